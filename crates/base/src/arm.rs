@@ -1,0 +1,179 @@
+//! Arms: the machine states that a study compares.
+
+use crate::cpu_set::CpuSet;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::fmt;
+
+/// A machine state under comparison.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ArmState {
+    /// All CPUs of the machine.
+    On,
+    /// SMT switched off by the kernel's control.
+    Off,
+    /// Affinity to one CPU per core; stands in for `off` and is never called that.
+    OnePerCore,
+    /// As many threads as cores, on both siblings of half the cores.
+    Packed,
+    /// SMT on, as many threads as cores, the scheduler places them.
+    OnCores,
+    /// SMT on, a core-scheduling cookie per process or copy.
+    CoreSched,
+    /// Whatever the boot of that name is; reached by rebooting and resuming.
+    Boot(String),
+    /// A plain set of CPUs; compared, but never with a verdict on SMT.
+    Cpus(CpuSet),
+}
+
+impl ArmState {
+    /// The states a person can type, with what they need; `boot:` and `cpus:` take an argument.
+    pub const ABOUT: [(&'static str, &'static str); 8] = [
+        ("on", "all CPUs of the machine"),
+        ("off", "SMT switched off by the kernel; needs root and your word"),
+        ("one-per-core", "affinity to one CPU per core; stands in for off"),
+        ("packed", "as many threads as cores, on both siblings of half the cores"),
+        ("on-cores", "SMT on, as many threads as cores, placed by the scheduler"),
+        ("core-sched", "SMT on, a core-scheduling cookie per process; kernel 5.14 or later"),
+        ("boot:LABEL", "whatever this boot is; the study pauses and goes on by --resume"),
+        ("cpus:LIST", "a plain CPU set, like cpus:0,2-3; compared without a verdict on SMT"),
+    ];
+
+    fn parse(text: &str) -> Result<Self, String> {
+        Ok(match text {
+            "on" => Self::On,
+            "off" => Self::Off,
+            "one-per-core" => Self::OnePerCore,
+            "packed" => Self::Packed,
+            "on-cores" => Self::OnCores,
+            "core-sched" => Self::CoreSched,
+            _ => match text.split_once(':') {
+                Some(("boot", label)) if !label.is_empty() => Self::Boot(label.to_owned()),
+                Some(("cpus", list)) => {
+                    let cpus = CpuSet::parse(list).map_err(|bad| bad.to_string())?;
+                    if cpus.is_empty() {
+                        return Err("it names no CPU; write it like cpus:0,2-3".to_owned());
+                    }
+                    Self::Cpus(cpus)
+                }
+                _ => {
+                    let names: Vec<&str> = Self::ABOUT.iter().map(|(name, _)| *name).collect();
+                    return Err(crate::suggest::unknown("arm state", text, &names));
+                }
+            },
+        })
+    }
+}
+
+impl fmt::Display for ArmState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::On => f.write_str("on"),
+            Self::Off => f.write_str("off"),
+            Self::OnePerCore => f.write_str("one-per-core"),
+            Self::Packed => f.write_str("packed"),
+            Self::OnCores => f.write_str("on-cores"),
+            Self::CoreSched => f.write_str("core-sched"),
+            Self::Boot(label) => write!(f, "boot:{label}"),
+            Self::Cpus(cpus) => write!(f, "cpus:{cpus}"),
+        }
+    }
+}
+
+impl Serialize for ArmState {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for ArmState {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::parse(&String::deserialize(deserializer)?).map_err(serde::de::Error::custom)
+    }
+}
+
+/// An arm as typed: `[LABEL=]STATE[@SCHED]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ArmSpec {
+    /// Name in tables and figures; the state's own text if none was given.
+    pub label: String,
+    /// The state.
+    pub state: ArmState,
+    /// Scheduler: `kernel` where none was given.
+    pub scheduler: String,
+}
+
+/// The scheduler of an arm that names none.
+pub const KERNEL: &str = "kernel";
+
+/// A text that is not an arm.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("'{text}' is not an arm: {why}")]
+pub struct BadArm {
+    /// The whole text.
+    pub text: String,
+    /// What is wrong.
+    pub why: String,
+}
+
+impl ArmSpec {
+    /// Reads the typed form.
+    ///
+    /// # Errors
+    /// [`BadArm`] saying what is wrong, with the nearest known state.
+    pub fn parse(text: &str) -> Result<Self, BadArm> {
+        let bad = |why: String| BadArm { text: text.to_owned(), why };
+        let (label, rest) = match text.split_once('=') {
+            Some((label, rest)) => (Some(label), rest),
+            None => (None, text),
+        };
+        let (state, scheduler) = match rest.rsplit_once('@') {
+            Some((state, scheduler)) => (state, scheduler),
+            None => (rest, KERNEL),
+        };
+        if scheduler.is_empty() {
+            return Err(bad("the scheduler after '@' is missing".to_owned()));
+        }
+        let state = ArmState::parse(state).map_err(bad)?;
+        let label = match label {
+            Some("") => return Err(bad("the label before '=' is missing".to_owned())),
+            Some(label) if label.chars().any(|c| c.is_whitespace() || c.is_control()) => {
+                return Err(bad("a label has no blanks".to_owned()));
+            }
+            Some(label) => label.to_owned(),
+            None => rest.strip_suffix("@kernel").unwrap_or(rest).to_owned(),
+        };
+        Ok(Self { label, state, scheduler: scheduler.to_owned() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_labels_states_and_schedulers() {
+        let arm = ArmSpec::parse("a=cpus:0,2-3@core-queue").expect("arm");
+        assert_eq!(
+            (arm.label.as_str(), arm.state.to_string().as_str(), arm.scheduler.as_str()),
+            ("a", "cpus:0,2-3", "core-queue")
+        );
+        assert_eq!(ArmSpec::parse("on").expect("arm").label, "on");
+        assert_eq!(ArmSpec::parse("on@kernel").expect("arm").label, "on");
+        assert_eq!(ArmSpec::parse("on@x").expect("arm").label, "on@x");
+    }
+
+    #[test]
+    fn says_what_is_wrong() {
+        for (text, part) in [
+            ("onn", "did you mean 'on'"),
+            ("cpus:9-1", "backwards"),
+            ("cpus:", "names no CPU"),
+            ("=on", "label"),
+            ("on@", "scheduler"),
+            ("a b=on", "blanks"),
+        ] {
+            let error = ArmSpec::parse(text).expect_err(text).to_string();
+            assert!(error.contains(part), "{text}: {error}");
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! A user's own command as a workload: what to run, and what to read from it.
+
+use crate::reading::Better;
+use serde::{Deserialize, Serialize};
+
+/// A command to be measured. Arguments may hold `{threads}`, `{cpus}`, `{arm}` and `{copy}`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CommandSpec {
+    /// Program and arguments, before placeholders are filled in.
+    pub argv: Vec<String>,
+    /// Numbers to read from the output; the first one marked primary replaces wall time.
+    #[serde(default)]
+    pub metrics: Vec<MetricSpec>,
+    /// A server to start before each reading (placeholders too), the command being its load.
+    #[serde(default)]
+    pub server: Option<ServerSpec>,
+    /// Shell line run once per study, before anything else.
+    #[serde(default)]
+    pub setup: Option<String>,
+    /// Shell line run before every reading, untimed.
+    #[serde(default)]
+    pub prepare: Option<String>,
+    /// Shell line run after every reading, untimed, also after a failed one.
+    #[serde(default)]
+    pub cleanup: Option<String>,
+    /// Repeat the command within a reading until it has run at least this long, in seconds.
+    #[serde(default)]
+    pub min_time_s: f64,
+    /// A reading longer than this is ended, process group and all, and is a failed cell.
+    pub timeout_s: f64,
+    /// Folder in which the command runs.
+    #[serde(default)]
+    pub folder: Option<String>,
+}
+
+/// A server for the command to load.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ServerSpec {
+    /// Shell line that runs the server in the foreground.
+    pub command: String,
+    /// Shell line that succeeds once the server can take load; none: a short pause.
+    pub ready: Option<String>,
+    /// How long the server may take to become ready, in seconds.
+    pub ready_timeout_s: f64,
+}
+
+/// A number to read from a command's output.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct MetricSpec {
+    /// Its name in tables.
+    pub name: String,
+    /// Where it stands in the output.
+    pub extract: Extract,
+    /// Unit as printed, empty if it has none.
+    #[serde(default)]
+    pub unit: String,
+    /// Which direction is better.
+    pub better: Better,
+    /// Whether it is the value that the study compares.
+    #[serde(default)]
+    pub primary: bool,
+}
+
+/// Where a number stands in a command's standard output.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Extract {
+    /// First capture group (or the whole match) of a regular expression; the last match counts.
+    Regex(String),
+    /// A JSON pointer (RFC 6901), starting with `/`, into the output read as one JSON document.
+    JsonPointer(String),
+}

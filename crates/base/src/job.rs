@@ -1,0 +1,136 @@
+//! What the engine asks of a worker process, and what the worker answers.
+//!
+//! One JSON document each way: the job on the worker's standard input, the outcome on its standard
+//! output. The worker's input stays open while it works; when it closes, whoever asked is gone,
+//! and the worker ends everything it started.
+
+use crate::command::CommandSpec;
+use crate::cpu_set::CpuSet;
+use crate::param::Params;
+use crate::placement::Placement;
+use crate::reading::{Better, Metric};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// One run to be made by a worker.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Job {
+    /// Record version.
+    pub schema: u32,
+    /// What to run.
+    pub work: Work,
+    /// Label of the arm, for `{arm}`.
+    pub arm: String,
+    /// CPUs of the arm; the worker binds itself to them and checks that it is so.
+    pub cpus: CpuSet,
+    /// Placement asked for.
+    pub placement: Placement,
+    /// One CPU set per role of the workload (chat: server, client), where the placement
+    /// separates them; empty: every role has all CPUs of the arm.
+    #[serde(default)]
+    pub roles: Vec<CpuSet>,
+    /// Thread count, for `{threads}`.
+    pub threads: u32,
+    /// Copies to run side by side.
+    pub copies: u32,
+    /// Whether each process gets a core-scheduling cookie of its own.
+    #[serde(default)]
+    pub core_sched: bool,
+    /// User to become before anything measured starts.
+    #[serde(default)]
+    pub run_as: Option<RunAs>,
+    /// After this long the worker ends everything and reports a failure, in seconds.
+    pub timeout_s: f64,
+}
+
+/// What a job runs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Work {
+    /// A workload of the table, by name.
+    Builtin {
+        /// Its name.
+        workload: String,
+        /// Its parameters, defaults filled in.
+        params: Params,
+    },
+    /// A user's command.
+    Command(CommandSpec),
+}
+
+/// A user to run as.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunAs {
+    /// User id.
+    pub uid: u32,
+    /// Group id.
+    pub gid: u32,
+    /// Login name, for supplementary groups and `USER`.
+    pub name: String,
+    /// Home folder, for `HOME`.
+    pub home: String,
+}
+
+/// What a worker found.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Outcome {
+    /// Record version.
+    pub schema: u32,
+    /// Why it failed; none if it did not.
+    #[serde(default)]
+    pub failure: Option<String>,
+    /// The primary value; none if it failed.
+    pub value: Option<f64>,
+    /// Its unit.
+    pub unit: String,
+    /// Which direction is better.
+    pub better: Better,
+    /// Other numbers by name.
+    #[serde(default)]
+    pub metrics: BTreeMap<String, Metric>,
+    /// Operations done.
+    #[serde(default)]
+    pub operations: u64,
+    /// Wall time of the measured part, in seconds.
+    pub elapsed_s: f64,
+    /// User CPU time of everything the worker started, in seconds.
+    pub user_s: f64,
+    /// System CPU time of everything the worker started, in seconds.
+    pub system_s: f64,
+    /// Tasks or threads the workload ran.
+    pub threads: u32,
+    /// CPUs the tasks were seen to run on.
+    pub cpus_ran: CpuSet,
+    /// CPUs the worker was allowed to use, read back after binding.
+    pub cpus_allowed: CpuSet,
+    /// Named checks, each held or not.
+    #[serde(default)]
+    pub checks: BTreeMap<String, bool>,
+    /// The end of the output of a failed command.
+    #[serde(default)]
+    pub output: Option<String>,
+}
+
+impl Outcome {
+    /// The outcome of a run that failed before it could measure anything.
+    #[must_use]
+    pub fn failed(why: impl Into<String>, unit: &str, better: Better) -> Self {
+        Self {
+            schema: crate::schema::SCHEMA,
+            failure: Some(why.into()),
+            value: None,
+            unit: unit.to_owned(),
+            better,
+            metrics: BTreeMap::new(),
+            operations: 0,
+            elapsed_s: 0.0,
+            user_s: 0.0,
+            system_s: 0.0,
+            threads: 0,
+            cpus_ran: CpuSet::new(),
+            cpus_allowed: CpuSet::new(),
+            checks: BTreeMap::new(),
+            output: None,
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! The words every part of Coretwin shares.
+//!
+//! Pure: no I/O, no threads, no wall clock, no environment, no hash maps. What is here is either a
+//! *type* that several parts agree on (CPU sets, topology, the records of a study) or a function of
+//! its arguments alone (parsing, seeded randomness).
+//!
+//! Data flow of a study, in these types: [`plan::Plan`] → (block by block) [`job::Job`] →
+//! [`job::Outcome`] → [`reading::Reading`] (a line of the journal) → [`summary::Summary`].
+//!
+//! Invariants:
+//! * every record on disk carries `schema` and tolerates unknown fields when read;
+//! * field names carry their unit, last;
+//! * randomness comes only from [`random::Stream`], by seed, purpose and index.
+
+#![forbid(unsafe_code)]
+
+pub mod arm;
+pub mod command;
+pub mod cpu_set;
+pub mod environment;
+pub mod job;
+pub mod limits;
+pub mod param;
+pub mod placement;
+pub mod plan;
+pub mod random;
+pub mod reading;
+pub mod schema;
+pub mod suggest;
+pub mod summary;
+pub mod topology;
+pub mod units;
+pub mod warning;

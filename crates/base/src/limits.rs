@@ -1,0 +1,74 @@
+//! Limits of the system that a workload may run into, checked before it runs.
+
+use serde::{Deserialize, Serialize};
+
+/// A limit of the system.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Limit {
+    /// Open files of one process, `RLIMIT_NOFILE` (the hard limit; workers raise the soft one).
+    OpenFiles,
+    /// Processes and threads of the user, `RLIMIT_NPROC`.
+    UserTasks,
+    /// Threads of the machine, `kernel.threads-max`, and process ids, `kernel.pid_max`.
+    Threads,
+    /// Tasks of the cgroup, `pids.max`.
+    CgroupTasks,
+    /// Memory maps of one process, `vm.max_map_count`.
+    MemoryMaps,
+    /// SysV semaphore sets, `kernel.sem` field 4 (SEMMNI).
+    SemaphoreSets,
+    /// SysV semaphores of one set, `kernel.sem` field 1 (SEMMSL).
+    SemaphoresPerSet,
+    /// SysV semaphores in all, `kernel.sem` field 2 (SEMMNS).
+    SemaphoresTotal,
+    /// Largest value of a SysV semaphore, 32767 (SEMVMX, fixed in the kernel).
+    SemaphoreValue,
+    /// Listen backlog, `net.core.somaxconn`.
+    ListenBacklog,
+    /// Ephemeral ports, `net.ipv4.ip_local_port_range`.
+    EphemeralPorts,
+}
+
+impl Limit {
+    /// What people call it, with where it is set.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::OpenFiles => "open files of one process (ulimit -Hn)",
+            Self::UserTasks => "processes and threads of the user (ulimit -u)",
+            Self::Threads => "threads of the machine (kernel.threads-max, kernel.pid_max)",
+            Self::CgroupTasks => "tasks of the cgroup (pids.max)",
+            Self::MemoryMaps => "memory maps of one process (vm.max_map_count)",
+            Self::SemaphoreSets => "SysV semaphore sets (kernel.sem, 4th field)",
+            Self::SemaphoresPerSet => "SysV semaphores per set (kernel.sem, 1st field)",
+            Self::SemaphoresTotal => "SysV semaphores in all (kernel.sem, 2nd field)",
+            Self::SemaphoreValue => "largest value of a SysV semaphore (fixed in the kernel)",
+            Self::ListenBacklog => "listen backlog (net.core.somaxconn)",
+            Self::EphemeralPorts => "ephemeral ports (net.ipv4.ip_local_port_range)",
+        }
+    }
+}
+
+/// How much of a limit a workload needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Need {
+    /// The limit.
+    pub limit: Limit,
+    /// How much must be free of it, for one copy of the workload.
+    pub amount: u64,
+}
+
+/// A need that this machine does not meet.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}: {needed} needed, {value} available; {remedy}", limit.name())]
+pub struct Unmet {
+    /// The limit.
+    pub limit: Limit,
+    /// How much is needed.
+    pub needed: u64,
+    /// How much there is.
+    pub value: u64,
+    /// What to do about it.
+    pub remedy: String,
+}

@@ -1,0 +1,169 @@
+//! Parameters of workloads, and the `name:key=value,key=value` form people type.
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// The value of a parameter: a whole number or a word.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ParamValue {
+    /// A whole number.
+    Int(i64),
+    /// Anything else.
+    Text(String),
+}
+
+impl ParamValue {
+    /// Reads a number where it is one.
+    #[must_use]
+    pub fn parse(text: &str) -> Self {
+        text.parse().map_or_else(|_| Self::Text(text.to_owned()), Self::Int)
+    }
+
+    /// The number, if it is one.
+    #[must_use]
+    pub fn as_int(&self) -> Option<i64> {
+        match self {
+            Self::Int(n) => Some(*n),
+            Self::Text(_) => None,
+        }
+    }
+}
+
+impl fmt::Display for ParamValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Int(n) => write!(f, "{n}"),
+            Self::Text(text) => f.write_str(text),
+        }
+    }
+}
+
+impl Serialize for ParamValue {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Int(n) => serializer.serialize_i64(*n),
+            Self::Text(text) => serializer.serialize_str(text),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for ParamValue {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visitor;
+        impl serde::de::Visitor<'_> for Visitor {
+            type Value = ParamValue;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a whole number or a text")
+            }
+            fn visit_i64<E>(self, n: i64) -> Result<ParamValue, E> {
+                Ok(ParamValue::Int(n))
+            }
+            fn visit_u64<E: serde::de::Error>(self, n: u64) -> Result<ParamValue, E> {
+                i64::try_from(n).map(ParamValue::Int).map_err(|_| E::custom("number too large"))
+            }
+            fn visit_str<E>(self, text: &str) -> Result<ParamValue, E> {
+                Ok(ParamValue::Text(text.to_owned()))
+            }
+        }
+        deserializer.deserialize_any(Visitor)
+    }
+}
+
+/// Parameters by name, in order of name.
+pub type Params = BTreeMap<String, ParamValue>;
+
+/// A workload with its parameters, as typed: `chat:rooms=20,messages=100`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WorkloadSpec {
+    /// Name of a workload or suite.
+    pub name: String,
+    /// What was given after the colon.
+    pub params: Params,
+}
+
+/// A text that is not `name:key=value,…`.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("'{text}' is not a workload: {why}; write it like chat:rooms=20,messages=100")]
+pub struct BadSpec {
+    /// The whole text.
+    pub text: String,
+    /// What is wrong.
+    pub why: String,
+}
+
+impl WorkloadSpec {
+    /// Reads the typed form.
+    ///
+    /// # Errors
+    /// [`BadSpec`] naming the part that is wrong.
+    pub fn parse(text: &str) -> Result<Self, BadSpec> {
+        let bad = |why: String| BadSpec { text: text.to_owned(), why };
+        let (name, rest) = match text.split_once(':') {
+            Some((name, rest)) => (name, Some(rest)),
+            None => (text, None),
+        };
+        if name.is_empty() {
+            return Err(bad("the name is missing".to_owned()));
+        }
+        let mut params = Params::new();
+        for part in rest.into_iter().flat_map(|rest| rest.split(',')) {
+            let (key, value) =
+                part.split_once('=').ok_or_else(|| bad(format!("'{part}' has no '='")))?;
+            if key.is_empty() || value.is_empty() {
+                return Err(bad(format!("'{part}' lacks a name or a value")));
+            }
+            if params.insert(key.to_owned(), ParamValue::parse(value)).is_some() {
+                return Err(bad(format!("'{key}' is given twice")));
+            }
+        }
+        Ok(Self { name: name.to_owned(), params })
+    }
+}
+
+/// `name` or `name:key=value,…`: the label of a row, unique within a plan.
+#[must_use]
+pub fn label(name: &str, params: &Params) -> String {
+    let mut text = name.to_owned();
+    for (index, (key, value)) in params.iter().enumerate() {
+        text.push(if index == 0 { ':' } else { ',' });
+        text.push_str(&format!("{key}={value}"));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn typed_form_survives_a_round_trip() {
+        for text in ["chat", "chat:messages=100,rooms=20", "lmbench/pipe-latency:path=/tmp/x"] {
+            let spec = WorkloadSpec::parse(text).expect(text);
+            assert_eq!(label(&spec.name, &spec.params), text);
+        }
+    }
+
+    #[test]
+    fn says_what_is_wrong() {
+        for (text, part) in [
+            ("", "name is missing"),
+            ("chat:", "no '='"),
+            ("chat:rooms", "no '='"),
+            ("chat:rooms=", "lacks"),
+            ("chat:rooms=1,rooms=2", "twice"),
+        ] {
+            let error = WorkloadSpec::parse(text).expect_err(text).to_string();
+            assert!(error.contains(part), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn json_keeps_numbers_numbers() {
+        let params: Params =
+            [("a".to_owned(), ParamValue::Int(5)), ("b".to_owned(), ParamValue::parse("x"))].into();
+        let json = serde_json::to_string(&params).expect("json");
+        assert_eq!(json, r#"{"a":5,"b":"x"}"#);
+        assert_eq!(serde_json::from_str::<Params>(&json).expect("back"), params);
+    }
+}

@@ -1,0 +1,66 @@
+//! Placement: where the tasks of one workload may run. An axis of its own, because it moves
+//! results far more than SMT does.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// Where the tasks of one workload may run, within the CPUs of the arm.
+#[derive(
+    Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum Placement {
+    /// Anywhere in the arm; the scheduler decides.
+    #[default]
+    Free,
+    /// All on one CPU.
+    SameCpu,
+    /// Roles on different siblings of one core.
+    Siblings,
+    /// Roles on different cores, one CPU each.
+    Cores,
+    /// Roles on different packages.
+    Packages,
+}
+
+impl Placement {
+    /// Every placement, in the order they are listed to people.
+    pub const ALL: [Self; 5] =
+        [Self::Free, Self::SameCpu, Self::Siblings, Self::Cores, Self::Packages];
+
+    /// The name people type.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Free => "free",
+            Self::SameCpu => "same-cpu",
+            Self::Siblings => "siblings",
+            Self::Cores => "cores",
+            Self::Packages => "packages",
+        }
+    }
+
+    /// What it means, in half a line.
+    #[must_use]
+    pub fn about(self) -> &'static str {
+        match self {
+            Self::Free => "anywhere in the arm; the scheduler decides",
+            Self::SameCpu => "all tasks on one CPU",
+            Self::Siblings => "roles on different siblings of one core",
+            Self::Cores => "roles on different cores, one CPU each",
+            Self::Packages => "roles on different packages",
+        }
+    }
+
+    /// The placement of that name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|placement| placement.name() == name)
+    }
+}
+
+impl fmt::Display for Placement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}

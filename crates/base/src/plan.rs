@@ -1,0 +1,214 @@
+//! The plan of a study, drawn and stored before the first run.
+
+use crate::arm::ArmState;
+use crate::command::CommandSpec;
+use crate::cpu_set::CpuSet;
+use crate::param::Params;
+use crate::placement::Placement;
+use crate::reading::Better;
+use crate::topology::Topology;
+use crate::warning::Warning;
+use serde::{Deserialize, Serialize};
+
+/// Everything that decides what a study does.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    /// Record version.
+    pub schema: u32,
+    /// Version of the program that drew it.
+    pub coretwin: String,
+    /// What is studied: `host`, or the preset of a simulated machine.
+    pub machine: String,
+    /// What the comparison can say about SMT.
+    pub comparison: Comparison,
+    /// The arms; the first is the reference.
+    pub arms: Vec<PlanArm>,
+    /// Label of the arm the others are compared with.
+    pub reference_arm: String,
+    /// The rows to be measured in every arm.
+    pub rows: Vec<PlanRow>,
+    /// The user's command, for rows of workload `command`.
+    #[serde(default)]
+    pub command: Option<CommandSpec>,
+    /// Seed of every random choice.
+    pub seed: u64,
+    /// Order of the arms (indexes into `arms`) in each block, drawn for as many blocks as the
+    /// study could run; a block that is run again keeps its order.
+    pub orders: Vec<Vec<u16>>,
+    /// When to stop, and how to decide.
+    pub rules: Rules,
+    /// Choices of thread counts still to be made on the data.
+    #[serde(default)]
+    pub screening: Option<Screening>,
+    /// The machine's topology when the plan was drawn.
+    pub topology: Topology,
+    /// What the reader of the result must know, known before the first run.
+    #[serde(default)]
+    pub warnings: Vec<Warning>,
+}
+
+/// What a comparison can say about SMT.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Comparison {
+    /// SMT really off against on.
+    Smt,
+    /// `one-per-core` stands in for off.
+    StandIn,
+    /// Plain CPU sets; says nothing about SMT.
+    None,
+}
+
+/// An arm, resolved on this machine.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlanArm {
+    /// Name in tables and figures.
+    pub label: String,
+    /// The state.
+    pub state: ArmState,
+    /// `kernel`, or the name of a scheduler policy.
+    pub scheduler: String,
+    /// CPUs the work may use.
+    pub cpus: CpuSet,
+    /// How many cores those CPUs lie on.
+    pub cores: u32,
+    /// The arm's thread number: what `{threads}` and one copy per CPU mean here.
+    pub threads: u32,
+    /// What the arm is, in words.
+    pub about: String,
+}
+
+/// A row: a workload with its parameters, placement and thread rule.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PlanRow {
+    /// Unique label within the plan, like `chat:rooms=20`.
+    pub id: String,
+    /// Name of the workload; `command` for a user's own.
+    pub workload: String,
+    /// Benchmark family, which weighs as one in the suite result.
+    pub family: String,
+    /// Parameters, defaults filled in.
+    pub params: Params,
+    /// Placement asked for.
+    pub placement: Placement,
+    /// Thread counts.
+    pub threads: ThreadRule,
+    /// Copies run side by side.
+    pub copies: CopyRule,
+    /// Unit of the primary value.
+    pub unit: String,
+    /// Which direction is better.
+    pub better: Better,
+    /// How arms are compared.
+    pub scale: Scale,
+}
+
+/// Thread count of a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ThreadRule {
+    /// The arm's own number (DESIGN: thread numbers follow the arm).
+    Arm,
+    /// The same number in every arm.
+    Fixed(u32),
+    /// The best of the screened numbers, chosen per arm and frozen before the study.
+    Screened,
+}
+
+/// Copies of a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CopyRule {
+    /// One copy per CPU of the arm.
+    PerCpu,
+    /// The same number in every arm.
+    Fixed(u32),
+}
+
+/// How two arms' values are compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Scale {
+    /// By their ratio (log scale); for values above 0.
+    Ratio,
+    /// By their difference, in the row's unit; for values that can be 0 or below.
+    Raw,
+}
+
+/// Screening of thread counts before the study.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Screening {
+    /// Blocks of screening; their readings take no part in the comparison.
+    pub blocks: u32,
+    /// Candidate counts, one list per arm in the order of `arms`.
+    pub candidates: Vec<Vec<u32>>,
+    /// Order of the arms in each screening block.
+    pub orders: Vec<Vec<u16>>,
+}
+
+/// When a study stops and how it decides.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Rules {
+    /// Which protocol.
+    pub protocol: Protocol,
+    /// Block counts at which the stopping rule looks; the last is the most blocks that are run.
+    pub looks: Vec<u32>,
+    /// Half-width of a 95 % interval that is narrow enough, as a share (0.01 is 1 %).
+    pub target: f64,
+    /// Effects smaller than this share are not material (0.02 is 2 %).
+    pub margin: f64,
+    /// Longest time the study may take, in seconds; none for a fixed number of blocks.
+    pub budget_s: Option<f64>,
+    /// Set aside a run when more than this share of the arm's CPU time was stolen.
+    pub steal_share_max: f64,
+    /// Set aside a run when others used more than this share of the measured CPUs' time.
+    pub others_share_max: f64,
+    /// How often a block may be run again for such a cause.
+    pub retries_max: u32,
+}
+
+/// Which protocol a study follows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Protocol {
+    /// Blocks until the intervals are narrow enough or the budget ends.
+    Modern,
+    /// A fixed number of blocks chosen by the user.
+    Fixed,
+    /// Three blocks, no verdict.
+    Quick,
+    /// The article's: 3 runs for LMbench, 5 otherwise, no blocks; mean or geometric mean.
+    Article2003,
+}
+
+impl Plan {
+    /// Index of the reference arm.
+    #[must_use]
+    pub fn reference_index(&self) -> usize {
+        self.arms.iter().position(|arm| arm.label == self.reference_arm).unwrap_or(0)
+    }
+
+    /// The arm of that label.
+    #[must_use]
+    pub fn arm(&self, label: &str) -> Option<&PlanArm> {
+        self.arms.iter().find(|arm| arm.label == label)
+    }
+
+    /// The row of that label.
+    #[must_use]
+    pub fn row(&self, id: &str) -> Option<&PlanRow> {
+        self.rows.iter().find(|row| row.id == id)
+    }
+
+    /// The most blocks the study could run.
+    #[must_use]
+    pub fn blocks_max(&self) -> u32 {
+        self.rules.looks.last().copied().unwrap_or(0)
+    }
+
+    /// The fewest blocks after which it could stop.
+    #[must_use]
+    pub fn blocks_min(&self) -> u32 {
+        self.rules.looks.first().copied().unwrap_or(0)
+    }
+}

@@ -1,0 +1,130 @@
+//! A reading: what one run of one workload in one arm gave. A line of the journal.
+
+use crate::cpu_set::CpuSet;
+use crate::param::Params;
+use crate::placement::Placement;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Which direction of a value is better.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Better {
+    /// Throughput, rates.
+    Higher,
+    /// Times, costs.
+    Lower,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// It ran, and every check held.
+    Ok,
+    /// It failed; that is a result, and `cause` says how.
+    Failed,
+    /// It ran, but something outside disturbed it, by a criterion fixed beforehand.
+    SetAside,
+}
+
+/// What a run was for.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Phase {
+    /// First run of a row, or after a slow change of the machine: kept, never analysed.
+    Warmup,
+    /// Made to choose a thread count; never part of the comparison.
+    Screen,
+    /// Part of the comparison.
+    #[default]
+    Study,
+}
+
+/// A number beside the primary value.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Metric {
+    /// The number.
+    pub value: f64,
+    /// Its unit.
+    pub unit: String,
+    /// Which direction is better.
+    pub better: Better,
+}
+
+/// One run of one row in one arm.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Reading {
+    /// Record version.
+    pub schema: u32,
+    /// Number of the reading in its journal, from 0, without gaps.
+    pub seq: u64,
+    /// What the run was for.
+    #[serde(default)]
+    pub phase: Phase,
+    /// Block, from 0, within its phase.
+    pub block: u32,
+    /// Number of the arm change this reading was taken in, from 0; readings of one switch share
+    /// the state of the machine.
+    pub switch: u32,
+    /// 0 at first; a block that was set aside or broken off is run again with the next number,
+    /// and only the last complete attempt of a block is analysed.
+    pub attempt: u32,
+    /// Label of the arm.
+    pub arm: String,
+    /// Row of the plan (a workload with its parameters, placement and threads).
+    pub row: String,
+    /// Name of the workload; `command` for a user's own.
+    pub workload: String,
+    /// Its parameters.
+    #[serde(default)]
+    pub params: Params,
+    /// Placement asked for.
+    pub placement_asked: Placement,
+    /// CPUs the tasks were seen to run on.
+    #[serde(default)]
+    pub cpus_ran: CpuSet,
+    /// How it ended.
+    pub status: Status,
+    /// Why it failed or was set aside.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cause: Option<String>,
+    /// The primary value; none if the run failed.
+    pub value: Option<f64>,
+    /// Its unit.
+    pub unit: String,
+    /// Which direction is better.
+    pub better: Better,
+    /// Other numbers by name.
+    #[serde(default)]
+    pub metrics: BTreeMap<String, Metric>,
+    /// Operations done.
+    #[serde(default)]
+    pub operations: u64,
+    /// Wall time of the measured part, in seconds.
+    pub elapsed_s: f64,
+    /// User CPU time of the whole run, in seconds.
+    pub user_s: f64,
+    /// System CPU time of the whole run, in seconds.
+    pub system_s: f64,
+    /// Time stolen by the hypervisor on the CPUs of the arm during the run, in seconds.
+    #[serde(default)]
+    pub steal_s: f64,
+    /// Thread count given to the workload (`{threads}`), or its number of tasks.
+    pub threads: u32,
+    /// Copies run side by side.
+    #[serde(default = "one")]
+    pub copies: u32,
+    /// Named checks, each held or not.
+    #[serde(default)]
+    pub checks: BTreeMap<String, bool>,
+    /// The end of the output of a failed command.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<String>,
+    /// Entry of `environment.json`.
+    pub env: String,
+}
+
+fn one() -> u32 {
+    1
+}

@@ -1,0 +1,186 @@
+//! The summary of a study: what tables, figures and the verdict are made from.
+
+use crate::param::Params;
+use crate::placement::Placement;
+use crate::plan::{Comparison, PlanArm, Protocol, Scale};
+use crate::reading::Better;
+use crate::warning::Warning;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// `summary.json`. In every ratio, above 1 means *better in that arm* than in the reference.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Summary {
+    /// Record version.
+    pub schema: u32,
+    /// What was studied.
+    pub machine: String,
+    /// What the comparison can say about SMT.
+    pub comparison: Comparison,
+    /// Which protocol was followed.
+    pub protocol: Protocol,
+    /// The arms.
+    pub arms: Vec<PlanArm>,
+    /// The arm the others are compared with.
+    pub reference_arm: String,
+    /// Blocks that were complete and analysed.
+    pub blocks: u32,
+    /// Why the study ended.
+    pub stopped_because: StoppedBecause,
+    /// Effects smaller than this share are not material.
+    pub margin: f64,
+    /// Half-width asked for.
+    pub target: f64,
+    /// One entry per row and arm other than the reference.
+    pub rows: Vec<RowEffect>,
+    /// One entry per suite and arm other than the reference; the primary result.
+    pub suites: Vec<SuiteEffect>,
+    /// Thread counts chosen by screening, by arm.
+    #[serde(default)]
+    pub threads_chosen: BTreeMap<String, u32>,
+    /// The answer in one sentence (one per arm other than the reference).
+    pub sentences: Vec<String>,
+    /// What the reader must know.
+    pub warnings: Vec<Warning>,
+}
+
+/// The effect of an arm on one row.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RowEffect {
+    /// Row of the plan.
+    pub row: String,
+    /// Name of the workload.
+    pub workload: String,
+    /// Its parameters.
+    pub params: Params,
+    /// Placement asked for.
+    pub placement: Placement,
+    /// Thread count in this arm.
+    pub threads: u32,
+    /// Thread count in the reference arm.
+    pub threads_reference: u32,
+    /// Copies in this arm.
+    #[serde(default)]
+    pub copies: u32,
+    /// Unit of the values.
+    pub unit: String,
+    /// Which direction is better.
+    pub better: Better,
+    /// How the arms were compared.
+    pub scale: Scale,
+    /// The arm.
+    pub arm: String,
+    /// Mean in the reference arm (geometric on the ratio scale).
+    pub value_reference: Option<f64>,
+    /// Mean in this arm.
+    pub value_arm: Option<f64>,
+    /// Effect; above 1 is better in this arm. On the raw scale: the improvement in the row's unit,
+    /// above 0 is better. None if the row could not be compared.
+    pub ratio: Option<f64>,
+    /// Lower end of the unadjusted interval.
+    pub low: Option<f64>,
+    /// Upper end.
+    pub high: Option<f64>,
+    /// Nominal coverage of the interval, like 0.95.
+    pub confidence: f64,
+    /// Hodges–Lehmann estimate of the same effect.
+    pub hodges_lehmann: Option<f64>,
+    /// p-value of no effect, unadjusted.
+    pub p: Option<f64>,
+    /// Holm-adjusted p-value over all rows of the study for this arm.
+    pub p_adjusted: Option<f64>,
+    /// Effect with the blocks that were set aside included (first attempts), for comparison.
+    #[serde(default)]
+    pub ratio_all: Option<f64>,
+    /// Lower end of that.
+    #[serde(default)]
+    pub low_all: Option<f64>,
+    /// Upper end of that.
+    #[serde(default)]
+    pub high_all: Option<f64>,
+    /// Blocks analysed.
+    pub blocks: u32,
+    /// Attempts at blocks that were set aside.
+    pub blocks_set_aside: u32,
+    /// Runs of this row that failed, in this arm and the reference.
+    pub failed: u32,
+    /// Why the study ended.
+    pub stopped_because: StoppedBecause,
+    /// The verdict on this row, at the margin; none where none may be given.
+    pub verdict: Option<Verdict>,
+    /// About how many blocks would decide, where it is inconclusive.
+    pub blocks_needed: Option<u32>,
+}
+
+/// The effect of an arm on a suite: rows weighed by family, analysed per block.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SuiteEffect {
+    /// Name of the suite; `all` over several families.
+    pub suite: String,
+    /// The arm.
+    pub arm: String,
+    /// Effect; above 1 is better in this arm.
+    pub ratio: Option<f64>,
+    /// Lower end.
+    pub low: Option<f64>,
+    /// Upper end.
+    pub high: Option<f64>,
+    /// Lower end of the 90 % interval, which decides "no material difference".
+    #[serde(default)]
+    pub low_90: Option<f64>,
+    /// Upper end of the 90 % interval.
+    #[serde(default)]
+    pub high_90: Option<f64>,
+    /// Number of rows in it.
+    pub rows: u32,
+    /// Blocks analysed.
+    pub blocks: u32,
+    /// The verdict, at the margin.
+    pub verdict: Option<Verdict>,
+    /// About how many blocks would decide, where it is inconclusive.
+    pub blocks_needed: Option<u32>,
+}
+
+/// The verdict at the stated margin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// The arm is better than the reference.
+    Helps,
+    /// The arm is worse.
+    Hurts,
+    /// Any difference is smaller than the margin.
+    NoMaterialDifference,
+    /// The data do not decide.
+    Inconclusive,
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Helps => "HELPS",
+            Self::Hurts => "HURTS",
+            Self::NoMaterialDifference => "NO MATERIAL DIFFERENCE",
+            Self::Inconclusive => "INCONCLUSIVE",
+        })
+    }
+}
+
+/// Why a study ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum StoppedBecause {
+    /// Every primary row's interval was narrow enough.
+    Target,
+    /// The last planned block was done.
+    Blocks,
+    /// The time budget ended.
+    Budget,
+    /// Somebody stopped it; it can be resumed.
+    Interrupted,
+    /// No space, or the machine refused; it can be resumed.
+    Error,
+    /// It has not ended.
+    Running,
+}

@@ -1,0 +1,241 @@
+//! What a machine looks like: packages, caches, cores, siblings, and the SMT control.
+//!
+//! Only types and pure questions; the reader is in the `host` crate, and simulated machines make
+//! their own. The field names are those of `topology --json`.
+
+use crate::cpu_set::{CoreId, CpuId, CpuSet};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// A machine's CPUs and what is known about them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Topology {
+    /// Record version, see [`crate::schema`].
+    pub schema: u32,
+    /// Every present CPU, in order of number, offline ones included.
+    pub cpus: Vec<Cpu>,
+    /// Number of physical cores that have at least one present CPU.
+    pub cores: u32,
+    /// The most siblings any core has (offline ones included): 1, 2, 4 or 8.
+    pub threads_per_core_max: u32,
+    /// The kernel's SMT switch.
+    pub smt: Smt,
+    /// Name of the hypervisor (`kvm`, `xen`, `vmware`, `unknown`, …), or none on bare metal.
+    pub hypervisor: Option<String>,
+    /// Every cache instance, from the largest level down.
+    #[serde(default)]
+    pub caches: Vec<Cache>,
+    /// How far the sibling map can be trusted.
+    pub trust: Trust,
+    /// One sentence: why it is trusted so far and no further.
+    #[serde(default)]
+    pub trust_why: String,
+    /// CPUs this process may use: affinity ∩ cpuset ∩ online.
+    #[serde(default)]
+    pub allowed: CpuSet,
+    /// CPUs that are online.
+    #[serde(default)]
+    pub online: CpuSet,
+    /// What hides or removes CPUs, in words ("the cpuset /ci allows 2-5").
+    #[serde(default)]
+    pub limits: Vec<String>,
+    /// Mitigations whose text depends on SMT, by name, as the kernel words them.
+    #[serde(default)]
+    pub smt_mitigations: BTreeMap<String, String>,
+    /// What the article's Listing 1 reads from `/proc/cpuinfo`.
+    #[serde(default)]
+    pub cpuinfo: CpuInfo,
+}
+
+/// One logical CPU.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cpu {
+    /// The kernel's number.
+    pub cpu: CpuId,
+    /// The physical core, by our dense number.
+    pub core: CoreId,
+    /// Physical package (socket), by the kernel's number.
+    pub package: u32,
+    /// NUMA node.
+    pub node: u32,
+    /// Whether the kernel schedules on it.
+    pub online: bool,
+    /// The other CPUs of the same core, offline ones included where known.
+    pub siblings: CpuSet,
+    /// Where the sibling list of an offline CPU comes from; none if it is the kernel's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remembered: Option<String>,
+    /// The kernel's `core_id`, which repeats in every package.
+    #[serde(default)]
+    pub kernel_core_id: Option<i64>,
+    /// Cluster (cores that share a mid-level cache), by the kernel's number.
+    #[serde(default)]
+    pub cluster: Option<i64>,
+    /// Last-level cache, as an index into `caches`.
+    #[serde(default)]
+    pub llc: Option<u32>,
+    /// Core type on hybrid processors: `P`, `E`, or a name the kernel gives.
+    #[serde(default)]
+    pub core_type: Option<String>,
+    /// Highest frequency the kernel may choose, in MHz.
+    #[serde(default)]
+    pub mhz_max: Option<u32>,
+}
+
+/// One cache instance.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cache {
+    /// 1, 2, 3 …
+    pub level: u32,
+    /// `Data`, `Instruction` or `Unified`.
+    pub kind: String,
+    /// Size in KiB.
+    pub size_kib: u64,
+    /// CPUs that share it.
+    pub cpus: CpuSet,
+}
+
+/// The kernel's SMT switch, `/sys/devices/system/cpu/smt`
+/// (Documentation/ABI/testing/sysfs-devices-system-cpu).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Smt {
+    /// What `control` says; none if the kernel has no such file.
+    pub control: Option<SmtControl>,
+    /// What `active` says: some core has more than one sibling online.
+    pub active: Option<bool>,
+    /// Whether the switch could be used here, now, by this user.
+    pub switchable: bool,
+    /// Why, or why not, in one sentence that says what would help.
+    pub why: String,
+}
+
+/// The words of `smt/control`. Total, because kernels add words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SmtControl {
+    /// SMT is enabled.
+    On,
+    /// SMT is disabled and can be enabled.
+    Off,
+    /// Disabled for good until reboot (`nosmt=force`).
+    ForceOff,
+    /// The processor (or the hypervisor's picture of it) has no SMT.
+    NotSupported,
+    /// The kernel cannot switch on this architecture or configuration.
+    NotImplemented,
+    /// A number of threads per core (kernels since 6.6, where the architecture allows it).
+    Threads(u32),
+    /// A word this version does not know.
+    Other(String),
+}
+
+impl SmtControl {
+    /// Reads the kernel's word.
+    #[must_use]
+    pub fn parse(word: &str) -> Self {
+        match word.trim() {
+            "on" => Self::On,
+            "off" => Self::Off,
+            "forceoff" => Self::ForceOff,
+            "notsupported" => Self::NotSupported,
+            "notimplemented" => Self::NotImplemented,
+            other => match other.parse() {
+                Ok(threads) => Self::Threads(threads),
+                Err(_) => Self::Other(other.to_owned()),
+            },
+        }
+    }
+
+    /// The kernel's word.
+    #[must_use]
+    pub fn word(&self) -> String {
+        match self {
+            Self::On => "on".to_owned(),
+            Self::Off => "off".to_owned(),
+            Self::ForceOff => "forceoff".to_owned(),
+            Self::NotSupported => "notsupported".to_owned(),
+            Self::NotImplemented => "notimplemented".to_owned(),
+            Self::Threads(threads) => threads.to_string(),
+            Self::Other(word) => word.clone(),
+        }
+    }
+}
+
+impl Serialize for SmtControl {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.word())
+    }
+}
+
+impl<'de> Deserialize<'de> for SmtControl {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(Self::parse(&String::deserialize(deserializer)?))
+    }
+}
+
+/// How far a sibling map can be trusted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Trust {
+    /// The kernel's own word on hardware it sees directly.
+    Reported,
+    /// Confirmed by measurement (`coretwin probe`).
+    Probed,
+    /// A hypervisor, or a missing file, stands between us and the hardware.
+    Unknown,
+}
+
+/// What `/proc/cpuinfo` says about Hyper-Threading.
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CpuInfo {
+    /// Processor name.
+    pub model_name: Option<String>,
+    /// Number of `processor` entries (online CPUs).
+    pub processors: u32,
+    /// Whether `ht` is among the flags. It only says that the field counting logical CPUs is
+    /// valid; machines without SMT carry it too.
+    pub ht_flag: bool,
+    /// `siblings`: logical CPUs per package, first processor.
+    pub siblings: Option<u32>,
+    /// `cpu cores`: cores per package, first processor.
+    pub cpu_cores: Option<u32>,
+    /// Microcode revision.
+    #[serde(default)]
+    pub microcode: Option<String>,
+}
+
+impl Topology {
+    /// The CPU of that number.
+    #[must_use]
+    pub fn cpu(&self, cpu: CpuId) -> Option<&Cpu> {
+        self.cpus.iter().find(|entry| entry.cpu == cpu)
+    }
+
+    /// The usable CPUs of each core, cores in order of number, empty cores left out.
+    #[must_use]
+    pub fn usable_cores(&self) -> Vec<(CoreId, CpuSet)> {
+        let mut cores: BTreeMap<CoreId, CpuSet> = BTreeMap::new();
+        for cpu in self.cpus.iter().filter(|cpu| self.allowed.contains(cpu.cpu)) {
+            cores.entry(cpu.core).or_default().insert(cpu.cpu);
+        }
+        cores.into_iter().collect()
+    }
+
+    /// Whether any core has two usable CPUs, so that SMT can be studied here.
+    #[must_use]
+    pub fn has_usable_siblings(&self) -> bool {
+        self.usable_cores().iter().any(|(_, cpus)| cpus.len() > 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn control_words_survive_a_round_trip() {
+        for word in ["on", "off", "forceoff", "notsupported", "notimplemented", "4", "sideways"] {
+            assert_eq!(SmtControl::parse(word).word(), word);
+        }
+        assert_eq!(SmtControl::parse("4"), SmtControl::Threads(4));
+    }
+}

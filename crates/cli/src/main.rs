@@ -1,0 +1,2 @@
+//! `coretwin`: the command line.
+fn main() {}

@@ -1,0 +1,2 @@
+//! `coretwin-worker`: the small process in which measured work runs.
+fn main() {}

@@ -1,0 +1,1 @@
+//! What touches the machine: sysfs, procfs, affinity, processes, locks

@@ -1,0 +1,1 @@
+//! The engine of a study: plan, arms, blocks, events, machines

@@ -1,0 +1,1 @@
+//! The statistics of a study, and the audit of a published table

@@ -1,0 +1,1 @@
+//! The folder of a study: plan, append-only journal, environment, derived files

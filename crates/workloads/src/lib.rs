@@ -1,0 +1,1 @@
+//! The measured work: chat and a command of the user
