@@ -33,6 +33,11 @@ pub struct Job {
     pub threads: u32,
     /// Copies to run side by side.
     pub copies: u32,
+    /// A command's own value (without a primary metric) is completed runs per second instead of
+    /// seconds per run. Set for rows run in copies, even where an arm has room for one copy only,
+    /// so that all arms of a row speak one unit.
+    #[serde(default)]
+    pub rate: bool,
     /// Whether each process gets a core-scheduling cookie of its own.
     #[serde(default)]
     pub core_sched: bool,

@@ -165,6 +165,9 @@ pub struct Rules {
     pub others_share_max: f64,
     /// How often a block may be run again for such a cause.
     pub retries_max: u32,
+    /// Whether every row is run once, unanalysed, before the first block.
+    #[serde(default)]
+    pub warmup: bool,
 }
 
 /// Which protocol a study follows.

@@ -1,1 +1,20 @@
-//! The folder of a study: plan, append-only journal, environment, derived files
+//! The folder of a study: what was planned, every reading, and what was derived from them.
+//!
+//! Data flow: the engine's events append to [`journal`]; every other file is written whole, to a
+//! temporary name first and then renamed, so that a reader never sees half of it.
+//!
+//! Invariants:
+//! * the journal is only ever appended to; a torn last line is tolerated, anything else that is
+//!   wrong in it is an error that names the line;
+//! * a reading is in the journal before anything is said about it;
+//! * a file from a newer version is refused, not guessed at.
+
+#![forbid(unsafe_code)]
+
+mod bundle;
+mod error;
+mod journal;
+
+pub use bundle::{Bundle, ENVIRONMENT, JOURNAL, PLAN, SUMMARY};
+pub use error::Error;
+pub use journal::{BadLine, Journal, Read, parse_line, read_journal};

@@ -1,0 +1,204 @@
+//! The folder itself: `plan.json`, `journal.jsonl`, `environment.json`, `summary.json`, reports.
+
+use crate::error::Error;
+use crate::journal::{Journal, Read, read_journal};
+use coretwin_base::environment::Environment;
+use coretwin_base::plan::Plan;
+use coretwin_base::schema;
+use coretwin_base::summary::Summary;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// The plan, written before the first run and never changed.
+pub const PLAN: &str = "plan.json";
+/// Every reading.
+pub const JOURNAL: &str = "journal.jsonl";
+/// Host facts and wall-clock times.
+pub const ENVIRONMENT: &str = "environment.json";
+/// Derived: effects and verdicts.
+pub const SUMMARY: &str = "summary.json";
+
+/// A study's folder.
+#[derive(Debug, Clone)]
+pub struct Bundle {
+    folder: PathBuf,
+    owner: Option<(u32, u32)>,
+}
+
+impl Bundle {
+    /// Makes a folder for a new study and stores its plan. With `owner`, everything written
+    /// belongs to that user and group (a study under sudo leaves nothing of root's behind).
+    ///
+    /// # Errors
+    /// If the folder holds a study already, or cannot be made.
+    pub fn create(folder: &Path, plan: &Plan, owner: Option<(u32, u32)>) -> Result<Self, Error> {
+        let bundle = Self { folder: folder.to_owned(), owner };
+        if [PLAN, JOURNAL].iter().any(|file| bundle.path(file).exists()) {
+            return Err(Error::Occupied { folder: folder.to_owned() });
+        }
+        fs::create_dir_all(folder).map_err(|source| Error::io("make", folder, source))?;
+        bundle.give_away(folder)?;
+        bundle.write_json(PLAN, plan)?;
+        Ok(bundle)
+    }
+
+    /// Opens the folder of an existing study and reads its plan.
+    ///
+    /// # Errors
+    /// If there is no study, or its plan does not read or is from a newer version.
+    pub fn open(folder: &Path, owner: Option<(u32, u32)>) -> Result<(Self, Plan), Error> {
+        let bundle = Self { folder: folder.to_owned(), owner };
+        if !bundle.path(PLAN).exists() {
+            return Err(Error::NotAStudy { folder: folder.to_owned(), file: PLAN });
+        }
+        let plan = bundle.read_json::<Plan>(PLAN)?;
+        Ok((bundle, plan))
+    }
+
+    /// The folder.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Path of a file in the folder.
+    #[must_use]
+    pub fn path(&self, file: &str) -> PathBuf {
+        self.folder.join(file)
+    }
+
+    /// Opens the journal for appending; see [`Journal::open`].
+    ///
+    /// # Errors
+    /// As [`Journal::open`].
+    pub fn journal(&self) -> Result<(Journal, Read), Error> {
+        let path = self.path(JOURNAL);
+        let opened = Journal::open(&path)?;
+        self.give_away(&path)?;
+        Ok(opened)
+    }
+
+    /// Reads the journal; a study broken off before its first reading has none yet.
+    ///
+    /// # Errors
+    /// As [`read_journal`].
+    pub fn readings(&self) -> Result<Read, Error> {
+        let path = self.path(JOURNAL);
+        if path.exists() { read_journal(&path) } else { Ok(Read::default()) }
+    }
+
+    /// Reads the environment; empty if the study was broken off before it was written.
+    ///
+    /// # Errors
+    /// If it does not read or is from a newer version.
+    pub fn environment(&self) -> Result<Environment, Error> {
+        if self.path(ENVIRONMENT).exists() {
+            self.read_json(ENVIRONMENT)
+        } else {
+            Ok(Environment::default())
+        }
+    }
+
+    /// Reads the summary.
+    ///
+    /// # Errors
+    /// If there is none, it does not read, or it is from a newer version.
+    pub fn summary(&self) -> Result<Summary, Error> {
+        self.read_json(SUMMARY)
+    }
+
+    /// Writes a record as JSON, whole or not at all.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn write_json<T: Serialize>(&self, file: &str, record: &T) -> Result<(), Error> {
+        let mut text = serde_json::to_string_pretty(record)
+            .map_err(|error| Error::io("write", &self.path(file), error.into()))?;
+        text.push('\n');
+        self.write(file, text.as_bytes())
+    }
+
+    /// Writes a file, whole or not at all.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn write(&self, file: &str, bytes: &[u8]) -> Result<(), Error> {
+        let path = self.path(file);
+        let temporary = self.path(&format!(".{file}.new"));
+        let written = (|| {
+            let mut out = File::create(&temporary)?;
+            out.write_all(bytes)?;
+            out.sync_all()?;
+            fs::rename(&temporary, &path)?;
+            // The rename itself must survive a crash: the folder is synced too.
+            File::open(&self.folder)?.sync_all()
+        })();
+        if let Err(source) = written {
+            let _ = fs::remove_file(&temporary);
+            return Err(Error::writing(&path, bytes.len() as u64, source));
+        }
+        self.give_away(&path)
+    }
+
+    fn give_away(&self, path: &Path) -> Result<(), Error> {
+        match self.owner {
+            None => Ok(()),
+            Some((user, group)) => std::os::unix::fs::chown(path, Some(user), Some(group))
+                .map_err(|source| Error::io("give away", path, source)),
+        }
+    }
+
+    fn read_json<T: DeserializeOwned>(&self, file: &str) -> Result<T, Error> {
+        #[derive(serde::Deserialize)]
+        struct Version {
+            schema: u32,
+        }
+        let path = self.path(file);
+        let bytes = fs::read(&path).map_err(|source| Error::io("read", &path, source))?;
+        if let Ok(Version { schema: found }) = serde_json::from_slice(&bytes) {
+            schema::check(found).map_err(|newer| Error::Newer { path: path.clone(), newer })?;
+        }
+        serde_json::from_slice(&bytes).map_err(|error| Error::Json {
+            line: error.line(),
+            column: error.column(),
+            what: error.to_string(),
+            path,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_replaced_whole_and_no_rest_is_left() {
+        let folder = tempfile::tempdir().expect("folder");
+        let bundle = Bundle { folder: folder.path().to_owned(), owner: None };
+        bundle.write("report.md", b"one").expect("write");
+        bundle.write("report.md", b"two").expect("write again");
+        assert_eq!(fs::read(bundle.path("report.md")).expect("read"), b"two");
+        assert_eq!(fs::read_dir(folder.path()).expect("list").count(), 1);
+    }
+
+    #[test]
+    fn a_folder_without_a_plan_is_no_study() {
+        let folder = tempfile::tempdir().expect("folder");
+        let error = Bundle::open(folder.path(), None).expect_err("no study").to_string();
+        assert!(error.contains("holds no study") && error.contains("plan.json"), "{error}");
+    }
+
+    #[test]
+    fn a_broken_file_is_named_with_line_and_column() {
+        let folder = tempfile::tempdir().expect("folder");
+        fs::write(folder.path().join(PLAN), "{\n\"schema\": 1,\n\"arms\": 7}").expect("write");
+        let error = Bundle::open(folder.path(), None).expect_err("broken").to_string();
+        assert!(error.contains("plan.json: line 3, column"), "{error}");
+        fs::write(folder.path().join(PLAN), "{\"schema\": 2}").expect("write");
+        let error = Bundle::open(folder.path(), None).expect_err("newer").to_string();
+        assert!(error.contains("schema 2"), "{error}");
+    }
+}

@@ -1,0 +1,100 @@
+//! What can go wrong with a study's folder.
+
+use coretwin_base::schema::NewerSchema;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// An error about a file of a study. Every message names the file.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Reading or writing failed.
+    #[error("cannot {doing} {}: {source}", path.display())]
+    Io {
+        /// What was attempted, like `read`.
+        doing: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The file system is full.
+    #[error(
+        "no space left for {}: what was measured is kept; free at least {} KiB there, then go on with: coretwin study --resume {}",
+        path.display(), needed_bytes.div_ceil(1024), path.parent().unwrap_or(Path::new(".")).display()
+    )]
+    NoSpace {
+        /// The file.
+        path: PathBuf,
+        /// About how much more is needed.
+        needed_bytes: u64,
+    },
+    /// A JSON file does not have the form it should.
+    #[error("{}: line {line}, column {column}: {what}", path.display())]
+    Json {
+        /// The file.
+        path: PathBuf,
+        /// Line, from 1.
+        line: usize,
+        /// Column, from 1.
+        column: usize,
+        /// What is wrong, naming the field.
+        what: String,
+    },
+    /// A line of the journal is wrong.
+    #[error("{}: line {line}: {what}", path.display())]
+    Journal {
+        /// The file.
+        path: PathBuf,
+        /// Line, from 1.
+        line: usize,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// A file is from a newer version.
+    #[error("{}: {newer}", path.display())]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        newer: NewerSchema,
+    },
+    /// The folder already holds a study.
+    #[error(
+        "{} already holds a study; go on with it by --resume {}, or choose another folder with --out",
+        folder.display(), folder.display()
+    )]
+    Occupied {
+        /// The folder.
+        folder: PathBuf,
+    },
+    /// The folder holds no study.
+    #[error("{} holds no study: it has no {file}", folder.display())]
+    NotAStudy {
+        /// The folder.
+        folder: PathBuf,
+        /// The missing file.
+        file: &'static str,
+    },
+    /// Another process writes to this journal.
+    #[error("another coretwin is writing to {}; wait for it, or choose another folder", path.display())]
+    Busy {
+        /// The file.
+        path: PathBuf,
+    },
+}
+
+impl Error {
+    pub(crate) fn io(doing: &'static str, path: &Path, source: io::Error) -> Self {
+        Self::Io { doing, path: path.to_owned(), source }
+    }
+
+    /// Tells a full file system (or quota) from other failures to write.
+    pub(crate) fn writing(path: &Path, needed_bytes: u64, source: io::Error) -> Self {
+        match source.kind() {
+            io::ErrorKind::StorageFull
+            | io::ErrorKind::QuotaExceeded
+            | io::ErrorKind::FileTooLarge => Self::NoSpace { path: path.to_owned(), needed_bytes },
+            _ => Self::io("write", path, source),
+        }
+    }
+}

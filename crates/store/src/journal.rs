@@ -1,0 +1,285 @@
+//! The journal: one reading a line, appended, synced to disk once per block.
+//!
+//! A process may be killed in the middle of a line. The torn rest has no newline; readers ignore
+//! it and a resumed study cuts it off before it goes on, because the run it belonged to was never
+//! finished.
+
+use crate::error::Error;
+use coretwin_base::reading::Reading;
+use coretwin_base::schema;
+use rustix::fs::{FlockOperation, flock};
+use std::fs::{File, OpenOptions};
+use std::io::{Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+/// What a journal holds.
+#[derive(Debug, Default)]
+pub struct Read {
+    /// Every reading, in order.
+    pub readings: Vec<Reading>,
+    /// Length of the torn last line, in bytes; 0 if the last line is whole.
+    pub torn_bytes: usize,
+}
+
+/// What is wrong with a line.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BadLine {
+    /// It is not a reading.
+    #[error("not a reading: {0}")]
+    NotAReading(String),
+    /// It is from a newer version.
+    #[error("{0}")]
+    Newer(#[from] schema::NewerSchema),
+}
+
+/// Only the version, read first, so that a newer record is told from a broken one.
+#[derive(serde::Deserialize)]
+struct Version {
+    schema: u32,
+}
+
+/// Reads one line of a journal.
+///
+/// # Errors
+/// [`BadLine`] naming the field or the column.
+pub fn parse_line(line: &[u8]) -> Result<Reading, BadLine> {
+    match serde_json::from_slice::<Reading>(line) {
+        Ok(reading) => {
+            schema::check(reading.schema)?;
+            Ok(reading)
+        }
+        Err(error) => {
+            if let Ok(version) = serde_json::from_slice::<Version>(line) {
+                schema::check(version.schema)?;
+            }
+            Err(BadLine::NotAReading(error.to_string()))
+        }
+    }
+}
+
+/// Reads a journal.
+///
+/// # Errors
+/// If the file cannot be read, or a line other than a torn last one is not a reading, or the
+/// sequence numbers show that lines are missing or doubled.
+pub fn read_journal(path: &Path) -> Result<Read, Error> {
+    let bytes = std::fs::read(path).map_err(|source| Error::io("read", path, source))?;
+    parse_journal(path, &bytes)
+}
+
+fn parse_journal(path: &Path, bytes: &[u8]) -> Result<Read, Error> {
+    let mut read = Read::default();
+    for (index, piece) in bytes.split_inclusive(|byte| *byte == b'\n').enumerate() {
+        let whole = piece.last() == Some(&b'\n');
+        let line = if whole { &piece[..piece.len() - 1] } else { piece };
+        let wrong = |what: String| Error::Journal { path: path.to_owned(), line: index + 1, what };
+        match parse_line(line) {
+            Ok(reading) if reading.seq == index as u64 => read.readings.push(reading),
+            Ok(reading) => {
+                return Err(wrong(format!(
+                    "field seq is {}, expected {index}: lines are missing, doubled or moved",
+                    reading.seq
+                )));
+            }
+            Err(BadLine::Newer(newer)) => {
+                return Err(Error::Newer { path: path.to_owned(), newer });
+            }
+            Err(BadLine::NotAReading(_)) if !whole => read.torn_bytes = line.len(),
+            Err(bad) => return Err(wrong(bad.to_string())),
+        }
+    }
+    Ok(read)
+}
+
+/// A journal open for appending; locked against a second writer.
+#[derive(Debug)]
+pub struct Journal {
+    path: PathBuf,
+    file: File,
+    /// End of the last whole line.
+    end: u64,
+    /// About how many bytes are still to come, for the message when space runs out.
+    expected_bytes: u64,
+}
+
+impl Journal {
+    /// Opens a journal for appending, making it if it is not there, and gives what it holds.
+    /// A torn last line is cut off.
+    ///
+    /// # Errors
+    /// If it cannot be opened, another process writes to it, or it does not read.
+    pub fn open(path: &Path) -> Result<(Self, Read), Error> {
+        let mut file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(path)
+            .map_err(|source| Error::io("open", path, source))?;
+        flock(&file, FlockOperation::NonBlockingLockExclusive)
+            .map_err(|_| Error::Busy { path: path.to_owned() })?;
+        let bytes = std::fs::read(path).map_err(|source| Error::io("read", path, source))?;
+        let read = parse_journal(path, &bytes)?;
+        let end = (bytes.len() - read.torn_bytes) as u64;
+        file.set_len(end).map_err(|source| Error::io("cut", path, source))?;
+        file.seek(SeekFrom::Start(end)).map_err(|source| Error::io("seek in", path, source))?;
+        let mut journal = Self { path: path.to_owned(), file, end, expected_bytes: 4096 };
+        if end > 0 && bytes[end as usize - 1] != b'\n' {
+            journal.write(b"\n")?;
+        }
+        Ok((journal, read))
+    }
+
+    /// Tells about how many more readings are to come, for the message when space runs out.
+    pub fn expect(&mut self, readings: u64) {
+        // A line of a chat reading is about 900 bytes; the derived files are of that order too.
+        self.expected_bytes = readings.saturating_mul(2_048).max(4_096);
+    }
+
+    /// Appends a reading.
+    ///
+    /// # Errors
+    /// [`Error::NoSpace`] when the file system is full, [`Error::Io`] otherwise; the journal then
+    /// ends with the last reading that fitted whole.
+    pub fn append(&mut self, reading: &Reading) -> Result<(), Error> {
+        let mut line = serde_json::to_vec(reading)
+            .map_err(|error| Error::io("write", &self.path, error.into()))?;
+        line.push(b'\n');
+        self.write(&line)
+    }
+
+    fn write(&mut self, line: &[u8]) -> Result<(), Error> {
+        match self.file.write_all(line) {
+            Ok(()) => {
+                self.end += line.len() as u64;
+                Ok(())
+            }
+            Err(source) => {
+                // Best effort: if even this fails, readers still tolerate the torn line.
+                let _ = self.file.set_len(self.end);
+                let _ = self.file.seek(SeekFrom::Start(self.end));
+                Err(Error::writing(&self.path, self.expected_bytes, source))
+            }
+        }
+    }
+
+    /// Waits until everything appended is on the disk.
+    ///
+    /// # Errors
+    /// If the disk refuses.
+    pub fn sync(&mut self) -> Result<(), Error> {
+        self.file
+            .sync_data()
+            .map_err(|source| Error::writing(&self.path, self.expected_bytes, source))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use coretwin_base::cpu_set::CpuSet;
+    use coretwin_base::placement::Placement;
+    use coretwin_base::reading::{Better, Phase, Status};
+
+    fn reading(seq: u64) -> Reading {
+        Reading {
+            schema: schema::SCHEMA,
+            seq,
+            phase: Phase::Study,
+            block: 0,
+            switch: 0,
+            attempt: 0,
+            arm: "on".to_owned(),
+            row: "chat:rooms=20".to_owned(),
+            workload: "chat".to_owned(),
+            params: [].into(),
+            placement_asked: Placement::Free,
+            cpus_ran: CpuSet::new(),
+            status: Status::Ok,
+            cause: None,
+            value: Some(seq as f64 + 0.25),
+            unit: "messages/s".to_owned(),
+            better: Better::Higher,
+            metrics: [].into(),
+            operations: 1,
+            elapsed_s: 1.0,
+            user_s: 0.5,
+            system_s: 0.25,
+            steal_s: 0.0,
+            threads: 1600,
+            copies: 1,
+            checks: [("totals".to_owned(), true)].into(),
+            output: None,
+            env: "e0".to_owned(),
+        }
+    }
+
+    fn written(folder: &Path, count: u64) -> (PathBuf, Vec<u8>) {
+        let path = folder.join("journal.jsonl");
+        let (mut journal, _) = Journal::open(&path).expect("open");
+        for seq in 0..count {
+            journal.append(&reading(seq)).expect("append");
+        }
+        journal.sync().expect("sync");
+        let bytes = std::fs::read(&path).expect("read");
+        (path, bytes)
+    }
+
+    #[test]
+    fn a_journal_cut_at_every_byte_of_its_last_two_lines_reads_and_goes_on() {
+        let folder = tempfile::tempdir().expect("folder");
+        let (path, bytes) = written(folder.path(), 4);
+        let ends: Vec<usize> =
+            bytes.iter().enumerate().filter(|(_, b)| **b == b'\n').map(|(i, _)| i).collect();
+        for cut in ends[1] + 1..=bytes.len() {
+            std::fs::write(&path, &bytes[..cut]).expect("cut");
+            let whole = ends.iter().filter(|end| **end <= cut).count();
+            let read = read_journal(&path).expect("read");
+            assert_eq!(read.readings.len(), whole, "cut at byte {cut}");
+            let (mut journal, again) = Journal::open(&path).expect("open");
+            assert_eq!(again.readings.len(), whole);
+            journal.append(&reading(whole as u64)).expect("append");
+            drop(journal);
+            assert_eq!(read_journal(&path).expect("reread").readings.len(), whole + 1);
+        }
+    }
+
+    #[test]
+    fn a_broken_line_in_the_middle_is_named() {
+        let folder = tempfile::tempdir().expect("folder");
+        let (path, bytes) = written(folder.path(), 3);
+        let text = String::from_utf8(bytes).expect("text");
+        let broken = text.replacen("\"arm\":\"on\"", "\"arm\":7", 1);
+        std::fs::write(&path, broken).expect("write");
+        let error = read_journal(&path).expect_err("broken").to_string();
+        assert!(error.contains("journal.jsonl: line 1: not a reading"), "{error}");
+        assert!(error.contains("expected a string"), "{error}");
+    }
+
+    #[test]
+    fn missing_and_doubled_lines_are_noticed() {
+        let folder = tempfile::tempdir().expect("folder");
+        let (path, bytes) = written(folder.path(), 3);
+        let lines: Vec<&[u8]> = bytes.split_inclusive(|b| *b == b'\n').collect();
+        std::fs::write(&path, [lines[0], lines[2]].concat()).expect("write");
+        let error = read_journal(&path).expect_err("missing").to_string();
+        assert!(error.contains("line 2: field seq is 2, expected 1"), "{error}");
+    }
+
+    #[test]
+    fn a_newer_schema_is_refused_even_if_its_fields_changed() {
+        let folder = tempfile::tempdir().expect("folder");
+        let path = folder.path().join("journal.jsonl");
+        std::fs::write(&path, "{\"schema\":99,\"something\":1}\n").expect("write");
+        let error = read_journal(&path).expect_err("newer").to_string();
+        assert!(error.contains("schema 99") && error.contains("newer coretwin"), "{error}");
+    }
+
+    #[test]
+    fn a_second_writer_is_refused() {
+        let folder = tempfile::tempdir().expect("folder");
+        let (path, _) = written(folder.path(), 1);
+        let _first = Journal::open(&path).expect("first");
+        assert!(matches!(Journal::open(&path), Err(Error::Busy { .. })));
+    }
+}
