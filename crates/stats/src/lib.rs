@@ -1,1 +1,27 @@
-//! The statistics of a study, and the audit of a published table
+//! The statistics of a study, and the audit of a published table.
+//!
+//! Pure: numbers in, numbers out. Transcendental functions come from `libm`, never from `std`, so
+//! that equal readings give an equal summary, bit for bit, on every host.
+//!
+//! Data flow: [`orders`] before the first run; then `Plan` and `Reading`s → [`study`] (attempts to
+//! blocks, blocks to differences) → [`paired`] (mean, interval) → [`holm`], [`verdict`],
+//! [`stopping`] → `Summary`. METHOD.md says why each is as it is, and what simulations measured.
+//!
+//! Invariants:
+//! * the unit of analysis is the block, never the run;
+//! * no reading is left out for its value;
+//! * every formula names its source.
+
+#![forbid(unsafe_code)]
+
+pub mod article2003;
+pub mod geometric;
+pub mod holm;
+pub mod orders;
+pub mod paired;
+pub mod quantile;
+pub mod screening;
+pub mod stopping;
+pub mod student;
+pub mod study;
+pub mod verdict;

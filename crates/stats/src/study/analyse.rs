@@ -1,0 +1,186 @@
+//! The analysis of a study.
+
+use super::blocks::Blocks;
+use super::rows::{Comparison, widening};
+use super::warnings::Failures;
+use super::{protocol_2003, sentences, suites, warnings};
+use crate::{holm, stopping};
+use coretwin_base::plan::{Plan, Protocol};
+use coretwin_base::reading::{Phase, Reading};
+use coretwin_base::schema::SCHEMA;
+use coretwin_base::summary::{RowEffect, StoppedBecause, Summary};
+use std::collections::BTreeMap;
+
+/// Analyses a study: effects of every row and suite in every arm, verdicts, warnings, and the
+/// answer in words. The order of the readings does not matter. The summary's warnings begin with
+/// those of the plan.
+#[must_use]
+pub fn analyse(plan: &Plan, readings: &[Reading], stopped: StoppedBecause) -> Summary {
+    let mut summary = Summary {
+        schema: SCHEMA,
+        machine: plan.machine.clone(),
+        comparison: plan.comparison,
+        protocol: plan.rules.protocol,
+        arms: plan.arms.clone(),
+        reference_arm: plan.reference_arm.clone(),
+        blocks: 0,
+        stopped_because: stopped,
+        margin: plan.rules.margin,
+        target: plan.rules.target,
+        rows: Vec::new(),
+        suites: Vec::new(),
+        threads_chosen: if plan.screening.is_some() {
+            crate::screening::choose_threads(plan, readings)
+        } else {
+            BTreeMap::new()
+        },
+        sentences: Vec::new(),
+        warnings: plan.warnings.clone(),
+    };
+    let facts = Facts::new(plan, readings);
+    if plan.rules.protocol == Protocol::Article2003 {
+        protocol_2003::fill(&mut summary, plan, readings, &facts);
+    } else {
+        fill(&mut summary, plan, readings, &facts);
+    }
+    summary.sentences = sentences::write(plan, &summary);
+    summary
+}
+
+/// The analysis by blocks.
+fn fill(summary: &mut Summary, plan: &Plan, readings: &[Reading], facts: &Facts) {
+    let blocks = Blocks::new(plan, readings);
+    summary.blocks = blocks.analysed.len() as u32;
+    for arm in (0..plan.arms.len()).filter(|&arm| arm != plan.reference_index()) {
+        let comparisons: Vec<Comparison> = (0..plan.rows.len())
+            .map(|row| Comparison::new(plan, &blocks, &blocks.analysed, row, arm))
+            .collect();
+        let mut rows: Vec<RowEffect> = comparisons
+            .iter()
+            .enumerate()
+            .map(|(row, comparison)| {
+                let with_all = (blocks.set_aside > 0)
+                    .then(|| Comparison::new(plan, &blocks, &blocks.first, row, arm));
+                effect(plan, facts, summary.stopped_because, comparison, with_all, (row, arm))
+            })
+            .collect();
+        for row in &mut rows {
+            row.blocks_set_aside = blocks.set_aside;
+        }
+        let tested: Vec<f64> = rows.iter().filter_map(|row| row.p).collect();
+        let adjusted = holm::adjust(&tested);
+        for (row, p) in rows.iter_mut().filter(|row| row.p.is_some()).zip(adjusted) {
+            row.p_adjusted = Some(p);
+        }
+        summary.rows.append(&mut rows);
+        summary.suites.append(&mut suites::effects(plan, &comparisons, arm));
+    }
+    summary.warnings.append(&mut warnings::of_blocks(plan, &blocks));
+    summary.warnings.append(&mut warnings::of_readings(plan, readings, facts));
+}
+
+/// The entry of one row in one arm, before what needs all rows.
+fn effect(
+    plan: &Plan,
+    facts: &Facts,
+    stopped_because: StoppedBecause,
+    comparison: &Comparison,
+    with_all: Option<Comparison>,
+    (row, arm): (usize, usize),
+) -> RowEffect {
+    let scale = plan.rows[row].scale;
+    let [ratio, low, high] = comparison.shown(scale, widening(plan));
+    let [ratio_all, low_all, high_all] =
+        with_all.map_or([None; 3], |all| all.shown(scale, widening(plan)));
+    let (verdict, blocks_needed) = comparison.verdict(plan, &plan.rows[row]);
+    RowEffect {
+        value_reference: comparison.values[0],
+        value_arm: comparison.values[1],
+        ratio,
+        low,
+        high,
+        hodges_lehmann: comparison.hodges_lehmann(scale),
+        p: comparison.paired.and_then(|paired| paired.p(widening(plan))),
+        ratio_all,
+        low_all,
+        high_all,
+        blocks: comparison.paired.map_or(0, |paired| paired.blocks),
+        stopped_because,
+        verdict,
+        blocks_needed,
+        ..blank(plan, facts, row, arm)
+    }
+}
+
+/// An entry with everything that is not a result.
+pub(super) fn blank(plan: &Plan, facts: &Facts, row: usize, arm: usize) -> RowEffect {
+    let reference = plan.reference_index();
+    let rule = &plan.rows[row];
+    let threads =
+        |arm: usize| facts.runs.get(&(arm, row)).map_or(plan.arms[arm].threads, |run| run.threads);
+    RowEffect {
+        row: rule.id.clone(),
+        workload: rule.workload.clone(),
+        params: rule.params.clone(),
+        placement: rule.placement,
+        threads: threads(arm),
+        threads_reference: threads(reference),
+        copies: facts.runs.get(&(arm, row)).map_or(0, |run| run.copies),
+        unit: rule.unit.clone(),
+        better: rule.better,
+        scale: rule.scale,
+        arm: plan.arms[arm].label.clone(),
+        value_reference: None,
+        value_arm: None,
+        ratio: None,
+        low: None,
+        high: None,
+        confidence: stopping::CONFIDENCE,
+        hodges_lehmann: None,
+        p: None,
+        p_adjusted: None,
+        ratio_all: None,
+        low_all: None,
+        high_all: None,
+        blocks: 0,
+        blocks_set_aside: 0,
+        failed: facts.failures.count(arm, row) + facts.failures.count(reference, row),
+        stopped_because: StoppedBecause::Running,
+        verdict: None,
+        blocks_needed: None,
+    }
+}
+
+/// How a row was run in an arm, by its last reading.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Run {
+    seq: u64,
+    threads: u32,
+    copies: u32,
+}
+
+/// What one pass over the readings of the study proper tells beside the values.
+pub(super) struct Facts {
+    /// By arm and row.
+    runs: BTreeMap<(usize, usize), Run>,
+    /// Runs that failed.
+    pub(super) failures: Failures,
+}
+
+impl Facts {
+    fn new(plan: &Plan, readings: &[Reading]) -> Self {
+        let labels = super::blocks::Labels::new(plan);
+        let mut facts = Self { runs: BTreeMap::new(), failures: Failures::default() };
+        for reading in readings.iter().filter(|reading| reading.phase == Phase::Study) {
+            let Some((arm, row)) = labels.find(reading) else { continue };
+            let cell = (usize::from(arm), usize::from(row));
+            facts.failures.note(plan, reading, cell);
+            let Reading { seq, threads, copies, .. } = *reading;
+            let run = facts.runs.entry(cell).or_insert(Run { seq, threads, copies });
+            if seq >= run.seq {
+                *run = Run { seq, threads, copies };
+            }
+        }
+        facts
+    }
+}

@@ -1,0 +1,179 @@
+//! From readings to blocks: which attempt of a block counts, and one value per row, arm and block.
+//!
+//! One sort, then one pass; a million readings take a fraction of a second.
+
+use coretwin_base::plan::{Plan, Scale};
+use coretwin_base::reading::{Phase, Reading, Status};
+use std::collections::BTreeMap;
+
+/// What one block holds for one row in one arm.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Cell {
+    /// No reading.
+    Missing,
+    /// At least one reading failed, or its value cannot be compared.
+    Failed,
+    /// Mean over the block's readings: of logs on the ratio scale, of values on the raw scale.
+    Value(f64),
+}
+
+/// One attempt at a block.
+#[derive(Debug, Clone)]
+pub(super) struct Attempt {
+    /// Block, from 0.
+    pub(super) block: u32,
+    /// One cell for each arm and row, arm by arm.
+    cells: Vec<Cell>,
+    /// Arms in the order they ran.
+    pub(super) order: Vec<u16>,
+    /// Whether any reading was set aside, and with it the attempt.
+    set_aside: bool,
+}
+
+impl Attempt {
+    fn is_complete(&self) -> bool {
+        !self.cells.contains(&Cell::Missing)
+    }
+}
+
+/// The blocks of a study.
+#[derive(Debug, Default)]
+pub(super) struct Blocks {
+    /// Blocks to analyse, by number: the last complete attempt of each, unless it was set aside.
+    pub(super) analysed: Vec<Attempt>,
+    /// First complete attempt of each block, set aside or not.
+    pub(super) first: Vec<Attempt>,
+    /// Attempts at blocks that were complete or set aside.
+    pub(super) attempts: u32,
+    /// Attempts that were set aside.
+    pub(super) set_aside: u32,
+    /// Blocks of which every attempt was set aside.
+    pub(super) lost: u32,
+    rows: usize,
+}
+
+/// A reading, reduced to what the analysis needs.
+struct Entry {
+    block: u32,
+    attempt: u32,
+    arm: u16,
+    row: u16,
+    seq: u64,
+    cell: Cell,
+    set_aside: bool,
+}
+
+/// Where labels of the plan stand in its lists.
+pub(super) struct Labels<'plan> {
+    arms: BTreeMap<&'plan str, u16>,
+    rows: BTreeMap<&'plan str, u16>,
+}
+
+impl<'plan> Labels<'plan> {
+    pub(super) fn new(plan: &'plan Plan) -> Self {
+        let arms = plan.arms.iter().map(|arm| arm.label.as_str()).zip(0..).collect();
+        let rows = plan.rows.iter().map(|row| row.id.as_str()).zip(0..).collect();
+        Self { arms, rows }
+    }
+
+    /// Indexes of a reading's arm and row; none if the plan does not know them.
+    pub(super) fn find(&self, reading: &Reading) -> Option<(u16, u16)> {
+        Some((*self.arms.get(reading.arm.as_str())?, *self.rows.get(reading.row.as_str())?))
+    }
+}
+
+/// The reading's value on the scale of its analysis; none if it has none that can be compared.
+pub(super) fn scaled(reading: &Reading, scale: Scale) -> Option<f64> {
+    if reading.status == Status::Failed {
+        return None;
+    }
+    let value = reading.value.filter(|value| value.is_finite())?;
+    match scale {
+        Scale::Raw => Some(value),
+        Scale::Ratio => (value > 0.0).then(|| libm::log(value)),
+    }
+}
+
+impl Blocks {
+    /// Sorts the readings of the study proper into blocks. A block is analysed only if it is
+    /// complete, that is, if every row was read in every arm.
+    pub(super) fn new(plan: &Plan, readings: &[Reading]) -> Self {
+        let mut blocks = Self { rows: plan.rows.len(), ..Self::default() };
+        let entries = sorted_entries(plan, readings);
+        let same_block = |a: &Entry, b: &Entry| a.block == b.block;
+        for block in entries.chunk_by(same_block) {
+            let attempts: Vec<Attempt> = block
+                .chunk_by(|a, b| a.attempt == b.attempt)
+                .map(|attempt| collect(attempt, plan.arms.len(), plan.rows.len()))
+                .filter(|attempt| attempt.set_aside || attempt.is_complete())
+                .collect();
+            blocks.attempts += attempts.len() as u32;
+            blocks.set_aside += attempts.iter().filter(|attempt| attempt.set_aside).count() as u32;
+            blocks.lost +=
+                u32::from(!attempts.is_empty() && attempts.iter().all(|attempt| attempt.set_aside));
+            blocks.first.extend(attempts.iter().find(|attempt| attempt.is_complete()).cloned());
+            let last = attempts.into_iter().rfind(Attempt::is_complete);
+            blocks.analysed.extend(last.filter(|attempt| !attempt.set_aside));
+        }
+        blocks
+    }
+
+    /// The cell of a row in an arm.
+    pub(super) fn cell(&self, attempt: &Attempt, arm: usize, row: usize) -> Cell {
+        attempt.cells[arm * self.rows + row]
+    }
+}
+
+fn sorted_entries(plan: &Plan, readings: &[Reading]) -> Vec<Entry> {
+    let labels = Labels::new(plan);
+    let mut entries: Vec<Entry> = readings
+        .iter()
+        .filter(|reading| reading.phase == Phase::Study)
+        .filter_map(|reading| {
+            let (arm, row) = labels.find(reading)?;
+            let value = scaled(reading, plan.rows[usize::from(row)].scale);
+            Some(Entry {
+                block: reading.block,
+                attempt: reading.attempt,
+                arm,
+                row,
+                seq: reading.seq,
+                cell: value.map_or(Cell::Failed, Cell::Value),
+                set_aside: reading.status == Status::SetAside,
+            })
+        })
+        .collect();
+    // The order of the journal must not decide anything, down to the last bit of a sum.
+    entries.sort_unstable_by_key(|e| (e.block, e.attempt, e.arm, e.row, e.seq));
+    entries
+}
+
+/// Makes an attempt of its readings, which are sorted by arm and row.
+fn collect(entries: &[Entry], arms: usize, rows: usize) -> Attempt {
+    let mut cells = vec![Cell::Missing; arms * rows];
+    let mut started: BTreeMap<u16, u64> = BTreeMap::new();
+    for readings in entries.chunk_by(|a, b| (a.arm, a.row) == (b.arm, b.row)) {
+        let Entry { arm, row, seq, .. } = readings[0];
+        let mut sum = Cell::Value(0.0);
+        for reading in readings {
+            sum = match (sum, reading.cell) {
+                (Cell::Value(a), Cell::Value(b)) => Cell::Value(a + b),
+                _ => Cell::Failed,
+            };
+        }
+        cells[usize::from(arm) * rows + usize::from(row)] = match sum {
+            Cell::Value(sum) => Cell::Value(sum / readings.len() as f64),
+            other => other,
+        };
+        let earliest = started.entry(arm).or_insert(seq);
+        *earliest = seq.min(*earliest);
+    }
+    let mut order: Vec<u16> = started.keys().copied().collect();
+    order.sort_by_key(|arm| started[arm]);
+    Attempt {
+        block: entries[0].block,
+        cells,
+        order,
+        set_aside: entries.iter().any(|entry| entry.set_aside),
+    }
+}

@@ -1,0 +1,25 @@
+//! A study's plan and readings in, its summary out.
+//!
+//! Rules on readings: only those of the study proper count (not warm-up, not screening). Of each
+//! block the last complete attempt is analysed, unless it was set aside; then the block is lost. An
+//! attempt that was broken off is ignored. A failed cell takes its block from its own row only.
+//! Within a block, readings of one row in one arm are averaged first: the block is the unit.
+
+mod analyse;
+mod blocks;
+mod look;
+mod protocol_2003;
+mod rows;
+mod sentences;
+mod suites;
+mod warnings;
+
+pub use crate::screening::choose_threads;
+pub use analyse::analyse;
+pub use look::{Look, LookCell, look};
+
+/// Block counts at which a study looks by default.
+#[must_use]
+pub fn default_looks() -> Vec<u32> {
+    crate::stopping::LOOKS.to_vec()
+}

@@ -1,0 +1,324 @@
+//! The answer in words: one sentence per arm that somebody can act on.
+
+use crate::stopping;
+use coretwin_base::arm::ArmState;
+use coretwin_base::plan::{Comparison, Plan, PlanArm, Protocol, Scale};
+use coretwin_base::reading::Better;
+use coretwin_base::summary::{RowEffect, SuiteEffect, Summary, Verdict};
+
+/// One text per arm other than the reference.
+pub(super) fn write(plan: &Plan, summary: &Summary) -> Vec<String> {
+    let reference = &plan.arms[plan.reference_index()];
+    plan.arms
+        .iter()
+        .filter(|arm| arm.label != reference.label)
+        .map(|arm| Answer { plan, summary, arm, reference }.text())
+        .collect()
+}
+
+/// What is asked of an arm and its reference.
+#[derive(Clone, Copy, PartialEq)]
+enum Question {
+    /// Is the arm with all siblings better than the reference without?
+    SiblingsInArm,
+    /// Is the arm without siblings better than the reference with all?
+    SiblingsInReference,
+    /// Is one arm better than another?
+    Plain,
+}
+
+/// What a sentence is about: a suite, or a row where there is no suite.
+struct Headline {
+    subject: String,
+    scale: Scale,
+    unit: String,
+    effect: f64,
+    interval: Option<(f64, f64)>,
+    interval_90: Option<(f64, f64)>,
+    blocks: u32,
+    verdict: Option<Verdict>,
+    blocks_needed: Option<u32>,
+}
+
+struct Answer<'a> {
+    plan: &'a Plan,
+    summary: &'a Summary,
+    arm: &'a PlanArm,
+    reference: &'a PlanArm,
+}
+
+impl Answer<'_> {
+    fn text(&self) -> String {
+        let Some(result) = self.result() else {
+            let (arm, reference) = (&self.arm.label, &self.reference.label);
+            return format!(
+                "No result for {arm} against {reference}: no block has values of both; the \
+                 warnings say why."
+            );
+        };
+        let mut text = match (result.verdict, result.interval) {
+            (Some(verdict), Some(interval)) => self.decided(&result, verdict, interval),
+            _ => self.undecided(&result),
+        };
+        if let Some(families) = self.families() {
+            text.push_str(&families);
+        }
+        if self.plan.comparison == Comparison::None {
+            text.push_str(" This compares sets of CPUs; it is no verdict on SMT.");
+        }
+        text
+    }
+
+    /// The suite over everything, else the only suite, else the first row with an effect.
+    fn result(&self) -> Option<Headline> {
+        let of_arm = |suite: &&SuiteEffect| suite.arm == self.arm.label && suite.ratio.is_some();
+        if let Some(suite) = self.summary.suites.iter().rfind(of_arm) {
+            return Some(Headline {
+                subject: subject(&suite.suite),
+                scale: Scale::Ratio,
+                unit: String::new(),
+                effect: suite.ratio?,
+                interval: suite.low.zip(suite.high),
+                interval_90: suite.low_90.zip(suite.high_90),
+                blocks: suite.blocks,
+                verdict: suite.verdict,
+                blocks_needed: suite.blocks_needed,
+            });
+        }
+        let of_arm = |row: &&RowEffect| row.arm == self.arm.label && row.ratio.is_some();
+        let row = self.summary.rows.iter().find(of_arm)?;
+        Some(Headline {
+            subject: row.row.clone(),
+            scale: row.scale,
+            unit: row.unit.clone(),
+            effect: row.ratio?,
+            interval: row.low.zip(row.high),
+            interval_90: None,
+            blocks: row.blocks,
+            verdict: row.verdict,
+            blocks_needed: row.blocks_needed,
+        })
+    }
+
+    fn question(&self) -> Question {
+        let states = (&self.arm.state, &self.reference.state);
+        match (self.plan.comparison, states) {
+            (Comparison::Smt, (ArmState::On, ArmState::Off))
+            | (Comparison::StandIn, (ArmState::On, ArmState::OnePerCore)) => {
+                Question::SiblingsInArm
+            }
+            (Comparison::Smt, (ArmState::Off, ArmState::On))
+            | (Comparison::StandIn, (ArmState::OnePerCore, ArmState::On)) => {
+                Question::SiblingsInReference
+            }
+            _ => Question::Plain,
+        }
+    }
+
+    fn decided(&self, result: &Headline, verdict: Verdict, interval: (f64, f64)) -> String {
+        let action = self.action(&result.subject, verdict);
+        let margin = self.summary.margin * 100.0;
+        let blocks = result.blocks;
+        let compared = self.compared();
+        let size = self.size(result, result.effect);
+        let word = match self.plan.comparison {
+            Comparison::None => String::new(),
+            Comparison::Smt | Comparison::StandIn => format!(" ({verdict})"),
+        };
+        match verdict {
+            Verdict::Helps | Verdict::Hurts => {
+                let near = if verdict == Verdict::Helps { interval.0 } else { interval.1 };
+                let near = self.amount(result, near);
+                format!(
+                    "{action}{word}: {compared} is {size}, by at least {near} (near end of the \
+                     95 % interval, {blocks} blocks)."
+                )
+            }
+            Verdict::NoMaterialDifference => {
+                let (confidence, (low, high)) = match result.interval_90 {
+                    Some(ends) => (90, ends),
+                    None => (95, interval),
+                };
+                let range = self.range(result, low, high);
+                format!(
+                    "{action}{word}: {compared} is {range} ({confidence} % interval, {blocks} \
+                     blocks), inside the margin of {margin} %."
+                )
+            }
+            Verdict::Inconclusive => {
+                let range = self.range(result, interval.0, interval.1);
+                let more = match result.blocks_needed {
+                    Some(needed) if needed < stopping::FORECAST_MAX => {
+                        format!("about {needed} blocks would decide")
+                    }
+                    _ => "no practical number of blocks would decide".to_owned(),
+                };
+                format!(
+                    "{action}{word}: {compared} is {range} (95 % interval, {blocks} blocks); {more}."
+                )
+            }
+        }
+    }
+
+    /// The head of the sentence: what to do.
+    fn action(&self, subject: &str, verdict: Verdict) -> String {
+        let (arm, reference) = (&self.arm.label, &self.reference.label);
+        let stand_in = self.plan.comparison == Comparison::StandIn;
+        let without = if stand_in {
+            format!("Run {subject} on one CPU per core")
+        } else {
+            format!("Switch SMT off for {subject}")
+        };
+        let with = format!("Keep SMT on for {subject}");
+        match (verdict, self.question()) {
+            (Verdict::Helps, Question::SiblingsInArm)
+            | (Verdict::Hurts, Question::SiblingsInReference) => with,
+            (Verdict::Helps, Question::SiblingsInReference)
+            | (Verdict::Hurts, Question::SiblingsInArm) => without,
+            (Verdict::Helps, Question::Plain) => format!("Choose {arm} for {subject}"),
+            (Verdict::Hurts, Question::Plain) => format!("Stay with {reference} for {subject}"),
+            (Verdict::NoMaterialDifference, Question::Plain) => {
+                format!("Choose between {arm} and {reference} by other needs for {subject}")
+            }
+            (Verdict::NoMaterialDifference, _) => {
+                format!("Decide about SMT by other needs than the speed of {subject}")
+            }
+            (Verdict::Inconclusive, _) => format!("Measure longer before deciding for {subject}"),
+        }
+    }
+
+    /// A result that carries no verdict, and why.
+    fn undecided(&self, result: &Headline) -> String {
+        let (subject, blocks) = (&result.subject, result.blocks);
+        let compared = self.compared();
+        let size = self.size(result, result.effect);
+        let range = result.interval.map(|(low, high)| {
+            format!("; the 95 % interval goes from {}", self.ends(result, low, high))
+        });
+        let range = range.unwrap_or_default();
+        match self.summary.protocol {
+            Protocol::Quick => format!(
+                "Screening only, no verdict on {subject}: {compared} is {size}{range} ({blocks} \
+                 blocks). Run the study without --quick to decide."
+            ),
+            Protocol::Article2003 => format!(
+                "By the protocol of 2003, for {subject}: {compared} is {size} ({blocks} runs, no \
+                 interval, no verdict)."
+            ),
+            Protocol::Modern | Protocol::Fixed => format!(
+                "Too few blocks for a verdict on {subject} ({blocks}): {compared} is {size}{range}. \
+                 Go on with --resume."
+            ),
+        }
+    }
+
+    /// Verdicts of the families behind the suite `all`.
+    fn families(&self) -> Option<String> {
+        let of_arm = |suite: &&SuiteEffect| suite.arm == self.arm.label && suite.ratio.is_some();
+        let suites: Vec<&SuiteEffect> = self.summary.suites.iter().filter(of_arm).collect();
+        if suites.len() < 2 {
+            return None;
+        }
+        let named: Vec<String> = suites
+            .iter()
+            .filter(|suite| suite.suite != super::suites::ALL)
+            .map(|suite| {
+                let percent = signed_percent(suite.ratio.unwrap_or(1.0));
+                match suite.verdict.filter(|_| self.plan.comparison != Comparison::None) {
+                    Some(verdict) => format!("{} {percent} {verdict}", suite.suite),
+                    None => format!("{} {percent}", suite.suite),
+                }
+            })
+            .collect();
+        Some(format!(" By family: {}.", named.join(", ")))
+    }
+
+    /// "on (16 threads on 16 CPUs) against one-per-core (8 threads on 8 CPUs)".
+    fn compared(&self) -> String {
+        let rows: Vec<&RowEffect> =
+            self.summary.rows.iter().filter(|row| row.arm == self.arm.label).collect();
+        let same = |number: fn(&RowEffect) -> u32| {
+            let first = rows.first().map(|row| number(row))?;
+            rows.iter().all(|row| number(row) == first).then_some(first)
+        };
+        let describe = |arm: &PlanArm, threads: Option<u32>| {
+            let cpus = counted(arm.cpus.len() as u64, "CPU");
+            let threads = threads.filter(|&threads| threads > 0);
+            match threads {
+                Some(threads) => {
+                    format!("{} ({} on {cpus})", arm.label, counted(threads.into(), "thread"))
+                }
+                None => format!("{} ({cpus})", arm.label),
+            }
+        };
+        let arm = describe(self.arm, same(|row| row.threads));
+        let reference = describe(self.reference, same(|row| row.threads_reference));
+        format!("{arm} against {reference}")
+    }
+
+    /// Whether every row measures speed, so that "faster" is the word; else it is "better".
+    fn words(&self) -> (&'static str, &'static str) {
+        const TIMES: [&str; 11] =
+            ["s", "ms", "us", "µs", "ns", "min", "h", "seconds", "cycles", "ns/op", "us/op"];
+        let is_speed = |row: &RowEffect| match row.better {
+            Better::Lower => TIMES.contains(&row.unit.as_str()),
+            Better::Higher => row.unit.contains("/s") || row.unit.ends_with("per second"),
+        };
+        if self.summary.rows.iter().all(is_speed) {
+            ("faster", "slower")
+        } else {
+            ("better", "worse")
+        }
+    }
+
+    /// How much, without direction: "3.1 %" or "0.4 us".
+    fn amount(&self, result: &Headline, effect: f64) -> String {
+        match result.scale {
+            Scale::Ratio => format!("{:.1} %", libm::fabs(effect - 1.0) * 100.0),
+            Scale::Raw => format!("{:.3} {}", libm::fabs(effect), result.unit),
+        }
+    }
+
+    /// How much and which way: "3.1 % faster".
+    fn size(&self, result: &Headline, effect: f64) -> String {
+        let none = if result.scale == Scale::Ratio { 1.0 } else { 0.0 };
+        let (more, less) = self.words();
+        let word = if effect >= none { more } else { less };
+        format!("{} {word}", self.amount(result, effect))
+    }
+
+    fn ends(&self, result: &Headline, low: f64, high: f64) -> String {
+        format!("{} to {}", self.size(result, low), self.size(result, high))
+    }
+
+    fn range(&self, result: &Headline, low: f64, high: f64) -> String {
+        format!("between {} and {}", self.size(result, low), self.size(result, high))
+    }
+}
+
+/// "1 CPU", "16 CPUs", "1,600 threads".
+fn counted(number: u64, noun: &str) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    format!("{text} {noun}{}", if number == 1 { "" } else { "s" })
+}
+
+/// "+3.1 %".
+fn signed_percent(ratio: f64) -> String {
+    format!("{:+.1} %", (ratio - 1.0) * 100.0)
+}
+
+/// A suite as a sentence names it.
+fn subject(suite: &str) -> String {
+    match suite {
+        super::suites::ALL => "these workloads".to_owned(),
+        "command" => "your command".to_owned(),
+        name => name.to_owned(),
+    }
+}

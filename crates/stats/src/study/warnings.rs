@@ -1,0 +1,264 @@
+//! Warnings that follow from plan and readings.
+
+use super::analyse::Facts;
+use super::blocks::{Attempt, Blocks, Cell, Labels};
+use super::rows::{from_scale, gives_verdicts};
+use crate::student;
+use coretwin_base::plan::{Plan, Scale};
+use coretwin_base::reading::{Phase, Reading, Status};
+use coretwin_base::warning::Warning;
+use std::collections::BTreeMap;
+
+/// Share of attempts set aside above which the machine was too busy for a good study.
+const SET_ASIDE_SHARE_MAX: f64 = 0.10;
+
+/// Share of stolen time in the whole study above which a reader should know.
+const STEAL_SHARE_MAX: f64 = 0.01;
+
+/// Fewest blocks for an interval that has been checked by simulation.
+const BLOCKS_MIN: usize = 8;
+
+/// A trend is called drift if a straight line explains it at this level, shared among all rows.
+const DRIFT_LEVEL: f64 = 0.01;
+
+/// Runs that failed, by arm and row.
+#[derive(Debug, Default)]
+pub(super) struct Failures(BTreeMap<(usize, usize), Failure>);
+
+#[derive(Debug)]
+struct Failure {
+    count: u32,
+    /// Journal number of the first, whose cause is told.
+    seq: u64,
+    cause: String,
+}
+
+impl Failures {
+    /// Takes note of a reading that failed or cannot be compared.
+    pub(super) fn note(&mut self, plan: &Plan, reading: &Reading, cell: (usize, usize)) {
+        if super::blocks::scaled(reading, plan.rows[cell.1].scale).is_some() {
+            return;
+        }
+        let cause = || match (reading.status, reading.value) {
+            (Status::Failed, _) => {
+                reading.cause.clone().unwrap_or_else(|| "no cause was recorded".to_owned())
+            }
+            (_, Some(value)) => format!("its value was {value}, which has no ratio to another"),
+            (_, None) => "it gave no value".to_owned(),
+        };
+        let failure = self.0.entry(cell).or_insert_with(|| Failure {
+            count: 0,
+            seq: reading.seq,
+            cause: cause(),
+        });
+        failure.count += 1;
+        if reading.seq < failure.seq {
+            (failure.seq, failure.cause) = (reading.seq, cause());
+        }
+    }
+
+    /// How many runs of that row failed in that arm.
+    pub(super) fn count(&self, arm: usize, row: usize) -> u32 {
+        self.0.get(&(arm, row)).map_or(0, |failure| failure.count)
+    }
+
+    fn warnings(&self, plan: &Plan) -> Vec<Warning> {
+        let warn = |(&(arm, row), failure): (&(usize, usize), &Failure)| {
+            let (row, arm) = (&plan.rows[row].id, &plan.arms[arm].label);
+            let Failure { count, cause, .. } = failure;
+            Warning::new(
+                "failed",
+                format!("{row} failed {count} time(s) in arm {arm}, at first because: {cause}"),
+                "Its blocks are left out of this row. Look at the cause and at the run's output in \
+                 the journal; a row that fails in one arm only is a result about that arm.",
+            )
+        };
+        self.0.iter().map(warn).collect()
+    }
+}
+
+/// Warnings about the blocks as they were analysed.
+pub(super) fn of_blocks(plan: &Plan, blocks: &Blocks) -> Vec<Warning> {
+    let mut warnings = Vec::new();
+    let analysed = blocks.analysed.len();
+    if gives_verdicts(plan) && analysed < BLOCKS_MIN {
+        warnings.push(Warning::new(
+            "few-blocks",
+            format!("only {analysed} block(s) could be analysed"),
+            format!(
+                "Below {BLOCKS_MIN} blocks one odd run moves the result and intervals are wide; \
+                 go on with --resume, or raise --blocks or --budget."
+            ),
+        ));
+    }
+    warnings.extend(set_aside(blocks));
+    warnings.extend(order(plan, blocks));
+    warnings.extend(drift(plan, blocks));
+    warnings
+}
+
+fn set_aside(blocks: &Blocks) -> Option<Warning> {
+    let Blocks { set_aside, attempts, lost, .. } = *blocks;
+    let share = f64::from(set_aside) / f64::from(attempts.max(1));
+    if share <= SET_ASIDE_SHARE_MAX {
+        return None;
+    }
+    Some(Warning::new(
+        "set-aside",
+        format!(
+            "{set_aside} of {attempts} attempts at blocks were set aside for disturbances from \
+             outside, and {lost} block(s) were lost for good"
+        ),
+        "Results with and without them are both shown. Stop what else runs on the machine, or on \
+         a virtual machine ask for CPUs of your own, and measure again.",
+    ))
+}
+
+fn order(plan: &Plan, blocks: &Blocks) -> Option<Warning> {
+    let reference = plan.reference_index() as u16;
+    let place = |attempt: &Attempt, arm: u16| attempt.order.iter().position(|&at| at == arm);
+    let mut worst: Option<(u32, String)> = None;
+    for (arm, index) in plan.arms.iter().zip(0u16..).filter(|(_, index)| *index != reference) {
+        let first = blocks
+            .analysed
+            .iter()
+            .filter(|attempt| place(attempt, index) < place(attempt, reference))
+            .count() as u32;
+        let second = blocks.analysed.len() as u32 - first;
+        let excess = first.abs_diff(second);
+        // One or two are left over by chance or by an odd number of blocks.
+        if excess > 2 && excess * 10 > first + second && worst.as_ref().is_none_or(|w| excess > w.0)
+        {
+            let (arm, reference) = (&arm.label, &plan.reference_arm);
+            let text = format!("{arm} ran before {reference} in {first} blocks, after in {second}");
+            worst = Some((excess, text));
+        }
+    }
+    let (_, text) = worst?;
+    Some(Warning::new(
+        "order",
+        text,
+        "A drift of the machine no longer cancels completely; go on with --resume to complete the \
+         balanced orders.",
+    ))
+}
+
+/// The strongest trend of any row in the reference arm, if it is more than chance and more than the
+/// margin.
+fn drift(plan: &Plan, blocks: &Blocks) -> Option<Warning> {
+    let reference = plan.reference_index();
+    let ratio_rows = plan.rows.iter().filter(|row| row.scale == Scale::Ratio).count();
+    let mut worst: Option<(f64, &str)> = None;
+    for (index, row) in plan.rows.iter().enumerate().filter(|(_, row)| row.scale == Scale::Ratio) {
+        let points: Vec<(f64, f64)> = blocks
+            .analysed
+            .iter()
+            .filter_map(|attempt| match blocks.cell(attempt, reference, index) {
+                Cell::Value(value) => Some((f64::from(attempt.block), value)),
+                Cell::Missing | Cell::Failed => None,
+            })
+            .collect();
+        let Some((change, p)) = trend(&points) else { continue };
+        let size = libm::fabs(change);
+        if p < DRIFT_LEVEL / ratio_rows as f64
+            && size > libm::log1p(plan.rules.margin)
+            && worst.is_none_or(|(most, _)| size > libm::fabs(most))
+        {
+            worst = Some((change, &row.id));
+        }
+    }
+    let (change, row) = worst?;
+    let percent = (from_scale(change, Scale::Ratio) - 1.0) * 100.0;
+    Some(Warning::new(
+        "drift",
+        format!(
+            "values of {row} changed by {percent:+.1} % in arm {} from the first block to the last",
+            plan.reference_arm
+        ),
+        "The orders of the arms cancel a steady drift, but it shows that the machine was not \
+         steady: look at temperature, frequency and what else ran, and let it warm up.",
+    ))
+}
+
+/// Total change along a straight line through the points, and the p-value of no slope (least
+/// squares; NIST/SEMATECH e-Handbook 4.4.3). None for fewer than eight points.
+fn trend(points: &[(f64, f64)]) -> Option<(f64, f64)> {
+    if points.len() < BLOCKS_MIN {
+        return None;
+    }
+    let count = points.len() as f64;
+    let mean_x = points.iter().map(|p| p.0).sum::<f64>() / count;
+    let mean_y = points.iter().map(|p| p.1).sum::<f64>() / count;
+    let spread: f64 = points.iter().map(|p| (p.0 - mean_x) * (p.0 - mean_x)).sum();
+    let slope = points.iter().map(|p| (p.0 - mean_x) * (p.1 - mean_y)).sum::<f64>() / spread;
+    let residual = |p: &(f64, f64)| p.1 - mean_y - slope * (p.0 - mean_x);
+    let squares: f64 = points.iter().map(|p| residual(p) * residual(p)).sum();
+    let error = libm::sqrt(squares / (count - 2.0) / spread);
+    let change = slope * (points[points.len() - 1].0 - points[0].0);
+    let p = if error > 0.0 { student::two_sided(slope / error, count - 2.0) } else { 0.0 };
+    Some((change, p))
+}
+
+/// Warnings about the readings, whatever blocks they fell into.
+pub(super) fn of_readings(plan: &Plan, readings: &[Reading], facts: &Facts) -> Vec<Warning> {
+    let mut warnings = facts.failures.warnings(plan);
+    warnings.extend(steal(plan, readings));
+    warnings.extend(checks(plan, readings));
+    warnings
+}
+
+/// Stolen time, by the arm that lost the largest share.
+fn steal(plan: &Plan, readings: &[Reading]) -> Option<Warning> {
+    let labels = Labels::new(plan);
+    let mut stolen = vec![(0.0, 0.0); plan.arms.len()];
+    for reading in readings.iter().filter(|reading| reading.phase == Phase::Study) {
+        if let Some((arm, _)) = labels.find(reading) {
+            let cpus = plan.arms[usize::from(arm)].cpus.len().max(1);
+            let arm = &mut stolen[usize::from(arm)];
+            arm.0 += reading.steal_s.max(0.0);
+            arm.1 += reading.elapsed_s.max(0.0) * cpus as f64;
+        }
+    }
+    let shares = stolen.iter().map(|(steal, time)| if *time > 0.0 { steal / time } else { 0.0 });
+    let (arm, share) = plan.arms.iter().zip(shares).max_by(|a, b| a.1.total_cmp(&b.1))?;
+    (share > STEAL_SHARE_MAX).then(|| {
+        Warning::new(
+            "steal",
+            format!(
+                "the hypervisor took {:.1} % of the CPU time of arm {}",
+                share * 100.0,
+                arm.label
+            ),
+            "Somebody else was using the hardware. Measure at a quieter time or on CPUs of your \
+             own.",
+        )
+    })
+}
+
+/// Checks that did not hold, by name.
+fn checks(plan: &Plan, readings: &[Reading]) -> Vec<Warning> {
+    let labels = Labels::new(plan);
+    let mut broken: BTreeMap<(u16, &str), u32> = BTreeMap::new();
+    for reading in readings.iter().filter(|reading| reading.phase == Phase::Study) {
+        // A failed reading says itself which check broke it.
+        if reading.status == Status::Failed || reading.checks.is_empty() {
+            continue;
+        }
+        let Some((_, row)) = labels.find(reading) else { continue };
+        for (name, _) in reading.checks.iter().filter(|(_, held)| !**held) {
+            *broken.entry((row, name)).or_default() += 1;
+        }
+    }
+    let warn = |((row, name), count): ((u16, &str), u32)| {
+        Warning::new(
+            "check",
+            format!(
+                "check '{name}' of {} did not hold in {count} run(s)",
+                plan.rows[usize::from(row)].id
+            ),
+            "The run may not have done what it was asked to; do not act on this row before the \
+             check is understood.",
+        )
+    };
+    broken.into_iter().map(warn).collect()
+}
