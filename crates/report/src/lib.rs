@@ -1,1 +1,79 @@
-//! Records in, text, Markdown, CSV, JSON and one self-contained HTML file out
+//! The report of a study: records in, text out.
+//!
+//! Pure: no I/O, no clock, no environment. Nothing here can fail, so there is no error type: what
+//! is missing or odd in the records is said in the report.
+//!
+//! Data flow: [`Study`] → `digest` (readings sorted by row and arm) → `document` (sections of
+//! paragraphs, tables and figures, as data) → one file per rendering: `text`, `markdown`, `html`.
+//! `csv` and `json` write the records themselves.
+//!
+//! Invariants:
+//! * every number shown is in a record or comes from `coretwin_stats`; nothing is estimated here;
+//! * the same records give the same bytes;
+//! * the size of the document is bounded, however many readings there are, and where readings are
+//!   left out of a figure its caption says so;
+//! * a stand-in for SMT off is never called SMT off.
+
+#![forbid(unsafe_code)]
+
+mod article;
+mod conditions;
+mod csv;
+mod digest;
+mod document;
+mod effects;
+mod html;
+mod json;
+mod markdown;
+mod number;
+mod plot;
+mod readings;
+mod run;
+mod svg;
+mod text;
+mod words;
+
+use coretwin_base::environment::Environment;
+use coretwin_base::plan::Plan;
+use coretwin_base::reading::Reading;
+use coretwin_base::summary::Summary;
+
+pub use csv::csv;
+pub use html::html;
+pub use json::json;
+pub use markdown::markdown;
+pub use run::run_text;
+pub use text::text;
+
+/// The records of a study, as stored.
+#[derive(Debug, Clone, Copy)]
+pub struct Study<'a> {
+    /// What was planned.
+    pub plan: &'a Plan,
+    /// Every reading of the journal, in its order.
+    pub readings: &'a [Reading],
+    /// What the machine was like.
+    pub environment: &'a Environment,
+    /// What came of it.
+    pub summary: &'a Summary,
+}
+
+/// A form in which a study can be reported.
+#[derive(Debug, Clone, Copy)]
+pub struct Format {
+    /// The name people type.
+    pub name: &'static str,
+    /// What it is, in half a line.
+    pub about: &'static str,
+    /// Writes it.
+    pub render: fn(&Study<'_>) -> String,
+}
+
+/// Every format, in the order they are listed to people.
+pub const FORMATS: &[Format] = &[
+    Format { name: "text", about: "the whole report for a terminal, 100 columns", render: text },
+    Format { name: "html", about: "one self-contained page with all figures", render: html },
+    Format { name: "md", about: "the report as Markdown, without figures", render: markdown },
+    Format { name: "csv", about: "every reading, one line each", render: csv },
+    Format { name: "json", about: "the summary: effects, intervals, verdicts", render: json },
+];

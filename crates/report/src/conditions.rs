@@ -1,0 +1,325 @@
+//! Under which conditions: warnings, arms, what differed between them, the environment, the
+//! method, and how to do it again.
+
+use crate::Study;
+use crate::document::{Block, Column, Table};
+use crate::number;
+use crate::words;
+use coretwin_base::cpu_set::{CpuId, CpuSet};
+use coretwin_base::environment::Moment;
+use coretwin_base::plan::Protocol;
+use coretwin_base::warning::Warning;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Most facts listed in one table.
+const FACTS_MAX: usize = 400;
+
+/// Every warning of plan and summary, once.
+pub(crate) fn warnings(study: &Study<'_>) -> Vec<(String, String)> {
+    let mut seen: BTreeSet<&Warning> = BTreeSet::new();
+    let all = study.summary.warnings.iter().chain(&study.plan.warnings);
+    all.filter(|warning| seen.insert(*warning))
+        .map(|warning| (words::clean(&warning.text), words::clean(&warning.remedy)))
+        .collect()
+}
+
+/// Facts and frequencies that differed between the arms.
+pub(crate) fn differences(study: &Study<'_>) -> Vec<Block> {
+    let arms: Vec<String> =
+        (0..study.plan.arms.len()).map(|arm| words::arm_name(study, arm)).collect();
+    let facts = facts_by_arm(study);
+    let keys: BTreeSet<&str> =
+        facts.iter().flat_map(|facts| facts.keys().map(String::as_str)).collect();
+    let cell = |facts: &BTreeMap<String, String>, key: &str| {
+        facts.get(key).cloned().unwrap_or_else(|| number::NONE.to_owned())
+    };
+    // An arm that was never reached has no facts; that is no difference.
+    let visited: Vec<usize> = (0..facts.len()).filter(|arm| !facts[*arm].is_empty()).collect();
+    let differing = keys.into_iter().filter(|key| {
+        visited.windows(2).any(|pair| facts[pair[0]].get(*key) != facts[pair[1]].get(*key))
+    });
+    let rows: Vec<Vec<String>> = differing
+        .take(FACTS_MAX)
+        .map(|key| {
+            let mut cells = vec![key.to_owned()];
+            cells.extend(facts.iter().map(|facts| cell(facts, key)));
+            cells
+        })
+        .collect();
+    let mut blocks = vec![Block::Table(arms_table(study))];
+    if rows.is_empty() {
+        let text = if visited.is_empty() {
+            "The environment was not recorded."
+        } else {
+            "No recorded fact of the machine differed between the arms, apart from the CPUs used."
+        };
+        blocks.push(Block::Text(text.to_owned()));
+    } else {
+        let mut columns = vec![Column::words("Fact")];
+        columns.extend(arms.iter().map(Column::words));
+        let caption = "Facts that differed".to_owned();
+        blocks.push(Block::Table(Table { caption, columns, rows, ..Table::default() }));
+    }
+    blocks.extend(frequencies(study, &arms).map(Block::Table));
+    blocks
+}
+
+fn arms_table(study: &Study<'_>) -> Table {
+    let row = |(index, arm): (usize, &coretwin_base::plan::PlanArm)| {
+        let reference = if arm.label == study.plan.reference_arm { " (reference)" } else { "" };
+        vec![
+            format!("{}{reference}", words::arm_name(study, index)),
+            words::state(arm),
+            arm.cpus.to_string(),
+            arm.cores.to_string(),
+            arm.threads.to_string(),
+            words::clean(&arm.about),
+        ]
+    };
+    Table {
+        caption: "Arms".to_owned(),
+        columns: vec![
+            Column::words("Arm"),
+            Column::words("State"),
+            Column::words("CPUs"),
+            Column::number("Cores"),
+            Column::number("Threads"),
+            Column::words("What it is"),
+        ],
+        rows: study.plan.arms.iter().enumerate().map(row).collect(),
+        ..Table::default()
+    }
+}
+
+/// The facts of each arm, per-CPU facts folded into one; several values over time are joined.
+fn facts_by_arm(study: &Study<'_>) -> Vec<BTreeMap<String, String>> {
+    let of_arm = |label: &str| {
+        let moments = study.environment.moments.values().filter(|moment| moment.arm == label);
+        let sets: BTreeSet<&str> = moments.map(|moment| moment.facts.as_str()).collect();
+        let mut values: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for facts in sets.iter().filter_map(|set| study.environment.facts.get(*set)) {
+            for (key, value) in folded(facts) {
+                let known = values.entry(key).or_default();
+                if !known.contains(&value) {
+                    known.push(value);
+                }
+            }
+        }
+        values.into_iter().map(|(key, values)| (key, values.join(" / "))).collect()
+    };
+    study.plan.arms.iter().map(|arm| of_arm(&arm.label)).collect()
+}
+
+/// `cpu.0.governor`, `cpu.1.governor`, … as one `cpu.*.governor`: the value, or each value with
+/// its CPUs.
+fn folded(facts: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+    let mut per_cpu: BTreeMap<String, BTreeMap<String, Vec<CpuId>>> = BTreeMap::new();
+    let mut folded = BTreeMap::new();
+    for (key, value) in facts {
+        let value = words::shorten(&words::clean(value), 300);
+        let cpu = key.strip_prefix("cpu.").and_then(|rest| {
+            let (cpu, rest) = rest.split_once('.')?;
+            Some((cpu.parse::<u32>().ok()?, rest))
+        });
+        match cpu {
+            Some((cpu, rest)) => {
+                let key = format!("cpu.*.{}", words::clean(rest));
+                per_cpu.entry(key).or_default().entry(value).or_default().push(CpuId(cpu));
+            }
+            None => {
+                folded.insert(words::clean(key), value);
+            }
+        }
+    }
+    for (key, values) in per_cpu {
+        let one = values.len() == 1;
+        let part = |(value, cpus): (String, Vec<CpuId>)| {
+            let cpus: CpuSet = cpus.into_iter().collect();
+            if one { value } else { format!("{value} (CPUs {cpus})") }
+        };
+        let text = values.into_iter().map(part).collect::<Vec<_>>().join("; ");
+        folded.insert(key, words::shorten(&text, 300));
+    }
+    folded
+}
+
+/// Frequencies and load seen at the arm changes.
+fn frequencies(study: &Study<'_>, arms: &[String]) -> Option<Table> {
+    let row = |(index, name): (usize, &String)| {
+        let label = study.plan.arms[index].label.as_str();
+        let moments: Vec<&Moment> =
+            study.environment.moments.values().filter(|moment| moment.arm == label).collect();
+        let mhz = range(moments.iter().flat_map(|moment| moment.mhz.values().copied()));
+        let permitted =
+            range(moments.iter().flat_map(|moment| moment.mhz_permitted.values().copied()));
+        let load = range(moments.iter().map(|moment| moment.load_1min));
+        let text = |range: Option<(f64, f64)>, decimals: usize| match range {
+            None => number::NONE.to_owned(),
+            Some((low, high)) => {
+                let (low, high) = (format!("{low:.decimals$}"), format!("{high:.decimals$}"));
+                if low == high { low } else { format!("{low} to {high}") }
+            }
+        };
+        vec![
+            name.clone(),
+            number::whole(moments.len() as u64),
+            text(mhz, 0),
+            text(permitted, 0),
+            text(load, 2),
+        ]
+    };
+    (!study.environment.moments.is_empty()).then(|| Table {
+        caption: "Frequency and load, smallest to largest seen at the arm changes".to_owned(),
+        columns: vec![
+            Column::words("Arm"),
+            Column::number("Moments"),
+            Column::number("MHz"),
+            Column::number("MHz permitted"),
+            Column::number("Load, 1 min"),
+        ],
+        rows: arms.iter().enumerate().map(row).collect(),
+        ..Table::default()
+    })
+}
+
+fn range(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
+    values.filter(|value| value.is_finite()).fold(None, |range, value| match range {
+        None => Some((value, value)),
+        Some((low, high)) => Some((f64::min(low, value), f64::max(high, value))),
+    })
+}
+
+/// When and where, and every fact that was the same in all arms.
+pub(crate) fn environment(study: &Study<'_>) -> Vec<Block> {
+    let mut blocks = Vec::new();
+    let sessions: Vec<Vec<String>> = study
+        .environment
+        .sessions
+        .iter()
+        .map(|session| {
+            [&session.started_utc, &session.host, &session.coretwin, &session.boot_id]
+                .map(|text| words::clean(text))
+                .into()
+        })
+        .collect();
+    if !sessions.is_empty() {
+        blocks.push(Block::Table(Table {
+            caption: "Sessions".to_owned(),
+            columns: vec![
+                Column::words("Started (UTC)"),
+                Column::words("Host"),
+                Column::words("Coretwin"),
+                Column::words("Boot").detail(),
+            ],
+            rows: sessions,
+            ..Table::default()
+        }));
+    }
+    let facts = facts_by_arm(study);
+    let visited: Vec<&BTreeMap<String, String>> =
+        facts.iter().filter(|facts| !facts.is_empty()).collect();
+    let Some((first, others)) = visited.split_first() else {
+        return blocks;
+    };
+    let same =
+        first.iter().filter(|(key, value)| others.iter().all(|f| f.get(*key) == Some(*value)));
+    let rows: Vec<Vec<String>> =
+        same.map(|(key, value)| vec![key.clone(), value.clone()]).collect();
+    let left_out = rows.len().saturating_sub(FACTS_MAX);
+    blocks.push(Block::Table(Table {
+        caption: format!("{} the same in all arms", number::count(rows.len() as u64, "fact")),
+        columns: vec![Column::words("Fact"), Column::words("Value")],
+        rows: rows.into_iter().take(FACTS_MAX).collect(),
+        note: (left_out > 0)
+            .then(|| format!("{} more are in environment.json.", number::whole(left_out as u64))),
+        folded: true,
+        ..Table::default()
+    }));
+    blocks
+}
+
+/// The method, in five lines.
+pub(crate) fn method(study: &Study<'_>) -> Vec<String> {
+    let rules = &study.plan.rules;
+    let seed = study.plan.seed;
+    if rules.protocol == Protocol::Article2003 {
+        return vec![
+            "The protocol of the article of 2003: a fixed number of runs of each row in each arm \
+             (3 for LMbench, 5 otherwise)."
+                .to_owned(),
+            "A row's value is the mean of its runs (LMbench) or their geometric mean.".to_owned(),
+            "The speed-up is the ratio of the two values; a suite is the geometric mean of its rows."
+                .to_owned(),
+            "There are no intervals and no verdict: the protocol cannot tell an effect from noise."
+                .to_owned(),
+            format!("Orders were drawn from seed {seed}; no run is dropped for its value."),
+        ];
+    }
+    let reference = words::arm_name(study, study.plan.reference_index());
+    let looks: Vec<String> = rules.looks.iter().map(u32::to_string).collect();
+    let stop = match rules.protocol {
+        Protocol::Quick => "a screening of 3 blocks, which gives no verdict".to_owned(),
+        Protocol::Fixed => format!("{} blocks, as asked", study.plan.blocks_max()),
+        Protocol::Modern | Protocol::Article2003 => format!(
+            "looks after {} blocks, until every interval is within ±{} (on width, never on \
+             significance)",
+            looks.join(", "),
+            number::share(rules.target)
+        ),
+    };
+    vec![
+        format!(
+            "A block is one round of all arms, in balanced orders drawn from seed {seed}; within \
+             an arm the rows are shuffled, and each run is a process of its own."
+        ),
+        format!(
+            "A row's effect is the mean over blocks of the log ratio to {reference}, turned so \
+             that above 0 is better, with a Student t interval; the block is the unit of analysis."
+        ),
+        "A suite's effect is the same on the per-block means of its rows, families weighing \
+         equally; it is the primary result, and p-values of rows are Holm-adjusted."
+            .to_owned(),
+        format!(
+            "Verdict at a margin of ±{}: no material difference if the 90 % interval lies inside \
+             it, else HELPS or HURTS if the 95 % interval excludes no effect, else inconclusive.",
+            number::share(rules.margin)
+        ),
+        format!(
+            "Length: {stop}; it ended because {}. A block is set aside only for steal above {}, \
+             other processes above {} of the measured CPUs, or a lowered frequency cap; no \
+             reading is dropped for its value.",
+            words::stopped(study.summary.stopped_because),
+            number::share(rules.steal_share_max),
+            number::share(rules.others_share_max)
+        ),
+    ]
+}
+
+/// Commands and files.
+pub(crate) fn reproduce(study: &Study<'_>) -> Vec<Block> {
+    let seed = study.plan.seed.to_string();
+    let mut lines: Vec<String> = Vec::new();
+    if let Some(session) = study.environment.sessions.first() {
+        let mut argv = session.argv.clone();
+        if let Some(program) = argv.first_mut() {
+            let name = program.rsplit('/').next().unwrap_or_default().to_owned();
+            *program = name;
+        }
+        let end = argv.iter().position(|word| word == "--").unwrap_or(argv.len());
+        let has_seed =
+            argv[..end].iter().any(|word| word == "--seed" || word.starts_with("--seed="));
+        if !has_seed && !argv.is_empty() {
+            argv.splice(end..end, ["--seed".to_owned(), seed.clone()]);
+        }
+        lines.push(words::shell_line(&argv));
+    }
+    lines.push("coretwin report DIR".to_owned());
+    let files = "DIR is the folder of this study: plan.json (what was drawn before the first run), \
+                 journal.jsonl (every reading), environment.json, summary.json; the report is made \
+                 from these alone.";
+    let versions = format!(
+        "Seed {seed}; planned by Coretwin {}. The same seed draws the same orders.",
+        words::clean(&study.plan.coretwin)
+    );
+    vec![Block::Code(lines), Block::Text(files.to_owned()), Block::Text(versions)]
+}

@@ -1,0 +1,153 @@
+//! Tidy CSV: one line per reading, of every phase and status; RFC 4180 quoting.
+//!
+//! Effects per row are in the summary (`json`). Metrics become one column for each name that any
+//! reading has, `metric.NAME`, in the unit that the reading gives it. An empty field is a value
+//! that there is none of.
+
+use crate::Study;
+use crate::digest::Blocks;
+use coretwin_base::param;
+use coretwin_base::reading::{Better, Phase, Reading, Status};
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+/// The columns before the metrics.
+const COLUMNS: [&str; 26] = [
+    "seq",
+    "phase",
+    "block",
+    "attempt",
+    "switch",
+    "analysed",
+    "arm",
+    "row",
+    "workload",
+    "params",
+    "placement_asked",
+    "cpus_ran",
+    "threads",
+    "copies",
+    "status",
+    "cause",
+    "value",
+    "unit",
+    "better",
+    "operations",
+    "elapsed_s",
+    "user_s",
+    "system_s",
+    "steal_s",
+    "checks_failed",
+    "env",
+];
+
+/// Every reading, one line each.
+#[must_use]
+pub fn csv(study: &Study<'_>) -> String {
+    let blocks = Blocks::new(study);
+    let metrics: BTreeSet<&str> =
+        study.readings.iter().flat_map(|r| r.metrics.keys().map(String::as_str)).collect();
+    let mut out = COLUMNS.join(",");
+    for name in &metrics {
+        out.push(',');
+        field(&mut out, &format!("metric.{name}"));
+    }
+    out.push('\n');
+    for reading in study.readings {
+        line(&mut out, reading, blocks.analysed(reading));
+        for name in &metrics {
+            out.push(',');
+            if let Some(metric) = reading.metrics.get(*name) {
+                number(&mut out, metric.value);
+            }
+        }
+        out.push('\n');
+    }
+    out
+}
+
+fn line(out: &mut String, reading: &Reading, analysed: bool) {
+    let phase = match reading.phase {
+        Phase::Warmup => "warmup",
+        Phase::Screen => "screen",
+        Phase::Study => "study",
+    };
+    let status = match reading.status {
+        Status::Ok => "ok",
+        Status::Failed => "failed",
+        Status::SetAside => "set_aside",
+    };
+    let better = match reading.better {
+        Better::Higher => "higher",
+        Better::Lower => "lower",
+    };
+    put(out, format_args!("{},{phase},", reading.seq));
+    put(out, format_args!("{},{},{},", reading.block, reading.attempt, reading.switch));
+    put(out, format_args!("{analysed},"));
+    field(out, &reading.arm);
+    let params = param::label("", &reading.params);
+    for text in [&reading.row, &reading.workload, params.trim_start_matches(':')] {
+        out.push(',');
+        field(out, text);
+    }
+    put(out, format_args!(",{},", reading.placement_asked));
+    field(out, &reading.cpus_ran.to_string());
+    put(out, format_args!(",{},{},{status},", reading.threads, reading.copies));
+    field(out, reading.cause.as_deref().unwrap_or_default());
+    out.push(',');
+    if let Some(value) = reading.value {
+        number(out, value);
+    }
+    out.push(',');
+    field(out, &reading.unit);
+    put(out, format_args!(",{better},{}", reading.operations));
+    for seconds in [reading.elapsed_s, reading.user_s, reading.system_s, reading.steal_s] {
+        out.push(',');
+        number(out, seconds);
+    }
+    out.push(',');
+    let failed: Vec<&str> =
+        reading.checks.iter().filter(|(_, held)| !**held).map(|(name, _)| name.as_str()).collect();
+    field(out, &failed.join(" "));
+    out.push(',');
+    field(out, &reading.env);
+}
+
+/// Writing to a string cannot fail.
+fn put(out: &mut String, arguments: std::fmt::Arguments<'_>) {
+    let _ = out.write_fmt(arguments);
+}
+
+/// A number that is not finite has no place in a table of numbers: its field stays empty.
+fn number(out: &mut String, value: f64) {
+    if value.is_finite() {
+        put(out, format_args!("{value}"));
+    }
+}
+
+fn field(out: &mut String, text: &str) {
+    if text.contains([',', '"', '\n', '\r']) {
+        out.push('"');
+        out.push_str(&text.replace('"', "\"\""));
+        out.push('"');
+    } else {
+        out.push_str(text);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quotes_what_would_break_a_line() {
+        let quoted = |text: &str| {
+            let mut out = String::new();
+            field(&mut out, text);
+            out
+        };
+        assert_eq!(quoted("plain text"), "plain text");
+        assert_eq!(quoted("a,b"), "\"a,b\"");
+        assert_eq!(quoted("say \"x\"\nend"), "\"say \"\"x\"\"\nend\"");
+    }
+}

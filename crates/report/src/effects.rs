@@ -1,0 +1,391 @@
+//! The verdict and the effects per row: headlines, forest plot, table.
+
+use crate::Study;
+use crate::digest::Digest;
+use crate::document::{Block, Column, Figure, Headline, Table};
+use crate::number;
+use crate::plot::{Forest, ForestLine, Plot};
+use crate::words;
+use coretwin_base::plan::{Protocol, Scale};
+use coretwin_base::reading::Better;
+use coretwin_base::summary::{RowEffect, SuiteEffect, Verdict};
+
+/// Name of the study: the command, or the rows.
+pub(crate) fn title(study: &Study<'_>) -> String {
+    if let Some(command) = &study.plan.command {
+        return words::shorten(&words::clean(&words::shell_line(&command.argv)), 90);
+    }
+    let mut names: Vec<&str> = Vec::new();
+    for row in &study.plan.rows {
+        if !names.contains(&row.workload.as_str()) {
+            names.push(&row.workload);
+        }
+    }
+    words::shorten(&words::clean(&names.join(", ")), 90)
+}
+
+/// One line: what was measured, how much, why it ended.
+pub(crate) fn facts(study: &Study<'_>) -> String {
+    let blocks = number::count(study.summary.blocks.into(), "block");
+    let rounds = match study.plan.rules.protocol {
+        Protocol::Article2003 => "protocol of 2003".to_owned(),
+        Protocol::Quick => format!("screening of {blocks}, no verdict"),
+        Protocol::Modern | Protocol::Fixed => blocks,
+    };
+    format!(
+        "{} · {} · {rounds} · {} · {}",
+        words::clean(&study.summary.machine),
+        number::count(study.plan.rows.len() as u64, "row"),
+        number::count(study.readings.len() as u64, "reading"),
+        words::stopped(study.summary.stopped_because),
+    )
+}
+
+/// The primary result of each arm: its suite over everything, else its only suite or row.
+pub(crate) fn headlines(study: &Study<'_>) -> Vec<Headline> {
+    let reference = study.plan.reference_index();
+    let arms = (0..study.plan.arms.len()).filter(|arm| *arm != reference);
+    arms.filter_map(|arm| headline(study, arm)).collect()
+}
+
+fn headline(study: &Study<'_>, arm: usize) -> Option<Headline> {
+    let label = study.plan.arms[arm].label.as_str();
+    let reference = words::arm_name(study, study.plan.reference_index());
+    let comparison = format!("{} against {reference}", words::arm_name(study, arm));
+    let interval = |low: Option<f64>, high: Option<f64>| {
+        Some(format!("{} {}", interval_name(study), number::interval(low?, high?)))
+    };
+    if let Some(suite) = primary_suite(study, label) {
+        let rows = number::count(suite.rows.into(), "row");
+        let blocks = number::count(suite.blocks.into(), "block");
+        let suite_name = words::clean(&suite.suite);
+        return Some(Headline {
+            comparison,
+            effect: suite.ratio.map_or_else(|| "no result".to_owned(), number::effect),
+            interval: interval(suite.low, suite.high),
+            verdict: suite.verdict,
+            basis: match study.plan.rules.protocol {
+                Protocol::Article2003 => format!("{suite_name}, geometric mean of {rows}"),
+                _ => format!("{suite_name}, {rows}, {blocks}"),
+            },
+        });
+    }
+    let row = study.summary.rows.iter().find(|row| row.arm == label)?;
+    Some(Headline {
+        comparison,
+        effect: effect(row).unwrap_or_else(|| "no result".to_owned()),
+        interval: interval_text(row).map(|text| format!("{} {text}", interval_name(study))),
+        verdict: row.verdict,
+        basis: format!("{}, {}", words::clean(&row.row), number::count(row.blocks.into(), "block")),
+    })
+}
+
+/// `95 % interval`.
+pub(crate) fn interval_name(study: &Study<'_>) -> String {
+    let confidence = study.summary.rows.first().map_or(0.95, |row| row.confidence);
+    format!("{} interval", number::share(confidence))
+}
+
+/// The suite that stands for an arm.
+pub(crate) fn primary_suite<'a>(study: &Study<'a>, arm: &str) -> Option<&'a SuiteEffect> {
+    let mut suites = study.summary.suites.iter().filter(|suite| suite.arm == arm);
+    let first = suites.clone().next();
+    suites.find(|suite| suite.suite == "all").or(first)
+}
+
+/// The effect of a row: a percentage, or on the raw scale a difference in its unit.
+pub(crate) fn effect(row: &RowEffect) -> Option<String> {
+    let ratio = row.ratio?;
+    Some(match row.scale {
+        Scale::Ratio => number::effect(ratio),
+        Scale::Raw => format!("{} {}", number::difference(ratio), words::clean(&row.unit)),
+    })
+}
+
+/// Its interval.
+fn interval_text(row: &RowEffect) -> Option<String> {
+    let (low, high) = (row.low?, row.high?);
+    Some(match row.scale {
+        Scale::Ratio => number::interval(low, high),
+        Scale::Raw => format!("{} to {}", number::difference(low), number::difference(high)),
+    })
+}
+
+/// What is said instead of an effect, or beside it.
+fn outcome(study: &Study<'_>, digest: &Digest<'_>, row: &RowEffect) -> String {
+    let arms = [words::arm_index(study, &row.arm), study.plan.reference_index()];
+    match (row.verdict, row.blocks_needed) {
+        (Some(Verdict::Inconclusive), Some(blocks)) => {
+            format!(
+                "{} (about {} would decide)",
+                Verdict::Inconclusive,
+                number::count(blocks.into(), "block")
+            )
+        }
+        (Some(verdict), _) => verdict.to_string(),
+        (None, _) if row.failed > 0 => match digest.first_failure(&row.row, &arms) {
+            Some(index) => {
+                let reading = &study.readings[index];
+                let cause = reading.cause.as_deref().unwrap_or("no cause recorded");
+                format!("FAILED in {}: {}", words::clean(&reading.arm), words::clean(cause))
+            }
+            None => format!("FAILED {}", number::count(row.failed.into(), "time")),
+        },
+        (None, _) => number::NONE.to_owned(),
+    }
+}
+
+/// The section: figure, suites, rows, and rows with disturbed blocks included.
+pub(crate) fn blocks(study: &Study<'_>, digest: &Digest<'_>) -> Vec<Block> {
+    let mut blocks = Vec::new();
+    blocks.extend(forest(study));
+    if study.summary.suites.len() > 1 {
+        blocks.push(Block::Table(suites(study)));
+    }
+    blocks.push(Block::Table(rows(study, digest)));
+    blocks.extend(with_set_aside(study).map(Block::Table));
+    blocks
+}
+
+fn forest(study: &Study<'_>) -> Option<Block> {
+    let many_arms = study.plan.arms.len() > 2;
+    let name = |label: String, arm: usize| {
+        if many_arms { format!("{label} · {}", words::arm_name(study, arm)) } else { label }
+    };
+    let text = |ratio: Option<f64>, interval: Option<(f64, f64)>| match (ratio, interval) {
+        (Some(ratio), Some((low, high))) => {
+            format!("{}  ({})", number::effect(ratio), number::interval(low, high))
+        }
+        (Some(ratio), None) => number::effect(ratio),
+        (None, _) => "no result".to_owned(),
+    };
+    let suites = study.summary.suites.iter().map(|suite| {
+        let arm = words::arm_index(study, &suite.arm);
+        let interval = suite.low.zip(suite.high);
+        ForestLine {
+            label: name(format!("{} (suite)", words::clean(&suite.suite)), arm),
+            arm,
+            primary: true,
+            ratio: suite.ratio,
+            interval,
+            text: text(suite.ratio, interval),
+        }
+    });
+    let compared = study.summary.rows.iter().filter(|row| row.scale == Scale::Ratio);
+    let rows = compared.map(|row| {
+        let arm = words::arm_index(study, &row.arm);
+        let interval = row.low.zip(row.high);
+        ForestLine {
+            label: name(words::clean(&row.row), arm),
+            arm,
+            primary: false,
+            ratio: row.ratio,
+            interval,
+            text: text(row.ratio, interval),
+        }
+    });
+    let lines: Vec<ForestLine> = suites.chain(rows).collect();
+    if !lines.iter().any(|line| line.ratio.is_some()) {
+        return None;
+    }
+    let reference = study.plan.reference_index();
+    let plot = Plot::Forest(Forest { lines, margin: study.summary.margin });
+    Some(Block::Figures {
+        arms: if many_arms {
+            (0..study.plan.arms.len()).filter(|arm| *arm != reference).collect()
+        } else {
+            Vec::new()
+        },
+        figures: vec![Figure {
+            title: format!("Effect against {}", words::arm_name(study, reference)),
+            caption: forest_caption(study),
+            plot,
+        }],
+    })
+}
+
+fn forest_caption(study: &Study<'_>) -> String {
+    let mut caption = format!(
+        "Right of the line is better. The shaded band is the margin of ±{}, inside which a \
+         difference does not matter",
+        number::share(study.summary.margin)
+    );
+    if study.plan.rules.protocol == Protocol::Article2003 {
+        caption.push_str(". The protocol of 2003 gives no intervals.");
+    } else {
+        caption.push_str("; bars are the intervals, on a logarithmic axis.");
+    }
+    let raw = study.summary.rows.iter().filter(|row| row.scale == Scale::Raw).count();
+    if raw > 0 {
+        let rows = number::count(raw as u64, "row");
+        caption.push_str(&format!(
+            " {rows} compared by difference, not by ratio, stand only in the table."
+        ));
+    }
+    caption
+}
+
+fn suites(study: &Study<'_>) -> Table {
+    let columns = vec![
+        Column::words("Suite"),
+        Column::words("Arm"),
+        Column::number("Effect"),
+        Column::number(interval_name(study)),
+        Column::number("Rows"),
+        Column::number("Blocks"),
+        Column::words("Verdict"),
+    ];
+    let row = |suite: &SuiteEffect| {
+        let verdict = suite.verdict.map(|verdict| verdict.to_string());
+        let interval = suite.low.zip(suite.high);
+        vec![
+            words::clean(&suite.suite),
+            words::arm_name(study, words::arm_index(study, &suite.arm)),
+            suite.ratio.map_or_else(|| number::NONE.to_owned(), number::effect),
+            interval.map_or_else(|| number::NONE.to_owned(), |(l, h)| number::interval(l, h)),
+            suite.rows.to_string(),
+            suite.blocks.to_string(),
+            verdict.unwrap_or_else(|| number::NONE.to_owned()),
+        ]
+    };
+    Table {
+        caption: "Suites: families weigh equally; the primary result".to_owned(),
+        columns,
+        rows: study.summary.suites.iter().map(row).collect(),
+        ..Table::default()
+    }
+}
+
+fn rows(study: &Study<'_>, digest: &Digest<'_>) -> Table {
+    let summary = study.summary;
+    let article = study.plan.rules.protocol == Protocol::Article2003;
+    let many_arms = study.plan.arms.len() > 2;
+    let reference = words::arm_name(study, study.plan.reference_index());
+    let compared = summary.rows.first().map_or(0, |row| words::arm_index(study, &row.arm));
+    let mut columns = vec![Column::words("Row")];
+    if many_arms {
+        columns.push(Column::words("Arm"));
+    }
+    let arm_value =
+        if many_arms { "Arm's value".to_owned() } else { words::arm_name(study, compared) };
+    columns.extend([
+        Column::words("Unit"),
+        Column::number("Threads").detail(),
+        Column::number(reference),
+        Column::number(arm_value),
+        Column::number("Effect"),
+    ]);
+    if !article {
+        columns.extend([
+            Column::number(interval_name(study)),
+            Column::number("Hodges–Lehmann").detail(),
+            Column::number("p (Holm)").detail(),
+            Column::number("Blocks").detail(),
+        ]);
+    }
+    columns.push(Column::words("Verdict"));
+    let line = |row: &RowEffect| {
+        let mut cells = vec![words::clean(&row.row)];
+        if many_arms {
+            cells.push(words::arm_name(study, words::arm_index(study, &row.arm)));
+        }
+        cells.extend([
+            unit(row),
+            threads(row),
+            number::value_or_none(row.value_reference),
+            number::value_or_none(row.value_arm),
+            effect(row).unwrap_or_else(|| number::NONE.to_owned()),
+        ]);
+        if !article {
+            cells.extend([
+                interval_text(row).unwrap_or_else(|| number::NONE.to_owned()),
+                row.hodges_lehmann.map_or_else(
+                    || number::NONE.to_owned(),
+                    |hl| match row.scale {
+                        Scale::Ratio => number::effect(hl),
+                        Scale::Raw => number::difference(hl),
+                    },
+                ),
+                row.p_adjusted.map_or_else(|| number::NONE.to_owned(), number::p_value),
+                row.blocks.to_string(),
+            ]);
+        }
+        cells.push(outcome(study, digest, row));
+        cells
+    };
+    Table {
+        caption: "Rows".to_owned(),
+        columns,
+        rows: summary.rows.iter().map(line).collect(),
+        note: Some(rows_note(article)),
+        ..Table::default()
+    }
+}
+
+fn rows_note(article: bool) -> String {
+    let arrows = "↑ higher is better, ↓ lower is better; a positive effect is always better.";
+    if article {
+        return arrows.to_owned();
+    }
+    format!(
+        "{arrows} Intervals of rows are unadjusted; p-values are adjusted over all rows of an arm \
+         (Holm). The suite is the primary result."
+    )
+}
+
+fn unit(row: &RowEffect) -> String {
+    let arrow = match row.better {
+        Better::Higher => "↑",
+        Better::Lower => "↓",
+    };
+    format!("{} {arrow}", words::clean(&row.unit)).trim_start().to_owned()
+}
+
+/// Threads, and copies where there are several.
+fn threads(row: &RowEffect) -> String {
+    let threads = if row.threads == row.threads_reference {
+        number::whole(row.threads.into())
+    } else {
+        let (before, after) = (row.threads_reference, row.threads);
+        format!("{} → {}", number::whole(before.into()), number::whole(after.into()))
+    };
+    if row.copies > 1 { format!("{threads} × {}", row.copies) } else { threads }
+}
+
+/// The rows that had disturbed blocks, compared once more with those blocks included.
+fn with_set_aside(study: &Study<'_>) -> Option<Table> {
+    let disturbed = study.summary.rows.iter().filter(|row| row.blocks_set_aside > 0);
+    let lines: Vec<Vec<String>> = disturbed
+        .filter(|row| row.ratio_all.is_some())
+        .map(|row| {
+            let all = RowEffect {
+                ratio: row.ratio_all,
+                low: row.low_all,
+                high: row.high_all,
+                ..row.clone()
+            };
+            let cell = |text: Option<String>| text.unwrap_or_else(|| number::NONE.to_owned());
+            vec![
+                words::clean(&row.row),
+                words::arm_name(study, words::arm_index(study, &row.arm)),
+                row.blocks_set_aside.to_string(),
+                cell(effect(row)),
+                cell(effect(&all)),
+                cell(interval_text(&all)),
+            ]
+        })
+        .collect();
+    (!lines.is_empty()).then(|| Table {
+        caption: "With and without the blocks that were set aside".to_owned(),
+        columns: vec![
+            Column::words("Row"),
+            Column::words("Arm"),
+            Column::number("Set aside"),
+            Column::number("Effect without"),
+            Column::number("Effect with"),
+            Column::number("Interval with"),
+        ],
+        rows: lines,
+        ..Table::default()
+    })
+}

@@ -1,0 +1,117 @@
+//! The report as Markdown: every section and table, without the figures.
+
+use crate::Study;
+use crate::document::{Block, Document, Table};
+use crate::plot::Plot;
+
+/// The report as Markdown.
+#[must_use]
+pub fn markdown(study: &Study<'_>) -> String {
+    let document = Document::new(study);
+    let mut out = String::new();
+    let mut line = |text: &str| {
+        out.push_str(text);
+        out.push('\n');
+    };
+    line(&format!("# Coretwin study: {}\n", escape(&document.title)));
+    if let Some(notice) = &document.notice {
+        line(&format!("> **{}**\n", escape(notice)));
+    }
+    for sentence in &document.sentences {
+        line(&format!("**{}**\n", escape(sentence)));
+    }
+    for headline in &document.headlines {
+        let verdict = headline.verdict.map(|verdict| format!(", {verdict}")).unwrap_or_default();
+        let interval = headline.interval.as_ref().map(|text| format!(", {text}"));
+        line(&format!(
+            "- {}: **{}**{}{verdict} ({})",
+            escape(&headline.comparison),
+            escape(&headline.effect),
+            escape(&interval.unwrap_or_default()),
+            escape(&headline.basis)
+        ));
+    }
+    line(&format!("\n{}", escape(&document.facts)));
+    for section in &document.sections {
+        let mut body = String::new();
+        for block in &section.blocks {
+            write_block(&mut body, block);
+        }
+        if !section.blocks.iter().all(only_introduces_figures) {
+            line(&format!("\n## {}\n{body}", section.title).trim_end());
+        }
+    }
+    out
+}
+
+fn only_introduces_figures(block: &Block) -> bool {
+    match block {
+        Block::Figures { figures, .. } => {
+            !figures.iter().any(|figure| matches!(figure.plot, Plot::Forest(_)))
+        }
+        Block::Text(_) => true,
+        _ => false,
+    }
+}
+
+fn write_block(out: &mut String, block: &Block) {
+    match block {
+        Block::Text(text) => out.push_str(&format!("\n{}\n", escape(text))),
+        Block::List(lines) => {
+            out.push('\n');
+            for (index, line) in lines.iter().enumerate() {
+                out.push_str(&format!("{}. {}\n", index + 1, escape(line)));
+            }
+        }
+        Block::Warnings(warnings) => {
+            out.push('\n');
+            for (text, remedy) in warnings {
+                out.push_str(&format!("- {} *{}*\n", escape(text), escape(remedy)));
+            }
+        }
+        Block::Code(lines) => {
+            out.push('\n');
+            for line in lines {
+                // Four blanks need no fence, which a line could close.
+                out.push_str(&format!("    {line}\n"));
+            }
+        }
+        Block::Table(table) => out.push_str(&render(table)),
+        Block::Figures { .. } => {}
+    }
+}
+
+fn render(table: &Table) -> String {
+    let mut out = format!("\n**{}**\n\n", escape(&table.caption));
+    let line = |cells: &mut dyn Iterator<Item = String>| {
+        let cells: Vec<String> = cells.collect();
+        format!("| {} |\n", cells.join(" | "))
+    };
+    out.push_str(&line(&mut table.columns.iter().map(|column| escape(&column.name))));
+    let rule = |number: bool| if number { "---:" } else { "---" }.to_owned();
+    out.push_str(&line(&mut table.columns.iter().map(|column| rule(column.number))));
+    for row in &table.rows {
+        out.push_str(&line(&mut row.iter().map(|cell| escape(cell))));
+    }
+    if let Some(note) = &table.note {
+        out.push_str(&format!("\n{}\n", escape(note)));
+    }
+    out
+}
+
+/// Keeps text from being read as markup.
+fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '<' => escaped.push_str("&lt;"),
+            '&' => escaped.push_str("&amp;"),
+            '|' | '*' | '_' | '`' | '[' | ']' | '\\' | '#' | '~' => {
+                escaped.push('\\');
+                escaped.push(c);
+            }
+            c => escaped.push(c),
+        }
+    }
+    escaped
+}

@@ -1,0 +1,205 @@
+//! Numbers as people read them. Every table, figure and sentence writes its numbers here.
+
+use std::fmt::Write;
+
+/// Shown where there is no number.
+pub(crate) const NONE: &str = "–";
+
+/// A whole number with thousands separated: `164,071`.
+pub(crate) fn whole(value: u64) -> String {
+    separated(&value.to_string())
+}
+
+/// A measured value with four significant digits, or its whole part if that is longer; an exact
+/// whole number as such: `164,071`, `132.8`, `11.16`, `0.001234`, `400`.
+pub(crate) fn value(value: f64) -> String {
+    let size = value.abs();
+    if !value.is_finite() {
+        return NONE.to_owned();
+    }
+    if size != 0.0 && !(1e-4..1e12).contains(&size) {
+        return format!("{value:.3e}").replace('-', "−");
+    }
+    let decimals = match size {
+        s if s >= 999.95 || s.fract() == 0.0 => 0,
+        s if s >= 99.995 => 1,
+        s if s >= 9.9995 => 2,
+        s if s >= 0.99995 => 3,
+        s if s >= 0.1 => 4,
+        s if s >= 0.01 => 5,
+        s if s >= 0.001 => 6,
+        _ => 7,
+    };
+    let text = format!("{value:.decimals$}");
+    signed(&separated(text.trim_start_matches('-')), value < 0.0)
+}
+
+/// A value or a dash.
+pub(crate) fn value_or_none(number: Option<f64>) -> String {
+    number.map_or_else(|| NONE.to_owned(), value)
+}
+
+/// A short value for axes: `160k`, `1.2M`, `0.5`.
+pub(crate) fn short(value: f64) -> String {
+    let size = value.abs();
+    let (scaled, suffix) = match size {
+        s if s >= 1e12 || (s > 0.0 && s < 1e-3) => return format!("{value:.1e}").replace('-', "−"),
+        s if s >= 1e9 => (value / 1e9, "G"),
+        s if s >= 1e6 => (value / 1e6, "M"),
+        s if s >= 1e4 => (value / 1e3, "k"),
+        _ => (value, ""),
+    };
+    // Rounded to six digits first, so that 0.1 + 0.2 is written 0.3.
+    let text = format!("{scaled:.4}");
+    let text = text.trim_end_matches('0').trim_end_matches('.');
+    let negative = text.starts_with('-') && text != "-0";
+    signed(&format!("{}{suffix}", text.trim_start_matches('-')), negative)
+}
+
+/// The effect of a ratio as a signed percentage: 1.241 is `+24.1 %`.
+pub(crate) fn effect(ratio: f64) -> String {
+    format!("{} %", effect_number(ratio))
+}
+
+/// An interval of ratios: `+22.0 to +26.3 %`.
+pub(crate) fn interval(low: f64, high: f64) -> String {
+    format!("{} to {} %", effect_number(low), effect_number(high))
+}
+
+fn effect_number(ratio: f64) -> String {
+    let percent = (ratio - 1.0) * 100.0;
+    if !percent.is_finite() {
+        return NONE.to_owned();
+    }
+    let text = match percent.abs() {
+        p if p >= 1e6 => return format!("×{ratio:.1e}"),
+        p if p >= 999.5 => separated(&format!("{:.0}", percent.abs())),
+        _ => format!("{:.1}", percent.abs()),
+    };
+    let sign = match percent {
+        _ if text == "0.0" => "±",
+        p if p < 0.0 => "−",
+        _ => "+",
+    };
+    format!("{sign}{text}")
+}
+
+/// A share as a percentage without needless digits: 0.02 is `2 %`, 0.005 is `0.5 %`.
+pub(crate) fn share(share: f64) -> String {
+    let text = format!("{:.2}", share * 100.0);
+    format!("{} %", text.trim_end_matches('0').trim_end_matches('.'))
+}
+
+/// A difference with its sign: `+1.20`, `−3`.
+pub(crate) fn difference(number: f64) -> String {
+    let text = value(number);
+    if number > 0.0 { format!("+{text}") } else { text }
+}
+
+/// A p-value: `0.031`, `< 0.001`.
+pub(crate) fn p_value(p: f64) -> String {
+    if p < 0.001 { "< 0.001".to_owned() } else { format!("{p:.3}") }
+}
+
+/// `1 block`, `12 blocks`; thousands separated.
+pub(crate) fn count(number: u64, noun: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{} {noun}{plural}", whole(number))
+}
+
+/// `250th`, `1st`, `22nd`, `13th`.
+pub(crate) fn ordinal(number: u64) -> String {
+    let ending = match (number % 10, number % 100) {
+        (1, r) if r != 11 => "st",
+        (2, r) if r != 12 => "nd",
+        (3, r) if r != 13 => "rd",
+        _ => "th",
+    };
+    format!("{}{ending}", whole(number))
+}
+
+fn signed(text: &str, negative: bool) -> String {
+    let zero = text.chars().all(|c| matches!(c, '0' | '.' | ','));
+    if negative && !zero { format!("−{text}") } else { text.to_owned() }
+}
+
+/// Puts a comma between thousands of the whole part.
+fn separated(digits: &str) -> String {
+    let (whole, rest) = digits.split_at(digits.find('.').unwrap_or(digits.len()));
+    let mut text = String::new();
+    for (index, digit) in whole.chars().enumerate() {
+        if index > 0 && (whole.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    let _ = text.write_str(rest);
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_keep_four_digits() {
+        for (number, text) in [
+            (164_070.6, "164,071"),
+            (132.82, "132.8"),
+            (11.16, "11.16"),
+            (999.97, "1,000"),
+            (1.1, "1.100"),
+            (0.001_234, "0.001234"),
+            (-4.29, "−4.290"),
+            (0.0, "0"),
+            (-0.0, "0"),
+            (400.0, "400"),
+            (1e-7, "1.000e−7"),
+            (f64::NAN, "–"),
+        ] {
+            assert_eq!(value(number), text);
+        }
+    }
+
+    #[test]
+    fn effects_are_signed_percentages() {
+        for (ratio, text) in [
+            (1.241, "+24.1 %"),
+            (0.98, "−2.0 %"),
+            (1.0, "±0.0 %"),
+            (0.999_99, "±0.0 %"),
+            (51.0, "+5,000 %"),
+            (f64::INFINITY, "– %"),
+        ] {
+            assert_eq!(effect(ratio), text);
+        }
+        assert_eq!(interval(1.22, 1.263), "+22.0 to +26.3 %");
+    }
+
+    #[test]
+    fn axis_labels_are_short() {
+        for (number, text) in [
+            (0.1 + 0.2, "0.3"),
+            (160_000.0, "160k"),
+            (1_250_000.0, "1.25M"),
+            (9_500.0, "9500"),
+            (-2.5, "−2.5"),
+            (-0.0, "0"),
+            (0.0002, "2.0e−4"),
+        ] {
+            assert_eq!(short(number), text);
+        }
+    }
+
+    #[test]
+    fn ordinals_and_counts_read_well() {
+        for (number, text) in
+            [(1, "1st"), (2, "2nd"), (11, "11th"), (250, "250th"), (1_003, "1,003rd")]
+        {
+            assert_eq!(ordinal(number), text);
+        }
+        assert_eq!(count(1, "block"), "1 block");
+        assert_eq!(count(1_000_000, "reading"), "1,000,000 readings");
+        assert_eq!(share(0.005), "0.5 %");
+    }
+}

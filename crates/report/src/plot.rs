@@ -1,0 +1,118 @@
+//! What figures show, as data; `svg` draws it, `text` writes what it can of it.
+
+/// A figure's content.
+#[derive(Debug, Clone)]
+pub(crate) enum Plot {
+    Forest(Forest),
+    RunOrder(RunOrder),
+    Distribution(Distribution),
+    Bars(Bars),
+    Curve(Curve),
+}
+
+/// Effects with their intervals, one line each, on one axis of ratios.
+#[derive(Debug, Clone)]
+pub(crate) struct Forest {
+    pub(crate) lines: Vec<ForestLine>,
+    /// Effects smaller than this share are not material.
+    pub(crate) margin: f64,
+}
+
+/// A line of a forest plot.
+#[derive(Debug, Clone)]
+pub(crate) struct ForestLine {
+    pub(crate) label: String,
+    /// Index of the arm in the plan.
+    pub(crate) arm: usize,
+    /// Whether it is a suite, drawn as the primary result.
+    pub(crate) primary: bool,
+    /// Ratio; above 1 is better. None: not compared, and `text` says why.
+    pub(crate) ratio: Option<f64>,
+    /// The 95 % interval.
+    pub(crate) interval: Option<(f64, f64)>,
+    /// What stands beside it.
+    pub(crate) text: String,
+}
+
+/// Readings of one row in the order they were taken.
+#[derive(Debug, Clone)]
+pub(crate) struct RunOrder {
+    pub(crate) unit: String,
+    /// Length of the axis: number of readings of the row.
+    pub(crate) readings: u32,
+    pub(crate) dots: Vec<Dot>,
+}
+
+/// A reading in a figure.
+#[derive(Debug, Clone)]
+pub(crate) struct Dot {
+    pub(crate) arm: usize,
+    pub(crate) order: u32,
+    /// None: the run failed.
+    pub(crate) value: Option<f64>,
+    pub(crate) analysed: bool,
+    /// What a pointer resting on it shows.
+    pub(crate) title: Option<String>,
+}
+
+/// The distribution of a row's analysed readings.
+#[derive(Debug, Clone)]
+pub(crate) struct Distribution {
+    pub(crate) unit: String,
+    /// Arms that have readings.
+    pub(crate) series: Vec<Sorted>,
+}
+
+/// One arm's values in order of size, evenly thinned.
+#[derive(Debug, Clone)]
+pub(crate) struct Sorted {
+    pub(crate) arm: usize,
+    pub(crate) name: String,
+    pub(crate) values: Vec<f64>,
+}
+
+/// Grouped bars from 0.
+#[derive(Debug, Clone)]
+pub(crate) struct Bars {
+    pub(crate) unit: String,
+    /// What the groups are, like `chat rooms`.
+    pub(crate) group: String,
+    pub(crate) groups: Vec<BarGroup>,
+}
+
+/// One group of bars.
+#[derive(Debug, Clone)]
+pub(crate) struct BarGroup {
+    pub(crate) label: String,
+    pub(crate) bars: Vec<Bar>,
+}
+
+/// A bar.
+#[derive(Debug, Clone)]
+pub(crate) struct Bar {
+    pub(crate) arm: usize,
+    pub(crate) value: Option<f64>,
+    pub(crate) interval: Option<(f64, f64)>,
+    pub(crate) title: String,
+}
+
+/// Values over a count, one line for each arm.
+#[derive(Debug, Clone)]
+pub(crate) struct Curve {
+    pub(crate) unit: String,
+    /// What the count is, like `threads`.
+    pub(crate) count: String,
+    pub(crate) lines: Vec<CurveLine>,
+}
+
+/// One arm's curve.
+#[derive(Debug, Clone)]
+pub(crate) struct CurveLine {
+    pub(crate) arm: usize,
+    /// Count and mean, in order of count.
+    pub(crate) means: Vec<(u32, f64)>,
+    /// Single readings.
+    pub(crate) dots: Vec<(u32, f64)>,
+    /// The count that was chosen.
+    pub(crate) chosen: Option<u32>,
+}

@@ -1,0 +1,3 @@
+//! Figures as SVG.
+
+pub(crate) mod axis;

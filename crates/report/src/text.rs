@@ -1,0 +1,209 @@
+//! The report for a terminal: 100 columns, no colours. Of the figures, the effects are drawn in
+//! characters; the others are in the HTML report.
+
+use crate::Study;
+use crate::document::{Block, Column, Document, Headline, Table};
+use crate::plot::{Forest, Plot};
+use crate::words::shorten;
+use comfy_table::{
+    CellAlignment, ColumnConstraint, ContentArrangement, ContentLineStyle, LineStyle, TableStyle,
+    Width,
+};
+
+/// Columns of the terminal that are used.
+const WIDTH: usize = 100;
+/// Columns of a drawn interval.
+const DRAWN: usize = 33;
+
+/// The report for a terminal.
+#[must_use]
+pub fn text(study: &Study<'_>) -> String {
+    let document = Document::new(study);
+    let mut out = String::new();
+    if let Some(notice) = &document.notice {
+        paragraph(&mut out, notice, "");
+        out.push('\n');
+    }
+    for sentence in &document.sentences {
+        paragraph(&mut out, sentence, "");
+    }
+    for headline in &document.headlines {
+        paragraph(&mut out, &headline_line(headline), "  ");
+    }
+    out.push('\n');
+    paragraph(&mut out, &format!("{} · {}", document.title, document.facts), "");
+    if document.warnings > 0 {
+        let warnings = crate::number::count(document.warnings as u64, "warning");
+        paragraph(&mut out, &format!("{warnings}, see below."), "");
+    }
+    for section in &document.sections {
+        let mut body = String::new();
+        for block in &section.blocks {
+            write_block(&mut body, block);
+        }
+        // A section of figures alone has nothing to show here.
+        if section.blocks.iter().any(|block| has_text(block)) {
+            out.push_str(&format!("\n{}\n", section.title.to_uppercase()));
+            out.push_str(&body);
+        }
+    }
+    out
+}
+
+fn headline_line(headline: &Headline) -> String {
+    let mut parts = vec![format!("{}: {}", headline.comparison, headline.effect)];
+    parts.extend(headline.interval.clone());
+    parts.extend(headline.verdict.map(|verdict| verdict.to_string()));
+    parts.push(headline.basis.clone());
+    parts.join(" · ")
+}
+
+fn has_text(block: &Block) -> bool {
+    match block {
+        Block::Table(table) => !table.folded,
+        Block::Figures { figures, .. } => {
+            figures.iter().any(|figure| matches!(figure.plot, Plot::Forest(_)))
+        }
+        Block::Text(_) => false,
+        Block::List(_) | Block::Warnings(_) | Block::Code(_) => true,
+    }
+}
+
+fn write_block(out: &mut String, block: &Block) {
+    match block {
+        Block::Text(text) => paragraph(out, text, "  "),
+        Block::List(lines) => {
+            for (index, line) in lines.iter().enumerate() {
+                hanging(out, &format!("  {}. ", index + 1), line);
+            }
+        }
+        Block::Warnings(warnings) => {
+            for (text, remedy) in warnings {
+                hanging(out, "  ! ", text);
+                hanging(out, "    → ", remedy);
+            }
+        }
+        Block::Code(lines) => {
+            for line in lines {
+                out.push_str(&format!("  $ {line}\n"));
+            }
+        }
+        Block::Table(table) if table.folded => {}
+        Block::Table(table) => out.push_str(&render(table)),
+        Block::Figures { figures, .. } => {
+            for figure in figures {
+                if let Plot::Forest(plot) = &figure.plot {
+                    out.push_str(&format!("  {}\n", figure.title));
+                    forest(out, plot);
+                    paragraph(out, &figure.caption, "  ");
+                    out.push('\n');
+                }
+            }
+        }
+    }
+}
+
+/// Lines of at most [`WIDTH`] columns, each after the indent.
+fn paragraph(out: &mut String, text: &str, indent: &str) {
+    wrapped(out, text, indent, indent);
+}
+
+/// The same with a mark before the first line.
+fn hanging(out: &mut String, mark: &str, text: &str) {
+    wrapped(out, text, mark, &" ".repeat(mark.chars().count()));
+}
+
+fn wrapped(out: &mut String, text: &str, first: &str, rest: &str) {
+    let mut line = first.to_owned();
+    let mut empty = true;
+    for word in text.split_whitespace() {
+        let width = line.chars().count() + word.chars().count() + usize::from(!empty);
+        if !empty && width > WIDTH {
+            out.push_str(&line);
+            out.push('\n');
+            line = rest.to_owned();
+            empty = true;
+        }
+        if !empty {
+            line.push(' ');
+        }
+        line.push_str(word);
+        empty = false;
+    }
+    out.push_str(line.trim_end());
+    out.push('\n');
+}
+
+fn render(table: &Table) -> String {
+    let shown: Vec<usize> =
+        (0..table.columns.len()).filter(|index| !table.columns[*index].detail).collect();
+    let mut drawn = comfy_table::Table::new();
+    drawn
+        .load_style(style())
+        .set_width(u16::try_from(WIDTH - 2).unwrap_or(u16::MAX))
+        .set_content_arrangement(ContentArrangement::Dynamic)
+        .set_header(shown.iter().map(|index| table.columns[*index].name.as_str()));
+    for row in &table.rows {
+        drawn.add_row(shown.iter().map(|index| row[*index].as_str()));
+    }
+    for (position, index) in shown.iter().enumerate() {
+        if let Some(column) = drawn.column_mut(position) {
+            align(column, &table.columns[*index]);
+        }
+    }
+    let mut text = format!("\n  {}\n", table.caption);
+    for line in drawn.lines() {
+        text.push_str(format!("  {line}").trim_end());
+        text.push('\n');
+    }
+    if let Some(note) = &table.note {
+        paragraph(&mut text, note, "  ");
+    }
+    text
+}
+
+fn align(column: &mut comfy_table::Column, wanted: &Column) {
+    column.set_padding((0, 1));
+    if wanted.number {
+        column.set_cell_alignment(CellAlignment::Right);
+        // Numbers are never broken; words wrap.
+        column.set_constraint(ColumnConstraint::ContentWidth);
+    } else {
+        column.set_constraint(ColumnConstraint::UpperBoundary(Width::Fixed(44)));
+    }
+}
+
+fn style() -> TableStyle {
+    TableStyle::new()
+        .header_separator(LineStyle::none().fill('─').junction('─'))
+        .header_lines(ContentLineStyle::none().junction(' '))
+        .content_lines(ContentLineStyle::none().junction(' '))
+}
+
+/// One line for each effect: `├───●───┤` on an axis of log ratios, `│` where there is none.
+fn forest(out: &mut String, forest: &Forest) {
+    let axis = crate::svg::axis::ratio_axis(forest, 0.0, (DRAWN - 1) as f64);
+    let label_width = forest.lines.iter().map(|line| line.label.chars().count()).max().unwrap_or(0);
+    let label_width = label_width.min(34);
+    let column = |ratio: f64| axis.position(ratio).round().clamp(0.0, (DRAWN - 1) as f64) as usize;
+    for line in &forest.lines {
+        let mut cells = vec![' '; DRAWN];
+        let margin = column(1.0 - forest.margin)..=column(1.0 + forest.margin);
+        cells[margin].fill('·');
+        cells[column(1.0)] = '│';
+        if let Some(ratio) = line.ratio {
+            if let Some((low, high)) = line.interval {
+                let (low, high) = (column(low), column(high));
+                cells[low..=high].fill('─');
+                cells[low] = '├';
+                cells[high] = '┤';
+            }
+            cells[column(ratio)] = if line.primary { '◆' } else { '●' };
+        }
+        let drawn: String = cells.into_iter().collect();
+        let label = shorten(&line.label, label_width);
+        let text = format!("  {label:label_width$}  {drawn}  {}", line.text);
+        out.push_str(text.trim_end());
+        out.push('\n');
+    }
+}

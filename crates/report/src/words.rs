@@ -1,0 +1,133 @@
+//! Words that several parts of the report share.
+
+use crate::Study;
+use coretwin_base::arm::{ArmState, KERNEL};
+use coretwin_base::plan::{Comparison, PlanArm, Protocol};
+use coretwin_base::summary::StoppedBecause;
+
+/// Text from outside (labels, causes, output of commands) without control characters, which could
+/// steer a terminal or break a line of a table.
+pub(crate) fn clean(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() || is_direction(c) { ' ' } else { c }).collect()
+}
+
+/// Characters that reorder the text around them.
+fn is_direction(c: char) -> bool {
+    matches!(c, '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}')
+}
+
+/// The text cut to so many characters, with an ellipsis where something was cut.
+pub(crate) fn shorten(text: &str, characters_max: usize) -> String {
+    if text.chars().count() <= characters_max {
+        return text.to_owned();
+    }
+    let head: String = text.chars().take(characters_max.saturating_sub(1)).collect();
+    format!("{}…", head.trim_end())
+}
+
+/// What the reader must know before anything else: that this is not SMT off against on.
+pub(crate) fn notice(study: &Study<'_>) -> Option<String> {
+    match study.summary.comparison {
+        Comparison::Smt => None,
+        Comparison::StandIn => Some(
+            "SMT was never switched off: one CPU per core stands in for it, while the other \
+             siblings stay online and idle."
+                .to_owned(),
+        ),
+        Comparison::None if study.plan.topology.has_usable_siblings() => {
+            Some("Plain CPU sets are compared here: the result says nothing about SMT.".to_owned())
+        }
+        Comparison::None => {
+            let arms: Vec<String> = study.plan.arms.iter().map(arm_with_cpus).collect();
+            Some(format!(
+                "No siblings are visible on this machine, so SMT cannot be studied here; compared \
+                 instead: {}.",
+                arms.join(" and ")
+            ))
+        }
+    }
+}
+
+fn arm_with_cpus(arm: &PlanArm) -> String {
+    let cpus = if arm.cpus.len() == 1 { "CPU" } else { "CPUs" };
+    format!("{} ({cpus} {})", clean(&arm.label), arm.cpus)
+}
+
+/// The arm's name in tables. The article's protocol prints the article's names.
+pub(crate) fn arm_name(study: &Study<'_>, arm: usize) -> String {
+    let Some(arm) = study.plan.arms.get(arm) else {
+        return "?".to_owned();
+    };
+    match (study.plan.rules.protocol, &arm.state) {
+        (Protocol::Article2003, ArmState::Off) => "noht".to_owned(),
+        (Protocol::Article2003, ArmState::On) => "ht".to_owned(),
+        _ => clean(&arm.label),
+    }
+}
+
+/// Index of the arm of that label; the reference if there is none.
+pub(crate) fn arm_index(study: &Study<'_>, label: &str) -> usize {
+    let found = study.plan.arms.iter().position(|arm| arm.label == label);
+    found.unwrap_or_else(|| study.plan.reference_index())
+}
+
+/// The state of an arm with its scheduler, as it would be typed.
+pub(crate) fn state(arm: &PlanArm) -> String {
+    if arm.scheduler == KERNEL {
+        clean(&arm.state.to_string())
+    } else {
+        clean(&format!("{}@{}", arm.state, arm.scheduler))
+    }
+}
+
+/// Why the study ended, to follow "after 10 blocks".
+pub(crate) fn stopped(because: StoppedBecause) -> &'static str {
+    match because {
+        StoppedBecause::Target => "every interval was narrow enough",
+        StoppedBecause::Blocks => "all planned blocks were done",
+        StoppedBecause::Budget => "the time budget ended",
+        StoppedBecause::Interrupted => "it was interrupted and can be resumed",
+        StoppedBecause::Error => "an error ended it; it can be resumed",
+        StoppedBecause::Running => "it has not ended",
+    }
+}
+
+/// A word of a command line, quoted for a shell where it must be.
+fn shell_word(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%+".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    if clean(word) == word {
+        return format!("'{}'", word.replace('\'', r"'\''"));
+    }
+    let escaped = |c: char| match c {
+        '\'' | '\\' => format!("\\{c}"),
+        c if c.is_control() || is_direction(c) => format!("\\U{:08x}", u32::from(c)),
+        c => c.to_string(),
+    };
+    format!("$'{}'", word.chars().map(escaped).collect::<String>())
+}
+
+/// A command line.
+pub(crate) fn shell_line(words: &[String]) -> String {
+    words.iter().map(|word| shell_word(word)).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_from_outside_cannot_steer_a_terminal() {
+        assert_eq!(clean("a\x1b[2Jb\nc\u{202E}d"), "a [2Jb c d");
+    }
+
+    #[test]
+    fn command_lines_can_be_pasted() {
+        let words = ["coretwin", "study", "--", "sh", "-c", "echo 'a b' $HOME", ""];
+        let words: Vec<String> = words.map(str::to_owned).into();
+        assert_eq!(shell_line(&words), r"coretwin study -- sh -c 'echo '\''a b'\'' $HOME' ''");
+        assert_eq!(shell_word("a\n'b"), r"$'a\U0000000a\'b'");
+    }
+}
