@@ -15,6 +15,7 @@
 #![forbid(unsafe_code)]
 
 pub mod article2003;
+pub mod audit;
 pub mod geometric;
 pub mod holm;
 pub mod orders;
