@@ -198,7 +198,7 @@ fn claims_text(report: &ClaimsReport) -> String {
         let stated = spelled(claim.stated, claim.unit);
         let _ = writeln!(page, "  {verdict}: {} ({})", claim.text, claim.source);
         let _ =
-            writeln!(page, "    states {}; tables: {}", stated.replace(".0 ", " "), claim.detail);
+            writeln!(page, "    states {}; tables: {}", stated.replace(".00 ", " "), claim.detail);
     }
     page
 }
@@ -221,7 +221,7 @@ mod tests {
         }
         let page = claims_text(&claims().expect("claims"));
         assert!(page.contains("FALLS WITH THE MISPRINT: chat: as much as a 60 %"), "{page}");
-        assert!(page.contains("states +60 %; tables: chat 40 +60.3 %; chat 40 +47.8 %"), "{page}");
+        assert!(page.contains("states +60 %; tables: chat 40 +60.26 %; chat 40 +47.80 %"), "{page}");
     }
 
     #[test]

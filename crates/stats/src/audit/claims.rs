@@ -241,10 +241,10 @@ fn check(claim: &Claim, printed: &[Sheet], mended: &[Sheet]) -> CheckedClaim {
     }
 }
 
-/// A computed number for people: `+47.8 %`, `380000`.
+/// A computed number for people: `+47.80 %`, `380000`.
 #[must_use]
 pub fn spelled(value: f64, unit: &str) -> String {
-    if unit.is_empty() { format!("{value:.0}") } else { format!("{value:+.1} {unit}") }
+    if unit.is_empty() { format!("{value:.0}") } else { format!("{value:+.2} {unit}") }
 }
 
 fn rounds(claim: &Claim, value: f64) -> bool {
