@@ -1,0 +1,225 @@
+//! The control groups this process is in, versions 1 and 2: where their files lie.
+//!
+//! A container sees its group either as the mount itself (with a cgroup namespace) or as a deep
+//! path of a mount that shows only that part; `mountinfo` tells which (cgroups(7)).
+
+use crate::root::Root;
+
+/// A mounted hierarchy and our place in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Hierarchy {
+    /// Controllers of version 1; empty for version 2.
+    controllers: Vec<String>,
+    /// Our own folder and every folder above it up to the mount, own first, under the root.
+    folders: Vec<String>,
+}
+
+/// Our control groups.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub(crate) struct Cgroups {
+    hierarchies: Vec<Hierarchy>,
+}
+
+struct Mount {
+    root: String,
+    point: String,
+    version_2: bool,
+    options: Vec<String>,
+}
+
+impl Cgroups {
+    /// Finds them through `/proc/self/cgroup` and `/proc/self/mountinfo`; none if there are none.
+    pub(crate) fn read(root: &Root) -> Self {
+        let mounts = mounts(&root.text("proc/self/mountinfo").unwrap_or_default());
+        let groups = root.text("proc/self/cgroup").unwrap_or_default();
+        let mut hierarchies = Vec::new();
+        for line in groups.lines() {
+            let mut fields = line.splitn(3, ':');
+            let (Some(_), Some(names), Some(path)) = (fields.next(), fields.next(), fields.next())
+            else {
+                continue;
+            };
+            let controllers: Vec<String> =
+                names.split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect();
+            let mount = mounts.iter().find(|mount| {
+                if controllers.is_empty() {
+                    mount.version_2
+                } else {
+                    !mount.version_2 && controllers.iter().all(|name| mount.options.contains(name))
+                }
+            });
+            if let Some(mount) = mount {
+                hierarchies.push(Hierarchy { controllers, folders: folders(mount, path) });
+            }
+        }
+        Self { hierarchies }
+    }
+
+    /// Our folders for a controller, own first: those of version 1 if it is mounted there, else
+    /// those of version 2.
+    fn folders(&self, controller: &str) -> (bool, &[String]) {
+        let version_1 =
+            self.hierarchies.iter().find(|h| h.controllers.iter().any(|name| name == controller));
+        match version_1 {
+            Some(hierarchy) => (false, &hierarchy.folders),
+            None => {
+                let version_2 = self.hierarchies.iter().find(|h| h.controllers.is_empty());
+                (true, version_2.map_or(&[], |hierarchy| &hierarchy.folders))
+            }
+        }
+    }
+
+    /// The value of a controller's file in our own group or the nearest group above that has it:
+    /// `(path of the group's folder, text)`. The file's name differs between the versions.
+    pub(crate) fn nearest(
+        &self,
+        root: &Root,
+        controller: &str,
+        file_1: &str,
+        file_2: &str,
+    ) -> Option<(String, String)> {
+        self.values(root, controller, file_1, file_2).next()
+    }
+
+    /// The values of a controller's file in our own group and every group above it.
+    pub(crate) fn values<'a>(
+        &'a self,
+        root: &'a Root,
+        controller: &str,
+        file_1: &'a str,
+        file_2: &'a str,
+    ) -> impl Iterator<Item = (String, String)> + 'a {
+        let (version_2, folders) = self.folders(controller);
+        let file = if version_2 { file_2 } else { file_1 };
+        folders.iter().filter_map(move |folder| {
+            let text = root.fact(&format!("{folder}/{file}"))?;
+            Some((folder.clone(), text))
+        })
+    }
+
+    /// CPUs of CPU time per second that a quota leaves us, if there is one: the tightest of our
+    /// own group and those above it (`cpu.max`, or `cpu.cfs_quota_us` over `cpu.cfs_period_us`).
+    pub(crate) fn cpu_quota(&self, root: &Root) -> Option<f64> {
+        let (version_2, folders) = self.folders("cpu");
+        let quota = |folder: &String| -> Option<f64> {
+            let (quota, period) = if version_2 {
+                let text = root.fact(&format!("{folder}/cpu.max"))?;
+                let (quota, period) = text.split_once(' ')?;
+                (quota.parse::<f64>().ok()?, period.trim().parse::<f64>().ok()?)
+            } else {
+                (
+                    root.number::<f64>(&format!("{folder}/cpu.cfs_quota_us"))?,
+                    root.number::<f64>(&format!("{folder}/cpu.cfs_period_us"))?,
+                )
+            };
+            // Version 1 writes -1 for none; version 2 writes "max", which is no number.
+            (quota > 0.0 && period > 0.0).then_some(quota / period)
+        };
+        folders.iter().filter_map(quota).min_by(f64::total_cmp)
+    }
+}
+
+/// The folder of a group and all above it up to the mount point.
+fn folders(mount: &Mount, path: &str) -> Vec<String> {
+    // A path outside our cgroup namespace starts with "/.."; a path that the mount does not show
+    // is not reachable either. In both cases the mount itself is the nearest we see.
+    let inside = match path.strip_prefix(mount.root.trim_end_matches('/')) {
+        Some(rest) if rest.is_empty() || rest.starts_with('/') => rest,
+        _ => "",
+    };
+    let mut parts: Vec<&str> = inside.split('/').filter(|part| !part.is_empty()).collect();
+    if parts.contains(&"..") {
+        parts.clear();
+    }
+    (0..=parts.len())
+        .rev()
+        .map(|depth| {
+            let mut folder = mount.point.clone();
+            for part in &parts[..depth] {
+                folder.push('/');
+                folder.push_str(part);
+            }
+            folder
+        })
+        .collect()
+}
+
+/// The cgroup mounts of a `mountinfo` text (proc(5)).
+fn mounts(text: &str) -> Vec<Mount> {
+    text.lines()
+        .filter_map(|line| {
+            let (before, after) = line.split_once(" - ")?;
+            let before: Vec<&str> = before.split(' ').collect();
+            let after: Vec<&str> = after.split(' ').collect();
+            let kind = *after.first()?;
+            if kind != "cgroup" && kind != "cgroup2" {
+                return None;
+            }
+            Some(Mount {
+                root: (*before.get(3)?).to_owned(),
+                point: (*before.get(4)?).to_owned(),
+                version_2: kind == "cgroup2",
+                options: after.get(2)?.split(',').map(str::to_owned).collect(),
+            })
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn root(files: &[(&str, &str)]) -> (tempfile::TempDir, Root) {
+        let folder = tempfile::tempdir().expect("folder");
+        for (path, text) in files {
+            let path = folder.path().join(path);
+            std::fs::create_dir_all(path.parent().expect("parent")).expect("create");
+            std::fs::write(path, text).expect("write");
+        }
+        let root = Root::at(folder.path());
+        (folder, root)
+    }
+
+    const V2: &str = "30 24 0:26 / /sys/fs/cgroup rw shared:9 - cgroup2 cgroup2 rw\n";
+
+    #[test]
+    fn the_tightest_quota_above_us_counts() {
+        let (_folder, root) = root(&[
+            ("proc/self/mountinfo", V2),
+            ("proc/self/cgroup", "0::/a/b\n"),
+            ("sys/fs/cgroup/a/b/cpu.max", "max 100000\n"),
+            ("sys/fs/cgroup/a/cpu.max", "150000 100000\n"),
+        ]);
+        let cgroups = Cgroups::read(&root);
+        assert_eq!(cgroups.cpu_quota(&root), Some(1.5));
+        let nearest = cgroups.nearest(&root, "cpu", "", "cpu.max").expect("file");
+        assert_eq!(nearest, ("/sys/fs/cgroup/a/b".to_owned(), "max 100000".to_owned()));
+    }
+
+    #[test]
+    fn a_container_without_namespace_sees_its_group_as_the_mount() {
+        let (_folder, root) = root(&[
+            (
+                "proc/self/mountinfo",
+                "31 24 0:27 /docker/x /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu,cpuacct\n",
+            ),
+            ("proc/self/cgroup", "4:cpu,cpuacct:/docker/x\n1:name=systemd:/\n"),
+            ("sys/fs/cgroup/cpu/cpu.cfs_quota_us", "50000\n"),
+            ("sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n"),
+        ]);
+        assert_eq!(Cgroups::read(&root).cpu_quota(&root), Some(0.5));
+    }
+
+    proptest! {
+        #[test]
+        fn never_panics(
+            mountinfo in "(cgroup2? |- |/|\\.\\.|[0-9a-z:, \\n])*",
+            path in "[0-9a-z:,/\\.\\n]*",
+        ) {
+            let (_folder, root) =
+                root(&[("proc/self/mountinfo", &mountinfo), ("proc/self/cgroup", &path)]);
+            let _ = Cgroups::read(&root).cpu_quota(&root);
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! The folder that stands for `/`, and how files under it are read.
+
+use crate::Error;
+use coretwin_base::cpu_set::CpuSet;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// More than any file of /proc or /sys that is read here: `/proc/cpuinfo` of 8192 CPUs is 12 MB.
+const FILE_BYTES_MAX: u64 = 64 << 20;
+
+/// A folder that stands for `/`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Root {
+    folder: PathBuf,
+}
+
+impl Root {
+    /// The machine this program runs on.
+    #[must_use]
+    pub fn system() -> Self {
+        Self::at("/")
+    }
+
+    /// A folder with the files of some machine.
+    pub fn at(folder: impl Into<PathBuf>) -> Self {
+        Self { folder: folder.into() }
+    }
+
+    /// The folder itself.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Whether this is the running machine, so that system calls and files agree.
+    #[must_use]
+    pub fn is_system(&self) -> bool {
+        self.folder == Path::new("/")
+    }
+
+    /// Where a path of the machine, with or without its leading `/`, lies under this root.
+    #[must_use]
+    pub fn path(&self, path: &str) -> PathBuf {
+        self.folder.join(path.trim_start_matches('/'))
+    }
+
+    /// The text of a file. Bytes that are not UTF-8 are replaced.
+    ///
+    /// # Errors
+    /// [`Error::Read`] naming the path.
+    pub fn text(&self, path: &str) -> Result<String, Error> {
+        let path = self.path(path);
+        let mut bytes = Vec::new();
+        File::open(&path)
+            .and_then(|file| file.take(FILE_BYTES_MAX).read_to_end(&mut bytes))
+            .map_err(|source| Error::Read { path, source })?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// The text of a file without the blanks around it; none if it is missing, unreadable or
+    /// empty. For facts that may be absent.
+    #[must_use]
+    pub fn fact(&self, path: &str) -> Option<String> {
+        let text = self.text(path).ok()?;
+        let text = text.trim_matches(|c: char| c.is_whitespace() || c == '\0');
+        (!text.is_empty()).then(|| text.to_owned())
+    }
+
+    /// A number that is the whole content of a file; none if it is missing or no number.
+    #[must_use]
+    pub fn number<T: std::str::FromStr>(&self, path: &str) -> Option<T> {
+        self.fact(path)?.parse().ok()
+    }
+
+    /// A CPU list that is the whole content of a file; none if the file is missing. An empty file
+    /// is the empty set.
+    ///
+    /// # Errors
+    /// [`Error::Content`] if it is there and is no CPU list.
+    pub fn cpus(&self, path: &str) -> Result<Option<CpuSet>, Error> {
+        let Ok(text) = self.text(path) else { return Ok(None) };
+        match CpuSet::parse(&text) {
+            Ok(cpus) => Ok(Some(cpus)),
+            Err(bad) => Err(Error::Content { path: self.path(path), why: bad.to_string() }),
+        }
+    }
+
+    /// The names in a folder, sorted; none at all if it cannot be read.
+    #[must_use]
+    pub fn names(&self, path: &str) -> Vec<String> {
+        let Ok(entries) = std::fs::read_dir(self.path(path)) else { return Vec::new() };
+        let mut names: Vec<String> =
+            entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect();
+        names.sort();
+        names
+    }
+
+    /// The numbers `n` for which the folder holds an entry `<prefix>n`, in order.
+    #[must_use]
+    pub fn numbered(&self, path: &str, prefix: &str) -> Vec<u32> {
+        let mut numbers: Vec<u32> = self
+            .names(path)
+            .iter()
+            .filter_map(|name| name.strip_prefix(prefix)?.parse().ok())
+            .collect();
+        numbers.sort_unstable();
+        numbers
+    }
+
+    /// Whether there is something at the path.
+    #[must_use]
+    pub fn exists(&self, path: &str) -> bool {
+        self.path(path).symlink_metadata().is_ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_name_the_path_and_absent_facts_are_absent() {
+        let folder = tempfile::tempdir().expect("folder");
+        let root = Root::at(folder.path());
+        std::fs::write(folder.path().join("list"), "0-3,x\n").expect("write");
+        std::fs::write(folder.path().join("number"), " 42\n").expect("write");
+        let missing = root.text("/sys/nothing").expect_err("missing").to_string();
+        assert!(missing.contains("sys/nothing"), "{missing}");
+        let bad = root.cpus("list").expect_err("bad").to_string();
+        assert!(bad.contains("/list: ") && bad.contains("'x' is not a number"), "{bad}");
+        assert_eq!(root.cpus("nothing").expect("absent"), None);
+        assert_eq!(root.number::<u64>("number"), Some(42));
+        assert_eq!(root.number::<u64>("list"), None);
+        assert_eq!(root.fact("nothing"), None);
+    }
+
+    #[test]
+    fn numbered_entries_come_in_order_of_number() {
+        let folder = tempfile::tempdir().expect("folder");
+        for name in ["cpu10", "cpu2", "cpufreq", "cpu0"] {
+            std::fs::create_dir(folder.path().join(name)).expect("create");
+        }
+        assert_eq!(Root::at(folder.path()).numbered("", "cpu"), [0, 2, 10]);
+    }
+}
