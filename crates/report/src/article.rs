@@ -11,6 +11,7 @@ use crate::words;
 use coretwin_base::plan::{Comparison, PlanRow, Protocol};
 use coretwin_base::reading::{Better, Reading, Status};
 use coretwin_base::summary::RowEffect;
+use coretwin_stats::geometric;
 
 /// Users of a chat room where a row does not say (the article's default).
 const USERS: i64 = 20;
@@ -62,8 +63,8 @@ fn same_but_rooms(a: &PlanRow, b: &PlanRow) -> bool {
         params.remove("rooms");
         params
     };
-    (&a.workload, a.placement, a.threads, a.copies)
-        == (&b.workload, b.placement, b.threads, b.copies)
+    // Threads follow the rooms, so they do not set rows apart.
+    (&a.workload, a.placement, a.copies) == (&b.workload, b.placement, b.copies)
         && others(a) == others(b)
 }
 
@@ -162,11 +163,15 @@ fn throughput(study: &Study<'_>, group: &Group<'_>) -> Table {
     }
     let mut rows: Vec<Vec<String>> = Vec::new();
     for (rooms, row) in &group.rows {
-        let mut cells = vec![rooms.to_string(), rounded(value(study, reference, &row.id))];
+        let mut cells = vec![rooms.to_string(), number::value_or_none(value(study, reference, &row.id))];
         for arm in &others {
             let effect = find(study, *arm, &row.id);
-            cells.push(rounded(value(study, *arm, &row.id)));
-            cells.push(speed_up(article, effect.and_then(|effect| effect.ratio)));
+            let pair = value(study, reference, &row.id).zip(value(study, *arm, &row.id));
+            cells.push(number::value_or_none(pair.map(|(_, value)| value)));
+            cells.push(match pair {
+                Some((base, value)) if article => whole_percent(base, value, row.better),
+                _ => speed_up(effect.and_then(|effect| effect.ratio)),
+            });
             if !article {
                 cells.push(interval(effect.and_then(|effect| effect.low.zip(effect.high))));
             }
@@ -214,10 +219,10 @@ fn geometric_row(
     let mean = |arm: usize| {
         let values: Option<Vec<f64>> =
             group.rows.iter().map(|(_, row)| value(study, arm, &row.id)).collect();
-        geometric_mean(&values?)
+        geometric::mean(&values?)
     };
     let base = mean(reference);
-    let mut cells = vec!["Geometric mean".to_owned(), rounded(base)];
+    let mut cells = vec!["Geometric mean".to_owned(), number::value_or_none(base)];
     for arm in others {
         let arm_mean = mean(*arm);
         let label = study.plan.arms[*arm].label.as_str();
@@ -227,13 +232,12 @@ fn geometric_row(
             .iter()
             .find(|suite| suite.arm == label && covers(study, suite.rows, group));
         let better = group.rows[0].1.better;
-        let quotient = arm_mean.zip(base).map(|(arm, base)| match better {
-            Better::Higher => arm / base,
-            Better::Lower => base / arm,
+        cells.push(number::value_or_none(arm_mean));
+        let quotient = base.zip(arm_mean).and_then(|(b, a)| geometric::ratio(b, a, better));
+        cells.push(match base.zip(arm_mean) {
+            Some((base, mean)) if article => whole_percent(base, mean, better),
+            _ => speed_up(suite.and_then(|suite| suite.ratio).or(quotient)),
         });
-        let ratio = suite.and_then(|suite| suite.ratio).filter(|_| !article).or(quotient);
-        cells.push(rounded(arm_mean));
-        cells.push(speed_up(article, ratio));
         if !article {
             cells.push(interval(suite.and_then(|suite| suite.low.zip(suite.high))));
         }
@@ -241,21 +245,18 @@ fn geometric_row(
     cells
 }
 
-/// The article prints whole per cent.
-fn speed_up(article: bool, ratio: Option<f64>) -> String {
-    match ratio {
-        None => number::NONE.to_owned(),
-        Some(ratio) if article => format!("{:.0} %", (ratio - 1.0) * 100.0).replace('-', "−"),
-        Some(ratio) => number::effect(ratio),
-    }
+/// The speed-up as the article prints it.
+fn whole_percent(base: f64, value: f64, better: Better) -> String {
+    let percent = geometric::speed_up_percent(base, value, better);
+    percent.map_or_else(|| number::NONE.to_owned(), |p| format!("{p} %").replace('-', "−"))
+}
+
+fn speed_up(ratio: Option<f64>) -> String {
+    ratio.map_or_else(|| number::NONE.to_owned(), number::effect)
 }
 
 fn interval(interval: Option<(f64, f64)>) -> String {
     interval.map_or_else(|| number::NONE.to_owned(), |(low, high)| number::interval(low, high))
-}
-
-fn rounded(value: Option<f64>) -> String {
-    number::value_or_none(value)
 }
 
 fn find<'a>(study: &Study<'a>, arm: usize, row: &str) -> Option<&'a RowEffect> {
@@ -305,9 +306,4 @@ fn figure(study: &Study<'_>, group: &Group<'_>) -> Block {
     });
     let title = format!("Figure 1. {}{}", title(study, "the chat workload"), group.name);
     Block::Figures { arms, figures: vec![Figure { title, caption, plot }] }
-}
-
-fn geometric_mean(values: &[f64]) -> Option<f64> {
-    let usable = !values.is_empty() && values.iter().all(|value| *value > 0.0);
-    usable.then(|| (values.iter().map(|v| v.ln()).sum::<f64>() / values.len() as f64).exp())
 }

@@ -34,7 +34,8 @@ pub(crate) struct Headline {
     pub(crate) effect: String,
     /// `95 % interval +22.0 to +26.3 %`.
     pub(crate) interval: Option<String>,
-    pub(crate) verdict: Option<Verdict>,
+    /// The verdict, and the word for it in this study.
+    pub(crate) verdict: Option<(Verdict, String)>,
     /// What it was computed from.
     pub(crate) basis: String,
 }

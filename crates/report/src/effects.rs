@@ -55,6 +55,7 @@ fn headline(study: &Study<'_>, arm: usize) -> Option<Headline> {
     let interval = |low: Option<f64>, high: Option<f64>| {
         Some(format!("{} {}", interval_name(study), number::interval(low?, high?)))
     };
+    let verdict = |verdict: Option<Verdict>| Some((verdict?, words::verdict(study, verdict?)));
     if let Some(suite) = primary_suite(study, label) {
         let rows = number::count(suite.rows.into(), "row");
         let blocks = number::count(suite.blocks.into(), "block");
@@ -63,7 +64,7 @@ fn headline(study: &Study<'_>, arm: usize) -> Option<Headline> {
             comparison,
             effect: suite.ratio.map_or_else(|| "no result".to_owned(), number::effect),
             interval: interval(suite.low, suite.high),
-            verdict: suite.verdict,
+            verdict: verdict(suite.verdict),
             basis: match study.plan.rules.protocol {
                 Protocol::Article2003 => format!("{suite_name}, geometric mean of {rows}"),
                 _ => format!("{suite_name}, {rows}, {blocks}"),
@@ -75,7 +76,7 @@ fn headline(study: &Study<'_>, arm: usize) -> Option<Headline> {
         comparison,
         effect: effect(row).unwrap_or_else(|| "no result".to_owned()),
         interval: interval_text(row).map(|text| format!("{} {text}", interval_name(study))),
-        verdict: row.verdict,
+        verdict: verdict(row.verdict),
         basis: format!("{}, {}", words::clean(&row.row), number::count(row.blocks.into(), "block")),
     })
 }
@@ -86,11 +87,9 @@ pub(crate) fn interval_name(study: &Study<'_>) -> String {
     format!("{} interval", number::share(confidence))
 }
 
-/// The suite that stands for an arm.
-pub(crate) fn primary_suite<'a>(study: &Study<'a>, arm: &str) -> Option<&'a SuiteEffect> {
-    let mut suites = study.summary.suites.iter().filter(|suite| suite.arm == arm);
-    let first = suites.clone().next();
-    suites.find(|suite| suite.suite == "all").or(first)
+/// The suite that stands for an arm: the last, which is the one over all families.
+fn primary_suite<'a>(study: &Study<'a>, arm: &str) -> Option<&'a SuiteEffect> {
+    study.summary.suites.iter().rfind(|suite| suite.arm == arm && suite.ratio.is_some())
 }
 
 /// The effect of a row: a percentage, or on the raw scale a difference in its unit.
@@ -113,26 +112,28 @@ fn interval_text(row: &RowEffect) -> Option<String> {
 
 /// What is said instead of an effect, or beside it.
 fn outcome(study: &Study<'_>, digest: &Digest<'_>, row: &RowEffect) -> String {
-    let arms = [words::arm_index(study, &row.arm), study.plan.reference_index()];
-    match (row.verdict, row.blocks_needed) {
+    let failed = number::count(row.failed.into(), "run");
+    let text = match (row.verdict, row.blocks_needed) {
         (Some(Verdict::Inconclusive), Some(blocks)) => {
-            format!(
-                "{} (about {} would decide)",
-                Verdict::Inconclusive,
-                number::count(blocks.into(), "block")
-            )
+            let blocks = number::count(blocks.into(), "block");
+            format!("{} (about {blocks} would decide)", Verdict::Inconclusive)
         }
-        (Some(verdict), _) => verdict.to_string(),
-        (None, _) if row.failed > 0 => match digest.first_failure(&row.row, &arms) {
-            Some(index) => {
-                let reading = &study.readings[index];
-                let cause = reading.cause.as_deref().unwrap_or("no cause recorded");
-                format!("FAILED in {}: {}", words::clean(&reading.arm), words::clean(cause))
-            }
-            None => format!("FAILED {}", number::count(row.failed.into(), "time")),
-        },
+        (Some(verdict), _) => words::verdict(study, verdict),
+        (None, _) if row.ratio.is_none() && row.failed > 0 => {
+            return failure(study, digest, row).unwrap_or_else(|| format!("FAILED in {failed}"));
+        }
         (None, _) => number::NONE.to_owned(),
-    }
+    };
+    if row.failed > 0 { format!("{text}; {failed} failed") } else { text }
+}
+
+/// Where and why a row failed at first.
+fn failure(study: &Study<'_>, digest: &Digest<'_>, row: &RowEffect) -> Option<String> {
+    let arms = [words::arm_index(study, &row.arm), study.plan.reference_index()];
+    let reading = &study.readings[digest.first_failure(&row.row, &arms)?];
+    let cause = reading.cause.as_deref().unwrap_or("no cause was recorded");
+    let cause = words::shorten(&words::clean(cause), 200);
+    Some(format!("FAILED in {}: {cause}", words::clean(&reading.arm)))
 }
 
 /// The section: figure, suites, rows, and rows with disturbed blocks included.
@@ -236,7 +237,7 @@ fn suites(study: &Study<'_>) -> Table {
         Column::words("Verdict"),
     ];
     let row = |suite: &SuiteEffect| {
-        let verdict = suite.verdict.map(|verdict| verdict.to_string());
+        let verdict = suite.verdict.map(|verdict| words::verdict(study, verdict));
         let interval = suite.low.zip(suite.high);
         vec![
             words::clean(&suite.suite),

@@ -21,7 +21,7 @@ pub fn markdown(study: &Study<'_>) -> String {
         line(&format!("**{}**\n", escape(sentence)));
     }
     for headline in &document.headlines {
-        let verdict = headline.verdict.map(|verdict| format!(", {verdict}")).unwrap_or_default();
+        let verdict = headline.verdict.as_ref().map(|(_, word)| format!(", {word}")).unwrap_or_default();
         let interval = headline.interval.as_ref().map(|text| format!(", {text}"));
         line(&format!(
             "- {}: **{}**{}{verdict} ({})",
@@ -38,7 +38,7 @@ pub fn markdown(study: &Study<'_>) -> String {
             write_block(&mut body, block);
         }
         if !section.blocks.iter().all(only_introduces_figures) {
-            line(&format!("\n## {}\n{body}", section.title).trim_end());
+            line(format!("\n## {}\n{body}", section.title).trim_end());
         }
     }
     out

@@ -42,7 +42,7 @@ pub fn text(study: &Study<'_>) -> String {
             write_block(&mut body, block);
         }
         // A section of figures alone has nothing to show here.
-        if section.blocks.iter().any(|block| has_text(block)) {
+        if section.blocks.iter().any(has_text) {
             out.push_str(&format!("\n{}\n", section.title.to_uppercase()));
             out.push_str(&body);
         }
@@ -53,7 +53,7 @@ pub fn text(study: &Study<'_>) -> String {
 fn headline_line(headline: &Headline) -> String {
     let mut parts = vec![format!("{}: {}", headline.comparison, headline.effect)];
     parts.extend(headline.interval.clone());
-    parts.extend(headline.verdict.map(|verdict| verdict.to_string()));
+    parts.extend(headline.verdict.as_ref().map(|(_, word)| word.clone()));
     parts.push(headline.basis.clone());
     parts.join(" · ")
 }
@@ -96,7 +96,6 @@ fn write_block(out: &mut String, block: &Block) {
                     out.push_str(&format!("  {}\n", figure.title));
                     forest(out, plot);
                     paragraph(out, &figure.caption, "  ");
-                    out.push('\n');
                 }
             }
         }

@@ -3,7 +3,7 @@
 use crate::Study;
 use coretwin_base::arm::{ArmState, KERNEL};
 use coretwin_base::plan::{Comparison, PlanArm, Protocol};
-use coretwin_base::summary::StoppedBecause;
+use coretwin_base::summary::{StoppedBecause, Verdict};
 
 /// Text from outside (labels, causes, output of commands) without control characters, which could
 /// steer a terminal or break a line of a table.
@@ -77,6 +77,15 @@ pub(crate) fn state(arm: &PlanArm) -> String {
         clean(&arm.state.to_string())
     } else {
         clean(&format!("{}@{}", arm.state, arm.scheduler))
+    }
+}
+
+/// The verdict as a word. Plain CPU sets get a comparison, never a verdict on SMT.
+pub(crate) fn verdict(study: &Study<'_>, verdict: Verdict) -> String {
+    match (study.summary.comparison, verdict) {
+        (Comparison::None, Verdict::Helps) => "BETTER".to_owned(),
+        (Comparison::None, Verdict::Hurts) => "WORSE".to_owned(),
+        (_, verdict) => verdict.to_string(),
     }
 }
 
