@@ -30,6 +30,12 @@ impl ParamValue {
     }
 }
 
+impl From<i64> for ParamValue {
+    fn from(number: i64) -> Self {
+        Self::Int(number)
+    }
+}
+
 impl fmt::Display for ParamValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

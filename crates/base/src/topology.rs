@@ -204,6 +204,55 @@ pub struct CpuInfo {
 }
 
 impl Topology {
+    /// A regular machine, everything online and allowed, siblings numbered one after the other:
+    /// what simulated machines and tests start from.
+    #[must_use]
+    pub fn regular(packages: u32, cores_per_package: u32, threads_per_core: u32) -> Self {
+        let cores = packages * cores_per_package;
+        let of_core = |core: u32| -> CpuSet {
+            (core * threads_per_core..(core + 1) * threads_per_core).map(CpuId).collect()
+        };
+        let cpu = |id: u32| {
+            let core = id / threads_per_core;
+            Cpu {
+                cpu: CpuId(id),
+                core: CoreId(core),
+                package: core / cores_per_package,
+                node: core / cores_per_package,
+                online: true,
+                siblings: of_core(core).iter().filter(|sibling| sibling.0 != id).collect(),
+                remembered: None,
+                kernel_core_id: None,
+                cluster: None,
+                llc: None,
+                core_type: None,
+                mhz_max: None,
+            }
+        };
+        let all: CpuSet = (0..cores * threads_per_core).map(CpuId).collect();
+        Self {
+            schema: crate::schema::SCHEMA,
+            cpus: (0..cores * threads_per_core).map(cpu).collect(),
+            cores,
+            threads_per_core_max: threads_per_core,
+            smt: Smt {
+                control: None,
+                active: Some(threads_per_core > 1),
+                switchable: false,
+                why: "this machine is made up".to_owned(),
+            },
+            hypervisor: None,
+            caches: Vec::new(),
+            trust: Trust::Reported,
+            trust_why: "this machine is made up".to_owned(),
+            allowed: all.clone(),
+            online: all,
+            limits: Vec::new(),
+            smt_mitigations: BTreeMap::new(),
+            cpuinfo: CpuInfo::default(),
+        }
+    }
+
     /// The CPU of that number.
     #[must_use]
     pub fn cpu(&self, cpu: CpuId) -> Option<&Cpu> {
@@ -230,6 +279,16 @@ impl Topology {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_regular_machine_has_the_siblings_it_was_asked_for() {
+        let machine = Topology::regular(2, 3, 2);
+        assert_eq!((machine.cpus.len(), machine.cores), (12, 6));
+        let cpu = machine.cpu(CpuId(7)).expect("there");
+        assert_eq!((cpu.core, cpu.package, cpu.siblings.to_string().as_str()), (CoreId(3), 1, "6"));
+        assert!(machine.has_usable_siblings());
+        assert!(!Topology::regular(1, 2, 1).has_usable_siblings());
+    }
 
     #[test]
     fn control_words_survive_a_round_trip() {

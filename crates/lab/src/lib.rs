@@ -1,1 +1,31 @@
-//! The engine of a study: plan, arms, blocks, events, machines
+//! The engine of a study: plan, arms, blocks, events.
+//!
+//! Data flow: what the user asked for ([`request::Request`]) and a topology make a
+//! [`coretwin_base::plan::Plan`] ([`planning`], [`arms`]); the [`engine`] walks the plan's
+//! [`schedule`] on a [`machine::Machine`] and emits [`event::Event`]s; whoever listens (journal,
+//! progress) is a [`event::Listener`]. Nothing flows back.
+//!
+//! Invariants:
+//! * the engine is the only one that decides what runs next, and decides it from the plan and the
+//!   readings alone, so that a study resumed from its journal goes on as if never broken off;
+//! * a machine never sees the plan, the engine never sees `/sys`;
+//! * a reading is emitted as soon as it is taken.
+
+#![forbid(unsafe_code)]
+
+pub mod arms;
+pub mod engine;
+mod estimate;
+pub mod event;
+mod history;
+pub mod host_machine;
+mod launcher;
+pub mod machine;
+pub mod planning;
+pub mod request;
+pub mod schedule;
+pub mod scripted;
+mod set_aside;
+
+mod error;
+pub use error::Error;

@@ -1,0 +1,156 @@
+//! Arms on this machine: from what was typed to CPU sets and thread numbers (DESIGN: arms).
+
+use crate::error::Error;
+use coretwin_base::arm::{ArmSpec, ArmState, KERNEL};
+use coretwin_base::cpu_set::{CoreId, CpuSet};
+use coretwin_base::plan::{Comparison, PlanArm};
+use coretwin_base::topology::Topology;
+use std::collections::BTreeSet;
+
+/// The arms of a study that names none: `one-per-core` and `on` where siblings are visible, else
+/// half of the CPUs and all of them (which says nothing about SMT), else the one CPU there is.
+#[must_use]
+pub fn default_arms(topology: &Topology) -> Vec<ArmSpec> {
+    let typed = |state: ArmState| ArmSpec {
+        label: state.to_string(),
+        state,
+        scheduler: KERNEL.to_owned(),
+    };
+    if topology.has_usable_siblings() {
+        return vec![typed(ArmState::OnePerCore), typed(ArmState::On)];
+    }
+    let half: CpuSet =
+        topology.allowed.iter().take(topology.allowed.len().div_ceil(2)).collect();
+    if half == topology.allowed {
+        return vec![typed(ArmState::Cpus(half))];
+    }
+    vec![typed(ArmState::Cpus(half)), typed(ArmState::Cpus(topology.allowed.clone()))]
+}
+
+/// Resolves arms on this machine.
+///
+/// # Errors
+/// Two arms of one label, CPUs that do not exist, are offline or not allowed, and states this
+/// machine (or this version) cannot reach.
+pub fn resolve(specs: &[ArmSpec], topology: &Topology) -> Result<Vec<PlanArm>, Error> {
+    let mut labels = BTreeSet::new();
+    for spec in specs {
+        if !labels.insert(spec.label.as_str()) {
+            return Err(Error::Usage(format!(
+                "two arms are called '{}'; give one another label, like b={}",
+                spec.label, spec.state
+            )));
+        }
+    }
+    specs.iter().map(|spec| resolve_one(spec, topology)).collect()
+}
+
+fn resolve_one(spec: &ArmSpec, topology: &Topology) -> Result<PlanArm, Error> {
+    if spec.scheduler != KERNEL {
+        return Err(Error::NotPossible(format!(
+            "arm {}: the scheduler '{}' is not part of this version; use the kernel's own (leave out '@{}')",
+            spec.label, spec.scheduler, spec.scheduler
+        )));
+    }
+    let cores = topology.usable_cores();
+    let all = topology.allowed.clone();
+    let (cpus, threads, about) = match &spec.state {
+        ArmState::On => {
+            let about = format!("all {} CPUs on {} cores", all.len(), cores.len());
+            (all.clone(), all.len(), about)
+        }
+        ArmState::OnePerCore => {
+            let firsts: CpuSet = cores.iter().filter_map(|(_, cpus)| cpus.first()).collect();
+            let about = format!("one CPU on each of {} cores, by affinity", cores.len());
+            (firsts, cores.len(), about)
+        }
+        ArmState::Packed => packed(&cores, &spec.label)?,
+        ArmState::OnCores => {
+            let about = format!(
+                "all {} CPUs, but only {} threads, one per core; the scheduler places them",
+                all.len(),
+                cores.len()
+            );
+            (all.clone(), cores.len(), about)
+        }
+        ArmState::CoreSched => {
+            require_siblings(topology, &spec.label)?;
+            let about = format!("all {} CPUs, a core-scheduling cookie per process", all.len());
+            (all.clone(), all.len(), about)
+        }
+        ArmState::Cpus(cpus) => {
+            coretwin_host::affinity::validate(topology, cpus)
+                .map_err(|why| Error::NotPossible(format!("arm {}: {why}", spec.label)))?;
+            (cpus.clone(), cpus.len(), format!("the CPUs {cpus}"))
+        }
+        ArmState::Off | ArmState::Boot(_) => {
+            return Err(Error::NotPossible(format!(
+                "arm {}: switching SMT itself is not part of this version; \
+                 'one-per-core' stands in for it without touching the machine",
+                spec.label
+            )));
+        }
+    };
+    let used: BTreeSet<CoreId> =
+        topology.cpus.iter().filter(|cpu| cpus.contains(cpu.cpu)).map(|cpu| cpu.core).collect();
+    Ok(PlanArm {
+        label: spec.label.clone(),
+        state: spec.state.clone(),
+        scheduler: spec.scheduler.clone(),
+        cores: used.len() as u32,
+        threads: threads as u32,
+        cpus,
+        about,
+    })
+}
+
+fn packed(
+    cores: &[(CoreId, CpuSet)],
+    label: &str,
+) -> Result<(CpuSet, usize, String), Error> {
+    let width = cores.first().map_or(1, |(_, cpus)| cpus.len());
+    if width < 2 || cores.iter().any(|(_, cpus)| cpus.len() != width) {
+        return Err(Error::NotPossible(format!(
+            "arm {label}: packed needs the same number of usable siblings, two or more, on every core"
+        )));
+    }
+    if cores.len() % width != 0 {
+        return Err(Error::NotPossible(format!(
+            "arm {label}: packed puts one thread per core onto the siblings of fewer cores, which needs \
+             a number of cores divisible by {width}; here are {}",
+            cores.len()
+        )));
+    }
+    let used = cores.len() / width;
+    let cpus: CpuSet = cores[..used].iter().flat_map(|(_, cpus)| cpus.iter()).collect();
+    let about = format!("{} threads on all siblings of {used} of {} cores", cpus.len(), cores.len());
+    let threads = cpus.len();
+    Ok((cpus, threads, about))
+}
+
+fn require_siblings(topology: &Topology, label: &str) -> Result<(), Error> {
+    if topology.has_usable_siblings() {
+        return Ok(());
+    }
+    Err(Error::NotPossible(format!(
+        "arm {label}: no core shows two usable siblings here; coretwin topology says why"
+    )))
+}
+
+/// What these arms can say about SMT.
+#[must_use]
+pub fn comparison(arms: &[PlanArm], topology: &Topology) -> Comparison {
+    let has = |wanted: fn(&ArmState) -> bool| arms.iter().any(|arm| wanted(&arm.state));
+    let with_siblings =
+        has(|state| matches!(state, ArmState::On | ArmState::OnCores | ArmState::CoreSched | ArmState::Packed));
+    if with_siblings && has(|state| matches!(state, ArmState::Off)) {
+        Comparison::Smt
+    } else if with_siblings
+        && topology.has_usable_siblings()
+        && has(|state| matches!(state, ArmState::OnePerCore))
+    {
+        Comparison::StandIn
+    } else {
+        Comparison::None
+    }
+}

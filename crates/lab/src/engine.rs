@@ -1,0 +1,463 @@
+//! The engine: walks a plan on a machine and tells what happens.
+//!
+//! ```text
+//! warm-up (each row once) → screening of thread counts → blocks, until a look is satisfied,
+//! the last block is done, the budget ends, or somebody stops it
+//! ```
+//! A block that something outside disturbed is run again; a block that was broken off starts over.
+//! One cell is run at a time, always: two at once would be each other's siblings.
+
+use crate::error::Error;
+use crate::estimate::Estimate;
+use crate::event::{Event, Listener};
+use crate::history::{History, Next};
+use crate::machine::{Machine, MachineError, Measured, Stop};
+use crate::planning;
+use crate::schedule::{self, Cell};
+use crate::set_aside;
+use coretwin_base::arm::ArmState;
+use coretwin_base::command::CommandSpec;
+use coretwin_base::environment::{Environment, Moment};
+use coretwin_base::job::{Job, RunAs, Work};
+use coretwin_base::placement::Placement;
+use coretwin_base::plan::{CopyRule, Plan, PlanRow, Protocol, ThreadRule};
+use coretwin_base::reading::{Phase, Reading, Status};
+use coretwin_base::schema::SCHEMA;
+use coretwin_base::summary::StoppedBecause;
+use coretwin_base::units::Nanos;
+use coretwin_stats::study::{self, Look};
+use std::collections::BTreeMap;
+
+/// Longest time one run of a workload of the table may take, in seconds. A command brings its own.
+const WORKLOAD_TIMEOUT_S: f64 = 600.0;
+
+/// What a study starts from.
+pub struct Setup<'a> {
+    /// What to do.
+    pub plan: &'a Plan,
+    /// Readings of earlier sessions, from the journal.
+    pub readings: Vec<Reading>,
+    /// Environment of earlier sessions, with this session added.
+    pub environment: Environment,
+    /// User whom workers become.
+    pub run_as: Option<RunAs>,
+    /// Raised to stop the study.
+    pub stop: Stop,
+}
+
+/// What a study came to.
+#[derive(Debug)]
+pub struct Finished {
+    /// Every reading, earlier sessions included.
+    pub readings: Vec<Reading>,
+    /// What the machine was like.
+    pub environment: Environment,
+    /// Why it ended.
+    pub stopped: StoppedBecause,
+}
+
+/// Runs a study to its end, or until it is stopped.
+///
+/// # Errors
+/// If the machine refuses an arm, a listener cannot keep a reading, or the budget is too small.
+/// Everything measured until then was told to the listener.
+pub fn run(
+    setup: Setup<'_>,
+    machine: &mut dyn Machine,
+    listener: &mut dyn Listener,
+) -> Result<Finished, Error> {
+    let started = machine.now();
+    let history = History::new(setup.plan, setup.readings);
+    let mut engine = Engine {
+        plan: setup.plan,
+        machine,
+        listener,
+        stop: setup.stop,
+        switch: history.next_switch(),
+        history,
+        environment: setup.environment,
+        run_as: setup.run_as,
+        started,
+        chosen: BTreeMap::new(),
+        estimate: Estimate::default(),
+        first_moment: None,
+    };
+    engine.tell(&Event::Started { plan: setup.plan, done: engine.history.readings.len() })?;
+    let stopped = match engine.study() {
+        Ok(stopped) => stopped,
+        Err(Error::Machine(MachineError::Stopped)) => StoppedBecause::Interrupted,
+        Err(error) => return Err(error),
+    };
+    engine.tell(&Event::Ended(stopped))?;
+    let Engine { history, environment, .. } = engine;
+    Ok(Finished { readings: history.readings, environment, stopped })
+}
+
+struct Engine<'a> {
+    plan: &'a Plan,
+    machine: &'a mut dyn Machine,
+    listener: &'a mut dyn Listener,
+    stop: Stop,
+    history: History,
+    environment: Environment,
+    run_as: Option<RunAs>,
+    switch: u32,
+    started: Nanos,
+    chosen: BTreeMap<String, u32>,
+    estimate: Estimate,
+    first_moment: Option<Moment>,
+}
+
+/// The state of the machine that a run is made in.
+struct Visit {
+    phase: Phase,
+    block: u32,
+    attempt: u32,
+    arm: usize,
+    env: String,
+    moment: Moment,
+}
+
+impl Engine<'_> {
+    fn tell(&mut self, event: &Event<'_>) -> Result<(), Error> {
+        self.listener.hear(event).map_err(Error::Listener)
+    }
+
+    fn study(&mut self) -> Result<StoppedBecause, Error> {
+        if self.plan.rules.protocol == Protocol::Article2003 {
+            return self.article();
+        }
+        self.set_up()?;
+        self.warm_up()?;
+        self.check_budget()?;
+        self.screen()?;
+        for block in self.blocks_done()..self.plan.blocks_max() {
+            let look = self.look();
+            if look.due && look.satisfied {
+                return Ok(StoppedBecause::Target);
+            }
+            if self.budget_ends_before_a_block() {
+                return Ok(StoppedBecause::Budget);
+            }
+            self.block(Phase::Study, block)?;
+            self.check_budget()?;
+        }
+        let look = self.look();
+        let narrow = look.due && look.satisfied && self.plan.rules.looks.len() > 1;
+        Ok(if narrow { StoppedBecause::Target } else { StoppedBecause::Blocks })
+    }
+
+    /// The user's own preparation, once per session: what it made may be gone since the last.
+    fn set_up(&mut self) -> Result<(), Error> {
+        let Some(spec) = &self.plan.command else { return Ok(()) };
+        let Some(line) = &spec.setup else { return Ok(()) };
+        let arm = &self.plan.arms[self.plan.reference_index()];
+        let job = Job {
+            schema: SCHEMA,
+            work: Work::Command(CommandSpec {
+                argv: vec!["/bin/sh".to_owned(), "-c".to_owned(), line.clone()],
+                metrics: Vec::new(),
+                server: None,
+                setup: None,
+                prepare: None,
+                cleanup: None,
+                min_time_s: 0.0,
+                ..spec.clone()
+            }),
+            arm: arm.label.clone(),
+            cpus: arm.cpus.clone(),
+            placement: Placement::Free,
+            roles: Vec::new(),
+            threads: arm.threads,
+            copies: 1,
+            rate: false,
+            core_sched: false,
+            run_as: self.run_as.clone(),
+            timeout_s: spec.timeout_s,
+        };
+        self.machine.prepare(arm)?;
+        let outcome = self.machine.run(&job, &self.stop)?.outcome;
+        match outcome.failure {
+            None => Ok(()),
+            Some(why) => Err(Error::Usage(format!(
+                "--setup failed: {why}{}",
+                outcome.output.map(|text| format!("\n{text}")).unwrap_or_default()
+            ))),
+        }
+    }
+
+    /// The article's protocol: all runs of one arm, then all of the next.
+    fn article(&mut self) -> Result<StoppedBecause, Error> {
+        for arm in 0..self.plan.arms.len() {
+            for block in 0..self.plan.blocks_max() {
+                let label = &self.plan.arms[arm].label;
+                let cells: Vec<Cell> =
+                    schedule::cells(self.plan, Phase::Study, block, arm, &self.chosen)
+                        .into_iter()
+                        .filter(|cell| {
+                            !self.history.has(block, label, &self.plan.rows[cell.row].id)
+                        })
+                        .collect();
+                if !cells.is_empty() {
+                    self.visit(Phase::Study, block, 0, arm, &cells)?;
+                }
+            }
+            self.block_ended(Phase::Study, self.plan.blocks_max().saturating_sub(1))?;
+        }
+        Ok(StoppedBecause::Blocks)
+    }
+
+    /// Each row once, in the reference arm: caches, page tables and slabs fill before block 0.
+    fn warm_up(&mut self) -> Result<(), Error> {
+        if !self.plan.rules.warmup {
+            return Ok(());
+        }
+        let arm = self.plan.reference_index();
+        let cells: Vec<Cell> = (0..self.plan.rows.len())
+            .filter(|row| !self.history.warmed_up(&self.plan.rows[*row].id))
+            .map(|row| Cell {
+                row,
+                threads: schedule::threads(self.plan, row, arm, &self.chosen),
+            })
+            .collect();
+        if !cells.is_empty() {
+            self.visit(Phase::Warmup, 0, 0, arm, &cells)?;
+        }
+        Ok(())
+    }
+
+    /// Tries every candidate thread count, then freezes the best of each arm. The choice follows
+    /// from the journal alone, so a resumed study makes the same one.
+    fn screen(&mut self) -> Result<(), Error> {
+        let Some(screening) = &self.plan.screening else { return Ok(()) };
+        for block in 0..screening.blocks {
+            self.block(Phase::Screen, block)?;
+        }
+        self.chosen = study::choose_threads(self.plan, &self.history.readings);
+        let chosen = self.chosen.clone();
+        self.tell(&Event::ThreadsChosen(&chosen))
+    }
+
+    /// Runs a block until it is done, again where something outside disturbed it.
+    fn block(&mut self, phase: Phase, block: u32) -> Result<(), Error> {
+        while let Next::Run(attempt) = self.history.next(self.plan, phase, block) {
+            self.tell(&Event::BlockStarted { phase, block, attempt })?;
+            for arm in schedule::arm_order(self.plan, phase, block) {
+                let cells = schedule::cells(self.plan, phase, block, arm, &self.chosen);
+                self.visit(phase, block, attempt, arm, &cells)?;
+            }
+            self.block_ended(phase, block)?;
+        }
+        Ok(())
+    }
+
+    fn block_ended(&mut self, phase: Phase, block: u32) -> Result<(), Error> {
+        let look = (phase == Phase::Study).then(|| self.look());
+        let left_s = self.left_s(look.as_ref());
+        let set_aside = self.history.set_aside(phase, block).map(str::to_owned);
+        self.tell(&Event::BlockEnded {
+            phase,
+            block,
+            set_aside: set_aside.as_deref(),
+            look: look.as_ref(),
+            left_s,
+        })
+    }
+
+    fn look(&self) -> Look {
+        study::look(self.plan, &self.history.readings)
+    }
+
+    /// Prepares an arm once and runs cells in it.
+    fn visit(
+        &mut self,
+        phase: Phase,
+        block: u32,
+        attempt: u32,
+        arm: usize,
+        cells: &[Cell],
+    ) -> Result<(), Error> {
+        let (facts, moment) = self.machine.prepare(&self.plan.arms[arm])?;
+        self.first_moment.get_or_insert_with(|| moment.clone());
+        let env = self.environment.add(facts, moment.clone());
+        self.listener
+            .hear(&Event::ArmPrepared {
+                arm: &self.plan.arms[arm].label,
+                environment: &self.environment,
+            })
+            .map_err(Error::Listener)?;
+        let visit = Visit { phase, block, attempt, arm, env, moment };
+        for cell in cells {
+            self.run_cell(&visit, *cell)?;
+        }
+        self.switch += 1;
+        Ok(())
+    }
+
+    fn run_cell(&mut self, visit: &Visit, cell: Cell) -> Result<(), Error> {
+        if self.stop.raised() {
+            return Err(MachineError::Stopped.into());
+        }
+        let left_s = self.left_s(None);
+        let (plan, arm) = (self.plan, visit.arm);
+        self.tell(&Event::RunStarted {
+            arm: &plan.arms[arm].label,
+            row: &plan.rows[cell.row].id,
+            left_s,
+        })?;
+        let job = self.job(visit, cell)?;
+        let before = self.machine.now();
+        let measured = self.machine.run(&job, &self.stop)?;
+        let took = self.machine.now().saturating_sub(before);
+        self.estimate.note(arm, cell.row, took.seconds());
+        let reading = self.reading(visit, cell, &job, measured);
+        self.tell(&Event::ReadingTaken(&reading))?;
+        self.history.push(plan, reading);
+        Ok(())
+    }
+
+    fn job(&self, visit: &Visit, cell: Cell) -> Result<Job, Error> {
+        let row = &self.plan.rows[cell.row];
+        let arm = &self.plan.arms[visit.arm];
+        let roles = planning::roles(row, arm, &self.plan.topology).map_err(Error::NotPossible)?;
+        let (work, timeout_s) = match &self.plan.command {
+            Some(spec) if row.workload == planning::COMMAND => {
+                (Work::Command(spec.clone()), spec.timeout_s)
+            }
+            _ => {
+                let work =
+                    Work::Builtin { workload: row.workload.clone(), params: row.params.clone() };
+                (work, WORKLOAD_TIMEOUT_S)
+            }
+        };
+        Ok(Job {
+            schema: SCHEMA,
+            work,
+            arm: arm.label.clone(),
+            cpus: arm.cpus.clone(),
+            placement: row.placement,
+            roles,
+            threads: cell.threads,
+            copies: match row.copies {
+                CopyRule::PerCpu => arm.threads,
+                CopyRule::Fixed(copies) => copies,
+            },
+            rate: row.unit == "runs/s",
+            core_sched: arm.state == ArmState::CoreSched,
+            run_as: self.run_as.clone(),
+            timeout_s,
+        })
+    }
+
+    fn reading(&self, visit: &Visit, cell: Cell, job: &Job, measured: Measured) -> Reading {
+        let row: &PlanRow = &self.plan.rows[cell.row];
+        let cause = set_aside::cause(
+            &self.plan.rules,
+            &measured,
+            self.first_moment.as_ref(),
+            &visit.moment,
+        );
+        let Measured { outcome, steal_s, .. } = measured;
+        let failed = outcome.failure.is_some() || outcome.checks.values().any(|held| !held);
+        let (status, cause) = match (failed, cause) {
+            (true, _) => {
+                (Status::Failed, outcome.failure.or_else(|| Some("a check did not hold".to_owned())))
+            }
+            // Warm-up and the article's protocol know no retries, so nothing is set aside there.
+            (false, Some(cause)) if self.plan.rules.retries_max > 0 && visit.phase == Phase::Study => {
+                (Status::SetAside, Some(cause))
+            }
+            (false, _) => (Status::Ok, None),
+        };
+        Reading {
+            schema: SCHEMA,
+            seq: self.history.readings.len() as u64,
+            phase: visit.phase,
+            block: visit.block,
+            switch: self.switch,
+            attempt: visit.attempt,
+            arm: self.plan.arms[visit.arm].label.clone(),
+            row: row.id.clone(),
+            workload: row.workload.clone(),
+            params: row.params.clone(),
+            placement_asked: row.placement,
+            cpus_ran: outcome.cpus_ran,
+            status,
+            cause,
+            value: if failed { None } else { outcome.value },
+            unit: row.unit.clone(),
+            better: row.better,
+            metrics: outcome.metrics,
+            operations: outcome.operations,
+            elapsed_s: outcome.elapsed_s,
+            user_s: outcome.user_s,
+            system_s: outcome.system_s,
+            steal_s,
+            threads: match row.threads {
+                ThreadRule::Fixed(_) if row.workload != planning::COMMAND => outcome.threads,
+                _ => cell.threads,
+            },
+            copies: job.copies,
+            checks: outcome.checks,
+            output: outcome.output,
+            env: visit.env.clone(),
+        }
+    }
+
+    fn elapsed_s(&self) -> f64 {
+        self.machine.now().saturating_sub(self.started).seconds()
+    }
+
+    fn blocks_done(&self) -> u32 {
+        (0..self.plan.blocks_max())
+            .take_while(|block| {
+                self.history.next(self.plan, Phase::Study, *block) == Next::Done
+            })
+            .count() as u32
+    }
+
+    fn budget_ends_before_a_block(&self) -> bool {
+        match (self.plan.rules.budget_s, self.estimate.block_s(self.plan)) {
+            (Some(budget_s), Some(block_s)) => self.elapsed_s() + block_s > budget_s,
+            (Some(budget_s), None) => self.elapsed_s() > budget_s,
+            (None, _) => false,
+        }
+    }
+
+    /// Says early that the budget cannot be enough, instead of ending without a verdict.
+    fn check_budget(&self) -> Result<(), Error> {
+        let (Some(budget_s), Some(block_s)) =
+            (self.plan.rules.budget_s, self.estimate.block_s(self.plan))
+        else {
+            return Ok(());
+        };
+        let blocks = self.plan.blocks_min();
+        let missing = blocks.saturating_sub(self.blocks_done());
+        let needed_s = self.elapsed_s() + f64::from(missing) * block_s;
+        // A quarter more is forgiven: the estimate is rough, and nearly enough is worth trying.
+        if missing > 0 && needed_s > budget_s * 1.25 {
+            return Err(Error::BudgetTooSmall {
+                block_s,
+                blocks,
+                needed_s,
+                budget_s,
+                resumable: !self.history.readings.is_empty(),
+            });
+        }
+        Ok(())
+    }
+
+    /// About how long the study will still take: blocks to the next decision, within the budget.
+    fn left_s(&self, look: Option<&Look>) -> Option<f64> {
+        let block_s = self.estimate.block_s(self.plan)?;
+        let wanted = look
+            .and_then(|look| look.blocks_needed)
+            .unwrap_or(0)
+            .clamp(self.plan.blocks_min(), self.plan.blocks_max());
+        let left_s = f64::from(wanted.saturating_sub(self.blocks_done())) * block_s;
+        Some(match self.plan.rules.budget_s {
+            Some(budget_s) => left_s.min((budget_s - self.elapsed_s()).max(0.0)),
+            None => left_s,
+        })
+    }
+}

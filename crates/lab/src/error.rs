@@ -1,0 +1,42 @@
+//! What can keep a study from being planned or carried on.
+
+use crate::machine::MachineError;
+
+/// An error of the engine or of planning; each says what would help.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// What was asked for makes no sense, whatever the machine.
+    #[error("{0}")]
+    Usage(String),
+    /// This machine, or this user on it, cannot do it.
+    #[error("{0}")]
+    NotPossible(String),
+    /// The machine failed while it was measured.
+    #[error(transparent)]
+    Machine(#[from] MachineError),
+    /// The budget ends before the fewest blocks are done.
+    #[error(
+        "a block takes about {}, so the {blocks} blocks a verdict needs take {}, but --budget is {}; \
+         go on with a larger --budget{}, or use --blocks 3 for an estimate with a wide interval, \
+         or --quick to screen",
+        coretwin_base::units::human_seconds(*block_s),
+        coretwin_base::units::human_seconds(*needed_s),
+        coretwin_base::units::human_seconds(*budget_s),
+        if *resumable { " (coretwin study --resume DIR --budget …)" } else { "" }
+    )]
+    BudgetTooSmall {
+        /// Length of one block, in seconds.
+        block_s: f64,
+        /// The fewest blocks.
+        blocks: u32,
+        /// What they take, in seconds.
+        needed_s: f64,
+        /// The budget, in seconds.
+        budget_s: f64,
+        /// Whether anything was measured that can be gone on with.
+        resumable: bool,
+    },
+    /// A listener could not keep what was measured (no space, disk error).
+    #[error("{0}")]
+    Listener(Box<dyn std::error::Error + Send + Sync>),
+}

@@ -1,0 +1,95 @@
+//! What has been measured so far, block by block: enough to go on from there.
+
+use crate::schedule;
+use coretwin_base::plan::Plan;
+use coretwin_base::reading::{Phase, Reading, Status};
+use std::collections::BTreeMap;
+
+/// Every reading taken, with an index of blocks.
+#[derive(Debug, Default)]
+pub(crate) struct History {
+    pub(crate) readings: Vec<Reading>,
+    blocks: BTreeMap<(Phase, u32), BlockState>,
+}
+
+/// How far a block has come.
+#[derive(Debug, Default, Clone)]
+struct BlockState {
+    attempt: u32,
+    taken: usize,
+    set_aside_now: Option<String>,
+    set_aside_before: u32,
+}
+
+/// What to do about a block.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// It is complete (or was disturbed too often to be tried again).
+    Done,
+    /// Run it, as this attempt.
+    Run(u32),
+}
+
+impl History {
+    pub(crate) fn new(plan: &Plan, readings: Vec<Reading>) -> Self {
+        let mut history = Self::default();
+        for reading in readings {
+            history.push(plan, reading);
+        }
+        history
+    }
+
+    pub(crate) fn push(&mut self, plan: &Plan, reading: Reading) {
+        let state = self.blocks.entry((reading.phase, reading.block)).or_default();
+        if reading.attempt != state.attempt {
+            let complete =
+                state.taken >= schedule::cells_in_block(plan, reading.phase, reading.block);
+            let before = state.set_aside_before + u32::from(complete);
+            *state =
+                BlockState { attempt: reading.attempt, set_aside_before: before, ..Default::default() };
+        }
+        state.taken += 1;
+        if reading.status == Status::SetAside && state.set_aside_now.is_none() {
+            state.set_aside_now.clone_from(&reading.cause);
+        }
+        self.readings.push(reading);
+    }
+
+    /// What to do next about a block. An attempt that was broken off is never continued: its
+    /// readings would lie too far apart in time to be compared.
+    pub(crate) fn next(&self, plan: &Plan, phase: Phase, block: u32) -> Next {
+        let Some(state) = self.blocks.get(&(phase, block)) else { return Next::Run(0) };
+        if state.taken < schedule::cells_in_block(plan, phase, block) {
+            return Next::Run(state.attempt + 1);
+        }
+        let again = phase == Phase::Study
+            && state.set_aside_now.is_some()
+            && state.set_aside_before < plan.rules.retries_max;
+        if again { Next::Run(state.attempt + 1) } else { Next::Done }
+    }
+
+    /// Why the last attempt at a block was set aside, if it was.
+    pub(crate) fn set_aside(&self, phase: Phase, block: u32) -> Option<&str> {
+        self.blocks.get(&(phase, block)).and_then(|state| state.set_aside_now.as_deref())
+    }
+
+    /// Whether a row was run once before the first block.
+    pub(crate) fn warmed_up(&self, row: &str) -> bool {
+        self.readings.iter().any(|reading| reading.phase == Phase::Warmup && reading.row == row)
+    }
+
+    /// Whether a cell was run (for the protocol of 2003, which has no blocks to speak of).
+    pub(crate) fn has(&self, block: u32, arm: &str, row: &str) -> bool {
+        self.readings.iter().any(|reading| {
+            reading.phase == Phase::Study
+                && reading.block == block
+                && reading.arm == arm
+                && reading.row == row
+        })
+    }
+
+    /// Number of the next arm change.
+    pub(crate) fn next_switch(&self) -> u32 {
+        self.readings.last().map_or(0, |reading| reading.switch + 1)
+    }
+}

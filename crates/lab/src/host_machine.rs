@@ -1,0 +1,181 @@
+//! The machine this program runs on.
+
+use crate::error::Error;
+use crate::launcher;
+use crate::machine::{Machine, MachineError, Measured, Stop};
+use crate::planning;
+use coretwin_base::cpu_set::CpuSet;
+use coretwin_base::environment::{Facts, Moment, Session};
+use coretwin_base::job::{Job, Outcome};
+use coretwin_base::plan::{Plan, PlanArm};
+use coretwin_base::topology::Topology;
+use coretwin_base::units::Nanos;
+use coretwin_host::observe::{self, CpuTimes};
+use coretwin_host::root::Root;
+use coretwin_host::{affinity, environment, limits};
+use std::path::PathBuf;
+use std::time::Instant;
+
+/// Name of this machine in plans.
+pub const HOST: &str = "host";
+
+/// The host.
+pub struct HostMachine {
+    root: Root,
+    topology: Topology,
+    worker: PathBuf,
+    started: Instant,
+    prepared: Option<Signature>,
+}
+
+/// What must not change while an arm is measured.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Signature {
+    smt: Option<String>,
+    online: Option<String>,
+    scheduler: Option<String>,
+}
+
+impl HostMachine {
+    /// The host, its topology read.
+    ///
+    /// # Errors
+    /// If the topology does not read or the worker's program is missing.
+    pub fn new(root: Root, topology: Topology) -> Result<Self, Error> {
+        let worker = launcher::worker_path().map_err(Error::NotPossible)?;
+        Ok(Self { root, topology, worker, started: Instant::now(), prepared: None })
+    }
+
+    /// Checks every limit of the system that the plan's workloads need.
+    ///
+    /// # Errors
+    /// A message with a line for every limit that is too low.
+    pub fn check_limits(&self, plan: &Plan) -> Result<(), Error> {
+        let unmet = limits::unmet(&self.root, &planning::needs(plan));
+        if unmet.is_empty() {
+            return Ok(());
+        }
+        let lines: Vec<String> = unmet.iter().map(|unmet| format!("  {unmet}")).collect();
+        Err(Error::NotPossible(format!(
+            "this machine's limits are too low for what was asked:\n{}",
+            lines.join("\n")
+        )))
+    }
+
+    /// A record of this start or resumption.
+    #[must_use]
+    pub fn session(&self, argv: Vec<String>) -> Session {
+        Session {
+            started_utc: now_utc(),
+            coretwin: env!("CARGO_PKG_VERSION").to_owned(),
+            argv,
+            boot_id: environment::boot_id(&self.root).unwrap_or_default(),
+            host: environment::host_name(&self.root).unwrap_or_default(),
+        }
+    }
+
+    /// Facts and passing state of the machine, as [`Machine::prepare`] gives them.
+    #[must_use]
+    pub fn environment(&self, arm: &str) -> (Facts, Moment) {
+        (
+            environment::facts(&self.root, &self.topology),
+            environment::moment(&self.root, &self.topology, arm, now_utc()),
+        )
+    }
+
+    fn signature(&self) -> Signature {
+        let word = |path: &str| self.root.fact(path);
+        Signature {
+            smt: word("sys/devices/system/cpu/smt/control"),
+            online: word("sys/devices/system/cpu/online"),
+            scheduler: word("sys/kernel/sched_ext/state"),
+        }
+    }
+
+    fn usable_now(&self) -> Result<CpuSet, MachineError> {
+        let refused = |error: coretwin_host::Error| MachineError::Refused(error.to_string());
+        let mask = affinity::mask(&self.root).map_err(refused)?;
+        let online = self.root.cpus("sys/devices/system/cpu/online").map_err(refused)?;
+        let all = self.topology.online.clone();
+        Ok(mask.unwrap_or_else(|| all.clone()).intersection(&online.unwrap_or(all)))
+    }
+
+    fn times(&self) -> Result<CpuTimes, MachineError> {
+        observe::cpu_times(&self.root).map_err(|error| MachineError::Refused(error.to_string()))
+    }
+
+    /// The worker says where it may run; the kernel says what the machine is like. Either not
+    /// being as planned makes the run a failed cell.
+    fn read_back(&self, job: &Job, outcome: &mut Outcome) {
+        if outcome.failure.is_some() {
+            return;
+        }
+        let stayed = self.prepared.as_ref() == Some(&self.signature());
+        let inside = outcome.cpus_ran.is_subset(&job.cpus);
+        outcome.checks.insert("cpus_allowed".to_owned(), outcome.cpus_allowed == job.cpus);
+        outcome.checks.insert("cpus_ran".to_owned(), inside);
+        outcome.checks.insert("machine_unchanged".to_owned(), stayed);
+        if outcome.cpus_allowed != job.cpus {
+            outcome.failure = Some(format!(
+                "the worker was bound to CPUs {}, not to {} as planned",
+                outcome.cpus_allowed, job.cpus
+            ));
+        } else if !inside {
+            outcome.failure = Some(format!(
+                "tasks ran on CPUs {}, outside the arm's {}; the command changes its own affinity",
+                outcome.cpus_ran, job.cpus
+            ));
+        } else if !stayed {
+            outcome.failure = Some(
+                "the SMT control, the online CPUs or the scheduler changed during the run".to_owned(),
+            );
+        }
+    }
+}
+
+impl Machine for HostMachine {
+    fn topology(&self) -> &Topology {
+        &self.topology
+    }
+
+    fn now(&self) -> Nanos {
+        self.started.elapsed().into()
+    }
+
+    fn prepare(&mut self, arm: &PlanArm) -> Result<(Facts, Moment), MachineError> {
+        // The CPUs may have gone since the plan was drawn, or since the last block.
+        let now = self.usable_now()?;
+        if !arm.cpus.is_subset(&now) {
+            return Err(MachineError::Refused(format!(
+                "arm {} needs CPUs {}, but only {now} are online and allowed now; \
+                 bring them back and go on with --resume",
+                arm.label, arm.cpus
+            )));
+        }
+        self.prepared = Some(self.signature());
+        Ok(self.environment(&arm.label))
+    }
+
+    fn run(&mut self, job: &Job, stop: &Stop) -> Result<Measured, MachineError> {
+        let before = self.times()?;
+        let started = Instant::now();
+        let mut outcome = launcher::launch(&self.worker, job, stop)?;
+        let capacity_s = started.elapsed().as_secs_f64() * job.cpus.len() as f64;
+        let observed = self.times()?.since(&before, &job.cpus);
+        self.read_back(job, &mut outcome);
+        let own_s = outcome.user_s + outcome.system_s;
+        Ok(Measured {
+            steal_s: observed.steal_s,
+            others_s: (observed.busy_s - own_s).max(0.0),
+            capacity_s,
+            outcome,
+        })
+    }
+}
+
+/// The time now, in UTC, RFC 3339, to the second.
+#[must_use]
+pub fn now_utc() -> String {
+    let now = jiff::Timestamp::now();
+    now.round(jiff::Unit::Second).unwrap_or(now).to_string()
+}

@@ -1,0 +1,80 @@
+//! The one seam between a study and what it studies.
+//!
+//! `Host` and `Scripted` stand behind it (and simulated machines, once they exist); plan, journal,
+//! statistics and report are the same for all.
+
+use coretwin_base::environment::{Facts, Moment};
+use coretwin_base::job::{Job, Outcome};
+use coretwin_base::plan::PlanArm;
+use coretwin_base::topology::Topology;
+use coretwin_base::units::Nanos;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// A machine on which arms can be prepared and jobs run.
+pub trait Machine {
+    /// What it looks like.
+    fn topology(&self) -> &Topology;
+
+    /// A clock that starts anywhere and never runs backwards.
+    fn now(&self) -> Nanos;
+
+    /// Puts the machine into the arm's state and tells what it is like there.
+    ///
+    /// # Errors
+    /// If this machine cannot be put into that state.
+    fn prepare(&mut self, arm: &PlanArm) -> Result<(Facts, Moment), MachineError>;
+
+    /// Runs a job. A job that fails is an outcome with a failure, not an error.
+    ///
+    /// # Errors
+    /// [`MachineError::Stopped`] if `stop` was raised; other errors if nothing more can be run.
+    fn run(&mut self, job: &Job, stop: &Stop) -> Result<Measured, MachineError>;
+}
+
+/// What a run gave, and what else went on meanwhile.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Measured {
+    /// The worker's answer.
+    pub outcome: Outcome,
+    /// Time stolen by the hypervisor on the arm's CPUs during the run, in seconds.
+    pub steal_s: f64,
+    /// CPU time others used on the arm's CPUs during the run, in seconds.
+    pub others_s: f64,
+    /// CPU time there was on the arm's CPUs during the run (wall time × CPUs), in seconds.
+    pub capacity_s: f64,
+}
+
+/// Why a machine could not do something.
+#[derive(Debug, thiserror::Error)]
+pub enum MachineError {
+    /// The user stopped the study.
+    #[error("stopped")]
+    Stopped,
+    /// The machine cannot be put into that state, or no longer answers.
+    #[error("{0}")]
+    Refused(String),
+}
+
+/// A flag raised when the study shall stop; cheap to copy and to ask.
+#[derive(Debug, Default, Clone)]
+pub struct Stop(Arc<AtomicBool>);
+
+impl Stop {
+    /// The flag itself, for a signal handler to raise.
+    #[must_use]
+    pub fn flag(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.0)
+    }
+
+    /// Raises it.
+    pub fn raise(&self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+
+    /// Whether it was raised.
+    #[must_use]
+    pub fn raised(&self) -> bool {
+        self.0.load(Ordering::SeqCst)
+    }
+}

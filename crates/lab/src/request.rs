@@ -1,0 +1,89 @@
+//! What a user asked a study to do, before it meets a machine.
+
+use coretwin_base::arm::ArmSpec;
+use coretwin_base::command::CommandSpec;
+use coretwin_base::param::WorkloadSpec;
+use coretwin_base::placement::Placement;
+use coretwin_base::plan::Protocol;
+
+/// A study as asked for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Request {
+    /// What is studied.
+    pub subject: Subject,
+    /// Arms as typed; empty for the default.
+    pub arms: Vec<ArmSpec>,
+    /// Placements; each row with two or more tasks is measured in all of them.
+    pub placements: Vec<Placement>,
+    /// Seed of every random choice.
+    pub seed: u64,
+    /// Which protocol.
+    pub protocol: Protocol,
+    /// A fixed number of blocks.
+    pub blocks: Option<u32>,
+    /// Half-width asked for, as a share.
+    pub target: f64,
+    /// Margin of materiality, as a share.
+    pub margin: f64,
+    /// Longest time, in seconds.
+    pub budget_s: f64,
+    /// Whether each row is run once before the first block.
+    pub warmup: bool,
+    /// Set aside a run when more than this share of the measured CPUs' time was stolen.
+    pub steal_share_max: f64,
+    /// Set aside a run when others used more than this share of the measured CPUs' time.
+    pub others_share_max: f64,
+}
+
+/// What is studied.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Subject {
+    /// Suites and workloads of the table.
+    Workloads(Vec<WorkloadSpec>),
+    /// The user's own command.
+    Command {
+        /// The command and what to read from it.
+        spec: CommandSpec,
+        /// Thread counts.
+        threads: Counts,
+        /// Copies.
+        copies: Counts,
+    },
+}
+
+/// A number that may follow the arm.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Counts {
+    /// Not given.
+    Default,
+    /// Threads: screen for the best per arm. Copies: one per CPU of the arm.
+    Auto,
+    /// These numbers, the same in every arm; each is a row.
+    List(Vec<u32>),
+}
+
+impl Counts {
+    /// Reads `auto` or a list like `1,2,4`.
+    ///
+    /// # Errors
+    /// A sentence saying what is wrong.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        if text == "auto" {
+            return Ok(Self::Auto);
+        }
+        let mut counts = Vec::new();
+        for part in text.split(',') {
+            match part.trim().parse::<u32>() {
+                Ok(count) if (1..=65_536).contains(&count) => counts.push(count),
+                _ => {
+                    return Err(format!(
+                        "'{part}' is not a count; write 'auto' or numbers from 1 to 65536, like 1,2,4"
+                    ));
+                }
+            }
+        }
+        counts.sort_unstable();
+        counts.dedup();
+        Ok(Self::List(counts))
+    }
+}

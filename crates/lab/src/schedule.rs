@@ -1,0 +1,94 @@
+//! In which order the cells of a plan are run: decided by the plan alone.
+
+use coretwin_base::plan::{Plan, PlanRow, Protocol, ThreadRule};
+use coretwin_base::random::Stream;
+use coretwin_base::reading::Phase;
+use coretwin_stats::article2003;
+use std::collections::BTreeMap;
+
+/// One run to be made within an arm: a row, with its thread count there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cell {
+    /// Index into the plan's rows.
+    pub row: usize,
+    /// Thread count.
+    pub threads: u32,
+}
+
+/// Order of the arms in a block.
+#[must_use]
+pub fn arm_order(plan: &Plan, phase: Phase, block: u32) -> Vec<usize> {
+    let orders = match (phase, &plan.screening) {
+        (Phase::Screen, Some(screening)) => &screening.orders,
+        _ => &plan.orders,
+    };
+    orders
+        .get(block as usize)
+        .map(|order| order.iter().map(|arm| usize::from(*arm)).collect())
+        .unwrap_or_default()
+}
+
+/// The cells of one arm in one block, in the order they are run.
+#[must_use]
+pub fn cells(
+    plan: &Plan,
+    phase: Phase,
+    block: u32,
+    arm: usize,
+    chosen: &BTreeMap<String, u32>,
+) -> Vec<Cell> {
+    let mut cells: Vec<Cell> = match (phase, &plan.screening) {
+        (Phase::Screen, Some(screening)) => screened_rows(plan)
+            .flat_map(|row| {
+                screening.candidates[arm].iter().map(move |threads| Cell { row, threads: *threads })
+            })
+            .collect(),
+        _ => plan
+            .rows
+            .iter()
+            .enumerate()
+            .filter(|(_, row)| runs_in(plan, row, block))
+            .map(|(row, _)| Cell { row, threads: threads(plan, row, arm, chosen) })
+            .collect(),
+    };
+    if plan.rules.protocol != Protocol::Article2003 {
+        let index = u64::from(block) * plan.arms.len() as u64 + arm as u64;
+        let purpose = if phase == Phase::Screen { "screening-cells" } else { "cells" };
+        Stream::new(plan.seed, purpose, index).shuffle(&mut cells);
+    }
+    cells
+}
+
+/// How many readings a complete block has.
+#[must_use]
+pub fn cells_in_block(plan: &Plan, phase: Phase, block: u32) -> usize {
+    match (phase, &plan.screening) {
+        (Phase::Screen, Some(screening)) => {
+            screened_rows(plan).count() * screening.candidates.iter().map(Vec::len).sum::<usize>()
+        }
+        _ => {
+            plan.rows.iter().filter(|row| runs_in(plan, row, block)).count() * plan.arms.len()
+        }
+    }
+}
+
+fn screened_rows(plan: &Plan) -> impl Iterator<Item = usize> + '_ {
+    let screened = |row: &PlanRow| row.threads == ThreadRule::Screened;
+    plan.rows.iter().enumerate().filter(move |(_, row)| screened(row)).map(|(index, _)| index)
+}
+
+/// The article ran some families more often than others.
+fn runs_in(plan: &Plan, row: &PlanRow, block: u32) -> bool {
+    plan.rules.protocol != Protocol::Article2003 || block < article2003::runs(&row.family)
+}
+
+/// Thread count of a row in an arm.
+#[must_use]
+pub fn threads(plan: &Plan, row: usize, arm: usize, chosen: &BTreeMap<String, u32>) -> u32 {
+    let arm = &plan.arms[arm];
+    match plan.rows[row].threads {
+        ThreadRule::Arm => arm.threads,
+        ThreadRule::Fixed(threads) => threads,
+        ThreadRule::Screened => chosen.get(&arm.label).copied().unwrap_or(arm.threads),
+    }
+}

@@ -1,0 +1,117 @@
+//! A machine whose runs follow a script and whose clock is simulated: for tests of everything
+//! that stands on a [`Machine`], without a second of waiting.
+
+use crate::machine::{Machine, MachineError, Measured, Stop};
+use coretwin_base::environment::{Facts, Moment};
+use coretwin_base::job::{Job, Outcome, Work};
+use coretwin_base::plan::PlanArm;
+use coretwin_base::reading::Better;
+use coretwin_base::schema::SCHEMA;
+use coretwin_base::topology::Topology;
+use coretwin_base::units::Nanos;
+
+/// What a scripted run does: the job and the number of the run (from 0) in, the result out.
+pub type Script = Box<dyn FnMut(&Job, u64) -> Scripted>;
+
+/// The result of a scripted run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Scripted {
+    /// How long the run takes on the scripted clock, in seconds.
+    pub takes_s: f64,
+    /// Its value, or why it fails.
+    pub value: Result<f64, String>,
+    /// CPU time stolen meanwhile, in seconds.
+    pub steal_s: f64,
+    /// CPU time of others meanwhile, in seconds.
+    pub others_s: f64,
+}
+
+impl Scripted {
+    /// An undisturbed run.
+    #[must_use]
+    pub fn ok(value: f64, takes_s: f64) -> Self {
+        Self { takes_s, value: Ok(value), steal_s: 0.0, others_s: 0.0 }
+    }
+}
+
+/// The machine.
+pub struct ScriptedMachine {
+    topology: Topology,
+    clock: Nanos,
+    script: Script,
+    runs: u64,
+    /// What was done, a word a step: `arm LABEL` and `run ROW`. Tests read the order from it.
+    pub log: Vec<String>,
+    /// Raise the stop flag before this run, as a Ctrl-C would.
+    pub stop_before_run: Option<u64>,
+}
+
+impl ScriptedMachine {
+    /// A machine of that topology that follows the script.
+    #[must_use]
+    pub fn new(topology: Topology, script: Script) -> Self {
+        Self {
+            topology,
+            clock: Nanos(0),
+            script,
+            runs: 0,
+            log: Vec::new(),
+            stop_before_run: None,
+        }
+    }
+}
+
+impl Machine for ScriptedMachine {
+    fn topology(&self) -> &Topology {
+        &self.topology
+    }
+
+    fn now(&self) -> Nanos {
+        self.clock
+    }
+
+    fn prepare(&mut self, arm: &PlanArm) -> Result<(Facts, Moment), MachineError> {
+        self.log.push(format!("arm {}", arm.label));
+        let moment = Moment {
+            facts: String::new(),
+            arm: arm.label.clone(),
+            at_utc: "1970-01-01T00:00:00Z".to_owned(),
+            load_1min: 0.0,
+            mhz: [].into(),
+            mhz_permitted: [].into(),
+            idle_us: [].into(),
+        };
+        Ok((Facts::from([("machine".to_owned(), "scripted".to_owned())]), moment))
+    }
+
+    fn run(&mut self, job: &Job, stop: &Stop) -> Result<Measured, MachineError> {
+        if self.stop_before_run == Some(self.runs) {
+            stop.raise();
+            return Err(MachineError::Stopped);
+        }
+        let step = (self.script)(job, self.runs);
+        self.runs += 1;
+        let what = match &job.work {
+            Work::Builtin { workload, .. } => workload.clone(),
+            Work::Command(spec) => spec.argv.join(" "),
+        };
+        self.log.push(format!("run {what} threads={} copies={}", job.threads, job.copies));
+        self.clock += Nanos::from_seconds(step.takes_s);
+        let outcome = Outcome {
+            schema: SCHEMA,
+            value: step.value.as_ref().ok().copied(),
+            failure: step.value.err(),
+            elapsed_s: step.takes_s,
+            threads: job.threads,
+            cpus_ran: job.cpus.clone(),
+            cpus_allowed: job.cpus.clone(),
+            ..Outcome::failed("", "", Better::Lower)
+        };
+        Ok(Measured {
+            outcome,
+            steal_s: step.steal_s,
+            others_s: step.others_s,
+            capacity_s: step.takes_s * job.cpus.len() as f64,
+        })
+    }
+}

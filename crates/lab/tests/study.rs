@@ -1,0 +1,306 @@
+//! The engine on a scripted machine: what is run, in which order, and what becomes of it.
+
+use coretwin_base::arm::ArmSpec;
+use coretwin_base::command::CommandSpec;
+use coretwin_base::environment::Environment;
+use coretwin_base::job::Job;
+use coretwin_base::placement::Placement;
+use coretwin_base::plan::{Plan, Protocol};
+use coretwin_base::random::Stream;
+use coretwin_base::reading::{Phase, Reading, Status};
+use coretwin_base::summary::StoppedBecause;
+use coretwin_base::topology::Topology;
+use coretwin_lab::Error;
+use coretwin_lab::engine::{self, Finished, Setup};
+use coretwin_lab::event::{Event, Listener, Listeners};
+use coretwin_lab::machine::Stop;
+use coretwin_lab::planning;
+use coretwin_lab::request::{Counts, Request, Subject};
+use coretwin_lab::scripted::{Script, Scripted, ScriptedMachine};
+
+fn command(setup: Option<&str>) -> CommandSpec {
+    CommandSpec {
+        argv: vec!["work".to_owned()],
+        metrics: Vec::new(),
+        server: None,
+        setup: setup.map(str::to_owned),
+        prepare: None,
+        cleanup: None,
+        min_time_s: 0.0,
+        timeout_s: 60.0,
+        folder: None,
+    }
+}
+
+fn request(threads: Counts) -> Request {
+    Request {
+        subject: Subject::Command { spec: command(None), threads, copies: Counts::Default },
+        arms: Vec::new(),
+        placements: vec![Placement::Free],
+        seed: 7,
+        protocol: Protocol::Modern,
+        blocks: None,
+        target: 0.01,
+        margin: 0.02,
+        budget_s: 1800.0,
+        warmup: true,
+        steal_share_max: 0.05,
+        others_share_max: 0.05,
+    }
+}
+
+fn machine(script: Script) -> ScriptedMachine {
+    ScriptedMachine::new(Topology::regular(1, 2, 2), script)
+}
+
+/// `on` (4 CPUs) is faster than `one-per-core` (2 CPUs) by the factor, with noise of that size.
+fn faster_by(factor: f64, noise: f64) -> Script {
+    Box::new(move |job: &Job, run| {
+        let wobble = 1.0 + noise * (Stream::new(3, "noise", run).unit() - 0.5);
+        let base = if job.cpus.len() == 4 { 1.0 / factor } else { 1.0 };
+        Scripted::ok(base * wobble, 1.0)
+    })
+}
+
+fn plan(request: &Request) -> Plan {
+    planning::draw(request, "scripted", &Topology::regular(1, 2, 2)).expect("plan")
+}
+
+fn run(plan: &Plan, readings: Vec<Reading>, machine: &mut ScriptedMachine) -> Result<Finished, Error> {
+    let setup = Setup {
+        plan,
+        readings,
+        environment: Environment::default(),
+        run_as: None,
+        stop: Stop::default(),
+    };
+    engine::run(setup, machine, &mut Listeners(Vec::new()))
+}
+
+#[test]
+fn a_clear_effect_stops_at_the_first_look_with_balanced_orders() {
+    let plan = plan(&request(Counts::Default));
+    let mut machine = machine(faster_by(1.2, 0.004));
+    let finished = run(&plan, Vec::new(), &mut machine).expect("study");
+    assert_eq!(finished.stopped, StoppedBecause::Target);
+    // One warm-up, then 8 blocks of 2 arms.
+    assert_eq!(finished.readings.len(), 1 + 16);
+    assert_eq!(machine.log[..2], ["arm one-per-core", "run work threads=2 copies=1"]);
+    let firsts = machine.log[2..].chunks(4).filter(|block| block[0] == "arm on").count();
+    assert_eq!(firsts, 4, "each arm comes first equally often: {:?}", machine.log);
+    for (index, reading) in finished.readings.iter().enumerate() {
+        assert_eq!(reading.seq, index as u64);
+        assert!(finished.environment.moments.contains_key(&reading.env));
+    }
+    let summary =
+        coretwin_stats::study::analyse(&plan, &finished.readings, finished.stopped);
+    let ratio = summary.suites[0].ratio.expect("ratio");
+    assert!((ratio - 1.2).abs() < 0.005, "{ratio}");
+    assert_eq!(summary.suites[0].verdict.map(|v| v.to_string()).as_deref(), Some("HELPS"));
+}
+
+#[test]
+fn equal_seeds_give_equal_studies_and_other_seeds_others() {
+    let journal = |seed| {
+        let plan = plan(&Request { seed, ..request(Counts::List(vec![1, 2, 4])) });
+        let mut machine = machine(faster_by(1.1, 0.01));
+        let finished = run(&plan, Vec::new(), &mut machine).expect("study");
+        (finished.readings, machine.log)
+    };
+    assert_eq!(journal(5), journal(5));
+    assert_ne!(journal(5).1, journal(6).1);
+}
+
+#[test]
+fn a_study_stopped_anywhere_goes_on_to_a_whole_one() {
+    let plan = plan(&Request { seed: 11, ..request(Counts::List(vec![2, 4])) });
+    let mut whole = machine(faster_by(1.2, 0.002));
+    let all = run(&plan, Vec::new(), &mut whole).expect("study").readings.len() as u64;
+    for stop_before in 0..all {
+        let mut first = machine(faster_by(1.2, 0.002));
+        first.stop_before_run = Some(stop_before);
+        let broken = run(&plan, Vec::new(), &mut first).expect("stopped");
+        assert_eq!(broken.stopped, StoppedBecause::Interrupted);
+        assert_eq!(broken.readings.len() as u64, stop_before, "nothing taken is lost");
+        let mut second = machine(faster_by(1.2, 0.002));
+        let finished = run(&plan, broken.readings.clone(), &mut second).expect("resumed");
+        assert_eq!(finished.stopped, StoppedBecause::Target, "stopped before run {stop_before}");
+        assert_eq!(finished.readings[..broken.readings.len()], broken.readings[..]);
+        let summary = coretwin_stats::study::analyse(&plan, &finished.readings, finished.stopped);
+        assert_eq!(summary.blocks, 8, "stopped before run {stop_before}");
+        let mut keys: Vec<_> = finished
+            .readings
+            .iter()
+            .map(|r| (r.phase, r.block, r.attempt, r.arm.clone(), r.row.clone()))
+            .collect();
+        keys.sort();
+        keys.dedup();
+        assert_eq!(keys.len(), finished.readings.len(), "no cell is doubled");
+    }
+}
+
+#[test]
+fn a_disturbed_block_is_kept_and_run_again() {
+    let plan = plan(&request(Counts::Default));
+    // The fourth run is disturbed by somebody else's work.
+    let mut quiet = faster_by(1.2, 0.002);
+    let script: Script = Box::new(move |job, run| {
+        let others_s = if run == 4 { 3.0 } else { 0.0 };
+        Scripted { others_s, ..quiet(job, run) }
+    });
+    let finished = run(&plan, Vec::new(), &mut machine(script)).expect("study");
+    let disturbed: Vec<&Reading> =
+        finished.readings.iter().filter(|r| r.status == Status::SetAside).collect();
+    assert_eq!(disturbed.len(), 1);
+    assert!(disturbed[0].cause.as_deref().is_some_and(|cause| cause.starts_with("others: ")));
+    let again = finished.readings.iter().filter(|r| r.attempt == 1).count();
+    assert_eq!(again, 2, "the whole block is run again, both arms");
+    let summary = coretwin_stats::study::analyse(&plan, &finished.readings, finished.stopped);
+    assert_eq!((summary.blocks, summary.rows[0].blocks_set_aside), (8, 1));
+}
+
+#[test]
+fn a_block_that_is_always_disturbed_is_given_up_after_two_retries() {
+    let plan = plan(&Request { blocks: Some(2), protocol: Protocol::Fixed, ..request(Counts::Default) });
+    let script: Script = Box::new(|_, _| Scripted { steal_s: 1.0, ..Scripted::ok(1.0, 1.0) });
+    let finished = run(&plan, Vec::new(), &mut machine(script)).expect("study");
+    assert_eq!(finished.readings.len(), 1 + 2 * 3 * 2);
+    assert_eq!(finished.stopped, StoppedBecause::Blocks);
+}
+
+#[test]
+fn failing_cells_are_results_and_the_study_goes_on() {
+    let plan = plan(&Request { blocks: Some(3), protocol: Protocol::Fixed, ..request(Counts::Default) });
+    let script: Script = Box::new(|job, _| {
+        let mut step = Scripted::ok(1.0, 1.0);
+        if job.cpus.len() == 4 {
+            step.value = Err("exit status 3".to_owned());
+        }
+        step
+    });
+    let finished = run(&plan, Vec::new(), &mut machine(script)).expect("study");
+    let failed: Vec<&Reading> =
+        finished.readings.iter().filter(|r| r.status == Status::Failed).collect();
+    assert_eq!(failed.len(), 3);
+    assert!(failed.iter().all(|r| r.arm == "on" && r.value.is_none()));
+    let summary = coretwin_stats::study::analyse(&plan, &finished.readings, finished.stopped);
+    assert_eq!((summary.rows[0].verdict, summary.rows[0].failed), (None, 3));
+}
+
+#[test]
+fn a_budget_below_the_fewest_blocks_is_refused_after_the_warm_up() {
+    let plan = plan(&Request { budget_s: 6.0, ..request(Counts::Default) });
+    let mut machine = machine(faster_by(1.2, 0.002));
+    let error = run(&plan, Vec::new(), &mut machine).expect_err("too small");
+    assert!(matches!(error, Error::BudgetTooSmall { blocks: 8, .. }), "{error}");
+    assert!(error.to_string().contains("--blocks 3"), "{error}");
+    assert_eq!(machine.log.len(), 2, "only the warm-up was run");
+}
+
+#[test]
+fn a_noisy_study_ends_with_its_budget() {
+    let plan = plan(&Request { budget_s: 30.0, ..request(Counts::Default) });
+    let finished =
+        run(&plan, Vec::new(), &mut machine(faster_by(1.2, 0.5))).expect("study");
+    assert_eq!(finished.stopped, StoppedBecause::Budget);
+    assert_eq!(finished.readings.len(), 1 + 2 * 14, "no block is begun that would not fit");
+}
+
+#[test]
+fn thread_counts_are_screened_frozen_and_confirmed_on_fresh_blocks() {
+    let plan = plan(&request(Counts::Auto));
+    // Two threads are best on two CPUs, four on four.
+    let script: Script = Box::new(|job, _| {
+        let misfit = f64::from(job.threads.abs_diff(job.cpus.len() as u32));
+        Scripted::ok((1.0 + misfit) / job.cpus.len() as f64, 0.1)
+    });
+    let finished = run(&plan, Vec::new(), &mut machine(script)).expect("study");
+    let screened = finished.readings.iter().filter(|r| r.phase == Phase::Screen).count();
+    assert_eq!(screened, 3 * (3 + 5), "1 2 4 on two CPUs; 1 2 3 4 8 on four; three blocks");
+    for reading in finished.readings.iter().filter(|r| r.phase == Phase::Study) {
+        assert_eq!(reading.threads, if reading.arm == "on" { 4 } else { 2 });
+    }
+}
+
+#[test]
+fn the_protocol_of_2003_runs_one_arm_five_times_and_then_the_other() {
+    let plan = plan(&Request { protocol: Protocol::Article2003, ..request(Counts::Default) });
+    let mut machine = machine(faster_by(1.2, 0.01));
+    let finished = run(&plan, Vec::new(), &mut machine).expect("study");
+    let arms: Vec<&str> = finished.readings.iter().map(|r| r.arm.as_str()).collect();
+    assert_eq!(arms[..5], ["one-per-core"; 5]);
+    assert_eq!(arms[5..], ["on"; 5]);
+}
+
+#[test]
+fn setup_runs_first_and_its_failure_ends_the_study() {
+    let asked = Request {
+        subject: Subject::Command {
+            spec: command(Some("make data")),
+            threads: Counts::Default,
+            copies: Counts::Default,
+        },
+        ..request(Counts::Default)
+    };
+    let plan = plan(&asked);
+    let mut good = machine(faster_by(1.2, 0.002));
+    run(&plan, Vec::new(), &mut good).expect("study");
+    assert_eq!(good.log[1], "run /bin/sh -c make data threads=2 copies=1");
+    let script: Script =
+        Box::new(|_, _| Scripted { value: Err("exit status 2".to_owned()), ..Scripted::ok(0.0, 1.0) });
+    let error = run(&plan, Vec::new(), &mut machine(script)).expect_err("setup fails");
+    assert!(error.to_string().contains("--setup failed: exit status 2"), "{error}");
+}
+
+/// A listener whose disk is full after a few readings.
+struct FullAfter(usize);
+
+impl Listener for FullAfter {
+    fn hear(&mut self, event: &Event<'_>) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+        if matches!(event, Event::ReadingTaken(_)) {
+            if self.0 == 0 {
+                return Err("no space left".into());
+            }
+            self.0 -= 1;
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn a_reading_that_cannot_be_kept_ends_the_study_at_once() {
+    let plan = plan(&request(Counts::Default));
+    let mut machine = machine(faster_by(1.2, 0.002));
+    let setup = Setup {
+        plan: &plan,
+        readings: Vec::new(),
+        environment: Environment::default(),
+        run_as: None,
+        stop: Stop::default(),
+    };
+    let error = engine::run(setup, &mut machine, &mut FullAfter(4)).expect_err("full");
+    assert!(matches!(error, Error::Listener(_)), "{error}");
+    let runs = machine.log.iter().filter(|step| step.starts_with("run")).count();
+    assert_eq!(runs, 5, "nothing is run that cannot be kept");
+}
+
+#[test]
+fn arms_and_rows_are_checked_before_anything_runs() {
+    let four = Topology::regular(1, 2, 2);
+    let asked = |arms: &[&str]| Request {
+        arms: arms.iter().map(|arm| ArmSpec::parse(arm).expect("arm")).collect(),
+        ..request(Counts::Default)
+    };
+    for (arms, topology, part) in [
+        (&["on", "on"][..], &four, "two arms are called 'on'"),
+        (&["a=cpus:0", "b=cpus:9"], &four, "CPU 9 does not exist"),
+        (&["on"], &four, "one arm only"),
+        (&["off", "on"], &four, "one-per-core"),
+        (&["on@fancy", "one-per-core"], &four, "scheduler 'fancy'"),
+        (&["packed", "on"], &Topology::regular(1, 3, 2), "divisible by 2"),
+        (&["core-sched", "on"], &Topology::regular(1, 2, 1), "no core shows two"),
+    ] {
+        let error = planning::draw(&asked(arms), "scripted", topology).expect_err(part).to_string();
+        assert!(error.contains(part), "{arms:?}: {error}");
+    }
+}
