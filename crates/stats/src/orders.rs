@@ -1,17 +1,23 @@
 //! Orders of the arms within blocks.
 //!
 //! Arms take turns inside every block, so that heat, drift and neighbours meet all of them alike.
-//! Two arms: every pair of blocks holds AB and BA once, in random order, so that a linear drift
-//! cancels exactly after every second block. More arms: Williams designs.
+//! Two arms: every four blocks hold AB and BA twice each, in random order, so that a linear drift
+//! cancels exactly after every fourth block. More arms: Williams designs.
 
 use coretwin_base::random::Stream;
+
+/// Fewest blocks in a set.
+const SET_MIN: usize = 4;
 
 /// Orders (indexes of arms) for that many blocks, drawn from the stream.
 ///
 /// The blocks come in sets, each a randomly labelled and shuffled Williams design: as many blocks
-/// as arms if their number is even, twice as many if it is odd. Within a complete set every arm
-/// stands in every place equally often and follows every other arm equally often. The last set may
-/// be cut short. No arms give empty orders.
+/// as arms if their number is even, twice as many if it is odd, but at least four. Within a complete
+/// set every arm stands in every place equally often and follows every other arm equally often. The
+/// last set may be cut short. No arms give empty orders.
+///
+/// Sets of two would make every second block the mirror of the one before. Where a run still feels
+/// the run before it, neighbouring blocks then err the same way, and intervals come out too narrow.
 ///
 /// Source: Williams, *Experimental designs balanced for the estimation of residual effects of
 /// treatments*, Australian Journal of Scientific Research A 2 (1949).
@@ -24,6 +30,9 @@ pub fn balanced(arms: usize, blocks: usize, stream: &mut Stream) -> Vec<Vec<u16>
         let mut labels: Vec<u16> = (0..arms).collect();
         stream.shuffle(&mut labels);
         let mut set = williams(arms);
+        while set.len() < SET_MIN {
+            set.extend_from_within(..);
+        }
         for order in &mut set {
             for place in order {
                 *place = labels[usize::from(*place)];
@@ -64,25 +73,26 @@ mod tests {
     use std::collections::BTreeMap;
 
     #[test]
-    fn two_arms_are_balanced_after_every_second_block() {
-        let orders = balanced(2, 41, &mut Stream::new(3, "order", 0));
-        assert_eq!(orders.len(), 41);
-        let mut first = 0i32;
+    fn two_arms_are_balanced_after_every_fourth_block() {
+        let orders = balanced(2, 402, &mut Stream::new(3, "order", 0));
+        assert_eq!(orders.len(), 402);
+        let mut lead = 0i32;
         for (block, order) in orders.iter().enumerate() {
-            first += if order[0] == 0 { 1 } else { -1 };
-            if block % 2 == 1 {
-                assert_eq!(first, 0, "after block {block}");
-            }
+            lead += if order[0] == 0 { 1 } else { -1 };
+            assert!(lead.abs() <= 2 && (block % 4 != 3 || lead == 0), "after block {block}");
         }
-        // Random, not simply alternating: both ABBA and BAAB occur.
-        let starts: Vec<u16> = orders.iter().step_by(2).map(|order| order[0]).collect();
-        assert!(starts.contains(&0) && starts.contains(&1));
+        // Random: all six ways to arrange a set occur, about equally often.
+        let mut ways: BTreeMap<Vec<u16>, u32> = BTreeMap::new();
+        for set in orders.chunks_exact(4) {
+            *ways.entry(set.iter().map(|order| order[0]).collect()).or_default() += 1;
+        }
+        assert!(ways.len() == 6 && ways.values().all(|&n| (7..28).contains(&n)), "{ways:?}");
     }
 
     #[test]
     fn a_set_has_every_arm_in_every_place_and_after_every_other() {
         for arms in 2..=7usize {
-            let set = if arms % 2 == 0 { arms } else { 2 * arms };
+            let set = if arms % 2 == 0 { arms.max(4) } else { 2 * arms };
             let orders = balanced(arms, 3 * set, &mut Stream::new(11, "order", arms as u64));
             let mut places: BTreeMap<(usize, u16), usize> = BTreeMap::new();
             let mut follows: BTreeMap<(u16, u16), usize> = BTreeMap::new();

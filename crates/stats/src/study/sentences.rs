@@ -130,8 +130,8 @@ impl Answer<'_> {
                 let near = if verdict == Verdict::Helps { interval.0 } else { interval.1 };
                 let near = self.amount(result, near);
                 format!(
-                    "{action}{word}: {compared} is {size}, by at least {near} (near end of the \
-                     95 % interval, {blocks} blocks)."
+                    "{action}{word}: {size}, by at least {near}, {compared} (near end of the 95 % \
+                     interval, {blocks} blocks)."
                 )
             }
             Verdict::NoMaterialDifference => {
@@ -141,8 +141,8 @@ impl Answer<'_> {
                 };
                 let range = self.range(result, low, high);
                 format!(
-                    "{action}{word}: {compared} is {range} ({confidence} % interval, {blocks} \
-                     blocks), inside the margin of {margin} %."
+                    "{action}{word}: {range} {compared} ({confidence} % interval, {blocks} blocks), \
+                     inside the margin of {margin} %."
                 )
             }
             Verdict::Inconclusive => {
@@ -154,7 +154,7 @@ impl Answer<'_> {
                     _ => "no practical number of blocks would decide".to_owned(),
                 };
                 format!(
-                    "{action}{word}: {compared} is {range} (95 % interval, {blocks} blocks); {more}."
+                    "{action}{word}: {range} {compared} (95 % interval, {blocks} blocks); {more}."
                 )
             }
         }
@@ -198,16 +198,16 @@ impl Answer<'_> {
         let range = range.unwrap_or_default();
         match self.summary.protocol {
             Protocol::Quick => format!(
-                "Screening only, no verdict on {subject}: {compared} is {size}{range} ({blocks} \
+                "Screening only, no verdict on {subject}: {size} {compared}{range} ({blocks} \
                  blocks). Run the study without --quick to decide."
             ),
             Protocol::Article2003 => format!(
-                "By the protocol of 2003, for {subject}: {compared} is {size} ({blocks} runs, no \
+                "By the protocol of 2003, for {subject}: {size} {compared} ({blocks} runs, no \
                  interval, no verdict)."
             ),
             Protocol::Modern | Protocol::Fixed => format!(
-                "Too few blocks for a verdict on {subject} ({blocks}): {compared} is {size}{range}. \
-                 Go on with --resume."
+                "Too few blocks for a verdict on {subject} ({blocks}): {size} {compared}{range}. Go \
+                 on with --resume."
             ),
         }
     }
@@ -233,7 +233,7 @@ impl Answer<'_> {
         Some(format!(" By family: {}.", named.join(", ")))
     }
 
-    /// "on (16 threads on 16 CPUs) against one-per-core (8 threads on 8 CPUs)".
+    /// "with on (16 threads on 16 CPUs) than with one-per-core (8 threads on 8 CPUs)".
     fn compared(&self) -> String {
         let rows: Vec<&RowEffect> =
             self.summary.rows.iter().filter(|row| row.arm == self.arm.label).collect();
@@ -253,7 +253,7 @@ impl Answer<'_> {
         };
         let arm = describe(self.arm, same(|row| row.threads));
         let reference = describe(self.reference, same(|row| row.threads_reference));
-        format!("{arm} against {reference}")
+        format!("with {arm} than with {reference}")
     }
 
     /// Whether every row measures speed, so that "faster" is the word; else it is "better".

@@ -1,0 +1,131 @@
+//! The noise model, written down.
+//!
+//! The log of the i-th run's time, counted through the study in the order the runs really happen:
+//!
+//! ```text
+//! y_i = effect of its arm + drift·i/40 + e_i + spike_i
+//! e_i = phi·e_(i−1) + sqrt(1 − phi²)·sigma·z_i      z_i standard normal, e stationary
+//! spike_i = spike with probability 5 %, else 0
+//! ```
+//!
+//! `sigma` is the spread of a run, `phi` how much of a disturbance the next run still feels, `drift`
+//! the slow-down over 40 runs (20 blocks of two), `spike` how much longer one run in twenty takes. The arms' order
+//! within a block is drawn by the crate itself.
+
+use coretwin_base::random::Stream;
+use coretwin_stats::orders;
+
+/// Share of runs that are hit by a spike.
+pub(crate) const SPIKE_SHARE: f64 = 0.05;
+
+/// What makes runs of one arm differ.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Noise {
+    /// Name in the printed table.
+    pub(crate) name: &'static str,
+    /// Standard deviation of a run's log.
+    pub(crate) sigma: f64,
+    /// Correlation with the run before.
+    pub(crate) phi: f64,
+    /// Drift of the log over 40 runs.
+    pub(crate) drift: f64,
+    /// Log of a spike.
+    pub(crate) spike: f64,
+}
+
+/// Normal noise, nothing else.
+pub(crate) const PLAIN: Noise =
+    Noise { name: "independent", sigma: 0.01, phi: 0.0, drift: 0.0, spike: 0.0 };
+/// Each run half remembers the one before.
+pub(crate) const CORRELATED: Noise =
+    Noise { name: "autocorrelated", sigma: 0.01, phi: 0.5, drift: 0.0, spike: 0.0 };
+/// The standard model: autocorrelated, drifting by 1 %, with spikes of 10 %.
+pub(crate) const STANDARD: Noise =
+    Noise { name: "standard", sigma: 0.01, phi: 0.5, drift: 0.01, spike: 0.10 };
+/// A smaller spike hides better in the noise.
+pub(crate) const SMALL_SPIKES: Noise =
+    Noise { name: "spikes of 5 %", sigma: 0.01, phi: 0.5, drift: 0.01, spike: 0.05 };
+/// Spikes as seen on a shared virtual machine.
+pub(crate) const LARGE_SPIKES: Noise =
+    Noise { name: "spikes of 20 %", sigma: 0.01, phi: 0.5, drift: 0.01, spike: 0.20 };
+/// A machine that heats up.
+pub(crate) const STRONG_DRIFT: Noise =
+    Noise { name: "drift of 3 %", sigma: 0.01, phi: 0.5, drift: 0.03, spike: 0.10 };
+/// All of them.
+pub(crate) const MODELS: [Noise; 6] =
+    [PLAIN, CORRELATED, STANDARD, SMALL_SPIKES, LARGE_SPIKES, STRONG_DRIFT];
+
+/// Standard normal numbers.
+pub(crate) struct Normal {
+    stream: Stream,
+    spare: Option<f64>,
+}
+
+impl Normal {
+    pub(crate) fn new(purpose: &str, trial: u64) -> Self {
+        Self { stream: Stream::new(7, purpose, trial), spare: None }
+    }
+
+    /// The next one (Box & Muller 1958).
+    pub(crate) fn draw(&mut self) -> f64 {
+        if let Some(spare) = self.spare.take() {
+            return spare;
+        }
+        let radius = libm::sqrt(-2.0 * libm::log(1.0 - self.stream.unit()));
+        let angle = std::f64::consts::TAU * self.stream.unit();
+        self.spare = Some(radius * libm::sin(angle));
+        radius * libm::cos(angle)
+    }
+
+    /// True with that probability.
+    pub(crate) fn happens(&mut self, probability: f64) -> bool {
+        self.stream.unit() < probability
+    }
+}
+
+/// The runs of one study, one after the other.
+pub(crate) struct Runs {
+    noise: Noise,
+    normal: Normal,
+    state: f64,
+    done: u32,
+}
+
+impl Runs {
+    pub(crate) fn new(noise: Noise, trial: u64) -> Self {
+        let mut normal = Normal::new(noise.name, trial);
+        let state = noise.sigma * normal.draw();
+        Self { noise, normal, state, done: 0 }
+    }
+
+    /// Log of the next run's time, without any effect.
+    pub(crate) fn next(&mut self) -> f64 {
+        let Noise { sigma, phi, drift, spike, .. } = self.noise;
+        let innovation = libm::sqrt(1.0 - phi * phi) * sigma * self.normal.draw();
+        self.state = phi * self.state + innovation;
+        let spike = if self.normal.happens(SPIKE_SHARE) { spike } else { 0.0 };
+        self.done += 1;
+        drift * f64::from(self.done) / 40.0 + self.state + spike
+    }
+}
+
+/// Differences of two equal arms (reference less arm: above 0 the arm took less time), by block, in
+/// orders drawn as a study draws them.
+pub(crate) fn differences(noise: Noise, trial: u64, blocks: usize) -> Vec<f64> {
+    let mut runs = Runs::new(noise, trial);
+    orders::balanced(2, blocks, &mut Stream::new(trial, "order", 0))
+        .iter()
+        .map(|order| {
+            let mut times = [0.0; 2];
+            for &arm in order {
+                times[usize::from(arm)] = runs.next();
+            }
+            times[0] - times[1]
+        })
+        .collect()
+}
+
+/// A count as a share of the trials, in percent.
+pub(crate) fn percent(count: u32, trials: u64) -> f64 {
+    f64::from(count) * 100.0 / trials as f64
+}

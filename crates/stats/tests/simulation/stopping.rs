@@ -1,0 +1,165 @@
+//! What the stopping rule does: coverage, false verdicts and power at the time it stops.
+
+use crate::fixture;
+use crate::noise::{MODELS, Noise, STANDARD, differences, percent};
+use coretwin_base::summary::Verdict;
+use coretwin_stats::paired::Paired;
+use coretwin_stats::stopping::{LOOKS, WIDENING};
+use coretwin_stats::{study, verdict};
+
+const TRIALS: u64 = 2000;
+
+/// Default target and margin, on the log scale.
+const TARGET: f64 = 0.009_950_330_853_168_083;
+const MARGIN: f64 = 0.019_802_627_296_179_712;
+
+/// The differences as they stand when the default rule stops.
+fn stop(differences: &[f64], widening: f64) -> Paired {
+    let last = LOOKS[LOOKS.len() - 1];
+    let looks = LOOKS.iter().map(|&look| Paired::new(&differences[..look as usize]));
+    let looks = looks.map(|effect| effect.expect("blocks"));
+    let narrow = |effect: &Paired| {
+        effect.half_width(0.95, widening).is_some_and(|half| half <= TARGET)
+            || effect.blocks == last
+    };
+    looks.into_iter().find(narrow).expect("the last look always ends")
+}
+
+/// What happened in some trials, in percent.
+struct Outcome {
+    covered: f64,
+    helps: f64,
+    hurts: f64,
+    no_difference: f64,
+    blocks: f64,
+}
+
+fn measure(noise: Noise, effect: f64, widening: f64) -> Outcome {
+    let (mut covered, mut blocks) = (0, 0u64);
+    let mut verdicts = [0u32; 3];
+    for trial in 0..TRIALS {
+        let mut values = differences(noise, trial, LOOKS[LOOKS.len() - 1] as usize);
+        values.iter_mut().for_each(|value| *value += effect);
+        let stopped = stop(&values, widening);
+        let (low, high) = stopped.interval(0.95, widening).expect("interval");
+        covered += u32::from(low <= effect && effect <= high);
+        blocks += u64::from(stopped.blocks);
+        match verdict::decide(&stopped, MARGIN, widening) {
+            Some(Verdict::Helps) => verdicts[0] += 1,
+            Some(Verdict::Hurts) => verdicts[1] += 1,
+            Some(Verdict::NoMaterialDifference) => verdicts[2] += 1,
+            Some(Verdict::Inconclusive) | None => {}
+        }
+    }
+    Outcome {
+        covered: percent(covered, TRIALS),
+        helps: percent(verdicts[0], TRIALS),
+        hurts: percent(verdicts[1], TRIALS),
+        no_difference: percent(verdicts[2], TRIALS),
+        blocks: blocks as f64 / TRIALS as f64,
+    }
+}
+
+/// From runs that hardly vary to runs that need every block there is.
+const SIGMAS: [f64; 6] = [0.004, 0.007, 0.01, 0.014, 0.02, 0.03];
+
+#[test]
+fn intervals_cover_when_the_rule_stops_and_equal_arms_are_not_told_apart() {
+    println!(
+        "at the stop, equal arms: noise, sigma -> coverage %, false %, no difference %, blocks"
+    );
+    let (mut least, mut most_false) = (100.0f64, 0.0f64);
+    for model in MODELS {
+        for sigma in SIGMAS {
+            let seen = measure(Noise { sigma, ..model }, 0.0, WIDENING);
+            let wrong = seen.helps + seen.hurts;
+            let Outcome { covered, no_difference, blocks, .. } = seen;
+            println!(
+                "  {}, {sigma} -> {covered:.1}, {wrong:.1}, {no_difference:.1}, {blocks:.0}",
+                model.name
+            );
+            (least, most_false) = (least.min(covered), most_false.max(wrong));
+            assert!((93.0..=98.0).contains(&covered), "{} {sigma}: {covered}", model.name);
+            assert!(wrong <= 5.0, "{} {sigma}: {wrong}", model.name);
+        }
+    }
+    println!("  least coverage {least:.1}, most false verdicts {most_false:.1}");
+}
+
+#[test]
+fn three_percent_is_found_at_default_settings() {
+    println!("at the stop, 3 % planted: noise, sigma -> found %, coverage %, blocks");
+    for model in MODELS {
+        for sigma in SIGMAS {
+            let seen = measure(Noise { sigma, ..model }, 0.03, WIDENING);
+            let Outcome { covered, helps, hurts, blocks, .. } = seen;
+            println!("  {}, {sigma} -> {helps:.1}, {covered:.1}, {blocks:.0}", model.name);
+            assert!(helps >= 90.0 && hurts == 0.0, "{} {sigma}: {helps}", model.name);
+            assert!((93.0..=98.0).contains(&covered), "{} {sigma}: {covered}", model.name);
+        }
+    }
+}
+
+#[test]
+fn a_short_budget_costs_power_and_never_turns_an_effect_round() {
+    println!("3 % planted, standard noise, budget ends early: blocks -> found %, wrong way %");
+    let mut before = 0.0;
+    for blocks in [8, 12, 20, 32] {
+        let (mut found, mut wrong) = (0, 0);
+        for trial in 0..TRIALS {
+            let mut values = differences(STANDARD, trial, blocks);
+            values.iter_mut().for_each(|value| *value += 0.03);
+            let effect = Paired::new(&values).expect("blocks");
+            match verdict::decide(&effect, MARGIN, WIDENING) {
+                Some(Verdict::Helps) => found += 1,
+                Some(Verdict::Hurts) => wrong += 1,
+                _ => {}
+            }
+        }
+        let (found, wrong) = (percent(found, TRIALS), percent(wrong, TRIALS));
+        println!("  {blocks} -> {found:.1}, {wrong:.1}");
+        assert!(found >= before && wrong <= 0.1);
+        before = found;
+    }
+}
+
+#[test]
+fn an_effect_at_the_margin_is_rarely_called_immaterial() {
+    println!("at the stop, an effect of just the margin: sigma -> called immaterial %");
+    for sigma in SIGMAS {
+        let seen = measure(Noise { sigma, ..STANDARD }, MARGIN, WIDENING);
+        println!("  {sigma} -> {:.1}", seen.no_difference);
+        assert!(seen.no_difference <= 5.0, "{sigma}: {}", seen.no_difference);
+    }
+}
+
+#[test]
+fn without_the_widening_the_intervals_would_cover_too_seldom() {
+    let least = |widening: f64| {
+        MODELS
+            .into_iter()
+            .flat_map(|model| SIGMAS.map(|sigma| Noise { sigma, ..model }))
+            .map(|noise| measure(noise, 0.0, widening).covered)
+            .fold(100.0, f64::min)
+    };
+    let (plain, widened) = (least(1.0), least(WIDENING));
+    println!("least coverage at the stop: {plain:.1} % plain, {widened:.1} % widened");
+    assert!(plain < 93.0 && widened >= 93.0);
+}
+
+#[test]
+fn a_study_stops_where_the_simulated_rule_does() {
+    let plan = fixture::plan(&[fixture::row("job", "command")]);
+    for trial in 0..40 {
+        let values = differences(STANDARD, trial, 200);
+        let expected = stop(&values, WIDENING);
+        let stopped = LOOKS.into_iter().find(|&look| {
+            let readings = fixture::readings(&plan, look, |block, arm, _| {
+                if arm == 1 { 1.0 } else { libm::exp(values[block as usize]) }
+            });
+            let seen = study::look(&plan, &readings);
+            seen.due && seen.satisfied
+        });
+        assert_eq!(stopped.unwrap_or(200), expected.blocks, "trial {trial}");
+    }
+}

@@ -1,0 +1,9 @@
+//! What a study's readings become: attempts, effects, looks, warnings, words.
+
+mod attempts;
+mod effects;
+mod fixture;
+mod looks;
+mod properties;
+mod sentences;
+mod warnings;

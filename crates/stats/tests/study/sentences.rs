@@ -1,0 +1,142 @@
+//! The answer in words.
+
+use crate::fixture::{arm, plan, readings, row};
+use coretwin_base::arm::ArmState;
+use coretwin_base::cpu_set::CpuSet;
+use coretwin_base::plan::{Comparison, Plan, Protocol, Scale};
+use coretwin_base::summary::StoppedBecause;
+use coretwin_stats::study::analyse;
+
+/// The first sentence of a study whose second arm gains that much (on the log scale), with a
+/// ripple of that size.
+fn sentence(plan: &Plan, blocks: u32, gain: f64, ripple: f64) -> String {
+    let all = readings(plan, blocks, |block, arm, row| {
+        let wave = f64::from((block * 5 + arm as u32 * 3 + row as u32) % 7) - 3.0;
+        10.0 * (ripple * wave - gain * arm as f64).exp()
+    });
+    analyse(plan, &all, StoppedBecause::Target).sentences.remove(0)
+}
+
+fn smt(reference: (&str, ArmState), other: (&str, ArmState)) -> Plan {
+    let mut plan = plan(&[row("chat:rooms=20", "chat")]);
+    plan.comparison = Comparison::Smt;
+    let cpus = |state: &ArmState| if *state == ArmState::On { 8 } else { 4 };
+    plan.arms =
+        [reference, other].map(|(label, state)| arm(label, state.clone(), cpus(&state))).to_vec();
+    plan.reference_arm = plan.arms[0].label.clone();
+    plan
+}
+
+#[test]
+fn smt_helps() {
+    let plan = smt(("off", ArmState::Off), ("on", ArmState::On));
+    assert_eq!(
+        sentence(&plan, 8, 0.2, 0.001),
+        "Keep SMT on for chat (HELPS): 22.1 % faster, by at least 21.7 %, with on (8 threads on 8 \
+         CPUs) than with off (4 threads on 4 CPUs) (near end of the 95 % interval, 8 blocks)."
+    );
+}
+
+#[test]
+fn smt_hurts() {
+    let plan = smt(("off", ArmState::Off), ("on", ArmState::On));
+    let text = sentence(&plan, 8, -0.1, 0.001);
+    assert!(
+        text.starts_with("Switch SMT off for chat (HURTS): 9.6 % slower, by at least 9.2 %"),
+        "{text}"
+    );
+}
+
+#[test]
+fn with_the_arms_exchanged_the_action_stays() {
+    let plan = smt(("on", ArmState::On), ("off", ArmState::Off));
+    let text = sentence(&plan, 8, -0.2, 0.001);
+    assert!(text.starts_with("Keep SMT on for chat (HURTS): 18.2 % slower"), "{text}");
+    let text = sentence(&plan, 8, 0.1, 0.001);
+    assert!(text.starts_with("Switch SMT off for chat (HELPS): 10.5 % faster"), "{text}");
+}
+
+#[test]
+fn a_stand_in_is_never_called_off() {
+    let plan = plan(&[row("job", "command")]);
+    for (gain, ripple, start) in [
+        (0.2, 0.001, "Keep SMT on for your command (HELPS)"),
+        (-0.2, 0.001, "Run your command on one CPU per core (HURTS)"),
+        (0.0, 0.001, "Decide about SMT by other needs than the speed of your command"),
+        (0.0, 0.02, "Measure longer before deciding for your command (INCONCLUSIVE)"),
+    ] {
+        let text = sentence(&plan, 8, gain, ripple);
+        assert!(text.starts_with(start), "{text}");
+        assert!(!text.split(|c: char| !c.is_alphabetic()).any(|word| word == "off"), "{text}");
+        assert!(text.contains("one-per-core (4 threads on 4 CPUs)"), "{text}");
+    }
+}
+
+#[test]
+fn an_open_result_says_how_many_blocks_would_decide() {
+    let plan = plan(&[row("job", "command")]);
+    let text = sentence(&plan, 8, 0.01, 0.01);
+    assert!(text.contains("slower and") && text.contains("blocks would decide."), "{text}");
+}
+
+#[test]
+fn no_difference_names_the_margin() {
+    let plan = plan(&[row("job", "command")]);
+    let text = sentence(&plan, 8, 0.002, 0.001);
+    assert!(text.contains("(NO MATERIAL DIFFERENCE)"), "{text}");
+    assert!(text.contains("90 % interval, 8 blocks), inside the margin of 2 %."), "{text}");
+}
+
+#[test]
+fn plain_cpu_sets_get_no_verdict_on_smt() {
+    let mut plan = plan(&[row("job", "command")]);
+    plan.comparison = Comparison::None;
+    let cpus = |list: &str| ArmState::Cpus(CpuSet::parse(list).expect("a list"));
+    plan.arms = vec![arm("half", cpus("0"), 1), arm("all", cpus("0-1"), 2)];
+    plan.reference_arm = "half".to_owned();
+    let text = sentence(&plan, 8, 0.3, 0.001);
+    assert!(text.starts_with("Choose all for your command: 34.9 % faster"), "{text}");
+    assert!(
+        text.contains("with all (2 threads on 2 CPUs) than with half (1 thread on 1 CPU)"),
+        "{text}"
+    );
+    assert!(text.ends_with("it is no verdict on SMT.") && !text.contains("HELPS"), "{text}");
+    let text = sentence(&plan, 8, -0.3, 0.001);
+    assert!(text.starts_with("Stay with half for your command:"), "{text}");
+}
+
+#[test]
+fn several_families_are_listed() {
+    let plan = plan(&[row("a", "chat"), row("b", "dbench")]);
+    let text = sentence(&plan, 8, 0.2, 0.001);
+    assert!(text.starts_with("Keep SMT on for these workloads (HELPS)"), "{text}");
+    assert!(text.ends_with("By family: chat +22.1 % HELPS, dbench +22.1 % HELPS."), "{text}");
+}
+
+#[test]
+fn values_that_are_no_speeds_are_better_or_worse() {
+    let mut plan = plan(&[row("job", "command")]);
+    plan.rows[0].unit = "MiB".to_owned();
+    assert!(sentence(&plan, 8, 0.2, 0.001).contains("22.1 % better"));
+    plan.rows[0].scale = Scale::Raw;
+    plan.rows[0].unit = "us".to_owned();
+    let text = sentence(&plan, 8, 0.2, 0.001);
+    assert!(
+        text.contains("for job (HELPS)") && text.contains(" us faster, by at least 1."),
+        "{text}"
+    );
+}
+
+#[test]
+fn protocols_without_verdicts_say_so() {
+    let mut plan = plan(&[row("job", "command")]);
+    plan.rules.protocol = Protocol::Quick;
+    let text = sentence(&plan, 3, 0.2, 0.001);
+    assert!(text.starts_with("Screening only, no verdict on your command"), "{text}");
+    plan.rules.protocol = Protocol::Article2003;
+    let text = sentence(&plan, 5, 0.2, 0.001);
+    assert!(text.contains("no interval, no verdict"), "{text}");
+    plan.rules.protocol = Protocol::Fixed;
+    let text = sentence(&plan, 1, 0.2, 0.001);
+    assert!(text.starts_with("Too few blocks for a verdict on your command (1)"), "{text}");
+}
