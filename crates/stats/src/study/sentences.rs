@@ -130,19 +130,20 @@ impl Answer<'_> {
                 let near = if verdict == Verdict::Helps { interval.0 } else { interval.1 };
                 let near = self.amount(result, near);
                 format!(
-                    "{action}{word}: {size}, by at least {near}, {compared} (near end of the 95 % \
-                     interval, {blocks} blocks)."
+                    "{action}{word}: {size}, by at least {near} (near end of the 95 % interval, \
+                     {blocks} blocks), {compared}."
                 )
             }
             Verdict::NoMaterialDifference => {
-                let (confidence, (low, high)) = match result.interval_90 {
-                    Some(ends) => (90, ends),
-                    None => (95, interval),
+                // A row is stored with its 95 % interval only, which may reach over the margin.
+                let (confidence, (low, high), inside) = match result.interval_90 {
+                    Some(ends) => (90, ends, "inside"),
+                    None => (95, interval, "and its 90 % interval lies inside"),
                 };
                 let range = self.range(result, low, high);
                 format!(
                     "{action}{word}: {range} {compared} ({confidence} % interval, {blocks} blocks), \
-                     inside the margin of {margin} %."
+                     {inside} the margin of {margin} %."
                 )
             }
             Verdict::Inconclusive => {
