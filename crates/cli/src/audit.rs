@@ -221,7 +221,10 @@ mod tests {
         }
         let page = claims_text(&claims().expect("claims"));
         assert!(page.contains("FALLS WITH THE MISPRINT: chat: as much as a 60 %"), "{page}");
-        assert!(page.contains("states +60 %; tables: chat 40 +60.26 %; chat 40 +47.80 %"), "{page}");
+        assert!(
+            page.contains("states +60 %; tables: chat 40 +60.26 %; chat 40 +47.80 %"),
+            "{page}"
+        );
     }
 
     #[test]

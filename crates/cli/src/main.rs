@@ -1,2 +1,71 @@
-//! `coretwin`: the command line.
-fn main() {}
+//! `coretwin`: the command line. One file per verb; this one is the table of contents.
+
+#![forbid(unsafe_code)]
+
+mod audit;
+mod exit;
+mod host;
+mod keeper;
+mod list;
+mod metric;
+mod out;
+mod progress;
+mod report;
+mod run;
+mod serve;
+mod signals;
+mod study;
+mod study_args;
+mod topology;
+
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+/// A laboratory for simultaneous multithreading (SMT, Hyper-Threading) on Linux.
+///
+/// Tells, with intervals, whether SMT should be on for your workload on your machine.
+#[derive(Parser)]
+#[command(version, max_term_width = 100, subcommand_required = true, arg_required_else_help = true)]
+#[command(after_help = "\
+Start here:
+  coretwin topology                    what this machine looks like, and how far to trust it
+  coretwin study -- ./mycmd {threads}  should SMT be on for this command?
+  coretwin study chat                  the same for the chat suite
+
+Exit status: 0 done; 1 done, but some cells failed or --fail-on matched; 2 usage; 3 not possible
+or not permitted on this machine; 130 interrupted, with everything measured kept.")]
+struct Cli {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    /// Cores, siblings, caches, SMT control, and how far it can be trusted
+    Topology(topology::Args),
+    /// Every workload, suite, arm, placement, machine and scheduler policy
+    List(list::Args),
+    /// One workload or command, once; its reading
+    Run(run::Args),
+    /// A workload's server alone, for a client elsewhere on this machine
+    Serve(serve::Args),
+    /// Compare arms, interleaved: tables, figures, verdict
+    Study(Box<study_args::Args>),
+    /// Tables and figures of a study, made anew from its journal
+    Report(report::Args),
+    /// Recompute a published table: ratios, geometric means, misprints
+    Audit(audit::Args),
+}
+
+fn main() -> ExitCode {
+    let result = match Cli::parse().verb {
+        Verb::Topology(args) => topology::run(&args),
+        Verb::List(args) => list::run(&args),
+        Verb::Run(args) => run::run(args),
+        Verb::Serve(args) => serve::run(&args),
+        Verb::Study(args) => study::run(*args),
+        Verb::Report(args) => report::run(&args),
+        Verb::Audit(args) => audit::run(args),
+    };
+    result.unwrap_or_else(|error| exit::failure(&error))
+}

@@ -1,2 +1,7 @@
 //! `coretwin-worker`: the small process in which measured work runs.
-fn main() {}
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    coretwin_workloads::worker::main()
+}

@@ -11,16 +11,12 @@ use std::collections::BTreeSet;
 /// half of the CPUs and all of them (which says nothing about SMT), else the one CPU there is.
 #[must_use]
 pub fn default_arms(topology: &Topology) -> Vec<ArmSpec> {
-    let typed = |state: ArmState| ArmSpec {
-        label: state.to_string(),
-        state,
-        scheduler: KERNEL.to_owned(),
-    };
+    let typed =
+        |state: ArmState| ArmSpec { label: state.to_string(), state, scheduler: KERNEL.to_owned() };
     if topology.has_usable_siblings() {
         return vec![typed(ArmState::OnePerCore), typed(ArmState::On)];
     }
-    let half: CpuSet =
-        topology.allowed.iter().take(topology.allowed.len().div_ceil(2)).collect();
+    let half: CpuSet = topology.allowed.iter().take(topology.allowed.len().div_ceil(2)).collect();
     if half == topology.allowed {
         return vec![typed(ArmState::Cpus(half))];
     }
@@ -104,10 +100,7 @@ fn resolve_one(spec: &ArmSpec, topology: &Topology) -> Result<PlanArm, Error> {
     })
 }
 
-fn packed(
-    cores: &[(CoreId, CpuSet)],
-    label: &str,
-) -> Result<(CpuSet, usize, String), Error> {
+fn packed(cores: &[(CoreId, CpuSet)], label: &str) -> Result<(CpuSet, usize, String), Error> {
     let width = cores.first().map_or(1, |(_, cpus)| cpus.len());
     if width < 2 || cores.iter().any(|(_, cpus)| cpus.len() != width) {
         return Err(Error::NotPossible(format!(
@@ -123,7 +116,8 @@ fn packed(
     }
     let used = cores.len() / width;
     let cpus: CpuSet = cores[..used].iter().flat_map(|(_, cpus)| cpus.iter()).collect();
-    let about = format!("{} threads on all siblings of {used} of {} cores", cpus.len(), cores.len());
+    let about =
+        format!("{} threads on all siblings of {used} of {} cores", cpus.len(), cores.len());
     let threads = cpus.len();
     Ok((cpus, threads, about))
 }
@@ -141,8 +135,9 @@ fn require_siblings(topology: &Topology, label: &str) -> Result<(), Error> {
 #[must_use]
 pub fn comparison(arms: &[PlanArm], topology: &Topology) -> Comparison {
     let has = |wanted: fn(&ArmState) -> bool| arms.iter().any(|arm| wanted(&arm.state));
-    let with_siblings =
-        has(|state| matches!(state, ArmState::On | ArmState::OnCores | ArmState::CoreSched | ArmState::Packed));
+    let with_siblings = has(|state| {
+        matches!(state, ArmState::On | ArmState::OnCores | ArmState::CoreSched | ArmState::Packed)
+    });
     if with_siblings && has(|state| matches!(state, ArmState::Off)) {
         Comparison::Smt
     } else if with_siblings

@@ -215,10 +215,7 @@ impl Engine<'_> {
         let arm = self.plan.reference_index();
         let cells: Vec<Cell> = (0..self.plan.rows.len())
             .filter(|row| !self.history.warmed_up(&self.plan.rows[*row].id))
-            .map(|row| Cell {
-                row,
-                threads: schedule::threads(self.plan, row, arm, &self.chosen),
-            })
+            .map(|row| Cell { row, threads: schedule::threads(self.plan, row, arm, &self.chosen) })
             .collect();
         if !cells.is_empty() {
             self.visit(Phase::Warmup, 0, 0, arm, &cells)?;
@@ -360,11 +357,14 @@ impl Engine<'_> {
         let Measured { outcome, steal_s, .. } = measured;
         let failed = outcome.failure.is_some() || outcome.checks.values().any(|held| !held);
         let (status, cause) = match (failed, cause) {
-            (true, _) => {
-                (Status::Failed, outcome.failure.or_else(|| Some("a check did not hold".to_owned())))
-            }
+            (true, _) => (
+                Status::Failed,
+                outcome.failure.or_else(|| Some("a check did not hold".to_owned())),
+            ),
             // Warm-up and the article's protocol know no retries, so nothing is set aside there.
-            (false, Some(cause)) if self.plan.rules.retries_max > 0 && visit.phase == Phase::Study => {
+            (false, Some(cause))
+                if self.plan.rules.retries_max > 0 && visit.phase == Phase::Study =>
+            {
                 (Status::SetAside, Some(cause))
             }
             (false, _) => (Status::Ok, None),
@@ -410,9 +410,7 @@ impl Engine<'_> {
 
     fn blocks_done(&self) -> u32 {
         (0..self.plan.blocks_max())
-            .take_while(|block| {
-                self.history.next(self.plan, Phase::Study, *block) == Next::Done
-            })
+            .take_while(|block| self.history.next(self.plan, Phase::Study, *block) == Next::Done)
             .count() as u32
     }
 

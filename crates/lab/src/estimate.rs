@@ -21,8 +21,12 @@ impl Estimate {
         let mean = |(sum, count): &(f64, u32)| sum / f64::from(*count);
         // An arm not yet measured is taken to be like the others.
         self.runs.get(&(arm, row)).map(mean).or_else(|| {
-            let others: Vec<f64> =
-                self.runs.iter().filter(|((_, r), _)| *r == row).map(|(_, run)| mean(run)).collect();
+            let others: Vec<f64> = self
+                .runs
+                .iter()
+                .filter(|((_, r), _)| *r == row)
+                .map(|(_, run)| mean(run))
+                .collect();
             (!others.is_empty()).then(|| others.iter().sum::<f64>() / others.len() as f64)
         })
     }

@@ -45,8 +45,11 @@ impl History {
             let complete =
                 state.taken >= schedule::cells_in_block(plan, reading.phase, reading.block);
             let before = state.set_aside_before + u32::from(complete);
-            *state =
-                BlockState { attempt: reading.attempt, set_aside_before: before, ..Default::default() };
+            *state = BlockState {
+                attempt: reading.attempt,
+                set_aside_before: before,
+                ..Default::default()
+            };
         }
         state.taken += 1;
         if reading.status == Status::SetAside && state.set_aside_now.is_none() {

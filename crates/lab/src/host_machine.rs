@@ -65,12 +65,13 @@ impl HostMachine {
     /// A record of this start or resumption.
     #[must_use]
     pub fn session(&self, argv: Vec<String>) -> Session {
+        let (boot_id, host) = environment::session(&self.root);
         Session {
             started_utc: now_utc(),
             coretwin: env!("CARGO_PKG_VERSION").to_owned(),
             argv,
-            boot_id: environment::boot_id(&self.root).unwrap_or_default(),
-            host: environment::host_name(&self.root).unwrap_or_default(),
+            boot_id,
+            host,
         }
     }
 
@@ -127,7 +128,8 @@ impl HostMachine {
             ));
         } else if !stayed {
             outcome.failure = Some(
-                "the SMT control, the online CPUs or the scheduler changed during the run".to_owned(),
+                "the SMT control, the online CPUs or the scheduler changed during the run"
+                    .to_owned(),
             );
         }
     }

@@ -247,11 +247,7 @@ fn command_rows(spec: &CommandSpec, threads: &Counts, copies: &Counts) -> Vec<Pl
     rows
 }
 
-fn check_placements(
-    rows: &[PlanRow],
-    arms: &[PlanArm],
-    topology: &Topology,
-) -> Result<(), Error> {
+fn check_placements(rows: &[PlanRow], arms: &[PlanArm], topology: &Topology) -> Result<(), Error> {
     for row in rows {
         for arm in arms {
             roles(row, arm, topology).map_err(|why| {
@@ -271,7 +267,8 @@ pub fn roles(
     arm: &PlanArm,
     topology: &Topology,
 ) -> Result<Vec<coretwin_base::cpu_set::CpuSet>, String> {
-    let count = coretwin_workloads::table::find(&row.workload).map_or(1, |workload| workload.roles().len());
+    let count =
+        coretwin_workloads::table::find(&row.workload).map_or(1, |workload| workload.roles().len());
     coretwin_host::placement::roles(topology, &arm.cpus, row.placement, count)
 }
 

@@ -66,9 +66,7 @@ pub fn cells_in_block(plan: &Plan, phase: Phase, block: u32) -> usize {
         (Phase::Screen, Some(screening)) => {
             screened_rows(plan).count() * screening.candidates.iter().map(Vec::len).sum::<usize>()
         }
-        _ => {
-            plan.rows.iter().filter(|row| runs_in(plan, row, block)).count() * plan.arms.len()
-        }
+        _ => plan.rows.iter().filter(|row| runs_in(plan, row, block)).count() * plan.arms.len(),
     }
 }
 

@@ -50,14 +50,7 @@ impl ScriptedMachine {
     /// A machine of that topology that follows the script.
     #[must_use]
     pub fn new(topology: Topology, script: Script) -> Self {
-        Self {
-            topology,
-            clock: Nanos(0),
-            script,
-            runs: 0,
-            log: Vec::new(),
-            stop_before_run: None,
-        }
+        Self { topology, clock: Nanos(0), script, runs: 0, log: Vec::new(), stop_before_run: None }
     }
 }
 

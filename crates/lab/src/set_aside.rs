@@ -42,7 +42,9 @@ fn capped(before: &Moment, now: &Moment) -> Option<String> {
     now.mhz_permitted.iter().find_map(|(cpu, mhz)| {
         let first = *before.mhz_permitted.get(cpu)?;
         (*mhz < first * 0.99).then(|| {
-            format!("frequency: CPU {cpu} is capped at {mhz:.0} MHz, {first:.0} when the study began")
+            format!(
+                "frequency: CPU {cpu} is capped at {mhz:.0} MHz, {first:.0} when the study began"
+            )
         })
     })
 }

@@ -66,7 +66,11 @@ fn plan(request: &Request) -> Plan {
     planning::draw(request, "scripted", &Topology::regular(1, 2, 2)).expect("plan")
 }
 
-fn run(plan: &Plan, readings: Vec<Reading>, machine: &mut ScriptedMachine) -> Result<Finished, Error> {
+fn run(
+    plan: &Plan,
+    readings: Vec<Reading>,
+    machine: &mut ScriptedMachine,
+) -> Result<Finished, Error> {
     let setup = Setup {
         plan,
         readings,
@@ -92,8 +96,7 @@ fn a_clear_effect_stops_at_the_first_look_with_balanced_orders() {
         assert_eq!(reading.seq, index as u64);
         assert!(finished.environment.moments.contains_key(&reading.env));
     }
-    let summary =
-        coretwin_stats::study::analyse(&plan, &finished.readings, finished.stopped);
+    let summary = coretwin_stats::study::analyse(&plan, &finished.readings, finished.stopped);
     let ratio = summary.suites[0].ratio.expect("ratio");
     assert!((ratio - 1.2).abs() < 0.005, "{ratio}");
     assert_eq!(summary.suites[0].verdict.map(|v| v.to_string()).as_deref(), Some("HELPS"));
@@ -161,7 +164,8 @@ fn a_disturbed_block_is_kept_and_run_again() {
 
 #[test]
 fn a_block_that_is_always_disturbed_is_given_up_after_two_retries() {
-    let plan = plan(&Request { blocks: Some(2), protocol: Protocol::Fixed, ..request(Counts::Default) });
+    let plan =
+        plan(&Request { blocks: Some(2), protocol: Protocol::Fixed, ..request(Counts::Default) });
     let script: Script = Box::new(|_, _| Scripted { steal_s: 1.0, ..Scripted::ok(1.0, 1.0) });
     let finished = run(&plan, Vec::new(), &mut machine(script)).expect("study");
     assert_eq!(finished.readings.len(), 1 + 2 * 3 * 2);
@@ -170,7 +174,8 @@ fn a_block_that_is_always_disturbed_is_given_up_after_two_retries() {
 
 #[test]
 fn failing_cells_are_results_and_the_study_goes_on() {
-    let plan = plan(&Request { blocks: Some(3), protocol: Protocol::Fixed, ..request(Counts::Default) });
+    let plan =
+        plan(&Request { blocks: Some(3), protocol: Protocol::Fixed, ..request(Counts::Default) });
     let script: Script = Box::new(|job, _| {
         let mut step = Scripted::ok(1.0, 1.0);
         if job.cpus.len() == 4 {
@@ -200,8 +205,7 @@ fn a_budget_below_the_fewest_blocks_is_refused_after_the_warm_up() {
 #[test]
 fn a_noisy_study_ends_with_its_budget() {
     let plan = plan(&Request { budget_s: 30.0, ..request(Counts::Default) });
-    let finished =
-        run(&plan, Vec::new(), &mut machine(faster_by(1.2, 0.5))).expect("study");
+    let finished = run(&plan, Vec::new(), &mut machine(faster_by(1.2, 0.5))).expect("study");
     assert_eq!(finished.stopped, StoppedBecause::Budget);
     assert_eq!(finished.readings.len(), 1 + 2 * 14, "no block is begun that would not fit");
 }
@@ -246,8 +250,10 @@ fn setup_runs_first_and_its_failure_ends_the_study() {
     let mut good = machine(faster_by(1.2, 0.002));
     run(&plan, Vec::new(), &mut good).expect("study");
     assert_eq!(good.log[1], "run /bin/sh -c make data threads=2 copies=1");
-    let script: Script =
-        Box::new(|_, _| Scripted { value: Err("exit status 2".to_owned()), ..Scripted::ok(0.0, 1.0) });
+    let script: Script = Box::new(|_, _| Scripted {
+        value: Err("exit status 2".to_owned()),
+        ..Scripted::ok(0.0, 1.0)
+    });
     let error = run(&plan, Vec::new(), &mut machine(script)).expect_err("setup fails");
     assert!(error.to_string().contains("--setup failed: exit status 2"), "{error}");
 }

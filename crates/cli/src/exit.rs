@@ -1,0 +1,72 @@
+//! Exit statuses, and which error gets which.
+
+use coretwin_lab::machine::MachineError;
+use std::process::ExitCode;
+
+/// Done.
+pub(crate) const DONE: u8 = 0;
+/// Done, but some cells failed or `--fail-on` matched.
+pub(crate) const CELLS_FAILED: u8 = 1;
+/// What was typed makes no sense.
+pub(crate) const USAGE: u8 = 2;
+/// Not possible or not permitted on this machine.
+pub(crate) const NOT_POSSIBLE: u8 = 3;
+/// Interrupted; everything measured is kept.
+pub(crate) const INTERRUPTED: u8 = 130;
+
+/// An error of usage, made where no library error says so.
+#[derive(Debug)]
+pub(crate) struct Usage(pub(crate) String);
+
+impl std::fmt::Display for Usage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Usage {}
+
+/// Says what went wrong and gives the status for it.
+#[expect(clippy::print_stderr, reason = "the one place that reports errors")]
+pub(crate) fn failure(error: &anyhow::Error) -> ExitCode {
+    if is_broken_pipe(error) {
+        return ExitCode::from(DONE);
+    }
+    eprintln!("coretwin: {error:#}");
+    ExitCode::from(status(error))
+}
+
+/// `coretwin report DIR | head` is not an error.
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error
+        .chain()
+        .filter_map(|cause| cause.downcast_ref::<std::io::Error>())
+        .any(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
+}
+
+fn status(error: &anyhow::Error) -> u8 {
+    use coretwin_lab::Error as Lab;
+    use coretwin_store::Error as Store;
+    for cause in error.chain() {
+        if cause.is::<Usage>() {
+            return USAGE;
+        }
+        if let Some(error) = cause.downcast_ref::<Lab>() {
+            return match error {
+                Lab::Usage(_) | Lab::BudgetTooSmall { .. } => USAGE,
+                Lab::Machine(MachineError::Stopped) => INTERRUPTED,
+                Lab::NotPossible(_) | Lab::Machine(_) | Lab::Listener(_) => NOT_POSSIBLE,
+            };
+        }
+        if let Some(error) = cause.downcast_ref::<Store>() {
+            return match error {
+                Store::Occupied { .. }
+                | Store::NotAStudy { .. }
+                | Store::Json { .. }
+                | Store::Journal { .. } => USAGE,
+                _ => NOT_POSSIBLE,
+            };
+        }
+    }
+    NOT_POSSIBLE
+}

@@ -1,0 +1,22 @@
+//! What several verbs need of this host: its topology, and the user behind sudo.
+
+use anyhow::{Context, Result};
+use coretwin_base::topology::Topology;
+use coretwin_host::root::Root;
+use coretwin_host::topology::{read, read_and_remember, state_folder};
+
+/// The topology below a root. That of the real machine is remembered, because the kernel forgets
+/// the siblings of a CPU that goes offline.
+pub(crate) fn topology(root: &Root) -> Result<Topology> {
+    let topology = if root.is_system() {
+        read_and_remember(root, &state_folder(root, &|name| std::env::var(name).ok()))
+    } else {
+        read(root)
+    };
+    topology.context("cannot read the topology of this machine")
+}
+
+/// User and group to whom written files belong: those of whoever called sudo.
+pub(crate) fn owner(root: &Root) -> Option<(u32, u32)> {
+    coretwin_host::user::invoking_user(root).map(|user| (user.uid, user.gid))
+}

@@ -1,0 +1,202 @@
+//! `coretwin list`: everything that can be named on the command line.
+
+use crate::out;
+use anyhow::Result;
+use coretwin_base::arm::ArmState;
+use coretwin_base::placement::Placement;
+use coretwin_base::schema::SCHEMA;
+use coretwin_workloads::workload::{ParamKind, ParamSpec};
+use serde::Serialize;
+use std::fmt::Write;
+use std::process::ExitCode;
+
+/// Options of the verb.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  coretwin list
+  coretwin list chat          one workload in full: parameters, ranges, what it means
+  coretwin list --json")]
+pub(crate) struct Args {
+    /// Describe one workload or suite
+    name: Option<String>,
+    /// Print the facts as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct Catalogue {
+    schema: u32,
+    workloads: Vec<Item>,
+    suites: Vec<Suite>,
+    arms: Vec<Named>,
+    placements: Vec<Named>,
+    machines: Vec<Named>,
+    schedulers: Vec<Named>,
+}
+
+#[derive(Serialize)]
+struct Item {
+    name: &'static str,
+    family: &'static str,
+    about: &'static str,
+    source: &'static str,
+    analysis: &'static str,
+    unit: &'static str,
+    better: coretwin_base::reading::Better,
+    roles: &'static [&'static str],
+    params: Vec<Param>,
+}
+
+#[derive(Serialize)]
+struct Param {
+    name: &'static str,
+    default: String,
+    min: Option<i64>,
+    max: Option<i64>,
+    about: &'static str,
+}
+
+#[derive(Serialize)]
+struct Suite {
+    name: &'static str,
+    about: &'static str,
+    rows: &'static [&'static str],
+}
+
+#[derive(Serialize)]
+struct Named {
+    name: &'static str,
+    about: &'static str,
+}
+
+fn catalogue() -> Catalogue {
+    let named = |name, about| Named { name, about };
+    Catalogue {
+        schema: SCHEMA,
+        workloads: coretwin_workloads::table::ALL.iter().map(|workload| item(*workload)).collect(),
+        suites: coretwin_workloads::table::SUITES
+            .iter()
+            .map(|suite| Suite { name: suite.name, about: suite.about, rows: suite.rows })
+            .collect(),
+        arms: ArmState::ABOUT.iter().map(|(name, about)| named(name, about)).collect(),
+        placements: Placement::ALL.iter().map(|p| named(p.name(), p.about())).collect(),
+        machines: vec![named("host", "the machine this runs on")],
+        schedulers: vec![named("kernel", "the kernel's own")],
+    }
+}
+
+fn item(workload: &'static dyn coretwin_workloads::workload::Workload) -> Item {
+    let params = workload.params().iter().map(|param| Param {
+        name: param.name,
+        default: param.default().to_string(),
+        min: range(param).map(|(min, _)| min),
+        max: range(param).map(|(_, max)| max),
+        about: param.about,
+    });
+    Item {
+        name: workload.name(),
+        family: workload.family(),
+        about: workload.about(),
+        source: workload.source(),
+        analysis: workload.analysis(),
+        unit: workload.unit(),
+        better: workload.better(),
+        roles: workload.roles(),
+        params: params.collect(),
+    }
+}
+
+fn range(param: &ParamSpec) -> Option<(i64, i64)> {
+    match param.kind {
+        ParamKind::Int { min, max, .. } => Some((min, max)),
+        ParamKind::Text { .. } => None,
+    }
+}
+
+/// Runs the verb.
+pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+    let mut catalogue = catalogue();
+    if let Some(name) = &args.name {
+        let known: Vec<&str> = catalogue
+            .workloads
+            .iter()
+            .map(|item| item.name)
+            .chain(catalogue.suites.iter().map(|suite| suite.name))
+            .collect();
+        if !known.contains(&name.as_str()) {
+            let why = coretwin_base::suggest::unknown("workload or suite", name, &known);
+            return Err(crate::exit::Usage(why).into());
+        }
+        catalogue.workloads.retain(|item| item.name == name);
+        catalogue.suites.retain(|suite| suite.name == name);
+    }
+    if args.json {
+        out::json(&catalogue)?;
+    } else if args.name.is_some() {
+        out::text(&describe(&catalogue)?)?;
+    } else {
+        out::text(&overview(&catalogue)?)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn overview(catalogue: &Catalogue) -> Result<String, std::fmt::Error> {
+    let mut text = String::from("Workloads (coretwin list NAME says more)\n");
+    for item in &catalogue.workloads {
+        writeln!(text, "  {:<16} {}", item.name, item.about)?;
+    }
+    text.push_str("\nSuites\n");
+    for suite in &catalogue.suites {
+        writeln!(text, "  {:<16} {} ({})", suite.name, suite.about, suite.rows.join(" "))?;
+    }
+    for (title, items) in [
+        ("Arms, as [LABEL=]STATE", &catalogue.arms),
+        ("Placements", &catalogue.placements),
+        ("Machines", &catalogue.machines),
+        ("Schedulers", &catalogue.schedulers),
+    ] {
+        writeln!(text, "\n{title}")?;
+        for item in items {
+            writeln!(text, "  {:<16} {}", item.name, item.about)?;
+        }
+    }
+    Ok(text)
+}
+
+fn describe(catalogue: &Catalogue) -> Result<String, std::fmt::Error> {
+    let mut text = String::new();
+    for item in &catalogue.workloads {
+        let better = match item.better {
+            coretwin_base::reading::Better::Higher => "higher is better",
+            coretwin_base::reading::Better::Lower => "lower is better",
+        };
+        writeln!(text, "{}: {}", item.name, item.about)?;
+        writeln!(text, "  value     {}, {better}", item.unit)?;
+        writeln!(text, "  source    {}", item.source)?;
+        writeln!(text, "  meaning   {}", item.analysis)?;
+        writeln!(text, "  roles     {}", item.roles.join(", "))?;
+        for param in &item.params {
+            let range = match (param.min, param.max) {
+                (Some(min), Some(max)) => format!(" ({min} to {max})"),
+                _ => String::new(),
+            };
+            writeln!(
+                text,
+                "  {:<9} {} [default {}]{range}",
+                param.name, param.about, param.default
+            )?;
+        }
+    }
+    for suite in &catalogue.suites {
+        writeln!(
+            text,
+            "suite {}: {}\n  rows      {}",
+            suite.name,
+            suite.about,
+            suite.rows.join(" ")
+        )?;
+    }
+    Ok(text)
+}

@@ -1,0 +1,147 @@
+//! Progress for people: a bar on a terminal, a plain line now and then without one.
+
+use coretwin_base::plan::Plan;
+use coretwin_base::reading::{Phase, Reading, Status};
+use coretwin_base::units::human_seconds;
+use coretwin_lab::event::{Event, Listener};
+use coretwin_stats::study::Look;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::io::IsTerminal;
+use std::time::{Duration, Instant};
+
+/// Without a terminal, a line at most this often.
+const PLAIN_EVERY: Duration = Duration::from_secs(15);
+
+/// Shows progress on standard error. Draws between runs only: a run must not share its CPUs with
+/// the drawing of a bar.
+pub(crate) struct Progress {
+    bar: ProgressBar,
+    terminal: bool,
+    last: Option<Instant>,
+    blocks_min: u32,
+    started: Instant,
+    block: String,
+    interval: String,
+}
+
+impl Progress {
+    /// A progress display for a plan.
+    pub(crate) fn new(plan: &Plan) -> Self {
+        let terminal = std::io::stderr().is_terminal();
+        let target =
+            if terminal { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+        let bar = ProgressBar::with_draw_target(Some(1000), target);
+        if let Ok(style) = ProgressStyle::with_template("{bar:24} {msg}") {
+            bar.set_style(style);
+        }
+        Self {
+            bar,
+            terminal,
+            last: None,
+            blocks_min: plan.blocks_min(),
+            started: Instant::now(),
+            block: String::new(),
+            interval: String::new(),
+        }
+    }
+
+    fn show(&mut self, what: &str, left_s: Option<f64>, force: bool) {
+        let left =
+            left_s.map_or_else(String::new, |s| format!(", about {} left", human_seconds(s)));
+        let line = format!("{}{what}{left}{}", self.block, self.interval);
+        if self.terminal {
+            let done_s = self.started.elapsed().as_secs_f64();
+            if let Some(left_s) = left_s {
+                self.bar.set_position((1000.0 * done_s / (done_s + left_s).max(0.001)) as u64);
+            }
+            self.bar.set_message(line);
+        } else if force || self.last.is_none_or(|last| last.elapsed() >= PLAIN_EVERY) {
+            self.last = Some(Instant::now());
+            crate::out::news(&line);
+        }
+    }
+
+    fn note(&self, line: &str) {
+        if self.terminal {
+            self.bar.println(line);
+        } else {
+            crate::out::news(line);
+        }
+    }
+
+    fn reading(&self, reading: &Reading) {
+        if reading.status == Status::Failed {
+            self.note(&format!(
+                "failed: {} in arm {}: {}",
+                reading.row,
+                reading.arm,
+                reading.cause.as_deref().unwrap_or("no cause given")
+            ));
+        }
+    }
+}
+
+/// The widest interval, which is what the study still waits for.
+fn interval(look: &Look) -> String {
+    let widest = look
+        .cells
+        .iter()
+        .filter(|cell| cell.half_width.is_some())
+        .max_by(|a, b| a.half_width.unwrap_or(0.0).total_cmp(&b.half_width.unwrap_or(0.0)));
+    let Some((cell, ratio, low, high)) =
+        widest.and_then(|cell| Some((cell, cell.ratio?, cell.low?, cell.high?)))
+    else {
+        return String::new();
+    };
+    let percent = |ratio: f64| (ratio - 1.0) * 100.0;
+    format!(
+        "; {} {}: {:+.1} % [{:+.1}, {:+.1}]",
+        cell.row,
+        cell.arm,
+        percent(ratio),
+        percent(low),
+        percent(high)
+    )
+}
+
+impl Listener for Progress {
+    fn hear(&mut self, event: &Event<'_>) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+        match event {
+            Event::Started { done, .. } if *done > 0 => {
+                self.note(&format!("going on after {done} readings"));
+            }
+            Event::BlockStarted { phase, block, attempt } => {
+                let name = if *phase == Phase::Screen { "screening block" } else { "block" };
+                let again = if *attempt > 0 {
+                    format!(" (attempt {})", attempt + 1)
+                } else {
+                    String::new()
+                };
+                self.block =
+                    format!("{name} {}{again} of at least {}: ", block + 1, self.blocks_min);
+            }
+            Event::RunStarted { arm, row, left_s } => {
+                let warmup = if self.block.is_empty() { "warm-up: " } else { "" };
+                self.show(&format!("{warmup}{row} in {arm}"), *left_s, false);
+            }
+            Event::ReadingTaken(reading) => self.reading(reading),
+            Event::BlockEnded { set_aside, look, left_s, block, .. } => {
+                if let Some(cause) = set_aside {
+                    self.note(&format!("block {} is set aside: {cause}", block + 1));
+                }
+                if let Some(look) = look {
+                    self.interval = interval(look);
+                }
+                self.show("done", *left_s, false);
+            }
+            Event::ThreadsChosen(chosen) => {
+                let chosen: Vec<String> =
+                    chosen.iter().map(|(arm, threads)| format!("{threads} in {arm}")).collect();
+                self.note(&format!("thread counts chosen and frozen: {}", chosen.join(", ")));
+            }
+            Event::Ended(_) => self.bar.finish_and_clear(),
+            _ => {}
+        }
+        Ok(())
+    }
+}

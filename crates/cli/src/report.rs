@@ -1,0 +1,88 @@
+//! `coretwin report DIR`: everything shown again, from the plan and the journal alone.
+
+use crate::out;
+use anyhow::{Context, Result};
+use coretwin_base::environment::Environment;
+use coretwin_base::plan::Plan;
+use coretwin_base::reading::Reading;
+use coretwin_base::summary::{StoppedBecause, Summary};
+use coretwin_report::{FORMATS, Format, Study};
+use coretwin_store::{Bundle, SUMMARY};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Options of the verb.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  coretwin report chat-study
+  coretwin report chat-study --format md >> $GITHUB_STEP_SUMMARY
+  coretwin report chat-study --format html --out report.html
+  coretwin report chat-study --save       write summary.json, report.html and report.md anew")]
+pub(crate) struct Args {
+    /// Folder of the study
+    #[arg(value_name = "DIR")]
+    folder: PathBuf,
+    /// text, html, md, csv or json
+    #[arg(long, default_value = "text", value_parser = format)]
+    format: &'static Format,
+    /// Write to this file instead of standard output
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Write the derived files of the folder anew
+    #[arg(long, conflicts_with = "out")]
+    save: bool,
+}
+
+fn format(name: &str) -> Result<&'static Format, String> {
+    let names: Vec<&str> = FORMATS.iter().map(|format| format.name).collect();
+    FORMATS
+        .iter()
+        .find(|format| format.name == name)
+        .ok_or_else(|| coretwin_base::suggest::unknown("format", name, &names))
+}
+
+/// Runs the verb.
+pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+    let (bundle, plan) = Bundle::open(&args.folder, None)?;
+    let journal = bundle.readings()?;
+    if journal.torn_bytes > 0 {
+        out::news("the journal's last line is torn; it is left out");
+    }
+    // Only the summary knows why the study ended; without one it was killed, or still runs.
+    let stopped = bundle.summary().map_or(StoppedBecause::Running, |s| s.stopped_because);
+    let environment = bundle.environment()?;
+    let summary = coretwin_stats::study::analyse(&plan, &journal.readings, stopped);
+    if args.save {
+        save(&bundle, &plan, &journal.readings, &environment, &summary)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let study = Study {
+        plan: &plan,
+        readings: &journal.readings,
+        environment: &environment,
+        summary: &summary,
+    };
+    let text = (args.format.render)(&study);
+    match &args.out {
+        None => out::text(&text)?,
+        Some(file) => std::fs::write(file, text)
+            .with_context(|| format!("cannot write {}", file.display()))?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Writes everything that is derived from the journal.
+pub(crate) fn save(
+    bundle: &Bundle,
+    plan: &Plan,
+    readings: &[Reading],
+    environment: &Environment,
+    summary: &Summary,
+) -> Result<()> {
+    let study = Study { plan, readings, environment, summary };
+    bundle.write_json(SUMMARY, summary)?;
+    bundle.write("report.html", coretwin_report::html(&study).as_bytes())?;
+    bundle.write("report.md", coretwin_report::markdown(&study).as_bytes())?;
+    Ok(())
+}

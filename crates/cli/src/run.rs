@@ -1,0 +1,131 @@
+//! `coretwin run`: one workload or command, once.
+
+use crate::exit::{CELLS_FAILED, Usage};
+use crate::{host, metric, out, signals};
+use anyhow::{Result, anyhow};
+use coretwin_base::arm::ArmSpec;
+use coretwin_base::command::{CommandSpec, MetricSpec};
+use coretwin_base::environment::Environment;
+use coretwin_base::param::WorkloadSpec;
+use coretwin_base::placement::Placement;
+use coretwin_base::plan::Protocol;
+use coretwin_base::reading::{Reading, Status};
+use coretwin_host::root::Root;
+use coretwin_host::{lock, user};
+use coretwin_lab::engine::{self, Setup};
+use coretwin_lab::event::Listeners;
+use coretwin_lab::host_machine::{HOST, HostMachine};
+use coretwin_lab::machine::MachineError;
+use coretwin_lab::planning;
+use coretwin_lab::request::{Counts, Request, Subject};
+use std::process::ExitCode;
+
+/// Options of the verb.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  coretwin run chat:rooms=20
+  coretwin run chat:rooms=20 --placement same-cpu --json
+  coretwin run --arm cpus:0 -- make -j{threads}")]
+pub(crate) struct Args {
+    /// A workload with its parameters, like chat:rooms=20
+    #[arg(value_parser = WorkloadSpec::parse, required_unless_present = "command")]
+    workload: Option<WorkloadSpec>,
+    /// Your own command, after `--`
+    #[arg(last = true, value_name = "CMD", conflicts_with = "workload")]
+    command: Vec<String>,
+    /// The arm to run in
+    #[arg(long, default_value = "on", value_parser = ArmSpec::parse)]
+    arm: ArmSpec,
+    /// Where the workload's roles run: free, same-cpu, siblings, cores, packages
+    #[arg(long, default_value = "free", value_parser = crate::study_args::placement)]
+    placement: Placement,
+    /// A number from the command's output; see coretwin study --help
+    #[arg(long = "metric", value_name = "METRIC", value_parser = metric::parse)]
+    metrics: Vec<MetricSpec>,
+    /// Copies of the command side by side
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    copies: Option<u32>,
+    /// Print the reading as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the verb.
+pub(crate) fn run(args: Args) -> Result<ExitCode> {
+    let root = Root::system();
+    let _lock = lock::acquire(&root)?;
+    coretwin_workloads::semaphores::sweep();
+    let stop = signals::stop_flag()?;
+    let topology = host::topology(&root)?;
+    let json = args.json;
+    let plan = planning::draw_once(&request(args)?, HOST, &topology)?;
+    let mut machine = HostMachine::new(root.clone(), topology)?;
+    machine.check_limits(&plan)?;
+    let setup = Setup {
+        plan: &plan,
+        readings: Vec::new(),
+        environment: Environment::default(),
+        run_as: user::invoking_user(&root),
+        stop,
+    };
+    let finished = engine::run(setup, &mut machine, &mut Listeners(Vec::new()))?;
+    let reading =
+        finished.readings.first().ok_or(coretwin_lab::Error::Machine(MachineError::Stopped))?;
+    show(reading, json)
+}
+
+fn show(reading: &Reading, json: bool) -> Result<ExitCode> {
+    if json {
+        out::json(reading)?;
+    } else {
+        out::text(&coretwin_report::run_text(reading))?;
+    }
+    Ok(if reading.status == Status::Failed {
+        ExitCode::from(CELLS_FAILED)
+    } else {
+        ExitCode::SUCCESS
+    })
+}
+
+fn request(args: Args) -> Result<Request> {
+    let subject = match args.workload {
+        Some(workload) => Subject::Workloads(vec![workload]),
+        None => {
+            let mut metrics = args.metrics;
+            if let Some(first) = metrics.first_mut() {
+                first.primary = true;
+            }
+            let spec = CommandSpec {
+                argv: args.command,
+                metrics,
+                server: None,
+                setup: None,
+                prepare: None,
+                cleanup: None,
+                min_time_s: 0.0,
+                timeout_s: 24.0 * 3600.0,
+                folder: std::env::current_dir()
+                    .ok()
+                    .map(|path| path.to_string_lossy().into_owned()),
+            };
+            coretwin_workloads::command::check(&spec).map_err(|why| anyhow!(Usage(why)))?;
+            let copies = args.copies.map_or(Counts::Default, |copies| Counts::List(vec![copies]));
+            Subject::Command { spec, threads: Counts::Default, copies }
+        }
+    };
+    Ok(Request {
+        subject,
+        arms: vec![args.arm],
+        placements: vec![args.placement],
+        seed: 0,
+        protocol: Protocol::Fixed,
+        blocks: Some(1),
+        target: 0.01,
+        margin: 0.02,
+        budget_s: 0.0,
+        warmup: false,
+        steal_share_max: 1.0,
+        others_share_max: 1.0,
+    })
+}

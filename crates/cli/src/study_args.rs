@@ -1,0 +1,289 @@
+//! Options of `coretwin study`, and what they ask for.
+
+use crate::exit::Usage;
+use crate::metric;
+use anyhow::Result;
+use coretwin_base::arm::ArmSpec;
+use coretwin_base::command::{CommandSpec, MetricSpec, ServerSpec};
+use coretwin_base::param::WorkloadSpec;
+use coretwin_base::placement::Placement;
+use coretwin_base::plan::Protocol;
+use coretwin_base::summary::Verdict;
+use coretwin_base::units::parse_duration;
+use coretwin_lab::request::{Counts, Request, Subject};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Options of the verb.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "\
+Examples:
+  coretwin study -- ./mycmd -t {threads}         one CPU per core against all CPUs
+  coretwin study --copies auto -- ./single       a single-threaded command, one copy per CPU
+  coretwin study --threads auto -- ./mycmd {threads}      best thread count of each arm, confirmed
+  coretwin study --metric 'rate:req/s:higher=([0-9.]+) req/s' --server './srv' --ready './ping' \\
+      -- ./load                                  a server restarted for every run, and its load
+  coretwin study chat --out chat-study           the chat suite: 20, 30, 40 and 50 rooms
+  coretwin study chat:rooms=20 --placement siblings,cores
+  coretwin study --arm a=cpus:0-3 --arm b=cpus:4-7 -- ./mycmd      any two sets of CPUs
+  coretwin study --resume chat-study             go on where it was broken off
+
+{threads}, {cpus}, {arm} and {copy} are filled in for each run. The first arm is the reference.")]
+pub(crate) struct Args {
+    /// Suites or workloads, like chat or chat:rooms=20 (default: chat)
+    #[arg(value_name = "WORKLOAD", value_parser = WorkloadSpec::parse)]
+    workloads: Vec<WorkloadSpec>,
+    /// Your own command, after `--`
+    #[arg(last = true, value_name = "CMD")]
+    command: Vec<String>,
+
+    /// An arm, [LABEL=]STATE, repeatable; the first is the reference. STATE: on, one-per-core,
+    /// packed, on-cores, core-sched, cpus:LIST (default: one-per-core and on)
+    #[arg(long = "arm", value_name = "ARM", value_parser = ArmSpec::parse, help_heading = "What is compared")]
+    arms: Vec<ArmSpec>,
+    /// Where a workload's roles run: free, same-cpu, siblings, cores, packages (comma-separated)
+    #[arg(long, value_delimiter = ',', value_parser = placement, help_heading = "What is compared")]
+    placement: Vec<Placement>,
+    /// The machine to study
+    #[arg(long, default_value = "host", help_heading = "What is compared")]
+    machine: String,
+
+    /// Thread counts for {threads}: auto (screened, best per arm) or a list (default: the arm's own)
+    #[arg(long, value_name = "auto|LIST", value_parser = Counts::parse, help_heading = "Your command")]
+    threads: Option<Counts>,
+    /// Copies side by side: auto (one per CPU of the arm) or a list; the value is then runs/s
+    #[arg(long, value_name = "auto|LIST", value_parser = Counts::parse, help_heading = "Your command")]
+    copies: Option<Counts>,
+    /// A number from the output: NAME[:UNIT[:higher|lower]]=REGEX or =/JSON/POINTER; repeatable,
+    /// the first is compared (without UNIT of a cost, higher is better)
+    #[arg(long = "metric", value_name = "METRIC", value_parser = metric::parse, help_heading = "Your command")]
+    metrics: Vec<MetricSpec>,
+    /// Which metric is compared: its name, or 'time' for wall time
+    #[arg(long, value_name = "NAME", help_heading = "Your command")]
+    primary: Option<String>,
+    /// Start this server (a shell line) for every run; the command is then its load
+    #[arg(long, value_name = "CMD", help_heading = "Your command")]
+    server: Option<String>,
+    /// Shell line that succeeds once the server can take load
+    #[arg(long, value_name = "CMD", requires = "server", help_heading = "Your command")]
+    ready: Option<String>,
+    /// How long the server may take to become ready
+    #[arg(long, default_value = "30s", value_parser = parse_duration, help_heading = "Your command")]
+    ready_timeout: Duration,
+    /// Shell line run once, before everything
+    #[arg(long, value_name = "CMD", help_heading = "Your command")]
+    setup: Option<String>,
+    /// Shell line run before every run, untimed
+    #[arg(long, value_name = "CMD", help_heading = "Your command")]
+    prepare: Option<String>,
+    /// Shell line run after every run, untimed
+    #[arg(long, value_name = "CMD", help_heading = "Your command")]
+    cleanup: Option<String>,
+    /// Repeat the command within a run until it has taken this long
+    #[arg(long, default_value = "0s", value_parser = parse_duration, help_heading = "Your command")]
+    min_time: Duration,
+    /// End a run (its whole process group) after this long; it is then a failed cell
+    #[arg(long, default_value = "10m", value_parser = parse_duration, help_heading = "Your command")]
+    timeout: Duration,
+
+    /// Longest time the study may take
+    #[arg(long, value_parser = parse_duration, help_heading = "How long and how sure")]
+    budget: Option<Duration>,
+    /// Exactly this many blocks, whatever they take
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=10_000), help_heading = "How long and how sure")]
+    blocks: Option<u32>,
+    /// Half-width of a 95 % interval that is narrow enough
+    #[arg(long, default_value = "1%", value_parser = share, help_heading = "How long and how sure")]
+    target: f64,
+    /// Differences smaller than this are not material
+    #[arg(long, default_value = "2%", value_parser = share, help_heading = "How long and how sure")]
+    margin: f64,
+    /// A screening of 3 blocks, without a verdict
+    #[arg(long, conflicts_with_all = ["blocks", "protocol"], help_heading = "How long and how sure")]
+    quick: bool,
+    /// Follow the protocol of the article of 2003 instead
+    #[arg(long, value_parser = ["2003"], conflicts_with = "blocks", help_heading = "How long and how sure")]
+    protocol: Option<String>,
+    /// Do not run every row once, unanalysed, before the first block
+    #[arg(long, help_heading = "How long and how sure")]
+    no_warmup: bool,
+    /// Set a run aside if the hypervisor took more of the measured CPUs' time
+    #[arg(long, default_value = "5%", value_parser = share, help_heading = "How long and how sure")]
+    steal_limit: f64,
+    /// Set a run aside if other processes used more of the measured CPUs' time
+    #[arg(long, default_value = "5%", value_parser = share, help_heading = "How long and how sure")]
+    others_limit: f64,
+    /// Seed of every random choice (default: drawn, and stored with the plan)
+    #[arg(long, help_heading = "How long and how sure")]
+    seed: Option<u64>,
+
+    /// Folder for plan, journal and report (default: study-DATE-TIME)
+    #[arg(long, value_name = "DIR", conflicts_with = "resume", help_heading = "Results")]
+    pub(crate) out: Option<PathBuf>,
+    /// Go on with the study in this folder
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["workloads", "command", "arms", "blocks",
+        "quick", "protocol", "seed"], help_heading = "Results")]
+    pub(crate) resume: Option<PathBuf>,
+    /// Print what would be done, and do nothing
+    #[arg(long, help_heading = "Results")]
+    pub(crate) dry_run: bool,
+    /// Exit with status 1 if an arm's verdict is one of these: hurts, helps, inconclusive
+    #[arg(long, value_name = "VERDICT", value_delimiter = ',', value_parser = verdict, help_heading = "Results")]
+    pub(crate) fail_on: Vec<Verdict>,
+    /// Print the summary as JSON
+    #[arg(long, help_heading = "Results")]
+    pub(crate) json: bool,
+}
+
+/// Budget where none is given.
+const BUDGET_DEFAULT: Duration = Duration::from_secs(30 * 60);
+
+impl Args {
+    /// The budget given on the command line, in seconds.
+    pub(crate) fn budget_given_s(&self) -> Option<f64> {
+        self.budget.map(|budget| budget.as_secs_f64())
+    }
+
+    /// What is asked for.
+    pub(crate) fn request(&self) -> Result<Request> {
+        if self.machine != "host" {
+            let why = coretwin_base::suggest::unknown("machine", &self.machine, &["host"]);
+            return Err(Usage(why).into());
+        }
+        let protocol = match (&self.protocol, self.quick, self.blocks) {
+            (Some(_), ..) => Protocol::Article2003,
+            (None, true, _) => Protocol::Quick,
+            (None, false, Some(_)) => Protocol::Fixed,
+            (None, false, None) => Protocol::Modern,
+        };
+        let placements =
+            if self.placement.is_empty() { vec![Placement::Free] } else { self.placement.clone() };
+        Ok(Request {
+            subject: self.subject()?,
+            arms: self.arms.clone(),
+            placements,
+            seed: match self.seed {
+                Some(seed) => seed,
+                None => drawn_seed()?,
+            },
+            protocol,
+            blocks: self.blocks,
+            target: self.target,
+            margin: self.margin,
+            budget_s: self.budget.unwrap_or(BUDGET_DEFAULT).as_secs_f64(),
+            warmup: !self.no_warmup,
+            steal_share_max: self.steal_limit,
+            others_share_max: self.others_limit,
+        })
+    }
+
+    fn subject(&self) -> Result<Subject> {
+        if self.command.is_empty() {
+            if self.threads.is_some() || self.copies.is_some() || !self.metrics.is_empty() {
+                let why =
+                    "--threads, --copies and --metric are for your own command; give it after --";
+                return Err(Usage(why.to_owned()).into());
+            }
+            let mut workloads = self.workloads.clone();
+            if workloads.is_empty() {
+                workloads.push(WorkloadSpec { name: "chat".to_owned(), params: [].into() });
+            }
+            return Ok(Subject::Workloads(workloads));
+        }
+        if !self.workloads.is_empty() {
+            let why = "a study is of workloads or of your own command (after --), not of both";
+            return Err(Usage(why.to_owned()).into());
+        }
+        let spec = self.command_spec()?;
+        coretwin_workloads::command::check(&spec).map_err(Usage)?;
+        Ok(Subject::Command {
+            spec,
+            threads: self.threads.clone().unwrap_or(Counts::Default),
+            copies: self.copies.clone().unwrap_or(Counts::Default),
+        })
+    }
+
+    fn command_spec(&self) -> Result<CommandSpec> {
+        let mut metrics = self.metrics.clone();
+        match self.primary.as_deref() {
+            Some("time") => {}
+            Some(name) => {
+                let names: Vec<&str> = self.metrics.iter().map(|m| m.name.as_str()).collect();
+                let metric =
+                    metrics.iter_mut().find(|metric| metric.name == name).ok_or_else(|| {
+                        Usage(coretwin_base::suggest::unknown("metric", name, &names))
+                    })?;
+                metric.primary = true;
+            }
+            None => {
+                if let Some(first) = metrics.first_mut() {
+                    first.primary = true;
+                }
+            }
+        }
+        let folder = std::env::current_dir().ok().map(|path| path.to_string_lossy().into_owned());
+        Ok(CommandSpec {
+            argv: self.command.clone(),
+            metrics,
+            server: self.server.clone().map(|command| ServerSpec {
+                command,
+                ready: self.ready.clone(),
+                ready_timeout_s: self.ready_timeout.as_secs_f64(),
+            }),
+            setup: self.setup.clone(),
+            prepare: self.prepare.clone(),
+            cleanup: self.cleanup.clone(),
+            min_time_s: self.min_time.as_secs_f64(),
+            timeout_s: self.timeout.as_secs_f64(),
+            folder,
+        })
+    }
+}
+
+/// A seed nobody chose: from the kernel, and small enough to be typed again.
+fn drawn_seed() -> Result<u64> {
+    use std::hash::{BuildHasher, Hasher, RandomState};
+    // RandomState is keyed by the operating system's random numbers.
+    Ok(RandomState::new().build_hasher().finish() % 1_000_000_000)
+}
+
+pub(crate) fn placement(text: &str) -> Result<Placement, String> {
+    let names: Vec<&str> = Placement::ALL.iter().map(|placement| placement.name()).collect();
+    Placement::from_name(text)
+        .ok_or_else(|| coretwin_base::suggest::unknown("placement", text, &names))
+}
+
+fn verdict(text: &str) -> Result<Verdict, String> {
+    match text {
+        "hurts" => Ok(Verdict::Hurts),
+        "helps" => Ok(Verdict::Helps),
+        "inconclusive" => Ok(Verdict::Inconclusive),
+        _ => Err(format!("'{text}' is not hurts, helps or inconclusive")),
+    }
+}
+
+/// Reads `2%` or `0.02`.
+fn share(text: &str) -> Result<f64, String> {
+    let bad =
+        || format!("'{text}' is not a share above 0 and below 100 %; write it like 2% or 0.02");
+    let (number, scale) = match text.strip_suffix('%') {
+        Some(number) => (number, 0.01),
+        None => (text, 1.0),
+    };
+    let share = number.trim().parse::<f64>().map_err(|_| bad())? * scale;
+    if share > 0.0 && share < 1.0 { Ok(share) } else { Err(bad()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_are_read_as_percent_or_fraction() {
+        assert_eq!(share("2%"), Ok(0.02));
+        assert_eq!(share("0.02"), Ok(0.02));
+        for text in ["2", "0", "-1%", "100%", "x", "NaN"] {
+            assert!(share(text).is_err(), "{text}");
+        }
+    }
+}

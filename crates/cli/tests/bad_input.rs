@@ -1,0 +1,120 @@
+//! What is wrong with what was typed or found is said clearly, with the right exit status, and
+//! nothing is lost or left behind.
+
+mod common;
+
+use common::{coretwin, host};
+use std::fs;
+
+#[test]
+fn wrong_words_are_named_with_the_nearest_right_one() {
+    let _host = host();
+    let folder = tempfile::tempdir().expect("folder");
+    for (args, status, part) in [
+        (&["study", "chta"][..], 2, "did you mean 'chat'"),
+        (&["study", "chat:room=20"], 2, "did you mean 'rooms'"),
+        (&["study", "chat:rooms=0"], 2, "from 1 to"),
+        (&["study", "chat:rooms=20", "chat:rooms=20"], 2, "asked for twice"),
+        (&["study", "--arm", "onn", "--", "true"], 2, "did you mean 'on'"),
+        (&["study", "--arm", "on", "--arm", "on", "--", "true"], 2, "two arms are called 'on'"),
+        (&["study", "--arm", "cpus:x", "--", "true"], 2, "not a CPU list"),
+        (
+            &["study", "--arm", "a=cpus:0", "--arm", "b=cpus:9999", "--", "true"],
+            3,
+            "does not exist",
+        ),
+        (&["study", "--arm", "a=cpus:0", "--", "true"], 3, "one arm only"),
+        (&["study", "--arm", "off", "--arm", "on", "--", "true"], 3, "one-per-core"),
+        (&["study", "--machine", "xeon", "--", "true"], 2, "machine 'xeon'"),
+        (&["study", "--", "/no/such/program"], 2, "/no/such/program"),
+        (&["study", "--metric", "x", "--", "true"], 2, "no '='"),
+        (&["study", "--metric", "x=(", "--", "true"], 2, "x"),
+        (&["study", "--metric", "x=1", "--primary", "y", "--", "true"], 2, "metric 'y'"),
+        (&["study", "--margin", "200%", "--", "true"], 2, "share"),
+        (&["study", "--budget", "soon", "--", "true"], 2, "duration"),
+        (&["study", "chat", "--", "true"], 2, "not of both"),
+        (&["study", "--placement", "siblings", "--", "true"], 2, "--placement"),
+        (&["study", "--resume", "nothing-here"], 2, "holds no study"),
+        (&["run", "chta"], 2, "did you mean 'chat'"),
+        (&["report", "nothing-here"], 2, "holds no study"),
+        (&["report", "x", "--format", "htlm"], 2, "html"),
+        (&["list", "chta"], 2, "did you mean 'chat'"),
+        (&["topology", "--root", "nothing-here"], 3, "topology"),
+        (&["audit", "nothing.csv"], 2, "nothing.csv"),
+    ] {
+        let ran = coretwin(folder.path(), args);
+        assert_eq!(ran.status, status, "{args:?}: {}", ran.err);
+        assert!(ran.err.contains(part), "{args:?}: {}", ran.err);
+    }
+    let left = fs::read_dir(folder.path()).expect("list").count();
+    assert_eq!(left, 0, "no folder is made for a study that cannot be");
+}
+
+#[test]
+fn another_plan_in_the_folder_is_left_alone() {
+    let _host = host();
+    let folder = tempfile::tempdir().expect("folder");
+    let args = ["study", "--quick", "--arm", "a=cpus:0", "--arm", "b=cpus:0", "--out", "s", "--"];
+    assert_eq!(coretwin(folder.path(), &[&args[..], &["true"]].concat()).status, 0);
+    let before = fs::read(folder.path().join("s/journal.jsonl")).expect("journal");
+    let ran = coretwin(folder.path(), &[&args[..], &["false"]].concat());
+    assert_eq!(ran.status, 2, "{}", ran.err);
+    assert!(
+        ran.err.contains("already holds a study") && ran.err.contains("--resume"),
+        "{}",
+        ran.err
+    );
+    assert_eq!(fs::read(folder.path().join("s/journal.jsonl")).expect("journal"), before);
+}
+
+#[test]
+fn a_newer_journal_is_refused_and_kept() {
+    let _host = host();
+    let folder = tempfile::tempdir().expect("folder");
+    let args =
+        ["study", "--quick", "--arm", "a=cpus:0", "--arm", "b=cpus:0", "--out", "s", "--", "true"];
+    assert_eq!(coretwin(folder.path(), &args).status, 0);
+    let path = folder.path().join("s/journal.jsonl");
+    let newer = fs::read_to_string(&path).expect("journal").replace("\"schema\":1", "\"schema\":9");
+    fs::write(&path, &newer).expect("write");
+    for args in [&["report", "s"][..], &["study", "--resume", "s"]] {
+        let ran = coretwin(folder.path(), args);
+        assert_eq!(ran.status, 3, "{}", ran.err);
+        assert!(ran.err.contains("schema 9") && ran.err.contains("newer coretwin"), "{}", ran.err);
+    }
+    assert_eq!(fs::read_to_string(&path).expect("journal"), newer);
+}
+
+#[test]
+fn a_budget_that_is_too_small_is_said_before_it_is_spent() {
+    let _host = host();
+    let folder = tempfile::tempdir().expect("folder");
+    let args = ["study", "--budget", "1s", "--arm", "a=cpus:0", "--arm", "b=cpus:0", "--out", "s"];
+    let ran = coretwin(folder.path(), &[&args[..], &["--", "sleep", "0.4"]].concat());
+    assert_eq!(ran.status, 2, "{}", ran.err);
+    assert!(ran.err.contains("--budget") && ran.err.contains("--blocks 3"), "{}", ran.err);
+    assert_eq!(common::journal(&folder.path().join("s")).len(), 1, "the warm-up is kept");
+}
+
+#[test]
+fn a_metric_that_matches_nothing_fails_the_cell_and_shows_the_output() {
+    let _host = host();
+    let folder = tempfile::tempdir().expect("folder");
+    let args =
+        ["study", "--quick", "--no-warmup", "--arm", "a=cpus:0", "--arm", "b=cpus:0", "--out", "s"];
+    for (metric, command, part) in [
+        ("rate=speed ([0-9]+)", "echo no such thing", "rate"),
+        ("rate=speed (.*)", "echo speed fast", "number"),
+        ("rate=/a/b", "echo not json", "rate"),
+    ] {
+        let ran = coretwin(
+            folder.path(),
+            &[&args[..], &["--metric", metric, "--", "sh", "-c", command]].concat(),
+        );
+        assert_eq!(ran.status, 1, "{metric}: {}", ran.err);
+        let reading = &common::journal(&folder.path().join("s"))[0];
+        assert!(reading["cause"].as_str().expect("cause").contains(part), "{reading}");
+        assert!(reading["output"].as_str().is_some(), "{reading}");
+        fs::remove_dir_all(folder.path().join("s")).expect("clean");
+    }
+}

@@ -1,0 +1,55 @@
+//! Running the real programs from tests.
+
+// Every test file uses some of this and none uses all.
+#![allow(dead_code, clippy::allow_attributes)]
+
+use std::path::Path;
+use std::process::{Command, Output};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// The program.
+pub const CORETWIN: &str = env!("CARGO_BIN_EXE_coretwin");
+
+/// Studies of one host exclude each other, also those of tests side by side.
+static HOST: Mutex<()> = Mutex::new(());
+
+/// Holds the host for one test.
+pub fn host() -> MutexGuard<'static, ()> {
+    HOST.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What a call of the program gave.
+#[derive(Debug)]
+pub struct Ran {
+    pub status: i32,
+    pub out: String,
+    pub err: String,
+}
+
+/// Runs the program in a folder. If somebody else's study holds the host, waits for it.
+pub fn coretwin(folder: &Path, args: &[&str]) -> Ran {
+    for _ in 0..600 {
+        let Output { status, stdout, stderr } =
+            Command::new(CORETWIN).args(args).current_dir(folder).output().expect("starts");
+        let ran = Ran {
+            status: status.code().unwrap_or(-1),
+            out: String::from_utf8_lossy(&stdout).into_owned(),
+            err: String::from_utf8_lossy(&stderr).into_owned(),
+        };
+        if !ran.err.contains("measures on this host") {
+            return ran;
+        }
+        std::thread::sleep(Duration::from_millis(200));
+    }
+    panic!("another study held the host for two minutes");
+}
+
+/// The lines of a journal, as JSON.
+pub fn journal(folder: &Path) -> Vec<serde_json::Value> {
+    std::fs::read_to_string(folder.join("journal.jsonl"))
+        .expect("journal")
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("line"))
+        .collect()
+}

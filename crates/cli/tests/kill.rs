@@ -1,0 +1,134 @@
+//! Studies ended by signals at random moments: nothing is lost, doubled or left behind.
+//!
+//! `CORETWIN_KILLS` sets how many (a few by default, 200 in `make check-all`), `CORETWIN_SEED` the
+//! seed of the moments and signals.
+
+mod common;
+
+use common::{CORETWIN, coretwin, host, journal};
+use coretwin_base::random::Stream;
+use rustix::process::{Pid, Signal, kill_process};
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// How long what a study started may outlive it; generous, the machine may be busy.
+const DYING: Duration = Duration::from_secs(20);
+
+fn setting(name: &str, default: u64) -> u64 {
+    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
+}
+
+/// Processes that inherited a mark in their environment.
+fn marked(mark: &str) -> Vec<u32> {
+    let needle = format!("CORETWIN_TEST_MARK={mark}");
+    fs::read_dir("/proc")
+        .expect("proc")
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok())
+        .filter(|pid| {
+            fs::read(format!("/proc/{pid}/environ")).is_ok_and(|environment| {
+                environment.split(|byte| *byte == 0).any(|entry| entry == needle.as_bytes())
+            })
+        })
+        .collect()
+}
+
+/// Keys of the SysV semaphore sets of this machine.
+fn semaphores() -> BTreeSet<String> {
+    fs::read_to_string("/proc/sysvipc/sem")
+        .unwrap_or_default()
+        .lines()
+        .skip(1)
+        .filter_map(|line| line.split_whitespace().next().map(str::to_owned))
+        .collect()
+}
+
+fn wait_until(what: &str, done: impl Fn() -> bool) {
+    let until = Instant::now() + DYING;
+    while !done() {
+        assert!(Instant::now() < until, "still there: {what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Work with stubborn descendants: a child in a session of its own that ignores polite signals.
+const STUBBORN: &str = "setsid sh -c 'trap \"\" TERM HUP INT; sleep 30' & sleep 0.05";
+
+fn work(draw: u64) -> Vec<&'static str> {
+    if draw == 0 { vec!["--", "sh", "-c", STUBBORN] } else { vec!["chat:rooms=2,messages=40"] }
+}
+
+fn kill_once(folder: &Path, round: u64, stream: &mut Stream, before: &BTreeSet<String>) {
+    let mark = format!("{}-{round}", std::process::id());
+    let work = work(stream.below(2));
+    let args = ["study", "--blocks", "2", "--others-limit", "99%", "--steal-limit", "99%"];
+    let arms = ["--arm", "a=cpus:0", "--arm", "b=cpus:0", "--out", "s"];
+    let args = [&args[..], &arms, &work].concat();
+    let mut study = Command::new(CORETWIN)
+        .args(&args)
+        .current_dir(folder)
+        .env("CORETWIN_TEST_MARK", &mark)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("starts");
+    std::thread::sleep(Duration::from_millis(stream.below(1_200)));
+    let signals = [Signal::KILL, Signal::INT, Signal::TERM, Signal::HUP];
+    let signal = signals[if round % 4 == 3 { stream.below(4) as usize } else { 0 }];
+    let pid = Pid::from_raw(study.id() as i32).expect("pid");
+    let _ = kill_process(pid, signal);
+    let status = study.wait().expect("ends");
+    let what = format!("round {round}: {signal:?} to {work:?}, {status}");
+    if signal != Signal::KILL && status.code() != Some(0) {
+        assert_eq!(status.code(), Some(130), "{what}");
+    }
+    wait_until(&format!("processes of {what}"), || marked(&mark).is_empty());
+    wait_until(&format!("semaphores of {what}"), || semaphores().is_subset(before));
+
+    let out = folder.join("s");
+    if !out.join("plan.json").exists() {
+        return; // Killed before there was a study.
+    }
+    let read = coretwin(folder, &["report", "s"]);
+    assert_eq!(read.status, 0, "{what}: the journal reads: {}", read.err);
+    let kept = whole_lines(&out);
+    let resumed = coretwin(folder, &["study", "--resume", "s"]);
+    assert_eq!(resumed.status, 0, "{what}: it goes on: {}", resumed.err);
+    let lines = journal(&out);
+    assert!(lines.len() >= kept.len());
+    let after: Vec<String> = whole_lines(&out);
+    assert_eq!(after[..kept.len()], kept[..], "{what}: no reading is lost or changed");
+    let cells: BTreeSet<String> = lines
+        .iter()
+        .map(|r| {
+            format!("{} {} {} {} {}", r["phase"], r["block"], r["attempt"], r["arm"], r["row"])
+        })
+        .collect();
+    assert_eq!(cells.len(), lines.len(), "{what}: no reading is doubled");
+    for (index, reading) in lines.iter().enumerate() {
+        assert_eq!(reading["seq"], index as u64, "{what}");
+    }
+    let summary = fs::read_to_string(out.join("summary.json")).expect("summary");
+    let summary: serde_json::Value = serde_json::from_str(&summary).expect("json");
+    assert_eq!(summary["blocks"], 2, "{what}: the study is complete");
+    fs::remove_dir_all(&out).expect("clean");
+}
+
+fn whole_lines(out: &Path) -> Vec<String> {
+    let text = fs::read_to_string(out.join("journal.jsonl")).unwrap_or_default();
+    text.split_inclusive('\n').filter(|line| line.ends_with('\n')).map(str::to_owned).collect()
+}
+
+#[test]
+fn studies_killed_at_random_moments_leave_nothing_and_lose_nothing() {
+    let _host = host();
+    let folder = tempfile::tempdir().expect("folder");
+    let before = semaphores();
+    let mut stream = Stream::new(setting("CORETWIN_SEED", 1), "kills", 0);
+    for round in 0..setting("CORETWIN_KILLS", 8) {
+        kill_once(folder.path(), round, &mut stream, &before);
+    }
+}

@@ -1,0 +1,194 @@
+//! Studies of real commands and of chat, through the real programs, on whatever machine this is.
+
+mod common;
+
+use common::{Ran, coretwin, host, journal};
+use serde_json::Value;
+use std::path::Path;
+
+const ARMS: [&str; 4] = ["--arm", "a=cpus:0", "--arm", "b=cpus:0"];
+
+fn study(folder: &Path, args: &[&str]) -> Ran {
+    coretwin(folder, &[&["study", "--others-limit", "99%", "--steal-limit", "99%"], args].concat())
+}
+
+fn summary(folder: &Path) -> Value {
+    serde_json::from_str(&std::fs::read_to_string(folder.join("summary.json")).expect("summary"))
+        .expect("json")
+}
+
+#[test]
+fn a_command_is_compared_end_to_end_and_leaves_every_file() {
+    let _host = host();
+    let folder = tempfile::tempdir().expect("folder");
+    let args =
+        [&ARMS[..], &["--blocks", "4", "--out", "s", "--", "sh", "-c", "sleep 0.0{threads}1"]]
+            .concat();
+    let ran = study(folder.path(), &args);
+    assert_eq!(ran.status, 0, "{}", ran.err);
+    let first = ran.err.lines().next().unwrap_or_default();
+    assert!(first.contains("says nothing about SMT"), "the first line is honest: {first}");
+    let out = folder.path().join("s");
+    for file in [
+        "plan.json",
+        "journal.jsonl",
+        "environment.json",
+        "summary.json",
+        "report.html",
+        "report.md",
+    ] {
+        assert!(out.join(file).metadata().expect(file).len() > 100, "{file}");
+    }
+    let readings = journal(&out);
+    assert_eq!(readings.len(), 1 + 8);
+    for reading in &readings {
+        assert_eq!(reading["status"], "ok", "{reading}");
+        assert!(reading["value"].as_f64().expect("value") > 0.01);
+        assert!(reading["checks"].as_object().expect("checks").values().all(|held| held == true));
+        assert!(reading["metrics"]["peak_memory_kib"]["value"].as_f64().expect("peak") > 100.0);
+    }
+    let summary = summary(&out);
+    assert_eq!(summary["comparison"], "none");
+    assert_eq!(summary["rows"][0]["blocks"], 4);
+    let again = coretwin(folder.path(), &["report", "s", "--format", "json"]);
+    let again: Value = serde_json::from_str(&again.out).expect("json");
+    assert_eq!(again, summary, "the journal alone gives the same summary");
+}
+
+#[test]
+fn a_planted_difference_is_found_from_the_output_of_the_command() {
+    let _host = host();
+    let folder = tempfile::tempdir().expect("folder");
+    let script = "[ {arm} = a ] && echo 'rate: 100 per second' || echo 'rate: 125 per second'";
+    let metric = "rate:per second:higher=rate: ([0-9]+)";
+    let args = [&ARMS[..], &["--out", "s", "--metric", metric, "--json", "--", "sh", "-c", script]]
+        .concat();
+    let ran = study(folder.path(), &args);
+    assert_eq!(ran.status, 0, "{}", ran.err);
+    let summary: Value = serde_json::from_str(&ran.out).expect("json");
+    let suite = &summary["suites"][0];
+    assert_eq!(suite["verdict"], "helps");
+    assert!((suite["ratio"].as_f64().expect("ratio") - 1.25).abs() < 1e-9);
+    assert_eq!(summary["stopped_because"], "target");
+    let matched = study(
+        folder.path(),
+        &[
+            &ARMS[..],
+            &["--fail-on", "helps", "--out", "t", "--metric", metric, "--", "sh", "-c", script],
+        ]
+        .concat(),
+    );
+    assert_eq!(matched.status, 1, "--fail-on matched");
+}
+
+#[test]
+fn copies_are_compared_by_their_rate() {
+    let _host = host();
+    let folder = tempfile::tempdir().expect("folder");
+    let args = [
+        "--arm", "a=cpus:0", "--arm", "b=cpus:0", "--copies", "1,3", "--blocks", "2", "--out", "s",
+    ];
+    let ran = study(folder.path(), &[&args[..], &["--", "sleep", "0.1"]].concat());
+    assert_eq!(ran.status, 0, "{}", ran.err);
+    for reading in journal(&folder.path().join("s")) {
+        assert_eq!(reading["unit"], "runs/s");
+        let rate = reading["value"].as_f64().expect("value");
+        let copies = reading["copies"].as_f64().expect("copies");
+        assert!(rate < copies * 10.0 && rate > copies, "{copies} sleeps side by side: {rate}/s");
+    }
+}
+
+#[test]
+fn chat_is_studied_with_its_totals_checked() {
+    let _host = host();
+    let folder = tempfile::tempdir().expect("folder");
+    let args = [&ARMS[..], &["--blocks", "2", "--out", "s", "chat:rooms=1,messages=10"]].concat();
+    let ran = study(folder.path(), &args);
+    assert_eq!(ran.status, 0, "{}", ran.err);
+    for reading in journal(&folder.path().join("s")) {
+        assert_eq!(reading["operations"], 20 * 10 + 19 * 20 * 10);
+        assert_eq!(reading["threads"], 80);
+    }
+}
+
+#[test]
+fn a_failing_command_is_a_result_with_its_output() {
+    let _host = host();
+    let folder = tempfile::tempdir().expect("folder");
+    let script = "echo to be seen; [ {arm} = a ] || exit 7";
+    let args = [&ARMS[..], &["--blocks", "2", "--out", "s", "--", "sh", "-c", script]].concat();
+    let ran = study(folder.path(), &args);
+    assert_eq!(ran.status, 1, "done, but cells failed: {}", ran.err);
+    let failed: Vec<Value> = journal(&folder.path().join("s"))
+        .into_iter()
+        .filter(|reading| reading["status"] == "failed")
+        .collect();
+    assert_eq!(failed.len(), 2);
+    assert!(failed[0]["cause"].as_str().expect("cause").contains('7'), "{}", failed[0]);
+    assert!(failed[0]["output"].as_str().expect("output").contains("to be seen"));
+    assert!(folder.path().join("s/report.html").exists());
+}
+
+#[test]
+fn a_server_is_started_for_every_run_and_ended_after_it() {
+    let _host = host();
+    let folder = tempfile::tempdir().expect("folder");
+    let server = "echo $$ >> pids; touch up; exec sleep 1000";
+    let args = [
+        &ARMS[..],
+        &["--blocks", "2", "--no-warmup", "--out", "s", "--prepare", "rm -f up"],
+        &["--server", server, "--ready", "test -e up", "--", "test", "-e", "up"],
+    ]
+    .concat();
+    let ran = study(folder.path(), &args);
+    assert_eq!(ran.status, 0, "{}", ran.err);
+    let pids = std::fs::read_to_string(folder.path().join("pids")).expect("pids");
+    assert_eq!(pids.lines().count(), 4, "one server a run");
+    for pid in pids.lines() {
+        assert!(!Path::new("/proc").join(pid).exists(), "server {pid} was ended");
+    }
+}
+
+#[test]
+fn a_broken_off_study_is_resumed() {
+    let _host = host();
+    let folder = tempfile::tempdir().expect("folder");
+    let args = [&ARMS[..], &["--blocks", "3", "--out", "s", "--", "true"]].concat();
+    assert_eq!(study(folder.path(), &args).status, 0);
+    let path = folder.path().join("s/journal.jsonl");
+    let text = std::fs::read_to_string(&path).expect("journal");
+    let cut: String = text.split_inclusive('\n').take(4).collect();
+    std::fs::write(&path, &cut[..cut.len() - 30]).expect("cut in the middle of a line");
+    let ran = coretwin(folder.path(), &["study", "--resume", "s"]);
+    assert_eq!(ran.status, 0, "{}", ran.err);
+    assert!(ran.err.contains("torn"), "{}", ran.err);
+    assert_eq!(summary(&folder.path().join("s"))["blocks"], 3);
+    for (index, reading) in journal(&folder.path().join("s")).iter().enumerate() {
+        assert_eq!(reading["seq"], index as u64);
+    }
+}
+
+#[test]
+fn a_full_disk_stops_the_study_and_keeps_what_there_is() {
+    let _host = host();
+    let folder = tempfile::tempdir().expect("folder");
+    // A limit on the size of written files stands for a full disk: the kernel refuses alike.
+    let script = format!(
+        "ulimit -f 12; trap '' XFSZ; exec {} study --blocks 40 --arm a=cpus:0 --arm b=cpus:0 --out s -- true",
+        common::CORETWIN
+    );
+    let output = std::process::Command::new("sh")
+        .args(["-c", &script])
+        .current_dir(folder.path())
+        .output()
+        .expect("sh");
+    let err = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{err}");
+    assert!(err.contains("no space left") && err.contains("KiB"), "{err}");
+    assert!(err.contains("--resume"), "{err}");
+    let kept = journal(&folder.path().join("s")).len();
+    assert!(kept > 0, "{err}");
+    let ran = coretwin(folder.path(), &["study", "--resume", "s"]);
+    assert_eq!(ran.status, 0, "{}", ran.err);
+    assert_eq!(summary(&folder.path().join("s"))["blocks"], 40);
+}
