@@ -1,2 +1,66 @@
-//! Chores of the repository.
-fn main() {}
+//! Chores of the repository, one file each: `cargo xtask CHORE`.
+
+#![forbid(unsafe_code)]
+
+mod check_all;
+mod fuzz;
+mod stages;
+mod study;
+mod test;
+mod tidy;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+const HELP: &str = "\
+cargo xtask CHORE
+
+  tidy              crate edges, sizes, docs, purity, banned words, file types
+  test              everything a change must pass; minutes per stage      (make test)
+  check-all [NAME]  the long checks, all or those named                   (make check-all)
+  study [ARGS]      builds, then studies chat on this machine             (make study)
+  seeds             writes the seed corpora of the fuzz targets
+  fuzz [TARGET] [SECONDS]   fuzzes one target or all, 600 seconds each
+";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let rest = arguments.get(1..).unwrap_or_default();
+    let result = match arguments.first().map(String::as_str) {
+        Some("tidy") => tidy::run(&root()),
+        Some("test") => test::run(&root()),
+        Some("check-all") => check_all::run(&root(), rest),
+        Some("study") => study::run(&root(), rest),
+        Some("seeds") => fuzz::seeds(&root()),
+        Some("fuzz") => fuzz::run(&root(), rest),
+        None | Some("help" | "--help" | "-h") => {
+            print(HELP);
+            return ExitCode::SUCCESS;
+        }
+        Some(other) => Err(anyhow::anyhow!("there is no chore '{other}'\n\n{HELP}")),
+    };
+    match result {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            print(&format!("xtask: {error:#}\n"));
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// The folder of the workspace.
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().map_or_else(PathBuf::new, Path::to_path_buf)
+}
+
+/// Where cargo builds: inside the clone unless somebody said otherwise.
+fn target_folder(root: &Path) -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from)
+}
+
+/// Prints for people.
+#[expect(clippy::print_stdout, reason = "the one place where chores print")]
+fn print(text: &str) {
+    print!("{text}");
+}

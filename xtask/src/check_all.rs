@@ -1,0 +1,30 @@
+//! `cargo xtask check-all`: the checks too long for every change, one row each.
+
+use crate::stages::{Stage, run_all};
+use anyhow::{Result, bail};
+use std::path::Path;
+
+/// Each is run by its name, too. The time is on two cores.
+const CHECKS: &[&Stage] = &[
+    // 10 minutes.
+    &Stage { name: "fuzz-cpulist", argv: &["cargo", "xtask", "fuzz", "cpulist"], environment: &[] },
+    // 10 minutes.
+    &Stage { name: "fuzz-cpuinfo", argv: &["cargo", "xtask", "fuzz", "cpuinfo"], environment: &[] },
+    // 10 minutes.
+    &Stage { name: "fuzz-journal", argv: &["cargo", "xtask", "fuzz", "journal"], environment: &[] },
+    // 10 minutes.
+    &Stage { name: "fuzz-table", argv: &["cargo", "xtask", "fuzz", "table"], environment: &[] },
+];
+
+/// Runs all checks, or those named; whether all passed.
+pub(crate) fn run(root: &Path, names: &[String]) -> Result<bool> {
+    for name in names {
+        if !CHECKS.iter().any(|check| check.name == name) {
+            let known: Vec<&str> = CHECKS.iter().map(|check| check.name).collect();
+            bail!("there is no long check '{name}'; known are: {}", known.join(", "));
+        }
+    }
+    let wanted = |check: &&&Stage| names.is_empty() || names.iter().any(|name| name == check.name);
+    let checks: Vec<&Stage> = CHECKS.iter().filter(wanted).copied().collect();
+    run_all(root, &checks)
+}

@@ -1,0 +1,161 @@
+//! `cargo xtask fuzz` and `cargo xtask seeds`: the fuzz targets, one for each parser of outside
+//! text, and the small texts they start from.
+
+use anyhow::{Context, Result, bail};
+use std::path::Path;
+use std::process::Command;
+
+/// A target, with its seeds by name.
+struct Target {
+    name: &'static str,
+    seeds: &'static [(&'static str, &'static str)],
+    /// A folder of more seeds, from the root.
+    also: Option<&'static str>,
+}
+
+/// One for each file in `fuzz/fuzz_targets`.
+const TARGETS: &[Target] = &[
+    Target {
+        name: "cpulist",
+        seeds: &[
+            ("range", "0-3,8,10-11\n"),
+            ("stride", "0-31:2/4"),
+            ("one", "0"),
+            ("backwards", "3-1"),
+            ("far", "65535,65536"),
+        ],
+        also: None,
+    },
+    Target {
+        name: "cpuinfo",
+        seeds: &[
+            (
+                "x86",
+                "processor\t: 0\nvendor_id\t: GenuineIntel\nmodel name\t: Intel(R) Xeon(R)\n\
+                 cpu MHz\t\t: 1600.382\nphysical id\t: 0\nsiblings\t: 2\ncore id\t\t: 0\n\
+                 cpu cores\t: 1\nmicrocode\t: 0x23\nflags\t\t: fpu vme ht\n   tm\n\n\
+                 processor\t: 1\nphysical id\t: 0\ncore id\t\t: 0\n",
+            ),
+            ("power", "processor\t: 8\ncpu\t\t: POWER9\nclock\t\t: 3800.000000MHz\n\n"),
+            ("arm", "processor\t: 0\nCPU part\t: 0xd0c\n"),
+            ("s390", "processor 0: version = FF, identification = 0A, machine = 3906\n"),
+        ],
+        also: None,
+    },
+    Target {
+        name: "journal",
+        seeds: &[
+            (
+                "reading",
+                r#"{"schema":1,"seq":0,"phase":"study","block":0,"switch":0,"attempt":0,"arm":"on","row":"chat rooms=10","workload":"chat","params":{"rooms":10},"placement_asked":"free","cpus_ran":[0,1],"status":"ok","value":144167.0,"unit":"messages/s","better":"higher","metrics":{"p":{"value":1.5,"unit":"s","better":"lower"}},"operations":400000,"elapsed_s":2.8,"user_s":1.1,"system_s":3.9,"steal_s":0.0,"threads":800,"copies":1,"checks":{"totals":true},"env":"0"}"#,
+            ),
+            (
+                "failed",
+                r#"{"schema":1,"seq":7,"block":2,"switch":5,"attempt":1,"arm":"cpus:0","row":"command","workload":"command","placement_asked":"free","status":"failed","cause":"exit status 3","value":null,"unit":"s","better":"lower","elapsed_s":0.1,"user_s":0,"system_s":0,"threads":1,"output":"no","env":"0"}"#,
+            ),
+            ("newer", r#"{"schema":99,"seq":0}"#),
+            ("torn", r#"{"schema":1,"seq":3,"block"#),
+        ],
+        also: None,
+    },
+    Target {
+        name: "table",
+        seeds: &[
+            (
+                "times",
+                "n,ms_a,ms_b,speedup_pct\nx,10.0,5.0,100\ny,9.0,6.0,5\ngeomean,9.49,5.48,73\n",
+            ),
+            ("ratio", "n,a,b,ratio\nx,\"1,000\",2000,2.0\n\ny,3,-1,0.3\n"),
+            ("sums", "rooms,connections,x_a,x_b,x_total\n1,20,3,4,7\n2,40,3,4,8\n3,60,1,1,2\n"),
+            ("cpu", "run,real_s,user_s,system_s\n1,10.28,10.05,0.24\n2,9.9,10.05,0.2\n3,8,7,0\n"),
+        ],
+        also: Some("data/article"),
+    },
+];
+
+/// Seconds for a target where none are given.
+const SECONDS: &str = "600";
+
+/// Writes the seeds.
+pub(crate) fn seeds(root: &Path) -> Result<bool> {
+    for target in TARGETS {
+        let folder = root.join("fuzz/seeds").join(target.name);
+        std::fs::create_dir_all(&folder).with_context(|| format!("making {}", folder.display()))?;
+        for (name, text) in target.seeds {
+            let path = folder.join(name);
+            std::fs::write(&path, text).with_context(|| format!("writing {}", path.display()))?;
+        }
+    }
+    Ok(true)
+}
+
+/// Fuzzes one target or all, one after the other; whether none crashed.
+pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<bool> {
+    let (seconds, names): (Vec<&String>, Vec<&String>) =
+        arguments.iter().partition(|argument| argument.parse::<u32>().is_ok());
+    let seconds = seconds.first().map_or(SECONDS, |text| text.as_str());
+    for name in &names {
+        if !TARGETS.iter().any(|target| target.name == *name) {
+            let known: Vec<&str> = TARGETS.iter().map(|target| target.name).collect();
+            bail!("there is no fuzz target '{name}'; known are: {}", known.join(", "));
+        }
+    }
+    let wanted = |target: &&Target| names.is_empty() || names.iter().any(|n| *n == target.name);
+    let mut sound = true;
+    for target in TARGETS.iter().filter(wanted) {
+        sound &= fuzz(root, target, seconds)?;
+    }
+    Ok(sound)
+}
+
+fn fuzz(root: &Path, target: &Target, seconds: &str) -> Result<bool> {
+    let corpus = format!("fuzz/corpus/{}", target.name);
+    std::fs::create_dir_all(root.join(&corpus)).with_context(|| format!("making {corpus}"))?;
+    let seeds = format!("fuzz/seeds/{}", target.name);
+    let status = Command::new("cargo")
+        .args(["+nightly", "fuzz", "run", target.name, &corpus, &seeds])
+        .args(target.also)
+        .args(["--", &format!("-max_total_time={seconds}"), "-timeout=20", "-print_final_stats=1"])
+        .current_dir(root)
+        .status()
+        .context("starting cargo")?;
+    if !status.success() {
+        crate::print(
+            "The run ended badly. If it did not start: `rustup toolchain install nightly` and \
+             `cargo install cargo-fuzz`. If it crashed, the input is in fuzz/artifacts.\n",
+        );
+    }
+    Ok(status.success())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_names_every_target_and_its_seeds_are_those_on_disk() {
+        let root = crate::root();
+        let mut files: Vec<String> = std::fs::read_dir(root.join("fuzz/fuzz_targets"))
+            .expect("targets")
+            .map(|entry| entry.expect("entry").file_name().to_string_lossy().into_owned())
+            .collect();
+        files.sort();
+        let mut named: Vec<String> =
+            TARGETS.iter().map(|target| format!("{}.rs", target.name)).collect();
+        named.sort();
+        assert_eq!(files, named);
+        for target in TARGETS {
+            for (name, text) in target.seeds {
+                let path = root.join("fuzz/seeds").join(target.name).join(name);
+                let found = std::fs::read_to_string(&path).expect("run cargo xtask seeds");
+                assert_eq!(found, *text, "{}: run cargo xtask seeds", path.display());
+            }
+        }
+    }
+
+    #[test]
+    fn an_unknown_target_is_refused_by_name() {
+        let error = run(Path::new("/"), &["tabel".to_owned()]).expect_err("unknown").to_string();
+        assert!(error.contains("'tabel'") && error.contains("table"), "{error}");
+    }
+}

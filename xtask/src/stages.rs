@@ -1,0 +1,133 @@
+//! Stages: commands run one after another, timed, their test results added up.
+
+use anyhow::{Context, Result};
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+/// A command with a name.
+pub(crate) struct Stage {
+    pub(crate) name: &'static str,
+    /// Program and arguments.
+    pub(crate) argv: &'static [&'static str],
+    /// Environment variables to set.
+    pub(crate) environment: &'static [(&'static str, &'static str)],
+}
+
+/// What passed and what failed: tests where a stage runs tests, else the stage itself.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Tally {
+    pub(crate) passed: u64,
+    pub(crate) failed: u64,
+}
+
+impl Tally {
+    fn add(&mut self, other: Self) {
+        self.passed += other.passed;
+        self.failed += other.failed;
+    }
+}
+
+/// Runs every stage, whatever became of those before it, and prints the minutes of each and
+/// `N passed, N failed`. Whether nothing failed.
+pub(crate) fn run_all(root: &Path, stages: &[&Stage]) -> Result<bool> {
+    run_to(&mut std::io::stdout().lock(), root, stages)
+}
+
+fn run_to(out: &mut dyn Write, root: &Path, stages: &[&Stage]) -> Result<bool> {
+    let mut total = Tally::default();
+    let mut times = Vec::new();
+    for stage in stages {
+        writeln!(out, "\n=== {}: {}", stage.name, stage.argv.join(" "))?;
+        out.flush()?;
+        let started = Instant::now();
+        let tally = run(root, stage, out)?;
+        let minutes = started.elapsed().as_secs_f64() / 60.0;
+        let outcome = if tally.failed == 0 { "passed" } else { "FAILED" };
+        times.push(format!("{:<12} {minutes:>6.1} min  {outcome}\n", stage.name));
+        total.add(tally);
+    }
+    writeln!(out, "\n{}{} passed, {} failed", times.concat(), total.passed, total.failed)?;
+    Ok(total.failed == 0)
+}
+
+fn run(root: &Path, stage: &Stage, out: &mut dyn Write) -> Result<Tally> {
+    let (program, arguments) = stage.argv.split_first().context("a stage without a command")?;
+    let mut child = Command::new(program)
+        .args(arguments)
+        .envs(stage.environment.iter().copied())
+        .current_dir(root)
+        .stdout(Stdio::piped())
+        .spawn()
+        .with_context(|| format!("starting {program}; is it installed?"))?;
+    let output = BufReader::new(child.stdout.take().context("no output to read")?);
+    let mut tally = Tally::default();
+    for line in output.split(b'\n') {
+        let line = line?;
+        out.write_all(&line)?;
+        out.write_all(b"\n")?;
+        tally.add(test_result(&String::from_utf8_lossy(&line)).unwrap_or_default());
+    }
+    out.flush()?;
+    Ok(judge(tally, child.wait()?.success()))
+}
+
+/// A stage without tests counts as one; a failure that no test shows (a crate that does not build)
+/// counts too.
+fn judge(mut tally: Tally, success: bool) -> Tally {
+    if success && tally == Tally::default() {
+        tally.passed = 1;
+    }
+    if !success && tally.failed == 0 {
+        tally.failed = 1;
+    }
+    tally
+}
+
+/// Reads `test result: ok. 3 passed; 0 failed; …`.
+fn test_result(line: &str) -> Option<Tally> {
+    let counts = line.trim().strip_prefix("test result: ")?.split_once(". ")?.1;
+    let count = |word: &str| {
+        counts.split("; ").find_map(|part| part.strip_suffix(word)?.trim().parse().ok())
+    };
+    Some(Tally { passed: count("passed")?, failed: count("failed")? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_of_tests_are_read() {
+        let line =
+            "test result: FAILED. 12 passed; 3 failed; 1 ignored; 0 measured; 0 filtered out";
+        assert_eq!(test_result(line), Some(Tally { passed: 12, failed: 3 }));
+        for other in ["test a ... ok", "test result: nonsense", "", "x test result: ok. 1 passed"] {
+            assert_eq!(test_result(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn a_failure_without_a_failed_test_counts() {
+        let tally = |passed, failed| Tally { passed, failed };
+        assert_eq!(judge(tally(0, 0), true), tally(1, 0));
+        assert_eq!(judge(tally(0, 0), false), tally(0, 1));
+        assert_eq!(judge(tally(9, 0), false), tally(9, 1));
+        assert_eq!(judge(tally(9, 2), false), tally(9, 2));
+    }
+
+    #[test]
+    fn stages_run_to_the_end_and_report_failure() {
+        let stage = |argv| Stage { name: "x", argv, environment: &[("RESULT", "1 passed")] };
+        let script = "echo \"test result: ok. $RESULT; 0 failed;\"";
+        let good = stage(Box::leak(Box::new(["sh", "-c", script])));
+        let bad = stage(&["false"]);
+        let mut out = Vec::new();
+        assert!(!run_to(&mut out, Path::new("/"), &[&bad, &good]).expect("run"));
+        let text = String::from_utf8(out).expect("text");
+        assert!(text.ends_with("1 passed, 1 failed\n") && text.contains("FAILED"), "{text}");
+        assert!(run_to(&mut Vec::new(), Path::new("/"), &[&good]).expect("run"));
+        assert!(run_all(Path::new("/"), &[&stage(&["no-such-program"])]).is_err());
+    }
+}

@@ -1,0 +1,31 @@
+//! `cargo xtask test`: what every change must pass.
+
+use crate::stages::{Stage, run_all};
+use anyhow::Result;
+use std::path::Path;
+
+/// In order: the quick ones first.
+const STAGES: &[&Stage] = &[
+    &Stage { name: "format", argv: &["cargo", "fmt", "--all", "--check"], environment: &[] },
+    &Stage { name: "tidy", argv: &["cargo", "xtask", "tidy"], environment: &[] },
+    &Stage {
+        name: "lints",
+        argv: &["cargo", "clippy", "--workspace", "--all-targets", "--", "-D", "warnings"],
+        environment: &[],
+    },
+    &Stage {
+        name: "tests",
+        argv: &["cargo", "test", "--workspace", "--no-fail-fast"],
+        environment: &[],
+    },
+    &Stage {
+        name: "docs",
+        argv: &["cargo", "doc", "--workspace", "--no-deps", "--quiet"],
+        environment: &[("RUSTDOCFLAGS", "-D warnings")],
+    },
+];
+
+/// Runs the stages; whether all passed.
+pub(crate) fn run(root: &Path) -> Result<bool> {
+    run_all(root, STAGES)
+}
