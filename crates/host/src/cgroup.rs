@@ -30,8 +30,12 @@ struct Mount {
 impl Cgroups {
     /// Finds them through `/proc/self/cgroup` and `/proc/self/mountinfo`; none if there are none.
     pub(crate) fn read(root: &Root) -> Self {
-        let mounts = mounts(&root.text("proc/self/mountinfo").unwrap_or_default());
-        let groups = root.text("proc/self/cgroup").unwrap_or_default();
+        let text = |path| root.text(path).unwrap_or_default();
+        Self::parse(&text("proc/self/mountinfo"), &text("proc/self/cgroup"))
+    }
+
+    fn parse(mountinfo: &str, groups: &str) -> Self {
+        let mounts = mounts(mountinfo);
         let mut hierarchies = Vec::new();
         for line in groups.lines() {
             let mut fields = line.splitn(3, ':');
@@ -217,9 +221,7 @@ mod tests {
             mountinfo in "(cgroup2? |- |/|\\.\\.|[0-9a-z:, \\n])*",
             path in "[0-9a-z:,/\\.\\n]*",
         ) {
-            let (_folder, root) =
-                root(&[("proc/self/mountinfo", &mountinfo), ("proc/self/cgroup", &path)]);
-            let _ = Cgroups::read(&root).cpu_quota(&root);
+            let _ = Cgroups::parse(&mountinfo, &path).folders("cpu");
         }
     }
 }

@@ -241,8 +241,8 @@ mod tests {
         let (_folder, root) = fake::written("server-halves");
         let facts = facts(&root, &topology::read(&root).expect("topology"));
         for (key, value) in [
-            ("cpu.63.governor", "performance"),
-            ("cpu.32.mhz_max", "3900"),
+            ("cpu.31.governor", "performance"),
+            ("cpu.16.mhz_max", "3900"),
             ("kernel.release", "6.8.0-fake"),
             ("mitigation.mds", "Mitigation: Clear CPU buffers; SMT vulnerable"),
             ("smt.control", "on"),
@@ -254,7 +254,7 @@ mod tests {
         ] {
             assert_eq!(facts.get(key).map(String::as_str), Some(value), "{key}");
         }
-        assert!(facts["smt.siblings"].starts_with("0,32 1,33 "));
+        assert!(facts["smt.siblings"].starts_with("0,16 1,17 "));
         assert!(!facts.contains_key("turbo.boost"), "a missing file is an absent fact");
     }
 
@@ -265,8 +265,8 @@ mod tests {
         std::fs::write(root.path(&format!("{CPUS}/cpu7/cpufreq/bios_limit")), "2000000")
             .expect("w");
         let moment = moment(&root, &topology, "on", "2026-01-01T00:00:00Z".to_owned());
-        assert_eq!(moment.mhz.len(), 64);
-        assert_eq!((moment.mhz["39"], moment.mhz_permitted["39"]), (2900.0, 3900.0));
+        assert_eq!(moment.mhz.len(), 32);
+        assert_eq!((moment.mhz["23"], moment.mhz_permitted["23"]), (2900.0, 3900.0));
         assert_eq!(moment.mhz_permitted["7"], 2000.0);
         assert_eq!(moment.idle_us["3.C1"], 12_345);
         assert_eq!(moment.load_1min, 0.42);

@@ -214,7 +214,8 @@ mod tests {
     use proptest::prelude::*;
 
     fn machine(files: &[(&str, &str)]) -> (tempfile::TempDir, Root) {
-        let (folder, root) = crate::fake::written("server-halves");
+        let folder = tempfile::tempdir().expect("folder");
+        let root = Root::at(folder.path());
         for (path, text) in files {
             let path = root.path(path);
             std::fs::create_dir_all(path.parent().expect("parent")).expect("create");
@@ -262,6 +263,7 @@ mod tests {
             ("proc/sys/kernel/threads-max", "5000\n"),
             ("proc/sys/kernel/pid_max", "4000\n"),
             ("proc/loadavg", "0.20 0.18 0.12 1/900 11206\n"),
+            ("proc/self/mountinfo", "30 22 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"),
             ("proc/self/cgroup", "0::/a/b\n"),
             ("sys/fs/cgroup/a/b/pids.max", "max\n"),
             ("sys/fs/cgroup/a/pids.max", "2000\n"),
@@ -297,13 +299,14 @@ mod tests {
     }
 
     proptest! {
+        // Each case writes files.
+        #![proptest_config(ProptestConfig::with_cases(32))]
         #[test]
         fn never_panics(text in "(Max open files|[0-9 \\n\\t]|\\PC)*", amount: u64) {
             let paths = ["proc/self/limits", "proc/sys/kernel/sem", "proc/sysvipc/sem"];
-            let files: Vec<(&str, &str)> = paths.map(|path| (path, text.as_str())).to_vec();
-            for limit in [Limit::OpenFiles, Limit::SemaphoreSets, Limit::SemaphoresTotal] {
-                let _ = one(&files, limit, amount);
-            }
+            let (_folder, root) = machine(&paths.map(|path| (path, text.as_str())));
+            let limits = [Limit::OpenFiles, Limit::SemaphoreSets, Limit::SemaphoresTotal];
+            let _ = unmet(&root, &limits.map(|limit| Need { limit, amount }));
         }
     }
 }

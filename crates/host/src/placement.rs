@@ -119,11 +119,14 @@ mod tests {
     use super::*;
     use crate::{fake, topology};
 
-    fn placed(machine: &str, cpus: &str, placement: Placement, count: usize) -> String {
+    fn read(machine: &str) -> Topology {
         let (_folder, root) = fake::written(machine);
-        let topology = topology::read(&root).expect("topology");
+        topology::read(&root).expect("topology")
+    }
+
+    fn placed(topology: &Topology, cpus: &str, placement: Placement, count: usize) -> String {
         let cpus = CpuSet::parse(cpus).expect("cpus");
-        match roles(&topology, &cpus, placement, count) {
+        match roles(topology, &cpus, placement, count) {
             Ok(sets) => sets.iter().map(CpuSet::to_string).collect::<Vec<_>>().join(" "),
             Err(why) => why,
         }
@@ -131,31 +134,30 @@ mod tests {
 
     #[test]
     fn each_placement_on_a_server_of_two_packages() {
-        let on = |placement| placed("server-halves", "0-63", placement, 2);
+        let server = read("server-halves");
+        let on = |placement| placed(&server, "0-31", placement, 2);
         assert_eq!(on(Placement::Free), "");
         assert_eq!(on(Placement::SameCpu), "0 0");
-        assert_eq!(on(Placement::Siblings), "0 32");
+        assert_eq!(on(Placement::Siblings), "0 16");
         assert_eq!(on(Placement::Cores), "0 1");
-        assert_eq!(on(Placement::Packages), "0 16");
-    }
-
-    #[test]
-    fn an_arm_without_such_a_placement_says_why() {
-        let on = |cpus: &str, placement, count| placed("server-halves", cpus, placement, count);
-        assert!(on("0-15", Placement::Siblings, 2).contains("no core has two CPUs in this arm"));
-        assert!(on("0,32", Placement::Cores, 2).contains("needs 2 cores, and this arm has 1"));
-        assert!(on("0-15", Placement::Packages, 2).contains("needs 2 packages"));
-        assert!(on("0-63", Placement::Siblings, 3).contains("at most 2"));
-        assert!(on("0-63", Placement::Cores, 1).contains("this one has one"));
+        assert_eq!(on(Placement::Packages), "0 8");
+        let on = |cpus: &str, placement, count| placed(&server, cpus, placement, count);
+        assert!(on("0-7", Placement::Siblings, 2).contains("no core has two CPUs in this arm"));
+        assert!(on("0,16", Placement::Cores, 2).contains("needs 2 cores, and this arm has 1"));
+        assert!(on("0-7", Placement::Packages, 2).contains("needs 2 packages"));
+        assert!(on("0-31", Placement::Siblings, 3).contains("at most 2"));
+        assert!(on("0-31", Placement::Cores, 1).contains("this one has one"));
         assert!(on("900", Placement::SameCpu, 2).contains("is online"));
+        assert_eq!(on("1,17", Placement::SameCpu, 1), "1");
     }
 
     #[test]
     fn cores_stay_behind_one_cache_and_of_one_type() {
         // Of the first cache only CPU 3 is left, so both come from the second.
-        assert_eq!(placed("amd-many-caches", "3-6", Placement::Cores, 2), "4 5");
+        assert_eq!(placed(&read("amd-many-caches"), "3-6", Placement::Cores, 2), "4 5");
         // CPU 1 is the sibling of CPU 0, the rest are E cores.
-        assert_eq!(placed("hybrid", "0-1,16-19", Placement::Cores, 2), "16 17");
-        assert_eq!(placed("hybrid", "0,16", Placement::Cores, 2), "0 16");
+        let hybrid = read("hybrid");
+        assert_eq!(placed(&hybrid, "0-1,16-19", Placement::Cores, 2), "16 17");
+        assert_eq!(placed(&hybrid, "0,16", Placement::Cores, 2), "0 16");
     }
 }

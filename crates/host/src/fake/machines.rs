@@ -112,9 +112,9 @@ pub const FAKES: [Fake; 20] = [
         name: "server-halves",
         about: "two packages, siblings numbered 0 and N/2",
         packages: 2,
-        cores: &[cores(16, 2, 3900)],
+        cores: &[cores(8, 2, 3900)],
         cache_kib: 22_528,
-        model: "Intel(R) Xeon(R) Gold 6226R",
+        model: "Intel(R) Xeon(R) Gold 5217",
         ..PLAIN
     },
     Fake {

@@ -222,23 +222,20 @@ impl Fake {
         let core = sharing(&|other| other.core == own.core);
         let cluster = sharing(&|other| other.cluster == own.cluster);
         let cache = sharing(&|other| other.cache == own.cache);
-        let package = sharing(&|other| other.package == own.package);
         for (file, text) in [
             ("physical_package_id", own.package.to_string()),
             ("core_id", own.core_id.to_string()),
             ("cluster_id", own.cluster.to_string()),
             ("core_cpus_list", core.to_string()),
             ("thread_siblings_list", core.to_string()),
-            ("package_cpus_list", package.to_string()),
         ] {
             writer.file(&format!("{folder}/topology/{file}"), &format!("{text}\n"))?;
         }
         if self.cache_kib > 0 {
             for (index, level, kind, kib, cpus) in [
                 (0, 1, "Data", 32, &core),
-                (1, 1, "Instruction", 32, &core),
-                (2, 2, "Unified", 1024, &cluster),
-                (3, 3, "Unified", self.cache_kib, &cache),
+                (1, 2, "Unified", 1024, &cluster),
+                (2, 3, "Unified", self.cache_kib, &cache),
             ] {
                 let folder = format!("{folder}/cache/index{index}");
                 writer.file(&format!("{folder}/level"), &format!("{level}\n"))?;
@@ -357,7 +354,6 @@ fn write_power(writer: &Writer, folder: &str, kind: Cores) -> io::Result<()> {
     if kind.mhz > 0 {
         let max = format!("{}000\n", kind.mhz);
         for (file, text) in [
-            ("scaling_driver", "intel_cpufreq\n"),
             ("scaling_governor", "performance\n"),
             ("scaling_min_freq", "800000\n"),
             ("scaling_cur_freq", "2900000\n"),
@@ -366,12 +362,10 @@ fn write_power(writer: &Writer, folder: &str, kind: Cores) -> io::Result<()> {
         ] {
             writer.file(&format!("{folder}/cpufreq/{file}"), text)?;
         }
-        for (state, name, latency) in [(0, "POLL", 0), (1, "C1", 2)] {
-            let folder = format!("{folder}/cpuidle/state{state}");
-            writer.file(&format!("{folder}/name"), &format!("{name}\n"))?;
-            writer.file(&format!("{folder}/latency"), &format!("{latency}\n"))?;
-            writer.file(&format!("{folder}/disable"), "0\n")?;
-            writer.file(&format!("{folder}/time"), &format!("{}\n", state * 12_345))?;
+        for (file, text) in
+            [("name", "C1\n"), ("latency", "2\n"), ("disable", "0\n"), ("time", "12345\n")]
+        {
+            writer.file(&format!("{folder}/cpuidle/state1/{file}"), text)?;
         }
     }
     Ok(())

@@ -71,7 +71,7 @@ fn half_cores(
         .filter(|sibling| online.contains(*sibling) && !allowed.contains(*sibling))
         .collect();
     (!foreign.is_empty()).then(|| {
-        format!("CPUs {foreign} share cores with ours but are not ours; others may be busy there")
+        format!("not ours, but on a core with ours: CPUs {foreign}; others may be busy there")
     })
 }
 

@@ -1,0 +1,287 @@
+//! What the reader says of every fake machine: a snapshot of the record of each, and what matters
+//! of each in words.
+
+use coretwin_base::cpu_set::{CpuId, CpuSet};
+use coretwin_base::topology::{SmtControl, Topology, Trust};
+use coretwin_host::root::Root;
+use coretwin_host::{fake, topology};
+use expect_test::expect_file;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, PoisonError};
+use tempfile::TempDir;
+
+fn written(name: &str) -> (TempDir, Root) {
+    let folder = tempfile::tempdir().expect("folder");
+    let root = fake::machine(name).expect(name).write(folder.path()).expect("written");
+    (folder, root)
+}
+
+/// What is read of a fake machine; each is written once, because some have thousands of files.
+fn of(name: &str) -> Topology {
+    static READ: Mutex<BTreeMap<String, Topology>> = Mutex::new(BTreeMap::new());
+    let mut read = READ.lock().unwrap_or_else(PoisonError::into_inner);
+    let entry = read.entry(name.to_owned()).or_insert_with(|| {
+        let (_folder, root) = written(name);
+        topology::read(&root).expect(name)
+    });
+    entry.clone()
+}
+
+fn siblings(topology: &Topology, cpu: u32) -> String {
+    topology.cpu(CpuId(cpu)).expect("cpu").siblings.to_string()
+}
+
+fn limits(topology: &Topology) -> String {
+    topology.limits.join("\n")
+}
+
+/// The record as JSON, a line for each CPU and cache, so that a change shows as a changed line.
+fn record(topology: &Topology) -> String {
+    let value = serde_json::to_value(topology).expect("json");
+    let fields = value.as_object().expect("object").iter().map(|(key, value)| {
+        let lines = match value.as_array() {
+            Some(list) if list.iter().any(serde_json::Value::is_object) => {
+                let lines: Vec<String> = list.iter().map(|item| format!("\n    {item}")).collect();
+                format!("[{}\n  ]", lines.join(","))
+            }
+            _ => value.to_string(),
+        };
+        format!("  \"{key}\": {lines}")
+    });
+    format!("{{\n{}\n}}\n", fields.collect::<Vec<_>>().join(",\n"))
+}
+
+/// The records are also what the drawing of a topology is tested on.
+#[test]
+fn every_machine_reads_as_recorded() {
+    for machine in &fake::FAKES {
+        let mut topology = of(machine.name);
+        // First-level caches are each core's own, and would be most of the lines.
+        topology.caches.retain(|cache| cache.level > 1);
+        let path = format!("{}/tests/topologies/{}.json", env!("CARGO_MANIFEST_DIR"), machine.name);
+        expect_file![path].assert_eq(&record(&topology));
+        let back: Topology = serde_json::from_str(&record(&topology)).expect("reads back");
+        assert_eq!(back, topology, "{}", machine.name);
+    }
+}
+
+#[test]
+fn cores_and_siblings_are_consistent_on_every_machine() {
+    for machine in &fake::FAKES {
+        let topology = of(machine.name);
+        let name = machine.name;
+        let cores: BTreeSet<_> = topology.cpus.iter().map(|cpu| cpu.core).collect();
+        assert_eq!(cores.len() as u32, topology.cores, "{name}");
+        assert!(cores.iter().enumerate().all(|(dense, core)| core.0 == dense as u32), "{name}");
+        for cpu in &topology.cpus {
+            let same_core = topology.cpus.iter().filter(|other| other.core == cpu.core);
+            let others: CpuSet =
+                same_core.map(|other| other.cpu).filter(|o| *o != cpu.cpu).collect();
+            assert_eq!(others, cpu.siblings, "{name}, CPU {}", cpu.cpu);
+            assert!(cpu.online || cpu.remembered.is_some(), "{name}, CPU {}", cpu.cpu);
+        }
+        assert!(topology.allowed.is_subset(&topology.online), "{name}");
+        assert!(!topology.trust_why.is_empty() && !topology.smt.why.is_empty(), "{name}");
+    }
+}
+
+#[test]
+fn the_articles_xeon() {
+    let xeon = of("article-xeon");
+    assert_eq!((xeon.cores, xeon.cpus.len(), xeon.threads_per_core_max), (1, 2, 2));
+    assert!(xeon.cpuinfo.ht_flag && xeon.cpuinfo.siblings.is_none());
+    assert_eq!((xeon.trust, xeon.hypervisor), (Trust::Reported, None));
+    assert!(xeon.smt.switchable, "{}", xeon.smt.why);
+}
+
+#[test]
+fn numberings() {
+    assert_eq!(siblings(&of("server-halves"), 5), "21");
+    assert_eq!(siblings(&of("vm-adjacent"), 5), "4");
+    let sparse = of("power-smt4-sparse");
+    assert_eq!(siblings(&sparse, 9), "8,10-11");
+    assert_eq!((sparse.cores, sparse.threads_per_core_max), (4, 4));
+    assert_eq!(sparse.smt.control, Some(SmtControl::Threads(4)));
+    assert!(sparse.smt.switchable);
+    let power = of("power-smt8");
+    assert_eq!((power.cores, power.threads_per_core_max), (8, 8));
+    assert_eq!(power.cpu(CpuId(32)).expect("cpu").package, 1);
+}
+
+#[test]
+fn a_hybrid_has_cores_of_two_widths() {
+    let hybrid = of("hybrid");
+    assert_eq!((hybrid.cores, hybrid.cpus.len()), (24, 32));
+    let kind = |cpu| hybrid.cpu(CpuId(cpu)).expect("cpu").core_type.clone().expect("type");
+    assert_eq!((kind(15).as_str(), kind(16).as_str()), ("P", "E"));
+    assert_eq!((siblings(&hybrid, 15), siblings(&hybrid, 16)), ("14".into(), String::new()));
+    let arm = of("arm-big-little");
+    let kinds: Vec<_> = arm.cpus.iter().filter_map(|cpu| cpu.core_type.as_deref()).collect();
+    assert_eq!(kinds, ["E", "E", "E", "E", "P", "P"]);
+    assert!(of("server-halves").cpus.iter().all(|cpu| cpu.core_type.is_none()));
+}
+
+#[test]
+fn last_level_caches() {
+    let amd = of("amd-many-caches");
+    let llcs: BTreeSet<_> = amd.cpus.iter().filter_map(|cpu| cpu.llc).collect();
+    assert_eq!(llcs.len(), 4);
+    let cache = &amd.caches[amd.cpu(CpuId(21)).expect("cpu").llc.expect("llc") as usize];
+    assert_eq!(
+        (cache.level, cache.size_kib, cache.cpus.to_string().as_str()),
+        (3, 16_384, "4-7,20-23")
+    );
+}
+
+#[test]
+fn virtual_machines_are_not_believed() {
+    let shown = of("vm-adjacent");
+    assert_eq!((shown.trust, shown.hypervisor.as_deref()), (Trust::Unknown, Some("kvm")));
+    assert!(shown.trust_why.contains("a hypervisor (kvm) stands between"), "{}", shown.trust_why);
+    let hidden = of("vm-no-smt");
+    assert_eq!((hidden.trust, hidden.hypervisor.as_deref()), (Trust::Unknown, Some("kvm")));
+    assert!(hidden.cpuinfo.ht_flag && !hidden.has_usable_siblings());
+    assert!(!hidden.smt.switchable && hidden.smt.why.contains("(kvm) shows no SMT"));
+}
+
+#[test]
+fn a_container_with_half_a_core() {
+    let container = of("container-half-core");
+    assert_eq!(container.allowed.to_string(), "1-2,5");
+    assert_eq!(container.online.to_string(), "0-7");
+    let limits = limits(&container);
+    assert!(limits.contains("the cpuset /sys/fs/cgroup allows CPUs 1-2,5"), "{limits}");
+    assert!(limits.contains("not ours, but on a core with ours: CPUs 6"), "{limits}");
+    assert!(limits.contains("the CPU time of 2.50 CPUs"), "{limits}");
+    assert!(!limits.contains("affinity"), "the mask is that of the cpuset: {limits}");
+    assert!(!container.smt.switchable && container.smt.why.contains("mounted read-only"));
+    let usable: Vec<usize> = container.usable_cores().iter().map(|(_, cpus)| cpus.len()).collect();
+    assert_eq!(usable, [2, 1]);
+}
+
+#[test]
+fn a_version_1_cpuset_and_a_narrower_affinity_are_told_apart() {
+    let narrow = of("cpuset-v1-taskset");
+    assert_eq!(narrow.allowed.to_string(), "0,4");
+    let limits = limits(&narrow);
+    assert!(
+        limits.contains("the cpuset /sys/fs/cgroup/cpuset/ci/job allows CPUs 0-1,4-5"),
+        "{limits}"
+    );
+    assert!(limits.contains("the affinity of this process allows CPUs 0,4"), "{limits}");
+    assert!(!limits.contains("quota"), "-1 is no quota: {limits}");
+    assert!(!narrow.smt.switchable && narrow.smt.why.contains("sudo"), "{}", narrow.smt.why);
+}
+
+#[test]
+fn offline_siblings_are_inferred_only_where_the_numbering_is_plain() {
+    let by_hand = of("offline-by-hand");
+    assert_eq!((siblings(&by_hand, 1), siblings(&by_hand, 3)), ("5".into(), "7".into()));
+    let offline = by_hand.cpu(CpuId(5)).expect("cpu");
+    assert!(!offline.online && offline.remembered.as_deref().expect("source").contains("inferred"));
+    assert_eq!((by_hand.cores, by_hand.threads_per_core_max), (4, 2));
+    assert!(limits(&by_hand).contains("offline: CPUs 3,5"));
+
+    let off = of("smt-off");
+    assert_eq!((siblings(&off, 6), off.cores, off.threads_per_core_max), ("2".into(), 4, 2));
+    let forced = of("forced-off-adjacent");
+    assert_eq!((siblings(&forced, 7), forced.cores), ("6".into(), 4));
+    assert!(forced.smt.why.contains("boot without nosmt=force") && !forced.smt.switchable);
+    assert!(limits(&forced).contains("booted with nosmt=force"));
+    assert!(forced.smt_mitigations["mds"].contains("SMT disabled"));
+
+    let unknown = of("offline-unknown");
+    assert_eq!((unknown.cores, unknown.threads_per_core_max), (8, 1), "nothing is invented");
+    let source = unknown.cpu(CpuId(4)).expect("cpu").remembered.clone().expect("source");
+    assert!(source.starts_with("unknown: "), "{source}");
+}
+
+#[test]
+fn siblings_are_remembered_from_when_all_were_online() {
+    let (_folder, root) = written("offline-unknown");
+    let state = root.path("state");
+    let whole = fake::Fake { offline: "", ..*fake::machine("offline-unknown").expect("fake") };
+    let before = tempfile::tempdir().expect("folder");
+    let before = topology::read_and_remember(&whole.write(before.path()).expect("written"), &state)
+        .expect("topology");
+    let after = topology::read_and_remember(&root, &state).expect("topology");
+    assert_eq!((after.cores, after.threads_per_core_max), (4, 2));
+    for (then, now) in before.cpus.iter().zip(&after.cpus) {
+        assert_eq!(
+            (then.core, &then.siblings, then.package),
+            (now.core, &now.siblings, now.package)
+        );
+    }
+    let source = after.cpu(CpuId(4)).expect("cpu").remembered.clone().expect("source");
+    assert!(source.contains("state/siblings"), "{source}");
+
+    // The same memory on a machine whose online CPUs pair differently is not believed.
+    let adjacent = fake::Fake { offline: "3", numbering: fake::Numbering::Adjacent, ..whole };
+    let other = tempfile::tempdir().expect("folder");
+    let other = adjacent.write(other.path()).expect("written");
+    let other = topology::read_and_remember(&other, &state).expect("topology");
+    assert_eq!(siblings(&other, 3), "2");
+    assert!(
+        other.cpu(CpuId(3)).expect("cpu").remembered.clone().expect("source").contains("inferred")
+    );
+}
+
+#[test]
+fn old_kernels_and_missing_files() {
+    let old = of("no-smt-folder");
+    assert_eq!((old.cores, old.trust), (4, Trust::Reported));
+    assert_eq!(old.smt.control, None);
+    assert!(!old.smt.switchable && old.smt.why.contains("came with 4.19"));
+    let blind = of("no-sysfs");
+    assert_eq!((blind.cores, siblings(&blind, 1)), (4, "5".into()));
+    assert_eq!(blind.trust, Trust::Unknown);
+    assert!(
+        blind.trust_why.contains("sysfs lists no siblings for CPUs 0-7"),
+        "{}",
+        blind.trust_why
+    );
+    assert!(of("arm-big-little").smt.why.contains("CONFIG_HOTPLUG_SMT"));
+
+    let empty = tempfile::tempdir().expect("folder");
+    let error = topology::read(&Root::at(empty.path())).expect_err("nothing there").to_string();
+    assert!(error.contains("no CPU is described under"), "{error}");
+}
+
+#[test]
+fn contradictions_lower_the_trust() {
+    let told = of("contradicting");
+    assert_eq!(told.trust, Trust::Unknown);
+    assert!(
+        told.trust_why.contains("says cpu cores 4 for package 0, sysfs shows 2"),
+        "{}",
+        told.trust_why
+    );
+    let rewritten = of("rewritten-cpuinfo");
+    assert!(rewritten.trust_why.contains("lxcfs"), "{}", rewritten.trust_why);
+
+    let (_folder, root) = written("server-halves");
+    std::fs::write(root.path("sys/devices/system/cpu/cpu3/topology/core_cpus_list"), "3,20\n")
+        .expect("w");
+    let crossed = topology::read(&root).expect("topology");
+    assert_eq!(crossed.trust, Trust::Unknown);
+    assert!(crossed.trust_why.contains("CPU 3 lists CPU 20 as a sibling"), "{}", crossed.trust_why);
+    assert_eq!((siblings(&crossed, 3), siblings(&crossed, 4)), (String::new(), "20".into()));
+}
+
+#[test]
+fn lists_that_are_no_lists_are_errors_or_doubts_not_panics() {
+    let (_folder, root) = written("vm-no-smt");
+    std::fs::write(root.path("sys/devices/system/cpu/cpu1/topology/core_cpus_list"), "1-")
+        .expect("w");
+    let doubtful = topology::read(&root).expect("topology");
+    assert!(doubtful.trust_why.contains("is not a CPU list"), "{}", doubtful.trust_why);
+    std::fs::write(root.path("sys/devices/system/cpu/online"), "zero\n").expect("w");
+    let error = topology::read(&root).expect_err("bad").to_string();
+    assert!(error.contains("cpu/online: 'zero"), "{error}");
+}
+
+#[test]
+fn this_machine_can_be_read() {
+    let topology = topology::read(&Root::system()).expect("topology");
+    assert!(!topology.online.is_empty() && !topology.allowed.is_empty());
+}
