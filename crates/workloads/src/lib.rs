@@ -1,1 +1,32 @@
-//! The measured work: chat and a command of the user
+//! The measured work: one trait, one explicit table of workloads, and the worker process that
+//! runs them.
+//!
+//! Data flow: a [`coretwin_base::job::Job`] on the worker's standard input → [`worker`] binds
+//! itself to the CPUs and becomes the user → a [`workload::Workload`] of [`table::ALL`], or the
+//! user's own [`command`], starts processes through the [`supervisor`] → one
+//! [`coretwin_base::job::Outcome`] on standard output.
+//!
+//! Invariants:
+//! * nothing measured runs in the worker itself; every process it starts is its own executable
+//!   again (see [`role`]), so that binding, user and death with the parent are settled by
+//!   ordinary code before the work begins;
+//! * however a run ends, every descendant is dead and every kernel object removed before the
+//!   worker ends; what a killed worker leaves, [`semaphores::sweep`] removes;
+//! * unsafe code is in `sys.rs` alone.
+
+#![deny(unsafe_code)]
+
+pub mod chat;
+pub mod command;
+mod error;
+mod observe;
+mod role;
+pub mod semaphores;
+pub mod serve;
+pub mod supervisor;
+mod sys;
+pub mod table;
+pub mod worker;
+pub mod workload;
+
+pub use error::{Error, Stop};

@@ -1,0 +1,145 @@
+//! The client of chat: a sender and a receiver task for every user, and the clock.
+
+use super::gate::GateSet;
+use super::protocol::{
+    ALL_ACCEPTED, Config, FINISHED, Totals, keys, message_of, no_thread, raise_open_files, receive,
+    send_all, thread,
+};
+use crate::Error;
+use crate::observe::CpusSeen;
+use std::io::Write;
+use std::net::{SocketAddr, TcpStream};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+/// The role: runs against the server whose address is the second argument, reports, ends.
+pub(crate) fn main(entered: Result<(), Error>, args: &[String]) -> ExitCode {
+    let ran = entered.and_then(|()| {
+        let config = super::config_from(args)?;
+        let address = args.get(1).and_then(|address| address.parse().ok());
+        let address = address.ok_or_else(|| Error::failed("the client was given no address"))?;
+        raise_open_files();
+        run(config, address)
+    });
+    super::report(ran)
+}
+
+/// What the client's tasks share.
+struct Shared {
+    config: Config,
+    start: GateSet,
+    done: GateSet,
+    sent: AtomicU64,
+    received: AtomicU64,
+    seen: CpusSeen,
+}
+
+impl Shared {
+    fn new(config: Config) -> Result<Self, Error> {
+        let rooms = config.rooms;
+        let trouble = |error| super::no_semaphores("client", rooms, error);
+        let start = GateSet::new(config.waiting, keys::client_start(rooms), 1).map_err(trouble)?;
+        let done = GateSet::new(config.waiting, keys::client_done(rooms), 1).map_err(trouble)?;
+        done.set(0, 2 * config.connections()).map_err(trouble)?;
+        let (sent, received) = (AtomicU64::new(0), AtomicU64::new(0));
+        Ok(Self { config, start, done, sent, received, seen: CpusSeen::new() })
+    }
+
+    fn send(&self, stream: &TcpStream, message: &[u8]) -> std::io::Result<()> {
+        self.start.take(0)?;
+        for number in 0..self.config.messages {
+            send_all(stream, message)?;
+            if number == self.config.messages / 2 {
+                self.seen.note();
+            }
+        }
+        self.seen.note();
+        self.sent.fetch_add(u64::from(self.config.messages), Ordering::SeqCst);
+        self.done.take(0)
+    }
+
+    fn receive(&self, stream: &TcpStream, message: &mut [u8]) -> std::io::Result<()> {
+        self.start.take(0)?;
+        let count = u64::from(self.config.messages) * u64::from(self.config.users - 1);
+        for number in 0..count {
+            receive(stream, message)?;
+            // Four looks along the way.
+            if number % (count / 4 + 1) == 0 {
+                self.seen.note();
+            }
+        }
+        self.received.fetch_add(count, Ordering::SeqCst);
+        self.done.take(0)
+    }
+}
+
+/// Ends the process at once: the worker removes what it leaves, and its sockets tell the server.
+fn give_up(user: u32, error: std::io::Error) -> ! {
+    let what = format!("the client lost the connection of user {user}");
+    super::report(Err(Error::system(what, error)));
+    std::process::exit(1)
+}
+
+fn run(config: Config, address: SocketAddr) -> Result<Totals, Error> {
+    let trouble = |what: &'static str| move |error| Error::system(what, error);
+    let mut control = TcpStream::connect(address).map_err(|error| {
+        Error::system(format!("the client cannot reach the server at {address}"), error)
+    })?;
+    let wishes = [config.rooms.to_ne_bytes(), config.messages.to_ne_bytes()].concat();
+    control.write_all(&wishes).map_err(trouble("the client cannot speak to the server"))?;
+    let connections = config.connections();
+    let shared = Arc::new(Shared::new(config)?);
+    let mut threads = Vec::with_capacity(2 * connections as usize);
+    let mut streams = Vec::with_capacity(connections as usize);
+    for user in 0..connections {
+        let stream = connect(address, shared.config.nodelay).map_err(|error| {
+            Error::system(format!("the client made {user} of {connections} connections"), error)
+        })?;
+        let stream = Arc::new(stream);
+        streams.push(Arc::clone(&stream));
+        // Buffers are made here: a thread that allocates would get a heap of its own.
+        let message = message_of(user, shared.config.size);
+        let mut buffer = message.clone();
+        let (task, data) = (Arc::clone(&shared), Arc::clone(&stream));
+        let sender = thread().spawn(move || {
+            task.send(&data, &message).unwrap_or_else(|error| give_up(user, error));
+        });
+        let (task, data) = (Arc::clone(&shared), stream);
+        let receiver = thread().spawn(move || {
+            task.receive(&data, &mut buffer).unwrap_or_else(|error| give_up(user, error));
+        });
+        for spawned in [sender, receiver] {
+            threads.push(spawned.map_err(|error| no_thread(&shared.config, error))?);
+        }
+    }
+    let mut word = [0];
+    receive(&control, &mut word).map_err(trouble("the server ended before the start"))?;
+    if word != [ALL_ACCEPTED] {
+        return Err(Error::failed("the server started with a wrong control byte"));
+    }
+    let start = Instant::now();
+    shared.start.add(0, 2 * connections).map_err(trouble("the client cannot start its tasks"))?;
+    shared.done.wait_for_zero(0).map_err(trouble("the client cannot wait for its tasks"))?;
+    let elapsed = start.elapsed();
+    for thread in threads {
+        thread.join().map_err(|_| Error::failed("a task of the client panicked"))?;
+    }
+    drop(streams);
+    control.write_all(&[FINISHED]).map_err(trouble("the client cannot say that it is done"))?;
+    Ok(Totals {
+        sent: shared.sent.load(Ordering::SeqCst),
+        received: shared.received.load(Ordering::SeqCst),
+        elapsed_s: elapsed.as_secs_f64(),
+        cpus_ran: shared.seen.cpus(),
+    })
+}
+
+fn connect(address: SocketAddr, nodelay: bool) -> std::io::Result<TcpStream> {
+    let stream = TcpStream::connect(address)?;
+    if nodelay {
+        stream.set_nodelay(true)?;
+    }
+    Ok(stream)
+}

@@ -1,0 +1,154 @@
+//! What the two processes of chat agree on.
+
+use crate::Error;
+use coretwin_base::cpu_set::CpuSet;
+use rustix::net::{RecvFlags, SendFlags};
+use serde::{Deserialize, Serialize};
+use std::io;
+use std::net::TcpStream;
+use std::thread::Builder;
+
+/// Control byte of the server: every connection is accepted.
+pub(crate) const ALL_ACCEPTED: u8 = 0x11;
+/// Control byte of the client: it has finished.
+pub(crate) const FINISHED: u8 = 0x22;
+/// Backlog asked for; the kernel clips it to `net.core.somaxconn`.
+pub(crate) const BACKLOG: i32 = 4096;
+/// Stack of a task, in bytes. The original's 16 KiB is the least a thread can have today, and too
+/// little for an unoptimised build; what is not touched costs no memory.
+const STACK: usize = 64 * 1024;
+
+/// How tasks wait for each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Waiting {
+    /// SysV semaphores, under keys from this one on.
+    Semaphores {
+        /// First key: one for each room, then those of [`Waiting::keys`].
+        base: i32,
+    },
+    /// Counting semaphores on futexes.
+    Futexes,
+}
+
+/// One run, as both processes see it. Only rooms and messages go over the wire.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Config {
+    /// Rooms, R.
+    pub(crate) rooms: u32,
+    /// Users of a room.
+    pub(crate) users: u32,
+    /// Messages per user, M.
+    pub(crate) messages: u32,
+    /// Size of a message, in bytes.
+    pub(crate) size: u32,
+    /// How tasks wait for each other.
+    pub(crate) waiting: Waiting,
+    /// Whether `TCP_NODELAY` is set; the original sets no option at all.
+    pub(crate) nodelay: bool,
+}
+
+impl Config {
+    /// Data connections: users of all rooms.
+    pub(crate) fn connections(&self) -> u32 {
+        self.rooms * self.users
+    }
+
+    /// Messages that the client sends.
+    pub(crate) fn sent(&self) -> u64 {
+        u64::from(self.connections()) * u64::from(self.messages)
+    }
+
+    /// Messages that the client receives: each goes to all other users of its room.
+    pub(crate) fn received(&self) -> u64 {
+        self.sent() * u64::from(self.users - 1)
+    }
+}
+
+/// The keys of a run, counted from its base: the rooms come first.
+pub(crate) mod keys {
+    /// Keys of a run of so many rooms.
+    pub(crate) fn count(rooms: u32) -> u32 {
+        rooms + 3
+    }
+    /// The server's tasks that have not finished.
+    pub(crate) fn server_done(rooms: u32) -> u32 {
+        rooms
+    }
+    /// The client's starting gun.
+    pub(crate) fn client_start(rooms: u32) -> u32 {
+        rooms + 1
+    }
+    /// The client's tasks that have not finished.
+    pub(crate) fn client_done(rooms: u32) -> u32 {
+        rooms + 2
+    }
+}
+
+/// What a process of chat tells the worker, a line of JSON on its standard output.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Message {
+    /// The server listens on this port.
+    Port(u16),
+    /// It is done.
+    Done(Totals),
+    /// It failed, with a sentence.
+    Failed(String),
+}
+
+/// What a process of chat counted.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Totals {
+    /// Messages sent.
+    pub(crate) sent: u64,
+    /// Messages received.
+    pub(crate) received: u64,
+    /// From the starting gun to the end of the last task, in seconds; the client's.
+    pub(crate) elapsed_s: f64,
+    /// CPUs on which its tasks saw themselves.
+    pub(crate) cpus_ran: CpuSet,
+}
+
+/// Sends the whole message: one `send`, and more only if the kernel took a part.
+pub(crate) fn send_all(stream: &TcpStream, mut message: &[u8]) -> io::Result<()> {
+    while !message.is_empty() {
+        match rustix::net::send(stream, message, SendFlags::empty()) {
+            Ok(count) => message = message.get(count..).unwrap_or_default(),
+            Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}
+
+/// Receives one message whole: one `recv` with `MSG_WAITALL`. A short one is an error.
+pub(crate) fn receive(stream: &TcpStream, message: &mut [u8]) -> io::Result<()> {
+    let size = message.len();
+    let (_, count) = rustix::net::recv(stream, message, RecvFlags::WAITALL)?;
+    if count == size { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
+}
+
+/// The message of a user: its number, over and over, as 4-byte integers.
+pub(crate) fn message_of(user: u32, size: u32) -> Vec<u8> {
+    user.to_ne_bytes().into_iter().cycle().take(size as usize).collect()
+}
+
+/// How the threads of chat are made: native ones, of a small stack.
+pub(crate) fn thread() -> Builder {
+    Builder::new().stack_size(STACK)
+}
+
+/// The sentence for a thread that could not be made.
+pub(crate) fn no_thread(config: &Config, error: io::Error) -> Error {
+    let tasks = 2 * config.connections();
+    Error::system(format!("cannot make the {tasks} threads of this process"), error)
+}
+
+/// Lets this process open as many files as it may.
+pub(crate) fn raise_open_files() {
+    use rustix::process::{Resource, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Nofile);
+    // If it fails, opening the files fails, with a sentence of its own.
+    let _ =
+        setrlimit(Resource::Nofile, rustix::process::Rlimit { current: limit.maximum, ..limit });
+}

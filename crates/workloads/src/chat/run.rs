@@ -1,0 +1,181 @@
+//! The worker's side of chat: starts server and client, and adds up what they counted.
+
+use super::protocol::{Config, Message, Totals, keys};
+use super::{Chat, Params};
+use crate::error::signal_name;
+use crate::role::{CHAT_CLIENT, CHAT_SERVER};
+use crate::semaphores::Claim;
+use crate::supervisor::{Launch, Supervisor, Task, TaskId};
+use crate::workload::{Measured, Workload, metric};
+use crate::{Error, workload::int};
+use coretwin_base::job::Job;
+use coretwin_base::reading::Better;
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::os::unix::process::ExitStatusExt;
+use std::time::{Duration, Instant};
+
+/// How long the second process may take to say why, when the first has failed.
+const SECOND_WORD: Duration = Duration::from_millis(200);
+
+pub(super) fn run(
+    chat: &Chat,
+    params: &Params,
+    job: &Job,
+    supervisor: &mut Supervisor,
+) -> Result<Measured, Error> {
+    let external = chat.server(params)?;
+    let claim = match chat.futexes {
+        true => None,
+        false => Some(Claim::new(keys::count(int(params, "rooms")))?),
+    };
+    let config = chat.config(params, claim.as_ref().map_or(0, |claim| claim.base));
+    let ran = drive(&config, external, job, supervisor);
+    let left = claim.as_ref().map(Claim::existing);
+    // Before the claim goes, whoever could still make a semaphore must be gone.
+    supervisor.end_all()?;
+    drop(claim);
+    let (server, client) = ran?;
+    let mut measured = measure(chat, params, &config, &client);
+    measured.cpus_ran = client.cpus_ran;
+    if let Some(server) = server {
+        // What one side sends the other receives.
+        let held = (server.received, server.sent) == (config.sent(), config.received());
+        measured.checks.insert("totals_server".to_owned(), held);
+        measured.cpus_ran = measured.cpus_ran.union(&server.cpus_ran);
+    }
+    if let Some(left) = left {
+        measured.checks.insert("semaphores_removed".to_owned(), left == 0);
+    }
+    Ok(measured)
+}
+
+fn measure(chat: &Chat, params: &Params, config: &Config, client: &Totals) -> Measured {
+    let total = client.sent + client.received;
+    let count = |value: f64, unit| metric(value, unit, Better::Higher);
+    let metrics = [
+        ("messages_sent", count(client.sent as f64, "messages")),
+        ("messages_received", count(client.received as f64, "messages")),
+        ("sent_per_s", count(client.sent as f64 / client.elapsed_s, "messages/s")),
+        ("connections", count(f64::from(config.connections()), "connections")),
+        ("tasks", count(f64::from(chat.tasks(params)), "tasks")),
+    ];
+    let totals_hold = (client.sent, client.received) == (config.sent(), config.received());
+    Measured {
+        value: total as f64 / client.elapsed_s,
+        unit: chat.unit().to_owned(),
+        better: chat.better(),
+        metrics: metrics.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
+        operations: total,
+        elapsed_s: client.elapsed_s,
+        threads: chat.tasks(params),
+        cpus_ran: Default::default(),
+        checks: BTreeMap::from([("totals_client".to_owned(), totals_hold)]),
+    }
+}
+
+/// Runs both processes to their end: what the server counted, if it is ours, and the client.
+fn drive(
+    config: &Config,
+    external: Option<SocketAddr>,
+    job: &Job,
+    supervisor: &mut Supervisor,
+) -> Result<(Option<Totals>, Totals), Error> {
+    let settings = serde_json::to_string(config)
+        .map_err(|error| Error::system("cannot write the settings of chat", error))?;
+    let launch = |role, index: usize, args| Launch {
+        role,
+        args,
+        cpus: job.roles.get(index),
+        folder: None,
+        measured: true,
+        keep: 1 << 20,
+    };
+    let (server, address) = match external {
+        Some(address) => (None, address),
+        None => {
+            let server = supervisor.start(launch(CHAT_SERVER, 0, vec![settings.clone()]))?;
+            let port = wait_for_port(supervisor, server)?;
+            (Some(server), SocketAddr::from(([127, 0, 0, 1], port)))
+        }
+    };
+    let client = supervisor.start(launch(CHAT_CLIENT, 1, vec![settings, address.to_string()]))?;
+    let both: Vec<(&str, TaskId)> =
+        server.map(|id| ("server", id)).into_iter().chain([("client", client)]).collect();
+    let failed = |supervisor: &Supervisor| {
+        both.iter().any(|(_, id)| supervisor.task(*id).is_none_or(has_failed))
+    };
+    let ended = |supervisor: &Supervisor| both.iter().all(|(_, id)| supervisor.has_ended(*id));
+    // Who fails first is the cause; the other one only loses its connection.
+    let mut first = None;
+    supervisor.wait(None, |supervisor| ended(supervisor) || failed(supervisor))?;
+    if failed(supervisor) {
+        first = both.iter().find(|(_, id)| supervisor.task(*id).is_none_or(has_failed));
+        supervisor.wait(Some(Instant::now() + SECOND_WORD), ended)?;
+    }
+    // But a death by signal explains everything.
+    let killed = both.iter().find_map(|(who, id)| death(who, supervisor.task(*id)?));
+    if let Some(why) = killed {
+        return Err(Error::failed(why));
+    }
+    if let Some((who, id)) = first {
+        return Err(Error::failed(failure(who, supervisor.task(*id))));
+    }
+    let totals = |id: TaskId, who: &str| {
+        supervisor
+            .task(id)
+            .and_then(|task| messages(task).find_map(done))
+            .ok_or_else(|| Error::failed(failure(who, supervisor.task(id))))
+    };
+    Ok((server.map(|id| totals(id, "server")).transpose()?, totals(client, "client")?))
+}
+
+fn wait_for_port(supervisor: &mut Supervisor, server: TaskId) -> Result<u16, Error> {
+    let port = |task: &Task| {
+        messages(task).find_map(|message| match message {
+            Message::Port(port) => Some(port),
+            _ => None,
+        })
+    };
+    supervisor.wait(None, |supervisor| {
+        supervisor.has_ended(server) || supervisor.task(server).and_then(port).is_some()
+    })?;
+    let task = supervisor.task(server);
+    task.and_then(port).ok_or_else(|| Error::failed(failure("server", task)))
+}
+
+/// What a process has said so far, whole lines.
+fn messages(task: &Task) -> impl Iterator<Item = Message> + '_ {
+    let lines = task.output.last_bytes().split_inclusive(|byte| *byte == b'\n');
+    lines.filter(|line| line.ends_with(b"\n")).flat_map(serde_json::from_slice)
+}
+
+fn done(message: Message) -> Option<Totals> {
+    match message {
+        Message::Done(totals) => Some(totals),
+        _ => None,
+    }
+}
+
+fn has_failed(task: &Task) -> bool {
+    task.exit.is_some_and(|(status, _)| !status.success())
+        || messages(task).any(|message| matches!(message, Message::Failed(_)))
+}
+
+fn death(who: &str, task: &Task) -> Option<String> {
+    let signal = task.exit?.0.signal()?;
+    Some(format!("the {who} of chat was killed by {}", signal_name(signal)))
+}
+
+fn failure(who: &str, task: Option<&Task>) -> String {
+    let said = task.and_then(|task| {
+        messages(task).find_map(|message| match message {
+            Message::Failed(why) => Some(why),
+            _ => None,
+        })
+    });
+    said.unwrap_or_else(|| {
+        let shown = task.map(Task::shown).unwrap_or_default();
+        format!("the {who} of chat ended without a result: {}", shown.trim())
+    })
+}

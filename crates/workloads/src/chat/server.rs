@@ -1,0 +1,281 @@
+//! The server of chat: a receiver and a sender task for every connection.
+//!
+//! The receiver of a user counts its messages on the user's semaphore of the room; the sender
+//! takes them from there and sends one of its own to every other user of the room. The payload
+//! is not passed on: it is a stand-in of the same size.
+
+use super::gate::GateSet;
+use super::protocol::{
+    ALL_ACCEPTED, BACKLOG, Config, FINISHED, Message, Totals, keys, message_of, no_thread,
+    raise_open_files, receive, send_all, thread,
+};
+use crate::Error;
+use crate::observe::CpusSeen;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, sockopt};
+use std::io::Write;
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::process::ExitCode;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::Scope;
+
+/// The role: listens on a port of its own, serves one client, reports, ends.
+pub(crate) fn main(entered: Result<(), Error>, args: &[String]) -> ExitCode {
+    let served = entered.and_then(|()| {
+        let config = super::config_from(args)?;
+        raise_open_files();
+        let (listener, address) = listen(SocketAddr::from(([127, 0, 0, 1], 0)), false)?;
+        super::tell(&Message::Port(address.port()));
+        let (control, _) = listener
+            .accept()
+            .map_err(|error| Error::system("the server cannot accept the client", error))?;
+        let (rooms, messages) = read_control(&control)?;
+        if (rooms, messages) != (config.rooms, config.messages) {
+            return Err(Error::failed("the client asked the server for another run than planned"));
+        }
+        let announce = |why: &str| super::tell(&Message::Failed(why.to_owned()));
+        serve(&Session::new(config, announce)?, &listener, &control)
+    });
+    super::report(served)
+}
+
+/// Listens on an address; port 0 is any free one. The original sets no socket option, so address
+/// reuse is only for a server on a port of its own choice, to be started again at once.
+pub(crate) fn listen(address: SocketAddr, reuse: bool) -> Result<(TcpListener, SocketAddr), Error> {
+    let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    let flags = SocketFlags::CLOEXEC;
+    let bound =
+        rustix::net::socket_with(family, SocketType::STREAM, flags, None).and_then(|socket| {
+            if reuse {
+                sockopt::set_socket_reuseaddr(&socket, true)?;
+            }
+            rustix::net::bind(&socket, &address)?;
+            rustix::net::listen(&socket, BACKLOG)?;
+            Ok(TcpListener::from(socket))
+        });
+    let trouble = |error: std::io::Error| {
+        let hint = match error.kind() {
+            std::io::ErrorKind::AddrInUse => {
+                " (another program has the port: stop it, or choose another with --port)"
+            }
+            _ => "",
+        };
+        Error::system(format!("cannot listen on {address}{hint}"), error)
+    };
+    let listener = bound.map_err(|error| trouble(error.into()))?;
+    let address = listener.local_addr().map_err(trouble)?;
+    Ok((listener, address))
+}
+
+/// Reads what the client asks for: rooms and messages, two native 32-bit integers.
+pub(crate) fn read_control(control: &TcpStream) -> Result<(u32, u32), Error> {
+    let mut bytes = [0; 8];
+    receive(control, &mut bytes)
+        .map_err(|error| Error::system("the client did not say how many rooms it wants", error))?;
+    let [a, b, c, d, e, f, g, h] = bytes;
+    Ok((u32::from_ne_bytes([a, b, c, d]), u32::from_ne_bytes([e, f, g, h])))
+}
+
+/// What the tasks of one client share.
+#[derive(Debug)]
+pub(crate) struct Session {
+    config: Config,
+    /// One set per room, one semaphore per user.
+    rooms: Vec<GateSet>,
+    /// Counts the tasks that have not finished.
+    done: GateSet,
+    /// The connection of every user, once accepted.
+    streams: Vec<OnceLock<TcpStream>>,
+    received: AtomicU64,
+    sent: AtomicU64,
+    seen: CpusSeen,
+    failure: OnceLock<String>,
+    announce: fn(&str),
+}
+
+impl Session {
+    /// Makes the semaphores of a run. A failure is announced before it is seen by the client, so
+    /// that cause and consequence are not confused.
+    pub(crate) fn new(config: Config, announce: fn(&str)) -> Result<Self, Error> {
+        let gates = |key, count| {
+            GateSet::new(config.waiting, key, count)
+                .map_err(|error| super::no_semaphores("server", config.rooms, error))
+        };
+        let rooms =
+            (0..config.rooms).map(|room| gates(room, config.users)).collect::<Result<_, _>>()?;
+        let done = gates(keys::server_done(config.rooms), 1)?;
+        done.set(0, 2 * config.connections())
+            .map_err(|error| super::no_semaphores("server", config.rooms, error))?;
+        let streams = (0..config.connections()).map(|_| OnceLock::new()).collect();
+        Ok(Self {
+            config,
+            rooms,
+            done,
+            streams,
+            received: AtomicU64::new(0),
+            sent: AtomicU64::new(0),
+            seen: CpusSeen::new(),
+            failure: OnceLock::new(),
+            announce,
+        })
+    }
+
+    /// Ends the session: every task wakes with an error. The first reason counts.
+    pub(crate) fn abort(&self, why: String) {
+        if self.failure.set(why.clone()).is_ok() {
+            (self.announce)(&why);
+            for stream in self.streams.iter().filter_map(OnceLock::get) {
+                let _ = stream.shutdown(Shutdown::Both);
+            }
+            self.rooms.iter().for_each(GateSet::close);
+            self.done.close();
+        }
+    }
+
+    fn result(&self, result: Result<(), Error>) -> Result<(), Error> {
+        match self.failure.get() {
+            Some(why) => Err(Error::failed(why.clone())),
+            None => result,
+        }
+    }
+
+    fn receive_all(
+        &self,
+        user: u32,
+        stream: &TcpStream,
+        message: &mut [u8],
+    ) -> std::io::Result<()> {
+        let room = &self.rooms[(user / self.config.users) as usize];
+        let index = (user % self.config.users) as u16;
+        for number in 0..self.config.messages {
+            receive(stream, message)?;
+            room.add(index, 1)?;
+            if number == self.config.messages / 2 {
+                self.seen.note();
+            }
+        }
+        self.seen.note();
+        self.received.fetch_add(u64::from(self.config.messages), Ordering::SeqCst);
+        self.done.take(0)
+    }
+
+    fn send_to_others(&self, user: u32, message: &[u8]) -> std::io::Result<()> {
+        let users = self.config.users;
+        let room = &self.rooms[(user / users) as usize];
+        let index = user % users;
+        let first = (user - index) as usize;
+        let mut sent = 0;
+        for number in 0..self.config.messages {
+            room.take(index as u16)?;
+            let streams = self.streams[first..first + users as usize].iter().enumerate();
+            for (_, stream) in streams.filter(|(other, _)| *other != index as usize) {
+                // A message came, so the client has started, so every connection is accepted.
+                let stream = stream.get().ok_or(std::io::ErrorKind::NotConnected)?;
+                send_all(stream, message)?;
+                sent += 1;
+            }
+            if number == self.config.messages / 2 {
+                self.seen.note();
+            }
+        }
+        self.seen.note();
+        self.sent.fetch_add(sent, Ordering::SeqCst);
+        self.done.take(0)
+    }
+}
+
+/// Serves one client whose wishes are known, from the first data connection to its last word.
+pub(crate) fn serve(
+    session: &Session,
+    listener: &TcpListener,
+    control: &TcpStream,
+) -> Result<Totals, Error> {
+    std::thread::scope(|scope| {
+        let served = accept_and_wait(scope, session, listener, control);
+        if let Err(error) = &served {
+            session.abort(error.to_string());
+        }
+        session.result(served)
+    })?;
+    let mut word = [0];
+    match receive(control, &mut word) {
+        Ok(()) if word == [FINISHED] => {}
+        Ok(()) => return Err(Error::failed("the client ended with a wrong control byte")),
+        Err(error) => return Err(Error::system("the client ended without a word", error)),
+    }
+    Ok(Totals {
+        sent: session.sent.load(Ordering::SeqCst),
+        received: session.received.load(Ordering::SeqCst),
+        elapsed_s: 0.0,
+        cpus_ran: session.seen.cpus(),
+    })
+}
+
+fn accept_and_wait<'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    session: &'scope Session,
+    listener: &TcpListener,
+    mut control: &TcpStream,
+) -> Result<(), Error> {
+    let connections = session.config.connections();
+    for user in 0..connections {
+        let stream = accept(listener, control, session).map_err(|error| {
+            Error::system(format!("the server has {user} of {connections} connections"), error)
+        })?;
+        let stream = session.streams[user as usize].get_or_init(|| stream);
+        let failed = move |error: std::io::Error| {
+            session.abort(format!("the server lost the connection of user {user}: {error}"));
+        };
+        // Buffers are made here: a thread that allocates would get a heap of its own.
+        let message = message_of(user, session.config.size);
+        let mut buffer = message.clone();
+        let receiver = thread().spawn_scoped(scope, move || {
+            session.receive_all(user, stream, &mut buffer).unwrap_or_else(failed);
+        });
+        receiver.map_err(|error| no_thread(&session.config, error))?;
+        let sender = thread().spawn_scoped(scope, move || {
+            session.send_to_others(user, &message).unwrap_or_else(failed);
+        });
+        sender.map_err(|error| no_thread(&session.config, error))?;
+    }
+    control
+        .write_all(&[ALL_ACCEPTED])
+        .map_err(|error| Error::system("the server cannot start the client", error))?;
+    session
+        .done
+        .wait_for_zero(0)
+        .map_err(|error| Error::system("the server cannot wait for its tasks", error))
+}
+
+/// Accepts a data connection, unless the client or the session ends meanwhile.
+fn accept(
+    listener: &TcpListener,
+    control: &TcpStream,
+    session: &Session,
+) -> std::io::Result<TcpStream> {
+    loop {
+        let mut fds = [
+            PollFd::new(listener, PollFlags::IN),
+            PollFd::new(control, PollFlags::IN | PollFlags::RDHUP),
+        ];
+        let brief = rustix::event::Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+        let ready = poll(&mut fds, Some(&brief));
+        if session.failure.get().is_some() {
+            return Err(std::io::ErrorKind::ConnectionAborted.into());
+        }
+        match ready {
+            Ok(0) | Err(rustix::io::Errno::INTR) => continue,
+            Ok(_) => {}
+            Err(error) => return Err(error.into()),
+        }
+        if !fds[0].revents().is_empty() {
+            let (stream, _) = listener.accept()?;
+            if session.config.nodelay {
+                stream.set_nodelay(true)?;
+            }
+            return Ok(stream);
+        }
+        return Err(std::io::ErrorKind::ConnectionReset.into());
+    }
+}

@@ -1,0 +1,344 @@
+//! A user's own command as a workload.
+//!
+//! One reading: prepare, start the server and wait until it is ready, run the command (all copies
+//! released at once, repeated until the least time is reached), end the server, clean up. Only the
+//! command is timed; CPU time and memory are of command and server together.
+//!
+//! The value is the wall time of a run in seconds; with several copies, completed runs per second;
+//! with a primary metric, that number, read from the output of each copy: over the copies a metric
+//! of which more is better is summed, one of which less is better is averaged; over repetitions
+//! both are averaged.
+//!
+//! A command has nothing on its standard input. What stays behind of its process group ends with
+//! it; what has left the group ends with the reading.
+
+mod check;
+mod extract;
+
+pub use check::check;
+
+use crate::Error;
+use crate::error::signal_name;
+use crate::role::HOLD;
+use crate::supervisor::{Launch, Supervisor, Task, TaskId};
+use crate::workload::{Measured, metric};
+use coretwin_base::command::{CommandSpec, MetricSpec, ServerSpec};
+use coretwin_base::cpu_set::CpuSet;
+use coretwin_base::job::Job;
+use coretwin_base::reading::{Better, Metric};
+use extract::Extractor;
+use rustix::process::Signal;
+use std::collections::BTreeMap;
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
+use std::time::{Duration, Instant};
+
+/// The workload name of a user's own command.
+pub const NAME: &str = "command";
+/// The roles a placement can separate, where there is a server.
+pub const ROLES: &[&str] = &["server", "command"];
+
+/// Standard output kept per copy for reading metrics, in bytes: the last 16 MiB. More is read, so
+/// that the command is not held up, and let go.
+const KEPT: usize = 16 << 20;
+/// A server without a ready command gets this long before the load starts.
+const PAUSE: Duration = Duration::from_millis(500);
+/// Between two tries of a ready command.
+const RETRY: Duration = Duration::from_millis(50);
+/// A server has this long to end after SIGTERM.
+const GOODBYE: Duration = Duration::from_secs(5);
+/// The cleanup has this long, in seconds, whatever ended the run.
+const CLEANUP_S: f64 = 30.0;
+
+/// Unit and direction of the value of a command.
+#[must_use]
+pub fn value(spec: &CommandSpec, copies: u32) -> (String, Better) {
+    match primary(spec) {
+        Some((_, metric)) => (metric.unit.clone(), metric.better),
+        None if copies > 1 => ("runs/s".to_owned(), Better::Higher),
+        None => ("s".to_owned(), Better::Lower),
+    }
+}
+
+fn primary(spec: &CommandSpec) -> Option<(usize, &MetricSpec)> {
+    spec.metrics.iter().enumerate().find(|(_, metric)| metric.primary)
+}
+
+/// Runs one reading of a command.
+pub(crate) fn run(
+    spec: &CommandSpec,
+    job: &Job,
+    supervisor: &mut Supervisor,
+) -> Result<Measured, Error> {
+    check(spec).map_err(Error::failed)?;
+    supervisor.limit(spec.timeout_s);
+    let mut reading = Reading { spec, job, supervisor };
+    let result = reading.prepare_and_measure();
+    let Some(line) = &spec.cleanup else { return result };
+    reading.supervisor.last_orders(CLEANUP_S);
+    reading.supervisor.end_measured()?;
+    let cleaned = reading.shell("the cleanup", line);
+    result.and_then(|measured| cleaned.map(|()| measured))
+}
+
+/// One reading in the making.
+struct Reading<'a> {
+    spec: &'a CommandSpec,
+    job: &'a Job,
+    supervisor: &'a mut Supervisor,
+}
+
+/// What the repetitions gave.
+#[derive(Default)]
+struct Runs {
+    repetitions: u32,
+    elapsed_s: f64,
+    /// Sums over the repetitions, in the order of the declared metrics.
+    metrics: Vec<f64>,
+}
+
+impl Reading<'_> {
+    fn prepare_and_measure(&mut self) -> Result<Measured, Error> {
+        if let Some(line) = &self.spec.prepare {
+            self.shell("the preparation", line)?;
+        }
+        let server =
+            self.spec.server.as_ref().map(|server| self.start_server(server)).transpose()?;
+        let runs = self.repeat(server)?;
+        if let Some(server) = server {
+            self.end_server(server)?;
+        }
+        Ok(self.measured(&runs))
+    }
+
+    fn measured(&self, runs: &Runs) -> Measured {
+        let (spec, copies) = (self.spec, self.job.copies.max(1));
+        let repetitions = f64::from(runs.repetitions);
+        let done = u64::from(runs.repetitions) * u64::from(copies);
+        let means: Vec<f64> = runs.metrics.iter().map(|sum| sum / repetitions).collect();
+        let wall_s = runs.elapsed_s / repetitions;
+        let value_read = primary(spec).and_then(|(index, _)| means.get(index).copied());
+        let usage = self.supervisor.usage();
+        let seconds = |value| metric(value, "s", Better::Lower);
+        let mut metrics = BTreeMap::from([
+            (check::WALL.to_owned(), seconds(wall_s)),
+            (check::USER.to_owned(), seconds(usage.user_s / done as f64)),
+            (check::SYSTEM.to_owned(), seconds(usage.system_s / done as f64)),
+        ]);
+        metrics.extend(spec.metrics.iter().zip(&means).map(|(metric, value)| {
+            let (unit, better) = (metric.unit.clone(), metric.better);
+            (metric.name.clone(), Metric { value: *value, unit, better })
+        }));
+        let (unit, better) = value(spec, copies);
+        let value = match value_read {
+            Some(value) => value,
+            None if copies > 1 => done as f64 / runs.elapsed_s,
+            None => wall_s,
+        };
+        Measured {
+            value,
+            unit,
+            better,
+            metrics,
+            operations: done,
+            elapsed_s: runs.elapsed_s,
+            threads: self.job.threads,
+            cpus_ran: CpuSet::new(),
+            checks: BTreeMap::new(),
+        }
+    }
+
+    /// Repeats the command until it has run long enough, once at least.
+    fn repeat(&mut self, server: Option<TaskId>) -> Result<Runs, Error> {
+        let extractors = self.spec.metrics.iter().map(Extractor::new);
+        let extractors = extractors.collect::<Result<Vec<_>, _>>().map_err(Error::failed)?;
+        let mut runs = Runs { metrics: vec![0.0; extractors.len()], ..Runs::default() };
+        loop {
+            let (elapsed_s, copies) = self.run_copies(server)?;
+            runs.repetitions += 1;
+            runs.elapsed_s += elapsed_s;
+            for (extractor, sum) in extractors.iter().zip(&mut runs.metrics) {
+                *sum += over_copies(extractor, &copies)?;
+            }
+            if runs.elapsed_s.partial_cmp(&self.spec.min_time_s) != Some(std::cmp::Ordering::Less) {
+                return Ok(runs);
+            }
+        }
+    }
+
+    /// Runs every copy once, together: the time from their release to the end of the last.
+    fn run_copies(&mut self, server: Option<TaskId>) -> Result<(f64, Vec<Task>), Error> {
+        let copies = self.job.copies.max(1);
+        let ids = (0..copies)
+            .map(|copy| {
+                let argv = self.spec.argv.iter().map(|arg| self.fill(arg, copy)).collect();
+                self.start(argv, true, self.cpus("command"))
+            })
+            .collect::<Result<Vec<_>, _>>()?;
+        let held = |supervisor: &Supervisor| {
+            ids.iter().all(|id| supervisor.task(*id).is_none_or(Task::is_held))
+        };
+        self.supervisor.wait(None, held)?;
+        let start = self.supervisor.release(&ids);
+        let over = |supervisor: &Supervisor| {
+            let exits = || ids.iter().map(|id| supervisor.task(*id).and_then(|task| task.exit));
+            exits().all(|exit| exit.is_some())
+                || exits().flatten().any(|(status, _)| !status.success())
+                || server.is_some_and(|server| supervisor.has_ended(server))
+        };
+        self.supervisor.wait(None, over)?;
+        for (copy, id) in ids.iter().enumerate() {
+            let who = match copies {
+                1 => "the command".to_owned(),
+                _ => format!("copy {copy} of {copies} of the command"),
+            };
+            self.fail_unless_well(&who, *id)?;
+        }
+        if let Some(server) = server.filter(|server| self.supervisor.has_ended(*server)) {
+            return Err(self.server_gone(server));
+        }
+        let tasks: Vec<Task> = ids.iter().filter_map(|id| self.supervisor.take(*id)).collect();
+        let last = tasks.iter().filter_map(|task| task.exit).map(|(_, ended)| ended).max();
+        let elapsed = last.unwrap_or(start).duration_since(start);
+        Ok((elapsed.as_secs_f64(), tasks))
+    }
+
+    fn start_server(&mut self, server: &ServerSpec) -> Result<TaskId, Error> {
+        let id = self.start(self.shell_argv(&server.command), true, self.cpus("server"))?;
+        self.supervisor.release(&[id]);
+        let now = Instant::now();
+        let Some(ready) = &server.ready else {
+            self.supervisor.wait(Some(now + PAUSE), |supervisor| supervisor.has_ended(id))?;
+            return if self.supervisor.has_ended(id) { Err(self.server_gone(id)) } else { Ok(id) };
+        };
+        let patience = Duration::try_from_secs_f64(server.ready_timeout_s).unwrap_or_default();
+        let until = now.checked_add(patience);
+        loop {
+            let probe = self.start(self.shell_argv(ready), false, None)?;
+            self.supervisor.release(&[probe]);
+            self.supervisor.wait(until, |supervisor| {
+                supervisor.has_ended(probe) || supervisor.has_ended(id)
+            })?;
+            if self.supervisor.has_ended(id) {
+                return Err(self.server_gone(id));
+            }
+            self.supervisor.signal(probe, Signal::KILL);
+            self.supervisor.wait(None, |supervisor| supervisor.has_ended(probe))?;
+            let probe = self.supervisor.take(probe);
+            if probe.as_ref().and_then(|task| task.exit).is_some_and(|(status, _)| status.success())
+            {
+                return Ok(id);
+            }
+            if until.is_some_and(|until| Instant::now() >= until) {
+                return Err(Error::Failed {
+                    why: format!(
+                        "the server was not ready after {} s: `{ready}` did not succeed",
+                        server.ready_timeout_s
+                    ),
+                    output: probe.map(|task| task.shown()).filter(|text| !text.is_empty()),
+                });
+            }
+            self.supervisor
+                .wait(Some(Instant::now() + RETRY), |supervisor| supervisor.has_ended(id))?;
+        }
+    }
+
+    fn end_server(&mut self, server: TaskId) -> Result<(), Error> {
+        let ended = |supervisor: &Supervisor| supervisor.has_ended(server);
+        self.supervisor.signal(server, Signal::TERM);
+        if !self.supervisor.wait(Some(Instant::now() + GOODBYE), ended)? {
+            self.supervisor.signal(server, Signal::KILL);
+            self.supervisor.wait(None, ended)?;
+        }
+        Ok(())
+    }
+
+    fn server_gone(&self, server: TaskId) -> Error {
+        let task = self.supervisor.task(server);
+        let how = task.and_then(|task| task.exit).map_or_else(String::new, |(how, _)| ending(how));
+        Error::Failed {
+            why: format!("the server {how} while it was needed"),
+            output: task.map(Task::shown),
+        }
+    }
+
+    /// Runs a shell line to its end.
+    fn shell(&mut self, what: &str, line: &str) -> Result<(), Error> {
+        let id = self.start(self.shell_argv(line), false, None)?;
+        self.supervisor.release(&[id]);
+        self.supervisor.wait(None, |supervisor| supervisor.has_ended(id))?;
+        self.fail_unless_well(&format!("{what} (`{line}`)"), id)?;
+        self.supervisor.take(id);
+        Ok(())
+    }
+
+    fn shell_argv(&self, line: &str) -> Vec<String> {
+        vec!["/bin/sh".to_owned(), "-c".to_owned(), self.fill(line, 0)]
+    }
+
+    /// Starts a program, held until it is released.
+    fn start(
+        &mut self,
+        argv: Vec<String>,
+        measured: bool,
+        cpus: Option<CpuSet>,
+    ) -> Result<TaskId, Error> {
+        let keep = if measured && !self.spec.metrics.is_empty() { KEPT } else { 0 };
+        let folder = self.spec.folder.as_deref();
+        let cpus = cpus.as_ref();
+        self.supervisor.start(Launch { role: HOLD, args: argv, cpus, folder, measured, keep })
+    }
+
+    /// The CPUs of a role, where the placement separates server and command.
+    fn cpus(&self, role: &str) -> Option<CpuSet> {
+        let index = ROLES.iter().position(|name| *name == role)?;
+        match self.spec.server {
+            Some(_) => self.job.roles.get(index).cloned(),
+            None => self.job.roles.last().cloned(),
+        }
+    }
+
+    /// Fills in the placeholders; other words in braces are left alone.
+    fn fill(&self, text: &str, copy: u32) -> String {
+        text.replace("{threads}", &self.job.threads.to_string())
+            .replace("{cpus}", &self.job.cpus.to_string())
+            .replace("{copy}", &copy.to_string())
+            .replace("{arm}", &self.job.arm)
+    }
+
+    /// An error if the process could not start, or ended badly.
+    fn fail_unless_well(&self, who: &str, id: TaskId) -> Result<(), Error> {
+        let Some(task) = self.supervisor.task(id) else { return Ok(()) };
+        if let Some(why) = task.refusal() {
+            return Err(Error::failed(format!("{who}: {why}")));
+        }
+        match task.exit {
+            Some((status, _)) if !status.success() => Err(Error::Failed {
+                why: format!("{who} {}", ending(status)),
+                output: Some(task.shown()),
+            }),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn over_copies(extractor: &Extractor<'_>, copies: &[Task]) -> Result<f64, Error> {
+    let mut sum = 0.0;
+    for task in copies {
+        sum += extractor
+            .read(&task.output)
+            .map_err(|why| Error::Failed { why, output: Some(task.shown()) })?;
+    }
+    Ok(match extractor.better() {
+        Better::Higher => sum,
+        Better::Lower => sum / copies.len() as f64,
+    })
+}
+
+fn ending(status: ExitStatus) -> String {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("ended with status {code}"),
+        (None, Some(signal)) => format!("was killed by {}", signal_name(signal)),
+        (None, None) => format!("ended: {status}"),
+    }
+}

@@ -1,0 +1,109 @@
+//! What can go wrong, in sentences for people.
+
+use std::io;
+
+/// Why a run was ended from outside.
+#[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
+pub enum Stop {
+    /// Standard input closed: whoever asked for the run is gone.
+    #[error("whoever asked for the run is gone")]
+    Abandoned,
+    /// A signal asked the worker to end.
+    #[error("it was ended by {}", signal_name(*.0))]
+    Signal(i32),
+    /// The run took longer than it may, in seconds.
+    #[error("it took longer than its time limit of {0} s and was ended, with all it had started")]
+    Timeout(f64),
+}
+
+/// An error of this crate.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// No workload, suite or parameter has that name; the text names the nearest.
+    #[error("{0}")]
+    Unknown(String),
+    /// A parameter is not what it may be.
+    #[error("{workload}: {name}={value} is not possible: {why}")]
+    Param {
+        /// Name of the workload.
+        workload: &'static str,
+        /// Name of the parameter.
+        name: String,
+        /// What was given.
+        value: String,
+        /// What is possible.
+        why: String,
+    },
+    /// The system refused something.
+    #[error("{what}: {source}{}", hint(source))]
+    System {
+        /// What was tried.
+        what: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The run was ended from outside.
+    #[error("{0}")]
+    Stopped(#[from] Stop),
+    /// The work itself failed.
+    #[error("{why}")]
+    Failed {
+        /// How, in one sentence.
+        why: String,
+        /// The end of its output, if it is a command.
+        output: Option<String>,
+    },
+}
+
+impl Error {
+    /// The work failed, in one sentence.
+    pub(crate) fn failed(why: impl Into<String>) -> Self {
+        Self::Failed { why: why.into(), output: None }
+    }
+
+    /// The system refused what was tried.
+    pub(crate) fn system(what: impl Into<String>, source: impl Into<io::Error>) -> Self {
+        Self::System { what: what.into(), source: source.into() }
+    }
+}
+
+/// Which limit stands behind an error number, where there is one to raise.
+fn hint(error: &io::Error) -> &'static str {
+    match error.raw_os_error() {
+        Some(libc::EMFILE) => "; the limit is the open files of one process (ulimit -Hn)",
+        Some(libc::ENFILE) => "; the limit is the open files of the machine (fs.file-max)",
+        Some(libc::ENOSPC) => {
+            "; the limit is the number of SysV semaphore sets or semaphores (kernel.sem, 4th and \
+             2nd field; `ipcs -s` lists those in use)"
+        }
+        Some(libc::ERANGE) => "; the largest value of a SysV semaphore is 32767 (SEMVMX)",
+        Some(libc::EAGAIN) => {
+            "; the limit is the number of tasks (ulimit -u, kernel.threads-max, kernel.pid_max, \
+             pids.max of the cgroup)"
+        }
+        Some(libc::ENOMEM) => "; the limit is memory, or memory maps (vm.max_map_count)",
+        Some(libc::EADDRNOTAVAIL) => {
+            "; the limit is the ephemeral ports (net.ipv4.ip_local_port_range)"
+        }
+        _ => "",
+    }
+}
+
+/// A signal as people know it.
+pub(crate) fn signal_name(signal: i32) -> String {
+    let name = match signal {
+        libc::SIGHUP => "SIGHUP",
+        libc::SIGINT => "SIGINT",
+        libc::SIGQUIT => "SIGQUIT",
+        libc::SIGILL => "SIGILL",
+        libc::SIGABRT => "SIGABRT",
+        libc::SIGBUS => "SIGBUS",
+        libc::SIGFPE => "SIGFPE",
+        libc::SIGKILL => "SIGKILL",
+        libc::SIGSEGV => "SIGSEGV",
+        libc::SIGPIPE => "SIGPIPE",
+        libc::SIGTERM => "SIGTERM",
+        _ => return format!("signal {signal}"),
+    };
+    format!("signal {signal} ({name})")
+}

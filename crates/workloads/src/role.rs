@@ -1,0 +1,106 @@
+//! The processes that a worker starts. Each is the worker's own executable again, with the name
+//! of a role as first argument and an [`Entry`] as second: so binding to CPUs, the core-scheduling
+//! cookie and death with the parent are settled by ordinary code, with ordinary errors, before
+//! the work begins.
+
+use crate::{Error, chat, sys};
+use coretwin_base::cpu_set::CpuSet;
+use rustix::process::{Signal, set_parent_process_death_signal};
+use serde::{Deserialize, Serialize};
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, ExitCode};
+
+/// Becomes a given program, when told to.
+pub(crate) const HOLD: &str = "hold";
+/// The server of chat.
+pub(crate) const CHAT_SERVER: &str = "chat-server";
+/// The client of chat.
+pub(crate) const CHAT_CLIENT: &str = "chat-client";
+
+/// What every role does first.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Entry {
+    /// The worker, with which this process dies.
+    pub(crate) parent: u32,
+    /// CPUs to be bound to; none: those of the worker.
+    pub(crate) cpus: Option<CpuSet>,
+    /// Whether to take a core-scheduling cookie of its own.
+    pub(crate) core_sched: bool,
+}
+
+/// Runs the role of that name.
+pub(crate) fn run(name: &str, args: &[String]) -> ExitCode {
+    let Some((entry, args)) = args.split_first() else { return ExitCode::from(2) };
+    let entered = enter(entry);
+    match name {
+        HOLD => hold(entered, args),
+        CHAT_SERVER => chat::server::main(entered, args),
+        CHAT_CLIENT => chat::client::main(entered, args),
+        _ => ExitCode::from(2),
+    }
+}
+
+fn enter(entry: &str) -> Result<(), Error> {
+    let entry: Entry =
+        serde_json::from_str(entry).map_err(|bad| Error::failed(format!("role: {bad}")))?;
+    set_parent_process_death_signal(Some(Signal::KILL))
+        .map_err(|error| Error::system("cannot die with the worker", error))?;
+    if std::os::unix::process::parent_id() != entry.parent {
+        return Err(Error::failed("the worker has died"));
+    }
+    sys::unblock_signals().map_err(|error| Error::system("cannot let signals through", error))?;
+    if let Some(cpus) = &entry.cpus {
+        bind(cpus)?;
+    }
+    if entry.core_sched {
+        sys::core_sched_create()
+            .map_err(|error| Error::system("cannot take a core-scheduling cookie", error))?;
+    }
+    Ok(())
+}
+
+/// Binds this process to the CPUs and checks that it is so.
+pub(crate) fn bind(cpus: &CpuSet) -> Result<CpuSet, Error> {
+    sys::bind(cpus)
+        .map_err(|error| Error::system(format!("cannot run on the CPUs {cpus}"), error))?;
+    let bound = sys::bound().map_err(|error| Error::system("cannot read back the CPUs", error))?;
+    if bound != *cpus {
+        return Err(Error::failed(format!(
+            "asked for the CPUs {cpus}, but the kernel allows {bound}; some are offline, or a \
+             cpuset hides them"
+        )));
+    }
+    Ok(bound)
+}
+
+/// What a held process says when it is ready.
+pub(crate) const READY: u8 = b'r';
+
+/// Reports readiness on standard input, a socket; waits until that is closed for writing; and
+/// becomes the program, with nothing on its standard input. The socket closes when that has
+/// succeeded; else it carries the reason.
+fn hold(entered: Result<(), Error>, args: &[String]) -> ExitCode {
+    let Ok(gate) = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3) else {
+        return ExitCode::FAILURE;
+    };
+    let mut gate = UnixStream::from(gate);
+    let Err(error) = entered.and_then(|()| become_program(&mut gate, args));
+    let _ = gate.write_all(error.to_string().as_bytes());
+    ExitCode::from(127)
+}
+
+fn become_program(
+    gate: &mut UnixStream,
+    args: &[String],
+) -> Result<std::convert::Infallible, Error> {
+    let trouble = |error| Error::system("cannot wait for the start", error);
+    let (program, args) = args.split_first().ok_or_else(|| Error::failed("no program"))?;
+    gate.write_all(&[READY]).map_err(trouble)?;
+    gate.read_to_end(&mut Vec::new()).map_err(trouble)?;
+    let null = std::fs::File::open("/dev/null").map_err(trouble)?;
+    rustix::stdio::dup2_stdin(&null).map_err(|error| trouble(error.into()))?;
+    let error = Command::new(program).args(args).exec();
+    Err(Error::system(format!("cannot run '{program}'"), error))
+}

@@ -1,0 +1,192 @@
+//! The server of chat alone, for a client elsewhere on this machine: `coretwin serve chat`, and
+//! `coretwin run chat:server=127.0.0.1:9999`.
+//!
+//! It serves one client after the other until it is told to stop. By default it listens on
+//! loopback only: the protocol asks nobody who he is and starts thousands of threads for whoever
+//! connects, and a study measures one machine, not the network between two.
+
+use crate::Error;
+use crate::chat::protocol::{Config, Waiting, keys, raise_open_files};
+use crate::chat::server::{Session, listen, read_control, serve};
+use crate::chat::{CONNECTIONS_MAX, SEMAPHORE_MAX};
+use crate::semaphores::Claim;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::net::{IpAddr, Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// How often it looks whether to stop.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Which variant of chat the server is; the client has to be of the same.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub enum Variant {
+    /// The original.
+    #[default]
+    Plain,
+    /// Futexes in place of SysV semaphores.
+    Futex,
+    /// `TCP_NODELAY` on every connection.
+    NoDelay,
+}
+
+/// How to serve. Users and message size are not part of the protocol, so a client that differs
+/// from them cannot be served.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServeOptions {
+    /// Address to listen on.
+    pub address: IpAddr,
+    /// Port to listen on; 0: any free one.
+    pub port: u16,
+    /// Whether to end after one client.
+    pub once: bool,
+    /// Variant of chat.
+    pub variant: Variant,
+    /// Users of a room, 2 to 1000.
+    pub users: u32,
+    /// Size of a message, in bytes.
+    pub message_bytes: u32,
+}
+
+impl Default for ServeOptions {
+    /// The original's port, users and message size.
+    fn default() -> Self {
+        Self {
+            address: IpAddr::V4(Ipv4Addr::LOCALHOST),
+            port: 9999,
+            once: false,
+            variant: Variant::Plain,
+            users: 20,
+            message_bytes: 100,
+        }
+    }
+}
+
+/// What happens while serving.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ServeEvent {
+    /// The server can be reached at this address.
+    Listening(SocketAddr),
+    /// A client asked for a run.
+    Started {
+        /// Rooms.
+        rooms: u32,
+        /// Messages per user.
+        messages: u32,
+    },
+    /// A run is complete.
+    Served {
+        /// Messages received.
+        received: u64,
+        /// Messages sent.
+        sent: u64,
+        /// Whether these are as many as the client's wishes make.
+        right: bool,
+    },
+    /// A run failed; the next client is waited for.
+    Failed(String),
+}
+
+/// Serves chat until `stop` says so, and then removes everything it made. `stop` is asked about
+/// twenty times a second, from another thread too; a flag that a signal handler sets will do.
+///
+/// # Errors
+/// The address cannot be listened on. A client that fails is an event, or, with `once`, an error.
+pub fn serve_chat(
+    options: &ServeOptions,
+    stop: impl Fn() -> bool + Sync,
+    mut on_event: impl FnMut(ServeEvent),
+) -> Result<(), Error> {
+    raise_open_files();
+    let (listener, address) = listen(SocketAddr::new(options.address, options.port), true)?;
+    on_event(ServeEvent::Listening(address));
+    while wait_readable(&listener, &stop)? {
+        let served = match listener.accept() {
+            Ok((control, _)) => one_client(options, &listener, &control, &stop, &mut on_event),
+            Err(error) => Err(Error::system("cannot accept a client", error)),
+        };
+        match served {
+            _ if stop() => return Ok(()),
+            Err(error) if options.once => return Err(error),
+            Err(error) => on_event(ServeEvent::Failed(error.to_string())),
+            Ok(()) if options.once => return Ok(()),
+            Ok(()) => {}
+        }
+    }
+    Ok(())
+}
+
+fn one_client(
+    options: &ServeOptions,
+    listener: &TcpListener,
+    control: &TcpStream,
+    stop: &(impl Fn() -> bool + Sync),
+    on_event: &mut impl FnMut(ServeEvent),
+) -> Result<(), Error> {
+    if !wait_readable(control, stop)? {
+        return Ok(());
+    }
+    let (rooms, messages) = read_control(control)?;
+    let connections = rooms.saturating_mul(options.users);
+    if connections == 0 || connections > CONNECTIONS_MAX || !(1..=SEMAPHORE_MAX).contains(&messages)
+    {
+        return Err(Error::failed(format!(
+            "a client asked for {rooms} rooms and {messages} messages; with {} users a room this \
+             server takes 1 to {} rooms and 1 to {SEMAPHORE_MAX} messages",
+            options.users,
+            CONNECTIONS_MAX / options.users.max(1)
+        )));
+    }
+    on_event(ServeEvent::Started { rooms, messages });
+    let claim = match options.variant {
+        Variant::Futex => None,
+        Variant::Plain | Variant::NoDelay => Some(Claim::new(keys::count(rooms))?),
+    };
+    let waiting = match &claim {
+        Some(claim) => Waiting::Semaphores { base: claim.base },
+        None => Waiting::Futexes,
+    };
+    let config = Config {
+        rooms,
+        users: options.users,
+        messages,
+        size: options.message_bytes,
+        waiting,
+        nodelay: options.variant == Variant::NoDelay,
+    };
+    let wanted = (config.sent(), config.received());
+    let session = Session::new(config, |_| {})?;
+    let finished = AtomicBool::new(false);
+    let totals = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !finished.load(Ordering::SeqCst) {
+                if stop() {
+                    session.abort("the server was stopped".to_owned());
+                    let _ = control.shutdown(Shutdown::Both);
+                    return;
+                }
+                std::thread::sleep(LOOK);
+            }
+        });
+        let served = serve(&session, listener, control);
+        finished.store(true, Ordering::SeqCst);
+        served
+    })?;
+    let right = wanted == (totals.received, totals.sent);
+    on_event(ServeEvent::Served { received: totals.received, sent: totals.sent, right });
+    Ok(())
+}
+
+/// Waits until something can be read or accepted; false: it is time to stop.
+fn wait_readable(fd: &impl AsFd, stop: &impl Fn() -> bool) -> Result<bool, Error> {
+    let brief = Timespec { tv_sec: 0, tv_nsec: i64::from(LOOK.subsec_nanos()) };
+    while !stop() {
+        match poll(&mut [PollFd::new(fd, PollFlags::IN)], Some(&brief)) {
+            Ok(0) | Err(rustix::io::Errno::INTR) => {}
+            Ok(_) => return Ok(true),
+            Err(error) => return Err(Error::system("cannot wait for a client", error)),
+        }
+    }
+    Ok(false)
+}

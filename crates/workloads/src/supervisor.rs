@@ -1,0 +1,501 @@
+//! Starts processes, watches them, and ends every one of them.
+//!
+//! A worker is one thread that waits for everything at once: output, the end of children, signals,
+//! its own standard input (whose end means that whoever asked is gone) and the time limit. It is
+//! the reaper of all its descendants, so that a process that leaves its group or session still
+//! comes back to it to be ended and counted.
+
+use crate::observe;
+use crate::role::{self, Entry};
+use crate::sys::{self, Signals, Usage};
+use crate::{Error, Stop};
+use coretwin_base::cpu_set::CpuSet;
+use coretwin_base::job::RunAs;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, Signal};
+use std::collections::BTreeMap;
+use std::io::{ErrorKind, Read};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+/// First look at where a command runs, after its start: early, for short commands.
+const FIRST_LOOK: Duration = Duration::from_millis(20);
+/// Between later looks.
+const NEXT_LOOK: Duration = Duration::from_millis(250);
+/// How long the last processes may take to die of SIGKILL.
+const DYING: Duration = Duration::from_secs(10);
+/// How much output is kept to be shown when a command fails, in bytes.
+const SHOWN: usize = 4096;
+
+/// Names a process that the supervisor started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct TaskId(u64);
+
+/// A process to be started.
+#[derive(Debug)]
+pub(crate) struct Launch<'a> {
+    /// Role it starts in.
+    pub(crate) role: &'static str,
+    /// Arguments of the role.
+    pub(crate) args: Vec<String>,
+    /// CPUs, where they are not those of the worker.
+    pub(crate) cpus: Option<&'a CpuSet>,
+    /// Folder to run in.
+    pub(crate) folder: Option<&'a str>,
+    /// Whether its CPU time, memory and CPUs count, and its group ends with it.
+    pub(crate) measured: bool,
+    /// Bytes of standard output to keep.
+    pub(crate) keep: usize,
+}
+
+/// A process that was started.
+#[derive(Debug)]
+pub(crate) struct Task {
+    pid: i32,
+    measured: bool,
+    /// How and when it ended.
+    pub(crate) exit: Option<(ExitStatus, Instant)>,
+    /// The socket on its standard input while it is held, see [`role::HOLD`].
+    gate: Option<UnixStream>,
+    /// What came through that socket.
+    said: Vec<u8>,
+    stdout: Option<OwnedFd>,
+    stderr: Option<OwnedFd>,
+    /// Its standard output, the last bytes of it.
+    pub(crate) output: Tail,
+    /// The end of standard output and error together, in the order they came.
+    pub(crate) shown: Tail,
+}
+
+impl Task {
+    /// Whether it waits to be released (or will never).
+    pub(crate) fn is_held(&self) -> bool {
+        self.said.first() == Some(&role::READY) || self.exit.is_some()
+    }
+
+    /// Why it could not become the program, if it could not.
+    pub(crate) fn refusal(&self) -> Option<String> {
+        let text = self.said.strip_prefix(&[role::READY]).unwrap_or(&self.said);
+        (!text.is_empty()).then(|| String::from_utf8_lossy(text).into_owned())
+    }
+
+    /// The end of its output, for people.
+    pub(crate) fn shown(&self) -> String {
+        String::from_utf8_lossy(self.shown.last_bytes()).into_owned()
+    }
+
+    fn read_output(&mut self) {
+        for (pipe, output) in [(&mut self.stdout, Some(&mut self.output)), (&mut self.stderr, None)]
+        {
+            drain(pipe, output, &mut self.shown);
+        }
+    }
+
+    fn read_gate(&mut self) {
+        let Some(gate) = &mut self.gate else { return };
+        let mut buffer = [0; 1024];
+        match gate.read(&mut buffer) {
+            Ok(0) => self.gate = None,
+            Ok(count) => self.said.extend_from_slice(&buffer[..count]),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+            Err(_) => self.gate = None,
+        }
+    }
+}
+
+/// Reads what a pipe holds now; closes it at its end.
+fn drain(pipe: &mut Option<OwnedFd>, mut output: Option<&mut Tail>, shown: &mut Tail) {
+    let mut buffer = [0; 16 * 1024];
+    // A full pipe and more, but not for ever: a writer may be as fast as we are.
+    for _ in 0..64 {
+        let Some(fd) = pipe else { return };
+        match rustix::io::read(&*fd, &mut buffer) {
+            Ok(0) => *pipe = None,
+            Ok(count) => {
+                shown.push(&buffer[..count]);
+                if let Some(output) = &mut output {
+                    output.push(&buffer[..count]);
+                }
+            }
+            Err(rustix::io::Errno::INTR) => {}
+            Err(rustix::io::Errno::AGAIN) => return,
+            Err(_) => *pipe = None,
+        }
+    }
+}
+
+/// The last bytes of a stream.
+#[derive(Debug)]
+pub(crate) struct Tail {
+    bytes: Vec<u8>,
+    limit: usize,
+    /// Whether earlier bytes were let go.
+    pub(crate) truncated: bool,
+}
+
+impl Tail {
+    pub(crate) fn new(limit: usize) -> Self {
+        Self { bytes: Vec::new(), limit, truncated: false }
+    }
+
+    pub(crate) fn push(&mut self, more: &[u8]) {
+        self.bytes.extend_from_slice(more);
+        // Cut at twice the limit, so that each byte is moved at most once.
+        if self.bytes.len() > 2 * self.limit {
+            self.truncated = true;
+            self.bytes.drain(..self.bytes.len() - self.limit);
+        }
+    }
+
+    /// The bytes that are kept.
+    pub(crate) fn last_bytes(&self) -> &[u8] {
+        &self.bytes[self.bytes.len().saturating_sub(self.limit)..]
+    }
+}
+
+/// Starts processes, watches them, and ends every one of them.
+#[derive(Debug)]
+pub struct Supervisor {
+    tasks: BTreeMap<TaskId, Task>,
+    next_task: u64,
+    signals: Signals,
+    /// When everything is ended, and the limit it comes from, in seconds.
+    deadline: (Instant, f64),
+    /// Whether standard input and signals no longer end the work.
+    deaf: bool,
+    environment: Vec<(&'static str, String)>,
+    core_sched: bool,
+    next_look: Option<Instant>,
+    usage: Usage,
+    cpus_ran: CpuSet,
+}
+
+impl Supervisor {
+    /// Takes over this process: it becomes the reaper of its descendants, and its signals are
+    /// read from now on.
+    pub(crate) fn new(
+        timeout_s: f64,
+        user: Option<&RunAs>,
+        core_sched: bool,
+    ) -> Result<Self, Error> {
+        rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
+            .map_err(|error| Error::system("cannot become the reaper of descendants", error))?;
+        let watched = [libc::SIGCHLD, libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGQUIT];
+        let signals = Signals::watch(&watched)
+            .map_err(|error| Error::system("cannot watch signals", error))?;
+        let environment = user.map_or_else(Vec::new, |user| {
+            vec![
+                ("HOME", user.home.clone()),
+                ("USER", user.name.clone()),
+                ("LOGNAME", user.name.clone()),
+            ]
+        });
+        Ok(Self {
+            tasks: BTreeMap::new(),
+            next_task: 0,
+            signals,
+            deadline: deadline(timeout_s),
+            deaf: false,
+            environment,
+            core_sched,
+            next_look: None,
+            usage: Usage::default(),
+            cpus_ran: CpuSet::new(),
+        })
+    }
+
+    /// A shorter limit than the one given at first.
+    pub(crate) fn limit(&mut self, timeout_s: f64) {
+        let limit = deadline(timeout_s);
+        if limit.0 < self.deadline.0 {
+            self.deadline = limit;
+        }
+    }
+
+    /// From now on only this much time is left, and nothing else ends the work: for what has to
+    /// be done after the measurement, whatever ended it.
+    pub(crate) fn last_orders(&mut self, timeout_s: f64) {
+        self.deaf = true;
+        self.deadline = deadline(timeout_s);
+    }
+
+    /// Starts a process.
+    pub(crate) fn start(&mut self, launch: Launch<'_>) -> Result<TaskId, Error> {
+        let trouble = |error| Error::system("cannot start a process", error);
+        let entry = Entry {
+            parent: std::process::id(),
+            cpus: launch.cpus.cloned(),
+            core_sched: self.core_sched && launch.measured,
+        };
+        let entry = serde_json::to_string(&entry).map_err(|error| trouble(error.into()))?;
+        let mut command = Command::new("/proc/self/exe");
+        command.arg0("coretwin-worker").arg(launch.role).arg(entry).args(&launch.args);
+        command.envs(self.environment.iter().map(|(name, value)| (name, value)));
+        command.process_group(0).stdout(Stdio::piped()).stderr(Stdio::piped());
+        if let Some(folder) = launch.folder {
+            command.current_dir(folder);
+        }
+        let gate = if launch.role == role::HOLD {
+            let (ours, theirs) = UnixStream::pair().map_err(trouble)?;
+            ours.set_nonblocking(true).map_err(trouble)?;
+            command.stdin(Stdio::from(OwnedFd::from(theirs)));
+            Some(ours)
+        } else {
+            command.stdin(Stdio::null());
+            None
+        };
+        let mut child = command.spawn().map_err(trouble)?;
+        let stdout = child.stdout.take().map(OwnedFd::from);
+        let stderr = child.stderr.take().map(OwnedFd::from);
+        for pipe in [&stdout, &stderr].into_iter().flatten() {
+            rustix::io::ioctl_fionbio(pipe, true).map_err(|error| trouble(error.into()))?;
+        }
+        let id = TaskId(self.next_task);
+        self.next_task += 1;
+        let task = Task {
+            pid: child.id().cast_signed(),
+            measured: launch.measured,
+            exit: None,
+            gate,
+            said: Vec::new(),
+            stdout,
+            stderr,
+            output: Tail::new(launch.keep),
+            shown: Tail::new(SHOWN),
+        };
+        self.tasks.insert(id, task);
+        Ok(id)
+    }
+
+    /// Lets held processes become their programs, all at once.
+    pub(crate) fn release(&mut self, tasks: &[TaskId]) -> Instant {
+        let start = Instant::now();
+        for id in tasks {
+            if let Some(gate) = self.tasks.get(id).and_then(|task| task.gate.as_ref()) {
+                // An error means that the process has ended, which is seen elsewhere.
+                let _ = gate.shutdown(std::net::Shutdown::Write);
+            }
+        }
+        self.next_look = Some(start + FIRST_LOOK);
+        start
+    }
+
+    /// The process of that name.
+    pub(crate) fn task(&self, id: TaskId) -> Option<&Task> {
+        self.tasks.get(&id)
+    }
+
+    /// Whether the process has ended.
+    pub(crate) fn has_ended(&self, id: TaskId) -> bool {
+        self.tasks.get(&id).is_none_or(|task| task.exit.is_some())
+    }
+
+    /// Hands over a process that has ended.
+    pub(crate) fn take(&mut self, id: TaskId) -> Option<Task> {
+        self.tasks.remove(&id)
+    }
+
+    /// Sends a signal to the group of a process that has not ended.
+    pub(crate) fn signal(&self, id: TaskId, signal: Signal) {
+        if let Some(task) = self.tasks.get(&id).filter(|task| task.exit.is_none()) {
+            signal_group(task.pid, signal);
+        }
+    }
+
+    /// Waits until `done`, or until that time (then the answer is false).
+    pub(crate) fn wait(
+        &mut self,
+        until: Option<Instant>,
+        done: impl Fn(&Self) -> bool,
+    ) -> Result<bool, Error> {
+        loop {
+            if done(self) {
+                return Ok(true);
+            }
+            if until.is_some_and(|until| Instant::now() >= until) {
+                return Ok(false);
+            }
+            self.step(until)?;
+        }
+    }
+
+    /// Waits for the next thing to happen and deals with it.
+    fn step(&mut self, until: Option<Instant>) -> Result<(), Error> {
+        let stdin = rustix::stdio::stdin();
+        let waits = [until, self.next_look, Some(self.deadline.0)];
+        let wake = waits.into_iter().flatten().min().unwrap_or(self.deadline.0);
+        let mut fds = vec![PollFd::new(&self.signals, PollFlags::IN)];
+        if !self.deaf {
+            fds.push(PollFd::new(&stdin, PollFlags::IN));
+        }
+        for task in self.tasks.values() {
+            let pipes = [&task.stdout, &task.stderr].into_iter().flatten().map(OwnedFd::as_fd);
+            let gate = task.gate.as_ref().map(UnixStream::as_fd);
+            fds.extend(pipes.chain(gate).map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
+        }
+        match poll(&mut fds, Some(&timespec_until(wake))) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(Error::system("cannot wait", error)),
+        }
+        let stdin_ready = !self.deaf && !fds[1].revents().is_empty();
+        drop(fds);
+        for task in self.tasks.values_mut() {
+            task.read_gate();
+            task.read_output();
+        }
+        let signal = self.read_signals();
+        self.reap();
+        if self.next_look.is_some_and(|look| Instant::now() >= look) {
+            self.look();
+        }
+        if Instant::now() >= self.deadline.0 {
+            return Err(Stop::Timeout(self.deadline.1).into());
+        }
+        if self.deaf {
+            return Ok(());
+        }
+        if let Some(signal) = signal {
+            return Err(Stop::Signal(signal).into());
+        }
+        if stdin_ready && !matches!(rustix::io::read(stdin, &mut [0; 512]), Ok(1..)) {
+            return Err(Stop::Abandoned.into());
+        }
+        Ok(())
+    }
+
+    /// The last signal that asks to end, if one came.
+    fn read_signals(&self) -> Option<i32> {
+        std::iter::from_fn(|| self.signals.next()).filter(|signal| *signal != libc::SIGCHLD).last()
+    }
+
+    /// Reaps every child that has ended. False: there is no child left.
+    fn reap(&mut self) -> bool {
+        loop {
+            let pid = match sys::ended_child() {
+                Ok(Some(pid)) => pid,
+                Ok(None) => return true,
+                Err(error) => return error.raw_os_error() != Some(libc::ECHILD),
+            };
+            let ended = Instant::now();
+            let task = self.tasks.values_mut().find(|task| task.pid == pid && task.exit.is_none());
+            // An orphan counts: it was started by something measured, or very nearly always so.
+            let measured = task.as_ref().is_none_or(|task| task.measured);
+            if measured {
+                self.cpus_ran = self.cpus_ran.union(&observe::cpu_of(pid).into_iter().collect());
+            }
+            if measured && task.is_some() {
+                // Before reaping, while the group's number cannot mean another group.
+                signal_group(pid, Signal::KILL);
+            }
+            let Ok((status, usage)) = sys::reap(pid) else { return true };
+            if measured {
+                self.usage.user_s += usage.user_s;
+                self.usage.system_s += usage.system_s;
+                self.usage.peak_kib = self.usage.peak_kib.max(usage.peak_kib);
+            }
+            if let Some(task) = task {
+                task.read_gate();
+                task.read_output();
+                task.exit = Some((status, ended));
+            }
+        }
+    }
+
+    fn look(&mut self) {
+        let running = self.tasks.values().filter(|task| task.measured && task.exit.is_none());
+        let cpus = observe::cpus_of_trees(running.map(|task| task.pid));
+        self.cpus_ran = self.cpus_ran.union(&cpus);
+        self.next_look = Some(Instant::now() + NEXT_LOOK);
+    }
+
+    /// Ends the measured processes and their groups.
+    pub(crate) fn end_measured(&mut self) -> Result<(), Error> {
+        let running = |(_, task): &(&TaskId, &Task)| task.measured && task.exit.is_none();
+        let ids: Vec<TaskId> = self.tasks.iter().filter(running).map(|(id, _)| *id).collect();
+        ids.iter().for_each(|id| self.signal(*id, Signal::KILL));
+        self.wait(None, |supervisor| ids.iter().all(|id| supervisor.has_ended(*id))).map(drop)
+    }
+
+    /// Ends every descendant, until none is left.
+    pub(crate) fn end_all(&mut self) -> Result<(), Error> {
+        let limit = Instant::now() + DYING;
+        let own = std::process::id().cast_signed();
+        while self.reap() {
+            for task in self.tasks.values().filter(|task| task.exit.is_none()) {
+                signal_group(task.pid, Signal::KILL);
+            }
+            // The children of those that die become ours, and die in a later round.
+            let children = observe::children(own);
+            for pid in children.iter().filter_map(|pid| Pid::from_raw(*pid)) {
+                let _ = rustix::process::kill_process(pid, Signal::KILL);
+            }
+            if Instant::now() >= limit {
+                return Err(Error::failed(format!("the processes {children:?} do not end")));
+            }
+            let mut fds = [PollFd::new(&self.signals, PollFlags::IN)];
+            let _ = poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 10_000_000 }));
+            self.read_signals();
+        }
+        Ok(())
+    }
+
+    /// CPU time and memory of everything measured that has ended.
+    pub(crate) fn usage(&self) -> Usage {
+        self.usage
+    }
+
+    /// CPUs on which measured processes were seen.
+    pub(crate) fn cpus_ran(&self) -> &CpuSet {
+        &self.cpus_ran
+    }
+}
+
+fn signal_group(pid: i32, signal: Signal) {
+    if let Some(pid) = Pid::from_raw(pid) {
+        // An error means that nobody is left in the group.
+        let _ = rustix::process::kill_process_group(pid, signal);
+    }
+}
+
+/// A limit that is not a number, or longer than a century, is a century.
+fn deadline(timeout_s: f64) -> (Instant, f64) {
+    let century = 3_155_760_000.0;
+    let seconds = if timeout_s.is_nan() { century } else { timeout_s.clamp(0.0, century) };
+    (Instant::now() + Duration::from_secs_f64(seconds), timeout_s)
+}
+
+fn timespec_until(wake: Instant) -> Timespec {
+    let left = wake.saturating_duration_since(Instant::now());
+    // A nanosecond more, so that the time has come when poll returns.
+    Timespec {
+        tv_sec: left.as_secs().try_into().unwrap_or(i64::MAX),
+        tv_nsec: i64::from(left.subsec_nanos().saturating_add(1).min(999_999_999)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tail_keeps_the_last_bytes() {
+        let mut tail = Tail::new(4);
+        tail.push(b"abc");
+        assert_eq!((tail.last_bytes(), tail.truncated), (&b"abc"[..], false));
+        for byte in b"defghijklmnop" {
+            tail.push(&[*byte]);
+        }
+        assert_eq!((tail.last_bytes(), tail.truncated), (&b"mnop"[..], true));
+    }
+
+    #[test]
+    fn odd_limits_are_far_away() {
+        for odd in [f64::NAN, f64::INFINITY, 1e300] {
+            assert!(deadline(odd).0 > Instant::now() + Duration::from_secs(1_000_000_000));
+        }
+        assert!(deadline(-1.0).0 <= Instant::now());
+    }
+}

@@ -1,0 +1,222 @@
+//! The calls into the C library that have no safe wrapper elsewhere. All unsafe code of the crate.
+
+#![expect(unsafe_code, reason = "system calls; every block says why it is sound")]
+
+use coretwin_base::cpu_set::{CPU_MAX, CpuId, CpuSet};
+use coretwin_base::job::RunAs;
+use std::ffi::CString;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
+
+fn check(result: libc::c_int) -> io::Result<libc::c_int> {
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
+}
+
+const WORD_BITS: u32 = libc::c_ulong::BITS;
+
+/// Binds this thread, and what it starts from now on, to the CPUs. The mask is sized by hand
+/// because `cpu_set_t` ends at 1024 CPUs.
+pub(crate) fn bind(cpus: &CpuSet) -> io::Result<()> {
+    let mut mask = vec![0 as libc::c_ulong; (CPU_MAX / WORD_BITS + 1) as usize];
+    for cpu in cpus.iter().filter(|cpu| cpu.0 <= CPU_MAX) {
+        mask[(cpu.0 / WORD_BITS) as usize] |= 1 << (cpu.0 % WORD_BITS);
+    }
+    // SAFETY: the pointer is to `size_of_val(mask)` bytes that live until the call returns.
+    check(unsafe { libc::sched_setaffinity(0, size_of_val(&*mask), mask.as_ptr().cast()) })?;
+    Ok(())
+}
+
+/// The CPUs this thread may run on.
+pub(crate) fn bound() -> io::Result<CpuSet> {
+    let mut mask = vec![0 as libc::c_ulong; (CPU_MAX / WORD_BITS + 1) as usize];
+    // SAFETY: the pointer is to `size_of_val(mask)` writable bytes that live until the call returns.
+    check(unsafe { libc::sched_getaffinity(0, size_of_val(&*mask), mask.as_mut_ptr().cast()) })?;
+    let set = |cpu: &u32| mask[(cpu / WORD_BITS) as usize] >> (cpu % WORD_BITS) & 1 == 1;
+    Ok((0..=CPU_MAX).filter(set).map(CpuId).collect())
+}
+
+/// Becomes the user for good: supplementary groups, group, user. Nothing is done if this process
+/// is that user already.
+pub(crate) fn become_user(user: &RunAs) -> io::Result<()> {
+    let name = CString::new(user.name.as_str())?;
+    // SAFETY: these calls only read their arguments, and `name` is a C string that outlives them.
+    unsafe {
+        if libc::getuid() == user.uid && libc::geteuid() == user.uid {
+            return Ok(());
+        }
+        check(libc::initgroups(name.as_ptr(), user.gid))?;
+        check(libc::setresgid(user.gid, user.gid, user.gid))?;
+        check(libc::setresuid(user.uid, user.uid, user.uid))?;
+    }
+    Ok(())
+}
+
+/// Whether the kernel offers core scheduling here: it asks for this thread's own cookie.
+pub(crate) fn core_sched_available() -> io::Result<()> {
+    let mut cookie: libc::c_ulong = 0;
+    // SAFETY: PR_SCHED_CORE_GET writes one unsigned long to the address, which is that of `cookie`.
+    check(unsafe {
+        libc::prctl(libc::PR_SCHED_CORE, libc::PR_SCHED_CORE_GET, 0, 0, &raw mut cookie)
+    })?;
+    Ok(())
+}
+
+/// Gives this thread, and what it starts from now on, a core-scheduling cookie of its own.
+pub(crate) fn core_sched_create() -> io::Result<()> {
+    // SAFETY: PR_SCHED_CORE_CREATE takes numbers only; the address must be 0.
+    check(unsafe { libc::prctl(libc::PR_SCHED_CORE, libc::PR_SCHED_CORE_CREATE, 0, 0, 0) })?;
+    Ok(())
+}
+
+/// Signals that are read instead of interrupting.
+#[derive(Debug)]
+pub(crate) struct Signals(OwnedFd);
+
+impl Signals {
+    /// Blocks the signals and reads them from now on.
+    pub(crate) fn watch(signals: &[libc::c_int]) -> io::Result<Self> {
+        // SAFETY: `set` is initialised by sigemptyset before any other use, and the descriptor
+        // that signalfd gives is owned by nobody else.
+        unsafe {
+            let mut set: libc::sigset_t = std::mem::zeroed();
+            check(libc::sigemptyset(&raw mut set))?;
+            for signal in signals {
+                check(libc::sigaddset(&raw mut set, *signal))?;
+            }
+            check(libc::sigprocmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut()))?;
+            let fd =
+                check(libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK))?;
+            Ok(Self(OwnedFd::from_raw_fd(fd)))
+        }
+    }
+
+    /// The next signal that came, if any.
+    pub(crate) fn next(&self) -> Option<i32> {
+        // A record is 128 bytes, its first four the signal's number (signalfd(2)).
+        let mut record = [0_u8; 128];
+        let read = rustix::io::read(&self.0, &mut record).ok()?;
+        let number: [u8; 4] = record.get(..4)?.try_into().ok()?;
+        (read == record.len()).then(|| i32::from_ne_bytes(number))
+    }
+}
+
+impl AsFd for Signals {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+/// Lets every signal through again; a process inherits the mask of the one that started it.
+pub(crate) fn unblock_signals() -> io::Result<()> {
+    // SAFETY: `set` is initialised by sigemptyset before it is read.
+    unsafe {
+        let mut set: libc::sigset_t = std::mem::zeroed();
+        check(libc::sigemptyset(&raw mut set))?;
+        check(libc::sigprocmask(libc::SIG_SETMASK, &raw const set, std::ptr::null_mut()))?;
+    }
+    Ok(())
+}
+
+/// A child that has ended and is not reaped yet, so that its `/proc` entry can still be read.
+/// None: none has ended. `ECHILD`: there is no child at all.
+pub(crate) fn ended_child() -> io::Result<Option<i32>> {
+    // SAFETY: waitid writes one siginfo_t to the address, and all zeroes is a valid one (pid 0:
+    // nothing has ended). si_pid is meaningful after waitid.
+    let pid = unsafe {
+        let mut info: libc::siginfo_t = std::mem::zeroed();
+        let options = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
+        check(libc::waitid(libc::P_ALL, 0, &raw mut info, options))?;
+        info.si_pid()
+    };
+    Ok((pid != 0).then_some(pid))
+}
+
+/// CPU time and memory of processes that have ended.
+#[derive(Debug, Default, Clone, Copy)]
+pub(crate) struct Usage {
+    /// User CPU time, in seconds.
+    pub(crate) user_s: f64,
+    /// System CPU time, in seconds.
+    pub(crate) system_s: f64,
+    /// Peak resident memory of the largest process, in KiB.
+    pub(crate) peak_kib: u64,
+}
+
+/// Reaps a child that has ended: its status, and the usage of it and of all it had waited for.
+pub(crate) fn reap(pid: i32) -> io::Result<(ExitStatus, Usage)> {
+    let mut status = 0;
+    // SAFETY: wait4 writes one int and one rusage to the addresses; all zeroes is a valid rusage.
+    let rusage = unsafe {
+        let mut rusage: libc::rusage = std::mem::zeroed();
+        check(libc::wait4(pid, &raw mut status, 0, &raw mut rusage))?;
+        rusage
+    };
+    let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
+    let usage = Usage {
+        user_s: seconds(rusage.ru_utime),
+        system_s: seconds(rusage.ru_stime),
+        peak_kib: u64::try_from(rusage.ru_maxrss).unwrap_or(0),
+    };
+    Ok((ExitStatus::from_raw(status), usage))
+}
+
+/// Makes a set of SysV semaphores under a key that nobody uses yet; all are 0.
+pub(crate) fn semaphores_create(key: i32, count: u32) -> io::Result<i32> {
+    let count = libc::c_int::try_from(count).unwrap_or(libc::c_int::MAX);
+    // SAFETY: semget takes numbers only.
+    check(unsafe { libc::semget(key, count, libc::IPC_CREAT | libc::IPC_EXCL | 0o600) })
+}
+
+/// The set under that key, if there is one.
+pub(crate) fn semaphores_find(key: i32) -> Option<i32> {
+    // SAFETY: semget takes numbers only.
+    check(unsafe { libc::semget(key, 0, 0) }).ok()
+}
+
+/// One semaphore operation (`semop`), repeated if a signal interrupts it. The change is -1, 0
+/// (wait for zero) or positive.
+pub(crate) fn semaphore_operate(set: i32, index: u16, change: i16) -> io::Result<()> {
+    let mut operation = libc::sembuf { sem_num: index, sem_op: change, sem_flg: 0 };
+    loop {
+        // SAFETY: the address is that of one sembuf, as the count says.
+        match check(unsafe { libc::semop(set, &raw mut operation, 1) }) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            other => return other.map(drop),
+        }
+    }
+}
+
+/// The argument of `semctl`, which the C library leaves to its callers to define (semctl(2)).
+#[repr(C)]
+union SemaphoreArgument {
+    value: libc::c_int,
+    buffer: *mut libc::semid_ds,
+}
+
+/// Sets the value of one semaphore.
+pub(crate) fn semaphore_set(set: i32, index: u16, value: i32) -> io::Result<()> {
+    let argument = SemaphoreArgument { value };
+    // SAFETY: SETVAL reads the number of the union.
+    check(unsafe { libc::semctl(set, i32::from(index), libc::SETVAL, argument) })?;
+    Ok(())
+}
+
+/// The user who made the set.
+pub(crate) fn semaphores_creator(set: i32) -> io::Result<u32> {
+    // SAFETY: IPC_STAT writes one semid_ds to the address of the union; all zeroes is a valid one.
+    unsafe {
+        let mut buffer: libc::semid_ds = std::mem::zeroed();
+        let argument = SemaphoreArgument { buffer: &raw mut buffer };
+        check(libc::semctl(set, 0, libc::IPC_STAT, argument))?;
+        Ok(buffer.sem_perm.cuid)
+    }
+}
+
+/// Removes the set; whoever waits on it is woken with `EIDRM`.
+pub(crate) fn semaphores_remove(set: i32) -> io::Result<()> {
+    // SAFETY: IPC_RMID ignores every other argument.
+    check(unsafe { libc::semctl(set, 0, libc::IPC_RMID) })?;
+    Ok(())
+}

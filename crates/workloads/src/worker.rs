@@ -1,0 +1,139 @@
+//! The worker process: one job in, one outcome out.
+//!
+//! It binds itself to the CPUs of the arm and reads them back, becomes the user, runs the work in
+//! child processes, and answers. Its standard input stays open while it works; when that closes,
+//! or a signal or the time limit comes, it ends everything that it started, and answers with a
+//! failure. Its peak memory is a floor under that of its children, so it stays small.
+
+use crate::command;
+use crate::role;
+use crate::supervisor::Supervisor;
+use crate::workload::{Measured, metric};
+use crate::{Error, sys, table};
+use coretwin_base::job::{Job, Outcome, Work};
+use coretwin_base::param::WorkloadSpec;
+use coretwin_base::reading::Better;
+use coretwin_base::schema::{self, SCHEMA};
+use std::io::Write;
+use std::process::ExitCode;
+
+/// Longest job that is read, in bytes.
+const JOB_MAX: usize = 16 << 20;
+
+/// The whole of the `coretwin-worker` executable. Without arguments it reads a job; with
+/// arguments it is one of the processes of a job. Success means that an outcome was written,
+/// whatever it says.
+#[must_use]
+pub fn main() -> ExitCode {
+    let args: Vec<String> =
+        std::env::args_os().skip(1).map(|arg| arg.to_string_lossy().into_owned()).collect();
+    if let Some((name, args)) = args.split_first() {
+        return role::run(name, args);
+    }
+    let outcome = match read_job() {
+        Ok(job) => run(&job),
+        Err(error) => Outcome::failed(error.to_string(), "", Better::Lower),
+    };
+    let Ok(mut line) = serde_json::to_string(&outcome) else { return ExitCode::FAILURE };
+    line.push('\n');
+    match std::io::stdout().write_all(line.as_bytes()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(_) => ExitCode::FAILURE,
+    }
+}
+
+/// Reads one line from standard input, and nothing behind it.
+fn read_job() -> Result<Job, Error> {
+    let stdin = rustix::stdio::stdin();
+    let mut line = Vec::new();
+    let mut buffer = [0; 4096];
+    while !line.contains(&b'\n') && line.len() < JOB_MAX {
+        match rustix::io::read(stdin, &mut buffer) {
+            Ok(0) => break,
+            Ok(count) => line.extend_from_slice(&buffer[..count]),
+            Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(Error::system("cannot read the job", error)),
+        }
+    }
+    let bad = |why: String| Error::failed(format!("standard input does not hold a job: {why}"));
+    let job: Job = serde_json::from_slice(&line).map_err(|error| bad(error.to_string()))?;
+    schema::check(job.schema).map_err(|newer| bad(newer.to_string()))?;
+    Ok(job)
+}
+
+/// Runs a job to its end, whatever that is.
+fn run(job: &Job) -> Outcome {
+    let (unit, better) = match &job.work {
+        Work::Builtin { workload, .. } => table::find(workload)
+            .map_or((String::new(), Better::Lower), |w| (w.unit().to_owned(), w.better())),
+        Work::Command(spec) => command::value(spec, job.copies),
+    };
+    let mut outcome = Outcome::failed(String::new(), &unit, better);
+    let done = prepare(job, &mut outcome).and_then(|mut supervisor| {
+        let measured = work(job, &mut supervisor);
+        let ended = supervisor.end_all();
+        let usage = supervisor.usage();
+        outcome.user_s = usage.user_s;
+        outcome.system_s = usage.system_s;
+        outcome.cpus_ran = supervisor.cpus_ran().clone();
+        let peak = metric(usage.peak_kib as f64, "KiB", Better::Lower);
+        outcome.metrics.insert("peak_memory_kib".to_owned(), peak);
+        let measured = measured?;
+        ended.map(|()| measured)
+    });
+    match done {
+        Ok(measured) => fill(&mut outcome, measured),
+        Err(error) => {
+            outcome.failure = Some(error.to_string());
+            if let Error::Failed { output, .. } = error {
+                outcome.output = output;
+            }
+        }
+    }
+    outcome
+}
+
+/// Binds, becomes the user, and takes over: nothing measured has started yet.
+fn prepare(job: &Job, outcome: &mut Outcome) -> Result<Supervisor, Error> {
+    outcome.cpus_allowed = role::bind(&job.cpus)?;
+    if let Some(user) = &job.run_as {
+        sys::become_user(user)
+            .map_err(|error| Error::system(format!("cannot become user {}", user.name), error))?;
+    }
+    if job.core_sched {
+        sys::core_sched_available().map_err(|error| {
+            let what = "this kernel offers no core scheduling here (it needs Linux 5.14 with \
+                        CONFIG_SCHED_CORE, and SMT switched on)";
+            Error::system(what, error)
+        })?;
+    }
+    Supervisor::new(job.timeout_s, job.run_as.as_ref(), job.core_sched)
+}
+
+fn work(job: &Job, supervisor: &mut Supervisor) -> Result<Measured, Error> {
+    match &job.work {
+        Work::Builtin { workload, params } => {
+            let spec = WorkloadSpec { name: workload.clone(), params: params.clone() };
+            let (workload, params) = table::resolve(&spec)?;
+            workload.run(&params, job, supervisor)
+        }
+        Work::Command(spec) => command::run(spec, job, supervisor),
+    }
+}
+
+fn fill(outcome: &mut Outcome, measured: Measured) {
+    let broken: Vec<&str> =
+        measured.checks.iter().filter(|(_, held)| !**held).map(|(name, _)| name.as_str()).collect();
+    outcome.failure =
+        (!broken.is_empty()).then(|| format!("these checks do not hold: {}", broken.join(", ")));
+    outcome.value = outcome.failure.is_none().then_some(measured.value);
+    outcome.schema = SCHEMA;
+    outcome.unit = measured.unit;
+    outcome.better = measured.better;
+    outcome.metrics.extend(measured.metrics);
+    outcome.operations = measured.operations;
+    outcome.elapsed_s = measured.elapsed_s;
+    outcome.threads = measured.threads;
+    outcome.cpus_ran = outcome.cpus_ran.union(&measured.cpus_ran);
+    outcome.checks = measured.checks;
+}

@@ -1,0 +1,143 @@
+//! What a workload is: a row that can be measured.
+
+use crate::Error;
+use crate::supervisor::Supervisor;
+use coretwin_base::cpu_set::CpuSet;
+use coretwin_base::job::Job;
+use coretwin_base::limits::Need;
+use coretwin_base::param::{ParamValue, Params};
+use coretwin_base::plan::Scale;
+use coretwin_base::reading::{Better, Metric};
+use std::collections::BTreeMap;
+
+/// A workload of the table.
+pub trait Workload: Sync {
+    /// The name people type, unique in the table.
+    fn name(&self) -> &'static str;
+    /// Benchmark family; a family weighs as one in a suite result.
+    fn family(&self) -> &'static str;
+    /// What it does, in one line.
+    fn about(&self) -> &'static str;
+    /// Where it is described.
+    fn source(&self) -> &'static str;
+    /// Unit of the value.
+    fn unit(&self) -> &'static str;
+    /// Which direction of the value is better.
+    fn better(&self) -> Better;
+    /// How arms are compared.
+    fn scale(&self) -> Scale;
+    /// Its parameters, in order of name.
+    fn params(&self) -> &'static [ParamSpec];
+    /// The roles a placement can separate; the order is that of [`Job::roles`].
+    fn roles(&self) -> &'static [&'static str];
+    /// Tasks (threads) that do the work, for complete parameters.
+    fn tasks(&self, params: &Params) -> u32;
+    /// What one run needs of the system's limits, for complete parameters.
+    fn needs(&self, params: &Params) -> Vec<Need>;
+    /// What its result means for SMT, for a report.
+    fn analysis(&self) -> &'static str;
+    /// Checks of parameters against each other, beyond the range of each.
+    ///
+    /// # Errors
+    /// [`Error::Param`] naming the parameter and what is possible.
+    fn check(&self, params: &Params) -> Result<(), Error>;
+    /// Runs it once, through the supervisor.
+    ///
+    /// # Errors
+    /// Whatever ended it; the supervisor then ends what is left of it.
+    fn run(
+        &self,
+        params: &Params,
+        job: &Job,
+        supervisor: &mut Supervisor,
+    ) -> Result<Measured, Error>;
+}
+
+/// A parameter of a workload.
+#[derive(Debug, Clone, Copy)]
+pub struct ParamSpec {
+    /// The name people type.
+    pub name: &'static str,
+    /// What values it takes.
+    pub kind: ParamKind,
+    /// What it is, in half a line, with its unit.
+    pub about: &'static str,
+}
+
+/// Values of a parameter.
+#[derive(Debug, Clone, Copy)]
+pub enum ParamKind {
+    /// A whole number.
+    Int {
+        /// Used if none is given.
+        default: i64,
+        /// Smallest possible.
+        min: i64,
+        /// Largest possible.
+        max: i64,
+    },
+    /// A word.
+    Text {
+        /// Used if none is given.
+        default: &'static str,
+    },
+}
+
+impl ParamSpec {
+    /// The value that is used if none is given.
+    #[must_use]
+    pub fn default(&self) -> ParamValue {
+        match self.kind {
+            ParamKind::Int { default, .. } => ParamValue::Int(default),
+            ParamKind::Text { default } => ParamValue::Text(default.to_owned()),
+        }
+    }
+
+    /// Checks one value.
+    pub(crate) fn check(&self, workload: &'static str, value: &ParamValue) -> Result<(), Error> {
+        let ParamKind::Int { min, max, .. } = self.kind else { return Ok(()) };
+        match value.as_int() {
+            Some(number) if (min..=max).contains(&number) => Ok(()),
+            _ => Err(Error::Param {
+                workload,
+                name: self.name.to_owned(),
+                value: value.to_string(),
+                why: format!("it is a whole number from {min} to {max}"),
+            }),
+        }
+    }
+}
+
+/// A parameter that is a whole number, from complete and checked parameters.
+pub(crate) fn int(params: &Params, name: &str) -> u32 {
+    let number = params.get(name).and_then(ParamValue::as_int).unwrap_or(0);
+    u32::try_from(number).unwrap_or(0)
+}
+
+/// What a run that succeeded measured. CPU time and memory are the supervisor's to add.
+#[derive(Debug, Clone)]
+pub struct Measured {
+    /// The primary value.
+    pub value: f64,
+    /// Its unit.
+    pub unit: String,
+    /// Which direction is better.
+    pub better: Better,
+    /// Other numbers by name.
+    pub metrics: BTreeMap<String, Metric>,
+    /// Operations done.
+    pub operations: u64,
+    /// Wall time of the measured part, in seconds.
+    pub elapsed_s: f64,
+    /// Tasks that did the work, or the thread count given to a command.
+    pub threads: u32,
+    /// CPUs the tasks saw themselves on, beside those the supervisor saw.
+    pub cpus_ran: CpuSet,
+    /// Named checks, each held or not.
+    pub checks: BTreeMap<String, bool>,
+}
+
+/// A metric, in the form the records want.
+pub(crate) fn metric(value: f64, unit: &str, better: Better) -> Metric {
+    Metric { value, unit: unit.to_owned(), better }
+}
