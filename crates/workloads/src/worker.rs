@@ -66,7 +66,7 @@ fn run(job: &Job) -> Outcome {
     let (unit, better) = match &job.work {
         Work::Builtin { workload, .. } => table::find(workload)
             .map_or((String::new(), Better::Lower), |w| (w.unit().to_owned(), w.better())),
-        Work::Command(spec) => command::value(spec, job.copies),
+        Work::Command(spec) => command::value(spec, job.rate),
     };
     let mut outcome = Outcome::failed(String::new(), &unit, better);
     let done = prepare(job, &mut outcome).and_then(|mut supervisor| {

@@ -4,8 +4,8 @@
 //! released at once, repeated until the least time is reached), end the server, clean up. Only the
 //! command is timed; CPU time and memory are of command and server together.
 //!
-//! The value is the wall time of a run in seconds; with several copies, completed runs per second;
-//! with a primary metric, that number, read from the output of each copy: over the copies a metric
+//! The value is the wall time of a run in seconds; where copies are compared ([`Job::rate`]), runs
+//! per second; with a primary metric, that number, read from the output of each copy: over the copies a metric
 //! of which more is better is summed, one of which less is better is averaged; over repetitions
 //! both are averaged.
 //!
@@ -52,10 +52,10 @@ const CLEANUP_S: f64 = 30.0;
 
 /// Unit and direction of the value of a command.
 #[must_use]
-pub fn value(spec: &CommandSpec, copies: u32) -> (String, Better) {
+pub fn value(spec: &CommandSpec, rate: bool) -> (String, Better) {
     match primary(spec) {
         Some((_, metric)) => (metric.unit.clone(), metric.better),
-        None if copies > 1 => ("runs/s".to_owned(), Better::Higher),
+        None if rate => ("runs/s".to_owned(), Better::Higher),
         None => ("s".to_owned(), Better::Lower),
     }
 }
@@ -129,10 +129,10 @@ impl Reading<'_> {
             let (unit, better) = (metric.unit.clone(), metric.better);
             (metric.name.clone(), Metric { value: *value, unit, better })
         }));
-        let (unit, better) = value(spec, copies);
+        let (unit, better) = value(spec, self.job.rate);
         let value = match value_read {
             Some(value) => value,
-            None if copies > 1 => done as f64 / runs.elapsed_s,
+            None if self.job.rate => done as f64 / runs.elapsed_s,
             None => wall_s,
         };
         Measured {
