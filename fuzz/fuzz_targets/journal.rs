@@ -3,7 +3,7 @@
 #![no_main]
 
 use coretwin_base::schema::SCHEMA;
-use coretwin_store::journal::parse_line;
+use coretwin_store::parse_line;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|line: &[u8]| {

@@ -34,14 +34,13 @@ impl Sheet {
             csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(text.as_bytes());
         let headers: Vec<String> = reader
             .headers()
-            .map_err(|error| csv_error(file, &error))?
+            .map_err(|error| csv_error(file, &lines, &error))?
             .iter()
             .map(str::to_owned)
             .collect();
-        let lines = LineIndex::new(text);
         let mut rows = Vec::new();
         for record in reader.records() {
-            let record = record.map_err(|error| csv_error(file, &error))?;
+            let record = record.map_err(|error| csv_error(file, &lines, &error))?;
             if rows.len() == ROWS_MAX {
                 return Err(table(format!("it has more than {ROWS_MAX} rows; split it")));
             }
@@ -100,8 +99,8 @@ impl Sheet {
     }
 }
 
-/// Byte offsets of line starts. The reader's own line of a record counts from before the empty
-/// lines that it skips.
+/// Byte offsets of line starts; lines end in LF, CR LF, or CR alone, as the reader takes them. Its
+/// own line of a record counts from before the empty lines that it skips.
 struct LineIndex<'a> {
     text: &'a str,
     starts: Vec<usize>,
@@ -109,8 +108,14 @@ struct LineIndex<'a> {
 
 impl<'a> LineIndex<'a> {
     fn new(text: &'a str) -> Self {
-        let ends = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
-        Self { text, starts: std::iter::once(0).chain(ends.map(|(at, _)| at + 1)).collect() }
+        let bytes = text.as_bytes();
+        let ends = |at: &usize| match bytes[*at] {
+            b'\n' => true,
+            b'\r' => bytes.get(at + 1) != Some(&b'\n'),
+            _ => false,
+        };
+        let after = (0..bytes.len()).filter(ends).map(|at| at + 1);
+        Self { text, starts: std::iter::once(0).chain(after).collect() }
     }
 
     fn of_record(&self, byte: u64) -> u64 {
@@ -121,8 +126,8 @@ impl<'a> LineIndex<'a> {
     }
 }
 
-fn csv_error(file: &str, error: &csv::Error) -> Error {
-    let line = error.position().map_or(1, csv::Position::line);
+fn csv_error(file: &str, lines: &LineIndex<'_>, error: &csv::Error) -> Error {
+    let line = error.position().map_or(1, |position| lines.of_record(position.byte()));
     let why = match error.kind() {
         csv::ErrorKind::UnequalLengths { expected_len, len, .. } => {
             format!("it has {len} cells where the header line has {expected_len}")
@@ -143,12 +148,14 @@ mod tests {
         assert_eq!(sheet.headers, ["a", "b"]);
         assert_eq!(sheet.rows.iter().map(|row| row.line).collect::<Vec<_>>(), [2, 4, 6]);
         assert_eq!(sheet.text((2, 1)), "6");
+        let old = Sheet::parse("t.csv", "a,b\r1,2\r\r3,4\r").expect("sheet");
+        assert_eq!(old.rows.iter().map(|row| row.line).collect::<Vec<_>>(), [2, 4]);
     }
 
     #[test]
     fn errors_name_the_place() {
-        let uneven = Sheet::parse("t.csv", "a,b\n1,2\n3\n").expect_err("uneven").to_string();
-        assert_eq!(uneven, "audit t.csv: line 3: it has 1 cells where the header line has 2");
+        let uneven = Sheet::parse("t.csv", "a,b\n1,2\n\n3\n").expect_err("uneven").to_string();
+        assert_eq!(uneven, "audit t.csv: line 4: it has 1 cells where the header line has 2");
         let empty = Sheet::parse("t.csv", "a,b\n").expect_err("empty").to_string();
         assert!(empty.contains("no rows"), "{empty}");
         let sheet = Sheet::parse("t.csv", "a,b\n1,4x\n").expect("sheet");
