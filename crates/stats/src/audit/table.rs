@@ -30,6 +30,7 @@ impl Sheet {
     pub(super) fn parse(file: &str, text: &str) -> Result<Self, Error> {
         let table = |why: String| Error::Table { file: file.to_owned(), why };
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let lines = LineIndex::new(text);
         let mut reader =
             csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(text.as_bytes());
         let headers: Vec<String> = reader
