@@ -75,7 +75,7 @@ impl CpuSet {
                 Some(stride) => {
                     let (used, group) = stride
                         .split_once('/')
-                        .ok_or_else(|| bad(format!("the stride '{}' lacks a '/'", stride)))?;
+                        .ok_or_else(|| bad(format!("the stride '{stride}' lacks a '/'")))?;
                     (number(used).map_err(bad)?, number(group).map_err(bad)?)
                 }
             };
