@@ -111,8 +111,9 @@ impl Parsed {
         };
         let processors = u32::try_from(self.processors.len()).unwrap_or(u32::MAX);
         CpuInfo {
-            // "cpu" is POWER's key ("POWER9, altivec supported"); the last two are Arm's.
-            model_name: text(&["model name", "cpu", "hardware", "cpu part"]),
+            // "cpu" is POWER's key ("POWER9, altivec supported"); 64-bit Arm has a number only.
+            model_name: text(&["model name", "cpu", "hardware"])
+                .or_else(|| Some(format!("CPU part {}", text(&["cpu part"])?))),
             processors,
             ht_flag: self.has_flag("ht"),
             siblings: self.processors.first().and_then(|first| first.siblings),

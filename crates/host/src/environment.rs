@@ -81,7 +81,8 @@ pub fn facts(root: &Root, topology: &Topology) -> Facts {
     }
     idle_states(root, topology, &mut put);
     cgroup_limits(root, &mut put);
-    for device in root.names("sys/block") {
+    let backed = |name: &String| !["loop", "ram", "zram"].iter().any(|kind| name.starts_with(kind));
+    for device in root.names("sys/block").into_iter().filter(backed) {
         let text = root.fact(&format!("sys/block/{device}/queue/scheduler"));
         put(&format!("disk.{device}.scheduler"), text.map(|text| chosen(&text)));
     }

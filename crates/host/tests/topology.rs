@@ -6,6 +6,7 @@ use coretwin_base::topology::{SmtControl, Topology, Trust};
 use coretwin_host::root::Root;
 use coretwin_host::{fake, topology};
 use expect_test::expect_file;
+use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
 use tempfile::TempDir;
@@ -80,7 +81,6 @@ fn cores_and_siblings_are_consistent_on_every_machine() {
             assert_eq!(others, cpu.siblings, "{name}, CPU {}", cpu.cpu);
             assert!(cpu.online || cpu.remembered.is_some(), "{name}, CPU {}", cpu.cpu);
         }
-        assert!(topology.allowed.is_subset(&topology.online), "{name}");
         assert!(!topology.trust_why.is_empty() && !topology.smt.why.is_empty(), "{name}");
     }
 }
@@ -194,6 +194,8 @@ fn offline_siblings_are_inferred_only_where_the_numbering_is_plain() {
     assert_eq!((unknown.cores, unknown.threads_per_core_max), (8, 1), "nothing is invented");
     let source = unknown.cpu(CpuId(4)).expect("cpu").remembered.clone().expect("source");
     assert!(source.starts_with("unknown: "), "{source}");
+    assert_eq!(unknown.trust, Trust::Unknown);
+    assert!(unknown.trust_why.contains("offline CPUs 4-7 are unknown"), "{}", unknown.trust_why);
 }
 
 #[test]
@@ -278,6 +280,57 @@ fn lists_that_are_no_lists_are_errors_or_doubts_not_panics() {
     std::fs::write(root.path("sys/devices/system/cpu/online"), "zero\n").expect("w");
     let error = topology::read(&root).expect_err("bad").to_string();
     assert!(error.contains("cpu/online: 'zero"), "{error}");
+}
+
+/// What every topology must be, whatever the files say.
+fn assert_consistent(topology: &Topology) {
+    for cpu in &topology.cpus {
+        let same_core = topology.cpus.iter().filter(|other| other.core == cpu.core);
+        let others: CpuSet = same_core.map(|other| other.cpu).filter(|o| *o != cpu.cpu).collect();
+        assert_eq!(others, cpu.siblings, "CPU {}", cpu.cpu);
+        assert!(cpu.llc.is_none_or(|llc| (llc as usize) < topology.caches.len()));
+    }
+    assert!(topology.allowed.is_subset(&topology.online));
+}
+
+proptest! {
+    // Each case writes a machine.
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn no_file_content_makes_it_panic_or_contradict_itself(
+        files in prop::collection::vec((0..16_usize, "[0-9]{1,3}([,-][0-9]{1,3}){0,3}|[a-z:, \\n]{0,30}|\\PC{0,20}"), 1..6),
+    ) {
+        const PATHS: [&str; 16] = [
+            "sys/devices/system/cpu/present",
+            "sys/devices/system/cpu/online",
+            "sys/devices/system/cpu/cpu0/topology/core_cpus_list",
+            "sys/devices/system/cpu/cpu1/topology/core_cpus_list",
+            "sys/devices/system/cpu/cpu2/topology/core_cpus_list",
+            "sys/devices/system/cpu/cpu3/topology/physical_package_id",
+            "sys/devices/system/cpu/cpu0/cache/index1/shared_cpu_list",
+            "sys/devices/system/cpu/cpu0/cache/index1/level",
+            "sys/devices/system/cpu/smt/control",
+            "sys/devices/system/node/node0/cpulist",
+            "sys/devices/cpu_core/cpus",
+            "sys/fs/cgroup/cpuset.cpus.effective",
+            "proc/cpuinfo",
+            "proc/self/cgroup",
+            "proc/self/mountinfo",
+            "proc/self/status",
+        ];
+        let folder = tempfile::tempdir().expect("folder");
+        let base = fake::machine("contradicting").expect("fake");
+        let root = base.write(folder.path()).expect("written");
+        for (index, text) in &files {
+            let path = root.path(PATHS[*index]);
+            std::fs::create_dir_all(path.parent().expect("parent")).expect("folder");
+            std::fs::write(path, text).expect("write");
+        }
+        if let Ok(topology) = topology::read(&root) {
+            assert_consistent(&topology);
+        }
+    }
 }
 
 #[test]

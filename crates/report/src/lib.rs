@@ -31,6 +31,7 @@ mod readings;
 mod run;
 mod svg;
 mod text;
+pub mod topology;
 mod words;
 
 use coretwin_base::environment::Environment;

@@ -172,7 +172,7 @@ pub const FAKES: [Fake; 20] = [
         packages: 2,
         nodes: 2,
         caches: 3,
-        cores: &[cores(8, 2, 3700)],
+        cores: &[cores(8, 2, 0)],
         cache_kib: 32_768,
         model: "AMD EPYC 9454",
         ..PLAIN

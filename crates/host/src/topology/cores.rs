@@ -136,14 +136,15 @@ fn node_of(root: &Root, nodes: &BTreeMap<CpuId, u32>, cpu: CpuId) -> u32 {
 }
 
 /// Gives offline CPUs their siblings, which the kernel's lists omit: from memory if it still
-/// agrees with what the kernel says of the online ones, else from the numbering.
+/// agrees with what the kernel says of the online ones, else from the numbering. Returns the
+/// offline CPUs whose siblings stay unknown.
 pub(super) fn complete(
     places: &mut BTreeMap<CpuId, Place>,
     online: &CpuSet,
     remembered: Option<BTreeMap<CpuId, Place>>,
     control: Option<&SmtControl>,
     hybrid: bool,
-) {
+) -> CpuSet {
     if let Some(remembered) = remembered.filter(|remembered| agrees(remembered, places, online)) {
         for (cpu, old) in remembered {
             if let Some(place) = places.get_mut(&cpu) {
@@ -154,7 +155,7 @@ pub(super) fn complete(
                 }
             }
         }
-        return;
+        return CpuSet::new();
     }
     let groups = if hybrid { Vec::new() } else { inferred(places, online, control) };
     for group in &groups {
@@ -173,11 +174,12 @@ pub(super) fn complete(
             }
         }
     }
-    strangers(places, online);
+    strangers(places, online)
 }
 
 /// Marks the offline CPUs of which nothing is known, and gives them the package of their node.
-fn strangers(places: &mut BTreeMap<CpuId, Place>, online: &CpuSet) {
+fn strangers(places: &mut BTreeMap<CpuId, Place>, online: &CpuSet) -> CpuSet {
+    let mut unknown = CpuSet::new();
     let packages: BTreeMap<u32, u32> = places
         .values()
         .filter(|place| online.contains(place.cpu))
@@ -192,7 +194,9 @@ fn strangers(places: &mut BTreeMap<CpuId, Place>, online: &CpuSet) {
             "unknown: the kernel lists no siblings of an offline CPU, and none were seen earlier"
                 .to_owned(),
         );
+        unknown.insert(place.cpu);
     }
+    unknown
 }
 
 fn agrees(

@@ -61,7 +61,15 @@ fn read_with(root: &Root, state: &Path) -> Result<Topology, Error> {
     let kinds = kinds::read(root, &online);
     if online != present {
         let remembered = memory::load(state, &cpuinfo.summary(), &present);
-        cores::complete(&mut places, &online, remembered, smt.control.as_ref(), !kinds.is_empty());
+        let hybrid = !kinds.is_empty();
+        let unknown =
+            cores::complete(&mut places, &online, remembered, smt.control.as_ref(), hybrid);
+        if !unknown.is_empty() {
+            doubts.push(format!(
+                "the siblings of offline CPUs {unknown} are unknown; bring them online once, and \
+                 they will be remembered"
+            ));
+        }
     }
     let caches = caches::read(root, &online);
     let (allowed, limits) = visibility::read(root, &places, &present, &online)?;

@@ -11,10 +11,7 @@ pub(super) fn read(root: &Root, hypervisor: Option<&str>) -> Smt {
     let active = root.number::<u8>(&format!("{CPUS}/smt/active")).map(|active| active != 0);
     let refusal = refusal(root, control.as_ref(), hypervisor);
     let switchable = refusal.is_none();
-    let word = control.as_ref().map(SmtControl::word).unwrap_or_default();
-    let why = refusal.unwrap_or_else(|| {
-        format!("the control says {word}, it can be written, and this user is root")
-    });
+    let why = refusal.unwrap_or_else(|| "this user may write the control".to_owned());
     Smt { control, active, switchable, why }
 }
 

@@ -1,0 +1,440 @@
+//! The readable drawing of a machine: packages, nodes, last-level caches and cores as a tree, each
+//! core a bracket with its CPUs, and below it what is known about SMT and how far to believe it.
+
+use crate::words::{clean, shorten};
+use coretwin_base::cpu_set::{CoreId, CpuId, CpuSet};
+use coretwin_base::topology::{Cpu, Topology, Trust};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// No line is longer.
+const COLUMNS: usize = 100;
+/// Where the text beside a label starts.
+const LABEL_COLUMNS: usize = 15;
+/// A longer row of cores is folded to its first ones and its last.
+const CORES_SHOWN_MAX: usize = 32;
+/// More parts of one kind below one another are folded likewise, if they are alike.
+const PARTS_SHOWN_MAX: usize = 6;
+
+/// Draws the machine, at most 100 columns wide, ending in a line end.
+#[must_use]
+pub fn draw(topology: &Topology) -> String {
+    let mut out = headline(topology);
+    out.push('\n');
+    for package in packages(topology) {
+        package.write(&mut out, "", "");
+    }
+    if let Some(legend) = legend(topology) {
+        out.push_str(&legend);
+    }
+    out.push('\n');
+    for (label, text) in facts(topology) {
+        write_fact(&mut out, &label, &text);
+    }
+    out
+}
+
+/// `12 CPUs on 6 cores, 2 per core`.
+fn in_words(cpus: &[&Cpu]) -> String {
+    let mut widths: BTreeMap<CoreId, usize> = BTreeMap::new();
+    for cpu in cpus {
+        *widths.entry(cpu.core).or_default() += 1;
+    }
+    let distinct: BTreeSet<usize> = widths.values().copied().collect();
+    let each: Vec<String> = distinct.iter().map(usize::to_string).collect();
+    format!(
+        "{} on {}, {} per core",
+        counted(cpus.len(), "CPU"),
+        counted(widths.len(), "core"),
+        each.join(" or ")
+    )
+}
+
+fn counted(count: usize, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}
+
+fn headline(topology: &Topology) -> String {
+    let cpus: Vec<&Cpu> = topology.cpus.iter().collect();
+    let packages: BTreeSet<u32> = cpus.iter().map(|cpu| cpu.package).collect();
+    let nodes: BTreeSet<u32> = cpus.iter().map(|cpu| cpu.node).collect();
+    let mut text = format!(
+        "{}; {}, {}\n",
+        in_words(&cpus),
+        counted(packages.len(), "package"),
+        counted(nodes.len(), "node")
+    );
+    if let Some(model) = &topology.cpuinfo.model_name {
+        text.push_str(&format!("{}\n", shorten(&clean(model), COLUMNS)));
+    }
+    text
+}
+
+/// A part of the drawing, with the parts inside it.
+struct Part {
+    /// What it is called; may be empty.
+    title: String,
+    /// Brackets that follow the title, wrapped below one another.
+    cores: Vec<String>,
+    inside: Vec<Part>,
+}
+
+impl Part {
+    /// Writes the part behind `first`, its further lines behind `rest`.
+    fn write(&self, out: &mut String, first: &str, rest: &str) {
+        let gap = if self.title.is_empty() || self.cores.is_empty() { "" } else { "  " };
+        let start = format!("{first}{}{gap}", self.title);
+        let indent = start.chars().count() - rest.chars().count();
+        let mut line = start;
+        let mut empty = true;
+        for core in &self.cores {
+            if !empty && line.chars().count() + 1 + core.chars().count() > COLUMNS {
+                out.push_str(&line);
+                out.push('\n');
+                line = format!("{rest}{}", " ".repeat(indent));
+                empty = true;
+            }
+            if !empty {
+                line.push(' ');
+            }
+            line.push_str(core);
+            empty = false;
+        }
+        out.push_str(line.trim_end());
+        out.push('\n');
+        for (index, part) in self.inside.iter().enumerate() {
+            let (branch, stem) = match index + 1 == self.inside.len() {
+                true => ("└─ ", "   "),
+                false => ("├─ ", "│  "),
+            };
+            part.write(out, &format!("{rest}{branch}"), &format!("{rest}{stem}"));
+        }
+    }
+}
+
+/// Splits by a key, in the key's order.
+fn split<'a, K: Ord>(cpus: &[&'a Cpu], key: impl Fn(&Cpu) -> K) -> BTreeMap<K, Vec<&'a Cpu>> {
+    let mut groups: BTreeMap<K, Vec<&Cpu>> = BTreeMap::new();
+    for cpu in cpus {
+        groups.entry(key(cpu)).or_default().push(cpu);
+    }
+    groups
+}
+
+fn packages(topology: &Topology) -> Vec<Part> {
+    let all: Vec<&Cpu> = topology.cpus.iter().collect();
+    let packages = split(&all, |cpu| cpu.package).into_iter().map(|(package, cpus)| {
+        let nodes = split(&cpus, |cpu| cpu.node);
+        if nodes.len() == 1 {
+            let node = nodes.keys().next().copied().unwrap_or(0);
+            let title = format!("package {package}, node {node}: {}", in_words(&cpus));
+            return (Part { title, cores: Vec::new(), inside: caches(topology, &cpus) }, cpus);
+        }
+        let nodes = nodes.into_iter().map(|(node, cpus)| {
+            let title = format!("node {node}: {}", in_words(&cpus));
+            (Part { title, cores: Vec::new(), inside: caches(topology, &cpus) }, cpus)
+        });
+        let inside = folded(topology, nodes.collect(), "nodes");
+        let title = format!("package {package}: {}", in_words(&cpus));
+        (Part { title, cores: Vec::new(), inside }, cpus)
+    });
+    folded(topology, packages.collect(), "packages")
+}
+
+/// The last-level caches of a node with their cores; the cores alone, where no cache is shared by
+/// several.
+fn caches(topology: &Topology, cpus: &[&Cpu]) -> Vec<Part> {
+    // CPUs of which it is not known stand last.
+    let groups = split(cpus, |cpu| (cpu.llc.is_none(), cpu.llc));
+    let shared = groups
+        .values()
+        .any(|group| group.iter().map(|cpu| cpu.core).collect::<BTreeSet<_>>().len() > 1);
+    if cpus.iter().all(|cpu| cpu.llc.is_none()) || (groups.len() > 1 && !shared) {
+        return kinds(topology, "", cpus);
+    }
+    let mut parts = Vec::new();
+    for ((_, llc), group) in groups {
+        let cache = llc.and_then(|llc| topology.caches.get(llc as usize));
+        let title = match cache {
+            Some(cache) => format!("L{} {}", cache.level, size(cache.size_kib)),
+            None => "cache unknown".to_owned(),
+        };
+        parts.extend(kinds(topology, &title, &group).into_iter().map(|part| (part, group.clone())));
+    }
+    folded(topology, parts, "caches")
+}
+
+/// One row of cores for each core type, titled with the cache or the type.
+fn kinds(topology: &Topology, title: &str, cpus: &[&Cpu]) -> Vec<Part> {
+    // "P" before "E", like the processor's own numbering.
+    let mut kinds: Vec<_> = split(cpus, |cpu| cpu.core_type.clone()).into_iter().collect();
+    kinds.sort_by_key(|(_, cpus)| cpus.first().map(|cpu| cpu.cpu));
+    if let [(None, _)] = kinds[..] {
+        return vec![Part {
+            title: title.to_owned(),
+            cores: brackets(topology, cpus),
+            inside: Vec::new(),
+        }];
+    }
+    let rows = kinds.iter().map(|(kind, cpus)| Part {
+        title: format!("{} cores", kind.as_deref().unwrap_or("other")),
+        cores: brackets(topology, cpus),
+        inside: Vec::new(),
+    });
+    if title.is_empty() {
+        return rows.collect();
+    }
+    vec![Part { title: title.to_owned(), cores: Vec::new(), inside: rows.collect() }]
+}
+
+/// Leaves out the middle of many parts that are alike and hold no mark.
+fn folded(topology: &Topology, parts: Vec<(Part, Vec<&Cpu>)>, noun: &str) -> Vec<Part> {
+    let plain = |cpus: &[&Cpu]| cpus.iter().all(|cpu| mark(topology, cpu).is_none());
+    let alike = parts.iter().all(|(_, cpus)| {
+        plain(cpus) && parts.first().is_some_and(|first| in_words(&first.1) == in_words(cpus))
+    });
+    if parts.len() <= PARTS_SHOWN_MAX || !alike {
+        return parts.into_iter().map(|(part, _)| part).collect();
+    }
+    let last = parts.len() - 1;
+    let hidden: CpuSet =
+        parts[2..last].iter().flat_map(|(_, cpus)| cpus).map(|cpu| cpu.cpu).collect();
+    let title = format!("… {} more {noun} like these, CPUs {hidden}", last - 2);
+    let mut shown = Vec::new();
+    for (index, (part, _)) in parts.into_iter().enumerate() {
+        if index < 2 || index == last {
+            shown.push(part);
+        } else if index == 2 {
+            shown.push(Part { title: title.clone(), cores: Vec::new(), inside: Vec::new() });
+        }
+    }
+    shown
+}
+
+/// The cores as brackets, many of them folded.
+fn brackets(topology: &Topology, cpus: &[&Cpu]) -> Vec<String> {
+    let mut cores: Vec<_> = split(cpus, |cpu| cpu.core).into_values().collect();
+    cores.sort_by_key(|cpus| cpus.first().map(|cpu| cpu.cpu));
+    let plain = cores.iter().flatten().all(|cpu| mark(topology, cpu).is_none());
+    let all = cores.len();
+    let mut texts: Vec<String> = cores.iter().map(|cpus| bracket(topology, cpus)).collect();
+    if all > CORES_SHOWN_MAX && plain {
+        let last = texts.split_off(all - 2);
+        texts.truncate(6);
+        texts.push(format!("… {} more …", all - 8));
+        texts.extend(last);
+    }
+    texts
+}
+
+/// `[0 4]`, `[0-7]`, `[1 (5)]` with CPU 5 offline, `[2 6*]` with CPU 6 not allowed.
+fn bracket(topology: &Topology, cpus: &[&Cpu]) -> String {
+    let marks: Vec<Option<Mark>> = cpus.iter().map(|cpu| mark(topology, cpu)).collect();
+    let set: CpuSet = cpus.iter().map(|cpu| cpu.cpu).collect();
+    if cpus.len() > 2 && marks.iter().all(Option::is_none) {
+        return format!("[{}]", set.to_string().replace(',', " "));
+    }
+    let each: Vec<String> = cpus
+        .iter()
+        .zip(marks)
+        .map(|(cpu, mark)| match mark {
+            None => cpu.cpu.to_string(),
+            Some(Mark::Offline) => format!("({})", cpu.cpu),
+            Some(Mark::Forbidden) => format!("{}*", cpu.cpu),
+        })
+        .collect();
+    format!("[{}]", each.join(" "))
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mark {
+    Offline,
+    Forbidden,
+}
+
+fn mark(topology: &Topology, cpu: &Cpu) -> Option<Mark> {
+    match (cpu.online, topology.allowed.contains(cpu.cpu)) {
+        (false, _) => Some(Mark::Offline),
+        (true, false) => Some(Mark::Forbidden),
+        (true, true) => None,
+    }
+}
+
+/// What the marks mean, with the CPUs that carry them.
+fn legend(topology: &Topology) -> Option<String> {
+    let marked = |wanted: Mark| -> Vec<CpuId> {
+        let cpus = topology.cpus.iter().filter(|cpu| mark(topology, cpu) == Some(wanted));
+        cpus.map(|cpu| cpu.cpu).collect()
+    };
+    let mut meanings = Vec::new();
+    if let Some(cpu) = marked(Mark::Offline).first() {
+        meanings.push(format!("({cpu}) is offline"));
+    }
+    if let Some(cpu) = marked(Mark::Forbidden).first() {
+        meanings.push(format!("{cpu}* is not allowed to this process"));
+    }
+    (!meanings.is_empty()).then(|| format!("\nEach bracket is a core; {}.\n", meanings.join(", ")))
+}
+
+fn size(kib: u64) -> String {
+    match kib {
+        0 => "of unknown size".to_owned(),
+        kib if kib % 1024 == 0 => format!("{} MiB", kib / 1024),
+        kib => format!("{kib} KiB"),
+    }
+}
+
+/// Everything below the tree: label and text.
+fn facts(topology: &Topology) -> Vec<(String, String)> {
+    let mut facts: Vec<(String, String)> = Vec::new();
+    let mut put = |label: &str, text: String| facts.push((label.to_owned(), text));
+    let smt = &topology.smt;
+    let state = match (&smt.control, smt.active) {
+        (None, _) => "no control".to_owned(),
+        (Some(control), Some(true)) => format!("{}, active", control.word()),
+        (Some(control), Some(false)) => format!("{}, not active", control.word()),
+        (Some(control), None) => control.word(),
+    };
+    let can = if smt.switchable { "can be switched" } else { "cannot be switched" };
+    put("SMT control", format!("{state}; {can}: {}", smt.why));
+    for (name, text) in &topology.smt_mitigations {
+        put("mitigation", format!("{name}: {text}"));
+    }
+    for limit in &topology.limits {
+        put("limit", limit.clone());
+    }
+    for (source, cpus) in split(
+        &topology.cpus.iter().filter(|cpu| cpu.remembered.is_some()).collect::<Vec<_>>(),
+        |cpu| cpu.remembered.clone().unwrap_or_default(),
+    ) {
+        let cpus: CpuSet = cpus.iter().map(|cpu| cpu.cpu).collect();
+        put("siblings", format!("of offline CPUs {cpus}: {source}"));
+    }
+    put("hypervisor", topology.hypervisor.clone().unwrap_or_else(|| "none seen".to_owned()));
+    let trust = match topology.trust {
+        Trust::Reported => "reported",
+        Trust::Probed => "probed",
+        Trust::Unknown => "unknown",
+    };
+    put("trust", format!("{trust}: {}", topology.trust_why));
+    put("/proc/cpuinfo", cpuinfo(topology));
+    facts
+}
+
+/// What the article's Listing 1 reads.
+fn cpuinfo(topology: &Topology) -> String {
+    let info = &topology.cpuinfo;
+    let number =
+        |number: Option<u32>| number.map_or_else(|| "absent".to_owned(), |n| n.to_string());
+    format!(
+        "{}, ht flag {}, siblings {}, cpu cores {}",
+        counted(info.processors as usize, "processor"),
+        if info.ht_flag { "set" } else { "not set" },
+        number(info.siblings),
+        number(info.cpu_cores)
+    )
+}
+
+/// A label and its text, wrapped beside the label.
+fn write_fact(out: &mut String, label: &str, text: &str) {
+    let mut line = format!("{label:<LABEL_COLUMNS$}");
+    let mut empty = true;
+    for word in clean(text).split_whitespace() {
+        if !empty && line.chars().count() + 1 + word.chars().count() > COLUMNS {
+            out.push_str(&line);
+            out.push('\n');
+            line = " ".repeat(LABEL_COLUMNS);
+            empty = true;
+        }
+        if !empty {
+            line.push(' ');
+        }
+        line.push_str(word);
+        empty = false;
+    }
+    out.push_str(line.trim_end());
+    out.push('\n');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use expect_test::expect_file;
+    use std::fmt::Write;
+    use std::path::Path;
+
+    /// Every record that the reader's own tests keep, by name.
+    fn machines() -> BTreeMap<String, Topology> {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../host/tests/topologies");
+        let files = std::fs::read_dir(folder).expect("records").flatten();
+        files
+            .map(|file| {
+                let text = std::fs::read_to_string(file.path()).expect("record");
+                let name = file.path().file_stem().expect("name").to_string_lossy().into_owned();
+                (name, serde_json::from_str(&text).expect("topology"))
+            })
+            .collect()
+    }
+
+    #[test]
+    fn drawings_of_every_machine() {
+        let mut all = String::new();
+        for (name, topology) in machines() {
+            let _ = writeln!(all, "======== {name} ========\n{}", draw(&topology));
+        }
+        expect_file![concat!(env!("CARGO_MANIFEST_DIR"), "/tests/topologies.txt")].assert_eq(&all);
+    }
+
+    #[test]
+    fn every_line_fits_and_every_small_machine_shows_every_cpu() {
+        for (name, topology) in machines() {
+            let drawing = draw(&topology);
+            for line in drawing.lines() {
+                assert!(line.chars().count() <= COLUMNS, "{name}: {line}");
+                assert_eq!(line, line.trim_end(), "{name}");
+            }
+            assert!(drawing.lines().count() < 50, "{name}");
+            let words: Vec<&str> = drawing
+                .split(|c: char| !c.is_ascii_digit())
+                .filter(|word| !word.is_empty())
+                .collect();
+            if topology.threads_per_core_max <= 2 && !drawing.contains('…') {
+                for cpu in &topology.cpus {
+                    assert!(words.contains(&cpu.cpu.to_string().as_str()), "{name}: {}", cpu.cpu);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn many_equal_parts_and_long_rows_are_folded_but_never_where_a_cpu_is_marked() {
+        let mut wide = machines().remove("vm-no-smt").expect("record");
+        let one = wide.cpus[0].clone();
+        wide.cpus = (0..300)
+            .map(|cpu| Cpu {
+                cpu: CpuId(cpu),
+                core: CoreId(cpu),
+                siblings: CpuSet::new(),
+                ..one.clone()
+            })
+            .collect();
+        wide.allowed = wide.cpus.iter().map(|cpu| cpu.cpu).collect();
+        let drawing = draw(&wide);
+        assert!(drawing.contains("[5] … 292 more … [298] [299]"), "{drawing}");
+        wide.cpus[150].online = false;
+        let drawing = draw(&wide);
+        assert!(drawing.contains("(150)") && drawing.contains("[149]"), "{drawing}");
+        for cpu in &mut wide.cpus {
+            (cpu.package, cpu.online) = (cpu.cpu.0 / 10, true);
+        }
+        let drawing = draw(&wide);
+        assert!(drawing.contains("… 27 more packages like these, CPUs 20-289"), "{drawing}");
+    }
+
+    #[test]
+    fn nothing_at_all_is_still_a_drawing() {
+        let mut empty = machines().remove("vm-no-smt").expect("record");
+        empty.cpus.clear();
+        empty.caches.clear();
+        assert!(draw(&empty).starts_with("0 CPUs on 0 cores"));
+    }
+}
