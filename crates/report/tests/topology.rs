@@ -1,0 +1,84 @@
+//! The drawing of a machine, on the records that the topology reader's own tests keep.
+
+use coretwin_base::cpu_set::{CoreId, CpuId, CpuSet};
+use coretwin_base::topology::{Cpu, Topology};
+use coretwin_report::topology::draw;
+use expect_test::expect_file;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::path::Path;
+
+/// Every record that the reader's own tests keep, by name.
+fn machines() -> BTreeMap<String, Topology> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../host/tests/topologies");
+    let files = std::fs::read_dir(folder).expect("records").flatten();
+    files
+        .map(|file| {
+            let text = std::fs::read_to_string(file.path()).expect("record");
+            let name = file.path().file_stem().expect("name").to_string_lossy().into_owned();
+            (name, serde_json::from_str(&text).expect("topology"))
+        })
+        .collect()
+}
+
+#[test]
+fn drawings_of_every_machine() {
+    let mut all = String::new();
+    for (name, topology) in machines() {
+        let _ = writeln!(all, "======== {name} ========\n{}", draw(&topology));
+    }
+    expect_file![concat!(env!("CARGO_MANIFEST_DIR"), "/tests/snapshots/topologies.txt")]
+        .assert_eq(&all);
+}
+
+#[test]
+fn every_line_fits_and_every_small_machine_shows_every_cpu() {
+    for (name, topology) in machines() {
+        let drawing = draw(&topology);
+        for line in drawing.lines() {
+            assert!(line.chars().count() <= 100, "{name}: {line}");
+            assert_eq!(line, line.trim_end(), "{name}");
+        }
+        assert!(drawing.lines().count() < 50, "{name}");
+        let words: Vec<&str> =
+            drawing.split(|c: char| !c.is_ascii_digit()).filter(|word| !word.is_empty()).collect();
+        if topology.threads_per_core_max <= 2 && !drawing.contains('…') {
+            for cpu in &topology.cpus {
+                assert!(words.contains(&cpu.cpu.to_string().as_str()), "{name}: {}", cpu.cpu);
+            }
+        }
+    }
+}
+
+#[test]
+fn many_equal_parts_and_long_rows_are_folded_but_never_where_a_cpu_is_marked() {
+    let mut wide = machines().remove("vm-no-smt").expect("record");
+    let one = wide.cpus[0].clone();
+    wide.cpus = (0..300)
+        .map(|cpu| Cpu {
+            cpu: CpuId(cpu),
+            core: CoreId(cpu),
+            siblings: CpuSet::new(),
+            ..one.clone()
+        })
+        .collect();
+    wide.allowed = wide.cpus.iter().map(|cpu| cpu.cpu).collect();
+    let drawing = draw(&wide);
+    assert!(drawing.contains("[5] … 292 more … [298] [299]"), "{drawing}");
+    wide.cpus[150].online = false;
+    let drawing = draw(&wide);
+    assert!(drawing.contains("(150)") && drawing.contains("[149]"), "{drawing}");
+    for cpu in &mut wide.cpus {
+        (cpu.package, cpu.online) = (cpu.cpu.0 / 10, true);
+    }
+    let drawing = draw(&wide);
+    assert!(drawing.contains("… 27 more packages like these, CPUs 20-289"), "{drawing}");
+}
+
+#[test]
+fn nothing_at_all_is_still_a_drawing() {
+    let mut empty = machines().remove("vm-no-smt").expect("record");
+    empty.cpus.clear();
+    empty.caches.clear();
+    assert!(draw(&empty).starts_with("0 CPUs on 0 cores"));
+}
