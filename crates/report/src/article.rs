@@ -163,7 +163,8 @@ fn throughput(study: &Study<'_>, group: &Group<'_>) -> Table {
     }
     let mut rows: Vec<Vec<String>> = Vec::new();
     for (rooms, row) in &group.rows {
-        let mut cells = vec![rooms.to_string(), number::value_or_none(value(study, reference, &row.id))];
+        let mut cells =
+            vec![rooms.to_string(), number::value_or_none(value(study, reference, &row.id))];
         for arm in &others {
             let effect = find(study, *arm, &row.id);
             let pair = value(study, reference, &row.id).zip(value(study, *arm, &row.id));
@@ -178,12 +179,15 @@ fn throughput(study: &Study<'_>, group: &Group<'_>) -> Table {
         }
         rows.push(cells);
     }
-    rows.push(geometric_row(study, group, reference, &others));
+    let total = rows.len() > 1;
+    if total {
+        rows.push(geometric_row(study, group, reference, &others));
+    }
     Table {
         caption: format!("Table 4. {}{}", title(study, "chat throughput"), group.name),
         columns,
         rows,
-        total: true,
+        total,
         note: Some(note(study, group)),
         ..Table::default()
     }
@@ -198,7 +202,8 @@ fn note(study: &Study<'_>, group: &Group<'_>) -> String {
     let unit = words::clean(&row.unit);
     let mut note = format!("Data are {unit}, geometric means of all runs: {better} is better.");
     let whole_suite = study.summary.suites.iter().any(|suite| covers(study, suite.rows, group));
-    if study.plan.rules.protocol != Protocol::Article2003 && whole_suite {
+    let with_total = group.rows.len() > 1 && study.plan.rules.protocol != Protocol::Article2003;
+    if with_total && whole_suite {
         note.push_str(" The interval of the geometric mean is that of the suite, by block.");
     }
     note

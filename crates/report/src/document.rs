@@ -130,8 +130,8 @@ impl Document {
                 sections.push(Section { id, title, blocks });
             }
         };
-        add("article", "In the article's layout", article::blocks(study, &digest));
-        add("counts", "Over thread and copy counts", readings::curves(study, &digest));
+        add("article", "The article's tables", article::blocks(study, &digest));
+        add("counts", "Thread and copy counts", readings::curves(study, &digest));
         add("readings", "Readings in run order", readings::run_order(study, &digest));
         add("distribution", "Distribution", readings::distribution(study, &digest));
         add("conditions", "What differed between the arms", conditions::differences(study));

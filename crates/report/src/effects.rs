@@ -4,7 +4,7 @@ use crate::Study;
 use crate::digest::Digest;
 use crate::document::{Block, Column, Figure, Headline, Table};
 use crate::number;
-use crate::plot::{Forest, ForestLine, Plot};
+use crate::plot::{Forest, ForestGroup, ForestLine, Plot};
 use crate::words;
 use coretwin_base::plan::{Protocol, Scale};
 use coretwin_base::reading::Better;
@@ -149,60 +149,56 @@ pub(crate) fn blocks(study: &Study<'_>, digest: &Digest<'_>) -> Vec<Block> {
 }
 
 fn forest(study: &Study<'_>) -> Option<Block> {
-    let many_arms = study.plan.arms.len() > 2;
-    let name = |label: String, arm: usize| {
-        if many_arms { format!("{label} · {}", words::arm_name(study, arm)) } else { label }
+    let mut groups: Vec<ForestGroup> = Vec::new();
+    let mut add = |label: String, primary: bool, line: ForestLine| {
+        let same = |group: &&mut ForestGroup| (&group.label, group.primary) == (&label, primary);
+        match groups.iter_mut().find(same) {
+            Some(group) => group.lines.push(line),
+            None => groups.push(ForestGroup { label, primary, lines: vec![line] }),
+        }
     };
-    let text = |ratio: Option<f64>, interval: Option<(f64, f64)>| match (ratio, interval) {
+    // A suite of one row would only say the same twice.
+    let suites = study.summary.suites.iter().filter(|suite| suite.rows > 1);
+    for suite in suites {
+        let label = format!("{} (suite)", words::clean(&suite.suite));
+        let interval = suite.low.zip(suite.high);
+        add(label, true, forest_line(study, &suite.arm, suite.ratio, interval));
+    }
+    for row in study.summary.rows.iter().filter(|row| row.scale == Scale::Ratio) {
+        let interval = row.low.zip(row.high);
+        add(words::clean(&row.row), false, forest_line(study, &row.arm, row.ratio, interval));
+    }
+    let plot = Forest { groups, margin: study.summary.margin };
+    let drawable = plot.lines().any(|line| line.ratio.is_some());
+    drawable.then(|| {
+        let reference = study.plan.reference_index();
+        let compared = (0..study.plan.arms.len()).filter(|arm| *arm != reference);
+        Block::Figures {
+            arms: compared.filter(|_| study.plan.arms.len() > 2).collect(),
+            figures: vec![Figure {
+                title: format!("Effect against {}", words::arm_name(study, reference)),
+                caption: forest_caption(study),
+                plot: Plot::Forest(plot),
+            }],
+        }
+    })
+}
+
+fn forest_line(
+    study: &Study<'_>,
+    arm: &str,
+    ratio: Option<f64>,
+    interval: Option<(f64, f64)>,
+) -> ForestLine {
+    let arm = words::arm_index(study, arm);
+    let text = match (ratio, interval) {
         (Some(ratio), Some((low, high))) => {
             format!("{}  ({})", number::effect(ratio), number::interval(low, high))
         }
         (Some(ratio), None) => number::effect(ratio),
         (None, _) => "no result".to_owned(),
     };
-    let suites = study.summary.suites.iter().map(|suite| {
-        let arm = words::arm_index(study, &suite.arm);
-        let interval = suite.low.zip(suite.high);
-        ForestLine {
-            label: name(format!("{} (suite)", words::clean(&suite.suite)), arm),
-            arm,
-            primary: true,
-            ratio: suite.ratio,
-            interval,
-            text: text(suite.ratio, interval),
-        }
-    });
-    let compared = study.summary.rows.iter().filter(|row| row.scale == Scale::Ratio);
-    let rows = compared.map(|row| {
-        let arm = words::arm_index(study, &row.arm);
-        let interval = row.low.zip(row.high);
-        ForestLine {
-            label: name(words::clean(&row.row), arm),
-            arm,
-            primary: false,
-            ratio: row.ratio,
-            interval,
-            text: text(row.ratio, interval),
-        }
-    });
-    let lines: Vec<ForestLine> = suites.chain(rows).collect();
-    if !lines.iter().any(|line| line.ratio.is_some()) {
-        return None;
-    }
-    let reference = study.plan.reference_index();
-    let plot = Plot::Forest(Forest { lines, margin: study.summary.margin });
-    Some(Block::Figures {
-        arms: if many_arms {
-            (0..study.plan.arms.len()).filter(|arm| *arm != reference).collect()
-        } else {
-            Vec::new()
-        },
-        figures: vec![Figure {
-            title: format!("Effect against {}", words::arm_name(study, reference)),
-            caption: forest_caption(study),
-            plot,
-        }],
-    })
+    ForestLine { arm, name: words::arm_name(study, arm), ratio, interval, text }
 }
 
 fn forest_caption(study: &Study<'_>) -> String {
@@ -220,7 +216,7 @@ fn forest_caption(study: &Study<'_>) -> String {
     if raw > 0 {
         let rows = number::count(raw as u64, "row");
         caption.push_str(&format!(
-            " {rows} compared by difference, not by ratio, stand only in the table."
+            " Only in the table: {rows} compared by difference instead of ratio."
         ));
     }
     caption
@@ -234,7 +230,7 @@ fn suites(study: &Study<'_>) -> Table {
         Column::number(interval_name(study)),
         Column::number("Rows"),
         Column::number("Blocks"),
-        Column::words("Verdict"),
+        Column::words(words::verdict_column(study)),
     ];
     let row = |suite: &SuiteEffect| {
         let verdict = suite.verdict.map(|verdict| words::verdict(study, verdict));
@@ -257,70 +253,69 @@ fn suites(study: &Study<'_>) -> Table {
     }
 }
 
+/// A column with what stands in it.
+type Filled<'a> = (Column, Box<dyn Fn(&RowEffect) -> String + 'a>);
+
 fn rows(study: &Study<'_>, digest: &Digest<'_>) -> Table {
-    let summary = study.summary;
-    let article = study.plan.rules.protocol == Protocol::Article2003;
-    let many_arms = study.plan.arms.len() > 2;
-    let reference = words::arm_name(study, study.plan.reference_index());
-    let compared = summary.rows.first().map_or(0, |row| words::arm_index(study, &row.arm));
-    let mut columns = vec![Column::words("Row")];
-    if many_arms {
-        columns.push(Column::words("Arm"));
-    }
-    let arm_value =
-        if many_arms { "Arm's value".to_owned() } else { words::arm_name(study, compared) };
-    columns.extend([
-        Column::words("Unit"),
-        Column::number("Threads").detail(),
-        Column::number(reference),
-        Column::number(arm_value),
-        Column::number("Effect"),
-    ]);
-    if !article {
-        columns.extend([
-            Column::number(interval_name(study)),
-            Column::number("Hodges–Lehmann").detail(),
-            Column::number("p (Holm)").detail(),
-            Column::number("Blocks").detail(),
-        ]);
-    }
-    columns.push(Column::words("Verdict"));
-    let line = |row: &RowEffect| {
-        let mut cells = vec![words::clean(&row.row)];
-        if many_arms {
-            cells.push(words::arm_name(study, words::arm_index(study, &row.arm)));
-        }
-        cells.extend([
-            unit(row),
-            threads(row),
-            number::value_or_none(row.value_reference),
-            number::value_or_none(row.value_arm),
-            effect(row).unwrap_or_else(|| number::NONE.to_owned()),
-        ]);
-        if !article {
-            cells.extend([
-                interval_text(row).unwrap_or_else(|| number::NONE.to_owned()),
-                row.hodges_lehmann.map_or_else(
-                    || number::NONE.to_owned(),
-                    |hl| match row.scale {
-                        Scale::Ratio => number::effect(hl),
-                        Scale::Raw => number::difference(hl),
-                    },
-                ),
-                row.p_adjusted.map_or_else(|| number::NONE.to_owned(), number::p_value),
-                row.blocks.to_string(),
-            ]);
-        }
-        cells.push(outcome(study, digest, row));
-        cells
-    };
+    let columns = row_columns(study, digest);
+    let line = |row: &RowEffect| columns.iter().map(|(_, cell)| cell(row)).collect();
     Table {
         caption: "Rows".to_owned(),
-        columns,
-        rows: summary.rows.iter().map(line).collect(),
-        note: Some(rows_note(article)),
+        rows: study.summary.rows.iter().map(line).collect(),
+        columns: columns.iter().map(|(column, _)| column.clone()).collect(),
+        note: Some(rows_note(study.plan.rules.protocol == Protocol::Article2003)),
         ..Table::default()
     }
+}
+
+/// The answer first, then the values it was made from, then details.
+fn row_columns<'a>(study: &'a Study<'a>, digest: &'a Digest<'a>) -> Vec<Filled<'a>> {
+    let or_none = |text: Option<String>| text.unwrap_or_else(|| number::NONE.to_owned());
+    let arm = |row: &RowEffect| words::arm_name(study, words::arm_index(study, &row.arm));
+    let many_arms = study.plan.arms.len() > 2;
+    let with_intervals = study.plan.rules.protocol != Protocol::Article2003;
+    let mut columns: Vec<Filled<'a>> =
+        vec![(Column::words("Row"), Box::new(|row| words::clean(&row.row)))];
+    if many_arms {
+        columns.push((Column::words("Arm"), Box::new(arm)));
+    }
+    columns.push((Column::number("Effect"), Box::new(move |row| or_none(effect(row)))));
+    if with_intervals {
+        let name = interval_name(study);
+        columns.push((Column::number(name), Box::new(move |row| or_none(interval_text(row)))));
+    }
+    // Protocols without verdicts still have rows that failed.
+    if study.summary.rows.iter().any(|row| outcome(study, digest, row) != number::NONE) {
+        let verdict = Column::words(words::verdict_column(study));
+        columns.push((verdict, Box::new(|row| outcome(study, digest, row))));
+    }
+    let reference = words::arm_name(study, study.plan.reference_index());
+    let compared = study.summary.rows.first().filter(|_| !many_arms).map(arm);
+    let compared = compared.unwrap_or_else(|| "Arm's value".to_owned());
+    columns.extend::<[Filled<'a>; 4]>([
+        (Column::number(reference), Box::new(|row| number::value_or_none(row.value_reference))),
+        (Column::number(compared), Box::new(|row| number::value_or_none(row.value_arm))),
+        (Column::words("Unit"), Box::new(unit)),
+        (Column::number("Threads").detail(), Box::new(threads)),
+    ]);
+    if with_intervals {
+        let estimate = |row: &RowEffect| match row.scale {
+            Scale::Ratio => row.hodges_lehmann.map(number::effect),
+            Scale::Raw => row.hodges_lehmann.map(number::difference),
+        };
+        columns.extend::<[Filled<'a>; 3]>([
+            (
+                Column::number("Hodges–Lehmann").detail(),
+                Box::new(move |row| or_none(estimate(row))),
+            ),
+            (
+                Column::number("p (Holm)").detail(),
+                Box::new(move |row| or_none(row.p_adjusted.map(number::p_value))),
+            ),
+            (Column::number("Blocks").detail(), Box::new(|row| row.blocks.to_string())),
+        ]);
+    }
+    columns
 }
 
 fn rows_note(article: bool) -> String {

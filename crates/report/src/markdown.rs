@@ -21,7 +21,8 @@ pub fn markdown(study: &Study<'_>) -> String {
         line(&format!("**{}**\n", escape(sentence)));
     }
     for headline in &document.headlines {
-        let verdict = headline.verdict.as_ref().map(|(_, word)| format!(", {word}")).unwrap_or_default();
+        let verdict =
+            headline.verdict.as_ref().map(|(_, word)| format!(", {word}")).unwrap_or_default();
         let interval = headline.interval.as_ref().map(|text| format!(", {text}"));
         line(&format!(
             "- {}: **{}**{}{verdict} ({})",

@@ -90,9 +90,17 @@ pub(crate) fn share(share: f64) -> String {
     format!("{} %", text.trim_end_matches('0').trim_end_matches('.'))
 }
 
-/// A difference with its sign: `+1.20`, `−3`.
+/// A difference with its sign and three significant digits: `+1.20`, `−0.0750`.
 pub(crate) fn difference(number: f64) -> String {
-    let text = value(number);
+    let size = number.abs();
+    let text = match size {
+        s if (1e-6..100.0).contains(&s) => {
+            let decimals = (2.0 - s.log10().floor()).max(0.0) as usize;
+            let sign = if number < 0.0 { "−" } else { "" };
+            format!("{sign}{size:.decimals$}")
+        }
+        _ => value(number),
+    };
     if number > 0.0 { format!("+{text}") } else { text }
 }
 
@@ -201,5 +209,7 @@ mod tests {
         assert_eq!(count(1, "block"), "1 block");
         assert_eq!(count(1_000_000, "reading"), "1,000,000 readings");
         assert_eq!(share(0.005), "0.5 %");
+        let differences = [1.2, -0.075, 0.0, 12_345.6].map(difference);
+        assert_eq!(differences, ["+1.20", "−0.0750", "0", "+12,346"]);
     }
 }

@@ -10,28 +10,42 @@ pub(crate) enum Plot {
     Curve(Curve),
 }
 
-/// Effects with their intervals, one line each, on one axis of ratios.
+/// Effects with their intervals, on one axis of ratios.
 #[derive(Debug, Clone)]
 pub(crate) struct Forest {
-    pub(crate) lines: Vec<ForestLine>,
+    pub(crate) groups: Vec<ForestGroup>,
     /// Effects smaller than this share are not material.
     pub(crate) margin: f64,
 }
 
-/// A line of a forest plot.
+/// A suite or a row, with a line for each arm.
 #[derive(Debug, Clone)]
-pub(crate) struct ForestLine {
+pub(crate) struct ForestGroup {
     pub(crate) label: String,
-    /// Index of the arm in the plan.
-    pub(crate) arm: usize,
     /// Whether it is a suite, drawn as the primary result.
     pub(crate) primary: bool,
-    /// Ratio; above 1 is better. None: not compared, and `text` says why.
+    pub(crate) lines: Vec<ForestLine>,
+}
+
+/// The effect of one arm.
+#[derive(Debug, Clone)]
+pub(crate) struct ForestLine {
+    /// Index of the arm in the plan, and its name.
+    pub(crate) arm: usize,
+    pub(crate) name: String,
+    /// Ratio; above 1 is better. None: not compared.
     pub(crate) ratio: Option<f64>,
-    /// The 95 % interval.
+    /// The interval.
     pub(crate) interval: Option<(f64, f64)>,
-    /// What stands beside it.
+    /// Both, or their lack, in words.
     pub(crate) text: String,
+}
+
+impl Forest {
+    /// Every line of every group.
+    pub(crate) fn lines(&self) -> impl Iterator<Item = &ForestLine> {
+        self.groups.iter().flat_map(|group| &group.lines)
+    }
 }
 
 /// Readings of one row in the order they were taken.

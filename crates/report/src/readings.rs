@@ -113,7 +113,7 @@ fn run_order_caption(row: &RowReadings<'_>, readings: usize, step: usize, other:
     let mut caption = format!("{}.", parts.join(", "));
     if step > 1 {
         caption.push_str(&format!(
-            " Drawn is every {} of the {} analysed readings of each arm.",
+            " Drawn is every {} of the {} analysed readings of the row.",
             number::ordinal(step as u64),
             number::whole(count(Fate::Analysed))
         ));

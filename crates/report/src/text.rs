@@ -3,7 +3,8 @@
 
 use crate::Study;
 use crate::document::{Block, Column, Document, Headline, Table};
-use crate::plot::{Forest, Plot};
+use crate::plot::{Forest, ForestGroup, ForestLine, Plot};
+use crate::svg::axis::{Axis, ratio_axis};
 use crate::words::shorten;
 use comfy_table::{
     CellAlignment, ColumnConstraint, ContentArrangement, ContentLineStyle, LineStyle, TableStyle,
@@ -12,6 +13,10 @@ use comfy_table::{
 
 /// Columns of the terminal that are used.
 const WIDTH: usize = 100;
+/// Columns of a table, which is indented.
+const ROOM: usize = WIDTH - 2;
+/// Columns that a column of words needs at least, if it has as much to say.
+const WORDS_MIN: usize = 14;
 /// Columns of a drawn interval.
 const DRAWN: usize = 33;
 
@@ -133,32 +138,59 @@ fn wrapped(out: &mut String, text: &str, first: &str, rest: &str) {
     out.push('\n');
 }
 
+/// The table, in parts below each other where it is too wide.
 fn render(table: &Table) -> String {
-    let shown: Vec<usize> =
-        (0..table.columns.len()).filter(|index| !table.columns[*index].detail).collect();
-    let mut drawn = comfy_table::Table::new();
-    drawn
-        .load_style(style())
-        .set_width(u16::try_from(WIDTH - 2).unwrap_or(u16::MAX))
-        .set_content_arrangement(ContentArrangement::Dynamic)
-        .set_header(shown.iter().map(|index| table.columns[*index].name.as_str()));
-    for row in &table.rows {
-        drawn.add_row(shown.iter().map(|index| row[*index].as_str()));
-    }
-    for (position, index) in shown.iter().enumerate() {
-        if let Some(column) = drawn.column_mut(position) {
-            align(column, &table.columns[*index]);
-        }
-    }
     let mut text = format!("\n  {}\n", table.caption);
-    for line in drawn.lines() {
-        text.push_str(format!("  {line}").trim_end());
-        text.push('\n');
+    for part in parts(table) {
+        let mut drawn = comfy_table::Table::new();
+        drawn
+            .load_style(style())
+            .set_width(u16::try_from(ROOM).unwrap_or(u16::MAX))
+            .set_content_arrangement(ContentArrangement::Dynamic)
+            .set_header(part.iter().map(|index| table.columns[*index].name.as_str()));
+        for row in &table.rows {
+            drawn.add_row(part.iter().map(|index| row[*index].as_str()));
+        }
+        for (position, index) in part.iter().enumerate() {
+            if let Some(column) = drawn.column_mut(position) {
+                align(column, &table.columns[*index]);
+            }
+        }
+        for line in drawn.lines() {
+            text.push_str(format!("  {line}").trim_end());
+            text.push('\n');
+        }
     }
     if let Some(note) = &table.note {
         paragraph(&mut text, note, "  ");
     }
     text
+}
+
+/// Which columns stand side by side; the first column heads every part.
+fn parts(table: &Table) -> Vec<Vec<usize>> {
+    let need = |index: usize| {
+        let cells = table.rows.iter().map(|row| row[index].chars().count());
+        let widest = cells.chain([table.columns[index].name.chars().count()]).max().unwrap_or(0);
+        // Words wrap, numbers do not.
+        let need = if table.columns[index].number { widest } else { widest.min(WORDS_MIN) };
+        need + 2
+    };
+    let mut shown = (0..table.columns.len()).filter(|index| !table.columns[*index].detail);
+    let Some(first) = shown.next() else { return Vec::new() };
+    let mut parts = vec![vec![first]];
+    let mut width = need(first);
+    for index in shown {
+        if width + need(index) > ROOM {
+            parts.push(vec![first]);
+            width = need(first);
+        }
+        width += need(index);
+        if let Some(part) = parts.last_mut() {
+            part.push(index);
+        }
+    }
+    parts
 }
 
 fn align(column: &mut comfy_table::Column, wanted: &Column) {
@@ -181,28 +213,41 @@ fn style() -> TableStyle {
 
 /// One line for each effect: `├───●───┤` on an axis of log ratios, `│` where there is none.
 fn forest(out: &mut String, forest: &Forest) {
-    let axis = crate::svg::axis::ratio_axis(forest, 0.0, (DRAWN - 1) as f64);
-    let label_width = forest.lines.iter().map(|line| line.label.chars().count()).max().unwrap_or(0);
-    let label_width = label_width.min(34);
-    let column = |ratio: f64| axis.position(ratio).round().clamp(0.0, (DRAWN - 1) as f64) as usize;
-    for line in &forest.lines {
-        let mut cells = vec![' '; DRAWN];
-        let margin = column(1.0 - forest.margin)..=column(1.0 + forest.margin);
-        cells[margin].fill('·');
-        cells[column(1.0)] = '│';
-        if let Some(ratio) = line.ratio {
-            if let Some((low, high)) = line.interval {
-                let (low, high) = (column(low), column(high));
-                cells[low..=high].fill('─');
-                cells[low] = '├';
-                cells[high] = '┤';
-            }
-            cells[column(ratio)] = if line.primary { '◆' } else { '●' };
-        }
-        let drawn: String = cells.into_iter().collect();
-        let label = shorten(&line.label, label_width);
-        let text = format!("  {label:label_width$}  {drawn}  {}", line.text);
-        out.push_str(text.trim_end());
+    let axis = ratio_axis(forest, 0.0, (DRAWN - 1) as f64);
+    let many_arms = forest.groups.iter().any(|group| group.lines.len() > 1);
+    let label = |group: &ForestGroup, line: &ForestLine| {
+        if many_arms { format!("{} · {}", group.label, line.name) } else { group.label.clone() }
+    };
+    let lines: Vec<(String, bool, &ForestLine)> = forest
+        .groups
+        .iter()
+        .flat_map(|group| {
+            group.lines.iter().map(move |line| (label(group, line), group.primary, line))
+        })
+        .collect();
+    let widest = lines.iter().map(|(label, ..)| label.chars().count()).max().unwrap_or(0);
+    let width = widest.min(34);
+    for (label, primary, line) in lines {
+        let label = shorten(&label, width);
+        let drawn = interval(line, primary, forest.margin, &axis);
+        out.push_str(format!("  {label:width$}  {drawn}  {}", line.text).trim_end());
         out.push('\n');
     }
+}
+
+fn interval(line: &ForestLine, primary: bool, margin: f64, axis: &Axis) -> String {
+    let column = |ratio: f64| axis.position(ratio).round().clamp(0.0, (DRAWN - 1) as f64) as usize;
+    let mut cells = vec![' '; DRAWN];
+    cells[column(1.0 - margin)..=column(1.0 + margin)].fill('·');
+    cells[column(1.0)] = '│';
+    if let Some(ratio) = line.ratio {
+        if let Some((low, high)) = line.interval {
+            let (low, high) = (column(low.min(high)), column(high.max(low)));
+            cells[low..=high].fill('─');
+            cells[low] = '├';
+            cells[high] = '┤';
+        }
+        cells[column(ratio)] = if primary { '◆' } else { '●' };
+    }
+    cells.into_iter().collect()
 }

@@ -80,6 +80,14 @@ pub(crate) fn state(arm: &PlanArm) -> String {
     }
 }
 
+/// Heading of the column of verdicts.
+pub(crate) fn verdict_column(study: &Study<'_>) -> &'static str {
+    match study.summary.comparison {
+        Comparison::None => "Result",
+        Comparison::Smt | Comparison::StandIn => "Verdict",
+    }
+}
+
 /// The verdict as a word. Plain CPU sets get a comparison, never a verdict on SMT.
 pub(crate) fn verdict(study: &Study<'_>, verdict: Verdict) -> String {
     match (study.summary.comparison, verdict) {

@@ -46,17 +46,22 @@ pub fn html(study: &Study<'_>) -> String {
 fn opening(document: &Document) -> Markup {
     html! {
         header {
-            @if let Some(notice) = &document.notice { p class="notice" { (notice) } }
+            @if let Some(notice) = &document.notice { p class="notice" { (tied(notice)) } }
             p class="eyebrow" { "Coretwin study · " b { (document.title) } }
-            @match document.sentences.split_first() {
-                Some((first, others)) => {
-                    h1 { (first) }
-                    @for sentence in others { p class="lead" { (sentence) } }
+            // One big number stands beside its sentence, several stand below.
+            div class=[(document.headlines.len() == 1).then_some("answer")] {
+                div {
+                    @match document.sentences.split_first() {
+                        Some((first, others)) => {
+                            h1 { (tied(first)) }
+                            @for sentence in others { p class="lead" { (tied(sentence)) } }
+                        }
+                        None => h1 { "There is no result yet." },
+                    }
                 }
-                None => h1 { "There is no result yet." },
-            }
-            div class="cards" {
-                @for headline in &document.headlines { (card(headline)) }
+                div class="cards" {
+                    @for headline in &document.headlines { (card(headline)) }
+                }
             }
             p class="facts" {
                 (document.facts)
@@ -86,6 +91,11 @@ fn card(headline: &Headline) -> Markup {
             p class="small" { (headline.basis) }
         }
     }
+}
+
+/// A number stays on the line of its per cent sign.
+fn tied(text: &str) -> String {
+    text.replace(" %", "\u{a0}%")
 }
 
 /// Class of a verdict. The colour only supports the word.
@@ -118,11 +128,11 @@ impl Page<'_> {
 
     fn block(&mut self, block: &Block) -> Markup {
         match block {
-            Block::Text(text) => html! { p { (text) } },
-            Block::List(lines) => html! { ol { @for line in lines { li { (line) } } } },
+            Block::Text(text) => html! { p { (tied(text)) } },
+            Block::List(lines) => html! { ol { @for line in lines { li { (tied(line)) } } } },
             Block::Warnings(warnings) => html! {
                 ul class="warnings" {
-                    @for (text, remedy) in warnings { li { (text) span { (remedy) } } }
+                    @for (text, remedy) in warnings { li { (tied(text)) span { (tied(remedy)) } } }
                 }
             },
             Block::Code(lines) => html! { pre tabindex="0" { (lines.join("\n")) } },
@@ -143,7 +153,7 @@ impl Page<'_> {
                 html! {
                     figure class="span" {
                         (drawn)
-                        figcaption { b { (figure.title) } (figure.caption) (legend) }
+                        figcaption { b { (figure.title) } (tied(&figure.caption)) (legend) }
                     }
                 }
             }
@@ -154,7 +164,7 @@ impl Page<'_> {
                     div class="grid" {
                         @for (figure, drawn) in figures.iter().zip(&drawn) {
                             figure {
-                                figcaption { b { (figure.title) } (figure.caption) }
+                                figcaption { b { (figure.title) } (tied(&figure.caption)) }
                                 (drawn)
                             }
                         }
@@ -185,16 +195,24 @@ impl Page<'_> {
     }
 
     fn table(&self, table: &Table) -> Markup {
-        let class = |index: usize| table.columns[index].number.then_some("n");
+        let class = |index: usize| match &table.columns[index] {
+            column if column.number => Some("n"),
+            column if column.name == "Unit" => Some("short"),
+            column if ["Verdict", "Result"].contains(&column.name.as_str()) => Some("verdict"),
+            _ => None,
+        };
         let last = table.rows.len().saturating_sub(1);
         html! {
             div class="block" {
                 div class="scroll" tabindex="0" role="region" aria-label=(table.caption) {
                     table {
-                        caption { (table.caption) }
+                        caption { span { (tied(&table.caption)) } }
                         thead { tr {
-                            @for (index, column) in table.columns.iter().enumerate() {
-                                th scope="col" class=[class(index)] { (column.name) }
+                            @for column in &table.columns {
+                                th scope="col" class={
+                                    @if column.number { "n" }
+                                    @if column.name.chars().count() < 14 { " short" }
+                                } { (column.name) }
                             }
                         } }
                         tbody {
@@ -212,7 +230,7 @@ impl Page<'_> {
                         }
                     }
                 }
-                @if let Some(note) = &table.note { p class="note" { (note) } }
+                @if let Some(note) = &table.note { p class="note" { (tied(note)) } }
             }
         }
     }

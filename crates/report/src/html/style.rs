@@ -8,11 +8,11 @@
 pub(super) const STYLE: &str = "
 :root{color-scheme:light dark;
  --paper:#fbfaf7;--card:#fff;--ink:#1c2127;--soft:#5a626d;--line:#e2dfd7;--strong:#8d9097;
- --band:#edeae0;--link:#0b5cad;--good:#0a6b47;--bad:#b3261e;--doubt:#8a5a00;--calm:#41586f;
+ --band:#e4dfd0;--track:#f2f0ea;--link:#0b5cad;--good:#0a6b47;--bad:#b3261e;--doubt:#8a5a00;--calm:#41586f;
  --notice:#fff3d6;--c0:#5d6875;--c1:#0f62b8;--c2:#c4520a;--c3:#0b7d5b;--c4:#8a3aa0;--c5:#8a6d00}
 @media screen and (prefers-color-scheme:dark){:root{
  --paper:#14171a;--card:#1b1f24;--ink:#e9e6df;--soft:#a4abb4;--line:#2e333a;--strong:#757c86;
- --band:#252a30;--link:#7fb8ff;--good:#5fd3a4;--bad:#ff8a80;--doubt:#e9b65a;--calm:#a9c3de;
+ --band:#333a43;--track:#1d2126;--link:#7fb8ff;--good:#5fd3a4;--bad:#ff8a80;--doubt:#e9b65a;--calm:#a9c3de;
  --notice:#3a2f14;--c0:#aab4c0;--c1:#6db2ff;--c2:#ff9b5e;--c3:#52cfa0;--c4:#d59be8;--c5:#e0c050}}
 *{box-sizing:border-box}
 html{-webkit-text-size-adjust:100%;text-size-adjust:100%}
@@ -22,8 +22,8 @@ main{max-width:1120px;margin:0 auto;padding:40px 32px 80px}
 a{color:var(--link)}
 p{max-width:72ch;margin:0 0 1em}
 h1,h2{font-family:ui-serif,Charter,'Iowan Old Style',Georgia,'Liberation Serif',serif;
- font-weight:600;text-wrap:balance}
-h1{font-size:clamp(1.55rem,1.1rem + 1.9vw,2.35rem);line-height:1.22;margin:0 0 .5em;max-width:30em}
+ font-weight:600;text-wrap:pretty}
+h1{font-size:clamp(1.5rem,1.1rem + 1.6vw,2.1rem);line-height:1.25;margin:0 0 .5em;max-width:32em}
 h2{font-size:1.5rem;line-height:1.25;margin:0 0 .8em;padding-top:.9em;border-top:1px solid var(--line)}
 section{margin-top:3rem}
 .eyebrow{font-size:.8rem;letter-spacing:.08em;text-transform:uppercase;color:var(--soft);
@@ -33,10 +33,12 @@ section{margin-top:3rem}
  max-width:none;font-weight:500;margin:0 0 1.6em}
 .lead{font-size:1.12rem}
 .facts,.note,figcaption,.small{color:var(--soft);font-size:.875rem}
+.answer{display:grid;grid-template-columns:minmax(0,1fr) auto;gap:16px 48px;align-items:start}
+.answer .cards{margin:0 0 1.4em;display:block;max-width:440px}
 .cards{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,290px),1fr));gap:16px;
  margin:1.8em 0}
 .card{background:var(--card);border:1px solid var(--line);border-radius:10px;padding:20px 24px}
-.card p{margin:0}
+.card p{margin:0;overflow-wrap:anywhere}
 .card .big{font-size:clamp(2.4rem,2rem + 2vw,3.4rem);line-height:1.15;font-weight:650;
  font-variant-numeric:tabular-nums;letter-spacing:-.02em;white-space:nowrap}
 .card .small{margin-top:.5em}
@@ -50,12 +52,15 @@ nav a:hover{text-decoration:underline}
 .scroll{overflow-x:auto;margin:0 0 .4em;-webkit-overflow-scrolling:touch}
 table{border-collapse:collapse;font-size:.875rem;line-height:1.4;min-width:min(100%,420px)}
 caption{text-align:left;font-weight:600;padding:0 0 .6em;font-size:.95rem}
-th,td{text-align:left;padding:.45em 1.4em .45em 0;vertical-align:baseline;
+th,td{text-align:left;padding:.45em 1.25em .45em 0;vertical-align:baseline;
  border-bottom:1px solid var(--line);max-width:34em;overflow-wrap:break-word}
+caption span{display:inline-block;position:sticky;left:0;max-width:min(72ch,calc(100vw - 36px))}
 thead th{color:var(--soft);font-weight:500;border-bottom:1px solid var(--strong);
  vertical-align:bottom}
 tbody th{font-weight:500}
-.n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
+.n{text-align:right;font-variant-numeric:tabular-nums}
+tbody .n{white-space:nowrap}
+.short{white-space:nowrap}.verdict{min-width:9em}
 .total th,.total td{font-weight:650;border-bottom:0;border-top:1.5px solid var(--strong)}
 .block{margin:0 0 2.2em}
 details{margin:0 0 1.4em}
@@ -67,7 +72,7 @@ li{margin:.45em 0}
 .warnings span{display:block;color:var(--soft)}
 pre{background:var(--card);border:1px solid var(--line);border-radius:8px;padding:.9em 1.1em;
  overflow-x:auto;font:13.5px/1.6 ui-monospace,'SF Mono',Menlo,Consolas,'Liberation Mono',monospace}
-.grid{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,400px),1fr));
+.grid{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,400px),1fr));
  gap:36px 40px;margin:0 0 2em}
 figure{margin:0;min-width:0;break-inside:avoid}
 figure.span{display:grid;grid-template-columns:minmax(0,800px) minmax(180px,1fr);gap:6px 40px;
@@ -83,16 +88,16 @@ figure.span .legend{display:block;margin:1em 0 0}
 figure.span .legend li{margin:.2em 0}
 svg{display:block;width:100%;height:auto;overflow:visible}
 svg.key{width:16px;height:16px;flex:none}
-svg text{fill:var(--ink);font-family:inherit;font-variant-numeric:tabular-nums}
+svg text{fill:var(--ink);paint-order:stroke;stroke:var(--paper);stroke-width:3px;stroke-linejoin:round;font-family:inherit;font-variant-numeric:tabular-nums}
 .wide text{font-size:13.5px}.half text{font-size:12px}
 svg text.tick{fill:var(--soft)}
 svg text.strong{font-weight:650}
 .a0{--c:var(--c0)}.a1{--c:var(--c1)}.a2{--c:var(--c2)}
 .a3{--c:var(--c3)}.a4{--c:var(--c4)}.a5{--c:var(--c5)}
 .mark,.bar{fill:var(--c)}
-.grid-line,.rule,.base,.zero,.whisker,.thread,.step,.needle,.median,.error,.failed,.ring{fill:none}
+.grid-line,.base,.zero,.whisker,.thread,.step,.needle,.median,.error,.failed,.ring{fill:none}
 .grid-line{stroke:var(--line)}
-.rule{stroke:var(--strong);stroke-dasharray:1 4}
+.track{fill:var(--track)}
 .base{stroke:var(--strong)}
 .zero{stroke:var(--ink);stroke-width:1.2}
 .band{fill:var(--band)}
@@ -109,7 +114,7 @@ svg text.strong{font-weight:650}
 .ring{stroke:var(--ink);stroke-width:1.4}
 .error{stroke:var(--ink);stroke-width:1.4}
 footer{margin-top:4rem;border-top:1px solid var(--line);padding-top:1em}
-@media (max-width:980px){figure.span{grid-template-columns:minmax(0,1fr)}}
+@media (max-width:980px){figure.span,.answer{grid-template-columns:minmax(0,1fr)}}
 @media (max-width:600px){
  main{padding:24px 18px 56px}section{margin-top:2.2rem}
  .card{padding:16px 18px}

@@ -68,13 +68,13 @@ fn round_values(low: f64, high: f64, count_max: usize) -> Vec<f64> {
 /// than the spread of the ratios is cut, so that it does not flatten everything else.
 pub(crate) fn ratio_axis(forest: &Forest, from: f64, to: f64) -> Axis {
     let usable = |ratio: &f64| ratio.is_finite() && *ratio > 0.0;
-    let ratios = forest.lines.iter().filter_map(|line| line.ratio).filter(usable);
+    let ratios = forest.lines().filter_map(|line| line.ratio).filter(usable);
     let (low, high) = ratios.fold((1.0 - forest.margin, 1.0 + forest.margin), |(l, h), ratio| {
         (f64::min(l, ratio), f64::max(h, ratio))
     });
     let low = low.max(1e-9);
     let reach = (high / low).max(1.2);
-    let intervals = forest.lines.iter().filter_map(|line| line.interval);
+    let intervals = forest.lines().filter_map(|line| line.interval);
     let ends = intervals.flat_map(|(low, high)| [low, high]).filter(usable);
     let (low, high) = ends
         .map(|end| end.clamp(low / reach, high * reach))

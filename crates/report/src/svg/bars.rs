@@ -7,8 +7,8 @@ use super::frame::Frame;
 use super::mark;
 use crate::plot::{Bar, Bars};
 
-const HEIGHT: f64 = 340.0;
-const FRAME: Frame = Frame { left: 70.0, right: 710.0, top: 36.0, bottom: 286.0 };
+const HEIGHT: f64 = 350.0;
+const FRAME: Frame = Frame { left: 70.0, right: 710.0, top: 36.0, bottom: 286.0, leading: 25.0 };
 
 pub(crate) fn draw(plot: &Bars) -> Canvas {
     let mut canvas = Canvas::new(WIDTH, HEIGHT);
@@ -42,7 +42,11 @@ fn draw_bar(canvas: &mut Canvas, bar: &Bar, y: &Axis, from: f64, width: f64) {
         return;
     };
     let top = y.position(value);
-    canvas.rectangle((from + gap, FRAME.bottom), (from + width - gap, top), &format!("bar {colour}"));
+    canvas.rectangle(
+        (from + gap, FRAME.bottom),
+        (from + width - gap, top),
+        &format!("bar {colour}"),
+    );
     if let Some((low, high)) = bar.interval {
         let cap = (width / 6.0).min(7.0);
         let [low, high] = [low, high].map(|end| place(y.position(end.clamp(0.0, 1e300))));

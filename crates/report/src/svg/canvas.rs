@@ -71,7 +71,9 @@ impl Canvas {
     /// The finished element, an ornament that a screen reader passes over.
     pub(crate) fn finish_hidden(self) -> String {
         let (width, height, body) = (place(self.width), place(self.height), self.body);
-        format!(r#"<svg class="key" viewBox="0 0 {width} {height}" aria-hidden="true">{body}</svg>"#)
+        format!(
+            r#"<svg class="key" viewBox="0 0 {width} {height}" aria-hidden="true">{body}</svg>"#
+        )
     }
 
     /// The finished element. The title and the description are what a screen reader says; `id`

@@ -10,7 +10,7 @@ use crate::plot::{Curve, CurveLine};
 
 const WIDTH: f64 = 480.0;
 const HEIGHT: f64 = 290.0;
-const FRAME: Frame = Frame { left: 58.0, right: 470.0, top: 30.0, bottom: 240.0 };
+const FRAME: Frame = Frame { left: 58.0, right: 470.0, top: 30.0, bottom: 240.0, leading: 20.0 };
 /// Most counts that get a label.
 const LABELS_MAX: usize = 8;
 

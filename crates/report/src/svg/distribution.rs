@@ -23,7 +23,7 @@ pub(crate) fn draw(plot: &Distribution) -> Canvas {
     let values = plot.series.iter().flat_map(|series| &series.values).copied();
     let (low, high) = range(values).unwrap_or((0.0, 1.0));
     let x = Axis::linear(low, high, LEFT + 4.0, RIGHT - 4.0);
-    let frame = Frame { left: LEFT, right: RIGHT, top: TOP, bottom };
+    let frame = Frame { left: LEFT, right: RIGHT, top: TOP, bottom, leading: 20.0 };
     for tick in x.ticks(5) {
         let at = x.position(tick);
         canvas.line((at, TOP), (at, bottom), "grid-line");
@@ -52,12 +52,13 @@ fn steps(series: &Sorted, x: &Axis, y: &Axis) -> String {
     for (index, value) in series.values.iter().enumerate() {
         let at = place(x.position(*value));
         if index == 0 {
-            path.push_str(&format!("M{at} {}", place(y.position(0.0))));
+            path.push_str(&format!("M{} {}H{at}", place(LEFT), place(y.position(0.0))));
         } else {
             path.push_str(&format!("H{at}"));
         }
         path.push_str(&format!("V{}", place(y.position((index as f64 + 1.0) / count))));
     }
+    path.push_str(&format!("H{}", place(RIGHT)));
     path
 }
 
@@ -72,11 +73,15 @@ fn strip(canvas: &mut Canvas, series: &Sorted, x: &Axis, middle: f64) {
         number::value(rank(&series.values, 0.75)),
     );
     canvas.titled(&about, |canvas| {
-        canvas.path(&mark::shape(series.arm, (LEFT - 16.0, middle), 4.5), &format!("mark {colour}"));
-        canvas.rectangle((at(0.25), middle - 7.0), (at(0.75), middle + 7.0), &format!("half-box {colour}"));
-        let tick = |value: &f64| {
-            format!("M{} {}v8", place(x.position(*value)), place(middle - 4.0))
-        };
+        canvas
+            .path(&mark::shape(series.arm, (LEFT - 16.0, middle), 4.5), &format!("mark {colour}"));
+        canvas.rectangle(
+            (at(0.25), middle - 7.0),
+            (at(0.75), middle + 7.0),
+            &format!("half-box {colour}"),
+        );
+        let tick =
+            |value: &f64| format!("M{} {}v8", place(x.position(*value)), place(middle - 4.0));
         let ticks: String = series.values.iter().map(tick).collect();
         canvas.path(&ticks, &format!("needle {colour}"));
         canvas.line((at(0.5), middle - 9.0), (at(0.5), middle + 9.0), &format!("median {colour}"));

@@ -4,52 +4,79 @@
 use super::axis::{Axis, ratio_axis, ratio_ticks};
 use super::canvas::{Anchor, Canvas, place};
 use super::mark;
-use crate::plot::{Forest, ForestLine};
+use crate::plot::{Forest, ForestGroup, ForestLine};
 use crate::words::shorten;
 
 pub(crate) const WIDTH: f64 = 720.0;
 const SIDE: f64 = 10.0;
-const LINE: f64 = 46.0;
-const FOOT: f64 = 54.0;
+/// Height of a label, of one arm's bar, and of the gap below.
+const LABEL: f64 = 27.0;
+const BAR: f64 = 18.0;
+const GAP: f64 = 9.0;
+const FOOT: f64 = 52.0;
 /// Half of the height of the caps at the ends of a bar.
 const CAP: f64 = 4.0;
 
 pub(crate) fn draw(forest: &Forest) -> Canvas {
-    let bottom = forest.lines.len() as f64 * LINE + 8.0;
+    let height = |group: &ForestGroup| LABEL + BAR * group.lines.len() as f64 + GAP;
+    let bottom = forest.groups.iter().map(height).sum::<f64>() + 4.0;
     let mut canvas = Canvas::new(WIDTH, bottom + FOOT);
     let axis = ratio_axis(forest, SIDE, WIDTH - SIDE);
-    let band = [1.0 - forest.margin, 1.0 + forest.margin].map(|ratio| axis.position(ratio));
-    canvas.rectangle((band[0], 0.0), (band[1], bottom), "band");
-    for (ratio, label) in ratio_ticks(&axis, 5) {
-        let x = axis.position(ratio);
-        canvas.line((x, 0.0), (x, bottom), if ratio == 1.0 { "zero" } else { "grid-line" });
+    let ticks = ratio_ticks(&axis, 5);
+    let mut top = 0.0;
+    for group in &forest.groups {
+        let (from, to) = (top + LABEL, top + height(group) - GAP);
+        track(&mut canvas, forest.margin, &axis, &ticks, (from, to));
+        let class = if group.primary { "label strong" } else { "label" };
+        // Several arms leave no room for the numbers of each; they are in the title and the table.
+        let alone = if let [line] = group.lines.as_slice() { Some(line) } else { None };
+        let room = if alone.is_some() { 34 } else { 60 };
+        canvas.text((0.0, top + 20.0), Anchor::Start, class, &shorten(&group.label, room));
+        if let Some(line) = alone {
+            canvas.text((WIDTH, top + 20.0), Anchor::End, class, &line.text);
+        }
+        for (index, line) in group.lines.iter().enumerate() {
+            let y = from + (index as f64 + 0.5) * BAR;
+            canvas.titled(&format!("{}, {}: {}", group.label, line.name, line.text), |canvas| {
+                draw_line(canvas, line, group.primary, &axis, y);
+            });
+        }
+        top += height(group);
+    }
+    for (ratio, label) in &ticks {
+        let x = axis.position(*ratio);
         let anchor = match x {
             x if x < 60.0 => Anchor::Start,
             x if x > WIDTH - 60.0 => Anchor::End,
             _ => Anchor::Middle,
         };
-        canvas.text((x, bottom + 22.0), anchor, "tick", &label);
+        canvas.text((x, bottom + 20.0), anchor, "tick", label);
     }
-    canvas.text((SIDE, bottom + 47.0), Anchor::Start, "tick", "← worse");
-    canvas.text((WIDTH - SIDE, bottom + 47.0), Anchor::End, "tick", "better →");
-    for (index, line) in forest.lines.iter().enumerate() {
-        let top = index as f64 * LINE;
-        if index > 0 && forest.lines[index - 1].primary && !line.primary {
-            canvas.line((0.0, top + 3.0), (WIDTH, top + 3.0), "rule");
-        }
-        canvas.titled(&format!("{}: {}", line.label, line.text), |canvas| {
-            draw_line(canvas, line, &axis, top);
-        });
-    }
+    canvas.text((0.0, bottom + 45.0), Anchor::Start, "tick", "← worse");
+    canvas.text((WIDTH, bottom + 45.0), Anchor::End, "tick", "better →");
     canvas
 }
 
-fn draw_line(canvas: &mut Canvas, line: &ForestLine, axis: &Axis, top: f64) {
-    let class = if line.primary { "label strong" } else { "label" };
-    canvas.text((SIDE, top + 22.0), Anchor::Start, class, &shorten(&line.label, 34));
-    canvas.text((WIDTH - SIDE, top + 22.0), Anchor::End, class, &line.text);
+/// The ground a bar lies on: the margin, the ticks and the line of no effect. Only here, so that
+/// they do not run through the labels.
+fn track(
+    canvas: &mut Canvas,
+    margin: f64,
+    axis: &Axis,
+    ticks: &[(f64, String)],
+    (top, bottom): (f64, f64),
+) {
+    let place = |ratio: f64| axis.position(ratio).clamp(0.0, WIDTH);
+    canvas.rectangle((0.0, top), (WIDTH, bottom), "track");
+    canvas.rectangle((place(1.0 - margin), top), (place(1.0 + margin), bottom), "band");
+    for (ratio, _) in ticks {
+        let class = if *ratio == 1.0 { "zero" } else { "grid-line" };
+        canvas.line((place(*ratio), top), (place(*ratio), bottom), class);
+    }
+}
+
+fn draw_line(canvas: &mut Canvas, line: &ForestLine, primary: bool, axis: &Axis, y: f64) {
     let Some(ratio) = line.ratio else { return };
-    let y = top + 36.0;
     let colour = mark::colour(line.arm);
     if let Some((low, high)) = line.interval {
         let ends = [(low, -1.0), (high, 1.0)];
@@ -68,6 +95,6 @@ fn draw_line(canvas: &mut Canvas, line: &ForestLine, axis: &Axis, top: f64) {
         }
     }
     let at = (axis.position(ratio).clamp(SIDE, WIDTH - SIDE), y);
-    let shape = if line.primary { mark::diamond(at, 7.5) } else { mark::shape(line.arm, at, 5.0) };
+    let shape = if primary { mark::diamond(at, 7.5) } else { mark::shape(line.arm, at, 5.0) };
     canvas.path(&shape, &format!("mark {colour}"));
 }

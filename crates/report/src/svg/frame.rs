@@ -11,6 +11,8 @@ pub(crate) struct Frame {
     pub(crate) right: f64,
     pub(crate) top: f64,
     pub(crate) bottom: f64,
+    /// Distance of the lines of text under it.
+    pub(crate) leading: f64,
 }
 
 impl Frame {
@@ -28,12 +30,12 @@ impl Frame {
     pub(crate) fn base(self, canvas: &mut Canvas, name: &str) {
         canvas.line((self.left, self.bottom), (self.right, self.bottom), "base");
         let middle = f64::midpoint(self.left, self.right);
-        canvas.text((middle, self.bottom + 40.0), Anchor::Middle, "tick", name);
+        canvas.text((middle, self.bottom + 2.0 * self.leading), Anchor::Middle, "tick", name);
     }
 
     /// A label under the bottom line.
     pub(crate) fn below(self, canvas: &mut Canvas, x: f64, label: &str) {
-        canvas.text((x, self.bottom + 20.0), Anchor::Middle, "tick", label);
+        canvas.text((x, self.bottom + self.leading), Anchor::Middle, "tick", label);
     }
 }
 

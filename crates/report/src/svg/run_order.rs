@@ -9,13 +9,14 @@ use crate::plot::{Dot, RunOrder};
 
 const WIDTH: f64 = 480.0;
 const HEIGHT: f64 = 262.0;
-const FRAME: Frame = Frame { left: 58.0, right: 470.0, top: 30.0, bottom: 212.0 };
+const FRAME: Frame = Frame { left: 58.0, right: 470.0, top: 30.0, bottom: 212.0, leading: 20.0 };
 /// Up to so many marks of an arm are joined by a line.
 const JOINED_MAX: usize = 60;
 
 pub(crate) fn draw(plot: &RunOrder) -> Canvas {
     let mut canvas = Canvas::new(WIDTH, HEIGHT);
-    let x = Axis::linear(0.0, f64::from(plot.readings.max(2) - 1), FRAME.left + 6.0, FRAME.right - 6.0);
+    let x =
+        Axis::linear(0.0, f64::from(plot.readings.max(2) - 1), FRAME.left + 6.0, FRAME.right - 6.0);
     let values = range(plot.dots.iter().filter_map(|dot| dot.value));
     let (low, high) = values.unwrap_or((0.0, 1.0));
     // Failed runs have no value; their crosses stand on the bottom line.
@@ -28,7 +29,8 @@ pub(crate) fn draw(plot: &RunOrder) -> Canvas {
         FRAME.below(&mut canvas, x.position(tick.into()), &number::whole(u64::from(tick) + 1));
     }
     if values.is_none() {
-        let middle = (f64::midpoint(FRAME.left, FRAME.right), f64::midpoint(FRAME.top, FRAME.bottom));
+        let middle =
+            (f64::midpoint(FRAME.left, FRAME.right), f64::midpoint(FRAME.top, FRAME.bottom));
         canvas.text(middle, Anchor::Middle, "label", "no run gave a value");
     }
     let at = |dot: &Dot| {
