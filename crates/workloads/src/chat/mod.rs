@@ -61,7 +61,7 @@ const PARAMS: &[ParamSpec] = &[
     },
     ParamSpec {
         name: "size",
-        kind: ParamKind::Int { default: 100, min: 4, max: 1_048_576 },
+        kind: ParamKind::Int { default: 100, min: 4, max: 65_536 },
         about: "size of a message, in bytes",
     },
     ParamSpec {

@@ -1,0 +1,304 @@
+//! A user's command, through the real worker: values, failures, time limits, servers.
+
+mod common;
+
+use common::{Worker, allowed_cpus, eventually, fail, job, one_cpu, processes_with, run, succeed};
+use coretwin_base::command::{CommandSpec, Extract, MetricSpec, ServerSpec};
+use coretwin_base::job::{Job, RunAs, Work};
+use coretwin_base::reading::Better;
+use std::path::Path;
+
+fn spec(argv: &[&str]) -> CommandSpec {
+    CommandSpec {
+        argv: argv.iter().map(|arg| (*arg).to_owned()).collect(),
+        metrics: Vec::new(),
+        server: None,
+        setup: None,
+        prepare: None,
+        cleanup: None,
+        min_time_s: 0.0,
+        timeout_s: 50.0,
+        folder: None,
+    }
+}
+
+fn shell(line: &str) -> CommandSpec {
+    spec(&["sh", "-c", line])
+}
+
+fn command(spec: CommandSpec) -> Job {
+    job(Work::Command(spec))
+}
+
+fn metric(name: &str, pattern: &str, better: Better, primary: bool) -> MetricSpec {
+    let extract = match pattern.starts_with('/') {
+        true => Extract::JsonPointer(pattern.to_owned()),
+        false => Extract::Regex(pattern.to_owned()),
+    };
+    MetricSpec { name: name.to_owned(), extract, unit: "u".to_owned(), better, primary }
+}
+
+#[test]
+fn wall_time_is_the_value_and_cpu_time_stands_beside() {
+    let outcome = succeed(&command(spec(&["sleep", "0.3"])));
+    let value = outcome.value.expect("value");
+    assert!((0.3..5.0).contains(&value), "{value}");
+    assert_eq!((outcome.unit.as_str(), outcome.better), ("s", Better::Lower));
+    assert!(outcome.user_s + outcome.system_s < 0.2, "sleeping takes no CPU time");
+    let busy = "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done";
+    let outcome = succeed(&command(shell(busy)));
+    assert!(outcome.user_s > 0.01, "{}", outcome.user_s);
+    assert!(outcome.metrics["user_per_run_s"].value > 0.01);
+    assert!(outcome.metrics["peak_memory_kib"].value > 300.0);
+    assert!(!outcome.cpus_ran.is_empty() && outcome.cpus_ran.is_subset(&allowed_cpus()));
+    assert_eq!((outcome.threads, outcome.operations), (2, 1));
+}
+
+#[test]
+fn grandchildren_count_and_memory_is_that_of_the_largest() {
+    let line = "sh -c 'head -c 60000000 /dev/zero | tail -c 50000000 | wc -c'";
+    let outcome = succeed(&command(shell(line)));
+    assert!(outcome.metrics["peak_memory_kib"].value > 48_000.0);
+    assert!(outcome.user_s + outcome.system_s > 0.0);
+}
+
+#[test]
+fn placeholders_are_filled_in_and_others_left_alone() {
+    let mut spec = shell("echo {threads} {cpus} {arm} {copy} {other} $1 >&2; exit 9");
+    spec.argv.extend(["name".to_owned(), "<{copy}>".to_owned()]);
+    let outcome = fail(&command(spec), "ended with status 9");
+    let expected = format!("2 {} test 0 {{other}} <0>\n", allowed_cpus());
+    assert_eq!(outcome.output, Some(expected));
+}
+
+#[test]
+fn a_command_starts_from_a_clean_state() {
+    let line = "cat; grep -E '^Sig(Blk|Ign)' /proc/$$/status; readlink /proc/$$/fd/0; \
+                echo $HOME; ls /proc/self/fd; exit 1";
+    let outcome = fail(&command(shell(line)), "status 1");
+    let output = outcome.output.expect("output");
+    let lines: Vec<&str> = output.lines().collect();
+    assert_eq!(lines[0], "SigBlk:\t0000000000000000");
+    let ignored = lines[1].rsplit('\t').next().expect("mask");
+    let ignored = u64::from_str_radix(ignored, 16).expect("mask");
+    assert_eq!(ignored >> 12 & 1, 0, "SIGPIPE is not ignored");
+    assert_eq!(lines[2], "/dev/null");
+    assert_eq!(lines[3], std::env::var("HOME").unwrap_or_default());
+    let mut plain = std::process::Command::new("ls");
+    plain.arg("/proc/self/fd").stderr(std::process::Stdio::piped());
+    let plain = plain.output().expect("ls").stdout;
+    let plain = String::from_utf8(plain).expect("numbers");
+    let open = plain.lines().collect::<Vec<_>>();
+    assert_eq!(lines[4..], open, "no open file more than under a plain parent");
+}
+
+#[test]
+fn failures_keep_the_end_of_the_output() {
+    let line = "seq 1 5000; echo last words >&2; kill -SEGV $$";
+    let outcome = fail(&command(shell(line)), "SIGSEGV");
+    let output = outcome.output.expect("output");
+    assert!(output.contains("last words") && output.len() <= 4096 && output.len() > 4000);
+    fail(&command(spec(&["coretwin-no-such-program"])), "in no folder of PATH");
+    let folder = tempfile::tempdir().expect("folder");
+    let script = folder.path().join("script");
+    std::fs::write(&script, "#!/no/such/interpreter\n").expect("write");
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(&script, mode).expect("mode");
+    fail(&command(spec(&[script.to_str().expect("path")])), "the command: cannot run '/");
+}
+
+#[test]
+fn metrics_are_read_and_combined() {
+    let line = "echo rate 1; echo rate $(({copy} + 10)); echo time $(({copy} + 1))";
+    let mut spec = shell(line);
+    spec.metrics = vec![
+        metric("rate", "rate ([0-9]+)", Better::Higher, true),
+        metric("time", "time ([0-9]+)", Better::Lower, false),
+    ];
+    let mut job = command(spec);
+    let outcome = succeed(&job);
+    assert_eq!((outcome.value, outcome.unit.as_str()), (Some(10.0), "u"));
+    assert_eq!(outcome.metrics["time"].value, 1.0);
+    job.copies = 3;
+    let outcome = succeed(&job);
+    assert_eq!(outcome.value, Some(10.0 + 11.0 + 12.0), "more is better: summed");
+    assert_eq!(outcome.metrics["time"].value, 2.0, "less is better: averaged");
+    let mut spec = shell("echo '{\"a\": {\"b\": 2.5}}'; echo noise >&2");
+    spec.metrics = vec![metric("b", "/a/b", Better::Lower, true)];
+    assert_eq!(succeed(&command(spec)).value, Some(2.5));
+    let mut spec = shell("echo nothing of that kind");
+    spec.metrics = vec![metric("rate", "rate ([0-9]+)", Better::Higher, true)];
+    let outcome = fail(&command(spec), "metric 'rate': 'rate ([0-9]+)' matches nothing");
+    assert_eq!(outcome.output.as_deref(), Some("nothing of that kind\n"));
+}
+
+#[test]
+fn copies_run_together_and_give_throughput() {
+    let mut job = command(spec(&["sleep", "0.3"]));
+    (job.copies, job.rate) = (4, true);
+    let outcome = succeed(&job);
+    assert_eq!((outcome.unit.as_str(), outcome.better), ("runs/s", Better::Higher));
+    assert!(outcome.elapsed_s < 1.1, "one after the other would take 1.2 s");
+    let same = |value: Option<f64>, other: f64| (value.expect("value") / other - 1.0).abs() < 1e-9;
+    assert!(same(outcome.value, 4.0 / outcome.elapsed_s));
+    assert_eq!(outcome.operations, 4);
+    job.copies = 1;
+    let outcome = succeed(&job);
+    assert_eq!(outcome.unit, "runs/s", "one unit in every arm");
+    assert!(same(outcome.value, 1.0 / outcome.elapsed_s));
+    let mut job = command(shell("[ {copy} != 1 ] || exit 5; sleep 20"));
+    job.copies = 3;
+    let outcome = fail(&job, "copy 1 of 3 of the command ended with status 5");
+    assert!(outcome.elapsed_s < 10.0);
+}
+
+#[test]
+fn a_least_time_repeats_the_command() {
+    let mut spec = spec(&["sleep", "0.05"]);
+    spec.min_time_s = 0.3;
+    let outcome = succeed(&command(spec));
+    assert!((2..=6).contains(&outcome.operations), "{}", outcome.operations);
+    assert!(outcome.elapsed_s >= 0.3);
+    let each = outcome.elapsed_s / outcome.operations as f64;
+    assert!((outcome.value.expect("value") / each - 1.0).abs() < 1e-9);
+}
+
+#[test]
+fn preparation_and_cleanup_surround_the_command() {
+    let folder = tempfile::tempdir().expect("folder");
+    let log = folder.path().join("log");
+    let read = || std::fs::read_to_string(&log).unwrap_or_default();
+    let mut spec = shell("echo run >> log");
+    spec.folder = Some(folder.path().to_str().expect("path").to_owned());
+    spec.prepare = Some("sleep 0.5; echo prepare {arm} >> log".to_owned());
+    spec.cleanup = Some("echo cleanup {copy} >> log".to_owned());
+    let outcome = succeed(&command(spec.clone()));
+    assert_eq!(read(), "prepare test\nrun\ncleanup 0\n");
+    assert!(outcome.value.expect("value") < 0.5, "preparation is not timed");
+    std::fs::remove_file(&log).expect("log");
+    spec.argv = vec!["false".to_owned()];
+    fail(&command(spec.clone()), "status 1");
+    assert_eq!(read(), "prepare test\ncleanup 0\n", "cleanup also after a failure");
+    spec.prepare = Some("echo no luck; exit 4".to_owned());
+    let outcome = fail(&command(spec.clone()), "the preparation");
+    assert_eq!(outcome.output.as_deref(), Some("no luck\n"));
+    spec.prepare = None;
+    spec.argv = vec!["true".to_owned()];
+    spec.cleanup = Some("exit 6".to_owned());
+    fail(&command(spec), "the cleanup (`exit 6`) ended with status 6");
+}
+
+/// A command that hides a grandchild in a session of its own, and a mark to find it by.
+fn hider(mark: &str, then: &str) -> CommandSpec {
+    shell(&format!("MARK={mark} setsid sh -c 'sleep 300 & sleep 300' & {then}"))
+}
+
+#[test]
+fn a_time_limit_ends_grandchildren_in_other_sessions() {
+    let mark = format!("coretwin-limit-{}", std::process::id());
+    let mut spec = hider(&mark, "sleep 300");
+    spec.timeout_s = 0.7;
+    let folder = tempfile::tempdir().expect("folder");
+    let trace = folder.path().join("cleaned");
+    spec.cleanup = Some(format!("touch {}", trace.display()));
+    let outcome = fail(&command(spec), "time limit of 0.7 s");
+    assert!(outcome.failure.is_some() && trace.exists(), "cleanup ran");
+    assert_eq!(processes_with(&mark), Vec::<i32>::new());
+}
+
+#[test]
+fn the_end_of_the_study_ends_grandchildren_too() {
+    let mark = format!("coretwin-gone-{}", std::process::id());
+    let mut worker = Worker::start(&command(hider(&mark, "sleep 300")));
+    eventually("the grandchild runs", || processes_with(&format!("MARK={mark}")).len() >= 2);
+    worker.abandon();
+    assert!(worker.outcome().failure.expect("failure").contains("is gone"));
+    assert_eq!(processes_with(&mark), Vec::<i32>::new());
+}
+
+#[test]
+fn a_command_that_leaves_something_running_is_measured_and_cleared() {
+    let mark = format!("coretwin-left-{}", std::process::id());
+    let outcome = succeed(&command(hider(&mark, "sleep 0.3")));
+    assert!(outcome.elapsed_s < 5.0);
+    assert_eq!(processes_with(&mark), Vec::<i32>::new());
+}
+
+#[test]
+fn output_without_end_is_read_and_bounded() {
+    let mut spec = shell("head -c 100000000 /dev/zero; echo; echo rate 7");
+    spec.metrics = vec![metric("rate", "rate ([0-9]+)", Better::Higher, true)];
+    assert_eq!(succeed(&command(spec)).value, Some(7.0));
+    let mut spec = spec_of_yes();
+    spec.timeout_s = 0.5;
+    fail(&command(spec), "time limit");
+}
+
+fn spec_of_yes() -> CommandSpec {
+    spec(&["yes"])
+}
+
+fn with_server(folder: &Path, server: &str, load: &str) -> CommandSpec {
+    let mut spec = shell(load);
+    spec.folder = Some(folder.to_str().expect("path").to_owned());
+    spec.server = Some(ServerSpec {
+        command: server.to_owned(),
+        ready: Some("test -e ready".to_owned()),
+        ready_timeout_s: 5.0,
+    });
+    spec
+}
+
+#[test]
+fn a_server_is_started_awaited_and_ended() {
+    let folder = tempfile::tempdir().expect("folder");
+    let server = "trap 'echo bye > ended; exit 0' TERM; i=0; while [ $i -lt 200000 ]; do \
+                  i=$((i+1)); done; touch ready; while :; do sleep 0.05; done";
+    let outcome = succeed(&command(with_server(folder.path(), server, "test -e ready")));
+    assert!(folder.path().join("ended").exists(), "it was ended politely");
+    assert!(outcome.user_s > 0.02, "its CPU time counts: {}", outcome.user_s);
+    assert!(outcome.elapsed_s < 2.0, "its start is not timed");
+}
+
+#[test]
+fn a_server_that_fails_is_named() {
+    let folder = tempfile::tempdir().expect("folder");
+    let spec = with_server(folder.path(), "echo no port; exit 3", "sleep 20");
+    let outcome = fail(&command(spec), "the server ended with status 3");
+    assert_eq!(outcome.output.as_deref(), Some("no port\n"));
+    let spec = with_server(folder.path(), "touch ready; sleep 0.5; exit 4", "sleep 20");
+    fail(&command(spec), "the server ended with status 4");
+    std::fs::remove_file(folder.path().join("ready")).expect("ready");
+    let mut spec = with_server(folder.path(), "sleep 300", "sleep 20");
+    spec.server = spec.server.map(|server| ServerSpec { ready_timeout_s: 0.5, ..server });
+    fail(&command(spec), "the server was not ready after 0.5 s");
+}
+
+#[test]
+fn roles_separate_server_and_command() {
+    let folder = tempfile::tempdir().expect("folder");
+    let mask = "grep Cpus_allowed_list /proc/self/status";
+    let server = format!("{mask} > server; touch ready; sleep 300");
+    let mut job = command(with_server(folder.path(), &server, &format!("{mask} > command")));
+    job.roles = vec![one_cpu(), allowed_cpus()];
+    succeed(&job);
+    for (file, cpus) in [("server", one_cpu()), ("command", allowed_cpus())] {
+        let text = std::fs::read_to_string(folder.path().join(file)).expect(file);
+        assert_eq!(text.trim(), format!("Cpus_allowed_list:\t{cpus}"), "{file}");
+    }
+}
+
+#[test]
+fn another_user_runs_it() {
+    let user = RunAs { uid: 65_534, gid: 65_534, name: "nobody".to_owned(), home: "/".to_owned() };
+    let mut job = command(shell("id -u; id -g; id -G; echo $HOME $USER; exit 1"));
+    job.run_as = Some(user);
+    let outcome = run(&job);
+    if !rustix::process::geteuid().is_root() {
+        assert!(outcome.failure.expect("failure").contains("cannot become user nobody"));
+        return;
+    }
+    assert_eq!(outcome.output.as_deref(), Some("65534\n65534\n65534\n/ nobody\n"));
+    job.work = Work::Builtin { workload: "chat".to_owned(), params: Default::default() };
+    succeed(&job);
+}
