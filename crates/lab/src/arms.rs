@@ -77,7 +77,11 @@ fn resolve_one(spec: &ArmSpec, topology: &Topology) -> Result<PlanArm, Error> {
         ArmState::Cpus(cpus) => {
             coretwin_host::affinity::validate(topology, cpus)
                 .map_err(|why| Error::NotPossible(format!("arm {}: {why}", spec.label)))?;
-            (cpus.clone(), cpus.len(), if cpus.len() == 1 { format!("CPU {cpus}") } else { format!("CPUs {cpus}") })
+            (
+                cpus.clone(),
+                cpus.len(),
+                if cpus.len() == 1 { format!("CPU {cpus}") } else { format!("CPUs {cpus}") },
+            )
         }
         ArmState::Off | ArmState::Boot(_) => {
             return Err(Error::NotPossible(format!(

@@ -136,11 +136,16 @@ impl Engine<'_> {
             if look.due && look.satisfied {
                 return Ok(StoppedBecause::Target);
             }
-            if self.budget_ends_before_a_block() {
-                return Ok(StoppedBecause::Budget);
+            while let Next::Run(attempt) = self.history.next(self.plan, Phase::Study, block) {
+                if self.budget_ends_before_a_block() {
+                    return Ok(StoppedBecause::Budget);
+                }
+                self.attempt(Phase::Study, block, attempt)?;
+                // Later, a study that is only disturbed too often ends with what it has.
+                if (block, attempt) == (0, 0) {
+                    self.check_budget()?;
+                }
             }
-            self.block(Phase::Study, block)?;
-            self.check_budget()?;
         }
         let look = self.look();
         let narrow = look.due && look.satisfied && self.plan.rules.looks.len() > 1;
@@ -228,24 +233,24 @@ impl Engine<'_> {
     fn screen(&mut self) -> Result<(), Error> {
         let Some(screening) = &self.plan.screening else { return Ok(()) };
         for block in 0..screening.blocks {
-            self.block(Phase::Screen, block)?;
+            while let Next::Run(attempt) = self.history.next(self.plan, Phase::Screen, block) {
+                self.attempt(Phase::Screen, block, attempt)?;
+            }
         }
         self.chosen = study::choose_threads(self.plan, &self.history.readings);
         let chosen = self.chosen.clone();
         self.tell(&Event::ThreadsChosen(&chosen))
     }
 
-    /// Runs a block until it is done, again where something outside disturbed it.
-    fn block(&mut self, phase: Phase, block: u32) -> Result<(), Error> {
-        while let Next::Run(attempt) = self.history.next(self.plan, phase, block) {
-            self.tell(&Event::BlockStarted { phase, block, attempt })?;
-            for arm in schedule::arm_order(self.plan, phase, block) {
-                let cells = schedule::cells(self.plan, phase, block, arm, &self.chosen);
-                self.visit(phase, block, attempt, arm, &cells)?;
-            }
-            self.block_ended(phase, block)?;
+    /// Runs every cell of a block once, whatever disturbs it on the way: a disturbed attempt is
+    /// shown beside the undisturbed one, and can only be if it is complete.
+    fn attempt(&mut self, phase: Phase, block: u32, attempt: u32) -> Result<(), Error> {
+        self.tell(&Event::BlockStarted { phase, block, attempt })?;
+        for arm in schedule::arm_order(self.plan, phase, block) {
+            let cells = schedule::cells(self.plan, phase, block, arm, &self.chosen);
+            self.visit(phase, block, attempt, arm, &cells)?;
         }
-        Ok(())
+        self.block_ended(phase, block)
     }
 
     fn block_ended(&mut self, phase: Phase, block: u32) -> Result<(), Error> {
