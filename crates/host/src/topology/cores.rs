@@ -48,7 +48,8 @@ pub(super) fn places(
             siblings = cpuinfo_siblings(cpuinfo, cpu);
         }
         siblings.insert(cpu);
-        // The kernel writes -1 for a package or cluster that the firmware does not describe.
+        // The kernel writes -1 for a package or cluster that the firmware does not describe, and
+        // on x86 65535 (BAD_APICID) for a cluster that the processor does not enumerate.
         let number = |file: &str| {
             root.number::<i64>(&format!("{topology}/{file}")).filter(|number| *number >= 0)
         };
@@ -58,7 +59,7 @@ pub(super) fn places(
             package: package.or_else(|| from_cpuinfo?.package).unwrap_or(0),
             node: node_of(root, &nodes, cpu),
             core_id: number("core_id").or_else(|| from_cpuinfo?.core_id),
-            cluster: number("cluster_id"),
+            cluster: number("cluster_id").filter(|cluster| *cluster != 65_535),
             siblings,
             source: None,
         };
