@@ -33,6 +33,24 @@ pub struct CommandSpec {
     pub folder: Option<String>,
 }
 
+impl CommandSpec {
+    /// A command with nothing beside it: no metrics, no server, run once.
+    #[must_use]
+    pub fn plain(argv: Vec<String>, timeout_s: f64) -> Self {
+        Self {
+            argv,
+            metrics: Vec::new(),
+            server: None,
+            setup: None,
+            prepare: None,
+            cleanup: None,
+            min_time_s: 0.0,
+            timeout_s,
+            folder: None,
+        }
+    }
+}
+
 /// A server for the command to load.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ServerSpec {

@@ -20,6 +20,9 @@ use coretwin_lab::planning;
 use coretwin_lab::request::{Counts, Request, Subject};
 use std::process::ExitCode;
 
+/// A single run may take a day; Ctrl-C ends it.
+const TIMEOUT_S: f64 = 24.0 * 3600.0;
+
 /// Options of the verb.
 #[derive(clap::Args)]
 #[command(after_help = "\
@@ -96,22 +99,15 @@ fn request(args: Args) -> Result<Request> {
             if let Some(first) = metrics.first_mut() {
                 first.primary = true;
             }
+            let folder = std::env::current_dir().ok();
             let spec = CommandSpec {
-                argv: args.command,
                 metrics,
-                server: None,
-                setup: None,
-                prepare: None,
-                cleanup: None,
-                min_time_s: 0.0,
-                timeout_s: 24.0 * 3600.0,
-                folder: std::env::current_dir()
-                    .ok()
-                    .map(|path| path.to_string_lossy().into_owned()),
+                folder: folder.map(|path| path.to_string_lossy().into_owned()),
+                ..CommandSpec::plain(args.command, TIMEOUT_S)
             };
             coretwin_workloads::command::check(&spec).map_err(|why| anyhow!(Usage(why)))?;
             let copies = args.copies.map_or(Counts::Default, |copies| Counts::List(vec![copies]));
-            Subject::Command { spec, threads: Counts::Default, copies }
+            Subject::Command { spec: Box::new(spec), threads: Counts::Default, copies }
         }
     };
     Ok(Request {

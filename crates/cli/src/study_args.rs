@@ -197,7 +197,7 @@ impl Args {
         let spec = self.command_spec()?;
         coretwin_workloads::command::check(&spec).map_err(Usage)?;
         Ok(Subject::Command {
-            spec,
+            spec: Box::new(spec),
             threads: self.threads.clone().unwrap_or(Counts::Default),
             copies: self.copies.clone().unwrap_or(Counts::Default),
         })

@@ -111,7 +111,7 @@ fn packed(cores: &[(CoreId, CpuSet)], label: &str) -> Result<(CpuSet, usize, Str
             "arm {label}: packed needs the same number of usable siblings, two or more, on every core"
         )));
     }
-    if cores.len() % width != 0 {
+    if !cores.len().is_multiple_of(width) {
         return Err(Error::NotPossible(format!(
             "arm {label}: packed puts one thread per core onto the siblings of fewer cores, which needs \
              a number of cores divisible by {width}; here are {}",

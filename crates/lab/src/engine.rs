@@ -157,17 +157,12 @@ impl Engine<'_> {
         let Some(spec) = &self.plan.command else { return Ok(()) };
         let Some(line) = &spec.setup else { return Ok(()) };
         let arm = &self.plan.arms[self.plan.reference_index()];
+        let shell = vec!["/bin/sh".to_owned(), "-c".to_owned(), line.clone()];
         let job = Job {
             schema: SCHEMA,
             work: Work::Command(CommandSpec {
-                argv: vec!["/bin/sh".to_owned(), "-c".to_owned(), line.clone()],
-                metrics: Vec::new(),
-                server: None,
-                setup: None,
-                prepare: None,
-                cleanup: None,
-                min_time_s: 0.0,
-                ..spec.clone()
+                folder: spec.folder.clone(),
+                ..CommandSpec::plain(shell, spec.timeout_s)
             }),
             arm: arm.label.clone(),
             cpus: arm.cpus.clone(),

@@ -78,7 +78,7 @@ fn assemble(
         arms,
         rows,
         command: match &request.subject {
-            Subject::Command { spec, .. } => Some(spec.clone()),
+            Subject::Command { spec, .. } => Some(CommandSpec::clone(spec)),
             Subject::Workloads(_) => None,
         },
         seed: request.seed,

@@ -43,7 +43,7 @@ pub enum Subject {
     /// The user's own command.
     Command {
         /// The command and what to read from it.
-        spec: CommandSpec,
+        spec: Box<CommandSpec>,
         /// Thread counts.
         threads: Counts,
         /// Copies.

@@ -20,21 +20,18 @@ use coretwin_lab::scripted::{Script, Scripted, ScriptedMachine};
 
 fn command(setup: Option<&str>) -> CommandSpec {
     CommandSpec {
-        argv: vec!["work".to_owned()],
-        metrics: Vec::new(),
-        server: None,
         setup: setup.map(str::to_owned),
-        prepare: None,
-        cleanup: None,
-        min_time_s: 0.0,
-        timeout_s: 60.0,
-        folder: None,
+        ..CommandSpec::plain(vec!["work".to_owned()], 60.0)
     }
 }
 
 fn request(threads: Counts) -> Request {
     Request {
-        subject: Subject::Command { spec: command(None), threads, copies: Counts::Default },
+        subject: Subject::Command {
+            spec: Box::new(command(None)),
+            threads,
+            copies: Counts::Default,
+        },
         arms: Vec::new(),
         placements: vec![Placement::Free],
         seed: 7,
@@ -240,7 +237,7 @@ fn the_protocol_of_2003_runs_one_arm_five_times_and_then_the_other() {
 fn setup_runs_first_and_its_failure_ends_the_study() {
     let asked = Request {
         subject: Subject::Command {
-            spec: command(Some("make data")),
+            spec: Box::new(command(Some("make data"))),
             threads: Counts::Default,
             copies: Counts::Default,
         },

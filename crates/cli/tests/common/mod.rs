@@ -1,7 +1,7 @@
 //! Running the real programs from tests.
 
 // Every test file uses some of this and none uses all.
-#![allow(dead_code, clippy::allow_attributes)]
+#![allow(dead_code, clippy::allow_attributes, reason = "what is unused differs by test file")]
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -9,26 +9,26 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// The program.
-pub const CORETWIN: &str = env!("CARGO_BIN_EXE_coretwin");
+pub(crate) const CORETWIN: &str = env!("CARGO_BIN_EXE_coretwin");
 
 /// Studies of one host exclude each other, also those of tests side by side.
 static HOST: Mutex<()> = Mutex::new(());
 
 /// Holds the host for one test.
-pub fn host() -> MutexGuard<'static, ()> {
+pub(crate) fn host() -> MutexGuard<'static, ()> {
     HOST.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// What a call of the program gave.
 #[derive(Debug)]
-pub struct Ran {
-    pub status: i32,
-    pub out: String,
-    pub err: String,
+pub(crate) struct Ran {
+    pub(crate) status: i32,
+    pub(crate) out: String,
+    pub(crate) err: String,
 }
 
 /// Runs the program in a folder. If somebody else's study holds the host, waits for it.
-pub fn coretwin(folder: &Path, args: &[&str]) -> Ran {
+pub(crate) fn coretwin(folder: &Path, args: &[&str]) -> Ran {
     for _ in 0..600 {
         let Output { status, stdout, stderr } =
             Command::new(CORETWIN).args(args).current_dir(folder).output().expect("starts");
@@ -46,7 +46,7 @@ pub fn coretwin(folder: &Path, args: &[&str]) -> Ran {
 }
 
 /// The lines of a journal, as JSON.
-pub fn journal(folder: &Path) -> Vec<serde_json::Value> {
+pub(crate) fn journal(folder: &Path) -> Vec<serde_json::Value> {
     std::fs::read_to_string(folder.join("journal.jsonl"))
         .expect("journal")
         .lines()
