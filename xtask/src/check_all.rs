@@ -6,6 +6,29 @@ use std::path::Path;
 
 /// Each is run by its name, too. The time is on two cores.
 const CHECKS: &[&Stage] = &[
+    // Half an hour on a quiet machine: studies of which the answer is known.
+    &Stage {
+        name: "real",
+        argv: &[
+            "cargo",
+            "test",
+            "--release",
+            "--package",
+            "coretwin",
+            "--test",
+            "real",
+            "--",
+            "--ignored",
+            "--nocapture",
+        ],
+        environment: &[("CORETWIN_STUDIES", "20")],
+    },
+    // Studies ended by signals at random moments.
+    &Stage {
+        name: "kills",
+        argv: &["cargo", "test", "--release", "--package", "coretwin", "--test", "kill"],
+        environment: &[("CORETWIN_KILLS", "200")],
+    },
     // 10 minutes.
     &Stage { name: "fuzz-cpulist", argv: &["cargo", "xtask", "fuzz", "cpulist"], environment: &[] },
     // 10 minutes.
