@@ -1,7 +1,7 @@
 //! Readings sorted: which blocks were analysed, and every row's readings by arm in run order.
 
 use crate::Study;
-use coretwin_base::plan::{PlanRow, Protocol};
+use coretwin_base::plan::{Plan, PlanRow, Protocol};
 use coretwin_base::reading::{Phase, Reading, Status};
 use std::collections::BTreeMap;
 
@@ -23,27 +23,26 @@ struct Attempt {
     set_aside: bool,
 }
 
-impl Blocks {
-    pub(crate) fn new(study: &Study<'_>) -> Self {
-        let cells_complete = study.plan.rows.len() * study.plan.arms.len();
-        let mut attempts: Vec<Attempt> = Vec::new();
-        for reading in study.readings.iter().filter(|reading| reading.phase == Phase::Study) {
-            let set_aside = reading.status == Status::SetAside;
-            match attempts.last_mut() {
-                Some(last) if (last.block, last.attempt) == (reading.block, reading.attempt) => {
-                    last.cells += 1;
-                    last.set_aside |= set_aside;
-                }
-                _ => attempts.push(Attempt {
-                    block: reading.block,
-                    attempt: reading.attempt,
-                    cells: 1,
-                    set_aside,
-                }),
+/// Attempts in the order of the journal; one may be cut in two by a resumption.
+#[derive(Debug, Default)]
+struct Attempts(Vec<Attempt>);
+
+impl Attempts {
+    fn add(&mut self, reading: &Reading) {
+        let (block, attempt) = (reading.block, reading.attempt);
+        let set_aside = reading.status == Status::SetAside;
+        match self.0.last_mut() {
+            Some(last) if (last.block, last.attempt) == (block, attempt) => {
+                last.cells += 1;
+                last.set_aside |= set_aside;
             }
+            _ => self.0.push(Attempt { block, attempt, cells: 1, set_aside }),
         }
+    }
+
+    fn blocks(self, plan: &Plan) -> Blocks {
+        let mut attempts = self.0;
         attempts.sort_by_key(|attempt| (attempt.block, attempt.attempt));
-        // A stretch of readings may be cut in two by a screening or a resumption.
         attempts.dedup_by(|next, kept| {
             let same = (next.block, next.attempt) == (kept.block, kept.attempt);
             if same {
@@ -52,24 +51,37 @@ impl Blocks {
             }
             same
         });
-        attempts.retain(|attempt| attempt.cells >= cells_complete);
+        attempts.retain(|attempt| attempt.cells >= plan.rows.len() * plan.arms.len());
         // Backwards, so that the last attempt of each block is the one that is kept.
         attempts.reverse();
         attempts.dedup_by_key(|attempt| attempt.block);
         attempts.reverse();
         attempts.retain(|attempt| !attempt.set_aside);
-        Self {
+        Blocks {
             analysed: attempts.iter().map(|a| (a.block, a.attempt)).collect(),
-            every_run: study.plan.rules.protocol == Protocol::Article2003,
+            every_run: plan.rules.protocol == Protocol::Article2003,
         }
+    }
+}
+
+impl Blocks {
+    pub(crate) fn new(study: &Study<'_>) -> Self {
+        let mut attempts = Attempts::default();
+        for reading in study.readings.iter().filter(|reading| reading.phase == Phase::Study) {
+            attempts.add(reading);
+        }
+        attempts.blocks(study.plan)
+    }
+
+    fn holds(&self, block: u32, attempt: u32) -> bool {
+        self.every_run || self.analysed.binary_search(&(block, attempt)).is_ok()
     }
 
     /// Whether the reading took part in the comparison.
     pub(crate) fn analysed(&self, reading: &Reading) -> bool {
         reading.phase == Phase::Study
             && reading.status == Status::Ok
-            && (self.every_run
-                || self.analysed.binary_search(&(reading.block, reading.attempt)).is_ok())
+            && self.holds(reading.block, reading.attempt)
     }
 }
 
@@ -94,6 +106,8 @@ pub(crate) struct Point {
     pub(crate) fate: Fate,
     /// Index into the readings of the study.
     pub(crate) reading: u32,
+    block: u32,
+    attempt: u32,
 }
 
 /// The readings of one row.
@@ -111,66 +125,64 @@ pub(crate) struct RowReadings<'a> {
 pub(crate) struct Digest<'a> {
     /// In the order of the plan.
     pub(crate) rows: Vec<RowReadings<'a>>,
-    /// Readings of the comparison that failed, as indexes into the readings of the study.
-    pub(crate) failed: Vec<u32>,
-    /// Readings that were set aside.
-    pub(crate) set_aside: Vec<u32>,
-    /// Number of readings by phase.
-    pub(crate) phases: BTreeMap<Phase, u64>,
+    /// Readings of the comparison that failed or were set aside, as indexes into the readings.
+    pub(crate) troubled: Vec<u32>,
     /// Readings that name a row or an arm which the plan does not have.
     pub(crate) strangers: u64,
 }
 
 impl<'a> Digest<'a> {
+    /// One pass over the readings, which are large and far apart in memory, then one over what was
+    /// taken from them.
     pub(crate) fn new(study: &Study<'a>) -> Self {
         let arms = study.plan.arms.len();
-        let rows = study.plan.rows.iter();
-        let mut digest = Self {
-            rows: rows
-                .map(|row| RowReadings {
-                    row,
-                    study: vec![Vec::new(); arms],
-                    screen: vec![Vec::new(); arms],
-                })
-                .collect(),
-            failed: Vec::new(),
-            set_aside: Vec::new(),
-            phases: BTreeMap::new(),
-            strangers: 0,
+        let blank = |row| RowReadings {
+            row,
+            study: vec![Vec::new(); arms],
+            screen: vec![Vec::new(); arms],
         };
+        let rows = study.plan.rows.iter().map(blank).collect();
+        let mut digest = Self { rows, troubled: Vec::new(), strangers: 0 };
         let row_of = positions(study.plan.rows.iter().map(|row| row.id.as_str()));
         let arm_of = positions(study.plan.arms.iter().map(|arm| arm.label.as_str()));
         let mut orders = vec![0; study.plan.rows.len()];
-        let blocks = Blocks::new(study);
+        let mut attempts = Attempts::default();
         for (index, reading) in (0u32..).zip(study.readings) {
-            *digest.phases.entry(reading.phase).or_default() += 1;
             let place = (row_of.get(reading.row.as_str()), arm_of.get(reading.arm.as_str()));
             let (Some(&row), Some(&arm)) = place else {
                 digest.strangers += 1;
                 continue;
             };
-            let fate = match reading.status {
-                Status::Failed => Fate::Failed,
-                _ if blocks.analysed(reading) => Fate::Analysed,
-                _ => Fate::NotAnalysed,
-            };
-            let value = reading.value.filter(|value| value.is_finite() && fate != Fate::Failed);
+            let failed = reading.status == Status::Failed;
+            let value = reading.value.filter(|value| value.is_finite() && !failed);
             match reading.phase {
-                Phase::Warmup => continue,
+                Phase::Warmup => {}
                 Phase::Screen => {
                     let screened = &mut digest.rows[row].screen[arm];
                     screened.extend(value.map(|value| (reading.threads, value)));
                 }
                 Phase::Study => {
-                    let order = orders[row];
+                    attempts.add(reading);
+                    // Whether the others were analysed is known when all attempts are.
+                    let fate = match reading.status {
+                        Status::Failed => Fate::Failed,
+                        Status::SetAside => Fate::NotAnalysed,
+                        Status::Ok => Fate::Analysed,
+                    };
+                    if fate != Fate::Analysed {
+                        digest.troubled.push(index);
+                    }
+                    let (block, attempt, order) = (reading.block, reading.attempt, orders[row]);
                     orders[row] += 1;
-                    digest.rows[row].study[arm].push(Point { order, value, fate, reading: index });
+                    let point = Point { order, value, fate, reading: index, block, attempt };
+                    digest.rows[row].study[arm].push(point);
                 }
             }
-            match reading.status {
-                Status::Failed => digest.failed.push(index),
-                Status::SetAside => digest.set_aside.push(index),
-                Status::Ok => {}
+        }
+        let blocks = attempts.blocks(study.plan);
+        for point in digest.rows.iter_mut().flat_map(|row| row.study.iter_mut().flatten()) {
+            if point.fate == Fate::Analysed && !blocks.holds(point.block, point.attempt) {
+                point.fate = Fate::NotAnalysed;
             }
         }
         digest

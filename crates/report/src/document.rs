@@ -116,7 +116,8 @@ impl Column {
 }
 
 impl Document {
-    pub(crate) fn new(study: &Study<'_>) -> Self {
+    /// With figures, or without those that need a page to be drawn on.
+    pub(crate) fn new(study: &Study<'_>, with_figures: bool) -> Self {
         let digest = Digest::new(study);
         let warnings = conditions::warnings(study);
         let warning_count = warnings.len();
@@ -130,10 +131,13 @@ impl Document {
                 sections.push(Section { id, title, blocks });
             }
         };
+        add("troubled", "Failed and disturbed runs", readings::troubled(study, &digest));
         add("article", "The article's tables", article::blocks(study, &digest));
-        add("counts", "Thread and copy counts", readings::curves(study, &digest));
-        add("readings", "Readings in run order", readings::run_order(study, &digest));
-        add("distribution", "Distribution", readings::distribution(study, &digest));
+        if with_figures {
+            add("counts", "Thread and copy counts", readings::curves(study, &digest));
+            add("readings", "Readings in run order", readings::run_order(study, &digest));
+            add("distribution", "Distribution", readings::distribution(study, &digest));
+        }
         add("conditions", "What differed between the arms", conditions::differences(study));
         add("environment", "Environment", conditions::environment(study));
         if warning_count > 0 {

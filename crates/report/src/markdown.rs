@@ -2,12 +2,11 @@
 
 use crate::Study;
 use crate::document::{Block, Document, Table};
-use crate::plot::Plot;
 
 /// The report as Markdown.
 #[must_use]
 pub fn markdown(study: &Study<'_>) -> String {
-    let document = Document::new(study);
+    let document = Document::new(study, false);
     let mut out = String::new();
     let mut line = |text: &str| {
         out.push_str(text);
@@ -34,25 +33,12 @@ pub fn markdown(study: &Study<'_>) -> String {
     }
     line(&format!("\n{}", escape(&document.facts)));
     for section in &document.sections {
-        let mut body = String::new();
+        out.push_str(&format!("\n## {}\n", section.title));
         for block in &section.blocks {
-            write_block(&mut body, block);
-        }
-        if !section.blocks.iter().all(only_introduces_figures) {
-            line(format!("\n## {}\n{body}", section.title).trim_end());
+            write_block(&mut out, block);
         }
     }
     out
-}
-
-fn only_introduces_figures(block: &Block) -> bool {
-    match block {
-        Block::Figures { figures, .. } => {
-            !figures.iter().any(|figure| matches!(figure.plot, Plot::Forest(_)))
-        }
-        Block::Text(_) => true,
-        _ => false,
-    }
 }
 
 fn write_block(out: &mut String, block: &Block) {

@@ -5,18 +5,49 @@
 
 use crate::Study;
 use crate::digest::{Digest, Fate, Point, RowReadings};
-use crate::document::{Block, Figure};
+use crate::document::{Block, Column, Figure, Table};
 use crate::number;
 use crate::plot::{Curve, CurveLine, Distribution, Dot, Plot, RunOrder, Sorted};
 use crate::words;
 use coretwin_base::plan::{CopyRule, PlanRow, ThreadRule};
+use coretwin_base::reading::Status;
 
 /// Most readings drawn in run order, over all rows of a study.
 const DOTS_MAX: usize = 16_000;
+/// Most failed and disturbed runs that are listed.
+const TROUBLED_MAX: usize = 30;
 /// Most values drawn of one arm's distribution.
 const SORTED_MAX: usize = 150;
 /// Most titles (shown under a resting pointer) per row: readings that did not take part.
 const TITLES_MAX: usize = 40;
+
+/// Runs of the comparison that failed or were set aside, with their causes.
+pub(crate) fn troubled(study: &Study<'_>, digest: &Digest<'_>) -> Vec<Block> {
+    let line = |index: &u32| {
+        let reading = &study.readings[*index as usize];
+        let status = if reading.status == Status::Failed { "failed" } else { "set aside" };
+        let cause = reading.cause.as_deref().unwrap_or("no cause was recorded");
+        vec![
+            number::whole(reading.seq),
+            words::clean(&reading.row),
+            words::arm_name(study, words::arm_index(study, &reading.arm)),
+            format!("{}, attempt {}", reading.block, reading.attempt),
+            status.to_owned(),
+            words::shorten(&words::clean(cause), 200),
+        ]
+    };
+    let left_out = digest.troubled.len().saturating_sub(TROUBLED_MAX) as u64;
+    let names = ["Row", "Arm", "Block", "Status", "Cause"];
+    let table = Table {
+        caption: "Runs that failed or were set aside".to_owned(),
+        columns: [Column::number("Reading")].into_iter().chain(names.map(Column::words)).collect(),
+        rows: digest.troubled.iter().take(TROUBLED_MAX).map(line).collect(),
+        note: (left_out > 0)
+            .then(|| format!("{} more are in journal.jsonl.", number::whole(left_out))),
+        ..Table::default()
+    };
+    if digest.troubled.is_empty() { Vec::new() } else { vec![Block::Table(table)] }
+}
 
 /// Every row's readings in run order.
 pub(crate) fn run_order(study: &Study<'_>, digest: &Digest<'_>) -> Vec<Block> {

@@ -23,7 +23,7 @@ const DRAWN: usize = 33;
 /// The report for a terminal.
 #[must_use]
 pub fn text(study: &Study<'_>) -> String {
-    let document = Document::new(study);
+    let document = Document::new(study, false);
     let mut out = String::new();
     if let Some(notice) = &document.notice {
         paragraph(&mut out, notice, "");
@@ -42,14 +42,9 @@ pub fn text(study: &Study<'_>) -> String {
         paragraph(&mut out, &format!("{warnings}, see below."), "");
     }
     for section in &document.sections {
-        let mut body = String::new();
+        out.push_str(&format!("\n{}\n", section.title.to_uppercase()));
         for block in &section.blocks {
-            write_block(&mut body, block);
-        }
-        // A section of figures alone has nothing to show here.
-        if section.blocks.iter().any(has_text) {
-            out.push_str(&format!("\n{}\n", section.title.to_uppercase()));
-            out.push_str(&body);
+            write_block(&mut out, block);
         }
     }
     out
@@ -61,17 +56,6 @@ fn headline_line(headline: &Headline) -> String {
     parts.extend(headline.verdict.as_ref().map(|(_, word)| word.clone()));
     parts.push(headline.basis.clone());
     parts.join(" · ")
-}
-
-fn has_text(block: &Block) -> bool {
-    match block {
-        Block::Table(table) => !table.folded,
-        Block::Figures { figures, .. } => {
-            figures.iter().any(|figure| matches!(figure.plot, Plot::Forest(_)))
-        }
-        Block::Text(_) => false,
-        Block::List(_) | Block::Warnings(_) | Block::Code(_) => true,
-    }
 }
 
 fn write_block(out: &mut String, block: &Block) {

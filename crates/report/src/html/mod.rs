@@ -15,7 +15,7 @@ const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src dat
 /// The report as one self-contained HTML page.
 #[must_use]
 pub fn html(study: &Study<'_>) -> String {
-    let document = Document::new(study);
+    let document = Document::new(study, true);
     let mut page = Page { arms: &document.arms, figures: 0 };
     let sections: Vec<Markup> =
         document.sections.iter().map(|section| page.section(section)).collect();
