@@ -63,6 +63,9 @@ fn enter(entry: &str) -> Result<(), Error> {
 
 /// Binds this process to the CPUs and checks that it is so.
 pub(crate) fn bind(cpus: &CpuSet) -> Result<CpuSet, Error> {
+    if cpus.is_empty() {
+        return Err(Error::failed("the job names no CPU to run on"));
+    }
     sys::bind(cpus)
         .map_err(|error| Error::system(format!("cannot run on the CPUs {cpus}"), error))?;
     let bound = sys::bound().map_err(|error| Error::system("cannot read back the CPUs", error))?;

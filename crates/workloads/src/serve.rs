@@ -6,7 +6,7 @@
 //! connects, and a study measures one machine, not the network between two.
 
 use crate::Error;
-use crate::chat::protocol::{Config, Waiting, keys, raise_open_files};
+use crate::chat::protocol::{Config, Failure, Waiting, keys, raise_open_files};
 use crate::chat::server::{Session, listen, read_control, serve};
 use crate::chat::{CONNECTIONS_MAX, SEMAPHORE_MAX};
 use crate::semaphores::Claim;
@@ -162,7 +162,8 @@ fn one_client(
         scope.spawn(|| {
             while !finished.load(Ordering::SeqCst) {
                 if stop() {
-                    session.abort("the server was stopped".to_owned());
+                    session
+                        .abort(Failure { why: "the server was stopped".to_owned(), lost: false });
                     let _ = control.shutdown(Shutdown::Both);
                     return;
                 }

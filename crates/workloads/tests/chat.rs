@@ -6,7 +6,7 @@ use common::{
     Worker, allowed_cpus, children, eventually, fail, kill, nth_cpu, one_cpu, run, succeed,
     worker_path, workload,
 };
-use coretwin_base::job::Outcome;
+use coretwin_base::job::{Outcome, RunAs};
 use coretwin_workloads::semaphores;
 use coretwin_workloads::serve::{ServeEvent, ServeOptions, serve_chat};
 use rustix::process::Signal;
@@ -178,10 +178,36 @@ fn a_limit_that_is_too_low_is_named() {
 }
 
 #[test]
+fn threads_that_cannot_be_made_are_named() {
+    if !rustix::process::geteuid().is_root() {
+        return; // Only root can become a user who has nothing else running.
+    }
+    for (limit, who) in [(30, "client"), (100, "")] {
+        let mut limited = Command::new("prlimit");
+        limited.arg(format!("--nproc={limit}")).arg(worker_path());
+        let mut job = workload("chat:rooms=2,messages=1");
+        // A user of its own: the limit counts all processes of a user.
+        job.run_as = Some(RunAs {
+            uid: 64_000 + limit,
+            gid: 65_534,
+            name: "nobody".to_owned(),
+            home: "/".to_owned(),
+        });
+        let why = Worker::start_by(limited, &job).outcome().failure.expect("failure");
+        assert!(
+            why.contains(who) && why.contains("80 threads") && why.contains("ulimit -u"),
+            "{why}"
+        );
+    }
+}
+
+#[test]
 fn wrong_jobs_are_refused() {
     let mut job = workload("chat");
     job.cpus = "60000".parse::<u32>().map(coretwin_base::cpu_set::CpuId).into_iter().collect();
     fail(&job, "60000");
+    job.cpus = Default::default();
+    fail(&job, "no CPU");
     fail(&workload("chta"), "did you mean 'chat'");
     fail(&workload("chat:rooms=9999"), "from 1 to 819");
     fail(&workload("chat:server=127.0.0.1:1"), "cannot reach the server at 127.0.0.1:1");

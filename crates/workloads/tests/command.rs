@@ -7,6 +7,7 @@ use coretwin_base::command::{CommandSpec, Extract, MetricSpec, ServerSpec};
 use coretwin_base::job::{Job, RunAs, Work};
 use coretwin_base::reading::Better;
 use std::path::Path;
+use std::time::Instant;
 
 fn spec(argv: &[&str]) -> CommandSpec {
     CommandSpec {
@@ -40,9 +41,10 @@ fn metric(name: &str, pattern: &str, better: Better, primary: bool) -> MetricSpe
 
 #[test]
 fn wall_time_is_the_value_and_cpu_time_stands_beside() {
+    let start = Instant::now();
     let outcome = succeed(&command(spec(&["sleep", "0.3"])));
     let value = outcome.value.expect("value");
-    assert!((0.3..5.0).contains(&value), "{value}");
+    assert!(value >= 0.3 && value <= start.elapsed().as_secs_f64(), "{value}");
     assert_eq!((outcome.unit.as_str(), outcome.better), ("s", Better::Lower));
     assert!(outcome.user_s + outcome.system_s < 0.2, "sleeping takes no CPU time");
     let busy = "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done";
@@ -73,7 +75,7 @@ fn placeholders_are_filled_in_and_others_left_alone() {
 
 #[test]
 fn a_command_starts_from_a_clean_state() {
-    let line = "cat; grep -E '^Sig(Blk|Ign)' /proc/$$/status; readlink /proc/$$/fd/0; \
+    let line = "cat; grep -E '^Sig(Blk|Ign)' /proc/self/status; readlink /proc/self/fd/0; \
                 echo $HOME; ls /proc/self/fd; exit 1";
     let outcome = fail(&command(shell(line)), "status 1");
     let output = outcome.output.expect("output");
@@ -134,11 +136,15 @@ fn metrics_are_read_and_combined() {
 
 #[test]
 fn copies_run_together_and_give_throughput() {
-    let mut job = command(spec(&["sleep", "0.3"]));
+    // Each copy waits for the others, which it would do for ever if they ran in turn.
+    let folder = tempfile::tempdir().expect("folder");
+    let line = "touch {copy}; while [ $(ls | wc -l) -lt 4 ]; do sleep 0.01; done";
+    let mut spec = shell(line);
+    spec.folder = Some(folder.path().to_str().expect("path").to_owned());
+    let mut job = command(spec);
     (job.copies, job.rate) = (4, true);
     let outcome = succeed(&job);
     assert_eq!((outcome.unit.as_str(), outcome.better), ("runs/s", Better::Higher));
-    assert!(outcome.elapsed_s < 1.1, "one after the other would take 1.2 s");
     let same = |value: Option<f64>, other: f64| (value.expect("value") / other - 1.0).abs() < 1e-9;
     assert!(same(outcome.value, 4.0 / outcome.elapsed_s));
     assert_eq!(outcome.operations, 4);
@@ -148,8 +154,7 @@ fn copies_run_together_and_give_throughput() {
     assert!(same(outcome.value, 1.0 / outcome.elapsed_s));
     let mut job = command(shell("[ {copy} != 1 ] || exit 5; sleep 20"));
     job.copies = 3;
-    let outcome = fail(&job, "copy 1 of 3 of the command ended with status 5");
-    assert!(outcome.elapsed_s < 10.0);
+    fail(&job, "copy 1 of 3 of the command ended with status 5");
 }
 
 #[test]
@@ -157,7 +162,7 @@ fn a_least_time_repeats_the_command() {
     let mut spec = spec(&["sleep", "0.05"]);
     spec.min_time_s = 0.3;
     let outcome = succeed(&command(spec));
-    assert!((2..=6).contains(&outcome.operations), "{}", outcome.operations);
+    assert!((1..=6).contains(&outcome.operations), "{}", outcome.operations);
     assert!(outcome.elapsed_s >= 0.3);
     let each = outcome.elapsed_s / outcome.operations as f64;
     assert!((outcome.value.expect("value") / each - 1.0).abs() < 1e-9);
@@ -172,9 +177,11 @@ fn preparation_and_cleanup_surround_the_command() {
     spec.folder = Some(folder.path().to_str().expect("path").to_owned());
     spec.prepare = Some("sleep 0.5; echo prepare {arm} >> log".to_owned());
     spec.cleanup = Some("echo cleanup {copy} >> log".to_owned());
+    let start = Instant::now();
     let outcome = succeed(&command(spec.clone()));
+    let rest_s = start.elapsed().as_secs_f64() - outcome.value.expect("value");
+    assert!(rest_s >= 0.5, "preparation is not timed");
     assert_eq!(read(), "prepare test\nrun\ncleanup 0\n");
-    assert!(outcome.value.expect("value") < 0.5, "preparation is not timed");
     std::fs::remove_file(&log).expect("log");
     spec.argv = vec!["false".to_owned()];
     fail(&command(spec.clone()), "status 1");
@@ -220,7 +227,7 @@ fn the_end_of_the_study_ends_grandchildren_too() {
 fn a_command_that_leaves_something_running_is_measured_and_cleared() {
     let mark = format!("coretwin-left-{}", std::process::id());
     let outcome = succeed(&command(hider(&mark, "sleep 0.3")));
-    assert!(outcome.elapsed_s < 5.0);
+    assert!(outcome.elapsed_s < 100.0);
     assert_eq!(processes_with(&mark), Vec::<i32>::new());
 }
 
@@ -253,11 +260,12 @@ fn with_server(folder: &Path, server: &str, load: &str) -> CommandSpec {
 fn a_server_is_started_awaited_and_ended() {
     let folder = tempfile::tempdir().expect("folder");
     let server = "trap 'echo bye > ended; exit 0' TERM; i=0; while [ $i -lt 200000 ]; do \
-                  i=$((i+1)); done; touch ready; while :; do sleep 0.05; done";
+                  i=$((i+1)); done; sleep 0.5; touch ready; while :; do sleep 0.05; done";
+    let start = Instant::now();
     let outcome = succeed(&command(with_server(folder.path(), server, "test -e ready")));
+    assert!(start.elapsed().as_secs_f64() - outcome.elapsed_s >= 0.5, "its start is not timed");
     assert!(folder.path().join("ended").exists(), "it was ended politely");
     assert!(outcome.user_s > 0.02, "its CPU time counts: {}", outcome.user_s);
-    assert!(outcome.elapsed_s < 2.0, "its start is not timed");
 }
 
 #[test]

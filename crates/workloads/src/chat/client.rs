@@ -12,18 +12,33 @@ use std::net::{SocketAddr, TcpStream};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::JoinHandle;
 use std::time::Instant;
 
 /// The role: runs against the server whose address is the second argument, reports, ends.
 pub(crate) fn main(entered: Result<(), Error>, args: &[String]) -> ExitCode {
-    let ran = entered.and_then(|()| {
+    let ready = entered.and_then(|()| {
         let config = super::config_from(args)?;
         let address = args.get(1).and_then(|address| address.parse().ok());
         let address = address.ok_or_else(|| Error::failed("the client was given no address"))?;
         raise_open_files();
-        run(config, address)
+        let control = TcpStream::connect(address).map_err(|error| {
+            Error::system(format!("the client cannot reach the server at {address}"), error)
+        })?;
+        Ok((config, Connections { address, control, users: Vec::new() }))
     });
-    super::report(ran)
+    match ready {
+        // The connections close after the report, so that the server is not first to complain.
+        Ok((config, mut connections)) => super::report(run(config, &mut connections)),
+        Err(error) => super::report(Err(error)),
+    }
+}
+
+/// The client's ends of all connections.
+struct Connections {
+    address: SocketAddr,
+    control: TcpStream,
+    users: Vec<Arc<TcpStream>>,
 }
 
 /// What the client's tasks share.
@@ -82,58 +97,73 @@ fn give_up(user: u32, error: std::io::Error) -> ! {
     std::process::exit(1)
 }
 
-fn run(config: Config, address: SocketAddr) -> Result<Totals, Error> {
+fn run(config: Config, connections: &mut Connections) -> Result<Totals, Error> {
     let trouble = |what: &'static str| move |error| Error::system(what, error);
-    let mut control = TcpStream::connect(address).map_err(|error| {
-        Error::system(format!("the client cannot reach the server at {address}"), error)
-    })?;
     let wishes = [config.rooms.to_ne_bytes(), config.messages.to_ne_bytes()].concat();
-    control.write_all(&wishes).map_err(trouble("the client cannot speak to the server"))?;
-    let connections = config.connections();
+    connections
+        .control
+        .write_all(&wishes)
+        .map_err(trouble("the client cannot speak to the server"))?;
     let shared = Arc::new(Shared::new(config)?);
-    let mut threads = Vec::with_capacity(2 * connections as usize);
-    let mut streams = Vec::with_capacity(connections as usize);
-    for user in 0..connections {
-        let stream = connect(address, shared.config.nodelay).map_err(|error| {
-            Error::system(format!("the client made {user} of {connections} connections"), error)
-        })?;
-        let stream = Arc::new(stream);
-        streams.push(Arc::clone(&stream));
-        // Buffers are made here: a thread that allocates would get a heap of its own.
-        let message = message_of(user, shared.config.size);
-        let mut buffer = message.clone();
-        let (task, data) = (Arc::clone(&shared), Arc::clone(&stream));
-        let sender = thread().spawn(move || {
-            task.send(&data, &message).unwrap_or_else(|error| give_up(user, error));
-        });
-        let (task, data) = (Arc::clone(&shared), stream);
-        let receiver = thread().spawn(move || {
-            task.receive(&data, &mut buffer).unwrap_or_else(|error| give_up(user, error));
-        });
-        for spawned in [sender, receiver] {
-            threads.push(spawned.map_err(|error| no_thread(&shared.config, error))?);
-        }
-    }
+    let threads = start_tasks(&shared, connections)?;
     let mut word = [0];
-    receive(&control, &mut word).map_err(trouble("the server ended before the start"))?;
+    receive(&connections.control, &mut word)
+        .map_err(trouble("the server ended before the start"))?;
     if word != [ALL_ACCEPTED] {
         return Err(Error::failed("the server started with a wrong control byte"));
     }
     let start = Instant::now();
-    shared.start.add(0, 2 * connections).map_err(trouble("the client cannot start its tasks"))?;
+    shared
+        .start
+        .add(0, 2 * shared.config.connections())
+        .map_err(trouble("the client cannot start its tasks"))?;
     shared.done.wait_for_zero(0).map_err(trouble("the client cannot wait for its tasks"))?;
     let elapsed = start.elapsed();
     for thread in threads {
         thread.join().map_err(|_| Error::failed("a task of the client panicked"))?;
     }
-    drop(streams);
-    control.write_all(&[FINISHED]).map_err(trouble("the client cannot say that it is done"))?;
+    connections.users.clear();
+    connections
+        .control
+        .write_all(&[FINISHED])
+        .map_err(trouble("the client cannot say that it is done"))?;
     Ok(Totals {
         sent: shared.sent.load(Ordering::SeqCst),
         received: shared.received.load(Ordering::SeqCst),
         elapsed_s: elapsed.as_secs_f64(),
         cpus_ran: shared.seen.cpus(),
     })
+}
+
+/// Connects every user, one after the other, and starts its two tasks.
+fn start_tasks(
+    shared: &Arc<Shared>,
+    connections: &mut Connections,
+) -> Result<Vec<JoinHandle<()>>, Error> {
+    let count = shared.config.connections();
+    let mut threads = Vec::with_capacity(2 * count as usize);
+    for user in 0..count {
+        let stream = connect(connections.address, shared.config.nodelay).map_err(|error| {
+            Error::system(format!("the client made {user} of {count} connections"), error)
+        })?;
+        let stream = Arc::new(stream);
+        connections.users.push(Arc::clone(&stream));
+        // Buffers are made here: a thread that allocates would get a heap of its own.
+        let message = message_of(user, shared.config.size);
+        let mut buffer = message.clone();
+        let (task, data) = (Arc::clone(shared), Arc::clone(&stream));
+        let sender = thread().spawn(move || {
+            task.send(&data, &message).unwrap_or_else(|error| give_up(user, error));
+        });
+        let (task, data) = (Arc::clone(shared), stream);
+        let receiver = thread().spawn(move || {
+            task.receive(&data, &mut buffer).unwrap_or_else(|error| give_up(user, error));
+        });
+        for spawned in [sender, receiver] {
+            threads.push(spawned.map_err(|error| no_thread("client", &shared.config, error))?);
+        }
+    }
+    Ok(threads)
 }
 
 fn connect(address: SocketAddr, nodelay: bool) -> std::io::Result<TcpStream> {

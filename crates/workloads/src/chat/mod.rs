@@ -23,7 +23,7 @@ use coretwin_base::limits::{Limit, Need};
 use coretwin_base::param::{ParamValue, Params};
 use coretwin_base::plan::Scale;
 use coretwin_base::reading::Better;
-use protocol::{Config, Message, Totals, Waiting, keys};
+use protocol::{Config, Failure, Message, Totals, Waiting, keys};
 use std::io::Write;
 use std::net::SocketAddr;
 use std::process::ExitCode;
@@ -249,7 +249,7 @@ fn report(result: Result<Totals, Error>) -> ExitCode {
             ExitCode::SUCCESS
         }
         Err(error) => {
-            tell(&Message::Failed(error.to_string()));
+            tell(&Message::Failed(Failure::from(&error)));
             ExitCode::FAILURE
         }
     }

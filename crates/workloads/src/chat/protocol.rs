@@ -92,8 +92,33 @@ pub(crate) enum Message {
     Port(u16),
     /// It is done.
     Done(Totals),
-    /// It failed, with a sentence.
-    Failed(String),
+    /// It failed.
+    Failed(Failure),
+}
+
+/// How a process of chat failed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Failure {
+    /// In one sentence.
+    pub(crate) why: String,
+    /// Whether it only lost the other side, whose failure is then the cause.
+    pub(crate) lost: bool,
+}
+
+impl From<&Error> for Failure {
+    fn from(error: &Error) -> Self {
+        use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
+        let lost = match error {
+            Error::System { source, .. } => {
+                matches!(
+                    source.kind(),
+                    BrokenPipe | ConnectionAborted | ConnectionReset | UnexpectedEof
+                )
+            }
+            _ => false,
+        };
+        Self { why: error.to_string(), lost }
+    }
 }
 
 /// What a process of chat counted.
@@ -139,9 +164,9 @@ pub(crate) fn thread() -> Builder {
 }
 
 /// The sentence for a thread that could not be made.
-pub(crate) fn no_thread(config: &Config, error: io::Error) -> Error {
+pub(crate) fn no_thread(who: &str, config: &Config, error: io::Error) -> Error {
     let tasks = 2 * config.connections();
-    Error::system(format!("cannot make the {tasks} threads of this process"), error)
+    Error::system(format!("the {who} cannot make its {tasks} threads"), error)
 }
 
 /// Lets this process open as many files as it may.

@@ -1,6 +1,6 @@
 //! The worker's side of chat: starts server and client, and adds up what they counted.
 
-use super::protocol::{Config, Message, Totals, keys};
+use super::protocol::{Config, Failure, Message, Totals, keys};
 use super::{Chat, Params};
 use crate::error::signal_name;
 use crate::role::{CHAT_CLIENT, CHAT_SERVER};
@@ -106,26 +106,16 @@ fn drive(
         both.iter().any(|(_, id)| supervisor.task(*id).is_none_or(has_failed))
     };
     let ended = |supervisor: &Supervisor| both.iter().all(|(_, id)| supervisor.has_ended(*id));
-    // Who fails first is the cause; the other one only loses its connection.
-    let mut first = None;
     supervisor.wait(None, |supervisor| ended(supervisor) || failed(supervisor))?;
     if failed(supervisor) {
-        first = both.iter().find(|(_, id)| supervisor.task(*id).is_none_or(has_failed));
         supervisor.wait(Some(Instant::now() + SECOND_WORD), ended)?;
-    }
-    // But a death by signal explains everything.
-    let killed = both.iter().find_map(|(who, id)| death(who, supervisor.task(*id)?));
-    if let Some(why) = killed {
-        return Err(Error::failed(why));
-    }
-    if let Some((who, id)) = first {
-        return Err(Error::failed(failure(who, supervisor.task(*id))));
+        return Err(Error::failed(cause(&both, supervisor)));
     }
     let totals = |id: TaskId, who: &str| {
         supervisor
             .task(id)
             .and_then(|task| messages(task).find_map(done))
-            .ok_or_else(|| Error::failed(failure(who, supervisor.task(id))))
+            .ok_or_else(|| Error::failed(why(who, supervisor.task(id))))
     };
     Ok((server.map(|id| totals(id, "server")).transpose()?, totals(client, "client")?))
 }
@@ -141,7 +131,7 @@ fn wait_for_port(supervisor: &mut Supervisor, server: TaskId) -> Result<u16, Err
         supervisor.has_ended(server) || supervisor.task(server).and_then(port).is_some()
     })?;
     let task = supervisor.task(server);
-    task.and_then(port).ok_or_else(|| Error::failed(failure("server", task)))
+    task.and_then(port).ok_or_else(|| Error::failed(why("server", task)))
 }
 
 /// What a process has said so far, whole lines.
@@ -162,20 +152,38 @@ fn has_failed(task: &Task) -> bool {
         || messages(task).any(|message| matches!(message, Message::Failed(_)))
 }
 
+/// Why a run failed in which one side did, and the other perhaps in consequence: a death by signal
+/// explains everything, and a lost connection nothing.
+fn cause(both: &[(&str, TaskId)], supervisor: &Supervisor) -> String {
+    let tasks = || both.iter().flat_map(|(who, id)| Some((*who, supervisor.task(*id)?)));
+    let killed = tasks().find_map(|(who, task)| death(who, task));
+    let own = || tasks().filter_map(|(_, task)| failure(task)).find(|failure| !failure.lost);
+    let any =
+        || tasks().filter(|(_, task)| has_failed(task)).map(|(who, task)| why(who, Some(task)));
+    killed
+        .or_else(|| own().map(|failure| failure.why))
+        .or_else(|| any().next())
+        .unwrap_or_else(|| "a process of chat is gone".to_owned())
+}
+
 fn death(who: &str, task: &Task) -> Option<String> {
     let signal = task.exit?.0.signal()?;
     Some(format!("the {who} of chat was killed by {}", signal_name(signal)))
 }
 
-fn failure(who: &str, task: Option<&Task>) -> String {
-    let said = task.and_then(|task| {
-        messages(task).find_map(|message| match message {
-            Message::Failed(why) => Some(why),
-            _ => None,
-        })
-    });
-    said.unwrap_or_else(|| {
-        let shown = task.map(Task::shown).unwrap_or_default();
-        format!("the {who} of chat ended without a result: {}", shown.trim())
+fn failure(task: &Task) -> Option<Failure> {
+    messages(task).find_map(|message| match message {
+        Message::Failed(failure) => Some(failure),
+        _ => None,
     })
+}
+
+fn why(who: &str, task: Option<&Task>) -> String {
+    task.and_then(failure).map_or_else(
+        || {
+            let shown = task.map(Task::shown).unwrap_or_default();
+            format!("the {who} of chat ended without a result: {}", shown.trim())
+        },
+        |failure| failure.why,
+    )
 }

@@ -6,7 +6,7 @@
 
 use super::gate::GateSet;
 use super::protocol::{
-    ALL_ACCEPTED, BACKLOG, Config, FINISHED, Message, Totals, keys, message_of, no_thread,
+    ALL_ACCEPTED, BACKLOG, Config, FINISHED, Failure, Message, Totals, keys, message_of, no_thread,
     raise_open_files, receive, send_all, thread,
 };
 use crate::Error;
@@ -34,8 +34,10 @@ pub(crate) fn main(entered: Result<(), Error>, args: &[String]) -> ExitCode {
         if (rooms, messages) != (config.rooms, config.messages) {
             return Err(Error::failed("the client asked the server for another run than planned"));
         }
-        let announce = |why: &str| super::tell(&Message::Failed(why.to_owned()));
-        serve(&Session::new(config, announce)?, &listener, &control)
+        let announce = |failure: &Failure| super::tell(&Message::Failed(failure.clone()));
+        let session = Session::new(config, announce);
+        let session = session.inspect_err(|error| announce(&Failure::from(error)))?;
+        serve(&session, &listener, &control)
     });
     super::report(served)
 }
@@ -90,14 +92,14 @@ pub(crate) struct Session {
     received: AtomicU64,
     sent: AtomicU64,
     seen: CpusSeen,
-    failure: OnceLock<String>,
-    announce: fn(&str),
+    failure: OnceLock<Failure>,
+    announce: fn(&Failure),
 }
 
 impl Session {
     /// Makes the semaphores of a run. A failure is announced before it is seen by the client, so
     /// that cause and consequence are not confused.
-    pub(crate) fn new(config: Config, announce: fn(&str)) -> Result<Self, Error> {
+    pub(crate) fn new(config: Config, announce: fn(&Failure)) -> Result<Self, Error> {
         let gates = |key, count| {
             GateSet::new(config.waiting, key, count)
                 .map_err(|error| super::no_semaphores("server", config.rooms, error))
@@ -122,9 +124,9 @@ impl Session {
     }
 
     /// Ends the session: every task wakes with an error. The first reason counts.
-    pub(crate) fn abort(&self, why: String) {
-        if self.failure.set(why.clone()).is_ok() {
-            (self.announce)(&why);
+    pub(crate) fn abort(&self, failure: Failure) {
+        if self.failure.set(failure.clone()).is_ok() {
+            (self.announce)(&failure);
             for stream in self.streams.iter().filter_map(OnceLock::get) {
                 let _ = stream.shutdown(Shutdown::Both);
             }
@@ -135,7 +137,7 @@ impl Session {
 
     fn result(&self, result: Result<(), Error>) -> Result<(), Error> {
         match self.failure.get() {
-            Some(why) => Err(Error::failed(why.clone())),
+            Some(failure) => Err(Error::failed(failure.why.clone())),
             None => result,
         }
     }
@@ -194,7 +196,7 @@ pub(crate) fn serve(
     std::thread::scope(|scope| {
         let served = accept_and_wait(scope, session, listener, control);
         if let Err(error) = &served {
-            session.abort(error.to_string());
+            session.abort(Failure::from(error));
         }
         session.result(served)
     })?;
@@ -225,7 +227,8 @@ fn accept_and_wait<'scope>(
         })?;
         let stream = session.streams[user as usize].get_or_init(|| stream);
         let failed = move |error: std::io::Error| {
-            session.abort(format!("the server lost the connection of user {user}: {error}"));
+            let what = format!("the server lost the connection of user {user}");
+            session.abort(Failure::from(&Error::system(what, error)));
         };
         // Buffers are made here: a thread that allocates would get a heap of its own.
         let message = message_of(user, session.config.size);
@@ -233,11 +236,11 @@ fn accept_and_wait<'scope>(
         let receiver = thread().spawn_scoped(scope, move || {
             session.receive_all(user, stream, &mut buffer).unwrap_or_else(failed);
         });
-        receiver.map_err(|error| no_thread(&session.config, error))?;
+        receiver.map_err(|error| no_thread("server", &session.config, error))?;
         let sender = thread().spawn_scoped(scope, move || {
             session.send_to_others(user, &message).unwrap_or_else(failed);
         });
-        sender.map_err(|error| no_thread(&session.config, error))?;
+        sender.map_err(|error| no_thread("server", &session.config, error))?;
     }
     control
         .write_all(&[ALL_ACCEPTED])
