@@ -11,6 +11,9 @@ use coretwin_base::plan::Protocol;
 use coretwin_base::warning::Warning;
 use std::collections::{BTreeMap, BTreeSet};
 
+/// Facts that stand in every report, also where the others are folded away.
+const FOREMOST: [&str; 6] =
+    ["cpu.model", "cpu.microcode", "kernel.release", "hypervisor", "turbo.boost", "libc"];
 /// Most facts listed in one table.
 const FACTS_MAX: usize = 400;
 
@@ -225,6 +228,11 @@ pub(crate) fn environment(study: &Study<'_>) -> Vec<Block> {
         first.iter().filter(|(key, value)| others.iter().all(|f| f.get(*key) == Some(*value)));
     let rows: Vec<Vec<String>> =
         same.map(|(key, value)| vec![key.clone(), value.clone()]).collect();
+    let foremost = FOREMOST.iter().filter_map(|key| rows.iter().find(|row| row[0] == *key));
+    let foremost: Vec<String> = foremost.map(|row| row.join(": ")).collect();
+    if !foremost.is_empty() {
+        blocks.push(Block::Text(foremost.join(" · ")));
+    }
     let left_out = rows.len().saturating_sub(FACTS_MAX);
     blocks.push(Block::Table(Table {
         caption: format!("{} the same in all arms", number::count(rows.len() as u64, "fact")),

@@ -131,13 +131,13 @@ impl Document {
                 sections.push(Section { id, title, blocks });
             }
         };
-        add("troubled", "Failed and disturbed runs", readings::troubled(study, &digest));
         add("article", "The article's tables", article::blocks(study, &digest));
         if with_figures {
             add("counts", "Thread and copy counts", readings::curves(study, &digest));
             add("readings", "Readings in run order", readings::run_order(study, &digest));
             add("distribution", "Distribution", readings::distribution(study, &digest));
         }
+        add("troubled", "Failed and disturbed runs", readings::troubled(study, &digest));
         add("conditions", "What differed between the arms", conditions::differences(study));
         add("environment", "Environment", conditions::environment(study));
         if warning_count > 0 {

@@ -125,8 +125,8 @@ footer{margin-top:4rem;border-top:1px solid var(--line);padding-top:1em}
  body{font-size:10.5pt;background:#fff}
  main{max-width:none;padding:0}nav{display:none}
  section{margin-top:1.6rem}h2{break-after:avoid}
- table{font-size:8.5pt}tr,.card,.warnings li{break-inside:avoid}
- .scroll{overflow:visible}th,td{padding-right:.9em}
+ table{font-size:7.4pt}.facts,.note,figcaption,.small{font-size:8.5pt}caption,summary{font-size:9pt}tr,.card,.warnings li{break-inside:avoid}
+ .scroll{overflow:visible}th,td{padding-right:.75em}
  pre{white-space:pre-wrap;overflow-wrap:anywhere}
  .grid{grid-template-columns:1fr 1fr;gap:18px 24px}
  figure.span{grid-template-columns:minmax(0,1fr) 150px;gap:6px 20px}
