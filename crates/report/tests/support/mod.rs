@@ -355,6 +355,24 @@ pub(crate) fn no_siblings() -> Records {
     records(plan, readings)
 }
 
+/// Two blocks of screening of the row that is screened, 2 % slower in the second.
+fn screening(plan: &Plan, seconds: &[[f64; 2]]) -> Vec<Reading> {
+    let mut screened = Vec::new();
+    for block in 0..2 {
+        for (arm, candidates) in [vec![1, 2, 4], vec![1, 2, 4, 8]].into_iter().enumerate() {
+            for (index, threads) in candidates.into_iter().enumerate() {
+                let mut reading = reading(plan, 4, arm, block, 0);
+                reading.phase = Phase::Screen;
+                reading.threads = threads;
+                let noise = 1.0 + 0.02 * f64::from(block);
+                reading.value = Some(seconds[index][arm] * noise);
+                screened.push(reading);
+            }
+        }
+    }
+    screened
+}
+
 /// A user's command over thread counts, screened before; one row is compared by difference.
 pub(crate) fn command() -> Records {
     let arms = vec![
@@ -408,19 +426,7 @@ pub(crate) fn command() -> Records {
     });
     let seconds = [[40.0, 40.1], [20.4, 20.6], [10.6, 11.0], [11.9, 9.1], [10.6, 9.1], [4.3, 4.2]];
     let mut readings = readings(&plan, 8, |row, arm| seconds[row][arm]);
-    let mut screened = Vec::new();
-    for block in 0..2 {
-        for (arm, candidates) in [vec![1, 2, 4], vec![1, 2, 4, 8]].into_iter().enumerate() {
-            for (index, threads) in candidates.into_iter().enumerate() {
-                let mut reading = reading(&plan, 4, arm, block, 0);
-                reading.phase = Phase::Screen;
-                reading.threads = threads;
-                let noise = 1.0 + 0.02 * f64::from(block);
-                reading.value = Some(seconds[index][arm] * noise);
-                screened.push(reading);
-            }
-        }
-    }
+    let mut screened = screening(&plan, &seconds);
     screened.append(&mut readings);
     for (seq, reading) in (0..).zip(&mut screened) {
         reading.seq = seq;
