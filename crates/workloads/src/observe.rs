@@ -10,6 +10,8 @@ pub(crate) struct CpusSeen(Vec<AtomicU64>);
 
 impl CpusSeen {
     pub(crate) fn new() -> Self {
+        // The first call looks up how to do without a system call; later ones make none.
+        rustix::thread::sched_getcpu();
         Self((0..=CPU_MAX / u64::BITS).map(|_| AtomicU64::new(0)).collect())
     }
 
