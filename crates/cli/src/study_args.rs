@@ -107,11 +107,11 @@ pub(crate) struct Args {
     /// Do not run every row once, unanalysed, before the first block
     #[arg(long, help_heading = "How long and how sure")]
     no_warmup: bool,
-    /// Set a run aside if the hypervisor took more of the measured CPUs' time
-    #[arg(long, default_value = "5%", value_parser = share, help_heading = "How long and how sure")]
+    /// Set a run aside if the hypervisor took more of the measured CPUs' time; 100% never does
+    #[arg(long, default_value = "5%", value_parser = limit, help_heading = "How long and how sure")]
     steal_limit: f64,
-    /// Set a run aside if other processes used more of the measured CPUs' time
-    #[arg(long, default_value = "5%", value_parser = share, help_heading = "How long and how sure")]
+    /// Set a run aside if other processes used more of the measured CPUs' time; 100% never does
+    #[arg(long, default_value = "5%", value_parser = limit, help_heading = "How long and how sure")]
     others_limit: f64,
     /// Seed of every random choice (default: drawn, and stored with the plan)
     #[arg(long, help_heading = "How long and how sure")]
@@ -262,6 +262,11 @@ fn verdict(text: &str) -> Result<Verdict, String> {
     }
 }
 
+/// Reads a share, or `100%`.
+fn limit(text: &str) -> Result<f64, String> {
+    if text == "100%" { Ok(1.0) } else { share(text) }
+}
+
 /// Reads `2%` or `0.02`.
 fn share(text: &str) -> Result<f64, String> {
     let bad =
@@ -282,6 +287,7 @@ mod tests {
     fn shares_are_read_as_percent_or_fraction() {
         assert_eq!(share("2%"), Ok(0.02));
         assert_eq!(share("0.02"), Ok(0.02));
+        assert_eq!(limit("100%"), Ok(1.0));
         for text in ["2", "0", "-1%", "100%", "x", "NaN"] {
             assert!(share(text).is_err(), "{text}");
         }

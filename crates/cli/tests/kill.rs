@@ -64,7 +64,7 @@ fn work(draw: u64) -> Vec<&'static str> {
 fn kill_once(folder: &Path, round: u64, stream: &mut Stream, before: &BTreeSet<String>) {
     let mark = format!("{}-{round}", std::process::id());
     let work = work(stream.below(2));
-    let args = ["study", "--blocks", "2", "--others-limit", "99%", "--steal-limit", "99%"];
+    let args = ["study", "--blocks", "2", "--others-limit", "100%", "--steal-limit", "100%"];
     let arms = ["--arm", "a=cpus:0", "--arm", "b=cpus:0", "--out", "s"];
     let args = [&args[..], &arms, &work].concat();
     let mut study = Command::new(CORETWIN)

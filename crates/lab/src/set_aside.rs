@@ -18,7 +18,9 @@ pub(crate) fn cause(
     let share = |seconds: f64| {
         if measured.capacity_s > 0.0 { seconds / measured.capacity_s } else { 0.0 }
     };
-    let over = |seconds: f64, limit: f64| seconds > TICKS_S && share(seconds) > limit;
+    // A limit of 100 % switches the cause off: ticks can make a short run look busier than that.
+    let over =
+        |seconds: f64, limit: f64| limit < 1.0 && seconds > TICKS_S && share(seconds) > limit;
     let percent = |share: f64| share * 100.0;
     if over(measured.steal_s, rules.steal_share_max) {
         return Some(format!(
@@ -94,6 +96,12 @@ mod tests {
         assert!(check(measured(0.6, 0.0), 3000.0).is_some_and(|c| c.starts_with("steal")));
         assert!(check(measured(0.0, 0.6), 3000.0).is_some_and(|c| c.starts_with("others")));
         assert!(check(measured(0.0, 0.0), 2000.0).is_some_and(|c| c.starts_with("frequency")));
+    }
+
+    #[test]
+    fn a_limit_of_everything_sets_nothing_aside() {
+        let off = Rules { steal_share_max: 1.0, others_share_max: 1.0, ..rules() };
+        assert_eq!(cause(&off, &measured(20.0, 20.0), None, &moment(1.0)), None);
     }
 
     #[test]
