@@ -128,6 +128,6 @@ mod tests {
         let text = String::from_utf8(out).expect("text");
         assert!(text.ends_with("1 passed, 1 failed\n") && text.contains("FAILED"), "{text}");
         assert!(run_to(&mut Vec::new(), Path::new("/"), &[&good]).expect("run"));
-        assert!(run_all(Path::new("/"), &[&stage(&["no-such-program"])]).is_err());
+        assert!(run_to(&mut Vec::new(), Path::new("/"), &[&stage(&["no-such-program"])]).is_err());
     }
 }
