@@ -20,7 +20,7 @@ const STAGES: &[&Stage] = &[
     },
     &Stage {
         name: "docs",
-        argv: &["cargo", "doc", "--workspace", "--no-deps", "--quiet"],
+        argv: &["cargo", "doc", "--workspace", "--no-deps", "--document-private-items", "--quiet"],
         environment: &[("RUSTDOCFLAGS", "-D warnings")],
     },
 ];

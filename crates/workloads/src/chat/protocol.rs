@@ -23,7 +23,7 @@ const STACK: usize = 64 * 1024;
 pub(crate) enum Waiting {
     /// SysV semaphores, under keys from this one on.
     Semaphores {
-        /// First key: one for each room, then those of [`Waiting::keys`].
+        /// First key: one for each room, then those of client and server (see `keys`).
         base: i32,
     },
     /// Counting semaphores on futexes.
