@@ -18,7 +18,8 @@ pub(crate) struct Progress {
     bar: ProgressBar,
     terminal: bool,
     last: Option<Instant>,
-    blocks_min: u32,
+    /// `3`, or `at least 8` where the study may go on.
+    blocks: String,
     started: Instant,
     block: String,
     interval: String,
@@ -31,14 +32,17 @@ impl Progress {
         let target =
             if terminal { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
         let bar = ProgressBar::with_draw_target(Some(1000), target);
-        if let Ok(style) = ProgressStyle::with_template("{bar:24} {msg}") {
+        if let Ok(style) = ProgressStyle::with_template("{bar:24} {wide_msg}") {
             bar.set_style(style);
         }
         Self {
             bar,
             terminal,
             last: None,
-            blocks_min: plan.blocks_min(),
+            blocks: match plan.rules.looks.as_slice() {
+                [only] => only.to_string(),
+                _ => format!("at least {}", plan.blocks_min()),
+            },
             started: Instant::now(),
             block: String::new(),
             interval: String::new(),
@@ -117,8 +121,12 @@ impl Listener for Progress {
                 } else {
                     String::new()
                 };
-                self.block =
-                    format!("{name} {}{again} of at least {}: ", block + 1, self.blocks_min);
+                let of = if *phase == Phase::Screen {
+                    String::new()
+                } else {
+                    format!(" of {}", self.blocks)
+                };
+                self.block = format!("{name} {}{again}{of}: ", block + 1);
             }
             Event::RunStarted { arm, row, left_s } => {
                 let warmup = if self.block.is_empty() { "warm-up: " } else { "" };

@@ -9,7 +9,10 @@ use std::path::Path;
 const ARMS: [&str; 4] = ["--arm", "a=cpus:0", "--arm", "b=cpus:0"];
 
 fn study(folder: &Path, args: &[&str]) -> Ran {
-    coretwin(folder, &[&["study", "--others-limit", "100%", "--steal-limit", "100%"], args].concat())
+    coretwin(
+        folder,
+        &[&["study", "--others-limit", "100%", "--steal-limit", "100%"], args].concat(),
+    )
 }
 
 fn summary(folder: &Path) -> Value {
