@@ -195,3 +195,23 @@ fn a_full_disk_stops_the_study_and_keeps_what_there_is() {
     assert_eq!(ran.status, 0, "{}", ran.err);
     assert_eq!(summary(&folder.path().join("s"))["blocks"], 40);
 }
+
+#[test]
+fn two_studies_at_once_are_refused() {
+    let _host = host();
+    let folder = tempfile::tempdir().expect("folder");
+    let lock = coretwin_host::lock::acquire(&coretwin_host::root::Root::system());
+    let _lock = lock.expect("no other study runs while tests do");
+    let mut args = vec!["study", "--out", "s"];
+    args.extend(ARMS);
+    args.extend(["--", "true"]);
+    let output = std::process::Command::new(common::CORETWIN)
+        .args(&args)
+        .current_dir(folder.path())
+        .output()
+        .expect("starts");
+    let err = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{err}");
+    assert!(err.contains(&format!("process {}", std::process::id())), "{err}");
+    assert!(!folder.path().join("s").exists(), "nothing is written");
+}
