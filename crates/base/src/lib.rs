@@ -26,6 +26,7 @@ pub mod plan;
 pub mod random;
 pub mod reading;
 pub mod schema;
+pub mod shared_text;
 pub mod suggest;
 pub mod summary;
 pub mod topology;

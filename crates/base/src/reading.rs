@@ -3,8 +3,10 @@
 use crate::cpu_set::CpuSet;
 use crate::param::Params;
 use crate::placement::Placement;
+use crate::shared_text::SharedText;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Which direction of a value is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -52,7 +54,8 @@ pub struct Metric {
     pub better: Better,
 }
 
-/// One run of one row in one arm.
+/// One run of one row in one arm. Small, so that a million of them are at hand: what many readings
+/// have in common is shared between them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Reading {
     /// Record version.
@@ -71,33 +74,33 @@ pub struct Reading {
     /// and only the last complete attempt of a block is analysed.
     pub attempt: u32,
     /// Label of the arm.
-    pub arm: String,
+    pub arm: SharedText,
     /// Row of the plan (a workload with its parameters, placement and threads).
-    pub row: String,
+    pub row: SharedText,
     /// Name of the workload; `command` for a user's own.
-    pub workload: String,
+    pub workload: SharedText,
     /// Its parameters.
     #[serde(default)]
-    pub params: Params,
+    pub params: Arc<Params>,
     /// Placement asked for.
     pub placement_asked: Placement,
     /// CPUs the tasks were seen to run on.
     #[serde(default)]
-    pub cpus_ran: CpuSet,
+    pub cpus_ran: Arc<CpuSet>,
     /// How it ended.
     pub status: Status,
     /// Why it failed or was set aside.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cause: Option<String>,
+    pub cause: Option<SharedText>,
     /// The primary value; none if the run failed.
     pub value: Option<f64>,
     /// Its unit.
-    pub unit: String,
+    pub unit: SharedText,
     /// Which direction is better.
     pub better: Better,
     /// Other numbers by name.
     #[serde(default)]
-    pub metrics: BTreeMap<String, Metric>,
+    pub metrics: Arc<BTreeMap<String, Metric>>,
     /// Operations done.
     #[serde(default)]
     pub operations: u64,
@@ -117,12 +120,12 @@ pub struct Reading {
     pub copies: u32,
     /// Named checks, each held or not.
     #[serde(default)]
-    pub checks: BTreeMap<String, bool>,
+    pub checks: Arc<BTreeMap<String, bool>>,
     /// The end of the output of a failed command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub output: Option<String>,
+    pub output: Option<SharedText>,
     /// Entry of `environment.json`.
-    pub env: String,
+    pub env: SharedText,
 }
 
 fn one() -> u32 {

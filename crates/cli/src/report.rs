@@ -7,7 +7,7 @@ use coretwin_base::plan::Plan;
 use coretwin_base::reading::Reading;
 use coretwin_base::summary::{StoppedBecause, Summary};
 use coretwin_report::{FORMATS, Format, Study};
-use coretwin_store::{Bundle, SUMMARY};
+use coretwin_store::{Bundle, Extent, SUMMARY};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -45,7 +45,8 @@ fn format(name: &str) -> Result<&'static Format, String> {
 /// Runs the verb.
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let (bundle, plan) = Bundle::open(&args.folder, None)?;
-    let journal = bundle.readings()?;
+    let extent = if args.format.in_full && !args.save { Extent::Whole } else { Extent::Report };
+    let journal = bundle.readings(extent)?;
     if journal.torn_bytes > 0 {
         out::news("the journal's last line is torn; it is left out");
     }

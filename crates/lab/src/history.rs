@@ -3,6 +3,7 @@
 use crate::schedule;
 use coretwin_base::plan::Plan;
 use coretwin_base::reading::{Phase, Reading, Status};
+use coretwin_base::shared_text::SharedText;
 use std::collections::BTreeMap;
 
 /// Every reading taken, with an index of blocks.
@@ -17,7 +18,7 @@ pub(crate) struct History {
 struct BlockState {
     attempt: u32,
     taken: usize,
-    set_aside_now: Option<String>,
+    set_aside_now: Option<SharedText>,
     set_aside_before: u32,
 }
 

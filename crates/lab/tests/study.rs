@@ -91,7 +91,7 @@ fn a_clear_effect_stops_at_the_first_look_with_balanced_orders() {
     assert_eq!(firsts, 4, "each arm comes first equally often: {:?}", machine.log);
     for (index, reading) in finished.readings.iter().enumerate() {
         assert_eq!(reading.seq, index as u64);
-        assert!(finished.environment.moments.contains_key(&reading.env));
+        assert!(finished.environment.moments.contains_key(&*reading.env));
     }
     let summary = coretwin_stats::study::analyse(&plan, &finished.readings, finished.stopped);
     let ratio = summary.suites[0].ratio.expect("ratio");
@@ -228,7 +228,7 @@ fn the_protocol_of_2003_runs_one_arm_five_times_and_then_the_other() {
     let plan = plan(&Request { protocol: Protocol::Article2003, ..request(Counts::Default) });
     let mut machine = machine(faster_by(1.2, 0.01));
     let finished = run(&plan, Vec::new(), &mut machine).expect("study");
-    let arms: Vec<&str> = finished.readings.iter().map(|r| r.arm.as_str()).collect();
+    let arms: Vec<&str> = finished.readings.iter().map(|r| &*r.arm).collect();
     assert_eq!(arms[..5], ["one-per-core"; 5]);
     assert_eq!(arms[5..], ["on"; 5]);
 }

@@ -148,7 +148,7 @@ impl<'a> Digest<'a> {
         let mut orders = vec![0; study.plan.rows.len()];
         let mut attempts = Attempts::default();
         for (index, reading) in (0u32..).zip(study.readings) {
-            let place = (row_of.get(reading.row.as_str()), arm_of.get(reading.arm.as_str()));
+            let place = (row_of.get(&*reading.row), arm_of.get(&*reading.arm));
             let (Some(&row), Some(&arm)) = place else {
                 digest.strangers += 1;
                 continue;

@@ -66,15 +66,38 @@ pub struct Format {
     pub name: &'static str,
     /// What it is, in half a line.
     pub about: &'static str,
+    /// Whether it shows all there is of every reading. The others show no metrics, CPUs and
+    /// environment of a run that went well, except of the first of each row and arm.
+    pub in_full: bool,
     /// Writes it.
     pub render: fn(&Study<'_>) -> String,
 }
 
 /// Every format, in the order they are listed to people.
 pub const FORMATS: &[Format] = &[
-    Format { name: "text", about: "the whole report for a terminal, 100 columns", render: text },
-    Format { name: "html", about: "one self-contained page with all figures", render: html },
-    Format { name: "md", about: "the report as Markdown, without figures", render: markdown },
-    Format { name: "csv", about: "every reading, one line each", render: csv },
-    Format { name: "json", about: "the summary: effects, intervals, verdicts", render: json },
+    Format {
+        name: "text",
+        about: "the whole report for a terminal, 100 columns",
+        in_full: false,
+        render: text,
+    },
+    Format {
+        name: "html",
+        about: "one self-contained page with all figures",
+        in_full: false,
+        render: html,
+    },
+    Format {
+        name: "md",
+        about: "the report as Markdown, without figures",
+        in_full: false,
+        render: markdown,
+    },
+    Format { name: "csv", about: "every reading, one line each", in_full: true, render: csv },
+    Format {
+        name: "json",
+        about: "the summary: effects, intervals, verdicts",
+        in_full: false,
+        render: json,
+    },
 ];

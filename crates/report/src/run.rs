@@ -46,10 +46,10 @@ pub fn run_text(reading: &Reading) -> String {
     if reading.operations > 0 {
         line("operations", number::whole(reading.operations));
     }
-    for (name, metric) in &reading.metrics {
+    for (name, metric) in reading.metrics.iter() {
         line(name, format!("{} {}", number::value(metric.value), words::clean(&metric.unit)));
     }
-    for (name, held) in &reading.checks {
+    for (name, held) in reading.checks.iter() {
         line(&format!("check {name}"), if *held { "held" } else { "DID NOT HOLD" }.to_owned());
     }
     let width = lines.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);

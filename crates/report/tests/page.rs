@@ -174,7 +174,7 @@ fn a_row_that_failed_in_an_arm_is_shown_with_its_cause() {
         if reading.arm == "on" && reading.row == "chat:rooms=40" {
             reading.status = Status::Failed;
             reading.value = None;
-            reading.cause = Some("no port was free".to_owned());
+            reading.cause = Some("no port was free".into());
         }
     }
     let records = records.analysed(StoppedBecause::Budget);

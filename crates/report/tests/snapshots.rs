@@ -4,6 +4,7 @@ mod support;
 
 use coretwin_report::{markdown, run_text, text};
 use expect_test::{expect, expect_file};
+use std::sync::Arc;
 
 #[test]
 fn chat_in_a_terminal() {
@@ -28,7 +29,7 @@ fn a_command_in_a_terminal() {
 #[test]
 fn one_reading() {
     let mut reading = support::chat().readings[0].clone();
-    reading.checks.insert("totals".to_owned(), true);
+    reading.checks = Arc::new([("totals".to_owned(), true)].into());
     expect![[r#"
         workload           chat:rooms=20
         value              164,289 messages/s (higher is better)
@@ -51,10 +52,10 @@ fn one_failed_reading() {
     let mut reading = support::chat().readings[0].clone();
     reading.status = coretwin_base::reading::Status::Failed;
     reading.value = None;
-    reading.metrics.clear();
-    reading.checks.insert("totals".to_owned(), false);
-    reading.cause = Some("the server ended with status 1".to_owned());
-    reading.output = Some("line one\n\u{1b}[31mline two\n".to_owned());
+    reading.metrics = Arc::default();
+    reading.checks = Arc::new([("totals".to_owned(), false)].into());
+    reading.cause = Some("the server ended with status 1".into());
+    reading.output = Some("line one\n\u{1b}[31mline two\n".into());
     expect![[r#"
         workload      chat:rooms=20
         value         none

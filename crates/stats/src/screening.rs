@@ -41,7 +41,7 @@ fn best<'a>(
 ) -> Option<u32> {
     let mut candidates = Candidates::new();
     for reading in readings {
-        let Some((&id, row)) = screened.get_key_value(reading.row.as_str()) else { continue };
+        let Some((&id, row)) = screened.get_key_value(&*reading.row) else { continue };
         // Disturbed from outside, by a cause fixed beforehand: neither for nor against the count.
         if reading.status == Status::SetAside {
             continue;

@@ -1,7 +1,9 @@
 //! The folder itself: `plan.json`, `journal.jsonl`, `environment.json`, `summary.json`, reports.
 
 use crate::error::Error;
-use crate::journal::{Journal, Read, read_journal};
+use crate::journal::{Journal, read_journal};
+use crate::line::Extent;
+use crate::scan::Read;
 use coretwin_base::environment::Environment;
 use coretwin_base::plan::Plan;
 use coretwin_base::schema;
@@ -85,9 +87,9 @@ impl Bundle {
     ///
     /// # Errors
     /// As [`read_journal`].
-    pub fn readings(&self) -> Result<Read, Error> {
+    pub fn readings(&self, extent: Extent) -> Result<Read, Error> {
         let path = self.path(JOURNAL);
-        if path.exists() { read_journal(&path) } else { Ok(Read::default()) }
+        if path.exists() { read_journal(&path, extent) } else { Ok(Read::default()) }
     }
 
     /// Reads the environment; empty if the study was broken off before it was written.

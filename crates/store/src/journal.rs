@@ -5,90 +5,23 @@
 //! finished.
 
 use crate::error::Error;
+use crate::line::Extent;
+use crate::scan::{Read, read_all};
 use coretwin_base::reading::Reading;
-use coretwin_base::schema;
 use rustix::fs::{FlockOperation, flock};
 use std::fs::{File, OpenOptions};
 use std::io::{Seek, SeekFrom, Write};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-
-/// What a journal holds.
-#[derive(Debug, Default)]
-pub struct Read {
-    /// Every reading, in order.
-    pub readings: Vec<Reading>,
-    /// Length of the torn last line, in bytes; 0 if the last line is whole.
-    pub torn_bytes: usize,
-}
-
-/// What is wrong with a line.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum BadLine {
-    /// It is not a reading.
-    #[error("not a reading: {0}")]
-    NotAReading(String),
-    /// It is from a newer version.
-    #[error("{0}")]
-    Newer(#[from] schema::NewerSchema),
-}
-
-/// Only the version, read first, so that a newer record is told from a broken one.
-#[derive(serde::Deserialize)]
-struct Version {
-    schema: u32,
-}
-
-/// Reads one line of a journal.
-///
-/// # Errors
-/// [`BadLine`] naming the field or the column.
-pub fn parse_line(line: &[u8]) -> Result<Reading, BadLine> {
-    match serde_json::from_slice::<Reading>(line) {
-        Ok(reading) => {
-            schema::check(reading.schema)?;
-            Ok(reading)
-        }
-        Err(error) => {
-            if let Ok(version) = serde_json::from_slice::<Version>(line) {
-                schema::check(version.schema)?;
-            }
-            Err(BadLine::NotAReading(error.to_string()))
-        }
-    }
-}
 
 /// Reads a journal.
 ///
 /// # Errors
 /// If the file cannot be read, or a line other than a torn last one is not a reading, or the
 /// sequence numbers show that lines are missing or doubled.
-pub fn read_journal(path: &Path) -> Result<Read, Error> {
-    let bytes = std::fs::read(path).map_err(|source| Error::io("read", path, source))?;
-    parse_journal(path, &bytes)
-}
-
-fn parse_journal(path: &Path, bytes: &[u8]) -> Result<Read, Error> {
-    let mut read = Read::default();
-    for (index, piece) in bytes.split_inclusive(|byte| *byte == b'\n').enumerate() {
-        let whole = piece.last() == Some(&b'\n');
-        let line = if whole { &piece[..piece.len() - 1] } else { piece };
-        let wrong = |what: String| Error::Journal { path: path.to_owned(), line: index + 1, what };
-        match parse_line(line) {
-            Ok(reading) if reading.seq == index as u64 => read.readings.push(reading),
-            Ok(reading) => {
-                return Err(wrong(format!(
-                    "field seq is {}, expected {index}: lines are missing, doubled or moved",
-                    reading.seq
-                )));
-            }
-            Err(BadLine::Newer(newer)) => {
-                return Err(Error::Newer { path: path.to_owned(), newer });
-            }
-            Err(BadLine::NotAReading(_)) if !whole => read.torn_bytes = line.len(),
-            Err(bad) => return Err(wrong(bad.to_string())),
-        }
-    }
-    Ok(read)
+pub fn read_journal(path: &Path, extent: Extent) -> Result<Read, Error> {
+    let file = File::open(path).map_err(|source| Error::io("read", path, source))?;
+    read_all(path, &file, extent)
 }
 
 /// A journal open for appending; locked against a second writer.
@@ -118,13 +51,18 @@ impl Journal {
             .map_err(|source| Error::io("open", path, source))?;
         flock(&file, FlockOperation::NonBlockingLockExclusive)
             .map_err(|_| Error::Busy { path: path.to_owned() })?;
-        let bytes = std::fs::read(path).map_err(|source| Error::io("read", path, source))?;
-        let read = parse_journal(path, &bytes)?;
-        let end = (bytes.len() - read.torn_bytes) as u64;
+        let read = read_all(path, &file, Extent::Whole)?;
+        let unreadable = |source| Error::io("read", path, source);
+        let length = file.stream_position().map_err(unreadable)?;
+        let end = length.saturating_sub(read.torn_bytes as u64);
+        let mut last = *b"\n";
+        if end > 0 {
+            file.read_exact_at(&mut last, end - 1).map_err(unreadable)?;
+        }
         file.set_len(end).map_err(|source| Error::io("cut", path, source))?;
         file.seek(SeekFrom::Start(end)).map_err(|source| Error::io("seek in", path, source))?;
         let mut journal = Self { path: path.to_owned(), file, end, expected_bytes: 4096 };
-        if end > 0 && bytes[end as usize - 1] != b'\n' {
+        if last != *b"\n" {
             journal.write(b"\n")?;
         }
         Ok((journal, read))
@@ -177,9 +115,10 @@ impl Journal {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use coretwin_base::cpu_set::CpuSet;
     use coretwin_base::placement::Placement;
     use coretwin_base::reading::{Better, Phase, Status};
+    use coretwin_base::schema;
+    use std::sync::Arc;
 
     fn reading(seq: u64) -> Reading {
         Reading {
@@ -189,18 +128,18 @@ mod tests {
             block: 0,
             switch: 0,
             attempt: 0,
-            arm: "on".to_owned(),
-            row: "chat:rooms=20".to_owned(),
-            workload: "chat".to_owned(),
-            params: [].into(),
+            arm: "on".into(),
+            row: "chat:rooms=20".into(),
+            workload: "chat".into(),
+            params: Arc::default(),
             placement_asked: Placement::Free,
-            cpus_ran: CpuSet::new(),
+            cpus_ran: Arc::default(),
             status: Status::Ok,
             cause: None,
             value: Some(seq as f64 + 0.25),
-            unit: "messages/s".to_owned(),
+            unit: "messages/s".into(),
             better: Better::Higher,
-            metrics: [].into(),
+            metrics: Arc::default(),
             operations: 1,
             elapsed_s: 1.0,
             user_s: 0.5,
@@ -208,9 +147,9 @@ mod tests {
             steal_s: 0.0,
             threads: 1600,
             copies: 1,
-            checks: [("totals".to_owned(), true)].into(),
+            checks: Arc::new([("totals".to_owned(), true)].into()),
             output: None,
-            env: "e0".to_owned(),
+            env: "e0".into(),
         }
     }
 
@@ -234,13 +173,16 @@ mod tests {
         for cut in ends[1] + 1..=bytes.len() {
             std::fs::write(&path, &bytes[..cut]).expect("cut");
             let whole = ends.iter().filter(|end| **end <= cut).count();
-            let read = read_journal(&path).expect("read");
+            let read = read_journal(&path, Extent::Whole).expect("read");
             assert_eq!(read.readings.len(), whole, "cut at byte {cut}");
             let (mut journal, again) = Journal::open(&path).expect("open");
             assert_eq!(again.readings.len(), whole);
             journal.append(&reading(whole as u64)).expect("append");
             drop(journal);
-            assert_eq!(read_journal(&path).expect("reread").readings.len(), whole + 1);
+            assert_eq!(
+                read_journal(&path, Extent::Whole).expect("reread").readings.len(),
+                whole + 1
+            );
         }
     }
 
@@ -251,7 +193,7 @@ mod tests {
         let text = String::from_utf8(bytes).expect("text");
         let broken = text.replacen("\"arm\":\"on\"", "\"arm\":7", 1);
         std::fs::write(&path, broken).expect("write");
-        let error = read_journal(&path).expect_err("broken").to_string();
+        let error = read_journal(&path, Extent::Whole).expect_err("broken").to_string();
         assert!(error.contains("journal.jsonl: line 1: not a reading"), "{error}");
         assert!(error.contains("expected a string"), "{error}");
     }
@@ -262,7 +204,7 @@ mod tests {
         let (path, bytes) = written(folder.path(), 3);
         let lines: Vec<&[u8]> = bytes.split_inclusive(|b| *b == b'\n').collect();
         std::fs::write(&path, [lines[0], lines[2]].concat()).expect("write");
-        let error = read_journal(&path).expect_err("missing").to_string();
+        let error = read_journal(&path, Extent::Whole).expect_err("missing").to_string();
         assert!(error.contains("line 2: field seq is 2, expected 1"), "{error}");
     }
 
@@ -271,7 +213,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("folder");
         let path = folder.path().join("journal.jsonl");
         std::fs::write(&path, "{\"schema\":99,\"something\":1}\n").expect("write");
-        let error = read_journal(&path).expect_err("newer").to_string();
+        let error = read_journal(&path, Extent::Whole).expect_err("newer").to_string();
         assert!(error.contains("schema 99") && error.contains("newer coretwin"), "{error}");
     }
 

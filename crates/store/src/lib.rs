@@ -14,7 +14,11 @@
 mod bundle;
 mod error;
 mod journal;
+mod line;
+mod scan;
 
 pub use bundle::{Bundle, ENVIRONMENT, JOURNAL, PLAN, SUMMARY};
 pub use error::Error;
-pub use journal::{BadLine, Journal, Read, parse_line, read_journal};
+pub use journal::{Journal, read_journal};
+pub use line::{BadLine, Extent, parse_line};
+pub use scan::Read;

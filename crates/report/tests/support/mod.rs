@@ -19,6 +19,7 @@ use coretwin_base::summary::{StoppedBecause, Summary};
 use coretwin_base::topology::{Cpu, CpuInfo, Smt, SmtControl, Topology, Trust};
 use coretwin_base::warning::Warning;
 use coretwin_report::Study;
+use std::sync::Arc;
 
 /// The records of a study.
 pub(crate) struct Records {
@@ -171,18 +172,18 @@ fn reading(plan: &Plan, row: usize, arm: usize, block: u32, seq: u64) -> Reading
         block,
         switch: block * plan.arms.len() as u32 + arm as u32,
         attempt: 0,
-        arm: place.label.clone(),
-        row: rule.id.clone(),
-        workload: rule.workload.clone(),
-        params: rule.params.clone(),
+        arm: place.label.as_str().into(),
+        row: rule.id.as_str().into(),
+        workload: rule.workload.as_str().into(),
+        params: rule.params.clone().into(),
         placement_asked: rule.placement,
-        cpus_ran: place.cpus.clone(),
+        cpus_ran: place.cpus.clone().into(),
         status: Status::Ok,
         cause: None,
         value: None,
-        unit: rule.unit.clone(),
+        unit: rule.unit.as_str().into(),
         better: rule.better,
-        metrics: [].into(),
+        metrics: Arc::default(),
         operations: 0,
         elapsed_s: 1.0,
         user_s: 2.5,
@@ -190,9 +191,9 @@ fn reading(plan: &Plan, row: usize, arm: usize, block: u32, seq: u64) -> Reading
         steal_s: 0.0,
         threads,
         copies: 1,
-        checks: [].into(),
+        checks: Arc::default(),
         output: None,
-        env: format!("e{}", arm.min(1)),
+        env: format!("e{}", arm.min(1)).into(),
     }
 }
 
@@ -304,21 +305,26 @@ pub(crate) fn chat() -> Records {
     }
     if let Some(disturbed) = readings.iter_mut().find(|reading| reading.block == 3) {
         disturbed.status = Status::SetAside;
-        disturbed.cause = Some("steal 4.1 % of the arm's CPU time (limit 2 %)".to_owned());
+        disturbed.cause = Some("steal 4.1 % of the arm's CPU time (limit 2 %)".into());
     }
     let place = readings.iter().position(|r| r.block == 4).unwrap_or(0);
     readings.splice(place..place, again);
     if let Some(failed) = readings.iter_mut().rfind(|r| r.block == 7 && r.row == "chat:rooms=50") {
         failed.status = Status::Failed;
         failed.value = None;
-        failed.cause = Some("connect: Cannot assign requested address".to_owned());
+        failed.cause = Some("connect: Cannot assign requested address".into());
     }
     for (seq, reading) in (0..).zip(&mut readings) {
         reading.seq = seq;
         let rooms = reading.params["rooms"].as_int().unwrap_or(0) as f64;
         let metric = |value: f64| Metric { value, unit: String::new(), better: Better::Higher };
-        reading.metrics.insert("messages_sent".to_owned(), metric(rooms * 2_000.0));
-        reading.metrics.insert("messages_received".to_owned(), metric(rooms * 38_000.0));
+        reading.metrics = Arc::new(
+            [
+                ("messages_sent".to_owned(), metric(rooms * 2_000.0)),
+                ("messages_received".to_owned(), metric(rooms * 38_000.0)),
+            ]
+            .into(),
+        );
     }
     records(plan, readings)
 }
@@ -338,7 +344,7 @@ pub(crate) fn stand_in() -> Records {
     chat.plan.arms[0] = arm("one-per-core", "0,2,4,6", 4, "affinity to one CPU per core");
     chat.plan.reference_arm = "one-per-core".to_owned();
     for reading in chat.readings.iter_mut().filter(|reading| reading.arm == "off") {
-        reading.arm = "one-per-core".to_owned();
+        reading.arm = "one-per-core".into();
     }
     chat.environment = environment(&chat.plan);
     chat.analysed(StoppedBecause::Target)
@@ -463,13 +469,13 @@ pub(crate) fn hostile() -> Records {
     records.plan.arms[1].state = ArmState::Boot(HOSTILE.to_owned());
     records.plan.arms[1].about = HOSTILE.to_owned();
     for reading in records.readings.iter_mut().filter(|reading| reading.arm == "on") {
-        reading.arm = HOSTILE.to_owned();
+        reading.arm = HOSTILE.into();
     }
     records.plan.rows[0].id = HOSTILE.to_owned();
     records.plan.rows[1].unit = HOSTILE.to_owned();
     for reading in &mut records.readings {
         if reading.row == "command:threads=1" {
-            reading.row = HOSTILE.to_owned();
+            reading.row = HOSTILE.into();
         }
     }
     if let Some(command) = &mut records.plan.command {
@@ -478,7 +484,7 @@ pub(crate) fn hostile() -> Records {
     records.plan.warnings.push(Warning::new(HOSTILE, HOSTILE, HOSTILE));
     if let Some(failed) = records.readings.last_mut() {
         failed.status = Status::Failed;
-        failed.cause = Some(HOSTILE.to_owned());
+        failed.cause = Some(HOSTILE.into());
     }
     records.environment = environment(&records.plan);
     for facts in records.environment.facts.values_mut() {

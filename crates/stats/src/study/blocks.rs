@@ -78,7 +78,7 @@ impl<'plan> Labels<'plan> {
 
     /// Indexes of a reading's arm and row; none if the plan does not know them.
     pub(super) fn find(&self, reading: &Reading) -> Option<(u16, u16)> {
-        Some((*self.arms.get(reading.arm.as_str())?, *self.rows.get(reading.row.as_str())?))
+        Some((*self.arms.get(&*reading.arm)?, *self.rows.get(&*reading.row)?))
     }
 }
 

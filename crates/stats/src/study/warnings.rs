@@ -41,7 +41,7 @@ impl Failures {
         }
         let cause = || match (reading.status, reading.value) {
             (Status::Failed, _) => {
-                reading.cause.clone().unwrap_or_else(|| "no cause was recorded".to_owned())
+                reading.cause.as_deref().unwrap_or("no cause was recorded").to_owned()
             }
             (_, Some(value)) => format!("its value was {value}, which has no ratio to another"),
             (_, None) => "it gave no value".to_owned(),

@@ -83,7 +83,7 @@ fn a_block_set_aside_is_replaced_counted_and_shown_beside() {
     again(&mut all, 5, 1, 1.0);
     for reading in all.iter_mut().filter(|r| r.block == 5 && r.attempt == 0 && r.arm == "on") {
         reading.status = Status::SetAside;
-        reading.cause = Some("steal 40 %".to_owned());
+        reading.cause = Some("steal 40 %".into());
         reading.value = reading.value.map(|value| value * 10.0);
     }
     let kept = summary(&plan, &all);
@@ -122,7 +122,7 @@ fn a_failed_cell_costs_its_own_row_one_block() {
     for reading in all.iter_mut().filter(|r| r.block == 4 && r.arm == "on" && r.row == "a") {
         reading.status = Status::Failed;
         reading.value = None;
-        reading.cause = Some("exit status 9".to_owned());
+        reading.cause = Some("exit status 9".into());
     }
     let summary = summary(&plan, &all);
     let [a, b] = [&summary.rows[0], &summary.rows[1]];
@@ -186,7 +186,7 @@ fn nothing_read_gives_an_empty_result() {
     assert_eq!((summary.blocks, summary.rows.len(), summary.rows[0].ratio), (0, 1, None));
     assert!(summary.sentences[0].starts_with("No result"), "{:?}", summary.sentences);
     let mut stranger = readings(&plan, 1, |_, _, _| 1.0);
-    stranger[0].arm = "elsewhere".to_owned();
-    stranger[1].row = "other".to_owned();
+    stranger[0].arm = "elsewhere".into();
+    stranger[1].row = "other".into();
     assert_eq!(analyse(&plan, &stranger, StoppedBecause::Error).blocks, 0);
 }

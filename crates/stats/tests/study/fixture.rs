@@ -10,6 +10,7 @@ use coretwin_base::plan::{
 use coretwin_base::reading::{Better, Phase, Reading, Status};
 use coretwin_base::topology::{Smt, Topology, Trust};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// An arm of that label and state on that many CPUs, one thread on each.
 pub(crate) fn arm(label: &str, state: ArmState, cpus: u32) -> PlanArm {
@@ -106,18 +107,18 @@ pub(crate) fn reading(
         block,
         switch: 0,
         attempt: 0,
-        arm: plan.arms[arm].label.clone(),
-        row: rule.id.clone(),
-        workload: rule.workload.clone(),
-        params: rule.params.clone(),
+        arm: plan.arms[arm].label.as_str().into(),
+        row: rule.id.as_str().into(),
+        workload: rule.workload.as_str().into(),
+        params: rule.params.clone().into(),
         placement_asked: rule.placement,
-        cpus_ran: CpuSet::new(),
+        cpus_ran: Arc::default(),
         status: Status::Ok,
         cause: None,
         value: Some(value),
-        unit: rule.unit.clone(),
+        unit: rule.unit.as_str().into(),
         better: rule.better,
-        metrics: BTreeMap::new(),
+        metrics: Arc::default(),
         operations: 0,
         elapsed_s: 1.0,
         user_s: 1.0,
@@ -125,9 +126,9 @@ pub(crate) fn reading(
         steal_s: 0.0,
         threads: plan.arms[arm].threads,
         copies: 1,
-        checks: BTreeMap::new(),
+        checks: Arc::default(),
         output: None,
-        env: "m0".to_owned(),
+        env: "m0".into(),
     }
 }
 

@@ -6,6 +6,7 @@ use coretwin_base::reading::Reading;
 use coretwin_base::summary::StoppedBecause;
 use coretwin_base::warning::Warning;
 use coretwin_stats::study::analyse;
+use std::sync::Arc;
 
 fn quiet(plan: &Plan, blocks: u32) -> Vec<Reading> {
     readings(plan, blocks, |block, arm, _| 1.0 + 0.001 * f64::from((block * 3 + arm as u32) % 5))
@@ -65,8 +66,8 @@ fn stolen_time() {
 fn checks_that_did_not_hold() {
     let plan = plan(&[row("job", "command")]);
     let mut all = quiet(&plan, 8);
-    all[3].checks.insert("messages".to_owned(), false);
-    all[4].checks.insert("messages".to_owned(), true);
+    all[3].checks = Arc::new([("messages".to_owned(), false)].into());
+    all[4].checks = Arc::new([("messages".to_owned(), true)].into());
     let text = text_of(&warnings(&plan, &all), "check").expect("a warning");
     assert!(text.contains("'messages'") && text.contains("1 run"), "{text}");
 }

@@ -1,0 +1,237 @@
+//! One line of a journal, read without a copy of what other lines hold already.
+
+use coretwin_base::cpu_set::CpuSet;
+use coretwin_base::param::Params;
+use coretwin_base::placement::Placement;
+use coretwin_base::reading::{Better, Metric, Phase, Reading, Status};
+use coretwin_base::schema;
+use coretwin_base::shared_text::SharedText;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+
+/// How much of a journal is wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Extent {
+    /// Everything.
+    Whole,
+    /// What a report shows: of a run that went well, metrics, CPUs and environment are passed over
+    /// and left empty, except of the first such run of each row and arm. They are most of a
+    /// journal, and a million of them would not fit where a report is made.
+    Report,
+}
+
+/// What is wrong with a line.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BadLine {
+    /// It is not a reading.
+    #[error("not a reading: {0}")]
+    NotAReading(String),
+    /// It is from a newer version.
+    #[error("{0}")]
+    Newer(#[from] schema::NewerSchema),
+}
+
+/// Only the version, read first, so that a newer record is told from a broken one.
+#[derive(Deserialize)]
+struct Version {
+    schema: u32,
+}
+
+/// Reads one line of a journal.
+///
+/// # Errors
+/// [`BadLine`] naming the field or the column.
+pub fn parse_line(line: &[u8]) -> Result<Reading, BadLine> {
+    Lines::new(Extent::Whole).parse(line)
+}
+
+/// A [`Reading`] as it stands in a line: plain texts, and parts that are compared with those of
+/// earlier lines, or passed over, before they are taken apart. Field by field as there.
+#[derive(Deserialize)]
+struct Wire<'a> {
+    schema: u32,
+    seq: u64,
+    #[serde(default)]
+    phase: Phase,
+    block: u32,
+    switch: u32,
+    attempt: u32,
+    #[serde(borrow)]
+    arm: Cow<'a, str>,
+    #[serde(borrow)]
+    row: Cow<'a, str>,
+    #[serde(borrow)]
+    workload: Cow<'a, str>,
+    #[serde(borrow, default = "no_fields")]
+    params: &'a RawValue,
+    placement_asked: Placement,
+    #[serde(borrow, default = "no_items")]
+    cpus_ran: &'a RawValue,
+    status: Status,
+    #[serde(default)]
+    cause: Option<String>,
+    value: Option<f64>,
+    #[serde(borrow)]
+    unit: Cow<'a, str>,
+    better: Better,
+    #[serde(borrow, default = "no_fields")]
+    metrics: &'a RawValue,
+    #[serde(default)]
+    operations: u64,
+    elapsed_s: f64,
+    user_s: f64,
+    system_s: f64,
+    #[serde(default)]
+    steal_s: f64,
+    threads: u32,
+    #[serde(default = "one")]
+    copies: u32,
+    #[serde(borrow, default = "no_fields")]
+    checks: &'a RawValue,
+    #[serde(default)]
+    output: Option<String>,
+    #[serde(borrow)]
+    env: Cow<'a, str>,
+}
+
+fn one() -> u32 {
+    1
+}
+
+fn no_fields() -> &'static RawValue {
+    serde_json::from_str("{}").unwrap_or(RawValue::NULL)
+}
+
+fn no_items() -> &'static RawValue {
+    serde_json::from_str("[]").unwrap_or(RawValue::NULL)
+}
+
+/// Values by their text in the journal, so that equal ones are kept once.
+struct Shared<T>(HashMap<Box<str>, T>);
+
+impl<T: Clone> Shared<T> {
+    fn new() -> Self {
+        Self(HashMap::new())
+    }
+
+    fn get<E>(&mut self, text: &str, make: impl FnOnce(&str) -> Result<T, E>) -> Result<T, E> {
+        if let Some(known) = self.0.get(text) {
+            return Ok(known.clone());
+        }
+        let made = make(text)?;
+        self.0.insert(text.into(), made.clone());
+        Ok(made)
+    }
+}
+
+impl Shared<SharedText> {
+    fn text(&mut self, text: &str) -> SharedText {
+        let Ok(text) = self.get(text, |text| Ok::<_, std::convert::Infallible>(text.into()));
+        text
+    }
+}
+
+impl<T: DeserializeOwned> Shared<Arc<T>> {
+    fn part(&mut self, raw: &RawValue) -> serde_json::Result<Arc<T>> {
+        self.get(raw.get(), |text| Ok(Arc::new(serde_json::from_str(text)?)))
+    }
+}
+
+/// Reads lines of one journal.
+pub(crate) struct Lines {
+    extent: Extent,
+    /// Rows and arms of which a run that went well was read in full.
+    met: HashSet<(SharedText, SharedText)>,
+    texts: Shared<SharedText>,
+    params: Shared<Arc<Params>>,
+    cpus: Shared<Arc<CpuSet>>,
+    checks: Shared<Arc<BTreeMap<String, bool>>>,
+    no_metrics: Arc<BTreeMap<String, Metric>>,
+    no_cpus: Arc<CpuSet>,
+    no_text: SharedText,
+}
+
+impl Lines {
+    pub(crate) fn new(extent: Extent) -> Self {
+        Self {
+            extent,
+            met: HashSet::new(),
+            texts: Shared::new(),
+            params: Shared::new(),
+            cpus: Shared::new(),
+            checks: Shared::new(),
+            no_metrics: Arc::default(),
+            no_cpus: Arc::default(),
+            no_text: SharedText::default(),
+        }
+    }
+
+    /// Reads a line. One that is wrong is read again the plain way, which has the words for what is
+    /// wrong with it.
+    pub(crate) fn parse(&mut self, line: &[u8]) -> Result<Reading, BadLine> {
+        let wire = serde_json::from_slice::<Wire<'_>>(line);
+        let reading = wire.and_then(|wire| self.reading(wire));
+        match reading.or_else(|_| serde_json::from_slice::<Reading>(line)) {
+            Ok(reading) => {
+                schema::check(reading.schema)?;
+                Ok(reading)
+            }
+            Err(error) => {
+                if let Ok(version) = serde_json::from_slice::<Version>(line) {
+                    schema::check(version.schema)?;
+                }
+                Err(BadLine::NotAReading(error.to_string()))
+            }
+        }
+    }
+
+    fn reading(&mut self, wire: Wire<'_>) -> serde_json::Result<Reading> {
+        let (arm, row) = (self.texts.text(&wire.arm), self.texts.text(&wire.row));
+        let in_full = self.extent == Extent::Whole
+            || wire.status != Status::Ok
+            || (wire.phase == Phase::Study && self.met.insert((row.clone(), arm.clone())));
+        let (metrics, cpus_ran, env) = if in_full {
+            (
+                Arc::new(serde_json::from_str(wire.metrics.get())?),
+                self.cpus.part(wire.cpus_ran)?,
+                self.texts.text(&wire.env),
+            )
+        } else {
+            (self.no_metrics.clone(), self.no_cpus.clone(), self.no_text.clone())
+        };
+        Ok(Reading {
+            schema: wire.schema,
+            seq: wire.seq,
+            phase: wire.phase,
+            block: wire.block,
+            switch: wire.switch,
+            attempt: wire.attempt,
+            arm,
+            row,
+            workload: self.texts.text(&wire.workload),
+            params: self.params.part(wire.params)?,
+            placement_asked: wire.placement_asked,
+            cpus_ran,
+            status: wire.status,
+            cause: wire.cause.map(|cause| self.texts.text(&cause)),
+            value: wire.value,
+            unit: self.texts.text(&wire.unit),
+            better: wire.better,
+            metrics,
+            operations: wire.operations,
+            elapsed_s: wire.elapsed_s,
+            user_s: wire.user_s,
+            system_s: wire.system_s,
+            steal_s: wire.steal_s,
+            threads: wire.threads,
+            copies: wire.copies,
+            checks: self.checks.part(wire.checks)?,
+            output: wire.output.map(SharedText::from),
+            env,
+        })
+    }
+}

@@ -1,0 +1,231 @@
+//! A whole journal, read in pieces on every CPU there is: the pieces, not the file, are in memory.
+
+use crate::error::Error;
+use crate::line::{BadLine, Extent, Lines};
+use coretwin_base::reading::Reading;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::path::Path;
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+
+/// What a journal holds.
+#[derive(Debug, Default)]
+pub struct Read {
+    /// Every reading, in order.
+    pub readings: Vec<Reading>,
+    /// Length of the torn last line, in bytes; 0 if the last line is whole.
+    pub torn_bytes: usize,
+}
+
+/// About a thousand readings: much work beside the handing over, little memory.
+const PIECE_BYTES: usize = 1 << 20;
+
+/// Whole lines of a journal (the last piece may end in a torn one).
+struct Piece {
+    /// Number of its first line, from 0.
+    first_line: usize,
+    bytes: Vec<u8>,
+}
+
+/// A file, piece by piece.
+struct Pieces<'a> {
+    file: &'a File,
+    /// Size of a piece, in bytes; a longer line makes a longer one.
+    size: usize,
+    /// What was read beyond the last line end.
+    rest: Vec<u8>,
+    pieces: usize,
+    lines: usize,
+    /// A file may grow while it is read; where it ended once, it ends.
+    ended: bool,
+}
+
+impl Pieces<'_> {
+    fn next(&mut self) -> Option<(usize, io::Result<Piece>)> {
+        let number = self.pieces;
+        self.pieces += 1;
+        let bytes = (!self.ended).then(|| self.read())?;
+        self.ended |= bytes.is_err();
+        let first_line = self.lines;
+        let piece = bytes.map(|bytes| {
+            self.lines += bytes.iter().filter(|byte| **byte == b'\n').count();
+            Piece { first_line, bytes }
+        });
+        Some((number, piece))
+    }
+
+    fn read(&mut self) -> io::Result<Vec<u8>> {
+        let mut bytes = std::mem::take(&mut self.rest);
+        loop {
+            let before = bytes.len();
+            bytes.reserve(self.size);
+            let count = self.file.take(self.size as u64).read_to_end(&mut bytes)?;
+            if count < self.size {
+                self.ended = true;
+                return Ok(bytes);
+            }
+            if let Some(end) = bytes[before..].iter().rposition(|byte| *byte == b'\n') {
+                self.rest = bytes.split_off(before + end + 1);
+                return Ok(bytes);
+            }
+        }
+    }
+}
+
+/// Reads an open journal from where it stands to its end.
+pub(crate) fn read_all(path: &Path, file: &File, extent: Extent) -> Result<Read, Error> {
+    read_in_pieces(path, file, extent, PIECE_BYTES)
+}
+
+fn read_in_pieces(path: &Path, file: &File, extent: Extent, size: usize) -> Result<Read, Error> {
+    let unreadable = |source| Error::io("read", path, source);
+    let length = file.metadata().map_err(unreadable)?.len() as usize;
+    let cpus = thread::available_parallelism().map_or(1, usize::from);
+    let start = Pieces { file, size, rest: Vec::new(), pieces: 0, lines: 0, ended: false };
+    let pieces = Mutex::new(start);
+    let (sender, parsed) = channel();
+    thread::scope(|scope| {
+        for _ in 0..cpus.min(length / size + 1) {
+            let (sender, pieces) = (sender.clone(), &pieces);
+            scope.spawn(move || {
+                let mut lines = Lines::new(extent);
+                let next = || pieces.lock().unwrap_or_else(PoisonError::into_inner).next();
+                while let Some((number, piece)) = next() {
+                    let read = piece.map_err(unreadable).and_then(|p| parse(path, &p, &mut lines));
+                    if sender.send((number, read)).is_err() {
+                        break;
+                    }
+                }
+            });
+        }
+        drop(sender);
+        in_order(parsed)
+    })
+}
+
+/// Puts what was read together again; an error counts once everything before it is known to be
+/// right, so that it is the same one however the work was shared.
+fn in_order(parsed: Receiver<(usize, Result<Read, Error>)>) -> Result<Read, Error> {
+    let mut whole = Read::default();
+    let mut waiting = BTreeMap::new();
+    let mut next = 0;
+    for (number, read) in parsed {
+        waiting.insert(number, read);
+        while let Some(read) = waiting.remove(&next) {
+            let mut read = read?;
+            whole.readings.append(&mut read.readings);
+            whole.torn_bytes = read.torn_bytes;
+            next += 1;
+        }
+    }
+    Ok(whole)
+}
+
+fn parse(path: &Path, piece: &Piece, lines: &mut Lines) -> Result<Read, Error> {
+    let mut read = Read::default();
+    let pieces = piece.bytes.split_inclusive(|byte| *byte == b'\n');
+    for (index, line) in (piece.first_line..).zip(pieces) {
+        let whole = line.last() == Some(&b'\n');
+        let line = if whole { &line[..line.len() - 1] } else { line };
+        let wrong = |what: String| Error::Journal { path: path.to_owned(), line: index + 1, what };
+        match lines.parse(line) {
+            Ok(reading) if reading.seq == index as u64 => read.readings.push(reading),
+            Ok(reading) => {
+                return Err(wrong(format!(
+                    "field seq is {}, expected {index}: lines are missing, doubled or moved",
+                    reading.seq
+                )));
+            }
+            Err(BadLine::Newer(newer)) => {
+                return Err(Error::Newer { path: path.to_owned(), newer });
+            }
+            Err(BadLine::NotAReading(_)) if !whole => read.torn_bytes = line.len(),
+            Err(bad) => return Err(wrong(bad.to_string())),
+        }
+    }
+    Ok(read)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use coretwin_base::reading::{Phase, Status};
+    use std::fs;
+
+    /// Line `seq` of a journal of three rows in two arms; every seventh run failed.
+    fn line(seq: u64) -> String {
+        let status = if seq % 7 == 6 { "failed" } else { "ok" };
+        let phase = if seq < 4 { "warmup" } else { "study" };
+        format!(
+            r#"{{"schema":1,"seq":{seq},"phase":"{phase}","block":0,"switch":0,"attempt":0,"arm":"a{}","row":"r\u00e9{}","workload":"w","params":{{"n":{}}},"placement_asked":"free","cpus_ran":[0,{}],"status":"{status}","cause":"say \"why\"","value":1.5,"unit":"s","better":"lower","metrics":{{"m":{{"value":{seq},"unit":"s","better":"lower"}}}},"operations":3,"elapsed_s":1.0,"user_s":0.5,"system_s":0.25,"steal_s":0.125,"threads":4,"copies":2,"checks":{{"c":{}}},"output":"a\nb","env":"e{seq}"}}"#,
+            seq % 2,
+            seq % 3,
+            seq % 3,
+            1 + seq % 5,
+            seq % 11 != 0,
+        ) + "\n"
+    }
+
+    fn read(text: &str, extent: Extent, size: usize) -> Result<Read, Error> {
+        let folder = tempfile::tempdir().expect("folder");
+        let path = folder.path().join("journal.jsonl");
+        fs::write(&path, text).expect("write");
+        read_in_pieces(&path, &File::open(&path).expect("open"), extent, size)
+    }
+
+    #[test]
+    fn pieces_of_any_size_give_what_the_lines_hold() {
+        let text: String = (0..40).map(line).collect();
+        let expected: Vec<Reading> =
+            text.lines().map(|line| serde_json::from_str(line).expect("a reading")).collect();
+        for size in (1..2_000).step_by(37).chain([text.len() - 1, text.len(), text.len() + 1]) {
+            let whole = read(&text, Extent::Whole, size).expect("whole");
+            assert_eq!((whole.readings, whole.torn_bytes), (expected.clone(), 0), "size {size}");
+            let torn = read(&text[..text.len() - 9], Extent::Whole, size).expect("torn");
+            assert_eq!(torn.readings, expected[..39], "size {size}");
+            assert_eq!(torn.torn_bytes, line(39).len() - 9, "size {size}");
+        }
+    }
+
+    #[test]
+    fn the_first_error_is_named_whatever_the_pieces() {
+        let mut lines: Vec<String> = (0..40).map(line).collect();
+        lines[33] = lines[33].replace("\"unit\":\"s\"", "\"unit\":5");
+        lines.remove(29);
+        for size in [1, 500, 1_000, 5_000, 100_000] {
+            let error = read(&lines.concat(), Extent::Whole, size).expect_err("a line is missing");
+            assert!(
+                error.to_string().contains("line 30: field seq is 30, expected 29"),
+                "size {size}: {error}"
+            );
+            let error = read(&lines[30..].concat(), Extent::Whole, size).expect_err("moved");
+            assert!(error.to_string().contains("line 1: field seq is 31"), "size {size}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_report_is_spared_the_details_of_runs_that_went_well_but_the_first() {
+        let text: String = (0..40).map(line).collect();
+        let whole = read(&text, Extent::Whole, PIECE_BYTES).expect("whole").readings;
+        let spared = read(&text, Extent::Report, PIECE_BYTES).expect("spared").readings;
+        let mut met = Vec::new();
+        for (whole, spared) in whole.into_iter().zip(spared) {
+            let cell = (whole.row.clone(), whole.arm.clone());
+            let ok = whole.status == Status::Ok;
+            let first = ok && whole.phase == Phase::Study && !met.contains(&cell);
+            if !ok || first {
+                assert_eq!(spared, whole);
+            } else {
+                assert!(spared.metrics.is_empty() && spared.cpus_ran.is_empty());
+                let metrics = whole.metrics.clone();
+                let (cpus_ran, env) = (whole.cpus_ran.clone(), whole.env.clone());
+                assert_eq!(Reading { metrics, cpus_ran, env, ..spared }, whole);
+            }
+            met.extend(first.then_some(cell));
+        }
+        assert_eq!(met.len(), 6, "every row and arm has a first");
+    }
+}
