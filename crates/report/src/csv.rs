@@ -5,9 +5,9 @@
 //! that there is none of.
 
 use crate::Study;
-use crate::digest::Blocks;
 use coretwin_base::param;
 use coretwin_base::reading::{Better, Phase, Reading, Status};
+use coretwin_stats::study::Analysed;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
@@ -44,7 +44,7 @@ const COLUMNS: [&str; 26] = [
 /// Every reading, one line each.
 #[must_use]
 pub fn csv(study: &Study<'_>) -> String {
-    let blocks = Blocks::new(study);
+    let analysed = Analysed::new(study.plan, study.readings);
     let metrics: BTreeSet<&str> =
         study.readings.iter().flat_map(|r| r.metrics.keys().map(String::as_str)).collect();
     let mut out = COLUMNS.join(",");
@@ -54,7 +54,7 @@ pub fn csv(study: &Study<'_>) -> String {
     }
     out.push('\n');
     for reading in study.readings {
-        line(&mut out, reading, blocks.analysed(reading));
+        line(&mut out, reading, analysed.includes(reading));
         for name in &metrics {
             out.push(',');
             if let Some(metric) = reading.metrics.get(*name) {

@@ -16,6 +16,7 @@ mod warnings;
 
 pub use crate::screening::choose_threads;
 pub use analyse::analyse;
+pub use blocks::Analysed;
 pub use look::{Look, LookCell, look};
 
 /// Block counts at which a study looks by default.
