@@ -43,7 +43,7 @@ impl Attempt {
 pub(super) struct Blocks {
     /// Blocks to analyse, by number: the last complete attempt of each, unless it was set aside.
     pub(super) analysed: Vec<Attempt>,
-    /// First complete attempt of each block, set aside or not.
+    /// First complete attempt of each block, set aside or not; empty if none was set aside.
     pub(super) first: Vec<Attempt>,
     /// Attempts at blocks that were complete or set aside.
     pub(super) attempts: u32,
@@ -102,6 +102,7 @@ impl Blocks {
     pub(super) fn new(plan: &Plan, readings: &[Reading]) -> Self {
         let mut blocks = Self { rows: plan.rows.len(), ..Self::default() };
         let entries = sorted_entries(plan, readings);
+        let disturbed = entries.iter().any(|entry| entry.set_aside);
         let same_block = |a: &Entry, b: &Entry| a.block == b.block;
         for block in entries.chunk_by(same_block) {
             let attempts: Vec<Attempt> = block
@@ -113,7 +114,9 @@ impl Blocks {
             blocks.set_aside += attempts.iter().filter(|attempt| attempt.set_aside).count() as u32;
             blocks.lost +=
                 u32::from(!attempts.is_empty() && attempts.iter().all(|attempt| attempt.set_aside));
-            blocks.first.extend(attempts.iter().find(|attempt| attempt.is_complete()).cloned());
+            if disturbed {
+                blocks.first.extend(attempts.iter().find(|attempt| attempt.is_complete()).cloned());
+            }
             let last = attempts.into_iter().rfind(Attempt::is_complete);
             blocks.analysed.extend(last.filter(|attempt| !attempt.set_aside));
         }
