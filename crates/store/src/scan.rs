@@ -165,7 +165,7 @@ mod tests {
             seq % 3,
             seq % 3,
             1 + seq % 5,
-            seq % 11 != 0,
+            !seq.is_multiple_of(11),
         ) + "\n"
     }
 
