@@ -18,8 +18,9 @@ pub(crate) struct Progress {
     bar: ProgressBar,
     terminal: bool,
     last: Option<Instant>,
-    /// `3`, or `at least 8` where the study may go on.
-    blocks: String,
+    blocks_min: u32,
+    /// Whether the study may go on after the fewest blocks.
+    open_ended: bool,
     started: Instant,
     block: String,
     interval: String,
@@ -39,10 +40,8 @@ impl Progress {
             bar,
             terminal,
             last: None,
-            blocks: match plan.rules.looks.as_slice() {
-                [only] => only.to_string(),
-                _ => format!("at least {}", plan.blocks_min()),
-            },
+            blocks_min: plan.blocks_min(),
+            open_ended: plan.rules.looks.len() > 1,
             started: Instant::now(),
             block: String::new(),
             interval: String::new(),
@@ -121,10 +120,10 @@ impl Listener for Progress {
                 } else {
                     String::new()
                 };
-                let of = if *phase == Phase::Screen {
-                    String::new()
-                } else {
-                    format!(" of {}", self.blocks)
+                let of = match (self.open_ended, self.blocks_min) {
+                    _ if *phase == Phase::Screen || *block >= self.blocks_min => String::new(),
+                    (true, fewest) => format!(" of at least {fewest}"),
+                    (false, all) => format!(" of {all}"),
                 };
                 self.block = format!("{name} {}{again}{of}: ", block + 1);
             }

@@ -81,6 +81,7 @@ pub fn run(
         chosen: BTreeMap::new(),
         estimate: Estimate::default(),
         first_moment: None,
+        blocks_needed: None,
     };
     engine.tell(&Event::Started { plan: setup.plan, done: engine.history.readings.len() })?;
     let stopped = match engine.study() {
@@ -106,6 +107,8 @@ struct Engine<'a> {
     chosen: BTreeMap<String, u32>,
     estimate: Estimate,
     first_moment: Option<Moment>,
+    /// Blocks the last look asked for.
+    blocks_needed: Option<u32>,
 }
 
 /// The state of the machine that a run is made in.
@@ -250,7 +253,8 @@ impl Engine<'_> {
 
     fn block_ended(&mut self, phase: Phase, block: u32) -> Result<(), Error> {
         let look = (phase == Phase::Study).then(|| self.look());
-        let left_s = self.left_s(look.as_ref());
+        self.blocks_needed = look.as_ref().and_then(|look| look.blocks_needed);
+        let left_s = self.left_s();
         let set_aside = self.history.set_aside(phase, block).map(str::to_owned);
         self.tell(&Event::BlockEnded {
             phase,
@@ -295,7 +299,7 @@ impl Engine<'_> {
         if self.stop.raised() {
             return Err(MachineError::Stopped.into());
         }
-        let left_s = self.left_s(None);
+        let left_s = self.left_s();
         let (plan, arm) = (self.plan, visit.arm);
         self.tell(&Event::RunStarted {
             arm: &plan.arms[arm].label,
@@ -446,12 +450,12 @@ impl Engine<'_> {
     }
 
     /// About how long the study will still take: blocks to the next decision, within the budget.
-    fn left_s(&self, look: Option<&Look>) -> Option<f64> {
+    fn left_s(&self) -> Option<f64> {
         let block_s = self.estimate.block_s(self.plan)?;
-        let wanted = look
-            .and_then(|look| look.blocks_needed)
-            .unwrap_or(0)
-            .clamp(self.plan.blocks_min(), self.plan.blocks_max());
+        let (fewest, most) = (self.plan.blocks_min(), self.plan.blocks_max());
+        // Once the fewest are done, at least the block that is being run is still to come.
+        let running = (self.blocks_done() + 1).min(most);
+        let wanted = self.blocks_needed.unwrap_or(0).clamp(fewest, most).max(running);
         let left_s = f64::from(wanted.saturating_sub(self.blocks_done())) * block_s;
         Some(match self.plan.rules.budget_s {
             Some(budget_s) => left_s.min((budget_s - self.elapsed_s()).max(0.0)),
