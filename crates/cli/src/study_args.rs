@@ -86,7 +86,7 @@ pub(crate) struct Args {
     #[arg(long, default_value = "10m", value_parser = parse_duration, help_heading = "Your command")]
     timeout: Duration,
 
-    /// Longest time the study may take
+    /// Longest time the study may take (default: 30m; none with --blocks, --quick, --protocol)
     #[arg(long, value_parser = parse_duration, help_heading = "How long and how sure")]
     budget: Option<Duration>,
     /// Exactly this many blocks, whatever they take
