@@ -29,12 +29,12 @@ impl ArmState {
     /// The states a person can type, with what they need; `boot:` and `cpus:` take an argument.
     pub const ABOUT: [(&'static str, &'static str); 8] = [
         ("on", "all CPUs of the machine"),
-        ("off", "SMT switched off by the kernel; needs root and your word"),
+        ("off", "SMT switched off by the kernel; not part of this version"),
         ("one-per-core", "affinity to one CPU per core; stands in for off"),
         ("packed", "as many threads as cores, on both siblings of half the cores"),
         ("on-cores", "SMT on, as many threads as cores, placed by the scheduler"),
         ("core-sched", "SMT on, a core-scheduling cookie per process; kernel 5.14 or later"),
-        ("boot:LABEL", "whatever this boot is; the study pauses and goes on by --resume"),
+        ("boot:LABEL", "whatever this boot is, reached by a reboot; not part of this version"),
         ("cpus:LIST", "a plain CPU set, like cpus:0,2-3; compared without a verdict on SMT"),
     ];
 

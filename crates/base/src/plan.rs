@@ -185,6 +185,43 @@ pub enum Protocol {
 }
 
 impl Plan {
+    /// Checks what every reader of a plan relies on; a plan from outside may hold anything.
+    ///
+    /// # Errors
+    /// A sentence naming the field that is wrong.
+    pub fn check(&self) -> Result<(), String> {
+        let arms = self.arms.len();
+        if arms == 0 || self.rows.is_empty() {
+            return Err("fields arms and rows must not be empty".to_owned());
+        }
+        if self.arm(&self.reference_arm).is_none() {
+            return Err(format!("field reference_arm: no arm is called '{}'", self.reference_arm));
+        }
+        if !self.rules.looks.is_sorted() || self.blocks_min() == 0 {
+            return Err("field rules.looks must hold block counts above 0, in order".to_owned());
+        }
+        let whole = |order: &Vec<u16>| {
+            let mut seen = order.clone();
+            seen.sort_unstable();
+            seen.into_iter().map(usize::from).eq(0..arms)
+        };
+        let enough = |orders: &Vec<Vec<u16>>, blocks: u32| {
+            orders.len() >= blocks as usize && orders.iter().all(whole)
+        };
+        if !enough(&self.orders, self.blocks_max()) {
+            return Err("field orders must name every arm once in every block".to_owned());
+        }
+        match &self.screening {
+            Some(screening)
+                if screening.candidates.len() != arms
+                    || !enough(&screening.orders, screening.blocks) =>
+            {
+                Err("field screening must have candidates and orders for every arm".to_owned())
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Index of the reference arm.
     #[must_use]
     pub fn reference_index(&self) -> usize {

@@ -26,6 +26,21 @@ impl std::fmt::Display for Usage {
 
 impl std::error::Error for Usage {}
 
+/// An error of a study that left something to go on with: the cause first, then how.
+#[derive(Debug)]
+pub(crate) struct Kept {
+    pub(crate) error: coretwin_lab::Error,
+    pub(crate) advice: String,
+}
+
+impl std::fmt::Display for Kept {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}\n{}", self.error, self.advice)
+    }
+}
+
+impl std::error::Error for Kept {}
+
 /// Says what went wrong and gives the status for it.
 #[expect(clippy::print_stderr, reason = "the one place that reports errors")]
 pub(crate) fn failure(error: &anyhow::Error) -> ExitCode {
@@ -51,7 +66,8 @@ fn status(error: &anyhow::Error) -> u8 {
         if cause.is::<Usage>() {
             return USAGE;
         }
-        if let Some(error) = cause.downcast_ref::<Lab>() {
+        let kept = cause.downcast_ref::<Kept>().map(|kept| &kept.error);
+        if let Some(error) = kept.or_else(|| cause.downcast_ref::<Lab>()) {
             return match error {
                 Lab::Usage(_) | Lab::BudgetTooSmall { .. } => USAGE,
                 Lab::Machine(MachineError::Stopped) => INTERRUPTED,
@@ -63,7 +79,8 @@ fn status(error: &anyhow::Error) -> u8 {
                 Store::Occupied { .. }
                 | Store::NotAStudy { .. }
                 | Store::Json { .. }
-                | Store::Journal { .. } => USAGE,
+                | Store::Journal { .. }
+                | Store::Plan { .. } => USAGE,
                 _ => NOT_POSSIBLE,
             };
         }

@@ -1,11 +1,12 @@
 //! `coretwin report DIR`: everything shown again, from the plan and the journal alone.
 
-use crate::out;
+use crate::{host, out};
 use anyhow::{Context, Result};
 use coretwin_base::environment::Environment;
 use coretwin_base::plan::Plan;
 use coretwin_base::reading::Reading;
 use coretwin_base::summary::{StoppedBecause, Summary};
+use coretwin_host::root::Root;
 use coretwin_report::{FORMATS, Format, Study};
 use coretwin_store::{Bundle, Extent, SUMMARY};
 use std::path::PathBuf;
@@ -44,7 +45,7 @@ fn format(name: &str) -> Result<&'static Format, String> {
 
 /// Runs the verb.
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
-    let (bundle, plan) = Bundle::open(&args.folder, None)?;
+    let (bundle, plan) = Bundle::open(&args.folder, host::owner(&Root::system()))?;
     let extent = if args.format.in_full && !args.save { Extent::Whole } else { Extent::Report };
     let journal = bundle.readings(extent)?;
     if journal.torn_bytes > 0 {

@@ -1,12 +1,13 @@
 //! `coretwin study`: the main job.
 
-use crate::exit::{CELLS_FAILED, DONE, INTERRUPTED};
+use crate::exit::{CELLS_FAILED, DONE, INTERRUPTED, Kept};
 use crate::keeper::Keeper;
 use crate::progress::Progress;
 use crate::study_args::Args;
 use crate::{host, out, report, signals};
-use anyhow::{Context, Result};
-use coretwin_base::plan::{Comparison, Plan};
+use anyhow::Result;
+use coretwin_base::command::CommandSpec;
+use coretwin_base::plan::{Comparison, CopyRule, Plan};
 use coretwin_base::reading::{Phase, Status};
 use coretwin_base::schema::SCHEMA;
 use coretwin_base::summary::{StoppedBecause, Summary};
@@ -14,7 +15,7 @@ use coretwin_base::units::human_seconds;
 use coretwin_host::root::Root;
 use coretwin_host::{lock, user};
 use coretwin_lab::engine::{self, Finished, Setup};
-use coretwin_lab::event::Listeners;
+use coretwin_lab::event::{Listener, Listeners};
 use coretwin_lab::host_machine::{HOST, HostMachine};
 use coretwin_lab::planning;
 use coretwin_store::{Bundle, SUMMARY};
@@ -54,10 +55,15 @@ pub(crate) fn run(args: Args) -> Result<ExitCode> {
         run_as: user::invoking_user(&root),
         stop,
     };
-    let finished =
-        engine::run(setup, &mut machine, &mut Listeners(vec![&mut keeper, &mut progress]))
-            .with_context(|| go_on(bundle.folder()))?;
+    let listeners: Vec<&mut dyn Listener> = vec![&mut keeper, &mut progress];
+    let finished = engine::run(setup, &mut machine, &mut Listeners(listeners));
     drop(progress);
+    let finished = match finished {
+        Ok(finished) => finished,
+        // What was asked for cannot work; the same plan would fail again.
+        Err(error @ coretwin_lab::Error::Usage(_)) => return Err(error.into()),
+        Err(error) => return Err(Kept { error, advice: go_on(bundle.folder()) }.into()),
+    };
     finish(&args, &bundle, &plan, &finished)
 }
 
@@ -125,24 +131,51 @@ fn describe(plan: &Plan) -> String {
     }
     text += "\nRows\n";
     for row in &plan.rows {
-        text += &format!("  {} ({})\n", row.id, row.unit);
+        let copies = match row.copies {
+            CopyRule::PerCpu => ", one copy per CPU of the arm".to_owned(),
+            CopyRule::Fixed(1) => String::new(),
+            CopyRule::Fixed(copies) => format!(", {copies} copies"),
+        };
+        text += &format!("  {} ({}{copies})\n", row.id, row.unit);
+    }
+    if let Some(command) = &plan.command {
+        text += &describe_command(command);
+    }
+    if let Some(screening) = &plan.screening {
+        text += &format!("Screening    {} blocks; thread counts tried:", screening.blocks);
+        for (arm, counts) in plan.arms.iter().zip(&screening.candidates) {
+            let counts: Vec<String> = counts.iter().map(u32::to_string).collect();
+            text += &format!(" {} {};", arm.label, counts.join(" "));
+        }
+        text.push('\n');
     }
     let looks: Vec<String> = plan.rules.looks.iter().map(u32::to_string).collect();
-    text += &format!(
-        "\nBlocks       looked at after {} (every block is one run of every row in every arm)\n",
-        looks.join(", ")
-    );
-    text += &format!(
-        "Stops        when every 95 % interval is within ±{:.1} %{}\n",
-        plan.rules.target * 100.0,
-        plan.rules
-            .budget_s
-            .map(|budget_s| format!(", or after {}", human_seconds(budget_s)))
-            .unwrap_or_default()
-    );
+    text += &match (looks.as_slice(), plan.rules.budget_s) {
+        ([only], _) => format!("\nBlocks       {only}, each one run of every row in every arm\n"),
+        (_, budget_s) => format!(
+            "\nBlocks       looked at after {} (a block is one run of every row in every arm)\n\
+             Stops        when every 95 % interval is within ±{:.1} %{}\n",
+            looks.join(", "),
+            plan.rules.target * 100.0,
+            budget_s.map(|s| format!(", or after {}", human_seconds(s))).unwrap_or_default()
+        ),
+    };
     text +=
         &format!("Margin       {:.1} %\nSeed         {}\n", plan.rules.margin * 100.0, plan.seed);
     text += "Machine      nothing on it is changed; affinity only\n";
+    text
+}
+
+fn describe_command(command: &CommandSpec) -> String {
+    let mut text = format!("\nCommand      {}\n", command.argv.join(" "));
+    for metric in &command.metrics {
+        let compared = if metric.primary { ", compared" } else { "" };
+        text += &format!("Metric       {} {}{compared}\n", metric.name, metric.unit);
+    }
+    if let Some(server) = &command.server {
+        text += &format!("Server       {}\n", server.command);
+    }
+    text += &format!("Time-out     {} a run\n", human_seconds(command.timeout_s));
     text
 }
 

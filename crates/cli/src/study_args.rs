@@ -24,7 +24,7 @@ Examples:
   coretwin study --metric 'rate:req/s:higher=([0-9.]+) req/s' --server './srv' --ready './ping' \\
       -- ./load                                  a server restarted for every run, and its load
   coretwin study chat --out chat-study           the chat suite: 20, 30, 40 and 50 rooms
-  coretwin study chat:rooms=20 --placement siblings,cores
+  coretwin study chat:rooms=20 --placement same-cpu,cores
   coretwin study --arm a=cpus:0-3 --arm b=cpus:4-7 -- ./mycmd      any two sets of CPUs
   coretwin study --resume chat-study             go on where it was broken off
 
@@ -68,7 +68,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "CMD", requires = "server", help_heading = "Your command")]
     ready: Option<String>,
     /// How long the server may take to become ready
-    #[arg(long, default_value = "30s", value_parser = parse_duration, help_heading = "Your command")]
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = parse_duration, help_heading = "Your command")]
     ready_timeout: Duration,
     /// Shell line run once, before everything
     #[arg(long, value_name = "CMD", help_heading = "Your command")]
@@ -80,23 +80,23 @@ pub(crate) struct Args {
     #[arg(long, value_name = "CMD", help_heading = "Your command")]
     cleanup: Option<String>,
     /// Repeat the command within a run until it has taken this long
-    #[arg(long, default_value = "0s", value_parser = parse_duration, help_heading = "Your command")]
+    #[arg(long, value_name = "TIME", default_value = "0s", value_parser = parse_duration, help_heading = "Your command")]
     min_time: Duration,
     /// End a run (its whole process group) after this long; it is then a failed cell
-    #[arg(long, default_value = "10m", value_parser = parse_duration, help_heading = "Your command")]
+    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = parse_duration, help_heading = "Your command")]
     timeout: Duration,
 
     /// Longest time the study may take (default: 30m; none with --blocks, --quick, --protocol)
-    #[arg(long, value_parser = parse_duration, help_heading = "How long and how sure")]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, help_heading = "How long and how sure")]
     budget: Option<Duration>,
     /// Exactly this many blocks, whatever they take
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=10_000), help_heading = "How long and how sure")]
     blocks: Option<u32>,
     /// Half-width of a 95 % interval that is narrow enough
-    #[arg(long, default_value = "1%", value_parser = share, help_heading = "How long and how sure")]
+    #[arg(long, value_name = "SHARE", default_value = "1%", value_parser = share, help_heading = "How long and how sure")]
     target: f64,
     /// Differences smaller than this are not material
-    #[arg(long, default_value = "2%", value_parser = share, help_heading = "How long and how sure")]
+    #[arg(long, value_name = "SHARE", default_value = "2%", value_parser = share, help_heading = "How long and how sure")]
     margin: f64,
     /// A screening of 3 blocks, without a verdict
     #[arg(long, conflicts_with_all = ["blocks", "protocol"], help_heading = "How long and how sure")]
@@ -108,10 +108,10 @@ pub(crate) struct Args {
     #[arg(long, help_heading = "How long and how sure")]
     no_warmup: bool,
     /// Set a run aside if the hypervisor took more of the measured CPUs' time; 100% never does
-    #[arg(long, default_value = "5%", value_parser = limit, help_heading = "How long and how sure")]
+    #[arg(long, value_name = "SHARE", default_value = "5%", value_parser = limit, help_heading = "How long and how sure")]
     steal_limit: f64,
     /// Set a run aside if other processes used more of the measured CPUs' time; 100% never does
-    #[arg(long, default_value = "5%", value_parser = limit, help_heading = "How long and how sure")]
+    #[arg(long, value_name = "SHARE", default_value = "5%", value_parser = limit, help_heading = "How long and how sure")]
     others_limit: f64,
     /// Seed of every random choice (default: drawn, and stored with the plan)
     #[arg(long, help_heading = "How long and how sure")]
@@ -120,9 +120,12 @@ pub(crate) struct Args {
     /// Folder for plan, journal and report (default: study-DATE-TIME)
     #[arg(long, value_name = "DIR", conflicts_with = "resume", help_heading = "Results")]
     pub(crate) out: Option<PathBuf>,
-    /// Go on with the study in this folder
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["workloads", "command", "arms", "blocks",
-        "quick", "protocol", "seed"], help_heading = "Results")]
+    /// Go on with the study in this folder, by its own plan; only --budget can be given anew
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["workloads", "command", "arms",
+        "placement", "machine", "threads", "copies", "metrics", "primary", "server", "ready",
+        "ready_timeout", "setup", "prepare", "cleanup", "min_time", "timeout", "blocks", "target",
+        "margin", "quick", "protocol", "no_warmup", "steal_limit", "others_limit", "seed",
+        "dry_run"], help_heading = "Results")]
     pub(crate) resume: Option<PathBuf>,
     /// Print what would be done, and do nothing
     #[arg(long, help_heading = "Results")]

@@ -122,6 +122,52 @@ fn whole_lines(out: &Path) -> Vec<String> {
     text.split_inclusive('\n').filter(|line| line.ends_with('\n')).map(str::to_owned).collect()
 }
 
+/// Whatever a study has running, by the name of the program.
+fn running(mark: &str, name: &str) -> Option<u32> {
+    let is = |pid: &u32| {
+        fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|comm| comm.trim_end() == name)
+    };
+    marked(mark).into_iter().find(is)
+}
+
+#[test]
+fn a_killed_worker_leaves_nothing_either() {
+    let _host = host();
+    let folder = tempfile::tempdir().expect("folder");
+    let before = semaphores();
+    let server = ["--server", "sleep 1000", "--ready", "true"];
+    let works: [&[&str]; 2] = [
+        &["--", "sh", "-c", "(setsid sleep 1001 &) ; sleep 1002"],
+        &["chat:rooms=5,messages=9000"],
+    ];
+    for (round, work) in works.into_iter().enumerate() {
+        let mark = format!("{}-worker-{round}", std::process::id());
+        let out = format!("s{round}");
+        let arms = ["study", "--arm", "a=cpus:0", "--arm", "b=cpus:0", "--out", &out];
+        let servers = if round == 0 { &server[..] } else { &[] };
+        let study = Command::new(CORETWIN)
+            .args([&arms[..], servers, work].concat())
+            .current_dir(folder.path())
+            .env("CORETWIN_TEST_MARK", &mark)
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("starts");
+        let inner = if round == 0 { "sleep" } else { "coretwin-worker" };
+        wait_until("the start of the work", || running(&mark, inner).is_some());
+        std::thread::sleep(Duration::from_millis(700));
+        // The supervisor is the first of its name; chat's two roles come after it.
+        let worker = running(&mark, "coretwin-worker").expect("worker");
+        let _ = kill_process(Pid::from_raw(worker as i32).expect("pid"), Signal::KILL);
+        let output = study.wait_with_output().expect("ends");
+        let err = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(3), "{err}");
+        assert!(err.contains("no answer from"), "{err}");
+        assert!(marked(&mark).is_empty(), "round {round}: {:?}", marked(&mark));
+        assert!(semaphores().is_subset(&before), "round {round}: semaphores are left");
+    }
+}
+
 #[test]
 fn studies_killed_at_random_moments_leave_nothing_and_lose_nothing() {
     let _host = host();

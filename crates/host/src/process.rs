@@ -123,6 +123,35 @@ impl Drop for Group {
     }
 }
 
+/// Makes this process the one that orphans among its descendants come to, so that
+/// [`end_descendants`] still finds what a killed worker leaves.
+///
+/// # Errors
+/// If the kernel refuses (it knows this since 3.4).
+pub fn adopt_orphans() -> std::io::Result<()> {
+    rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
+    Ok(())
+}
+
+/// Ends and reaps every descendant of this process, orphans included if it adopts them.
+pub fn end_descendants(root: &Root) {
+    let own = rustix::process::getpid().as_raw_pid().unsigned_abs();
+    // Each round also ends what was forked during the one before.
+    for _ in 0..1000 {
+        let found = descendants(root, own);
+        for process in found.iter().filter_map(|process| pid(*process)) {
+            let _ = kill_process(process, Signal::KILL);
+        }
+        while let Ok(Some(_)) = rustix::process::waitpid(None, rustix::process::WaitOptions::NOHANG)
+        {
+        }
+        if found.is_empty() {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
 fn pid(process: u32) -> Option<Pid> {
     Pid::from_raw(i32::try_from(process).ok()?)
 }

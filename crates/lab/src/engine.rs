@@ -438,13 +438,7 @@ impl Engine<'_> {
         let needed_s = self.elapsed_s() + f64::from(missing) * block_s;
         // A quarter more is forgiven: the estimate is rough, and nearly enough is worth trying.
         if missing > 0 && needed_s > budget_s * 1.25 {
-            return Err(Error::BudgetTooSmall {
-                block_s,
-                blocks,
-                needed_s,
-                budget_s,
-                resumable: !self.history.readings.is_empty(),
-            });
+            return Err(Error::BudgetTooSmall { block_s, blocks, needed_s, budget_s });
         }
         Ok(())
     }

@@ -17,12 +17,12 @@ pub enum Error {
     /// The budget ends before the fewest blocks are done.
     #[error(
         "a block takes about {}, so the {blocks} blocks a verdict needs take {}, but --budget is {}; \
-         go on with a larger --budget{}, or use --blocks 3 for an estimate with a wide interval, \
-         or --quick to screen",
+         give --budget {}m or more, or use --blocks 3 for an estimate with a wide interval, or \
+         --quick to screen",
         coretwin_base::units::human_seconds(*block_s),
         coretwin_base::units::human_seconds(*needed_s),
         coretwin_base::units::human_seconds(*budget_s),
-        if *resumable { " (coretwin study --resume DIR --budget …)" } else { "" }
+        (needed_s * 1.2 / 60.0).ceil()
     )]
     BudgetTooSmall {
         /// Length of one block, in seconds.
@@ -33,8 +33,6 @@ pub enum Error {
         needed_s: f64,
         /// The budget, in seconds.
         budget_s: f64,
-        /// Whether anything was measured that can be gone on with.
-        resumable: bool,
     },
     /// A listener could not keep what was measured (no space, disk error).
     #[error("{0}")]

@@ -12,7 +12,7 @@ use coretwin_base::topology::Topology;
 use coretwin_base::units::Nanos;
 use coretwin_host::observe::{self, CpuTimes};
 use coretwin_host::root::Root;
-use coretwin_host::{affinity, environment, limits};
+use coretwin_host::{affinity, environment, limits, process};
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -43,6 +43,9 @@ impl HostMachine {
     /// If the topology does not read or the worker's program is missing.
     pub fn new(root: Root, topology: Topology) -> Result<Self, Error> {
         let worker = launcher::worker_path().map_err(Error::NotPossible)?;
+        process::adopt_orphans().map_err(|error| {
+            Error::NotPossible(format!("cannot become the reaper of workers: {error}"))
+        })?;
         Ok(Self { root, topology, worker, started: Instant::now(), prepared: None })
     }
 
@@ -161,7 +164,7 @@ impl Machine for HostMachine {
     fn run(&mut self, job: &Job, stop: &Stop) -> Result<Measured, MachineError> {
         let before = self.times()?;
         let started = Instant::now();
-        let mut outcome = launcher::launch(&self.worker, job, stop)?;
+        let mut outcome = launcher::launch(&self.root, &self.worker, job, stop)?;
         let capacity_s = started.elapsed().as_secs_f64() * job.cpus.len() as f64;
         let observed = self.times()?.since(&before, &job.cpus);
         self.read_back(job, &mut outcome);

@@ -6,7 +6,8 @@
 
 use crate::machine::{MachineError, Stop};
 use coretwin_base::job::{Job, Outcome};
-use coretwin_host::process::Group;
+use coretwin_host::process::{self, Group};
+use coretwin_host::root::Root;
 use std::fmt::Display;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
@@ -48,7 +49,12 @@ pub(crate) fn worker_path() -> Result<PathBuf, String> {
 /// # Errors
 /// [`MachineError::Stopped`] if the stop flag was raised; [`MachineError::Refused`] if the worker
 /// could not be started or gave no answer.
-pub(crate) fn launch(worker: &Path, job: &Job, stop: &Stop) -> Result<Outcome, MachineError> {
+pub(crate) fn launch(
+    root: &Root,
+    worker: &Path,
+    job: &Job,
+    stop: &Stop,
+) -> Result<Outcome, MachineError> {
     let refused = |what: &str, why: &dyn Display| {
         MachineError::Refused(format!("{what} {}: {why}", worker.display()))
     };
@@ -66,6 +72,11 @@ pub(crate) fn launch(worker: &Path, job: &Job, stop: &Stop) -> Result<Outcome, M
     drop(input);
     let ended = group.wait(CLEANUP);
     drop(group);
+    if matches!(answer, Wait::Silent) {
+        // The worker is gone and could not clean up; what it started is ours to end now.
+        process::end_descendants(root);
+        coretwin_workloads::semaphores::sweep();
+    }
     match answer {
         Wait::Stopped => Err(MachineError::Stopped),
         Wait::Answer(answer) => serde_json::from_str(&answer)
@@ -77,7 +88,11 @@ pub(crate) fn launch(worker: &Path, job: &Job, stop: &Stop) -> Result<Outcome, M
                 Ok(Some(status)) => status.to_string(),
                 _ => "it did not end and was killed".to_owned(),
             };
-            Err(refused("no answer from", &format!("{status}: {}", complaint.trim())))
+            let complaint = match complaint.trim() {
+                "" => "was it killed, or did the machine run out of memory?",
+                said => said,
+            };
+            Err(refused("no answer from", &format!("{status}; {complaint}")))
         }
     }
 }

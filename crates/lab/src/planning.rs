@@ -14,7 +14,7 @@ use coretwin_base::plan::{
 use coretwin_base::random::Stream;
 use coretwin_base::reading::Better;
 use coretwin_base::schema::SCHEMA;
-use coretwin_base::topology::Topology;
+use coretwin_base::topology::{Topology, Trust};
 use coretwin_base::warning::Warning;
 use coretwin_stats::{article2003, orders, stopping};
 use std::collections::{BTreeMap, BTreeSet};
@@ -126,6 +126,13 @@ fn rows(request: &Request, names: Names) -> Result<Vec<PlanRow>, Error> {
                 return Err(Error::Usage(
                     "--placement is for workloads of the table; where a command's tasks run is \
                      decided by its arm, like --arm cpus:0-1"
+                        .to_owned(),
+                ));
+            }
+            let counted = !matches!(threads, Counts::Default);
+            if counted && !spec.argv.iter().any(|arg| arg.contains("{threads}")) {
+                return Err(Error::Usage(
+                    "--threads needs {threads} in the command, where the number is filled in"
                         .to_owned(),
                 ));
             }
@@ -251,7 +258,10 @@ fn check_placements(rows: &[PlanRow], arms: &[PlanArm], topology: &Topology) -> 
     for row in rows {
         for arm in arms {
             roles(row, arm, topology).map_err(|why| {
-                Error::NotPossible(format!("row {} in arm {}: {why}", row.id, arm.label))
+                Error::NotPossible(format!(
+                    "row {} in arm {}: {why}; leave out that placement or that arm",
+                    row.id, arm.label
+                ))
             })?;
         }
     }
@@ -303,6 +313,14 @@ fn warnings(comparison: Comparison, arms: &[PlanArm], topology: &Topology) -> Ve
             format!("no SMT siblings are visible on this machine: {}", topology.trust_why),
             "nothing here is a statement about SMT; run the study on a machine where \
              'coretwin topology' shows siblings",
+        ));
+    }
+    if comparison != Comparison::None && topology.trust == Trust::Unknown {
+        warnings.push(Warning::new(
+            "topology-unconfirmed",
+            format!("which CPUs share a core is not certain here: {}", topology.trust_why),
+            "if the siblings shown are not real, this says nothing about SMT; \
+             repeat the study on the hardware itself, or where the topology is known",
         ));
     }
     for (index, arm) in arms.iter().enumerate() {

@@ -21,7 +21,7 @@ use coretwin_lab::scripted::{Script, Scripted, ScriptedMachine};
 fn command(setup: Option<&str>) -> CommandSpec {
     CommandSpec {
         setup: setup.map(str::to_owned),
-        ..CommandSpec::plain(vec!["work".to_owned()], 60.0)
+        ..CommandSpec::plain(vec!["work".to_owned(), "{threads}".to_owned()], 60.0)
     }
 }
 
@@ -86,7 +86,7 @@ fn a_clear_effect_stops_at_the_first_look_with_balanced_orders() {
     assert_eq!(finished.stopped, StoppedBecause::Target);
     // One warm-up, then 8 blocks of 2 arms.
     assert_eq!(finished.readings.len(), 1 + 16);
-    assert_eq!(machine.log[..2], ["arm one-per-core", "run work threads=2 copies=1"]);
+    assert_eq!(machine.log[..2], ["arm one-per-core", "run work {threads} threads=2 copies=1"]);
     let firsts = machine.log[2..].chunks(4).filter(|block| block[0] == "arm on").count();
     assert_eq!(firsts, 4, "each arm comes first equally often: {:?}", machine.log);
     for (index, reading) in finished.readings.iter().enumerate() {

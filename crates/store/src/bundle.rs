@@ -41,9 +41,17 @@ impl Bundle {
         if [PLAN, JOURNAL].iter().any(|file| bundle.path(file).exists()) {
             return Err(Error::Occupied { folder: folder.to_owned() });
         }
+        let missing: Vec<&Path> = folder
+            .ancestors()
+            .take_while(|ancestor| !ancestor.as_os_str().is_empty() && !ancestor.exists())
+            .collect();
         fs::create_dir_all(folder).map_err(|source| Error::io("make", folder, source))?;
-        bundle.give_away(folder)?;
-        bundle.write_json(PLAN, plan)?;
+        missing.iter().try_for_each(|made| bundle.give_away(made))?;
+        if let Err(error) = bundle.write_json(PLAN, plan) {
+            // A folder without a plan is no study; best effort, the error is what matters.
+            missing.iter().for_each(|made| drop(fs::remove_dir(made)));
+            return Err(error);
+        }
         Ok(bundle)
     }
 
@@ -57,6 +65,7 @@ impl Bundle {
             return Err(Error::NotAStudy { folder: folder.to_owned(), file: PLAN });
         }
         let plan = bundle.read_json::<Plan>(PLAN)?;
+        plan.check().map_err(|what| Error::Plan { path: bundle.path(PLAN), what })?;
         Ok((bundle, plan))
     }
 

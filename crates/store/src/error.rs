@@ -19,8 +19,8 @@ pub enum Error {
     },
     /// The file system is full.
     #[error(
-        "no space left for {}: what was measured is kept; free at least {} KiB there, then go on with: coretwin study --resume {}",
-        path.display(), needed_bytes.div_ceil(1024), path.parent().unwrap_or(Path::new(".")).display()
+        "no space left to write {}: free at least {} KiB there", path.display(),
+        needed_bytes.div_ceil(1024)
     )]
     NoSpace {
         /// The file.
@@ -37,6 +37,14 @@ pub enum Error {
         line: usize,
         /// Column, from 1.
         column: usize,
+        /// What is wrong, naming the field.
+        what: String,
+    },
+    /// The plan reads, but cannot be one.
+    #[error("{}: {what}", path.display())]
+    Plan {
+        /// The file.
+        path: PathBuf,
         /// What is wrong, naming the field.
         what: String,
     },
