@@ -118,3 +118,42 @@ fn a_metric_that_matches_nothing_fails_the_cell_and_shows_the_output() {
         fs::remove_dir_all(folder.path().join("s")).expect("clean");
     }
 }
+
+#[test]
+fn what_a_resumed_study_would_ignore_is_refused() {
+    let _host = host();
+    let folder = tempfile::tempdir().expect("folder");
+    for more in [&["--margin", "5%"][..], &["--dry-run"], &["--threads", "2"], &["--seed", "3"]] {
+        let ran = coretwin(folder.path(), &[&["study", "--resume", "s"], more].concat());
+        assert_eq!(ran.status, 2, "{more:?}: {}", ran.err);
+        assert!(ran.err.contains("cannot be used with"), "{more:?}: {}", ran.err);
+    }
+    let ran = coretwin(folder.path(), &["study", "--threads", "1,2", "--", "true"]);
+    assert!(ran.status == 2 && ran.err.contains("{threads}"), "{}", ran.err);
+}
+
+#[test]
+fn a_damaged_plan_is_an_error_that_names_the_field() {
+    let _host = host();
+    let folder = tempfile::tempdir().expect("folder");
+    let args = ["study", "--quick", "--arm", "a=cpus:0", "--arm", "b=cpus:0", "--out", "s", "--"];
+    assert_eq!(coretwin(folder.path(), &[&args[..], &["true"]].concat()).status, 0);
+    let path = folder.path().join("s/plan.json");
+    let good = fs::read_to_string(&path).expect("plan");
+    let mut plan: serde_json::Value = serde_json::from_str(&good).expect("json");
+    for (field, value) in [
+        ("arms", serde_json::json!([])),
+        ("reference_arm", serde_json::json!("z")),
+        ("orders", serde_json::json!([[0, 9]])),
+    ] {
+        let kept = plan[field].clone();
+        plan[field] = value;
+        fs::write(&path, plan.to_string()).expect("write");
+        for args in [&["report", "s"][..], &["study", "--resume", "s"]] {
+            let ran = coretwin(folder.path(), args);
+            assert_eq!(ran.status, 2, "{field}: {}", ran.err);
+            assert!(ran.err.contains("plan.json") && ran.err.contains(field), "{}", ran.err);
+        }
+        plan[field] = kept;
+    }
+}
