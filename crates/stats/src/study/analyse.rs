@@ -75,7 +75,7 @@ fn fill(summary: &mut Summary, plan: &Plan, readings: &[Reading], facts: &Facts)
         summary.rows.append(&mut rows);
         summary.suites.append(&mut suites::effects(plan, &comparisons, arm));
     }
-    summary.warnings.append(&mut warnings::of_blocks(plan, &blocks));
+    summary.warnings.append(&mut warnings::of_blocks(plan, &blocks, summary.stopped_because));
     summary.warnings.append(&mut warnings::of_readings(plan, readings, facts));
 }
 

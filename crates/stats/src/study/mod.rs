@@ -8,6 +8,8 @@
 mod analyse;
 mod blocks;
 mod look;
+mod pair;
+mod phrase;
 mod protocol_2003;
 mod rows;
 mod sentences;
@@ -18,6 +20,7 @@ pub use crate::screening::choose_threads;
 pub use analyse::analyse;
 pub use blocks::Analysed;
 pub use look::{Look, LookCell, look};
+pub use pair::pair_comparison;
 
 /// Block counts at which a study looks by default.
 #[must_use]

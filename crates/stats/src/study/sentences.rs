@@ -1,8 +1,10 @@
 //! The answer in words: one sentence per arm that somebody can act on.
 
+use super::pair::pair_comparison;
+use super::phrase::{counted, percent, signed_percent};
 use crate::stopping;
 use coretwin_base::arm::ArmState;
-use coretwin_base::plan::{Comparison, Plan, PlanArm, Protocol, Scale};
+use coretwin_base::plan::{Comparison, CopyRule, Plan, PlanArm, Protocol, Scale};
 use coretwin_base::reading::Better;
 use coretwin_base::summary::{RowEffect, SuiteEffect, Summary, Verdict};
 
@@ -12,7 +14,10 @@ pub(super) fn write(plan: &Plan, summary: &Summary) -> Vec<String> {
     plan.arms
         .iter()
         .filter(|arm| arm.label != reference.label)
-        .map(|arm| Answer { plan, summary, arm, reference }.text())
+        .map(|arm| {
+            let comparison = pair_comparison(plan, arm);
+            Answer { plan, summary, arm, reference, comparison }.text()
+        })
         .collect()
 }
 
@@ -45,6 +50,7 @@ struct Answer<'a> {
     summary: &'a Summary,
     arm: &'a PlanArm,
     reference: &'a PlanArm,
+    comparison: Comparison,
 }
 
 impl Answer<'_> {
@@ -63,7 +69,7 @@ impl Answer<'_> {
         if let Some(families) = self.families() {
             text.push_str(&families);
         }
-        if self.plan.comparison == Comparison::None {
+        if self.comparison == Comparison::None {
             text.push_str(" This compares sets of CPUs; it is no verdict on SMT.");
         }
         text
@@ -102,7 +108,7 @@ impl Answer<'_> {
 
     fn question(&self) -> Question {
         let states = (&self.arm.state, &self.reference.state);
-        match (self.plan.comparison, states) {
+        match (self.comparison, states) {
             (Comparison::Smt, (ArmState::On, ArmState::Off))
             | (Comparison::StandIn, (ArmState::On, ArmState::OnePerCore)) => {
                 Question::SiblingsInArm
@@ -120,8 +126,9 @@ impl Answer<'_> {
         let margin = self.summary.margin * 100.0;
         let blocks = result.blocks;
         let compared = self.compared();
-        let size = self.size(result, result.effect);
-        let word = match self.plan.comparison {
+        let settings = self.settings();
+        let size = format!("{}{settings}", self.size(result, result.effect));
+        let word = match self.comparison {
             Comparison::None => String::new(),
             Comparison::Smt | Comparison::StandIn => format!(" ({verdict})"),
         };
@@ -142,7 +149,7 @@ impl Answer<'_> {
                 };
                 let range = self.range(result, low, high);
                 format!(
-                    "{action}{word}: {range} {compared} ({confidence} % interval, {blocks} blocks), \
+                    "{action}{word}: {range}{settings} {compared} ({confidence} % interval, {blocks} blocks), \
                      {inside} the margin of {margin} %."
                 )
             }
@@ -155,7 +162,8 @@ impl Answer<'_> {
                     _ => "no practical number of blocks would decide".to_owned(),
                 };
                 format!(
-                    "{action}{word}: {range} {compared} (95 % interval, {blocks} blocks); {more}."
+                    "{action}{word}: {range}{settings} {compared} (95 % interval, {blocks} \
+                     blocks); {more}."
                 )
             }
         }
@@ -164,7 +172,7 @@ impl Answer<'_> {
     /// The head of the sentence: what to do.
     fn action(&self, subject: &str, verdict: Verdict) -> String {
         let (arm, reference) = (&self.arm.label, &self.reference.label);
-        let stand_in = self.plan.comparison == Comparison::StandIn;
+        let stand_in = self.comparison == Comparison::StandIn;
         let without = if stand_in {
             format!("Run {subject} on one CPU per core")
         } else {
@@ -192,7 +200,7 @@ impl Answer<'_> {
     fn undecided(&self, result: &Headline) -> String {
         let (subject, blocks) = (&result.subject, result.blocks);
         let compared = self.compared();
-        let size = self.size(result, result.effect);
+        let size = format!("{}{}", self.size(result, result.effect), self.settings());
         let range = result.interval.map(|(low, high)| {
             format!("; the 95 % interval goes from {}", self.ends(result, low, high))
         });
@@ -207,8 +215,9 @@ impl Answer<'_> {
                  interval, no verdict)."
             ),
             Protocol::Modern | Protocol::Fixed => format!(
-                "Too few blocks for a verdict on {subject} ({blocks}): {size} {compared}{range}. Go \
-                 on with --resume."
+                "Too few blocks for a verdict on {subject} ({blocks}): {size} {compared}{range}. \
+                 To get more, {}.",
+                super::warnings::more_blocks(self.plan, self.summary.stopped_because)
             ),
         }
     }
@@ -225,7 +234,7 @@ impl Answer<'_> {
             .filter(|suite| suite.suite != super::suites::ALL)
             .map(|suite| {
                 let percent = signed_percent(suite.ratio.unwrap_or(1.0));
-                match suite.verdict.filter(|_| self.plan.comparison != Comparison::None) {
+                match suite.verdict.filter(|_| self.comparison != Comparison::None) {
                     Some(verdict) => format!("{} {percent} {verdict}", suite.suite),
                     None => format!("{} {percent}", suite.suite),
                 }
@@ -242,19 +251,68 @@ impl Answer<'_> {
             let first = rows.first().map(|row| number(row))?;
             rows.iter().all(|row| number(row) == first).then_some(first)
         };
+        let threads_told = self.uses_threads();
         let describe = |arm: &PlanArm, threads: Option<u32>| {
             let cpus = counted(arm.cpus.len() as u64, "CPU");
-            let threads = threads.filter(|&threads| threads > 0);
-            match threads {
-                Some(threads) => {
+            let threads = threads.filter(|&threads| threads > 0 && threads_told);
+            match (self.copies(arm), threads) {
+                (Some(copies), _) => format!("{} ({copies} on {cpus})", arm.label),
+                (None, Some(threads)) => {
                     format!("{} ({} on {cpus})", arm.label, counted(threads.into(), "thread"))
                 }
-                None => format!("{} ({cpus})", arm.label),
+                (None, None) => format!("{} ({cpus})", arm.label),
             }
         };
         let arm = describe(self.arm, same(|row| row.threads));
         let reference = describe(self.reference, same(|row| row.threads_reference));
         format!("with {arm} than with {reference}")
+    }
+
+    /// Whether the thread number reaches the work: a command gets it only where it asks for it.
+    fn uses_threads(&self) -> bool {
+        let Some(command) = &self.plan.command else { return true };
+        let server = command.server.as_ref().map(|server| &server.command);
+        let mut lines =
+            command.argv.iter().chain(server).chain(&command.prepare).chain(&command.cleanup);
+        lines.any(|line| line.contains("{threads}"))
+    }
+
+    /// "4 copies", where rows run several side by side and all of them equally many.
+    fn copies(&self, arm: &PlanArm) -> Option<String> {
+        let rule = self.plan.rows.first()?.copies;
+        if rule == CopyRule::Fixed(1) || self.plan.rows.iter().any(|row| row.copies != rule) {
+            return None;
+        }
+        let copies = match rule {
+            CopyRule::PerCpu => arm.threads,
+            CopyRule::Fixed(copies) => copies,
+        };
+        Some(if copies == 1 { "1 copy".to_owned() } else { format!("{copies} copies") })
+    }
+
+    /// " over 4 settings of threads and copies (rows range from .. to ..)", where the rows are one
+    /// command in several settings: their mean alone would hide what each of them does.
+    fn settings(&self) -> String {
+        let rows: Vec<&RowEffect> = self
+            .summary
+            .rows
+            .iter()
+            .filter(|row| row.arm == self.arm.label && row.scale == Scale::Ratio)
+            .collect();
+        let ratios: Vec<f64> = rows.iter().filter_map(|row| row.ratio).collect();
+        let low = ratios.iter().copied().reduce(f64::min);
+        let high = ratios.iter().copied().reduce(f64::max);
+        match (low, high) {
+            (Some(low), Some(high))
+                if ratios.len() > 1 && rows.iter().all(|row| row.workload == "command") =>
+            {
+                let (count, low, high) = (ratios.len(), self.ratio(low), self.ratio(high));
+                format!(
+                    " over {count} settings of threads and copies (rows range from {low} to {high})"
+                )
+            }
+            _ => String::new(),
+        }
     }
 
     /// Whether every row measures speed, so that "faster" is the word; else it is "better".
@@ -275,7 +333,7 @@ impl Answer<'_> {
     /// How much, without direction: "3.1 %" or "0.4 us".
     fn amount(&self, result: &Headline, effect: f64) -> String {
         match result.scale {
-            Scale::Ratio => format!("{:.1} %", libm::fabs(effect - 1.0) * 100.0),
+            Scale::Ratio => percent(effect),
             Scale::Raw => format!("{:.3} {}", libm::fabs(effect), result.unit),
         }
     }
@@ -283,9 +341,18 @@ impl Answer<'_> {
     /// How much and which way: "3.1 % faster".
     fn size(&self, result: &Headline, effect: f64) -> String {
         let none = if result.scale == Scale::Ratio { 1.0 } else { 0.0 };
+        self.directed(self.amount(result, effect), effect >= none)
+    }
+
+    fn ratio(&self, ratio: f64) -> String {
+        self.directed(percent(ratio), ratio >= 1.0)
+    }
+
+    fn directed(&self, amount: String, is_more: bool) -> String {
         let (more, less) = self.words();
-        let word = if effect >= none { more } else { less };
-        format!("{} {word}", self.amount(result, effect))
+        let word = if is_more { more } else { less };
+        // A difference that rounds to none has no direction.
+        if amount == "0.0 %" { amount } else { format!("{amount} {word}") }
     }
 
     fn ends(&self, result: &Headline, low: f64, high: f64) -> String {
@@ -293,26 +360,12 @@ impl Answer<'_> {
     }
 
     fn range(&self, result: &Headline, low: f64, high: f64) -> String {
-        format!("between {} and {}", self.size(result, low), self.size(result, high))
-    }
-}
-
-/// "1 CPU", "16 CPUs", "1,600 threads".
-fn counted(number: u64, noun: &str) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
+        let (from, to) = (self.size(result, low), self.size(result, high));
+        if from == "0.0 %" && to == from {
+            return "within 0.1 % of no difference".to_owned();
         }
-        text.push(digit);
+        format!("between {from} and {to}")
     }
-    format!("{text} {noun}{}", if number == 1 { "" } else { "s" })
-}
-
-/// "+3.1 %".
-fn signed_percent(ratio: f64) -> String {
-    format!("{:+.1} %", (ratio - 1.0) * 100.0)
 }
 
 /// A suite as a sentence names it.

@@ -4,8 +4,9 @@ use super::analyse::Facts;
 use super::blocks::{Attempt, Blocks, Cell, Labels};
 use super::rows::{from_scale, gives_verdicts};
 use crate::student;
-use coretwin_base::plan::{Plan, Scale};
+use coretwin_base::plan::{Plan, Protocol, Scale};
 use coretwin_base::reading::{Phase, Reading, Status};
+use coretwin_base::summary::StoppedBecause;
 use coretwin_base::warning::Warning;
 use std::collections::BTreeMap;
 
@@ -78,7 +79,7 @@ impl Failures {
 }
 
 /// Warnings about the blocks as they were analysed.
-pub(super) fn of_blocks(plan: &Plan, blocks: &Blocks) -> Vec<Warning> {
+pub(super) fn of_blocks(plan: &Plan, blocks: &Blocks, stopped: StoppedBecause) -> Vec<Warning> {
     let mut warnings = Vec::new();
     let analysed = blocks.analysed.len();
     if gives_verdicts(plan) && analysed < BLOCKS_MIN {
@@ -86,15 +87,28 @@ pub(super) fn of_blocks(plan: &Plan, blocks: &Blocks) -> Vec<Warning> {
             "few-blocks",
             format!("only {analysed} block(s) could be analysed"),
             format!(
-                "Below {BLOCKS_MIN} blocks one odd run moves the result and intervals are wide; \
-                 go on with --resume, or raise --blocks or --budget."
+                "Below {BLOCKS_MIN} blocks one odd run moves the result and intervals are wide; {}.",
+                more_blocks(plan, stopped)
             ),
         ));
     }
     warnings.extend(set_aside(blocks));
-    warnings.extend(order(plan, blocks));
+    warnings.extend(order(plan, blocks, stopped));
     warnings.extend(drift(plan, blocks));
     warnings
+}
+
+/// How to get more blocks. Resuming adds none to a number that was fixed and reached.
+pub(super) fn more_blocks(plan: &Plan, stopped: StoppedBecause) -> &'static str {
+    match (plan.rules.protocol, stopped) {
+        (Protocol::Modern, _)
+        | (_, StoppedBecause::Interrupted | StoppedBecause::Error | StoppedBecause::Running) => {
+            "go on with --resume"
+        }
+        (Protocol::Fixed | Protocol::Quick | Protocol::Article2003, _) => {
+            "run it again with more --blocks"
+        }
+    }
 }
 
 fn set_aside(blocks: &Blocks) -> Option<Warning> {
@@ -114,7 +128,7 @@ fn set_aside(blocks: &Blocks) -> Option<Warning> {
     ))
 }
 
-fn order(plan: &Plan, blocks: &Blocks) -> Option<Warning> {
+fn order(plan: &Plan, blocks: &Blocks, stopped: StoppedBecause) -> Option<Warning> {
     let reference = plan.reference_index() as u16;
     let place = |attempt: &Attempt, arm: u16| attempt.order.iter().position(|&at| at == arm);
     let mut worst: Option<(u32, String)> = None;
@@ -138,8 +152,11 @@ fn order(plan: &Plan, blocks: &Blocks) -> Option<Warning> {
     Some(Warning::new(
         "order",
         text,
-        "A drift of the machine no longer cancels completely; go on with --resume to complete the \
-         balanced orders.",
+        format!(
+            "A drift of the machine no longer cancels completely. To complete the balanced orders, \
+             {}.",
+            more_blocks(plan, stopped)
+        ),
     ))
 }
 

@@ -2,8 +2,9 @@
 
 use crate::fixture::{arm, plan, readings, row};
 use coretwin_base::arm::ArmState;
+use coretwin_base::command::CommandSpec;
 use coretwin_base::cpu_set::CpuSet;
-use coretwin_base::plan::{Comparison, Plan, Protocol, Scale};
+use coretwin_base::plan::{Comparison, CopyRule, Plan, Protocol, Scale};
 use coretwin_base::summary::StoppedBecause;
 use coretwin_stats::study::analyse;
 
@@ -139,4 +140,61 @@ fn protocols_without_verdicts_say_so() {
     plan.rules.protocol = Protocol::Fixed;
     let text = sentence(&plan, 1, 0.2, 0.001);
     assert!(text.starts_with("Too few blocks for a verdict on your command (1)"), "{text}");
+}
+
+#[test]
+fn a_cpu_set_among_other_arms_gets_no_verdict_on_smt() {
+    let mut plan = plan(&[row("job", "command")]);
+    let set = CpuSet::parse("0").expect("a list");
+    plan.arms.push(arm("x", ArmState::Cpus(set), 1));
+    for protocol in [Protocol::Fixed, Protocol::Quick] {
+        plan.rules.protocol = protocol;
+        let all = readings(&plan, 8, |block, arm, _| 10.0 + f64::from(block % 3) + arm as f64);
+        let texts = analyse(&plan, &all, StoppedBecause::Blocks).sentences;
+        assert!(!texts[0].contains("no verdict on SMT"), "{}", texts[0]);
+        assert!(texts[1].ends_with("it is no verdict on SMT."), "{}", texts[1]);
+        assert!(!texts[1].contains("HURTS"), "{}", texts[1]);
+    }
+}
+
+#[test]
+fn threads_are_told_only_where_the_command_takes_them() {
+    let mut plan = plan(&[row("job", "command")]);
+    let command =
+        |word: &str| Some(CommandSpec::plain(vec!["job".to_owned(), word.to_owned()], 1.0));
+    plan.command = command("-j{threads}");
+    assert!(sentence(&plan, 8, 0.2, 0.001).contains("with on (8 threads on 8 CPUs)"));
+    plan.command = command("-v");
+    assert!(sentence(&plan, 8, 0.2, 0.001).contains("with on (8 CPUs)"));
+    plan.rows[0].copies = CopyRule::PerCpu;
+    let text = sentence(&plan, 8, 0.2, 0.001);
+    assert!(
+        text.contains("on (8 copies on 8 CPUs) than with one-per-core (4 copies on 4"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_mean_over_settings_of_a_command_names_their_range() {
+    let mut plan = plan(&[row("threads=1", "command"), row("threads=2", "command")]);
+    for row in &mut plan.rows {
+        row.workload = "command".to_owned();
+    }
+    let all = readings(&plan, 8, |block, arm, row| {
+        let noise = 1.0 + 0.001 * f64::from((block * 5 + arm as u32) % 7);
+        noise * if arm == 1 { [12.5, 5.0][row] } else { 10.0 }
+    });
+    let text = analyse(&plan, &all, StoppedBecause::Target).sentences.remove(0);
+    assert!(text.contains("over 2 settings of threads and copies (rows range from "), "{text}");
+    assert!(text.contains("% slower to ") && text.contains("% faster), by at least"), "{text}");
+}
+
+#[test]
+fn extreme_effects_stay_readable() {
+    let plan = plan(&[row("job", "command")]);
+    let text = sentence(&plan, 8, -8.0, 0.001);
+    assert!(text.contains("a factor of 2,9") && !text.contains("100.0 %"), "{text}");
+    let text = sentence(&plan, 8, 3.0, 0.001);
+    assert!(text.contains(": 1,9") && !text.contains(".0 %"), "{text}");
+    assert!(sentence(&plan, 8, 0.0, 0.000_01).contains("within 0.1 % of no difference"));
 }
