@@ -1,4 +1,7 @@
 //! What can go wrong, in sentences for people.
+//!
+//! A message is the whole sentence, with what the system said: most readers see nothing else. So
+//! no error names another as its source, and a chain of causes says nothing twice.
 
 use std::io;
 
@@ -35,15 +38,15 @@ pub enum Error {
         why: String,
     },
     /// The system refused something.
-    #[error("{what}: {source}{}", hint(source))]
+    #[error("{what}: {cause}{}", hint(cause))]
     System {
         /// What was tried.
         what: String,
         /// What the system said.
-        source: io::Error,
+        cause: io::Error,
     },
     /// The run was ended from outside.
-    #[error("{0}")]
+    #[error(transparent)]
     Stopped(#[from] Stop),
     /// The work itself failed.
     #[error("{why}")]
@@ -62,8 +65,8 @@ impl Error {
     }
 
     /// The system refused what was tried.
-    pub(crate) fn system(what: impl Into<String>, source: impl Into<io::Error>) -> Self {
-        Self::System { what: what.into(), source: source.into() }
+    pub(crate) fn system(what: impl Into<String>, cause: impl Into<io::Error>) -> Self {
+        Self::System { what: what.into(), cause: cause.into() }
     }
 }
 

@@ -101,13 +101,22 @@ fn prepare(job: &Job, outcome: &mut Outcome) -> Result<Supervisor, Error> {
             .map_err(|error| Error::system(format!("cannot become user {}", user.name), error))?;
     }
     if job.core_sched {
-        sys::core_sched_available().map_err(|error| {
-            let what = "this kernel offers no core scheduling here (it needs Linux 5.14 with \
-                        CONFIG_SCHED_CORE, and SMT switched on)";
-            Error::system(what, error)
-        })?;
+        core_sched_available().map_err(Error::failed)?;
     }
     Supervisor::new(job.timeout_s, job.run_as.as_ref(), job.core_sched)
+}
+
+/// Whether this kernel can give core-scheduling cookies, to be asked before a study starts.
+///
+/// # Errors
+/// One sentence that says what is missing.
+pub fn core_sched_available() -> Result<(), String> {
+    sys::core_sched_available().map_err(|error| {
+        format!(
+            "this kernel offers no core scheduling here (it needs Linux 5.14 with \
+             CONFIG_SCHED_CORE, and SMT switched on): {error}"
+        )
+    })
 }
 
 fn work(job: &Job, supervisor: &mut Supervisor) -> Result<Measured, Error> {

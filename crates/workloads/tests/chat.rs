@@ -8,7 +8,7 @@ use common::{
 };
 use coretwin_base::job::{Outcome, RunAs};
 use coretwin_workloads::semaphores;
-use coretwin_workloads::serve::{ServeEvent, ServeOptions, serve_chat};
+use coretwin_workloads::serve::{ServeEvent, ServeOptions, Variant, serve_chat};
 use rustix::process::Signal;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -253,9 +253,40 @@ fn a_server_of_its_own_serves_one_client_after_the_other() {
         }
         // The port is taken, and that is said.
         let options = ServeOptions { port, ..ServeOptions::default() };
-        let error = serve_chat(&options, || false, |_| {}).expect_err("taken").to_string();
+        let error = serve_chat(&options, || false, |_| {}).expect_err("taken");
+        assert!(std::error::Error::source(&error).is_none(), "a chain would say it twice");
+        let error = error.to_string();
         assert!(error.contains("another program has the port"), "{error}");
+        assert_eq!(error.matches("os error").count(), 1, "{error}");
     });
+}
+
+#[test]
+fn a_server_with_other_users_or_another_size_is_not_waited_for() {
+    let options = |users, message_bytes| ServeOptions {
+        port: 0,
+        variant: Variant::Futex,
+        users,
+        message_bytes,
+        ..ServeOptions::default()
+    };
+    // Fewer and more users, a greater and a smaller size, and one whose bytes add up.
+    for (users, size) in [(4, 100), (2, 100), (3, 101), (3, 50), (3, 200)] {
+        with_server(options(users, size), |port, _| {
+            let entry =
+                format!(r#"{{"parent":{},"cpus":null,"core_sched":false}}"#, std::process::id());
+            let settings = r#"{"rooms":1,"users":3,"messages":20,"size":100,
+                               "waiting":"Futexes","nodelay":false}"#;
+            let (address, patience) = (format!("127.0.0.1:{port}"), "0.2");
+            let client = Command::new(worker_path())
+                .args(["chat-client", &entry, settings, &address, patience])
+                .output()
+                .expect("client runs");
+            let said = String::from_utf8(client.stdout).expect("text");
+            let part = format!("the server at {address} does not answer; does it serve the same");
+            assert!(said.contains(&part), "users {users}, size {size}: {said}");
+        });
+    }
 }
 
 #[test]

@@ -310,3 +310,21 @@ fn another_user_runs_it() {
     job.work = Work::Builtin { workload: "chat".to_owned(), params: Default::default() };
     succeed(&job);
 }
+
+#[test]
+fn a_folder_that_may_not_be_entered_is_not_called_missing() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().expect("folder");
+    std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o700)).expect("closed");
+    let program = folder.path().join("tool");
+    std::fs::write(&program, "#!/bin/sh\n").expect("write");
+    let mut job = job(Work::Command(spec(&[&program.to_string_lossy()])));
+    job.run_as =
+        Some(RunAs { uid: 65_534, gid: 65_534, name: "nobody".to_owned(), home: "/".to_owned() });
+    let why = run(&job).failure.expect("failure");
+    if !rustix::process::geteuid().is_root() {
+        assert!(why.contains("cannot become user nobody"), "{why}");
+        return;
+    }
+    assert!(why.contains("may not be entered") && why.contains("tool'"), "{why}");
+}

@@ -1,4 +1,8 @@
 //! The client of chat: a sender and a receiver task for every user, and the clock.
+//!
+//! A server that somebody else started may have other users or another message size, which the
+//! protocol does not carry; then both sides would wait for each other for ever. So the patience
+//! with such a server is bounded, by time-outs of the sockets; with our own no option is set.
 
 use super::gate::GateSet;
 use super::protocol::{
@@ -7,25 +11,34 @@ use super::protocol::{
 };
 use crate::Error;
 use crate::observe::CpusSeen;
+use std::io;
 use std::io::Write;
 use std::net::{SocketAddr, TcpStream};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-/// The role: runs against the server whose address is the second argument, reports, ends.
+/// Patience with a server that somebody else started, in seconds.
+pub(super) const PATIENCE_S: f64 = 30.0;
+
+/// The role: runs against the server whose address is the second argument, reports, ends. A third
+/// is the patience with it, in seconds, if it is not ours.
 pub(crate) fn main(entered: Result<(), Error>, args: &[String]) -> ExitCode {
     let ready = entered.and_then(|()| {
         let config = super::config_from(args)?;
         let address = args.get(1).and_then(|address| address.parse().ok());
         let address = address.ok_or_else(|| Error::failed("the client was given no address"))?;
+        let patience = args.get(2).and_then(|text| text.parse().ok());
+        let patience = patience.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+        let server = Server { address, patience };
         raise_open_files();
-        let control = TcpStream::connect(address).map_err(|error| {
-            Error::system(format!("the client cannot reach the server at {address}"), error)
+        let control = server.connect(1).map_err(|error| {
+            let what = format!("the client cannot reach the server at {address}");
+            server.trouble(&config, what, error)
         })?;
-        Ok((config, Connections { address, control, users: Vec::new() }))
+        Ok((config, Connections { server, control, users: Vec::new() }))
     });
     match ready {
         // The connections close after the report, so that the server is not first to complain.
@@ -34,9 +47,48 @@ pub(crate) fn main(entered: Result<(), Error>, args: &[String]) -> ExitCode {
     }
 }
 
+/// The server as the client sees it.
+#[derive(Debug, Clone, Copy)]
+struct Server {
+    address: SocketAddr,
+    /// How long it may keep the start waiting, and half of how long a task; none: it is ours, and
+    /// the worker sees when it ends.
+    patience: Option<Duration>,
+}
+
+impl Server {
+    /// Connects; the connection may be silent for so many times the patience.
+    fn connect(&self, times: u32) -> io::Result<TcpStream> {
+        let Some(patience) = self.patience else { return TcpStream::connect(self.address) };
+        let stream = TcpStream::connect_timeout(&self.address, patience)?;
+        stream.set_read_timeout(Some(patience * times))?;
+        stream.set_write_timeout(Some(patience * times))?;
+        Ok(stream)
+    }
+
+    /// The sentence for an error of a connection: with a server that is not ours, silence most
+    /// probably means that it waits for more, or has had all it expects.
+    fn trouble(&self, config: &Config, what: impl Into<String>, error: io::Error) -> Error {
+        use io::ErrorKind::{TimedOut, WouldBlock};
+        match (self.patience, error.kind()) {
+            (Some(_), TimedOut | WouldBlock) => self.stranger(config),
+            _ => Error::system(what, error),
+        }
+    }
+
+    fn stranger(&self, config: &Config) -> Error {
+        let (address, users, size) = (self.address, config.users, config.size);
+        Error::failed(format!(
+            "the server at {address} does not answer; does it serve the same users ({users}) and \
+             size ({size}), and nobody else? start it with `coretwin serve chat --users {users} \
+             --size {size}`"
+        ))
+    }
+}
+
 /// The client's ends of all connections.
 struct Connections {
-    address: SocketAddr,
+    server: Server,
     control: TcpStream,
     users: Vec<Arc<TcpStream>>,
 }
@@ -44,6 +96,7 @@ struct Connections {
 /// What the client's tasks share.
 struct Shared {
     config: Config,
+    server: Server,
     start: GateSet,
     done: GateSet,
     sent: AtomicU64,
@@ -52,17 +105,17 @@ struct Shared {
 }
 
 impl Shared {
-    fn new(config: Config) -> Result<Self, Error> {
+    fn new(config: Config, server: Server) -> Result<Self, Error> {
         let rooms = config.rooms;
         let trouble = |error| super::no_semaphores("client", rooms, error);
         let start = GateSet::new(config.waiting, keys::client_start(rooms), 1).map_err(trouble)?;
         let done = GateSet::new(config.waiting, keys::client_done(rooms), 1).map_err(trouble)?;
         done.set(0, 2 * config.connections()).map_err(trouble)?;
         let (sent, received) = (AtomicU64::new(0), AtomicU64::new(0));
-        Ok(Self { config, start, done, sent, received, seen: CpusSeen::new() })
+        Ok(Self { config, server, start, done, sent, received, seen: CpusSeen::new() })
     }
 
-    fn send(&self, stream: &TcpStream, message: &[u8]) -> std::io::Result<()> {
+    fn send(&self, stream: &TcpStream, message: &[u8]) -> io::Result<()> {
         self.start.take(0)?;
         for number in 0..self.config.messages {
             send_all(stream, message)?;
@@ -75,7 +128,7 @@ impl Shared {
         self.done.take(0)
     }
 
-    fn receive(&self, stream: &TcpStream, message: &mut [u8]) -> std::io::Result<()> {
+    fn receive(&self, stream: &TcpStream, message: &mut [u8]) -> io::Result<()> {
         self.start.take(0)?;
         let count = u64::from(self.config.messages) * u64::from(self.config.users - 1);
         for number in 0..count {
@@ -88,13 +141,14 @@ impl Shared {
         self.received.fetch_add(count, Ordering::SeqCst);
         self.done.take(0)
     }
-}
 
-/// Ends the process at once: the worker removes what it leaves, and its sockets tell the server.
-fn give_up(user: u32, error: std::io::Error) -> ! {
-    let what = format!("the client lost the connection of user {user}");
-    super::report(Err(Error::system(what, error)));
-    std::process::exit(1)
+    /// Ends the process at once: the worker removes what it leaves, and its sockets tell the
+    /// server.
+    fn give_up(&self, user: u32, error: io::Error) -> ! {
+        let what = format!("the client lost the connection of user {user}");
+        super::report(Err(self.server.trouble(&self.config, what, error)));
+        std::process::exit(1)
+    }
 }
 
 fn run(config: Config, connections: &mut Connections) -> Result<Totals, Error> {
@@ -104,11 +158,13 @@ fn run(config: Config, connections: &mut Connections) -> Result<Totals, Error> {
         .control
         .write_all(&wishes)
         .map_err(trouble("the client cannot speak to the server"))?;
-    let shared = Arc::new(Shared::new(config)?);
+    let server = connections.server;
+    let shared = Arc::new(Shared::new(config, server)?);
     let threads = start_tasks(&shared, connections)?;
     let mut word = [0];
-    receive(&connections.control, &mut word)
-        .map_err(trouble("the server ended before the start"))?;
+    receive(&connections.control, &mut word).map_err(|error| {
+        server.trouble(&shared.config, "the server ended before the start", error)
+    })?;
     if word != [ALL_ACCEPTED] {
         return Err(Error::failed("the server started with a wrong control byte"));
     }
@@ -122,11 +178,22 @@ fn run(config: Config, connections: &mut Connections) -> Result<Totals, Error> {
     for thread in threads {
         thread.join().map_err(|_| Error::failed("a task of the client panicked"))?;
     }
-    connections.users.clear();
+    if server.patience.is_none() {
+        connections.users.clear();
+    }
     connections
         .control
         .write_all(&[FINISHED])
         .map_err(trouble("the client cannot say that it is done"))?;
+    if server.patience.is_some() {
+        connections.users.clear();
+        // Messages of twice the size, half as often, add up to the same. A server that was not
+        // done leaves the last word unread, and its connection does not end but breaks.
+        match receive(&connections.control, &mut word) {
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {}
+            _ => return Err(server.stranger(&shared.config)),
+        }
+    }
     Ok(Totals {
         sent: shared.sent.load(Ordering::SeqCst),
         received: shared.received.load(Ordering::SeqCst),
@@ -143,8 +210,9 @@ fn start_tasks(
     let count = shared.config.connections();
     let mut threads = Vec::with_capacity(2 * count as usize);
     for user in 0..count {
-        let stream = connect(connections.address, shared.config.nodelay).map_err(|error| {
-            Error::system(format!("the client made {user} of {count} connections"), error)
+        let stream = connect(connections.server, shared.config.nodelay).map_err(|error| {
+            let what = format!("the client made {user} of {count} connections");
+            connections.server.trouble(&shared.config, what, error)
         })?;
         let stream = Arc::new(stream);
         connections.users.push(Arc::clone(&stream));
@@ -153,11 +221,11 @@ fn start_tasks(
         let mut buffer = message.clone();
         let (task, data) = (Arc::clone(shared), Arc::clone(&stream));
         let sender = thread().spawn(move || {
-            task.send(&data, &message).unwrap_or_else(|error| give_up(user, error));
+            task.send(&data, &message).unwrap_or_else(|error| task.give_up(user, error));
         });
         let (task, data) = (Arc::clone(shared), stream);
         let receiver = thread().spawn(move || {
-            task.receive(&data, &mut buffer).unwrap_or_else(|error| give_up(user, error));
+            task.receive(&data, &mut buffer).unwrap_or_else(|error| task.give_up(user, error));
         });
         for spawned in [sender, receiver] {
             threads.push(spawned.map_err(|error| no_thread("client", &shared.config, error))?);
@@ -166,8 +234,9 @@ fn start_tasks(
     Ok(threads)
 }
 
-fn connect(address: SocketAddr, nodelay: bool) -> std::io::Result<TcpStream> {
-    let stream = TcpStream::connect(address)?;
+/// A task may wait twice as long as the start: those of other users come first.
+fn connect(server: Server, nodelay: bool) -> io::Result<TcpStream> {
+    let stream = server.connect(2)?;
     if nodelay {
         stream.set_nodelay(true)?;
     }

@@ -109,9 +109,9 @@ impl From<&Error> for Failure {
     fn from(error: &Error) -> Self {
         use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
         let lost = match error {
-            Error::System { source, .. } => {
+            Error::System { cause, .. } => {
                 matches!(
-                    source.kind(),
+                    cause.kind(),
                     BrokenPipe | ConnectionAborted | ConnectionReset | UnexpectedEof
                 )
             }
@@ -146,11 +146,18 @@ pub(crate) fn send_all(stream: &TcpStream, mut message: &[u8]) -> io::Result<()>
     Ok(())
 }
 
-/// Receives one message whole: one `recv` with `MSG_WAITALL`. A short one is an error.
+/// Receives one message whole: one `recv` with `MSG_WAITALL`. A short one is an error: the
+/// stream ended, or, as with no byte at all, `WouldBlock` if its time-out passed.
 pub(crate) fn receive(stream: &TcpStream, message: &mut [u8]) -> io::Result<()> {
     let size = message.len();
-    let (_, count) = rustix::net::recv(stream, message, RecvFlags::WAITALL)?;
-    if count == size { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
+    let (_, count) = rustix::net::recv(stream, &mut *message, RecvFlags::WAITALL)?;
+    if count == size {
+        return Ok(());
+    }
+    if count > 0 {
+        rustix::net::recv(stream, message, RecvFlags::PEEK | RecvFlags::DONTWAIT)?;
+    }
+    Err(io::ErrorKind::UnexpectedEof.into())
 }
 
 /// The message of a user: its number, over and over, as 4-byte integers.

@@ -1,5 +1,6 @@
 //! The worker's side of chat: starts server and client, and adds up what they counted.
 
+use super::client::PATIENCE_S;
 use super::protocol::{Config, Failure, Message, Totals, keys};
 use super::{Chat, Params};
 use crate::error::signal_name;
@@ -99,7 +100,9 @@ fn drive(
             (Some(server), SocketAddr::from(([127, 0, 0, 1], port)))
         }
     };
-    let client = supervisor.start(launch(CHAT_CLIENT, 1, vec![settings, address.to_string()]))?;
+    let mut args = vec![settings, address.to_string()];
+    args.extend(external.map(|_| PATIENCE_S.to_string()));
+    let client = supervisor.start(launch(CHAT_CLIENT, 1, args))?;
     let both: Vec<(&str, TaskId)> =
         server.map(|id| ("server", id)).into_iter().chain([("client", client)]).collect();
     let failed = |supervisor: &Supervisor| {

@@ -4,6 +4,8 @@ use super::extract::Extractor;
 use coretwin_base::command::CommandSpec;
 use rustix::fs::{Access, access};
 use std::collections::BTreeSet;
+use std::fs::Metadata;
+use std::io::ErrorKind;
 use std::path::Path;
 
 /// Wall time of one run, in seconds: a metric of every command.
@@ -22,10 +24,13 @@ const RESERVED: [&str; 4] = [WALL, USER, SYSTEM, "peak_memory_kib"];
 pub fn check(spec: &CommandSpec) -> Result<(), String> {
     let program = spec.argv.first().filter(|program| !program.is_empty());
     let program = program.ok_or("no command was given; write it after --")?;
-    if let Some(folder) = &spec.folder
-        && !Path::new(folder).is_dir()
-    {
-        return Err(format!("the folder '{folder}' does not exist"));
+    if let Some(folder) = &spec.folder {
+        let found = metadata(Path::new(folder), "the folder")?;
+        if !found.is_dir() {
+            return Err(format!("the folder '{folder}' is not a folder"));
+        }
+        access(folder.as_str(), Access::EXEC_OK)
+            .map_err(|error| format!("the folder '{folder}' may not be entered: {error}"))?;
     }
     // A program whose name is still to be filled in is looked for when it is started.
     if !program.contains('{') {
@@ -61,10 +66,11 @@ fn find(program: &str, folder: Option<&str>) -> Result<(), String> {
     let runs = |path: &Path| path.is_file() && access(path, Access::EXEC_OK).is_ok();
     if program.contains('/') {
         let path = Path::new(folder.unwrap_or(".")).join(program);
-        return match (runs(&path), path.exists()) {
-            (true, _) => Ok(()),
-            (false, true) => Err(format!("'{program}' is not executable")),
-            (false, false) => Err(format!("the command '{program}' does not exist")),
+        let found = metadata(&path, "the command")?;
+        return match found.is_file() {
+            true => access(&path, Access::EXEC_OK)
+                .map_err(|error| format!("'{program}' is not executable: {error}")),
+            false => Err(format!("'{program}' is not executable: it is not a file")),
         };
     }
     let path = std::env::var_os("PATH").unwrap_or_else(|| "/bin:/usr/bin".into());
@@ -72,6 +78,20 @@ fn find(program: &str, folder: Option<&str>) -> Result<(), String> {
         return Ok(());
     }
     Err(format!("the command '{program}' is in no folder of PATH; give its path"))
+}
+
+/// What is known of a path, or why nothing is: that there is nothing, and that one may not look,
+/// are told apart.
+fn metadata(path: &Path, what: &str) -> Result<Metadata, String> {
+    path.metadata().map_err(|error| match error.kind() {
+        ErrorKind::NotFound => format!("{what} '{}' does not exist", path.display()),
+        ErrorKind::PermissionDenied => format!(
+            "{what} '{}' cannot be reached: a folder on the way may not be entered by this user \
+             ({error})",
+            path.display()
+        ),
+        _ => format!("{what} '{}' cannot be looked at: {error}", path.display()),
+    })
 }
 
 #[cfg(test)]
@@ -131,7 +151,14 @@ mod tests {
             (spec(&["sh"], &[("peak_memory_kib", regex("x"), true)]), "another metric"),
             (CommandSpec { min_time_s: 10.0, ..spec(&["sh"], &[]) }, "not below"),
             (CommandSpec { min_time_s: f64::NAN, ..spec(&["sh"], &[]) }, "not a time"),
-            (CommandSpec { folder: Some("/no/such".to_owned()), ..spec(&["sh"], &[]) }, "folder"),
+            (
+                CommandSpec { folder: Some("/no/such".to_owned()), ..spec(&["sh"], &[]) },
+                "does not exist",
+            ),
+            (
+                CommandSpec { folder: Some("/etc/passwd".to_owned()), ..spec(&["sh"], &[]) },
+                "not a folder",
+            ),
         ] {
             let error = check(&bad).expect_err(part);
             assert!(error.contains(part), "{part}: {error}");

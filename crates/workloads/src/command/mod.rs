@@ -38,9 +38,11 @@ pub const NAME: &str = "command";
 /// The roles a placement can separate, where there is a server.
 pub const ROLES: &[&str] = &["server", "command"];
 
-/// Standard output kept per copy for reading metrics, in bytes: the last 16 MiB. More is read, so
-/// that the command is not held up, and let go.
+/// Standard output kept for reading metrics, in bytes: the last 16 MiB, shared by the copies. More
+/// is read, so that the command is not held up, and let go.
 const KEPT: usize = 16 << 20;
+/// What each copy keeps at least, in bytes, however many there are.
+const KEPT_LEAST: usize = 64 << 10;
 /// A server without a ready command gets this long before the load starts.
 const PAUSE: Duration = Duration::from_millis(500);
 /// Between two tries of a ready command.
@@ -283,7 +285,10 @@ impl Reading<'_> {
         measured: bool,
         cpus: Option<CpuSet>,
     ) -> Result<TaskId, Error> {
-        let keep = if measured && !self.spec.metrics.is_empty() { KEPT } else { 0 };
+        let keep = match measured && !self.spec.metrics.is_empty() {
+            true => kept(self.job.copies),
+            false => 0,
+        };
         let folder = self.spec.folder.as_deref();
         let cpus = cpus.as_ref();
         self.supervisor.start(Launch { role: HOLD, args: argv, cpus, folder, measured, keep })
@@ -322,6 +327,11 @@ impl Reading<'_> {
     }
 }
 
+/// Bytes of standard output that one of so many copies keeps.
+fn kept(copies: u32) -> usize {
+    (KEPT / copies.max(1) as usize).max(KEPT_LEAST)
+}
+
 fn over_copies(extractor: &Extractor<'_>, copies: &[Task]) -> Result<f64, Error> {
     let mut sum = 0.0;
     for task in copies {
@@ -340,5 +350,16 @@ fn ending(status: ExitStatus) -> String {
         (Some(code), _) => format!("ended with status {code}"),
         (None, Some(signal)) => format!("was killed by {}", signal_name(signal)),
         (None, None) => format!("ended: {status}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn copies_share_what_is_kept_of_their_output() {
+        assert_eq!((kept(0), kept(1), kept(4)), (16 << 20, 16 << 20, 4 << 20));
+        assert_eq!((kept(256), kept(257), kept(u32::MAX)), (64 << 10, 64 << 10, 64 << 10));
     }
 }
