@@ -1,4 +1,5 @@
-//! What can go wrong while a machine is looked at.
+//! What can go wrong while a machine is looked at. A message is the whole sentence, with what the
+//! system said, so no error names another as its source: a chain of causes says nothing twice.
 
 use std::path::PathBuf;
 
@@ -6,20 +7,20 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A file that must be there cannot be read.
-    #[error("cannot read {}: {source}", path.display())]
+    #[error("cannot read {}: {cause}", path.display())]
     Read {
         /// The file, with the root folder in front.
         path: PathBuf,
         /// What the system said.
-        source: std::io::Error,
+        cause: std::io::Error,
     },
     /// A file cannot be written.
-    #[error("cannot write {}: {source}", path.display())]
+    #[error("cannot write {}: {cause}", path.display())]
     Write {
         /// The file, with the root folder in front.
         path: PathBuf,
         /// What the system said.
-        source: std::io::Error,
+        cause: std::io::Error,
     },
     /// A file holds something that is not understood.
     #[error("{}: {why}", path.display())]
@@ -39,20 +40,34 @@ pub enum Error {
         /// The root folder.
         root: PathBuf,
     },
+    /// We are root on behalf of somebody who cannot be found.
+    #[error(
+        "{name}={value:?} says on whose behalf this runs as root, but {why}; to run as root on \
+         purpose unset {name}{}, otherwise let sudo, doas or pkexec set it",
+        if *name == "SUDO_UID" { " and SUDO_GID" } else { "" }
+    )]
+    InvokingUser {
+        /// The variable of the environment.
+        name: &'static str,
+        /// Its value.
+        value: String,
+        /// What is wrong with it.
+        why: &'static str,
+    },
     /// A program could not be started.
-    #[error("cannot start {program}: {source}")]
+    #[error("cannot start {program}: {cause}")]
     Start {
         /// The program as named.
         program: String,
         /// What the system said.
-        source: std::io::Error,
+        cause: std::io::Error,
     },
     /// A started process cannot be waited for or signalled.
-    #[error("process {process}: {source}")]
+    #[error("process {process}: {cause}")]
     Process {
         /// Its id.
         process: u32,
         /// What the system said.
-        source: std::io::Error,
+        cause: std::io::Error,
     },
 }

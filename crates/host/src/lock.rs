@@ -49,12 +49,12 @@ pub enum LockError {
     },
     /// No folder takes a lock file.
     #[error(
-        "no lock file can be had in {} ({source}); make one of these folders writable",
+        "no lock file can be had in {} ({cause}); make one of these folders writable",
         folders()
     )]
     NoFolder {
         /// What the system said of the last one.
-        source: std::io::Error,
+        cause: std::io::Error,
     },
 }
 
@@ -98,7 +98,7 @@ pub fn acquire(root: &Root) -> Result<HostLock, LockError> {
         lock.paths.push(path);
     }
     if lock.files.is_empty() {
-        return Err(LockError::NoFolder { source: problem.into() });
+        return Err(LockError::NoFolder { cause: problem.into() });
     }
     Ok(lock)
 }

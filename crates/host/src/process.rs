@@ -35,16 +35,16 @@ impl Group {
     /// # Errors
     /// [`Error::Start`] naming the program.
     pub fn start(command: &mut Command) -> Result<(Self, Pipes), Error> {
-        let fail = |command: &Command, source| Error::Start {
+        let fail = |command: &Command, cause| Error::Start {
             program: command.get_program().to_string_lossy().into_owned(),
-            source,
+            cause,
         };
         command
             .process_group(0)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
-        let mut child = command.spawn().map_err(|source| fail(command, source))?;
+        let mut child = command.spawn().map_err(|cause| fail(command, cause))?;
         let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let group = Self { child, ended: None };
         match pipes {
@@ -68,7 +68,7 @@ impl Group {
     /// [`Error::Process`] if the system refuses to wait.
     pub fn wait(&mut self, limit: Duration) -> Result<Option<ExitStatus>, Error> {
         let process = self.id();
-        let fail = |source: std::io::Error| Error::Process { process, source };
+        let fail = |cause: std::io::Error| Error::Process { process, cause };
         if self.ended.is_none() {
             let ended = ends_within(self.pid(), limit).map_err(|errno| fail(errno.into()))?;
             if ended {

@@ -54,7 +54,7 @@ impl Root {
         let mut bytes = Vec::new();
         File::open(&path)
             .and_then(|file| file.take(FILE_BYTES_MAX).read_to_end(&mut bytes))
-            .map_err(|source| Error::Read { path, source })?;
+            .map_err(|cause| Error::Read { path, cause })?;
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 

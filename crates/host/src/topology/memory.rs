@@ -124,7 +124,7 @@ pub(super) fn store(state: &Path, topology: &Topology) -> Result<(), Error> {
     std::fs::create_dir_all(state)
         .and_then(|()| std::fs::write(&new, text))
         .and_then(|()| std::fs::rename(&new, &path))
-        .map_err(|source| Error::Write { path, source })
+        .map_err(|cause| Error::Write { path, cause })
 }
 
 #[cfg(test)]
