@@ -142,7 +142,7 @@ fn resource(root: &Root, name: &str) -> Option<(u64, u64)> {
 /// (setrlimit(2)), but a user that root works for is not.
 fn user_tasks(root: &Root) -> Option<Free> {
     let (soft, _) = resource(root, "Max processes")?;
-    let user = match user::invoking_user(root) {
+    let user = match user::invoking_user(root).ok()? {
         Some(invoking) => invoking.uid,
         None => user::effective_user(root)?,
     };

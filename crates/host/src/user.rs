@@ -1,5 +1,6 @@
 //! Who runs this program, and on whose behalf.
 
+use crate::Error;
 use crate::root::Root;
 use coretwin_base::job::RunAs;
 
@@ -14,35 +15,60 @@ pub fn effective_user(root: &Root) -> Option<u32> {
 /// The user who typed `sudo`, `doas` or `pkexec`, if there is one and we are root: measured work
 /// runs as that user. The words of the environment are believed because only root could misuse
 /// them here, to become somebody lesser.
-#[must_use]
-pub fn invoking_user(root: &Root) -> Option<RunAs> {
-    invoking_user_of(root, &|name| std::env::var(name).ok())
+///
+/// # Errors
+/// We are root, and the environment names a user that cannot be found: to go on as root would give
+/// the measured command more than its owner meant.
+pub fn invoking_user(root: &Root) -> Result<Option<RunAs>, Error> {
+    invoking_user_of(root, &|name| {
+        std::env::var_os(name).map(|value| value.to_string_lossy().into_owned())
+    })
 }
 
 /// [`invoking_user`] with the environment given.
-pub fn invoking_user_of(root: &Root, variable: &dyn Fn(&str) -> Option<String>) -> Option<RunAs> {
+///
+/// # Errors
+/// As there.
+pub fn invoking_user_of(
+    root: &Root,
+    variable: &dyn Fn(&str) -> Option<String>,
+) -> Result<Option<RunAs>, Error> {
     if effective_user(root) != Some(0) {
-        return None;
+        return Ok(None);
     }
+    let named = ["SUDO_UID", "PKEXEC_UID", "DOAS_USER"]
+        .into_iter()
+        .find_map(|name| Some((name, variable(name)?)));
+    let Some((name, value)) = named else { return Ok(None) };
     let passwd = root.text("etc/passwd").unwrap_or_default();
-    let users: Vec<RunAs> = passwd.lines().filter_map(user_of_line).collect();
-    let id = |name: &str| variable(name).and_then(|value| value.parse::<u32>().ok());
-    let found = match id("SUDO_UID").or_else(|| id("PKEXEC_UID")) {
-        Some(uid) => users.into_iter().find(|user| user.uid == uid).or_else(|| {
+    let mut users = passwd.lines().filter_map(user_of_line);
+    let found = match name {
+        "DOAS_USER" => users.find(|user| user.name == value).ok_or("no user has that name"),
+        // The largest number means "no change" to setuid(2), and would leave us root.
+        _ => match value.parse::<u32>().ok().filter(|uid| *uid != u32::MAX) {
+            None => Err("that is not the number of a user"),
+            Some(0) => return Ok(None),
             // A user of a directory service stands in no file; sudo tells all we need.
-            Some(RunAs {
-                uid,
-                gid: id("SUDO_GID")?,
-                name: variable("SUDO_USER")?,
-                home: variable("SUDO_HOME").unwrap_or_else(|| "/".to_owned()),
-            })
-        }),
-        None => {
-            let name = variable("DOAS_USER")?;
-            users.into_iter().find(|user| user.name == name)
-        }
+            Some(uid) => users
+                .find(|user| user.uid == uid)
+                .or_else(|| user_of_sudo(uid, variable).filter(|_| name == "SUDO_UID"))
+                .ok_or("no user has that number in /etc/passwd, and sudo tells no more"),
+        },
     };
-    found.filter(|user| user.uid != 0)
+    match found {
+        Ok(user) => Ok(Some(user).filter(|user| user.uid != 0)),
+        Err(why) => Err(Error::InvokingUser { name, value, why }),
+    }
+}
+
+/// A user as sudo(8) describes it; none if it does not.
+fn user_of_sudo(uid: u32, variable: &dyn Fn(&str) -> Option<String>) -> Option<RunAs> {
+    Some(RunAs {
+        uid,
+        gid: variable("SUDO_GID")?.parse().ok().filter(|gid| *gid != u32::MAX)?,
+        name: variable("SUDO_USER").filter(|name| !name.is_empty())?,
+        home: variable("SUDO_HOME").unwrap_or_else(|| "/".to_owned()),
+    })
 }
 
 /// A line of passwd(5): name, password, uid, gid, comment, home, shell.
@@ -74,30 +100,57 @@ mod tests {
         (folder, root)
     }
 
-    fn asked(uid: u32, variables: &[(&str, &str)]) -> Option<RunAs> {
+    fn asked(uid: u32, variables: &[(&str, &str)]) -> Result<Option<RunAs>, String> {
         let (_folder, root) = root(uid);
         let variable = |name: &str| {
             variables.iter().find(|(n, _)| *n == name).map(|(_, value)| (*value).to_owned())
         };
-        invoking_user_of(&root, &variable)
+        invoking_user_of(&root, &variable).map_err(|error| error.to_string())
     }
 
     #[test]
     fn only_root_on_somebodys_behalf_has_an_invoking_user() {
         let ada = asked(0, &[("SUDO_UID", "1000"), ("SUDO_GID", "100")]).expect("ada");
-        assert_eq!((ada.name.as_str(), ada.gid, ada.home.as_str()), ("ada", 100, "/home/ada"));
-        assert_eq!(asked(0, &[("DOAS_USER", "ada")]), Some(ada));
-        assert_eq!(asked(1000, &[("SUDO_UID", "1000")]), None);
-        assert_eq!(asked(0, &[("SUDO_UID", "0")]), None);
-        assert_eq!(asked(0, &[]), None);
-        assert_eq!(asked(0, &[("SUDO_UID", "many")]), None);
+        let user = ada.as_ref().expect("ada");
+        assert_eq!((user.name.as_str(), user.gid, user.home.as_str()), ("ada", 100, "/home/ada"));
+        assert_eq!(asked(0, &[("PKEXEC_UID", "1000")]), Ok(ada.clone()));
+        assert_eq!(asked(0, &[("DOAS_USER", "ada")]), Ok(ada));
+        for nobody in [&[("SUDO_UID", "0")], &[("DOAS_USER", "root")]] {
+            assert_eq!(asked(0, nobody), Ok(None));
+        }
+        assert_eq!(asked(0, &[]), Ok(None));
+        assert_eq!(asked(1000, &[("SUDO_UID", "1000")]), Ok(None));
+        assert_eq!(asked(1000, &[("SUDO_UID", "many")]), Ok(None));
     }
 
     #[test]
     fn a_user_of_a_directory_service_is_taken_from_sudo() {
         let far = [("SUDO_UID", "70001"), ("SUDO_GID", "70000"), ("SUDO_USER", "bob")];
-        let bob = asked(0, &far).expect("bob");
+        let bob = asked(0, &far).expect("known").expect("bob");
         assert_eq!((bob.uid, bob.gid, bob.name.as_str()), (70_001, 70_000, "bob"));
-        assert_eq!(asked(0, &far[..1]), None);
+    }
+
+    #[test]
+    fn root_does_not_run_on_behalf_of_a_user_who_cannot_be_found() {
+        let group = ("SUDO_GID", "70000");
+        for (variables, part) in [
+            (&[("SUDO_UID", "many")][..], "SUDO_UID=\"many\""),
+            (&[("SUDO_UID", "")], "not the number of a user"),
+            (&[("SUDO_UID", "-1")], "not the number of a user"),
+            (&[("SUDO_UID", "4294967295")], "not the number of a user"),
+            (&[("SUDO_UID", "4294968296")], "not the number of a user"),
+            (&[("SUDO_UID", "70001")], "no user has that number"),
+            (&[("SUDO_UID", "70001"), group], "no user has that number"),
+            (&[("SUDO_UID", "70001"), group, ("SUDO_USER", "")], "no user has that number"),
+            (
+                &[("SUDO_UID", "70001"), ("SUDO_GID", "4294967295"), ("SUDO_USER", "bob")],
+                "no user has that number",
+            ),
+            (&[("PKEXEC_UID", "70001"), group, ("SUDO_USER", "bob")], "PKEXEC_UID=\"70001\""),
+            (&[("DOAS_USER", "eve")], "no user has that name"),
+        ] {
+            let error = asked(0, variables).expect_err(part);
+            assert!(error.contains(part) && error.contains("unset"), "{variables:?}: {error}");
+        }
     }
 }
