@@ -17,6 +17,6 @@ pub(crate) fn topology(root: &Root) -> Result<Topology> {
 }
 
 /// User and group to whom written files belong: those of whoever called sudo.
-pub(crate) fn owner(root: &Root) -> Option<(u32, u32)> {
-    coretwin_host::user::invoking_user(root).map(|user| (user.uid, user.gid))
+pub(crate) fn owner(root: &Root) -> Result<Option<(u32, u32)>> {
+    Ok(coretwin_host::user::invoking_user(root)?.map(|user| (user.uid, user.gid)))
 }

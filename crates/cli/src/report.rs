@@ -45,7 +45,7 @@ fn format(name: &str) -> Result<&'static Format, String> {
 
 /// Runs the verb.
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
-    let (bundle, plan) = Bundle::open(&args.folder, host::owner(&Root::system()))?;
+    let (bundle, plan) = Bundle::open(&args.folder, host::owner(&Root::system())?)?;
     let extent = if args.format.in_full && !args.save { Extent::Whole } else { Extent::Report };
     let journal = bundle.readings(extent)?;
     if journal.torn_bytes > 0 {

@@ -64,12 +64,12 @@ pub(crate) fn run(args: Args) -> Result<ExitCode> {
     let json = args.json;
     let plan = planning::draw_once(&request(args)?, HOST, &topology)?;
     let mut machine = HostMachine::new(root.clone(), topology)?;
-    machine.check_limits(&plan)?;
+    machine.check(&plan)?;
     let setup = Setup {
         plan: &plan,
         readings: Vec::new(),
         environment: Environment::default(),
-        run_as: user::invoking_user(&root),
+        run_as: user::invoking_user(&root)?,
         stop,
     };
     let finished = engine::run(setup, &mut machine, &mut Listeners(Vec::new()))?;

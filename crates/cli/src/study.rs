@@ -39,7 +39,7 @@ pub(crate) fn run(args: Args) -> Result<ExitCode> {
     out::news(&format!("results go to {}", bundle.folder().display()));
 
     let mut machine = HostMachine::new(root.clone(), plan.topology.clone())?;
-    machine.check_limits(&plan)?;
+    machine.check(&plan)?;
     let (journal, earlier) = bundle.journal()?;
     if earlier.torn_bytes > 0 {
         out::news("the journal's last line was torn by a crash; that run is made again");
@@ -52,7 +52,7 @@ pub(crate) fn run(args: Args) -> Result<ExitCode> {
         plan: &plan,
         readings: earlier.readings,
         environment,
-        run_as: user::invoking_user(&root),
+        run_as: user::invoking_user(&root)?,
         stop,
     };
     let listeners: Vec<&mut dyn Listener> = vec![&mut keeper, &mut progress];
@@ -69,7 +69,7 @@ pub(crate) fn run(args: Args) -> Result<ExitCode> {
 
 /// The plan of a new study, stored; or that of an old one, read.
 fn plan(args: &Args, root: &Root) -> Result<(Bundle, Plan)> {
-    let owner = host::owner(root);
+    let owner = host::owner(root)?;
     if let Some(folder) = &args.resume {
         let (bundle, mut plan) = Bundle::open(folder, owner)?;
         if let (Some(budget_s), Some(_)) = (args.budget_given_s(), plan.rules.budget_s) {
@@ -79,7 +79,7 @@ fn plan(args: &Args, root: &Root) -> Result<(Bundle, Plan)> {
     }
     let plan = planning::draw(&args.request()?, HOST, &host::topology(root)?)?;
     // Limits that are too low are an error before anything is written.
-    HostMachine::new(root.clone(), plan.topology.clone())?.check_limits(&plan)?;
+    HostMachine::new(root.clone(), plan.topology.clone())?.check(&plan)?;
     let folder = args.out.clone().unwrap_or_else(default_folder);
     let bundle = Bundle::create(&folder, &plan, owner)?;
     Ok((bundle, plan))

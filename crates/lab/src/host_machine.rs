@@ -4,6 +4,7 @@ use crate::error::Error;
 use crate::launcher;
 use crate::machine::{Machine, MachineError, Measured, Stop};
 use crate::planning;
+use coretwin_base::arm::ArmState;
 use coretwin_base::cpu_set::CpuSet;
 use coretwin_base::environment::{Facts, Moment, Session};
 use coretwin_base::job::{Job, Outcome};
@@ -49,11 +50,15 @@ impl HostMachine {
         Ok(Self { root, topology, worker, started: Instant::now(), prepared: None })
     }
 
-    /// Checks every limit of the system that the plan's workloads need.
+    /// Checks what the plan needs of the system: limits, and core scheduling where an arm uses it.
     ///
     /// # Errors
-    /// A message with a line for every limit that is too low.
-    pub fn check_limits(&self, plan: &Plan) -> Result<(), Error> {
+    /// A message with a line for every limit that is too low, or why there are no cookies.
+    pub fn check(&self, plan: &Plan) -> Result<(), Error> {
+        if let Some(arm) = plan.arms.iter().find(|arm| arm.state == ArmState::CoreSched) {
+            coretwin_workloads::worker::core_sched_available()
+                .map_err(|why| Error::NotPossible(format!("arm {}: {why}", arm.label)))?;
+        }
         let unmet = limits::unmet(&self.root, &planning::needs(plan));
         if unmet.is_empty() {
             return Ok(());
