@@ -8,14 +8,14 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// Reading or writing failed.
-    #[error("cannot {doing} {}: {source}", path.display())]
+    #[error("cannot {doing} {}: {cause}", path.display())]
     Io {
         /// What was attempted, like `read`.
         doing: &'static str,
         /// The file.
         path: PathBuf,
-        /// Why.
-        source: io::Error,
+        /// Why. Part of the message, so not a source that would be printed once more.
+        cause: io::Error,
     },
     /// The file system is full.
     #[error(
@@ -93,7 +93,7 @@ pub enum Error {
 
 impl Error {
     pub(crate) fn io(doing: &'static str, path: &Path, source: io::Error) -> Self {
-        Self::Io { doing, path: path.to_owned(), source }
+        Self::Io { doing, path: path.to_owned(), cause: source }
     }
 
     /// Tells a full file system (or quota) from other failures to write.
