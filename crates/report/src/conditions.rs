@@ -138,7 +138,11 @@ fn folded(facts: &BTreeMap<String, String>) -> BTreeMap<String, String> {
         let one = values.len() == 1;
         let part = |(value, cpus): (String, Vec<CpuId>)| {
             let cpus: CpuSet = cpus.into_iter().collect();
-            if one { value } else { format!("{value} (CPUs {cpus})") }
+            if one {
+                value
+            } else {
+                format!("{value} ({} {cpus})", if cpus.len() == 1 { "CPU" } else { "CPUs" })
+            }
         };
         let text = values.into_iter().map(part).collect::<Vec<_>>().join("; ");
         folded.insert(key, words::shorten(&text, 300));
@@ -303,6 +307,22 @@ pub(crate) fn method(study: &Study<'_>) -> Vec<String> {
     ]
 }
 
+/// Takes the folder of results out of a command line: it exists by now, so that the command would
+/// refuse to run again.
+fn leave_out_folders(argv: &mut Vec<String>) {
+    let end = argv.iter().position(|word| word == "--").unwrap_or(argv.len());
+    let measured = argv.split_off(end);
+    let mut words = std::mem::take(argv).into_iter();
+    while let Some(word) = words.next() {
+        match word.split_once('=') {
+            None if word == "--out" || word == "--resume" => drop(words.next()),
+            Some(("--out" | "--resume", _)) => {}
+            _ => argv.push(word),
+        }
+    }
+    argv.extend(measured);
+}
+
 /// Commands and files.
 pub(crate) fn reproduce(study: &Study<'_>) -> Vec<Block> {
     let seed = study.plan.seed.to_string();
@@ -313,6 +333,7 @@ pub(crate) fn reproduce(study: &Study<'_>) -> Vec<Block> {
             let name = program.rsplit('/').next().unwrap_or_default().to_owned();
             *program = name;
         }
+        leave_out_folders(&mut argv);
         let end = argv.iter().position(|word| word == "--").unwrap_or(argv.len());
         let has_seed =
             argv[..end].iter().any(|word| word == "--seed" || word.starts_with("--seed="));

@@ -55,7 +55,8 @@ fn headline(study: &Study<'_>, arm: usize) -> Option<Headline> {
     let interval = |low: Option<f64>, high: Option<f64>| {
         Some(format!("{} {}", interval_name(study), number::interval(low?, high?)))
     };
-    let verdict = |verdict: Option<Verdict>| Some((verdict?, words::verdict(study, verdict?)));
+    let verdict =
+        |verdict: Option<Verdict>| Some((verdict?, words::verdict(study, label, verdict?)));
     if let Some(suite) = primary_suite(study, label) {
         let rows = number::count(suite.rows.into(), "row");
         let blocks = number::count(suite.blocks.into(), "block");
@@ -118,7 +119,7 @@ fn outcome(study: &Study<'_>, digest: &Digest<'_>, row: &RowEffect) -> String {
             let blocks = number::count(blocks.into(), "block");
             format!("{} (about {blocks} would decide)", Verdict::Inconclusive)
         }
-        (Some(verdict), _) => words::verdict(study, verdict),
+        (Some(verdict), _) => words::verdict(study, &row.arm, verdict),
         (None, _) if row.ratio.is_none() && row.failed > 0 => {
             return failure(study, digest, row).unwrap_or_else(|| format!("FAILED in {failed}"));
         }
@@ -233,7 +234,7 @@ fn suites(study: &Study<'_>) -> Table {
         Column::words(words::verdict_column(study)),
     ];
     let row = |suite: &SuiteEffect| {
-        let verdict = suite.verdict.map(|verdict| words::verdict(study, verdict));
+        let verdict = suite.verdict.map(|verdict| words::verdict(study, &suite.arm, verdict));
         let interval = suite.low.zip(suite.high);
         vec![
             words::clean(&suite.suite),

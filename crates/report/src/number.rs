@@ -73,6 +73,10 @@ fn effect_number(ratio: f64) -> String {
     }
     let text = match percent.abs() {
         p if p >= 1e6 => return format!("×{ratio:.1e}"),
+        // It would round to −100 %, which no time and no rate can reach.
+        p if p >= 99.95 && ratio > 0.0 && ratio < 1.0 => {
+            return format!("×{ratio:.1e}").replace('-', "−");
+        }
         p if p >= 999.5 => separated(&format!("{:.0}", percent.abs())),
         _ => format!("{:.1}", percent.abs()),
     };

@@ -4,6 +4,7 @@ use crate::Study;
 use coretwin_base::arm::{ArmState, KERNEL};
 use coretwin_base::plan::{Comparison, PlanArm, Protocol};
 use coretwin_base::summary::{StoppedBecause, Verdict};
+use coretwin_stats::study::pair_comparison;
 
 /// Text from outside (labels, causes, output of commands) without control characters, which could
 /// steer a terminal or break a line of a table.
@@ -88,9 +89,10 @@ pub(crate) fn verdict_column(study: &Study<'_>) -> &'static str {
     }
 }
 
-/// The verdict as a word. Plain CPU sets get a comparison, never a verdict on SMT.
-pub(crate) fn verdict(study: &Study<'_>, verdict: Verdict) -> String {
-    match (study.summary.comparison, verdict) {
+/// The verdict on an arm as a word. Plain CPU sets get a comparison, never a verdict on SMT.
+pub(crate) fn verdict(study: &Study<'_>, arm: &str, verdict: Verdict) -> String {
+    let comparison = study.plan.arm(arm).map(|arm| pair_comparison(study.plan, arm));
+    match (comparison.unwrap_or(study.summary.comparison), verdict) {
         (Comparison::None, Verdict::Helps) => "BETTER".to_owned(),
         (Comparison::None, Verdict::Hurts) => "WORSE".to_owned(),
         (_, verdict) => verdict.to_string(),

@@ -236,3 +236,21 @@ fn equal_records_give_equal_bytes() {
         assert!(one == two, "{}", format.name);
     }
 }
+
+#[test]
+fn the_command_to_reproduce_names_no_folder_that_exists() {
+    let mut records = support::command();
+    let line = "coretwin study --out a --blocks 9 --out=b --resume c -- ./x --out d";
+    records.environment.sessions[0].argv = line.split(' ').map(str::to_owned).collect();
+    let out = text(&records.study());
+    assert!(out.contains("coretwin study --blocks 9 --seed 42 -- ./x --out d"), "{out}");
+}
+
+#[test]
+fn a_cpu_set_among_other_arms_is_better_or_worse() {
+    let page = text(&support::many().study());
+    let line = page.lines().find(|line| line.contains("wide against one-per-core:"));
+    assert!(line.is_some_and(|line| line.contains("BETTER")), "{page}");
+    let line = page.lines().find(|line| line.contains("on against one-per-core:"));
+    assert!(line.is_some_and(|line| line.contains("HELPS")), "{page}");
+}
