@@ -55,6 +55,8 @@ fn chromium() -> Option<PathBuf> {
 fn with_browser(test: impl FnOnce(&Path)) {
     match chromium() {
         Some(browser) => test(&browser),
+        // Where the gate runs, Chromium has been installed; its absence must not pass for success.
+        None if std::env::var_os("CI").is_some() => panic!("no chromium on PATH; see .ci/needs"),
         None => eprintln!("left out: there is no chromium on this machine's PATH"),
     }
 }
