@@ -1,0 +1,16 @@
+//! The simulated SMT core: what a processor core does with the micro-operations of one to four
+//! threads.
+//!
+//! Data flow: a [`preset::Preset`] (the processor, as data) and one [`stream::Stream`] of
+//! [`uop::Uop`]s per thread go in; an [`outcome::Outcome`] with speeds, a stack of cycles per thread
+//! and the occupancy of every resource comes out.
+
+pub mod outcome;
+pub mod preset;
+pub mod stream;
+pub mod uop;
+
+pub use outcome::{Outcome, Stuck, ThreadOutcome};
+pub use preset::Preset;
+pub use stream::{Options, Stream, ThreadInput};
+pub use uop::{Class, Effect, Uop};

@@ -1,0 +1,89 @@
+//! What goes into a run: a stream of micro-operations per thread, and the run's options.
+
+use super::uop::Uop;
+
+/// An endless source of micro-operations, produced in batches.
+///
+/// A finite program starts again from its beginning when it ends, so that a short thread keeps its
+/// sibling company for the whole measurement. A stream knows nothing of simulated time.
+pub trait Stream {
+    /// Fills the whole batch with the next micro-operations.
+    fn fill(&mut self, batch: &mut [Uop]);
+}
+
+/// How virtual pages become physical ones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Placement {
+    /// Every page at a place drawn from the seed, as a long-running system hands them out.
+    Random,
+    /// Physical order follows virtual order: ideally coloured.
+    Contiguous,
+}
+
+/// One thread of a run.
+pub struct ThreadInput<'stream> {
+    /// Its micro-operations; `None` is a halted logical CPU.
+    pub stream: Option<Box<dyn Stream + 'stream>>,
+    /// Data pages with equal numbers are shared (threads of one process). Below 1024.
+    pub data_space: u16,
+    /// Code pages with equal numbers are shared (one binary). Below 1024.
+    pub code_space: u16,
+    /// Size of data pages in bytes, a power of two from 4096 to 2^30.
+    pub page_bytes: u64,
+    /// Where its data pages lie.
+    pub placement: Placement,
+}
+
+impl<'stream> ThreadInput<'stream> {
+    /// A thread with 4-KiB pages at random places, in an address space and binary of its own.
+    #[must_use]
+    pub fn new(stream: impl Stream + 'stream, space: u16) -> Self {
+        Self {
+            stream: Some(Box::new(stream)),
+            data_space: space,
+            code_space: space,
+            page_bytes: 4096,
+            placement: Placement::Random,
+        }
+    }
+
+    /// A logical CPU that is halted throughout.
+    #[must_use]
+    pub fn halted() -> Self {
+        Self {
+            stream: None,
+            data_space: 0,
+            code_space: 0,
+            page_bytes: 4096,
+            placement: Placement::Random,
+        }
+    }
+}
+
+/// How long to run, and from which seed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Options {
+    /// Every thread retires at least this many micro-operations before measurement begins, for
+    /// all threads at the same cycle.
+    pub warmup_uops: u64,
+    /// Measurement ends when every thread has retired this many more.
+    pub measure_uops: u64,
+    /// Names the page map.
+    pub seed: u64,
+    /// A run that takes more cycles than this is stuck.
+    pub cycle_bound: u64,
+    /// Jump over cycles in which nothing happens. Changes speed, never results.
+    pub idle_skip: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            warmup_uops: 200_000,
+            measure_uops: 1_000_000,
+            seed: 1,
+            cycle_bound: 2_000_000_000,
+            idle_skip: true,
+        }
+    }
+}

@@ -1,0 +1,30 @@
+//! What can go wrong: a preset or profile that cannot be, or a run that does not get on.
+
+/// Everything this crate reports.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// A value of a preset or profile is missing, unknown, contradictory or out of range.
+    #[error("{file}: {key}: {problem}")]
+    Value {
+        /// The preset or profile, by its file or built-in name.
+        file: String,
+        /// The key in the file, as `table.key`.
+        key: String,
+        /// What is wrong, and what is allowed.
+        problem: String,
+    },
+    /// The text is not a preset or profile at all.
+    #[error("{file}: {problem}")]
+    Text {
+        /// The preset or profile, by its file or built-in name.
+        file: String,
+        /// What the reader of the text said, with its line.
+        problem: String,
+    },
+    /// A simulation that did not get on.
+    #[error(transparent)]
+    Stuck(#[from] Box<crate::core::Stuck>),
+}
+
+/// This crate's result.
+pub type Result<T> = std::result::Result<T, Error>;

@@ -1,0 +1,12 @@
+//! The simulated machine: pure, seeded, deterministic.
+//!
+//! Pure: no I/O, no threads, no wall clock, no environment, no hash maps. Time is an integer, random
+//! numbers come from [`coretwin_base::random::Stream`] or from a keyed hash, so equal seeds give
+//! equal results on every host and in every build.
+
+#![forbid(unsafe_code)]
+
+pub mod core;
+pub mod error;
+
+pub use error::{Error, Result};
