@@ -148,6 +148,18 @@ fn folders(mount: &Mount, path: &str) -> Vec<String> {
         .collect()
 }
 
+/// Where hierarchies with CPU sets are mounted, below the root, and their versions.
+pub(crate) fn cpuset_mounts(root: &Root) -> Vec<(String, u8)> {
+    mounts(&root.text("proc/self/mountinfo").unwrap_or_default())
+        .into_iter()
+        .filter(|mount| mount.version_2 || mount.options.iter().any(|name| name == "cpuset"))
+        .map(|mount| {
+            let point = mount.point.trim_start_matches('/').to_owned();
+            (point, if mount.version_2 { 2 } else { 1 })
+        })
+        .collect()
+}
+
 /// The cgroup mounts of a `mountinfo` text (proc(5)).
 fn mounts(text: &str) -> Vec<Mount> {
     text.lines()

@@ -2,7 +2,8 @@
 //!
 //! The only crate that knows where Linux keeps its facts. Whatever reads files takes a
 //! [`root::Root`], a folder that stands for `/`: [`root::Root::system`] on a real machine, a
-//! temporary folder written by [`fake`] in a test. Nothing here changes the machine.
+//! temporary folder written by [`fake`] in a test. Only [`smt`] changes the machine, through
+//! [`smt::kernel::Kernel`], and so that it can be undone.
 //!
 //! Data flow: files under a root → [`topology::read`] (who shares a core with whom, and how far to
 //! believe it), [`environment`] (what the machine was like), [`observe`] (who used the CPUs),
@@ -25,6 +26,7 @@ pub mod observe;
 pub mod placement;
 pub mod process;
 pub mod root;
+pub mod smt;
 pub mod topology;
 pub mod user;
 

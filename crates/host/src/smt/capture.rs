@@ -1,0 +1,219 @@
+//! Reads what switching SMT may change: the control word, the online map, interrupts, CPU sets,
+//! and on kernels that forget them the CPUs of tasks.
+
+use super::saved::{Cpuset, Holder, Interrupt, Machine, SavedState, Task, TaskId};
+use super::{CONTROL, CPUS};
+use crate::{Error, cgroup, root::Root};
+use coretwin_base::cpu_set::CpuSet;
+use coretwin_base::topology::SmtControl;
+use std::os::unix::fs::PermissionsExt;
+
+/// The machine as it is now, saved for this process. Nothing is written.
+///
+/// # Errors
+/// [`Error`] if the lists of CPUs cannot be read.
+pub fn capture(root: &Root) -> Result<SavedState, Error> {
+    let needed = |name: &str| -> Result<CpuSet, Error> {
+        let path = format!("{CPUS}/{name}");
+        root.text(&path)?;
+        Ok(root.cpus(&path)?.unwrap_or_default())
+    };
+    let machine = machine(root);
+    Ok(SavedState {
+        taken_utc: now_utc(),
+        holder: holder(root, std::process::id()),
+        kept: false,
+        control: control(root),
+        present: needed("present")?,
+        online: needed("online")?,
+        cores: cores(root),
+        interrupts: interrupts(root),
+        cpusets: cpusets(root),
+        tasks: forgets_affinities(&machine.kernel_release).then(|| tasks(root)),
+        machine,
+    })
+}
+
+fn now_utc() -> String {
+    let now = jiff::Timestamp::now();
+    jiff::Timestamp::from_second(now.as_second()).unwrap_or(now).to_string()
+}
+
+/// The word of `smt/control`; none on a kernel without it.
+#[must_use]
+pub fn control(root: &Root) -> Option<SmtControl> {
+    root.fact(CONTROL).map(|word| SmtControl::parse(&word))
+}
+
+/// What tells this machine and its boot from others.
+#[must_use]
+pub fn machine(root: &Root) -> Machine {
+    let fact = |path: &str| root.fact(path).unwrap_or_else(|| "unknown".to_owned());
+    Machine {
+        boot_id: fact("proc/sys/kernel/random/boot_id"),
+        machine_id: root.fact("etc/machine-id"),
+        host_name: fact("proc/sys/kernel/hostname"),
+        kernel_release: fact("proc/sys/kernel/osrelease"),
+    }
+}
+
+/// Describes a process as a holder. A process that is gone started at 0.
+#[must_use]
+pub fn holder(root: &Root, process: u32) -> Holder {
+    let command = root.text(&format!("proc/{process}/cmdline")).unwrap_or_default();
+    let started_ticks = stat(root, process).map_or(0, |stat| stat.started_ticks);
+    let command_line = command.trim_end_matches('\0').replace('\0', " ");
+    Holder { process, started_ticks, command_line }
+}
+
+/// Whether a holder still runs: the process of that number started when it did and is no zombie.
+#[must_use]
+pub fn is_alive(root: &Root, holder: &Holder) -> bool {
+    stat(root, holder.process).is_some_and(|stat| {
+        stat.started_ticks == holder.started_ticks && !matches!(stat.state, 'Z' | 'X')
+    })
+}
+
+/// Cores as the kernel lists them: each by the CPUs of it that are online.
+fn cores(root: &Root) -> Vec<CpuSet> {
+    let siblings = root.numbered(CPUS, "cpu").into_iter().filter_map(|cpu| {
+        let list = |name: &str| root.cpus(&format!("{CPUS}/cpu{cpu}/topology/{name}")).ok()?;
+        list("core_cpus_list").or_else(|| list("thread_siblings_list"))
+    });
+    let mut cores: Vec<CpuSet> = siblings.filter(|core| !core.is_empty()).collect();
+    cores.sort();
+    cores.dedup();
+    cores
+}
+
+/// Interrupts whose affinity can be read.
+pub(super) fn interrupts(root: &Root) -> Vec<Interrupt> {
+    root.numbered("proc/irq", "").into_iter().filter_map(|number| interrupt(root, number)).collect()
+}
+
+/// One of them. The kernel places *managed* interrupts itself and refuses a wish with EIO, newer
+/// ones with EPERM. Beforehand it tells by debugfs, or by a file that cannot be written even by
+/// its owner; where it does not tell, the refusal will.
+pub(super) fn interrupt(root: &Root, number: u32) -> Option<Interrupt> {
+    let path = format!("proc/irq/{number}/smp_affinity_list");
+    let cpus = root.cpus(&path).ok()??;
+    let fixed =
+        root.path(&path).metadata().is_ok_and(|meta| meta.permissions().mode() & 0o200 == 0);
+    let debug = root.text(&format!("sys/kernel/debug/irq/irqs/{number}")).unwrap_or_default();
+    let folder = format!("proc/irq/{number}");
+    let users = root.names(&folder);
+    let users = users.iter().filter(|name| root.path(&format!("{folder}/{name}")).is_dir());
+    let name = users.map(String::as_str).collect::<Vec<_>>().join(" ");
+    let managed = fixed || debug.contains("IRQD_AFFINITY_MANAGED");
+    Some(Interrupt { number, name, cpus, managed })
+}
+
+/// CPU sets that somebody narrowed, parents before children. Roots are left out: they follow the
+/// machine and take no wish; so do groups of version 2 that ask for nothing.
+fn cpusets(root: &Root) -> Vec<Cpuset> {
+    let mut found = Vec::new();
+    for (point, version) in cgroup::cpuset_mounts(root) {
+        let mut open = vec![point.clone()];
+        while let Some(path) = open.pop() {
+            if path != point {
+                let Some(cpuset) = cpuset(root, &path, version) else { continue };
+                if cpuset.says_something() {
+                    found.push(cpuset);
+                }
+            }
+            let names = root.names(&path).into_iter().map(|name| format!("{path}/{name}"));
+            let is_folder =
+                |path: &String| root.path(path).symlink_metadata().is_ok_and(|meta| meta.is_dir());
+            open.extend(names.filter(is_folder));
+        }
+    }
+    found
+}
+
+/// The CPU set of a group; none if the group has none or is gone. A group without one has no child
+/// with one.
+pub(super) fn cpuset(root: &Root, path: &str, version: u8) -> Option<Cpuset> {
+    let list = |name: &str| root.cpus(&format!("{path}/{name}")).ok().flatten();
+    let cpus = list("cpuset.cpus")?;
+    let effective = match version {
+        1 => list("cpuset.effective_cpus"),
+        _ => list("cpuset.cpus.effective"),
+    };
+    let partition = root.fact(&format!("{path}/cpuset.cpus.partition"));
+    let tasks = if version == 1 { tasks_of(root, path) } else { Vec::new() };
+    let effective = effective.unwrap_or_else(|| cpus.clone());
+    Some(Cpuset { path: path.to_owned(), version, cpus, effective, partition, tasks })
+}
+
+impl Cpuset {
+    fn says_something(&self) -> bool {
+        let member = self.partition.as_deref().is_none_or(|word| word == "member");
+        self.version == 1 || !self.cpus.is_empty() || !member
+    }
+}
+
+/// The tasks of a group of version 1.
+pub(super) fn tasks_of(root: &Root, path: &str) -> Vec<TaskId> {
+    let text = root.text(&format!("{path}/tasks")).unwrap_or_default();
+    let ids = text.lines().filter_map(|line| line.trim().parse().ok());
+    ids.filter_map(|task| Some(TaskId { task, started_ticks: stat(root, task)?.started_ticks }))
+        .collect()
+}
+
+/// Kernels before 6.2 narrow the affinity of a task when its CPUs go, and do not widen it again
+/// (later ones keep what the user asked for).
+fn forgets_affinities(release: &str) -> bool {
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(str::parse::<u32>);
+    match (numbers.next(), numbers.next()) {
+        (Some(Ok(major)), Some(Ok(minor))) => (major, minor) < (6, 2),
+        _ => false,
+    }
+}
+
+/// Every task whose affinity can be set.
+fn tasks(root: &Root) -> Vec<Task> {
+    let mut found = Vec::new();
+    for process in root.numbered("proc", "") {
+        for task in root.numbered(&format!("proc/{process}/task"), "") {
+            found.extend(self::task(root, process, task));
+        }
+    }
+    found
+}
+
+/// One of them; none if it is gone or is bound by the kernel itself.
+pub(super) fn task(root: &Root, process: u32, task: u32) -> Option<Task> {
+    let folder = format!("proc/{process}/task/{task}");
+    let stat = parse_stat(&root.text(&format!("{folder}/stat")).ok()?)?;
+    let status = root.text(&format!("{folder}/status")).ok()?;
+    let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
+    let cpus = CpuSet::parse(list).ok()?;
+    let name = status.lines().find_map(|line| line.strip_prefix("Name:"))?.trim().to_owned();
+    let id = TaskId { task, started_ticks: stat.started_ticks };
+    (!stat.bound).then_some(Task { id, process, name, cpus })
+}
+
+/// A few fields of `/proc/PID/stat` (proc(5)).
+pub(super) struct Stat {
+    state: char,
+    /// PF_NO_SETAFFINITY: a kernel thread that belongs to its CPU.
+    bound: bool,
+    pub(super) started_ticks: u64,
+}
+
+pub(super) fn stat(root: &Root, process: u32) -> Option<Stat> {
+    parse_stat(&root.text(&format!("proc/{process}/stat")).ok()?)
+}
+
+fn parse_stat(text: &str) -> Option<Stat> {
+    const NO_SETAFFINITY: u64 = 0x0400_0000;
+    // The name may hold blanks and brackets.
+    let (_, rest) = text.rsplit_once(')')?;
+    let fields: Vec<&str> = rest.split_whitespace().collect();
+    let flags: u64 = fields.get(6)?.parse().ok()?;
+    Some(Stat {
+        state: fields.first()?.chars().next()?,
+        bound: flags & NO_SETAFFINITY != 0,
+        started_ticks: fields.get(19)?.parse().ok()?,
+    })
+}

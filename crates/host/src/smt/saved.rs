@@ -1,0 +1,376 @@
+//! The state of a machine before it is changed, and the file in which it survives whoever changed
+//! it.
+//!
+//! A file is one line of JSON, `{"schema":1,"checksum":"…","state":{…}}`; the checksum is taken
+//! over the bytes of the state, so that a torn or edited file is told from a good one. It is
+//! written under another name, synchronised, renamed, and the folder is synchronised: after
+//! [`write()`] returns, it is there, whole, whatever happens next. `/run` is emptied by a reboot, and
+//! the boot id in the state tells where it is not.
+
+use super::SwitchError;
+use crate::root::Root;
+use coretwin_base::cpu_set::CpuSet;
+use coretwin_base::schema::{NewerSchema, SCHEMA, check};
+use coretwin_base::topology::SmtControl;
+use rustix::fs::{Mode, OFlags};
+use serde::{Deserialize, Serialize};
+use std::fs::File;
+use std::io::Write;
+use std::ops::Deref;
+use std::path::PathBuf;
+
+/// Where states are kept, under the root.
+pub const FOLDER: &str = "run/coretwin";
+
+/// Whose change a state undoes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Slot {
+    /// A study's: restored when the study ends or dies.
+    Study,
+    /// Made by hand: kept until it is undone by hand.
+    Hand,
+}
+
+impl Slot {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Study, Self::Hand];
+
+    /// Its word on the command line.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Study => "study",
+            Self::Hand => "hand",
+        }
+    }
+
+    /// The slot of a word.
+    #[must_use]
+    pub fn named(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|slot| slot.name() == word)
+    }
+
+    /// The file of its state, below the root.
+    #[must_use]
+    pub fn file(self) -> String {
+        format!("{FOLDER}/smt-{}.json", self.name())
+    }
+
+    /// The file whose lock its guard holds, below the root.
+    #[must_use]
+    pub fn guard_lock(self) -> String {
+        format!("{FOLDER}/smt-{}.guard", self.name())
+    }
+}
+
+/// Everything about a machine that switching SMT may change, and whose it is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SavedState {
+    /// The machine and its boot.
+    pub machine: Machine,
+    /// When, in UTC, `2026-01-31T12:00:00Z`.
+    pub taken_utc: String,
+    /// The process for which it was saved.
+    pub holder: Holder,
+    /// Whether the change is meant to outlive the holder.
+    pub kept: bool,
+    /// The word of `smt/control`; none on a kernel without it.
+    pub control: Option<SmtControl>,
+    /// CPUs that exist.
+    #[serde(with = "list")]
+    pub present: CpuSet,
+    /// CPUs that are online.
+    #[serde(with = "list")]
+    pub online: CpuSet,
+    /// CPUs that share a core, a list for each core as far as the kernel tells.
+    #[serde(with = "lists")]
+    pub cores: Vec<CpuSet>,
+    /// Where interrupts may be handled.
+    pub interrupts: Vec<Interrupt>,
+    /// CPU sets of control groups, parents before children.
+    pub cpusets: Vec<Cpuset>,
+    /// CPUs of tasks; none where the kernel keeps them itself (6.2 and later).
+    pub tasks: Option<Vec<Task>>,
+}
+
+/// What tells a machine and its boot from others.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Machine {
+    /// `/proc/sys/kernel/random/boot_id`.
+    pub boot_id: String,
+    /// `/etc/machine-id`, where there is one.
+    pub machine_id: Option<String>,
+    /// Host name.
+    pub host_name: String,
+    /// Kernel release.
+    pub kernel_release: String,
+}
+
+/// The process that made a change.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Holder {
+    /// Process id.
+    pub process: u32,
+    /// When it started, in clock ticks after the boot: with the id, the identity of a process.
+    pub started_ticks: u64,
+    /// Its command line.
+    pub command_line: String,
+}
+
+/// An interrupt.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Interrupt {
+    /// Its number in `/proc/irq`.
+    pub number: u32,
+    /// Its users, as `/proc/irq/N` names them, joined by blanks: another name means another
+    /// interrupt under the same number.
+    pub name: String,
+    /// `smp_affinity_list`.
+    #[serde(with = "list")]
+    pub cpus: CpuSet,
+    /// The kernel places it and takes no wish.
+    pub managed: bool,
+}
+
+/// The CPU set of a control group.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cpuset {
+    /// The folder of the group, below the root.
+    pub path: String,
+    /// The version of its hierarchy, 1 or 2.
+    pub version: u8,
+    /// `cpuset.cpus`: what was asked for. Empty in version 2: all of its parent.
+    #[serde(with = "list")]
+    pub cpus: CpuSet,
+    /// The CPUs it really has.
+    #[serde(with = "list")]
+    pub effective: CpuSet,
+    /// `cpuset.cpus.partition`, version 2.
+    pub partition: Option<String>,
+    /// Its tasks, version 1 only: the kernel moves them away when the last CPU goes.
+    pub tasks: Vec<TaskId>,
+}
+
+/// A task, told from a later one of the same number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct TaskId {
+    /// Thread id.
+    pub task: u32,
+    /// When it started, in clock ticks after the boot.
+    pub started_ticks: u64,
+}
+
+/// A task and its CPUs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Task {
+    /// Which task.
+    pub id: TaskId,
+    /// Its process.
+    pub process: u32,
+    /// Its name.
+    pub name: String,
+    /// `Cpus_allowed_list`.
+    #[serde(with = "list")]
+    pub cpus: CpuSet,
+}
+
+/// A state that is on disk. Only with one may the machine be changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stored {
+    slot: Slot,
+    state: SavedState,
+}
+
+impl Stored {
+    /// Where it is.
+    #[must_use]
+    pub fn slot(&self) -> Slot {
+        self.slot
+    }
+}
+
+impl Deref for Stored {
+    type Target = SavedState;
+
+    fn deref(&self) -> &SavedState {
+        &self.state
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+struct Header {
+    schema: u32,
+}
+
+/// Makes a state durable, instead of the one that was in the slot.
+///
+/// # Errors
+/// [`SwitchError::Save`]; then nothing may be changed.
+pub fn write(root: &Root, slot: Slot, state: SavedState) -> Result<Stored, SwitchError> {
+    let path = root.path(&slot.file());
+    let fail = |cause: std::io::Error| SwitchError::Save { path: path.clone(), cause };
+    let text = render(&state).map_err(|error| fail(error.into()))?;
+    let folder = folder(root).map_err(fail)?;
+    let temporary = path.with_extension(format!("json.{}", std::process::id()));
+    let written = (|| {
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::NOFOLLOW;
+        let mode = Mode::RUSR | Mode::WUSR;
+        let mut file = File::from(rustix::fs::open(&temporary, flags | OFlags::CLOEXEC, mode)?);
+        file.write_all(text.as_bytes())?;
+        file.sync_all()?;
+        std::fs::rename(&temporary, &path)?;
+        folder.sync_all()
+    })();
+    if let Err(cause) = written {
+        let _ = std::fs::remove_file(&temporary);
+        return Err(fail(cause));
+    }
+    Ok(Stored { slot, state })
+}
+
+/// Opens the folder of states, making it for the owner alone if there is none.
+pub(super) fn folder(root: &Root) -> std::io::Result<File> {
+    let path = root.path(FOLDER);
+    if let Some(parent) = path.parent() {
+        std::fs::create_dir_all(parent)?;
+    }
+    match rustix::fs::mkdir(&path, Mode::RWXU) {
+        Ok(()) | Err(rustix::io::Errno::EXIST) => {}
+        Err(error) => return Err(error.into()),
+    }
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    Ok(File::from(rustix::fs::open(&path, flags, Mode::empty())?))
+}
+
+/// The state in a slot; none if there is none. Whether it is of this machine and boot is checked
+/// by whoever would act on it ([`SavedState::check_machine`]).
+///
+/// # Errors
+/// [`SwitchError::Unreadable`], [`SwitchError::Torn`] or [`SwitchError::Newer`].
+pub fn read(root: &Root, slot: Slot) -> Result<Option<Stored>, SwitchError> {
+    let path = root.path(&slot.file());
+    let text = match std::fs::read(&path) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(cause) => return Err(SwitchError::Unreadable { path, cause }),
+    };
+    match parse(&text) {
+        Ok(state) => Ok(Some(Stored { slot, state })),
+        Err(Bad::Torn(why)) => Err(SwitchError::Torn { path, why }),
+        Err(Bad::Newer(newer)) => Err(SwitchError::Newer { path, newer }),
+    }
+}
+
+/// Removes the state of a slot; it need not be there.
+///
+/// # Errors
+/// [`SwitchError::Forget`].
+pub fn remove(root: &Root, slot: Slot) -> Result<(), SwitchError> {
+    let path = root.path(&slot.file());
+    match std::fs::remove_file(&path) {
+        Err(cause) if cause.kind() != std::io::ErrorKind::NotFound => {
+            Err(SwitchError::Forget { path, cause })
+        }
+        _ => Ok(()),
+    }
+}
+
+const STATE: &str = ",\"state\":";
+
+fn render(state: &SavedState) -> serde_json::Result<String> {
+    let state = serde_json::to_string(state)?;
+    let sum = checksum(state.as_bytes());
+    Ok(format!("{{\"schema\":{SCHEMA},\"checksum\":\"{sum:016x}\"{STATE}{state}}}\n"))
+}
+
+/// Why a text is no state.
+#[derive(Debug)]
+enum Bad {
+    Torn(String),
+    Newer(NewerSchema),
+}
+
+fn parse(bytes: &[u8]) -> Result<SavedState, Bad> {
+    let torn = |why: &str| Bad::Torn(why.to_owned());
+    if bytes.is_empty() {
+        return Err(torn("it is empty"));
+    }
+    let text = std::str::from_utf8(bytes).map_err(|_| torn("it is no text"))?;
+    let header: Header =
+        serde_json::from_str(text).map_err(|error| torn(&format!("it is cut off: {error}")))?;
+    check(header.schema).map_err(Bad::Newer)?;
+    let (head, rest) = text.split_once(STATE).ok_or_else(|| torn("it holds no state"))?;
+    let state = rest.trim_end().strip_suffix('}').ok_or_else(|| torn("it has no end"))?;
+    let sum = format!("\"checksum\":\"{:016x}\"", checksum(state.as_bytes()));
+    if !head.ends_with(&sum) {
+        return Err(torn("its checksum does not match"));
+    }
+    serde_json::from_str(state).map_err(|error| torn(&error.to_string()))
+}
+
+/// FNV-1a, 64 bits: against accidents, not against somebody who is root anyway.
+fn checksum(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    })
+}
+
+impl SavedState {
+    /// Whether the machine that runs now is the one, in the boot, that was saved.
+    ///
+    /// # Errors
+    /// [`SwitchError::OtherHost`] or [`SwitchError::OtherBoot`].
+    pub fn check_machine(&self, root: &Root, slot: Slot) -> Result<(), SwitchError> {
+        let here = super::capture::machine(root);
+        let path = root.path(&slot.file());
+        let saved = &self.machine;
+        let other_id = matches!(
+            (&saved.machine_id, &here.machine_id),
+            (Some(saved), Some(here)) if saved != here
+        );
+        if other_id || (saved.boot_id != here.boot_id && saved.host_name != here.host_name) {
+            let (saved, here) = (saved.host_name.clone(), here.host_name);
+            return Err(SwitchError::OtherHost { path, saved, here });
+        }
+        if saved.boot_id != here.boot_id {
+            return Err(SwitchError::OtherBoot { path, taken_utc: self.taken_utc.clone() });
+        }
+        Ok(())
+    }
+
+    /// Where it would lie.
+    #[must_use]
+    pub fn path(root: &Root, slot: Slot) -> PathBuf {
+        root.path(&slot.file())
+    }
+}
+
+/// A CPU set as the kernel's list: short, and readable by whoever must put it back by hand.
+mod list {
+    use coretwin_base::cpu_set::CpuSet;
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+
+    pub(super) fn serialize<S: Serializer>(cpus: &CpuSet, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(cpus)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<CpuSet, D::Error> {
+        CpuSet::parse(&String::deserialize(from)?).map_err(D::Error::custom)
+    }
+}
+
+/// Several of them.
+mod lists {
+    use coretwin_base::cpu_set::CpuSet;
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+
+    pub(super) fn serialize<S: Serializer>(sets: &[CpuSet], to: S) -> Result<S::Ok, S::Error> {
+        to.collect_seq(sets.iter().map(CpuSet::to_string))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<CpuSet>, D::Error> {
+        let texts = Vec::<String>::deserialize(from)?;
+        texts.iter().map(|text| CpuSet::parse(text).map_err(D::Error::custom)).collect()
+    }
+}

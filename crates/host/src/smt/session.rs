@@ -1,0 +1,104 @@
+//! What a study uses: the state is saved once, the switch is moved between arms, and the end puts
+//! everything back.
+
+use super::guard::Guardian;
+use super::kernel::Kernel;
+use super::restore::{Restored, restore_slot};
+use super::saved::{self, SavedState, Slot, Stored};
+use super::switch::{self, Applied};
+use super::target::Target;
+use super::{SwitchError, capture, restore, writer};
+use crate::root::Root;
+
+/// The use of the switch by one study. Dropping it restores, as [`Session::close`] does, but tells
+/// nobody.
+pub struct Session {
+    root: Root,
+    kernel: Box<dyn Kernel>,
+    guardian: Box<dyn Guardian>,
+    stored: Stored,
+    open: bool,
+}
+
+impl Session {
+    /// Saves the machine for this process and starts the guard. Nothing is changed yet.
+    ///
+    /// # Errors
+    /// [`SwitchError::InUse`] or [`SwitchError::LeftBehind`] if the slot is not empty, those of
+    /// [`saved::read`], [`SwitchError::Save`], [`SwitchError::Guard`], [`SwitchError::Lock`],
+    /// [`SwitchError::Host`].
+    pub fn open(
+        root: &Root,
+        kernel: Box<dyn Kernel>,
+        mut guardian: Box<dyn Guardian>,
+    ) -> Result<Self, SwitchError> {
+        let stored = {
+            let _writer = writer::wait(root)?;
+            refuse_if_used(root, Slot::Study)?;
+            saved::write(root, Slot::Study, capture::capture(root)?)?
+        };
+        if let Err(error) = guardian.ensure(root, Slot::Study) {
+            saved::remove(root, Slot::Study)?;
+            return Err(error.into());
+        }
+        Ok(Self { root: root.clone(), kernel, guardian, stored, open: true })
+    }
+
+    /// The machine as it was when the study began.
+    #[must_use]
+    pub fn saved(&self) -> &SavedState {
+        &self.stored
+    }
+
+    /// Moves the switch, after making sure that a guard lives. On failure the machine is as it was
+    /// found, or the error tells what is left to do.
+    ///
+    /// # Errors
+    /// Those of [`switch::apply`], and [`SwitchError::Guard`].
+    pub fn apply(&mut self, target: Target) -> Result<Applied, SwitchError> {
+        self.guardian.ensure(&self.root, Slot::Study)?;
+        let writer = writer::wait(&self.root)?;
+        switch::apply_as(&writer, &self.root, &*self.kernel, &self.stored, target)
+    }
+
+    /// Puts the machine back as it was found; the session goes on.
+    ///
+    /// # Errors
+    /// Those of [`restore::restore`].
+    pub fn as_found(&mut self) -> Result<Restored, SwitchError> {
+        restore::restore(&self.root, &*self.kernel, &self.stored)
+    }
+
+    /// Puts the machine back as it was found and empties the slot, upon which the guard ends. If
+    /// something is left to do the state stays, for `coretwin smt restore`.
+    ///
+    /// # Errors
+    /// Those of [`restore_slot`].
+    pub fn close(mut self) -> Result<Restored, SwitchError> {
+        self.open = false;
+        match restore_slot(&self.root, &*self.kernel, Slot::Study)? {
+            Some(restored) => Ok(restored),
+            None => restore::restore(&self.root, &*self.kernel, &self.stored),
+        }
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        if self.open {
+            let _ = restore_slot(&self.root, &*self.kernel, Slot::Study);
+        }
+    }
+}
+
+/// Refuses a slot that holds a state, saying whose it is.
+pub(super) fn refuse_if_used(root: &Root, slot: Slot) -> Result<(), SwitchError> {
+    let Some(stored) = saved::read(root, slot)? else { return Ok(()) };
+    stored.check_machine(root, slot)?;
+    let (process, command_line) = (stored.holder.process, stored.holder.command_line.clone());
+    Err(if capture::is_alive(root, &stored.holder) {
+        SwitchError::InUse { slot, process, command_line }
+    } else {
+        SwitchError::LeftBehind { slot, process, command_line }
+    })
+}
