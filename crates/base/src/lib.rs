@@ -32,3 +32,4 @@ pub mod summary;
 pub mod topology;
 pub mod units;
 pub mod warning;
+pub mod ways;

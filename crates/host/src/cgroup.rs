@@ -160,6 +160,14 @@ pub(crate) fn cpuset_mounts(root: &Root) -> Vec<(String, u8)> {
         .collect()
 }
 
+/// Where every hierarchy is mounted, below the root.
+pub(crate) fn mount_points(root: &Root) -> Vec<String> {
+    mounts(&root.text("proc/self/mountinfo").unwrap_or_default())
+        .into_iter()
+        .map(|mount| mount.point.trim_start_matches('/').to_owned())
+        .collect()
+}
+
 /// The cgroup mounts of a `mountinfo` text (proc(5)).
 fn mounts(text: &str) -> Vec<Mount> {
     text.lines()

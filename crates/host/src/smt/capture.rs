@@ -110,7 +110,7 @@ pub(super) fn interrupt(root: &Root, number: u32) -> Option<Interrupt> {
 
 /// CPU sets that somebody narrowed, parents before children. Roots are left out: they follow the
 /// machine and take no wish; so do groups of version 2 that ask for nothing.
-fn cpusets(root: &Root) -> Vec<Cpuset> {
+pub(super) fn cpusets(root: &Root) -> Vec<Cpuset> {
     let mut found = Vec::new();
     for (point, version) in cgroup::cpuset_mounts(root) {
         let mut open = vec![point.clone()];

@@ -16,11 +16,14 @@ mod error;
 pub mod guard;
 pub mod hand;
 pub mod kernel;
+pub mod preflight;
 pub mod restore;
 pub mod saved;
+pub mod security;
 pub mod session;
 pub mod switch;
 pub mod target;
+pub mod ways;
 pub mod writer;
 
 pub use error::SwitchError;

@@ -1,80 +1,86 @@
-//! The guard: a process that restores a study's changes when the study dies.
+//! The guard: two processes that put the machine back when the one that switched SMT dies.
+//!
+//! `coretwin smt guard` runs as two processes ([`watch`]). The *leader* holds a lock ([`lock`]) and
+//! watches the holder, which is the study; the *understudy* waits for the lock. A leader that loses
+//! its understudy starts another; an understudy that gets the lock is the leader. So the holder may
+//! be killed, and either of the two, and the holder asks before each change that a guard stands
+//! ([`Guardian::ensure`]). Both live where nobody takes them along ([`shelter`]): in sessions of
+//! their own, outside the job's control groups, out of the OOM killer's reach, and where systemd
+//! runs in a unit that is started again ([`launch`]). What can still end all of it at one moment: a
+//! SIGKILL to all three where no systemd runs, and the end of a container with everything in it. The
+//! state is on disk then, and `coretwin smt restore` does what the guard would have done.
+//!
+//! The guard is started before the state is written, and waits for it. It restores when the holder
+//! is gone and the state is still there, is the holder's, and is not kept; it ends when the state is
+//! gone. Nothing wakes it before that, so it does not disturb what is measured.
+
+mod identity;
+mod launch;
+mod lock;
+mod shelter;
+mod watch;
+
+pub use identity::{BadIdentity, Identity};
+pub use launch::Launch;
+pub(crate) use shelter::is_contained;
+pub use watch::{Ended, Start, run};
 
 use super::saved::Slot;
 use crate::root::Root;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::path::PathBuf;
 
 /// Why there is no guard.
 #[derive(Debug, thiserror::Error)]
 pub enum GuardError {
     /// The program cannot be started.
-    #[error("{}: {cause}", program.display())]
+    #[error("{} cannot be started: {cause}", program.display())]
     Start {
         /// The program.
         program: PathBuf,
         /// What the system said.
         cause: std::io::Error,
     },
-}
-
-/// A guard that was started.
-#[derive(Debug)]
-pub struct Guard {
-    child: Child,
-}
-
-impl Guard {
-    /// Whether it lives.
-    pub fn is_alive(&mut self) -> bool {
-        matches!(self.child.try_wait(), Ok(None))
-    }
-}
-
-/// Starts `program smt guard --slot SLOT`.
-///
-/// # Errors
-/// [`GuardError::Start`].
-pub fn start(_root: &Root, slot: Slot, program: &Path) -> Result<Guard, GuardError> {
-    let child = Command::new(program)
-        .args(["smt", "guard", "--slot", slot.name()])
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .map_err(|cause| GuardError::Start { program: program.to_owned(), cause })?;
-    Ok(Guard { child })
+    /// It was started and does not stand.
+    #[error(
+        "the guard was started and did not report within {seconds} s; look for its messages in \
+         the kernel log (dmesg), and try again on a machine that is less busy"
+    )]
+    NotReady {
+        /// How long it was waited for.
+        seconds: u64,
+    },
+    /// Another guard of the same slot is at work.
+    #[error(
+        "the guard of an earlier change (process {leader}) has not ended; wait until it has put \
+         the machine back, and try again"
+    )]
+    Busy {
+        /// The other guard's leader.
+        leader: u32,
+    },
+    /// Its lock cannot be had.
+    #[error("{} cannot be used: {cause}; run it as root", path.display())]
+    Lock {
+        /// The lock's file.
+        path: PathBuf,
+        /// What the system said.
+        cause: std::io::Error,
+    },
+    /// It was started where the holder's number means another process.
+    #[error("the guard runs in another pid namespace than the process that it should guard")]
+    Namespace,
 }
 
 /// What sees to it that a guard lives: asked before each change.
 pub trait Guardian: Send {
-    /// Makes sure that a guard of this slot lives, starting one if not.
+    /// Makes sure that a guard of this slot stands for this process, starting one if not.
     ///
     /// # Errors
     /// [`GuardError`]; then nothing is changed.
     fn ensure(&mut self, root: &Root, slot: Slot) -> Result<(), GuardError>;
-}
 
-/// The guard of a real machine: `coretwin` itself, in another process.
-#[derive(Debug)]
-pub struct Launch {
-    program: PathBuf,
-    guard: Option<Guard>,
-}
-
-impl Launch {
-    /// A guard that is started from this program.
-    #[must_use]
-    pub fn new(program: PathBuf) -> Self {
-        Self { program, guard: None }
-    }
-}
-
-impl Guardian for Launch {
-    fn ensure(&mut self, root: &Root, slot: Slot) -> Result<(), GuardError> {
-        if !self.guard.as_mut().is_some_and(Guard::is_alive) {
-            self.guard = Some(start(root, slot, &self.program)?);
-        }
-        Ok(())
+    /// In what the guard is weaker than it should be, a sentence each; known once it stands.
+    fn warnings(&self) -> Vec<String> {
+        Vec::new()
     }
 }

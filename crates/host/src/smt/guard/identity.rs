@@ -1,0 +1,137 @@
+//! Who is guarded: a process, told from a later one of the same number.
+
+use crate::root::Root;
+use crate::smt::capture;
+use crate::smt::saved::Holder;
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use std::fmt;
+use std::os::fd::OwnedFd;
+use std::str::FromStr;
+
+/// A process: its number, when it started, and the namespace in which the number is meant. Written
+/// `PID:TICKS:NAMESPACE` on the guard's command line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Identity {
+    process: u32,
+    started_ticks: u64,
+    namespace: u64,
+}
+
+/// A text that names no process.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("'{0}' names no process; it is PID:TICKS:NAMESPACE")]
+pub struct BadIdentity(String);
+
+impl Identity {
+    /// This process.
+    #[must_use]
+    pub fn own(root: &Root) -> Self {
+        let holder = capture::holder(root, std::process::id());
+        Self {
+            process: holder.process,
+            started_ticks: holder.started_ticks,
+            namespace: own_namespace(root),
+        }
+    }
+
+    /// Its process id.
+    pub(super) fn process(self) -> u32 {
+        self.process
+    }
+
+    /// Whether it is the one for which a state was saved.
+    pub(super) fn is(self, holder: &Holder) -> bool {
+        (self.process, self.started_ticks) == (holder.process, holder.started_ticks)
+    }
+
+    /// Whether its number means the same to us as to whoever wrote it.
+    pub(super) fn is_in_our_namespace(self, root: &Root) -> bool {
+        self.namespace == own_namespace(root)
+    }
+
+    /// A descriptor of the process, which becomes readable when it ends; none if it has ended. The
+    /// descriptor comes first and the start is compared after: a number that went to somebody else
+    /// before or between shows another start.
+    pub(super) fn open(self, root: &Root) -> Option<OwnedFd> {
+        let pid = Pid::from_raw(i32::try_from(self.process).ok()?)?;
+        let descriptor = pidfd_open(pid, PidfdFlags::empty()).ok()?;
+        let holder = Holder {
+            process: self.process,
+            started_ticks: self.started_ticks,
+            command_line: String::new(),
+        };
+        capture::is_alive(root, &holder).then_some(descriptor)
+    }
+}
+
+/// The number of our pid namespace; 0 if it cannot be told.
+fn own_namespace(root: &Root) -> u64 {
+    let link = std::fs::read_link(root.path("proc/self/ns/pid")).unwrap_or_default();
+    let text = link.to_string_lossy();
+    let number = text.trim_start_matches("pid:[").trim_end_matches(']');
+    number.parse().unwrap_or(0)
+}
+
+impl fmt::Display for Identity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}:{}", self.process, self.started_ticks, self.namespace)
+    }
+}
+
+impl FromStr for Identity {
+    type Err = BadIdentity;
+
+    fn from_str(text: &str) -> Result<Self, BadIdentity> {
+        let parse = || {
+            let mut numbers = text.split(':');
+            let identity = Self {
+                process: numbers.next()?.parse().ok()?,
+                started_ticks: numbers.next()?.parse().ok()?,
+                namespace: numbers.next()?.parse().ok()?,
+            };
+            numbers.next().is_none().then_some(identity)
+        };
+        parse().ok_or_else(|| BadIdentity(text.to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+
+    #[test]
+    fn this_process_lives_and_an_earlier_one_of_its_number_does_not() {
+        let root = Root::system();
+        let own = Identity::own(&root);
+        assert!(own.open(&root).is_some() && own.is_in_our_namespace(&root));
+        let earlier = Identity { started_ticks: own.started_ticks - 1, ..own };
+        assert!(earlier.open(&root).is_none());
+        assert!(!Identity { namespace: 1, ..own }.is_in_our_namespace(&root));
+    }
+
+    #[test]
+    fn the_dead_are_dead_before_they_are_reaped() {
+        let root = Root::system();
+        let mut child = Command::new("sleep").arg("60").spawn().expect("sleep");
+        let holder = capture::holder(&root, child.id());
+        let identity =
+            Identity { process: child.id(), started_ticks: holder.started_ticks, namespace: 0 };
+        assert!(identity.is(&holder) && identity.open(&root).is_some());
+        child.kill().expect("kill");
+        while identity.open(&root).is_some() {
+            std::thread::yield_now();
+        }
+        child.wait().expect("reaped");
+        assert!(identity.open(&root).is_none());
+    }
+
+    #[test]
+    fn words_survive_a_round_trip() {
+        let own = Identity::own(&Root::system());
+        assert_eq!(own.to_string().parse(), Ok(own));
+        for text in ["", "1", "1:2", "1:2:3:4", "a:b:c", "-1:2:3"] {
+            assert!(text.parse::<Identity>().is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! The lock of a guard: whoever holds it leads, whoever waits for it is the understudy.
+//!
+//! The kernel releases the lock however the leader dies. The file is removed when the guard is over;
+//! a waiting understudy then gets the lock of a file that is no more, and knows. What the leader
+//! writes into the file tells whoever starts a guard that it is ready, and an understudy that
+//! becomes leader what was seen before.
+
+use super::identity::Identity;
+use crate::root::Root;
+use crate::smt::saved::{Slot, folder};
+use rustix::fs::{FlockOperation, Mode, OFlags, flock, open};
+use rustix::io::{Errno, retry_on_intr};
+use serde::{Deserialize, Serialize};
+use std::fs::File;
+use std::io::{self, Read, Seek, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
+
+/// What the leader says of itself.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Record {
+    /// Its process.
+    pub(super) leader: u32,
+    /// Its understudy's process.
+    pub(super) understudy: u32,
+    /// Whom it guards, as [`Identity`] writes it.
+    pub(super) holder: String,
+    /// Whether it stands: the understudy is started, and it is not about to end.
+    pub(super) ready: bool,
+    /// Whether the state was there once, so that its absence means that all is done.
+    pub(super) armed: bool,
+    /// In what it is weaker than it should be, a sentence each.
+    pub(super) warnings: Vec<String>,
+}
+
+/// The lock's file, opened.
+#[derive(Debug)]
+pub(super) struct LockFile {
+    file: File,
+    path: PathBuf,
+}
+
+/// What was found by looking at a lock.
+#[derive(Debug)]
+pub(super) enum Looked {
+    /// No file: no guard.
+    Nobody,
+    /// Held. The record is none while it is being written.
+    Led(Option<Record>),
+    /// Held by nobody: the guard is dead. While this lives, nobody can take it over.
+    Abandoned(LockFile),
+}
+
+impl LockFile {
+    /// Opens the file, or creates it.
+    pub(super) fn create(root: &Root, slot: Slot) -> io::Result<Self> {
+        folder(root)?;
+        let path = root.path(&slot.guard_lock());
+        Self::open(path, OFlags::CREATE).map_err(Into::into)
+    }
+
+    fn open(path: PathBuf, more: OFlags) -> Result<Self, Errno> {
+        let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC | more;
+        let file = open(&path, flags, Mode::RUSR | Mode::WUSR)?;
+        Ok(Self { file: File::from(file), path })
+    }
+
+    /// Looks who has the lock.
+    pub(super) fn look(root: &Root, slot: Slot) -> io::Result<Looked> {
+        let mut lock = match Self::open(root.path(&slot.guard_lock()), OFlags::empty()) {
+            Ok(lock) => lock,
+            Err(Errno::NOENT) => return Ok(Looked::Nobody),
+            Err(error) => return Err(error.into()),
+        };
+        match flock(&lock.file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(Looked::Abandoned(lock)),
+            Err(Errno::WOULDBLOCK) => Ok(Looked::Led(lock.record())),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Waits for the lock. It is had until this is dropped or the process ends.
+    pub(super) fn wait(&self) -> io::Result<()> {
+        Ok(retry_on_intr(|| flock(&self.file, FlockOperation::LockExclusive))?)
+    }
+
+    /// Whether the file is still the one under its name.
+    pub(super) fn is_current(&self) -> bool {
+        let identity = |meta: io::Result<std::fs::Metadata>| meta.map(|m| (m.dev(), m.ino())).ok();
+        let own = identity(self.file.metadata());
+        own.is_some() && own == identity(self.path.symlink_metadata())
+    }
+
+    /// The record in the file; none if there is none or it is being written.
+    pub(super) fn record(&mut self) -> Option<Record> {
+        let mut text = String::new();
+        self.file.rewind().ok()?;
+        (&self.file).take(1 << 16).read_to_string(&mut text).ok()?;
+        serde_json::from_str(&text).ok()
+    }
+
+    /// Replaces the record. Only for whoever has the lock.
+    pub(super) fn write(&mut self, record: &Record) -> io::Result<()> {
+        let text = serde_json::to_string(record)? + "\n";
+        self.file.set_len(0)?;
+        self.file.rewind()?;
+        self.file.write_all(text.as_bytes())
+    }
+
+    /// Removes the file, if it is still the one under its name. Only for whoever has the lock.
+    pub(super) fn remove(&self) {
+        if self.is_current() {
+            let _ = std::fs::remove_file(&self.path);
+        }
+    }
+}
+
+impl Record {
+    /// Whether a guard of that process stands.
+    pub(super) fn stands_for(&self, holder: Identity) -> bool {
+        self.ready && self.holder == holder.to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_tells_who_leads_and_an_abandoned_one_is_seen() {
+        let folder = tempfile::tempdir().expect("folder");
+        let root = Root::at(folder.path());
+        let look = || LockFile::look(&root, Slot::Study).expect("look");
+        assert!(matches!(look(), Looked::Nobody));
+        let mut lock = LockFile::create(&root, Slot::Study).expect("create");
+        lock.wait().expect("lock");
+        assert!(matches!(look(), Looked::Led(None)), "nothing is written yet");
+        let holder = Identity::own(&Root::system());
+        let record = Record { leader: 7, holder: holder.to_string(), ..Record::default() };
+        lock.write(&record).expect("write");
+        lock.write(&Record { ready: true, ..record }).expect("write");
+        let Looked::Led(Some(record)) = look() else { panic!("led") };
+        assert!(record.stands_for(holder) && record.leader == 7);
+        drop(lock);
+        let Looked::Abandoned(lock) = look() else { panic!("abandoned") };
+        assert!(lock.is_current());
+        lock.remove();
+        assert!(!lock.is_current() && matches!(look(), Looked::Nobody));
+    }
+
+    #[test]
+    fn links_are_not_followed() {
+        let folder = tempfile::tempdir().expect("folder");
+        let root = Root::at(folder.path());
+        std::fs::create_dir_all(root.path("run/coretwin")).expect("create");
+        std::os::unix::fs::symlink("/etc/passwd", root.path(&Slot::Study.guard_lock()))
+            .expect("link");
+        assert!(LockFile::create(&root, Slot::Study).is_err());
+        assert!(LockFile::look(&root, Slot::Study).is_err());
+    }
+}

@@ -1,0 +1,302 @@
+//! The life of a guard process.
+
+use super::identity::Identity;
+use super::launch::{self, OURSELVES};
+use super::lock::{LockFile, Record};
+use super::{GuardError, shelter};
+use crate::root::Root;
+use crate::smt::kernel::Kernel;
+use crate::smt::restore::{Restored, restore_as};
+use crate::smt::saved::{self, FOLDER, Slot};
+use crate::smt::{SwitchError, writer};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
+use std::io::Write;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
+use std::process::Child;
+use std::time::{Duration, Instant};
+
+/// How often a restoration that leaves something to do is tried: what is busy now may be free soon.
+const ATTEMPTS: u32 = 4;
+/// The pause before the second attempt; it doubles.
+const PAUSE: Duration = Duration::from_millis(250);
+/// An understudy that lived shorter than this is replaced with a pause, so that one that cannot
+/// live is not started without end.
+const SHORT_LIFE: Duration = Duration::from_secs(1);
+
+/// In which way a guard process was started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Start {
+    /// As the first of two steps: it starts the guard, which has no parent then, and ends.
+    Detach,
+    /// By systemd, in a unit: its control group is a good place, so it stays there.
+    Unit,
+    /// In any other way.
+    Plain,
+}
+
+/// How a guard process ended.
+#[derive(Debug)]
+pub enum Ended {
+    /// It started the guard and ended: it was the first of the two steps.
+    Detached,
+    /// Nothing was to be done: the state is gone, is kept, or is somebody else's.
+    NotNeeded,
+    /// The holder died, and this came of putting the machine back.
+    Restored(Restored),
+    /// The holder died, and the machine could not be put back.
+    Failed(SwitchError),
+}
+
+/// Runs a guard process of a slot until its holder is gone or has put the machine back itself:
+/// the whole of `coretwin smt guard`.
+///
+/// Signals that ask it to end must be caught by the caller; SIGKILL is what the understudy is for.
+///
+/// # Errors
+/// [`GuardError`] if it could not stand.
+pub fn run(
+    root: &Root,
+    kernel: &dyn Kernel,
+    slot: Slot,
+    holder: Identity,
+    start: Start,
+) -> Result<Ended, GuardError> {
+    if !holder.is_in_our_namespace(root) {
+        return Err(GuardError::Namespace);
+    }
+    if start == Start::Detach {
+        launch::detach(slot, holder)?;
+        return Ok(Ended::Detached);
+    }
+    let warnings = shelter::take(root, start == Start::Unit);
+    let fail = |cause| GuardError::Lock { path: root.path(&slot.guard_lock()), cause };
+    let mut lock = LockFile::create(root, slot).map_err(fail)?;
+    lock.wait().map_err(fail)?;
+    if !lock.is_current() {
+        return Ok(Ended::NotNeeded);
+    }
+    let earlier = lock.record().filter(|earlier| earlier.holder == holder.to_string());
+    let record = Record {
+        leader: std::process::id(),
+        understudy: 0,
+        holder: holder.to_string(),
+        ready: false,
+        armed: earlier.is_some_and(|earlier| earlier.armed),
+        warnings,
+    };
+    let leader = Leader {
+        root,
+        kernel,
+        slot,
+        holder,
+        lock,
+        record,
+        holder_alive: holder.open(root),
+        understudy: None,
+        folder: watch_folder(root),
+    };
+    leader.lead().map_err(fail)
+}
+
+/// The process that holds the lock.
+struct Leader<'a> {
+    root: &'a Root,
+    kernel: &'a dyn Kernel,
+    slot: Slot,
+    holder: Identity,
+    lock: LockFile,
+    record: Record,
+    /// Readable when the holder is gone; none if it is.
+    holder_alive: Option<OwnedFd>,
+    understudy: Option<Understudy>,
+    /// Readable when a file appears in the folder of states or goes; none if the system has no
+    /// more of these.
+    folder: Option<OwnedFd>,
+}
+
+struct Understudy {
+    child: Child,
+    ends: Option<OwnedFd>,
+    started: Instant,
+}
+
+impl Leader<'_> {
+    fn lead(mut self) -> std::io::Result<Ended> {
+        loop {
+            self.see_to_understudy();
+            self.see_to_record()?;
+            if self.holder_alive.is_none() {
+                let ended = self.replace_holder();
+                self.lock.remove();
+                return Ok(ended);
+            }
+            if self.record.armed && !self.state_is_there() && self.take_leave()? {
+                self.lock.remove();
+                return Ok(Ended::NotNeeded);
+            }
+            self.sleep();
+        }
+    }
+
+    fn state_is_there(&self) -> bool {
+        self.root.exists(&self.slot.file())
+    }
+
+    /// Writes what we are, if that is news.
+    fn see_to_record(&mut self) -> std::io::Result<()> {
+        let understudy = self.understudy.as_ref().map_or(0, |understudy| understudy.child.id());
+        let record = Record {
+            understudy,
+            ready: true,
+            armed: self.record.armed || self.state_is_there(),
+            ..self.record.clone()
+        };
+        if record != self.record {
+            self.lock.write(&record)?;
+            self.record = record;
+        }
+        Ok(())
+    }
+
+    /// Stands down before it looks for the state a last time, because the holder, which may be about
+    /// to change the machine again, writes the state before it looks whether we stand: one of the
+    /// two sees the other. Whether to go.
+    fn take_leave(&mut self) -> std::io::Result<bool> {
+        self.record.ready = false;
+        self.lock.write(&self.record)?;
+        Ok(!self.state_is_there())
+    }
+
+    /// Starts an understudy if none lives.
+    fn see_to_understudy(&mut self) {
+        let mut lived = None;
+        if let Some(understudy) = &mut self.understudy {
+            match understudy.child.try_wait() {
+                Ok(None) => return,
+                _ => lived = Some(understudy.started.elapsed()),
+            }
+        }
+        if lived.is_some_and(|lived| lived < SHORT_LIFE) {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        self.understudy = match launch::command(Path::new(OURSELVES), self.slot, self.holder)
+            .spawn()
+        {
+            Ok(child) => {
+                let pid = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw);
+                let ends = pid.and_then(|pid| {
+                    rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()).ok()
+                });
+                Some(Understudy { child, ends, started: Instant::now() })
+            }
+            // Alone we still guard; the next turn tries again.
+            Err(_) => None,
+        };
+    }
+
+    /// Sleeps until the holder ends, the understudy ends or a state comes or goes.
+    fn sleep(&mut self) {
+        let understudy = self.understudy.as_ref().and_then(|understudy| understudy.ends.as_ref());
+        let complete = understudy.is_some() && self.folder.is_some();
+        // What cannot be waited for is looked at often.
+        let timeout = match complete {
+            true => Timespec { tv_sec: 60, tv_nsec: 0 },
+            false => Timespec { tv_sec: 0, tv_nsec: 100_000_000 },
+        };
+        let watched = [self.holder_alive.as_ref(), understudy, self.folder.as_ref()];
+        let mut polled: Vec<PollFd<'_>> =
+            watched.into_iter().flatten().map(|fd| PollFd::new(fd, PollFlags::IN)).collect();
+        // An interruption is as good as a wake-up: everything is looked at again.
+        let _ = poll(&mut polled, Some(&timeout));
+        let holder_is_gone = polled.first().is_some_and(|fd| !fd.revents().is_empty());
+        if self.holder_alive.is_some() && holder_is_gone {
+            self.holder_alive = None;
+        }
+        if let Some(folder) = &self.folder {
+            let mut events = [0_u8; 4096];
+            while rustix::io::read(folder.as_fd(), &mut events[..]).is_ok_and(|read| read > 0) {}
+        }
+    }
+
+    /// The holder is gone: does what it can no longer do.
+    fn replace_holder(&self) -> Ended {
+        let mut pause = PAUSE;
+        for attempt in 1..=ATTEMPTS {
+            let ended = self.restore();
+            let done = match &ended {
+                Ended::Restored(restored) => restored.is_complete(),
+                Ended::Failed(_) => false,
+                _ => true,
+            };
+            if done || attempt == ATTEMPTS {
+                self.log(&ended);
+                return ended;
+            }
+            std::thread::sleep(pause);
+            pause *= 2;
+        }
+        Ended::NotNeeded
+    }
+
+    /// Puts the machine back, if the state is still there, is the holder's and is not kept. Nobody
+    /// else writes meanwhile.
+    fn restore(&self) -> Ended {
+        let restore = || {
+            if !self.state_is_there() {
+                return Ok(None);
+            }
+            let writer = writer::wait(self.root)?;
+            let Some(stored) = saved::read(self.root, self.slot)? else { return Ok(None) };
+            if stored.kept || !self.holder.is(&stored.holder) {
+                return Ok(None);
+            }
+            stored.check_machine(self.root, self.slot)?;
+            let restored = restore_as(&writer, self.root, self.kernel, &stored)?;
+            if restored.is_complete() {
+                saved::remove(self.root, self.slot)?;
+            }
+            Ok(Some(restored))
+        };
+        match restore() {
+            Ok(None) => Ended::NotNeeded,
+            Ok(Some(restored)) => Ended::Restored(restored),
+            Err(error) => Ended::Failed(error),
+        }
+    }
+
+    /// Tells the kernel log what was done; without one, a file beside the state.
+    fn log(&self, ended: &Ended) {
+        let what = match ended {
+            Ended::Restored(restored) => restored.sentence(),
+            Ended::Failed(error) => format!("nothing could be put back: {error}"),
+            Ended::Detached | Ended::NotNeeded => return,
+        };
+        let holder = self.holder.process();
+        let line =
+            format!("coretwin: process {holder} died while it used the SMT switch; {what}\n");
+        let append = |path: &str, line: &str| -> std::io::Result<()> {
+            let mut file = std::fs::OpenOptions::new().append(true).open(self.root.path(path))?;
+            file.write_all(line.as_bytes())
+        };
+        // Level 4 is a warning (syslog(2)).
+        if append("dev/kmsg", &format!("<4>{line}")).is_err() {
+            let path = self.root.path(&format!("{FOLDER}/smt-guard.log"));
+            let file = std::fs::OpenOptions::new().append(true).create(true).open(path);
+            let _ = file.and_then(|mut file| file.write_all(line.as_bytes()));
+        }
+    }
+}
+
+/// A descriptor that is readable when a file comes into the folder of states or goes.
+fn watch_folder(root: &Root) -> Option<OwnedFd> {
+    let events = WatchFlags::CREATE
+        | WatchFlags::DELETE
+        | WatchFlags::MOVED_FROM
+        | WatchFlags::MOVED_TO
+        | WatchFlags::DELETE_SELF;
+    let watch = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK).ok()?;
+    inotify::add_watch(&watch, root.path(FOLDER), events).ok()?;
+    Some(watch)
+}

@@ -1,0 +1,309 @@
+//! What on this machine would notice that CPUs go: looked for before the switch is used, so that
+//! whoever is asked for a yes knows what it is for.
+//!
+//! Each finding says what was found, what could happen and what to do. One that *blocks* is about
+//! something the kernel would refuse, or that cannot be put back.
+
+mod cpusets;
+mod programs;
+mod tasks;
+
+use super::guard::is_contained;
+use super::target::Target;
+use crate::root::Root;
+use coretwin_base::cpu_set::{CpuId, CpuSet};
+use coretwin_base::topology::Topology;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use tasks::Task;
+
+/// Something that was found.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    /// What kind of thing, a stable word for programs.
+    pub kind: Kind,
+    /// What was found: names, process ids, files.
+    pub found: String,
+    /// What could happen to it.
+    pub risk: String,
+    /// What to do about it.
+    pub remedy: String,
+    /// Whether the switch must not be used as long as it is there.
+    pub blocks: bool,
+}
+
+/// What is looked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// This program runs in a container.
+    Container,
+    /// A Kubernetes node agent.
+    Kubelet,
+    /// A virtual machine monitor.
+    VirtualMachine,
+    /// A CPU set of control groups version 1.
+    CpusetV1,
+    /// A partition of CPUs, control groups version 2.
+    CpusetPartition,
+    /// Tasks scheduled by deadline.
+    Deadline,
+    /// CPUs that are isolated or tick-less.
+    Isolated,
+    /// Tasks that may run on the CPUs that go only.
+    Pinned,
+    /// Programs that poll on CPUs of their own.
+    Polling,
+    /// Interrupts that may be handled on the CPUs that go only.
+    Interrupts,
+    /// A daemon that moves interrupts.
+    Irqbalance,
+    /// A scheduler loaded by sched_ext.
+    SchedExt,
+    /// A CPU that the kernel cannot take offline.
+    Fixed,
+    /// CPUs that were taken offline by hand.
+    OfflineByHand,
+}
+
+impl Finding {
+    fn new(kind: Kind, found: String, risk: &str, remedy: &str) -> Self {
+        Self { kind, found, risk: risk.to_owned(), remedy: remedy.to_owned(), blocks: false }
+    }
+}
+
+/// What would notice that SMT goes off.
+#[must_use]
+pub fn findings(root: &Root, topology: &Topology) -> Vec<Finding> {
+    findings_for(root, topology, Target::Off)
+}
+
+/// What would notice that the switch goes to a position, those that block first.
+#[must_use]
+pub fn findings_for(root: &Root, topology: &Topology, target: Target) -> Vec<Finding> {
+    let going = going(topology, target);
+    let tasks = tasks::read(root);
+    let mut found = Vec::new();
+    found.extend(container(root, topology));
+    found.extend(programs::find(root, &tasks, &going));
+    found.extend(sched_ext(root));
+    if target == Target::On {
+        found.extend(offline_by_hand(topology));
+    }
+    if !going.is_empty() {
+        found.extend(fixed(root, &going));
+        found.extend(deadline(root, topology, &tasks, &going));
+        found.extend(cpusets::find(root, &going));
+        found.extend(isolated(root, &going));
+        found.extend(pinned(&tasks, &going));
+        found.extend(interrupts(root, &going));
+    }
+    found.sort_by_key(|finding| (!finding.blocks, finding.kind));
+    found
+}
+
+/// The CPUs that go offline: of each core all but the first so many that are in use. The kernel
+/// counts threads by their place in the core.
+#[must_use]
+pub fn going(topology: &Topology, target: Target) -> CpuSet {
+    let stay = match target {
+        Target::On => return CpuSet::new(),
+        Target::Off => 1,
+        Target::Level(threads) => threads as usize,
+    };
+    let mut cores: BTreeMap<_, Vec<_>> = BTreeMap::new();
+    for cpu in &topology.cpus {
+        cores.entry(cpu.core).or_default().push(cpu);
+    }
+    let later = cores.into_values().flat_map(|cpus| cpus.into_iter().skip(stay));
+    later.filter(|cpu| cpu.online).map(|cpu| cpu.cpu).collect()
+}
+
+fn container(root: &Root, topology: &Topology) -> Option<Finding> {
+    let marks = ["run/.containerenv", ".dockerenv"];
+    let marked = marks.into_iter().find(|mark| root.exists(mark));
+    let found = if is_contained(root) || marked.is_some() {
+        "this is a container"
+    } else if topology.allowed.len() < topology.online.len() {
+        "this process may use only some of the machine's CPUs"
+    } else {
+        return None;
+    };
+    let mut finding = Finding::new(
+        Kind::Container,
+        found.to_owned(),
+        "the switch is the whole machine's, so everybody on it is concerned; and if the container \
+         is ended, the guard that would put things back ends with it",
+        "run it outside of containers, or when the machine is yours alone",
+    );
+    finding.found += &format!(" (CPUs {} of {})", topology.allowed, topology.online);
+    Some(finding)
+}
+
+fn sched_ext(root: &Root) -> Option<Finding> {
+    let folder = "sys/kernel/sched_ext";
+    let state = root.fact(&format!("{folder}/state"))?;
+    if state == "disabled" {
+        return None;
+    }
+    let name = root.fact(&format!("{folder}/root/ops")).unwrap_or_else(|| "unnamed".to_owned());
+    Some(Finding::new(
+        Kind::SchedExt,
+        format!("a sched_ext scheduler is {state}: {name}"),
+        "most of them are ejected, or start anew, when a CPU goes or comes",
+        "look whether it runs again after the switch",
+    ))
+}
+
+fn offline_by_hand(topology: &Topology) -> Option<Finding> {
+    let beside = |siblings: &CpuSet| !siblings.intersection(&topology.online).is_empty();
+    let has_siblings_online = topology.cpus.iter().any(|cpu| cpu.online && beside(&cpu.siblings));
+    let offline: CpuSet =
+        topology.cpus.iter().filter(|cpu| !cpu.online).map(|cpu| cpu.cpu).collect();
+    (has_siblings_online && !offline.is_empty()).then(|| {
+        Finding::new(
+            Kind::OfflineByHand,
+            format!("CPUs {offline} are offline though SMT is on"),
+            "writing on to the control wakes every CPU, so these are put offline again after it",
+            "nothing, if they are to stay offline; else bring them online by hand",
+        )
+    })
+}
+
+/// CPUs without a switch of their own, among CPUs with one.
+fn fixed(root: &Root, going: &CpuSet) -> Option<Finding> {
+    let has_switch = |cpu: CpuId| root.exists(&format!("{}/cpu{cpu}/online", super::CPUS));
+    let fixed: CpuSet = going.iter().filter(|cpu| !has_switch(*cpu)).collect();
+    let others = root.numbered(super::CPUS, "cpu").into_iter().any(|cpu| has_switch(CpuId(cpu)));
+    (others && !fixed.is_empty()).then(|| Finding {
+        blocks: true,
+        ..Finding::new(
+            Kind::Fixed,
+            format!("the kernel has no file to take CPUs {fixed} offline"),
+            "it refuses to switch, half way",
+            "boot with nosmt, or use the arm one-per-core",
+        )
+    })
+}
+
+/// Deadline tasks, against what the scheduler may promise on the CPUs that stay: the share
+/// `sched_rt_runtime_us` of each (Documentation/scheduler/sched-deadline.rst).
+fn deadline(root: &Root, topology: &Topology, tasks: &[Task], going: &CpuSet) -> Option<Finding> {
+    let deadline: Vec<&Task> = tasks.iter().filter(|task| task.deadline && !task.kernel).collect();
+    if deadline.is_empty() {
+        return None;
+    }
+    let stay = topology.online.difference(going).len() as f64;
+    let limit = |name: &str| root.number::<f64>(&format!("proc/sys/kernel/sched_rt_{name}_us"));
+    let share = match (limit("runtime"), limit("period")) {
+        (Some(runtime), Some(period)) if runtime >= 0.0 && period > 0.0 => runtime / period,
+        // -1 is no limit; the default is 0.95.
+        (Some(_), Some(_)) => 1.0,
+        _ => 0.95,
+    };
+    let reserved: Option<f64> = deadline.iter().map(|task| tasks::reserved_share(root, task)).sum();
+    let blocks = reserved.is_some_and(|reserved| reserved > stay * share);
+    let reserved = match reserved {
+        Some(reserved) => format!(
+            "they have reserved {reserved:.2} CPUs, and {:.2} can be promised on the {stay} that stay",
+            stay * share
+        ),
+        None => "the kernel does not tell how much they have reserved".to_owned(),
+    };
+    Some(Finding {
+        blocks,
+        ..Finding::new(
+            Kind::Deadline,
+            format!("{} scheduled by deadline; {reserved}", named(&deadline)),
+            "the kernel refuses to take a CPU whose time is promised (EBUSY), half way; what fits may \
+             miss deadlines meanwhile",
+            "stop these tasks, or give them less, for as long as SMT is off",
+        )
+    })
+}
+
+fn isolated(root: &Root, going: &CpuSet) -> Option<Finding> {
+    let lists = ["isolated", "nohz_full"].into_iter().filter_map(|name| {
+        let cpus = root.cpus(&format!("{}/{name}", super::CPUS)).ok()??;
+        let cpus = cpus.intersection(going);
+        (!cpus.is_empty()).then(|| format!("{name} CPUs {cpus}"))
+    });
+    let lists: Vec<String> = lists.collect();
+    (!lists.is_empty()).then(|| {
+        Finding::new(
+            Kind::Isolated,
+            lists.join(", "),
+            "somebody keeps these CPUs free for work that must not be disturbed; that work is moved \
+             to other CPUs, and the kernel may refuse to take a tick-less CPU that keeps the time",
+            "make sure that nothing of the kind runs now",
+        )
+    })
+}
+
+fn pinned(tasks: &[Task], going: &CpuSet) -> Option<Finding> {
+    let pinned: Vec<&Task> = tasks
+        .iter()
+        .filter(|task| !task.kernel)
+        .filter(|task| {
+            task.allowed.as_ref().is_some_and(|cpus| !cpus.is_empty() && cpus.is_subset(going))
+        })
+        .collect();
+    (!pinned.is_empty()).then(|| {
+        Finding::new(
+            Kind::Pinned,
+            format!("{} may run on CPUs that go only", named(&pinned)),
+            "they run on any other CPU meanwhile; kernels before 6.2 forget where they belong, so \
+             their CPUs are saved and put back",
+            "stop them if they must not run elsewhere",
+        )
+    })
+}
+
+fn interrupts(root: &Root, going: &CpuSet) -> Option<Finding> {
+    let only = root.numbered("proc/irq", "").into_iter().filter(|number| {
+        let cpus = root.cpus(&format!("proc/irq/{number}/smp_affinity_list")).ok().flatten();
+        cpus.is_some_and(|cpus| !cpus.is_empty() && cpus.is_subset(going))
+    });
+    let named = |number: u32| {
+        let folder = format!("proc/irq/{number}");
+        let users = root.names(&folder);
+        let user = users.iter().find(|name| root.path(&format!("{folder}/{name}")).is_dir());
+        user.map_or_else(|| number.to_string(), |user| format!("{number} ({user})"))
+    };
+    let only: Vec<String> = only.map(named).collect();
+    (!only.is_empty()).then(|| {
+        Finding::new(
+            Kind::Interrupts,
+            format!("interrupts {} are handled on CPUs that go only", shortened(&only)),
+            "those that the kernel places itself (queues of discs and network cards) stop meanwhile \
+             and come back; the others move, and are put back",
+            "nothing; what differs afterwards is reported",
+        )
+    })
+}
+
+/// `qemu-system-x86 (process 41), 2 more`.
+fn named(tasks: &[&Task]) -> String {
+    let mut processes: Vec<(u32, &str)> = Vec::new();
+    for task in tasks {
+        if !processes.iter().any(|(process, _)| *process == task.process) {
+            processes.push((task.process, &task.name));
+        }
+    }
+    let names: Vec<String> =
+        processes.iter().map(|(process, name)| format!("{name} (process {process})")).collect();
+    shortened(&names)
+}
+
+/// The first few of a list, and how many more there are.
+fn shortened(items: &[String]) -> String {
+    const SHOWN: usize = 5;
+    let mut text = items.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ");
+    if items.len() > SHOWN {
+        text += &format!(" and {} more", items.len() - SHOWN);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests;

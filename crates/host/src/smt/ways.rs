@@ -1,0 +1,148 @@
+//! The three ways to go without SMT, and which of them is open here: the kernel's switch, the next
+//! boot, and core scheduling.
+
+use crate::root::Root;
+use coretwin_base::topology::{SmtControl, Topology};
+use coretwin_base::ways::{Way, Ways};
+
+/// Words on the kernel's command line that make a boot one without SMT
+/// (Documentation/admin-guide/kernel-parameters.txt). `auto,nosmt` switches it off only if a
+/// vulnerability asks for that.
+const BOOT_WORDS: [&str; 10] = [
+    "nosmt",
+    "nosmt=force",
+    "smt=1",
+    "smt-enabled=off",
+    "mitigations=auto,nosmt",
+    "l1tf=full,force",
+    "l1tf=flush,nosmt",
+    "mds=full,nosmt",
+    "tsx_async_abort=full,nosmt",
+    "mmio_stale_data=full,nosmt",
+];
+
+/// Which ways are open. Core scheduling is asked for by a system call that the caller makes:
+/// `Err` says why the kernel refused.
+#[must_use]
+pub fn read(root: &Root, topology: &Topology, core_scheduling: Result<(), String>) -> Ways {
+    let smt = &topology.smt;
+    Ways {
+        switch: Way {
+            available: smt.switchable,
+            why: if smt.switchable {
+                "sudo coretwin smt off, and coretwin smt restore to undo it; in a study: --switch"
+                    .to_owned()
+            } else {
+                smt.why.clone()
+            },
+        },
+        boot: boot(root, topology),
+        core_scheduling: match core_scheduling {
+            Ok(()) => Way {
+                available: true,
+                why:
+                    "SMT stays on, siblings run only tasks with the same cookie; in a study: --arm \
+                      core-sched"
+                        .to_owned(),
+            },
+            Err(why) => Way { available: false, why },
+        },
+    }
+}
+
+/// The words of this boot's command line that keep SMT off.
+#[must_use]
+pub fn boot_words(root: &Root) -> Vec<String> {
+    let line = root.fact("proc/cmdline").unwrap_or_default();
+    let words = line.split_whitespace().filter(|word| BOOT_WORDS.contains(word));
+    words.map(str::to_owned).collect()
+}
+
+fn boot(root: &Root, topology: &Topology) -> Way {
+    let closed = |why: &str| Way { available: false, why: why.to_owned() };
+    let words = boot_words(root);
+    if !words.is_empty() {
+        return Way {
+            available: true,
+            why: format!(
+                "this boot has {} on its command line; in a study this boot is an arm: --arm \
+                 boot:LABEL",
+                words.join(" ")
+            ),
+        };
+    }
+    match &topology.smt.control {
+        Some(SmtControl::NotSupported) => {
+            closed("there is no SMT to go without: the kernel sees one CPU on each core")
+        }
+        Some(SmtControl::ForceOff) => closed(
+            "SMT is off for good already, by a word that this boot's command line does not show",
+        ),
+        _ if topology.threads_per_core_max < 2 => {
+            closed("there is no SMT to go without: no core shows a second CPU")
+        }
+        Some(SmtControl::NotImplemented) => closed(
+            "this kernel or architecture does not know nosmt; switch SMT off in the firmware \
+             instead",
+        ),
+        None => Way {
+            available: true,
+            why: "kernels before 4.19 do not know nosmt; switch SMT off in the firmware, and boot"
+                .to_owned(),
+        },
+        Some(_) => Way {
+            available: true,
+            why: "add nosmt to the kernel's command line and boot; in a study: --arm boot:LABEL"
+                .to_owned(),
+        },
+    }
+}
+
+/// All three in one sentence.
+#[must_use]
+pub fn sentence(ways: &Ways) -> String {
+    let each = ways.each().map(|(name, way)| {
+        format!("{name} {}", if way.available { "available" } else { "not available" })
+    });
+    format!("ways to go without SMT: {}", each.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{fake, topology};
+
+    fn of(name: &str) -> Ways {
+        let (_folder, root) = fake::written(name);
+        let topology = topology::read(&root).expect("topology");
+        read(&root, &topology, Err("no cookies".to_owned()))
+    }
+
+    #[test]
+    fn each_machine_has_the_ways_it_has() {
+        for (name, switch, boot, part) in [
+            ("server-halves", true, true, "add nosmt"),
+            ("vm-no-smt", false, false, "no SMT to go without"),
+            ("forced-off-adjacent", false, true, "this boot has l1tf=full,force nosmt=force"),
+            ("no-smt-folder", false, true, "before 4.19"),
+            ("arm-big-little", false, false, "no core shows a second CPU"),
+            ("cpuset-v1-taskset", false, true, "add nosmt"),
+            ("smt-off", true, true, "add nosmt"),
+        ] {
+            let ways = of(name);
+            assert_eq!((ways.switch.available, ways.boot.available), (switch, boot), "{name}");
+            assert!(ways.boot.why.contains(part), "{name}: {}", ways.boot.why);
+            assert!(!ways.core_scheduling.available && ways.core_scheduling.why == "no cookies");
+        }
+    }
+
+    #[test]
+    fn the_sentence_names_all_three() {
+        let (_folder, root) = fake::written("server-halves");
+        let topology = topology::read(&root).expect("topology");
+        assert_eq!(
+            sentence(&read(&root, &topology, Ok(()))),
+            "ways to go without SMT: switch available, boot available, core scheduling available"
+        );
+    }
+}
