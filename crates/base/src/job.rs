@@ -108,6 +108,12 @@ pub struct Outcome {
     pub cpus_ran: CpuSet,
     /// CPUs the worker was allowed to use, read back after binding.
     pub cpus_allowed: CpuSet,
+    /// What was measured one after another, in the unit of the value, where the workload keeps it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub samples: Vec<f64>,
+    /// Words beside the numbers, by name: the file system, the shell that was run.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub notes: BTreeMap<String, String>,
     /// Named checks, each held or not.
     #[serde(default)]
     pub checks: BTreeMap<String, bool>,
@@ -134,6 +140,8 @@ impl Outcome {
             threads: 0,
             cpus_ran: CpuSet::new(),
             cpus_allowed: CpuSet::new(),
+            samples: Vec::new(),
+            notes: BTreeMap::new(),
             checks: BTreeMap::new(),
             output: None,
         }

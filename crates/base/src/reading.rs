@@ -118,6 +118,12 @@ pub struct Reading {
     /// Copies run side by side.
     #[serde(default = "one")]
     pub copies: u32,
+    /// What was measured one after another, in the unit of the value, where the workload keeps it.
+    #[serde(default, skip_serializing_if = "nothing")]
+    pub samples: Arc<Vec<f64>>,
+    /// Words beside the numbers, by name: the file system, the shell that was run.
+    #[serde(default, skip_serializing_if = "no_words")]
+    pub notes: Arc<BTreeMap<String, String>>,
     /// Named checks, each held or not.
     #[serde(default)]
     pub checks: Arc<BTreeMap<String, bool>>,
@@ -130,4 +136,12 @@ pub struct Reading {
 
 fn one() -> u32 {
     1
+}
+
+fn nothing(samples: &Arc<Vec<f64>>) -> bool {
+    samples.is_empty()
+}
+
+fn no_words(notes: &Arc<BTreeMap<String, String>>) -> bool {
+    notes.is_empty()
 }

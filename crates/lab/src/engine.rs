@@ -402,6 +402,8 @@ impl Engine<'_> {
                 _ => cell.threads,
             },
             copies: job.copies,
+            samples: outcome.samples.into(),
+            notes: outcome.notes.into(),
             checks: outcome.checks.into(),
             output: outcome.output.map(Into::into),
             env: visit.env.as_str().into(),

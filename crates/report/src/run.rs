@@ -49,6 +49,9 @@ pub fn run_text(reading: &Reading) -> String {
     for (name, metric) in reading.metrics.iter() {
         line(name, format!("{} {}", number::value(metric.value), words::clean(&metric.unit)));
     }
+    for (name, note) in reading.notes.iter() {
+        line(name, words::clean(note));
+    }
     for (name, held) in reading.checks.iter() {
         line(&format!("check {name}"), if *held { "held" } else { "DID NOT HOLD" }.to_owned());
     }

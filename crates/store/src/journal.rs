@@ -147,6 +147,8 @@ mod tests {
             steal_s: 0.0,
             threads: 1600,
             copies: 1,
+            samples: Arc::default(),
+            notes: Arc::default(),
             checks: Arc::new([("totals".to_owned(), true)].into()),
             output: None,
             env: "e0".into(),

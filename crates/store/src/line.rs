@@ -92,6 +92,10 @@ struct Wire<'a> {
     copies: u32,
     #[serde(borrow, default = "no_fields")]
     checks: &'a RawValue,
+    #[serde(borrow, default = "no_items")]
+    samples: &'a RawValue,
+    #[serde(borrow, default = "no_fields")]
+    notes: &'a RawValue,
     #[serde(default)]
     output: Option<String>,
     #[serde(borrow)]
@@ -150,7 +154,9 @@ pub(crate) struct Lines {
     params: Shared<Arc<Params>>,
     cpus: Shared<Arc<CpuSet>>,
     checks: Shared<Arc<BTreeMap<String, bool>>>,
+    notes: Shared<Arc<BTreeMap<String, String>>>,
     no_metrics: Arc<BTreeMap<String, Metric>>,
+    no_samples: Arc<Vec<f64>>,
     no_cpus: Arc<CpuSet>,
     no_text: SharedText,
 }
@@ -164,7 +170,9 @@ impl Lines {
             params: Shared::new(),
             cpus: Shared::new(),
             checks: Shared::new(),
+            notes: Shared::new(),
             no_metrics: Arc::default(),
+            no_samples: Arc::default(),
             no_cpus: Arc::default(),
             no_text: SharedText::default(),
         }
@@ -194,14 +202,20 @@ impl Lines {
         let in_full = self.extent == Extent::Whole
             || wire.status != Status::Ok
             || (wire.phase == Phase::Study && self.met.insert((row.clone(), arm.clone())));
-        let (metrics, cpus_ran, env) = if in_full {
+        let (metrics, samples, cpus_ran, env) = if in_full {
             (
                 Arc::new(serde_json::from_str(wire.metrics.get())?),
+                Arc::new(serde_json::from_str(wire.samples.get())?),
                 self.cpus.part(wire.cpus_ran)?,
                 self.texts.text(&wire.env),
             )
         } else {
-            (self.no_metrics.clone(), self.no_cpus.clone(), self.no_text.clone())
+            (
+                self.no_metrics.clone(),
+                self.no_samples.clone(),
+                self.no_cpus.clone(),
+                self.no_text.clone(),
+            )
         };
         Ok(Reading {
             schema: wire.schema,
@@ -229,6 +243,8 @@ impl Lines {
             steal_s: wire.steal_s,
             threads: wire.threads,
             copies: wire.copies,
+            samples,
+            notes: self.notes.part(wire.notes)?,
             checks: self.checks.part(wire.checks)?,
             output: wire.output.map(SharedText::from),
             env,

@@ -160,11 +160,12 @@ mod tests {
         let status = if seq % 7 == 6 { "failed" } else { "ok" };
         let phase = if seq < 4 { "warmup" } else { "study" };
         format!(
-            r#"{{"schema":1,"seq":{seq},"phase":"{phase}","block":0,"switch":0,"attempt":0,"arm":"a{}","row":"r\u00e9{}","workload":"w","params":{{"n":{}}},"placement_asked":"free","cpus_ran":[0,{}],"status":"{status}","cause":"say \"why\"","value":1.5,"unit":"s","better":"lower","metrics":{{"m":{{"value":{seq},"unit":"s","better":"lower"}}}},"operations":3,"elapsed_s":1.0,"user_s":0.5,"system_s":0.25,"steal_s":0.125,"threads":4,"copies":2,"checks":{{"c":{}}},"output":"a\nb","env":"e{seq}"}}"#,
+            r#"{{"schema":1,"seq":{seq},"phase":"{phase}","block":0,"switch":0,"attempt":0,"arm":"a{}","row":"r\u00e9{}","workload":"w","params":{{"n":{}}},"placement_asked":"free","cpus_ran":[0,{}],"status":"{status}","cause":"say \"why\"","value":1.5,"unit":"s","better":"lower","metrics":{{"m":{{"value":{seq},"unit":"s","better":"lower"}}}},"operations":3,"elapsed_s":1.0,"user_s":0.5,"system_s":0.25,"steal_s":0.125,"threads":4,"copies":2,"samples":[{seq}.5],"notes":{{"n":"{}"}},"checks":{{"c":{}}},"output":"a\nb","env":"e{seq}"}}"#,
             seq % 2,
             seq % 3,
             seq % 3,
             1 + seq % 5,
+            seq % 2,
             !seq.is_multiple_of(11),
         ) + "\n"
     }
@@ -221,8 +222,9 @@ mod tests {
             } else {
                 assert!(spared.metrics.is_empty() && spared.cpus_ran.is_empty());
                 let metrics = whole.metrics.clone();
-                let (cpus_ran, env) = (whole.cpus_ran.clone(), whole.env.clone());
-                assert_eq!(Reading { metrics, cpus_ran, env, ..spared }, whole);
+                let (samples, cpus_ran) = (whole.samples.clone(), whole.cpus_ran.clone());
+                let env = whole.env.clone();
+                assert_eq!(Reading { metrics, samples, cpus_ran, env, ..spared }, whole);
             }
             met.extend(first.then_some(cell));
         }

@@ -191,6 +191,8 @@ fn reading(plan: &Plan, row: usize, arm: usize, block: u32, seq: u64) -> Reading
         steal_s: 0.0,
         threads,
         copies: 1,
+        samples: Arc::default(),
+        notes: Arc::default(),
         checks: Arc::default(),
         output: None,
         env: format!("e{}", arm.min(1)).into(),

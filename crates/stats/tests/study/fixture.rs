@@ -126,6 +126,8 @@ pub(crate) fn reading(
         steal_s: 0.0,
         threads: plan.arms[arm].threads,
         copies: 1,
+        samples: Arc::default(),
+        notes: Arc::default(),
         checks: Arc::default(),
         output: None,
         env: "m0".into(),
