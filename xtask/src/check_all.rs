@@ -29,6 +29,8 @@ const CHECKS: &[&Stage] = &[
         argv: &["cargo", "test", "--release", "--package", "coretwin", "--test", "kill"],
         environment: &[("CORETWIN_KILLS", "200")],
     },
+    // 5 minutes: every suite in full, on kernels old and new.
+    &Stage { name: "vm", argv: &["cargo", "xtask", "vm"], environment: &[] },
     // 10 minutes.
     &Stage { name: "fuzz-cpulist", argv: &["cargo", "xtask", "fuzz", "cpulist"], environment: &[] },
     // 10 minutes.

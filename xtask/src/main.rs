@@ -8,6 +8,7 @@ mod stages;
 mod study;
 mod test;
 mod tidy;
+mod vm;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -18,6 +19,7 @@ cargo xtask CHORE
   tidy              crate edges, sizes, docs, purity, banned words, file types
   test              everything a change must pass; minutes per stage      (make test)
   check-all [NAME]  the long checks, all or those named                   (make check-all)
+  vm [SUITE] [ARGS]       boots real kernels with SMT and checks there; vm --list
   study [ARGS]      builds, then studies chat on this machine             (make study)
   seeds             writes the seed corpora of the fuzz targets
   fuzz [TARGET] [SECONDS]   fuzzes one target or all, 600 seconds each
@@ -27,9 +29,11 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let rest = arguments.get(1..).unwrap_or_default();
     let result = match arguments.first().map(String::as_str) {
+        _ if vm::guest::is_one() => vm::guest::run(&arguments),
         Some("tidy") => tidy::run(&root()),
         Some("test") => test::run(&root()),
         Some("check-all") => check_all::run(&root(), rest),
+        Some("vm") => vm::run(&root(), rest),
         Some("study") => study::run(&root(), rest),
         Some("seeds") => fuzz::seeds(&root()),
         Some("fuzz") => fuzz::run(&root(), rest),

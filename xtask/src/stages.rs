@@ -23,7 +23,7 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    fn add(&mut self, other: Self) {
+    pub(crate) fn add(&mut self, other: Self) {
         self.passed += other.passed;
         self.failed += other.failed;
     }
@@ -44,7 +44,11 @@ fn run_to(out: &mut dyn Write, root: &Path, stages: &[&Stage]) -> Result<bool> {
         let started = Instant::now();
         let tally = run(root, stage, out)?;
         let minutes = started.elapsed().as_secs_f64() / 60.0;
-        let outcome = if tally.failed == 0 { "passed" } else { "FAILED" };
+        let outcome = match tally {
+            Tally { passed: 0, failed: 0 } => "skipped",
+            Tally { failed: 0, .. } => "passed",
+            _ => "FAILED",
+        };
         times.push(format!("{:<12} {minutes:>6.1} min  {outcome}\n", stage.name));
         total.add(tally);
     }
@@ -62,12 +66,14 @@ fn run(root: &Path, stage: &Stage, out: &mut dyn Write) -> Result<Tally> {
         .spawn()
         .with_context(|| format!("starting {program}; is it installed?"))?;
     let output = BufReader::new(child.stdout.take().context("no output to read")?);
-    let mut tally = Tally::default();
+    let mut tally: Option<Tally> = None;
     for line in output.split(b'\n') {
         let line = line?;
         out.write_all(&line)?;
         out.write_all(b"\n")?;
-        tally.add(test_result(&String::from_utf8_lossy(&line)).unwrap_or_default());
+        if let Some(result) = test_result(&String::from_utf8_lossy(&line)) {
+            tally.get_or_insert_default().add(result);
+        }
     }
     out.flush()?;
     Ok(judge(tally, child.wait()?.success()))
@@ -75,21 +81,23 @@ fn run(root: &Path, stage: &Stage, out: &mut dyn Write) -> Result<Tally> {
 
 /// A stage without tests counts as one; a failure that no test shows (a crate that does not build)
 /// counts too.
-fn judge(mut tally: Tally, success: bool) -> Tally {
-    if success && tally == Tally::default() {
-        tally.passed = 1;
-    }
+fn judge(tally: Option<Tally>, success: bool) -> Tally {
+    let mut tally = tally.unwrap_or(Tally { passed: u64::from(success), failed: 0 });
     if !success && tally.failed == 0 {
         tally.failed = 1;
     }
     tally
 }
 
-/// Reads `test result: ok. 3 passed; 0 failed; …`.
+/// Reads `test result: ok. 3 passed; 0 failed; …` of a test program, and `vm: 3 passed, 0 failed (…)`.
 fn test_result(line: &str) -> Option<Tally> {
-    let counts = line.trim().strip_prefix("test result: ")?.split_once(". ")?.1;
+    let line = line.trim();
+    let counts = match line.strip_prefix("test result: ") {
+        Some(rest) => rest.split_once(". ")?.1,
+        None => line.strip_prefix("vm: ")?.split_once(" (")?.0,
+    };
     let count = |word: &str| {
-        counts.split("; ").find_map(|part| part.strip_suffix(word)?.trim().parse().ok())
+        counts.split([';', ',']).find_map(|part| part.strip_suffix(word)?.trim().parse().ok())
     };
     Some(Tally { passed: count("passed")?, failed: count("failed")? })
 }
@@ -103,7 +111,15 @@ mod tests {
         let line =
             "test result: FAILED. 12 passed; 3 failed; 1 ignored; 0 measured; 0 filtered out";
         assert_eq!(test_result(line), Some(Tally { passed: 12, failed: 3 }));
-        for other in ["test a ... ok", "test result: nonsense", "", "x test result: ok. 1 passed"] {
+        let line = "vm: 12 passed, 3 failed (41 s)";
+        assert_eq!(test_result(line), Some(Tally { passed: 12, failed: 3 }));
+        for other in [
+            "vm: skipped: no kernel (x)",
+            "test a ... ok",
+            "test result: nonsense",
+            "",
+            "x test result: ok. 1 passed",
+        ] {
             assert_eq!(test_result(other), None, "{other}");
         }
     }
@@ -111,10 +127,11 @@ mod tests {
     #[test]
     fn a_failure_without_a_failed_test_counts() {
         let tally = |passed, failed| Tally { passed, failed };
-        assert_eq!(judge(tally(0, 0), true), tally(1, 0));
-        assert_eq!(judge(tally(0, 0), false), tally(0, 1));
-        assert_eq!(judge(tally(9, 0), false), tally(9, 1));
-        assert_eq!(judge(tally(9, 2), false), tally(9, 2));
+        assert_eq!(judge(None, true), tally(1, 0));
+        assert_eq!(judge(None, false), tally(0, 1));
+        assert_eq!(judge(Some(tally(0, 0)), true), tally(0, 0));
+        assert_eq!(judge(Some(tally(9, 0)), false), tally(9, 1));
+        assert_eq!(judge(Some(tally(9, 2)), false), tally(9, 2));
     }
 
     #[test]

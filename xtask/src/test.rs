@@ -18,6 +18,7 @@ const STAGES: &[&Stage] = &[
         argv: &["cargo", "test", "--workspace", "--no-fail-fast"],
         environment: &[],
     },
+    &Stage { name: "vm", argv: &["cargo", "xtask", "vm", "--fast"], environment: &[] },
     &Stage {
         name: "docs",
         argv: &["cargo", "doc", "--workspace", "--no-deps", "--document-private-items", "--quiet"],

@@ -1,0 +1,162 @@
+//! The guest half: this program as the first process of a boot, and what a suite has there.
+
+use super::cpio::Archive;
+use super::frame::{self, Kind};
+use super::qemu::Topology;
+use super::suites;
+use anyhow::{Context, Result, bail, ensure};
+use rustix::mount::{MountFlags, mount};
+use rustix::process::{WaitOptions, wait};
+use rustix::system::{RebootCommand, reboot};
+use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
+use serde_json::{Value, json};
+use std::fs::{File, OpenOptions};
+use std::path::Path;
+use std::process::{Command, Output};
+
+/// What this program is called in a guest.
+const INIT: &str = "/init";
+/// What is mounted before a suite begins: type and folder.
+const MOUNTS: &[(&str, &str)] = &[
+    ("devtmpfs", "/dev"),
+    ("proc", "/proc"),
+    ("sysfs", "/sys"),
+    ("tmpfs", "/run"),
+    ("tmpfs", "/tmp"),
+    ("cgroup2", "/sys/fs/cgroup"),
+];
+/// The port of the results.
+const PORT: &str = "/dev/ttyS1";
+
+/// Whether this program runs in a guest.
+pub(crate) fn is_one() -> bool {
+    std::env::args().next().as_deref() == Some(INIT)
+}
+
+/// The first process, or the suite as its child.
+pub(crate) fn run(arguments: &[String]) -> Result<bool> {
+    if std::process::id() == 1 { init(arguments) } else { suite(arguments) }
+}
+
+/// Mounts, runs the suite as a child, takes in orphans, switches off.
+fn init(arguments: &[String]) -> Result<bool> {
+    let outcome = mount_all().and_then(|()| run_child(arguments));
+    if let Err(error) = &outcome {
+        crate::print(&format!("init: {error:#}\n"));
+    }
+    rustix::fs::sync();
+    reboot(RebootCommand::PowerOff).context("switching off")?;
+    bail!("the machine is still on")
+}
+
+fn mount_all() -> Result<()> {
+    for (kind, folder) in MOUNTS {
+        mount_one(kind, folder, "")?;
+    }
+    Ok(())
+}
+
+/// Mounts one file system that has no device.
+pub(crate) fn mount_one(kind: &str, folder: &str, options: &str) -> Result<()> {
+    std::fs::create_dir_all(folder).with_context(|| format!("making {folder}"))?;
+    let options = std::ffi::CString::new(options).context("options")?;
+    mount(kind, folder, kind, MountFlags::empty(), options.as_c_str())
+        .with_context(|| format!("mounting {kind} on {folder}"))
+}
+
+fn run_child(arguments: &[String]) -> Result<()> {
+    let child = Command::new(INIT)
+        .args(arguments)
+        .env("PATH", "/bin")
+        .env("HOME", "/tmp")
+        .spawn()
+        .context("starting the suite")?;
+    // Whoever loses its parent comes here.
+    while let Some((process, status)) = wait(WaitOptions::empty()).context("waiting")? {
+        if u32::try_from(process.as_raw_nonzero().get()) == Ok(child.id()) {
+            ensure!(status.exit_status() == Some(0), "the suite ended with {status:?}");
+            return Ok(());
+        }
+    }
+    bail!("the suite is gone")
+}
+
+/// The child of the first process: `SUITE BOOT TOPOLOGY`.
+fn suite(arguments: &[String]) -> Result<bool> {
+    let [suite, boot, topology] = arguments else {
+        bail!("a guest needs a suite, a boot and a topology");
+    };
+    let suite = suites::find(suite)?;
+    let topology = Topology::parse(topology).context("what topology is this?")?;
+    let mut guest = Guest { boot: boot.clone(), topology, port: open_port()? };
+    let outcome = (suite.guest)(&mut guest);
+    guest.tell("the suite goes to its end", &outcome)?;
+    frame::write(&mut guest.port, Kind::End, &[])?;
+    // Nothing may be lost in the port's buffer when the machine is switched off.
+    rustix::termios::tcdrain(&guest.port).context("emptying the port")?;
+    Ok(outcome.is_ok())
+}
+
+fn open_port() -> Result<File> {
+    let opening = || format!("opening {PORT}");
+    let port = OpenOptions::new().read(true).write(true).open(PORT).with_context(opening)?;
+    // Bytes go through as they are.
+    let mut settings = tcgetattr(&port).with_context(opening)?;
+    settings.make_raw();
+    tcsetattr(&port, OptionalActions::Now, &settings).with_context(opening)?;
+    Ok(port)
+}
+
+/// What the guest half of a suite has.
+pub(crate) struct Guest {
+    /// Which of the suite's boots this is.
+    pub(crate) boot: String,
+    /// As the machine was asked for.
+    pub(crate) topology: Topology,
+    port: File,
+}
+
+impl Guest {
+    /// Runs a check and tells its result; whether it passed.
+    pub(crate) fn check(&mut self, name: &str, check: impl FnOnce() -> Result<()>) -> Result<bool> {
+        let outcome = check();
+        self.tell(name, &outcome)?;
+        Ok(outcome.is_ok())
+    }
+
+    fn tell(&mut self, name: &str, outcome: &Result<()>) -> Result<()> {
+        let detail = outcome.as_ref().err().map(|error| format!("{error:#}"));
+        let result = json!({"check": name, "passed": outcome.is_ok(), "detail": detail});
+        frame::write(&mut self.port, Kind::Result, result.to_string().as_bytes())
+            .context("writing a result")
+    }
+
+    /// Gives a folder to the next boot, where it has the same name.
+    pub(crate) fn bring_out(&mut self, folder: &Path) -> Result<()> {
+        let mut archive = Archive::default();
+        archive.tree(folder)?;
+        frame::write(&mut self.port, Kind::Folder, &archive.finish())
+            .context("bringing a folder out")
+    }
+}
+
+/// Reads a file of the kernel's, without its last line end.
+pub(crate) fn read(path: impl AsRef<Path>) -> Result<String> {
+    let path = path.as_ref();
+    let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
+    Ok(text.trim_end().to_owned())
+}
+
+/// Runs a program to its end, whatever that is.
+pub(crate) fn output(program: &str, arguments: &[&str]) -> Result<Output> {
+    Command::new(program).args(arguments).output().with_context(|| format!("starting {program}"))
+}
+
+/// Runs a program that must succeed and print JSON.
+pub(crate) fn json_of(program: &str, arguments: &[&str]) -> Result<Value> {
+    let output = output(program, arguments)?;
+    let errors = String::from_utf8_lossy(&output.stderr);
+    let command = format!("{program} {}", arguments.join(" "));
+    ensure!(output.status.success(), "{command}: {}: {}", output.status, errors.trim());
+    serde_json::from_slice(&output.stdout).with_context(|| format!("the JSON of {command}"))
+}

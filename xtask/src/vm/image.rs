@@ -1,0 +1,91 @@
+//! What a guest boots into: an archive with the static binaries, busybox, and this program as
+//! `/init`.
+
+use super::cpio::Archive;
+use anyhow::{Context, Result, ensure};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const TARGET: &str = "x86_64-unknown-linux-gnu";
+/// The profile in the workspace's Cargo.toml.
+const PROFILE: &str = "vm";
+/// Where a statically linked busybox is; the package busybox-static.
+const BUSYBOX: &str = "busybox";
+/// Programs of busybox that suites use.
+const APPLETS: &[&str] = &["sh", "cat", "echo", "ls", "sleep", "true"];
+/// Folders on which something is mounted, or in which programs expect to write.
+const FOLDERS: &[&str] = &["bin", "dev", "etc", "proc", "run", "sys", "tmp", "var"];
+/// The same in every boot, as on a machine.
+const MACHINE_ID: &str = "0123456789abcdef0123456789abcdef\n";
+
+/// Where busybox is, or why a guest cannot be made.
+pub(crate) fn busybox() -> Result<PathBuf> {
+    let advice = "install the package busybox-static";
+    let path = super::on_path(BUSYBOX)
+        .with_context(|| format!("there is no busybox on this machine; {advice}"))?;
+    let content = std::fs::read(&path).with_context(|| format!("reading {}", path.display()))?;
+    ensure!(is_static(&content), "{} needs a dynamic linker; {advice}", path.display());
+    Ok(path)
+}
+
+/// Whether a program runs where there is no dynamic linker, whose name would be near its start.
+fn is_static(program: &[u8]) -> bool {
+    let start = &program[..program.len().min(4096)];
+    !start.windows(4).any(|bytes| bytes == b"/ld-")
+}
+
+/// Builds the binaries into `folder` and packs them; the archive.
+pub(crate) fn build(root: &Path, folder: &Path) -> Result<Vec<u8>> {
+    let status = Command::new("cargo")
+        .args(["build", "--quiet", "--profile", PROFILE, "--target", TARGET])
+        .args(["--package", "coretwin", "--bins", "--package", "xtask"])
+        .env("CARGO_TARGET_DIR", folder)
+        // A guest has no dynamic linker.
+        .env("RUSTFLAGS", "-C target-feature=+crt-static")
+        .env_remove("CARGO_ENCODED_RUSTFLAGS")
+        .current_dir(root)
+        .status()
+        .context("starting cargo")?;
+    ensure!(status.success(), "the static binaries do not build");
+    let built = folder.join(TARGET).join(PROFILE);
+    let mut archive = Archive::default();
+    for name in FOLDERS {
+        archive.folder(name, 0o755);
+    }
+    // The kernel gives it to /init as its standard streams.
+    archive.device("dev/console", 0o600, 5, 1);
+    archive.file("etc/machine-id", 0o444, MACHINE_ID.as_bytes());
+    archive.file(
+        "etc/passwd",
+        0o644,
+        b"root:x:0:0:root:/:/bin/sh\nguest:x:1000:1000::/tmp:/bin/sh\n",
+    );
+    archive.file("etc/group", 0o644, b"root:x:0:\nguest:x:1000:\n");
+    let programs = [
+        ("init", built.join("xtask")),
+        ("bin/coretwin", built.join("coretwin")),
+        ("bin/coretwin-worker", built.join("coretwin-worker")),
+        ("bin/busybox", busybox()?),
+    ];
+    for (name, path) in programs {
+        let content =
+            std::fs::read(&path).with_context(|| format!("reading {}", path.display()))?;
+        archive.file(name, 0o755, &content);
+    }
+    for applet in APPLETS {
+        archive.link(&format!("bin/{applet}"), BUSYBOX);
+    }
+    Ok(archive.finish())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_that_needs_a_linker_is_told_apart() {
+        let this = std::env::current_exe().expect("path");
+        assert!(!is_static(&std::fs::read(this).expect("read")), "tests are linked dynamically");
+        assert!(is_static(b"\x7fELF") && !is_static(b"\x7fELF\0/lib64/ld-linux-x86-64.so.2\0"));
+    }
+}

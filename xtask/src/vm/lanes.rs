@@ -1,0 +1,169 @@
+//! The machines of all suites, a few side by side; the boots of one machine follow each other.
+
+use super::frame::{Frame, Kind};
+use super::qemu;
+use super::suites::{Boot, Machine, Suite, Wanted};
+use crate::stages::Tally;
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+use std::collections::VecDeque;
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::time::Instant;
+
+/// Machines side by side. On two cores two take less time than one after the other: a boot is mostly
+/// one CPU's work.
+const LANES: usize = 2;
+const MEMORY_MIB: u32 = 512;
+
+/// A machine in the queue.
+struct Job {
+    suite: &'static Suite,
+    machine: Machine,
+}
+
+impl Job {
+    /// What stands before each of its results.
+    fn title(&self, boot: &Boot) -> String {
+        let Machine { kernel, topology, .. } = &self.machine;
+        format!("{} {} {topology} {}", self.suite.name, kernel.release, boot.name)
+    }
+}
+
+/// Runs everything; what passed and what failed. A boot that does not come to its end is a failure.
+pub(crate) fn run(
+    suites: &[&'static Suite],
+    wanted: &Wanted,
+    archive: &[u8],
+    scratch: &Path,
+) -> Result<Tally> {
+    let jobs = suites.iter().flat_map(|suite| {
+        (suite.machines)(wanted).into_iter().map(|machine| Job { suite, machine })
+    });
+    let queue = Mutex::new(jobs.enumerate().collect::<VecDeque<_>>());
+    let lane = || -> Result<Tally> {
+        let mut tally = Tally::default();
+        loop {
+            let next = queue.lock().ok().and_then(|mut queue| queue.pop_front());
+            let Some((index, job)) = next else { return Ok(tally) };
+            let folder = scratch.join(index.to_string());
+            fs::create_dir_all(&folder)?;
+            tally.add(run_job(&job, archive, &folder)?);
+        }
+    };
+    std::thread::scope(|scope| {
+        let lanes: Vec<_> = (0..LANES).map(|_| scope.spawn(lane)).collect();
+        let mut total = Tally::default();
+        for lane in lanes {
+            match lane.join() {
+                Ok(tally) => total.add(tally?),
+                Err(_) => bail!("a lane ended badly"),
+            }
+        }
+        Ok(total)
+    })
+}
+
+/// The boots of a machine, until one does not come to its end.
+fn run_job(job: &Job, archive: &[u8], folder: &Path) -> Result<Tally> {
+    let mut tally = Tally::default();
+    let mut brought: Vec<Vec<u8>> = Vec::new();
+    for boot in &job.machine.boots {
+        let title = job.title(boot);
+        let initramfs = folder.join(format!("{}.initramfs", boot.name));
+        write_initramfs(&initramfs, archive, &brought)?;
+        brought.clear();
+        let console = folder.join(format!("{}.console", boot.name));
+        let started = Instant::now();
+        let outcome = boot_one(job, boot, &initramfs, console, |frame| match frame.kind {
+            Kind::Folder => {
+                brought.push(frame.payload);
+                Ok(())
+            }
+            _ => {
+                tally.add(tell(&title, &frame)?);
+                Ok(())
+            }
+        });
+        let seconds = started.elapsed().as_secs_f64();
+        match outcome {
+            Ok(()) => crate::print(&format!("    {title}: {seconds:.1} s\n")),
+            Err(error) => {
+                crate::print(&format!("FAILED  {title}: after {seconds:.1} s: {error:#}\n"));
+                tally.add(Tally { passed: 0, failed: 1 });
+                return Ok(tally);
+            }
+        }
+    }
+    Ok(tally)
+}
+
+fn boot_one(
+    job: &Job,
+    boot: &Boot,
+    initramfs: &Path,
+    console: PathBuf,
+    take: impl FnMut(Frame) -> Result<()>,
+) -> Result<()> {
+    let Machine { kernel, topology, .. } = &job.machine;
+    let arguments = [job.suite.name.to_owned(), boot.name.to_owned(), topology.to_string()];
+    let machine = qemu::Machine {
+        kernel,
+        topology: *topology,
+        memory_mib: MEMORY_MIB,
+        command_line: boot.command_line,
+        arguments: &arguments,
+        initramfs,
+        console,
+        timeout: boot.timeout,
+    };
+    machine.boot(take)
+}
+
+fn write_initramfs(path: &Path, archive: &[u8], brought: &[Vec<u8>]) -> Result<()> {
+    let writing = || format!("writing {}", path.display());
+    let mut file = File::create(path).with_context(writing)?;
+    file.write_all(archive).with_context(writing)?;
+    brought.iter().try_for_each(|folder| file.write_all(folder)).with_context(writing)
+}
+
+/// Prints a check's result, and counts it.
+fn tell(title: &str, frame: &Frame) -> Result<Tally> {
+    let result: Value = serde_json::from_slice(&frame.payload).context("a result is not JSON")?;
+    let text = |name: &str| result[name].as_str().unwrap_or_default();
+    let passed = result["passed"] == true;
+    let (word, detail) = if passed {
+        ("ok    ", String::new())
+    } else {
+        ("FAILED", format!(": {}", text("detail")))
+    };
+    crate::print(&format!("{word}  {title}: {}{detail}\n", text("check")));
+    Ok(Tally { passed: u64::from(passed), failed: u64::from(!passed) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_result_that_says_so_has_passed() {
+        let count = |payload: &str| {
+            let frame = Frame { kind: Kind::Result, payload: payload.as_bytes().to_vec() };
+            tell("x", &frame).map(|tally| (tally.passed, tally.failed)).ok()
+        };
+        assert_eq!(count(r#"{"check": "a", "passed": true, "detail": null}"#), Some((1, 0)));
+        assert_eq!(count(r#"{"check": "a", "passed": false, "detail": "b"}"#), Some((0, 1)));
+        assert_eq!(count(r#"{"check": "a"}"#), Some((0, 1)));
+        assert_eq!(count(r#"{"check": "#), None);
+    }
+
+    #[test]
+    fn what_was_brought_out_follows_the_archive() {
+        let folder = tempfile::tempdir().expect("folder");
+        let path = folder.path().join("initramfs");
+        write_initramfs(&path, b"base", &[b"one1".to_vec(), b"two2".to_vec()]).expect("written");
+        assert_eq!(fs::read(path).expect("read"), b"baseone1two2");
+    }
+}

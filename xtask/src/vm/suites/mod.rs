@@ -1,0 +1,79 @@
+//! The suites, one file each: which boots it wants, and what is checked in them.
+
+mod boots;
+
+use super::guest::Guest;
+use super::kernel::Kernel;
+use super::qemu::Topology;
+use anyhow::{Result, bail};
+use std::time::Duration;
+
+/// Something to be shown on real kernels.
+pub(crate) struct Suite {
+    pub(crate) name: &'static str,
+    pub(crate) about: &'static str,
+    /// The host half: the machines wanted.
+    pub(crate) machines: fn(&Wanted) -> Vec<Machine>,
+    /// The guest half, run in every boot.
+    pub(crate) guest: fn(&mut Guest) -> Result<()>,
+}
+
+/// Every suite, in the order in which they run.
+pub(crate) const SUITES: &[&Suite] = &[&boots::SUITE];
+
+/// The suite of this name.
+pub(crate) fn find(name: &str) -> Result<&'static Suite> {
+    let Some(suite) = SUITES.iter().find(|suite| suite.name == name) else {
+        let known: Vec<&str> = SUITES.iter().map(|suite| suite.name).collect();
+        bail!("there is no suite '{name}'; known are: {}", known.join(", "));
+    };
+    Ok(suite)
+}
+
+/// For what machines are wanted.
+pub(crate) struct Wanted {
+    /// The oldest first.
+    pub(crate) kernels: Vec<Kernel>,
+    /// Only what belongs to every change's test.
+    pub(crate) fast: bool,
+}
+
+/// A machine, booted one or more times. What a boot brings out is there in the next.
+pub(crate) struct Machine {
+    pub(crate) kernel: Kernel,
+    pub(crate) topology: Topology,
+    pub(crate) boots: Vec<Boot>,
+}
+
+/// One boot of a machine.
+pub(crate) struct Boot {
+    pub(crate) name: &'static str,
+    /// For the kernel.
+    pub(crate) command_line: &'static str,
+    /// From start to power off.
+    pub(crate) timeout: Duration,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::PathBuf;
+
+    #[test]
+    fn suites_are_found_by_names_that_can_be_arguments_of_a_boot() {
+        let kernel = Kernel { release: "6.1".into(), image: PathBuf::new() };
+        for suite in SUITES {
+            assert_eq!(find(suite.name).expect("found").about, suite.about);
+            for fast in [true, false] {
+                let machines = (suite.machines)(&Wanted { kernels: vec![kernel.clone()], fast });
+                assert!(!machines.is_empty(), "{}", suite.name);
+                for boot in machines.iter().flat_map(|machine| &machine.boots) {
+                    let word = |text: &str| text.chars().all(|c| c.is_ascii_alphanumeric());
+                    assert!(word(suite.name) && word(boot.name), "{} {}", suite.name, boot.name);
+                }
+            }
+        }
+        let error = find("boot").map(|_| ()).expect_err("unknown").to_string();
+        assert!(error.contains("'boot'") && error.contains("boots"), "{error}");
+    }
+}
