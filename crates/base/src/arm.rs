@@ -29,12 +29,15 @@ impl ArmState {
     /// The states a person can type, with what they need; `boot:` and `cpus:` take an argument.
     pub const ABOUT: [(&'static str, &'static str); 8] = [
         ("on", "all CPUs of the machine"),
-        ("off", "SMT switched off by the kernel; not part of this version"),
+        ("off", "SMT switched off by the kernel, and restored after; root, and your word"),
         ("one-per-core", "affinity to one CPU per core; stands in for off"),
         ("packed", "as many threads as cores, on both siblings of half the cores"),
         ("on-cores", "SMT on, as many threads as cores, placed by the scheduler"),
         ("core-sched", "SMT on, a core-scheduling cookie per process; kernel 5.14 or later"),
-        ("boot:LABEL", "whatever this boot is, reached by a reboot; not part of this version"),
+        (
+            "boot:LABEL",
+            "what was booted: nosmt, a kernel release, any name; the study waits for it",
+        ),
         ("cpus:LIST", "a plain CPU set, like cpus:0,2-3; compared without a verdict on SMT"),
     ];
 
@@ -47,7 +50,15 @@ impl ArmState {
             "on-cores" => Self::OnCores,
             "core-sched" => Self::CoreSched,
             _ => match text.split_once(':') {
-                Some(("boot", label)) if !label.is_empty() => Self::Boot(label.to_owned()),
+                Some(("boot", label)) => {
+                    match label.find(|c: char| c.is_whitespace() || c.is_control()) {
+                        _ if label.is_empty() => {
+                            return Err("it names no boot; write it like boot:nosmt".to_owned());
+                        }
+                        Some(_) => return Err("the name of a boot has no blanks".to_owned()),
+                        None => Self::Boot(label.to_owned()),
+                    }
+                }
                 Some(("cpus", list)) => {
                     let cpus = CpuSet::parse(list).map_err(|bad| bad.to_string())?;
                     if cpus.is_empty() {
@@ -123,8 +134,9 @@ impl ArmSpec {
     pub fn parse(text: &str) -> Result<Self, BadArm> {
         let bad = |why: String| BadArm { text: text.to_owned(), why };
         let (label, rest) = match text.split_once('=') {
-            Some((label, rest)) => (Some(label), rest),
-            None => (None, text),
+            // A kernel parameter, like boot:nosmt=force, has a '=' of its own.
+            Some((label, rest)) if !label.starts_with("boot:") => (Some(label), rest),
+            _ => (None, text),
         };
         let (state, scheduler) = match rest.rsplit_once('@') {
             Some((state, scheduler)) => (state, scheduler),
@@ -158,6 +170,13 @@ mod tests {
             ("a", "cpus:0,2-3", "core-queue")
         );
         assert_eq!(ArmSpec::parse("on").expect("arm").label, "on");
+        let boot = ArmSpec::parse("boot:mitigations=auto,nosmt").expect("arm");
+        assert_eq!(boot.state, ArmState::Boot("mitigations=auto,nosmt".to_owned()));
+        let boot = ArmSpec::parse("a=boot:nosmt=force").expect("arm");
+        assert_eq!(
+            (boot.label.as_str(), boot.state.to_string().as_str()),
+            ("a", "boot:nosmt=force")
+        );
         assert_eq!(ArmSpec::parse("on@kernel").expect("arm").label, "on");
         assert_eq!(ArmSpec::parse("on@x").expect("arm").label, "on@x");
     }
@@ -167,6 +186,7 @@ mod tests {
         for (text, part) in [
             ("onn", "did you mean 'on'"),
             ("cpus:9-1", "backwards"),
+            ("boot:", "names no boot"),
             ("cpus:", "names no CPU"),
             ("=on", "label"),
             ("on@", "scheduler"),

@@ -1,6 +1,9 @@
 //! What a machine was like while it was measured. The only record that holds host facts and
 //! wall-clock times.
 
+use crate::boot::Boot;
+use crate::cpu_set::{CpuId, CpuSet};
+use crate::warning::Warning;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -16,6 +19,12 @@ pub struct Environment {
     pub facts: BTreeMap<String, Facts>,
     /// What a reading's `env` names: the facts and the passing state at one arm change.
     pub moments: BTreeMap<String, Moment>,
+    /// Boots that arms were measured in, where a study compares boots.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub boots: Vec<Boot>,
+    /// What happened to the machine that a reader of the result must know.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<Warning>,
 }
 
 /// Facts by dotted key.
@@ -66,6 +75,8 @@ impl Default for Environment {
             sessions: Vec::new(),
             facts: BTreeMap::new(),
             moments: BTreeMap::new(),
+            boots: Vec::new(),
+            warnings: Vec::new(),
         }
     }
 }
@@ -84,4 +95,37 @@ impl Environment {
         self.moments.insert(id.clone(), moment);
         id
     }
+}
+
+/// `cpu.0.governor`, `cpu.1.governor`, … as one `cpu.*.governor`: the value, or each value with its
+/// CPUs. Other facts stay as they are.
+#[must_use]
+pub fn folded(facts: &Facts) -> Facts {
+    let mut per_cpu: BTreeMap<String, BTreeMap<&str, CpuSet>> = BTreeMap::new();
+    let mut folded = Facts::new();
+    for (key, value) in facts {
+        let cpu = key.strip_prefix("cpu.").and_then(|rest| {
+            let (cpu, rest) = rest.split_once('.')?;
+            Some((cpu.parse::<u32>().ok()?, rest))
+        });
+        match cpu {
+            Some((cpu, rest)) => {
+                let values = per_cpu.entry(format!("cpu.*.{rest}")).or_default();
+                values.entry(value).or_default().insert(CpuId(cpu));
+            }
+            None => {
+                folded.insert(key.clone(), value.clone());
+            }
+        }
+    }
+    for (key, values) in per_cpu {
+        let one = values.len() == 1;
+        let part = |(value, cpus): (&str, CpuSet)| match cpus.len() {
+            _ if one => value.to_owned(),
+            1 => format!("{value} (CPU {cpus})"),
+            _ => format!("{value} (CPUs {cpus})"),
+        };
+        folded.insert(key, values.into_iter().map(part).collect::<Vec<_>>().join("; "));
+    }
+    folded
 }

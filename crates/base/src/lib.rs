@@ -15,6 +15,7 @@
 #![forbid(unsafe_code)]
 
 pub mod arm;
+pub mod boot;
 pub mod command;
 pub mod cpu_set;
 pub mod environment;

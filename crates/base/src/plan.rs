@@ -74,6 +74,10 @@ pub struct PlanArm {
     pub cores: u32,
     /// The arm's thread number: what `{threads}` and one copy per CPU mean here.
     pub threads: u32,
+    /// Whether SMT is active in it, where the arm itself decides that: `off`, and a boot that was
+    /// seen.
+    #[serde(default)]
+    pub smt: Option<bool>,
     /// What the arm is, in words.
     pub about: String,
 }
@@ -168,6 +172,16 @@ pub struct Rules {
     /// Whether every row is run once, unanalysed, before the first block.
     #[serde(default)]
     pub warmup: bool,
+    /// How long the machine rests after a switch of SMT before anything is run, in seconds.
+    #[serde(default)]
+    pub settle_s: f64,
+    /// Runs of every row within one visit to an arm; they count as one, by their mean.
+    #[serde(default = "one")]
+    pub repeats: u32,
+}
+
+fn one() -> u32 {
+    1
 }
 
 /// Which protocol a study follows.
@@ -200,6 +214,12 @@ impl Plan {
         if !self.rules.looks.is_sorted() || self.blocks_min() == 0 {
             return Err("field rules.looks must hold block counts above 0, in order".to_owned());
         }
+        if self.rules.repeats == 0 || !(0.0..=86_400.0).contains(&self.rules.settle_s) {
+            return Err("field rules: repeats must be above 0, settle_s from 0 to a day".to_owned());
+        }
+        if self.reboots() && !self.arms.iter().all(|arm| matches!(arm.state, ArmState::Boot(_))) {
+            return Err("field arms: boots are compared with boots only".to_owned());
+        }
         let whole = |order: &Vec<u16>| {
             let mut seen = order.clone();
             seen.sort_unstable();
@@ -220,6 +240,18 @@ impl Plan {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Whether SMT is really switched, so that every visit to an arm is a switch of its own.
+    #[must_use]
+    pub fn switches_smt(&self) -> bool {
+        self.arms.iter().any(|arm| arm.state == ArmState::Off)
+    }
+
+    /// Whether every visit to an arm is a boot of its own.
+    #[must_use]
+    pub fn reboots(&self) -> bool {
+        self.arms.iter().any(|arm| matches!(arm.state, ArmState::Boot(_)))
     }
 
     /// Index of the reference arm.

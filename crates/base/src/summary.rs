@@ -43,6 +43,24 @@ pub struct Summary {
     pub sentences: Vec<String>,
     /// What the reader must know.
     pub warnings: Vec<Warning>,
+    /// What to boot next, where the study waits for a reboot.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_boot: Option<NextBoot>,
+}
+
+/// What a study that compares boots waits for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NextBoot {
+    /// Label of the arm that comes next.
+    pub arm: String,
+    /// What to boot, in words, to follow "boot".
+    pub boot: String,
+    /// Block it is for, from 0.
+    pub block: u32,
+    /// Boots still to come, this one included.
+    pub boots_left: u32,
+    /// The command that goes on after it, word by word.
+    pub resume: Vec<String>,
 }
 
 /// The effect of an arm on one row.
@@ -179,6 +197,8 @@ pub enum StoppedBecause {
     Budget,
     /// Somebody stopped it; it can be resumed.
     Interrupted,
+    /// It waits for a reboot; it can be resumed.
+    Reboot,
     /// No space, or the machine refused; it can be resumed.
     Error,
     /// It has not ended.

@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod audit;
+mod describe;
 mod exit;
 mod host;
 mod keeper;
@@ -10,12 +11,14 @@ mod list;
 mod metric;
 mod out;
 mod progress;
+mod rebooting;
 mod report;
 mod run;
 mod serve;
 mod signals;
 mod study;
 mod study_args;
+mod switching;
 mod topology;
 
 use clap::{Parser, Subcommand};

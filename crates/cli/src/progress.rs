@@ -21,6 +21,8 @@ pub(crate) struct Progress {
     blocks_min: u32,
     /// Whether the study may go on after the fewest blocks.
     open_ended: bool,
+    /// Whether preparing an arm is worth a word.
+    switches: bool,
     started: Instant,
     block: String,
     interval: String,
@@ -42,6 +44,7 @@ impl Progress {
             last: None,
             blocks_min: plan.blocks_min(),
             open_ended: plan.rules.looks.len() > 1,
+            switches: plan.switches_smt(),
             started: Instant::now(),
             block: String::new(),
             interval: String::new(),
@@ -126,6 +129,9 @@ impl Listener for Progress {
                     (false, all) => format!(" of {all}"),
                 };
                 self.block = format!("{name} {}{again}{of}: ", block + 1);
+            }
+            Event::Preparing { arm, left_s } if self.switches => {
+                self.show(&format!("switching for {arm}"), *left_s, false);
             }
             Event::RunStarted { arm, row, left_s } => {
                 let warmup = if self.block.is_empty() { "warm-up: " } else { "" };

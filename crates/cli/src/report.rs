@@ -52,9 +52,12 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         out::news("the journal's last line is torn; it is left out");
     }
     // Only the summary knows why the study ended; without one it was killed, or still runs.
-    let stopped = bundle.summary().map_or(StoppedBecause::Running, |s| s.stopped_because);
+    let (stopped, next_boot) = bundle
+        .summary()
+        .map_or((StoppedBecause::Running, None), |old| (old.stopped_because, old.next_boot));
     let environment = bundle.environment()?;
-    let summary = coretwin_stats::study::analyse(&plan, &journal.readings, stopped);
+    let summary =
+        Summary { next_boot, ..summarise(&plan, &journal.readings, &environment, stopped) };
     if args.save {
         save(&bundle, &plan, &journal.readings, &environment, &summary)?;
         return Ok(ExitCode::SUCCESS);
@@ -72,6 +75,18 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
             .with_context(|| format!("cannot write {}", file.display()))?,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The summary of a study, with what happened to the machine.
+pub(crate) fn summarise(
+    plan: &Plan,
+    readings: &[Reading],
+    environment: &Environment,
+    stopped: StoppedBecause,
+) -> Summary {
+    let mut summary = coretwin_stats::study::analyse(plan, readings, stopped);
+    summary.warnings.extend(environment.warnings.iter().cloned());
+    summary
 }
 
 /// Writes everything that is derived from the journal.

@@ -1,9 +1,9 @@
 //! `coretwin run`: one workload or command, once.
 
 use crate::exit::{CELLS_FAILED, Usage};
-use crate::{host, metric, out, signals};
+use crate::{host, metric, out, signals, switching};
 use anyhow::{Result, anyhow};
-use coretwin_base::arm::ArmSpec;
+use coretwin_base::arm::{ArmSpec, ArmState};
 use coretwin_base::command::{CommandSpec, MetricSpec};
 use coretwin_base::environment::Environment;
 use coretwin_base::param::WorkloadSpec;
@@ -18,6 +18,7 @@ use coretwin_lab::host_machine::{HOST, HostMachine};
 use coretwin_lab::machine::MachineError;
 use coretwin_lab::planning;
 use coretwin_lab::request::{Counts, Request, Subject};
+use coretwin_lab::switching::with_smt_on;
 use std::process::ExitCode;
 
 /// A single run may take a day; Ctrl-C ends it.
@@ -49,6 +50,9 @@ pub(crate) struct Args {
     /// Copies of the command side by side
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=65_536))]
     copies: Option<u32>,
+    /// Switch SMT without asking, for --arm off
+    #[arg(long)]
+    yes: bool,
     /// Print the reading as JSON
     #[arg(long)]
     json: bool,
@@ -60,22 +64,39 @@ pub(crate) fn run(args: Args) -> Result<ExitCode> {
     let _lock = lock::acquire(&root)?;
     coretwin_workloads::semaphores::sweep();
     let stop = signals::stop_flag()?;
-    let topology = host::topology(&root)?;
-    let json = args.json;
+    let now = host::topology(&root)?;
+    let (json, yes, off) = (args.json, args.yes, args.arm.state == ArmState::Off);
+    if matches!(args.arm.state, ArmState::Boot(_)) {
+        let why =
+            "boot arms are for a study, which waits for each; to run in this boot leave out --arm";
+        return Err(Usage(why.to_owned()).into());
+    }
+    let topology = if off { with_smt_on(now.clone())? } else { now.clone() };
     let plan = planning::draw_once(&request(args)?, HOST, &topology)?;
     let mut machine = HostMachine::new(root.clone(), topology)?;
     machine.check(&plan)?;
+    if off {
+        let Some(switching) = switching::take(&root, &now, yes)? else {
+            return Ok(ExitCode::SUCCESS);
+        };
+        machine = machine.with_switch(switching);
+    }
     let setup = Setup {
         plan: &plan,
         readings: Vec::new(),
         environment: Environment::default(),
         run_as: user::invoking_user(&root)?,
+        boot: None,
         stop,
     };
-    let finished = engine::run(setup, &mut machine, &mut Listeners(Vec::new()))?;
+    let finished = engine::run(setup, &mut machine, &mut Listeners(Vec::new()));
+    let warnings = switching::restore(&mut machine);
+    let finished = finished?;
     let reading =
         finished.readings.first().ok_or(coretwin_lab::Error::Machine(MachineError::Stopped))?;
-    show(reading, json)
+    let status = show(reading, json)?;
+    let is_restored = warnings.iter().all(|warning| warning.kind != switching::NOT_RESTORED);
+    Ok(if is_restored { status } else { ExitCode::from(CELLS_FAILED) })
 }
 
 fn show(reading: &Reading, json: bool) -> Result<ExitCode> {
@@ -121,6 +142,8 @@ fn request(args: Args) -> Result<Request> {
         margin: 0.02,
         budget_s: 0.0,
         warmup: false,
+        settle_s: 2.0,
+        repeats: None,
         steal_share_max: 1.0,
         others_share_max: 1.0,
     })

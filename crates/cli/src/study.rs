@@ -1,23 +1,28 @@
 //! `coretwin study`: the main job.
 
+use crate::describe::{describe, headline};
 use crate::exit::{CELLS_FAILED, DONE, INTERRUPTED, Kept};
 use crate::keeper::Keeper;
 use crate::progress::Progress;
+use crate::rebooting::{self, Entry};
 use crate::study_args::Args;
-use crate::{host, out, report, signals};
+use crate::{host, out, report, signals, switching};
 use anyhow::Result;
-use coretwin_base::command::CommandSpec;
-use coretwin_base::plan::{Comparison, CopyRule, Plan};
-use coretwin_base::reading::{Phase, Status};
+use coretwin_base::arm::ArmState;
+use coretwin_base::environment::Environment;
+use coretwin_base::plan::Plan;
+use coretwin_base::reading::{Phase, Reading, Status};
 use coretwin_base::summary::{StoppedBecause, Summary};
-use coretwin_base::units::human_seconds;
 use coretwin_host::root::Root;
 use coretwin_host::{lock, user};
+use coretwin_lab::boots::BootVisit;
 use coretwin_lab::engine::{self, Finished, Setup};
 use coretwin_lab::event::{Listener, Listeners};
 use coretwin_lab::host_machine::{HOST, HostMachine};
+use coretwin_lab::machine::Stop;
 use coretwin_lab::planning;
-use coretwin_store::Bundle;
+use coretwin_lab::switching::{Switching, with_smt_on};
+use coretwin_store::{Bundle, ENVIRONMENT, Journal};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -25,63 +30,128 @@ use std::process::ExitCode;
 pub(crate) fn run(args: Args) -> Result<ExitCode> {
     let root = Root::system();
     if args.dry_run {
-        let plan = planning::draw(&args.request()?, HOST, &host::topology(&root)?)?;
-        out::text(&describe(&plan))?;
+        let topology = with_smt_on(host::topology(&root)?)?;
+        out::text(&describe(&planning::draw(&args.request()?, HOST, &topology)?))?;
         return Ok(ExitCode::from(DONE));
     }
     // Before anything is read of the machine: another study would change what is read.
     let _lock = lock::acquire(&root)?;
     coretwin_workloads::semaphores::sweep();
     let stop = signals::stop_flag()?;
-    let (bundle, plan) = plan(&args, &root)?;
-    out::news(&headline(&plan));
+    let Some(begun) = begin(&args, &root)? else { return Ok(ExitCode::from(DONE)) };
+    let Begun { bundle, plan, mut machine } = begun;
     out::news(&format!("results go to {}", bundle.folder().display()));
-
-    let mut machine = HostMachine::new(root.clone(), plan.topology.clone())?;
     machine.check(&plan)?;
     let (journal, earlier) = bundle.journal()?;
     if earlier.torn_bytes > 0 {
         out::news("the journal's last line was torn by a crash; that run is made again");
     }
+    let readings = earlier.readings;
     let mut environment = bundle.environment()?;
     environment.sessions.push(machine.session(std::env::args().collect()));
-    let mut keeper = Keeper { bundle: &bundle, journal };
-    let mut progress = Progress::new(&plan);
-    let setup = Setup {
-        plan: &plan,
-        readings: earlier.readings,
-        environment,
-        run_as: user::invoking_user(&root)?,
-        stop,
+    let entry = if plan.reboots() {
+        Some(rebooting::enter(&args, &bundle, &plan, &machine, &mut environment, &readings)?)
+    } else {
+        None
     };
-    let listeners: Vec<&mut dyn Listener> = vec![&mut keeper, &mut progress];
-    let finished = engine::run(setup, &mut machine, &mut Listeners(listeners));
-    drop(progress);
-    let finished = match finished {
-        Ok(finished) => finished,
-        // What was asked for cannot work; the same plan would fail again.
-        Err(error @ coretwin_lab::Error::Usage(_)) => return Err(error.into()),
-        Err(error) => return Err(Kept { error, advice: go_on(bundle.folder()) }.into()),
+    // A boot that is let in tells what its arm is.
+    let plan = plan.with_boots(&environment.boots);
+    let idle =
+        |stopped| Finished { readings: Vec::new(), environment: Environment::default(), stopped };
+    let (boot, idle) = match entry {
+        None => (None, None),
+        Some(Entry::Visit(visit)) => (Some(visit), None),
+        Some(Entry::Wait) => (None, Some(idle(StoppedBecause::Reboot))),
+        Some(Entry::Done) => (None, Some(idle(StoppedBecause::Blocks))),
     };
-    finish(&args, &bundle, &plan, &finished)
+    if let Some(idle) = idle {
+        let finished = Finished { readings, environment, ..idle };
+        return finish(&args, &bundle, &plan, &finished, true);
+    }
+    let session =
+        Session { plan: &plan, bundle: &bundle, journal, readings, environment, boot, stop };
+    let (finished, is_restored) = measure(session, &root, &mut machine)?;
+    finish(&args, &bundle, &plan, &finished, is_restored)
 }
 
-/// The plan of a new study, stored; or that of an old one, read.
-fn plan(args: &Args, root: &Root) -> Result<(Bundle, Plan)> {
+/// A study about to be run.
+struct Begun {
+    bundle: Bundle,
+    plan: Plan,
+    machine: HostMachine,
+}
+
+/// The plan of a new study, stored; or that of an old one, read. With it the machine, and its SMT
+/// switch if the plan uses it. None if the user did not want that.
+fn begin(args: &Args, root: &Root) -> Result<Option<Begun>> {
     let owner = host::owner(root)?;
+    let machine = |topology, switching: Option<Switching>| {
+        let machine = HostMachine::new(root.clone(), topology)?;
+        Ok::<_, coretwin_lab::Error>(match switching {
+            Some(switching) => machine.with_switch(switching),
+            None => machine,
+        })
+    };
     if let Some(folder) = &args.resume {
         let (bundle, mut plan) = Bundle::open(folder, owner)?;
         if let (Some(budget_s), Some(_)) = (args.budget_given_s(), plan.rules.budget_s) {
             plan.rules.budget_s = Some(budget_s);
         }
-        return Ok((bundle, plan));
+        out::news(&headline(&plan));
+        let now =
+            if plan.reboots() || plan.switches_smt() { Some(host::topology(root)?) } else { None };
+        let topology = match &now {
+            Some(now) if plan.reboots() => now.clone(),
+            _ => plan.topology.clone(),
+        };
+        let switching = match now.filter(|_| plan.switches_smt()) {
+            Some(now) => match switching::take(root, &now, args.yes)? {
+                None => return Ok(None),
+                taken => taken,
+            },
+            None => None,
+        };
+        return Ok(Some(Begun { bundle, plan, machine: machine(topology, switching)? }));
     }
-    let plan = planning::draw(&args.request()?, HOST, &host::topology(root)?)?;
+    let Some((plan, switching)) = draw(args, root)? else { return Ok(None) };
+    let machine = machine(plan.topology.clone(), switching)?;
     // Limits that are too low are an error before anything is written.
-    HostMachine::new(root.clone(), plan.topology.clone())?.check(&plan)?;
+    machine.check(&plan)?;
     let folder = args.out.clone().unwrap_or_else(default_folder);
     let bundle = Bundle::create(&folder, &plan, owner)?;
-    Ok((bundle, plan))
+    Ok(Some(Begun { bundle, plan, machine }))
+}
+
+/// Draws the plan of a new study. Where SMT is to be switched and is off now, it is switched on
+/// first: the plan is drawn for the machine as it is then.
+fn draw(args: &Args, root: &Root) -> Result<Option<(Plan, Option<Switching>)>> {
+    let request = args.request()?;
+    let now = host::topology(root)?;
+    let switches = request.arms.iter().any(|arm| arm.state == ArmState::Off);
+    if !switches {
+        let plan = planning::draw(&request, HOST, &now)?;
+        out::news(&headline(&plan));
+        return Ok(Some((plan, None)));
+    }
+    // What is wrong with the request is said before anybody is asked for a word. Siblings that are
+    // not known yet are no fault of it.
+    let supposed = with_smt_on(now.clone()).ok();
+    let plan = supposed.map(|topology| planning::draw(&request, HOST, &topology)).transpose()?;
+    match &plan {
+        Some(plan) => out::news(&headline(plan)),
+        None => out::news("SMT is off, and is switched on first to see which CPUs are siblings."),
+    }
+    let Some(mut switching) = switching::take(root, &now, args.yes)? else { return Ok(None) };
+    let plan = match plan {
+        Some(plan) if switching.found_on() => plan,
+        _ => {
+            switching
+                .visit(false)
+                .map_err(|error| coretwin_lab::Error::NotPossible(error.to_string()))?;
+            planning::draw(&request, HOST, &host::topology(root)?)?
+        }
+    };
+    Ok(Some((plan, Some(switching))))
 }
 
 fn default_folder() -> PathBuf {
@@ -102,102 +172,85 @@ fn go_on(folder: &Path) -> String {
     )
 }
 
-/// What is compared, in one line; on a machine without visible siblings that comes first.
-fn headline(plan: &Plan) -> String {
-    let arms: Vec<String> =
-        plan.arms.iter().map(|arm| format!("{} ({})", arm.label, arm.about)).collect();
-    let arms = arms.join(" with ");
-    match plan.comparison {
-        Comparison::Smt => format!("Comparing {arms}."),
-        Comparison::StandIn => {
-            format!("Comparing {arms}. SMT stays on; one CPU per core stands in for SMT off.")
+/// What one start or resumption measures with.
+struct Session<'a> {
+    plan: &'a Plan,
+    bundle: &'a Bundle,
+    journal: Journal,
+    readings: Vec<Reading>,
+    environment: Environment,
+    boot: Option<BootVisit>,
+    stop: Stop,
+}
+
+/// Measures, and puts the machine back whatever came of it. Also tells whether that succeeded.
+fn measure(
+    session: Session<'_>,
+    root: &Root,
+    machine: &mut HostMachine,
+) -> Result<(Finished, bool)> {
+    let Session { plan, bundle, journal, readings, environment, boot, stop } = session;
+    let mut keeper = Keeper { bundle, journal };
+    let mut progress = Progress::new(plan);
+    let run_as = user::invoking_user(root)?;
+    let setup = Setup { plan, readings, environment, run_as, boot, stop };
+    let listeners: Vec<&mut dyn Listener> = vec![&mut keeper, &mut progress];
+    let finished = engine::run(setup, machine, &mut Listeners(listeners));
+    drop(progress);
+    let warnings = switching::restore(machine);
+    let is_restored = warnings.iter().all(|warning| warning.kind != switching::NOT_RESTORED);
+    match finished {
+        Ok(mut finished) => {
+            finished.environment.warnings.extend(warnings);
+            bundle.write_json(ENVIRONMENT, &finished.environment)?;
+            Ok((finished, is_restored))
         }
-        Comparison::None if !plan.topology.has_usable_siblings() => format!(
-            "No SMT siblings are visible on this machine. Comparing {arms} instead; this says nothing about SMT."
-        ),
-        Comparison::None => format!("Comparing {arms}. This says nothing about SMT."),
-    }
-}
-
-/// What a study would do, for `--dry-run`.
-fn describe(plan: &Plan) -> String {
-    let mut text = headline(plan) + "\n\nArms (the first is the reference)\n";
-    for arm in &plan.arms {
-        text += &format!(
-            "  {:<16} CPUs {} on {} cores, {} threads\n",
-            arm.label, arm.cpus, arm.cores, arm.threads
-        );
-    }
-    text += "\nRows\n";
-    for row in &plan.rows {
-        let copies = match row.copies {
-            CopyRule::PerCpu => ", one copy per CPU of the arm".to_owned(),
-            CopyRule::Fixed(1) => String::new(),
-            CopyRule::Fixed(copies) => format!(", {copies} copies"),
-        };
-        text += &format!("  {} ({}{copies})\n", row.id, row.unit);
-    }
-    if let Some(command) = &plan.command {
-        text += &describe_command(command);
-    }
-    if let Some(screening) = &plan.screening {
-        text += &format!("Screening    {} blocks; thread counts tried:", screening.blocks);
-        for (arm, counts) in plan.arms.iter().zip(&screening.candidates) {
-            let counts: Vec<String> = counts.iter().map(u32::to_string).collect();
-            text += &format!(" {} {};", arm.label, counts.join(" "));
+        // What was asked for cannot work; the same plan would fail again.
+        Err(error @ coretwin_lab::Error::Usage(_)) => Err(error.into()),
+        Err(error) => {
+            if !warnings.is_empty() {
+                let mut environment = bundle.environment()?;
+                environment.warnings.extend(warnings);
+                bundle.write_json(ENVIRONMENT, &environment)?;
+            }
+            Err(Kept { error, advice: go_on(bundle.folder()) }.into())
         }
-        text.push('\n');
     }
-    let looks: Vec<String> = plan.rules.looks.iter().map(u32::to_string).collect();
-    text += &match (looks.as_slice(), plan.rules.budget_s) {
-        ([only], _) => format!("\nBlocks       {only}, each one run of every row in every arm\n"),
-        (_, budget_s) => format!(
-            "\nBlocks       looked at after {} (a block is one run of every row in every arm)\n\
-             Stops        when every 95 % interval is within ±{:.1} %{}\n",
-            looks.join(", "),
-            plan.rules.target * 100.0,
-            budget_s.map(|s| format!(", or after {}", human_seconds(s))).unwrap_or_default()
-        ),
-    };
-    text +=
-        &format!("Margin       {:.1} %\nSeed         {}\n", plan.rules.margin * 100.0, plan.seed);
-    text += "Machine      nothing on it is changed; affinity only\n";
-    text
 }
 
-fn describe_command(command: &CommandSpec) -> String {
-    let mut text = format!("\nCommand      {}\n", command.argv.join(" "));
-    for metric in &command.metrics {
-        let compared = if metric.primary { ", compared" } else { "" };
-        text += &format!("Metric       {} {}{compared}\n", metric.name, metric.unit);
+fn finish(
+    args: &Args,
+    bundle: &Bundle,
+    plan: &Plan,
+    finished: &Finished,
+    is_restored: bool,
+) -> Result<ExitCode> {
+    let Finished { readings, environment, stopped } = finished;
+    let mut summary = report::summarise(plan, readings, environment, *stopped);
+    if *stopped == StoppedBecause::Reboot {
+        summary.next_boot = rebooting::next(bundle, plan, environment, readings);
+        bundle.write_json(ENVIRONMENT, environment)?;
     }
-    if let Some(server) = &command.server {
-        text += &format!("Server       {}\n", server.command);
-    }
-    text += &format!("Time-out     {} a run\n", human_seconds(command.timeout_s));
-    text
-}
-
-fn finish(args: &Args, bundle: &Bundle, plan: &Plan, finished: &Finished) -> Result<ExitCode> {
-    let summary = coretwin_stats::study::analyse(plan, &finished.readings, finished.stopped);
-    report::save(bundle, plan, &finished.readings, &finished.environment, &summary)?;
+    report::save(bundle, plan, readings, environment, &summary)?;
     if args.json {
         out::json(&summary)?;
-    } else {
-        let study = coretwin_report::Study {
-            plan,
-            readings: &finished.readings,
-            environment: &finished.environment,
-            summary: &summary,
-        };
+    } else if summary.next_boot.is_none() {
+        let study = coretwin_report::Study { plan, readings, environment, summary: &summary };
         out::text(&coretwin_report::text(&study))?;
     }
-    out::news(&format!("the whole report: {}", bundle.path("report.html").display()));
-    if finished.stopped == StoppedBecause::Interrupted {
-        out::news(&format!("interrupted; {}", go_on(bundle.folder())));
-        return Ok(ExitCode::from(INTERRUPTED));
+    if let Some(next) = &summary.next_boot {
+        out::news(&rebooting::sentence(next));
+        return Ok(ExitCode::from(DONE));
     }
-    Ok(ExitCode::from(status(args, finished, &summary)))
+    out::news(&format!("the whole report: {}", bundle.path("report.html").display()));
+    if *stopped == StoppedBecause::Interrupted {
+        out::news(&format!("interrupted; {}", go_on(bundle.folder())));
+    }
+    Ok(ExitCode::from(match stopped {
+        _ if !is_restored => CELLS_FAILED,
+        StoppedBecause::Interrupted => INTERRUPTED,
+        _ => status(args, finished, &summary),
+    }))
 }
 
 fn status(args: &Args, finished: &Finished, summary: &Summary) -> u8 {

@@ -3,7 +3,7 @@
 use crate::exit::Usage;
 use crate::metric;
 use anyhow::Result;
-use coretwin_base::arm::ArmSpec;
+use coretwin_base::arm::{ArmSpec, ArmState, KERNEL};
 use coretwin_base::command::{CommandSpec, MetricSpec, ServerSpec};
 use coretwin_base::param::WorkloadSpec;
 use coretwin_base::placement::Placement;
@@ -26,6 +26,8 @@ Examples:
   coretwin study chat --out chat-study           the chat suite: 20, 30, 40 and 50 rooms
   coretwin study chat:rooms=20 --placement same-cpu,cores
   coretwin study --arm a=cpus:0-3 --arm b=cpus:4-7 -- ./mycmd      any two sets of CPUs
+  coretwin study --switch -- ./mycmd -t {threads}       SMT really off and on, as root; put back after
+  coretwin study --arm boot:nosmt --arm boot:smt -- ./mycmd      the same by booting, one boot a visit
   coretwin study --resume chat-study             go on where it was broken off
 
 {threads}, {cpus}, {arm} and {copy} are filled in for each run. The first arm is the reference.")]
@@ -38,9 +40,12 @@ pub(crate) struct Args {
     command: Vec<String>,
 
     /// An arm, [LABEL=]STATE, repeatable; the first is the reference. STATE: on, one-per-core,
-    /// packed, on-cores, core-sched, cpus:LIST (default: one-per-core and on)
+    /// packed, on-cores, core-sched, cpus:LIST, off, boot:NAME (default: one-per-core and on)
     #[arg(long = "arm", value_name = "ARM", value_parser = ArmSpec::parse, help_heading = "What is compared")]
     arms: Vec<ArmSpec>,
+    /// Switch SMT itself: short for --arm off --arm on
+    #[arg(long, conflicts_with = "arms", help_heading = "What is compared")]
+    switch: bool,
     /// Where a workload's roles run: free, same-cpu, siblings, cores, packages (comma-separated)
     #[arg(long, value_delimiter = ',', value_parser = placement, help_heading = "What is compared")]
     placement: Vec<Placement>,
@@ -104,7 +109,13 @@ pub(crate) struct Args {
     /// Follow the protocol of the article of 2003 instead
     #[arg(long, value_parser = ["2003"], conflicts_with = "blocks", help_heading = "How long and how sure")]
     protocol: Option<String>,
-    /// Do not run every row once, unanalysed, before the first block
+    /// Runs of every row within one visit to an arm; they count as one (default: 1; 3 with boots)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000), help_heading = "How long and how sure")]
+    repeats: Option<u32>,
+    /// How long the machine rests after SMT was switched, or after a boot
+    #[arg(long, value_name = "TIME", default_value = "2s", value_parser = settle, help_heading = "How long and how sure")]
+    settle: Duration,
+    /// Do not run every row once, unanalysed, before the first block, nor one after every switch
     #[arg(long, help_heading = "How long and how sure")]
     no_warmup: bool,
     /// Set a run aside if the hypervisor took more of the measured CPUs' time; 100% never does
@@ -125,8 +136,14 @@ pub(crate) struct Args {
         "placement", "machine", "threads", "copies", "metrics", "primary", "server", "ready",
         "ready_timeout", "setup", "prepare", "cleanup", "min_time", "timeout", "blocks", "target",
         "margin", "quick", "protocol", "no_warmup", "steal_limit", "others_limit", "seed",
-        "dry_run"], help_heading = "Results")]
+        "dry_run", "switch", "repeats", "settle"], help_heading = "Results")]
     pub(crate) resume: Option<PathBuf>,
+    /// This boot is the one of that name, where only you can know
+    #[arg(long, value_name = "NAME", help_heading = "Results")]
+    pub(crate) boot: Option<String>,
+    /// Switch SMT without asking
+    #[arg(long, help_heading = "Results")]
+    pub(crate) yes: bool,
     /// Print what would be done, and do nothing
     #[arg(long, help_heading = "Results")]
     pub(crate) dry_run: bool,
@@ -163,7 +180,7 @@ impl Args {
             if self.placement.is_empty() { vec![Placement::Free] } else { self.placement.clone() };
         Ok(Request {
             subject: self.subject()?,
-            arms: self.arms.clone(),
+            arms: self.arms()?,
             placements,
             seed: match self.seed {
                 Some(seed) => seed,
@@ -175,9 +192,33 @@ impl Args {
             margin: self.margin,
             budget_s: self.budget.unwrap_or(BUDGET_DEFAULT).as_secs_f64(),
             warmup: !self.no_warmup,
+            settle_s: self.settle.as_secs_f64(),
+            repeats: self.repeats,
             steal_share_max: self.steal_limit,
             others_share_max: self.others_limit,
         })
+    }
+
+    fn arms(&self) -> Result<Vec<ArmSpec>> {
+        if self.switch {
+            let typed = |state: ArmState| ArmSpec {
+                label: state.to_string(),
+                state,
+                scheduler: KERNEL.to_owned(),
+            };
+            return Ok(vec![typed(ArmState::Off), typed(ArmState::On)]);
+        }
+        let has_boots = self.arms.iter().any(|arm| matches!(arm.state, ArmState::Boot(_)));
+        if has_boots && self.budget.is_some() {
+            let why =
+                "--budget cannot be kept where boots are compared; give --blocks and --repeats";
+            return Err(Usage(why.to_owned()).into());
+        }
+        if !has_boots && self.boot.is_some() {
+            let why = "--boot is for a study that compares boots, like --arm boot:a --arm boot:b";
+            return Err(Usage(why.to_owned()).into());
+        }
+        Ok(self.arms.clone())
     }
 
     fn subject(&self) -> Result<Subject> {
@@ -265,13 +306,19 @@ fn verdict(text: &str) -> Result<Verdict, String> {
     }
 }
 
+/// Reads a time to rest: at most a day, which is a typing error already.
+fn settle(text: &str) -> Result<Duration, String> {
+    let settle = parse_duration(text).map_err(|bad| bad.to_string())?;
+    if settle.as_secs() <= 86_400 { Ok(settle) } else { Err("more than a day".to_owned()) }
+}
+
 /// Reads a share, or `100%`.
 fn limit(text: &str) -> Result<f64, String> {
     if text == "100%" { Ok(1.0) } else { share(text) }
 }
 
 /// Reads `2%` or `0.02`.
-fn share(text: &str) -> Result<f64, String> {
+pub(crate) fn share(text: &str) -> Result<f64, String> {
     let bad =
         || format!("'{text}' is not a share above 0 and below 100 %; write it like 2% or 0.02");
     let (number, scale) = match text.strip_suffix('%') {

@@ -2,6 +2,7 @@
 
 use crate::error::Error;
 use coretwin_base::arm::{ArmSpec, ArmState, KERNEL};
+use coretwin_base::boot::Promise;
 use coretwin_base::cpu_set::{CoreId, CpuSet};
 use coretwin_base::plan::{Comparison, PlanArm};
 use coretwin_base::topology::Topology;
@@ -37,6 +38,16 @@ pub fn resolve(specs: &[ArmSpec], topology: &Topology) -> Result<Vec<PlanArm>, E
                 spec.label, spec.state
             )));
         }
+    }
+    let is_boot = |spec: &&ArmSpec| matches!(spec.state, ArmState::Boot(_));
+    if let (Some(boot), Some(other)) =
+        (specs.iter().find(is_boot), specs.iter().find(|spec| !is_boot(spec)))
+    {
+        return Err(Error::Usage(format!(
+            "arms {} and {} cannot be in one study: every visit to a boot arm is a boot of its own, \
+             and the others would share one; make all of them boots, like boot:smt and boot:nosmt",
+            boot.label, other.label
+        )));
     }
     specs.iter().map(|spec| resolve_one(spec, topology)).collect()
 }
@@ -83,12 +94,10 @@ fn resolve_one(spec: &ArmSpec, topology: &Topology) -> Result<PlanArm, Error> {
                 if cpus.len() == 1 { format!("CPU {cpus}") } else { format!("CPUs {cpus}") },
             )
         }
-        ArmState::Off | ArmState::Boot(_) => {
-            return Err(Error::NotPossible(format!(
-                "arm {}: switching SMT itself is not part of this version; \
-                 'one-per-core' stands in for it without touching the machine",
-                spec.label
-            )));
+        ArmState::Off => off(topology, &spec.label)?,
+        // Its CPUs are those of the boot; `Plan::with_boots` fills them in.
+        ArmState::Boot(name) => {
+            (CpuSet::new(), 0, format!("all CPUs of a boot {}", Promise::of(name).how()))
         }
     };
     let used: BTreeSet<CoreId> =
@@ -99,9 +108,36 @@ fn resolve_one(spec: &ArmSpec, topology: &Topology) -> Result<PlanArm, Error> {
         scheduler: spec.scheduler.clone(),
         cores: used.len() as u32,
         threads: threads as u32,
+        smt: (spec.state == ArmState::Off).then_some(false),
         cpus,
         about,
     })
+}
+
+/// The CPUs that stay when SMT is switched off: the first of each core. The topology is that of the
+/// machine with SMT on.
+fn off(topology: &Topology, label: &str) -> Result<(CpuSet, usize, String), Error> {
+    if !topology.smt.switchable {
+        return Err(Error::NotPossible(format!(
+            "arm {label}: SMT cannot be switched here: {}; \
+             'one-per-core' stands in for it without touching the machine",
+            topology.smt.why
+        )));
+    }
+    require_siblings(topology, label)?;
+    // The kernel keeps the first thread of a core, whatever of it we may use.
+    let stays = topology.cpus.iter().filter(|cpu| cpu.siblings.first().is_none_or(|s| cpu.cpu < s));
+    let cpus: CpuSet =
+        stays.map(|cpu| cpu.cpu).filter(|cpu| topology.allowed.contains(*cpu)).collect();
+    if cpus.is_empty() {
+        return Err(Error::NotPossible(format!(
+            "arm {label}: with SMT off none of the CPUs allowed here ({}) would stay online",
+            topology.allowed
+        )));
+    }
+    let about = format!("SMT switched off: {} CPUs, one on each core", cpus.len());
+    let threads = cpus.len();
+    Ok((cpus, threads, about))
 }
 
 fn packed(cores: &[(CoreId, CpuSet)], label: &str) -> Result<(CpuSet, usize, String), Error> {

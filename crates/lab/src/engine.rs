@@ -5,8 +5,11 @@
 //! the last block is done, the budget ends, or somebody stops it
 //! ```
 //! A block that something outside disturbed is run again; a block that was broken off starts over.
+//! Where SMT is switched, every visit to an arm is a switch of its own and starts with a run in vain.
+//! Where boots are compared, a session is one visit: the rest waits for other boots ([`boots`]).
 //! One cell is run at a time, always: two at once would be each other's siblings.
 
+use crate::boots::{self, BootVisit};
 use crate::error::Error;
 use crate::estimate::Estimate;
 use crate::event::{Event, Listener};
@@ -41,6 +44,8 @@ pub struct Setup<'a> {
     pub environment: Environment,
     /// User whom workers become.
     pub run_as: Option<RunAs>,
+    /// What this boot may be used for, in a study that compares boots.
+    pub boot: Option<BootVisit>,
     /// Raised to stop the study.
     pub stop: Stop,
 }
@@ -73,10 +78,11 @@ pub fn run(
         machine,
         listener,
         stop: setup.stop,
-        switch: history.next_switch(),
+        switch: setup.boot.map_or(history.next_switch(), |boot| boot.switch),
         history,
         environment: setup.environment,
         run_as: setup.run_as,
+        boot: setup.boot,
         started,
         chosen: BTreeMap::new(),
         estimate: Estimate::default(),
@@ -102,6 +108,7 @@ struct Engine<'a> {
     history: History,
     environment: Environment,
     run_as: Option<RunAs>,
+    boot: Option<BootVisit>,
     switch: u32,
     started: Nanos,
     chosen: BTreeMap<String, u32>,
@@ -112,6 +119,7 @@ struct Engine<'a> {
 }
 
 /// The state of the machine that a run is made in.
+#[derive(Clone)]
 struct Visit {
     phase: Phase,
     block: u32,
@@ -131,6 +139,9 @@ impl Engine<'_> {
             return self.article();
         }
         self.set_up()?;
+        if let Some(boot) = self.boot {
+            return self.boot_visit(boot);
+        }
         self.warm_up()?;
         self.check_budget()?;
         self.screen()?;
@@ -159,7 +170,8 @@ impl Engine<'_> {
     fn set_up(&mut self) -> Result<(), Error> {
         let Some(spec) = &self.plan.command else { return Ok(()) };
         let Some(line) = &spec.setup else { return Ok(()) };
-        let arm = &self.plan.arms[self.plan.reference_index()];
+        let arm = self.boot.map_or(self.plan.reference_index(), |boot| boot.arm);
+        let arm = &self.plan.arms[arm];
         let shell = vec!["/bin/sh".to_owned(), "-c".to_owned(), line.clone()];
         let job = Job {
             schema: SCHEMA,
@@ -178,7 +190,7 @@ impl Engine<'_> {
             run_as: self.run_as.clone(),
             timeout_s: spec.timeout_s,
         };
-        self.machine.prepare(arm)?;
+        self.machine.prepare(arm, self.plan.rules.settle_s, &self.stop)?;
         let outcome = self.machine.run(&job, &self.stop)?.outcome;
         match outcome.failure {
             None => Ok(()),
@@ -187,6 +199,20 @@ impl Engine<'_> {
                 outcome.output.map(|text| format!("\n{text}")).unwrap_or_default()
             ))),
         }
+    }
+
+    /// Everything that this boot is for. What is left of the study needs other boots.
+    fn boot_visit(&mut self, boot: BootVisit) -> Result<StoppedBecause, Error> {
+        let BootVisit { block, arm, done, .. } = boot;
+        self.tell(&Event::BlockStarted { phase: Phase::Study, block, attempt: 0 })?;
+        let mut cells = schedule::cells(self.plan, Phase::Study, block, arm, &self.chosen);
+        cells.drain(..done.min(cells.len()));
+        self.visit(Phase::Study, block, 0, arm, &cells)?;
+        if schedule::arm_order(self.plan, Phase::Study, block).last() == Some(&arm) {
+            self.block_ended(Phase::Study, block)?;
+        }
+        let left = boots::due(self.plan, &self.environment.boots, &self.history.readings);
+        Ok(if left.is_some() { StoppedBecause::Reboot } else { StoppedBecause::Blocks })
     }
 
     /// The article's protocol: all runs of one arm, then all of the next.
@@ -269,7 +295,8 @@ impl Engine<'_> {
         study::look(self.plan, &self.history.readings)
     }
 
-    /// Prepares an arm once and runs cells in it.
+    /// Prepares an arm once and runs cells in it. After a switch or a boot the first runs are made
+    /// in vain: they are kept as warm-up and take no part.
     fn visit(
         &mut self,
         phase: Phase,
@@ -278,16 +305,31 @@ impl Engine<'_> {
         arm: usize,
         cells: &[Cell],
     ) -> Result<(), Error> {
-        let (facts, moment) = self.machine.prepare(&self.plan.arms[arm])?;
+        let plan = self.plan;
+        let started = self.machine.now();
+        let left_s = self.left_s();
+        self.tell(&Event::Preparing { arm: &plan.arms[arm].label, left_s })?;
+        let (facts, moment) =
+            self.machine.prepare(&plan.arms[arm], plan.rules.settle_s, &self.stop)?;
         self.first_moment.get_or_insert_with(|| moment.clone());
         let env = self.environment.add(facts, moment.clone());
         self.listener
             .hear(&Event::ArmPrepared {
-                arm: &self.plan.arms[arm].label,
+                arm: &plan.arms[arm].label,
                 environment: &self.environment,
             })
             .map_err(Error::Listener)?;
         let visit = Visit { phase, block, attempt, arm, env, moment };
+        let in_vain = match phase {
+            Phase::Warmup => Vec::new(),
+            Phase::Screen | Phase::Study => schedule::in_vain(plan, cells),
+        };
+        let warmup = Visit { phase: Phase::Warmup, ..visit.clone() };
+        for cell in in_vain {
+            self.run_cell(&warmup, cell)?;
+        }
+        let opened = self.machine.now().saturating_sub(started);
+        self.estimate.note_opening(opened.seconds());
         for cell in cells {
             self.run_cell(&visit, *cell)?;
         }
@@ -320,7 +362,8 @@ impl Engine<'_> {
     fn job(&self, visit: &Visit, cell: Cell) -> Result<Job, Error> {
         let row = &self.plan.rows[cell.row];
         let arm = &self.plan.arms[visit.arm];
-        let roles = planning::roles(row, arm, &self.plan.topology).map_err(Error::NotPossible)?;
+        let roles =
+            planning::roles(row, arm, self.machine.topology()).map_err(Error::NotPossible)?;
         let (work, timeout_s) = match &self.plan.command {
             Some(spec) if row.workload == planning::COMMAND => {
                 (Work::Command(spec.clone()), spec.timeout_s)
@@ -447,6 +490,10 @@ impl Engine<'_> {
 
     /// About how long the study will still take: blocks to the next decision, within the budget.
     fn left_s(&self) -> Option<f64> {
+        // How long somebody takes to reboot is not ours to guess.
+        if self.boot.is_some() {
+            return None;
+        }
         let block_s = self.estimate.block_s(self.plan)?;
         let (fewest, most) = (self.plan.blocks_min(), self.plan.blocks_max());
         // Once the fewest are done, at least the block that is being run is still to come.

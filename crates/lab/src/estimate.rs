@@ -7,6 +7,9 @@ use std::collections::BTreeMap;
 #[derive(Debug, Default)]
 pub(crate) struct Estimate {
     runs: BTreeMap<(usize, usize), (f64, u32)>,
+    /// Sum and number of what came before the first run of a visit: switching, resting, a run in
+    /// vain.
+    openings: (f64, u32),
 }
 
 impl Estimate {
@@ -15,6 +18,12 @@ impl Estimate {
         let entry = self.runs.entry((arm, row)).or_default();
         entry.0 += seconds;
         entry.1 += 1;
+    }
+
+    /// Takes note of how long a visit took before its first run.
+    pub(crate) fn note_opening(&mut self, seconds: f64) {
+        self.openings.0 += seconds;
+        self.openings.1 += 1;
     }
 
     fn run_s(&self, arm: usize, row: usize) -> Option<f64> {
@@ -33,10 +42,11 @@ impl Estimate {
 
     /// Length of a block, in seconds, once every row was run in some arm.
     pub(crate) fn block_s(&self, plan: &Plan) -> Option<f64> {
-        let mut sum = 0.0;
+        let (openings_s, openings) = self.openings;
+        let mut sum = openings_s / f64::from(openings.max(1)) * plan.arms.len() as f64;
         for row in 0..plan.rows.len() {
             for arm in 0..plan.arms.len() {
-                sum += self.run_s(arm, row)?;
+                sum += self.run_s(arm, row)? * f64::from(plan.rules.repeats);
             }
         }
         Some(sum)

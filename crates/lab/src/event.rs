@@ -27,6 +27,13 @@ pub enum Event<'a> {
         /// Which attempt at it.
         attempt: u32,
     },
+    /// An arm is being prepared, which takes a while where SMT is switched.
+    Preparing {
+        /// Its label.
+        arm: &'a str,
+        /// About how long the study will still take, in seconds, once that can be said.
+        left_s: Option<f64>,
+    },
     /// An arm was prepared; the environment gained a moment.
     ArmPrepared {
         /// Its label.

@@ -1,10 +1,13 @@
 //! The machine this program runs on.
 
+use crate::boots::ThisBoot;
 use crate::error::Error;
 use crate::launcher;
 use crate::machine::{Machine, MachineError, Measured, Stop};
 use crate::planning;
+use crate::switching::Switching;
 use coretwin_base::arm::ArmState;
+use coretwin_base::boot::BootFacts;
 use coretwin_base::cpu_set::CpuSet;
 use coretwin_base::environment::{Facts, Moment, Session};
 use coretwin_base::job::{Job, Outcome};
@@ -13,17 +16,26 @@ use coretwin_base::topology::Topology;
 use coretwin_base::units::Nanos;
 use coretwin_host::observe::{self, CpuTimes};
 use coretwin_host::root::Root;
-use coretwin_host::{affinity, environment, limits, process};
+use coretwin_host::smt::SwitchError;
+use coretwin_host::smt::restore::Restored;
+use coretwin_host::{affinity, environment, limits, process, topology};
 use std::path::PathBuf;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Name of this machine in plans.
 pub const HOST: &str = "host";
+
+/// How often the stop flag is looked at while the machine rests.
+const GLANCE: Duration = Duration::from_millis(50);
 
 /// The host.
 pub struct HostMachine {
     root: Root,
     topology: Topology,
+    /// The topology as it is now, where SMT is switched.
+    now: Option<Topology>,
+    /// The SMT switch, where a study may use it.
+    switching: Option<Switching>,
     worker: PathBuf,
     started: Instant,
     prepared: Option<Signature>,
@@ -47,7 +59,53 @@ impl HostMachine {
         process::adopt_orphans().map_err(|error| {
             Error::NotPossible(format!("cannot become the reaper of workers: {error}"))
         })?;
-        Ok(Self { root, topology, worker, started: Instant::now(), prepared: None })
+        Ok(Self {
+            root,
+            topology,
+            now: None,
+            switching: None,
+            worker,
+            started: Instant::now(),
+            prepared: None,
+        })
+    }
+
+    /// Gives it the SMT switch: from now on every visit to an arm is a switch.
+    #[must_use]
+    pub fn with_switch(mut self, switching: Switching) -> Self {
+        self.switching = Some(switching);
+        self
+    }
+
+    /// Puts the machine back as it was found; none if nothing was to be switched.
+    ///
+    /// # Errors
+    /// What kept it from being put back, with what to do.
+    pub fn restore(&mut self) -> Option<Result<Restored, SwitchError>> {
+        self.switching.take().map(Switching::close)
+    }
+
+    /// The boot that runs now.
+    #[must_use]
+    pub fn boot(&self) -> ThisBoot {
+        let fact = |path: &str| self.root.fact(path).unwrap_or_else(|| "unknown".to_owned());
+        let cores = self.topology.usable_cores();
+        let (boot_id, _) = environment::session(&self.root);
+        ThisBoot {
+            boot_id,
+            found: BootFacts {
+                kernel_release: fact("proc/sys/kernel/osrelease"),
+                command_line: BootFacts::settled(&fact("proc/cmdline")),
+                // A kernel without the file may still show siblings.
+                smt_active: self
+                    .topology
+                    .smt
+                    .active
+                    .unwrap_or_else(|| cores.iter().any(|(_, cpus)| cpus.len() > 1)),
+                cpus: self.topology.allowed.clone(),
+                cores: cores.len() as u32,
+            },
+        }
     }
 
     /// Checks what the plan needs of the system: limits, and core scheduling where an arm uses it.
@@ -86,10 +144,43 @@ impl HostMachine {
     /// Facts and passing state of the machine, as [`Machine::prepare`] gives them.
     #[must_use]
     pub fn environment(&self, arm: &str) -> (Facts, Moment) {
+        let topology = self.now.as_ref().unwrap_or(&self.topology);
         (
-            environment::facts(&self.root, &self.topology),
-            environment::moment(&self.root, &self.topology, arm, now_utc()),
+            environment::facts(&self.root, topology),
+            environment::moment(&self.root, topology, arm, now_utc()),
         )
+    }
+
+    /// Switches SMT for an arm, and reads back that it is so.
+    fn switch(&mut self, arm: &PlanArm) -> Result<(), MachineError> {
+        let Some(switching) = &mut self.switching else { return Ok(()) };
+        let refused = |why: String| MachineError::Refused(format!("arm {}: {why}", arm.label));
+        let off = arm.state == ArmState::Off;
+        switching.visit(off).map_err(|error| refused(error.to_string()))?;
+        let now = topology::read(&self.root).map_err(|error| refused(error.to_string()))?;
+        if now.smt.active.is_some_and(|active| active == off) {
+            let (word, state) = if off { ("off", "active") } else { ("on", "not active") };
+            return Err(refused(format!(
+                "SMT was switched {word}, but the kernel says that it is {state}"
+            )));
+        }
+        self.now = Some(now);
+        Ok(())
+    }
+
+    /// Waits until the machine has come to rest.
+    fn rest(&self, seconds: f64, stop: &Stop) -> Result<(), MachineError> {
+        let until = Instant::now() + Duration::try_from_secs_f64(seconds).unwrap_or_default();
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Ok(());
+            }
+            if stop.raised() {
+                return Err(MachineError::Stopped);
+            }
+            std::thread::sleep(left.min(GLANCE));
+        }
     }
 
     fn signature(&self) -> Signature {
@@ -152,7 +243,14 @@ impl Machine for HostMachine {
         self.started.elapsed().into()
     }
 
-    fn prepare(&mut self, arm: &PlanArm) -> Result<(Facts, Moment), MachineError> {
+    fn prepare(
+        &mut self,
+        arm: &PlanArm,
+        settle_s: f64,
+        stop: &Stop,
+    ) -> Result<(Facts, Moment), MachineError> {
+        self.switch(arm)?;
+        self.rest(settle_s, stop)?;
         // The CPUs may have gone since the plan was drawn, or since the last block.
         let now = self.usable_now()?;
         if !arm.cpus.is_subset(&now) {

@@ -14,6 +14,7 @@
 #![forbid(unsafe_code)]
 
 pub mod arms;
+pub mod boots;
 pub mod engine;
 mod estimate;
 pub mod event;
@@ -26,6 +27,7 @@ pub mod request;
 pub mod schedule;
 pub mod scripted;
 mod set_aside;
+pub mod switching;
 
 mod error;
 pub use error::Error;

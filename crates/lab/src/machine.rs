@@ -19,11 +19,18 @@ pub trait Machine {
     /// A clock that starts anywhere and never runs backwards.
     fn now(&self) -> Nanos;
 
-    /// Puts the machine into the arm's state and tells what it is like there.
+    /// Puts the machine into the arm's state, lets it rest, and tells what it is like there. Where
+    /// SMT is switched, each call is a switch of its own, also into the state that holds already.
     ///
     /// # Errors
-    /// If this machine cannot be put into that state.
-    fn prepare(&mut self, arm: &PlanArm) -> Result<(Facts, Moment), MachineError>;
+    /// If this machine cannot be put into that state; [`MachineError::Stopped`] if `stop` was
+    /// raised while it rested.
+    fn prepare(
+        &mut self,
+        arm: &PlanArm,
+        settle_s: f64,
+        stop: &Stop,
+    ) -> Result<(Facts, Moment), MachineError>;
 
     /// Runs a job. A job that fails is an outcome with a failure, not an error.
     ///

@@ -3,7 +3,7 @@
 use crate::arms;
 use crate::error::Error;
 use crate::request::{Counts, Request, Subject};
-use coretwin_base::arm::ArmSpec;
+use coretwin_base::arm::{ArmSpec, ArmState};
 use coretwin_base::command::CommandSpec;
 use coretwin_base::limits::Need;
 use coretwin_base::param::{Params, WorkloadSpec, label};
@@ -23,6 +23,10 @@ use std::collections::{BTreeMap, BTreeSet};
 const SCREENING_BLOCKS: u32 = 3;
 /// Blocks of `--quick`, which gives no verdict.
 const QUICK_BLOCKS: u32 = 3;
+/// Blocks of a study that compares boots, where nothing else is asked for: each costs a reboot an arm.
+const BOOT_BLOCKS: u32 = 3;
+/// Runs of each row in a boot, where nothing else is asked for.
+const BOOT_REPEATS: u32 = 3;
 /// How often a block is run again after something outside disturbed it.
 const RETRIES_MAX: u32 = 2;
 /// Name of the workload and family of a user's own command.
@@ -63,7 +67,7 @@ fn assemble(
 ) -> Result<Plan, Error> {
     let arms = arms::resolve(specs, topology)?;
     check_placements(&rows, &arms, topology)?;
-    let rules = rules(request, &rows);
+    let rules = rules(request, &rows, &arms)?;
     let count = *rules.looks.last().unwrap_or(&0) as usize;
     let screening = screening(&rows, &arms, request.seed);
     let comparison = arms::comparison(&arms, topology);
@@ -88,8 +92,18 @@ fn assemble(
     })
 }
 
-fn rules(request: &Request, rows: &[PlanRow]) -> Rules {
-    let looks = match (request.protocol, request.blocks) {
+fn rules(request: &Request, rows: &[PlanRow], arms: &[PlanArm]) -> Result<Rules, Error> {
+    let reboots = arms.iter().any(|arm| matches!(arm.state, ArmState::Boot(_)));
+    let switches = arms.iter().any(|arm| arm.state == ArmState::Off);
+    let article = request.protocol == Protocol::Article2003;
+    check_rules(request, rows, reboots)?;
+    let (protocol, blocks) = match (request.protocol, request.blocks) {
+        (Protocol::Modern, blocks) if reboots => {
+            (Protocol::Fixed, Some(blocks.unwrap_or(BOOT_BLOCKS)))
+        }
+        asked => asked,
+    };
+    let looks = match (protocol, blocks) {
         (Protocol::Article2003, _) => {
             vec![rows.iter().map(|row| article2003::runs(&row.family)).max().unwrap_or(0)]
         }
@@ -97,18 +111,37 @@ fn rules(request: &Request, rows: &[PlanRow]) -> Rules {
         (_, Some(blocks)) => vec![blocks],
         (_, None) => stopping::LOOKS.to_vec(),
     };
-    let timed = request.protocol == Protocol::Modern;
-    Rules {
-        protocol: request.protocol,
+    let timed = protocol == Protocol::Modern;
+    Ok(Rules {
+        protocol,
         looks,
         target: request.target,
         margin: request.margin,
         budget_s: timed.then_some(request.budget_s),
         steal_share_max: request.steal_share_max,
         others_share_max: request.others_share_max,
-        retries_max: if request.protocol == Protocol::Article2003 { 0 } else { RETRIES_MAX },
-        warmup: request.warmup && request.protocol != Protocol::Article2003,
-    }
+        // The article knew no retries, and a boot is too dear to be made again.
+        retries_max: if article || reboots { 0 } else { RETRIES_MAX },
+        warmup: request.warmup && !article,
+        settle_s: if switches || reboots { request.settle_s } else { 0.0 },
+        repeats: request.repeats.unwrap_or(if reboots { BOOT_REPEATS } else { 1 }),
+    })
+}
+
+/// Refuses what does not go together.
+fn check_rules(request: &Request, rows: &[PlanRow], reboots: bool) -> Result<(), Error> {
+    let article = request.protocol == Protocol::Article2003;
+    let why = if article && request.repeats.is_some() {
+        "--protocol 2003 fixes the number of runs; leave out --repeats"
+    } else if article && reboots {
+        "--protocol 2003 knows no boot arms; --blocks 1 --repeats 5 boots each arm once, and takes \
+         five runs there, as the article did"
+    } else if reboots && rows.iter().any(|row| row.threads == ThreadRule::Screened) {
+        "--threads auto would need boots for the screening alone; name the counts, like --threads 4,8"
+    } else {
+        return Ok(());
+    };
+    Err(Error::Usage(why.to_owned()))
 }
 
 /// What a bare name means where a suite and a workload share it.
@@ -256,7 +289,7 @@ fn command_rows(spec: &CommandSpec, threads: &Counts, copies: &Counts) -> Vec<Pl
 
 fn check_placements(rows: &[PlanRow], arms: &[PlanArm], topology: &Topology) -> Result<(), Error> {
     for row in rows {
-        for arm in arms {
+        for arm in arms.iter().filter(|arm| !matches!(arm.state, ArmState::Boot(_))) {
             roles(row, arm, topology).map_err(|why| {
                 Error::NotPossible(format!(
                     "row {} in arm {}: {why}; leave out that placement or that arm",
@@ -307,6 +340,10 @@ fn screening(rows: &[PlanRow], arms: &[PlanArm], seed: u64) -> Option<Screening>
 
 fn warnings(comparison: Comparison, arms: &[PlanArm], topology: &Topology) -> Vec<Warning> {
     let mut warnings = Vec::new();
+    // Of boots nothing is known yet.
+    if arms.iter().any(|arm| matches!(arm.state, ArmState::Boot(_))) {
+        return warnings;
+    }
     if comparison == Comparison::None && !topology.has_usable_siblings() {
         warnings.push(Warning::new(
             "no-siblings",

@@ -27,8 +27,12 @@ pub struct Request {
     pub margin: f64,
     /// Longest time, in seconds.
     pub budget_s: f64,
-    /// Whether each row is run once before the first block.
+    /// Whether each row is run once before the first block, and once in vain after every switch.
     pub warmup: bool,
+    /// How long the machine rests after a switch of SMT, in seconds.
+    pub settle_s: f64,
+    /// Runs of every row within one visit to an arm; none for the default.
+    pub repeats: Option<u32>,
     /// Set aside a run when more than this share of the measured CPUs' time was stolen.
     pub steal_share_max: f64,
     /// Set aside a run when others used more than this share of the measured CPUs' time.

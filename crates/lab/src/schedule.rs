@@ -49,6 +49,7 @@ pub fn cells(
             .enumerate()
             .filter(|(_, row)| runs_in(plan, row, block))
             .map(|(row, _)| Cell { row, threads: threads(plan, row, arm, chosen) })
+            .flat_map(|cell| std::iter::repeat_n(cell, plan.rules.repeats as usize))
             .collect(),
     };
     if plan.rules.protocol != Protocol::Article2003 {
@@ -59,6 +60,22 @@ pub fn cells(
     cells
 }
 
+/// Runs made in vain when a visit begins: after a switch of SMT the first of its cells once more;
+/// after a boot, when every cache is cold, each of its rows once.
+#[must_use]
+pub fn in_vain(plan: &Plan, cells: &[Cell]) -> Vec<Cell> {
+    if !plan.rules.warmup {
+        return Vec::new();
+    }
+    if plan.reboots() {
+        let mut rows = cells.to_vec();
+        rows.sort_unstable_by_key(|cell| cell.row);
+        rows.dedup();
+        return rows;
+    }
+    cells.iter().take(usize::from(plan.switches_smt())).copied().collect()
+}
+
 /// How many readings a complete block has.
 #[must_use]
 pub fn cells_in_block(plan: &Plan, phase: Phase, block: u32) -> usize {
@@ -66,8 +83,15 @@ pub fn cells_in_block(plan: &Plan, phase: Phase, block: u32) -> usize {
         (Phase::Screen, Some(screening)) => {
             screened_rows(plan).count() * screening.candidates.iter().map(Vec::len).sum::<usize>()
         }
-        _ => plan.rows.iter().filter(|row| runs_in(plan, row, block)).count() * plan.arms.len(),
+        _ => cells_in_visit(plan, block) * plan.arms.len(),
     }
+}
+
+/// How many readings one arm has in a complete block of the study proper.
+#[must_use]
+pub fn cells_in_visit(plan: &Plan, block: u32) -> usize {
+    let rows = plan.rows.iter().filter(|row| runs_in(plan, row, block)).count();
+    rows * plan.rules.repeats as usize
 }
 
 fn screened_rows(plan: &Plan) -> impl Iterator<Item = usize> + '_ {

@@ -44,13 +44,23 @@ pub struct ScriptedMachine {
     pub log: Vec<String>,
     /// Raise the stop flag before this run, as a Ctrl-C would.
     pub stop_before_run: Option<u64>,
+    /// Refuse this visit (from 0), as a kernel that cannot switch would.
+    pub refuse_visit: Option<usize>,
 }
 
 impl ScriptedMachine {
     /// A machine of that topology that follows the script.
     #[must_use]
     pub fn new(topology: Topology, script: Script) -> Self {
-        Self { topology, clock: Nanos(0), script, runs: 0, log: Vec::new(), stop_before_run: None }
+        Self {
+            topology,
+            clock: Nanos(0),
+            script,
+            runs: 0,
+            log: Vec::new(),
+            stop_before_run: None,
+            refuse_visit: None,
+        }
     }
 }
 
@@ -63,7 +73,17 @@ impl Machine for ScriptedMachine {
         self.clock
     }
 
-    fn prepare(&mut self, arm: &PlanArm) -> Result<(Facts, Moment), MachineError> {
+    fn prepare(
+        &mut self,
+        arm: &PlanArm,
+        settle_s: f64,
+        _stop: &Stop,
+    ) -> Result<(Facts, Moment), MachineError> {
+        let visits = self.log.iter().filter(|step| step.starts_with("arm ")).count();
+        if self.refuse_visit == Some(visits) {
+            return Err(MachineError::Refused("SMT could not be switched".to_owned()));
+        }
+        self.clock += Nanos::from_seconds(settle_s);
         self.log.push(format!("arm {}", arm.label));
         let moment = Moment {
             facts: String::new(),

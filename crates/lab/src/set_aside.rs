@@ -69,6 +69,8 @@ mod tests {
             others_share_max: 0.05,
             retries_max: 2,
             warmup: false,
+            settle_s: 0.0,
+            repeats: 1,
         }
     }
 

@@ -41,6 +41,8 @@ fn request(threads: Counts) -> Request {
         margin: 0.02,
         budget_s: 1800.0,
         warmup: true,
+        settle_s: 2.0,
+        repeats: None,
         steal_share_max: 0.05,
         others_share_max: 0.05,
     }
@@ -73,6 +75,7 @@ fn run(
         readings,
         environment: Environment::default(),
         run_as: None,
+        boot: None,
         stop: Stop::default(),
     };
     engine::run(setup, machine, &mut Listeners(Vec::new()))
@@ -279,6 +282,7 @@ fn a_reading_that_cannot_be_kept_ends_the_study_at_once() {
         readings: Vec::new(),
         environment: Environment::default(),
         run_as: None,
+        boot: None,
         stop: Stop::default(),
     };
     let error = engine::run(setup, &mut machine, &mut FullAfter(4)).expect_err("full");

@@ -45,6 +45,7 @@ pub use json::json;
 pub use markdown::markdown;
 pub use run::run_text;
 pub use text::text;
+pub use words::shell_line;
 
 /// The records of a study, as stored.
 #[derive(Debug, Clone, Copy)]

@@ -105,6 +105,7 @@ pub(crate) fn stopped(because: StoppedBecause) -> &'static str {
         StoppedBecause::Target => "every interval was narrow enough",
         StoppedBecause::Blocks => "all planned blocks were done",
         StoppedBecause::Budget => "the time budget ended",
+        StoppedBecause::Reboot => "it waits for a reboot and can be resumed after it",
         StoppedBecause::Interrupted => "it was interrupted and can be resumed",
         StoppedBecause::Error => "an error ended it; it can be resumed",
         StoppedBecause::Running => "it has not ended",
@@ -128,8 +129,9 @@ fn shell_word(word: &str) -> String {
     format!("$'{}'", word.chars().map(escaped).collect::<String>())
 }
 
-/// A command line.
-pub(crate) fn shell_line(words: &[String]) -> String {
+/// A command line, quoted so that it can be pasted into a shell.
+#[must_use]
+pub fn shell_line(words: &[String]) -> String {
     words.iter().map(|word| shell_word(word)).collect::<Vec<_>>().join(" ")
 }
 

@@ -102,6 +102,7 @@ fn arm(text: &str, cpus: &str, cores: u32, about: &str) -> PlanArm {
         cpus,
         cores,
         threads,
+        smt: None,
         about: about.to_owned(),
     }
 }
@@ -135,6 +136,8 @@ fn rules(protocol: Protocol, blocks: u32) -> Rules {
         others_share_max: 0.05,
         retries_max: 3,
         warmup: true,
+        settle_s: 0.0,
+        repeats: 1,
     }
 }
 

@@ -36,6 +36,7 @@ pub fn analyse(plan: &Plan, readings: &[Reading], stopped: StoppedBecause) -> Su
         },
         sentences: Vec::new(),
         warnings: plan.warnings.clone(),
+        next_boot: None,
     };
     let facts = Facts::new(plan, readings);
     if plan.rules.protocol == Protocol::Article2003 {

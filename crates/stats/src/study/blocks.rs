@@ -1,15 +1,17 @@
-//! From readings to blocks: which attempt of a block counts, and one value per row, arm and block.
+//! From readings to blocks: which attempt of a block counts, and one value per row, arm and block,
+//! that is, per row and arm change: each arm is visited once in a block, and a visit is the unit.
 //!
 //! One pass and a sort of what is nearly sorted: a million readings take a fraction of a second.
 
 use coretwin_base::plan::{Plan, Protocol, Scale};
 use coretwin_base::reading::{Phase, Reading, Status};
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 /// What one block holds for one row in one arm.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Cell {
-    /// No reading.
+pub(crate) enum Cell {
+    /// No reading, or fewer than the plan's repeats.
     Missing,
     /// At least one reading failed, or its value cannot be compared.
     Failed,
@@ -19,7 +21,7 @@ pub(super) enum Cell {
 
 /// One attempt at a block.
 #[derive(Debug, Clone)]
-pub(super) struct Attempt {
+pub(crate) struct Attempt {
     /// Block, from 0.
     pub(super) block: u32,
     /// Attempt at the block, from 0.
@@ -28,6 +30,8 @@ pub(super) struct Attempt {
     cells: Vec<Cell>,
     /// Arms in the order they ran.
     pub(super) order: Vec<u16>,
+    /// Number of the arm change of each of those.
+    switches: Vec<u32>,
     /// Whether any reading was set aside, and with it the attempt.
     set_aside: bool,
 }
@@ -40,9 +44,9 @@ impl Attempt {
 
 /// The blocks of a study.
 #[derive(Debug, Default)]
-pub(super) struct Blocks {
+pub(crate) struct Blocks {
     /// Blocks to analyse, by number: the last complete attempt of each, unless it was set aside.
-    pub(super) analysed: Vec<Attempt>,
+    pub(crate) analysed: Vec<Attempt>,
     /// First complete attempt of each block, set aside or not; empty if none was set aside.
     pub(super) first: Vec<Attempt>,
     /// Attempts at blocks that were complete or set aside.
@@ -60,6 +64,7 @@ struct Entry {
     attempt: u32,
     arm: u16,
     row: u16,
+    switch: u32,
     seq: u64,
     cell: Cell,
     set_aside: bool,
@@ -99,7 +104,7 @@ pub(super) fn scaled(reading: &Reading, scale: Scale) -> Option<f64> {
 impl Blocks {
     /// Sorts the readings of the study proper into blocks. A block is analysed only if it is
     /// complete, that is, if every row was read in every arm.
-    pub(super) fn new(plan: &Plan, readings: &[Reading]) -> Self {
+    pub(crate) fn new(plan: &Plan, readings: &[Reading]) -> Self {
         let mut blocks = Self { rows: plan.rows.len(), ..Self::default() };
         let entries = sorted_entries(plan, readings);
         let disturbed = entries.iter().any(|entry| entry.set_aside);
@@ -107,7 +112,7 @@ impl Blocks {
         for block in entries.chunk_by(same_block) {
             let attempts: Vec<Attempt> = block
                 .chunk_by(|a, b| a.attempt == b.attempt)
-                .map(|attempt| collect(attempt, plan.arms.len(), plan.rows.len()))
+                .map(|attempt| collect(plan, attempt))
                 .filter(|attempt| attempt.set_aside || attempt.is_complete())
                 .collect();
             blocks.attempts += attempts.len() as u32;
@@ -124,7 +129,7 @@ impl Blocks {
     }
 
     /// The cell of a row in an arm.
-    pub(super) fn cell(&self, attempt: &Attempt, arm: usize, row: usize) -> Cell {
+    pub(crate) fn cell(&self, attempt: &Attempt, arm: usize, row: usize) -> Cell {
         attempt.cells[arm * self.rows + row]
     }
 }
@@ -134,28 +139,33 @@ impl Blocks {
 /// run that did not fail takes part.
 #[derive(Debug)]
 pub struct Analysed {
-    /// Block and attempt, in order; none if every run takes part.
-    attempts: Option<Vec<(u32, u32)>>,
+    /// Block, attempt and arm change, in order; none if every run takes part.
+    visits: Option<Vec<(u32, u32, u32)>>,
 }
 
 impl Analysed {
     /// Finds them out from all readings of the study.
     #[must_use]
     pub fn new(plan: &Plan, readings: &[Reading]) -> Self {
-        let attempts = (plan.rules.protocol != Protocol::Article2003).then(|| {
+        let visits = (plan.rules.protocol != Protocol::Article2003).then(|| {
             let blocks = Blocks::new(plan, readings);
-            blocks.analysed.iter().map(|attempt| (attempt.block, attempt.attempt)).collect()
+            let mut visits: Vec<(u32, u32, u32)> = Vec::new();
+            for Attempt { block, attempt, switches, .. } in &blocks.analysed {
+                visits.extend(switches.iter().map(|switch| (*block, *attempt, *switch)));
+            }
+            visits.sort_unstable();
+            visits
         });
-        Self { attempts }
+        Self { visits }
     }
 
     /// Whether this one takes part.
     #[must_use]
     pub fn includes(&self, reading: &Reading) -> bool {
-        let place = (reading.block, reading.attempt);
+        let visit = (reading.block, reading.attempt, reading.switch);
         reading.phase == Phase::Study
             && reading.status == Status::Ok
-            && self.attempts.as_ref().is_none_or(|taken| taken.binary_search(&place).is_ok())
+            && self.visits.as_ref().is_none_or(|taken| taken.binary_search(&visit).is_ok())
     }
 }
 
@@ -172,6 +182,7 @@ fn sorted_entries(plan: &Plan, readings: &[Reading]) -> Vec<Entry> {
                 attempt: reading.attempt,
                 arm,
                 row,
+                switch: reading.switch,
                 seq: reading.seq,
                 cell: value.map_or(Cell::Failed, Cell::Value),
                 set_aside: reading.status == Status::SetAside,
@@ -182,17 +193,34 @@ fn sorted_entries(plan: &Plan, readings: &[Reading]) -> Vec<Entry> {
     // order of blocks as a rule, so a sort by blocks has next to nothing to do.
     entries.sort_by_key(|e| (e.block, e.attempt));
     for attempt in entries.chunk_by_mut(|a, b| (a.block, a.attempt) == (b.block, b.attempt)) {
-        attempt.sort_unstable_by_key(|e| (e.arm, e.row, e.seq));
+        attempt.sort_unstable_by_key(|e| (e.arm, e.row, e.switch, e.seq));
     }
     entries
 }
 
-/// Makes an attempt of its readings, which are sorted by arm and row.
-fn collect(entries: &[Entry], arms: usize, rows: usize) -> Attempt {
-    let mut cells = vec![Cell::Missing; arms * rows];
-    let mut started: BTreeMap<u16, u64> = BTreeMap::new();
+/// Makes an attempt of its readings, which are sorted by arm, row and arm change. Of an arm that was
+/// visited more than once only the last visit counts: the others were broken off by a reboot.
+fn collect(plan: &Plan, entries: &[Entry]) -> Attempt {
+    let mut cells = vec![Cell::Missing; plan.arms.len() * plan.rows.len()];
+    // By arm: its last arm change, and the earliest reading of that.
+    let mut visits: BTreeMap<u16, (u32, u64)> = BTreeMap::new();
+    for Entry { arm, switch, seq, .. } in entries {
+        let visit = visits.entry(*arm).or_insert((*switch, *seq));
+        match switch.cmp(&visit.0) {
+            Ordering::Greater => *visit = (*switch, *seq),
+            Ordering::Equal => visit.1 = visit.1.min(*seq),
+            Ordering::Less => {}
+        }
+    }
+    let mut set_aside = false;
     for readings in entries.chunk_by(|a, b| (a.arm, a.row) == (b.arm, b.row)) {
-        let Entry { arm, row, seq, .. } = readings[0];
+        let Entry { arm, row, .. } = readings[0];
+        let last = readings.partition_point(|entry| entry.switch < visits[&arm].0);
+        let readings = &readings[last..];
+        set_aside |= readings.iter().any(|entry| entry.set_aside);
+        if readings.len() < plan.rules.repeats as usize {
+            continue;
+        }
         let mut sum = Cell::Value(0.0);
         for reading in readings {
             sum = match (sum, reading.cell) {
@@ -200,20 +228,19 @@ fn collect(entries: &[Entry], arms: usize, rows: usize) -> Attempt {
                 _ => Cell::Failed,
             };
         }
-        cells[usize::from(arm) * rows + usize::from(row)] = match sum {
+        cells[usize::from(arm) * plan.rows.len() + usize::from(row)] = match sum {
             Cell::Value(sum) => Cell::Value(sum / readings.len() as f64),
             other => other,
         };
-        let earliest = started.entry(arm).or_insert(seq);
-        *earliest = seq.min(*earliest);
     }
-    let mut order: Vec<u16> = started.keys().copied().collect();
-    order.sort_by_key(|arm| started[arm]);
+    let mut order: Vec<u16> = visits.keys().copied().collect();
+    order.sort_by_key(|arm| visits[arm].1);
     Attempt {
         block: entries[0].block,
         attempt: entries[0].attempt,
         cells,
+        switches: order.iter().map(|arm| visits[arm].0).collect(),
         order,
-        set_aside: entries.iter().any(|entry| entry.set_aside),
+        set_aside,
     }
 }

@@ -3,14 +3,25 @@
 use coretwin_base::arm::ArmState;
 use coretwin_base::plan::{Comparison, Plan, PlanArm};
 
-/// What this arm against the reference can say. A study may mix arms; a plain CPU set on either side
-/// makes the pair a plain comparison, whatever the other arms are.
+/// What this arm against the reference can say. A study may mix arms; only two that differ in
+/// whether work may use siblings say something about SMT, whatever the other arms are.
 #[must_use]
 pub fn pair_comparison(plan: &Plan, arm: &PlanArm) -> Comparison {
-    let reference = plan.arm(&plan.reference_arm);
-    let is_plain = |arm: &PlanArm| matches!(arm.state, ArmState::Cpus(_));
-    if is_plain(arm) || reference.is_some_and(is_plain) {
+    let Some(reference) = plan.arm(&plan.reference_arm) else { return plan.comparison };
+    if plan.comparison == Comparison::None {
         return Comparison::None;
     }
-    plan.comparison
+    let states = [&arm.state, &reference.state];
+    let one_is = |state: &ArmState| states.contains(&state);
+    let one_uses_siblings = states.iter().any(|state| {
+        matches!(state, ArmState::On | ArmState::OnCores | ArmState::CoreSched | ArmState::Packed)
+    });
+    let boots_differ = arm.smt.is_some() && reference.smt.is_some() && arm.smt != reference.smt;
+    if (one_uses_siblings && one_is(&ArmState::Off)) || boots_differ {
+        Comparison::Smt
+    } else if one_uses_siblings && one_is(&ArmState::OnePerCore) {
+        Comparison::StandIn
+    } else {
+        Comparison::None
+    }
 }

@@ -4,6 +4,7 @@ use super::pair::pair_comparison;
 use super::phrase::{counted, percent, signed_percent};
 use crate::stopping;
 use coretwin_base::arm::ArmState;
+use coretwin_base::boot::Promise;
 use coretwin_base::plan::{Comparison, CopyRule, Plan, PlanArm, Protocol, Scale};
 use coretwin_base::reading::Better;
 use coretwin_base::summary::{RowEffect, SuiteEffect, Summary, Verdict};
@@ -70,7 +71,12 @@ impl Answer<'_> {
             text.push_str(&families);
         }
         if self.comparison == Comparison::None {
-            text.push_str(" This compares sets of CPUs; it is no verdict on SMT.");
+            let is_plain = |arm: &PlanArm| matches!(arm.state, ArmState::Cpus(_));
+            text.push_str(if is_plain(self.arm) || is_plain(self.reference) {
+                " This compares sets of CPUs; it is no verdict on SMT."
+            } else {
+                " This is no verdict on SMT off against on."
+            });
         }
         text
     }
@@ -116,6 +122,13 @@ impl Answer<'_> {
             (Comparison::Smt, (ArmState::Off, ArmState::On))
             | (Comparison::StandIn, (ArmState::OnePerCore, ArmState::On)) => {
                 Question::SiblingsInReference
+            }
+            (Comparison::Smt, (ArmState::Boot(_), ArmState::Boot(_))) => {
+                if self.arm.smt == Some(true) {
+                    Question::SiblingsInArm
+                } else {
+                    Question::SiblingsInReference
+                }
             }
             _ => Question::Plain,
         }
@@ -176,7 +189,7 @@ impl Answer<'_> {
         let without = if stand_in {
             format!("Run {subject} on one CPU per core")
         } else {
-            format!("Switch SMT off for {subject}")
+            format!("Switch SMT off for {subject}{}", self.way())
         };
         let with = format!("Keep SMT on for {subject}");
         match (verdict, self.question()) {
@@ -193,6 +206,19 @@ impl Answer<'_> {
                 format!("Decide about SMT by other needs than the speed of {subject}")
             }
             (Verdict::Inconclusive, _) => format!("Measure longer before deciding for {subject}"),
+        }
+    }
+
+    /// How SMT is switched off, where that was a boot of its own.
+    fn way(&self) -> String {
+        let without = [self.arm, self.reference].into_iter().find(|arm| arm.smt == Some(false));
+        match without.map(|arm| &arm.state) {
+            Some(ArmState::Boot(name)) => match Promise::of(name) {
+                Promise::Parameter(word) => format!(", by booting with {word}"),
+                Promise::Smt(_) => String::new(),
+                Promise::Release(name) | Promise::Free(name) => format!(", as in boot {name}"),
+            },
+            _ => String::new(),
         }
     }
 

@@ -102,9 +102,13 @@ pub(super) fn of_blocks(plan: &Plan, blocks: &Blocks, stopped: StoppedBecause) -
 pub(super) fn more_blocks(plan: &Plan, stopped: StoppedBecause) -> &'static str {
     match (plan.rules.protocol, stopped) {
         (Protocol::Modern, _)
-        | (_, StoppedBecause::Interrupted | StoppedBecause::Error | StoppedBecause::Running) => {
-            "go on with --resume"
-        }
+        | (
+            _,
+            StoppedBecause::Interrupted
+            | StoppedBecause::Reboot
+            | StoppedBecause::Error
+            | StoppedBecause::Running,
+        ) => "go on with --resume",
         (Protocol::Fixed | Protocol::Quick | Protocol::Article2003, _) => {
             "run it again with more --blocks"
         }

@@ -20,6 +20,7 @@ pub(crate) fn arm(label: &str, state: ArmState, cpus: u32) -> PlanArm {
         scheduler: "kernel".to_owned(),
         cpus: CpuSet::parse(&format!("0-{}", cpus - 1)).expect("a list"),
         cores: cpus.min(4),
+        smt: None,
         threads: cpus,
         about: String::new(),
     }
@@ -64,6 +65,8 @@ pub(crate) fn plan(rows: &[PlanRow]) -> Plan {
             others_share_max: 0.02,
             retries_max: 2,
             warmup: true,
+            settle_s: 0.0,
+            repeats: 1,
         },
         screening: None,
         topology: topology(),

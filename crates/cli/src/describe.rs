@@ -1,0 +1,160 @@
+//! What a study compares, in words: its first line, and all of it for `--dry-run`.
+
+use coretwin_base::arm::ArmState;
+use coretwin_base::command::CommandSpec;
+use coretwin_base::plan::{Comparison, CopyRule, Plan, PlanArm};
+use coretwin_base::units::human_seconds;
+
+/// Blocks whose switches are listed one by one.
+const BLOCKS_LISTED: usize = 8;
+/// What taking one CPU offline or online costs, about, in seconds.
+const SWITCH_S_PER_CPU: f64 = 0.1;
+
+/// What is compared, in one line; on a machine without visible siblings that comes first.
+pub(crate) fn headline(plan: &Plan) -> String {
+    let arms: Vec<String> =
+        plan.arms.iter().map(|arm| format!("{} ({})", arm.label, arm.about)).collect();
+    let arms = arms.join(" with ");
+    match plan.comparison {
+        Comparison::None if plan.reboots() => {
+            format!("Comparing {arms}. Every visit to an arm is a boot of its own.")
+        }
+        Comparison::Smt => format!("Comparing {arms}."),
+        Comparison::StandIn => {
+            format!("Comparing {arms}. SMT stays on; one CPU per core stands in for SMT off.")
+        }
+        Comparison::None if !plan.topology.has_usable_siblings() => format!(
+            "No SMT siblings are visible on this machine. Comparing {arms} instead; this says nothing about SMT."
+        ),
+        Comparison::None => format!("Comparing {arms}. This says nothing about SMT."),
+    }
+}
+
+/// What a study would do, for `--dry-run`.
+pub(crate) fn describe(plan: &Plan) -> String {
+    let mut text = headline(plan) + "\n\nArms (the first is the reference)\n";
+    for arm in &plan.arms {
+        text += &match &arm.state {
+            ArmState::Boot(_) => {
+                format!("  {:<16} CPUs and threads are those of its boot\n", arm.label)
+            }
+            _ => format!(
+                "  {:<16} CPUs {} on {} cores, {} threads\n",
+                arm.label, arm.cpus, arm.cores, arm.threads
+            ),
+        };
+    }
+    text += "\nRows\n";
+    for row in &plan.rows {
+        let copies = match row.copies {
+            CopyRule::PerCpu => ", one copy per CPU of the arm".to_owned(),
+            CopyRule::Fixed(1) => String::new(),
+            CopyRule::Fixed(copies) => format!(", {copies} copies"),
+        };
+        text += &format!("  {} ({}{copies})\n", row.id, row.unit);
+    }
+    if let Some(command) = &plan.command {
+        text += &describe_command(command);
+    }
+    if let Some(screening) = &plan.screening {
+        text += &format!("Screening    {} blocks; thread counts tried:", screening.blocks);
+        for (arm, counts) in plan.arms.iter().zip(&screening.candidates) {
+            let counts: Vec<String> = counts.iter().map(u32::to_string).collect();
+            text += &format!(" {} {};", arm.label, counts.join(" "));
+        }
+        text.push('\n');
+    }
+    text += &rules(plan);
+    text += &if plan.switches_smt() {
+        switches(plan)
+    } else if plan.reboots() {
+        boots(plan)
+    } else {
+        "Machine      nothing on it is changed; affinity only\n".to_owned()
+    };
+    text
+}
+
+fn rules(plan: &Plan) -> String {
+    let looks: Vec<String> = plan.rules.looks.iter().map(u32::to_string).collect();
+    let runs = match plan.rules.repeats {
+        1 => "one run".to_owned(),
+        repeats => format!("{repeats} runs"),
+    };
+    let block = format!("{runs} of every row in every arm");
+    let mut text = match (looks.as_slice(), plan.rules.budget_s) {
+        ([only], _) => format!("\nBlocks       {only}, each {block}\n"),
+        (_, budget_s) => format!(
+            "\nBlocks       looked at after {} (a block is {block})\n\
+             Stops        when every 95 % interval is within ±{:.1} %{}\n",
+            looks.join(", "),
+            plan.rules.target * 100.0,
+            budget_s.map(|s| format!(", or after {}", human_seconds(s))).unwrap_or_default()
+        ),
+    };
+    text +=
+        &format!("Margin       {:.1} %\nSeed         {}\n", plan.rules.margin * 100.0, plan.seed);
+    text
+}
+
+/// Every switch of the first blocks, and what it takes.
+fn switches(plan: &Plan) -> String {
+    let is_off = |arm: &PlanArm| arm.state == ArmState::Off;
+    let all = plan.arms.iter().map(|arm| arm.cpus.len()).max().unwrap_or(0);
+    let stay = plan.arms.iter().find(|arm| is_off(arm)).map_or(0, |arm| arm.cpus.len());
+    let switch_s = all.saturating_sub(stay) as f64 * SWITCH_S_PER_CPU;
+    let mut text = format!(
+        "Switches     each about {} for {} CPUs that go or come (about 0.1 s per CPU), then {} of \
+         rest{}\n\
+         \u{20}            off writes 'off' to /sys/devices/system/cpu/smt/control; other arms have the machine as\n\
+         \u{20}            it is found; two visits in one state are kept apart by going there and back\n",
+        human_seconds(switch_s),
+        all.saturating_sub(stay),
+        human_seconds(plan.rules.settle_s),
+        if plan.rules.warmup { " and one run in vain" } else { "" },
+    );
+    let mut off_now = false;
+    for (block, order) in plan.orders.iter().take(BLOCKS_LISTED).enumerate() {
+        let visit = |arm: &u16| {
+            let arm = &plan.arms[usize::from(*arm)];
+            let same = is_off(arm) == off_now;
+            off_now = is_off(arm);
+            let word = |off: bool| if off { "off" } else { "on" };
+            let way = if same { format!("{}, ", word(!off_now)) } else { String::new() };
+            format!("{} ({way}{})", arm.label, word(off_now))
+        };
+        let visits: Vec<String> = order.iter().map(visit).collect();
+        text += &format!("  block {:<6} {}\n", block + 1, visits.join(" → "));
+    }
+    if plan.orders.len() > BLOCKS_LISTED {
+        text += &format!("  …            and so on, for up to {} blocks\n", plan.orders.len());
+    }
+    text + "  at the end   the machine as it was found\n"
+}
+
+/// Every boot, in order.
+fn boots(plan: &Plan) -> String {
+    let mut text = format!(
+        "Boots        {}, one for every arm in every block; the study waits for each\n",
+        plan.orders.len() * plan.arms.len()
+    );
+    for (block, order) in plan.orders.iter().enumerate() {
+        let labels: Vec<&str> =
+            order.iter().map(|arm| plan.arms[usize::from(*arm)].label.as_str()).collect();
+        text += &format!("  block {:<6} {}\n", block + 1, labels.join(" → "));
+    }
+    text
+}
+
+fn describe_command(command: &CommandSpec) -> String {
+    let mut text = format!("\nCommand      {}\n", command.argv.join(" "));
+    for metric in &command.metrics {
+        let compared = if metric.primary { ", compared" } else { "" };
+        text += &format!("Metric       {} {}{compared}\n", metric.name, metric.unit);
+    }
+    if let Some(server) = &command.server {
+        text += &format!("Server       {}\n", server.command);
+    }
+    text += &format!("Time-out     {} a run\n", human_seconds(command.timeout_s));
+    text
+}

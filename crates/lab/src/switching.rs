@@ -1,0 +1,103 @@
+//! Moving the SMT switch between visits: every visit to an arm is a switch of its own.
+
+use crate::error::Error;
+use coretwin_base::cpu_set::CpuSet;
+use coretwin_base::topology::{SmtControl, Topology};
+use coretwin_host::smt::SwitchError;
+use coretwin_host::smt::restore::Restored;
+use coretwin_host::smt::session::Session;
+use coretwin_host::smt::target::Target;
+
+/// The topology as it will be with SMT on, where it is off now: siblings are known from an earlier
+/// reading, or from how the CPUs are numbered. What is read after switching may differ, and counts.
+///
+/// # Errors
+/// If the siblings of CPUs that are offline are not known.
+pub fn with_smt_on(mut topology: Topology) -> Result<Topology, Error> {
+    if topology.smt.control != Some(SmtControl::Off) {
+        return Ok(topology);
+    }
+    let is_lonely = |cpu: &&coretwin_base::topology::Cpu| !cpu.online && cpu.siblings.is_empty();
+    let unknown: CpuSet = topology.cpus.iter().filter(is_lonely).map(|cpu| cpu.cpu).collect();
+    if !unknown.is_empty() {
+        return Err(Error::NotPossible(format!(
+            "SMT is off, and which cores CPUs {unknown} belong to is not known until it was on once: \
+             the study itself switches it on first to look"
+        )));
+    }
+    let (online, allowed) = (topology.online.clone(), topology.allowed.clone());
+    for cpu in &mut topology.cpus {
+        let beside = |set: &CpuSet| !cpu.siblings.intersection(set).is_empty();
+        if beside(&allowed) {
+            topology.allowed.insert(cpu.cpu);
+        }
+        if beside(&online) {
+            topology.online.insert(cpu.cpu);
+            cpu.online = true;
+        }
+    }
+    topology.smt.active = Some(true);
+    Ok(topology)
+}
+
+/// The switch of a machine under study. Dropping it puts the machine back as it was found.
+pub struct Switching {
+    session: Session,
+    found_on: bool,
+    is_off: bool,
+}
+
+impl Switching {
+    /// Takes over a session; nothing is changed yet.
+    #[must_use]
+    pub fn new(session: Session) -> Self {
+        let found_on = !matches!(
+            session.saved().control,
+            Some(SmtControl::Off | SmtControl::ForceOff | SmtControl::Threads(1))
+        );
+        Self { session, found_on, is_off: !found_on }
+    }
+
+    /// Whether SMT was on when the study came.
+    #[must_use]
+    pub fn found_on(&self) -> bool {
+        self.found_on
+    }
+
+    /// Makes a switch that ends with SMT off, or on. If the machine is there already it goes there
+    /// and back, so that two visits to one arm never share a switch.
+    ///
+    /// # Errors
+    /// What the session says; the machine is then as it was found, or the error tells what is left
+    /// to do.
+    pub fn visit(&mut self, off: bool) -> Result<(), SwitchError> {
+        if self.is_off == off {
+            self.put(!off)?;
+        }
+        self.put(off)
+    }
+
+    /// Moves the switch. With SMT on the machine is as it was found, where it was found so.
+    fn put(&mut self, off: bool) -> Result<(), SwitchError> {
+        let target = if off { Target::Off } else { Target::On };
+        if off || !self.found_on {
+            self.session.apply(target)?;
+        } else {
+            let restored = self.session.as_found()?;
+            if !restored.is_complete() {
+                let why = "the machine cannot be put back as it was found".to_owned();
+                return Err(SwitchError::Refused { target, why, restored: Box::new(restored) });
+            }
+        }
+        self.is_off = off;
+        Ok(())
+    }
+
+    /// Puts the machine back as it was found.
+    ///
+    /// # Errors
+    /// As [`Session::close`].
+    pub fn close(self) -> Result<Restored, SwitchError> {
+        self.session.close()
+    }
+}
