@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 pub mod core;
+mod document;
 pub mod error;
 
 pub use error::{Error, Result};

@@ -3,6 +3,10 @@
 //! The vocabulary of sharing is the vendors' own: statically partitioned, competitively shared,
 //! watermarked (AMD's software optimisation guides use the three words in this sense).
 
+mod check;
+mod read;
+pub mod table;
+
 use super::uop::Class;
 
 /// How one thread is chosen at a stage that serves fewer threads than there are.

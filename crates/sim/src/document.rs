@@ -1,0 +1,317 @@
+//! A TOML text as its readers see it: tables that know their file, key and line, hand out values
+//! with a range, and complain of every key that nobody asked for.
+//!
+//! Presets and profiles are read with it, so that both refuse bad input in the same words.
+
+use crate::{Error, Result};
+use std::ops::RangeInclusive;
+use toml::de::{DeTable, DeValue};
+
+/// Longest text that is read; a preset or profile has a few kilobytes.
+const TEXT_BYTES_MAX: usize = 1 << 20;
+
+/// The whole text.
+pub(crate) struct Document<'text> {
+    file: &'text str,
+    text: &'text str,
+    root: DeTable<'text>,
+}
+
+impl<'text> Document<'text> {
+    /// Parses the text; `file` is named in every error.
+    pub(crate) fn parse(file: &'text str, text: &'text str) -> Result<Self> {
+        let refuse = |problem: String| Error::Text { file: file.to_owned(), problem };
+        if text.len() > TEXT_BYTES_MAX {
+            return Err(refuse(format!(
+                "has {} bytes; at most {TEXT_BYTES_MAX} are read",
+                text.len()
+            )));
+        }
+        match DeTable::parse(text) {
+            Ok(root) => Ok(Self { file, text, root: root.into_inner() }),
+            Err(error) => {
+                let line = error.span().map_or(1, |span| line_of(text, span.start));
+                Err(refuse(format!("line {line}: is not TOML: {}", error.message().trim())))
+            }
+        }
+    }
+
+    /// The table that holds everything.
+    pub(crate) fn root(&self) -> Table<'_> {
+        Table {
+            file: self.file,
+            text: self.text,
+            path: String::new(),
+            at: 0,
+            entries: &self.root,
+            asked: Vec::new(),
+        }
+    }
+}
+
+fn line_of(text: &str, offset: usize) -> usize {
+    text.as_bytes().iter().take(offset).filter(|byte| **byte == b'\n').count() + 1
+}
+
+/// One table, with the keys that were asked for so far.
+pub(crate) struct Table<'doc> {
+    file: &'doc str,
+    text: &'doc str,
+    path: String,
+    at: usize,
+    entries: &'doc DeTable<'doc>,
+    asked: Vec<String>,
+}
+
+impl<'doc> Table<'doc> {
+    /// The table's own key, with those of the tables around it.
+    pub(crate) fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// Its keys, in alphabetical order, whether asked for or not.
+    pub(crate) fn keys(&self) -> Vec<&'doc str> {
+        self.entries.keys().map(|key| key.get_ref().as_ref()).collect()
+    }
+
+    /// An error at a key of this table; an empty key is the table itself.
+    pub(crate) fn refuse(&self, key: &str, problem: impl Into<String>) -> Error {
+        let offset = self.entries.iter().find(|(known, _)| known.get_ref() == key);
+        let offset = offset.map_or(self.at, |(_, value)| value.span().start);
+        Error::Value {
+            file: format!("{}:{}", self.file, line_of(self.text, offset)),
+            key: self.full(key),
+            problem: problem.into(),
+        }
+    }
+
+    fn full(&self, key: &str) -> String {
+        match (self.path.is_empty(), key.is_empty()) {
+            (true, _) => key.to_owned(),
+            (false, true) => self.path.clone(),
+            (false, false) => format!("{}.{key}", self.path),
+        }
+    }
+
+    fn look(&mut self, key: &str) -> Option<(&'doc DeValue<'doc>, usize)> {
+        if !self.asked.iter().any(|asked| asked == key) {
+            self.asked.push(key.to_owned());
+        }
+        let entry = self.entries.iter().find(|(known, _)| known.get_ref() == key);
+        entry.map(|(_, value)| (value.get_ref(), value.span().start))
+    }
+
+    /// A table within that was read before, for errors about values that contradict each other.
+    pub(crate) fn inner(&self, key: &str) -> Option<Table<'doc>> {
+        let (_, value) = self.entries.iter().find(|(known, _)| known.get_ref() == key)?;
+        let entries = value.get_ref().as_table()?;
+        Some(self.within(self.full(key), value.span().start, entries))
+    }
+
+    /// Whether the key is there; it then counts as asked for.
+    pub(crate) fn has(&mut self, key: &str) -> bool {
+        self.look(key).is_some()
+    }
+
+    fn need(&mut self, key: &str) -> Result<(&'doc DeValue<'doc>, usize)> {
+        if let Some(found) = self.look(key) {
+            return Ok(found);
+        }
+        let strangers = self.keys().into_iter().filter(|k| !self.asked.iter().any(|a| a == k));
+        Err(match coretwin_base::suggest::nearest(key, strangers) {
+            Some(typed) => self.refuse(typed, format!("is unknown; did you mean '{key}'?")),
+            None => self.refuse("", format!("has no '{key}'")),
+        })
+    }
+
+    /// A table within; it must be there.
+    pub(crate) fn table(&mut self, key: &str) -> Result<Table<'doc>> {
+        let (value, at) = self.need(key)?;
+        match value {
+            DeValue::Table(entries) => Ok(self.within(self.full(key), at, entries)),
+            other => Err(self.refuse(key, format!("must be a table, not {}", kind(other)))),
+        }
+    }
+
+    /// A table within, if it is there.
+    pub(crate) fn table_if_any(&mut self, key: &str) -> Result<Option<Table<'doc>>> {
+        if self.has(key) { self.table(key).map(Some) } else { Ok(None) }
+    }
+
+    /// A list of tables, `[[key]]`, empty if it is not there.
+    pub(crate) fn tables(&mut self, key: &str) -> Result<Vec<Table<'doc>>> {
+        let Some((value, _)) = self.look(key) else { return Ok(Vec::new()) };
+        let DeValue::Array(items) = value else {
+            return Err(self.refuse(key, format!("must be a list of tables, not {}", kind(value))));
+        };
+        let mut tables = Vec::new();
+        for (number, item) in items.iter().enumerate() {
+            let path = format!("{}[{number}]", self.full(key));
+            match item.get_ref() {
+                DeValue::Table(entries) => {
+                    tables.push(self.within(path, item.span().start, entries))
+                }
+                other => {
+                    return Err(self.refuse(key, format!("must hold tables, not {}", kind(other))));
+                }
+            }
+        }
+        Ok(tables)
+    }
+
+    fn within(&self, path: String, at: usize, entries: &'doc DeTable<'doc>) -> Table<'doc> {
+        Table { file: self.file, text: self.text, path, at, entries, asked: Vec::new() }
+    }
+
+    /// A whole number within the range.
+    pub(crate) fn whole(&mut self, key: &str, range: RangeInclusive<u64>) -> Result<u64> {
+        let (value, _) = self.need(key)?;
+        let allowed = format!("a whole number from {} to {}", range.start(), range.end());
+        let DeValue::Integer(integer) = value else {
+            return Err(self.refuse(key, format!("must be {allowed}, not {}", kind(value))));
+        };
+        match i128::from_str_radix(integer.as_str(), integer.radix()) {
+            Ok(number)
+                if (i128::from(*range.start())..=i128::from(*range.end())).contains(&number) =>
+            {
+                Ok(number as u64)
+            }
+            _ => Err(self.refuse(key, format!("is {}; it must be {allowed}", integer.as_str()))),
+        }
+    }
+
+    /// The same, with a value for a key that is not there.
+    pub(crate) fn whole_or(
+        &mut self,
+        key: &str,
+        range: RangeInclusive<u64>,
+        or: u64,
+    ) -> Result<u64> {
+        if self.has(key) { self.whole(key, range) } else { Ok(or) }
+    }
+
+    /// A number, whole or not, within the range.
+    pub(crate) fn number(&mut self, key: &str, range: RangeInclusive<f64>) -> Result<f64> {
+        let (value, _) = self.need(key)?;
+        let allowed = format!("a number from {} to {}", range.start(), range.end());
+        match numeric(value) {
+            Some(number) if range.contains(&number) => Ok(number),
+            Some(number) => Err(self.refuse(key, format!("is {number}; it must be {allowed}"))),
+            None => Err(self.refuse(key, format!("must be {allowed}, not {}", kind(value)))),
+        }
+    }
+
+    /// The same, with a value for a key that is not there.
+    pub(crate) fn number_or(
+        &mut self,
+        key: &str,
+        range: RangeInclusive<f64>,
+        or: f64,
+    ) -> Result<f64> {
+        if self.has(key) { self.number(key, range) } else { Ok(or) }
+    }
+
+    /// `true` or `false`; `false` for a key that is not there.
+    pub(crate) fn flag(&mut self, key: &str) -> Result<bool> {
+        match self.look(key) {
+            None => Ok(false),
+            Some((DeValue::Boolean(flag), _)) => Ok(*flag),
+            Some((other, _)) => {
+                Err(self.refuse(key, format!("must be true or false, not {}", kind(other))))
+            }
+        }
+    }
+
+    /// A text that says something.
+    pub(crate) fn words(&mut self, key: &str) -> Result<&'doc str> {
+        match self.need(key)?.0 {
+            DeValue::String(words) if !words.trim().is_empty() => Ok(words),
+            DeValue::String(_) => Err(self.refuse(key, "is empty")),
+            other => Err(self.refuse(key, format!("must be a text, not {}", kind(other)))),
+        }
+    }
+
+    /// One of a closed set of words.
+    pub(crate) fn choice<T: Copy>(&mut self, key: &str, known: &[(&str, T)]) -> Result<T> {
+        let word = self.words(key)?;
+        self.chosen(key, word, known)
+    }
+
+    fn chosen<T: Copy>(&self, key: &str, word: &str, known: &[(&str, T)]) -> Result<T> {
+        if let Some((_, value)) = known.iter().find(|(name, _)| *name == word) {
+            return Ok(*value);
+        }
+        let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
+        let near = coretwin_base::suggest::nearest(word, names.iter().copied());
+        let near = near.map_or(String::new(), |name| format!("; did you mean '{name}'?"));
+        let problem = format!("is '{word}'; it must be one of {}{near}", names.join(", "));
+        Err(self.refuse(key, problem))
+    }
+
+    /// A list of words of a closed set.
+    pub(crate) fn choices<T: Copy>(&mut self, key: &str, known: &[(&str, T)]) -> Result<Vec<T>> {
+        self.list(key)?
+            .iter()
+            .map(|item| match item {
+                DeValue::String(word) => self.chosen(key, word, known),
+                other => Err(self.refuse(key, format!("must hold words, not {}", kind(other)))),
+            })
+            .collect()
+    }
+
+    /// A list of numbers, each within the range.
+    pub(crate) fn numbers(&mut self, key: &str, range: RangeInclusive<f64>) -> Result<Vec<f64>> {
+        let allowed = format!("numbers from {} to {}", range.start(), range.end());
+        self.list(key)?
+            .iter()
+            .map(|item| match numeric(item) {
+                Some(number) if range.contains(&number) => Ok(number),
+                _ => Err(self.refuse(key, format!("must hold {allowed}"))),
+            })
+            .collect()
+    }
+
+    fn list(&mut self, key: &str) -> Result<Vec<&'doc DeValue<'doc>>> {
+        match self.need(key)?.0 {
+            DeValue::Array(items) => Ok(items.iter().map(|item| item.get_ref()).collect()),
+            other => Err(self.refuse(key, format!("must be a list, not {}", kind(other)))),
+        }
+    }
+
+    /// Ends the reading of this table: a key that nobody asked for is an error.
+    pub(crate) fn finish(self) -> Result<()> {
+        let stranger = self.keys().into_iter().find(|key| !self.asked.iter().any(|a| a == key));
+        let Some(stranger) = stranger else { return Ok(()) };
+        let near = coretwin_base::suggest::nearest(stranger, self.asked.iter().map(String::as_str));
+        Err(self.refuse(
+            stranger,
+            match near {
+                Some(name) => format!("is unknown; did you mean '{name}'?"),
+                None => format!("is unknown; known here are {}", self.asked.join(", ")),
+            },
+        ))
+    }
+}
+
+fn numeric(value: &DeValue<'_>) -> Option<f64> {
+    let number: Option<f64> = match value {
+        DeValue::Integer(integer) => {
+            i64::from_str_radix(integer.as_str(), integer.radix()).ok().map(|whole| whole as f64)
+        }
+        DeValue::Float(float) => float.as_str().parse().ok(),
+        _ => None,
+    };
+    number.filter(|number| number.is_finite())
+}
+
+fn kind(value: &DeValue<'_>) -> &'static str {
+    match value {
+        DeValue::String(_) => "a text",
+        DeValue::Integer(_) => "a whole number",
+        DeValue::Float(_) => "a number with a fraction",
+        DeValue::Boolean(_) => "true or false",
+        DeValue::Datetime(_) => "a date",
+        DeValue::Array(_) => "a list",
+        DeValue::Table(_) => "a table",
+    }
+}
