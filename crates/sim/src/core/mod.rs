@@ -5,11 +5,13 @@
 //! [`uop::Uop`]s per thread go in; an [`outcome::Outcome`] with speeds, a stack of cycles per thread
 //! and the occupancy of every resource comes out.
 
+pub mod engine;
 pub mod outcome;
 pub mod preset;
 pub mod stream;
 pub mod uop;
 
+pub use engine::simulate;
 pub use outcome::{Outcome, Stuck, ThreadOutcome};
 pub use preset::Preset;
 pub use stream::{Options, Stream, ThreadInput};

@@ -1,0 +1,160 @@
+//! Fetch: from the streams, through the uop cache or the decoders, into the uop queues.
+
+use super::pool::name;
+use super::thread::Spin;
+use super::{Core, NEVER, QUEUE, stage};
+use crate::core::outcome::Component;
+use crate::core::uop::{Class, Effect, Uop};
+
+/// Whether fetch goes on behind a micro-operation.
+#[derive(PartialEq, Eq)]
+enum Flow {
+    On,
+    Taken,
+    Stop,
+}
+
+impl Core<'_> {
+    pub(super) fn fetch(&mut self, tick: u64) {
+        let description = self.preset.front_end.fetch;
+        let order = self.order(description.select, stage::FETCH);
+        let mut left = description.width;
+        let mut served = 0;
+        for &thread in &order[..self.ways] {
+            if !self.can_fetch(thread) {
+                continue;
+            }
+            if served == description.threads_per_cycle || left == 0 {
+                self.threads[thread].supply = Component::SiblingSlots;
+                continue;
+            }
+            self.busy = true;
+            left -= self.fetch_thread(thread, left, tick);
+            served += 1;
+            self.turn[stage::FETCH] = thread;
+        }
+    }
+
+    #[inline(always)]
+    fn can_fetch(&self, thread: usize) -> bool {
+        self.threads[thread].fetch_at <= self.cycle
+            && self.awake[thread]
+            && self.pools.has_room(name::UOP_QUEUE, thread)
+    }
+
+    /// Fetches up to `width` micro-operations of one thread; gives how many.
+    fn fetch_thread(&mut self, thread: usize, width: u8, tick: u64) -> u8 {
+        self.threads[thread].supply = Component::Fetch;
+        let mut fetched = 0;
+        let mut taken = 0;
+        while fetched < width && self.pools.has_room(name::UOP_QUEUE, thread) {
+            let uop = self.threads[thread].peek();
+            let line = self.memory.code_key(thread, uop.code, self.code_line_bits);
+            if line != self.threads[thread].code_line && !self.enter_code(thread, line, &uop, tick)
+            {
+                break;
+            }
+            if self.threads[thread].decoding && fetched >= self.decode_width() {
+                break;
+            }
+            self.threads[thread].advance();
+            let flow = self.flow(thread, &uop);
+            let place = &mut self.threads[thread];
+            place.queue[place.fetched as usize % QUEUE] = uop;
+            place.fetched += 1;
+            self.pools.take(name::UOP_QUEUE, thread);
+            fetched += 1;
+            taken += u8::from(flow == Flow::Taken);
+            let crossed =
+                flow == Flow::Taken && taken == self.preset.front_end.taken_branches_per_cycle;
+            if flow == Flow::Stop || crossed {
+                break;
+            }
+        }
+        fetched
+    }
+
+    fn decode_width(&self) -> u8 {
+        self.preset.front_end.uop_cache.map_or(u8::MAX, |cache| cache.decode_width)
+    }
+
+    /// Turns to another stretch of code; `false` where it is not there yet. Fetch comes back to
+    /// the same micro-operation, and then the stretch is there.
+    #[inline(never)]
+    fn enter_code(&mut self, thread: usize, line: u32, uop: &Uop, tick: u64) -> bool {
+        let entering = &mut self.threads[thread];
+        entering.code_line = line;
+        let mut wait = 0;
+        if let (Some(tags), Some(cache)) = (&mut self.uop_cache, self.preset.front_end.uop_cache) {
+            if tags.touch(thread, line) {
+                entering.decoding = false;
+                return true;
+            }
+            entering.counts.code_misses += 1;
+            let _ = tags.insert(thread, line, false);
+            if !entering.decoding {
+                entering.decoding = true;
+                wait = u64::from(cache.switch_cycles) * self.ticks_per_cycle;
+            }
+        }
+        // The line of the code cache is kept while decoding stays in it.
+        let bits = u32::from(self.preset.memory.line_bytes).trailing_zeros();
+        let cache_line = self.memory.code_key(thread, uop.code, bits);
+        if cache_line != entering.code_cache_line {
+            entering.code_cache_line = cache_line;
+            let code = self.memory.code(thread, uop.code, tick);
+            if code > 0 && self.uop_cache.is_none() {
+                entering.counts.code_misses += 1;
+            }
+            wait = wait.max(code);
+        }
+        if wait == 0 {
+            return true;
+        }
+        entering.fetch_at = self.cycle + wait.div_ceil(self.ticks_per_cycle);
+        entering.supply = Component::CodeMiss;
+        false
+    }
+
+    /// What a micro-operation means for fetch.
+    #[inline(always)]
+    fn flow(&mut self, thread: usize, uop: &Uop) -> Flow {
+        if uop.class == Class::Branch {
+            return self.branch(thread, uop);
+        }
+        let fetching = &mut self.threads[thread];
+        match uop.effect {
+            Effect::Acquire | Effect::AcquirePausing if uop.class == Class::Atomic => {
+                // Whether the thread goes on or spins is known when the acquire has executed.
+                fetching.spin = Some(Spin { acquire: *uop, step: 0, leaving: false });
+                fetching.fetch_at = NEVER;
+                fetching.supply = Component::Lock;
+                Flow::Stop
+            }
+            Effect::Halt => {
+                fetching.fetch_at = NEVER;
+                fetching.supply = Component::Halt;
+                Flow::Stop
+            }
+            _ => Flow::On,
+        }
+    }
+
+    #[inline(always)]
+    fn branch(&mut self, thread: usize, uop: &Uop) -> Flow {
+        let fetching = &mut self.threads[thread];
+        let taken = uop.effect == Effect::Taken;
+        if fetching.spin.is_some() {
+            return Flow::Taken;
+        }
+        fetching.counts.branches += 1;
+        if !self.predictor.predict(thread, uop.code, taken) {
+            fetching.counts.mispredicts += 1;
+            fetching.mispredicted = fetching.fetched;
+            fetching.fetch_at = NEVER;
+            fetching.supply = Component::Mispredict;
+            return Flow::Stop;
+        }
+        if taken { Flow::Taken } else { Flow::On }
+    }
+}

@@ -1,0 +1,416 @@
+//! The memory side: caches, miss buffers, bandwidth. Everything here is touched when an access
+//! issues, never before: reserving at dispatch lets a pointer chase book the buffers thousands of
+//! cycles ahead.
+
+use super::page_map::{PageMap, Space};
+use super::pool::{Pools, name};
+use super::prefetch::Prefetcher;
+use super::tags::{Evicted, Tags};
+use super::translation::Translation;
+use super::{MAX_THREADS, Preset};
+use crate::core::outcome::Counts;
+use crate::core::preset::{Cache, WritePolicy};
+
+/// Most first-level misses under way.
+pub(super) const MAX_MISSES: usize = 64;
+/// Most lines on their way into outer levels.
+const MAX_ARRIVING: usize = 32;
+
+/// How far out an access was served.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum Served {
+    First = 1,
+    Outer = 2,
+    Memory = 3,
+}
+
+/// What an access gives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Access {
+    /// The data is there at this tick.
+    At(u64, Served),
+    /// No miss buffer is free before this tick.
+    Retry(u64),
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Miss {
+    line: u32,
+    ready: u64,
+    thread: u8,
+    served: Served,
+}
+
+#[derive(Debug, Clone)]
+struct Level {
+    tags: Tags,
+    ticks: u64,
+    interval: u64,
+    free_at: u64,
+}
+
+impl Level {
+    fn new(cache: Cache, line_bytes: u16, threads: usize, ticks_per_cycle: u64) -> Self {
+        let ways = usize::from(cache.ways);
+        let sets = (cache.bytes / u64::from(line_bytes) / ways as u64).max(1) as u32;
+        Self {
+            tags: Tags::new(sets, ways, cache.sharing, threads, false),
+            ticks: u64::from(cache.load_cycles) * ticks_per_cycle,
+            interval: u64::from(cache.interval_cycles) * ticks_per_cycle,
+            free_at: 0,
+        }
+    }
+}
+
+/// The memory side of a core. Times are in ticks.
+#[derive(Debug, Clone)]
+pub(super) struct Memory {
+    map: PageMap,
+    spaces: [Space; MAX_THREADS],
+    translation: Translation,
+    first: Tags,
+    first_ticks: u64,
+    alias_bits: u32,
+    through: bool,
+    code: Option<Level>,
+    outer: Vec<Level>,
+    line_bits: u32,
+    memory_ticks: u64,
+    bus_interval: u64,
+    bus_free_at: u64,
+    lines_per_fill: u32,
+    misses: [Miss; MAX_MISSES],
+    miss_count: usize,
+    /// Lines that are in an outer level's tags but not there yet: line and tick.
+    arriving: [(u32, u64); MAX_ARRIVING],
+    last_arrival: u64,
+    prefetcher: Prefetcher,
+}
+
+impl Memory {
+    pub(super) fn new(
+        preset: &Preset,
+        spaces: [Space; MAX_THREADS],
+        seed: u64,
+        ticks_per_cycle: u64,
+    ) -> Self {
+        let memory = &preset.memory;
+        let threads = usize::from(preset.ways);
+        let level = |cache: Cache| Level::new(cache, memory.line_bytes, threads, ticks_per_cycle);
+        let ways = usize::from(memory.first.ways);
+        let first_lines = memory.first.bytes / u64::from(memory.line_bytes);
+        let idle = Miss { line: 0, ready: 0, thread: 0, served: Served::First };
+        Self {
+            map: PageMap::new(seed),
+            spaces,
+            translation: Translation::new(preset, ticks_per_cycle),
+            first: Tags::new(
+                (first_lines / ways as u64).max(1) as u32,
+                ways,
+                memory.first.sharing,
+                threads,
+                memory.alias_bits > 0,
+            ),
+            first_ticks: u64::from(memory.first.load_cycles) * ticks_per_cycle,
+            alias_bits: u32::from(memory.alias_bits),
+            through: memory.write_policy == WritePolicy::Through,
+            code: preset.front_end.code_cache.map(level),
+            outer: memory.outer.iter().copied().map(level).collect(),
+            line_bits: u32::from(memory.line_bytes).trailing_zeros(),
+            memory_ticks: u64::from(memory.memory_cycles) * ticks_per_cycle,
+            bus_interval: u64::from(memory.memory_interval_cycles) * ticks_per_cycle,
+            bus_free_at: 0,
+            lines_per_fill: u32::from(memory.lines_per_fill),
+            misses: [idle; MAX_MISSES],
+            miss_count: 0,
+            arriving: [(0, 0); MAX_ARRIVING],
+            last_arrival: 0,
+            prefetcher: Prefetcher::new(memory.prefetcher, memory.line_bytes),
+        }
+    }
+
+    pub(super) fn divide(&mut self, awake: [bool; MAX_THREADS]) {
+        self.translation.divide(awake);
+        self.first.divide(awake);
+        for level in self.outer.iter_mut().chain(&mut self.code) {
+            level.tags.divide(awake);
+        }
+    }
+
+    /// The physical line of a data address.
+    #[inline(always)]
+    pub(super) fn line(&self, thread: usize, address: u64) -> u32 {
+        (self.map.data(&self.spaces[thread], address) >> self.line_bits) as u32
+    }
+
+    /// A load that issues now.
+    #[inline(always)]
+    pub(super) fn load(
+        &mut self,
+        thread: usize,
+        address: u64,
+        now: u64,
+        pools: &mut Pools,
+        counts: &mut Counts,
+    ) -> Access {
+        let line = self.line(thread, address);
+        if self.first.touch(thread, line) {
+            let ready = now + self.translate(thread, address, now, counts) + self.first_ticks;
+            return self.under_way(line, ready);
+        }
+        self.miss(thread, address, line, now, pools, counts)
+    }
+
+    #[inline(always)]
+    fn translate(&mut self, thread: usize, address: u64, now: u64, counts: &mut Counts) -> u64 {
+        let page = self.spaces[thread].data_page_key(address);
+        let ticks = self.translation.data(thread, page, now);
+        counts.translation_misses += u64::from(ticks > 0);
+        ticks
+    }
+
+    /// A hit on a line that may still be on its way.
+    #[inline(always)]
+    fn under_way(&self, line: u32, ready: u64) -> Access {
+        for miss in &self.misses[..self.miss_count] {
+            if miss.line == line && miss.ready > ready {
+                return Access::At(miss.ready, miss.served);
+            }
+        }
+        Access::At(ready, Served::First)
+    }
+
+    /// Gives back the buffers of misses that have been served.
+    pub(super) fn expire(&mut self, now: u64, pools: &mut Pools) {
+        let mut index = 0;
+        while index < self.miss_count {
+            if self.misses[index].ready <= now {
+                pools.give(name::MISS_BUFFERS, usize::from(self.misses[index].thread), 1);
+                self.miss_count -= 1;
+                self.misses[index] = self.misses[self.miss_count];
+            } else {
+                index += 1;
+            }
+        }
+    }
+
+    /// The tick at which the next miss is served, if any is under way.
+    pub(super) fn next_served(&self) -> Option<u64> {
+        self.misses[..self.miss_count].iter().map(|miss| miss.ready).min()
+    }
+
+    /// A load or store that is not in the first level: takes a miss buffer and fetches the line.
+    #[inline(never)]
+    fn miss(
+        &mut self,
+        thread: usize,
+        address: u64,
+        line: u32,
+        now: u64,
+        pools: &mut Pools,
+        counts: &mut Counts,
+    ) -> Access {
+        self.expire(now, pools);
+        if !pools.has_room(name::MISS_BUFFERS, thread) || self.miss_count == MAX_MISSES {
+            return Access::Retry(self.next_served().unwrap_or(now + 1).max(now + 1));
+        }
+        pools.take(name::MISS_BUFFERS, thread);
+        counts.first_level_misses += 1;
+        let start = now + self.translate(thread, address, now, counts);
+        let (ready, served) = self.fetch(thread, line, start, 0);
+        self.misses[self.miss_count] = Miss { line, ready, thread: thread as u8, served };
+        self.miss_count += 1;
+        self.fill_first(thread, line, address, now, counts);
+        for &next in self.prefetcher.miss(line).lines() {
+            self.prefetch(thread, next, now);
+        }
+        Access::At(ready, served)
+    }
+
+    fn fill_first(
+        &mut self,
+        thread: usize,
+        line: u32,
+        address: u64,
+        now: u64,
+        counts: &mut Counts,
+    ) {
+        let evicted = if self.alias_bits > 0 {
+            let alias = (address & ((1 << self.alias_bits) - 1)) >> self.line_bits;
+            let (evicted, by_rule) = self.first.insert_aliased(thread, line, false, alias as u16);
+            counts.alias_evictions += u64::from(by_rule);
+            evicted
+        } else {
+            self.first.insert(thread, line, false)
+        };
+        self.write_back(thread, evicted, 0, now);
+    }
+
+    /// Fetches a line from outer level `from` or beyond, and leaves it in the levels it passes.
+    fn fetch(&mut self, thread: usize, line: u32, start: u64, from: usize) -> (u64, Served) {
+        let mut queued = start;
+        for index in from..self.outer.len() {
+            let level = &mut self.outer[index];
+            if level.interval > 0 {
+                queued = queued.max(level.free_at);
+                level.free_at = queued + level.interval;
+            }
+            if level.tags.touch(thread, line) {
+                let mut ready = queued + level.ticks;
+                let mut served = Served::Outer;
+                if self.last_arrival > ready {
+                    for &(arriving, tick) in &self.arriving {
+                        if arriving == line && tick > ready {
+                            (ready, served) = (tick, Served::Memory);
+                        }
+                    }
+                }
+                self.leave(thread, line, from..index, queued);
+                return (ready, served);
+            }
+        }
+        queued = queued.max(self.bus_free_at);
+        self.bus_free_at = queued + self.bus_interval * u64::from(self.lines_per_fill.max(1));
+        let ready = queued + self.memory_ticks;
+        self.leave(thread, line, from..self.outer.len(), queued);
+        self.fetch_neighbours(thread, line, ready, queued);
+        (ready, Served::Memory)
+    }
+
+    /// The other lines of the unit in which memory is read.
+    fn fetch_neighbours(&mut self, thread: usize, line: u32, ready: u64, now: u64) {
+        let Some(last) = self.outer.len().checked_sub(1) else { return };
+        for other in 1..self.lines_per_fill {
+            let neighbour = line ^ other;
+            if !self.outer[last].tags.holds(thread, neighbour) {
+                self.leave(thread, neighbour, last..last + 1, now);
+                self.arrives(neighbour, ready + self.bus_interval * u64::from(other), now);
+            }
+        }
+    }
+
+    fn leave(&mut self, thread: usize, line: u32, levels: std::ops::Range<usize>, now: u64) {
+        for index in levels {
+            let evicted = self.outer[index].tags.insert(thread, line, false);
+            self.write_back(thread, evicted, index + 1, now);
+        }
+    }
+
+    /// Writes a line that went out, if it is dirty, to outer level `to` or to memory.
+    fn write_back(&mut self, thread: usize, evicted: Option<Evicted>, to: usize, now: u64) {
+        let mut evicted = evicted.filter(|out| out.dirty);
+        let mut to = to;
+        while let Some(out) = evicted {
+            let Some(level) = self.outer.get_mut(to) else {
+                self.bus_free_at = self.bus_free_at.max(now) + self.bus_interval;
+                return;
+            };
+            if level.tags.touch_as(thread, out.key, true) {
+                return;
+            }
+            evicted = level.tags.insert(thread, out.key, true).filter(|out| out.dirty);
+            to += 1;
+        }
+    }
+
+    fn prefetch(&mut self, thread: usize, line: u32, now: u64) {
+        let wanted = self.outer.first().is_some_and(|level| !level.tags.holds(thread, line));
+        if wanted && self.arriving.iter().any(|&(_, tick)| tick <= now) {
+            let (ready, _) = self.fetch(thread, line, now, 0);
+            self.arrives(line, ready, now);
+        }
+    }
+
+    fn arrives(&mut self, line: u32, ready: u64, now: u64) {
+        if let Some(free) = self.arriving.iter_mut().find(|(_, tick)| *tick <= now) {
+            *free = (line, ready);
+            self.last_arrival = self.last_arrival.max(ready);
+        }
+    }
+
+    /// A store whose address and data are known: asks for its line, to be written later.
+    #[inline]
+    pub(super) fn ask_for_store(
+        &mut self,
+        thread: usize,
+        address: u64,
+        now: u64,
+        pools: &mut Pools,
+        counts: &mut Counts,
+    ) -> Access {
+        let line = self.line(thread, address);
+        if self.first.touch(thread, line) {
+            let ready = now + self.translate(thread, address, now, counts);
+            return self.under_way(line, ready);
+        }
+        if !self.through {
+            return self.miss(thread, address, line, now, pools, counts);
+        }
+        // Write-through does not allocate in the first level; the second must hold the line.
+        let Some(second) = self.outer.first_mut() else {
+            return Access::At(now, Served::First);
+        };
+        if second.tags.touch(thread, line) {
+            let ready = now + self.translate(thread, address, now, counts);
+            return Access::At(ready, Served::Outer);
+        }
+        self.expire(now, pools);
+        if !pools.has_room(name::MISS_BUFFERS, thread) || self.miss_count == MAX_MISSES {
+            return Access::Retry(self.next_served().unwrap_or(now + 1).max(now + 1));
+        }
+        pools.take(name::MISS_BUFFERS, thread);
+        let start = now + self.translate(thread, address, now, counts);
+        let (ready, served) = self.fetch(thread, line, start, 0);
+        self.misses[self.miss_count] = Miss { line, ready, thread: thread as u8, served };
+        self.miss_count += 1;
+        Access::At(ready, served)
+    }
+
+    /// Writes a store whose line is there; `false` where the second level is busy.
+    #[inline]
+    pub(super) fn write(&mut self, thread: usize, line: u32, now: u64) -> bool {
+        if !self.through {
+            if !self.first.touch_as(thread, line, true) {
+                // The line went out while the store waited: it is written one level further.
+                self.write_back(thread, Some(Evicted { key: line, dirty: true }), 0, now);
+            }
+            return true;
+        }
+        if let Some(second) = self.outer.first_mut() {
+            if second.free_at > now {
+                return false;
+            }
+            second.free_at = now + second.interval;
+        }
+        self.write_back(thread, Some(Evicted { key: line, dirty: true }), 0, now);
+        true
+    }
+
+    /// When the second level can take another write.
+    pub(super) fn writable_at(&self) -> u64 {
+        self.outer.first().map_or(0, |second| second.free_at)
+    }
+
+    /// The key of the stretch of code at `code`, of `1 << bits` bytes, in the uop cache.
+    #[inline(always)]
+    pub(super) fn code_key(&self, thread: usize, code: u32, bits: u32) -> u32 {
+        self.spaces[thread].code_line_key(code >> bits, code)
+    }
+
+    /// Ticks until the code at this address is there; 0 where it is in the code cache.
+    pub(super) fn code(&mut self, thread: usize, code: u32, now: u64) -> u64 {
+        let space = &self.spaces[thread];
+        let line = (self.map.code(space, code) >> self.line_bits) as u32;
+        let page = space.code_page_key(code);
+        let walk = self.translation.code(thread, page, now);
+        if let Some(level) = &mut self.code {
+            if level.tags.touch(thread, line) {
+                return walk;
+            }
+            let _ = level.tags.insert(thread, line, false);
+        }
+        let (ready, _) = self.fetch(thread, line, now + walk, 0);
+        ready - now
+    }
+}

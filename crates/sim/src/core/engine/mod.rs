@@ -1,0 +1,267 @@
+//! The event-driven core: what happens in each cycle.
+//!
+//! A cycle runs the stages from the last to the first, so that nothing passes two stages at once:
+//! stores are written, micro-operations retire, issue (twice where the simple units are double
+//! pumped), rename, are fetched. Time is a whole number of ticks; there are two ticks a cycle where
+//! units are double pumped, else one. When nothing can happen, [`skip`] jumps to the next cycle in
+//! which something does.
+//!
+//! A micro-operation lives in its thread's queue (fetch to rename), then in a slot of its thread's
+//! window (rename to retirement). It waits for its sources on their lists of consumers, for their
+//! latency in the [`wheel`], and for a port in a bit map of those that are ready. Nothing is
+//! allocated while the core runs.
+
+mod fetch;
+mod issue;
+mod lock;
+mod memory;
+mod page_map;
+mod pool;
+mod predictor;
+mod prefetch;
+mod rename;
+mod retire;
+mod run;
+mod skip;
+mod tables;
+mod tags;
+mod thread;
+mod translation;
+mod wheel;
+
+pub use run::simulate;
+
+use super::outcome::Component;
+use super::preset::{Preset, ThreadSelect};
+use super::stream::{Options, ThreadInput};
+use memory::Memory;
+use page_map::Space;
+use pool::Pools;
+use predictor::Predictor;
+use tables::Tables;
+use tags::Tags;
+use thread::Thread;
+use wheel::Wheel;
+
+/// Most hardware threads of a core.
+pub const MAX_THREADS: usize = 4;
+/// Slots of a thread's window: the largest reorder buffer.
+const WINDOW: usize = 512;
+/// Places of a thread's queue, the largest uop queue.
+const QUEUE: usize = 256;
+/// Places of a thread's store buffer, the largest there is.
+const MAX_STORES: usize = 256;
+/// A time that does not come.
+const NEVER: u64 = u64::MAX;
+/// Occupancy is watched in every cycle whose number is a multiple of this.
+const WATCH_EVERY: u64 = 16;
+
+/// A core with its threads.
+struct Core<'stream> {
+    preset: Preset,
+    tables: Tables,
+    ticks_per_cycle: u64,
+    cycle: u64,
+    /// Whether anything happened in this cycle.
+    busy: bool,
+    ways: usize,
+    threads: Vec<Thread<'stream>>,
+    awake: [bool; MAX_THREADS],
+    awake_count: usize,
+    pools: Pools,
+    memory: Memory,
+    predictor: Predictor,
+    uop_cache: Option<Tags>,
+    /// Bytes of code, as a power of two, that fetch looks up at once.
+    code_line_bits: u32,
+    wheel: Wheel,
+    unit_free_at: [u64; 16],
+    stamp: u32,
+    owners: [Option<u8>; lock::LOCKS],
+    /// Whether two threads share data pages, so that one can disturb the other's loads.
+    spaces_shared: bool,
+    /// The thread that was served last, by stage.
+    turn: [usize; 4],
+    /// Threads that have not reached their target.
+    unfinished: usize,
+    entry_cycles: [[u64; pool::MAX_POOLS]; MAX_THREADS],
+}
+
+/// Index into [`Core::turn`].
+mod stage {
+    pub(super) const FETCH: usize = 0;
+    pub(super) const RENAME: usize = 1;
+    pub(super) const RETIRE: usize = 2;
+    pub(super) const WRITE: usize = 3;
+}
+
+impl<'stream> Core<'stream> {
+    fn new(preset: &Preset, inputs: Vec<ThreadInput<'stream>>, options: &Options) -> Self {
+        let ways = usize::from(preset.ways);
+        let ticks_per_cycle = if preset.double_pumped { 2 } else { 1 };
+        let mut inputs = inputs;
+        inputs.resize_with(ways, ThreadInput::halted);
+        let mut awake = [false; MAX_THREADS];
+        let mut spaces = [None; MAX_THREADS];
+        for (thread, input) in inputs.iter().enumerate() {
+            awake[thread] = input.stream.is_some();
+            spaces[thread] = Some(space(input));
+        }
+        let spaces =
+            spaces.map(|space| space.unwrap_or_else(|| self::space(&ThreadInput::halted())));
+        let shared = |first: usize, second: usize| {
+            awake[first] && awake[second] && spaces[first].data == spaces[second].data
+        };
+        let spaces_shared =
+            (0..ways).any(|first| (first + 1..ways).any(|second| shared(first, second)));
+        let uop_cache = preset.front_end.uop_cache.map(|cache| {
+            let sets = cache.lines / u32::from(cache.ways);
+            Tags::new(sets.max(1), usize::from(cache.ways), cache.sharing, ways, false)
+        });
+        let code_line_bytes =
+            preset.front_end.uop_cache.map_or(preset.memory.line_bytes, |cache| cache.code_bytes);
+        let threads = inputs.into_iter().map(|input| Thread::new(input.stream));
+        let mut core = Self {
+            tables: Tables::new(preset, ticks_per_cycle),
+            ticks_per_cycle,
+            cycle: 0,
+            busy: false,
+            ways,
+            threads: threads.collect(),
+            awake,
+            awake_count: 0,
+            pools: Pools::new(preset, awake),
+            memory: Memory::new(preset, spaces, options.seed, ticks_per_cycle),
+            predictor: Predictor::new(preset.front_end.predictor, ways),
+            uop_cache,
+            code_line_bits: u32::from(code_line_bytes).trailing_zeros(),
+            wheel: Wheel::new(),
+            unit_free_at: [0; 16],
+            stamp: 0,
+            owners: [None; lock::LOCKS],
+            spaces_shared,
+            turn: [ways - 1; 4],
+            unfinished: 0,
+            entry_cycles: [[0; pool::MAX_POOLS]; MAX_THREADS],
+            preset: preset.clone(),
+        };
+        core.divide();
+        core
+    }
+
+    /// Runs one cycle.
+    fn step(&mut self) {
+        self.busy = false;
+        let tick = self.cycle * self.ticks_per_cycle;
+        if self.awake_count < self.ways {
+            self.wake_threads();
+        }
+        self.write_stores(tick);
+        self.retire(tick);
+        self.issue(tick, self.tables.ports);
+        if self.ticks_per_cycle == 2 {
+            self.issue(tick + 1, self.tables.fast_ports);
+        }
+        self.rename(tick);
+        self.fetch(tick);
+        if self.cycle.is_multiple_of(WATCH_EVERY) {
+            self.watch_occupancy(tick, 1);
+        }
+        self.cycle += 1;
+    }
+
+    /// Adds what each thread holds, `times` over.
+    fn watch_occupancy(&mut self, tick: u64, times: u64) {
+        self.memory.expire(tick, &mut self.pools);
+        for thread in 0..self.ways {
+            for pool in 0..self.pools.count() {
+                self.entry_cycles[thread][pool] +=
+                    times * WATCH_EVERY * u64::from(self.pools.used(pool, thread));
+            }
+        }
+    }
+
+    /// The order in which threads are offered a stage, and how many they are.
+    #[inline(always)]
+    fn order(&self, select: ThreadSelect, stage: usize) -> [usize; MAX_THREADS] {
+        let mut order = [0; MAX_THREADS];
+        let first = match select {
+            ThreadSelect::FirstThread => 0,
+            _ => self.turn[stage] + 1,
+        };
+        for (place, thread) in order[..self.ways].iter_mut().enumerate() {
+            let next = first + place;
+            *thread = if next >= self.ways { next - self.ways } else { next };
+        }
+        if select == ThreadSelect::FewestInFlight {
+            let in_flight = |thread: &usize| {
+                let thread = &self.threads[*thread];
+                thread.fetched - thread.renamed + u64::from(thread.waiting)
+            };
+            order[..self.ways].sort_by_key(in_flight);
+        }
+        order
+    }
+
+    #[inline(always)]
+    fn charge(&mut self, thread: usize, component: Component, slots: u64) {
+        self.threads[thread].charged[component as usize] += slots;
+    }
+
+    /// Divides everything that is divided anew among the threads that are awake.
+    fn divide(&mut self) {
+        self.awake_count = self.awake.iter().filter(|on| **on).count();
+        self.pools.divide(self.awake);
+        self.memory.divide(self.awake);
+        if let Some(uop_cache) = &mut self.uop_cache {
+            uop_cache.divide(self.awake);
+        }
+    }
+
+    /// Divides the core anew after a thread halted or woke; that drains the pipeline.
+    fn switch_mode(&mut self) {
+        self.divide();
+        let until = self.cycle + u64::from(self.preset.switch_cycles);
+        for thread in &mut self.threads {
+            if thread.rename_at < until {
+                thread.rename_at = until;
+                thread.rename_cause = Component::Halt;
+            }
+        }
+    }
+
+    fn halt(&mut self, thread: usize, cycles: u64) {
+        let halted = &mut self.threads[thread];
+        halted.wake_at = if cycles == 0 { NEVER } else { self.cycle + cycles };
+        if cycles == 0 && halted.uops < halted.target {
+            // It will never get there: the run does not wait for it.
+            halted.target = 0;
+            self.unfinished -= 1;
+        }
+        self.awake[thread] = false;
+        self.switch_mode();
+    }
+
+    fn wake_threads(&mut self) {
+        for thread in 0..self.ways {
+            if !self.awake[thread] && self.threads[thread].wake_at <= self.cycle {
+                self.busy = true;
+                self.awake[thread] = true;
+                let woken = &mut self.threads[thread];
+                woken.wake_at = NEVER;
+                woken.fetch_at = self.cycle;
+                woken.last_progress = self.cycle;
+                self.switch_mode();
+            }
+        }
+    }
+}
+
+fn space(input: &ThreadInput<'_>) -> Space {
+    Space {
+        data: u64::from(input.data_space % 1024),
+        code: u64::from(input.code_space % 1024),
+        page_bits: input.page_bytes.trailing_zeros().clamp(12, 30),
+        placement: input.placement,
+    }
+}

@@ -1,0 +1,163 @@
+//! Queues and pools of entries, and who may take one.
+
+use super::{MAX_THREADS, Preset};
+use crate::core::preset::{Policy, Resource};
+
+/// The pools that every core has, before its schedulers.
+pub(super) mod name {
+    /// Between fetch and rename.
+    pub(crate) const UOP_QUEUE: usize = 0;
+    /// Between rename and retirement.
+    pub(crate) const REORDER_BUFFER: usize = 1;
+    /// Loads in the window.
+    pub(crate) const LOAD_BUFFER: usize = 2;
+    /// Stores in the window and behind it.
+    pub(crate) const STORE_BUFFER: usize = 3;
+    /// Integer results in the window.
+    pub(crate) const INTEGER_REGISTERS: usize = 4;
+    /// Floating-point results in the window.
+    pub(crate) const FLOAT_REGISTERS: usize = 5;
+    /// First-level misses under way.
+    pub(crate) const MISS_BUFFERS: usize = 6;
+    /// The first scheduler; the others follow.
+    pub(crate) const SCHEDULERS: usize = 7;
+}
+
+/// Most pools of a core.
+pub(super) const MAX_POOLS: usize = 16;
+
+/// One pool: its rule and its users.
+#[derive(Debug, Clone, Copy)]
+struct Pool {
+    entries: u16,
+    policy: Policy,
+    always_split: bool,
+    /// Most entries of each thread, whatever the others hold.
+    cap: [u16; MAX_THREADS],
+    /// Entries that each thread can always get.
+    reserve: [u16; MAX_THREADS],
+    used: [u16; MAX_THREADS],
+    /// The larger of what each thread holds and its reserve, and their sum: what the thread
+    /// takes from the others.
+    claimed: [u16; MAX_THREADS],
+    claimed_sum: u16,
+}
+
+impl Pool {
+    fn new(resource: Resource) -> Self {
+        Self {
+            entries: resource.entries,
+            policy: resource.policy,
+            always_split: resource.always_split,
+            cap: [resource.entries; MAX_THREADS],
+            reserve: [0; MAX_THREADS],
+            used: [0; MAX_THREADS],
+            claimed: [0; MAX_THREADS],
+            claimed_sum: 0,
+        }
+    }
+
+    fn divide(&mut self, awake: [bool; MAX_THREADS], ways: usize) {
+        let parts = if self.always_split { ways } else { awake.iter().filter(|on| **on).count() };
+        for (thread, on) in awake.into_iter().enumerate() {
+            let (cap, reserve) = match self.policy {
+                Policy::Static => (self.entries / parts.max(1) as u16, 0),
+                Policy::Competitive => (self.entries, 0),
+                Policy::Watermark { reserve } if parts > 1 => (self.entries, reserve),
+                Policy::Capped { cap } if parts > 1 => (cap.min(self.entries), 0),
+                Policy::Watermark { .. } | Policy::Capped { .. } => (self.entries, 0),
+            };
+            self.cap[thread] = cap;
+            self.reserve[thread] = if on || self.always_split { reserve } else { 0 };
+            self.claimed[thread] = self.used[thread].max(self.reserve[thread]);
+        }
+        self.claimed_sum = self.claimed.iter().sum();
+    }
+}
+
+/// All pools of a core.
+#[derive(Debug, Clone)]
+pub(super) struct Pools {
+    pools: [Pool; MAX_POOLS],
+    count: usize,
+    ways: usize,
+}
+
+impl Pools {
+    pub(super) fn new(preset: &Preset, awake: [bool; MAX_THREADS]) -> Self {
+        let unlimited =
+            Resource { entries: u16::MAX / 8, policy: Policy::Competitive, always_split: false };
+        let mut pools = [Pool::new(unlimited); MAX_POOLS];
+        pools[name::UOP_QUEUE] = Pool::new(preset.front_end.uop_queue);
+        pools[name::REORDER_BUFFER] = Pool::new(preset.reorder_buffer);
+        pools[name::LOAD_BUFFER] = Pool::new(preset.memory.load_buffer);
+        pools[name::STORE_BUFFER] = Pool::new(preset.memory.store_buffer);
+        pools[name::INTEGER_REGISTERS] = Pool::new(preset.integer_registers.unwrap_or(unlimited));
+        pools[name::FLOAT_REGISTERS] = Pool::new(preset.float_registers.unwrap_or(unlimited));
+        pools[name::MISS_BUFFERS] = Pool::new(preset.memory.miss_buffers);
+        for (index, scheduler) in preset.schedulers.iter().enumerate() {
+            pools[name::SCHEDULERS + index] = Pool::new(scheduler.resource);
+        }
+        let count = name::SCHEDULERS + preset.schedulers.len();
+        let mut all = Self { pools, count, ways: usize::from(preset.ways) };
+        all.divide(awake);
+        all
+    }
+
+    /// Divides every pool anew among the threads that are awake.
+    pub(super) fn divide(&mut self, awake: [bool; MAX_THREADS]) {
+        for pool in &mut self.pools[..self.count] {
+            pool.divide(awake, self.ways);
+        }
+    }
+
+    /// Whether the thread may take one more entry.
+    #[inline(always)]
+    pub(super) fn has_room(&self, pool: usize, thread: usize) -> bool {
+        let pool = &self.pools[pool & (MAX_POOLS - 1)];
+        let used = pool.used[thread];
+        used < pool.cap[thread] && pool.claimed_sum - pool.claimed[thread] + used < pool.entries
+    }
+
+    #[inline(always)]
+    pub(super) fn take(&mut self, pool: usize, thread: usize) {
+        let pool = &mut self.pools[pool & (MAX_POOLS - 1)];
+        pool.used[thread] += 1;
+        if pool.used[thread] > pool.claimed[thread] {
+            pool.claimed[thread] += 1;
+            pool.claimed_sum += 1;
+        }
+        debug_assert!(pool.used.iter().sum::<u16>() <= pool.entries, "a pool is overfull");
+    }
+
+    #[inline(always)]
+    pub(super) fn give(&mut self, pool: usize, thread: usize, entries: u16) {
+        let pool = &mut self.pools[pool & (MAX_POOLS - 1)];
+        debug_assert!(pool.used[thread] >= entries, "an entry is given back twice");
+        pool.used[thread] -= entries;
+        let claimed = pool.used[thread].max(pool.reserve[thread]);
+        pool.claimed_sum -= pool.claimed[thread] - claimed;
+        pool.claimed[thread] = claimed;
+    }
+
+    #[inline(always)]
+    pub(super) fn used(&self, pool: usize, thread: usize) -> u16 {
+        self.pools[pool & (MAX_POOLS - 1)].used[thread]
+    }
+
+    /// Entries that the thread would find if it were alone, less those it has now: what sharing
+    /// withholds when it finds no room.
+    pub(super) fn withheld(&self, pool: usize, thread: usize) -> u16 {
+        let pool = &self.pools[pool & (MAX_POOLS - 1)];
+        let alone = match pool.policy {
+            Policy::Static if pool.always_split => pool.entries / self.ways as u16,
+            _ => pool.entries,
+        };
+        alone.saturating_sub(pool.used[thread])
+    }
+
+    /// How many pools there are.
+    pub(super) fn count(&self) -> usize {
+        self.count
+    }
+}

@@ -1,0 +1,191 @@
+//! A run: warm-up, measurement, and giving up where it does not get on.
+
+use super::pool::MAX_POOLS;
+use super::{Core, MAX_THREADS, NEVER, WINDOW};
+use crate::core::outcome::{Component, Counts, Outcome, Stuck, ThreadOutcome};
+use crate::core::preset::Preset;
+use crate::core::stream::{Options, ThreadInput};
+use crate::core::uop::Class;
+
+/// A thread that is awake and retires no work for so many cycles is stuck. Longer than any wait
+/// for memory, a lock held through a few thousand misses included.
+const PATIENCE_CYCLES: u64 = 4_000_000;
+/// How often that is looked at.
+const LOOK_EVERY_CYCLES: u64 = 65_536;
+
+/// Runs the threads on one core, and measures all of them over the same cycles.
+///
+/// Threads beyond the preset's ways are an error of the caller; missing ones are halted.
+///
+/// # Errors
+/// [`Stuck`] where the run exceeds its bound, or a thread stops retiring.
+///
+/// # Panics
+/// If there are more threads than the preset has ways.
+pub fn simulate(
+    preset: &Preset,
+    threads: Vec<ThreadInput<'_>>,
+    options: &Options,
+) -> Result<Outcome, Box<Stuck>> {
+    assert!(threads.len() <= usize::from(preset.ways), "more threads than the core has ways");
+    let mut core = Core::new(preset, threads, options);
+    core.aim(options.warmup_uops);
+    core.run(options)?;
+    core.begin_measurement();
+    let (start, uops) = (core.cycle, core.uops());
+    core.aim(options.measure_uops);
+    core.run(options)?;
+    Ok(core.outcome(start, &uops))
+}
+
+impl Core<'_> {
+    /// Sets every thread's target this much further.
+    fn aim(&mut self, uops: u64) {
+        self.unfinished = 0;
+        for (thread, state) in self.threads.iter_mut().enumerate() {
+            let sleeps_for_ever = !self.awake[thread] && state.wake_at == NEVER;
+            if state.stream.is_some() && !sleeps_for_ever && uops > 0 {
+                state.target = state.uops + uops;
+                self.unfinished += 1;
+            }
+        }
+    }
+
+    fn run(&mut self, options: &Options) -> Result<(), Box<Stuck>> {
+        let mut next_look = self.cycle + LOOK_EVERY_CYCLES;
+        while self.unfinished > 0 {
+            self.step();
+            if !self.busy && options.idle_skip && !self.skip(options.cycle_bound) {
+                return Err(self.stuck("no thread waits for anything that will happen".into()));
+            }
+            if self.cycle >= options.cycle_bound {
+                let bound = options.cycle_bound;
+                return Err(self.stuck(format!("it was to end within {bound} cycles")));
+            }
+            if self.cycle >= next_look {
+                next_look = self.cycle + LOOK_EVERY_CYCLES;
+                self.look_for_starved()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn look_for_starved(&self) -> Result<(), Box<Stuck>> {
+        for (thread, state) in self.threads.iter().enumerate() {
+            if self.awake[thread] && self.cycle - state.last_progress > PATIENCE_CYCLES {
+                return Err(self.stuck(format!(
+                    "thread {thread} has retired nothing for {PATIENCE_CYCLES} cycles"
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    fn uops(&self) -> Vec<u64> {
+        self.threads.iter().map(|thread| thread.uops).collect()
+    }
+
+    fn begin_measurement(&mut self) {
+        for thread in &mut self.threads {
+            thread.charged = [0; Component::COUNT];
+            thread.counts = Counts::default();
+        }
+        self.entry_cycles = [[0; MAX_POOLS]; MAX_THREADS];
+    }
+
+    fn outcome(&self, start: u64, uops_before: &[u64]) -> Outcome {
+        let cycles = self.cycle - start;
+        let threads = self.threads.iter().enumerate().map(|(index, thread)| ThreadOutcome {
+            uops: thread.uops - uops_before[index],
+            slots: thread.charged,
+            counts: thread.counts,
+            entry_cycles: self.entry_cycles[index][..self.pools.count()].to_vec(),
+        });
+        let outcome = Outcome {
+            cycles,
+            width: self.preset.rename.width,
+            resources: self.resources(),
+            threads: threads.collect(),
+            total_cycles: self.cycle,
+            total_uops: self.threads.iter().map(|thread| thread.uops).sum(),
+        };
+        for thread in &outcome.threads {
+            let slots: u64 = thread.slots.iter().sum();
+            assert_eq!(slots, cycles * u64::from(outcome.width), "every slot is accounted for");
+        }
+        outcome
+    }
+
+    /// Names and sizes of the pools, in their order.
+    fn resources(&self) -> Vec<(String, u16)> {
+        let preset = &self.preset;
+        let registers = |pool: Option<crate::core::preset::Resource>| pool.map_or(0, |p| p.entries);
+        let fixed = [
+            ("uop_queue", preset.front_end.uop_queue.entries),
+            ("reorder_buffer", preset.reorder_buffer.entries),
+            ("load_buffer", preset.memory.load_buffer.entries),
+            ("store_buffer", preset.memory.store_buffer.entries),
+            ("integer_registers", registers(preset.integer_registers)),
+            ("float_registers", registers(preset.float_registers)),
+            ("miss_buffers", preset.memory.miss_buffers.entries),
+        ];
+        let schedulers = preset.schedulers.iter();
+        fixed
+            .into_iter()
+            .map(|(name, entries)| (name.to_owned(), entries))
+            .chain(schedulers.map(|one| (one.name.clone(), one.resource.entries)))
+            .collect()
+    }
+
+    /// What waits on what.
+    fn stuck(&self, what: String) -> Box<Stuck> {
+        let waits = (0..self.ways).map(|thread| self.wait(thread)).collect();
+        Box::new(Stuck { what, cycle: self.cycle, waits })
+    }
+
+    fn wait(&self, thread: usize) -> String {
+        let state = &self.threads[thread];
+        if !self.awake[thread] {
+            return match state.wake_at {
+                NEVER => format!("thread {thread}: halted for ever"),
+                wake => format!("thread {thread}: halted until cycle {wake}"),
+            };
+        }
+        let oldest = &state.slots[state.retired as usize % WINDOW];
+        let window = if state.retired == state.renamed {
+            "its window is empty".to_owned()
+        } else if oldest.complete == NEVER {
+            format!(
+                "its oldest micro-operation ({}) waits for {} sources",
+                Class::name(oldest.class),
+                oldest.pending
+            )
+        } else {
+            let cycle = oldest.complete / self.ticks_per_cycle;
+            format!("its oldest micro-operation completes at cycle {cycle}")
+        };
+        let rename = match self.block(thread) {
+            None => "rename goes on".to_owned(),
+            Some(super::rename::Block::Supply) => {
+                format!("rename waits for fetch ({})", state.supply.name())
+            }
+            Some(super::rename::Block::Wait(cause)) => format!("rename waits: {}", cause.name()),
+            Some(super::rename::Block::Pool(pool)) => {
+                format!("rename waits for room in {}", self.resources()[pool].0)
+            }
+        };
+        let owned = self.owners.iter().enumerate();
+        let owned = owned.filter(|(_, owner)| **owner == Some(thread as u8));
+        let locks: Vec<String> = owned.map(|(lock, _)| lock.to_string()).collect();
+        let locks = if locks.is_empty() {
+            String::new()
+        } else {
+            format!("; it holds lock {}", locks.join(", "))
+        };
+        let spins = match state.spin {
+            Some(spin) => format!("; it waits for lock {}", spin.acquire.argument),
+            None => String::new(),
+        };
+        format!("thread {thread}: {} retired; {window}; {rename}{locks}{spins}", state.uops)
+    }
+}

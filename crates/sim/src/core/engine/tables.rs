@@ -1,0 +1,136 @@
+//! What the engine asks of a preset in every cycle, worked out once.
+
+use super::Preset;
+use super::pool::name;
+use crate::core::uop::Class;
+
+/// Ports a core may have.
+pub(super) const MAX_PORTS: usize = 16;
+
+/// Per class, as small fixed arrays. Times are in ticks.
+#[derive(Debug, Clone)]
+pub(super) struct Tables {
+    pub(super) latency: [u64; Class::COUNT],
+    /// Ticks until the group's one unit is free again; 0 where it is pipelined.
+    pub(super) interval: [u64; Class::COUNT],
+    /// Groups that have one unit that is not pipelined.
+    pub(super) single_units: u16,
+    /// Classes that go to the same ports are one group; the groups are numbered from 0.
+    pub(super) group: [u8; Class::COUNT],
+    pub(super) group_count: usize,
+    /// Ports of each group. Ports are renumbered so that the least versatile come first: of the
+    /// free ports the lowest is taken, and the versatile ones stay free for others.
+    pub(super) group_ports: [u16; Class::COUNT],
+    /// Groups that a port serves.
+    pub(super) port_groups: [u16; MAX_PORTS],
+    pub(super) ports: u16,
+    pub(super) fast_ports: u16,
+    /// Pools of which each class takes an entry at rename, and how many those are.
+    pub(super) pools: [[u8; 4]; Class::COUNT],
+    pub(super) pool_count: [u8; Class::COUNT],
+    /// The pool of each class's scheduler.
+    pub(super) scheduler: [u8; Class::COUNT],
+}
+
+impl Tables {
+    pub(super) fn new(preset: &Preset, ticks_per_cycle: u64) -> Self {
+        let mut tables = Self {
+            latency: [0; Class::COUNT],
+            interval: [0; Class::COUNT],
+            single_units: 0,
+            group: [0; Class::COUNT],
+            group_count: 0,
+            group_ports: [0; Class::COUNT],
+            port_groups: [0; MAX_PORTS],
+            ports: 0,
+            fast_ports: 0,
+            pools: [[0; 4]; Class::COUNT],
+            pool_count: [0; Class::COUNT],
+            scheduler: [0; Class::COUNT],
+        };
+        let order = ports_by_versatility(preset);
+        for class in Class::ALL {
+            let execution = preset.execution[class as usize];
+            tables.latency[class as usize] =
+                u64::from(execution.latency_half_cycles) * ticks_per_cycle / 2;
+            tables.interval[class as usize] =
+                u64::from(execution.interval_cycles) * ticks_per_cycle;
+            tables.ports |= renumber(execution.ports, &order);
+        }
+        tables.fast_ports =
+            if preset.double_pumped { renumber(preset.fast_ports, &order) } else { 0 };
+        tables.set_groups(preset, &order);
+        tables.set_pools(preset);
+        tables
+    }
+
+    fn set_groups(&mut self, preset: &Preset, order: &[usize; MAX_PORTS]) {
+        for class in Class::ALL {
+            let execution = preset.execution[class as usize];
+            let alike = |other: &Class| {
+                execution.interval_cycles == 0
+                    && preset.execution[*other as usize].interval_cycles == 0
+                    && preset.execution[*other as usize].ports == execution.ports
+            };
+            let earlier = Class::ALL[..class as usize].iter().find(|other| alike(other));
+            self.group[class as usize] = if let Some(other) = earlier {
+                self.group[*other as usize]
+            } else {
+                self.group_ports[self.group_count] = renumber(execution.ports, order);
+                self.single_units |= u16::from(execution.interval_cycles > 0) << self.group_count;
+                self.group_count += 1;
+                self.group_count as u8 - 1
+            };
+        }
+        for (port, groups) in self.port_groups.iter_mut().enumerate() {
+            for (group, ports) in self.group_ports[..self.group_count].iter().enumerate() {
+                *groups |= (ports >> port & 1) << group;
+            }
+        }
+    }
+
+    fn set_pools(&mut self, preset: &Preset) {
+        for class in Class::ALL {
+            let mut pools = vec![name::REORDER_BUFFER];
+            let scheduler =
+                preset.schedulers.iter().position(|scheduler| scheduler.classes.contains(&class));
+            if let Some(index) = scheduler.filter(|_| class != Class::Nop) {
+                pools.push(name::SCHEDULERS + index);
+                self.scheduler[class as usize] = (name::SCHEDULERS + index) as u8;
+            }
+            match class {
+                Class::Load | Class::Atomic => pools.push(name::LOAD_BUFFER),
+                Class::Store => pools.push(name::STORE_BUFFER),
+                _ => {}
+            }
+            match class.writes_float_register() {
+                Some(true) if preset.float_registers.is_some() => pools.push(name::FLOAT_REGISTERS),
+                Some(false) if preset.integer_registers.is_some() => {
+                    pools.push(name::INTEGER_REGISTERS);
+                }
+                _ => {}
+            }
+            self.pool_count[class as usize] = pools.len() as u8;
+            for (place, pool) in pools.into_iter().enumerate() {
+                self.pools[class as usize][place] = pool as u8;
+            }
+        }
+    }
+}
+
+/// The preset's port numbers, those that accept the fewest classes first.
+fn ports_by_versatility(preset: &Preset) -> [usize; MAX_PORTS] {
+    let mut order = [0; MAX_PORTS];
+    for (port, place) in order.iter_mut().enumerate() {
+        *place = port;
+    }
+    let classes =
+        |port: &usize| preset.execution.iter().filter(|unit| unit.ports >> port & 1 == 1).count();
+    order.sort_by_key(classes);
+    order
+}
+
+fn renumber(ports: u16, order: &[usize; MAX_PORTS]) -> u16 {
+    let bit = |(place, port): (usize, &usize)| (ports >> port & 1) << place;
+    order.iter().enumerate().map(bit).fold(0, |all, bit| all | bit)
+}

@@ -1,0 +1,330 @@
+//! What belongs to one hardware thread: its queue, its part of the window, its stores.
+
+use super::{MAX_STORES, NEVER, QUEUE, WINDOW};
+use crate::core::outcome::{Component, Counts};
+use crate::core::stream::Stream;
+use crate::core::uop::{Class, Effect, Uop};
+
+/// Micro-operations taken from the stream at a time.
+const BATCH: usize = 128;
+
+/// Buckets in which a thread's own stores and loads are counted, a power of two.
+pub(super) const BUCKETS: usize = 256;
+
+/// Marks of a slot.
+pub(super) mod mark {
+    /// An older store supplies the data.
+    pub(crate) const FORWARDED: u8 = 1;
+    /// An older store overlaps and cannot supply the data.
+    pub(crate) const BLOCKED: u8 = 2;
+    /// Waits to be the oldest, and for older stores to be written.
+    pub(crate) const OLDEST: u8 = 4;
+    /// A round of a lock's spin: retired, but no work.
+    pub(crate) const SPIN: u8 = 8;
+    /// Counted in `load_lines`.
+    pub(crate) const WATCHED: u8 = 16;
+}
+
+/// A micro-operation in the window. Times are ticks.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Slot {
+    /// When the result is there; [`NEVER`] until it has issued.
+    pub(super) complete: u64,
+    /// When the sources known so far are there.
+    pub(super) ready: u64,
+    pub(super) address: u64,
+    /// Order of dispatch among all threads.
+    pub(super) stamp: u32,
+    /// The number of its own store, or of the store that supplies it.
+    pub(super) store: u32,
+    /// First consumer that waits for it: slot and source; then each consumer's next, by source.
+    pub(super) consumers: u16,
+    pub(super) next: [u16; 3],
+    /// The next event of its bucket in the wheel.
+    pub(super) event: u16,
+    pub(super) argument: u16,
+    /// Sources that have not issued.
+    pub(super) pending: u8,
+    pub(super) marks: u8,
+    /// 0, or how far out the load was served.
+    pub(super) served: u8,
+    pub(super) class: Class,
+    pub(super) effect: Effect,
+}
+
+const FREE: Slot = Slot {
+    complete: NEVER,
+    ready: 0,
+    address: 0,
+    stamp: 0,
+    store: 0,
+    consumers: u16::MAX,
+    next: [u16::MAX; 3],
+    event: u16::MAX,
+    argument: 0,
+    pending: 0,
+    marks: 0,
+    served: 0,
+    class: Class::Nop,
+    effect: Effect::None,
+};
+
+/// A store from rename until it is written.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct StoreEntry {
+    pub(super) address: u64,
+    /// Where in the window it is, while it is there.
+    pub(super) slot: u16,
+    /// The lock it gives back, or `u16::MAX`.
+    pub(super) release: u16,
+    pub(super) line: u32,
+    /// When its line can be written; before `requested`, when to ask.
+    pub(super) line_ready: u64,
+    pub(super) requested: bool,
+}
+
+/// A spin on a lock.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Spin {
+    /// The acquiring micro-operation, to be tried again.
+    pub(super) acquire: Uop,
+    /// Which micro-operation of the round is next.
+    pub(super) step: u8,
+    /// The word was seen free: the next micro-operation is the acquire itself.
+    pub(super) leaving: bool,
+}
+
+/// One hardware thread.
+pub(super) struct Thread<'stream> {
+    pub(super) stream: Option<Box<dyn Stream + 'stream>>,
+    batch: Box<[Uop; BATCH]>,
+    next_in_batch: usize,
+    pub(super) spin: Option<Spin>,
+
+    /// Micro-operations fetched, renamed and retired: the ends of the queue and of the window.
+    pub(super) fetched: u64,
+    pub(super) renamed: u64,
+    pub(super) retired: u64,
+    pub(super) queue: Box<[Uop; QUEUE]>,
+    /// The cycle from which the thread may fetch, and what keeps its queue empty.
+    pub(super) fetch_at: u64,
+    pub(super) supply: Component,
+    /// The stretch of code being fetched, and whether it is being decoded.
+    pub(super) code_line: u32,
+    pub(super) code_cache_line: u32,
+    pub(super) decoding: bool,
+    /// The mispredicted branch that has not resolved.
+    pub(super) mispredicted: u64,
+    /// The cycle from which the thread may rename, and why not before.
+    pub(super) rename_at: u64,
+    pub(super) rename_cause: Component,
+    /// Slots charged to withheld entries since the front end last broke off.
+    pub(super) lead: u16,
+
+    pub(super) slots: Box<[Slot; WINDOW]>,
+    /// By word of the window, by group of ports: who could issue.
+    pub(super) ready: Box<[[u64; Class::COUNT]; WINDOW / 64]>,
+    pub(super) ready_count: u32,
+    /// Renamed and not issued.
+    pub(super) waiting: u32,
+
+    /// Stores written, retired and renamed, by number.
+    pub(super) written: u32,
+    pub(super) stores_retired: u32,
+    pub(super) stores_renamed: u32,
+    pub(super) stores: Box<[StoreEntry; MAX_STORES]>,
+    /// How many of the stores lie in each bucket of addresses.
+    pub(super) store_buckets: Box<[u8; BUCKETS]>,
+    /// How many of the window's issued loads lie in each bucket of lines, where it matters.
+    pub(super) load_lines: Box<[u8; BUCKETS]>,
+    /// Loads before this one were undone by a machine clear and are no longer watched.
+    pub(super) cleared: u64,
+
+    /// The cycle at which a halted thread wakes.
+    pub(super) wake_at: u64,
+    /// Retired micro-operations of the stream, from the start.
+    pub(super) uops: u64,
+    pub(super) target: u64,
+    pub(super) last_progress: u64,
+    pub(super) charged: [u64; Component::COUNT],
+    pub(super) counts: Counts,
+}
+
+impl<'stream> Thread<'stream> {
+    pub(super) fn new(stream: Option<Box<dyn Stream + 'stream>>) -> Self {
+        let nothing = Uop::new(Class::Nop, 0);
+        let no_store = StoreEntry {
+            address: 0,
+            slot: 0,
+            release: u16::MAX,
+            line: 0,
+            line_ready: NEVER,
+            requested: false,
+        };
+        Self {
+            stream,
+            batch: Box::new([nothing; BATCH]),
+            next_in_batch: BATCH,
+            spin: None,
+            fetched: 0,
+            renamed: 0,
+            retired: 0,
+            queue: Box::new([nothing; QUEUE]),
+            fetch_at: 0,
+            supply: Component::Fetch,
+            code_line: u32::MAX,
+            code_cache_line: u32::MAX,
+            decoding: false,
+            mispredicted: NEVER,
+            rename_at: 0,
+            rename_cause: Component::Halt,
+            lead: 0,
+            slots: Box::new([FREE; WINDOW]),
+            ready: Box::new([[0; Class::COUNT]; WINDOW / 64]),
+            ready_count: 0,
+            waiting: 0,
+            written: 0,
+            stores_retired: 0,
+            stores_renamed: 0,
+            stores: Box::new([no_store; MAX_STORES]),
+            store_buckets: Box::new([0; BUCKETS]),
+            load_lines: Box::new([0; BUCKETS]),
+            cleared: 0,
+            wake_at: NEVER,
+            uops: 0,
+            target: 0,
+            last_progress: 0,
+            charged: [0; Component::COUNT],
+            counts: Counts::default(),
+        }
+    }
+
+    /// The next micro-operation to fetch, and its marks. It stays next until [`Self::advance`].
+    #[inline(always)]
+    pub(super) fn peek(&mut self) -> Uop {
+        if let Some(spin) = self.spin {
+            return spin.uop();
+        }
+        if self.next_in_batch == BATCH {
+            self.refill();
+        }
+        self.batch[self.next_in_batch]
+    }
+
+    #[inline(never)]
+    fn refill(&mut self) {
+        if let Some(stream) = &mut self.stream {
+            stream.fill(&mut self.batch[..]);
+        }
+        self.next_in_batch = 0;
+    }
+
+    #[inline(always)]
+    pub(super) fn advance(&mut self) {
+        match &mut self.spin {
+            None => self.next_in_batch += 1,
+            Some(spin) if spin.leaving => self.spin = None,
+            Some(spin) => spin.step = (spin.step + 1) % spin.round(),
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn set_ready(&mut self, slot: usize, group: usize) {
+        self.ready[slot / 64][group] |= 1 << (slot % 64);
+        self.ready_count += 1;
+    }
+
+    #[inline(always)]
+    pub(super) fn clear_ready(&mut self, slot: usize, group: usize) {
+        self.ready[slot / 64][group] &= !(1 << (slot % 64));
+        self.ready_count -= 1;
+    }
+
+    /// The oldest micro-operation from `start` on that could issue in one of the groups.
+    #[inline(always)]
+    pub(super) fn oldest_ready(&self, start: u64, groups: u16) -> Option<u64> {
+        let mut word = start / 64;
+        let mut mask = u64::MAX << (start % 64);
+        while word * 64 < self.renamed {
+            let row = &self.ready[word as usize % (WINDOW / 64)];
+            let mut bits = 0;
+            let mut left = groups;
+            while left != 0 {
+                bits |= row[left.trailing_zeros() as usize % Class::COUNT];
+                left &= left - 1;
+            }
+            bits &= mask;
+            if bits != 0 {
+                let number = word * 64 + u64::from(bits.trailing_zeros());
+                return (number < self.renamed).then_some(number);
+            }
+            mask = u64::MAX;
+            word += 1;
+        }
+        None
+    }
+
+    /// The number of the micro-operation in a slot of the window.
+    #[inline(always)]
+    pub(super) fn number(&self, slot: usize) -> u64 {
+        let window = WINDOW as u64;
+        self.retired + (slot as u64 + window - self.retired % window) % window
+    }
+
+    /// The youngest store that overlaps the eight bytes around `address`, by number.
+    #[inline(always)]
+    pub(super) fn overlapping_store(&self, address: u64) -> Option<u32> {
+        if self.store_buckets[bucket(address >> 3)] == 0 {
+            return None;
+        }
+        let mut number = self.stores_renamed;
+        while number != self.written {
+            number = number.wrapping_sub(1);
+            if self.stores[number as usize % MAX_STORES].address >> 3 == address >> 3 {
+                return Some(number);
+            }
+        }
+        None
+    }
+
+    /// Whether the store is still in the buffer.
+    #[inline(always)]
+    pub(super) fn in_buffer(&self, store: u32) -> bool {
+        store.wrapping_sub(self.written) < self.stores_renamed.wrapping_sub(self.written)
+    }
+}
+
+/// The bucket of a number.
+#[inline(always)]
+pub(super) fn bucket(number: u64) -> usize {
+    (number ^ number >> 8) as usize % BUCKETS
+}
+
+/// `argument` of the micro-operations of a spin: no stream's lock has this number.
+pub(super) const SPIN_ROUND: u16 = u16::MAX;
+
+impl Spin {
+    fn round(&self) -> u8 {
+        if self.acquire.effect == Effect::AcquirePausing { 4 } else { 3 }
+    }
+
+    /// Load the word, test it, branch back; with a PAUSE before it where the lock asks for one.
+    /// The load carries the lock's effect, which is how issue knows what it reads.
+    fn uop(&self) -> Uop {
+        if self.leaving {
+            return self.acquire;
+        }
+        let code = self.acquire.code;
+        let mut uop = match self.step {
+            0 => {
+                let word = Uop::new(Class::Load, code).at(self.acquire.address);
+                return Uop { argument: self.acquire.argument, ..word.with(Effect::Acquire) };
+            }
+            1 => Uop::new(Class::IntAlu, code).after(1, 0),
+            2 => Uop::new(Class::Branch, code).after(1, 0).with(Effect::Taken),
+            _ => Uop::new(Class::Nop, code).with(Effect::Pause),
+        };
+        uop.argument = SPIN_ROUND;
+        uop
+    }
+}
