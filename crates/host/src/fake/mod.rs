@@ -5,12 +5,14 @@
 //! believe about kernels; its files follow Documentation/admin-guide/cputopology.rst and
 //! Documentation/ABI/testing/sysfs-devices-system-cpu.
 
+pub mod kernel;
 mod machines;
 
 pub use machines::{FAKES, LISTING_1};
 
 use crate::root::Root;
 use coretwin_base::cpu_set::{CpuId, CpuSet};
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::io;
@@ -119,17 +121,11 @@ impl Fake {
     /// # Errors
     /// What the system says when a file cannot be written.
     pub fn write(&self, folder: &Path) -> io::Result<Root> {
-        let offline = CpuSet::parse(self.offline).map_err(io::Error::other)?;
-        let writer = Writer { folder: folder.to_owned() };
         let threads = self.threads();
         let all: CpuSet = threads.iter().map(|thread| thread.cpu).collect();
-        let online = all.difference(&offline);
-        self.write_masks(&writer, &all, &online)?;
-        for thread in &threads {
-            self.write_cpu(&writer, &threads, thread, &online)?;
-        }
-        self.write_smt(&writer, &threads, &online)?;
-        self.write_system(&writer, &threads, &online)?;
+        let offline = CpuSet::parse(self.offline).map_err(io::Error::other)?;
+        let writer = Writer::new(folder);
+        self.write_state(&writer, &threads, &all.difference(&offline), self.control)?;
         for (path, text) in self.files {
             writer.file(path, text)?;
         }
@@ -137,6 +133,23 @@ impl Fake {
             writer.remove(path)?;
         }
         Ok(Root::at(folder))
+    }
+
+    /// Writes what depends on which CPUs exist and are online, and the rest.
+    fn write_state(
+        &self,
+        writer: &Writer,
+        threads: &[Thread],
+        online: &CpuSet,
+        control: Option<&str>,
+    ) -> io::Result<()> {
+        let all: CpuSet = threads.iter().map(|thread| thread.cpu).collect();
+        self.write_masks(writer, &all, online)?;
+        for thread in threads {
+            self.write_cpu(writer, threads, thread, online)?;
+        }
+        self.write_smt(writer, threads, online, control)?;
+        self.write_system(writer, threads, online)
     }
 
     fn threads(&self) -> Vec<Thread> {
@@ -212,8 +225,14 @@ impl Fake {
         let folder = format!("{CPUS}/cpu{}", own.cpu);
         writer.folder(&format!("{folder}/node{}", own.node))?;
         writer.folder(&format!("{folder}/hotplug"))?;
+        // The first CPU of an x86 machine cannot be taken offline, and has no switch.
+        if own.cpu.0 > 0 || !matches!(self.form, Form::X86 | Form::X86Guest) {
+            let word = u8::from(online.contains(own.cpu));
+            writer.file(&format!("{folder}/online"), &format!("{word}\n"))?;
+        }
         if !online.contains(own.cpu) {
-            return Ok(());
+            writer.remove(&format!("{folder}/topology"))?;
+            return writer.remove(&format!("{folder}/cache"));
         }
         let sharing = |same: &dyn Fn(&Thread) -> bool| -> CpuSet {
             let these = threads.iter().filter(|thread| same(thread)).map(|thread| thread.cpu);
@@ -247,13 +266,19 @@ impl Fake {
         write_power(writer, &folder, own.kind)
     }
 
-    fn write_smt(&self, writer: &Writer, threads: &[Thread], online: &CpuSet) -> io::Result<()> {
+    fn write_smt(
+        &self,
+        writer: &Writer,
+        threads: &[Thread],
+        online: &CpuSet,
+        control: Option<&str>,
+    ) -> io::Result<()> {
         let mut widths: BTreeMap<u32, u32> = BTreeMap::new();
         for thread in threads.iter().filter(|thread| online.contains(thread.cpu)) {
             *widths.entry(thread.core).or_default() += 1;
         }
         let active = widths.values().any(|width| *width > 1);
-        if let Some(word) = self.control {
+        if let Some(word) = control {
             writer.file(&format!("{CPUS}/smt/control"), &format!("{word}\n"))?;
             writer.file(&format!("{CPUS}/smt/active"), &format!("{}\n", u8::from(active)))?;
         }
@@ -376,15 +401,44 @@ const CPUS: &str = "sys/devices/system/cpu";
 /// Writes files below a folder, making the folders above them.
 struct Writer {
     folder: PathBuf,
+    /// Files that are not written.
+    kept: Vec<&'static str>,
+    /// Files and folders that are not to be there.
+    absent: &'static [&'static str],
+    /// What was written until now.
+    written: RefCell<BTreeMap<String, String>>,
 }
 
 impl Writer {
+    fn new(folder: &Path) -> Self {
+        Self {
+            folder: folder.to_owned(),
+            kept: Vec::new(),
+            absent: &[],
+            written: RefCell::default(),
+        }
+    }
+
+    /// Changes a file whole: who reads sees the old text or the new one, as of the kernel's files.
     fn file(&self, path: &str, text: &str) -> io::Result<()> {
+        let below = |folder: &&&str| path == **folder || path.starts_with(&format!("{folder}/"));
+        if self.kept.contains(&path) || self.absent.iter().any(|folder| below(&folder)) {
+            return Ok(());
+        }
+        let old = self.written.borrow_mut().insert(path.to_owned(), text.to_owned());
+        if old.as_ref().is_some_and(|old| old == text) {
+            return Ok(());
+        }
         let path = self.folder.join(path);
         if let Some(parent) = path.parent() {
             std::fs::create_dir_all(parent)?;
         }
-        std::fs::write(path, text)
+        if old.is_none() {
+            return std::fs::write(&path, text);
+        }
+        let new = self.folder.join(".new");
+        std::fs::write(&new, text)?;
+        std::fs::rename(new, path)
     }
 
     fn folder(&self, path: &str) -> io::Result<()> {
@@ -399,6 +453,7 @@ impl Writer {
     }
 
     fn remove(&self, path: &str) -> io::Result<()> {
+        self.written.borrow_mut().retain(|file, _| !file.starts_with(path));
         let path = self.folder.join(path);
         let result = match path.is_dir() {
             true => std::fs::remove_dir_all(path),

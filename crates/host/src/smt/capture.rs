@@ -6,6 +6,7 @@ use super::{CONTROL, CPUS};
 use crate::{Error, cgroup, root::Root};
 use coretwin_base::cpu_set::CpuSet;
 use coretwin_base::topology::SmtControl;
+use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt;
 
 /// The machine as it is now, saved for this process. Nothing is written.
@@ -13,25 +14,33 @@ use std::os::unix::fs::PermissionsExt;
 /// # Errors
 /// [`Error`] if the lists of CPUs cannot be read.
 pub fn capture(root: &Root) -> Result<SavedState, Error> {
+    let (present, online) = present_and_online(root)?;
+    let machine = machine(root);
+    let (control, cores) = (control(root), cores(root));
+    let stays = staying(control.as_ref(), &cores, &online, &present);
+    Ok(SavedState {
+        taken_utc: now_utc(),
+        holder: holder(root, std::process::id()),
+        kept: false,
+        control,
+        interrupts: interrupts(root),
+        cpusets: cpusets(root),
+        tasks: tasks_at_risk(root, &machine.kernel_release, &stays),
+        present,
+        online,
+        cores,
+        machine,
+    })
+}
+
+/// CPUs that exist, and CPUs that are online.
+pub(super) fn present_and_online(root: &Root) -> Result<(CpuSet, CpuSet), Error> {
     let needed = |name: &str| -> Result<CpuSet, Error> {
         let path = format!("{CPUS}/{name}");
         root.text(&path)?;
         Ok(root.cpus(&path)?.unwrap_or_default())
     };
-    let machine = machine(root);
-    Ok(SavedState {
-        taken_utc: now_utc(),
-        holder: holder(root, std::process::id()),
-        kept: false,
-        control: control(root),
-        present: needed("present")?,
-        online: needed("online")?,
-        cores: cores(root),
-        interrupts: interrupts(root),
-        cpusets: cpusets(root),
-        tasks: forgets_affinities(&machine.kernel_release).then(|| tasks(root)),
-        machine,
-    })
+    Ok((needed("present")?, needed("online")?))
 }
 
 fn now_utc() -> String {
@@ -75,7 +84,7 @@ pub fn is_alive(root: &Root, holder: &Holder) -> bool {
 }
 
 /// Cores as the kernel lists them: each by the CPUs of it that are online.
-fn cores(root: &Root) -> Vec<CpuSet> {
+pub(super) fn cores(root: &Root) -> Vec<CpuSet> {
     let siblings = root.numbered(CPUS, "cpu").into_iter().filter_map(|cpu| {
         let list = |name: &str| root.cpus(&format!("{CPUS}/cpu{cpu}/topology/{name}")).ok()?;
         list("core_cpus_list").or_else(|| list("thread_siblings_list"))
@@ -87,15 +96,20 @@ fn cores(root: &Root) -> Vec<CpuSet> {
 }
 
 /// Interrupts whose affinity can be read.
-pub(super) fn interrupts(root: &Root) -> Vec<Interrupt> {
+fn interrupts(root: &Root) -> Vec<Interrupt> {
     root.numbered("proc/irq", "").into_iter().filter_map(|number| interrupt(root, number)).collect()
+}
+
+/// Where the CPUs of an interrupt are read and written.
+pub(super) fn affinity_file(number: u32) -> String {
+    format!("proc/irq/{number}/smp_affinity_list")
 }
 
 /// One of them. The kernel places *managed* interrupts itself and refuses a wish with EIO, newer
 /// ones with EPERM. Beforehand it tells by debugfs, or by a file that cannot be written even by
 /// its owner; where it does not tell, the refusal will.
 pub(super) fn interrupt(root: &Root, number: u32) -> Option<Interrupt> {
-    let path = format!("proc/irq/{number}/smp_affinity_list");
+    let path = affinity_file(number);
     let cpus = root.cpus(&path).ok()??;
     let fixed =
         root.path(&path).metadata().is_ok_and(|meta| meta.permissions().mode() & 0o200 == 0);
@@ -135,14 +149,16 @@ pub(super) fn cpusets(root: &Root) -> Vec<Cpuset> {
 pub(super) fn cpuset(root: &Root, path: &str, version: u8) -> Option<Cpuset> {
     let list = |name: &str| root.cpus(&format!("{path}/{name}")).ok().flatten();
     let cpus = list("cpuset.cpus")?;
-    let effective = match version {
-        1 => list("cpuset.effective_cpus"),
-        _ => list("cpuset.cpus.effective"),
-    };
+    let effective = list(effective_file(version));
     let partition = root.fact(&format!("{path}/cpuset.cpus.partition"));
     let tasks = if version == 1 { tasks_of(root, path) } else { Vec::new() };
     let effective = effective.unwrap_or_else(|| cpus.clone());
     Some(Cpuset { path: path.to_owned(), version, cpus, effective, partition, tasks })
+}
+
+/// The file that tells which CPUs a group really has.
+pub(super) fn effective_file(version: u8) -> &'static str {
+    if version == 1 { "cpuset.effective_cpus" } else { "cpuset.cpus.effective" }
 }
 
 impl Cpuset {
@@ -153,32 +169,57 @@ impl Cpuset {
 }
 
 /// The tasks of a group of version 1.
-pub(super) fn tasks_of(root: &Root, path: &str) -> Vec<TaskId> {
-    let text = root.text(&format!("{path}/tasks")).unwrap_or_default();
-    let ids = text.lines().filter_map(|line| line.trim().parse().ok());
-    ids.filter_map(|task| Some(TaskId { task, started_ticks: stat(root, task)?.started_ticks }))
-        .collect()
+fn tasks_of(root: &Root, path: &str) -> Vec<TaskId> {
+    let numbers = task_numbers(root, path).into_iter();
+    let known = |task| Some(TaskId { task, started_ticks: stat(root, task)?.started_ticks });
+    numbers.filter_map(known).collect()
 }
 
-/// Kernels before 6.2 narrow the affinity of a task when its CPUs go, and do not widen it again
-/// (later ones keep what the user asked for).
+/// Their numbers.
+pub(super) fn task_numbers(root: &Root, path: &str) -> BTreeSet<u32> {
+    let text = root.text(&format!("{path}/tasks")).unwrap_or_default();
+    text.lines().filter_map(|line| line.trim().parse().ok()).collect()
+}
+
+/// The tasks whose affinity the kernel would lose. Every kernel forgets it when the last CPU of it
+/// goes: there those that may run on no CPU that stays. Kernels before 6.2 forget it also when the
+/// CPU set of its group changes (later ones keep what the user asked for): there all.
+fn tasks_at_risk(root: &Root, release: &str, stays: &CpuSet) -> Vec<Task> {
+    let forgetful = forgets_affinities(release);
+    let mut found = Vec::new();
+    for process in root.numbered("proc", "") {
+        for task in root.numbered(&format!("proc/{process}/task"), "") {
+            found.extend(
+                self::task(root, process, task)
+                    .filter(|task| forgetful || task.cpus.intersection(stays).is_empty()),
+            );
+        }
+    }
+    found
+}
+
+/// CPUs that stay online when SMT is off. The first thread of a core may itself be offline, and
+/// then the kernel lists the core as if the next one were first.
+fn staying(
+    control: Option<&SmtControl>,
+    cores: &[CpuSet],
+    online: &CpuSet,
+    present: &CpuSet,
+) -> CpuSet {
+    if control == Some(&SmtControl::Off) {
+        return online.clone();
+    }
+    let sure = cores.iter().filter(|core| core.len() > 1 || online == present);
+    sure.filter_map(CpuSet::first).collect()
+}
+
 fn forgets_affinities(release: &str) -> bool {
     let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(str::parse::<u32>);
     match (numbers.next(), numbers.next()) {
         (Some(Ok(major)), Some(Ok(minor))) => (major, minor) < (6, 2),
-        _ => false,
+        // Saving more than is needed does no harm.
+        _ => true,
     }
-}
-
-/// Every task whose affinity can be set.
-fn tasks(root: &Root) -> Vec<Task> {
-    let mut found = Vec::new();
-    for process in root.numbered("proc", "") {
-        for task in root.numbered(&format!("proc/{process}/task"), "") {
-            found.extend(self::task(root, process, task));
-        }
-    }
-    found
 }
 
 /// One of them; none if it is gone or is bound by the kernel itself.

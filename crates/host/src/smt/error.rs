@@ -108,8 +108,8 @@ pub enum SwitchError {
     },
     /// A change of somebody who died has not been undone.
     #[error(
-        "a study (process {process}, {command_line}) ended without putting the machine back; run \
-         `coretwin smt restore` first"
+        "process {process} ({command_line}) switched SMT and ended without putting the machine \
+         back; run `coretwin smt restore` first"
     )]
     LeftBehind {
         /// Whose.

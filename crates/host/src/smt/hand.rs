@@ -6,34 +6,70 @@ use super::saved::{self, SavedState, Slot};
 use super::session::refuse_if_used;
 use super::switch::{self, Applied};
 use super::target::Target;
-use super::{SwitchError, capture, writer};
+use super::{SwitchError, capture, restore, writer};
 use crate::root::Root;
 
 /// Switches by hand, under a guard while it is being done, and keeps the state before it for
 /// `coretwin smt restore`. A second change keeps the first state, so the undo goes back to the
-/// machine as it was before the first.
+/// machine as it was before the first; a change that leads back there keeps nothing.
 ///
 /// # Errors
-/// [`SwitchError::InUse`] or [`SwitchError::LeftBehind`] of a study; those of [`switch::apply`].
+/// [`SwitchError::InUse`] or [`SwitchError::LeftBehind`]; those of [`switch::apply`]; after a
+/// failure the machine is as it was before this change, or the error tells what is left to do.
 pub fn change(
     root: &Root,
     kernel: &dyn Kernel,
     guardian: &mut dyn Guardian,
     target: Target,
 ) -> Result<Applied, SwitchError> {
+    switch::check_possible(root)?;
     let writer = writer::wait(root)?;
     refuse_if_used(root, Slot::Study)?;
     let first = saved::read(root, Slot::Hand)?;
-    if let Some(first) = &first {
-        first.check_machine(root, Slot::Hand)?;
+    match &first {
+        Some(first) if first.kept => first.check_machine(root, Slot::Hand)?,
+        _ => refuse_if_used(root, Slot::Hand)?,
     }
+    let first = first.map(|first| SavedState::clone(&first));
     let state = match &first {
-        Some(first) => SavedState { kept: first.kept, ..SavedState::clone(first) },
+        // While it is being changed it is ours, and the guard restores it if we die.
+        Some(first) => SavedState {
+            holder: capture::holder(root, std::process::id()),
+            kept: false,
+            ..first.clone()
+        },
         None => capture::capture(root)?,
     };
-    let stored = saved::write(root, Slot::Hand, state)?;
+    // The guard waits for the state: whenever we die, it knows what to do.
     guardian.ensure(root, Slot::Hand)?;
-    let applied = switch::apply_as(&writer, root, kernel, &stored, target)?;
-    saved::write(root, Slot::Hand, SavedState { kept: true, ..SavedState::clone(&stored) })?;
-    Ok(applied)
+    let stored = saved::write(root, Slot::Hand, state.clone())?;
+    let give_up = || match &first {
+        Some(first) => saved::write(root, Slot::Hand, first.clone()).map(|_| ()),
+        None => saved::remove(root, Slot::Hand),
+    };
+    match switch::apply_as(&writer, root, kernel, &stored, target) {
+        Ok(mut applied) => {
+            if restore::differences(root, &stored)?.is_empty() {
+                saved::remove(root, Slot::Hand)?;
+            } else {
+                saved::write(root, Slot::Hand, SavedState { kept: true, ..state })?;
+            }
+            applied.warnings.extend(guardian.warnings());
+            Ok(applied)
+        }
+        Err(error) => {
+            let undone = match &error {
+                SwitchError::Refused { restored, .. } => restored.is_complete(),
+                // Nothing was written, or nobody knows.
+                error => {
+                    matches!(error, SwitchError::NotSwitchable { .. } | SwitchError::Save { .. })
+                }
+            };
+            // What could not be put back stays for the guard and for `coretwin smt restore`.
+            if undone {
+                give_up()?;
+            }
+            Err(error)
+        }
+    }
 }

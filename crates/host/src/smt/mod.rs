@@ -12,11 +12,13 @@
 //! * what the kernel says was done is read back, and what differs is reported.
 
 pub mod capture;
+mod compare;
 mod error;
 pub mod guard;
 pub mod hand;
 pub mod kernel;
 pub mod preflight;
+mod refusal;
 pub mod restore;
 pub mod saved;
 pub mod security;

@@ -1,14 +1,25 @@
 //! Puts a machine back as it was saved.
 
-use super::SwitchError;
+use super::compare::{Gap, Remedy, Step, gaps};
 use super::kernel::Kernel;
-use super::saved::{self, SavedState, Slot};
-use super::switch::{Write, online_file};
-use super::{CONTROL, capture, writer};
-use crate::root::Root;
-use coretwin_base::cpu_set::CpuSet;
+use super::refusal;
+use super::saved::{self, SavedState, Slot, Stored};
+use super::switch::Write;
+use super::{CONTROL, SwitchError, capture, writer};
+use crate::{Error, root::Root};
+use coretwin_base::cpu_set::{CpuId, CpuSet};
 use coretwin_base::topology::SmtControl;
 use serde::Serialize;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// How often everything is tried: what is busy may not be a moment later, and what failed because
+/// something before it failed may succeed.
+const PASSES: u32 = 3;
+
+/// The pause between two passes if something was busy, or if CPU sets lag behind (kernels before
+/// 6.10 adjust them a moment after the CPU).
+const PAUSE: Duration = Duration::from_millis(50);
 
 /// Something that is not as it was saved.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -63,40 +74,65 @@ impl Restored {
 /// What differs now from the saved state. Reads only.
 ///
 /// # Errors
-/// [`SwitchError::Host`] if the machine cannot be read.
-pub fn differences(root: &Root, saved: &SavedState) -> Result<Vec<Difference>, SwitchError> {
-    let now = capture::capture(root)?;
-    let mut found = Vec::new();
-    for cpu in saved.present.iter() {
-        if saved.online.contains(cpu) != now.online.contains(cpu) {
-            let word = |online: bool| if online { "online" } else { "offline" }.to_owned();
-            found.push(Difference {
-                what: format!("cpu{cpu}"),
-                saved: word(saved.online.contains(cpu)),
-                now: word(now.online.contains(cpu)),
-                managed: false,
-            });
-        }
-    }
-    Ok(found)
+/// [`Error`] if the machine cannot be read.
+pub fn differences(root: &Root, saved: &SavedState) -> Result<Vec<Difference>, Error> {
+    Ok(all_gaps(root, saved)?.into_iter().map(|gap| gap.difference).collect())
 }
 
-/// The writes that restoring would do, in order.
+fn all_gaps(root: &Root, saved: &SavedState) -> Result<Vec<Gap>, Error> {
+    let steps = Step::ALL.into_iter().map(|step| gaps(root, saved, step));
+    Ok(steps.collect::<Result<Vec<_>, _>>()?.concat())
+}
+
+/// The writes that restoring would do, in order. Those after the control word are done only if it
+/// did not bring them about.
 ///
 /// # Errors
-/// As [`restore`].
-pub fn plan(root: &Root, saved: &SavedState) -> Result<Vec<Write>, SwitchError> {
-    Ok(differences(root, saved)?
+/// [`Error`] if the machine cannot be read.
+pub fn plan(root: &Root, saved: &SavedState) -> Result<Vec<Write>, Error> {
+    let gaps = all_gaps(root, saved)?;
+    let after_word = gaps.iter().any(|gap| gap.step == Step::Control);
+    let mut writes: Vec<Write> = gaps
         .into_iter()
-        .map(|difference| Write { path: difference.what, text: difference.saved, if_needed: true })
-        .collect())
+        .filter_map(|gap| match gap.remedy {
+            Remedy::Write { path, text } => {
+                let if_needed = after_word && gap.step == Step::Cpus;
+                Some(Write { path: format!("/{path}"), text, if_needed })
+            }
+            Remedy::Affinity { task, cpus } => Some(Write {
+                path: format!("sched_setaffinity({task})"),
+                text: cpus.to_string(),
+                if_needed: false,
+            }),
+            Remedy::None(_) | Remedy::Follows => None,
+        })
+        .collect();
+    // A word that goes from off to on wakes CPUs that were offline by hand.
+    if after_word && !matches!(saved.control, Some(SmtControl::Off)) {
+        let online = capture::present_and_online(root)?.1;
+        let asleep = saved.present.difference(&saved.online).difference(&online);
+        let rest = writes.split_off(
+            writes
+                .iter()
+                .take_while(|write| write.text == "1" || write.path.ends_with(CONTROL))
+                .count(),
+        );
+        writes.extend(asleep.iter().map(|cpu| Write {
+            path: format!("/{}", super::compare::online_file(cpu)),
+            text: "0".to_owned(),
+            if_needed: true,
+        }));
+        writes.extend(rest);
+    }
+    Ok(writes)
 }
 
 /// Restores the state in a slot and empties the slot, if nothing is left to do; else the state
 /// stays, to be tried again. None if the slot is empty: somebody else restored it.
 ///
 /// # Errors
-/// As [`restore`], and those of [`saved::read`] and [`saved::remove`].
+/// As [`restore`], and those of [`saved::read`], [`SavedState::check_machine`] and
+/// [`saved::remove`].
 pub fn restore_slot(
     root: &Root,
     kernel: &dyn Kernel,
@@ -104,12 +140,22 @@ pub fn restore_slot(
 ) -> Result<Option<Restored>, SwitchError> {
     let writer = writer::wait(root)?;
     let Some(stored) = saved::read(root, slot)? else { return Ok(None) };
-    stored.check_machine(root, slot)?;
-    let restored = restore_as(&writer, root, kernel, &stored)?;
+    restore_stored(&writer, root, kernel, &stored).map(Some)
+}
+
+/// [`restore_slot`] for one who may write already and has read the state.
+pub(super) fn restore_stored(
+    writer: &writer::Writer,
+    root: &Root,
+    kernel: &dyn Kernel,
+    stored: &Stored,
+) -> Result<Restored, SwitchError> {
+    stored.check_machine(root, stored.slot())?;
+    let restored = restore_as(writer, root, kernel, stored)?;
     if restored.is_complete() {
-        saved::remove(root, slot)?;
+        saved::remove(root, stored.slot())?;
     }
-    Ok(Some(restored))
+    Ok(restored)
 }
 
 /// Restores a state: the control word first (while it is `off` the kernel refuses siblings), then
@@ -133,31 +179,138 @@ pub(super) fn restore_as(
     kernel: &dyn Kernel,
     saved: &SavedState,
 ) -> Result<Restored, SwitchError> {
-    let before = capture::capture(root)?;
-    let mut left_to_do = Vec::new();
-    if let Some(control) =
-        saved.control.as_ref().filter(|word| Some(*word) != before.control.as_ref())
-        && let Err(error) = kernel.write(CONTROL, &control.word())
-    {
-        left_to_do.push(error.to_string());
-    }
-    for cpu in saved.present.iter() {
-        let online = saved.online.contains(cpu);
-        let now = root.number::<u8>(&online_file(cpu)).map(|word| word != 0);
-        if now.is_some_and(|now| now != online)
-            && let Err(error) = kernel.write(&online_file(cpu), if online { "1" } else { "0" })
-        {
-            left_to_do.push(format!("cpu{cpu}: {error}"));
+    let control_before = capture::control(root);
+    let online_before = capture::present_and_online(root)?.1;
+    let mut refusals = BTreeMap::new();
+    let mut left = Vec::new();
+    for pass in 1..=PASSES {
+        refusals.clear();
+        let mut busy = false;
+        for step in Step::ALL {
+            for gap in gaps(root, saved, step)? {
+                if let Err(error) = close(root, kernel, &gap) {
+                    busy |= refusal::may_pass(&error);
+                    refusals.insert(gap.difference.what, error);
+                }
+            }
+        }
+        left = all_gaps(root, saved)?;
+        let to_do = left.iter().any(|gap| gap.is_to_do());
+        let lags = left.iter().any(|gap| gap.step == Step::Cpusets);
+        if !to_do && !lags {
+            break;
+        }
+        if pass < PASSES && (busy || lags) {
+            std::thread::sleep(PAUSE);
         }
     }
-    let after = capture::capture(root)?;
+    let mut restored = report(root, left, &refusals)?;
+    restored.control_before = control_before;
+    restored.online_before = online_before;
+    Ok(restored)
+}
+
+/// Does what a gap asks for.
+fn close(root: &Root, kernel: &dyn Kernel, gap: &Gap) -> std::io::Result<()> {
+    match &gap.remedy {
+        Remedy::Write { path, text } if gap.step == Step::Control => {
+            write_word(root, kernel, path, text)
+        }
+        Remedy::Write { path, text } => kernel.write(path, text),
+        Remedy::Affinity { task, cpus } => kernel.set_affinity(*task, cpus),
+        Remedy::None(_) | Remedy::Follows => Ok(()),
+    }
+}
+
+/// Writes a control word so that it takes effect. Since 6.6 the kernel compares levels, and after
+/// an `off` that failed half-way it believes that it is off already: the same word again does
+/// nothing, and one must go by `on`, whether that succeeds or not.
+pub(super) fn write_word(
+    root: &Root,
+    kernel: &dyn Kernel,
+    path: &str,
+    text: &str,
+) -> std::io::Result<()> {
+    if capture::control(root) == Some(SmtControl::Threads(1)) && matches!(text, "off" | "1") {
+        let _ = kernel.write(path, "on");
+    }
+    kernel.write(path, text)
+}
+
+impl Gap {
+    fn is_to_do(&self) -> bool {
+        matches!(self.remedy, Remedy::Write { .. } | Remedy::Affinity { .. })
+    }
+
+    /// What a user types to close it.
+    fn by_hand(&self) -> String {
+        match &self.remedy {
+            Remedy::Write { path, text } => format!("echo {text} > /{path}"),
+            Remedy::Affinity { task, cpus } => format!("taskset -pc {cpus} {task}"),
+            Remedy::None(text) => text.clone(),
+            Remedy::Follows => String::new(),
+        }
+    }
+}
+
+/// What is left, in words.
+fn report(
+    root: &Root,
+    left: Vec<Gap>,
+    refusals: &BTreeMap<String, std::io::Error>,
+) -> Result<Restored, Error> {
+    let mut differences = Vec::new();
+    let mut left_to_do = Vec::new();
+    let mut warnings = Vec::new();
+    // CPUs with the same fate share a sentence.
+    let mut cpus: BTreeMap<(String, String), CpuSet> = BTreeMap::new();
+    for mut gap in left {
+        let what = gap.difference.what.clone();
+        let refusal = refusals.get(&what);
+        if refusal.is_some_and(|error| refusal::is_managed(gap.step, error)) {
+            gap.difference.managed = true;
+            gap.remedy = Remedy::Follows;
+        }
+        let why = refusal.map_or_else(
+            || "it was written and did not stay so".to_owned(),
+            |error| refusal::sentence(root, gap.step, error),
+        );
+        let (was, is) = (&gap.difference.saved, &gap.difference.now);
+        match (&gap.remedy, gap.step) {
+            (Remedy::Write { text, .. }, Step::Cpus) => {
+                let cpu = what.trim_start_matches("cpu").parse().map(CpuId);
+                let set = cpus.entry((text.clone(), why)).or_default();
+                cpu.into_iter().for_each(|cpu| set.insert(cpu));
+            }
+            (Remedy::Write { .. } | Remedy::Affinity { .. }, _) => {
+                let by_hand = gap.by_hand();
+                left_to_do.push(format!("{what} is {is} and was {was} ({why}): {by_hand}"));
+            }
+            (Remedy::None(text), _) => warnings.push(text.clone()),
+            (Remedy::Follows, _) => {}
+        }
+        differences.push(gap.difference);
+    }
+    let grouped = cpus.into_iter().map(|((text, why), cpus)| {
+        let was = if text == "1" { "online" } else { "offline" };
+        format!(
+            "CPUs that were {was}: {cpus} ({why}); for each: \
+             echo {text} > /sys/devices/system/cpu/cpuN/online"
+        )
+    });
+    // In the order of the steps: the control word stands before the CPUs.
+    let at = usize::from(differences.first().is_some_and(|first| first.what == "smt/control"));
+    let at = at.min(left_to_do.len());
+    left_to_do.splice(at..at, grouped.collect::<Vec<_>>());
+    let control_after = capture::control(root);
+    let online_after = capture::present_and_online(root)?.1;
     Ok(Restored {
-        control_before: before.control,
-        control_after: after.control,
-        online_before: before.online,
-        online_after: after.online,
-        differences: differences(root, saved)?,
+        control_before: control_after.clone(),
+        control_after,
+        online_before: online_after.clone(),
+        online_after,
+        differences,
         left_to_do,
-        warnings: Vec::new(),
+        warnings,
     })
 }

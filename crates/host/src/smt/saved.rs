@@ -90,8 +90,8 @@ pub struct SavedState {
     pub interrupts: Vec<Interrupt>,
     /// CPU sets of control groups, parents before children.
     pub cpusets: Vec<Cpuset>,
-    /// CPUs of tasks; none where the kernel keeps them itself (6.2 and later).
-    pub tasks: Option<Vec<Task>>,
+    /// CPUs of the tasks whose affinity the kernel would lose.
+    pub tasks: Vec<Task>,
 }
 
 /// What tells a machine and its boot from others.

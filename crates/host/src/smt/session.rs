@@ -3,7 +3,7 @@
 
 use super::guard::Guardian;
 use super::kernel::Kernel;
-use super::restore::{Restored, restore_slot};
+use super::restore::Restored;
 use super::saved::{self, SavedState, Slot, Stored};
 use super::switch::{self, Applied};
 use super::target::Target;
@@ -24,23 +24,22 @@ impl Session {
     /// Saves the machine for this process and starts the guard. Nothing is changed yet.
     ///
     /// # Errors
-    /// [`SwitchError::InUse`] or [`SwitchError::LeftBehind`] if the slot is not empty, those of
-    /// [`saved::read`], [`SwitchError::Save`], [`SwitchError::Guard`], [`SwitchError::Lock`],
-    /// [`SwitchError::Host`].
+    /// [`SwitchError::NotSwitchable`]; [`SwitchError::InUse`] or [`SwitchError::LeftBehind`] if the
+    /// slot is not empty; those of [`saved::read`]; [`SwitchError::Save`]; [`SwitchError::Guard`];
+    /// [`SwitchError::Lock`]; [`SwitchError::Host`].
     pub fn open(
         root: &Root,
         kernel: Box<dyn Kernel>,
         mut guardian: Box<dyn Guardian>,
     ) -> Result<Self, SwitchError> {
+        switch::check_possible(root)?;
         let stored = {
             let _writer = writer::wait(root)?;
             refuse_if_used(root, Slot::Study)?;
+            // The guard waits for the state: whenever we die, it knows what to do.
+            guardian.ensure(root, Slot::Study)?;
             saved::write(root, Slot::Study, capture::capture(root)?)?
         };
-        if let Err(error) = guardian.ensure(root, Slot::Study) {
-            saved::remove(root, Slot::Study)?;
-            return Err(error.into());
-        }
         Ok(Self { root: root.clone(), kernel, guardian, stored, open: true })
     }
 
@@ -50,14 +49,22 @@ impl Session {
         &self.stored
     }
 
-    /// Moves the switch, after making sure that a guard lives. On failure the machine is as it was
-    /// found, or the error tells what is left to do.
+    /// In what the guard is weaker than it should be, a sentence each.
+    #[must_use]
+    pub fn warnings(&self) -> Vec<String> {
+        self.guardian.warnings()
+    }
+
+    /// Moves the switch, after making sure that the state is on disk and that a guard lives. On
+    /// failure the machine is as it was found, or the error tells what is left to do.
     ///
     /// # Errors
     /// Those of [`switch::apply`], and [`SwitchError::Guard`].
     pub fn apply(&mut self, target: Target) -> Result<Applied, SwitchError> {
-        self.guardian.ensure(&self.root, Slot::Study)?;
         let writer = writer::wait(&self.root)?;
+        // In this order, so that a guard that is about to end finds the state.
+        switch::keep_durable(&self.root, &self.stored)?;
+        self.guardian.ensure(&self.root, Slot::Study)?;
         switch::apply_as(&writer, &self.root, &*self.kernel, &self.stored, target)
     }
 
@@ -73,20 +80,27 @@ impl Session {
     /// something is left to do the state stays, for `coretwin smt restore`.
     ///
     /// # Errors
-    /// Those of [`restore_slot`].
+    /// Those of [`restore::restore`] and [`saved::remove`].
     pub fn close(mut self) -> Result<Restored, SwitchError> {
+        self.end()
+    }
+
+    /// From memory: the file may have been removed, the machine must be put back all the same.
+    fn end(&mut self) -> Result<Restored, SwitchError> {
         self.open = false;
-        match restore_slot(&self.root, &*self.kernel, Slot::Study)? {
-            Some(restored) => Ok(restored),
-            None => restore::restore(&self.root, &*self.kernel, &self.stored),
+        let writer = writer::wait(&self.root)?;
+        let restored = restore::restore_as(&writer, &self.root, &*self.kernel, &self.stored)?;
+        if restored.is_complete() {
+            saved::remove(&self.root, Slot::Study)?;
         }
+        Ok(restored)
     }
 }
 
 impl Drop for Session {
     fn drop(&mut self) {
         if self.open {
-            let _ = restore_slot(&self.root, &*self.kernel, Slot::Study);
+            let _ = self.end();
         }
     }
 }

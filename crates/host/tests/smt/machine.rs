@@ -1,0 +1,159 @@
+//! A fake machine with things on it that a switch can disturb.
+
+use coretwin_base::cpu_set::CpuSet;
+use coretwin_host::fake::kernel::{FakeKernel, Release};
+use coretwin_host::fake::{self, Fake};
+use coretwin_host::root::Root;
+use coretwin_host::smt::guard::{GuardError, Guardian};
+use coretwin_host::smt::kernel::Kernel;
+use coretwin_host::smt::restore::Restored;
+use coretwin_host::smt::saved::{self, Slot, Stored};
+use coretwin_host::smt::{capture, session::Session};
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::sync::Arc;
+use tempfile::TempDir;
+
+/// The release of that number.
+pub(crate) fn release(start: &str) -> Release {
+    *Release::ALL.iter().find(|release| release.name.starts_with(start)).expect("release")
+}
+
+/// A temporary folder, in memory where that is possible: states are synchronised to disk.
+pub(crate) fn folder() -> TempDir {
+    tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).expect("folder")
+}
+
+/// A machine in a temporary folder.
+pub(crate) struct Machine {
+    pub(crate) kernel: Arc<FakeKernel>,
+    pub(crate) root: Root,
+    _folder: Option<TempDir>,
+}
+
+impl Machine {
+    pub(crate) fn boot(name: &str, release: Release) -> Self {
+        Self::boot_fake(fake::machine(name).expect(name), release)
+    }
+
+    pub(crate) fn boot_fake(fake: &Fake, release: Release) -> Self {
+        let folder = folder();
+        let kernel = FakeKernel::boot(fake, release, folder.path()).expect("boots");
+        let root = kernel.root().clone();
+        Self { kernel: Arc::new(kernel), root, _folder: Some(folder) }
+    }
+
+    /// One with interrupts, control groups and pinned tasks on the last of its CPUs and elsewhere.
+    pub(crate) fn furnished(name: &str, release: Release) -> Self {
+        let machine = Self::boot(name, release);
+        machine.furnish();
+        machine
+    }
+
+    pub(crate) fn furnish(&self) {
+        let online: Vec<u32> = self.online().iter().map(|cpu| cpu.0).collect();
+        let first = online[0];
+        let last = online[online.len() - 1];
+        let before = online[online.len().saturating_sub(2)];
+        let all = self.online().to_string();
+        let kernel = &self.kernel;
+        let ends = format!("{first},{last}");
+        kernel.add_interrupt(24, "eth0", &last.to_string(), false).expect("interrupt");
+        kernel.add_interrupt(25, "eth1", &all, false).expect("interrupt");
+        kernel.add_interrupt(31, "nvme0q1", &last.to_string(), true).expect("interrupt");
+        kernel.add_group("jobs", &ends, None).expect("group");
+        kernel.add_group("jobs/a", &last.to_string(), None).expect("group");
+        kernel.add_group("other", &all, None).expect("group");
+        if before != first && before != last {
+            kernel.add_group("quiet", &before.to_string(), Some("isolated")).expect("group");
+        }
+        kernel.add_task(71, "", &last.to_string()).expect("task");
+        kernel.add_task(72, "jobs", &first.to_string()).expect("task");
+        kernel.add_task(73, "jobs/a", &last.to_string()).expect("task");
+        kernel.add_task(74, "other", &ends).expect("task");
+        kernel.add_task(75, "", &all).expect("task");
+    }
+
+    pub(crate) fn facts(&self) -> BTreeMap<String, String> {
+        self.kernel.facts()
+    }
+
+    pub(crate) fn control(&self) -> String {
+        self.facts().get("smt/control").cloned().unwrap_or_default()
+    }
+
+    pub(crate) fn online(&self) -> CpuSet {
+        self.root.cpus("sys/devices/system/cpu/online").expect("list").expect("file")
+    }
+
+    /// Saves it as for a study of this process.
+    pub(crate) fn save(&self, slot: Slot) -> Stored {
+        let state = capture::capture(&self.root).expect("captured");
+        saved::write(&self.root, slot, state).expect("saved")
+    }
+
+    pub(crate) fn session(&self) -> Session {
+        Session::open(&self.root, self.boxed(), Box::new(Nobody)).expect("session")
+    }
+
+    pub(crate) fn boxed(&self) -> Box<dyn Kernel> {
+        Box::new(Shared(Arc::clone(&self.kernel)))
+    }
+}
+
+/// A kernel for several owners.
+struct Shared(Arc<FakeKernel>);
+
+impl Kernel for Shared {
+    fn write(&self, path: &str, text: &str) -> io::Result<()> {
+        self.0.write(path, text)
+    }
+
+    fn set_affinity(&self, task: u32, cpus: &CpuSet) -> io::Result<()> {
+        self.0.set_affinity(task, cpus)
+    }
+}
+
+/// A guardian that starts nobody.
+pub(crate) struct Nobody;
+
+impl Guardian for Nobody {
+    fn ensure(&mut self, _root: &Root, _slot: Slot) -> Result<(), GuardError> {
+        Ok(())
+    }
+}
+
+pub(crate) fn set(list: &str) -> CpuSet {
+    CpuSet::parse(list).expect("list")
+}
+
+/// What is not as it was, by name, as the kernel holds it; what was added or is gone included.
+pub(crate) fn changed(
+    before: &BTreeMap<String, String>,
+    now: &BTreeMap<String, String>,
+) -> BTreeSet<String> {
+    let names = before.keys().chain(now.keys());
+    names.filter(|name| before.get(*name) != now.get(*name)).cloned().collect()
+}
+
+/// The report names what differs, all of it and nothing else, each with what it was and is; and
+/// whatever can be done about it is left to do.
+pub(crate) fn assert_exact(
+    before: &BTreeMap<String, String>,
+    now: &BTreeMap<String, String>,
+    restored: &Restored,
+    context: &str,
+) {
+    let reported: BTreeSet<String> =
+        restored.differences.iter().map(|difference| difference.what.clone()).collect();
+    assert_eq!(reported, changed(before, now), "{context}: {restored:#?}");
+    for difference in &restored.differences {
+        if let (Some(was), Some(is)) = (before.get(&difference.what), now.get(&difference.what)) {
+            let bare = |text: &str| text.rsplit('/').next().unwrap_or_default().to_owned();
+            let group = difference.what.starts_with("group of");
+            let same = |a: &str, b: &str| a == b || (group && bare(a) == bare(b)) || group;
+            assert!(same(&difference.saved, was), "{context}: {difference:?}, was {was}");
+            assert!(same(&difference.now, is), "{context}: {difference:?}, is {is}");
+        }
+    }
+}
