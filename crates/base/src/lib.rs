@@ -17,6 +17,7 @@
 pub mod arm;
 pub mod boot;
 pub mod command;
+pub mod comparison;
 pub mod cpu_set;
 pub mod environment;
 pub mod job;

@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod audit;
+mod compare;
 mod describe;
 mod exit;
 mod host;
@@ -56,6 +57,8 @@ enum Verb {
     Study(Box<study_args::Args>),
     /// Tables and figures of a study, made anew from its journal
     Report(report::Args),
+    /// Two studies: what became of effects and values; the article's Table 7 with intervals
+    Compare(compare::Args),
     /// Recompute a published table: ratios, geometric means, misprints
     Audit(audit::Args),
 }
@@ -68,6 +71,7 @@ fn main() -> ExitCode {
         Verb::Serve(args) => serve::run(&args),
         Verb::Study(args) => study::run(*args),
         Verb::Report(args) => report::run(&args),
+        Verb::Compare(args) => compare::run(&args),
         Verb::Audit(args) => audit::run(args),
     };
     result.unwrap_or_else(|error| exit::failure(&error))

@@ -5,8 +5,7 @@ use crate::Study;
 use crate::document::{Block, Column, Table};
 use crate::number;
 use crate::words;
-use coretwin_base::cpu_set::{CpuId, CpuSet};
-use coretwin_base::environment::Moment;
+use coretwin_base::environment::{self, Facts, Moment};
 use coretwin_base::plan::Protocol;
 use coretwin_base::warning::Warning;
 use std::collections::{BTreeMap, BTreeSet};
@@ -113,41 +112,12 @@ fn facts_by_arm(study: &Study<'_>) -> Vec<BTreeMap<String, String>> {
     study.plan.arms.iter().map(|arm| of_arm(&arm.label)).collect()
 }
 
-/// `cpu.0.governor`, `cpu.1.governor`, … as one `cpu.*.governor`: the value, or each value with
-/// its CPUs.
-fn folded(facts: &BTreeMap<String, String>) -> BTreeMap<String, String> {
-    let mut per_cpu: BTreeMap<String, BTreeMap<String, Vec<CpuId>>> = BTreeMap::new();
-    let mut folded = BTreeMap::new();
-    for (key, value) in facts {
-        let value = words::shorten(&words::clean(value), 300);
-        let cpu = key.strip_prefix("cpu.").and_then(|rest| {
-            let (cpu, rest) = rest.split_once('.')?;
-            Some((cpu.parse::<u32>().ok()?, rest))
-        });
-        match cpu {
-            Some((cpu, rest)) => {
-                let key = format!("cpu.*.{}", words::clean(rest));
-                per_cpu.entry(key).or_default().entry(value).or_default().push(CpuId(cpu));
-            }
-            None => {
-                folded.insert(words::clean(key), value);
-            }
-        }
-    }
-    for (key, values) in per_cpu {
-        let one = values.len() == 1;
-        let part = |(value, cpus): (String, Vec<CpuId>)| {
-            let cpus: CpuSet = cpus.into_iter().collect();
-            if one {
-                value
-            } else {
-                format!("{value} ({} {cpus})", if cpus.len() == 1 { "CPU" } else { "CPUs" })
-            }
-        };
-        let text = values.into_iter().map(part).collect::<Vec<_>>().join("; ");
-        folded.insert(key, words::shorten(&text, 300));
-    }
-    folded
+/// The facts without those that differ only by CPU, fit to be shown.
+fn folded(facts: &Facts) -> Facts {
+    let shown = |(key, value): (String, String)| {
+        (words::clean(&key), words::shorten(&words::clean(&value), 300))
+    };
+    environment::folded(facts).into_iter().map(shown).collect()
 }
 
 /// Frequencies and load seen at the arm changes.

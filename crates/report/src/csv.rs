@@ -119,13 +119,14 @@ fn put(out: &mut String, arguments: std::fmt::Arguments<'_>) {
 }
 
 /// A number that is not finite has no place in a table of numbers: its field stays empty.
-fn number(out: &mut String, value: f64) {
+pub(crate) fn number(out: &mut String, value: f64) {
     if value.is_finite() {
         put(out, format_args!("{value}"));
     }
 }
 
-fn field(out: &mut String, text: &str) {
+/// A text, quoted where it would break a line.
+pub(crate) fn field(out: &mut String, text: &str) {
     if text.contains([',', '"', '\n', '\r']) {
         out.push('"');
         out.push_str(&text.replace('"', "\"\""));

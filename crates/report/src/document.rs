@@ -8,6 +8,8 @@ use coretwin_base::summary::Verdict;
 /// A whole report.
 #[derive(Debug)]
 pub(crate) struct Document {
+    /// What it is a report of.
+    pub(crate) kind: &'static str,
     /// Name of the study: its rows or the command.
     pub(crate) title: String,
     /// What must be known before anything else.
@@ -96,22 +98,29 @@ pub(crate) struct Column {
     pub(crate) number: bool,
     /// Whether a terminal does without it.
     pub(crate) detail: bool,
+    /// Whether it is the first of several that a terminal keeps side by side.
+    pub(crate) opens: bool,
 }
 
 impl Column {
     /// A column of words.
     pub(crate) fn words(name: impl Into<String>) -> Self {
-        Self { name: name.into(), number: false, detail: false }
+        Self { name: name.into(), number: false, detail: false, opens: false }
     }
 
     /// A column of numbers.
     pub(crate) fn number(name: impl Into<String>) -> Self {
-        Self { name: name.into(), number: true, detail: false }
+        Self { name: name.into(), number: true, detail: false, opens: false }
     }
 
     /// The same column, not shown in a terminal.
     pub(crate) fn detail(self) -> Self {
         Self { detail: true, ..self }
+    }
+
+    /// The same column, with which a group begins that a terminal keeps together.
+    pub(crate) fn opening(self) -> Self {
+        Self { opens: true, ..self }
     }
 }
 
@@ -146,6 +155,7 @@ impl Document {
         add("method", "Method", vec![Block::List(conditions::method(study))]);
         add("reproduce", "How to reproduce", conditions::reproduce(study));
         Self {
+            kind: "Coretwin study",
             title: effects::title(study),
             notice: words::notice(study),
             sentences: study.summary.sentences.iter().map(|text| words::clean(text)).collect(),

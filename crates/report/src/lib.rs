@@ -5,7 +5,8 @@
 //!
 //! Data flow: [`Study`] → `digest` (readings sorted by row and arm) → `document` (sections of
 //! paragraphs, tables and figures, as data) → one file per rendering: `text`, `markdown`, `html`.
-//! `csv` and `json` write the records themselves.
+//! `csv` and `json` write the records themselves. Two studies compared come in as one record, and go
+//! out by the same renderings: `comparison`.
 //!
 //! Invariants:
 //! * every number shown is in a record or comes from `coretwin_stats`; nothing is estimated here;
@@ -17,6 +18,7 @@
 #![forbid(unsafe_code)]
 
 mod article;
+mod comparison;
 mod conditions;
 mod csv;
 mod digest;
@@ -39,6 +41,7 @@ use coretwin_base::plan::Plan;
 use coretwin_base::reading::Reading;
 use coretwin_base::summary::Summary;
 
+pub use comparison::{COMPARISON_FORMATS, ComparisonFormat};
 pub use csv::csv;
 pub use html::html;
 pub use json::json;

@@ -6,13 +6,17 @@ use crate::document::{Block, Document, Table};
 /// The report as Markdown.
 #[must_use]
 pub fn markdown(study: &Study<'_>) -> String {
-    let document = Document::new(study, false);
+    write(&Document::new(study, false))
+}
+
+/// A document as Markdown.
+pub(crate) fn write(document: &Document) -> String {
     let mut out = String::new();
     let mut line = |text: &str| {
         out.push_str(text);
         out.push('\n');
     };
-    line(&format!("# Coretwin study: {}\n", escape(&document.title)));
+    line(&format!("# {}: {}\n", document.kind, escape(&document.title)));
     if let Some(notice) = &document.notice {
         line(&format!("> **{}**\n", escape(notice)));
     }

@@ -23,7 +23,11 @@ const DRAWN: usize = 33;
 /// The report for a terminal.
 #[must_use]
 pub fn text(study: &Study<'_>) -> String {
-    let document = Document::new(study, false);
+    write(&Document::new(study, false))
+}
+
+/// A document for a terminal.
+pub(crate) fn write(document: &Document) -> String {
     let mut out = String::new();
     if let Some(notice) = &document.notice {
         paragraph(&mut out, notice, "");
@@ -162,10 +166,15 @@ fn parts(table: &Table) -> Vec<Vec<usize>> {
     };
     let mut shown = (0..table.columns.len()).filter(|index| !table.columns[*index].detail);
     let Some(first) = shown.next() else { return Vec::new() };
+    let shown: Vec<usize> = shown.collect();
     let mut parts = vec![vec![first]];
     let mut width = need(first);
-    for index in shown {
-        if width + need(index) > ROOM {
+    for (place, &index) in shown.iter().enumerate() {
+        // A group that does not fit here but would on a line of its own is not torn.
+        let others = shown[place + 1..].iter().take_while(|other| !table.columns[**other].opens);
+        let group = need(index) + others.map(|other| need(*other)).sum::<usize>();
+        let torn = table.columns[index].opens && width + group > ROOM && width > need(first);
+        if torn || width + need(index) > ROOM {
             parts.push(vec![first]);
             width = need(first);
         }

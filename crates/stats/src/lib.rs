@@ -16,6 +16,7 @@
 
 pub mod article2003;
 pub mod audit;
+pub mod compare;
 pub mod geometric;
 pub mod holm;
 pub mod orders;
@@ -26,3 +27,4 @@ pub mod stopping;
 pub mod student;
 pub mod study;
 pub mod verdict;
+pub mod welch;

@@ -17,17 +17,23 @@ pub const EQUIVALENCE_CONFIDENCE: f64 = 0.90;
 /// Pharmacokinetics and Biopharmaceutics 15 (1987).
 #[must_use]
 pub fn decide(effect: &Paired, margin: f64, widening: f64) -> Option<Verdict> {
-    let (low_90, high_90) = effect.interval(EQUIVALENCE_CONFIDENCE, widening)?;
-    let (low, high) = effect.interval(stopping::CONFIDENCE, widening)?;
-    Some(if -margin < low_90 && high_90 < margin {
+    let inner = effect.interval(EQUIVALENCE_CONFIDENCE, widening)?;
+    let outer = effect.interval(stopping::CONFIDENCE, widening)?;
+    Some(of_intervals(inner, outer, margin))
+}
+
+/// The verdict of a 90 % and a 95 % interval of the same effect.
+#[must_use]
+pub fn of_intervals(inner: (f64, f64), outer: (f64, f64), margin: f64) -> Verdict {
+    if -margin < inner.0 && inner.1 < margin {
         Verdict::NoMaterialDifference
-    } else if low > 0.0 {
+    } else if outer.0 > 0.0 {
         Verdict::Helps
-    } else if high < 0.0 {
+    } else if outer.1 < 0.0 {
         Verdict::Hurts
     } else {
         Verdict::Inconclusive
-    })
+    }
 }
 
 /// About how many blocks would decide an effect that is inconclusive so far, four times in five, if

@@ -15,7 +15,11 @@ const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src dat
 /// The report as one self-contained HTML page.
 #[must_use]
 pub fn html(study: &Study<'_>) -> String {
-    let document = Document::new(study, true);
+    write(&Document::new(study, true))
+}
+
+/// A document as one self-contained HTML page.
+pub(crate) fn write(document: &Document) -> String {
     let mut page = Page { arms: &document.arms, figures: 0 };
     let sections: Vec<Markup> =
         document.sections.iter().map(|section| page.section(section)).collect();
@@ -27,14 +31,14 @@ pub fn html(study: &Study<'_>) -> String {
                 meta http-equiv="Content-Security-Policy" content=(POLICY);
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
-                title { (document.title) " – Coretwin study" }
+                title { (document.title) " – " (document.kind) }
                 style { (PreEscaped(style::STYLE)) }
             }
             body {
                 main {
-                    (opening(&document))
+                    (opening(document))
                     @for section in &sections { (section) }
-                    footer class="small" { "Made by Coretwin from the records of the study." }
+                    footer class="small" { "Made by Coretwin from the records alone." }
                 }
             }
         }
@@ -47,7 +51,7 @@ fn opening(document: &Document) -> Markup {
     html! {
         header {
             @if let Some(notice) = &document.notice { p class="notice" { (tied(notice)) } }
-            p class="eyebrow" { "Coretwin study · " b { (document.title) } }
+            p class="eyebrow" { (document.kind) " · " b { (document.title) } }
             // One big number stands beside its sentence, several stand below.
             div class=[(document.headlines.len() == 1).then_some("answer")] {
                 div {

@@ -6,14 +6,14 @@
 //! Within a block, readings of one row in one arm are averaged first: the block is the unit.
 
 mod analyse;
-mod blocks;
+pub(crate) mod blocks;
 mod look;
 mod pair;
-mod phrase;
+pub(crate) mod phrase;
 mod protocol_2003;
-mod rows;
+pub(crate) mod rows;
 mod sentences;
-mod suites;
+pub(crate) mod suites;
 mod warnings;
 
 pub use crate::screening::choose_threads;

@@ -8,19 +8,19 @@ use coretwin_base::reading::Better;
 use coretwin_base::summary::Verdict;
 
 /// Differences of one row between an arm and the reference.
-pub(super) struct Comparison {
+pub(crate) struct Comparison {
     /// Signed differences by analysed block, above 0 better in the arm; none where a cell failed.
-    pub(super) differences: Vec<Option<f64>>,
+    pub(crate) differences: Vec<Option<f64>>,
     /// The blocks that have one.
-    pub(super) paired: Option<Paired>,
+    pub(crate) paired: Option<Paired>,
     /// Mean in the reference arm, and in the arm, in the row's unit (geometric on the ratio scale),
     /// over the compared blocks; where there is none, over the blocks where that arm did not fail.
-    pub(super) values: [Option<f64>; 2],
+    pub(crate) values: [Option<f64>; 2],
 }
 
 impl Comparison {
     /// Compares over these attempts.
-    pub(super) fn new(
+    pub(crate) fn new(
         plan: &Plan,
         blocks: &Blocks,
         attempts: &[Attempt],
@@ -95,12 +95,12 @@ impl Comparison {
 }
 
 /// Whether this protocol ends in verdicts: a screening does not, and the article's had none.
-pub(super) fn gives_verdicts(plan: &Plan) -> bool {
+pub(crate) fn gives_verdicts(plan: &Plan) -> bool {
     matches!(plan.rules.protocol, Protocol::Modern | Protocol::Fixed)
 }
 
 /// The factor on the half-widths of this study.
-pub(super) fn widening(plan: &Plan) -> f64 {
+pub(crate) fn widening(plan: &Plan) -> f64 {
     match plan.rules.protocol {
         Protocol::Modern => stopping::widening(&plan.rules.looks),
         Protocol::Fixed | Protocol::Quick | Protocol::Article2003 => 1.0,
@@ -108,7 +108,7 @@ pub(super) fn widening(plan: &Plan) -> f64 {
 }
 
 /// From the scale of the analysis to what is shown: a ratio, or the row's unit.
-pub(super) fn from_scale(value: f64, scale: Scale) -> f64 {
+pub(crate) fn from_scale(value: f64, scale: Scale) -> f64 {
     match scale {
         Scale::Ratio => libm::exp(value),
         Scale::Raw => value,

@@ -11,7 +11,7 @@ use coretwin_base::summary::SuiteEffect;
 use std::collections::BTreeSet;
 
 /// Name of the suite over all families.
-pub(super) const ALL: &str = "all";
+pub(crate) const ALL: &str = "all";
 
 /// Suites of one arm: one per family, and one over all of them if there are several. Rows on the
 /// raw scale have no ratio and stay out.
@@ -43,8 +43,22 @@ fn effect(
     suite: &str,
     families: &[&str],
 ) -> SuiteEffect {
-    let weighed = weights(plan, comparisons, families);
-    let paired = Paired::new(&block_means(comparisons, &weighed));
+    let weighed: Vec<(&[Option<f64>], f64)> = weights(plan, comparisons, families)
+        .into_iter()
+        .map(|(row, weight)| (comparisons[row].differences.as_slice(), weight))
+        .collect();
+    let paired = Paired::new(&block_means(&weighed));
+    summarise(plan, suite, arm, weighed.len(), paired)
+}
+
+/// The entry of a suite of so many rows, with this mean over blocks.
+pub(crate) fn summarise(
+    plan: &Plan,
+    suite: &str,
+    arm: usize,
+    rows: usize,
+    paired: Option<Paired>,
+) -> SuiteEffect {
     let widening = widening(plan);
     let ends = |confidence| paired.and_then(|paired| paired.interval(confidence, widening));
     let (wide, narrow) = (ends(stopping::CONFIDENCE), ends(verdict::EQUIVALENCE_CONFIDENCE));
@@ -59,7 +73,7 @@ fn effect(
         high: ratio(wide.map(|ends| ends.1)),
         low_90: ratio(narrow.map(|ends| ends.0)),
         high_90: ratio(narrow.map(|ends| ends.1)),
-        rows: weighed.len() as u32,
+        rows: rows as u32,
         blocks: paired.map_or(0, |paired| paired.blocks),
         verdict: decided.and_then(|paired| verdict::decide(&paired, margin, widening)),
         blocks_needed: decided.and_then(|paired| verdict::blocks_needed(&paired, margin, widening)),
@@ -80,9 +94,14 @@ fn weights(plan: &Plan, comparisons: &[Comparison], families: &[&str]) -> Vec<(u
         })
         .filter(|members: &Vec<usize>| !members.is_empty())
         .collect();
+    equal_weights(&members)
+}
+
+/// Weights of rows sorted by family.
+pub(crate) fn equal_weights(families: &[Vec<usize>]) -> Vec<(usize, f64)> {
     let mut weighed = Vec::new();
-    for rows in &members {
-        let weight = 1.0 / (members.len() * rows.len()) as f64;
+    for rows in families {
+        let weight = 1.0 / (families.len() * rows.len()) as f64;
         weighed.extend(rows.iter().map(|&row| (row, weight)));
     }
     weighed
@@ -90,22 +109,27 @@ fn weights(plan: &Plan, comparisons: &[Comparison], families: &[&str]) -> Vec<(u
 
 /// Whether a row has differences in at least half of the blocks.
 pub(super) fn is_comparable(comparison: &Comparison) -> bool {
-    let present = comparison.paired.map_or(0, |paired| paired.blocks as usize);
-    present > 0 && present * 2 >= comparison.differences.len()
+    is_present(&comparison.differences)
+}
+
+/// Whether at least half of the blocks have a difference.
+pub(crate) fn is_present(differences: &[Option<f64>]) -> bool {
+    let present = differences.iter().flatten().count();
+    present > 0 && present * 2 >= differences.len()
 }
 
 /// The suite mean of every block. With nothing missing that is the weighted mean of the rows. Where
 /// n of a row's N blocks are present, the row's own mean stands in for the missing ones and its
 /// deviations count N/n-fold, so that the mean over blocks stays the weighted mean of row means and
 /// their spread gives its variance to first order (infinitesimal jackknife; Efron 1982, chapter 6).
-fn block_means(comparisons: &[Comparison], weighed: &[(usize, f64)]) -> Vec<f64> {
-    let blocks = weighed.first().map_or(0, |(row, _)| comparisons[*row].differences.len());
+pub(crate) fn block_means(weighed: &[(&[Option<f64>], f64)]) -> Vec<f64> {
+    let blocks = weighed.first().map_or(0, |(differences, _)| differences.len());
     let mut means = vec![0.0; blocks];
-    for &(row, weight) in weighed {
-        let comparison = &comparisons[row];
-        let Some(paired) = comparison.paired else { continue };
+    for (differences, weight) in weighed {
+        let present: Vec<f64> = differences.iter().flatten().copied().collect();
+        let Some(paired) = Paired::new(&present) else { continue };
         let spread = blocks as f64 / f64::from(paired.blocks);
-        for (mean, difference) in means.iter_mut().zip(&comparison.differences) {
+        for (mean, difference) in means.iter_mut().zip(*differences) {
             let deviation = difference.map_or(0.0, |difference| difference - paired.mean);
             *mean += weight * (paired.mean + spread * deviation);
         }

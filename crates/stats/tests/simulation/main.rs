@@ -8,8 +8,10 @@
 mod fixture;
 
 mod coverage;
+mod interaction;
 mod noise;
 mod protection;
 mod screening;
 mod stopping;
 mod suites;
+mod visits;

@@ -1,0 +1,277 @@
+//! Workload × study × arm, as in the article's Table 7, with the interaction and intervals.
+
+use super::{amount, cells, heads, interval, interval_name, result};
+use crate::document::{Block, Column, Figure, Table};
+use crate::number;
+use crate::plot::{Forest, ForestGroup, ForestLine, Plot};
+use crate::words;
+use coretwin_base::comparison::{EffectChange, StudyComparison, SuiteChange};
+use coretwin_base::plan::{Comparison, Scale};
+use coretwin_base::reading::Better;
+use coretwin_stats::geometric;
+
+/// The section: for each arm a drawing, a table for each family, and the suites if there are
+/// several.
+pub(super) fn blocks(comparison: &StudyComparison) -> Vec<Block> {
+    let mut arms: Vec<&str> = Vec::new();
+    let mut families: Vec<&str> = Vec::new();
+    for line in &comparison.effects {
+        let (arm, family) = (line.effects[0].arm.as_str(), line.family.as_str());
+        if !arms.contains(&arm) {
+            arms.push(arm);
+        }
+        if !families.contains(&family) {
+            families.push(family);
+        }
+    }
+    let mut blocks = Vec::new();
+    for arm in arms {
+        blocks.extend(forest(comparison, arm));
+        for family in &families {
+            blocks.push(Block::Table(family_table(comparison, arm, family)));
+        }
+        if families.len() > 1 {
+            blocks.push(Block::Table(suites(comparison, arm)));
+        }
+    }
+    blocks
+}
+
+fn of_arm<'a>(
+    comparison: &'a StudyComparison,
+    arm: &'a str,
+) -> impl Iterator<Item = &'a EffectChange> {
+    comparison.effects.iter().filter(move |line| line.effects[0].arm == arm)
+}
+
+fn suites_of<'a>(
+    comparison: &'a StudyComparison,
+    arm: &'a str,
+) -> impl Iterator<Item = &'a SuiteChange> {
+    comparison.suites.iter().filter(move |line| line.effects[0].arm == arm)
+}
+
+/// Both effects of every suite and row, side by side.
+fn forest(comparison: &StudyComparison, arm: &str) -> Option<Block> {
+    let heads = heads(comparison);
+    let line = |study: usize, ratio: Option<f64>, ends: Option<(f64, f64)>| {
+        let text = match ends {
+            Some(_) => {
+                format!("{}  ({})", amount(ratio, Scale::Ratio, ""), interval(ends, Scale::Ratio))
+            }
+            None => amount(ratio, Scale::Ratio, ""),
+        };
+        ForestLine { arm: study, name: heads[study].clone(), ratio, interval: ends, text }
+    };
+    let suites = suites_of(comparison, arm).filter(|suite| suite.effects[0].rows > 1);
+    let mut groups: Vec<ForestGroup> = suites
+        .map(|suite| ForestGroup {
+            label: format!("{} (suite)", words::clean(&suite.effects[0].suite)),
+            primary: true,
+            lines: [0, 1]
+                .map(|study: usize| {
+                    let effect = &suite.effects[study];
+                    line(study, effect.ratio, effect.low.zip(effect.high))
+                })
+                .into(),
+        })
+        .collect();
+    let rows = of_arm(comparison, arm).filter(|row| row.effects[0].scale == Scale::Ratio);
+    groups.extend(rows.map(|row| {
+        ForestGroup {
+            label: words::clean(&row.effects[0].row),
+            primary: false,
+            lines: [0, 1]
+                .map(|study: usize| {
+                    let effect = &row.effects[study];
+                    line(study, effect.ratio, effect.low.zip(effect.high))
+                })
+                .into(),
+        }
+    }));
+    let plot = Forest { groups, margin: comparison.margin };
+    let drawable = plot.lines().any(|line| line.ratio.is_some());
+    drawable.then(|| Block::Figures {
+        arms: vec![0, 1],
+        figures: vec![Figure {
+            title: format!(
+                "Effect of {} against {} in each study",
+                words::clean(arm),
+                words::clean(&comparison.reference_arm)
+            ),
+            caption: format!(
+                "Right of the line is better than {}. Two bars that lie apart are an interaction; \
+                 two that overlap may be one too, so read its own interval in the table.",
+                words::clean(&comparison.reference_arm)
+            ),
+            plot: Plot::Forest(plot),
+        }],
+    })
+}
+
+/// Table 7 of one family.
+fn family_table(comparison: &StudyComparison, arm: &str, family: &str) -> Table {
+    let lines: Vec<&EffectChange> =
+        of_arm(comparison, arm).filter(|line| line.family == family).collect();
+    let mut rows: Vec<Vec<String>> = lines.iter().map(|line| row(line)).collect();
+    let suite = suites_of(comparison, arm)
+        .find(|suite| suite.effects[0].suite == family)
+        .filter(|suite| suite.effects[0].rows > 1);
+    rows.extend(suite.map(|suite| mean(suite, &lines)));
+    Table {
+        caption: caption(comparison, arm, family),
+        columns: columns(comparison, arm),
+        rows,
+        total: suite.is_some(),
+        note: Some(note(comparison, &lines)),
+        ..Table::default()
+    }
+}
+
+fn caption(comparison: &StudyComparison, arm: &str, family: &str) -> String {
+    let [first, second] = heads(comparison);
+    let is_smt = comparison.studies.iter().all(|study| study.comparison == Comparison::Smt);
+    let what = if is_smt && arm == "on" && comparison.reference_arm == "off" {
+        "Effects of Hyper-Threading".to_owned()
+    } else {
+        format!("Effects of {arm} against {}", comparison.reference_arm)
+    };
+    words::clean(&format!("Table 7. {what} on {first} and {second}: {family}"))
+}
+
+/// The columns of both studies, and those of the interaction.
+fn columns(comparison: &StudyComparison, arm: &str) -> Vec<Column> {
+    let mut columns = vec![Column::words("Row")];
+    for head in heads(comparison) {
+        columns.extend([
+            Column::number(words::clean(&format!("{head} {}", comparison.reference_arm))).opening(),
+            Column::number(words::clean(&format!("{head} {arm}"))),
+            Column::number("Speed-up"),
+            Column::number(interval_name(comparison)),
+        ]);
+    }
+    columns.extend([
+        Column::number("Interaction").opening(),
+        Column::number(interval_name(comparison)),
+        Column::words("Result"),
+        Column::number("p (Holm)").detail(),
+        Column::number("Degrees").detail(),
+    ]);
+    columns
+}
+
+fn row(line: &EffectChange) -> Vec<String> {
+    let mut row = vec![words::clean(&line.effects[0].row)];
+    for effect in &line.effects {
+        row.extend([
+            number::value_or_none(effect.value_reference),
+            number::value_or_none(effect.value_arm),
+            amount(effect.ratio, effect.scale, &effect.unit),
+            interval(effect.low.zip(effect.high), effect.scale),
+        ]);
+    }
+    let [first, _] = &line.effects;
+    row.extend(interaction(&line.interaction, first.scale, &first.unit));
+    row
+}
+
+fn interaction(
+    contrast: &coretwin_base::comparison::Contrast,
+    scale: Scale,
+    unit: &str,
+) -> [String; 5] {
+    let [size, ends] = cells(contrast, scale, unit);
+    let or_none = |text: Option<String>| text.unwrap_or_else(|| number::NONE.to_owned());
+    [
+        size,
+        ends,
+        result(contrast),
+        or_none(contrast.p_adjusted.map(number::p_value)),
+        or_none(contrast.degrees.map(|degrees| format!("{degrees:.1}"))),
+    ]
+}
+
+/// The line of geometric means. Values in several units, or of rows that are no part of the suite,
+/// have none that would mean anything.
+fn mean(suite: &SuiteChange, lines: &[&EffectChange]) -> Vec<String> {
+    let whole = suite.effects[0].rows as usize == lines.len();
+    let first = &lines[0].effects[0];
+    let one_unit = lines.iter().all(|line| line.effects[0].unit == first.unit);
+    let name = if whole {
+        "Geometric mean".to_owned()
+    } else {
+        format!("Geometric mean of {} rows", suite.effects[0].rows)
+    };
+    let mut row = vec![name];
+    for (study, effect) in suite.effects.iter().enumerate() {
+        let values = |value: fn(&coretwin_base::summary::RowEffect) -> Option<f64>| {
+            let values: Option<Vec<f64>> =
+                lines.iter().map(|line| value(&line.effects[study])).collect();
+            let mean = values.filter(|_| whole && one_unit).and_then(|all| geometric::mean(&all));
+            number::value_or_none(mean)
+        };
+        row.extend([
+            values(|effect| effect.value_reference),
+            values(|effect| effect.value_arm),
+            amount(effect.ratio, Scale::Ratio, ""),
+            interval(effect.low.zip(effect.high), Scale::Ratio),
+        ]);
+    }
+    row.extend(interaction(&suite.interaction, Scale::Ratio, ""));
+    row
+}
+
+fn note(comparison: &StudyComparison, lines: &[&EffectChange]) -> String {
+    let [first, second] = heads(comparison);
+    let mut units: Vec<String> = Vec::new();
+    for line in lines {
+        let better = match line.effects[0].better {
+            Better::Higher => "higher",
+            Better::Lower => "lower",
+        };
+        let unit = format!("{} ({better} is better)", words::clean(&line.effects[0].unit));
+        if !units.contains(&unit) {
+            units.push(unit);
+        }
+    }
+    format!(
+        "Data are {}. The interaction is the effect on {second} over that on {first}; above 0 the \
+         arm does more on {second}.",
+        units.join(", ")
+    )
+}
+
+/// The suites of an arm.
+fn suites(comparison: &StudyComparison, arm: &str) -> Table {
+    let mut columns = vec![Column::words("Suite"), Column::number("Rows")];
+    for head in heads(comparison) {
+        columns.push(Column::number(format!("{head} speed-up")).opening());
+        columns.push(Column::number(interval_name(comparison)));
+    }
+    columns.extend([
+        Column::number("Interaction").opening(),
+        Column::number(interval_name(comparison)),
+        Column::words("Result"),
+        Column::number("p (Holm)").detail(),
+        Column::number("Degrees").detail(),
+    ]);
+    let line = |suite: &SuiteChange| {
+        let mut row =
+            vec![words::clean(&suite.effects[0].suite), suite.effects[0].rows.to_string()];
+        for effect in &suite.effects {
+            row.push(amount(effect.ratio, Scale::Ratio, ""));
+            row.push(interval(effect.low.zip(effect.high), Scale::Ratio));
+        }
+        row.extend(interaction(&suite.interaction, Scale::Ratio, ""));
+        row
+    };
+    Table {
+        caption: words::clean(&format!(
+            "Suites, {arm} against {}: families weigh equally; the primary result",
+            comparison.reference_arm
+        )),
+        columns,
+        rows: suites_of(comparison, arm).map(line).collect(),
+        ..Table::default()
+    }
+}

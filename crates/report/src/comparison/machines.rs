@@ -1,0 +1,123 @@
+//! The two studies, what differs between their machines, and what only one of them has.
+
+use super::heads;
+use crate::document::{Block, Column, Table};
+use crate::number;
+use crate::words;
+use coretwin_base::comparison::{ComparedStudy, FactChange, StudyComparison};
+
+/// Most characters of a fact in a table.
+const FACT_MAX: usize = 300;
+/// Most facts listed in one table.
+const FACTS_MAX: usize = 400;
+
+/// Rows and arms of one study alone.
+pub(super) fn unmatched(comparison: &StudyComparison) -> Vec<Block> {
+    let mut lines = Vec::new();
+    for study in &comparison.studies {
+        for (what, names) in [("rows", &study.rows_only), ("arms", &study.arms_only)] {
+            if !names.is_empty() {
+                let names = words::clean(&names.join(", "));
+                lines.push(format!(
+                    "{} only in {}: {names}.",
+                    capital(what),
+                    words::clean(&study.head)
+                ));
+            }
+        }
+    }
+    lines.into_iter().map(Block::Text).collect()
+}
+
+fn capital(word: &str) -> String {
+    let mut letters = word.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
+
+/// Both studies, and the facts that differ.
+pub(super) fn blocks(comparison: &StudyComparison) -> Vec<Block> {
+    let mut blocks = vec![Block::Table(studies(comparison))];
+    let (foremost, others): (Vec<&FactChange>, Vec<&FactChange>) =
+        comparison.facts.iter().partition(|fact| fact.foremost);
+    if !foremost.is_empty() {
+        let caption = "Facts that differ and matter most for speed".to_owned();
+        blocks.push(Block::Table(table(comparison, caption, &foremost, false)));
+    }
+    if !others.is_empty() {
+        let caption = format!("{} more that differ", number::count(others.len() as u64, "fact"));
+        blocks.push(Block::Table(table(comparison, caption, &others, true)));
+    }
+    let same = number::count(comparison.facts_same.into(), "recorded fact");
+    blocks.push(Block::Text(match (foremost.len(), others.len()) {
+        (0, 0) if comparison.facts_same == 0 => {
+            "The environment was not recorded in both.".to_owned()
+        }
+        (0, 0) => format!("No recorded fact of the machines differs; {same} are the same."),
+        (_, 0) => format!("{same} are the same."),
+        (_, 1) => format!(
+            "One fact of less weight differs too (in the other formats); {same} are the same."
+        ),
+        (_, others) => format!(
+            "{others} facts of less weight differ too (in the other formats); {same} are the same."
+        ),
+    }));
+    blocks
+}
+
+fn studies(comparison: &StudyComparison) -> Table {
+    let row = |name: &str, cell: &dyn Fn(&ComparedStudy) -> String| {
+        let [first, second] = comparison.studies.each_ref().map(|study| words::clean(&cell(study)));
+        vec![name.to_owned(), first, second]
+    };
+    let [first, second] = heads(comparison);
+    Table {
+        caption: "Studies".to_owned(),
+        columns: vec![Column::words(""), Column::words(first), Column::words(second)],
+        rows: vec![
+            row("Folder", &|study| study.folder.clone()),
+            row("Started (UTC)", &|study| {
+                study.started_utc.clone().unwrap_or_else(|| number::NONE.to_owned())
+            }),
+            row("Boots", &|study| study.boots.to_string()),
+            row("Blocks", &|study| study.blocks.to_string()),
+            row("Ended", &|study| words::stopped(study.stopped_because).to_owned()),
+            row("Arms", &|study| {
+                let arm = |arm: &coretwin_base::plan::PlanArm| {
+                    format!("{} ({} on CPUs {})", arm.label, arm.threads, arm.cpus)
+                };
+                study.arms.iter().map(arm).collect::<Vec<_>>().join(", ")
+            }),
+            row("Coretwin", &|study| study.coretwin.clone()),
+            row("Warnings of its own", &|study| study.warnings.to_string()),
+        ],
+        ..Table::default()
+    }
+}
+
+fn table(
+    comparison: &StudyComparison,
+    caption: String,
+    facts: &[&FactChange],
+    folded: bool,
+) -> Table {
+    let [first, second] = heads(comparison);
+    let row = |fact: &&FactChange| {
+        let cell = |value: &Option<String>| {
+            value.as_ref().map_or_else(
+                || number::NONE.to_owned(),
+                |text| words::shorten(&words::clean(text), FACT_MAX),
+            )
+        };
+        vec![words::clean(&fact.fact), cell(&fact.values[0]), cell(&fact.values[1])]
+    };
+    let left_out = facts.len().saturating_sub(FACTS_MAX);
+    Table {
+        caption,
+        columns: vec![Column::words("Fact"), Column::words(first), Column::words(second)],
+        rows: facts.iter().take(FACTS_MAX).map(row).collect(),
+        note: (left_out > 0)
+            .then(|| format!("{} more are in the JSON.", number::whole(left_out as u64))),
+        folded,
+        ..Table::default()
+    }
+}

@@ -1,0 +1,125 @@
+//! What got worse, before anything else.
+
+use super::{cells, heads, interval_name};
+use crate::document::{Block, Column, Table};
+use crate::number;
+use crate::words;
+use coretwin_base::comparison::{Change, Contrast, StudyComparison};
+use coretwin_base::plan::Scale;
+
+/// A line of any table of the comparison.
+struct Line<'a> {
+    what: String,
+    name: String,
+    scale: Scale,
+    unit: &'a str,
+    contrast: &'a Contrast,
+}
+
+/// The regressions, suites first, the largest first; or that there is none.
+pub(super) fn blocks(comparison: &StudyComparison) -> Vec<Block> {
+    let [first, second] = heads(comparison);
+    let lines = lines(comparison);
+    let tested = lines.iter().filter(|line| line.contrast.change.is_some()).count();
+    let worse = lines.iter().filter(|line| line.contrast.change == Some(Change::Worse)).count();
+    let regressions: Vec<&Line<'_>> =
+        lines.iter().filter(|line| line.contrast.is_regression(comparison.confidence)).collect();
+    if tested == 0 {
+        return vec![Block::Text(
+            "Nothing here may be called better or worse; the warnings say why.".to_owned(),
+        )];
+    }
+    if regressions.is_empty() {
+        let unsure = match worse {
+            0 => String::new(),
+            1 => {
+                " One line is WORSE by itself, but not more surely than the luck of looking at so \
+                  many allows."
+                    .to_owned()
+            }
+            many => format!(
+                " {many} lines are WORSE by themselves, but not more surely than the luck of \
+                 looking at so many allows."
+            ),
+        };
+        let text = format!(
+            "None: of {} no effect and no value is worse in {second} than in {first}.{unsure}",
+            number::count(tested as u64, "line")
+        );
+        return vec![Block::Text(text)];
+    }
+    let row = |line: &&Line<'_>| {
+        let [size, interval] = cells(line.contrast, line.scale, line.unit);
+        let p = line.contrast.p_adjusted.map_or_else(|| number::NONE.to_owned(), number::p_value);
+        vec![line.name.clone(), line.what.clone(), size, interval, p]
+    };
+    vec![Block::Table(Table {
+        caption: format!("Worse in {second} than in {first}"),
+        columns: vec![
+            Column::words("Row or suite"),
+            Column::words("What"),
+            Column::number("Change"),
+            Column::number(interval_name(comparison)),
+            Column::number("p (Holm)"),
+        ],
+        rows: regressions.iter().map(row).collect(),
+        ..Table::default()
+    })]
+}
+
+/// Every line: suites, then rows, those that lost most first.
+fn lines(comparison: &StudyComparison) -> Vec<Line<'_>> {
+    let effect = |arm: &str| words::clean(&format!("effect of {arm}"));
+    let value = |arm: &str| words::clean(&format!("value in {arm}"));
+    let mut suites: Vec<Line<'_>> = comparison
+        .suites
+        .iter()
+        // A suite of one row would only say the same twice.
+        .filter(|line| line.effects[0].rows > 1)
+        .map(|line| Line {
+            what: effect(&line.effects[0].arm),
+            name: words::clean(&format!("{} (suite)", line.effects[0].suite)),
+            scale: Scale::Ratio,
+            unit: "",
+            contrast: &line.interaction,
+        })
+        .collect();
+    let many_rows = comparison.values.iter().any(|line| line.name != comparison.values[0].name);
+    suites.extend(comparison.value_suites.iter().filter(|_| many_rows).map(|line| Line {
+        what: value(&line.arm),
+        name: words::clean(&format!("{} (suite)", line.name)),
+        scale: line.scale,
+        unit: "",
+        contrast: &line.contrast,
+    }));
+    let mut rows: Vec<Line<'_>> = comparison
+        .effects
+        .iter()
+        .map(|line| Line {
+            what: effect(&line.effects[0].arm),
+            name: words::clean(&line.effects[0].row),
+            scale: line.effects[0].scale,
+            unit: &line.effects[0].unit,
+            contrast: &line.interaction,
+        })
+        .collect();
+    rows.extend(comparison.values.iter().map(|line| Line {
+        what: value(&line.arm),
+        name: words::clean(&line.name),
+        scale: line.scale,
+        unit: &line.unit,
+        contrast: &line.contrast,
+    }));
+    for lines in [&mut suites, &mut rows] {
+        // Differences in units of their own cannot be ranked among ratios; they come last.
+        lines.sort_by(|a, b| {
+            let key = |line: &Line<'_>| match line.scale {
+                Scale::Ratio => line.contrast.ratio.unwrap_or(f64::INFINITY),
+                Scale::Raw => f64::INFINITY,
+            };
+            key(a).total_cmp(&key(b))
+        });
+    }
+    suites.append(&mut rows);
+    suites
+}

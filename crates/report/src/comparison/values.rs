@@ -1,0 +1,85 @@
+//! What became of the rows themselves: value against value, arm by arm.
+
+use super::{cells, heads, interval_name, result};
+use crate::document::{Block, Column, Table};
+use crate::number;
+use crate::words;
+use coretwin_base::comparison::{StudyComparison, ValueChange};
+use coretwin_base::reading::Better;
+
+/// A caution, and a table for each arm.
+pub(super) fn blocks(comparison: &StudyComparison) -> Vec<Block> {
+    let mut arms: Vec<&str> = Vec::new();
+    for line in &comparison.values {
+        if !arms.contains(&line.arm.as_str()) {
+            arms.push(&line.arm);
+        }
+    }
+    let mut blocks = vec![Block::Text(
+        "Different sessions, boots or machines are set against each other here, one of each. The \
+         intervals cover only the spread between the blocks of a study: a change that they exclude \
+         may still be one boot's luck, and none of it proves a cause."
+            .to_owned(),
+    )];
+    blocks.extend(arms.into_iter().map(|arm| Block::Table(table(comparison, arm))));
+    blocks
+}
+
+fn table(comparison: &StudyComparison, arm: &str) -> Table {
+    let [first, second] = heads(comparison);
+    let of_arm = |lines: &[ValueChange]| -> Vec<Vec<String>> {
+        lines.iter().filter(|line| line.arm == arm).map(row).collect()
+    };
+    let mut rows = of_arm(&comparison.values);
+    let suites = of_arm(&comparison.value_suites);
+    // A suite of one row would only say the same twice.
+    let with_suites = rows.len() > 1 && !suites.is_empty();
+    let total = with_suites && suites.len() == 1;
+    if with_suites {
+        rows.extend(suites.into_iter().map(|mut suite| {
+            suite[0].push_str(" (suite)");
+            suite
+        }));
+    }
+    Table {
+        caption: words::clean(&format!("Arm {arm}: {second} against {first}")),
+        columns: vec![
+            Column::words("Row"),
+            Column::number(first),
+            Column::number(second),
+            Column::words("Unit"),
+            Column::number("Change").opening(),
+            Column::number(interval_name(comparison)),
+            Column::words("Result"),
+            Column::number("p (Holm)").detail(),
+            Column::number("Blocks").detail(),
+        ],
+        rows,
+        total,
+        note: Some(
+            "↑ higher is better, ↓ lower is better; a positive change is better.".to_owned(),
+        ),
+        ..Table::default()
+    }
+}
+
+fn row(line: &ValueChange) -> Vec<String> {
+    let arrow = match line.better {
+        _ if line.unit.is_empty() => "",
+        Better::Higher => " ↑",
+        Better::Lower => " ↓",
+    };
+    let [size, interval] = cells(&line.contrast, line.scale, &line.unit);
+    let [first, second] = line.values.map(number::value_or_none);
+    vec![
+        words::clean(&line.name),
+        first,
+        second,
+        format!("{}{arrow}", words::clean(&line.unit)),
+        size,
+        interval,
+        result(&line.contrast),
+        line.contrast.p_adjusted.map_or_else(|| number::NONE.to_owned(), number::p_value),
+        format!("{} and {}", line.blocks[0], line.blocks[1]),
+    ]
+}

@@ -1,0 +1,77 @@
+//! Names for two studies: what tells them apart, short enough for the head of a column.
+
+use super::StudyRecords;
+use coretwin_base::environment::Environment;
+use std::collections::BTreeSet;
+
+/// Most characters of a name.
+const LENGTH_MAX: usize = 20;
+
+/// The kernel release, else the machine, the host, the processor or the folder, whichever is the
+/// first to differ; else `A` and `B`.
+pub(super) fn heads(studies: [&StudyRecords<'_>; 2]) -> [String; 2] {
+    let candidates = [
+        studies.map(|study| fact(study.environment, "kernel.release")),
+        studies.map(|study| Some(study.plan.machine.clone())),
+        studies.map(|study| host(study.environment)),
+        studies.map(|study| fact(study.environment, "cpu.model")),
+        studies.map(|study| folder(study.folder)),
+    ];
+    let names = candidates.into_iter().find_map(|pair| {
+        let [first, second] = pair;
+        let pair = [first?, second?];
+        (pair[0] != pair[1]).then_some(pair)
+    });
+    let names = names.map(|names| {
+        let short = names.each_ref().map(|name| version(name));
+        if short[0] == short[1] { names } else { short }
+    });
+    names
+        .filter(|names| names.iter().all(|name| name.chars().count() <= LENGTH_MAX))
+        .unwrap_or_else(|| ["A", "B"].map(str::to_owned))
+}
+
+/// A release without what a distribution adds to it, `6.12.86` of `6.12.86+deb13-amd64`.
+fn version(name: &str) -> String {
+    let starts_with_digit = name.starts_with(|c: char| c.is_ascii_digit());
+    let end = name.find(['-', '+']).filter(|_| starts_with_digit);
+    name[..end.unwrap_or(name.len())].to_owned()
+}
+
+/// A fact that was the same in every arm, all the time.
+fn fact(environment: &Environment, key: &str) -> Option<String> {
+    let values: BTreeSet<Option<&String>> =
+        environment.facts.values().map(|facts| facts.get(key)).collect();
+    match Vec::from_iter(values).as_slice() {
+        [Some(only)] => Some((*only).clone()),
+        _ => None,
+    }
+}
+
+fn host(environment: &Environment) -> Option<String> {
+    let hosts: BTreeSet<&String> =
+        environment.sessions.iter().map(|session| &session.host).collect();
+    match Vec::from_iter(hosts).as_slice() {
+        [only] => Some((*only).clone()),
+        _ => None,
+    }
+}
+
+fn folder(path: &str) -> Option<String> {
+    let name = path.trim_end_matches('/').rsplit('/').next()?;
+    (!name.is_empty()).then(|| name.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn releases_lose_their_tail_and_other_names_do_not() {
+        assert_eq!(version("6.12.86+deb13-cloud-amd64"), "6.12.86");
+        assert_eq!(version("2.4.19"), "2.4.19");
+        assert_eq!(version("lab-1"), "lab-1");
+        assert_eq!(folder("a/b/").as_deref(), Some("b"));
+        assert_eq!(folder("/"), None);
+    }
+}

@@ -1,0 +1,206 @@
+//! The lines of the comparison: rows and suites, effects and values.
+
+use super::common::Common;
+use super::contrast::{adjust, contrast};
+use super::gate::Gate;
+use super::side::{Series, Side, turned};
+use crate::study::rows::from_scale;
+use crate::study::suites;
+use coretwin_base::comparison::{EffectChange, StudyComparison, SuiteChange, ValueChange};
+use coretwin_base::plan::{PlanRow, Scale};
+use coretwin_base::reading::Better;
+use coretwin_base::summary::SuiteEffect;
+
+/// Both studies' series of one arm, by common row.
+type Columns = Vec<[Series; 2]>;
+
+/// A suite of common rows.
+struct Suite {
+    name: String,
+    /// Common rows with their weights.
+    weighed: Vec<(usize, f64)>,
+}
+
+impl Suite {
+    fn rows(&self) -> Vec<usize> {
+        self.weighed.iter().map(|(row, _)| *row).collect()
+    }
+
+    fn of<'a>(&self, columns: &'a Columns, side: usize) -> Vec<(&'a Series, f64)> {
+        self.weighed.iter().map(|(row, weight)| (&columns[*row][side], *weight)).collect()
+    }
+}
+
+/// Fills in every line.
+pub(super) fn fill(
+    comparison: &mut StudyComparison,
+    sides: &[Side<'_>; 2],
+    common: &Common,
+    gate: &Gate,
+) {
+    let lines = Lines { sides, common, gate, margin: comparison.margin };
+    let rows = 0..common.rows.len();
+    for arm in 1..common.arms.len() {
+        let columns: Columns = rows
+            .clone()
+            .map(|row| [0, 1].map(|side: usize| sides[side].effect(row, arm)))
+            .collect();
+        let mut effects: Vec<EffectChange> =
+            rows.clone().filter_map(|row| lines.effect(&columns, row, arm)).collect();
+        adjust(effects.iter_mut().map(|line| &mut line.interaction));
+        let of_suite = |suite: &Suite| lines.suite(&columns, suite, arm);
+        let mut suites: Vec<SuiteChange> = lines.suites(&columns).iter().map(of_suite).collect();
+        adjust(suites.iter_mut().map(|line| &mut line.interaction));
+        comparison.effects.append(&mut effects);
+        comparison.suites.append(&mut suites);
+    }
+    for arm in 0..common.arms.len() {
+        let columns: Columns =
+            rows.clone().map(|row| [0, 1].map(|side: usize| sides[side].value(row, arm))).collect();
+        comparison.values.extend(rows.clone().map(|row| lines.value(&columns, row, arm)));
+        let suites = lines.suites(&columns);
+        comparison
+            .value_suites
+            .extend(suites.iter().map(|suite| lines.value_suite(&columns, suite, arm)));
+    }
+    adjust(comparison.values.iter_mut().map(|line| &mut line.contrast));
+    adjust(comparison.value_suites.iter_mut().map(|line| &mut line.contrast));
+}
+
+struct Lines<'a> {
+    sides: &'a [Side<'a>; 2],
+    common: &'a Common,
+    gate: &'a Gate,
+    margin: f64,
+}
+
+impl Lines<'_> {
+    /// The common row as the first study plans it.
+    fn rule(&self, row: usize) -> &PlanRow {
+        &self.sides[0].plan.rows[self.common.rows[row][0]]
+    }
+
+    /// The margin on the scale of the means: ±ln(1 + margin), or that share of a value of the first
+    /// study on the raw scale. None where no verdict may be given.
+    fn margin(&self, scale: Scale, value: Option<f64>, allowed: bool) -> Option<f64> {
+        allowed.then(|| match scale {
+            Scale::Ratio => libm::log1p(self.margin),
+            Scale::Raw => self.margin * libm::fabs(value.unwrap_or(0.0)),
+        })
+    }
+
+    fn effect(&self, columns: &Columns, row: usize, arm: usize) -> Option<EffectChange> {
+        let [first, second] = self.sides;
+        let effects = [first.row_effect(row, arm)?.clone(), second.row_effect(row, arm)?.clone()];
+        let rule = self.rule(row);
+        let allowed = self.gate.effect(&[row], arm);
+        let margin = self.margin(rule.scale, effects[0].value_reference, allowed);
+        let means = columns[row].each_ref().map(|series| series.mean);
+        Some(EffectChange {
+            family: rule.family.clone(),
+            effects,
+            interaction: contrast(means, rule.scale, margin),
+        })
+    }
+
+    fn suite(&self, columns: &Columns, suite: &Suite, arm: usize) -> SuiteChange {
+        let effect = |index: usize| {
+            let side = &self.sides[index];
+            let weighed = suite.of(columns, index);
+            let (arm, rows) = (side.arm(arm), weighed.len());
+            let paired = side.suite(&weighed);
+            let effect = suites::summarise(&side.plan, &suite.name, arm, rows, paired);
+            match (paired, side.suite_mean(&weighed)) {
+                (None, Some(mean)) => SuiteEffect {
+                    ratio: Some(from_scale(mean.mean, Scale::Ratio)),
+                    blocks: blocks_of(&weighed),
+                    ..effect
+                },
+                _ => effect,
+            }
+        };
+        SuiteChange {
+            effects: [effect(0), effect(1)],
+            interaction: contrast(
+                [0, 1].map(|side: usize| self.sides[side].suite_mean(&suite.of(columns, side))),
+                Scale::Ratio,
+                self.margin(Scale::Ratio, None, self.gate.effect(&suite.rows(), arm)),
+            ),
+        }
+    }
+
+    fn value(&self, columns: &Columns, row: usize, arm: usize) -> ValueChange {
+        let rule = self.rule(row);
+        let values = columns[row].each_ref().map(|series| {
+            let mean = turned(series.mean?.mean, rule.better);
+            Some(from_scale(mean, rule.scale))
+        });
+        let margin = self.margin(rule.scale, values[0], self.gate.value(&[row], arm));
+        ValueChange {
+            name: rule.id.clone(),
+            arm: self.common.arms[arm].clone(),
+            values,
+            blocks: columns[row].each_ref().map(|series| series.count),
+            unit: rule.unit.clone(),
+            better: rule.better,
+            scale: rule.scale,
+            contrast: contrast(
+                columns[row].each_ref().map(|series| series.mean),
+                rule.scale,
+                margin,
+            ),
+        }
+    }
+
+    fn value_suite(&self, columns: &Columns, suite: &Suite, arm: usize) -> ValueChange {
+        let allowed = self.gate.value(&suite.rows(), arm);
+        ValueChange {
+            name: suite.name.clone(),
+            arm: self.common.arms[arm].clone(),
+            values: [None, None],
+            blocks: [0, 1].map(|side| blocks_of(&suite.of(columns, side))),
+            unit: String::new(),
+            better: Better::Higher,
+            scale: Scale::Ratio,
+            contrast: contrast(
+                [0, 1].map(|side: usize| self.sides[side].suite_mean(&suite.of(columns, side))),
+                Scale::Ratio,
+                self.margin(Scale::Ratio, None, allowed),
+            ),
+        }
+    }
+
+    /// Suites of the rows that have a ratio and enough blocks in both studies: one per family, and
+    /// one over all families if there are several.
+    fn suites(&self, columns: &Columns) -> Vec<Suite> {
+        let mut families: Vec<(String, Vec<usize>)> = Vec::new();
+        for (row, both) in columns.iter().enumerate() {
+            let rule = self.rule(row);
+            if rule.scale == Scale::Raw || !both.iter().all(Series::is_present) {
+                continue;
+            }
+            match families.iter_mut().find(|(family, _)| *family == rule.family) {
+                Some((_, rows)) => rows.push(row),
+                None => families.push((rule.family.clone(), vec![row])),
+            }
+        }
+        let suite = |name: &str, families: &[Vec<usize>]| Suite {
+            name: name.to_owned(),
+            weighed: suites::equal_weights(families),
+        };
+        let mut all: Vec<Suite> = families
+            .iter()
+            .map(|(family, rows)| suite(family, std::slice::from_ref(rows)))
+            .collect();
+        if families.len() > 1 {
+            let rows: Vec<Vec<usize>> = families.into_iter().map(|(_, rows)| rows).collect();
+            all.push(suite(suites::ALL, &rows));
+        }
+        all
+    }
+}
+
+/// The most blocks any of these series has.
+fn blocks_of(weighed: &[(&Series, f64)]) -> u32 {
+    weighed.iter().map(|(series, _)| series.count).max().unwrap_or(0)
+}

@@ -1,0 +1,128 @@
+//! Two studies of the same rows in the same arms, made at different times, on different kernels or
+//! machines.
+//!
+//! Data flow: two [`StudyRecords`] → `common` (rows and arms of both) → `side` (each study by
+//! itself: effects and values as means with spread) → `contrast` (second less first, by Welch) →
+//! `StudyComparison`. `gate` decides what may carry a verdict, `warnings` says why not.
+//!
+//! Invariants:
+//! * each study is analysed as in its own report; only rows and arms of both are compared;
+//! * studies are independent, so their variances add up; blocks of the two are never paired;
+//! * what differs by more than the thing to be compared is said, and where it makes a verdict
+//!   meaningless there is none.
+
+mod common;
+mod contrast;
+mod facts;
+mod gate;
+mod heads;
+mod lines;
+mod sentences;
+mod side;
+mod warnings;
+
+use coretwin_base::comparison::{ComparedStudy, StudyComparison};
+use coretwin_base::environment::Environment;
+use coretwin_base::plan::Plan;
+use coretwin_base::reading::Reading;
+use coretwin_base::schema::SCHEMA;
+use coretwin_base::summary::StoppedBecause;
+use std::collections::BTreeSet;
+
+use crate::stopping;
+use common::Common;
+use gate::Gate;
+use side::Side;
+
+/// The records of a study, as stored.
+#[derive(Debug, Clone, Copy)]
+pub struct StudyRecords<'a> {
+    /// Its folder, as it was given.
+    pub folder: &'a str,
+    /// What was planned.
+    pub plan: &'a Plan,
+    /// Every reading.
+    pub readings: &'a [Reading],
+    /// What the machine was like.
+    pub environment: &'a Environment,
+    /// Why it ended.
+    pub stopped_because: StoppedBecause,
+}
+
+/// The studies cannot be compared at all.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the two studies have no {what} in common, so there is nothing to compare: {first} has {}, \
+     {second} has {}", names[0].join(", "), names[1].join(", ")
+)]
+pub struct NothingInCommon {
+    /// `row of one unit and scale` or `arm`.
+    what: &'static str,
+    /// Folder of the first study.
+    first: String,
+    /// Folder of the second study.
+    second: String,
+    /// What each of them has.
+    names: [Vec<String>; 2],
+}
+
+/// Compares the second study with the first. Without `margin`, the larger of their own holds.
+///
+/// # Errors
+/// [`NothingInCommon`] if no row or no arm is in both.
+pub fn compare(
+    studies: [&StudyRecords<'_>; 2],
+    margin: Option<f64>,
+) -> Result<StudyComparison, NothingInCommon> {
+    let common = Common::new(studies)?;
+    let margins = studies.map(|study| study.plan.rules.margin);
+    let margin = margin.unwrap_or(f64::max(margins[0], margins[1]));
+    let sides = [0, 1].map(|index| Side::new(studies[index], &common, index));
+    let gate = Gate::new(&sides, &common);
+    let heads = heads::heads(studies);
+    let (facts, facts_same) = facts::changes(studies, &common.arms);
+    let mut comparison = StudyComparison {
+        schema: SCHEMA,
+        studies: [0, 1].map(|index| compared(&sides[index], &common, index, &heads[index])),
+        reference_arm: common.arms[0].clone(),
+        margin,
+        confidence: stopping::CONFIDENCE,
+        suites: Vec::new(),
+        effects: Vec::new(),
+        value_suites: Vec::new(),
+        values: Vec::new(),
+        facts,
+        facts_same,
+        sentences: Vec::new(),
+        warnings: Vec::new(),
+    };
+    lines::fill(&mut comparison, &sides, &common, &gate);
+    comparison.warnings = warnings::write(&comparison, &sides, &common, &gate, margins);
+    comparison.sentences = sentences::write(&comparison);
+    Ok(comparison)
+}
+
+/// What is told of one study.
+fn compared(side: &Side<'_>, common: &Common, index: usize, head: &str) -> ComparedStudy {
+    let StudyRecords { folder, plan, environment, stopped_because, .. } = *side.records;
+    let boots: BTreeSet<&str> =
+        environment.sessions.iter().map(|session| session.boot_id.as_str()).collect();
+    ComparedStudy {
+        head: head.to_owned(),
+        folder: folder.to_owned(),
+        machine: plan.machine.clone(),
+        coretwin: plan.coretwin.clone(),
+        started_utc: environment.sessions.first().map(|session| session.started_utc.clone()),
+        boots: boots.len() as u32,
+        comparison: plan.comparison,
+        protocol: plan.rules.protocol,
+        arms: plan.arms.clone(),
+        reference_arm: plan.reference_arm.clone(),
+        margin: plan.rules.margin,
+        blocks: side.summary.blocks,
+        stopped_because,
+        warnings: side.summary.warnings.len() as u32,
+        rows_only: common.rows_only[index].clone(),
+        arms_only: common.arms_only[index].clone(),
+    }
+}

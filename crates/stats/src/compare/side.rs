@@ -1,0 +1,159 @@
+//! One of the two studies, analysed by itself.
+
+use super::StudyRecords;
+use super::common::Common;
+use crate::paired::Paired;
+use crate::study::analyse;
+use crate::study::blocks::{Blocks, Cell};
+use crate::study::rows::{Comparison, widening};
+use crate::study::suites;
+use crate::welch::Estimate;
+use coretwin_base::plan::{Plan, Protocol, Scale};
+use coretwin_base::reading::Better;
+use coretwin_base::summary::{RowEffect, Summary};
+
+/// One study, with its rows and arms numbered as they are in common.
+pub(super) struct Side<'a> {
+    pub(super) records: &'a StudyRecords<'a>,
+    /// The plan, with the common reference arm.
+    pub(super) plan: Plan,
+    /// Its own analysis against that arm.
+    pub(super) summary: Summary,
+    blocks: Blocks,
+    /// Indexes into the plan.
+    rows: Vec<usize>,
+    arms: Vec<usize>,
+}
+
+/// A number of each block, above 0 or more is better, and their mean.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Series {
+    /// None where a run failed; empty by the protocol of 2003, which keeps no spread.
+    blocks: Vec<Option<f64>>,
+    pub(super) mean: Option<Estimate>,
+    /// Blocks, or runs of the protocol of 2003, that the mean is made of.
+    pub(super) count: u32,
+}
+
+impl Series {
+    fn new(blocks: Vec<Option<f64>>, widening: f64) -> Self {
+        let present: Vec<f64> = blocks.iter().flatten().copied().collect();
+        let mean = Paired::new(&present).map(|paired| Estimate::of(&paired, widening));
+        Self { mean, count: present.len() as u32, blocks }
+    }
+
+    fn point(value: Option<f64>, count: u32) -> Self {
+        let mean = value.map(Estimate::point);
+        Self { blocks: Vec::new(), mean, count: if mean.is_some() { count } else { 0 } }
+    }
+
+    /// Whether it can be part of a suite.
+    pub(super) fn is_present(&self) -> bool {
+        self.mean.is_some() && (self.blocks.is_empty() || suites::is_present(&self.blocks))
+    }
+}
+
+impl<'a> Side<'a> {
+    pub(super) fn new(records: &'a StudyRecords<'a>, common: &Common, index: usize) -> Self {
+        let reference_arm = common.arms[0].clone();
+        let plan = Plan { reference_arm, ..records.plan.clone() };
+        let place = |label: &String| plan.arms.iter().position(|arm| arm.label == *label);
+        Self {
+            summary: analyse(&plan, records.readings, records.stopped_because),
+            blocks: Blocks::new(&plan, records.readings),
+            rows: common.rows.iter().map(|pair| pair[index]).collect(),
+            arms: common.arms.iter().filter_map(place).collect(),
+            plan,
+            records,
+        }
+    }
+
+    fn is_2003(&self) -> bool {
+        self.plan.rules.protocol == Protocol::Article2003
+    }
+
+    /// The row's entry in the study's own summary.
+    pub(super) fn row_effect(&self, row: usize, arm: usize) -> Option<&RowEffect> {
+        let (row, arm) = (&self.plan.rows[self.rows[row]], &self.plan.arms[self.arms[arm]]);
+        self.summary.rows.iter().find(|effect| effect.row == row.id && effect.arm == arm.label)
+    }
+
+    /// The effect of an arm on a row, by block.
+    pub(super) fn effect(&self, row: usize, arm: usize) -> Series {
+        if self.is_2003() {
+            let effect = self.row_effect(row, arm);
+            let ratio = effect.and_then(|effect| Some(to_scale(effect.ratio?, effect.scale)));
+            return Series::point(ratio, effect.map_or(0, |effect| effect.blocks));
+        }
+        let (row, arm) = (self.rows[row], self.arms[arm]);
+        let compared = Comparison::new(&self.plan, &self.blocks, &self.blocks.analysed, row, arm);
+        Series::new(compared.differences, widening(&self.plan))
+    }
+
+    /// The value of a row in an arm, by block, turned so that more is better.
+    pub(super) fn value(&self, row: usize, arm: usize) -> Series {
+        let rule = &self.plan.rows[self.rows[row]];
+        if self.is_2003() {
+            let value = self.value_2003(row, arm).map(|value| to_scale(value, rule.scale));
+            return Series::point(
+                value.map(|value| turned(value, rule.better)),
+                self.summary.blocks,
+            );
+        }
+        let value = |attempt| match self.blocks.cell(attempt, self.arms[arm], self.rows[row]) {
+            Cell::Value(value) => Some(turned(value, rule.better)),
+            Cell::Missing | Cell::Failed => None,
+        };
+        let values = self.blocks.analysed.iter().map(value).collect();
+        Series::new(values, widening(&self.plan))
+    }
+
+    fn value_2003(&self, row: usize, arm: usize) -> Option<f64> {
+        if arm > 0 {
+            return self.row_effect(row, arm)?.value_arm;
+        }
+        let id = &self.plan.rows[self.rows[row]].id;
+        self.summary.rows.iter().find(|effect| effect.row == *id)?.value_reference
+    }
+
+    /// The mean over blocks of the suite means of these series.
+    pub(super) fn suite(&self, weighed: &[(&Series, f64)]) -> Option<Paired> {
+        if self.is_2003() {
+            return None;
+        }
+        let blocks: Vec<(&[Option<f64>], f64)> =
+            weighed.iter().map(|(series, weight)| (series.blocks.as_slice(), *weight)).collect();
+        Paired::new(&suites::block_means(&blocks))
+    }
+
+    /// The same as a mean with its spread; by the protocol of 2003 the mean alone.
+    pub(super) fn suite_mean(&self, weighed: &[(&Series, f64)]) -> Option<Estimate> {
+        if self.is_2003() {
+            let part = |(series, weight): &(&Series, f64)| Some(series.mean?.mean * weight);
+            let sum = weighed.iter().map(part).sum::<Option<f64>>()?;
+            return (!weighed.is_empty()).then(|| Estimate::point(sum));
+        }
+        self.suite(weighed).map(|paired| Estimate::of(&paired, widening(&self.plan)))
+    }
+
+    /// Index of a common arm in the plan.
+    pub(super) fn arm(&self, arm: usize) -> usize {
+        self.arms[arm]
+    }
+}
+
+/// From what is shown to the scale of the analysis.
+fn to_scale(value: f64, scale: Scale) -> f64 {
+    match scale {
+        Scale::Ratio => libm::log(value),
+        Scale::Raw => value,
+    }
+}
+
+/// Turned so that more is better, and back.
+pub(super) fn turned(value: f64, better: Better) -> f64 {
+    match better {
+        Better::Higher => value,
+        Better::Lower => -value,
+    }
+}

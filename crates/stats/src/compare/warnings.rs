@@ -1,0 +1,353 @@
+//! What a reader of the comparison must know.
+
+use super::StudyRecords;
+use super::common::Common;
+use super::gate::Gate;
+use super::side::Side;
+use crate::study::phrase::counted;
+use coretwin_base::comparison::StudyComparison;
+use coretwin_base::plan::{Comparison, PlanArm, Protocol};
+use coretwin_base::reading::Better;
+use coretwin_base::summary::StoppedBecause;
+use coretwin_base::warning::Warning;
+
+/// Fewest blocks for an interval that has been checked by simulation.
+const BLOCKS_MIN: u32 = 8;
+
+/// Most names in one warning.
+const NAMES_MAX: usize = 8;
+
+/// Every warning, those that take the verdict away first.
+pub(super) fn write(
+    comparison: &StudyComparison,
+    sides: &[Side<'_>; 2],
+    common: &Common,
+    gate: &Gate,
+    margins: [f64; 2],
+) -> Vec<Warning> {
+    let writer = Writer { comparison, sides, common, gate };
+    let mut warnings = Vec::new();
+    warnings.extend(writer.same_study());
+    warnings.extend(writer.protocols());
+    warnings.extend(writer.questions());
+    warnings.extend(writer.works());
+    warnings.extend(writer.unlike());
+    warnings.extend(writer.reference());
+    warnings.extend(writer.unfinished());
+    warnings.extend(writer.few_blocks());
+    warnings.extend(writer.arms());
+    warnings.extend(writer.threads());
+    warnings.extend(writer.margins(margins));
+    warnings.extend(writer.environment());
+    warnings
+}
+
+struct Writer<'a> {
+    comparison: &'a StudyComparison,
+    sides: &'a [Side<'a>; 2],
+    common: &'a Common,
+    gate: &'a Gate,
+}
+
+impl Writer<'_> {
+    fn heads(&self) -> [&str; 2] {
+        self.comparison.studies.each_ref().map(|study| study.head.as_str())
+    }
+
+    fn records(&self) -> [&StudyRecords<'_>; 2] {
+        self.sides.each_ref().map(|side| side.records)
+    }
+
+    fn arm(&self, arm: usize) -> [&PlanArm; 2] {
+        self.sides.each_ref().map(|side| &side.plan.arms[side.arm(arm)])
+    }
+
+    fn same_study(&self) -> Option<Warning> {
+        self.gate.same_study.then(|| {
+            Warning::new(
+                "same-study",
+                "both folders hold the same study, compared with itself",
+                "Nothing here is independent, so there is no verdict. Give the folders of two studies.",
+            )
+        })
+    }
+
+    fn protocols(&self) -> Vec<Warning> {
+        let mut warnings = Vec::new();
+        for (head, study) in self.heads().iter().zip(&self.comparison.studies) {
+            let (kind, why) = match study.protocol {
+                Protocol::Modern | Protocol::Fixed => continue,
+                Protocol::Quick => {
+                    ("screening", "is a screening of 3 blocks, which decides nothing")
+                }
+                Protocol::Article2003 => {
+                    ("protocol-2003", "follows the protocol of 2003, which keeps no spread")
+                }
+            };
+            warnings.push(Warning::new(
+                kind,
+                format!("{head} {why}"),
+                "There is no verdict on any change. Measure it again without --quick or --protocol.",
+            ));
+        }
+        warnings
+    }
+
+    /// Arms that mean something else in the two studies.
+    fn questions(&self) -> Vec<Warning> {
+        let [first, second] = self.heads();
+        let mut warnings = Vec::new();
+        let kinds = self.comparison.studies.each_ref().map(|study| study.comparison);
+        if kinds[0] != kinds[1] {
+            let [a, b] = kinds.map(kind);
+            warnings.push(Warning::new(
+                "comparison-kind",
+                format!("{first} compares {a}, {second} compares {b}"),
+                "Effects of different kinds of arms do not answer one question. Where an arm's kind \
+                 differs there is no verdict.",
+            ));
+        }
+        for (index, label) in self.common.arms.iter().enumerate() {
+            if !self.gate.states[index] {
+                let [a, b] = self.arm(index).map(|arm| arm.state.to_string());
+                warnings.push(Warning::new(
+                    "arm-differs",
+                    format!("arm {label} is {a} in {first} and {b} in {second}"),
+                    "It is not the same state, so its changes get no verdict. Give arms labels of \
+                     their own: --arm LABEL=STATE.",
+                ));
+            }
+        }
+        warnings
+    }
+
+    /// Rows that did other work under the same label.
+    fn works(&self) -> Option<Warning> {
+        let differing = self.common.rows.iter().zip(&self.gate.works).filter(|(_, same)| !**same);
+        let plans = self.records().map(|records| records.plan);
+        let texts: Vec<String> = differing
+            .map(|(rows, _)| {
+                let [a, b] = [0, 1].map(|side: usize| &plans[side].rows[rows[side]]);
+                let mut what = Vec::new();
+                if a.params != b.params {
+                    what.push("parameters");
+                }
+                if a.placement != b.placement {
+                    what.push("placement");
+                }
+                if a.copies != b.copies {
+                    what.push("copies");
+                }
+                if what.is_empty() {
+                    what.push("command");
+                }
+                format!("{} (other {})", a.id, what.join(", "))
+            })
+            .collect();
+        (!texts.is_empty()).then(|| {
+            Warning::new(
+                "work-differs",
+                format!("the studies did different work under one label: {}", listed(&texts)),
+                "Their changes get no verdict. Compare studies that were planned alike.",
+            )
+        })
+    }
+
+    /// Rows of one label in different units.
+    fn unlike(&self) -> Option<Warning> {
+        let plans = self.records().map(|records| records.plan);
+        let texts: Vec<String> = self
+            .common
+            .unlike
+            .iter()
+            .map(|rows| {
+                let [a, b] = [0, 1].map(|side: usize| &plans[side].rows[rows[side]]);
+                let better = |better| match better {
+                    Better::Higher => "higher is better",
+                    Better::Lower => "lower is better",
+                };
+                let [x, y] = [a, b].map(|row| format!("{}, {}", row.unit, better(row.better)));
+                format!("{} ({x} against {y})", a.id)
+            })
+            .collect();
+        (!texts.is_empty()).then(|| {
+            Warning::new(
+                "unit-differs",
+                format!("left out, because unit or scale differ: {}", listed(&texts)),
+                "Read the same metric in both studies.",
+            )
+        })
+    }
+
+    fn reference(&self) -> Option<Warning> {
+        let [a, b] = self.comparison.studies.each_ref().map(|study| &study.reference_arm);
+        let used = &self.comparison.reference_arm;
+        (a != b || a != used).then(|| {
+            Warning::new(
+                "reference-differs",
+                format!(
+                    "the studies' own reference arms are {a} and {b}; here it is {used} in both"
+                ),
+                "Numbers may look different from those of the studies' own reports.",
+            )
+        })
+    }
+
+    fn unfinished(&self) -> Vec<Warning> {
+        let mut warnings = Vec::new();
+        for (head, study) in self.heads().iter().zip(&self.comparison.studies) {
+            let how = match study.stopped_because {
+                StoppedBecause::Target | StoppedBecause::Blocks | StoppedBecause::Budget => {
+                    continue;
+                }
+                StoppedBecause::Running => "has not ended, or was killed",
+                StoppedBecause::Reboot => "waits for a reboot",
+                StoppedBecause::Interrupted => "was interrupted",
+                StoppedBecause::Error => "was ended by an error",
+            };
+            warnings.push(Warning::new(
+                "unfinished",
+                format!(
+                    "{head} {how}; {} could be analysed",
+                    counted(study.blocks.into(), "block")
+                ),
+                format!("Compare again when it is done: coretwin study --resume {}", study.folder),
+            ));
+        }
+        warnings
+    }
+
+    fn few_blocks(&self) -> Option<Warning> {
+        let blocks = self.comparison.studies.each_ref().map(|study| study.blocks);
+        let fewest = blocks[0].min(blocks[1]);
+        (self.gate.protocols && fewest < BLOCKS_MIN).then(|| {
+            Warning::new(
+                "few-blocks",
+                format!("the studies have {} and {} blocks", blocks[0], blocks[1]),
+                format!(
+                    "Below {BLOCKS_MIN} blocks one odd run moves the result and intervals are wide."
+                ),
+            )
+        })
+    }
+
+    /// Arms that hold other CPUs or threads.
+    fn arms(&self) -> Vec<Warning> {
+        let [first, second] = self.heads();
+        let mut warnings = Vec::new();
+        for (index, label) in self.common.arms.iter().enumerate() {
+            let arms = self.arm(index);
+            let sizes = arms.map(|arm| (arm.cpus.len(), arm.cores, arm.threads, &arm.scheduler));
+            if sizes[0] != sizes[1] {
+                let [a, b] = arms.map(|arm| {
+                    format!(
+                        "{} on {}, {}, scheduler {}",
+                        counted(arm.threads.into(), "thread"),
+                        counted(arm.cpus.len() as u64, "CPU"),
+                        counted(arm.cores.into(), "core"),
+                        arm.scheduler
+                    )
+                });
+                warnings.push(Warning::new(
+                    "arm-size",
+                    format!("arm {label} has {a} in {first}, and {b} in {second}"),
+                    "Part of any change is due to that.",
+                ));
+            }
+        }
+        warnings
+    }
+
+    /// Rows whose thread counts differ although their arm's do not.
+    fn threads(&self) -> Option<Warning> {
+        let mut texts: Vec<String> = Vec::new();
+        for line in &self.comparison.effects {
+            let [a, b] = &line.effects;
+            let sides = [
+                (a.arm.as_str(), a.threads, b.threads),
+                (self.comparison.reference_arm.as_str(), a.threads_reference, b.threads_reference),
+            ];
+            for (arm, first, second) in sides {
+                let [x, y] = [0, 1].map(|side: usize| {
+                    self.records()[side].plan.arm(arm).map_or(0, |arm| arm.threads)
+                });
+                let text = format!("{} in {arm} ({first} and {second})", a.row);
+                if first != second && x == y && !texts.contains(&text) {
+                    texts.push(text);
+                }
+            }
+        }
+        (!texts.is_empty()).then(|| {
+            Warning::new(
+                "threads-differ",
+                format!("thread counts differ: {}", listed(&texts)),
+                "Part of any change is due to that.",
+            )
+        })
+    }
+
+    fn margins(&self, margins: [f64; 2]) -> Option<Warning> {
+        let percent = |share: f64| format!("{:.1} %", share * 100.0);
+        let [a, b] = margins.map(percent);
+        (margins[0] != margins[1]).then(|| {
+            Warning::new(
+                "margin-differs",
+                format!(
+                    "the studies' margins are {a} and {b}; here it is {}",
+                    percent(self.comparison.margin)
+                ),
+                "To set another, add --margin.",
+            )
+        })
+    }
+
+    /// Machines that differ, or are not known.
+    fn environment(&self) -> Option<Warning> {
+        let [first, second] = self.heads();
+        let unknown: Vec<&str> = [first, second]
+            .into_iter()
+            .zip(self.records())
+            .filter(|(_, records)| records.environment.moments.is_empty())
+            .map(|(head, _)| head)
+            .collect();
+        if !unknown.is_empty() {
+            return Some(Warning::new(
+                "environment-unknown",
+                format!("the environment was not recorded in {}", unknown.join(" and ")),
+                "What else differed between the machines cannot be told.",
+            ));
+        }
+        let foremost: Vec<String> = self
+            .comparison
+            .facts
+            .iter()
+            .filter(|fact| fact.foremost)
+            .map(|fact| fact.fact.clone())
+            .collect();
+        (foremost.len() > 1).then(|| {
+            Warning::new(
+                "machines-differ",
+                format!("more than one thing differs between the machines: {}", listed(&foremost)),
+                "A change cannot be put down to any one of them. To find out which, change one thing \
+                 at a time.",
+            )
+        })
+    }
+}
+
+fn kind(comparison: Comparison) -> &'static str {
+    match comparison {
+        Comparison::Smt => "SMT off with on",
+        Comparison::StandIn => "a stand-in for SMT off with on",
+        Comparison::None => "plain CPU sets",
+    }
+}
+
+/// The first few names, and how many more there are.
+fn listed(names: &[String]) -> String {
+    let shown = names.iter().take(NAMES_MAX).cloned().collect::<Vec<_>>().join(", ");
+    match names.len().saturating_sub(NAMES_MAX) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
+}
