@@ -18,6 +18,7 @@ pub mod arm;
 pub mod boot;
 pub mod command;
 pub mod comparison;
+pub mod core_run;
 pub mod cpu_set;
 pub mod environment;
 pub mod job;

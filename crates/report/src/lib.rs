@@ -20,6 +20,7 @@
 mod article;
 mod comparison;
 mod conditions;
+mod core;
 mod csv;
 mod digest;
 mod document;
@@ -41,6 +42,7 @@ use coretwin_base::plan::Plan;
 use coretwin_base::reading::Reading;
 use coretwin_base::summary::Summary;
 
+pub use crate::core::{core_figure, core_matrix_text, core_run_text};
 pub use comparison::{COMPARISON_FORMATS, ComparisonFormat};
 pub use csv::csv;
 pub use html::html;

@@ -5,7 +5,7 @@
 
 pub(crate) mod axis;
 mod bars;
-mod canvas;
+pub(crate) mod canvas;
 mod curve;
 mod distribution;
 mod forest;

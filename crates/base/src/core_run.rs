@@ -1,0 +1,124 @@
+//! What the simulated core says of threads that share it: the record of `simulate core --json`.
+//!
+//! Speeds are micro-operations (uops) per core cycle. A slowdown is the time of a thread beside its
+//! siblings over its time alone on the same core with the siblings halted. Throughput and turnaround
+//! follow Eyerman and Eeckhout, "System-Level Performance Metrics for Multiprogram Workloads",
+//! IEEE Micro 28(3), 2008: `stp` is the sum of the threads' speeds relative to alone, `antt` the mean
+//! slowdown.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// One run of two to four threads on one core, with each of them alone.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CoreRun {
+    /// Record version.
+    pub schema: u32,
+    /// Name of the processor's preset.
+    pub preset: String,
+    /// What it is, in one line.
+    pub about: String,
+    /// Clock, in GHz; the model counts in cycles, so this only turns them into time.
+    pub clock_ghz: f64,
+    /// Slots of the rename stage per cycle.
+    pub width: u8,
+    /// The threads, in the order given.
+    pub threads: Vec<CoreThread>,
+    /// Sum of the threads' speeds relative to alone (STP); 1 is one thread's worth.
+    pub throughput: f64,
+    /// Mean slowdown (ANTT).
+    pub antt: f64,
+    /// Mean share held of each watched queue or pool, by thread.
+    pub occupancy: Vec<CoreOccupancy>,
+    /// Seed of the page map and of every random stream.
+    pub seed: u64,
+    /// How much the results vary with the seed; none if one seed was run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spread: Option<CoreSpread>,
+    /// Uops every thread retired before measurement began.
+    pub warmup_uops: u64,
+    /// Uops every thread retired at least while measured.
+    pub measure_uops: u64,
+}
+
+/// One thread of a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CoreThread {
+    /// Name of its profile.
+    pub profile: String,
+    /// Beside its siblings; the fields stand in the thread itself.
+    #[serde(flatten)]
+    pub beside: CoreSide,
+    /// Time beside the siblings over time alone; 1 is no slowdown.
+    pub slowdown: f64,
+    /// The interval formula's slowdown, for comparison.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slowdown_by_formula: Option<f64>,
+    /// Alone on the core, siblings halted.
+    pub alone: CoreSide,
+}
+
+/// A thread in one of the two states.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CoreSide {
+    /// Uops retired while measured.
+    pub uops: u64,
+    /// Cycles of the measurement.
+    pub cycles: u64,
+    /// Uops per cycle.
+    pub ipc: f64,
+    /// Cycles by the component that took them; they add up to `cycles`.
+    pub cpi: BTreeMap<String, f64>,
+    /// Events: mispredicts, misses, machine clears, …, by name.
+    #[serde(default)]
+    pub events: BTreeMap<String, u64>,
+}
+
+/// How full a queue or pool was.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CoreOccupancy {
+    /// Name of the resource.
+    pub resource: String,
+    /// Its entries.
+    pub entries: u32,
+    /// Mean entries held, by thread, beside the siblings.
+    pub beside: Vec<f64>,
+    /// Mean entries held, by thread, alone.
+    pub alone: Vec<f64>,
+}
+
+/// Results over several seeds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CoreSpread {
+    /// How many seeds were run, the record's own first.
+    pub seeds: u32,
+    /// Lowest and highest slowdown of each thread.
+    pub slowdown: Vec<[f64; 2]>,
+    /// Lowest and highest throughput.
+    pub throughput: [f64; 2],
+}
+
+/// Every unordered pair of some profiles on one preset.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CoreMatrix {
+    /// Record version.
+    pub schema: u32,
+    /// Name of the processor's preset.
+    pub preset: String,
+    /// The profiles, in order of rows and columns.
+    pub profiles: Vec<String>,
+    /// Uops per cycle of each profile alone.
+    pub alone_ipc: Vec<f64>,
+    /// `slowdown[a][b]`: of profile `a` beside profile `b`.
+    pub slowdown: Vec<Vec<f64>>,
+    /// `throughput[a][b]`: of the pair, relative to alone; symmetric.
+    pub throughput: Vec<Vec<f64>>,
+    /// Pairs that came from the cache instead of a run.
+    pub cached: u32,
+    /// Seed of every run.
+    pub seed: u64,
+    /// Uops every thread retired before measurement began.
+    pub warmup_uops: u64,
+    /// Uops every thread retired at least while measured.
+    pub measure_uops: u64,
+}

@@ -1,0 +1,167 @@
+//! One run of the simulated core as text: speeds, where the cycles went, who held what.
+
+use super::components::{COMPONENTS, per_uop};
+use crate::number;
+use crate::words::clean;
+use coretwin_base::core_run::{CoreRun, CoreSide, CoreThread};
+use std::fmt::Write;
+
+/// A component below this many cycles per uop in every column has no line of its own.
+const SHOWN_MIN: f64 = 0.0005;
+
+/// A run for a terminal, ending in a line break.
+#[must_use]
+pub fn core_run_text(run: &CoreRun) -> String {
+    let mut out = format!("{}: {}\n", clean(&run.preset), clean(&run.about));
+    let _ = writeln!(
+        out,
+        "{}, seed {}, {} uops each after {} of warm-up; speeds in uops per cycle at {} GHz\n",
+        number::count(run.threads.len() as u64, "thread"),
+        run.seed,
+        number::whole(run.measure_uops),
+        number::whole(run.warmup_uops),
+        run.clock_ghz,
+    );
+    speeds(&mut out, run);
+    stacks(&mut out, run);
+    occupancy(&mut out, run);
+    events(&mut out, run);
+    out
+}
+
+fn speeds(out: &mut String, run: &CoreRun) {
+    let shared = run.threads.len() > 1;
+    let width = run.threads.iter().map(|thread| thread.profile.chars().count()).max().unwrap_or(0);
+    let width = width.max("profile".len());
+    let _ = write!(out, "   {:width$}     alone", "profile");
+    if shared {
+        let _ = write!(out, "    beside  slowdown  by the formula");
+        if run.spread.is_some() {
+            let _ = write!(out, "  over seeds");
+        }
+    }
+    out.push('\n');
+    for (index, thread) in run.threads.iter().enumerate() {
+        let _ = write!(out, "{index}  {:width$}  {:8.3}", clean(&thread.profile), thread.alone.ipc);
+        if shared {
+            let _ = write!(out, "  {:8.3}  {:8.3}", thread.beside.ipc, thread.slowdown);
+            let formula = thread
+                .slowdown_by_formula
+                .map_or_else(|| number::NONE.to_owned(), |slowdown| format!("{slowdown:.3}"));
+            let _ = write!(out, "  {formula:>14}");
+            if let Some([low, high]) = run.spread.as_ref().and_then(|s| s.slowdown.get(index)) {
+                let _ = write!(out, "  {low:.3} to {high:.3}");
+            }
+        }
+        out.push('\n');
+    }
+    if shared {
+        let _ = write!(
+            out,
+            "\nthroughput {:.3} of one thread's (sum of speeds relative to alone), mean slowdown {:.3}",
+            run.throughput, run.antt
+        );
+        if let Some(spread) = &run.spread {
+            let [low, high] = spread.throughput;
+            let _ = write!(out, "; over {} seeds {low:.3} to {high:.3}", spread.seeds);
+        }
+        out.push('\n');
+    }
+}
+
+/// The columns of the tables below: each thread alone, and where it has siblings beside them.
+fn columns(run: &CoreRun) -> Vec<(String, &CoreSide)> {
+    let shared = run.threads.len() > 1;
+    let of = |index: usize, thread: &CoreThread, state: &str| {
+        format!("{index} {} {state}", clean(&thread.profile)).trim_end().to_owned()
+    };
+    run.threads
+        .iter()
+        .enumerate()
+        .flat_map(|(index, thread)| {
+            let alone = (of(index, thread, if shared { "alone" } else { "" }), &thread.alone);
+            let beside = shared.then(|| (of(index, thread, "beside"), &thread.beside));
+            std::iter::once(alone).chain(beside)
+        })
+        .collect()
+}
+
+fn heads(out: &mut String, first: usize, columns: &[(String, &CoreSide)]) {
+    let _ = write!(out, "{:first$}", "");
+    for (name, _) in columns {
+        let _ = write!(out, "  {name:>12}");
+    }
+    out.push('\n');
+}
+
+fn stacks(out: &mut String, run: &CoreRun) {
+    let columns = columns(run);
+    out.push_str("\nwhere the cycles went (cycles per uop)\n");
+    let first = 44;
+    heads(out, first, &columns);
+    let mut line = |name: &str, about: &str, values: &[f64]| {
+        let words = format!("{name:<16}{about}");
+        let _ = write!(out, "{words:first$}");
+        for (value, (head, _)) in values.iter().zip(&columns) {
+            let _ = write!(out, "  {value:>width$.4}", width = head.chars().count().max(12));
+        }
+        out.push('\n');
+    };
+    for component in COMPONENTS {
+        let values: Vec<f64> =
+            columns.iter().map(|(_, side)| per_uop(side, component.name)).collect();
+        if values.iter().any(|value| *value >= SHOWN_MIN) {
+            line(&component.name.replace('_', " "), short(component.about), &values);
+        }
+    }
+    let totals: Vec<f64> =
+        columns.iter().map(|(_, side)| side.cycles as f64 / side.uops.max(1) as f64).collect();
+    line("all", "", &totals);
+}
+
+/// What fits beside the name.
+fn short(about: &str) -> &str {
+    about.get(..28).filter(|_| about.len() > 28).unwrap_or(about)
+}
+
+fn occupancy(out: &mut String, run: &CoreRun) {
+    if run.occupancy.is_empty() {
+        return;
+    }
+    out.push_str("\nentries held on average\n");
+    for resource in &run.occupancy {
+        let _ = write!(out, "  {:<18} of {:>4}", clean(&resource.resource), resource.entries);
+        for (index, thread) in run.threads.iter().enumerate() {
+            let alone = resource.alone.get(index).copied().unwrap_or(0.0);
+            let _ = write!(out, "   {} alone {alone:.1}", clean(&thread.profile));
+            if run.threads.len() > 1 {
+                let beside = resource.beside.get(index).copied().unwrap_or(0.0);
+                let _ = write!(out, ", beside {beside:.1}");
+            }
+        }
+        out.push('\n');
+    }
+}
+
+fn events(out: &mut String, run: &CoreRun) {
+    out.push_str("\nevents per 1,000 uops\n");
+    let columns = columns(run);
+    let names: Vec<&String> = match columns.first() {
+        Some((_, side)) => side.events.keys().collect(),
+        None => return,
+    };
+    let first = 22;
+    heads(out, first, &columns);
+    for name in names {
+        let count = |side: &CoreSide| side.events.get(name).copied().unwrap_or(0);
+        if columns.iter().all(|(_, side)| count(side) == 0) {
+            continue;
+        }
+        let _ = write!(out, "{:first$}", name.replace('_', " "));
+        for (head, side) in &columns {
+            let rate = count(side) as f64 * 1000.0 / side.uops.max(1) as f64;
+            let _ = write!(out, "  {rate:>width$.3}", width = head.chars().count().max(12));
+        }
+        out.push('\n');
+    }
+}
