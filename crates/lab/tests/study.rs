@@ -1,85 +1,21 @@
 //! The engine on a scripted machine: what is run, in which order, and what becomes of it.
 
+mod support;
+
 use coretwin_base::arm::ArmSpec;
-use coretwin_base::command::CommandSpec;
 use coretwin_base::environment::Environment;
-use coretwin_base::job::Job;
-use coretwin_base::placement::Placement;
-use coretwin_base::plan::{Plan, Protocol};
-use coretwin_base::random::Stream;
+use coretwin_base::plan::Protocol;
 use coretwin_base::reading::{Phase, Reading, Status};
 use coretwin_base::summary::StoppedBecause;
 use coretwin_base::topology::Topology;
 use coretwin_lab::Error;
-use coretwin_lab::engine::{self, Finished, Setup};
-use coretwin_lab::event::{Event, Listener, Listeners};
+use coretwin_lab::engine::{self, Setup};
+use coretwin_lab::event::{Event, Listener};
 use coretwin_lab::machine::Stop;
 use coretwin_lab::planning;
 use coretwin_lab::request::{Counts, Request, Subject};
-use coretwin_lab::scripted::{Script, Scripted, ScriptedMachine};
-
-fn command(setup: Option<&str>) -> CommandSpec {
-    CommandSpec {
-        setup: setup.map(str::to_owned),
-        ..CommandSpec::plain(vec!["work".to_owned(), "{threads}".to_owned()], 60.0)
-    }
-}
-
-fn request(threads: Counts) -> Request {
-    Request {
-        subject: Subject::Command {
-            spec: Box::new(command(None)),
-            threads,
-            copies: Counts::Default,
-        },
-        arms: Vec::new(),
-        placements: vec![Placement::Free],
-        seed: 7,
-        protocol: Protocol::Modern,
-        blocks: None,
-        target: 0.01,
-        margin: 0.02,
-        budget_s: 1800.0,
-        warmup: true,
-        settle_s: 2.0,
-        repeats: None,
-        steal_share_max: 0.05,
-        others_share_max: 0.05,
-    }
-}
-
-fn machine(script: Script) -> ScriptedMachine {
-    ScriptedMachine::new(Topology::regular(1, 2, 2), script)
-}
-
-/// `on` (4 CPUs) is faster than `one-per-core` (2 CPUs) by the factor, with noise of that size.
-fn faster_by(factor: f64, noise: f64) -> Script {
-    Box::new(move |job: &Job, run| {
-        let wobble = 1.0 + noise * (Stream::new(3, "noise", run).unit() - 0.5);
-        let base = if job.cpus.len() == 4 { 1.0 / factor } else { 1.0 };
-        Scripted::ok(base * wobble, 1.0)
-    })
-}
-
-fn plan(request: &Request) -> Plan {
-    planning::draw(request, "scripted", &Topology::regular(1, 2, 2)).expect("plan")
-}
-
-fn run(
-    plan: &Plan,
-    readings: Vec<Reading>,
-    machine: &mut ScriptedMachine,
-) -> Result<Finished, Error> {
-    let setup = Setup {
-        plan,
-        readings,
-        environment: Environment::default(),
-        run_as: None,
-        boot: None,
-        stop: Stop::default(),
-    };
-    engine::run(setup, machine, &mut Listeners(Vec::new()))
-}
+use coretwin_lab::scripted::{Script, Scripted};
+use support::{command, faster_by, machine, plan, request, run};
 
 #[test]
 fn a_clear_effect_stops_at_the_first_look_with_balanced_orders() {

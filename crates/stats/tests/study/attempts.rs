@@ -190,3 +190,68 @@ fn nothing_read_gives_an_empty_result() {
     stranger[1].row = "other".into();
     assert_eq!(analyse(&plan, &stranger, StoppedBecause::Error).blocks, 0);
 }
+
+/// Every run of the study twice, the second one that much longer.
+fn doubled(readings: &[Reading], longer: f64) -> Vec<Reading> {
+    let mut doubled = Vec::new();
+    for reading in readings {
+        for factor in [1.0, longer] {
+            let mut run = reading.clone();
+            run.seq = doubled.len() as u64;
+            run.value = run.value.map(|value| value * factor);
+            doubled.push(run);
+        }
+    }
+    doubled
+}
+
+#[test]
+fn runs_of_one_visit_count_as_one() {
+    let mut plan = one_row();
+    let clean = summary(&plan, &twice_as_fast(&plan, 8));
+    plan.rules.repeats = 2;
+    let all = doubled(&twice_as_fast(&plan, 8), 1.1);
+    let row = &summary(&plan, &all).rows[0];
+    assert_eq!(row.blocks, 8, "visits, not runs");
+    for (now, before) in [
+        (row.ratio, clean.rows[0].ratio),
+        (row.low, clean.rows[0].low),
+        (row.high, clean.rows[0].high),
+    ] {
+        let (now, before) = now.zip(before).expect("numbers");
+        assert!((now - before).abs() < 1e-9, "{now} {before}");
+    }
+}
+
+#[test]
+fn a_visit_with_a_run_missing_was_broken_off() {
+    let mut plan = one_row();
+    plan.rules.repeats = 2;
+    let mut all = doubled(&twice_as_fast(&plan, 8), 1.1);
+    let last = all.iter().rposition(|r| r.block == 5 && r.arm == "on").expect("there");
+    all.remove(last);
+    assert_eq!(summary(&plan, &all).blocks, 7);
+}
+
+#[test]
+fn of_two_boots_of_one_visit_the_later_counts() {
+    let mut plan = one_row();
+    plan.rules.repeats = 2;
+    let mut all = doubled(&twice_as_fast(&plan, 4), 1.0);
+    for reading in &mut all {
+        let arm = u32::from(reading.arm == "on");
+        reading.switch = 10 * (2 * reading.block + arm) + 5;
+    }
+    let clean = summary(&plan, &all);
+    // A boot that broke down after one run, before the one that counts; far off, and set aside.
+    let mut early = all.iter().find(|r| r.block == 2 && r.arm == "on").expect("there").clone();
+    early.switch -= 1;
+    early.seq = all.len() as u64;
+    early.value = early.value.map(|value| value * 100.0);
+    early.status = Status::SetAside;
+    all.push(early);
+    let with_it = summary(&plan, &all);
+    assert_eq!((with_it.rows[0].ratio, with_it.blocks), (clean.rows[0].ratio, 4));
+    let analysed = coretwin_stats::study::Analysed::new(&plan, &all);
+    assert_eq!(all.iter().filter(|reading| analysed.includes(reading)).count(), 16);
+}
