@@ -78,20 +78,16 @@ fn gap(step: Step, what: String, saved: &str, now: &str, remedy: Remedy) -> Gap 
     Gap { step, difference: Difference { what, saved, now, managed: false }, remedy }
 }
 
-/// Whether two control words mean the same. `1` is what a kernel since 6.6 shows after `off` failed
-/// half-way: SMT is on, and cannot be asked for as that.
-pub(super) fn same_word(a: &SmtControl, b: &SmtControl) -> bool {
-    let plain = |word: &SmtControl| match word {
-        SmtControl::Threads(1) => SmtControl::On,
-        word => word.clone(),
-    };
-    plain(a) == plain(b)
+/// Whether a saved word meant that SMT was on. `1` is what a kernel since 6.6 shows after `off`
+/// failed half-way: SMT is on, with a word that cannot be asked for.
+pub(super) fn was_on(saved: &SmtControl) -> bool {
+    matches!(saved, SmtControl::On | SmtControl::Threads(1))
 }
 
 fn control(root: &Root, saved: &SavedState) -> Option<Gap> {
     let saved = saved.control.as_ref()?;
     let now = capture::control(root);
-    if now.as_ref().is_some_and(|now| same_word(saved, now)) {
+    if now.as_ref().is_some_and(|now| now == saved || (was_on(saved) && *now == SmtControl::On)) {
         return None;
     }
     let word = now.as_ref().map_or_else(|| "missing".to_owned(), SmtControl::word);

@@ -275,7 +275,9 @@ fn report(
             || "it was written and did not stay so".to_owned(),
             |error| refusal::sentence(root, gap.step, error),
         );
-        let (was, is) = (&gap.difference.saved, &gap.difference.now);
+        let or_none =
+            |text: &str| if text.is_empty() { "none".to_owned() } else { text.to_owned() };
+        let (was, is) = (or_none(&gap.difference.saved), or_none(&gap.difference.now));
         match (&gap.remedy, gap.step) {
             (Remedy::Write { text, .. }, Step::Cpus) => {
                 let cpu = what.trim_start_matches("cpu").parse().map(CpuId);

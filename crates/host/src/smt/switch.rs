@@ -141,7 +141,7 @@ pub(super) fn keep_durable(root: &Root, stored: &Stored) -> Result<(), SwitchErr
 }
 
 fn is_on(saved: &SavedState) -> bool {
-    saved.control.as_ref().is_some_and(|word| compare::same_word(word, &SmtControl::On))
+    saved.control.as_ref().is_some_and(compare::was_on)
 }
 
 fn back_to_saved(

@@ -1,6 +1,6 @@
 //! A fake machine with things on it that a switch can disturb.
 
-use coretwin_base::cpu_set::CpuSet;
+use coretwin_base::cpu_set::{CpuId, CpuSet};
 use coretwin_host::fake::kernel::{FakeKernel, Release};
 use coretwin_host::fake::{self, Fake};
 use coretwin_host::root::Root;
@@ -137,7 +137,7 @@ pub(crate) fn changed(
 }
 
 /// The report names what differs, all of it and nothing else, each with what it was and is; and
-/// whatever can be done about it is left to do.
+/// what is left to do speaks of each thing that can be written, and of no other.
 pub(crate) fn assert_exact(
     before: &BTreeMap<String, String>,
     now: &BTreeMap<String, String>,
@@ -149,11 +149,44 @@ pub(crate) fn assert_exact(
     assert_eq!(reported, changed(before, now), "{context}: {restored:#?}");
     for difference in &restored.differences {
         if let (Some(was), Some(is)) = (before.get(&difference.what), now.get(&difference.what)) {
-            let bare = |text: &str| text.rsplit('/').next().unwrap_or_default().to_owned();
-            let group = difference.what.starts_with("group of");
-            let same = |a: &str, b: &str| a == b || (group && bare(a) == bare(b)) || group;
-            assert!(same(&difference.saved, was), "{context}: {difference:?}, was {was}");
-            assert!(same(&difference.now, is), "{context}: {difference:?}, is {is}");
+            assert_eq!(
+                (&difference.saved, &difference.now),
+                (was, is),
+                "{context}: {difference:?}"
+            );
         }
     }
+    let to_do = restored.left_to_do.join("\n");
+    for difference in &restored.differences {
+        let what = &difference.what;
+        let follows = difference.managed || what.contains("effective");
+        let named = match what.strip_prefix("cpu").and_then(|number| number.parse().ok()) {
+            Some(cpu) => cpus_in(&restored.left_to_do).contains(CpuId(cpu)),
+            None if difference.now.is_empty() => to_do.contains(&format!("{what} is none and was")),
+            None => to_do.contains(&format!("{what} is {} and was", difference.now)),
+        };
+        assert_eq!(named, !follows, "{context}: {what}: {to_do}");
+    }
+    let others = restored.left_to_do.iter().filter(|line| !line.starts_with("CPUs that were "));
+    let named = restored.differences.iter().filter(|difference| {
+        let what = &difference.what;
+        !difference.managed && !what.contains("effective") && !is_cpu(what)
+    });
+    assert_eq!(others.count(), named.count(), "{context}: {to_do}");
+    let cpus = restored.differences.iter().filter(|difference| is_cpu(&difference.what)).count();
+    assert_eq!(cpus_in(&restored.left_to_do).len(), cpus, "{context}: {to_do}");
+}
+
+fn is_cpu(what: &str) -> bool {
+    what.strip_prefix("cpu").is_some_and(|number| number.parse::<u32>().is_ok())
+}
+
+/// CPUs that are left to do.
+fn cpus_in(left_to_do: &[String]) -> CpuSet {
+    let lines = left_to_do.iter().filter_map(|line| line.strip_prefix("CPUs that were "));
+    let lists = lines.filter_map(|line| {
+        let (_, rest) = line.split_once(": ")?;
+        CpuSet::parse(rest.split(' ').next()?).ok()
+    });
+    lists.fold(CpuSet::new(), |all, list| all.union(&list))
 }

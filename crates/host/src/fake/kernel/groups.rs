@@ -142,16 +142,19 @@ impl Groups {
     /// After CPUs went or came. `all`: every CPU of the machine.
     pub(super) fn follow(&mut self, online: &CpuSet, all: &CpuSet) {
         let before = self.effective_of_tasks();
-        self.settle(online);
-        self.follow_groups(&before);
-        for task in self.tasks.values_mut() {
+        let mut lost = BTreeSet::new();
+        for (id, task) in &mut self.tasks {
             // Its last CPU went: it may run anywhere, and no kernel remembers where it could.
             if task.cpus.intersection(online).is_empty() {
-                let group = self.groups.get(&task.group);
-                task.cpus = group.map_or(all, |group| &group.effective).clone();
+                task.cpus = all.clone();
                 task.asked = None;
+                lost.insert(*id);
             }
         }
+        self.settle(online);
+        // For these any CPU set is another than before.
+        let before = before.into_iter().filter(|(id, _)| !lost.contains(id)).collect();
+        self.follow_groups(&before);
     }
 
     /// The CPU set of each task's group.
@@ -232,9 +235,13 @@ impl Groups {
             }
         }
         for (id, task) in &self.tasks {
-            facts.insert(format!("task {id}"), task.cpus.to_string());
+            // What a kernel remembers comes back with the CPUs.
+            let remembered = task.asked.as_ref().filter(|_| self.release.at_least(6, 2));
+            let cpus = remembered.unwrap_or(&task.cpus).to_string();
+            facts.insert(format!("task {id}"), cpus);
             if self.release.groups == 1 {
-                facts.insert(format!("group of task {id}"), task.group.clone());
+                let folder = format!("/{}", self.folder(&task.group));
+                facts.insert(format!("group of task {id}"), folder.trim_end_matches('/').into());
             }
         }
         facts
