@@ -31,6 +31,12 @@ const CHECKS: &[&Stage] = &[
     },
     // 5 minutes: every suite in full, on kernels old and new.
     &Stage { name: "vm", argv: &["cargo", "xtask", "vm"], environment: &[] },
+    // Whoever switches SMT killed at any moment, on fake machines.
+    &Stage {
+        name: "switch-kills",
+        argv: &["cargo", "test", "--package", "coretwin-host", "--test", "smt", "kill"],
+        environment: &[("CORETWIN_KILLS", "500")],
+    },
     // 10 minutes.
     &Stage { name: "fuzz-cpulist", argv: &["cargo", "xtask", "fuzz", "cpulist"], environment: &[] },
     // 10 minutes.
