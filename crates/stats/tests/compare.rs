@@ -313,7 +313,7 @@ fn other_kinds_of_arms_get_numbers_and_no_verdict() {
 
 #[test]
 fn a_study_compared_with_itself_says_so_and_decides_nothing() {
-    let a = Made::new(&rows(&["job"]), 8, "6.1", |b, arm, row| wobble(b, arm, row));
+    let a = Made::new(&rows(&["job"]), 8, "6.1", wobble);
     let comparison = compared(&a, &a);
     assert_eq!(kinds(&comparison)[0], "same-study");
     assert_eq!(comparison.effects[0].interaction.change, None);
@@ -324,7 +324,7 @@ fn a_study_compared_with_itself_says_so_and_decides_nothing() {
 #[test]
 fn what_makes_studies_unlike_is_said() {
     let rows = rows(&["job"]);
-    let made = |host: &str| Made::new(&rows, 8, host, |b, arm, row| wobble(b, arm, row));
+    let made = |host: &str| Made::new(&rows, 8, host, wobble);
     let (a, mut b) = (made("6.1"), made("6.12"));
     b.plan.rules.margin = 0.05;
     b.plan.rows[0].params.insert("rooms".to_owned(), ParamValue::Int(3));
@@ -346,7 +346,7 @@ fn what_makes_studies_unlike_is_said() {
 #[test]
 fn facts_that_differ_are_told_foremost_first_and_arms_of_a_study_may_differ() {
     let rows = rows(&["job"]);
-    let made = |host: &str| Made::new(&rows, 8, host, |b, arm, row| wobble(b, arm, row));
+    let made = |host: &str| Made::new(&rows, 8, host, wobble);
     let (a, mut b) = (made("6.1"), made("6.12"));
     for facts in b.environment.facts.values_mut() {
         facts.insert("cpu.1.governor".to_owned(), "powersave".to_owned());

@@ -1,6 +1,6 @@
 //! The folder itself: `plan.json`, `journal.jsonl`, `environment.json`, `summary.json`, reports.
 
-use crate::error::Error;
+use crate::error::{Error, naming_field};
 use crate::journal::{Journal, read_journal};
 use crate::line::Extent;
 use crate::scan::Read;
@@ -175,7 +175,7 @@ impl Bundle {
         serde_json::from_slice(&bytes).map_err(|error| Error::Json {
             line: error.line(),
             column: error.column(),
-            what: error.to_string(),
+            what: naming_field(&bytes, &error),
             path,
         })
     }
@@ -207,7 +207,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("folder");
         fs::write(folder.path().join(PLAN), "{\n\"schema\": 1,\n\"arms\": 7}").expect("write");
         let error = Bundle::open(folder.path(), None).expect_err("broken").to_string();
-        assert!(error.contains("plan.json: line 3, column"), "{error}");
+        assert!(error.contains("plan.json: line 3, column 9: field arms: invalid"), "{error}");
         fs::write(folder.path().join(PLAN), "{\"schema\": 2}").expect("write");
         let error = Bundle::open(folder.path(), None).expect_err("newer").to_string();
         assert!(error.contains("schema 2"), "{error}");

@@ -106,3 +106,21 @@ impl Error {
         }
     }
 }
+
+/// What the parser says, with the name of the field where it does not tell: the last one that
+/// begins before the place of the error.
+pub(crate) fn naming_field(text: &[u8], error: &serde_json::Error) -> String {
+    let said = error.to_string();
+    let before: usize = text
+        .split_inclusive(|byte| *byte == b'\n')
+        .take(error.line().saturating_sub(1))
+        .map(<[u8]>::len)
+        .sum();
+    let text = &text[..text.len().min(before + error.column())];
+    let colon = text.windows(2).rposition(|pair| pair == b"\":");
+    let name = colon.and_then(|end| text[..end].rsplit(|byte| *byte == b'"').next());
+    match name.map(String::from_utf8_lossy) {
+        Some(name) if said.starts_with("invalid ") => format!("field {name}: {said}"),
+        _ => said,
+    }
+}

@@ -1,5 +1,6 @@
 //! One line of a journal, read without a copy of what other lines hold already.
 
+use crate::error::naming_field;
 use coretwin_base::cpu_set::CpuSet;
 use coretwin_base::param::Params;
 use coretwin_base::placement::Placement;
@@ -192,7 +193,7 @@ impl Lines {
                 if let Ok(version) = serde_json::from_slice::<Version>(line) {
                     schema::check(version.schema)?;
                 }
-                Err(BadLine::NotAReading(error.to_string()))
+                Err(BadLine::NotAReading(naming_field(line, &error)))
             }
         }
     }

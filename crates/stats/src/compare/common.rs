@@ -1,5 +1,6 @@
 //! What two studies have in common: rows of equal label, unit and scale, and arms of equal label.
 
+use super::warnings::listed;
 use super::{NothingInCommon, StudyRecords};
 use coretwin_base::plan::{Plan, PlanRow};
 
@@ -42,11 +43,11 @@ impl Common {
             let labels = plan.arms.iter().map(|arm| arm.label.clone());
             labels.filter(|label| !arms.contains(label)).collect()
         });
-        let nothing = |what, names| NothingInCommon {
+        let nothing = |what, names: [Vec<String>; 2]| NothingInCommon {
             what,
             first: studies[0].folder.to_owned(),
             second: studies[1].folder.to_owned(),
-            names,
+            names: names.map(|names| listed(&names)),
         };
         if rows.is_empty() {
             let names = plans.map(|plan| plan.rows.iter().map(described).collect());

@@ -53,7 +53,7 @@ pub struct StudyRecords<'a> {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the two studies have no {what} in common, so there is nothing to compare: {first} has {}, \
-     {second} has {}", names[0].join(", "), names[1].join(", ")
+     {second} has {}", names[0], names[1]
 )]
 pub struct NothingInCommon {
     /// `row of one unit and scale` or `arm`.
@@ -63,7 +63,7 @@ pub struct NothingInCommon {
     /// Folder of the second study.
     second: String,
     /// What each of them has.
-    names: [Vec<String>; 2],
+    names: [String; 2],
 }
 
 /// Compares the second study with the first. Without `margin`, the larger of their own holds.

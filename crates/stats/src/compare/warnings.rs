@@ -344,7 +344,7 @@ fn kind(comparison: Comparison) -> &'static str {
 }
 
 /// The first few names, and how many more there are.
-fn listed(names: &[String]) -> String {
+pub(super) fn listed(names: &[String]) -> String {
     let shown = names.iter().take(NAMES_MAX).cloned().collect::<Vec<_>>().join(", ");
     match names.len().saturating_sub(NAMES_MAX) {
         0 => shown,

@@ -1,0 +1,152 @@
+//! Two small real studies, compared through the real programs.
+
+mod common;
+
+use common::{Ran, coretwin, host};
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+
+const ARMS: [&str; 4] = ["--arm", "half=cpus:0", "--arm", "all=cpus:0"];
+
+fn study(folder: &Path, name: &str, args: &[&str]) {
+    let limits = ["--others-limit", "100%", "--steal-limit", "100%", "--blocks", "4"];
+    let words = [&["study"][..], &limits, &ARMS, &["--out", name], args].concat();
+    let ran = coretwin(folder, &words);
+    assert_eq!(ran.status, 0, "{}", ran.err);
+}
+
+/// A command that tells a rate of its own, 100 in the one arm and this in the other.
+fn rated(rate: u32) -> [String; 5] {
+    let script = format!(
+        "[ {{arm}} = half ] && echo 'rate: 100 per second' || echo 'rate: {rate} per second'"
+    );
+    let metric = "--metric=rate:per second:higher=rate: ([0-9]+)".to_owned();
+    [metric, "--".to_owned(), "sh".to_owned(), "-c".to_owned(), script]
+}
+
+/// The rate is read from a file, so that both studies run the same command.
+fn from_file(folder: &Path, name: &str, rate: u32) {
+    fs::write(folder.join("rate"), rate.to_string()).expect("write");
+    let script = "[ {arm} = half ] && echo 'rate: 100' || echo rate: $(cat rate)";
+    let metric = "--metric=rate:1/s:higher=rate: ([0-9]+)";
+    study(folder, name, &[metric, "--", "sh", "-c", script]);
+}
+
+fn compare(folder: &Path, args: &[&str]) -> Ran {
+    coretwin(folder, &[&["compare"], args].concat())
+}
+
+fn json(folder: &Path, args: &[&str]) -> Value {
+    let ran = compare(folder, &[args, &["--format", "json"]].concat());
+    assert_eq!(ran.status, 0, "{}", ran.err);
+    serde_json::from_str(&ran.out).expect("json")
+}
+
+#[test]
+fn a_planted_interaction_is_found_told_and_fails_a_build() {
+    let _host = host();
+    let folder = tempfile::tempdir().expect("folder");
+    let folder = folder.path();
+    from_file(folder, "old", 125);
+    from_file(folder, "new", 110);
+    let comparison = json(folder, &["old", "new"]);
+    let line = &comparison["effects"][0];
+    assert!((line["effects"][0]["ratio"].as_f64().expect("ratio") - 1.25).abs() < 1e-9);
+    assert!((line["interaction"]["ratio"].as_f64().expect("ratio") - 0.88).abs() < 1e-9);
+    assert_eq!(line["interaction"]["change"], "worse");
+    assert_eq!(comparison["values"][0]["contrast"]["change"], "no-material-change");
+    assert_eq!(comparison["studies"][0]["head"], "old", "nothing but the folder tells them apart");
+
+    let ran = compare(folder, &["old", "new"]);
+    assert_eq!(ran.status, 0, "{}", ran.err);
+    assert!(ran.out.starts_with("Plain CPU sets are compared here"), "{}", ran.out);
+    for part in
+        ["all does less for the command in new than in old (WORSE)", "Table 7.", "REGRESSIONS"]
+    {
+        assert!(ran.out.contains(part), "{part}: {}", ran.out);
+    }
+    for (condition, status) in
+        [("worse", 1), ("effect-worse", 1), ("value-worse", 1), ("inconclusive,unmatched", 0)]
+    {
+        let ran = compare(
+            folder,
+            &["old", "new", "--fail-on", condition, "--out", "page.html", "--format", "html"],
+        );
+        assert_eq!((ran.status, ran.out.as_str()), (status, ""), "{condition}: {}", ran.err);
+    }
+    assert!(fs::read_to_string(folder.join("page.html")).expect("page").contains("Table 7."));
+    let back = compare(folder, &["new", "old", "--fail-on", "worse"]);
+    assert_eq!(back.status, 0, "the other way round nothing is worse: {}", back.out);
+}
+
+#[test]
+fn other_commands_and_the_same_folder_get_no_verdict() {
+    let _host = host();
+    let folder = tempfile::tempdir().expect("folder");
+    let folder = folder.path();
+    for (name, rate) in [("old", 125), ("new", 110)] {
+        let args = rated(rate);
+        study(folder, name, &args.each_ref().map(String::as_str));
+    }
+    let kinds = |comparison: &Value| -> Vec<String> {
+        let warnings = comparison["warnings"].as_array().expect("warnings");
+        warnings.iter().map(|warning| warning["kind"].as_str().expect("kind").to_owned()).collect()
+    };
+    let other = json(folder, &["old", "new"]);
+    assert!(kinds(&other).contains(&"work-differs".to_owned()), "{other}");
+    assert_eq!(other["effects"][0]["interaction"]["change"], Value::Null);
+    let same = json(folder, &["old", "./old/"]);
+    assert_eq!(kinds(&same)[0], "same-study");
+    assert_eq!(same["effects"][0]["interaction"]["change"], Value::Null);
+}
+
+#[test]
+fn folders_that_hold_no_good_study_are_named() {
+    let _host = host();
+    let folder = tempfile::tempdir().expect("folder");
+    let folder = folder.path();
+    study(folder, "good", &["--", "true"]);
+    let copy = |name: &str| {
+        let to = folder.join(name);
+        fs::create_dir(&to).expect("folder");
+        for file in fs::read_dir(folder.join("good")).expect("list") {
+            let file = file.expect("file");
+            fs::copy(file.path(), to.join(file.file_name())).expect("copy");
+        }
+        to
+    };
+    let unread = copy("unread");
+    fs::remove_file(unread.join("journal.jsonl")).expect("remove");
+    let cut = copy("cut");
+    let journal = fs::read_to_string(cut.join("journal.jsonl")).expect("journal");
+    let lines: Vec<&str> = journal.lines().collect();
+    fs::write(cut.join("journal.jsonl"), lines[..5].join("\n") + "\n").expect("write");
+    fs::remove_file(cut.join("summary.json")).expect("remove");
+    let damaged = copy("damaged");
+    let broken = journal.replacen("\"block\":", "\"block\":\"x\",\"was\":", 3);
+    fs::write(damaged.join("journal.jsonl"), broken).expect("write");
+    let planless = copy("planless");
+    fs::write(planless.join("plan.json"), "{\"schema\": 1,\n\"arms\": 7}").expect("write");
+    study(folder, "rows", &["chat:rooms=1,messages=10"]);
+    for (args, parts) in [
+        (&["good", "nothing-here"][..], &["nothing-here", "holds no study"][..]),
+        (&["unread", "good"], &["unread", "no readings", "--resume"]),
+        (&["good", "damaged"], &["damaged/journal.jsonl: line 1", "field block"]),
+        (&["good", "planless"], &["planless/plan.json: line 2", "field arms"]),
+        (&["good", "rows"], &["no row", "chat:messages=10,rooms=1", "command (s)"]),
+        (&["good"], &["2"]),
+        (&["good", "good", "--format", "htlm"], &["html"]),
+        (&["good", "good", "--fail-on", "wors"], &["did you mean 'worse'"]),
+        (&["good", "good", "--margin", "200%"], &["share"]),
+    ] {
+        let ran = compare(folder, args);
+        assert_eq!(ran.status, 2, "{args:?}: {}{}", ran.out, ran.err);
+        for part in parts {
+            assert!(ran.err.contains(part), "{args:?}: {part}: {}", ran.err);
+        }
+    }
+    let unfinished = compare(folder, &["good", "cut"]);
+    assert_eq!(unfinished.status, 0, "{}", unfinished.err);
+    assert!(unfinished.out.contains("has not ended, or was killed"), "{}", unfinished.out);
+}
