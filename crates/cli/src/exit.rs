@@ -59,7 +59,8 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
         .any(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
 }
 
-fn status(error: &anyhow::Error) -> u8 {
+/// The status for an error.
+pub(crate) fn status(error: &anyhow::Error) -> u8 {
     use coretwin_lab::Error as Lab;
     use coretwin_store::Error as Store;
     for cause in error.chain() {

@@ -2,6 +2,7 @@
 
 use anyhow::{Context, Result};
 use coretwin_base::topology::Topology;
+use coretwin_base::ways::WithoutSmt;
 use coretwin_host::root::Root;
 use coretwin_host::topology::{read, read_and_remember, state_folder};
 
@@ -19,4 +20,14 @@ pub(crate) fn topology(root: &Root) -> Result<Topology> {
 /// User and group to whom written files belong: those of whoever called sudo.
 pub(crate) fn owner(root: &Root) -> Result<Option<(u32, u32)>> {
     Ok(coretwin_host::user::invoking_user(root)?.map(|user| (user.uid, user.gid)))
+}
+
+/// What SMT costs in security here, and the ways to go without it.
+pub(crate) fn without_smt(root: &Root, topology: &Topology) -> WithoutSmt {
+    // The question is one to the running kernel.
+    let core_scheduling = match root.is_system() {
+        true => coretwin_workloads::worker::core_sched_available(),
+        false => Err("not known for a machine that does not run".to_owned()),
+    };
+    coretwin_host::smt::ways::without_smt(root, topology, core_scheduling)
 }

@@ -17,6 +17,7 @@ mod report;
 mod run;
 mod serve;
 mod signals;
+mod smt;
 mod study;
 mod study_args;
 mod switching;
@@ -47,6 +48,8 @@ struct Cli {
 enum Verb {
     /// Cores, siblings, caches, SMT control, and how far it can be trusted
     Topology(topology::Args),
+    /// The SMT switch: look, switch, undo
+    Smt(smt::Args),
     /// Every workload, suite, arm, placement, machine and scheduler policy
     List(list::Args),
     /// One workload or command, once; its reading
@@ -66,6 +69,7 @@ enum Verb {
 fn main() -> ExitCode {
     let result = match Cli::parse().verb {
         Verb::Topology(args) => topology::run(&args),
+        Verb::Smt(args) => smt::run(args),
         Verb::List(args) => list::run(&args),
         Verb::Run(args) => run::run(args),
         Verb::Serve(args) => serve::run(&args),

@@ -5,6 +5,7 @@ use crate::exit::{CELLS_FAILED, DONE, INTERRUPTED, Kept};
 use crate::keeper::Keeper;
 use crate::progress::Progress;
 use crate::rebooting::{self, Entry};
+use crate::smt::consent;
 use crate::study_args::Args;
 use crate::{host, out, report, signals, switching};
 use anyhow::Result;
@@ -31,7 +32,11 @@ pub(crate) fn run(args: Args) -> Result<ExitCode> {
     let root = Root::system();
     if args.dry_run {
         let topology = with_smt_on(host::topology(&root)?)?;
-        out::text(&describe(&planning::draw(&args.request()?, HOST, &topology)?))?;
+        let plan = planning::draw(&args.request()?, HOST, &topology)?;
+        out::text(&describe(&plan))?;
+        if plan.switches_smt() {
+            out::text(&consent::foretell(&root, &host::topology(&root)?))?;
+        }
         return Ok(ExitCode::from(DONE));
     }
     // Before anything is read of the machine: another study would change what is read.
@@ -40,6 +45,10 @@ pub(crate) fn run(args: Args) -> Result<ExitCode> {
     let stop = signals::stop_flag()?;
     let Some(begun) = begin(&args, &root)? else { return Ok(ExitCode::from(DONE)) };
     let Begun { bundle, plan, mut machine } = begun;
+    if plan.topology.has_usable_siblings() {
+        let without = host::without_smt(&root, &plan.topology);
+        out::news(&format!("Security: {}; {}.", without.cost(), without.choice()));
+    }
     out::news(&format!("results go to {}", bundle.folder().display()));
     machine.check(&plan)?;
     let (journal, earlier) = bundle.journal()?;

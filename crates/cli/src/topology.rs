@@ -2,7 +2,10 @@
 
 use crate::{host, out};
 use anyhow::Result;
+use coretwin_base::topology::Topology;
+use coretwin_base::ways::WithoutSmt;
 use coretwin_host::root::Root;
+use serde::Serialize;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -26,10 +29,21 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let root = args.root.as_ref().map_or_else(Root::system, Root::at);
     let topology = host::topology(&root)?;
+    let without = host::without_smt(&root, &topology);
     if args.json {
-        out::json(&topology)?;
+        out::json(&Shown { topology, without })?;
     } else {
-        out::text(&coretwin_report::topology::draw(&topology))?;
+        let drawing = coretwin_report::topology::draw(&topology);
+        out::text(&(drawing + &coretwin_report::topology::without_smt(&without)))?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// What is printed as JSON.
+#[derive(Serialize)]
+struct Shown {
+    #[serde(flatten)]
+    topology: Topology,
+    #[serde(flatten)]
+    without: WithoutSmt,
 }

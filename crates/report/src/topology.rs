@@ -4,6 +4,7 @@
 use crate::words::{clean, shorten};
 use coretwin_base::cpu_set::{CoreId, CpuId, CpuSet};
 use coretwin_base::topology::{Cpu, Topology, Trust};
+use coretwin_base::ways::WithoutSmt;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// No line is longer.
@@ -27,8 +28,26 @@ pub fn draw(topology: &Topology) -> String {
         out.push_str(&legend);
     }
     out.push('\n');
-    for (label, text) in facts(topology) {
-        write_fact(&mut out, &label, &text);
+    out.push_str(&labelled(&facts(topology)));
+    out
+}
+
+/// Lines below a drawing: what SMT costs in security, and the ways to go without it.
+#[must_use]
+pub fn without_smt(without: &WithoutSmt) -> String {
+    let ways = without.ways.each().map(|(name, way)| {
+        let available = if way.available { "available" } else { "not available" };
+        ("without SMT".to_owned(), format!("{name}, {available}: {}", way.why))
+    });
+    labelled(&[&[("security".to_owned(), without.cost())][..], &ways].concat())
+}
+
+/// Facts, each a label and its text, wrapped beside one another.
+#[must_use]
+pub fn labelled(facts: &[(String, String)]) -> String {
+    let mut out = String::new();
+    for (label, text) in facts {
+        write_fact(&mut out, label, text);
     }
     out
 }

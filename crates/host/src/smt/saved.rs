@@ -15,8 +15,9 @@ use coretwin_base::topology::SmtControl;
 use rustix::fs::{Mode, OFlags};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::ops::Deref;
+use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
 /// Where states are kept, under the root.
@@ -240,7 +241,25 @@ pub(super) fn folder(root: &Root) -> std::io::Result<File> {
         Err(error) => return Err(error.into()),
     }
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    Ok(File::from(rustix::fs::open(&path, flags, Mode::empty())?))
+    let folder = File::from(rustix::fs::open(&path, flags, Mode::empty())?);
+    if let Some(stranger) = stranger(&folder)? {
+        return Err(std::io::Error::new(std::io::ErrorKind::PermissionDenied, stranger));
+    }
+    Ok(folder)
+}
+
+/// Whether somebody but us and root could have put something into a file or folder, in words: root
+/// would then act on it.
+fn stranger(file: &File) -> std::io::Result<Option<String>> {
+    let meta = file.metadata()?;
+    let us = rustix::process::geteuid().as_raw();
+    Ok(if meta.uid() != 0 && meta.uid() != us {
+        Some(format!("it belongs to user {}, not to root", meta.uid()))
+    } else if meta.mode() & 0o022 != 0 {
+        Some("others than its owner may write it".to_owned())
+    } else {
+        None
+    })
 }
 
 /// The state in a slot; none if there is none. Whether it is of this machine and boot is checked
@@ -250,11 +269,23 @@ pub(super) fn folder(root: &Root) -> std::io::Result<File> {
 /// [`SwitchError::Unreadable`], [`SwitchError::Torn`] or [`SwitchError::Newer`].
 pub fn read(root: &Root, slot: Slot) -> Result<Option<Stored>, SwitchError> {
     let path = root.path(&slot.file());
-    let text = match std::fs::read(&path) {
-        Ok(bytes) => bytes,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(cause) => return Err(SwitchError::Unreadable { path, cause }),
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let mut file = match rustix::fs::open(&path, flags, Mode::empty()) {
+        Ok(file) => File::from(file),
+        Err(rustix::io::Errno::NOENT) => return Ok(None),
+        Err(error) => return Err(SwitchError::Unreadable { path, cause: error.into() }),
     };
+    let mut text = Vec::new();
+    match stranger(&file).and_then(|stranger| {
+        if stranger.is_none() {
+            file.read_to_end(&mut text)?;
+        }
+        Ok(stranger)
+    }) {
+        Ok(None) => {}
+        Ok(Some(why)) => return Err(SwitchError::Torn { path, why }),
+        Err(cause) => return Err(SwitchError::Unreadable { path, cause }),
+    }
     match parse(&text) {
         Ok(state) => Ok(Some(Stored { slot, state })),
         Err(Bad::Torn(why)) => Err(SwitchError::Torn { path, why }),
@@ -372,5 +403,62 @@ mod lists {
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<CpuSet>, D::Error> {
         let texts = Vec::<String>::deserialize(from)?;
         texts.iter().map(|text| CpuSet::parse(text).map_err(D::Error::custom)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    fn machine() -> (tempfile::TempDir, Root) {
+        let (folder, root) = crate::fake::written("server-halves");
+        let state = crate::smt::capture::capture(&root).expect("captured");
+        write(&root, Slot::Hand, state).expect("written");
+        (folder, root)
+    }
+
+    fn mode(path: &std::path::Path) -> u32 {
+        path.metadata().expect("there").permissions().mode() & 0o777
+    }
+
+    #[test]
+    fn states_are_for_their_owner_alone() {
+        let (_folder, root) = machine();
+        assert_eq!(mode(&root.path(FOLDER)), 0o700);
+        assert_eq!(mode(&root.path(&Slot::Hand.file())), 0o600);
+        assert!(read(&root, Slot::Hand).expect("readable").is_some());
+    }
+
+    #[test]
+    fn what_others_could_have_written_is_not_believed() {
+        let (_folder, root) = machine();
+        let path = root.path(&Slot::Hand.file());
+        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o666)).expect("set");
+        let error = read(&root, Slot::Hand).expect_err("refused").to_string();
+        assert!(error.contains("others than its owner may write it"), "{error}");
+        if rustix::process::geteuid().is_root() {
+            std::fs::set_permissions(&path, PermissionsExt::from_mode(0o600)).expect("set");
+            std::os::unix::fs::chown(&path, Some(1000), None).expect("given away");
+            let error = read(&root, Slot::Hand).expect_err("refused").to_string();
+            assert!(error.contains("belongs to user 1000"), "{error}");
+        }
+        let state = crate::smt::capture::capture(&root).expect("captured");
+        std::fs::set_permissions(root.path(FOLDER), PermissionsExt::from_mode(0o777)).expect("set");
+        let error = write(&root, Slot::Study, state).expect_err("refused").to_string();
+        assert!(error.contains("nothing was changed"), "{error}");
+    }
+
+    #[test]
+    fn links_are_not_followed() {
+        let (_folder, root) = machine();
+        symlink(root.path(&Slot::Hand.file()), root.path(&Slot::Study.file())).expect("link");
+        assert!(matches!(read(&root, Slot::Study), Err(SwitchError::Unreadable { .. })));
+        let elsewhere = tempfile::tempdir().expect("folder");
+        std::fs::remove_dir_all(root.path(FOLDER)).expect("removed");
+        symlink(elsewhere.path(), root.path(FOLDER)).expect("link");
+        let state = crate::smt::capture::capture(&root).expect("captured");
+        assert!(write(&root, Slot::Hand, state).is_err());
+        assert_eq!(elsewhere.path().read_dir().expect("readable").count(), 0);
     }
 }

@@ -3,7 +3,7 @@
 
 use crate::root::Root;
 use coretwin_base::topology::{SmtControl, Topology};
-use coretwin_base::ways::{Way, Ways};
+use coretwin_base::ways::{Way, Ways, WithoutSmt};
 
 /// Words on the kernel's command line that make a boot one without SMT
 /// (Documentation/admin-guide/kernel-parameters.txt). `auto,nosmt` switches it off only if a
@@ -98,13 +98,17 @@ fn boot(root: &Root, topology: &Topology) -> Way {
     }
 }
 
-/// All three in one sentence.
+/// What SMT costs here, and the ways without it.
 #[must_use]
-pub fn sentence(ways: &Ways) -> String {
-    let each = ways.each().map(|(name, way)| {
-        format!("{name} {}", if way.available { "available" } else { "not available" })
-    });
-    format!("ways to go without SMT: {}", each.join(", "))
+pub fn without_smt(
+    root: &Root,
+    topology: &Topology,
+    core_scheduling: Result<(), String>,
+) -> WithoutSmt {
+    WithoutSmt {
+        ways: read(root, topology, core_scheduling),
+        security: super::security::read(root),
+    }
 }
 
 #[cfg(test)]
@@ -134,15 +138,5 @@ mod tests {
             assert!(ways.boot.why.contains(part), "{name}: {}", ways.boot.why);
             assert!(!ways.core_scheduling.available && ways.core_scheduling.why == "no cookies");
         }
-    }
-
-    #[test]
-    fn the_sentence_names_all_three() {
-        let (_folder, root) = fake::written("server-halves");
-        let topology = topology::read(&root).expect("topology");
-        assert_eq!(
-            sentence(&read(&root, &topology, Ok(()))),
-            "ways to go without SMT: switch available, boot available, core scheduling available"
-        );
     }
 }

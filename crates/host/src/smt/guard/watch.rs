@@ -6,7 +6,7 @@ use super::lock::{LockFile, Record};
 use super::{GuardError, shelter};
 use crate::root::Root;
 use crate::smt::kernel::Kernel;
-use crate::smt::restore::{Restored, restore_as};
+use crate::smt::restore::{Restored, restore_stored};
 use crate::smt::saved::{self, FOLDER, Slot};
 use crate::smt::{SwitchError, writer};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -252,11 +252,7 @@ impl Leader<'_> {
             if stored.kept || !self.holder.is(&stored.holder) {
                 return Ok(None);
             }
-            stored.check_machine(self.root, self.slot)?;
-            let restored = restore_as(&writer, self.root, self.kernel, &stored)?;
-            if restored.is_complete() {
-                saved::remove(self.root, self.slot)?;
-            }
+            let restored = restore_stored(&writer, self.root, self.kernel, &stored)?;
             Ok(Some(restored))
         };
         match restore() {

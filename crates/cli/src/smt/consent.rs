@@ -1,0 +1,134 @@
+//! The preflight and the user's word: nobody's CPUs are taken without either.
+
+use crate::exit::Usage;
+use crate::out;
+use anyhow::{Result, anyhow};
+use coretwin_base::topology::Topology;
+use coretwin_host::root::Root;
+use coretwin_host::smt::preflight::{self, Finding};
+use coretwin_host::smt::target::Target;
+use std::io::{BufRead, IsTerminal, Write};
+
+/// Says what would notice a change, and asks for a typed yes unless it was given already. Whether
+/// it was given.
+///
+/// # Errors
+/// A finding that blocks, or nobody there to be asked.
+pub(crate) fn ask(root: &Root, topology: &Topology, target: Target, yes: bool) -> Result<bool> {
+    let findings = preflight::findings_for(root, topology, target);
+    if !findings.is_empty() {
+        out::news(&list(&findings));
+    }
+    refuse_if_blocked(&findings)?;
+    if yes {
+        return Ok(true);
+    }
+    let input = std::io::stdin();
+    if !input.is_terminal() {
+        let why = "this changes the whole machine and needs your word, and there is no terminal to \
+                   ask at; look at --dry-run, and give --yes";
+        return Err(Usage(why.to_owned()).into());
+    }
+    let going = preflight::going(topology, target);
+    let what = if going.is_empty() {
+        "the whole machine is switched".to_owned()
+    } else {
+        format!("CPUs {going} of this machine go offline")
+    };
+    let question = format!(
+        "{what}; programs that counted CPUs when they started do not notice. Type yes to go on: "
+    );
+    ask_word(&question, &mut input.lock())
+}
+
+fn ask_word(question: &str, input: &mut dyn BufRead) -> Result<bool> {
+    let mut terminal = std::io::stderr().lock();
+    terminal.write_all(question.as_bytes())?;
+    terminal.flush()?;
+    let mut answer = String::new();
+    input.read_line(&mut answer)?;
+    let yes = answer.trim() == "yes";
+    if !yes {
+        drop(terminal);
+        out::news("nothing was changed");
+    }
+    Ok(yes)
+}
+
+/// What a study that switches would be asked and refused, for its `--dry-run`; empty if nothing.
+pub(crate) fn foretell(root: &Root, topology: &Topology) -> String {
+    let findings = preflight::findings_for(root, topology, Target::Off);
+    let mut text = String::new();
+    if !findings.is_empty() {
+        text += &format!("\n{}\n", list(&findings));
+    }
+    if !topology.smt.switchable {
+        text += &format!("\nWould be refused: {}\n", super::not_switchable(topology));
+    }
+    text
+}
+
+/// Findings that stand in the way, as an error.
+pub(super) fn refuse_if_blocked(findings: &[Finding]) -> Result<()> {
+    let blocking: Vec<String> = findings
+        .iter()
+        .filter(|finding| finding.blocks)
+        .map(|finding| format!("{}: {}; {}", finding.found, finding.risk, finding.remedy))
+        .collect();
+    match blocking.is_empty() {
+        true => Ok(()),
+        false => Err(anyhow!("nothing was changed: {}", blocking.join("; "))),
+    }
+}
+
+/// Findings as text, without a line end.
+pub(super) fn list(findings: &[Finding]) -> String {
+    let facts: Vec<(String, String)> = findings
+        .iter()
+        .flat_map(|finding| {
+            let label = if finding.blocks { "stands in the way" } else { "found" };
+            [
+                (label.to_owned(), finding.found.clone()),
+                ("  could happen".to_owned(), finding.risk.clone()),
+                ("  to do".to_owned(), finding.remedy.clone()),
+            ]
+        })
+        .collect();
+    coretwin_report::topology::labelled(&facts).trim_end().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use coretwin_host::smt::preflight::Kind;
+
+    fn finding(blocks: bool) -> Finding {
+        Finding {
+            kind: Kind::Kubelet,
+            found: "kubelet (process 7)".to_owned(),
+            risk: "it miscounts".to_owned(),
+            remedy: "drain it".to_owned(),
+            blocks,
+        }
+    }
+
+    #[test]
+    fn only_a_typed_yes_is_a_yes() {
+        for (typed, yes) in
+            [("yes\n", true), (" yes \n", true), ("y\n", false), ("no\n", false), ("", false)]
+        {
+            let mut input = std::io::Cursor::new(typed);
+            assert_eq!(ask_word("? ", &mut input).expect("asked"), yes, "{typed:?}");
+        }
+    }
+
+    #[test]
+    fn what_blocks_is_an_error_that_says_what_to_do() {
+        assert!(refuse_if_blocked(&[finding(false)]).is_ok());
+        let error = refuse_if_blocked(&[finding(false), finding(true)]).expect_err("blocked");
+        let expected = "nothing was changed: kubelet (process 7): it miscounts; drain it";
+        assert_eq!(error.to_string(), expected);
+        let text = list(&[finding(true)]);
+        assert!(text.starts_with("stands in the way") && text.contains("drain it"), "{text}");
+    }
+}
