@@ -258,3 +258,48 @@ fn parse_stat(text: &str) -> Option<Stat> {
         started_ticks: fields.get(19)?.parse().ok()?,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn only_kernels_before_6_2_forget_affinities() {
+        for release in ["5.10.0-26-amd64", "6.1.0", "4.19.37+", "6.1-rc3", "strange", ""] {
+            assert!(forgets_affinities(release), "{release}");
+        }
+        for release in ["6.2.0", "6.12.94+deb13-amd64", "7.2.0-rc1", "10.0"] {
+            assert!(!forgets_affinities(release), "{release}");
+        }
+    }
+
+    #[test]
+    fn the_fields_of_a_task_are_found_whatever_its_name() {
+        let text = "7 (a) R (b) Z 1 7 7 0 -1 69238848 0 0 0 0 1 2 0 0 20 0 1 0 4242 0 0";
+        let stat = parse_stat(text).expect("stat");
+        assert_eq!((stat.state, stat.started_ticks, stat.bound), ('Z', 4242, true));
+        let free = parse_stat(&text.replace("69238848", "2129984")).expect("stat");
+        assert!(!free.bound);
+        assert!(parse_stat("7 (a) Z 1").is_none());
+    }
+
+    #[test]
+    fn what_stays_is_known_only_where_all_threads_show() {
+        let set = |list: &str| CpuSet::parse(list).expect("list");
+        let cores = [set("0,4"), set("1,5"), set("7")];
+        let on = Some(SmtControl::On);
+        let all = set("0-1,4-5,7");
+        assert_eq!(staying(on.as_ref(), &cores, &all, &set("0-7")), set("0-1"));
+        assert_eq!(staying(on.as_ref(), &cores, &all, &all), set("0-1,7"));
+        assert_eq!(staying(Some(&SmtControl::Off), &[set("7")], &set("7"), &all), set("7"));
+    }
+
+    proptest! {
+        #[test]
+        fn never_panics(text in "([0-9]+ \\(\\PC*\\) [A-Z]( [0-9-]+){0,25}|\\PC*)") {
+            let _ = parse_stat(&text);
+            let _ = forgets_affinities(&text);
+        }
+    }
+}

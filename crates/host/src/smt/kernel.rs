@@ -65,3 +65,38 @@ impl Kernel for SystemKernel {
         Ok(rustix::thread::sched_setaffinity(Some(task), &mask)?)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::affinity;
+
+    #[test]
+    fn a_word_is_written_whole_and_no_file_is_made() {
+        let folder = tempfile::tempdir().expect("folder");
+        let kernel = SystemKernel::new(Root::at(folder.path()));
+        let path = folder.path().join("control");
+        std::fs::write(&path, "").expect("write");
+        kernel.write("control", "off").expect("written");
+        assert_eq!(std::fs::read_to_string(&path).expect("read"), "off\n");
+        // An empty list still is a call.
+        kernel.write("control", "").expect("written");
+        assert_eq!(std::fs::read_to_string(&path).expect("read"), "\nff\n");
+        let error = kernel.write("missing", "on").expect_err("missing");
+        assert_eq!(error.kind(), io::ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn affinities_are_set_and_refused() {
+        let root = Root::system();
+        let own = affinity::mask(&root).expect("mask").expect("known");
+        let kernel = SystemKernel::new(root);
+        let task = rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs();
+        kernel.set_affinity(task, &own).expect("as it is");
+        kernel.set_affinity(task, &CpuSet::new()).expect_err("no CPU at all");
+        kernel.set_affinity(0, &own).expect_err("no task");
+        let far = CpuSet::parse("5000").expect("list");
+        let error = kernel.set_affinity(task, &far).expect_err("too large").to_string();
+        assert!(error.contains("from 1024 on"), "{error}");
+    }
+}

@@ -112,10 +112,15 @@ pub(super) fn apply_as(
     };
     let control_before = capture::control(root);
     let online_before = capture::present_and_online(root)?.1;
-    let as_saved = target == Target::On && is_on(stored);
-    let done = match as_saved {
-        true => back_to_saved(writer, root, kernel, stored),
-        false => change(root, kernel, stored, target).and_then(|()| check(root, stored, target)),
+    let done = if target == Target::On && is_on(stored) {
+        let restored = restore_as(writer, root, kernel, stored)?;
+        if !restored.is_complete() && before.is_none() {
+            let why = "not every CPU and what hangs on it came back".to_owned();
+            return Err(SwitchError::Refused { target, why, restored: Box::new(restored) });
+        }
+        if restored.is_complete() { Ok(()) } else { Err(restored.left_to_do.join("; ")) }
+    } else {
+        change(root, kernel, stored, target).and_then(|()| check(root, stored, target))
     };
     if let Err(why) = done {
         let undo = before.as_ref().unwrap_or(stored);
@@ -142,16 +147,6 @@ pub(super) fn keep_durable(root: &Root, stored: &Stored) -> Result<(), SwitchErr
 
 fn is_on(saved: &SavedState) -> bool {
     saved.control.as_ref().is_some_and(compare::was_on)
-}
-
-fn back_to_saved(
-    writer: &writer::Writer,
-    root: &Root,
-    kernel: &dyn Kernel,
-    saved: &SavedState,
-) -> Result<(), String> {
-    let restored = restore_as(writer, root, kernel, saved).map_err(|error| error.to_string())?;
-    if restored.is_complete() { Ok(()) } else { Err(restored.left_to_do.join("; ")) }
 }
 
 /// Writes the word, and takes CPUs that were offline by hand offline again.

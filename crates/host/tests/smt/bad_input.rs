@@ -1,12 +1,14 @@
 //! State files that must not be acted on, each with what to do.
 
-use crate::machine::{Machine, Nobody, changed, release};
+use crate::machine::{Machine, Nobody, changed, folder, release};
+use coretwin_host::root::Root;
 use coretwin_host::smt::SwitchError;
 use coretwin_host::smt::hand;
 use coretwin_host::smt::restore::restore_slot;
 use coretwin_host::smt::saved::{self, SavedState, Slot};
 use coretwin_host::smt::session::Session;
 use coretwin_host::smt::target::Target;
+use proptest::prelude::*;
 use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt;
 
@@ -130,4 +132,21 @@ fn states_are_for_root_alone_and_read_back_as_they_were_written() {
     assert!(text.contains(r#""online":"0-31""#), "lists can be read by people: {text}");
     let files = machine.root.names(saved::FOLDER);
     assert_eq!(files, ["smt-study.json"], "nothing temporary is left");
+}
+
+proptest! {
+    /// Whatever lies there is a state or an error that names the file.
+    #[test]
+    fn no_file_makes_it_panic(
+        schema in 0u32..3,
+        text in "(\\{\"schema\":1,\"checksum\":\"[0-9a-f]{16}\",\"state\":\\PC{0,60}|\\PC{0,80})",
+    ) {
+        let folder = folder();
+        let root = Root::at(folder.path());
+        std::fs::create_dir_all(root.path(saved::FOLDER)).expect("folder");
+        let text = text.replace(":1,", &format!(":{schema},"));
+        std::fs::write(root.path(&Slot::Hand.file()), text).expect("write");
+        let error = saved::read(&root, Slot::Hand).expect_err("no state").to_string();
+        prop_assert!(error.contains("smt-hand.json"), "{}", error);
+    }
 }
