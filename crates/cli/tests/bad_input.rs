@@ -25,6 +25,21 @@ fn wrong_words_are_named_with_the_nearest_right_one() {
         ),
         (&["study", "--arm", "a=cpus:0", "--", "true"], 3, "one arm only"),
         (&["study", "--arm", "off", "--arm", "on", "--", "true"], 3, "one-per-core"),
+        (&["study", "--switch", "--", "true"], 3, "SMT cannot be switched here"),
+        (&["study", "--switch", "--dry-run", "--", "true"], 3, "one-per-core"),
+        (&["study", "--switch", "--arm", "on", "--", "true"], 2, "--switch"),
+        (&["run", "--arm", "off", "--", "true"], 3, "one-per-core"),
+        (&["run", "--arm", "boot:smt", "--", "true"], 2, "for a study"),
+        (&["study", "--arm", "boot:smt", "--arm", "on", "--", "true"], 2, "make all of them boots"),
+        (&["study", "--arm", "boot:", "--", "true"], 2, "names no boot"),
+        (&["study", "--boot", "smt", "--", "true"], 2, "--boot is for a study"),
+        (
+            &["study", "--arm", "boot:a", "--arm", "boot:b", "--budget", "5m", "--", "true"],
+            2,
+            "--budget cannot be kept",
+        ),
+        (&["study", "--repeats", "0", "--", "true"], 2, "--repeats"),
+        (&["study", "--settle", "2d", "--", "true"], 2, "duration"),
         (&["study", "--machine", "xeon", "--", "true"], 2, "machine 'xeon'"),
         (&["study", "--", "/no/such/program"], 2, "/no/such/program"),
         (&["study", "--metric", "x", "--", "true"], 2, "no '='"),
@@ -123,7 +138,15 @@ fn a_metric_that_matches_nothing_fails_the_cell_and_shows_the_output() {
 fn what_a_resumed_study_would_ignore_is_refused() {
     let _host = host();
     let folder = tempfile::tempdir().expect("folder");
-    for more in [&["--margin", "5%"][..], &["--dry-run"], &["--threads", "2"], &["--seed", "3"]] {
+    for more in [
+        &["--margin", "5%"][..],
+        &["--dry-run"],
+        &["--threads", "2"],
+        &["--seed", "3"],
+        &["--switch"],
+        &["--repeats", "2"],
+        &["--settle", "1s"],
+    ] {
         let ran = coretwin(folder.path(), &[&["study", "--resume", "s"], more].concat());
         assert_eq!(ran.status, 2, "{more:?}: {}", ran.err);
         assert!(ran.err.contains("cannot be used with"), "{more:?}: {}", ran.err);

@@ -6,7 +6,7 @@ use crate::document::{Block, Column, Table};
 use crate::number;
 use crate::words;
 use coretwin_base::environment::{self, Facts, Moment};
-use coretwin_base::plan::Protocol;
+use coretwin_base::plan::{Plan, Protocol};
 use coretwin_base::warning::Warning;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -249,11 +249,22 @@ pub(crate) fn method(study: &Study<'_>) -> Vec<String> {
             number::share(rules.target)
         ),
     };
-    vec![
+    let set_aside = if rules.retries_max == 0 {
+        "Nothing is set aside".to_owned()
+    } else {
         format!(
-            "A block is one round of all arms, in balanced orders drawn from seed {seed}; within \
-             an arm the rows are shuffled, and each run is a process of its own."
-        ),
+            "A block is set aside only for steal above {}, other processes above {} of the \
+             measured CPUs, or a lowered frequency cap",
+            number::share(rules.steal_share_max),
+            number::share(rules.others_share_max)
+        )
+    };
+    let block = format!(
+        "A block is one round of all arms, in balanced orders drawn from seed {seed}; within an \
+         arm the rows are shuffled, and each run is a process of its own."
+    );
+    vec![
+        block + &visits(study.plan),
         format!(
             "A row's effect is the mean over blocks of the log ratio to {reference}, turned so \
              that above 0 is better, with a Student t interval; the block is the unit of analysis."
@@ -267,14 +278,36 @@ pub(crate) fn method(study: &Study<'_>) -> Vec<String> {
             number::share(rules.margin)
         ),
         format!(
-            "Length: {stop}; it ended because {}. A block is set aside only for steal above {}, \
-             other processes above {} of the measured CPUs, or a lowered frequency cap; no \
-             reading is dropped for its value.",
-            words::stopped(study.summary.stopped_because),
-            number::share(rules.steal_share_max),
-            number::share(rules.others_share_max)
+            "Length: {stop}; it ended because {}. {set_aside}; no reading is dropped for its \
+             value.",
+            words::stopped(study.summary.stopped_because)
         ),
     ]
+}
+
+/// What a visit to an arm is, where it is more than a run of each row.
+fn visits(plan: &Plan) -> String {
+    let mut text = String::new();
+    let rest = number::value(plan.rules.settle_s);
+    if plan.switches_smt() {
+        text += &format!(
+            " Every visit to an arm is a switch of SMT of its own, followed by {rest} s of rest{}.",
+            if plan.rules.warmup { " and one run that is not analysed" } else { "" }
+        );
+    }
+    if plan.reboots() {
+        text += &format!(
+            " Every visit to an arm is a boot of its own, followed by {rest} s of rest{}.",
+            if plan.rules.warmup { " and one run of each row that is not analysed" } else { "" }
+        );
+    }
+    if plan.rules.repeats > 1 {
+        text += &format!(
+            " A row is run {} times in a visit; its mean there counts as one value.",
+            plan.rules.repeats
+        );
+    }
+    text
 }
 
 /// Takes the folder of results out of a command line: it exists by now, so that the command would

@@ -35,6 +35,11 @@ pub(crate) fn notice(study: &Study<'_>) -> Option<String> {
              siblings stay online and idle."
                 .to_owned(),
         ),
+        Comparison::None if study.plan.reboots() => Some(
+            "Whether these boots differ in SMT is not known, or they do not: the result says \
+             nothing about SMT off against on."
+                .to_owned(),
+        ),
         Comparison::None if study.plan.topology.has_usable_siblings() => {
             Some("Plain CPU sets are compared here: the result says nothing about SMT.".to_owned())
         }

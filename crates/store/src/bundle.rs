@@ -55,10 +55,12 @@ impl Bundle {
         Ok(bundle)
     }
 
-    /// Opens the folder of an existing study and reads its plan.
+    /// Opens the folder of an existing study and reads its plan. What a plan of boots could not know
+    /// when it was drawn (their CPUs, whether SMT was active) is filled in from the environment.
     ///
     /// # Errors
-    /// If there is no study, or its plan does not read or is from a newer version.
+    /// If there is no study, or its plan does not read or is from a newer version; for a plan of
+    /// boots also if the environment does not read.
     pub fn open(folder: &Path, owner: Option<(u32, u32)>) -> Result<(Self, Plan), Error> {
         let bundle = Self { folder: folder.to_owned(), owner };
         if !bundle.path(PLAN).exists() {
@@ -66,6 +68,10 @@ impl Bundle {
         }
         let plan = bundle.read_json::<Plan>(PLAN)?;
         plan.check().map_err(|what| Error::Plan { path: bundle.path(PLAN), what })?;
+        if plan.reboots() {
+            let boots = bundle.environment()?.boots;
+            return Ok((bundle, plan.with_boots(&boots)));
+        }
         Ok((bundle, plan))
     }
 
