@@ -5,7 +5,7 @@ use super::kernel::Kernel;
 use super::refusal;
 use super::saved::{self, SavedState, Slot, Stored};
 use super::switch::Write;
-use super::{CONTROL, SwitchError, capture, writer};
+use super::{SwitchError, capture, writer};
 use crate::{Error, root::Root};
 use coretwin_base::cpu_set::{CpuId, CpuSet};
 use coretwin_base::topology::SmtControl;
@@ -90,13 +90,12 @@ fn all_gaps(root: &Root, saved: &SavedState) -> Result<Vec<Gap>, Error> {
 /// # Errors
 /// [`Error`] if the machine cannot be read.
 pub fn plan(root: &Root, saved: &SavedState) -> Result<Vec<Write>, Error> {
-    let gaps = all_gaps(root, saved)?;
-    let after_word = gaps.iter().any(|gap| gap.step == Step::Control);
-    let mut writes: Vec<Write> = gaps
-        .into_iter()
-        .filter_map(|gap| match gap.remedy {
+    let after_word = !gaps(root, saved, Step::Control)?.is_empty();
+    let mut writes = Vec::new();
+    for step in Step::ALL {
+        writes.extend(gaps(root, saved, step)?.into_iter().filter_map(|gap| match gap.remedy {
             Remedy::Write { path, text } => {
-                let if_needed = after_word && gap.step == Step::Cpus;
+                let if_needed = after_word && step == Step::Cpus;
                 Some(Write { path: format!("/{path}"), text, if_needed })
             }
             Remedy::Affinity { task, cpus } => Some(Write {
@@ -105,24 +104,13 @@ pub fn plan(root: &Root, saved: &SavedState) -> Result<Vec<Write>, Error> {
                 if_needed: false,
             }),
             Remedy::None(_) | Remedy::Follows => None,
-        })
-        .collect();
-    // A word that goes from off to on wakes CPUs that were offline by hand.
-    if after_word && !matches!(saved.control, Some(SmtControl::Off)) {
-        let online = capture::present_and_online(root)?.1;
-        let asleep = saved.present.difference(&saved.online).difference(&online);
-        let rest = writes.split_off(
-            writes
-                .iter()
-                .take_while(|write| write.text == "1" || write.path.ends_with(CONTROL))
-                .count(),
-        );
-        writes.extend(asleep.iter().map(|cpu| Write {
-            path: format!("/{}", super::compare::online_file(cpu)),
-            text: "0".to_owned(),
-            if_needed: true,
         }));
-        writes.extend(rest);
+        // A word that goes from off to on wakes CPUs that were offline by hand.
+        if step == Step::Cpus && after_word && saved.control != Some(SmtControl::Off) {
+            let online = capture::present_and_online(root)?.1;
+            let asleep = saved.present.difference(&saved.online).difference(&online);
+            writes.extend(asleep.iter().map(Write::offline_if_needed));
+        }
     }
     Ok(writes)
 }

@@ -7,7 +7,7 @@ use super::saved::{self, SavedState, Slot, Stored};
 use super::target::Target;
 use super::{CONTROL, SwitchError, capture, compare, refusal, writer};
 use crate::{Error, root::Root, topology};
-use coretwin_base::cpu_set::CpuSet;
+use coretwin_base::cpu_set::{CpuId, CpuSet};
 use coretwin_base::topology::SmtControl;
 use serde::Serialize;
 
@@ -20,6 +20,13 @@ pub struct Write {
     pub text: String,
     /// Done only if the writes before it did not bring that about already.
     pub if_needed: bool,
+}
+
+impl Write {
+    /// Takes a CPU offline that the word may have brought online.
+    pub(super) fn offline_if_needed(cpu: CpuId) -> Self {
+        Self { path: format!("/{}", online_file(cpu)), text: "0".to_owned(), if_needed: true }
+    }
 }
 
 /// What a change gave.
@@ -63,11 +70,7 @@ pub fn plan(root: &Root, saved: &SavedState, target: Target) -> Result<Vec<Write
     let online = capture::present_and_online(root)?.1;
     if is_on(saved) && target != Target::Off {
         let asleep = saved.present.difference(&saved.online).difference(&online);
-        writes.extend(asleep.iter().map(|cpu| Write {
-            path: format!("/{}", online_file(cpu)),
-            text: "0".to_owned(),
-            if_needed: true,
-        }));
+        writes.extend(asleep.iter().map(Write::offline_if_needed));
     }
     Ok(writes)
 }
