@@ -28,7 +28,7 @@ pub(super) fn blocks(comparison: &StudyComparison) -> Vec<Block> {
     for arm in arms {
         blocks.extend(forest(comparison, arm));
         for family in &families {
-            blocks.push(Block::Table(family_table(comparison, arm, family)));
+            blocks.extend(family_tables(comparison, arm, family).map(Block::Table));
         }
         if families.len() > 1 {
             blocks.push(Block::Table(suites(comparison, arm)));
@@ -109,23 +109,45 @@ fn forest(comparison: &StudyComparison, arm: &str) -> Option<Block> {
     })
 }
 
-/// Table 7 of one family.
-fn family_table(comparison: &StudyComparison, arm: &str, family: &str) -> Table {
+/// Table 7 of one family, and the interaction of each of its lines.
+fn family_tables(comparison: &StudyComparison, arm: &str, family: &str) -> [Table; 2] {
     let lines: Vec<&EffectChange> =
         of_arm(comparison, arm).filter(|line| line.family == family).collect();
-    let mut rows: Vec<Vec<String>> = lines.iter().map(|line| row(line)).collect();
     let suite = suites_of(comparison, arm)
         .find(|suite| suite.effects[0].suite == family)
         .filter(|suite| suite.effects[0].rows > 1);
+    let mut rows: Vec<Vec<String>> = lines.iter().map(|line| row(line)).collect();
     rows.extend(suite.map(|suite| mean(suite, &lines)));
-    Table {
+    let names: Vec<String> = rows.iter().map(|row| row[0].clone()).collect();
+    let of_row = |line: &&EffectChange| {
+        let [first, _] = &line.effects;
+        interaction(&line.interaction, first.scale, &first.unit)
+    };
+    let mut interactions: Vec<[String; 5]> = lines.iter().map(of_row).collect();
+    interactions.extend(suite.map(|suite| interaction(&suite.interaction, Scale::Ratio, "")));
+    let named = |(name, cells): (String, [String; 5])| [vec![name], cells.into()].concat();
+    let [first, second] = heads(comparison);
+    let table_7 = Table {
         caption: caption(comparison, arm, family),
         columns: columns(comparison, arm),
         rows,
         total: suite.is_some(),
-        note: Some(note(comparison, &lines)),
+        note: Some(note(&lines)),
         ..Table::default()
-    }
+    };
+    let mut columns = vec![Column::words("Row")];
+    columns.extend(interaction_columns(comparison));
+    let interaction = Table {
+        caption: words::clean(&format!("Interaction: {family}")),
+        columns,
+        rows: names.into_iter().zip(interactions).map(named).collect(),
+        total: suite.is_some(),
+        note: Some(format!(
+            "The speed-up on {second} over that on {first}; above 0 the arm does more on {second}."
+        )),
+        ..Table::default()
+    };
+    [table_7, interaction]
 }
 
 fn caption(comparison: &StudyComparison, arm: &str, family: &str) -> String {
@@ -139,7 +161,7 @@ fn caption(comparison: &StudyComparison, arm: &str, family: &str) -> String {
     words::clean(&format!("Table 7. {what} on {first} and {second}: {family}"))
 }
 
-/// The columns of both studies, and those of the interaction.
+/// The columns of both studies.
 fn columns(comparison: &StudyComparison, arm: &str) -> Vec<Column> {
     let mut columns = vec![Column::words("Row")];
     for head in heads(comparison) {
@@ -150,14 +172,17 @@ fn columns(comparison: &StudyComparison, arm: &str) -> Vec<Column> {
             Column::number(interval_name(comparison)),
         ]);
     }
-    columns.extend([
+    columns
+}
+
+fn interaction_columns(comparison: &StudyComparison) -> [Column; 5] {
+    [
         Column::number("Interaction").opening(),
         Column::number(interval_name(comparison)),
         Column::words("Result"),
         Column::number("p (Holm)").detail(),
         Column::number("Degrees").detail(),
-    ]);
-    columns
+    ]
 }
 
 fn row(line: &EffectChange) -> Vec<String> {
@@ -170,8 +195,6 @@ fn row(line: &EffectChange) -> Vec<String> {
             interval(effect.low.zip(effect.high), effect.scale),
         ]);
     }
-    let [first, _] = &line.effects;
-    row.extend(interaction(&line.interaction, first.scale, &first.unit));
     row
 }
 
@@ -217,12 +240,10 @@ fn mean(suite: &SuiteChange, lines: &[&EffectChange]) -> Vec<String> {
             interval(effect.low.zip(effect.high), Scale::Ratio),
         ]);
     }
-    row.extend(interaction(&suite.interaction, Scale::Ratio, ""));
     row
 }
 
-fn note(comparison: &StudyComparison, lines: &[&EffectChange]) -> String {
-    let [first, second] = heads(comparison);
+fn note(lines: &[&EffectChange]) -> String {
     let mut units: Vec<String> = Vec::new();
     for line in lines {
         let better = match line.effects[0].better {
@@ -234,11 +255,7 @@ fn note(comparison: &StudyComparison, lines: &[&EffectChange]) -> String {
             units.push(unit);
         }
     }
-    format!(
-        "Data are {}. The interaction is the effect on {second} over that on {first}; above 0 the \
-         arm does more on {second}.",
-        units.join(", ")
-    )
+    format!("Data are {}.", units.join(", "))
 }
 
 /// The suites of an arm.
@@ -248,13 +265,7 @@ fn suites(comparison: &StudyComparison, arm: &str) -> Table {
         columns.push(Column::number(format!("{head} speed-up")).opening());
         columns.push(Column::number(interval_name(comparison)));
     }
-    columns.extend([
-        Column::number("Interaction").opening(),
-        Column::number(interval_name(comparison)),
-        Column::words("Result"),
-        Column::number("p (Holm)").detail(),
-        Column::number("Degrees").detail(),
-    ]);
+    columns.extend(interaction_columns(comparison));
     let line = |suite: &SuiteChange| {
         let mut row =
             vec![words::clean(&suite.effects[0].suite), suite.effects[0].rows.to_string()];

@@ -42,8 +42,12 @@ pub(super) fn blocks(comparison: &StudyComparison) -> Vec<Block> {
                  looking at so many allows."
             ),
         };
+        let open =
+            lines.iter().filter(|line| line.contrast.change == Some(Change::Inconclusive)).count();
+        let open =
+            if open == 0 { String::new() } else { format!("; {open} of them are undecided") };
         let text = format!(
-            "None: of {} no effect and no value is worse in {second} than in {first}.{unsure}",
+            "None found: of {} none is shown to be worse in {second} than in {first}{open}.{unsure}",
             number::count(tested as u64, "line")
         );
         return vec![Block::Text(text)];
