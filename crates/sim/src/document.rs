@@ -133,11 +133,6 @@ impl<'doc> Table<'doc> {
         }
     }
 
-    /// A table within, if it is there.
-    pub(crate) fn table_if_any(&mut self, key: &str) -> Result<Option<Table<'doc>>> {
-        if self.has(key) { self.table(key).map(Some) } else { Ok(None) }
-    }
-
     /// A list of tables, `[[key]]`, empty if it is not there.
     pub(crate) fn tables(&mut self, key: &str) -> Result<Vec<Table<'doc>>> {
         let Some((value, _)) = self.look(key) else { return Ok(Vec::new()) };
@@ -280,16 +275,21 @@ impl<'doc> Table<'doc> {
 
     /// Ends the reading of this table: a key that nobody asked for is an error.
     pub(crate) fn finish(self) -> Result<()> {
-        let stranger = self.keys().into_iter().find(|key| !self.asked.iter().any(|a| a == key));
+        self.no_strangers(&[])
+    }
+
+    /// Refuses keys that nobody asked for so far, but for those that will be asked for later.
+    pub(crate) fn no_strangers(&self, later: &[&str]) -> Result<()> {
+        let asked = || self.asked.iter().map(String::as_str).chain(later.iter().copied());
+        let stranger = self.keys().into_iter().find(|key| !asked().any(|known| known == *key));
         let Some(stranger) = stranger else { return Ok(()) };
-        let near = coretwin_base::suggest::nearest(stranger, self.asked.iter().map(String::as_str));
-        Err(self.refuse(
-            stranger,
-            match near {
-                Some(name) => format!("is unknown; did you mean '{name}'?"),
-                None => format!("is unknown; known here are {}", self.asked.join(", ")),
-            },
-        ))
+        let problem = match coretwin_base::suggest::nearest(stranger, asked()) {
+            Some(name) => format!("is unknown; did you mean '{name}'?"),
+            None => {
+                format!("is unknown; known here are {}", asked().collect::<Vec<_>>().join(", "))
+            }
+        };
+        Err(self.refuse(stranger, problem))
     }
 }
 

@@ -8,6 +8,7 @@
 pub mod engine;
 pub mod outcome;
 pub mod preset;
+pub mod profile;
 pub mod stream;
 pub mod uop;
 

@@ -7,6 +7,8 @@ mod check;
 mod read;
 pub mod table;
 
+pub(crate) use read::provenance as read_provenance;
+
 use super::uop::Class;
 
 /// How one thread is chosen at a stage that serves fewer threads than there are.
@@ -302,6 +304,9 @@ pub struct Preset {
     pub switch_cycles: u16,
     /// Everything before rename.
     pub front_end: FrontEnd,
+    /// Whether a compare and the branch behind it are one micro-operation. Profiles count them as
+    /// two; where they fuse, streams contain the branch alone.
+    pub fuses_compare_and_branch: bool,
     /// Rename and allocation.
     pub rename: Stage,
     /// Retirement; `threads_per_cycle` threads may retire, each up to the width they share.

@@ -47,7 +47,7 @@ impl Preset {
     pub fn read(file: &str, text: &str) -> Result<Self> {
         let document = Document::parse(file, text)?;
         let mut root = document.root();
-        let mut reader = Reader { provenance: Vec::new(), ways: 1 };
+        let mut reader = Reader { provenance: Vec::new(), ways: 1, fuses: false };
         let preset = reader.preset(&mut root)?;
         super::check::consistent(&preset, &root)?;
         root.finish()?;
@@ -59,6 +59,7 @@ impl Preset {
 struct Reader {
     provenance: Vec<Provenance>,
     ways: u8,
+    fuses: bool,
 }
 
 impl Reader {
@@ -110,6 +111,7 @@ impl Reader {
             integer_registers,
             float_registers,
             fast_ports,
+            fuses_compare_and_branch: self.fuses,
         })
     }
 
@@ -122,9 +124,7 @@ impl Reader {
     ) -> Result<T> {
         let mut item = table.table(key)?;
         let value = read(&mut item)?;
-        let source = item.words("source")?.to_owned();
-        let confidence = item.choice("confidence", &CONFIDENCES)?;
-        self.provenance.push(Provenance { key: item.path().to_owned(), source, confidence });
+        self.provenance.push(provenance(&mut item)?);
         item.finish()?;
         Ok(value)
     }
@@ -157,6 +157,8 @@ impl Reader {
                 let entry = item.whole("entry_cycles", 0..=10_000)? as u16;
                 Ok((entry, item.whole("exit_cycles", 0..=10_000)? as u16))
             })?;
+        let fusion = |item: &mut Table<'_>| item.flag("compare_and_branch");
+        self.fuses = self.optional(&mut table, "fusion", fusion)?.unwrap_or(false);
         let front_end = FrontEnd {
             fetch,
             taken_branches_per_cycle,
@@ -287,6 +289,13 @@ impl Reader {
         table.finish()?;
         Ok(translation)
     }
+}
+
+/// Reads where an item's values come from.
+pub(crate) fn provenance(item: &mut Table<'_>) -> Result<Provenance> {
+    let source = item.words("source")?.to_owned();
+    let confidence = item.choice("confidence", &CONFIDENCES)?;
+    Ok(Provenance { key: item.path().to_owned(), source, confidence })
 }
 
 fn class_names() -> [(&'static str, Class); Class::COUNT] {

@@ -1,0 +1,313 @@
+//! A loop written down uop by uop, in a small language of one line per micro-operation.
+//!
+//! ```text
+//! load <3 @0x40             a load of offset 0x40 whose address comes from 3 uops back
+//! load <1 @?65536           of a random place within 64 KiB
+//! store <2 <1 @+64/8192     walking 8 KiB in steps of 64 bytes
+//! compare <1                an int_alu that fuses with the branch behind it
+//! branch <1 taken           taken; `branch <1 1/8` is taken one time in eight, at random
+//! nop pause                 effects: pause, halt N, kernel, user
+//! atomic acquire 3 @0       takes lock 3 (`acquire_pausing`: with PAUSE while it waits)
+//! store release 3 @0        gives it back
+//! fp_add <2 x12             the same line twelve times
+//! ```
+//!
+//! A `#` begins a comment. Sources count back across the loop's end.
+
+use super::{CODE_BASE, CODE_BYTES_PER_UOP, DATA_BASE, Numbers, cut_sources};
+use crate::core::stream::Stream;
+use crate::core::uop::{Class, Effect, Uop};
+
+/// Most micro-operations of a body.
+const UOPS_MAX: usize = 65_536;
+
+/// A loop of micro-operations.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Body {
+    /// The text it was read from.
+    pub text: String,
+    /// Bytes between the data of thread n and of thread n + 1, for threads that share a space.
+    pub thread_offset: u64,
+    lines: Vec<Line>,
+}
+
+/// One micro-operation of a body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Line {
+    uop: Uop,
+    compare: bool,
+    place: Place,
+}
+
+/// Where an access goes, or whether a branch is taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// As the template says.
+    Fixed,
+    /// Anywhere within so many bytes.
+    Random { bytes: u64 },
+    /// In steps, around within so many bytes.
+    Walk { step: u64, bytes: u64 },
+    /// Taken so often of 2^32 times.
+    Chance { taken: u64 },
+}
+
+impl Body {
+    /// Reads the language above.
+    ///
+    /// # Errors
+    /// The line's number within the text, from 1, and what is wrong there.
+    pub fn parse(text: &str, thread_offset: u64) -> Result<Self, (usize, String)> {
+        let (mut lines, mut numbers) = (Vec::new(), Vec::new());
+        for (number, line) in text.lines().enumerate() {
+            let line = line.split('#').next().unwrap_or_default().trim();
+            if line.is_empty() {
+                continue;
+            }
+            let (line, times) = parse_line(line).map_err(|problem| (number + 1, problem))?;
+            if lines.len() + times > UOPS_MAX {
+                return Err((number + 1, format!("makes the body longer than {UOPS_MAX} uops")));
+            }
+            lines.extend(std::iter::repeat_n(line, times));
+            numbers.extend(std::iter::repeat_n(number + 1, times));
+        }
+        if lines.is_empty() {
+            return Err((1, "has no micro-operation".to_owned()));
+        }
+        for (place, line) in lines.iter_mut().enumerate() {
+            line.uop.code = CODE_BASE + place as u32 * CODE_BYTES_PER_UOP;
+        }
+        let body = Self { text: text.to_owned(), thread_offset, lines };
+        match body.lonely_compare() {
+            None => Ok(body),
+            Some(at) => Err((numbers[at], "'compare' must stand before a branch".to_owned())),
+        }
+    }
+
+    /// A compare that cannot fuse, because no branch stands behind it.
+    fn lonely_compare(&self) -> Option<usize> {
+        self.lines.iter().enumerate().position(|(place, line)| {
+            let next = self.lines.get(place + 1);
+            line.compare && next.is_none_or(|next| next.uop.class != Class::Branch)
+        })
+    }
+
+    /// Micro-operations of one round where compares fuse, and where they do not.
+    #[must_use]
+    pub fn uops(&self, fused: bool) -> usize {
+        self.lines.iter().filter(|line| !(fused && line.compare)).count()
+    }
+
+    pub(super) fn stream(&self, fused: bool, seed: u64, thread: u16) -> BodyStream {
+        let start = DATA_BASE + u64::from(thread) * self.thread_offset;
+        let mut lines = if fused { fuse(&self.lines) } else { self.lines.clone() };
+        for line in &mut lines {
+            let accesses = matches!(line.uop.class, Class::Load | Class::Store | Class::Atomic);
+            let shared = matches!(
+                line.uop.effect,
+                Effect::Acquire | Effect::AcquirePausing | Effect::Release
+            );
+            if accesses {
+                line.uop.address += if shared { DATA_BASE } else { start };
+            }
+        }
+        BodyStream {
+            lines,
+            next: 0,
+            emitted: 0,
+            round: 0,
+            numbers: Numbers::new(seed, "body", u64::from(thread)),
+        }
+    }
+}
+
+/// Drops the compares; what they waited for, their branch waits for. Sources that reach back
+/// across a dropped compare get shorter.
+fn fuse(lines: &[Line]) -> Vec<Line> {
+    let length = lines.len();
+    let dropped_before: Vec<usize> = lines
+        .iter()
+        .scan(0, |dropped, line| {
+            let before = *dropped;
+            *dropped += usize::from(line.compare);
+            Some(before)
+        })
+        .collect();
+    let dropped = lines.iter().filter(|line| line.compare).count();
+    let shorter = |place: usize, source: u16| -> u16 {
+        if source == 0 {
+            return 0;
+        }
+        let (source, rounds) = (source as usize % length, source as usize / length);
+        let (producer, wraps) =
+            if source <= place { (place - source, 0) } else { (place + length - source, 1) };
+        let lost = wraps * dropped + dropped_before[place] - dropped_before[producer];
+        (source + rounds * (length - dropped) - lost) as u16
+    };
+    let mut fused = Vec::with_capacity(length - dropped);
+    for (place, line) in lines.iter().enumerate() {
+        if line.compare {
+            continue;
+        }
+        let mut line = *line;
+        let compare = place.checked_sub(1).map(|before| lines[before]).filter(|line| line.compare);
+        line.uop.sources = match compare {
+            // Seen from the branch, the compare's sources lie one further back, less the compare.
+            Some(compare) => compare.uop.sources.map(|source| shorter(place - 1, source)),
+            None => line.uop.sources.map(|source| shorter(place, source)),
+        };
+        fused.push(line);
+    }
+    fused
+}
+
+fn parse_line(text: &str) -> Result<(Line, usize), String> {
+    let mut words = text.split_whitespace();
+    let name = words.next().unwrap_or_default();
+    let class = match name {
+        "compare" => Class::IntAlu,
+        _ => Class::ALL.into_iter().find(|class| class.name() == name).ok_or_else(|| {
+            let names: Vec<&str> = Class::ALL.iter().map(|class| class.name()).collect();
+            coretwin_base::suggest::unknown("micro-operation", name, &names)
+        })?,
+    };
+    let mut line =
+        Line { uop: Uop::new(class, 0), compare: name == "compare", place: Place::Fixed };
+    let (mut sources, mut times, mut addressed) = (0, 1, false);
+    while let Some(word) = words.next() {
+        if let Some(source) = word.strip_prefix('<') {
+            if sources == 2 {
+                return Err("has more than two sources".to_owned());
+            }
+            line.uop.sources[sources] = number(source, 1, 65_535)? as u16;
+            sources += 1;
+        } else if let Some(place) = word.strip_prefix('@') {
+            addressed = true;
+            (line.uop.address, line.place) = parse_place(place)?;
+        } else if let Some(count) = word.strip_prefix('x') {
+            times = number(count, 1, 10_000)? as usize;
+        } else if let Some((taken, of)) = word.split_once('/') {
+            let of = number(of, 1, 1 << 20)?;
+            line.place = Place::Chance { taken: (number(taken, 0, of)? << 32) / of };
+        } else {
+            parse_effect(word, &mut words, &mut line.uop)?;
+        }
+    }
+    let accesses = matches!(class, Class::Load | Class::Store | Class::Atomic);
+    if accesses != addressed {
+        let problem = if accesses { "needs an address, like @0x40" } else { "takes no address" };
+        return Err(format!("'{name}' {problem}"));
+    }
+    let chance = matches!(line.place, Place::Chance { .. }) || line.uop.effect == Effect::Taken;
+    if chance && class != Class::Branch {
+        return Err(format!("'{name}' cannot be taken: only branches are"));
+    }
+    Ok((line, times))
+}
+
+fn parse_place(text: &str) -> Result<(u64, Place), String> {
+    const REACH: u64 = 1 << 40;
+    if let Some(bytes) = text.strip_prefix('?') {
+        return Ok((0, Place::Random { bytes: number(bytes, 64, REACH)? }));
+    }
+    if let Some(walk) = text.strip_prefix('+') {
+        let (step, bytes) = walk.split_once('/').ok_or("a walk is written @+STEP/BYTES")?;
+        let bytes = number(bytes, 1, REACH)?;
+        return Ok((0, Place::Walk { step: number(step, 1, bytes)?, bytes }));
+    }
+    Ok((number(text, 0, REACH)?, Place::Fixed))
+}
+
+fn parse_effect<'text>(
+    word: &str,
+    rest: &mut impl Iterator<Item = &'text str>,
+    uop: &mut Uop,
+) -> Result<(), String> {
+    let mut argument = |most| match rest.next() {
+        Some(text) => number(text, 0, most),
+        None => Err(format!("'{word}' needs a number behind it")),
+    };
+    uop.effect = match word {
+        "taken" => Effect::Taken,
+        "pause" => Effect::Pause,
+        "kernel" => Effect::EnterKernel,
+        "user" => Effect::LeaveKernel,
+        "halt" => {
+            uop.address = argument(1 << 40)?;
+            Effect::Halt
+        }
+        "acquire" | "acquire_pausing" | "release" => {
+            let wanted = if word == "release" { Class::Store } else { Class::Atomic };
+            if uop.class != wanted {
+                return Err(format!("'{word}' belongs to '{}'", wanted.name()));
+            }
+            uop.argument = argument(63)? as u16;
+            match word {
+                "acquire" => Effect::Acquire,
+                "acquire_pausing" => Effect::AcquirePausing,
+                _ => Effect::Release,
+            }
+        }
+        _ => {
+            let known = [
+                "taken",
+                "pause",
+                "halt",
+                "kernel",
+                "user",
+                "acquire",
+                "acquire_pausing",
+                "release",
+            ];
+            return Err(coretwin_base::suggest::unknown("effect", word, &known));
+        }
+    };
+    Ok(())
+}
+
+fn number(text: &str, least: u64, most: u64) -> Result<u64, String> {
+    let parsed = match text.strip_prefix("0x") {
+        Some(hexadecimal) => u64::from_str_radix(hexadecimal, 16),
+        None => text.parse(),
+    };
+    match parsed {
+        Ok(number) if (least..=most).contains(&number) => Ok(number),
+        _ => Err(format!("'{text}' must be a whole number from {least} to {most}")),
+    }
+}
+
+/// The body, over and over.
+pub(super) struct BodyStream {
+    lines: Vec<Line>,
+    next: usize,
+    emitted: u64,
+    round: u64,
+    numbers: Numbers,
+}
+
+impl Stream for BodyStream {
+    fn fill(&mut self, batch: &mut [Uop]) {
+        for slot in batch.iter_mut() {
+            let line = &self.lines[self.next];
+            *slot = line.uop;
+            match line.place {
+                Place::Fixed => {}
+                Place::Random { bytes } => slot.address += self.numbers.below(bytes / 8) * 8,
+                Place::Walk { step, bytes } => slot.address += self.round * step % bytes,
+                Place::Chance { taken } => {
+                    let taken = self.numbers.below(1 << 32) < taken;
+                    slot.effect = if taken { Effect::Taken } else { Effect::None };
+                }
+            }
+            self.next += 1;
+            if self.next == self.lines.len() {
+                self.next = 0;
+                self.round += 1;
+            }
+        }
+        if self.emitted < 1 << 16 {
+            cut_sources(batch, self.emitted);
+        }
+        self.emitted += batch.len() as u64;
+    }
+}

@@ -1,0 +1,129 @@
+//! What a thread does, as data: exact kernels, bodies written uop by uop, and statistical profiles.
+//!
+//! Data flow: text → [`Profile::read`] → [`Profile::stream`] → the
+//! core. A stream depends on the profile, the preset's way to fuse, the seed and the thread's
+//! number, and on nothing else.
+//!
+//! Micro-operations are counted unfused. A preset that fuses a compare with the branch behind it
+//! sees the pair as one; NetBurst sees two.
+
+mod body;
+mod program;
+mod read;
+mod sieve;
+mod statistical;
+pub mod table;
+
+pub use body::Body;
+pub use sieve::{Access, Sieve};
+pub use statistical::{Branches, Code, Lock, Mix, Pattern, Phase, Region, Sources};
+
+use super::preset::{Preset, Provenance};
+use super::stream::{Placement, Stream, ThreadInput};
+use super::uop::Uop;
+use coretwin_base::random;
+
+/// What a thread does.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Profile {
+    /// Its id: `gzip`.
+    pub name: String,
+    /// One line for lists.
+    pub title: String,
+    /// Whether threads of this profile share their data (threads of one process).
+    pub shares_data: bool,
+    /// Size of its data pages in bytes.
+    pub page_bytes: u64,
+    /// Where its data pages lie.
+    pub placement: Placement,
+    /// The work itself.
+    pub work: Work,
+    /// Where its numbers come from.
+    pub provenance: Vec<Provenance>,
+}
+
+/// The work of a profile.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Work {
+    /// AIM9's integer sieve with its true addresses.
+    Sieve(Sieve),
+    /// A loop written down uop by uop.
+    Body(Body),
+    /// Phases with the statistics of real programs, one after the other, then from the start.
+    Statistical(Vec<Phase>),
+}
+
+impl Profile {
+    /// The micro-operations of thread number `thread` on this preset.
+    #[must_use]
+    pub fn stream(&self, preset: &Preset, seed: u64, thread: u16) -> Box<dyn Stream> {
+        let fused = preset.fuses_compare_and_branch;
+        match &self.work {
+            Work::Sieve(sieve) => Box::new(sieve.stream(fused)),
+            Work::Body(body) => Box::new(body.stream(fused, seed, thread)),
+            Work::Statistical(phases) => Box::new(program::stream(phases, fused, seed, thread)),
+        }
+    }
+
+    /// The same as the input of a run. Threads that share data get one space for it, numbered
+    /// from the profile's name so that partners find each other; others their own, `thread` + 1.
+    #[must_use]
+    pub fn input(&self, preset: &Preset, seed: u64, thread: u16) -> ThreadInput<'static> {
+        let shared = 512 + random::Stream::new(0, &self.name, 0).below(512) as u16;
+        let data_space = if self.shares_data { shared } else { thread + 1 };
+        ThreadInput {
+            stream: Some(self.stream(preset, seed, thread)),
+            data_space,
+            code_space: shared,
+            page_bytes: self.page_bytes,
+            placement: self.placement,
+        }
+    }
+}
+
+/// Where data of a user program begins; real programs' data lies low, too.
+const DATA_BASE: u64 = 0x1000_0000;
+
+/// Where code of a user program begins.
+const CODE_BASE: u32 = 0x0040_0000;
+
+/// Bytes of code of one unfused micro-operation: 3.5 measured for x86-64, rounded to a power of 2.
+const CODE_BYTES_PER_UOP: u32 = 4;
+
+/// A counter-based generator: the n-th number depends on the key and n alone (SplitMix64's
+/// finaliser over a Weyl sequence). The key comes from [`random::Stream`].
+#[derive(Debug, Clone, Copy)]
+struct Numbers {
+    state: u64,
+}
+
+impl Numbers {
+    fn new(seed: u64, purpose: &str, index: u64) -> Self {
+        Self { state: random::Stream::new(seed, purpose, index).next_u64() }
+    }
+
+    #[inline(always)]
+    fn next(&mut self) -> u64 {
+        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.state ^ self.state >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ mixed >> 31
+    }
+
+    /// Evenly from `0..bound`, by multiplication: the error is below bound / 2^64.
+    #[inline(always)]
+    fn below(&mut self, bound: u64) -> u64 {
+        ((u128::from(self.next()) * u128::from(bound)) >> 64) as u64
+    }
+}
+
+/// Forgets sources that lie before the stream's first micro-operation.
+fn cut_sources(batch: &mut [Uop], emitted: u64) {
+    for (offset, uop) in batch.iter_mut().enumerate() {
+        for source in &mut uop.sources {
+            if u64::from(*source) > emitted + offset as u64 {
+                *source = 0;
+            }
+        }
+    }
+}

@@ -1,0 +1,513 @@
+//! From statistics to a program: a fixed sequence of micro-operations with the profile's mix,
+//! dependences and branch sites is laid out once for each phase, then executed.
+//!
+//! The layout is static, as code is: what stands at an address is always of one class with the
+//! same sources. Only outcomes of branches and random addresses are drawn at execution, from
+//! counter-based streams, so a thread's stream is independent of its sibling and of batch sizes.
+
+use super::statistical::{Pattern, Phase, Sources};
+use super::{CODE_BASE, CODE_BYTES_PER_UOP, DATA_BASE, Numbers, cut_sources};
+use crate::core::stream::Stream;
+use crate::core::uop::{Class, Effect, KERNEL_CODE, KERNEL_DATA, Uop};
+use coretwin_base::random;
+
+/// Slots executed in a row before hot and cold code can change places.
+const SEGMENT: usize = 64;
+
+/// Bytes between two regions: their size, and what keeps their first lines out of one set.
+const REGION_GAP: u64 = 0x1_1440;
+
+/// Data of thread n + 1 begins so many bytes behind that of thread n, where a space is shared.
+const THREAD_GAP: u64 = 0x1_0000_0000;
+
+/// One micro-operation of the program.
+#[derive(Debug, Clone, Copy)]
+struct Slot {
+    uop: Uop,
+    draw: Draw,
+}
+
+/// What is drawn when a slot is executed.
+#[derive(Debug, Clone, Copy)]
+enum Draw {
+    Nothing,
+    /// An address within a region.
+    Random {
+        bytes: u64,
+    },
+    /// The next address of a walk.
+    Walk {
+        region: u8,
+        step: u64,
+        bytes: u64,
+    },
+    /// Whether the branch is taken, so often of 2^32 times.
+    Chance {
+        taken: u64,
+    },
+}
+
+/// A phase as a program.
+struct Program {
+    slots: Vec<Slot>,
+    hot_slots: usize,
+    /// Where the hot part goes on, after an excursion or another phase.
+    hot_next: usize,
+    hot_of_2_32: u64,
+    length: u64,
+    kernel: bool,
+    halt_cycles: u64,
+    pause_every: u64,
+    lock: Option<super::Lock>,
+}
+
+/// What lies ahead within a phase.
+#[derive(Clone, Copy)]
+struct Ahead {
+    phase_uops: u64,
+    pause_uops: u64,
+    lock_uops: u64,
+    holding: bool,
+    halt_cycles: u64,
+}
+
+/// The phases of a thread, over and over.
+pub(super) struct ProgramStream {
+    programs: Vec<Program>,
+    current: usize,
+    ahead: Ahead,
+    /// Next slot, and the slots left of its segment.
+    at: usize,
+    left: usize,
+    walks: [u64; super::statistical::REGIONS_MAX],
+    numbers: Numbers,
+    emitted: u64,
+}
+
+/// The stream of these phases for one thread.
+pub(super) fn stream(phases: &[Phase], fused: bool, seed: u64, thread: u16) -> ProgramStream {
+    let programs: Vec<Program> = phases
+        .iter()
+        .enumerate()
+        .map(|(number, phase)| lay_out(phase, number, fused, thread))
+        .collect();
+    let ahead = programs[0].start();
+    ProgramStream {
+        programs,
+        current: 0,
+        ahead,
+        at: 0,
+        left: 0,
+        walks: [0; super::statistical::REGIONS_MAX],
+        numbers: Numbers::new(seed, "program", u64::from(thread)),
+        emitted: 0,
+    }
+}
+
+impl Program {
+    fn start(&self) -> Ahead {
+        Ahead {
+            phase_uops: self.length,
+            pause_uops: if self.pause_every == 0 { u64::MAX } else { self.pause_every },
+            lock_uops: self.lock.map_or(u64::MAX, |lock| lock.every_uops),
+            holding: false,
+            halt_cycles: self.halt_cycles,
+        }
+    }
+}
+
+/// Deals items to slots: as many of each as its share of the slots says, in random order.
+fn deal(shares: &[f64], slots: usize, random: &mut random::Stream) -> Vec<u8> {
+    let total: f64 = shares.iter().sum();
+    let mut dealt = Vec::with_capacity(slots);
+    let mut sum = 0.0;
+    for (item, share) in shares.iter().enumerate() {
+        // Cumulative rounding: the counts add up to the slots, each within one of its share.
+        sum += share / total;
+        let until = ((sum * slots as f64).round() as usize).min(slots);
+        dealt.resize(until.max(dealt.len()), item as u8);
+    }
+    dealt.resize(slots, 0);
+    random.shuffle(&mut dealt);
+    dealt
+}
+
+fn lay_out(phase: &Phase, number: usize, fused: bool, thread: u16) -> Program {
+    // The code is the same in every thread and for every seed, as a binary is.
+    let mut random = random::Stream::new(0, &format!("layout {}", phase.name), number as u64);
+    let slots = (phase.code.bytes / u64::from(CODE_BYTES_PER_UOP)).max(16) as usize;
+    let (classes, compares) = classes(phase, slots, &mut random);
+    let code = CODE_BASE + ((number as u32) << 22) | if phase.kernel { KERNEL_CODE } else { 0 };
+    let mut program: Vec<Slot> = classes
+        .iter()
+        .enumerate()
+        .map(|(place, class)| Slot {
+            uop: Uop::new(*class, code + place as u32 * CODE_BYTES_PER_UOP),
+            draw: Draw::Nothing,
+        })
+        .collect();
+    wire(phase, &mut program, &compares, &mut random);
+    place_data(phase, number, &mut program, thread, &mut random);
+    tie_chain(&mut program, &compares);
+    place_branches(phase, &mut program, &compares, &mut random);
+    let hot = (phase.code.hot_bytes / u64::from(CODE_BYTES_PER_UOP)) as usize;
+    let hot = hot.clamp(1, program.len());
+    let kept = |places: &[bool]| places.iter().filter(|dropped| !**dropped).count();
+    let hot_slots = if fused { kept(&compares[..hot]).max(1) } else { hot };
+    let share = phase.mix.fused_share();
+    let scaled = |uops: u64| match (uops, fused) {
+        (0, _) => 0,
+        (_, true) => ((uops as f64 * share) as u64).max(1),
+        (_, false) => uops,
+    };
+    Program {
+        slots: if fused { drop_compares(&program, &compares) } else { program },
+        hot_slots,
+        hot_next: 0,
+        hot_of_2_32: (phase.code.hot_share * 4_294_967_296.0) as u64,
+        length: scaled(phase.uops),
+        kernel: phase.kernel,
+        halt_cycles: phase.halt_cycles,
+        pause_every: scaled(phase.pause_every_uops),
+        lock: phase.lock.map(|lock| super::Lock {
+            every_uops: scaled(lock.every_uops),
+            hold_uops: scaled(lock.hold_uops),
+            ..lock
+        }),
+    }
+}
+
+/// The class of every slot, and which are compares: int_alu right before their branch.
+fn classes(phase: &Phase, slots: usize, random: &mut random::Stream) -> (Vec<Class>, Vec<bool>) {
+    let branch = phase.mix.of(Class::Branch);
+    let compared = (branch * phase.mix.compared).min(phase.mix.of(Class::IntAlu));
+    // Compare and branch are dealt as one card of two slots; `Class::COUNT` is its number.
+    let mut shares = phase.mix.share.to_vec();
+    shares[Class::IntAlu as usize] -= compared;
+    shares[Class::Branch as usize] = (branch - compared).max(0.0);
+    shares.push(compared);
+    let cards = (slots as f64 * (1.0 - compared)).round() as usize;
+    let (mut classes, mut compares) = (Vec::with_capacity(slots + 1), Vec::new());
+    for card in deal(&shares, cards.max(1), random) {
+        if usize::from(card) == Class::COUNT {
+            classes.extend([Class::IntAlu, Class::Branch]);
+            compares.extend([true, false]);
+        } else {
+            classes.push(Class::ALL[usize::from(card)]);
+            compares.push(false);
+        }
+    }
+    (classes, compares)
+}
+
+/// Draws every source's distance, and moves it back to the nearest slot with a result.
+fn wire(phase: &Phase, program: &mut [Slot], compares: &[bool], random: &mut random::Stream) {
+    let slots = program.len();
+    let sources = &phase.sources;
+    let one = (1.0 - sources.none - sources.two).max(0.0);
+    let counts = deal(&[sources.none, one, sources.two], slots, random);
+    let distances = deal(&sources.share, slots * 2, random);
+    let makes: Vec<bool> = program
+        .iter()
+        .zip(compares)
+        .map(|(slot, compare)| slot.uop.class.writes_float_register().is_some() && !compare)
+        .collect();
+    for place in 0..slots {
+        let after_compare = place > 0 && compares[place - 1];
+        for source in 0..usize::from(counts[place]) {
+            let distance = distance(sources, distances[place * 2 + source], random);
+            program[place].uop.sources[source] = producer(&makes, place, distance);
+        }
+        if after_compare {
+            program[place].uop.sources = [1, 0];
+        }
+    }
+}
+
+/// A distance within its class, evenly.
+fn distance(sources: &Sources, class: u8, random: &mut random::Stream) -> usize {
+    let class = usize::from(class);
+    let from = if class == 0 { 1 } else { u64::from(sources.up_to[class - 1]) + 1 };
+    let to = u64::from(sources.up_to[class]).max(from);
+    (from + random.below(to - from + 1)) as usize
+}
+
+/// The first slot at least so far back that has a result; around the program's end if need be.
+fn producer(makes: &[bool], place: usize, distance: usize) -> u16 {
+    let slots = makes.len();
+    (distance..distance + slots)
+        .find(|back| makes[(place + slots * (1 + back / slots) - back) % slots])
+        .and_then(|back| u16::try_from(back).ok())
+        .unwrap_or(0)
+}
+
+/// Deals the regions to the accesses, and ties the chain.
+fn place_data(
+    phase: &Phase,
+    number: usize,
+    program: &mut [Slot],
+    thread: u16,
+    random: &mut random::Stream,
+) {
+    let accesses: Vec<usize> = (0..program.len())
+        .filter(|place| {
+            matches!(program[*place].uop.class, Class::Load | Class::Store | Class::Atomic)
+        })
+        .collect();
+    let shares: Vec<f64> = phase.regions.iter().map(|region| region.share).collect();
+    if accesses.is_empty() || shares.is_empty() {
+        return;
+    }
+    let (loads, others): (Vec<usize>, Vec<usize>) =
+        accesses.into_iter().partition(|place| program[*place].uop.class == Class::Load);
+    // Chains are of loads: their regions are dealt to loads first.
+    let count = (loads.len() + others.len()) as f64;
+    let of_loads = |region: &super::Region| region.chase || region.follows;
+    let mut for_loads = shares.clone();
+    let mut for_others: Vec<f64> =
+        phase.regions.iter().map(|r| if of_loads(r) { 0.0 } else { r.share }).collect();
+    if for_others.iter().sum::<f64>() <= 0.0 {
+        for_others.clone_from(&shares);
+    }
+    let scale = others.len() as f64 / for_others.iter().sum::<f64>();
+    for (region, share) in for_loads.iter_mut().enumerate() {
+        *share = (*share * count - for_others[region] * scale).max(0.0);
+    }
+    let mut base = DATA_BASE + ((number as u64) << 28);
+    let bases: Vec<u64> = phase
+        .regions
+        .iter()
+        .map(|region| {
+            let start = base + if region.shared { 0 } else { u64::from(thread) * THREAD_GAP };
+            base += region.bytes.next_multiple_of(4096) + REGION_GAP;
+            start | if phase.kernel { KERNEL_DATA } else { 0 }
+        })
+        .collect();
+    for (places, shares) in [(loads, for_loads), (others, for_others)] {
+        let dealt = deal(&shares, places.len(), random);
+        for (place, region) in places.into_iter().zip(dealt) {
+            let described = phase.regions[usize::from(region)];
+            program[place].uop.address = bases[usize::from(region)];
+            program[place].draw = match described.pattern {
+                Pattern::Random => Draw::Random { bytes: described.bytes },
+                Pattern::Stride(step) => Draw::Walk { region, step, bytes: described.bytes },
+            };
+            if described.chase {
+                // Marked for `tie_chain`; every later reader masks it away.
+                program[place].uop.argument = 2 + u16::from(described.chase_steps);
+            } else if described.follows {
+                program[place].uop.argument = 1;
+            }
+        }
+    }
+}
+
+/// Ties the loads of the chain to each other, with integer operations between where asked for.
+fn tie_chain(program: &mut [Slot], compares: &[bool]) {
+    let slots = program.len();
+    let (mut tip, mut steps) = (None, 0);
+    // Two rounds: the first finds the chain's end, to which the second ties its beginning.
+    for turn in 0..2 * slots {
+        let place = turn % slots;
+        let mark = program[place].uop.argument;
+        let back = tip.and_then(|tip: usize| u16::try_from(turn - tip).ok());
+        let uop = &mut program[place].uop;
+        if mark > 0 {
+            uop.sources = [back.unwrap_or(0), 0];
+        }
+        if mark > 1 {
+            (tip, steps) = (Some(turn), mark - 2);
+        } else if steps > 0 && uop.class == Class::IntAlu && !compares[place] {
+            uop.sources = [back.unwrap_or(0), 0];
+            (tip, steps) = (Some(turn), steps - 1);
+        }
+    }
+    for slot in program {
+        slot.uop.argument = 0;
+    }
+}
+
+/// Deals usual ways and biases to the branches, and ties some to the loads before them.
+fn place_branches(
+    phase: &Phase,
+    program: &mut [Slot],
+    compares: &[bool],
+    random: &mut random::Stream,
+) {
+    let sites: Vec<usize> =
+        (0..program.len()).filter(|place| program[*place].uop.class == Class::Branch).collect();
+    let branches = &phase.branches;
+    let ways = deal(&[branches.taken, 1.0 - branches.taken], sites.len(), random);
+    let biases = deal(&branches.share, sites.len(), random);
+    let waits = deal(&[branches.on_loads, 1.0 - branches.on_loads], sites.len(), random);
+    for (index, place) in sites.into_iter().enumerate() {
+        let usually = ways[index] == 0;
+        let bias = branches.bias[usize::from(biases[index])];
+        let taken = if usually { bias } else { 1.0 - bias };
+        program[place].draw = Draw::Chance { taken: (taken * 4_294_967_296.0) as u64 };
+        if waits[index] != 0 {
+            continue;
+        }
+        let tested = if place > 0 && compares[place - 1] { place - 1 } else { place };
+        let slots = program.len();
+        let load = (1..slots)
+            .find(|back| program[(tested + slots - back) % slots].uop.class == Class::Load);
+        if let Some(back) = load.and_then(|back| u16::try_from(back).ok()) {
+            program[tested].uop.sources = [back, 0];
+        }
+    }
+}
+
+/// The program where compares fuse: their branches wait for what they waited for.
+fn drop_compares(program: &[Slot], compares: &[bool]) -> Vec<Slot> {
+    let slots = program.len();
+    let mut before = Vec::with_capacity(slots);
+    let mut dropped = 0;
+    for compare in compares {
+        before.push(dropped);
+        dropped += usize::from(*compare);
+    }
+    let shorter = |place: usize, source: u16| -> u16 {
+        let (back, rounds) = (usize::from(source) % slots, usize::from(source) / slots);
+        let (producer, wraps) =
+            if back <= place { (place - back, 0) } else { (place + slots - back, 1) };
+        let lost = (wraps * dropped + before[place]).saturating_sub(before[producer]);
+        (back + rounds * (slots - dropped)).saturating_sub(lost) as u16
+    };
+    let mut kept = Vec::with_capacity(slots - dropped);
+    for (place, slot) in program.iter().enumerate() {
+        if compares[place] {
+            continue;
+        }
+        let mut slot = *slot;
+        let fuses = place > 0 && compares[place - 1];
+        let (from, sources) = if fuses {
+            (place - 1, program[place - 1].uop.sources)
+        } else {
+            (place, slot.uop.sources)
+        };
+        slot.uop.sources =
+            sources.map(|source| if source == 0 { 0 } else { shorter(from, source) });
+        kept.push(slot);
+    }
+    kept
+}
+
+impl ProgramStream {
+    /// Something that happens between micro-operations of the program, if it is due.
+    fn event(&mut self) -> Option<Uop> {
+        let program = &self.programs[self.current];
+        let code = program.slots[0].uop.code;
+        if self.ahead.pause_uops == 0 {
+            self.ahead.pause_uops = program.pause_every;
+            return Some(Uop::new(Class::Nop, code).with(Effect::Pause));
+        }
+        if let (0, Some(lock)) = (self.ahead.lock_uops, program.lock) {
+            return Some(self.lock_event(lock, code));
+        }
+        if self.ahead.phase_uops > 0 {
+            return None;
+        }
+        if let (true, Some(lock)) = (self.ahead.holding, program.lock) {
+            return Some(self.lock_event(lock, code));
+        }
+        if self.ahead.halt_cycles > 0 {
+            let cycles = std::mem::take(&mut self.ahead.halt_cycles);
+            return Some(Uop::new(Class::Nop, code).with(Effect::Halt).at(cycles));
+        }
+        let kernel = program.kernel;
+        self.current = (self.current + 1) % self.programs.len();
+        let next = &self.programs[self.current];
+        self.ahead = next.start();
+        self.left = 0;
+        match (kernel, next.kernel) {
+            (true, false) => Some(Uop::new(Class::Nop, code).with(Effect::LeaveKernel)),
+            (false, true) => Some(Uop::new(Class::Nop, code).with(Effect::EnterKernel)),
+            _ => None,
+        }
+    }
+
+    fn lock_event(&mut self, lock: super::Lock, code: u32) -> Uop {
+        let space = if self.programs[self.current].kernel { KERNEL_DATA } else { 0 };
+        let word = (DATA_BASE - 8192 + u64::from(lock.number) * 128) | space;
+        let (class, effect) = match (self.ahead.holding, lock.pausing) {
+            (true, _) => (Class::Store, Effect::Release),
+            (false, true) => (Class::Atomic, Effect::AcquirePausing),
+            (false, false) => (Class::Atomic, Effect::Acquire),
+        };
+        self.ahead.lock_uops = if self.ahead.holding { lock.every_uops } else { lock.hold_uops };
+        self.ahead.holding = !self.ahead.holding;
+        Uop { argument: lock.number, ..Uop::new(class, code).at(word).with(effect) }
+    }
+
+    /// The next segment: usually the hot part's next, else a cold one at random.
+    fn next_segment(&mut self) {
+        let program = &mut self.programs[self.current];
+        let slots = program.slots.len();
+        let hot = program.hot_slots >= slots || self.numbers.below(1 << 32) < program.hot_of_2_32;
+        if hot {
+            self.at = program.hot_next;
+            let end = (self.at + SEGMENT).min(program.hot_slots);
+            self.left = end - self.at;
+            program.hot_next = if end == program.hot_slots { 0 } else { end };
+        } else {
+            let cold = (slots - program.hot_slots).div_ceil(SEGMENT) as u64;
+            self.at = program.hot_slots + self.numbers.below(cold) as usize * SEGMENT;
+            self.left = SEGMENT.min(slots - self.at);
+        }
+    }
+
+    fn execute(&mut self, batch: &mut [Uop]) {
+        let slots = &self.programs[self.current].slots[self.at..self.at + batch.len()];
+        for (out, slot) in batch.iter_mut().zip(slots) {
+            *out = slot.uop;
+            match slot.draw {
+                Draw::Nothing => {}
+                Draw::Random { bytes } => out.address += self.numbers.below(bytes) & !7,
+                Draw::Walk { region, step, bytes } => {
+                    let walk = &mut self.walks[usize::from(region)];
+                    out.address += *walk;
+                    *walk += step;
+                    if *walk >= bytes {
+                        *walk = 0;
+                    }
+                }
+                Draw::Chance { taken } => {
+                    let is_taken = self.numbers.below(1 << 32) < taken;
+                    out.effect = if is_taken { Effect::Taken } else { Effect::None };
+                }
+            }
+        }
+    }
+}
+
+impl Stream for ProgramStream {
+    fn fill(&mut self, batch: &mut [Uop]) {
+        let mut done = 0;
+        while done < batch.len() {
+            if let Some(uop) = self.event() {
+                batch[done] = uop;
+                done += 1;
+                continue;
+            }
+            if self.left == 0 {
+                self.next_segment();
+            }
+            let due = self.ahead.phase_uops.min(self.ahead.pause_uops).min(self.ahead.lock_uops);
+            let count = (due.min(self.left as u64) as usize).min(batch.len() - done);
+            self.execute(&mut batch[done..done + count]);
+            done += count;
+            self.at += count;
+            self.left -= count;
+            for ahead in
+                [&mut self.ahead.phase_uops, &mut self.ahead.pause_uops, &mut self.ahead.lock_uops]
+            {
+                *ahead -= count as u64;
+            }
+        }
+        if self.emitted < 1 << 16 {
+            cut_sources(batch, self.emitted);
+        }
+        self.emitted += batch.len() as u64;
+    }
+}

@@ -1,0 +1,292 @@
+//! From text to [`Profile`], with the rules of presets: each item has its source and confidence.
+
+use super::statistical::{PHASES_MAX, REGIONS_MAX};
+use super::{
+    Body, Branches, Code, Lock, Mix, Pattern, Phase, Profile, Region, Sieve, Sources, Work,
+};
+use crate::Result;
+use crate::core::preset::{Provenance, read_provenance};
+use crate::core::stream::Placement;
+use crate::core::uop::Class;
+use crate::document::{Document, Table};
+
+/// Largest footprint: what the address space of a profile leaves to one phase.
+const BYTES_MAX: u64 = 1 << 27;
+
+/// Largest code footprint.
+const CODE_BYTES_MAX: u64 = 1 << 20;
+
+/// Kinds of profile.
+#[derive(Clone, Copy)]
+enum Kind {
+    Sieve,
+    Body,
+    Statistical,
+}
+
+impl Profile {
+    /// Reads a profile; `file` is named in errors.
+    ///
+    /// # Errors
+    /// [`crate::Error`] naming file, line, key, the allowed range and the nearest known key, for
+    /// anything missing, unknown, contradictory or absurd.
+    pub fn read(file: &str, text: &str) -> Result<Self> {
+        let document = Document::parse(file, text)?;
+        let mut root = document.root();
+        let mut provenance = Vec::new();
+        let name = root.words("name")?.to_owned();
+        let title = root.words("title")?.to_owned();
+        let kinds =
+            [("sieve", Kind::Sieve), ("body", Kind::Body), ("statistical", Kind::Statistical)];
+        let work = match root.choice("kind", &kinds)? {
+            Kind::Sieve => Work::Sieve(item(&mut root, "sieve", &mut provenance, sieve)?),
+            Kind::Body => Work::Body(item(&mut root, "body", &mut provenance, body)?),
+            Kind::Statistical => Work::Statistical(phases(&mut root, &mut provenance)?),
+        };
+        let shares_data = root.flag("shares_data")?;
+        let (page_bytes, placement) = if root.has("pages") {
+            item(&mut root, "pages", &mut provenance, pages)?
+        } else {
+            (4096, Placement::Random)
+        };
+        root.finish()?;
+        Ok(Self { name, title, shares_data, page_bytes, placement, work, provenance })
+    }
+}
+
+/// Reads one item: its values by `read`, then its source and the confidence in it.
+fn item<T>(
+    table: &mut Table<'_>,
+    key: &str,
+    provenance: &mut Vec<Provenance>,
+    read: impl FnOnce(&mut Table<'_>) -> Result<T>,
+) -> Result<T> {
+    let mut item = table.table(key)?;
+    let value = read(&mut item)?;
+    provenance.push(read_provenance(&mut item)?);
+    item.finish()?;
+    Ok(value)
+}
+
+fn pages(item: &mut Table<'_>) -> Result<(u64, Placement)> {
+    let known = [("random", Placement::Random), ("contiguous", Placement::Contiguous)];
+    let bytes = item.whole("bytes", 4096..=1 << 30)?;
+    if !bytes.is_power_of_two() {
+        return Err(item.refuse("bytes", format!("is {bytes}; it must be a power of two")));
+    }
+    Ok((bytes, item.choice("placement", &known)?))
+}
+
+fn sieve(item: &mut Table<'_>) -> Result<Sieve> {
+    Ok(Sieve { table_bytes: item.whole("table_bytes", 16..=16_000_000)? as u32 })
+}
+
+fn body(item: &mut Table<'_>) -> Result<Body> {
+    let offset = item.whole_or("thread_offset", 0..=1 << 40, 0)?;
+    let text = item.words("text")?;
+    Body::parse(text, offset)
+        .map_err(|(line, problem)| item.refuse("text", format!("line {line} of it: {problem}")))
+}
+
+fn phases(root: &mut Table<'_>, provenance: &mut Vec<Provenance>) -> Result<Vec<Phase>> {
+    let tables = root.tables("phase")?;
+    if tables.is_empty() || tables.len() > PHASES_MAX {
+        return Err(root.refuse("phase", format!("must be 1 to {PHASES_MAX} tables, [[phase]]")));
+    }
+    let mut phases = Vec::new();
+    for table in tables {
+        phases.push(phase(table, provenance)?);
+    }
+    Ok(phases)
+}
+
+fn phase(mut table: Table<'_>, provenance: &mut Vec<Provenance>) -> Result<Phase> {
+    let name = table.words("name")?.to_owned();
+    let (uops, kernel) = item(&mut table, "length", provenance, |item| {
+        Ok((item.whole("uops", 16..=1 << 40)?, item.flag("kernel")?))
+    })?;
+    let mix = item(&mut table, "mix", provenance, mix)?;
+    let sources = item(&mut table, "sources", provenance, sources)?;
+    let branches = item(&mut table, "branches", provenance, branches)?;
+    let code = item(&mut table, "code", provenance, code)?;
+    let regions = regions(&mut table, &mix, provenance)?;
+    let pause_every_uops = if table.has("pause") {
+        item(&mut table, "pause", provenance, |item| item.whole("every_uops", 1..=1 << 40))?
+    } else {
+        0
+    };
+    let halt_cycles = if table.has("halt") {
+        item(&mut table, "halt", provenance, |item| item.whole("cycles", 1..=1 << 40))?
+    } else {
+        0
+    };
+    let lock =
+        if table.has("lock") { Some(item(&mut table, "lock", provenance, lock)?) } else { None };
+    table.finish()?;
+    Ok(Phase {
+        name,
+        uops,
+        kernel,
+        mix,
+        sources,
+        branches,
+        code,
+        regions,
+        pause_every_uops,
+        halt_cycles,
+        lock,
+    })
+}
+
+fn mix(item: &mut Table<'_>) -> Result<Mix> {
+    let mut share = [0.0; Class::COUNT];
+    for class in Class::ALL {
+        share[class as usize] = item.number_or(class.name(), 0.0..=1.0, 0.0)?;
+    }
+    // A class with a typing error explains a wrong sum better than the sum does.
+    let mix = Mix { share, compared: item.number("compared", 0.0..=1.0)? };
+    item.no_strangers(&["source", "confidence"])?;
+    sums_to_one(item, "", "the classes", &share)?;
+    if mix.of(Class::Branch) * mix.compared > mix.of(Class::IntAlu) {
+        let problem = "says that more branches follow a compare than there are int_alu";
+        return Err(item.refuse("compared", problem));
+    }
+    Ok(mix)
+}
+
+/// Refuses shares that do not sum to 1.
+fn sums_to_one(item: &Table<'_>, key: &str, what: &str, shares: &[f64]) -> Result<()> {
+    let sum: f64 = shares.iter().sum();
+    if (sum - 1.0).abs() <= 0.001 {
+        return Ok(());
+    }
+    Err(item.refuse(key, format!("{what} sum to {sum:.4}; they must sum to 1")))
+}
+
+fn sources(item: &mut Table<'_>) -> Result<Sources> {
+    let up_to = item.numbers("up_to", 1.0..=16_384.0)?;
+    let share = item.numbers("share", 0.0..=1.0)?;
+    let none = item.number("none", 0.0..=1.0)?;
+    let two = item.number("two", 0.0..=1.0)?;
+    if none + two > 1.0 {
+        return Err(item.refuse("two", "and 'none' sum to more than 1"));
+    }
+    let ascending = up_to.windows(2).all(|pair| pair[0] < pair[1]);
+    if !ascending || up_to.is_empty() || up_to.iter().any(|end| end.fract() != 0.0) {
+        return Err(item.refuse("up_to", "must be whole numbers that ascend"));
+    }
+    same_length(item, "share", share.len(), "up_to", up_to.len())?;
+    sums_to_one(item, "share", "the shares", &share)?;
+    Ok(Sources { none, two, up_to: up_to.into_iter().map(|end| end as u16).collect(), share })
+}
+
+fn same_length(item: &Table<'_>, key: &str, has: usize, other: &str, wanted: usize) -> Result<()> {
+    if has == wanted {
+        return Ok(());
+    }
+    Err(item.refuse(key, format!("has {has} numbers, '{other}' has {wanted}: one each")))
+}
+
+fn branches(item: &mut Table<'_>) -> Result<Branches> {
+    let bias = item.numbers("bias", 0.5..=1.0)?;
+    let share = item.numbers("share", 0.0..=1.0)?;
+    same_length(item, "share", share.len(), "bias", bias.len())?;
+    sums_to_one(item, "share", "the shares", &share)?;
+    Ok(Branches {
+        taken: item.number("taken", 0.0..=1.0)?,
+        on_loads: item.number("on_loads", 0.0..=1.0)?,
+        bias,
+        share,
+    })
+}
+
+fn code(item: &mut Table<'_>) -> Result<Code> {
+    let bytes = item.whole("bytes", 64..=CODE_BYTES_MAX)?;
+    Ok(Code {
+        bytes,
+        hot_bytes: item.whole_or("hot_bytes", 64..=bytes, bytes)?,
+        hot_share: item.number_or("hot_share", 0.0..=1.0, 1.0)?,
+    })
+}
+
+fn regions(
+    table: &mut Table<'_>,
+    mix: &Mix,
+    provenance: &mut Vec<Provenance>,
+) -> Result<Vec<Region>> {
+    let mut regions = Vec::new();
+    for mut entry in table.tables("regions")? {
+        regions.push(region(&mut entry)?);
+        provenance.push(read_provenance(&mut entry)?);
+        entry.finish()?;
+    }
+    if regions.len() > REGIONS_MAX {
+        let problem = format!("are {}; at most {REGIONS_MAX} are possible", regions.len());
+        return Err(table.refuse("regions", problem));
+    }
+    if (mix.memory() > 0.0) == regions.is_empty() {
+        let problem =
+            if regions.is_empty() { "loads and stores need one" } else { "nothing accesses them" };
+        return Err(table.refuse("regions", problem));
+    }
+    if !regions.is_empty() {
+        let shares: Vec<f64> = regions.iter().map(|region| region.share).collect();
+        sums_to_one(table, "regions", "their shares", &shares)?;
+        let bytes: u64 = regions.iter().map(|region| region.bytes).sum();
+        if bytes > BYTES_MAX {
+            let problem = format!("have {bytes} bytes; a phase's address space has {BYTES_MAX}");
+            return Err(table.refuse("regions", problem));
+        }
+        chained_loads_exist(table, mix, &regions)?;
+    }
+    Ok(regions)
+}
+
+fn chained_loads_exist(table: &Table<'_>, mix: &Mix, regions: &[Region]) -> Result<()> {
+    let chained = regions.iter().filter(|region| region.chase || region.follows);
+    let chained: f64 = chained.map(|region| region.share).sum();
+    if chained * mix.memory() > mix.of(Class::Load) + 0.001 {
+        let problem = "give chains a larger share than there are loads";
+        return Err(table.refuse("regions", problem));
+    }
+    if regions.iter().any(|region| region.follows) && !regions.iter().any(|region| region.chase) {
+        return Err(table.refuse("regions", "follow a chain that no region makes ('chase')"));
+    }
+    Ok(())
+}
+
+fn region(entry: &mut Table<'_>) -> Result<Region> {
+    let bytes = entry.whole("bytes", 64..=BYTES_MAX)?;
+    let (random, stride) = (false, true);
+    let pattern = if entry.choice("pattern", &[("random", random), ("stride", stride)])? {
+        Pattern::Stride(entry.whole("stride", 1..=bytes)?)
+    } else {
+        Pattern::Random
+    };
+    let (chase, follows) = (entry.flag("chase")?, entry.flag("follows")?);
+    if chase && follows {
+        return Err(entry.refuse("follows", "and 'chase' exclude each other"));
+    }
+    let steps = entry.whole_or("chase_steps", 0..=64, 0)? as u8;
+    if steps > 0 && !chase {
+        return Err(entry.refuse("chase_steps", "needs chase = true"));
+    }
+    Ok(Region {
+        share: entry.number("share", 0.0..=1.0)?,
+        bytes,
+        pattern,
+        chase,
+        chase_steps: steps,
+        follows,
+        shared: entry.flag("shared")?,
+    })
+}
+
+fn lock(item: &mut Table<'_>) -> Result<Lock> {
+    Ok(Lock {
+        number: item.whole("number", 0..=63)? as u16,
+        every_uops: item.whole("every_uops", 1..=1 << 40)?,
+        hold_uops: item.whole("hold_uops", 1..=1 << 40)?,
+        pausing: item.flag("pausing")?,
+    })
+}
