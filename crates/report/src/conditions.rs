@@ -288,16 +288,16 @@ pub(crate) fn method(study: &Study<'_>) -> Vec<String> {
 /// What a visit to an arm is, where it is more than a run of each row.
 fn visits(plan: &Plan) -> String {
     let mut text = String::new();
-    let rest = number::value(plan.rules.settle_s);
+    let rest = coretwin_base::units::human_seconds(plan.rules.settle_s);
     if plan.switches_smt() {
         text += &format!(
-            " Every visit to an arm is a switch of SMT of its own, followed by {rest} s of rest{}.",
+            " Every visit to an arm is a switch of SMT of its own, followed by {rest} of rest{}.",
             if plan.rules.warmup { " and one run that is not analysed" } else { "" }
         );
     }
     if plan.reboots() {
         text += &format!(
-            " Every visit to an arm is a boot of its own, followed by {rest} s of rest{}.",
+            " Every visit to an arm is a boot of its own, followed by {rest} of rest{}.",
             if plan.rules.warmup { " and one run of each row that is not analysed" } else { "" }
         );
     }

@@ -136,7 +136,7 @@ fn rules(protocol: Protocol, blocks: u32) -> Rules {
         others_share_max: 0.05,
         retries_max: 3,
         warmup: true,
-        settle_s: 0.0,
+        settle_s: 2.0,
         repeats: 1,
     }
 }
