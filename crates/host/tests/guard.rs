@@ -5,6 +5,8 @@
 //! write to it through a socket, so that the kernel outlives whoever writes. `CORETWIN_KILLS` sets
 //! the number of rounds, `CORETWIN_SEED` the seed of their moments and victims.
 
+#![expect(clippy::print_stdout, reason = "a test without a harness says itself what it did")]
+
 use coretwin_base::cpu_set::CpuSet;
 use coretwin_base::random::Stream;
 use coretwin_host::fake::kernel::{FakeKernel, Release};
@@ -35,7 +37,7 @@ fn main() -> ExitCode {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     match words[..] {
         ["smt", "guard", "--slot", slot, "--holder", holder, ref how @ ..] => {
-            be_guard(slot, holder, how)
+            be_guard(slot, holder, how);
         }
         ["holder"] => be_holder(),
         ["one-change-by-hand"] => be_hand(),
@@ -49,7 +51,11 @@ fn root() -> Root {
 }
 
 fn be_guard(slot: &str, holder: &str, how: &[&str]) {
-    let start = if how == ["--detach"] { Start::Detach } else { Start::Plain };
+    let start = match how {
+        ["--detach"] => Start::Detach,
+        ["--understudy"] => Start::Understudy,
+        _ => Start::Plain,
+    };
     let (slot, holder) = (Slot::named(slot).expect("slot"), holder.parse().expect("holder"));
     let root = root();
     let _ = guard::run(&root, &Remote::new(&root), slot, holder, start);
@@ -276,6 +282,9 @@ fn kill_once(what: &str, victims: &[Role], stream: &mut Stream) {
     }
     holder.wait().expect("reaped");
     wait_until(&format!("all guards are gone: {what}"), || processes(&root).is_empty());
+    if victims.len() < 3 {
+        assert!(!root.exists(&Slot::Study.guard_lock()), "a lock is left: {what}");
+    }
     if root.exists(&Slot::Study.file()) {
         assert_eq!(victims.len(), 3, "not restored: {what}");
         let restored = restore::restore_slot(&root, &*kernel, Slot::Study).expect("restored");

@@ -5,7 +5,7 @@ use crate::exit::{DONE, NOT_POSSIBLE};
 use crate::{host, out};
 use anyhow::Result;
 use coretwin_base::schema::SCHEMA;
-use coretwin_base::topology::Topology;
+use coretwin_base::topology::{SmtControl, Topology};
 use coretwin_host::lock;
 use coretwin_host::root::Root;
 use coretwin_host::smt::kernel::SystemKernel;
@@ -117,12 +117,13 @@ fn plan(root: &Root, topology: &Topology, target: Target) -> Result<WouldDo> {
         refusals.push(not_switchable(topology).to_string());
     }
     refusals.extend(consent::refuse_if_blocked(&findings).err().map(|error| error.to_string()));
-    let exists = now.control.is_some();
+    let takes_words =
+        matches!(now.control, Some(SmtControl::On | SmtControl::Off | SmtControl::Threads(_)));
     Ok(WouldDo {
         schema: SCHEMA,
         action: target.word(),
         dry_run: true,
-        writes: if exists { switch::plan(root, saved, target)? } else { Vec::new() },
+        writes: if takes_words { switch::plan(root, saved, target)? } else { Vec::new() },
         seconds_expected: expected(topology, target),
         refusals,
         findings,

@@ -80,10 +80,12 @@ enum What {
         slot: Slot,
         #[arg(long)]
         holder: Identity,
-        #[arg(long, conflicts_with = "unit")]
+        #[arg(long, group = "start")]
         detach: bool,
-        #[arg(long)]
+        #[arg(long, group = "start")]
         unit: bool,
+        #[arg(long, group = "start")]
+        understudy: bool,
     },
 }
 
@@ -111,11 +113,12 @@ pub(crate) fn run(args: Args) -> Result<ExitCode> {
         What::Level { threads, how } => change::run(&root, Target::Level(threads), &how),
         What::Restore { forget: true, json, .. } => undo::forget(&root, json),
         What::Restore { dry_run, json, .. } => undo::run(&root, dry_run, json),
-        What::Guard { slot, holder, detach, unit } => {
-            let start = match (detach, unit) {
-                (true, _) => Start::Detach,
-                (false, true) => Start::Unit,
-                (false, false) => Start::Plain,
+        What::Guard { slot, holder, detach, unit, understudy } => {
+            let start = match (detach, unit, understudy) {
+                (true, ..) => Start::Detach,
+                (_, true, _) => Start::Unit,
+                (_, _, true) => Start::Understudy,
+                _ => Start::Plain,
             };
             be_guard(&root, slot, holder, start)
         }

@@ -29,7 +29,7 @@ pub struct Launch {
 
 impl Launch {
     /// A guard that is started from that program, which must understand
-    /// `smt guard --slot SLOT --holder IDENTITY [--detach|--unit]`.
+    /// `smt guard --slot SLOT --holder IDENTITY [--detach|--unit|--understudy]`.
     #[must_use]
     pub fn new(program: PathBuf) -> Self {
         Self { program, warnings: Vec::new() }
@@ -86,7 +86,7 @@ impl Guardian for Launch {
             match start_unit(&self.program, slot, holder) {
                 // In another mount namespace it would stand where we cannot see it.
                 Ok(()) => {
-                    record = Self::stands(root, slot, holder, PATIENCE / 4, true).unwrap_or(None)
+                    record = Self::stands(root, slot, holder, PATIENCE / 4, true).unwrap_or(None);
                 }
                 Err(why) => refusal = Some(why),
             }

@@ -59,6 +59,15 @@ impl LockFile {
         Self::open(path, OFlags::CREATE).map_err(Into::into)
     }
 
+    /// Opens the file; none if there is none.
+    pub(super) fn open_existing(root: &Root, slot: Slot) -> io::Result<Option<Self>> {
+        match Self::open(root.path(&slot.guard_lock()), OFlags::empty()) {
+            Ok(lock) => Ok(Some(lock)),
+            Err(Errno::NOENT) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
     fn open(path: PathBuf, more: OFlags) -> Result<Self, Errno> {
         let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC | more;
         let file = open(&path, flags, Mode::RUSR | Mode::WUSR)?;
@@ -67,11 +76,7 @@ impl LockFile {
 
     /// Looks who has the lock.
     pub(super) fn look(root: &Root, slot: Slot) -> io::Result<Looked> {
-        let mut lock = match Self::open(root.path(&slot.guard_lock()), OFlags::empty()) {
-            Ok(lock) => lock,
-            Err(Errno::NOENT) => return Ok(Looked::Nobody),
-            Err(error) => return Err(error.into()),
-        };
+        let Some(mut lock) = Self::open_existing(root, slot)? else { return Ok(Looked::Nobody) };
         match flock(&lock.file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => Ok(Looked::Abandoned(lock)),
             Err(Errno::WOULDBLOCK) => Ok(Looked::Led(lock.record())),

@@ -32,7 +32,9 @@ pub enum Start {
     Detach,
     /// By systemd, in a unit: its control group is a good place, so it stays there.
     Unit,
-    /// In any other way.
+    /// By the leader, to take over from it.
+    Understudy,
+    /// As the guard, by whoever wants one.
     Plain,
 }
 
@@ -72,12 +74,19 @@ pub fn run(
     }
     let warnings = shelter::take(root, start == Start::Unit);
     let fail = |cause| GuardError::Lock { path: root.path(&slot.guard_lock()), cause };
-    let mut lock = LockFile::create(root, slot).map_err(fail)?;
+    // An understudy that comes when all is over must not begin anew.
+    let opened = match start {
+        Start::Understudy => LockFile::open_existing(root, slot),
+        _ => LockFile::create(root, slot).map(Some),
+    };
+    let Some(mut lock) = opened.map_err(fail)? else { return Ok(Ended::NotNeeded) };
     lock.wait().map_err(fail)?;
-    if !lock.is_current() {
+    let record = lock.record();
+    let is_ours = record.as_ref().is_some_and(|record| record.holder == holder.to_string());
+    if !lock.is_current() || (start == Start::Understudy && !is_ours) {
         return Ok(Ended::NotNeeded);
     }
-    let earlier = lock.record().filter(|earlier| earlier.holder == holder.to_string());
+    let earlier = record.filter(|_| is_ours);
     let record = Record {
         leader: std::process::id(),
         understudy: 0,
@@ -125,6 +134,10 @@ struct Understudy {
 impl Leader<'_> {
     fn lead(mut self) -> std::io::Result<Ended> {
         loop {
+            if self.holder_alive.is_none() && !self.state_is_there() {
+                self.lock.remove();
+                return Ok(Ended::NotNeeded);
+            }
             self.see_to_understudy();
             self.see_to_record()?;
             if self.holder_alive.is_none() {
@@ -181,9 +194,8 @@ impl Leader<'_> {
         if lived.is_some_and(|lived| lived < SHORT_LIFE) {
             std::thread::sleep(Duration::from_millis(20));
         }
-        self.understudy = match launch::command(Path::new(OURSELVES), self.slot, self.holder)
-            .spawn()
-        {
+        let mut command = launch::command(Path::new(OURSELVES), self.slot, self.holder);
+        self.understudy = match command.arg("--understudy").spawn() {
             Ok(child) => {
                 let pid = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw);
                 let ends = pid.and_then(|pid| {

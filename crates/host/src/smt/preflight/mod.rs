@@ -122,22 +122,21 @@ pub fn going(topology: &Topology, target: Target) -> CpuSet {
 fn container(root: &Root, topology: &Topology) -> Option<Finding> {
     let marks = ["run/.containerenv", ".dockerenv"];
     let marked = marks.into_iter().find(|mark| root.exists(mark));
-    let found = if is_contained(root) || marked.is_some() {
-        "this is a container"
-    } else if topology.allowed.len() < topology.online.len() {
-        "this process may use only some of the machine's CPUs"
-    } else {
+    let limited = topology.allowed.len() < topology.online.len();
+    if !is_contained(root) && marked.is_none() && !limited {
         return None;
+    }
+    let cpus = match limited {
+        true => format!(", with CPUs {} of {}", topology.allowed, topology.online),
+        false => String::new(),
     };
-    let mut finding = Finding::new(
+    Some(Finding::new(
         Kind::Container,
-        found.to_owned(),
-        "the switch is the whole machine's, so everybody on it is concerned; and if the container \
-         is ended, the guard that would put things back ends with it",
+        format!("this runs in a container or another part of the machine{cpus}"),
+        "the switch is the whole machine's, so everybody on it is concerned; and if a container is \
+         ended, the guard that would put things back ends with it",
         "run it outside of containers, or when the machine is yours alone",
-    );
-    finding.found += &format!(" (CPUs {} of {})", topology.allowed, topology.online);
-    Some(finding)
+    ))
 }
 
 fn sched_ext(root: &Root) -> Option<Finding> {

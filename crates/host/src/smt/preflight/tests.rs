@@ -192,10 +192,10 @@ fn a_cpu_without_a_switch_blocks_where_others_have_one() {
 #[test]
 fn containers_are_found_by_their_marks_and_by_their_few_cpus() {
     let (_folder, root) = machine(&[("run/.containerenv", "")]);
-    assert!(only(&root, Kind::Container).found.starts_with("this is a container"));
+    assert!(only(&root, Kind::Container).found.starts_with("this runs in a container"));
     let (_folder, root) = fake::written("container-half-core");
     let finding = only(&root, Kind::Container);
-    assert!(finding.found.contains("CPUs 1-2,5 of 0-7"), "{finding:?}");
+    assert!(finding.found.ends_with("with CPUs 1-2,5 of 0-7"), "{finding:?}");
 }
 
 #[test]
