@@ -141,3 +141,17 @@ fn a_plan_lists_the_writes_in_their_order_and_writes_nothing() {
     assert_eq!(machine.kernel.log().len(), writes);
     assert!(!differences(&machine.root, &stored).expect("differences").is_empty());
 }
+
+#[test]
+fn groups_get_their_cpus_back_parents_first() {
+    let machine = Machine::furnished("server-halves", release("5.10"));
+    let stored = machine.save(Slot::Study);
+    switch::apply(&machine.root, &*machine.kernel, &stored, Target::Off).expect("off");
+    let planned = plan(&machine.root, &stored).expect("plan");
+    let at = |end: &str| planned.iter().position(|write| write.path.ends_with(end)).expect(end);
+    assert!(at("/smt/control") < at("/cpu16/online"));
+    assert!(at("/cpu31/online") < at("/jobs/cpuset.cpus"));
+    assert!(at("/jobs/cpuset.cpus") < at("/jobs/a/cpuset.cpus"));
+    assert!(at("/jobs/a/cpuset.cpus") < at("/jobs/a/tasks"));
+    assert!(at("/jobs/a/tasks") < at("sched_setaffinity(73)"));
+}
