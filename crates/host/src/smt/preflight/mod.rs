@@ -145,7 +145,8 @@ fn sched_ext(root: &Root) -> Option<Finding> {
     if state == "disabled" {
         return None;
     }
-    let name = root.fact(&format!("{folder}/root/ops")).unwrap_or_else(|| "unnamed".to_owned());
+    let ops = "root/ops";
+    let name = root.fact(&format!("{folder}/{ops}")).unwrap_or_else(|| "unnamed".to_owned());
     Some(Finding::new(
         Kind::SchedExt,
         format!("a sched_ext scheduler is {state}: {name}"),

@@ -1,3 +1,5 @@
+//! Fake machines with everything that is looked for, and what is said of it.
+
 use super::*;
 use crate::{fake, topology};
 
@@ -166,7 +168,7 @@ fn isolated_cpus_interrupts_and_schedulers_are_found() {
         ("sys/devices/system/cpu/isolated", "6-7\n"),
         ("sys/devices/system/cpu/nohz_full", "0\n"),
         ("sys/kernel/sched_ext/state", "enabled\n"),
-        ("sys/kernel/sched_ext/root/ops", "rusty\n"),
+        (concat!("sys/kernel/sched_ext/", "root/ops"), "rusty\n"),
         ("proc/irq/24/smp_affinity_list", "4\n"),
         ("proc/irq/24/nvme0q5/x", ""),
         ("proc/irq/25/smp_affinity_list", "0-7\n"),
