@@ -120,6 +120,7 @@ pub enum Effect {
 ///
 /// A branch's site is its code address: the predictor knows no other name for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(C)]
 pub struct Uop {
     /// Linear data address of a load, store or atomic, below 2^47; with bit 47 set, kernel data,
     /// which all address spaces share. Otherwise 0.

@@ -2,7 +2,7 @@
 
 use super::pool::name;
 use super::thread::Spin;
-use super::{Core, NEVER, QUEUE, stage};
+use super::{Core, NEVER, stage};
 use crate::core::outcome::Component;
 use crate::core::uop::{Class, Effect, Uop};
 
@@ -20,11 +20,11 @@ impl Core<'_> {
         let order = self.order(description.select, stage::FETCH);
         let mut left = description.width;
         let mut served = 0;
-        for &thread in &order[..self.ways] {
+        for thread in order {
             if !self.can_fetch(thread) {
                 continue;
             }
-            if served == description.threads_per_cycle || left == 0 {
+            if left == 0 || served == description.threads_per_cycle {
                 self.threads[thread].supply = Component::SiblingSlots;
                 continue;
             }
@@ -44,33 +44,44 @@ impl Core<'_> {
 
     /// Fetches up to `width` micro-operations of one thread; gives how many.
     fn fetch_thread(&mut self, thread: usize, width: u8, tick: u64) -> u8 {
+        let room = self.pools.room(name::UOP_QUEUE, thread);
+        let mut limit = u16::from(width).min(room) as u8;
+        let decode_width = self.decode_width();
+        let may_cross = self.preset.front_end.taken_branches_per_cycle;
         self.threads[thread].supply = Component::Fetch;
         let mut fetched = 0;
         let mut taken = 0;
-        while fetched < width && self.pools.has_room(name::UOP_QUEUE, thread) {
-            let uop = self.threads[thread].peek();
-            let line = self.memory.code_key(thread, uop.code, self.code_line_bits);
-            if line != self.threads[thread].code_line && !self.enter_code(thread, line, &uop, tick)
-            {
+        while fetched < limit {
+            let state = &mut self.threads[thread];
+            let uop = *state.peek();
+            let line = uop.code >> self.code_line_bits;
+            if line != state.code_line && !self.enter_code(thread, line, uop.code, tick) {
                 break;
             }
-            if self.threads[thread].decoding && fetched >= self.decode_width() {
-                break;
+            let state = &mut self.threads[thread];
+            if state.decoding {
+                limit = limit.min(decode_width);
+                if fetched >= limit {
+                    break;
+                }
             }
-            self.threads[thread].advance();
-            let flow = self.flow(thread, &uop);
-            let place = &mut self.threads[thread];
-            place.queue[place.fetched as usize % QUEUE] = uop;
-            place.fetched += 1;
-            self.pools.take(name::UOP_QUEUE, thread);
+            state.advance();
+            let place = state.queue_place(state.fetched);
+            state.queue[place] = uop;
+            state.fetched += 1;
             fetched += 1;
-            taken += u8::from(flow == Flow::Taken);
-            let crossed =
-                flow == Flow::Taken && taken == self.preset.front_end.taken_branches_per_cycle;
-            if flow == Flow::Stop || crossed {
-                break;
+            match self.flow(thread, &uop) {
+                Flow::On => {}
+                Flow::Taken => {
+                    taken += 1;
+                    if taken == may_cross {
+                        break;
+                    }
+                }
+                Flow::Stop => break,
             }
         }
+        self.pools.take(name::UOP_QUEUE, thread, u16::from(fetched));
         fetched
     }
 
@@ -81,9 +92,10 @@ impl Core<'_> {
     /// Turns to another stretch of code; `false` where it is not there yet. Fetch comes back to
     /// the same micro-operation, and then the stretch is there.
     #[inline(never)]
-    fn enter_code(&mut self, thread: usize, line: u32, uop: &Uop, tick: u64) -> bool {
+    fn enter_code(&mut self, thread: usize, line: u32, code: u32, tick: u64) -> bool {
         let entering = &mut self.threads[thread];
         entering.code_line = line;
+        let line = self.memory.code_key(thread, code, self.code_line_bits);
         let mut wait = 0;
         if let (Some(tags), Some(cache)) = (&mut self.uop_cache, self.preset.front_end.uop_cache) {
             if tags.touch(thread, line) {
@@ -99,14 +111,14 @@ impl Core<'_> {
         }
         // The line of the code cache is kept while decoding stays in it.
         let bits = u32::from(self.preset.memory.line_bytes).trailing_zeros();
-        let cache_line = self.memory.code_key(thread, uop.code, bits);
+        let cache_line = code >> bits;
         if cache_line != entering.code_cache_line {
             entering.code_cache_line = cache_line;
-            let code = self.memory.code(thread, uop.code, tick);
-            if code > 0 && self.uop_cache.is_none() {
+            let code_ticks = self.memory.code(thread, code, tick);
+            if code_ticks > 0 && self.uop_cache.is_none() {
                 entering.counts.code_misses += 1;
             }
-            wait = wait.max(code);
+            wait = wait.max(code_ticks);
         }
         if wait == 0 {
             return true;
@@ -150,7 +162,7 @@ impl Core<'_> {
         fetching.counts.branches += 1;
         if !self.predictor.predict(thread, uop.code, taken) {
             fetching.counts.mispredicts += 1;
-            fetching.mispredicted = fetching.fetched;
+            fetching.mispredicted = fetching.fetched - 1;
             fetching.fetch_at = NEVER;
             fetching.supply = Component::Mispredict;
             return Flow::Stop;

@@ -1,12 +1,67 @@
 //! Issue: the oldest micro-operations whose sources are there, on the ports that are free.
 
 use super::memory::Access;
-use super::thread::{SPIN_ROUND, bucket, mark};
+use super::thread::{Thread, bucket, mark};
 use super::{Core, MAX_STORES, MAX_THREADS, NEVER, WINDOW, wheel};
 use crate::core::uop::{Class, Effect};
 
 /// An event of the wheel is a thread and a slot.
 const SLOT_BITS: u32 = WINDOW.trailing_zeros();
+
+/// A thread's place among those of its micro-operations that are ready, oldest first.
+#[derive(Clone, Copy, Default)]
+struct Cursor {
+    /// The word of the window being looked at, by number, and what is left of it.
+    word: u64,
+    bits: u64,
+    /// The candidate: its slot and stamp.
+    slot: usize,
+    stamp: u32,
+    live: bool,
+}
+
+impl Cursor {
+    /// Before the oldest.
+    #[inline(always)]
+    fn at(state: &Thread<'_>) -> Self {
+        let word = state.retired / 64;
+        let bits = state.ready_word(word) & u64::MAX << (state.retired % 64);
+        Self { word, bits, ..Self::default() }
+    }
+
+    /// Goes on to the next candidate outside the closed groups; `false` at the end.
+    #[inline(always)]
+    fn advance(&mut self, state: &Thread<'_>, closed: u16) -> bool {
+        loop {
+            if self.bits == 0 {
+                self.word += 1;
+                if self.word * 64 >= state.renamed {
+                    self.live = false;
+                    return false;
+                }
+                self.bits = state.ready_word(self.word);
+                continue;
+            }
+            let number = self.word * 64 + u64::from(self.bits.trailing_zeros());
+            if number >= state.renamed {
+                // The ring's other end: what is left of this word was looked at first.
+                self.live = false;
+                return false;
+            }
+            let slot = state.place(number);
+            let candidate = &state.slots[slot];
+            let group = usize::from(candidate.group);
+            if closed >> group & 1 == 1 {
+                // All of the group at once: it will not open again in this tick.
+                self.bits &= !state.ready_group(self.word, group);
+                continue;
+            }
+            self.bits &= self.bits - 1;
+            (self.slot, self.stamp, self.live) = (slot, candidate.stamp, true);
+            return true;
+        }
+    }
+}
 
 impl Core<'_> {
     /// Lets a slot wake at a tick after `now`.
@@ -29,7 +84,7 @@ impl Core<'_> {
             if at > tick {
                 self.schedule(thread, index, at, tick);
             } else {
-                let group = usize::from(self.tables.group[slot.class as usize]);
+                let group = usize::from(slot.group);
                 state.set_ready(index, group);
             }
             self.busy = true;
@@ -40,44 +95,53 @@ impl Core<'_> {
     /// Issues what can issue at this tick on these ports.
     pub(super) fn issue(&mut self, tick: u64, ports: u16) {
         self.wake(tick);
-        let mut groups = self.open_groups(tick, ports);
+        if self.threads.iter().all(|thread| thread.ready_count == 0) {
+            return;
+        }
+        self.busy = true;
+        let busy_units = self.busy_units(tick);
+        let mut closed = self.tables.closed[usize::from(ports)] | busy_units;
         let mut free = ports;
-        let mut candidates = [NEVER; MAX_THREADS];
-        let mut any = false;
-        for (state, candidate) in self.threads.iter().zip(&mut candidates) {
+        let mut cursors = [Cursor::default(); MAX_THREADS];
+        let mut left = 0;
+        for (state, cursor) in self.threads.iter().zip(&mut cursors) {
             if state.ready_count > 0 {
-                self.busy = true;
-                *candidate = state.oldest_ready(state.retired, groups).unwrap_or(NEVER);
-                any |= *candidate != NEVER;
+                *cursor = Cursor::at(state);
+                left += u32::from(cursor.advance(state, closed));
             }
         }
-        while any {
-            let thread = self.older(&candidates);
-            let number = candidates[thread];
-            let slot = &self.threads[thread].slots[number as usize % WINDOW];
-            let group = usize::from(self.tables.group[slot.class as usize]);
-            if groups >> group & 1 == 1 {
-                let usable = self.tables.group_ports[group] & free;
-                let port = usable.trailing_zeros();
-                free &= !(1 << port);
-                self.execute(thread, number as usize % WINDOW, group, tick);
-                groups = self.still_open(groups, group, port, free);
-            }
+        while left > 0 {
+            let thread = self.older(&cursors, left);
+            let cursor = &mut cursors[thread % MAX_THREADS];
             let state = &self.threads[thread];
-            candidates[thread] = state.oldest_ready(number + 1, groups).unwrap_or(NEVER);
-            any = candidates[..self.ways].iter().any(|candidate| *candidate != NEVER);
+            let group = usize::from(state.slots[cursor.slot % WINDOW].group);
+            if closed >> group & 1 == 0 {
+                let port = (self.tables.group_ports[group % Class::COUNT] & free).trailing_zeros();
+                free &= !(1 << port);
+                let slot = cursor.slot;
+                self.execute(thread, slot, tick);
+                closed = self.tables.closed[usize::from(free)]
+                    | closed & self.tables.single_units
+                    | self.tables.single_units & 1 << group;
+                if free == 0 {
+                    return;
+                }
+            }
+            left -= u32::from(!cursor.advance(&self.threads[thread], closed));
         }
     }
 
-    /// The thread whose candidate was dispatched first.
+    /// The thread whose candidate was dispatched first; `left` threads have one.
     #[inline(always)]
-    fn older(&self, candidates: &[u64; MAX_THREADS]) -> usize {
+    fn older(&self, cursors: &[Cursor; MAX_THREADS], left: u32) -> usize {
         let mut oldest = MAX_THREADS;
         let mut age = 0;
-        for (thread, &candidate) in candidates[..self.ways].iter().enumerate() {
-            if candidate != NEVER {
-                let stamp = self.threads[thread].slots[candidate as usize % WINDOW].stamp;
-                let this = self.stamp.wrapping_sub(stamp);
+        for (thread, cursor) in cursors[..self.ways].iter().enumerate() {
+            if cursor.live {
+                if left == 1 {
+                    return thread;
+                }
+                let this = self.stamp.wrapping_sub(cursor.stamp);
                 if oldest == MAX_THREADS || this > age {
                     (oldest, age) = (thread, this);
                 }
@@ -86,76 +150,56 @@ impl Core<'_> {
         oldest
     }
 
-    /// Groups that have a free port and a free unit.
+    /// Groups whose one unit is busy.
     #[inline(always)]
-    fn open_groups(&self, tick: u64, ports: u16) -> u16 {
-        let mut groups = 0;
-        for group in 0..self.tables.group_count {
-            let open =
-                self.tables.group_ports[group] & ports != 0 && self.unit_free_at[group] <= tick;
-            groups |= u16::from(open) << group;
+    fn busy_units(&self, tick: u64) -> u16 {
+        let mut busy = 0;
+        let mut units = self.tables.single_units;
+        while units != 0 {
+            let group = units.trailing_zeros() as usize % 16;
+            busy |= u16::from(self.unit_free_at[group] > tick) << group;
+            units &= units - 1;
         }
-        groups
-    }
-
-    /// The groups that stay open after `port` was taken by `group`.
-    #[inline(always)]
-    fn still_open(&self, groups: u16, group: usize, port: u32, free: u16) -> u16 {
-        let mut groups = groups;
-        if self.tables.single_units >> group & 1 == 1 {
-            groups &= !(1 << group);
-        }
-        let mut touched = self.tables.port_groups[port as usize & 15] & groups;
-        while touched != 0 {
-            let other = touched.trailing_zeros() as usize;
-            if self.tables.group_ports[other] & free == 0 {
-                groups &= !(1 << other);
-            }
-            touched &= touched - 1;
-        }
-        groups
+        busy
     }
 
     /// Executes one micro-operation, or puts a load off that finds no miss buffer.
     #[inline(always)]
-    fn execute(&mut self, thread: usize, index: usize, group: usize, tick: u64) {
+    fn execute(&mut self, thread: usize, index: usize, tick: u64) {
         let state = &mut self.threads[thread];
+        let slot = &mut state.slots[index % WINDOW];
+        let (class, group) = (slot.class, usize::from(slot.group));
         state.clear_ready(index, group);
-        let slot = &mut state.slots[index];
-        let class = slot.class;
-        let complete = match class {
-            Class::Load | Class::Atomic => {
-                let Some(complete) = self.execute_load(thread, index, tick) else { return };
-                complete
-            }
-            Class::Store => {
-                self.ask_for_line(thread, index, tick);
-                tick + self.tables.latency[class as usize]
-            }
-            Class::Branch => {
-                self.resolve(thread, index);
-                tick + self.tables.latency[class as usize]
-            }
-            _ => tick + self.tables.latency[class as usize],
-        };
-        if self.tables.interval[class as usize] != 0 {
-            self.unit_free_at[group] = tick + self.tables.interval[class as usize];
+        let mut complete = tick + self.tables.latency[class as usize];
+        match class {
+            Class::Load | Class::Atomic => match self.execute_load(thread, index, tick) {
+                Some(at) => complete = at,
+                None => return,
+            },
+            Class::Store => self.ask_for_line(thread, index, tick),
+            Class::Branch => self.resolve(thread, index),
+            _ => {}
         }
+        let interval = self.tables.interval[class as usize];
+        if interval != 0 {
+            self.unit_free_at[group] = tick + interval;
+        }
+        self.pools.give(usize::from(self.tables.scheduler[class as usize]), thread, 1);
         let state = &mut self.threads[thread];
         state.waiting -= 1;
-        self.pools.give(usize::from(self.tables.scheduler[class as usize]), thread, 1);
-        let slot = &mut state.slots[index];
+        let slot = &mut state.slots[index % WINDOW];
         slot.complete = complete;
-        let mut link = std::mem::replace(&mut slot.consumers, u16::MAX);
+        let mut link = slot.consumers;
         while link != u16::MAX {
             let (consumer, source) = (usize::from(link >> 2) % WINDOW, usize::from(link & 3) % 3);
-            let slot = &mut self.threads[thread].slots[consumer];
+            let slot = &mut state.slots[consumer];
             link = slot.next[source];
             slot.ready = slot.ready.max(complete);
             slot.pending -= 1;
             if slot.pending == 0 {
-                let at = slot.ready;
-                self.schedule(thread, consumer, at, tick);
+                let at = slot.ready.max(tick + 1);
+                let event = (thread << SLOT_BITS | consumer) as u16;
+                slot.event = self.wheel.push(tick, at, event);
             }
         }
     }
@@ -164,7 +208,8 @@ impl Core<'_> {
     #[inline(always)]
     fn execute_load(&mut self, thread: usize, index: usize, tick: u64) -> Option<u64> {
         let state = &mut self.threads[thread];
-        let slot = state.slots[index];
+        let slot = &state.slots[index];
+        let (address, class, effect) = (slot.address, slot.class, slot.effect);
         let mut extra = 0;
         if slot.marks & (mark::FORWARDED | mark::BLOCKED) != 0 && state.in_buffer(slot.store) {
             let memory = &self.preset.memory;
@@ -176,8 +221,7 @@ impl Core<'_> {
             }
             extra = u64::from(memory.forward_blocked_cycles) * self.ticks_per_cycle;
         }
-        let access =
-            self.memory.load(thread, slot.address, tick, &mut self.pools, &mut state.counts);
+        let access = self.memory.load(thread, address, tick, &mut self.pools, &mut state.counts);
         let (ready, served) = match access {
             Access::At(ready, served) => (ready, served),
             Access::Retry(at) => {
@@ -193,13 +237,14 @@ impl Core<'_> {
             self.watch_load(thread, index);
         }
         let complete = ready + extra;
-        if slot.class == Class::Atomic {
+        if class == Class::Atomic {
             let complete = complete.max(tick + self.tables.latency[Class::Atomic as usize]);
             self.execute_atomic(thread, index, complete);
             return Some(complete);
         }
-        if slot.effect != Effect::None && slot.argument != SPIN_ROUND {
-            self.read_lock_word(thread, slot.argument, complete);
+        if effect != Effect::None {
+            let lock = self.threads[thread].slots[index].argument;
+            self.read_lock_word(thread, lock, complete);
         }
         Some(complete)
     }

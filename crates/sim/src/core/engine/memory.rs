@@ -195,9 +195,10 @@ impl Memory {
         }
     }
 
-    /// The tick at which the next miss is served, if any is under way.
-    pub(super) fn next_served(&self) -> Option<u64> {
-        self.misses[..self.miss_count].iter().map(|miss| miss.ready).min()
+    /// The first tick after `now` at which a miss is served.
+    pub(super) fn next_served(&self, now: u64) -> Option<u64> {
+        let under_way = self.misses[..self.miss_count].iter().map(|miss| miss.ready);
+        under_way.filter(|ready| *ready > now).min()
     }
 
     /// A load or store that is not in the first level: takes a miss buffer and fetches the line.
@@ -213,9 +214,9 @@ impl Memory {
     ) -> Access {
         self.expire(now, pools);
         if !pools.has_room(name::MISS_BUFFERS, thread) || self.miss_count == MAX_MISSES {
-            return Access::Retry(self.next_served().unwrap_or(now + 1).max(now + 1));
+            return Access::Retry(self.next_served(now).unwrap_or(now + 1));
         }
-        pools.take(name::MISS_BUFFERS, thread);
+        pools.take(name::MISS_BUFFERS, thread, 1);
         counts.first_level_misses += 1;
         let start = now + self.translate(thread, address, now, counts);
         let (ready, served) = self.fetch(thread, line, start, 0);
@@ -357,9 +358,9 @@ impl Memory {
         }
         self.expire(now, pools);
         if !pools.has_room(name::MISS_BUFFERS, thread) || self.miss_count == MAX_MISSES {
-            return Access::Retry(self.next_served().unwrap_or(now + 1).max(now + 1));
+            return Access::Retry(self.next_served(now).unwrap_or(now + 1));
         }
-        pools.take(name::MISS_BUFFERS, thread);
+        pools.take(name::MISS_BUFFERS, thread, 1);
         let start = now + self.translate(thread, address, now, counts);
         let (ready, served) = self.fetch(thread, line, start, 0);
         self.misses[self.miss_count] = Miss { line, ready, thread: thread as u8, served };

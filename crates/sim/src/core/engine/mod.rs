@@ -80,11 +80,48 @@ struct Core<'stream> {
     owners: [Option<u8>; lock::LOCKS],
     /// Whether two threads share data pages, so that one can disturb the other's loads.
     spaces_shared: bool,
+    /// The orders that begin with each thread.
+    rotations: [u32; MAX_THREADS],
     /// The thread that was served last, by stage.
     turn: [usize; 4],
     /// Threads that have not reached their target.
     unfinished: usize,
     entry_cycles: [[u64; pool::MAX_POOLS]; MAX_THREADS],
+}
+
+/// Threads in order, four bits each: it stays in a register.
+#[derive(Clone, Copy)]
+struct Order {
+    packed: u32,
+    left: usize,
+}
+
+impl Order {
+    /// For each thread: from it on, round and round.
+    fn rotations(ways: usize) -> [u32; MAX_THREADS] {
+        let mut rotations = [0; MAX_THREADS];
+        for (first, packed) in rotations.iter_mut().enumerate() {
+            for place in 0..ways {
+                *packed |= (((first + place) % ways) as u32) << (4 * place);
+            }
+        }
+        rotations
+    }
+}
+
+impl Iterator for Order {
+    type Item = usize;
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<usize> {
+        if self.left == 0 {
+            return None;
+        }
+        let thread = self.packed as usize & 3;
+        self.packed >>= 4;
+        self.left -= 1;
+        Some(thread)
+    }
 }
 
 /// Index into [`Core::turn`].
@@ -120,7 +157,7 @@ impl<'stream> Core<'stream> {
         });
         let code_line_bytes =
             preset.front_end.uop_cache.map_or(preset.memory.line_bytes, |cache| cache.code_bytes);
-        let threads = inputs.into_iter().map(|input| Thread::new(input.stream));
+        let threads = inputs.into_iter().map(|input| Thread::new(input.stream, preset));
         let mut core = Self {
             tables: Tables::new(preset, ticks_per_cycle),
             ticks_per_cycle,
@@ -140,6 +177,7 @@ impl<'stream> Core<'stream> {
             stamp: 0,
             owners: [None; lock::LOCKS],
             spaces_shared,
+            rotations: Order::rotations(ways),
             turn: [ways - 1; 4],
             unfinished: 0,
             entry_cycles: [[0; pool::MAX_POOLS]; MAX_THREADS],
@@ -181,26 +219,29 @@ impl<'stream> Core<'stream> {
         }
     }
 
-    /// The order in which threads are offered a stage, and how many they are.
+    /// The order in which threads are offered a stage.
     #[inline(always)]
-    fn order(&self, select: ThreadSelect, stage: usize) -> [usize; MAX_THREADS] {
-        let mut order = [0; MAX_THREADS];
+    fn order(&self, select: ThreadSelect, stage: usize) -> Order {
         let first = match select {
             ThreadSelect::FirstThread => 0,
-            _ => self.turn[stage] + 1,
+            ThreadSelect::Alternate => self.turn[stage] + 1,
+            ThreadSelect::FewestInFlight => return self.fewest_in_flight(stage),
         };
+        Order { packed: self.rotations[first & 3], left: self.ways }
+    }
+
+    #[inline(never)]
+    fn fewest_in_flight(&self, stage: usize) -> Order {
+        let mut order: [usize; MAX_THREADS] = [0; MAX_THREADS];
         for (place, thread) in order[..self.ways].iter_mut().enumerate() {
-            let next = first + place;
-            *thread = if next >= self.ways { next - self.ways } else { next };
+            *thread = (self.turn[stage] + 1 + place) % self.ways;
         }
-        if select == ThreadSelect::FewestInFlight {
-            let in_flight = |thread: &usize| {
-                let thread = &self.threads[*thread];
-                thread.fetched - thread.renamed + u64::from(thread.waiting)
-            };
-            order[..self.ways].sort_by_key(in_flight);
-        }
-        order
+        order[..self.ways].sort_by_key(|thread| {
+            let thread = &self.threads[*thread];
+            thread.fetched - thread.renamed + u64::from(thread.waiting)
+        });
+        let packed = |all: u32, thread: &usize| all << 4 | *thread as u32;
+        Order { packed: order[..self.ways].iter().rev().fold(0, packed), left: self.ways }
     }
 
     #[inline(always)]

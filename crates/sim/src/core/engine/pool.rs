@@ -29,31 +29,28 @@ pub(super) const MAX_POOLS: usize = 16;
 /// One pool: its rule and its users.
 #[derive(Debug, Clone, Copy)]
 struct Pool {
-    entries: u16,
-    policy: Policy,
-    always_split: bool,
+    used: [u16; MAX_THREADS],
     /// Most entries of each thread, whatever the others hold.
     cap: [u16; MAX_THREADS],
     /// Entries that each thread can always get.
     reserve: [u16; MAX_THREADS],
-    used: [u16; MAX_THREADS],
-    /// The larger of what each thread holds and its reserve, and their sum: what the thread
-    /// takes from the others.
-    claimed: [u16; MAX_THREADS],
-    claimed_sum: u16,
+    entries: u16,
+    policy: Policy,
+    always_split: bool,
+    /// Whether what one thread holds can be missing to another.
+    contended: bool,
 }
 
 impl Pool {
     fn new(resource: Resource) -> Self {
         Self {
+            used: [0; MAX_THREADS],
+            cap: [resource.entries; MAX_THREADS],
+            reserve: [0; MAX_THREADS],
             entries: resource.entries,
             policy: resource.policy,
             always_split: resource.always_split,
-            cap: [resource.entries; MAX_THREADS],
-            reserve: [0; MAX_THREADS],
-            used: [0; MAX_THREADS],
-            claimed: [0; MAX_THREADS],
-            claimed_sum: 0,
+            contended: false,
         }
     }
 
@@ -68,10 +65,31 @@ impl Pool {
                 Policy::Watermark { .. } | Policy::Capped { .. } => (self.entries, 0),
             };
             self.cap[thread] = cap;
-            self.reserve[thread] = if on || self.always_split { reserve } else { 0 };
-            self.claimed[thread] = self.used[thread].max(self.reserve[thread]);
+            self.reserve[thread] =
+                if on || (self.always_split && thread < ways) { reserve } else { 0 };
         }
-        self.claimed_sum = self.claimed.iter().sum();
+        // Equal parts never meet, but for what is left from before the division.
+        self.contended = ways > 1
+            && (self.policy != Policy::Static
+                || (0..MAX_THREADS).any(|thread| self.used[thread] > self.cap[thread]));
+    }
+
+    /// How many entries the thread may still take: a sibling takes from it what it holds, or its
+    /// reserve where that is more.
+    #[inline(always)]
+    fn room(&self, thread: usize, ways: usize) -> u16 {
+        let used = self.used[thread & 3];
+        let own = self.cap[thread & 3].saturating_sub(used);
+        if !self.contended {
+            return own;
+        }
+        let claimed = |of: usize| self.used[of & 3].max(self.reserve[of & 3]);
+        let by_siblings: u16 = if ways == 2 {
+            claimed(thread ^ 1)
+        } else {
+            (0..ways).filter(|other| *other != thread).map(claimed).sum()
+        };
+        own.min(self.entries.saturating_sub(by_siblings + used))
     }
 }
 
@@ -114,30 +132,27 @@ impl Pools {
     /// Whether the thread may take one more entry.
     #[inline(always)]
     pub(super) fn has_room(&self, pool: usize, thread: usize) -> bool {
-        let pool = &self.pools[pool & (MAX_POOLS - 1)];
-        let used = pool.used[thread];
-        used < pool.cap[thread] && pool.claimed_sum - pool.claimed[thread] + used < pool.entries
+        self.room(pool, thread) > 0
+    }
+
+    /// How many entries the thread may take.
+    #[inline(always)]
+    pub(super) fn room(&self, pool: usize, thread: usize) -> u16 {
+        self.pools[pool & (MAX_POOLS - 1)].room(thread, self.ways)
     }
 
     #[inline(always)]
-    pub(super) fn take(&mut self, pool: usize, thread: usize) {
+    pub(super) fn take(&mut self, pool: usize, thread: usize, entries: u16) {
         let pool = &mut self.pools[pool & (MAX_POOLS - 1)];
-        pool.used[thread] += 1;
-        if pool.used[thread] > pool.claimed[thread] {
-            pool.claimed[thread] += 1;
-            pool.claimed_sum += 1;
-        }
+        pool.used[thread & 3] += entries;
         debug_assert!(pool.used.iter().sum::<u16>() <= pool.entries, "a pool is overfull");
     }
 
     #[inline(always)]
     pub(super) fn give(&mut self, pool: usize, thread: usize, entries: u16) {
         let pool = &mut self.pools[pool & (MAX_POOLS - 1)];
-        debug_assert!(pool.used[thread] >= entries, "an entry is given back twice");
-        pool.used[thread] -= entries;
-        let claimed = pool.used[thread].max(pool.reserve[thread]);
-        pool.claimed_sum -= pool.claimed[thread] - claimed;
-        pool.claimed[thread] = claimed;
+        debug_assert!(pool.used[thread & 3] >= entries, "an entry is given back twice");
+        pool.used[thread & 3] -= entries;
     }
 
     #[inline(always)]

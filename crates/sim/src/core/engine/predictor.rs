@@ -1,4 +1,10 @@
-//! The branch predictor: two-bit counters, tagged, indexed by site and recent outcomes.
+//! The branch predictor: two-bit counters by site, and counters by site and recent outcomes for
+//! the branches that those get wrong.
+//!
+//! The second table is the last component of TAGE (Seznec and Michaud, "A case for (partially)
+//! tagged geometric history length branch prediction", 2006) and no more of it: where an entry of
+//! the history is found, it decides; entries are made only when a branch was mispredicted, so that
+//! steady branches leave the table to those that need it.
 //!
 //! It learns when a branch is fetched, in program order, so that with a copy for each thread what
 //! it predicts depends on that thread alone.
@@ -13,10 +19,18 @@ struct Counter {
     value: u8,
 }
 
+impl Counter {
+    #[inline(always)]
+    fn learn(&mut self, taken: bool) {
+        self.value = if taken { (self.value + 1).min(3) } else { self.value.saturating_sub(1) };
+    }
+}
+
 /// The tables of all threads.
 #[derive(Debug, Clone)]
 pub(super) struct Predictor {
-    counters: Vec<Counter>,
+    by_site: Vec<Counter>,
+    by_history: Vec<Counter>,
     mask: u32,
     history_mask: u32,
     history: [u32; MAX_THREADS],
@@ -33,8 +47,11 @@ impl Predictor {
         for (thread, start) in copy.iter_mut().enumerate() {
             *start = thread % copies * entries as usize;
         }
+        // No branch is known yet.
+        let unknown = vec![Counter { tag: 0, value: 2 }; entries as usize * copies];
         Self {
-            counters: vec![Counter { tag: 0, value: 2 }; entries as usize * copies],
+            by_history: if description.history_bits > 0 { unknown.clone() } else { Vec::new() },
+            by_site: unknown,
             mask: entries - 1,
             history_mask: (1 << description.history_bits.min(16)) - 1,
             history: [0; MAX_THREADS],
@@ -47,23 +64,54 @@ impl Predictor {
     ///
     /// A shared table's entries are tagged with their owner, as NetBurst's are: siblings compete
     /// for entries, and do not mistake each other's.
-    #[inline(always)]
+    #[inline]
     pub(super) fn predict(&mut self, thread: usize, site: u32, taken: bool) -> bool {
-        let history = self.history[thread];
         let owner = if self.shared { thread as u32 } else { 0 };
         let hash = (site ^ owner << 28).wrapping_mul(0x9e37_79b1);
         let hash = hash ^ hash >> 15;
-        let index = ((hash ^ history.wrapping_mul(0x85eb_ca6b) >> 7) & self.mask) as usize;
-        let tag = (hash >> 16) as u16 ^ owner as u16;
-        let counter = &mut self.counters[self.copy[thread] + index];
+        // Never 0, which is the tag of what is not known.
+        let tag = (hash >> 16) as u16 | 1;
+        let counter = &mut self.by_site[self.copy[thread] + (hash & self.mask) as usize];
         if counter.tag != tag {
             // A branch that is not known is predicted taken: most are, loops above all.
             *counter = Counter { tag, value: 2 };
         }
-        let right = (counter.value >= 2) == taken;
-        counter.value =
-            if taken { (counter.value + 1).min(3) } else { counter.value.saturating_sub(1) };
-        self.history[thread] = (history << 1 | u32::from(taken)) & self.history_mask;
-        right
+        let mut predicted = counter.value >= 2;
+        counter.learn(taken);
+        if !self.by_history.is_empty() {
+            let history = self.history[thread];
+            let mixed = (hash ^ history.wrapping_mul(0x85eb_ca6b)).wrapping_mul(0xc2b2_ae35);
+            let tag = (mixed >> 8) as u16 | 1;
+            let index = self.copy[thread] + (mixed >> 16 & self.mask) as usize;
+            let counter = &mut self.by_history[index];
+            if counter.tag == tag {
+                predicted = counter.value >= 2;
+                counter.learn(taken);
+            } else if predicted != taken {
+                *counter = Counter { tag, value: if taken { 2 } else { 1 } };
+            }
+            self.history[thread] = (history << 1 | u32::from(taken)) & self.history_mask;
+        }
+        predicted == taken
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mispredicts(history_bits: u8, outcomes: impl Iterator<Item = bool>) -> usize {
+        let sharing = Sharing::Replicated;
+        let mut predictor = Predictor::new(Description { entries: 4096, history_bits, sharing }, 1);
+        outcomes.skip(0).filter(|taken| !predictor.predict(0, 0x40_0000, *taken)).count()
+    }
+
+    #[test]
+    fn a_pattern_needs_history_and_a_steady_branch_does_not() {
+        let pattern = || (0..3000).map(|index| index % 3 == 0);
+        assert!(mispredicts(8, pattern()) < 60);
+        assert!(mispredicts(0, pattern()) > 900);
+        assert_eq!(mispredicts(0, (0..3000).map(|_| true)), 0);
+        assert!(mispredicts(8, (0..3000).map(|_| false)) < 4);
     }
 }

@@ -1,8 +1,8 @@
 //! Rename: from the queues into the windows, and the account of every slot.
 
 use super::pool::name;
-use super::thread::{SPIN_ROUND, Slot, StoreEntry, bucket, mark};
-use super::{Core, MAX_STORES, NEVER, QUEUE, WINDOW, stage};
+use super::thread::{SPIN_ROUND, StoreEntry, bucket, mark};
+use super::{Core, MAX_STORES, NEVER, stage};
 use crate::core::outcome::Component;
 use crate::core::uop::{Class, Effect, Uop};
 
@@ -24,7 +24,7 @@ impl Core<'_> {
         let order = self.order(description.select, stage::RENAME);
         let mut left = width;
         let mut served = 0;
-        for &thread in &order[..self.ways] {
+        for thread in order {
             if !self.awake[thread] {
                 self.charge(thread, Component::Halt, width);
                 continue;
@@ -60,19 +60,18 @@ impl Core<'_> {
         if state.renamed == state.fetched {
             return Some(Block::Supply);
         }
-        let uop = &state.queue[state.renamed as usize % QUEUE];
-        if matches!(uop.effect, Effect::EnterKernel | Effect::LeaveKernel | Effect::Halt)
-            && state.retired != state.renamed
-        {
-            let halts = uop.effect == Effect::Halt;
-            return Some(Block::Wait(if halts { Component::Halt } else { Component::Kernel }));
-        }
+        let uop = &state.queue[state.queue_place(state.renamed)];
         let class = uop.class as usize;
-        let needed = &self.tables.pools[class][..usize::from(self.tables.pool_count[class])];
-        needed
-            .iter()
-            .find(|pool| !self.pools.has_room(usize::from(**pool), thread))
-            .map(|pool| Block::Pool(usize::from(*pool)))
+        for &pool in &self.tables.pools[class][..usize::from(self.tables.pool_count[class] & 3) + 1]
+        {
+            if !self.pools.has_room(usize::from(pool), thread) {
+                return Some(Block::Pool(usize::from(pool)));
+            }
+        }
+        if uop.effect == Effect::None || uop.effect == Effect::Taken {
+            return None;
+        }
+        serialised(state, uop.effect)
     }
 
     /// Charges slots to what kept them empty.
@@ -119,7 +118,7 @@ impl Core<'_> {
         if pool == name::STORE_BUFFER && (writing || state.retired == state.renamed) {
             return Component::Stores;
         }
-        let oldest = &state.slots[state.retired as usize % WINDOW];
+        let oldest = &state.slots[state.place(state.retired)];
         if state.retired == state.renamed || oldest.complete == NEVER || oldest.complete <= tick {
             let serialised = oldest.marks & mark::OLDEST != 0 && state.retired != state.renamed;
             return if serialised { Component::Lock } else { Component::Execution };
@@ -139,11 +138,13 @@ impl Core<'_> {
         let mut block = None;
         while renamed < width {
             let state = &self.threads[thread];
-            let uop = state.queue[state.renamed as usize % QUEUE];
-            spinning += u64::from(uop.argument == SPIN_ROUND);
+            let uop = state.queue[state.queue_place(state.renamed)];
+            spinning += u64::from(is_spin(&uop));
             self.enter_window(thread, &uop, tick);
-            self.after_rename(thread, &uop);
             renamed += 1;
+            if uop.effect != Effect::None || uop.class == Class::Atomic {
+                self.after_rename(thread, &uop);
+            }
             if renamed < width {
                 block = self.block(thread);
                 if block.is_some() {
@@ -153,16 +154,15 @@ impl Core<'_> {
         }
         self.pools.give(name::UOP_QUEUE, thread, renamed as u16);
         self.charge(thread, Component::Base, renamed - spinning);
-        self.charge(thread, Component::Lock, spinning);
+        if spinning > 0 {
+            self.charge(thread, Component::Lock, spinning);
+        }
         (renamed, block)
     }
 
     /// Effects that hold the thread's rename up.
-    #[inline(always)]
+    #[inline(never)]
     fn after_rename(&mut self, thread: usize, uop: &Uop) {
-        if uop.effect == Effect::None && uop.class != Class::Atomic {
-            return;
-        }
         let front_end = &self.preset.front_end;
         let (cycles, cause) = match uop.effect {
             Effect::Pause => (front_end.pause_cycles, Component::Pause),
@@ -184,99 +184,136 @@ impl Core<'_> {
     #[inline(always)]
     fn enter_window(&mut self, thread: usize, uop: &Uop, tick: u64) {
         let class = uop.class as usize;
-        for place in 0..usize::from(self.tables.pool_count[class]) {
-            self.pools.take(usize::from(self.tables.pools[class][place & 3]), thread);
+        for &pool in &self.tables.pools[class][..usize::from(self.tables.pool_count[class] & 3) + 1]
+        {
+            self.pools.take(usize::from(pool), thread, 1);
         }
+        self.stamp = self.stamp.wrapping_add(1);
         let state = &mut self.threads[thread];
         let number = state.renamed;
-        let index = number as usize % WINDOW;
+        let index = state.place(number);
         state.renamed += 1;
-        self.stamp = self.stamp.wrapping_add(1);
-        let mut slot = Slot {
-            complete: NEVER,
-            ready: 0,
-            address: uop.address,
-            stamp: self.stamp,
-            store: 0,
-            consumers: u16::MAX,
-            next: [u16::MAX; 3],
-            event: u16::MAX,
-            argument: uop.argument,
-            pending: 0,
-            marks: if uop.argument == SPIN_ROUND { mark::SPIN } else { 0 },
-            served: 0,
-            class: uop.class,
-            effect: uop.effect,
-        };
-        if uop.class == Class::Nop {
-            slot.complete = tick;
-            state.slots[index] = slot;
-            return;
-        }
-        state.waiting += 1;
-        for (source, &distance) in uop.sources.iter().enumerate() {
-            let distance = u64::from(distance);
-            if distance != 0 && distance <= number {
-                state.depend(&mut slot, index, source, number - distance);
+        let (mut pending, mut ready, mut next) = (0, 0, [u16::MAX; 3]);
+        if uop.class != Class::Nop {
+            state.waiting += 1;
+            for source in 0..2 {
+                let distance = u64::from(uop.sources[source]);
+                if distance != 0 && distance <= number {
+                    next[source] = state.depend(
+                        index << 2 | source,
+                        number - distance,
+                        &mut pending,
+                        &mut ready,
+                    );
+                }
             }
         }
+        let (mut marks, mut store) = (0, 0);
         match uop.class {
-            Class::Load => state.tie_to_store(&mut slot, index, number),
-            Class::Store => state.add_store(&mut slot, index, uop),
+            Class::Load => {
+                if let Some(tie) = state.tie_to_store(uop.address, number) {
+                    (store, marks) = (tie.store, tie.mark);
+                    if let Some(producer) = tie.producer {
+                        next[2] = state.depend(index << 2 | 2, producer, &mut pending, &mut ready);
+                    }
+                }
+            }
+            Class::Store => store = state.add_store(index, uop),
             Class::Atomic => {
-                slot.pending += 1;
-                slot.marks |= mark::OLDEST;
+                pending += 1;
+                marks = mark::OLDEST;
             }
             _ => {}
         }
-        let ready_now = slot.pending == 0 && slot.ready <= tick + 1;
-        let later = slot.pending == 0 && !ready_now;
-        let at = slot.ready;
-        state.slots[index] = slot;
-        if ready_now {
-            // Issue has had its turn in this cycle: the bit is seen in the next.
-            state.set_ready(index, usize::from(self.tables.group[class]));
-        } else if later {
-            self.schedule(thread, index, at, tick + self.ticks_per_cycle - 1);
+        if is_spin(uop) {
+            marks |= mark::SPIN;
+        }
+        let nop = uop.class == Class::Nop;
+        // `event` is set when it is needed.
+        let slot = &mut state.slots[index];
+        slot.complete = if nop { tick } else { NEVER };
+        slot.ready = ready;
+        slot.address = uop.address;
+        slot.stamp = self.stamp;
+        slot.store = store;
+        slot.consumers = u16::MAX;
+        slot.next = next;
+        slot.argument = uop.argument;
+        slot.pending = pending;
+        slot.marks = marks;
+        slot.served = 0;
+        slot.class = uop.class;
+        slot.group = self.tables.group[class];
+        slot.effect = uop.effect;
+        if pending == 0 && !nop {
+            if ready <= tick + self.ticks_per_cycle {
+                // Issue has had its turn in this cycle: the bit is seen in the next.
+                state.set_ready(index, usize::from(self.tables.group[class]));
+            } else {
+                self.schedule(thread, index, ready, tick + self.ticks_per_cycle - 1);
+            }
         }
     }
 }
 
+/// Whether an effect waits for older work.
+#[inline(never)]
+fn serialised(state: &super::thread::Thread<'_>, effect: Effect) -> Option<Block> {
+    let cause = match effect {
+        Effect::EnterKernel | Effect::LeaveKernel => Component::Kernel,
+        Effect::Halt => Component::Halt,
+        _ => return None,
+    };
+    let idle = state.retired == state.renamed && state.written == state.stores_renamed;
+    (!idle).then_some(Block::Wait(cause))
+}
+
+/// Whether this is part of a lock's spin, and no work: the load of the word carries the lock's
+/// effect, the rest its own mark.
+#[inline(always)]
+fn is_spin(uop: &Uop) -> bool {
+    uop.argument == SPIN_ROUND || (uop.class == Class::Load && uop.effect != Effect::None)
+}
+
+/// The older store that a load overlaps.
+struct Tie {
+    store: u32,
+    mark: u8,
+    /// The store's own number, while it is in the window.
+    producer: Option<u64>,
+}
+
 impl super::thread::Thread<'_> {
-    /// Ties a slot to the micro-operation that produces one of its sources.
+    /// Ties `link` (a slot and a source of it) to the micro-operation that produces the source;
+    /// gives the link that follows it in the producer's list.
     #[inline(always)]
-    fn depend(&mut self, slot: &mut Slot, index: usize, source: usize, producer: u64) {
+    fn depend(&mut self, link: usize, producer: u64, pending: &mut u8, ready: &mut u64) -> u16 {
         if producer < self.retired {
-            return;
+            return u16::MAX;
         }
-        let place = &mut self.slots[producer as usize % WINDOW];
-        if place.complete == NEVER {
-            slot.next[source] = place.consumers;
-            place.consumers = (index << 2 | source) as u16;
-            slot.pending += 1;
-        } else {
-            slot.ready = slot.ready.max(place.complete);
+        let place = self.place(producer);
+        let producer = &mut self.slots[place];
+        if producer.complete == NEVER {
+            *pending += 1;
+            return std::mem::replace(&mut producer.consumers, link as u16);
         }
+        *ready = (*ready).max(producer.complete);
+        u16::MAX
     }
 
-    /// Ties a load to the older store that overlaps it, if there is one.
+    /// The older store that overlaps a load, if there is one.
     #[inline(always)]
-    fn tie_to_store(&mut self, slot: &mut Slot, index: usize, number: u64) {
-        let Some(store) = self.overlapping_store(slot.address) else { return };
-        let entry = self.stores[store as usize % MAX_STORES];
-        slot.store = store;
-        slot.marks |= if entry.address == slot.address { mark::FORWARDED } else { mark::BLOCKED };
-        // The store is in the window, or retired, in which case its data is there.
-        let behind = (number as usize + WINDOW - usize::from(entry.slot)) % WINDOW;
-        let producer = number - behind as u64;
-        if store.wrapping_sub(self.stores_retired) < MAX_STORES as u32 {
-            self.depend(slot, index, 2, producer);
-        }
+    fn tie_to_store(&self, address: u64, number: u64) -> Option<Tie> {
+        let store = self.overlapping_store(address)?;
+        let entry = &self.stores[store as usize % MAX_STORES];
+        let mark = if entry.address == address { mark::FORWARDED } else { mark::BLOCKED };
+        let behind = number.wrapping_sub(u64::from(entry.slot)) & self.window_mask;
+        let in_window = store.wrapping_sub(self.stores_retired) < MAX_STORES as u32;
+        Some(Tie { store, mark, producer: in_window.then(|| number - behind) })
     }
 
-    fn add_store(&mut self, slot: &mut Slot, index: usize, uop: &Uop) {
+    fn add_store(&mut self, index: usize, uop: &Uop) -> u32 {
         let store = self.stores_renamed;
-        slot.store = store;
         self.stores_renamed = store.wrapping_add(1);
         self.store_buckets[bucket(uop.address >> 3)] += 1;
         self.stores[store as usize % MAX_STORES] = StoreEntry {
@@ -287,5 +324,6 @@ impl super::thread::Thread<'_> {
             line_ready: NEVER,
             requested: false,
         };
+        store
     }
 }

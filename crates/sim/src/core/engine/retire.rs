@@ -3,7 +3,7 @@
 use super::memory::Access;
 use super::pool::name;
 use super::thread::{bucket, mark};
-use super::{Core, MAX_STORES, NEVER, WINDOW, stage};
+use super::{Core, MAX_STORES, NEVER, stage};
 use crate::core::preset::ThreadSelect;
 use crate::core::uop::{Class, Effect};
 
@@ -24,12 +24,12 @@ impl Core<'_> {
         let order = self.order(description.select, stage::RETIRE);
         let mut left = u16::from(description.width);
         let mut served = 0;
-        for &thread in &order[..self.ways] {
+        for thread in order {
             let state = &self.threads[thread];
             if state.retired == state.renamed {
                 continue;
             }
-            let oldest = &state.slots[state.retired as usize % WINDOW];
+            let oldest = &state.slots[state.place(state.retired)];
             if oldest.complete > tick {
                 if oldest.marks & mark::OLDEST != 0 {
                     self.release_oldest(thread, tick);
@@ -49,7 +49,7 @@ impl Core<'_> {
     /// A locked operation is the oldest: it may issue once the older stores are written.
     fn release_oldest(&mut self, thread: usize, tick: u64) {
         let state = &mut self.threads[thread];
-        let index = state.retired as usize % WINDOW;
+        let index = state.place(state.retired);
         if state.written != state.stores_retired {
             return;
         }
@@ -60,7 +60,7 @@ impl Core<'_> {
             self.busy = true;
             let at = slot.ready;
             if at <= tick {
-                let group = usize::from(self.tables.group[slot.class as usize]);
+                let group = usize::from(slot.group);
                 state.set_ready(index, group);
             } else {
                 // The wheel's buckets up to this tick have been taken; this tick's has not.
@@ -73,7 +73,7 @@ impl Core<'_> {
         let state = &mut self.threads[thread];
         let mut retired = Retired::default();
         while retired.all < width && state.retired < state.renamed {
-            let slot = &state.slots[state.retired as usize % WINDOW];
+            let slot = &state.slots[state.place(state.retired)];
             if slot.complete > tick {
                 break;
             }
@@ -134,7 +134,7 @@ impl Core<'_> {
     pub(super) fn write_stores(&mut self, tick: u64) {
         let mut left = self.preset.memory.commits_per_cycle;
         let order = self.order(ThreadSelect::Alternate, stage::WRITE);
-        for &thread in &order[..self.ways] {
+        for thread in order {
             while left > 0 && self.write_store(thread, tick) {
                 left -= 1;
                 self.turn[stage::WRITE] = thread;

@@ -1,11 +1,10 @@
 //! A run: warm-up, measurement, and giving up where it does not get on.
 
 use super::pool::MAX_POOLS;
-use super::{Core, MAX_THREADS, NEVER, WINDOW};
+use super::{Core, MAX_THREADS, NEVER};
 use crate::core::outcome::{Component, Counts, Outcome, Stuck, ThreadOutcome};
 use crate::core::preset::Preset;
 use crate::core::stream::{Options, ThreadInput};
-use crate::core::uop::Class;
 
 /// A thread that is awake and retires no work for so many cycles is stuck. Longer than any wait
 /// for memory, a lock held through a few thousand misses included.
@@ -151,18 +150,19 @@ impl Core<'_> {
                 wake => format!("thread {thread}: halted until cycle {wake}"),
             };
         }
-        let oldest = &state.slots[state.retired as usize % WINDOW];
+        let oldest = &state.slots[state.place(state.retired)];
         let window = if state.retired == state.renamed {
             "its window is empty".to_owned()
         } else if oldest.complete == NEVER {
             format!(
                 "its oldest micro-operation ({}) waits for {} sources",
-                Class::name(oldest.class),
+                oldest.class.name(),
                 oldest.pending
             )
         } else {
             let cycle = oldest.complete / self.ticks_per_cycle;
-            format!("its oldest micro-operation completes at cycle {cycle}")
+            let class = oldest.class.name();
+            format!("its oldest micro-operation ({class}) completes at cycle {cycle}")
         };
         let rename = match self.block(thread) {
             None => "rename goes on".to_owned(),

@@ -1,7 +1,7 @@
 //! Cycles in which nothing can happen are jumped over. What each thread waits for stays the same
 //! until the next event, so its slots are charged as they would have been, cycle by cycle.
 
-use super::{Core, MAX_STORES, NEVER, WATCH_EVERY, WINDOW};
+use super::{Core, MAX_STORES, NEVER, WATCH_EVERY};
 use crate::core::outcome::Component;
 
 impl Core<'_> {
@@ -43,7 +43,7 @@ impl Core<'_> {
         if let Some(tick) = self.wheel.next(last_tick) {
             at(tick / self.ticks_per_cycle);
         }
-        if let Some(tick) = self.memory.next_served() {
+        if let Some(tick) = self.memory.next_served(last_tick) {
             at(tick.div_ceil(self.ticks_per_cycle));
         }
         for (thread, state) in self.threads.iter().enumerate() {
@@ -54,7 +54,7 @@ impl Core<'_> {
             at(state.fetch_at);
             at(state.rename_at);
             if state.retired != state.renamed {
-                let complete = state.slots[state.retired as usize % WINDOW].complete;
+                let complete = state.slots[state.place(state.retired)].complete;
                 at(complete.div_ceil(self.ticks_per_cycle));
             }
             if state.written != state.stores_retired {

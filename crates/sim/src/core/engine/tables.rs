@@ -21,11 +21,12 @@ pub(super) struct Tables {
     /// Ports of each group. Ports are renumbered so that the least versatile come first: of the
     /// free ports the lowest is taken, and the versatile ones stay free for others.
     pub(super) group_ports: [u16; Class::COUNT],
-    /// Groups that a port serves.
-    pub(super) port_groups: [u16; MAX_PORTS],
+    /// By the set of ports that are free: the groups that find none.
+    pub(super) closed: Box<[u16]>,
     pub(super) ports: u16,
     pub(super) fast_ports: u16,
-    /// Pools of which each class takes an entry at rename, and how many those are.
+    /// Pools of which each class takes an entry at rename, and how many those are after the
+    /// first, which every class takes.
     pub(super) pools: [[u8; 4]; Class::COUNT],
     pub(super) pool_count: [u8; Class::COUNT],
     /// The pool of each class's scheduler.
@@ -41,7 +42,7 @@ impl Tables {
             group: [0; Class::COUNT],
             group_count: 0,
             group_ports: [0; Class::COUNT],
-            port_groups: [0; MAX_PORTS],
+            closed: Box::new([]),
             ports: 0,
             fast_ports: 0,
             pools: [[0; 4]; Class::COUNT],
@@ -82,11 +83,14 @@ impl Tables {
                 self.group_count as u8 - 1
             };
         }
-        for (port, groups) in self.port_groups.iter_mut().enumerate() {
-            for (group, ports) in self.group_ports[..self.group_count].iter().enumerate() {
-                *groups |= (ports >> port & 1) << group;
-            }
-        }
+        let sets = 1usize << (16 - self.ports.leading_zeros());
+        let none_free = |ports: usize| {
+            let group_ports = self.group_ports[..self.group_count].iter().enumerate();
+            group_ports.fold(0, |closed, (group, wanted)| {
+                closed | u16::from(usize::from(*wanted) & ports == 0) << group
+            })
+        };
+        self.closed = (0..sets).map(none_free).collect();
     }
 
     fn set_pools(&mut self, preset: &Preset) {
@@ -110,7 +114,7 @@ impl Tables {
                 }
                 _ => {}
             }
-            self.pool_count[class as usize] = pools.len() as u8;
+            self.pool_count[class as usize] = pools.len() as u8 - 1;
             for (place, pool) in pools.into_iter().enumerate() {
                 self.pools[class as usize][place] = pool as u8;
             }

@@ -1,12 +1,16 @@
 //! What belongs to one hardware thread: its queue, its part of the window, its stores.
 
-use super::{MAX_STORES, NEVER, QUEUE, WINDOW};
+use super::{MAX_STORES, NEVER, Preset, QUEUE, WINDOW};
 use crate::core::outcome::{Component, Counts};
 use crate::core::stream::Stream;
 use crate::core::uop::{Class, Effect, Uop};
 
 /// Micro-operations taken from the stream at a time.
 const BATCH: usize = 128;
+
+/// Groups of ports, and the place of the map of all groups.
+const GROUPS: usize = 16;
+const ALL: usize = GROUPS - 1;
 
 /// Buckets in which a thread's own stores and loads are counted, a power of two.
 pub(super) const BUCKETS: usize = 256;
@@ -27,6 +31,7 @@ pub(super) mod mark {
 
 /// A micro-operation in the window. Times are ticks.
 #[derive(Debug, Clone, Copy)]
+#[repr(align(64))]
 pub(super) struct Slot {
     /// When the result is there; [`NEVER`] until it has issued.
     pub(super) complete: u64,
@@ -49,6 +54,8 @@ pub(super) struct Slot {
     /// 0, or how far out the load was served.
     pub(super) served: u8,
     pub(super) class: Class,
+    /// The class's group of ports.
+    pub(super) group: u8,
     pub(super) effect: Effect,
 }
 
@@ -66,6 +73,7 @@ const FREE: Slot = Slot {
     marks: 0,
     served: 0,
     class: Class::Nop,
+    group: 0,
     effect: Effect::None,
 };
 
@@ -100,6 +108,7 @@ pub(super) struct Thread<'stream> {
     batch: Box<[Uop; BATCH]>,
     next_in_batch: usize,
     pub(super) spin: Option<Spin>,
+    spin_uop: Uop,
 
     /// Micro-operations fetched, renamed and retired: the ends of the queue and of the window.
     pub(super) fetched: u64,
@@ -122,8 +131,12 @@ pub(super) struct Thread<'stream> {
     pub(super) lead: u16,
 
     pub(super) slots: Box<[Slot; WINDOW]>,
-    /// By word of the window, by group of ports: who could issue.
-    pub(super) ready: Box<[[u64; Class::COUNT]; WINDOW / 64]>,
+    /// One less than the places of the window and of the queue that are used: what the preset
+    /// needs, a power of two, so that the host's caches hold them.
+    pub(super) window_mask: u64,
+    pub(super) queue_mask: u64,
+    /// By word of the window: who could issue, by group of ports, and all of them.
+    ready: Box<[[u64; GROUPS]; WINDOW / 64]>,
     pub(super) ready_count: u32,
     /// Renamed and not issued.
     pub(super) waiting: u32,
@@ -151,7 +164,11 @@ pub(super) struct Thread<'stream> {
 }
 
 impl<'stream> Thread<'stream> {
-    pub(super) fn new(stream: Option<Box<dyn Stream + 'stream>>) -> Self {
+    pub(super) fn new(stream: Option<Box<dyn Stream + 'stream>>, preset: &Preset) -> Self {
+        let mask = |entries: u16| u64::from(entries.next_power_of_two()) - 1;
+        // A word of the map of those that are ready is not shared by two turns of the ring.
+        let window_mask = mask(preset.reorder_buffer.entries).max(63);
+        let queue_mask = mask(preset.front_end.uop_queue.entries);
         let nothing = Uop::new(Class::Nop, 0);
         let no_store = StoreEntry {
             address: 0,
@@ -166,6 +183,7 @@ impl<'stream> Thread<'stream> {
             batch: Box::new([nothing; BATCH]),
             next_in_batch: BATCH,
             spin: None,
+            spin_uop: nothing,
             fetched: 0,
             renamed: 0,
             retired: 0,
@@ -180,7 +198,9 @@ impl<'stream> Thread<'stream> {
             rename_cause: Component::Halt,
             lead: 0,
             slots: Box::new([FREE; WINDOW]),
-            ready: Box::new([[0; Class::COUNT]; WINDOW / 64]),
+            window_mask,
+            queue_mask,
+            ready: Box::new([[0; GROUPS]; WINDOW / 64]),
             ready_count: 0,
             waiting: 0,
             written: 0,
@@ -199,16 +219,24 @@ impl<'stream> Thread<'stream> {
         }
     }
 
-    /// The next micro-operation to fetch, and its marks. It stays next until [`Self::advance`].
+    /// The next micro-operation to fetch. It stays next until [`Self::advance`].
     #[inline(always)]
-    pub(super) fn peek(&mut self) -> Uop {
-        if let Some(spin) = self.spin {
-            return spin.uop();
+    pub(super) fn peek(&mut self) -> &Uop {
+        if self.spin.is_some() {
+            return self.peek_spin();
         }
         if self.next_in_batch == BATCH {
             self.refill();
         }
-        self.batch[self.next_in_batch]
+        &self.batch[self.next_in_batch % BATCH]
+    }
+
+    #[inline(never)]
+    fn peek_spin(&mut self) -> &Uop {
+        if let Some(spin) = &self.spin {
+            self.spin_uop = spin.uop();
+        }
+        &self.spin_uop
     }
 
     #[inline(never)]
@@ -230,45 +258,50 @@ impl<'stream> Thread<'stream> {
 
     #[inline(always)]
     pub(super) fn set_ready(&mut self, slot: usize, group: usize) {
-        self.ready[slot / 64][group] |= 1 << (slot % 64);
+        let row = &mut self.ready[slot % WINDOW / 64];
+        let bit = 1 << (slot % 64);
+        row[ALL] |= bit;
+        row[group % GROUPS] |= bit;
         self.ready_count += 1;
     }
 
     #[inline(always)]
     pub(super) fn clear_ready(&mut self, slot: usize, group: usize) {
-        self.ready[slot / 64][group] &= !(1 << (slot % 64));
+        let row = &mut self.ready[slot % WINDOW / 64];
+        let bit = 1 << (slot % 64);
+        row[ALL] &= !bit;
+        row[group % GROUPS] &= !bit;
         self.ready_count -= 1;
     }
 
-    /// The oldest micro-operation from `start` on that could issue in one of the groups.
+    /// Who is ready in a word of the window, given by its number.
     #[inline(always)]
-    pub(super) fn oldest_ready(&self, start: u64, groups: u16) -> Option<u64> {
-        let mut word = start / 64;
-        let mut mask = u64::MAX << (start % 64);
-        while word * 64 < self.renamed {
-            let row = &self.ready[word as usize % (WINDOW / 64)];
-            let mut bits = 0;
-            let mut left = groups;
-            while left != 0 {
-                bits |= row[left.trailing_zeros() as usize % Class::COUNT];
-                left &= left - 1;
-            }
-            bits &= mask;
-            if bits != 0 {
-                let number = word * 64 + u64::from(bits.trailing_zeros());
-                return (number < self.renamed).then_some(number);
-            }
-            mask = u64::MAX;
-            word += 1;
-        }
-        None
+    pub(super) fn ready_word(&self, word: u64) -> u64 {
+        self.ready[(word & self.window_mask >> 6) as usize % (WINDOW / 64)][ALL]
+    }
+
+    /// Who of a group is.
+    #[inline(always)]
+    pub(super) fn ready_group(&self, word: u64, group: usize) -> u64 {
+        self.ready[(word & self.window_mask >> 6) as usize % (WINDOW / 64)][group % GROUPS]
+    }
+
+    /// Where in the window a micro-operation is, by its number.
+    #[inline(always)]
+    pub(super) fn place(&self, number: u64) -> usize {
+        (number & self.window_mask) as usize % WINDOW
+    }
+
+    /// Where in the queue a micro-operation is, by its number.
+    #[inline(always)]
+    pub(super) fn queue_place(&self, number: u64) -> usize {
+        (number & self.queue_mask) as usize % QUEUE
     }
 
     /// The number of the micro-operation in a slot of the window.
     #[inline(always)]
     pub(super) fn number(&self, slot: usize) -> u64 {
-        let window = WINDOW as u64;
-        self.retired + (slot as u64 + window - self.retired % window) % window
+        self.retired + ((slot as u64).wrapping_sub(self.retired) & self.window_mask)
     }
 
     /// The youngest store that overlaps the eight bytes around `address`, by number.
