@@ -14,7 +14,7 @@ impl Listener for Keeper<'_> {
     fn hear(&mut self, event: &Event<'_>) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
         match event {
             Event::Started { plan, .. } => {
-                let cells = plan.rows.len() * plan.arms.len();
+                let cells = plan.rows.len() * plan.arms.len() * plan.rules.repeats as usize;
                 self.journal.expect(u64::from(plan.blocks_min()) * cells as u64);
             }
             // The reading that names a moment must never be there before the moment.

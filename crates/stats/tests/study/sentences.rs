@@ -198,3 +198,36 @@ fn extreme_effects_stay_readable() {
     assert!(text.contains(": 1,9") && !text.contains(".0 %"), "{text}");
     assert!(sentence(&plan, 8, 0.0, 0.000_01).contains("within 0.1 % of no difference"));
 }
+
+/// Two boots of these names, the second one without SMT.
+fn boots(reference: &str, other: &str) -> Plan {
+    let boot = |name: &str| ArmState::Boot(name.to_owned());
+    let mut plan = smt((reference, boot(reference)), (other, boot(other)));
+    plan.arms[0].smt = Some(true);
+    plan.arms[1].smt = Some(false);
+    plan
+}
+
+#[test]
+fn boots_are_told_by_what_makes_them() {
+    for (name, way) in [
+        ("nosmt=force", ", by booting with nosmt=force"),
+        ("firmware-b", ", as in boot firmware-b"),
+        ("6.12", ", as in boot 6.12"),
+        ("off", ""),
+    ] {
+        let text = sentence(&boots("smt", name), 8, 0.2, 0.001);
+        assert!(text.starts_with(&format!("Switch SMT off for chat{way} (HELPS): ")), "{text}");
+        let text = sentence(&boots("smt", name), 8, -0.2, 0.001);
+        assert!(text.starts_with("Keep SMT on for chat (HURTS): "), "{text}");
+    }
+}
+
+#[test]
+fn boots_that_do_not_differ_in_smt_get_no_verdict_on_it() {
+    let mut plan = boots("6.1", "6.12");
+    plan.arms[1].smt = Some(true);
+    let text = sentence(&plan, 8, 0.2, 0.001);
+    assert!(text.starts_with("Choose 6.12 for chat: ") && !text.contains("HELPS"), "{text}");
+    assert!(text.ends_with("This is no verdict on SMT off against on."), "{text}");
+}
