@@ -4,9 +4,11 @@ use crate::out;
 use anyhow::Result;
 use coretwin_base::arm::ArmState;
 use coretwin_base::placement::Placement;
+use coretwin_base::reading::Better;
 use coretwin_base::schema::SCHEMA;
 use coretwin_workloads::workload::{ParamKind, ParamSpec};
 use serde::Serialize;
+use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::process::ExitCode;
 
@@ -44,7 +46,7 @@ struct Item {
     source: &'static str,
     analysis: &'static str,
     unit: &'static str,
-    better: coretwin_base::reading::Better,
+    better: Better,
     roles: &'static [&'static str],
     params: Vec<Param>,
 }
@@ -53,9 +55,26 @@ struct Item {
 struct Param {
     name: &'static str,
     default: String,
-    min: Option<i64>,
-    max: Option<i64>,
+    min: Option<Bound>,
+    max: Option<Bound>,
     about: &'static str,
+}
+
+/// An end of a range.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Bound {
+    Whole(i64),
+    Decimal(f64),
+}
+
+impl std::fmt::Display for Bound {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Whole(number) => number.fmt(f),
+            Self::Decimal(number) => number.fmt(f),
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -108,10 +127,18 @@ fn item(workload: &'static dyn coretwin_workloads::workload::Workload) -> Item {
     }
 }
 
-fn range(param: &ParamSpec) -> Option<(i64, i64)> {
+fn range(param: &ParamSpec) -> Option<(Bound, Bound)> {
     match param.kind {
-        ParamKind::Int { min, max, .. } => Some((min, max)),
+        ParamKind::Int { min, max, .. } => Some((Bound::Whole(min), Bound::Whole(max))),
+        ParamKind::Decimal { min, max, .. } => Some((Bound::Decimal(min), Bound::Decimal(max))),
         ParamKind::Text { .. } => None,
+    }
+}
+
+fn direction(better: Better) -> &'static str {
+    match better {
+        Better::Higher => "higher is better",
+        Better::Lower => "lower is better",
     }
 }
 
@@ -143,13 +170,29 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
 }
 
 fn overview(catalogue: &Catalogue) -> Result<String, std::fmt::Error> {
-    let mut text = String::from("Workloads (coretwin list NAME says more)\n");
+    let mut text = String::from("Workloads, by family (coretwin list NAME says more)\n");
+    let mut family = "";
     for item in &catalogue.workloads {
-        writeln!(text, "  {:<16} {}", item.name, item.about)?;
+        if item.family != family {
+            family = item.family;
+            let in_family = catalogue.workloads.iter().filter(|other| other.family == family);
+            let sources: BTreeSet<&str> = in_family.map(|other| other.source).collect();
+            writeln!(text, "\n{family}, from:")?;
+            for source in sources {
+                writeln!(text, "  {source}")?;
+            }
+        }
+        let better = direction(item.better);
+        writeln!(text, "  {:<22} {} ({}, {better})", item.name, item.about, item.unit)?;
     }
     text.push_str("\nSuites\n");
     for suite in &catalogue.suites {
-        writeln!(text, "  {:<16} {} ({})", suite.name, suite.about, suite.rows.join(" "))?;
+        // The rows of a long suite are its family, just above.
+        let rows = match suite.rows {
+            rows if rows.len() > 8 => String::new(),
+            rows => format!(" ({})", rows.join(" ")),
+        };
+        writeln!(text, "  {:<16} {}{rows}", suite.name, suite.about)?;
     }
     for (title, items) in [
         ("Arms, as [LABEL=]STATE", &catalogue.arms),
@@ -168,17 +211,14 @@ fn overview(catalogue: &Catalogue) -> Result<String, std::fmt::Error> {
 fn describe(catalogue: &Catalogue) -> Result<String, std::fmt::Error> {
     let mut text = String::new();
     for item in &catalogue.workloads {
-        let better = match item.better {
-            coretwin_base::reading::Better::Higher => "higher is better",
-            coretwin_base::reading::Better::Lower => "lower is better",
-        };
+        let better = direction(item.better);
         writeln!(text, "{}: {}", item.name, item.about)?;
         writeln!(text, "  value     {}, {better}", item.unit)?;
         writeln!(text, "  source    {}", item.source)?;
         writeln!(text, "  meaning   {}", item.analysis)?;
         writeln!(text, "  roles     {}", item.roles.join(", "))?;
         for param in &item.params {
-            let range = match (param.min, param.max) {
+            let range = match (&param.min, &param.max) {
                 (Some(min), Some(max)) => format!(" ({min} to {max})"),
                 _ => String::new(),
             };

@@ -62,7 +62,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: Args) -> Result<ExitCode> {
     let root = Root::system();
     let _lock = lock::acquire(&root)?;
-    coretwin_workloads::semaphores::sweep();
+    coretwin_workloads::leftovers::sweep();
     let stop = signals::stop_flag()?;
     let now = host::topology(&root)?;
     let (json, yes, off) = (args.json, args.yes, args.arm.state == ArmState::Off);

@@ -41,7 +41,7 @@ pub(crate) fn run(args: Args) -> Result<ExitCode> {
     }
     // Before anything is read of the machine: another study would change what is read.
     let _lock = lock::acquire(&root)?;
-    coretwin_workloads::semaphores::sweep();
+    coretwin_workloads::leftovers::sweep();
     let stop = signals::stop_flag()?;
     let Some(begun) = begin(&args, &root)? else { return Ok(ExitCode::from(DONE)) };
     let Begun { bundle, plan, mut machine } = begun;

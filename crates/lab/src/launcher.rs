@@ -75,7 +75,7 @@ pub(crate) fn launch(
     if matches!(answer, Wait::Silent) {
         // The worker is gone and could not clean up; what it started is ours to end now.
         process::end_descendants(root);
-        coretwin_workloads::semaphores::sweep();
+        coretwin_workloads::leftovers::sweep();
     }
     match answer {
         Wait::Stopped => Err(MachineError::Stopped),

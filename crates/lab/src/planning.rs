@@ -204,7 +204,7 @@ fn workload_rows(
                     params: params.clone(),
                     placement: *placement,
                     threads: ThreadRule::Fixed(workload.tasks(&params)),
-                    copies: CopyRule::Fixed(1),
+                    copies: workload.copies(&params),
                     unit: workload.unit().to_owned(),
                     better: workload.better(),
                     scale: workload.scale(),
@@ -226,11 +226,9 @@ type Expanded = (WorkloadSpec, &'static dyn coretwin_workloads::workload::Worklo
 /// A suite's rows, or the workload itself.
 fn expand(spec: &WorkloadSpec, names: Names) -> Result<Vec<Expanded>, Error> {
     let given = match coretwin_workloads::table::suite(&spec.name) {
-        Some(suite) if spec.params.is_empty() && names == Names::Suites => suite
-            .rows
-            .iter()
-            .map(|row| WorkloadSpec::parse(row).map_err(|bad| Error::Usage(bad.to_string())))
-            .collect::<Result<Vec<_>, _>>()?,
+        Some(suite) if names == Names::Suites && suite.is_meant(spec) => {
+            suite.rows_with(&spec.params).map_err(|error| Error::Usage(error.to_string()))?
+        }
         _ => vec![spec.clone()],
     };
     given

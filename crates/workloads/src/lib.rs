@@ -11,17 +11,21 @@
 //!   again (see [`role`]), so that binding, user and death with the parent are settled by
 //!   ordinary code before the work begins;
 //! * however a run ends, every descendant is dead and every kernel object removed before the
-//!   worker ends; what a killed worker leaves, [`semaphores::sweep`] removes;
-//! * unsafe code is in `sys.rs` alone.
+//!   worker ends; what a killed worker leaves, [`leftovers::sweep`] removes;
+//! * unsafe code is in `sys.rs` and `aim9/native/` alone.
 
 #![deny(unsafe_code)]
 
+pub mod aim9;
 pub mod chat;
 pub mod command;
 mod error;
+mod held_file;
+pub mod leftovers;
 mod observe;
 mod role;
-pub mod semaphores;
+mod scratch;
+mod semaphores;
 pub mod serve;
 pub mod supervisor;
 mod sys;

@@ -1,5 +1,6 @@
 //! Where tasks really ran, and which processes there are.
 
+use crate::sys;
 use coretwin_base::cpu_set::{CPU_MAX, CpuId, CpuSet};
 use std::fs;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,14 +11,12 @@ pub(crate) struct CpusSeen(Vec<AtomicU64>);
 
 impl CpusSeen {
     pub(crate) fn new() -> Self {
-        // The first call looks up how to do without a system call; later ones make none.
-        rustix::thread::sched_getcpu();
         Self((0..=CPU_MAX / u64::BITS).map(|_| AtomicU64::new(0)).collect())
     }
 
     /// Notes the CPU that this thread is on. No system call, and no write once a CPU is known.
     pub(crate) fn note(&self) {
-        let cpu = rustix::thread::sched_getcpu();
+        let cpu = sys::current_cpu();
         let bit = 1 << (cpu % u64::BITS as usize);
         if let Some(word) = self.0.get(cpu / u64::BITS as usize)
             && word.load(Ordering::Relaxed) & bit == 0

@@ -3,7 +3,7 @@
 //! cookie and death with the parent are settled by ordinary code, with ordinary errors, before
 //! the work begins.
 
-use crate::{Error, chat, sys};
+use crate::{Error, aim9, chat, leftovers, sys};
 use coretwin_base::cpu_set::CpuSet;
 use rustix::process::{Signal, set_parent_process_death_signal};
 use serde::{Deserialize, Serialize};
@@ -19,6 +19,14 @@ pub(crate) const CHAT_SERVER: &str = "chat-server";
 /// The client of chat.
 pub(crate) const CHAT_CLIENT: &str = "chat-client";
 
+/// One copy of a row of AIM9.
+pub(crate) const AIM9: &str = "aim9";
+/// Removes what a killed worker leaves.
+pub(crate) const JANITOR: &str = "janitor";
+/// Roles whose standard input is a socket to the worker: they wait on it (see
+/// [`wait_for_release`]).
+pub(crate) const HELD: &[&str] = &[HOLD, AIM9, JANITOR];
+
 /// What every role does first.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Entry {
@@ -33,9 +41,13 @@ pub(crate) struct Entry {
 /// Runs the role of that name.
 pub(crate) fn run(name: &str, args: &[String]) -> ExitCode {
     let Some((entry, args)) = args.split_first() else { return ExitCode::from(2) };
+    if name == JANITOR {
+        return leftovers::janitor(); // It does not die with the worker.
+    }
     let entered = enter(entry);
     match name {
         HOLD => hold(entered, args),
+        AIM9 => aim9::copy::main(entered, args),
         CHAT_SERVER => chat::server::main(entered, args),
         CHAT_CLIENT => chat::client::main(entered, args),
         _ => ExitCode::from(2),
@@ -81,14 +93,26 @@ pub(crate) fn bind(cpus: &CpuSet) -> Result<CpuSet, Error> {
 /// What a held process says when it is ready.
 pub(crate) const READY: u8 = b'r';
 
-/// Reports readiness on standard input, a socket; waits until that is closed for writing; and
-/// becomes the program, with nothing on its standard input. The socket closes when that has
-/// succeeded; else it carries the reason.
+/// The socket on standard input of a held role.
+pub(crate) fn gate() -> Result<UnixStream, Error> {
+    let gate = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3);
+    gate.map(UnixStream::from).map_err(|error| Error::system("cannot wait for the start", error))
+}
+
+/// Reports readiness at the gate and waits until that is closed for writing. Then there is nothing
+/// on standard input.
+pub(crate) fn wait_for_release(gate: &mut UnixStream) -> Result<(), Error> {
+    let trouble = |error| Error::system("cannot wait for the start", error);
+    gate.write_all(&[READY]).map_err(trouble)?;
+    gate.read_to_end(&mut Vec::new()).map_err(trouble)?;
+    let null = std::fs::File::open("/dev/null").map_err(trouble)?;
+    rustix::stdio::dup2_stdin(&null).map_err(|error| trouble(error.into()))
+}
+
+/// Waits for its release and becomes the program. The gate closes when that has succeeded; else it
+/// carries the reason.
 fn hold(entered: Result<(), Error>, args: &[String]) -> ExitCode {
-    let Ok(gate) = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3) else {
-        return ExitCode::FAILURE;
-    };
-    let mut gate = UnixStream::from(gate);
+    let Ok(mut gate) = gate() else { return ExitCode::FAILURE };
     let Err(error) = entered.and_then(|()| become_program(&mut gate, args));
     let _ = gate.write_all(error.to_string().as_bytes());
     ExitCode::from(127)
@@ -98,12 +122,8 @@ fn become_program(
     gate: &mut UnixStream,
     args: &[String],
 ) -> Result<std::convert::Infallible, Error> {
-    let trouble = |error| Error::system("cannot wait for the start", error);
     let (program, args) = args.split_first().ok_or_else(|| Error::failed("no program"))?;
-    gate.write_all(&[READY]).map_err(trouble)?;
-    gate.read_to_end(&mut Vec::new()).map_err(trouble)?;
-    let null = std::fs::File::open("/dev/null").map_err(trouble)?;
-    rustix::stdio::dup2_stdin(&null).map_err(|error| trouble(error.into()))?;
+    wait_for_release(gate)?;
     let error = Command::new(program).args(args).exec();
     Err(Error::system(format!("cannot run '{program}'"), error))
 }

@@ -1,38 +1,32 @@
-//! SysV semaphores that are removed however a run ends.
+//! SysV semaphores and shared memory that are removed however a run ends.
 //!
-//! The kernel keeps a semaphore set when its maker dies. So a run first draws a range of keys
-//! that nobody uses and writes it to a small claim file, which it keeps locked as long as it
-//! lives; its processes make their sets under those keys only. The run removes every set of its
-//! range at its end, and if it is killed outright, the next run (or [`sweep`]) finds a claim that
-//! nobody holds the lock of and removes the sets then.
+//! The kernel keeps a semaphore set or segment when its maker dies. So a run first draws a range
+//! of keys that nobody uses and writes it to a held file (see [`crate::held_file`]); its processes
+//! make their sets and segments under those keys only. The run removes every one of its range at
+//! its end, and if it is killed outright, the next run (or [`sweep`]) finds a claim that nobody
+//! holds the lock of and removes them then.
 //!
-//! Claims lie in `/dev/shm`, whose life is that of the semaphores: it is empty after a reboot, and
-//! containers that share one share the other. A set is only removed if its maker is the owner of
-//! the claim, so that nobody can have the sets of others removed.
+//! A set or segment is only removed if its maker is the owner of the claim, so that nobody can
+//! have those of others removed.
 
+use crate::held_file::{self, Abandoned, FOLDER, HeldFile};
 use crate::{Error, sys};
-use rustix::fs::{FlockOperation, Mode, OFlags, flock, fstat};
-use std::fs::File;
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::io::{Read, Write};
-use std::os::fd::AsFd;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-const FOLDER: &str = "/dev/shm";
 const PREFIX: &str = "coretwin-semaphores-";
 
 /// The most keys one claim can hold: as many rooms as there can be, and a few.
 pub(crate) const KEYS_MAX: u32 = 1 << 10;
 
-/// A range of keys that belongs to this process. Dropping it removes every set of the range.
+/// A range of keys that belongs to this process. Dropping it removes every set and segment of the
+/// range.
 #[derive(Debug)]
 pub(crate) struct Claim {
     /// First key of the range.
     pub(crate) base: i32,
     count: u32,
-    path: PathBuf,
-    /// Holds the lock.
-    _file: File,
+    file: HeldFile,
 }
 
 impl Claim {
@@ -43,72 +37,49 @@ impl Claim {
 
     fn new_in(folder: &Path, count: u32) -> Result<Self, Error> {
         sweep_in(folder);
+        let used = |key| sys::semaphores_find(key).or_else(|| sys::segment_find(key)).is_some();
         let base = (0..64)
             .map(|_| draw_base())
-            .find(|base| keys(*base, count).all(|key| sys::semaphores_find(key).is_none()))
+            .find(|base| !keys(*base, count).any(used))
             .ok_or_else(|| Error::failed("no range of SysV semaphore keys is free"))?;
-        let path = folder.join(format!("{PREFIX}{:x}-{}", base as u32, std::process::id()));
-        let trouble =
-            |error| Error::system(format!("cannot claim keys in {}", path.display()), error);
-        loop {
-            let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
-            let file = rustix::fs::open(&path, flags, Mode::RUSR | Mode::WUSR).map_err(trouble)?;
-            flock(&file, FlockOperation::LockExclusive).map_err(trouble)?;
-            if fstat(&file).map_err(trouble)?.st_nlink == 0 {
-                continue; // A sweep came between making and locking it.
-            }
-            let mut file = File::from(file);
-            let text = format!("{base} {count}\n");
-            file.write_all(text.as_bytes()).map_err(|error| {
-                Error::system(format!("cannot write {}", path.display()), error)
-            })?;
-            return Ok(Self { base, count, path, _file: file });
-        }
+        let name = format!("{PREFIX}{:x}-{}", base as u32, std::process::id());
+        let file = HeldFile::create(folder, &name, &format!("{base} {count}\n"))?;
+        Ok(Self { base, count, file })
     }
 
-    /// How many sets of the range exist.
+    /// How many sets and segments of the range exist.
     pub(crate) fn existing(&self) -> usize {
-        keys(self.base, self.count).filter_map(sys::semaphores_find).count()
+        let keys = || keys(self.base, self.count);
+        keys().filter_map(sys::semaphores_find).count()
+            + keys().filter_map(sys::segment_find).count()
     }
 }
 
 impl Drop for Claim {
     fn drop(&mut self) {
-        remove_sets(self.base, self.count, rustix::process::getuid().as_raw());
+        remove_all(self.base, self.count, rustix::process::getuid().as_raw());
         // The file goes last, so that a death in between is swept.
-        let _ = std::fs::remove_file(&self.path);
+        self.file.remove();
     }
 }
 
-/// Removes what killed runs have left: every set of a claim that nobody holds. Returns how many
-/// sets were removed. Claims of others are only touched by root.
-pub fn sweep() -> u32 {
+/// Removes what killed runs have left: every set and segment of a claim that nobody holds. Returns
+/// how many were removed. Claims of others are only touched by root.
+pub(crate) fn sweep() -> u32 {
     sweep_in(Path::new(FOLDER))
 }
 
 fn sweep_in(folder: &Path) -> u32 {
-    let Ok(entries) = std::fs::read_dir(folder) else { return 0 };
-    let claims = entries
-        .flatten()
-        .filter(|entry| entry.file_name().to_str().is_some_and(|name| name.starts_with(PREFIX)));
-    claims.filter_map(|entry| sweep_claim(&entry.path())).sum()
+    held_file::abandoned(folder, PREFIX).into_iter().map(sweep_claim).sum()
 }
 
-/// None if the claim is alive, not ours to read, or gone already.
-fn sweep_claim(path: &Path) -> Option<u32> {
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
-    let file = rustix::fs::open(path, flags, Mode::empty()).ok()?;
-    flock(file.as_fd(), FlockOperation::NonBlockingLockExclusive).ok()?;
-    let owner = fstat(&file).ok()?.st_uid;
-    let mut text = String::new();
-    File::from(file.try_clone().ok()?).take(100).read_to_string(&mut text).ok()?;
-    let removed = match parse(&text) {
-        Some((base, count)) => remove_sets(base, count, owner),
+fn sweep_claim(claim: Abandoned) -> u32 {
+    let removed = match parse(&claim.text) {
+        Some((base, count)) => remove_all(base, count, claim.owner),
         None => 0, // It died before it wrote the range, so before it made a set.
     };
-    // Unlinked under the lock; a maker that waits for it sees that its file is gone.
-    std::fs::remove_file(path).ok()?;
-    Some(removed)
+    claim.remove();
+    removed
 }
 
 fn parse(text: &str) -> Option<(i32, u32)> {
@@ -126,10 +97,14 @@ fn keys(base: i32, count: u32) -> impl Iterator<Item = i32> {
     (0..count.cast_signed()).map(move |index| base.wrapping_add(index))
 }
 
-fn remove_sets(base: i32, count: u32, owner: u32) -> u32 {
+fn remove_all(base: i32, count: u32, owner: u32) -> u32 {
     let sets = keys(base, count).filter_map(sys::semaphores_find);
     let own = sets.filter(|set| sys::semaphores_creator(*set).is_ok_and(|uid| uid == owner));
-    own.filter(|set| sys::semaphores_remove(*set).is_ok()).count().try_into().unwrap_or(u32::MAX)
+    let sets = own.filter(|set| sys::semaphores_remove(*set).is_ok()).count();
+    let segments = keys(base, count).filter_map(sys::segment_find);
+    let own = segments.filter(|id| sys::segment_creator(*id).is_ok_and(|uid| uid == owner));
+    let segments = own.filter(|id| sys::segment_remove(*id).is_ok()).count();
+    u32::try_from(sets + segments).unwrap_or(u32::MAX)
 }
 
 #[cfg(test)]
@@ -141,10 +116,12 @@ mod tests {
         let folder = tempfile::tempdir().expect("folder");
         let claim = Claim::new_in(folder.path(), 5).expect("claim");
         let set = sys::semaphores_create(claim.base + 4, 3).expect("set");
-        assert_eq!(claim.existing(), 1);
+        let segment = sys::segment_create(claim.base + 3, 100).expect("segment");
+        assert_eq!(claim.existing(), 2);
         assert_eq!(sweep_in(folder.path()), 0, "a live claim is left alone");
         drop(claim);
         assert!(sys::semaphores_remove(set).is_err(), "the set is gone");
+        assert!(sys::segment_remove(segment).is_err(), "the segment is gone");
         assert_eq!(std::fs::read_dir(folder.path()).expect("folder").count(), 0);
     }
 

@@ -238,7 +238,7 @@ impl Supervisor {
         if let Some(folder) = launch.folder {
             command.current_dir(folder);
         }
-        let gate = if launch.role == role::HOLD {
+        let gate = if role::HELD.contains(&launch.role) {
             let (ours, theirs) = UnixStream::pair().map_err(trouble)?;
             ours.set_nonblocking(true).map_err(trouble)?;
             command.stdin(Stdio::from(OwnedFd::from(theirs)));

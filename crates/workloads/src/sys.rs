@@ -37,6 +37,13 @@ pub(crate) fn bound() -> io::Result<CpuSet> {
     Ok((0..=CPU_MAX).filter(set).map(CpuId).collect())
 }
 
+/// The CPU this thread is on; the C library finds out without a system call.
+pub(crate) fn current_cpu() -> usize {
+    // SAFETY: it takes nothing and gives a number.
+    let cpu = unsafe { libc::sched_getcpu() };
+    usize::try_from(cpu).unwrap_or(usize::MAX)
+}
+
 /// Becomes the user for good: supplementary groups, group, user. Nothing is done if this process
 /// is that user already.
 pub(crate) fn become_user(user: &RunAs) -> io::Result<()> {
@@ -218,5 +225,34 @@ pub(crate) fn semaphores_creator(set: i32) -> io::Result<u32> {
 pub(crate) fn semaphores_remove(set: i32) -> io::Result<()> {
     // SAFETY: IPC_RMID ignores every other argument.
     check(unsafe { libc::semctl(set, 0, libc::IPC_RMID) })?;
+    Ok(())
+}
+
+/// Makes a SysV shared memory segment under a key that nobody uses yet.
+pub(crate) fn segment_create(key: i32, bytes: usize) -> io::Result<i32> {
+    // SAFETY: shmget takes numbers only.
+    check(unsafe { libc::shmget(key, bytes, libc::IPC_CREAT | libc::IPC_EXCL | 0o600) })
+}
+
+/// The segment under that key, if there is one.
+pub(crate) fn segment_find(key: i32) -> Option<i32> {
+    // SAFETY: shmget takes numbers only.
+    check(unsafe { libc::shmget(key, 0, 0) }).ok()
+}
+
+/// The user who made the segment.
+pub(crate) fn segment_creator(segment: i32) -> io::Result<u32> {
+    // SAFETY: IPC_STAT writes one shmid_ds to the address; all zeroes is a valid one.
+    unsafe {
+        let mut buffer: libc::shmid_ds = std::mem::zeroed();
+        check(libc::shmctl(segment, libc::IPC_STAT, &raw mut buffer))?;
+        Ok(buffer.shm_perm.cuid)
+    }
+}
+
+/// Removes the segment once nobody has it attached.
+pub(crate) fn segment_remove(segment: i32) -> io::Result<()> {
+    // SAFETY: IPC_RMID ignores the address.
+    check(unsafe { libc::shmctl(segment, libc::IPC_RMID, std::ptr::null_mut()) })?;
     Ok(())
 }

@@ -1,13 +1,79 @@
 //! Every workload and every suite. The list, the help and the tests are made from these tables.
 
 use crate::Error;
+use crate::aim9::rows as aim9;
 use crate::chat::{CHAT, CHAT_FUTEX, CHAT_NODELAY};
 use crate::workload::Workload;
 use coretwin_base::param::{Params, WorkloadSpec};
 use coretwin_base::suggest;
+use std::collections::BTreeSet;
 
 /// Every workload, in order of name.
-pub const ALL: &[&dyn Workload] = &[&CHAT, &CHAT_FUTEX, &CHAT_NODELAY];
+pub const ALL: &[&dyn Workload] = &[
+    &aim9::ADD_DOUBLE,
+    &aim9::ADD_FLOAT,
+    &aim9::ADD_INT,
+    &aim9::ADD_LONG,
+    &aim9::ADD_SHORT,
+    &aim9::ARRAY_RTNS,
+    &aim9::BRK_TEST,
+    &aim9::CREAT_CLO,
+    &aim9::DGRAM_PIPE,
+    &aim9::DIR_RTNS_1,
+    &aim9::DISK_CP,
+    &aim9::DISK_RD,
+    &aim9::DISK_RR,
+    &aim9::DISK_RW,
+    &aim9::DISK_SRC,
+    &aim9::DISK_WRT,
+    &aim9::DIV_DOUBLE,
+    &aim9::DIV_FLOAT,
+    &aim9::DIV_INT,
+    &aim9::DIV_LONG,
+    &aim9::DIV_SHORT,
+    &aim9::EXEC_TEST,
+    &aim9::FIFO_TEST,
+    &aim9::FORK_TEST,
+    &aim9::FUN_CAL,
+    &aim9::FUN_CAL1,
+    &aim9::FUN_CAL15,
+    &aim9::FUN_CAL2,
+    &aim9::JMP_TEST,
+    &aim9::LINK_TEST,
+    &aim9::MATRIX_RTNS,
+    &aim9::MEM_RTNS_1,
+    &aim9::MEM_RTNS_2,
+    &aim9::MISC_RTNS_1,
+    &aim9::MUL_DOUBLE,
+    &aim9::MUL_FLOAT,
+    &aim9::MUL_INT,
+    &aim9::MUL_LONG,
+    &aim9::MUL_SHORT,
+    &aim9::NUM_RTNS_1,
+    &aim9::PAGE_TEST,
+    &aim9::PIPE_CPY,
+    &aim9::RAM_COPY,
+    &aim9::SERIES_1,
+    &aim9::SHARED_MEMORY,
+    &aim9::SHELL_RTNS_1,
+    &aim9::SHELL_RTNS_2,
+    &aim9::SHELL_RTNS_3,
+    &aim9::SIEVE,
+    &aim9::SIGNAL_TEST,
+    &aim9::SORT_RTNS_1,
+    &aim9::STREAM_PIPE,
+    &aim9::STRING_RTNS,
+    &aim9::SYNC_DISK_CP,
+    &aim9::SYNC_DISK_RW,
+    &aim9::SYNC_DISK_UPDATE,
+    &aim9::SYNC_DISK_WRT,
+    &aim9::TCP_TEST,
+    &aim9::TRIG_RTNS,
+    &aim9::UDP_TEST,
+    &CHAT,
+    &CHAT_FUTEX,
+    &CHAT_NODELAY,
+];
 
 /// A named list of workloads.
 #[derive(Debug, Clone, Copy)]
@@ -20,14 +86,120 @@ pub struct Suite {
     pub rows: &'static [&'static str],
 }
 
+impl Suite {
+    /// Whether a study of that name means the suite. Where a workload has the same name, it is
+    /// meant by parameters, as in `study chat:rooms=20`.
+    #[must_use]
+    pub fn is_meant(&self, spec: &WorkloadSpec) -> bool {
+        spec.name == self.name && (spec.params.is_empty() || find(self.name).is_none())
+    }
+
+    /// Its rows; a parameter is given to all that have it.
+    ///
+    /// # Errors
+    /// [`Error::Unknown`] if no row has the parameter.
+    pub fn rows_with(&self, params: &Params) -> Result<Vec<WorkloadSpec>, Error> {
+        let mut used = BTreeSet::new();
+        let mut rows = Vec::new();
+        for row in self.rows {
+            let mut spec =
+                WorkloadSpec::parse(row).map_err(|bad| Error::failed(bad.to_string()))?;
+            let known = find(&spec.name).map(Workload::params).unwrap_or_default();
+            let has = |name: &str| known.iter().any(|param| param.name == name);
+            for (name, value) in params.iter().filter(|(name, _)| has(name)) {
+                spec.params.insert(name.clone(), value.clone());
+                used.insert(name.as_str());
+            }
+            rows.push(spec);
+        }
+        match params.keys().find(|name| !used.contains(name.as_str())) {
+            Some(name) => {
+                let workloads = self.rows.iter().filter_map(|row| find(row.split(':').next()?));
+                let known: BTreeSet<&str> =
+                    workloads.flat_map(Workload::params).map(|param| param.name).collect();
+                let known: Vec<&str> = known.into_iter().collect();
+                let kind = format!("parameter of any row of {}", self.name);
+                Err(Error::Unknown(suggest::unknown(&kind, name, &known)))
+            }
+            None => Ok(rows),
+        }
+    }
+}
+
 /// Every suite. `chat` is also the name of a workload: `run chat` runs that workload once, while
-/// `study chat` studies the suite; with parameters, as in `study chat:rooms=20`, it is the
-/// workload again.
-pub const SUITES: &[Suite] = &[Suite {
-    name: "chat",
-    about: "chat with 20, 30, 40 and 50 rooms, the rows of the article's Tables 3 and 4",
-    rows: &["chat:rooms=20", "chat:rooms=30", "chat:rooms=40", "chat:rooms=50"],
-}];
+/// `study chat` studies the suite.
+pub const SUITES: &[Suite] = &[
+    Suite {
+        name: "aim9",
+        about: "the 59 rows of AIM9 in the article's Table 2, in its order",
+        rows: &[
+            "aim9/add_double",
+            "aim9/add_float",
+            "aim9/add_long",
+            "aim9/add_int",
+            "aim9/add_short",
+            "aim9/creat-clo",
+            "aim9/page_test",
+            "aim9/brk_test",
+            "aim9/jmp_test",
+            "aim9/signal_test",
+            "aim9/exec_test",
+            "aim9/fork_test",
+            "aim9/link_test",
+            "aim9/disk_rr",
+            "aim9/disk_rw",
+            "aim9/disk_rd",
+            "aim9/disk_wrt",
+            "aim9/disk_cp",
+            "aim9/sync_disk_rw",
+            "aim9/sync_disk_wrt",
+            "aim9/sync_disk_cp",
+            "aim9/disk_src",
+            "aim9/div_double",
+            "aim9/div_float",
+            "aim9/div_long",
+            "aim9/div_int",
+            "aim9/div_short",
+            "aim9/fun_cal",
+            "aim9/fun_cal1",
+            "aim9/fun_cal2",
+            "aim9/fun_cal15",
+            "aim9/sieve",
+            "aim9/mul_double",
+            "aim9/mul_float",
+            "aim9/mul_long",
+            "aim9/mul_int",
+            "aim9/mul_short",
+            "aim9/num_rtns_1",
+            "aim9/trig_rtns",
+            "aim9/matrix_rtns",
+            "aim9/array_rtns",
+            "aim9/string_rtns",
+            "aim9/mem_rtns_1",
+            "aim9/mem_rtns_2",
+            "aim9/sort_rtns_1",
+            "aim9/misc_rtns_1",
+            "aim9/dir_rtns_1",
+            "aim9/shell_rtns_1",
+            "aim9/shell_rtns_2",
+            "aim9/shell_rtns_3",
+            "aim9/series_1",
+            "aim9/shared_memory",
+            "aim9/tcp_test",
+            "aim9/udp_test",
+            "aim9/fifo_test",
+            "aim9/stream_pipe",
+            "aim9/dgram_pipe",
+            "aim9/pipe_cpy",
+            "aim9/ram_copy",
+        ],
+    },
+    Suite {
+        name: "chat",
+        about: "chat with 20, 30, 40 and 50 rooms, the rows of the article's Tables 3 and 4",
+        rows: &["chat:rooms=20", "chat:rooms=30", "chat:rooms=40", "chat:rooms=50"],
+    },
+];
 
 /// The workload of that name.
 #[must_use]
@@ -66,29 +238,9 @@ pub fn resolve(spec: &WorkloadSpec) -> Result<(&'static dyn Workload, Params), E
     Ok((workload, params))
 }
 
-/// The rows that a study of that name has: those of the suite, or the one workload.
-///
-/// # Errors
-/// As [`resolve`].
-pub fn study_rows(spec: &WorkloadSpec) -> Result<Vec<(&'static dyn Workload, Params)>, Error> {
-    match suite(&spec.name) {
-        Some(suite) if spec.params.is_empty() => suite
-            .rows
-            .iter()
-            .map(|row| {
-                let spec =
-                    WorkloadSpec::parse(row).map_err(|bad| Error::failed(bad.to_string()))?;
-                resolve(&spec)
-            })
-            .collect(),
-        _ => Ok(vec![resolve(spec)?]),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use coretwin_base::param::ParamValue;
 
     fn resolved(text: &str) -> Result<(&'static dyn Workload, Params), Error> {
         resolve(&WorkloadSpec::parse(text).expect(text))
@@ -117,20 +269,37 @@ mod tests {
     #[test]
     fn every_row_of_a_suite_resolves() {
         for suite in SUITES {
-            let spec = WorkloadSpec::parse(suite.name).expect(suite.name);
-            let rows = study_rows(&spec).expect(suite.name);
+            let rows = suite.rows_with(&Params::new()).expect(suite.name);
             assert_eq!(rows.len(), suite.rows.len());
-            assert!(rows.iter().all(|(workload, _)| workload.family() == suite.name));
+            for row in rows {
+                let (workload, _) = resolve(&row).expect(&row.name);
+                assert_eq!(workload.family(), suite.name);
+            }
         }
     }
 
     #[test]
-    fn a_suite_name_with_parameters_is_the_workload() {
-        let spec = WorkloadSpec::parse("chat:rooms=3").expect("spec");
-        let rows = study_rows(&spec).expect("rows");
-        assert_eq!(rows.len(), 1);
-        assert_eq!(rows[0].1.get("rooms"), Some(&ParamValue::Int(3)));
-        assert_eq!(rows[0].1.get("messages"), Some(&ParamValue::Int(100)));
+    fn a_suite_name_with_parameters_is_the_workload_if_there_is_one() {
+        let meant = |text: &str| {
+            let spec = WorkloadSpec::parse(text).expect(text);
+            suite(&spec.name).is_some_and(|suite| suite.is_meant(&spec))
+        };
+        assert!(meant("chat") && !meant("chat:rooms=3"));
+        assert!(meant("aim9") && meant("aim9:seconds=0.2"));
+        assert!(!meant("aim9/sieve"));
+    }
+
+    #[test]
+    fn parameters_of_a_suite_go_to_the_rows_that_have_them() {
+        let aim9 = suite("aim9").expect("suite");
+        let spec = WorkloadSpec::parse("aim9:file_kib=64,seconds=0.2").expect("spec");
+        let rows = aim9.rows_with(&spec.params).expect("rows");
+        assert_eq!(rows.len(), 59);
+        assert!(rows.iter().all(|row| row.params.contains_key("seconds")));
+        assert_eq!(rows.iter().filter(|row| row.params.contains_key("file_kib")).count(), 8);
+        let wrong = WorkloadSpec::parse("aim9:second=1").expect("spec");
+        let error = aim9.rows_with(&wrong.params).expect_err("unknown").to_string();
+        assert!(error.contains("did you mean 'seconds'"), "{error}");
     }
 
     #[test]
@@ -145,6 +314,15 @@ mod tests {
             ("chat:rooms=819,users=21", "at most 16383"),
             ("chat:server=192.0.2.1:9999", "loopback"),
             ("chat:server=here", "ADDRESS:PORT"),
+            ("aim9/sive", "did you mean 'aim9/sieve'"),
+            ("aim9/sieve:seconds=-1", "from 0 to 1000"),
+            ("aim9/sieve:seconds=nan", "from 0 to 1000"),
+            ("aim9/sieve:copies=all", "'auto' or a whole number"),
+            ("aim9/sieve:dir=/x", "no parameter of aim9/sieve 'dir'"),
+            ("aim9/disk_rd:dir=here", "beginning with '/'"),
+            ("aim9/disk_rd:file_kib=32769", "from 64 to 32768"),
+            ("aim9/sync_disk_rw:calls=21", "at least the number of calls"),
+            ("aim9/sort_rtns_1:sort=quick", "'own' or 'libc'"),
         ] {
             let error = resolved(text).err().expect(text).to_string();
             assert!(error.contains(part), "{text}: {error}");

@@ -140,6 +140,8 @@ fn fill(outcome: &mut Outcome, measured: Measured) {
     outcome.unit = measured.unit;
     outcome.better = measured.better;
     outcome.metrics.extend(measured.metrics);
+    outcome.samples = measured.samples;
+    outcome.notes = measured.notes;
     outcome.operations = measured.operations;
     outcome.elapsed_s = measured.elapsed_s;
     outcome.threads = measured.threads;

@@ -6,7 +6,7 @@ use coretwin_base::cpu_set::CpuSet;
 use coretwin_base::job::Job;
 use coretwin_base::limits::Need;
 use coretwin_base::param::{ParamValue, Params};
-use coretwin_base::plan::Scale;
+use coretwin_base::plan::{CopyRule, Scale};
 use coretwin_base::reading::{Better, Metric};
 use std::collections::BTreeMap;
 
@@ -34,6 +34,10 @@ pub trait Workload: Sync {
     fn tasks(&self, params: &Params) -> u32;
     /// What one run needs of the system's limits, for complete parameters.
     fn needs(&self, params: &Params) -> Vec<Need>;
+    /// Copies of it run side by side, for complete parameters.
+    fn copies(&self, _params: &Params) -> CopyRule {
+        CopyRule::Fixed(1)
+    }
     /// What its result means for SMT, for a report.
     fn analysis(&self) -> &'static str;
     /// Checks of parameters against each other, beyond the range of each.
@@ -76,6 +80,15 @@ pub enum ParamKind {
         /// Largest possible.
         max: i64,
     },
+    /// A number with or without a fraction.
+    Decimal {
+        /// Used if none is given, as people type it.
+        default: &'static str,
+        /// Smallest possible.
+        min: f64,
+        /// Largest possible.
+        max: f64,
+    },
     /// A word.
     Text {
         /// Used if none is given.
@@ -89,23 +102,49 @@ impl ParamSpec {
     pub fn default(&self) -> ParamValue {
         match self.kind {
             ParamKind::Int { default, .. } => ParamValue::Int(default),
-            ParamKind::Text { default } => ParamValue::Text(default.to_owned()),
+            ParamKind::Decimal { default, .. } | ParamKind::Text { default } => {
+                ParamValue::parse(default)
+            }
         }
     }
 
     /// Checks one value.
     pub(crate) fn check(&self, workload: &'static str, value: &ParamValue) -> Result<(), Error> {
-        let ParamKind::Int { min, max, .. } = self.kind else { return Ok(()) };
-        match value.as_int() {
-            Some(number) if (min..=max).contains(&number) => Ok(()),
-            _ => Err(Error::Param {
-                workload,
-                name: self.name.to_owned(),
-                value: value.to_string(),
-                why: format!("it is a whole number from {min} to {max}"),
-            }),
+        let (fits, possible) = match self.kind {
+            ParamKind::Int { min, max, .. } => {
+                let fits = value.as_int().is_some_and(|number| (min..=max).contains(&number));
+                (fits, format!("it is a whole number from {min} to {max}"))
+            }
+            ParamKind::Decimal { min, max, .. } => {
+                let fits = number(value).is_some_and(|number| (min..=max).contains(&number));
+                (fits, format!("it is a number from {min} to {max}"))
+            }
+            ParamKind::Text { .. } => return Ok(()),
+        };
+        if fits {
+            return Ok(());
         }
+        Err(Error::Param {
+            workload,
+            name: self.name.to_owned(),
+            value: value.to_string(),
+            why: possible,
+        })
     }
+}
+
+fn number(value: &ParamValue) -> Option<f64> {
+    value.to_string().parse().ok().filter(|number: &f64| number.is_finite())
+}
+
+/// A parameter that is a number, from complete and checked parameters.
+pub(crate) fn decimal(params: &Params, name: &str) -> f64 {
+    params.get(name).and_then(number).unwrap_or(0.0)
+}
+
+/// A parameter that is a word, from complete parameters.
+pub(crate) fn text(params: &Params, name: &str) -> String {
+    params.get(name).map_or_else(String::new, ParamValue::to_string)
 }
 
 /// A parameter that is a whole number, from complete and checked parameters.
@@ -125,6 +164,10 @@ pub struct Measured {
     pub better: Better,
     /// Other numbers by name.
     pub metrics: BTreeMap<String, Metric>,
+    /// What was measured one after another, in the unit of the value, where it is kept.
+    pub samples: Vec<f64>,
+    /// Words beside the numbers, by name.
+    pub notes: BTreeMap<String, String>,
     /// Operations done.
     pub operations: u64,
     /// Wall time of the measured part, in seconds.

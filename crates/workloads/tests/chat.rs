@@ -7,7 +7,7 @@ use common::{
     worker_path, workload,
 };
 use coretwin_base::job::{Outcome, RunAs};
-use coretwin_workloads::semaphores;
+use coretwin_workloads::leftovers;
 use coretwin_workloads::serve::{ServeEvent, ServeOptions, Variant, serve_chat};
 use rustix::process::Signal;
 use std::collections::BTreeMap;
@@ -164,7 +164,7 @@ fn what_a_killed_worker_leaves_is_swept() {
             })
     });
     // Another run of chat, in a test beside this one, may have swept it already.
-    semaphores::sweep();
+    leftovers::sweep();
     assert_nothing_left(&claim, &both);
 }
 

@@ -67,6 +67,8 @@ fn measure(chat: &Chat, params: &Params, config: &Config, client: &Totals) -> Me
         unit: chat.unit().to_owned(),
         better: chat.better(),
         metrics: metrics.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
+        samples: Vec::new(),
+        notes: BTreeMap::new(),
         operations: total,
         elapsed_s: client.elapsed_s,
         threads: chat.tasks(params),

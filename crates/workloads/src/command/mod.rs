@@ -142,6 +142,8 @@ impl Reading<'_> {
             unit,
             better,
             metrics,
+            samples: Vec::new(),
+            notes: BTreeMap::new(),
             operations: done,
             elapsed_s: runs.elapsed_s,
             threads: self.job.threads,

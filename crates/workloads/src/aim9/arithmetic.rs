@@ -1,0 +1,79 @@
+//! Rows `add_*`, `mul_*`, `div_*`: chains of twelve dependent operations on three variables, one
+//! type each. The state repeats every turn (for `mul_double` nearly: its two factors are not
+//! exactly inverse), so the answer is known.
+//!
+//! `long` is 64 bits here and was 32 in the article. What one turn is: [`native::arithmetic`].
+
+use super::native::arithmetic as chains;
+use super::{Call, Place, native};
+use crate::Error;
+use std::hint::black_box;
+
+/// The three variables of a row, its chain, and how many turns a call has.
+struct Chain<T: 'static> {
+    chain: fn(u64, [T; 3]) -> [T; 3],
+    turns: u64,
+    start: [T; 3],
+    state: [T; 3],
+    is_right: fn([T; 3], [T; 3]) -> bool,
+}
+
+impl<T: Copy> Call for Chain<T> {
+    fn call(&mut self) -> Result<(), Error> {
+        self.state = black_box((self.chain)(black_box(self.turns), black_box(self.start)));
+        Ok(())
+    }
+
+    fn checks(&mut self) -> Vec<(&'static str, bool)> {
+        vec![("answer", (self.is_right)(self.state, self.start))]
+    }
+
+    fn notes(&self) -> Vec<(&'static str, String)> {
+        vec![("arithmetic", native::arithmetic::CODE.to_owned())]
+    }
+}
+
+/// Makes the row's set-up: its name, its chain, turns, start and test of the answer.
+macro_rules! rows {
+    ($($name:ident($turns:literal, [$a:expr, $b:expr, $c:expr], $is_right:expr);)+) => {
+        $(
+            pub(super) fn $name(_: &Place) -> Result<Box<dyn Call>, Error> {
+                let start = [$a, $b, $c];
+                let (turns, chain, is_right) = ($turns, chains::$name as _, $is_right);
+                Ok(Box::new(Chain { chain, turns, start, state: start, is_right }))
+            }
+        )+
+    };
+}
+
+/// What a call leaves of a state that repeats.
+fn same<T: PartialEq>(end: [T; 3], start: [T; 3]) -> bool {
+    end == start
+}
+
+/// As [`same`], but for a drift: each turn is off by a few units in the last place at most.
+fn near(end: [f64; 3], start: [f64; 3]) -> bool {
+    end.iter().zip(start).all(|(end, start)| (end / start - 1.0).abs() < 1e-6)
+}
+
+/// The original's number: not pi, but its first digits.
+#[expect(clippy::approx_constant, reason = "the original's constant")]
+const X: f64 = 3.141_59;
+
+rows! {
+    add_double(1_500_000, [0.0, X, -X], same);
+    add_float(1_000_000, [0.0_f32, 3.5, -3.5], same);
+    add_long(5_000_000, [0_i64, 3, -3], same);
+    add_int(5_000_000, [0_i32, 3, -3], same);
+    add_short(2_000_000, [0_i16, 3, -3], same);
+    mul_double(1_000_000, [1.0, X, 1.0 / X], near);
+    mul_float(1_000_000, [1.0_f32, 4.0, 0.25], same);
+    mul_long(20_000, [12_345_678_i64, 1, 1], same);
+    mul_int(20_000, [12_345_678_i32, 1, 1], same);
+    mul_short(25_000, [1234_i16, 1, 1], same);
+    div_double(250_000, [1.0_f64, 4.0, 0.25], same);
+    div_float(250_000, [1.0_f32, 4.0, 0.25], same);
+    div_long(75_000, [1_234_578_i64, 1, 1], same);
+    div_int(75_000, [1_234_578_i32, 1, 1], same);
+    div_short(75_000, [1234_i16, 1, 1], same);
+}

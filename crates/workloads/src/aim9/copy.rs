@@ -1,0 +1,231 @@
+//! The process in which one copy of a row runs, and its clock.
+//!
+//! Calls are whole and time is looked at between them only: after each, where a call is long, and
+//! after several, where it is so short that looking would show. Each look gives a sample.
+//!
+//! Where copies run side by side, one that has finished goes on, uncounted, until the worker ends
+//! it: so each is measured beside all others from its first call to its last.
+
+use super::{Call, Place, Row, rows};
+use crate::observe::CpusSeen;
+use crate::{Error, role};
+use coretwin_base::cpu_set::CpuSet;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+/// Calls are grouped so that a look at the clock comes after this long at least: its cost, some
+/// ten nanoseconds, then does not show.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(1);
+/// Samples that are kept of a copy; of more, neighbours are put together.
+const SAMPLES: usize = 64;
+/// The mean of synchronous calls is known well enough when its standard error is this share.
+const ERROR_SHARE: f64 = 0.02;
+
+/// What a copy has to do.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Orders {
+    /// Name of the row.
+    pub(super) row: String,
+    pub(super) place: Place,
+    /// How long calls are made at least, in seconds.
+    pub(super) seconds: f64,
+    /// The fewest calls.
+    pub(super) calls: u64,
+    /// Where the mean of the calls has to be known: the most calls.
+    pub(super) calls_max: Option<u64>,
+    /// Whether it goes on until it is ended.
+    pub(super) company: bool,
+}
+
+/// What a copy says at its end, a line of JSON on standard output.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Said {
+    Done(Report),
+    Failed(String),
+}
+
+/// What a copy measured.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct Report {
+    /// Whole calls.
+    pub(super) calls: u64,
+    /// From the first call's begin to the last call's end, in seconds.
+    pub(super) elapsed_s: f64,
+    /// Calls of each sample, and how long they took together, in seconds.
+    pub(super) samples: Vec<(u64, f64)>,
+    pub(super) checks: BTreeMap<String, bool>,
+    /// Value and unit.
+    pub(super) metrics: BTreeMap<String, (f64, String)>,
+    pub(super) notes: BTreeMap<String, String>,
+    pub(super) cpus_ran: CpuSet,
+}
+
+/// The role: sets the row up, waits for its release, measures, reports, and keeps company.
+pub(crate) fn main(entered: Result<(), Error>, args: &[String]) -> ExitCode {
+    let mut row = None;
+    let measured = entered.and_then(|()| set_up(args)).and_then(|(orders, call)| {
+        let mut gate = role::gate()?;
+        role::wait_for_release(&mut gate)?;
+        drop(gate);
+        let (_, call) = row.insert((orders.company, call));
+        measure(call.as_mut(), &orders)
+    });
+    let (said, code) = match measured {
+        Ok(report) => (Said::Done(report), ExitCode::SUCCESS),
+        Err(error) => (Said::Failed(error.to_string()), ExitCode::FAILURE),
+    };
+    let failed = matches!(said, Said::Failed(_));
+    if let Ok(mut line) = serde_json::to_string(&said) {
+        line.push('\n');
+        // If nobody listens, the worker is dead, and so is this process at once.
+        let _ = std::io::stdout().write_all(line.as_bytes());
+    }
+    if let Some((true, mut call)) = row.filter(|_| !failed) {
+        while call.call().is_ok() {}
+    }
+    code
+}
+
+fn set_up(args: &[String]) -> Result<(Orders, Box<dyn Call>), Error> {
+    let text = args.first().map_or("", String::as_str);
+    let orders: Orders = serde_json::from_str(text)
+        .map_err(|bad| Error::failed(format!("a row of AIM9 was misconfigured: {bad}")))?;
+    if let Some(folder) = &orders.place.folder {
+        std::env::set_current_dir(folder).map_err(|error| {
+            Error::system(format!("cannot work in {}", folder.display()), error)
+        })?;
+    }
+    let row: &Row = rows::ALL
+        .iter()
+        .find(|row| row.name == orders.row)
+        .ok_or_else(|| Error::failed(format!("AIM9 has no row {}", orders.row)))?;
+    let call = (row.prepare)(&orders.place)?;
+    Ok((orders, call))
+}
+
+fn measure(call: &mut dyn Call, orders: &Orders) -> Result<Report, Error> {
+    let seen = CpusSeen::new();
+    let seconds = Duration::try_from_secs_f64(orders.seconds).unwrap_or_default();
+    let (mut calls, mut together, mut samples) = (0, 1, Vec::new());
+    let start = Instant::now();
+    let mut looked = start;
+    loop {
+        for _ in 0..together {
+            call.call()?;
+        }
+        let now = Instant::now();
+        calls += together;
+        samples.push((together, (now - looked).as_secs_f64()));
+        seen.note();
+        if is_enough(calls, now - start >= seconds, &samples, orders) {
+            looked = now;
+            break;
+        }
+        if now - looked < BETWEEN_LOOKS {
+            together *= 2;
+        }
+        if calls < orders.calls {
+            together = together.min(orders.calls - calls);
+        }
+        looked = now;
+    }
+    let text = |name: &str| name.to_owned();
+    Ok(Report {
+        calls,
+        elapsed_s: (looked - start).as_secs_f64(),
+        samples: put_together(samples),
+        checks: call.checks().into_iter().map(|(name, held)| (text(name), held)).collect(),
+        metrics: call.metrics().into_iter().map(|(n, v, u)| (text(n), (v, text(u)))).collect(),
+        notes: call.notes().into_iter().map(|(name, note)| (text(name), note)).collect(),
+        cpus_ran: seen.cpus(),
+    })
+}
+
+fn is_enough(calls: u64, long_enough: bool, samples: &[(u64, f64)], orders: &Orders) -> bool {
+    calls >= orders.calls
+        && long_enough
+        && orders.calls_max.is_none_or(|most| {
+            calls >= most || error_share(samples).is_some_and(|share| share <= ERROR_SHARE)
+        })
+}
+
+/// The standard error of the mean time of a call, as a share of it; none of fewer than three
+/// samples.
+pub(super) fn error_share(samples: &[(u64, f64)]) -> Option<f64> {
+    let count = samples.len() as f64;
+    let times = || samples.iter().map(|(calls, seconds)| seconds / *calls as f64);
+    let mean = times().sum::<f64>() / count;
+    let squares: f64 = times().map(|time| (time - mean) * (time - mean)).sum();
+    (samples.len() >= 3 && mean > 0.0).then(|| (squares / (count - 1.0) / count).sqrt() / mean)
+}
+
+/// At most so many samples: neighbours are put together, as if the clock had been looked at less
+/// often.
+fn put_together(samples: Vec<(u64, f64)>) -> Vec<(u64, f64)> {
+    let each = samples.len().div_ceil(SAMPLES).max(1);
+    let sum = |some: &[(u64, f64)]| {
+        some.iter().fold((0, 0.0), |sum, sample| (sum.0 + sample.0, sum.1 + sample.1))
+    };
+    samples.chunks(each).map(sum).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Counts its calls, and fails at one of them.
+    struct Counted(u64, u64);
+
+    impl Call for Counted {
+        fn call(&mut self) -> Result<(), Error> {
+            self.0 += 1;
+            if self.0 == self.1 { Err(Error::failed("as told")) } else { Ok(()) }
+        }
+    }
+
+    fn orders(seconds: f64, calls: u64, calls_max: Option<u64>) -> Orders {
+        let place =
+            Place { folder: None, file_kib: 64, key: None, list: None, sort_by_libc: false };
+        Orders { row: String::new(), place, seconds, calls, calls_max, company: false }
+    }
+
+    #[test]
+    fn without_a_time_so_many_calls_are_made() {
+        for calls in [1, 2, 3, 7, 1000] {
+            let mut call = Counted(0, 0);
+            let report = measure(&mut call, &orders(0.0, calls, None)).expect("measured");
+            assert_eq!((report.calls, call.0), (calls, calls));
+            assert_eq!(report.samples.iter().map(|sample| sample.0).sum::<u64>(), calls);
+            let sum: f64 = report.samples.iter().map(|sample| sample.1).sum();
+            assert!((sum - report.elapsed_s).abs() < 1e-6, "the samples are all of the time");
+            assert!(report.samples.len() <= SAMPLES);
+        }
+    }
+
+    #[test]
+    fn time_goes_on_in_whole_calls() {
+        let mut call = Counted(0, 0);
+        let report = measure(&mut call, &orders(0.05, 3, None)).expect("measured");
+        assert!(report.elapsed_s >= 0.05 && report.calls == call.0 && report.calls > 1000);
+        let failed = measure(&mut Counted(0, 5), &orders(0.0, 9, None)).expect_err("failed");
+        assert_eq!(failed.to_string(), "as told");
+    }
+
+    #[test]
+    fn calls_are_repeated_until_their_mean_is_known() {
+        let even = [(1, 1.0), (1, 1.01), (1, 0.99), (1, 1.0)];
+        let uneven = [(1, 1.0), (1, 2.0), (1, 0.5), (1, 1.5)];
+        let orders = orders(0.0, 3, Some(6));
+        assert!(!is_enough(2, true, &even[..2], &orders), "fewer than the fewest");
+        assert!(is_enough(4, true, &even, &orders));
+        assert!(!is_enough(4, true, &uneven, &orders));
+        assert!(is_enough(6, true, &uneven, &orders), "the most");
+        assert!(!is_enough(4, false, &even, &orders));
+        // Mean 1.25, standard deviation 0.6455: 0.6455 / 2 / 1.25.
+        assert!((error_share(&uneven).expect("share") - 0.2582).abs() < 1e-4);
+    }
+}

@@ -1,0 +1,218 @@
+//! Rows `disk_*` and `sync_disk_*`: files of 1 KiB blocks written, read and copied, in order and at
+//! random. Without `sync` everything is a copy to and from the page cache; with it every write
+//! waits for the disk (`O_SYNC`), as far as the file system keeps that promise.
+//!
+//! As in the original, filling a file before random access is timed and earns no credit.
+
+use super::random::Random;
+use super::{Call, Place};
+use crate::Error;
+use rustix::fs::{Mode, OFlags, SeekFrom, open, seek, unlink};
+use rustix::io::Errno;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+/// A block, in bytes.
+const BLOCK: usize = 1024;
+
+/// What a call does.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Work {
+    RandomRead,
+    RandomWrite,
+    Read,
+    Write,
+    Copy,
+    SyncRandomWrite,
+    SyncWrite,
+    SyncCopy,
+    SyncUpdate,
+}
+
+struct Disk {
+    work: Work,
+    folder: PathBuf,
+    /// The input that all calls read.
+    common: PathBuf,
+    /// Blocks of a file.
+    blocks: u64,
+    random: Random,
+    block: [u8; BLOCK],
+    /// Calls so far: each has scratch files of its own name.
+    calls: u64,
+    moved: u64,
+}
+
+impl Disk {
+    fn one_call(&mut self) -> io::Result<()> {
+        let half = self.blocks / 2;
+        match self.work {
+            Work::RandomRead => self.at_random(OFlags::RDONLY, self.blocks),
+            Work::RandomWrite => self.at_random(OFlags::WRONLY, self.blocks),
+            Work::SyncRandomWrite => self.at_random(OFlags::WRONLY | OFlags::SYNC, half),
+            Work::SyncUpdate => self.at_random(OFlags::RDWR | OFlags::SYNC, half),
+            Work::Read => {
+                let common = open(&self.common, OFlags::RDONLY, Mode::empty())?;
+                seek(&common, SeekFrom::Start(0))?;
+                (0..self.blocks).try_for_each(|_| self.read(&common))
+            }
+            Work::Write => {
+                let scratch = self.scratch();
+                let file = create(&scratch, OFlags::empty())?;
+                unlink(&scratch)?;
+                (0..self.blocks).try_for_each(|_| self.write(&file))
+            }
+            Work::SyncWrite => {
+                let scratch = self.scratch();
+                let file = create(&scratch, OFlags::SYNC)?;
+                (0..half).try_for_each(|_| self.write(&file))?;
+                Ok(unlink(&scratch)?)
+            }
+            Work::Copy => self.copy(OFlags::empty(), self.blocks),
+            Work::SyncCopy => self.copy(OFlags::SYNC, half),
+        }
+    }
+
+    fn scratch(&self) -> PathBuf {
+        self.folder.join(format!("tmpb.{:05}{:05}", std::process::id() % 100_000, self.calls))
+    }
+
+    /// A file filled in order and opened again; then so many blocks at random.
+    fn at_random(&mut self, flags: OFlags, blocks: u64) -> io::Result<()> {
+        let scratch = self.scratch();
+        let file = create(&scratch, OFlags::empty())?;
+        // The two synchronous rows fill what they will use: all of it, or half.
+        let filled = if self.work == Work::SyncRandomWrite { blocks } else { self.blocks };
+        (0..filled).try_for_each(|_| self.fill(&file))?;
+        drop(file);
+        let file = open(&scratch, flags, Mode::empty())?;
+        let sync = flags.contains(OFlags::SYNC);
+        if !sync {
+            unlink(&scratch)?;
+        }
+        for _ in 0..blocks {
+            let at = u64::from(self.random.next()) % filled;
+            seek(&file, SeekFrom::Start(at * BLOCK as u64))?;
+            match self.work {
+                Work::RandomRead => self.read(&file)?,
+                Work::SyncUpdate => {
+                    // What was read is written behind where it was read.
+                    read_block(&file, &mut self.block)?;
+                    self.write(&file)?;
+                }
+                _ => self.write(&file)?,
+            }
+        }
+        if sync {
+            unlink(&scratch)?;
+        }
+        Ok(())
+    }
+
+    fn copy(&mut self, flags: OFlags, blocks: u64) -> io::Result<()> {
+        let common = open(&self.common, OFlags::RDONLY, Mode::empty())?;
+        let scratch = self.scratch();
+        let file = create(&scratch, flags)?;
+        unlink(&scratch)?;
+        for _ in 0..blocks {
+            read_block(&common, &mut self.block)?;
+            self.write(&file)?;
+        }
+        Ok(())
+    }
+
+    fn read(&mut self, file: &OwnedFd) -> io::Result<()> {
+        self.moved += 1;
+        read_block(file, &mut self.block)
+    }
+
+    fn write(&mut self, file: &OwnedFd) -> io::Result<()> {
+        self.moved += 1;
+        self.fill(file)
+    }
+
+    /// A block that earns no credit.
+    fn fill(&self, file: &OwnedFd) -> io::Result<()> {
+        whole(rustix::io::write(file, &self.block))
+    }
+}
+
+fn read_block(file: &OwnedFd, block: &mut [u8; BLOCK]) -> io::Result<()> {
+    whole(rustix::io::read(file, block))
+}
+
+fn whole(moved: Result<usize, Errno>) -> io::Result<()> {
+    match moved {
+        Ok(BLOCK) => Ok(()),
+        Ok(_) => Err(io::ErrorKind::UnexpectedEof.into()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn create(path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
+    let flags = flags | OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC;
+    Ok(open(path, flags, Mode::from_raw_mode(0o777))?)
+}
+
+impl Call for Disk {
+    fn call(&mut self) -> Result<(), Error> {
+        self.calls += 1;
+        self.one_call().map_err(|error| {
+            Error::system(format!("cannot work on files in {}", self.folder.display()), error)
+        })
+    }
+
+    fn metrics(&self) -> Vec<(&'static str, f64, &'static str)> {
+        vec![("file_kib", self.blocks as f64, "KiB")]
+    }
+
+    fn checks(&mut self) -> Vec<(&'static str, bool)> {
+        let credited = match self.work {
+            Work::SyncRandomWrite | Work::SyncWrite | Work::SyncCopy | Work::SyncUpdate => {
+                self.blocks / 2
+            }
+            _ => self.blocks,
+        };
+        vec![
+            ("blocks_moved", self.moved == self.calls * credited),
+            ("block_content", self.block == [b'a'; BLOCK]),
+        ]
+    }
+}
+
+/// Writes the common input, which is not timed.
+fn prepare(place: &Place, work: Work) -> Result<Box<dyn Call>, Error> {
+    let folder = place.folder()?.to_owned();
+    let common = folder.join("tmpa.common");
+    let blocks = u64::from(place.file_kib);
+    let content = vec![b'a'; blocks as usize * BLOCK];
+    std::fs::write(&common, content)
+        .map_err(|error| Error::system(format!("cannot write {}", common.display()), error))?;
+    let block = [b'a'; BLOCK];
+    let random = Random::new();
+    Ok(Box::new(Disk { work, folder, common, blocks, random, block, calls: 0, moved: 0 }))
+}
+
+/// Makes the row's set-up.
+macro_rules! rows {
+    ($($name:ident: $work:ident;)+) => {
+        $(
+            pub(super) fn $name(place: &Place) -> Result<Box<dyn Call>, Error> {
+                prepare(place, Work::$work)
+            }
+        )+
+    };
+}
+
+rows! {
+    disk_rr: RandomRead;
+    disk_rw: RandomWrite;
+    disk_rd: Read;
+    disk_wrt: Write;
+    disk_cp: Copy;
+    sync_disk_rw: SyncRandomWrite;
+    sync_disk_wrt: SyncWrite;
+    sync_disk_cp: SyncCopy;
+    sync_disk_update: SyncUpdate;
+}

@@ -1,0 +1,147 @@
+//! Rows `creat-clo`, `link_test`, `dir_rtns_1`: names made, linked, read and removed.
+
+use super::native::names::{self, Directory};
+use super::{Call, Place, c_path};
+use crate::{Error, scratch};
+use std::ffi::CString;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Files made in a call of `creat-clo`.
+const CREATIONS: u32 = 1000;
+
+/// One name, made and closed again and again: the first time the file is new, later it is there
+/// and empty.
+struct CreateAndClose {
+    path: CString,
+}
+
+impl Call for CreateAndClose {
+    fn call(&mut self) -> Result<(), Error> {
+        let trouble = |error| Error::system(format!("cannot create {:?}", self.path), error);
+        for _ in 0..CREATIONS {
+            names::close(names::creat(&self.path).map_err(trouble)?);
+        }
+        names::unlink(&self.path).map_err(trouble)
+    }
+}
+
+pub(super) fn creat_clo(place: &Place) -> Result<Box<dyn Call>, Error> {
+    Ok(Box::new(CreateAndClose { path: c_path(&place.folder()?.join("created"))? }))
+}
+
+/// Links beside the first name, and how often each is removed and made again.
+const LINKS: usize = 7;
+const ROUNDS: u32 = 9;
+
+/// One file of eight names.
+struct Links {
+    names: Vec<CString>,
+}
+
+impl Links {
+    fn link_all(&self) -> io::Result<()> {
+        let (first, others) = self.names.split_first().ok_or(io::ErrorKind::InvalidInput)?;
+        let file = names::creat(first)?;
+        for name in others {
+            names::link(first, name)?;
+        }
+        for _ in 0..ROUNDS {
+            for name in others {
+                names::unlink(name)?;
+                names::link(first, name)?;
+            }
+        }
+        for name in &self.names {
+            names::unlink(name)?;
+        }
+        names::close(file);
+        Ok(())
+    }
+}
+
+impl Call for Links {
+    fn call(&mut self) -> Result<(), Error> {
+        self.link_all().map_err(|error| {
+            Error::system("cannot make hard links (some file systems have none)", error)
+        })
+    }
+}
+
+pub(super) fn link_test(place: &Place) -> Result<Box<dyn Call>, Error> {
+    let folder = place.folder()?;
+    let names = (0..=LINKS).map(|number| c_path(&folder.join(format!("link{number:05}"))));
+    Ok(Box::new(Links { names: names.collect::<Result<_, _>>()? }))
+}
+
+/// Entries of our own directory, and entries read in a call.
+const ENTRIES: usize = 100;
+const READS: u32 = 10_000;
+
+/// A directory read over and over.
+struct ReadDirectory {
+    path: CString,
+    read: u64,
+    rewound: u64,
+    entries: u64,
+    calls: u64,
+}
+
+impl ReadDirectory {
+    fn read_all(&mut self) -> io::Result<()> {
+        let mut directory = Directory::open(&self.path)?;
+        for _ in 0..READS {
+            if directory.read() {
+                self.read += 1;
+            } else {
+                directory.rewind();
+                self.rewound += 1;
+            }
+        }
+        self.calls += 1;
+        Ok(())
+    }
+}
+
+impl Call for ReadDirectory {
+    fn call(&mut self) -> Result<(), Error> {
+        self.read_all()
+            .map_err(|error| Error::system(format!("cannot read {:?}", self.path), error))
+    }
+
+    fn metrics(&self) -> Vec<(&'static str, f64, &'static str)> {
+        vec![("entries", self.entries as f64, "entries")]
+    }
+
+    fn checks(&mut self) -> Vec<(&'static str, bool)> {
+        // Every pass over the directory reads each entry once and then its end.
+        let reads = u64::from(READS);
+        let ends = self.calls * (reads / (self.entries + 1));
+        vec![(
+            "entries_read",
+            self.read + self.rewound == self.calls * reads && self.rewound == ends,
+        )]
+    }
+}
+
+pub(super) fn dir_rtns_1(place: &Place) -> Result<Box<dyn Call>, Error> {
+    let path = match &place.list {
+        Some(folder) => folder.clone(),
+        None => hundred_entries(place.folder()?)?,
+    };
+    let trouble = |error| Error::system(format!("cannot read {}", path.display()), error);
+    let entries = std::fs::read_dir(&path).map_err(trouble)?.count() as u64;
+    let path = c_path(&path)?;
+    // With the two that Rust leaves out: the folder itself and the one above.
+    Ok(Box::new(ReadDirectory { path, read: 0, rewound: 0, entries: entries + 2, calls: 0 }))
+}
+
+fn hundred_entries(folder: &Path) -> Result<PathBuf, Error> {
+    let path = scratch::subfolder(folder, "directory")?;
+    for number in 0..ENTRIES {
+        let file = path.join(format!("entry{number:02}"));
+        std::fs::write(&file, "")
+            .map_err(|error| Error::system(format!("cannot write {}", file.display()), error))?;
+    }
+    Ok(path)
+}

@@ -1,0 +1,201 @@
+//! Rows `pipe_cpy`, `fifo_test`, `stream_pipe`, `dgram_pipe`, `tcp_test`, `udp_test`: messages that
+//! a process sends to itself, so that no other ever runs.
+//!
+//! A call makes its channel, sends and reads messages of the original's sizes, and closes it. The
+//! original's loop counts down before it works, so one message fewer is moved than credited. TCP
+//! and UDP use 127.0.0.1 instead of the host's own name. The connecting end of TCP closes at once
+//! (a linger of 0), or thousands of connections would wait for their end and take every port.
+
+use super::native::names;
+use super::{Call, Place, c_path};
+use crate::Error;
+use rustix::fs::{Mode, OFlags, open};
+use rustix::net::{
+    AddressFamily, SocketAddrAny, SocketAddrV4, SocketFlags, SocketType, accept, bind, connect,
+    getsockname, listen, socket, socketpair, sockopt,
+};
+use std::ffi::CString;
+use std::io;
+use std::net::Ipv4Addr;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Sizes of messages in turn, in bytes.
+#[rustfmt::skip]
+pub(super) const SIZES: [usize; 31] = [
+    1, 3, 5, 7, 16, 32, 64, 512, 1024, 2048, 1, 3, 5, 7, 16, 32, 64, 512, 1024, 2048,
+    32, 32, 32, 32, 32, 32, 512, 512, 512, 512, 512,
+];
+/// The largest of them.
+pub(super) const LARGEST: usize = 2048;
+
+/// The channel of a row.
+enum Channel {
+    Pipe,
+    Fifo(PathBuf, CString),
+    StreamPair,
+    DatagramPair,
+    Tcp,
+    Udp,
+}
+
+/// Two ends, and what has to stay open beside them.
+struct Ends {
+    write: OwnedFd,
+    read: OwnedFd,
+    _other: Option<OwnedFd>,
+}
+
+struct Messages {
+    channel: Channel,
+    /// Messages credited a call; one fewer is moved.
+    credited: u64,
+    /// Which size is next; never set back.
+    turn: usize,
+    calls: u64,
+    /// Messages that arrived to their last byte.
+    whole: u64,
+}
+
+impl Channel {
+    fn open(&self) -> io::Result<Ends> {
+        let ends = |(write, read), _other| Ok(Ends { write, read, _other });
+        match self {
+            Self::Pipe => {
+                let (read, write) = rustix::pipe::pipe()?;
+                ends((write, read), None)
+            }
+            Self::Fifo(path, name) => {
+                // One of a run that was ended may be there.
+                let _ = names::unlink(name);
+                names::mkfifo(name)?;
+                let flags = OFlags::NONBLOCK;
+                let read = open(path, flags | OFlags::RDONLY, Mode::empty())?;
+                ends((open(path, flags | OFlags::RDWR, Mode::empty())?, read), None)
+            }
+            Self::StreamPair => ends(pair(SocketType::STREAM)?, None),
+            Self::DatagramPair => ends(pair(SocketType::DGRAM)?, None),
+            Self::Tcp => {
+                let listening = bound(SocketType::STREAM)?;
+                sockopt::set_tcp_nodelay(&listening, true)?;
+                if !sockopt::tcp_nodelay(&listening)? {
+                    return Err(io::ErrorKind::Unsupported.into());
+                }
+                listen(&listening, 5)?;
+                let read = socket(AddressFamily::INET, SocketType::STREAM, None)?;
+                connect(&read, &getsockname(&listening)?)?;
+                let write = accept(&listening)?;
+                sockopt::set_socket_linger(&read, Some(Duration::ZERO))?;
+                ends((write, read), Some(listening))
+            }
+            Self::Udp => {
+                let (read, write) = (bound(SocketType::DGRAM)?, bound(SocketType::DGRAM)?);
+                connect(&write, &getsockname(&read)?)?;
+                ends((write, read), None)
+            }
+        }
+    }
+
+    fn close(&self, ends: Ends) -> io::Result<()> {
+        let Ends { write, read, _other } = ends;
+        // Of TCP the end without a linger must not be the first to close: it would wait.
+        drop(read);
+        drop(write);
+        match self {
+            Self::Fifo(_, name) => names::unlink(name),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn pair(kind: SocketType) -> io::Result<(OwnedFd, OwnedFd)> {
+    Ok(socketpair(AddressFamily::UNIX, kind, SocketFlags::empty(), None)?)
+}
+
+/// A socket on a free port of 127.0.0.1.
+fn bound(kind: SocketType) -> io::Result<OwnedFd> {
+    let made = socket(AddressFamily::INET, kind, None)?;
+    bind(&made, &SocketAddrAny::from(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0)))?;
+    Ok(made)
+}
+
+/// Writes all of a message.
+fn send(to: &impl AsFd, mut message: &[u8]) -> io::Result<()> {
+    while !message.is_empty() {
+        let written = rustix::io::write(to, message)?;
+        message = message.get(written..).unwrap_or_default();
+    }
+    Ok(())
+}
+
+/// Reads all of a message.
+fn receive(from: &impl AsFd, message: &mut [u8]) -> io::Result<()> {
+    let mut read = 0;
+    while read < message.len() {
+        match rustix::io::read(from, &mut message[read..])? {
+            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+            more => read += more,
+        }
+    }
+    Ok(())
+}
+
+impl Messages {
+    fn one_call(&mut self) -> io::Result<()> {
+        let ends = self.channel.open()?;
+        let message = [b'm'; LARGEST];
+        let mut received = [0; LARGEST];
+        for _ in 1..self.credited {
+            let size = SIZES[self.turn % SIZES.len()];
+            self.turn += 1;
+            received[size - 1] = 0;
+            send(&ends.write, &message[..size])?;
+            receive(&ends.read, &mut received[..size])?;
+            self.whole += u64::from(received[size - 1] == b'm');
+        }
+        self.calls += 1;
+        self.channel.close(ends)
+    }
+}
+
+impl Call for Messages {
+    fn call(&mut self) -> Result<(), Error> {
+        self.one_call().map_err(|error| Error::system("cannot send a message to itself", error))
+    }
+
+    fn checks(&mut self) -> Vec<(&'static str, bool)> {
+        let messages = self.calls * (self.credited - 1);
+        vec![("messages_counted", self.turn as u64 == messages && self.whole == messages)]
+    }
+}
+
+fn prepare(channel: Channel, credited: u64) -> Result<Box<dyn Call>, Error> {
+    Ok(Box::new(Messages { channel, credited, turn: 0, calls: 0, whole: 0 }))
+}
+
+pub(super) fn pipe_cpy(_: &Place) -> Result<Box<dyn Call>, Error> {
+    prepare(Channel::Pipe, 100)
+}
+
+pub(super) fn fifo_test(place: &Place) -> Result<Box<dyn Call>, Error> {
+    let path = place.folder()?.join("fifo");
+    let name = c_path(&path)?;
+    prepare(Channel::Fifo(path, name), 100)
+}
+
+pub(super) fn stream_pipe(_: &Place) -> Result<Box<dyn Call>, Error> {
+    prepare(Channel::StreamPair, 100)
+}
+
+pub(super) fn dgram_pipe(_: &Place) -> Result<Box<dyn Call>, Error> {
+    prepare(Channel::DatagramPair, 100)
+}
+
+pub(super) fn tcp_test(_: &Place) -> Result<Box<dyn Call>, Error> {
+    prepare(Channel::Tcp, 90)
+}
+
+pub(super) fn udp_test(_: &Place) -> Result<Box<dyn Call>, Error> {
+    prepare(Channel::Udp, 100)
+}

@@ -1,0 +1,395 @@
+//! AIM9, the AIM Independent Resource Benchmark: the 59 rows of the article's Table 2, and
+//! `sync_disk_update`, which the original has and its standard list leaves out.
+//!
+//! A row calls one function over and over, whole calls only, and is credited a fixed number of
+//! operations for each. What a call does, how often, and what it is credited are the original's, so
+//! that a rate can be held against the printed one. `rows` is the table; each group of rows has a
+//! file of its own; `copy` is the process in which a copy of a row runs, and its clock; `run` is the
+//! worker's side. `native` is what safe Rust cannot say.
+//!
+//! How it differs from the original, and why:
+//! * each row has a process of its own, so that no row depends on those before it;
+//! * the clock counts nanoseconds instead of ticks of 10 ms, and at least three calls are made;
+//! * the machine's disks are not synchronised before the start: it would disturb others;
+//! * only those files are made that the row uses, in a folder that is removed.
+
+mod arithmetic;
+pub(crate) mod copy;
+mod directory_search;
+mod disk;
+mod file_names;
+mod function_calls;
+mod heap;
+mod linear_algebra;
+mod memory;
+mod messages;
+mod native;
+mod numbers;
+mod numeric;
+mod processes;
+mod random;
+pub mod rows;
+mod run;
+mod shared_memory;
+mod sieve;
+mod sort;
+mod strings;
+mod system_questions;
+
+use crate::workload::{Measured, ParamKind, ParamSpec, Workload, int, text};
+use crate::{Error, supervisor::Supervisor};
+use coretwin_base::job::Job;
+use coretwin_base::limits::{Limit, Need};
+use coretwin_base::param::{ParamValue, Params};
+use coretwin_base::plan::{CopyRule, Scale};
+use coretwin_base::reading::Better;
+use serde::{Deserialize, Serialize};
+use std::ffi::CString;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+/// The family, and the suite of all its rows.
+pub const FAMILY: &str = "aim9";
+/// Copies, one for each CPU of the arm.
+const AUTO: &str = "auto";
+/// The scratch folder is made where temporary files are; the list is our own; so is the sort.
+const OWN: &str = "own";
+/// The C library's sort.
+const LIBC: &str = "libc";
+const TEMPORARY: &str = "temporary";
+
+const CALLS: ParamSpec = ParamSpec {
+    name: "calls",
+    kind: ParamKind::Int { default: 3, min: 1, max: 1_000_000 },
+    about: "the fewest calls of the row's function",
+};
+const COPIES: ParamSpec = ParamSpec {
+    name: "copies",
+    kind: ParamKind::Text { default: "1" },
+    about: "copies side by side: a number, or auto for one per CPU of the arm",
+};
+const DIR: ParamSpec = ParamSpec {
+    name: "dir",
+    kind: ParamKind::Text { default: TEMPORARY },
+    about: "an empty folder for the row's files; 'temporary': below TMPDIR or /tmp",
+};
+const FILE_KIB: ParamSpec = ParamSpec {
+    name: "file_kib",
+    // Beyond the last the original's random numbers do not reach.
+    kind: ParamKind::Int { default: 5120, min: 64, max: 32_768 },
+    about: "size of the row's files, in KiB (the article: 5120)",
+};
+const LIST: ParamSpec = ParamSpec {
+    name: "list",
+    kind: ParamKind::Text { default: OWN },
+    about: "'own' directory of 100 entries, or the path of another, like /bin",
+};
+const SECONDS: ParamSpec = ParamSpec {
+    name: "seconds",
+    kind: ParamKind::Decimal { default: "2", min: 0.0, max: 1000.0 },
+    about: "how long calls are made, in seconds (the article: 10)",
+};
+const SORT: ParamSpec = ParamSpec {
+    name: "sort",
+    kind: ParamKind::Text { default: OWN },
+    about: "'own' merge sort, or 'libc' for the C library's qsort",
+};
+const SYNC_CALLS: ParamSpec = ParamSpec {
+    name: "calls",
+    kind: ParamKind::Int { default: 5, min: 1, max: 1_000_000 },
+    about: "the fewest calls; more are made until their mean is known to 2 %",
+};
+const SYNC_CALLS_MAX: ParamSpec = ParamSpec {
+    name: "calls_max",
+    kind: ParamKind::Int { default: 20, min: 1, max: 1_000_000 },
+    about: "the most calls",
+};
+const SYNC_SECONDS: ParamSpec = ParamSpec {
+    name: "seconds",
+    kind: ParamKind::Decimal { default: "0", min: 0.0, max: 1000.0 },
+    about: "how long calls are made at least, in seconds",
+};
+
+/// What rows have in common: parameters, needs, and what a result means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Group {
+    /// Instructions and calls, without the kernel.
+    Compute,
+    /// The kernel's memory, signals and processes.
+    Kernel,
+    /// Programs started from a folder.
+    Programs,
+    /// Names in a folder.
+    Names,
+    /// One directory, read.
+    Directory,
+    /// Files through the page cache.
+    Disk,
+    /// Files on the disk.
+    SyncDisk,
+    /// The C library.
+    Library,
+    /// Sorting.
+    Sort,
+    /// Messages to itself.
+    Messages,
+    /// Messages to itself, through a name in a folder.
+    Fifo,
+    /// Messages to itself, through kernel objects that have a key.
+    SharedMemory,
+}
+
+impl Group {
+    fn params(self) -> &'static [ParamSpec] {
+        match self {
+            Self::Programs | Self::Names | Self::Fifo => &[CALLS, COPIES, DIR, SECONDS],
+            Self::Directory => &[CALLS, COPIES, DIR, LIST, SECONDS],
+            Self::Disk => &[CALLS, COPIES, DIR, FILE_KIB, SECONDS],
+            Self::SyncDisk => &[SYNC_CALLS, SYNC_CALLS_MAX, COPIES, DIR, FILE_KIB, SYNC_SECONDS],
+            Self::Sort => &[CALLS, COPIES, SECONDS, SORT],
+            Self::Compute | Self::Kernel | Self::Library | Self::Messages | Self::SharedMemory => {
+                &[CALLS, COPIES, SECONDS]
+            }
+        }
+    }
+
+    /// Whether rows of the group make files.
+    fn has_folder(self) -> bool {
+        self.params().iter().any(|param| param.name == DIR.name)
+    }
+
+    fn analysis(self) -> &'static str {
+        match self {
+            Self::Compute => {
+                "One copy leaves most of a core idle and tells what an idle sibling costs: nothing, \
+                 in the article (0 % to 1 %; the sieve's +60 % is page placement). Copies on both \
+                 siblings tell what SMT gives: copies=auto."
+            }
+            Self::Sort | Self::Library => {
+                "Computation in the C library, whose version decides. One copy tells what an idle \
+                 sibling costs: the article saw -2 % to +2 %. copies=auto tells what SMT gives."
+            }
+            Self::Kernel | Self::Programs => {
+                "The kernel's paths in one process: what switching SMT on costs there, as \
+                 mitigations differ with SMT. The article saw 0 % to +3 %."
+            }
+            Self::Names | Self::Directory => {
+                "File names in the page cache: kernel paths of one process, on the file system that \
+                 the reading names. The article saw +8 % and +9 %, on single runs."
+            }
+            Self::Disk => {
+                "Copies to and from the page cache, in one process. The article saw +1 % to +4 %."
+            }
+            Self::SyncDisk => {
+                "Waits for the disk, which SMT does not make faster. The article's -35 % to -38 % \
+                 are single calls of 11 to 43 seconds, from which nothing follows."
+            }
+            Self::Messages | Self::Fifo | Self::SharedMemory => {
+                "One process that talks to itself, so nothing is woken: the kernel's copies alone. \
+                 The article saw -1 % to +1 %."
+            }
+        }
+    }
+}
+
+/// Sets a row up, which is not timed.
+type Prepare = fn(&Place) -> Result<Box<dyn Call>, Error>;
+
+/// A row of AIM9.
+#[derive(Debug)]
+pub struct Row {
+    /// Name, with the family before it.
+    name: &'static str,
+    /// What a call does, in one line.
+    about: &'static str,
+    /// Unit of the value.
+    unit: &'static str,
+    /// What a call is credited, in thousands where the unit says so.
+    credit: u64,
+    group: Group,
+    prepare: Prepare,
+}
+
+impl Row {
+    /// Operations of a unit.
+    fn operations_per_unit(&self) -> u64 {
+        if self.unit.starts_with("thousand") { 1000 } else { 1 }
+    }
+
+    /// Units that a call is credited: of the disk rows the size of the file decides.
+    fn credit(&self, params: &Params) -> u64 {
+        match self.group {
+            Group::Disk => u64::from(int(params, FILE_KIB.name)),
+            Group::SyncDisk => u64::from(int(params, FILE_KIB.name)) / 2,
+            _ => self.credit,
+        }
+    }
+
+    fn wrong(&self, name: &str, params: &Params, why: &str) -> Error {
+        Error::Param {
+            workload: self.name,
+            name: name.to_owned(),
+            value: text(params, name),
+            why: why.to_owned(),
+        }
+    }
+}
+
+/// One row, set up.
+trait Call {
+    /// A whole call of the row's function: what is timed.
+    fn call(&mut self) -> Result<(), Error>;
+
+    /// Whether what was done so far is right, by name; not timed.
+    fn checks(&mut self) -> Vec<(&'static str, bool)> {
+        Vec::new()
+    }
+
+    /// Other numbers: name, value, unit.
+    fn metrics(&self) -> Vec<(&'static str, f64, &'static str)> {
+        Vec::new()
+    }
+
+    /// Words that belong to the result: name, text.
+    fn notes(&self) -> Vec<(&'static str, String)> {
+        Vec::new()
+    }
+}
+
+/// Where a copy of a row works.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Place {
+    /// Its folder, where the row makes files.
+    folder: Option<PathBuf>,
+    /// Size of its files, in KiB.
+    file_kib: u32,
+    /// The key of its kernel objects, where the row makes some.
+    key: Option<i32>,
+    /// The directory to read, where it is not the row's own.
+    list: Option<PathBuf>,
+    /// Whether the C library sorts.
+    sort_by_libc: bool,
+}
+
+impl Place {
+    fn folder(&self) -> Result<&Path, Error> {
+        let none = || Error::failed("the row was given no folder");
+        self.folder.as_deref().ok_or_else(none)
+    }
+}
+
+/// A path for the C library.
+fn c_path(path: &Path) -> Result<CString, Error> {
+    CString::new(path.as_os_str().as_bytes()).map_err(|bad| {
+        Error::failed(format!("the path {} has a zero in it: {bad}", path.display()))
+    })
+}
+
+impl Workload for Row {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn family(&self) -> &'static str {
+        FAMILY
+    }
+
+    fn about(&self) -> &'static str {
+        self.about
+    }
+
+    fn source(&self) -> &'static str {
+        match self.name {
+            "aim9/sync_disk_update" => "AIM Independent Resource Benchmark, Suite IX 1.1",
+            _ => {
+                "AIM Independent Resource Benchmark, Suite IX 1.1; Hyper-Threading speeds Linux, \
+                 Table 2"
+            }
+        }
+    }
+
+    fn unit(&self) -> &'static str {
+        self.unit
+    }
+
+    fn better(&self) -> Better {
+        Better::Higher
+    }
+
+    fn scale(&self) -> Scale {
+        Scale::Ratio
+    }
+
+    fn params(&self) -> &'static [ParamSpec] {
+        self.group.params()
+    }
+
+    fn roles(&self) -> &'static [&'static str] {
+        &["copy"]
+    }
+
+    fn tasks(&self, _params: &Params) -> u32 {
+        1
+    }
+
+    fn needs(&self, _params: &Params) -> Vec<Need> {
+        // The copy, its janitor, and of the shell rows a child, two shells and `ls`.
+        let tasks = if self.group == Group::Programs { 6 } else { 3 };
+        let mut needs =
+            vec![(Limit::UserTasks, tasks), (Limit::Threads, tasks), (Limit::CgroupTasks, tasks)];
+        match self.group {
+            Group::SharedMemory => {
+                needs.extend([(Limit::SemaphoreSets, 1), (Limit::SemaphoresTotal, 1)]);
+            }
+            Group::Messages => needs.push((Limit::EphemeralPorts, 4)),
+            _ => {}
+        }
+        needs.into_iter().map(|(limit, amount)| Need { limit, amount }).collect()
+    }
+
+    fn copies(&self, params: &Params) -> CopyRule {
+        match params.get(COPIES.name).and_then(ParamValue::as_int) {
+            Some(copies) => CopyRule::Fixed(u32::try_from(copies).unwrap_or(1)),
+            None => CopyRule::PerCpu,
+        }
+    }
+
+    fn analysis(&self) -> &'static str {
+        self.group.analysis()
+    }
+
+    fn check(&self, params: &Params) -> Result<(), Error> {
+        let given = |name: &str| text(params, name);
+        let copies = params.get(COPIES.name).and_then(ParamValue::as_int);
+        if given(COPIES.name) != AUTO && !copies.is_some_and(|n| (1..=65_536).contains(&n)) {
+            let why = "it is 'auto' or a whole number from 1 to 65536";
+            return Err(self.wrong(COPIES.name, params, why));
+        }
+        if self.group == Group::SyncDisk
+            && int(params, SYNC_CALLS_MAX.name) < int(params, SYNC_CALLS.name)
+        {
+            let why = "it is at least the number of calls";
+            return Err(self.wrong(SYNC_CALLS_MAX.name, params, why));
+        }
+        if self.group == Group::Sort && ![OWN, LIBC].contains(&given(SORT.name).as_str()) {
+            return Err(self.wrong(SORT.name, params, "it is 'own' or 'libc'"));
+        }
+        for (name, word) in [(DIR.name, TEMPORARY), (LIST.name, OWN)] {
+            let path = given(name);
+            if !path.is_empty() && path != word && !path.starts_with('/') {
+                let why = "it is a whole path, beginning with '/'";
+                return Err(self.wrong(name, params, why));
+            }
+        }
+        Ok(())
+    }
+
+    fn run(
+        &self,
+        params: &Params,
+        job: &Job,
+        supervisor: &mut Supervisor,
+    ) -> Result<Measured, Error> {
+        run::run(self, params, job, supervisor)
+    }
+}

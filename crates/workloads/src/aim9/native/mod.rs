@@ -1,0 +1,18 @@
+//! The parts of AIM9 that cannot be written in safe Rust: instructions that must be exactly these,
+//! and calls into the C library that other programs make and this measures. Beside `sys.rs` the
+//! only unsafe code of the crate; what it hands out is safe to use.
+
+#![expect(unsafe_code, reason = "assembly and the C library; every block says why it is sound")]
+
+pub(super) mod arithmetic;
+pub(super) mod calls;
+pub(super) mod heap;
+pub(super) mod jump;
+pub(super) mod mathematics;
+pub(super) mod memory;
+pub(super) mod names;
+pub(super) mod processes;
+pub(super) mod segment;
+pub(super) mod sort;
+pub(super) mod strings;
+pub(super) mod system;

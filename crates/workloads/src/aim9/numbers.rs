@@ -1,0 +1,72 @@
+//! The numbers that the library rows compute with. Both lists hold the smallest subnormal number
+//! or come close to it, so a mode that flushes such numbers to zero changes the rows' speed.
+
+use super::native::mathematics::{rand, srand};
+
+/// The smallest number above zero.
+const SMALLEST: f64 = f64::from_bits(1);
+
+/// 500 numbers, each half the difference of the two before it, so most are tiny. Read in turn,
+/// over and over.
+#[derive(Debug)]
+pub(super) struct Decaying {
+    numbers: Vec<f64>,
+    at: usize,
+}
+
+impl Decaying {
+    pub(super) fn new() -> Self {
+        let mut numbers = vec![0.0, 1.0, SMALLEST];
+        while let [.., before, last] = numbers[..]
+            && numbers.len() < 500
+        {
+            numbers.push((before - last).abs() / 2.0);
+        }
+        Self { numbers, at: 0 }
+    }
+
+    pub(super) fn next(&mut self) -> f64 {
+        let number = self.numbers[self.at];
+        self.at = (self.at + 1) % self.numbers.len();
+        number
+    }
+}
+
+/// 10,000 numbers from -10 to 10, every hundredth the smallest above zero. Read in turn, over and
+/// over.
+#[derive(Debug)]
+pub(super) struct Uniform {
+    numbers: Vec<f64>,
+    at: usize,
+}
+
+impl Uniform {
+    pub(super) fn new() -> Self {
+        srand(1);
+        let draw = |_| f64::from(rand()) / f64::from(libc::RAND_MAX) * 20.0 - 10.0;
+        let mut numbers: Vec<f64> = (0..10_000).map(draw).collect();
+        numbers.iter_mut().step_by(100).for_each(|number| *number = SMALLEST);
+        Self { numbers, at: 0 }
+    }
+
+    pub(super) fn next(&mut self) -> f64 {
+        let number = self.numbers[self.at];
+        self.at = (self.at + 1) % self.numbers.len();
+        number
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_numbers_are_those_described() {
+        let decaying = Decaying::new().numbers;
+        assert_eq!((decaying.len(), decaying[3], decaying[4]), (500, 0.5, 0.25));
+        assert!(decaying.iter().filter(|x| **x < 1e-10).count() > 400);
+        let uniform = Uniform::new().numbers;
+        assert!(uniform.iter().all(|x| (-10.0..=10.0).contains(x)));
+        assert_eq!(uniform.iter().filter(|x| x.is_subnormal()).count(), 100);
+    }
+}

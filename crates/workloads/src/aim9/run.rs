@@ -1,0 +1,244 @@
+//! The worker's side of AIM9: a folder, a key and a process for every copy; all released together;
+//! their rates added up; and nothing left.
+
+use super::copy::{Orders, Report, Said, error_share};
+use super::{
+    CALLS, DIR, FILE_KIB, Group, LIBC, LIST, OWN, Place, Row, SECONDS, SORT, SYNC_CALLS_MAX,
+    TEMPORARY,
+};
+use crate::error::signal_name;
+use crate::role::AIM9;
+use crate::scratch::{self, Scratch};
+use crate::semaphores::{Claim, KEYS_MAX};
+use crate::supervisor::{Launch, Supervisor, Task, TaskId};
+use crate::workload::{Measured, Workload, decimal, int, metric, text};
+use crate::{Error, leftovers};
+use coretwin_base::job::Job;
+use coretwin_base::param::Params;
+use coretwin_base::reading::{Better, Metric};
+use std::collections::BTreeMap;
+use std::os::unix::process::ExitStatusExt;
+use std::path::PathBuf;
+
+/// Ending the copies has this long, in seconds, whatever ended the run.
+const CLEANUP_S: f64 = 30.0;
+/// What a copy's folder needs beside its two files, in KiB.
+const SMALL_FILES_KIB: u64 = 4096;
+
+pub(super) fn run(
+    row: &Row,
+    params: &Params,
+    job: &Job,
+    supervisor: &mut Supervisor,
+) -> Result<Measured, Error> {
+    let copies = job.copies.max(1);
+    let makes_something = row.group.has_folder() || row.group == Group::SharedMemory;
+    if makes_something {
+        leftovers::start_janitor(supervisor)?;
+    }
+    let scratch = scratch_for(row, params, copies)?;
+    let claim = claim_for(row, copies)?;
+    let ran = drive(row, params, job, supervisor, scratch.as_ref(), claim.as_ref());
+    // Before anything is removed, whoever could still make more must be gone.
+    supervisor.last_orders(CLEANUP_S);
+    supervisor.end_measured()?;
+    drop(claim);
+    let notes = scratch.as_ref().map(|scratch| notes(row, scratch));
+    let removed = scratch.as_ref().map_or(Ok(()), Scratch::remove);
+    let mut measured = measure(row, params, &ran?);
+    removed?;
+    measured.notes.extend(notes.into_iter().flatten());
+    if let Some(scratch) = scratch {
+        measured.checks.insert("files_gone".to_owned(), !scratch.folder().exists());
+    }
+    Ok(measured)
+}
+
+fn scratch_for(row: &Row, params: &Params, copies: u32) -> Result<Option<Scratch>, Error> {
+    if !row.group.has_folder() {
+        return Ok(None);
+    }
+    let dir = text(params, DIR.name);
+    let parent = (dir != TEMPORARY).then(|| PathBuf::from(dir));
+    // The input, and a file that grows beside it.
+    let kib = 2 * u64::from(int(params, FILE_KIB.name)) + SMALL_FILES_KIB;
+    Scratch::new(parent.as_deref(), (kib << 10) * u64::from(copies)).map(Some)
+}
+
+fn claim_for(row: &Row, copies: u32) -> Result<Option<Claim>, Error> {
+    if row.group != Group::SharedMemory {
+        return Ok(None);
+    }
+    if copies > KEYS_MAX {
+        return Err(Error::failed(format!("{} runs in at most {KEYS_MAX} copies", row.name())));
+    }
+    Claim::new(copies).map(Some)
+}
+
+/// What a reader must know of the folder.
+fn notes(row: &Row, scratch: &Scratch) -> Vec<(String, String)> {
+    let mut notes = vec![("file_system".to_owned(), scratch.file_system())];
+    let files_matter = matches!(row.group, Group::Disk | Group::SyncDisk);
+    if files_matter && scratch.is_in_memory() {
+        let what = match row.group {
+            Group::SyncDisk => "no write is synchronous there, so this equals the row without sync",
+            _ => "no disk is behind it",
+        };
+        let warning = format!("the files are in memory: {what}; name a folder on a disk with dir=");
+        notes.push(("warning".to_owned(), warning));
+    }
+    notes
+}
+
+/// Runs every copy to its end.
+fn drive(
+    row: &Row,
+    params: &Params,
+    job: &Job,
+    supervisor: &mut Supervisor,
+    scratch: Option<&Scratch>,
+    claim: Option<&Claim>,
+) -> Result<Vec<Report>, Error> {
+    let copies = job.copies.max(1);
+    let mut ids = Vec::new();
+    for copy in 0..copies {
+        let folder = scratch
+            .map(|scratch| scratch::subfolder(scratch.folder(), &format!("copy{copy}")))
+            .transpose()?;
+        let list = text(params, LIST.name);
+        let place = Place {
+            folder,
+            file_kib: int(params, FILE_KIB.name),
+            key: claim.map(|claim| claim.base.wrapping_add(copy.cast_signed())),
+            list: (!list.is_empty() && list != OWN).then(|| PathBuf::from(list)),
+            sort_by_libc: text(params, SORT.name) == LIBC,
+        };
+        let orders = Orders {
+            row: row.name().to_owned(),
+            place,
+            seconds: decimal(params, SECONDS.name),
+            calls: int(params, CALLS.name).into(),
+            calls_max: (row.group == Group::SyncDisk)
+                .then(|| int(params, SYNC_CALLS_MAX.name).into()),
+            company: copies > 1,
+        };
+        let orders = serde_json::to_string(&orders)
+            .map_err(|error| Error::system("cannot write the orders of a copy", error))?;
+        ids.push(supervisor.start(Launch {
+            role: AIM9,
+            args: vec![orders],
+            cpus: job.roles.first(),
+            folder: None,
+            measured: true,
+            keep: 1 << 20,
+        })?);
+    }
+    let held = |supervisor: &Supervisor| {
+        ids.iter().all(|id| supervisor.task(*id).is_none_or(Task::is_held))
+    };
+    supervisor.wait(None, held)?;
+    supervisor.release(&ids);
+    let over = |supervisor: &Supervisor| {
+        let mut tasks = ids.iter().map(|id| supervisor.task(*id));
+        let failed = |task: &Task| task.exit.is_some_and(|(status, _)| !status.success());
+        tasks.clone().flatten().any(failed)
+            || tasks.all(|task| task.is_none_or(|task| task.exit.is_some() || said(task).is_some()))
+    };
+    supervisor.wait(None, over)?;
+    // Who failed comes first: the others are only not done yet.
+    let failure = ids.iter().find_map(|id| why(supervisor.task(*id)?, copies));
+    if let Some(why) = failure {
+        return Err(Error::failed(why));
+    }
+    ids.iter().map(|id| report(supervisor, *id)).collect()
+}
+
+fn report(supervisor: &Supervisor, id: TaskId) -> Result<Report, Error> {
+    let task = supervisor.task(id);
+    match task.and_then(said) {
+        Some(Said::Done(report)) => Ok(report),
+        _ => {
+            let shown = task.map(Task::shown).unwrap_or_default();
+            let shown = shown.trim();
+            Err(Error::failed(format!("a copy of the row ended without a result: {shown}")))
+        }
+    }
+}
+
+/// What a copy has said, if its line is whole.
+fn said(task: &Task) -> Option<Said> {
+    let mut lines = task.output.last_bytes().split_inclusive(|byte| *byte == b'\n');
+    lines.rfind(|line| line.ends_with(b"\n")).and_then(|line| serde_json::from_slice(line).ok())
+}
+
+/// Why a copy failed, if it did.
+fn why(task: &Task, copies: u32) -> Option<String> {
+    let who = if copies > 1 { "a copy of the row" } else { "the row" };
+    if let Some(signal) = task.exit.and_then(|(status, _)| status.signal()) {
+        return Some(format!("{who} was killed by {}", signal_name(signal)));
+    }
+    match said(task) {
+        Some(Said::Failed(why)) => Some(why),
+        _ => None,
+    }
+}
+
+fn measure(row: &Row, params: &Params, reports: &[Report]) -> Measured {
+    let credit = row.credit(params) as f64;
+    let rates: Vec<f64> =
+        reports.iter().map(|report| report.calls as f64 * credit / report.elapsed_s).collect();
+    let calls = reports.iter().map(|report| report.calls).sum::<u64>();
+    let samples = || reports.iter().flat_map(|report| &report.samples);
+    let mut measured = Measured {
+        value: rates.iter().sum(),
+        unit: row.unit().to_owned(),
+        better: row.better(),
+        metrics: metrics(row, reports, &rates),
+        samples: samples().map(|(calls, seconds)| *calls as f64 * credit / seconds).collect(),
+        notes: BTreeMap::new(),
+        operations: calls * row.credit(params) * row.operations_per_unit(),
+        elapsed_s: reports.iter().map(|report| report.elapsed_s).fold(0.0, f64::max),
+        threads: u32::try_from(reports.len()).unwrap_or(u32::MAX),
+        cpus_ran: Default::default(),
+        checks: BTreeMap::new(),
+    };
+    for report in reports {
+        measured.cpus_ran = measured.cpus_ran.union(&report.cpus_ran);
+        measured.notes.extend(report.notes.clone());
+        for (name, held) in &report.checks {
+            *measured.checks.entry(name.clone()).or_insert(true) &= held;
+        }
+    }
+    measured
+}
+
+fn metrics(row: &Row, reports: &[Report], rates: &[f64]) -> BTreeMap<String, Metric> {
+    let times = || {
+        let samples = reports.iter().flat_map(|report| &report.samples);
+        samples.map(|(calls, seconds)| seconds / *calls as f64)
+    };
+    let calls: u64 = reports.iter().map(|report| report.calls).sum();
+    let time = |value| metric(value, "s", Better::Lower);
+    let rate = |value| metric(value, row.unit(), Better::Higher);
+    let mut metrics = BTreeMap::from([
+        ("calls".to_owned(), metric(calls as f64, "calls", Better::Higher)),
+        ("call_min_s".to_owned(), time(times().fold(f64::INFINITY, f64::min))),
+        ("call_max_s".to_owned(), time(times().fold(0.0, f64::max))),
+    ]);
+    if reports.len() > 1 {
+        let slowest = rates.iter().copied().fold(f64::INFINITY, f64::min);
+        let fastest = rates.iter().copied().fold(0.0, f64::max);
+        metrics.insert("copy_min".to_owned(), rate(slowest));
+        metrics.insert("copy_max".to_owned(), rate(fastest));
+    }
+    if let Some(share) =
+        reports.iter().filter_map(|report| error_share(&report.samples)).reduce(f64::max)
+    {
+        let percent = metric(100.0 * share, "%", Better::Lower);
+        metrics.insert("call_standard_error".to_owned(), percent);
+    }
+    for (name, (value, unit)) in reports.iter().flat_map(|report| &report.metrics) {
+        metrics.entry(name.clone()).or_insert(metric(*value, unit, Better::Higher));
+    }
+    metrics
+}

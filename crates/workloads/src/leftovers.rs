@@ -1,0 +1,52 @@
+//! What a worker that was killed outright leaves behind, and the process that removes it at once.
+
+use crate::supervisor::{Launch, Supervisor, TaskId};
+use crate::{Error, held_file, role, scratch, semaphores};
+use std::io::Read;
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+/// How long the janitor waits for the last processes of a dead worker to let go.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Between two of its looks.
+const LOOK: Duration = Duration::from_millis(5);
+
+/// Removes what killed runs have left: files, semaphores, shared memory. Returns how many folders,
+/// sets and segments were removed.
+pub fn sweep() -> u32 {
+    semaphores::sweep() + scratch::sweep()
+}
+
+/// Starts a process that outlives a worker that is killed, and removes what it made. To be called
+/// before anything is made; it ends with the worker's other processes.
+pub(crate) fn start_janitor(supervisor: &mut Supervisor) -> Result<TaskId, Error> {
+    supervisor.start(Launch {
+        role: role::JANITOR,
+        args: Vec::new(),
+        cpus: None,
+        folder: Some("/"),
+        measured: false,
+        keep: 0,
+    })
+}
+
+/// The role: waits for the end of its standard input, a socket whose other end the worker has, so
+/// for the worker's death; and sweeps until nothing is left. Unlike every other role it does not
+/// die with the worker.
+pub(crate) fn janitor() -> ExitCode {
+    let mut end = Vec::new();
+    // An error too means that nobody is there.
+    let _ = std::io::stdin().read_to_end(&mut end);
+    let start = Instant::now();
+    loop {
+        sweep();
+        // The worker's processes die with it, but may take a moment: until then a folder can grow.
+        let clean =
+            held_file::abandoned(Path::new(held_file::FOLDER), held_file::PREFIX).is_empty();
+        if clean || start.elapsed() > PATIENCE {
+            return ExitCode::SUCCESS;
+        }
+        std::thread::sleep(LOOK);
+    }
+}
