@@ -158,3 +158,58 @@ fn describe_command(command: &CommandSpec) -> String {
     text += &format!("Time-out     {} a run\n", human_seconds(command.timeout_s));
     text
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::study_args::Args;
+    use clap::Parser;
+    use coretwin_base::topology::{SmtControl, Topology};
+
+    #[derive(Parser)]
+    struct Study {
+        #[command(flatten)]
+        args: Args,
+    }
+
+    fn described(words: &[&str]) -> (Plan, String) {
+        let mut topology = Topology::regular(1, 4, 2);
+        topology.smt.control = Some(SmtControl::On);
+        topology.smt.switchable = true;
+        let words = ["study"].iter().chain(words).chain(&["--seed", "5", "--", "true"]);
+        let request = Study::parse_from(words).args.request().expect("request");
+        let plan = coretwin_lab::planning::draw(&request, "host", &topology).expect("plan");
+        let text = describe(&plan);
+        (plan, text)
+    }
+
+    #[test]
+    fn every_switch_is_foretold_with_what_it_takes() {
+        let (plan, text) = described(&["--switch", "--blocks", "4", "--settle", "3s"]);
+        assert!(text.contains("about 400 ms for 4 CPUs that go or come"), "{text}");
+        assert!(text.contains("then 3.0 s of rest and one run in vain"), "{text}");
+        // The machine is on at first; what the arm needs comes last in every visit.
+        let mut off = false;
+        for (block, order) in plan.orders.iter().enumerate() {
+            let line = text.lines().find(|line| line.contains(&format!("block {}", block + 1)));
+            let visits: Vec<&str> = line.expect("a line").split(" → ").collect();
+            for (visit, arm) in visits.iter().zip(order) {
+                let wanted = plan.arms[usize::from(*arm)].state == ArmState::Off;
+                let there_and_back = visit.contains(", ");
+                assert_eq!(there_and_back, wanted == off, "{text}");
+                assert!(visit.ends_with(if wanted { "off)" } else { "on)" }), "{text}");
+                off = wanted;
+            }
+        }
+        assert!(text.contains("at the end   the machine as it was found"), "{text}");
+        assert!(!text.contains("nothing on it is changed"), "{text}");
+    }
+
+    #[test]
+    fn every_boot_is_foretold() {
+        let (_, text) = described(&["--arm", "boot:nosmt", "--arm", "boot:smt"]);
+        assert!(text.contains("Boots        6, one for every arm in every block"), "{text}");
+        assert!(text.contains("Blocks       3, each 3 runs of every row in every arm"), "{text}");
+        assert_eq!(text.matches(" → ").count(), 3, "{text}");
+    }
+}
