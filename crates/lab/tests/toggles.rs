@@ -43,7 +43,9 @@ struct Machine {
 
 impl Machine {
     fn boot(name: &str) -> Self {
-        let folder = tempfile::tempdir().expect("folder");
+        // In memory where that is possible: states are synchronised to disk.
+        let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir());
+        let folder = folder.expect("folder");
         let fake = fake::machine(name).expect(name);
         let kernel = FakeKernel::boot(fake, Release::ALL[3], folder.path()).expect("boots");
         Self { kernel: Arc::new(kernel), _folder: folder }
