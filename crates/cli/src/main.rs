@@ -17,6 +17,7 @@ mod report;
 mod run;
 mod serve;
 mod signals;
+mod simulate;
 mod smt;
 mod study;
 mod study_args;
@@ -64,6 +65,8 @@ enum Verb {
     Compare(compare::Args),
     /// Recompute a published table: ratios, geometric means, misprints
     Audit(audit::Args),
+    /// The simulated core: threads that share it, where their cycles go
+    Simulate(simulate::Args),
 }
 
 fn main() -> ExitCode {
@@ -77,6 +80,7 @@ fn main() -> ExitCode {
         Verb::Report(args) => report::run(&args),
         Verb::Compare(args) => compare::run(&args),
         Verb::Audit(args) => audit::run(args),
+        Verb::Simulate(args) => simulate::run(args),
     };
     result.unwrap_or_else(|error| exit::failure(&error))
 }

@@ -27,6 +27,7 @@ pub mod request;
 pub mod schedule;
 pub mod scripted;
 mod set_aside;
+pub mod simulated_core;
 pub mod switching;
 
 mod error;

@@ -11,7 +11,7 @@ use crate::words::clean;
 use coretwin_base::core_run::{CoreRun, CoreSide};
 
 const WIDTH: f64 = 760.0;
-const LEFT: f64 = 150.0;
+const LEFT: f64 = 190.0;
 const RIGHT: f64 = 740.0;
 const TOP: f64 = 64.0;
 const BAR: f64 = 22.0;

@@ -9,6 +9,9 @@ use std::fmt::Write;
 /// A component below this many cycles per uop in every column has no line of its own.
 const SHOWN_MIN: f64 = 0.0005;
 
+/// Characters of a column of numbers.
+const COLUMN: usize = 9;
+
 /// A run for a terminal, ending in a line break.
 #[must_use]
 pub fn core_run_text(run: &CoreRun) -> String {
@@ -72,8 +75,9 @@ fn speeds(out: &mut String, run: &CoreRun) {
 /// The columns of the tables below: each thread alone, and where it has siblings beside them.
 fn columns(run: &CoreRun) -> Vec<(String, &CoreSide)> {
     let shared = run.threads.len() > 1;
-    let of = |index: usize, thread: &CoreThread, state: &str| {
-        format!("{index} {} {state}", clean(&thread.profile)).trim_end().to_owned()
+    let of = |index: usize, thread: &CoreThread, state: &str| match state {
+        "" => clean(&thread.profile),
+        state => format!("{index} {state}"),
     };
     run.threads
         .iter()
@@ -89,7 +93,7 @@ fn columns(run: &CoreRun) -> Vec<(String, &CoreSide)> {
 fn heads(out: &mut String, first: usize, columns: &[(String, &CoreSide)]) {
     let _ = write!(out, "{:first$}", "");
     for (name, _) in columns {
-        let _ = write!(out, "  {name:>12}");
+        let _ = write!(out, "  {name:>COLUMN$}");
     }
     out.push('\n');
 }
@@ -97,13 +101,14 @@ fn heads(out: &mut String, first: usize, columns: &[(String, &CoreSide)]) {
 fn stacks(out: &mut String, run: &CoreRun) {
     let columns = columns(run);
     out.push_str("\nwhere the cycles went (cycles per uop)\n");
-    let first = 44;
+    let first = 52;
     heads(out, first, &columns);
     let mut line = |name: &str, about: &str, values: &[f64]| {
         let words = format!("{name:<16}{about}");
         let _ = write!(out, "{words:first$}");
         for (value, (head, _)) in values.iter().zip(&columns) {
-            let _ = write!(out, "  {value:>width$.4}", width = head.chars().count().max(12));
+            let width = head.chars().count().max(COLUMN);
+            let _ = write!(out, "  {value:>width$.4}");
         }
         out.push('\n');
     };
@@ -111,17 +116,12 @@ fn stacks(out: &mut String, run: &CoreRun) {
         let values: Vec<f64> =
             columns.iter().map(|(_, side)| per_uop(side, component.name)).collect();
         if values.iter().any(|value| *value >= SHOWN_MIN) {
-            line(&component.name.replace('_', " "), short(component.about), &values);
+            line(&component.name.replace('_', " "), component.about, &values);
         }
     }
     let totals: Vec<f64> =
         columns.iter().map(|(_, side)| side.cycles as f64 / side.uops.max(1) as f64).collect();
     line("all", "", &totals);
-}
-
-/// What fits beside the name.
-fn short(about: &str) -> &str {
-    about.get(..28).filter(|_| about.len() > 28).unwrap_or(about)
 }
 
 fn occupancy(out: &mut String, run: &CoreRun) {
@@ -160,7 +160,8 @@ fn events(out: &mut String, run: &CoreRun) {
         let _ = write!(out, "{:first$}", name.replace('_', " "));
         for (head, side) in &columns {
             let rate = count(side) as f64 * 1000.0 / side.uops.max(1) as f64;
-            let _ = write!(out, "  {rate:>width$.3}", width = head.chars().count().max(12));
+            let width = head.chars().count().max(COLUMN);
+            let _ = write!(out, "  {rate:>width$.3}");
         }
         out.push('\n');
     }

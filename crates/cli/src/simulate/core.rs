@@ -1,0 +1,192 @@
+//! `coretwin simulate core`: threads on one simulated SMT core.
+
+use crate::exit::{DONE, Usage};
+use crate::out;
+use anyhow::{Context, Result, anyhow};
+use coretwin_base::suggest;
+use coretwin_lab::simulated_core::{self, Cache, Request};
+use coretwin_sim::core::profile::{self, Profile};
+use coretwin_sim::core::{Options, Preset, preset};
+use indicatif::{ProgressBar, ProgressStyle};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// Options of the verb.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  coretwin simulate core --preset skylake-sp --thread gzip --thread perl-loop
+  coretwin simulate core --preset xeon-mp-foster --thread spin --thread spin-pause --svg stack.svg
+  coretwin simulate core --preset zen4 --thread gzip --thread gzip --seeds 10 --json
+  coretwin simulate core --preset golden-cove --matrix
+  coretwin simulate core --preset ./mine.toml --thread ./mine-work.toml
+  coretwin simulate core --list
+
+Speeds are uops (micro-operations) per cycle. A slowdown is a thread's time beside its siblings over
+its time alone on the same core, siblings halted. Equal seeds give equal results everywhere.")]
+pub(crate) struct Args {
+    /// The processor: a name of --list, or a file
+    #[arg(long, value_name = "PRESET|FILE", required_unless_present = "list")]
+    preset: Option<String>,
+    /// What a hardware thread does: a profile of --list, or a file; once for each thread
+    #[arg(long = "thread", value_name = "PROFILE|FILE")]
+    threads: Vec<String>,
+    /// Every pair of profiles: those given with --thread, or twelve of the built-in ones
+    #[arg(long)]
+    matrix: bool,
+    /// Seed of page maps and random streams
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Run so many seeds, and show the spread of the results
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000),
+          conflicts_with = "matrix")]
+    seeds: u32,
+    /// Uops each thread retires at least while measured
+    #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1000..=1_000_000_000))]
+    uops: u64,
+    /// Uops each thread retires before measurement begins
+    #[arg(long, default_value_t = 200_000, value_parser = clap::value_parser!(u64).range(0..=1_000_000_000))]
+    warmup: u64,
+    /// Longest run, in cycles; one that takes more is given up, with what waits on what
+    #[arg(long, default_value_t = 2_000_000_000, value_parser = clap::value_parser!(u64).range(1..))]
+    cycles_max: u64,
+    /// Print the result as JSON
+    #[arg(long)]
+    json: bool,
+    /// Write the stacks of cycles as a figure
+    #[arg(long, value_name = "FILE", conflicts_with = "matrix")]
+    svg: Option<PathBuf>,
+    /// Where results of pairs are kept between runs of --matrix
+    #[arg(long, value_name = "DIR", conflicts_with = "no_cache")]
+    cache: Option<PathBuf>,
+    /// Keep no results, use none
+    #[arg(long)]
+    no_cache: bool,
+    /// List presets and profiles
+    #[arg(long, exclusive = true)]
+    list: bool,
+}
+
+/// Runs the verb.
+pub(crate) fn run(args: Args) -> Result<ExitCode> {
+    if args.list {
+        out::text(&list())?;
+        return Ok(ExitCode::from(DONE));
+    }
+    let preset = preset_of(args.preset.as_deref().unwrap_or_default())?;
+    let profiles: Vec<Profile> =
+        args.threads.iter().map(|name| profile_of(name)).collect::<Result<_>>()?;
+    let options = Options {
+        warmup_uops: args.warmup,
+        measure_uops: args.uops,
+        seed: args.seed,
+        cycle_bound: args.cycles_max,
+        idle_skip: true,
+    };
+    if args.matrix {
+        return matrix(&args, &preset, profiles, &options);
+    }
+    let request = Request { preset, profiles, options, seeds: args.seeds };
+    let bar = progress();
+    let run = simulated_core::run(&request, |done, of| advance(&bar, done, of));
+    bar.finish_and_clear();
+    let run = run?;
+    if let Some(file) = &args.svg {
+        std::fs::write(file, coretwin_report::core_figure(&run))
+            .with_context(|| format!("cannot write {}", file.display()))?;
+    }
+    if args.json {
+        out::json(&run)?
+    } else {
+        out::text(&coretwin_report::core_run_text(&run))?
+    }
+    Ok(ExitCode::from(DONE))
+}
+
+fn matrix(
+    args: &Args,
+    preset: &Preset,
+    profiles: Vec<Profile>,
+    options: &Options,
+) -> Result<ExitCode> {
+    let profiles = if profiles.is_empty() {
+        simulated_core::PROFILES.iter().filter_map(|name| Profile::named(name)).collect()
+    } else {
+        profiles
+    };
+    let cache = match (&args.cache, args.no_cache) {
+        (_, true) => None,
+        (Some(folder), _) => Some(Cache::at(folder.clone())),
+        (None, _) => Cache::of_user(),
+    };
+    let bar = progress();
+    let matrix = simulated_core::matrix(preset, &profiles, options, cache.as_ref(), |done, of| {
+        advance(&bar, done, of);
+    });
+    bar.finish_and_clear();
+    let matrix = matrix?;
+    if args.json {
+        out::json(&matrix)?;
+    } else {
+        out::text(&coretwin_report::core_matrix_text(&matrix))?;
+    }
+    Ok(ExitCode::from(DONE))
+}
+
+/// A bar on standard error, where that is a terminal.
+fn progress() -> ProgressBar {
+    let bar = ProgressBar::new(0);
+    let style = ProgressStyle::with_template("{bar:30} {pos} of {len} runs, {eta} left");
+    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+    bar
+}
+
+fn advance(bar: &ProgressBar, done: usize, of: usize) {
+    bar.set_length(of as u64);
+    bar.set_position(done as u64);
+}
+
+/// Whether a text names a file rather than something built in.
+fn is_file(name: &str) -> bool {
+    name.contains('/') || Path::new(name).extension().is_some_and(|end| end == "toml")
+}
+
+fn text_of(file: &str) -> Result<String> {
+    let problem = |why: String| anyhow!(Usage(format!("{file}: {why}")));
+    let bytes = std::fs::read(file).map_err(|error| problem(error.to_string()))?;
+    String::from_utf8(bytes).map_err(|_| problem("it is not a text in UTF-8".to_owned()))
+}
+
+fn preset_of(name: &str) -> Result<Preset> {
+    if is_file(name) {
+        return Preset::read(name, &text_of(name)?)
+            .map_err(|error| anyhow!(Usage(error.to_string())));
+    }
+    Preset::named(name).ok_or_else(|| {
+        let names: Vec<&str> = preset::table::ALL.iter().map(|entry| entry.name).collect();
+        anyhow!(Usage(suggest::unknown("preset", name, &names)))
+    })
+}
+
+fn profile_of(name: &str) -> Result<Profile> {
+    if is_file(name) {
+        return Profile::read(name, &text_of(name)?)
+            .map_err(|error| anyhow!(Usage(error.to_string())));
+    }
+    Profile::named(name).ok_or_else(|| {
+        let names: Vec<&str> = profile::table::ALL.iter().map(|entry| entry.name).collect();
+        anyhow!(Usage(suggest::unknown("profile", name, &names)))
+    })
+}
+
+fn list() -> String {
+    let mut text = "presets\n".to_owned();
+    for preset in Preset::all() {
+        text += &format!("  {:<16} {}, SMT{}\n", preset.name, preset.title, preset.ways);
+    }
+    text += "\nprofiles\n";
+    for profile in Profile::all() {
+        text += &format!("  {:<18} {}\n", profile.name, profile.title);
+    }
+    text
+}

@@ -1,0 +1,90 @@
+//! Results of pairs kept on disk, so that a matrix that grows by one profile runs only what is new.
+//!
+//! What a result depends on is the preset, the profiles, the lengths, the seed, and the simulator
+//! itself. The last is named by the program's own file (its length and time of change): another
+//! build never reads this one's results.
+
+use coretwin_sim::core::profile::Profile;
+use coretwin_sim::core::{Options, Preset};
+use serde::{Deserialize, Serialize};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::{Path, PathBuf};
+
+/// A folder of results.
+#[derive(Debug, Clone)]
+pub struct Cache {
+    folder: PathBuf,
+    program: String,
+}
+
+/// What is kept of a run: uops per cycle of each thread.
+#[derive(Debug, Serialize, Deserialize)]
+struct Entry {
+    ipc: Vec<f64>,
+}
+
+impl Cache {
+    /// A cache in that folder, which is made when the first result is kept.
+    #[must_use]
+    pub fn at(folder: PathBuf) -> Self {
+        Self { folder, program: program() }
+    }
+
+    /// The user's own: `coretwin` under `$XDG_CACHE_HOME`, else under `~/.cache` (XDG Base Directory
+    /// Specification). None without a home.
+    #[must_use]
+    pub fn of_user() -> Option<Self> {
+        let folder = |name: &str| std::env::var_os(name).map(PathBuf::from);
+        let absolute = |path: &PathBuf| path.is_absolute();
+        let base = folder("XDG_CACHE_HOME")
+            .filter(absolute)
+            .or_else(|| Some(folder("HOME").filter(absolute)?.join(".cache")))?;
+        Some(Self::at(base.join("coretwin/core")))
+    }
+
+    /// Where the result of these threads lies.
+    pub(super) fn file(
+        &self,
+        preset: &Preset,
+        profiles: &[(&Profile, u16)],
+        options: &Options,
+    ) -> PathBuf {
+        let text = format!("{}\n{preset:?}\n{profiles:?}\n{options:?}", self.program);
+        let half = |salt: u8| {
+            let mut hasher = DefaultHasher::new();
+            (salt, &text).hash(&mut hasher);
+            hasher.finish()
+        };
+        self.folder.join(format!("{:016x}{:016x}.json", half(0), half(1)))
+    }
+
+    /// A result kept earlier; what cannot be read is as good as none.
+    pub(super) fn get(file: &Path, threads: usize) -> Option<Vec<f64>> {
+        let text = std::fs::read_to_string(file).ok()?;
+        let entry: Entry = serde_json::from_str(&text).ok()?;
+        let whole = entry.ipc.len() == threads && entry.ipc.iter().all(|ipc| *ipc > 0.0);
+        whole.then_some(entry.ipc)
+    }
+
+    /// Keeps a result. A cache that cannot be written only costs time later.
+    pub(super) fn put(file: &Path, ipc: &[f64]) {
+        let Some(folder) = file.parent() else { return };
+        let Ok(text) = serde_json::to_string(&Entry { ipc: ipc.to_vec() }) else { return };
+        // Under another name first: a reader never sees half a result.
+        let part = file.with_extension(format!("part-{}", std::process::id()));
+        let written = std::fs::create_dir_all(folder)
+            .and_then(|()| std::fs::write(&part, text))
+            .and_then(|()| std::fs::rename(&part, file));
+        if written.is_err() {
+            let _ = std::fs::remove_file(&part);
+        }
+    }
+}
+
+fn program() -> String {
+    let metadata = std::env::current_exe().and_then(std::fs::metadata);
+    metadata.map_or_else(
+        |_| String::new(),
+        |metadata| format!("{} {:?}", metadata.len(), metadata.modified().ok()),
+    )
+}
