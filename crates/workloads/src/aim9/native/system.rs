@@ -4,6 +4,9 @@ use std::ffi::c_char;
 use std::hint::black_box;
 
 unsafe extern "C" {
+    // The crate libc binds these two to a version of the shared library, which a static one lacks.
+    fn cfgetispeed(terminal: *const libc::termios) -> libc::speed_t;
+    fn cfgetospeed(terminal: *const libc::termios) -> libc::speed_t;
     fn ctermid(name: *mut c_char) -> *mut c_char;
     safe fn clock() -> libc::clock_t;
 }
@@ -17,8 +20,8 @@ pub(in crate::aim9) fn ask_everything() -> bool {
     // a valid value of, or C strings; what they point to afterwards is only compared with null.
     unsafe {
         let terminal: libc::termios = std::mem::zeroed();
-        black_box(libc::cfgetispeed(&raw const terminal));
-        black_box(libc::cfgetospeed(&raw const terminal));
+        black_box(cfgetispeed(&raw const terminal));
+        black_box(cfgetospeed(&raw const terminal));
         black_box(clock());
         black_box(ctermid(name.as_mut_ptr()));
         let folder = libc::getcwd(name.as_mut_ptr(), name.len());
