@@ -8,7 +8,7 @@ use coretwin_base::plan::{Plan, Protocol, Scale};
 use coretwin_base::reading::{Phase, Reading, Status};
 use coretwin_base::summary::StoppedBecause;
 use coretwin_base::warning::Warning;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Share of attempts set aside above which the machine was too busy for a good study.
 const SET_ASIDE_SHARE_MAX: f64 = 0.10;
@@ -225,6 +225,7 @@ pub(super) fn of_readings(plan: &Plan, readings: &[Reading], facts: &Facts) -> V
     let mut warnings = facts.failures.warnings(plan);
     warnings.extend(steal(plan, readings));
     warnings.extend(checks(plan, readings));
+    warnings.extend(noted(plan, readings));
     warnings
 }
 
@@ -282,4 +283,26 @@ fn checks(plan: &Plan, readings: &[Reading]) -> Vec<Warning> {
         )
     };
     broken.into_iter().map(warn).collect()
+}
+
+/// What the workloads themselves warn of, in their note of that name: once, with all rows.
+fn noted(plan: &Plan, readings: &[Reading]) -> Vec<Warning> {
+    let labels = Labels::new(plan);
+    let mut rows: BTreeMap<&str, BTreeSet<u16>> = BTreeMap::new();
+    for reading in readings.iter().filter(|reading| reading.phase == Phase::Study) {
+        if let (Some(note), Some((_, row))) = (reading.notes.get("warning"), labels.find(reading)) {
+            rows.entry(note).or_default().insert(row);
+        }
+    }
+    let warn = |(note, rows): (&str, BTreeSet<u16>)| {
+        let ids: Vec<&str> =
+            rows.into_iter().map(|row| plan.rows[usize::from(row)].id.as_str()).collect();
+        Warning::new(
+            "workload",
+            format!("{}: {note}", ids.join(", ")),
+            "These rows did not measure what their names say; run them where they can, or leave \
+             them out.",
+        )
+    };
+    rows.into_iter().map(warn).collect()
 }

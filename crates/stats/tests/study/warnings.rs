@@ -83,3 +83,17 @@ fn one_arm_mostly_first() {
     let text = text_of(&warnings(&plan, &all), "order").expect("a warning");
     assert!(text.contains("on ran before one-per-core in 10"), "{text}");
 }
+
+#[test]
+fn what_workloads_warn_of_is_said_once() {
+    let plan = plan(&[row("sync", "f"), row("plain", "f"), row("other", "f")]);
+    let mut all = quiet(&plan, 8);
+    for reading in all.iter_mut().filter(|r| r.row != "other") {
+        let notes = [("warning", "in memory"), ("file_system", "tmpfs")];
+        let notes = notes.map(|(name, note)| (name.to_owned(), note.to_owned()));
+        reading.notes = Arc::new(notes.into());
+    }
+    let found = warnings(&plan, &all);
+    let texts: Vec<&str> = found.iter().map(|warning| warning.text.as_str()).collect();
+    assert_eq!(texts, ["sync, plain: in memory"]);
+}
