@@ -24,6 +24,9 @@ const SAMPLES: usize = 64;
 /// The mean of synchronous calls is known well enough when its standard error is this share.
 const ERROR_SHARE: f64 = 0.02;
 
+/// After this long nothing is repeated for the sake of the mean: a slow disk would take for ever.
+const REPEATING: Duration = Duration::from_secs(120);
+
 /// What a copy has to do.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Orders {
@@ -109,7 +112,6 @@ fn set_up(args: &[String]) -> Result<(Orders, Box<dyn Call>), Error> {
 
 fn measure(call: &mut dyn Call, orders: &Orders) -> Result<Report, Error> {
     let seen = CpusSeen::new();
-    let seconds = Duration::try_from_secs_f64(orders.seconds).unwrap_or_default();
     let (mut calls, mut together, mut samples) = (0, 1, Vec::new());
     let start = Instant::now();
     let mut looked = start;
@@ -121,7 +123,7 @@ fn measure(call: &mut dyn Call, orders: &Orders) -> Result<Report, Error> {
         calls += together;
         samples.push((together, (now - looked).as_secs_f64()));
         seen.note();
-        if is_enough(calls, now - start >= seconds, &samples, orders) {
+        if is_enough(calls, now - start, &samples, orders) {
             looked = now;
             break;
         }
@@ -145,12 +147,15 @@ fn measure(call: &mut dyn Call, orders: &Orders) -> Result<Report, Error> {
     })
 }
 
-fn is_enough(calls: u64, long_enough: bool, samples: &[(u64, f64)], orders: &Orders) -> bool {
+fn is_enough(calls: u64, elapsed: Duration, samples: &[(u64, f64)], orders: &Orders) -> bool {
+    let mean_is_known = |most| {
+        calls >= most
+            || elapsed >= REPEATING
+            || error_share(samples).is_some_and(|share| share <= ERROR_SHARE)
+    };
     calls >= orders.calls
-        && long_enough
-        && orders.calls_max.is_none_or(|most| {
-            calls >= most || error_share(samples).is_some_and(|share| share <= ERROR_SHARE)
-        })
+        && elapsed.as_secs_f64() >= orders.seconds
+        && orders.calls_max.is_none_or(mean_is_known)
 }
 
 /// The standard error of the mean time of a call, as a share of it; none of fewer than three
@@ -219,12 +224,14 @@ mod tests {
     fn calls_are_repeated_until_their_mean_is_known() {
         let even = [(1, 1.0), (1, 1.01), (1, 0.99), (1, 1.0)];
         let uneven = [(1, 1.0), (1, 2.0), (1, 0.5), (1, 1.5)];
-        let orders = orders(0.0, 3, Some(6));
-        assert!(!is_enough(2, true, &even[..2], &orders), "fewer than the fewest");
-        assert!(is_enough(4, true, &even, &orders));
-        assert!(!is_enough(4, true, &uneven, &orders));
-        assert!(is_enough(6, true, &uneven, &orders), "the most");
-        assert!(!is_enough(4, false, &even, &orders));
+        let orders = orders(1.0, 3, Some(6));
+        let [early, late, very_late] = [0.9, 1.0, 120.0].map(Duration::from_secs_f64);
+        assert!(!is_enough(2, late, &even[..2], &orders), "fewer than the fewest");
+        assert!(is_enough(4, late, &even, &orders));
+        assert!(!is_enough(4, late, &uneven, &orders));
+        assert!(is_enough(6, late, &uneven, &orders), "the most");
+        assert!(is_enough(4, very_late, &uneven, &orders), "the longest");
+        assert!(!is_enough(4, early, &even, &orders));
         // Mean 1.25, standard deviation 0.6455: 0.6455 / 2 / 1.25.
         assert!((error_share(&uneven).expect("share") - 0.2582).abs() < 1e-4);
     }
