@@ -240,3 +240,24 @@ fn describe(catalogue: &Catalogue) -> Result<String, std::fmt::Error> {
     }
     Ok(text)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_row_is_shown_with_what_it_does_unit_direction_and_source() {
+        let catalogue = catalogue();
+        let text = overview(&catalogue).expect("text");
+        for item in &catalogue.workloads {
+            let line =
+                text.lines().find(|line| line.trim_start().starts_with(&format!("{} ", item.name)));
+            let line = line.unwrap_or_else(|| panic!("{} is not shown", item.name));
+            assert!(line.contains(item.about) && line.contains(item.unit), "{line}");
+            assert!(line.contains(direction(item.better)) && text.contains(item.source), "{line}");
+        }
+        for suite in &catalogue.suites {
+            assert!(text.contains(suite.about), "{}", suite.name);
+        }
+    }
+}

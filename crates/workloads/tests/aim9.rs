@@ -128,7 +128,10 @@ fn a_call_makes_the_system_calls_of_the_original() {
         ("link_test", &[("creat", 1), ("link", 70), ("unlink", 71), ("close", 1)]),
         ("brk_test", &[("brk", 1 + 1 + 17 * 1000 + 1)]),
         ("page_test", &[("brk", 1 + 1 + 17 * 100 + 1)]),
-        ("signal_test", &[("kill", 1000), ("rt_sigaction", 1001), ("rt_sigreturn", 1000)]),
+        (
+            "signal_test",
+            &[("kill", 1000), ("rt_sigaction", 1001), ("rt_sigreturn", 1000), ("getpid", 1)],
+        ),
         ("fork_test", &[("clone", 100), ("wait4", 200)]),
         ("exec_test", &[("clone", 5), ("wait4", 10), ("execve", 5)]),
         ("disk_rr", &[("write", 5120), ("lseek", 5120), ("read", 5120), ("unlink", 1)]),

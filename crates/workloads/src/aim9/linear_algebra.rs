@@ -1,4 +1,5 @@
 //! Rows `matrix_rtns` and `array_rtns`: points transformed, and systems of linear equations solved.
+//! Plain code, of which today's compiler does two columns at a time where the article's did one.
 
 use super::numbers::Decaying;
 use super::{Call, Place};
