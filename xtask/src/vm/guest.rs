@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use std::fs::{File, OpenOptions};
 use std::path::Path;
 use std::process::{Command, Output};
+use std::time::Instant;
 
 /// What this program is called in a guest.
 const INIT: &str = "/init";
@@ -81,16 +82,18 @@ fn run_child(arguments: &[String]) -> Result<()> {
     bail!("the suite is gone")
 }
 
-/// The child of the first process: `SUITE BOOT TOPOLOGY`.
+/// The child of the first process: `SUITE BOOT TOPOLOGY SEED`.
 fn suite(arguments: &[String]) -> Result<bool> {
-    let [suite, boot, topology] = arguments else {
-        bail!("a guest needs a suite, a boot and a topology");
+    let [suite, boot, topology, seed] = arguments else {
+        bail!("a guest needs a suite, a boot, a topology and a seed");
     };
     let suite = suites::find(suite)?;
     let topology = Topology::parse(topology).context("what topology is this?")?;
-    let mut guest = Guest { boot: boot.clone(), topology, port: open_port()? };
-    let outcome = (suite.guest)(&mut guest);
-    guest.tell("the suite goes to its end", &outcome)?;
+    let seed = seed.parse().context("what seed is this?")?;
+    let mut guest = Guest { boot: boot.clone(), topology, seed, port: open_port()? };
+    let started = Instant::now();
+    let outcome = (suite.guest)(&mut guest).map(|()| String::new());
+    guest.tell("the suite goes to its end", &outcome, started)?;
     frame::write(&mut guest.port, Kind::End, &[])?;
     // Nothing may be lost in the port's buffer when the machine is switched off.
     rustix::termios::tcdrain(&guest.port).context("emptying the port")?;
@@ -113,20 +116,38 @@ pub(crate) struct Guest {
     pub(crate) boot: String,
     /// As the machine was asked for.
     pub(crate) topology: Topology,
+    /// Of every random choice.
+    pub(crate) seed: u64,
     port: File,
 }
 
 impl Guest {
     /// Runs a check and tells its result; whether it passed.
     pub(crate) fn check(&mut self, name: &str, check: impl FnOnce() -> Result<()>) -> Result<bool> {
+        self.check_told(name, || check().map(|()| String::new()))
+    }
+
+    /// The same for a check that has something to tell when it passed.
+    pub(crate) fn check_told(
+        &mut self,
+        name: &str,
+        check: impl FnOnce() -> Result<String>,
+    ) -> Result<bool> {
+        let started = Instant::now();
         let outcome = check();
-        self.tell(name, &outcome)?;
+        self.tell(name, &outcome, started)?;
         Ok(outcome.is_ok())
     }
 
-    fn tell(&mut self, name: &str, outcome: &Result<()>) -> Result<()> {
-        let detail = outcome.as_ref().err().map(|error| format!("{error:#}"));
-        let result = json!({"check": name, "passed": outcome.is_ok(), "detail": detail});
+    fn tell(&mut self, name: &str, outcome: &Result<String>, started: Instant) -> Result<()> {
+        let detail = match outcome {
+            Ok(told) => told.clone(),
+            Err(error) => format!("{error:#}"),
+        };
+        let seconds = started.elapsed().as_secs_f64();
+        let result = json!({
+            "check": name, "passed": outcome.is_ok(), "detail": detail, "seconds": seconds,
+        });
         frame::write(&mut self.port, Kind::Result, result.to_string().as_bytes())
             .context("writing a result")
     }
@@ -159,4 +180,15 @@ pub(crate) fn json_of(program: &str, arguments: &[&str]) -> Result<Value> {
     let command = format!("{program} {}", arguments.join(" "));
     ensure!(output.status.success(), "{command}: {}: {}", output.status, errors.trim());
     serde_json::from_slice(&output.stdout).with_context(|| format!("the JSON of {command}"))
+}
+
+/// The CPUs of a list such as `0-1,4`.
+pub(crate) fn expand(list: &str) -> Result<Vec<String>> {
+    let mut cpus = Vec::new();
+    for part in list.split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let number = |text: &str| text.parse::<u32>().with_context(|| format!("the list {list}"));
+        cpus.extend((number(first)?..=number(last)?).map(|cpu| cpu.to_string()));
+    }
+    Ok(cpus)
 }

@@ -9,6 +9,9 @@ use std::process::Command;
 const TARGET: &str = "x86_64-unknown-linux-gnu";
 /// The profile in the workspace's Cargo.toml.
 const PROFILE: &str = "vm";
+/// A guest has no dynamic linker. And no relocations: under emulation they are most of what a short
+/// program does.
+const FLAGS: &str = "-C target-feature=+crt-static -C relocation-model=static";
 /// Where a statically linked busybox is; the package busybox-static.
 const BUSYBOX: &str = "busybox";
 /// Programs of busybox that suites use.
@@ -40,8 +43,7 @@ pub(crate) fn build(root: &Path, folder: &Path) -> Result<Vec<u8>> {
         .args(["build", "--quiet", "--profile", PROFILE, "--target", TARGET])
         .args(["--package", "coretwin", "--bins", "--package", "xtask"])
         .env("CARGO_TARGET_DIR", folder)
-        // A guest has no dynamic linker.
-        .env("RUSTFLAGS", "-C target-feature=+crt-static")
+        .env("RUSTFLAGS", FLAGS)
         .env_remove("CARGO_ENCODED_RUSTFLAGS")
         .current_dir(root)
         .status()

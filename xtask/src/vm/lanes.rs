@@ -50,7 +50,7 @@ pub(crate) fn run(
             let Some((index, job)) = next else { return Ok(tally) };
             let folder = scratch.join(index.to_string());
             fs::create_dir_all(&folder)?;
-            tally.add(run_job(&job, archive, &folder)?);
+            tally.add(run_job(&job, wanted.seed, archive, &folder)?);
         }
     };
     std::thread::scope(|scope| {
@@ -67,7 +67,7 @@ pub(crate) fn run(
 }
 
 /// The boots of a machine, until one does not come to its end.
-fn run_job(job: &Job, archive: &[u8], folder: &Path) -> Result<Tally> {
+fn run_job(job: &Job, seed: u64, archive: &[u8], folder: &Path) -> Result<Tally> {
     let mut tally = Tally::default();
     let mut brought: Vec<Vec<u8>> = Vec::new();
     for boot in &job.machine.boots {
@@ -77,7 +77,7 @@ fn run_job(job: &Job, archive: &[u8], folder: &Path) -> Result<Tally> {
         brought.clear();
         let console = folder.join(format!("{}.console", boot.name));
         let started = Instant::now();
-        let outcome = boot_one(job, boot, &initramfs, console, |frame| match frame.kind {
+        let outcome = boot_one(job, boot, seed, &initramfs, console, |frame| match frame.kind {
             Kind::Folder => {
                 brought.push(frame.payload);
                 Ok(())
@@ -103,12 +103,14 @@ fn run_job(job: &Job, archive: &[u8], folder: &Path) -> Result<Tally> {
 fn boot_one(
     job: &Job,
     boot: &Boot,
+    seed: u64,
     initramfs: &Path,
     console: PathBuf,
     take: impl FnMut(Frame) -> Result<()>,
 ) -> Result<()> {
     let Machine { kernel, topology, .. } = &job.machine;
-    let arguments = [job.suite.name.to_owned(), boot.name.to_owned(), topology.to_string()];
+    let arguments =
+        [job.suite.name.to_owned(), boot.name.to_owned(), topology.to_string(), seed.to_string()];
     let machine = qemu::Machine {
         kernel,
         topology: *topology,
@@ -134,12 +136,13 @@ fn tell(title: &str, frame: &Frame) -> Result<Tally> {
     let result: Value = serde_json::from_slice(&frame.payload).context("a result is not JSON")?;
     let text = |name: &str| result[name].as_str().unwrap_or_default();
     let passed = result["passed"] == true;
-    let (word, detail) = if passed {
-        ("ok    ", String::new())
-    } else {
-        ("FAILED", format!(": {}", text("detail")))
+    let word = if passed { "ok    " } else { "FAILED" };
+    let detail = match text("detail") {
+        "" => String::new(),
+        detail => format!(": {detail}"),
     };
-    crate::print(&format!("{word}  {title}: {}{detail}\n", text("check")));
+    let seconds = result["seconds"].as_f64().unwrap_or_default();
+    crate::print(&format!("{word}  {title}: {} ({seconds:.1} s){detail}\n", text("check")));
     Ok(Tally { passed: u64::from(passed), failed: u64::from(!passed) })
 }
 

@@ -23,14 +23,15 @@ use kernel::{Kernel, Wish};
 use rustix::fs::{FlockOperation, flock};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use suites::{SUITES, Suite, Wanted};
 
 const HELP: &str = "\
-cargo xtask vm [SUITE...] [--kernel VERSION]... [--fast] [--keep] [--list]
+cargo xtask vm [SUITE...] [--kernel VERSION]... [--fast] [--seed N] [--keep] [--list]
 
   --kernel VERSION  the newest of this series, such as 7.2; else the newest before 6.2 and the newest
   --fast            only what belongs to every change's test
+  --seed N          of every random choice; drawn and told if not given
   --keep            leaves consoles, archives and what was brought out in the target folder
   --list            says which suites there are, and which kernels are at hand
 ";
@@ -41,6 +42,7 @@ struct Options {
     suites: Vec<&'static Suite>,
     kernels: Vec<String>,
     fast: bool,
+    seed: Option<u64>,
     keep: bool,
     list: bool,
 }
@@ -76,7 +78,10 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<bool> {
     let scratch = folder.join("run");
     kernel::remove_folder(&scratch)?;
     fs::create_dir_all(&scratch).with_context(|| format!("making {}", scratch.display()))?;
-    let wanted = Wanted { kernels, fast: options.fast };
+    let drawn = SystemTime::now().duration_since(UNIX_EPOCH)?.subsec_nanos();
+    let seed = options.seed.unwrap_or(u64::from(drawn));
+    crate::print(&format!("vm: seed {seed}\n"));
+    let wanted = Wanted { kernels, fast: options.fast, seed };
     let tally = lanes::run(&options.suites, &wanted, &archive, &scratch)?;
     if options.keep {
         crate::print(&format!("vm: kept {}\n", scratch.display()));
@@ -99,6 +104,10 @@ fn parse(arguments: &[String]) -> Result<Options> {
             "--kernel" => {
                 let version = arguments.next().context("--kernel needs a version, such as 7.2")?;
                 options.kernels.push(version.to_owned());
+            }
+            "--seed" => {
+                let seed = arguments.next().and_then(|text| text.parse().ok());
+                options.seed = Some(seed.context("--seed needs a number")?);
             }
             "--fast" => options.fast = true,
             "--keep" => options.keep = true,

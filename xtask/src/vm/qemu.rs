@@ -1,7 +1,9 @@
 //! One boot: QEMU, always with its own translator. Console and results have a serial port each.
 //!
 //! KVM is never used, even where `/dev/kvm` opens: inside another virtual machine it often starts
-//! and then fails. What a guest shows is what a kernel decides, never how fast siblings are.
+//! and then fails. All CPUs of a guest share one thread: while one of them waits in a loop for the others,
+//! as all do when a CPU goes, it gives way to them, and takes no core of the host from another guest.
+//! What a guest shows is what a kernel decides, never how fast siblings are.
 
 use super::frame::{Frame, Kind, Parser};
 use super::kernel::Kernel;
@@ -103,7 +105,7 @@ impl Machine<'_> {
         };
         let Topology { packages, cores, threads } = self.topology;
         command
-            .args(["-accel", "tcg,thread=multi", "-cpu", "max,vendor=GenuineIntel"])
+            .args(["-accel", "tcg,thread=single", "-cpu", "max,vendor=GenuineIntel"])
             .args(["-machine", "q35", "-m", &self.memory_mib.to_string(), "-smp"])
             .arg(format!(
                 "{},sockets={packages},cores={cores},threads={threads}",
@@ -139,7 +141,7 @@ impl Machine<'_> {
             let left = self.timeout.saturating_sub(started.elapsed());
             let wait = Timespec::try_from(left).context("a time-out too long")?;
             match poll(&mut [PollFd::new(&output, PollFlags::IN)], Some(&wait)) {
-                Ok(0) => bail!("nothing came for too long: {} s are over", self.timeout.as_secs()),
+                Ok(0) => bail!("the guest did not end within {} s", self.timeout.as_secs()),
                 Err(rustix::io::Errno::INTR) => continue,
                 ready => ready.context("waiting for the guest")?,
             };

@@ -2,7 +2,7 @@
 //! out of one boot is there in the next.
 
 use super::{Boot, Machine, Suite, Wanted};
-use crate::vm::guest::{Guest, json_of, read};
+use crate::vm::guest::{Guest, expand, json_of, read};
 use crate::vm::qemu::Topology;
 use anyhow::{Context, Result, ensure};
 use std::fs;
@@ -78,17 +78,6 @@ fn siblings(topology: Topology) -> Result<()> {
         ensure!(package == (cpu / (cores * threads)).to_string(), "package of {cpu}: {package}");
     }
     Ok(())
-}
-
-/// The CPUs of a list such as `0-1,4`.
-fn expand(list: &str) -> Result<Vec<String>> {
-    let mut cpus = Vec::new();
-    for part in list.split(',') {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        let number = |text: &str| text.parse::<u32>().with_context(|| format!("the list {list}"));
-        cpus.extend((number(first)?..=number(last)?).map(|cpu| cpu.to_string()));
-    }
-    Ok(cpus)
 }
 
 fn coretwin_topology(topology: Topology) -> Result<()> {

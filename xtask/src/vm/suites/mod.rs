@@ -1,6 +1,7 @@
 //! The suites, one file each: which boots it wants, and what is checked in them.
 
 mod boots;
+mod smt;
 
 use super::guest::Guest;
 use super::kernel::Kernel;
@@ -19,7 +20,7 @@ pub(crate) struct Suite {
 }
 
 /// Every suite, in the order in which they run.
-pub(crate) const SUITES: &[&Suite] = &[&boots::SUITE];
+pub(crate) const SUITES: &[&Suite] = &[&boots::SUITE, &smt::SUITE];
 
 /// The suite of this name.
 pub(crate) fn find(name: &str) -> Result<&'static Suite> {
@@ -36,6 +37,8 @@ pub(crate) struct Wanted {
     pub(crate) kernels: Vec<Kernel>,
     /// Only what belongs to every change's test.
     pub(crate) fast: bool,
+    /// Of every random choice.
+    pub(crate) seed: u64,
 }
 
 /// A machine, booted one or more times. What a boot brings out is there in the next.
@@ -46,6 +49,7 @@ pub(crate) struct Machine {
 }
 
 /// One boot of a machine.
+#[derive(Clone)]
 pub(crate) struct Boot {
     pub(crate) name: &'static str,
     /// For the kernel.
@@ -65,7 +69,8 @@ mod tests {
         for suite in SUITES {
             assert_eq!(find(suite.name).expect("found").about, suite.about);
             for fast in [true, false] {
-                let machines = (suite.machines)(&Wanted { kernels: vec![kernel.clone()], fast });
+                let machines =
+                    (suite.machines)(&Wanted { kernels: vec![kernel.clone()], fast, seed: 1 });
                 assert!(!machines.is_empty(), "{}", suite.name);
                 for boot in machines.iter().flat_map(|machine| &machine.boots) {
                     let word = |text: &str| text.chars().all(|c| c.is_ascii_alphanumeric());

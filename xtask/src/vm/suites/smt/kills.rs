@@ -1,0 +1,232 @@
+//! Studies and guards killed at random moments. Every time the machine must be found as it was.
+
+use super::state::{Arranged, wait_until};
+use super::studies::{SAVED, log, start};
+use crate::vm::guest::{Guest, read};
+use anyhow::{Context, Result, ensure};
+use rustix::process::{Pid, Signal, kill_process};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Child;
+use std::time::{Duration, Instant};
+
+/// Who is killed, without a chance to do anything about it.
+#[derive(Debug, Clone, Copy)]
+enum Victim {
+    /// The guard restores.
+    Study,
+    /// One of the two processes of the guard, or both; the study ends a little later, one way or
+    /// another.
+    Guard,
+    /// The study, and one of the guard's processes at the same moment.
+    Both,
+}
+
+const VICTIMS: &[(Victim, &str)] = &[
+    (Victim::Study, "the study"),
+    (Victim::Guard, "the guard"),
+    (Victim::Both, "study and guard at once"),
+];
+
+pub(super) fn run(guest: &mut Guest, kills: u32) -> Result<()> {
+    let machine = Arranged::new()?;
+    let mut random = Random(guest.seed);
+    let span = span_of_two_switches(&machine)?;
+    for &(victim, name) in VICTIMS {
+        let title = format!("{name}, killed {kills} times, seed {}: all is put back", guest.seed);
+        guest.check_told(&title, || {
+            let mut met = Met::default();
+            for number in 1..=kills {
+                let delay = span.mul_f64(random.unit());
+                kill(victim, delay, &mut random, &machine, &mut met)
+                    .with_context(|| format!("kill {number}, {delay:?} after the start"))?;
+            }
+            Ok(format!("{} with the state saved, {} with SMT off", met.saved, met.off))
+        })?;
+    }
+    Ok(())
+}
+
+/// What kills met: how often the state was saved, how often SMT was off.
+#[derive(Default)]
+struct Met {
+    saved: u32,
+    off: u32,
+}
+
+impl Met {
+    /// Looks, just before a kill.
+    fn look(&mut self) -> Result<()> {
+        self.saved += u32::from(Path::new(SAVED).exists());
+        self.off += u32::from(!is_active()?);
+        Ok(())
+    }
+}
+
+fn is_active() -> Result<bool> {
+    Ok(read("/sys/devices/system/cpu/smt/active")? == "1")
+}
+
+/// How long a study takes from its start until the switch has been moved a few times: the time in
+/// which the random moments lie.
+fn span_of_two_switches(machine: &Arranged) -> Result<Duration> {
+    let folder = Path::new("/tmp/span");
+    let started = Instant::now();
+    let mut study = start(folder)?;
+    let moved = |way: bool| wait_until("the study moves the switch", || Ok(is_active()? == way));
+    let outcome = moved(false).and_then(|()| moved(true)).and_then(|()| moved(false));
+    let span = started.elapsed();
+    study.kill()?;
+    study.wait()?;
+    outcome.with_context(|| log(folder))?;
+    settle(machine).context("after the first study")?;
+    Ok(span)
+}
+
+/// One study, one kill.
+fn kill(
+    victim: Victim,
+    delay: Duration,
+    random: &mut Random,
+    machine: &Arranged,
+    met: &mut Met,
+) -> Result<()> {
+    let folder = PathBuf::from("/tmp/killed");
+    fs::remove_dir_all(&folder).ok();
+    let mut study = start(&folder)?;
+    let stands = match victim {
+        Victim::Guard => two_guards(&mut study),
+        _ => Ok(Vec::new()),
+    };
+    std::thread::sleep(delay);
+    let outcome = stands.and_then(|guards| match victim {
+        Victim::Study => met.look().and_then(|()| Ok(study.kill()?)),
+        Victim::Guard => kill_guard(&mut study, &guards, random, met),
+        Victim::Both => kill_both(&mut study, random, met),
+    });
+    let ended = study.kill().and_then(|()| study.wait());
+    outcome.with_context(|| log(&folder))?;
+    ended?;
+    settle(machine).with_context(|| log(&folder))
+}
+
+/// Kills one of the guard's processes, if there is one yet, and the study.
+fn kill_both(study: &mut Child, random: &mut Random, met: &mut Met) -> Result<()> {
+    let guards = guards()?;
+    met.look()?;
+    if !guards.is_empty() {
+        kill_one(guards[random.below(guards.len())])?;
+    }
+    Ok(study.kill()?)
+}
+
+/// Waits until both processes of the guard are there.
+fn two_guards(study: &mut Child) -> Result<Vec<u32>> {
+    wait_until("there is a guard", || Ok(guards()?.len() == 2 || study.try_wait()?.is_some()))
+        .with_context(describe_guards)?;
+    let guards = guards()?;
+    ensure!(guards.len() == 2, "the study ended by itself");
+    Ok(guards)
+}
+
+/// Kills one or both of the guard's processes; the study then ends by a signal or is killed too, as
+/// soon as a guard stands again.
+fn kill_guard(
+    study: &mut Child,
+    victims: &[u32],
+    random: &mut Random,
+    met: &mut Met,
+) -> Result<()> {
+    let which = random.below(3);
+    met.look()?;
+    for (_, guard) in victims.iter().enumerate().filter(|(at, _)| which == 2 || which == *at) {
+        kill_one(*guard)?;
+    }
+    if random.below(2) == 0 {
+        let stands = || {
+            let guards = guards()?;
+            Ok(guards.len() == 2 && guards != victims)
+        };
+        wait_until("a guard stands again", stands).with_context(describe_guards)?;
+        study.kill()?;
+    } else {
+        let pid = i32::try_from(study.id()).ok().and_then(Pid::from_raw).context("a process id")?;
+        kill_process(pid, Signal::INT)?;
+        wait_until("the study ends", || Ok(study.try_wait()?.is_some()))?;
+    }
+    Ok(())
+}
+
+fn kill_one(process: u32) -> Result<()> {
+    let pid = i32::try_from(process).ok().and_then(Pid::from_raw).context("a process id")?;
+    match kill_process(pid, Signal::KILL) {
+        Err(rustix::io::Errno::SRCH) | Ok(()) => Ok(()),
+        Err(error) => Err(error).with_context(|| format!("killing {process}")),
+    }
+}
+
+/// Waits until nothing of the study is left; then the machine must be as it was.
+fn settle(machine: &Arranged) -> Result<()> {
+    wait_until("the state is restored and gone", || Ok(!Path::new(SAVED).exists()))
+        .with_context(|| machine.changed().unwrap_or_default().join("; "))?;
+    wait_until("the guard ends", || Ok(guards()?.is_empty())).with_context(describe_guards)?;
+    machine.is_as_before()
+}
+
+/// The guard's processes.
+fn guards() -> Result<Vec<u32>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir("/proc")? {
+        let entry = entry?;
+        let Some(process) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else {
+            continue;
+        };
+        // It may end while one looks; a zombie has no command line.
+        let line = fs::read(entry.path().join("cmdline")).unwrap_or_default();
+        let words: Vec<&[u8]> = line.split(|byte| *byte == 0).collect();
+        if words.contains(&&b"guard"[..]) && !words.contains(&&b"--detach"[..]) {
+            found.push(process);
+        }
+    }
+    found.sort_unstable();
+    Ok(found)
+}
+
+/// What is known of them, for a message.
+fn describe_guards() -> String {
+    let text = |path: String| fs::read_to_string(path).unwrap_or_default().replace('\0', " ");
+    let describe = |process: &u32| {
+        let status = text(format!("/proc/{process}/status"));
+        let facts =
+            status.lines().filter(|line| line.starts_with("State") || line.starts_with("PPid"));
+        let facts: Vec<&str> = facts.collect();
+        let waits = text(format!("/proc/{process}/wchan"));
+        let line = text(format!("/proc/{process}/cmdline"));
+        format!("{process} ({line}; {}; waits in {waits})", facts.join(", "))
+    };
+    let guards: Vec<String> = guards().unwrap_or_default().iter().map(describe).collect();
+    let lock = text("/run/coretwin/smt-study.guard".to_owned());
+    format!("guards: {}; their lock: {lock}", guards.join(", "))
+}
+
+/// SplitMix64 (Steele, Lea and Flood, 2014).
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// From 0 to 1.
+    fn unit(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    fn below(&mut self, bound: usize) -> usize {
+        (self.unit() * bound as f64) as usize
+    }
+}

@@ -1,0 +1,112 @@
+//! A study that switches, to its end; and two at once.
+
+use super::hand::{refused, said};
+use super::state::{Arranged, wait_until};
+use crate::vm::guest::{Guest, output};
+use anyhow::{Context, Result, ensure};
+use serde_json::Value;
+use std::fs::{self, File};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+/// Where a study keeps the state to which the machine goes back.
+pub(super) const SAVED: &str = "/run/coretwin/smt-study.json";
+
+/// A switching study of the shortest command, with more blocks than it will ever come to.
+pub(super) fn start(folder: &Path) -> Result<Child> {
+    let log = File::create(folder.with_extension("log"))?;
+    Command::new("coretwin")
+        .args(["study", "--switch", "--yes", "--settle", "0s", "--blocks", "1000", "--out"])
+        .arg(folder)
+        .args(["--", "/bin/true"])
+        .stdin(Stdio::null())
+        .stdout(log.try_clone()?)
+        .stderr(log)
+        .spawn()
+        .context("starting a study")
+}
+
+/// What a study said, for a message.
+pub(super) fn log(folder: &Path) -> String {
+    let bytes = fs::read(folder.with_extension("log")).unwrap_or_default();
+    String::from_utf8_lossy(&bytes).trim().to_owned()
+}
+
+pub(super) fn run(guest: &mut Guest) -> Result<()> {
+    let machine = Arranged::new()?;
+    let folder = Path::new("/tmp/study");
+    guest.check("a switching study goes to its end and leaves nothing behind", || {
+        let output = output(
+            "coretwin",
+            &[
+                "study",
+                "--switch",
+                "--yes",
+                "--settle",
+                "0s",
+                "--blocks",
+                "2",
+                "--out",
+                "/tmp/study",
+                "--",
+                "/bin/true",
+            ],
+        )?;
+        ensure!(output.status.success(), "{}", said(&output));
+        ensure!(!Path::new(SAVED).exists(), "the state is still there");
+        machine.is_as_before()
+    })?;
+    guest.check("its readings are of machines with and without siblings", || ran_on(folder))?;
+    guest.check("another switch is refused while a study uses it", || {
+        let first = Path::new("/tmp/first");
+        let mut study = start(first)?;
+        let outcome = while_used(first);
+        study.kill()?;
+        study.wait()?;
+        wait_until("the guard puts the machine back", || Ok(!Path::new(SAVED).exists()))?;
+        outcome?;
+        machine.is_as_before()
+    })?;
+    guest.check("nothing is left for restore", || {
+        refused(&machine, &output("coretwin", &["smt", "restore"])?, 0, "")
+    })?;
+    Ok(())
+}
+
+fn while_used(folder: &Path) -> Result<()> {
+    wait_until("the study saves the state", || Ok(Path::new(SAVED).exists()))
+        .with_context(|| log(folder))?;
+    for arguments in [
+        &["study", "--switch", "--yes", "--out", "/tmp/second", "--", "/bin/true"][..],
+        &["smt", "off", "--yes"],
+        &["smt", "restore"],
+    ] {
+        let output = output("coretwin", arguments)?;
+        ensure!(output.status.code() == Some(3), "{}: {}", arguments.join(" "), said(&output));
+    }
+    Ok(())
+}
+
+/// Every reading of `off` ran on the first threads only, and some of `on` on more CPUs.
+fn ran_on(folder: &Path) -> Result<()> {
+    let journal = fs::read_to_string(folder.join("journal.jsonl")).context("the journal")?;
+    let mut arms = (0, 0);
+    for line in journal.lines() {
+        let reading: Value = serde_json::from_str(line).context("a reading")?;
+        ensure!(reading["status"] != "failed", "failed: {}", reading["cause"]);
+        let cpus: Vec<u64> = reading["cpus_ran"]
+            .as_array()
+            .map(|cpus| cpus.iter().filter_map(Value::as_u64).collect())
+            .unwrap_or_default();
+        match reading["arm"].as_str() {
+            Some("off") => {
+                arms.0 += 1;
+                let first_threads = cpus.iter().all(|cpu| cpu % 2 == 0);
+                ensure!(first_threads, "off ran on {cpus:?}");
+            }
+            _ => arms.1 += 1,
+        }
+    }
+    ensure!(arms.0 >= 2 && arms.1 >= 2, "{arms:?} readings");
+    Ok(())
+}
