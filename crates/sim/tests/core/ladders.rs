@@ -1,13 +1,143 @@
-//! Ladders.
+//! Ladders: latencies, widths and the price of a mispredicted branch, as the preset says.
+
 use crate::kernels::*;
-use coretwin_sim::core::Class;
+use coretwin_base::random::Stream as Random;
+use coretwin_sim::core::preset::Cache;
+use coretwin_sim::core::{Class, Effect, Preset};
+
+fn cycles_per_load(preset: &Preset, count: u64, stride: u64) -> f64 {
+    let outcome = run(preset, vec![in_one_page(chase(count, stride))], 4000);
+    1.0 / outcome.uops_per_cycle(0)
+}
 
 #[test]
-fn two_spins_share_the_width() {
-    let preset = preset("westmere");
-    let spin = || chain(Class::IntAlu, 0, 7);
-    let one = alone(&preset, spin(), 100_000);
-    let two = pair(&preset, spin(), spin(), 100_000);
-    println!("{one:#?} {two:#?}");
-    println!("{}", one.uops_per_cycle(0) / two.uops_per_cycle(0));
+fn every_cache_level_has_its_latency() {
+    for preset in Preset::all() {
+        let memory = &preset.memory;
+        let line = u64::from(memory.line_bytes);
+        let levels: Vec<Cache> =
+            [memory.first].into_iter().chain(memory.outer.iter().copied()).collect();
+        // Lines of one set, one more than it has ways: this level misses, the next hits.
+        let sets = |cache: &Cache| cache.bytes / line / u64::from(cache.ways);
+        let mut ladder = vec![(1, line, levels[0].load_cycles)];
+        let (mut count, mut stride) = (0, 0);
+        for (level, cache) in levels.iter().enumerate() {
+            count = count.max(u64::from(cache.ways) + 1);
+            stride = stride.max(sets(cache) * line);
+            let next = levels.get(level + 1).map_or(memory.memory_cycles, |next| next.load_cycles);
+            ladder.push((count, stride, next));
+        }
+        for (count, stride, wanted) in ladder {
+            let found = cycles_per_load(&preset, count, stride);
+            assert!(
+                close(found, f64::from(wanted), 0.002),
+                "{}: {count} lines {stride} apart: {found} cycles, not {wanted}",
+                preset.name
+            );
+        }
+    }
+}
+
+#[test]
+fn every_class_has_its_width_and_latency() {
+    for preset in Preset::all() {
+        let width = f64::from(
+            preset.front_end.fetch.width.min(preset.rename.width).min(preset.retire.width),
+        );
+        let nops = alone(&preset, chain(Class::Nop, 0), 20_000).uops_per_cycle(0);
+        assert!(close(nops, width, 0.002), "{}: {nops} nops a cycle", preset.name);
+        for class in [
+            Class::IntAlu,
+            Class::IntShift,
+            Class::IntMul,
+            Class::FpAdd,
+            Class::FpMul,
+            Class::Vector,
+            Class::IntDiv,
+            Class::FpDiv,
+        ] {
+            let execution = preset.execution[class as usize];
+            let fast = (execution.ports & preset.fast_ports).count_ones();
+            let ports = f64::from(execution.ports.count_ones() + fast);
+            let wanted = match execution.interval_cycles {
+                0 => ports.min(width),
+                interval => 1.0 / f64::from(interval),
+            };
+            let found = alone(&preset, chain(class, 0), 20_000).uops_per_cycle(0);
+            assert!(
+                close(found, wanted, 0.003),
+                "{}: {} {found} a cycle, not {wanted}",
+                preset.name,
+                class.name()
+            );
+            let latency = f64::from(execution.latency_half_cycles) / 2.0;
+            let wanted = latency.max(f64::from(execution.interval_cycles));
+            // On ports that are not double pumped, an operation starts on a whole cycle.
+            let wanted = if fast == 0 { wanted.ceil() } else { wanted };
+            let found = 1.0 / alone(&preset, chain(class, 1), 20_000).uops_per_cycle(0);
+            assert!(
+                close(found, wanted, 0.003),
+                "{}: a chain of {}: {found} cycles each, not {wanted}",
+                preset.name,
+                class.name()
+            );
+        }
+    }
+}
+
+#[test]
+fn a_mispredicted_branch_costs_what_the_preset_says() {
+    for preset in Preset::all() {
+        // A chain, then a branch on its end; the next chain goes on from there. Rightly predicted,
+        // the branch costs nothing; else the chain stands still for exactly the penalty.
+        let program = |random: bool| {
+            let mut outcomes = Random::new(5, "outcomes", 0);
+            let mut body = Vec::new();
+            for _ in 0..2000 {
+                body.push(uop(Class::FpAdd).after(2, 0));
+                body.extend(vec![uop(Class::FpAdd).after(1, 0); 19]);
+                let taken = !random || outcomes.below(2) == 0;
+                let effect = if taken { Effect::Taken } else { Effect::None };
+                body.push(uop(Class::Branch).after(1, 0).with(effect));
+            }
+            let mut program = repeat(body);
+            program.same_branch();
+            program
+        };
+        let (right, wrong) =
+            (alone(&preset, program(false), 42_000), alone(&preset, program(true), 42_000));
+        assert_eq!(right.threads[0].counts.mispredicts, 0, "{}", preset.name);
+        let mispredicts = wrong.threads[0].counts.mispredicts as f64;
+        assert!(mispredicts > 600.0, "{}: {mispredicts}", preset.name);
+        let found = (wrong.cycles as f64 - right.cycles as f64) / mispredicts;
+        let wanted = f64::from(preset.front_end.mispredict_cycles);
+        assert!(close(found, wanted, 0.01), "{}: {found}, not {wanted}", preset.name);
+    }
+}
+
+#[test]
+fn a_store_supplies_a_later_load() {
+    let preset = preset("sandybridge");
+    let forwarded =
+        repeat(vec![uop(Class::Store).after(1, 1).at(DATA), uop(Class::Load).after(0, 0).at(DATA)]);
+    let outcome = alone(&preset, forwarded, 20_000);
+    let store = f64::from(preset.execution[Class::Store as usize].latency_half_cycles) / 2.0;
+    let wanted = store + f64::from(preset.memory.forward_cycles);
+    let found = 2.0 / outcome.uops_per_cycle(0);
+    assert!(close(found, wanted, 0.01), "{found} cycles a round, not {wanted}");
+    assert!(outcome.threads[0].counts.forwarded_loads * 2 >= outcome.threads[0].uops - 10);
+}
+
+#[test]
+fn pause_holds_its_thread_for_the_presets_cycles() {
+    for preset in Preset::all() {
+        let outcome = alone(&preset, spin_pause(), 3000);
+        let found = 3.0 / outcome.uops_per_cycle(0);
+        let wanted = f64::from(preset.front_end.pause_cycles);
+        assert!(
+            found >= wanted && found <= wanted + 2.0,
+            "{}: {found} cycles a round, not about {wanted}",
+            preset.name
+        );
+    }
 }

@@ -1,4 +1,7 @@
-//! The event-driven core, from outside: what its presets promise is what it shows.
+//! The event-driven core, from outside: what a preset promises is what the core shows.
 
+mod fairness;
 mod kernels;
 mod ladders;
+mod modes;
+mod windows;

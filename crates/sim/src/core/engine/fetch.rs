@@ -51,9 +51,15 @@ impl Core<'_> {
         self.threads[thread].supply = Component::Fetch;
         let mut fetched = 0;
         let mut taken = 0;
+        let mut block = None;
         while fetched < limit {
             let state = &mut self.threads[thread];
             let uop = *state.peek();
+            let this = uop.code >> self.block_bits;
+            if block.is_some_and(|block| block != this) {
+                break;
+            }
+            block = Some(this);
             let line = uop.code >> self.code_line_bits;
             if line != state.code_line && !self.enter_code(thread, line, uop.code, tick) {
                 break;
@@ -160,7 +166,7 @@ impl Core<'_> {
             return Flow::Taken;
         }
         fetching.counts.branches += 1;
-        if !self.predictor.predict(thread, uop.code, taken) {
+        if !self.predictor.predict(thread, self.memory.data_space(thread), uop.code, taken) {
             fetching.counts.mispredicts += 1;
             fetching.mispredicted = fetching.fetched - 1;
             fetching.fetch_at = NEVER;

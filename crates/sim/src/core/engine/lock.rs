@@ -50,6 +50,10 @@ impl Core<'_> {
         let refill = u64::from(self.preset.front_end.mispredict_cycles).saturating_sub(2);
         spinning.fetch_at = resolved + refill;
         spinning.supply = Component::Lock;
+        if spinning.rename_cause == Component::Pause {
+            // The PAUSE behind the branch was fetched on the wrong path, too.
+            spinning.rename_at = spinning.rename_at.min(self.cycle);
+        }
     }
 
     /// A store has become visible: gives its lock back, and undoes the siblings' loads of its line

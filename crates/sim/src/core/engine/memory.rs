@@ -138,6 +138,12 @@ impl Memory {
         }
     }
 
+    /// The number of the thread's address space.
+    #[inline(always)]
+    pub(super) fn data_space(&self, thread: usize) -> u64 {
+        self.spaces[thread].data
+    }
+
     /// The physical line of a data address.
     #[inline(always)]
     pub(super) fn line(&self, thread: usize, address: u64) -> u32 {

@@ -27,9 +27,12 @@ mod tables;
 mod tags;
 mod thread;
 mod translation;
+mod walk;
 mod wheel;
 
 pub use run::simulate;
+pub use walk::Misses;
+pub(crate) use walk::Walk;
 
 use super::outcome::Component;
 use super::preset::{Preset, ThreadSelect};
@@ -74,6 +77,8 @@ struct Core<'stream> {
     uop_cache: Option<Tags>,
     /// Bytes of code, as a power of two, that fetch looks up at once.
     code_line_bits: u32,
+    /// Bytes of code, as a power of two, that one cycle's fetch stays within.
+    block_bits: u32,
     wheel: Wheel,
     unit_free_at: [u64; 16],
     stamp: u32,
@@ -172,6 +177,11 @@ impl<'stream> Core<'stream> {
             predictor: Predictor::new(preset.front_end.predictor, ways),
             uop_cache,
             code_line_bits: u32::from(code_line_bytes).trailing_zeros(),
+            block_bits: match preset.front_end.block_bytes {
+                // Beyond every address: no limit.
+                0 => 31,
+                bytes => u32::from(bytes).trailing_zeros(),
+            },
             wheel: Wheel::new(),
             unit_free_at: [0; 16],
             stamp: 0,

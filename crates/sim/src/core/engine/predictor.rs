@@ -62,12 +62,14 @@ impl Predictor {
 
     /// Predicts the branch at `site`, learns its outcome, and tells whether it was predicted.
     ///
-    /// A shared table's entries are tagged with their owner, as NetBurst's are: siblings compete
-    /// for entries, and do not mistake each other's.
+    /// A shared table's entries belong to an address space: siblings compete for entries, and
+    /// those of different programs do not mistake each other's. (NetBurst tags with the logical
+    /// CPU; with the space, exchanging the threads changes nothing.) The space moves the index,
+    /// too: siblings in the same code would else fight for the same entries in every round.
     #[inline]
-    pub(super) fn predict(&mut self, thread: usize, site: u32, taken: bool) -> bool {
-        let owner = if self.shared { thread as u32 } else { 0 };
-        let hash = (site ^ owner << 28).wrapping_mul(0x9e37_79b1);
+    pub(super) fn predict(&mut self, thread: usize, space: u64, site: u32, taken: bool) -> bool {
+        let owner = if self.shared { space as u32 } else { 0 };
+        let hash = (site ^ owner.wrapping_mul(0x7feb_352d)).wrapping_mul(0x9e37_79b1);
         let hash = hash ^ hash >> 15;
         // Never 0, which is the tag of what is not known.
         let tag = (hash >> 16) as u16 | 1;
@@ -85,7 +87,10 @@ impl Predictor {
             let index = self.copy[thread] + (mixed >> 16 & self.mask) as usize;
             let counter = &mut self.by_history[index];
             if counter.tag == tag {
-                predicted = counter.value >= 2;
+                // An entry decides once it has been right: what made it may have been chance.
+                if matches!(counter.value, 0 | 3) {
+                    predicted = counter.value == 3;
+                }
                 counter.learn(taken);
             } else if predicted != taken {
                 *counter = Counter { tag, value: if taken { 2 } else { 1 } };
@@ -103,7 +108,7 @@ mod tests {
     fn mispredicts(history_bits: u8, outcomes: impl Iterator<Item = bool>) -> usize {
         let sharing = Sharing::Replicated;
         let mut predictor = Predictor::new(Description { entries: 4096, history_bits, sharing }, 1);
-        outcomes.skip(0).filter(|taken| !predictor.predict(0, 0x40_0000, *taken)).count()
+        outcomes.filter(|taken| !predictor.predict(0, 0, 0x40_0000, *taken)).count()
     }
 
     #[test]

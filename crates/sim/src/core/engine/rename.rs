@@ -196,15 +196,11 @@ impl Core<'_> {
         let (mut pending, mut ready, mut next) = (0, 0, [u16::MAX; 3]);
         if uop.class != Class::Nop {
             state.waiting += 1;
-            for source in 0..2 {
-                let distance = u64::from(uop.sources[source]);
+            for (source, &distance) in uop.sources.iter().enumerate() {
+                let distance = u64::from(distance);
                 if distance != 0 && distance <= number {
-                    next[source] = state.depend(
-                        index << 2 | source,
-                        number - distance,
-                        &mut pending,
-                        &mut ready,
-                    );
+                    let link = index << 2 | source;
+                    next[source] = state.depend(link, number - distance, &mut pending, &mut ready);
                 }
             }
         }

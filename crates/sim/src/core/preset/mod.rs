@@ -176,6 +176,9 @@ pub struct FrontEnd {
     pub fetch: Stage,
     /// Taken branches that one cycle's fetch may cross; fetch ends behind the last. 0: no limit.
     pub taken_branches_per_cycle: u8,
+    /// One cycle's fetch stays within an aligned block of so many bytes of code, a power of two;
+    /// 0: no limit.
+    pub block_bytes: u16,
     /// The queue between fetch and rename.
     pub uop_queue: Resource,
     /// Decoded micro-operations, where the processor keeps them.

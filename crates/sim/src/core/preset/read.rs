@@ -148,10 +148,12 @@ impl Reader {
     }
 
     fn front_end(&mut self, mut table: Table<'_>) -> Result<FrontEnd> {
-        let (fetch, taken_branches_per_cycle) = self.item(&mut table, "fetch", |item| {
-            let taken = item.whole("taken_branches_per_cycle", 0..=4)? as u8;
-            Ok((stage(item)?, taken))
-        })?;
+        let (fetch, taken_branches_per_cycle, block_bytes) =
+            self.item(&mut table, "fetch", |item| {
+                let taken = item.whole("taken_branches_per_cycle", 0..=4)? as u8;
+                let block_bytes = item.whole("block_bytes", 0..=256)? as u16;
+                Ok((stage(item)?, taken, block_bytes))
+            })?;
         let (kernel_entry_cycles, kernel_exit_cycles) =
             self.item(&mut table, "kernel", |item| {
                 let entry = item.whole("entry_cycles", 0..=10_000)? as u16;
@@ -162,6 +164,7 @@ impl Reader {
         let front_end = FrontEnd {
             fetch,
             taken_branches_per_cycle,
+            block_bytes,
             uop_queue: self.resource(&mut table, "uop_queue")?,
             uop_cache: self.optional(&mut table, "uop_cache", uop_cache)?,
             code_cache: self.optional(&mut table, "code_cache", cache)?,

@@ -1,0 +1,75 @@
+//! Addresses sent through a preset's caches and data translation without any timing: misses only,
+//! for experiments that ask where pages lie.
+
+use super::page_map::{PageMap, Space};
+use super::tags::Tags;
+use super::translation::Translation;
+use crate::core::preset::{Cache, Preset, WritePolicy};
+use crate::core::stream::Placement;
+
+/// Misses by level.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Misses {
+    /// Of the first level and those further out, in this order.
+    pub levels: Vec<u64>,
+    /// Of the first level of data translation.
+    pub translation: u64,
+}
+
+/// The caches and buffers of one thread alone.
+pub(crate) struct Walk {
+    map: PageMap,
+    space: Space,
+    line_bits: u32,
+    through: bool,
+    levels: Vec<Tags>,
+    translation: Translation,
+    /// Misses so far.
+    pub(crate) misses: Misses,
+}
+
+impl Walk {
+    /// Empty caches, with the page map of this seed.
+    pub(crate) fn new(preset: &Preset, seed: u64, placement: Placement) -> Self {
+        let memory = &preset.memory;
+        let tags = |cache: &Cache| {
+            let ways = usize::from(cache.ways);
+            let sets = cache.bytes / u64::from(memory.line_bytes) / ways as u64;
+            Tags::new(sets as u32, ways, cache.sharing, usize::from(preset.ways), false)
+        };
+        let levels: Vec<Tags> =
+            std::iter::once(&memory.first).chain(&memory.outer).map(tags).collect();
+        Self {
+            map: PageMap::new(seed),
+            space: Space { data: 1, code: 1, page_bits: 12, placement },
+            line_bits: memory.line_bytes.trailing_zeros(),
+            through: memory.write_policy == WritePolicy::Through,
+            misses: Misses { levels: vec![0; levels.len()], translation: 0 },
+            levels,
+            translation: Translation::new(preset, 1),
+        }
+    }
+
+    /// One access. Every level without the line gets it; a store goes on outwards where the first
+    /// level writes through.
+    pub(crate) fn access(&mut self, address: u64, store: bool) {
+        if self.translation.data(0, self.space.data_page_key(address), 0) > 0 {
+            self.misses.translation += 1;
+        }
+        let line = (self.map.data(&self.space, address) >> self.line_bits) as u32;
+        for (level, tags) in self.levels.iter_mut().enumerate() {
+            let hit = tags.touch(0, line);
+            // Writing through, the first level does not fetch a line for a store.
+            let passes = level == 0 && store && self.through;
+            if !hit {
+                self.misses.levels[level] += 1;
+                if !passes {
+                    let _ = tags.insert(0, line, false);
+                }
+            }
+            if hit && !passes {
+                return;
+            }
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! What must hold for any pair: the account closes, places do not matter, nobody is starved.
+
+use crate::kernels::*;
+use coretwin_sim::core::preset::{Policy, Sharing};
+use coretwin_sim::core::{Class, Options, Preset, Stream, ThreadInput, simulate};
+use proptest::prelude::*;
+
+#[test]
+fn every_slot_is_accounted_for() {
+    for preset in Preset::all() {
+        let outcome = pair(&preset, mix(1, 64 << 10, 8), mix(2, 4 << 20, 20), 20_000);
+        for thread in &outcome.threads {
+            let slots: u64 = thread.slots.iter().sum();
+            assert_eq!(slots, outcome.cycles * u64::from(outcome.width), "{}", preset.name);
+            assert!(thread.slots[0].abs_diff(thread.uops) < 600, "base is what was renamed");
+        }
+    }
+}
+
+#[test]
+fn exchanging_the_threads_changes_nothing() {
+    for name in ["xeon-mp-foster", "westmere", "golden-cove", "zen4"] {
+        let preset = preset(name);
+        let programs: [fn() -> Box<dyn Stream>; 4] = [
+            || Box::new(mix(1, 4 << 10, 8)),
+            || Box::new(mix(2, 24 << 10, 20)),
+            || Box::new(spin()),
+            || Box::new(chain(Class::FpAdd, 1)),
+        ];
+        for (one, first) in programs.iter().enumerate() {
+            for (two, second) in programs.iter().enumerate().skip(one + 1) {
+                let there = pair(&preset, Boxed(first()), Boxed(second()), 150_000);
+                let swapped =
+                    vec![ThreadInput::new(Boxed(second()), 2), ThreadInput::new(Boxed(first()), 1)];
+                let back = run(&preset, swapped, 150_000);
+                for (thread, other) in [(0, 1), (1, 0)] {
+                    let (a, b) = (there.uops_per_cycle(thread), back.uops_per_cycle(other));
+                    assert!(close(a, b, 0.005), "{} {one} {two}: {a} {b}", preset.name);
+                }
+            }
+        }
+    }
+}
+
+struct Boxed(Box<dyn Stream>);
+
+impl Stream for Boxed {
+    fn fill(&mut self, batch: &mut [coretwin_sim::core::Uop]) {
+        self.0.fill(batch);
+    }
+}
+
+#[test]
+fn equal_threads_are_served_equally() {
+    for name in ["xeon-mp-foster", "westmere", "golden-cove", "zen3", "power9-smt4"] {
+        let preset = preset(name);
+        let ways = u16::from(preset.ways);
+        // Each space has its own page map, and so its own speed: every thread has each once.
+        let mut speeds = vec![0.0; usize::from(ways)];
+        for turn in 0..ways {
+            let thread = |place| {
+                let space = 1 + (place + turn) % ways;
+                // Not at the same linear address, where NetBurst's aliasing rule decides.
+                let base = DATA + u64::from(space) * 0x3000;
+                ThreadInput::new(mix_at(base, 8, 4096, 10), space)
+            };
+            let outcome = run(&preset, (0..ways).map(thread).collect(), 200_000);
+            for (place, speed) in speeds.iter_mut().enumerate() {
+                *speed += outcome.uops_per_cycle(place);
+            }
+        }
+        for speed in &speeds {
+            assert!(close(*speed, speeds[0], 0.01), "{name}: {speeds:?}");
+        }
+    }
+}
+
+#[test]
+fn nobody_starves() {
+    for preset in Preset::all() {
+        let victims = [chain(Class::IntAlu, 1), mix(1, 8 << 20, 5), chain(Class::Load, 0)];
+        let hogs = [spin(), chain(Class::IntDiv, 1), mix(2, 8 << 20, 30), chain(Class::Store, 0)];
+        for (one, victim) in victims.iter().enumerate() {
+            let by_itself = alone(&preset, victim.clone(), 5000).uops_per_cycle(0);
+            for (two, hog) in hogs.iter().enumerate() {
+                let outcome = pair(&preset, victim.clone(), hog.clone(), 5000);
+                let slowdown = by_itself / outcome.uops_per_cycle(0);
+                assert!(slowdown < 6.0, "{} {one} {two}: {slowdown} times", preset.name);
+            }
+        }
+    }
+}
+
+#[test]
+fn jumping_over_idle_cycles_changes_nothing() {
+    for preset in Preset::all() {
+        let programs: [[fn() -> Repeat; 2]; 3] = [
+            [|| mix(1, 16 << 20, 8), || mix(2, 8 << 20, 8)],
+            [|| chase(999, 4096), spin_pause],
+            [|| chain(Class::FpDiv, 1), || chase(1001, 8192)],
+        ];
+        for [first, second] in programs {
+            let run = |idle_skip: bool| {
+                let threads = vec![ThreadInput::new(first(), 1), ThreadInput::new(second(), 2)];
+                let options = Options { idle_skip, ..options(4000) };
+                simulate(&preset, threads, &options).expect("the run ends")
+            };
+            assert_eq!(run(true), run(false), "{}", preset.name);
+        }
+    }
+}
+
+#[test]
+fn mispredictions_do_not_depend_on_the_sibling_where_predictors_are_replicated() {
+    let mut preset = preset("westmere");
+    preset.front_end.predictor.sharing = Sharing::Replicated;
+    // The slower thread's window is as many of its own micro-operations in both runs.
+    let program = || mix(5, 512 << 10, 3);
+    let by_itself = alone(&preset, program(), 50_000);
+    let beside = pair(&preset, program(), spin(), 50_000);
+    let (one, two) = (by_itself.threads[0].counts, beside.threads[0].counts);
+    assert!(one.branches.abs_diff(two.branches) < 60, "{one:?} {two:?}");
+    assert!(one.mispredicts.abs_diff(two.mispredicts) <= 4, "{one:?} {two:?}");
+    assert!(one.mispredicts > 400);
+}
+
+#[test]
+fn equal_seeds_give_equal_outcomes_and_the_same_in_every_build() {
+    let preset = preset("p4-northwood");
+    let run = |seed| {
+        let threads =
+            vec![ThreadInput::new(mix(1, 1 << 20, 8), 1), ThreadInput::new(mix(2, 64 << 10, 8), 2)];
+        simulate(&preset, threads, &Options { seed, ..options(60_000) }).expect("the run ends")
+    };
+    assert_eq!(run(1), run(1));
+    assert_ne!(run(1).cycles, run(2).cycles, "pages lie elsewhere");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(12))]
+
+    /// A sibling that clogs the scheduler takes less where more is reserved for others.
+    #[test]
+    fn more_reserve_never_slows_the_thread_it_is_for(
+        seed in 0u64..1000,
+        reserve in 0u16..12,
+        more in 1u16..5,
+    ) {
+        let speed = |reserve| {
+            let mut preset = preset("westmere");
+            preset.schedulers[0].resource.policy = Policy::Watermark { reserve };
+            let hog = chain(Class::IntDiv, 1);
+            pair(&preset, mix(seed, 8192, 20), hog, 20_000).uops_per_cycle(0)
+        };
+        let (less, more) = (speed(reserve), speed(reserve + more));
+        prop_assert!(more >= 0.995 * less, "{less} with {reserve}, {more} with more");
+    }
+}
+
+#[test]
+fn four_threads_share_a_four_way_core() {
+    let preset = preset("power9-smt4");
+    let speed = |threads: u16| {
+        let inputs = (1..=threads).map(|space| ThreadInput::new(mix(9, 8192, 20), space));
+        let outcome = run(&preset, inputs.collect(), 30_000);
+        (0..usize::from(threads)).map(|thread| outcome.uops_per_cycle(thread)).sum::<f64>()
+    };
+    let (one, two, four) = (speed(1), speed(2), speed(4));
+    assert!(two > one && four > 0.95 * two, "{one} {two} {four}");
+    let all: Vec<Preset> = Preset::all().into_iter().filter(|preset| preset.ways == 4).collect();
+    assert_eq!(all.len(), 1);
+}
