@@ -6,6 +6,8 @@
 //! and the occupancy of every resource comes out.
 
 pub mod engine;
+pub mod experiments;
+pub mod interval;
 pub mod outcome;
 pub mod preset;
 pub mod profile;

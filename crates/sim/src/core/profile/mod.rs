@@ -8,6 +8,7 @@
 //! sees the pair as one; NetBurst sees two.
 
 mod body;
+pub mod import;
 mod program;
 mod read;
 mod sieve;
@@ -62,6 +63,18 @@ impl Profile {
             Work::Sieve(sieve) => Box::new(sieve.stream(fused)),
             Work::Body(body) => Box::new(body.stream(fused, seed, thread)),
             Work::Statistical(phases) => Box::new(program::stream(phases, fused, seed, thread)),
+        }
+    }
+
+    /// Micro-operations of one round: of the whole sieve with so many accesses, of a body, or of
+    /// all phases.
+    #[must_use]
+    pub fn round_uops(&self, preset: &Preset, sieve_accesses: usize) -> u64 {
+        let fused = preset.fuses_compare_and_branch;
+        match &self.work {
+            Work::Sieve(sieve) => sieve.round_uops(fused, sieve_accesses as u64),
+            Work::Body(body) => body.uops(fused) as u64,
+            Work::Statistical(phases) => phases.iter().map(|phase| phase.uops).sum(),
         }
     }
 

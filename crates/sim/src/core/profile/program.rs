@@ -14,11 +14,12 @@ use coretwin_base::random;
 /// Slots executed in a row before hot and cold code can change places.
 const SEGMENT: usize = 64;
 
-/// Bytes between two regions: their size, and what keeps their first lines out of one set.
-const REGION_GAP: u64 = 0x1_1440;
+/// Bytes from one region to the next: the most that a region can have, and what keeps their first
+/// lines out of one set.
+const REGION_GAP: u64 = super::read::BYTES_MAX + 0x1_1440;
 
 /// Data of thread n + 1 begins so many bytes behind that of thread n, where a space is shared.
-const THREAD_GAP: u64 = 0x1_0000_0000;
+const THREAD_GAP: u64 = 0x1_0000_0000 + 0x9_5c80;
 
 /// One micro-operation of the program.
 #[derive(Debug, Clone, Copy)]
@@ -116,27 +117,48 @@ impl Program {
     }
 }
 
-/// Deals items to slots: as many of each as its share of the slots says, in random order.
-fn deal(shares: &[f64], slots: usize, random: &mut random::Stream) -> Vec<u8> {
+/// Deals items to places: as many of each as its share says, in random order; the hot places by
+/// themselves, so that both parts of the code have the stated shares.
+fn deal(shares: &[f64], places: Places, random: &mut random::Stream) -> Vec<u8> {
     let total: f64 = shares.iter().sum();
-    let mut dealt = Vec::with_capacity(slots);
-    let mut sum = 0.0;
-    for (item, share) in shares.iter().enumerate() {
-        // Cumulative rounding: the counts add up to the slots, each within one of its share.
-        sum += share / total;
-        let until = ((sum * slots as f64).round() as usize).min(slots);
-        dealt.resize(until.max(dealt.len()), item as u8);
+    let mut all = Vec::with_capacity(places.hot + places.cold);
+    for count in [places.hot, places.cold] {
+        let mut dealt = Vec::with_capacity(count);
+        let mut sum = 0.0;
+        for (item, share) in shares.iter().enumerate() {
+            // Cumulative rounding: the counts add up, each within one of its share.
+            sum += share / total;
+            let until = ((sum * count as f64).round() as usize).min(count);
+            dealt.resize(until.max(dealt.len()), item as u8);
+        }
+        dealt.resize(count, 0);
+        random.shuffle(&mut dealt);
+        all.append(&mut dealt);
     }
-    dealt.resize(slots, 0);
-    random.shuffle(&mut dealt);
-    dealt
+    all
+}
+
+/// How many places lie in the hot part, and how many behind it.
+#[derive(Clone, Copy)]
+struct Places {
+    hot: usize,
+    cold: usize,
+}
+
+impl Places {
+    /// Of these ascending slots, with so many hot ones.
+    fn of(slots: &[usize], hot_slots: usize) -> Self {
+        let hot = slots.partition_point(|slot| *slot < hot_slots);
+        Self { hot, cold: slots.len() - hot }
+    }
 }
 
 fn lay_out(phase: &Phase, number: usize, fused: bool, thread: u16) -> Program {
     // The code is the same in every thread and for every seed, as a binary is.
     let mut random = random::Stream::new(0, &format!("layout {}", phase.name), number as u64);
-    let slots = (phase.code.bytes / u64::from(CODE_BYTES_PER_UOP)).max(16) as usize;
-    let (classes, compares) = classes(phase, slots, &mut random);
+    let slots = |bytes: u64| (bytes / u64::from(CODE_BYTES_PER_UOP)).max(16) as usize;
+    let (classes, compares, hot) =
+        classes(phase, slots(phase.code.hot_bytes), slots(phase.code.bytes), &mut random);
     let code = CODE_BASE + ((number as u32) << 22) | if phase.kernel { KERNEL_CODE } else { 0 };
     let mut program: Vec<Slot> = classes
         .iter()
@@ -146,12 +168,10 @@ fn lay_out(phase: &Phase, number: usize, fused: bool, thread: u16) -> Program {
             draw: Draw::Nothing,
         })
         .collect();
-    wire(phase, &mut program, &compares, &mut random);
-    place_data(phase, number, &mut program, thread, &mut random);
-    tie_chain(&mut program, &compares);
-    place_branches(phase, &mut program, &compares, &mut random);
-    let hot = (phase.code.hot_bytes / u64::from(CODE_BYTES_PER_UOP)) as usize;
-    let hot = hot.clamp(1, program.len());
+    wire(phase, &mut program, &compares, hot, &mut random);
+    place_data(phase, &mut program, hot, thread, &mut random);
+    tie_chain(&mut program, &compares, hot);
+    place_branches(phase, &mut program, &compares, hot, &mut random);
     let kept = |places: &[bool]| places.iter().filter(|dropped| !**dropped).count();
     let hot_slots = if fused { kept(&compares[..hot]).max(1) } else { hot };
     let share = phase.mix.fused_share();
@@ -161,7 +181,7 @@ fn lay_out(phase: &Phase, number: usize, fused: bool, thread: u16) -> Program {
         (_, false) => uops,
     };
     Program {
-        slots: if fused { drop_compares(&program, &compares) } else { program },
+        slots: if fused { drop_compares(&program, &compares, hot) } else { program },
         hot_slots,
         hot_next: 0,
         hot_of_2_32: (phase.code.hot_share * 4_294_967_296.0) as u64,
@@ -177,8 +197,14 @@ fn lay_out(phase: &Phase, number: usize, fused: bool, thread: u16) -> Program {
     }
 }
 
-/// The class of every slot, and which are compares: int_alu right before their branch.
-fn classes(phase: &Phase, slots: usize, random: &mut random::Stream) -> (Vec<Class>, Vec<bool>) {
+/// The class of every slot, which are compares (int_alu right before their branch), and how many
+/// slots are hot.
+fn classes(
+    phase: &Phase,
+    hot: usize,
+    slots: usize,
+    random: &mut random::Stream,
+) -> (Vec<Class>, Vec<bool>, usize) {
     let branch = phase.mix.of(Class::Branch);
     let compared = (branch * phase.mix.compared).min(phase.mix.of(Class::IntAlu));
     // Compare and branch are dealt as one card of two slots; `Class::COUNT` is its number.
@@ -186,9 +212,10 @@ fn classes(phase: &Phase, slots: usize, random: &mut random::Stream) -> (Vec<Cla
     shares[Class::IntAlu as usize] -= compared;
     shares[Class::Branch as usize] = (branch - compared).max(0.0);
     shares.push(compared);
-    let cards = (slots as f64 * (1.0 - compared)).round() as usize;
-    let (mut classes, mut compares) = (Vec::with_capacity(slots + 1), Vec::new());
-    for card in deal(&shares, cards.max(1), random) {
+    let cards = |slots: usize| (slots as f64 * (1.0 - compared)).round() as usize;
+    let places = Places { hot: cards(hot).max(1), cold: cards(slots.saturating_sub(hot)) };
+    let (mut classes, mut compares, mut hot_slots) = (Vec::new(), Vec::new(), 0);
+    for (number, card) in deal(&shares, places, random).into_iter().enumerate() {
         if usize::from(card) == Class::COUNT {
             classes.extend([Class::IntAlu, Class::Branch]);
             compares.extend([true, false]);
@@ -196,17 +223,28 @@ fn classes(phase: &Phase, slots: usize, random: &mut random::Stream) -> (Vec<Cla
             classes.push(Class::ALL[usize::from(card)]);
             compares.push(false);
         }
+        if number < places.hot {
+            hot_slots = classes.len();
+        }
     }
-    (classes, compares)
+    (classes, compares, hot_slots)
 }
 
 /// Draws every source's distance, and moves it back to the nearest slot with a result.
-fn wire(phase: &Phase, program: &mut [Slot], compares: &[bool], random: &mut random::Stream) {
+fn wire(
+    phase: &Phase,
+    program: &mut [Slot],
+    compares: &[bool],
+    hot: usize,
+    random: &mut random::Stream,
+) {
     let slots = program.len();
+    let places = Places { hot, cold: slots - hot };
     let sources = &phase.sources;
     let one = (1.0 - sources.none - sources.two).max(0.0);
-    let counts = deal(&[sources.none, one, sources.two], slots, random);
-    let distances = deal(&sources.share, slots * 2, random);
+    let counts = deal(&[sources.none, one, sources.two], places, random);
+    let twice = Places { hot: places.hot * 2, cold: places.cold * 2 };
+    let distances = deal(&sources.share, twice, random);
     let makes: Vec<bool> = program
         .iter()
         .zip(compares)
@@ -216,7 +254,8 @@ fn wire(phase: &Phase, program: &mut [Slot], compares: &[bool], random: &mut ran
         let after_compare = place > 0 && compares[place - 1];
         for source in 0..usize::from(counts[place]) {
             let distance = distance(sources, distances[place * 2 + source], random);
-            program[place].uop.sources[source] = producer(&makes, place, distance);
+            program[place].uop.sources[source] =
+                producer(&makes[..round(place, hot, slots)], place, distance);
         }
         if after_compare {
             program[place].uop.sources = [1, 0];
@@ -241,11 +280,16 @@ fn producer(makes: &[bool], place: usize, distance: usize) -> u16 {
         .unwrap_or(0)
 }
 
+/// Slots of the round that a place is executed in: the hot part by itself, or everything.
+fn round(place: usize, hot: usize, slots: usize) -> usize {
+    if place < hot { hot } else { slots }
+}
+
 /// Deals the regions to the accesses, and ties the chain.
 fn place_data(
     phase: &Phase,
-    number: usize,
     program: &mut [Slot],
+    hot: usize,
     thread: u16,
     random: &mut random::Stream,
 ) {
@@ -273,18 +317,19 @@ fn place_data(
     for (region, share) in for_loads.iter_mut().enumerate() {
         *share = (*share * count - for_others[region] * scale).max(0.0);
     }
-    let mut base = DATA_BASE + ((number as u64) << 28);
     let bases: Vec<u64> = phase
         .regions
         .iter()
-        .map(|region| {
-            let start = base + if region.shared { 0 } else { u64::from(thread) * THREAD_GAP };
-            base += region.bytes.next_multiple_of(4096) + REGION_GAP;
+        .enumerate()
+        .map(|(number, region)| {
+            // Region n of every phase is the same memory: phases are parts of one program.
+            let start = DATA_BASE + number as u64 * REGION_GAP;
+            let start = start + if region.shared { 0 } else { u64::from(thread) * THREAD_GAP };
             start | if phase.kernel { KERNEL_DATA } else { 0 }
         })
         .collect();
     for (places, shares) in [(loads, for_loads), (others, for_others)] {
-        let dealt = deal(&shares, places.len(), random);
+        let dealt = deal(&shares, Places::of(&places, hot), random);
         for (place, region) in places.into_iter().zip(dealt) {
             let described = phase.regions[usize::from(region)];
             program[place].uop.address = bases[usize::from(region)];
@@ -303,12 +348,12 @@ fn place_data(
 }
 
 /// Ties the loads of the chain to each other, with integer operations between where asked for.
-fn tie_chain(program: &mut [Slot], compares: &[bool]) {
-    let slots = program.len();
+fn tie_chain(program: &mut [Slot], compares: &[bool], hot: usize) {
     let (mut tip, mut steps) = (None, 0);
-    // Two rounds: the first finds the chain's end, to which the second ties its beginning.
-    for turn in 0..2 * slots {
-        let place = turn % slots;
+    // Two rounds of the hot part: the first finds the chain's end, to which the second ties its
+    // beginning. What is cold follows.
+    for turn in 0..hot + program.len() {
+        let place = if turn < hot { turn } else { turn - hot };
         let mark = program[place].uop.argument;
         let back = tip.and_then(|tip: usize| u16::try_from(turn - tip).ok());
         let uop = &mut program[place].uop;
@@ -332,14 +377,16 @@ fn place_branches(
     phase: &Phase,
     program: &mut [Slot],
     compares: &[bool],
+    hot: usize,
     random: &mut random::Stream,
 ) {
     let sites: Vec<usize> =
         (0..program.len()).filter(|place| program[*place].uop.class == Class::Branch).collect();
     let branches = &phase.branches;
-    let ways = deal(&[branches.taken, 1.0 - branches.taken], sites.len(), random);
-    let biases = deal(&branches.share, sites.len(), random);
-    let waits = deal(&[branches.on_loads, 1.0 - branches.on_loads], sites.len(), random);
+    let places = Places::of(&sites, hot);
+    let ways = deal(&[branches.taken, 1.0 - branches.taken], places, random);
+    let biases = deal(&branches.share, places, random);
+    let waits = deal(&[branches.on_loads, 1.0 - branches.on_loads], places, random);
     for (index, place) in sites.into_iter().enumerate() {
         let usually = ways[index] == 0;
         let bias = branches.bias[usize::from(biases[index])];
@@ -359,7 +406,7 @@ fn place_branches(
 }
 
 /// The program where compares fuse: their branches wait for what they waited for.
-fn drop_compares(program: &[Slot], compares: &[bool]) -> Vec<Slot> {
+fn drop_compares(program: &[Slot], compares: &[bool], hot: usize) -> Vec<Slot> {
     let slots = program.len();
     let mut before = Vec::with_capacity(slots);
     let mut dropped = 0;
@@ -367,7 +414,10 @@ fn drop_compares(program: &[Slot], compares: &[bool]) -> Vec<Slot> {
         before.push(dropped);
         dropped += usize::from(*compare);
     }
+    let dropped_by = |end: usize| if end == slots { dropped } else { before[end] };
     let shorter = |place: usize, source: u16| -> u16 {
+        let slots = round(place, hot, slots);
+        let dropped = dropped_by(slots);
         let (back, rounds) = (usize::from(source) % slots, usize::from(source) / slots);
         let (producer, wraps) =
             if back <= place { (place - back, 0) } else { (place + slots - back, 1) };

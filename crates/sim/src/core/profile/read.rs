@@ -11,7 +11,7 @@ use crate::core::uop::Class;
 use crate::document::{Document, Table};
 
 /// Largest footprint: what the address space of a profile leaves to one phase.
-const BYTES_MAX: u64 = 1 << 27;
+pub(super) const BYTES_MAX: u64 = 1 << 27;
 
 /// Largest code footprint.
 const CODE_BYTES_MAX: u64 = 1 << 20;

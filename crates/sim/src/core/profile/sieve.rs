@@ -46,6 +46,14 @@ impl Sieve {
         std::iter::from_fn(move || walk.step())
     }
 
+    /// Micro-operations of a sieve with so many accesses: each takes the access, the index and a
+    /// test, and every look or count something more.
+    pub(super) fn round_uops(self, fused: bool, accesses: u64) -> u64 {
+        let size = u64::from(self.table_bytes);
+        let test = if fused { 1 } else { 2 };
+        accesses * (2 + test) + (size - 2) * test + size
+    }
+
     pub(super) fn stream(self, fused: bool) -> SieveStream {
         SieveStream {
             walk: Walk::new(self.table_bytes),

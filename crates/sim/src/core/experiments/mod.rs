@@ -1,0 +1,8 @@
+//! Questions of the article that the core answers: where AIM9's sieve finds its pages, and what
+//! each change that Linux 2.4 made for Hyper-Threading is good for.
+
+pub mod enhancements;
+pub mod sieve_pages;
+
+pub use enhancements::{Comparison, Enhancement};
+pub use sieve_pages::SievePages;

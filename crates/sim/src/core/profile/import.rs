@@ -1,0 +1,278 @@
+//! From the counts of `perf stat` to a profile: what was counted is used, what was not is assumed
+//! and said so.
+//!
+//! Reads the three forms that perf writes: the table for people, `-x,` and `-j`. The result is a
+//! profile's text, so that it can be looked at, corrected and kept.
+
+use super::Profile;
+use crate::{Error, Result};
+use std::collections::BTreeMap;
+
+/// Unfused micro-operations per instruction, as measured for gzip and perl (x86-64).
+const UOPS_PER_INSTRUCTION: f64 = 1.1;
+
+/// A profile made from counts.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Imported {
+    /// The profile as text.
+    pub text: String,
+    /// The same, read.
+    pub profile: Profile,
+    /// Instructions per cycle that were counted: to compare, never used in the profile.
+    pub instructions_per_cycle: Option<f64>,
+    /// One line for each value that was counted.
+    pub counted: Vec<String>,
+    /// One line for each value that had to be assumed.
+    pub assumed: Vec<String>,
+}
+
+/// Makes a profile of this name from the output of `perf stat`.
+///
+/// # Errors
+/// [`Error`] where the text has no counts, no instructions, or counts that contradict each other.
+pub fn from_perf_stat(file: &str, name: &str, text: &str) -> Result<Imported> {
+    let refuse = |problem: &str| Error::Text { file: file.to_owned(), problem: problem.to_owned() };
+    if name.is_empty() || name.contains(['"', '\\', '\n']) {
+        return Err(refuse("the profile's name must be one line without quotes"));
+    }
+    let counts = Counts::read(text);
+    if counts.0.is_empty() {
+        return Err(refuse(
+            "has no counts: give the output of perf stat, perf stat -x, or perf stat -j",
+        ));
+    }
+    let Some(instructions) = counts.first(&["instructions"]).filter(|count| *count > 0.0) else {
+        return Err(refuse("has no count of 'instructions': run perf stat -e instructions,…"));
+    };
+    for (part, whole) in [
+        ("branch-misses", "branches"),
+        ("branches", "instructions"),
+        ("L1-dcache-loads", "instructions"),
+        ("L1-dcache-load-misses", "L1-dcache-loads"),
+    ] {
+        if let (Some(part_count), Some(whole_count)) =
+            (counts.first(&[part]), counts.first(&[whole]))
+            && part_count > whole_count
+        {
+            return Err(refuse(&format!(
+                "'{part}' ({part_count}) is more than '{whole}' ({whole_count})"
+            )));
+        }
+    }
+    let mut writer = Writer { uops: instructions * UOPS_PER_INSTRUCTION, ..Writer::default() };
+    let text = writer.profile(name, &counts, instructions);
+    let profile = Profile::read(file, &text)?;
+    let cycles = counts.first(&["cycles", "cpu-cycles"]).filter(|cycles| *cycles > 0.0);
+    Ok(Imported {
+        profile,
+        text,
+        instructions_per_cycle: cycles.map(|cycles| instructions / cycles),
+        counted: writer.counted,
+        assumed: writer.assumed,
+    })
+}
+
+/// Counts by event, without modifiers.
+struct Counts(BTreeMap<String, f64>);
+
+impl Counts {
+    fn read(text: &str) -> Self {
+        let mut counts = BTreeMap::new();
+        for line in text.lines() {
+            let found = json_line(line).or_else(|| csv_line(line)).or_else(|| table_line(line));
+            if let Some((event, count)) = found {
+                // The cores of a hybrid machine are counted apart.
+                *counts.entry(event).or_insert(0.0) += count;
+            }
+        }
+        Self(counts)
+    }
+
+    fn first(&self, names: &[&str]) -> Option<f64> {
+        names.iter().find_map(|name| self.0.get(*name).copied())
+    }
+}
+
+/// `"counter-value" : "123.000000", … "event" : "instructions:u"`
+fn json_line(line: &str) -> Option<(String, f64)> {
+    let text_of = |key: &str| {
+        let after = line.split_once(&format!("\"{key}\""))?.1.split_once(':')?.1.trim_start();
+        after.strip_prefix('"')?.split_once('"').map(|(text, _)| text)
+    };
+    let line_is_json = line.trim_start().starts_with(['{', '[']);
+    line_is_json.then_some(())?;
+    Some((event(text_of("event")?)?, number(text_of("counter-value")?)?))
+}
+
+/// `123,,instructions:u,1000,100.00,,` with any separator that `-x` was given, of the usual ones.
+fn csv_line(line: &str) -> Option<(String, f64)> {
+    let separator = [',', ';', '\t', '|'].into_iter().find(|c| line.matches(*c).count() >= 3)?;
+    // The table for people groups digits with commas, and has blanks.
+    if separator == ',' && line.trim_start() != line {
+        return None;
+    }
+    let fields: Vec<&str> = line.split(separator).collect();
+    // With -I or -A, columns of time and CPU come first.
+    let place = (0..fields.len().saturating_sub(2)).find(|place| {
+        number(fields[*place]).is_some()
+            && event(fields[place + 2]).is_some_and(|name| name.starts_with(char::is_alphabetic))
+    })?;
+    Some((event(fields[place + 2])?, number(fields[place])?))
+}
+
+/// `     1,234,567      instructions:u    #    1.2  insn per cycle`
+fn table_line(line: &str) -> Option<(String, f64)> {
+    let mut words = line.split('#').next()?.split_whitespace();
+    let count = words.next()?.replace([',', '\u{202f}', '\''], "");
+    let mut name = words.next()?;
+    if matches!(name, "msec" | "ns" | "Joules") {
+        name = words.next()?;
+    }
+    Some((event(name)?, number(&count)?))
+}
+
+/// An event without unit, modifiers and the name of its counter: `cpu_core/branches/u`.
+fn event(text: &str) -> Option<String> {
+    let text = text.trim();
+    let name = match text.split_once('/') {
+        Some((_, rest)) => rest.split('/').next().unwrap_or_default(),
+        None => text.split(':').next().unwrap_or_default(),
+    };
+    let name = if name == "branch-instructions" { "branches" } else { name };
+    (!name.is_empty() && name.starts_with(char::is_alphabetic)).then(|| name.to_owned())
+}
+
+fn number(text: &str) -> Option<f64> {
+    text.trim().parse().ok().filter(|count: &f64| count.is_finite() && *count >= 0.0)
+}
+
+/// Writes the text, and keeps account of what was counted and what assumed.
+#[derive(Default)]
+struct Writer {
+    uops: f64,
+    counted: Vec<String>,
+    assumed: Vec<String>,
+}
+
+impl Writer {
+    /// A value per micro-operation from a count, or the assumed one; and its source.
+    fn share(&mut self, what: &str, count: Option<f64>, assumed: f64) -> (f64, String) {
+        if let Some(count) = count {
+            let line = format!("{what}: {count:.0} counted by perf stat");
+            self.counted.push(line.clone());
+            return (count / self.uops, line);
+        }
+        let line = format!("{what}: assumed {assumed:.3} per micro-operation, not counted");
+        self.assumed.push(line.clone());
+        (assumed, line)
+    }
+
+    fn profile(&mut self, name: &str, counts: &Counts, instructions: f64) -> String {
+        self.assumed.push(format!("{UOPS_PER_INSTRUCTION} micro-operations per instruction"));
+        let (branches, branch_source) = self.share("branches", counts.first(&["branches"]), 0.19);
+        let (loads, load_source) = self.share(
+            "loads",
+            counts.first(&["L1-dcache-loads", "mem_inst_retired.all_loads"]),
+            0.22,
+        );
+        let (stores, store_source) = self.share(
+            "stores",
+            counts.first(&["L1-dcache-stores", "mem_inst_retired.all_stores"]),
+            0.10,
+        );
+        let vector = 0.0;
+        let rest = 1.0 - branches - loads - stores - vector;
+        // Instructions that do two of these things can leave less than nothing.
+        let scale = if rest < 0.05 { 0.95 / (branches + loads + stores) } else { 1.0 };
+        let (branches, loads, stores) = (branches * scale, loads * scale, stores * scale);
+        let integer = 1.0 - round(branches) - round(loads) - round(stores);
+        let compared = round((integer / branches.max(1e-9)).min(0.9));
+        let mut text = format!(
+            "# From the counts of perf stat over {instructions:.0} instructions.\n\
+             name = \"{name}\"\ntitle = \"{name}, from counts\"\nkind = \"statistical\"\n\n\
+             [[phase]]\nname = \"all\"\n\
+             length = {{ uops = 1000000, source = \"one phase\", confidence = \"low\" }}\n\
+             mix = {{ int_alu = {integer:.4}, load = {:.4}, store = {:.4}, branch = {:.4}, \
+             compared = {compared:.4}, \
+             source = \"{branch_source}; {load_source}; {store_source}\", confidence = \"medium\" }}\n",
+            round(loads),
+            round(stores),
+            round(branches),
+        );
+        self.assumed.push("distances between producers and users: those of gzip".to_owned());
+        text += "sources = { none = 0.09, two = 0.35, up_to = [1, 2, 4, 8, 16, 32, 1024], \
+                 share = [0.42, 0.06, 0.09, 0.08, 0.12, 0.03, 0.20], \
+                 source = \"assumed: those of gzip\", confidence = \"low\" }\n";
+        text += &self.branches(counts);
+        text += &self.code(counts);
+        text += &self.regions(counts, loads);
+        text
+    }
+
+    fn branches(&mut self, counts: &Counts) -> String {
+        let missed = match (counts.first(&["branch-misses"]), counts.first(&["branches"])) {
+            (Some(misses), Some(branches)) if branches > 0.0 => {
+                self.counted
+                    .push(format!("mispredicted branches: {misses:.0} counted by perf stat"));
+                misses / branches
+            }
+            _ => {
+                self.assumed.push("mispredicted branches: 2 %".to_owned());
+                0.02
+            }
+        };
+        // Branches that go either way one time in five are where mispredictions come from.
+        let (bias, unsure) =
+            if missed <= 0.2 { (0.8, missed / 0.2) } else { (1.0 - missed.min(0.5), 1.0) };
+        let (unsure, sure) = (round(unsure), 1.0 - round(unsure));
+        self.assumed.push("half of the branches are taken and half wait for a load".to_owned());
+        format!(
+            "branches = {{ taken = 0.5, on_loads = 0.5, bias = [1.0, {bias:.4}], \
+             share = [{sure:.4}, {unsure:.4}], source = \"perf stat: {:.2} % of branches missed, \
+             or assumed\", confidence = \"low\" }}\n",
+            missed * 100.0
+        )
+    }
+
+    fn code(&mut self, counts: &Counts) -> String {
+        let misses = counts.first(&["L1-icache-load-misses"]);
+        let (per_uop, source) = self.share("code misses", misses, 0.0005);
+        // A loop that fits, or one with excursions that miss once per line of 16 uops.
+        let cold = round((per_uop * 16.0).min(0.9));
+        let (bytes, hot) = if cold > 0.0 { (262_144, 16_384) } else { (16_384, 16_384) };
+        format!(
+            "code = {{ bytes = {bytes}, hot_bytes = {hot}, hot_share = {:.4}, \
+             source = \"{source}\", confidence = \"low\" }}\n",
+            1.0 - cold
+        )
+    }
+
+    /// Regions that miss as often as was counted: one that fits each level.
+    fn regions(&mut self, counts: &Counts, loads: f64) -> String {
+        let first = counts.first(&["L1-dcache-load-misses"]);
+        let (missed, first_source) = self.share("first-level misses", first, 0.01);
+        let last = counts.first(&["LLC-load-misses", "cache-misses"]);
+        let (memory, last_source) = self.share("last-level misses", last, 0.0005);
+        let of_loads = |share: f64| round((share / loads.max(1e-9)).clamp(0.0, 0.9));
+        let memory = of_loads(memory.min(missed));
+        let outer = round((of_loads(missed) - memory).max(0.0));
+        let near = 1.0 - outer - memory;
+        let region = |share: f64, bytes: u64, source: &str| {
+            format!(
+                "  {{ share = {share:.4}, bytes = {bytes}, pattern = \"random\", \
+                 source = \"{source}\", confidence = \"low\" }},\n"
+            )
+        };
+        format!(
+            "regions = [\n{}{}{}]\n",
+            region(near, 4096, "what does not miss"),
+            region(outer, 262_144, &first_source),
+            region(memory, 67_108_864, &last_source)
+        )
+    }
+}
+
+/// To the four digits that are written, so that sums stay exact.
+fn round(share: f64) -> f64 {
+    (share * 1e4).round() / 1e4
+}

@@ -1,0 +1,85 @@
+//! Counts of `perf stat` become a profile, in all three forms; nonsense is refused.
+
+use coretwin_sim::core::profile::import::from_perf_stat;
+use coretwin_sim::core::{Class, Preset, Uop};
+
+const TABLE: &str = "
+ Performance counter stats for 'gzip -9':
+
+          1,069.41 msec task-clock:u              #    0.998 CPUs utilized
+     9,000,000,000      instructions:u            #    2.25  insn per cycle
+     4,000,000,000      cycles:u
+     1,800,000,000      branches:u                #    1.683 G/sec
+        54,000,000      branch-misses:u           #    3.00% of all branches
+     1,900,000,000      L1-dcache-loads:u
+       190,000,000      L1-dcache-load-misses:u   #   10.00% of all L1-dcache accesses
+   <not supported>      LLC-load-misses:u
+
+       1.071000000 seconds time elapsed
+";
+
+const CSV: &str = "1069.41,msec,task-clock:u,1069410000,100.00,0.998,CPUs utilized
+9000000000,,instructions:u,1069410000,100.00,2.25,insn per cycle
+4000000000,,cycles:u,1069410000,100.00,,
+1800000000,,branches:u,1069410000,100.00,,
+54000000,,branch-misses:u,1069410000,100.00,3.00,of all branches
+1900000000,,L1-dcache-loads:u,1069410000,100.00,,
+190000000,,L1-dcache-load-misses:u,1069410000,100.00,,
+<not supported>,,LLC-load-misses:u,0,100.00,,
+";
+
+fn json() -> String {
+    CSV.lines()
+        .map(|line| {
+            let fields: Vec<&str> = line.split(',').collect();
+            format!(
+                "{{\"counter-value\" : \"{}\", \"unit\" : \"{}\", \"event\" : \"{}\"}}\n",
+                fields[0], fields[1], fields[2]
+            )
+        })
+        .collect()
+}
+
+#[test]
+fn the_three_forms_say_the_same() {
+    let table = from_perf_stat("out.txt", "mine", TABLE).unwrap();
+    assert_eq!(table, from_perf_stat("out.txt", "mine", CSV).unwrap());
+    assert_eq!(table, from_perf_stat("out.txt", "mine", &json()).unwrap());
+    assert_eq!(table.instructions_per_cycle, Some(2.25));
+    assert_eq!(table.counted.len(), 4, "{:?}", table.counted);
+    assert!(table.assumed.iter().any(|line| line.starts_with("stores: assumed")));
+    assert!(table.assumed.iter().any(|line| line.starts_with("last-level misses: assumed")));
+    // The text is the profile.
+    let again = coretwin_sim::core::profile::Profile::read("x", &table.text).unwrap();
+    assert_eq!(again, table.profile);
+}
+
+#[test]
+fn counted_shares_are_those_of_the_stream() {
+    let imported = from_perf_stat("out.txt", "mine", TABLE).unwrap();
+    let preset = Preset::named("p4-northwood").unwrap();
+    let mut uops = vec![Uop::new(Class::Nop, 0); 400_000];
+    imported.profile.stream(&preset, 1, 0).fill(&mut uops);
+    let share = |class| uops.iter().filter(|uop| uop.class == class).count() as f64 / 400_000.0;
+    assert!((share(Class::Branch) - 1.8 / 9.9).abs() < 0.01, "{}", share(Class::Branch));
+    assert!((share(Class::Load) - 1.9 / 9.9).abs() < 0.01, "{}", share(Class::Load));
+}
+
+#[test]
+fn counts_that_cannot_be_are_refused() {
+    for (from, to, wanted) in [
+        ("9000000000,,instructions", "0,,instructions", "no count of 'instructions'"),
+        ("9000000000,,instructions", "9000000000,,tricks", "no count of 'instructions'"),
+        ("54000000,,branch-misses", "5400000000,,branch-misses", "is more than 'branches'"),
+        ("1800000000,,branches", "18000000000,,branches", "is more than 'instructions'"),
+    ] {
+        let said =
+            from_perf_stat("out.csv", "mine", &CSV.replace(from, to)).unwrap_err().to_string();
+        assert!(said.starts_with("out.csv: ") && said.contains(wanted), "{said}");
+    }
+    for text in ["", "hello\nworld", "{\"event\": 3}", ",,,,,,", "1,2,3"] {
+        let said = from_perf_stat("x", "mine", text).unwrap_err().to_string();
+        assert!(said.contains("perf stat"), "{text}: {said}");
+    }
+    assert!(from_perf_stat("x", "a\"b", CSV).is_err());
+}
