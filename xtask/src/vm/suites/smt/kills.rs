@@ -31,15 +31,15 @@ const VICTIMS: &[(Victim, &str)] = &[
 pub(super) fn run(guest: &mut Guest, kills: u32) -> Result<()> {
     let machine = Arranged::new()?;
     let mut random = Random(guest.seed);
-    let span = span_of_two_switches(&machine)?;
+    let spans = Spans::measure(&machine)?;
     for &(victim, name) in VICTIMS {
         let title = format!("{name}, killed {kills} times, seed {}: all is put back", guest.seed);
         guest.check_told(&title, || {
             let mut met = Met::default();
             for number in 1..=kills {
-                let delay = span.mul_f64(random.unit());
-                kill(victim, delay, &mut random, &machine, &mut met)
-                    .with_context(|| format!("kill {number}, {delay:?} after the start"))?;
+                let moment = spans.draw(number, &mut random);
+                kill(victim, moment, &mut random, &machine, &mut met)
+                    .with_context(|| format!("kill {number}, {moment:?}"))?;
             }
             Ok(format!("{} with the state saved, {} with SMT off", met.saved, met.off))
         })?;
@@ -67,26 +67,60 @@ fn is_active() -> Result<bool> {
     Ok(read("/sys/devices/system/cpu/smt/active")? == "1")
 }
 
-/// How long a study takes from its start until the switch has been moved a few times: the time in
-/// which the random moments lie.
-fn span_of_two_switches(machine: &Arranged) -> Result<Duration> {
-    let folder = Path::new("/tmp/span");
-    let started = Instant::now();
-    let mut study = start(folder)?;
-    let moved = |way: bool| wait_until("the study moves the switch", || Ok(is_active()? == way));
-    let outcome = moved(false).and_then(|()| moved(true)).and_then(|()| moved(false));
-    let span = started.elapsed();
-    study.kill()?;
-    study.wait()?;
-    outcome.with_context(|| log(folder))?;
-    settle(machine).context("after the first study")?;
-    Ok(span)
+/// How long a study takes to save the state, and from there to move the switch a few times: the times
+/// in which the random moments lie.
+struct Spans {
+    to_save: Duration,
+    to_switch: Duration,
+}
+
+/// When to kill.
+#[derive(Debug, Clone, Copy)]
+enum Moment {
+    AfterStart(Duration),
+    AfterSave(Duration),
+}
+
+impl Spans {
+    fn measure(machine: &Arranged) -> Result<Self> {
+        let folder = Path::new("/tmp/span");
+        let started = Instant::now();
+        let mut study = start(folder)?;
+        let moved =
+            |way: bool| wait_until("the study moves the switch", || Ok(is_active()? == way));
+        let measure = || -> Result<Self> {
+            is_saved()?;
+            let to_save = started.elapsed();
+            for way in [false, true, false] {
+                moved(way)?;
+            }
+            Ok(Self { to_save, to_switch: started.elapsed() - to_save })
+        };
+        let spans = measure();
+        study.kill()?;
+        study.wait()?;
+        let spans = spans.with_context(|| log(folder))?;
+        settle(machine).context("after the first study")?;
+        Ok(spans)
+    }
+
+    /// Most moments lie where there is something to lose.
+    fn draw(&self, number: u32, random: &mut Random) -> Moment {
+        match number % 5 {
+            0 => Moment::AfterStart(self.to_save.mul_f64(random.unit())),
+            _ => Moment::AfterSave(self.to_switch.mul_f64(random.unit())),
+        }
+    }
+}
+
+fn is_saved() -> Result<()> {
+    wait_until("the study saves the state", || Ok(Path::new(SAVED).exists()))
 }
 
 /// One study, one kill.
 fn kill(
     victim: Victim,
-    delay: Duration,
+    moment: Moment,
     random: &mut Random,
     machine: &Arranged,
     met: &mut Met,
@@ -94,10 +128,14 @@ fn kill(
     let folder = PathBuf::from("/tmp/killed");
     fs::remove_dir_all(&folder).ok();
     let mut study = start(&folder)?;
-    let stands = match victim {
+    let (ready, delay) = match moment {
+        Moment::AfterStart(delay) => (Ok(()), delay),
+        Moment::AfterSave(delay) => (is_saved(), delay),
+    };
+    let stands = ready.and_then(|()| match victim {
         Victim::Guard => two_guards(&mut study),
         _ => Ok(Vec::new()),
-    };
+    });
     std::thread::sleep(delay);
     let outcome = stands.and_then(|guards| match victim {
         Victim::Study => met.look().and_then(|()| Ok(study.kill()?)),
