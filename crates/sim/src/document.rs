@@ -144,7 +144,7 @@ impl<'doc> Table<'doc> {
             let path = format!("{}[{number}]", self.full(key));
             match item.get_ref() {
                 DeValue::Table(entries) => {
-                    tables.push(self.within(path, item.span().start, entries))
+                    tables.push(self.within(path, item.span().start, entries));
                 }
                 other => {
                     return Err(self.refuse(key, format!("must hold tables, not {}", kind(other))));

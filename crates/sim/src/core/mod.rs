@@ -5,6 +5,7 @@
 //! [`uop::Uop`]s per thread go in; an [`outcome::Outcome`] with speeds, a stack of cycles per thread
 //! and the occupancy of every resource comes out.
 
+pub mod comparison;
 pub mod engine;
 pub mod experiments;
 pub mod interval;
@@ -14,6 +15,7 @@ pub mod profile;
 pub mod stream;
 pub mod uop;
 
+pub use comparison::{Comparison, compare};
 pub use engine::simulate;
 pub use outcome::{Outcome, Stuck, ThreadOutcome};
 pub use preset::Preset;

@@ -39,11 +39,13 @@ pub enum Component {
     SiblingSlots,
     /// A queue or pool was full only because a sibling holds, or is kept, entries of it.
     SiblingEntries,
+    /// The window was full of work that could have issued, had a sibling not taken the port.
+    SiblingPorts,
 }
 
 impl Component {
     /// Every component, in the order of their numbers.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::Base,
         Self::Fetch,
         Self::CodeMiss,
@@ -60,6 +62,7 @@ impl Component {
         Self::Stores,
         Self::SiblingSlots,
         Self::SiblingEntries,
+        Self::SiblingPorts,
     ];
 
     /// How many components there are.
@@ -85,6 +88,7 @@ impl Component {
             Self::Stores => "stores",
             Self::SiblingSlots => "sibling_slots",
             Self::SiblingEntries => "sibling_entries",
+            Self::SiblingPorts => "sibling_ports",
         }
     }
 }
@@ -119,7 +123,9 @@ pub struct Counts {
 /// One thread over the measurement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ThreadOutcome {
-    /// Micro-operations retired.
+    /// Micro-operations retired before the measurement.
+    pub warmup_uops: u64,
+    /// Micro-operations retired while measured.
     pub uops: u64,
     /// Slots by component; they sum to cycles × rename width.
     pub slots: [u64; Component::COUNT],

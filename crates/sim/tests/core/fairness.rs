@@ -1,8 +1,9 @@
 //! What must hold for any pair: the account closes, places do not matter, nobody is starved.
 
 use crate::kernels::*;
+use coretwin_sim::core::outcome::Component;
 use coretwin_sim::core::preset::{Policy, Sharing};
-use coretwin_sim::core::{Class, Options, Preset, Stream, ThreadInput, simulate};
+use coretwin_sim::core::{Class, Options, Preset, Stream, ThreadInput, compare, simulate};
 use proptest::prelude::*;
 
 #[test]
@@ -169,4 +170,39 @@ fn four_threads_share_a_four_way_core() {
     assert!(two > one && four > 0.95 * two, "{one} {two} {four}");
     let all: Vec<Preset> = Preset::all().into_iter().filter(|preset| preset.ways == 4).collect();
     assert_eq!(all.len(), 1);
+}
+
+#[test]
+fn what_a_sibling_takes_is_named() {
+    let preset = preset("westmere");
+    // Additions alone: three ports, which two spins share.
+    let input = |space| ThreadInput::new(chain(Class::IntAlu, 0), space as u16);
+    let found = compare(&preset, 2, &input, &options(20_000)).expect("the runs end");
+    assert!(close(found.slowdown(0), 2.0, 0.01) && close(found.throughput(), 1.0, 0.01));
+    let ports = found.together.cycles_per_uop(0, Component::SiblingPorts);
+    let slots = found.together.cycles_per_uop(0, Component::SiblingSlots);
+    let entries = found.together.cycles_per_uop(0, Component::SiblingEntries);
+    assert!(ports + slots + entries > 0.3, "{ports} {slots} {entries} of 0.67 cycles");
+    // A chain that waits for its own results loses nothing, whoever sits beside it.
+    let input = |thread| match thread {
+        0 => ThreadInput::new(chain(Class::FpAdd, 1), 1),
+        _ => ThreadInput::new(spin(), 2),
+    };
+    let found = compare(&preset, 2, &input, &options(20_000)).expect("the runs end");
+    assert!(close(found.slowdown(0), 1.0, 0.02), "{}", found.slowdown(0));
+}
+
+#[test]
+fn threads_alone_are_measured_over_the_same_work() {
+    let preset = preset("p4-northwood");
+    let input = |thread| match thread {
+        0 => ThreadInput::new(mix(1, 8192, 10), 1),
+        _ => ThreadInput::new(chase(500, 4096), 2),
+    };
+    let found = compare(&preset, 2, &input, &options(5000)).expect("the runs end");
+    for (thread, alone) in found.alone.iter().enumerate() {
+        let together = &found.together.threads[thread];
+        assert!(alone.threads[0].warmup_uops.abs_diff(together.warmup_uops) < 4);
+        assert!(alone.threads[0].uops.abs_diff(together.uops) < 4);
+    }
 }

@@ -4,7 +4,7 @@ use super::pool::name;
 use super::thread::Spin;
 use super::{Core, NEVER, stage};
 use crate::core::outcome::Component;
-use crate::core::uop::{Class, Effect, Uop};
+use crate::core::uop::{Class, Effect};
 
 /// Whether fetch goes on behind a micro-operation.
 #[derive(PartialEq, Eq)]
@@ -15,6 +15,7 @@ enum Flow {
 }
 
 impl Core<'_> {
+    #[inline(never)]
     pub(super) fn fetch(&mut self, tick: u64) {
         let description = self.preset.front_end.fetch;
         let order = self.order(description.select, stage::FETCH);
@@ -46,7 +47,6 @@ impl Core<'_> {
     fn fetch_thread(&mut self, thread: usize, width: u8, tick: u64) -> u8 {
         let room = self.pools.room(name::UOP_QUEUE, thread);
         let mut limit = u16::from(width).min(room) as u8;
-        let decode_width = self.decode_width();
         let may_cross = self.preset.front_end.taken_branches_per_cycle;
         self.threads[thread].supply = Component::Fetch;
         let mut fetched = 0;
@@ -54,29 +54,29 @@ impl Core<'_> {
         let mut block = None;
         while fetched < limit {
             let state = &mut self.threads[thread];
-            let uop = *state.peek();
-            let this = uop.code >> self.block_bits;
+            let code = state.peek().code;
+            let this = code >> self.block_bits;
             if block.is_some_and(|block| block != this) {
                 break;
             }
             block = Some(this);
-            let line = uop.code >> self.code_line_bits;
-            if line != state.code_line && !self.enter_code(thread, line, uop.code, tick) {
+            let line = code >> self.code_line_bits;
+            if line != state.code_line && !self.enter_code(thread, line, code, tick) {
                 break;
             }
             let state = &mut self.threads[thread];
             if state.decoding {
-                limit = limit.min(decode_width);
+                limit = limit.min(self.decode_width);
                 if fetched >= limit {
                     break;
                 }
             }
-            state.advance();
-            let place = state.queue_place(state.fetched);
-            state.queue[place] = uop;
-            state.fetched += 1;
             fetched += 1;
-            match self.flow(thread, &uop) {
+            let (class, effect) = state.move_to_queue();
+            if class != Class::Branch && effect == Effect::None {
+                continue;
+            }
+            match self.flow(thread, class, effect) {
                 Flow::On => {}
                 Flow::Taken => {
                     taken += 1;
@@ -89,10 +89,6 @@ impl Core<'_> {
         }
         self.pools.take(name::UOP_QUEUE, thread, u16::from(fetched));
         fetched
-    }
-
-    fn decode_width(&self) -> u8 {
-        self.preset.front_end.uop_cache.map_or(u8::MAX, |cache| cache.decode_width)
     }
 
     /// Turns to another stretch of code; `false` where it is not there yet. Fetch comes back to
@@ -134,17 +130,18 @@ impl Core<'_> {
         false
     }
 
-    /// What a micro-operation means for fetch.
+    /// What the micro-operation just fetched means for fetch.
     #[inline(always)]
-    fn flow(&mut self, thread: usize, uop: &Uop) -> Flow {
-        if uop.class == Class::Branch {
-            return self.branch(thread, uop);
-        }
+    fn flow(&mut self, thread: usize, class: Class, effect: Effect) -> Flow {
         let fetching = &mut self.threads[thread];
-        match uop.effect {
-            Effect::Acquire | Effect::AcquirePausing if uop.class == Class::Atomic => {
+        if class == Class::Branch {
+            return self.branch(thread, effect == Effect::Taken);
+        }
+        match effect {
+            Effect::Acquire | Effect::AcquirePausing if class == Class::Atomic => {
                 // Whether the thread goes on or spins is known when the acquire has executed.
-                fetching.spin = Some(Spin { acquire: *uop, step: 0, leaving: false });
+                let acquire = fetching.queue[fetching.queue_place(fetching.fetched - 1)];
+                fetching.spin = Some(Spin { acquire, step: 0, leaving: false });
                 fetching.fetch_at = NEVER;
                 fetching.supply = Component::Lock;
                 Flow::Stop
@@ -159,16 +156,17 @@ impl Core<'_> {
     }
 
     #[inline(always)]
-    fn branch(&mut self, thread: usize, uop: &Uop) -> Flow {
+    fn branch(&mut self, thread: usize, taken: bool) -> Flow {
         let fetching = &mut self.threads[thread];
-        let taken = uop.effect == Effect::Taken;
         if fetching.spin.is_some() {
             return Flow::Taken;
         }
+        let number = fetching.fetched - 1;
+        let site = fetching.queue[fetching.queue_place(number)].code;
         fetching.counts.branches += 1;
-        if !self.predictor.predict(thread, self.memory.data_space(thread), uop.code, taken) {
+        if !self.predictor.predict(thread, self.memory.data_space(thread), site, taken) {
             fetching.counts.mispredicts += 1;
-            fetching.mispredicted = fetching.fetched - 1;
+            fetching.mispredicted = number;
             fetching.fetch_at = NEVER;
             fetching.supply = Component::Mispredict;
             return Flow::Stop;

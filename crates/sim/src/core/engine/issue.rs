@@ -93,6 +93,7 @@ impl Core<'_> {
     }
 
     /// Issues what can issue at this tick on these ports.
+    #[inline(never)]
     pub(super) fn issue(&mut self, tick: u64, ports: u16) {
         self.wake(tick);
         if self.threads.iter().all(|thread| thread.ready_count == 0) {
@@ -118,6 +119,7 @@ impl Core<'_> {
             if closed >> group & 1 == 0 {
                 let port = (self.tables.group_ports[group % Class::COUNT] & free).trailing_zeros();
                 free &= !(1 << port);
+                self.taken_ports[thread % MAX_THREADS] |= 1 << port;
                 let slot = cursor.slot;
                 self.execute(thread, slot, tick);
                 closed = self.tables.closed[usize::from(free)]
@@ -129,6 +131,23 @@ impl Core<'_> {
             }
             left -= u32::from(!cursor.advance(&self.threads[thread], closed));
         }
+    }
+
+    /// Whether the oldest of the thread's micro-operations that are ready and have not issued could
+    /// have gone to a port that a sibling took in this cycle.
+    pub(super) fn port_taken_by_sibling(&self, thread: usize) -> bool {
+        let state = &self.threads[thread];
+        if self.awake_count < 2 || state.ready_count == 0 {
+            return false;
+        }
+        let mut cursor = Cursor::at(state);
+        if !cursor.advance(state, 0) {
+            return false;
+        }
+        let group = usize::from(state.slots[cursor.slot % WINDOW].group);
+        let siblings = (0..self.ways).filter(|other| *other != thread);
+        let taken = siblings.fold(0, |ports, other| ports | self.taken_ports[other % MAX_THREADS]);
+        self.tables.group_ports[group % Class::COUNT] & taken != 0
     }
 
     /// The thread whose candidate was dispatched first; `left` threads have one.

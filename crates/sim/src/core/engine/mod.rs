@@ -77,10 +77,14 @@ struct Core<'stream> {
     uop_cache: Option<Tags>,
     /// Bytes of code, as a power of two, that fetch looks up at once.
     code_line_bits: u32,
+    /// Micro-operations per cycle where the uop cache misses.
+    decode_width: u8,
     /// Bytes of code, as a power of two, that one cycle's fetch stays within.
     block_bits: u32,
     wheel: Wheel,
     unit_free_at: [u64; 16],
+    /// Ports that each thread took in this cycle.
+    taken_ports: [u16; MAX_THREADS],
     stamp: u32,
     owners: [Option<u8>; lock::LOCKS],
     /// Whether two threads share data pages, so that one can disturb the other's loads.
@@ -177,6 +181,7 @@ impl<'stream> Core<'stream> {
             predictor: Predictor::new(preset.front_end.predictor, ways),
             uop_cache,
             code_line_bits: u32::from(code_line_bytes).trailing_zeros(),
+            decode_width: preset.front_end.uop_cache.map_or(u8::MAX, |cache| cache.decode_width),
             block_bits: match preset.front_end.block_bytes {
                 // Beyond every address: no limit.
                 0 => 31,
@@ -184,6 +189,7 @@ impl<'stream> Core<'stream> {
             },
             wheel: Wheel::new(),
             unit_free_at: [0; 16],
+            taken_ports: [0; MAX_THREADS],
             stamp: 0,
             owners: [None; lock::LOCKS],
             spaces_shared,
@@ -206,6 +212,7 @@ impl<'stream> Core<'stream> {
         }
         self.write_stores(tick);
         self.retire(tick);
+        self.taken_ports = [0; MAX_THREADS];
         self.issue(tick, self.tables.ports);
         if self.ticks_per_cycle == 2 {
             self.issue(tick + 1, self.tables.fast_ports);

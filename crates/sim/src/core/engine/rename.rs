@@ -18,6 +18,7 @@ pub(super) enum Block {
 }
 
 impl Core<'_> {
+    #[inline(never)]
     pub(super) fn rename(&mut self, tick: u64) {
         let description = self.preset.rename;
         let width = u64::from(description.width);
@@ -121,12 +122,17 @@ impl Core<'_> {
         let oldest = &state.slots[state.place(state.retired)];
         if state.retired == state.renamed || oldest.complete == NEVER || oldest.complete <= tick {
             let serialised = oldest.marks & mark::OLDEST != 0 && state.retired != state.renamed;
-            return if serialised { Component::Lock } else { Component::Execution };
+            return match serialised {
+                true => Component::Lock,
+                false if self.port_taken_by_sibling(thread) => Component::SiblingPorts,
+                false => Component::Execution,
+            };
         }
         match oldest.served {
             1 => Component::FirstLevel,
             2 => Component::OuterLevel,
             3 => Component::Memory,
+            _ if self.port_taken_by_sibling(thread) => Component::SiblingPorts,
             _ => Component::Execution,
         }
     }
@@ -224,6 +230,9 @@ impl Core<'_> {
         if is_spin(uop) {
             marks |= mark::SPIN;
         }
+        if uop.effect == Effect::Halt {
+            marks |= mark::HALT;
+        }
         let nop = uop.class == Class::Nop;
         // `event` is set when it is needed.
         let slot = &mut state.slots[index];
@@ -237,6 +246,7 @@ impl Core<'_> {
         slot.argument = uop.argument;
         slot.pending = pending;
         slot.marks = marks;
+        slot.gives = self.tables.gives[class];
         slot.served = 0;
         slot.class = uop.class;
         slot.group = self.tables.group[class];

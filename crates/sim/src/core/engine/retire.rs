@@ -5,20 +5,18 @@ use super::pool::name;
 use super::thread::{bucket, mark};
 use super::{Core, MAX_STORES, NEVER, stage};
 use crate::core::preset::ThreadSelect;
-use crate::core::uop::{Class, Effect};
 
-/// What one thread's retirement gives back.
-#[derive(Default)]
-struct Retired {
-    all: u16,
-    loads: u16,
-    integers: u16,
-    floats: u16,
-    work: u64,
-    halt: Option<u64>,
-}
+/// Pools of which retirement gives entries back, in the order of the bytes of `Slot::gives`.
+pub(super) const GIVEN: [usize; 4] = [
+    name::LOAD_BUFFER,
+    // Written stores give their entries back, retired ones do not yet.
+    name::STORE_BUFFER,
+    name::INTEGER_REGISTERS,
+    name::FLOAT_REGISTERS,
+];
 
 impl Core<'_> {
+    #[inline(never)]
     pub(super) fn retire(&mut self, tick: u64) {
         let description = self.preset.retire;
         let order = self.order(description.select, stage::RETIRE);
@@ -71,66 +69,73 @@ impl Core<'_> {
 
     fn retire_thread(&mut self, thread: usize, width: u16, tick: u64) -> u16 {
         let state = &mut self.threads[thread];
-        let mut retired = Retired::default();
-        while retired.all < width && state.retired < state.renamed {
-            let slot = &state.slots[state.place(state.retired)];
+        let (first, mut number) = (state.retired, state.retired);
+        let end = state.renamed.min(first + u64::from(width));
+        let (mut gives, mut marks) = (0, 0);
+        while number < end && marks & mark::HALT == 0 {
+            let slot = &state.slots[state.place(number)];
             if slot.complete > tick {
                 break;
             }
-            retired.all += 1;
-            retired.work += u64::from(slot.marks & mark::SPIN == 0);
-            match slot.class {
-                Class::Load | Class::Atomic => {
-                    retired.loads += 1;
-                    if slot.marks & mark::WATCHED != 0 && state.retired >= state.cleared {
-                        let line = self.memory.line(thread, slot.address);
-                        state.load_lines[bucket(u64::from(line))] -= 1;
-                    }
-                }
-                Class::Store => state.stores_retired = state.stores_retired.wrapping_add(1),
-                _ => {}
-            }
-            match slot.class.writes_float_register() {
-                Some(true) => retired.floats += 1,
-                Some(false) => retired.integers += 1,
-                None => {}
-            }
-            state.retired += 1;
-            if slot.effect == Effect::Halt {
-                retired.halt = Some(slot.address);
-                break;
+            gives += slot.gives;
+            marks |= slot.marks;
+            number += 1;
+        }
+        let all = (number - first) as u16;
+        let spins = if marks & (mark::SPIN | mark::WATCHED) == 0 {
+            0
+        } else {
+            self.retire_marked(thread, first..number)
+        };
+        let state = &mut self.threads[thread];
+        state.retired = number;
+        state.stores_retired = state.stores_retired.wrapping_add(gives >> 8 & 0xff);
+        self.pools.give(name::REORDER_BUFFER, thread, all);
+        for (byte, pool) in GIVEN.into_iter().enumerate() {
+            let entries = (gives >> (8 * byte) & 0xff) as u16;
+            if pool != name::STORE_BUFFER && entries > 0 {
+                self.pools.give(pool, thread, entries);
             }
         }
-        self.give_back(thread, &retired);
-        retired.all
+        self.progress(thread, u64::from(all) - spins);
+        if marks & mark::HALT != 0 {
+            let state = &self.threads[thread];
+            let cycles = state.slots[state.place(number - 1)].address;
+            self.halt(thread, cycles);
+        }
+        all
     }
 
-    fn give_back(&mut self, thread: usize, retired: &Retired) {
-        self.pools.give(name::REORDER_BUFFER, thread, retired.all);
-        if retired.loads > 0 {
-            self.pools.give(name::LOAD_BUFFER, thread, retired.loads);
+    /// Forgets the loads that siblings' stores were watched for; gives how many were of a spin.
+    fn retire_marked(&mut self, thread: usize, numbers: std::ops::Range<u64>) -> u64 {
+        let mut spins = 0;
+        for number in numbers {
+            let state = &mut self.threads[thread];
+            let slot = &state.slots[state.place(number)];
+            spins += u64::from(slot.marks & mark::SPIN != 0);
+            if slot.marks & mark::WATCHED != 0 && number >= state.cleared {
+                let line = self.memory.line(thread, slot.address);
+                state.load_lines[bucket(u64::from(line))] -= 1;
+            }
         }
-        if self.preset.integer_registers.is_some() {
-            self.pools.give(name::INTEGER_REGISTERS, thread, retired.integers);
-        }
-        if self.preset.float_registers.is_some() {
-            self.pools.give(name::FLOAT_REGISTERS, thread, retired.floats);
-        }
-        let state = &mut self.threads[thread];
-        if retired.work > 0 {
+        spins
+    }
+
+    /// Counts retired work.
+    fn progress(&mut self, thread: usize, work: u64) {
+        if work > 0 {
+            let state = &mut self.threads[thread];
             state.last_progress = self.cycle;
             let before = state.uops;
-            state.uops += retired.work;
+            state.uops += work;
             if before < state.target && state.uops >= state.target {
                 self.unfinished -= 1;
             }
         }
-        if let Some(cycles) = retired.halt {
-            self.halt(thread, cycles);
-        }
     }
 
     /// Writes retired stores, each thread's in order, as many as the cache takes in a cycle.
+    #[inline(never)]
     pub(super) fn write_stores(&mut self, tick: u64) {
         let mut left = self.preset.memory.commits_per_cycle;
         let order = self.order(ThreadSelect::Alternate, stage::WRITE);

@@ -95,6 +95,7 @@ impl Core<'_> {
     fn outcome(&self, start: u64, uops_before: &[u64]) -> Outcome {
         let cycles = self.cycle - start;
         let threads = self.threads.iter().enumerate().map(|(index, thread)| ThreadOutcome {
+            warmup_uops: uops_before[index],
             uops: thread.uops - uops_before[index],
             slots: thread.charged,
             counts: thread.counts,

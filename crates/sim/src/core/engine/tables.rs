@@ -29,6 +29,8 @@ pub(super) struct Tables {
     /// first, which every class takes.
     pub(super) pools: [[u8; 4]; Class::COUNT],
     pub(super) pool_count: [u8; Class::COUNT],
+    /// What retirement gives back, a byte each: loads, stores, integers, floats.
+    pub(super) gives: [u32; Class::COUNT],
     /// The pool of each class's scheduler.
     pub(super) scheduler: [u8; Class::COUNT],
 }
@@ -47,6 +49,7 @@ impl Tables {
             fast_ports: 0,
             pools: [[0; 4]; Class::COUNT],
             pool_count: [0; Class::COUNT],
+            gives: [0; Class::COUNT],
             scheduler: [0; Class::COUNT],
         };
         let order = ports_by_versatility(preset);
@@ -113,6 +116,9 @@ impl Tables {
                     pools.push(name::INTEGER_REGISTERS);
                 }
                 _ => {}
+            }
+            for (byte, pool) in super::retire::GIVEN.iter().enumerate() {
+                self.gives[class as usize] |= u32::from(pools.contains(pool)) << (8 * byte);
             }
             self.pool_count[class as usize] = pools.len() as u8 - 1;
             for (place, pool) in pools.into_iter().enumerate() {

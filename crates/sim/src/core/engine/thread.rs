@@ -27,6 +27,8 @@ pub(super) mod mark {
     pub(crate) const SPIN: u8 = 8;
     /// Counted in `load_lines`.
     pub(crate) const WATCHED: u8 = 16;
+    /// Halts its thread when it retires.
+    pub(crate) const HALT: u8 = 32;
 }
 
 /// A micro-operation in the window. Times are ticks.
@@ -51,6 +53,8 @@ pub(super) struct Slot {
     /// Sources that have not issued.
     pub(super) pending: u8,
     pub(super) marks: u8,
+    /// What its retirement gives back, a byte each: loads, stores, integers, floats.
+    pub(super) gives: u32,
     /// 0, or how far out the load was served.
     pub(super) served: u8,
     pub(super) class: Class,
@@ -71,6 +75,7 @@ const FREE: Slot = Slot {
     argument: 0,
     pending: 0,
     marks: 0,
+    gives: 0,
     served: 0,
     class: Class::Nop,
     group: 0,
@@ -247,12 +252,26 @@ impl<'stream> Thread<'stream> {
         self.next_in_batch = 0;
     }
 
+    /// Moves the next micro-operation to the queue; gives its class and effect.
     #[inline(always)]
-    pub(super) fn advance(&mut self) {
+    pub(super) fn move_to_queue(&mut self) -> (Class, Effect) {
+        let place = self.queue_place(self.fetched);
+        self.fetched += 1;
+        if self.spin.is_some() {
+            self.queue[place] = self.spin_uop;
+            self.advance_spin();
+        } else {
+            self.queue[place] = self.batch[self.next_in_batch % BATCH];
+            self.next_in_batch += 1;
+        }
+        (self.queue[place].class, self.queue[place].effect)
+    }
+
+    #[inline(never)]
+    fn advance_spin(&mut self) {
         match &mut self.spin {
-            None => self.next_in_batch += 1,
-            Some(spin) if spin.leaving => self.spin = None,
-            Some(spin) => spin.step = (spin.step + 1) % spin.round(),
+            Some(spin) if !spin.leaving => spin.step = (spin.step + 1) % spin.round(),
+            _ => self.spin = None,
         }
     }
 

@@ -1,0 +1,56 @@
+//! Threads alone and together: what a sibling costs.
+//!
+//! Each thread alone is measured over the very micro-operations it retired in the measurement
+//! together, after the same ones as warm-up. (Measured over other regions, or warmed up for
+//! longer, a thread alone is faster or slower for reasons that have nothing to do with siblings.)
+
+use super::engine::simulate;
+use super::outcome::{Outcome, Stuck};
+use super::preset::Preset;
+use super::stream::{Options, ThreadInput};
+
+/// Threads together on one core, and each alone on the same core with its siblings halted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Comparison {
+    /// All of them.
+    pub together: Outcome,
+    /// Each by itself; it is thread 0 of its run.
+    pub alone: Vec<Outcome>,
+}
+
+/// Runs the threads together, then each alone. `input` gives thread `n` afresh for each run.
+///
+/// # Errors
+/// [`Stuck`] as [`simulate`].
+pub fn compare<'stream>(
+    preset: &Preset,
+    threads: usize,
+    input: &dyn Fn(usize) -> ThreadInput<'stream>,
+    options: &Options,
+) -> Result<Comparison, Box<Stuck>> {
+    let together = simulate(preset, (0..threads).map(input).collect(), options)?;
+    let mut alone = Vec::with_capacity(threads);
+    for (thread, measured) in together.threads.iter().take(threads).enumerate() {
+        let options = Options {
+            warmup_uops: measured.warmup_uops,
+            measure_uops: measured.uops.max(1),
+            ..*options
+        };
+        alone.push(simulate(preset, vec![input(thread)], &options)?);
+    }
+    Ok(Comparison { together, alone })
+}
+
+impl Comparison {
+    /// How many times slower a thread is beside its siblings.
+    #[must_use]
+    pub fn slowdown(&self, thread: usize) -> f64 {
+        self.alone[thread].uops_per_cycle(0) / self.together.uops_per_cycle(thread)
+    }
+
+    /// Work of all threads together, in units of what each does alone: the yield of the core.
+    #[must_use]
+    pub fn throughput(&self) -> f64 {
+        (0..self.alone.len()).map(|thread| 1.0 / self.slowdown(thread)).sum()
+    }
+}
