@@ -77,6 +77,9 @@ fn copies_run_together_and_their_rates_add_up() {
     let (slowest, fastest) = (counted(&outcome, "copy_min"), counted(&outcome, "copy_max"));
     let value = outcome.value.expect("value");
     assert!(3.0 * slowest <= value && value <= 3.0 * fastest, "{slowest} {value} {fastest}");
+    let mut job = row("mul_int", "seconds=0,calls=3,copies=auto");
+    job.copies = allowed_cpus().len() as u32;
+    assert_eq!(succeed(&job).cpus_ran, allowed_cpus(), "each CPU has its own");
     let mut job = row("shared_memory", "seconds=0,calls=3,copies=2");
     job.copies = 2;
     assert_eq!(counted(&succeed(&job), "calls"), 6.0);

@@ -66,7 +66,7 @@ const CALLS: ParamSpec = ParamSpec {
 const COPIES: ParamSpec = ParamSpec {
     name: "copies",
     kind: ParamKind::Text { default: "1" },
-    about: "copies side by side: a number, or auto for one per CPU of the arm",
+    about: "copies side by side: a number, or auto for one on each CPU of the arm",
 };
 const DIR: ParamSpec = ParamSpec {
     name: "dir",

@@ -3,8 +3,8 @@
 
 use super::copy::{Orders, Report, Said, error_share};
 use super::{
-    CALLS, DIR, FILE_KIB, Group, LIBC, LIST, OWN, Place, Row, SECONDS, SORT, SYNC_CALLS_MAX,
-    TEMPORARY,
+    AUTO, CALLS, COPIES, DIR, FILE_KIB, Group, LIBC, LIST, OWN, Place, Row, SECONDS, SORT,
+    SYNC_CALLS_MAX, TEMPORARY,
 };
 use crate::error::signal_name;
 use crate::role::AIM9;
@@ -13,6 +13,7 @@ use crate::semaphores::{Claim, KEYS_MAX};
 use crate::supervisor::{Launch, Supervisor, Task, TaskId};
 use crate::workload::{Measured, Workload, decimal, int, metric, text};
 use crate::{Error, leftovers};
+use coretwin_base::cpu_set::CpuSet;
 use coretwin_base::job::Job;
 use coretwin_base::param::Params;
 use coretwin_base::reading::{Better, Metric};
@@ -90,6 +91,43 @@ fn notes(row: &Row, scratch: &Scratch) -> Vec<(String, String)> {
     notes
 }
 
+/// With one copy per CPU, a CPU for each; else the scheduler decides where the copies run.
+fn own_cpus(params: &Params, job: &Job) -> Vec<CpuSet> {
+    match text(params, COPIES.name) == AUTO && job.cpus.len() == job.copies as usize {
+        true => job.cpus.iter().map(|cpu| std::iter::once(cpu).collect()).collect(),
+        false => Vec::new(),
+    }
+}
+
+/// What one of so many copies has to do.
+fn orders(
+    row: &Row,
+    params: &Params,
+    (copy, copies): (u32, u32),
+    scratch: Option<&Scratch>,
+    claim: Option<&Claim>,
+) -> Result<Orders, Error> {
+    let folder = scratch
+        .map(|scratch| scratch::subfolder(scratch.folder(), &format!("copy{copy}")))
+        .transpose()?;
+    let list = text(params, LIST.name);
+    let place = Place {
+        folder,
+        file_kib: int(params, FILE_KIB.name),
+        key: claim.map(|claim| claim.base.wrapping_add(copy.cast_signed())),
+        list: (!list.is_empty() && list != OWN).then(|| PathBuf::from(list)),
+        sort_by_libc: text(params, SORT.name) == LIBC,
+    };
+    Ok(Orders {
+        row: row.name().to_owned(),
+        place,
+        seconds: decimal(params, SECONDS.name),
+        calls: int(params, CALLS.name).into(),
+        calls_max: (row.group == Group::SyncDisk).then(|| int(params, SYNC_CALLS_MAX.name).into()),
+        company: copies > 1,
+    })
+}
+
 /// Runs every copy to its end.
 fn drive(
     row: &Row,
@@ -100,34 +138,16 @@ fn drive(
     claim: Option<&Claim>,
 ) -> Result<Vec<Report>, Error> {
     let copies = job.copies.max(1);
+    let own_cpus = own_cpus(params, job);
     let mut ids = Vec::new();
     for copy in 0..copies {
-        let folder = scratch
-            .map(|scratch| scratch::subfolder(scratch.folder(), &format!("copy{copy}")))
-            .transpose()?;
-        let list = text(params, LIST.name);
-        let place = Place {
-            folder,
-            file_kib: int(params, FILE_KIB.name),
-            key: claim.map(|claim| claim.base.wrapping_add(copy.cast_signed())),
-            list: (!list.is_empty() && list != OWN).then(|| PathBuf::from(list)),
-            sort_by_libc: text(params, SORT.name) == LIBC,
-        };
-        let orders = Orders {
-            row: row.name().to_owned(),
-            place,
-            seconds: decimal(params, SECONDS.name),
-            calls: int(params, CALLS.name).into(),
-            calls_max: (row.group == Group::SyncDisk)
-                .then(|| int(params, SYNC_CALLS_MAX.name).into()),
-            company: copies > 1,
-        };
+        let orders = orders(row, params, (copy, copies), scratch, claim)?;
         let orders = serde_json::to_string(&orders)
             .map_err(|error| Error::system("cannot write the orders of a copy", error))?;
         ids.push(supervisor.start(Launch {
             role: AIM9,
             args: vec![orders],
-            cpus: job.roles.first(),
+            cpus: own_cpus.get(copy as usize).or(job.roles.first()),
             folder: None,
             measured: true,
             keep: 1 << 20,
