@@ -89,8 +89,11 @@ pub(super) struct ProgramStream {
 pub(super) fn stream(phases: &[Phase], fused: bool, seed: u64, thread: u16) -> ProgramStream {
     let programs: Vec<Program> = phases
         .iter()
-        .enumerate()
-        .map(|(number, phase)| lay_out(phase, number, fused, thread))
+        .map(|phase| {
+            // Phases of one name are the same code, on other data.
+            let same = |other: &Phase| other.name == phase.name;
+            lay_out(phase, phases.iter().position(same).unwrap_or(0), fused, thread)
+        })
         .collect();
     let ahead = programs[0].start();
     ProgramStream {
@@ -159,7 +162,8 @@ fn lay_out(phase: &Phase, number: usize, fused: bool, thread: u16) -> Program {
     let slots = |bytes: u64| (bytes / u64::from(CODE_BYTES_PER_UOP)).max(16) as usize;
     let (classes, compares, hot) =
         classes(phase, slots(phase.code.hot_bytes), slots(phase.code.bytes), &mut random);
-    let code = CODE_BASE + ((number as u32) << 22) | if phase.kernel { KERNEL_CODE } else { 0 };
+    let space = if phase.kernel { KERNEL_CODE } else { 0 };
+    let code = (CODE_BASE + ((number as u32) << 22)) | space;
     let mut program: Vec<Slot> = classes
         .iter()
         .enumerate()
