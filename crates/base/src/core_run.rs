@@ -113,12 +113,72 @@ pub struct CoreMatrix {
     pub slowdown: Vec<Vec<f64>>,
     /// `throughput[a][b]`: of the pair, relative to alone; symmetric.
     pub throughput: Vec<Vec<f64>>,
+    /// `slowdown_by_formula[a][b]`: the interval formula's, for comparison.
+    pub slowdown_by_formula: Vec<Vec<f64>>,
     /// Pairs that came from the cache instead of a run.
     pub cached: u32,
     /// Seed of every run.
     pub seed: u64,
-    /// Uops every thread retired before measurement began.
+    /// Uops every thread retired before measurement began, at most: pairs with a slow thread run
+    /// shorter.
     pub warmup_uops: u64,
-    /// Uops every thread retired at least while measured.
+    /// Uops every thread retired at least while measured; as above.
     pub measure_uops: u64,
+}
+
+/// One change of the kernel for SMT, with and without, on the simulated core.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CoreEnhancement {
+    /// Record version.
+    pub schema: u32,
+    /// Its id.
+    pub name: String,
+    /// What it is.
+    pub about: String,
+    /// Name of the processor's preset.
+    pub preset: String,
+    /// What was compared; the first is without.
+    pub sides: Vec<CoreEnhancementSide>,
+    /// Seed of every run.
+    pub seed: u64,
+}
+
+/// One side of such a comparison.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CoreEnhancementSide {
+    /// What is different here.
+    pub label: String,
+    /// Work of each thread, in uops per cycle; waiting is no work.
+    pub ipc: [f64; 2],
+    /// Speed of the first thread over that without.
+    pub ratio: f64,
+    /// Machine clears per 1,000 uops.
+    pub machine_clears_per_1000: f64,
+    /// First-level lines lost to the aliasing rule, per 1,000 uops.
+    pub alias_evictions_per_1000: f64,
+}
+
+/// AIM9's sieve on many page maps of one machine.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CoreSievePages {
+    /// Record version.
+    pub schema: u32,
+    /// Name of the processor's preset.
+    pub preset: String,
+    /// Sieves per second where page frames lie in the order of the pages.
+    pub ideal_per_s: f64,
+    /// Sieves per second on each random page map, from the slowest to the fastest.
+    pub random_per_s: Vec<f64>,
+    /// Least, lower quartile, median, upper quartile, most of them.
+    pub quartiles_per_s: [f64; 5],
+    /// Misses of the last cache level in one sieve: ideal, and on each random map in their order.
+    pub last_level_misses_ideal: u64,
+    /// As above.
+    pub last_level_misses: Vec<u64>,
+    /// The article's rates, without and with Hyper-Threading.
+    pub article_per_s: [f64; 2],
+    /// What it explains.
+    pub explanation: String,
+    /// Seed of the first map.
+    pub seed: u64,
 }

@@ -3,6 +3,7 @@
 use crate::exit::{DONE, Usage};
 use crate::out;
 use anyhow::{Context, Result, anyhow};
+use coretwin_base::core_run::{CoreEnhancement, CoreSievePages};
 use coretwin_base::suggest;
 use coretwin_lab::simulated_core::{self, Cache, Request};
 use coretwin_sim::core::profile::{self, Profile};
@@ -10,6 +11,9 @@ use coretwin_sim::core::{Options, Preset, preset};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+
+/// The processor of the article, on which its questions are asked.
+const ARTICLE_PRESET: &str = "xeon-mp-foster";
 
 /// Options of the verb.
 #[derive(clap::Args)]
@@ -20,13 +24,14 @@ Examples:
   coretwin simulate core --preset zen4 --thread gzip --thread gzip --seeds 10 --json
   coretwin simulate core --preset golden-cove --matrix
   coretwin simulate core --preset ./mine.toml --thread ./mine-work.toml
+  coretwin simulate core --experiment sieve-pages
   coretwin simulate core --list
 
 Speeds are uops (micro-operations) per cycle. A slowdown is a thread's time beside its siblings over
 its time alone on the same core, siblings halted. Equal seeds give equal results everywhere.")]
 pub(crate) struct Args {
     /// The processor: a name of --list, or a file
-    #[arg(long, value_name = "PRESET|FILE", required_unless_present = "list")]
+    #[arg(long, value_name = "PRESET|FILE", required_unless_present_any = ["list", "experiment"])]
     preset: Option<String>,
     /// What a hardware thread does: a profile of --list, or a file; once for each thread
     #[arg(long = "thread", value_name = "PROFILE|FILE")]
@@ -41,12 +46,14 @@ pub(crate) struct Args {
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000),
           conflicts_with = "matrix")]
     seeds: u32,
-    /// Uops each thread retires at least while measured
-    #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1000..=1_000_000_000))]
-    uops: u64,
-    /// Uops each thread retires before measurement begins
-    #[arg(long, default_value_t = 200_000, value_parser = clap::value_parser!(u64).range(0..=1_000_000_000))]
-    warmup: u64,
+    /// Uops each thread retires at least while measured [default: for the slowest thread's
+    /// million cycles, 20,000 to 1,000,000]
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1000..=1_000_000_000))]
+    uops: Option<u64>,
+    /// Uops each thread retires before measurement begins [default: a fifth of --uops, or for the
+    /// slowest thread's 400,000 cycles]
+    #[arg(long, requires = "uops", value_parser = clap::value_parser!(u64).range(0..=1_000_000_000))]
+    warmup: Option<u64>,
     /// Longest run, in cycles; one that takes more is given up, with what waits on what
     #[arg(long, default_value_t = 2_000_000_000, value_parser = clap::value_parser!(u64).range(1..))]
     cycles_max: u64,
@@ -56,6 +63,9 @@ pub(crate) struct Args {
     /// Write the stacks of cycles as a figure
     #[arg(long, value_name = "FILE", conflicts_with = "matrix")]
     svg: Option<PathBuf>,
+    /// One of the article's questions instead of threads: a name of --list, or all
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["matrix", "threads", "svg"])]
+    experiment: Option<String>,
     /// Where results of pairs are kept between runs of --matrix
     #[arg(long, value_name = "DIR", conflicts_with = "no_cache")]
     cache: Option<PathBuf>,
@@ -73,20 +83,25 @@ pub(crate) fn run(args: Args) -> Result<ExitCode> {
         out::text(&list())?;
         return Ok(ExitCode::from(DONE));
     }
-    let preset = preset_of(args.preset.as_deref().unwrap_or_default())?;
+    let preset = preset_of(args.preset.as_deref().unwrap_or(ARTICLE_PRESET))?;
     let profiles: Vec<Profile> =
         args.threads.iter().map(|name| profile_of(name)).collect::<Result<_>>()?;
+    let measure_uops = args.uops.unwrap_or(Options::default().measure_uops);
     let options = Options {
-        warmup_uops: args.warmup,
-        measure_uops: args.uops,
+        warmup_uops: args.warmup.unwrap_or(measure_uops / 5),
+        measure_uops,
         seed: args.seed,
         cycle_bound: args.cycles_max,
         idle_skip: true,
     };
+    if let Some(name) = &args.experiment {
+        return experiment(name, &preset, &options, args.json);
+    }
     if args.matrix {
         return matrix(&args, &preset, profiles, &options);
     }
-    let request = Request { preset, profiles, options, seeds: args.seeds };
+    let fit_length = args.uops.is_none();
+    let request = Request { preset, profiles, options, fit_length, seeds: args.seeds };
     let bar = progress();
     let run = simulated_core::run(&request, |done, of| advance(&bar, done, of));
     bar.finish_and_clear();
@@ -96,11 +111,44 @@ pub(crate) fn run(args: Args) -> Result<ExitCode> {
             .with_context(|| format!("cannot write {}", file.display()))?;
     }
     if args.json {
-        out::json(&run)?
+        out::json(&run)?;
     } else {
-        out::text(&coretwin_report::core_run_text(&run))?
+        out::text(&coretwin_report::core_run_text(&run))?;
     }
     Ok(ExitCode::from(DONE))
+}
+
+/// An experiment, or all of them.
+fn experiment(name: &str, preset: &Preset, options: &Options, json: bool) -> Result<ExitCode> {
+    let known: Vec<&str> =
+        simulated_core::experiments().into_iter().map(|(name, _)| name).collect();
+    let chosen = match name {
+        "all" => known,
+        name if known.contains(&name) => vec![name],
+        name => return Err(anyhow!(Usage(suggest::unknown("experiment", name, &known)))),
+    };
+    let enhancements = simulated_core::enhancements(preset, &chosen, options)?;
+    let pages = chosen
+        .contains(&simulated_core::SIEVE_PAGES.0)
+        .then(|| simulated_core::sieve_pages(preset, options.seed))
+        .transpose()?;
+    if json {
+        out::json(&Experiments { enhancements, sieve_pages: pages })?;
+    } else {
+        out::text(&coretwin_report::core_enhancements_text(&enhancements))?;
+        if let Some(pages) = &pages {
+            out::text(&coretwin_report::core_sieve_pages_text(pages))?;
+        }
+    }
+    Ok(ExitCode::from(DONE))
+}
+
+/// What experiments gave, as JSON.
+#[derive(serde::Serialize)]
+struct Experiments {
+    enhancements: Vec<CoreEnhancement>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sieve_pages: Option<CoreSievePages>,
 }
 
 fn matrix(
@@ -120,9 +168,11 @@ fn matrix(
         (None, _) => Cache::of_user(),
     };
     let bar = progress();
-    let matrix = simulated_core::matrix(preset, &profiles, options, cache.as_ref(), |done, of| {
-        advance(&bar, done, of);
-    });
+    let (fit_length, cache) = (args.uops.is_none(), cache.as_ref());
+    let matrix =
+        simulated_core::matrix(preset, &profiles, options, fit_length, cache, |done, of| {
+            advance(&bar, done, of);
+        });
     bar.finish_and_clear();
     let matrix = matrix?;
     if args.json {
@@ -187,6 +237,10 @@ fn list() -> String {
     text += "\nprofiles\n";
     for profile in Profile::all() {
         text += &format!("  {:<18} {}\n", profile.name, profile.title);
+    }
+    text += "\nexperiments\n";
+    for (name, about) in simulated_core::experiments() {
+        text += &format!("  {name:<18} {about}\n");
     }
     text
 }

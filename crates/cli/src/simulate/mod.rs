@@ -1,6 +1,7 @@
 //! `coretwin simulate`: the simulated machine, directly.
 
 mod core;
+mod import;
 
 use anyhow::Result;
 use clap::Subcommand;
@@ -17,11 +18,14 @@ pub(crate) struct Args {
 enum What {
     /// Threads on one SMT core: speeds alone and together, where the cycles went
     Core(Box<core::Args>),
+    /// A profile for `simulate core` from what perf stat counted
+    Import(import::Args),
 }
 
 /// Runs the verb.
 pub(crate) fn run(args: Args) -> Result<ExitCode> {
     match args.what {
         What::Core(args) => core::run(*args),
+        What::Import(args) => import::run(&args),
     }
 }

@@ -17,10 +17,10 @@ pub struct Cache {
     program: String,
 }
 
-/// What is kept of a run: uops per cycle of each thread.
+/// What is kept of a pair: uops per cycle of each thread alone, then of each beside the other.
 #[derive(Debug, Serialize, Deserialize)]
 struct Entry {
-    ipc: Vec<f64>,
+    ipc: [f64; 4],
 }
 
 impl Cache {
@@ -46,7 +46,7 @@ impl Cache {
     pub(super) fn file(
         &self,
         preset: &Preset,
-        profiles: &[(&Profile, u16)],
+        profiles: [&Profile; 2],
         options: &Options,
     ) -> PathBuf {
         let text = format!("{}\n{preset:?}\n{profiles:?}\n{options:?}", self.program);
@@ -59,17 +59,16 @@ impl Cache {
     }
 
     /// A result kept earlier; what cannot be read is as good as none.
-    pub(super) fn get(file: &Path, threads: usize) -> Option<Vec<f64>> {
+    pub(super) fn get(file: &Path) -> Option<[f64; 4]> {
         let text = std::fs::read_to_string(file).ok()?;
         let entry: Entry = serde_json::from_str(&text).ok()?;
-        let whole = entry.ipc.len() == threads && entry.ipc.iter().all(|ipc| *ipc > 0.0);
-        whole.then_some(entry.ipc)
+        entry.ipc.iter().all(|ipc| *ipc > 0.0).then_some(entry.ipc)
     }
 
     /// Keeps a result. A cache that cannot be written only costs time later.
-    pub(super) fn put(file: &Path, ipc: &[f64]) {
+    pub(super) fn put(file: &Path, ipc: [f64; 4]) {
         let Some(folder) = file.parent() else { return };
-        let Ok(text) = serde_json::to_string(&Entry { ipc: ipc.to_vec() }) else { return };
+        let Ok(text) = serde_json::to_string(&Entry { ipc }) else { return };
         // Under another name first: a reader never sees half a result.
         let part = file.with_extension(format!("part-{}", std::process::id()));
         let written = std::fs::create_dir_all(folder)
@@ -87,4 +86,34 @@ fn program() -> String {
         |_| String::new(),
         |metadata| format!("{} {:?}", metadata.len(), metadata.modified().ok()),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_are_kept_by_what_they_depend_on_and_damaged_ones_are_no_results() {
+        let folder = tempfile::tempdir().expect("folder");
+        let cache = Cache::at(folder.path().join("a/b"));
+        let preset = Preset::named("zen4").expect("preset");
+        let [spin, chase] =
+            ["spin", "pointer-chase"].map(|name| Profile::named(name).expect("profile"));
+        let options = Options::default();
+        let file = cache.file(&preset, [&spin, &chase], &options);
+        assert_eq!(file, cache.file(&preset, [&spin, &chase], &options));
+        let others = [
+            cache.file(&preset, [&chase, &spin], &options),
+            cache.file(&preset, [&spin, &chase], &Options { seed: 2, ..options }),
+            cache.file(&Preset::named("zen3").expect("preset"), [&spin, &chase], &options),
+        ];
+        assert!(!others.contains(&file));
+        assert_eq!(Cache::get(&file), None);
+        Cache::put(&file, [1.0, 2.0, 0.5, 1.5]);
+        assert_eq!(Cache::get(&file), Some([1.0, 2.0, 0.5, 1.5]));
+        for damaged in ["", "{\"ipc\":[1.0,2.0]}", "{\"ipc\":[1.0,0.0,1.0,1.0]}"] {
+            std::fs::write(&file, damaged).expect("write");
+            assert_eq!(Cache::get(&file), None, "{damaged}");
+        }
+    }
 }

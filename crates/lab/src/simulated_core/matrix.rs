@@ -1,12 +1,13 @@
 //! Every unordered pair of some profiles on one simulated core.
 
 use super::cache::Cache;
-use super::{parallel, run};
+use super::{length, parallel, run};
 use crate::error::Error;
 use coretwin_base::core_run::CoreMatrix;
 use coretwin_base::schema::SCHEMA;
+use coretwin_sim::core::interval::{self, Summary};
 use coretwin_sim::core::profile::Profile;
-use coretwin_sim::core::{Options, Preset, simulate};
+use coretwin_sim::core::{Options, Preset};
 
 /// The profiles of a matrix that names none: what fights for one resource each, and real work.
 pub const PROFILES: [&str; 12] = [
@@ -24,8 +25,16 @@ pub const PROFILES: [&str; 12] = [
     "tbench",
 ];
 
-/// Runs all pairs and every profile alone, side by side. `done` hears how many runs of how many are
-/// done.
+/// What the pair of two profiles gave.
+struct Pair {
+    /// Uops per cycle of each alone.
+    alone: [f64; 2],
+    together: [f64; 2],
+    cached: bool,
+}
+
+/// Runs all pairs and each of their threads alone, side by side. `done` hears how many runs of how
+/// many are done.
 ///
 /// # Errors
 /// [`Error::Usage`] for a preset with one thread per core; [`Error::NotPossible`] where a run does
@@ -34,79 +43,81 @@ pub fn matrix(
     preset: &Preset,
     profiles: &[Profile],
     options: &Options,
+    fit_length: bool,
     cache: Option<&Cache>,
     mut done: impl FnMut(usize, usize),
 ) -> Result<CoreMatrix, Error> {
     run::check(preset, 2)?;
     let count = profiles.len();
-    // A thread keeps its number, and with it its pages, when it is alone.
-    let alone = (0..count).flat_map(|profile| (0..2).map(move |thread| vec![(profile, thread)]));
-    let pairs = (0..count).flat_map(|a| (a..count).map(move |b| vec![(a, 0), (b, 1)]));
-    let runs: Vec<Vec<Numbered>> = pairs.chain(alone).collect();
+    let speeds = parallel::map(profiles, |one| length::speed(preset, one, options), |_| {});
+    let speeds: Vec<f64> = speeds.into_iter().collect::<Result<_, _>>()?;
+    let pairs: Vec<(usize, usize)> =
+        (0..count).flat_map(|a| (a..count).map(move |b| (a, b))).collect();
     let results = parallel::map(
-        &runs,
-        |run| {
-            let threads: Vec<(&Profile, u16)> =
-                run.iter().map(|(profile, thread)| (&profiles[*profile], *thread)).collect();
-            speeds(preset, &threads, options, cache)
+        &pairs,
+        |(a, b)| {
+            let fitted = length::fitted(options, [speeds[*a], speeds[*b]].into_iter());
+            let options = if fit_length { fitted } else { *options };
+            pair(preset, [&profiles[*a], &profiles[*b]], &options, cache)
         },
-        |finished| done(finished, runs.len()),
+        |finished| done(finished, pairs.len()),
     );
-    let results: Vec<Speeds> = results.into_iter().collect::<Result<_, _>>()?;
-    let (pairs, alone) = results.split_at(results.len() - 2 * count);
-    let alone_of = |profile: usize, thread: usize| alone[2 * profile + thread].ipc[0];
+    let results: Vec<Pair> = results.into_iter().collect::<Result<_, _>>()?;
     let mut slowdown = vec![vec![0.0; count]; count];
     let mut throughput = vec![vec![0.0; count]; count];
-    for (run, speeds) in runs.iter().zip(pairs) {
-        let (a, b) = (run[0].0, run[1].0);
-        let [of_a, of_b] = [alone_of(a, 0) / speeds.ipc[0], alone_of(b, 1) / speeds.ipc[1]];
+    let mut alone_ipc = vec![0.0; count];
+    for ((a, b), pair) in pairs.into_iter().zip(&results) {
+        let [of_a, of_b] = [0, 1].map(|thread| pair.alone[thread] / pair.together[thread]);
         slowdown[b][a] = of_b;
         // Of a profile beside itself both threads are the same question; their mean answers it.
         slowdown[a][b] = if a == b { f64::midpoint(of_a, of_b) } else { of_a };
         throughput[a][b] = 1.0 / of_a + 1.0 / of_b;
         throughput[b][a] = throughput[a][b];
+        if a == b {
+            alone_ipc[a] = pair.alone[0];
+        }
     }
     Ok(CoreMatrix {
         schema: SCHEMA,
         preset: preset.name.clone(),
         profiles: profiles.iter().map(|profile| profile.name.clone()).collect(),
-        alone_ipc: (0..count).map(|profile| alone_of(profile, 0)).collect(),
+        alone_ipc,
         slowdown,
         throughput,
-        cached: pairs.iter().filter(|speeds| speeds.cached).count() as u32,
+        slowdown_by_formula: by_formula(preset, profiles, options.seed),
+        cached: results.iter().filter(|pair| pair.cached).count() as u32,
         seed: options.seed,
         warmup_uops: options.warmup_uops,
         measure_uops: options.measure_uops,
     })
 }
 
-/// A profile, by its place in the list, and the number of the hardware thread that runs it.
-type Numbered = (usize, u16);
-
-struct Speeds {
-    ipc: Vec<f64>,
-    cached: bool,
+fn by_formula(preset: &Preset, profiles: &[Profile], seed: u64) -> Vec<Vec<f64>> {
+    let summaries = parallel::map(profiles, |one| Summary::of(one, preset, seed), |_| {});
+    let beside = |a, b| interval::pair(preset, [a, b])[0].slowdown();
+    summaries.iter().map(|a| summaries.iter().map(|b| beside(a, b)).collect()).collect()
 }
 
-fn speeds(
+fn pair(
     preset: &Preset,
-    profiles: &[(&Profile, u16)],
+    profiles: [&Profile; 2],
     options: &Options,
     cache: Option<&Cache>,
-) -> Result<Speeds, Error> {
+) -> Result<Pair, Error> {
     let file = cache.map(|cache| cache.file(preset, profiles, options));
-    if let Some(ipc) = file.as_ref().and_then(|file| Cache::get(file, profiles.len())) {
-        return Ok(Speeds { ipc, cached: true });
+    if let Some(kept) = file.as_ref().and_then(|file| Cache::get(file)) {
+        let [a, b, beside_b, beside_a] = kept;
+        return Ok(Pair { alone: [a, b], together: [beside_b, beside_a], cached: true });
     }
-    let inputs = profiles
-        .iter()
-        .map(|(profile, thread)| profile.input(preset, options.seed, *thread))
-        .collect();
-    let outcome =
-        simulate(preset, inputs, options).map_err(|stuck| Error::NotPossible(stuck.to_string()))?;
-    let ipc: Vec<f64> = (0..profiles.len()).map(|thread| outcome.uops_per_cycle(thread)).collect();
+    let threads = [(profiles[0], 0), (profiles[1], 1)];
+    let together = run::simulate_numbered(preset, &threads, options)?;
+    let mut alone = [0.0; 2];
+    for (speed, thread) in alone.iter_mut().zip(threads) {
+        *speed = run::simulate_alone(preset, thread, options, &together)?.uops_per_cycle(0);
+    }
+    let together = [together.uops_per_cycle(0), together.uops_per_cycle(1)];
     if let Some(file) = &file {
-        Cache::put(file, &ipc);
+        Cache::put(file, [alone[0], alone[1], together[0], together[1]]);
     }
-    Ok(Speeds { ipc, cached: false })
+    Ok(Pair { alone, together, cached: false })
 }

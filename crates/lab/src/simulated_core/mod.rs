@@ -5,10 +5,13 @@
 //! result; only how long it takes.
 
 mod cache;
+mod experiments;
+mod length;
 mod matrix;
 mod parallel;
 mod run;
 
 pub use cache::Cache;
+pub use experiments::{SIEVE_PAGES, enhancements, experiments, sieve_pages};
 pub use matrix::{PROFILES, matrix};
 pub use run::{Request, run};

@@ -1,9 +1,10 @@
 //! Some threads on one simulated core: together, and each alone with its siblings halted.
 
-use super::parallel;
+use super::{length, parallel};
 use crate::error::Error;
 use coretwin_base::core_run::{CoreOccupancy, CoreRun, CoreSide, CoreSpread, CoreThread};
 use coretwin_base::schema::SCHEMA;
+use coretwin_sim::core::interval::{self, Summary};
 use coretwin_sim::core::outcome::{Component, Counts};
 use coretwin_sim::core::profile::Profile;
 use coretwin_sim::core::{Options, Outcome, Preset, simulate};
@@ -17,15 +18,10 @@ pub struct Request {
     pub profiles: Vec<Profile>,
     /// Lengths and seed.
     pub options: Options,
+    /// Whether the lengths are chosen here instead, for the slowest thread.
+    pub fit_length: bool,
     /// How many seeds are run, from that of the options upwards; 1 for no spread.
     pub seeds: u32,
-}
-
-/// Which run of a request: of one seed, together or one thread alone.
-#[derive(Debug, Clone, Copy)]
-struct Part {
-    seed: u64,
-    alone: Option<usize>,
 }
 
 /// Runs it, parts side by side. `done` hears how many parts of how many are done.
@@ -34,23 +30,44 @@ struct Part {
 /// [`Error::Usage`] for more threads than the preset has, or none; [`Error::NotPossible`] with what
 /// waits on what, where a run does not end within its bound.
 pub fn run(request: &Request, mut done: impl FnMut(usize, usize)) -> Result<CoreRun, Error> {
-    let threads = request.profiles.len();
-    check(&request.preset, threads)?;
-    let seeds = u64::from(request.seeds.max(1));
-    let parts: Vec<Part> = (request.options.seed..request.options.seed.saturating_add(seeds))
-        .flat_map(|seed| {
-            let alone = (0..threads).map(move |thread| Part { seed, alone: Some(thread) });
-            let together = (threads > 1).then_some(Part { seed, alone: None });
-            together.into_iter().chain(alone)
-        })
+    let count = request.profiles.len();
+    check(&request.preset, count)?;
+    let options = match request.fit_length {
+        true => {
+            let speed = |profile| length::speed(&request.preset, profile, &request.options);
+            let speeds: Vec<f64> = request.profiles.iter().map(speed).collect::<Result<_, _>>()?;
+            length::fitted(&request.options, speeds.into_iter())
+        }
+        false => request.options,
+    };
+    let threads: Vec<Numbered<'_>> = request.profiles.iter().zip(0..).collect();
+    let seeds: Vec<Options> = (0..u64::from(request.seeds.max(1)))
+        .map(|seed| Options { seed: options.seed.wrapping_add(seed), ..options })
         .collect();
-    let outcomes =
-        parallel::map(&parts, |part| one(request, *part), |count| done(count, parts.len()));
-    let outcomes: Vec<Outcome> = outcomes.into_iter().collect::<Result<_, _>>()?;
-    let per_seed = parts.len() / seeds as usize;
-    let seeds: Vec<Seed<'_>> =
-        outcomes.chunks(per_seed).map(|outcomes| Seed::new(outcomes, threads)).collect();
-    Ok(record(request, &seeds))
+    let parts = seeds.len() * (1 + count);
+    let together = parallel::map(
+        &seeds,
+        |options| simulate_numbered(&request.preset, &threads, options),
+        |count| done(count, parts),
+    );
+    let together: Vec<Outcome> = together.into_iter().collect::<Result<_, _>>()?;
+    let alone: Vec<(&Options, &Outcome, Numbered<'_>)> = seeds
+        .iter()
+        .zip(&together)
+        .flat_map(|(options, outcome)| threads.iter().map(move |one| (options, outcome, *one)))
+        .collect();
+    let alone = parallel::map(
+        &alone,
+        |(options, outcome, one)| simulate_alone(&request.preset, *one, options, outcome),
+        |count| done(seeds.len() + count, parts),
+    );
+    let alone: Vec<Outcome> = alone.into_iter().collect::<Result<_, _>>()?;
+    let seeds: Vec<Seed<'_>> = together
+        .iter()
+        .zip(alone.chunks(count))
+        .map(|(together, alone)| Seed { together, alone })
+        .collect();
+    Ok(record(request, &options, &seeds))
 }
 
 pub(super) fn check(preset: &Preset, threads: usize) -> Result<(), Error> {
@@ -64,32 +81,44 @@ pub(super) fn check(preset: &Preset, threads: usize) -> Result<(), Error> {
     }
 }
 
-/// Simulates some of a request's threads. A thread alone keeps its own number, and with it its
-/// stream and its pages.
-fn one(request: &Request, part: Part) -> Result<Outcome, Error> {
-    let options = Options { seed: part.seed, ..request.options };
-    let inputs = request
-        .profiles
+/// A profile and the number of the hardware thread that runs it.
+pub(super) type Numbered<'a> = (&'a Profile, u16);
+
+/// Simulates profiles as threads of these numbers.
+pub(super) fn simulate_numbered(
+    preset: &Preset,
+    threads: &[Numbered<'_>],
+    options: &Options,
+) -> Result<Outcome, Error> {
+    let inputs = threads
         .iter()
-        .enumerate()
-        .filter(|(thread, _)| part.alone.is_none_or(|alone| alone == *thread))
-        .map(|(thread, profile)| profile.input(&request.preset, part.seed, thread as u16))
+        .map(|(profile, thread)| profile.input(preset, options.seed, *thread))
         .collect();
-    simulate(&request.preset, inputs, &options)
-        .map_err(|stuck| Error::NotPossible(stuck.to_string()))
+    simulate(preset, inputs, options).map_err(|stuck| Error::NotPossible(stuck.to_string()))
 }
 
-/// The outcomes of one seed: together first, where there are siblings, then each alone.
+/// Simulates a thread alone over the same stretch of its work as together: a thread that warmed up
+/// for longer, or was measured over another stretch, would be another thread. It keeps its number,
+/// and with it its stream and its pages.
+pub(super) fn simulate_alone(
+    preset: &Preset,
+    one: Numbered<'_>,
+    options: &Options,
+    together: &Outcome,
+) -> Result<Outcome, Error> {
+    let beside = &together.threads[usize::from(one.1)];
+    let options =
+        Options { warmup_uops: beside.warmup_uops, measure_uops: beside.uops, ..*options };
+    simulate_numbered(preset, &[one], &options)
+}
+
+/// The outcomes of one seed: together, and each thread alone.
 struct Seed<'a> {
     together: &'a Outcome,
     alone: &'a [Outcome],
 }
 
-impl<'a> Seed<'a> {
-    fn new(outcomes: &'a [Outcome], threads: usize) -> Self {
-        Self { together: &outcomes[0], alone: &outcomes[outcomes.len() - threads..] }
-    }
-
+impl Seed<'_> {
     fn slowdown(&self, thread: usize) -> f64 {
         self.alone[thread].uops_per_cycle(0) / self.together.uops_per_cycle(thread)
     }
@@ -99,9 +128,10 @@ impl<'a> Seed<'a> {
     }
 }
 
-fn record(request: &Request, seeds: &[Seed<'_>]) -> CoreRun {
+fn record(request: &Request, options: &Options, seeds: &[Seed<'_>]) -> CoreRun {
     let preset = &request.preset;
     let first = &seeds[0];
+    let by_formula = by_formula(preset, &request.profiles, options.seed);
     let threads: Vec<CoreThread> = request
         .profiles
         .iter()
@@ -110,7 +140,7 @@ fn record(request: &Request, seeds: &[Seed<'_>]) -> CoreRun {
             profile: profile.name.clone(),
             beside: side(first.together, thread),
             slowdown: first.slowdown(thread),
-            slowdown_by_formula: None,
+            slowdown_by_formula: by_formula.map(|both| both[thread]),
             alone: side(&first.alone[thread], 0),
         })
         .collect();
@@ -127,10 +157,17 @@ fn record(request: &Request, seeds: &[Seed<'_>]) -> CoreRun {
         occupancy: occupancy(first),
         seed: request.options.seed,
         spread: (seeds.len() > 1).then(|| spread(seeds, threads.len())),
-        warmup_uops: request.options.warmup_uops,
-        measure_uops: request.options.measure_uops,
+        warmup_uops: options.warmup_uops,
+        measure_uops: options.measure_uops,
         threads,
     }
+}
+
+/// The interval formula's slowdowns, which it has for pairs.
+fn by_formula(preset: &Preset, profiles: &[Profile], seed: u64) -> Option<[f64; 2]> {
+    let [a, b] = profiles else { return None };
+    let [a, b] = [a, b].map(|profile| Summary::of(profile, preset, seed));
+    Some(interval::pair(preset, [&a, &b]).map(|estimate| estimate.slowdown()))
 }
 
 fn side(outcome: &Outcome, thread: usize) -> CoreSide {

@@ -1,0 +1,41 @@
+//! `coretwin simulate import`: a profile from what `perf stat` counted.
+
+use crate::exit::{DONE, Usage};
+use crate::out;
+use anyhow::{Result, anyhow};
+use coretwin_sim::core::profile::import;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Options of the verb.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Example:
+  perf stat -j -o counts.json -e instructions,cycles,branches,branch-misses,L1-dcache-loads,\\
+      L1-dcache-load-misses,LLC-load-misses,dTLB-load-misses ./mycmd
+  coretwin simulate import counts.json --name mycmd > mycmd.toml
+  coretwin simulate core --preset skylake-sp --thread ./mycmd.toml --thread perl-loop
+
+Reads the text that perf stat prints, its CSV (-x,) and its JSON (-j). What was not counted is taken
+from a typical program, and the profile says so.")]
+pub(crate) struct Args {
+    /// What perf stat wrote
+    file: PathBuf,
+    /// Name of the profile
+    #[arg(long, default_value = "imported")]
+    name: String,
+}
+
+/// Runs the verb.
+pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+    let file = args.file.display().to_string();
+    let text = std::fs::read_to_string(&args.file)
+        .map_err(|error| anyhow!(Usage(format!("{file}: {error}"))))?;
+    let imported = import::from_perf_stat(&file, &args.name, &text)
+        .map_err(|error| anyhow!(Usage(error.to_string())))?;
+    for line in imported.assumed {
+        out::news(&format!("assumed: {line}"));
+    }
+    out::text(&imported.text)?;
+    Ok(ExitCode::from(DONE))
+}
