@@ -19,6 +19,7 @@
 pub mod aim9;
 pub mod chat;
 pub mod command;
+pub mod dbench;
 mod error;
 mod held_file;
 pub mod leftovers;
@@ -30,6 +31,7 @@ pub mod serve;
 pub mod supervisor;
 mod sys;
 pub mod table;
+pub mod tbench;
 pub mod worker;
 pub mod workload;
 

@@ -3,7 +3,7 @@
 //! cookie and death with the parent are settled by ordinary code, with ordinary errors, before
 //! the work begins.
 
-use crate::{Error, aim9, chat, leftovers, sys};
+use crate::{Error, aim9, chat, dbench, leftovers, sys};
 use coretwin_base::cpu_set::CpuSet;
 use rustix::process::{Signal, set_parent_process_death_signal};
 use serde::{Deserialize, Serialize};
@@ -21,11 +21,13 @@ pub(crate) const CHAT_CLIENT: &str = "chat-client";
 
 /// One copy of a row of AIM9.
 pub(crate) const AIM9: &str = "aim9";
+/// One client of dbench or tbench.
+pub(crate) const DBENCH_CLIENT: &str = "dbench-client";
 /// Removes what a killed worker leaves.
 pub(crate) const JANITOR: &str = "janitor";
 /// Roles whose standard input is a socket to the worker: they wait on it (see
 /// [`wait_for_release`]).
-pub(crate) const HELD: &[&str] = &[HOLD, AIM9, JANITOR];
+pub(crate) const HELD: &[&str] = &[HOLD, AIM9, DBENCH_CLIENT, JANITOR];
 
 /// What every role does first.
 #[derive(Debug, Serialize, Deserialize)]
@@ -48,6 +50,7 @@ pub(crate) fn run(name: &str, args: &[String]) -> ExitCode {
     match name {
         HOLD => hold(entered, args),
         AIM9 => aim9::copy::main(entered, args),
+        DBENCH_CLIENT => dbench::client::main(entered, args),
         CHAT_SERVER => chat::server::main(entered, args),
         CHAT_CLIENT => chat::client::main(entered, args),
         _ => ExitCode::from(2),
@@ -99,14 +102,16 @@ pub(crate) fn gate() -> Result<UnixStream, Error> {
     gate.map(UnixStream::from).map_err(|error| Error::system("cannot wait for the start", error))
 }
 
-/// Reports readiness at the gate and waits until that is closed for writing. Then there is nothing
-/// on standard input.
-pub(crate) fn wait_for_release(gate: &mut UnixStream) -> Result<(), Error> {
+/// Reports readiness at the gate and waits until that is closed for writing; what was written there
+/// before. Then there is nothing on standard input.
+pub(crate) fn wait_for_release(gate: &mut UnixStream) -> Result<Vec<u8>, Error> {
     let trouble = |error| Error::system("cannot wait for the start", error);
     gate.write_all(&[READY]).map_err(trouble)?;
-    gate.read_to_end(&mut Vec::new()).map_err(trouble)?;
+    let mut told = Vec::new();
+    gate.read_to_end(&mut told).map_err(trouble)?;
     let null = std::fs::File::open("/dev/null").map_err(trouble)?;
-    rustix::stdio::dup2_stdin(&null).map_err(|error| trouble(error.into()))
+    rustix::stdio::dup2_stdin(&null).map_err(|error| trouble(error.into()))?;
+    Ok(told)
 }
 
 /// Waits for its release and becomes the program. The gate closes when that has succeeded; else it

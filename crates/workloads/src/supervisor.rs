@@ -14,7 +14,7 @@ use coretwin_base::job::RunAs;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal};
 use std::collections::BTreeMap;
-use std::io::{ErrorKind, Read};
+use std::io::{ErrorKind, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
@@ -268,6 +268,15 @@ impl Supervisor {
         };
         self.tasks.insert(id, task);
         Ok(id)
+    }
+
+    /// Tells a held process something before its release; see [`role::wait_for_release`].
+    pub(crate) fn tell(&self, id: TaskId, word: &[u8]) {
+        if let Some(mut gate) = self.tasks.get(&id).and_then(|task| task.gate.as_ref()) {
+            // An error means that the process has ended, which is seen elsewhere; the socket has
+            // room for far more.
+            let _ = gate.write_all(word);
+        }
     }
 
     /// Lets held processes become their programs, all at once.

@@ -6,7 +6,7 @@ use coretwin_base::cpu_set::{CPU_MAX, CpuId, CpuSet};
 use coretwin_base::job::RunAs;
 use std::ffi::CString;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 
@@ -167,6 +167,26 @@ pub(crate) fn reap(pid: i32) -> io::Result<(ExitStatus, Usage)> {
         peak_kib: u64::try_from(rusage.ru_maxrss).unwrap_or(0),
     };
     Ok((ExitStatus::from_raw(status), usage))
+}
+
+/// Locks a range of bytes of a file for writing, waiting for it, or unlocks it.
+pub(crate) fn lock_range(
+    file: BorrowedFd<'_>,
+    lock: bool,
+    offset: i64,
+    length: i64,
+) -> io::Result<()> {
+    let kind = if lock { libc::F_WRLCK } else { libc::F_UNLCK };
+    let range = libc::flock {
+        l_type: kind as libc::c_short,
+        l_whence: libc::SEEK_SET as libc::c_short,
+        l_start: offset,
+        l_len: length,
+        l_pid: 0,
+    };
+    // SAFETY: F_SETLKW reads one flock from the address; the descriptor is open while borrowed.
+    check(unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETLKW, &raw const range) })?;
+    Ok(())
 }
 
 /// Makes a set of SysV semaphores under a key that nobody uses yet; all are 0.

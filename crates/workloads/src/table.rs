@@ -3,6 +3,7 @@
 use crate::Error;
 use crate::aim9::rows as aim9;
 use crate::chat::{CHAT, CHAT_FUTEX, CHAT_NODELAY};
+use crate::dbench::DBENCH;
 use crate::workload::Workload;
 use coretwin_base::param::{Params, WorkloadSpec};
 use coretwin_base::suggest;
@@ -73,6 +74,7 @@ pub const ALL: &[&dyn Workload] = &[
     &CHAT,
     &CHAT_FUTEX,
     &CHAT_NODELAY,
+    &DBENCH,
 ];
 
 /// A named list of workloads.
@@ -198,6 +200,11 @@ pub const SUITES: &[Suite] = &[
         name: "chat",
         about: "chat with 20, 30, 40 and 50 rooms, the rows of the article's Tables 3 and 4",
         rows: &["chat:rooms=20", "chat:rooms=30", "chat:rooms=40", "chat:rooms=50"],
+    },
+    Suite {
+        name: "dbench",
+        about: "dbench with 2, 4, 8 and 16 clients, after the article's Table 5",
+        rows: &["dbench:clients=2", "dbench:clients=4", "dbench:clients=8", "dbench:clients=16"],
     },
 ];
 

@@ -1,0 +1,72 @@
+//! The process of one client, of dbench and of tbench: it reads its load, gets ready, waits for its
+//! release together with all others, replays, and reports.
+
+use super::files::{Files, Manner};
+use super::load::source;
+use super::replay::{Backend, Counted, Phases, replay};
+use crate::tbench::connection::{Connection, Service};
+use crate::{Error, role};
+use serde::{Deserialize, Serialize};
+use std::io::Write;
+use std::process::ExitCode;
+
+/// What a client has to do.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Orders {
+    /// The load's name or file.
+    pub(crate) load: String,
+    /// The seed of a load of our own.
+    pub(crate) seed: u64,
+    /// The number of this client, from 0.
+    pub(crate) client: u32,
+    pub(crate) phases: Phases,
+    pub(crate) target: Target,
+}
+
+/// What the calls are made of.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Target {
+    /// Files below the folder the client is started in.
+    Files(Manner),
+    /// A server.
+    Service(Service),
+}
+
+/// What a client says at its end, a line of JSON on standard output.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Said {
+    Done(Box<Counted>),
+    Failed(String),
+}
+
+/// The role.
+pub(crate) fn main(entered: Result<(), Error>, args: &[String]) -> ExitCode {
+    let (said, code) = match entered.and_then(|()| run(args)) {
+        Ok(counted) => (Said::Done(Box::new(counted)), ExitCode::SUCCESS),
+        Err(error) => (Said::Failed(error.to_string()), ExitCode::FAILURE),
+    };
+    if let Ok(mut line) = serde_json::to_string(&said) {
+        line.push('\n');
+        // If nobody listens, the worker is dead, and so is this process at once.
+        let _ = std::io::stdout().write_all(line.as_bytes());
+    }
+    code
+}
+
+fn run(args: &[String]) -> Result<Counted, Error> {
+    let text = args.first().map_or("", String::as_str);
+    let orders: Orders = serde_json::from_str(text)
+        .map_err(|bad| Error::failed(format!("a client was misconfigured: {bad}")))?;
+    let load = source::find(&orders.load, orders.seed)?;
+    let mut backend: Box<dyn Backend> = match &orders.target {
+        Target::Files(manner) => Box::new(Files::new(&load, orders.client, *manner)?),
+        Target::Service(service) => Box::new(Connection::new(&load, orders.client, service)?),
+    };
+    let mut gate = role::gate()?;
+    let word = role::wait_for_release(&mut gate)?;
+    let start_ns = word.try_into().map(u64::from_le_bytes);
+    let start_ns = start_ns.map_err(|_| Error::failed("a client was not told when it began"))?;
+    replay(&load, backend.as_mut(), orders.phases, start_ns)
+}

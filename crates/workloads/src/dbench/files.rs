@@ -1,0 +1,428 @@
+//! The calls as a file server makes them of files below the current folder.
+//!
+//! | call of the load | in the article | system calls |
+//! |---|---|---|
+//! | open, create | open file, create new file | resolve; `openat` (`O_RDWR`, 0600), `fstat`; a directory: `mkdirat` (0700), `openat`, `fstat` |
+//! | close | close | `close` |
+//! | read | read | `pread64` |
+//! | write | write | `pwrite64`, with `fsync=yes` then `fsync` |
+//! | lock, unlock | lock, unlock | `fcntl` (`F_SETLKW`) |
+//! | query_path | get file attribute | resolve; at least `fstatat` |
+//! | set_mode | set file attribute | `fchmod` |
+//! | query_file_system | get disk free space | `statfs` |
+//! | query_file | get file time | `fstat` |
+//! | set_times | set file time | `fstat`, `utimensat` |
+//! | find_open, find_next, find_close | find open, find next, find close | `openat`, `getdents64`, `close` |
+//! | find | these three in one | resolve; with a pattern `openat`, `getdents64` to the end, `close` |
+//! | rename | rename file | resolve both; `renameat` |
+//! | unlink | delete file | resolve; `unlinkat` |
+//! | flush | flush file buffer | `fsync` |
+//! | make_directory, remove_directory | – | resolve; `mkdirat` (0777), `unlinkat` |
+//! | deltree | – | directory by directory, every file: `fstatat`, `unlinkat`; directories stay |
+//!
+//! *Resolve*, of loads in dbench 4's form: `fstatat`; if there is no such name, `openat`,
+//! `getdents64` to the end and `close` on its folder, to find it in another case.
+//!
+//! Against dbench 4 that is: no memory is taken and cleared for each read and write, no `fstat`
+//! follows the opening of a directory to be read, and the parent is not asked for after each call
+//! (a client dies with it).
+
+use super::load::{Call, Expect, HANDLES_MAX, Handle, Load, Operation, PathId};
+use super::replay::{Backend, Moved, as_expected};
+use crate::Error;
+use crate::sys;
+use rustix::fs::{
+    AtFlags, CWD, Dir, Mode, OFlags, RawDir, Timespec, Timestamps, fchmod, fstat, fsync, mkdirat,
+    openat, renameat, stat, statfs, unlinkat, utimensat,
+};
+use rustix::io::{Errno, pread, pwrite};
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+use std::ffi::{CStr, CString};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, OwnedFd};
+
+/// How the calls are made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Manner {
+    /// Files are opened with `O_SYNC`.
+    pub(crate) synchronous: bool,
+    /// Each write is followed by `fsync`.
+    pub(crate) fsync_writes: bool,
+    /// Names are resolved before they are used.
+    pub(crate) resolve: bool,
+}
+
+/// Room for the names of a directory, as much as the C library takes.
+const NAMES_BYTES: usize = 32 << 10;
+
+/// The files of one client.
+pub(crate) struct Files {
+    paths: Vec<CString>,
+    open: Vec<Option<(OwnedFd, PathId)>>,
+    manner: Manner,
+    buffer: Vec<u8>,
+    names: Vec<MaybeUninit<u8>>,
+}
+
+impl Files {
+    pub(crate) fn new(load: &Load, client: u32, manner: Manner) -> Result<Self, Error> {
+        let ids = 0..u32::try_from(load.paths.len()).unwrap_or(u32::MAX);
+        let paths = ids.map(|id| CString::new(load.path_of(PathId(id), client)));
+        let paths = paths.collect::<Result<Vec<CString>, _>>();
+        Ok(Self {
+            paths: paths.map_err(|bad| Error::failed(format!("{}: {bad}", load.name)))?,
+            open: (0..load.handles_max).map(|_| None).collect(),
+            manner,
+            // Every page of it is there before the clock starts.
+            buffer: vec![1; load.size_max as usize],
+            names: vec![MaybeUninit::uninit(); NAMES_BYTES],
+        })
+    }
+
+    fn text(&self, path: PathId) -> String {
+        self.paths[path.0 as usize].to_string_lossy().into_owned()
+    }
+
+    fn file(&self, handle: Handle) -> Result<&OwnedFd, Errno> {
+        match self.open.get(usize::from(handle.0)) {
+            Some(Some((file, _))) => Ok(file),
+            _ => Err(Errno::BADF),
+        }
+    }
+
+    fn name(&self, handle: Handle) -> String {
+        match self.open.get(usize::from(handle.0)) {
+            Some(Some((_, path))) => self.text(*path),
+            _ => format!("handle {}", handle.0),
+        }
+    }
+
+    /// The name under which the path is there, if it is.
+    fn resolve(&mut self, path: PathId) -> (Cow<'_, CStr>, bool) {
+        let path = &self.paths[path.0 as usize];
+        if !self.manner.resolve {
+            return (Cow::Borrowed(path), true);
+        }
+        if stat(path.as_c_str()).is_ok() {
+            return (Cow::Borrowed(path), true);
+        }
+        match other_case(path, &mut self.names) {
+            Some(found) => (Cow::Owned(found), true),
+            None => (Cow::Borrowed(path), false),
+        }
+    }
+
+    fn open_path(
+        &mut self,
+        path: PathId,
+        flags: OFlags,
+        directory: bool,
+    ) -> Result<OwnedFd, Errno> {
+        let (name, _) = self.resolve(path);
+        let as_directory = || {
+            let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+            openat(CWD, &*name, flags, Mode::empty())
+        };
+        let file = if directory {
+            if flags.contains(OFlags::CREATE) {
+                // If it is there already, opening it tells.
+                let _ = mkdirat(CWD, &*name, Mode::RWXU);
+            }
+            as_directory()?
+        } else {
+            match openat(CWD, &*name, flags, Mode::RUSR | Mode::WUSR) {
+                Err(Errno::ISDIR) => as_directory()?,
+                other => other?,
+            }
+        };
+        fstat(&file)?;
+        Ok(file)
+    }
+
+    #[inline(never)]
+    fn open_call(&mut self, operation: &Operation) -> Result<Moved, String> {
+        let (path, handle, flags, directory) = match operation.call {
+            Call::Open { path, handle, directory, create, truncate } => {
+                let mut flags = OFlags::RDWR;
+                flags.set(OFlags::CREATE, create);
+                flags.set(OFlags::TRUNC, truncate);
+                flags.set(OFlags::SYNC, self.manner.synchronous);
+                (path, handle, flags, directory)
+            }
+            Call::FindOpen { path, handle } => (path, handle, OFlags::RDONLY, true),
+            _ => return Ok(Moved::Nothing),
+        };
+        let opened = self.open_path(path, flags, directory);
+        let opened =
+            as_expected(operation.expect, opened, || format!("opening {}", self.text(path)))?;
+        // One that succeeded where it did not matter is closed at once: nobody knows its number.
+        if let (Some(file), true) = (opened, handle.0 < HANDLES_MAX) {
+            self.open[usize::from(handle.0)] = Some((file, path));
+        }
+        Ok(Moved::Nothing)
+    }
+
+    fn read(&mut self, operation: &Operation) -> Result<Moved, String> {
+        let Call::Read { handle, offset, size, expected } = operation.call else {
+            return Ok(Moved::Nothing);
+        };
+        let buffer = &mut self.buffer[..size as usize];
+        let got = match self.open.get(usize::from(handle.0)) {
+            Some(Some((file, _))) => pread(file, buffer, offset),
+            _ => Err(Errno::BADF),
+        };
+        match (operation.expect, got) {
+            (Expect::Success, Ok(got)) if got == expected as usize => Ok(Moved::Read(expected)),
+            (Expect::Success, Ok(got)) => Err(format!(
+                "reading {size} bytes at {offset} of {} gives {got}, where the load expects \
+                 {expected}",
+                self.name(handle)
+            )),
+            (expect, got) => as_expected(expect, got, || {
+                format!("reading {size} bytes at {offset} of {}", self.name(handle))
+            })
+            .map(|_| Moved::Nothing),
+        }
+    }
+
+    fn write(&mut self, operation: &Operation) -> Result<Moved, String> {
+        let Call::Write { handle, offset, size, expected } = operation.call else {
+            return Ok(Moved::Nothing);
+        };
+        let put = self.file(handle).and_then(|file| {
+            let put = pwrite(file, &self.buffer[..size as usize], offset)?;
+            if self.manner.fsync_writes {
+                fsync(file)?;
+            }
+            Ok(put)
+        });
+        match (operation.expect, put) {
+            (Expect::Success, Ok(put)) if put == expected as usize => Ok(Moved::Written(size)),
+            (Expect::Success, Ok(put)) => Err(format!(
+                "writing {size} bytes at {offset} of {} writes {put}, where the load expects \
+                 {expected}",
+                self.name(handle)
+            )),
+            (expect, put) => as_expected(expect, put, || {
+                format!("writing {size} bytes at {offset} of {}", self.name(handle))
+            })
+            .map(|_| Moved::Nothing),
+        }
+    }
+
+    /// A call that names a path.
+    fn by_path(&mut self, operation: &Operation) -> Result<Moved, String> {
+        let expect = operation.expect;
+        let (done, verb, path) = match operation.call {
+            Call::Unlink(path) => {
+                (unlinkat(CWD, &*self.resolve(path).0, AtFlags::empty()), "removing", path)
+            }
+            Call::Rename { from, to } => {
+                let to = self.resolve(to).0.into_owned();
+                (renameat(CWD, &*self.resolve(from).0, CWD, &*to), "renaming", from)
+            }
+            Call::RemoveDirectory(path) => {
+                (unlinkat(CWD, &*self.resolve(path).0, AtFlags::REMOVEDIR), "removing", path)
+            }
+            Call::QueryPath(path) if self.manner.resolve => {
+                let there = self.resolve(path).1;
+                (if there { Ok(()) } else { Err(Errno::NOENT) }, "asking for", path)
+            }
+            Call::QueryPath(path) => {
+                (stat(self.paths[path.0 as usize].as_c_str()).map(drop), "asking for", path)
+            }
+            Call::MakeDirectory(path) => {
+                // Whether it is there already does not matter.
+                let _ = mkdirat(CWD, &*self.resolve(path).0, Mode::from_raw_mode(0o777));
+                return Ok(Moved::Nothing);
+            }
+            _ => return Ok(Moved::Nothing),
+        };
+        as_expected(expect, done, || format!("{verb} {}", self.text(path)))?;
+        Ok(Moved::Nothing)
+    }
+
+    /// A call that names an open file.
+    fn by_handle(&mut self, operation: &Operation) -> Result<Moved, String> {
+        let (handle, verb, done) = match operation.call {
+            Call::QueryFile(handle) => {
+                (handle, "asking for", self.file(handle).and_then(|file| fstat(file).map(drop)))
+            }
+            Call::SetTimes(handle) => (handle, "setting the times of", self.set_times(handle)),
+            Call::SetMode(handle) => {
+                let mode = Mode::RUSR | Mode::WUSR;
+                let set = self.file(handle).and_then(|file| fchmod(file, mode));
+                (handle, "setting the mode of", set)
+            }
+            Call::Flush(handle) => (handle, "flushing", self.file(handle).and_then(fsync)),
+            Call::Lock { handle, offset, size } => {
+                let done = self.file(handle).and_then(|file| lock(file, true, offset, size));
+                (handle, "locking a range of", done)
+            }
+            Call::Unlock { handle, offset, size } => {
+                let done = self.file(handle).and_then(|file| lock(file, false, offset, size));
+                (handle, "unlocking a range of", done)
+            }
+            Call::FindNext(handle) => (handle, "reading", self.find_next(handle)),
+            _ => return Ok(Moved::Nothing),
+        };
+        as_expected(operation.expect, done, || format!("{verb} {}", self.name(handle)))?;
+        Ok(Moved::Nothing)
+    }
+
+    /// A little into the past, as the original does.
+    fn set_times(&self, handle: Handle) -> Result<(), Errno> {
+        let Some(Some((file, path))) = self.open.get(usize::from(handle.0)) else {
+            return Err(Errno::BADF);
+        };
+        let status = fstat(file)?;
+        let time = |seconds: i64| Timespec { tv_sec: seconds, tv_nsec: 0 };
+        let times = Timestamps {
+            last_access: time(status.st_atime - 10),
+            last_modification: time(status.st_mtime - 12),
+        };
+        utimensat(CWD, self.paths[path.0 as usize].as_c_str(), &times, AtFlags::empty())
+    }
+
+    /// The next names, of which there may be none.
+    fn find_next(&mut self, handle: Handle) -> Result<(), Errno> {
+        let Some(Some((file, _))) = self.open.get(usize::from(handle.0)) else {
+            return Err(Errno::BADF);
+        };
+        let mut names = RawDir::new(file, &mut self.names);
+        loop {
+            match names.next() {
+                Some(name) => {
+                    name?;
+                }
+                None => return Ok(()),
+            }
+            if names.is_buffer_empty() {
+                return Ok(());
+            }
+        }
+    }
+
+    fn find(&mut self, path: PathId, maximum: u32) {
+        self.resolve(path);
+        let pattern = self.paths[path.0 as usize].to_bytes();
+        if !pattern.iter().any(|byte| b"<>*?\"".contains(byte)) {
+            return;
+        }
+        let folder = folder_of(pattern);
+        let Ok(folder) = open_folder(&folder) else { return };
+        let mut names = RawDir::new(folder, &mut self.names);
+        let mut count = 0;
+        while count < maximum && matches!(names.next(), Some(Ok(_))) {
+            count += 1;
+        }
+    }
+
+    fn close(&mut self, handle: Handle) -> Result<Moved, String> {
+        match self.open.get_mut(usize::from(handle.0)).and_then(Option::take) {
+            Some(_) => Ok(Moved::Nothing),
+            None => Err(format!("handle {} is not open", handle.0)),
+        }
+    }
+}
+
+impl Backend for Files {
+    fn perform(&mut self, operation: &Operation) -> Result<Moved, String> {
+        match operation.call {
+            Call::Read { .. } => self.read(operation),
+            Call::Write { .. } => self.write(operation),
+            Call::Open { .. } | Call::FindOpen { .. } => self.open_call(operation),
+            Call::Close(handle) | Call::FindClose(handle) => self.close(handle),
+            Call::Unlink(_)
+            | Call::Rename { .. }
+            | Call::MakeDirectory(_)
+            | Call::RemoveDirectory(_)
+            | Call::QueryPath(_) => self.by_path(operation),
+            Call::QueryFile(_)
+            | Call::SetTimes(_)
+            | Call::SetMode(_)
+            | Call::Flush(_)
+            | Call::Lock { .. }
+            | Call::Unlock { .. }
+            | Call::FindNext(_) => self.by_handle(operation),
+            Call::QueryFileSystem => {
+                let asked = statfs(c".").map(drop);
+                as_expected(operation.expect, asked, || "asking for free space".to_owned())?;
+                Ok(Moved::Nothing)
+            }
+            Call::Find { path, maximum, .. } => {
+                self.find(path, maximum);
+                Ok(Moved::Nothing)
+            }
+            Call::Deltree(path) => {
+                deltree(&self.paths[path.0 as usize]);
+                Ok(Moved::Nothing)
+            }
+            Call::Sleep(pause) => {
+                std::thread::sleep(std::time::Duration::from_micros(pause.into()));
+                Ok(Moved::Nothing)
+            }
+        }
+    }
+
+    fn end_of_pass(&mut self) {
+        self.open.iter_mut().for_each(|open| *open = None);
+    }
+}
+
+/// The folder part of a path.
+fn folder_of(path: &[u8]) -> CString {
+    let folder = path.iter().rposition(|byte| *byte == b'/').map_or(&b"."[..], |at| &path[..at]);
+    // It is part of a C string, so there is no zero in it.
+    CString::new(folder).unwrap_or_default()
+}
+
+fn open_folder(folder: &CStr) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::DIRECTORY;
+    openat(CWD, folder, flags, Mode::empty())
+}
+
+/// The path with the case of its last name as it is in the folder, if it is there.
+#[inline(never)]
+fn other_case(path: &CStr, names: &mut [MaybeUninit<u8>]) -> Option<CString> {
+    let bytes = path.to_bytes();
+    let folder = folder_of(bytes);
+    let name = bytes.rsplit(|byte| *byte == b'/').next()?;
+    let opened = open_folder(&folder).ok()?;
+    let mut entries = RawDir::new(opened, names);
+    let mut found = None;
+    // To the end, as the original does: what a miss costs is part of the load.
+    while let Some(Ok(entry)) = entries.next() {
+        if found.is_none() && entry.file_name().to_bytes().eq_ignore_ascii_case(name) {
+            let whole = [folder.to_bytes(), b"/", entry.file_name().to_bytes()].concat();
+            found = CString::new(whole).ok();
+        }
+    }
+    found
+}
+
+/// Locks a range for writing, waiting for it, or unlocks it.
+fn lock(file: &OwnedFd, lock: bool, offset: u64, size: u32) -> Result<(), Errno> {
+    let done = sys::lock_range(file.as_fd(), lock, offset.cast_signed(), size.into());
+    done.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
+}
+
+/// Removes every file below a folder. Directories stay; links are not followed.
+fn deltree(folder: &CStr) {
+    let Ok(opened) = open_folder(folder) else { return };
+    let Ok(entries) = Dir::new(opened) else { return };
+    for entry in entries.flatten() {
+        let name = entry.file_name().to_bytes();
+        if name == b"." || name == b".." {
+            continue;
+        }
+        let Ok(path) = CString::new([folder.to_bytes(), b"/", name].concat()) else { continue };
+        match rustix::fs::lstat(&*path) {
+            Ok(status) if status.st_mode & libc::S_IFMT == libc::S_IFDIR => deltree(&path),
+            // One that cannot be removed shows when the next pass meets it.
+            Ok(_) => drop(unlinkat(CWD, &*path, AtFlags::empty())),
+            Err(_) => {}
+        }
+    }
+}

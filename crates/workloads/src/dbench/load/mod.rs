@@ -1,0 +1,274 @@
+//! A load: what one client does to a file server, call by call.
+//!
+//! `parser` reads the text that dbench 4 reads, `generator` makes the two loads of our own from a
+//! seed, and both build the same compact form here, before any clock starts: a fixed-size record
+//! for each call, paths and handles replaced by small numbers. `source` reads files, also
+//! compressed ones; everything else here is pure.
+
+pub(crate) mod builder;
+pub(crate) mod generator;
+pub(crate) mod parser;
+mod recipes;
+pub mod source;
+mod text;
+
+pub use parser::parse;
+
+/// Largest read or write, in bytes.
+pub const SIZE_MAX: u32 = 16 << 20;
+/// Largest offset of a read or write, in bytes.
+pub const OFFSET_MAX: u64 = 1 << 40;
+/// Most handles open at once; the original's table has as many.
+pub const HANDLES_MAX: u16 = 200;
+/// Most calls of a load.
+pub const OPERATIONS_MAX: usize = 4_000_000;
+/// Most different paths of a load.
+pub const PATHS_MAX: usize = 200_000;
+/// Longest pause of a load, in microseconds.
+pub const SLEEP_MAX_US: u64 = 60_000_000;
+
+/// Names a path of a load.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct PathId(pub u32);
+
+/// Names an open file; below [`HANDLES_MAX`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Handle(pub u16);
+
+/// What a call does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Call {
+    /// Opens a file or directory.
+    Open {
+        /// Which.
+        path: PathId,
+        /// Its handle from now on.
+        handle: Handle,
+        /// Whether it is a directory, made if it is not there.
+        directory: bool,
+        /// Whether a file is made if it is not there.
+        create: bool,
+        /// Whether a file is emptied.
+        truncate: bool,
+    },
+    /// Closes.
+    Close(Handle),
+    /// Reads.
+    Read {
+        /// The file.
+        handle: Handle,
+        /// From where, in bytes.
+        offset: u64,
+        /// How much, in bytes.
+        size: u32,
+        /// How much there is, in bytes.
+        expected: u32,
+    },
+    /// Writes.
+    Write {
+        /// The file.
+        handle: Handle,
+        /// To where, in bytes.
+        offset: u64,
+        /// How much, in bytes.
+        size: u32,
+        /// How much gets written, in bytes.
+        expected: u32,
+    },
+    /// Removes a file.
+    Unlink(PathId),
+    /// Renames.
+    Rename {
+        /// Old name.
+        from: PathId,
+        /// New name.
+        to: PathId,
+    },
+    /// Makes a directory; whether that succeeds does not matter.
+    MakeDirectory(PathId),
+    /// Removes a directory.
+    RemoveDirectory(PathId),
+    /// Asks for the attributes of a path.
+    QueryPath(PathId),
+    /// Asks for the attributes of an open file.
+    QueryFile(Handle),
+    /// Asks for the free space.
+    QueryFileSystem,
+    /// Sets the times of an open file.
+    SetTimes(Handle),
+    /// Sets the mode of an open file.
+    SetMode(Handle),
+    /// Looks for names in a directory: open, read, close.
+    Find {
+        /// The pattern, with its directory.
+        path: PathId,
+        /// Most names that are asked for.
+        maximum: u32,
+        /// Names that there are.
+        count: u32,
+    },
+    /// Opens a directory to look for names.
+    FindOpen {
+        /// The directory.
+        path: PathId,
+        /// Its handle from now on.
+        handle: Handle,
+    },
+    /// Reads the next names.
+    FindNext(Handle),
+    /// Ends the search.
+    FindClose(Handle),
+    /// Forces a file to the disk.
+    Flush(Handle),
+    /// Locks a range for writing.
+    Lock {
+        /// The file.
+        handle: Handle,
+        /// Begin, in bytes.
+        offset: u64,
+        /// Length, in bytes.
+        size: u32,
+    },
+    /// Unlocks a range.
+    Unlock {
+        /// The file.
+        handle: Handle,
+        /// Begin, in bytes.
+        offset: u64,
+        /// Length, in bytes.
+        size: u32,
+    },
+    /// Removes every file below a directory; directories stay.
+    Deltree(PathId),
+    /// Pauses, in microseconds.
+    Sleep(u32),
+}
+
+/// Kinds of calls, as latency tables name them, in the order of [`Call::kind`].
+pub const KINDS: &[&str] = &[
+    "open",
+    "create",
+    "close",
+    "read",
+    "write",
+    "unlink",
+    "rename",
+    "make_directory",
+    "remove_directory",
+    "query_path",
+    "query_file",
+    "query_file_system",
+    "set_times",
+    "set_mode",
+    "find",
+    "find_open",
+    "find_next",
+    "find_close",
+    "flush",
+    "lock",
+    "unlock",
+    "deltree",
+    "sleep",
+];
+
+impl Call {
+    /// Its index in [`KINDS`].
+    #[must_use]
+    pub fn kind(&self) -> usize {
+        match self {
+            Self::Open { create: false, directory: false, .. } => 0,
+            Self::Open { .. } => 1,
+            Self::Close(_) => 2,
+            Self::Read { .. } => 3,
+            Self::Write { .. } => 4,
+            Self::Unlink(_) => 5,
+            Self::Rename { .. } => 6,
+            Self::MakeDirectory(_) => 7,
+            Self::RemoveDirectory(_) => 8,
+            Self::QueryPath(_) => 9,
+            Self::QueryFile(_) => 10,
+            Self::QueryFileSystem => 11,
+            Self::SetTimes(_) => 12,
+            Self::SetMode(_) => 13,
+            Self::Find { .. } => 14,
+            Self::FindOpen { .. } => 15,
+            Self::FindNext(_) => 16,
+            Self::FindClose(_) => 17,
+            Self::Flush(_) => 18,
+            Self::Lock { .. } => 19,
+            Self::Unlock { .. } => 20,
+            Self::Deltree(_) => 21,
+            Self::Sleep(_) => 22,
+        }
+    }
+}
+
+/// What the server answered when the load was recorded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Expect {
+    /// Success.
+    Success,
+    /// Some failure.
+    Failure,
+    /// It does not matter.
+    Anything,
+}
+
+/// A call with the answer it got.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Operation {
+    /// The call.
+    pub call: Call,
+    /// The answer.
+    pub expect: Expect,
+}
+
+/// Everything one client does in one pass.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Load {
+    /// What it is called: a file, or the name of a load of our own.
+    pub name: String,
+    /// The calls, in order.
+    pub operations: Vec<Operation>,
+    /// The line of each call, counted from 1; empty if there are no lines.
+    lines: Vec<u32>,
+    /// Paths by [`PathId`], without a leading slash; `client1` in them stands for the client.
+    pub paths: Vec<String>,
+    /// What is read in a pass, in bytes.
+    pub read_bytes: u64,
+    /// What is written in a pass, in bytes.
+    pub written_bytes: u64,
+    /// The most that the files hold at any moment, in bytes.
+    pub live_bytes_max: u64,
+    /// Handles open at once, at most.
+    pub handles_max: u16,
+    /// Largest read or write, in bytes.
+    pub size_max: u32,
+    /// Whether names are looked up as a server for another system does: without case.
+    pub resolves_names: bool,
+}
+
+impl Load {
+    /// Where a call stands, for a message.
+    #[must_use]
+    pub fn place(&self, index: usize) -> String {
+        match self.lines.get(index) {
+            Some(line) => format!("{}:{line}", self.name),
+            None => format!("{}, call {}", self.name, index + 1),
+        }
+    }
+
+    /// Counted bytes of a pass: read and written.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.read_bytes + self.written_bytes
+    }
+
+    /// A path as the client of that number (from 0) uses it.
+    #[must_use]
+    pub fn path_of(&self, path: PathId, client: u32) -> String {
+        let text = self.paths.get(path.0 as usize).map_or("", String::as_str);
+        let text = if text.is_empty() { "." } else { text };
+        text.replace("client1", &format!("client{client}"))
+    }
+}

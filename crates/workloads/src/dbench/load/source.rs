@@ -1,0 +1,93 @@
+//! Where a load comes from: a name of our own, or a file, plain or compressed.
+
+use super::{Load, generator, parse, recipes};
+use crate::Error;
+use flate2::read::{MultiGzDecoder, ZlibDecoder};
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+/// Most text that is read, in bytes, after it is uncompressed.
+const TEXT_MAX: u64 = 512 << 20;
+
+/// The load of that name: `netbench-2002`, `netbench`, or the path of a file (plain, gzip or
+/// zlib). The seed is for those of our own.
+///
+/// # Errors
+/// The file cannot be read, or what stands in it: `file:line:column` with the word.
+pub fn find(name: &str, seed: u64) -> Result<Load, Error> {
+    if let Some(recipe) = recipes::ALL.iter().find(|recipe| recipe.name == name) {
+        return Ok(generator::generate(recipe, seed));
+    }
+    parse(name, &text(Path::new(name))?)
+}
+
+/// Whether a load of our own has that name.
+#[must_use]
+pub fn is_own(name: &str) -> bool {
+    recipes::ALL.iter().any(|recipe| recipe.name == name)
+}
+
+/// The text of a file, uncompressed.
+fn text(path: &Path) -> Result<Vec<u8>, Error> {
+    let trouble =
+        |error| Error::system(format!("cannot read the load file {}", path.display()), error);
+    let file = File::open(path).map_err(trouble)?;
+    let mut stored = Vec::new();
+    file.take(TEXT_MAX + 1).read_to_end(&mut stored).map_err(trouble)?;
+    let uncompressed = match stored.as_slice() {
+        [0x1f, 0x8b, ..] => read_all(MultiGzDecoder::new(stored.as_slice())),
+        // No text begins so: 0x78 is 'x', and the two bytes are a multiple of 31 (RFC 1950).
+        [0x78, second, ..] if (0x7800 + u16::from(*second)) % 31 == 0 => {
+            read_all(ZlibDecoder::new(stored.as_slice()))
+        }
+        _ => Ok(stored),
+    };
+    let text = uncompressed.map_err(trouble)?;
+    if text.len() as u64 > TEXT_MAX {
+        let path = path.display();
+        return Err(Error::failed(format!(
+            "the load file {path} holds more than {} MiB of text",
+            TEXT_MAX >> 20
+        )));
+    }
+    Ok(text)
+}
+
+fn read_all(reader: impl Read) -> std::io::Result<Vec<u8>> {
+    let mut text = Vec::new();
+    reader.take(TEXT_MAX + 1).read_to_end(&mut text)?;
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flate2::Compression;
+    use flate2::write::{GzEncoder, ZlibEncoder};
+    use std::io::Write;
+
+    #[test]
+    fn compressed_files_are_read_as_plain_ones() {
+        let folder = tempfile::tempdir().expect("folder");
+        let text = b"Sleep 1 NT_STATUS_OK\nSleep 2 NT_STATUS_OK\n";
+        let mut gzip = GzEncoder::new(Vec::new(), Compression::fast());
+        gzip.write_all(text).expect("gzip");
+        let mut zlib = ZlibEncoder::new(Vec::new(), Compression::default());
+        zlib.write_all(text).expect("zlib");
+        let stored = [text.to_vec(), gzip.finish().expect("gzip"), zlib.finish().expect("zlib")];
+        for (index, bytes) in stored.iter().enumerate() {
+            let path = folder.path().join(index.to_string());
+            std::fs::write(&path, bytes).expect("written");
+            let load = find(&path.to_string_lossy(), 0).expect("read");
+            assert_eq!(load.operations.len(), 2);
+        }
+        // A compressed file that is cut short is refused, not half read.
+        let path = folder.path().join("short");
+        std::fs::write(&path, &stored[1][..stored[1].len() - 9]).expect("written");
+        let error = find(&path.to_string_lossy(), 0).expect_err("short").to_string();
+        assert!(error.contains("cannot read the load file"), "{error}");
+        let error = find("/none/such", 0).expect_err("none").to_string();
+        assert!(error.contains("/none/such"), "{error}");
+    }
+}

@@ -1,0 +1,298 @@
+//! dbench: clients that make the calls of a file server under load, on files of their own. The
+//! article's Table 5.
+//!
+//! `load` is what a client does; `replay` is a client's loop and clock, `files` what a call does to
+//! files; `client` is the process of a client, `run` the worker's side, which starts all clients and
+//! adds up. tbench shares all but the files.
+//!
+//! How it differs from the original, and why:
+//! * the load is read before the clock starts; the original reads and splits its text within it;
+//! * a call that is answered otherwise than the load says ends the run: its numbers would be those
+//!   of another load;
+//! * what counts begins and ends at the same moment for all clients, instead of at ticks of 1 s;
+//! * files are in a folder that is made for the run and removed, so that nothing is left of a run
+//!   that was ended, and nothing of others is touched.
+
+pub(crate) mod client;
+mod files;
+mod latency;
+pub mod load;
+pub(crate) mod replay;
+pub(crate) mod run;
+
+use crate::scratch::Scratch;
+use crate::workload::{Measured, ParamKind, ParamSpec, Workload, decimal, int, text};
+use crate::{Error, leftovers, supervisor::Supervisor};
+use client::Target;
+use coretwin_base::job::Job;
+use coretwin_base::limits::{Limit, Need};
+use coretwin_base::param::Params;
+use coretwin_base::plan::Scale;
+use coretwin_base::reading::Better;
+use files::Manner;
+use load::{Load, source};
+use replay::Phases;
+use run::Clients;
+use std::path::PathBuf;
+
+/// dbench.
+pub static DBENCH: Dbench = Dbench;
+
+/// The scratch folder is made where temporary files are.
+const TEMPORARY: &str = "temporary";
+/// Ending the clients has this long, in seconds, whatever ended the run.
+const CLEANUP_S: f64 = 60.0;
+/// What a client's folders need beside its files, in bytes.
+const FOLDERS_BYTES: u64 = 1 << 20;
+const YES: &str = "yes";
+const NO: &str = "no";
+const AUTO: &str = "auto";
+const CLASSIC: &str = "classic";
+const TIMED: &str = "timed";
+
+pub(crate) const CLIENTS: ParamSpec = ParamSpec {
+    name: "clients",
+    kind: ParamKind::Int { default: 8, min: 1, max: 2000 },
+    about: "client processes (the article: 20 to 120)",
+};
+pub(crate) const LOADFILE: ParamSpec = ParamSpec {
+    name: "loadfile",
+    kind: ParamKind::Text { default: "netbench-2002" },
+    about: "netbench-2002, netbench, or the path of a load file of dbench 4",
+};
+pub(crate) const MODE: ParamSpec = ParamSpec {
+    name: "mode",
+    kind: ParamKind::Text { default: CLASSIC },
+    about: "classic: one pass of the load; timed: passes for so many seconds",
+};
+pub(crate) const SECONDS: ParamSpec = ParamSpec {
+    name: "seconds",
+    kind: ParamKind::Decimal { default: "10", min: 0.1, max: 3600.0 },
+    about: "how long calls count in timed mode, in seconds",
+};
+pub(crate) const SEED: ParamSpec = ParamSpec {
+    name: "seed",
+    kind: ParamKind::Int { default: 1, min: 0, max: i64::MAX },
+    about: "seed of netbench-2002 and netbench",
+};
+pub(crate) const WARMUP: ParamSpec = ParamSpec {
+    name: "warmup",
+    kind: ParamKind::Decimal { default: "2", min: 0.05, max: 600.0 },
+    about: "how long calls are made before they count in timed mode, in seconds",
+};
+
+const PARAMS: &[ParamSpec] = &[
+    CLIENTS,
+    ParamSpec {
+        name: "dir",
+        kind: ParamKind::Text { default: TEMPORARY },
+        about: "an empty folder for the files; 'temporary': below TMPDIR or /tmp",
+    },
+    ParamSpec {
+        name: "fsync",
+        kind: ParamKind::Text { default: NO },
+        about: "whether each write is followed by fsync: yes or no",
+    },
+    LOADFILE,
+    MODE,
+    ParamSpec {
+        name: "resolve",
+        kind: ParamKind::Text { default: AUTO },
+        about: "whether names are looked up without case first: yes, no, or auto as the load does",
+    },
+    SECONDS,
+    SEED,
+    ParamSpec {
+        name: "sync",
+        kind: ParamKind::Text { default: NO },
+        about: "whether files are opened with O_SYNC: yes or no",
+    },
+    WARMUP,
+];
+
+/// The workload.
+#[derive(Debug)]
+pub struct Dbench;
+
+/// A parameter that is one of a few words.
+pub(crate) fn word(
+    workload: &'static str,
+    params: &Params,
+    name: &str,
+    possible: &[&str],
+) -> Result<(), Error> {
+    let value = text(params, name);
+    if possible.contains(&value.as_str()) {
+        return Ok(());
+    }
+    let words: Vec<String> = possible.iter().map(|word| format!("'{word}'")).collect();
+    let why = format!("it is {}", words.join(" or "));
+    Err(Error::Param { workload, name: name.to_owned(), value, why })
+}
+
+/// Checks that dbench and tbench share.
+pub(crate) fn check_common(workload: &'static str, params: &Params) -> Result<(), Error> {
+    word(workload, params, MODE.name, &[CLASSIC, TIMED])?;
+    let file = text(params, LOADFILE.name);
+    if source::is_own(&file) || file.starts_with('/') {
+        return Ok(());
+    }
+    Err(Error::Param {
+        workload,
+        name: LOADFILE.name.to_owned(),
+        value: file,
+        why: "it is netbench-2002, netbench, or a whole path, beginning with '/'".to_owned(),
+    })
+}
+
+/// The load that complete and checked parameters name.
+pub(crate) fn load_of(params: &Params) -> Result<(Load, u64), Error> {
+    let seed = params.get(SEED.name).and_then(|seed| seed.as_int()).unwrap_or(0);
+    let seed = seed.cast_unsigned();
+    Ok((source::find(&text(params, LOADFILE.name), seed)?, seed))
+}
+
+/// The phases that complete and checked parameters ask for.
+pub(crate) fn phases_of(params: &Params) -> Phases {
+    match text(params, MODE.name).as_str() {
+        TIMED => Phases::Timed {
+            warm_up_s: decimal(params, WARMUP.name),
+            seconds: decimal(params, SECONDS.name),
+        },
+        _ => Phases::Classic,
+    }
+}
+
+impl Workload for Dbench {
+    fn name(&self) -> &'static str {
+        "dbench"
+    }
+
+    fn family(&self) -> &'static str {
+        "dbench"
+    }
+
+    fn about(&self) -> &'static str {
+        "clients that each make the calls of a file server under load, on files of their own"
+    }
+
+    fn source(&self) -> &'static str {
+        "dbench 1 and 4 (after NetBench); Hyper-Threading speeds Linux, Tables 5 and 7"
+    }
+
+    fn unit(&self) -> &'static str {
+        run::UNIT
+    }
+
+    fn better(&self) -> Better {
+        Better::Higher
+    }
+
+    fn scale(&self) -> Scale {
+        Scale::Ratio
+    }
+
+    fn params(&self) -> &'static [ParamSpec] {
+        PARAMS
+    }
+
+    fn roles(&self) -> &'static [&'static str] {
+        &["client"]
+    }
+
+    fn tasks(&self, params: &Params) -> u32 {
+        int(params, CLIENTS.name)
+    }
+
+    fn needs(&self, params: &Params) -> Vec<Need> {
+        let clients = u64::from(int(params, CLIENTS.name));
+        // The clients and the janitor; the worker has three descriptors for each.
+        let tasks = clients + 2;
+        [
+            (Limit::OpenFiles, 3 * clients + 100),
+            (Limit::UserTasks, tasks),
+            (Limit::Threads, tasks),
+            (Limit::CgroupTasks, tasks),
+        ]
+        .into_iter()
+        .map(|(limit, amount)| Need { limit, amount })
+        .collect()
+    }
+
+    fn analysis(&self) -> &'static str {
+        "Many processes in the kernel's file system code at once: SMT helps where one sibling waits \
+         for memory while the other works, and hurts where both want one lock. On a disk it is the \
+         disk that is measured, not SMT. The article saw +9 % to +29 % on Linux 2.4.19."
+    }
+
+    fn check(&self, params: &Params) -> Result<(), Error> {
+        check_common(self.name(), params)?;
+        for name in ["sync", "fsync"] {
+            word(self.name(), params, name, &[YES, NO])?;
+        }
+        word(self.name(), params, "resolve", &[YES, NO, AUTO])?;
+        let dir = text(params, "dir");
+        if dir == TEMPORARY || dir.starts_with('/') {
+            return Ok(());
+        }
+        Err(Error::Param {
+            workload: self.name(),
+            name: "dir".to_owned(),
+            value: dir,
+            why: "it is a whole path, beginning with '/'".to_owned(),
+        })
+    }
+
+    fn run(
+        &self,
+        params: &Params,
+        job: &Job,
+        supervisor: &mut Supervisor,
+    ) -> Result<Measured, Error> {
+        leftovers::start_janitor(supervisor)?;
+        let (load, seed) = load_of(params)?;
+        let count = int(params, CLIENTS.name);
+        let dir = text(params, "dir");
+        let parent = (dir != TEMPORARY).then(|| PathBuf::from(dir));
+        let each = load.live_bytes_max.saturating_add(FOLDERS_BYTES);
+        let scratch = Scratch::new(parent.as_deref(), each.saturating_mul(u64::from(count)))?;
+        let phases = phases_of(params);
+        let yes = |name: &str| text(params, name) == YES;
+        let manner = Manner {
+            synchronous: yes("sync"),
+            fsync_writes: yes("fsync"),
+            resolve: match text(params, "resolve").as_str() {
+                AUTO => load.resolves_names,
+                word => word == YES,
+            },
+        };
+        let folder = scratch.folder().to_string_lossy().into_owned();
+        let clients = Clients {
+            count,
+            load: &load,
+            seed,
+            phases,
+            target: Target::Files(manner),
+            folder: Some(&folder),
+            cpus: job.roles.first(),
+            beside: None,
+        };
+        let ran = run::drive(&clients, supervisor);
+        // Before anything is removed, whoever could still make more must be gone.
+        supervisor.last_orders(CLEANUP_S);
+        supervisor.end_measured()?;
+        let file_system = scratch.file_system();
+        let in_memory = scratch.is_in_memory();
+        let removed = scratch.remove();
+        let mut measured = run::measure(&load, phases, &ran?);
+        removed?;
+        measured.notes.insert("file_system".to_owned(), file_system);
+        if in_memory {
+            let warning = "the files are in memory: no disk takes part, and sync, fsync and flush \
+                           cost next to nothing; name a folder on a disk with dir= to measure one";
+            measured.notes.insert("warning".to_owned(), warning.to_owned());
+        }
+        measured.checks.insert("files_gone".to_owned(), !scratch.folder().exists());
+        Ok(measured)
+    }
+}

@@ -1,0 +1,210 @@
+//! The worker's side of dbench and tbench: a process for every client, all released together; what
+//! they counted added up.
+
+use super::client::{Orders, Said, Target};
+use super::latency::Latencies;
+use super::load::{KINDS, Load};
+use super::replay::{Counted, Phases, monotonic_ns};
+use crate::Error;
+use crate::chat::protocol::raise_open_files;
+use crate::error::signal_name;
+use crate::role::DBENCH_CLIENT;
+use crate::supervisor::{Launch, Supervisor, Task, TaskId};
+use crate::workload::{Measured, metric};
+use coretwin_base::cpu_set::CpuSet;
+use coretwin_base::reading::{Better, Metric};
+use std::collections::BTreeMap;
+use std::os::unix::process::ExitStatusExt;
+
+/// The unit of both: 10^6 bytes in a second.
+pub(crate) const UNIT: &str = "MB/s";
+
+/// Clients that are to run.
+#[derive(Debug)]
+pub(crate) struct Clients<'a> {
+    pub(crate) count: u32,
+    pub(crate) load: &'a Load,
+    pub(crate) seed: u64,
+    pub(crate) phases: Phases,
+    pub(crate) target: Target,
+    /// Folder they run in.
+    pub(crate) folder: Option<&'a str>,
+    pub(crate) cpus: Option<&'a CpuSet>,
+    /// Another process whose end ends the run: its name, and which it is.
+    pub(crate) beside: Option<(&'static str, TaskId)>,
+}
+
+/// Runs them to their end; what each counted.
+pub(crate) fn drive(
+    clients: &Clients<'_>,
+    supervisor: &mut Supervisor,
+) -> Result<Vec<Counted>, Error> {
+    raise_open_files();
+    let mut ids = Vec::new();
+    for client in 0..clients.count {
+        let orders = Orders {
+            load: clients.load.name.clone(),
+            seed: clients.seed,
+            client,
+            phases: clients.phases,
+            target: clients.target.clone(),
+        };
+        let orders = serde_json::to_string(&orders)
+            .map_err(|error| Error::system("cannot write the orders of a client", error))?;
+        ids.push(supervisor.start(Launch {
+            role: DBENCH_CLIENT,
+            args: vec![orders],
+            cpus: clients.cpus,
+            folder: clients.folder,
+            measured: true,
+            keep: 1 << 20,
+        })?);
+    }
+    let beside_ended =
+        |supervisor: &Supervisor| clients.beside.is_some_and(|(_, id)| supervisor.has_ended(id));
+    let held = |supervisor: &Supervisor| {
+        beside_ended(supervisor)
+            || failed(supervisor, &ids)
+            || ids.iter().all(|id| supervisor.task(*id).is_none_or(Task::is_held))
+    };
+    supervisor.wait(None, held)?;
+    if !failed(supervisor, &ids) && !beside_ended(supervisor) {
+        let start = monotonic_ns().to_le_bytes();
+        ids.iter().for_each(|id| supervisor.tell(*id, &start));
+        supervisor.release(&ids);
+        let over = |supervisor: &Supervisor| {
+            beside_ended(supervisor)
+                || failed(supervisor, &ids)
+                || ids.iter().all(|id| supervisor.has_ended(*id))
+        };
+        supervisor.wait(None, over)?;
+    }
+    let all_done = ids.iter().all(|id| supervisor.task(*id).and_then(said).is_some());
+    if let (false, Some((name, id))) = (all_done, clients.beside)
+        && supervisor.has_ended(id)
+    {
+        let shown = supervisor.task(id).map(Task::shown).unwrap_or_default();
+        return Err(Error::failed(format!("{name} has ended: {}", shown.trim())));
+    }
+    if let Some(why) = ids.iter().find_map(|id| why(supervisor.task(*id)?)) {
+        return Err(Error::failed(why));
+    }
+    ids.iter().map(|id| counted(supervisor, *id)).collect()
+}
+
+fn failed(supervisor: &Supervisor, ids: &[TaskId]) -> bool {
+    let failed = |task: &Task| task.exit.is_some_and(|(status, _)| !status.success());
+    ids.iter().any(|id| supervisor.task(*id).is_none_or(failed))
+}
+
+fn counted(supervisor: &Supervisor, id: TaskId) -> Result<Counted, Error> {
+    let task = supervisor.task(id);
+    match task.and_then(said) {
+        Some(Said::Done(counted)) => Ok(*counted),
+        _ => {
+            let shown = task.map(Task::shown).unwrap_or_default();
+            Err(Error::failed(format!("a client ended without a result: {}", shown.trim())))
+        }
+    }
+}
+
+/// What a client has said, if its line is whole.
+fn said(task: &Task) -> Option<Said> {
+    let mut lines = task.output.last_bytes().split_inclusive(|byte| *byte == b'\n');
+    lines.rfind(|line| line.ends_with(b"\n")).and_then(|line| serde_json::from_slice(line).ok())
+}
+
+/// Why a client failed, if it did.
+fn why(task: &Task) -> Option<String> {
+    if let Some(signal) = task.exit.and_then(|(status, _)| status.signal()) {
+        return Some(format!("a client was killed by {}", signal_name(signal)));
+    }
+    match said(task) {
+        Some(Said::Failed(why)) => Some(why),
+        _ => None,
+    }
+}
+
+/// Adds up. The value is all bytes over the time of all; beside it stands the sum of what each
+/// client reached in its own time.
+pub(crate) fn measure(load: &Load, phases: Phases, counted: &[Counted]) -> Measured {
+    let sum = |part: fn(&Counted) -> u64| counted.iter().map(part).sum::<u64>();
+    let (read, written) = (sum(|one| one.read_bytes), sum(|one| one.written_bytes));
+    let elapsed_s = match phases {
+        // The clock stops when the last is done.
+        Phases::Classic => counted.iter().map(|one| one.elapsed_s).fold(0.0, f64::max),
+        Phases::Timed { seconds, .. } => seconds,
+    };
+    let rate = |bytes: u64, seconds: f64| bytes as f64 / 1e6 / seconds;
+    let rates = counted.iter().map(|one| rate(one.read_bytes + one.written_bytes, one.elapsed_s));
+    let rates: Vec<f64> = rates.filter(|rate| rate.is_finite()).collect();
+    let higher = |value: f64, unit: &str| metric(value, unit, Better::Higher);
+    let mut metrics = BTreeMap::from([
+        ("client_rates_sum".to_owned(), higher(rates.iter().sum(), UNIT)),
+        (
+            "client_rate_min".to_owned(),
+            higher(rates.iter().copied().fold(f64::MAX, f64::min), UNIT),
+        ),
+        ("client_rate_max".to_owned(), higher(rates.iter().copied().fold(0.0, f64::max), UNIT)),
+        ("read_bytes".to_owned(), higher(read as f64, "bytes")),
+        ("written_bytes".to_owned(), higher(written as f64, "bytes")),
+        ("operations_per_s".to_owned(), {
+            higher(sum(|one| one.operations) as f64 / elapsed_s, "operations/s")
+        }),
+        ("passes".to_owned(), higher(sum(|one| one.passes) as f64, "passes")),
+    ]);
+    let mut latencies = Latencies::default();
+    counted.iter().for_each(|one| latencies.merge(&one.latencies));
+    metrics.extend(latency_metrics(&latencies));
+    let mut measured = Measured {
+        value: rate(read + written, elapsed_s),
+        unit: UNIT.to_owned(),
+        better: Better::Higher,
+        metrics,
+        samples: Vec::new(),
+        notes: BTreeMap::from([
+            ("load".to_owned(), load.name.clone()),
+            ("latencies".to_owned(), {
+                "closed loop: a client sends no call before the last is answered".to_owned()
+            }),
+        ]),
+        operations: sum(|one| one.operations),
+        elapsed_s,
+        threads: u32::try_from(counted.len()).unwrap_or(u32::MAX),
+        cpus_ran: CpuSet::new(),
+        checks: BTreeMap::new(),
+    };
+    for one in counted {
+        measured.cpus_ran = measured.cpus_ran.union(&one.cpus_ran);
+    }
+    let right = |one: &Counted| match phases {
+        Phases::Classic => {
+            (one.operations, one.read_bytes, one.written_bytes)
+                == (load.operations.len() as u64, load.read_bytes, load.written_bytes)
+        }
+        Phases::Timed { .. } => one.operations > 0 && one.read_bytes + one.written_bytes > 0,
+    };
+    measured.checks.insert("totals".to_owned(), counted.iter().all(right));
+    measured
+}
+
+/// The table of times: count, mean, median, tails and longest of each kind of call.
+fn latency_metrics(latencies: &Latencies) -> Vec<(String, Metric)> {
+    let mut metrics = Vec::new();
+    for (kind, times) in KINDS.iter().zip(&latencies.0).filter(|(_, times)| times.count > 0) {
+        let mut add = |what: &str, value: f64, unit: &str, better| {
+            metrics.push((format!("{kind}_{what}"), metric(value, unit, better)));
+        };
+        add("count", times.count as f64, "calls", Better::Higher);
+        add("mean_us", times.mean_ns() / 1e3, "µs", Better::Lower);
+        add("max_us", times.max_ns as f64 / 1e3, "µs", Better::Lower);
+        for (what, share) in
+            [("p50_us", 0.5), ("p90_us", 0.9), ("p99_us", 0.99), ("p999_us", 0.999)]
+        {
+            if let Some(time) = times.quantile_ns(share) {
+                add(what, time / 1e3, "µs", Better::Lower);
+            }
+        }
+    }
+    metrics
+}
