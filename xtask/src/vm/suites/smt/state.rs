@@ -4,11 +4,13 @@
 use crate::vm::guest::{mount_one, read};
 use anyhow::{Context, Result, ensure};
 use rustix::process::Pid;
-use rustix::thread::{CpuSet, sched_setaffinity};
+use rustix::thread::{CpuSet, gettid, sched_setaffinity};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 pub(super) const CPUS: &str = "/sys/devices/system/cpu";
@@ -109,7 +111,7 @@ fn groups(folder: &Path, facts: &mut BTreeMap<String, String>) -> Result<()> {
 
 /// A machine on which every kind of thing is set that switching may lose.
 pub(super) struct Arranged {
-    tasks: Vec<Child>,
+    tasks: Vec<Bound>,
     before: State,
 }
 
@@ -119,7 +121,12 @@ impl Arranged {
         let last = take_last_offline()?;
         make_groups(last)?;
         bind_interrupts()?;
-        Self::with_tasks(vec![bound_task(&[1])?, bound_task(&[0, 1])?])
+        let in_group = Bound::sleeping()?;
+        put(Path::new(CGROUP).join("jobs/cgroup.procs"), &in_group.task.to_string())?;
+        in_group.bind(&[1])?;
+        let awake = Bound::awake()?;
+        awake.bind(&[1])?;
+        Self::with_tasks(vec![in_group, awake])
     }
 
     /// The same with a partition, which takes its CPU from all others, ourselves included.
@@ -144,8 +151,8 @@ impl Arranged {
             put(folder.join("cpuset.mems"), "0")?;
             put(folder.join("cpuset.cpus"), cpus)?;
         }
-        let task = bound_task(&[0, 1])?;
-        put(top.join("jobs/inner/tasks"), &task.id().to_string())?;
+        let task = Bound::sleeping()?;
+        put(top.join("jobs/inner/tasks"), &task.task.to_string())?;
         Self::with_tasks(vec![task]).map(Some)
     }
 
@@ -172,13 +179,13 @@ impl Arranged {
         Self::with_tasks(Vec::new())
     }
 
-    fn with_tasks(tasks: Vec<Child>) -> Result<Self> {
-        let numbers: Vec<u32> = tasks.iter().map(Child::id).collect();
+    fn with_tasks(tasks: Vec<Bound>) -> Result<Self> {
+        let numbers: Vec<u32> = tasks.iter().map(|bound| bound.task).collect();
         Ok(Self { tasks, before: State::now(&numbers)? })
     }
 
     fn numbers(&self) -> Vec<u32> {
-        self.tasks.iter().map(Child::id).collect()
+        self.tasks.iter().map(|bound| bound.task).collect()
     }
 
     /// The machine is as it was. Some kernels adjust CPU sets a moment later, so it is waited for.
@@ -199,12 +206,51 @@ impl Arranged {
     }
 }
 
-impl Drop for Arranged {
+/// A task whose CPUs may be lost: one that sleeps, when its group loses CPUs; one that wakes up, when
+/// it finds none of its CPUs.
+struct Bound {
+    task: u32,
+    /// Of one that sleeps.
+    child: Option<Child>,
+    /// Of one that wakes up, a thread of ours.
+    stop: Arc<AtomicBool>,
+}
+
+impl Bound {
+    fn sleeping() -> Result<Self> {
+        let child = Command::new("/bin/sleep").arg("100000").spawn().context("starting sleep")?;
+        Ok(Self { task: child.id(), child: Some(child), stop: Arc::default() })
+    }
+
+    fn awake() -> Result<Self> {
+        let stop = Arc::new(AtomicBool::new(false));
+        let (tell, told) = mpsc::channel();
+        let until = Arc::clone(&stop);
+        std::thread::spawn(move || {
+            tell.send(gettid().as_raw_nonzero().get()).ok();
+            while !until.load(Ordering::Relaxed) {
+                std::thread::sleep(Duration::from_millis(20));
+            }
+        });
+        let task = u32::try_from(told.recv().context("a thread ended")?)?;
+        Ok(Self { task, child: None, stop })
+    }
+
+    fn bind(&self, cpus: &[usize]) -> Result<()> {
+        let mut set = CpuSet::new();
+        cpus.iter().for_each(|cpu| set.set(*cpu));
+        let pid = i32::try_from(self.task).ok().and_then(Pid::from_raw);
+        sched_setaffinity(pid, &set).context("binding a task")
+    }
+}
+
+impl Drop for Bound {
     fn drop(&mut self) {
-        for task in &mut self.tasks {
+        self.stop.store(true, Ordering::Relaxed);
+        if let Some(child) = &mut self.child {
             // It may be gone already.
-            task.kill().ok();
-            task.wait().ok();
+            child.kill().ok();
+            child.wait().ok();
         }
     }
 }
@@ -250,16 +296,6 @@ fn bind_interrupts() -> Result<()> {
     }
     ensure!(bound >= wishes.len(), "only {bound} interrupts take a wish");
     Ok(())
-}
-
-/// A task that sleeps, on these CPUs only.
-fn bound_task(cpus: &[usize]) -> Result<Child> {
-    let task = Command::new("/bin/sleep").arg("100000").spawn().context("starting sleep")?;
-    let mut set = CpuSet::new();
-    cpus.iter().for_each(|cpu| set.set(*cpu));
-    let pid = i32::try_from(task.id()).ok().and_then(Pid::from_raw);
-    sched_setaffinity(pid, &set).context("binding a task")?;
-    Ok(task)
 }
 
 /// Writes a file of the kernel's.
