@@ -69,14 +69,13 @@ pub fn pair(preset: &Preset, threads: [&Summary; 2]) -> [Estimate; 2] {
     [0, 1].map(|thread| Estimate { alone: alone[thread], together: together[thread] })
 }
 
-/// Share of the cycles in which a thread of this speed has something to rename. Where dependences
-/// hold it up, its window is full and takes a micro-operation whenever one retires, a turn each;
-/// else turns are full. With two threads in a cycle only the slots themselves are taken.
+/// Share of the cycles in which a thread of this speed has something to rename.
 fn wants(preset: &Preset, summary: &Summary, cycles: f64) -> f64 {
-    let width = f64::from(preset.rename.width);
-    let held_up = summary.parallelism(f64::from(preset.reorder_buffer.entries)) < 0.95 * width;
-    let per_turn = if held_up && preset.rename.threads_per_cycle == 1 { 1.0 } else { width };
-    (1.0 / (per_turn * cycles)).min(1.0)
+    let busy = 1.0 / f64::from(preset.rename.width).min(summary.parallelism(f64::from(u16::MAX)));
+    // With two threads in a cycle only the slots themselves are taken.
+    let slots = 1.0 / f64::from(preset.rename.width);
+    let needed = if preset.rename.threads_per_cycle > 1 { slots } else { busy };
+    (needed / cycles).min(1.0)
 }
 
 /// Part of the caches: by the rate at which each thread brings lines in.
