@@ -33,6 +33,7 @@ pub(super) const COMPONENTS: &[Component] = &[
     component("kernel", "entering and leaving the kernel", "#7fb89f"),
     component("pause", "PAUSE", "#4d9a78"),
     component("halt", "halted, or dividing the core", "#0b7d5b"),
+    component("sibling_ports", "the sibling took the port", "#f7bb8f"),
     component("sibling_slots", "the sibling was served instead", "#f0955a"),
     component("sibling_entries", "entries the sibling holds", "#c4520a"),
 ];
@@ -45,4 +46,9 @@ pub(super) fn cycles(side: &CoreSide, name: &str) -> f64 {
 /// Cycles per uop of a component.
 pub(super) fn per_uop(side: &CoreSide, name: &str) -> f64 {
     cycles(side, name) / side.uops.max(1) as f64
+}
+
+/// Names of the components that have a place, in their order.
+pub fn core_components() -> impl Iterator<Item = &'static str> {
+    COMPONENTS.iter().map(|component| component.name)
 }

@@ -6,6 +6,7 @@ mod figure;
 mod matrix;
 mod run;
 
+pub use components::core_components;
 pub use experiments::{core_enhancements_text, core_sieve_pages_text};
 pub use figure::core_figure;
 pub use matrix::core_matrix_text;
