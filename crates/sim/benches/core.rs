@@ -1,101 +1,158 @@
-//! Scratch.
-#![allow(clippy::all, clippy::print_stdout, clippy::unwrap_used, clippy::allow_attributes)]
-use coretwin_base::random::Stream as Random;
-use coretwin_sim::core::*;
-fn cpu() -> f64 {
-    if std::env::var("VG").is_ok() {
-        return 0.0;
+//! How fast the core simulates: `cargo bench -p coretwin-sim --bench core [PRESET …]`.
+//!
+//! Micro-operations per second of CPU time, over all pairs of the profiles, and how that changes
+//! with threads and with the footprint. The yardstick in the same run is a dependent chain of
+//! multiplications on this host, so that figures of two machines, or of a busy one, can be compared.
+
+#![expect(clippy::print_stdout, reason = "a benchmark prints")]
+
+use coretwin_sim::core::profile::Profile;
+use coretwin_sim::core::{Class, Options, Outcome, Preset, Stream, ThreadInput, Uop, simulate};
+use std::hint::black_box;
+
+/// The profiles of the matrix: 78 pairs.
+const PROFILES: [&str; 12] = [
+    "gzip",
+    "perl-loop",
+    "spin",
+    "spin-pause",
+    "fadd-chain",
+    "pointer-chase",
+    "sieve",
+    "lock-handoff",
+    "syscall",
+    "chat",
+    "dbench",
+    "tbench",
+];
+
+/// Measured for each thread of a pair; a tenth more is warm-up.
+const UOPS: u64 = 100_000;
+
+fn main() {
+    let named: Vec<String> =
+        std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
+    let presets = if named.is_empty() {
+        ["p4-northwood", "westmere", "golden-cove", "zen4"].map(str::to_owned).to_vec()
+    } else {
+        named
+    };
+    let yardstick = yardstick();
+    println!("yardstick: {yardstick:.0} M dependent multiplications per CPU second");
+    for name in &presets {
+        let Some(preset) = Preset::named(name) else {
+            println!("{name}: no such preset");
+            continue;
+        };
+        matrix(&preset, yardstick);
     }
-    let t = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
-    t.tv_sec as f64 + t.tv_nsec as f64 / 1e9
+    let Some(preset) = Preset::named("power9-smt4") else { return };
+    println!("\ngrowth with threads (perl-loop on {}):", preset.name);
+    for threads in [1, 2, 4] {
+        let Some(profile) = Profile::named("perl-loop") else { return };
+        let inputs = (0..threads).map(|thread| profile.input(&preset, 1, thread)).collect();
+        println!("  {threads}: {}", timed(&preset, inputs));
+    }
+    let Some(preset) = Preset::named("westmere") else { return };
+    println!("growth with footprint (random loads on {}, two threads):", preset.name);
+    for kib in [4, 64, 1024, 16_384, 262_144] {
+        let inputs = (1..=2).map(|space| ThreadInput::new(Loads::new(kib << 10, space), space));
+        println!("  {kib:6} KiB: {}", timed(&preset, inputs.collect()));
+    }
 }
 
-struct Table {
-    body: Vec<Uop>,
-    next: usize,
+/// All pairs of the profiles on one preset.
+fn matrix(preset: &Preset, yardstick: f64) {
+    let profiles: Vec<Profile> = PROFILES.iter().filter_map(|name| Profile::named(name)).collect();
+    let (mut seconds, mut uops, mut cycles) = (0.0, 0, 0);
+    let mut rates: Vec<(f64, String)> = Vec::new();
+    for (number, first) in profiles.iter().enumerate() {
+        for second in &profiles[number..] {
+            let inputs = vec![first.input(preset, 1, 0), second.input(preset, 1, 1)];
+            let (outcome, taken) = run(preset, inputs);
+            seconds += taken;
+            uops += outcome.total_uops;
+            cycles += outcome.total_cycles;
+            let pair = format!("{} + {}", first.name, second.name);
+            rates.push((outcome.total_uops as f64 / taken / 1e6, pair));
+        }
+    }
+    rates.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let rate = uops as f64 / seconds / 1e6;
+    println!(
+        "\n{}: {} pairs, {:.1} M uops and {:.1} M cycles in {seconds:.2} CPU s: {rate:.1} M uops/s \
+         ({:.4} of the yardstick), {:.1} M cycles/s",
+        preset.name,
+        rates.len(),
+        uops as f64 / 1e6,
+        cycles as f64 / 1e6,
+        rate / yardstick,
+        cycles as f64 / seconds / 1e6,
+    );
+    let named = |place: usize| format!("{:.1} ({})", rates[place].0, rates[place].1);
+    let last = rates.len() - 1;
+    println!("  slowest {}, median {}, fastest {}", named(0), named(last / 2), named(last));
 }
-impl Stream for Table {
+
+fn run(preset: &Preset, inputs: Vec<ThreadInput<'_>>) -> (Outcome, f64) {
+    let options = Options { warmup_uops: UOPS / 10, measure_uops: UOPS, ..Options::default() };
+    let start = cpu_seconds();
+    let outcome = simulate(preset, inputs, &options).unwrap_or_else(|stuck| panic!("{stuck}"));
+    (outcome, cpu_seconds() - start)
+}
+
+fn timed(preset: &Preset, inputs: Vec<ThreadInput<'_>>) -> String {
+    let (outcome, seconds) = run(preset, inputs);
+    format!(
+        "{:5.1} M uops/s, {:5.1} M cycles/s",
+        outcome.total_uops as f64 / seconds / 1e6,
+        outcome.total_cycles as f64 / seconds / 1e6
+    )
+}
+
+/// Millions of dependent multiplications per CPU second.
+fn yardstick() -> f64 {
+    const STEPS: u64 = 100_000_000;
+    let start = cpu_seconds();
+    let mut value = black_box(3u64);
+    for _ in 0..STEPS {
+        value = black_box(value.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    }
+    black_box(value);
+    STEPS as f64 / (cpu_seconds() - start) / 1e6
+}
+
+fn cpu_seconds() -> f64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
+}
+
+/// Independent loads all over a footprint, a branch after every seven.
+struct Loads {
+    bytes: u64,
+    state: u64,
+    count: u32,
+}
+
+impl Loads {
+    fn new(bytes: u64, seed: u16) -> Self {
+        Self { bytes, state: u64::from(seed), count: 0 }
+    }
+}
+
+impl Stream for Loads {
     fn fill(&mut self, batch: &mut [Uop]) {
         for place in batch {
-            *place = self.body[self.next];
-            self.next += 1;
-            if self.next == self.body.len() {
-                self.next = 0;
-            }
-        }
-    }
-}
-fn mix(seed: u64, footprint: u64) -> Table {
-    let mut random = Random::new(seed, "mix", 0);
-    let mut body = Vec::new();
-    let mut code = 0x400000u32;
-    for _ in 0..65536 {
-        let draw = random.below(100);
-        let class = match draw {
-            0..22 => Class::Load,
-            22..32 => Class::Store,
-            32..47 => Class::Branch,
-            47..52 => Class::IntShift,
-            _ => Class::IntAlu,
-        };
-        let mut uop = Uop::new(class, code);
-        code += 4;
-        let d = |r: &mut Random| {
-            if r.below(3) == 0 { 1 + r.below(3) as u16 } else { 4 + r.below(60) as u16 }
-        };
-        uop.sources[0] = d(&mut random);
-        if random.below(2) == 0 {
-            uop.sources[1] = d(&mut random);
-        }
-        if matches!(class, Class::Load | Class::Store) {
-            uop.address = 0x10_0000_0000 + random.below(footprint / 8) * 8;
-        }
-        if class == Class::Branch {
-            if (code >> 4) % 10 != 0 {
-                uop.effect = Effect::Taken
-            }
-            if random.below(100) < 4 {
-                uop.effect = if random.below(2) == 0 { Effect::Taken } else { Effect::None };
-            }
-        }
-        if code > 0x404000 {
-            code = 0x400000;
-        }
-        body.push(uop);
-    }
-    Table { body, next: 0 }
-}
-fn main() {
-    for name in
-        std::env::args().nth(1).filter(|a| a != "--bench").map_or(
-            vec!["p4-northwood".to_string(), "westmere".into(), "golden-cove".into()],
-            |a| vec![a],
-        )
-    {
-        let preset = Preset::named(&name).unwrap();
-        for footprint in
-            std::env::var("FP").map_or(vec![16 << 10, 4 << 20], |f| vec![f.parse().unwrap()])
-        {
-            for n in std::env::var("N").map_or(1, |n| n.parse().unwrap())..=2 {
-                let threads =
-                    (0..n).map(|t| ThreadInput::new(mix(t, footprint), t as u16 + 1)).collect();
-                let options = Options {
-                    warmup_uops: 100_000,
-                    measure_uops: std::env::var("UOPS").map_or(2_000_000, |u| u.parse().unwrap()),
-                    ..Options::default()
-                };
-                let start = cpu();
-                let outcome = simulate(&preset, threads, &options).unwrap();
-                let s = cpu() - start;
-                println!(
-                    "{name} {footprint} x{n}: {:.1} M uops/s, {:.1} Mcycles/s upc {:.2} mpki {:.1}",
-                    outcome.total_uops as f64 / s / 1e6,
-                    outcome.total_cycles as f64 / s / 1e6,
-                    outcome.uops_per_cycle(0),
-                    outcome.threads[0].counts.mispredicts as f64 * 1000.0
-                        / outcome.threads[0].uops as f64
-                );
-            }
+            self.count = (self.count + 1) % 8;
+            let code = 0x40_0000 + 4 * self.count;
+            *place = if self.count == 0 {
+                Uop::new(Class::Branch, code).with(coretwin_sim::core::Effect::Taken)
+            } else {
+                // SplitMix64's step, without its finaliser: spread is all that is asked for.
+                self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+                let offset = (u128::from(self.state) * u128::from(self.bytes)) >> 64;
+                Uop::new(Class::Load, code).at((1 << 32) + (offset as u64 & !7))
+            };
         }
     }
 }

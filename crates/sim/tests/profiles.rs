@@ -324,7 +324,7 @@ fn bad_statistics_are_refused() {
         ("int_alu = 0.5753", "int_aul = 0.5753", "did you mean 'int_alu'?"),
         ("bytes = 57_344", "bytes = 1_000_000_000_000", "from 64 to 134217728"),
         ("bytes = 57_344", "bytes = 134_217_728", "a phase's address space has 134217728"),
-        ("share = 0.243", "share = 0.043", "phase[0].regions: their shares sum to 0.8000"),
+        ("share = 0.301", "share = 0.101", "phase[0].regions: their shares sum to 0.8000"),
         ("up_to = [1, 2,", "up_to = [2, 1,", "must be whole numbers that ascend"),
         ("up_to = [1, 2,", "up_to = [1, 1.5, 2,", "ascend"),
         ("bias = [1.0, 0.9915,", "bias = [0.9915,", "'bias' has 5"),

@@ -227,12 +227,6 @@ impl Core<'_> {
             }
             _ => {}
         }
-        if is_spin(uop) {
-            marks |= mark::SPIN;
-        }
-        if uop.effect == Effect::Halt {
-            marks |= mark::HALT;
-        }
         let nop = uop.class == Class::Nop;
         // `event` is set when it is needed.
         let slot = &mut state.slots[index];
@@ -245,7 +239,7 @@ impl Core<'_> {
         slot.next = next;
         slot.argument = uop.argument;
         slot.pending = pending;
-        slot.marks = marks;
+        slot.marks = marks | effect_marks(uop);
         slot.gives = self.tables.gives[class];
         slot.served = 0;
         slot.class = uop.class;
@@ -272,6 +266,14 @@ fn serialised(state: &super::thread::Thread<'_>, effect: Effect) -> Option<Block
     };
     let idle = state.retired == state.renamed && state.written == state.stores_renamed;
     (!idle).then_some(Block::Wait(cause))
+}
+
+/// Marks that follow from what a micro-operation does besides executing.
+#[inline(always)]
+fn effect_marks(uop: &Uop) -> u8 {
+    let spins = if is_spin(uop) { mark::SPIN } else { 0 };
+    let halts = if uop.effect == Effect::Halt { mark::HALT } else { 0 };
+    spins | halts
 }
 
 /// Whether this is part of a lock's spin, and no work: the load of the word carries the lock's

@@ -2,6 +2,7 @@
 //! each change that Linux 2.4 made for Hyper-Threading is good for.
 
 pub mod enhancements;
+pub mod note;
 pub mod sieve_pages;
 
 pub use enhancements::{Comparison, Enhancement};
