@@ -73,6 +73,7 @@ pub fn sieve_pages(preset: &Preset, seed: u64) -> Result<CoreSievePages, Error> 
     let last = |map: &sieve_pages::PageMap| map.misses.levels.last().copied().unwrap_or(0);
     Ok(CoreSievePages {
         schema: SCHEMA,
+        explanation: pages.explanation(),
         preset: pages.preset,
         ideal_per_s: pages.ideal.rate,
         random_per_s: pages.maps.iter().map(|map| map.rate).collect(),
@@ -80,7 +81,6 @@ pub fn sieve_pages(preset: &Preset, seed: u64) -> Result<CoreSievePages, Error> 
         last_level_misses_ideal: last(&pages.ideal),
         last_level_misses: pages.maps.iter().map(last).collect(),
         article_per_s: sieve_pages::ARTICLE,
-        explanation: sieve_pages::EXPLANATION.to_owned(),
         seed,
     })
 }
