@@ -28,7 +28,8 @@ impl Job {
     /// What stands before each of its results.
     fn title(&self, boot: &Boot) -> String {
         let Machine { kernel, topology, .. } = &self.machine;
-        format!("{} {} {topology} {}", self.suite.name, kernel.release, boot.name)
+        let release = &boot.kernel.as_ref().unwrap_or(kernel).release;
+        format!("{} {release} {topology} {}", self.suite.name, boot.name)
     }
 }
 
@@ -112,7 +113,7 @@ fn boot_one(
     let arguments =
         [job.suite.name.to_owned(), boot.name.to_owned(), topology.to_string(), seed.to_string()];
     let machine = qemu::Machine {
-        kernel,
+        kernel: boot.kernel.as_ref().unwrap_or(kernel),
         topology: *topology,
         memory_mib: MEMORY_MIB,
         command_line: boot.command_line,

@@ -29,7 +29,7 @@ const BROUGHT: &str = "/brought";
 const BYTES: usize = 256 * 64;
 
 fn machines(wanted: &Wanted) -> Vec<Machine> {
-    let boot = |name| Boot { name, command_line: "", timeout: TIMEOUT };
+    let boot = |name| Boot { name, kernel: None, command_line: "", timeout: TIMEOUT };
     let mut machines = Vec::new();
     for kernel in &wanted.kernels {
         for (index, &topology) in TOPOLOGIES.iter().enumerate() {

@@ -1,6 +1,7 @@
 //! The suites, one file each: which boots it wants, and what is checked in them.
 
 mod boots;
+mod compare;
 mod smt;
 
 use super::guest::Guest;
@@ -20,7 +21,7 @@ pub(crate) struct Suite {
 }
 
 /// Every suite, in the order in which they run.
-pub(crate) const SUITES: &[&Suite] = &[&boots::SUITE, &smt::SUITE];
+pub(crate) const SUITES: &[&Suite] = &[&boots::SUITE, &smt::SUITE, &compare::SUITE];
 
 /// The suite of this name.
 pub(crate) fn find(name: &str) -> Result<&'static Suite> {
@@ -52,6 +53,8 @@ pub(crate) struct Machine {
 #[derive(Clone)]
 pub(crate) struct Boot {
     pub(crate) name: &'static str,
+    /// Another kernel than the machine's.
+    pub(crate) kernel: Option<Kernel>,
     /// For the kernel.
     pub(crate) command_line: &'static str,
     /// From start to power off.
@@ -71,7 +74,7 @@ mod tests {
             for fast in [true, false] {
                 let machines =
                     (suite.machines)(&Wanted { kernels: vec![kernel.clone()], fast, seed: 1 });
-                assert!(!machines.is_empty(), "{}", suite.name);
+                assert!(!machines.is_empty() || suite.name == "compare", "{}", suite.name);
                 for boot in machines.iter().flat_map(|machine| &machine.boots) {
                     let word = |text: &str| text.chars().all(|c| c.is_ascii_alphanumeric());
                     assert!(word(suite.name) && word(boot.name), "{} {}", suite.name, boot.name);

@@ -53,7 +53,7 @@ fn of_kernel(kernel: &Kernel, fast: bool) -> Vec<Machine> {
         topology,
         boots: boots.to_vec(),
     };
-    let boot = |name, command_line| Boot { name, command_line, timeout: TIMEOUT };
+    let boot = |name, command_line| Boot { name, kernel: None, command_line, timeout: TIMEOUT };
     let mut machines = vec![machine(TWO_CORES, &[boot(if fast { "fast" } else { "hand" }, "")])];
     if !fast {
         machines.extend([
