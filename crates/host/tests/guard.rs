@@ -11,6 +11,7 @@ use coretwin_base::cpu_set::CpuSet;
 use coretwin_base::random::Stream;
 use coretwin_host::fake::kernel::{FakeKernel, Release};
 use coretwin_host::fake::machine;
+use coretwin_host::process::{adopt_orphans, descendants};
 use coretwin_host::root::Root;
 use coretwin_host::smt::guard::{self, Launch, Start};
 use coretwin_host::smt::kernel::Kernel;
@@ -18,6 +19,7 @@ use coretwin_host::smt::restore;
 use coretwin_host::smt::saved::Slot;
 use coretwin_host::smt::session::Session;
 use coretwin_host::smt::target::Target;
+use coretwin_host::smt::writer;
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -74,6 +76,8 @@ fn be_holder() {
     let kernel = Box::new(Remote::new(&root));
     let mut session =
         Session::open(&root, kernel, Box::new(Launch::ourselves())).expect("a session");
+    // As a study does.
+    adopt_orphans().expect("a reaper");
     for target in [Target::Off, Target::On].into_iter().cycle() {
         session.apply(target).expect("switched");
         std::thread::sleep(Duration::from_millis(3));
@@ -194,8 +198,12 @@ fn guards(root: &Root) -> Option<[u32; 2]> {
 }
 
 fn kill(process: u32) {
+    send(process, Signal::KILL);
+}
+
+fn send(process: u32, signal: Signal) {
     let pid = i32::try_from(process).ok().and_then(Pid::from_raw).expect("a process");
-    let _ = kill_process(pid, Signal::KILL);
+    let _ = kill_process(pid, signal);
 }
 
 fn wait_until(what: &str, done: impl Fn() -> bool) {
@@ -241,6 +249,7 @@ fn test() {
         kill_by_hand(&format!("seed {seed}, by hand, round {round}"), &mut stream);
     }
     by_hand_is_kept();
+    a_torn_record_and_a_slow_understudy();
     println!("{rounds} rounds of a study and {} by hand: restored", rounds.div_ceil(3));
 }
 
@@ -276,6 +285,10 @@ fn kill_once(what: &str, victims: &[Role], stream: &mut Stream) {
             wait_until(&format!("the guard is replaced: {what}"), || {
                 guards(&root).is_some_and(replaced)
             });
+            // A study ends its descendants when a worker fails.
+            let inherited = descendants(&Root::system(), holder.id());
+            let [leader, understudy] = guards(&root).expect("guards");
+            assert!(!inherited.contains(&leader) && !inherited.contains(&understudy), "{what}");
             std::thread::sleep(Duration::from_micros(stream.below(20_000)));
         }
         kill(holder.id());
@@ -312,15 +325,50 @@ fn kill_by_hand(what: &str, stream: &mut Stream) {
     assert_eq!(kernel.facts(), found, "{what}");
 }
 
-/// A change by hand that is not disturbed outlives its process, and its guard goes.
+/// An understudy takes over whatever its leader was about when it died, however long it takes.
+fn a_torn_record_and_a_slow_understudy() {
+    let folder = tempfile::tempdir().expect("folder");
+    let kernel = boot(folder.path(), Release::ALL[3]);
+    let root = kernel.root().clone();
+    let found = kernel.facts();
+    let mut holder = start(&root, "holder");
+    for torn in [true, false] {
+        wait_until("a guard stands", || guards(&root).is_some());
+        let [leader, understudy] = guards(&root).expect("guards");
+        send(if torn { holder.id() } else { understudy }, Signal::STOP);
+        if torn {
+            std::fs::write(root.path(&Slot::Study.guard_lock()), "{").expect("torn");
+        }
+        kill(leader);
+        if torn {
+            wait_until("the understudy leads", || guards(&root).is_some());
+        } else {
+            // The holder looks for its guard meanwhile.
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        send(if torn { holder.id() } else { understudy }, Signal::CONT);
+        wait_until("another leads", || guards(&root).is_some_and(|now| now[0] != leader));
+        assert_eq!(guards(&root).expect("guards")[0], understudy, "torn: {torn}");
+    }
+    kill(holder.id());
+    holder.wait().expect("reaped");
+    wait_until("all guards are gone", || processes(&root).is_empty());
+    assert_eq!(kernel.facts(), found);
+}
+
+/// A change by hand that is not disturbed outlives its process, and its guard goes, even while
+/// somebody else writes who waits for its end.
 fn by_hand_is_kept() {
     let folder = tempfile::tempdir().expect("folder");
     let kernel = boot(folder.path(), Release::ALL[3]);
     let root = kernel.root().clone();
     let found = kernel.facts();
-    let status = start(&root, "one-change-by-hand").wait().expect("ends");
-    assert!(status.success());
+    let mut holder = start(&root, "one-change-by-hand");
+    wait_until("the state is saved", || root.exists(&Slot::Hand.file()));
+    let writer = writer::wait(&root).expect("after the change");
+    assert!(holder.wait().expect("ends").success());
     wait_until("all guards are gone", || processes(&root).is_empty());
+    drop(writer);
     assert_eq!(kernel.facts()["smt/control"], "off");
     assert!(root.exists(&Slot::Hand.file()));
     let restored = restore::restore_slot(&root, &*kernel, Slot::Hand).expect("restored");

@@ -9,6 +9,18 @@ use super::target::Target;
 use super::{SwitchError, capture, restore, writer};
 use crate::root::Root;
 
+fn keep(state: SavedState) -> SavedState {
+    SavedState { kept: true, ..state }
+}
+
+/// Without the advice for one who has changed nothing yet.
+fn cause(error: SwitchError) -> String {
+    match error {
+        SwitchError::Save { path, cause } => format!("{}: {cause}", path.display()),
+        error => error.to_string(),
+    }
+}
+
 /// Switches by hand, under a guard while it is being done, and keeps the state before it for
 /// `coretwin smt restore`. A second change keeps the first state, so the undo goes back to the
 /// machine as it was before the first; a change that leads back there keeps nothing.
@@ -51,8 +63,11 @@ pub fn change(
         Ok(mut applied) => {
             if restore::differences(root, &stored)?.is_empty() {
                 saved::remove(root, Slot::Hand)?;
-            } else {
-                saved::write(root, Slot::Hand, SavedState { kept: true, ..state })?;
+            } else if let Err(error) = saved::write(root, Slot::Hand, keep(state)) {
+                // What could not be undone later is undone now.
+                let restored = Box::new(restore::restore_stored(&writer, root, kernel, &stored)?);
+                let why = format!("its undo cannot be kept: {}", cause(error));
+                return Err(SwitchError::Refused { target, why, restored });
             }
             applied.warnings.extend(guardian.warnings());
             Ok(applied)

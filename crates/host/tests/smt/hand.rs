@@ -1,10 +1,11 @@
 //! Changes by hand, and their undo.
 
 use crate::machine::{Machine, Nobody, changed, release};
-use coretwin_base::cpu_set::CpuId;
+use coretwin_base::cpu_set::{CpuId, CpuSet};
 use coretwin_host::fake::kernel::{Fault, Release};
 use coretwin_host::root::Root;
 use coretwin_host::smt::guard::{GuardError, Guardian};
+use coretwin_host::smt::kernel::Kernel;
 use coretwin_host::smt::restore::restore_slot;
 use coretwin_host::smt::saved::{self, Slot};
 use coretwin_host::smt::switch::Applied;
@@ -12,6 +13,7 @@ use coretwin_host::smt::target::Target;
 use coretwin_host::smt::{SwitchError, hand};
 use rustix::io::Errno;
 use std::collections::BTreeSet;
+use std::io;
 
 fn change(machine: &Machine, target: Target) -> Result<Applied, SwitchError> {
     hand::change(&machine.root, &*machine.kernel, &mut Nobody, target)
@@ -77,6 +79,35 @@ fn a_failed_first_change_leaves_no_undo() {
     assert!(!machine.root.exists(&Slot::Hand.file()));
     let error = change(&machine, Target::Level(3)).expect_err("not on this machine").to_string();
     assert!(error.contains("only by some architectures"), "{error}");
+    assert!(!machine.root.exists(&Slot::Hand.file()));
+}
+
+/// A kernel upon whose first write /run takes no more states.
+struct FullRun<'a>(&'a Machine);
+
+impl Kernel for FullRun<'_> {
+    fn write(&self, path: &str, text: &str) -> io::Result<()> {
+        let name = format!("run/coretwin/smt-hand.json.{}", std::process::id());
+        // It may be there already.
+        let _ = std::fs::create_dir(self.0.root.path(&name));
+        self.0.kernel.write(path, text)
+    }
+
+    fn set_affinity(&self, task: u32, cpus: &CpuSet) -> io::Result<()> {
+        self.0.kernel.set_affinity(task, cpus)
+    }
+}
+
+#[test]
+fn a_change_whose_undo_cannot_be_kept_is_undone() {
+    let machine = Machine::furnished("vm-adjacent", release("6.12"));
+    let before = machine.facts();
+    let error = hand::change(&machine.root, &FullRun(&machine), &mut Nobody, Target::Off)
+        .expect_err("not kept")
+        .to_string();
+    assert!(error.contains("undo cannot be kept") && error.contains("was put back"), "{error}");
+    assert!(!error.contains("nothing was changed"), "{error}");
+    assert_eq!(changed(&before, &machine.facts()), BTreeSet::new());
     assert!(!machine.root.exists(&Slot::Hand.file()));
 }
 

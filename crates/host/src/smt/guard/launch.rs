@@ -5,6 +5,7 @@ use super::lock::{LockFile, Looked, Record};
 use super::{GuardError, Guardian};
 use crate::root::Root;
 use crate::smt::saved::Slot;
+use rustix::process::{Pid, child_subreaper, set_child_subreaper, test_kill_process};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -13,6 +14,8 @@ use std::time::{Duration, Instant};
 /// How long a guard may take to stand: two starts of a small program. Generous, because emulated
 /// machines are slow and no harm is done by waiting.
 const PATIENCE: Duration = Duration::from_secs(20);
+/// How long an understudy may take to take over.
+const TAKEOVER: Duration = Duration::from_secs(5);
 /// How long between two looks.
 const PAUSE: Duration = Duration::from_millis(5);
 /// Where a systemd that runs the machine shows itself (sd_booted(3)).
@@ -61,9 +64,13 @@ impl Launch {
                 }
                 // A guard that was just started creates the file and locks it in two steps.
                 Looked::Abandoned(_) | Looked::Nobody if started => {}
-                Looked::Abandoned(lock) => {
-                    lock.remove();
-                    return Ok(None);
+                Looked::Abandoned(mut lock) => {
+                    let waits = lock.record().is_some_and(|record| has_understudy(&record));
+                    if !waits || start.elapsed() > TAKEOVER {
+                        lock.remove();
+                        return Ok(None);
+                    }
+                    // Let go: the understudy is about to take over.
                 }
                 Looked::Nobody => return Ok(None),
             }
@@ -109,6 +116,12 @@ impl Guardian for Launch {
     }
 }
 
+/// Whether the understudy of a dead leader lives, or another process of its number.
+fn has_understudy(record: &Record) -> bool {
+    let process = Pid::from_raw(i32::try_from(record.understudy).unwrap_or(0));
+    process.is_some_and(|process| test_kill_process(process).is_ok())
+}
+
 /// What a guard is called with.
 pub(super) fn arguments(slot: Slot, holder: Identity) -> [String; 6] {
     let words = ["smt", "guard", "--slot", slot.name(), "--holder", &holder.to_string()];
@@ -129,10 +142,19 @@ pub(super) fn command(program: &Path, slot: Slot, holder: Identity) -> Command {
 }
 
 /// Starts it in two steps: the process that we start takes a session of its own, starts the guard
-/// and ends, so that the guard is nobody's child.
+/// and ends, so that the guard is nobody's child. Not ours either: a study takes in the orphans among
+/// its descendants, and ends them all when a worker dies without a word.
 fn start_detached(program: &Path, slot: Slot, holder: Identity) -> Result<(), GuardError> {
     let fail = |cause| GuardError::Start { program: program.to_owned(), cause };
-    let status = command(program, slot, holder).arg("--detach").status().map_err(fail)?;
+    let adopting = child_subreaper().ok().flatten();
+    if adopting.is_some() {
+        set_child_subreaper(None).map_err(|errno| fail(errno.into()))?;
+    }
+    let status = command(program, slot, holder).arg("--detach").status();
+    if adopting.is_some() {
+        set_child_subreaper(adopting).map_err(|errno| fail(errno.into()))?;
+    }
+    let status = status.map_err(fail)?;
     if status.success() {
         return Ok(());
     }

@@ -12,8 +12,8 @@ use rustix::fs::{FlockOperation, Mode, OFlags, flock, open};
 use rustix::io::{Errno, retry_on_intr};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
-use std::io::{self, Read, Seek, Write};
-use std::os::unix::fs::MetadataExt;
+use std::io::{self, Read, Seek};
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::PathBuf;
 
 /// What the leader says of itself.
@@ -104,12 +104,12 @@ impl LockFile {
         serde_json::from_str(&text).ok()
     }
 
-    /// Replaces the record. Only for whoever has the lock.
+    /// Replaces the record in one write, so that whoever is killed meanwhile leaves one: a shorter
+    /// one is filled up with blanks. Only for whoever has the lock.
     pub(super) fn write(&mut self, record: &Record) -> io::Result<()> {
-        let text = serde_json::to_string(record)? + "\n";
-        self.file.set_len(0)?;
-        self.file.rewind()?;
-        self.file.write_all(text.as_bytes())
+        let length = usize::try_from(self.file.metadata()?.len()).unwrap_or(0);
+        let text = format!("{:<1$}\n", serde_json::to_string(record)?, length.saturating_sub(1));
+        self.file.write_all_at(text.as_bytes(), 0)
     }
 
     /// Removes the file, if it is still the one under its name. Only for whoever has the lock.
@@ -151,6 +151,22 @@ mod tests {
         assert!(lock.is_current());
         lock.remove();
         assert!(!lock.is_current() && matches!(look(), Looked::Nobody));
+    }
+
+    #[test]
+    fn there_is_a_record_at_every_moment() {
+        let folder = tempfile::tempdir().expect("folder");
+        let root = Root::at(folder.path());
+        let mut lock = LockFile::create(&root, Slot::Study).expect("create");
+        let long = Record { warnings: vec!["a long sentence".to_owned()], ..Record::default() };
+        lock.write(&long).expect("write");
+        let length = lock.file.metadata().expect("file").len();
+        for record in [Record::default(), long] {
+            lock.write(&record).expect("write");
+            // A file that shrinks was empty for a moment.
+            assert_eq!(lock.file.metadata().expect("file").len(), length);
+            assert_eq!(lock.record(), Some(record));
+        }
     }
 
     #[test]

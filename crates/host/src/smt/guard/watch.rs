@@ -7,7 +7,7 @@ use super::{GuardError, shelter};
 use crate::root::Root;
 use crate::smt::kernel::Kernel;
 use crate::smt::restore::{Restored, restore_stored};
-use crate::smt::saved::{self, FOLDER, Slot};
+use crate::smt::saved::{self, FOLDER, Slot, Stored};
 use crate::smt::{SwitchError, writer};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
@@ -82,11 +82,12 @@ pub fn run(
     let Some(mut lock) = opened.map_err(fail)? else { return Ok(Ended::NotNeeded) };
     lock.wait().map_err(fail)?;
     let record = lock.record();
-    let is_ours = record.as_ref().is_some_and(|record| record.holder == holder.to_string());
-    if !lock.is_current() || (start == Start::Understudy && !is_ours) {
+    // A leader that died before it wrote a record, or while it did, was ours all the same.
+    let is_strange = record.as_ref().is_some_and(|record| record.holder != holder.to_string());
+    if !lock.is_current() || (start == Start::Understudy && is_strange) {
         return Ok(Ended::NotNeeded);
     }
-    let earlier = record.filter(|_| is_ours);
+    let earlier = record.filter(|_| !is_strange);
     let record = Record {
         leader: std::process::id(),
         understudy: 0,
@@ -255,15 +256,17 @@ impl Leader<'_> {
     /// Puts the machine back, if the state is still there, is the holder's and is not kept. Nobody
     /// else writes meanwhile.
     fn restore(&self) -> Ended {
+        let left_behind = || {
+            let is_left = |stored: &Stored| !stored.kept && self.holder.is(&stored.holder);
+            saved::read(self.root, self.slot).map(|stored| stored.filter(is_left))
+        };
         let restore = || {
-            if !self.state_is_there() {
+            // Looked at before it is waited for: whoever writes now may wait for our end.
+            if left_behind()?.is_none() {
                 return Ok(None);
             }
             let writer = writer::wait(self.root)?;
-            let Some(stored) = saved::read(self.root, self.slot)? else { return Ok(None) };
-            if stored.kept || !self.holder.is(&stored.holder) {
-                return Ok(None);
-            }
+            let Some(stored) = left_behind()? else { return Ok(None) };
             let restored = restore_stored(&writer, self.root, self.kernel, &stored)?;
             Ok(Some(restored))
         };
