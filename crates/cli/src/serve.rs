@@ -1,10 +1,13 @@
 //! `coretwin serve`: a workload's server alone.
 
 use crate::{out, signals};
-use anyhow::Result;
+use anyhow::{Context, Result};
 use coretwin_workloads::serve::{ServeEvent, ServeOptions, Variant, serve_chat};
-use std::net::{IpAddr, Ipv4Addr};
+use coretwin_workloads::tbench::{TbenchOptions, protocol, serve_tbench};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 /// Options of the verb.
 #[derive(clap::Args)]
@@ -12,36 +15,45 @@ use std::process::ExitCode;
 Examples:
   coretwin serve chat &
   coretwin run chat:rooms=20,server=127.0.0.1:9999
+  coretwin serve tbench &
+  coretwin run tbench:clients=4,server=127.0.0.1:7003
 
-The server takes one client after the other, until Ctrl-C. It listens on loopback unless told
-otherwise: the protocol asks nobody who he is.")]
+The server of chat takes one client after the other, that of tbench all at once, until Ctrl-C. It
+listens on loopback unless told otherwise: the protocols ask nobody who he is. tbench is that of
+dbench 4, whose clients are served too.")]
 pub(crate) struct Args {
     /// Which server
-    #[arg(value_parser = ["chat", "chat-futex", "chat-nodelay"])]
+    #[arg(value_parser = ["chat", "chat-futex", "chat-nodelay", "tbench", "tbench-threads"])]
     workload: String,
     /// Address to listen on
     #[arg(long, default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST))]
     address: IpAddr,
-    /// Port to listen on; 0: any free one
-    #[arg(long, default_value_t = 9999)]
-    port: u16,
-    /// Users of a room; the client must be told the same
+    /// Port to listen on; 0: any free one [default: 9999, of tbench 7003]
+    #[arg(long)]
+    port: Option<u16>,
+    /// Users of a room of chat; the client must be told the same
     #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(2..=1000))]
     users: u32,
-    /// Size of a message in bytes; the client must be told the same
+    /// Size of a message of chat in bytes; the client must be told the same
     #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(4..=65_536))]
     size: u32,
-    /// End after one client
+    /// Seconds that a client of tbench may be silent or not read
+    #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..=3600))]
+    patience: u32,
+    /// End after one client; of tbench, when the last has gone
     #[arg(long)]
     once: bool,
 }
 
 /// Runs the verb.
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+    if args.workload.starts_with("tbench") {
+        return tbench(args);
+    }
     let stop = signals::stop_flag()?;
     let options = ServeOptions {
         address: args.address,
-        port: args.port,
+        port: args.port.unwrap_or(ServeOptions::default().port),
         once: args.once,
         variant: match args.workload.as_str() {
             "chat-futex" => Variant::Futex,
@@ -55,6 +67,31 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+fn tbench(args: &Args) -> Result<ExitCode> {
+    let stop = signals::stop_flag()?;
+    let options = TbenchOptions {
+        address: SocketAddr::new(args.address, args.port.unwrap_or(protocol::PORT)),
+        threads: args.workload == "tbench-threads",
+        worker: worker()?,
+        patience: Duration::from_secs(args.patience.into()),
+        once: args.once,
+    };
+    serve_tbench(&options, || stop.raised(), |event| out::news(&line(&event)))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The worker's executable, which stands beside this one.
+fn worker() -> Result<PathBuf> {
+    let own = std::env::current_exe().context("finding this program")?;
+    let worker = own.with_file_name("coretwin-worker");
+    anyhow::ensure!(
+        worker.is_file(),
+        "the program coretwin-worker is missing; it belongs beside coretwin, at {}",
+        worker.display()
+    );
+    Ok(worker)
+}
+
 fn line(event: &ServeEvent) -> String {
     match event {
         ServeEvent::Listening(address) => format!("listening on {address}; Ctrl-C ends"),
@@ -64,6 +101,9 @@ fn line(event: &ServeEvent) -> String {
         ServeEvent::Served { received, sent, right } => format!(
             "served: {received} messages received, {sent} sent{}",
             if *right { "" } else { "; these are NOT the right totals" }
+        ),
+        ServeEvent::Exchanged { exchanges, received_bytes, sent_bytes } => format!(
+            "served: {exchanges} requests with {received_bytes} bytes, answered with {sent_bytes}"
         ),
         ServeEvent::Failed(why) => format!("a client failed: {why}"),
     }

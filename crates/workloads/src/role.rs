@@ -3,7 +3,7 @@
 //! cookie and death with the parent are settled by ordinary code, with ordinary errors, before
 //! the work begins.
 
-use crate::{Error, aim9, chat, dbench, leftovers, sys};
+use crate::{Error, aim9, chat, dbench, leftovers, sys, tbench};
 use coretwin_base::cpu_set::CpuSet;
 use rustix::process::{Signal, set_parent_process_death_signal};
 use serde::{Deserialize, Serialize};
@@ -23,6 +23,10 @@ pub(crate) const CHAT_CLIENT: &str = "chat-client";
 pub(crate) const AIM9: &str = "aim9";
 /// One client of dbench or tbench.
 pub(crate) const DBENCH_CLIENT: &str = "dbench-client";
+/// The server of tbench.
+pub(crate) const TBENCH_SERVER: &str = "tbench-server";
+/// One connection of that server.
+pub(crate) const TBENCH_CONNECTION: &str = "tbench-connection";
 /// Removes what a killed worker leaves.
 pub(crate) const JANITOR: &str = "janitor";
 /// Roles whose standard input is a socket to the worker: they wait on it (see
@@ -51,6 +55,8 @@ pub(crate) fn run(name: &str, args: &[String]) -> ExitCode {
         HOLD => hold(entered, args),
         AIM9 => aim9::copy::main(entered, args),
         DBENCH_CLIENT => dbench::client::main(entered, args),
+        TBENCH_SERVER => tbench::server::main(entered, args),
+        TBENCH_CONNECTION => tbench::server::connection_main(entered),
         CHAT_SERVER => chat::server::main(entered, args),
         CHAT_CLIENT => chat::client::main(entered, args),
         _ => ExitCode::from(2),

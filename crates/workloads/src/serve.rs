@@ -84,6 +84,15 @@ pub enum ServeEvent {
         /// Whether these are as many as the client's wishes make.
         right: bool,
     },
+    /// A connection of tbench is over.
+    Exchanged {
+        /// Requests answered.
+        exchanges: u64,
+        /// Bytes of requests.
+        received_bytes: u64,
+        /// Bytes of replies.
+        sent_bytes: u64,
+    },
     /// A run failed; the next client is waited for.
     Failed(String),
 }

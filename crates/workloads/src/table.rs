@@ -4,6 +4,7 @@ use crate::Error;
 use crate::aim9::rows as aim9;
 use crate::chat::{CHAT, CHAT_FUTEX, CHAT_NODELAY};
 use crate::dbench::DBENCH;
+use crate::tbench::{TBENCH, TBENCH_THREADS};
 use crate::workload::Workload;
 use coretwin_base::param::{Params, WorkloadSpec};
 use coretwin_base::suggest;
@@ -75,6 +76,8 @@ pub const ALL: &[&dyn Workload] = &[
     &CHAT_FUTEX,
     &CHAT_NODELAY,
     &DBENCH,
+    &TBENCH,
+    &TBENCH_THREADS,
 ];
 
 /// A named list of workloads.
@@ -205,6 +208,11 @@ pub const SUITES: &[Suite] = &[
         name: "dbench",
         about: "dbench with 2, 4, 8 and 16 clients, after the article's Table 5",
         rows: &["dbench:clients=2", "dbench:clients=4", "dbench:clients=8", "dbench:clients=16"],
+    },
+    Suite {
+        name: "tbench",
+        about: "tbench with 2, 4, 8 and 16 clients, after the article's Table 6",
+        rows: &["tbench:clients=2", "tbench:clients=4", "tbench:clients=8", "tbench:clients=16"],
     },
 ];
 

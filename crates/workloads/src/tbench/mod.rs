@@ -1,7 +1,319 @@
 //! tbench: the calls of dbench as requests and replies over loopback TCP, without files. The
 //! article's Table 6.
 //!
-//! `protocol` is the form of messages and the server's loop, `connection` a client's side of it.
+//! `protocol` is the form of messages and the server's loop, `server` accepts and gives every
+//! connection a process or a thread, `connection` is a client's side. Loads, clients, clock and
+//! sums are those of [`crate::dbench`]. Messages are those of dbench 4's tbench, so either side can
+//! be that one's.
 
 pub(crate) mod connection;
 pub mod protocol;
+pub(crate) mod server;
+
+pub use server::{TbenchOptions, serve_tbench};
+
+use crate::Error;
+use crate::dbench::client::Target;
+use crate::dbench::replay::Counted;
+use crate::dbench::run::{self, Clients};
+use crate::dbench::{self, CLIENTS, LOADFILE, MODE, SECONDS, SEED, WARMUP, load_of, phases_of};
+use crate::role::TBENCH_SERVER;
+use crate::supervisor::{Launch, Supervisor, Task, TaskId};
+use crate::workload::{Measured, ParamKind, ParamSpec, Workload, int, metric, text};
+use connection::Service;
+use coretwin_base::job::Job;
+use coretwin_base::limits::{Limit, Need};
+use coretwin_base::param::Params;
+use coretwin_base::plan::Scale;
+use coretwin_base::reading::Better;
+use protocol::Traffic;
+use server::{Said, Settings};
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+/// A process for every connection, as the original has it.
+pub static TBENCH: Tbench = Tbench { name: "tbench", threads: false };
+/// A thread for every connection: another benchmark, for comparison.
+pub static TBENCH_THREADS: Tbench = Tbench { name: "tbench-threads", threads: true };
+
+/// Patience with a server that somebody else started, in seconds.
+const PATIENCE_S: f64 = 30.0;
+/// How long the server's last words may take when all clients are done.
+const LAST_WORDS: Duration = Duration::from_secs(10);
+const OWN_SERVER: &str = "own";
+const YES: &str = "yes";
+const NO: &str = "no";
+
+const PARAMS: &[ParamSpec] = &[
+    CLIENTS,
+    ParamSpec {
+        name: "copy",
+        kind: ParamKind::Text { default: NO },
+        about: "whether clients copy replies out of the kernel: yes, or no as dbench 4",
+    },
+    LOADFILE,
+    MODE,
+    SECONDS,
+    SEED,
+    ParamSpec {
+        name: "server",
+        kind: ParamKind::Text { default: OWN_SERVER },
+        about: "'own', or the loopback ADDRESS:PORT of a running tbench server",
+    },
+    WARMUP,
+];
+
+/// A variant of tbench.
+#[derive(Debug)]
+pub struct Tbench {
+    name: &'static str,
+    threads: bool,
+}
+
+impl Tbench {
+    /// The server elsewhere that was asked for, if any. Only loopback: one machine is measured.
+    fn server(&self, params: &Params) -> Result<Option<SocketAddr>, Error> {
+        let value = text(params, "server");
+        if value == OWN_SERVER {
+            return Ok(None);
+        }
+        let wrong = |why: &str| Error::Param {
+            workload: self.name,
+            name: "server".to_owned(),
+            value: value.clone(),
+            why: why.to_owned(),
+        };
+        let address: SocketAddr = value
+            .parse()
+            .map_err(|_| wrong("it is 'own' or an ADDRESS:PORT like 127.0.0.1:7003"))?;
+        if !address.ip().is_loopback() {
+            return Err(wrong(
+                "only a loopback address is this machine, and only this is measured",
+            ));
+        }
+        Ok(Some(address))
+    }
+
+    fn start_server(
+        &self,
+        job: &Job,
+        supervisor: &mut Supervisor,
+    ) -> Result<(TaskId, SocketAddr), Error> {
+        let settings = Settings {
+            threads: self.threads,
+            executable: None,
+            core_sched: job.core_sched,
+            // Clients wait for each other, and the worker sees whoever ends.
+            patience_s: None,
+        };
+        let settings = serde_json::to_string(&settings)
+            .map_err(|error| Error::system("cannot write the server's settings", error))?;
+        let server = supervisor.start(Launch {
+            role: TBENCH_SERVER,
+            args: vec![settings],
+            cpus: job.roles.first(),
+            folder: None,
+            measured: true,
+            keep: 1 << 20,
+        })?;
+        let port = |supervisor: &Supervisor| {
+            supervisor.task(server).and_then(|task| said(task).find_map(port_of))
+        };
+        supervisor.wait(None, |now| now.has_ended(server) || port(now).is_some())?;
+        match port(supervisor) {
+            Some(port) => Ok((server, SocketAddr::from(([127, 0, 0, 1], port)))),
+            None => Err(Error::failed(why(supervisor.task(server)))),
+        }
+    }
+}
+
+impl Workload for Tbench {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn family(&self) -> &'static str {
+        "tbench"
+    }
+
+    fn about(&self) -> &'static str {
+        match self.threads {
+            false => "the calls of dbench as messages over loopback TCP, a process at either end",
+            true => "tbench with a thread instead of a process for each connection of the server",
+        }
+    }
+
+    fn source(&self) -> &'static str {
+        "tbench of dbench 4; Hyper-Threading speeds Linux, Tables 6 and 7"
+    }
+
+    fn unit(&self) -> &'static str {
+        run::UNIT
+    }
+
+    fn better(&self) -> Better {
+        Better::Higher
+    }
+
+    fn scale(&self) -> Scale {
+        Scale::Ratio
+    }
+
+    fn params(&self) -> &'static [ParamSpec] {
+        PARAMS
+    }
+
+    fn roles(&self) -> &'static [&'static str] {
+        &["server", "client"]
+    }
+
+    fn tasks(&self, params: &Params) -> u32 {
+        2 * int(params, CLIENTS.name)
+    }
+
+    fn needs(&self, params: &Params) -> Vec<Need> {
+        let clients = u64::from(int(params, CLIENTS.name));
+        let tasks = 2 * clients + 2;
+        [
+            // The worker has three for each client; the server three for each connection.
+            (Limit::OpenFiles, 3 * clients + 100),
+            (Limit::UserTasks, tasks),
+            (Limit::Threads, tasks),
+            (Limit::CgroupTasks, tasks),
+            (Limit::EphemeralPorts, clients + 1),
+        ]
+        .into_iter()
+        .map(|(limit, amount)| Need { limit, amount })
+        .collect()
+    }
+
+    fn analysis(&self) -> &'static str {
+        "Pairs of processes that wake each other over loopback TCP. Where the two of a pair run \
+         moves the result more than anything else: compare placements before arms. The article saw \
+         +22 % to +31 % on Linux 2.4.19."
+    }
+
+    fn check(&self, params: &Params) -> Result<(), Error> {
+        dbench::check_common(self.name, params)?;
+        dbench::word(self.name, params, "copy", &[YES, NO])?;
+        self.server(params).map(drop)
+    }
+
+    fn run(
+        &self,
+        params: &Params,
+        job: &Job,
+        supervisor: &mut Supervisor,
+    ) -> Result<Measured, Error> {
+        let (load, seed) = load_of(params)?;
+        if let Some(call) = protocol::too_long(&load) {
+            return Err(Error::failed(format!(
+                "{}: this call does not fit into a message of tbench, which has at most {} bytes",
+                load.place(call),
+                protocol::MESSAGE_END - 1
+            )));
+        }
+        let external = self.server(params)?;
+        let (server, address) = match external {
+            Some(address) => (None, address),
+            None => {
+                let (server, address) = self.start_server(job, supervisor)?;
+                (Some(server), address)
+            }
+        };
+        let phases = phases_of(params);
+        let count = int(params, CLIENTS.name);
+        let service = Service {
+            address,
+            patience_s: external.map(|_| PATIENCE_S),
+            copies_replies: text(params, "copy") == YES,
+        };
+        let clients = Clients {
+            count,
+            load: &load,
+            seed,
+            phases,
+            target: Target::Service(service),
+            folder: None,
+            cpus: job.roles.get(1),
+            beside: server.map(|server| ("the server of tbench", server)),
+        };
+        let counted = run::drive(&clients, supervisor)?;
+        let mut measured = run::measure(&load, phases, &counted);
+        measured.threads = if server.is_some() { 2 * count } else { count };
+        let sent = traffic(&counted);
+        for (name, value, unit) in [
+            ("exchanges", sent.exchanges, "exchanges"),
+            ("requests_bytes", sent.requests_bytes, "bytes"),
+            ("replies_bytes", sent.replies_bytes, "bytes"),
+        ] {
+            measured.metrics.insert(name.to_owned(), metric(value as f64, unit, Better::Higher));
+        }
+        if let Some(server) = server {
+            let served = last_words(supervisor, server, count as usize)?;
+            measured.checks.insert("totals_server".to_owned(), served == sent);
+        }
+        Ok(measured)
+    }
+}
+
+/// What all clients sent and received.
+fn traffic(counted: &[Counted]) -> Traffic {
+    let all = counted.iter().filter_map(|one| one.traffic);
+    all.fold(Traffic::default(), Traffic::and)
+}
+
+/// What the server served, once all its connections have ended.
+fn last_words(
+    supervisor: &mut Supervisor,
+    server: TaskId,
+    connections: usize,
+) -> Result<Traffic, Error> {
+    let ended = |task: &Task| {
+        let all = said(task).filter_map(|said| match said {
+            Said::Ended(ended) => Some(ended),
+            _ => None,
+        });
+        all.collect::<Vec<_>>()
+    };
+    let until = Instant::now() + LAST_WORDS;
+    supervisor.wait(Some(until), |supervisor| {
+        supervisor.has_ended(server)
+            || supervisor.task(server).is_none_or(|task| ended(task).len() >= connections)
+    })?;
+    let task = supervisor.task(server);
+    let all = task.map(ended).unwrap_or_default();
+    if let Some(failure) = all.iter().find_map(|ended| ended.failure.clone()) {
+        return Err(Error::failed(format!("the server: {failure}")));
+    }
+    if all.len() < connections {
+        return Err(Error::failed(why(task)));
+    }
+    Ok(all.iter().fold(Traffic::default(), |sum, ended| sum.and(ended.traffic)))
+}
+
+/// What the server has said, whole lines.
+fn said(task: &Task) -> impl Iterator<Item = Said> + '_ {
+    let lines = task.output.last_bytes().split_inclusive(|byte| *byte == b'\n');
+    lines.filter(|line| line.ends_with(b"\n")).flat_map(serde_json::from_slice)
+}
+
+fn port_of(said: Said) -> Option<u16> {
+    match said {
+        Said::Port(port) => Some(port),
+        _ => None,
+    }
+}
+
+fn why(task: Option<&Task>) -> String {
+    let failure = task.and_then(|task| {
+        said(task).find_map(|said| match said {
+            Said::Failed(why) => Some(why),
+            _ => None,
+        })
+    });
+    failure.unwrap_or_else(|| {
+        let shown = task.map(Task::shown).unwrap_or_default();
+        format!("the server of tbench has ended: {}", shown.trim())
+    })
+}

@@ -1,0 +1,378 @@
+//! The server of tbench: listens, and gives every connection a process of its own, as the original
+//! does by `fork`, or a thread.
+//!
+//! The process is this executable again, started with the connection as its standard input, so that
+//! nothing unsafe is needed; that takes longer than a fork, before the clock starts. What ends
+//! comes back through a pipe, one line of JSON for each connection.
+
+use super::protocol::{MESSAGE_END, Stream, Traffic, serve};
+use crate::role::{Entry, TBENCH_CONNECTION};
+use crate::serve::ServeEvent;
+use crate::{Error, chat};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::OFlags;
+use rustix::net::sockopt::{Timeout, set_socket_timeout, set_tcp_nodelay};
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketType, recv, send};
+use serde::{Deserialize, Serialize};
+use std::fs::File;
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitCode, Stdio};
+use std::time::Duration;
+
+/// Connections that wait to be accepted: more than the original's 20, so that many clients that
+/// come at once are not delayed by seconds.
+const BACKLOG: i32 = 4096;
+/// Most connections at a time.
+const CONNECTIONS_MAX: usize = 2100;
+/// How often it looks whether to stop.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// How connections are served.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Settings {
+    /// Threads instead of processes.
+    pub(crate) threads: bool,
+    /// The executable whose role a process takes; none: this one.
+    pub(crate) executable: Option<PathBuf>,
+    /// Whether each process takes a core-scheduling cookie of its own.
+    pub(crate) core_sched: bool,
+    /// How long a client may be silent, or not read, in seconds; none: for ever.
+    pub(crate) patience_s: Option<f64>,
+}
+
+/// What the server's process says to the worker, a line of JSON each.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Said {
+    /// It listens on this port.
+    Port(u16),
+    /// A connection has ended.
+    Ended(Ended),
+    /// It cannot go on.
+    Failed(String),
+}
+
+/// How a connection ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Ended {
+    pub(crate) traffic: Traffic,
+    /// Why, if it was not the client's wish.
+    pub(crate) failure: Option<String>,
+}
+
+fn say(said: &Said) {
+    let Ok(mut line) = serde_json::to_string(said) else { return };
+    line.push('\n');
+    // If nobody listens, the worker is dead, and so is this process at once.
+    let _ = io::stdout().write_all(line.as_bytes());
+}
+
+/// The role of the server in a run: a free port on loopback.
+pub(crate) fn main(entered: Result<(), Error>, args: &[String]) -> ExitCode {
+    let served = entered.and_then(|()| {
+        let text = args.first().map_or("", String::as_str);
+        let settings: Settings = serde_json::from_str(text)
+            .map_err(|bad| Error::failed(format!("the server was misconfigured: {bad}")))?;
+        chat::protocol::raise_open_files();
+        let (listener, address) = listen(SocketAddr::from(([127, 0, 0, 1], 0)))?;
+        say(&Said::Port(address.port()));
+        accept_all(&listener, &settings, None, &mut |event| match event {
+            Event::Started => {}
+            Event::Ended(ended) => say(&Said::Ended(ended)),
+        })
+    });
+    if let Err(error) = served {
+        say(&Said::Failed(error.to_string()));
+    }
+    ExitCode::FAILURE
+}
+
+/// The role of a process that serves one connection, which is its standard input.
+pub(crate) fn connection_main(entered: Result<(), Error>) -> ExitCode {
+    let ended = match entered {
+        Ok(()) => converse(rustix::stdio::stdin()),
+        Err(error) => Ended { traffic: Traffic::default(), failure: Some(error.to_string()) },
+    };
+    if let Ok(text) = serde_json::to_string(&ended) {
+        let _ = io::stdout().write_all(text.as_bytes());
+    }
+    ExitCode::SUCCESS
+}
+
+/// Something happened to a connection.
+pub(crate) enum Event {
+    /// It was accepted.
+    Started,
+    /// It is over.
+    Ended(Ended),
+}
+
+/// Listens at the address; also which it is, where any free port was asked for.
+pub(crate) fn listen(address: SocketAddr) -> Result<(TcpListener, SocketAddr), Error> {
+    let listening = || -> io::Result<(TcpListener, SocketAddr)> {
+        let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+        let flags = rustix::net::SocketFlags::CLOEXEC;
+        let socket = rustix::net::socket_with(family, SocketType::STREAM, flags, None)?;
+        rustix::net::sockopt::set_socket_reuseaddr(&socket, true)?;
+        // Accepted connections inherit it.
+        set_tcp_nodelay(&socket, true)?;
+        rustix::net::bind(&socket, &address)?;
+        rustix::net::listen(&socket, BACKLOG)?;
+        let listener = TcpListener::from(socket);
+        listener.set_nonblocking(true)?;
+        let address = listener.local_addr()?;
+        Ok((listener, address))
+    };
+    listening().map_err(|error| {
+        let hint = match error.kind() {
+            ErrorKind::AddrInUse => "; another program has the port, give another one",
+            ErrorKind::PermissionDenied => "; ports below 1024 are for root",
+            _ => "",
+        };
+        Error::failed(format!("cannot listen on {address}: {error}{hint}"))
+    })
+}
+
+/// A connection that is being served.
+struct Live {
+    /// Its last words come through this.
+    pipe: File,
+    said: Vec<u8>,
+    server: Server,
+}
+
+enum Server {
+    Process(Child),
+    Thread(TcpStream),
+}
+
+impl Live {
+    /// Reads what it says; its end, if it has come.
+    fn ended(&mut self) -> Option<Ended> {
+        let mut buffer = [0; 1024];
+        match self.pipe.read(&mut buffer) {
+            Ok(count) if count > 0 => {
+                self.said.extend_from_slice(&buffer[..count]);
+                return None;
+            }
+            Err(error) if error.kind() == ErrorKind::Interrupted => return None,
+            _ => {}
+        }
+        if let Server::Process(child) = &mut self.server {
+            let _ = child.wait();
+        }
+        let nothing = || Ended {
+            traffic: Traffic::default(),
+            failure: Some("the process of a connection died".to_owned()),
+        };
+        Some(serde_json::from_slice(&self.said).unwrap_or_else(|_| nothing()))
+    }
+
+    fn end(mut self) {
+        match &mut self.server {
+            Server::Process(child) => {
+                let _ = child.kill();
+                let _ = child.wait();
+            }
+            Server::Thread(stream) => {
+                // Its thread sees the end of the stream, and its last words are waited for.
+                let _ = stream.shutdown(Shutdown::Both);
+                let _ = self.pipe.read_to_end(&mut self.said);
+            }
+        }
+    }
+}
+
+/// Serves whoever connects, until `stop` says so; without it, for ever. It then ends what it has
+/// started.
+pub(crate) fn accept_all(
+    listener: &TcpListener,
+    settings: &Settings,
+    stop: Option<&dyn Fn() -> bool>,
+    on_event: &mut dyn FnMut(Event),
+) -> Result<(), Error> {
+    let mut live: Vec<Live> = Vec::new();
+    let ended = loop {
+        if stop.is_some_and(|stop| stop()) {
+            break Ok(());
+        }
+        let ready = match wait(listener, &live, stop.is_some()) {
+            Ok(ready) => ready,
+            Err(error) => break Err(error),
+        };
+        for index in (0..live.len()).rev().filter(|index| ready[index + 1]) {
+            if let Some(ended) = live[index].ended() {
+                live.swap_remove(index);
+                on_event(Event::Ended(ended));
+            }
+        }
+        if !ready[0] {
+            continue;
+        }
+        match listener.accept() {
+            // One too many: it sees the end of the stream.
+            Ok(_) if live.len() >= CONNECTIONS_MAX => {}
+            Ok((stream, _)) => match start(stream, settings) {
+                Ok(started) => {
+                    live.push(started);
+                    on_event(Event::Started);
+                }
+                Err(error) => {
+                    let failure = Some(format!("cannot serve a connection: {error}"));
+                    on_event(Event::Ended(Ended { traffic: Traffic::default(), failure }));
+                }
+            },
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+            // No descriptor is free now: one will be when a connection ends.
+            Err(_) => std::thread::sleep(LOOK),
+        }
+    };
+    live.into_iter().for_each(Live::end);
+    ended
+}
+
+/// Waits for clients and for ends: whether the listener, and each connection in turn, has something.
+fn wait(listener: &TcpListener, live: &[Live], brief: bool) -> Result<Vec<bool>, Error> {
+    let mut fds = vec![PollFd::new(listener, PollFlags::IN)];
+    fds.extend(live.iter().map(|one| PollFd::new(&one.pipe, PollFlags::IN)));
+    let look = Timespec { tv_sec: 0, tv_nsec: i64::from(LOOK.subsec_nanos()) };
+    match poll(&mut fds, brief.then_some(&look)) {
+        Ok(_) => Ok(fds.iter().map(|fd| !fd.revents().is_empty()).collect()),
+        Err(rustix::io::Errno::INTR) => Ok(vec![false; fds.len()]),
+        Err(error) => Err(Error::system("cannot wait for clients", error)),
+    }
+}
+
+fn start(stream: TcpStream, settings: &Settings) -> io::Result<Live> {
+    let patience = settings.patience_s.and_then(|s| Duration::try_from_secs_f64(s).ok());
+    set_socket_timeout(&stream, Timeout::Recv, patience)?;
+    set_socket_timeout(&stream, Timeout::Send, patience)?;
+    let (pipe, last_words) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+    rustix::fs::fcntl_setfl(&pipe, OFlags::empty())?;
+    let server = if settings.threads {
+        let own = stream.try_clone()?;
+        let mut last_words = File::from(last_words);
+        std::thread::Builder::new().stack_size(64 << 10).spawn(move || {
+            let ended = converse(stream.as_fd());
+            drop(stream);
+            if let Ok(text) = serde_json::to_string(&ended) {
+                let _ = last_words.write_all(text.as_bytes());
+            }
+        })?;
+        Server::Thread(own)
+    } else {
+        let entry =
+            Entry { parent: std::process::id(), cpus: None, core_sched: settings.core_sched };
+        let own = || PathBuf::from("/proc/self/exe");
+        let mut command = Command::new(settings.executable.clone().unwrap_or_else(own));
+        command.arg0("coretwin-worker").arg(TBENCH_CONNECTION);
+        command.arg(serde_json::to_string(&entry)?);
+        command.stdin(OwnedFd::from(stream)).stdout(last_words).stderr(Stdio::null());
+        Server::Process(command.spawn()?)
+    };
+    Ok(Live { pipe: File::from(pipe), said: Vec::new(), server })
+}
+
+/// Serves one connection to its end.
+fn converse(stream: BorrowedFd<'_>) -> Ended {
+    let mut buffer = vec![0; MESSAGE_END];
+    let mut traffic = Traffic::default();
+    let ended = serve(&mut Socket(stream), &mut buffer, &mut traffic);
+    let failure = ended.err().map(|error| match error.kind() {
+        ErrorKind::WouldBlock | ErrorKind::TimedOut => {
+            "a client was silent, too slow, or did not read, for too long".to_owned()
+        }
+        ErrorKind::UnexpectedEof => "a client stopped in the middle of a message".to_owned(),
+        _ => error.to_string(),
+    });
+    Ended { traffic, failure }
+}
+
+/// A connection, whole messages at a time.
+struct Socket<'a>(BorrowedFd<'a>);
+
+impl Stream for Socket<'_> {
+    fn receive(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let mut got = 0;
+        loop {
+            match recv(self.0, &mut buffer[got..], RecvFlags::WAITALL) {
+                // A signal may cut a message short; else it is the end, or took too long.
+                Ok((_, count)) if count > 0 && got + count < buffer.len() && got == 0 => {
+                    got = count;
+                }
+                Ok((_, count)) => return Ok(got + count),
+                Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let mut sent = 0;
+        while sent < bytes.len() {
+            match send(self.0, &bytes[sent..], SendFlags::NOSIGNAL) {
+                Ok(count) => sent += count,
+                Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// How to serve tbench to clients elsewhere on this machine.
+#[derive(Debug, Clone)]
+pub struct TbenchOptions {
+    /// Address to listen on.
+    pub address: SocketAddr,
+    /// A thread for each connection instead of a process.
+    pub threads: bool,
+    /// The worker's executable, which serves a connection where processes do.
+    pub worker: PathBuf,
+    /// How long a client may be silent, or not read, before it is let go.
+    pub patience: Duration,
+    /// Whether to end when there has been a client and the last has gone.
+    pub once: bool,
+}
+
+/// Serves tbench until `stop` says so, which is asked about twenty times a second.
+///
+/// # Errors
+/// The address cannot be listened on. What goes wrong with a client is an event.
+pub fn serve_tbench(
+    options: &TbenchOptions,
+    stop: impl Fn() -> bool,
+    mut on_event: impl FnMut(ServeEvent),
+) -> Result<(), Error> {
+    chat::protocol::raise_open_files();
+    let (listener, address) = listen(options.address)?;
+    on_event(ServeEvent::Listening(address));
+    let settings = Settings {
+        threads: options.threads,
+        executable: Some(options.worker.clone()),
+        core_sched: false,
+        patience_s: Some(options.patience.as_secs_f64()),
+    };
+    let live = std::cell::Cell::new(0_u64);
+    let last_gone = std::cell::Cell::new(false);
+    let over = || stop() || (options.once && last_gone.get());
+    accept_all(&listener, &settings, Some(&over), &mut |event| match event {
+        Event::Started => live.set(live.get() + 1),
+        Event::Ended(ended) => {
+            live.set(live.get().saturating_sub(1));
+            last_gone.set(live.get() == 0);
+            on_event(match ended.failure {
+                Some(why) => ServeEvent::Failed(why),
+                None => ServeEvent::Exchanged {
+                    exchanges: ended.traffic.exchanges,
+                    received_bytes: ended.traffic.requests_bytes,
+                    sent_bytes: ended.traffic.replies_bytes,
+                },
+            });
+        }
+    })
+}
