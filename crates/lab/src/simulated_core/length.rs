@@ -4,10 +4,10 @@
 //! that waits for memory a fast one retires a hundred times as many. A run of fixed length in uops
 //! would take a minute for such a pair and a blink for another.
 
-use super::run::simulate_numbered;
+use super::run::stuck;
 use crate::error::Error;
 use coretwin_sim::core::profile::Profile;
-use coretwin_sim::core::{Options, Preset};
+use coretwin_sim::core::{Options, Preset, simulate};
 
 /// Cycles that the slowest thread of a run would take alone, for warm-up and measurement.
 const WARMUP_CYCLES: f64 = 400_000.0;
@@ -19,7 +19,8 @@ const MEASURE_UOPS: [f64; 2] = [20_000.0, 1_000_000.0];
 /// Uops per cycle of a profile alone, roughly.
 pub(super) fn speed(preset: &Preset, profile: &Profile, options: &Options) -> Result<f64, Error> {
     let short = Options { warmup_uops: 10_000, measure_uops: 20_000, ..*options };
-    Ok(simulate_numbered(preset, &[(profile, 0)], &short)?.uops_per_cycle(0))
+    let alone = simulate(preset, vec![profile.input(preset, options.seed, 0)], &short);
+    Ok(alone.map_err(stuck)?.uops_per_cycle(0))
 }
 
 /// The options for threads of these speeds.

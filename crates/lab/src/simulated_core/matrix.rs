@@ -7,7 +7,7 @@ use coretwin_base::core_run::CoreMatrix;
 use coretwin_base::schema::SCHEMA;
 use coretwin_sim::core::interval::{self, Summary};
 use coretwin_sim::core::profile::Profile;
-use coretwin_sim::core::{Options, Preset};
+use coretwin_sim::core::{Options, Preset, compare};
 
 /// The profiles of a matrix that names none: what fights for one resource each, and real work.
 pub const PROFILES: [&str; 12] = [
@@ -109,13 +109,10 @@ fn pair(
         let [a, b, beside_b, beside_a] = kept;
         return Ok(Pair { alone: [a, b], together: [beside_b, beside_a], cached: true });
     }
-    let threads = [(profiles[0], 0), (profiles[1], 1)];
-    let together = run::simulate_numbered(preset, &threads, options)?;
-    let mut alone = [0.0; 2];
-    for (speed, thread) in alone.iter_mut().zip(threads) {
-        *speed = run::simulate_alone(preset, thread, options, &together)?.uops_per_cycle(0);
-    }
-    let together = [together.uops_per_cycle(0), together.uops_per_cycle(1)];
+    let input = |thread: usize| profiles[thread].input(preset, options.seed, thread as u16);
+    let found = compare(preset, 2, &input, options).map_err(run::stuck)?;
+    let alone = [0, 1].map(|thread| found.alone[thread].uops_per_cycle(0));
+    let together = [0, 1].map(|thread| found.together.uops_per_cycle(thread));
     if let Some(file) = &file {
         Cache::put(file, [alone[0], alone[1], together[0], together[1]]);
     }

@@ -7,7 +7,7 @@ use coretwin_base::schema::SCHEMA;
 use coretwin_sim::core::interval::{self, Summary};
 use coretwin_sim::core::outcome::{Component, Counts};
 use coretwin_sim::core::profile::Profile;
-use coretwin_sim::core::{Options, Outcome, Preset, simulate};
+use coretwin_sim::core::{Comparison, Options, Outcome, Preset, Stuck, compare};
 
 /// What to run.
 #[derive(Debug, Clone)]
@@ -24,7 +24,7 @@ pub struct Request {
     pub seeds: u32,
 }
 
-/// Runs it, parts side by side. `done` hears how many parts of how many are done.
+/// Runs it, seeds side by side. `done` hears how many of how many are done.
 ///
 /// # Errors
 /// [`Error::Usage`] for more threads than the preset has, or none; [`Error::NotPossible`] with what
@@ -40,34 +40,25 @@ pub fn run(request: &Request, mut done: impl FnMut(usize, usize)) -> Result<Core
         }
         false => request.options,
     };
-    let threads: Vec<Numbered<'_>> = request.profiles.iter().zip(0..).collect();
     let seeds: Vec<Options> = (0..u64::from(request.seeds.max(1)))
         .map(|seed| Options { seed: options.seed.wrapping_add(seed), ..options })
         .collect();
-    let parts = seeds.len() * (1 + count);
-    let together = parallel::map(
+    let input = |options: &Options, thread: usize| {
+        request.profiles[thread].input(&request.preset, options.seed, thread as u16)
+    };
+    let comparisons = parallel::map(
         &seeds,
-        |options| simulate_numbered(&request.preset, &threads, options),
-        |count| done(count, parts),
+        |options| compare(&request.preset, count, &|thread| input(options, thread), options),
+        |finished| done(finished, seeds.len()),
     );
-    let together: Vec<Outcome> = together.into_iter().collect::<Result<_, _>>()?;
-    let alone: Vec<(&Options, &Outcome, Numbered<'_>)> = seeds
-        .iter()
-        .zip(&together)
-        .flat_map(|(options, outcome)| threads.iter().map(move |one| (options, outcome, *one)))
-        .collect();
-    let alone = parallel::map(
-        &alone,
-        |(options, outcome, one)| simulate_alone(&request.preset, *one, options, outcome),
-        |count| done(seeds.len() + count, parts),
-    );
-    let alone: Vec<Outcome> = alone.into_iter().collect::<Result<_, _>>()?;
-    let seeds: Vec<Seed<'_>> = together
-        .iter()
-        .zip(alone.chunks(count))
-        .map(|(together, alone)| Seed { together, alone })
-        .collect();
-    Ok(record(request, &options, &seeds))
+    let comparisons: Vec<Comparison> =
+        comparisons.into_iter().collect::<Result<_, _>>().map_err(stuck)?;
+    Ok(record(request, &options, &comparisons))
+}
+
+/// A run that does not end cannot be had here.
+pub(super) fn stuck(stuck: Box<Stuck>) -> Error {
+    Error::NotPossible(stuck.to_string())
 }
 
 pub(super) fn check(preset: &Preset, threads: usize) -> Result<(), Error> {
@@ -81,54 +72,7 @@ pub(super) fn check(preset: &Preset, threads: usize) -> Result<(), Error> {
     }
 }
 
-/// A profile and the number of the hardware thread that runs it.
-pub(super) type Numbered<'a> = (&'a Profile, u16);
-
-/// Simulates profiles as threads of these numbers.
-pub(super) fn simulate_numbered(
-    preset: &Preset,
-    threads: &[Numbered<'_>],
-    options: &Options,
-) -> Result<Outcome, Error> {
-    let inputs = threads
-        .iter()
-        .map(|(profile, thread)| profile.input(preset, options.seed, *thread))
-        .collect();
-    simulate(preset, inputs, options).map_err(|stuck| Error::NotPossible(stuck.to_string()))
-}
-
-/// Simulates a thread alone over the same stretch of its work as together: a thread that warmed up
-/// for longer, or was measured over another stretch, would be another thread. It keeps its number,
-/// and with it its stream and its pages.
-pub(super) fn simulate_alone(
-    preset: &Preset,
-    one: Numbered<'_>,
-    options: &Options,
-    together: &Outcome,
-) -> Result<Outcome, Error> {
-    let beside = &together.threads[usize::from(one.1)];
-    let options =
-        Options { warmup_uops: beside.warmup_uops, measure_uops: beside.uops, ..*options };
-    simulate_numbered(preset, &[one], &options)
-}
-
-/// The outcomes of one seed: together, and each thread alone.
-struct Seed<'a> {
-    together: &'a Outcome,
-    alone: &'a [Outcome],
-}
-
-impl Seed<'_> {
-    fn slowdown(&self, thread: usize) -> f64 {
-        self.alone[thread].uops_per_cycle(0) / self.together.uops_per_cycle(thread)
-    }
-
-    fn throughput(&self) -> f64 {
-        (0..self.alone.len()).map(|thread| 1.0 / self.slowdown(thread)).sum()
-    }
-}
-
-fn record(request: &Request, options: &Options, seeds: &[Seed<'_>]) -> CoreRun {
+fn record(request: &Request, options: &Options, seeds: &[Comparison]) -> CoreRun {
     let preset = &request.preset;
     let first = &seeds[0];
     let by_formula = by_formula(preset, &request.profiles, options.seed);
@@ -138,7 +82,7 @@ fn record(request: &Request, options: &Options, seeds: &[Seed<'_>]) -> CoreRun {
         .enumerate()
         .map(|(thread, profile)| CoreThread {
             profile: profile.name.clone(),
-            beside: side(first.together, thread),
+            beside: side(&first.together, thread),
             slowdown: first.slowdown(thread),
             slowdown_by_formula: by_formula.map(|both| both[thread]),
             alone: side(&first.alone[thread], 0),
@@ -206,7 +150,7 @@ fn events(counts: &Counts) -> std::collections::BTreeMap<String, u64> {
     .into()
 }
 
-fn occupancy(seed: &Seed<'_>) -> Vec<CoreOccupancy> {
+fn occupancy(seed: &Comparison) -> Vec<CoreOccupancy> {
     let mean = |outcome: &Outcome, thread: usize, resource: usize| {
         outcome.threads[thread].entry_cycles[resource] as f64 / outcome.cycles.max(1) as f64
     };
@@ -218,14 +162,14 @@ fn occupancy(seed: &Seed<'_>) -> Vec<CoreOccupancy> {
         .map(|(resource, (name, entries))| CoreOccupancy {
             resource: name.clone(),
             entries: u32::from(*entries),
-            beside: threads.clone().map(|thread| mean(seed.together, thread, resource)).collect(),
+            beside: threads.clone().map(|thread| mean(&seed.together, thread, resource)).collect(),
             alone: threads.clone().map(|thread| mean(&seed.alone[thread], 0, resource)).collect(),
         })
         .collect()
 }
 
-fn spread(seeds: &[Seed<'_>], threads: usize) -> CoreSpread {
-    let range = |value: &dyn Fn(&Seed<'_>) -> f64| {
+fn spread(seeds: &[Comparison], threads: usize) -> CoreSpread {
+    let range = |value: &dyn Fn(&Comparison) -> f64| {
         seeds.iter().map(value).fold([f64::INFINITY, f64::NEG_INFINITY], |[low, high], value| {
             [low.min(value), high.max(value)]
         })
