@@ -250,6 +250,7 @@ fn test() {
     }
     by_hand_is_kept();
     a_torn_record_and_a_slow_understudy();
+    the_next_waits_for_the_undo_of_the_last();
     println!("{rounds} rounds of a study and {} by hand: restored", rounds.div_ceil(3));
 }
 
@@ -352,6 +353,29 @@ fn a_torn_record_and_a_slow_understudy() {
     }
     kill(holder.id());
     holder.wait().expect("reaped");
+    wait_until("all guards are gone", || processes(&root).is_empty());
+    assert_eq!(kernel.facts(), found);
+}
+
+/// A study that is started while the guard of one that was killed is still at work.
+fn the_next_waits_for_the_undo_of_the_last() {
+    let folder = tempfile::tempdir().expect("folder");
+    let kernel = boot(folder.path(), Release::ALL[3]);
+    let root = kernel.root().clone();
+    let found = kernel.facts();
+    let mut first = start(&root, "holder");
+    wait_until("a guard stands", || guards(&root).is_some());
+    let [leader, _] = guards(&root).expect("guards");
+    send(leader, Signal::STOP);
+    kill(first.id());
+    first.wait().expect("reaped");
+    let mut second = start(&root, "holder");
+    std::thread::sleep(Duration::from_millis(100));
+    send(leader, Signal::CONT);
+    wait_until("another guard stands", || guards(&root).is_some_and(|now| now[0] != leader));
+    assert!(second.try_wait().expect("asked").is_none(), "it was refused");
+    kill(second.id());
+    second.wait().expect("reaped");
     wait_until("all guards are gone", || processes(&root).is_empty());
     assert_eq!(kernel.facts(), found);
 }

@@ -1,6 +1,6 @@
 //! A change by hand: kept until it is undone by hand.
 
-use super::guard::Guardian;
+use super::guard::{Guardian, wait_for_undo};
 use super::kernel::Kernel;
 use super::saved::{self, SavedState, Slot};
 use super::session::refuse_if_used;
@@ -35,6 +35,7 @@ pub fn change(
     target: Target,
 ) -> Result<Applied, SwitchError> {
     switch::check_possible(root)?;
+    Slot::ALL.into_iter().for_each(|slot| wait_for_undo(root, slot));
     let writer = writer::wait(root)?;
     refuse_if_used(root, Slot::Study)?;
     let first = saved::read(root, Slot::Hand)?;

@@ -1,7 +1,7 @@
 //! What a study uses: the state is saved once, the switch is moved between arms, and the end puts
 //! everything back.
 
-use super::guard::Guardian;
+use super::guard::{Guardian, wait_for_undo};
 use super::kernel::Kernel;
 use super::restore::Restored;
 use super::saved::{self, SavedState, Slot, Stored};
@@ -33,6 +33,7 @@ impl Session {
         mut guardian: Box<dyn Guardian>,
     ) -> Result<Self, SwitchError> {
         switch::check_possible(root)?;
+        wait_for_undo(root, Slot::Study);
         let stored = {
             let _writer = writer::wait(root)?;
             refuse_if_used(root, Slot::Study)?;

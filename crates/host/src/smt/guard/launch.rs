@@ -4,7 +4,8 @@ use super::identity::Identity;
 use super::lock::{LockFile, Looked, Record};
 use super::{GuardError, Guardian};
 use crate::root::Root;
-use crate::smt::saved::Slot;
+use crate::smt::capture;
+use crate::smt::saved::{self, Slot, Stored};
 use rustix::process::{Pid, child_subreaper, set_child_subreaper, test_kill_process};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -113,6 +114,23 @@ impl Guardian for Launch {
 
     fn warnings(&self) -> Vec<String> {
         self.warnings.clone()
+    }
+}
+
+/// Waits while a guard puts back what a dead holder has left, but not for ever.
+pub(in crate::smt) fn wait_for_undo(root: &Root, slot: Slot) {
+    let start = Instant::now();
+    let is_left = |stored: &Stored| !stored.kept && !capture::is_alive(root, &stored.holder);
+    let is_at_work = || match LockFile::look(root, slot) {
+        Ok(Looked::Led(_)) => true,
+        Ok(Looked::Abandoned(mut lock)) => lock.record().is_some_and(|led| has_understudy(&led)),
+        _ => false,
+    };
+    while start.elapsed() < PATIENCE
+        && saved::read(root, slot).is_ok_and(|stored| stored.as_ref().is_some_and(is_left))
+        && is_at_work()
+    {
+        std::thread::sleep(PAUSE);
     }
 }
 

@@ -22,6 +22,7 @@ mod watch;
 
 pub use identity::{BadIdentity, Identity};
 pub use launch::Launch;
+pub(super) use launch::wait_for_undo;
 pub(crate) use shelter::is_contained;
 pub use watch::{Ended, Start, run};
 
