@@ -251,6 +251,7 @@ fn test() {
     by_hand_is_kept();
     a_torn_record_and_a_slow_understudy();
     the_next_waits_for_the_undo_of_the_last();
+    one_that_cannot_stand_says_why();
     println!("{rounds} rounds of a study and {} by hand: restored", rounds.div_ceil(3));
 }
 
@@ -378,6 +379,20 @@ fn the_next_waits_for_the_undo_of_the_last() {
     second.wait().expect("reaped");
     wait_until("all guards are gone", || processes(&root).is_empty());
     assert_eq!(kernel.facts(), found);
+}
+
+/// Nobody sees what a guard prints, so it tells the log.
+fn one_that_cannot_stand_says_why() {
+    let folder = tempfile::tempdir().expect("folder");
+    let root = Root::at(folder.path());
+    std::fs::create_dir_all(root.path(&Slot::Study.guard_lock())).expect("in its way");
+    let ended = Command::new(std::env::current_exe().expect("own program"))
+        .args(["smt", "guard", "--slot", "study", "--holder", "1:2:0"])
+        .env(ROOT, root.folder())
+        .status();
+    ended.expect("ends");
+    let log = root.text("run/coretwin/smt-guard.log").expect("a log");
+    assert!(log.contains("process 1 cannot stand") && log.contains("smt-study.guard"), "{log}");
 }
 
 /// A change by hand that is not disturbed outlives its process, and its guard goes, even while

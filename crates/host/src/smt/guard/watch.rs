@@ -65,6 +65,19 @@ pub fn run(
     holder: Identity,
     start: Start,
 ) -> Result<Ended, GuardError> {
+    stand(root, kernel, slot, holder, start).inspect_err(|error| {
+        let process = holder.process();
+        tell(root, &format!("coretwin: the guard of process {process} cannot stand: {error}\n"));
+    })
+}
+
+fn stand(
+    root: &Root,
+    kernel: &dyn Kernel,
+    slot: Slot,
+    holder: Identity,
+    start: Start,
+) -> Result<Ended, GuardError> {
     if !holder.is_in_our_namespace(root) {
         return Err(GuardError::Namespace);
     }
@@ -277,7 +290,7 @@ impl Leader<'_> {
         }
     }
 
-    /// Tells the kernel log what was done; without one, a file beside the state.
+    /// Tells what was done.
     fn log(&self, ended: &Ended) {
         let what = match ended {
             Ended::Restored(restored) => restored.sentence(),
@@ -285,18 +298,24 @@ impl Leader<'_> {
             Ended::Detached | Ended::NotNeeded => return,
         };
         let holder = self.holder.process();
-        let line =
-            format!("coretwin: process {holder} died while it used the SMT switch; {what}\n");
-        let append = |path: &str, line: &str| -> std::io::Result<()> {
-            let mut file = std::fs::OpenOptions::new().append(true).open(self.root.path(path))?;
-            file.write_all(line.as_bytes())
-        };
-        // Level 4 is a warning (syslog(2)).
-        if append("dev/kmsg", &format!("<4>{line}")).is_err() {
-            let path = self.root.path(&format!("{FOLDER}/smt-guard.log"));
-            let file = std::fs::OpenOptions::new().append(true).create(true).open(path);
-            let _ = file.and_then(|mut file| file.write_all(line.as_bytes()));
-        }
+        tell(
+            self.root,
+            &format!("coretwin: process {holder} died while it used the SMT switch; {what}\n"),
+        );
+    }
+}
+
+/// Tells the kernel log; without one, a file beside the state.
+fn tell(root: &Root, line: &str) {
+    let append = |path: &str, line: &str| -> std::io::Result<()> {
+        let mut file = std::fs::OpenOptions::new().append(true).open(root.path(path))?;
+        file.write_all(line.as_bytes())
+    };
+    // Level 4 is a warning (syslog(2)).
+    if append("dev/kmsg", &format!("<4>{line}")).is_err() {
+        let path = root.path(&format!("{FOLDER}/smt-guard.log"));
+        let file = std::fs::OpenOptions::new().append(true).create(true).open(path);
+        let _ = file.and_then(|mut file| file.write_all(line.as_bytes()));
     }
 }
 
