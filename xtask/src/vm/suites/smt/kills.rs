@@ -1,10 +1,11 @@
 //! Studies and guards killed at random moments. Every time the machine must be found as it was.
 
 use super::state::{Arranged, wait_until};
-use super::studies::{SAVED, log, start};
-use crate::vm::guest::{Guest, read};
+use super::studies::{ENDLESS, SAVED, log, start};
+use crate::vm::guest::{Guest, json_of, read};
 use anyhow::{Context, Result, ensure};
 use rustix::process::{Pid, Signal, kill_process};
+use serde_json::json;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Child;
@@ -18,7 +19,8 @@ enum Victim {
     /// One of the two processes of the guard, or both; the study ends a little later, one way or
     /// another.
     Guard,
-    /// The study, and one of the guard's processes at the same moment.
+    /// The study, and one or both of the guard's processes at the same moment. Where nobody is left
+    /// the undo is by hand.
     Both,
 }
 
@@ -41,17 +43,23 @@ pub(super) fn run(guest: &mut Guest, kills: u32) -> Result<()> {
                 kill(victim, moment, &mut random, &machine, &mut met)
                     .with_context(|| format!("kill {number}, {moment:?}"))?;
             }
-            Ok(format!("{} with the state saved, {} with SMT off", met.saved, met.off))
+            let Met { saved, off, by_hand } = met;
+            let by_hand = match victim {
+                Victim::Both => format!(", {by_hand} put back by hand"),
+                _ => String::new(),
+            };
+            Ok(format!("{saved} with the state saved, {off} with SMT off{by_hand}"))
         })?;
     }
     Ok(())
 }
 
-/// What kills met: how often the state was saved, how often SMT was off.
+/// What kills met: how often the state was saved, how often SMT was off; how often nobody was left.
 #[derive(Default)]
 struct Met {
     saved: u32,
     off: u32,
+    by_hand: u32,
 }
 
 impl Met {
@@ -85,7 +93,7 @@ impl Spans {
     fn measure(machine: &Arranged) -> Result<Self> {
         let folder = Path::new("/tmp/span");
         let started = Instant::now();
-        let mut study = start(folder)?;
+        let mut study = start(folder, ENDLESS)?;
         let moved =
             |way: bool| wait_until("the study moves the switch", || Ok(is_active()? == way));
         let measure = || -> Result<Self> {
@@ -127,7 +135,7 @@ fn kill(
 ) -> Result<()> {
     let folder = PathBuf::from("/tmp/killed");
     fs::remove_dir_all(&folder).ok();
-    let mut study = start(&folder)?;
+    let mut study = start(&folder, ENDLESS)?;
     let (ready, delay) = match moment {
         Moment::AfterStart(delay) => (Ok(()), delay),
         Moment::AfterSave(delay) => (is_saved(), delay),
@@ -138,24 +146,42 @@ fn kill(
     });
     std::thread::sleep(delay);
     let outcome = stands.and_then(|guards| match victim {
-        Victim::Study => met.look().and_then(|()| Ok(study.kill()?)),
-        Victim::Guard => kill_guard(&mut study, &guards, random, met),
+        Victim::Study => met.look().and_then(|()| Ok(study.kill()?)).map(|()| false),
+        Victim::Guard => kill_guard(&mut study, &guards, random, met).map(|()| false),
         Victim::Both => kill_both(&mut study, random, met),
     });
     let ended = study.kill().and_then(|()| study.wait());
-    outcome.with_context(|| log(&folder))?;
+    let nobody_left = outcome.with_context(|| log(&folder))?;
     ended?;
+    if nobody_left {
+        met.by_hand += u32::from(restore_by_hand()?);
+    }
     settle(machine).with_context(|| log(&folder))
 }
 
-/// Kills one of the guard's processes, if there is one yet, and the study.
-fn kill_both(study: &mut Child, random: &mut Random, met: &mut Met) -> Result<()> {
+/// Kills one or both of the guard's processes, if they are there yet, and the study; whether nobody
+/// may be left.
+fn kill_both(study: &mut Child, random: &mut Random, met: &mut Met) -> Result<bool> {
     let guards = guards()?;
+    let which = random.below(3);
     met.look()?;
-    if !guards.is_empty() {
-        kill_one(guards[random.below(guards.len())])?;
+    for (_, guard) in guards.iter().enumerate().filter(|(at, _)| which == 2 || which == *at) {
+        kill_one(*guard)?;
     }
-    Ok(study.kill()?)
+    study.kill()?;
+    Ok(which == 2)
+}
+
+/// Once no guard is left, does what it would have done; whether that was needed.
+fn restore_by_hand() -> Result<bool> {
+    let is_saved = || Path::new(SAVED).exists();
+    wait_until("a guard restores, or is gone", || Ok(!is_saved() || guards()?.is_empty()))?;
+    if is_saved() {
+        let done = json_of("coretwin", &["smt", "restore", "--json"])?;
+        ensure!(done["left_to_do"] == json!([]), "left to do: {}", done["left_to_do"]);
+        return Ok(true);
+    }
+    Ok(false)
 }
 
 /// Waits until both processes of the guard are there.

@@ -78,7 +78,8 @@ fn guest(guest: &mut Guest) -> Result<()> {
         "hand" => {
             hand::run(guest)?;
             refusals::run(guest)?;
-            studies::run(guest)
+            studies::run(guest)?;
+            studies::run_resumed(guest)
         }
         KILLING => kills::run(guest, KILLS),
         "plain" => across::first(guest),

@@ -12,11 +12,14 @@ use std::process::{Child, Command, Stdio};
 /// Where a study keeps the state to which the machine goes back.
 pub(super) const SAVED: &str = "/run/coretwin/smt-study.json";
 
-/// A switching study of the shortest command, with more blocks than it will ever come to.
-pub(super) fn start(folder: &Path) -> Result<Child> {
+/// More blocks than a study will ever come to.
+pub(super) const ENDLESS: &str = "1000";
+
+/// A switching study of the shortest command.
+pub(super) fn start(folder: &Path, blocks: &str) -> Result<Child> {
     let log = File::create(folder.with_extension("log"))?;
     Command::new("coretwin")
-        .args(["study", "--switch", "--yes", "--settle", "0s", "--blocks", "1000", "--out"])
+        .args(["study", "--switch", "--yes", "--settle", "0s", "--blocks", blocks, "--out"])
         .arg(folder)
         .args(["--", "/bin/true"])
         .stdin(Stdio::null())
@@ -59,7 +62,7 @@ pub(super) fn run(guest: &mut Guest) -> Result<()> {
     guest.check("its readings are of machines with and without siblings", || ran_on(folder))?;
     guest.check("another switch is refused while a study uses it", || {
         let first = Path::new("/tmp/first");
-        let mut study = start(first)?;
+        let mut study = start(first, ENDLESS)?;
         let outcome = while_used(first);
         study.kill()?;
         study.wait()?;
@@ -70,6 +73,32 @@ pub(super) fn run(guest: &mut Guest) -> Result<()> {
     guest.check("nothing is left for restore", || {
         refused(&machine, &output("coretwin", &["smt", "restore"])?, 0, "")
     })?;
+    Ok(())
+}
+
+/// A study that is killed goes on where it was.
+pub(super) fn run_resumed(guest: &mut Guest) -> Result<()> {
+    let machine = Arranged::new()?;
+    let folder = Path::new("/tmp/resumed");
+    guest.check("a study that was killed is resumed to its end", || {
+        let mut study = start(folder, "2")?;
+        let readings = || {
+            fs::read_to_string(folder.join("journal.jsonl"))
+                .map_or(0, |journal| journal.lines().count())
+        };
+        let begun = wait_until("there are readings", || Ok(readings() > 1));
+        study.kill()?;
+        study.wait()?;
+        begun.with_context(|| log(folder))?;
+        let before = readings();
+        // At once: the guard may still be at it.
+        let resume = ["study", "--resume", "/tmp/resumed", "--yes"];
+        let output = output("coretwin", &resume)?;
+        ensure!(output.status.success(), "{}", said(&output));
+        ensure!(readings() > before, "{} readings after {before}", readings());
+        machine.is_as_before()
+    })?;
+    guest.check("its readings are of machines with and without siblings too", || ran_on(folder))?;
     Ok(())
 }
 
