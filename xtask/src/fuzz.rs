@@ -71,6 +71,37 @@ const TARGETS: &[Target] = &[
         ],
         also: Some("data/article"),
     },
+    Target {
+        name: "load",
+        seeds: &[
+            (
+                "file",
+                "# one file\nDeltree \"\\clients\\client1\" NT_STATUS_OK\n\
+                 Mkdir \"\\clients\" 0x0\n\
+                 NTCreateX \"\\clients\\client1\\a b\" 0x40 0x2 9938 NT_STATUS_OK\n\
+                 WriteX 9938 65534 1 1 NT_STATUS_OK\nReadX 9938 0 512 512 NT_STATUS_OK\n\
+                 LockX 9938 2147483538 1 NT_STATUS_OK\nFlush 9938 *\nClose 9938 SUCCESS\n",
+            ),
+            (
+                "names",
+                "0.5 Rename \"/a\" \"/b\" 0xC0000034\nUnlink \"/a\" 0x6 NT_STATUS_OK\n\
+                 FIND_FIRST \"/*\" 260 1366 0 NT_STATUS_NO_SUCH_FILE\n\
+                 QUERY_PATH_INFORMATION \"/a\" 1004 NT_STATUS_OK\nSleep 10 0x0\n",
+            ),
+            ("old", "SMBopenX REQUEST 0 0 0 NAME\n"),
+            ("outside", "Unlink \"/a/../../b\" 0 0x0\n"),
+        ],
+        also: None,
+    },
+    Target {
+        name: "tbench",
+        seeds: &[
+            ("first", "\0\0\0\u{4}\0\0\0\u{4}"),
+            ("second", "\0\0\0\u{4}\0\0\0\u{4}\0\0\0\u{9}\0\0\u{10}7abcde"),
+            ("stranger", "GET / HTTP/1.1\r\n\r\n"),
+        ],
+        also: None,
+    },
 ];
 
 /// Seconds for a target where none are given.

@@ -1,0 +1,183 @@
+//! dbench and tbench beside those of the Debian package `dbench`, on this machine: the same load
+//! file, files in memory, loopback, interleaved pairs in alternating order; the ratio of what was
+//! moved, with its interval.
+//!
+//! `cargo bench -p coretwin-workloads --bench dbench [-- NAME=VALUE …]` with `seconds=6`, `pairs=5`,
+//! `clients=1,2,4,8`, `load=/usr/share/dbench/client.txt` (or `netbench`), `only=dbench` or `tbench`.
+
+#![expect(clippy::print_stdout, reason = "the table is what it is for")]
+
+use coretwin_base::job::{Job, Outcome, Work};
+use coretwin_base::param::WorkloadSpec;
+use coretwin_base::placement::Placement;
+use coretwin_base::schema::SCHEMA;
+use coretwin_workloads::dbench::load::source;
+use coretwin_workloads::worker;
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, Command, ExitCode, Stdio};
+use std::time::Duration;
+
+/// Marks the processes that are to be the worker, or one of its processes.
+const AS_WORKER: &str = "CORETWIN_BENCH_WORKER";
+/// Student's t, two-sided 95 %, for 1 to 14 degrees of freedom.
+const STUDENT: [f64; 14] = [
+    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160,
+    2.145,
+];
+
+type Trouble = Box<dyn std::error::Error>;
+
+fn main() -> ExitCode {
+    if std::env::var_os(AS_WORKER).is_some() {
+        return worker::main();
+    }
+    // Cargo says so to those it runs as benchmarks; else this is a test run, which is not timed.
+    if std::env::args().all(|arg| arg != "--bench") {
+        return ExitCode::SUCCESS;
+    }
+    match compare() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            println!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn compare() -> Result<(), Trouble> {
+    let options: BTreeMap<String, String> = std::env::args()
+        .filter_map(|arg| arg.split_once('=').map(|(name, value)| (name.into(), value.into())))
+        .collect();
+    let option = |name: &str, default: &str| {
+        options.get(name).cloned().unwrap_or_else(|| default.to_owned())
+    };
+    let seconds: u32 = option("seconds", "6").parse()?;
+    let pairs: usize = option("pairs", "5").parse()?;
+    let only = option("only", "both");
+    let place = tempfile::Builder::new().prefix("bench-dbench-").tempdir_in("/dev/shm")?;
+    let mut load = option("load", "/usr/share/dbench/client.txt");
+    if !load.starts_with('/') {
+        let path = place.path().join("load.txt");
+        let text = source::find(&load, 1)?.to_text().ok_or("Debian's cannot read this load")?;
+        std::fs::write(&path, text)?;
+        load = path.to_string_lossy().into_owned();
+    }
+    println!("load {load}, {seconds} s, {pairs} pairs, files on tmpfs, placement free");
+    println!("{:<8} {:>7}  {:>10} {:>10}  ratio (95 %)", "", "clients", "ours MB/s", "theirs");
+    for program in ["dbench", "tbench"].into_iter().filter(|name| only == "both" || only == *name) {
+        for clients in option("clients", "1,2,4,8").split(',') {
+            let run = Run { program, clients, seconds, load: &load, place: place.path() };
+            let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+            for pair in 0..pairs {
+                if pair % 2 == 0 {
+                    ours.push(run.ours()?);
+                    theirs.push(run.theirs()?);
+                } else {
+                    theirs.push(run.theirs()?);
+                    ours.push(run.ours()?);
+                }
+            }
+            let (ratio, low, high) = ratio(&ours, &theirs);
+            let mean = |rates: &[f64]| rates.iter().sum::<f64>() / rates.len() as f64;
+            println!(
+                "{program:<8} {clients:>7}  {:>10.1} {:>10.1}  {ratio:.3} ({low:.3} to {high:.3})",
+                mean(&ours),
+                mean(&theirs)
+            );
+        }
+    }
+    Ok(())
+}
+
+/// Geometric mean of the paired ratios, with Student's interval.
+fn ratio(ours: &[f64], theirs: &[f64]) -> (f64, f64, f64) {
+    let logs: Vec<f64> = ours.iter().zip(theirs).map(|(a, b)| (a / b).ln()).collect();
+    let count = logs.len() as f64;
+    let mean = logs.iter().sum::<f64>() / count;
+    let squares: f64 = logs.iter().map(|log| (log - mean) * (log - mean)).sum();
+    let error = (squares / (count - 1.0) / count).sqrt();
+    let width = logs.len().checked_sub(2).and_then(|index| STUDENT.get(index));
+    let width = width.map_or(f64::NAN, |t| t * error);
+    (mean.exp(), (mean - width).exp(), (mean + width).exp())
+}
+
+struct Run<'a> {
+    program: &'static str,
+    clients: &'a str,
+    seconds: u32,
+    load: &'a str,
+    place: &'a Path,
+}
+
+impl Run<'_> {
+    fn ours(&self) -> Result<f64, Trouble> {
+        let Self { program, clients, seconds, load, .. } = self;
+        let folder = tempfile::tempdir_in(self.place)?;
+        let dir = match *program {
+            "dbench" => format!(",dir={}", folder.path().display()),
+            _ => String::new(),
+        };
+        let spec = WorkloadSpec::parse(&format!(
+            "{program}:clients={clients},mode=timed,seconds={seconds},warmup=1,loadfile={load}{dir}"
+        ))?;
+        let cpus = std::thread::available_parallelism()?.get() as u32;
+        let job = Job {
+            schema: SCHEMA,
+            work: Work::Builtin { workload: spec.name, params: spec.params },
+            arm: "bench".to_owned(),
+            cpus: (0..cpus).map(coretwin_base::cpu_set::CpuId).collect(),
+            placement: Placement::Free,
+            roles: Vec::new(),
+            threads: cpus,
+            copies: 1,
+            rate: false,
+            core_sched: false,
+            run_as: None,
+            timeout_s: 600.0,
+        };
+        let mut worker = Command::new(std::env::current_exe()?)
+            .env(AS_WORKER, "1")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()?;
+        let mut stdin = worker.stdin.take().ok_or("no standard input")?;
+        writeln!(stdin, "{}", serde_json::to_string(&job)?)?;
+        let mut line = String::new();
+        BufReader::new(worker.stdout.take().ok_or("no standard output")?).read_line(&mut line)?;
+        drop(stdin);
+        worker.wait()?;
+        let outcome: Outcome = serde_json::from_str(&line)?;
+        outcome.value.ok_or_else(|| outcome.failure.unwrap_or_default().into())
+    }
+
+    fn theirs(&self) -> Result<f64, Trouble> {
+        let folder = tempfile::tempdir_in(self.place)?;
+        let server = (self.program == "tbench").then(start_server).transpose()?;
+        let mut command = Command::new(self.program);
+        command.args(["-t", &self.seconds.to_string(), "-c", self.load]);
+        match server {
+            Some(_) => command.args([self.clients, "127.0.0.1"]),
+            None => command.arg("-D").arg(folder.path()).arg(self.clients),
+        };
+        let output = command.output().map_err(|error| {
+            format!("{}: {error}; is the Debian package dbench installed?", self.program)
+        });
+        if let Some(mut server) = server {
+            server.kill()?;
+            server.wait()?;
+        }
+        let said = String::from_utf8(output?.stdout)?;
+        let line = said.lines().find_map(|line| line.strip_prefix("Throughput "));
+        let rate = line.and_then(|line| line.split(' ').next()).ok_or("no throughput")?;
+        Ok(rate.parse()?)
+    }
+}
+
+fn start_server() -> Result<Child, Trouble> {
+    let server = Command::new("tbench_srv").stdout(Stdio::null()).spawn()?;
+    // It says that it listens before it does.
+    std::thread::sleep(Duration::from_millis(500));
+    Ok(server)
+}

@@ -1,0 +1,18 @@
+//! A load file, as a user gives it to dbench.
+#![no_main]
+
+use coretwin_workloads::dbench::load::{HANDLES_MAX, SIZE_MAX, parse};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|text: &[u8]| {
+    if let Ok(load) = parse("load", text) {
+        assert!(load.handles_max <= HANDLES_MAX && load.size_max <= SIZE_MAX);
+        assert!(load.paths.iter().all(|path| !path.split('/').any(|part| part == "..")));
+        // What is written is read again.
+        if let Some(text) = load.to_text() {
+            let again = parse("again", text.as_bytes()).expect("read again");
+            assert_eq!(again.operations.len(), load.operations.len());
+            assert_eq!(again.bytes(), load.bytes());
+        }
+    }
+});
