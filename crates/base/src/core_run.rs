@@ -182,3 +182,61 @@ pub struct CoreSievePages {
     /// Seed of the first map.
     pub seed: u64,
 }
+
+/// The note's experiment on its four machines, predicted beside measured.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CoreNote {
+    /// Record version.
+    pub schema: u32,
+    /// The machines, in the note's order.
+    pub machines: Vec<CoreNoteMachine>,
+    /// What the predictions hang on: one thing changed at a time.
+    pub sensitivity: Vec<CoreNoteChange>,
+    /// How many numbers were fitted to a measured co-run.
+    pub fitted_to_co_runs: u32,
+    /// What was fitted to single threads instead, in words.
+    pub fitted_to_single_threads: String,
+    /// How far a prediction may be off to count as a hit.
+    pub error_max: f64,
+    /// Seeds of each prediction.
+    pub seeds: u32,
+    /// The first of them.
+    pub seed: u64,
+}
+
+/// One machine of the note.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CoreNoteMachine {
+    /// Name of the preset that stands for it.
+    pub preset: String,
+    /// The slowdown that was measured.
+    pub measured: f64,
+    /// From which runs.
+    pub source: String,
+    /// One prediction for each kind of data, which the note does not name; the first is all three.
+    pub predicted: Vec<CorePrediction>,
+}
+
+/// A predicted slowdown.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CorePrediction {
+    /// The profile that stands for the work.
+    pub profile: String,
+    /// Mean over the seeds.
+    pub slowdown: f64,
+    /// Lowest and highest of the seeds.
+    pub range: [f64; 2],
+    /// Predicted less measured.
+    pub error: f64,
+    /// Uops per cycle alone.
+    pub alone_ipc: f64,
+}
+
+/// One thing changed on every machine.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CoreNoteChange {
+    /// What.
+    pub change: String,
+    /// Slowdown on each machine, in their order, first profile, first seed.
+    pub slowdown: Vec<f64>,
+}

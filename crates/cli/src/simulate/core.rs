@@ -3,7 +3,7 @@
 use crate::exit::{DONE, Usage};
 use crate::out;
 use anyhow::{Context, Result, anyhow};
-use coretwin_base::core_run::{CoreEnhancement, CoreSievePages};
+use coretwin_base::core_run::{CoreEnhancement, CoreNote, CoreSievePages};
 use coretwin_base::suggest;
 use coretwin_lab::simulated_core::{self, Cache, Request};
 use coretwin_sim::core::profile::{self, Profile};
@@ -25,6 +25,7 @@ Examples:
   coretwin simulate core --preset golden-cove --matrix
   coretwin simulate core --preset ./mine.toml --thread ./mine-work.toml
   coretwin simulate core --experiment sieve-pages
+  coretwin simulate core --experiment note
   coretwin simulate core --list
 
 Speeds are uops (micro-operations) per cycle. A slowdown is a thread's time beside its siblings over
@@ -128,14 +129,25 @@ fn experiment(name: &str, preset: &Preset, options: &Options, json: bool) -> Res
         name => return Err(anyhow!(Usage(suggest::unknown("experiment", name, &known)))),
     };
     let enhancements = simulated_core::enhancements(preset, &chosen, options)?;
+    let note = if chosen.contains(&simulated_core::NOTE.0) {
+        let bar = progress();
+        let note = simulated_core::note(options.seed, |done, of| advance(&bar, done, of));
+        bar.finish_and_clear();
+        Some(note?)
+    } else {
+        None
+    };
     let pages = chosen
         .contains(&simulated_core::SIEVE_PAGES.0)
         .then(|| simulated_core::sieve_pages(preset, options.seed))
         .transpose()?;
     if json {
-        out::json(&Experiments { enhancements, sieve_pages: pages })?;
+        out::json(&Experiments { enhancements, note, sieve_pages: pages })?;
     } else {
         out::text(&coretwin_report::core_enhancements_text(&enhancements))?;
+        if let Some(note) = &note {
+            out::text(&coretwin_report::core_note_text(note))?;
+        }
         if let Some(pages) = &pages {
             out::text(&coretwin_report::core_sieve_pages_text(pages))?;
         }
@@ -147,6 +159,8 @@ fn experiment(name: &str, preset: &Preset, options: &Options, json: bool) -> Res
 #[derive(serde::Serialize)]
 struct Experiments {
     enhancements: Vec<CoreEnhancement>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<CoreNote>,
     #[serde(skip_serializing_if = "Option::is_none")]
     sieve_pages: Option<CoreSievePages>,
 }

@@ -8,10 +8,12 @@ mod cache;
 mod experiments;
 mod length;
 mod matrix;
+mod note;
 mod parallel;
 mod run;
 
 pub use cache::Cache;
-pub use experiments::{SIEVE_PAGES, enhancements, experiments, sieve_pages};
+pub use experiments::{NOTE, SIEVE_PAGES, enhancements, experiments, sieve_pages};
 pub use matrix::{PROFILES, matrix};
+pub use note::note;
 pub use run::{Request, run};

@@ -48,6 +48,14 @@ pub const MACHINES: [Machine; 4] = [
 /// The profiles that may stand for what was compressed, which the note does not say.
 pub const DATA: [&str; 4] = ["gzip", "gzip-words", "gzip-source", "gzip-binary"];
 
+/// How far a prediction may be off to count as a hit.
+pub const ERROR_MAX: f64 = 0.08;
+
+/// What was fitted, none of it to two threads.
+pub const FITTED: &str = "for each of the three kinds of data, the share of missed branches in gzip's search and \
+    in the rest of it and the reach of its loads, scaled so that one thread misses as often as its trace \
+    and a whole run under cachegrind do: 9 numbers.";
+
 /// `work` beside the note's spinner.
 ///
 /// # Errors
