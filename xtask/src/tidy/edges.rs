@@ -43,7 +43,7 @@ const CRATES: &[Crate] = &[
     },
     Crate { folder: "../xtask", may_import: &[] },
     // Its targets are the parsers of outside text.
-    Crate { folder: "../fuzz", may_import: &["base", "stats", "host", "store"] },
+    Crate { folder: "../fuzz", may_import: &["base", "stats", "host", "store", "workloads"] },
 ];
 
 /// Tables of a manifest that hold dependencies.
