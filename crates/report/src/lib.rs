@@ -43,7 +43,8 @@ use coretwin_base::reading::Reading;
 use coretwin_base::summary::Summary;
 
 pub use crate::core::{
-    core_components, core_enhancements_text, core_figure, core_matrix_text, core_note_text, core_run_text, core_sieve_pages_text,
+    core_components, core_enhancements_text, core_figure, core_matrix_text, core_note_text,
+    core_run_text, core_sieve_pages_text,
 };
 pub use comparison::{COMPARISON_FORMATS, ComparisonFormat};
 pub use csv::csv;
