@@ -136,6 +136,12 @@ fn a_load_file_is_replayed_by_many_clients_and_in_every_manner() {
         assert_eq!(outcome.operations % SMALL_CALLS, 0);
         assert_eq!(outcome.notes["load"], file);
     }
+    // More than one pass, although folders stay that were not there when it was recorded.
+    let text = format!("QUERY_PATH_INFORMATION \"\\clients\" 1 NT_STATUS_NO\n{SMALL}");
+    std::fs::write(folder.path().join("again"), text).expect("written");
+    let again = folder.path().join("again").to_string_lossy().into_owned();
+    let timed = format!("dbench:clients=2,mode=timed,seconds=0.3,warmup=0.1,loadfile={again}");
+    assert!(counted(&succeed(&workload(&timed)), "passes") > 4.0);
     // Without lookups the name in another case is not found, and that is an answer not expected.
     let place = format!("{file}:18: asking for clients/client0/a.txt");
     fail(&workload(&format!("dbench:clients=1,resolve=no,loadfile={file}")), &place);
