@@ -1,5 +1,6 @@
 //! `coretwin smt off`, `on`, `level` and `restore` by hand.
 
+use super::kills;
 use super::state::{Arranged, CONTROL, CPUS};
 use crate::vm::guest::{Guest, expand, json_of, output, read};
 use anyhow::{Context, Result, ensure};
@@ -65,6 +66,10 @@ pub(super) fn run(guest: &mut Guest) -> Result<()> {
     Ok(())
 }
 
+/// Kills of each kind where version 1 of the CPU sets has something to lose: the kernel brings back
+/// nothing of those by itself.
+const KILLS_OLD_CPUSETS: u32 = 5;
+
 /// Version 1 of the CPU sets forgets CPUs that go, and moves tasks that have none left.
 pub(super) fn run_old_cpusets(guest: &mut Guest) -> Result<()> {
     let Some(mut machine) = Arranged::with_old_cpusets()? else {
@@ -78,6 +83,7 @@ pub(super) fn run_old_cpusets(guest: &mut Guest) -> Result<()> {
         ensure!(changed.contains("inner"), "off took nothing from the groups: {changed}");
         restored(&machine)
     })?;
+    kills::run_on(guest, &machine, KILLS_OLD_CPUSETS)?;
     guest.check("a task that would lose its group stands in the way", || {
         machine.move_task()?;
         refused(&machine, &output("coretwin", &["smt", "off", "--yes"])?, 3, "lone")

@@ -31,16 +31,20 @@ const VICTIMS: &[(Victim, &str)] = &[
 ];
 
 pub(super) fn run(guest: &mut Guest, kills: u32) -> Result<()> {
-    let machine = Arranged::new()?;
+    run_on(guest, &Arranged::new()?, kills)
+}
+
+/// The same on a machine that was arranged in another way.
+pub(super) fn run_on(guest: &mut Guest, machine: &Arranged, kills: u32) -> Result<()> {
     let mut random = Random(guest.seed);
-    let spans = Spans::measure(&machine)?;
+    let spans = Spans::measure(machine)?;
     for &(victim, name) in VICTIMS {
         let title = format!("{name}, killed {kills} times, seed {}: all is put back", guest.seed);
         guest.check_told(&title, || {
             let mut met = Met::default();
             for number in 1..=kills {
                 let moment = spans.draw(number, &mut random);
-                kill(victim, moment, &mut random, &machine, &mut met)
+                kill(victim, moment, &mut random, machine, &mut met)
                     .with_context(|| format!("kill {number}, {moment:?}"))?;
             }
             let Met { saved, off, by_hand } = met;
