@@ -87,7 +87,8 @@ impl<'doc> Table<'doc> {
 
     fn full(&self, key: &str) -> String {
         match (self.path.is_empty(), key.is_empty()) {
-            (true, _) => key.to_owned(),
+            (true, true) => "the file".to_owned(),
+            (true, false) => key.to_owned(),
             (false, true) => self.path.clone(),
             (false, false) => format!("{}.{key}", self.path),
         }

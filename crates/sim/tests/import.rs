@@ -83,3 +83,62 @@ fn counts_that_cannot_be_are_refused() {
     }
     assert!(from_perf_stat("x", "a\"b", CSV).is_err());
 }
+
+/// The counts of instructions and branches that the text was understood to hold.
+fn counts(text: &str) -> (f64, f64) {
+    let imported = from_perf_stat("out.txt", "mine", text).unwrap_or_else(|e| panic!("{e}"));
+    let between = |from: &str, to: &str| -> f64 {
+        let found = imported.text.split_once(from).and_then(|(_, after)| after.split_once(to));
+        found.and_then(|(count, _)| count.parse().ok()).expect("a count")
+    };
+    (between("over ", " instructions"), between("branches: ", " counted"))
+}
+
+#[test]
+fn digits_are_grouped_as_in_any_language() {
+    for group in [",", ".", "'", "’", "\u{202f}", "\u{a0}", ""] {
+        let text = "     9,000,000      instructions:u   #  2,25  insn per cycle\n\
+                    \x20    1,800,000      branches:u\n";
+        let text = text.replace("9,000,000", &["9", "000", "000"].join(group));
+        let text = text.replace("1,800,000", &["1", "800", "000"].join(group));
+        assert_eq!(counts(&text), (9e6, 1.8e6), "grouped by '{group}'");
+    }
+    let csv = "     1,000123456;9000000;;instructions;1000;100,00;2,25;insn per cycle\n\
+               \x20    1,000123456;1800000;;branches;1000;100,00;1,2;M/sec\n";
+    assert_eq!(counts(csv), (9e6, 1.8e6), "decimal commas");
+    let json = "{\"counter-value\" : \"9000000,000000\", \"event\" : \"instructions\"}\n\
+                {\"counter-value\" : \"1800000,000000\", \"event\" : \"branches\"}\n";
+    assert_eq!(counts(json), (9e6, 1.8e6), "decimal commas");
+}
+
+#[test]
+fn columns_of_time_and_cpu_come_first_or_not() {
+    for columns in ["     1.000123456 ", "CPU0 ", "S0-D0-C0           2 "] {
+        let text = format!("{columns} 9,000,000  instructions\n{columns} 1,800,000  branches\n");
+        assert_eq!(counts(&text), (9e6, 1.8e6), "{columns}");
+    }
+    for columns in ["     1.000123456,", "CPU0,", "S0-D0-C0,2,"] {
+        let text = format!(
+            "{columns}9000000,,instructions,1,100.00,,\n{columns}1800000,,branches,1,100.00,,\n"
+        );
+        assert_eq!(counts(&text), (9e6, 1.8e6), "{columns}");
+    }
+    let command = " Performance counter stats for './mine 7 branches':\n\n 9,000 instructions\n 18 branches\n";
+    assert_eq!(counts(command), (9000.0, 18.0), "a command is no count");
+}
+
+#[test]
+fn extreme_counts_make_profiles_too() {
+    for text in [
+        "1000000 instructions\n100 branches\n0 L1-dcache-loads\n0 L1-dcache-stores\n",
+        "1000000 instructions\n967151 branches\n393353 L1-dcache-loads\n960453 L1-dcache-stores\n",
+        "1000000000 instructions\n158702866 branches\n323512437 L1-dcache-loads\n\
+         1451705202 L1-dcache-stores\n",
+    ] {
+        let _ = from_perf_stat("out.txt", "mine", text).unwrap_or_else(|e| panic!("{text}: {e}"));
+    }
+    for name in ["", "  ", "a\rb", "a\u{1b}b"] {
+        let said = from_perf_stat("out.txt", name, TABLE).unwrap_err().to_string();
+        assert!(said.contains("the profile's name must be"), "{said}");
+    }
+}

@@ -80,7 +80,7 @@ fn absurd_values_are_refused_with_the_allowed_range() {
         (
             "entries = 128, policy = \"static\"",
             "entries = 100000, policy = \"static\"",
-            "from 2 to 1024",
+            "from 2 to 512",
         ),
         (
             "entries = 128, policy = \"static\"",
@@ -104,6 +104,62 @@ fn absurd_values_are_refused_with_the_allowed_range() {
 }
 
 #[test]
+fn sizes_beyond_what_the_core_holds_are_refused() {
+    for (key, item, most) in [
+        ("uop_queue", "entries", 256),
+        ("reorder_buffer", "entries", 512),
+        ("store_buffer", "entries", 256),
+        ("miss_buffers", "entries", 64),
+        ("walk", "walkers", 8),
+        ("prefetcher", "degree", 8),
+        ("prefetcher", "trackers", 32),
+    ] {
+        let line = WESTMERE.lines().find(|line| line.starts_with(&format!("{key} ="))).unwrap();
+        let (before, after) = line.split_once(&format!("{item} = ")).unwrap();
+        let end = after.find([',', ' ']).unwrap();
+        let with = |number| format!("{before}{item} = {number}{}", &after[end..]);
+        let largest = WESTMERE.replacen(line, &with(most), 1);
+        assert!(Preset::read("mine.toml", &largest).is_ok(), "{key}.{item} = {most}");
+        let said = refusal(WESTMERE, line, &with(most + 1));
+        assert!(said.contains(&format!("{key}.{item}: is {}", most + 1)), "{said}");
+    }
+}
+
+#[test]
+fn more_schedulers_than_the_core_holds_are_refused() {
+    let start = WESTMERE.find("[schedulers]").unwrap();
+    let end = start + WESTMERE[start..].find("[execution]").unwrap();
+    let classes = [
+        "int_alu",
+        "int_shift",
+        "int_mul",
+        "int_div",
+        "fp_add",
+        "fp_mul",
+        "fp_div",
+        "vector",
+        "load",
+        "store",
+        "branch",
+        "atomic",
+    ];
+    let with = |count: usize| {
+        let mut text = "[schedulers]\n".to_owned();
+        for (number, class) in classes.iter().enumerate().take(count) {
+            let last = if number + 1 == count { &classes[number..] } else { &[*class][..] };
+            text += &format!(
+                "s{number} = {{ entries = 8, policy = \"competitive\", classes = {last:?}, \
+                 source = \"test\", confidence = \"low\" }}\n"
+            );
+        }
+        format!("{}{text}{}", &WESTMERE[..start], &WESTMERE[end..])
+    };
+    assert_eq!(Preset::read("mine.toml", &with(9)).unwrap().schedulers.len(), 9);
+    let said = Preset::read("mine.toml", &with(10)).unwrap_err().to_string();
+    assert!(said.contains("schedulers: are 10; at most 9"), "{said}");
+}
+
+#[test]
 fn missing_and_unknown_items_are_refused() {
     let said = refusal(WESTMERE, ", confidence = \"high\"", "");
     assert!(said.contains("has no 'confidence'"), "{said}");
@@ -111,6 +167,8 @@ fn missing_and_unknown_items_are_refused() {
     assert!(said.contains("core.clock.megahertz: is unknown; known here are mhz"), "{said}");
     let said = refusal(WESTMERE, "title =", "colour = \"blue\"\ntitle =");
     assert!(said.starts_with("mine.toml:") && said.contains("colour: is unknown"), "{said}");
+    let said = Preset::read("mine.toml", "").unwrap_err().to_string();
+    assert_eq!(said, "mine.toml:1: the file: has no 'name'");
     let said = Preset::read("mine.toml", "name = ").unwrap_err().to_string();
     assert!(said.starts_with("mine.toml: line 1: is not TOML"), "{said}");
     let said = Preset::read("mine.toml", &"#".repeat(2_000_000)).unwrap_err().to_string();

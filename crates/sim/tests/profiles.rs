@@ -304,6 +304,21 @@ fn the_sieve_is_the_true_one() {
     );
 }
 
+/// Looking for a result in a program that has next to none must not look everywhere for each uop.
+#[test]
+fn large_programs_without_results_or_loads_are_laid_out_too() {
+    let chat = include_str!("../profiles/chat.toml");
+    let mix = chat.lines().find(|line| line.starts_with("mix =")).unwrap();
+    let only = "mix = { branch = 0.5, store = 0.5, compared = 0.0, source = \"test\", \
+                confidence = \"low\" }";
+    let code = chat.lines().find(|line| line.starts_with("code =")).unwrap();
+    let large = "code = { bytes = 1_048_576, source = \"test\", confidence = \"low\" }";
+    let text = chat.replacen(mix, only, 1).replacen(code, large, 1);
+    let profile = Profile::read("mine.toml", &text).unwrap();
+    let uops = take(profile.stream(&netburst(), 1, 0), 1000);
+    assert!(uops.iter().all(|uop| uop.sources == [0, 0]), "there is nothing to wait for");
+}
+
 /// What the reader says of a text in which `from` was replaced by `to`.
 fn refusal(text: &str, from: &str, to: &str) -> String {
     assert!(text.contains(from), "the test is out of date: no {from}");
@@ -354,6 +369,9 @@ fn bad_bodies_are_refused_with_their_line() {
         ("int_alu taken", "only branches are"),
         ("load release 0 @0", "'release' belongs to 'store'"),
         ("nop halt", "needs a number"),
+        ("nop halt 0", "'0' must be a whole number from 1"),
+        ("load halt 5 @0", "'load' cannot halt"),
+        ("atomic acquire 16 @0", "'16' must be a whole number from 0 to 15"),
         ("int_alu x100000", "from 1 to 10000"),
         ("# nothing", "has no micro-operation"),
         ("int_alu\ncompare\nint_alu", "line 2 of it: 'compare' must stand before a branch"),

@@ -22,6 +22,12 @@ const SHARINGS: [(&str, Sharing); 3] = [
 const CONFIDENCES: [(&str, Confidence); 3] =
     [("low", Confidence::Low), ("medium", Confidence::Medium), ("high", Confidence::High)];
 
+/// Most entries of a resource for which the core keeps a count alone.
+const ENTRIES_MAX: u64 = 1024;
+
+/// Most schedulers.
+const SCHEDULERS_MAX: usize = 9;
+
 /// Sharing policies, before their numbers are read.
 #[derive(Clone, Copy)]
 enum PolicyWord {
@@ -88,7 +94,7 @@ impl Reader {
         let mut back = root.table("back_end")?;
         let rename = self.item(&mut back, "rename", stage)?;
         let retire = self.item(&mut back, "retire", stage)?;
-        let reorder_buffer = self.resource(&mut back, "reorder_buffer")?;
+        let reorder_buffer = self.resource(&mut back, "reorder_buffer", 512)?;
         let integer_registers = self.resource_if_any(&mut back, "integer_registers")?;
         let float_registers = self.resource_if_any(&mut back, "float_registers")?;
         back.finish()?;
@@ -138,13 +144,14 @@ impl Reader {
         if table.has(key) { self.item(table, key, read).map(Some) } else { Ok(None) }
     }
 
-    fn resource(&mut self, table: &mut Table<'_>, key: &str) -> Result<Resource> {
+    /// A resource of at most so many entries: what the core's own arrays hold.
+    fn resource(&mut self, table: &mut Table<'_>, key: &str, most: u64) -> Result<Resource> {
         let ways = self.ways;
-        self.item(table, key, |item| resource(item, ways))
+        self.item(table, key, |item| resource(item, ways, most))
     }
 
     fn resource_if_any(&mut self, table: &mut Table<'_>, key: &str) -> Result<Option<Resource>> {
-        if table.has(key) { self.resource(table, key).map(Some) } else { Ok(None) }
+        if table.has(key) { self.resource(table, key, ENTRIES_MAX).map(Some) } else { Ok(None) }
     }
 
     fn front_end(&mut self, mut table: Table<'_>) -> Result<FrontEnd> {
@@ -165,7 +172,7 @@ impl Reader {
             fetch,
             taken_branches_per_cycle,
             block_bytes,
-            uop_queue: self.resource(&mut table, "uop_queue")?,
+            uop_queue: self.resource(&mut table, "uop_queue", 256)?,
             uop_cache: self.optional(&mut table, "uop_cache", uop_cache)?,
             code_cache: self.optional(&mut table, "code_cache", cache)?,
             predictor: self.item(&mut table, "predictor", predictor)?,
@@ -185,9 +192,14 @@ impl Reader {
         let ways = self.ways;
         let known = class_names();
         let mut schedulers = Vec::new();
+        if table.keys().len() > SCHEDULERS_MAX {
+            let problem =
+                format!("are {}; at most {SCHEDULERS_MAX} are possible", table.keys().len());
+            return Err(table.refuse("", problem));
+        }
         for name in table.keys() {
             let (resource, classes) = self.item(&mut table, name, |item| {
-                Ok((resource(item, ways)?, item.choices("classes", &known)?))
+                Ok((resource(item, ways, ENTRIES_MAX)?, item.choices("classes", &known)?))
             })?;
             schedulers.push(Scheduler { name: name.to_owned(), resource, classes });
         }
@@ -259,9 +271,9 @@ impl Reader {
             memory_cycles: main.0,
             memory_interval_cycles: main.1,
             lines_per_fill: main.2,
-            miss_buffers: self.resource(&mut table, "miss_buffers")?,
-            load_buffer: self.resource(&mut table, "load_buffer")?,
-            store_buffer: self.resource(&mut table, "store_buffer")?,
+            miss_buffers: self.resource(&mut table, "miss_buffers", 64)?,
+            load_buffer: self.resource(&mut table, "load_buffer", ENTRIES_MAX)?,
+            store_buffer: self.resource(&mut table, "store_buffer", 256)?,
             commits_per_cycle: commits as u8,
             forward_cycles: forwarding.0,
             forward_blocked_cycles: forwarding.1,
@@ -277,7 +289,7 @@ impl Reader {
     fn translation(&mut self, mut table: Table<'_>) -> Result<Translation> {
         let (walk_cycles, walkers) = self.item(&mut table, "walk", |item| {
             let cycles = item.whole("cycles", 0..=10_000)? as u16;
-            Ok((cycles, item.whole("walkers", 1..=16)? as u8))
+            Ok((cycles, item.whole("walkers", 1..=8)? as u8))
         })?;
         let translation = Translation {
             code: self.item(&mut table, "code", buffer)?,
@@ -313,8 +325,8 @@ fn stage(item: &mut Table<'_>) -> Result<Stage> {
     })
 }
 
-fn resource(item: &mut Table<'_>, ways: u8) -> Result<Resource> {
-    let entries = item.whole("entries", u64::from(ways)..=1024)?;
+fn resource(item: &mut Table<'_>, ways: u8, most: u64) -> Result<Resource> {
+    let entries = item.whole("entries", u64::from(ways)..=most)?;
     let siblings = u64::from(ways - 1);
     let policy = match item.choice("policy", &POLICIES)? {
         PolicyWord::Static => Policy::Static,
@@ -374,11 +386,11 @@ fn prefetcher(item: &mut Table<'_>) -> Result<Prefetcher> {
     if chosen == none {
         return Ok(Prefetcher::None);
     }
-    let degree = item.whole("degree", 1..=16)? as u8;
+    let degree = item.whole("degree", 1..=8)? as u8;
     if chosen == next_line {
         return Ok(Prefetcher::NextLine { degree });
     }
-    Ok(Prefetcher::Stream { trackers: item.whole("trackers", 1..=64)? as u8, degree })
+    Ok(Prefetcher::Stream { trackers: item.whole("trackers", 1..=32)? as u8, degree })
 }
 
 fn power(item: &mut Table<'_>, key: &str, least: u64, most: u64) -> Result<u64> {

@@ -198,6 +198,9 @@ fn parse_line(text: &str) -> Result<(Line, usize), String> {
         let problem = if accesses { "needs an address, like @0x40" } else { "takes no address" };
         return Err(format!("'{name}' {problem}"));
     }
+    if accesses && line.uop.effect == Effect::Halt {
+        return Err(format!("'{name}' cannot halt: write 'nop halt N'"));
+    }
     let chance = matches!(line.place, Place::Chance { .. }) || line.uop.effect == Effect::Taken;
     if chance && class != Class::Branch {
         return Err(format!("'{name}' cannot be taken: only branches are"));
@@ -212,7 +215,7 @@ fn parse_place(text: &str) -> Result<(u64, Place), String> {
     }
     if let Some(walk) = text.strip_prefix('+') {
         let (step, bytes) = walk.split_once('/').ok_or("a walk is written @+STEP/BYTES")?;
-        let bytes = number(bytes, 1, REACH)?;
+        let bytes = number(bytes, 1, 1 << 32)?;
         return Ok((0, Place::Walk { step: number(step, 1, bytes)?, bytes }));
     }
     Ok((number(text, 0, REACH)?, Place::Fixed))
@@ -223,8 +226,8 @@ fn parse_effect<'text>(
     rest: &mut impl Iterator<Item = &'text str>,
     uop: &mut Uop,
 ) -> Result<(), String> {
-    let mut argument = |most| match rest.next() {
-        Some(text) => number(text, 0, most),
+    let mut argument = |least, most| match rest.next() {
+        Some(text) => number(text, least, most),
         None => Err(format!("'{word}' needs a number behind it")),
     };
     uop.effect = match word {
@@ -233,7 +236,7 @@ fn parse_effect<'text>(
         "kernel" => Effect::EnterKernel,
         "user" => Effect::LeaveKernel,
         "halt" => {
-            uop.address = argument(1 << 40)?;
+            uop.address = argument(1, 1 << 40)?;
             Effect::Halt
         }
         "acquire" | "acquire_pausing" | "release" => {
@@ -241,7 +244,7 @@ fn parse_effect<'text>(
             if uop.class != wanted {
                 return Err(format!("'{word}' belongs to '{}'", wanted.name()));
             }
-            uop.argument = argument(63)? as u16;
+            uop.argument = argument(0, 15)? as u16;
             match word {
                 "acquire" => Effect::Acquire,
                 "acquire_pausing" => Effect::AcquirePausing,

@@ -32,8 +32,9 @@ pub struct Imported {
 /// [`Error`] where the text has no counts, no instructions, or counts that contradict each other.
 pub fn from_perf_stat(file: &str, name: &str, text: &str) -> Result<Imported> {
     let refuse = |problem: &str| Error::Text { file: file.to_owned(), problem: problem.to_owned() };
-    if name.is_empty() || name.contains(['"', '\\', '\n']) {
-        return Err(refuse("the profile's name must be one line without quotes"));
+    if name.trim().is_empty() || name.contains(|c: char| c.is_control() || matches!(c, '"' | '\\'))
+    {
+        return Err(refuse("the profile's name must be one line of text without quotes"));
     }
     let counts = Counts::read(text);
     if counts.0.is_empty() {
@@ -106,34 +107,32 @@ fn json_line(line: &str) -> Option<(String, f64)> {
 
 /// `123,,instructions:u,1000,100.00,,` with any separator that `-x` was given, of the usual ones.
 fn csv_line(line: &str) -> Option<(String, f64)> {
-    let separator = [',', ';', '\t', '|'].into_iter().find(|c| line.matches(*c).count() >= 3)?;
-    // The table for people groups digits with commas, and has blanks.
-    if separator == ',' && line.trim_start() != line {
-        return None;
-    }
-    let fields: Vec<&str> = line.split(separator).collect();
-    // With -I or -A, columns of time and CPU come first.
-    let place = (0..fields.len().saturating_sub(2)).find(|place| {
-        number(fields[*place]).is_some()
-            && event(fields[place + 2]).is_some_and(|name| name.starts_with(char::is_alphabetic))
-    })?;
-    Some((event(fields[place + 2])?, number(fields[place])?))
+    [';', '\t', '|', ','].into_iter().find_map(|separator| {
+        let fields: Vec<&str> = line.split(separator).collect();
+        // With -I or -A, columns of time and CPU come first.
+        fields.windows(3).find_map(|three| Some((event(three[2])?, number(three[0])?)))
+    })
 }
 
 /// `     1,234,567      instructions:u    #    1.2  insn per cycle`
 fn table_line(line: &str) -> Option<(String, f64)> {
-    let mut words = line.split('#').next()?.split_whitespace();
-    let count = words.next()?.replace([',', '\u{202f}', '\''], "");
-    let mut name = words.next()?;
-    if matches!(name, "msec" | "ns" | "Joules") {
-        name = words.next()?;
+    // Its heading repeats the command, which may hold anything.
+    if line.contains("counter stats for") {
+        return None;
     }
-    Some((event(name)?, number(&count)?))
+    // Not blanks of every kind: some languages group digits with narrow ones.
+    let words: Vec<&str> = line.split('#').next()?.split_ascii_whitespace().collect();
+    // With -I or -A, columns of time and CPU come first.
+    words.windows(2).find_map(|pair| Some((event(pair[1])?, grouped(pair[0])?)))
 }
 
 /// An event without unit, modifiers and the name of its counter: `cpu_core/branches/u`.
 fn event(text: &str) -> Option<String> {
     let text = text.trim();
+    // In a table's line, what looks like a field may be half of it.
+    if text.contains(char::is_whitespace) {
+        return None;
+    }
     let name = match text.split_once('/') {
         Some((_, rest)) => rest.split('/').next().unwrap_or_default(),
         None => text.split(':').next().unwrap_or_default(),
@@ -142,8 +141,19 @@ fn event(text: &str) -> Option<String> {
     (!name.is_empty() && name.starts_with(char::is_alphabetic)).then(|| name.to_owned())
 }
 
+/// A whole number, digits grouped as in any language.
+fn grouped(text: &str) -> Option<f64> {
+    let digits = text.replace([',', '.', '\'', '’', '\u{202f}', '\u{a0}'], "");
+    digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| number(&digits))?
+}
+
+/// A number with a decimal point, or the comma of other languages.
 fn number(text: &str) -> Option<f64> {
-    text.trim().parse().ok().filter(|count: &f64| count.is_finite() && *count >= 0.0)
+    text.trim()
+        .replace(',', ".")
+        .parse()
+        .ok()
+        .filter(|count: &f64| count.is_finite() && *count >= 0.0)
 }
 
 /// Writes the text, and keeps account of what was counted and what assumed.
@@ -186,7 +196,9 @@ impl Writer {
         let scale = if rest < 0.05 { 0.95 / (branches + loads + stores) } else { 1.0 };
         let (branches, loads, stores) = (branches * scale, loads * scale, stores * scale);
         let integer = 1.0 - round(branches) - round(loads) - round(stores);
-        let compared = round((integer / branches.max(1e-9)).min(0.9));
+        // Rounded down: more branches than there are int_alu cannot follow a compare.
+        let compared = integer / round(branches).max(1e-9);
+        let compared = (compared.min(0.9) * 1e4).floor() / 1e4;
         let mut text = format!(
             "# From the counts of perf stat over {instructions:.0} instructions.\n\
              name = \"{name}\"\ntitle = \"{name}, from counts\"\nkind = \"statistical\"\n\n\
@@ -205,7 +217,9 @@ impl Writer {
                  source = \"assumed: those of gzip\", confidence = \"low\" }\n";
         text += &self.branches(counts);
         text += &self.code(counts);
-        text += &self.regions(counts, loads);
+        if round(loads) + round(stores) > 0.0 {
+            text += &self.regions(counts, loads);
+        }
         text
     }
 

@@ -254,12 +254,13 @@ fn wire(
         .zip(compares)
         .map(|(slot, compare)| slot.uop.class.writes_float_register().is_some() && !compare)
         .collect();
+    let (within_hot, within_all) = (gaps(&makes[..hot]), gaps(&makes));
     for place in 0..slots {
         let after_compare = place > 0 && compares[place - 1];
         for source in 0..usize::from(counts[place]) {
             let distance = distance(sources, distances[place * 2 + source], random);
-            program[place].uop.sources[source] =
-                producer(&makes[..round(place, hot, slots)], place, distance);
+            let gaps = if place < hot { &within_hot } else { &within_all };
+            program[place].uop.sources[source] = nearest(gaps, place, distance);
         }
         if after_compare {
             program[place].uop.sources = [1, 0];
@@ -275,13 +276,28 @@ fn distance(sources: &Sources, class: u8, random: &mut random::Stream) -> usize 
     (from + random.below(to - from + 1)) as usize
 }
 
-/// The first slot at least so far back that has a result; around the program's end if need be.
-fn producer(makes: &[bool], place: usize, distance: usize) -> u16 {
-    let slots = makes.len();
-    (distance..distance + slots)
-        .find(|back| makes[(place + slots * (1 + back / slots) - back) % slots])
-        .and_then(|back| u16::try_from(back).ok())
-        .unwrap_or(0)
+/// How many slots lie between each place and the nearest marked one at or before it, around the
+/// program's end if need be; empty where none is marked.
+fn gaps(marked: &[bool]) -> Vec<usize> {
+    let Some(last) = marked.iter().rposition(|mark| *mark) else { return Vec::new() };
+    let mut gap = marked.len() - 1 - last;
+    marked
+        .iter()
+        .map(|mark| {
+            gap = if *mark { 0 } else { gap + 1 };
+            gap
+        })
+        .collect()
+}
+
+/// The first marked slot at least so far back.
+fn nearest(gaps: &[usize], place: usize, distance: usize) -> u16 {
+    let slots = gaps.len();
+    if slots == 0 {
+        return 0;
+    }
+    let from = (place + slots * (1 + distance / slots) - distance) % slots;
+    u16::try_from(distance + gaps[from]).unwrap_or(0)
 }
 
 /// Slots of the round that a place is executed in: the hot part by itself, or everything.
@@ -391,6 +407,8 @@ fn place_branches(
     let ways = deal(&[branches.taken, 1.0 - branches.taken], places, random);
     let biases = deal(&branches.share, places, random);
     let waits = deal(&[branches.on_loads, 1.0 - branches.on_loads], places, random);
+    let is_load: Vec<bool> = program.iter().map(|slot| slot.uop.class == Class::Load).collect();
+    let loads = gaps(&is_load);
     for (index, place) in sites.into_iter().enumerate() {
         let usually = ways[index] == 0;
         let bias = branches.bias[usize::from(biases[index])];
@@ -400,10 +418,8 @@ fn place_branches(
             continue;
         }
         let tested = if place > 0 && compares[place - 1] { place - 1 } else { place };
-        let slots = program.len();
-        let load = (1..slots)
-            .find(|back| program[(tested + slots - back) % slots].uop.class == Class::Load);
-        if let Some(back) = load.and_then(|back| u16::try_from(back).ok()) {
+        let back = nearest(&loads, tested, 1);
+        if back > 0 {
             program[tested].uop.sources = [back, 0];
         }
     }

@@ -284,7 +284,7 @@ fn region(entry: &mut Table<'_>) -> Result<Region> {
 
 fn lock(item: &mut Table<'_>) -> Result<Lock> {
     Ok(Lock {
-        number: item.whole("number", 0..=63)? as u16,
+        number: item.whole("number", 0..=15)? as u16,
         every_uops: item.whole("every_uops", 1..=1 << 40)?,
         hold_uops: item.whole("hold_uops", 1..=1 << 40)?,
         pausing: item.flag("pausing")?,

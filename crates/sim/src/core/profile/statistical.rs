@@ -114,7 +114,7 @@ pub struct Region {
 /// A lock that the phase takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lock {
-    /// Its number, 0 to 63; equal numbers are one lock.
+    /// Its number, 0 to 15; equal numbers are one lock.
     pub number: u16,
     /// Micro-operations from one taking to the next.
     pub every_uops: u64,
