@@ -157,6 +157,8 @@ fn what_cannot_be_is_refused_with_what_can() {
         (&["--preset", "zen4", "--thread", "spin", "--thread", "spin", "--thread", "spin"], "2 "),
         (&["--preset", "/no/such.toml", "--thread", "spin"], "/no/such.toml"),
         (&["--experiment", "sieve"], "did you mean 'sieve-pages'"),
+        (&["--experiment", "idle", "--seeds", "3"], "cannot be used with"),
+        (&["--experiment", "idle", "--cache", "there"], "cannot be used with"),
     ] {
         let message = refusal(arguments);
         assert!(message.contains(part), "{arguments:?}: {message}");

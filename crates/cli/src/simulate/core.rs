@@ -45,7 +45,7 @@ pub(crate) struct Args {
     seed: u64,
     /// Run so many seeds, and show the spread of the results
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000),
-          conflicts_with = "matrix")]
+          conflicts_with_all = ["matrix", "experiment"])]
     seeds: u32,
     /// Uops each thread retires at least while measured [default: for the slowest thread's
     /// million cycles, 20,000 to 1,000,000]
@@ -68,7 +68,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "NAME", conflicts_with_all = ["matrix", "threads", "svg"])]
     experiment: Option<String>,
     /// Where results of pairs are kept between runs of --matrix
-    #[arg(long, value_name = "DIR", conflicts_with = "no_cache")]
+    #[arg(long, value_name = "DIR", requires = "matrix",
+          conflicts_with_all = ["no_cache", "experiment"])]
     cache: Option<PathBuf>,
     /// Keep no results, use none
     #[arg(long)]
