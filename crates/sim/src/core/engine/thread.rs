@@ -224,7 +224,7 @@ impl<'stream> Thread<'stream> {
         }
     }
 
-    /// The next micro-operation to fetch. It stays next until [`Self::advance`].
+    /// The next micro-operation to fetch. It stays next until [`Self::move_to_queue`].
     #[inline(always)]
     pub(super) fn peek(&mut self) -> &Uop {
         if self.spin.is_some() {
