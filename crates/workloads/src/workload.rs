@@ -9,6 +9,7 @@ use coretwin_base::param::{ParamValue, Params};
 use coretwin_base::plan::{CopyRule, Scale};
 use coretwin_base::reading::{Better, Metric};
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 
 /// A workload of the table.
 pub trait Workload: Sync {
@@ -151,6 +152,40 @@ pub(crate) fn text(params: &Params, name: &str) -> String {
 pub(crate) fn int(params: &Params, name: &str) -> u32 {
     let number = params.get(name).and_then(ParamValue::as_int).unwrap_or(0);
     u32::try_from(number).unwrap_or(0)
+}
+
+/// The value of a parameter `server` that asks for a server of the run's own.
+pub(crate) const OWN_SERVER: &str = "own";
+
+/// The server elsewhere that a parameter `server` asks for, if any. Only loopback: a study binds and
+/// measures one machine, and with a server on another the network would be measured instead.
+///
+/// # Errors
+/// [`Error::Param`] for what is no address, with one of this port as an example, or is elsewhere.
+pub(crate) fn server_elsewhere(
+    workload: &'static str,
+    params: &Params,
+    port: u16,
+) -> Result<Option<SocketAddr>, Error> {
+    let value = params.get("server").map_or_else(String::new, ParamValue::to_string);
+    if value.is_empty() || value == OWN_SERVER {
+        return Ok(None);
+    }
+    let wrong = |why: String| Error::Param {
+        workload,
+        name: "server".to_owned(),
+        value: value.clone(),
+        why,
+    };
+    let address: SocketAddr = value
+        .parse()
+        .map_err(|_| wrong(format!("it is 'own' or an ADDRESS:PORT like 127.0.0.1:{port}")))?;
+    if !address.ip().is_loopback() {
+        return Err(wrong(
+            "only a loopback address is this machine, and only this is measured".to_owned(),
+        ));
+    }
+    Ok(Some(address))
 }
 
 /// What a run that succeeded measured. CPU time and memory are the supervisor's to add.

@@ -16,11 +16,13 @@ pub(crate) mod protocol;
 mod run;
 pub(crate) mod server;
 
-use crate::workload::{Measured, ParamKind, ParamSpec, Workload, int};
+use crate::workload::{
+    Measured, OWN_SERVER, ParamKind, ParamSpec, Workload, int, server_elsewhere,
+};
 use crate::{Error, supervisor::Supervisor};
 use coretwin_base::job::Job;
 use coretwin_base::limits::{Limit, Need};
-use coretwin_base::param::{ParamValue, Params};
+use coretwin_base::param::Params;
 use coretwin_base::plan::Scale;
 use coretwin_base::reading::Better;
 use protocol::{Config, Failure, Message, Totals, Waiting, keys};
@@ -71,8 +73,6 @@ const PARAMS: &[ParamSpec] = &[
     },
 ];
 
-const OWN_SERVER: &str = "own";
-
 /// A variant of chat.
 #[derive(Debug)]
 pub struct Chat {
@@ -82,28 +82,9 @@ pub struct Chat {
 }
 
 impl Chat {
-    /// The server elsewhere that was asked for, if any. Only loopback addresses: a study binds and
-    /// measures one machine, and with a server on another the network would be measured instead.
+    /// The server elsewhere that was asked for, if any.
     fn server(&self, params: &Params) -> Result<Option<SocketAddr>, Error> {
-        let text = params.get("server").map_or_else(String::new, ParamValue::to_string);
-        if text.is_empty() || text == OWN_SERVER {
-            return Ok(None);
-        }
-        let wrong = |why: &str| Error::Param {
-            workload: self.name,
-            name: "server".to_owned(),
-            value: text.clone(),
-            why: why.to_owned(),
-        };
-        let address: SocketAddr = text
-            .parse()
-            .map_err(|_| wrong("it is 'own' or an ADDRESS:PORT like 127.0.0.1:9999"))?;
-        if !address.ip().is_loopback() {
-            return Err(wrong(
-                "only a loopback address is this machine, and only this is measured",
-            ));
-        }
-        Ok(Some(address))
+        server_elsewhere(self.name, params, 9999)
     }
 
     /// The run that complete and checked parameters ask for; `base` is the first key.

@@ -19,7 +19,9 @@ use crate::dbench::run::{self, Clients};
 use crate::dbench::{self, CLIENTS, LOADFILE, MODE, SECONDS, SEED, WARMUP, load_of, phases_of};
 use crate::role::TBENCH_SERVER;
 use crate::supervisor::{Launch, Supervisor, Task, TaskId};
-use crate::workload::{Measured, ParamKind, ParamSpec, Workload, int, metric, text};
+use crate::workload::{
+    Measured, OWN_SERVER, ParamKind, ParamSpec, Workload, int, metric, server_elsewhere, text,
+};
 use connection::Service;
 use coretwin_base::job::Job;
 use coretwin_base::limits::{Limit, Need};
@@ -40,7 +42,6 @@ pub static TBENCH_THREADS: Tbench = Tbench { name: "tbench-threads", threads: tr
 const PATIENCE_S: f64 = 30.0;
 /// How long the server's last words may take when all clients are done.
 const LAST_WORDS: Duration = Duration::from_secs(10);
-const OWN_SERVER: &str = "own";
 const YES: &str = "yes";
 const NO: &str = "no";
 
@@ -71,27 +72,9 @@ pub struct Tbench {
 }
 
 impl Tbench {
-    /// The server elsewhere that was asked for, if any. Only loopback: one machine is measured.
+    /// The server elsewhere that was asked for, if any.
     fn server(&self, params: &Params) -> Result<Option<SocketAddr>, Error> {
-        let value = text(params, "server");
-        if value == OWN_SERVER {
-            return Ok(None);
-        }
-        let wrong = |why: &str| Error::Param {
-            workload: self.name,
-            name: "server".to_owned(),
-            value: value.clone(),
-            why: why.to_owned(),
-        };
-        let address: SocketAddr = value
-            .parse()
-            .map_err(|_| wrong("it is 'own' or an ADDRESS:PORT like 127.0.0.1:7003"))?;
-        if !address.ip().is_loopback() {
-            return Err(wrong(
-                "only a loopback address is this machine, and only this is measured",
-            ));
-        }
-        Ok(Some(address))
+        server_elsewhere(self.name, params, protocol::PORT)
     }
 
     fn start_server(
