@@ -12,7 +12,7 @@
 //!   ordinary code before the work begins;
 //! * however a run ends, every descendant is dead and every kernel object removed before the
 //!   worker ends; what a killed worker leaves, [`leftovers::sweep`] removes;
-//! * unsafe code is in `sys.rs` and `aim9/native/` alone.
+//! * unsafe code is in `sys.rs`, `aim9/native/` and `lmbench/native/` alone.
 
 #![deny(unsafe_code)]
 
@@ -23,6 +23,7 @@ pub mod dbench;
 mod error;
 mod held_file;
 pub mod leftovers;
+pub mod lmbench;
 mod observe;
 mod role;
 mod scratch;

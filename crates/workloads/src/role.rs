@@ -3,7 +3,7 @@
 //! cookie and death with the parent are settled by ordinary code, with ordinary errors, before
 //! the work begins.
 
-use crate::{Error, aim9, chat, dbench, leftovers, sys, tbench};
+use crate::{Error, aim9, chat, dbench, leftovers, lmbench, sys, tbench};
 use coretwin_base::cpu_set::CpuSet;
 use rustix::process::{Signal, set_parent_process_death_signal};
 use serde::{Deserialize, Serialize};
@@ -21,6 +21,8 @@ pub(crate) const CHAT_CLIENT: &str = "chat-client";
 
 /// One copy of a row of AIM9.
 pub(crate) const AIM9: &str = "aim9";
+/// One copy of a row of LMbench.
+pub(crate) const LMBENCH: &str = "lmbench";
 /// One client of dbench or tbench.
 pub(crate) const DBENCH_CLIENT: &str = "dbench-client";
 /// The server of tbench.
@@ -31,7 +33,7 @@ pub(crate) const TBENCH_CONNECTION: &str = "tbench-connection";
 pub(crate) const JANITOR: &str = "janitor";
 /// Roles whose standard input is a socket to the worker: they wait on it (see
 /// [`wait_for_release`]).
-pub(crate) const HELD: &[&str] = &[HOLD, AIM9, DBENCH_CLIENT, JANITOR];
+pub(crate) const HELD: &[&str] = &[HOLD, AIM9, LMBENCH, DBENCH_CLIENT, JANITOR];
 
 /// What every role does first.
 #[derive(Debug, Serialize, Deserialize)]
@@ -54,6 +56,7 @@ pub(crate) fn run(name: &str, args: &[String]) -> ExitCode {
     match name {
         HOLD => hold(entered, args),
         AIM9 => aim9::copy::main(entered, args),
+        LMBENCH => lmbench::harness::process::main(entered, args),
         DBENCH_CLIENT => dbench::client::main(entered, args),
         TBENCH_SERVER => tbench::server::main(entered, args),
         TBENCH_CONNECTION => tbench::server::connection_main(entered),

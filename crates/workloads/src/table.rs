@@ -4,6 +4,7 @@ use crate::Error;
 use crate::aim9::rows as aim9;
 use crate::chat::{CHAT, CHAT_FUTEX, CHAT_NODELAY};
 use crate::dbench::DBENCH;
+use crate::lmbench::rows as lmbench;
 use crate::tbench::{TBENCH, TBENCH_THREADS};
 use crate::workload::Workload;
 use coretwin_base::param::{Params, WorkloadSpec};
@@ -76,6 +77,13 @@ pub const ALL: &[&dyn Workload] = &[
     &CHAT_FUTEX,
     &CHAT_NODELAY,
     &DBENCH,
+    &lmbench::PIPE_LATENCY,
+    &lmbench::SIMPLE_FSTAT,
+    &lmbench::SIMPLE_OPEN_CLOSE,
+    &lmbench::SIMPLE_READ,
+    &lmbench::SIMPLE_STAT,
+    &lmbench::SIMPLE_SYSCALL,
+    &lmbench::SIMPLE_WRITE,
     &TBENCH,
     &TBENCH_THREADS,
 ];

@@ -1,0 +1,137 @@
+//! How a row is measured, whatever it does.
+//!
+//! A [`Row`] says what it is and prepares a [`Bench`] in a process of its own; `process` is that
+//! process, `sampler` its clock, `run` the worker's side and `summary` what becomes of the samples.
+//! An operation that is a call is a closure (see [`each`]); one that takes turns with a second
+//! process starts a [`peer::Peer`]; anything else is a [`Body`].
+
+pub(crate) mod params;
+pub(crate) mod peer;
+pub(crate) mod process;
+mod row;
+mod run;
+mod sampler;
+mod summary;
+
+use crate::Error;
+use coretwin_base::cpu_set::CpuSet;
+use coretwin_base::param::Params;
+pub(crate) use row::Measure;
+pub use row::Row;
+use serde::{Deserialize, Serialize};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// What is timed.
+pub(crate) trait Body {
+    /// Does the operation so many times, one after the other, and nothing else.
+    fn repeat(&mut self, count: u64) -> Result<(), Error>;
+
+    /// Whether what was done so far is right, by name; not timed.
+    fn checks(&mut self) -> Vec<(&'static str, bool)> {
+        Vec::new()
+    }
+
+    /// Other numbers: name, value, unit. Not timed.
+    fn metrics(&mut self) -> Vec<(&'static str, f64, &'static str)> {
+        Vec::new()
+    }
+}
+
+/// A row, set up.
+pub(crate) struct Bench {
+    body: Box<dyn Body>,
+    /// What a sample of the body is lessened by: the same work without what is to be measured.
+    minus: Option<Box<dyn Body>>,
+    /// What an operation is worth in the row's unit: the bytes it moves, where that is a rate; the
+    /// turns it takes, where a turn's time is wanted. 1 otherwise.
+    amount: f64,
+    notes: Vec<(&'static str, String)>,
+}
+
+impl Bench {
+    /// Measures the body.
+    pub(crate) fn of(body: impl Body + 'static) -> Self {
+        Self { body: Box::new(body), minus: None, amount: 1.0, notes: Vec::new() }
+    }
+
+    /// Takes the time of another body off, sample by sample.
+    pub(crate) fn minus(mut self, body: impl Body + 'static) -> Self {
+        self.minus = Some(Box::new(body));
+        self
+    }
+
+    /// An operation is worth so much: bytes, or turns.
+    #[expect(dead_code, reason = "the rows of lmbench count one by one")]
+    pub(crate) fn worth(mut self, amount: f64) -> Self {
+        self.amount = amount;
+        self
+    }
+
+    /// Words that belong to the result.
+    pub(crate) fn note(mut self, name: &'static str, text: impl Into<String>) -> Self {
+        self.notes.push((name, text.into()));
+        self
+    }
+}
+
+/// Measures an operation that is one call, and tells whether its answer was right. `what` completes
+/// the sentence "cannot …".
+pub(crate) fn each<F>(what: &'static str, operation: F) -> Bench
+where
+    F: FnMut() -> io::Result<bool> + 'static,
+{
+    Bench::of(repeated(what, operation))
+}
+
+/// The same as a body, for [`Bench::minus`].
+pub(crate) fn repeated<F>(what: &'static str, operation: F) -> impl Body
+where
+    F: FnMut() -> io::Result<bool>,
+{
+    Each { what, operation, wrong: 0 }
+}
+
+struct Each<F> {
+    what: &'static str,
+    operation: F,
+    /// Answers that were not right.
+    wrong: u64,
+}
+
+impl<F: FnMut() -> io::Result<bool>> Body for Each<F> {
+    fn repeat(&mut self, count: u64) -> Result<(), Error> {
+        for _ in 0..count {
+            match (self.operation)() {
+                Ok(right) => self.wrong += u64::from(!right),
+                Err(error) => return Err(Error::system(format!("cannot {}", self.what), error)),
+            }
+        }
+        Ok(())
+    }
+
+    fn checks(&mut self) -> Vec<(&'static str, bool)> {
+        vec![("answers", self.wrong == 0)]
+    }
+}
+
+/// Where a copy of a row works.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Place {
+    /// Its folder, where the row makes files; empty, and nobody else's.
+    folder: Option<PathBuf>,
+    /// The CPUs of each of the row's roles, where a placement separates them.
+    cpus: Vec<CpuSet>,
+    /// Whether each process takes a core-scheduling cookie of its own.
+    core_sched: bool,
+    /// The row's parameters, complete and checked.
+    pub(crate) params: Params,
+}
+
+impl Place {
+    /// The folder of a row that has the parameter `dir`.
+    pub(crate) fn folder(&self) -> Result<&Path, Error> {
+        let none = || Error::failed("the row was given no folder");
+        self.folder.as_deref().ok_or_else(none)
+    }
+}

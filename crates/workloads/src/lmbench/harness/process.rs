@@ -1,0 +1,121 @@
+//! The process in which one copy of a row runs: sets it up, waits for its release, takes samples,
+//! and reports.
+//!
+//! Where copies run side by side, one that has finished goes on, uncounted, until the worker ends
+//! it: so each is measured beside all others from its first sample to its last.
+
+use super::sampler::{Overheads, Sample, Sampler};
+use super::{Bench, Place, Row};
+use crate::observe::CpusSeen;
+use crate::workload::{decimal, int};
+use crate::{Error, lmbench, role};
+use coretwin_base::cpu_set::CpuSet;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::process::ExitCode;
+
+use super::params::{SAMPLE, SAMPLES};
+
+/// What a copy has to do.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Orders {
+    /// Name of the row.
+    pub(super) row: String,
+    pub(super) place: Place,
+    /// Whether it goes on until it is ended.
+    pub(super) company: bool,
+}
+
+/// What a copy says at its end, a line of JSON on standard output.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Said {
+    Done(Report),
+    Failed(String),
+}
+
+/// What a copy measured.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct Report {
+    pub(super) samples: Vec<Sample>,
+    pub(super) overheads: Overheads,
+    /// See [`Bench::worth`].
+    pub(super) amount: f64,
+    pub(super) checks: BTreeMap<String, bool>,
+    /// Value and unit.
+    pub(super) metrics: BTreeMap<String, (f64, String)>,
+    pub(super) notes: BTreeMap<String, String>,
+    pub(super) cpus_ran: CpuSet,
+}
+
+/// Every row that the harness measures.
+fn rows() -> impl Iterator<Item = &'static Row> {
+    lmbench::rows::ALL.iter().copied()
+}
+
+/// The role.
+pub(crate) fn main(entered: Result<(), Error>, args: &[String]) -> ExitCode {
+    let mut sampler = None;
+    let measured = entered.and_then(|()| set_up(args)).and_then(|(orders, bench)| {
+        let mut gate = role::gate()?;
+        role::wait_for_release(&mut gate)?;
+        drop(gate);
+        let params = &orders.place.params;
+        let (_, sampler) =
+            sampler.insert((orders.company, Sampler::new(bench, decimal(params, SAMPLE.name))?));
+        measure(sampler, int(params, SAMPLES.name) as usize)
+    });
+    let (said, code) = match measured {
+        Ok(report) => (Said::Done(report), ExitCode::SUCCESS),
+        Err(error) => (Said::Failed(error.to_string()), ExitCode::FAILURE),
+    };
+    if let Ok(mut line) = serde_json::to_string(&said) {
+        line.push('\n');
+        // If nobody listens, the worker is dead, and so is this process at once.
+        let _ = std::io::stdout().write_all(line.as_bytes());
+    }
+    if let (Some((true, mut sampler)), Said::Done(report)) = (sampler, said) {
+        while sampler.sample(report.overheads).is_ok() {}
+    }
+    code
+}
+
+fn set_up(args: &[String]) -> Result<(Orders, Bench), Error> {
+    let text = args.first().map_or("", String::as_str);
+    let orders: Orders = serde_json::from_str(text)
+        .map_err(|bad| Error::failed(format!("a row of LMbench was misconfigured: {bad}")))?;
+    let row = rows()
+        .find(|row| row.name == orders.row)
+        .ok_or_else(|| Error::failed(format!("there is no row {}", orders.row)))?;
+    let bench = (row.prepare)(&orders.place)?;
+    Ok((orders, bench))
+}
+
+fn measure(sampler: &mut Sampler, count: usize) -> Result<Report, Error> {
+    let seen = CpusSeen::new();
+    let overheads = Overheads::measure()?;
+    let mut samples = Vec::with_capacity(count);
+    for _ in 0..count {
+        samples.push(sampler.sample(overheads)?);
+        seen.note();
+    }
+    let text = |name: &str| name.to_owned();
+    let bench = sampler.bench();
+    let mut checks = bench.body.checks();
+    checks.extend(bench.minus.as_mut().into_iter().flat_map(|minus| minus.checks()));
+    let mut held = BTreeMap::new();
+    for (name, holds) in checks {
+        *held.entry(text(name)).or_insert(true) &= holds;
+    }
+    let metrics = bench.body.metrics();
+    Ok(Report {
+        samples,
+        overheads,
+        amount: bench.amount,
+        checks: held,
+        metrics: metrics.into_iter().map(|(n, v, u)| (text(n), (v, text(u)))).collect(),
+        notes: bench.notes.iter().map(|(name, note)| (text(name), note.clone())).collect(),
+        cpus_ran: seen.cpus(),
+    })
+}

@@ -1,0 +1,159 @@
+//! A row: what is measured, in which unit, with which parameters.
+
+use super::params::{self, COPIES, DIR};
+use super::{Bench, Place, run};
+use crate::workload::{Measured, ParamSpec, Workload};
+use crate::{Error, supervisor::Supervisor};
+use coretwin_base::job::Job;
+use coretwin_base::limits::{Limit, Need};
+use coretwin_base::param::{ParamValue, Params};
+use coretwin_base::plan::{CopyRule, Scale};
+use coretwin_base::reading::Better;
+
+/// Sets a row up in its process, which is not timed.
+pub(super) type Prepare = fn(&Place) -> Result<Bench, Error>;
+
+/// What a row's value is made of: the time of an operation, and what it is worth (see
+/// [`Bench::worth`]).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Measure {
+    /// Time, in µs; lower is better.
+    Microseconds,
+    /// Time, in ns; lower is better.
+    #[expect(dead_code, reason = "the rows of lmbench take longer")]
+    Nanoseconds,
+    /// 10^6 bytes in a second; higher is better.
+    #[expect(dead_code, reason = "the rows of lmbench are times")]
+    MegabytesPerSecond,
+}
+
+impl Measure {
+    pub(super) fn unit(self) -> &'static str {
+        match self {
+            Self::Microseconds => "µs",
+            Self::Nanoseconds => "ns",
+            Self::MegabytesPerSecond => "MB/s",
+        }
+    }
+
+    pub(super) fn better(self) -> Better {
+        match self {
+            Self::Microseconds | Self::Nanoseconds => Better::Lower,
+            Self::MegabytesPerSecond => Better::Higher,
+        }
+    }
+
+    /// The value of an operation of so many seconds.
+    pub(super) fn value(self, operation_s: f64, amount: f64) -> f64 {
+        match self {
+            Self::Microseconds => operation_s * 1e6 / amount,
+            Self::Nanoseconds => operation_s * 1e9 / amount,
+            Self::MegabytesPerSecond => amount / operation_s / 1e6,
+        }
+    }
+}
+
+/// A row of a family.
+#[derive(Debug)]
+pub struct Row {
+    /// Name, with the family before it.
+    pub(crate) name: &'static str,
+    pub(crate) family: &'static str,
+    /// What an operation is, in one line.
+    pub(crate) about: &'static str,
+    pub(crate) source: &'static str,
+    /// What its result means for SMT.
+    pub(crate) analysis: &'static str,
+    pub(crate) measure: Measure,
+    pub(crate) scale: Scale,
+    /// In order of name; among them `copies`, `sample` and `samples`, and `dir` if the row makes
+    /// files.
+    pub(crate) params: &'static [ParamSpec],
+    /// Its processes that a placement can separate.
+    pub(crate) roles: &'static [&'static str],
+    /// Processes that there can be at once, of one copy: more than roles where an operation makes
+    /// some.
+    pub(crate) processes: fn(&Params) -> u64,
+    pub(crate) prepare: Prepare,
+}
+
+impl Row {
+    /// Whether it makes files.
+    pub(super) fn has_folder(&self) -> bool {
+        self.params.iter().any(|param| param.name == DIR.name)
+    }
+}
+
+impl Workload for Row {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn family(&self) -> &'static str {
+        self.family
+    }
+
+    fn about(&self) -> &'static str {
+        self.about
+    }
+
+    fn source(&self) -> &'static str {
+        self.source
+    }
+
+    fn unit(&self) -> &'static str {
+        self.measure.unit()
+    }
+
+    fn better(&self) -> Better {
+        self.measure.better()
+    }
+
+    fn scale(&self) -> Scale {
+        self.scale
+    }
+
+    fn params(&self) -> &'static [ParamSpec] {
+        self.params
+    }
+
+    fn roles(&self) -> &'static [&'static str] {
+        self.roles
+    }
+
+    fn tasks(&self, _params: &Params) -> u32 {
+        self.roles.len() as u32
+    }
+
+    fn needs(&self, params: &Params) -> Vec<Need> {
+        // And the janitor.
+        let tasks = (self.processes)(params) + 1;
+        [Limit::UserTasks, Limit::Threads, Limit::CgroupTasks]
+            .map(|limit| Need { limit, amount: tasks })
+            .to_vec()
+    }
+
+    fn copies(&self, params: &Params) -> CopyRule {
+        match params.get(COPIES.name).and_then(ParamValue::as_int) {
+            Some(copies) => CopyRule::Fixed(u32::try_from(copies).unwrap_or(1)),
+            None => CopyRule::PerCpu,
+        }
+    }
+
+    fn analysis(&self) -> &'static str {
+        self.analysis
+    }
+
+    fn check(&self, params: &Params) -> Result<(), Error> {
+        params::check(self.name, params)
+    }
+
+    fn run(
+        &self,
+        params: &Params,
+        job: &Job,
+        supervisor: &mut Supervisor,
+    ) -> Result<Measured, Error> {
+        run::run(self, params, job, supervisor)
+    }
+}

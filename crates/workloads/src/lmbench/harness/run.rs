@@ -1,0 +1,225 @@
+//! The worker's side: a folder and a process for every copy; all released together; the median of
+//! all their samples; and nothing left.
+
+use super::params::{AUTO, COPIES, DIR, TEMPORARY};
+use super::process::{Orders, Report, Said};
+use super::summary::Median;
+use super::{Place, Row};
+use crate::error::signal_name;
+use crate::role::LMBENCH;
+use crate::scratch::{self, Scratch};
+use crate::supervisor::{Launch, Supervisor, Task, TaskId};
+use crate::workload::{Measured, metric, text};
+use crate::{Error, leftovers};
+use coretwin_base::cpu_set::CpuSet;
+use coretwin_base::job::Job;
+use coretwin_base::param::Params;
+use coretwin_base::reading::{Better, Metric};
+use std::collections::BTreeMap;
+use std::os::unix::process::ExitStatusExt;
+use std::path::PathBuf;
+
+/// Ending the copies has this long, in seconds, whatever ended the run.
+const CLEANUP_S: f64 = 30.0;
+/// What a copy's folder needs, in bytes.
+const FOLDER_BYTES: u64 = 4 << 20;
+
+pub(super) fn run(
+    row: &Row,
+    params: &Params,
+    job: &Job,
+    supervisor: &mut Supervisor,
+) -> Result<Measured, Error> {
+    // Even where no file is made: a process of the row may have to be ended.
+    leftovers::start_janitor(supervisor)?;
+    let scratch = scratch_for(row, params, job.copies.max(1))?;
+    let ran = drive(row, params, job, supervisor, scratch.as_ref());
+    // Before anything is removed, whoever could still make more must be gone.
+    supervisor.last_orders(CLEANUP_S);
+    supervisor.end_measured()?;
+    let file_system = scratch.as_ref().map(Scratch::file_system);
+    let removed = scratch.as_ref().map_or(Ok(()), Scratch::remove);
+    let mut measured = measure(row, &ran?)?;
+    removed?;
+    measured.notes.extend(file_system.map(|kind| ("file_system".to_owned(), kind)));
+    if let Some(scratch) = scratch {
+        measured.checks.insert("files_gone".to_owned(), !scratch.folder().exists());
+    }
+    Ok(measured)
+}
+
+fn scratch_for(row: &Row, params: &Params, copies: u32) -> Result<Option<Scratch>, Error> {
+    if !row.has_folder() {
+        return Ok(None);
+    }
+    let dir = text(params, DIR.name);
+    let parent = (dir != TEMPORARY).then(|| PathBuf::from(dir));
+    Scratch::new(parent.as_deref(), FOLDER_BYTES * u64::from(copies)).map(Some)
+}
+
+/// With one copy per CPU, a CPU for each; else the scheduler decides where the copies run.
+fn own_cpus(params: &Params, job: &Job) -> Vec<CpuSet> {
+    match text(params, COPIES.name) == AUTO && job.cpus.len() == job.copies as usize {
+        true => job.cpus.iter().map(|cpu| std::iter::once(cpu).collect()).collect(),
+        false => Vec::new(),
+    }
+}
+
+/// What one of the copies has to do.
+fn orders(
+    row: &Row,
+    params: &Params,
+    job: &Job,
+    copy: u32,
+    scratch: Option<&Scratch>,
+) -> Result<Orders, Error> {
+    let folder = scratch
+        .map(|scratch| scratch::subfolder(scratch.folder(), &format!("copy{copy}")))
+        .transpose()?;
+    let place = Place {
+        folder,
+        cpus: job.roles.clone(),
+        core_sched: job.core_sched,
+        params: params.clone(),
+    };
+    Ok(Orders { row: row.name.to_owned(), place, company: job.copies > 1 })
+}
+
+/// Runs every copy to its end.
+fn drive(
+    row: &Row,
+    params: &Params,
+    job: &Job,
+    supervisor: &mut Supervisor,
+    scratch: Option<&Scratch>,
+) -> Result<Vec<Report>, Error> {
+    let copies = job.copies.max(1);
+    let own_cpus = own_cpus(params, job);
+    let mut ids = Vec::new();
+    for copy in 0..copies {
+        let orders = orders(row, params, job, copy, scratch)?;
+        let orders = serde_json::to_string(&orders)
+            .map_err(|error| Error::system("cannot write the orders of a copy", error))?;
+        ids.push(supervisor.start(Launch {
+            role: LMBENCH,
+            args: vec![orders],
+            cpus: own_cpus.get(copy as usize).or(job.roles.first()),
+            folder: None,
+            measured: true,
+            keep: 1 << 20,
+        })?);
+    }
+    let held = |supervisor: &Supervisor| {
+        ids.iter().all(|id| supervisor.task(*id).is_none_or(Task::is_held))
+    };
+    supervisor.wait(None, held)?;
+    supervisor.release(&ids);
+    let over = |supervisor: &Supervisor| {
+        let mut tasks = ids.iter().map(|id| supervisor.task(*id));
+        let failed = |task: &Task| task.exit.is_some_and(|(status, _)| !status.success());
+        tasks.clone().flatten().any(failed)
+            || tasks.all(|task| task.is_none_or(|task| task.exit.is_some() || said(task).is_some()))
+    };
+    supervisor.wait(None, over)?;
+    // Who failed comes first: the others are only not done yet.
+    if let Some(why) = ids.iter().find_map(|id| why(supervisor.task(*id)?)) {
+        return Err(Error::failed(why));
+    }
+    ids.iter().map(|id| report(supervisor, *id)).collect()
+}
+
+fn report(supervisor: &Supervisor, id: TaskId) -> Result<Report, Error> {
+    let task = supervisor.task(id);
+    match task.and_then(said) {
+        Some(Said::Done(report)) => Ok(report),
+        _ => {
+            let shown = task.map(Task::shown).unwrap_or_default();
+            let shown = shown.trim();
+            Err(Error::failed(format!("the row ended without a result: {shown}")))
+        }
+    }
+}
+
+/// What a copy has said, if its line is whole.
+fn said(task: &Task) -> Option<Said> {
+    let mut lines = task.output.last_bytes().split_inclusive(|byte| *byte == b'\n');
+    lines.rfind(|line| line.ends_with(b"\n")).and_then(|line| serde_json::from_slice(line).ok())
+}
+
+/// Why a copy failed, if it did.
+fn why(task: &Task) -> Option<String> {
+    if let Some(signal) = task.exit.and_then(|(status, _)| status.signal()) {
+        return Some(format!("the row was killed by {}", signal_name(signal)));
+    }
+    match said(task) {
+        Some(Said::Failed(why)) => Some(why),
+        _ => None,
+    }
+}
+
+fn measure(row: &Row, reports: &[Report]) -> Result<Measured, Error> {
+    let value = |operation_s, report: &Report| row.measure.value(operation_s, report.amount);
+    let values = |report| {
+        let report: &Report = report;
+        report.samples.iter().map(move |sample| value(sample.operation_s(), report))
+    };
+    let samples: Vec<f64> = reports.iter().flat_map(values).collect();
+    let median = Median::of(&samples).ok_or_else(|| Error::failed("the row took no sample"))?;
+    let elapsed = |report: &Report| report.samples.iter().map(|s| s.elapsed_s).sum::<f64>();
+    let mut measured = Measured {
+        value: median.value,
+        unit: row.measure.unit().to_owned(),
+        better: row.measure.better(),
+        metrics: metrics(row, reports, &samples, median),
+        samples,
+        notes: BTreeMap::new(),
+        operations: reports.iter().flat_map(|r| &r.samples).map(|sample| sample.operations).sum(),
+        elapsed_s: reports.iter().map(elapsed).fold(0.0, f64::max),
+        threads: (row.roles.len() * reports.len()) as u32,
+        cpus_ran: CpuSet::new(),
+        checks: BTreeMap::new(),
+    };
+    for report in reports {
+        measured.cpus_ran = measured.cpus_ran.union(&report.cpus_ran);
+        measured.notes.extend(report.notes.clone());
+        for (name, held) in &report.checks {
+            *measured.checks.entry(name.clone()).or_insert(true) &= held;
+        }
+    }
+    Ok(measured)
+}
+
+fn metrics(
+    row: &Row,
+    reports: &[Report],
+    samples: &[f64],
+    median: Median,
+) -> BTreeMap<String, Metric> {
+    let own = |value: f64| metric(value, row.measure.unit(), row.measure.better());
+    let lower = |value: f64, unit: &str| metric(value, unit, Better::Lower);
+    let largest = |part: fn(&Report) -> f64| reports.iter().map(part).fold(0.0, f64::max);
+    let lengths: Vec<f64> =
+        reports.iter().flat_map(|r| &r.samples).map(|sample| sample.elapsed_s).collect();
+    let length = Median::of(&lengths).map_or(0.0, |median| median.value);
+    let mut metrics = BTreeMap::from([
+        ("median_low".to_owned(), own(median.low)),
+        ("median_high".to_owned(), own(median.high)),
+        ("median_confidence".to_owned(), metric(100.0 * median.confidence, "%", Better::Higher)),
+        ("sample_min".to_owned(), own(samples.iter().copied().fold(f64::INFINITY, f64::min))),
+        ("sample_max".to_owned(), own(samples.iter().copied().fold(f64::NEG_INFINITY, f64::max))),
+        ("sample_s".to_owned(), metric(length, "s", Better::Higher)),
+        ("clock_overhead_ns".to_owned(), lower(largest(|r| r.overheads.clock_s * 1e9), "ns")),
+        ("loop_overhead_ns".to_owned(), lower(largest(|r| r.overheads.turn_s * 1e9), "ns")),
+    ]);
+    let both = reports.iter().flat_map(|report| &report.samples);
+    let whole: Vec<f64> = both.clone().map(|sample| sample.whole_s * 1e6).collect();
+    let minus: Vec<f64> = both.filter_map(|sample| sample.minus_s.map(|s| s * 1e6)).collect();
+    if let (Some(whole), Some(minus)) = (Median::of(&whole), Median::of(&minus)) {
+        metrics.insert("whole_us".to_owned(), lower(whole.value, "µs"));
+        metrics.insert("subtracted_us".to_owned(), lower(minus.value, "µs"));
+    }
+    for (name, (value, unit)) in reports.iter().flat_map(|report| &report.metrics) {
+        metrics.entry(name.clone()).or_insert(lower(*value, unit));
+    }
+    metrics
+}
