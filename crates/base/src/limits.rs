@@ -16,6 +16,8 @@ pub enum Limit {
     CgroupTasks,
     /// Memory maps of one process, `vm.max_map_count`.
     MemoryMaps,
+    /// Memory that can be used without swapping, in KiB: `MemAvailable`, or what the cgroup has left.
+    MemoryKib,
     /// SysV semaphore sets, `kernel.sem` field 4 (SEMMNI).
     SemaphoreSets,
     /// SysV semaphores of one set, `kernel.sem` field 1 (SEMMSL).
@@ -40,6 +42,7 @@ impl Limit {
             Self::Threads => "threads of the machine (kernel.threads-max, kernel.pid_max)",
             Self::CgroupTasks => "tasks of the cgroup (pids.max)",
             Self::MemoryMaps => "memory maps of one process (vm.max_map_count)",
+            Self::MemoryKib => "KiB of free memory (MemAvailable, memory.max of the cgroup)",
             Self::SemaphoreSets => "SysV semaphore sets (kernel.sem, 4th field)",
             Self::SemaphoresPerSet => "SysV semaphores per set (kernel.sem, 1st field)",
             Self::SemaphoresTotal => "SysV semaphores in all (kernel.sem, 2nd field)",

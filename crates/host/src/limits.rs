@@ -56,6 +56,7 @@ fn free(root: &Root, limit: Limit) -> Option<Free> {
         }
         Limit::CgroupTasks => cgroup_tasks(root),
         Limit::MemoryMaps => Some(Free::of(number("proc/sys/vm/max_map_count")?, 0, "")),
+        Limit::MemoryKib => memory_kib(root),
         Limit::SemaphoreSets => {
             Some(Free::of(semaphore_limits(root)?[3], semaphores_used(root).0, ""))
         }
@@ -91,6 +92,15 @@ fn remedy(root: &Root, need: &Need, free: &Free) -> String {
             free.place
         ),
         Limit::MemoryMaps => format!("sudo sysctl -w vm.max_map_count={enough}"),
+        Limit::MemoryKib => {
+            let raise = match free.place.as_str() {
+                "" => String::new(),
+                place => format!(", or raise the memory limit of the cgroup {place}"),
+            };
+            format!(
+                "ask for less (size_kib, processes, footprint_kib), or end other programs{raise}"
+            )
+        }
         Limit::SemaphoreSets | Limit::SemaphoresPerSet | Limit::SemaphoresTotal => {
             let mut fields = semaphore_limits(root).unwrap_or_default();
             let field = match need.limit {
@@ -185,6 +195,31 @@ fn cgroup_tasks(root: &Root) -> Option<Free> {
         })
         .min_by_key(|free| free.amount)
         .or_else(|| Some(Free::of(u64::MAX, 0, "")))
+}
+
+/// What the machine has available, or the tightest group has left, in KiB. The page cache of a group
+/// counts as free, as `MemAvailable` counts the machine's.
+fn memory_kib(root: &Root) -> Option<Free> {
+    let meminfo = root.text("proc/meminfo").ok()?;
+    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let available: u64 = line.split_whitespace().next()?.parse().ok()?;
+    let machine = Free::of(available, 0, "");
+    let cgroups = Cgroups::read(root);
+    let groups = cgroups.values(root, "memory", "memory.limit_in_bytes", "memory.max").filter_map(
+        |(folder, text)| {
+            let usage = ["memory.current", "memory.usage_in_bytes"];
+            let number = |file: &&str| root.number::<u64>(&format!("{folder}/{file}"));
+            let used = usage.iter().find_map(number).unwrap_or(0);
+            let stat = root.text(&format!("{folder}/memory.stat")).unwrap_or_default();
+            let cached = stat.lines().find_map(|line| {
+                line.strip_prefix("file ").or(line.strip_prefix("cache "))?.parse::<u64>().ok()
+            });
+            let used = used.saturating_sub(cached.unwrap_or(0));
+            // "max" is no number: no limit here.
+            Some(Free::of(text.parse::<u64>().ok()? >> 10, used >> 10, &folder))
+        },
+    );
+    groups.chain([machine]).min_by_key(|free| free.amount)
 }
 
 /// SEMMSL, SEMMNS, SEMOPM, SEMMNI.
@@ -296,6 +331,27 @@ mod tests {
         assert!(error.contains("no more ports"), "{error}");
         assert!(one(&[], Limit::SemaphoreValue, 32_768).expect("u").contains("fewer rooms"));
         assert_eq!(one(&[("proc/sys/vm/max_map_count", "x")], Limit::MemoryMaps, 1 << 40), None);
+    }
+
+    #[test]
+    fn memory_of_the_machine_and_the_cgroup() {
+        let mut files = vec![("proc/meminfo", "MemTotal: 9000 kB\nMemAvailable:    4000 kB\n")];
+        assert_eq!(one(&files, Limit::MemoryKib, 4000), None);
+        let error = one(&files, Limit::MemoryKib, 4001).expect("unmet");
+        assert!(error.contains("4001 needed, 4000 available; ask for less"), "{error}");
+        files.extend([
+            ("proc/self/mountinfo", "30 22 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"),
+            ("proc/self/cgroup", "0::/a/b\n"),
+            ("sys/fs/cgroup/a/b/memory.max", "max\n"),
+            ("sys/fs/cgroup/a/memory.max", "3072000\n"),
+            ("sys/fs/cgroup/a/memory.current", "2048000\n"),
+            ("sys/fs/cgroup/a/memory.stat", "anon 1024000\nfile 1024000\n"),
+        ]);
+        // 3000 KiB, of which 1000 are in use by other than the page cache.
+        assert_eq!(one(&files, Limit::MemoryKib, 2000), None);
+        let error = one(&files, Limit::MemoryKib, 2001).expect("unmet");
+        assert!(error.contains("raise the memory limit of the cgroup /sys/fs/cgroup/a"), "{error}");
+        assert_eq!(one(&[], Limit::MemoryKib, u64::MAX), None, "nothing is known");
     }
 
     proptest! {
