@@ -1,7 +1,7 @@
 //! The rows of LMbench, in the order of the article's Table 1.
 
 use super::harness::params::{COPIES, DIR, SAMPLE, SAMPLE_OF_A_SECOND, SAMPLES};
-use super::harness::{Measure, Row};
+use super::harness::{Measure, Room, Row};
 use super::{FAMILY, pipe, system_calls};
 use crate::workload::ParamSpec;
 use coretwin_base::plan::Scale;
@@ -33,6 +33,9 @@ const CALL: Row = Row {
     params: WITHOUT_FILES,
     roles: &["process"],
     processes: |_| 1,
+    tasks: |_| 1,
+    room: |_| Room::default(),
+    check: |_, _| Ok(()),
     prepare: system_calls::simple_syscall,
 };
 
@@ -90,6 +93,7 @@ pub static PIPE_LATENCY: Row = Row {
     params: &[COPIES, SAMPLE_OF_A_SECOND, SAMPLES],
     roles: &["sender", "echo"],
     processes: |_| 2,
+    tasks: |_| 2,
     prepare: pipe::pipe_latency,
     ..CALL
 };

@@ -16,7 +16,7 @@ mod summary;
 use crate::Error;
 use coretwin_base::cpu_set::CpuSet;
 use coretwin_base::param::Params;
-pub(crate) use row::Measure;
+pub(crate) use row::{Measure, Room};
 pub use row::Row;
 use serde::{Deserialize, Serialize};
 use std::io;
@@ -24,8 +24,18 @@ use std::path::{Path, PathBuf};
 
 /// What is timed.
 pub(crate) trait Body {
+    /// Makes ready for so many operations; not timed.
+    fn before(&mut self, _count: u64) -> Result<(), Error> {
+        Ok(())
+    }
+
     /// Does the operation so many times, one after the other, and nothing else.
     fn repeat(&mut self, count: u64) -> Result<(), Error>;
+
+    /// The most operations of a sample, where each leaves something: samples are then shorter.
+    fn most(&self) -> u64 {
+        u64::MAX
+    }
 
     /// Whether what was done so far is right, by name; not timed.
     fn checks(&mut self) -> Vec<(&'static str, bool)> {
@@ -62,7 +72,6 @@ impl Bench {
     }
 
     /// An operation is worth so much: bytes, or turns.
-    #[expect(dead_code, reason = "the rows of lmbench count one by one")]
     pub(crate) fn worth(mut self, amount: f64) -> Self {
         self.amount = amount;
         self

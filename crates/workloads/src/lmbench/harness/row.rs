@@ -20,10 +20,8 @@ pub(crate) enum Measure {
     /// Time, in µs; lower is better.
     Microseconds,
     /// Time, in ns; lower is better.
-    #[expect(dead_code, reason = "the rows of lmbench take longer")]
     Nanoseconds,
     /// 10^6 bytes in a second; higher is better.
-    #[expect(dead_code, reason = "the rows of lmbench are times")]
     MegabytesPerSecond,
 }
 
@@ -53,6 +51,15 @@ impl Measure {
     }
 }
 
+/// What a copy of a row needs, in KiB.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Room {
+    /// Of memory, where it is enough to matter.
+    pub(crate) memory_kib: u64,
+    /// Of the file system of its folder, beside a few small files.
+    pub(crate) folder_kib: u64,
+}
+
 /// A row of a family.
 #[derive(Debug)]
 pub struct Row {
@@ -74,6 +81,12 @@ pub struct Row {
     /// Processes that there can be at once, of one copy: more than roles where an operation makes
     /// some.
     pub(crate) processes: fn(&Params) -> u64,
+    /// Of them, those at work all the time.
+    pub(crate) tasks: fn(&Params) -> u32,
+    /// What one copy needs beside its processes.
+    pub(crate) room: fn(&Params) -> Room,
+    /// Checks of its own parameters, beyond the range of each.
+    pub(crate) check: fn(&Row, &Params) -> Result<(), Error>,
     pub(crate) prepare: Prepare,
 }
 
@@ -121,16 +134,21 @@ impl Workload for Row {
         self.roles
     }
 
-    fn tasks(&self, _params: &Params) -> u32 {
-        self.roles.len() as u32
+    fn tasks(&self, params: &Params) -> u32 {
+        (self.tasks)(params)
     }
 
     fn needs(&self, params: &Params) -> Vec<Need> {
         // And the janitor.
         let tasks = (self.processes)(params) + 1;
-        [Limit::UserTasks, Limit::Threads, Limit::CgroupTasks]
+        let mut needs = [Limit::UserTasks, Limit::Threads, Limit::CgroupTasks]
             .map(|limit| Need { limit, amount: tasks })
-            .to_vec()
+            .to_vec();
+        let memory_kib = (self.room)(params).memory_kib;
+        if memory_kib > 0 {
+            needs.push(Need { limit: Limit::MemoryKib, amount: memory_kib });
+        }
+        needs
     }
 
     fn copies(&self, params: &Params) -> CopyRule {
@@ -145,7 +163,8 @@ impl Workload for Row {
     }
 
     fn check(&self, params: &Params) -> Result<(), Error> {
-        params::check(self.name, params)
+        params::check(self.name, params)?;
+        (self.check)(self, params)
     }
 
     fn run(

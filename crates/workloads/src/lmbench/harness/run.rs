@@ -21,8 +21,8 @@ use std::path::PathBuf;
 
 /// Ending the copies has this long, in seconds, whatever ended the run.
 const CLEANUP_S: f64 = 30.0;
-/// What a copy's folder needs, in bytes.
-const FOLDER_BYTES: u64 = 4 << 20;
+/// What a copy's folder needs for a few small files, in KiB.
+const SMALL_FILES_KIB: u64 = 4096;
 
 pub(super) fn run(
     row: &Row,
@@ -39,7 +39,7 @@ pub(super) fn run(
     supervisor.end_measured()?;
     let file_system = scratch.as_ref().map(Scratch::file_system);
     let removed = scratch.as_ref().map_or(Ok(()), Scratch::remove);
-    let mut measured = measure(row, &ran?)?;
+    let mut measured = measure(row, (row.tasks)(params), &ran?)?;
     removed?;
     measured.notes.extend(file_system.map(|kind| ("file_system".to_owned(), kind)));
     if let Some(scratch) = scratch {
@@ -54,7 +54,8 @@ fn scratch_for(row: &Row, params: &Params, copies: u32) -> Result<Option<Scratch
     }
     let dir = text(params, DIR.name);
     let parent = (dir != TEMPORARY).then(|| PathBuf::from(dir));
-    Scratch::new(parent.as_deref(), FOLDER_BYTES * u64::from(copies)).map(Some)
+    let kib = (row.room)(params).folder_kib + SMALL_FILES_KIB;
+    Scratch::new(parent.as_deref(), (kib << 10) * u64::from(copies)).map(Some)
 }
 
 /// With one copy per CPU, a CPU for each; else the scheduler decides where the copies run.
@@ -157,7 +158,7 @@ fn why(task: &Task) -> Option<String> {
     }
 }
 
-fn measure(row: &Row, reports: &[Report]) -> Result<Measured, Error> {
+fn measure(row: &Row, tasks: u32, reports: &[Report]) -> Result<Measured, Error> {
     let value = |operation_s, report: &Report| row.measure.value(operation_s, report.amount);
     let values = |report| {
         let report: &Report = report;
@@ -175,7 +176,7 @@ fn measure(row: &Row, reports: &[Report]) -> Result<Measured, Error> {
         notes: BTreeMap::new(),
         operations: reports.iter().flat_map(|r| &r.samples).map(|sample| sample.operations).sum(),
         elapsed_s: reports.iter().map(elapsed).fold(0.0, f64::max),
-        threads: (row.roles.len() * reports.len()) as u32,
+        threads: tasks * reports.len() as u32,
         cpus_ran: CpuSet::new(),
         checks: BTreeMap::new(),
     };

@@ -60,6 +60,7 @@ fn shortest(mut sample: impl FnMut() -> Result<(u64, Duration), Error>) -> Resul
 }
 
 fn time(body: &mut dyn Body, count: u64) -> Result<Duration, Error> {
+    body.before(count)?;
     let start = Instant::now();
     body.repeat(count)?;
     Ok(start.elapsed())
@@ -70,10 +71,11 @@ fn tune(body: &mut dyn Body, sample_s: f64) -> Result<u64, Error> {
     let mut count = 1;
     loop {
         let elapsed = time(body, count)?;
-        if elapsed.as_secs_f64() >= SHORT * sample_s {
-            return Ok(next_count(count, elapsed, sample_s));
+        let next = next_count(count, elapsed, sample_s).min(body.most());
+        if elapsed.as_secs_f64() >= SHORT * sample_s || next == count {
+            return Ok(next);
         }
-        count = next_count(count, elapsed, sample_s);
+        count = next;
     }
 }
 
@@ -133,7 +135,7 @@ impl Sampler {
     pub(super) fn sample(&mut self, overheads: Overheads) -> Result<Sample, Error> {
         let [count, minus_count] = self.counts;
         let elapsed = time(self.bench.body.as_mut(), count)?;
-        self.counts[0] = next_count(count, elapsed, self.sample_s);
+        self.counts[0] = next_count(count, elapsed, self.sample_s).min(self.bench.body.most());
         let mut sample = Sample {
             operations: count,
             elapsed_s: elapsed.as_secs_f64(),
@@ -142,7 +144,7 @@ impl Sampler {
         };
         if let Some(minus) = &mut self.bench.minus {
             let elapsed = time(minus.as_mut(), minus_count)?;
-            self.counts[1] = next_count(minus_count, elapsed, self.sample_s);
+            self.counts[1] = next_count(minus_count, elapsed, self.sample_s).min(minus.most());
             sample.elapsed_s += elapsed.as_secs_f64();
             sample.minus_s = Some(overheads.operation_s(minus_count, elapsed));
         }
