@@ -9,5 +9,7 @@
 pub mod core;
 mod document;
 pub mod error;
+pub mod kernel;
+pub mod policies;
 
 pub use error::{Error, Result};

@@ -1,0 +1,148 @@
+//! How fast work goes: alone, beside other work on its core, beside an idle sibling. Data, made by
+//! runs of the simulated core (or by measurement) and handed to the simulated kernel.
+
+/// A kind of work: a row of the table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ProfileId(pub u16);
+
+impl ProfileId {
+    /// The kernel's own work: system calls. Every table has it first.
+    pub const KERNEL: Self = Self(0);
+
+    pub(crate) fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// One in fixed point: a speed that is the same as alone.
+pub const ONE: u32 = 1 << 16;
+
+/// One in fixed point of uops per ns; speeds alone are multiples of a millionth of that.
+pub const UOP_PER_NS: u64 = 1 << 20;
+
+/// The most profiles of a table.
+pub const PROFILES_MAX: usize = 256;
+
+/// One kind of work.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WorkProfile {
+    /// Its name.
+    pub name: String,
+    /// Its speed alone, in uops per ns, times [`UOP_PER_NS`].
+    pub alone: u64,
+    /// What part of the machine's full cache refill it needs when its data is not in the caches,
+    /// times [`ONE`].
+    pub refill: u32,
+}
+
+/// Speeds of every kind of work.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CoRun {
+    profiles: Vec<WorkProfile>,
+    /// `beside[p][q]`: speed of `p` beside `q` over alone, times ONE; row by row.
+    beside: Vec<u32>,
+    /// Speed of `p` beside a sibling that polls for work, over alone.
+    polling: Vec<u32>,
+    /// Speed of `p` beside a sibling that was taken offline, over alone.
+    offline: Vec<u32>,
+}
+
+impl CoRun {
+    /// A table. `beside(p, q)` is the speed of `p` beside `q` over alone, `polling(p)` beside a
+    /// polling sibling, `offline(p)` beside a sibling that was taken offline; all times [`ONE`].
+    ///
+    /// # Errors
+    /// A sentence, if there is no profile or too many, or a speed is 0 or above twice that alone.
+    pub fn new(
+        profiles: Vec<WorkProfile>,
+        beside: impl Fn(usize, usize) -> u32,
+        polling: impl Fn(usize) -> u32,
+        offline: impl Fn(usize) -> u32,
+    ) -> Result<Self, String> {
+        let count = profiles.len();
+        if count == 0 || count > PROFILES_MAX {
+            return Err(format!("a co-run table has 1 to {PROFILES_MAX} profiles, not {count}"));
+        }
+        for profile in &profiles {
+            // 64 uops a ns is beyond any core; the bound keeps the arithmetic exact.
+            if profile.alone == 0 || profile.alone > 64 * UOP_PER_NS {
+                return Err(format!(
+                    "profile {}: a speed above 0 and up to 64 uops a ns",
+                    profile.name
+                ));
+            }
+        }
+        let table = Self {
+            beside: (0..count * count).map(|at| beside(at / count, at % count)).collect(),
+            polling: (0..count).map(polling).collect(),
+            offline: (0..count).map(offline).collect(),
+            profiles,
+        };
+        let all = table.beside.iter().chain(&table.polling).chain(&table.offline);
+        match all.clone().all(|speed| (1..=2 * ONE).contains(speed)) {
+            true => Ok(table),
+            false => {
+                Err("a speed beside others is above 0 and at most twice that alone".to_owned())
+            }
+        }
+    }
+
+    /// Every kind of work is slowed by the same factor beside any other: `slowdown` in thousandths,
+    /// 1000 for none. A polling sibling slows by `polling`. Names follow `kernel`, and each runs one
+    /// uop a ns alone, so that uops are nanoseconds.
+    ///
+    /// # Errors
+    /// As [`CoRun::new`].
+    pub fn uniform(names: &[&str], slowdown: u32, polling: u32) -> Result<Self, String> {
+        let speed = |slowdown: u32| {
+            (1000 * u64::from(ONE)).checked_div(u64::from(slowdown)).unwrap_or(0) as u32
+        };
+        let named =
+            |name: &str| WorkProfile { name: name.to_owned(), alone: UOP_PER_NS, refill: ONE };
+        let profiles = std::iter::once("kernel").chain(names.iter().copied()).map(named).collect();
+        Self::new(profiles, |_, _| speed(slowdown), |_| speed(polling), |_| ONE)
+    }
+
+    /// The kinds of work; the first is the kernel's.
+    #[must_use]
+    pub fn profiles(&self) -> &[WorkProfile] {
+        &self.profiles
+    }
+
+    /// The kind of work of this name.
+    #[must_use]
+    pub fn named(&self, name: &str) -> Option<ProfileId> {
+        let index = self.profiles.iter().position(|profile| profile.name == name)?;
+        Some(ProfileId(index as u16))
+    }
+
+    pub(crate) fn profile(&self, profile: ProfileId) -> &WorkProfile {
+        &self.profiles[profile.index()]
+    }
+
+    /// Speed of work over alone, times ONE, beside one sibling that does this.
+    #[inline]
+    pub(crate) fn beside(&self, work: ProfileId, sibling: Occupant) -> u32 {
+        match sibling {
+            Occupant::Works(other) => {
+                self.beside[work.index() * self.profiles.len() + other.index()]
+            }
+            Occupant::Polls => self.polling[work.index()],
+            Occupant::Offline => self.offline[work.index()],
+            Occupant::Halts => ONE,
+        }
+    }
+}
+
+/// What a hardware thread does, as its siblings feel it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Occupant {
+    /// It works.
+    Works(ProfileId),
+    /// It is idle and halted.
+    Halts,
+    /// It is idle and polls.
+    Polls,
+    /// It was taken offline.
+    Offline,
+}

@@ -1,0 +1,147 @@
+//! What the kernel's own work costs, as data of a machine.
+
+use super::layout::Distance;
+
+/// Times of the kernel's work, alone on a core.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Costs {
+    /// Choosing the next task and switching to it within the same memory.
+    pub switch_ns: u64,
+    /// More, if the memory is another: page tables and translation buffers.
+    pub switch_space_ns: u64,
+    /// One step of a policy's work that grows with tasks or CPUs: a task scored by `goodness`, a
+    /// queue looked at by a balancer.
+    pub policy_step_ns: u64,
+    /// From a wake-up until an idle CPU that halts runs: interrupt, leaving HLT.
+    pub wake_halted_ns: u64,
+    /// The same where the idle CPU polls.
+    pub wake_polling_ns: u64,
+    /// From telling a busy CPU to reschedule until it does.
+    pub interrupt_processor_ns: u64,
+    /// A clock tick.
+    pub tick_ns: u64,
+    /// An interrupt of a device.
+    pub interrupt_ns: u64,
+    /// Entering and leaving the kernel, in every system call.
+    pub system_call_ns: u64,
+    /// Waking a task: finding it a queue.
+    pub wake_ns: u64,
+    /// Sending or receiving on a socket, beyond the system call.
+    pub socket_ns: u64,
+    /// Copying 1 KiB between user and kernel.
+    pub copy_kib_ns: u64,
+    /// A semaphore operation, beyond the system call.
+    pub semaphore_ns: u64,
+    /// Making a process; and a thread.
+    pub fork_ns: [u64; 2],
+    /// Starting a program.
+    pub exec_ns: u64,
+    /// Ending a task.
+    pub exit_ns: u64,
+    /// Finding one page in the page cache.
+    pub page_ns: u64,
+    /// A visit of the stopper.
+    pub stopper_ns: u64,
+    /// Filling the caches of a core for a task that has all of them to fill anew; the profile says
+    /// what part of that it needs. By distance from where it ran: the same core (others used it
+    /// meanwhile), within the last-level cache, beyond it within the package, another package.
+    pub refill_ns: [u64; 4],
+    /// Time in which others that run on a core displace all of a task's data in its caches.
+    pub displace_ns: u64,
+}
+
+impl Costs {
+    /// The cost of full refill after a move over this distance.
+    #[must_use]
+    #[inline]
+    pub fn refill_after(&self, distance: Distance) -> u64 {
+        match distance {
+            Distance::SameCpu | Distance::SameCore => self.refill_ns[0],
+            Distance::SameCache => self.refill_ns[1],
+            Distance::SamePackage => self.refill_ns[2],
+            Distance::OtherPackage => self.refill_ns[3],
+        }
+    }
+
+    /// No costs at all: for hand-worked cases, where only the policy matters.
+    #[must_use]
+    pub fn none() -> Self {
+        Self {
+            switch_ns: 0,
+            switch_space_ns: 0,
+            policy_step_ns: 0,
+            wake_halted_ns: 0,
+            wake_polling_ns: 0,
+            interrupt_processor_ns: 0,
+            tick_ns: 0,
+            interrupt_ns: 0,
+            system_call_ns: 0,
+            wake_ns: 0,
+            socket_ns: 0,
+            copy_kib_ns: 0,
+            semaphore_ns: 0,
+            fork_ns: [0, 0],
+            exec_ns: 0,
+            exit_ns: 0,
+            page_ns: 0,
+            stopper_ns: 0,
+            refill_ns: [0; 4],
+            displace_ns: 1,
+        }
+    }
+
+    /// Round numbers of the order of a processor of 2002 at 1.6 GHz: assumptions, not measurements.
+    /// LMbench's context switches and system calls of that time were of this order.
+    #[must_use]
+    pub fn of_2002() -> Self {
+        Self {
+            switch_ns: 1_500,
+            switch_space_ns: 1_000,
+            policy_step_ns: 50,
+            wake_halted_ns: 2_000,
+            wake_polling_ns: 500,
+            interrupt_processor_ns: 1_500,
+            tick_ns: 2_000,
+            interrupt_ns: 5_000,
+            system_call_ns: 1_000,
+            wake_ns: 500,
+            socket_ns: 10_000,
+            copy_kib_ns: 1_000,
+            semaphore_ns: 1_000,
+            fork_ns: [200_000, 30_000],
+            exec_ns: 500_000,
+            exit_ns: 50_000,
+            page_ns: 300,
+            stopper_ns: 5_000,
+            refill_ns: [50_000, 50_000, 100_000, 200_000],
+            displace_ns: 1_000_000,
+        }
+    }
+
+    /// Round numbers of the order of a server of the 2020s: assumptions, not measurements.
+    #[must_use]
+    pub fn of_today() -> Self {
+        Self {
+            switch_ns: 1_000,
+            switch_space_ns: 500,
+            policy_step_ns: 20,
+            wake_halted_ns: 2_000,
+            wake_polling_ns: 300,
+            interrupt_processor_ns: 800,
+            tick_ns: 1_000,
+            interrupt_ns: 2_000,
+            system_call_ns: 200,
+            wake_ns: 300,
+            socket_ns: 3_000,
+            copy_kib_ns: 100,
+            semaphore_ns: 300,
+            fork_ns: [60_000, 10_000],
+            exec_ns: 300_000,
+            exit_ns: 20_000,
+            page_ns: 100,
+            stopper_ns: 2_000,
+            refill_ns: [30_000, 30_000, 150_000, 300_000],
+            displace_ns: 500_000,
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! Sets of CPUs as bits: what a policy asks millions of times a second.
+
+use coretwin_base::cpu_set::{CpuId, CpuSet};
+
+/// A set of CPUs below a fixed number of them.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct CpuMask {
+    words: Box<[u64]>,
+}
+
+impl CpuMask {
+    /// The empty set of a machine with so many CPUs.
+    #[must_use]
+    pub fn empty(cpus: usize) -> Self {
+        Self { words: vec![0; cpus.div_ceil(64).max(1)].into_boxed_slice() }
+    }
+
+    /// Every CPU of a machine with so many.
+    #[must_use]
+    pub fn all(cpus: usize) -> Self {
+        let mut mask = Self::empty(cpus);
+        (0..cpus as u32).for_each(|cpu| mask.insert(CpuId(cpu)));
+        mask
+    }
+
+    /// Those members of a set that a machine with so many CPUs has.
+    #[must_use]
+    pub fn of(set: &CpuSet, cpus: usize) -> Self {
+        let mut mask = Self::empty(cpus);
+        set.iter().filter(|cpu| (cpu.0 as usize) < cpus).for_each(|cpu| mask.insert(cpu));
+        mask
+    }
+
+    /// Whether the CPU is in the set.
+    #[must_use]
+    #[inline]
+    pub fn contains(&self, cpu: CpuId) -> bool {
+        let word = self.words.get(cpu.0 as usize / 64).copied().unwrap_or(0);
+        word >> (cpu.0 % 64) & 1 == 1
+    }
+
+    /// Adds a CPU of the machine.
+    #[inline]
+    pub fn insert(&mut self, cpu: CpuId) {
+        self.words[cpu.0 as usize / 64] |= 1 << (cpu.0 % 64);
+    }
+
+    /// Takes a CPU out.
+    #[inline]
+    pub fn remove(&mut self, cpu: CpuId) {
+        self.words[cpu.0 as usize / 64] &= !(1 << (cpu.0 % 64));
+    }
+
+    /// Adds or takes out.
+    #[inline]
+    pub fn set(&mut self, cpu: CpuId, member: bool) {
+        if member {
+            self.insert(cpu);
+        } else {
+            self.remove(cpu);
+        }
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.words.iter().all(|word| *word == 0)
+    }
+
+    /// Number of CPUs.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.words.iter().map(|word| word.count_ones() as usize).sum()
+    }
+
+    /// The lowest CPU.
+    #[must_use]
+    #[inline]
+    pub fn first(&self) -> Option<CpuId> {
+        let found = self.words.iter().enumerate().find(|(_, word)| **word != 0);
+        found.map(|(index, word)| CpuId(index as u32 * 64 + word.trailing_zeros()))
+    }
+
+    /// The lowest CPU that is in both sets.
+    #[must_use]
+    #[inline]
+    pub fn first_common(&self, other: &Self) -> Option<CpuId> {
+        let pairs = self.words.iter().zip(&other.words).map(|(own, other)| own & other);
+        let found = pairs.enumerate().find(|(_, word)| *word != 0);
+        found.map(|(index, word)| CpuId(index as u32 * 64 + word.trailing_zeros()))
+    }
+
+    /// The first CPU of both sets at or after `start`, going round; the order in which kernels
+    /// search from a target.
+    #[must_use]
+    pub fn next_common(&self, other: &Self, start: CpuId) -> Option<CpuId> {
+        let words = self.words.len();
+        let (from, bit) = (start.0 as usize / 64 % words, start.0 % 64);
+        for step in 0..=words {
+            let index = (from + step) % words;
+            let mut word = self.words[index] & other.words[index];
+            if step == 0 {
+                word &= u64::MAX << bit;
+            }
+            if word != 0 {
+                return Some(CpuId(index as u32 * 64 + word.trailing_zeros()));
+            }
+        }
+        None
+    }
+
+    /// The CPUs, in order of number.
+    pub fn iter(&self) -> impl Iterator<Item = CpuId> + '_ {
+        self.words.iter().enumerate().flat_map(|(index, word)| {
+            let mut left = *word;
+            std::iter::from_fn(move || {
+                let bit = (left != 0).then(|| left.trailing_zeros())?;
+                left &= left - 1;
+                Some(CpuId(index as u32 * 64 + bit))
+            })
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn searches_go_round_and_stay_in_both_sets() {
+        let mut own = CpuMask::empty(130);
+        [3, 64, 129].map(|cpu| own.insert(CpuId(cpu)));
+        let all = CpuMask::all(130);
+        let next = |start| own.next_common(&all, CpuId(start)).map(|cpu| cpu.0);
+        assert_eq!([next(0), next(4), next(65), next(129)], [3, 64, 129, 129].map(Some));
+        let mut upper = CpuMask::empty(130);
+        upper.insert(CpuId(129));
+        assert_eq!(own.next_common(&upper, CpuId(4)), Some(CpuId(129)));
+        assert_eq!(own.first_common(&upper), Some(CpuId(129)));
+        // Only members below the start are left: the search comes back to the first word.
+        own.remove(CpuId(64));
+        own.remove(CpuId(129));
+        assert_eq!(own.next_common(&all, CpuId(5)), Some(CpuId(3)));
+        assert_eq!((own.len(), all.len(), all.iter().last()), (1, 130, Some(CpuId(129))));
+    }
+}

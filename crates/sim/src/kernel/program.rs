@@ -1,0 +1,242 @@
+//! What tasks do: programs of steps.
+
+use super::co_run::ProfileId;
+use crate::policies::Settings;
+use coretwin_base::cpu_set::CpuSet;
+
+/// A number that is the same every time, or drawn anew each time from the task's own random stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Amount {
+    /// Always this.
+    Fixed(u64),
+    /// Evenly from the first to the second, both included.
+    Between(u64, u64),
+    /// Exponentially with this mean, at most 16 times the mean: times between independent events.
+    Mean(u64),
+}
+
+impl Amount {
+    /// The most it can be.
+    #[must_use]
+    pub fn most(self) -> u64 {
+        match self {
+            Self::Fixed(value) | Self::Between(_, value) => value,
+            Self::Mean(mean) => mean.saturating_mul(16),
+        }
+    }
+}
+
+/// A socket, semaphore, lock or file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Which {
+    /// The one of this number.
+    Number(u32),
+    /// The one whose number stands at this place of the task's own list ([`Start::own`]), so that
+    /// many tasks can share a program and yet have objects of their own.
+    ///
+    /// [`Start::own`]: super::work::Start::own
+    Own(u8),
+}
+
+/// Which part of a file is accessed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// Where the task's last access to it ended; from the start again at its end.
+    Next,
+    /// Anywhere, drawn evenly, at a multiple of the page size.
+    Random,
+}
+
+/// Which children to wait for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Children {
+    /// Until one more has ended.
+    One,
+    /// Until all that were made so far have ended.
+    All,
+}
+
+/// One step of a program. Amounts of time in a step are those of a task alone on its core.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Step {
+    /// Work of a profile, in micro-operations.
+    Compute {
+        /// The kind of work; it decides the speed alone and beside others.
+        profile: ProfileId,
+        /// How much.
+        uops: Amount,
+    },
+    /// Work of a profile, by the time it takes alone.
+    ComputeFor {
+        /// The kind of work.
+        profile: ProfileId,
+        /// How long.
+        ns: Amount,
+    },
+    /// A system call that only computes.
+    SystemCall {
+        /// How long, beyond the cost of any system call.
+        ns: Amount,
+    },
+    /// Waits, without a CPU, for this time.
+    Sleep {
+        /// How long.
+        ns: Amount,
+    },
+    /// Waits until so long after the last such deadline; the first deadline counts from the task's
+    /// birth. Does not wait if the deadline is past.
+    Period {
+        /// From deadline to deadline.
+        ns: u64,
+    },
+    /// Puts bytes into a socket; waits while it is full.
+    Send {
+        /// Which.
+        socket: Which,
+        /// How many.
+        bytes: Amount,
+    },
+    /// Takes bytes out of a socket; waits until all have come.
+    Receive {
+        /// Which.
+        socket: Which,
+        /// How many.
+        bytes: Amount,
+    },
+    /// Takes from a semaphore; waits until it has that much.
+    Down {
+        /// Which.
+        semaphore: Which,
+        /// How much.
+        count: u32,
+    },
+    /// Adds to a semaphore.
+    Up {
+        /// Which.
+        semaphore: Which,
+        /// How much.
+        count: u32,
+    },
+    /// Takes a lock; waits while another has it.
+    Lock(Which),
+    /// Gives a lock back.
+    Unlock(Which),
+    /// Waits until so many tasks stand at the barrier, then all go on.
+    Barrier {
+        /// Which.
+        barrier: Which,
+    },
+    /// Makes a task.
+    Fork {
+        /// The program it runs, by number.
+        program: u32,
+        /// Whether it shares memory with its parent, as a thread does.
+        thread: bool,
+    },
+    /// Starts the program anew in fresh memory: the cost of exec; the steps go on after it.
+    Exec,
+    /// Waits for children.
+    Wait(Children),
+    /// Ends the task, as the end of the program does.
+    Exit,
+    /// Reads from a file, through the page cache.
+    Read {
+        /// Which.
+        file: Which,
+        /// How much.
+        bytes: Amount,
+        /// Where.
+        access: Access,
+    },
+    /// Writes to a file, through the page cache.
+    Write {
+        /// Which.
+        file: Which,
+        /// How much.
+        bytes: Amount,
+        /// Where.
+        access: Access,
+    },
+    /// Waits until a file's written pages are on the disk (fsync).
+    Synchronise(Which),
+    /// Removes a file's pages from the cache, written or not, as deleting it does.
+    Forget(Which),
+    /// Reads from the disk, past the page cache.
+    Disk {
+        /// How much.
+        bytes: Amount,
+    },
+    /// Gives the CPU away (sched_yield).
+    Yield,
+    /// Changes where the task itself may run; none: everywhere.
+    SetMask(Option<CpuSet>),
+    /// Changes the task's own nice value.
+    SetNice(i8),
+    /// An operation begins: its latency counts from here.
+    Begin,
+    /// An operation of this kind, by number, is done: it counts towards throughput, and its latency
+    /// since the last `Begin`, `Done` or `Period` is noted.
+    Done(u32),
+    /// Goes back to an earlier step, so many times, then on. The loop may not be without work.
+    Repeat {
+        /// The step, by number.
+        from: u32,
+        /// How often beyond the first time.
+        times: Amount,
+    },
+    /// Goes back to an earlier step for ever.
+    Forever {
+        /// The step, by number.
+        from: u32,
+    },
+}
+
+/// A program.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Program {
+    /// Its name in logs and results.
+    pub name: String,
+    /// Its steps, from the first on.
+    pub steps: Vec<Step>,
+}
+
+/// What is run: a machine's work, under a policy.
+#[derive(Debug, Clone, Copy)]
+pub struct Options {
+    /// The policy.
+    pub policy: Settings,
+    /// Seed of every random stream.
+    pub seed: u64,
+    /// The run ends here at the latest; by itself it ends when every task but servers is gone.
+    pub until_ns: u64,
+    /// Results count from here on, when caches are warm.
+    pub warmup_ns: u64,
+    /// Decisions that are kept, the first ones; the others are only counted.
+    pub decisions_max: usize,
+    /// Spans of the timeline that are kept, the first ones.
+    pub spans_max: usize,
+    /// Events after which a run is given up.
+    pub events_max: u64,
+    /// Tasks alive at once, beyond which a run is given up.
+    pub tasks_max: usize,
+    /// Whether every invariant is checked after every event: slow, for tests.
+    pub checked: bool,
+}
+
+impl Options {
+    /// A run of at most 10 s.
+    #[must_use]
+    pub fn new(policy: Settings) -> Self {
+        Self {
+            policy,
+            seed: 1,
+            until_ns: 10_000_000_000,
+            warmup_ns: 0,
+            decisions_max: 0,
+            spans_max: 0,
+            events_max: 10_000_000_000,
+            tasks_max: 200_000,
+            checked: false,
+        }
+    }
+}

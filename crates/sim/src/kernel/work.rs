@@ -1,0 +1,118 @@
+//! What a run has to do: programs, the tasks that start, the objects they share, and what happens to
+//! the machine meanwhile.
+
+use super::program::Program;
+use super::view::Class;
+use coretwin_base::cpu_set::{CpuId, CpuSet};
+
+/// The whole of it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Work {
+    /// Programs, by number.
+    pub programs: Vec<Program>,
+    /// Tasks that start by themselves, in this order where times are equal.
+    pub starts: Vec<Start>,
+    /// Sockets, by number.
+    pub sockets: Vec<SocketSpec>,
+    /// Semaphores, by number: what they hold at first.
+    pub semaphores: Vec<u32>,
+    /// How many locks there are.
+    pub locks: u32,
+    /// Barriers, by number: how many tasks must meet.
+    pub barriers: Vec<u32>,
+    /// Files, by number: their length in bytes, all on disk at first.
+    pub files: Vec<u64>,
+    /// What happens to the machine.
+    pub script: Vec<Scripted>,
+}
+
+/// Tasks that start by themselves.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Start {
+    /// The program, by number.
+    pub program: u32,
+    /// How many such tasks.
+    pub count: u32,
+    /// When.
+    pub at_ns: u64,
+    /// Nice value, -20 to 19.
+    pub nice: i8,
+    /// Scheduling class.
+    pub class: Class,
+    /// Where they may run; none: everywhere.
+    pub mask: Option<CpuSet>,
+    /// The CPU on which they are made, where a policy that does not balance new tasks leaves them.
+    /// None: the first CPU.
+    pub on: Option<CpuId>,
+    /// Whether they are servers: the run does not wait for their end.
+    pub server: bool,
+    /// Whether the tasks of this entry share memory, as threads do.
+    pub threads: bool,
+    /// Numbers of their own objects, see [`Which::Own`](super::program::Which::Own). Children have
+    /// their parent's.
+    pub own: Vec<u32>,
+}
+
+impl Start {
+    /// One task of a program, from time 0, anywhere.
+    #[must_use]
+    pub fn of(program: u32) -> Self {
+        Self {
+            program,
+            count: 1,
+            at_ns: 0,
+            nice: 0,
+            class: Class::Normal,
+            mask: None,
+            on: None,
+            server: false,
+            threads: false,
+            own: Vec::new(),
+        }
+    }
+}
+
+/// One direction of a loopback connection, or a pipe.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SocketSpec {
+    /// Bytes it holds.
+    pub buffer_bytes: u64,
+    /// Whether the sender says that it is about to wait when it wakes the reader; pipes do.
+    pub sync: bool,
+}
+
+/// Something that happens at a time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Scripted {
+    /// When.
+    pub at_ns: u64,
+    /// What.
+    pub event: MachineEvent,
+}
+
+/// What can happen to the machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum MachineEvent {
+    /// A CPU goes offline. The last one online stays.
+    Offline(CpuId),
+    /// A CPU comes online.
+    Online(CpuId),
+    /// Every CPU but the first of each core goes offline.
+    SmtOff,
+    /// All CPUs come online.
+    SmtOn,
+    /// Tasks of a program get another mask; none: everywhere.
+    SetMask {
+        /// The program, by number.
+        program: u32,
+        /// Their mask.
+        mask: Option<CpuSet>,
+    },
+    /// Tasks of a program get another nice value.
+    SetNice {
+        /// The program, by number.
+        program: u32,
+        /// -20 to 19.
+        nice: i8,
+    },
+}

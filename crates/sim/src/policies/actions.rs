@@ -1,0 +1,142 @@
+//! What a policy answers: wishes for the engine, and notes for the log, each with a reason.
+
+use super::decision::Reason;
+use crate::kernel::view::TaskId;
+use coretwin_base::cpu_set::CpuId;
+
+/// What the engine shall do, or what the policy did in its own queues.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum What {
+    /// Have a CPU reschedule soon: at once if the question came from that CPU, else when the
+    /// interrupt reaches it. A CPU that was told already is not told again.
+    Resched(CpuId),
+    /// Have the stopper run on a CPU in place of its task.
+    Stopper(CpuId),
+    /// Ask `timer` for this CPU at that time; a later wish for the same CPU replaces it.
+    Timer {
+        /// Whose timer.
+        cpu: CpuId,
+        /// When; at once if that is past.
+        at_ns: u64,
+    },
+    /// A note: a waiting task was moved from one CPU's queue to another's.
+    Pull {
+        /// From the queue of this CPU.
+        from: CpuId,
+        /// To the queue of this CPU.
+        to: CpuId,
+    },
+    /// A note: the queue chosen for a task.
+    Place(CpuId),
+    /// A note: the task picked for a CPU, or that it goes idle.
+    Pick(CpuId),
+    /// A note of anything else that a reader of the log must know, about a CPU.
+    Note(CpuId),
+}
+
+/// One wish or note.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Action {
+    /// What.
+    pub what: What,
+    /// The task it is about, if any.
+    pub task: Option<TaskId>,
+    /// Why.
+    pub reason: Reason,
+}
+
+/// The answer to one question.
+#[derive(Debug, Default)]
+pub struct Actions {
+    list: Vec<Action>,
+    steps: u64,
+    logged: bool,
+}
+
+impl Actions {
+    /// An empty answer. Notes are kept only if there is a log to write them to.
+    #[must_use]
+    pub fn new(logged: bool) -> Self {
+        Self { list: Vec::new(), steps: 0, logged }
+    }
+
+    /// Has a CPU reschedule.
+    #[inline]
+    pub fn resched(&mut self, cpu: CpuId, task: Option<TaskId>, reason: Reason) {
+        self.list.push(Action { what: What::Resched(cpu), task, reason });
+    }
+
+    /// Has the stopper run on a CPU.
+    pub fn stopper(&mut self, cpu: CpuId, reason: Reason) {
+        self.list.push(Action { what: What::Stopper(cpu), task: None, reason });
+    }
+
+    /// Sets a CPU's timer.
+    pub fn timer(&mut self, cpu: CpuId, at_ns: u64, reason: Reason) {
+        self.list.push(Action { what: What::Timer { cpu, at_ns }, task: None, reason });
+    }
+
+    /// Notes that a waiting task was moved between queues.
+    #[inline]
+    pub fn pull(&mut self, task: TaskId, from: CpuId, to: CpuId, reason: Reason) {
+        // Counted by the engine, so it is kept without a log, too.
+        self.list.push(Action { what: What::Pull { from, to }, task: Some(task), reason });
+    }
+
+    /// Notes which CPU was chosen for a task.
+    #[inline]
+    pub fn place(&mut self, task: TaskId, cpu: CpuId, reason: Reason) {
+        self.note_of(What::Place(cpu), Some(task), reason);
+    }
+
+    /// Notes what was picked for a CPU.
+    #[inline]
+    pub fn pick(&mut self, cpu: CpuId, task: Option<TaskId>, reason: Reason) {
+        self.note_of(What::Pick(cpu), task, reason);
+    }
+
+    /// Notes anything else.
+    #[inline]
+    pub fn note(&mut self, cpu: CpuId, task: Option<TaskId>, reason: Reason) {
+        self.note_of(What::Note(cpu), task, reason);
+    }
+
+    #[inline]
+    fn note_of(&mut self, what: What, task: Option<TaskId>, reason: Reason) {
+        if self.logged {
+            self.list.push(Action { what, task, reason });
+        }
+    }
+
+    /// Says that the answer took so many steps of work that grows with the number of tasks or CPUs:
+    /// a task scored, a queue looked at. The engine charges them to the CPU that asked
+    /// ([`Costs::policy_step_ns`](crate::kernel::costs::Costs::policy_step_ns)).
+    #[inline]
+    pub fn steps(&mut self, steps: u64) {
+        self.steps += steps;
+    }
+
+    /// The wishes and notes so far.
+    #[must_use]
+    pub fn list(&self) -> &[Action] {
+        &self.list
+    }
+
+    /// Whether nothing was said.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// Takes the steps.
+    #[inline]
+    pub(crate) fn take_steps(&mut self) -> u64 {
+        std::mem::take(&mut self.steps)
+    }
+
+    /// Forgets the wishes and notes.
+    #[inline]
+    pub(crate) fn clear(&mut self) {
+        self.list.clear();
+    }
+}

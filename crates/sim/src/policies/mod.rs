@@ -1,0 +1,212 @@
+//! Scheduling policies: one file each, listed once in [`table`].
+//!
+//! A policy is asked by the engine and answers; it changes nothing but its own queues. Its questions
+//! mirror the kernel's `sched_ext_ops` (include/linux/sched/ext.h), with those added that older
+//! kernels need. What it wants done to the machine it returns as [`Actions`], each with a reason.
+//!
+//! A policy keeps the queues of runnable tasks itself, in whatever form the kernel it models did. The
+//! engine keeps it honest: a task that is picked must be runnable, allowed there and running nowhere
+//! else, and [`Policy::queued`] must name every waiting task exactly once.
+//!
+//! The order of questions:
+//! * a new task: `fork`, `select_cpu`, `enqueue`;
+//! * a wake-up: `select_cpu`, `enqueue`;
+//! * a CPU that reschedules: `stopping` for the task it ran, if any; `pick`; then `running` for the
+//!   task picked, even if it is the one that ran, or `update_idle` if there is none and the CPU was
+//!   not idle before;
+//! * a task that ends: `stopping` with [`Stop::Exited`], `exit`, then the CPU's `pick`.
+
+mod actions;
+pub mod decision;
+mod one_per_core;
+mod settings;
+pub mod table;
+
+pub use actions::{Action, Actions, What};
+pub use decision::{Decision, Reason};
+pub use settings::{Parameter, Settings};
+pub use table::{POLICIES, PolicyEntry, Promise, policy};
+
+use crate::kernel::view::{TaskId, View};
+use coretwin_base::cpu_set::CpuId;
+
+/// A scheduling policy. A question without default must be answered; the others may be ignored.
+///
+/// `view` is the machine at the moment of the question. In [`Policy::stopping`] and [`Policy::pick`]
+/// the task that was running and can go on is still `Running` there.
+pub trait Policy {
+    /// How the clock ticks under this policy.
+    fn ticks(&self) -> Ticks;
+
+    /// A task was made; it is not runnable yet. Its parent is in the view. Kernels divide what is
+    /// left of the parent's time slice here.
+    fn fork(&mut self, view: &View, task: TaskId, actions: &mut Actions);
+
+    /// Which CPU a task that becomes runnable goes to. The engine passes the answer to `enqueue`; an
+    /// answer that is not allowed is an error. Default: where it last ran.
+    fn select_cpu(
+        &mut self,
+        view: &View,
+        task: TaskId,
+        wake: &Wake,
+        actions: &mut Actions,
+    ) -> CpuId {
+        let _ = (wake, actions);
+        view.fallback(task)
+    }
+
+    /// A task became runnable, and belongs in a queue now. The answer may have CPUs reschedule.
+    fn enqueue(
+        &mut self,
+        view: &View,
+        task: TaskId,
+        cpu: CpuId,
+        wake: &Wake,
+        actions: &mut Actions,
+    );
+
+    /// The task a CPU shall run next; none: it goes idle. `previous` is the task it ran, if that can
+    /// go on; `stopping` has told what became of it. A task picked is the CPU's until `stopping`.
+    fn pick(
+        &mut self,
+        view: &View,
+        cpu: CpuId,
+        previous: Option<TaskId>,
+        actions: &mut Actions,
+    ) -> Option<TaskId>;
+
+    /// A task begins to run on a CPU, or goes on after a `pick` that chose it again.
+    fn running(&mut self, view: &View, cpu: CpuId, task: TaskId, actions: &mut Actions) {
+        let _ = (view, cpu, task, actions);
+    }
+
+    /// The task of a CPU stops, or may stop. If it can go on ([`Stop::can_go_on`]) it is runnable,
+    /// and belongs in a queue now unless the policy keeps running tasks in their queues.
+    fn stopping(
+        &mut self,
+        view: &View,
+        cpu: CpuId,
+        task: TaskId,
+        stop: Stop,
+        actions: &mut Actions,
+    );
+
+    /// The clock of a CPU ticked. Asked of idle CPUs too if [`Ticks::while_idle`].
+    fn tick(&mut self, view: &View, cpu: CpuId, actions: &mut Actions);
+
+    /// A CPU went idle (after `pick` gave nothing), or stopped being idle (before `running`).
+    fn update_idle(&mut self, view: &View, cpu: CpuId, idle: bool, actions: &mut Actions) {
+        let _ = (view, cpu, idle, actions);
+    }
+
+    /// A time that was asked for with [`What::Timer`] has come.
+    fn timer(&mut self, view: &View, cpu: CpuId, actions: &mut Actions) {
+        let _ = (view, cpu, actions);
+    }
+
+    /// The stopper that was asked for with [`What::Stopper`] runs on this CPU. The task that ran
+    /// there has been through `stopping` and waits; `pick` follows.
+    fn stopper(&mut self, view: &View, cpu: CpuId, actions: &mut Actions) {
+        let _ = (view, cpu, actions);
+    }
+
+    /// A running task is about to start another program, when it has the least to lose by moving
+    /// (`sched_exec`). An answer other than its CPU moves it: `stopping`, then `enqueue` there.
+    fn exec(&mut self, view: &View, task: TaskId, actions: &mut Actions) -> Option<CpuId> {
+        let _ = (view, task, actions);
+        None
+    }
+
+    /// Mask, nice value or class of a task changed; the view has the new one. A task that waits where
+    /// it may no longer run must be moved to another queue. The engine itself has a CPU reschedule
+    /// whose running task may no longer run there; that task is `enqueue`d anew with
+    /// [`WakeKind::Moved`].
+    fn changed(&mut self, view: &View, task: TaskId, change: Change, actions: &mut Actions);
+
+    /// A task ended. Whatever is kept for its slot must be forgotten.
+    fn exit(&mut self, view: &View, task: TaskId, actions: &mut Actions);
+
+    /// A CPU came online; it is idle, and reschedules next.
+    fn online(&mut self, view: &View, cpu: CpuId, actions: &mut Actions);
+
+    /// A CPU went offline. The task it ran has been through `stopping` and waits. Every task that
+    /// waits where it can no longer run must be moved; masks without any online CPU have been
+    /// widened to all before this question.
+    fn offline(&mut self, view: &View, cpu: CpuId, actions: &mut Actions);
+
+    /// Every task in a queue, in any order, with the CPU or one of the CPUs whose queue that is.
+    /// For checks; never asked for in a question above. Running tasks may be named if they are kept.
+    fn queued(&self, each: &mut dyn FnMut(TaskId, CpuId));
+}
+
+/// How the clock ticks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ticks {
+    /// Time between two ticks of a CPU, 1 µs to 1 s.
+    pub period_ns: u64,
+    /// Whether idle CPUs tick too (kernels before dynamic ticks, 2.6.21).
+    pub while_idle: bool,
+}
+
+/// How a task became runnable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Wake {
+    /// What happened.
+    pub kind: WakeKind,
+    /// Whether the waker says that it is about to wait itself (a "sync" wake-up).
+    pub sync: bool,
+    /// The CPU on which the code of the wake-up runs: the waker's, or that of the interrupt.
+    pub here: CpuId,
+    /// The task that wakes; none in an interrupt.
+    pub waker: Option<TaskId>,
+}
+
+/// What makes a task runnable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum WakeKind {
+    /// It was made.
+    New,
+    /// What it waited for has happened.
+    Woken,
+    /// It ran where it may no longer run: its mask changed, or it moves at exec. `select_cpu` is not
+    /// asked if the policy has just chosen the CPU itself.
+    Moved,
+}
+
+/// Why the task of a CPU stops.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Stop {
+    /// The CPU was told to reschedule.
+    Rescheduled,
+    /// It gave the CPU away (sched_yield).
+    Yielded,
+    /// The stopper runs in its place.
+    Stopper,
+    /// Its CPU goes offline.
+    Offline,
+    /// It may no longer run here, and will be enqueued anew; it must not be queued now.
+    Moved,
+    /// It waits for something else than a CPU.
+    Blocked,
+    /// It ended.
+    Exited,
+}
+
+impl Stop {
+    /// Whether it is still runnable and belongs in a queue.
+    #[must_use]
+    pub fn can_go_on(self) -> bool {
+        matches!(self, Self::Rescheduled | Self::Yielded | Self::Stopper | Self::Offline)
+    }
+}
+
+/// What changed about a task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Change {
+    /// Where it may run.
+    Mask,
+    /// Its nice value.
+    Nice,
+    /// Its scheduling class.
+    Class,
+}

@@ -1,0 +1,163 @@
+//! A policy and its parameters as a text: `linux-2.5.32-a9[wakeup=off,cache_decay_ms=2]`.
+
+use super::table::{POLICIES, PolicyEntry};
+use coretwin_base::suggest;
+
+/// A parameter of a policy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Parameter {
+    /// Its name, unit last.
+    pub name: &'static str,
+    /// What it is, and where its default comes from.
+    pub about: &'static str,
+    /// What it is unless said otherwise.
+    pub default: i64,
+    /// The least it may be.
+    pub low: i64,
+    /// The most it may be. A switch is a parameter of 0 to 1, also written `off` and `on`.
+    pub high: i64,
+}
+
+impl Parameter {
+    /// A switch.
+    #[must_use]
+    pub const fn switch(name: &'static str, default: bool, about: &'static str) -> Self {
+        Self { name, about, default: default as i64, low: 0, high: 1 }
+    }
+
+    /// A number.
+    #[must_use]
+    pub const fn number(
+        name: &'static str,
+        default: i64,
+        (low, high): (i64, i64),
+        about: &'static str,
+    ) -> Self {
+        Self { name, about, default, low, high }
+    }
+
+    /// Whether it is a switch.
+    #[must_use]
+    pub fn is_switch(&self) -> bool {
+        (self.low, self.high) == (0, 1)
+    }
+}
+
+/// A policy with the values of its parameters.
+#[derive(Debug, Clone, Copy)]
+pub struct Settings {
+    /// Which policy.
+    pub entry: &'static PolicyEntry,
+    values: [i64; PARAMETERS_MAX],
+}
+
+/// The most parameters of a policy.
+pub(crate) const PARAMETERS_MAX: usize = 24;
+
+impl Settings {
+    /// A policy with its defaults.
+    #[must_use]
+    pub fn of(entry: &'static PolicyEntry) -> Self {
+        let mut values = [0; PARAMETERS_MAX];
+        for (value, parameter) in values.iter_mut().zip(entry.parameters) {
+            *value = parameter.default;
+        }
+        Self { entry, values }
+    }
+
+    /// Reads `NAME` or `NAME[parameter=value,…]`.
+    ///
+    /// # Errors
+    /// A sentence that says what is unknown or out of range, and what is allowed.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let (name, inner) = match text.split_once('[') {
+            None => (text, ""),
+            Some((name, rest)) => match rest.strip_suffix(']') {
+                Some(inner) => (name, inner),
+                None => return Err(format!("'{text}' lacks its closing ']'")),
+            },
+        };
+        let Some(entry) = POLICIES.iter().find(|entry| entry.name == name.trim()) else {
+            let known: Vec<&str> = POLICIES.iter().map(|entry| entry.name).collect();
+            return Err(suggest::unknown("policy", name.trim(), &known));
+        };
+        let mut settings = Self::of(entry);
+        for part in inner.split(',').map(str::trim).filter(|part| !part.is_empty()) {
+            let Some((key, value)) = part.split_once('=') else {
+                return Err(format!("'{part}' in '{text}' is no parameter=value"));
+            };
+            settings.set(key.trim(), value.trim())?;
+        }
+        Ok(settings)
+    }
+
+    /// Sets a parameter from a text.
+    ///
+    /// # Errors
+    /// As [`Settings::parse`].
+    pub fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
+        let policy = self.entry.name;
+        let parameters = self.entry.parameters;
+        let Some(index) = parameters.iter().position(|parameter| parameter.name == name) else {
+            let known: Vec<&str> = parameters.iter().map(|parameter| parameter.name).collect();
+            if known.is_empty() {
+                return Err(format!("{policy} has no parameters, and so no '{name}'"));
+            }
+            return Err(suggest::unknown(&format!("parameter of {policy}"), name, &known));
+        };
+        let parameter = parameters[index];
+        let number = match value {
+            "on" if parameter.is_switch() => Some(1),
+            "off" if parameter.is_switch() => Some(0),
+            text => text.parse().ok(),
+        };
+        match number.filter(|number| (parameter.low..=parameter.high).contains(number)) {
+            Some(number) => self.values[index] = number,
+            None if parameter.is_switch() => {
+                return Err(format!("{policy}: {name} is on or off, not '{value}'"));
+            }
+            None => {
+                let (low, high) = (parameter.low, parameter.high);
+                return Err(format!("{policy}: {name} is {low} to {high}, not '{value}'"));
+            }
+        }
+        Ok(())
+    }
+
+    /// The value of a parameter.
+    ///
+    /// # Panics
+    /// If the policy did not declare it: a mistake in its file, which its own tests meet.
+    #[must_use]
+    pub fn number(&self, name: &str) -> i64 {
+        let index = self.entry.parameters.iter().position(|parameter| parameter.name == name);
+        self.values[index.unwrap_or_else(|| panic!("{} declares no {name}", self.entry.name))]
+    }
+
+    /// The value of a switch.
+    ///
+    /// # Panics
+    /// As [`Settings::number`].
+    #[must_use]
+    pub fn on(&self, name: &str) -> bool {
+        self.number(name) != 0
+    }
+
+    /// The text that reads back as this: the name, and what differs from the defaults.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let pairs = self.entry.parameters.iter().zip(self.values);
+        let changed: Vec<String> = pairs
+            .filter(|(parameter, value)| parameter.default != *value)
+            .map(|(parameter, value)| match (parameter.is_switch(), value) {
+                (true, 0) => format!("{}=off", parameter.name),
+                (true, _) => format!("{}=on", parameter.name),
+                (false, value) => format!("{}={value}", parameter.name),
+            })
+            .collect();
+        match changed.is_empty() {
+            true => self.entry.name.to_owned(),
+            false => format!("{}[{}]", self.entry.name, changed.join(",")),
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! Every policy, listed once: lists, help, checks and sweeps are made from this table.
+
+use super::one_per_core::OnePerCore;
+use super::settings::{PARAMETERS_MAX, Parameter, Settings};
+use super::{Policy, one_per_core};
+use crate::kernel::layout::Layout;
+
+/// A policy before it is built.
+#[derive(Debug)]
+pub struct PolicyEntry {
+    /// Its id.
+    pub name: &'static str,
+    /// What it is, in one line.
+    pub title: &'static str,
+    /// Where its rules and constants come from.
+    pub source: &'static str,
+    /// What can be set.
+    pub parameters: &'static [Parameter],
+    /// What it promises; checks hold it to that.
+    pub promise: Promise,
+    /// Builds it for a machine.
+    pub build: fn(&Layout, &Settings) -> Box<dyn Policy>,
+}
+
+/// What a policy promises of CPUs that could run a waiting task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Promise {
+    /// No CPU is idle for longer than its balancing takes while a task waits that may run there.
+    Machine,
+    /// As above among CPUs that share a queue; between queues, only as balancing gets to it.
+    Queue,
+    /// As `Machine` for cores: at most one CPU of each is used on purpose.
+    Core,
+}
+
+/// Every policy, in order of name.
+pub const POLICIES: &[PolicyEntry] = &[PolicyEntry {
+    name: "one-per-core",
+    title: "one task a core; the siblings stay idle",
+    source: "the article's stand-in for SMT off: what affinity to one CPU of each core does",
+    parameters: one_per_core::PARAMETERS,
+    promise: Promise::Core,
+    build: |layout, settings| Box::new(OnePerCore::new(layout, settings)),
+}];
+
+const _: () = {
+    let mut index = 0;
+    while index < POLICIES.len() {
+        assert!(POLICIES[index].parameters.len() <= PARAMETERS_MAX);
+        index += 1;
+    }
+};
+
+/// The policy of this name.
+#[must_use]
+pub fn policy(name: &str) -> Option<&'static PolicyEntry> {
+    POLICIES.iter().find(|entry| entry.name == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_in_order_and_its_texts_read_back() {
+        assert!(POLICIES.is_sorted_by(|a, b| a.name < b.name));
+        for entry in POLICIES {
+            assert!(!entry.title.is_empty() && !entry.source.is_empty(), "{}", entry.name);
+            let settings = Settings::of(entry);
+            assert_eq!(settings.text(), entry.name);
+            for parameter in entry.parameters {
+                assert!((parameter.low..=parameter.high).contains(&parameter.default));
+                let other =
+                    if parameter.default == parameter.low { parameter.high } else { parameter.low };
+                let mut changed = Settings::of(entry);
+                changed.set(parameter.name, &other.to_string()).expect("within its range");
+                let read = Settings::parse(&changed.text()).expect("its own text");
+                assert_eq!(read.number(parameter.name), other, "{}", changed.text());
+            }
+        }
+    }
+
+    #[test]
+    fn unknown_names_and_values_are_refused() {
+        let refused = |text: &str| Settings::parse(text).map(|_| ()).expect_err(text);
+        assert!(refused("one-per-cor").contains("did you mean 'one-per-core'"));
+        assert!(refused("one-per-core[slice_ms=1").contains("closing"));
+        assert!(refused("one-per-core[slice]").contains("no parameter=value"));
+        assert!(refused("one-per-core[slice_m=5]").contains("did you mean 'slice_ms'"));
+        assert!(refused("one-per-core[slice_ms=0]").contains("1 to"));
+    }
+}
