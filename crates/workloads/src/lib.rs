@@ -22,6 +22,7 @@ pub mod command;
 pub mod dbench;
 mod error;
 mod held_file;
+pub mod kernel_2_4;
 pub mod leftovers;
 pub mod lmbench;
 mod observe;

@@ -3,7 +3,7 @@
 //! cookie and death with the parent are settled by ordinary code, with ordinary errors, before
 //! the work begins.
 
-use crate::{Error, aim9, chat, dbench, leftovers, lmbench, sys, tbench};
+use crate::{Error, aim9, chat, dbench, kernel_2_4, leftovers, lmbench, sys, tbench};
 use coretwin_base::cpu_set::CpuSet;
 use rustix::process::{Signal, set_parent_process_death_signal};
 use serde::{Deserialize, Serialize};
@@ -29,6 +29,8 @@ pub(crate) const DBENCH_CLIENT: &str = "dbench-client";
 pub(crate) const TBENCH_SERVER: &str = "tbench-server";
 /// One connection of that server.
 pub(crate) const TBENCH_CONNECTION: &str = "tbench-connection";
+/// Both tasks of a row of `kernel-2.4`.
+pub(crate) const KERNEL_2_4: &str = "kernel-2.4";
 /// Removes what a killed worker leaves.
 pub(crate) const JANITOR: &str = "janitor";
 /// Roles whose standard input is a socket to the worker: they wait on it (see
@@ -60,6 +62,7 @@ pub(crate) fn run(name: &str, args: &[String]) -> ExitCode {
         DBENCH_CLIENT => dbench::client::main(entered, args),
         TBENCH_SERVER => tbench::server::main(entered, args),
         TBENCH_CONNECTION => tbench::server::connection_main(entered),
+        KERNEL_2_4 => kernel_2_4::pair::main(entered, args),
         CHAT_SERVER => chat::server::main(entered, args),
         CHAT_CLIENT => chat::client::main(entered, args),
         _ => ExitCode::from(2),

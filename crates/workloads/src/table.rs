@@ -4,6 +4,7 @@ use crate::Error;
 use crate::aim9::rows as aim9;
 use crate::chat::{CHAT, CHAT_FUTEX, CHAT_NODELAY};
 use crate::dbench::DBENCH;
+use crate::kernel_2_4::rows as kernel_2_4;
 use crate::lmbench::rows as lmbench;
 use crate::tbench::{TBENCH, TBENCH_THREADS};
 use crate::workload::Workload;
@@ -77,6 +78,16 @@ pub const ALL: &[&dyn Workload] = &[
     &CHAT_FUTEX,
     &CHAT_NODELAY,
     &DBENCH,
+    &kernel_2_4::DELAY_CLOCK,
+    &kernel_2_4::DELAY_LOOP,
+    &kernel_2_4::DELAY_SLEEP,
+    &kernel_2_4::LOCK_128,
+    &kernel_2_4::LOCK_64,
+    &kernel_2_4::LOCK_PACKED,
+    &kernel_2_4::SPIN,
+    &kernel_2_4::SPIN_PAUSE,
+    &kernel_2_4::STACK_ALIASED,
+    &kernel_2_4::STACK_OFFSET,
     &lmbench::PIPE_LATENCY,
     &lmbench::SIMPLE_FSTAT,
     &lmbench::SIMPLE_OPEN_CLOSE,

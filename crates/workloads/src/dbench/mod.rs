@@ -15,7 +15,7 @@
 
 pub(crate) mod client;
 mod files;
-mod latency;
+pub(crate) mod latency;
 pub mod load;
 pub(crate) mod replay;
 pub(crate) mod run;

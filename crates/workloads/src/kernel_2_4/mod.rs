@@ -1,0 +1,291 @@
+//! What Linux 2.4.17 changed for Hyper-Threading, as pairs of rows: each change beside what was there
+//! before it. The article's list of enhancements; it measured none of them alone.
+//!
+//! A row is two tasks that share one thing: `locks` a cache line with two locks, `spin` a line that
+//! one polls while the other works, `delay` the core beside one that waits for a time, `stacks` the
+//! low bits of their addresses. `pair` is the process with both tasks and its clock, `run` the
+//! worker's side, `work` what a task computes that is not itself the subject.
+//!
+//! Not here, because there is nothing to compare from a program: starting the second logical
+//! processor, serialised MTRR and microcode updates. Idle cores before idle siblings is what the
+//! placements of every workload compare.
+
+mod delay;
+mod locks;
+pub(crate) mod pair;
+pub mod rows;
+mod run;
+mod spin;
+mod stacks;
+mod work;
+
+use crate::supervisor::Supervisor;
+use crate::workload::{Measured, ParamKind, ParamSpec, Workload, int};
+use crate::{Error, dbench::latency::Times};
+use coretwin_base::job::Job;
+use coretwin_base::limits::{Limit, Need};
+use coretwin_base::param::Params;
+use coretwin_base::placement::Placement;
+use coretwin_base::plan::Scale;
+use coretwin_base::reading::Better;
+use delay::Delay;
+use serde::{Deserialize, Serialize};
+
+const FAMILY: &str = "kernel-2.4";
+
+const SECONDS: ParamSpec = ParamSpec {
+    name: "seconds",
+    kind: ParamKind::Decimal { default: "1", min: 0.02, max: 1000.0 },
+    about: "how long both tasks run side by side, in seconds; the first runs as long alone",
+};
+const DELAY_US: ParamSpec = ParamSpec {
+    name: "delay_us",
+    kind: ParamKind::Int { default: 100, min: 1, max: 100_000 },
+    about: "length of a delay, in microseconds",
+};
+
+/// What the two tasks of a row share.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// Memory near their locks, which lie so many bytes apart.
+    Locks {
+        /// From one lock to the other, in bytes.
+        distance: usize,
+    },
+    /// A line that one polls, with PAUSE or without.
+    Spin {
+        /// Whether a poll ends with PAUSE.
+        pause: bool,
+    },
+    /// A core, beside one that waits for a time.
+    Delay(Delay),
+    /// The low 16 bits of their stacks' addresses, but for so many bytes.
+    Stacks {
+        /// How far the second stack is moved, in bytes.
+        offset: usize,
+    },
+}
+
+/// A row of `kernel-2.4`.
+#[derive(Debug)]
+pub struct Row {
+    /// Name, with the family before it.
+    name: &'static str,
+    /// What the two tasks do.
+    about: &'static str,
+    kind: Kind,
+}
+
+/// What both tasks of a row do, and what they share.
+trait Pair: Sync {
+    /// What the second task prepares before the first phase, while the first sleeps.
+    fn prepare(&self) {}
+
+    /// One of the two tasks, 0 or 1, until the clock says so (see
+    /// [`crate::dbench::replay::monotonic_ns`]), but something at least: on a busy machine the time
+    /// may be over when a task first runs.
+    fn run(&self, task: usize, until_ns: u64) -> Tally;
+
+    /// Whether all that was done is right, by name; both tasks have counted that much, in all phases.
+    fn checks(&self, all: &[Tally; 2]) -> Vec<(&'static str, bool)>;
+}
+
+/// What one task counted.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+struct Tally {
+    /// Operations: locks taken, turns of work, polls, delays.
+    operations: u64,
+    /// Hand-overs made by who works.
+    handed_over: u64,
+    /// Of a waiter, how long each hand-over took; of delays that were too long, by how much.
+    times: Times,
+    /// Of delays that were too short, by how much.
+    early: Times,
+    /// Of delays, how long they were together, in nanoseconds.
+    delayed_ns: u64,
+    /// Whether an answer was wrong.
+    is_wrong: bool,
+    /// In seconds.
+    elapsed_s: f64,
+}
+
+impl Tally {
+    fn add(&mut self, other: &Self) {
+        self.operations += other.operations;
+        self.handed_over += other.handed_over;
+        self.times.merge(&other.times);
+        self.early.merge(&other.early);
+        self.delayed_ns += other.delayed_ns;
+        self.is_wrong |= other.is_wrong;
+        self.elapsed_s += other.elapsed_s;
+    }
+
+    fn per_s(&self) -> f64 {
+        self.operations as f64 / self.elapsed_s
+    }
+}
+
+impl Kind {
+    /// The pair, with its memory.
+    fn pair(self, delay_us: u32) -> Box<dyn Pair> {
+        match self {
+            Self::Locks { distance } => Box::new(locks::Locks::new(distance)),
+            Self::Spin { pause } => Box::new(spin::Spin::new(pause)),
+            Self::Delay(how) => Box::new(delay::Delays::new(how, delay_us)),
+            Self::Stacks { offset } => Box::new(stacks::Stacks::new(offset)),
+        }
+    }
+
+    /// Whether both tasks do the same, so that the value is the sum of both.
+    fn is_even(self) -> bool {
+        matches!(self, Self::Locks { .. } | Self::Stacks { .. })
+    }
+
+    fn analysis(self) -> &'static str {
+        match self {
+            Self::Locks { .. } => {
+                "Read lock-packed, lock-64 and lock-128 together. On two cores packed locks send \
+                 their line to and fro with each lock taken; locks 64 bytes apart do so where \
+                 lines are fetched in pairs (NetBurst's sectors of 128 bytes, adjacent-line \
+                 prefetch); 128 bytes end it. On siblings, which share the cache, the line stays, \
+                 and what is left of the difference is stores of one that flush speculative loads \
+                 of the other. On one CPU all three are alike."
+            }
+            Self::Spin { .. } => {
+                "Read spin and spin-pause together. On siblings the value is what the waiter \
+                 leaves to the one that works: PAUSE gives issue slots back, at the price of a \
+                 hand-over later by up to the length of a PAUSE (about 10 to 140 cycles by \
+                 processor). On two cores the worker keeps its speed either way and only the \
+                 hand-over differs. On one CPU the waiter burns whole time slices, and PAUSE \
+                 helps nobody. In a virtual machine a hypervisor may trap on PAUSE."
+            }
+            Self::Delay(_) => {
+                "Read delay-loop, delay-clock and delay-sleep together. On siblings the value is \
+                 what a delay leaves to the one that works: a loop of instructions takes issue \
+                 slots, a loop that reads the clock with PAUSE fewer, a sleep none. A loop is also \
+                 wrong: calibrated alone, it is too long beside a busy sibling (late_*), or at \
+                 another clock rate. On two cores and on one CPU the value shows nothing of SMT; \
+                 how exact each is shows everywhere."
+            }
+            Self::Stacks { .. } => {
+                "Read stack-aliased and stack-offset together. On siblings of a processor whose \
+                 first cache cannot hold two lines with equal address bits 6 to 15 (NetBurst, \
+                 family 15, models 0 to 2) equal stacks throw each other out and 128 bytes end \
+                 it. Caches since then choose by fewer bits among several ways, so on them the \
+                 two rows should be alike, as they are on two cores and on one CPU everywhere: \
+                 no difference there is the expected result."
+            }
+        }
+    }
+
+    /// What a reading under this placement cannot show.
+    fn limits(self, placement: Placement) -> &'static str {
+        match (placement, self) {
+            (Placement::Siblings, _) => "both tasks ran on siblings of one core",
+            (Placement::Free, _) => {
+                "the scheduler chose the CPUs: only --placement siblings shows what siblings do to \
+                 each other, and --placement cores what cores do"
+            }
+            (Placement::SameCpu, Self::Delay(_)) => {
+                "both tasks took turns on one CPU: this shows how exact the delay is there, and \
+                 nothing of siblings"
+            }
+            (Placement::SameCpu, _) => {
+                "both tasks took turns on one CPU and never ran at once: nothing of siblings or \
+                 caches shows here"
+            }
+            (Placement::Cores | Placement::Packages, Self::Locks { .. }) => {
+                "the tasks ran on different cores: this shows what a shared line costs between \
+                 caches, and nothing of siblings"
+            }
+            (Placement::Cores | Placement::Packages, Self::Spin { .. } | Self::Delay(_)) => {
+                "the tasks ran on different cores: how late and how exact shows here; what one \
+                 takes from the other only shows on siblings"
+            }
+            (Placement::Cores | Placement::Packages, Self::Stacks { .. }) => {
+                "the tasks ran on different cores with caches of their own: aliasing cannot show"
+            }
+        }
+    }
+}
+
+impl Workload for Row {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn family(&self) -> &'static str {
+        FAMILY
+    }
+
+    fn about(&self) -> &'static str {
+        self.about
+    }
+
+    fn source(&self) -> &'static str {
+        "Hyper-Threading speeds Linux, the enhancements of Linux 2.4.17"
+    }
+
+    fn unit(&self) -> &'static str {
+        match self.kind {
+            Kind::Locks { .. } => "locks/s",
+            _ => "turns/s",
+        }
+    }
+
+    fn better(&self) -> Better {
+        Better::Higher
+    }
+
+    fn scale(&self) -> Scale {
+        Scale::Ratio
+    }
+
+    fn params(&self) -> &'static [ParamSpec] {
+        match self.kind {
+            Kind::Delay(_) => const { &[DELAY_US, SECONDS] },
+            _ => const { &[SECONDS] },
+        }
+    }
+
+    fn roles(&self) -> &'static [&'static str] {
+        match self.kind {
+            Kind::Locks { .. } | Kind::Stacks { .. } => &["first", "second"],
+            Kind::Spin { .. } => &["worker", "waiter"],
+            Kind::Delay(_) => &["worker", "delayer"],
+        }
+    }
+
+    fn tasks(&self, _params: &Params) -> u32 {
+        2
+    }
+
+    fn needs(&self, _params: &Params) -> Vec<Need> {
+        // Two tasks, and the thread that waits for them.
+        [Limit::UserTasks, Limit::Threads, Limit::CgroupTasks]
+            .map(|limit| Need { limit, amount: 3 })
+            .to_vec()
+    }
+
+    fn analysis(&self) -> &'static str {
+        self.kind.analysis()
+    }
+
+    fn check(&self, _params: &Params) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn run(
+        &self,
+        params: &Params,
+        job: &Job,
+        supervisor: &mut Supervisor,
+    ) -> Result<Measured, Error> {
+        run::run(self, params, job, supervisor)
+    }
+}
+
+/// The delay that complete and checked parameters ask for; of rows without one, 0.
+fn delay_us(params: &Params) -> u32 {
+    int(params, DELAY_US.name)
+}

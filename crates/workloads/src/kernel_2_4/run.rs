@@ -1,0 +1,140 @@
+//! The worker's side of `kernel-2.4`: starts the process with both tasks, and makes of its counts what
+//! a reader wants to know.
+
+use super::pair::{Orders, Report, Said};
+use super::{Kind, Row, SECONDS, Tally, delay_us};
+use crate::Error;
+use crate::error::signal_name;
+use crate::role::KERNEL_2_4;
+use crate::supervisor::{Launch, Supervisor, Task};
+use crate::workload::{Measured, Workload, decimal, metric};
+use coretwin_base::cpu_set::CpuSet;
+use coretwin_base::job::Job;
+use coretwin_base::param::Params;
+use coretwin_base::reading::{Better, Metric};
+use std::collections::BTreeMap;
+use std::os::unix::process::ExitStatusExt;
+
+pub(super) fn run(
+    row: &Row,
+    params: &Params,
+    job: &Job,
+    supervisor: &mut Supervisor,
+) -> Result<Measured, Error> {
+    let orders = Orders {
+        row: row.name.to_owned(),
+        seconds: decimal(params, SECONDS.name),
+        delay_us: delay_us(params),
+        cpus: [0, 1].map(|role| job.roles.get(role).cloned()),
+    };
+    let orders = serde_json::to_string(&orders)
+        .map_err(|error| Error::system("cannot write the orders of the tasks", error))?;
+    // The thread that waits for the tasks, which are bound each, stays with them.
+    let cpus = job.roles.iter().fold(CpuSet::new(), |all, role| all.union(role));
+    let pair = supervisor.start(Launch {
+        role: KERNEL_2_4,
+        args: vec![orders],
+        cpus: (!cpus.is_empty()).then_some(&cpus),
+        folder: None,
+        measured: true,
+        keep: 1 << 20,
+    })?;
+    supervisor.release(&[]);
+    supervisor.wait(None, |supervisor| supervisor.has_ended(pair))?;
+    let task = supervisor.task(pair).ok_or_else(|| Error::failed("the tasks are gone"))?;
+    let mut measured = measure(row, delay_us(params), &report(task)?);
+    let limits = row.kind.limits(job.placement).to_owned();
+    measured.notes.insert("placement".to_owned(), limits);
+    Ok(measured)
+}
+
+fn report(task: &Task) -> Result<Report, Error> {
+    let mut lines = task.output.last_bytes().split_inclusive(|byte| *byte == b'\n');
+    match lines.next_back().and_then(|line| serde_json::from_slice(line).ok()) {
+        Some(Said::Done(report)) => Ok(*report),
+        Some(Said::Failed(why)) => Err(Error::failed(why)),
+        None => {
+            let signal = task.exit.and_then(|(status, _)| status.signal());
+            Err(Error::failed(match signal {
+                Some(signal) => format!("the tasks were killed by {}", signal_name(signal)),
+                None => format!("the tasks ended without a result: {}", task.shown().trim()),
+            }))
+        }
+    }
+}
+
+fn measure(row: &Row, delay_us: u32, report: &Report) -> Measured {
+    let [first, second] = &report.together;
+    let (rate, other) = (first.per_s(), second.per_s());
+    let even = row.kind.is_even();
+    let mut metrics = match row.kind {
+        Kind::Spin { .. } => waiting(second, report.clock_ns),
+        Kind::Delay(_) => delays(second, f64::from(delay_us)),
+        _ => vec![
+            ("first_per_s", metric(rate, row.unit(), Better::Higher)),
+            ("second_per_s", metric(other, row.unit(), Better::Higher)),
+        ],
+    };
+    let alone = report.alone.per_s();
+    metrics.push(("alone_per_s", metric(alone, row.unit(), Better::Higher)));
+    metrics.push(("kept", metric(100.0 * rate / alone, "%", Better::Higher)));
+    Measured {
+        value: if even { rate + other } else { rate },
+        unit: row.unit().to_owned(),
+        better: row.better(),
+        metrics: metrics.into_iter().map(|(name, metric)| (name.to_owned(), metric)).collect(),
+        samples: Vec::new(),
+        notes: BTreeMap::new(),
+        operations: first.operations + if even { second.operations } else { 0 },
+        elapsed_s: first.elapsed_s.max(second.elapsed_s),
+        threads: 2,
+        cpus_ran: report.cpus_ran.clone(),
+        checks: report.checks.clone(),
+    }
+}
+
+/// What a waiter saw. A hand-over is timed from a look at the clock before it to one after it, so
+/// about one look is within it.
+fn waiting(waiter: &Tally, clock_ns: f64) -> Vec<(&'static str, Metric)> {
+    let nanoseconds = |value| metric(value, "ns", Better::Lower);
+    let mut metrics = vec![
+        ("handovers", metric(waiter.times.count as f64, "hand-overs", Better::Higher)),
+        ("polls_per_s", metric(waiter.per_s(), "polls/s", Better::Lower)),
+        ("clock_ns", nanoseconds(clock_ns)),
+    ];
+    if waiter.times.count > 0 {
+        metrics.push(("handover_max_ns", nanoseconds(waiter.times.max_ns as f64)));
+    }
+    let quantiles = [("handover_p50_ns", 0.5), ("handover_p99_ns", 0.99)];
+    let given = quantiles.map(|(name, share)| (name, waiter.times.quantile_ns(share)));
+    metrics.extend(given.into_iter().filter_map(|(name, time)| Some((name, nanoseconds(time?)))));
+    metrics
+}
+
+/// How exact the delays were: of those that were too long and of those that were too short, by how
+/// much; `early` is the share of the latter.
+fn delays(delayer: &Tally, asked_us: f64) -> Vec<(&'static str, Metric)> {
+    let microseconds = |value| metric(value, "µs", Better::Lower);
+    let count = delayer.operations as f64;
+    let mut metrics = vec![
+        ("delays", metric(count, "delays", Better::Higher)),
+        ("delay_asked_us", microseconds(asked_us)),
+    ];
+    if delayer.operations > 0 {
+        let early = 100.0 * delayer.early.count as f64 / count;
+        metrics.push(("delay_mean_us", microseconds(delayer.delayed_ns as f64 / count / 1e3)));
+        metrics.push(("late_max_us", microseconds(delayer.times.max_ns as f64 / 1e3)));
+        metrics.push(("early", metric(early, "%", Better::Lower)));
+    }
+    let (late, early) = (&delayer.times, &delayer.early);
+    for (name, times, share) in [
+        ("late_p50_us", late, 0.5),
+        ("late_p99_us", late, 0.99),
+        ("early_p50_us", early, 0.5),
+        ("early_p99_us", early, 0.99),
+    ] {
+        let time = times.quantile_ns(share);
+        metrics.extend(time.map(|time| (name, microseconds(time / 1e3))));
+    }
+    metrics
+}
