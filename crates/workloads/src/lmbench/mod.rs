@@ -17,7 +17,12 @@
 pub(crate) mod harness;
 mod native;
 mod pipe;
+mod processes;
+mod program;
 pub mod rows;
+mod select;
+mod shell;
+mod signals;
 mod system_calls;
 
 pub use harness::Row;

@@ -3,4 +3,6 @@
 
 #![expect(unsafe_code, reason = "fork and the C library; every block says why it is sound")]
 
+pub(super) mod descriptors;
 pub(super) mod processes;
+pub(super) mod signals;

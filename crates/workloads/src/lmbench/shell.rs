@@ -1,0 +1,62 @@
+//! Which shell `/bin/sh` is. One runs a program in a child of its own, another becomes it, so times
+//! of different ones do not compare.
+
+use std::path::Path;
+
+/// Where Debian and its descendants list packages (dpkg(1)).
+const DPKG: &str = "/var/lib/dpkg";
+/// Where Alpine does (apk(5)).
+const APK: &str = "/lib/apk/db/installed";
+
+/// Its path, and package and version where they can be learnt without asking a program.
+pub(super) fn about() -> String {
+    let Ok(path) = std::fs::canonicalize("/bin/sh") else { return "none".to_owned() };
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let version = version_dpkg(Path::new(DPKG), &path, &name).or_else(|| {
+        let installed = std::fs::read_to_string(APK).ok()?;
+        field(&installed, &format!("P:{name}"), "V:")
+    });
+    match version {
+        Some(version) => format!("{} ({name} {version})", path.display()),
+        None => path.display().to_string(),
+    }
+}
+
+/// The version of the package of that name, if it is the one that the file belongs to.
+fn version_dpkg(database: &Path, path: &Path, name: &str) -> Option<String> {
+    let files = std::fs::read_to_string(database.join(format!("info/{name}.list"))).ok()?;
+    let path = path.to_str()?;
+    // Packages from before /bin became /usr/bin name it so.
+    let older = path.strip_prefix("/usr").unwrap_or(path);
+    files.lines().find(|line| [path, older].contains(line))?;
+    let status = std::fs::read_to_string(database.join("status")).ok()?;
+    field(&status, &format!("Package: {name}"), "Version: ")
+}
+
+/// A field of the paragraph that has that line.
+fn field(paragraphs: &str, line: &str, name: &str) -> Option<String> {
+    let mut paragraphs = paragraphs.split("\n\n");
+    let paragraph = paragraphs.find(|paragraph| paragraph.lines().any(|one| one == line))?;
+    paragraph.lines().find_map(|one| one.strip_prefix(name)).map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_version_is_that_of_the_files_package() {
+        let database = tempfile::tempdir().expect("folder");
+        std::fs::create_dir(database.path().join("info")).expect("folder");
+        let write = |name: &str, text: &str| {
+            std::fs::write(database.path().join(name), text).expect("written");
+        };
+        let version = |path: &str, name: &str| version_dpkg(database.path(), Path::new(path), name);
+        assert_eq!(version("/usr/bin/dash", "dash"), None, "nothing is listed");
+        write("info/dash.list", "/.\n/bin\n/bin/dash\n");
+        write("status", "Package: ash\nVersion: 1\n\nPackage: dash\nVersion: 0.5.12-2\n");
+        assert_eq!(version("/usr/bin/dash", "dash").as_deref(), Some("0.5.12-2"));
+        assert_eq!(version("/opt/bin/dash", "dash"), None, "somebody's own");
+        assert!(about().starts_with('/'), "{}", about());
+    }
+}
