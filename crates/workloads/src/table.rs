@@ -6,6 +6,7 @@ use crate::chat::{CHAT, CHAT_FUTEX, CHAT_NODELAY};
 use crate::dbench::DBENCH;
 use crate::kernel_2_4::rows as kernel_2_4;
 use crate::lmbench::rows as lmbench;
+use crate::lmbench_more::rows as lmbench_more;
 use crate::tbench::{TBENCH, TBENCH_THREADS};
 use crate::workload::Workload;
 use coretwin_base::param::{Params, WorkloadSpec};
@@ -88,6 +89,27 @@ pub const ALL: &[&dyn Workload] = &[
     &kernel_2_4::SPIN_PAUSE,
     &kernel_2_4::STACK_ALIASED,
     &kernel_2_4::STACK_OFFSET,
+    &lmbench_more::BCOPY,
+    &lmbench_more::CLOCK,
+    &lmbench_more::CLOCK_SYSTEM_CALL,
+    &lmbench_more::CONTEXT_SWITCH,
+    &lmbench_more::FILE_CREATE,
+    &lmbench_more::FILE_DELETE,
+    &lmbench_more::FILE_REREAD,
+    &lmbench_more::MEMORY_COPY,
+    &lmbench_more::MEMORY_LATENCY,
+    &lmbench_more::MEMORY_LATENCY_RANDOM,
+    &lmbench_more::MEMORY_READ,
+    &lmbench_more::MEMORY_READ_WRITE,
+    &lmbench_more::MEMORY_WRITE,
+    &lmbench_more::MMAP_REREAD,
+    &lmbench_more::PIPE_BANDWIDTH,
+    &lmbench_more::TCP_BANDWIDTH,
+    &lmbench_more::TCP_LATENCY,
+    &lmbench_more::UDP_BANDWIDTH,
+    &lmbench_more::UDP_LATENCY,
+    &lmbench_more::UNIX_BANDWIDTH,
+    &lmbench_more::UNIX_LATENCY,
     &lmbench::FORK_EXECVE,
     &lmbench::FORK_EXIT,
     &lmbench::FORK_SH,

@@ -8,7 +8,7 @@ use super::sampler::{Overheads, Sample, Sampler};
 use super::{Bench, Place, Row};
 use crate::observe::CpusSeen;
 use crate::workload::{decimal, int};
-use crate::{Error, lmbench, role};
+use crate::{Error, lmbench, lmbench_more, role};
 use coretwin_base::cpu_set::CpuSet;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -51,7 +51,7 @@ pub(super) struct Report {
 
 /// Every row that the harness measures.
 fn rows() -> impl Iterator<Item = &'static Row> {
-    lmbench::rows::ALL.iter().copied()
+    lmbench::rows::ALL.iter().chain(lmbench_more::rows::ALL).copied()
 }
 
 /// The role.

@@ -1,0 +1,149 @@
+//! Rows `file-create` and `file-delete`: files of a size, made one after the other in one folder, and
+//! removed.
+//!
+//! A sample of creations begins in an empty folder, a sample of deletions in one with as many files
+//! as it removes; both are made ready before the clock starts. A creation is an open that must make
+//! the file, one write if it has a size, and a close.
+
+use crate::Error;
+use crate::lmbench::harness::{Bench, Body, Place};
+use crate::workload::int;
+use rustix::fs::{AtFlags, Mode, OFlags, openat, unlinkat};
+use std::ffi::CString;
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+
+/// The most files there are at a time.
+const FILES: u64 = 10_000;
+/// And the most they hold together, in KiB.
+const HELD_KIB: u64 = 64 << 10;
+/// What a file takes beside its data at most, in KiB.
+const EACH_KIB: u64 = 4;
+
+/// How many files of that size there are at most.
+fn most(size_kib: u32) -> u64 {
+    HELD_KIB.checked_div(size_kib.into()).unwrap_or(FILES).clamp(1, FILES)
+}
+
+/// Room for so many files.
+pub(super) fn folder_kib(size_kib: u32) -> u64 {
+    // A file takes whole blocks.
+    most(size_kib) * (u64::from(size_kib) + 2 * EACH_KIB)
+}
+
+struct Files {
+    path: PathBuf,
+    folder: OwnedFd,
+    /// Made before, so that no name is composed while the clock runs.
+    names: Vec<CString>,
+    data: Vec<u8>,
+    /// How many there are: the first of the names.
+    there: u64,
+    /// Files whose write was short.
+    wrong: u64,
+}
+
+impl Files {
+    fn new(place: &Place) -> Result<Self, Error> {
+        let path = place.folder()?.to_path_buf();
+        let trouble = |error| Error::system(format!("cannot open {}", path.display()), error);
+        let size_kib = int(&place.params, "size_kib");
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+        let folder = rustix::fs::open(&path, flags, Mode::empty());
+        let names = (0..most(size_kib)).flat_map(|file| CString::new(format!("file{file}")));
+        Ok(Self {
+            folder: folder.map_err(|error| trouble(std::io::Error::from(error)))?,
+            names: names.collect(),
+            data: vec![b'f'; size_kib as usize * 1024],
+            there: 0,
+            wrong: 0,
+            path,
+        })
+    }
+
+    /// Makes files until there are so many.
+    fn create(&mut self, many: u64) -> Result<(), Error> {
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL;
+        let trouble = |error| Error::system("cannot make a file", error);
+        for name in &self.names[self.there as usize..many as usize] {
+            let file = openat(&self.folder, &**name, flags, Mode::RUSR | Mode::WUSR);
+            let file = file.map_err(trouble)?;
+            if !self.data.is_empty() {
+                let written = rustix::io::write(&file, &self.data).map_err(trouble)?;
+                self.wrong += u64::from(written != self.data.len());
+            }
+        }
+        self.there = many;
+        Ok(())
+    }
+
+    /// Removes files, the first ones first, until there is none.
+    fn delete(&mut self) -> Result<(), Error> {
+        for name in &self.names[..self.there as usize] {
+            unlinkat(&self.folder, &**name, AtFlags::empty())
+                .map_err(|error| Error::system("cannot remove a file", error))?;
+        }
+        self.there = 0;
+        Ok(())
+    }
+
+    /// Whether the folder holds what it should: so many files of the size.
+    fn are_right(&self) -> bool {
+        let entries = std::fs::read_dir(&self.path).into_iter().flatten().flatten();
+        let sizes = entries.map(|entry| entry.metadata().map_or(u64::MAX, |file| file.len()));
+        let (mut count, mut right) = (0, self.wrong == 0);
+        for size in sizes {
+            count += 1;
+            right &= size == self.data.len() as u64;
+        }
+        right && count == self.there
+    }
+}
+
+struct Create(Files);
+
+impl Body for Create {
+    fn before(&mut self, _count: u64) -> Result<(), Error> {
+        self.0.delete()
+    }
+
+    fn repeat(&mut self, count: u64) -> Result<(), Error> {
+        self.0.create(count)
+    }
+
+    fn most(&self) -> u64 {
+        self.0.names.len() as u64
+    }
+
+    fn checks(&mut self) -> Vec<(&'static str, bool)> {
+        vec![("files_made", self.0.there > 0 && self.0.are_right())]
+    }
+}
+
+pub(super) fn file_create(place: &Place) -> Result<Bench, Error> {
+    Ok(Bench::of(Create(Files::new(place)?)))
+}
+
+struct Delete(Files);
+
+impl Body for Delete {
+    fn before(&mut self, count: u64) -> Result<(), Error> {
+        self.0.create(count)
+    }
+
+    fn repeat(&mut self, _count: u64) -> Result<(), Error> {
+        self.0.delete()
+    }
+
+    fn most(&self) -> u64 {
+        self.0.names.len() as u64
+    }
+
+    fn checks(&mut self) -> Vec<(&'static str, bool)> {
+        vec![("files_removed", self.0.are_right())]
+    }
+}
+
+pub(super) fn file_delete(place: &Place) -> Result<Bench, Error> {
+    Ok(Bench::of(Delete(Files::new(place)?)))
+}
