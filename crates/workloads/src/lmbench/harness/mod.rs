@@ -42,7 +42,7 @@ pub(crate) trait Body {
         Vec::new()
     }
 
-    /// Other numbers: name, value, unit. Not timed.
+    /// Other numbers: name, value, unit; of several copies the largest is told. Not timed.
     fn metrics(&mut self) -> Vec<(&'static str, f64, &'static str)> {
         Vec::new()
     }

@@ -4,7 +4,7 @@
 //! Where copies run side by side, one that has finished goes on, uncounted, until the worker ends
 //! it: so each is measured beside all others from its first sample to its last.
 
-use super::sampler::{Overheads, Sample, Sampler};
+use super::sampler::{Overheads, Paced, Sample, Sampler};
 use super::{Bench, Place, Row};
 use crate::observe::CpusSeen;
 use crate::workload::{decimal, int};
@@ -39,6 +39,10 @@ pub(super) enum Said {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Report {
     pub(super) samples: Vec<Sample>,
+    /// Operations, those of finding the pace included.
+    pub(super) all: u64,
+    /// The same of what is taken off.
+    pub(super) minus_all: Option<u64>,
     pub(super) overheads: Overheads,
     /// See [`Bench::worth`].
     pub(super) amount: f64,
@@ -101,21 +105,22 @@ fn measure(sampler: &mut Sampler, count: usize) -> Result<Report, Error> {
         seen.note();
     }
     let text = |name: &str| name.to_owned();
-    let bench = sampler.bench();
-    let mut checks = bench.body.checks();
-    checks.extend(bench.minus.as_mut().into_iter().flat_map(|minus| minus.checks()));
+    let mut checks = sampler.body.body().checks();
+    checks.extend(sampler.minus.as_mut().into_iter().flat_map(|minus| minus.body().checks()));
     let mut held = BTreeMap::new();
     for (name, holds) in checks {
         *held.entry(text(name)).or_insert(true) &= holds;
     }
-    let metrics = bench.body.metrics();
+    let metrics = sampler.body.body().metrics();
     Ok(Report {
         samples,
+        all: sampler.body.all(),
+        minus_all: sampler.minus.as_ref().map(Paced::all),
         overheads,
-        amount: bench.amount,
+        amount: sampler.amount,
         checks: held,
         metrics: metrics.into_iter().map(|(n, v, u)| (text(n), (v, text(u)))).collect(),
-        notes: bench.notes.iter().map(|(name, note)| (text(name), note.clone())).collect(),
+        notes: sampler.notes.iter().map(|(name, note)| (text(name), note.clone())).collect(),
         cpus_ran: seen.cpus(),
     })
 }

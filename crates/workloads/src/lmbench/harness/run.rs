@@ -209,6 +209,10 @@ fn metrics(
         ("sample_min".to_owned(), own(samples.iter().copied().fold(f64::INFINITY, f64::min))),
         ("sample_max".to_owned(), own(samples.iter().copied().fold(f64::NEG_INFINITY, f64::max))),
         ("sample_s".to_owned(), metric(length, "s", Better::Higher)),
+        ("operations_with_warm_up".to_owned(), {
+            let all: u64 = reports.iter().map(|report| report.all).sum();
+            metric(all as f64, "operations", Better::Higher)
+        }),
         ("clock_overhead_ns".to_owned(), lower(largest(|r| r.overheads.clock_s * 1e9), "ns")),
         ("loop_overhead_ns".to_owned(), lower(largest(|r| r.overheads.turn_s * 1e9), "ns")),
     ]);
@@ -218,9 +222,13 @@ fn metrics(
     if let (Some(whole), Some(minus)) = (Median::of(&whole), Median::of(&minus)) {
         metrics.insert("whole_us".to_owned(), lower(whole.value, "µs"));
         metrics.insert("subtracted_us".to_owned(), lower(minus.value, "µs"));
+        let all: u64 = reports.iter().filter_map(|report| report.minus_all).sum();
+        let all = metric(all as f64, "operations", Better::Higher);
+        metrics.insert("subtracted_operations_with_warm_up".to_owned(), all);
     }
     for (name, (value, unit)) in reports.iter().flat_map(|report| &report.metrics) {
-        metrics.entry(name.clone()).or_insert(lower(*value, unit));
+        let largest = metrics.entry(name.clone()).or_insert(lower(*value, unit));
+        largest.value = largest.value.max(*value);
     }
     metrics
 }

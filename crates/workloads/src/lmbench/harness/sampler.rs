@@ -37,10 +37,10 @@ impl Overheads {
             let start = Instant::now();
             Ok((1, start.elapsed()))
         })?;
-        let mut empty = repeated("do nothing", || Ok(black_box(true)));
-        let count = tune(&mut empty, EMPTY.as_secs_f64())?;
-        let turn_s = shortest(|| Ok((count, time(&mut empty, count)?)))?;
-        Ok(Self { clock_s, turn_s: (turn_s - clock_s / count as f64).max(0.0) })
+        let empty = repeated("do nothing", || Ok(black_box(true)));
+        let mut empty = Paced::new(Box::new(empty), EMPTY.as_secs_f64())?;
+        let turn_s = shortest(|| empty.sample())?;
+        Ok(Self { clock_s, turn_s: (turn_s - clock_s / empty.count as f64).max(0.0) })
     }
 
     /// The time of one of so many operations that took so long.
@@ -59,23 +59,49 @@ fn shortest(mut sample: impl FnMut() -> Result<(u64, Duration), Error>) -> Resul
     Ok(shortest)
 }
 
-fn time(body: &mut dyn Body, count: u64) -> Result<Duration, Error> {
-    body.before(count)?;
-    let start = Instant::now();
-    body.repeat(count)?;
-    Ok(start.elapsed())
+/// A body, and how often it is to be repeated.
+pub(super) struct Paced {
+    body: Box<dyn Body>,
+    /// How long a sample should be, in seconds.
+    sample_s: f64,
+    /// Operations of the next sample.
+    count: u64,
+    /// Operations so far.
+    all: u64,
 }
 
-/// How many operations take so long.
-fn tune(body: &mut dyn Body, sample_s: f64) -> Result<u64, Error> {
-    let mut count = 1;
-    loop {
-        let elapsed = time(body, count)?;
-        let next = next_count(count, elapsed, sample_s).min(body.most());
-        if elapsed.as_secs_f64() >= SHORT * sample_s || next == count {
-            return Ok(next);
+impl Paced {
+    /// Finds out how many operations a sample needs, which warms up as well.
+    fn new(body: Box<dyn Body>, sample_s: f64) -> Result<Self, Error> {
+        let mut paced = Self { body, sample_s, count: 1, all: 0 };
+        loop {
+            let (count, elapsed) = paced.sample()?;
+            if elapsed.as_secs_f64() >= SHORT * sample_s || paced.count == count {
+                return Ok(paced);
+            }
         }
-        count = next;
+    }
+
+    /// Takes a sample: its operations, and how long they took.
+    fn sample(&mut self) -> Result<(u64, Duration), Error> {
+        let count = self.count;
+        self.body.before(count)?;
+        let start = Instant::now();
+        self.body.repeat(count)?;
+        let elapsed = start.elapsed();
+        self.all += count;
+        self.count = next_count(count, elapsed, self.sample_s).min(self.body.most());
+        Ok((count, elapsed))
+    }
+
+    /// The body, to be asked what it found.
+    pub(super) fn body(&mut self) -> &mut dyn Body {
+        self.body.as_mut()
+    }
+
+    /// Operations so far, those of finding the pace included.
+    pub(super) fn all(&self) -> u64 {
+        self.all
     }
 }
 
@@ -114,46 +140,39 @@ impl Sample {
 
 /// Takes samples of a row.
 pub(super) struct Sampler {
-    bench: Bench,
-    sample_s: f64,
-    /// Operations of the next sample, of the body and of what is taken off.
-    counts: [u64; 2],
+    pub(super) body: Paced,
+    /// See [`Bench::minus`].
+    pub(super) minus: Option<Paced>,
+    pub(super) amount: f64,
+    pub(super) notes: Vec<(&'static str, String)>,
 }
 
 impl Sampler {
-    /// Finds out how many operations a sample needs, which warms up as well.
-    pub(super) fn new(mut bench: Bench, sample_s: f64) -> Result<Self, Error> {
-        let body = tune(bench.body.as_mut(), sample_s)?;
-        let minus = match &mut bench.minus {
-            Some(minus) => tune(minus.as_mut(), sample_s)?,
-            None => 0,
-        };
-        Ok(Self { bench, sample_s, counts: [body, minus] })
+    /// Finds the pace.
+    pub(super) fn new(bench: Bench, sample_s: f64) -> Result<Self, Error> {
+        Ok(Self {
+            body: Paced::new(bench.body, sample_s)?,
+            minus: bench.minus.map(|minus| Paced::new(minus, sample_s)).transpose()?,
+            amount: bench.amount,
+            notes: bench.notes,
+        })
     }
 
     /// Takes one.
     pub(super) fn sample(&mut self, overheads: Overheads) -> Result<Sample, Error> {
-        let [count, minus_count] = self.counts;
-        let elapsed = time(self.bench.body.as_mut(), count)?;
-        self.counts[0] = next_count(count, elapsed, self.sample_s).min(self.bench.body.most());
+        let (operations, elapsed) = self.body.sample()?;
         let mut sample = Sample {
-            operations: count,
+            operations,
             elapsed_s: elapsed.as_secs_f64(),
-            whole_s: overheads.operation_s(count, elapsed),
+            whole_s: overheads.operation_s(operations, elapsed),
             minus_s: None,
         };
-        if let Some(minus) = &mut self.bench.minus {
-            let elapsed = time(minus.as_mut(), minus_count)?;
-            self.counts[1] = next_count(minus_count, elapsed, self.sample_s).min(minus.most());
+        if let Some(minus) = &mut self.minus {
+            let (operations, elapsed) = minus.sample()?;
             sample.elapsed_s += elapsed.as_secs_f64();
-            sample.minus_s = Some(overheads.operation_s(minus_count, elapsed));
+            sample.minus_s = Some(overheads.operation_s(operations, elapsed));
         }
         Ok(sample)
-    }
-
-    /// The row, to be asked what it found.
-    pub(super) fn bench(&mut self) -> &mut Bench {
-        &mut self.bench
     }
 }
 
@@ -183,6 +202,30 @@ mod tests {
         let measured = Overheads::measure().expect("measured");
         assert!(measured.clock_s > 0.0 && measured.clock_s < 1e-3, "{measured:?}");
         assert!(measured.turn_s >= 0.0 && measured.turn_s < 1e-6, "{measured:?}");
+    }
+
+    /// Counts, and allows few at a time.
+    struct Few(u64);
+
+    impl Body for Few {
+        fn repeat(&mut self, count: u64) -> Result<(), Error> {
+            self.0 += count;
+            Ok(())
+        }
+
+        fn most(&self) -> u64 {
+            100
+        }
+    }
+
+    #[test]
+    fn operations_are_counted_and_no_more_than_allowed() {
+        let mut sampler = Sampler::new(Bench::of(Few(0)), 0.001).expect("tuned");
+        let tuned = sampler.body.all();
+        let overheads = Overheads { clock_s: 0.0, turn_s: 0.0 };
+        let samples = [(); 3].map(|()| sampler.sample(overheads).expect("sampled").operations);
+        assert_eq!(samples, [100; 3]);
+        assert_eq!(sampler.body.all(), tuned + 300);
     }
 
     #[test]

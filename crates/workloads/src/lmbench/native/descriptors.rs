@@ -1,8 +1,17 @@
-//! Sets of descriptors, asked about by `select`.
+//! Descriptors: closed by one call and no other, and sets of them that `select` is asked about.
 
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, IntoRawFd, OwnedFd};
 use std::ptr;
+
+/// Closes a descriptor. When one is dropped Rust asks first, in debug builds, whether it is open.
+pub(in crate::lmbench) fn close(descriptor: OwnedFd) -> io::Result<()> {
+    // SAFETY: the descriptor was owned and is nobody's any more.
+    match unsafe { libc::close(descriptor.into_raw_fd()) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
 
 /// Descriptors that are asked about together.
 pub(in crate::lmbench) struct Descriptors {

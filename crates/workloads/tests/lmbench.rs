@@ -1,0 +1,389 @@
+//! LMbench, through the real worker: answers, what an operation really does, and what is left
+//! behind.
+
+mod common;
+
+use common::{
+    Worker, allowed_cpus, children, eventually, fail, nth_cpu, one_cpu, processes_with, run,
+    succeed, workload,
+};
+use coretwin_base::job::{Job, Outcome};
+use coretwin_workloads::table;
+use rustix::process::Signal;
+use std::collections::BTreeMap;
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+/// A job of a row, with parameters as typed.
+fn row(name: &str, params: &str) -> Job {
+    workload(&format!("lmbench/{name}:{params}"))
+}
+
+/// Parameters of a run that is over at once.
+const SHORT: &str = "sample=0.001,samples=3";
+
+fn counted(outcome: &Outcome, metric: &str) -> f64 {
+    outcome.metrics.get(metric).unwrap_or_else(|| panic!("no metric {metric}")).value
+}
+
+#[test]
+fn every_row_gives_right_answers() {
+    let rows = table::ALL.iter().filter_map(|row| row.name().strip_prefix("lmbench/"));
+    let mut count = 0;
+    for name in rows {
+        let outcome = succeed(&row(name, SHORT));
+        assert!(outcome.value.is_some_and(f64::is_finite), "{name}");
+        assert!(name == "signal-overhead" || outcome.value > Some(0.0), "{name}");
+        assert!(!outcome.checks.is_empty() && outcome.checks.values().all(|held| *held), "{name}");
+        assert_eq!((outcome.samples.len(), outcome.unit.as_str()), (3, "µs"), "{name}");
+        let tasks = if name == "pipe-latency" { 2 } else { 1 };
+        assert_eq!(outcome.threads, tasks, "{name}");
+        assert!(outcome.cpus_ran.is_subset(&allowed_cpus()) && !outcome.cpus_ran.is_empty());
+        count += 1;
+    }
+    assert_eq!(count, 14);
+}
+
+#[test]
+fn the_value_is_the_median_of_the_samples() {
+    let outcome = succeed(&row("simple-write", "sample=0.002,samples=9"));
+    let mut samples = outcome.samples.clone();
+    samples.sort_by(f64::total_cmp);
+    assert_eq!(samples.len(), 9);
+    assert_eq!(outcome.value, Some(samples[4]));
+    assert_eq!(counted(&outcome, "median_low"), samples[1]);
+    assert_eq!(counted(&outcome, "median_high"), samples[7]);
+    assert!(counted(&outcome, "median_confidence") > 95.0);
+    assert_eq!(counted(&outcome, "sample_min"), samples[0]);
+    assert_eq!(counted(&outcome, "sample_max"), samples[8]);
+    // Clock and loop are taken off, and nothing else: what is left is less than the whole, by as
+    // much as those can have cost.
+    let whole_us = outcome.elapsed_s * 1e6 / outcome.operations as f64;
+    let least = samples[0] * 0.99;
+    assert!(least < whole_us && counted(&outcome, "loop_overhead_ns") > 0.0, "{least} {whole_us}");
+    assert!(counted(&outcome, "clock_overhead_ns") > 0.0);
+    assert!(counted(&outcome, "operations_with_warm_up") > outcome.operations as f64);
+}
+
+#[test]
+fn a_difference_is_of_two_calls() {
+    let outcome = succeed(&row("signal-overhead", "sample=0.002,samples=1"));
+    let (whole, less) = (counted(&outcome, "whole_us"), counted(&outcome, "subtracted_us"));
+    assert!((outcome.value.expect("value") - (whole - less)).abs() < 1e-9, "{whole} {less}");
+}
+
+#[test]
+fn copies_run_together() {
+    let mut job = row("pipe-latency", &format!("{SHORT},copies=3"));
+    job.copies = 3;
+    let outcome = succeed(&job);
+    assert_eq!((outcome.threads, outcome.samples.len()), (6, 9));
+    let mut job = row("simple-stat", &format!("{SHORT},copies=auto"));
+    job.copies = allowed_cpus().len() as u32;
+    assert_eq!(succeed(&job).cpus_ran, allowed_cpus(), "each CPU has its own");
+}
+
+#[test]
+fn the_second_process_runs_on_the_cpus_of_its_role() {
+    let (Some(first), Some(second)) = (nth_cpu(0), nth_cpu(1)) else { return };
+    // Long enough for a look at where it runs.
+    let mut job = row("pipe-latency", "sample=0.4,samples=1");
+    job.roles = vec![one_cpu(), std::iter::once(second).collect()];
+    assert_eq!(succeed(&job).cpus_ran, [first, second].into_iter().collect());
+    job.roles = vec![one_cpu(), one_cpu()];
+    assert_eq!(succeed(&job).cpus_ran, one_cpu());
+}
+
+/// Whether a program is there to count with.
+#[expect(clippy::print_stderr, reason = "a test that is left out must say so")]
+fn have(program: &str) -> bool {
+    let there = Command::new(program).arg("--version").output().is_ok();
+    // Where the gate runs it has been installed; its absence must not pass for success.
+    assert!(there || std::env::var_os("CI").is_none(), "no {program} on PATH; see .ci/needs");
+    if !there {
+        eprintln!("left out: there is no {program} on this machine's PATH");
+    }
+    there
+}
+
+/// What the processes of a row asked of the kernel, line by line, and how many operations that was
+/// for: those of the body, and those that are taken off.
+fn traced(name: &str, params: &str) -> (Vec<String>, [i64; 2]) {
+    let folder = tempfile::tempdir().expect("folder");
+    let mut traced = Command::new("strace");
+    traced.args(["-f", "-ff", "-o"]).arg(folder.path().join("trace"));
+    traced.arg(common::worker_path());
+    let outcome = Worker::start_by(traced, &row(name, params)).outcome();
+    assert_eq!(outcome.failure, None, "{name}");
+    let mut lines = Vec::new();
+    for entry in std::fs::read_dir(folder.path()).expect("folder").flatten() {
+        let trace = std::fs::read_to_string(entry.path()).expect("trace");
+        // The worker reads its job, and the janitor was told its role.
+        if !trace.contains("read(0, \"{") && !trace.contains("\"janitor\"") {
+            lines.extend(trace.lines().map(str::to_owned));
+        }
+    }
+    let all = |metric: &str| outcome.metrics.get(metric).map_or(0, |all| all.value as i64);
+    let operations = [all("operations_with_warm_up"), all("subtracted_operations_with_warm_up")];
+    (lines, operations)
+}
+
+/// System calls by name; those of other architectures' C libraries under their older names.
+fn by_name(lines: &[String]) -> BTreeMap<&str, i64> {
+    let mut counts = BTreeMap::new();
+    for line in lines {
+        // With its status, for the measuring process ends too.
+        let end = if line.starts_with("exit_group") { ')' } else { '(' };
+        let Some((name, _)) = line.split_once(end) else { continue };
+        let name = match name {
+            "clone" | "clone3" | "fork" | "vfork" => "fork",
+            "open" | "openat" => "open",
+            "stat" | "newfstatat" => "stat",
+            "select" | "pselect6" => "select",
+            other => other,
+        };
+        *counts.entry(name).or_default() += 1;
+    }
+    counts
+}
+
+#[test]
+fn an_operation_makes_the_system_calls_it_says() {
+    if !have("strace") {
+        return;
+    }
+    // What one operation adds to each count; and of signal-overhead, one that is taken off.
+    type Calls = &'static [(&'static str, i64)];
+    let rows: &[(&str, Calls, Calls)] = &[
+        ("simple-syscall", &[("getppid", 1), ("getpid", 0)], &[]),
+        ("simple-read", &[("read", 1), ("write", 0)], &[]),
+        ("simple-write", &[("write", 1), ("read", 0)], &[]),
+        ("simple-stat", &[("stat", 1), ("fstat", 0), ("open", 0)], &[]),
+        ("simple-fstat", &[("fstat", 1), ("stat", 0), ("statx", 0)], &[]),
+        ("simple-open-close", &[("open", 1), ("close", 1), ("fcntl", 0)], &[]),
+        ("select-10-fds", &[("select", 1), ("poll", 0)], &[]),
+        ("select-10-tcp-fds", &[("select", 1), ("poll", 0)], &[]),
+        ("signal-install", &[("rt_sigaction", 1), ("rt_sigprocmask", 0)], &[]),
+        (
+            "signal-overhead",
+            &[("kill", 1), ("rt_sigreturn", 1), ("rt_sigaction", 0), ("getpid", 0)],
+            &[("kill", 1)],
+        ),
+        ("pipe-latency", &[("write", 2), ("read", 2)], &[]),
+        ("fork-exit", &[("fork", 1), ("wait4", 1), ("exit_group(1", 1), ("execve", 0)], &[]),
+        ("fork-execve", &[("fork", 1), ("wait4", 1), ("execve", 1)], &[]),
+        ("fork-sh", &[("execve", 2)], &[]),
+    ];
+    for (name, calls, subtracted) in rows {
+        let (few, few_operations) = traced(name, "sample=0.002,samples=1");
+        let (more, more_operations) = traced(name, "sample=0.002,samples=9");
+        let (few, more) = (by_name(&few), by_name(&more));
+        let grown = |of: usize| more_operations[of] - few_operations[of];
+        assert!(grown(0) != 0, "{name}: as many operations");
+        for (call, each) in *calls {
+            let less =
+                subtracted.iter().find(|(name, _)| name == call).map_or(0, |(_, each)| *each);
+            let count = |counts: &BTreeMap<&str, i64>| counts.get(call).copied().unwrap_or(0);
+            let expected = each * grown(0) + less * grown(1);
+            assert_eq!(count(&more) - count(&few), expected, "{name}: {call}");
+        }
+    }
+}
+
+#[test]
+fn select_looks_at_all_ten() {
+    if !have("strace") {
+        return;
+    }
+    for name in ["select-10-fds", "select-10-tcp-fds"] {
+        let (lines, [operations, _]) = traced(name, SHORT);
+        let ten = |line: &&String| {
+            let asked = line.split_once("NULL, [").and_then(|(_, rest)| rest.split_once(']'));
+            let fds = asked.map(|(fds, _)| fds.split(' ').flat_map(str::parse::<i32>));
+            let fds: Vec<i32> = fds.into_iter().flatten().collect();
+            let end = line.split_once('(').and_then(|(_, rest)| rest.split_once(','));
+            let end = end.and_then(|(end, _)| end.parse::<i32>().ok());
+            fds.len() == 10
+                && end == fds.iter().max().map(|highest| highest + 1)
+                && line.contains(") = 10 ")
+        };
+        let asked = lines.iter().filter(|line| line.trim_start_matches('p').starts_with("select"));
+        assert_eq!(asked.clone().count() as i64, operations, "{name}");
+        assert!(asked.clone().all(|line| ten(&line)), "{name}: {:?}", asked.last());
+    }
+}
+
+#[test]
+fn children_become_the_program_and_can_write_nothing() {
+    if !have("strace") {
+        return;
+    }
+    for (name, program) in
+        [("fork-execve", "dynamic"), ("fork-execve", "static"), ("fork-sh", "dynamic")]
+    {
+        let (lines, [operations, _]) = traced(name, &format!("{SHORT},program={program}"));
+        let refused = r#"write(1, "Hello world\n", 12)"#;
+        let refused: Vec<_> = lines.iter().filter(|line| line.starts_with(refused)).collect();
+        let (tried, closed): (Vec<_>, Vec<_>) =
+            refused.into_iter().partition(|line| !line.contains("EBADF"));
+        assert_eq!((tried.len(), closed.len() as i64), (1, operations), "{name} {program}");
+        // The measuring process loads one; so does every child that is no static program.
+        let opened = |line: &&String| {
+            line.starts_with("openat(") && line.contains("libc.so") && !line.contains(" = -1 ")
+        };
+        let libraries = lines.iter().filter(opened).count() as i64;
+        let of_children = if program == "dynamic" { operations + 2..i64::MAX } else { 0..2 };
+        assert!(of_children.contains(&libraries), "{name} {program}: {libraries}");
+        if name == "fork-execve" {
+            // Nobody is told an environment, but by the one that only tries the program.
+            let alone = lines
+                .iter()
+                .filter(|line| line.starts_with("execve(") && line.contains("], NULL)"));
+            assert_eq!(alone.count() as i64, operations, "{program}");
+        }
+    }
+}
+
+/// What a worker has claimed and not let go: the files that name it.
+fn claims_of(worker: i32) -> Vec<String> {
+    let entries = std::fs::read_dir("/dev/shm").expect("/dev/shm").flatten();
+    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+    names
+        .filter(|name| {
+            name.starts_with("coretwin-") && name.split('-').any(|part| part == worker.to_string())
+        })
+        .collect()
+}
+
+/// A process and all below it.
+fn tree(pid: i32) -> Vec<i32> {
+    let mut found = vec![pid];
+    let mut next = 0;
+    while let Some(pid) = found.get(next) {
+        found.extend(children(*pid));
+        next += 1;
+    }
+    found
+}
+
+/// A worker in the midst of a row that works in that folder, and its processes.
+fn in_the_midst(name: &str, folder: &Path) -> (Worker, Vec<i32>) {
+    let has_folder = table::find(&format!("lmbench/{name}"))
+        .is_some_and(|row| row.params().iter().any(|param| param.name == "dir"));
+    let dir = if has_folder { format!(",dir={}", folder.display()) } else { String::new() };
+    let mut job = row(name, &format!("sample=60,copies=2{dir}"));
+    job.copies = 2;
+    let worker = Worker::start(&job);
+    let pid = worker.pid();
+    eventually("two copies at work", || children(pid).len() >= 2);
+    // Anything from the first moments of setting up to the midst of the work.
+    let random = RandomState::new().build_hasher().finish() % 200;
+    std::thread::sleep(Duration::from_millis(random));
+    (worker, tree(pid))
+}
+
+fn assert_nothing_left(folder: &Path, worker: i32, processes: &[i32]) {
+    eventually("every process ends", || {
+        let living = |pid: &i32| {
+            let cmdline = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            String::from_utf8_lossy(&cmdline).contains("coretwin-worker")
+        };
+        !processes.iter().any(living)
+    });
+    eventually("nothing is claimed", || claims_of(worker).is_empty());
+    let left: Vec<_> = std::fs::read_dir(folder).expect("folder").flatten().collect();
+    assert!(left.is_empty(), "{left:?}");
+    let text = folder.to_str().expect("text");
+    eventually("no grandchild works there", || processes_with(text).is_empty());
+}
+
+#[test]
+fn a_worker_killed_at_any_moment_leaves_nothing() {
+    let rows = ["simple-stat", "fork-exit", "select-10-tcp-fds"];
+    for name in rows.iter().chain(&["pipe-latency", "fork-execve", "fork-sh"].repeat(3)) {
+        let folder = tempfile::tempdir().expect("folder");
+        let (mut worker, processes) = in_the_midst(name, folder.path());
+        let pid = worker.pid();
+        worker.child.kill().expect("kill");
+        worker.child.wait().expect("dead");
+        assert_nothing_left(folder.path(), pid, &processes);
+    }
+}
+
+#[test]
+fn a_run_ended_from_outside_leaves_nothing() {
+    for (name, signal) in [
+        ("pipe-latency", Some(Signal::TERM)),
+        ("fork-sh", Some(Signal::INT)),
+        ("simple-open-close", None),
+    ] {
+        let folder = tempfile::tempdir().expect("folder");
+        let (mut worker, processes) = in_the_midst(name, folder.path());
+        let pid = worker.pid();
+        match signal {
+            Some(signal) => common::kill(pid, signal),
+            None => worker.abandon(),
+        }
+        assert!(worker.outcome().failure.is_some(), "{name}");
+        assert_nothing_left(folder.path(), pid, &processes);
+    }
+    let folder = tempfile::tempdir().expect("folder");
+    let mut job = row("fork-execve", &format!("sample=60,dir={}", folder.path().display()));
+    job.timeout_s = 0.3;
+    fail(&job, "time limit of 0.3 s");
+    assert_eq!(std::fs::read_dir(folder.path()).expect("folder").count(), 0);
+}
+
+#[test]
+fn a_second_process_that_ends_is_told_and_not_waited_for() {
+    let worker = Worker::start(&row("pipe-latency", "sample=60"));
+    let pid = worker.pid();
+    let below = |pid: i32| children(pid).into_iter();
+    let echo = || below(pid).flat_map(below).next();
+    eventually("the second process is at work", || echo().is_some());
+    common::kill(echo().expect("echo"), Signal::KILL);
+    let why = worker.outcome().failure.expect("failure");
+    assert!(why.contains("the second process"), "{why}");
+}
+
+#[test]
+fn what_a_result_depends_on_is_told() {
+    let stat = run(&row("simple-stat", SHORT));
+    assert!(stat.notes["file_system"].contains("GiB"), "{:?}", stat.notes);
+    assert!(stat.notes["path"].ends_with(" names"), "{:?}", stat.notes);
+    let shell = run(&row("fork-sh", SHORT));
+    assert!(shell.notes["shell"].starts_with('/'), "{:?}", shell.notes);
+    assert!(shell.notes["program"].starts_with("dynamic, "), "{:?}", shell.notes);
+    let fork = run(&row("fork-exit", SHORT));
+    let (own, resident) = (counted(&fork, "own_memory_kib"), counted(&fork, "resident_kib"));
+    assert!(0.0 < own && own < resident && resident < 32_768.0, "{own} {resident}");
+}
+
+#[test]
+fn wrong_values_are_explained() {
+    fail(&row("fork-sh", "program=bash"), "it is 'dynamic' or 'static'");
+    fail(&row("simple-stat", "dir=here"), "beginning with '/'");
+    fail(&row("simple-stat", "dir=/absent"), "No such file");
+    fail(&row("simple-read", "sample=0"), "from 0.001 to 60");
+    fail(&row("simple-read", "samples=0"), "from 1 to 1001");
+    fail(&row("simple-read", "copies=none"), "'auto' or a whole number");
+    fail(&row("simple-read", "program=static"), "no parameter of lmbench/simple-read");
+}
+
+/// A folder whose programs may not be run, where such a mount is at hand.
+#[test]
+fn a_folder_without_programs_is_explained() {
+    let mounts = std::fs::read_to_string("/proc/self/mountinfo").expect("mounts");
+    let noexec = mounts.lines().filter(|line| {
+        line.split(' ').nth(5).is_some_and(|options| options.split(',').any(|o| o == "noexec"))
+    });
+    for place in noexec.filter_map(|line| line.split(' ').nth(4)) {
+        if let Ok(folder) = tempfile::tempdir_in(place) {
+            let dir = folder.path().display();
+            fail(&row("fork-execve", &format!("{SHORT},dir={dir}")), "mount option noexec");
+            return;
+        }
+    }
+}
