@@ -1,27 +1,22 @@
-//! dbench and tbench, through the real worker: totals, bad input, system calls, Debian's own client
-//! and server, and what is left behind.
-
-#![expect(clippy::print_stdout, reason = "what is skipped is said, with the reason")]
+//! dbench and tbench, through the real worker: totals, bad input, system calls, and what is left
+//! behind.
 
 mod common;
 
 use common::{
-    Worker, allowed_cpus, children, eventually, fail, kill, one_cpu, run, succeed, worker_path,
-    workload,
+    Worker, allowed_cpus, children, eventually, fail, installed, kill, one_cpu, succeed,
+    with_server_at, worker_path, workload,
 };
 use coretwin_base::job::Outcome;
-use coretwin_workloads::dbench::load::source;
 use coretwin_workloads::leftovers;
 use coretwin_workloads::serve::ServeEvent;
-use coretwin_workloads::tbench::{TbenchOptions, serve_tbench};
 use rustix::process::Signal;
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
-use std::process::{Command, Stdio};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, channel};
+use std::process::Command;
+use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
 /// One of each call, and what each moves.
@@ -224,41 +219,9 @@ fn a_killed_client_or_server_is_named() {
     }
 }
 
-/// A server of its own, until the test is over.
+/// A server at any port, until the test is over.
 fn with_server(threads: bool, patience: Duration, test: impl FnOnce(u16, &Receiver<ServeEvent>)) {
     with_server_at(0, threads, patience, test);
-}
-
-fn with_server_at(
-    port: u16,
-    threads: bool,
-    patience: Duration,
-    test: impl FnOnce(u16, &Receiver<ServeEvent>),
-) {
-    let stop = AtomicBool::new(false);
-    let (sender, events) = channel();
-    let options = TbenchOptions {
-        address: ([127, 0, 0, 1], port).into(),
-        threads,
-        worker: worker_path(),
-        patience,
-        once: false,
-    };
-    std::thread::scope(|scope| {
-        let served = scope.spawn(|| {
-            let told = |event| sender.send(event).expect("test listens");
-            serve_tbench(&options, || stop.load(Ordering::SeqCst), told)
-        });
-        let Ok(ServeEvent::Listening(address)) = events.recv() else { panic!("it listens") };
-        let tested = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            test(address.port(), &events);
-        }));
-        stop.store(true, Ordering::SeqCst);
-        served.join().expect("joined").expect("served");
-        if let Err(panic) = tested {
-            std::panic::resume_unwind(panic);
-        }
-    });
 }
 
 fn failed(events: &Receiver<ServeEvent>) -> String {
@@ -338,11 +301,6 @@ fn a_server_elsewhere_serves_and_a_stranger_is_named() {
     });
 }
 
-fn installed(program: &str) -> bool {
-    let found = Command::new("sh").args(["-c", &format!("command -v {program}")]).output();
-    found.is_ok_and(|found| found.status.success())
-}
-
 /// System calls of the one client of a run, by name; of openat, those of a folder apart.
 fn calls_of(trace: &Path, begin: &str, end: &str) -> BTreeMap<String, u32> {
     let mut counts = BTreeMap::new();
@@ -365,7 +323,6 @@ fn calls_of(trace: &Path, begin: &str, end: &str) -> BTreeMap<String, u32> {
 #[test]
 fn system_calls_are_those_of_the_mapping() {
     if !installed("strace") {
-        println!("skipped: strace is not installed");
         return;
     }
     let folder = tempfile::tempdir().expect("folder");
@@ -397,52 +354,4 @@ fn system_calls_are_those_of_the_mapping() {
     assert_eq!(count("mkdirat") + count("mkdir"), 2);
     // The folder, two files, and one that is not there.
     assert_eq!(count("openat"), 4, "{counts:?}");
-}
-
-#[test]
-fn debians_client_and_server_understand_ours() {
-    if !installed("tbench") || !installed("tbench_srv") {
-        println!("skipped: Debian's dbench is not installed");
-        return;
-    }
-    let folder = tempfile::tempdir().expect("folder");
-    let load = source::find("netbench", 7).expect("load").to_text().expect("text");
-    let file = folder.path().join("load.txt");
-    std::fs::write(&file, load).expect("written");
-    // Their client has no option for a port.
-    if std::net::TcpListener::bind("127.0.0.1:7003").is_err() {
-        println!("skipped: port 7003 is in use");
-        return;
-    }
-    with_server_at(7003, false, Duration::from_secs(60), |_, events| {
-        let theirs = Command::new("tbench")
-            .args(["-t", "1", "-c"])
-            .arg(&file)
-            .args(["1", "127.0.0.1"])
-            .output()
-            .expect("tbench");
-        let said = String::from_utf8_lossy(&theirs.stdout).into_owned();
-        assert!(said.contains("Throughput"), "{said}");
-        match events.recv_timeout(Duration::from_secs(20)) {
-            Ok(ServeEvent::Exchanged { exchanges, .. }) => assert!(exchanges > 100, "{said}"),
-            // Their client may leave in the midst of an exchange.
-            Ok(ServeEvent::Failed(why)) => assert!(why.contains("reset"), "{why}"),
-            other => panic!("{other:?}"),
-        }
-    });
-    // Theirs serves ours.
-    let mut server = Command::new("tbench_srv").stdout(Stdio::null()).spawn().expect("server");
-    std::thread::sleep(Duration::from_millis(500));
-    let text = format!("tbench:clients=2,loadfile={},server=127.0.0.1:7003", file.display());
-    let outcome = run(&workload(&text));
-    server.kill().expect("kill");
-    server.wait().expect("ended");
-    if outcome.failure.as_deref().is_some_and(|why| why.contains("cannot reach")) {
-        println!("skipped: their server did not start");
-        return;
-    }
-    assert_eq!(outcome.failure, None);
-    let load = source::find("netbench", 7).expect("load");
-    assert_eq!(counted(&outcome, "read_bytes"), 2.0 * load.read_bytes as f64);
-    assert_eq!(counted(&outcome, "written_bytes"), 2.0 * load.written_bytes as f64);
 }

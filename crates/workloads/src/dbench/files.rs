@@ -21,7 +21,7 @@
 //! | deltree | – | directory by directory, every file: `fstatat`, `unlinkat`; directories stay |
 //!
 //! *Resolve*, of loads in dbench 4's form: `fstatat`; if there is no such name, `openat`,
-//! `getdents64` to the end and `close` on its folder, to find it in another case.
+//! `getdents64` until it is found in another case, and `close` on its folder.
 //!
 //! Against dbench 4 that is: no memory is taken and cleared for each read and write, no `fstat`
 //! follows the opening of a directory to be read, and the parent is not asked for after each call
@@ -396,15 +396,13 @@ fn other_case(path: &CStr, names: &mut [MaybeUninit<u8>]) -> Option<CString> {
     let name = bytes.rsplit(|byte| *byte == b'/').next()?;
     let opened = open_folder(&folder).ok()?;
     let mut entries = RawDir::new(opened, names);
-    let mut found = None;
-    // To the end, as the original does: what a miss costs is part of the load.
     while let Some(Ok(entry)) = entries.next() {
-        if found.is_none() && entry.file_name().to_bytes().eq_ignore_ascii_case(name) {
+        if entry.file_name().to_bytes().eq_ignore_ascii_case(name) {
             let whole = [folder.to_bytes(), b"/", entry.file_name().to_bytes()].concat();
-            found = CString::new(whole).ok();
+            return CString::new(whole).ok();
         }
     }
-    found
+    None
 }
 
 /// Locks a range for writing, waiting for it, or unlocks it.

@@ -4,6 +4,7 @@
     dead_code,
     unreachable_pub,
     clippy::allow_attributes,
+    clippy::print_stderr,
     reason = "each test file uses its own part"
 )]
 
@@ -12,9 +13,13 @@ use coretwin_base::job::{Job, Outcome, Work};
 use coretwin_base::param::WorkloadSpec;
 use coretwin_base::placement::Placement;
 use coretwin_base::schema::SCHEMA;
+use coretwin_workloads::serve::ServeEvent;
+use coretwin_workloads::tbench::{TbenchOptions, serve_tbench};
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 /// The worker, which cargo builds as an example beside the tests. Cargo does not do that for
@@ -178,4 +183,49 @@ pub fn children(pid: i32) -> Vec<i32> {
     let path = format!("/proc/{pid}/task/{pid}/children");
     let text = std::fs::read_to_string(path).unwrap_or_default();
     text.split_whitespace().flat_map(str::parse).collect()
+}
+
+/// Whether a program is there to compare or count with; if not, says that a test is left out.
+pub fn installed(program: &str) -> bool {
+    let found = Command::new("sh").args(["-c", &format!("command -v {program}")]).output();
+    let there = found.is_ok_and(|found| found.status.success());
+    // Where the gate runs it has been installed; its absence must not pass for success.
+    assert!(there || std::env::var_os("CI").is_none(), "no {program} on PATH; see .ci/needs");
+    if !there {
+        eprintln!("left out: there is no {program} on this machine's PATH");
+    }
+    there
+}
+
+/// A server of tbench at that port, 0 for any, until the test is over.
+pub fn with_server_at(
+    port: u16,
+    threads: bool,
+    patience: Duration,
+    test: impl FnOnce(u16, &Receiver<ServeEvent>),
+) {
+    let stop = AtomicBool::new(false);
+    let (sender, events) = channel();
+    let options = TbenchOptions {
+        address: ([127, 0, 0, 1], port).into(),
+        threads,
+        worker: worker_path(),
+        patience,
+        once: false,
+    };
+    std::thread::scope(|scope| {
+        let served = scope.spawn(|| {
+            let told = |event| sender.send(event).expect("test listens");
+            serve_tbench(&options, || stop.load(Ordering::SeqCst), told)
+        });
+        let Ok(ServeEvent::Listening(address)) = events.recv() else { panic!("it listens") };
+        let tested = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            test(address.port(), &events);
+        }));
+        stop.store(true, Ordering::SeqCst);
+        served.join().expect("joined").expect("served");
+        if let Err(panic) = tested {
+            std::panic::resume_unwind(panic);
+        }
+    });
 }
