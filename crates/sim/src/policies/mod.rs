@@ -18,6 +18,8 @@
 
 mod actions;
 pub mod decision;
+mod linux_2_4_19;
+mod lists;
 mod one_per_core;
 mod settings;
 pub mod table;

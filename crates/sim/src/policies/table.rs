@@ -1,8 +1,9 @@
 //! Every policy, listed once: lists, help, checks and sweeps are made from this table.
 
-use super::one_per_core::OnePerCore;
+use super::Policy;
+use super::linux_2_4_19::{self, Linux2419};
+use super::one_per_core::{self, OnePerCore};
 use super::settings::{PARAMETERS_MAX, Parameter, Settings};
-use super::{Policy, one_per_core};
 use crate::kernel::layout::Layout;
 
 /// A policy before it is built.
@@ -34,14 +35,24 @@ pub enum Promise {
 }
 
 /// Every policy, in order of name.
-pub const POLICIES: &[PolicyEntry] = &[PolicyEntry {
-    name: "one-per-core",
-    title: "one task a core; the siblings stay idle",
-    source: "the article's stand-in for SMT off: what affinity to one CPU of each core does",
-    parameters: one_per_core::PARAMETERS,
-    promise: Promise::Core,
-    build: |layout, settings| Box::new(OnePerCore::new(layout, settings)),
-}];
+pub const POLICIES: &[PolicyEntry] = &[
+    PolicyEntry {
+        name: "linux-2.4.19",
+        title: "one list for all CPUs, scored by goodness; one rule for Hyper-Threading",
+        source: "kernel/sched.c of Linux 2.4, the article's older kernel",
+        parameters: linux_2_4_19::PARAMETERS,
+        promise: Promise::Machine,
+        build: |layout, settings| Box::new(Linux2419::new(layout, settings)),
+    },
+    PolicyEntry {
+        name: "one-per-core",
+        title: "one task a core; the siblings stay idle",
+        source: "the article's stand-in for SMT off: what affinity to one CPU of each core does",
+        parameters: one_per_core::PARAMETERS,
+        promise: Promise::Core,
+        build: |layout, settings| Box::new(OnePerCore::new(layout, settings)),
+    },
+];
 
 const _: () = {
     let mut index = 0;
