@@ -90,6 +90,7 @@ impl Chain {
 }
 
 #[cfg(target_arch = "x86_64")]
+#[inline(never)]
 unsafe fn chase(mut at: usize, turns: u64) -> usize {
     // SAFETY: the caller says that every word from here on holds the address of another.
     unsafe {

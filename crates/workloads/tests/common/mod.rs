@@ -229,3 +229,58 @@ pub fn with_server_at(
         }
     });
 }
+
+/// Runs a job that has to succeed under strace: what its processes asked of the kernel, line by
+/// line, without the worker and the janitor.
+pub fn traced(job: &Job) -> (Vec<String>, Outcome) {
+    let folder = tempfile::tempdir().expect("folder");
+    let mut traced = Command::new("strace");
+    traced.args(["-f", "-ff", "-o"]).arg(folder.path().join("trace")).arg(worker_path());
+    let outcome = Worker::start_by(traced, job).outcome();
+    assert_eq!(outcome.failure, None, "{job:?}");
+    let mut lines = Vec::new();
+    for entry in std::fs::read_dir(folder.path()).expect("folder").flatten() {
+        let trace = std::fs::read_to_string(entry.path()).expect("trace");
+        // The worker reads its job, and the janitor was told its role.
+        if !trace.contains("read(0, \"{") && !trace.contains("\"janitor\"") {
+            lines.extend(trace.lines().map(str::to_owned));
+        }
+    }
+    (lines, outcome)
+}
+
+/// What a worker has claimed and not let go: the files that name it.
+pub fn claims_of(worker: i32) -> Vec<String> {
+    let entries = std::fs::read_dir("/dev/shm").expect("/dev/shm").flatten();
+    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+    let names_it = |name: &str| name.split('-').any(|part| part == worker.to_string());
+    names.filter(|name| name.starts_with("coretwin-") && names_it(name)).collect()
+}
+
+/// A process and all below it.
+pub fn tree(pid: i32) -> Vec<i32> {
+    let mut found = vec![pid];
+    let mut next = 0;
+    while let Some(pid) = found.get(next) {
+        found.extend(children(*pid));
+        next += 1;
+    }
+    found
+}
+
+/// Nothing is left of a worker that has ended: of its processes, in the folder it worked in, of what
+/// it had claimed.
+pub fn assert_nothing_left(folder: &Path, worker: i32, processes: &[i32]) {
+    eventually("every process ends", || {
+        let living = |pid: &i32| {
+            let cmdline = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            String::from_utf8_lossy(&cmdline).contains("coretwin-worker")
+        };
+        !processes.iter().any(living)
+    });
+    eventually("nothing is claimed", || claims_of(worker).is_empty());
+    let left: Vec<_> = std::fs::read_dir(folder).expect("folder").flatten().collect();
+    assert!(left.is_empty(), "{left:?}");
+    let text = folder.to_str().expect("text");
+    eventually("nobody works there", || processes_with(text).is_empty());
+}

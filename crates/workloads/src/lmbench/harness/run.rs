@@ -3,6 +3,7 @@
 
 use super::params::{AUTO, COPIES, DIR, TEMPORARY};
 use super::process::{Orders, Report, Said};
+use super::sampler::Sample;
 use super::summary::Median;
 use super::{Place, Row};
 use crate::error::signal_name;
@@ -216,9 +217,15 @@ fn metrics(
         ("clock_overhead_ns".to_owned(), lower(largest(|r| r.overheads.clock_s * 1e9), "ns")),
         ("loop_overhead_ns".to_owned(), lower(largest(|r| r.overheads.turn_s * 1e9), "ns")),
     ]);
-    let both = reports.iter().flat_map(|report| &report.samples);
-    let whole: Vec<f64> = both.clone().map(|sample| sample.whole_s * 1e6).collect();
-    let minus: Vec<f64> = both.filter_map(|sample| sample.minus_s.map(|s| s * 1e6)).collect();
+    let both = |part: fn(&Sample) -> Option<f64>| -> Vec<f64> {
+        let of = |report: &Report| {
+            let amount = report.amount;
+            let times = report.samples.iter().filter_map(part);
+            times.map(|seconds| seconds * 1e6 / amount).collect::<Vec<_>>()
+        };
+        reports.iter().flat_map(of).collect()
+    };
+    let (whole, minus) = (both(|sample| Some(sample.whole_s)), both(|sample| sample.minus_s));
     if let (Some(whole), Some(minus)) = (Median::of(&whole), Median::of(&minus)) {
         metrics.insert("whole_us".to_owned(), lower(whole.value, "µs"));
         metrics.insert("subtracted_us".to_owned(), lower(minus.value, "µs"));
