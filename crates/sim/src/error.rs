@@ -24,6 +24,9 @@ pub enum Error {
     /// A simulation that did not get on.
     #[error(transparent)]
     Stuck(#[from] Box<crate::core::Stuck>),
+    /// A run of the simulated kernel that was refused or given up.
+    #[error(transparent)]
+    Kernel(#[from] Box<crate::kernel::Failure>),
 }
 
 /// This crate's result.

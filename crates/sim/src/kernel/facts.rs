@@ -39,7 +39,7 @@ impl View {
             nice: 0,
             mask: 0,
             last_cpu,
-            address_space: serial as u32,
+            address_space: 0,
             program: 0,
             parent: None,
             yielded: false,

@@ -2,23 +2,43 @@
 //! scheduling policy.
 //!
 //! Data flow: a [`machine::Machine`], the [`work::Work`] it has to do, and [`program::Options`] with
-//! a policy of [`crate::policies`] go in.
+//! a policy of [`crate::policies`] go in; an [`Outcome`] or a [`Failure`] comes out of [`run()`].
 //!
 //! Invariants: time is an integer in nanoseconds; events happen in order of time and of being
 //! scheduled; random numbers depend on the seed and the task alone; everything is bounded.
 
+pub mod accounting;
 pub mod co_run;
 pub mod costs;
+mod disk;
+mod engine;
+mod events;
 mod facts;
+pub mod failure;
+pub mod histogram;
 pub mod layout;
+mod lock;
 pub mod machine;
 pub mod mask;
+pub mod outcome;
+mod page_cache;
 pub mod program;
+mod random;
+mod semaphore;
+mod socket;
+mod task;
+mod trace;
+mod validate;
 pub mod view;
 pub mod work;
 
+pub use engine::run;
+pub use failure::{Cause, Failure};
+pub use histogram::Histogram;
 pub use layout::{Distance, Layout};
 pub use machine::Machine;
+pub use outcome::Outcome;
 pub use program::{Options, Program, Step};
+pub use trace::Span;
 pub use view::{TaskId, View};
 pub use work::{Start, Work};

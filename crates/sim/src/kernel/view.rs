@@ -114,7 +114,7 @@ pub struct TaskView {
     pub program: u32,
     /// Who made it, if that task is still there.
     pub parent: Option<TaskId>,
-    /// Whether it gave its CPU away (sched_yield) and has not run since.
+    /// Whether it is giving its CPU away (sched_yield): true until that CPU has chosen.
     pub yielded: bool,
     /// CPU time up to its last leaving of a CPU; see [`View::ran_ns`].
     pub ran_before_ns: u64,

@@ -122,6 +122,11 @@ impl Actions {
         &self.list
     }
 
+    /// Drops notes from now on.
+    pub(crate) fn stop_notes(&mut self) {
+        self.logged = false;
+    }
+
     /// Whether nothing was said.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {

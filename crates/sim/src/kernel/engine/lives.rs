@@ -1,0 +1,278 @@
+//! How tasks begin, become others, and end.
+
+use super::steps::Next;
+use super::{Engine, Run, START};
+use crate::kernel::co_run::ProfileId;
+use crate::kernel::failure::Cause;
+use crate::kernel::mask::CpuMask;
+use crate::kernel::program::{Children, Program, Step};
+use crate::kernel::task::{Task, Waiting};
+use crate::kernel::trace::Happened;
+use crate::kernel::view::{Class, TaskId, TaskState};
+use crate::policies::{Change, Stop, Wake, WakeKind};
+use coretwin_base::cpu_set::{CpuId, CpuSet};
+
+/// What a new task has from its maker.
+struct Birth {
+    program: u32,
+    start: u32,
+    parent: Option<TaskId>,
+    address_space: Option<u32>,
+    class: Class,
+    nice: i8,
+    mask: u32,
+    server: bool,
+    here: CpuId,
+}
+
+impl Engine<'_> {
+    /// The tasks of the next entries of the list of starts.
+    pub(super) fn start_tasks(&mut self) -> Run {
+        let work = self.work;
+        while let Some(index) = self.starts.get(self.next_start).copied() {
+            let start = &work.starts[index as usize];
+            if start.at_ns > self.view.now_ns {
+                self.events.set(self.machine_slot(START), start.at_ns);
+                return Ok(());
+            }
+            self.next_start += 1;
+            let mask = self.mask_number(start.mask.as_ref());
+            let mut address_space = None;
+            for _ in 0..start.count {
+                let asked = start.on.unwrap_or(CpuId(0));
+                let here =
+                    if self.view.online.contains(asked) { asked } else { self.first_online() };
+                let child = self.is_born(Birth {
+                    program: start.program,
+                    start: index,
+                    parent: None,
+                    address_space,
+                    class: start.class,
+                    nice: start.nice,
+                    mask,
+                    server: start.server,
+                    here,
+                })?;
+                if start.threads {
+                    address_space = Some(self.view.task(child).address_space);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn first_online(&self) -> CpuId {
+        self.view.online.first().unwrap_or(CpuId(0))
+    }
+
+    /// The number of a mask; all CPUs if none of its CPUs is online, as kernels do.
+    pub(super) fn mask_number(&mut self, mask: Option<&CpuSet>) -> u32 {
+        let Some(set) = mask else { return 0 };
+        let mask = CpuMask::of(set, self.cpus.len());
+        match mask.first_common(&self.view.online) {
+            Some(_) => self.view.intern_mask(mask),
+            None => 0,
+        }
+    }
+
+    fn is_born(&mut self, birth: Birth) -> Run<TaskId> {
+        if self.alive.tasks >= self.options.tasks_max {
+            let program = &self.work.programs[birth.program as usize].name;
+            let what = format!("one more {program} than the {} allowed", self.options.tasks_max);
+            return Err(self.fail(Cause::TooManyTasks, what));
+        }
+        self.serial += 1;
+        let serial = self.serial;
+        let program = &self.work.programs[birth.program as usize];
+        let home = first_profile(program);
+        let mut own = Task::new(birth.program, birth.start, home, self.key.numbers(serial));
+        (own.server, own.begun_ns, own.deadline_ns) =
+            (birth.server, self.view.now_ns, self.view.now_ns);
+        let mut facts = self.view.new_task(serial, birth.here);
+        facts.class = birth.class;
+        facts.nice = birth.nice;
+        facts.mask = birth.mask;
+        facts.program = birth.program;
+        facts.parent = birth.parent;
+        facts.address_space = birth.address_space.unwrap_or_else(|| {
+            self.spaces += 1;
+            self.spaces
+        });
+        let task = match self.free.pop() {
+            Some(task) => {
+                *self.view.task_mut(task) = facts;
+                self.tasks[task.index()] = own;
+                task
+            }
+            None => {
+                self.view.tasks.push(facts);
+                self.tasks.push(own);
+                TaskId(self.tasks.len() as u32 - 1)
+            }
+        };
+        self.events.grow(self.task_slot(task) + 1);
+        self.alive.tasks += 1;
+        self.alive.awaited += usize::from(!birth.server);
+        if let Some(parent) = birth.parent {
+            self.join_family(parent, task);
+        }
+        self.results.born(birth.program);
+        self.trace.happened(self.view.now_ns, Happened::Born, birth.here, serial);
+        self.policy.fork(&self.view, task, &mut self.actions);
+        self.carry_out(birth.here);
+        let wake = Wake { kind: WakeKind::New, sync: false, here: birth.here, waker: birth.parent };
+        self.make_runnable(task, wake, None)?;
+        Ok(task)
+    }
+
+    fn join_family(&mut self, parent: TaskId, child: TaskId) {
+        let family = &mut self.tasks[parent.index()].family;
+        family.alive += 1;
+        let next = family.first_child.replace(child);
+        self.tasks[child.index()].family.next = next;
+        if let Some(next) = next {
+            self.tasks[next.index()].family.before = Some(child);
+        }
+    }
+
+    /// Takes a task that ends out of its parent's children, and leaves its own without parent.
+    fn leave_family(&mut self, task: TaskId) {
+        let family = self.tasks[task.index()].family;
+        if let Some(next) = family.next {
+            self.tasks[next.index()].family.before = family.before;
+        }
+        match (family.before, self.view.task(task).parent) {
+            (Some(before), _) => self.tasks[before.index()].family.next = family.next,
+            (None, Some(parent)) => self.tasks[parent.index()].family.first_child = family.next,
+            (None, None) => {}
+        }
+        let mut child = family.first_child;
+        while let Some(orphan) = child {
+            self.view.task_mut(orphan).parent = None;
+            let family = &mut self.tasks[orphan.index()].family;
+            child = family.next.take();
+            family.before = None;
+        }
+    }
+
+    pub(super) fn fork(
+        &mut self,
+        cpu: CpuId,
+        task: TaskId,
+        program: u32,
+        thread: bool,
+    ) -> Run<Next> {
+        let facts = *self.view.task(task);
+        let own = &self.tasks[task.index()];
+        self.is_born(Birth {
+            program,
+            start: own.start,
+            parent: Some(task),
+            address_space: thread.then_some(facts.address_space),
+            class: facts.class,
+            nice: facts.nice,
+            mask: facts.mask,
+            server: own.server,
+            here: cpu,
+        })?;
+        Ok(Next::Goes)
+    }
+
+    pub(super) fn exec(&mut self, cpu: CpuId, task: TaskId) -> Next {
+        self.spaces += 1;
+        self.view.task_mut(task).address_space = self.spaces;
+        self.cpus[cpu.0 as usize].space = self.spaces;
+        let to = self.policy.exec(&self.view, task, &mut self.actions);
+        self.carry_out_paid(cpu);
+        let own = &mut self.tasks[task.index()];
+        match to.filter(|to| *to != cpu) {
+            Some(to) => {
+                own.cold = true;
+                Next::Moves(Some(to))
+            }
+            None => {
+                let all = u64::from(self.machine.speeds.profile(own.home).refill);
+                self.charge(cpu, (self.machine.costs.refill_ns[0] * all) >> 16);
+                Next::Goes
+            }
+        }
+    }
+
+    pub(super) fn wait_for_children(&mut self, task: TaskId, children: Children) -> Next {
+        let family = &mut self.tasks[task.index()].family;
+        match children {
+            Children::One if family.ended > 0 => family.ended -= 1,
+            Children::One if family.alive == 0 => {}
+            Children::All if family.alive == 0 => family.ended = 0,
+            _ => return Next::Waits(Waiting::Children),
+        }
+        Next::Goes
+    }
+
+    /// The running task of a CPU ends. The CPU must choose next.
+    pub(super) fn ends(&mut self, cpu: CpuId, task: TaskId) -> Run {
+        if self.tasks[task.index()].locks_held > 0 {
+            let held = self.locks.iter().position(|lock| lock.owner() == Some(task));
+            let what = format!("{} ends with lock {}", self.name_of(task), held.unwrap_or(0));
+            return Err(self.fail(Cause::Misuse, what));
+        }
+        if let Some(parent) = self.view.task(task).parent {
+            let own = &mut self.tasks[parent.index()];
+            own.family.alive -= 1;
+            own.family.ended += 1;
+            if own.waiting == Waiting::Children {
+                self.wake(parent, cpu, Some(task), false)?;
+            }
+        }
+        self.settle_core(cpu);
+        let serial = self.view.task(task).serial;
+        self.trace.happened(self.view.now_ns, Happened::Ends, cpu, serial);
+        self.leaves(cpu, task, TaskState::Gone);
+        self.policy.stopping(&self.view, cpu, task, Stop::Exited, &mut self.actions);
+        self.carry_out(cpu);
+        self.policy.exit(&self.view, task, &mut self.actions);
+        self.carry_out(cpu);
+        self.leave_family(task);
+        self.alive.tasks -= 1;
+        self.alive.runnable -= 1;
+        self.alive.awaited -= usize::from(!self.tasks[task.index()].server);
+        self.results.ended(self.view.now_ns, self.view.task(task), &self.tasks[task.index()]);
+        self.free.push(task);
+        Ok(())
+    }
+
+    pub(super) fn set_own_mask(&mut self, cpu: CpuId, task: TaskId, mask: Option<&CpuSet>) -> Next {
+        let mask = self.mask_number(mask);
+        self.view.task_mut(task).mask = mask;
+        self.policy.changed(&self.view, task, Change::Mask, &mut self.actions);
+        self.carry_out_paid(cpu);
+        match self.view.allowed(task, cpu) {
+            true => Next::Goes,
+            false => Next::Moves(None),
+        }
+    }
+
+    pub(super) fn set_nice(&mut self, here: CpuId, task: TaskId, nice: i8) {
+        self.view.task_mut(task).nice = nice;
+        self.policy.changed(&self.view, task, Change::Nice, &mut self.actions);
+        self.carry_out_paid(here);
+    }
+
+    pub(super) fn operation_done(&mut self, task: TaskId, kind: u32) {
+        let now_ns = self.view.now_ns;
+        let own = &mut self.tasks[task.index()];
+        own.counts.operations += 1;
+        let took_ns = now_ns - own.begun_ns;
+        own.begun_ns = now_ns;
+        self.results.operation(kind, took_ns);
+    }
+}
+
+/// The kind of work whose data a program's task has at first.
+fn first_profile(program: &Program) -> ProfileId {
+    let of = |step: &Step| match step {
+        Step::Compute { profile, .. } | Step::ComputeFor { profile, .. } => Some(*profile),
+        _ => None,
+    };
+    program.steps.iter().find_map(of).unwrap_or(ProfileId::KERNEL)
+}

@@ -1,0 +1,295 @@
+//! The engine: takes events in order, asks the policy, and is the only one to change the world.
+//!
+//! `schedule` is what a CPU does to choose a task, `speed` how fast work goes and whose time it is,
+//! `steps` how a task gets on in its program; `objects`, `files` and `lives` are the steps' effects;
+//! `hotplug` is the script of the machine; `check` and `deadlock` find what must not be.
+
+mod check;
+mod deadlock;
+mod files;
+mod hotplug;
+mod lives;
+mod objects;
+mod results;
+mod schedule;
+mod speed;
+mod steps;
+
+use super::accounting::CoreTime;
+use super::events::Events;
+use super::failure::{Cause, Failure};
+use super::lock::Lock;
+use super::machine::Machine;
+use super::outcome::Outcome;
+use super::program::Options;
+use super::random::Key;
+use super::semaphore::{Barrier, Semaphore};
+use super::socket::Socket;
+use super::task::Task;
+use super::trace::Trace;
+use super::view::{TaskId, View};
+use super::work::Work;
+use crate::policies::{Actions, Policy, Ticks};
+use coretwin_base::cpu_set::CpuId;
+use results::Results;
+use speed::{Clash, CpuRun};
+use std::collections::VecDeque;
+
+/// Whether a run goes on.
+type Run<T = ()> = Result<T, Box<Failure>>;
+
+/// Events of one CPU: this many slots each, from the first on.
+const CPU_SLOTS: usize = 4;
+/// The work of its task is done, or the stopper's visit.
+const SEGMENT: usize = 0;
+/// Its clock ticks.
+const TICK: usize = 1;
+/// It learns that it is to reschedule.
+const INTERRUPT: usize = 2;
+/// The policy's timer.
+const TIMER: usize = 3;
+
+/// Events of the machine, after those of the CPUs.
+const MACHINE_SLOTS: usize = 5;
+/// The disk is done with a request.
+const DISK: usize = 0;
+/// Time to look for old written pages.
+const WRITE_BACK: usize = 1;
+/// The next line of the script.
+const SCRIPT: usize = 2;
+/// The next tasks start.
+const START: usize = 3;
+/// The warm-up is over.
+const WARMUP: usize = 4;
+
+/// Events at one moment beyond which time stands still: this many, and so many more for each task.
+const INSTANT_EVENTS: u64 = 100_000;
+
+/// The engine with the whole state of the simulated machine.
+pub(super) struct Engine<'run> {
+    machine: &'run Machine,
+    work: &'run Work,
+    options: &'run Options,
+    policy: Box<dyn Policy>,
+    ticks: Ticks,
+    view: View,
+    events: Events,
+    /// The answer that is being made or carried out; kept to be used again.
+    actions: Actions,
+    /// CPUs that reschedule at this moment.
+    pending: VecDeque<CpuId>,
+    cpus: Vec<CpuRun>,
+    cores: Vec<CoreTime>,
+    clash: Clash,
+    tasks: Vec<Task>,
+    free: Vec<TaskId>,
+    key: Key,
+    serial: u64,
+    /// Address spaces so far.
+    spaces: u32,
+    sockets: Vec<Socket>,
+    semaphores: Vec<Semaphore>,
+    locks: Vec<Lock>,
+    barriers: Vec<Barrier>,
+    storage: files::Storage,
+    /// Entries of the list of starts, in order of time; the next one.
+    starts: Vec<u32>,
+    next_start: usize,
+    /// Lines of the script, in order of time; the next one.
+    script: Vec<u32>,
+    next_script: usize,
+    alive: Alive,
+    trace: Trace,
+    results: Results,
+    events_done: u64,
+    instant_events: u64,
+}
+
+/// How many tasks are alive, and what of.
+#[derive(Debug, Default)]
+struct Alive {
+    /// All.
+    tasks: usize,
+    /// Those that the run waits for.
+    awaited: usize,
+    /// Running or runnable.
+    runnable: usize,
+    /// Waiting for a time.
+    timers: usize,
+}
+
+/// Does the work on the machine.
+///
+/// # Errors
+/// [`Failure`] if the work cannot be, or the run does not get on.
+pub fn run(machine: &Machine, work: &Work, options: &Options) -> Run<Outcome> {
+    super::validate::check(machine, work, options)?;
+    let mut engine = Engine::new(machine, work, options);
+    engine.boot()?;
+    engine.until_end()?;
+    Ok(engine.outcome())
+}
+
+impl<'run> Engine<'run> {
+    fn new(machine: &'run Machine, work: &'run Work, options: &'run Options) -> Self {
+        let policy = (options.policy.entry.build)(&machine.layout, &options.policy);
+        let ticks = policy.ticks();
+        let cpus = machine.layout.cpus();
+        let in_order = |times: Vec<u64>| {
+            let mut order: Vec<u32> = (0..times.len() as u32).collect();
+            order.sort_by_key(|index| times[*index as usize]);
+            order
+        };
+        Self {
+            view: View::new(machine.layout.clone(), ticks.period_ns),
+            events: Events::new(cpus * CPU_SLOTS + MACHINE_SLOTS),
+            actions: Actions::new(options.decisions_max > 0),
+            pending: VecDeque::new(),
+            cpus: vec![CpuRun::new(); cpus],
+            cores: vec![CoreTime::default(); machine.layout.cores().len()],
+            clash: Clash::new(&machine.layout),
+            tasks: Vec::new(),
+            free: Vec::new(),
+            key: Key::new(options.seed),
+            serial: 0,
+            spaces: 0,
+            sockets: work.sockets.iter().map(|spec| Socket::new(*spec)).collect(),
+            semaphores: work.semaphores.iter().map(|value| Semaphore::new(*value)).collect(),
+            locks: (0..work.locks).map(|_| Lock::default()).collect(),
+            barriers: work.barriers.iter().map(|tasks| Barrier::new(*tasks)).collect(),
+            storage: files::Storage::new(machine, work, options.seed),
+            starts: in_order(work.starts.iter().map(|start| start.at_ns).collect()),
+            next_start: 0,
+            script: in_order(work.script.iter().map(|line| line.at_ns).collect()),
+            next_script: 0,
+            alive: Alive::default(),
+            trace: Trace::new(options.decisions_max, options.spans_max),
+            results: Results::new(work),
+            events_done: 0,
+            instant_events: 0,
+            machine,
+            work,
+            options,
+            policy,
+            ticks,
+        }
+    }
+
+    /// Time 0: every CPU is online and finds nothing to do; then come tasks and script.
+    fn boot(&mut self) -> Run {
+        for cpu in self.machine.layout.all() {
+            if self.ticks.while_idle {
+                self.events.set(slot(cpu, TICK), self.ticks.period_ns);
+            }
+            self.reschedule(cpu)?;
+        }
+        if self.options.warmup_ns > 0 {
+            self.events.set(self.machine_slot(WARMUP), self.options.warmup_ns);
+        }
+        if let Some(first) = self.script.first() {
+            let at_ns = self.work.script[*first as usize].at_ns;
+            self.events.set(self.machine_slot(SCRIPT), at_ns);
+        }
+        if let Some(first) = self.starts.first() {
+            let at_ns = self.work.starts[*first as usize].at_ns;
+            self.events.set(self.machine_slot(START), at_ns);
+        }
+        Ok(())
+    }
+
+    fn until_end(&mut self) -> Run {
+        while self.alive.awaited > 0 || self.next_start < self.starts.len() {
+            let Some((at_ns, slot)) = self.events.pop() else {
+                return Err(self.deadlock());
+            };
+            if at_ns > self.options.until_ns {
+                self.view.now_ns = self.options.until_ns;
+                return Ok(());
+            }
+            self.count_event(at_ns)?;
+            self.view.now_ns = at_ns;
+            self.happen(slot)?;
+            while let Some(cpu) = self.pending.pop_front() {
+                // It may have chosen in the meantime.
+                if self.view.cpu(cpu).resched {
+                    self.reschedule(cpu)?;
+                    self.count_event(at_ns)?;
+                }
+            }
+            if self.options.checked {
+                self.check()?;
+            }
+            if self.alive.runnable == 0 && self.is_stuck() {
+                return Err(self.deadlock());
+            }
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn count_event(&mut self, at_ns: u64) -> Run {
+        self.events_done += 1;
+        self.instant_events = if at_ns > self.view.now_ns { 0 } else { self.instant_events + 1 };
+        if self.instant_events > INSTANT_EVENTS + 10 * (self.tasks.len() + self.cpus.len()) as u64 {
+            let what = format!("{} events, and no time passes", self.instant_events);
+            return Err(self.fail(Cause::NoProgress, what));
+        }
+        if self.events_done > self.options.events_max {
+            let what = format!("more than the {} events allowed", self.options.events_max);
+            return Err(self.fail(Cause::NoProgress, what));
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn happen(&mut self, happening: usize) -> Run {
+        let cpus = self.cpus.len();
+        if happening < cpus * CPU_SLOTS {
+            let cpu = CpuId((happening / CPU_SLOTS) as u32);
+            return match happening % CPU_SLOTS {
+                SEGMENT => self.segment_ends(cpu),
+                TICK => self.tick(cpu),
+                INTERRUPT => self.interrupted(cpu),
+                _ => self.policy_timer(cpu),
+            };
+        }
+        let happening = happening - cpus * CPU_SLOTS;
+        match happening {
+            DISK => self.disk_done(),
+            WRITE_BACK => self.write_back_due(),
+            SCRIPT => self.script_line(),
+            START => self.start_tasks(),
+            WARMUP => {
+                self.warmed_up();
+                Ok(())
+            }
+            task => self.task_timer(TaskId((task - MACHINE_SLOTS) as u32)),
+        }
+    }
+
+    fn machine_slot(&self, kind: usize) -> usize {
+        self.cpus.len() * CPU_SLOTS + kind
+    }
+
+    fn task_slot(&self, task: TaskId) -> usize {
+        self.cpus.len() * CPU_SLOTS + MACHINE_SLOTS + task.index()
+    }
+
+    #[cold]
+    fn fail(&self, cause: Cause, what: impl Into<String>) -> Box<Failure> {
+        Failure::new(cause, self.view.now_ns, what)
+    }
+
+    /// A task's name in messages: program and serial number.
+    fn name_of(&self, task: TaskId) -> String {
+        let facts = self.view.task(task);
+        let program = self.work.programs.get(facts.program as usize);
+        format!("{}#{}", program.map_or("?", |program| &program.name), facts.serial)
+    }
+}
+
+/// The event slot of a CPU.
+#[inline]
+fn slot(cpu: CpuId, kind: usize) -> usize {
+    cpu.0 as usize * CPU_SLOTS + kind
+}

@@ -1,0 +1,126 @@
+//! Steps that use sockets, semaphores, locks and barriers.
+
+use super::steps::Next;
+use super::{Engine, Run};
+use crate::kernel::failure::Cause;
+use crate::kernel::program::Which;
+use crate::kernel::task::Waiting;
+use crate::kernel::view::TaskId;
+use coretwin_base::cpu_set::CpuId;
+
+impl Engine<'_> {
+    pub(super) fn send(&mut self, cpu: CpuId, task: TaskId, which: Which) -> Run<Next> {
+        let index = self.object(task, which, self.sockets.len(), "socket")?;
+        let socket = &mut self.sockets[index];
+        let moved = socket.put(self.tasks[task.index()].amount);
+        let sync = socket.spec.sync;
+        // Room that is left is another writer's.
+        let also = if moved.bytes > 0 { socket.next_writer() } else { None };
+        let own = &mut self.tasks[task.index()];
+        own.amount -= moved.bytes;
+        let waits = own.amount > 0;
+        if waits {
+            socket.wait_for_room(task);
+        }
+        for woken in [moved.wakes, also].into_iter().flatten() {
+            self.wake(woken, cpu, Some(task), sync)?;
+        }
+        Ok(if waits { Next::Waits(Waiting::Room(index as u32)) } else { Next::Goes })
+    }
+
+    pub(super) fn receive(&mut self, cpu: CpuId, task: TaskId, which: Which) -> Run<Next> {
+        let index = self.object(task, which, self.sockets.len(), "socket")?;
+        let socket = &mut self.sockets[index];
+        let moved = socket.take(self.tasks[task.index()].amount);
+        // Bytes that are left are another reader's.
+        let also = socket.next_reader();
+        let own = &mut self.tasks[task.index()];
+        own.amount -= moved.bytes;
+        let waits = own.amount > 0;
+        if waits {
+            socket.wait_for_bytes(task);
+        }
+        for woken in [moved.wakes, also].into_iter().flatten() {
+            self.wake(woken, cpu, Some(task), false)?;
+        }
+        Ok(if waits { Next::Waits(Waiting::Bytes(index as u32)) } else { Next::Goes })
+    }
+
+    pub(super) fn down(&mut self, task: TaskId, which: Which, count: u32) -> Run<Next> {
+        let index = self.object(task, which, self.semaphores.len(), "semaphore")?;
+        let answered = std::mem::take(&mut self.tasks[task.index()].answered);
+        let has = answered || self.semaphores[index].down(task, count);
+        Ok(if has { Next::Goes } else { Next::Waits(Waiting::Semaphore(index as u32)) })
+    }
+
+    pub(super) fn up(&mut self, cpu: CpuId, task: TaskId, which: Which, count: u32) -> Run<Next> {
+        let index = self.object(task, which, self.semaphores.len(), "semaphore")?;
+        self.semaphores[index].up(count);
+        while let Some(woken) = self.semaphores[index].next() {
+            self.answer(woken, cpu, Some(task))?;
+        }
+        Ok(Next::Goes)
+    }
+
+    pub(super) fn lock(&mut self, cpu: CpuId, task: TaskId, which: Which) -> Run<Next> {
+        let index = self.object(task, which, self.locks.len(), "lock")?;
+        let paid = std::mem::take(&mut self.tasks[task.index()].answered);
+        if self.locks[index].take(task) {
+            self.tasks[task.index()].locks_held += 1;
+            return Ok(Next::Goes);
+        }
+        if let Some(circle) = self.circle(task, index) {
+            return Err(circle);
+        }
+        if !paid && self.machine.costs.system_call_ns > 0 {
+            // Contended: into the kernel, and try again there.
+            self.charge(cpu, self.machine.costs.system_call_ns);
+            let own = &mut self.tasks[task.index()];
+            own.answered = true;
+            return Ok(Next::Jumps(own.step));
+        }
+        self.locks[index].wait(task);
+        Ok(Next::Waits(Waiting::Lock(index as u32)))
+    }
+
+    pub(super) fn unlock(&mut self, cpu: CpuId, task: TaskId, which: Which) -> Run<Next> {
+        let index = self.object(task, which, self.locks.len(), "lock")?;
+        match self.locks[index].give_back(task) {
+            Err(()) => {
+                let name = self.name_of(task);
+                let what = format!("{name} gives back lock {index}, which it does not hold");
+                Err(self.fail(Cause::Misuse, what))
+            }
+            Ok(waiter) => {
+                self.tasks[task.index()].locks_held -= 1;
+                if let Some(waiter) = waiter {
+                    self.charge(cpu, self.machine.costs.system_call_ns);
+                    self.wake(waiter, cpu, Some(task), false)?;
+                }
+                Ok(Next::Goes)
+            }
+        }
+    }
+
+    pub(super) fn barrier(&mut self, cpu: CpuId, task: TaskId, which: Which) -> Run<Next> {
+        let index = self.object(task, which, self.barriers.len(), "barrier")?;
+        if std::mem::take(&mut self.tasks[task.index()].answered) {
+            return Ok(Next::Goes);
+        }
+        match self.barriers[index].come(task) {
+            None => Ok(Next::Waits(Waiting::Barrier(index as u32))),
+            Some(others) => {
+                for other in others {
+                    self.answer(other, cpu, Some(task))?;
+                }
+                Ok(Next::Goes)
+            }
+        }
+    }
+
+    /// Wakes a task for which was done what it waits for.
+    pub(super) fn answer(&mut self, task: TaskId, here: CpuId, waker: Option<TaskId>) -> Run {
+        self.tasks[task.index()].answered = true;
+        self.wake(task, here, waker, false)
+    }
+}

@@ -1,0 +1,194 @@
+//! What is counted while the engine runs, and the outcome made of it.
+
+use super::Engine;
+use crate::kernel::accounting::{CoreTime, CpuTime, CpuUse};
+use crate::kernel::histogram::Histogram;
+use crate::kernel::layout::Distance;
+use crate::kernel::outcome::{
+    CpuOutcome, OperationOutcome, Outcome, ProgramOutcome, TASKS_KEPT, TaskOutcome,
+};
+use crate::kernel::task::{Counts, Task};
+use crate::kernel::view::{TaskId, TaskState, TaskView};
+use crate::kernel::work::Work;
+
+/// Counts since the end of the warm-up.
+#[derive(Debug)]
+pub(super) struct Results {
+    /// Since when.
+    pub(super) from_ns: u64,
+    switches: u64,
+    migrations: [u64; Distance::ALL.len()],
+    pub(super) pulls: u64,
+    pub(super) policy_ns: u64,
+    wake_latency: Histogram,
+    wait_longest_ns: u64,
+    programs: Vec<ProgramOutcome>,
+    operations: Vec<OperationOutcome>,
+    ended: Vec<TaskOutcome>,
+}
+
+impl Results {
+    pub(super) fn new(work: &Work) -> Self {
+        let program = |name: &str| ProgramOutcome {
+            name: name.to_owned(),
+            tasks: 0,
+            ended: 0,
+            time: CpuTime::default(),
+            wake_latency: Histogram::default(),
+            lifetime: Histogram::default(),
+        };
+        Self {
+            from_ns: 0,
+            switches: 0,
+            migrations: [0; Distance::ALL.len()],
+            pulls: 0,
+            policy_ns: 0,
+            wake_latency: Histogram::default(),
+            wait_longest_ns: 0,
+            programs: work.programs.iter().map(|own| program(&own.name)).collect(),
+            operations: Vec::new(),
+            ended: Vec::new(),
+        }
+    }
+
+    pub(super) fn born(&mut self, program: u32) {
+        self.programs[program as usize].tasks += 1;
+    }
+
+    #[inline]
+    pub(super) fn entered(
+        &mut self,
+        program: u32,
+        moved: Option<Distance>,
+        latency_ns: Option<u64>,
+        waited_ns: u64,
+    ) {
+        self.switches += 1;
+        if let Some(distance) = moved {
+            self.migrations[distance as usize] += 1;
+        }
+        if let Some(latency_ns) = latency_ns {
+            self.wake_latency.add(latency_ns);
+            self.programs[program as usize].wake_latency.add(latency_ns);
+        }
+        self.wait_longest_ns = self.wait_longest_ns.max(waited_ns);
+    }
+
+    pub(super) fn operation(&mut self, kind: u32, took_ns: u64) {
+        while self.operations.len() <= kind as usize {
+            let kind = self.operations.len() as u32;
+            let latency = Histogram::default();
+            self.operations.push(OperationOutcome { kind, count: 0, latency });
+        }
+        let operation = &mut self.operations[kind as usize];
+        operation.count += 1;
+        operation.latency.add(took_ns);
+    }
+
+    pub(super) fn ended(&mut self, now_ns: u64, facts: &TaskView, task: &Task) {
+        let program = &mut self.programs[facts.program as usize];
+        program.ended += 1;
+        program.time.add(&task.time);
+        program.lifetime.add(now_ns - facts.born_ns);
+        if facts.serial <= TASKS_KEPT as u64 {
+            self.ended.push(task_outcome(facts, task, Some(now_ns)));
+        }
+    }
+}
+
+fn task_outcome(facts: &TaskView, task: &Task, ended_ns: Option<u64>) -> TaskOutcome {
+    TaskOutcome {
+        serial: facts.serial,
+        program: facts.program,
+        nice: facts.nice,
+        born_ns: facts.born_ns,
+        ended_ns,
+        time: task.time,
+        waited_ns: task.counts.waited_ns,
+        switches: task.counts.switches,
+        migrations: task.counts.migrations,
+        operations: task.counts.operations,
+    }
+}
+
+impl Engine<'_> {
+    /// Forgets what was counted so far.
+    pub(super) fn warmed_up(&mut self) {
+        let now_ns = self.view.now_ns;
+        for cpu in self.machine.layout.all() {
+            self.settle(cpu);
+            let run = &mut self.cpus[cpu.0 as usize];
+            (run.times, run.switches) = (CpuUse::default(), 0);
+        }
+        self.cores.fill(CoreTime::default());
+        self.clash.settle(now_ns);
+        self.clash.total_ns = 0;
+        let pieces = self.tasks.iter_mut().zip(&self.view.tasks);
+        let mut programs = std::mem::replace(&mut self.results, Results::new(self.work)).programs;
+        programs.iter_mut().for_each(|program| program.tasks = 0);
+        for (task, facts) in pieces {
+            (task.time, task.counts) = (CpuTime::default(), Counts::default());
+            programs[facts.program as usize].tasks += u64::from(facts.state != TaskState::Gone);
+        }
+        for (new, old) in self.results.programs.iter_mut().zip(programs) {
+            new.tasks = old.tasks;
+        }
+        self.results.from_ns = now_ns;
+        self.storage.forget_counts();
+    }
+
+    /// What the run gave.
+    pub(super) fn outcome(mut self) -> Outcome {
+        let now_ns = self.view.now_ns;
+        for cpu in self.machine.layout.all() {
+            self.settle(cpu);
+        }
+        self.clash.settle(now_ns);
+        let mut tasks = std::mem::take(&mut self.results.ended);
+        for index in 0..self.tasks.len() {
+            let facts = *self.view.task(TaskId(index as u32));
+            if facts.state == TaskState::Gone {
+                continue;
+            }
+            let task = &self.tasks[index];
+            self.results.programs[facts.program as usize].time.add(&task.time);
+            if facts.serial <= TASKS_KEPT as u64 {
+                tasks.push(task_outcome(&facts, task, None));
+            }
+        }
+        tasks.sort_by_key(|task| task.serial);
+        let mut cores = CoreTime::default();
+        self.cores.iter().for_each(|core| cores.merge(core));
+        let cpus = self.machine.layout.all().zip(&self.cpus);
+        let cpu = |(cpu, run): (_, &super::CpuRun)| CpuOutcome {
+            cpu,
+            times: run.times,
+            switches: run.switches,
+        };
+        Outcome {
+            policy: self.options.policy.text(),
+            seed: self.options.seed,
+            events: self.events_done,
+            simulated_ns: now_ns,
+            measured_ns: now_ns - self.results.from_ns,
+            finished: self.alive.awaited == 0 && self.next_start == self.starts.len(),
+            trace_hash: self.trace.hash(),
+            switches: self.results.switches,
+            migrations: self.results.migrations,
+            pulls: self.results.pulls,
+            clash_ns: self.clash.total_ns,
+            policy_ns: self.results.policy_ns,
+            wake_latency: self.results.wake_latency,
+            wait_longest_ns: self.results.wait_longest_ns,
+            cpus: cpus.map(cpu).collect(),
+            core_throughput: cores.throughput(self.machine.layout.threads_per_core_max()),
+            programs: self.results.programs,
+            operations: self.results.operations,
+            tasks,
+            tasks_total: self.serial,
+            storage: self.storage.outcome(),
+            decisions: self.trace.decisions,
+            spans: self.trace.spans,
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! How fast work goes, and whose time it is.
+//!
+//! A CPU's task works in *segments*: first costs in plain time (a switch, a tick, cold caches), then
+//! work at a speed that depends on what the siblings do. Whenever anything about a core changes, its
+//! CPUs are settled at the old speeds first, and get their new ones after.
+
+use super::{Engine, SEGMENT, slot};
+use crate::kernel::accounting::CpuUse;
+use crate::kernel::co_run::{ONE, Occupant, ProfileId};
+use crate::kernel::layout::Layout;
+use crate::kernel::machine::Idle;
+use crate::kernel::view::TaskId;
+use coretwin_base::cpu_set::{CoreId, CpuId};
+
+/// What a CPU is at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mode {
+    Idle,
+    Task(TaskId),
+    Stopper,
+    Offline,
+}
+
+/// A CPU as the engine sees it.
+#[derive(Debug, Clone)]
+pub(super) struct CpuRun {
+    pub(super) mode: Mode,
+    /// Until when its time is accounted for.
+    settled_ns: u64,
+    /// Costs in plain time before its task's work goes on.
+    pub(super) overhead_ns: u64,
+    /// Speed of its task's work: uops per ns times UOP_PER_NS.
+    rate: u64,
+    /// The same over alone, times ONE.
+    fraction: u32,
+    /// Busy CPUs of its core, itself included.
+    busy: u8,
+    /// The address space it last used.
+    pub(super) space: u32,
+    pub(super) stopper_wanted: bool,
+    /// Whether the policy knows that it is idle.
+    pub(super) told_idle: bool,
+    pub(super) switches: u64,
+    pub(super) times: CpuUse,
+    /// CPU time of tasks here.
+    pub(super) ran_ns: u64,
+}
+
+impl CpuRun {
+    pub(super) fn new() -> Self {
+        Self {
+            mode: Mode::Idle,
+            settled_ns: 0,
+            overhead_ns: 0,
+            rate: 1,
+            fraction: ONE,
+            busy: 0,
+            space: 0,
+            stopper_wanted: false,
+            told_idle: false,
+            switches: 0,
+            times: CpuUse::default(),
+            ran_ns: 0,
+        }
+    }
+}
+
+/// Counts of cores with two tasks and of idle cores, and how long there were both.
+#[derive(Debug)]
+pub(super) struct Clash {
+    /// Busy CPUs and online CPUs of each core.
+    cores: Vec<(u8, u8)>,
+    doubled: u32,
+    idle: u32,
+    since_ns: u64,
+    pub(super) total_ns: u64,
+}
+
+impl Clash {
+    pub(super) fn new(layout: &Layout) -> Self {
+        let cores: Vec<(u8, u8)> =
+            layout.cores().iter().map(|cpus| (0, cpus.len() as u8)).collect();
+        let idle = cores.len() as u32;
+        Self { cores, doubled: 0, idle, since_ns: 0, total_ns: 0 }
+    }
+
+    pub(super) fn settle(&mut self, now_ns: u64) {
+        if self.doubled > 0 && self.idle > 0 {
+            self.total_ns += now_ns - self.since_ns;
+        }
+        self.since_ns = now_ns;
+    }
+
+    #[inline]
+    fn set(&mut self, now_ns: u64, core: CoreId, busy: u8, online: u8) {
+        let entry = &mut self.cores[core.0 as usize];
+        if *entry == (busy, online) {
+            return;
+        }
+        let before = *entry;
+        *entry = (busy, online);
+        self.settle(now_ns);
+        let is_doubled = |(busy, _): (u8, u8)| u32::from(busy > 1);
+        let is_idle = |(busy, online): (u8, u8)| u32::from(busy == 0 && online > 0);
+        self.doubled = self.doubled + is_doubled((busy, online)) - is_doubled(before);
+        self.idle = self.idle + is_idle((busy, online)) - is_idle(before);
+    }
+}
+
+impl Engine<'_> {
+    /// Accounts for a CPU's time until now.
+    #[inline]
+    pub(super) fn settle(&mut self, cpu: CpuId) {
+        let run = &mut self.cpus[cpu.0 as usize];
+        let passed_ns = self.view.now_ns - run.settled_ns;
+        if passed_ns == 0 {
+            return;
+        }
+        run.settled_ns = self.view.now_ns;
+        match run.mode {
+            Mode::Idle => run.times.idle_ns += passed_ns,
+            Mode::Offline => run.times.offline_ns += passed_ns,
+            Mode::Stopper => {
+                run.overhead_ns = run.overhead_ns.saturating_sub(passed_ns);
+                run.times.system_ns += passed_ns;
+            }
+            Mode::Task(task) => {
+                let task = &mut self.tasks[task.index()];
+                let cost_ns = passed_ns.min(run.overhead_ns);
+                let worked_ns = passed_ns - cost_ns;
+                run.overhead_ns -= cost_ns;
+                task.work = task.work.saturating_sub(worked_ns.saturating_mul(run.rate));
+                let system_ns = if task.profile == ProfileId::KERNEL { passed_ns } else { cost_ns };
+                run.times.system_ns += system_ns;
+                run.times.user_ns += passed_ns - system_ns;
+                run.ran_ns += passed_ns;
+                let alone = (cost_ns * u64::from(ONE))
+                    .saturating_add(worked_ns.saturating_mul(u64::from(run.fraction)));
+                task.time.system_ns += system_ns;
+                task.time.by_busy_ns[run.busy as usize - 1] += passed_ns;
+                task.time.work_alone = task.time.work_alone.saturating_add(alone);
+                let core = self.view.layout.core(cpu);
+                self.cores[core.0 as usize].add(run.busy as usize, passed_ns, alone);
+            }
+        }
+    }
+
+    /// Accounts for the time of all CPUs of a core. Before anything about one of them changes.
+    #[inline]
+    pub(super) fn settle_core(&mut self, cpu: CpuId) {
+        for index in 0..self.machine.layout.siblings(cpu).len() {
+            self.settle(self.machine.layout.siblings(cpu)[index]);
+        }
+    }
+
+    /// CPU time of all tasks on a CPU's core so far.
+    #[inline]
+    pub(super) fn core_ran_ns(&self, cpu: CpuId) -> u64 {
+        let siblings = self.machine.layout.siblings(cpu).iter();
+        siblings.map(|cpu| self.cpus[cpu.0 as usize].ran_ns).sum()
+    }
+
+    #[inline]
+    fn occupant(&self, cpu: CpuId) -> Occupant {
+        match self.cpus[cpu.0 as usize].mode {
+            Mode::Task(task) => Occupant::Works(self.tasks[task.index()].profile),
+            Mode::Stopper => Occupant::Works(ProfileId::KERNEL),
+            Mode::Offline => Occupant::Offline,
+            Mode::Idle => match self.machine.idle {
+                Idle::Halt => Occupant::Halts,
+                Idle::Poll => Occupant::Polls,
+            },
+        }
+    }
+
+    /// Gives the CPUs of a core their speeds, after `cpu` changed, whose segment begins anew. All of
+    /// them were settled before.
+    #[inline]
+    pub(super) fn speed_up_to_date(&mut self, cpu: CpuId) {
+        let machine = self.machine;
+        let siblings = machine.layout.siblings(cpu);
+        let (mut busy, mut online) = (0, 0);
+        for sibling in siblings {
+            let mode = self.cpus[sibling.0 as usize].mode;
+            busy += u8::from(matches!(mode, Mode::Task(_) | Mode::Stopper));
+            online += u8::from(mode != Mode::Offline);
+        }
+        self.clash.set(self.view.now_ns, machine.layout.core(cpu), busy, online);
+        for sibling in siblings {
+            let changed = self.speed_of(*sibling, siblings, busy);
+            if changed || *sibling == cpu {
+                self.schedule_segment(*sibling);
+            }
+        }
+    }
+
+    /// Whether the speed of a CPU's work is another now.
+    #[inline]
+    fn speed_of(&mut self, cpu: CpuId, siblings: &[CpuId], busy: u8) -> bool {
+        let Mode::Task(task) = self.cpus[cpu.0 as usize].mode else { return false };
+        let profile = self.tasks[task.index()].profile;
+        let mut fraction = ONE;
+        for sibling in siblings.iter().filter(|sibling| **sibling != cpu) {
+            // Beside several siblings, what each takes multiplies: an assumption, for tables of
+            // pairs say nothing of three.
+            let beside = self.machine.speeds.beside(profile, self.occupant(*sibling));
+            fraction = ((u64::from(fraction) * u64::from(beside)) >> 16) as u32;
+        }
+        let alone = self.machine.speeds.profile(profile).alone;
+        let rate = ((alone * u64::from(fraction)) >> 16).max(1);
+        let run = &mut self.cpus[cpu.0 as usize];
+        let changed = run.rate != rate;
+        (run.rate, run.fraction, run.busy) = (rate, fraction, busy);
+        changed
+    }
+
+    /// Schedules the end of a CPU's segment.
+    #[inline]
+    pub(super) fn schedule_segment(&mut self, cpu: CpuId) {
+        let run = &self.cpus[cpu.0 as usize];
+        let left_ns = match run.mode {
+            Mode::Idle | Mode::Offline => return self.events.cancel(slot(cpu, SEGMENT)),
+            Mode::Stopper => run.overhead_ns,
+            Mode::Task(task) => {
+                let work = self.tasks[task.index()].work;
+                run.overhead_ns.saturating_add(work.div_ceil(run.rate))
+            }
+        };
+        self.events.set(slot(cpu, SEGMENT), self.view.now_ns.saturating_add(left_ns));
+    }
+
+    /// Has a CPU's task pay a cost in plain time before its work goes on. An idle CPU pays nothing:
+    /// the time would be its own.
+    #[inline]
+    pub(super) fn charge(&mut self, cpu: CpuId, cost_ns: u64) {
+        if cost_ns > 0 && matches!(self.cpus[cpu.0 as usize].mode, Mode::Task(_)) {
+            self.settle(cpu);
+            self.cpus[cpu.0 as usize].overhead_ns += cost_ns;
+            self.schedule_segment(cpu);
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! What a run gives.
+
+use super::accounting::{CpuTime, CpuUse};
+use super::histogram::Histogram;
+use super::layout::Distance;
+use super::trace::Span;
+use crate::policies::Decision;
+use coretwin_base::cpu_set::CpuId;
+
+/// A whole run. What is counted is counted from the end of the warm-up on; hash, log, timeline and
+/// events are of all of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Outcome {
+    /// The policy with its changed parameters.
+    pub policy: String,
+    /// Seed.
+    pub seed: u64,
+    /// Events of the simulation.
+    pub events: u64,
+    /// Simulated time.
+    pub simulated_ns: u64,
+    /// Of it, after the warm-up.
+    pub measured_ns: u64,
+    /// Whether every task but servers ended; otherwise the time was up.
+    pub finished: bool,
+    /// Equal hashes: the same thing happened.
+    pub trace_hash: u64,
+    /// Times a CPU turned to another task.
+    pub switches: u64,
+    /// Times a task continued on another CPU, by distance; the first is always 0.
+    pub migrations: [u64; Distance::ALL.len()],
+    /// Waiting tasks that policies moved between queues.
+    pub pulls: u64,
+    /// Time in which a core ran two tasks while another was idle.
+    pub clash_ns: u64,
+    /// CPU time that the policy's own work took.
+    pub policy_ns: u64,
+    /// From wake-up to CPU.
+    pub wake_latency: Histogram,
+    /// The longest any task waited for a CPU.
+    pub wait_longest_ns: u64,
+    /// Each CPU.
+    pub cpus: Vec<CpuOutcome>,
+    /// Throughput of a core with 1, 2, … CPUs busy over one busy; none where that was not so.
+    pub core_throughput: Vec<Option<f64>>,
+    /// Each program.
+    pub programs: Vec<ProgramOutcome>,
+    /// Each kind of operation, in order of number.
+    pub operations: Vec<OperationOutcome>,
+    /// Tasks in order of birth, the first [`TASKS_KEPT`].
+    pub tasks: Vec<TaskOutcome>,
+    /// How many tasks there were.
+    pub tasks_total: u64,
+    /// Disk and page cache.
+    pub storage: StorageOutcome,
+    /// The first decisions.
+    pub decisions: Vec<Decision>,
+    /// The first spans of the timeline.
+    pub spans: Vec<Span>,
+}
+
+/// The most tasks of which a result is kept.
+pub const TASKS_KEPT: usize = 20_000;
+
+/// A CPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CpuOutcome {
+    /// Which.
+    pub cpu: CpuId,
+    /// What it did with its time.
+    pub times: CpuUse,
+    /// Times it turned to another task.
+    pub switches: u64,
+}
+
+/// All tasks of a program.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProgramOutcome {
+    /// Its name.
+    pub name: String,
+    /// Tasks that ran it.
+    pub tasks: u64,
+    /// Of these, ended.
+    pub ended: u64,
+    /// Their CPU time.
+    pub time: CpuTime,
+    /// From wake-up to CPU.
+    pub wake_latency: Histogram,
+    /// From birth to end.
+    pub lifetime: Histogram,
+}
+
+/// A kind of operation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OperationOutcome {
+    /// Its number.
+    pub kind: u32,
+    /// How many were done.
+    pub count: u64,
+    /// How long each took.
+    pub latency: Histogram,
+}
+
+/// A task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TaskOutcome {
+    /// Its number, from 1.
+    pub serial: u64,
+    /// Its program.
+    pub program: u32,
+    /// Its nice value at the end.
+    pub nice: i8,
+    /// When it was made.
+    pub born_ns: u64,
+    /// When it ended, if it did.
+    pub ended_ns: Option<u64>,
+    /// Its CPU time.
+    pub time: CpuTime,
+    /// Time runnable without a CPU.
+    pub waited_ns: u64,
+    /// Times it got a CPU that had run something else.
+    pub switches: u64,
+    /// Times it continued on another CPU.
+    pub migrations: u64,
+    /// Operations done.
+    pub operations: u64,
+}
+
+/// Disk and page cache.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct StorageOutcome {
+    /// Pages found in the cache.
+    pub hits: u64,
+    /// Pages that had to be read.
+    pub misses: u64,
+    /// Pages thrown out to make room.
+    pub evicted: u64,
+    /// Pages written back.
+    pub written_back: u64,
+    /// Times a writer had to wait for room.
+    pub throttled: u64,
+    /// Requests that the disk served, neighbours merged.
+    pub requests: u64,
+    /// Blocks of them.
+    pub blocks: u64,
+    /// Time that the disk was busy.
+    pub disk_busy_ns: u64,
+}
+
+impl Outcome {
+    /// Jain's index of fairness over the CPU time of tasks of equal program and nice value that were
+    /// there for all of the measurement: 1 is perfectly even, 1/n is all to one of n. None with fewer
+    /// than two such tasks. Groups are weighed by their tasks.
+    #[must_use]
+    pub fn fairness(&self) -> Option<f64> {
+        let from_ns = self.simulated_ns - self.measured_ns;
+        let stayed = |task: &&TaskOutcome| task.born_ns <= from_ns && task.ended_ns.is_none();
+        let mut tasks: Vec<&TaskOutcome> = self.tasks.iter().filter(stayed).collect();
+        tasks.sort_by_key(|task| (task.program, task.nice));
+        let same = |a: &&TaskOutcome, b: &&TaskOutcome| (a.program, a.nice) == (b.program, b.nice);
+        let (mut weighted, mut count) = (0.0, 0);
+        for group in tasks.chunk_by(same).filter(|group| group.len() > 1) {
+            let times = group.iter().map(|task| task.time.raw_ns() as f64);
+            let sum: f64 = times.clone().sum();
+            let squares: f64 = times.map(|time| time * time).sum();
+            if squares > 0.0 {
+                weighted += sum * sum / squares;
+                count += group.len();
+            }
+        }
+        (count > 0).then(|| weighted / count as f64)
+    }
+
+    /// Part of the time of all online CPUs in which they worked.
+    #[must_use]
+    pub fn utilisation(&self) -> f64 {
+        let busy: u64 = self.cpus.iter().map(|cpu| cpu.times.user_ns + cpu.times.system_ns).sum();
+        let idle: u64 = self.cpus.iter().map(|cpu| cpu.times.idle_ns).sum();
+        busy as f64 / (busy + idle).max(1) as f64
+    }
+
+    /// Operations of all kinds a second of measured time.
+    #[must_use]
+    pub fn operations_per_s(&self) -> f64 {
+        let count: u64 = self.operations.iter().map(|operation| operation.count).sum();
+        count as f64 * 1e9 / self.measured_ns.max(1) as f64
+    }
+}

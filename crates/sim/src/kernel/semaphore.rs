@@ -1,0 +1,98 @@
+//! SysV semaphores: a number, and who waits for it to grow.
+
+use super::view::TaskId;
+use std::collections::VecDeque;
+
+/// The semaphore.
+#[derive(Debug)]
+pub(crate) struct Semaphore {
+    value: u64,
+    waiters: VecDeque<(TaskId, u32)>,
+}
+
+impl Semaphore {
+    pub(crate) fn new(value: u32) -> Self {
+        Self { value: u64::from(value), waiters: VecDeque::new() }
+    }
+
+    /// Takes so much, or waits. Whoever comes while there is enough takes it, waiters or not.
+    pub(crate) fn down(&mut self, task: TaskId, count: u32) -> bool {
+        let enough = self.value >= u64::from(count);
+        if enough {
+            self.value -= u64::from(count);
+        } else {
+            self.waiters.push_back((task, count));
+        }
+        enough
+    }
+
+    pub(crate) fn up(&mut self, count: u32) {
+        self.value = self.value.saturating_add(u64::from(count));
+    }
+
+    /// The first waiter that has enough now; it is given its share (as Linux's `update_queue`, which
+    /// passes over those that need more).
+    pub(crate) fn next(&mut self) -> Option<TaskId> {
+        let enough = |(_, count): &(TaskId, u32)| self.value >= u64::from(*count);
+        let (task, count) =
+            self.waiters.iter().position(enough).and_then(|at| self.waiters.remove(at))?;
+        self.value -= u64::from(count);
+        Some(task)
+    }
+
+    pub(crate) fn value(&self) -> u64 {
+        self.value
+    }
+}
+
+/// A barrier: tasks that wait until enough have come.
+#[derive(Debug)]
+pub(crate) struct Barrier {
+    tasks: usize,
+    waiters: Vec<TaskId>,
+}
+
+impl Barrier {
+    pub(crate) fn new(tasks: u32) -> Self {
+        Self { tasks: tasks as usize, waiters: Vec::new() }
+    }
+
+    /// Comes to the barrier. If that makes it full, gives everybody who waits; else waits.
+    pub(crate) fn come(&mut self, task: TaskId) -> Option<Vec<TaskId>> {
+        if self.waiters.len() + 1 >= self.tasks {
+            return Some(std::mem::take(&mut self.waiters));
+        }
+        self.waiters.push(task);
+        None
+    }
+
+    /// Who is there, of how many.
+    pub(crate) fn state(&self) -> (usize, usize) {
+        (self.waiters.len(), self.tasks)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn those_who_need_less_pass_those_who_need_more() {
+        let mut semaphore = Semaphore::new(1);
+        assert!(semaphore.down(TaskId(0), 1));
+        assert!(!semaphore.down(TaskId(1), 3));
+        assert!(!semaphore.down(TaskId(2), 1));
+        semaphore.up(2);
+        assert_eq!([semaphore.next(), semaphore.next()], [Some(TaskId(2)), None]);
+        semaphore.up(2);
+        assert_eq!((semaphore.next(), semaphore.value()), (Some(TaskId(1)), 0));
+    }
+
+    #[test]
+    fn the_last_at_a_barrier_frees_the_others() {
+        let mut barrier = Barrier::new(3);
+        assert_eq!([barrier.come(TaskId(0)), barrier.come(TaskId(1))], [None, None]);
+        assert_eq!(barrier.come(TaskId(2)), Some(vec![TaskId(0), TaskId(1)]));
+        assert_eq!(barrier.state(), (0, 3));
+    }
+}

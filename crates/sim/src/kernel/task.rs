@@ -1,0 +1,146 @@
+//! A task as the engine sees it: where it stands in its program, what it waits for, what it used.
+
+use super::accounting::CpuTime;
+use super::co_run::ProfileId;
+use super::random::Numbers;
+use super::view::TaskId;
+
+/// What a task waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Waiting {
+    /// Nothing.
+    No,
+    /// A time.
+    Timer,
+    /// Bytes in a socket.
+    Bytes(u32),
+    /// Room in a socket.
+    Room(u32),
+    /// A semaphore.
+    Semaphore(u32),
+    /// A lock.
+    Lock(u32),
+    /// Others at a barrier.
+    Barrier(u32),
+    /// Children.
+    Children,
+    /// A page on its way from the disk.
+    Disk,
+    /// Pages of a file on their way to the disk.
+    Written,
+    /// Room for more written pages.
+    Throttled,
+}
+
+/// A step of a program that repeats, and how often it still does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Loop {
+    pub(crate) step: u32,
+    pub(crate) left: u64,
+}
+
+/// The task.
+#[derive(Debug, Clone)]
+pub(crate) struct Task {
+    pub(crate) program: u32,
+    /// The step it is at.
+    pub(crate) step: u32,
+    /// Whether that step's work is done and its effect is due.
+    pub(crate) effect_due: bool,
+    /// Whether what it waited for was done for it by who woke it.
+    pub(crate) answered: bool,
+    /// The step's amount, drawn.
+    pub(crate) amount: u64,
+    /// Work left in this stretch, in uops times UOP_PER_NS.
+    pub(crate) work: u64,
+    /// Kind of that work.
+    pub(crate) profile: ProfileId,
+    /// Kind of its last work that was not the kernel's: whose data its caches hold.
+    pub(crate) home: ProfileId,
+    pub(crate) loops: Vec<Loop>,
+    pub(crate) numbers: Numbers,
+    /// The entry of the work's list of starts that it, or its first ancestor, came from.
+    pub(crate) start: u32,
+    pub(crate) server: bool,
+    pub(crate) waiting: Waiting,
+    /// When its operation began.
+    pub(crate) begun_ns: u64,
+    /// Last deadline of `Period`.
+    pub(crate) deadline_ns: u64,
+    /// Steps since time last passed for it, and when that was.
+    pub(crate) instant: (u64, u32),
+    pub(crate) family: Family,
+    pub(crate) locks_held: u32,
+    /// Where in a file the step's access stands.
+    pub(crate) place: Option<u64>,
+    /// Next place in each file it accessed.
+    pub(crate) positions: Vec<(u32, u64)>,
+    /// CPU time of all tasks on its last core when it left that.
+    pub(crate) core_mark_ns: u64,
+    /// Costs in plain time that it had not paid when it lost its CPU.
+    pub(crate) owed_ns: u64,
+    /// Whether its caches hold nothing of it, as after exec.
+    pub(crate) cold: bool,
+    /// Whether it has run at all.
+    pub(crate) has_run: bool,
+    /// Whether it waits for a CPU for the first time since it was woken.
+    pub(crate) just_woken: bool,
+    pub(crate) time: CpuTime,
+    pub(crate) counts: Counts,
+}
+
+/// What is counted of a task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Counts {
+    pub(crate) switches: u64,
+    pub(crate) migrations: u64,
+    pub(crate) operations: u64,
+    /// Time runnable without a CPU.
+    pub(crate) waited_ns: u64,
+}
+
+/// Its relatives: children are a list through the tasks themselves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Family {
+    pub(crate) first_child: Option<TaskId>,
+    pub(crate) next: Option<TaskId>,
+    pub(crate) before: Option<TaskId>,
+    /// Children alive.
+    pub(crate) alive: u32,
+    /// Children that ended and were not waited for.
+    pub(crate) ended: u32,
+}
+
+impl Task {
+    pub(crate) fn new(program: u32, start: u32, home: ProfileId, numbers: Numbers) -> Self {
+        Self {
+            program,
+            step: 0,
+            effect_due: false,
+            answered: false,
+            amount: 0,
+            work: 0,
+            profile: home,
+            home,
+            loops: Vec::new(),
+            numbers,
+            start,
+            server: false,
+            waiting: Waiting::No,
+            begun_ns: 0,
+            deadline_ns: 0,
+            instant: (0, 0),
+            family: Family::default(),
+            locks_held: 0,
+            place: None,
+            positions: Vec::new(),
+            core_mark_ns: 0,
+            owed_ns: 0,
+            cold: false,
+            has_run: false,
+            just_woken: false,
+            time: CpuTime::default(),
+            counts: Counts::default(),
+        }
+    }
+}

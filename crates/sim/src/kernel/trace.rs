@@ -1,0 +1,95 @@
+//! What a run leaves behind to be read: a hash of everything that happened, the log of decisions, the
+//! timeline.
+
+use super::view::{TaskId, View};
+use crate::policies::{Action, Actions, Decision};
+use coretwin_base::cpu_set::CpuId;
+
+/// A task's stay on a CPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Span {
+    /// Where.
+    pub cpu: CpuId,
+    /// The task, by serial number.
+    pub serial: u64,
+    /// Its program.
+    pub program: u32,
+    /// From.
+    pub from_ns: u64,
+    /// To.
+    pub to_ns: u64,
+}
+
+/// What is kept.
+#[derive(Debug)]
+pub(crate) struct Trace {
+    hash: u64,
+    pub(crate) decisions: Vec<Decision>,
+    decisions_max: usize,
+    pub(crate) spans: Vec<Span>,
+    spans_max: usize,
+}
+
+/// Kinds of what is hashed.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Happened {
+    Runs = 1,
+    Leaves,
+    Wakes,
+    Blocks,
+    Ends,
+    Born,
+    GoesIdle,
+    Offline,
+    Online,
+}
+
+impl Trace {
+    pub(crate) fn new(decisions_max: usize, spans_max: usize) -> Self {
+        let (decisions, spans) = (Vec::new(), Vec::new());
+        Self { hash: 0xcbf2_9ce4_8422_2325, decisions, decisions_max, spans, spans_max }
+    }
+
+    #[inline]
+    pub(crate) fn happened(&mut self, at_ns: u64, what: Happened, cpu: CpuId, serial: u64) {
+        let fact = at_ns ^ (what as u64) << 56 ^ u64::from(cpu.0) << 40 ^ serial.rotate_left(20);
+        self.hash = (self.hash ^ fact).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.hash ^= self.hash >> 29;
+    }
+
+    pub(crate) fn hash(&self) -> u64 {
+        self.hash
+    }
+
+    /// Writes an answer into the log. Once that is full, policies need not note any more.
+    #[inline]
+    pub(crate) fn log(&mut self, view: &View, asked_on: CpuId, actions: &mut Actions) {
+        if self.decisions.len() < self.decisions_max {
+            self.log_all(view, asked_on, actions);
+        }
+    }
+
+    #[cold]
+    fn log_all(&mut self, view: &View, asked_on: CpuId, actions: &mut Actions) {
+        let serial = |task: TaskId| (view.task(task).serial, view.task(task).program);
+        let entry = |action: &Action| Decision {
+            at_ns: view.now_ns,
+            asked_on,
+            what: action.what,
+            task: action.task.map(serial),
+            reason: action.reason,
+        };
+        self.decisions.extend(actions.list().iter().map(entry));
+        self.decisions.truncate(self.decisions_max);
+        if self.decisions.len() == self.decisions_max {
+            actions.stop_notes();
+        }
+    }
+
+    #[inline]
+    pub(crate) fn span(&mut self, span: Span) {
+        if self.spans.len() < self.spans_max && span.from_ns < span.to_ns {
+            self.spans.push(span);
+        }
+    }
+}

@@ -1,0 +1,6 @@
+//! The simulated kernel, from outside.
+
+mod failures;
+mod objects;
+mod speeds;
+mod support;
