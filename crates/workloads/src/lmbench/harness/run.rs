@@ -31,8 +31,9 @@ pub(super) fn run(
     job: &Job,
     supervisor: &mut Supervisor,
 ) -> Result<Measured, Error> {
-    // Even where no file is made: a process of the row may have to be ended.
-    leftovers::start_janitor(supervisor)?;
+    if row.has_folder() {
+        leftovers::start_janitor(supervisor)?;
+    }
     let scratch = scratch_for(row, params, job.copies.max(1))?;
     let ran = drive(row, params, job, supervisor, scratch.as_ref());
     // Before anything is removed, whoever could still make more must be gone.
