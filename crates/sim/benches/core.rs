@@ -68,7 +68,10 @@ fn matrix(preset: &Preset, yardstick: f64) {
     let mut rates: Vec<(f64, String)> = Vec::new();
     for (number, first) in profiles.iter().enumerate() {
         for second in &profiles[number..] {
-            let inputs = vec![first.input(preset, 1, 0), second.input(preset, 1, 1)];
+            let inputs = vec![
+                first.input(preset, 1, 0),
+                second.input(preset, 1, u16::from(first.name == second.name)),
+            ];
             let (outcome, taken) = run(preset, inputs);
             seconds += taken;
             uops += outcome.total_uops;

@@ -6,7 +6,7 @@ use crate::error::Error;
 use coretwin_base::core_run::CoreMatrix;
 use coretwin_base::schema::SCHEMA;
 use coretwin_sim::core::interval::{self, Summary};
-use coretwin_sim::core::profile::Profile;
+use coretwin_sim::core::profile::{Profile, copies};
 use coretwin_sim::core::{Options, Preset, compare};
 
 /// The profiles of a matrix that names none: what fights for one resource each, and real work.
@@ -109,7 +109,8 @@ fn pair(
         let [a, b, beside_b, beside_a] = kept;
         return Ok(Pair { alone: [a, b], together: [beside_b, beside_a], cached: true });
     }
-    let input = |thread: usize| profiles[thread].input(preset, options.seed, thread as u16);
+    let copies = copies(profiles);
+    let input = |thread: usize| profiles[thread].input(preset, options.seed, copies[thread]);
     let found = compare(preset, 2, &input, options).map_err(run::stuck)?;
     let alone = [0, 1].map(|thread| found.alone[thread].uops_per_cycle(0));
     let together = [0, 1].map(|thread| found.together.uops_per_cycle(thread));

@@ -6,7 +6,7 @@ use coretwin_base::core_run::{CoreOccupancy, CoreRun, CoreSide, CoreSpread, Core
 use coretwin_base::schema::SCHEMA;
 use coretwin_sim::core::interval::{self, Summary};
 use coretwin_sim::core::outcome::{Component, Counts};
-use coretwin_sim::core::profile::Profile;
+use coretwin_sim::core::profile::{Profile, copies};
 use coretwin_sim::core::{Comparison, Options, Outcome, Preset, Stuck, compare};
 
 /// What to run.
@@ -43,8 +43,9 @@ pub fn run(request: &Request, mut done: impl FnMut(usize, usize)) -> Result<Core
     let seeds: Vec<Options> = (0..u64::from(request.seeds.max(1)))
         .map(|seed| Options { seed: options.seed.wrapping_add(seed), ..options })
         .collect();
+    let copies = copies(&request.profiles);
     let input = |options: &Options, thread: usize| {
-        request.profiles[thread].input(&request.preset, options.seed, thread as u16)
+        request.profiles[thread].input(&request.preset, options.seed, copies[thread])
     };
     let comparisons = parallel::map(
         &seeds,

@@ -24,10 +24,10 @@ pub enum Placement {
 pub struct ThreadInput<'stream> {
     /// Its micro-operations; `None` is a halted logical CPU.
     pub stream: Option<Box<dyn Stream + 'stream>>,
-    /// Data pages with equal numbers are shared (threads of one process). Below 1024.
-    pub data_space: u16,
-    /// Code pages with equal numbers are shared (one binary). Below 1024.
-    pub code_space: u16,
+    /// Data pages with equal numbers are shared (threads of one process). Below 2^24.
+    pub data_space: u32,
+    /// Code pages with equal numbers are shared (one binary). Below 2^24.
+    pub code_space: u32,
     /// Size of data pages in bytes, a power of two from 4096 to 2^30.
     pub page_bytes: u64,
     /// Where its data pages lie.
@@ -40,8 +40,8 @@ impl<'stream> ThreadInput<'stream> {
     pub fn new(stream: impl Stream + 'stream, space: u16) -> Self {
         Self {
             stream: Some(Box::new(stream)),
-            data_space: space,
-            code_space: space,
+            data_space: u32::from(space),
+            code_space: u32::from(space),
             page_bytes: 4096,
             placement: Placement::Random,
         }

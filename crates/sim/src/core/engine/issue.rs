@@ -262,8 +262,7 @@ impl Core<'_> {
             return Some(complete);
         }
         if effect != Effect::None {
-            let lock = self.threads[thread].slots[index].argument;
-            self.read_lock_word(thread, lock, complete);
+            self.read_lock_word(thread, index, complete);
         }
         Some(complete)
     }

@@ -1,25 +1,35 @@
 //! Locks: who owns one, who spins, and what a store costs the siblings that read its line early.
 
-use super::thread::{SPIN_ROUND, bucket, mark};
-use super::{Core, NEVER};
+use super::thread::{SPIN_ROUND, StoreEntry, bucket, mark};
+use super::{Core, MAX_THREADS, NEVER};
 use crate::core::outcome::Component;
-use crate::core::uop::Effect;
+use crate::core::uop::{Effect, KERNEL_DATA};
 
-/// Locks that the threads of a core may share; a stream's lock numbers count modulo this.
-pub(super) const LOCKS: usize = 16;
+/// Locks of one address space; a stream's lock numbers count modulo this.
+pub(super) const NUMBERS: usize = 16;
+/// Locks of a core: the kernel's, and those of as many address spaces as there are threads.
+pub(super) const LOCKS: usize = NUMBERS * (1 + MAX_THREADS);
 
 impl Core<'_> {
+    /// The lock of this number whose word a thread has at this address.
+    fn lock(&self, thread: usize, number: u16, address: u64) -> usize {
+        let space = if address & KERNEL_DATA != 0 { 0 } else { 1 + self.first_of_space[thread] };
+        space * NUMBERS + usize::from(number) % NUMBERS
+    }
+
     /// A locked operation executes: younger work may rename again, and an acquire takes its lock
     /// or begins to spin.
     pub(super) fn execute_atomic(&mut self, thread: usize, slot: usize, complete: u64) {
         let after = complete.div_ceil(self.ticks_per_cycle);
+        let oldest = self.threads[thread].slots[slot];
+        let lock = self.lock(thread, oldest.argument, oldest.address);
         let state = &mut self.threads[thread];
         state.rename_at = after;
         if state.slots[slot].effect == Effect::None {
             return;
         }
         state.fetch_at = after;
-        let owner = &mut self.owners[usize::from(state.slots[slot].argument) % LOCKS];
+        let owner = &mut self.owners[lock];
         if owner.is_none_or(|owner| usize::from(owner) == thread) {
             *owner = Some(thread as u8);
             state.spin = None;
@@ -35,10 +45,12 @@ impl Core<'_> {
 
     /// A spinning thread reads the lock's word. Where it reads "free", its branch turns out
     /// mispredicted: what it fetched behind is dropped, and the acquire is fetched next.
-    pub(super) fn read_lock_word(&mut self, thread: usize, lock: u16, complete: u64) {
+    pub(super) fn read_lock_word(&mut self, thread: usize, slot: usize, complete: u64) {
+        let read = self.threads[thread].slots[slot];
+        let lock = self.lock(thread, read.argument, read.address);
         let spinning = &mut self.threads[thread];
         let Some(spin) = &mut spinning.spin else { return };
-        if spin.leaving || self.owners[usize::from(lock) % LOCKS].is_some() {
+        if spin.leaving || self.owners[lock].is_some() {
             return;
         }
         spin.leaving = true;
@@ -58,9 +70,11 @@ impl Core<'_> {
 
     /// A store has become visible: gives its lock back, and undoes the siblings' loads of its line
     /// that were executed and have not retired.
-    pub(super) fn store_visible(&mut self, thread: usize, line: u32, release: u16) {
+    pub(super) fn store_visible(&mut self, thread: usize, store: StoreEntry) {
+        let StoreEntry { line, release, address, .. } = store;
         if release != u16::MAX && release != SPIN_ROUND {
-            let owner = &mut self.owners[usize::from(release) % LOCKS];
+            let lock = self.lock(thread, release, address);
+            let owner = &mut self.owners[lock];
             if owner.is_some_and(|owner| usize::from(owner) == thread) {
                 *owner = None;
             }

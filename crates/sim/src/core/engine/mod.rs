@@ -87,6 +87,8 @@ struct Core<'stream> {
     taken_ports: [u16; MAX_THREADS],
     stamp: u32,
     owners: [Option<u8>; lock::LOCKS],
+    /// For each thread, the first one with its data space.
+    first_of_space: [usize; MAX_THREADS],
     /// Whether two threads share data pages, so that one can disturb the other's loads.
     spaces_shared: bool,
     /// The orders that begin with each thread.
@@ -160,6 +162,10 @@ impl<'stream> Core<'stream> {
         };
         let spaces_shared =
             (0..ways).any(|first| (first + 1..ways).any(|second| shared(first, second)));
+        let first_of_space: [usize; MAX_THREADS] = std::array::from_fn(|thread| {
+            let alike = |other: &usize| spaces[*other].data == spaces[thread].data;
+            (0..thread).find(alike).unwrap_or(thread)
+        });
         let uop_cache = preset.front_end.uop_cache.map(|cache| {
             let sets = cache.lines / u32::from(cache.ways);
             Tags::new(sets.max(1), usize::from(cache.ways), cache.sharing, ways, false)
@@ -192,9 +198,11 @@ impl<'stream> Core<'stream> {
             taken_ports: [0; MAX_THREADS],
             stamp: 0,
             owners: [None; lock::LOCKS],
+            first_of_space,
             spaces_shared,
             rotations: Order::rotations(ways),
-            turn: [ways - 1; 4],
+            // Somebody has to be first. Who, is a matter of what the threads are, not of where.
+            turn: [(ways - 1 + first_served(&spaces, &awake)) % ways; 4],
             unfinished: 0,
             entry_cycles: [[0; pool::MAX_POOLS]; MAX_THREADS],
             preset: preset.clone(),
@@ -315,10 +323,22 @@ impl<'stream> Core<'stream> {
     }
 }
 
+/// The thread that awake threads let go first at the start: that of the lowest data space.
+fn first_served(spaces: &[Space; MAX_THREADS], awake: &[bool; MAX_THREADS]) -> usize {
+    let mut first = 0;
+    for thread in 1..MAX_THREADS {
+        let before = |of: usize| (!awake[of], spaces[of].data);
+        if before(thread) < before(first) {
+            first = thread;
+        }
+    }
+    first
+}
+
 fn space(input: &ThreadInput<'_>) -> Space {
     Space {
-        data: u64::from(input.data_space % 1024),
-        code: u64::from(input.code_space % 1024),
+        data: u64::from(input.data_space % page_map::SPACES),
+        code: u64::from(input.code_space % page_map::SPACES),
         page_bits: input.page_bytes.trailing_zeros().clamp(12, 30),
         placement: input.placement,
     }

@@ -11,10 +11,14 @@ use coretwin_base::random::Stream;
 /// Bits of a physical page number (of 4 KiB).
 const FRAME_BITS: u32 = 25;
 const SMALL_PAGE_BITS: u32 = 12;
-/// The space of kernel pages, beyond those a thread can name.
-const KERNEL_SPACE: u64 = 1024;
+/// Spaces that a thread can name.
+pub(super) const SPACES: u32 = 1 << 24;
+/// The space of kernel pages, beyond those.
+const KERNEL_SPACE: u64 = SPACES as u64;
 /// Set for code pages, which lie apart from data pages.
-const CODE: u64 = 2048;
+const CODE: u64 = 2 * KERNEL_SPACE;
+/// Page numbers are below 2^35: the space is kept above them.
+const OWNER_SHIFT: u32 = 36;
 
 /// The seeded map.
 #[derive(Debug, Clone, Copy)]
@@ -51,10 +55,11 @@ impl PageMap {
         let owner = if address & KERNEL_DATA == 0 { space.data } else { KERNEL_SPACE };
         if space.placement == Placement::Random && space.page_bits == SMALL_PAGE_BITS {
             let page = address >> SMALL_PAGE_BITS;
-            return Self::place(self.mix(owner << 48 | page), address);
+            return Self::place(self.mix(owner << OWNER_SHIFT | page), address);
         }
         // Large pages and ideal colouring keep their order; each space begins somewhere else.
-        let first = self.mix(owner << 48) >> (64 - FRAME_BITS + space.page_bits - SMALL_PAGE_BITS)
+        let first = self.mix(owner << OWNER_SHIFT)
+            >> (64 - FRAME_BITS + space.page_bits - SMALL_PAGE_BITS)
             << (space.page_bits - SMALL_PAGE_BITS);
         Self::place(first + (address >> SMALL_PAGE_BITS), address)
     }
@@ -64,7 +69,7 @@ impl PageMap {
     pub(super) fn code(self, space: &Space, code: u32) -> u64 {
         let page = u64::from(code) >> SMALL_PAGE_BITS;
         let owner = if code & KERNEL_CODE == 0 { space.code } else { KERNEL_SPACE };
-        Self::place(self.mix((owner | CODE) << 48 | page), u64::from(code))
+        Self::place(self.mix((owner | CODE) << OWNER_SHIFT | page), u64::from(code))
     }
 
     #[inline(always)]

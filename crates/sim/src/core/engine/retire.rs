@@ -174,13 +174,13 @@ impl Core<'_> {
             entry.line_ready = self.memory.writable_at().max(tick + 1);
             return false;
         }
-        let (line, release) = (entry.line, entry.release);
+        let store = *entry;
         entry.line_ready = NEVER;
-        state.store_buckets[bucket(entry.address >> 3)] -= 1;
+        state.store_buckets[bucket(store.address >> 3)] -= 1;
         state.written = state.written.wrapping_add(1);
         self.pools.give(name::STORE_BUFFER, thread, 1);
-        if self.spaces_shared || release != u16::MAX {
-            self.store_visible(thread, line, release);
+        if self.spaces_shared || store.release != u16::MAX {
+            self.store_visible(thread, store);
         }
         true
     }

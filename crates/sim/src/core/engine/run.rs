@@ -177,7 +177,8 @@ impl Core<'_> {
         };
         let owned = self.owners.iter().enumerate();
         let owned = owned.filter(|(_, owner)| **owner == Some(thread as u8));
-        let locks: Vec<String> = owned.map(|(lock, _)| lock.to_string()).collect();
+        let locks: Vec<String> =
+            owned.map(|(lock, _)| (lock % super::lock::NUMBERS).to_string()).collect();
         let locks = if locks.is_empty() {
             String::new()
         } else {

@@ -4,7 +4,7 @@
 //! All numbers are predictions of the event-driven core.
 
 use crate::Result;
-use crate::core::profile::{Body, Profile, Work};
+use crate::core::profile::{Body, Profile, Work, copies};
 use crate::core::stream::{Options, Placement, ThreadInput};
 use crate::core::{Preset, simulate};
 
@@ -106,9 +106,12 @@ impl Enhancement {
 
 impl Arm {
     fn run(self, preset: &Preset, options: &Options) -> Result<Side> {
-        let inputs = self.threads.iter().zip(0u16..).map(|(profile, thread)| match profile {
-            Some(profile) => profile.input(preset, options.seed, thread),
-            None => ThreadInput::halted(),
+        let mut copies = copies(self.threads.iter().flatten()).into_iter();
+        let inputs = self.threads.iter().map(|profile| match (profile, &mut copies) {
+            (Some(profile), copies) => {
+                profile.input(preset, options.seed, copies.next().unwrap_or(0))
+            }
+            (None, _) => ThreadInput::halted(),
         });
         let outcome = simulate(preset, inputs.collect(), options)?;
         let speed = [outcome.uops_per_cycle(0), outcome.uops_per_cycle(1)];

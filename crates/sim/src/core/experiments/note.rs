@@ -68,7 +68,7 @@ pub fn beside_spinner(
 ) -> Result<Comparison, Box<Stuck>> {
     let input = |thread| match thread {
         0 => work.input(preset, options.seed, 0),
-        _ => spinner.input(preset, options.seed, 1),
+        _ => spinner.input(preset, options.seed, u16::from(spinner.name == work.name)),
     };
     compare(preset, 2, &input, options)
 }

@@ -14,7 +14,7 @@
 //!
 //! A `#` begins a comment. Sources count back across the loop's end.
 
-use super::{CODE_BASE, CODE_BYTES_PER_UOP, DATA_BASE, Numbers, cut_sources};
+use super::{CODE_BASE, CODE_BYTES_PER_UOP, Numbers, Seat, cut_sources};
 use crate::core::stream::Stream;
 use crate::core::uop::{Class, Effect, Uop};
 
@@ -26,7 +26,7 @@ const UOPS_MAX: usize = 65_536;
 pub struct Body {
     /// The text it was read from.
     pub text: String,
-    /// Bytes between the data of thread n and of thread n + 1, for threads that share a space.
+    /// Bytes between the data of one copy and of the next, for threads that share a space.
     pub thread_offset: u64,
     lines: Vec<Line>,
 }
@@ -98,8 +98,8 @@ impl Body {
         self.lines.iter().filter(|line| !(fused && line.compare)).count()
     }
 
-    pub(super) fn stream(&self, fused: bool, seed: u64, thread: u16) -> BodyStream {
-        let start = DATA_BASE + u64::from(thread) * self.thread_offset;
+    pub(super) fn stream(&self, fused: bool, seat: Seat) -> BodyStream {
+        let start = seat.base + u64::from(seat.copy) * self.thread_offset;
         let mut lines = if fused { fuse(&self.lines) } else { self.lines.clone() };
         for line in &mut lines {
             let accesses = matches!(line.uop.class, Class::Load | Class::Store | Class::Atomic);
@@ -108,16 +108,10 @@ impl Body {
                 Effect::Acquire | Effect::AcquirePausing | Effect::Release
             );
             if accesses {
-                line.uop.address += if shared { DATA_BASE } else { start };
+                line.uop.address += if shared { seat.base } else { start };
             }
         }
-        BodyStream {
-            lines,
-            next: 0,
-            emitted: 0,
-            round: 0,
-            numbers: Numbers::new(seed, "body", u64::from(thread)),
-        }
+        BodyStream { lines, next: 0, emitted: 0, round: 0, numbers: Numbers::of(seat) }
     }
 }
 

@@ -1,8 +1,8 @@
 //! What a thread does, as data: exact kernels, bodies written uop by uop, and statistical profiles.
 //!
 //! Data flow: text → [`Profile::read`] → [`Profile::stream`] → the
-//! core. A stream depends on the profile, the preset's way to fuse, the seed and the thread's
-//! number, and on nothing else.
+//! core. A stream depends on the profile, the preset's way to fuse, the seed and which copy of the
+//! profile it is, and on nothing else: not on the hardware thread, not on the sibling.
 //!
 //! Micro-operations are counted unfused. A preset that fuses a compare with the branch behind it
 //! sees the pair as one; NetBurst sees two.
@@ -55,14 +55,15 @@ pub enum Work {
 }
 
 impl Profile {
-    /// The micro-operations of thread number `thread` on this preset.
+    /// The micro-operations of a thread on this preset; `copy` as in [`Self::input`].
     #[must_use]
-    pub fn stream(&self, preset: &Preset, seed: u64, thread: u16) -> Box<dyn Stream> {
+    pub fn stream(&self, preset: &Preset, seed: u64, copy: u16) -> Box<dyn Stream> {
         let fused = preset.fuses_compare_and_branch;
+        let seat = Seat::of(&self.name, seed, copy);
         match &self.work {
             Work::Sieve(sieve) => Box::new(sieve.stream(fused)),
-            Work::Body(body) => Box::new(body.stream(fused, seed, thread)),
-            Work::Statistical(phases) => Box::new(program::stream(phases, fused, seed, thread)),
+            Work::Body(body) => Box::new(body.stream(fused, seat)),
+            Work::Statistical(phases) => Box::new(program::stream(phases, fused, seat)),
         }
     }
 
@@ -78,19 +79,60 @@ impl Profile {
         }
     }
 
-    /// The same as the input of a run. Threads that share data get one space for it, numbered
-    /// from the profile's name so that partners find each other; others their own, `thread` + 1.
+    /// The same as the input of a run. `copy` counts the threads of one name within a run, from 0:
+    /// [`copies`] gives it.
+    ///
+    /// Which hardware thread it runs on is not asked: what a program is (its addresses, pages and
+    /// draws) depends on its name, its copy and the seed, so that exchanging the threads of a run
+    /// exchanges their results, and a program is the same in all runs it takes part in.
     #[must_use]
-    pub fn input(&self, preset: &Preset, seed: u64, thread: u16) -> ThreadInput<'static> {
-        let shared = 512 + random::Stream::new(0, &self.name, 0).below(512) as u16;
-        let data_space = if self.shares_data { shared } else { thread + 1 };
+    pub fn input(&self, preset: &Preset, seed: u64, copy: u16) -> ThreadInput<'static> {
+        let number = |what: &str, index: u16| {
+            let name = format!("{what} of {}", self.name);
+            random::Stream::new(0, &name, u64::from(index)).below(1 << 24) as u32
+        };
+        let data_space = match self.shares_data {
+            true => number("shared data", 0),
+            false => number("data", copy),
+        };
         ThreadInput {
-            stream: Some(self.stream(preset, seed, thread)),
+            stream: Some(self.stream(preset, seed, copy)),
             data_space,
-            code_space: shared,
+            code_space: number("code", 0),
             page_bytes: self.page_bytes,
             placement: self.placement,
         }
+    }
+}
+
+/// For each of these profiles, how many before it have its name.
+pub fn copies<'all>(profiles: impl IntoIterator<Item = &'all Profile>) -> Vec<u16> {
+    let names: Vec<&str> = profiles.into_iter().map(|profile| profile.name.as_str()).collect();
+    let before = |(place, name): (usize, &&str)| {
+        names[..place].iter().filter(|earlier| *earlier == name).count() as u16
+    };
+    names.iter().enumerate().map(before).collect()
+}
+
+/// What sets one thread's program apart from those of other names, copies and seeds.
+#[derive(Debug, Clone, Copy)]
+struct Seat {
+    /// Where the data of the program's first copy begins: whole pages from others', elsewhere for
+    /// every seed, as loaders and heaps have it. (Where lines alias by their linear addresses, how
+    /// two programs lie to each other matters.)
+    base: u64,
+    copy: u16,
+    /// Names the draws.
+    draws: u64,
+}
+
+impl Seat {
+    fn of(name: &str, seed: u64, copy: u16) -> Self {
+        /// 16 places modulo 64 KiB; so far apart that regions of kernel data do not meet.
+        const GAP: u64 = 0x1_0000_3000;
+        let place = random::Stream::new(seed, &format!("place of {name}"), 0).below(1 << 13);
+        let mut draws = random::Stream::new(seed, &format!("draws of {name}"), u64::from(copy));
+        Self { base: DATA_BASE + place * GAP, copy, draws: draws.next_u64() }
     }
 }
 
@@ -104,15 +146,15 @@ const CODE_BASE: u32 = 0x0040_0000;
 const CODE_BYTES_PER_UOP: u32 = 4;
 
 /// A counter-based generator: the n-th number depends on the key and n alone (SplitMix64's
-/// finaliser over a Weyl sequence). The key comes from [`random::Stream`].
+/// finaliser over a Weyl sequence). The key comes from a [`Seat`].
 #[derive(Debug, Clone, Copy)]
 struct Numbers {
     state: u64,
 }
 
 impl Numbers {
-    fn new(seed: u64, purpose: &str, index: u64) -> Self {
-        Self { state: random::Stream::new(seed, purpose, index).next_u64() }
+    fn of(seat: Seat) -> Self {
+        Self { state: seat.draws }
     }
 
     #[inline(always)]

@@ -6,7 +6,7 @@
 //! counter-based streams, so a thread's stream is independent of its sibling and of batch sizes.
 
 use super::statistical::{Pattern, Phase, Sources};
-use super::{CODE_BASE, CODE_BYTES_PER_UOP, DATA_BASE, Numbers, cut_sources};
+use super::{CODE_BASE, CODE_BYTES_PER_UOP, DATA_BASE, Numbers, Seat, cut_sources};
 use crate::core::stream::Stream;
 use crate::core::uop::{Class, Effect, KERNEL_CODE, KERNEL_DATA, Uop};
 use coretwin_base::random;
@@ -18,8 +18,8 @@ const SEGMENT: usize = 64;
 /// lines out of one set.
 const REGION_GAP: u64 = super::read::BYTES_MAX + 0x1_1440;
 
-/// Data of thread n + 1 begins so many bytes behind that of thread n, where a space is shared.
-const THREAD_GAP: u64 = 0x1_0000_0000 + 0x9_5c80;
+/// Data of a copy begins so many bytes behind that of the copy before.
+const COPY_GAP: u64 = 0x1_0000_0000 + 0x9_5c80;
 
 /// One micro-operation of the program.
 #[derive(Debug, Clone, Copy)]
@@ -82,17 +82,22 @@ pub(super) struct ProgramStream {
     left: usize,
     walks: [u64; super::statistical::REGIONS_MAX],
     numbers: Numbers,
+    /// Where the words of the program's locks lie.
+    locks: u64,
     emitted: u64,
 }
 
+/// Locks lie so far before the data.
+const LOCKS_BELOW: u64 = 8192;
+
 /// The stream of these phases for one thread.
-pub(super) fn stream(phases: &[Phase], fused: bool, seed: u64, thread: u16) -> ProgramStream {
+pub(super) fn stream(phases: &[Phase], fused: bool, seat: Seat) -> ProgramStream {
     let programs: Vec<Program> = phases
         .iter()
         .map(|phase| {
             // Phases of one name are the same code, on other data.
             let same = |other: &Phase| other.name == phase.name;
-            lay_out(phase, phases.iter().position(same).unwrap_or(0), fused, thread)
+            lay_out(phase, phases.iter().position(same).unwrap_or(0), fused, seat)
         })
         .collect();
     let ahead = programs[0].start();
@@ -103,7 +108,8 @@ pub(super) fn stream(phases: &[Phase], fused: bool, seed: u64, thread: u16) -> P
         at: 0,
         left: 0,
         walks: [0; super::statistical::REGIONS_MAX],
-        numbers: Numbers::new(seed, "program", u64::from(thread)),
+        numbers: Numbers::of(seat),
+        locks: seat.base - LOCKS_BELOW,
         emitted: 0,
     }
 }
@@ -156,7 +162,7 @@ impl Places {
     }
 }
 
-fn lay_out(phase: &Phase, number: usize, fused: bool, thread: u16) -> Program {
+fn lay_out(phase: &Phase, number: usize, fused: bool, seat: Seat) -> Program {
     // The code is the same in every thread and for every seed, as a binary is.
     let mut random = random::Stream::new(0, &format!("layout {}", phase.name), number as u64);
     let slots = |bytes: u64| (bytes / u64::from(CODE_BYTES_PER_UOP)).max(16) as usize;
@@ -173,7 +179,7 @@ fn lay_out(phase: &Phase, number: usize, fused: bool, thread: u16) -> Program {
         })
         .collect();
     wire(phase, &mut program, &compares, hot, &mut random);
-    place_data(phase, &mut program, hot, thread, &mut random);
+    place_data(phase, &mut program, hot, seat, &mut random);
     tie_chain(&mut program, &compares, hot);
     place_branches(phase, &mut program, &compares, hot, &mut random);
     let kept = |places: &[bool]| places.iter().filter(|dropped| !**dropped).count();
@@ -310,7 +316,7 @@ fn place_data(
     phase: &Phase,
     program: &mut [Slot],
     hot: usize,
-    thread: u16,
+    seat: Seat,
     random: &mut random::Stream,
 ) {
     let accesses: Vec<usize> = (0..program.len())
@@ -343,9 +349,14 @@ fn place_data(
         .enumerate()
         .map(|(number, region)| {
             // Region n of every phase is the same memory: phases are parts of one program.
-            let start = DATA_BASE + number as u64 * REGION_GAP;
-            let start = start + if region.shared { 0 } else { u64::from(thread) * THREAD_GAP };
-            start | if phase.kernel { KERNEL_DATA } else { 0 }
+            let own = seat.base + u64::from(seat.copy) * COPY_GAP;
+            let start = match (region.shared, phase.kernel) {
+                (true, true) => DATA_BASE,
+                (true, false) => seat.base,
+                (false, _) => own,
+            };
+            let space = if phase.kernel { KERNEL_DATA } else { 0 };
+            (start + number as u64 * REGION_GAP) | space
         })
         .collect();
     for (places, shares) in [(loads, for_loads), (others, for_others)] {
@@ -498,8 +509,11 @@ impl ProgramStream {
     }
 
     fn lock_event(&mut self, lock: super::Lock, code: u32) -> Uop {
-        let space = if self.programs[self.current].kernel { KERNEL_DATA } else { 0 };
-        let word = (DATA_BASE - 8192 + u64::from(lock.number) * 128) | space;
+        let locks = match self.programs[self.current].kernel {
+            true => (DATA_BASE - LOCKS_BELOW) | KERNEL_DATA,
+            false => self.locks,
+        };
+        let word = locks + u64::from(lock.number) * 128;
         let (class, effect) = match (self.ahead.holding, lock.pausing) {
             (true, _) => (Class::Store, Effect::Release),
             (false, true) => (Class::Atomic, Effect::AcquirePausing),
