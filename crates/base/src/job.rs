@@ -6,6 +6,7 @@
 
 use crate::command::CommandSpec;
 use crate::cpu_set::CpuSet;
+use crate::cputime::Beside;
 use crate::param::Params;
 use crate::placement::Placement;
 use crate::reading::{Better, Metric};
@@ -61,6 +62,8 @@ pub enum Work {
     },
     /// A user's command.
     Command(CommandSpec),
+    /// Work beside spinners, or spinners alone.
+    Beside(Box<Beside>),
 }
 
 /// A user to run as.

@@ -20,6 +20,7 @@ pub mod command;
 pub mod comparison;
 pub mod core_run;
 pub mod cpu_set;
+pub mod cputime;
 pub mod environment;
 pub mod job;
 pub mod limits;

@@ -3,6 +3,7 @@
 use crate::arm::ArmState;
 use crate::command::CommandSpec;
 use crate::cpu_set::CpuSet;
+use crate::cputime::Experiment;
 use crate::param::Params;
 use crate::placement::Placement;
 use crate::reading::Better;
@@ -30,6 +31,9 @@ pub struct Plan {
     /// The user's command, for rows of workload `command`.
     #[serde(default)]
     pub command: Option<CommandSpec>,
+    /// What the rows are, in a plan of `cputime`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cputime: Option<Box<Experiment>>,
     /// Seed of every random choice.
     pub seed: u64,
     /// Order of the arms (indexes into `arms`) in each block, drawn for as many blocks as the
@@ -219,6 +223,11 @@ impl Plan {
         }
         if self.reboots() && !self.arms.iter().all(|arm| matches!(arm.state, ArmState::Boot(_))) {
             return Err("field arms: boots are compared with boots only".to_owned());
+        }
+        if let Some(experiment) = &self.cputime
+            && !self.rows.iter().all(|row| experiment.condition(&row.id).is_some())
+        {
+            return Err("field cputime.conditions must name every row".to_owned());
         }
         let whole = |order: &Vec<u16>| {
             let mut seen = order.clone();

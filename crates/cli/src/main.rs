@@ -4,6 +4,7 @@
 
 mod audit;
 mod compare;
+mod cputime;
 mod describe;
 mod exit;
 mod host;
@@ -63,6 +64,8 @@ enum Verb {
     Report(report::Args),
     /// Two studies: what became of effects and values; the article's Table 7 with intervals
     Compare(compare::Args),
+    /// What a CPU second is worth beside a busy sibling: work alone and beside spinners
+    Cputime(Box<cputime::Args>),
     /// Recompute a published table: ratios, geometric means, misprints
     Audit(audit::Args),
     /// The simulated core: threads that share it, where their cycles go
@@ -79,6 +82,7 @@ fn main() -> ExitCode {
         Verb::Study(args) => study::run(*args),
         Verb::Report(args) => report::run(&args),
         Verb::Compare(args) => compare::run(&args),
+        Verb::Cputime(args) => cputime::run(&args),
         Verb::Audit(args) => audit::run(args),
         Verb::Simulate(args) => simulate::run(args),
     };

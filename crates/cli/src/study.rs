@@ -164,14 +164,17 @@ fn draw(args: &Args, root: &Root) -> Result<Option<(Plan, Option<Switching>)>> {
 }
 
 fn default_folder() -> PathBuf {
+    PathBuf::from(format!("study-{}", stamp()))
+}
+
+/// Date and time, for the name of a folder.
+pub(crate) fn stamp() -> String {
     let now = coretwin_lab::host_machine::now_utc();
-    let stamp: String = now
-        .trim_end_matches('Z')
+    now.trim_end_matches('Z')
         .chars()
         .filter(|c| !matches!(c, '-' | ':'))
         .map(|c| if c == 'T' { '-' } else { c })
-        .collect();
-    PathBuf::from(format!("study-{stamp}"))
+        .collect()
 }
 
 fn go_on(folder: &Path) -> String {

@@ -285,7 +285,7 @@ impl Args {
 }
 
 /// A seed nobody chose: from the kernel, and small enough to be typed again.
-fn drawn_seed() -> Result<u64> {
+pub(crate) fn drawn_seed() -> Result<u64> {
     use std::hash::{BuildHasher, Hasher, RandomState};
     // RandomState is keyed by the operating system's random numbers.
     Ok(RandomState::new().build_hasher().finish() % 1_000_000_000)
@@ -313,7 +313,7 @@ fn settle(text: &str) -> Result<Duration, String> {
 }
 
 /// Reads a share, or `100%`.
-fn limit(text: &str) -> Result<f64, String> {
+pub(crate) fn limit(text: &str) -> Result<f64, String> {
     if text == "100%" { Ok(1.0) } else { share(text) }
 }
 

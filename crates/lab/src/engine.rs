@@ -10,6 +10,7 @@
 //! One cell is run at a time, always: two at once would be each other's siblings.
 
 use crate::boots::{self, BootVisit};
+use crate::cputime;
 use crate::error::Error;
 use crate::estimate::Estimate;
 use crate::event::{Event, Listener};
@@ -365,6 +366,9 @@ impl Engine<'_> {
         let roles =
             planning::roles(row, arm, self.machine.topology()).map_err(Error::NotPossible)?;
         let (work, timeout_s) = match &self.plan.command {
+            Some(spec) if self.plan.cputime.is_some() => {
+                (self.condition(row, spec)?, spec.timeout_s)
+            }
             Some(spec) if row.workload == planning::COMMAND => {
                 (Work::Command(spec.clone()), spec.timeout_s)
             }
@@ -391,6 +395,16 @@ impl Engine<'_> {
             run_as: self.run_as.clone(),
             timeout_s,
         })
+    }
+
+    /// The work of a row of `cputime`.
+    fn condition(&self, row: &PlanRow, spec: &CommandSpec) -> Result<Work, Error> {
+        let experiment = self.plan.cputime.as_deref();
+        let condition = experiment.and_then(|experiment| experiment.condition(&row.id));
+        let Some((experiment, condition)) = experiment.zip(condition) else {
+            return Err(Error::Usage(format!("the plan does not say what row {} is", row.id)));
+        };
+        Ok(cputime::work(experiment, condition, spec))
     }
 
     fn reading(&self, visit: &Visit, cell: Cell, job: &Job, measured: Measured) -> Reading {

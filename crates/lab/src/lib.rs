@@ -15,6 +15,7 @@
 
 pub mod arms;
 pub mod boots;
+pub mod cputime;
 pub mod engine;
 mod estimate;
 pub mod event;

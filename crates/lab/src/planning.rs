@@ -85,6 +85,7 @@ fn assemble(
             Subject::Command { spec, .. } => Some(CommandSpec::clone(spec)),
             Subject::Workloads(_) => None,
         },
+        cputime: None,
         seed: request.seed,
         rules,
         screening,

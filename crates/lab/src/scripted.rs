@@ -107,6 +107,7 @@ impl Machine for ScriptedMachine {
         let what = match &job.work {
             Work::Builtin { workload, .. } => workload.clone(),
             Work::Command(spec) => spec.argv.join(" "),
+            Work::Beside(beside) => format!("beside {}", beside.spinners),
         };
         self.log.push(format!("run {what} threads={} copies={}", job.threads, job.copies));
         self.clock += Nanos::from_seconds(step.takes_s);

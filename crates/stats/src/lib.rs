@@ -17,6 +17,7 @@
 pub mod article2003;
 pub mod audit;
 pub mod compare;
+pub mod cputime;
 pub mod geometric;
 pub mod holm;
 pub mod orders;

@@ -20,6 +20,8 @@ pub const PLAN: &str = "plan.json";
 pub const JOURNAL: &str = "journal.jsonl";
 /// Host facts and wall-clock times.
 pub const ENVIRONMENT: &str = "environment.json";
+/// Derived: what came of an experiment of `cputime`.
+pub const CPUTIME: &str = "cputime.json";
 /// Derived: effects and verdicts.
 pub const SUMMARY: &str = "summary.json";
 

@@ -17,7 +17,7 @@ mod journal;
 mod line;
 mod scan;
 
-pub use bundle::{Bundle, ENVIRONMENT, JOURNAL, PLAN, SUMMARY};
+pub use bundle::{Bundle, CPUTIME, ENVIRONMENT, JOURNAL, PLAN, SUMMARY};
 pub use error::Error;
 pub use journal::{Journal, read_journal};
 pub use line::{BadLine, Extent, parse_line};

@@ -32,6 +32,7 @@ mod role;
 mod scratch;
 mod semaphores;
 pub mod serve;
+pub mod spinner;
 pub mod supervisor;
 mod sys;
 pub mod table;

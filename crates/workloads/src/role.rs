@@ -3,7 +3,7 @@
 //! cookie and death with the parent are settled by ordinary code, with ordinary errors, before
 //! the work begins.
 
-use crate::{Error, aim9, chat, dbench, kernel_2_4, leftovers, lmbench, sys, tbench};
+use crate::{Error, aim9, chat, dbench, kernel_2_4, leftovers, lmbench, spinner, sys, tbench};
 use coretwin_base::cpu_set::CpuSet;
 use rustix::process::{Signal, set_parent_process_death_signal};
 use serde::{Deserialize, Serialize};
@@ -33,9 +33,11 @@ pub(crate) const TBENCH_CONNECTION: &str = "tbench-connection";
 pub(crate) const KERNEL_2_4: &str = "kernel-2.4";
 /// Removes what a killed worker leaves.
 pub(crate) const JANITOR: &str = "janitor";
+/// One spinner.
+pub(crate) const SPINNER: &str = "spinner";
 /// Roles whose standard input is a socket to the worker: they wait on it (see
 /// [`wait_for_release`]).
-pub(crate) const HELD: &[&str] = &[HOLD, AIM9, LMBENCH, DBENCH_CLIENT, JANITOR];
+pub(crate) const HELD: &[&str] = &[HOLD, AIM9, LMBENCH, DBENCH_CLIENT, JANITOR, SPINNER];
 
 /// What every role does first.
 #[derive(Debug, Serialize, Deserialize)]
@@ -63,6 +65,7 @@ pub(crate) fn run(name: &str, args: &[String]) -> ExitCode {
         TBENCH_SERVER => tbench::server::main(entered, args),
         TBENCH_CONNECTION => tbench::server::connection_main(entered),
         KERNEL_2_4 => kernel_2_4::pair::main(entered, args),
+        SPINNER => spinner::native::main(entered, args),
         CHAT_SERVER => chat::server::main(entered, args),
         CHAT_CLIENT => chat::client::main(entered, args),
         _ => ExitCode::from(2),

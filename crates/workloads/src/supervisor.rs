@@ -58,6 +58,10 @@ pub(crate) struct Task {
     measured: bool,
     /// How and when it ended.
     pub(crate) exit: Option<(ExitStatus, Instant)>,
+    /// CPU time and memory, once it has ended, of it and of what it waited for.
+    pub(crate) usage: Usage,
+    /// CPUs on which it and its children were seen.
+    pub(crate) cpus_ran: CpuSet,
     /// The socket on its standard input while it is held, see [`role::HOLD`].
     gate: Option<UnixStream>,
     /// What came through that socket.
@@ -132,17 +136,20 @@ fn drain(pipe: &mut Option<OwnedFd>, mut output: Option<&mut Tail>, shown: &mut 
 pub(crate) struct Tail {
     bytes: Vec<u8>,
     limit: usize,
+    /// Lines that ended so far.
+    pub(crate) lines: u64,
     /// Whether earlier bytes were let go.
     pub(crate) truncated: bool,
 }
 
 impl Tail {
     pub(crate) fn new(limit: usize) -> Self {
-        Self { bytes: Vec::new(), limit, truncated: false }
+        Self { bytes: Vec::new(), limit, lines: 0, truncated: false }
     }
 
     pub(crate) fn push(&mut self, more: &[u8]) {
         self.bytes.extend_from_slice(more);
+        self.lines += more.iter().filter(|byte| **byte == b'\n').count() as u64;
         // Cut at twice the limit, so that each byte is moved at most once.
         if self.bytes.len() > 2 * self.limit {
             self.truncated = true;
@@ -259,6 +266,8 @@ impl Supervisor {
             pid: child.id().cast_signed(),
             measured: launch.measured,
             exit: None,
+            usage: Usage::default(),
+            cpus_ran: CpuSet::new(),
             gate,
             said: Vec::new(),
             stdout,
@@ -392,8 +401,9 @@ impl Supervisor {
             let task = self.tasks.values_mut().find(|task| task.pid == pid && task.exit.is_none());
             // An orphan counts: it was started by something measured, or very nearly always so.
             let measured = task.as_ref().is_none_or(|task| task.measured);
+            let last: CpuSet = observe::cpu_of(pid).into_iter().collect();
             if measured {
-                self.cpus_ran = self.cpus_ran.union(&observe::cpu_of(pid).into_iter().collect());
+                self.cpus_ran = self.cpus_ran.union(&last);
             }
             if measured && task.is_some() {
                 // Before reaping, while the group's number cannot mean another group.
@@ -409,14 +419,18 @@ impl Supervisor {
                 task.read_gate();
                 task.read_output();
                 task.exit = Some((status, ended));
+                task.usage = usage;
+                task.cpus_ran = task.cpus_ran.union(&last);
             }
         }
     }
 
     fn look(&mut self) {
-        let running = self.tasks.values().filter(|task| task.measured && task.exit.is_none());
-        let cpus = observe::cpus_of_trees(running.map(|task| task.pid));
-        self.cpus_ran = self.cpus_ran.union(&cpus);
+        for task in self.tasks.values_mut().filter(|task| task.measured && task.exit.is_none()) {
+            let cpus = observe::cpus_of_trees([task.pid]);
+            task.cpus_ran = task.cpus_ran.union(&cpus);
+            self.cpus_ran = self.cpus_ran.union(&cpus);
+        }
         self.next_look = Some(Instant::now() + NEXT_LOOK);
     }
 

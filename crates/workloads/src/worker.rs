@@ -7,6 +7,7 @@
 
 use crate::command;
 use crate::role;
+use crate::spinner;
 use crate::supervisor::Supervisor;
 use crate::workload::{Measured, metric};
 use crate::{Error, sys, table};
@@ -67,6 +68,7 @@ fn run(job: &Job) -> Outcome {
         Work::Builtin { workload, .. } => table::find(workload)
             .map_or((String::new(), Better::Lower), |w| (w.unit().to_owned(), w.better())),
         Work::Command(spec) => command::value(spec, job.rate),
+        Work::Beside(beside) => spinner::value(beside),
     };
     let mut outcome = Outcome::failed(String::new(), &unit, better);
     let done = prepare(job, &mut outcome).and_then(|mut supervisor| {
@@ -127,6 +129,7 @@ fn work(job: &Job, supervisor: &mut Supervisor) -> Result<Measured, Error> {
             workload.run(&params, job, supervisor)
         }
         Work::Command(spec) => command::run(spec, job, supervisor),
+        Work::Beside(beside) => spinner::run(beside, job, supervisor),
     }
 }
 

@@ -152,6 +152,7 @@ fn plan(arms: Vec<PlanArm>, rows: Vec<PlanRow>, comparison: Comparison, per_core
         reference_arm,
         rows,
         command: None,
+        cputime: None,
         seed: 42,
         orders: Vec::new(),
         rules: rules(Protocol::Modern, 12),

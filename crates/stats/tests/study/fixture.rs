@@ -53,6 +53,7 @@ pub(crate) fn plan(rows: &[PlanRow]) -> Plan {
         reference_arm: "one-per-core".to_owned(),
         rows: rows.to_vec(),
         command: None,
+        cputime: None,
         seed: 1,
         orders: Vec::new(),
         rules: Rules {

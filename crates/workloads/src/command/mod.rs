@@ -347,7 +347,8 @@ fn over_copies(extractor: &Extractor<'_>, copies: &[Task]) -> Result<f64, Error>
     })
 }
 
-fn ending(status: ExitStatus) -> String {
+/// How a process ended, in words that follow its name.
+pub(crate) fn ending(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
         (Some(code), _) => format!("ended with status {code}"),
         (None, Some(signal)) => format!("was killed by {}", signal_name(signal)),

@@ -1,0 +1,246 @@
+//! `coretwin cputime`: the note's experiment.
+
+mod args;
+mod results;
+
+pub(crate) use args::Args;
+pub(crate) use results::{folder_text, save};
+
+use crate::exit::{CELLS_FAILED, DONE, INTERRUPTED, Kept, Usage};
+use crate::keeper::Keeper;
+use crate::progress::Progress;
+use crate::{host, out, signals};
+use anyhow::{Context, Result};
+use coretwin_base::command::CommandSpec;
+use coretwin_base::cputime::{CputimeSummary, Experiment};
+use coretwin_base::job::RunAs;
+use coretwin_base::plan::Plan;
+use coretwin_base::summary::StoppedBecause;
+use coretwin_base::topology::Topology;
+use coretwin_host::root::Root;
+use coretwin_host::{lock, user};
+use coretwin_lab::cputime::{self, Request, data, pair};
+use coretwin_lab::engine::{self, Setup};
+use coretwin_lab::event::{Listener, Listeners};
+use coretwin_lab::host_machine::HostMachine;
+use coretwin_lab::machine::Stop;
+use coretwin_store::{Bundle, ENVIRONMENT, PLAN};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+/// The generated data, in the folder of the results while they are being made.
+const DATA: &str = "work.data";
+/// How much of it is compressed to find out how fast this machine is, in bytes.
+const TRIAL_BYTES: usize = 2 << 20;
+/// How long the default work takes alone, in seconds.
+const WORK_S: f64 = 1.0;
+/// The most data that is made, in bytes.
+const DATA_BYTES_MAX: f64 = 512.0 * 1024.0 * 1024.0;
+/// Kept for the end of it, so that the whole stays within the budget.
+const SPARE: Duration = Duration::from_secs(5);
+
+/// Runs the verb.
+pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+    let started = Instant::now();
+    let root = Root::system();
+    let _lock = lock::acquire(&root)?;
+    coretwin_workloads::leftovers::sweep();
+    let stop = signals::stop_flag()?;
+    let run_as = user::invoking_user(&root)?;
+    let owner = host::owner(&root)?;
+    let (bundle, plan, mut machine) = match &args.resume {
+        Some(folder) => {
+            let (bundle, plan) = Bundle::open(folder, owner)?;
+            let experiment = plan.cputime.as_deref().ok_or_else(|| {
+                Usage(format!(
+                    "{} holds a study; go on with: coretwin study --resume {0}",
+                    folder.display()
+                ))
+            })?;
+            make_data(bundle.folder(), plan.seed, experiment.data_bytes)?;
+            let machine = HostMachine::new(root.clone(), plan.topology.clone())?;
+            (bundle, plan, machine)
+        }
+        None => {
+            let topology = host::topology(&root)?;
+            let mut machine = HostMachine::new(root.clone(), topology.clone())?;
+            let folder = args.out.clone().unwrap_or_else(default_folder);
+            if folder.join(PLAN).exists() {
+                return Err(coretwin_store::Error::Occupied { folder }.into());
+            }
+            let began = Begin { args, topology: &topology, folder: &folder, started };
+            let plan = began.plan(&mut machine, run_as.as_ref(), &stop)?;
+            let bundle = Bundle::create(&folder, &plan, owner)?;
+            (bundle, plan, machine)
+        }
+    };
+    out::news(&format!("results go to {}", bundle.folder().display()));
+    let measured = measure(&bundle, &plan, &mut machine, run_as, stop);
+    let _ = fs::remove_file(bundle.path(DATA));
+    let summary = measured?;
+    if args.json {
+        out::json(&summary)?;
+    } else {
+        out::text(&folder_text(&bundle, &plan, &summary)?)?;
+    }
+    out::news(&format!("the whole report: {}", bundle.path("report.html").display()));
+    if summary.stopped_because == StoppedBecause::Interrupted {
+        out::news(&format!("interrupted; {}", go_on(bundle.folder())));
+        return Ok(ExitCode::from(INTERRUPTED));
+    }
+    let failed = summary.conditions.iter().any(|condition| condition.failed > 0);
+    Ok(ExitCode::from(if failed { CELLS_FAILED } else { DONE }))
+}
+
+fn default_folder() -> PathBuf {
+    PathBuf::from(format!("cputime-{}", crate::study::stamp()))
+}
+
+fn go_on(folder: &Path) -> String {
+    format!(
+        "what was measured is kept in {0}; go on with: coretwin cputime --resume {0}",
+        folder.display()
+    )
+}
+
+/// The experiment, with everything kept as soon as it is measured.
+fn measure(
+    bundle: &Bundle,
+    plan: &Plan,
+    machine: &mut HostMachine,
+    run_as: Option<RunAs>,
+    stop: Stop,
+) -> Result<CputimeSummary> {
+    let (journal, earlier) = bundle.journal()?;
+    let mut environment = bundle.environment()?;
+    environment.sessions.push(machine.session(std::env::args().collect()));
+    let mut keeper = Keeper { bundle, journal };
+    let mut progress = Progress::new(plan);
+    let setup = Setup { plan, readings: earlier.readings, environment, run_as, boot: None, stop };
+    let listeners: Vec<&mut dyn Listener> = vec![&mut keeper, &mut progress];
+    let finished = engine::run(setup, machine, &mut Listeners(listeners));
+    drop(progress);
+    let finished = finished.map_err(|error| Kept { error, advice: go_on(bundle.folder()) })?;
+    bundle.write_json(ENVIRONMENT, &finished.environment)?;
+    save(bundle, plan, &finished.readings, finished.stopped)
+}
+
+/// What an experiment begins from.
+struct Begin<'a> {
+    args: &'a Args,
+    topology: &'a Topology,
+    folder: &'a Path,
+    started: Instant,
+}
+
+impl Begin<'_> {
+    /// Rehearses the work and draws the plan. What was made for it is removed if that fails.
+    fn plan(&self, machine: &mut HostMachine, run_as: Option<&RunAs>, stop: &Stop) -> Result<Plan> {
+        let is_new = !self.folder.exists();
+        let drawn = self.draw(machine, run_as, stop);
+        if drawn.is_err() {
+            let _ = fs::remove_file(self.folder.join(DATA));
+            if is_new {
+                let _ = fs::remove_dir(self.folder);
+            }
+        }
+        drawn
+    }
+
+    fn draw(&self, machine: &mut HostMachine, run_as: Option<&RunAs>, stop: &Stop) -> Result<Plan> {
+        if self.args.command.is_empty() {
+            fs::create_dir_all(self.folder)
+                .with_context(|| format!("cannot make {}", self.folder.display()))?;
+        }
+        let mut request = self.request()?;
+        let rehearse = |request: &Request, machine: &mut HostMachine| {
+            cputime::rehearse(request, machine, run_as.cloned(), stop)
+        };
+        if self.args.command.is_empty() {
+            make_data(self.folder, request.seed, Some(TRIAL_BYTES as u64))?;
+            let trial_s = rehearse(&request, machine)?.cpu_s;
+            let bytes = TRIAL_BYTES as f64 * (WORK_S / trial_s.max(1e-3));
+            request.data_bytes = Some(bytes.min(DATA_BYTES_MAX) as u64);
+            make_data(self.folder, request.seed, request.data_bytes)?;
+        }
+        out::news(&headline(&request));
+        let work_s = rehearse(&request, machine)?.elapsed_s;
+        cputime::check_length(&request, work_s)?;
+        if request.blocks.is_none() {
+            let spent = self.started.elapsed() + SPARE;
+            request.budget_s = (request.budget_s - spent.as_secs_f64()).max(0.0);
+        }
+        Ok(cputime::draw(&request, work_s, self.topology)?)
+    }
+
+    fn request(&self) -> Result<Request> {
+        let args = self.args;
+        let probed = results::probed(self.topology);
+        let pair = pair::choose(self.topology, args.pair, &probed)?;
+        let (work, about) = self.work();
+        coretwin_workloads::command::check(&work).map_err(Usage)?;
+        Ok(Request {
+            work,
+            about,
+            repeat: args.repeat,
+            data_bytes: None,
+            spinner: args.spinner()?,
+            spinners: args.spinners.clone(),
+            control: pair::control(self.topology, &pair, &probed),
+            pair,
+            seed: args.seed()?,
+            blocks: args.blocks,
+            budget_s: args.budget.as_secs_f64(),
+            steal_share_max: args.steal_limit,
+            others_share_max: args.others_limit,
+        })
+    }
+
+    /// The command and its name.
+    fn work(&self) -> (CommandSpec, String) {
+        let timeout_s = self.args.timeout.as_secs_f64();
+        let here = |path: &Path| Some(path.to_string_lossy().into_owned());
+        if self.args.command.is_empty() {
+            // As in the note, and without a shell beside it: exec.
+            let line = format!("exec gzip -9 < {DATA} > /dev/null");
+            let argv = vec!["/bin/sh".to_owned(), "-c".to_owned(), line];
+            let folder = std::path::absolute(self.folder).ok().and_then(|path| here(&path));
+            let spec = CommandSpec { folder, ..CommandSpec::plain(argv, timeout_s) };
+            return (spec, "gzip -9".to_owned());
+        }
+        let folder = std::env::current_dir().ok().and_then(|path| here(&path));
+        let argv = self.args.command.clone();
+        let about = coretwin_report::shell_line(&argv);
+        (CommandSpec { folder, ..CommandSpec::plain(argv, timeout_s) }, about)
+    }
+}
+
+/// What will be done, in one line.
+fn headline(request: &Request) -> String {
+    let pair = &request.pair;
+    let experiment = match pair.relation.is_smt() {
+        true => format!("siblings {} and {}", pair.work.0, pair.neighbour.0),
+        false => format!("CPUs {} and {}", pair.work.0, pair.neighbour.0),
+    };
+    let control = request.control.map_or("none".to_owned(), |control| format!("CPU {}", control.0));
+    let data = request
+        .data_bytes
+        .map(|bytes| format!(" over {:.1} MB of generated text", bytes as f64 / 1e6))
+        .unwrap_or_default();
+    format!("{}{data}, beside spinners, on {experiment}; control: {control}", request.about)
+}
+
+/// Writes the data that the default work compresses, if it is the default work.
+fn make_data(folder: &Path, seed: u64, bytes: Option<u64>) -> Result<()> {
+    let Some(bytes) = bytes else { return Ok(()) };
+    let path = folder.join(DATA);
+    fs::write(&path, data::text(seed, bytes as usize))
+        .with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// The experiment of a plan, for those who show it.
+fn experiment(plan: &Plan) -> Result<&Experiment> {
+    plan.cputime.as_deref().context("this is no plan of cputime")
+}

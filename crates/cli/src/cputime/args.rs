@@ -1,0 +1,139 @@
+//! Options of `coretwin cputime`.
+
+use crate::exit::Usage;
+use crate::study_args::{drawn_seed, limit};
+use anyhow::Result;
+use coretwin_base::cpu_set::CpuId;
+use coretwin_base::cputime::{Spinner, SpinnerKind};
+use coretwin_base::suggest;
+use coretwin_base::units::parse_duration;
+use coretwin_lab::cputime::pair;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// The most spinners of a condition.
+const SPINNERS_MAX: u32 = 64;
+
+/// Options of the verb.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "\
+Conditions, taken in turn in every block: the work alone; beside spinners on the sibling (siblings),
+on its own CPU (same-cpu: what a machine without SMT does), with work and spinners free on both CPUs
+of the core (free), and on another core behind the same last-level cache (cores: the control for clock
+and shared caches); and each spinner alone. Both sides are measured.
+
+Spinners: interpreted (the note's loop, by perl or python3), native, pause, chase, stream, or a
+command of yours, which runs until it is killed; the lines it prints are its progress.
+
+Examples:
+  coretwin cputime                                gzip -9, within five minutes
+  coretwin cputime -- ./mywork --input small      your own work; it should take 0.1 s or more
+  coretwin cputime --repeat 50 -- ./short         work of milliseconds, 50 times for one piece
+  coretwin cputime --spinner stream --spinners 1 -- ./mywork      beside one that streams memory
+  coretwin cputime --spinner './load --loop' -- ./mywork          beside a load of your own
+  coretwin cputime --pair 0,1                     where the machine shows no siblings
+  coretwin cputime --json | jq '.conditions[] | [.name, .slowdown]'")]
+pub(crate) struct Args {
+    /// The work, after `--` (default: gzip -9 over text from a seed, about a second of it)
+    #[arg(last = true, value_name = "CMD")]
+    pub(crate) command: Vec<String>,
+    /// Numbers of spinners, a condition each on every placement
+    #[arg(long, value_delimiter = ',', default_value = "0,1,2,4", value_name = "LIST",
+        value_parser = clap::value_parser!(u32).range(0..=i64::from(SPINNERS_MAX)))]
+    pub(crate) spinners: Vec<u32>,
+    /// What spins: interpreted, native, pause, chase, stream, or a shell line of your own
+    #[arg(long, default_value = "interpreted", value_name = "KIND|CMD")]
+    spinner: String,
+    /// The work's CPU and the neighbour's (default: the first two siblings)
+    #[arg(long, value_name = "A,B", value_parser = pair::parse)]
+    pub(crate) pair: Option<(CpuId, CpuId)>,
+    /// Run the command so often for one piece of work
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub(crate) repeat: u32,
+
+    /// Longest time the whole may take
+    #[arg(long, value_name = "TIME", default_value = "5m", value_parser = parse_duration)]
+    pub(crate) budget: Duration,
+    /// Exactly this many blocks, whatever they take (default: 8, if the budget allows, 3 at least)
+    #[arg(long, conflicts_with = "budget", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(crate) blocks: Option<u32>,
+    /// End a run after this long; it is then a failed condition
+    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = parse_duration)]
+    pub(crate) timeout: Duration,
+    /// Set a run aside if the hypervisor took more of the CPUs' time; 100% never does
+    #[arg(long, value_name = "SHARE", default_value = "5%", value_parser = limit)]
+    pub(crate) steal_limit: f64,
+    /// Set a run aside if other processes used more of the CPUs' time; 100% never does
+    #[arg(long, value_name = "SHARE", default_value = "5%", value_parser = limit)]
+    pub(crate) others_limit: f64,
+    /// Seed of the data and of every random choice (default: drawn, and stored with the plan)
+    #[arg(long)]
+    seed: Option<u64>,
+
+    /// Folder for plan, journal and report (default: cputime-DATE-TIME)
+    #[arg(long, value_name = "DIR", conflicts_with = "resume")]
+    pub(crate) out: Option<PathBuf>,
+    /// Go on with the experiment in this folder, by its own plan
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["command", "spinners", "spinner", "pair",
+        "repeat", "budget", "blocks", "timeout", "steal_limit", "others_limit", "seed"])]
+    pub(crate) resume: Option<PathBuf>,
+    /// Print the result as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+impl Args {
+    /// The spinner asked for.
+    pub(crate) fn spinner(&self) -> Result<Spinner> {
+        let path = std::env::var("PATH").unwrap_or_default();
+        let named = SpinnerKind::NAMED.iter().find(|(name, ..)| *name == self.spinner);
+        Ok(match named {
+            Some((_, SpinnerKind::Interpreted, _)) => {
+                let argv = coretwin_workloads::spinner::interpreter(&path).ok_or_else(|| {
+                    Usage(
+                        "the note's spinner is a loop of perl or python3, and neither is here; \
+                         install one, or take another with --spinner native"
+                            .to_owned(),
+                    )
+                })?;
+                Spinner { kind: SpinnerKind::Interpreted, argv }
+            }
+            Some((_, kind, _)) => Spinner { kind: *kind, argv: Vec::new() },
+            None => {
+                if !is_command(&self.spinner, &path) {
+                    let names: Vec<&str> =
+                        SpinnerKind::NAMED.iter().map(|(name, ..)| *name).collect();
+                    return Err(Usage(suggest::unknown("spinner", &self.spinner, &names)).into());
+                }
+                let shell = ["/bin/sh", "-c", &self.spinner].map(str::to_owned);
+                Spinner { kind: SpinnerKind::Command, argv: shell.to_vec() }
+            }
+        })
+    }
+
+    /// The seed, drawn if none was given.
+    pub(crate) fn seed(&self) -> Result<u64> {
+        self.seed.map_or_else(drawn_seed, Ok)
+    }
+}
+
+/// Whether a text can be a shell line: more than a word, or a program that is there.
+fn is_command(text: &str, path: &str) -> bool {
+    let is_word = !text.is_empty() && !text.contains(|c: char| c.is_whitespace() || c == '/');
+    !text.trim().is_empty()
+        && (!is_word || path.split(':').any(|folder| PathBuf::from(folder).join(text).is_file()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_misspelt_kind_is_no_command() {
+        assert!(is_command("sleep 5", ""));
+        assert!(is_command("./spin", ""));
+        assert!(is_command("sh", "/nowhere:/bin"));
+        assert!(!is_command("natve", "/bin"));
+        assert!(!is_command("  ", "/bin"));
+    }
+}

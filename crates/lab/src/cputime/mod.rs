@@ -1,0 +1,350 @@
+//! The note's experiment as a plan: conditions are rows of one arm, so that the engine runs them in a
+//! random order in every block, and journal, resumption, set-aside and Ctrl-C are those of a study.
+//!
+//! Data flow: [`pair`] and [`Request`] → [`rehearse`] (the work once, alone: whether it runs, and how
+//! long) → [`draw`] → the engine → `coretwin_stats::cputime`.
+
+pub mod data;
+pub mod pair;
+
+use crate::error::Error;
+use crate::machine::{Machine, Stop};
+use crate::planning::COMMAND;
+use coretwin_base::arm::{ArmState, KERNEL};
+use coretwin_base::command::CommandSpec;
+use coretwin_base::cpu_set::{CpuId, CpuSet};
+use coretwin_base::cputime::{Beside, Condition, Experiment, Pair, Place, Relation, Spinner};
+use coretwin_base::job::{Job, Outcome, RunAs, Work};
+use coretwin_base::param::Params;
+use coretwin_base::placement::Placement;
+use coretwin_base::plan::{
+    Comparison, CopyRule, Plan, PlanArm, PlanRow, Protocol, Rules, Scale, ThreadRule,
+};
+use coretwin_base::random::Stream;
+use coretwin_base::reading::Better;
+use coretwin_base::schema::SCHEMA;
+use coretwin_base::topology::Topology;
+use coretwin_base::units::human_seconds;
+use coretwin_stats::orders;
+use coretwin_workloads::spinner::{LINES_PER_S, STEPS_PER_S};
+
+/// Blocks of an experiment, if the budget allows.
+pub const BLOCKS: u32 = 8;
+/// Blocks for which the budget must be enough: fewer give no interval worth the name.
+pub const BLOCKS_MIN: u32 = 3;
+/// Shorter work is all start and end, and drowns in the 10 ms tick, in seconds.
+pub const WORK_MIN_S: f64 = 0.1;
+/// How long a spinner is measured without the work, in seconds.
+const WINDOW_S: f64 = 0.6;
+/// How often a block is run again after something outside disturbed it.
+const RETRIES_MAX: u32 = 2;
+/// Starting and ending a run, in seconds; only for telling in advance how long it will take.
+const OVERHEAD_S: f64 = 0.1;
+/// The name of the workload of rows that measure a spinner alone.
+pub const SPINNER: &str = "spinner";
+
+/// An experiment as asked for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Request {
+    /// The work.
+    pub work: CommandSpec,
+    /// The work, in words.
+    pub about: String,
+    /// How often the command is run for one piece of work.
+    pub repeat: u32,
+    /// Bytes of generated data, where the work is the default one.
+    pub data_bytes: Option<u64>,
+    /// What runs beside it.
+    pub spinner: Spinner,
+    /// How many of them, a condition each; 0 is always measured.
+    pub spinners: Vec<u32>,
+    /// The two CPUs.
+    pub pair: Pair,
+    /// The control's CPU.
+    pub control: Option<CpuId>,
+    /// Seed of every random choice.
+    pub seed: u64,
+    /// Exactly this many blocks.
+    pub blocks: Option<u32>,
+    /// Longest time, in seconds, where no number of blocks is given.
+    pub budget_s: f64,
+    /// Set aside a run when more than this share of the CPUs' time was stolen.
+    pub steal_share_max: f64,
+    /// Set aside a run when others used more than this share of the CPUs' time.
+    pub others_share_max: f64,
+}
+
+/// Every CPU on which anything of the experiment runs: on all of them the work of others is noticed.
+#[must_use]
+pub fn cpus(pair: &Pair, control: Option<CpuId>) -> CpuSet {
+    pair.cpus().union(&control.into_iter().collect())
+}
+
+/// What the work took once, alone.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Rehearsal {
+    /// Wall time, in seconds.
+    pub elapsed_s: f64,
+    /// CPU time, user and system, in seconds.
+    pub cpu_s: f64,
+}
+
+/// Runs the work once, alone on its CPU: whether it goes well, and what it takes.
+///
+/// # Errors
+/// [`Error::Usage`] with the end of its output if it fails, changes its own affinity, or ends too
+/// soon to be measured; whatever keeps the machine from running it.
+pub fn rehearse(
+    request: &Request,
+    machine: &mut dyn Machine,
+    run_as: Option<RunAs>,
+    stop: &Stop,
+) -> Result<Rehearsal, Error> {
+    let cpus = cpus(&request.pair, request.control);
+    machine.prepare(&arm(&request.pair, request.control, machine.topology()), 0.0, stop)?;
+    let alone = Beside {
+        work: Some(request.work.clone()),
+        repeat: request.repeat,
+        work_cpus: [request.pair.work].into_iter().collect(),
+        spinner: request.spinner.clone(),
+        spinners: 0,
+        spinner_cpus: CpuSet::new(),
+        window_s: 0.0,
+    };
+    let job = Job {
+        schema: SCHEMA,
+        work: Work::Beside(Box::new(alone)),
+        arm: cpus.to_string(),
+        cpus,
+        placement: Placement::Free,
+        roles: Vec::new(),
+        threads: 1,
+        copies: 1,
+        rate: false,
+        core_sched: false,
+        run_as,
+        timeout_s: request.work.timeout_s,
+    };
+    let outcome = machine.run(&job, stop)?.outcome;
+    if let Some(why) = outcome.failure {
+        let output = outcome.output.filter(|text| !text.trim().is_empty());
+        let output = output.map(|text| format!("\n{text}")).unwrap_or_default();
+        return Err(Error::Usage(format!("the work alone failed: {why}{output}")));
+    }
+    let Outcome { elapsed_s, user_s, system_s, .. } = outcome;
+    Ok(Rehearsal { elapsed_s, cpu_s: user_s + system_s })
+}
+
+/// Refuses work that is too short to be measured.
+///
+/// # Errors
+/// [`Error::Usage`], with the number of repetitions that would do.
+pub fn check_length(request: &Request, work_s: f64) -> Result<(), Error> {
+    if work_s >= WORK_MIN_S {
+        return Ok(());
+    }
+    let once_s = work_s / f64::from(request.repeat.max(1));
+    let repeat = (1.0 / once_s.max(1e-5)).ceil();
+    Err(Error::Usage(format!(
+        "the work ends after {:.1} ms, and below {:.0} ms starting and ending it is what would be \
+         measured; repeat it: --repeat {repeat:.0} makes one piece of work of about a second",
+        work_s * 1e3,
+        WORK_MIN_S * 1e3
+    )))
+}
+
+/// Draws the plan, for work that takes so long alone (in seconds).
+///
+/// # Errors
+/// [`Error::Usage`] if the budget is not enough for three blocks.
+pub fn draw(request: &Request, work_s: f64, topology: &Topology) -> Result<Plan, Error> {
+    let conditions = conditions(request);
+    let block_s = block_s(request, &conditions, work_s);
+    if request.blocks.is_none() && block_s * f64::from(BLOCKS_MIN) > request.budget_s {
+        let needed_s = block_s * f64::from(BLOCKS_MIN);
+        return Err(Error::Usage(format!(
+            "a block of {} conditions will take about {}, so the fewest blocks worth having, \
+             {BLOCKS_MIN}, take {}, but --budget is {}; give --budget {:.0}m or more, or fewer \
+             --spinners",
+            conditions.len(),
+            human_seconds(block_s),
+            human_seconds(needed_s),
+            human_seconds(request.budget_s),
+            (needed_s * 1.2 / 60.0).ceil()
+        )));
+    }
+    let looks = request.blocks.map_or_else(|| vec![BLOCKS_MIN, BLOCKS], |blocks| vec![blocks]);
+    let count = looks.last().copied().unwrap_or(0) as usize;
+    let arm = arm(&request.pair, request.control, topology);
+    Ok(Plan {
+        schema: SCHEMA,
+        coretwin: env!("CARGO_PKG_VERSION").to_owned(),
+        machine: crate::host_machine::HOST.to_owned(),
+        comparison: Comparison::None,
+        reference_arm: arm.label.clone(),
+        arms: vec![arm],
+        rows: conditions.iter().map(|condition| row(request, condition)).collect(),
+        command: Some(request.work.clone()),
+        cputime: Some(Box::new(Experiment {
+            pair: request.pair.clone(),
+            control: request.control,
+            spinner: request.spinner.clone(),
+            work: request.about.clone(),
+            repeat: request.repeat,
+            data_bytes: request.data_bytes,
+            window_s: WINDOW_S,
+            conditions,
+        })),
+        seed: request.seed,
+        orders: orders::balanced(1, count, &mut Stream::new(request.seed, "orders", 0)),
+        rules: Rules {
+            protocol: if request.blocks.is_some() { Protocol::Fixed } else { Protocol::Modern },
+            looks,
+            target: 0.01,
+            margin: 0.02,
+            budget_s: request.blocks.is_none().then_some(request.budget_s),
+            steal_share_max: request.steal_share_max,
+            others_share_max: request.others_share_max,
+            retries_max: RETRIES_MAX,
+            warmup: false,
+            settle_s: 0.0,
+            repeats: 1,
+        },
+        screening: None,
+        topology: topology.clone(),
+        warnings: Vec::new(),
+    })
+}
+
+/// What the worker is asked for a condition of the experiment.
+pub(crate) fn work(experiment: &Experiment, condition: &Condition, work: &CommandSpec) -> Work {
+    Work::Beside(Box::new(Beside {
+        work: condition.has_work.then(|| work.clone()),
+        repeat: experiment.repeat,
+        work_cpus: condition.work_cpus.clone(),
+        spinner: experiment.spinner.clone(),
+        spinners: condition.spinners,
+        spinner_cpus: condition.spinner_cpus.clone(),
+        window_s: experiment.window_s,
+    }))
+}
+
+fn arm(pair: &Pair, control: Option<CpuId>, topology: &Topology) -> PlanArm {
+    let cpus = cpus(pair, control);
+    let core = |cpu| topology.cpu(cpu).map(|cpu| cpu.core);
+    let mut cores: Vec<_> = cpus.iter().filter_map(core).collect();
+    cores.sort_unstable();
+    cores.dedup();
+    PlanArm {
+        label: format!("cpus:{cpus}"),
+        state: ArmState::Cpus(cpus.clone()),
+        scheduler: KERNEL.to_owned(),
+        cores: cores.len() as u32,
+        threads: 1,
+        smt: None,
+        about: format!("CPUs {cpus}"),
+        cpus,
+    }
+}
+
+/// All conditions, in the order of the table: the work alone, beside spinners place by place, and
+/// one spinner alone on every set of CPUs that spinners have.
+fn conditions(request: &Request) -> Vec<Condition> {
+    let pair = &request.pair;
+    let one = |cpu: CpuId| -> CpuSet { [cpu].into_iter().collect() };
+    let work = one(pair.work);
+    let mut counts: Vec<u32> =
+        request.spinners.iter().copied().filter(|count| *count > 0).collect();
+    counts.sort_unstable();
+    counts.dedup();
+    let beside = match pair.relation {
+        Relation::Siblings | Relation::Probed => Some(Place::Siblings),
+        Relation::Named => Some(Place::Pair),
+        // The neighbour is the control.
+        Relation::Separate => None,
+    };
+    let neighbour = beside.map(|place| (place, work.clone(), one(pair.neighbour)));
+    let control = request.control.map(|cpu| (Place::Cores, work.clone(), one(cpu)));
+    let places = neighbour
+        .into_iter()
+        .chain([
+            (Place::SameCpu, work.clone(), work.clone()),
+            (Place::Free, pair.cpus(), pair.cpus()),
+        ])
+        .chain(control);
+    let mut conditions = vec![Condition {
+        name: Place::Alone.name().to_owned(),
+        place: Place::Alone,
+        has_work: true,
+        spinners: 0,
+        work_cpus: work.clone(),
+        spinner_cpus: CpuSet::new(),
+    }];
+    for (place, work_cpus, spinner_cpus) in places {
+        conditions.extend(counts.iter().map(|count| Condition {
+            name: format!("{place}/{count}"),
+            place,
+            has_work: true,
+            spinners: *count,
+            work_cpus: work_cpus.clone(),
+            spinner_cpus: spinner_cpus.clone(),
+        }));
+    }
+    let mut sets: Vec<CpuSet> = Vec::new();
+    for condition in conditions.iter().filter(|condition| condition.spinners > 0) {
+        if !sets.contains(&condition.spinner_cpus) {
+            sets.push(condition.spinner_cpus.clone());
+        }
+    }
+    conditions.extend(sets.into_iter().map(|cpus| Condition {
+        name: format!("{SPINNER}@{cpus}"),
+        place: Place::Alone,
+        has_work: false,
+        spinners: 1,
+        work_cpus: CpuSet::new(),
+        spinner_cpus: cpus,
+    }));
+    conditions
+}
+
+fn row(request: &Request, condition: &Condition) -> PlanRow {
+    let (workload, unit, better) = if condition.has_work {
+        (COMMAND, "s", Better::Lower)
+    } else if request.spinner.kind == coretwin_base::cputime::SpinnerKind::Command {
+        (SPINNER, LINES_PER_S, Better::Higher)
+    } else {
+        (SPINNER, STEPS_PER_S, Better::Higher)
+    };
+    PlanRow {
+        id: condition.name.clone(),
+        workload: workload.to_owned(),
+        family: "cputime".to_owned(),
+        params: Params::from([("spinners".to_owned(), i64::from(condition.spinners).into())]),
+        placement: Placement::Free,
+        threads: ThreadRule::Fixed(1),
+        copies: CopyRule::Fixed(1),
+        unit: unit.to_owned(),
+        better,
+        scale: Scale::Ratio,
+    }
+}
+
+/// About how long a block takes, in seconds, where siblings slow each other to half at worst.
+fn block_s(request: &Request, conditions: &[Condition], work_s: f64) -> f64 {
+    let run_s = |condition: &Condition| {
+        let tasks = f64::from(condition.spinners + 1);
+        let shares = match (condition.has_work, condition.place) {
+            (false, _) => return WINDOW_S,
+            (true, Place::Alone | Place::Cores) => 1.0,
+            (true, Place::Siblings | Place::Pair) => 1.5,
+            (true, Place::SameCpu) => tasks,
+            (true, Place::Free) if request.pair.relation.is_smt() => 0.75 * tasks,
+            (true, Place::Free) => tasks / 2.0,
+        };
+        work_s * shares
+    };
+    conditions.iter().map(|condition| run_s(condition) + OVERHEAD_S).sum()
+}
+
+#[cfg(test)]
+mod tests;

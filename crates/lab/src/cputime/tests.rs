@@ -1,0 +1,1 @@
+//! Plans of the experiment, drawn and run on a scripted machine.

@@ -1,0 +1,316 @@
+//! What came of the note's experiment: slowdowns, throughput of both sides, and the two factors of
+//! CPU accounting, each as log ratios within a block, with Student t intervals over blocks.
+//!
+//! System throughput and average normalised turnaround time are those of Eyerman & Eeckhout,
+//! *System-Level Performance Metrics for Multiprogram Workloads*, IEEE Micro 28 (2008): with
+//! `p_i` the progress of task i over its progress alone, STP = Σ p_i and ANTT = mean of 1/p_i. Both
+//! sides are measured; nothing is inferred from the slowdown of one.
+
+use crate::paired::Paired;
+use crate::stopping::CONFIDENCE;
+use crate::study::Analysed;
+use coretwin_base::cpu_set::CpuSet;
+use coretwin_base::cputime::{
+    Condition, ConditionResult, CputimeSummary, Estimate, Experiment, Factors, Pair, Place,
+    Relation, SpinnerAlone, SpinnerKind, metric,
+};
+use coretwin_base::plan::Plan;
+use coretwin_base::reading::{Phase, Reading, Status};
+use coretwin_base::schema::SCHEMA;
+use coretwin_base::summary::StoppedBecause;
+use coretwin_base::topology::{Topology, Trust};
+use coretwin_base::warning::Warning;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Share of attempts that may be set aside before it is a warning (DESIGN: the study's method).
+const SET_ASIDE_MAX: f64 = 0.1;
+
+/// The readings of one block by row.
+type Block<'a> = BTreeMap<&'a str, &'a Reading>;
+
+/// Analyses the readings of a plan of `cputime`; none for another plan.
+#[must_use]
+pub fn summarise(
+    plan: &Plan,
+    readings: &[Reading],
+    stopped_because: StoppedBecause,
+) -> Option<CputimeSummary> {
+    let experiment = plan.cputime.as_deref()?;
+    let blocks = blocks(plan, readings);
+    let view = View { experiment, blocks: &blocks };
+    let results = |condition| view.result(condition, readings);
+    let conditions: Vec<ConditionResult> =
+        experiment.conditions.iter().filter(|condition| condition.has_work).map(results).collect();
+    let set_aside = attempts_set_aside(readings);
+    Some(CputimeSummary {
+        schema: SCHEMA,
+        work: experiment.work.clone(),
+        spinner: spinner_words(experiment),
+        cpus: experiment.pair.clone(),
+        control: experiment.control,
+        topology_trust: plan.topology.trust,
+        meaning: meaning(experiment, &plan.topology),
+        factors: factors(&experiment.pair, &conditions),
+        conditions,
+        spinners_alone: view.spinners_alone(),
+        blocks: blocks.len() as u32,
+        blocks_set_aside: set_aside,
+        seed: plan.seed,
+        stopped_because,
+        warnings: warnings(plan, blocks.len() as u32, set_aside),
+    })
+}
+
+/// Analysed blocks, in order.
+fn blocks<'a>(plan: &Plan, readings: &'a [Reading]) -> Vec<Block<'a>> {
+    let analysed = Analysed::new(plan, readings);
+    let mut blocks: BTreeMap<u32, Block<'a>> = BTreeMap::new();
+    for reading in readings.iter().filter(|reading| analysed.includes(reading)) {
+        blocks.entry(reading.block).or_default().insert(&reading.row, reading);
+    }
+    blocks.into_values().collect()
+}
+
+fn attempts_set_aside(readings: &[Reading]) -> u32 {
+    let set_aside = readings
+        .iter()
+        .filter(|reading| reading.phase == Phase::Study && reading.status == Status::SetAside);
+    set_aside.map(|reading| (reading.block, reading.attempt)).collect::<BTreeSet<_>>().len() as u32
+}
+
+/// The experiment with its blocks.
+struct View<'a> {
+    experiment: &'a Experiment,
+    blocks: &'a [Block<'a>],
+}
+
+/// What one block says about one condition: ratios to the same block's runs alone.
+struct Ratios {
+    real: f64,
+    cpu: Option<f64>,
+    /// Progress of each spinner alone over its progress here.
+    spinners: Vec<f64>,
+}
+
+impl View<'_> {
+    fn result(&self, condition: &Condition, all: &[Reading]) -> ConditionResult {
+        let here: Vec<&Reading> =
+            self.blocks.iter().filter_map(|block| block.get(&*condition.name).copied()).collect();
+        let ratios: Vec<Ratios> =
+            self.blocks.iter().filter_map(|block| self.ratios(condition, block)).collect();
+        let alone = condition.spinners == 0;
+        let real = estimate(ratios.iter().map(|ratios| Some(ratios.real))).filter(|_| !alone);
+        let spinners = condition.spinners as usize;
+        let complete = |ratios: &&Ratios| spinners > 0 && ratios.spinners.len() == spinners;
+        let both: Vec<&Ratios> = ratios.iter().filter(complete).collect();
+        let sum = |values: &[f64]| values.iter().sum::<f64>();
+        let progress = |ratios: &Ratios| {
+            1.0 / ratios.real + ratios.spinners.iter().map(|ratio| 1.0 / ratio).sum::<f64>()
+        };
+        let turnaround =
+            |ratios: &Ratios| (ratios.real + sum(&ratios.spinners)) / (spinners + 1) as f64;
+        let failed: Vec<&Reading> =
+            all.iter().filter(|r| r.row == *condition.name && r.status == Status::Failed).collect();
+        ConditionResult {
+            name: condition.name.clone(),
+            placement: condition.place,
+            spinners: condition.spinners,
+            work_cpus: condition.work_cpus.clone(),
+            spinner_cpus: condition.spinner_cpus.clone(),
+            real_s: geometric(here.iter().filter_map(|reading| reading.value)),
+            user_s: mean(here.iter().filter_map(|reading| number(reading, metric::WORK_USER))),
+            system_s: mean(here.iter().filter_map(|reading| number(reading, metric::WORK_SYSTEM))),
+            slowdown: if alone { Some(1.0) } else { real.map(|real| real.value) },
+            low: real.and_then(|real| real.low),
+            high: real.and_then(|real| real.high),
+            cpu_slowdown: estimate(ratios.iter().map(|ratios| ratios.cpu)).filter(|_| !alone),
+            spinner_slowdown: estimate(
+                both.iter().map(|ratios| Some(sum(&ratios.spinners) / spinners as f64)),
+            ),
+            stp: estimate(both.iter().map(|ratios| Some(progress(ratios)))),
+            antt: estimate(both.iter().map(|ratios| Some(turnaround(ratios)))),
+            blocks: ratios.len() as u32,
+            failed: failed.len() as u32,
+            failure: failed.last().and_then(|reading| reading.cause.as_deref().map(str::to_owned)),
+        }
+    }
+
+    fn ratios(&self, condition: &Condition, block: &Block<'_>) -> Option<Ratios> {
+        let here = block.get(&*condition.name)?;
+        let alone = block.get(Place::Alone.name())?;
+        let baseline = self.spinner_row(&condition.spinner_cpus);
+        let base = baseline.and_then(|row| block.get(row)).and_then(|reading| rate(reading, 0));
+        let spinners = (0..condition.spinners).filter_map(|spinner| {
+            let rate = rate(here, spinner)?;
+            Some(base? / rate)
+        });
+        Some(Ratios {
+            real: here.value? / alone.value?,
+            cpu: cpu_s(here).zip(cpu_s(alone)).map(|(here, alone)| here / alone),
+            spinners: spinners.collect(),
+        })
+    }
+
+    /// The row of a spinner alone on these CPUs.
+    fn spinner_row(&self, cpus: &CpuSet) -> Option<&str> {
+        let mut alone = self.experiment.conditions.iter().filter(|condition| !condition.has_work);
+        alone.find(|condition| condition.spinner_cpus == *cpus).map(|found| found.name.as_str())
+    }
+
+    fn spinners_alone(&self) -> Vec<SpinnerAlone> {
+        let alone = self.experiment.conditions.iter().filter(|condition| !condition.has_work);
+        alone
+            .map(|condition| {
+                let readings =
+                    || self.blocks.iter().filter_map(|block| block.get(&*condition.name));
+                SpinnerAlone {
+                    cpus: condition.spinner_cpus.clone(),
+                    rate: geometric(readings().filter_map(|reading| rate(reading, 0))),
+                    unit: readings().next().map_or_else(String::new, |r| r.unit.to_string()),
+                }
+            })
+            .collect()
+    }
+}
+
+fn number(reading: &Reading, name: &str) -> Option<f64> {
+    reading.metrics.get(name).map(|metric| metric.value)
+}
+
+fn cpu_s(reading: &Reading) -> Option<f64> {
+    let sum = number(reading, metric::WORK_USER)? + number(reading, metric::WORK_SYSTEM)?;
+    (sum > 0.0).then_some(sum)
+}
+
+/// What a spinner counted per second; none if it counted nothing.
+fn rate(reading: &Reading, spinner: u32) -> Option<f64> {
+    number(reading, &metric::spinner_rate(spinner)).filter(|rate| *rate > 0.0)
+}
+
+fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let values: Vec<f64> = values.collect();
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+}
+
+fn geometric(values: impl Iterator<Item = f64>) -> Option<f64> {
+    mean(values.filter(|value| *value > 0.0).map(libm::log)).map(libm::exp)
+}
+
+/// Mean of logs with its interval; none if a block has no such number.
+fn estimate(values: impl Iterator<Item = Option<f64>>) -> Option<Estimate> {
+    let logs: Option<Vec<f64>> =
+        values.map(|value| value.filter(|value| *value > 0.0).map(libm::log)).collect();
+    let paired = Paired::new(&logs?)?;
+    let interval = paired.interval(CONFIDENCE, 1.0);
+    Some(Estimate {
+        value: libm::exp(paired.mean),
+        low: interval.map(|(low, _)| libm::exp(low)),
+        high: interval.map(|(_, high)| libm::exp(high)),
+    })
+}
+
+/// Slowdown and yield, from one spinner on the sibling; none where nothing shares a core.
+fn factors(pair: &Pair, conditions: &[ConditionResult]) -> Option<Factors> {
+    if !pair.relation.is_smt() {
+        return None;
+    }
+    let beside_one = |condition: &&ConditionResult| {
+        condition.placement == Place::Siblings && condition.spinners == 1
+    };
+    let condition = conditions.iter().find(beside_one)?;
+    Some(Factors {
+        slowdown: condition.cpu_slowdown?,
+        neighbour_slowdown: condition.spinner_slowdown,
+        core_yield: condition.stp,
+    })
+}
+
+fn spinner_words(experiment: &Experiment) -> String {
+    let spinner = &experiment.spinner;
+    match (spinner.kind, spinner.argv.first()) {
+        (SpinnerKind::Interpreted, Some(program)) => format!("interpreted, by {program}"),
+        (SpinnerKind::Command, _) => spinner.argv.join(" "),
+        (kind, _) => kind.name().to_owned(),
+    }
+}
+
+/// What the pair is, and what the numbers say; sentences for people.
+fn meaning(experiment: &Experiment, topology: &Topology) -> Vec<String> {
+    let Pair { work, neighbour, relation } = &experiment.pair;
+    let (work, neighbour) = (work.0, neighbour.0);
+    let doubt = match topology.trust {
+        Trust::Reported => String::new(),
+        Trust::Probed => " and contention agrees".to_owned(),
+        Trust::Unknown => format!(", but that is not certain: {}", topology.trust_why),
+    };
+    let mut meaning = vec![match relation {
+        Relation::Siblings => format!(
+            "CPUs {work} and {neighbour} are siblings of one core, the kernel says{doubt}. What the \
+             work takes beside a spinner there is what SMT does to a CPU second."
+        ),
+        Relation::Probed => format!(
+            "The kernel shows no siblings; by contention, CPUs {work} and {neighbour} shared a core \
+             when `coretwin probe` ran. If they still do, this is what SMT does to a CPU second."
+        ),
+        Relation::Named => format!(
+            "You named CPUs {work} and {neighbour}; the kernel does not call them siblings. A \
+             slowdown there can be a shared core, a shared cache, clock or power limits, or a \
+             hypervisor, and is not called SMT here."
+        ),
+        Relation::Separate => format!(
+            "No siblings are visible here ({}), so CPUs {work} and {neighbour} are taken for two \
+             separate cores, and nothing below is a statement about SMT: `same-cpu` is what a \
+             machine without SMT does with two tasks on one CPU, `cores` is the control.",
+            topology.trust_why
+        ),
+    }];
+    if experiment.control.is_none() {
+        meaning.push(
+            "There is no usable CPU on another core behind the same last-level cache, so there is no \
+             control: a slowdown may in part be clock and shared caches."
+                .to_owned(),
+        );
+    }
+    if emulated(topology) {
+        meaning.push(
+            "This machine is emulated in software (QEMU TCG): its CPUs share no core resources, \
+             and slowdowns mean nothing here. Only that the experiment runs is shown."
+                .to_owned(),
+        );
+    }
+    if experiment.spinner.kind == SpinnerKind::Command {
+        meaning.push(
+            "Your spinner's progress is counted by the lines it prints. If it prints none, only \
+             its CPU time is known, which is no progress: then there is no STP, ANTT and yield."
+                .to_owned(),
+        );
+    }
+    meaning
+}
+
+/// Whether the processor is QEMU's emulation, which says so in its name.
+#[must_use]
+pub fn emulated(topology: &Topology) -> bool {
+    topology.cpuinfo.model_name.as_deref().is_some_and(|name| name.contains("TCG"))
+}
+
+fn warnings(plan: &Plan, blocks: u32, set_aside: u32) -> Vec<Warning> {
+    let mut warnings = plan.warnings.clone();
+    let attempts = blocks + set_aside;
+    if f64::from(set_aside) > SET_ASIDE_MAX * f64::from(attempts) {
+        warnings.push(Warning::new(
+            "set-aside",
+            format!("{set_aside} of {attempts} attempts at a block were disturbed from outside"),
+            "run it again on a quieter machine; --others-limit and --steal-limit say what is \
+             accepted",
+        ));
+    }
+    if blocks < 2 {
+        warnings.push(Warning::new(
+            "few-blocks",
+            format!("{blocks} blocks give no intervals"),
+            "measure more of them: --blocks 8, or a longer --budget",
+        ));
+    }
+    warnings
+}

@@ -1,0 +1,319 @@
+//! Work beside spinners: the experiment of the note *Hyper-threading and CPU time*.
+//!
+//! Both sides are measured. A spinner counts its own progress: after every so many rounds it appends
+//! one byte to a file in memory that it inherited, so the length of that file is its progress, and
+//! this process reads it at the start and the end of the work without waking anybody. A command of
+//! the user counts by the lines it prints; if it prints none, only its CPU time is known, which is
+//! no progress, and is not taken for it.
+//!
+//! ```text
+//! work held, spinners started → every spinner has counted once → work released … work ends →
+//! spinners are read and killed
+//! ```
+
+mod interpreted;
+pub(crate) mod native;
+
+pub use interpreted::interpreter;
+
+use crate::Error;
+use crate::command::ending;
+use crate::role::{HOLD, SPINNER};
+use crate::supervisor::{Launch, Supervisor, Task, TaskId};
+use crate::workload::{Measured, metric};
+use coretwin_base::command::CommandSpec;
+use coretwin_base::cpu_set::CpuSet;
+use coretwin_base::cputime::{Beside, SpinnerKind, metric as names};
+use coretwin_base::job::Job;
+use coretwin_base::reading::{Better, Metric};
+use rustix::fs::{MemfdFlags, fstat, memfd_create};
+use std::collections::BTreeMap;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+/// Unit of the progress of the spinners that come with the program.
+pub const STEPS_PER_S: &str = "steps/s";
+/// Unit of the progress of a command that prints.
+pub const LINES_PER_S: &str = "lines/s";
+
+/// How long a spinner may take to count for the first time.
+const FIRST_COUNT: Duration = Duration::from_secs(20);
+/// A spinner that cannot be seen counting has this long to get going.
+const WARMING: Duration = Duration::from_millis(200);
+/// Between two looks at whether all have begun to count.
+const GLANCE: Duration = Duration::from_millis(5);
+
+/// Unit and direction of the value.
+pub(crate) fn value(beside: &Beside) -> (String, Better) {
+    match (&beside.work, beside.spinner.kind) {
+        (Some(_), _) => ("s".to_owned(), Better::Lower),
+        (None, SpinnerKind::Command) => (LINES_PER_S.to_owned(), Better::Higher),
+        (None, _) => (STEPS_PER_S.to_owned(), Better::Higher),
+    }
+}
+
+/// Runs one reading.
+pub(crate) fn run(
+    beside: &Beside,
+    job: &Job,
+    supervisor: &mut Supervisor,
+) -> Result<Measured, Error> {
+    let limit_s = beside.work.as_ref().map_or(job.timeout_s, |work| work.timeout_s);
+    supervisor.limit(limit_s);
+    let mut run = Run { beside, supervisor, spinners: Vec::new(), reached: Vec::new() };
+    run.start_spinners()?;
+    let took = match &beside.work {
+        Some(work) => run.work(work)?,
+        None => run.window()?,
+    };
+    run.supervisor.end_measured()?;
+    Ok(run.measured(took, job))
+}
+
+/// A spinner that runs.
+struct Spinning {
+    id: TaskId,
+    /// Its count; none for a command.
+    counter: Option<OwnedFd>,
+}
+
+/// One reading in the making.
+struct Run<'a> {
+    beside: &'a Beside,
+    supervisor: &'a mut Supervisor,
+    spinners: Vec<Spinning>,
+    /// What each spinner counted while it was measured.
+    reached: Vec<u64>,
+}
+
+/// What the measured part took.
+#[derive(Default)]
+struct Took {
+    /// Wall time of the work, or of the window, in seconds.
+    elapsed_s: f64,
+    /// Wall time between the readings of the counts, in seconds.
+    counted_s: f64,
+    user_s: f64,
+    system_s: f64,
+}
+
+impl Run<'_> {
+    fn start_spinners(&mut self) -> Result<(), Error> {
+        let spinner = &self.beside.spinner;
+        for number in 0..self.beside.spinners {
+            let (role, mut args, counter) = match spinner.kind {
+                SpinnerKind::Command => (HOLD, spinner.argv.clone(), None),
+                SpinnerKind::Interpreted => (HOLD, spinner.argv.clone(), Some(counter()?)),
+                kind => (SPINNER, vec![kind.name().to_owned()], Some(counter()?)),
+            };
+            args.extend(counter.iter().map(|fd| fd.as_raw_fd().to_string()));
+            let cpus = Some(&self.beside.spinner_cpus);
+            let launch = Launch { role, args, cpus, folder: None, measured: true, keep: 0 };
+            let id = self.supervisor.start(launch).map_err(|error| {
+                Error::failed(format!("spinner {} cannot be started: {error}", number + 1))
+            })?;
+            self.spinners.push(Spinning { id, counter });
+        }
+        self.reached = vec![0; self.spinners.len()];
+        let ids: Vec<TaskId> = self.spinners.iter().map(|spinner| spinner.id).collect();
+        self.supervisor.wait(None, |supervisor| {
+            ids.iter().all(|id| supervisor.task(*id).is_none_or(Task::is_held))
+        })?;
+        self.supervisor.release(&ids);
+        self.wait_for_counts()
+    }
+
+    /// Waits until every spinner runs: those that count have counted, others had some time.
+    fn wait_for_counts(&mut self) -> Result<(), Error> {
+        let until = Instant::now() + FIRST_COUNT;
+        let mut wake = Instant::now() + WARMING;
+        if self.spinners.iter().all(|spinner| spinner.counter.is_some()) {
+            wake = Instant::now();
+        }
+        loop {
+            self.supervisor.wait(Some(wake), |_| false)?;
+            self.nobody_died()?;
+            let counts = self.counts()?;
+            let counts = self.spinners.iter().zip(counts);
+            if counts.into_iter().all(|(spinner, count)| spinner.counter.is_none() || count > 0) {
+                return Ok(());
+            }
+            if Instant::now() >= until {
+                return Err(Error::failed(format!(
+                    "a spinner has not counted once in {} s; its CPUs ({}) are too busy with other \
+                     work",
+                    FIRST_COUNT.as_secs(),
+                    self.beside.spinner_cpus
+                )));
+            }
+            wake = Instant::now() + GLANCE;
+        }
+    }
+
+    /// What each spinner has counted so far.
+    fn counts(&self) -> Result<Vec<u64>, Error> {
+        let count = |spinner: &Spinning| match &spinner.counter {
+            Some(fd) => fstat(fd)
+                .map(|stat| u64::try_from(stat.st_size).unwrap_or(0))
+                .map_err(|error| Error::system("cannot read the count of a spinner", error)),
+            None => Ok(self.supervisor.task(spinner.id).map_or(0, |task| task.shown.lines)),
+        };
+        self.spinners.iter().map(count).collect()
+    }
+
+    fn nobody_died(&self) -> Result<(), Error> {
+        let Some(index) =
+            self.spinners.iter().position(|spinner| self.supervisor.has_ended(spinner.id))
+        else {
+            return Ok(());
+        };
+        let task = self.supervisor.task(self.spinners[index].id);
+        let how = match task {
+            Some(task) => match (task.refusal(), task.exit) {
+                (Some(why), _) => format!("did not start: {why}"),
+                (None, Some((status, _))) => ending(status),
+                (None, None) => "ended".to_owned(),
+            },
+            None => "ended".to_owned(),
+        };
+        Err(Error::Failed {
+            why: format!(
+                "spinner {} of {} {how}; a spinner has to run until it is killed",
+                index + 1,
+                self.spinners.len()
+            ),
+            output: task.map(Task::shown),
+        })
+    }
+
+    fn window(&mut self) -> Result<Took, Error> {
+        let before = self.counts()?;
+        let start = Instant::now();
+        let until = start + Duration::try_from_secs_f64(self.beside.window_s).unwrap_or_default();
+        self.watch(Some(until), None)?;
+        let counted_s = start.elapsed().as_secs_f64();
+        self.add(&before)?;
+        Ok(Took { elapsed_s: counted_s, counted_s, ..Took::default() })
+    }
+
+    /// Runs the command as often as it makes one piece of work.
+    fn work(&mut self, work: &CommandSpec) -> Result<Took, Error> {
+        let mut took = Took::default();
+        for _ in 0..self.beside.repeat.max(1) {
+            let id = self.supervisor.start(Launch {
+                role: HOLD,
+                args: work.argv.clone(),
+                cpus: Some(&self.beside.work_cpus),
+                folder: work.folder.as_deref(),
+                measured: true,
+                keep: 0,
+            })?;
+            self.supervisor
+                .wait(None, |supervisor| supervisor.task(id).is_none_or(Task::is_held))?;
+            let before = self.counts()?;
+            let start = self.supervisor.release(&[id]);
+            self.watch(None, Some(id))?;
+            took.counted_s += start.elapsed().as_secs_f64();
+            self.add(&before)?;
+            let Some(task) = self.supervisor.take(id) else { continue };
+            self.check_work(&task)?;
+            took.elapsed_s += task.exit.map_or(0.0, |(_, end)| (end - start).as_secs_f64());
+            took.user_s += task.usage.user_s;
+            took.system_s += task.usage.system_s;
+        }
+        Ok(took)
+    }
+
+    /// Waits for the end of the work, or that time; a spinner must not end before.
+    fn watch(&mut self, until: Option<Instant>, work: Option<TaskId>) -> Result<(), Error> {
+        let ids: Vec<TaskId> = self.spinners.iter().map(|spinner| spinner.id).collect();
+        self.supervisor.wait(until, |supervisor| {
+            work.is_some_and(|work| supervisor.has_ended(work))
+                || ids.iter().any(|id| supervisor.has_ended(*id))
+        })?;
+        if work.is_some_and(|work| self.supervisor.has_ended(work)) {
+            return Ok(());
+        }
+        self.nobody_died()
+    }
+
+    fn add(&mut self, before: &[u64]) -> Result<(), Error> {
+        let now = self.counts()?;
+        for ((sum, now), before) in self.reached.iter_mut().zip(now).zip(before) {
+            *sum += now.saturating_sub(*before);
+        }
+        Ok(())
+    }
+
+    /// An error if the work did not end well, or not where it was put.
+    fn check_work(&self, task: &Task) -> Result<(), Error> {
+        if let Some(why) = task.refusal() {
+            return Err(Error::failed(format!("the command: {why}")));
+        }
+        if let Some((status, _)) = task.exit.filter(|(status, _)| !status.success()) {
+            return Err(Error::Failed {
+                why: format!("the command {}", ending(status)),
+                output: Some(task.shown()),
+            });
+        }
+        if !task.cpus_ran.is_subset(&self.beside.work_cpus) {
+            return Err(Error::failed(format!(
+                "the command was put on CPUs {}, but ran on {}: it changes its own affinity; take \
+                 that out of it (taskset, numactl, an option of its own), since where it runs is \
+                 what is compared",
+                self.beside.work_cpus, task.cpus_ran
+            )));
+        }
+        Ok(())
+    }
+
+    fn measured(&self, took: Took, job: &Job) -> Measured {
+        let mut metrics: BTreeMap<String, Metric> = BTreeMap::new();
+        let seconds = |value| metric(value, "s", Better::Lower);
+        let (unit, better) = value(self.beside);
+        if self.beside.work.is_some() {
+            metrics.insert(names::WORK_USER.to_owned(), seconds(took.user_s));
+            metrics.insert(names::WORK_SYSTEM.to_owned(), seconds(took.system_s));
+        }
+        let count_unit = match self.beside.spinner.kind {
+            SpinnerKind::Command => LINES_PER_S,
+            _ => STEPS_PER_S,
+        };
+        let mut rates = Vec::new();
+        for (number, count) in (0..).zip(&self.reached) {
+            // A command that prints nothing does not count.
+            if self.beside.spinner.kind != SpinnerKind::Command || *count > 0 {
+                let rate = *count as f64 / took.counted_s;
+                rates.push(rate);
+                let rate = metric(rate, count_unit, Better::Higher);
+                metrics.insert(names::spinner_rate(number), rate);
+            }
+        }
+        let usage = self.supervisor.usage();
+        let spinners_s = usage.user_s + usage.system_s - took.user_s - took.system_s;
+        let share = metric(spinners_s, "s", Better::Lower);
+        metrics.insert(names::SPINNER_CPU.to_owned(), share);
+        Measured {
+            value: match self.beside.work {
+                Some(_) => took.elapsed_s,
+                None => rates.iter().sum(),
+            },
+            unit,
+            better,
+            metrics,
+            samples: Vec::new(),
+            notes: BTreeMap::new(),
+            operations: u64::from(self.beside.repeat.max(1)),
+            elapsed_s: took.elapsed_s,
+            threads: job.threads,
+            cpus_ran: CpuSet::new(),
+            checks: BTreeMap::new(),
+        }
+    }
+}
+
+/// A file in memory that a spinner inherits; its length is the count.
+fn counter() -> Result<OwnedFd, Error> {
+    memfd_create("coretwin-spinner", MemfdFlags::empty())
+        .map_err(|error| Error::system("cannot make the counter of a spinner", error))
+}

@@ -1,0 +1,126 @@
+//! The spinners that are loops of our own. Each runs a stretch of a fraction of a millisecond to a
+//! few, then counts.
+
+use crate::{Error, role};
+use coretwin_base::cputime::SpinnerKind;
+use coretwin_base::random::Stream;
+use std::fs::{File, OpenOptions};
+use std::hint::{black_box, spin_loop};
+use std::io::Write;
+use std::process::ExitCode;
+
+/// Rounds of shifts of one stretch.
+const ROUNDS: u32 = 1 << 17;
+/// PAUSEs of one stretch; one takes from about 10 cycles to about 140, by processor.
+const PAUSES: u32 = 1 << 14;
+/// Loads of one stretch.
+const LOADS: u32 = 1 << 14;
+/// Words of the ring of loads, one a cache line: 8 MiB of lines.
+const RING_LINES: usize = (8 << 20) / LINE_BYTES;
+const LINE_BYTES: usize = 64;
+const LINE_WORDS: usize = LINE_BYTES / size_of::<u32>();
+/// Words of the memory that is streamed through: 32 MiB.
+const STREAM_WORDS: usize = (32 << 20) / size_of::<u64>();
+/// Words of one stretch: 1 MiB.
+const STRETCH_WORDS: usize = (1 << 20) / size_of::<u64>();
+
+/// The role: sets the loop up, waits for its release, and spins until it is killed.
+pub(crate) fn main(entered: Result<(), Error>, args: &[String]) -> ExitCode {
+    let Err(error) = entered.and_then(|()| spin(args));
+    // Nobody reads it unless this spinner is missed, and then it is shown.
+    let _ = writeln!(std::io::stderr(), "{error}");
+    ExitCode::FAILURE
+}
+
+fn spin(args: &[String]) -> Result<std::convert::Infallible, Error> {
+    let [name, counter] = args else { return Err(Error::failed("a spinner was misconfigured")) };
+    let mut stretch = stretch(name)?;
+    // Opened anew: the descriptor that was inherited belongs to nobody in this process.
+    let mut counter: File = OpenOptions::new()
+        .append(true)
+        .open(format!("/proc/self/fd/{counter}"))
+        .map_err(|error| Error::system("cannot open the counter", error))?;
+    let mut gate = role::gate()?;
+    role::wait_for_release(&mut gate)?;
+    drop(gate);
+    loop {
+        stretch();
+        counter.write_all(b".").map_err(|error| Error::system("cannot count", error))?;
+    }
+}
+
+/// The loop of that name; a call is one stretch.
+fn stretch(name: &str) -> Result<Box<dyn FnMut()>, Error> {
+    let kind =
+        SpinnerKind::NAMED.iter().find(|(known, ..)| *known == name).map(|(_, kind, _)| kind);
+    Ok(match kind {
+        Some(SpinnerKind::Native) => Box::new(shift),
+        Some(SpinnerKind::Pause) => Box::new(|| (0..PAUSES).for_each(|_| spin_loop())),
+        Some(SpinnerKind::Chase) => chase(),
+        Some(SpinnerKind::Stream) => stream(),
+        _ => return Err(Error::failed(format!("there is no spinner '{name}'"))),
+    })
+}
+
+/// Four chains of shifts that do not wait for each other (Marsaglia, *Xorshift RNGs*, 2003): no
+/// compiler finds the end of them without going there.
+fn shift() {
+    let mut words = black_box([1_u64, 2, 3, 4]);
+    for _ in 0..ROUNDS {
+        for word in &mut words {
+            *word ^= *word << 13;
+            *word ^= *word >> 7;
+            *word ^= *word << 17;
+        }
+    }
+    black_box(words);
+}
+
+/// A ring through all lines in random order (Sattolo's algorithm): no prefetcher foresees it.
+fn chase() -> Box<dyn FnMut()> {
+    let mut order: Vec<u32> = (0..RING_LINES as u32).collect();
+    let mut stream = Stream::new(1, "chase", 0);
+    for last in (1..RING_LINES).rev() {
+        order.swap(last, stream.below(last as u64) as usize);
+    }
+    let mut ring = vec![0_u32; RING_LINES * LINE_WORDS];
+    for (line, next) in order.into_iter().enumerate() {
+        ring[line * LINE_WORDS] = next;
+    }
+    let mut line = 0_u32;
+    Box::new(move || {
+        for _ in 0..LOADS {
+            line = ring[line as usize * LINE_WORDS];
+        }
+        black_box(line);
+    })
+}
+
+fn stream() -> Box<dyn FnMut()> {
+    let mut words = vec![1_u64; STREAM_WORDS];
+    let mut at = 0;
+    Box::new(move || {
+        for word in &mut words[at..at + STRETCH_WORDS] {
+            *word = word.wrapping_mul(3);
+        }
+        black_box(&mut words);
+        at = (at + STRETCH_WORDS) % STREAM_WORDS;
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_named_kind_but_the_interpreted_has_a_loop() {
+        for (name, kind, _) in SpinnerKind::NAMED {
+            let stretch = stretch(name);
+            assert_eq!(stretch.is_ok(), kind != SpinnerKind::Interpreted, "{name}");
+            if let Ok(mut stretch) = stretch {
+                // Twice round the streamed memory, so that its ends meet.
+                (0..2 * STREAM_WORDS / STRETCH_WORDS + 1).for_each(|_| stretch());
+            }
+        }
+    }
+}
