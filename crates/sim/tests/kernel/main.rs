@@ -2,5 +2,6 @@
 
 mod failures;
 mod objects;
+mod properties;
 mod speeds;
 mod support;

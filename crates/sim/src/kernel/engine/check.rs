@@ -50,7 +50,7 @@ impl Engine<'_> {
     fn check_queues(&self) -> Result<(), String> {
         let mut queued = vec![0u8; self.tasks.len()];
         let mut wrong = None;
-        self.policy.queued(&mut |task: TaskId, cpu: CpuId| {
+        self.policy.queued(&mut |task: TaskId, _: CpuId| {
             let facts = self.view.task(task);
             match facts.state {
                 TaskState::Runnable => {
@@ -60,16 +60,6 @@ impl Engine<'_> {
                 TaskState::Blocked | TaskState::Gone => {
                     wrong = Some(format!("task #{} is queued, but not runnable", facts.serial));
                 }
-            }
-            if facts.state == TaskState::Runnable
-                && !self
-                    .machine
-                    .layout
-                    .siblings(cpu)
-                    .iter()
-                    .any(|cpu| self.view.online.contains(*cpu))
-            {
-                wrong = Some(format!("task #{} waits for CPU {cpu}, offline", facts.serial));
             }
         });
         if let Some(wrong) = wrong {

@@ -1,0 +1,118 @@
+//! How fast the simulated kernel simulates: `cargo bench -p coretwin-sim --bench kernel [POLICY …]`.
+//!
+//! Events per second of CPU time for each policy, by CPUs and tasks, and the memory that took. Two
+//! loads: *sleepers* compute for 0.1 ms on average and sleep so long that CPUs are 80 % busy; *ready*
+//! tasks compute and yield, so that all of them wait for a CPU all the time. The yardstick in the same
+//! run is a dependent chain of multiplications on this host, so that figures of two machines, or of a
+//! busy one, can be compared.
+
+#![expect(clippy::print_stdout, reason = "a benchmark prints")]
+
+use coretwin_sim::kernel::co_run::{CoRun, ProfileId};
+use coretwin_sim::kernel::costs::Costs;
+use coretwin_sim::kernel::program::{Amount, Options, Program, Step};
+use coretwin_sim::kernel::{Layout, Machine, Outcome, Start, Work, run};
+use coretwin_sim::policies::{POLICIES, Settings};
+use std::hint::black_box;
+
+/// Events of each measurement, about.
+const EVENTS: u64 = 2_000_000;
+
+/// Mean of a stretch of work.
+const WORK_NS: u64 = 100_000;
+
+/// Machines, with the numbers of tasks on them.
+const SIZES: [(&str, &[u32]); 3] =
+    [("2x2", &[100, 1_000, 10_000]), ("32x2", &[100, 10_000]), ("512x2", &[1_000, 100_000])];
+
+fn main() {
+    let named: Vec<String> =
+        std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
+    println!("yardstick: {:.0} M dependent multiplications per CPU second", yardstick());
+    println!("M events per CPU second (ns an event); memory in use after, MiB\n");
+    for entry in POLICIES {
+        if !named.is_empty() && !named.iter().any(|name| name == entry.name) {
+            continue;
+        }
+        println!("{}", entry.name);
+        for (layout, sizes) in SIZES {
+            for tasks in sizes {
+                for ready in [false, true] {
+                    measure(Settings::of(entry), layout, *tasks, ready);
+                }
+            }
+        }
+    }
+}
+
+fn measure(policy: Settings, layout: &str, tasks: u32, ready: bool) {
+    let Ok(layout) = Layout::parse(layout) else { return };
+    let Ok(speeds) = CoRun::uniform(&["busy"], 1600, 1000) else { return };
+    let cpus = layout.cpus() as u64;
+    let mut machine = Machine::new(layout, speeds);
+    machine.costs = Costs::of_today();
+    let work = work(cpus, tasks, ready);
+    // The longest run is bounded by time; a short one first tells how long that is.
+    let mut options = Options::new(policy);
+    options.until_ns = 2_000_000;
+    let probe = outcome(&machine, &work, &options);
+    let rate = probe.events.max(1) as f64 / options.until_ns as f64;
+    options.until_ns = ((EVENTS as f64 / rate) as u64).clamp(2_000_000, 1_000_000_000_000);
+    let start = cpu_seconds();
+    let outcome = outcome(&machine, &work, &options);
+    let taken = cpu_seconds() - start;
+    println!(
+        "  {cpus:>5} CPUs {tasks:>7} tasks {:<8} {:>6.2} ({:>6.0})  {:>6.1} MiB  \
+         {} switches, {} ms simulated",
+        if ready { "ready" } else { "sleepers" },
+        outcome.events as f64 / taken / 1e6,
+        taken * 1e9 / outcome.events as f64,
+        resident_mib(),
+        outcome.switches,
+        outcome.simulated_ns / 1_000_000,
+    );
+}
+
+fn outcome(machine: &Machine, work: &Work, options: &Options) -> Outcome {
+    run(machine, work, options).unwrap_or_else(|failure| panic!("{failure}"))
+}
+
+fn work(cpus: u64, tasks: u32, ready: bool) -> Work {
+    let compute = Step::ComputeFor { profile: ProfileId(1), ns: Amount::Mean(WORK_NS) };
+    // Work is a part of work and sleep that keeps four of five CPUs busy.
+    let round_ns = WORK_NS * u64::from(tasks) * 5 / (4 * cpus);
+    let pause = match ready {
+        true => Step::Yield,
+        false => {
+            Step::Sleep { ns: Amount::Mean(round_ns.saturating_sub(WORK_NS).max(WORK_NS / 4)) }
+        }
+    };
+    let steps = vec![compute, pause, Step::Done(0), Step::Forever { from: 0 }];
+    let programs = vec![Program { name: "task".to_owned(), steps }];
+    let starts = vec![Start { count: tasks, ..Start::of(0) }];
+    Work { programs, starts, ..Work::default() }
+}
+
+/// Millions of dependent multiplications per CPU second.
+fn yardstick() -> f64 {
+    const STEPS: u64 = 100_000_000;
+    let start = cpu_seconds();
+    let mut value = black_box(3u64);
+    for _ in 0..STEPS {
+        value = black_box(value.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    }
+    black_box(value);
+    STEPS as f64 / (cpu_seconds() - start) / 1e6
+}
+
+fn cpu_seconds() -> f64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
+}
+
+/// Memory that the process has now.
+fn resident_mib() -> f64 {
+    let pages = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    let pages = pages.split_whitespace().nth(1).and_then(|field| field.parse().ok());
+    pages.unwrap_or(0.0) * 4096.0 / f64::from(1 << 20)
+}
