@@ -19,6 +19,7 @@
 mod actions;
 pub mod decision;
 mod linux_2_4_19;
+mod linux_2_5;
 mod lists;
 mod one_per_core;
 mod settings;

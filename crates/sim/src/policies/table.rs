@@ -2,6 +2,7 @@
 
 use super::Policy;
 use super::linux_2_4_19::{self, Linux2419};
+use super::linux_2_5::{self, Form, Linux25};
 use super::one_per_core::{self, OnePerCore};
 use super::settings::{PARAMETERS_MAX, Parameter, Settings};
 use crate::kernel::layout::Layout;
@@ -43,6 +44,30 @@ pub const POLICIES: &[PolicyEntry] = &[
         parameters: linux_2_4_19::PARAMETERS,
         promise: Promise::Machine,
         build: |layout, settings| Box::new(Linux2419::new(layout, settings)),
+    },
+    PolicyEntry {
+        name: "linux-2.5.32",
+        title: "two arrays of lists for each logical CPU; knows no siblings",
+        source: "kernel/sched.c of Linux 2.5, the article's newer kernel",
+        parameters: linux_2_5::PLAIN,
+        promise: Promise::Queue,
+        build: |layout, settings| Box::new(Linux25::new(Form::Plain, layout, settings)),
+    },
+    PolicyEntry {
+        name: "linux-2.5.32-a9",
+        title: "one queue a core: Molnar's patch for Hyper-Threading as mended",
+        source: "the patch A9 of April 2003, on the kernel's mailing list",
+        parameters: linux_2_5::PATCHED,
+        promise: Promise::Queue,
+        build: |layout, settings| Box::new(Linux25::new(Form::A9, layout, settings)),
+    },
+    PolicyEntry {
+        name: "linux-2.5.32-f3",
+        title: "one queue a core: Molnar's patch for Hyper-Threading as posted",
+        source: "the patch F3 of August 2002, on the kernel's mailing list",
+        parameters: linux_2_5::PATCHED,
+        promise: Promise::Queue,
+        build: |layout, settings| Box::new(Linux25::new(Form::F3, layout, settings)),
     },
     PolicyEntry {
         name: "one-per-core",

@@ -1,0 +1,237 @@
+//! Moving tasks between queues: an idle CPU's look at each tick and before it idles, a busy one's every
+//! quarter of a second, and active balancing.
+
+use super::Form;
+use super::policy::Linux25;
+use crate::kernel::view::{Current, TaskId, TaskState, View};
+use crate::policies::{Actions, Reason};
+use coretwin_base::cpu_set::CpuId;
+
+/// What each unit of balancing saw of the others when it last looked.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Seen {
+    /// Lengths, by unit; empty before the first look.
+    lengths: Vec<u32>,
+    /// At the last look no unit had more than one task, and the own length was this. The lengths
+    /// above are older then.
+    calm: Option<u32>,
+}
+
+/// From where tasks may be taken.
+#[derive(Debug, Clone, Copy)]
+struct Source {
+    queue: usize,
+    /// Only tasks that belong to this CPU.
+    home: Option<CpuId>,
+    /// How many tasks at most.
+    most: usize,
+    /// Whether a warm cache does not matter.
+    warm_too: bool,
+}
+
+impl Linux25 {
+    /// Whether lengths are those of queues; else of the tasks that belong to each CPU.
+    pub(super) fn by_queue(&self) -> bool {
+        self.rules.passive || !self.rules.shared()
+    }
+
+    fn units(&self) -> usize {
+        if self.by_queue() { self.queues.len() } else { self.homed.len() }
+    }
+
+    fn unit(&self, cpu: CpuId) -> usize {
+        if self.by_queue() { self.queue_of(cpu) } else { cpu.0 as usize }
+    }
+
+    /// Tasks of a unit, running ones and a stopper included.
+    fn length(&self, view: &View, unit: usize) -> usize {
+        if !self.by_queue() {
+            return self.homed[unit];
+        }
+        self.queues[unit].len() + self.stoppers(view, unit)
+    }
+
+    /// Stoppers that run in a queue. A stopper is a task like any other in its eyes.
+    fn stoppers(&self, view: &View, queue: usize) -> usize {
+        if !self.rules.active {
+            return 0;
+        }
+        let runs = |cpu: &&CpuId| view.cpu(**cpu).current == Current::Stopper;
+        self.members[queue].iter().filter(runs).count()
+    }
+
+    /// Moves waiting tasks to a CPU if another unit has enough more. Says how many. `chooses`: the
+    /// CPU is about to choose, and need not be told.
+    pub(super) fn balance(
+        &mut self,
+        view: &View,
+        cpu: CpuId,
+        idle: bool,
+        chooses: bool,
+        actions: &mut Actions,
+    ) -> usize {
+        let own = self.unit(cpu);
+        let Some((busiest, imbalance)) = self.busiest(view, own, idle, actions) else { return 0 };
+        if self.length(view, busiest) <= self.length(view, own) + 1 {
+            return 0;
+        }
+        let by_queue = self.by_queue();
+        let source = Source {
+            queue: if by_queue { busiest } else { self.queue_of(CpuId(busiest as u32)) },
+            home: (!by_queue).then_some(CpuId(busiest as u32)),
+            most: if idle { 1 } else { imbalance },
+            warm_too: idle && self.rules.passive,
+        };
+        self.pull(view, source, cpu, chooses, actions)
+    }
+
+    /// The unit with most tasks, and half of what it has more; none if that is too little.
+    fn busiest(
+        &mut self,
+        view: &View,
+        own: usize,
+        idle: bool,
+        actions: &mut Actions,
+    ) -> Option<(usize, usize)> {
+        let units = self.units();
+        actions.steps(units as u64);
+        let own_length = self.length(view, own);
+        if self.crowded == 0 {
+            // Nothing has two tasks: nothing is found, whatever was seen before.
+            self.seen[own].calm = Some(own_length as u32);
+            return None;
+        }
+        let mut seen = std::mem::take(&mut self.seen[own]);
+        seen.lengths.resize(units, 0);
+        let calm = seen.calm.take();
+        let own_before = calm.unwrap_or(seen.lengths[own]) as usize;
+        let (mut busiest, mut most) = (None, 1);
+        for (unit, before) in seen.lengths.iter_mut().enumerate() {
+            let length = self.length(view, unit);
+            let lasted = if calm.is_some() { 1 } else { *before as usize };
+            *before = length as u32;
+            // A busy CPU believes only in what lasted since its last look.
+            let load = if idle { length } else { length.min(lasted) };
+            if unit != own && load > most {
+                (busiest, most) = (Some(unit), load);
+            }
+        }
+        self.seen[own] = seen;
+        let own_load = if idle { own_length } else { own_length.max(own_before) };
+        let imbalance = most.saturating_sub(own_load) / 2;
+        if !idle && imbalance < most.div_ceil(4) {
+            return None;
+        }
+        busiest.map(|unit| (unit, imbalance))
+    }
+
+    /// Takes tasks out of a queue, expired ones first, best priority first, the last arrived first.
+    fn pull(
+        &mut self,
+        view: &View,
+        source: Source,
+        cpu: CpuId,
+        chooses: bool,
+        actions: &mut Actions,
+    ) -> usize {
+        let now = view.ticks();
+        let queue = &self.queues[source.queue];
+        let arrays = [queue.expired(), queue.active()];
+        let tasks = arrays.into_iter().flat_map(|array| queue.tasks(&self.links, array, true));
+        let movable = |task: &TaskId| {
+            let life = &self.lives[task.index()];
+            let cold = now.saturating_sub(life.left_at) > self.rules.cache_decay_ticks;
+            !matches!(view.task(*task).state, TaskState::Running(_))
+                && view.allowed(*task, cpu)
+                && source.home.is_none_or(|home| life.home == home)
+                && (source.warm_too || cold)
+        };
+        let taken: Vec<TaskId> = tasks.filter(movable).take(source.most).collect();
+        for task in &taken {
+            let from = self.lives[task.index()].home;
+            if self.queue_of(cpu) == source.queue {
+                self.rehome(*task, cpu);
+            } else {
+                self.dequeue(*task);
+                self.insert(*task, cpu);
+            }
+            let lengths =
+                Reason::new("a longer queue").with("own", self.queues[self.queue_of(cpu)].len());
+            actions.pull(*task, from, cpu, lengths.with("other", self.queues[source.queue].len()));
+            let priority = self.lives[task.index()].priority;
+            if !chooses && priority < self.current_priority(view, cpu) {
+                let reason = Reason::new("a pulled task is better than what runs");
+                actions.resched(cpu, Some(*task), reason);
+            }
+        }
+        taken.len()
+    }
+
+    /// A CPU whose core has nothing at all to do asks busy cores for one of their running tasks.
+    pub(super) fn ask_for_running(&mut self, view: &View, cpu: CpuId, actions: &mut Actions) {
+        let own = self.queue_of(cpu);
+        if !self.rules.active || self.queues[own].len() > 0 {
+            return;
+        }
+        let mended = self.rules.form == Form::A9;
+        for queue in 0..self.queues.len() {
+            actions.steps(1);
+            if queue == own || !self.all_busy(view, queue) {
+                continue;
+            }
+            let mut online = self.online_members(view, queue);
+            let Some(first) = online.next() else { continue };
+            let alone = online.next().is_none();
+            drop(online);
+            // As posted, the mark goes to the asking queue, where the woken stopper does not look.
+            let marked = if mended { queue } else { own };
+            if (mended && alone) || self.queues[marked].wanted {
+                continue;
+            }
+            self.queues[marked].wanted = true;
+            let reason = Reason::new("its core runs several tasks, and this one is idle");
+            actions.stopper(first, reason.with("idle_cpu", cpu.0));
+        }
+    }
+
+    /// The stopper of a busy CPU gives the task it runs in place of to an idle core.
+    pub(super) fn give_away(&mut self, view: &View, cpu: CpuId, actions: &mut Actions) {
+        let own = self.queue_of(cpu);
+        if !std::mem::take(&mut self.queues[own].wanted) {
+            let reason = Reason::new("the mark is on another queue: the stopper does nothing");
+            return actions.note(cpu, None, reason);
+        }
+        if !self.all_busy(view, own) {
+            return actions.note(cpu, None, Reason::new("a sibling is idle now: no need to move"));
+        }
+        let empty = |queue: &usize| {
+            self.queues[*queue].len() == 0 && self.online_members(view, *queue).next().is_some()
+        };
+        actions.steps(self.queues.len() as u64);
+        let Some(idle) = (0..self.queues.len()).find(empty) else {
+            return actions.note(cpu, None, Reason::new("no core is idle any more"));
+        };
+        // As posted, the stopper that does this counts as a task of its queue.
+        let stoppers = |queue| {
+            if self.rules.form == Form::A9 { 0 } else { self.stoppers(view, queue) }
+        };
+        let mut busiest = (None, 1);
+        for queue in (0..self.queues.len()).filter(|queue| *queue != idle) {
+            let length = self.queues[queue].len() + stoppers(queue);
+            if length > busiest.1 {
+                busiest = (Some(queue), length);
+            }
+        }
+        let target = self.online_members(view, idle).next();
+        if let (Some(queue), Some(target)) = (busiest.0, target) {
+            let source = Source { queue, home: None, most: 1, warm_too: true };
+            self.pull(view, source, target, false, actions);
+        }
+    }
+
+    /// Whether no online CPU of a queue is idle.
+    fn all_busy(&self, view: &View, queue: usize) -> bool {
+        let mut online = self.online_members(view, queue).peekable();
+        online.peek().is_some() && online.all(|cpu| !view.runs_nothing(cpu))
+    }
+}
