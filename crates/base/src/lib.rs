@@ -27,6 +27,7 @@ pub mod limits;
 pub mod param;
 pub mod placement;
 pub mod plan;
+pub mod probe;
 pub mod random;
 pub mod reading;
 pub mod schema;

@@ -269,6 +269,13 @@ impl Topology {
         cores.into_iter().collect()
     }
 
+    /// Whether the processor is QEMU's emulation in software (TCG), which says so in its name: then
+    /// CPUs share no resources of a core, whatever the topology says.
+    #[must_use]
+    pub fn is_emulated(&self) -> bool {
+        self.cpuinfo.model_name.as_deref().is_some_and(|name| name.contains("TCG"))
+    }
+
     /// Whether any core has two usable CPUs, so that SMT can be studied here.
     #[must_use]
     pub fn has_usable_siblings(&self) -> bool {

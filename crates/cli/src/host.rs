@@ -1,10 +1,12 @@
 //! What several verbs need of this host: its topology, and the user behind sudo.
 
 use anyhow::{Context, Result};
+use coretwin_base::probe::Probe;
 use coretwin_base::topology::Topology;
 use coretwin_base::ways::WithoutSmt;
 use coretwin_host::root::Root;
 use coretwin_host::topology::{read, read_and_remember, state_folder};
+use coretwin_lab::probe;
 
 /// The topology below a root. That of the real machine is remembered, because the kernel forgets
 /// the siblings of a CPU that goes offline.
@@ -15,6 +17,21 @@ pub(crate) fn topology(root: &Root) -> Result<Topology> {
         read(root)
     };
     topology.context("cannot read the topology of this machine")
+}
+
+/// What the last probe of this boot found.
+pub(crate) fn probed(root: &Root) -> Option<Probe> {
+    let state = state_folder(root, &|name| std::env::var(name).ok());
+    if root.is_system() { probe::recall(root, &state) } else { None }
+}
+
+/// Remembers what a probe found. That the folder cannot be written is no error: a study then says
+/// that nothing was probed.
+pub(crate) fn remember(root: &Root, found: &Probe) {
+    let state = state_folder(root, &|name| std::env::var(name).ok());
+    if let Err(error) = probe::remember(&state, found) {
+        crate::out::news(&format!("cannot remember this in {}: {error}", state.display()));
+    }
 }
 
 /// User and group to whom written files belong: those of whoever called sudo.

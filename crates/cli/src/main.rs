@@ -12,6 +12,7 @@ mod keeper;
 mod list;
 mod metric;
 mod out;
+mod probe;
 mod progress;
 mod rebooting;
 mod report;
@@ -56,6 +57,8 @@ enum Verb {
     List(list::Args),
     /// One workload or command, once; its reading
     Run(run::Args),
+    /// Which CPUs really share a core, by measurement
+    Probe(probe::Args),
     /// A workload's server alone, for a client elsewhere on this machine
     Serve(serve::Args),
     /// Compare arms, interleaved: tables, figures, verdict
@@ -78,6 +81,7 @@ fn main() -> ExitCode {
         Verb::Smt(args) => smt::run(args),
         Verb::List(args) => list::run(&args),
         Verb::Run(args) => run::run(args),
+        Verb::Probe(args) => probe::run(&args),
         Verb::Serve(args) => serve::run(&args),
         Verb::Study(args) => study::run(*args),
         Verb::Report(args) => report::run(&args),

@@ -21,8 +21,8 @@ use coretwin_lab::engine::{self, Finished, Setup};
 use coretwin_lab::event::{Listener, Listeners};
 use coretwin_lab::host_machine::{HOST, HostMachine};
 use coretwin_lab::machine::Stop;
-use coretwin_lab::planning;
 use coretwin_lab::switching::{Switching, with_smt_on};
+use coretwin_lab::{planning, probe};
 use coretwin_store::{Bundle, ENVIRONMENT, Journal};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -32,7 +32,8 @@ pub(crate) fn run(args: Args) -> Result<ExitCode> {
     let root = Root::system();
     if args.dry_run {
         let topology = with_smt_on(host::topology(&root)?)?;
-        let plan = planning::draw(&args.request()?, HOST, &topology)?;
+        let mut plan = planning::draw(&args.request()?, HOST, &topology)?;
+        tell_of_sharing(&root, &mut plan);
         out::text(&describe(&plan))?;
         if plan.switches_smt() {
             out::text(&consent::foretell(&root, &host::topology(&root)?))?;
@@ -138,8 +139,9 @@ fn draw(args: &Args, root: &Root) -> Result<Option<(Plan, Option<Switching>)>> {
     let now = host::topology(root)?;
     let switches = request.arms.iter().any(|arm| arm.state == ArmState::Off);
     if !switches {
-        let plan = planning::draw(&request, HOST, &now)?;
+        let mut plan = planning::draw(&request, HOST, &now)?;
         out::news(&headline(&plan));
+        tell_of_sharing(root, &mut plan);
         return Ok(Some((plan, None)));
     }
     // What is wrong with the request is said before anybody is asked for a word. Siblings that are
@@ -182,6 +184,17 @@ fn go_on(folder: &Path) -> String {
         "what was measured is kept in {0}; go on with: coretwin study --resume {0}",
         folder.display()
     )
+}
+
+/// Where no siblings show: whether that was probed, and what was found. It goes into the plan, for
+/// the report, because a later probe says nothing of this study.
+fn tell_of_sharing(root: &Root, plan: &mut Plan) {
+    let probed = host::probed(root);
+    if let Some(warning) = probe::warning(&plan.topology, probed.as_ref()) {
+        out::news(&format!("Note: {}; {}.", warning.text, warning.remedy));
+        plan.warnings.push(warning);
+    }
+    plan.topology = probe::judged(plan.topology.clone(), probed.as_ref());
 }
 
 /// What one start or resumption measures with.

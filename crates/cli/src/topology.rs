@@ -5,6 +5,7 @@ use anyhow::Result;
 use coretwin_base::topology::Topology;
 use coretwin_base::ways::WithoutSmt;
 use coretwin_host::root::Root;
+use coretwin_lab::probe;
 use serde::Serialize;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -28,7 +29,7 @@ pub(crate) struct Args {
 /// Runs the verb.
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let root = args.root.as_ref().map_or_else(Root::system, Root::at);
-    let topology = host::topology(&root)?;
+    let topology = probe::judged(host::topology(&root)?, host::probed(&root).as_ref());
     let without = host::without_smt(&root, &topology);
     if args.json {
         out::json(&Shown { topology, without })?;

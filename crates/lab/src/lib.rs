@@ -24,6 +24,7 @@ pub mod host_machine;
 mod launcher;
 pub mod machine;
 pub mod planning;
+pub mod probe;
 pub mod request;
 pub mod schedule;
 pub mod scripted;

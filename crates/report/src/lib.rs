@@ -30,6 +30,7 @@ mod json;
 mod markdown;
 mod number;
 mod plot;
+pub mod probe;
 mod readings;
 mod run;
 mod svg;

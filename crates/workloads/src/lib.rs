@@ -20,6 +20,7 @@
 pub mod aim9;
 pub mod chat;
 pub mod command;
+pub mod contention;
 pub mod dbench;
 mod error;
 mod held_file;

@@ -3,7 +3,9 @@
 //! cookie and death with the parent are settled by ordinary code, with ordinary errors, before
 //! the work begins.
 
-use crate::{Error, aim9, chat, dbench, kernel_2_4, leftovers, lmbench, spinner, sys, tbench};
+use crate::{
+    Error, aim9, chat, contention, dbench, kernel_2_4, leftovers, lmbench, spinner, sys, tbench,
+};
 use coretwin_base::cpu_set::CpuSet;
 use rustix::process::{Signal, set_parent_process_death_signal};
 use serde::{Deserialize, Serialize};
@@ -31,6 +33,8 @@ pub(crate) const TBENCH_SERVER: &str = "tbench-server";
 pub(crate) const TBENCH_CONNECTION: &str = "tbench-connection";
 /// Both tasks of a row of `kernel-2.4`.
 pub(crate) const KERNEL_2_4: &str = "kernel-2.4";
+/// Loops on CPUs, for `probe`; it serves no job, and dies with whoever starts it.
+pub(crate) const CONTENTION: &str = "contention";
 /// Removes what a killed worker leaves.
 pub(crate) const JANITOR: &str = "janitor";
 /// One spinner.
@@ -68,6 +72,7 @@ pub(crate) fn run(name: &str, args: &[String]) -> ExitCode {
         SPINNER => spinner::native::main(entered, args),
         CHAT_SERVER => chat::server::main(entered, args),
         CHAT_CLIENT => chat::client::main(entered, args),
+        CONTENTION => contention::main(entered, args),
         _ => ExitCode::from(2),
     }
 }

@@ -276,3 +276,44 @@ pub(crate) fn segment_remove(segment: i32) -> io::Result<()> {
     check(unsafe { libc::shmctl(segment, libc::IPC_RMID, std::ptr::null_mut()) })?;
     Ok(())
 }
+
+/// How often another task took the CPU from this thread, or it gave it away.
+pub(crate) fn thread_switches() -> u64 {
+    // SAFETY: getrusage writes one rusage to the address; all zeroes is a valid one.
+    let usage = unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage);
+        usage
+    };
+    u64::try_from(usage.ru_nivcsw.saturating_add(usage.ru_nvcsw)).unwrap_or(0)
+}
+
+/// Puts this thread into the class that runs only where nobody else wants to (sched(7)).
+pub(crate) fn enter_idle_class() -> io::Result<()> {
+    enter_class(libc::SCHED_IDLE, 0)
+}
+
+/// Puts this thread back into the usual class.
+pub(crate) fn enter_usual_class() -> io::Result<()> {
+    enter_class(libc::SCHED_OTHER, 0)
+}
+
+/// Puts this thread before all of the usual class, until it sleeps (sched(7)).
+pub(crate) fn enter_real_time(priority: i32) -> io::Result<()> {
+    enter_class(libc::SCHED_FIFO, priority)
+}
+
+fn enter_class(class: libc::c_int, priority: libc::c_int) -> io::Result<()> {
+    let param = libc::sched_param { sched_priority: priority };
+    // SAFETY: sched_setscheduler reads one sched_param from the address.
+    check(unsafe { libc::sched_setscheduler(0, class, &raw const param) })?;
+    Ok(())
+}
+
+/// The kernel ends this process if a real-time thread of it runs that long without sleeping.
+pub(crate) fn limit_real_time(microseconds: u64) -> io::Result<()> {
+    let limit = libc::rlimit { rlim_cur: microseconds, rlim_max: microseconds };
+    // SAFETY: setrlimit reads one rlimit from the address.
+    check(unsafe { libc::setrlimit(libc::RLIMIT_RTTIME, &raw const limit) })?;
+    Ok(())
+}

@@ -5,13 +5,15 @@ use super::{Boot, Machine, Suite, Wanted};
 use crate::vm::guest::{Guest, expand, json_of, read};
 use crate::vm::qemu::Topology;
 use anyhow::{Context, Result, ensure};
+use serde_json::Value;
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
 pub(crate) const SUITE: Suite = Suite {
     name: "boots",
-    about: "every kernel at four topologies: siblings, coretwin topology, files across boots",
+    about: "every kernel at four topologies: siblings, coretwin topology and probe, files across \
+            boots",
     machines,
     guest,
 };
@@ -56,6 +58,7 @@ fn guest(guest: &mut Guest) -> Result<()> {
     })?;
     guest.check("siblings are as asked for", || siblings(topology))?;
     guest.check("coretwin topology agrees", || coretwin_topology(topology))?;
+    guest.check("coretwin probe concludes nothing from emulated contention", probe)?;
     if guest.boot == "first" {
         write_folder()?;
         guest.bring_out(Path::new(BROUGHT))?;
@@ -88,6 +91,16 @@ fn coretwin_topology(topology: Topology) -> Result<()> {
     ensure!(found["cores"] == packages * cores, "{} cores", found["cores"]);
     ensure!(found["threads_per_core_max"] == threads, "{} threads", found["threads_per_core_max"]);
     ensure!(found["smt"]["control"] == "on", "control is {}", found["smt"]["control"]);
+    Ok(())
+}
+
+/// Emulated CPUs take turns on the emulator's thread; taking that for sharing would be wrong.
+fn probe() -> Result<()> {
+    let found = json_of("coretwin", &["probe", "--json"])?;
+    let why = found["meaningless"].as_str().context("it does not say so")?;
+    ensure!(why.contains("emulated"), "{why}");
+    ensure!(found["groups"] == Value::Array(Vec::new()), "groups: {}", found["groups"]);
+    ensure!(found["undecided"] == found["cpus"], "undecided: {}", found["undecided"]);
     Ok(())
 }
 

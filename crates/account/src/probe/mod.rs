@@ -1,0 +1,212 @@
+//! Which CPUs share a core, or in time a physical CPU, by contention.
+//!
+//! Data flow: [`find`] lets a [`meter::Meter`] measure rounds ([`field`] repeats those that others
+//! disturb): group testing over [`codes`], in which [`search`] sees who is slowed and by whom, then
+//! direct tests of disjoint pairs ([`verify`]), weighed by [`evidence`]; [`grouping`] does both until
+//! nobody is slowed any more → [`Findings`].
+//!
+//! Invariants:
+//! * what is found of cores never depends on what is found of caches;
+//! * no group without a direct test of its CPUs, and none closed while a CPU of it is slowed;
+//! * rounds grow with the logarithm of the number of CPUs;
+//! * a CPU on which others are at work is given up, never explained by sharing.
+
+mod caches;
+mod codes;
+mod evidence;
+mod field;
+mod grouping;
+pub mod meter;
+mod search;
+mod turns;
+mod verify;
+
+use coretwin_base::cpu_set::{CpuId, CpuSet};
+use coretwin_base::probe::{Contention, Pair, Shared, Sharing};
+use coretwin_base::random::Stream;
+use field::{End, Field};
+use grouping::Grouping;
+use meter::{Meter, MeterError};
+use std::collections::BTreeSet;
+
+/// What to look for, and how long.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Options {
+    /// CPUs to probe: two at least.
+    pub cpus: CpuSet,
+    /// Most time, in seconds of the meter's clock.
+    pub budget_s: f64,
+    /// Whether to look for shared caches too.
+    pub caches: bool,
+    /// What the rounds are drawn from.
+    pub seed: u64,
+}
+
+/// What was found.
+#[derive(Debug, Default, Clone, PartialEq)]
+pub struct Findings {
+    /// Pairs tested directly.
+    pub pairs: Vec<Pair>,
+    /// CPUs that share a core or its time.
+    pub groups: Vec<CpuSet>,
+    /// CPUs that share with no other.
+    pub alone: CpuSet,
+    /// CPUs of which nothing can be said.
+    pub undecided: CpuSet,
+    /// Each group with what it shares.
+    pub shared: Vec<Shared>,
+    /// Least probability of all that is said of cores.
+    pub confidence: f64,
+    /// CPUs that others kept busy, with the share of rounds in which they did: 0 to 1.
+    pub disturbed: Vec<(CpuId, f64, bool)>,
+    /// Rounds used.
+    pub rounds: u32,
+    /// Rounds measured in vain.
+    pub rounds_disturbed: u32,
+    /// From when to when it was true, in seconds of the meter's clock.
+    pub valid_s: Option<(f64, f64)>,
+    /// Whether the budget ended before all was known.
+    pub out_of_time: bool,
+}
+
+/// Finds out who shares a core with whom. `progress` hears the meter's clock after each round.
+///
+/// # Errors
+/// [`MeterError`]: the meter gave up, or was stopped.
+pub fn find(
+    meter: &mut dyn Meter,
+    options: &Options,
+    progress: &mut dyn FnMut(f64),
+) -> Result<Findings, MeterError> {
+    let mut random = Stream::new(options.seed, "probe", 0);
+    let mut field = Field::new(meter, &options.cpus, options.budget_s, progress);
+    let places: Vec<usize> = (0..field.cpus.len()).collect();
+    let mut cores = Grouping::new(&places);
+    let mut more = More::default();
+    let end = search(&mut field, options.caches, &mut cores, &mut more, &mut random);
+    let out_of_time = match end {
+        Ok(()) | Err(End::TooFew) => false,
+        Err(End::OutOfTime) => true,
+        Err(End::Meter(error)) => return Err(error),
+    };
+    Ok(findings(&field, cores, more, out_of_time))
+}
+
+/// What is found beside cores.
+#[derive(Debug, Default)]
+struct More {
+    /// Who takes turns on one physical CPU.
+    turns: Grouping,
+    /// Which cores share a second-level cache.
+    second: Grouping,
+    /// Which cores share a last-level cache.
+    last: Vec<(BTreeSet<usize>, f64)>,
+}
+
+/// The whole search; what it knows when it ends early stays known.
+fn search(
+    field: &mut Field<'_>,
+    caches: bool,
+    cores: &mut Grouping,
+    more: &mut More,
+    random: &mut Stream,
+) -> Result<(), End> {
+    cores.search(field, Contention::Ports, random)?;
+    every_pair(field, cores, random)?;
+    more.turns = turns::turns(field, &cores.groups, random)?;
+    let one_of = |(group, _): &(BTreeSet<usize>, f64)| group.first().copied();
+    let single: Vec<usize> =
+        cores.groups.iter().filter_map(one_of).chain(cores.alone.keys().copied()).collect();
+    if caches && single.len() > 1 {
+        more.second = Grouping::new(&single);
+        more.second.search(field, Contention::L2, random)?;
+        more.last = caches::classes(field, &single, random)?;
+    }
+    Ok(())
+}
+
+/// About how many rounds a probe of so many CPUs takes where cores have one or two of them and
+/// nobody disturbs.
+#[must_use]
+pub fn rounds_expected(cpus: usize) -> u32 {
+    let direct = 3 * verify::REPEATS_MIN as u32;
+    let few = if cpus <= FEW { (cpus * cpus.saturating_sub(1) / 2) as u32 } else { 1 };
+    search::rounds(cpus) + direct * few + search::rounds(cpus / 2)
+}
+
+/// Of so few CPUs every pair is tested directly, so that there is an interval for each.
+const FEW: usize = 4;
+
+/// Tests the pairs that the search had no reason to, where there are few.
+fn every_pair(field: &mut Field<'_>, cores: &mut Grouping, random: &mut Stream) -> Result<(), End> {
+    let count = field.cpus.len();
+    if count > FEW {
+        return Ok(());
+    }
+    for a in 0..count {
+        for b in a + 1..count {
+            let given_up = field.tallies[a].given_up || field.tallies[b].given_up;
+            if !given_up && !cores.pairs.contains_key(&(a, b)) {
+                cores.test(field, Contention::Ports, &[(a, b)], random)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn findings(field: &Field<'_>, cores: Grouping, more: More, out_of_time: bool) -> Findings {
+    let named = |places: &BTreeSet<usize>| -> CpuSet {
+        places.iter().map(|place| field.cpus[*place]).collect()
+    };
+    // What passed a direct test stands, also if more might belong to it.
+    let (partial, single): (Vec<_>, Vec<_>) =
+        cores.open.iter().partition(|(group, _)| group.len() > 1);
+    let by_turns: Vec<&BTreeSet<usize>> =
+        more.turns.groups.iter().map(|(group, _)| group).collect();
+    let of = |what: Sharing, (group, confidence): &(BTreeSet<usize>, f64)| Shared {
+        what,
+        cpus: named(group),
+        confidence: *confidence,
+    };
+    // One CPU of a core was measured; its siblings share what it shares.
+    let with_siblings = |(group, confidence): &(BTreeSet<usize>, f64)| {
+        let core = |place: &usize| {
+            let core = cores.groups.iter().find(|(core, _)| core.contains(place));
+            core.map_or_else(|| [*place].into_iter().collect(), |(core, _)| core.clone())
+        };
+        (group.iter().flat_map(core).collect::<BTreeSet<usize>>(), *confidence)
+    };
+    let groups = || cores.groups.iter().chain(partial.iter().copied());
+    let siblings = groups().filter(|(group, _)| !by_turns.contains(&group));
+    let mut shared: Vec<Shared> = siblings
+        .map(|group| of(Sharing::Core, group))
+        .chain(more.turns.groups.iter().map(|group| of(Sharing::Time, group)))
+        .chain(more.second.groups.iter().map(|group| of(Sharing::L2, &with_siblings(group))))
+        .chain(more.last.iter().map(|group| of(Sharing::LastLevel, &with_siblings(group))))
+        .collect();
+    shared.sort_by(|a, b| (&a.cpus, a.what).cmp(&(&b.cpus, b.what)));
+    let mut sets: Vec<CpuSet> = groups().map(|(group, _)| named(group)).collect();
+    sets.sort();
+    let attempts = f64::from(field.attempts.max(1));
+    let disturbed = field.cpus.iter().zip(&field.tallies).filter(|(_, tally)| tally.disturbed > 0);
+    let of_cores = shared.iter().filter(|one| matches!(one.what, Sharing::Core | Sharing::Time));
+    let sure = of_cores.map(|one| one.confidence).chain(cores.alone.values().copied());
+    Findings {
+        groups: sets,
+        alone: cores.alone.keys().map(|place| field.cpus[*place]).collect(),
+        undecided: single.iter().flat_map(|(group, _)| group).map(|p| field.cpus[*p]).collect(),
+        confidence: sure.fold(1.0, f64::min),
+        shared,
+        pairs: [&cores.pairs, &more.turns.pairs, &more.second.pairs]
+            .into_iter()
+            .flat_map(|pairs| pairs.values().cloned())
+            .collect(),
+        disturbed: disturbed
+            .map(|(cpu, t)| (*cpu, f64::from(t.disturbed) / attempts, t.given_up))
+            .collect(),
+        rounds: field.rounds,
+        rounds_disturbed: field.rounds_disturbed,
+        valid_s: field.valid_s,
+        out_of_time,
+    }
+}

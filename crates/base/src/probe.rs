@@ -1,0 +1,162 @@
+//! What `probe` found: who shares a core, a cache or the time of a physical CPU, by measurement.
+//!
+//! Only the record; how it is come by is in the `account` crate, the loops in `workloads`.
+
+use crate::cpu_set::{CpuId, CpuSet};
+use serde::{Deserialize, Serialize};
+
+/// A way in which two CPUs can be in each other's way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Contention {
+    /// Arithmetic that fills the execution ports of a core: its siblings halve each other.
+    Ports,
+    /// One long chain of multiplications, which leaves a core nearly idle: siblings do not feel it,
+    /// CPUs that take turns on one physical CPU halve each other.
+    Turns,
+    /// A walk through three quarters of a first-level data cache.
+    L1,
+    /// A walk through three quarters of a second-level cache.
+    L2,
+    /// A cache line that goes to and fro between two CPUs: its round trip.
+    PingPong,
+}
+
+impl Contention {
+    /// Its name in reports and on the command line.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ports => "ports",
+            Self::Turns => "turns",
+            Self::L1 => "l1",
+            Self::L2 => "l2",
+            Self::PingPong => "ping-pong",
+        }
+    }
+}
+
+/// What CPUs of a group have in common.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Sharing {
+    /// A physical core: they are siblings.
+    Core,
+    /// A physical CPU, by turns: a hypervisor runs one or the other.
+    Time,
+    /// A second-level cache, of several cores.
+    L2,
+    /// The nearest of the caches (or packages) between which cache lines travel fast.
+    LastLevel,
+}
+
+impl Sharing {
+    /// What it is, in words.
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Core => "a core",
+            Self::Time => "the time of a physical CPU",
+            Self::L2 => "a second-level cache",
+            Self::LastLevel => "a last-level cache",
+        }
+    }
+}
+
+/// CPUs that share something.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Shared {
+    /// What they share.
+    pub what: Sharing,
+    /// The CPUs, two at least.
+    pub cpus: CpuSet,
+    /// Probability that they do, given what was measured; 0 to 1.
+    pub confidence: f64,
+}
+
+/// Two CPUs that were tested against each other.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Pair {
+    /// The lower number.
+    pub a: CpuId,
+    /// The higher number.
+    pub b: CpuId,
+    /// By which contention.
+    pub kind: Contention,
+    /// Speed side by side over speed apart, mean of both: 1 is no contention, 0.5 is half the
+    /// speed each. For [`Contention::PingPong`] the round trip over the shortest one seen.
+    pub ratio: f64,
+    /// Lower end of its 95 % interval.
+    pub low: f64,
+    /// Upper end of its 95 % interval.
+    pub high: f64,
+    /// Repetitions behind it.
+    pub repeats: u32,
+    /// Probability that the two are in each other's way, 0 to 1.
+    pub confidence: f64,
+}
+
+/// Somebody else's work on a CPU that was probed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Foreign {
+    /// The CPU.
+    pub cpu: CpuId,
+    /// Share of the rounds in which others were seen at work there, 0 to 1.
+    pub rounds_share: f64,
+    /// Share of the CPU's time that others used meanwhile, 0 to 1 (`/proc/stat`).
+    pub busy_share: f64,
+    /// Share of its time that the hypervisor gave to others, 0 to 1.
+    pub steal_share: f64,
+    /// Whether so much that nothing can be said of this CPU.
+    pub prevents: bool,
+}
+
+/// The whole result.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Probe {
+    /// Record version, see [`crate::schema`].
+    pub schema: u32,
+    /// CPUs that were probed.
+    pub cpus: CpuSet,
+    /// Pairs tested directly.
+    pub pairs: Vec<Pair>,
+    /// CPUs that share a core or its time: sets of two and more.
+    pub groups: Vec<CpuSet>,
+    /// CPUs of which it is known that they share neither with any other that could be probed.
+    pub alone: CpuSet,
+    /// CPUs of which nothing can be said.
+    pub undecided: CpuSet,
+    /// Every group, with what its CPUs share, caches too.
+    pub shared: Vec<Shared>,
+    /// Least confidence of all that is said of cores and their time, 0 to 1.
+    pub confidence: f64,
+    /// What the kernel says: CPUs of a core, sets of two and more.
+    pub reported: Vec<CpuSet>,
+    /// Whether that is what was found; none while a CPU is undecided.
+    pub agrees_with_reported: Option<bool>,
+    /// Work of others on these CPUs.
+    pub foreign: Vec<Foreign>,
+    /// Why no sharing can be concluded from contention here at all, if so (an emulator).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub meaningless: Option<String>,
+    /// Rounds measured and used.
+    pub rounds: u32,
+    /// Rounds that were measured again because others were at work.
+    pub rounds_disturbed: u32,
+    /// Time it took, in seconds.
+    pub elapsed_s: f64,
+    /// Most time it was allowed, in seconds.
+    pub budget_s: f64,
+    /// Whether the budget ended before everything was settled.
+    pub out_of_time: bool,
+    /// Whether others were kept off the CPUs by real-time priority.
+    pub exclusive: bool,
+    /// It was true from then (RFC 3339, UTC) …
+    pub valid_from_utc: String,
+    /// … to then. A hypervisor may move its virtual CPUs at any later time.
+    pub valid_until_utc: String,
+    /// Boot to which it belongs.
+    pub boot_id: String,
+    /// Seed from which the rounds were drawn.
+    pub seed: u64,
+}

@@ -1,0 +1,106 @@
+//! `coretwin probe`: which CPUs share a core, by contention.
+
+use crate::exit::DONE;
+use crate::{host, out, signals};
+use anyhow::Result;
+use coretwin_base::cpu_set::CpuSet;
+use coretwin_base::units::{human_seconds, parse_duration};
+use coretwin_host::lock;
+use coretwin_host::root::Root;
+use coretwin_lab::probe::{self, Request};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::io::IsTerminal;
+use std::process::ExitCode;
+
+/// Options of the verb.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  coretwin probe                        all CPUs this process may use
+  coretwin probe --cpus 0-7 --json
+  sudo coretwin probe --exclusive       on a machine that is never quiet
+
+It loads the CPUs for some seconds, in bursts of hundredths of a second, and says so before.
+Other work on them is noticed: what it disturbs is measured again, and where it never ends the
+CPU is reported as undecided. Holds for now only: a hypervisor may move its CPUs at any time.")]
+pub(crate) struct Args {
+    /// CPUs to probe, like 0-3,8 [default: all that this process may use]
+    #[arg(long, value_name = "LIST", value_parser = CpuSet::parse)]
+    cpus: Option<CpuSet>,
+    /// Most time it may take
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = parse_duration)]
+    budget: std::time::Duration,
+    /// Keep others off the CPUs while a round lasts, by real-time priority (needs root)
+    #[arg(long)]
+    exclusive: bool,
+    /// What to look for
+    #[arg(long, value_enum, default_value_t = Kind::All)]
+    kind: Kind,
+    /// Draw the rounds from this seed
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Print the result as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// What can be looked for.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Kind {
+    /// Cores and the time of CPUs
+    Core,
+    /// Shared caches too
+    All,
+}
+
+/// Runs the verb.
+pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+    let root = Root::system();
+    let topology = host::topology(&root)?;
+    let request = Request {
+        cpus: args.cpus.clone().unwrap_or_else(|| topology.allowed.clone()),
+        budget_s: args.budget.as_secs_f64(),
+        exclusive: args.exclusive,
+        caches: args.kind == Kind::All,
+        seed: args.seed,
+    };
+    probe::check(&topology, &request)?;
+    // A study would be disturbed by it, and it by a study.
+    let _lock = lock::acquire(&root)?;
+    let stop = signals::stop_flag()?;
+    let expected_s = probe::expected_s(request.cpus.len(), request.exclusive);
+    out::news(&format!(
+        "Loading CPUs {} in bursts, for about {} if nobody disturbs it and {} at most; Ctrl-C \
+         stops it.",
+        request.cpus,
+        human_seconds(expected_s),
+        human_seconds(request.budget_s)
+    ));
+    let bar = bar(request.budget_s);
+    let found = probe::probe(&root, &topology, &request, &stop, &mut |elapsed_s| {
+        bar.set_position((elapsed_s * 10.0) as u64);
+        bar.set_message(format!("{} left at most", human_seconds(request.budget_s - elapsed_s)));
+    });
+    bar.finish_and_clear();
+    let found = found?;
+    host::remember(&root, &found);
+    if args.json {
+        out::json(&found)?;
+    } else {
+        out::text(&coretwin_report::probe::text(&found))?;
+    }
+    Ok(ExitCode::from(DONE))
+}
+
+/// Drawn five times a second, so that drawing does not disturb what is measured more than that.
+fn bar(budget_s: f64) -> ProgressBar {
+    let target = match std::io::stderr().is_terminal() {
+        true => ProgressDrawTarget::stderr_with_hz(5),
+        false => ProgressDrawTarget::hidden(),
+    };
+    let bar = ProgressBar::with_draw_target(Some((budget_s * 10.0) as u64), target);
+    if let Ok(style) = ProgressStyle::with_template("{bar:24} {wide_msg}") {
+        bar.set_style(style);
+    }
+    bar
+}

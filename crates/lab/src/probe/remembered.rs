@@ -1,0 +1,98 @@
+//! The last result, kept in the state folder for as long as the machine runs.
+//!
+//! A file of another boot is none: a virtual machine may have come up elsewhere.
+
+use coretwin_base::cpu_set::CpuSet;
+use coretwin_base::probe::Probe;
+use coretwin_base::schema;
+use coretwin_base::topology::{Topology, Trust};
+use coretwin_base::warning::Warning;
+use coretwin_host::environment;
+use coretwin_host::root::Root;
+use std::io::Read;
+use std::path::Path;
+
+const FILE: &str = "probe.json";
+/// Longer than any result: a thousand CPUs make some hundred KiB.
+const BYTES_MAX: u64 = 16 << 20;
+
+/// Keeps a result, in place of the last one.
+///
+/// # Errors
+/// The folder cannot be written.
+pub fn remember(state: &Path, probe: &Probe) -> std::io::Result<()> {
+    let text = serde_json::to_vec(probe).map_err(std::io::Error::other)?;
+    let new = state.join(format!("{FILE}.{}", std::process::id()));
+    std::fs::create_dir_all(state)?;
+    std::fs::write(&new, text)?;
+    std::fs::rename(&new, state.join(FILE))
+}
+
+/// The last result of this boot, if there is one that means something.
+#[must_use]
+pub fn recall(root: &Root, state: &Path) -> Option<Probe> {
+    let mut text = Vec::new();
+    let file = std::fs::File::open(state.join(FILE)).ok()?;
+    file.take(BYTES_MAX).read_to_end(&mut text).ok()?;
+    let probe: Probe = serde_json::from_slice(&text).ok()?;
+    let is_ours = schema::check(probe.schema).is_ok()
+        && probe.meaningless.is_none()
+        && probe.boot_id == environment::session(root).0;
+    is_ours.then_some(probe)
+}
+
+/// A topology with what a probe says of it: trusted where the probe found what is reported, of
+/// every CPU that may be used; else with a sentence that says what it found.
+#[must_use]
+pub fn judged(mut topology: Topology, probe: Option<&Probe>) -> Topology {
+    let Some(probe) = probe else { return topology };
+    let is_whole = topology.allowed.is_subset(&probe.cpus) && probe.undecided.is_empty();
+    let said = sentence(probe);
+    if is_whole && probe.agrees_with_reported == Some(true) {
+        topology.trust = Trust::Probed;
+        topology.trust_why = format!("{said}, just as reported");
+    } else {
+        topology.trust_why = format!("{}; {said}", topology.trust_why);
+    }
+    topology
+}
+
+/// What has to be said with a study of CPUs that show no siblings.
+#[must_use]
+pub fn warning(topology: &Topology, probe: Option<&Probe>) -> Option<Warning> {
+    if topology.has_usable_siblings() {
+        return None;
+    }
+    Some(match probe {
+        None => Warning::new(
+            "sharing-not-probed",
+            "whether these CPUs share cores was not probed; they may, without showing it",
+            "run `coretwin probe` before the study",
+        ),
+        Some(probe) => Warning::new(
+            "sharing-probed",
+            sentence(probe),
+            "CPUs of a hypervisor may move at any time: probe again after the study to see whether \
+             it still holds",
+        ),
+    })
+}
+
+fn sentence(probe: &Probe) -> String {
+    let sets = |sets: &[CpuSet]| {
+        let sets: Vec<String> = sets.iter().map(|set| format!("{{{set}}}")).collect();
+        sets.join(" ")
+    };
+    let mut said = format!("a probe until {} found ", probe.valid_until_utc);
+    said += &match (probe.groups.is_empty(), probe.alone.is_empty()) {
+        (true, true) => "nothing that can be said".to_owned(),
+        (true, false) => format!("that none of the CPUs {} shares a core", probe.alone),
+        (false, _) => {
+            format!("that CPUs {} share a core or the time of one", sets(&probe.groups))
+        }
+    };
+    if !probe.undecided.is_empty() {
+        said += &format!(", and could not decide on CPUs {}", probe.undecided);
+    }
+    said
+}

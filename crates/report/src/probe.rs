@@ -1,0 +1,143 @@
+//! What a probe found, as text.
+
+use crate::topology::labelled;
+use crate::words::clean;
+use coretwin_base::cpu_set::CpuSet;
+use coretwin_base::probe::{Contention, Probe};
+use coretwin_base::units::human_seconds;
+
+/// Pairs that are listed; of more, those that count for a group stand in the JSON.
+const PAIRS_MAX: usize = 32;
+
+/// The whole result: what was found in a sentence, groups, pairs, and how far to believe it.
+#[must_use]
+pub fn text(probe: &Probe) -> String {
+    let mut out = format!("{}\n\n", sentence(probe));
+    out += &labelled(&facts(probe));
+    out + &pairs(probe)
+}
+
+fn sets(sets: &[CpuSet]) -> String {
+    let sets: Vec<String> = sets.iter().map(|set| format!("{{{set}}}")).collect();
+    sets.join(" ")
+}
+
+/// What was found, in one sentence or two.
+#[must_use]
+pub fn sentence(probe: &Probe) -> String {
+    if let Some(why) = &probe.meaningless {
+        return format!("Contention means nothing here: {}.", clean(why));
+    }
+    let found = match (probe.groups.is_empty(), probe.alone.is_empty()) {
+        (false, _) => format!(
+            "{} groups of CPUs share a core or the time of one: {}.",
+            probe.groups.len(),
+            sets(&probe.groups)
+        ),
+        (true, false) => format!("None of the CPUs {} shares a core with another.", probe.alone),
+        (true, true) => "Nothing can be said of these CPUs.".to_owned(),
+    };
+    let blockers: CpuSet =
+        probe.foreign.iter().filter(|one| one.prevents).map(|one| one.cpu).collect();
+    if !blockers.is_empty() {
+        return format!(
+            "{found} Others kept {} busy all the time: that is foreign load, not sharing.",
+            named(&blockers)
+        );
+    }
+    if probe.out_of_time {
+        return format!("{found} The budget ended before all was known.");
+    }
+    found
+}
+
+/// `CPU 3`, `CPUs 0-2`.
+fn named(cpus: &CpuSet) -> String {
+    format!("{} {cpus}", if cpus.len() == 1 { "CPU" } else { "CPUs" })
+}
+
+fn facts(probe: &Probe) -> Vec<(String, String)> {
+    let mut facts = Vec::new();
+    let mut fact = |label: &str, text: String| facts.push((label.to_owned(), text));
+    for one in &probe.shared {
+        let text = format!("{} (confidence {})", one.what.words(), percent(one.confidence));
+        fact(&format!("CPUs {}", one.cpus), text);
+    }
+    if !probe.alone.is_empty() {
+        fact("alone", named(&probe.alone));
+    }
+    if !probe.undecided.is_empty() {
+        fact("undecided", named(&probe.undecided));
+    }
+    let kernel = match (&probe.reported[..], probe.agrees_with_reported) {
+        ([], Some(true)) => "reports no siblings either".to_owned(),
+        ([], _) => "reports no siblings".to_owned(),
+        (reported, Some(true)) => format!("reports the same: {}", sets(reported)),
+        (reported, Some(false)) => format!("reports otherwise: {}", sets(reported)),
+        (reported, None) => format!("reports {}", sets(reported)),
+    };
+    fact("the kernel", kernel);
+    for one in &probe.foreign {
+        let text = format!(
+            "CPU {}: at work in {} of the rounds, {} of its time; stolen {}",
+            one.cpu,
+            percent(one.rounds_share),
+            percent(one.busy_share),
+            percent(one.steal_share)
+        );
+        fact("others", text);
+    }
+    fact(
+        "measured",
+        format!(
+            "{} rounds, and {} again because others were at work; {}",
+            probe.rounds,
+            probe.rounds_disturbed,
+            human_seconds(probe.elapsed_s)
+        ),
+    );
+    fact(
+        "true",
+        format!(
+            "from {} to {}; a hypervisor may move its CPUs at any later time",
+            probe.valid_from_utc, probe.valid_until_utc
+        ),
+    );
+    facts
+}
+
+fn percent(share: f64) -> String {
+    match share * 100.0 {
+        share if share > 99.9 && share < 100.0 => "over 99.9 %".to_owned(),
+        share => format!("{share:.1} %"),
+    }
+}
+
+fn pairs(probe: &Probe) -> String {
+    if probe.pairs.is_empty() {
+        return String::new();
+    }
+    let mut out = format!(
+        "\n{:<12} {:<10} {:>7}   95 % interval   in each other's way\n",
+        "pair", "by", "speed"
+    );
+    for pair in probe.pairs.iter().take(PAIRS_MAX) {
+        let value = match pair.kind {
+            Contention::PingPong => format!("{:>6.2}×", pair.ratio),
+            _ => format!("{:>7.3}", pair.ratio),
+        };
+        out += &format!(
+            "{:<12} {:<10} {value}   {:.3} to {:.3}  {}\n",
+            format!("{} and {}", pair.a, pair.b),
+            pair.kind.name(),
+            pair.low,
+            pair.high,
+            if pair.confidence > 0.5 { "yes" } else { "no" }
+        );
+    }
+    let more = probe.pairs.len().saturating_sub(PAIRS_MAX);
+    if more > 0 {
+        out += &format!("and {more} more pairs, with --json\n");
+    }
+    out
+}

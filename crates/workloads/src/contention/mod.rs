@@ -1,0 +1,145 @@
+//! Loops that fill one thing CPUs may share, side by side on chosen CPUs, and what each achieved.
+//!
+//! A process of its own, started with [`command`]: it reads [`Orders`], then a [`Round`] a line,
+//! and answers each with a [`Reply`]. It ends when its standard input closes or its parent dies,
+//! and its threads with it, so whoever is killed leaves no loop running.
+//!
+//! Each CPU has two threads bound to it: one that burns when a round asks for it ([`crew`],
+//! [`loops`]), and one of the idle class that looks, while the CPU should rest, whether it does: a
+//! thread of that class gets the CPU at once unless somebody else is at work there.
+
+pub(crate) mod crew;
+mod loops;
+
+use crate::{Error, role};
+use coretwin_base::cpu_set::{CpuId, CpuSet};
+use coretwin_base::probe::Contention;
+use serde::{Deserialize, Serialize};
+use std::io::{BufRead, Write};
+use std::path::Path;
+use std::process::{Command, ExitCode};
+
+/// What the process is told first.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Orders {
+    /// CPUs that rounds may name.
+    pub cpus: CpuSet,
+    /// Whether others are kept off the CPUs while a round lasts, by real-time priority.
+    pub exclusive: bool,
+    /// Size of a first-level data cache, in KiB.
+    pub l1_kib: u64,
+    /// Size of a second-level cache, in KiB.
+    pub l2_kib: u64,
+}
+
+/// One round.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Round {
+    /// What is done.
+    pub kind: Contention,
+    /// CPUs that do it; the others rest.
+    pub active: CpuSet,
+    /// For [`Contention::PingPong`]: who plays with whom; each CPU once at most.
+    pub pairs: Vec<(CpuId, CpuId)>,
+    /// How long is counted, in microseconds.
+    pub window_us: u64,
+}
+
+/// What one CPU achieved.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Busy {
+    /// The CPU.
+    pub cpu: CpuId,
+    /// Steps (or round trips) per second.
+    pub per_s: f64,
+    /// How often another task took the CPU.
+    pub switches: u64,
+    /// How much later than planned it began, in seconds.
+    pub late_s: f64,
+    /// Time in which nothing was done although nobody else ran here: the hypervisor's, mostly; in
+    /// seconds.
+    pub gaps_s: f64,
+}
+
+/// What was seen of a CPU that should rest.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Resting {
+    /// The CPU.
+    pub cpu: CpuId,
+    /// How long a thread of the idle class had to wait for it, at most, in seconds.
+    pub late_s: f64,
+}
+
+/// What the process answers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reply {
+    /// Every thread stands.
+    Ready,
+    /// A round is over.
+    Done {
+        /// CPUs that were active.
+        busy: Vec<Busy>,
+        /// CPUs that should rest.
+        resting: Vec<Resting>,
+    },
+    /// It cannot be done, and why.
+    Failed(String),
+}
+
+/// The command that starts the process, from the program of the worker. The process dies with the
+/// thread that starts it.
+///
+/// # Errors
+/// If the orders cannot be written as JSON.
+pub fn command(worker: &Path, orders: &Orders) -> Result<Command, Error> {
+    let entry = role::Entry { parent: std::process::id(), cpus: None, core_sched: false };
+    let json = |text: Result<String, serde_json::Error>| {
+        text.map_err(|error| Error::failed(format!("cannot give orders: {error}")))
+    };
+    let mut command = Command::new(worker);
+    command
+        .arg(role::CONTENTION)
+        .arg(json(serde_json::to_string(&entry))?)
+        .arg(json(serde_json::to_string(orders))?);
+    Ok(command)
+}
+
+/// The role.
+pub(crate) fn main(entered: Result<(), Error>, args: &[String]) -> ExitCode {
+    let text = args.first().map_or("", String::as_str);
+    let crew = entered.and_then(|()| {
+        let orders: Orders = serde_json::from_str(text)
+            .map_err(|bad| Error::failed(format!("the orders do not read: {bad}")))?;
+        crew::Crew::new(&orders)
+    });
+    let mut crew = match crew {
+        Ok(crew) => crew,
+        Err(error) => {
+            say(&Reply::Failed(error.to_string()));
+            return ExitCode::FAILURE;
+        }
+    };
+    if !say(&Reply::Ready) {
+        return ExitCode::FAILURE;
+    }
+    for line in std::io::stdin().lock().lines() {
+        let Ok(line) = line else { return ExitCode::FAILURE };
+        let reply = match serde_json::from_str::<Round>(&line) {
+            Ok(round) => crew.run(&round),
+            Err(bad) => Reply::Failed(format!("the round does not read: {bad}")),
+        };
+        if !say(&reply) {
+            return ExitCode::FAILURE;
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+/// Writes a line; false: nobody listens any more.
+fn say(reply: &Reply) -> bool {
+    let Ok(mut line) = serde_json::to_string(reply) else { return false };
+    line.push('\n');
+    let mut out = std::io::stdout().lock();
+    out.write_all(line.as_bytes()).and_then(|()| out.flush()).is_ok()
+}
