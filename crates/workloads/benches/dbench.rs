@@ -2,8 +2,14 @@
 //! file, files in memory, loopback, interleaved pairs in alternating order; the ratio of what was
 //! moved, with its interval.
 //!
-//! `cargo bench -p coretwin-workloads --bench dbench [-- NAME=VALUE …]` with `seconds=6`, `pairs=5`,
-//! `clients=1,2,4,8`, `load=/usr/share/dbench/client.txt` (or `netbench`), `only=dbench` or `tbench`.
+//! Both sides are placed alike. Left to the scheduler, client and server of tbench meet on one CPU or
+//! do not, from one run to the next, and its results are of two kinds; so it runs on one CPU, and
+//! with the server on the first and all clients on the second.
+//!
+//! `cargo bench -p coretwin-workloads --bench dbench [-- NAME=VALUE …]` with `seconds=2`, `pairs=5`,
+//! `clients=1,2,4,8`, `load=/usr/share/dbench/client.txt` (or `netbench`), `only=dbench` or `tbench`,
+//! `placement=free`, `same-cpu` or `cores` (several with `+`; default: dbench free, tbench the
+//! others). That takes six minutes.
 
 #![expect(clippy::print_stdout, reason = "the table is what it is for")]
 
@@ -53,7 +59,7 @@ fn compare() -> Result<(), Trouble> {
     let option = |name: &str, default: &str| {
         options.get(name).cloned().unwrap_or_else(|| default.to_owned())
     };
-    let seconds: u32 = option("seconds", "6").parse()?;
+    let seconds: u32 = option("seconds", "2").parse()?;
     let pairs: usize = option("pairs", "5").parse()?;
     let only = option("only", "both");
     let place = tempfile::Builder::new().prefix("bench-dbench-").tempdir_in("/dev/shm")?;
@@ -64,28 +70,22 @@ fn compare() -> Result<(), Trouble> {
         std::fs::write(&path, text)?;
         load = path.to_string_lossy().into_owned();
     }
-    println!("load {load}, {seconds} s, {pairs} pairs, files on tmpfs, placement free");
-    println!("{:<8} {:>7}  {:>10} {:>10}  ratio (95 %)", "", "clients", "ours MB/s", "theirs");
-    for program in ["dbench", "tbench"].into_iter().filter(|name| only == "both" || only == *name) {
-        for clients in option("clients", "1,2,4,8").split(',') {
-            let run = Run { program, clients, seconds, load: &load, place: place.path() };
-            let (mut ours, mut theirs) = (Vec::new(), Vec::new());
-            for pair in 0..pairs {
-                if pair % 2 == 0 {
-                    ours.push(run.ours()?);
-                    theirs.push(run.theirs()?);
-                } else {
-                    theirs.push(run.theirs()?);
-                    ours.push(run.ours()?);
-                }
+    println!("load {load}, {seconds} s, {pairs} pairs, files on tmpfs");
+    println!(
+        "{:<8} {:<9} {:>7}  {:>10} {:>10}  ratio (95 %)",
+        "", "placement", "clients", "ours MB/s", "theirs"
+    );
+    for (program, placements) in [("dbench", "free"), ("tbench", "same-cpu+cores")] {
+        if only != "both" && only != program {
+            continue;
+        }
+        for name in option("placement", placements).split('+') {
+            let placement = Placement::from_name(name).ok_or("there is no such placement")?;
+            for clients in option("clients", "1,2,4,8").split(',') {
+                let (load, place) = (load.as_str(), place.path());
+                let run = Run { program, placement, clients, seconds, load, place };
+                println!("{program:<8} {name:<9} {}", run.compare(pairs)?);
             }
-            let (ratio, low, high) = ratio(&ours, &theirs);
-            let mean = |rates: &[f64]| rates.iter().sum::<f64>() / rates.len() as f64;
-            println!(
-                "{program:<8} {clients:>7}  {:>10.1} {:>10.1}  {ratio:.3} ({low:.3} to {high:.3})",
-                mean(&ours),
-                mean(&theirs)
-            );
         }
     }
     Ok(())
@@ -105,6 +105,7 @@ fn ratio(ours: &[f64], theirs: &[f64]) -> (f64, f64, f64) {
 
 struct Run<'a> {
     program: &'static str,
+    placement: Placement,
     clients: &'a str,
     seconds: u32,
     load: &'a str,
@@ -112,15 +113,58 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
+    /// Runs so many pairs; the rest of a line of the table.
+    fn compare(&self, pairs: usize) -> Result<String, Trouble> {
+        let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+        for pair in 0..pairs {
+            if pair % 2 == 0 {
+                ours.push(self.ours()?);
+                theirs.push(self.theirs()?);
+            } else {
+                theirs.push(self.theirs()?);
+                ours.push(self.ours()?);
+            }
+        }
+        let (ratio, low, high) = ratio(&ours, &theirs);
+        let mean = |rates: &[f64]| rates.iter().sum::<f64>() / rates.len() as f64;
+        Ok(format!(
+            "{:>7}  {:>10.1} {:>10.1}  {ratio:.3} ({low:.3} to {high:.3})",
+            self.clients,
+            mean(&ours),
+            mean(&theirs)
+        ))
+    }
+
+    /// The CPU of the server (or of all) and that of the clients; none: free.
+    fn cpus(&self) -> Option<[u32; 2]> {
+        match self.placement {
+            Placement::Free => None,
+            Placement::SameCpu => Some([0, 0]),
+            _ => Some([0, 1]),
+        }
+    }
+
+    /// A program of theirs where it belongs.
+    fn their(&self, program: &str, role: usize) -> Command {
+        match self.cpus() {
+            None => Command::new(program),
+            Some(cpus) => {
+                let mut command = Command::new("taskset");
+                command.args(["-c", &cpus[role].to_string(), program]);
+                command
+            }
+        }
+    }
+
     fn ours(&self) -> Result<f64, Trouble> {
-        let Self { program, clients, seconds, load, .. } = self;
+        let Self { program, placement, clients, seconds, load, .. } = self;
         let folder = tempfile::tempdir_in(self.place)?;
         let dir = match *program {
             "dbench" => format!(",dir={}", folder.path().display()),
             _ => String::new(),
         };
         let spec = WorkloadSpec::parse(&format!(
-            "{program}:clients={clients},mode=timed,seconds={seconds},warmup=1,loadfile={load}{dir}"
+            "{program}:clients={clients},mode=timed,seconds={seconds},warmup=0.5,loadfile={load}{dir}"
         ))?;
         let cpus = std::thread::available_parallelism()?.get() as u32;
         let job = Job {
@@ -128,8 +172,12 @@ impl Run<'_> {
             work: Work::Builtin { workload: spec.name, params: spec.params },
             arm: "bench".to_owned(),
             cpus: (0..cpus).map(coretwin_base::cpu_set::CpuId).collect(),
-            placement: Placement::Free,
-            roles: Vec::new(),
+            placement: *placement,
+            roles: self.cpus().map_or_else(Vec::new, |roles| {
+                roles
+                    .map(|cpu| std::iter::once(coretwin_base::cpu_set::CpuId(cpu)).collect())
+                    .into()
+            }),
             threads: cpus,
             copies: 1,
             rate: false,
@@ -154,8 +202,8 @@ impl Run<'_> {
 
     fn theirs(&self) -> Result<f64, Trouble> {
         let folder = tempfile::tempdir_in(self.place)?;
-        let server = (self.program == "tbench").then(start_server).transpose()?;
-        let mut command = Command::new(self.program);
+        let server = (self.program == "tbench").then(|| self.their_server()).transpose()?;
+        let mut command = self.their(self.program, 1);
         command.args(["-t", &self.seconds.to_string(), "-c", self.load]);
         match server {
             Some(_) => command.args([self.clients, "127.0.0.1"]),
@@ -173,11 +221,18 @@ impl Run<'_> {
         let rate = line.and_then(|line| line.split(' ').next()).ok_or("no throughput")?;
         Ok(rate.parse()?)
     }
-}
 
-fn start_server() -> Result<Child, Trouble> {
-    let server = Command::new("tbench_srv").stdout(Stdio::null()).spawn()?;
-    // It says that it listens before it does.
-    std::thread::sleep(Duration::from_millis(500));
-    Ok(server)
+    fn their_server(&self) -> Result<Child, Trouble> {
+        let address = "127.0.0.1:7003";
+        let free = std::net::TcpListener::bind(address);
+        drop(free.map_err(|error| format!("their server needs {address}: {error}"))?);
+        let mut server = self.their("tbench_srv", 0).stdout(Stdio::null()).spawn()?;
+        while std::net::TcpStream::connect(address).is_err() {
+            if let Some(status) = server.try_wait()? {
+                return Err(format!("their server has ended: {status}").into());
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        Ok(server)
+    }
 }

@@ -28,6 +28,8 @@ const NETWORK: &[(u32, &str)] = &[
     (0x4750_4653, "GPFS"),
     (0x5346_414f, "AFS"),
     (0x0116_1970, "GFS2"),
+    (0x7461_636f, "OCFS2"),
+    (0x0102_1997, "9P"),
 ];
 /// `TMPFS_MAGIC` and `RAMFS_MAGIC` (statfs(2)): files in memory.
 const IN_MEMORY: &[u32] = &[0x0102_1994, 0x8584_58f6];
@@ -49,7 +51,7 @@ impl Scratch {
         let place = place.canonicalize().map_err(|error| {
             Error::system(format!("the scratch folder {}", place.display()), error)
         })?;
-        check_place(&place, parent.is_some(), bytes_needed)?;
+        check_place(&place, kind_of(&place), parent.is_some(), bytes_needed)?;
         let random = RandomState::new().build_hasher().finish() as u32;
         let name = format!("{PREFIX}{}-{random:x}", std::process::id());
         let folder = place.join(&name);
@@ -105,7 +107,13 @@ impl Drop for Scratch {
     }
 }
 
-fn check_place(place: &Path, chosen: bool, bytes_needed: u64) -> Result<(), Error> {
+/// Whether a folder on a file system of that kind will do.
+fn check_place(
+    place: &Path,
+    kind: Option<u32>,
+    chosen: bool,
+    bytes_needed: u64,
+) -> Result<(), Error> {
     let refused =
         |why: String| Error::failed(format!("the scratch folder {} {why}", place.display()));
     let trouble =
@@ -118,7 +126,6 @@ fn check_place(place: &Path, chosen: bool, bytes_needed: u64) -> Result<(), Erro
             "is not empty; name an empty one, so that nothing in it can come to harm".to_owned(),
         ));
     }
-    let kind = kind_of(place);
     if let Some((_, name)) = NETWORK.iter().find(|(magic, _)| kind == Some(*magic)) {
         return Err(refused(format!(
             "is on a network file system ({name}), whose times are those of another machine; name \
@@ -199,4 +206,23 @@ pub(crate) fn subfolder(folder: &Path, name: &str) -> Result<PathBuf, Error> {
         .and_then(|()| std::fs::set_permissions(&path, Permissions::from_mode(0o755)));
     made.map_err(|error| Error::system(format!("cannot make {}", path.display()), error))?;
     Ok(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_behind_a_network_is_refused_by_name() {
+        let folder = tempfile::tempdir().expect("folder");
+        let here = kind_of(folder.path());
+        check_place(folder.path(), here, true, 1).expect("this one will do");
+        for (magic, name) in NETWORK {
+            let error = check_place(folder.path(), Some(*magic), true, 1).expect_err(name);
+            let part = format!("is on a network file system ({name})");
+            assert!(error.to_string().contains(&part), "{error}");
+        }
+        let error = check_place(folder.path(), here, true, u64::MAX).expect_err("too small");
+        assert!(error.to_string().contains("is too small"), "{error}");
+    }
 }

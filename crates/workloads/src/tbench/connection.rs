@@ -36,8 +36,12 @@ impl Connection {
     /// Connects, and makes the first exchange.
     pub(crate) fn new(load: &Load, client: u32, service: &Service) -> Result<Self, Error> {
         let address = service.address;
-        let trouble =
-            |error| Error::system(format!("a client cannot reach the server at {address}"), error);
+        let trouble = |error: std::io::Error| match error.kind() {
+            std::io::ErrorKind::ConnectionRefused => Error::failed(format!(
+                "nobody listens at {address}: is one running? `coretwin serve tbench` starts one"
+            )),
+            _ => Error::system(format!("a client cannot reach the server at {address}"), error),
+        };
         let patience = service.patience_s.and_then(|s| Duration::try_from_secs_f64(s).ok());
         let stream = match patience {
             Some(patience) => TcpStream::connect_timeout(&address, patience),

@@ -130,6 +130,7 @@ pub(crate) fn listen(address: SocketAddr) -> Result<(TcpListener, SocketAddr), E
     listening().map_err(|error| {
         let hint = match error.kind() {
             ErrorKind::AddrInUse => "; another program has the port, give another one",
+            ErrorKind::AddrNotAvailable => "; this machine has no such address",
             ErrorKind::PermissionDenied => "; ports below 1024 are for root",
             _ => "",
         };
