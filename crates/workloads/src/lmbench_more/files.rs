@@ -2,7 +2,9 @@
 //! removed.
 //!
 //! A sample of creations begins in an empty folder, a sample of deletions in one with as many files
-//! as it removes; both are made ready before the clock starts. A creation is an open that must make
+//! as it removes; both are made ready before the clock starts. There are at most 1000 at a time, so a
+//! sample ends with them, however long it should be; and fewer where it takes long to make those that
+//! are removed. A creation is an open that must make
 //! the file, one write if it has a size, and a close.
 
 use crate::Error;
@@ -12,13 +14,17 @@ use rustix::fs::{AtFlags, Mode, OFlags, openat, unlinkat};
 use std::ffi::CString;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
-/// The most files there are at a time.
-const FILES: u64 = 10_000;
+/// The most files there are at a time, as LMbench has them.
+const FILES: u64 = 1000;
 /// And the most they hold together, in KiB.
 const HELD_KIB: u64 = 64 << 10;
 /// What a file takes beside its data at most, in KiB.
 const EACH_KIB: u64 = 4;
+/// How long it may take to make the files that a sample removes, and how many are made to find out.
+const MAKING: Duration = Duration::from_millis(500);
+const TRIED: u64 = 50;
 
 /// How many files of that size there are at most.
 fn most(size_kib: u32) -> u64 {
@@ -124,26 +130,37 @@ pub(super) fn file_create(place: &Place) -> Result<Bench, Error> {
     Ok(Bench::of(Create(Files::new(place)?)))
 }
 
-struct Delete(Files);
+struct Delete {
+    files: Files,
+    /// Files that are made soon enough; fewer than there are names on a slow file system.
+    most: u64,
+}
 
 impl Body for Delete {
     fn before(&mut self, count: u64) -> Result<(), Error> {
-        self.0.create(count)
+        self.files.create(count)
     }
 
     fn repeat(&mut self, _count: u64) -> Result<(), Error> {
-        self.0.delete()
+        self.files.delete()
     }
 
     fn most(&self) -> u64 {
-        self.0.names.len() as u64
+        self.most
     }
 
     fn checks(&mut self) -> Vec<(&'static str, bool)> {
-        vec![("files_removed", self.0.are_right())]
+        vec![("files_removed", self.files.are_right())]
     }
 }
 
 pub(super) fn file_delete(place: &Place) -> Result<Bench, Error> {
-    Ok(Bench::of(Delete(Files::new(place)?)))
+    let mut files = Files::new(place)?;
+    let all = files.names.len() as u64;
+    let tried = TRIED.min(all);
+    let start = Instant::now();
+    files.create(tried)?;
+    let soon = tried as f64 * MAKING.as_secs_f64() / start.elapsed().as_secs_f64();
+    files.delete()?;
+    Ok(Bench::of(Delete { files, most: (soon as u64).clamp(tried, all) }))
 }

@@ -17,6 +17,8 @@ use coretwin_base::random::Stream;
 const SEED: u64 = 1;
 /// Bytes of a word.
 const WORD: u32 = 8;
+/// Loads that fill any cache: the lines of 256 MiB.
+const WARM_UP: u64 = 4 << 20;
 
 struct Chase {
     chain: Chain,
@@ -51,8 +53,8 @@ fn chase(place: &Place, visits: &[u32]) -> Result<Bench, Error> {
         .zip(joined())
         .ok_or_else(|| Error::failed("the words of the chase do not lie in its memory"))?;
     let mut chase = Chase { chain, words: visits.len() as u64, at: start, start, loads: 0 };
-    // All of it once: in the cache, if one can hold it.
-    chase.repeat(chase.words.div_ceil(LOADS))?;
+    // All of it once, so that it is in the caches as far as those can hold it.
+    chase.repeat(chase.words.min(WARM_UP).div_ceil(LOADS))?;
     Ok(Bench::of(chase).worth(LOADS as f64))
 }
 

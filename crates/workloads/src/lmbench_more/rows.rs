@@ -39,9 +39,6 @@ const fn number(name: &'static str, range: [i64; 3], about: &'static str) -> Par
     ParamSpec { name, kind: ParamKind::Int { default, min, max }, about }
 }
 
-/// The largest memory of a row, in KiB.
-const MEMORY_MAX_KIB: i64 = 4 << 20;
-
 const PROCESSES: ParamSpec = number("processes", [2, 2, 256], "processes in the ring");
 const FOOTPRINT: ParamSpec = number(
     "footprint_kib",
@@ -49,7 +46,7 @@ const FOOTPRINT: ParamSpec = number(
     "memory that each process goes through when it has the token, in KiB",
 );
 const CHASED: ParamSpec =
-    number("size_kib", [256 << 10, 1, MEMORY_MAX_KIB], "memory that is gone through, in KiB");
+    number("size_kib", [256 << 10, 1, 1 << 20], "memory that is gone through, in KiB");
 const STRIDE: ParamSpec = number(
     "stride",
     [128, 8, 1 << 20],
@@ -57,12 +54,12 @@ const STRIDE: ParamSpec = number(
 );
 const LINE: ParamSpec = number(
     "stride",
-    [64, 8, 1 << 20],
+    [64, 64, 1 << 20],
     "bytes between the places of loads, a multiple of 8 (a line of a cache has 64 or 128)",
 );
 const PASSED: ParamSpec = number(
     "size_kib",
-    [256 << 10, 1, MEMORY_MAX_KIB],
+    [256 << 10, 1, 4 << 20],
     "memory of a pass, in KiB; a copy has twice as much",
 );
 const FILE: ParamSpec = number("size_kib", [64 << 10, 1, 1 << 20], "size of the file, in KiB");
@@ -160,8 +157,9 @@ pub static MEMORY_LATENCY_RANDOM: Row = Row {
 };
 
 const BANDWIDTH: Row = Row {
-    analysis: "One copy seldom takes all the bandwidth of a core, so a sibling can add to it \
-               (copies=auto); of a cache it takes its share.",
+    analysis: "One copy seldom takes all the bandwidth of a core, so a sibling can add to it; of a \
+               cache it takes its share. With copies=auto the value is that of one copy beside the \
+               others: two siblings give more together if it is more than half.",
     measure: Measure::MegabytesPerSecond,
     params: &[COPIES, SAMPLE, SAMPLES, PASSED],
     room: |params| room(size(params), 0),
@@ -311,14 +309,14 @@ const NAMES: Row = Row {
 /// A new file.
 pub static FILE_CREATE: Row = Row {
     name: "lmbench-more/file-create",
-    about: "a file made, filled by one write and closed, in a folder that fills up to 10,000",
+    about: "a file made, filled by one write and closed, in a folder that fills up to 1000",
     prepare: files::file_create,
     ..NAMES
 };
 /// A file that goes.
 pub static FILE_DELETE: Row = Row {
     name: "lmbench-more/file-delete",
-    about: "a file removed from a folder of up to 10,000, the oldest first",
+    about: "a file removed from a folder of at most 1000, the oldest first",
     prepare: files::file_delete,
     ..NAMES
 };
