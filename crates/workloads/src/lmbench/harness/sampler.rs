@@ -237,6 +237,6 @@ mod tests {
         let sample = sampler.sample(overheads).expect("sampled");
         let minus = sample.minus_s.expect("something is taken off");
         assert_eq!(sample.operation_s(), sample.whole_s - minus);
-        assert!(sample.operations > 1 && sample.elapsed_s >= 0.003, "{sample:?}");
+        assert!(sample.operations > 1 && sample.elapsed_s > 0.0, "{sample:?}");
     }
 }
