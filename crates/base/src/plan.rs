@@ -109,6 +109,17 @@ pub struct PlanRow {
     pub better: Better,
     /// How arms are compared.
     pub scale: Scale,
+    /// Labels of the arms it is run in, where not all of them have its placement; empty: in all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub arms: Vec<String>,
+}
+
+impl PlanRow {
+    /// Whether it is run in the arm of that label.
+    #[must_use]
+    pub fn runs_in(&self, arm: &str) -> bool {
+        self.arms.is_empty() || self.arms.iter().any(|label| label == arm)
+    }
 }
 
 /// Thread count of a row.
@@ -223,6 +234,10 @@ impl Plan {
         }
         if self.reboots() && !self.arms.iter().all(|arm| matches!(arm.state, ArmState::Boot(_))) {
             return Err("field arms: boots are compared with boots only".to_owned());
+        }
+        let strange = |row: &&PlanRow| row.arms.iter().any(|label| self.arm(label).is_none());
+        if let Some(row) = self.rows.iter().find(strange) {
+            return Err(format!("field rows: {} names an arm that there is not", row.id));
         }
         if let Some(experiment) = &self.cputime
             && !self.rows.iter().all(|row| experiment.condition(&row.id).is_some())

@@ -2,8 +2,9 @@
 
 use coretwin_base::arm::ArmState;
 use coretwin_base::command::CommandSpec;
-use coretwin_base::plan::{Comparison, CopyRule, Plan, PlanArm};
+use coretwin_base::plan::{Comparison, CopyRule, Plan, PlanArm, Protocol};
 use coretwin_base::units::human_seconds;
+use coretwin_lab::estimate;
 
 /// Blocks whose switches are listed one by one.
 const BLOCKS_LISTED: usize = 8;
@@ -30,6 +31,20 @@ pub(crate) fn headline(plan: &Plan) -> String {
     }
 }
 
+/// How long it will take, as far as that is known before the first run.
+pub(crate) fn duration(plan: &Plan) -> Option<String> {
+    let text = human_seconds(estimate::foretold_s(plan)?);
+    let rows = plan.rows.len();
+    Some(match plan.rules.protocol {
+        Protocol::Article2003 => format!("about {text}: {rows} rows by the protocol of 2003"),
+        _ => {
+            let blocks = plan.blocks_min();
+            let least = if plan.rules.looks.len() > 1 { "at least " } else { "" };
+            format!("about {text} for {least}{blocks} blocks of {rows} rows")
+        }
+    })
+}
+
 /// What a study would do, for `--dry-run`.
 pub(crate) fn describe(plan: &Plan) -> String {
     let mut text = headline(plan) + "\n\nArms (the first is the reference)\n";
@@ -51,7 +66,12 @@ pub(crate) fn describe(plan: &Plan) -> String {
             CopyRule::Fixed(1) => String::new(),
             CopyRule::Fixed(copies) => format!(", {copies} copies"),
         };
-        text += &format!("  {} ({}{copies})\n", row.id, row.unit);
+        let arms = if row.arms.is_empty() {
+            String::new()
+        } else {
+            format!(", in {}", row.arms.join(", "))
+        };
+        text += &format!("  {} ({}{copies}{arms})\n", row.id, row.unit);
     }
     if let Some(command) = &plan.command {
         text += &describe_command(command);
@@ -64,7 +84,13 @@ pub(crate) fn describe(plan: &Plan) -> String {
         }
         text.push('\n');
     }
+    for warning in plan.warnings.iter().filter(|warning| warning.kind == "left-out") {
+        text += &format!("\nNot run      {}; {}\n", warning.text, warning.remedy);
+    }
     text += &rules(plan);
+    if let Some(duration) = duration(plan) {
+        text += &format!("Takes        {duration}\n");
+    }
     text += &if plan.switches_smt() {
         switches(plan)
     } else if plan.reboots() {

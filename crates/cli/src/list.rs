@@ -3,13 +3,17 @@
 use crate::out;
 use anyhow::Result;
 use coretwin_base::arm::ArmState;
+use coretwin_base::param::{Params, label};
 use coretwin_base::placement::Placement;
+use coretwin_base::plan::Protocol;
 use coretwin_base::reading::Better;
 use coretwin_base::schema::SCHEMA;
+use coretwin_workloads::suites;
 use coretwin_workloads::workload::{ParamKind, ParamSpec};
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::fmt::Write;
+use std::num::NonZero;
 use std::process::ExitCode;
 
 /// Options of the verb.
@@ -81,7 +85,10 @@ impl std::fmt::Display for Bound {
 struct Suite {
     name: &'static str,
     about: &'static str,
-    rows: &'static [&'static str],
+    /// Its rows on this machine.
+    rows: Vec<String>,
+    /// Its rows by the protocol of 2003.
+    rows_2003: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -95,14 +102,27 @@ fn catalogue() -> Catalogue {
     Catalogue {
         schema: SCHEMA,
         workloads: coretwin_workloads::table::ALL.iter().map(|workload| item(*workload)).collect(),
-        suites: coretwin_workloads::table::SUITES
-            .iter()
-            .map(|suite| Suite { name: suite.name, about: suite.about, rows: suite.rows })
-            .collect(),
+        suites: suites::SUITES.iter().map(suite).collect(),
         arms: ArmState::ABOUT.iter().map(|(name, about)| named(name, about)).collect(),
         placements: Placement::ALL.iter().map(|p| named(p.name(), p.about())).collect(),
         machines: vec![named("host", "the machine this runs on")],
         schedulers: vec![named("kernel", "the kernel's own")],
+    }
+}
+
+fn suite(suite: &suites::Suite) -> Suite {
+    // A machine that does not tell its CPUs gets the smallest sizes.
+    let cpus = std::thread::available_parallelism().map_or(1, NonZero::get);
+    let rows = |protocol| {
+        let rows = suite.rows(protocol, u32::try_from(cpus).unwrap_or(1), &Params::new());
+        let rows = rows.map(|(rows, _)| rows).unwrap_or_default();
+        rows.iter().map(|row| label(&row.spec.name, &row.spec.params)).collect()
+    };
+    Suite {
+        name: suite.name,
+        about: suite.about,
+        rows: rows(Protocol::Modern),
+        rows_2003: rows(Protocol::Article2003),
     }
 }
 
@@ -188,8 +208,8 @@ fn overview(catalogue: &Catalogue) -> Result<String, std::fmt::Error> {
     text.push_str("\nSuites\n");
     for suite in &catalogue.suites {
         // The rows of a long suite are its family, just above.
-        let rows = match suite.rows {
-            rows if rows.len() > 8 => String::new(),
+        let rows = match suite.rows.as_slice() {
+            rows if rows.len() > 8 => format!(" ({} rows)", rows.len()),
             rows => format!(" ({})", rows.join(" ")),
         };
         writeln!(text, "  {:<16} {}{rows}", suite.name, suite.about)?;
@@ -230,13 +250,11 @@ fn describe(catalogue: &Catalogue) -> Result<String, std::fmt::Error> {
         }
     }
     for suite in &catalogue.suites {
-        writeln!(
-            text,
-            "suite {}: {}\n  rows      {}",
-            suite.name,
-            suite.about,
-            suite.rows.join(" ")
-        )?;
+        writeln!(text, "suite {}: {}", suite.name, suite.about)?;
+        writeln!(text, "  rows      {}", suite.rows.join(" "))?;
+        if suite.rows_2003 != suite.rows {
+            writeln!(text, "  in 2003   {}", suite.rows_2003.join(" "))?;
+        }
     }
     Ok(text)
 }
@@ -261,5 +279,26 @@ mod tests {
         for suite in &catalogue.suites {
             assert!(text.contains(suite.about), "{}", suite.name);
         }
+    }
+
+    #[test]
+    fn json_has_of_every_row_what_the_text_has() {
+        let catalogue = catalogue();
+        let json = serde_json::to_value(&catalogue).expect("json");
+        let workloads = json["workloads"].as_array().expect("workloads");
+        assert_eq!(workloads.len(), coretwin_workloads::table::ALL.len());
+        for item in workloads {
+            for field in ["name", "family", "about", "source", "unit", "analysis"] {
+                assert!(item[field].as_str().is_some_and(|text| !text.is_empty()), "{item}");
+            }
+            assert!(["higher", "lower"].contains(&item["better"].as_str().expect("better")));
+        }
+        let suites = json["suites"].as_array().expect("suites");
+        let listed = |name: &str, rows: &str| {
+            let suite = suites.iter().find(|suite| suite["name"] == name).expect(name);
+            suite[rows].as_array().expect(rows).len()
+        };
+        assert_eq!((listed("dbench", "rows"), listed("dbench", "rows_2003")), (4, 5));
+        assert_eq!(listed("aim9", "rows"), 59);
     }
 }

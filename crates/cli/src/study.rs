@@ -1,6 +1,6 @@
 //! `coretwin study`: the main job.
 
-use crate::describe::{describe, headline};
+use crate::describe::{describe, duration, headline};
 use crate::exit::{CELLS_FAILED, DONE, INTERRUPTED, Kept};
 use crate::keeper::Keeper;
 use crate::progress::Progress;
@@ -140,7 +140,7 @@ fn draw(args: &Args, root: &Root) -> Result<Option<(Plan, Option<Switching>)>> {
     let switches = request.arms.iter().any(|arm| arm.state == ArmState::Off);
     if !switches {
         let mut plan = planning::draw(&request, HOST, &now)?;
-        out::news(&headline(&plan));
+        foretell(&plan);
         tell_of_sharing(root, &mut plan);
         return Ok(Some((plan, None)));
     }
@@ -149,7 +149,7 @@ fn draw(args: &Args, root: &Root) -> Result<Option<(Plan, Option<Switching>)>> {
     let supposed = with_smt_on(now.clone()).ok();
     let plan = supposed.map(|topology| planning::draw(&request, HOST, &topology)).transpose()?;
     match &plan {
-        Some(plan) => out::news(&headline(plan)),
+        Some(plan) => foretell(plan),
         None => out::news("SMT is off, and is switched on first to see which CPUs are siblings."),
     }
     let Some(mut switching) = switching::take(root, &now, args.yes)? else { return Ok(None) };
@@ -163,6 +163,17 @@ fn draw(args: &Args, root: &Root) -> Result<Option<(Plan, Option<Switching>)>> {
         }
     };
     Ok(Some((plan, Some(switching))))
+}
+
+/// What is compared, what is left out of it, and how long it will take.
+fn foretell(plan: &Plan) {
+    out::news(&headline(plan));
+    for warning in plan.warnings.iter().filter(|warning| warning.kind == "left-out") {
+        out::news(&format!("{}; {}", warning.text, warning.remedy));
+    }
+    if let Some(duration) = duration(plan) {
+        out::news(&format!("It takes {duration}."));
+    }
 }
 
 fn default_folder() -> PathBuf {

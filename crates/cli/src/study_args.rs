@@ -24,6 +24,7 @@ Examples:
   coretwin study --metric 'rate:req/s:higher=([0-9.]+) req/s' --server './srv' --ready './ping' \\
       -- ./load                                  a server restarted for every run, and its load
   coretwin study chat --out chat-study           the chat suite: 20, 30, 40 and 50 rooms
+  coretwin study article --quick                 every table of the article of 2003, in minutes
   coretwin study chat:rooms=20 --placement same-cpu,cores
   coretwin study --arm a=cpus:0-3 --arm b=cpus:4-7 -- ./mycmd      any two sets of CPUs
   coretwin study --switch -- ./mycmd -t {threads}       SMT really off and on, as root; put back after
@@ -46,7 +47,8 @@ pub(crate) struct Args {
     /// Switch SMT itself: short for --arm off --arm on
     #[arg(long, conflicts_with = "arms", help_heading = "What is compared")]
     switch: bool,
-    /// Where a workload's roles run: free, same-cpu, siblings, cores, packages (comma-separated)
+    /// Where a workload's roles run: free, same-cpu, siblings, cores, packages (comma-separated;
+    /// default: free, and lmbench's pipe in every one that an arm has)
     #[arg(long, value_delimiter = ',', value_parser = placement, help_heading = "What is compared")]
     placement: Vec<Placement>,
     /// The machine to study
@@ -103,10 +105,10 @@ pub(crate) struct Args {
     /// Differences smaller than this are not material
     #[arg(long, value_name = "SHARE", default_value = "2%", value_parser = share, help_heading = "How long and how sure")]
     margin: f64,
-    /// A screening of 3 blocks, without a verdict
+    /// A screening of 3 blocks, with short samples and without a verdict
     #[arg(long, conflicts_with_all = ["blocks", "protocol"], help_heading = "How long and how sure")]
     quick: bool,
-    /// Follow the protocol of the article of 2003 instead
+    /// Follow the protocol of the article of 2003 instead, with its sizes and run counts
     #[arg(long, value_parser = ["2003"], conflicts_with = "blocks", help_heading = "How long and how sure")]
     protocol: Option<String>,
     /// Runs of every row within one visit to an arm; they count as one (default: 1; 3 with boots)
@@ -176,12 +178,10 @@ impl Args {
             (None, false, Some(_)) => Protocol::Fixed,
             (None, false, None) => Protocol::Modern,
         };
-        let placements =
-            if self.placement.is_empty() { vec![Placement::Free] } else { self.placement.clone() };
         Ok(Request {
             subject: self.subject()?,
             arms: self.arms()?,
-            placements,
+            placements: self.placement.clone(),
             seed: match self.seed {
                 Some(seed) => seed,
                 None => drawn_seed()?,

@@ -53,7 +53,7 @@ pub fn due(plan: &Plan, boots: &[Boot], readings: &[Reading]) -> Option<Due> {
             let label = plan.arms[arm].label.as_str();
             let served = last(boots, label, block);
             let taken = served.map_or(0, |boot| taken(readings, label, boot));
-            if taken < schedule::cells_in_visit(plan, block) {
+            if taken < schedule::cells_in_visit(plan, block, arm) {
                 let due = next.get_or_insert(Due { block, arm, boots_left: 0 });
                 due.boots_left += 1;
             }

@@ -244,6 +244,7 @@ impl Engine<'_> {
         }
         let arm = self.plan.reference_index();
         let cells: Vec<Cell> = (0..self.plan.rows.len())
+            .filter(|row| self.plan.rows[*row].runs_in(&self.plan.arms[arm].label))
             .filter(|row| !self.history.warmed_up(&self.plan.rows[*row].id))
             .map(|row| Cell { row, threads: schedule::threads(self.plan, row, arm, &self.chosen) })
             .collect();

@@ -1,7 +1,37 @@
-//! How long things take, learned from the runs so far, for the time left and the budget.
+//! How long things take: foretold from the plan, then learned from the runs so far, for the time
+//! left and the budget.
 
-use coretwin_base::plan::Plan;
+use crate::schedule;
+use coretwin_base::plan::{Plan, Protocol};
+use coretwin_base::reading::Phase;
 use std::collections::BTreeMap;
+
+/// About how long a study takes, in seconds: what comes before the first block, and the fewest blocks
+/// after which it may end. None for a command, of which nothing is known before it was run. Rests
+/// after switches are in it, switches and boots are not.
+#[must_use]
+pub fn foretold_s(plan: &Plan) -> Option<f64> {
+    let takes = |row: &coretwin_base::plan::PlanRow| {
+        Some(coretwin_workloads::table::find(&row.workload)?.takes_s(&row.params))
+    };
+    let takes: Option<Vec<f64>> = plan.rows.iter().map(takes).collect();
+    let takes = takes?;
+    let visit_s = |block: u32, arm: usize| {
+        let cells = schedule::cells(plan, Phase::Study, block, arm, &BTreeMap::new());
+        let vain = schedule::in_vain(plan, &cells);
+        let runs = cells.iter().chain(&vain).map(|cell| takes[cell.row]);
+        plan.rules.settle_s + runs.sum::<f64>()
+    };
+    let block_s = |block: u32| (0..plan.arms.len()).map(|arm| visit_s(block, arm)).sum::<f64>();
+    let before_s = if plan.rules.warmup && !plan.reboots() { takes.iter().sum() } else { 0.0 };
+    let blocks_s = match plan.rules.protocol {
+        Protocol::Article2003 => (0..plan.blocks_max()).map(block_s).sum(),
+        Protocol::Modern | Protocol::Fixed | Protocol::Quick => {
+            f64::from(plan.blocks_min()) * block_s(0)
+        }
+    };
+    Some(before_s + blocks_s)
+}
 
 /// Mean duration of each row in each arm, overhead included.
 #[derive(Debug, Default)]
@@ -44,8 +74,9 @@ impl Estimate {
     pub(crate) fn block_s(&self, plan: &Plan) -> Option<f64> {
         let (openings_s, openings) = self.openings;
         let mut sum = openings_s / f64::from(openings.max(1)) * plan.arms.len() as f64;
-        for row in 0..plan.rows.len() {
-            for arm in 0..plan.arms.len() {
+        for (row, rule) in plan.rows.iter().enumerate() {
+            let arms = (0..plan.arms.len()).filter(|arm| rule.runs_in(&plan.arms[*arm].label));
+            for arm in arms {
                 sum += self.run_s(arm, row)? * f64::from(plan.rules.repeats);
             }
         }

@@ -2,22 +2,20 @@
 
 use crate::arms;
 use crate::error::Error;
-use crate::request::{Counts, Request, Subject};
+use crate::request::{Request, Subject};
+use crate::rows::{self, Asked, Names};
 use coretwin_base::arm::{ArmSpec, ArmState};
 use coretwin_base::command::CommandSpec;
 use coretwin_base::limits::Need;
-use coretwin_base::param::{Params, WorkloadSpec, label};
-use coretwin_base::placement::Placement;
 use coretwin_base::plan::{
-    Comparison, CopyRule, Plan, PlanArm, PlanRow, Protocol, Rules, Scale, Screening, ThreadRule,
+    Comparison, Plan, PlanArm, PlanRow, Protocol, Rules, Screening, ThreadRule,
 };
 use coretwin_base::random::Stream;
-use coretwin_base::reading::Better;
 use coretwin_base::schema::SCHEMA;
 use coretwin_base::topology::{Topology, Trust};
 use coretwin_base::warning::Warning;
 use coretwin_stats::{article2003, orders, stopping};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// Blocks of a screening of thread counts.
 const SCREENING_BLOCKS: u32 = 3;
@@ -39,7 +37,8 @@ pub const COMMAND: &str = "command";
 pub fn draw(request: &Request, machine: &str, topology: &Topology) -> Result<Plan, Error> {
     let specs =
         if request.arms.is_empty() { arms::default_arms(topology) } else { request.arms.clone() };
-    let plan = assemble(request, &specs, rows(request, Names::Suites)?, machine, topology)?;
+    let asked = rows::asked(request, Names::Suites, topology)?;
+    let plan = assemble(request, &specs, asked, machine, topology)?;
     match plan.arms.as_slice() {
         [] => Err(Error::NotPossible("no CPU is usable here".to_owned())),
         [arm] => Err(Error::NotPossible(format!(
@@ -55,18 +54,20 @@ pub fn draw(request: &Request, machine: &str, topology: &Topology) -> Result<Pla
 /// # Errors
 /// As [`draw`].
 pub fn draw_once(request: &Request, machine: &str, topology: &Topology) -> Result<Plan, Error> {
-    assemble(request, &request.arms, rows(request, Names::Workloads)?, machine, topology)
+    let asked = rows::asked(request, Names::Workloads, topology)?;
+    assemble(request, &request.arms, asked, machine, topology)
 }
 
 fn assemble(
     request: &Request,
     specs: &[ArmSpec],
-    rows: Vec<PlanRow>,
+    asked: Asked,
     machine: &str,
     topology: &Topology,
 ) -> Result<Plan, Error> {
     let arms = arms::resolve(specs, topology)?;
-    check_placements(&rows, &arms, topology)?;
+    let left_out = asked.left_out();
+    let rows = asked.placed(&arms, topology)?;
     let rules = rules(request, &rows, &arms)?;
     let count = *rules.looks.last().unwrap_or(&0) as usize;
     let screening = screening(&rows, &arms, request.seed);
@@ -78,7 +79,7 @@ fn assemble(
         comparison,
         reference_arm: arms.first().map(|arm| arm.label.clone()).unwrap_or_default(),
         orders: orders::balanced(arms.len(), count, &mut Stream::new(request.seed, "orders", 0)),
-        warnings: warnings(comparison, &arms, topology),
+        warnings: warnings(comparison, &arms, topology).into_iter().chain(left_out).collect(),
         arms,
         rows,
         command: match &request.subject {
@@ -97,6 +98,7 @@ fn rules(request: &Request, rows: &[PlanRow], arms: &[PlanArm]) -> Result<Rules,
     let reboots = arms.iter().any(|arm| matches!(arm.state, ArmState::Boot(_)));
     let switches = arms.iter().any(|arm| arm.state == ArmState::Off);
     let article = request.protocol == Protocol::Article2003;
+    let quick = request.protocol == Protocol::Quick;
     check_rules(request, rows, reboots)?;
     let (protocol, blocks) = match (request.protocol, request.blocks) {
         (Protocol::Modern, blocks) if reboots => {
@@ -122,7 +124,8 @@ fn rules(request: &Request, rows: &[PlanRow], arms: &[PlanArm]) -> Result<Rules,
         steal_share_max: request.steal_share_max,
         others_share_max: request.others_share_max,
         // The article knew no retries, and a boot is too dear to be made again.
-        retries_max: if article || reboots { 0 } else { RETRIES_MAX },
+        // A screening is to be short, whatever happens beside it.
+        retries_max: if article || reboots || quick { 0 } else { RETRIES_MAX },
         warmup: request.warmup && !article,
         settle_s: if switches || reboots { request.settle_s } else { 0.0 },
         repeats: request.repeats.unwrap_or(if reboots { BOOT_REPEATS } else { 1 }),
@@ -143,161 +146,6 @@ fn check_rules(request: &Request, rows: &[PlanRow], reboots: bool) -> Result<(),
         return Ok(());
     };
     Err(Error::Usage(why.to_owned()))
-}
-
-/// What a bare name means where a suite and a workload share it.
-#[derive(Clone, Copy, PartialEq)]
-enum Names {
-    Suites,
-    Workloads,
-}
-
-fn rows(request: &Request, names: Names) -> Result<Vec<PlanRow>, Error> {
-    let rows = match &request.subject {
-        Subject::Workloads(specs) => workload_rows(specs, &request.placements, names)?,
-        Subject::Command { spec, threads, copies } => {
-            if request.placements.iter().any(|placement| *placement != Placement::Free) {
-                return Err(Error::Usage(
-                    "--placement is for workloads of the table; where a command's tasks run is \
-                     decided by its arm, like --arm cpus:0-1"
-                        .to_owned(),
-                ));
-            }
-            let counted = !matches!(threads, Counts::Default);
-            if counted && !spec.argv.iter().any(|arg| arg.contains("{threads}")) {
-                return Err(Error::Usage(
-                    "--threads needs {threads} in the command, where the number is filled in"
-                        .to_owned(),
-                ));
-            }
-            command_rows(spec, threads, copies)
-        }
-    };
-    let mut ids = BTreeSet::new();
-    for row in &rows {
-        if !ids.insert(row.id.as_str()) {
-            return Err(Error::Usage(format!("the row {} is asked for twice", row.id)));
-        }
-    }
-    Ok(rows)
-}
-
-fn workload_rows(
-    specs: &[WorkloadSpec],
-    placements: &[Placement],
-    names: Names,
-) -> Result<Vec<PlanRow>, Error> {
-    let mut rows = Vec::new();
-    for spec in specs {
-        for (given, workload, params) in expand(spec, names)? {
-            for placement in placements {
-                if *placement != Placement::Free && workload.roles().len() < 2 {
-                    continue;
-                }
-                let mut id = label(&given.name, &given.params);
-                if *placement != Placement::Free {
-                    id.push_str(&format!("@{placement}"));
-                }
-                rows.push(PlanRow {
-                    id,
-                    workload: workload.name().to_owned(),
-                    family: workload.family().to_owned(),
-                    params: params.clone(),
-                    placement: *placement,
-                    threads: ThreadRule::Fixed(workload.tasks(&params)),
-                    copies: workload.copies(&params),
-                    unit: workload.unit().to_owned(),
-                    better: workload.better(),
-                    scale: workload.scale(),
-                });
-            }
-        }
-    }
-    if rows.is_empty() {
-        return Err(Error::Usage(
-            "no row is left: the placements asked for need workloads with two or more roles"
-                .to_owned(),
-        ));
-    }
-    Ok(rows)
-}
-
-type Expanded = (WorkloadSpec, &'static dyn coretwin_workloads::workload::Workload, Params);
-
-/// A suite's rows, or the workload itself.
-fn expand(spec: &WorkloadSpec, names: Names) -> Result<Vec<Expanded>, Error> {
-    let given = match coretwin_workloads::table::suite(&spec.name) {
-        Some(suite) if names == Names::Suites && suite.is_meant(spec) => {
-            suite.rows_with(&spec.params).map_err(|error| Error::Usage(error.to_string()))?
-        }
-        _ => vec![spec.clone()],
-    };
-    given
-        .into_iter()
-        .map(|given| {
-            let (workload, params) = coretwin_workloads::table::resolve(&given)
-                .map_err(|error| Error::Usage(error.to_string()))?;
-            Ok((given, workload, params))
-        })
-        .collect()
-}
-
-fn command_rows(spec: &CommandSpec, threads: &Counts, copies: &Counts) -> Vec<PlanRow> {
-    let thread_rules: Vec<ThreadRule> = match threads {
-        Counts::Default => vec![ThreadRule::Arm],
-        Counts::Auto => vec![ThreadRule::Screened],
-        Counts::List(list) => list.iter().map(|count| ThreadRule::Fixed(*count)).collect(),
-    };
-    let copy_rules: Vec<CopyRule> = match copies {
-        Counts::Default => vec![CopyRule::Fixed(1)],
-        Counts::Auto => vec![CopyRule::PerCpu],
-        Counts::List(list) => list.iter().map(|count| CopyRule::Fixed(*count)).collect(),
-    };
-    let primary = spec.metrics.iter().find(|metric| metric.primary);
-    let (unit, better) = match (primary, copies) {
-        (Some(metric), _) => (metric.unit.clone(), metric.better),
-        (None, Counts::Default) => ("s".to_owned(), Better::Lower),
-        (None, _) => ("runs/s".to_owned(), Better::Higher),
-    };
-    let mut rows = Vec::new();
-    for thread_rule in &thread_rules {
-        for copy_rule in &copy_rules {
-            let mut params = Params::new();
-            if let ThreadRule::Fixed(count) = thread_rule {
-                params.insert("threads".to_owned(), (i64::from(*count)).into());
-            }
-            if let (CopyRule::Fixed(count), Counts::List(_)) = (copy_rule, copies) {
-                params.insert("copies".to_owned(), (i64::from(*count)).into());
-            }
-            rows.push(PlanRow {
-                id: label(COMMAND, &params),
-                workload: COMMAND.to_owned(),
-                family: COMMAND.to_owned(),
-                params,
-                placement: Placement::Free,
-                threads: *thread_rule,
-                copies: *copy_rule,
-                unit: unit.clone(),
-                better,
-                scale: Scale::Ratio,
-            });
-        }
-    }
-    rows
-}
-
-fn check_placements(rows: &[PlanRow], arms: &[PlanArm], topology: &Topology) -> Result<(), Error> {
-    for row in rows {
-        for arm in arms.iter().filter(|arm| !matches!(arm.state, ArmState::Boot(_))) {
-            roles(row, arm, topology).map_err(|why| {
-                Error::NotPossible(format!(
-                    "row {} in arm {}: {why}; leave out that placement or that arm",
-                    row.id, arm.label
-                ))
-            })?;
-        }
-    }
-    Ok(())
 }
 
 /// The CPU set of each role of a row in an arm; empty where every role has the whole arm.

@@ -13,7 +13,8 @@ pub struct Request {
     pub subject: Subject,
     /// Arms as typed; empty for the default.
     pub arms: Vec<ArmSpec>,
-    /// Placements; each row with two or more tasks is measured in all of them.
+    /// Placements; each row with two or more roles is measured in all of them. Empty: free, and rows
+    /// of which a suite says so in every other placement that an arm has.
     pub placements: Vec<Placement>,
     /// Seed of every random choice.
     pub seed: u64,

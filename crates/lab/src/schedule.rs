@@ -47,7 +47,7 @@ pub fn cells(
             .rows
             .iter()
             .enumerate()
-            .filter(|(_, row)| runs_in(plan, row, block))
+            .filter(|(_, row)| runs_in(plan, row, block, arm))
             .map(|(row, _)| Cell { row, threads: threads(plan, row, arm, chosen) })
             .flat_map(|cell| std::iter::repeat_n(cell, plan.rules.repeats as usize))
             .collect(),
@@ -83,14 +83,14 @@ pub fn cells_in_block(plan: &Plan, phase: Phase, block: u32) -> usize {
         (Phase::Screen, Some(screening)) => {
             screened_rows(plan).count() * screening.candidates.iter().map(Vec::len).sum::<usize>()
         }
-        _ => cells_in_visit(plan, block) * plan.arms.len(),
+        _ => (0..plan.arms.len()).map(|arm| cells_in_visit(plan, block, arm)).sum(),
     }
 }
 
-/// How many readings one arm has in a complete block of the study proper.
+/// How many readings this arm has in a complete block of the study proper.
 #[must_use]
-pub fn cells_in_visit(plan: &Plan, block: u32) -> usize {
-    let rows = plan.rows.iter().filter(|row| runs_in(plan, row, block)).count();
+pub fn cells_in_visit(plan: &Plan, block: u32, arm: usize) -> usize {
+    let rows = plan.rows.iter().filter(|row| runs_in(plan, row, block, arm)).count();
     rows * plan.rules.repeats as usize
 }
 
@@ -99,9 +99,10 @@ fn screened_rows(plan: &Plan) -> impl Iterator<Item = usize> + '_ {
     plan.rows.iter().enumerate().filter(move |(_, row)| screened(row)).map(|(index, _)| index)
 }
 
-/// The article ran some families more often than others.
-fn runs_in(plan: &Plan, row: &PlanRow, block: u32) -> bool {
-    plan.rules.protocol != Protocol::Article2003 || block < article2003::runs(&row.family)
+/// Not every arm has every placement; and the article ran some families more often than others.
+fn runs_in(plan: &Plan, row: &PlanRow, block: u32, arm: usize) -> bool {
+    plan.arms.get(arm).is_some_and(|arm| row.runs_in(&arm.label))
+        && (plan.rules.protocol != Protocol::Article2003 || block < article2003::runs(&row.family))
 }
 
 /// Thread count of a row in an arm.

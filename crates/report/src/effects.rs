@@ -103,7 +103,7 @@ pub(crate) fn effect(row: &RowEffect) -> Option<String> {
 }
 
 /// Its interval.
-fn interval_text(row: &RowEffect) -> Option<String> {
+pub(crate) fn interval_text(row: &RowEffect) -> Option<String> {
     let (low, high) = (row.low?, row.high?);
     Some(match row.scale {
         Scale::Ratio => number::interval(low, high),
@@ -123,7 +123,7 @@ fn outcome(study: &Study<'_>, digest: &Digest<'_>, row: &RowEffect) -> String {
         (None, _) if row.ratio.is_none() && row.failed > 0 => {
             return failure(study, digest, row).unwrap_or_else(|| format!("FAILED in {failed}"));
         }
-        (None, _) => number::NONE.to_owned(),
+        (None, _) => words::not_run(study, row).unwrap_or_else(|| number::NONE.to_owned()),
     };
     if row.failed > 0 { format!("{text}; {failed} failed") } else { text }
 }
@@ -165,7 +165,9 @@ fn forest(study: &Study<'_>) -> Option<Block> {
         let interval = suite.low.zip(suite.high);
         add(label, true, forest_line(study, &suite.arm, suite.ratio, interval));
     }
-    for row in study.summary.rows.iter().filter(|row| row.scale == Scale::Ratio) {
+    let drawn =
+        |row: &&RowEffect| row.scale == Scale::Ratio && words::not_run(study, row).is_none();
+    for row in study.summary.rows.iter().filter(drawn) {
         let interval = row.low.zip(row.high);
         add(words::clean(&row.row), false, forest_line(study, &row.arm, row.ratio, interval));
     }

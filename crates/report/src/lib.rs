@@ -47,6 +47,7 @@ pub use crate::core::{
     core_components, core_enhancements_text, core_figure, core_matrix_text, core_note_text,
     core_run_text, core_sieve_pages_text,
 };
+pub use article::{article_csv, article_json};
 pub use comparison::{COMPARISON_FORMATS, ComparisonFormat};
 pub use csv::csv;
 pub use html::html;
@@ -109,5 +110,17 @@ pub const FORMATS: &[Format] = &[
         about: "the summary: effects, intervals, verdicts",
         in_full: false,
         render: json,
+    },
+    Format {
+        name: "article-csv",
+        about: "the article's tables, one line for each row and arm, with what it printed",
+        in_full: false,
+        render: article_csv,
+    },
+    Format {
+        name: "article-json",
+        about: "the same as JSON, with the sizes of Table 3",
+        in_full: false,
+        render: article_json,
     },
 ];

@@ -34,6 +34,12 @@ pub(crate) fn value(value: f64) -> String {
     signed(&separated(text.trim_start_matches('-')), value < 0.0)
 }
 
+/// A number as somebody printed it, digit by digit, with thousands separated.
+pub(crate) fn as_printed(digits: &str) -> String {
+    let plain = digits.chars().all(|c| c.is_ascii_digit() || c == '.');
+    if plain { separated(digits) } else { digits.replace('-', "−") }
+}
+
 /// A value or a dash.
 pub(crate) fn value_or_none(number: Option<f64>) -> String {
     number.map_or_else(|| NONE.to_owned(), value)

@@ -3,7 +3,7 @@
 use crate::Study;
 use coretwin_base::arm::{ArmState, KERNEL};
 use coretwin_base::plan::{Comparison, PlanArm, Protocol};
-use coretwin_base::summary::{StoppedBecause, Verdict};
+use coretwin_base::summary::{RowEffect, StoppedBecause, Verdict};
 use coretwin_stats::study::pair_comparison;
 
 /// Text from outside (labels, causes, output of commands) without control characters, which could
@@ -69,6 +69,14 @@ pub(crate) fn arm_name(study: &Study<'_>, arm: usize) -> String {
         (Protocol::Article2003, ArmState::On) => "ht".to_owned(),
         _ => clean(&arm.label),
     }
+}
+
+/// Why a row has no effect, where an arm does not have its placement.
+pub(crate) fn not_run(study: &Study<'_>, effect: &RowEffect) -> Option<String> {
+    let row = study.plan.row(&effect.row)?;
+    let arms = [study.plan.reference_arm.as_str(), effect.arm.as_str()];
+    let arm = arms.into_iter().find(|arm| !row.runs_in(arm))?;
+    Some(format!("not in {}", arm_name(study, arm_index(study, arm))))
 }
 
 /// Index of the arm of that label; the reference if there is none.

@@ -34,6 +34,7 @@ mod scratch;
 mod semaphores;
 pub mod serve;
 pub mod spinner;
+pub mod suites;
 pub mod supervisor;
 mod sys;
 pub mod table;

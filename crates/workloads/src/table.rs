@@ -1,4 +1,4 @@
-//! Every workload and every suite. The list, the help and the tests are made from these tables.
+//! Every workload. The list, the help and the tests are made from this table.
 
 use crate::Error;
 use crate::aim9::rows as aim9;
@@ -11,7 +11,6 @@ use crate::tbench::{TBENCH, TBENCH_THREADS};
 use crate::workload::Workload;
 use coretwin_base::param::{Params, WorkloadSpec};
 use coretwin_base::suggest;
-use std::collections::BTreeSet;
 
 /// Every workload, in order of name.
 pub const ALL: &[&dyn Workload] = &[
@@ -128,152 +127,10 @@ pub const ALL: &[&dyn Workload] = &[
     &TBENCH_THREADS,
 ];
 
-/// A named list of workloads.
-#[derive(Debug, Clone, Copy)]
-pub struct Suite {
-    /// The name people type.
-    pub name: &'static str,
-    /// What it is, in one line.
-    pub about: &'static str,
-    /// Its rows, as people would type them.
-    pub rows: &'static [&'static str],
-}
-
-impl Suite {
-    /// Whether a study of that name means the suite. Where a workload has the same name, it is
-    /// meant by parameters, as in `study chat:rooms=20`.
-    #[must_use]
-    pub fn is_meant(&self, spec: &WorkloadSpec) -> bool {
-        spec.name == self.name && (spec.params.is_empty() || find(self.name).is_none())
-    }
-
-    /// Its rows; a parameter is given to all that have it.
-    ///
-    /// # Errors
-    /// [`Error::Unknown`] if no row has the parameter.
-    pub fn rows_with(&self, params: &Params) -> Result<Vec<WorkloadSpec>, Error> {
-        let mut used = BTreeSet::new();
-        let mut rows = Vec::new();
-        for row in self.rows {
-            let mut spec =
-                WorkloadSpec::parse(row).map_err(|bad| Error::failed(bad.to_string()))?;
-            let known = find(&spec.name).map(Workload::params).unwrap_or_default();
-            let has = |name: &str| known.iter().any(|param| param.name == name);
-            for (name, value) in params.iter().filter(|(name, _)| has(name)) {
-                spec.params.insert(name.clone(), value.clone());
-                used.insert(name.as_str());
-            }
-            rows.push(spec);
-        }
-        match params.keys().find(|name| !used.contains(name.as_str())) {
-            Some(name) => {
-                let workloads = self.rows.iter().filter_map(|row| find(row.split(':').next()?));
-                let known: BTreeSet<&str> =
-                    workloads.flat_map(Workload::params).map(|param| param.name).collect();
-                let known: Vec<&str> = known.into_iter().collect();
-                let kind = format!("parameter of any row of {}", self.name);
-                Err(Error::Unknown(suggest::unknown(&kind, name, &known)))
-            }
-            None => Ok(rows),
-        }
-    }
-}
-
-/// Every suite. `chat` is also the name of a workload: `run chat` runs that workload once, while
-/// `study chat` studies the suite.
-pub const SUITES: &[Suite] = &[
-    Suite {
-        name: "aim9",
-        about: "the 59 rows of AIM9 in the article's Table 2, in its order",
-        rows: &[
-            "aim9/add_double",
-            "aim9/add_float",
-            "aim9/add_long",
-            "aim9/add_int",
-            "aim9/add_short",
-            "aim9/creat-clo",
-            "aim9/page_test",
-            "aim9/brk_test",
-            "aim9/jmp_test",
-            "aim9/signal_test",
-            "aim9/exec_test",
-            "aim9/fork_test",
-            "aim9/link_test",
-            "aim9/disk_rr",
-            "aim9/disk_rw",
-            "aim9/disk_rd",
-            "aim9/disk_wrt",
-            "aim9/disk_cp",
-            "aim9/sync_disk_rw",
-            "aim9/sync_disk_wrt",
-            "aim9/sync_disk_cp",
-            "aim9/disk_src",
-            "aim9/div_double",
-            "aim9/div_float",
-            "aim9/div_long",
-            "aim9/div_int",
-            "aim9/div_short",
-            "aim9/fun_cal",
-            "aim9/fun_cal1",
-            "aim9/fun_cal2",
-            "aim9/fun_cal15",
-            "aim9/sieve",
-            "aim9/mul_double",
-            "aim9/mul_float",
-            "aim9/mul_long",
-            "aim9/mul_int",
-            "aim9/mul_short",
-            "aim9/num_rtns_1",
-            "aim9/trig_rtns",
-            "aim9/matrix_rtns",
-            "aim9/array_rtns",
-            "aim9/string_rtns",
-            "aim9/mem_rtns_1",
-            "aim9/mem_rtns_2",
-            "aim9/sort_rtns_1",
-            "aim9/misc_rtns_1",
-            "aim9/dir_rtns_1",
-            "aim9/shell_rtns_1",
-            "aim9/shell_rtns_2",
-            "aim9/shell_rtns_3",
-            "aim9/series_1",
-            "aim9/shared_memory",
-            "aim9/tcp_test",
-            "aim9/udp_test",
-            "aim9/fifo_test",
-            "aim9/stream_pipe",
-            "aim9/dgram_pipe",
-            "aim9/pipe_cpy",
-            "aim9/ram_copy",
-        ],
-    },
-    Suite {
-        name: "chat",
-        about: "chat with 20, 30, 40 and 50 rooms, the rows of the article's Tables 3 and 4",
-        rows: &["chat:rooms=20", "chat:rooms=30", "chat:rooms=40", "chat:rooms=50"],
-    },
-    Suite {
-        name: "dbench",
-        about: "dbench with 2, 4, 8 and 16 clients, after the article's Table 5",
-        rows: &["dbench:clients=2", "dbench:clients=4", "dbench:clients=8", "dbench:clients=16"],
-    },
-    Suite {
-        name: "tbench",
-        about: "tbench with 2, 4, 8 and 16 clients, after the article's Table 6",
-        rows: &["tbench:clients=2", "tbench:clients=4", "tbench:clients=8", "tbench:clients=16"],
-    },
-];
-
 /// The workload of that name.
 #[must_use]
 pub fn find(name: &str) -> Option<&'static dyn Workload> {
     ALL.iter().copied().find(|workload| workload.name() == name)
-}
-
-/// The suite of that name.
-#[must_use]
-pub fn suite(name: &str) -> Option<&'static Suite> {
-    SUITES.iter().find(|suite| suite.name == name)
 }
 
 /// The workload that was asked for, its parameters checked and defaults filled in.
@@ -327,42 +184,6 @@ mod tests {
             assert_eq!(params.len(), workload.params().len(), "{name}");
             assert!(workload.tasks(&params) > 0 && !workload.needs(&params).is_empty(), "{name}");
         }
-    }
-
-    #[test]
-    fn every_row_of_a_suite_resolves() {
-        for suite in SUITES {
-            let rows = suite.rows_with(&Params::new()).expect(suite.name);
-            assert_eq!(rows.len(), suite.rows.len());
-            for row in rows {
-                let (workload, _) = resolve(&row).expect(&row.name);
-                assert_eq!(workload.family(), suite.name);
-            }
-        }
-    }
-
-    #[test]
-    fn a_suite_name_with_parameters_is_the_workload_if_there_is_one() {
-        let meant = |text: &str| {
-            let spec = WorkloadSpec::parse(text).expect(text);
-            suite(&spec.name).is_some_and(|suite| suite.is_meant(&spec))
-        };
-        assert!(meant("chat") && !meant("chat:rooms=3"));
-        assert!(meant("aim9") && meant("aim9:seconds=0.2"));
-        assert!(!meant("aim9/sieve"));
-    }
-
-    #[test]
-    fn parameters_of_a_suite_go_to_the_rows_that_have_them() {
-        let aim9 = suite("aim9").expect("suite");
-        let spec = WorkloadSpec::parse("aim9:file_kib=64,seconds=0.2").expect("spec");
-        let rows = aim9.rows_with(&spec.params).expect("rows");
-        assert_eq!(rows.len(), 59);
-        assert!(rows.iter().all(|row| row.params.contains_key("seconds")));
-        assert_eq!(rows.iter().filter(|row| row.params.contains_key("file_kib")).count(), 8);
-        let wrong = WorkloadSpec::parse("aim9:second=1").expect("spec");
-        let error = aim9.rows_with(&wrong.params).expect_err("unknown").to_string();
-        assert!(error.contains("did you mean 'seconds'"), "{error}");
     }
 
     #[test]

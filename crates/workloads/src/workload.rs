@@ -39,6 +39,14 @@ pub trait Workload: Sync {
     fn copies(&self, _params: &Params) -> CopyRule {
         CopyRule::Fixed(1)
     }
+    /// About how long one run takes on a machine of today, start and end included, in seconds: to
+    /// foretell a study before anything was measured. Unless a workload knows better, its time is that
+    /// of the parameters that say so: `warmup` and `seconds`, or `samples` of `sample` seconds.
+    fn takes_s(&self, params: &Params) -> f64 {
+        let given = |name: &str| decimal(params, name);
+        let phases = given("warmup") + given("seconds");
+        START_S + phases + given("sample") * (given("samples") + 2.0)
+    }
     /// What its result means for SMT, for a report.
     fn analysis(&self) -> &'static str;
     /// Checks of parameters against each other, beyond the range of each.
@@ -57,6 +65,9 @@ pub trait Workload: Sync {
         supervisor: &mut Supervisor,
     ) -> Result<Measured, Error>;
 }
+
+/// About how long it takes to start a worker and what it measures, and to end both, in seconds.
+pub(crate) const START_S: f64 = 0.15;
 
 /// A parameter of a workload.
 #[derive(Debug, Clone, Copy)]

@@ -49,7 +49,6 @@ fn every_row_gives_right_answers() {
         count += 1;
     }
     assert_eq!(count, 60);
-    assert_eq!(table::suite("aim9").expect("suite").rows.len(), 59);
 }
 
 #[test]

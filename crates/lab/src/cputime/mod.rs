@@ -326,6 +326,7 @@ fn row(request: &Request, condition: &Condition) -> PlanRow {
         unit: unit.to_owned(),
         better,
         scale: Scale::Ratio,
+        arms: Vec::new(),
     }
 }
 

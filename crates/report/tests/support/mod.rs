@@ -3,6 +3,10 @@
 
 #![allow(dead_code, reason = "each test file uses some of the studies")]
 
+mod article;
+
+pub(crate) use article::{article, article_2003, article_quick};
+
 use coretwin_base::arm::{ArmSpec, ArmState, KERNEL};
 use coretwin_base::command::CommandSpec;
 use coretwin_base::cpu_set::{CoreId, CpuId, CpuSet};
@@ -122,6 +126,7 @@ pub(crate) fn chat_row(rooms: i64) -> PlanRow {
         unit: "messages/s".to_owned(),
         better: Better::Higher,
         scale: Scale::Ratio,
+        arms: Vec::new(),
     }
 }
 
@@ -219,7 +224,8 @@ fn readings(plan: &Plan, blocks: u32, value: impl Fn(usize, usize) -> f64) -> Ve
             arms.reverse();
         }
         for arm in arms {
-            for row in 0..plan.rows.len() {
+            let label = plan.arms[arm].label.as_str();
+            for row in (0..plan.rows.len()).filter(|row| plan.rows[*row].runs_in(label)) {
                 let seq = readings.len() as u64;
                 let mut reading = reading(plan, row, arm, block, seq);
                 let noise = 1.0 + 0.01 * noise(&mut stream);
@@ -520,6 +526,9 @@ pub(crate) fn large(readings_min: u32) -> Records {
 /// Every study but the large one, by name.
 pub(crate) fn all() -> Vec<(&'static str, Records)> {
     vec![
+        ("article", article()),
+        ("article-2003", article_2003()),
+        ("article-quick", article_quick()),
         ("chat", chat()),
         ("chat-2003", chat_2003()),
         ("stand-in", stand_in()),

@@ -102,7 +102,7 @@ impl<'a> Side<'a> {
         }
         let value = |attempt| match self.blocks.cell(attempt, self.arms[arm], self.rows[row]) {
             Cell::Value(value) => Some(turned(value, rule.better)),
-            Cell::Missing | Cell::Failed => None,
+            Cell::Missing | Cell::NotRun | Cell::Failed => None,
         };
         let values = self.blocks.analysed.iter().map(value).collect();
         Series::new(values, widening(&self.plan))

@@ -3,7 +3,7 @@
 //!
 //! One pass and a sort of what is nearly sorted: a million readings take a fraction of a second.
 
-use coretwin_base::plan::{Plan, Protocol, Scale};
+use coretwin_base::plan::{Plan, PlanRow, Protocol, Scale};
 use coretwin_base::reading::{Phase, Reading, Status};
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -13,6 +13,8 @@ use std::collections::BTreeMap;
 pub(crate) enum Cell {
     /// No reading, or fewer than the plan's repeats.
     Missing,
+    /// The row is not run in this arm, which does not have its placement.
+    NotRun,
     /// At least one reading failed, or its value cannot be compared.
     Failed,
     /// Mean over the block's readings: of logs on the ratio scale, of values on the raw scale.
@@ -103,7 +105,7 @@ pub(super) fn scaled(reading: &Reading, scale: Scale) -> Option<f64> {
 
 impl Blocks {
     /// Sorts the readings of the study proper into blocks. A block is analysed only if it is
-    /// complete, that is, if every row was read in every arm.
+    /// complete, that is, if every row was read in every arm it is run in.
     pub(crate) fn new(plan: &Plan, readings: &[Reading]) -> Self {
         let mut blocks = Self { rows: plan.rows.len(), ..Self::default() };
         let entries = sorted_entries(plan, readings);
@@ -201,7 +203,9 @@ fn sorted_entries(plan: &Plan, readings: &[Reading]) -> Vec<Entry> {
 /// Makes an attempt of its readings, which are sorted by arm, row and arm change. Of an arm that was
 /// visited more than once only the last visit counts: the others were broken off by a reboot.
 fn collect(plan: &Plan, entries: &[Entry]) -> Attempt {
-    let mut cells = vec![Cell::Missing; plan.arms.len() * plan.rows.len()];
+    let cell = |runs: bool| if runs { Cell::Missing } else { Cell::NotRun };
+    let of_arm = |arm| plan.rows.iter().map(move |row: &PlanRow| cell(row.runs_in(arm)));
+    let mut cells: Vec<Cell> = plan.arms.iter().flat_map(|arm| of_arm(&arm.label)).collect();
     // By arm: its last arm change, and the earliest reading of that.
     let mut visits: BTreeMap<u16, (u32, u64)> = BTreeMap::new();
     for Entry { arm, switch, seq, .. } in entries {

@@ -8,6 +8,7 @@ use crate::{article2003, geometric};
 use coretwin_base::plan::{Plan, Scale};
 use coretwin_base::reading::{Better, Phase, Reading};
 use coretwin_base::summary::{SuiteEffect, Summary};
+use coretwin_base::warning::Warning;
 use std::collections::BTreeMap;
 
 /// Values by arm and row, then by run (the reading's block); of a run made again, the last attempt.
@@ -43,7 +44,35 @@ pub(super) fn fill(summary: &mut Summary, plan: &Plan, readings: &[Reading], fac
         }
         summary.suites.append(&mut suites(plan, arm, &figures, summary.blocks));
     }
+    summary.warnings.extend(not_converged(plan, &runs));
     summary.warnings.append(&mut warnings::of_readings(plan, readings, facts));
+}
+
+/// The article's data "have been tested for their convergence". Here: the runs of a row of LMbench in
+/// an arm have converged if they lie no further apart than the margin, as a share of their mean.
+fn not_converged(plan: &Plan, runs: &Runs) -> Option<Warning> {
+    let mut cells: Vec<String> = Vec::new();
+    for ((arm, row), runs) in runs {
+        let values: Vec<f64> = runs.values().map(|(_, value)| *value).collect();
+        let (arm, row) = (&plan.arms[*arm], &plan.rows[*row]);
+        if let Some(spread) = article2003::spread(&row.family, &values)
+            && spread > plan.rules.margin
+        {
+            cells.push(format!("{} in {} ({:.1} %)", row.id, arm.label, spread * 100.0));
+        }
+    }
+    (!cells.is_empty()).then(|| {
+        Warning::new(
+            "convergence",
+            format!(
+                "these rows did not converge: their runs lie further apart than {} % of their mean: {}",
+                plan.rules.margin * 100.0,
+                cells.join(", ")
+            ),
+            "Differences of that size mean nothing here. Quieten the machine and measure again, or \
+             ask without --protocol for intervals.",
+        )
+    })
 }
 
 fn collect(plan: &Plan, readings: &[Reading]) -> Runs {

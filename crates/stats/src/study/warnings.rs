@@ -176,7 +176,7 @@ fn drift(plan: &Plan, blocks: &Blocks) -> Option<Warning> {
             .iter()
             .filter_map(|attempt| match blocks.cell(attempt, reference, index) {
                 Cell::Value(value) => Some((f64::from(attempt.block), value)),
-                Cell::Missing | Cell::Failed => None,
+                Cell::Missing | Cell::NotRun | Cell::Failed => None,
             })
             .collect();
         let Some((change, p)) = trend(&points) else { continue };

@@ -39,6 +39,7 @@ pub(crate) fn row(id: &str, family: &str) -> PlanRow {
         unit: "s".to_owned(),
         better: Better::Lower,
         scale: Scale::Ratio,
+        arms: Vec::new(),
     }
 }
 

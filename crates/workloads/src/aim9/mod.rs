@@ -36,7 +36,7 @@ mod sort;
 mod strings;
 mod system_questions;
 
-use crate::workload::{Measured, ParamKind, ParamSpec, Workload, int, text};
+use crate::workload::{Measured, ParamKind, ParamSpec, START_S, Workload, decimal, int, text};
 use crate::{Error, supervisor::Supervisor};
 use coretwin_base::job::Job;
 use coretwin_base::limits::{Limit, Need};
@@ -352,6 +352,14 @@ impl Workload for Row {
             Some(copies) => CopyRule::Fixed(u32::try_from(copies).unwrap_or(1)),
             None => CopyRule::PerCpu,
         }
+    }
+
+    fn takes_s(&self, params: &Params) -> f64 {
+        // A synchronous write of 1 KiB takes about a millisecond; a call makes one for each.
+        let calls =
+            if self.group == Group::SyncDisk { f64::from(int(params, CALLS.name)) } else { 0.0 };
+        let written_s = calls * self.credit(params) as f64 * 1e-3;
+        START_S + decimal(params, SECONDS.name).max(written_s)
     }
 
     fn analysis(&self) -> &'static str {

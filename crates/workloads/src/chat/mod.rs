@@ -17,7 +17,7 @@ mod run;
 pub(crate) mod server;
 
 use crate::workload::{
-    Measured, OWN_SERVER, ParamKind, ParamSpec, Workload, int, server_elsewhere,
+    Measured, OWN_SERVER, ParamKind, ParamSpec, START_S, Workload, int, server_elsewhere,
 };
 use crate::{Error, supervisor::Supervisor};
 use coretwin_base::job::Job;
@@ -179,6 +179,13 @@ impl Workload for Chat {
             ]);
         }
         needs.into_iter().map(|(limit, amount)| Need { limit, amount }).collect()
+    }
+
+    fn takes_s(&self, params: &Params) -> f64 {
+        // About 300,000 messages a second on two CPUs, and the threads beside.
+        let [rooms, users] = ["rooms", "users"].map(|name| f64::from(int(params, name)));
+        let messages = rooms * users * users * f64::from(int(params, "messages"));
+        START_S + messages / 300e3 + rooms * users * 1e-3
     }
 
     fn analysis(&self) -> &'static str {

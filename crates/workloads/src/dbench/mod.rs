@@ -21,7 +21,7 @@ pub(crate) mod replay;
 pub(crate) mod run;
 
 use crate::scratch::Scratch;
-use crate::workload::{Measured, ParamKind, ParamSpec, Workload, decimal, int, text};
+use crate::workload::{Measured, ParamKind, ParamSpec, START_S, Workload, decimal, int, text};
 use crate::{Error, leftovers, supervisor::Supervisor};
 use client::Target;
 use coretwin_base::job::Job;
@@ -163,6 +163,17 @@ pub(crate) fn phases_of(params: &Params) -> Phases {
     }
 }
 
+/// About how long a run takes, in seconds: a pass of a client is half a second of work, shared by
+/// few CPUs.
+pub(crate) fn takes_s(params: &Params) -> f64 {
+    let pass_s = 0.25 * f64::from(int(params, CLIENTS.name));
+    START_S
+        + match phases_of(params) {
+            Phases::Timed { warm_up_s, seconds } => warm_up_s + seconds + 0.2 * pass_s,
+            Phases::Classic => pass_s,
+        }
+}
+
 impl Workload for Dbench {
     fn name(&self) -> &'static str {
         "dbench"
@@ -217,6 +228,10 @@ impl Workload for Dbench {
         .into_iter()
         .map(|(limit, amount)| Need { limit, amount })
         .collect()
+    }
+
+    fn takes_s(&self, params: &Params) -> f64 {
+        takes_s(params)
     }
 
     fn analysis(&self) -> &'static str {

@@ -20,7 +20,7 @@ mod stacks;
 mod work;
 
 use crate::supervisor::Supervisor;
-use crate::workload::{Measured, ParamKind, ParamSpec, Workload, int};
+use crate::workload::{Measured, ParamKind, ParamSpec, START_S, Workload, decimal, int};
 use crate::{Error, dbench::latency::Times};
 use coretwin_base::job::Job;
 use coretwin_base::limits::{Limit, Need};
@@ -265,6 +265,10 @@ impl Workload for Row {
         [Limit::UserTasks, Limit::Threads, Limit::CgroupTasks]
             .map(|limit| Need { limit, amount: 3 })
             .to_vec()
+    }
+
+    fn takes_s(&self, params: &Params) -> f64 {
+        START_S + 2.1 * decimal(params, SECONDS.name)
     }
 
     fn analysis(&self) -> &'static str {

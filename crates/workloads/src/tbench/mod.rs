@@ -170,6 +170,10 @@ impl Workload for Tbench {
         .collect()
     }
 
+    fn takes_s(&self, params: &Params) -> f64 {
+        dbench::takes_s(params)
+    }
+
     fn analysis(&self) -> &'static str {
         "Pairs of processes that wake each other over loopback TCP. Where the two of a pair run \
          moves the result more than anything else: compare placements before arms. The article saw \

@@ -3,6 +3,10 @@
 //! LMbench: the average of three runs. chat, dbench, tbench: the geometric mean of five runs; the
 //! article does not say how AIM9's figures were made, so it is treated like those. No spread is
 //! kept, so there is no interval and no verdict.
+//!
+//! [`printed`] is what the article printed, row by row.
+
+pub mod printed;
 
 use crate::geometric;
 use coretwin_base::plan::Scale;
@@ -42,6 +46,19 @@ pub fn figure(family: &str, scale: Scale, values: &[f64]) -> Option<f64> {
     }
 }
 
+/// How far apart the runs of a row lie, as a share of their mean: what the article's test for
+/// convergence is taken to ask. None for families it does not say that of, and for fewer runs.
+#[must_use]
+pub fn spread(family: &str, values: &[f64]) -> Option<f64> {
+    if family != LMBENCH || values.len() < runs(family) as usize {
+        return None;
+    }
+    let mean = values.iter().sum::<f64>() / values.len() as f64;
+    let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    (mean > 0.0).then(|| (most - least) / mean)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -53,5 +70,13 @@ mod tests {
         assert_eq!(figure("chat", Scale::Ratio, &[1.0, 4.0]).map(f64::round), Some(2.0));
         assert_eq!(figure("command", Scale::Raw, &[-1.0, 2.0]), Some(0.5));
         assert_eq!(figure("lmbench", Scale::Ratio, &[]), None);
+    }
+
+    #[test]
+    fn three_runs_of_lmbench_converge_if_they_lie_close() {
+        assert_eq!(spread("lmbench", &[1.0, 0.99, 1.01]).map(|s| (s * 100.0).round()), Some(2.0));
+        assert_eq!(spread("lmbench", &[1.0, 1.0]), None);
+        assert_eq!(spread("chat", &[1.0, 2.0, 3.0]), None);
+        assert_eq!(spread("lmbench", &[0.0, 0.0, 0.0]), None);
     }
 }

@@ -1,0 +1,264 @@
+//! Rows of a plan: suites and workloads in every placement that was asked for, and a command over its
+//! thread and copy counts.
+
+use crate::error::Error;
+use crate::planning::{COMMAND, roles};
+use crate::request::{Counts, Request, Subject};
+use coretwin_base::arm::ArmState;
+use coretwin_base::command::CommandSpec;
+use coretwin_base::param::{Params, WorkloadSpec, label};
+use coretwin_base::placement::Placement;
+use coretwin_base::plan::{CopyRule, PlanArm, PlanRow, Scale, ThreadRule};
+use coretwin_base::reading::Better;
+use coretwin_base::topology::Topology;
+use coretwin_base::warning::Warning;
+use coretwin_workloads::suites::{self, SuiteRow};
+use coretwin_workloads::table;
+use coretwin_workloads::workload::Workload;
+use std::collections::BTreeSet;
+
+/// What a bare name means where a suite and a workload share it.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Names {
+    Suites,
+    Workloads,
+}
+
+/// Rows before it is known which placements the arms have.
+#[derive(Default)]
+pub(crate) struct Asked {
+    /// Each with whether it is measured only in arms that have its placement.
+    rows: Vec<(PlanRow, bool)>,
+    /// Rows of a suite that this protocol leaves out.
+    left_out: BTreeSet<&'static str>,
+}
+
+/// The rows that were asked for.
+///
+/// # Errors
+/// Names, parameters and placements that cannot be, and rows asked for twice.
+pub(crate) fn asked(request: &Request, names: Names, topology: &Topology) -> Result<Asked, Error> {
+    let asked = match &request.subject {
+        Subject::Workloads(specs) => of_workloads(specs, request, names, topology)?,
+        Subject::Command { spec, threads, copies } => {
+            if request.placements.iter().any(|placement| *placement != Placement::Free) {
+                return Err(Error::Usage(
+                    "--placement is for workloads of the table; where a command's tasks run is \
+                     decided by its arm, like --arm cpus:0-1"
+                        .to_owned(),
+                ));
+            }
+            let counted = !matches!(threads, Counts::Default);
+            if counted && !spec.argv.iter().any(|arg| arg.contains("{threads}")) {
+                return Err(Error::Usage(
+                    "--threads needs {threads} in the command, where the number is filled in"
+                        .to_owned(),
+                ));
+            }
+            let rows = command_rows(spec, threads, copies);
+            Asked { rows: rows.into_iter().map(|row| (row, false)).collect(), ..Asked::default() }
+        }
+    };
+    let mut ids = BTreeSet::new();
+    for (row, _) in &asked.rows {
+        if !ids.insert(row.id.as_str()) {
+            return Err(Error::Usage(format!("the row {} is asked for twice", row.id)));
+        }
+    }
+    Ok(asked)
+}
+
+impl Asked {
+    /// What the reader must know of rows that are not there.
+    pub(crate) fn left_out(&self) -> Option<Warning> {
+        let names: Vec<&str> = self.left_out.iter().copied().collect();
+        (!names.is_empty()).then(|| {
+            Warning::new(
+                "left-out",
+                format!(
+                    "left out of this screening, for they wait for the disk: {}",
+                    names.join(", ")
+                ),
+                format!("to measure them, name them: coretwin study {}", names.join(" ")),
+            )
+        })
+    }
+
+    /// The rows in the arms that have their placement.
+    ///
+    /// # Errors
+    /// [`Error::NotPossible`] if an arm does not have a placement that was asked for by name.
+    pub(crate) fn placed(
+        self,
+        arms: &[PlanArm],
+        topology: &Topology,
+    ) -> Result<Vec<PlanRow>, Error> {
+        let mut rows = Vec::new();
+        for (mut row, where_possible) in self.rows {
+            let mut able: Vec<String> = Vec::new();
+            for arm in arms {
+                match possible(&row, where_possible, arm, topology) {
+                    Ok(()) => able.push(arm.label.clone()),
+                    Err(_) if where_possible => {}
+                    Err(why) => {
+                        return Err(Error::NotPossible(format!(
+                            "row {} in arm {}: {why}; leave out that placement or that arm",
+                            row.id, arm.label
+                        )));
+                    }
+                }
+            }
+            if able.is_empty() {
+                continue;
+            }
+            if able.len() < arms.len() {
+                row.arms = able;
+            }
+            rows.push(row);
+        }
+        if rows.is_empty() {
+            return Err(Error::NotPossible(
+                "no arm has the placements of these rows, which need two CPUs of different cores or \
+                 of one; name arms with more CPUs, or --placement free"
+                    .to_owned(),
+            ));
+        }
+        Ok(rows)
+    }
+}
+
+/// Whether an arm has a row's placement. Which CPUs a boot has is not known before it; then what was
+/// asked for by name is believed, and of a suite's placements those that any machine has.
+fn possible(
+    row: &PlanRow,
+    where_possible: bool,
+    arm: &PlanArm,
+    topology: &Topology,
+) -> Result<(), String> {
+    match (&arm.state, row.placement) {
+        (ArmState::Boot(_), Placement::Free | Placement::SameCpu) => Ok(()),
+        (ArmState::Boot(_), _) if where_possible => Err("its CPUs are not known yet".to_owned()),
+        (ArmState::Boot(_), _) => Ok(()),
+        _ => roles(row, arm, topology).map(drop),
+    }
+}
+
+fn of_workloads(
+    specs: &[WorkloadSpec],
+    request: &Request,
+    names: Names,
+    topology: &Topology,
+) -> Result<Asked, Error> {
+    let mut asked = Asked::default();
+    for spec in specs {
+        let usage = |error: coretwin_workloads::Error| Error::Usage(error.to_string());
+        let given = match suites::find(&spec.name) {
+            Some(suite) if names == Names::Suites && suite.is_meant(spec) => {
+                let cpus = u32::try_from(topology.allowed.len()).unwrap_or(u32::MAX);
+                let (rows, left_out) =
+                    suite.rows(request.protocol, cpus, &spec.params).map_err(usage)?;
+                asked.left_out.extend(left_out);
+                rows
+            }
+            _ => vec![SuiteRow::from(spec.clone())],
+        };
+        for row in given {
+            let (workload, params) = table::resolve(&row.complete()).map_err(usage)?;
+            asked.add(&row, workload, &params, &request.placements);
+        }
+    }
+    if asked.rows.is_empty() {
+        return Err(Error::Usage(
+            "no row is left: the placements asked for need workloads with two or more roles"
+                .to_owned(),
+        ));
+    }
+    Ok(asked)
+}
+
+impl Asked {
+    /// Adds a row in each of its placements.
+    fn add(
+        &mut self,
+        row: &SuiteRow,
+        workload: &'static dyn Workload,
+        params: &Params,
+        placements: &[Placement],
+    ) {
+        let by_suite = placements.is_empty() && !row.placements.is_empty();
+        let placements = match placements {
+            [] if by_suite => row.placements,
+            [] => &[Placement::Free],
+            placements => placements,
+        };
+        for placement in placements {
+            let free = *placement == Placement::Free;
+            if !free && workload.roles().len() < 2 {
+                continue;
+            }
+            let mut id = label(&row.spec.name, &row.spec.params);
+            if !free {
+                id.push_str(&format!("@{placement}"));
+            }
+            let plan_row = PlanRow {
+                id,
+                workload: workload.name().to_owned(),
+                family: workload.family().to_owned(),
+                params: params.clone(),
+                placement: *placement,
+                threads: ThreadRule::Fixed(workload.tasks(params)),
+                copies: workload.copies(params),
+                unit: workload.unit().to_owned(),
+                better: workload.better(),
+                scale: workload.scale(),
+                arms: Vec::new(),
+            };
+            self.rows.push((plan_row, by_suite));
+        }
+    }
+}
+
+fn command_rows(spec: &CommandSpec, threads: &Counts, copies: &Counts) -> Vec<PlanRow> {
+    let thread_rules: Vec<ThreadRule> = match threads {
+        Counts::Default => vec![ThreadRule::Arm],
+        Counts::Auto => vec![ThreadRule::Screened],
+        Counts::List(list) => list.iter().map(|count| ThreadRule::Fixed(*count)).collect(),
+    };
+    let copy_rules: Vec<CopyRule> = match copies {
+        Counts::Default => vec![CopyRule::Fixed(1)],
+        Counts::Auto => vec![CopyRule::PerCpu],
+        Counts::List(list) => list.iter().map(|count| CopyRule::Fixed(*count)).collect(),
+    };
+    let primary = spec.metrics.iter().find(|metric| metric.primary);
+    let (unit, better) = match (primary, copies) {
+        (Some(metric), _) => (metric.unit.clone(), metric.better),
+        (None, Counts::Default) => ("s".to_owned(), Better::Lower),
+        (None, _) => ("runs/s".to_owned(), Better::Higher),
+    };
+    let mut rows = Vec::new();
+    for thread_rule in &thread_rules {
+        for copy_rule in &copy_rules {
+            let mut params = Params::new();
+            if let ThreadRule::Fixed(count) = thread_rule {
+                params.insert("threads".to_owned(), (i64::from(*count)).into());
+            }
+            if let (CopyRule::Fixed(count), Counts::List(_)) = (copy_rule, copies) {
+                params.insert("copies".to_owned(), (i64::from(*count)).into());
+            }
+            rows.push(PlanRow {
+                id: label(COMMAND, &params),
+                workload: COMMAND.to_owned(),
+                family: COMMAND.to_owned(),
+                params,
+                placement: Placement::Free,
+                threads: *thread_rule,
+                copies: *copy_rule,
+                unit: unit.clone(),
+                better,
+                scale: Scale::Ratio,
+                arms: Vec::new(),
+            });
+        }
+    }
+    rows
+}

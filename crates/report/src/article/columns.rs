@@ -1,0 +1,366 @@
+//! A filled table as a document's table: columns of arms, effects, and what the article printed.
+
+use super::footnotes::Footnotes;
+use super::{Filled, Line};
+use crate::document::{Column, Table};
+use crate::{Study, effects, number, words};
+use coretwin_base::plan::{Protocol, Scale};
+use coretwin_base::reading::Better;
+use coretwin_base::summary::{RowEffect, SuiteEffect};
+use coretwin_stats::article2003::printed::{Kernel, MEAN, Printed};
+use coretwin_stats::geometric;
+
+/// Which columns a table has.
+struct Shape {
+    reference: usize,
+    others: Vec<usize>,
+    /// The protocol of 2003 has neither intervals nor verdicts.
+    is_article: bool,
+    with_verdicts: bool,
+    /// Whether units differ by row, so that each line has its own.
+    with_units: bool,
+    /// Whether any line has figures of the article, of 2.4.19 and of 2.5.32.
+    printed: bool,
+    later: bool,
+}
+
+impl Shape {
+    fn new(study: &Study<'_>, table: &Filled<'_>) -> Self {
+        let reference = study.plan.reference_index();
+        let others: Vec<usize> =
+            (0..study.plan.arms.len()).filter(|arm| *arm != reference).collect();
+        let is_article = study.plan.rules.protocol == Protocol::Article2003;
+        let judged =
+            |line: &Line<'_>| others.iter().any(|arm| verdict(study, *arm, line).is_some());
+        Self {
+            reference,
+            is_article,
+            with_units: table.lines.iter().any(|line| line.row.unit != table.lines[0].row.unit),
+            with_verdicts: !is_article && table.lines.iter().any(judged),
+            printed: table.lines.iter().any(|line| line.printed.is_some()),
+            later: table.lines.iter().any(|line| line.printed_later.is_some()),
+            others,
+        }
+    }
+
+    fn heads(&self, study: &Study<'_>, table: &Filled<'_>) -> Vec<Column> {
+        let mut columns =
+            vec![if table.sizes { Column::number(table.head) } else { Column::words(table.head) }];
+        if self.with_units {
+            columns.push(Column::words("Unit"));
+        }
+        // Beside the unit the terminal has no room for a group of all columns.
+        let reference = Column::number(arm_head(study, self.reference));
+        columns.push(if self.with_units { reference } else { reference.opening() });
+        for (place, arm) in self.others.iter().enumerate() {
+            let column = Column::number(arm_head(study, *arm));
+            columns.push(if place == 0 { column } else { column.opening() });
+            columns.push(Column::number("Speed-up"));
+            if !self.is_article {
+                columns.push(Column::number(effects::interval_name(study)));
+            }
+            if self.with_verdicts {
+                columns.push(Column::words(words::verdict_column(study)));
+            }
+        }
+        if self.printed {
+            columns.push(Column::number("Article noht").opening());
+            columns.push(Column::number("Article ht"));
+            columns.push(Column::number("Article speed-up"));
+        }
+        if self.later {
+            columns.push(Column::number("Article, 2.5.32"));
+        }
+        columns
+    }
+
+    fn line(&self, study: &Study<'_>, line: &Line<'_>) -> Vec<String> {
+        let mut cells = vec![line.label.clone()];
+        if self.with_units {
+            cells.push(words::clean(&line.row.unit));
+        }
+        cells.push(number::value_or_none(value(study, self.reference, &line.row.id)));
+        for arm in &self.others {
+            let effect = find(study, *arm, &line.row.id);
+            cells.push(number::value_or_none(effect.and_then(|effect| effect.value_arm)));
+            cells.push(or_none(effect.and_then(|effect| self.speed_up(effect))));
+            if !self.is_article {
+                cells.push(or_none(effect.and_then(effects::interval_text)));
+            }
+            if self.with_verdicts {
+                cells.push(or_none(verdict(study, *arm, line)));
+            }
+        }
+        cells
+    }
+
+    /// The effect; by the article's protocol in whole per cent, as the article prints it.
+    fn speed_up(&self, effect: &RowEffect) -> Option<String> {
+        let pair = effect.value_reference.zip(effect.value_arm).filter(|_| self.is_article);
+        let whole = pair.and_then(|(base, value)| whole_percent(base, value, effect.better));
+        whole.or_else(|| effects::effect(effect))
+    }
+
+    fn printed(
+        &self,
+        printed: Option<&Printed>,
+        later: Option<&Printed>,
+        notes: &mut Footnotes,
+    ) -> Vec<String> {
+        let mut cells = Vec::new();
+        if self.printed {
+            cells.extend(printed_cells(printed, notes));
+        }
+        if self.later {
+            cells.push(later.map_or_else(
+                || number::NONE.to_owned(),
+                |row| notes.marked(percent(&row.speed_up_percent), row.remark.as_ref()),
+            ));
+        }
+        cells
+    }
+
+    /// The last row: geometric means, with the effect and interval of the suite.
+    fn mean(&self, study: &Study<'_>, table: &Filled<'_>) -> Vec<String> {
+        let label = if table.sizes { "Geometric mean" } else { "All rows, geometric mean" };
+        let mut cells = vec![label.to_owned()];
+        if self.with_units {
+            cells.push(String::new());
+        }
+        // Rows of other units have no mean of values.
+        let mean = |arm: usize| {
+            let values: Option<Vec<f64>> =
+                table.lines.iter().map(|line| value(study, arm, &line.row.id)).collect();
+            geometric::mean(&values?).filter(|_| table.sizes)
+        };
+        let base = mean(self.reference);
+        cells.push(number::value_or_none(base));
+        let better = table.lines[0].row.better;
+        for arm in &self.others {
+            let suite = suite(study, table, *arm);
+            let pair = base.zip(mean(*arm));
+            cells.push(number::value_or_none(pair.map(|(_, mean)| mean)));
+            let quotient = pair.and_then(|(base, mean)| geometric::ratio(base, mean, better));
+            let ratio = suite.and_then(|suite| suite.ratio).or(quotient);
+            cells.push(or_none(match (ratio, self.is_article) {
+                (Some(ratio), true) => whole_percent(1.0, ratio, Better::Higher),
+                (ratio, _) => ratio.map(number::effect),
+            }));
+            if !self.is_article {
+                let ends = suite.and_then(|suite| suite.low.zip(suite.high));
+                cells.push(or_none(ends.map(|(low, high)| number::interval(low, high))));
+            }
+            if self.with_verdicts {
+                let label = &study.plan.arms[*arm].label;
+                let verdict = suite.and_then(|suite| suite.verdict);
+                cells.push(or_none(verdict.map(|verdict| words::verdict(study, label, verdict))));
+            }
+        }
+        cells
+    }
+}
+
+/// The table with its mean and footnotes.
+pub(super) fn table(study: &Study<'_>, filled: &Filled<'_>) -> Table {
+    let shape = Shape::new(study, filled);
+    let mut notes = Footnotes::default();
+    let mut rows: Vec<Vec<String>> = Vec::new();
+    for line in &filled.lines {
+        let mut cells = shape.line(study, line);
+        let (printed, later) = (line.printed.as_ref(), line.printed_later.as_ref());
+        cells.append(&mut shape.printed(printed, later, &mut notes));
+        rows.push(cells);
+    }
+    let total = rows.len() > 1;
+    if total {
+        let mut cells = shape.mean(study, filled);
+        // The article's means are over all its rows.
+        let [printed, later] = [Kernel::Stable2419, Kernel::Development2532].map(|kernel| {
+            let is_mean = |row: &&Printed| row.label == MEAN && row.kernel == kernel;
+            filled.printed.iter().find(is_mean).filter(|_| has_all(filled, kernel))
+        });
+        cells.append(&mut shape.printed(printed, later, &mut notes));
+        rows.push(cells);
+    }
+    Table {
+        caption: format!("Table {}. {}", filled.number, filled.title),
+        columns: shape.heads(study, filled),
+        rows,
+        total,
+        note: Some(note(study, filled, &shape, &notes)),
+        ..Table::default()
+    }
+}
+
+/// Whether the lines are just the article's.
+fn has_all(filled: &Filled<'_>, kernel: Kernel) -> bool {
+    let of_kernel = |row: &&Printed| row.kernel == kernel && row.label != MEAN;
+    filled.printed.iter().filter(of_kernel).count() == filled.lines.len()
+        && filled.lines.iter().all(|line| line.printed.is_some())
+}
+
+/// What the article printed, where no line of the study's own table has a counterpart in it.
+pub(super) fn printed_alone(filled: &Filled<'_>) -> Option<Table> {
+    let has_rows = filled.printed.iter().any(|row| row.kernel == Kernel::Stable2419);
+    if !filled.sizes || !has_rows || filled.lines.iter().any(|line| line.printed.is_some()) {
+        return None;
+    }
+    let mut notes = Footnotes::default();
+    let line = |row: &Printed| {
+        let label = if row.label == MEAN { "Geometric mean" } else { &row.label };
+        let mut cells = vec![label.to_owned()];
+        cells.extend(printed_cells(Some(row), &mut notes));
+        let later = filled.printed.iter();
+        let later = later.filter(|other| other.kernel == Kernel::Development2532);
+        let later = later.into_iter().find(|other| other.label == row.label);
+        cells.push(later.map_or_else(
+            || number::NONE.to_owned(),
+            |later| notes.marked(percent(&later.speed_up_percent), later.remark.as_ref()),
+        ));
+        cells
+    };
+    let rows = filled.printed.iter().filter(|row| row.kernel == Kernel::Stable2419);
+    let rows: Vec<Vec<String>> = rows.map(line).collect();
+    let heads = [filled.head, "Article noht", "Article ht", "Article speed-up", "Article, 2.5.32"];
+    Some(Table {
+        caption: format!("Table {} as the article printed it", filled.number),
+        columns: heads.map(Column::number).into(),
+        rows,
+        total: true,
+        note: Some([sizes_note(filled), &notes.text()].concat().trim().to_owned())
+            .filter(|note| !note.is_empty()),
+        ..Table::default()
+    })
+}
+
+fn printed_cells(printed: Option<&Printed>, notes: &mut Footnotes) -> [String; 3] {
+    match printed {
+        None => [number::NONE, number::NONE, number::NONE].map(str::to_owned),
+        Some(row) => [
+            number::as_printed(&row.noht),
+            number::as_printed(&row.ht),
+            notes.marked(percent(&row.speed_up_percent), row.remark.as_ref()),
+        ],
+    }
+}
+
+fn percent(printed: &str) -> String {
+    format!("{printed} %").replace('-', "−")
+}
+
+/// How the values came about, and what is to be known of the article's.
+fn note(study: &Study<'_>, filled: &Filled<'_>, shape: &Shape, notes: &Footnotes) -> String {
+    let mut parts: Vec<String> = Vec::new();
+    let row = filled.lines[0].row;
+    let same = filled.lines.iter().all(|line| line.row.better == row.better);
+    let better = match row.better {
+        Better::Higher => "higher is better",
+        Better::Lower => "lower is better",
+    };
+    let unit = if !shape.with_units {
+        format!("Data are {}, ", words::clean(&row.unit))
+    } else {
+        String::new()
+    };
+    let means = match (shape.is_article, filled.number) {
+        (true, 1) => "means of all runs",
+        _ => "geometric means of all runs",
+    };
+    let means = if unit.is_empty() { capital(means) } else { means.to_owned() };
+    parts.push(if same { format!("{unit}{means}: {better}.") } else { format!("{unit}{means}.") });
+    if filled.lines.iter().any(|line| line.row.scale == Scale::Raw) {
+        parts.push(
+            "A row that can be 0 is compared by difference and takes no part in the mean."
+                .to_owned(),
+        );
+    }
+    let has_suite = shape.others.iter().any(|arm| suite(study, filled, *arm).is_some());
+    if has_suite && filled.lines.len() > 1 && !shape.is_article {
+        parts.push("The interval of the mean is that of the suite, by block.".to_owned());
+    }
+    if shape.printed && filled.sizes {
+        parts.push(sizes_note(filled).trim().to_owned());
+    }
+    parts.push(notes.text());
+    parts.retain(|part| !part.is_empty());
+    parts.join(" ")
+}
+
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
+
+/// What the article's programs counted.
+fn sizes_note(filled: &Filled<'_>) -> &'static str {
+    match filled.number {
+        4 => {
+            "The article speaks of messages sent; its program counts messages sent and received, as \
+             here. "
+        }
+        5 | 6 => {
+            "The article's program credits 132 MB for each client's pass; here the bytes moved are \
+             counted. "
+        }
+        _ => "",
+    }
+}
+
+/// Release of the arm's kernel and name of the arm, as the article has it.
+fn arm_head(study: &Study<'_>, arm: usize) -> String {
+    let name = words::arm_name(study, arm);
+    let label = study.plan.arms.get(arm).map(|arm| arm.label.as_str());
+    let moments = study.environment.moments.values();
+    let mut releases = moments
+        .filter(|moment| Some(moment.arm.as_str()) == label)
+        .filter_map(|moment| study.environment.facts.get(&moment.facts)?.get("kernel.release"));
+    let Some(first) = releases.next() else { return name };
+    if releases.any(|other| other != first) {
+        return name;
+    }
+    let short = first.split('-').next().unwrap_or_default();
+    format!("{} {name}", words::shorten(&words::clean(short), 12))
+}
+
+/// The speed-up as the article prints it.
+fn whole_percent(base: f64, value: f64, better: Better) -> Option<String> {
+    let percent = geometric::speed_up_percent(base, value, better)?;
+    Some(format!("{percent} %").replace('-', "−"))
+}
+
+fn or_none(text: Option<String>) -> String {
+    text.unwrap_or_else(|| number::NONE.to_owned())
+}
+
+/// What is to be said of a row in an arm in a word or two.
+pub(super) fn verdict(study: &Study<'_>, arm: usize, line: &Line<'_>) -> Option<String> {
+    let effect = find(study, arm, &line.row.id)?;
+    match effect.verdict {
+        Some(verdict) => Some(words::verdict(study, &effect.arm, verdict)),
+        None if effect.ratio.is_none() && effect.failed > 0 => Some("FAILED".to_owned()),
+        None => words::not_run(study, effect),
+    }
+}
+
+/// The suite of just these lines, in an arm.
+fn suite<'a>(study: &Study<'a>, filled: &Filled<'_>, arm: usize) -> Option<&'a SuiteEffect> {
+    let family = &filled.lines[0].row.family;
+    let rows = study.plan.rows.iter().filter(|row| row.family == *family).count();
+    let label = study.plan.arms[arm].label.as_str();
+    let mut suites = study.summary.suites.iter().filter(|_| rows == filled.lines.len());
+    suites.find(|suite| suite.suite == *family && suite.arm == label)
+}
+
+pub(super) fn find<'a>(study: &Study<'a>, arm: usize, row: &str) -> Option<&'a RowEffect> {
+    let label = study.plan.arms[arm].label.as_str();
+    study.summary.rows.iter().find(|effect| effect.row == row && effect.arm == label)
+}
+
+/// The mean of a row in an arm.
+pub(super) fn value(study: &Study<'_>, arm: usize, row: &str) -> Option<f64> {
+    if arm == study.plan.reference_index() {
+        let mut effects = study.summary.rows.iter().filter(|effect| effect.row == row);
+        return effects.find_map(|effect| effect.value_reference);
+    }
+    find(study, arm, row)?.value_arm
+}

@@ -1,0 +1,220 @@
+//! The article's tables as CSV and JSON: one record for each row and arm, numbers in full.
+
+use super::footnotes::sentence;
+use super::{Filled, Line, columns, filled, rooms};
+use crate::csv::{field, number};
+use crate::digest::Digest;
+use crate::{Study, words};
+use coretwin_base::placement::Placement;
+use coretwin_base::plan::Scale;
+use coretwin_base::reading::Better;
+use coretwin_base::schema::SCHEMA;
+use coretwin_base::summary::Verdict;
+use coretwin_stats::article2003::printed::{Kernel, Printed};
+use serde::Serialize;
+
+/// All tables.
+#[derive(Serialize)]
+struct Tables {
+    schema: u32,
+    reference_arm: String,
+    tables: Vec<Table>,
+    chat_sizes: Vec<Size>,
+}
+
+/// One table.
+#[derive(Serialize)]
+struct Table {
+    table: u8,
+    title: String,
+    rows: Vec<Record>,
+    printed: Vec<Cells>,
+}
+
+/// A row in an arm.
+#[derive(Serialize)]
+struct Record {
+    label: String,
+    row: String,
+    workload: String,
+    placement: Placement,
+    unit: String,
+    better: Better,
+    scale: Scale,
+    arm: String,
+    value_reference: Option<f64>,
+    value_arm: Option<f64>,
+    ratio: Option<f64>,
+    low: Option<f64>,
+    high: Option<f64>,
+    verdict: Option<Verdict>,
+    failed: u32,
+    article: Option<Cells>,
+}
+
+/// What the article printed.
+#[derive(Serialize, Clone)]
+struct Cells {
+    table: u8,
+    kernel: &'static str,
+    label: String,
+    noht: Option<f64>,
+    ht: Option<f64>,
+    speed_up_percent: Option<f64>,
+    remark: Option<String>,
+}
+
+/// A line of Table 3.
+#[derive(Serialize)]
+struct Size {
+    rooms: i64,
+    connections: Option<u64>,
+    threads: Option<u64>,
+    sent: Option<u64>,
+    received: Option<u64>,
+    total: Option<u64>,
+}
+
+fn cells(printed: &Printed) -> Cells {
+    let pair = printed.pair();
+    Cells {
+        table: printed.table,
+        kernel: match printed.kernel {
+            Kernel::Stable2419 => "2.4.19",
+            Kernel::Development2532 => "2.5.32",
+        },
+        label: printed.label.clone(),
+        noht: pair.map(|(noht, _)| noht),
+        ht: pair.map(|(_, ht)| ht),
+        speed_up_percent: printed.speed_up_percent.parse().ok(),
+        remark: printed.remark.as_ref().map(sentence),
+    }
+}
+
+fn records(study: &Study<'_>, line: &Line<'_>) -> Vec<Record> {
+    let reference = study.plan.reference_index();
+    let others = (0..study.plan.arms.len()).filter(|arm| *arm != reference);
+    let record = |arm: usize| {
+        let effect = columns::find(study, arm, &line.row.id)?;
+        Some(Record {
+            label: line.label.clone(),
+            row: words::clean(&line.row.id),
+            workload: words::clean(&line.row.workload),
+            placement: line.row.placement,
+            unit: words::clean(&line.row.unit),
+            better: line.row.better,
+            scale: line.row.scale,
+            arm: words::clean(&effect.arm),
+            value_reference: effect.value_reference,
+            value_arm: effect.value_arm,
+            ratio: effect.ratio,
+            low: effect.low,
+            high: effect.high,
+            verdict: effect.verdict,
+            failed: effect.failed,
+            article: line.printed.as_ref().map(cells),
+        })
+    };
+    others.filter_map(record).collect()
+}
+
+fn tables(study: &Study<'_>) -> Tables {
+    let filled = filled(study);
+    let digest = Digest::new(study);
+    let chat = filled.iter().filter(|table| table.number == 4).flat_map(|table| &table.lines);
+    let size = |line: &Line<'_>| {
+        let rooms::Rooms { rooms, connections, threads, sent, received, total } =
+            rooms::rooms(study, &digest, line);
+        Size { rooms, connections, threads, sent, received, total }
+    };
+    let table = |table: &Filled<'_>| Table {
+        table: table.number,
+        title: table.title.clone(),
+        rows: table.lines.iter().flat_map(|line| records(study, line)).collect(),
+        printed: table.printed.iter().map(cells).collect(),
+    };
+    Tables {
+        schema: SCHEMA,
+        reference_arm: words::clean(&study.plan.reference_arm),
+        chat_sizes: chat.map(size).collect(),
+        tables: filled.iter().map(table).collect(),
+    }
+}
+
+/// The article's tables as one JSON document.
+#[must_use]
+pub fn article_json(study: &Study<'_>) -> String {
+    let mut text = serde_json::to_string_pretty(&tables(study))
+        .expect("tables have only text keys, so they are always JSON");
+    text.push('\n');
+    text
+}
+
+/// Tables 1, 2 and 4 to 6 as CSV, one line for each row and arm.
+#[must_use]
+pub fn article_csv(study: &Study<'_>) -> String {
+    let mut out = String::from(
+        "table,label,row,workload,placement,unit,better,scale,reference_arm,arm,value_reference,\
+         value_arm,ratio,low,high,verdict,failed,article_noht,article_ht,\
+         article_speed_up_percent,article_remark\n",
+    );
+    let tables = tables(study);
+    for table in &tables.tables {
+        for record in &table.rows {
+            line(&mut out, table.table, &tables.reference_arm, record);
+        }
+    }
+    out
+}
+
+fn line(out: &mut String, table: u8, reference: &str, record: &Record) {
+    let number_field = |out: &mut String, value: Option<f64>| {
+        out.push(',');
+        if let Some(value) = value {
+            number(out, value);
+        }
+    };
+    let better = match record.better {
+        Better::Higher => "higher",
+        Better::Lower => "lower",
+    };
+    let scale = match record.scale {
+        Scale::Ratio => "ratio",
+        Scale::Raw => "raw",
+    };
+    out.push_str(&table.to_string());
+    let placement = record.placement.to_string();
+    for text in [
+        &record.label,
+        &record.row,
+        &record.workload,
+        &placement,
+        &record.unit,
+        better,
+        scale,
+        reference,
+        &record.arm,
+    ] {
+        out.push(',');
+        field(out, text);
+    }
+    let values = [record.value_reference, record.value_arm, record.ratio, record.low, record.high];
+    for value in values {
+        number_field(out, value);
+    }
+    // As in the records: `no-material-difference`.
+    let verdict = record.verdict.map(|verdict| verdict.to_string()).unwrap_or_default();
+    let verdict = verdict.to_lowercase().replace(' ', "-");
+    out.push_str(&format!(",{verdict},{}", record.failed));
+    let article = record.article.as_ref();
+    for value in [
+        article.and_then(|cells| cells.noht),
+        article.and_then(|cells| cells.ht),
+        article.and_then(|cells| cells.speed_up_percent),
+    ] {
+        number_field(out, value);
+    }
+    out.push(',');
+    field(out, article.and_then(|cells| cells.remark.as_deref()).unwrap_or_default());
+    out.push('\n');
+}

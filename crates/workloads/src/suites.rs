@@ -1,0 +1,590 @@
+//! Every suite: which rows, and of which size by which protocol.
+//!
+//! A row of a suite keeps its name whatever the protocol; what the protocol sets beside it (a shorter
+//! time for `--quick`, the article's for `--protocol 2003`) is in the parameters of the plan's row.
+//! What a user sets wins over both.
+
+use crate::Error;
+use crate::table;
+use crate::workload::Workload;
+use coretwin_base::param::{ParamValue, Params, WorkloadSpec};
+use coretwin_base::placement::Placement;
+use coretwin_base::plan::Protocol;
+use coretwin_base::suggest;
+use std::collections::BTreeSet;
+
+/// A named list of rows.
+#[derive(Debug, Clone, Copy)]
+pub struct Suite {
+    /// The name people type.
+    pub name: &'static str,
+    /// What it is, in one line.
+    pub about: &'static str,
+    parts: &'static [&'static Part],
+}
+
+/// Rows of one family, and how long they are measured.
+#[derive(Debug)]
+struct Part {
+    rows: Rows,
+    /// What is set where nothing else is asked for.
+    usual: Settings,
+    /// What a screening sets: short, but a sample is 0.2 s at least.
+    quick: Settings,
+    /// What the article's protocol sets.
+    article: Settings,
+    /// Rows whose value hangs on where their tasks run more than on anything else.
+    placed: &'static [&'static str],
+    /// Where those are measured; the article knew no placement.
+    placements: &'static [Placement],
+    /// Rows that a screening leaves out, for they take minutes.
+    slow: &'static [&'static str],
+}
+
+/// Parameters with their values, for the rows that have them.
+type Settings = &'static [(&'static str, &'static str)];
+
+#[derive(Debug)]
+enum Rows {
+    /// These, as people would type them.
+    Named(&'static [&'static str]),
+    /// One workload in several sizes.
+    Sized {
+        workload: &'static str,
+        param: &'static str,
+        /// The article's sizes.
+        article: &'static [i64],
+        /// Sizes for this many CPUs; none: the article's suit any machine.
+        usual: Option<fn(u32) -> Vec<i64>>,
+    },
+}
+
+/// A row of a suite.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SuiteRow {
+    /// The row as typed, which is its name.
+    pub spec: WorkloadSpec,
+    /// What the protocol sets beside it.
+    pub settings: Params,
+    /// The placements it is measured in, where an arm has them; empty: free.
+    pub placements: &'static [Placement],
+}
+
+impl From<WorkloadSpec> for SuiteRow {
+    /// A row that no suite knows.
+    fn from(spec: WorkloadSpec) -> Self {
+        Self { spec, settings: Params::new(), placements: &[] }
+    }
+}
+
+impl SuiteRow {
+    /// The row with all that is set of it.
+    #[must_use]
+    pub fn complete(&self) -> WorkloadSpec {
+        let mut params = self.settings.clone();
+        params.extend(self.spec.params.clone());
+        WorkloadSpec { name: self.spec.name.clone(), params }
+    }
+}
+
+/// Every suite. `chat`, `dbench` and `tbench` are also names of workloads: `run chat` runs that
+/// workload once, while `study chat` studies the suite.
+pub const SUITES: &[Suite] = &[
+    Suite {
+        name: "aim9",
+        about: "the 59 rows of AIM9 in the article's Table 2, in its order",
+        parts: &[&AIM9],
+    },
+    Suite {
+        name: "chat",
+        about: "chat with 20, 30, 40 and 50 rooms, the rows of the article's Tables 3 and 4",
+        parts: &[&CHAT],
+    },
+    Suite {
+        name: "dbench",
+        about: "dbench with a half, one, two and four clients for each CPU; by the protocol of 2003 \
+                with the 20 to 120 of the article's Table 5",
+        parts: &[&DBENCH],
+    },
+    Suite {
+        name: "tbench",
+        about: "tbench with as many clients, after the article's Table 6",
+        parts: &[&TBENCH],
+    },
+    Suite {
+        name: "article",
+        about: "all of the article's rows: lmbench, aim9, chat, dbench and tbench",
+        parts: &[&LMBENCH, &AIM9, &CHAT, &DBENCH, &TBENCH],
+    },
+    Suite {
+        name: "kernel-2.4",
+        about: "what Linux 2.4 changed for Hyper-Threading: locks, spinning, delays and stacks, as \
+                pairs of rows on two CPUs",
+        parts: &[&KERNEL_2_4],
+    },
+    Suite {
+        name: "lmbench",
+        about: "the 14 rows of LMbench in the article's Table 1, in its order; the pipe in every \
+                placement that an arm has",
+        parts: &[&LMBENCH],
+    },
+    Suite {
+        name: "lmbench-more",
+        about: "what else LMbench measures: context switches, memory, sockets, files, the clock",
+        parts: &[&LMBENCH_MORE],
+    },
+];
+
+/// The suite of that name.
+#[must_use]
+pub fn find(name: &str) -> Option<&'static Suite> {
+    SUITES.iter().find(|suite| suite.name == name)
+}
+
+const LMBENCH: Part = Part {
+    rows: Rows::Named(LMBENCH_ROWS),
+    usual: &[],
+    quick: &[("sample", "0.2"), ("samples", "5")],
+    article: &[],
+    // Two tasks that wake each other: on one CPU or on two is a matter of 1 to 20.
+    placed: &["lmbench/pipe-latency"],
+    placements: &Placement::ALL,
+    slow: &[],
+};
+
+const LMBENCH_MORE: Part = Part {
+    rows: Rows::Named(LMBENCH_MORE_ROWS),
+    usual: &[],
+    quick: &[("sample", "0.2"), ("samples", "5")],
+    article: &[],
+    // Two tasks that wait for each other.
+    placed: &[
+        "lmbench-more/pipe-bandwidth",
+        "lmbench-more/unix-bandwidth",
+        "lmbench-more/tcp-bandwidth",
+        "lmbench-more/udp-bandwidth",
+        "lmbench-more/unix-latency",
+        "lmbench-more/udp-latency",
+        "lmbench-more/tcp-latency",
+    ],
+    placements: &Placement::ALL,
+    slow: &[],
+};
+
+const KERNEL_2_4: Part = Part {
+    rows: Rows::Named(KERNEL_2_4_ROWS),
+    usual: &[],
+    quick: &[("seconds", "0.2")],
+    article: &[],
+    placed: KERNEL_2_4_ROWS,
+    // Two tasks on one CPU take turns, and nothing of this can show.
+    placements: &[Placement::Siblings, Placement::Cores, Placement::Packages],
+    slow: &[],
+};
+
+const AIM9: Part = Part {
+    rows: Rows::Named(AIM9_ROWS),
+    usual: &[],
+    quick: &[("seconds", "0.2")],
+    // Calls until the time is over, however few: a sync row is then the article's single call.
+    article: &[("seconds", "10"), ("calls", "1"), ("calls_max", "1")],
+    placed: &[],
+    placements: &[],
+    slow: &["aim9/sync_disk_rw", "aim9/sync_disk_wrt", "aim9/sync_disk_cp"],
+};
+
+const CHAT: Part = Part {
+    rows: Rows::Sized { workload: "chat", param: "rooms", article: &[20, 30, 40, 50], usual: None },
+    // A run has the article's work in any case; with it, it lasts long enough.
+    usual: &[],
+    quick: &[],
+    article: &[],
+    placed: &[],
+    placements: &[],
+    slow: &[],
+};
+
+const DBENCH: Part = clients("dbench");
+const TBENCH: Part = clients("tbench");
+
+/// dbench and tbench are the same in this: by the clock where the article has one pass.
+const fn clients(workload: &'static str) -> Part {
+    Part {
+        rows: Rows::Sized {
+            workload,
+            param: "clients",
+            article: &[20, 30, 60, 90, 120],
+            usual: Some(clients_for),
+        },
+        usual: &[("mode", "timed"), ("seconds", "2"), ("warmup", "0.5")],
+        quick: &[("mode", "timed"), ("seconds", "0.5"), ("warmup", "0.1")],
+        article: &[],
+        placed: &[],
+        placements: &[],
+        slow: &[],
+    }
+}
+
+/// A half, one, two and four clients for each CPU, in powers of two so that machines of about one
+/// size have the same rows, and at most 256: a client of dbench has 24 MB of files.
+fn clients_for(cpus: u32) -> Vec<i64> {
+    let base = i64::from(cpus.clamp(2, 64)).ilog2();
+    (-1i64..=2).map(|step| 1 << (i64::from(base) + step)).collect()
+}
+
+impl Suite {
+    /// Whether a study of that name means the suite. Where a workload has the same name, it is
+    /// meant by parameters, as in `study chat:rooms=20`.
+    #[must_use]
+    pub fn is_meant(&self, spec: &WorkloadSpec) -> bool {
+        spec.name == self.name && (spec.params.is_empty() || table::find(self.name).is_none())
+    }
+
+    /// Its rows by this protocol on a machine of so many CPUs, and the names of those left out. A
+    /// parameter is given to all rows that have it.
+    ///
+    /// # Errors
+    /// [`Error::Unknown`] if no row has the parameter.
+    pub fn rows(
+        &self,
+        protocol: Protocol,
+        cpus: u32,
+        params: &Params,
+    ) -> Result<(Vec<SuiteRow>, Vec<&'static str>), Error> {
+        let mut used = BTreeSet::new();
+        let (mut rows, mut left_out) = (Vec::new(), Vec::new());
+        for part in self.parts {
+            if protocol == Protocol::Quick {
+                left_out.extend(part.slow);
+            }
+            for mut spec in part.specs(protocol, cpus)? {
+                if left_out.contains(&spec.name.as_str()) {
+                    continue;
+                }
+                let known = table::find(&spec.name).map(Workload::params).unwrap_or_default();
+                let has = |name: &str| known.iter().any(|param| param.name == name);
+                for (name, value) in params.iter().filter(|(name, _)| has(name)) {
+                    spec.params.insert(name.clone(), value.clone());
+                    used.insert(name.as_str());
+                }
+                let settings = part.settings(protocol).iter().filter(|(name, _)| has(name));
+                rows.push(SuiteRow {
+                    settings: settings
+                        .map(|(name, value)| ((*name).to_owned(), ParamValue::parse(value)))
+                        .collect(),
+                    placements: part.placements_of(&spec.name, protocol),
+                    spec,
+                });
+            }
+        }
+        match params.keys().find(|name| !used.contains(name.as_str())) {
+            Some(name) => Err(self.unknown(name, &rows)),
+            None => Ok((rows, left_out)),
+        }
+    }
+
+    fn unknown(&self, name: &str, rows: &[SuiteRow]) -> Error {
+        let workloads = rows.iter().filter_map(|row| table::find(&row.spec.name));
+        let known: BTreeSet<&str> =
+            workloads.flat_map(Workload::params).map(|param| param.name).collect();
+        let known: Vec<&str> = known.into_iter().collect();
+        let kind = format!("parameter of any row of {}", self.name);
+        Error::Unknown(suggest::unknown(&kind, name, &known))
+    }
+}
+
+impl Part {
+    fn specs(&self, protocol: Protocol, cpus: u32) -> Result<Vec<WorkloadSpec>, Error> {
+        match &self.rows {
+            Rows::Named(names) => names
+                .iter()
+                .map(|name| WorkloadSpec::parse(name).map_err(|bad| Error::failed(bad.to_string())))
+                .collect(),
+            Rows::Sized { workload, param, article, usual } => {
+                let sizes = match usual {
+                    Some(usual) if protocol != Protocol::Article2003 => usual(cpus),
+                    _ => article.to_vec(),
+                };
+                let spec = |size: i64| WorkloadSpec {
+                    name: (*workload).to_owned(),
+                    params: [((*param).to_owned(), size.into())].into(),
+                };
+                Ok(sizes.into_iter().map(spec).collect())
+            }
+        }
+    }
+
+    fn placements_of(&self, name: &str, protocol: Protocol) -> &'static [Placement] {
+        let placed = protocol != Protocol::Article2003 && self.placed.contains(&name);
+        if placed { self.placements } else { &[] }
+    }
+
+    fn settings(&self, protocol: Protocol) -> Settings {
+        match protocol {
+            Protocol::Quick => self.quick,
+            Protocol::Article2003 => self.article,
+            Protocol::Modern | Protocol::Fixed => self.usual,
+        }
+    }
+}
+
+/// Table 1, in its order.
+const LMBENCH_ROWS: &[&str] = &[
+    "lmbench/simple-syscall",
+    "lmbench/simple-read",
+    "lmbench/simple-write",
+    "lmbench/simple-stat",
+    "lmbench/simple-fstat",
+    "lmbench/simple-open-close",
+    "lmbench/select-10-fds",
+    "lmbench/select-10-tcp-fds",
+    "lmbench/signal-install",
+    "lmbench/signal-overhead",
+    "lmbench/pipe-latency",
+    "lmbench/fork-exit",
+    "lmbench/fork-execve",
+    "lmbench/fork-sh",
+];
+
+/// What LMbench measures beside Table 1. Sizes of memory lie in the first, second and last cache of
+/// most processors, and in none.
+const LMBENCH_MORE_ROWS: &[&str] = &[
+    "lmbench-more/context-switch:processes=2",
+    "lmbench-more/context-switch:processes=2,footprint_kib=16",
+    "lmbench-more/context-switch:processes=8",
+    "lmbench-more/context-switch:processes=8,footprint_kib=16",
+    "lmbench-more/context-switch:processes=8,footprint_kib=64",
+    "lmbench-more/context-switch:processes=16,footprint_kib=16",
+    "lmbench-more/context-switch:processes=16,footprint_kib=64",
+    "lmbench-more/memory-latency:size_kib=16",
+    "lmbench-more/memory-latency:size_kib=256",
+    "lmbench-more/memory-latency:size_kib=4096",
+    "lmbench-more/memory-latency:size_kib=262144",
+    "lmbench-more/memory-latency-random:size_kib=16",
+    "lmbench-more/memory-latency-random:size_kib=256",
+    "lmbench-more/memory-latency-random:size_kib=4096",
+    "lmbench-more/memory-latency-random:size_kib=262144",
+    "lmbench-more/memory-read",
+    "lmbench-more/memory-write",
+    "lmbench-more/memory-read-write",
+    "lmbench-more/memory-copy",
+    "lmbench-more/bcopy",
+    "lmbench-more/file-reread",
+    "lmbench-more/mmap-reread",
+    "lmbench-more/pipe-bandwidth",
+    "lmbench-more/unix-bandwidth",
+    "lmbench-more/tcp-bandwidth",
+    "lmbench-more/udp-bandwidth",
+    "lmbench-more/unix-latency",
+    "lmbench-more/udp-latency",
+    "lmbench-more/tcp-latency",
+    "lmbench-more/file-create:size_kib=0",
+    "lmbench-more/file-delete:size_kib=0",
+    "lmbench-more/file-create:size_kib=10",
+    "lmbench-more/file-delete:size_kib=10",
+    "lmbench-more/clock",
+    "lmbench-more/clock-system-call",
+];
+
+/// The enhancements, each beside what it replaced.
+const KERNEL_2_4_ROWS: &[&str] = &[
+    "kernel-2.4/lock-packed",
+    "kernel-2.4/lock-64",
+    "kernel-2.4/lock-128",
+    "kernel-2.4/spin",
+    "kernel-2.4/spin-pause",
+    "kernel-2.4/delay-loop",
+    "kernel-2.4/delay-clock",
+    "kernel-2.4/delay-sleep",
+    "kernel-2.4/stack-aliased",
+    "kernel-2.4/stack-offset",
+];
+
+/// Table 2, in its order.
+const AIM9_ROWS: &[&str] = &[
+    "aim9/add_double",
+    "aim9/add_float",
+    "aim9/add_long",
+    "aim9/add_int",
+    "aim9/add_short",
+    "aim9/creat-clo",
+    "aim9/page_test",
+    "aim9/brk_test",
+    "aim9/jmp_test",
+    "aim9/signal_test",
+    "aim9/exec_test",
+    "aim9/fork_test",
+    "aim9/link_test",
+    "aim9/disk_rr",
+    "aim9/disk_rw",
+    "aim9/disk_rd",
+    "aim9/disk_wrt",
+    "aim9/disk_cp",
+    "aim9/sync_disk_rw",
+    "aim9/sync_disk_wrt",
+    "aim9/sync_disk_cp",
+    "aim9/disk_src",
+    "aim9/div_double",
+    "aim9/div_float",
+    "aim9/div_long",
+    "aim9/div_int",
+    "aim9/div_short",
+    "aim9/fun_cal",
+    "aim9/fun_cal1",
+    "aim9/fun_cal2",
+    "aim9/fun_cal15",
+    "aim9/sieve",
+    "aim9/mul_double",
+    "aim9/mul_float",
+    "aim9/mul_long",
+    "aim9/mul_int",
+    "aim9/mul_short",
+    "aim9/num_rtns_1",
+    "aim9/trig_rtns",
+    "aim9/matrix_rtns",
+    "aim9/array_rtns",
+    "aim9/string_rtns",
+    "aim9/mem_rtns_1",
+    "aim9/mem_rtns_2",
+    "aim9/sort_rtns_1",
+    "aim9/misc_rtns_1",
+    "aim9/dir_rtns_1",
+    "aim9/shell_rtns_1",
+    "aim9/shell_rtns_2",
+    "aim9/shell_rtns_3",
+    "aim9/series_1",
+    "aim9/shared_memory",
+    "aim9/tcp_test",
+    "aim9/udp_test",
+    "aim9/fifo_test",
+    "aim9/stream_pipe",
+    "aim9/dgram_pipe",
+    "aim9/pipe_cpy",
+    "aim9/ram_copy",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use coretwin_base::param::label;
+
+    const PROTOCOLS: [Protocol; 4] =
+        [Protocol::Modern, Protocol::Fixed, Protocol::Quick, Protocol::Article2003];
+
+    fn rows(name: &str, protocol: Protocol) -> Vec<SuiteRow> {
+        find(name).expect(name).rows(protocol, 2, &Params::new()).expect(name).0
+    }
+
+    fn names(rows: &[SuiteRow]) -> Vec<String> {
+        rows.iter().map(|row| label(&row.spec.name, &row.spec.params)).collect()
+    }
+
+    #[test]
+    fn every_row_of_a_suite_resolves_by_every_protocol() {
+        for suite in SUITES {
+            for protocol in PROTOCOLS {
+                let rows = rows(suite.name, protocol);
+                assert!(!rows.is_empty());
+                for row in &rows {
+                    let (workload, params) = table::resolve(&row.complete()).expect(suite.name);
+                    if find(workload.family()).is_some() && suite.name != "article" {
+                        assert_eq!(workload.family(), suite.name);
+                    }
+                    for (name, value) in &row.settings {
+                        assert_eq!(params.get(name), Some(value), "{}", row.spec.name);
+                    }
+                }
+                let mut names = names(&rows);
+                names.sort();
+                names.dedup();
+                assert_eq!(names.len(), rows.len(), "{}: a row twice", suite.name);
+            }
+        }
+    }
+
+    #[test]
+    fn a_suite_name_with_parameters_is_the_workload_if_there_is_one() {
+        let meant = |text: &str| {
+            let spec = WorkloadSpec::parse(text).expect(text);
+            find(&spec.name).is_some_and(|suite| suite.is_meant(&spec))
+        };
+        assert!(meant("chat") && !meant("chat:rooms=3"));
+        assert!(meant("aim9") && meant("aim9:seconds=0.2"));
+        assert!(!meant("aim9/sieve"));
+    }
+
+    #[test]
+    fn parameters_of_a_suite_go_to_the_rows_that_have_them() {
+        let aim9 = find("aim9").expect("suite");
+        let spec = WorkloadSpec::parse("aim9:file_kib=64,seconds=0.3").expect("spec");
+        let (rows, _) = aim9.rows(Protocol::Quick, 2, &spec.params).expect("rows");
+        assert_eq!(rows.len(), 56);
+        assert!(rows.iter().all(|row| row.spec.params.contains_key("seconds")));
+        assert_eq!(rows.iter().filter(|row| row.spec.params.contains_key("file_kib")).count(), 5);
+        // What the user sets wins over the protocol.
+        let seconds = rows[0].complete().params.get("seconds").map(ParamValue::to_string);
+        assert_eq!(seconds.as_deref(), Some("0.3"));
+        let wrong = WorkloadSpec::parse("aim9:second=1").expect("spec");
+        let error = aim9.rows(Protocol::Modern, 2, &wrong.params).expect_err("unknown").to_string();
+        assert!(error.contains("did you mean 'seconds'"), "{error}");
+    }
+
+    #[test]
+    fn a_screening_has_the_same_rows_but_for_those_it_leaves_out_by_name() {
+        for suite in SUITES {
+            let suite_rows = |protocol| suite.rows(protocol, 2, &Params::new()).expect(suite.name);
+            let (usual, nothing) = suite_rows(Protocol::Modern);
+            let (quick, left_out) = suite_rows(Protocol::Quick);
+            assert!(nothing.is_empty());
+            let mut kept = names(&usual);
+            kept.retain(|name| !left_out.contains(&name.as_str()));
+            assert_eq!(names(&quick), kept, "{}", suite.name);
+            assert_eq!(usual.len() - quick.len(), left_out.len(), "{}", suite.name);
+            assert!(left_out.iter().all(|name| name.starts_with("aim9/sync_")), "{left_out:?}");
+        }
+    }
+
+    #[test]
+    fn the_articles_sizes_are_those_of_its_tables() {
+        let sizes = |name: &str, size: &str| -> Vec<i64> {
+            let rows = rows(name, Protocol::Article2003);
+            rows.iter().filter_map(|row| row.spec.params.get(size)?.as_int()).collect()
+        };
+        assert_eq!(rows("aim9", Protocol::Article2003).len(), 59);
+        assert_eq!(sizes("chat", "rooms"), [20, 30, 40, 50]);
+        for name in ["dbench", "tbench"] {
+            assert_eq!(sizes(name, "clients"), [20, 30, 60, 90, 120]);
+            for row in rows(name, Protocol::Article2003) {
+                let (_, params) = table::resolve(&row.complete()).expect(name);
+                assert_eq!(params["mode"].to_string(), "classic", "one pass, as the original");
+            }
+        }
+        for row in rows("aim9", Protocol::Article2003) {
+            let (_, params) = table::resolve(&row.complete()).expect("row");
+            assert_eq!(params["seconds"], ParamValue::Int(10), "{}", row.spec.name);
+            assert_eq!(params["calls"], ParamValue::Int(1), "{}", row.spec.name);
+        }
+    }
+
+    #[test]
+    fn the_pipe_is_measured_in_every_placement_but_by_the_articles_protocol() {
+        let placed = |suite: &str, protocol| -> Vec<String> {
+            let rows = rows(suite, protocol);
+            let placed = rows.iter().filter(|row| !row.placements.is_empty());
+            placed.map(|row| format!("{} {}", row.spec.name, row.placements.len())).collect()
+        };
+        assert_eq!(placed("article", Protocol::Quick), ["lmbench/pipe-latency 5"]);
+        assert_eq!(placed("lmbench", Protocol::Modern), ["lmbench/pipe-latency 5"]);
+        assert!(placed("article", Protocol::Article2003).is_empty());
+        assert_eq!(placed("kernel-2.4", Protocol::Modern).len(), 10);
+    }
+
+    #[test]
+    fn sizes_follow_the_machine() {
+        assert_eq!(clients_for(1), [1, 2, 4, 8]);
+        assert_eq!(clients_for(2), [1, 2, 4, 8]);
+        assert_eq!(clients_for(12), [4, 8, 16, 32]);
+        assert_eq!(clients_for(16), [8, 16, 32, 64]);
+        assert_eq!(clients_for(1024), [32, 64, 128, 256]);
+    }
+}
