@@ -17,6 +17,7 @@
 //! * a task that ends: `stopping` with [`Stop::Exited`], `exit`, then the CPU's `pick`.
 
 mod actions;
+mod core_queue;
 pub mod decision;
 mod linux_2_4_19;
 mod linux_2_5;

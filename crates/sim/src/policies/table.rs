@@ -1,6 +1,7 @@
 //! Every policy, listed once: lists, help, checks and sweeps are made from this table.
 
 use super::Policy;
+use super::core_queue::{self, CoreQueue};
 use super::linux_2_4_19::{self, Linux2419};
 use super::linux_2_5::{self, Form, Linux25};
 use super::one_per_core::{self, OnePerCore};
@@ -37,6 +38,14 @@ pub enum Promise {
 
 /// Every policy, in order of name.
 pub const POLICIES: &[PolicyEntry] = &[
+    PolicyEntry {
+        name: "core-queue",
+        title: "one queue a core in order of virtual time; the policy of the live scheduler",
+        source: "Molnar's five behaviours on today's terms, our own design",
+        parameters: core_queue::PARAMETERS,
+        promise: Promise::Queue,
+        build: |layout, settings| Box::new(CoreQueue::new(layout, settings)),
+    },
     PolicyEntry {
         name: "linux-2.4.19",
         title: "one list for all CPUs, scored by goodness; one rule for Hyper-Threading",

@@ -4,9 +4,7 @@ use crate::kernels::*;
 use coretwin_sim::core::outcome::Component;
 use coretwin_sim::core::preset::{Policy, Sharing};
 use coretwin_sim::core::profile::Profile;
-use coretwin_sim::core::{
-    Class, Effect, Options, Preset, ThreadInput, Uop, compare, simulate,
-};
+use coretwin_sim::core::{Class, Effect, Options, Preset, ThreadInput, Uop, compare, simulate};
 use proptest::prelude::*;
 
 #[test]

@@ -1,5 +1,6 @@
 //! The simulated kernel, from outside.
 
+mod core_queue;
 mod failures;
 mod history;
 mod objects;

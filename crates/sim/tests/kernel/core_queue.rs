@@ -1,0 +1,107 @@
+//! `core-queue` on the whole machine: each of its five behaviours is there, and gone when switched off.
+
+use crate::support::{MS, compute, machine, options, outcome, program, work};
+use coretwin_base::cpu_set::CpuId;
+use coretwin_sim::kernel::program::Amount;
+use coretwin_sim::kernel::{Outcome, Start, Step, Work};
+
+fn on(program: u32, cpu: u32) -> Start {
+    Start { on: Some(CpuId(cpu)), ..Start::of(program) }
+}
+
+fn run(layout: &str, work: &Work, policy: &str) -> Outcome {
+    outcome(&machine(layout, 1600), work, &options(policy, 8000))
+}
+
+fn hog(ms: u64) -> coretwin_sim::kernel::Program {
+    program("hog", vec![compute(ms * MS)])
+}
+
+#[test]
+fn active_two_hogs_on_a_core_end_on_two() {
+    let mut work = work(vec![hog(500)]);
+    work.starts = vec![on(0, 0), on(0, 1)];
+    let with = run("2x2", &work, "core-queue");
+    assert!(with.clash_ns < 20 * MS && with.simulated_ns < 520 * MS, "{}", with.clash_ns);
+    let without = run("2x2", &work, "core-queue[active=off]");
+    assert_eq!(without.simulated_ns, 800 * MS);
+}
+
+#[test]
+fn passive_a_waiting_task_goes_to_the_idle_core() {
+    let mut work = work(vec![hog(300)]);
+    work.starts = vec![on(0, 0), on(0, 0), on(0, 0), on(0, 0)];
+    let with = run("2x2", &work, "core-queue[active=off]");
+    let without = run("2x2", &work, "core-queue[active=off,passive=off]");
+    // All four at once, or two by two on one core.
+    assert!(with.simulated_ns < 500 * MS, "{}", with.simulated_ns);
+    assert!(without.simulated_ns > 950 * MS, "{}", without.simulated_ns);
+}
+
+#[test]
+fn wakeup_takes_the_idle_sibling() {
+    let sleeper = program(
+        "sleeper",
+        vec![
+            Step::Sleep { ns: Amount::Fixed(MS) },
+            compute(MS / 10),
+            Step::Repeat { from: 0, times: Amount::Fixed(200) },
+        ],
+    );
+    let mut work = work(vec![hog(1000), sleeper]);
+    work.starts = vec![on(0, 0), on(1, 0)];
+    let others = "passive=off,active=off,preempt_us=1000000";
+    let with = run("1x2", &work, &format!("core-queue[{others}]"));
+    let without = run("1x2", &work, &format!("core-queue[wakeup=off,{others}]"));
+    let longest = |outcome: &Outcome| outcome.wait_longest_ns;
+    assert!(
+        longest(&with) < MS && longest(&without) > MS,
+        "{} {}",
+        longest(&with),
+        longest(&without)
+    );
+}
+
+#[test]
+fn pickup_lets_a_cpu_run_what_waits_on_its_core() {
+    // Three hogs begin on CPU 0, a short one on its sibling: when that ends, one is taken over.
+    let mut work = work(vec![hog(300), hog(20)]);
+    work.starts = vec![on(1, 1), on(0, 0), on(0, 0)];
+    let rest = "wakeup=off,passive=off,active=off";
+    let with = run("1x2", &work, &format!("core-queue[{rest}]"));
+    let without = run("1x2", &work, &format!("core-queue[pickup=off,{rest}]"));
+    assert!(with.simulated_ns < 500 * MS, "{}", with.simulated_ns);
+    assert!(without.simulated_ns > 590 * MS, "{}", without.simulated_ns);
+}
+
+#[test]
+fn affinity_keeps_a_task_on_its_core() {
+    let sleeper = program(
+        "sleeper",
+        vec![
+            Step::Sleep { ns: Amount::Mean(MS) },
+            compute(MS / 2),
+            Step::Repeat { from: 0, times: Amount::Fixed(300) },
+        ],
+    );
+    let mut work = work(vec![sleeper]);
+    work.starts = (0..6).map(|cpu| on(0, cpu)).collect();
+    let far = |policy: &str| {
+        let outcome = run("4x2", &work, policy);
+        outcome.migrations[2..].iter().sum::<u64>()
+    };
+    let (with, without) = (far("core-queue"), far("core-queue[affinity=off]"));
+    assert!(with * 3 < without, "{with} moves between cores, {without} without affinity");
+}
+
+#[test]
+fn idle_core_first_prefers_a_whole_core() {
+    let mut work = work(vec![
+        hog(50),
+        program("late", vec![Step::Sleep { ns: Amount::Fixed(MS) }, compute(MS)]),
+    ]);
+    work.starts = vec![on(0, 0), on(1, 0)];
+    let clash = |policy: &str| run("2x2", &work, policy).clash_ns;
+    assert_eq!(clash("core-queue[active=off,idle_core_first=on]"), 0);
+    assert!(clash("core-queue[active=off]") > MS);
+}
