@@ -17,6 +17,7 @@
 //! ([`coretwin_base::core_queue`]).
 
 use super::settings::{Parameter, Settings};
+use super::weight::{WEIGHT, weight};
 use super::{Actions, Change, Policy, Reason, Stop, Ticks, Wake};
 use crate::kernel::layout::Layout;
 use crate::kernel::view::{Class, TaskId, TaskState, View};
@@ -27,8 +28,6 @@ pub(super) const PARAMETERS: &[Parameter] = coretwin_base::core_queue::PARAMETER
 
 /// Ticks a second: Debian's choice. Idle CPUs have none.
 const HZ: u64 = 250;
-/// Weight of nice 0; a step of nice is a quarter more or less, as in the kernel's table.
-const WEIGHT: u64 = 1024;
 /// Where a task stands in its queue: rank of its class, virtual time, order of arrival.
 type Place = (u8, u64, u64, TaskId);
 
@@ -346,15 +345,6 @@ fn rank(class: Class) -> u8 {
     }
 }
 
-/// Weight of a nice value: each step a factor of 1.25.
-fn weight(nice: i8) -> u64 {
-    let mut weight = WEIGHT;
-    for _ in 0..nice.unsigned_abs() {
-        weight = if nice > 0 { weight * 4 / 5 } else { weight * 5 / 4 };
-    }
-    weight
-}
-
 impl Policy for CoreQueue {
     fn ticks(&self) -> Ticks {
         Ticks { period_ns: 1_000_000_000 / HZ, while_idle: false }
@@ -497,20 +487,6 @@ impl Policy for CoreQueue {
     fn queued(&self, each: &mut dyn FnMut(TaskId, CpuId)) {
         for place in self.cores.iter().flat_map(|core| &core.queue) {
             each(place.3, self.tasks[place.3.index()].home);
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn weights_are_those_of_the_kernel_within_rounding() {
-        // kernel/sched/core.c, sched_prio_to_weight: nice -20, -5, 0, 5, 19.
-        for (nice, kernel) in [(-20, 88761_u64), (-5, 3121), (0, 1024), (5, 335), (19, 15)] {
-            let own = weight(nice);
-            assert!(own.abs_diff(kernel) * 100 <= kernel * 7, "{nice}: {own} for {kernel}");
         }
     }
 }

@@ -19,12 +19,14 @@
 mod actions;
 mod core_queue;
 pub mod decision;
+mod fair;
 mod linux_2_4_19;
 mod linux_2_5;
 mod lists;
 mod one_per_core;
 mod settings;
 pub mod table;
+mod weight;
 
 pub use actions::{Action, Actions, What};
 pub use decision::{Decision, Reason};

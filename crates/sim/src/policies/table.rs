@@ -2,6 +2,7 @@
 
 use super::Policy;
 use super::core_queue::{self, CoreQueue};
+use super::fair::{self, Fair};
 use super::linux_2_4_19::{self, Linux2419};
 use super::linux_2_5::{self, Form, Linux25};
 use super::one_per_core::{self, OnePerCore};
@@ -45,6 +46,14 @@ pub const POLICIES: &[PolicyEntry] = &[
         parameters: core_queue::PARAMETERS,
         promise: Promise::Queue,
         build: |layout, settings| Box::new(CoreQueue::new(layout, settings)),
+    },
+    PolicyEntry {
+        name: "fair",
+        title: "a queue a CPU, earliest eligible deadline; wake-ups look for idle cores",
+        source: "kernel/sched/fair.c of Linux 6.12, told shortly",
+        parameters: fair::PARAMETERS,
+        promise: Promise::Machine,
+        build: |layout, settings| Box::new(Fair::new(layout, settings)),
     },
     PolicyEntry {
         name: "linux-2.4.19",

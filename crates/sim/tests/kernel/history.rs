@@ -7,6 +7,7 @@ use coretwin_sim::kernel::costs::Costs;
 use coretwin_sim::kernel::program::{Amount, Children, Which};
 use coretwin_sim::kernel::work::SocketSpec;
 use coretwin_sim::kernel::{Outcome, Start, Step, Work};
+use coretwin_sim::policies::POLICIES;
 
 /// Two tasks that only compute, begun on the two CPUs of one core of two. A short one on the other
 /// core ends after 5 ms: a CPU asks for work when it chooses and finds none, not while it idles.
@@ -101,8 +102,7 @@ fn with_all_switches_off_the_patch_is_not_there() {
 
 #[test]
 fn each_kernel_finishes_mixed_work_everywhere() {
-    let policies =
-        ["linux-2.4.19", "linux-2.5.32", "linux-2.5.32-f3", "linux-2.5.32-a9", "one-per-core"];
+    let policies: Vec<&str> = POLICIES.iter().map(|entry| entry.name).collect();
     for policy in policies {
         for layout in ["1x1", "1x2", "2x2", "2x4x2"] {
             let mut machine = machine(layout, 1500);

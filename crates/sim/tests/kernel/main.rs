@@ -2,6 +2,7 @@
 
 mod core_queue;
 mod failures;
+mod fair;
 mod history;
 mod objects;
 mod properties;

@@ -1,0 +1,565 @@
+//! `fair`: what Linux has done since 6.6, told shortly: EEVDF in a queue for each CPU, wake-ups that
+//! look for idle cores, balancing that knows siblings.
+//!
+//! * A queue runs, of the tasks that have had no more than their share, the one whose deadline is
+//!   first. A task that runs is left alone until its slice is over (RUN_TO_PARITY), and takes what it
+//!   is behind with it when it sleeps or moves (PLACE_LAG).
+//! * A wake-up takes the last CPU if that is idle, *whatever its sibling does*; then an idle core that
+//!   shares the cache; then an idle sibling; then any idle CPU.
+//! * A new task and one at exec go to an idle core, an idle CPU, or the shortest queue.
+//! * A CPU that goes idle takes a waiting task from the longest queue, of its core, its cache, its
+//!   machine; a task that ran within the last half millisecond is left where it is at the first try.
+//!   A CPU with waiting tasks wakes an idle one at its tick to do the same.
+//! * A core that runs several tasks gives one to an idle core (`group_smt_balance`), by the stopper.
+//!
+//! Left out: groups and bandwidth, load averages (queues are compared by length), delayed dequeue, the
+//! limit of the scan for idle CPUs (SIS_UTIL), asymmetric capacities, NUMA. `smt=off` leaves out what
+//! it knows of siblings.
+//!
+//! Source: kernel/sched/fair.c of Linux 6.12, as read for the reference of this project.
+
+mod queue;
+
+use self::queue::{Entity, Queue};
+use super::settings::{Parameter, Settings};
+use super::weight::weight;
+use super::{Actions, Change, Policy, Reason, Stop, Ticks, Wake, WakeKind};
+use crate::kernel::layout::{Distance, Layout};
+use crate::kernel::view::{Class, TaskId, TaskState, View};
+use coretwin_base::cpu_set::CpuId;
+
+pub(super) const PARAMETERS: &[Parameter] = &[
+    Parameter::number(
+        "balance_ms",
+        16,
+        (1, 10_000),
+        "between two looks of a busy CPU (busy_factor)",
+    ),
+    Parameter::number("migration_cost_us", 500, (0, 1_000_000), "how long a cache stays warm"),
+    Parameter::number(
+        "slice_us",
+        0,
+        (0, 1_000_000),
+        "slice; 0 is the kernel's own: 700 us times 1 + log2 of the CPUs, at most 8",
+    ),
+    Parameter::switch(
+        "smt",
+        true,
+        "idle cores are looked for, and cores that run several relieved",
+    ),
+];
+
+/// Ticks a second: Debian's choice. Idle CPUs have none.
+const HZ: u64 = 250;
+/// The kernel's base slice for one CPU.
+const SLICE_NS: u64 = 700_000;
+
+type Place = (u8, i64, u64, TaskId);
+
+/// The policy.
+#[derive(Debug)]
+pub(super) struct Fair {
+    smt: bool,
+    slice_ns: u64,
+    balance_ns: u64,
+    migration_cost_ns: u64,
+    queues: Vec<Queue>,
+    /// By slot of the task.
+    tasks: Vec<Own>,
+    arrivals: u64,
+    /// Tasks that wait in any queue.
+    waiting: usize,
+    /// By CPU: whether its last look for work found only tasks with a warm cache.
+    failed: Vec<bool>,
+    /// By core: when a running task was last taken from it.
+    relieved_ns: Vec<Option<u64>>,
+}
+
+/// What is kept of a task beside its place in time.
+#[derive(Debug, Clone, Copy)]
+struct Own {
+    entity: Entity,
+    cpu: CpuId,
+    /// Its place, if it waits.
+    place: Option<Place>,
+    /// Whether it counts in the average of its queue: it waits or runs there.
+    counts: bool,
+}
+
+impl Fair {
+    pub(super) fn new(layout: &Layout, settings: &Settings) -> Self {
+        let ns = |name, unit: u64| settings.number(name).unsigned_abs() * unit;
+        let slice_ns = match ns("slice_us", 1000) {
+            0 => SLICE_NS * u64::from(1 + layout.cpus().clamp(1, 8).ilog2()),
+            given => given,
+        };
+        Self {
+            smt: settings.on("smt"),
+            slice_ns,
+            balance_ns: ns("balance_ms", 1_000_000),
+            migration_cost_ns: ns("migration_cost_us", 1000),
+            queues: layout.all().map(|_| Queue::default()).collect(),
+            tasks: Vec::new(),
+            arrivals: 0,
+            waiting: 0,
+            failed: vec![false; layout.cpus()],
+            relieved_ns: vec![None; layout.cores().len()],
+        }
+    }
+
+    fn queue(&self, cpu: CpuId) -> &Queue {
+        &self.queues[cpu.0 as usize]
+    }
+
+    /// Counts what a task has run since it was last counted.
+    fn count(&mut self, view: &View, task: TaskId) {
+        let ran_ns = view.ran_ns(task);
+        let own = &mut self.tasks[task.index()];
+        let ran = own.entity.scaled(ran_ns.saturating_sub(own.entity.counted_ns));
+        own.entity.counted_ns = ran_ns;
+        if own.counts {
+            self.queues[own.cpu.0 as usize].advance(&own.entity, ran);
+        }
+        own.entity.virtual_ns = own.entity.virtual_ns.saturating_add(ran);
+        if own.entity.virtual_ns >= own.entity.deadline_ns {
+            own.entity.deadline_ns = own.entity.virtual_ns + own.entity.scaled(self.slice_ns);
+        }
+    }
+
+    /// A task comes to a queue, with the lag it has.
+    fn join(&mut self, task: TaskId, cpu: CpuId) {
+        let own = &mut self.tasks[task.index()];
+        own.cpu = cpu;
+        own.counts = true;
+        let queue = &mut self.queues[cpu.0 as usize];
+        queue.place(&mut own.entity);
+        own.entity.deadline_ns = own.entity.virtual_ns + own.entity.scaled(self.slice_ns);
+        queue.count(&own.entity, true);
+    }
+
+    /// A task leaves its queue, and keeps its lag; at most two slices of it, either way.
+    fn leave(&mut self, task: TaskId) {
+        let most = self.slice_ns;
+        let own = &mut self.tasks[task.index()];
+        if std::mem::take(&mut own.counts) {
+            let queue = &mut self.queues[own.cpu.0 as usize];
+            let most = own.entity.scaled(2 * most);
+            own.entity.lag_ns = (queue.average() - own.entity.virtual_ns).clamp(-most, most);
+            queue.count(&own.entity, false);
+        }
+    }
+
+    /// A task of the queue begins to wait.
+    fn wait(&mut self, view: &View, task: TaskId) {
+        self.arrivals += 1;
+        let own = &mut self.tasks[task.index()];
+        let place = (rank(view.task(task).class), own.entity.deadline_ns, self.arrivals, task);
+        own.place = Some(place);
+        self.queues[own.cpu.0 as usize].insert(place);
+        self.waiting += 1;
+    }
+
+    /// A task waits no longer.
+    fn unwait(&mut self, task: TaskId) {
+        let own = &mut self.tasks[task.index()];
+        if let Some(place) = own.place.take() {
+            self.queues[own.cpu.0 as usize].remove(&place);
+            self.waiting -= 1;
+        }
+    }
+
+    /// Moves a waiting task to another queue.
+    fn move_to(&mut self, view: &View, task: TaskId, cpu: CpuId) {
+        self.unwait(task);
+        self.leave(task);
+        self.join(task, cpu);
+        self.wait(view, task);
+    }
+
+    /// Tasks that run or wait on a CPU.
+    fn length(&self, view: &View, cpu: CpuId) -> usize {
+        self.queue(cpu).len() + usize::from(view.current(cpu).is_some())
+    }
+
+    /// The task whose turn it is of those that wait on a CPU.
+    fn earliest(&self, cpu: CpuId, actions: &mut Actions) -> Option<TaskId> {
+        let queue = self.queue(cpu);
+        let average = queue.average();
+        let mut first = None;
+        for (rank, task) in queue.tasks() {
+            actions.steps(1);
+            let first = *first.get_or_insert((rank, task));
+            let eligible = self.tasks[task.index()].entity.virtual_ns <= average;
+            if first.0 != rank {
+                break;
+            }
+            if eligible || rank < NORMAL {
+                return Some(task);
+            }
+        }
+        first.map(|(_, task)| task)
+    }
+
+    /// Where a new task goes, or one that loses nothing by moving.
+    fn idlest(&self, view: &View, task: TaskId) -> (CpuId, Reason) {
+        let fits = |cpu: &CpuId| view.allowed(task, *cpu) && view.is_idle(*cpu);
+        if self.smt
+            && let Some(cpu) = view.idle_cores.iter().find(fits)
+        {
+            return (cpu, Reason::new("an idle core for a new task"));
+        }
+        if let Some(cpu) = view.idle.iter().find(fits) {
+            return (cpu, Reason::new("an idle CPU for a new task"));
+        }
+        let allowed = view.online.iter().filter(|cpu| view.allowed(task, *cpu));
+        let shortest = allowed.min_by_key(|cpu| (self.length(view, *cpu), *cpu));
+        let cpu = shortest.unwrap_or_else(|| view.fallback(task));
+        (
+            cpu,
+            Reason::new("the shortest queue for a new task").with("length", self.length(view, cpu)),
+        )
+    }
+
+    /// The CPU around which an idle one is looked for: where the task was, or where its waker is.
+    fn target(&self, view: &View, task: TaskId, wake: &Wake) -> CpuId {
+        let last = view.fallback(task);
+        let here = wake.here;
+        if here == last || !view.allowed(task, here) {
+            return last;
+        }
+        let alone = self.length(view, here) == 1;
+        let near = view.layout.distance(here, last) <= Distance::SameCache;
+        if view.is_idle(here) && near {
+            return if view.is_idle(last) { last } else { here };
+        }
+        if wake.sync && alone {
+            return here;
+        }
+        if view.is_idle(last) || self.length(view, last) <= self.length(view, here) {
+            return last;
+        }
+        here
+    }
+
+    /// Where a task that wakes goes (select_idle_sibling).
+    fn near_idle(&self, view: &View, task: TaskId, wake: &Wake) -> (CpuId, Reason) {
+        let target = self.target(view, task, wake);
+        let last = view.task(task).last_cpu;
+        let fits = |cpu: &CpuId| view.allowed(task, *cpu) && view.is_idle(*cpu);
+        if fits(&target) {
+            return (target, Reason::new("its target is idle, whatever the sibling does"));
+        }
+        let shares = |cpu: &CpuId| view.layout.distance(target, *cpu) <= Distance::SameCache;
+        if fits(&last) && shares(&last) {
+            return (last, Reason::new("its last CPU is idle"));
+        }
+        if self.smt {
+            let core = around(view, target)
+                .find(|cpu| view.is_core_idle(*cpu) && fits(cpu) && shares(cpu));
+            if let Some(cpu) = core {
+                return (cpu, Reason::new("an idle core that shares the cache"));
+            }
+            if let Some(cpu) = view.online_siblings(last).find(|cpu| fits(cpu) && shares(cpu)) {
+                return (cpu, Reason::new("an idle sibling of its last CPU"));
+            }
+        }
+        match around(view, target).find(|cpu| fits(cpu) && shares(cpu)) {
+            Some(cpu) => (cpu, Reason::new("an idle CPU that shares the cache")),
+            None => (target, Reason::new("no CPU that shares the cache is idle")),
+        }
+    }
+
+    /// A waiting task for a CPU that has none: from the longest queue, near ones first.
+    fn fetch(
+        &mut self,
+        view: &View,
+        cpu: CpuId,
+        least: usize,
+        actions: &mut Actions,
+    ) -> Option<TaskId> {
+        if self.waiting == 0 {
+            return None;
+        }
+        let mut warm = false;
+        for farthest in [Distance::SameCore, Distance::SameCache, Distance::OtherPackage] {
+            let mut longest: Option<(usize, TaskId)> = None;
+            for from in view.online.iter().filter(|from| *from != cpu) {
+                if view.layout.distance(cpu, from) > farthest || self.queue(from).len() == 0 {
+                    continue;
+                }
+                actions.steps(1);
+                let length = self.length(view, from);
+                if length < least || longest.is_some_and(|(most, _)| length <= most) {
+                    continue;
+                }
+                let cold = |task: TaskId| {
+                    let stopped_ns = view.task(task).stopped_ns;
+                    self.failed[cpu.0 as usize]
+                        || farthest == Distance::SameCore
+                        || view.now_ns.saturating_sub(stopped_ns) >= self.migration_cost_ns
+                };
+                let tasks = self.queue(from).tasks().map(|(_, task)| task);
+                let allowed = { tasks }.filter(|task| view.allowed(*task, cpu));
+                let mut cold_ones = allowed.filter(|task| {
+                    let cold = cold(*task);
+                    warm |= !cold;
+                    cold
+                });
+                if let Some(task) = cold_ones.next() {
+                    longest = Some((length, task));
+                }
+            }
+            if let Some((length, task)) = longest {
+                self.failed[cpu.0 as usize] = false;
+                let from = self.tasks[task.index()].cpu;
+                let reason = Reason::new("from the longest queue").with("length", length);
+                actions.pull(task, from, cpu, reason);
+                return Some(task);
+            }
+        }
+        self.failed[cpu.0 as usize] = warm;
+        None
+    }
+
+    /// A core that runs several tasks gives one to an idle core.
+    fn relieve(&mut self, view: &View, cpu: CpuId, actions: &mut Actions) {
+        let core = view.layout.core(cpu).0 as usize;
+        let lately = |then_ns: u64| view.now_ns < then_ns + self.balance_ns;
+        let running = running_on_core(view, cpu);
+        if !self.smt || running < 2 || self.relieved_ns[core].is_some_and(lately) {
+            return;
+        }
+        let Some(task) = view.current(cpu) else { return };
+        if view.idle_cores.iter().any(|idle| view.allowed(task, idle)) {
+            self.relieved_ns[core] = Some(view.now_ns);
+            let reason = Reason::new("its core runs several tasks, and another core is idle");
+            actions.stopper(cpu, reason.with("running", running));
+        }
+    }
+}
+
+/// Rank of the ordinary class; real-time classes come before it.
+const NORMAL: u8 = 100;
+
+fn rank(class: Class) -> u8 {
+    match class {
+        Class::Fifo(priority) | Class::RoundRobin(priority) => 99_u8.saturating_sub(priority),
+        Class::Normal => NORMAL,
+    }
+}
+
+fn running_on_core(view: &View, cpu: CpuId) -> usize {
+    view.layout.siblings(cpu).iter().filter(|cpu| view.current(**cpu).is_some()).count()
+}
+
+/// All CPUs from the one after this on, and it itself last.
+fn around(view: &View, cpu: CpuId) -> impl Iterator<Item = CpuId> {
+    let cpus = view.layout.cpus() as u32;
+    (1..=cpus).map(move |step| CpuId((cpu.0 + step) % cpus))
+}
+
+impl Policy for Fair {
+    fn ticks(&self) -> Ticks {
+        Ticks { period_ns: 1_000_000_000 / HZ, while_idle: false }
+    }
+
+    fn fork(&mut self, view: &View, task: TaskId, _: &mut Actions) {
+        let facts = view.task(task);
+        let entity = Entity {
+            virtual_ns: 0,
+            deadline_ns: 0,
+            weight: weight(facts.nice),
+            counted_ns: 0,
+            lag_ns: 0,
+        };
+        let own = Own { entity, cpu: facts.last_cpu, place: None, counts: false };
+        if task.index() < self.tasks.len() {
+            self.tasks[task.index()] = own;
+        } else {
+            self.tasks.resize(view.tasks.len(), own);
+        }
+    }
+
+    fn select_cpu(
+        &mut self,
+        view: &View,
+        task: TaskId,
+        wake: &Wake,
+        actions: &mut Actions,
+    ) -> CpuId {
+        let (cpu, reason) = match wake.kind {
+            WakeKind::New => self.idlest(view, task),
+            WakeKind::Woken | WakeKind::Moved => self.near_idle(view, task, wake),
+        };
+        actions.place(task, cpu, reason);
+        cpu
+    }
+
+    fn enqueue(&mut self, view: &View, task: TaskId, cpu: CpuId, _: &Wake, actions: &mut Actions) {
+        let current = view.current(cpu);
+        if let Some(current) = current {
+            self.count(view, current);
+        }
+        self.join(task, cpu);
+        self.wait(view, task);
+        let Some(current) = current else {
+            return actions.resched(cpu, Some(task), Reason::new("idle, and has work now"));
+        };
+        let (own, other) = (&self.tasks[task.index()].entity, &self.tasks[current.index()].entity);
+        let (own_rank, other_rank) = (rank(view.task(task).class), rank(view.task(current).class));
+        let ran_ns = view.now_ns.saturating_sub(view.task(current).started_ns);
+        let turn = own_rank == other_rank
+            && ran_ns >= self.slice_ns
+            && own.virtual_ns <= self.queue(cpu).average()
+            && own.deadline_ns < other.deadline_ns;
+        if own_rank < other_rank || turn {
+            let reason = Reason::new("its turn comes before that of the running task");
+            actions.resched(cpu, Some(task), reason);
+        }
+    }
+
+    fn pick(
+        &mut self,
+        view: &View,
+        cpu: CpuId,
+        _: Option<TaskId>,
+        actions: &mut Actions,
+    ) -> Option<TaskId> {
+        let mut reason = Reason::new("eligible, and the earliest deadline");
+        let mut picked = self.earliest(cpu, actions);
+        if picked.is_none() {
+            picked = self.fetch(view, cpu, 1, actions);
+            reason = Reason::new("nothing waits here: taken from another queue");
+            if let Some(task) = picked {
+                self.move_to(view, task, cpu);
+            }
+        }
+        match picked {
+            Some(task) => self.unwait(task),
+            None => reason = Reason::new("nothing waits that it may run"),
+        }
+        actions.pick(cpu, picked, reason);
+        picked
+    }
+
+    fn stopping(
+        &mut self,
+        view: &View,
+        cpu: CpuId,
+        task: TaskId,
+        stop: Stop,
+        actions: &mut Actions,
+    ) {
+        self.count(view, task);
+        if !stop.can_go_on() {
+            return self.leave(task);
+        }
+        let idle = view.idle_cores.iter().find(|idle| view.allowed(task, *idle));
+        let relieved = stop == Stop::Stopper && running_on_core(view, cpu) > 1;
+        match idle.filter(|_| relieved) {
+            Some(to) => {
+                self.leave(task);
+                self.join(task, to);
+                self.wait(view, task);
+                actions.pull(task, cpu, to, Reason::new("a core to itself"));
+                actions.resched(to, Some(task), Reason::new("idle, and has work now"));
+            }
+            None => {
+                if stop == Stop::Yielded {
+                    let own = &mut self.tasks[task.index()].entity;
+                    own.deadline_ns += own.scaled(self.slice_ns);
+                }
+                self.wait(view, task);
+            }
+        }
+    }
+
+    fn tick(&mut self, view: &View, cpu: CpuId, actions: &mut Actions) {
+        let Some(task) = view.current(cpu) else { return };
+        let before = self.tasks[task.index()].entity.deadline_ns;
+        self.count(view, task);
+        let spent = self.tasks[task.index()].entity.deadline_ns != before;
+        let fifo = matches!(view.task(task).class, Class::Fifo(_));
+        if self.queue(cpu).len() > 0 {
+            if spent && !fifo {
+                actions.resched(cpu, Some(task), Reason::new("its slice is over"));
+            }
+            // The kick of an idle CPU, which balances for all idle ones.
+            let waits =
+                |idle: &CpuId| self.queue(cpu).tasks().any(|(_, task)| view.allowed(task, *idle));
+            let core = view.idle_cores.iter().find(waits).filter(|_| self.smt);
+            if let Some(idle) = core.or_else(|| view.idle.iter().find(waits)) {
+                let reason = Reason::new("tasks wait on a busy CPU, and this one is idle");
+                actions.resched(idle, None, reason.with("busy_cpu", cpu.0));
+            }
+        }
+        self.relieve(view, cpu, actions);
+        if view.now_ns % self.balance_ns < view.tick_ns {
+            let least = self.length(view, cpu) + 2;
+            if let Some(task) = self.fetch(view, cpu, least, actions) {
+                self.move_to(view, task, cpu);
+            }
+        }
+    }
+
+    fn exec(&mut self, view: &View, task: TaskId, actions: &mut Actions) -> Option<CpuId> {
+        let (cpu, reason) = self.idlest(view, task);
+        let better = view.is_idle(cpu) && self.length(view, view.task(task).last_cpu) > 1;
+        if better {
+            actions.place(task, cpu, reason);
+        }
+        better.then_some(cpu)
+    }
+
+    fn changed(&mut self, view: &View, task: TaskId, change: Change, actions: &mut Actions) {
+        let facts = view.task(task);
+        let waits = self.tasks[task.index()].place.is_some();
+        if change == Change::Mask {
+            if waits && !view.allowed(task, self.tasks[task.index()].cpu) {
+                let (cpu, reason) = self.idlest(view, task);
+                let from = self.tasks[task.index()].cpu;
+                self.move_to(view, task, cpu);
+                actions.pull(task, from, cpu, reason);
+                if view.runs_nothing(cpu) {
+                    actions.resched(cpu, Some(task), Reason::new("idle, and has work now"));
+                }
+            }
+            return;
+        }
+        self.count(view, task);
+        self.unwait(task);
+        let counts = self.tasks[task.index()].counts;
+        self.leave(task);
+        self.tasks[task.index()].entity.weight = weight(facts.nice);
+        if counts {
+            let cpu = self.tasks[task.index()].cpu;
+            self.join(task, cpu);
+        }
+        if waits {
+            self.wait(view, task);
+        }
+        if let TaskState::Running(cpu) = facts.state {
+            actions.resched(cpu, Some(task), Reason::new("its share changed"));
+        }
+    }
+
+    fn exit(&mut self, _: &View, task: TaskId, _: &mut Actions) {
+        self.unwait(task);
+        self.leave(task);
+    }
+
+    fn online(&mut self, _: &View, _: CpuId, _: &mut Actions) {}
+
+    fn offline(&mut self, view: &View, cpu: CpuId, actions: &mut Actions) {
+        let waiting: Vec<TaskId> = self.queue(cpu).tasks().map(|(_, task)| task).collect();
+        for task in waiting {
+            self.changed(view, task, Change::Mask, actions);
+        }
+    }
+
+    fn queued(&self, each: &mut dyn FnMut(TaskId, CpuId)) {
+        for (cpu, queue) in self.queues.iter().enumerate() {
+            queue.tasks().for_each(|(_, task)| each(task, CpuId(cpu as u32)));
+        }
+    }
+}

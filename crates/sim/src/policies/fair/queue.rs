@@ -1,0 +1,95 @@
+//! The queue of a CPU: who is eligible, and whose deadline comes first (EEVDF).
+
+use crate::kernel::view::TaskId;
+use crate::policies::weight::WEIGHT;
+use std::collections::BTreeSet;
+
+/// What is kept of a task.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Entity {
+    /// CPU time by weight, on the clock of its queue.
+    pub(super) virtual_ns: i64,
+    /// When, on the same clock, it should have had its slice.
+    pub(super) deadline_ns: i64,
+    /// Weight of its nice value.
+    pub(super) weight: u64,
+    /// CPU time already counted.
+    pub(super) counted_ns: u64,
+    /// How far it was behind the average when it left its queue.
+    pub(super) lag_ns: i64,
+}
+
+impl Entity {
+    /// A time of CPU on its own clock.
+    pub(super) fn scaled(&self, ns: u64) -> i64 {
+        let scaled = u128::from(ns) * u128::from(WEIGHT) / u128::from(self.weight);
+        i64::try_from(scaled).unwrap_or(i64::MAX)
+    }
+}
+
+/// A queue. The task that runs is not in it, but counts in its average.
+#[derive(Debug, Default)]
+pub(super) struct Queue {
+    /// By class (better first), deadline and order of arrival.
+    waiting: BTreeSet<(u8, i64, u64, TaskId)>,
+    /// Sum of weights of all that wait or run.
+    weights: i128,
+    /// Sum of weight times virtual time of the same.
+    moments: i128,
+    /// The average before it became empty.
+    last_average: i64,
+}
+
+impl Queue {
+    pub(super) fn len(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// Tasks that wait, best first.
+    pub(super) fn tasks(&self) -> impl Iterator<Item = (u8, TaskId)> + '_ {
+        self.waiting.iter().map(|(rank, _, _, task)| (*rank, *task))
+    }
+
+    pub(super) fn insert(&mut self, place: (u8, i64, u64, TaskId)) {
+        self.waiting.insert(place);
+    }
+
+    pub(super) fn remove(&mut self, place: &(u8, i64, u64, TaskId)) {
+        self.waiting.remove(place);
+    }
+
+    /// Counts a task in the average, or no longer.
+    pub(super) fn count(&mut self, entity: &Entity, joins: bool) {
+        if !joins {
+            self.last_average = self.average();
+        }
+        let sign = if joins { 1 } else { -1 };
+        let weight = sign * i128::from(entity.weight);
+        self.weights += weight;
+        self.moments += weight * i128::from(entity.virtual_ns);
+    }
+
+    /// A task that counts has run on.
+    pub(super) fn advance(&mut self, entity: &Entity, ran_ns: i64) {
+        self.moments += i128::from(entity.weight) * i128::from(ran_ns);
+    }
+
+    /// The virtual time at which nobody is behind or before.
+    pub(super) fn average(&self) -> i64 {
+        if self.weights == 0 {
+            return self.last_average;
+        }
+        i64::try_from(self.moments.div_euclid(self.weights)).unwrap_or(i64::MAX)
+    }
+
+    /// Places a task that comes with a lag: so that, once it counts, it is as far behind the new
+    /// average as it was behind its old one.
+    pub(super) fn place(&self, entity: &mut Entity) {
+        let mut lag = i128::from(entity.lag_ns);
+        if self.weights > 0 {
+            lag = lag * (self.weights + i128::from(entity.weight)) / self.weights;
+        }
+        let lag = i64::try_from(lag).unwrap_or(0);
+        entity.virtual_ns = self.average().saturating_sub(lag);
+    }
+}

@@ -1,0 +1,63 @@
+//! `fair` on the whole machine.
+
+use crate::support::{MS, compute, machine, options, outcome, program, work};
+use coretwin_base::cpu_set::CpuId;
+use coretwin_sim::kernel::program::{Amount, Children};
+use coretwin_sim::kernel::work::{MachineEvent, Scripted};
+use coretwin_sim::kernel::{Outcome, Program, Start, Step, Work};
+
+fn hog(ms: u64) -> Program {
+    program("hog", vec![compute(ms * MS)])
+}
+
+fn run(layout: &str, work: &Work, policy: &str) -> Outcome {
+    outcome(&machine(layout, 1600), work, &options(policy, 8000))
+}
+
+#[test]
+fn cpu_time_goes_by_weight() {
+    let mut work = work(vec![hog(3000)]);
+    work.starts = [0, 5, 10].map(|nice| Start { nice, ..Start::of(0) }).to_vec();
+    let mut options = options("fair", 1500);
+    options.warmup_ns = 0;
+    let outcome = outcome(&machine("1x1", 1600), &work, &options);
+    let times: Vec<u64> = outcome.tasks.iter().map(|task| task.time.raw_ns()).collect();
+    // 1024, 335, 110 by the kernel's table: shares of 0.697, 0.228, 0.075.
+    for (time, share) in times.iter().zip([0.697, 0.228, 0.075]) {
+        let got = *time as f64 / (1500 * MS) as f64;
+        assert!((got - share).abs() < 0.02, "{times:?}");
+    }
+}
+
+#[test]
+fn new_tasks_take_a_core_each_before_siblings() {
+    let parent = program(
+        "parent",
+        vec![
+            Step::Fork { program: 1, thread: false },
+            Step::Repeat { from: 0, times: Amount::Fixed(3) },
+            Step::Wait(Children::All),
+        ],
+    );
+    let work = work(vec![parent, hog(50)]);
+    let spread = run("4x2", &Work { starts: vec![Start::of(0)], ..work.clone() }, "fair");
+    assert!(spread.clash_ns < MS / 10, "{}", spread.clash_ns);
+    let unaware = run("4x2", &Work { starts: vec![Start::of(0)], ..work }, "fair[smt=off]");
+    assert!(unaware.clash_ns > 40 * MS, "{}", unaware.clash_ns);
+}
+
+#[test]
+fn a_core_that_runs_two_gives_one_to_an_idle_core() {
+    let mut work = work(vec![hog(300), hog(310)]);
+    work.starts = [0, 1]
+        .map(|cpu| Start { mask: Some([CpuId(cpu)].into_iter().collect()), ..Start::of(cpu) })
+        .to_vec();
+    // Bound to the two CPUs of a core for 10 ms, then free.
+    let free =
+        |program| Scripted { at_ns: 10 * MS, event: MachineEvent::SetMask { program, mask: None } };
+    work.script = vec![free(0), free(1)];
+    let aware = run("2x2", &work, "fair");
+    assert!(aware.clash_ns < 40 * MS, "{}", aware.clash_ns);
+    let unaware = run("2x2", &work, "fair[smt=off]");
+    assert!(unaware.clash_ns > 400 * MS, "{}", unaware.clash_ns);
+}
