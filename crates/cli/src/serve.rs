@@ -2,8 +2,10 @@
 
 use crate::{out, signals};
 use anyhow::{Context, Result};
+use coretwin_base::schema::SCHEMA;
 use coretwin_workloads::serve::{ServeEvent, ServeOptions, Variant, serve_chat};
 use coretwin_workloads::tbench::{TbenchOptions, protocol, serve_tbench};
+use serde_json::json;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -43,6 +45,9 @@ pub(crate) struct Args {
     /// End after one client; of tbench, when the last has gone
     #[arg(long)]
     once: bool,
+    /// Print each event as a line of JSON
+    #[arg(long)]
+    json: bool,
 }
 
 /// Runs the verb.
@@ -63,7 +68,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         users: args.users,
         message_bytes: args.size,
     };
-    serve_chat(&options, || stop.raised(), |event| out::news(&line(&event)))?;
+    serve_chat(&options, || stop.raised(), |event| tell(&event, args.json))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -76,7 +81,7 @@ fn tbench(args: &Args) -> Result<ExitCode> {
         patience: Duration::from_secs(args.patience.into()),
         once: args.once,
     };
-    serve_tbench(&options, || stop.raised(), |event| out::news(&line(&event)))?;
+    serve_tbench(&options, || stop.raised(), |event| tell(&event, args.json))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -90,6 +95,34 @@ fn worker() -> Result<PathBuf> {
         worker.display()
     );
     Ok(worker)
+}
+
+fn tell(event: &ServeEvent, json: bool) {
+    match json {
+        // Whoever read the lines may have gone; clients are served all the same.
+        true => drop(out::text(&format!("{}\n", record(event)))),
+        false => out::news(&line(event)),
+    }
+}
+
+fn record(event: &ServeEvent) -> serde_json::Value {
+    match event {
+        ServeEvent::Listening(address) => {
+            json!({"schema": SCHEMA, "event": "listening", "address": address.to_string()})
+        }
+        ServeEvent::Started { rooms, messages } => {
+            json!({"schema": SCHEMA, "event": "started", "rooms": rooms, "messages": messages})
+        }
+        ServeEvent::Served { received, sent, right } => json!({
+            "schema": SCHEMA, "event": "served",
+            "received": received, "sent": sent, "right": right,
+        }),
+        ServeEvent::Exchanged { exchanges, received_bytes, sent_bytes } => json!({
+            "schema": SCHEMA, "event": "exchanged",
+            "exchanges": exchanges, "received_bytes": received_bytes, "sent_bytes": sent_bytes,
+        }),
+        ServeEvent::Failed(why) => json!({"schema": SCHEMA, "event": "failed", "why": why}),
+    }
 }
 
 fn line(event: &ServeEvent) -> String {

@@ -23,7 +23,7 @@ use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, Command, ExitCode, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Marks the processes that are to be the worker, or one of its processes.
 const AS_WORKER: &str = "CORETWIN_BENCH_WORKER";
@@ -219,13 +219,23 @@ impl Run<'_> {
         let said = String::from_utf8(output?.stdout)?;
         let line = said.lines().find_map(|line| line.strip_prefix("Throughput "));
         let rate = line.and_then(|line| line.split(' ').next()).ok_or("no throughput")?;
-        Ok(rate.parse()?)
+        match rate.parse()? {
+            // It measures whole seconds and prints the last, which may not have come.
+            0.0 => Err("theirs printed no rate: give it seconds=3 or more".into()),
+            rate => Ok(rate),
+        }
     }
 
     fn their_server(&self) -> Result<Child, Trouble> {
         let address = "127.0.0.1:7003";
-        let free = std::net::TcpListener::bind(address);
-        drop(free.map_err(|error| format!("their server needs {address}: {error}"))?);
+        // The processes of connections of the server before have the port until they have ended.
+        let until = Instant::now() + Duration::from_secs(10);
+        while let Err(error) = std::net::TcpListener::bind(address) {
+            if Instant::now() >= until {
+                return Err(format!("their server needs {address}: {error}").into());
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
         let mut server = self.their("tbench_srv", 0).stdout(Stdio::null()).spawn()?;
         while std::net::TcpStream::connect(address).is_err() {
             if let Some(status) = server.try_wait()? {
