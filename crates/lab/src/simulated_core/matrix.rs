@@ -7,7 +7,7 @@ use coretwin_base::core_run::CoreMatrix;
 use coretwin_base::schema::SCHEMA;
 use coretwin_sim::core::interval::{self, Summary};
 use coretwin_sim::core::profile::{Profile, copies};
-use coretwin_sim::core::{Options, Preset, compare};
+use coretwin_sim::core::{Options, Preset, Stretch, simulate, simulate_stretches};
 
 /// The profiles of a matrix that names none: what fights for one resource each, and real work.
 pub const PROFILES: [&str; 12] = [
@@ -33,6 +33,19 @@ struct Pair {
     cached: bool,
 }
 
+/// A run of two profiles together; what each does alone over the same work is not known yet.
+struct Together {
+    speeds: [f64; 2],
+    work: [Stretch; 2],
+    options: Options,
+}
+
+/// A pair when its run is done.
+enum Found {
+    Kept(Pair),
+    Run(Together),
+}
+
 /// Runs all pairs and each of their threads alone, side by side. `done` hears how many runs of how
 /// many are done.
 ///
@@ -53,16 +66,27 @@ pub fn matrix(
     let speeds: Vec<f64> = speeds.into_iter().collect::<Result<_, _>>()?;
     let pairs: Vec<(usize, usize)> =
         (0..count).flat_map(|a| (a..count).map(move |b| (a, b))).collect();
-    let results = parallel::map(
+    let found = parallel::map(
         &pairs,
         |(a, b)| {
             let fitted = length::fitted(options, [speeds[*a], speeds[*b]].into_iter());
             let options = if fit_length { fitted } else { *options };
-            pair(preset, [&profiles[*a], &profiles[*b]], &options, cache)
+            let kept = cache.and_then(|cache| {
+                Cache::get(&cache.file(preset, [&profiles[*a], &profiles[*b]], &options))
+            });
+            match kept {
+                Some([a, b, beside_b, beside_a]) => Ok(Found::Kept(Pair {
+                    alone: [a, b],
+                    together: [beside_b, beside_a],
+                    cached: true,
+                })),
+                None => together(preset, [&profiles[*a], &profiles[*b]], options).map(Found::Run),
+            }
         },
         |finished| done(finished, pairs.len()),
     );
-    let results: Vec<Pair> = results.into_iter().collect::<Result<_, _>>()?;
+    let found: Vec<Found> = found.into_iter().collect::<Result<_, _>>()?;
+    let results = with_alone(preset, profiles, &pairs, found, options, cache)?;
     let mut slowdown = vec![vec![0.0; count]; count];
     let mut throughput = vec![vec![0.0; count]; count];
     let mut alone_ipc = vec![0.0; count];
@@ -98,24 +122,73 @@ fn by_formula(preset: &Preset, profiles: &[Profile], seed: u64) -> Vec<Vec<f64>>
     summaries.iter().map(|a| summaries.iter().map(|b| beside(a, b)).collect()).collect()
 }
 
-fn pair(
+fn together(preset: &Preset, pair: [&Profile; 2], options: Options) -> Result<Together, Error> {
+    let inputs = pair.iter().zip(copies(pair));
+    let inputs = inputs.map(|(one, copy)| one.input(preset, options.seed, copy)).collect();
+    let outcome = simulate(preset, inputs, &options).map_err(run::stuck)?;
+    let of = |thread: usize| &outcome.threads[thread];
+    Ok(Together {
+        speeds: [0, 1].map(|thread| outcome.uops_per_cycle(thread)),
+        work: [0, 1].map(|thread| Stretch {
+            warmup_uops: of(thread).warmup_uops,
+            measure_uops: of(thread).uops.max(1),
+        }),
+        options,
+    })
+}
+
+/// Measures every profile alone over the work it did in each of its pairs. A program is the same in
+/// all of them, so one run for each profile has all of its stretches; one more has the second copy
+/// that a profile met beside itself.
+fn with_alone(
     preset: &Preset,
-    profiles: [&Profile; 2],
+    profiles: &[Profile],
+    pairs: &[(usize, usize)],
+    found: Vec<Found>,
     options: &Options,
     cache: Option<&Cache>,
-) -> Result<Pair, Error> {
-    let file = cache.map(|cache| cache.file(preset, profiles, options));
-    if let Some(kept) = file.as_ref().and_then(|file| Cache::get(file)) {
-        let [a, b, beside_b, beside_a] = kept;
-        return Ok(Pair { alone: [a, b], together: [beside_b, beside_a], cached: true });
-    }
-    let copies = copies(profiles);
-    let input = |thread: usize| profiles[thread].input(preset, options.seed, copies[thread]);
-    let found = compare(preset, 2, &input, options).map_err(run::stuck)?;
-    let alone = [0, 1].map(|thread| found.alone[thread].uops_per_cycle(0));
-    let together = [0, 1].map(|thread| found.together.uops_per_cycle(thread));
-    if let Some(file) = &file {
-        Cache::put(file, [alone[0], alone[1], together[0], together[1]]);
-    }
-    Ok(Pair { alone, together, cached: false })
+) -> Result<Vec<Pair>, Error> {
+    let programs: Vec<(usize, u16)> =
+        (0..profiles.len()).flat_map(|profile| [(profile, 0), (profile, 1)]).collect();
+    // The copies that the threads of a pair are: equal names are one program.
+    let program = |(a, b): (usize, usize)| {
+        let copies = copies([&profiles[a], &profiles[b]]);
+        [(a, copies[0]), (b, copies[1])]
+    };
+    let alone = parallel::map(
+        &programs,
+        |one| {
+            let runs = pairs.iter().zip(&found).filter_map(|(pair, found)| match found {
+                Found::Kept(_) => None,
+                Found::Run(together) => Some((program(*pair), together)),
+            });
+            let stretches: Vec<Stretch> = runs
+                .flat_map(|(programs, together)| programs.into_iter().zip(together.work))
+                .filter_map(|(program, work)| (program == *one).then_some(work))
+                .collect();
+            if stretches.is_empty() {
+                return Ok(Vec::new().into_iter());
+            }
+            let input = profiles[one.0].input(preset, options.seed, one.1);
+            simulate_stretches(preset, input, &stretches, options).map(Vec::into_iter)
+        },
+        |_| {},
+    );
+    let mut alone: Vec<std::vec::IntoIter<f64>> =
+        alone.into_iter().collect::<Result<_, _>>().map_err(run::stuck)?;
+    let mut next = |(profile, copy): (usize, u16)| {
+        alone[2 * profile + usize::from(copy)].next().unwrap_or_default()
+    };
+    let finish = |(pair, found): (&(usize, usize), Found)| match found {
+        Found::Kept(pair) => pair,
+        Found::Run(Together { speeds, options, .. }) => {
+            let alone = program(*pair).map(&mut next);
+            if let Some(cache) = cache {
+                let file = cache.file(preset, [&profiles[pair.0], &profiles[pair.1]], &options);
+                Cache::put(&file, [alone[0], alone[1], speeds[0], speeds[1]]);
+            }
+            Pair { alone, together: speeds, cached: false }
+        }
+    };
+    Ok(pairs.iter().zip(found).map(finish).collect())
 }

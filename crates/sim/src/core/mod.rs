@@ -16,7 +16,7 @@ pub mod stream;
 pub mod uop;
 
 pub use comparison::{Comparison, compare};
-pub use engine::simulate;
+pub use engine::{Stretch, simulate, simulate_stretches};
 pub use outcome::{Outcome, Stuck, ThreadOutcome};
 pub use preset::Preset;
 pub use stream::{Options, Stream, ThreadInput};

@@ -4,7 +4,10 @@ use crate::kernels::*;
 use coretwin_sim::core::outcome::Component;
 use coretwin_sim::core::preset::{Policy, Sharing};
 use coretwin_sim::core::profile::Profile;
-use coretwin_sim::core::{Class, Effect, Options, Preset, ThreadInput, Uop, compare, simulate};
+use coretwin_sim::core::{
+    Class, Effect, Options, Preset, Stretch, ThreadInput, Uop, compare, simulate,
+    simulate_stretches,
+};
 use proptest::prelude::*;
 
 #[test]
@@ -177,6 +180,21 @@ fn threads_alone_are_measured_over_the_same_work() {
         assert!(alone.threads[0].warmup_uops.abs_diff(together.warmup_uops) < 4);
         assert!(alone.threads[0].uops.abs_diff(together.uops) < 4);
     }
+}
+
+#[test]
+fn stretches_of_one_run_are_as_runs_of_their_own() {
+    let preset = preset("golden-cove");
+    let input = || Profile::named("tbench").expect("a built-in profile").input(&preset, 1, 0);
+    let stretches = [(0, 900), (5000, 20_000), (5000, 1), (24_000, 3000), (700, 40_000)]
+        .map(|(warmup_uops, measure_uops)| Stretch { warmup_uops, measure_uops });
+    let options = Options::default();
+    let together = simulate_stretches(&preset, input(), &stretches, &options);
+    let by_itself = stretches.map(|Stretch { warmup_uops, measure_uops }| {
+        let options = Options { warmup_uops, measure_uops, ..options };
+        simulate(&preset, vec![input()], &options).expect("the run ends").uops_per_cycle(0)
+    });
+    assert_eq!(together.expect("the run ends"), by_itself);
 }
 
 /// Rows of AIM9 that Hyper-Threading left as they were: one thread, its sibling halted but for a

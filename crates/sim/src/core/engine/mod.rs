@@ -30,7 +30,7 @@ mod translation;
 mod walk;
 mod wheel;
 
-pub use run::simulate;
+pub use run::{Stretch, simulate, simulate_stretches};
 pub use walk::Misses;
 pub(crate) use walk::Walk;
 

@@ -37,6 +37,60 @@ pub fn simulate(
     Ok(core.outcome(start, &uops))
 }
 
+/// A stretch of a thread's work: what it retires before, and while it is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stretch {
+    /// Micro-operations before.
+    pub warmup_uops: u64,
+    /// Micro-operations measured.
+    pub measure_uops: u64,
+}
+
+/// The micro-operations per cycle of one thread alone over several stretches of its work, in one
+/// run: to the last bit what [`simulate`] gives for each stretch by itself.
+///
+/// # Errors
+/// [`Stuck`] as [`simulate`].
+pub fn simulate_stretches(
+    preset: &Preset,
+    thread: ThreadInput<'_>,
+    stretches: &[Stretch],
+    options: &Options,
+) -> Result<Vec<f64>, Box<Stuck>> {
+    /// What a stretch waits for next, in micro-operations, and where it began.
+    struct Pending {
+        stretch: usize,
+        target: u64,
+        begin: Option<(u64, u64)>,
+    }
+    let mut core = Core::new(preset, vec![thread], options);
+    let mut speeds = vec![0.0; stretches.len()];
+    let begins = stretches.iter().enumerate();
+    let mut pending: Vec<Pending> = begins
+        .map(|(stretch, of)| Pending { stretch, target: of.warmup_uops, begin: None })
+        .collect();
+    while let Some(next) = pending.iter().map(|one| one.target).min() {
+        core.aim(next.saturating_sub(core.threads[0].uops));
+        core.run(options)?;
+        let (cycle, uops) = (core.cycle, core.threads[0].uops);
+        // A thread that has halted for ever gets no further than it is.
+        let reached = uops.max(next);
+        pending.retain_mut(|one| {
+            if one.target > reached {
+                return true;
+            }
+            let Some((begin_cycle, begin_uops)) = one.begin else {
+                one.begin = Some((cycle, uops));
+                one.target = uops + stretches[one.stretch].measure_uops;
+                return true;
+            };
+            speeds[one.stretch] = (uops - begin_uops) as f64 / (cycle - begin_cycle).max(1) as f64;
+            false
+        });
+    }
+    Ok(speeds)
+}
+
 impl Core<'_> {
     /// Sets every thread's target this much further.
     fn aim(&mut self, uops: u64) {
