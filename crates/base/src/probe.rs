@@ -128,7 +128,7 @@ pub struct Probe {
     pub undecided: CpuSet,
     /// Every group, with what its CPUs share, caches too.
     pub shared: Vec<Shared>,
-    /// Least confidence of all that is said of cores and their time, 0 to 1.
+    /// Least confidence of all that is said of cores and their time, 0 to 1; 0 where nothing is.
     pub confidence: f64,
     /// What the kernel says: CPUs of a core, sets of two and more.
     pub reported: Vec<CpuSet>,

@@ -28,7 +28,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "LIST", value_parser = CpuSet::parse)]
     cpus: Option<CpuSet>,
     /// Most time it may take
-    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = parse_duration)]
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse_duration)]
     budget: std::time::Duration,
     /// Keep others off the CPUs while a round lasts, by real-time priority (needs root)
     #[arg(long)]
@@ -68,7 +68,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     // A study would be disturbed by it, and it by a study.
     let _lock = lock::acquire(&root)?;
     let stop = signals::stop_flag()?;
-    let expected_s = probe::expected_s(request.cpus.len(), request.exclusive);
+    let expected_s = probe::expected_s(&request);
     out::news(&format!(
         "Loading CPUs {} in bursts, for about {} if nobody disturbs it and {} at most; Ctrl-C \
          stops it.",

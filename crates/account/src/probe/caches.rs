@@ -15,6 +15,8 @@ use std::collections::BTreeSet;
 const SAMPLE_ROUNDS: usize = 6;
 /// Plays of each pair: others and interrupts only ever delay, so the shortest counts.
 const PLAYS: usize = 3;
+/// Rounds that a handful of caches takes.
+pub(super) const ROUNDS: u32 = (2 * SAMPLE_ROUNDS * PLAYS) as u32;
 /// Far takes at least this many times as long as near.
 const GAP: f64 = 1.4;
 /// Uncertainty of the log of a round trip: the way through a cache differs from core to core.

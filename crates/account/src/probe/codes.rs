@@ -3,7 +3,7 @@
 //! Every CPU has a code word. For each letter there are two rounds: one with the CPUs whose letter
 //! is 1, one with the others. So each CPU is active once per letter, and shares the round with
 //! another exactly if their letters are equal. Any two words differ in [`APART`] letters at least:
-//! so often every CPU is measured without any given other. Random words of about log₂ n + 10
+//! so often every CPU is measured without any given other. Random words of about log₂ n + 12
 //! letters have that property after few redraws (Gilbert, *A comparison of signalling alphabets*,
 //! Bell System Technical Journal 31, 1952), and beyond it they make the rounds of two strangers
 //! as different as chance does.
@@ -13,7 +13,7 @@ use coretwin_base::random::Stream;
 /// Letters in which any two words differ at least. Three, so that one outlier does not matter.
 const APART: u32 = 3;
 /// Letters beyond log₂ of the number of words.
-const MORE_LETTERS: u32 = 10;
+const MORE_LETTERS: u32 = 12;
 /// Words drawn anew before a letter is added.
 const REDRAWS: u32 = 64;
 
@@ -76,6 +76,6 @@ mod tests {
             }
             lengths.push(codes.letters);
         }
-        assert_eq!(lengths, [6, 6, 12, 14, 16, 18, 20]);
+        assert_eq!(lengths, [6, 6, 14, 16, 18, 20, 22]);
     }
 }

@@ -14,8 +14,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Stages that may find nothing before the search is given up.
 const FRUITLESS_MAX: u32 = 3;
-/// Matchings tried in a stage: a core of eight needs seven.
-const MATCHINGS: u32 = 12;
+/// Matchings tried in a stage.
+const MATCHINGS: u32 = 8;
 
 /// What is known so far; holds when the budget ends, too.
 #[derive(Debug, Default, Clone)]
@@ -87,17 +87,20 @@ impl Grouping {
             self.close(*place, *probability);
         }
         let likely = stage.partners(&slowed);
-        let (mut left, mut merged) = (likely.clone(), false);
+        let (mut left, mut merged) = (likely.clone(), BTreeSet::new());
         for _ in 0..MATCHINGS {
             let pairs = matching(&mut left, &likely);
             if pairs.is_empty() {
                 break;
             }
-            let passed = self.test(field, kind, &pairs, random)?;
-            merged |= passed.contains(&true);
-            left.retain(|(a, b)| self.open_group(*a) != self.open_group(*b));
+            let passed = self.test(field, kind, &pairs, false, random)?;
+            let passed = pairs.iter().zip(passed).filter(|(_, passed)| *passed);
+            merged.extend(passed.flat_map(|((a, b), _)| [*a, *b]));
+            // Whether these are in the way of more is seen in the next stage, without the mates
+            // that are known now.
+            left.retain(|(a, b)| !merged.contains(a) && !merged.contains(b));
         }
-        Ok(merged || !free.is_empty())
+        Ok(!merged.is_empty() || !free.is_empty())
     }
 
     /// Tests disjoint pairs, notes what came of each, and puts together those that pass.
@@ -106,9 +109,10 @@ impl Grouping {
         field: &mut Field<'_>,
         kind: Contention,
         pairs: &[(usize, usize)],
+        thorough: bool,
         random: &mut Stream,
     ) -> Result<Vec<bool>, End> {
-        let compared = verify(field, kind, pairs, random)?;
+        let compared = verify(field, kind, pairs, thorough, random)?;
         let mut passed = Vec::new();
         for ((a, b), compared) in pairs.iter().zip(compared) {
             let (a, b) = (*a.min(b), *a.max(b));

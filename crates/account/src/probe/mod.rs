@@ -55,7 +55,7 @@ pub struct Findings {
     pub undecided: CpuSet,
     /// Each group with what it shares.
     pub shared: Vec<Shared>,
-    /// Least probability of all that is said of cores.
+    /// Least probability of all that is said of cores; 0 where nothing is.
     pub confidence: f64,
     /// CPUs that others kept busy, with the share of rounds in which they did: 0 to 1.
     pub disturbed: Vec<(CpuId, f64, bool)>,
@@ -128,10 +128,11 @@ fn search(
 /// About how many rounds a probe of so many CPUs takes where cores have one or two of them and
 /// nobody disturbs.
 #[must_use]
-pub fn rounds_expected(cpus: usize) -> u32 {
+pub fn rounds_expected(cpus: usize, caches: bool) -> u32 {
     let direct = 3 * verify::REPEATS_MIN as u32;
     let few = if cpus <= FEW { (cpus * cpus.saturating_sub(1) / 2) as u32 } else { 1 };
-    search::rounds(cpus) + direct * few + search::rounds(cpus / 2)
+    let more = if caches { search::rounds(cpus) + caches::ROUNDS } else { 0 };
+    search::rounds(cpus) + direct * few + search::rounds(cpus / 2) + more
 }
 
 /// Of so few CPUs every pair is tested directly, so that there is an interval for each.
@@ -147,7 +148,7 @@ fn every_pair(field: &mut Field<'_>, cores: &mut Grouping, random: &mut Stream) 
         for b in a + 1..count {
             let given_up = field.tallies[a].given_up || field.tallies[b].given_up;
             if !given_up && !cores.pairs.contains_key(&(a, b)) {
-                cores.test(field, Contention::Ports, &[(a, b)], random)?;
+                cores.test(field, Contention::Ports, &[(a, b)], true, random)?;
             }
         }
     }
@@ -195,7 +196,7 @@ fn findings(field: &Field<'_>, cores: Grouping, more: More, out_of_time: bool) -
         groups: sets,
         alone: cores.alone.keys().map(|place| field.cpus[*place]).collect(),
         undecided: single.iter().flat_map(|(group, _)| group).map(|p| field.cpus[*p]).collect(),
-        confidence: sure.fold(1.0, f64::min),
+        confidence: sure.reduce(f64::min).unwrap_or(0.0),
         shared,
         pairs: [&cores.pairs, &more.turns.pairs, &more.second.pairs]
             .into_iter()

@@ -21,7 +21,7 @@ const CUT: (f64, f64) = (-1.8, 0.1);
 /// A partner makes at least this difference, in log …
 const DIFFERENCE: f64 = -0.08;
 /// … and at least this share of what the likeliest makes: siblings of a core are much alike.
-const OF_LIKELIEST: f64 = 0.5;
+const OF_LIKELIEST: f64 = 0.7;
 
 /// Rounds of a stage.
 pub(super) fn rounds(cpus: usize) -> u32 {

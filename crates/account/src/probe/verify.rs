@@ -12,27 +12,37 @@ use coretwin_base::random::Stream;
 
 /// Repetitions at least: fewer make a poor interval.
 pub(super) const REPEATS_MIN: usize = 5;
+/// Repetitions at least of a pair that proves free and needs no interval.
+const REPEATS_FREE: usize = 2;
 /// Repetitions at most.
 const REPEATS_MAX: usize = 12;
 /// Evidence that settles a pair, in nats: odds of 3000 to 1.
 const SETTLED: f64 = 8.0;
 
-/// Tests pairs of places until each is settled, or has had enough repetitions.
+/// Tests pairs of places until each is settled, or has had enough repetitions; `thorough` gives
+/// an interval to those that prove free, too.
 pub(super) fn verify(
     field: &mut Field<'_>,
     kind: Contention,
     pairs: &[(usize, usize)],
+    thorough: bool,
     random: &mut Stream,
 ) -> Result<Vec<Compared>, End> {
     let mut compared = vec![Compared::default(); pairs.len()];
-    for repeat in 0..REPEATS_MAX {
-        let unsettled = |one: &Compared| one.evidence.abs() < SETTLED || one.len() < REPEATS_MIN;
-        if repeat >= REPEATS_MIN && !compared.iter().any(unsettled) {
+    let free = if thorough { REPEATS_MIN } else { REPEATS_FREE };
+    for _ in 0..REPEATS_MAX {
+        let is_open = |one: &Compared| {
+            let least = if one.evidence < 0.0 { free } else { REPEATS_MIN };
+            one.evidence.abs() < SETTLED || one.len() < least
+        };
+        let open: Vec<usize> = (0..pairs.len()).filter(|at| is_open(&compared[*at])).collect();
+        if open.is_empty() {
             break;
         }
-        let ordered: Vec<(usize, usize)> = pairs
+        let ordered: Vec<(usize, usize)> = open
             .iter()
-            .map(|(a, b)| if random.below(2) == 0 { (*a, *b) } else { (*b, *a) })
+            .map(|at| pairs[*at])
+            .map(|(a, b)| if random.below(2) == 0 { (a, b) } else { (b, a) })
             .collect();
         let first: Vec<usize> = ordered.iter().map(|pair| pair.0).collect();
         let second: Vec<usize> = ordered.iter().map(|pair| pair.1).collect();
@@ -40,10 +50,10 @@ pub(super) fn verify(
         let apart = field.round(kind, &first)?;
         let beside = field.round(kind, &both)?;
         let apart_too = field.round(kind, &second)?;
-        for ((a, b), compared) in ordered.iter().zip(&mut compared) {
+        for ((a, b), at) in ordered.iter().zip(open) {
             let loss = |place: usize, apart: &[Option<f64>]| Some(beside[place]? - apart[place]?);
             if let Some(both) = loss(*a, &apart).zip(loss(*b, &apart_too)) {
-                compared.add([both.0, both.1]);
+                compared[at].add([both.0, both.1]);
             }
         }
     }

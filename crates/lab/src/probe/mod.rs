@@ -38,9 +38,10 @@ const ROOM: f64 = 1.5;
 
 /// About how long a probe takes that nobody disturbs, in seconds.
 #[must_use]
-pub fn expected_s(cpus: usize, exclusive: bool) -> f64 {
-    let rounds = probe::rounds_expected(cpus);
-    f64::from(rounds) * meter::round_s(Contention::Ports, cpus, exclusive)
+pub fn expected_s(request: &Request) -> f64 {
+    let cpus = request.cpus.len();
+    let rounds = probe::rounds_expected(cpus, request.caches);
+    f64::from(rounds) * meter::round_s(Contention::Ports, cpus, request.exclusive)
 }
 
 /// Checks a request against the machine.
@@ -55,7 +56,7 @@ pub fn check(topology: &Topology, request: &Request) -> Result<(), Error> {
             request.cpus
         )));
     }
-    let least_s = expected_s(request.cpus.len(), request.exclusive) * ROOM;
+    let least_s = expected_s(request) * ROOM;
     if request.budget_s < least_s {
         return Err(Error::Usage(format!(
             "a probe of {} CPUs takes about {} if nobody disturbs it, so a budget of {} is too \
