@@ -141,3 +141,47 @@ fn pairs(probe: &Probe) -> String {
     }
     out
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use coretwin_base::cpu_set::CpuId;
+    use coretwin_base::probe::Foreign;
+
+    fn set(list: &str) -> CpuSet {
+        CpuSet::parse(list).expect("list")
+    }
+
+    fn nothing() -> Probe {
+        serde_json::from_str(
+            r#"{"schema":1,"cpus":[0,1],"pairs":[],"groups":[],"alone":[],"undecided":[0,1],"shared":[],
+                "confidence":0.0,"reported":[],"agrees_with_reported":null,"foreign":[],"rounds":0,
+                "rounds_disturbed":0,"elapsed_s":1.0,"budget_s":2.0,"out_of_time":false,
+                "exclusive":false,"valid_from_utc":"","valid_until_utc":"","boot_id":"","seed":1}"#,
+        )
+        .expect("a record")
+    }
+
+    #[test]
+    fn each_outcome_has_its_sentence() {
+        assert_eq!(sentence(&nothing()), "Nothing can be said of these CPUs.");
+        let apart = Probe { alone: set("0-1"), undecided: CpuSet::new(), ..nothing() };
+        assert_eq!(sentence(&apart), "None of the CPUs 0-1 shares a core with another.");
+        let together = Probe { groups: vec![set("0-1")], undecided: CpuSet::new(), ..nothing() };
+        assert!(sentence(&together).contains("share a core or the time of one: {0-1}"));
+        let late = Probe { out_of_time: true, ..nothing() };
+        assert!(sentence(&late).ends_with("The budget ended before all was known."));
+        let busy = Foreign {
+            cpu: CpuId(1),
+            rounds_share: 1.0,
+            busy_share: 0.9,
+            steal_share: 0.0,
+            prevents: true,
+        };
+        let kept = Probe { foreign: vec![busy], ..nothing() };
+        assert!(sentence(&kept).contains("Others kept CPU 1 busy"), "{}", sentence(&kept));
+        assert!(text(&kept).contains("at work in 100.0 % of the rounds"), "{}", text(&kept));
+        let emulated = Probe { meaningless: Some("why".to_owned()), ..nothing() };
+        assert_eq!(sentence(&emulated), "Contention means nothing here: why.");
+    }
+}

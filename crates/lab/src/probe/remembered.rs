@@ -96,3 +96,61 @@ fn sentence(probe: &Probe) -> String {
     }
     said
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use coretwin_base::cpu_set::CpuId;
+
+    fn found(root: &Root) -> Probe {
+        let topology = Topology::regular(1, 2, 1);
+        let request = super::super::Request {
+            cpus: topology.allowed.clone(),
+            budget_s: 1.0,
+            exclusive: false,
+            caches: false,
+            seed: 1,
+        };
+        let findings = coretwin_account::probe::Findings {
+            alone: topology.allowed.clone(),
+            ..Default::default()
+        };
+        super::super::record(root, &topology, &request, findings, Vec::new(), 0.0)
+    }
+
+    #[test]
+    fn a_result_holds_until_the_next_boot() {
+        let (root, state) = (Root::system(), tempfile::tempdir().expect("folder"));
+        assert_eq!(recall(&root, state.path()), None);
+        let probe = found(&root);
+        remember(state.path(), &probe).expect("written");
+        assert_eq!(recall(&root, state.path()).as_ref(), Some(&probe));
+        remember(state.path(), &Probe { boot_id: "another".into(), ..probe }).expect("written");
+        assert_eq!(recall(&root, state.path()), None);
+        std::fs::write(state.path().join(FILE), "{").expect("written");
+        assert_eq!(recall(&root, state.path()), None);
+    }
+
+    #[test]
+    fn trust_follows_what_was_found() {
+        let probe = found(&Root::system());
+        let mut topology = Topology::regular(1, 2, 1);
+        topology.trust = Trust::Unknown;
+        let judge = |probe: &Probe| judged(topology.clone(), Some(probe));
+        assert_eq!(judge(&probe).trust, Trust::Probed);
+        let hidden = Probe {
+            groups: vec![[CpuId(0), CpuId(1)].into_iter().collect()],
+            alone: CpuSet::new(),
+            agrees_with_reported: Some(false),
+            ..probe.clone()
+        };
+        let judgement = judge(&hidden);
+        assert_eq!(judgement.trust, Trust::Unknown);
+        assert!(judgement.trust_why.contains("that CPUs {0-1} share a core"), "{judgement:?}");
+        let part = Probe { cpus: [CpuId(0)].into_iter().collect(), ..probe.clone() };
+        assert_eq!(judge(&part).trust, Trust::Unknown, "CPU 1 was not probed");
+        assert_eq!(warning(&topology, None).expect("no siblings").kind, "sharing-not-probed");
+        assert_eq!(warning(&topology, Some(&probe)).expect("told").kind, "sharing-probed");
+        assert_eq!(warning(&Topology::regular(1, 2, 2), None), None);
+    }
+}
