@@ -172,7 +172,7 @@ impl Meter for HostMeter {
 /// About how long a round takes that nobody disturbs, in seconds.
 pub(super) fn round_s(kind: Contention, cpus: usize, exclusive: bool) -> f64 {
     let window_s = window_us(kind) as f64 / 1e6;
-    let rest_s = if exclusive { window_s + 0.005 } else { REST.as_secs_f64() };
+    let rest_s = if exclusive { window_s + 0.02 } else { REST.as_secs_f64() };
     window_s + rest_s + AROUND_S + cpus as f64 * AROUND_PER_CPU_S
 }
 

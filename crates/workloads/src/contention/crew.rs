@@ -17,7 +17,7 @@ const WARM: Duration = Duration::from_millis(1);
 /// From the order to the begin.
 const LEAD: Duration = Duration::from_micros(500);
 /// Where others are to be kept off: they may have the CPU until the order is read.
-const LEAD_EXCLUSIVE: Duration = Duration::from_millis(5);
+const LEAD_EXCLUSIVE: Duration = Duration::from_millis(20);
 /// And for each CPU on top.
 const LEAD_PER_CPU: Duration = Duration::from_micros(20);
 /// Looks at a CPU that should rest, spread over the window.
@@ -177,7 +177,7 @@ impl Crew {
             }
         }
         let late_s = LOOK_LATE.as_secs_f64();
-        let unseen = resting.iter().filter(|cpu| !looked.contains_key(cpu) && !self.exclusive);
+        let unseen = resting.iter().filter(|cpu| !looked.contains_key(cpu));
         let unseen: Vec<Resting> = unseen.map(|cpu| Resting { cpu, late_s }).collect();
         Reply::Done {
             busy: busy.into_values().collect(),
@@ -252,26 +252,27 @@ fn burner(cpu: CpuId, own: &Orders, orders: Receiver<Order>, say: &Sender<(u64, 
         // run again on a CPU on which one of them waits for us.
         let is_real_time = own.exclusive && sys::enter_real_time(1).is_ok();
         wait_for(window.from.checked_sub(WARM).unwrap_or(window.from));
+        let mut late = Duration::ZERO;
         let done = match task {
             Task::Burn(kind) => Some(count(window, || {
                 loops.step(kind);
                 1
             })),
             Task::Play { line, serves } => Some(count(window, || play(&line, serves, window.to))),
-            Task::Rest => {
+            Task::Rest | Task::Look => {
+                late = window.from.elapsed();
                 while Instant::now() < window.to {
                     loops::rest();
                 }
                 None
             }
-            Task::Look => None,
         };
         if is_real_time {
             let _ = sys::enter_usual_class();
         }
         let said = match done {
             Some(done) => Said::Busy(Busy { cpu, ..done }),
-            None => Said::Resting(Resting { cpu, late_s: 0.0 }),
+            None => Said::Resting(Resting { cpu, late_s: late.as_secs_f64() }),
         };
         if say.send((round, said)).is_err() {
             return;
