@@ -1,6 +1,8 @@
 //! How fast work goes: alone, beside other work on its core, beside an idle sibling. Data, made by
 //! runs of the simulated core (or by measurement) and handed to the simulated kernel.
 
+use coretwin_base::core_run::CoreMatrix;
+
 /// A kind of work: a row of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ProfileId(pub u16);
@@ -103,6 +105,43 @@ impl CoRun {
         Self::new(profiles, |_, _| speed(slowdown), |_| speed(polling), |_| ONE)
     }
 
+    /// From every pair of some profiles on the simulated core at this clock. The profile `kernel`
+    /// stands for the kernel's own work, `polling` for a sibling that polls for work; all keep their
+    /// names too. A sibling that is offline leaves the core to the other, and every kind of work needs
+    /// all of the machine's refill: the core's tables say nothing of either.
+    ///
+    /// # Errors
+    /// As [`CoRun::new`], and if one of the two is not in the matrix.
+    pub fn of_matrix(
+        matrix: &CoreMatrix,
+        clock_ghz: f64,
+        kernel: &str,
+        polling: &str,
+    ) -> Result<Self, String> {
+        let place = |name: &str| {
+            let found = matrix.profiles.iter().position(|profile| profile == name);
+            found.ok_or_else(|| format!("the matrix has no profile {name}"))
+        };
+        let (kernel, polling) = (place(kernel)?, place(polling)?);
+        // Row n + 1 of the table is row n of the matrix; row 0 is the kernel's.
+        let row = |index: usize| index.checked_sub(1).unwrap_or(kernel);
+        let speed = |slowdown: f64| (f64::from(ONE) / slowdown) as u32;
+        let named = |index: usize| WorkProfile {
+            name: match index {
+                0 => "kernel".to_owned(),
+                index => matrix.profiles[index - 1].clone(),
+            },
+            alone: (matrix.alone_ipc[row(index)] * clock_ghz * UOP_PER_NS as f64) as u64,
+            refill: ONE,
+        };
+        Self::new(
+            (0..=matrix.profiles.len()).map(named).collect(),
+            |own, other| speed(matrix.slowdown[row(own)][row(other)]),
+            |own| speed(matrix.slowdown[row(own)][polling]),
+            |_| ONE,
+        )
+    }
+
     /// The kinds of work; the first is the kernel's.
     #[must_use]
     pub fn profiles(&self) -> &[WorkProfile] {
@@ -145,4 +184,39 @@ pub(crate) enum Occupant {
     Polls,
     /// It was taken offline.
     Offline,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use coretwin_base::schema::SCHEMA;
+
+    #[test]
+    fn a_matrix_of_the_core_becomes_speeds() {
+        let matrix = CoreMatrix {
+            schema: SCHEMA,
+            preset: "test".to_owned(),
+            profiles: ["work", "call", "poll"].map(str::to_owned).to_vec(),
+            alone_ipc: vec![2.0, 0.5, 1.0],
+            slowdown: vec![vec![1.6, 1.25, 1.0], vec![1.5, 2.0, 1.0], vec![1.0; 3]],
+            throughput: Vec::new(),
+            slowdown_by_formula: Vec::new(),
+            cached: 0,
+            seed: 1,
+            warmup_uops: 0,
+            measure_uops: 0,
+        };
+        let table = CoRun::of_matrix(&matrix, 1.5, "call", "poll").expect("a table");
+        let work = table.named("work").expect("its own name");
+        assert_eq!(table.profile(work).alone, 3 * UOP_PER_NS);
+        assert_eq!(table.profile(ProfileId::KERNEL).alone, 3 * UOP_PER_NS / 4);
+        assert_eq!(table.beside(work, Occupant::Works(work)), ONE * 10 / 16);
+        assert_eq!(table.beside(work, Occupant::Works(ProfileId::KERNEL)), ONE * 4 / 5);
+        assert_eq!(table.beside(ProfileId::KERNEL, Occupant::Works(work)), ONE * 2 / 3);
+        assert_eq!(table.beside(work, Occupant::Polls), ONE);
+        let none = CoRun::of_matrix(&matrix, 1.5, "call", "spin").expect_err("no such profile");
+        assert!(none.contains("no profile spin"));
+        let zero = CoRun::uniform(&["busy"], 0, 1000).expect_err("no speed");
+        assert!(zero.contains("above 0"));
+    }
 }

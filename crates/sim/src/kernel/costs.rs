@@ -40,7 +40,8 @@ pub struct Costs {
     pub exit_ns: u64,
     /// Finding one page in the page cache.
     pub page_ns: u64,
-    /// A visit of the stopper.
+    /// A visit of the stopper; above 0, for balancing that takes a task to and fro with it would go
+    /// round for ever at one moment.
     pub stopper_ns: u64,
     /// Filling the caches of a core for a task that has all of them to fill anew; the profile says
     /// what part of that it needs. By distance from where it ran: the same core (others used it
@@ -63,7 +64,7 @@ impl Costs {
         }
     }
 
-    /// No costs at all: for hand-worked cases, where only the policy matters.
+    /// No costs, but for the stopper's 5 µs: for hand-worked cases, where only the policy matters.
     #[must_use]
     pub fn none() -> Self {
         Self {
@@ -84,7 +85,7 @@ impl Costs {
             exec_ns: 0,
             exit_ns: 0,
             page_ns: 0,
-            stopper_ns: 0,
+            stopper_ns: 5_000,
             refill_ns: [0; 4],
             displace_ns: 1,
         }

@@ -130,7 +130,7 @@ mod tests {
     #[test]
     fn searches_go_round_and_stay_in_both_sets() {
         let mut own = CpuMask::empty(130);
-        [3, 64, 129].map(|cpu| own.insert(CpuId(cpu)));
+        [3, 64, 129].into_iter().for_each(|cpu| own.insert(CpuId(cpu)));
         let all = CpuMask::all(130);
         let next = |start| own.next_common(&all, CpuId(start)).map(|cpu| cpu.0);
         assert_eq!([next(0), next(4), next(65), next(129)], [3, 64, 129, 129].map(Some));

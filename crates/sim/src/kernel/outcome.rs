@@ -33,6 +33,8 @@ pub struct Outcome {
     pub pulls: u64,
     /// Time in which a core ran two tasks while another was idle.
     pub clash_ns: u64,
+    /// Time in which CPUs stood idle while tasks waited.
+    pub wasted: Wasted,
     /// CPU time that the policy's own work took.
     pub policy_ns: u64,
     /// From wake-up to CPU.
@@ -57,6 +59,19 @@ pub struct Outcome {
     pub decisions: Vec<Decision>,
     /// The first spans of the timeline.
     pub spans: Vec<Span>,
+}
+
+/// Time in which CPUs stood idle while tasks waited.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Wasted {
+    /// A CPU was idle while a task waited that may run on any.
+    pub idle_cpu_ns: u64,
+    /// The longest stretch of that.
+    pub idle_cpu_longest_ns: u64,
+    /// A whole core was idle while a task waited that may run on any.
+    pub idle_core_ns: u64,
+    /// The longest stretch of that.
+    pub idle_core_longest_ns: u64,
 }
 
 /// The most tasks of which a result is kept.

@@ -63,14 +63,14 @@ impl Trace {
 
     /// Writes an answer into the log. Once that is full, policies need not note any more.
     #[inline]
-    pub(crate) fn log(&mut self, view: &View, asked_on: CpuId, actions: &mut Actions) {
+    pub(crate) fn write_down(&mut self, view: &View, asked_on: CpuId, actions: &mut Actions) {
         if self.decisions.len() < self.decisions_max {
-            self.log_all(view, asked_on, actions);
+            self.write_all_down(view, asked_on, actions);
         }
     }
 
     #[cold]
-    fn log_all(&mut self, view: &View, asked_on: CpuId, actions: &mut Actions) {
+    fn write_all_down(&mut self, view: &View, asked_on: CpuId, actions: &mut Actions) {
         let serial = |task: TaskId| (view.task(task).serial, view.task(task).program);
         let entry = |action: &Action| Decision {
             at_ns: view.now_ns,

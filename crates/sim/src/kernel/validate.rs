@@ -60,7 +60,9 @@ fn check_machine(machine: &Machine) -> Checked {
     need(disk.seek_least_ns <= disk.seek_most_ns && disk.block_ns > 0, || {
         "a disk's longest seek is not shorter than its shortest, and a block takes time".to_owned()
     })?;
-    need(machine.costs.displace_ns > 0, || "displace_ns is above 0".to_owned())?;
+    need(machine.costs.displace_ns > 0 && machine.costs.stopper_ns > 0, || {
+        "displace_ns and stopper_ns are above 0".to_owned()
+    })?;
     need(cost_list(&machine.costs).iter().all(|ns| *ns <= 1_000_000_000), || {
         "costs are at most 1 s each".to_owned()
     })

@@ -1,10 +1,12 @@
 //! The simulated kernel, from outside.
 
+mod contract;
 mod core_queue;
 mod failures;
 mod fair;
 mod history;
 mod objects;
+mod oracle;
 mod properties;
 mod speeds;
 mod support;

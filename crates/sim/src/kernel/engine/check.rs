@@ -3,7 +3,7 @@
 use super::speed::Mode;
 use super::{Engine, Run};
 use crate::kernel::failure::Cause;
-use crate::kernel::view::{Current, TaskId, TaskState};
+use crate::kernel::view::{CpuView, Current, TaskId, TaskState, TaskView};
 use coretwin_base::cpu_set::CpuId;
 
 impl Engine<'_> {
@@ -82,6 +82,15 @@ impl Engine<'_> {
                 }
                 TaskState::Blocked | TaskState::Gone => {}
             }
+        }
+        let free = |facts: &&TaskView| facts.state == TaskState::Runnable && facts.mask == 0;
+        let waiting = self.view.tasks.iter().filter(free).count();
+        let idle = |cpu: &&CpuView| cpu.online && cpu.current == Current::Idle;
+        let idle = self.view.cpus.iter().filter(idle).count();
+        if self.waste.counts() != (idle as u32, waiting as u32) {
+            return Err(format!(
+                "{idle} idle CPUs and {waiting} free waiting tasks are miscounted"
+            ));
         }
         match runnable == self.alive.runnable {
             true => Ok(()),

@@ -36,7 +36,7 @@ impl Engine<'_> {
                 MachineEvent::SetMask { program, mask } => {
                     let mask = self.mask_number(mask.as_ref());
                     for task in self.tasks_of(*program) {
-                        self.view.task_mut(task).mask = mask;
+                        self.set_mask(task, mask);
                         self.mask_changed(task)?;
                     }
                 }
@@ -83,8 +83,10 @@ impl Engine<'_> {
         let gone: Vec<bool> =
             masks.iter().map(|mask| mask.first_common(&self.view.online).is_none()).collect();
         if gone.contains(&true) {
-            for facts in self.view.tasks.iter_mut().filter(|facts| gone[facts.mask as usize]) {
-                facts.mask = 0;
+            for index in 0..self.view.tasks.len() {
+                if gone[self.view.tasks[index].mask as usize] {
+                    self.set_mask(TaskId(index as u32), 0);
+                }
             }
         }
         let here = self.first_online();

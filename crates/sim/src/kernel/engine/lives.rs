@@ -243,13 +243,23 @@ impl Engine<'_> {
 
     pub(super) fn set_own_mask(&mut self, cpu: CpuId, task: TaskId, mask: Option<&CpuSet>) -> Next {
         let mask = self.mask_number(mask);
-        self.view.task_mut(task).mask = mask;
+        self.set_mask(task, mask);
         self.policy.changed(&self.view, task, Change::Mask, &mut self.actions);
         self.carry_out_paid(cpu);
         match self.view.allowed(task, cpu) {
             true => Next::Goes,
             false => Next::Moves(None),
         }
+    }
+
+    /// Sets where a task may run.
+    pub(super) fn set_mask(&mut self, task: TaskId, mask: u32) {
+        let facts = self.view.task_mut(task);
+        if facts.state == TaskState::Runnable && (facts.mask == 0) != (mask == 0) {
+            let more = if mask == 0 { 1 } else { -1 };
+            self.waste.wait(self.view.now_ns, more);
+        }
+        self.view.task_mut(task).mask = mask;
     }
 
     pub(super) fn set_nice(&mut self, here: CpuId, task: TaskId, nice: i8) {

@@ -32,7 +32,7 @@ use super::work::Work;
 use crate::policies::{Actions, Policy, Ticks};
 use coretwin_base::cpu_set::CpuId;
 use results::Results;
-use speed::{Clash, CpuRun};
+use speed::{CpuRun, Waste};
 use std::collections::VecDeque;
 
 /// Whether a run goes on.
@@ -63,7 +63,7 @@ const START: usize = 3;
 const WARMUP: usize = 4;
 
 /// Events at one moment beyond which time stands still: this many, and so many more for each task.
-const INSTANT_EVENTS: u64 = 100_000;
+const INSTANT_EVENTS: u64 = 10_000;
 
 /// The engine with the whole state of the simulated machine.
 pub(super) struct Engine<'run> {
@@ -80,7 +80,7 @@ pub(super) struct Engine<'run> {
     pending: VecDeque<CpuId>,
     cpus: Vec<CpuRun>,
     cores: Vec<CoreTime>,
-    clash: Clash,
+    waste: Waste,
     tasks: Vec<Task>,
     free: Vec<TaskId>,
     key: Key,
@@ -147,7 +147,7 @@ impl<'run> Engine<'run> {
             pending: VecDeque::new(),
             cpus: vec![CpuRun::new(); cpus],
             cores: vec![CoreTime::default(); machine.layout.cores().len()],
-            clash: Clash::new(&machine.layout),
+            waste: Waste::new(&machine.layout),
             tasks: Vec::new(),
             free: Vec::new(),
             key: Key::new(options.seed),

@@ -121,8 +121,7 @@ impl Engine<'_> {
             (run.times, run.switches) = (CpuUse::default(), 0);
         }
         self.cores.fill(CoreTime::default());
-        self.clash.settle(now_ns);
-        self.clash.total_ns = 0;
+        self.waste.forget(now_ns);
         let pieces = self.tasks.iter_mut().zip(&self.view.tasks);
         let mut programs = std::mem::replace(&mut self.results, Results::new(self.work)).programs;
         programs.iter_mut().for_each(|program| program.tasks = 0);
@@ -143,7 +142,6 @@ impl Engine<'_> {
         for cpu in self.machine.layout.all() {
             self.settle(cpu);
         }
-        self.clash.settle(now_ns);
         let mut tasks = std::mem::take(&mut self.results.ended);
         for index in 0..self.tasks.len() {
             let facts = *self.view.task(TaskId(index as u32));
@@ -176,7 +174,8 @@ impl Engine<'_> {
             switches: self.results.switches,
             migrations: self.results.migrations,
             pulls: self.results.pulls,
-            clash_ns: self.clash.total_ns,
+            wasted: self.waste.so_far(now_ns),
+            clash_ns: self.waste.clash_ns,
             policy_ns: self.results.policy_ns,
             wake_latency: self.results.wake_latency,
             wait_longest_ns: self.results.wait_longest_ns,

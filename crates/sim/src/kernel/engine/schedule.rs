@@ -18,12 +18,13 @@ impl Engine<'_> {
         if self.actions.is_empty() {
             return;
         }
-        self.trace.log(&self.view, asked_on, &mut self.actions);
+        self.trace.write_down(&self.view, asked_on, &mut self.actions);
         for index in 0..self.actions.list().len() {
             match self.actions.list()[index].what {
                 What::Resched(cpu) => self.ask_to_reschedule(cpu, asked_on),
                 What::Stopper(cpu) => {
-                    if self.cpus[cpu.0 as usize].mode != Mode::Stopper {
+                    if self.view.cpu(cpu).online && self.cpus[cpu.0 as usize].mode != Mode::Stopper
+                    {
                         self.cpus[cpu.0 as usize].stopper_wanted = true;
                         self.ask_to_reschedule(cpu, asked_on);
                     }
@@ -179,6 +180,9 @@ impl Engine<'_> {
         facts.ran_before_ns += now_ns - facts.started_ns;
         facts.stopped_ns = now_ns;
         facts.state = state;
+        if state == TaskState::Runnable && facts.mask == 0 {
+            self.waste.wait(now_ns, 1);
+        }
         self.view.set_resched(cpu, true);
         self.view.set_current(cpu, Current::Idle);
         self.trace.happened(now_ns, Happened::Leaves, cpu, span.serial);
@@ -200,6 +204,9 @@ impl Engine<'_> {
         let waited_ns = now_ns - facts.woken_ns.max(facts.stopped_ns);
         let (serial, program) = (facts.serial, facts.program);
         let woken_ns = now_ns - facts.woken_ns;
+        if facts.mask == 0 {
+            self.waste.wait(now_ns, -1);
+        }
         facts.state = TaskState::Running(cpu);
         facts.last_cpu = cpu;
         facts.started_ns = now_ns;
@@ -338,6 +345,9 @@ impl Engine<'_> {
         let now_ns = self.view.now_ns;
         self.alive.runnable += 1;
         let facts = self.view.task_mut(task);
+        if facts.state != TaskState::Runnable && facts.mask == 0 {
+            self.waste.wait(now_ns, 1);
+        }
         facts.state = TaskState::Runnable;
         facts.woken_ns = now_ns;
         let serial = facts.serial;

@@ -9,6 +9,7 @@ use crate::kernel::accounting::CpuUse;
 use crate::kernel::co_run::{ONE, Occupant, ProfileId};
 use crate::kernel::layout::Layout;
 use crate::kernel::machine::Idle;
+use crate::kernel::outcome::Wasted;
 use crate::kernel::view::TaskId;
 use coretwin_base::cpu_set::{CoreId, CpuId};
 
@@ -65,45 +66,117 @@ impl CpuRun {
     }
 }
 
-/// Counts of cores with two tasks and of idle cores, and how long there were both.
+/// How long two tasks shared a core, or waited, while others stood idle: see [`Wasted`].
 #[derive(Debug)]
-pub(super) struct Clash {
+pub(super) struct Waste {
     /// Busy CPUs and online CPUs of each core.
     cores: Vec<(u8, u8)>,
-    doubled: u32,
-    idle: u32,
+    doubled_cores: u32,
+    idle_cores: u32,
+    idle_cpus: u32,
+    /// Tasks that wait for a CPU and may run on any.
+    waiting: u32,
     since_ns: u64,
-    pub(super) total_ns: u64,
+    pub(super) clash_ns: u64,
+    beside_cpu: Stretch,
+    beside_core: Stretch,
 }
 
-impl Clash {
+/// A state that comes and goes.
+#[derive(Debug, Clone, Copy, Default)]
+struct Stretch {
+    total_ns: u64,
+    longest_ns: u64,
+    current_ns: u64,
+}
+
+impl Stretch {
+    #[inline]
+    fn pass(&mut self, passed_ns: u64, holds: bool) {
+        if holds {
+            self.total_ns += passed_ns;
+            self.current_ns += passed_ns;
+            self.longest_ns = self.longest_ns.max(self.current_ns);
+        } else {
+            self.current_ns = 0;
+        }
+    }
+}
+
+impl Waste {
     pub(super) fn new(layout: &Layout) -> Self {
         let cores: Vec<(u8, u8)> =
             layout.cores().iter().map(|cpus| (0, cpus.len() as u8)).collect();
-        let idle = cores.len() as u32;
-        Self { cores, doubled: 0, idle, since_ns: 0, total_ns: 0 }
-    }
-
-    pub(super) fn settle(&mut self, now_ns: u64) {
-        if self.doubled > 0 && self.idle > 0 {
-            self.total_ns += now_ns - self.since_ns;
+        Self {
+            doubled_cores: 0,
+            idle_cores: cores.len() as u32,
+            idle_cpus: layout.cpus() as u32,
+            cores,
+            waiting: 0,
+            since_ns: 0,
+            clash_ns: 0,
+            beside_cpu: Stretch::default(),
+            beside_core: Stretch::default(),
         }
-        self.since_ns = now_ns;
     }
 
     #[inline]
-    fn set(&mut self, now_ns: u64, core: CoreId, busy: u8, online: u8) {
-        let entry = &mut self.cores[core.0 as usize];
-        if *entry == (busy, online) {
+    fn settle(&mut self, now_ns: u64) {
+        let passed_ns = now_ns - self.since_ns;
+        if passed_ns == 0 {
             return;
         }
-        let before = *entry;
-        *entry = (busy, online);
+        self.since_ns = now_ns;
+        if self.doubled_cores > 0 && self.idle_cores > 0 {
+            self.clash_ns += passed_ns;
+        }
+        self.beside_cpu.pass(passed_ns, self.waiting > 0 && self.idle_cpus > 0);
+        self.beside_core.pass(passed_ns, self.waiting > 0 && self.idle_cores > 0);
+    }
+
+    #[inline]
+    fn set_core(&mut self, now_ns: u64, core: CoreId, busy: u8, online: u8) {
+        let before = self.cores[core.0 as usize];
+        if before == (busy, online) {
+            return;
+        }
         self.settle(now_ns);
+        self.cores[core.0 as usize] = (busy, online);
         let is_doubled = |(busy, _): (u8, u8)| u32::from(busy > 1);
         let is_idle = |(busy, online): (u8, u8)| u32::from(busy == 0 && online > 0);
-        self.doubled = self.doubled + is_doubled((busy, online)) - is_doubled(before);
-        self.idle = self.idle + is_idle((busy, online)) - is_idle(before);
+        let after = (busy, online);
+        self.doubled_cores = self.doubled_cores + is_doubled(after) - is_doubled(before);
+        self.idle_cores = self.idle_cores + is_idle(after) - is_idle(before);
+        self.idle_cpus = self.idle_cpus + u32::from(online - busy) - u32::from(before.1 - before.0);
+    }
+
+    /// Tasks that may run anywhere begin (or stop) to wait for a CPU.
+    #[inline]
+    pub(super) fn wait(&mut self, now_ns: u64, more: i32) {
+        self.settle(now_ns);
+        self.waiting = self.waiting.saturating_add_signed(more);
+    }
+
+    /// What was wasted since it was last forgotten, `clash_ns` then too.
+    pub(super) fn so_far(&mut self, now_ns: u64) -> Wasted {
+        self.settle(now_ns);
+        Wasted {
+            idle_cpu_ns: self.beside_cpu.total_ns,
+            idle_cpu_longest_ns: self.beside_cpu.longest_ns,
+            idle_core_ns: self.beside_core.total_ns,
+            idle_core_longest_ns: self.beside_core.longest_ns,
+        }
+    }
+
+    /// Idle CPUs, and waiting tasks that may run anywhere.
+    pub(super) fn counts(&self) -> (u32, u32) {
+        (self.idle_cpus, self.waiting)
+    }
+
+    pub(super) fn forget(&mut self, now_ns: u64) {
+        self.settle(now_ns);
+        self.clash_ns = 0;
+        (self.beside_cpu, self.beside_core) = (Stretch::default(), Stretch::default());
     }
 }
 
@@ -185,7 +258,7 @@ impl Engine<'_> {
             busy += u8::from(matches!(mode, Mode::Task(_) | Mode::Stopper));
             online += u8::from(mode != Mode::Offline);
         }
-        self.clash.set(self.view.now_ns, machine.layout.core(cpu), busy, online);
+        self.waste.set_core(self.view.now_ns, machine.layout.core(cpu), busy, online);
         for sibling in siblings {
             let changed = self.speed_of(*sibling, siblings, busy);
             if changed || *sibling == cpu {
