@@ -4,6 +4,7 @@ use crate::exit::{CELLS_FAILED, Usage};
 use crate::out;
 use anyhow::Result;
 use coretwin_stats::audit::claims::{CheckedClaim, ClaimsReport, Verdict, claims, spelled};
+use coretwin_stats::audit::note::{NoteReport, note};
 use coretwin_stats::audit::{AuditReport, Finding, audit, builtin};
 use serde::Serialize;
 use std::fmt::Write as _;
@@ -56,6 +57,7 @@ pub(crate) struct Args {
 enum Entry {
     Table(AuditReport),
     Claims(ClaimsReport),
+    Note(NoteReport),
 }
 
 /// Runs the verb.
@@ -99,6 +101,9 @@ fn built_in_tables(json: bool) -> Result<usize> {
     let claims = claims()?;
     page.push_str(&claims_text(&claims));
     entries.push(Entry::Claims(claims));
+    let slowdowns = note()?;
+    page.push_str(&note_text(&slowdowns));
+    entries.push(Entry::Note(slowdowns));
     if json {
         out::json(&entries)?;
     } else {
@@ -107,6 +112,7 @@ fn built_in_tables(json: bool) -> Result<usize> {
     let findings = entries.iter().map(|entry| match entry {
         Entry::Table(report) => report.findings.len(),
         Entry::Claims(report) => report.findings.len(),
+        Entry::Note(_) => 0,
     });
     Ok(findings.sum())
 }
@@ -203,6 +209,34 @@ fn claims_text(report: &ClaimsReport) -> String {
     page
 }
 
+/// What the note's times give: the ratios it does not print.
+fn note_text(report: &NoteReport) -> String {
+    let mut page = "\nSlowdowns of the note: gzip -9 beside spinners, over the same alone\n\n".to_owned();
+    let mut machine = "";
+    for condition in &report.conditions {
+        if condition.machine != machine {
+            machine = &condition.machine;
+            let _ = writeln!(page, "  {machine}, {}", condition.os);
+            continue; // The first condition is alone.
+        }
+        let _ = write!(
+            page,
+            "    {:<26} user time {:.2}, real time {:.2}",
+            condition.condition, condition.user_slowdown, condition.slowdown
+        );
+        for user_s in &condition.differing_user_s {
+            let _ = write!(
+                page,
+                "; {:.2} as mean, since one run of {} ({user_s} s) differs",
+                condition.user_slowdown_of_means, condition.runs
+            );
+        }
+        page.push('\n');
+    }
+    page.push_str("\n  Medians over the runs of each condition, three as a rule.\n");
+    page
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -216,6 +250,14 @@ mod tests {
             "23 figures   2 do not follow",
             "MISPRINT line 4: chat 40, rate_2532s_ht: 231509, meant 213509",
             "printed 47, but the other figures give 60.3; mended they give 47.8, right by truncation",
+        ] {
+            assert!(page.contains(part), "{part} not in:\n{page}");
+        }
+        let page = note_text(&note().expect("note"));
+        for part in [
+            "1 spinner                  user time 1.49, real time 1.50",
+            "user time 1.41, real time 1.39; 1.39 as mean, since one run of 3 (13.69 s) differs",
+            "1 spinner on the sibling   user time 1.40, real time 1.40",
         ] {
             assert!(page.contains(part), "{part} not in:\n{page}");
         }

@@ -12,6 +12,7 @@ pub mod claims;
 mod error;
 pub mod figure;
 mod misprint;
+pub mod note;
 mod recognise;
 mod relation;
 mod table;
