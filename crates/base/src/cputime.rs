@@ -338,3 +338,31 @@ pub struct Factors {
     /// Throughput of the core with both busy over one busy: the sum of the two progresses.
     pub core_yield: Option<Estimate>,
 }
+
+/// A line of `factors.jsonl`: what accounting may use on this machine, for this work beside this
+/// neighbour. Only of CPUs that share a core, by the kernel's word or by contention.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct MeasuredFactors {
+    /// Record version.
+    pub schema: u32,
+    /// When it was measured, in UTC, RFC 3339.
+    pub measured_utc: String,
+    /// The processor's name.
+    pub cpu_model: String,
+    /// Release of the kernel.
+    pub kernel: String,
+    /// Name of the hypervisor, `none` on bare metal.
+    pub hypervisor: String,
+    /// The work, in words.
+    pub work: String,
+    /// What ran beside it.
+    pub neighbour: String,
+    /// The two CPUs, and what they are to each other.
+    pub cpus: Pair,
+    /// How far the kernel's word on siblings could be trusted.
+    pub topology_trust: Trust,
+    /// What was measured.
+    pub factors: Factors,
+    /// Blocks it was computed from.
+    pub blocks: u32,
+}

@@ -211,7 +211,8 @@ fn claims_text(report: &ClaimsReport) -> String {
 
 /// What the note's times give: the ratios it does not print.
 fn note_text(report: &NoteReport) -> String {
-    let mut page = "\nSlowdowns of the note: gzip -9 beside spinners, over the same alone\n\n".to_owned();
+    let mut page =
+        "\nSlowdowns of the note: gzip -9 beside spinners, over the same alone\n\n".to_owned();
     let mut machine = "";
     for condition in &report.conditions {
         if condition.machine != machine {

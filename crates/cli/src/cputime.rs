@@ -4,7 +4,7 @@ mod args;
 mod results;
 
 pub(crate) use args::Args;
-pub(crate) use results::{folder_text, save};
+pub(crate) use results::{rendered, save, summarise};
 
 use crate::exit::{CELLS_FAILED, DONE, INTERRUPTED, Kept, Usage};
 use crate::keeper::Keeper;
@@ -12,7 +12,7 @@ use crate::progress::Progress;
 use crate::{host, out, signals};
 use anyhow::{Context, Result};
 use coretwin_base::command::CommandSpec;
-use coretwin_base::cputime::{CputimeSummary, Experiment};
+use coretwin_base::cputime::CputimeSummary;
 use coretwin_base::job::RunAs;
 use coretwin_base::plan::Plan;
 use coretwin_base::summary::StoppedBecause;
@@ -78,12 +78,13 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     };
     out::news(&format!("results go to {}", bundle.folder().display()));
     let measured = measure(&bundle, &plan, &mut machine, run_as, stop);
+    // Made again from its seed if the experiment goes on.
     let _ = fs::remove_file(bundle.path(DATA));
     let summary = measured?;
     if args.json {
         out::json(&summary)?;
     } else {
-        out::text(&folder_text(&bundle, &plan, &summary)?)?;
+        out::text(&rendered(&bundle, &summary, "text")?)?;
     }
     out::news(&format!("the whole report: {}", bundle.path("report.html").display()));
     if summary.stopped_because == StoppedBecause::Interrupted {
@@ -114,6 +115,7 @@ fn measure(
     stop: Stop,
 ) -> Result<CputimeSummary> {
     let (journal, earlier) = bundle.journal()?;
+    let taken = earlier.readings.len();
     let mut environment = bundle.environment()?;
     environment.sessions.push(machine.session(std::env::args().collect()));
     let mut keeper = Keeper { bundle, journal };
@@ -124,7 +126,11 @@ fn measure(
     drop(progress);
     let finished = finished.map_err(|error| Kept { error, advice: go_on(bundle.folder()) })?;
     bundle.write_json(ENVIRONMENT, &finished.environment)?;
-    save(bundle, plan, &finished.readings, finished.stopped)
+    let summary = save(bundle, plan, &finished.readings, finished.stopped)?;
+    if finished.readings.len() > taken && finished.stopped != StoppedBecause::Interrupted {
+        results::keep_factors(plan, &finished.environment, &summary)?;
+    }
+    Ok(summary)
 }
 
 /// What an experiment begins from.
@@ -177,7 +183,7 @@ impl Begin<'_> {
 
     fn request(&self) -> Result<Request> {
         let args = self.args;
-        let probed = results::probed(self.topology);
+        let probed = results::probed();
         let pair = pair::choose(self.topology, args.pair, &probed)?;
         let (work, about) = self.work();
         coretwin_workloads::command::check(&work).map_err(Usage)?;
@@ -238,9 +244,4 @@ fn make_data(folder: &Path, seed: u64, bytes: Option<u64>) -> Result<()> {
     let path = folder.join(DATA);
     fs::write(&path, data::text(seed, bytes as usize))
         .with_context(|| format!("cannot write {}", path.display()))
-}
-
-/// The experiment of a plan, for those who show it.
-fn experiment(plan: &Plan) -> Result<&Experiment> {
-    plan.cputime.as_deref().context("this is no plan of cputime")
 }

@@ -1,6 +1,6 @@
 //! `coretwin report DIR`: everything shown again, from the plan and the journal alone.
 
-use crate::{host, out};
+use crate::{cputime, host, out};
 use anyhow::{Context, Result};
 use coretwin_base::environment::Environment;
 use coretwin_base::plan::Plan;
@@ -55,6 +55,9 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let (stopped, next_boot) = bundle
         .summary()
         .map_or((StoppedBecause::Running, None), |old| (old.stopped_because, old.next_boot));
+    if plan.cputime.is_some() {
+        return cputime_again(args, &bundle, &plan, &journal.readings);
+    }
     let environment = bundle.environment()?;
     let summary =
         Summary { next_boot, ..summarise(&plan, &journal.readings, &environment, stopped) };
@@ -68,13 +71,32 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         environment: &environment,
         summary: &summary,
     };
-    let text = (args.format.render)(&study);
+    written(args, &(args.format.render)(&study))
+}
+
+fn written(args: &Args, text: &str) -> Result<ExitCode> {
     match &args.out {
-        None => out::text(&text)?,
+        None => out::text(text)?,
         Some(file) => std::fs::write(file, text)
             .with_context(|| format!("cannot write {}", file.display()))?,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The report of an experiment of `cputime`.
+fn cputime_again(
+    args: &Args,
+    bundle: &Bundle,
+    plan: &Plan,
+    readings: &[Reading],
+) -> Result<ExitCode> {
+    let stopped = bundle.cputime().map_or(StoppedBecause::Running, |old| old.stopped_because);
+    if args.save {
+        cputime::save(bundle, plan, readings, stopped)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let summary = cputime::summarise(plan, readings, stopped)?;
+    written(args, &cputime::rendered(bundle, &summary, args.format.name)?)
 }
 
 /// The summary of a study, with what happened to the machine.

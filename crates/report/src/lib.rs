@@ -21,6 +21,7 @@ mod article;
 mod comparison;
 mod conditions;
 mod core;
+mod cputime;
 mod csv;
 mod digest;
 mod document;
@@ -49,6 +50,7 @@ pub use crate::core::{
 };
 pub use article::{article_csv, article_json};
 pub use comparison::{COMPARISON_FORMATS, ComparisonFormat};
+pub use cputime::{CPUTIME_FORMATS, Cputime, CputimeFormat};
 pub use csv::csv;
 pub use html::html;
 pub use json::json;

@@ -4,6 +4,7 @@ use crate::error::{Error, naming_field};
 use crate::journal::{Journal, read_journal};
 use crate::line::Extent;
 use crate::scan::Read;
+use coretwin_base::cputime::CputimeSummary;
 use coretwin_base::environment::Environment;
 use coretwin_base::plan::Plan;
 use coretwin_base::schema;
@@ -127,6 +128,14 @@ impl Bundle {
     /// If there is none, it does not read, or it is from a newer version.
     pub fn summary(&self) -> Result<Summary, Error> {
         self.read_json(SUMMARY)
+    }
+
+    /// Reads the result of an experiment of `cputime`.
+    ///
+    /// # Errors
+    /// As [`Bundle::summary`].
+    pub fn cputime(&self) -> Result<CputimeSummary, Error> {
+        self.read_json(CPUTIME)
     }
 
     /// Writes a record as JSON, whole or not at all.

@@ -13,6 +13,7 @@
 
 mod bundle;
 mod error;
+pub mod factors;
 mod journal;
 mod line;
 mod scan;

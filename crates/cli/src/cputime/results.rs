@@ -1,18 +1,31 @@
-//! What is made of the readings of `cputime`, again at will: `cputime.json` and the reports.
+//! What is made of the readings of `cputime`, again at will: `cputime.json` and the reports; and the
+//! factors that are kept for accounting.
 
-use super::experiment;
+use crate::out;
 use anyhow::{Context, Result};
 use coretwin_base::cpu_set::CpuSet;
-use coretwin_base::cputime::CputimeSummary;
+use coretwin_base::cputime::{CputimeSummary, MeasuredFactors};
+use coretwin_base::environment::Environment;
 use coretwin_base::plan::Plan;
 use coretwin_base::reading::Reading;
+use coretwin_base::schema::SCHEMA;
 use coretwin_base::summary::StoppedBecause;
-use coretwin_base::topology::Topology;
-use coretwin_store::{Bundle, CPUTIME};
+use coretwin_host::root::Root;
+use coretwin_host::topology::state_folder;
+use coretwin_lab::host_machine::now_utc;
+use coretwin_report::{CPUTIME_FORMATS, Cputime};
+use coretwin_store::{Bundle, CPUTIME, factors};
+use std::path::PathBuf;
 
-/// Groups of CPUs that `probe` found to share a core, where the kernel shows no siblings.
-pub(super) fn probed(_topology: &Topology) -> Vec<CpuSet> {
-    Vec::new()
+/// Where this user's findings are kept.
+fn state() -> PathBuf {
+    state_folder(&Root::system(), &|name| std::env::var(name).ok())
+}
+
+/// Groups of CPUs that `probe` found to share a core, since this boot.
+pub(super) fn probed() -> Vec<CpuSet> {
+    coretwin_lab::probe::recall(&Root::system(), &state())
+        .map_or_else(Vec::new, |probe| probe.groups)
 }
 
 /// Analyses the readings and writes everything that is derived from them.
@@ -22,18 +35,70 @@ pub(crate) fn save(
     readings: &[Reading],
     stopped: StoppedBecause,
 ) -> Result<CputimeSummary> {
-    experiment(plan)?;
-    let summary = coretwin_stats::cputime::summarise(plan, readings, stopped)
-        .context("this is no plan of cputime")?;
+    let summary = summarise(plan, readings, stopped)?;
     bundle.write_json(CPUTIME, &summary)?;
+    for (file, format) in [("report.html", "html"), ("report.md", "md")] {
+        bundle.write(file, rendered(bundle, &summary, format)?.as_bytes())?;
+    }
     Ok(summary)
 }
 
-/// The report for a terminal.
-pub(crate) fn folder_text(
-    _bundle: &Bundle,
-    _plan: &Plan,
+/// Analyses the readings.
+pub(crate) fn summarise(
+    plan: &Plan,
+    readings: &[Reading],
+    stopped: StoppedBecause,
+) -> Result<CputimeSummary> {
+    coretwin_stats::cputime::summarise(plan, readings, stopped)
+        .context("this is no plan of cputime")
+}
+
+/// The report in a format of that name.
+pub(crate) fn rendered(bundle: &Bundle, summary: &CputimeSummary, format: &str) -> Result<String> {
+    let names: Vec<&str> = CPUTIME_FORMATS.iter().map(|format| format.name).collect();
+    let format = CPUTIME_FORMATS.iter().find(|known| known.name == format).ok_or_else(|| {
+        crate::exit::Usage(coretwin_base::suggest::unknown("format of cputime", format, &names))
+    })?;
+    let environment = bundle.environment()?;
+    Ok((format.render)(&Cputime { summary, environment: &environment }))
+}
+
+/// Keeps slowdown and yield for accounting, where they are those of a core.
+pub(super) fn keep_factors(
+    plan: &Plan,
+    environment: &Environment,
     summary: &CputimeSummary,
-) -> Result<String> {
-    Ok(serde_json::to_string_pretty(summary)?)
+) -> Result<()> {
+    let Some(factors) = summary.factors else {
+        let why = match summary.cpus.relation.is_smt() {
+            true => "one spinner on the sibling was not measured",
+            false => "these CPUs are not known to share a core",
+        };
+        out::news(&format!("no factors are kept for accounting: {why}"));
+        return Ok(());
+    };
+    if coretwin_stats::cputime::emulated(&plan.topology) {
+        out::news("no factors are kept for accounting: this processor is emulated");
+        return Ok(());
+    }
+    let facts = environment.facts.values().next_back();
+    let fact = |name: &str| {
+        facts.and_then(|facts| facts.get(name)).cloned().unwrap_or_else(|| "unknown".to_owned())
+    };
+    let measured = MeasuredFactors {
+        schema: SCHEMA,
+        measured_utc: now_utc(),
+        cpu_model: fact("cpu.model"),
+        kernel: fact("kernel.release"),
+        hypervisor: fact("hypervisor"),
+        work: summary.work.clone(),
+        neighbour: summary.spinner.clone(),
+        cpus: summary.cpus.clone(),
+        topology_trust: summary.topology_trust,
+        factors,
+        blocks: summary.blocks,
+    };
+    let path = factors::append(&state(), &measured)?;
+    out::news(&format!("slowdown and yield are kept for accounting in {}", path.display()));
+    Ok(())
 }

@@ -131,7 +131,8 @@ mod tests {
             .iter()
             .map(|c| {
                 let (real, median, mean) = (c.slowdown, c.user_slowdown, c.user_slowdown_of_means);
-                let differing: Vec<String> = c.differing_user_s.iter().map(f64::to_string).collect();
+                let differing: Vec<String> =
+                    c.differing_user_s.iter().map(f64::to_string).collect();
                 format!("{}: {real:.2} {median:.2} {mean:.2} {}", c.condition, differing.join(" "))
             })
             .collect();

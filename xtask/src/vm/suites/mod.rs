@@ -2,6 +2,7 @@
 
 mod boots;
 mod compare;
+mod cputime;
 mod smt;
 
 use super::guest::Guest;
@@ -21,7 +22,7 @@ pub(crate) struct Suite {
 }
 
 /// Every suite, in the order in which they run.
-pub(crate) const SUITES: &[&Suite] = &[&boots::SUITE, &smt::SUITE, &compare::SUITE];
+pub(crate) const SUITES: &[&Suite] = &[&boots::SUITE, &smt::SUITE, &compare::SUITE, &cputime::SUITE];
 
 /// The suite of this name.
 pub(crate) fn find(name: &str) -> Result<&'static Suite> {

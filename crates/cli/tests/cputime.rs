@@ -1,0 +1,182 @@
+//! The note's experiment by the real programs, small: what comes out, what is refused, and that
+//! nothing stays when it is killed.
+
+mod common;
+
+use common::{CORETWIN, Ran, coretwin, host, journal};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// However busy this machine is, nothing is set aside; one block of the fewest conditions.
+const SMALL: [&str; 9] = [
+    "cputime",
+    "--blocks",
+    "1",
+    "--spinners",
+    "1",
+    "--others-limit",
+    "100%",
+    "--steal-limit",
+    "100%",
+];
+/// Work of some tenths of a second that is all user time.
+const BUSY: [&str; 4] = ["--", "sh", "-c", "i=0; while [ $i -lt 300000 ]; do i=$((i + 1)); done"];
+
+fn cputime(folder: &Path, options: &[&str], work: &[&str]) -> Ran {
+    coretwin(folder, &[&SMALL[..], options, work].concat())
+}
+
+/// CPUs this test may use.
+fn cpus() -> Vec<usize> {
+    let status = fs::read_to_string("/proc/self/status").expect("status");
+    let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+    let set = coretwin_base::cpu_set::CpuSet::parse(list.expect("list").trim()).expect("cpus");
+    set.iter().map(|cpu| cpu.0 as usize).collect()
+}
+
+#[test]
+fn both_sides_are_measured_and_the_folder_is_a_whole_report() {
+    let _host = host();
+    if cpus().len() < 2 {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("folder");
+    let options = ["--spinner", "native", "--json", "--out", "c"];
+    let ran = cputime(folder.path(), &options, &BUSY);
+    assert_eq!(ran.status, 0, "{}", ran.err);
+    let summary: Value = serde_json::from_str(&ran.out).expect("json");
+    let conditions = summary["conditions"].as_array().expect("conditions");
+    let same = conditions.iter().find(|c| c["name"] == "same-cpu/1").expect("same-cpu");
+    for field in ["real_s", "user_s", "system_s", "slowdown"] {
+        assert!(same[field].as_f64().is_some(), "{field}: {same}");
+    }
+    for field in ["cpu_slowdown", "spinner_slowdown", "stp", "antt"] {
+        assert!(same[field]["value"].as_f64().is_some_and(|value| value > 0.0), "{field}: {same}");
+    }
+    assert!(same["user_s"].as_f64() < same["real_s"].as_f64(), "the CPU was shared: {same}");
+    for reading in journal(&folder.path().join("c")) {
+        assert_eq!(reading["status"], "ok", "{reading}");
+        let spins = reading["metrics"].get("spinner_0_rate").is_some();
+        assert_eq!(spins, reading["row"] != "alone", "{reading}");
+    }
+    let text = coretwin(folder.path(), &["report", "c"]);
+    assert_eq!(text.status, 0, "{}", text.err);
+    for part in ["real / alone", "1 spinner on the work's own CPU", "The note's machines", "STP"] {
+        assert!(text.out.contains(part), "{part} not in:\n{}", text.out);
+    }
+    let html = fs::read_to_string(folder.path().join("c/report.html")).expect("html");
+    assert!(html.contains("<svg"), "there is a figure");
+    let again = cputime(folder.path(), &["--out", "c"], &BUSY);
+    assert_eq!(again.status, 2, "{}", again.err);
+    let other = coretwin(folder.path(), &["cputime", "--resume", "nowhere"]);
+    assert_eq!(other.status, 2, "{}", other.err);
+}
+
+#[test]
+fn what_cannot_be_measured_is_refused_with_words_and_leaves_no_folder() {
+    let _host = host();
+    let folder = tempfile::tempdir().expect("folder");
+    let none: [&str; 0] = [];
+    let cases: [(&[&str], &[&str], &str); 7] = [
+        (&["--pair", "0,0"], &none, "is one CPU"),
+        (&["--pair", "0"], &none, "not a pair of CPUs"),
+        (&["--pair", "0,4000"], &none, "CPU 4000 does not exist"),
+        (&["--spinner", "natve"], &none, "did you mean 'native'"),
+        (&[], &["--", "sh", "-c", "echo no such input; exit 7"], "no such input"),
+        (&[], &["--", "true"], "repeat it: --repeat"),
+        (&[], &["--", "./nothing-here"], "nothing-here"),
+    ];
+    for (options, work, part) in cases {
+        let ran = cputime(folder.path(), options, work);
+        assert!(matches!(ran.status, 2 | 3), "{part}: {} {}", ran.status, ran.err);
+        assert!(ran.err.contains(part), "{part} not in: {}", ran.err);
+    }
+    let left: Vec<_> = fs::read_dir(folder.path()).expect("folder").flatten().collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+#[test]
+fn work_that_moves_itself_and_spinners_that_die_are_told() {
+    let _host = host();
+    let cpus = cpus();
+    if cpus.len() < 2 {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("folder");
+    // The work is put on the first CPU and goes to the second.
+    let (first, second) = (cpus[0].to_string(), cpus[1].to_string());
+    let pair = format!("{first},{second}");
+    let busy = BUSY[3];
+    let moved = ["--", "taskset", "-c", &second, "sh", "-c", busy];
+    let ran = cputime(folder.path(), &["--pair", &pair], &moved);
+    assert_eq!(ran.status, 2, "{}", ran.err);
+    assert!(ran.err.contains("changes its own affinity"), "{}", ran.err);
+
+    let options = ["--spinner", "sleep 0.05; exit 3", "--out", "dead", "--json"];
+    let ran = cputime(folder.path(), &options, &BUSY);
+    assert_eq!(ran.status, 1, "{}", ran.err);
+    let summary: Value = serde_json::from_str(&ran.out).expect("json");
+    for condition in summary["conditions"].as_array().expect("conditions") {
+        if condition["spinners"] == 1 {
+            let why = condition["failure"].as_str().unwrap_or_default();
+            assert!(why.contains("ended with status 3"), "{condition}");
+            assert!(condition["slowdown"].is_null(), "{condition}");
+        }
+    }
+}
+
+/// Processes that inherited a mark in their environment.
+fn marked(mark: &str) -> Vec<String> {
+    let needle = format!("CORETWIN_TEST_MARK={mark}");
+    let entries = fs::read_dir("/proc").expect("proc").flatten();
+    entries
+        .filter(|entry| {
+            fs::read(entry.path().join("environ")).is_ok_and(|environment| {
+                environment.split(|byte| *byte == 0).any(|entry| entry == needle.as_bytes())
+            })
+        })
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect()
+}
+
+#[test]
+fn killed_in_the_middle_it_leaves_no_process_and_goes_on() {
+    let _host = host();
+    if cpus().len() < 2 {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("folder");
+    let mark = format!("{}-cputime", std::process::id());
+    let options = ["--blocks", "1", "--spinners", "4", "--spinner", "native", "--out", "k"];
+    let limits = ["--others-limit", "100%", "--steal-limit", "100%"];
+    let mut running = Command::new(CORETWIN)
+        .args([&["cputime"][..], &options, &limits, &BUSY].concat())
+        .current_dir(folder.path())
+        .env("CORETWIN_TEST_MARK", &mark)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("starts");
+    let until = Instant::now() + Duration::from_secs(60);
+    // The program, a worker, the work and spinners.
+    while marked(&mark).len() < 5 {
+        assert!(Instant::now() < until, "the spinners never ran");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let pid = Pid::from_raw(running.id() as i32).expect("pid");
+    kill_process(pid, Signal::KILL).expect("kill");
+    running.wait().expect("ends");
+    let until = Instant::now() + Duration::from_secs(20);
+    while !marked(&mark).is_empty() {
+        assert!(Instant::now() < until, "left: {:?}", marked(&mark));
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let resumed = coretwin(folder.path(), &["cputime", "--resume", "k", "--json"]);
+    assert_eq!(resumed.status, 0, "{}", resumed.err);
+    let summary: Value = serde_json::from_str(&resumed.out).expect("json");
+    assert_eq!(summary["blocks"], 1);
+}

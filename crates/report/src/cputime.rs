@@ -1,0 +1,358 @@
+//! The report of `cputime`: a table laid out like the note's, a figure, what they mean, and the
+//! note's own figures beside them.
+
+use crate::document::{Block, Column, Document, Figure, Section, Table};
+use crate::plot::{Bar, BarGroup, Bars, Plot};
+use crate::{html, markdown, number, text, words};
+use coretwin_base::cpu_set::CpuSet;
+use coretwin_base::cputime::{ConditionResult, CputimeSummary, Estimate, Place, SpinnerAlone};
+use coretwin_base::environment::Environment;
+use coretwin_stats::audit::note::note;
+
+/// The records of an experiment, as stored.
+#[derive(Debug, Clone, Copy)]
+pub struct Cputime<'a> {
+    /// What came of it.
+    pub summary: &'a CputimeSummary,
+    /// What the machine was like.
+    pub environment: &'a Environment,
+}
+
+/// A form in which an experiment can be reported.
+#[derive(Debug, Clone, Copy)]
+pub struct CputimeFormat {
+    /// The name people type.
+    pub name: &'static str,
+    /// Writes it.
+    pub render: fn(&Cputime<'_>) -> String,
+}
+
+/// Every format, in the order they are listed to people.
+pub const CPUTIME_FORMATS: &[CputimeFormat] = &[
+    CputimeFormat { name: "text", render: |cputime| text::write(&document(cputime)) },
+    CputimeFormat { name: "html", render: |cputime| html::write(&document(cputime)) },
+    CputimeFormat { name: "md", render: |cputime| markdown::write(&document(cputime)) },
+    CputimeFormat { name: "json", render: json },
+];
+
+fn json(cputime: &Cputime<'_>) -> String {
+    let mut text = serde_json::to_string_pretty(cputime.summary)
+        .expect("a summary has only text keys, so it is always JSON");
+    text.push('\n');
+    text
+}
+
+fn document(cputime: &Cputime<'_>) -> Document {
+    let summary = cputime.summary;
+    let warnings: Vec<(String, String)> = summary
+        .warnings
+        .iter()
+        .chain(&cputime.environment.warnings)
+        .map(|warning| (words::clean(&warning.text), words::clean(&warning.remedy)))
+        .collect();
+    let warning_count = warnings.len();
+    let mut sections = Vec::new();
+    let mut add = |id, title, blocks: Vec<Block>| {
+        if !blocks.is_empty() {
+            sections.push(Section { id, title, blocks });
+        }
+    };
+    let meaning = summary.meaning.iter().map(|text| Block::Text(words::clean(text))).collect();
+    add("meaning", "What the CPUs are", meaning);
+    add("times", "Times of the work", vec![Block::Table(times(summary)), figure(summary)]);
+    add("both", "Both sides", vec![Block::Table(both_sides(summary)), alone(summary)]);
+    add("failed", "Failed conditions", failed(summary));
+    add("note", "The note's machines", beside_the_note(summary));
+    if warning_count > 0 {
+        add("warnings", "Warnings", vec![Block::Warnings(warnings)]);
+    }
+    add("method", "Method", vec![Block::List(method())]);
+    Document {
+        kind: "Coretwin cputime",
+        title: words::shorten(&words::clean(&format!("{} beside spinners", summary.work)), 90),
+        notice: (!summary.cpus.relation.is_smt()).then(|| {
+            "These CPUs are not known to share a core: nothing below is about SMT.".to_owned()
+        }),
+        sentences: sentences(summary),
+        headlines: Vec::new(),
+        facts: facts(cputime),
+        warnings: warning_count,
+        arms: PLACES.iter().map(|place| place.name().to_owned()).collect(),
+        sections,
+    }
+}
+
+/// Placements in the order of their colours.
+const PLACES: [Place; 6] =
+    [Place::Alone, Place::Siblings, Place::Pair, Place::SameCpu, Place::Free, Place::Cores];
+
+fn facts(cputime: &Cputime<'_>) -> String {
+    let summary = cputime.summary;
+    let fact = |name: &str| {
+        let known = cputime.environment.facts.values().next();
+        known.and_then(|facts| facts.get(name)).map(|value| words::clean(value))
+    };
+    let machine = fact("cpu.model").map(|model| format!("{model} · ")).unwrap_or_default();
+    let load = cputime.environment.moments.values().map(|moment| moment.load_1min);
+    let load = load.fold(f64::NEG_INFINITY, f64::max);
+    let load = if load.is_finite() { format!(" · load up to {load:.1}") } else { String::new() };
+    format!(
+        "{machine}work on CPU {} · neighbour CPU {} · control {} · spinner: {} · {} · {} set aside{load}",
+        summary.cpus.work.0,
+        summary.cpus.neighbour.0,
+        summary.control.map_or("none".to_owned(), |cpu| format!("CPU {}", cpu.0)),
+        words::clean(&summary.spinner),
+        number::count(u64::from(summary.blocks), "block"),
+        summary.blocks_set_aside,
+    )
+}
+
+/// What one spinner did on each placement.
+fn sentences(summary: &CputimeSummary) -> Vec<String> {
+    let one = |condition: &&ConditionResult| condition.spinners == 1;
+    let sentence = |condition: &ConditionResult| {
+        let real =
+            Estimate { value: condition.slowdown?, low: condition.low, high: condition.high };
+        Some(format!(
+            "1 spinner {}: {} × the real time and {} × the CPU time of the work alone.",
+            condition.placement.about(),
+            estimate(Some(real)),
+            estimate(condition.cpu_slowdown),
+        ))
+    };
+    let mut sentences: Vec<String> =
+        summary.conditions.iter().filter(one).filter_map(sentence).collect();
+    if let Some(factors) = &summary.factors {
+        sentences.push(format!(
+            "Slowdown r = {}, yield s = {}: a CPU second of this work beside this neighbour is worth \
+             {:.2} s alone.",
+            estimate(Some(factors.slowdown)),
+            estimate(factors.core_yield),
+            1.0 / factors.slowdown.value
+        ));
+    }
+    sentences
+}
+
+/// `1.49 [1.47, 1.51]`, or a dash.
+fn estimate(estimate: Option<Estimate>) -> String {
+    let Some(Estimate { value, low, high }) = estimate else { return number::NONE.to_owned() };
+    match low.zip(high) {
+        Some((low, high)) => format!("{value:.3} [{low:.3}, {high:.3}]"),
+        None => format!("{value:.3}"),
+    }
+}
+
+fn seconds(value: Option<f64>) -> String {
+    value.map_or_else(|| number::NONE.to_owned(), |value| format!("{value:.3}"))
+}
+
+fn condition_words(condition: &ConditionResult) -> String {
+    match condition.spinners {
+        0 => "alone".to_owned(),
+        count => format!(
+            "{} {}",
+            number::count(u64::from(count), "spinner"),
+            condition.placement.about()
+        ),
+    }
+}
+
+fn cpus_words(condition: &ConditionResult) -> String {
+    let list = |cpus: &CpuSet| cpus.to_string();
+    match condition.spinners {
+        0 => list(&condition.work_cpus),
+        _ => format!("{} / {}", condition.work_cpus, condition.spinner_cpus),
+    }
+}
+
+/// Real, user and system time as the note prints them, and the slowdown.
+fn times(summary: &CputimeSummary) -> Table {
+    let row = |condition: &ConditionResult| {
+        let real = condition.slowdown.map(|value| Estimate {
+            value,
+            low: condition.low,
+            high: condition.high,
+        });
+        vec![
+            condition_words(condition),
+            cpus_words(condition),
+            seconds(condition.real_s),
+            seconds(condition.user_s),
+            seconds(condition.system_s),
+            if condition.spinners == 0 { "1".to_owned() } else { estimate(real) },
+            if condition.spinners == 0 { "1".to_owned() } else { estimate(condition.cpu_slowdown) },
+        ]
+    };
+    Table {
+        caption: "Seconds of the work, and its slowdown against the same block's run alone"
+            .to_owned(),
+        columns: vec![
+            Column::words("Condition"),
+            Column::words("CPUs"),
+            Column::number("real"),
+            Column::number("user"),
+            Column::number("system"),
+            Column::number("real / alone"),
+            Column::number("CPU / alone"),
+        ],
+        rows: summary.conditions.iter().map(row).collect(),
+        note: Some(
+            "CPUs: the work's, then the spinners'. In brackets: 95 % interval over blocks."
+                .to_owned(),
+        ),
+        ..Table::default()
+    }
+}
+
+fn figure(summary: &CputimeSummary) -> Block {
+    let arm = |place| PLACES.iter().position(|known| *known == place).unwrap_or(0);
+    let bar = |condition: &ConditionResult| Bar {
+        arm: arm(condition.placement),
+        value: condition.slowdown,
+        interval: condition.low.zip(condition.high),
+        title: format!("{}: {}", condition_words(condition), seconds(condition.slowdown)),
+    };
+    let mut counts: Vec<u32> = summary.conditions.iter().map(|c| c.spinners).collect();
+    counts.sort_unstable();
+    counts.dedup();
+    let groups = counts.into_iter().map(|count| BarGroup {
+        label: count.to_string(),
+        bars: summary.conditions.iter().filter(|c| c.spinners == count).map(bar).collect(),
+    });
+    let plot =
+        Bars {
+            unit: "× alone".to_owned(), group: "spinners".to_owned(), groups: groups.collect()
+        };
+    let used = |place: &Place| summary.conditions.iter().any(|c| c.placement == *place);
+    Block::Figures {
+        arms: (0..PLACES.len()).filter(|arm| used(&PLACES[*arm])).collect(),
+        figures: vec![Figure {
+            title: "Real time of the work, over its real time alone".to_owned(),
+            caption: "By number of spinners and where they run, with 95 % intervals.".to_owned(),
+            plot: Plot::Bars(plot),
+        }],
+    }
+}
+
+fn both_sides(summary: &CputimeSummary) -> Table {
+    let beside = summary.conditions.iter().filter(|condition| condition.spinners > 0);
+    let row = |condition: &ConditionResult| {
+        vec![
+            condition_words(condition),
+            estimate(condition.spinner_slowdown),
+            estimate(condition.stp),
+            estimate(condition.antt),
+        ]
+    };
+    Table {
+        caption: "What the spinners got done, and both sides together".to_owned(),
+        columns: vec![
+            Column::words("Condition"),
+            Column::number("a spinner alone / here"),
+            Column::number("STP"),
+            Column::number("ANTT"),
+        ],
+        rows: beside.map(row).collect(),
+        note: Some(
+            "STP: progress of all, each over its own alone, summed; 1 is one CPU for one task. \
+             ANTT: mean slowdown of all. Both sides counted their own progress."
+                .to_owned(),
+        ),
+        ..Table::default()
+    }
+}
+
+fn alone(summary: &CputimeSummary) -> Block {
+    let one = |alone: &SpinnerAlone| match alone.rate {
+        Some(rate) => format!("{} {} on CPU {}", number::value(rate), alone.unit, alone.cpus),
+        None => format!("not counted on CPU {}", alone.cpus),
+    };
+    let list: Vec<String> = summary.spinners_alone.iter().map(one).collect();
+    Block::Text(format!("A spinner alone: {}.", words::clean(&list.join("; "))))
+}
+
+fn failed(summary: &CputimeSummary) -> Vec<Block> {
+    let failed: Vec<String> = summary
+        .conditions
+        .iter()
+        .filter(|condition| condition.failed > 0)
+        .map(|condition| {
+            let why = condition.failure.as_deref().unwrap_or("no cause given");
+            words::clean(&format!(
+                "{}: {} failed: {why}",
+                condition_words(condition),
+                number::count(u64::from(condition.failed), "run")
+            ))
+        })
+        .collect();
+    if failed.is_empty() { Vec::new() } else { vec![Block::List(failed)] }
+}
+
+/// The note's ratios, and what was found here on the placement that answers to each.
+fn beside_the_note(summary: &CputimeSummary) -> Vec<Block> {
+    let Ok(report) = note() else { return Vec::new() };
+    let here = |condition: &str| {
+        let spinners = if condition.starts_with('4') { 4 } else { 1 };
+        let place = if condition.ends_with("sibling") { Place::Siblings } else { Place::Free };
+        let found = summary
+            .conditions
+            .iter()
+            .find(|found| found.placement == place && found.spinners == spinners);
+        found.map_or([number::NONE.to_owned(), number::NONE.to_owned()], |found| {
+            [estimate(found.cpu_slowdown), seconds(found.slowdown)]
+        })
+    };
+    let beside = report.conditions.iter().filter(|condition| !condition.condition.contains("idle"));
+    let rows = beside.map(|condition| {
+        let [cpu, real] = here(&condition.condition);
+        let mut user = format!("{:.2}", condition.user_slowdown);
+        if !condition.differing_user_s.is_empty() {
+            user.push_str(&format!(" (mean {:.2})", condition.user_slowdown_of_means));
+        }
+        let machine = condition.machine.split(" (").next().unwrap_or_default();
+        vec![
+            machine.to_owned(),
+            condition.condition.clone(),
+            user,
+            format!("{:.2}", condition.slowdown),
+            cpu,
+            real,
+        ]
+    });
+    vec![Block::Table(Table {
+        caption: "The note's slowdowns (gzip -9 beside a loop of perl), and those measured here"
+            .to_owned(),
+        columns: vec![
+            Column::words("Its machine"),
+            Column::words("Condition"),
+            Column::number("user"),
+            Column::number("real"),
+            Column::number("CPU here"),
+            Column::number("real here"),
+        ],
+        rows: rows.collect(),
+        note: Some(
+            "Medians of the note's three runs. Where it leaves the placement to the kernel, this \
+             machine's is `free` on the pair."
+                .to_owned(),
+        ),
+        ..Table::default()
+    })]
+}
+
+fn method() -> Vec<String> {
+    [
+        "Every block holds every condition once, in a random order drawn from the stored seed.",
+        "A slowdown is the ratio to the run alone of the same block; its interval is Student's t \
+         over the blocks' log ratios. The block is the unit.",
+        "A spinner counts its own progress; its baseline is the same spinner without the work, on \
+         the same CPUs, in the same block.",
+        "A block is set aside, and run again, only if the hypervisor or other processes took more of \
+         the CPUs' time than the limits given beforehand.",
+        "STP and ANTT: Eyerman and Eeckhout, System-Level Performance Metrics for Multiprogram \
+         Workloads, IEEE Micro 28 (2008).",
+    ]
+    .map(str::to_owned)
+    .to_vec()
+}
