@@ -292,7 +292,10 @@ impl Supervisor {
     pub(crate) fn release(&mut self, tasks: &[TaskId]) -> Instant {
         let start = Instant::now();
         for id in tasks {
-            if let Some(gate) = self.tasks.get(id).and_then(|task| task.gate.as_ref()) {
+            let Some(task) = self.tasks.get_mut(id) else { continue };
+            // Before it was bound it was where the worker is.
+            task.cpus_ran = CpuSet::new();
+            if let Some(gate) = &task.gate {
                 // An error means that the process has ended, which is seen elsewhere.
                 let _ = gate.shutdown(std::net::Shutdown::Write);
             }
