@@ -65,7 +65,7 @@ fn both_sides_are_measured_and_the_folder_is_a_whole_report() {
     }
     let text = coretwin(folder.path(), &["report", "c"]);
     assert_eq!(text.status, 0, "{}", text.err);
-    for part in ["real / alone", "1 spinner on the work's own CPU", "The note's machines", "STP"] {
+    for part in ["real / alone", "1 spinner on the work's own CPU", "THE NOTE'S MACHINES", "STP"] {
         assert!(text.out.contains(part), "{part} not in:\n{}", text.out);
     }
     let html = fs::read_to_string(folder.path().join("c/report.html")).expect("html");
