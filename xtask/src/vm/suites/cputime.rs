@@ -79,7 +79,8 @@ fn guest(guest: &mut Guest) -> Result<()> {
             ensure!(text.contains(part), "'{part}' is not in:\n{text}");
         }
         Ok(())
-    })
+    })?;
+    Ok(())
 }
 
 fn measured(summary: &Value) -> Result<String> {

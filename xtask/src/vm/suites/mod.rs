@@ -22,7 +22,8 @@ pub(crate) struct Suite {
 }
 
 /// Every suite, in the order in which they run.
-pub(crate) const SUITES: &[&Suite] = &[&boots::SUITE, &smt::SUITE, &compare::SUITE, &cputime::SUITE];
+pub(crate) const SUITES: &[&Suite] =
+    &[&boots::SUITE, &smt::SUITE, &compare::SUITE, &cputime::SUITE];
 
 /// The suite of this name.
 pub(crate) fn find(name: &str) -> Result<&'static Suite> {
