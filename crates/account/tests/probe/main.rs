@@ -1,6 +1,8 @@
 //! The search on made-up machines: what it finds, in how many rounds, and what it does not take
 //! for sharing.
 
+#![expect(clippy::print_stdout, reason = "the table of rounds is for people")]
+
 mod fake;
 
 use coretwin_account::probe::{self, Findings, Options};
