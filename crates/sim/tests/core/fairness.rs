@@ -133,6 +133,22 @@ proptest! {
     }
 }
 
+/// The chain of additions keeps most of Golden Cove's scheduler: what it leaves decides.
+#[test]
+fn more_reserve_in_golden_cove_never_slows_what_a_chain_clogs() {
+    let victim = Profile::named("stack-alias-64k").expect("a built-in profile");
+    let hog = Profile::named("fadd-chain").expect("a built-in profile");
+    let speed = |reserve| {
+        let mut preset = preset("golden-cove");
+        preset.schedulers[0].resource.policy = Policy::Watermark { reserve };
+        let both = vec![victim.input(&preset, 1, 0), hog.input(&preset, 1, 0)];
+        run(&preset, both, 20_000).uops_per_cycle(0)
+    };
+    let speeds = [1, 4, 7, 12, 24, 48].map(speed);
+    assert!(speeds.is_sorted_by(|less, more| *more >= 0.995 * less), "{speeds:?}");
+    assert!(speeds[5] > 1.4 * speeds[2], "half the entries are worth it: {speeds:?}");
+}
+
 #[test]
 fn four_threads_share_a_four_way_core() {
     let preset = preset("power9-smt4");

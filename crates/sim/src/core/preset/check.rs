@@ -87,6 +87,9 @@ fn caches(preset: &Preset) -> Finding {
             return Some((table, key.to_owned(), too_few_ways(cache.ways.into(), preset.ways)));
         }
     }
+    if let Some(finding) = host_memory(preset) {
+        return Some(finding);
+    }
     let uop_cache = preset.front_end.uop_cache?;
     let ways = u32::from(uop_cache.ways);
     if uop_cache.lines % ways != 0 || !(uop_cache.lines / ways).is_power_of_two() {
@@ -98,6 +101,29 @@ fn caches(preset: &Preset) -> Finding {
     }
     if uop_cache.sharing == Sharing::StaticWays && uop_cache.ways < preset.ways {
         return Some(("front_end", "uop_cache".to_owned(), too_few_ways(ways, preset.ways)));
+    }
+    None
+}
+
+/// Caches whose tags would take more of this host's memory than a simulation should.
+fn host_memory(preset: &Preset) -> Finding {
+    const MEBIBYTES_MAX: u64 = 256;
+    const TAG_BYTES: u64 = 4;
+    let mut all = 0;
+    for (table, key, cache) in levels(preset) {
+        let copies = match cache.sharing {
+            Sharing::Replicated => u64::from(preset.ways),
+            _ => 1,
+        };
+        all += cache.bytes / u64::from(preset.memory.line_bytes) * TAG_BYTES * copies;
+        if all > MEBIBYTES_MAX << 20 {
+            let problem = format!(
+                "needs, with the levels within it, {} MiB of this host for tags; at most \
+                 {MEBIBYTES_MAX} MiB are allowed: make the caches smaller, or share them",
+                all >> 20
+            );
+            return Some((table, key.to_owned(), problem));
+        }
     }
     None
 }
