@@ -15,8 +15,9 @@ use coretwin_sim::kernel::{Layout, Machine, Outcome, Start, Work, run};
 use coretwin_sim::policies::{POLICIES, Settings};
 use std::hint::black_box;
 
-/// Events of each measurement, about.
-const EVENTS: u64 = 2_000_000;
+/// Events of each measurement, about; fewer where they would take more than the seconds below.
+const EVENTS: f64 = 2e6;
+const SECONDS: f64 = 3.0;
 
 /// Mean of a stretch of work.
 const WORK_NS: u64 = 100_000;
@@ -52,12 +53,14 @@ fn measure(policy: Settings, layout: &str, tasks: u32, ready: bool) {
     let mut machine = Machine::new(layout, speeds);
     machine.costs = Costs::of_today();
     let work = work(cpus, tasks, ready);
-    // The longest run is bounded by time; a short one first tells how long that is.
+    // A run is bounded by simulated time; a short one first tells how much of it that is.
     let mut options = Options::new(policy);
     options.until_ns = 2_000_000;
-    let probe = outcome(&machine, &work, &options);
-    let rate = probe.events.max(1) as f64 / options.until_ns as f64;
-    options.until_ns = ((EVENTS as f64 / rate) as u64).clamp(2_000_000, 1_000_000_000_000);
+    let start = cpu_seconds();
+    let probe = outcome(&machine, &work, &options).events.max(1) as f64;
+    let events = EVENTS.min(SECONDS / (cpu_seconds() - start) * probe);
+    let until_ns = options.until_ns as f64 * events / probe;
+    options.until_ns = (until_ns as u64).clamp(2_000_000, 1_000_000_000_000);
     let start = cpu_seconds();
     let outcome = outcome(&machine, &work, &options);
     let taken = cpu_seconds() - start;

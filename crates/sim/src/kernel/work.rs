@@ -33,7 +33,8 @@ pub struct Start {
     pub program: u32,
     /// How many such tasks.
     pub count: u32,
-    /// When.
+    /// When. Tasks that start together are made one after another, as far apart as an idle CPU of
+    /// the machine needs to wake.
     pub at_ns: u64,
     /// Nice value, -20 to 19.
     pub nice: i8,

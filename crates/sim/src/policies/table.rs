@@ -26,15 +26,15 @@ pub struct PolicyEntry {
     pub build: fn(&Layout, &Settings) -> Box<dyn Policy>,
 }
 
-/// What a policy promises of CPUs that could run a waiting task.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Promise {
-    /// No CPU is idle for longer than its balancing takes while a task waits that may run there.
-    Machine,
-    /// As above among CPUs that share a queue; between queues, only as balancing gets to it.
-    Queue,
-    /// As `Machine` for cores: at most one CPU of each is used on purpose.
-    Core,
+/// What a policy promises to tasks that may run anywhere, on a machine whose kernel work costs nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Promise {
+    /// Whether it uses one CPU of each core only, so that a whole core must be idle to break this:
+    pub of_cores: bool,
+    /// so long at most CPUs stand idle while such a task waits. 0: a waiting task is seen at once.
+    pub idle_longest_ms: u64,
+    /// Of equal tasks none waits longer than this for each task there is.
+    pub wait_ms_for_each_task: u64,
 }
 
 /// Every policy, in order of name.
@@ -44,7 +44,7 @@ pub const POLICIES: &[PolicyEntry] = &[
         title: "one queue a core in order of virtual time; the policy of the live scheduler",
         source: "Molnar's five behaviours on today's terms, our own design",
         parameters: core_queue::PARAMETERS,
-        promise: Promise::Queue,
+        promise: Promise { of_cores: false, idle_longest_ms: 200, wait_ms_for_each_task: 20 },
         build: |layout, settings| Box::new(CoreQueue::new(layout, settings)),
     },
     PolicyEntry {
@@ -52,7 +52,7 @@ pub const POLICIES: &[PolicyEntry] = &[
         title: "a queue a CPU, earliest eligible deadline; wake-ups look for idle cores",
         source: "kernel/sched/fair.c of Linux 6.12, told shortly",
         parameters: fair::PARAMETERS,
-        promise: Promise::Machine,
+        promise: Promise { of_cores: false, idle_longest_ms: 50, wait_ms_for_each_task: 10 },
         build: |layout, settings| Box::new(Fair::new(layout, settings)),
     },
     PolicyEntry {
@@ -60,7 +60,7 @@ pub const POLICIES: &[PolicyEntry] = &[
         title: "one list for all CPUs, scored by goodness; one rule for Hyper-Threading",
         source: "kernel/sched.c of Linux 2.4, the article's older kernel",
         parameters: linux_2_4_19::PARAMETERS,
-        promise: Promise::Machine,
+        promise: Promise { of_cores: false, idle_longest_ms: 0, wait_ms_for_each_task: 130 },
         build: |layout, settings| Box::new(Linux2419::new(layout, settings)),
     },
     PolicyEntry {
@@ -68,7 +68,7 @@ pub const POLICIES: &[PolicyEntry] = &[
         title: "two arrays of lists for each logical CPU; knows no siblings",
         source: "kernel/sched.c of Linux 2.5, the article's newer kernel",
         parameters: linux_2_5::PLAIN,
-        promise: Promise::Queue,
+        promise: Promise { of_cores: false, idle_longest_ms: 200, wait_ms_for_each_task: 2500 },
         build: |layout, settings| Box::new(Linux25::new(Form::Plain, layout, settings)),
     },
     PolicyEntry {
@@ -76,7 +76,7 @@ pub const POLICIES: &[PolicyEntry] = &[
         title: "one queue a core: Molnar's patch for Hyper-Threading as mended",
         source: "the patch A9 of April 2003, on the kernel's mailing list",
         parameters: linux_2_5::PATCHED,
-        promise: Promise::Queue,
+        promise: Promise { of_cores: false, idle_longest_ms: 20, wait_ms_for_each_task: 2500 },
         build: |layout, settings| Box::new(Linux25::new(Form::A9, layout, settings)),
     },
     PolicyEntry {
@@ -84,7 +84,7 @@ pub const POLICIES: &[PolicyEntry] = &[
         title: "one queue a core: Molnar's patch for Hyper-Threading as posted",
         source: "the patch F3 of August 2002, on the kernel's mailing list",
         parameters: linux_2_5::PATCHED,
-        promise: Promise::Queue,
+        promise: Promise { of_cores: false, idle_longest_ms: 300, wait_ms_for_each_task: 2500 },
         build: |layout, settings| Box::new(Linux25::new(Form::F3, layout, settings)),
     },
     PolicyEntry {
@@ -92,7 +92,7 @@ pub const POLICIES: &[PolicyEntry] = &[
         title: "one task a core; the siblings stay idle",
         source: "the article's stand-in for SMT off: what affinity to one CPU of each core does",
         parameters: one_per_core::PARAMETERS,
-        promise: Promise::Core,
+        promise: Promise { of_cores: true, idle_longest_ms: 0, wait_ms_for_each_task: 14 },
         build: |layout, settings| Box::new(OnePerCore::new(layout, settings)),
     },
 ];

@@ -21,7 +21,7 @@ static ENTRY: PolicyEntry = PolicyEntry {
     title: "one queue, with a fault",
     source: "made up",
     parameters: FAULTS,
-    promise: Promise::Machine,
+    promise: Promise { of_cores: false, idle_longest_ms: 0, wait_ms_for_each_task: 0 },
     build: |_, settings| Box::new(Faulty { fault: settings.number("fault"), queue: Vec::new() }),
 };
 

@@ -7,6 +7,7 @@ mod fair;
 mod history;
 mod objects;
 mod oracle;
+mod promise;
 mod properties;
 mod speeds;
 mod support;

@@ -26,38 +26,38 @@ struct Birth {
 }
 
 impl Engine<'_> {
-    /// The tasks of the next entries of the list of starts.
-    pub(super) fn start_tasks(&mut self) -> Run {
-        let work = self.work;
-        while let Some(index) = self.starts.get(self.next_start).copied() {
-            let start = &work.starts[index as usize];
-            if start.at_ns > self.view.now_ns {
-                self.events.set(self.machine_slot(START), start.at_ns);
-                return Ok(());
-            }
-            self.next_start += 1;
+    /// The next task of the list of starts. Tasks that start together are made one after another, so
+    /// far apart that a CPU which was told of one has taken it before the next is placed.
+    pub(super) fn start_task(&mut self) -> Run {
+        let Some(index) = self.starts.get(self.next_start).copied() else { return Ok(()) };
+        let start = &self.work.starts[index as usize];
+        if self.started < start.count {
+            self.started += 1;
+            let asked = start.on.unwrap_or(CpuId(0));
+            let here = if self.view.online.contains(asked) { asked } else { self.first_online() };
             let mask = self.mask_number(start.mask.as_ref());
-            let mut address_space = None;
-            for _ in 0..start.count {
-                let asked = start.on.unwrap_or(CpuId(0));
-                let here =
-                    if self.view.online.contains(asked) { asked } else { self.first_online() };
-                let child = self.is_born(Birth {
-                    program: start.program,
-                    start: index,
-                    parent: None,
-                    address_space,
-                    class: start.class,
-                    nice: start.nice,
-                    mask,
-                    server: start.server,
-                    here,
-                })?;
-                if start.threads {
-                    address_space = Some(self.view.task(child).address_space);
-                }
-            }
+            let child = self.is_born(Birth {
+                program: start.program,
+                start: index,
+                parent: None,
+                address_space: self.started_space,
+                class: start.class,
+                nice: start.nice,
+                mask,
+                server: start.server,
+                here,
+            })?;
+            self.started_space = start.threads.then(|| self.view.task(child).address_space);
         }
+        let costs = &self.machine.costs;
+        let mut next_ns = self.view.now_ns + costs.wake_halted_ns.max(costs.interrupt_processor_ns);
+        if self.started >= start.count {
+            self.next_start += 1;
+            (self.started, self.started_space) = (0, None);
+            let Some(next) = self.starts.get(self.next_start) else { return Ok(()) };
+            next_ns = next_ns.max(self.work.starts[*next as usize].at_ns);
+        }
+        self.events.set(self.machine_slot(START), next_ns);
         Ok(())
     }
 

@@ -95,6 +95,9 @@ pub(super) struct Engine<'run> {
     /// Entries of the list of starts, in order of time; the next one.
     starts: Vec<u32>,
     next_start: usize,
+    /// Tasks of that entry that started, and the memory they share.
+    started: u32,
+    started_space: Option<u32>,
     /// Lines of the script, in order of time; the next one.
     script: Vec<u32>,
     next_script: usize,
@@ -160,6 +163,8 @@ impl<'run> Engine<'run> {
             storage: files::Storage::new(machine, work, options.seed),
             starts: in_order(work.starts.iter().map(|start| start.at_ns).collect()),
             next_start: 0,
+            started: 0,
+            started_space: None,
             script: in_order(work.script.iter().map(|line| line.at_ns).collect()),
             next_script: 0,
             alive: Alive::default(),
@@ -258,7 +263,7 @@ impl<'run> Engine<'run> {
             DISK => self.disk_done(),
             WRITE_BACK => self.write_back_due(),
             SCRIPT => self.script_line(),
-            START => self.start_tasks(),
+            START => self.start_task(),
             WARMUP => {
                 self.warmed_up();
                 Ok(())
