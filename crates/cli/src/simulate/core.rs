@@ -4,6 +4,7 @@ use crate::exit::{DONE, Usage};
 use crate::out;
 use anyhow::{Context, Result, anyhow};
 use coretwin_base::core_run::{CoreEnhancement, CoreNote, CoreSievePages};
+use coretwin_base::schema::SCHEMA;
 use coretwin_base::suggest;
 use coretwin_lab::simulated_core::{self, Cache, Request};
 use coretwin_sim::core::profile::{self, Profile};
@@ -56,8 +57,9 @@ pub(crate) struct Args {
     #[arg(long, requires = "uops", value_parser = clap::value_parser!(u64).range(0..=1_000_000_000))]
     warmup: Option<u64>,
     /// Longest run, in cycles; one that takes more is given up, with what waits on what
-    #[arg(long, default_value_t = 2_000_000_000, value_parser = clap::value_parser!(u64).range(1..))]
-    cycles_max: u64,
+    /// [default: 2,000,000,000]
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
+    cycles_max: Option<u64>,
     /// Print the result as JSON
     #[arg(long)]
     json: bool,
@@ -74,15 +76,19 @@ pub(crate) struct Args {
     /// Keep no results, use none
     #[arg(long)]
     no_cache: bool,
-    /// List presets and profiles
-    #[arg(long, exclusive = true)]
+    /// List presets, profiles and experiments
+    #[arg(long, conflicts_with_all = ["preset", "threads", "matrix", "experiment", "uops", "svg"])]
     list: bool,
 }
 
 /// Runs the verb.
 pub(crate) fn run(args: Args) -> Result<ExitCode> {
     if args.list {
-        out::text(&list())?;
+        if args.json {
+            out::json(&Lists::all())?;
+        } else {
+            out::text(&list())?;
+        }
         return Ok(ExitCode::from(DONE));
     }
     let preset = preset_of(args.preset.as_deref().unwrap_or(ARTICLE_PRESET))?;
@@ -93,10 +99,11 @@ pub(crate) fn run(args: Args) -> Result<ExitCode> {
         warmup_uops: args.warmup.unwrap_or(measure_uops / 5),
         measure_uops,
         seed: args.seed,
-        cycle_bound: args.cycles_max,
+        cycle_bound: args.cycles_max.unwrap_or(Options::default().cycle_bound),
         idle_skip: true,
     };
     if let Some(name) = &args.experiment {
+        fixed_length(name, &args)?;
         return experiment(name, &preset, &options, args.json);
     }
     if args.matrix {
@@ -118,6 +125,18 @@ pub(crate) fn run(args: Args) -> Result<ExitCode> {
         out::text(&coretwin_report::core_run_text(&run))?;
     }
     Ok(ExitCode::from(DONE))
+}
+
+/// Refuses lengths for an experiment that has its own: it would ignore them.
+fn fixed_length(name: &str, args: &Args) -> Result<()> {
+    let own = [simulated_core::NOTE.0, simulated_core::SIEVE_PAGES.0].contains(&name);
+    let given = [("--uops", args.uops.is_some()), ("--cycles-max", args.cycles_max.is_some())];
+    match given.iter().find(|(_, given)| *given && own) {
+        None => Ok(()),
+        Some((option, _)) => Err(anyhow!(Usage(format!(
+            "experiment '{name}' runs for a length of its own; leave out {option}"
+        )))),
+    }
 }
 
 /// An experiment, or all of them.
@@ -242,6 +261,39 @@ fn profile_of(name: &str) -> Result<Profile> {
         let names: Vec<&str> = profile::table::ALL.iter().map(|entry| entry.name).collect();
         anyhow!(Usage(suggest::unknown("profile", name, &names)))
     })
+}
+
+/// Everything that can be named, as JSON.
+#[derive(serde::Serialize)]
+struct Lists {
+    schema: u32,
+    presets: Vec<Listed>,
+    profiles: Vec<Listed>,
+    experiments: Vec<Listed>,
+}
+
+#[derive(serde::Serialize)]
+struct Listed {
+    name: String,
+    about: String,
+    /// Hardware threads per core, of a preset.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    threads: Option<u8>,
+}
+
+impl Lists {
+    fn all() -> Self {
+        let listed = |name: String, about: String| Listed { name, about, threads: None };
+        let preset =
+            |one: Preset| Listed { threads: Some(one.ways), ..listed(one.name, one.title) };
+        let experiments = simulated_core::experiments().into_iter();
+        Self {
+            schema: SCHEMA,
+            presets: Preset::all().into_iter().map(preset).collect(),
+            profiles: Profile::all().into_iter().map(|p| listed(p.name, p.title)).collect(),
+            experiments: experiments.map(|(n, about)| listed(n.into(), about.into())).collect(),
+        }
+    }
 }
 
 fn list() -> String {

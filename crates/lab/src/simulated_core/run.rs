@@ -160,6 +160,8 @@ fn occupancy(seed: &Comparison) -> Vec<CoreOccupancy> {
         .resources
         .iter()
         .enumerate()
+        // Without entries it is not modelled: nothing of it can be held.
+        .filter(|(_, (_, entries))| *entries > 0)
         .map(|(resource, (name, entries))| CoreOccupancy {
             resource: name.clone(),
             entries: u32::from(*entries),
