@@ -44,7 +44,28 @@ const CHECKS: &[&Stage] = &[
     // 10 minutes.
     &Stage { name: "fuzz-journal", argv: &["cargo", "xtask", "fuzz", "journal"], environment: &[] },
     // 10 minutes.
+    &Stage { name: "fuzz-load", argv: &["cargo", "xtask", "fuzz", "load"], environment: &[] },
+    // 10 minutes.
     &Stage { name: "fuzz-table", argv: &["cargo", "xtask", "fuzz", "table"], environment: &[] },
+    // 10 minutes.
+    &Stage { name: "fuzz-tbench", argv: &["cargo", "xtask", "fuzz", "tbench"], environment: &[] },
+    // Every pair of programs on every processor, in both orders.
+    &Stage {
+        name: "exchange",
+        argv: &[
+            "cargo",
+            "test",
+            "--release",
+            "--package",
+            "coretwin-sim",
+            "--test",
+            "core",
+            "exchange",
+            "--",
+            "--ignored",
+        ],
+        environment: &[],
+    },
 ];
 
 /// Runs all checks, or those named; whether all passed.
