@@ -55,12 +55,12 @@ fn measure(policy: Settings, layout: &str, tasks: u32, ready: bool) {
     let work = work(cpus, tasks, ready);
     // A run is bounded by simulated time; a short one first tells how much of it that is.
     let mut options = Options::new(policy);
-    options.until_ns = 2_000_000;
+    options.until_ns = 2_000_000 + u64::from(tasks) * machine.costs.wake_halted_ns;
     let start = cpu_seconds();
     let probe = outcome(&machine, &work, &options).events.max(1) as f64;
     let events = EVENTS.min(SECONDS / (cpu_seconds() - start) * probe);
     let until_ns = options.until_ns as f64 * events / probe;
-    options.until_ns = (until_ns as u64).clamp(2_000_000, 1_000_000_000_000);
+    options.until_ns = (until_ns as u64).clamp(options.until_ns, 1_000_000_000_000);
     let start = cpu_seconds();
     let outcome = outcome(&machine, &work, &options);
     let taken = cpu_seconds() - start;

@@ -57,6 +57,18 @@ fn an_idle_sibling_that_polls_is_in_the_way_and_one_that_is_offline_is_not() {
 }
 
 #[test]
+fn the_timeline_reaches_to_the_end_of_a_run_that_is_cut_off() {
+    let work = work(vec![program("busy", vec![compute(50 * MS)])]);
+    let mut options = options("one-per-core", 20);
+    options.spans_max = 10;
+    let outcome = outcome(&machine("1x2", 1500), &work, &options);
+    assert!(!outcome.finished);
+    let spans: Vec<_> = outcome.spans.iter().map(|span| (span.from_ns, span.to_ns)).collect();
+    assert_eq!(spans, [(0, 20 * MS)]);
+    assert_eq!(outcome.tasks[0].time.raw_ns(), 20 * MS);
+}
+
+#[test]
 fn clash_time_is_two_on_a_core_beside_an_idle_core() {
     let machine = machine("2x2", 2000);
     let mut work = work(vec![program("busy", vec![compute(10 * MS)])]);

@@ -8,6 +8,7 @@ use crate::kernel::outcome::{
     CpuOutcome, OperationOutcome, Outcome, ProgramOutcome, TASKS_KEPT, TaskOutcome,
 };
 use crate::kernel::task::{Counts, Task};
+use crate::kernel::trace::Span;
 use crate::kernel::view::{TaskId, TaskState, TaskView};
 use crate::kernel::work::Work;
 
@@ -141,6 +142,13 @@ impl Engine<'_> {
         let now_ns = self.view.now_ns;
         for cpu in self.machine.layout.all() {
             self.settle(cpu);
+            // What still runs is part of the timeline.
+            if let Some(task) = self.view.current(cpu) {
+                let facts = self.view.task(task);
+                let (serial, program) = (facts.serial, facts.program);
+                let from_ns = facts.started_ns;
+                self.trace.span(Span { cpu, serial, program, from_ns, to_ns: now_ns });
+            }
         }
         let mut tasks = std::mem::take(&mut self.results.ended);
         for index in 0..self.tasks.len() {
