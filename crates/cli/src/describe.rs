@@ -232,6 +232,26 @@ mod tests {
     }
 
     #[test]
+    fn what_is_left_out_and_how_long_it_takes_is_foretold() {
+        let described = |words: &[&str]| {
+            let words = ["study"].iter().chain(words).chain(&["--seed", "5"]);
+            let request = Study::parse_from(words).args.request().expect("request");
+            let topology = Topology::regular(1, 2, 1);
+            describe(&coretwin_lab::planning::draw(&request, "host", &topology).expect("plan"))
+        };
+        let text = described(&["article", "--quick"]);
+        assert!(text.contains("Not run      left out of this screening"), "{text}");
+        assert!(text.contains("coretwin study aim9/sync_disk_cp"), "{text}");
+        assert!(text.contains("  lmbench/pipe-latency@same-cpu (µs)\n"), "{text}");
+        assert!(text.contains("  lmbench/pipe-latency@cores (µs, in cpus:0-1)\n"), "{text}");
+        let takes = text.lines().find(|line| line.starts_with("Takes")).expect("an estimate");
+        assert!(takes.contains(" min ") && takes.contains(" for 3 blocks of "), "{takes}");
+        let text = described(&["chat", "dbench", "--protocol", "2003"]);
+        assert!(text.contains("9 rows by the protocol of 2003"), "{text}");
+        assert!(!text.contains("Not run"), "{text}");
+    }
+
+    #[test]
     fn every_boot_is_foretold() {
         let (_, text) = described(&["--arm", "boot:nosmt", "--arm", "boot:smt"]);
         assert!(text.contains("Boots        6, one for every arm in every block"), "{text}");

@@ -122,16 +122,20 @@ impl Shape {
 
     /// The last row: geometric means, with the effect and interval of the suite.
     fn mean(&self, study: &Study<'_>, table: &Filled<'_>) -> Vec<String> {
-        let label = if table.sizes { "Geometric mean" } else { "All rows, geometric mean" };
-        let mut cells = vec![label.to_owned()];
+        let mut cells = vec!["Geometric mean".to_owned()];
         if self.with_units {
             cells.push(String::new());
         }
+        // The suite leaves out rows that failed; means of values would then be of other rows.
+        let is_whole = self.others.iter().all(|arm| {
+            let suite = suite(study, table, *arm);
+            suite.is_none_or(|suite| suite.rows as usize == table.lines.len())
+        });
         // Rows of other units have no mean of values.
         let mean = |arm: usize| {
             let values: Option<Vec<f64>> =
                 table.lines.iter().map(|line| value(study, arm, &line.row.id)).collect();
-            geometric::mean(&values?).filter(|_| table.sizes)
+            geometric::mean(&values?).filter(|_| table.sizes && is_whole)
         };
         let base = mean(self.reference);
         cells.push(number::value_or_none(base));

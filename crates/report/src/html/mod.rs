@@ -209,7 +209,7 @@ impl Page<'_> {
         html! {
             div class="block" {
                 div class="scroll" tabindex="0" role="region" aria-label=(table.caption) {
-                    table {
+                    table class=[(table.columns.len() > 8).then_some("many")] {
                         caption { span { (tied(&table.caption)) } }
                         thead { tr {
                             @for column in &table.columns {

@@ -54,6 +54,7 @@ table{border-collapse:collapse;font-size:.875rem;line-height:1.4;min-width:min(1
 caption{text-align:left;font-weight:600;padding:0 0 .6em;font-size:.95rem}
 th,td{text-align:left;padding:.45em 1.25em .45em 0;vertical-align:baseline;
  border-bottom:1px solid var(--line);max-width:34em;overflow-wrap:break-word}
+.many th,.many td{padding-right:.8em}
 caption span{display:inline-block;position:sticky;left:0;max-width:min(72ch,calc(100vw - 36px))}
 thead th{color:var(--soft);font-weight:500;border-bottom:1px solid var(--strong);
  vertical-align:bottom}
