@@ -297,7 +297,7 @@ proptest! {
         let cpus = machine.layout.cpus();
         let work = case.work(cpus);
         for entry in POLICIES {
-            let mut options = options(entry.name, 100_000);
+            let mut options = options(entry.name, if entry.name == "linux-2.5.32-f3" { 500 } else { 100_000 });
             options.seed = case.seed;
             options.spans_max = usize::MAX;
             let first = match run(&machine, &work, &options) {
@@ -305,8 +305,14 @@ proptest! {
                 Err(failure) => return Err(TestCaseError::fail(format!("{}: {failure}", entry.name))),
             };
             // Real-time tasks may starve others only as long as they run, and all of them end.
-            prop_assert!(first.finished, "{}: not done after 100 s", entry.name);
-            prop_assert!(first.tasks.iter().all(|task| task.ended_ns.is_some()), "{}", entry.name);
+            // The patch as posted takes a lone task to and fro between queues of one CPU, for ever
+            // where moving costs more than the task gets done in between: its successor passes over
+            // such queues. So it alone need not come to an end.
+            if entry.name != "linux-2.5.32-f3" {
+                prop_assert!(first.finished, "{}: not done after 100 s", entry.name);
+                let ended = first.tasks.iter().all(|task| task.ended_ns.is_some());
+                prop_assert!(ended, "{}", entry.name);
+            }
             check_timeline(&first, cpus as u32)?;
             for cpu in &first.cpus {
                 prop_assert_eq!(cpu.times.total_ns(), first.simulated_ns, "CPU {}", cpu.cpu);

@@ -194,7 +194,8 @@ impl Engine<'_> {
         self.settle_core(cpu);
         let now_ns = self.view.now_ns;
         let owed_ns = std::mem::take(&mut self.tasks[task.index()].owed_ns);
-        let cost_ns = policy_ns + owed_ns + self.switch_cost_ns(cpu, task);
+        // Caches that were not full again when it lost its CPU are not to be filled twice over.
+        let cost_ns = policy_ns + owed_ns.max(self.switch_cost_ns(cpu, task));
         if std::mem::take(&mut self.cpus[cpu.0 as usize].told_idle) {
             self.policy.update_idle(&self.view, cpu, false, &mut self.actions);
             self.carry_out(cpu);
