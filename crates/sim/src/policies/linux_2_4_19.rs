@@ -7,8 +7,15 @@
 //! by most. The one rule for Hyper-Threading, `ht_rule`, is in that search: of idle CPUs, one whose
 //! sibling is idle too is taken at once, so that a whole core is used before half of one.
 //!
+//! A CPU that was told to run one task runs the best one: two tasks whose last CPU is the same idle one
+//! may both ask for that, and the second waits there beside other idle CPUs until the first is turned
+//! away from and looks for a CPU itself. That is the kernel's own behaviour, not a fault of the model.
+//!
 //! Source: kernel/sched.c of Linux 2.4 as read for the reference of this project; no 2.4.19 tree was
-//! read, so whether a woken task joins the head or the tail of the list is a parameter.
+//! read, so whether a woken task joins the head or the tail of the list is a parameter. Our own choices,
+//! where that is silent: what a child has left is its parent's at the child's end, not when the parent
+//! waits for it; a task whose mask or class changes while it waits looks for a CPU; a CPU that goes
+//! offline has all that wait do so.
 
 use super::lists::{Links, List};
 use super::settings::{Parameter, Settings};
@@ -36,7 +43,7 @@ const SAME_MEMORY_BONUS: i64 = 1;
 const REAL_TIME_BASE: i64 = 1000;
 /// Below any task's goodness.
 const NO_TASK: i64 = -1000;
-/// The most ticks that a parent keeps from its children.
+/// The most ticks that a parent has once a child gave back what it had left (MAX_COUNTER).
 const COUNTER_MAX: i64 = 20 * HZ as i64 / 100;
 
 /// The policy.
@@ -293,6 +300,15 @@ impl Policy for Linux2419 {
         }
     }
 
+    fn exec(&mut self, view: &View, task: TaskId, _: &mut Actions) -> Option<CpuId> {
+        // It goes on in new memory, which is then what its CPU has at hand; 2.4 moves nothing here.
+        let facts = view.task(task);
+        if let TaskState::Running(cpu) = facts.state {
+            self.memory[cpu.0 as usize] = Some(facts.address_space);
+        }
+        None
+    }
+
     fn changed(&mut self, view: &View, task: TaskId, change: Change, actions: &mut Actions) {
         // 2.4 leaves this to the caller; without it a CPU newly allowed would idle beside the task.
         if change != Change::Nice && view.task(task).state == TaskState::Runnable {
@@ -305,7 +321,7 @@ impl Policy for Linux2419 {
         let left = std::mem::take(&mut self.counters[task.index()]);
         if let Some(parent) = view.task(task).parent {
             let counter = &mut self.counters[parent.index()];
-            *counter = (*counter + left).min(COUNTER_MAX.max(*counter));
+            *counter = (*counter + left).min(COUNTER_MAX);
         }
     }
 
@@ -453,6 +469,7 @@ mod tests {
         policy.counters[0] = 4;
         policy.counters[1] = 2;
         let task = view.with_task(-10, 0);
+        view.task_mut(task).address_space = 1;
         policy.fork(&view, task, &mut Actions::new(true));
         // On CPU 0: 8+15+30 against 4+15+1+20; on CPU 1: 8+30 against 2+15+1+20, which is no gain.
         let asked = woken(&view, &mut policy, task);

@@ -83,6 +83,10 @@ impl OnePerCore {
                 self.waiting -= 1;
                 self.requeue(view, task, cpu, actions);
             }
+            if let Some(task) = view.current(cpu) {
+                let reason = Reason::new("another CPU of its core takes tasks now");
+                actions.resched(cpu, Some(task), reason);
+            }
         }
     }
 
@@ -157,9 +161,20 @@ impl Policy for OnePerCore {
         picked
     }
 
-    fn stopping(&mut self, _: &View, cpu: CpuId, task: TaskId, stop: Stop, _: &mut Actions) {
+    fn stopping(
+        &mut self,
+        view: &View,
+        cpu: CpuId,
+        task: TaskId,
+        stop: Stop,
+        actions: &mut Actions,
+    ) {
         if !stop.can_go_on() {
             return;
+        }
+        // A CPU that takes no tasks any more keeps only those that may run nowhere else.
+        if !self.chosen.contains(cpu) {
+            return self.requeue(view, task, cpu, actions);
         }
         self.waiting += 1;
         match stop {

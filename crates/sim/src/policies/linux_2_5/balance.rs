@@ -43,6 +43,11 @@ impl Linux25 {
         if self.by_queue() { self.queue_of(cpu) } else { cpu.0 as usize }
     }
 
+    /// Whether no unit can have two tasks, a stopper counted.
+    fn calm(&self) -> bool {
+        self.crowded == 0 && self.asked.is_empty()
+    }
+
     /// Tasks of a unit, running ones and a stopper included.
     fn length(&self, view: &View, unit: usize) -> usize {
         if !self.by_queue() {
@@ -96,7 +101,7 @@ impl Linux25 {
         let units = self.units();
         actions.steps(units as u64);
         let own_length = self.length(view, own);
-        if self.crowded == 0 {
+        if self.calm() {
             // Nothing has two tasks: nothing is found, whatever was seen before.
             self.seen[own].calm = Some(own_length as u32);
             return None;
@@ -173,9 +178,14 @@ impl Linux25 {
         if !self.rules.active || self.queues[own].len() > 0 {
             return;
         }
+        actions.steps(self.queues.len() as u64);
         let mended = self.rules.form == Form::A9;
+        // Without going through them all: no queue has two tasks; or the mark is there already.
+        let in_vain = if mended { self.by_queue() && self.calm() } else { self.queues[own].wanted };
+        if in_vain {
+            return;
+        }
         for queue in 0..self.queues.len() {
-            actions.steps(1);
             if queue == own || !self.all_busy(view, queue) {
                 continue;
             }
@@ -189,6 +199,7 @@ impl Linux25 {
                 continue;
             }
             self.queues[marked].wanted = true;
+            self.asked.insert(first);
             let reason = Reason::new("its core runs several tasks, and this one is idle");
             actions.stopper(first, reason.with("idle_cpu", cpu.0));
         }

@@ -60,19 +60,19 @@ impl Life {
         life
     }
 
-    /// A child, which takes half of what is left of its parent's slice.
-    pub(super) fn child(parent: &mut Self, facts: &TaskView) -> Self {
+    /// A child, which takes half of what is left of its parent's slice. Its cache counts as warm.
+    pub(super) fn child(parent: &mut Self, facts: &TaskView, now: u64) -> Self {
         let mut life = Self {
             slice: parent.slice.div_ceil(2),
             first_slice: true,
             sleep_average: parent.sleep_average * CHILD_PERCENT / 100,
+            priority: 0,
+            left_at: now,
             home: facts.last_cpu,
             array: None,
-            ..*parent
         };
         life.priority = life.effective_priority(facts);
-        // A parent of one tick keeps one: it is spent at the next tick.
-        parent.slice = (parent.slice / 2).max(1);
+        parent.slice /= 2;
         life
     }
 

@@ -21,13 +21,21 @@
 //!
 //! `-f3` is the patch as posted in August 2002. It marks the wrong queue when it wants a running task,
 //! so that active balancing mostly does nothing; which mark is left where hangs on history. `-a9` is
-//! its later form (April 2003), where that is mended, and a woken task of equal priority preempts one
-//! with less of its slice left.
+//! its later form (April 2003), where that is mended, and a woken task has its CPU choose anew if what
+//! runs there has equal priority and less of its slice left. Since that one is before it in their list it
+//! mostly goes on.
 //!
 //! Sources: kernel/sched.c of Linux 2.5 and the patches of Ingo Molnar on the kernel's mailing list,
-//! as read for the reference of this project. Our own choices, where those are silent: a task that
-//! gives its CPU away expires; a new task looks for an idle sibling as a woken one does; an idle CPU
-//! looks into its own queue at each tick; a task without a parent starts as one that has not slept.
+//! as read for the reference of this project. Our own choices, where those are silent:
+//!
+//! * a task that gives its CPU away expires, a real-time one goes to the end of its list;
+//! * a new task looks for an idle sibling as a woken one does, its cache counts as warm, and one
+//!   without a parent starts as one that has not slept;
+//! * a parent whose slice is one tick gives that to its child, and its own ends at once;
+//! * an idle CPU looks into its own queue at each tick;
+//! * the mark of active balancing is one a queue, and the CPU woken is the first online one of it;
+//! * of equal priorities, the slice left decides only on the task's own CPU, not on its sibling;
+//! * a core that loses the CPU whose stopper was asked for may be asked anew.
 
 mod balance;
 mod life;

@@ -5,6 +5,7 @@ use super::life::{self, BUSY_REBALANCE_TICKS, HZ, IDLE_PRIORITY, Life};
 use super::queue::Queue;
 use super::{Form, Rules};
 use crate::kernel::layout::Layout;
+use crate::kernel::mask::CpuMask;
 use crate::kernel::view::{Class, Current, TaskId, TaskState, View};
 use crate::policies::lists::Links;
 use crate::policies::settings::Settings;
@@ -27,6 +28,8 @@ pub(in crate::policies) struct Linux25 {
     pub(super) homed: Vec<usize>,
     /// Units of balancing with more than one task.
     pub(super) crowded: usize,
+    /// CPUs whose stopper was asked to come and has not yet been.
+    pub(super) asked: CpuMask,
     /// By unit of balancing.
     pub(super) seen: Vec<Seen>,
 }
@@ -52,6 +55,7 @@ impl Linux25 {
             queue_of,
             homed: vec![0; layout.cpus()],
             crowded: 0,
+            asked: CpuMask::empty(layout.cpus()),
             seen: vec![Seen::default(); layout.cpus()],
         }
     }
@@ -157,13 +161,10 @@ impl Linux25 {
         if can_run(&home) && view.runs_nothing(home) {
             return actions.resched(home, Some(task), Reason::new("its CPU is idle"));
         }
-        let siblings: Vec<CpuId> = if self.rules.wakeup {
-            let members = self.members[self.queue_of(home)].iter().copied();
-            members.filter(|cpu| *cpu != home && can_run(cpu)).collect()
-        } else {
-            Vec::new()
-        };
-        if let Some(sibling) = siblings.iter().copied().find(|cpu| view.runs_nothing(*cpu)) {
+        let members =
+            if self.rules.wakeup { self.members[self.queue_of(home)].as_slice() } else { &[] };
+        let mut siblings = members.iter().copied().filter(|cpu| *cpu != home && can_run(cpu));
+        if let Some(sibling) = siblings.clone().find(|cpu| view.runs_nothing(*cpu)) {
             self.rehome(task, sibling);
             let reason =
                 Reason::new("its CPU is busy and the sibling idle").with("own_cpu", home.0);
@@ -184,7 +185,7 @@ impl Linux25 {
             }
         }
         let worse = |cpu: &CpuId| priority < self.current_priority(view, *cpu);
-        match siblings.into_iter().find(worse) {
+        match siblings.find(worse) {
             Some(sibling) => {
                 self.rehome(task, sibling);
                 let reason = Reason::new("better priority than what the sibling runs");
@@ -243,10 +244,12 @@ impl Linux25 {
     fn expire(&mut self, view: &View, cpu: CpuId, task: TaskId, actions: &mut Actions) {
         let facts = view.task(task);
         let life = &mut self.lives[task.index()];
-        let (interactive, old) = (life.interactive(facts), *life);
+        let old = *life;
         life.slice = life::slice(facts.nice);
         life.first_slice = false;
+        // Its new priority decides whether it is interactive.
         let priority = life.effective_priority(facts);
+        let interactive = Life { priority, ..*life }.interactive(facts);
         let queue_index = self.queue_of(cpu);
         let real_time = !matches!(facts.class, Class::Normal);
         let queue = &mut self.queues[queue_index];
@@ -293,17 +296,26 @@ impl Policy for Linux25 {
         Ticks { period_ns: 1_000_000_000 / HZ, while_idle: true }
     }
 
-    fn fork(&mut self, view: &View, task: TaskId, _: &mut Actions) {
+    fn fork(&mut self, view: &View, task: TaskId, actions: &mut Actions) {
         self.links.grow(view.tasks.len());
         let facts = view.task(task);
         let life = match facts.parent {
-            Some(parent) => Life::child(&mut self.lives[parent.index()], facts),
+            Some(parent) => Life::child(&mut self.lives[parent.index()], facts, view.ticks()),
             None => Life { left_at: view.ticks(), ..Life::first(facts) },
         };
         if task.index() < self.lives.len() {
             self.lives[task.index()] = life;
         } else {
             self.lives.resize(view.tasks.len(), life);
+        }
+        // A parent of one tick gives it to its child; its own slice is over.
+        if let Some(parent) = facts.parent.filter(|parent| self.lives[parent.index()].slice == 0) {
+            match (view.task(parent).state, view.task(parent).class) {
+                (TaskState::Running(cpu), Class::Normal | Class::RoundRobin(_)) => {
+                    self.expire(view, cpu, parent, actions);
+                }
+                _ => self.lives[parent.index()].slice = 1,
+            }
         }
     }
 
@@ -381,7 +393,15 @@ impl Policy for Linux25 {
             Stop::Blocked | Stop::Exited | Stop::Moved => self.dequeue(task),
             Stop::Yielded => {
                 let queue = self.queue_of(self.lives[task.index()].home);
-                let array = self.queues[queue].expired();
+                let queue = &mut self.queues[queue];
+                let array = match view.task(task).class {
+                    Class::Normal => {
+                        queue.expired_since.get_or_insert(view.ticks());
+                        queue.expired()
+                    }
+                    // Real-time tasks never wait behind others: to the end of its list.
+                    Class::RoundRobin(_) | Class::Fifo(_) => queue.active(),
+                };
                 self.requeue(task, array);
             }
             Stop::Rescheduled | Stop::Stopper | Stop::Offline => {}
@@ -414,6 +434,7 @@ impl Policy for Linux25 {
     }
 
     fn stopper(&mut self, view: &View, cpu: CpuId, actions: &mut Actions) {
+        self.asked.remove(cpu);
         self.give_away(view, cpu, actions);
     }
 
@@ -447,7 +468,13 @@ impl Policy for Linux25 {
     fn online(&mut self, _: &View, _: CpuId, _: &mut Actions) {}
 
     fn offline(&mut self, view: &View, cpu: CpuId, actions: &mut Actions) {
-        let queue = &self.queues[self.queue_of(cpu)];
+        let index = self.queue_of(cpu);
+        if self.asked.contains(cpu) {
+            // Its stopper will not come, so the queue may be marked again.
+            self.asked.remove(cpu);
+            self.queues[index].wanted &= self.rules.form == Form::F3;
+        }
+        let queue = &self.queues[index];
         let tasks = (0..2).flat_map(|array| queue.tasks(&self.links, array, false));
         let waits = |task: &TaskId| view.task(*task).state == TaskState::Runnable;
         let waiting: Vec<TaskId> = tasks.filter(waits).collect();
