@@ -32,6 +32,8 @@ pub mod plan;
 pub mod probe;
 pub mod random;
 pub mod reading;
+pub mod sched_run;
+pub mod sched_sweep;
 pub mod schema;
 pub mod shared_text;
 pub mod suggest;

@@ -2,6 +2,8 @@
 
 mod core;
 mod import;
+mod sched;
+mod sweep;
 
 use anyhow::Result;
 use clap::Subcommand;
@@ -18,6 +20,10 @@ pub(crate) struct Args {
 enum What {
     /// Threads on one SMT core: speeds alone and together, where the cycles went
     Core(Box<core::Args>),
+    /// Scheduling policies on a simulated machine: the same work under each, with every decision
+    Sched(Box<sched::Args>),
+    /// A grid of policies, machines, scenarios and seeds
+    Sweep(sweep::Args),
     /// A profile for `simulate core` from what perf stat counted
     Import(import::Args),
 }
@@ -26,6 +32,8 @@ enum What {
 pub(crate) fn run(args: Args) -> Result<ExitCode> {
     match args.what {
         What::Core(args) => core::run(*args),
+        What::Sched(args) => sched::run(*args),
+        What::Sweep(args) => sweep::run(&args),
         What::Import(args) => import::run(&args),
     }
 }

@@ -31,6 +31,7 @@ pub mod schedule;
 pub mod scripted;
 mod set_aside;
 pub mod simulated_core;
+pub mod simulated_kernel;
 pub mod switching;
 
 mod error;

@@ -34,6 +34,7 @@ mod plot;
 pub mod probe;
 mod readings;
 mod run;
+mod sched;
 mod svg;
 mod text;
 pub mod topology;
@@ -56,6 +57,10 @@ pub use html::html;
 pub use json::json;
 pub use markdown::markdown;
 pub use run::run_text;
+pub use sched::{
+    sched_diff_text, sched_heat_map, sched_log_text, sched_perfetto, sched_runs_text,
+    sched_sweep_csv, sched_sweep_text, sched_timeline,
+};
 pub use text::text;
 pub use words::shell_line;
 

@@ -207,6 +207,29 @@ impl<'doc> Table<'doc> {
         if self.has(key) { self.number(key, range) } else { Ok(or) }
     }
 
+    /// A whole number that may be below 0, within the range.
+    pub(crate) fn signed(&mut self, key: &str, range: RangeInclusive<i64>) -> Result<i64> {
+        let (value, _) = self.need(key)?;
+        let allowed = format!("a whole number from {} to {}", range.start(), range.end());
+        let DeValue::Integer(integer) = value else {
+            return Err(self.refuse(key, format!("must be {allowed}, not {}", kind(value))));
+        };
+        match i64::from_str_radix(integer.as_str(), integer.radix()) {
+            Ok(number) if range.contains(&number) => Ok(number),
+            _ => Err(self.refuse(key, format!("is {}; it must be {allowed}", integer.as_str()))),
+        }
+    }
+
+    /// Whether the key holds a list.
+    pub(crate) fn holds_list(&mut self, key: &str) -> bool {
+        matches!(self.look(key), Some((DeValue::Array(_), _)))
+    }
+
+    /// Whether the key holds a table.
+    pub(crate) fn holds_table(&mut self, key: &str) -> bool {
+        matches!(self.look(key), Some((DeValue::Table(_), _)))
+    }
+
     /// `true` or `false`; `false` for a key that is not there.
     pub(crate) fn flag(&mut self, key: &str) -> Result<bool> {
         match self.look(key) {
@@ -263,6 +286,18 @@ impl<'doc> Table<'doc> {
             .map(|item| match numeric(item) {
                 Some(number) if range.contains(&number) => Ok(number),
                 _ => Err(self.refuse(key, format!("must hold {allowed}"))),
+            })
+            .collect()
+    }
+
+    /// A list of texts, each of which says something.
+    pub(crate) fn texts(&mut self, key: &str) -> Result<Vec<&'doc str>> {
+        self.list(key)?
+            .iter()
+            .map(|item| match item {
+                DeValue::String(text) if !text.trim().is_empty() => Ok(text.as_ref()),
+                DeValue::String(_) => Err(self.refuse(key, "holds an empty text")),
+                other => Err(self.refuse(key, format!("must hold texts, not {}", kind(other)))),
             })
             .collect()
     }

@@ -218,14 +218,14 @@ fn matrix(
 }
 
 /// A bar on standard error, where that is a terminal.
-fn progress() -> ProgressBar {
+pub(super) fn progress() -> ProgressBar {
     let bar = ProgressBar::new(0);
     let style = ProgressStyle::with_template("{bar:30} {pos} of {len} runs, {eta} left");
     bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
     bar
 }
 
-fn advance(bar: &ProgressBar, done: usize, of: usize) {
+pub(super) fn advance(bar: &ProgressBar, done: usize, of: usize) {
     bar.set_length(of as u64);
     bar.set_position(done as u64);
 }
@@ -235,13 +235,13 @@ fn is_file(name: &str) -> bool {
     name.contains('/') || Path::new(name).extension().is_some_and(|end| end == "toml")
 }
 
-fn text_of(file: &str) -> Result<String> {
+pub(super) fn text_of(file: &str) -> Result<String> {
     let problem = |why: String| anyhow!(Usage(format!("{file}: {why}")));
     let bytes = std::fs::read(file).map_err(|error| problem(error.to_string()))?;
     String::from_utf8(bytes).map_err(|_| problem("it is not a text in UTF-8".to_owned()))
 }
 
-fn preset_of(name: &str) -> Result<Preset> {
+pub(super) fn preset_of(name: &str) -> Result<Preset> {
     if is_file(name) {
         return Preset::read(name, &text_of(name)?)
             .map_err(|error| anyhow!(Usage(error.to_string())));

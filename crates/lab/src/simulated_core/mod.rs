@@ -9,7 +9,7 @@ mod experiments;
 mod length;
 mod matrix;
 mod note;
-mod parallel;
+pub(crate) mod parallel;
 mod run;
 
 pub use cache::Cache;

@@ -5,7 +5,7 @@ use std::sync::mpsc;
 
 /// Calls the function for every item, on as many threads as there are CPUs. `done` hears after each
 /// how many are done.
-pub(super) fn map<Item: Sync, Out: Send>(
+pub(crate) fn map<Item: Sync, Out: Send>(
     items: &[Item],
     calculate: impl Fn(&Item) -> Out + Sync,
     mut done: impl FnMut(usize),

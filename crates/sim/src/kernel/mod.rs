@@ -24,6 +24,7 @@ pub mod outcome;
 mod page_cache;
 pub mod program;
 mod random;
+pub mod scenario;
 mod semaphore;
 mod socket;
 mod task;

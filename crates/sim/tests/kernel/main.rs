@@ -10,6 +10,7 @@ mod objects;
 mod oracle;
 mod promise;
 mod properties;
+mod scenarios;
 mod siblings_off;
 mod speeds;
 mod support;

@@ -1,0 +1,36 @@
+//! Scenarios and speeds by what was typed: names of what is built in, or files.
+
+use crate::exit::Usage;
+use crate::simulate::core::{advance, preset_of, progress, text_of};
+use anyhow::{Result, anyhow};
+use coretwin_base::suggest;
+use coretwin_lab::simulated_core::Cache;
+use coretwin_lab::simulated_kernel::Speeds;
+use coretwin_sim::kernel::scenario::{Scenario, rt_app, table};
+
+/// A scenario: built in, or a file, by whose ending it is read. `profile` is what tasks of an rt-app
+/// file compute.
+pub(crate) fn scenario_of(name: &str, profile: &str) -> Result<Scenario> {
+    let usage = |error: coretwin_sim::Error| anyhow!(Usage(error.to_string()));
+    if name.ends_with(".json") {
+        return rt_app::read(name, &text_of(name)?, profile).map_err(usage);
+    }
+    if name.contains('/') || name.ends_with(".toml") {
+        return Scenario::read(name, &text_of(name)?).map_err(usage);
+    }
+    Scenario::named(name).ok_or_else(|| {
+        let names: Vec<&str> = table::ALL.iter().map(|entry| entry.name).collect();
+        anyhow!(Usage(suggest::unknown("scenario", name, &names)))
+    })
+}
+
+/// Speeds of a scenario's tasks on a processor.
+pub(crate) fn speeds_of(scenario: &Scenario, preset: &str) -> Result<Speeds> {
+    let preset = preset_of(preset)?;
+    let bar = progress();
+    let cache = Cache::of_user();
+    let advance = |done, of| advance(&bar, done, of);
+    let speeds = Speeds::of_preset(scenario, &preset, cache.as_ref(), advance);
+    bar.finish_and_clear();
+    Ok(speeds?)
+}

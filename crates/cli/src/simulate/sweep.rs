@@ -1,0 +1,108 @@
+//! `coretwin simulate sweep`: a grid of policies, machines, scenarios and seeds.
+
+use super::core::{advance, progress, text_of};
+use super::sched::{scenario_of, speeds_of};
+use crate::exit::{CELLS_FAILED, DONE, Usage};
+use crate::out;
+use anyhow::{Context, Result, anyhow};
+use coretwin_base::sched_sweep::{SweepCell, SweepPlan, SweepSpeeds};
+use coretwin_lab::simulated_kernel::{self, Speeds, Sweep};
+use coretwin_sim::kernel::scenario::{Scenario, sweep};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// The name of the built-in sweep.
+const ABLATION: &str = "ablation";
+
+/// Options of the verb.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  coretwin simulate sweep ablation --out worth
+  coretwin simulate sweep ./mine.toml --out mine
+  coretwin simulate sweep --show > mine.toml
+
+Every policy runs on every machine with every scenario and seed, on all CPUs of this machine. Each
+result is kept at once: the same command carries on a sweep that was broken off. DIR then holds
+sweep.json, cells.jsonl, cells.csv, table.txt and a heat map for each scenario and measure.")]
+pub(crate) struct Args {
+    /// The sweep: `ablation`, which is built in, or a TOML file
+    #[arg(value_name = "FILE", required_unless_present = "show")]
+    sweep: Option<String>,
+    /// Where results are kept
+    #[arg(long, value_name = "DIR", required_unless_present = "show")]
+    out: Option<PathBuf>,
+    /// Print the tables' cells as JSON
+    #[arg(long)]
+    json: bool,
+    /// Print the built-in sweep, a template for one's own
+    #[arg(long, exclusive = true)]
+    show: bool,
+}
+
+/// Runs the verb.
+pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+    let (Some(name), Some(folder)) = (&args.sweep, &args.out) else {
+        out::text(sweep::ABLATION)?;
+        return Ok(ExitCode::from(DONE));
+    };
+    let text = match name.as_str() {
+        ABLATION => sweep::ABLATION.to_owned(),
+        file => text_of(file)?,
+    };
+    let plan = sweep::read(name, &text).map_err(|error| anyhow!(Usage(error.to_string())))?;
+    let scenarios = scenarios(&plan, Path::new(name))?;
+    let bar = progress();
+    let sweep = Sweep { plan, scenarios, folder: folder.clone() };
+    let cells = simulated_kernel::sweep(&sweep, |done, of| advance(&bar, done, of));
+    bar.finish_and_clear();
+    let cells = cells?;
+    write(&sweep.plan, &cells, folder)?;
+    if args.json {
+        out::json(&cells)?;
+    } else {
+        out::text(&coretwin_report::sched_sweep_text(&sweep.plan, &cells))?;
+    }
+    let failed = cells.iter().any(|cell| cell.failed.is_some());
+    Ok(ExitCode::from(if failed { CELLS_FAILED } else { DONE }))
+}
+
+/// The scenarios with their speeds. Files are looked for beside the sweep.
+fn scenarios(plan: &SweepPlan, sweep: &Path) -> Result<Vec<(Scenario, Speeds)>> {
+    let beside = |name: &str| match name.ends_with(".toml") || name.ends_with(".json") {
+        true => sweep.parent().unwrap_or(Path::new("")).join(name).display().to_string(),
+        false => name.to_owned(),
+    };
+    let read = |name: &String| {
+        let mut scenario = scenario_of(&beside(name), "gzip")?;
+        if let Some(until_ms) = plan.until_ms {
+            scenario.until_ns = (until_ms * 1e6).round() as u64;
+            scenario.warmup_ns = scenario.warmup_ns.min(scenario.until_ns / 2);
+        }
+        let speeds = match &plan.speeds {
+            SweepSpeeds::Preset(preset) => speeds_of(&scenario, preset)?,
+            SweepSpeeds::Slowdown(factor) => {
+                Speeds::uniform(&scenario, (factor * 1000.0).round() as u32)?
+            }
+        };
+        Ok((scenario, speeds))
+    };
+    plan.scenarios.iter().map(read).collect()
+}
+
+fn write(plan: &SweepPlan, cells: &[SweepCell], folder: &Path) -> Result<()> {
+    let put = |name: String, text: String| {
+        let file = folder.join(name);
+        std::fs::write(&file, text).with_context(|| format!("cannot write {}", file.display()))
+    };
+    put("cells.csv".to_owned(), coretwin_report::sched_sweep_csv(cells))?;
+    put("table.txt".to_owned(), coretwin_report::sched_sweep_text(plan, cells))?;
+    for scenario in &plan.scenarios {
+        let stem = scenario.replace(|c: char| !c.is_ascii_alphanumeric() && c != '-', "_");
+        for measure in &plan.measures {
+            let map = coretwin_report::sched_heat_map(plan, cells, scenario, measure);
+            put(format!("heat-{stem}-{}.svg", measure.key), map)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,14 @@
+//! Runs of the simulated kernel: speeds from runs of the simulated core, several runs side by side,
+//! sweeps that can be broken off.
+//!
+//! Every run is deterministic: neither the number of worker threads nor where a sweep was broken off
+//! can change a result.
+
+mod record;
+mod run;
+mod speeds;
+mod sweep;
+
+pub use run::{Request, check, run};
+pub use speeds::{Speeds, slowdown_text};
+pub use sweep::{Sweep, sweep};

@@ -1,0 +1,213 @@
+//! A sweep: every cell of a grid, side by side, each kept as soon as it is done, so that a sweep that
+//! was broken off is carried on.
+
+use super::run::{Request, outcome};
+use super::speeds::Speeds;
+use crate::error::Error;
+use crate::simulated_core::parallel;
+use coretwin_base::sched_sweep::{SweepCell, SweepPlan};
+use coretwin_base::schema::SCHEMA;
+use coretwin_sim::kernel::Layout;
+use coretwin_sim::kernel::scenario::Scenario;
+use coretwin_sim::kernel::scenario::expect::MEASURES;
+use coretwin_sim::policies::Settings;
+use std::fs::File;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+/// What a sweep needs.
+#[derive(Debug)]
+pub struct Sweep {
+    /// The grid.
+    pub plan: SweepPlan,
+    /// Its scenarios, in the plan's order, each with the speeds of its tasks.
+    pub scenarios: Vec<(Scenario, Speeds)>,
+    /// Where it is kept: `sweep.json` and `cells.jsonl`.
+    pub folder: PathBuf,
+}
+
+/// A cell by its place in the lists of the plan, and its seed.
+#[derive(Debug, Clone, Copy)]
+struct Cell {
+    scenario: usize,
+    topology: usize,
+    policy: usize,
+    seed: u64,
+}
+
+/// Runs what is not yet done. `done` hears how many of how many are. Gives every cell, scenarios first,
+/// then machines, policies and seeds.
+///
+/// # Errors
+/// [`Error::Usage`] for a folder that holds another sweep; [`Error::Listener`] for one that cannot be
+/// written. A cell that cannot be run says so itself.
+pub fn sweep(sweep: &Sweep, mut done: impl FnMut(usize, usize)) -> Result<Vec<SweepCell>, Error> {
+    let kept = open(sweep)?;
+    let cells = cells(&sweep.plan);
+    let is_kept = |cell: &Cell| kept.iter().any(|one| is_of(sweep, cell, one));
+    let left: Vec<Cell> = cells.iter().filter(|cell| !is_kept(cell)).copied().collect();
+    let earlier = cells.len() - left.len();
+    let file = append(&sweep.folder.join("cells.jsonl"), &kept)?;
+    let file = Mutex::new((file, None));
+    let new = parallel::map(
+        &left,
+        |cell| {
+            let found = calculate(sweep, cell);
+            keep(&file, &found);
+            found
+        },
+        |finished| done(earlier + finished, cells.len()),
+    );
+    if let Ok((_, Some(error))) = file.into_inner() {
+        return Err(unwritable(&sweep.folder, error));
+    }
+    let all: Vec<SweepCell> = kept.into_iter().chain(new).collect();
+    let find = |cell: &Cell| all.iter().find(|one| is_of(sweep, cell, one)).cloned();
+    Ok(cells.iter().filter_map(find).collect())
+}
+
+fn cells(plan: &SweepPlan) -> Vec<Cell> {
+    let mut cells = Vec::new();
+    for scenario in 0..plan.scenarios.len() {
+        for topology in 0..plan.topologies.len() {
+            for policy in 0..plan.policies.len() {
+                let cell = |seed| Cell { scenario, topology, policy, seed };
+                cells.extend((1..=u64::from(plan.seeds)).map(cell));
+            }
+        }
+    }
+    cells
+}
+
+fn is_of(sweep: &Sweep, cell: &Cell, found: &SweepCell) -> bool {
+    let plan = &sweep.plan;
+    found.seed == cell.seed
+        && found.policy == plan.policies[cell.policy]
+        && found.topology == plan.topologies[cell.topology]
+        && found.scenario == plan.scenarios[cell.scenario]
+}
+
+fn calculate(sweep: &Sweep, cell: &Cell) -> SweepCell {
+    let plan = &sweep.plan;
+    let found = outcome_of(sweep, cell);
+    let mut record = SweepCell {
+        schema: SCHEMA,
+        policy: plan.policies[cell.policy].clone(),
+        topology: plan.topologies[cell.topology].clone(),
+        scenario: plan.scenarios[cell.scenario].clone(),
+        seed: cell.seed,
+        measures: std::collections::BTreeMap::new(),
+        trace_hash: String::new(),
+        failed: None,
+    };
+    match found {
+        Err(error) => record.failed = Some(error.to_string()),
+        Ok(outcome) => {
+            let value = |measure: &coretwin_sim::kernel::scenario::expect::Measure| {
+                Some((measure.key.to_owned(), measure.of(&outcome, None)?))
+            };
+            record.measures = MEASURES.iter().filter_map(value).collect();
+            record.trace_hash = format!("{:016x}", outcome.trace_hash);
+        }
+    }
+    record
+}
+
+fn outcome_of(sweep: &Sweep, cell: &Cell) -> Result<coretwin_sim::kernel::Outcome, Error> {
+    let plan = &sweep.plan;
+    let (scenario, speeds) = &sweep.scenarios[cell.scenario];
+    let policy = Settings::parse(&plan.policies[cell.policy]).map_err(Error::Usage)?;
+    let topology = &plan.topologies[cell.topology];
+    let request = Request {
+        scenario: scenario.clone(),
+        layout: Layout::parse(topology).map_err(Error::Usage)?,
+        topology: topology.clone(),
+        speeds: speeds.clone(),
+        policies: vec![policy],
+        seed: cell.seed,
+        seeds: 1,
+        decisions_max: 0,
+        spans_max: 0,
+    };
+    outcome(&request, policy, cell.seed)
+}
+
+/// Makes the folder, or checks that it holds this sweep; gives the cells that are done.
+fn open(sweep: &Sweep) -> Result<Vec<SweepCell>, Error> {
+    let mut plan = sweep.plan.clone();
+    plan.inputs = inputs(sweep);
+    let folder = &sweep.folder;
+    let problem = |error: std::io::Error| unwritable(folder, error);
+    std::fs::create_dir_all(folder).map_err(problem)?;
+    let file = folder.join("sweep.json");
+    let other = |why: &str| {
+        Error::Usage(format!(
+            "{} holds another sweep ({why}); give another folder",
+            folder.display()
+        ))
+    };
+    match std::fs::read_to_string(&file) {
+        Ok(text) => {
+            let stored: SweepPlan =
+                serde_json::from_str(&text).map_err(|error| other(&error.to_string()))?;
+            if (&stored.inputs, &stored.speeds) != (&plan.inputs, &plan.speeds) {
+                return Err(other("its scenarios or speeds were different"));
+            }
+            if stored != plan {
+                return Err(other("its grid is different"));
+            }
+            Ok(kept(&folder.join("cells.jsonl")))
+        }
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            let text =
+                serde_json::to_string_pretty(&plan).map_err(|error| problem(error.into()))?;
+            std::fs::write(&file, text + "\n").map_err(problem)?;
+            Ok(Vec::new())
+        }
+        Err(error) => Err(problem(error)),
+    }
+}
+
+/// Cells that were kept; a last line that was broken off is as good as none.
+fn kept(file: &Path) -> Vec<SweepCell> {
+    let text = std::fs::read_to_string(file).unwrap_or_default();
+    text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+}
+
+/// The file of cells with those that were kept, ready for more. Written anew, so that no line follows
+/// half of one.
+fn append(path: &Path, kept: &[SweepCell]) -> Result<File, Error> {
+    let problem = |error: std::io::Error| unwritable(path, error);
+    let part = path.with_extension("part");
+    let mut file = File::create(&part).map_err(problem)?;
+    for cell in kept {
+        write_line(&mut file, cell).map_err(problem)?;
+    }
+    std::fs::rename(&part, path).map_err(problem)?;
+    Ok(file)
+}
+
+fn keep(file: &Mutex<(File, Option<std::io::Error>)>, cell: &SweepCell) {
+    let Ok(mut file) = file.lock() else { return };
+    if let Err(error) = write_line(&mut file.0, cell) {
+        file.1 = Some(error);
+    }
+}
+
+fn write_line(file: &mut File, cell: &SweepCell) -> std::io::Result<()> {
+    let line = serde_json::to_string(cell)? + "\n";
+    file.write_all(line.as_bytes())
+}
+
+/// What scenarios and speeds are like, in a word.
+fn inputs(sweep: &Sweep) -> String {
+    let mut hasher = DefaultHasher::new();
+    format!("{:?}", sweep.scenarios).hash(&mut hasher);
+    format!("{:016x}", hasher.finish())
+}
+
+fn unwritable(path: &Path, error: std::io::Error) -> Error {
+    Error::Listener(format!("cannot write {}: {error}", path.display()).into())
+}

@@ -1,0 +1,241 @@
+//! JSON as rt-app writes it: keys in their order and more than once, comments, commas too many; every
+//! value knows its line.
+
+use crate::{Error, Result};
+
+/// Longest text that is read, and deepest nesting.
+const TEXT_BYTES_MAX: usize = 1 << 22;
+const DEPTH_MAX: usize = 32;
+
+/// A value with its line, counted from 1.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Value {
+    pub(super) line: usize,
+    pub(super) kind: Kind,
+}
+
+/// What a value is.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Kind {
+    Null,
+    Flag(bool),
+    Number(f64),
+    Text(String),
+    List(Vec<Value>),
+    /// Keys with their lines, in the order of the text.
+    Object(Vec<(String, Value)>),
+}
+
+impl Kind {
+    /// What it is, in words.
+    pub(super) fn name(&self) -> &'static str {
+        match self {
+            Self::Null => "null",
+            Self::Flag(_) => "true or false",
+            Self::Number(_) => "a number",
+            Self::Text(_) => "a text",
+            Self::List(_) => "a list",
+            Self::Object(_) => "an object",
+        }
+    }
+}
+
+/// Reads a text; `file` is named in errors.
+pub(super) fn parse(file: &str, text: &str) -> Result<Value> {
+    if text.len() > TEXT_BYTES_MAX {
+        let problem = format!("has {} bytes; at most {TEXT_BYTES_MAX} are read", text.len());
+        return Err(Error::Text { file: file.to_owned(), problem });
+    }
+    let mut reader = Reader { file, rest: text, line: 1 };
+    let value = reader.value(0)?;
+    reader.space()?;
+    match reader.rest.chars().next() {
+        None => Ok(value),
+        Some(c) => Err(reader.refuse(format!("'{c}' after the end of the object"))),
+    }
+}
+
+struct Reader<'a> {
+    file: &'a str,
+    rest: &'a str,
+    line: usize,
+}
+
+impl Reader<'_> {
+    fn refuse(&self, problem: impl Into<String>) -> Error {
+        let problem = format!("line {}: is not JSON: {}", self.line, problem.into());
+        Error::Text { file: self.file.to_owned(), problem }
+    }
+
+    /// Goes on behind so many bytes.
+    fn skip(&mut self, bytes: usize) {
+        self.line += self.rest.as_bytes()[..bytes].iter().filter(|byte| **byte == b'\n').count();
+        self.rest = &self.rest[bytes..];
+    }
+
+    /// Goes on behind spaces and comments.
+    fn space(&mut self) -> Result<()> {
+        loop {
+            let spaces = self.rest.len() - self.rest.trim_start().len();
+            self.skip(spaces);
+            if self.rest.starts_with("/*") {
+                let Some(end) = self.rest.find("*/") else {
+                    return Err(self.refuse("a comment without its end"));
+                };
+                self.skip(end + 2);
+            } else if self.rest.starts_with("//") {
+                self.skip(self.rest.find('\n').unwrap_or(self.rest.len()));
+            } else {
+                return Ok(());
+            }
+        }
+    }
+
+    fn takes(&mut self, word: &str) -> bool {
+        let found = self.rest.starts_with(word);
+        if found {
+            self.skip(word.len());
+        }
+        found
+    }
+
+    fn value(&mut self, depth: usize) -> Result<Value> {
+        self.space()?;
+        if depth > DEPTH_MAX {
+            return Err(self.refuse(format!("more than {DEPTH_MAX} values in each other")));
+        }
+        let line = self.line;
+        let kind = match self.rest.as_bytes().first() {
+            None => return Err(self.refuse("the text ends where a value should be")),
+            Some(b'{') => self.object(depth)?,
+            Some(b'[') => self.list(depth)?,
+            Some(b'"') => Kind::Text(self.text()?),
+            Some(b'-' | b'0'..=b'9') => self.number()?,
+            Some(_) if self.takes("true") => Kind::Flag(true),
+            Some(_) if self.takes("false") => Kind::Flag(false),
+            Some(_) if self.takes("null") => Kind::Null,
+            Some(_) => {
+                let word: String = self.rest.chars().take(12).collect();
+                return Err(self.refuse(format!("'{word}' where a value should be")));
+            }
+        };
+        Ok(Value { line, kind })
+    }
+
+    fn object(&mut self, depth: usize) -> Result<Kind> {
+        self.skip(1);
+        let mut entries = Vec::new();
+        loop {
+            self.space()?;
+            if self.takes("}") {
+                return Ok(Kind::Object(entries));
+            }
+            if !self.rest.starts_with('"') {
+                return Err(self.refuse("a key in quotes, or '}', should be here"));
+            }
+            let key = self.text()?;
+            self.space()?;
+            if !self.takes(":") {
+                return Err(self.refuse(format!("a ':' should follow \"{key}\"")));
+            }
+            let value = self.value(depth + 1)?;
+            entries.push((key, value));
+            self.space()?;
+            if !self.takes(",") && !self.rest.starts_with('}') {
+                return Err(self.refuse("a ',' or '}' should be here"));
+            }
+        }
+    }
+
+    fn list(&mut self, depth: usize) -> Result<Kind> {
+        self.skip(1);
+        let mut items = Vec::new();
+        loop {
+            self.space()?;
+            if self.takes("]") {
+                return Ok(Kind::List(items));
+            }
+            items.push(self.value(depth + 1)?);
+            self.space()?;
+            if !self.takes(",") && !self.rest.starts_with(']') {
+                return Err(self.refuse("a ',' or ']' should be here"));
+            }
+        }
+    }
+
+    fn text(&mut self) -> Result<String> {
+        let mut text = String::new();
+        let mut chars = self.rest.char_indices().skip(1);
+        while let Some((at, c)) = chars.next() {
+            match c {
+                '"' => {
+                    self.skip(at + 1);
+                    return Ok(text);
+                }
+                '\n' => break,
+                '\\' => match chars.next() {
+                    Some((_, c @ ('"' | '\\' | '/'))) => text.push(c),
+                    Some((_, 'n')) => text.push('\n'),
+                    Some((_, 't')) => text.push('\t'),
+                    _ => return Err(self.refuse("an escape other than \\\" \\\\ \\/ \\n \\t")),
+                },
+                c => text.push(c),
+            }
+        }
+        Err(self.refuse("a text without its closing quote"))
+    }
+
+    fn number(&mut self) -> Result<Kind> {
+        let is_part = |c: char| c.is_ascii_digit() || "+-.eE".contains(c);
+        let end = self.rest.find(|c| !is_part(c)).unwrap_or(self.rest.len());
+        let word = &self.rest[..end];
+        match word.parse::<f64>() {
+            Ok(number) if number.is_finite() => {
+                self.skip(end);
+                Ok(Kind::Number(number))
+            }
+            _ => Err(self.refuse(format!("'{word}' is no number"))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn problem(text: &str) -> String {
+        parse("f.json", text).expect_err(text).to_string()
+    }
+
+    #[test]
+    fn keys_keep_their_order_and_lines_and_may_come_twice() {
+        let text =
+            "{ /* a\n b */ \"run\": 10,\n\"run\" : -2.5e1, // c\n\"x\": [true, null, \"a\\n\"],}";
+        let Kind::Object(entries) = parse("f", text).expect("JSON").kind else { panic!("object") };
+        let keys: Vec<(&str, usize)> =
+            entries.iter().map(|(key, value)| (key.as_str(), value.line)).collect();
+        assert_eq!(keys, [("run", 2), ("run", 3), ("x", 4)]);
+        assert_eq!(entries[1].1.kind, Kind::Number(-25.0));
+    }
+
+    #[test]
+    fn what_is_not_json_is_refused_with_its_line() {
+        for (text, part) in [
+            ("", "line 1: is not JSON: the text ends"),
+            ("{\n\"a\" 1}", "line 2: is not JSON: a ':' should follow \"a\""),
+            ("{\"a\": 1 \"b\": 2}", "a ',' or '}'"),
+            ("[1 2]", "a ',' or ']'"),
+            ("{a: 1}", "a key in quotes"),
+            ("{\"a\": x}", "'x}' where a value should be"),
+            ("{\"a\": \"x\n\"}", "without its closing quote"),
+            ("{} {}", "after the end"),
+            ("/* ", "a comment without its end"),
+            ("-", "'-' is no number"),
+            ("1e999", "is no number"),
+            ("\"\\u0041\"", "an escape other than"),
+        ] {
+            assert!(problem(text).contains(part), "{text}: {}", problem(text));
+        }
+        assert!(problem(&"[".repeat(100)).contains("more than 32 values"));
+    }
+}

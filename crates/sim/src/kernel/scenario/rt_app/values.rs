@@ -1,0 +1,128 @@
+//! Objects that know their file and path, hand out values with a range, and refuse keys by line.
+
+use super::json::{Kind, Value};
+use crate::{Error, Result};
+use coretwin_base::cpu_set::{CpuId, CpuSet};
+use coretwin_base::suggest;
+
+/// An object of the file.
+pub(super) struct Object<'a> {
+    file: &'a str,
+    path: String,
+    line: usize,
+    entries: &'a [(String, Value)],
+}
+
+impl<'a> Object<'a> {
+    pub(super) fn of(file: &'a str, path: &str, value: &'a Value) -> Result<Self> {
+        match &value.kind {
+            Kind::Object(entries) => {
+                Ok(Self { file, path: path.to_owned(), line: value.line, entries })
+            }
+            other => Err(Error::Value {
+                file: format!("{file}:{}", value.line),
+                key: path.to_owned(),
+                problem: format!("must be an object, not {}", other.name()),
+            }),
+        }
+    }
+
+    pub(super) fn file(&self) -> &'a str {
+        self.file
+    }
+
+    /// The path of a key.
+    pub(super) fn within(&self, key: &str) -> String {
+        if key.is_empty() { self.path.clone() } else { format!("{}.{key}", self.path) }
+    }
+
+    /// Keys and values, in order.
+    pub(super) fn entries(&self) -> &'a [(String, Value)] {
+        self.entries
+    }
+
+    pub(super) fn get(&self, key: &str) -> Option<&'a Value> {
+        self.entries.iter().find(|(known, _)| known == key).map(|(_, value)| value)
+    }
+
+    pub(super) fn need(&self, key: &str) -> Result<&'a Value> {
+        self.get(key).ok_or_else(|| self.refuse("", format!("has no '{key}'")))
+    }
+
+    /// An error at a key; an empty one is the object itself.
+    pub(super) fn refuse(&self, key: &str, problem: impl Into<String>) -> Error {
+        let line = self.get(key).map_or(self.line, |value| value.line);
+        self.refuse_at(line, key, problem)
+    }
+
+    /// An error at a line.
+    pub(super) fn refuse_at(&self, line: usize, key: &str, problem: impl Into<String>) -> Error {
+        let file = format!("{}:{line}", self.file);
+        Error::Value { file, key: self.within(key), problem: problem.into() }
+    }
+
+    /// Refuses any key but these.
+    pub(super) fn only(&self, known: &[&str]) -> Result<()> {
+        match self.entries.iter().find(|(key, _)| !known.contains(&key.as_str())) {
+            None => Ok(()),
+            Some((key, _)) => Err(self.unknown(key, known)),
+        }
+    }
+
+    /// The error for a key that is not known.
+    pub(super) fn unknown(&self, key: &str, known: &[&str]) -> Error {
+        let problem = match suggest::nearest(key, known.iter().copied()) {
+            Some(near) => format!("is unknown; did you mean '{near}'?"),
+            None => format!("is unknown; known here are {}", known.join(", ")),
+        };
+        self.refuse(key, problem)
+    }
+
+    pub(super) fn number(&self, key: &str, low: f64, high: f64) -> Result<Option<f64>> {
+        self.get(key).map(|value| self.number_of(key, value, low, high)).transpose()
+    }
+
+    /// A number within a range, whole or not.
+    pub(super) fn number_of(&self, key: &str, value: &Value, low: f64, high: f64) -> Result<f64> {
+        let allowed = format!("a number from {low} to {high}");
+        match value.kind {
+            Kind::Number(number) if (low..=high).contains(&number) => Ok(number),
+            Kind::Number(number) => {
+                Err(self.refuse_at(value.line, key, format!("is {number}; it must be {allowed}")))
+            }
+            ref other => {
+                let problem = format!("must be {allowed}, not {}", other.name());
+                Err(self.refuse_at(value.line, key, problem))
+            }
+        }
+    }
+
+    pub(super) fn text(&self, key: &str) -> Result<Option<&'a str>> {
+        self.get(key).map(|value| self.text_of(key, value)).transpose()
+    }
+
+    pub(super) fn text_of(&self, key: &str, value: &'a Value) -> Result<&'a str> {
+        match &value.kind {
+            Kind::Text(text) => Ok(text),
+            other => {
+                let problem = format!("must be a text, not {}", other.name());
+                Err(self.refuse_at(value.line, key, problem))
+            }
+        }
+    }
+
+    /// CPUs by their numbers.
+    pub(super) fn cpus(&self, key: &str) -> Result<Option<CpuSet>> {
+        let Some(value) = self.get(key) else { return Ok(None) };
+        let Kind::List(items) = &value.kind else {
+            let problem = format!("must be a list of CPUs, not {}", value.kind.name());
+            return Err(self.refuse(key, problem));
+        };
+        let cpu = |item: &Value| Ok(CpuId(self.number_of(key, item, 0.0, 4095.0)? as u32));
+        let set: CpuSet = items.iter().map(cpu).collect::<Result<Vec<_>>>()?.into_iter().collect();
+        match set.is_empty() {
+            true => Err(self.refuse(key, "names no CPU")),
+            false => Ok(Some(set)),
+        }
+    }
+}

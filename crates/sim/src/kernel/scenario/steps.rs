@@ -1,0 +1,325 @@
+//! Steps of programs as a scenario file writes them: each a table whose first word says what is done.
+//! Loops hold their steps; in the program they become jumps.
+
+use super::names::Names;
+use crate::Result;
+use crate::core::profile;
+use crate::document::Table;
+use crate::kernel::co_run::ProfileId;
+use crate::kernel::program::{Access, Amount, Children, Step, Which};
+use coretwin_base::cpu_set::CpuSet;
+use coretwin_base::suggest;
+
+/// Deepest nesting of loops.
+const DEPTH_MAX: usize = 16;
+
+/// The most of any time, in µs: an hour.
+const MICROSECONDS_MAX: f64 = 3.6e9;
+
+/// The most of any other amount.
+const AMOUNT_MAX: u64 = 1 << 40;
+
+/// Names that steps use.
+#[derive(Debug)]
+pub(super) struct Vocabulary {
+    pub(super) programs: Names,
+    pub(super) sockets: Names,
+    pub(super) semaphores: Names,
+    pub(super) locks: Names,
+    pub(super) barriers: Names,
+    pub(super) files: Names,
+    pub(super) operations: Names,
+    pub(super) profiles: Names,
+    /// The kind of work where a step names none.
+    pub(super) profile: Option<String>,
+}
+
+/// What a step may say it does: one of these words is in its table.
+const VERBS: [&str; 27] = [
+    "compute_us",
+    "compute_uops",
+    "system_call_us",
+    "sleep_us",
+    "period_us",
+    "send_bytes",
+    "receive_bytes",
+    "down",
+    "up",
+    "lock",
+    "unlock",
+    "barrier",
+    "fork",
+    "exec",
+    "wait",
+    "exit",
+    "read_bytes",
+    "write_bytes",
+    "synchronise",
+    "forget",
+    "disk_bytes",
+    "yield",
+    "cpus",
+    "nice",
+    "begin",
+    "done",
+    "steps",
+];
+
+/// Compiles a program.
+pub(super) fn program(table: &mut Table<'_>, words: &mut Vocabulary) -> Result<Vec<Step>> {
+    let mut steps = Vec::new();
+    list(table, words, &mut steps, 0)?;
+    if steps.is_empty() {
+        return Err(table.refuse("steps", "has no step"));
+    }
+    Ok(steps)
+}
+
+fn list(
+    table: &mut Table<'_>,
+    words: &mut Vocabulary,
+    steps: &mut Vec<Step>,
+    depth: usize,
+) -> Result<()> {
+    if depth > DEPTH_MAX {
+        return Err(table.refuse("steps", format!("more than {DEPTH_MAX} loops in each other")));
+    }
+    if !table.has("steps") {
+        return Err(table.refuse("", "has no 'steps'"));
+    }
+    for mut inner in table.tables("steps")? {
+        match inner.has("steps") {
+            true => looped(&mut inner, words, steps, depth)?,
+            false => {
+                let step = step(&mut inner, words)?;
+                steps.push(step);
+            }
+        }
+        inner.finish()?;
+    }
+    Ok(())
+}
+
+fn looped(
+    table: &mut Table<'_>,
+    words: &mut Vocabulary,
+    steps: &mut Vec<Step>,
+    depth: usize,
+) -> Result<()> {
+    let from = steps.len() as u32;
+    let forever = table.flag("forever")?;
+    let times = match (forever, table.has("repeat")) {
+        (true, false) => None,
+        (false, true) => Some(less_one(amount(table, "repeat", whole)?)),
+        _ => return Err(table.refuse("steps", "needs either repeat = N or forever = true")),
+    };
+    list(table, words, steps, depth + 1)?;
+    if !steps[from as usize..].iter().any(takes_time) {
+        return Err(table.refuse("steps", "a loop of zero length: nothing in it takes time"));
+    }
+    steps.push(match times {
+        Some(times) => Step::Repeat { from, times },
+        None => Step::Forever { from },
+    });
+    Ok(())
+}
+
+/// The engine counts repetitions beyond the first time.
+fn less_one(times: Amount) -> Amount {
+    let less = |times: u64| times.saturating_sub(1);
+    match times {
+        Amount::Fixed(times) => Amount::Fixed(less(times)),
+        Amount::Between(low, high) => Amount::Between(less(low), less(high)),
+        Amount::Mean(mean) => Amount::Mean(less(mean)),
+    }
+}
+
+/// Whether time can pass, or the task wait, in a step, whatever the costs of the machine.
+pub(super) fn takes_time(step: &Step) -> bool {
+    match step {
+        Step::Compute { uops: amount, .. }
+        | Step::ComputeFor { ns: amount, .. }
+        | Step::SystemCall { ns: amount }
+        | Step::Sleep { ns: amount } => amount.most() > 0,
+        Step::Period { ns } => *ns > 0,
+        Step::Receive { .. }
+        | Step::Send { .. }
+        | Step::Down { .. }
+        | Step::Lock(_)
+        | Step::Barrier { .. }
+        | Step::Read { .. }
+        | Step::Write { .. }
+        | Step::Synchronise(_)
+        | Step::Disk { .. }
+        | Step::Exit
+        | Step::Wait(_) => true,
+        _ => false,
+    }
+}
+
+fn step(table: &mut Table<'_>, words: &mut Vocabulary) -> Result<Step> {
+    let keys = table.keys();
+    let Some(verb) = VERBS.into_iter().find(|verb| keys.contains(verb)) else {
+        let near = keys.iter().find_map(|key| Some((*key, suggest::nearest(key, VERBS)?)));
+        return Err(match near {
+            Some((key, verb)) => table.refuse(key, format!("is unknown; did you mean '{verb}'?")),
+            None => {
+                table.refuse("", format!("does nothing; a step has one of {}", VERBS.join(", ")))
+            }
+        });
+    };
+    let which = |number: u32| Which::Number(number);
+    Ok(match verb {
+        "compute_us" => {
+            Step::ComputeFor { ns: amount(table, verb, time)?, profile: profile(table, words)? }
+        }
+        "compute_uops" => {
+            Step::Compute { uops: amount(table, verb, whole)?, profile: profile(table, words)? }
+        }
+        "system_call_us" => Step::SystemCall { ns: amount(table, verb, time)? },
+        "sleep_us" => Step::Sleep { ns: amount(table, verb, time)? },
+        "period_us" => Step::Period { ns: time(table.number(verb, 0.001..=MICROSECONDS_MAX)?) },
+        "send_bytes" => Step::Send {
+            bytes: amount(table, verb, whole)?,
+            socket: which(words.sockets.number(table, "socket")?),
+        },
+        "receive_bytes" => Step::Receive {
+            bytes: amount(table, verb, whole)?,
+            socket: which(words.sockets.number(table, "socket")?),
+        },
+        "down" => Step::Down {
+            semaphore: which(words.semaphores.number(table, verb)?),
+            count: table.whole_or("count", 1..=1_000_000, 1)? as u32,
+        },
+        "up" => Step::Up {
+            semaphore: which(words.semaphores.number(table, verb)?),
+            count: table.whole_or("count", 1..=1_000_000, 1)? as u32,
+        },
+        "lock" => Step::Lock(which(words.locks.number(table, verb)?)),
+        "unlock" => Step::Unlock(which(words.locks.number(table, verb)?)),
+        "barrier" => Step::Barrier { barrier: which(words.barriers.number(table, verb)?) },
+        "fork" => Step::Fork {
+            program: words.programs.number(table, verb)?,
+            thread: table.flag("thread")?,
+        },
+        "wait" => {
+            Step::Wait(table.choice(verb, &[("one", Children::One), ("all", Children::All)])?)
+        }
+        "read_bytes" | "write_bytes" | "synchronise" | "forget" | "disk_bytes" => {
+            storage(table, verb, words)?
+        }
+        "cpus" => Step::SetMask(cpus(table, verb)?),
+        "nice" => Step::SetNice(table.signed(verb, -20..=19)? as i8),
+        "done" => Step::Done(words.operations.number_or_new(table.words(verb)?)),
+        word => plain(table, word)?,
+    })
+}
+
+/// Steps that only say `true`.
+fn plain(table: &mut Table<'_>, word: &str) -> Result<Step> {
+    if !table.flag(word)? {
+        return Err(table.refuse(word, "is false; leave the step out instead"));
+    }
+    Ok(match word {
+        "exec" => Step::Exec,
+        "exit" => Step::Exit,
+        "yield" => Step::Yield,
+        _ => Step::Begin,
+    })
+}
+
+fn storage(table: &mut Table<'_>, verb: &str, words: &Vocabulary) -> Result<Step> {
+    let file = |table: &mut Table<'_>, key: &str| words.files.number(table, key).map(Which::Number);
+    let access = |table: &mut Table<'_>| match table.has("access") {
+        true => table.choice("access", &[("next", Access::Next), ("random", Access::Random)]),
+        false => Ok(Access::Next),
+    };
+    Ok(match verb {
+        "read_bytes" => Step::Read {
+            bytes: amount(table, verb, whole)?,
+            file: file(table, "file")?,
+            access: access(table)?,
+        },
+        "write_bytes" => Step::Write {
+            bytes: amount(table, verb, whole)?,
+            file: file(table, "file")?,
+            access: access(table)?,
+        },
+        "synchronise" => Step::Synchronise(file(table, verb)?),
+        "forget" => Step::Forget(file(table, verb)?),
+        _ => Step::Disk { bytes: amount(table, verb, whole)? },
+    })
+}
+
+/// A kind of work that the simulated core knows.
+fn profile(table: &mut Table<'_>, words: &mut Vocabulary) -> Result<ProfileId> {
+    let name = match (table.has("profile"), &words.profile) {
+        (true, _) => table.words("profile")?.to_owned(),
+        (false, Some(name)) => name.clone(),
+        (false, None) => {
+            return Err(table.refuse("", "names no 'profile', and the scenario has none either"));
+        }
+    };
+    known_profile(table, "profile", &name)?;
+    Ok(ProfileId(words.profiles.number_or_new(&name) as u16 + 1))
+}
+
+/// Refuses the name of a profile that is not built in.
+pub(super) fn known_profile(table: &Table<'_>, key: &str, name: &str) -> Result<()> {
+    let known: Vec<&str> = profile::table::ALL.iter().map(|entry| entry.name).collect();
+    match known.contains(&name) {
+        true => Ok(()),
+        false => Err(table.refuse(key, suggest::unknown("profile", name, &known))),
+    }
+}
+
+/// CPUs: a list as `0,2-3`, or `all`.
+pub(super) fn cpus(table: &mut Table<'_>, key: &str) -> Result<Option<CpuSet>> {
+    match table.words(key)? {
+        "all" => Ok(None),
+        text => match CpuSet::parse(text) {
+            Ok(set) if !set.is_empty() => Ok(Some(set)),
+            Ok(_) => Err(table.refuse(key, "names no CPU")),
+            Err(error) => Err(table.refuse(key, format!("is no list of CPUs: {error}"))),
+        },
+    }
+}
+
+/// A time in µs as ns.
+fn time(microseconds: f64) -> u64 {
+    libm::round(microseconds * 1000.0) as u64
+}
+
+fn whole(number: f64) -> u64 {
+    number as u64
+}
+
+/// An amount: `5` always, `[2, 8]` evenly between, `{ mean = 5 }` exponentially.
+fn amount(table: &mut Table<'_>, key: &str, scaled: fn(f64) -> u64) -> Result<Amount> {
+    let is_time = key.ends_with("_us");
+    let most = if is_time { MICROSECONDS_MAX } else { AMOUNT_MAX as f64 };
+    let found = if table.holds_list(key) {
+        let numbers = table.numbers(key, 0.0..=most)?;
+        let [low, high] = numbers[..] else {
+            return Err(table.refuse(key, "must hold two numbers, the least and the most"));
+        };
+        if low > high {
+            return Err(table.refuse(key, format!("goes from {low} down to {high}")));
+        }
+        Amount::Between(scaled(low), scaled(high))
+    } else if table.holds_table(key) {
+        let mut inner = table.table(key)?;
+        let mean = inner.number("mean", 0.001..=most)?;
+        inner.finish()?;
+        Amount::Mean(scaled(mean))
+    } else if is_time {
+        Amount::Fixed(scaled(table.number(key, 0.0..=most)?))
+    } else {
+        Amount::Fixed(table.whole(key, 0..=AMOUNT_MAX)?)
+    };
+    let is_loop = key == "repeat";
+    match is_loop && found == Amount::Fixed(0) {
+        true => Err(table.refuse(key, "is 0; leave the loop out instead")),
+        false => Ok(found),
+    }
+}
