@@ -253,6 +253,9 @@ impl Fair {
         if fits(&last) && shares(&last) {
             return (last, Reason::new("its last CPU is idle"));
         }
+        if view.idle.is_empty() {
+            return (target, Reason::new("no CPU is idle"));
+        }
         if self.smt {
             let core = around(view, target)
                 .find(|cpu| view.is_core_idle(*cpu) && fits(cpu) && shares(cpu));

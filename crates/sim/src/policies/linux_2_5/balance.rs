@@ -50,10 +50,8 @@ impl Linux25 {
 
     /// Tasks of a unit, running ones and a stopper included.
     fn length(&self, view: &View, unit: usize) -> usize {
-        if !self.by_queue() {
-            return self.homed[unit];
-        }
-        self.queues[unit].len() + self.stoppers(view, unit)
+        let stoppers = if self.by_queue() { self.stoppers(view, unit) } else { 0 };
+        self.lengths[unit] as usize + stoppers
     }
 
     /// Stoppers that run in a queue. A stopper is a task like any other in its eyes.
@@ -106,6 +104,9 @@ impl Linux25 {
             self.seen[own].calm = Some(own_length as u32);
             return None;
         }
+        if idle && self.asked.is_empty() {
+            return self.longest(own);
+        }
         let mut seen = std::mem::take(&mut self.seen[own]);
         seen.lengths.resize(units, 0);
         let calm = seen.calm.take();
@@ -128,6 +129,25 @@ impl Linux25 {
             return None;
         }
         busiest.map(|unit| (unit, imbalance))
+    }
+
+    /// What an idle CPU finds while no stopper runs. It looks at each tick: hence without detours.
+    fn longest(&mut self, own: usize) -> Option<(usize, usize)> {
+        let lengths = &self.lengths[..self.units()];
+        let seen = &mut self.seen[own];
+        seen.calm = None;
+        seen.lengths.clear();
+        seen.lengths.extend_from_slice(lengths);
+        let most_of = |lengths: &[u32]| lengths.iter().copied().max().unwrap_or(0);
+        let (before, after) = (&lengths[..own], &lengths[own + 1..]);
+        let most = most_of(before).max(most_of(after));
+        if most <= 1 {
+            return None;
+        }
+        let found = before.iter().position(|length| *length == most);
+        let later = || after.iter().position(|length| *length == most).map(|unit| own + 1 + unit);
+        let imbalance = most.saturating_sub(lengths[own]) / 2;
+        found.or_else(later).map(|unit| (unit, imbalance as usize))
     }
 
     /// Takes tasks out of a queue, expired ones first, best priority first, the last arrived first.

@@ -26,6 +26,8 @@ pub(in crate::policies) struct Linux25 {
     queue_of: Vec<usize>,
     /// Tasks that belong to each CPU and are in a queue.
     pub(super) homed: Vec<usize>,
+    /// Tasks of each unit of balancing, in one place because they are looked at so often.
+    pub(super) lengths: Vec<u32>,
     /// Units of balancing with more than one task.
     pub(super) crowded: usize,
     /// CPUs whose stopper was asked to come and has not yet been.
@@ -54,6 +56,7 @@ impl Linux25 {
             members,
             queue_of,
             homed: vec![0; layout.cpus()],
+            lengths: vec![0; layout.cpus()],
             crowded: 0,
             asked: CpuMask::empty(layout.cpus()),
             seen: vec![Seen::default(); layout.cpus()],
@@ -82,20 +85,23 @@ impl Linux25 {
         }
     }
 
-    fn count_crowded(&mut self, before: usize, after: usize) {
-        match (before > 1, after > 1) {
-            (false, true) => self.crowded += 1,
-            (true, false) => self.crowded -= 1,
-            _ => {}
+    /// A unit of balancing has one task more, or one less.
+    fn count(&mut self, unit: usize, more: bool) {
+        let length = &mut self.lengths[unit];
+        if more {
+            self.crowded += usize::from(*length == 1);
+            *length += 1;
+        } else {
+            self.crowded -= usize::from(*length == 2);
+            *length -= 1;
         }
     }
 
     fn count_home(&mut self, cpu: CpuId, more: bool) {
-        let before = self.homed[cpu.0 as usize];
-        let after = if more { before + 1 } else { before - 1 };
-        self.homed[cpu.0 as usize] = after;
+        let homed = &mut self.homed[cpu.0 as usize];
+        *homed = if more { *homed + 1 } else { *homed - 1 };
         if !self.by_queue() {
-            self.count_crowded(before, after);
+            self.count(cpu.0 as usize, more);
         }
     }
 
@@ -111,10 +117,9 @@ impl Linux25 {
         let life = &mut self.lives[task.index()];
         life.array = Some(array);
         let (queue, priority) = (self.queue_of[life.home.0 as usize], life.priority);
-        let before = self.queues[queue].len();
         self.queues[queue].insert(&mut self.links, array, priority, task);
         if self.by_queue() {
-            self.count_crowded(before, before + 1);
+            self.count(queue, true);
         }
     }
 
@@ -130,10 +135,9 @@ impl Linux25 {
         let life = &mut self.lives[task.index()];
         let Some(array) = life.array.take() else { return false };
         let (queue, priority) = (self.queue_of[life.home.0 as usize], life.priority);
-        let before = self.queues[queue].len();
         self.queues[queue].remove(&mut self.links, array, priority, task);
         if self.by_queue() {
-            self.count_crowded(before, before - 1);
+            self.count(queue, false);
         }
         true
     }
