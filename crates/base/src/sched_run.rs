@@ -39,7 +39,7 @@ pub struct SchedRun {
     pub migrations: SchedMigrations,
     /// Waiting tasks that the policy moved between queues.
     pub pulls: u64,
-    /// Time in which a core ran two tasks while another was idle, summed over such cores.
+    /// Time in which a core ran two tasks while another was idle.
     pub clash_s: f64,
     /// Time in which a CPU was idle while a task waited that may run on any.
     pub wasted_cpu_s: f64,

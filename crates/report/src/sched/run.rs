@@ -128,7 +128,7 @@ fn in_full(run: &SchedRun) -> String {
         .collect();
     let _ = writeln!(out, "throughput of a core over one busy: {}", of_core.join(", "));
     if !run.operations.is_empty() {
-        out.push_str("\n");
+        out.push('\n');
         out.push_str(&operations(run));
     }
     out.push('\n');

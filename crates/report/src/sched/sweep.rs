@@ -95,8 +95,8 @@ fn spread(values: Vec<f64>, write: fn(f64) -> String) -> String {
     let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let mean = values.iter().sum::<f64>() / values.len() as f64;
     match values.len() {
-        1 => write(mean),
-        _ if low == high => write(mean),
+        1 => short(mean, write),
+        _ if low == high => short(mean, write),
         _ => format!("{} ({} to {})", short(mean, write), short(low, write), short(high, write)),
     }
 }

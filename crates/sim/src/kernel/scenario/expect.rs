@@ -83,9 +83,12 @@ pub const MEASURES: &[Measure] = &[
         Some(o.wait_longest_ns as f64 / 1e6)
     }),
     measure!("fairness", 1, "Jain's index of CPU time of equal tasks", |o, _| o.fairness()),
-    measure!("policy_percent", -1, "CPU time of the policy's own work, of all time", |o, _| {
-        Some(o.policy_ns as f64 * 100.0 / o.measured_ns.max(1) as f64)
-    }),
+    measure!(
+        "policy_percent",
+        -1,
+        "CPU time of the policy's own work, of one CPU's time",
+        |o, _| { Some(o.policy_ns as f64 * 100.0 / o.measured_ns.max(1) as f64) }
+    ),
     measure!("cpu_ms", 0, "CPU time of a program's tasks, or of all", |o, p| {
         let raw = |program: &ProgramOutcome| program.time.raw_ns();
         let ns = p.map_or_else(|| o.programs.iter().map(raw).sum(), raw);
