@@ -91,7 +91,9 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         out::news(&format!("interrupted; {}", go_on(bundle.folder())));
         return Ok(ExitCode::from(INTERRUPTED));
     }
-    let failed = summary.conditions.iter().any(|condition| condition.failed > 0);
+    // No block of value is no result either.
+    let failed =
+        summary.blocks == 0 || summary.conditions.iter().any(|condition| condition.failed > 0);
     Ok(ExitCode::from(if failed { CELLS_FAILED } else { DONE }))
 }
 

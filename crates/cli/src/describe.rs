@@ -53,10 +53,19 @@ pub(crate) fn describe(plan: &Plan) -> String {
             ArmState::Boot(_) => {
                 format!("  {:<16} CPUs and threads are those of its boot\n", arm.label)
             }
-            _ => format!(
-                "  {:<16} CPUs {} on {} cores, {} threads\n",
-                arm.label, arm.cpus, arm.cores, arm.threads
-            ),
+            _ => {
+                let many = |count: u32| if count == 1 { "" } else { "s" };
+                format!(
+                    "  {:<16} CPU{} {} on {} core{}, {} thread{}\n",
+                    arm.label,
+                    if arm.cpus.len() == 1 { "" } else { "s" },
+                    arm.cpus,
+                    arm.cores,
+                    many(arm.cores),
+                    arm.threads,
+                    many(arm.threads)
+                )
+            }
         };
     }
     text += "\nRows\n";

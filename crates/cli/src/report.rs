@@ -24,7 +24,7 @@ pub(crate) struct Args {
     /// Folder of the study
     #[arg(value_name = "DIR")]
     folder: PathBuf,
-    /// text, html, md, csv or json
+    /// text, html, md, csv, json, article-csv or article-json
     #[arg(long, default_value = "text", value_parser = format)]
     format: &'static Format,
     /// Write to this file instead of standard output

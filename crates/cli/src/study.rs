@@ -1,7 +1,7 @@
 //! `coretwin study`: the main job.
 
 use crate::describe::{describe, duration, headline};
-use crate::exit::{CELLS_FAILED, DONE, INTERRUPTED, Kept};
+use crate::exit::{CELLS_FAILED, DONE, INTERRUPTED, Kept, Usage};
 use crate::keeper::Keeper;
 use crate::progress::Progress;
 use crate::rebooting::{self, Entry};
@@ -104,6 +104,13 @@ fn begin(args: &Args, root: &Root) -> Result<Option<Begun>> {
     };
     if let Some(folder) = &args.resume {
         let (bundle, mut plan) = Bundle::open(folder, owner)?;
+        if plan.cputime.is_some() {
+            let folder = folder.display();
+            return Err(Usage(format!(
+                "{folder} holds an experiment of cputime; go on with: coretwin cputime --resume {folder}"
+            ))
+            .into());
+        }
         if let (Some(budget_s), Some(_)) = (args.budget_given_s(), plan.rules.budget_s) {
             plan.rules.budget_s = Some(budget_s);
         }

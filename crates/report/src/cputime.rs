@@ -113,11 +113,14 @@ fn sentences(summary: &CputimeSummary) -> Vec<String> {
     let sentence = |condition: &ConditionResult| {
         let real =
             Estimate { value: condition.slowdown?, low: condition.low, high: condition.high };
+        let cpu = condition
+            .cpu_slowdown
+            .map(|cpu| format!(" and {} × the CPU time", estimate(Some(cpu))));
         Some(format!(
-            "1 spinner {}: {} × the real time and {} × the CPU time of the work alone.",
+            "1 spinner {}: {} × the real time{} of the work alone.",
             condition.placement.about(),
             estimate(Some(real)),
-            estimate(condition.cpu_slowdown),
+            cpu.unwrap_or_default(),
         ))
     };
     let mut sentences: Vec<String> =

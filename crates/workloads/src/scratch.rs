@@ -54,7 +54,8 @@ impl Scratch {
         check_place(&place, kind_of(&place), parent.is_some(), bytes_needed)?;
         let random = RandomState::new().build_hasher().finish() as u32;
         let name = format!("{PREFIX}{}-{random:x}", std::process::id());
-        let folder = place.join(&name);
+        // Another name than the file's, or the two collide where the place is the files' own.
+        let folder = place.join(format!("{name}-files"));
         // The file first: what it names need not exist.
         let file = HeldFile::create(Path::new(FOLDER), &name, &folder.to_string_lossy())?;
         let made = Self { folder, file };
@@ -211,6 +212,15 @@ pub(crate) fn subfolder(folder: &Path, name: &str) -> Result<PathBuf, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_file_that_names_a_folder_leaves_room_for_it_in_its_own_place() {
+        let place = tempfile::tempdir().expect("folder");
+        let scratch = Scratch::new(Some(place.path()), 1).expect("scratch folder");
+        let name = scratch.folder().file_name().expect("name");
+        assert!(!Path::new(FOLDER).join(name).exists(), "{}", name.display());
+        assert!(name.to_string_lossy().starts_with(PREFIX), "a sweep knows it by its name");
+    }
 
     #[test]
     fn a_place_behind_a_network_is_refused_by_name() {

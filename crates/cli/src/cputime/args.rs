@@ -39,7 +39,7 @@ pub(crate) struct Args {
     pub(crate) command: Vec<String>,
     /// Numbers of spinners, a condition each on every placement
     #[arg(long, value_delimiter = ',', default_value = "0,1,2,4", value_name = "LIST",
-        value_parser = clap::value_parser!(u32).range(0..=i64::from(SPINNERS_MAX)))]
+        value_parser = spinner_count)]
     pub(crate) spinners: Vec<u32>,
     /// What spins: interpreted, native, pause, chase, stream, or a shell line of your own
     #[arg(long, default_value = "interpreted", value_name = "KIND|CMD")]
@@ -115,6 +115,13 @@ impl Args {
     pub(crate) fn seed(&self) -> Result<u64> {
         self.seed.map_or_else(drawn_seed, Ok)
     }
+}
+
+/// Reads one of `--spinners`.
+fn spinner_count(text: &str) -> Result<u32, String> {
+    text.parse().ok().filter(|count| *count <= SPINNERS_MAX).ok_or_else(|| {
+        format!("'{text}' is not a number from 0 to {SPINNERS_MAX}; write the list like 0,1,2,4")
+    })
 }
 
 /// Whether a text can be a shell line: more than a word, or a program that is there.

@@ -164,7 +164,7 @@ pub fn draw(request: &Request, work_s: f64, topology: &Topology) -> Result<Plan,
         let needed_s = block_s * f64::from(BLOCKS_MIN);
         return Err(Error::Usage(format!(
             "a block of {} conditions will take about {}, so the fewest blocks worth having, \
-             {BLOCKS_MIN}, take {}, but --budget is {}; give --budget {:.0}m or more, or fewer \
+             {BLOCKS_MIN}, take {}, but {} of --budget are left; give --budget {:.0}m or more, or fewer \
              --spinners",
             conditions.len(),
             human_seconds(block_s),

@@ -49,7 +49,7 @@ pub fn expected_s(request: &Request) -> f64 {
 /// # Errors
 /// CPUs that cannot be used, fewer than two, or a budget that is too small.
 pub fn check(topology: &Topology, request: &Request) -> Result<(), Error> {
-    affinity::validate(topology, &request.cpus).map_err(Error::Usage)?;
+    affinity::validate(topology, &request.cpus).map_err(Error::NotPossible)?;
     if request.cpus.len() < 2 {
         return Err(Error::Usage(format!(
             "CPU {} alone shares nothing with anybody; name two CPUs at least",
