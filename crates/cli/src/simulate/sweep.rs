@@ -2,10 +2,11 @@
 
 use super::core::{advance, progress, text_of};
 use super::sched::{scenario_of, speeds_of};
-use crate::exit::{CELLS_FAILED, DONE, Usage};
-use crate::out;
+use crate::exit::{CELLS_FAILED, DONE, Kept, Usage};
+use crate::{out, signals};
 use anyhow::{Context, Result, anyhow};
 use coretwin_base::sched_sweep::{SweepCell, SweepPlan, SweepSpeeds};
+use coretwin_lab::Error;
 use coretwin_lab::simulated_kernel::{self, Speeds, Sweep};
 use coretwin_sim::kernel::scenario::{Scenario, sweep};
 use std::path::{Path, PathBuf};
@@ -23,8 +24,9 @@ Examples:
   coretwin simulate sweep --show > mine.toml
 
 Every policy runs on every machine with every scenario and seed, on all CPUs of this machine. Each
-result is kept at once: the same command carries on a sweep that was broken off. DIR then holds
-sweep.json, cells.jsonl, cells.csv, table.txt and a heat map for each scenario and measure.")]
+result is kept at once: the same command carries on a sweep that was broken off. Ctrl-C ends it when
+the runs under way are done, a second one at once. Done, DIR holds sweep.json, cells.jsonl, cells.csv,
+table.txt and a heat map for each scenario and measure.")]
 pub(crate) struct Args {
     /// The sweep: `ablation`, which is built in, or a TOML file
     #[arg(value_name = "FILE", required_unless_present = "show")]
@@ -54,9 +56,13 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let scenarios = scenarios(&plan, Path::new(name))?;
     let bar = progress();
     let sweep = Sweep { plan, scenarios, folder: folder.clone() };
-    let cells = simulated_kernel::sweep(&sweep, |done, of| advance(&bar, done, of));
+    let stop = signals::stop_flag()?;
+    let cells = simulated_kernel::sweep(&sweep, &stop, |done, of| advance(&bar, done, of));
     bar.finish_and_clear();
-    let cells = cells?;
+    let cells = cells.map_err(|error| match error {
+        stopped @ Error::Machine(_) => anyhow!(Kept { error: stopped, advice: go_on(args) }),
+        other => anyhow!(other),
+    })?;
     write(&sweep.plan, &cells, folder)?;
     if args.json {
         out::json(&cells)?;
@@ -65,6 +71,15 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     }
     let failed = cells.iter().any(|cell| cell.failed.is_some());
     Ok(ExitCode::from(if failed { CELLS_FAILED } else { DONE }))
+}
+
+/// How a sweep that was stopped is carried on.
+fn go_on(args: &Args) -> String {
+    let file = args.sweep.as_deref().unwrap_or_default();
+    let folder = args.out.as_deref().unwrap_or(Path::new("")).display();
+    format!(
+        "what was run is kept in {folder}; go on with: coretwin simulate sweep {file} --out {folder}"
+    )
 }
 
 /// The scenarios with their speeds. Files are looked for beside the sweep.

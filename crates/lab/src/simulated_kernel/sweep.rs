@@ -4,6 +4,7 @@
 use super::run::{Request, outcome};
 use super::speeds::Speeds;
 use crate::error::Error;
+use crate::machine::{MachineError, Stop};
 use crate::simulated_core::parallel;
 use coretwin_base::sched_sweep::{SweepCell, SweepPlan};
 use coretwin_base::schema::SCHEMA;
@@ -42,8 +43,13 @@ struct Cell {
 ///
 /// # Errors
 /// [`Error::Usage`] for a folder that holds another sweep; [`Error::Listener`] for one that cannot be
-/// written. A cell that cannot be run says so itself.
-pub fn sweep(sweep: &Sweep, mut done: impl FnMut(usize, usize)) -> Result<Vec<SweepCell>, Error> {
+/// written; [`MachineError::Stopped`] if `stop` was raised before the last cell was begun: those that
+/// were begun are finished and kept. A cell that cannot be run says so itself.
+pub fn sweep(
+    sweep: &Sweep,
+    stop: &Stop,
+    mut done: impl FnMut(usize, usize),
+) -> Result<Vec<SweepCell>, Error> {
     let kept = open(sweep)?;
     let cells = cells(&sweep.plan);
     let is_kept = |cell: &Cell| kept.iter().any(|one| is_of(sweep, cell, one));
@@ -54,15 +60,25 @@ pub fn sweep(sweep: &Sweep, mut done: impl FnMut(usize, usize)) -> Result<Vec<Sw
     let new = parallel::map(
         &left,
         |cell| {
+            if stop.raised() {
+                return None;
+            }
             let found = calculate(sweep, cell);
             keep(&file, &found);
-            found
+            Some(found)
         },
-        |finished| done(earlier + finished, cells.len()),
+        |finished| {
+            // Those that are left undone finish too, but there is nothing to show of them.
+            if !stop.raised() {
+                done(earlier + finished, cells.len());
+            }
+        },
     );
     if let Ok((_, Some(error))) = file.into_inner() {
         return Err(unwritable(&sweep.folder, error));
     }
+    let new: Option<Vec<SweepCell>> = new.into_iter().collect();
+    let new = new.ok_or(MachineError::Stopped)?;
     let all: Vec<SweepCell> = kept.into_iter().chain(new).collect();
     let find = |cell: &Cell| all.iter().find(|one| is_of(sweep, cell, one)).cloned();
     Ok(cells.iter().filter_map(find).collect())
