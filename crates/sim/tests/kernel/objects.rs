@@ -1,6 +1,7 @@
 //! Sockets, semaphores, locks, barriers, children, files.
 
 use crate::support::{BUSY, MS, compute, machine, options, outcome, program, work};
+use coretwin_sim::kernel::costs::Costs;
 use coretwin_sim::kernel::program::{Access, Amount, Children, Which};
 use coretwin_sim::kernel::work::SocketSpec;
 use coretwin_sim::kernel::{Start, Step};
@@ -39,6 +40,23 @@ fn a_lock_lets_one_in_at_a_time() {
     let outcome = outcome(&machine("4x1", 1000), &work, &options("one-per-core", 1000));
     assert_eq!(outcome.simulated_ns, 13 * MS, "four times 3 ms in turn, then the last one's 1 ms");
     assert!(outcome.fairness().is_none(), "nobody stayed to the end");
+}
+
+#[test]
+fn tasks_are_compared_though_making_them_took_time() {
+    let steps = vec![compute(MS), Step::Forever { from: 0 }];
+    let mut work = work(vec![program("busy", steps)]);
+    work.starts[0].count = 3;
+    let mut machine = machine("2x1", 1000);
+    machine.costs = Costs::of_2002();
+    let long = outcome(&machine, &work, &options("one-per-core", 1000));
+    assert!(long.tasks.iter().any(|task| task.born_ns > 0), "{:?}", long.tasks);
+    // Three tasks on two CPUs; two share one: (1 + ½ + ½)² / (3 · (1 + ¼ + ¼)).
+    let found = long.fairness().expect("three tasks from the beginning");
+    assert!((8.0 / 9.0 - 0.01..=1.0).contains(&found), "{found}");
+    work.starts[0].at_ns = 20 * MS;
+    let late = outcome(&machine, &work, &options("one-per-core", 1000));
+    assert_eq!(late.fairness(), None, "tasks that came late were not there to be compared");
 }
 
 #[test]
