@@ -1,18 +1,21 @@
-//! How fast the simulated kernel simulates: `cargo bench -p coretwin-sim --bench kernel [POLICY …]`.
+//! How fast the simulated kernel simulates: `cargo bench -p coretwin-sim --bench kernel -- [POLICY …] [svg=FILE]`.
 //!
 //! Events per second of CPU time for each policy, by CPUs and tasks, and the memory that took. Two
 //! loads: *sleepers* compute for 0.1 ms on average and sleep so long that CPUs are 80 % busy; *ready*
 //! tasks compute and yield, so that all of them wait for a CPU all the time. The yardstick in the same
 //! run is a dependent chain of multiplications on this host, so that figures of two machines, or of a
-//! busy one, can be compared.
+//! busy one, can be compared. `svg=FILE` draws the time of an event by tasks, both axes logarithmic.
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints")]
+
+mod curves;
 
 use coretwin_sim::kernel::co_run::{CoRun, ProfileId};
 use coretwin_sim::kernel::costs::Costs;
 use coretwin_sim::kernel::program::{Amount, Options, Program, Step};
 use coretwin_sim::kernel::{Layout, Machine, Outcome, Start, Work, run};
 use coretwin_sim::policies::{POLICIES, Settings};
+use curves::Point;
 use std::hint::black_box;
 
 /// Events of each measurement, about; fewer where they would take more than the seconds below.
@@ -29,6 +32,9 @@ const SIZES: [(&str, &[u32]); 3] =
 fn main() {
     let named: Vec<String> =
         std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
+    let (figure, named): (Vec<String>, Vec<String>) =
+        named.into_iter().partition(|word| word.starts_with("svg="));
+    let mut points = Vec::new();
     println!("yardstick: {:.0} M dependent multiplications per CPU second", yardstick());
     println!("M events per CPU second (ns an event); memory in use after, MiB\n");
     for entry in POLICIES {
@@ -39,16 +45,21 @@ fn main() {
         for (layout, sizes) in SIZES {
             for tasks in sizes {
                 for ready in [false, true] {
-                    measure(Settings::of(entry), layout, *tasks, ready);
+                    points.extend(measure(Settings::of(entry), layout, *tasks, ready));
                 }
             }
         }
     }
+    for file in figure.iter().filter_map(|word| word.strip_prefix("svg=")) {
+        std::fs::write(file, curves::svg(&points))
+            .unwrap_or_else(|error| panic!("{file}: {error}"));
+    }
 }
 
-fn measure(policy: Settings, layout: &str, tasks: u32, ready: bool) {
-    let Ok(layout) = Layout::parse(layout) else { return };
-    let Ok(speeds) = CoRun::uniform(&["busy"], 1600, 1000) else { return };
+fn measure(policy: Settings, layout: &str, tasks: u32, ready: bool) -> Option<Point> {
+    let layout = Layout::parse(layout).ok()?;
+    let speeds = CoRun::uniform(&["busy"], 1600, 1000).ok()?;
+    let load = if ready { "ready" } else { "sleepers" };
     let cpus = layout.cpus() as u64;
     let mut machine = Machine::new(layout, speeds);
     machine.costs = Costs::of_today();
@@ -64,16 +75,19 @@ fn measure(policy: Settings, layout: &str, tasks: u32, ready: bool) {
     let start = cpu_seconds();
     let outcome = outcome(&machine, &work, &options);
     let taken = cpu_seconds() - start;
+    let event_ns = taken * 1e9 / outcome.events as f64;
     println!(
         "  {cpus:>5} CPUs {tasks:>7} tasks {:<8} {:>6.2} ({:>6.0})  {:>6.1} MiB  \
          {} switches, {} ms simulated",
-        if ready { "ready" } else { "sleepers" },
+        load,
         outcome.events as f64 / taken / 1e6,
-        taken * 1e9 / outcome.events as f64,
+        event_ns,
         resident_mib(),
         outcome.switches,
         outcome.simulated_ns / 1_000_000,
     );
+    let panel = format!("{cpus} CPUs, {load}");
+    Some(Point { policy: policy.entry.name, panel, tasks, event_ns })
 }
 
 fn outcome(machine: &Machine, work: &Work, options: &Options) -> Outcome {
