@@ -24,7 +24,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::process::{Child, Command, ExitCode, Stdio};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// The root of the fake machine, for processes started here; they are also known by it.
@@ -109,7 +109,7 @@ impl Remote {
 
     fn ask(&self, request: &str) -> io::Result<()> {
         let mut stream = UnixStream::connect(&self.socket)?;
-        writeln!(stream, "{request}")?;
+        writeln!(stream, "{}\t{request}", std::process::id())?;
         let mut answer = String::new();
         BufReader::new(stream).read_line(&mut answer)?;
         match answer.trim().parse() {
@@ -130,7 +130,12 @@ impl Kernel for Remote {
     }
 }
 
-/// Answers writes until the test ends. A write that was begun is finished, whoever died meanwhile.
+/// Who was killed. Held while a write is done and while somebody is killed: a real kernel finishes a
+/// write that was begun before the process that asked for it is seen to be dead, and what a killed
+/// process had not begun never happens.
+static KILLED: Mutex<Vec<u32>> = Mutex::new(Vec::new());
+
+/// Answers writes until the test ends.
 fn serve(kernel: &Arc<FakeKernel>) {
     let listener = UnixListener::bind(kernel.root().path("kernel")).expect("socket");
     let kernel = Arc::clone(kernel);
@@ -139,6 +144,11 @@ fn serve(kernel: &Arc<FakeKernel>) {
             let mut request = String::new();
             let Ok(_) = BufReader::new(&stream).read_line(&mut request) else { continue };
             let words: Vec<&str> = request.trim_end().split('\t').collect();
+            let [asker, words @ ..] = &words[..] else { continue };
+            let killed = KILLED.lock().expect("killed");
+            if killed.iter().any(|process| process.to_string() == **asker) {
+                continue;
+            }
             let done = match words[..] {
                 ["write", path, text] => kernel.write(path, text),
                 ["write", path] => kernel.write(path, ""),
@@ -146,6 +156,7 @@ fn serve(kernel: &Arc<FakeKernel>) {
                     .set_affinity(task.parse().expect("task"), &CpuSet::parse(cpus).expect("CPUs")),
                 _ => continue,
             };
+            drop(killed);
             // Real CPUs take their time as well; kills meet it.
             std::thread::sleep(Duration::from_millis(1));
             let errno = done.map_or_else(|error| error.raw_os_error().unwrap_or(5), |()| 0);
@@ -198,7 +209,9 @@ fn guards(root: &Root) -> Option<[u32; 2]> {
 }
 
 fn kill(process: u32) {
+    let mut killed = KILLED.lock().expect("killed");
     send(process, Signal::KILL);
+    killed.push(process);
 }
 
 fn send(process: u32, signal: Signal) {

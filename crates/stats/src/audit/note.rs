@@ -144,7 +144,7 @@ mod tests {
                 "4 spinners: 3.69 1.50 1.50 ",
                 "idle core: 1.00 1.00 1.00 ",
                 "1 spinner on the sibling: 1.50 1.50 1.50 ",
-                "4 spinners on the sibling: 1.49 1.49 1.49 ",
+                "4 spinners on the sibling: 1.49 1.49 1.48 ",
                 "4 spinners on the core: 3.81 1.49 1.49 ",
                 "idle core: 1.00 1.00 1.00 ",
                 "1 spinner: 1.39 1.41 1.39 13.69",
