@@ -1,9 +1,11 @@
 //! `coretwin simulate sched` and `sweep` through the real program: what they print adds up, equal
 //! seeds give equal bytes, a sweep is carried on, and bad input is refused by file and line.
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
 
 fn simulate(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_coretwin"))
@@ -218,4 +220,29 @@ fn a_sweep_that_was_broken_off_is_carried_on_and_gives_the_same() {
     // Another grid does not go into the same folder.
     std::fs::write(&grid, small.replace("slowdown = 1.6", "slowdown = 1.5")).expect("write");
     assert!(refusal(&run()).contains("holds another sweep"), "another grid");
+}
+
+#[test]
+fn an_interrupted_sweep_keeps_what_is_done_and_says_how_to_go_on() {
+    let folder = tempfile::tempdir().expect("folder");
+    let out = folder.path().join("out");
+    let mut sweep = Command::new(env!("CARGO_BIN_EXE_coretwin"))
+        .args(["simulate", "sweep", "ablation", "--out"])
+        .arg(&out)
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("coretwin starts");
+    let is_begun = || std::fs::read(out.join("cells.jsonl")).is_ok_and(|cells| !cells.is_empty());
+    while !is_begun() {
+        assert!(sweep.try_wait().expect("a child").is_none(), "it ended before its first cell");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    kill_process(Pid::from_child(&sweep), Signal::INT).expect("a signal");
+    let ended = sweep.wait_with_output().expect("a child");
+    let message = String::from_utf8_lossy(&ended.stderr);
+    assert_eq!(ended.status.code(), Some(130), "{message}");
+    assert!(message.contains("go on with: coretwin simulate sweep ablation --out"), "{message}");
+    let kept = lines(&out);
+    assert!(kept.iter().all(|line| json(line)["failed"].is_null()), "whole lines: {kept:?}");
+    assert!(!out.join("table.txt").exists(), "there is no table of a part");
 }
