@@ -155,6 +155,7 @@ fn sweeps_that_cannot_be_are_refused() {
     refused("seeds = 10", "seed = 10", "did you mean 'seeds'");
     refused("slowdown = 1.6", "preset = 'zen44'", "did you mean 'zen4'");
     refused("slowdown = 1.6", "", "either preset");
+    refused("slowdown = 1.6", "slowdwn = 1.6", "did you mean 'slowdown'");
     refused("reference = \"linux-2.5.32-a9\"", "reference = \"fair\"", "not among the policies");
 }
 

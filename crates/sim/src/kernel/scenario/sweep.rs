@@ -108,7 +108,11 @@ fn speeds(root: &mut Table<'_>) -> Result<SweepSpeeds> {
             }
         }
         (false, true) => Ok(SweepSpeeds::Slowdown(root.number("slowdown", 1.0..=8.0)?)),
-        _ => Err(root.refuse("", "needs either preset = \"NAME\" or slowdown = NUMBER")),
+        _ => {
+            // A slip of the pen in one of the two is what is wrong, where there is one.
+            root.no_strangers(&["until_ms", "measures"])?;
+            Err(root.refuse("", "needs either preset = \"NAME\" or slowdown = NUMBER"))
+        }
     }
 }
 
