@@ -1,7 +1,7 @@
 //! Which CPUs share a core, or in time a physical CPU, by contention.
 //!
 //! Data flow: [`find`] lets a [`meter::Meter`] measure rounds ([`field`] repeats those that others
-//! disturb): group testing over [`codes`], in which [`search`] sees who is slowed and by whom, then
+//! disturb): group testing over [`codes`], in which [`mod@search`] sees who is slowed and by whom, then
 //! direct tests of disjoint pairs ([`verify`]), weighed by [`evidence`]; [`grouping`] does both until
 //! nobody is slowed any more → [`Findings`].
 //!
