@@ -13,52 +13,21 @@
 
 #![expect(clippy::print_stdout, reason = "the table is what it is for")]
 
-use coretwin_base::job::{Job, Outcome, Work};
-use coretwin_base::param::WorkloadSpec;
+mod support;
+
 use coretwin_base::placement::Placement;
-use coretwin_base::schema::SCHEMA;
 use coretwin_workloads::dbench::load::source;
-use coretwin_workloads::worker;
-use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
-
-/// Marks the processes that are to be the worker, or one of its processes.
-const AS_WORKER: &str = "CORETWIN_BENCH_WORKER";
-/// Student's t, two-sided 95 %, for 1 to 14 degrees of freedom.
-const STUDENT: [f64; 14] = [
-    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160,
-    2.145,
-];
-
-type Trouble = Box<dyn std::error::Error>;
+use support::{Options, Trouble, mean, ratio};
 
 fn main() -> ExitCode {
-    if std::env::var_os(AS_WORKER).is_some() {
-        return worker::main();
-    }
-    // Cargo says so to those it runs as benchmarks; else this is a test run, which is not timed.
-    if std::env::args().all(|arg| arg != "--bench") {
-        return ExitCode::SUCCESS;
-    }
-    match compare() {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            println!("{error}");
-            ExitCode::FAILURE
-        }
-    }
+    support::main(compare)
 }
 
-fn compare() -> Result<(), Trouble> {
-    let options: BTreeMap<String, String> = std::env::args()
-        .filter_map(|arg| arg.split_once('=').map(|(name, value)| (name.into(), value.into())))
-        .collect();
-    let option = |name: &str, default: &str| {
-        options.get(name).cloned().unwrap_or_else(|| default.to_owned())
-    };
+fn compare(options: &Options) -> Result<(), Trouble> {
+    let option = |name: &str, default: &str| options.get(name, default);
     let seconds: u32 = option("seconds", "2").parse()?;
     let pairs: usize = option("pairs", "5").parse()?;
     let only = option("only", "both");
@@ -91,18 +60,6 @@ fn compare() -> Result<(), Trouble> {
     Ok(())
 }
 
-/// Geometric mean of the paired ratios, with Student's interval.
-fn ratio(ours: &[f64], theirs: &[f64]) -> (f64, f64, f64) {
-    let logs: Vec<f64> = ours.iter().zip(theirs).map(|(a, b)| (a / b).ln()).collect();
-    let count = logs.len() as f64;
-    let mean = logs.iter().sum::<f64>() / count;
-    let squares: f64 = logs.iter().map(|log| (log - mean) * (log - mean)).sum();
-    let error = (squares / (count - 1.0) / count).sqrt();
-    let width = logs.len().checked_sub(2).and_then(|index| STUDENT.get(index));
-    let width = width.map_or(f64::NAN, |t| t * error);
-    (mean.exp(), (mean - width).exp(), (mean + width).exp())
-}
-
 struct Run<'a> {
     program: &'static str,
     placement: Placement,
@@ -126,7 +83,6 @@ impl Run<'_> {
             }
         }
         let (ratio, low, high) = ratio(&ours, &theirs);
-        let mean = |rates: &[f64]| rates.iter().sum::<f64>() / rates.len() as f64;
         Ok(format!(
             "{:>7}  {:>10.1} {:>10.1}  {ratio:.3} ({low:.3} to {high:.3})",
             self.clients,
@@ -163,41 +119,13 @@ impl Run<'_> {
             "dbench" => format!(",dir={}", folder.path().display()),
             _ => String::new(),
         };
-        let spec = WorkloadSpec::parse(&format!(
+        let row = format!(
             "{program}:clients={clients},mode=timed,seconds={seconds},warmup=0.5,loadfile={load}{dir}"
-        ))?;
-        let cpus = std::thread::available_parallelism()?.get() as u32;
-        let job = Job {
-            schema: SCHEMA,
-            work: Work::Builtin { workload: spec.name, params: spec.params },
-            arm: "bench".to_owned(),
-            cpus: (0..cpus).map(coretwin_base::cpu_set::CpuId).collect(),
-            placement: *placement,
-            roles: self.cpus().map_or_else(Vec::new, |roles| {
-                roles
-                    .map(|cpu| std::iter::once(coretwin_base::cpu_set::CpuId(cpu)).collect())
-                    .into()
-            }),
-            threads: cpus,
-            copies: 1,
-            rate: false,
-            core_sched: false,
-            run_as: None,
-            timeout_s: 600.0,
-        };
-        let mut worker = Command::new(std::env::current_exe()?)
-            .env(AS_WORKER, "1")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()?;
-        let mut stdin = worker.stdin.take().ok_or("no standard input")?;
-        writeln!(stdin, "{}", serde_json::to_string(&job)?)?;
-        let mut line = String::new();
-        BufReader::new(worker.stdout.take().ok_or("no standard output")?).read_line(&mut line)?;
-        drop(stdin);
-        worker.wait()?;
-        let outcome: Outcome = serde_json::from_str(&line)?;
-        outcome.value.ok_or_else(|| outcome.failure.unwrap_or_default().into())
+        );
+        let cpus: Vec<u32> = (0..std::thread::available_parallelism()?.get() as u32).collect();
+        let roles = self.cpus();
+        let roles = roles.as_ref().map_or(&[][..], |roles| roles);
+        support::run(&row, &cpus, *placement, roles)?.value.ok_or_else(|| "no value".into())
     }
 
     fn theirs(&self) -> Result<f64, Trouble> {

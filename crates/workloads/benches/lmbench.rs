@@ -12,6 +12,7 @@
 
 mod support;
 
+use coretwin_base::placement::Placement;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use support::{Options, Trouble, mean, ratio};
@@ -89,7 +90,7 @@ fn rows(
             row => format!("lmbench/{row}"),
         };
         let ours = || -> Result<f64, Trouble> {
-            Ok(support::run(&text, &[cpu], &[])?.value.unwrap_or(f64::NAN))
+            Ok(support::run(&text, &[cpu], Placement::Free, &[])?.value.unwrap_or(f64::NAN))
         };
         let theirs = || theirs(cpu, command, programs, file);
         let (mut our_times, mut their_times) = (Vec::new(), Vec::new());

@@ -11,6 +11,7 @@
 
 mod support;
 
+use coretwin_base::placement::Placement;
 use coretwin_workloads::lmbench::rows::ALL;
 use coretwin_workloads::workload::Workload;
 use std::process::ExitCode;
@@ -40,7 +41,8 @@ fn measure(options: &Options) -> Result<(), Trouble> {
     for _ in 0..runs {
         for line in &mut lines {
             let text = format!("{}:{}", line.row, params.join(","));
-            let outcome = support::run(text.trim_end_matches(':'), &line.cpus, &line.roles)?;
+            let outcome =
+                support::run(text.trim_end_matches(':'), &line.cpus, Placement::Free, &line.roles)?;
             line.medians.push(outcome.value.unwrap_or(f64::NAN));
             line.shortest.push(outcome.metrics["sample_min"].value);
         }

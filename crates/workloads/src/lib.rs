@@ -18,9 +18,11 @@
 #![deny(unsafe_code)]
 
 pub mod aim9;
+mod answer;
 pub mod chat;
 pub mod command;
 pub mod contention;
+mod copies;
 pub mod dbench;
 mod error;
 mod held_file;

@@ -62,8 +62,13 @@ pub fn main(measure: impl FnOnce(&Options) -> Result<(), Trouble>) -> ExitCode {
     }
 }
 
-/// Runs a row, as typed, once: bound to these CPUs, or with a CPU for each role.
-pub fn run(text: &str, cpus: &[u32], roles: &[u32]) -> Result<Outcome, Trouble> {
+/// Runs a row, as typed, once: bound to these CPUs, or, placed so, with a CPU for each role.
+pub fn run(
+    text: &str,
+    cpus: &[u32],
+    placement: Placement,
+    roles: &[u32],
+) -> Result<Outcome, Trouble> {
     let spec = WorkloadSpec::parse(text)?;
     let one = |cpu: &u32| -> CpuSet { std::iter::once(CpuId(*cpu)).collect() };
     let job = Job {
@@ -71,7 +76,7 @@ pub fn run(text: &str, cpus: &[u32], roles: &[u32]) -> Result<Outcome, Trouble> 
         work: Work::Builtin { workload: spec.name, params: spec.params },
         arm: "bench".to_owned(),
         cpus: cpus.iter().map(|cpu| CpuId(*cpu)).collect(),
-        placement: Placement::Free,
+        placement,
         roles: roles.iter().map(one).collect(),
         threads: cpus.len() as u32,
         copies: 1,

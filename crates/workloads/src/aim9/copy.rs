@@ -8,11 +8,10 @@
 
 use super::{Call, Place, Row, rows};
 use crate::observe::CpusSeen;
-use crate::{Error, role};
+use crate::{Error, answer, role};
 use coretwin_base::cpu_set::CpuSet;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -43,14 +42,6 @@ pub(super) struct Orders {
     pub(super) company: bool,
 }
 
-/// What a copy says at its end, a line of JSON on standard output.
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum Said {
-    Done(Report),
-    Failed(String),
-}
-
 /// What a copy measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Report {
@@ -77,17 +68,8 @@ pub(crate) fn main(entered: Result<(), Error>, args: &[String]) -> ExitCode {
         let (_, call) = row.insert((orders.company, call));
         measure(call.as_mut(), &orders)
     });
-    let (said, code) = match measured {
-        Ok(report) => (Said::Done(report), ExitCode::SUCCESS),
-        Err(error) => (Said::Failed(error.to_string()), ExitCode::FAILURE),
-    };
-    let failed = matches!(said, Said::Failed(_));
-    if let Ok(mut line) = serde_json::to_string(&said) {
-        line.push('\n');
-        // If nobody listens, the worker is dead, and so is this process at once.
-        let _ = std::io::stdout().write_all(line.as_bytes());
-    }
-    if let Some((true, mut call)) = row.filter(|_| !failed) {
+    let code = answer::say(&measured);
+    if let Some((true, mut call)) = row.filter(|_| measured.is_ok()) {
         while call.call().is_ok() {}
     }
     code

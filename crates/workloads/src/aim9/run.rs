@@ -1,24 +1,21 @@
 //! The worker's side of AIM9: a folder, a key and a process for every copy; all released together;
 //! their rates added up; and nothing left.
 
-use super::copy::{Orders, Report, Said, error_share};
+use super::copy::{Orders, Report, error_share};
 use super::{
     AUTO, CALLS, COPIES, DIR, FILE_KIB, Group, LIBC, LIST, OWN, Place, Row, SECONDS, SORT,
     SYNC_CALLS_MAX, TEMPORARY,
 };
-use crate::error::signal_name;
 use crate::role::AIM9;
 use crate::scratch::{self, Scratch};
 use crate::semaphores::{Claim, KEYS_MAX};
-use crate::supervisor::{Launch, Supervisor, Task, TaskId};
+use crate::supervisor::Supervisor;
 use crate::workload::{Measured, Workload, decimal, int, metric, text};
-use crate::{Error, leftovers};
-use coretwin_base::cpu_set::CpuSet;
+use crate::{Error, copies, leftovers};
 use coretwin_base::job::Job;
 use coretwin_base::param::Params;
 use coretwin_base::reading::{Better, Metric};
 use std::collections::BTreeMap;
-use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 
 /// Ending the copies has this long, in seconds, whatever ended the run.
@@ -32,14 +29,16 @@ pub(super) fn run(
     job: &Job,
     supervisor: &mut Supervisor,
 ) -> Result<Measured, Error> {
-    let copies = job.copies.max(1);
+    let count = job.copies.max(1);
     let makes_something = row.group.has_folder() || row.group == Group::SharedMemory;
     if makes_something {
         leftovers::start_janitor(supervisor)?;
     }
-    let scratch = scratch_for(row, params, copies)?;
-    let claim = claim_for(row, copies)?;
-    let ran = drive(row, params, job, supervisor, scratch.as_ref(), claim.as_ref());
+    let scratch = scratch_for(row, params, count)?;
+    let claim = claim_for(row, count)?;
+    let spread = text(params, COPIES.name) == AUTO;
+    let orders = |copy| orders(row, params, (copy, count), scratch.as_ref(), claim.as_ref());
+    let ran: Result<Vec<Report>, Error> = copies::run(AIM9, job, spread, orders, supervisor);
     // Before anything is removed, whoever could still make more must be gone.
     supervisor.last_orders(CLEANUP_S);
     supervisor.end_measured()?;
@@ -91,14 +90,6 @@ fn notes(row: &Row, scratch: &Scratch) -> Vec<(String, String)> {
     notes
 }
 
-/// With one copy per CPU, a CPU for each; else the scheduler decides where the copies run.
-fn own_cpus(params: &Params, job: &Job) -> Vec<CpuSet> {
-    match text(params, COPIES.name) == AUTO && job.cpus.len() == job.copies as usize {
-        true => job.cpus.iter().map(|cpu| std::iter::once(cpu).collect()).collect(),
-        false => Vec::new(),
-    }
-}
-
 /// What one of so many copies has to do.
 fn orders(
     row: &Row,
@@ -126,81 +117,6 @@ fn orders(
         calls_max: (row.group == Group::SyncDisk).then(|| int(params, SYNC_CALLS_MAX.name).into()),
         company: copies > 1,
     })
-}
-
-/// Runs every copy to its end.
-fn drive(
-    row: &Row,
-    params: &Params,
-    job: &Job,
-    supervisor: &mut Supervisor,
-    scratch: Option<&Scratch>,
-    claim: Option<&Claim>,
-) -> Result<Vec<Report>, Error> {
-    let copies = job.copies.max(1);
-    let own_cpus = own_cpus(params, job);
-    let mut ids = Vec::new();
-    for copy in 0..copies {
-        let orders = orders(row, params, (copy, copies), scratch, claim)?;
-        let orders = serde_json::to_string(&orders)
-            .map_err(|error| Error::system("cannot write the orders of a copy", error))?;
-        ids.push(supervisor.start(Launch {
-            role: AIM9,
-            args: vec![orders],
-            cpus: own_cpus.get(copy as usize).or(job.roles.first()),
-            folder: None,
-            measured: true,
-            keep: 1 << 20,
-        })?);
-    }
-    let held = |supervisor: &Supervisor| {
-        ids.iter().all(|id| supervisor.task(*id).is_none_or(Task::is_held))
-    };
-    supervisor.wait(None, held)?;
-    supervisor.release(&ids);
-    let over = |supervisor: &Supervisor| {
-        let mut tasks = ids.iter().map(|id| supervisor.task(*id));
-        let failed = |task: &Task| task.exit.is_some_and(|(status, _)| !status.success());
-        tasks.clone().flatten().any(failed)
-            || tasks.all(|task| task.is_none_or(|task| task.exit.is_some() || said(task).is_some()))
-    };
-    supervisor.wait(None, over)?;
-    // Who failed comes first: the others are only not done yet.
-    let failure = ids.iter().find_map(|id| why(supervisor.task(*id)?, copies));
-    if let Some(why) = failure {
-        return Err(Error::failed(why));
-    }
-    ids.iter().map(|id| report(supervisor, *id)).collect()
-}
-
-fn report(supervisor: &Supervisor, id: TaskId) -> Result<Report, Error> {
-    let task = supervisor.task(id);
-    match task.and_then(said) {
-        Some(Said::Done(report)) => Ok(report),
-        _ => {
-            let shown = task.map(Task::shown).unwrap_or_default();
-            let shown = shown.trim();
-            Err(Error::failed(format!("a copy of the row ended without a result: {shown}")))
-        }
-    }
-}
-
-/// What a copy has said, if its line is whole.
-fn said(task: &Task) -> Option<Said> {
-    let mut lines = task.output.last_bytes().split_inclusive(|byte| *byte == b'\n');
-    lines.rfind(|line| line.ends_with(b"\n")).and_then(|line| serde_json::from_slice(line).ok())
-}
-
-/// Why a copy failed, if it did.
-fn why(task: &Task, copies: u32) -> Option<String> {
-    let who = if copies > 1 { "a copy of the row" } else { "the row" };
-    if let Some(signal) = task.exit.and_then(|(status, _)| status.signal()) {
-        return Some(format!("{who} was killed by {}", signal_name(signal)));
-    }
-    match said(task) {
-        Some(Said::Failed(why)) => Some(why),
-        _ => None,
-    }
 }
 
 fn measure(row: &Row, params: &Params, reports: &[Report]) -> Measured {

@@ -5,9 +5,8 @@ use super::files::{Files, Manner};
 use super::load::source;
 use super::replay::{Backend, Counted, Phases, replay};
 use crate::tbench::connection::{Connection, Service};
-use crate::{Error, role};
+use crate::{Error, answer, role};
 use serde::{Deserialize, Serialize};
-use std::io::Write;
 use std::process::ExitCode;
 
 /// What a client has to do.
@@ -33,26 +32,9 @@ pub(crate) enum Target {
     Service(Service),
 }
 
-/// What a client says at its end, a line of JSON on standard output.
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Said {
-    Done(Box<Counted>),
-    Failed(String),
-}
-
 /// The role.
 pub(crate) fn main(entered: Result<(), Error>, args: &[String]) -> ExitCode {
-    let (said, code) = match entered.and_then(|()| run(args)) {
-        Ok(counted) => (Said::Done(Box::new(counted)), ExitCode::SUCCESS),
-        Err(error) => (Said::Failed(error.to_string()), ExitCode::FAILURE),
-    };
-    if let Ok(mut line) = serde_json::to_string(&said) {
-        line.push('\n');
-        // If nobody listens, the worker is dead, and so is this process at once.
-        let _ = std::io::stdout().write_all(line.as_bytes());
-    }
-    code
+    answer::say(&entered.and_then(|()| run(args)))
 }
 
 fn run(args: &[String]) -> Result<Counted, Error> {

@@ -1,21 +1,21 @@
 //! The worker's side of dbench and tbench: a process for every client, all released together; what
 //! they counted added up.
 
-use super::client::{Orders, Said, Target};
+use super::client::{Orders, Target};
 use super::latency::Latencies;
 use super::load::{KINDS, Load};
 use super::replay::{Counted, Phases, monotonic_ns};
-use crate::Error;
 use crate::chat::protocol::raise_open_files;
-use crate::error::signal_name;
 use crate::role::DBENCH_CLIENT;
 use crate::supervisor::{Launch, Supervisor, Task, TaskId};
 use crate::workload::{Measured, metric};
+use crate::{Error, answer};
 use coretwin_base::cpu_set::CpuSet;
 use coretwin_base::reading::{Better, Metric};
 use std::collections::BTreeMap;
-use std::os::unix::process::ExitStatusExt;
 
+/// How a client is called where it failed.
+const CLIENT: &str = "a client";
 /// The unit of both: 10^6 bytes in a second.
 pub(crate) const UNIT: &str = "MB/s";
 
@@ -79,50 +79,22 @@ pub(crate) fn drive(
         };
         supervisor.wait(None, over)?;
     }
-    let all_done = ids.iter().all(|id| supervisor.task(*id).and_then(said).is_some());
+    let all_done = ids.iter().all(|id| supervisor.task(*id).is_some_and(answer::has_come));
     if let (false, Some((name, id))) = (all_done, clients.beside)
         && supervisor.has_ended(id)
     {
         let shown = supervisor.task(id).map(Task::shown).unwrap_or_default();
         return Err(Error::failed(format!("{name} has ended: {}", shown.trim())));
     }
-    if let Some(why) = ids.iter().find_map(|id| why(supervisor.task(*id)?)) {
+    if let Some(why) = ids.iter().find_map(|id| answer::failure(supervisor.task(*id)?, CLIENT)) {
         return Err(Error::failed(why));
     }
-    ids.iter().map(|id| counted(supervisor, *id)).collect()
+    ids.iter().map(|id| answer::of(supervisor.task(*id), CLIENT)).collect()
 }
 
 fn failed(supervisor: &Supervisor, ids: &[TaskId]) -> bool {
     let failed = |task: &Task| task.exit.is_some_and(|(status, _)| !status.success());
     ids.iter().any(|id| supervisor.task(*id).is_none_or(failed))
-}
-
-fn counted(supervisor: &Supervisor, id: TaskId) -> Result<Counted, Error> {
-    let task = supervisor.task(id);
-    match task.and_then(said) {
-        Some(Said::Done(counted)) => Ok(*counted),
-        _ => {
-            let shown = task.map(Task::shown).unwrap_or_default();
-            Err(Error::failed(format!("a client ended without a result: {}", shown.trim())))
-        }
-    }
-}
-
-/// What a client has said, if its line is whole.
-fn said(task: &Task) -> Option<Said> {
-    let mut lines = task.output.last_bytes().split_inclusive(|byte| *byte == b'\n');
-    lines.rfind(|line| line.ends_with(b"\n")).and_then(|line| serde_json::from_slice(line).ok())
-}
-
-/// Why a client failed, if it did.
-fn why(task: &Task) -> Option<String> {
-    if let Some(signal) = task.exit.and_then(|(status, _)| status.signal()) {
-        return Some(format!("a client was killed by {}", signal_name(signal)));
-    }
-    match said(task) {
-        Some(Said::Failed(why)) => Some(why),
-        _ => None,
-    }
 }
 
 /// Adds up. The value is all bytes over the time of all; beside it stands the sum of what each

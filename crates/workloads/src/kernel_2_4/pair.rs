@@ -6,12 +6,11 @@
 use super::{Pair, Row, Tally, rows};
 use crate::dbench::replay::monotonic_ns;
 use crate::observe::CpusSeen;
-use crate::{Error, role};
+use crate::{Error, answer, role};
 use coretwin_base::cpu_set::CpuSet;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::hint::black_box;
-use std::io::Write;
 use std::process::ExitCode;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
@@ -32,14 +31,6 @@ pub(super) struct Orders {
     pub(super) delay_us: u32,
     /// CPUs of either task, where they are told apart.
     pub(super) cpus: [Option<CpuSet>; 2],
-}
-
-/// What it says at its end, a line of JSON on standard output.
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum Said {
-    Done(Box<Report>),
-    Failed(String),
 }
 
 /// What it measured.
@@ -72,16 +63,7 @@ const PHASES: [Phase; 4] = [
 
 /// The role.
 pub(crate) fn main(entered: Result<(), Error>, args: &[String]) -> ExitCode {
-    let (said, code) = match entered.and_then(|()| run(args)) {
-        Ok(report) => (Said::Done(Box::new(report)), ExitCode::SUCCESS),
-        Err(error) => (Said::Failed(error.to_string()), ExitCode::FAILURE),
-    };
-    if let Ok(mut line) = serde_json::to_string(&said) {
-        line.push('\n');
-        // If nobody listens, the worker is dead, and so is this process at once.
-        let _ = std::io::stdout().write_all(line.as_bytes());
-    }
-    code
+    answer::say(&entered.and_then(|()| run(args)))
 }
 
 fn run(args: &[String]) -> Result<Report, Error> {

@@ -1,19 +1,17 @@
 //! The worker's side of `kernel-2.4`: starts the process with both tasks, and makes of its counts what
 //! a reader wants to know.
 
-use super::pair::{Orders, Report, Said};
+use super::pair::{Orders, Report};
 use super::{Kind, Row, SECONDS, Tally, delay_us};
-use crate::Error;
-use crate::error::signal_name;
 use crate::role::KERNEL_2_4;
-use crate::supervisor::{Launch, Supervisor, Task};
+use crate::supervisor::{Launch, Supervisor};
 use crate::workload::{Measured, Workload, decimal, metric};
+use crate::{Error, answer};
 use coretwin_base::cpu_set::CpuSet;
 use coretwin_base::job::Job;
 use coretwin_base::param::Params;
 use coretwin_base::reading::{Better, Metric};
 use std::collections::BTreeMap;
-use std::os::unix::process::ExitStatusExt;
 
 pub(super) fn run(
     row: &Row,
@@ -41,26 +39,11 @@ pub(super) fn run(
     })?;
     supervisor.release(&[]);
     supervisor.wait(None, |supervisor| supervisor.has_ended(pair))?;
-    let task = supervisor.task(pair).ok_or_else(|| Error::failed("the tasks are gone"))?;
-    let mut measured = measure(row, delay_us(params), &report(task)?);
+    let report: Report = answer::of(supervisor.task(pair), "the process of the tasks")?;
+    let mut measured = measure(row, delay_us(params), &report);
     let limits = row.kind.limits(job.placement).to_owned();
     measured.notes.insert("placement".to_owned(), limits);
     Ok(measured)
-}
-
-fn report(task: &Task) -> Result<Report, Error> {
-    let mut lines = task.output.last_bytes().split_inclusive(|byte| *byte == b'\n');
-    match lines.next_back().and_then(|line| serde_json::from_slice(line).ok()) {
-        Some(Said::Done(report)) => Ok(*report),
-        Some(Said::Failed(why)) => Err(Error::failed(why)),
-        None => {
-            let signal = task.exit.and_then(|(status, _)| status.signal());
-            Err(Error::failed(match signal {
-                Some(signal) => format!("the tasks were killed by {}", signal_name(signal)),
-                None => format!("the tasks ended without a result: {}", task.shown().trim()),
-            }))
-        }
-    }
 }
 
 fn measure(row: &Row, delay_us: u32, report: &Report) -> Measured {

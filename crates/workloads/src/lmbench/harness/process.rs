@@ -8,11 +8,10 @@ use super::sampler::{Overheads, Paced, Sample, Sampler};
 use super::{Bench, Place, Row};
 use crate::observe::CpusSeen;
 use crate::workload::{decimal, int};
-use crate::{Error, lmbench, lmbench_more, role};
+use crate::{Error, answer, lmbench, lmbench_more, role};
 use coretwin_base::cpu_set::CpuSet;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::process::ExitCode;
 
 use super::params::{SAMPLE, SAMPLES};
@@ -25,14 +24,6 @@ pub(super) struct Orders {
     pub(super) place: Place,
     /// Whether it goes on until it is ended.
     pub(super) company: bool,
-}
-
-/// What a copy says at its end, a line of JSON on standard output.
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum Said {
-    Done(Report),
-    Failed(String),
 }
 
 /// What a copy measured.
@@ -70,16 +61,8 @@ pub(crate) fn main(entered: Result<(), Error>, args: &[String]) -> ExitCode {
             sampler.insert((orders.company, Sampler::new(bench, decimal(params, SAMPLE.name))?));
         measure(sampler, int(params, SAMPLES.name) as usize)
     });
-    let (said, code) = match measured {
-        Ok(report) => (Said::Done(report), ExitCode::SUCCESS),
-        Err(error) => (Said::Failed(error.to_string()), ExitCode::FAILURE),
-    };
-    if let Ok(mut line) = serde_json::to_string(&said) {
-        line.push('\n');
-        // If nobody listens, the worker is dead, and so is this process at once.
-        let _ = std::io::stdout().write_all(line.as_bytes());
-    }
-    if let (Some((true, mut sampler)), Said::Done(report)) = (sampler, said) {
+    let code = answer::say(&measured);
+    if let (Some((true, mut sampler)), Ok(report)) = (sampler, measured) {
         while sampler.sample(report.overheads).is_ok() {}
     }
     code

@@ -2,22 +2,20 @@
 //! all their samples; and nothing left.
 
 use super::params::{AUTO, COPIES, DIR, TEMPORARY};
-use super::process::{Orders, Report, Said};
+use super::process::{Orders, Report};
 use super::sampler::Sample;
 use super::summary::Median;
 use super::{Place, Row};
-use crate::error::signal_name;
 use crate::role::LMBENCH;
 use crate::scratch::{self, Scratch};
-use crate::supervisor::{Launch, Supervisor, Task, TaskId};
+use crate::supervisor::Supervisor;
 use crate::workload::{Measured, metric, text};
-use crate::{Error, leftovers};
+use crate::{Error, copies, leftovers};
 use coretwin_base::cpu_set::CpuSet;
 use coretwin_base::job::Job;
 use coretwin_base::param::Params;
 use coretwin_base::reading::{Better, Metric};
 use std::collections::BTreeMap;
-use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 
 /// Ending the copies has this long, in seconds, whatever ended the run.
@@ -35,7 +33,9 @@ pub(super) fn run(
         leftovers::start_janitor(supervisor)?;
     }
     let scratch = scratch_for(row, params, job.copies.max(1))?;
-    let ran = drive(row, params, job, supervisor, scratch.as_ref());
+    let spread = text(params, COPIES.name) == AUTO;
+    let orders = |copy| orders(row, params, job, copy, scratch.as_ref());
+    let ran: Result<Vec<Report>, Error> = copies::run(LMBENCH, job, spread, orders, supervisor);
     // Before anything is removed, whoever could still make more must be gone.
     supervisor.last_orders(CLEANUP_S);
     supervisor.end_measured()?;
@@ -60,14 +60,6 @@ fn scratch_for(row: &Row, params: &Params, copies: u32) -> Result<Option<Scratch
     Scratch::new(parent.as_deref(), (kib << 10) * u64::from(copies)).map(Some)
 }
 
-/// With one copy per CPU, a CPU for each; else the scheduler decides where the copies run.
-fn own_cpus(params: &Params, job: &Job) -> Vec<CpuSet> {
-    match text(params, COPIES.name) == AUTO && job.cpus.len() == job.copies as usize {
-        true => job.cpus.iter().map(|cpu| std::iter::once(cpu).collect()).collect(),
-        false => Vec::new(),
-    }
-}
-
 /// What one of the copies has to do.
 fn orders(
     row: &Row,
@@ -86,78 +78,6 @@ fn orders(
         params: params.clone(),
     };
     Ok(Orders { row: row.name.to_owned(), place, company: job.copies > 1 })
-}
-
-/// Runs every copy to its end.
-fn drive(
-    row: &Row,
-    params: &Params,
-    job: &Job,
-    supervisor: &mut Supervisor,
-    scratch: Option<&Scratch>,
-) -> Result<Vec<Report>, Error> {
-    let copies = job.copies.max(1);
-    let own_cpus = own_cpus(params, job);
-    let mut ids = Vec::new();
-    for copy in 0..copies {
-        let orders = orders(row, params, job, copy, scratch)?;
-        let orders = serde_json::to_string(&orders)
-            .map_err(|error| Error::system("cannot write the orders of a copy", error))?;
-        ids.push(supervisor.start(Launch {
-            role: LMBENCH,
-            args: vec![orders],
-            cpus: own_cpus.get(copy as usize).or(job.roles.first()),
-            folder: None,
-            measured: true,
-            keep: 1 << 20,
-        })?);
-    }
-    let held = |supervisor: &Supervisor| {
-        ids.iter().all(|id| supervisor.task(*id).is_none_or(Task::is_held))
-    };
-    supervisor.wait(None, held)?;
-    supervisor.release(&ids);
-    let over = |supervisor: &Supervisor| {
-        let mut tasks = ids.iter().map(|id| supervisor.task(*id));
-        let failed = |task: &Task| task.exit.is_some_and(|(status, _)| !status.success());
-        tasks.clone().flatten().any(failed)
-            || tasks.all(|task| task.is_none_or(|task| task.exit.is_some() || said(task).is_some()))
-    };
-    supervisor.wait(None, over)?;
-    // Who failed comes first: the others are only not done yet.
-    if let Some(why) = ids.iter().find_map(|id| why(supervisor.task(*id)?)) {
-        return Err(Error::failed(why));
-    }
-    ids.iter().map(|id| report(supervisor, *id)).collect()
-}
-
-fn report(supervisor: &Supervisor, id: TaskId) -> Result<Report, Error> {
-    let task = supervisor.task(id);
-    match task.and_then(said) {
-        Some(Said::Done(report)) => Ok(report),
-        _ => {
-            let shown = task.map(Task::shown).unwrap_or_default();
-            let shown = shown.trim();
-            Err(Error::failed(format!("the row ended without a result: {shown}")))
-        }
-    }
-}
-
-/// What a copy has said, if its line is whole.
-fn said(task: &Task) -> Option<Said> {
-    let mut lines = task.output.last_bytes().split_inclusive(|byte| *byte == b'\n');
-    lines.rfind(|line| line.ends_with(b"\n")).and_then(|line| serde_json::from_slice(line).ok())
-}
-
-/// Why a copy failed, if it did.
-fn why(task: &Task) -> Option<String> {
-    if let Some(signal) = task.exit.and_then(|(status, _)| status.signal()) {
-        return Some(format!("the row was killed by {}", signal_name(signal)));
-    }
-    match said(task) {
-        Some(Said::Failed(why)) => Some(why),
-        _ => None,
-    }
 }
 
 fn measure(row: &Row, tasks: u32, reports: &[Report]) -> Result<Measured, Error> {
