@@ -2,6 +2,14 @@
 //! and a live scheduler read the same table, so that what is tried in one means the same in the other.
 
 use crate::parameter::Parameter;
+use crate::suggest;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::collections::BTreeMap;
+
+/// What people call it.
+pub const NAME: &str = "core-queue";
+/// What the kernel calls it while it is loaded, in `/sys/kernel/sched_ext/root/ops`.
+pub const OPS_NAME: &str = "coretwin_core_queue";
 
 /// Every parameter, in order of name.
 pub const PARAMETERS: &[Parameter] = &[
@@ -31,3 +39,108 @@ pub const PARAMETERS: &[Parameter] = &[
     Parameter::number("slice_us", 5000, (100, 1_000_000), "time slice while others wait; a choice"),
     Parameter::switch("wakeup", true, "a task that wakes on a busy CPU gets an idle sibling"),
 ];
+
+/// A value for every parameter. As JSON an object, a number by name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Options {
+    values: Vec<i64>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { values: PARAMETERS.iter().map(|parameter| parameter.default).collect() }
+    }
+}
+
+impl Options {
+    /// Sets a parameter from what was typed.
+    ///
+    /// # Errors
+    /// A sentence that says what is unknown or out of range, and what is allowed.
+    pub fn set(&mut self, name: &str, text: &str) -> Result<(), String> {
+        let found = PARAMETERS.iter().zip(&mut self.values).find(|(known, _)| known.name == name);
+        let Some((parameter, value)) = found else {
+            let known: Vec<&str> = PARAMETERS.iter().map(|parameter| parameter.name).collect();
+            return Err(suggest::unknown(&format!("parameter of {NAME}"), name, &known));
+        };
+        *value = parameter.read(text).map_err(|why| format!("{NAME}: {why}"))?;
+        Ok(())
+    }
+
+    /// The value of a parameter; none if there is no such parameter.
+    #[must_use]
+    pub fn number(&self, name: &str) -> Option<i64> {
+        self.iter().find(|(parameter, _)| parameter.name == name).map(|(_, value)| value)
+    }
+
+    /// Whether a switch is on.
+    #[must_use]
+    pub fn is_on(&self, name: &str) -> bool {
+        self.number(name).is_some_and(|value| value != 0)
+    }
+
+    /// Every parameter with its value, in order of name.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static Parameter, i64)> {
+        PARAMETERS.iter().zip(self.values.iter().copied())
+    }
+
+    /// What differs from the defaults, as it is typed: `name=value`.
+    #[must_use]
+    pub fn changed(&self) -> Vec<String> {
+        self.iter()
+            .filter(|(parameter, value)| parameter.default != *value)
+            .map(|(parameter, value)| format!("{}={}", parameter.name, parameter.word(value)))
+            .collect()
+    }
+}
+
+impl Serialize for Options {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.iter().map(|(parameter, value)| (parameter.name, value)))
+    }
+}
+
+impl<'de> Deserialize<'de> for Options {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut options = Self::default();
+        for (name, value) in BTreeMap::<String, i64>::deserialize(deserializer)? {
+            options.set(&name, &value.to_string()).map_err(serde::de::Error::custom)?;
+        }
+        Ok(options)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_are_set_by_name_within_their_limits() {
+        let mut options = Options::default();
+        options.set("active", "off").expect("a switch");
+        options.set("slice_us", "3000").expect("a number");
+        assert!(!options.is_on("active") && options.is_on("passive"));
+        assert_eq!(options.changed(), ["active=off", "slice_us=3000"]);
+        for (name, text, part) in [
+            ("slice", "1", "did you mean 'slice_us'"),
+            ("slice_us", "99", "core-queue: slice_us is 100 to 1000000, not '99'"),
+            ("slice_us", "fast", "not 'fast'"),
+            ("active", "2", "active is on or off, not '2'"),
+        ] {
+            let error = options.set(name, text).expect_err(name);
+            assert!(error.contains(part), "{error}");
+        }
+        let json = serde_json::to_string(&options).expect("json");
+        assert_eq!(serde_json::from_str::<Options>(&json).expect("back"), options);
+        assert!(serde_json::from_str::<Options>(r#"{"active":7}"#).is_err());
+    }
+
+    #[test]
+    fn parameters_are_in_order_and_defaults_within_limits() {
+        assert!(PARAMETERS.is_sorted_by_key(|parameter| parameter.name));
+        for parameter in PARAMETERS {
+            let limits = parameter.low..=parameter.high;
+            assert!(limits.contains(&parameter.default), "{}", parameter.name);
+        }
+    }
+}

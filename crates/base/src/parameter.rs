@@ -39,4 +39,33 @@ impl Parameter {
     pub fn is_switch(&self) -> bool {
         (self.low, self.high) == (0, 1)
     }
+
+    /// Its value as typed: a number within the limits; `on` and `off` for a switch.
+    ///
+    /// # Errors
+    /// A sentence that begins with its name and says what it may be.
+    pub fn read(&self, text: &str) -> Result<i64, String> {
+        let name = self.name;
+        let number = match text {
+            "on" if self.is_switch() => Some(1),
+            "off" if self.is_switch() => Some(0),
+            text => text.parse().ok(),
+        };
+        number.filter(|number| (self.low..=self.high).contains(number)).ok_or_else(|| {
+            match self.is_switch() {
+                true => format!("{name} is on or off, not '{text}'"),
+                false => format!("{name} is {} to {}, not '{text}'", self.low, self.high),
+            }
+        })
+    }
+
+    /// A value of it, as it would be typed.
+    #[must_use]
+    pub fn word(&self, value: i64) -> String {
+        match (self.is_switch(), value) {
+            (true, 0) => "off".to_owned(),
+            (true, _) => "on".to_owned(),
+            (false, value) => value.to_string(),
+        }
+    }
 }

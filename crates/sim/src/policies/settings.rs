@@ -66,22 +66,8 @@ impl Settings {
             }
             return Err(suggest::unknown(&format!("parameter of {policy}"), name, &known));
         };
-        let parameter = parameters[index];
-        let number = match value {
-            "on" if parameter.is_switch() => Some(1),
-            "off" if parameter.is_switch() => Some(0),
-            text => text.parse().ok(),
-        };
-        match number.filter(|number| (parameter.low..=parameter.high).contains(number)) {
-            Some(number) => self.values[index] = number,
-            None if parameter.is_switch() => {
-                return Err(format!("{policy}: {name} is on or off, not '{value}'"));
-            }
-            None => {
-                let (low, high) = (parameter.low, parameter.high);
-                return Err(format!("{policy}: {name} is {low} to {high}, not '{value}'"));
-            }
-        }
+        self.values[index] =
+            parameters[index].read(value).map_err(|why| format!("{policy}: {why}"))?;
         Ok(())
     }
 
@@ -110,11 +96,7 @@ impl Settings {
         let pairs = self.entry.parameters.iter().zip(self.values);
         let changed: Vec<String> = pairs
             .filter(|(parameter, value)| parameter.default != *value)
-            .map(|(parameter, value)| match (parameter.is_switch(), value) {
-                (true, 0) => format!("{}=off", parameter.name),
-                (true, _) => format!("{}=on", parameter.name),
-                (false, value) => format!("{}={value}", parameter.name),
-            })
+            .map(|(parameter, value)| format!("{}={}", parameter.name, parameter.word(value)))
             .collect();
         match changed.is_empty() {
             true => self.entry.name.to_owned(),
