@@ -175,6 +175,7 @@ impl Begin<'_> {
         }
         out::news(&headline(&request));
         let work_s = rehearse(&request, machine)?.elapsed_s;
+        cputime::rehearse_spinner(&request, machine, run_as.cloned(), stop)?;
         cputime::check_length(&request, work_s)?;
         if request.blocks.is_none() {
             let spent = self.started.elapsed() + SPARE;
@@ -189,6 +190,10 @@ impl Begin<'_> {
         let pair = pair::choose(self.topology, args.pair, &probed)?;
         let (work, about) = self.work();
         coretwin_workloads::command::check(&work).map_err(Usage)?;
+        if args.spinners.iter().all(|count| *count == 0) {
+            let why = "--spinners 0 compares nothing; name a number above 0, like --spinners 0,1";
+            return Err(Usage(why.to_owned()).into());
+        }
         Ok(Request {
             work,
             about,

@@ -1,5 +1,6 @@
 //! `coretwin serve`: a workload's server alone.
 
+use crate::exit::Usage;
 use crate::{out, signals};
 use anyhow::{Context, Result};
 use coretwin_base::schema::SCHEMA;
@@ -33,15 +34,15 @@ pub(crate) struct Args {
     /// Port to listen on; 0: any free one [default: 9999, of tbench 7003]
     #[arg(long)]
     port: Option<u16>,
-    /// Users of a room of chat; the client must be told the same
-    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(2..=1000))]
-    users: u32,
-    /// Size of a message of chat in bytes; the client must be told the same
-    #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(4..=65_536))]
-    size: u32,
-    /// Seconds that a client of tbench may be silent or not read
-    #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..=3600))]
-    patience: u32,
+    /// Users of a room of chat; the client must be told the same [default: 20]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(2..=1000))]
+    users: Option<u32>,
+    /// Size of a message of chat in bytes; the client must be told the same [default: 100]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(4..=65_536))]
+    size: Option<u32>,
+    /// Seconds that a client of tbench may be silent or not read [default: 60]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=3600))]
+    patience: Option<u32>,
     /// End after one client; of tbench, when the last has gone
     #[arg(long)]
     once: bool,
@@ -50,8 +51,28 @@ pub(crate) struct Args {
     json: bool,
 }
 
+impl Args {
+    /// Refuses what the server asked for would pass over.
+    fn check(&self) -> Result<(), Usage> {
+        let is_tbench = self.workload.starts_with("tbench");
+        let given = [
+            ("--users", self.users.is_some(), !is_tbench),
+            ("--size", self.size.is_some(), !is_tbench),
+            ("--patience", self.patience.is_some(), is_tbench),
+        ];
+        match given.iter().find(|(_, is_given, fits)| *is_given && !fits) {
+            Some((option, ..)) => {
+                let other = if is_tbench { "chat" } else { "tbench" };
+                Err(Usage(format!("{option} is an option of {other}, not of {}", self.workload)))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
 /// Runs the verb.
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+    args.check()?;
     if args.workload.starts_with("tbench") {
         return tbench(args);
     }
@@ -65,8 +86,8 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
             "chat-nodelay" => Variant::NoDelay,
             _ => Variant::Plain,
         },
-        users: args.users,
-        message_bytes: args.size,
+        users: args.users.unwrap_or(ServeOptions::default().users),
+        message_bytes: args.size.unwrap_or(ServeOptions::default().message_bytes),
     };
     serve_chat(&options, || stop.raised(), |event| tell(&event, args.json))?;
     Ok(ExitCode::SUCCESS)
@@ -78,7 +99,7 @@ fn tbench(args: &Args) -> Result<ExitCode> {
         address: SocketAddr::new(args.address, args.port.unwrap_or(protocol::PORT)),
         threads: args.workload == "tbench-threads",
         worker: worker()?,
-        patience: Duration::from_secs(args.patience.into()),
+        patience: Duration::from_secs(args.patience.unwrap_or(60).into()),
         once: args.once,
     };
     serve_tbench(&options, || stop.raised(), |event| tell(&event, args.json))?;

@@ -34,6 +34,10 @@ pub(crate) fn run(args: Args) -> Result<ExitCode> {
         let topology = with_smt_on(host::topology(&root)?)?;
         let mut plan = planning::draw(&args.request()?, HOST, &topology)?;
         tell_of_sharing(&root, &mut plan);
+        if args.json {
+            out::json(&plan)?;
+            return Ok(ExitCode::from(DONE));
+        }
         out::text(&describe(&plan))?;
         if plan.switches_smt() {
             out::text(&consent::foretell(&root, &host::topology(&root)?))?;

@@ -116,7 +116,18 @@ fn work_that_moves_itself_and_spinners_that_die_are_told() {
     assert_eq!(ran.status, 2, "{}", ran.err);
     assert!(ran.err.contains("changes its own affinity"), "{}", ran.err);
 
-    let options = ["--spinner", "sleep 0.05; exit 3", "--out", "dead", "--json"];
+    let options = ["--spinner", "sleep 0.05; exit 3", "--out", "never"];
+    let ran = cputime(folder.path(), &options, &BUSY);
+    assert_eq!(ran.status, 2, "{}", ran.err);
+    assert!(ran.err.contains("a spinner alone failed"), "{}", ran.err);
+    assert!(ran.err.contains("ended with status 3"), "{}", ran.err);
+    let ran = coretwin(folder.path(), &[&["cputime", "--spinners", "0"][..], &BUSY].concat());
+    assert_eq!(ran.status, 2, "{}", ran.err);
+
+    // It goes on when it is tried, and dies in the blocks.
+    let tried = folder.path().join("tried");
+    let spinner = format!("[ -e {0} ] && exit 3; touch {0}; sleep 60", tried.display());
+    let options = ["--spinner", &spinner, "--out", "dead", "--json"];
     let ran = cputime(folder.path(), &options, &BUSY);
     assert_eq!(ran.status, 1, "{}", ran.err);
     let summary: Value = serde_json::from_str(&ran.out).expect("json");

@@ -13,7 +13,9 @@ use crate::planning::COMMAND;
 use coretwin_base::arm::{ArmState, KERNEL};
 use coretwin_base::command::CommandSpec;
 use coretwin_base::cpu_set::{CpuId, CpuSet};
-use coretwin_base::cputime::{Beside, Condition, Experiment, Pair, Place, Relation, Spinner};
+use coretwin_base::cputime::{
+    Beside, Condition, Experiment, Pair, Place, Relation, Spinner, SpinnerKind,
+};
 use coretwin_base::job::{Job, Outcome, RunAs, Work};
 use coretwin_base::param::Params;
 use coretwin_base::placement::Placement;
@@ -36,6 +38,8 @@ pub const BLOCKS_MIN: u32 = 3;
 pub const WORK_MIN_S: f64 = 0.1;
 /// How long a spinner is measured without the work, in seconds.
 const WINDOW_S: f64 = 0.6;
+/// How long a user's own spinner is tried before the first block, in seconds.
+const SPINNER_TRIAL_S: f64 = 0.3;
 /// How often a block is run again after something outside disturbed it.
 const RETRIES_MAX: u32 = 2;
 /// Starting and ending a run, in seconds; only for telling in advance how long it will take.
@@ -100,20 +104,65 @@ pub fn rehearse(
     run_as: Option<RunAs>,
     stop: &Stop,
 ) -> Result<Rehearsal, Error> {
-    let cpus = cpus(&request.pair, request.control);
-    machine.prepare(&arm(&request.pair, request.control, machine.topology()), 0.0, stop)?;
     let alone = Beside {
         work: Some(request.work.clone()),
-        repeat: request.repeat,
         work_cpus: [request.pair.work].into_iter().collect(),
+        ..nothing(request)
+    };
+    let outcome = trial(request, alone, machine, run_as, stop)?;
+    went_well("the work alone", &outcome)?;
+    let Outcome { elapsed_s, user_s, system_s, .. } = outcome;
+    Ok(Rehearsal { elapsed_s, cpu_s: user_s + system_s })
+}
+
+/// Runs one spinner for a moment, if it is the user's own command: whether it keeps on.
+///
+/// # Errors
+/// [`Error::Usage`] with the end of its output if it fails or ends by itself; whatever keeps the
+/// machine from running it.
+pub fn rehearse_spinner(
+    request: &Request,
+    machine: &mut dyn Machine,
+    run_as: Option<RunAs>,
+    stop: &Stop,
+) -> Result<(), Error> {
+    if request.spinner.kind != SpinnerKind::Command {
+        return Ok(());
+    }
+    let spinning = Beside {
+        spinners: 1,
+        spinner_cpus: [request.pair.neighbour].into_iter().collect(),
+        window_s: SPINNER_TRIAL_S,
+        ..nothing(request)
+    };
+    went_well("a spinner alone", &trial(request, spinning, machine, run_as, stop)?)
+}
+
+/// Neither work nor spinners yet.
+fn nothing(request: &Request) -> Beside {
+    Beside {
+        work: None,
+        repeat: request.repeat,
+        work_cpus: CpuSet::new(),
         spinner: request.spinner.clone(),
         spinners: 0,
         spinner_cpus: CpuSet::new(),
         window_s: 0.0,
-    };
+    }
+}
+
+fn trial(
+    request: &Request,
+    beside: Beside,
+    machine: &mut dyn Machine,
+    run_as: Option<RunAs>,
+    stop: &Stop,
+) -> Result<Outcome, Error> {
+    let cpus = cpus(&request.pair, request.control);
+    machine.prepare(&arm(&request.pair, request.control, machine.topology()), 0.0, stop)?;
     let job = Job {
         schema: SCHEMA,
-        work: Work::Beside(Box::new(alone)),
+        work: Work::Beside(Box::new(beside)),
         arm: cpus.to_string(),
         cpus,
         placement: Placement::Free,
@@ -125,14 +174,14 @@ pub fn rehearse(
         run_as,
         timeout_s: request.work.timeout_s,
     };
-    let outcome = machine.run(&job, stop)?.outcome;
-    if let Some(why) = outcome.failure {
-        let output = outcome.output.filter(|text| !text.trim().is_empty());
-        let output = output.map(|text| format!("\n{text}")).unwrap_or_default();
-        return Err(Error::Usage(format!("the work alone failed: {why}{output}")));
-    }
-    let Outcome { elapsed_s, user_s, system_s, .. } = outcome;
-    Ok(Rehearsal { elapsed_s, cpu_s: user_s + system_s })
+    Ok(machine.run(&job, stop)?.outcome)
+}
+
+fn went_well(what: &str, outcome: &Outcome) -> Result<(), Error> {
+    let Some(why) = &outcome.failure else { return Ok(()) };
+    let output = outcome.output.as_ref().filter(|text| !text.trim().is_empty());
+    let output = output.map(|text| format!("\n{text}")).unwrap_or_default();
+    Err(Error::Usage(format!("{what} failed: {why}{output}")))
 }
 
 /// Refuses work that is too short to be measured.
@@ -310,7 +359,7 @@ fn conditions(request: &Request) -> Vec<Condition> {
 fn row(request: &Request, condition: &Condition) -> PlanRow {
     let (workload, unit, better) = if condition.has_work {
         (COMMAND, "s", Better::Lower)
-    } else if request.spinner.kind == coretwin_base::cputime::SpinnerKind::Command {
+    } else if request.spinner.kind == SpinnerKind::Command {
         (SPINNER, LINES_PER_S, Better::Higher)
     } else {
         (SPINNER, STEPS_PER_S, Better::Higher)
