@@ -1,8 +1,20 @@
 //! What CPU time is worth.
 //!
 //! [`probe`] finds out by contention which CPUs share a core. It burns no CPU time itself: a
-//! [`probe::meter::Meter`] does.
+//! [`probe::meter::Meter`] does. Accounting: a [`method::Method`] makes
+//! [`Window`](coretwin_base::account::Window)s of who ran while how many siblings were busy, and
+//! [`model`] says what that is worth.
+//!
+//! Invariants:
+//! * raw run time is what the kernel says and is never corrected;
+//! * what a method cannot know is a range, never a guess: whatever the truth, it lies in the range
+//!   (`bounds`, `ebpf`), or does so at the stated rate (`sampled`).
 
 #![forbid(unsafe_code)]
 
+mod error;
+pub mod method;
+pub mod model;
 pub mod probe;
+
+pub use error::Error;

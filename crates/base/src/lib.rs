@@ -14,6 +14,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod account;
 pub mod arm;
 pub mod boot;
 pub mod command;

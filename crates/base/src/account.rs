@@ -1,0 +1,60 @@
+//! CPU time that knows about siblings: what was seen of a machine in an interval ([`Window`]), the
+//! [`factors`] that say what it is worth, and the [`summary`] that `coretwin account` prints.
+//!
+//! Only records; who measures a window, and the arithmetic, is in the `account` crate. All times are
+//! in seconds. *Busy with k* of a core means that k of its CPUs were at work at the same moment.
+
+pub mod factors;
+pub mod siblings;
+pub mod summary;
+pub mod window;
+
+pub use factors::{Factor, FactorOrigin, Factors};
+pub use siblings::{BadSiblings, Siblings, SiblingsOrigin};
+pub use summary::{AccountSummary, CommandEnd, Group, Task, Worth};
+pub use window::{CoreUse, CpuUse, MethodName, PairUse, Run, TaskUse, Unseen, Window};
+
+use serde::{Deserialize, Serialize};
+
+/// A number with the range in which it lies as far as is known. A range of no width is a number
+/// that is known exactly.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Span {
+    /// The number, from `low` to `high`.
+    pub value: f64,
+    /// Lower end.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+}
+
+impl Span {
+    /// A number that is known exactly.
+    #[must_use]
+    pub fn exact(value: f64) -> Self {
+        Self { value, low: value, high: value }
+    }
+
+    /// Half the width of the range.
+    #[must_use]
+    pub fn half_width(&self) -> f64 {
+        (self.high - self.low) / 2.0
+    }
+
+    /// Whether a number lies in the range, but for the rounding of so many additions.
+    #[must_use]
+    pub fn contains(&self, number: f64) -> bool {
+        let rounding = 1e-9 * self.high.abs().max(self.low.abs()).max(1.0);
+        (self.low - rounding..=self.high + rounding).contains(&number)
+    }
+
+    /// The sum, as far as is known if nothing is known of how the two go together.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            value: self.value + other.value,
+            low: self.low + other.low,
+            high: self.high + other.high,
+        }
+    }
+}

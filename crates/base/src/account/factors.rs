@@ -1,0 +1,70 @@
+//! Yields and slowdowns that turn run time into capacity and into time alone.
+
+use super::Span;
+use serde::{Deserialize, Serialize};
+
+/// Where a factor comes from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "kind")]
+pub enum FactorOrigin {
+    /// The user's word.
+    Given,
+    /// Measured on this machine by `cputime`.
+    Measured {
+        /// The work, in words.
+        work: String,
+        /// What ran beside it.
+        neighbour: String,
+        /// When, in UTC.
+        measured_utc: String,
+    },
+    /// Derived from the yield, as for equal tasks: `r_k = k / s_k`.
+    FromYield,
+    /// Nothing is known: published numbers of other machines.
+    Default,
+}
+
+impl FactorOrigin {
+    /// The origin in words that follow a number.
+    #[must_use]
+    pub fn words(&self) -> String {
+        match self {
+            Self::Given => "given".to_owned(),
+            Self::Measured { work, neighbour, measured_utc } => {
+                format!("measured here, {work} beside {neighbour}, {measured_utc}")
+            }
+            Self::FromYield => "k over the yield, as for equal tasks".to_owned(),
+            Self::Default => "default, from published numbers of other machines".to_owned(),
+        }
+    }
+}
+
+/// A factor with its range and origin.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Factor {
+    /// The number with all siblings busy, and its range.
+    #[serde(flatten)]
+    pub all_busy: Span,
+    /// The number with k busy, for k = 1 to n; that of k = 1 is 1.
+    pub by_busy: Vec<Span>,
+    /// Where it comes from.
+    pub origin: FactorOrigin,
+}
+
+/// Both factors of a core of n CPUs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Factors {
+    /// `s_k`: throughput of the core with k busy over its throughput with one busy.
+    #[serde(rename = "yield")]
+    pub core_yield: Factor,
+    /// `r_k`: time of a task while k are busy, itself included, over its time alone.
+    pub slowdown: Factor,
+}
+
+impl Factors {
+    /// CPUs of the core they are for.
+    #[must_use]
+    pub fn threads_per_core(&self) -> usize {
+        self.core_yield.by_busy.len()
+    }
+}

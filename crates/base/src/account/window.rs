@@ -1,0 +1,167 @@
+//! What was seen of the machine in one interval.
+
+use super::{Siblings, Span};
+use crate::cpu_set::{CpuId, CpuSet};
+use serde::{Deserialize, Serialize};
+
+/// How it is known who ran beside whom.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum MethodName {
+    /// Programs in the kernel see every switch: exact.
+    Ebpf,
+    /// Looks at `/proc` at random moments: an interval that covers at a stated rate.
+    Sampled,
+    /// Run times and the idle time of CPUs alone: an interval that must contain the truth.
+    Bounds,
+}
+
+impl MethodName {
+    /// Every method, the best first.
+    pub const ALL: [Self; 3] = [Self::Ebpf, Self::Sampled, Self::Bounds];
+
+    /// Its name on the command line and in records.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ebpf => "ebpf",
+            Self::Sampled => "sampled",
+            Self::Bounds => "bounds",
+        }
+    }
+}
+
+/// What went on in an interval, or in several that were put together.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Window {
+    /// How it is known.
+    pub method: MethodName,
+    /// Its length.
+    pub elapsed_s: f64,
+    /// The sibling map it rests on.
+    pub siblings: Siblings,
+    /// In the order of [`Siblings::cores`].
+    pub cores: Vec<CoreUse>,
+    /// Every thread that ran in it (those that slept throughout are left out), idle tasks excepted.
+    pub tasks: Vec<TaskUse>,
+    /// Tasks that ran on siblings at the same time, where the method sees that; the most first, and
+    /// not all of them.
+    #[serde(default)]
+    pub pairs: Vec<PairUse>,
+    /// Seconds in which a core had two and more busy while another core had none; none if the method
+    /// cannot tell.
+    #[serde(default)]
+    pub clash_s: Option<f64>,
+    /// What the method knows that it did not see.
+    #[serde(default)]
+    pub unseen: Unseen,
+    /// How often the method looked (`sampled`, `bounds`) or was told (`ebpf`).
+    #[serde(default)]
+    pub looks: u64,
+}
+
+/// What a method knows that it missed.
+#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Unseen {
+    /// CPU time that CPUs were busy for nobody who was seen: tasks that ended before they were
+    /// looked at, tasks of other containers, interrupts on an idle CPU.
+    pub busy_s: f64,
+    /// Events or tasks that did not fit into the method's memory.
+    pub lost: u64,
+    /// For people: what else is not in the numbers.
+    pub notes: Vec<String>,
+}
+
+/// What one core did.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CoreUse {
+    /// Its CPUs: n of them.
+    pub cpus: CpuSet,
+    /// Seconds with exactly k busy, for k = 0 to n; together the elapsed time.
+    pub by_busy_s: Vec<Span>,
+    /// In the order of the CPUs.
+    pub by_cpu: Vec<CpuUse>,
+}
+
+/// What one CPU did.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CpuUse {
+    /// The CPU.
+    pub cpu: CpuId,
+    /// Time in which it did not idle, as far as the method says.
+    pub busy_s: f64,
+    /// Hard and soft interrupts (`/proc/stat`); partly within the run time of tasks.
+    pub interrupts_s: f64,
+    /// Time that the hypervisor gave to others (`/proc/stat`).
+    pub steal_s: f64,
+}
+
+/// What one thread did.
+#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TaskUse {
+    /// Its process.
+    pub pid: u32,
+    /// The thread.
+    pub tid: u32,
+    /// Process that started its process, where known.
+    #[serde(default)]
+    pub parent: Option<u32>,
+    /// When it started, in seconds since boot; tells apart threads that have the same number one
+    /// after the other. 0 if not known.
+    #[serde(default)]
+    pub started_s: f64,
+    /// Its name, at most 15 bytes.
+    pub comm: String,
+    /// Its cgroup, as a path from the root of the hierarchy, where known.
+    #[serde(default)]
+    pub cgroup: Option<String>,
+    /// CPU on which it was last seen.
+    #[serde(default)]
+    pub last_cpu: Option<CpuId>,
+    /// Whether it ended in this interval.
+    #[serde(default)]
+    pub ended: bool,
+    /// Its run time: what the kernel charges it, never corrected.
+    pub raw_s: f64,
+    /// The run time by the kind of core and by how many were busy; together `raw_s`.
+    pub runs: Vec<Run>,
+}
+
+/// Run time on cores of n CPUs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    /// Seconds while k of the core were busy, the task itself included, for k = 1 to n. The values
+    /// add up to the time on such cores; where the method leaves ranges, so does some choice in them.
+    pub by_busy_s: Vec<Span>,
+}
+
+impl Run {
+    /// CPUs of such a core.
+    #[must_use]
+    pub fn threads_per_core(&self) -> usize {
+        self.by_busy_s.len()
+    }
+
+    /// Time on such cores.
+    #[must_use]
+    pub fn raw_s(&self) -> f64 {
+        self.by_busy_s.iter().map(|span| span.value).sum()
+    }
+
+    /// Time with no other busy.
+    #[must_use]
+    pub fn alone_s(&self) -> Span {
+        self.by_busy_s.first().copied().unwrap_or_default()
+    }
+}
+
+/// Two tasks that ran on siblings at the same time.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PairUse {
+    /// Thread with the lower number.
+    pub a: u32,
+    /// The other.
+    pub b: u32,
+    /// How long.
+    pub together_s: f64,
+}
