@@ -33,14 +33,24 @@ pub(crate) fn headline(plan: &Plan) -> String {
 
 /// How long it will take, as far as that is known before the first run.
 pub(crate) fn duration(plan: &Plan) -> Option<String> {
-    let text = human_seconds(estimate::foretold_s(plan)?);
+    let foretold_s = estimate::foretold_s(plan)?;
+    let text = human_seconds(foretold_s);
     let rows = plan.rows.len();
     Some(match plan.rules.protocol {
         Protocol::Article2003 => format!("about {text}: {rows} rows by the protocol of 2003"),
         _ => {
             let blocks = plan.blocks_min();
             let least = if plan.rules.looks.len() > 1 { "at least " } else { "" };
-            format!("about {text} for {least}{blocks} blocks of {rows} rows")
+            let short = match plan.rules.budget_s {
+                Some(budget_s) if plan.rules.looks.len() > 1 && foretold_s > budget_s => format!(
+                    ", longer than the budget of {}: give it --budget {:.0}m, or fewer rows, or \
+                     screen with --quick",
+                    human_seconds(budget_s),
+                    (foretold_s / 60.0 * 1.25).ceil()
+                ),
+                _ => String::new(),
+            };
+            format!("about {text} for {least}{blocks} blocks of {rows} rows{short}")
         }
     })
 }
