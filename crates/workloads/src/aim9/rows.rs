@@ -70,8 +70,7 @@ pub static ALL: &[&Row] = &[
     &SYNC_DISK_UPDATE,
 ];
 
-/// `add_double`: 1,500,000 turns of 12 dependent additions of 64-bit floating-point numbers.
-pub static ADD_DOUBLE: Row = Row {
+pub(crate) static ADD_DOUBLE: Row = Row {
     name: "aim9/add_double",
     about: "1,500,000 turns of 12 dependent additions of 64-bit floating-point numbers",
     unit: "thousand additions/s",
@@ -79,8 +78,7 @@ pub static ADD_DOUBLE: Row = Row {
     group: Group::Compute,
     prepare: arithmetic::add_double,
 };
-/// `add_float`: 1,000,000 turns of 12 dependent additions of 32-bit floating-point numbers.
-pub static ADD_FLOAT: Row = Row {
+pub(crate) static ADD_FLOAT: Row = Row {
     name: "aim9/add_float",
     about: "1,000,000 turns of 12 dependent additions of 32-bit floating-point numbers",
     unit: "thousand additions/s",
@@ -88,8 +86,7 @@ pub static ADD_FLOAT: Row = Row {
     group: Group::Compute,
     prepare: arithmetic::add_float,
 };
-/// `add_long`: 5,000,000 turns of 12 dependent additions of 64-bit integers (the article's were 32-bit).
-pub static ADD_LONG: Row = Row {
+pub(crate) static ADD_LONG: Row = Row {
     name: "aim9/add_long",
     about: "5,000,000 turns of 12 dependent additions of 64-bit integers (the article's were 32-bit)",
     unit: "thousand additions/s",
@@ -97,8 +94,7 @@ pub static ADD_LONG: Row = Row {
     group: Group::Compute,
     prepare: arithmetic::add_long,
 };
-/// `add_int`: 5,000,000 turns of 12 dependent additions of 32-bit integers.
-pub static ADD_INT: Row = Row {
+pub(crate) static ADD_INT: Row = Row {
     name: "aim9/add_int",
     about: "5,000,000 turns of 12 dependent additions of 32-bit integers",
     unit: "thousand additions/s",
@@ -106,8 +102,7 @@ pub static ADD_INT: Row = Row {
     group: Group::Compute,
     prepare: arithmetic::add_int,
 };
-/// `add_short`: 2,000,000 turns of 12 dependent additions of 16-bit integers.
-pub static ADD_SHORT: Row = Row {
+pub(crate) static ADD_SHORT: Row = Row {
     name: "aim9/add_short",
     about: "2,000,000 turns of 12 dependent additions of 16-bit integers",
     unit: "thousand additions/s",
@@ -115,8 +110,7 @@ pub static ADD_SHORT: Row = Row {
     group: Group::Compute,
     prepare: arithmetic::add_short,
 };
-/// `creat-clo`: one file created and closed 1000 times, then removed.
-pub static CREAT_CLO: Row = Row {
+pub(crate) static CREAT_CLO: Row = Row {
     name: "aim9/creat-clo",
     about: "one file created and closed 1000 times, then removed",
     unit: "creations/s",
@@ -124,8 +118,7 @@ pub static CREAT_CLO: Row = Row {
     group: Group::Names,
     prepare: file_names::creat_clo,
 };
-/// `page_test`: the heap shrunk by 64 KiB and grown by 16 pages, each touched; 100 turns.
-pub static PAGE_TEST: Row = Row {
+pub(crate) static PAGE_TEST: Row = Row {
     name: "aim9/page_test",
     about: "the heap shrunk by 64 KiB and grown by 16 pages, each touched; 100 turns",
     unit: "allocations and pages/s",
@@ -133,8 +126,7 @@ pub static PAGE_TEST: Row = Row {
     group: Group::Kernel,
     prepare: heap::page_test,
 };
-/// `brk_test`: the heap shrunk by 64 KiB and grown by 16 pages; 1000 turns.
-pub static BRK_TEST: Row = Row {
+pub(crate) static BRK_TEST: Row = Row {
     name: "aim9/brk_test",
     about: "the heap shrunk by 64 KiB and grown by 16 pages; 1000 turns",
     unit: "allocations/s",
@@ -142,8 +134,7 @@ pub static BRK_TEST: Row = Row {
     group: Group::Kernel,
     prepare: heap::brk_test,
 };
-/// `jmp_test`: registers saved, 11 calls deep, and a jump back; 1000 times.
-pub static JMP_TEST: Row = Row {
+pub(crate) static JMP_TEST: Row = Row {
     name: "aim9/jmp_test",
     about: "registers saved, 11 calls deep, and a jump back; 1000 times",
     unit: "jumps/s",
@@ -151,8 +142,7 @@ pub static JMP_TEST: Row = Row {
     group: Group::Kernel,
     prepare: processes::jmp_test,
 };
-/// `signal_test`: 1000 signals sent to itself and caught by a handler that installs itself again.
-pub static SIGNAL_TEST: Row = Row {
+pub(crate) static SIGNAL_TEST: Row = Row {
     name: "aim9/signal_test",
     about: "1000 signals sent to itself and caught by a handler that installs itself again",
     unit: "signals/s",
@@ -160,8 +150,7 @@ pub static SIGNAL_TEST: Row = Row {
     group: Group::Kernel,
     prepare: processes::signal_test,
 };
-/// `exec_test`: 5 children that become a one-line shell script, each waited for.
-pub static EXEC_TEST: Row = Row {
+pub(crate) static EXEC_TEST: Row = Row {
     name: "aim9/exec_test",
     about: "5 children that become a one-line shell script, each waited for",
     unit: "program loads/s",
@@ -169,8 +158,7 @@ pub static EXEC_TEST: Row = Row {
     group: Group::Programs,
     prepare: processes::exec_test,
 };
-/// `fork_test`: 100 children that end at once, each waited for.
-pub static FORK_TEST: Row = Row {
+pub(crate) static FORK_TEST: Row = Row {
     name: "aim9/fork_test",
     about: "100 children that end at once, each waited for",
     unit: "task creations/s",
@@ -178,8 +166,7 @@ pub static FORK_TEST: Row = Row {
     group: Group::Kernel,
     prepare: processes::fork_test,
 };
-/// `link_test`: 7 links beside a name, removed and made again 9 times.
-pub static LINK_TEST: Row = Row {
+pub(crate) static LINK_TEST: Row = Row {
     name: "aim9/link_test",
     about: "7 links beside a name, removed and made again 9 times",
     unit: "link pairs/s",
@@ -187,8 +174,7 @@ pub static LINK_TEST: Row = Row {
     group: Group::Names,
     prepare: file_names::link_test,
 };
-/// `disk_rr`: a file written, then read in random blocks of 1 KiB, as many as it has.
-pub static DISK_RR: Row = Row {
+pub(crate) static DISK_RR: Row = Row {
     name: "aim9/disk_rr",
     about: "a file written, then read in random blocks of 1 KiB, as many as it has",
     unit: "K/s",
@@ -196,8 +182,7 @@ pub static DISK_RR: Row = Row {
     group: Group::Disk,
     prepare: disk::disk_rr,
 };
-/// `disk_rw`: a file written, then random blocks of 1 KiB written over, as many as it has.
-pub static DISK_RW: Row = Row {
+pub(crate) static DISK_RW: Row = Row {
     name: "aim9/disk_rw",
     about: "a file written, then random blocks of 1 KiB written over, as many as it has",
     unit: "K/s",
@@ -205,8 +190,7 @@ pub static DISK_RW: Row = Row {
     group: Group::Disk,
     prepare: disk::disk_rw,
 };
-/// `disk_rd`: a file read in order, 1 KiB at a time.
-pub static DISK_RD: Row = Row {
+pub(crate) static DISK_RD: Row = Row {
     name: "aim9/disk_rd",
     about: "a file read in order, 1 KiB at a time",
     unit: "K/s",
@@ -214,8 +198,7 @@ pub static DISK_RD: Row = Row {
     group: Group::Disk,
     prepare: disk::disk_rd,
 };
-/// `disk_wrt`: a file written in order, 1 KiB at a time.
-pub static DISK_WRT: Row = Row {
+pub(crate) static DISK_WRT: Row = Row {
     name: "aim9/disk_wrt",
     about: "a file written in order, 1 KiB at a time",
     unit: "K/s",
@@ -223,8 +206,7 @@ pub static DISK_WRT: Row = Row {
     group: Group::Disk,
     prepare: disk::disk_wrt,
 };
-/// `disk_cp`: a file copied, 1 KiB at a time.
-pub static DISK_CP: Row = Row {
+pub(crate) static DISK_CP: Row = Row {
     name: "aim9/disk_cp",
     about: "a file copied, 1 KiB at a time",
     unit: "K/s",
@@ -232,8 +214,7 @@ pub static DISK_CP: Row = Row {
     group: Group::Disk,
     prepare: disk::disk_cp,
 };
-/// `sync_disk_rw`: half a file written, then random blocks of 1 KiB written over, each synchronously.
-pub static SYNC_DISK_RW: Row = Row {
+pub(crate) static SYNC_DISK_RW: Row = Row {
     name: "aim9/sync_disk_rw",
     about: "half a file written, then random blocks of 1 KiB written over, each synchronously",
     unit: "K/s",
@@ -241,8 +222,7 @@ pub static SYNC_DISK_RW: Row = Row {
     group: Group::SyncDisk,
     prepare: disk::sync_disk_rw,
 };
-/// `sync_disk_wrt`: half a file written in order, 1 KiB at a time, each synchronously.
-pub static SYNC_DISK_WRT: Row = Row {
+pub(crate) static SYNC_DISK_WRT: Row = Row {
     name: "aim9/sync_disk_wrt",
     about: "half a file written in order, 1 KiB at a time, each synchronously",
     unit: "K/s",
@@ -250,8 +230,7 @@ pub static SYNC_DISK_WRT: Row = Row {
     group: Group::SyncDisk,
     prepare: disk::sync_disk_wrt,
 };
-/// `sync_disk_cp`: half a file copied, 1 KiB at a time, each written synchronously.
-pub static SYNC_DISK_CP: Row = Row {
+pub(crate) static SYNC_DISK_CP: Row = Row {
     name: "aim9/sync_disk_cp",
     about: "half a file copied, 1 KiB at a time, each written synchronously",
     unit: "K/s",
@@ -259,8 +238,7 @@ pub static SYNC_DISK_CP: Row = Row {
     group: Group::SyncDisk,
     prepare: disk::sync_disk_cp,
 };
-/// `disk_src`: 57 names looked up and 43 files made and removed in a tree of 24 folders.
-pub static DISK_SRC: Row = Row {
+pub(crate) static DISK_SRC: Row = Row {
     name: "aim9/disk_src",
     about: "57 names looked up and 43 files made and removed in a tree of 24 folders",
     unit: "searches/s",
@@ -268,8 +246,7 @@ pub static DISK_SRC: Row = Row {
     group: Group::Names,
     prepare: directory_search::disk_src,
 };
-/// `div_double`: 250,000 turns of 12 dependent divisions of 64-bit floating-point numbers.
-pub static DIV_DOUBLE: Row = Row {
+pub(crate) static DIV_DOUBLE: Row = Row {
     name: "aim9/div_double",
     about: "250,000 turns of 12 dependent divisions of 64-bit floating-point numbers",
     unit: "thousand divides/s",
@@ -277,8 +254,7 @@ pub static DIV_DOUBLE: Row = Row {
     group: Group::Compute,
     prepare: arithmetic::div_double,
 };
-/// `div_float`: 250,000 turns of 12 dependent divisions of 32-bit floating-point numbers.
-pub static DIV_FLOAT: Row = Row {
+pub(crate) static DIV_FLOAT: Row = Row {
     name: "aim9/div_float",
     about: "250,000 turns of 12 dependent divisions of 32-bit floating-point numbers",
     unit: "thousand divides/s",
@@ -286,8 +262,7 @@ pub static DIV_FLOAT: Row = Row {
     group: Group::Compute,
     prepare: arithmetic::div_float,
 };
-/// `div_long`: 75,000 turns of 12 dependent divisions of 64-bit integers (the article's were 32-bit).
-pub static DIV_LONG: Row = Row {
+pub(crate) static DIV_LONG: Row = Row {
     name: "aim9/div_long",
     about: "75,000 turns of 12 dependent divisions of 64-bit integers (the article's were 32-bit)",
     unit: "thousand divides/s",
@@ -295,8 +270,7 @@ pub static DIV_LONG: Row = Row {
     group: Group::Compute,
     prepare: arithmetic::div_long,
 };
-/// `div_int`: 75,000 turns of 12 dependent divisions of 32-bit integers.
-pub static DIV_INT: Row = Row {
+pub(crate) static DIV_INT: Row = Row {
     name: "aim9/div_int",
     about: "75,000 turns of 12 dependent divisions of 32-bit integers",
     unit: "thousand divides/s",
@@ -304,8 +278,7 @@ pub static DIV_INT: Row = Row {
     group: Group::Compute,
     prepare: arithmetic::div_int,
 };
-/// `div_short`: 75,000 turns of 12 dependent divisions of 16-bit integers.
-pub static DIV_SHORT: Row = Row {
+pub(crate) static DIV_SHORT: Row = Row {
     name: "aim9/div_short",
     about: "75,000 turns of 12 dependent divisions of 16-bit integers",
     unit: "thousand divides/s",
@@ -313,8 +286,7 @@ pub static DIV_SHORT: Row = Row {
     group: Group::Compute,
     prepare: arithmetic::div_short,
 };
-/// `fun_cal`: 512,000 calls of a function without arguments, through a pointer.
-pub static FUN_CAL: Row = Row {
+pub(crate) static FUN_CAL: Row = Row {
     name: "aim9/fun_cal",
     about: "512,000 calls of a function without arguments, through a pointer",
     unit: "calls/s",
@@ -322,8 +294,7 @@ pub static FUN_CAL: Row = Row {
     group: Group::Compute,
     prepare: function_calls::fun_cal,
 };
-/// `fun_cal1`: 512,000 calls of a function of 1 argument, through a pointer.
-pub static FUN_CAL1: Row = Row {
+pub(crate) static FUN_CAL1: Row = Row {
     name: "aim9/fun_cal1",
     about: "512,000 calls of a function of 1 argument, through a pointer",
     unit: "calls/s",
@@ -331,8 +302,7 @@ pub static FUN_CAL1: Row = Row {
     group: Group::Compute,
     prepare: function_calls::fun_cal1,
 };
-/// `fun_cal2`: 512,000 calls of a function of 2 arguments, through a pointer.
-pub static FUN_CAL2: Row = Row {
+pub(crate) static FUN_CAL2: Row = Row {
     name: "aim9/fun_cal2",
     about: "512,000 calls of a function of 2 arguments, through a pointer",
     unit: "calls/s",
@@ -340,8 +310,7 @@ pub static FUN_CAL2: Row = Row {
     group: Group::Compute,
     prepare: function_calls::fun_cal2,
 };
-/// `fun_cal15`: 512,000 calls of a function of 15 arguments, through a pointer.
-pub static FUN_CAL15: Row = Row {
+pub(crate) static FUN_CAL15: Row = Row {
     name: "aim9/fun_cal15",
     about: "512,000 calls of a function of 15 arguments, through a pointer",
     unit: "calls/s",
@@ -349,8 +318,7 @@ pub static FUN_CAL15: Row = Row {
     group: Group::Compute,
     prepare: function_calls::fun_cal15,
 };
-/// `sieve`: the primes below 1,000,000 in a table of bytes, 5 times.
-pub static SIEVE: Row = Row {
+pub(crate) static SIEVE: Row = Row {
     name: "aim9/sieve",
     about: "the primes below 1,000,000 in a table of bytes, 5 times",
     unit: "sieves/s",
@@ -358,8 +326,7 @@ pub static SIEVE: Row = Row {
     group: Group::Compute,
     prepare: sieve::sieve,
 };
-/// `mul_double`: 1,000,000 turns of 12 dependent products of 64-bit floating-point numbers.
-pub static MUL_DOUBLE: Row = Row {
+pub(crate) static MUL_DOUBLE: Row = Row {
     name: "aim9/mul_double",
     about: "1,000,000 turns of 12 dependent products of 64-bit floating-point numbers",
     unit: "thousand multiplies/s",
@@ -367,8 +334,7 @@ pub static MUL_DOUBLE: Row = Row {
     group: Group::Compute,
     prepare: arithmetic::mul_double,
 };
-/// `mul_float`: 1,000,000 turns of 12 dependent products of 32-bit floating-point numbers.
-pub static MUL_FLOAT: Row = Row {
+pub(crate) static MUL_FLOAT: Row = Row {
     name: "aim9/mul_float",
     about: "1,000,000 turns of 12 dependent products of 32-bit floating-point numbers",
     unit: "thousand multiplies/s",
@@ -376,8 +342,7 @@ pub static MUL_FLOAT: Row = Row {
     group: Group::Compute,
     prepare: arithmetic::mul_float,
 };
-/// `mul_long`: 20,000 turns of 12 dependent products of 64-bit integers (the article's were 32-bit).
-pub static MUL_LONG: Row = Row {
+pub(crate) static MUL_LONG: Row = Row {
     name: "aim9/mul_long",
     about: "20,000 turns of 12 dependent products of 64-bit integers (the article's were 32-bit)",
     unit: "thousand multiplies/s",
@@ -385,8 +350,7 @@ pub static MUL_LONG: Row = Row {
     group: Group::Compute,
     prepare: arithmetic::mul_long,
 };
-/// `mul_int`: 20,000 turns of 12 dependent products of 32-bit integers.
-pub static MUL_INT: Row = Row {
+pub(crate) static MUL_INT: Row = Row {
     name: "aim9/mul_int",
     about: "20,000 turns of 12 dependent products of 32-bit integers",
     unit: "thousand multiplies/s",
@@ -394,8 +358,7 @@ pub static MUL_INT: Row = Row {
     group: Group::Compute,
     prepare: arithmetic::mul_int,
 };
-/// `mul_short`: 25,000 turns of 12 dependent products of 16-bit integers.
-pub static MUL_SHORT: Row = Row {
+pub(crate) static MUL_SHORT: Row = Row {
     name: "aim9/mul_short",
     about: "25,000 turns of 12 dependent products of 16-bit integers",
     unit: "thousand multiplies/s",
@@ -403,8 +366,7 @@ pub static MUL_SHORT: Row = Row {
     group: Group::Compute,
     prepare: arithmetic::mul_short,
 };
-/// `num_rtns_1`: 16 numeric functions of the C library, 100 rounds.
-pub static NUM_RTNS_1: Row = Row {
+pub(crate) static NUM_RTNS_1: Row = Row {
     name: "aim9/num_rtns_1",
     about: "16 numeric functions of the C library, 100 rounds",
     unit: "rounds of functions/s",
@@ -412,8 +374,7 @@ pub static NUM_RTNS_1: Row = Row {
     group: Group::Library,
     prepare: numeric::num_rtns_1,
 };
-/// `trig_rtns`: 10 trigonometric functions of the C library, 10,000 rounds.
-pub static TRIG_RTNS: Row = Row {
+pub(crate) static TRIG_RTNS: Row = Row {
     name: "aim9/trig_rtns",
     about: "10 trigonometric functions of the C library, 10,000 rounds",
     unit: "rounds of functions/s",
@@ -421,8 +382,7 @@ pub static TRIG_RTNS: Row = Row {
     group: Group::Library,
     prepare: numeric::trig_rtns,
 };
-/// `matrix_rtns`: 100 points multiplied by matrices of 4 by 4.
-pub static MATRIX_RTNS: Row = Row {
+pub(crate) static MATRIX_RTNS: Row = Row {
     name: "aim9/matrix_rtns",
     about: "100 points multiplied by matrices of 4 by 4",
     unit: "transformations/s",
@@ -430,8 +390,7 @@ pub static MATRIX_RTNS: Row = Row {
     group: Group::Library,
     prepare: linear_algebra::matrix_rtns,
 };
-/// `array_rtns`: 20 systems of 5 to 100 linear equations solved and verified.
-pub static ARRAY_RTNS: Row = Row {
+pub(crate) static ARRAY_RTNS: Row = Row {
     name: "aim9/array_rtns",
     about: "20 systems of 5 to 100 linear equations solved and verified",
     unit: "systems/s",
@@ -439,8 +398,7 @@ pub static ARRAY_RTNS: Row = Row {
     group: Group::Library,
     prepare: linear_algebra::array_rtns,
 };
-/// `string_rtns`: conversions, classes, appending and searching by the C library, 100 rounds.
-pub static STRING_RTNS: Row = Row {
+pub(crate) static STRING_RTNS: Row = Row {
     name: "aim9/string_rtns",
     about: "conversions, classes, appending and searching by the C library, 100 rounds",
     unit: "manipulations/s",
@@ -448,8 +406,7 @@ pub static STRING_RTNS: Row = Row {
     group: Group::Library,
     prepare: strings::string_rtns,
 };
-/// `mem_rtns_1`: 300 blocks of 1 to 8192 bytes got from the C library's allocator and freed, 100 rounds.
-pub static MEM_RTNS_1: Row = Row {
+pub(crate) static MEM_RTNS_1: Row = Row {
     name: "aim9/mem_rtns_1",
     about: "300 blocks of 1 to 8192 bytes got from the C library's allocator and freed, 100 rounds",
     unit: "memory operations/s",
@@ -457,8 +414,7 @@ pub static MEM_RTNS_1: Row = Row {
     group: Group::Library,
     prepare: memory::mem_rtns_1,
 };
-/// `mem_rtns_2`: blocks of 1 to 8192 bytes filled, searched, compared, copied and moved, 100 rounds.
-pub static MEM_RTNS_2: Row = Row {
+pub(crate) static MEM_RTNS_2: Row = Row {
     name: "aim9/mem_rtns_2",
     about: "blocks of 1 to 8192 bytes filled, searched, compared, copied and moved, 100 rounds",
     unit: "block operations/s",
@@ -466,8 +422,7 @@ pub static MEM_RTNS_2: Row = Row {
     group: Group::Library,
     prepare: memory::mem_rtns_2,
 };
-/// `sort_rtns_1`: 10,000 integers sorted 6 times, and 2 times 2000 searched for.
-pub static SORT_RTNS_1: Row = Row {
+pub(crate) static SORT_RTNS_1: Row = Row {
     name: "aim9/sort_rtns_1",
     about: "10,000 integers sorted 6 times, and 2 times 2000 searched for",
     unit: "sort operations/s",
@@ -475,8 +430,7 @@ pub static SORT_RTNS_1: Row = Row {
     group: Group::Sort,
     prepare: sort::sort_rtns_1,
 };
-/// `misc_rtns_1`: 21 questions to C library and kernel (users, groups, times, folder), 10 rounds.
-pub static MISC_RTNS_1: Row = Row {
+pub(crate) static MISC_RTNS_1: Row = Row {
     name: "aim9/misc_rtns_1",
     about: "21 questions to C library and kernel (users, groups, times, folder), 10 rounds",
     unit: "loops/s",
@@ -484,8 +438,7 @@ pub static MISC_RTNS_1: Row = Row {
     group: Group::Library,
     prepare: system_questions::misc_rtns_1,
 };
-/// `dir_rtns_1`: 10,000 entries read from a directory of 100, over and over.
-pub static DIR_RTNS_1: Row = Row {
+pub(crate) static DIR_RTNS_1: Row = Row {
     name: "aim9/dir_rtns_1",
     about: "10,000 entries read from a directory of 100, over and over",
     unit: "directory operations/s",
@@ -493,8 +446,7 @@ pub static DIR_RTNS_1: Row = Row {
     group: Group::Directory,
     prepare: file_names::dir_rtns_1,
 };
-/// `shell_rtns_1`: a child that has a shell run a script that runs ls -l.
-pub static SHELL_RTNS_1: Row = Row {
+pub(crate) static SHELL_RTNS_1: Row = Row {
     name: "aim9/shell_rtns_1",
     about: "a child that has a shell run a script that runs ls -l",
     unit: "scripts/s",
@@ -502,8 +454,7 @@ pub static SHELL_RTNS_1: Row = Row {
     group: Group::Programs,
     prepare: processes::shell_rtns_1,
 };
-/// `shell_rtns_2`: as shell_rtns_1, with a script of its own.
-pub static SHELL_RTNS_2: Row = Row {
+pub(crate) static SHELL_RTNS_2: Row = Row {
     name: "aim9/shell_rtns_2",
     about: "as shell_rtns_1, with a script of its own",
     unit: "scripts/s",
@@ -511,8 +462,7 @@ pub static SHELL_RTNS_2: Row = Row {
     group: Group::Programs,
     prepare: processes::shell_rtns_2,
 };
-/// `shell_rtns_3`: as shell_rtns_1, with a script of its own.
-pub static SHELL_RTNS_3: Row = Row {
+pub(crate) static SHELL_RTNS_3: Row = Row {
     name: "aim9/shell_rtns_3",
     about: "as shell_rtns_1, with a script of its own",
     unit: "scripts/s",
@@ -520,8 +470,7 @@ pub static SHELL_RTNS_3: Row = Row {
     group: Group::Programs,
     prepare: processes::shell_rtns_3,
 };
-/// `series_1`: the series of 100 sines, and the C library's to compare with.
-pub static SERIES_1: Row = Row {
+pub(crate) static SERIES_1: Row = Row {
     name: "aim9/series_1",
     about: "the series of 100 sines, and the C library's to compare with",
     unit: "series/s",
@@ -529,8 +478,7 @@ pub static SERIES_1: Row = Row {
     group: Group::Library,
     prepare: numeric::series_1,
 };
-/// `shared_memory`: 100 messages through SysV shared memory guarded by a semaphore.
-pub static SHARED_MEMORY: Row = Row {
+pub(crate) static SHARED_MEMORY: Row = Row {
     name: "aim9/shared_memory",
     about: "100 messages through SysV shared memory guarded by a semaphore",
     unit: "operations/s",
@@ -538,8 +486,7 @@ pub static SHARED_MEMORY: Row = Row {
     group: Group::SharedMemory,
     prepare: shared_memory::shared_memory,
 };
-/// `tcp_test`: a TCP connection to itself over 127.0.0.1, and 89 messages.
-pub static TCP_TEST: Row = Row {
+pub(crate) static TCP_TEST: Row = Row {
     name: "aim9/tcp_test",
     about: "a TCP connection to itself over 127.0.0.1, and 89 messages",
     unit: "messages/s",
@@ -547,8 +494,7 @@ pub static TCP_TEST: Row = Row {
     group: Group::Messages,
     prepare: messages::tcp_test,
 };
-/// `udp_test`: UDP sockets on 127.0.0.1, and 99 datagrams to itself.
-pub static UDP_TEST: Row = Row {
+pub(crate) static UDP_TEST: Row = Row {
     name: "aim9/udp_test",
     about: "UDP sockets on 127.0.0.1, and 99 datagrams to itself",
     unit: "datagrams/s",
@@ -556,8 +502,7 @@ pub static UDP_TEST: Row = Row {
     group: Group::Messages,
     prepare: messages::udp_test,
 };
-/// `fifo_test`: a FIFO, and 99 messages to itself.
-pub static FIFO_TEST: Row = Row {
+pub(crate) static FIFO_TEST: Row = Row {
     name: "aim9/fifo_test",
     about: "a FIFO, and 99 messages to itself",
     unit: "messages/s",
@@ -565,8 +510,7 @@ pub static FIFO_TEST: Row = Row {
     group: Group::Fifo,
     prepare: messages::fifo_test,
 };
-/// `stream_pipe`: a pair of stream sockets, and 99 messages to itself.
-pub static STREAM_PIPE: Row = Row {
+pub(crate) static STREAM_PIPE: Row = Row {
     name: "aim9/stream_pipe",
     about: "a pair of stream sockets, and 99 messages to itself",
     unit: "messages/s",
@@ -574,8 +518,7 @@ pub static STREAM_PIPE: Row = Row {
     group: Group::Messages,
     prepare: messages::stream_pipe,
 };
-/// `dgram_pipe`: a pair of datagram sockets, and 99 messages to itself.
-pub static DGRAM_PIPE: Row = Row {
+pub(crate) static DGRAM_PIPE: Row = Row {
     name: "aim9/dgram_pipe",
     about: "a pair of datagram sockets, and 99 messages to itself",
     unit: "messages/s",
@@ -583,8 +526,7 @@ pub static DGRAM_PIPE: Row = Row {
     group: Group::Messages,
     prepare: messages::dgram_pipe,
 };
-/// `pipe_cpy`: a pipe, and 99 messages to itself.
-pub static PIPE_CPY: Row = Row {
+pub(crate) static PIPE_CPY: Row = Row {
     name: "aim9/pipe_cpy",
     about: "a pipe, and 99 messages to itself",
     unit: "messages/s",
@@ -592,8 +534,7 @@ pub static PIPE_CPY: Row = Row {
     group: Group::Messages,
     prepare: messages::pipe_cpy,
 };
-/// `ram_copy`: 64 copies of 1 to 8192 bytes by the C library, 25,020 bytes together.
-pub static RAM_COPY: Row = Row {
+pub(crate) static RAM_COPY: Row = Row {
     name: "aim9/ram_copy",
     about: "64 copies of 1 to 8192 bytes by the C library, 25,020 bytes together",
     unit: "bytes/s",
@@ -601,8 +542,7 @@ pub static RAM_COPY: Row = Row {
     group: Group::Library,
     prepare: memory::ram_copy,
 };
-/// `sync_disk_update`: a file written, then random blocks read and those behind them written synchronously.
-pub static SYNC_DISK_UPDATE: Row = Row {
+pub(crate) static SYNC_DISK_UPDATE: Row = Row {
     name: "aim9/sync_disk_update",
     about: "a file written, then random blocks read and those behind them written synchronously",
     unit: "K/s",
