@@ -134,8 +134,11 @@ impl ArmSpec {
     pub fn parse(text: &str) -> Result<Self, BadArm> {
         let bad = |why: String| BadArm { text: text.to_owned(), why };
         let (label, rest) = match text.split_once('=') {
-            // A kernel parameter, like boot:nosmt=force, has a '=' of its own.
-            Some((label, rest)) if !label.starts_with("boot:") => (Some(label), rest),
+            // A kernel parameter, like boot:nosmt=force, has a '=' of its own, and so has a
+            // scheduler's, like on@core-queue[slice_us=500].
+            Some((label, rest)) if !label.starts_with("boot:") && !label.contains('@') => {
+                (Some(label), rest)
+            }
             _ => (None, text),
         };
         let (state, scheduler) = match rest.rsplit_once('@') {
@@ -179,6 +182,16 @@ mod tests {
         );
         assert_eq!(ArmSpec::parse("on@kernel").expect("arm").label, "on");
         assert_eq!(ArmSpec::parse("on@x").expect("arm").label, "on@x");
+        let arm = ArmSpec::parse("q=on@core-queue[slice_us=500,affinity=off]").expect("arm");
+        assert_eq!(
+            (arm.label.as_str(), arm.scheduler.as_str()),
+            ("q", "core-queue[slice_us=500,affinity=off]")
+        );
+        let arm = ArmSpec::parse("off@core-queue[slice_us=500]").expect("arm");
+        assert_eq!(
+            (&arm.state, arm.scheduler.as_str()),
+            (&ArmState::Off, "core-queue[slice_us=500]")
+        );
     }
 
     #[test]

@@ -42,6 +42,10 @@ pub struct Job {
     /// Whether each process gets a core-scheduling cookie of its own.
     #[serde(default)]
     pub core_sched: bool,
+    /// Seed of what is random in a simulated run: of plan, phase, block and row, the same in every
+    /// arm. Work on a host brings its own.
+    #[serde(default)]
+    pub seed: u64,
     /// User to become before anything measured starts.
     #[serde(default)]
     pub run_as: Option<RunAs>,

@@ -37,6 +37,7 @@ pub mod sched_run;
 pub mod sched_sweep;
 pub mod schema;
 pub mod shared_text;
+pub mod simulation;
 pub mod suggest;
 pub mod summary;
 pub mod topology;

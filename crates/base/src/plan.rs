@@ -7,6 +7,7 @@ use crate::cputime::Experiment;
 use crate::param::Params;
 use crate::placement::Placement;
 use crate::reading::Better;
+use crate::simulation::Simulation;
 use crate::topology::Topology;
 use crate::warning::Warning;
 use serde::{Deserialize, Serialize};
@@ -34,6 +35,9 @@ pub struct Plan {
     /// What the rows are, in a plan of `cputime`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cputime: Option<Box<Experiment>>,
+    /// The machine, where it is a simulated one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub simulation: Option<Box<Simulation>>,
     /// Seed of every random choice.
     pub seed: u64,
     /// Order of the arms (indexes into `arms`) in each block, drawn for as many blocks as the
@@ -266,10 +270,11 @@ impl Plan {
         }
     }
 
-    /// Whether SMT is really switched, so that every visit to an arm is a switch of its own.
+    /// Whether SMT is really switched, so that every visit to an arm is a switch of its own. On a
+    /// simulated machine `off` is a boot, and a fresh one every time.
     #[must_use]
     pub fn switches_smt(&self) -> bool {
-        self.arms.iter().any(|arm| arm.state == ArmState::Off)
+        self.simulation.is_none() && self.arms.iter().any(|arm| arm.state == ArmState::Off)
     }
 
     /// Whether every visit to an arm is a boot of its own.

@@ -30,15 +30,7 @@ pub fn default_arms(topology: &Topology) -> Vec<ArmSpec> {
 /// Two arms of one label, CPUs that do not exist, are offline or not allowed, and states this
 /// machine (or this version) cannot reach.
 pub fn resolve(specs: &[ArmSpec], topology: &Topology) -> Result<Vec<PlanArm>, Error> {
-    let mut labels = BTreeSet::new();
-    for spec in specs {
-        if !labels.insert(spec.label.as_str()) {
-            return Err(Error::Usage(format!(
-                "two arms are called '{}'; give one another label, like b={}",
-                spec.label, spec.state
-            )));
-        }
-    }
+    check_labels(specs)?;
     let is_boot = |spec: &&ArmSpec| matches!(spec.state, ArmState::Boot(_));
     if let (Some(boot), Some(other)) =
         (specs.iter().find(is_boot), specs.iter().find(|spec| !is_boot(spec)))
@@ -50,6 +42,18 @@ pub fn resolve(specs: &[ArmSpec], topology: &Topology) -> Result<Vec<PlanArm>, E
         )));
     }
     specs.iter().map(|spec| resolve_one(spec, topology)).collect()
+}
+
+/// Refuses two arms of one label.
+pub(crate) fn check_labels(specs: &[ArmSpec]) -> Result<(), Error> {
+    let mut labels = BTreeSet::new();
+    match specs.iter().find(|spec| !labels.insert(spec.label.as_str())) {
+        None => Ok(()),
+        Some(spec) => Err(Error::Usage(format!(
+            "two arms are called '{}'; give one another label, like b={}",
+            spec.label, spec.state
+        ))),
+    }
 }
 
 fn resolve_one(spec: &ArmSpec, topology: &Topology) -> Result<PlanArm, Error> {

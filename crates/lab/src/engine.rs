@@ -188,6 +188,7 @@ impl Engine<'_> {
             copies: 1,
             rate: false,
             core_sched: false,
+            seed: 0,
             run_as: self.run_as.clone(),
             timeout_s: spec.timeout_s,
         };
@@ -322,24 +323,27 @@ impl Engine<'_> {
             })
             .map_err(Error::Listener)?;
         let visit = Visit { phase, block, attempt, arm, env, moment };
+        let jobs = self.jobs(&visit, cells)?;
+        self.machine.foresee(&jobs);
         let in_vain = match phase {
             Phase::Warmup => Vec::new(),
             Phase::Screen | Phase::Study => schedule::in_vain(plan, cells),
         };
         let warmup = Visit { phase: Phase::Warmup, ..visit.clone() };
-        for cell in in_vain {
-            self.run_cell(&warmup, cell)?;
+        let vain_jobs = self.jobs(&warmup, &in_vain)?;
+        for (cell, job) in in_vain.iter().zip(&vain_jobs) {
+            self.run_cell(&warmup, *cell, job)?;
         }
         let opened = self.machine.now().saturating_sub(started);
         self.estimate.note_opening(opened.seconds());
-        for cell in cells {
-            self.run_cell(&visit, *cell)?;
+        for (cell, job) in cells.iter().zip(&jobs) {
+            self.run_cell(&visit, *cell, job)?;
         }
         self.switch += 1;
         Ok(())
     }
 
-    fn run_cell(&mut self, visit: &Visit, cell: Cell) -> Result<(), Error> {
+    fn run_cell(&mut self, visit: &Visit, cell: Cell, job: &Job) -> Result<(), Error> {
         if self.stop.raised() {
             return Err(MachineError::Stopped.into());
         }
@@ -350,18 +354,26 @@ impl Engine<'_> {
             row: &plan.rows[cell.row].id,
             left_s,
         })?;
-        let job = self.job(visit, cell)?;
         let before = self.machine.now();
-        let measured = self.machine.run(&job, &self.stop)?;
+        let measured = self.machine.run(job, &self.stop)?;
         let took = self.machine.now().saturating_sub(before);
         self.estimate.note(arm, cell.row, took.seconds());
-        let reading = self.reading(visit, cell, &job, measured);
+        let reading = self.reading(visit, cell, job, measured);
         self.tell(&Event::ReadingTaken(&reading))?;
         self.history.push(plan, reading);
         Ok(())
     }
 
-    fn job(&self, visit: &Visit, cell: Cell) -> Result<Job, Error> {
+    /// The jobs of a visit. A row that comes more than once has another seed each time.
+    fn jobs(&self, visit: &Visit, cells: &[Cell]) -> Result<Vec<Job>, Error> {
+        let repeat = |place: usize| {
+            cells[..place].iter().filter(|cell| cell.row == cells[place].row).count()
+        };
+        let cells = cells.iter().enumerate();
+        cells.map(|(place, cell)| self.job(visit, *cell, repeat(place))).collect()
+    }
+
+    fn job(&self, visit: &Visit, cell: Cell, repeat: usize) -> Result<Job, Error> {
         let row = &self.plan.rows[cell.row];
         let arm = &self.plan.arms[visit.arm];
         let roles =
@@ -393,6 +405,7 @@ impl Engine<'_> {
             },
             rate: row.unit == "runs/s",
             core_sched: arm.state == ArmState::CoreSched,
+            seed: schedule::seed(self.plan, (visit.phase, visit.block), row, repeat),
             run_as: self.run_as.clone(),
             timeout_s,
         })

@@ -7,10 +7,13 @@ use coretwin_base::reading::Phase;
 use std::collections::BTreeMap;
 
 /// About how long a study takes, in seconds: what comes before the first block, and the fewest blocks
-/// after which it may end. None for a command, of which nothing is known before it was run. Rests
-/// after switches are in it, switches and boots are not.
+/// after which it may end. None for a command, of which nothing is known before it was run, and on a
+/// simulated machine. Rests after switches are in it, switches and boots are not.
 #[must_use]
 pub fn foretold_s(plan: &Plan) -> Option<f64> {
+    if plan.simulation.is_some() {
+        return None;
+    }
     let takes = |row: &coretwin_base::plan::PlanRow| {
         Some(coretwin_workloads::table::find(&row.workload)?.takes_s(&row.params))
     };

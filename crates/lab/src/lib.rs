@@ -32,6 +32,7 @@ pub mod scripted;
 mod set_aside;
 pub mod simulated_core;
 pub mod simulated_kernel;
+pub mod simulated_machine;
 pub mod switching;
 
 mod error;

@@ -1,7 +1,7 @@
 //! The one seam between a study and what it studies.
 //!
-//! `Host` and `Scripted` stand behind it (and simulated machines, once they exist); plan, journal,
-//! statistics and report are the same for all.
+//! `HostMachine`, `Simulated` and `ScriptedMachine` stand behind it; plan, journal, statistics and
+//! report are the same for all.
 
 use coretwin_base::environment::{Facts, Moment};
 use coretwin_base::job::{Job, Outcome};
@@ -31,6 +31,12 @@ pub trait Machine {
         settle_s: f64,
         stop: &Stop,
     ) -> Result<(Facts, Moment), MachineError>;
+
+    /// Hears which jobs will be run in the arm just prepared, in their order. A machine whose runs do
+    /// not disturb each other may begin them.
+    fn foresee(&mut self, jobs: &[Job]) {
+        let _ = jobs;
+    }
 
     /// Runs a job. A job that fails is an outcome with a failure, not an error.
     ///

@@ -38,7 +38,7 @@ pub fn draw(request: &Request, machine: &str, topology: &Topology) -> Result<Pla
     let specs =
         if request.arms.is_empty() { arms::default_arms(topology) } else { request.arms.clone() };
     let asked = rows::asked(request, Names::Suites, topology)?;
-    let plan = assemble(request, &specs, asked, machine, topology)?;
+    let plan = assemble(request, Parts::on_host(&specs, asked, topology)?, machine, topology)?;
     match plan.arms.as_slice() {
         [] => Err(Error::NotPossible("no CPU is usable here".to_owned())),
         [arm] => Err(Error::NotPossible(format!(
@@ -55,19 +55,38 @@ pub fn draw(request: &Request, machine: &str, topology: &Topology) -> Result<Pla
 /// As [`draw`].
 pub fn draw_once(request: &Request, machine: &str, topology: &Topology) -> Result<Plan, Error> {
     let asked = rows::asked(request, Names::Workloads, topology)?;
-    assemble(request, &request.arms, asked, machine, topology)
+    assemble(request, Parts::on_host(&request.arms, asked, topology)?, machine, topology)
 }
 
-fn assemble(
+/// What a plan is put together from.
+pub(crate) struct Parts {
+    /// The arms, resolved.
+    pub(crate) arms: Vec<PlanArm>,
+    /// The rows, in the arms that have their placement.
+    pub(crate) rows: Vec<PlanRow>,
+    /// What the reader must know of rows that are not there.
+    pub(crate) left_out: Option<Warning>,
+}
+
+impl Parts {
+    fn on_host(specs: &[ArmSpec], asked: Asked, topology: &Topology) -> Result<Self, Error> {
+        let arms = arms::resolve(specs, topology)?;
+        let left_out = asked.left_out();
+        let rows = asked.placed(&arms, topology)?;
+        Ok(Self { arms, rows, left_out })
+    }
+}
+
+/// Puts a plan together.
+///
+/// # Errors
+/// If what was asked for does not go together.
+pub(crate) fn assemble(
     request: &Request,
-    specs: &[ArmSpec],
-    asked: Asked,
+    Parts { arms, rows, left_out }: Parts,
     machine: &str,
     topology: &Topology,
 ) -> Result<Plan, Error> {
-    let arms = arms::resolve(specs, topology)?;
-    let left_out = asked.left_out();
-    let rows = asked.placed(&arms, topology)?;
     let rules = rules(request, &rows, &arms)?;
     let count = *rules.looks.last().unwrap_or(&0) as usize;
     let screening = screening(&rows, &arms, request.seed);
@@ -87,6 +106,7 @@ fn assemble(
             Subject::Workloads(_) => None,
         },
         cputime: None,
+        simulation: None,
         seed: request.seed,
         rules,
         screening,

@@ -76,6 +76,15 @@ pub fn in_vain(plan: &Plan, cells: &[Cell]) -> Vec<Cell> {
     cells.iter().take(usize::from(plan.switches_smt())).copied().collect()
 }
 
+/// The seed of a row's run in a block: the same in every arm, so that arms are compared under equal
+/// luck, and in every attempt, so that a block that was broken off is made again as it was.
+#[must_use]
+pub fn seed(plan: &Plan, (phase, block): (Phase, u32), row: &PlanRow, repeat: usize) -> u64 {
+    let purpose = format!("run of {} in phase {phase:?}, repeat {repeat}", row.id);
+    // As many bits as every reader of JSON takes whole.
+    Stream::new(plan.seed, &purpose, block.into()).next_u64() >> 11
+}
+
 /// How many readings a complete block has.
 #[must_use]
 pub fn cells_in_block(plan: &Plan, phase: Phase, block: u32) -> usize {

@@ -171,6 +171,7 @@ fn trial(
         copies: 1,
         rate: false,
         core_sched: false,
+        seed: 0,
         run_as,
         timeout_s: request.work.timeout_s,
     };
@@ -234,6 +235,7 @@ pub fn draw(request: &Request, work_s: f64, topology: &Topology) -> Result<Plan,
         arms: vec![arm],
         rows: conditions.iter().map(|condition| row(request, condition)).collect(),
         command: Some(request.work.clone()),
+        simulation: None,
         cputime: Some(Box::new(Experiment {
             pair: request.pair.clone(),
             control: request.control,

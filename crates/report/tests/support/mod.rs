@@ -158,6 +158,7 @@ fn plan(arms: Vec<PlanArm>, rows: Vec<PlanRow>, comparison: Comparison, per_core
         rows,
         command: None,
         cputime: None,
+        simulation: None,
         seed: 42,
         orders: Vec::new(),
         rules: rules(Protocol::Modern, 12),

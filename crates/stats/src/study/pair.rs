@@ -8,7 +8,8 @@ use coretwin_base::plan::{Comparison, Plan, PlanArm};
 #[must_use]
 pub fn pair_comparison(plan: &Plan, arm: &PlanArm) -> Comparison {
     let Some(reference) = plan.arm(&plan.reference_arm) else { return plan.comparison };
-    if plan.comparison == Comparison::None {
+    // Under two schedulers a difference may be theirs.
+    if plan.comparison == Comparison::None || arm.scheduler != reference.scheduler {
         return Comparison::None;
     }
     let states = [&arm.state, &reference.state];

@@ -55,6 +55,7 @@ pub(crate) fn plan(rows: &[PlanRow]) -> Plan {
         rows: rows.to_vec(),
         command: None,
         cputime: None,
+        simulation: None,
         seed: 1,
         orders: Vec::new(),
         rules: Rules {

@@ -1,0 +1,139 @@
+//! A simulated machine under study: the second implementation of [`Machine`].
+//!
+//! Data flow: the name of a machine → [`find`] → [`planning::draw`] makes the plan → [`Simulated`]
+//! runs its jobs by the models of `coretwin_sim`. `off` and `on` are boots of that machine, and every
+//! visit is a fresh one, so there is nothing to switch, to warm up or to wait for.
+//!
+//! A run depends on machine, fit, policy, row and seed alone. So neither the number of CPUs of the
+//! host ([`ahead`]) nor where a study was broken off can change a reading.
+
+mod ahead;
+mod arms;
+pub mod planning;
+
+use crate::host_machine::now_utc;
+use crate::machine::{Machine, MachineError, Measured, Stop};
+use ahead::{Ahead, Run};
+use coretwin_base::environment::{Facts, Moment};
+use coretwin_base::job::{Job, Outcome};
+use coretwin_base::plan::PlanArm;
+use coretwin_base::topology::Topology;
+use coretwin_base::units::Nanos;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// A simulated machine as a study sees it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Described {
+    /// Its name in `--machine`.
+    pub name: String,
+    /// What it is, in one line.
+    pub title: String,
+    /// Its CPUs, all online.
+    pub topology: Topology,
+    /// Policies of its default arms, in their order.
+    pub policies: Vec<String>,
+    /// Whether it is the article's: then rows have the article's sizes.
+    pub is_articles: bool,
+}
+
+/// What gives a run's result: the models of `coretwin_sim`, or a test's own.
+pub type Models = dyn Fn(&Cell<'_>) -> Outcome + Send + Sync;
+
+/// One run as models see it.
+#[derive(Debug)]
+pub struct Cell<'a> {
+    /// Workload, parameters and seed.
+    pub job: &'a Job,
+    /// The machine's state: policy, and whether SMT is on.
+    pub arm: &'a PlanArm,
+}
+
+/// The machine.
+pub struct Simulated {
+    described: Described,
+    /// What is the same in every arm.
+    facts: Facts,
+    models: Arc<Models>,
+    arm: Option<Arc<PlanArm>>,
+    ahead: Option<Ahead>,
+    started: Instant,
+}
+
+impl Simulated {
+    /// The machine with its models.
+    #[must_use]
+    pub fn new(described: Described, facts: Facts, models: Arc<Models>) -> Self {
+        Self { described, facts, models, arm: None, ahead: None, started: Instant::now() }
+    }
+
+    /// How a job is run in the arm that was prepared.
+    fn runner(&self) -> Option<Arc<Run>> {
+        let (arm, models) = (Arc::clone(self.arm.as_ref()?), Arc::clone(&self.models));
+        Some(Arc::new(move |job: &Job| models(&Cell { job, arm: &arm })))
+    }
+}
+
+impl Machine for Simulated {
+    fn topology(&self) -> &Topology {
+        &self.described.topology
+    }
+
+    /// That of whoever waits. What happens on the simulated machine has its own time, which is in the
+    /// readings; no decision of a study rests on this clock, for a simulated study has no budget.
+    fn now(&self) -> Nanos {
+        self.started.elapsed().into()
+    }
+
+    fn prepare(
+        &mut self,
+        arm: &PlanArm,
+        _settle_s: f64,
+        _stop: &Stop,
+    ) -> Result<(Facts, Moment), MachineError> {
+        self.arm = Some(Arc::new(arm.clone()));
+        self.ahead = None;
+        let mut facts = self.facts.clone();
+        let policy = &arm.scheduler;
+        let release = policy.split('[').next().unwrap_or(policy);
+        let release = release.strip_prefix("linux-").unwrap_or(release);
+        for (key, value) in [
+            ("kernel.release", release),
+            ("scheduler", policy),
+            ("smt.active", if arm.smt == Some(true) { "yes" } else { "no" }),
+        ] {
+            facts.insert(key.to_owned(), value.to_owned());
+        }
+        let moment = Moment {
+            facts: String::new(),
+            arm: arm.label.clone(),
+            at_utc: now_utc(),
+            load_1min: 0.0,
+            mhz: [].into(),
+            mhz_permitted: [].into(),
+            idle_us: [].into(),
+        };
+        Ok((facts, moment))
+    }
+
+    fn foresee(&mut self, jobs: &[Job]) {
+        self.ahead = self.runner().map(|run| Ahead::begin(jobs, &run));
+    }
+
+    fn run(&mut self, job: &Job, stop: &Stop) -> Result<Measured, MachineError> {
+        let ahead = match &self.ahead {
+            Some(ahead) => ahead.take(job, stop)?,
+            None => None,
+        };
+        let outcome = match (ahead, self.runner()) {
+            (Some(outcome), _) => outcome,
+            (None, Some(run)) => run(job),
+            (None, None) => {
+                let why = "no arm was prepared on the simulated machine";
+                return Err(MachineError::Refused(why.to_owned()));
+            }
+        };
+        let capacity_s = outcome.elapsed_s * job.cpus.len() as f64;
+        Ok(Measured { outcome, steal_s: 0.0, others_s: 0.0, capacity_s })
+    }
+}

@@ -1,0 +1,132 @@
+//! The plan of a study on a simulated machine.
+
+use super::{Described, arms};
+use crate::error::Error;
+use crate::planning::{Parts, assemble};
+use crate::request::{Request, Subject};
+use crate::rows::{self, Names};
+use coretwin_base::placement::Placement;
+use coretwin_base::plan::{Plan, PlanRow, Protocol};
+use coretwin_base::simulation::Simulation;
+use coretwin_base::warning::Warning;
+use std::collections::BTreeSet;
+
+/// Blocks where nothing else is asked for: enough to show that the seed matters little.
+const BLOCKS: u32 = 3;
+
+/// Rows that the article printed for its older kernel only, by family.
+const OLDER_KERNEL_ONLY: [&str; 2] = ["lmbench", "aim9"];
+
+/// Whether a workload has a model; else why it has none.
+pub type HasModel = dyn Fn(&str) -> Result<(), String>;
+
+/// Draws the plan.
+///
+/// # Errors
+/// As [`crate::planning::draw`]; [`Error::Usage`] for a user's command, for placements, and for a
+/// workload that has no model, with the reason.
+pub fn draw(
+    request: &Request,
+    machine: &Described,
+    simulation: Simulation,
+    has_model: &HasModel,
+) -> Result<Plan, Error> {
+    let Subject::Workloads(specs) = &request.subject else {
+        return Err(Error::Usage(
+            "a simulated machine runs models of workloads, not commands; coretwin list names them"
+                .to_owned(),
+        ));
+    };
+    if request.placements.iter().any(|placement| *placement != Placement::Free) {
+        return Err(Error::Usage(
+            "on a simulated machine the policy of an arm places the tasks; leave out --placement"
+                .to_owned(),
+        ));
+    }
+    let typed: BTreeSet<&str> = specs.iter().map(|spec| spec.name.as_str()).collect();
+    let default = request.arms.is_empty();
+    let arm_specs = if default { arms::default_arms(machine) } else { request.arms.clone() };
+    let arms = arms::resolve(&arm_specs, machine)?;
+    let asked = rows::asked(&of_rows(request, machine), Names::Suites, &machine.topology)?;
+    let rows = asked.placed(&arms, &machine.topology)?;
+    let (mut rows, left_out) = with_models(rows, &typed, has_model)?;
+    if default && machine.is_articles {
+        on_older_kernel_only(&mut rows, &arms);
+    }
+    let parts = Parts { arms, rows, left_out };
+    let request = settled(request);
+    let mut plan = assemble(&request, parts, &machine.name, &machine.topology)?;
+    // A budget of waiting time would make the journal a matter of the host's speed.
+    plan.rules.budget_s = None;
+    plan.simulation = Some(Box::new(simulation));
+    match plan.arms.as_slice() {
+        [arm] => Err(Error::Usage(format!(
+            "there is one arm only ({}), and a study compares two or more; name another with --arm",
+            arm.about
+        ))),
+        _ => Ok(plan),
+    }
+}
+
+/// The request as far as rows go: the article's machine has the article's sizes.
+fn of_rows(request: &Request, machine: &Described) -> Request {
+    let article = machine.is_articles && request.protocol != Protocol::Quick;
+    Request {
+        protocol: if article { Protocol::Article2003 } else { request.protocol },
+        placements: vec![Placement::Free],
+        ..request.clone()
+    }
+}
+
+/// The request as far as its rules go: nothing has to be warmed, to settle or to be waited for, and
+/// nobody else uses the machine.
+fn settled(request: &Request) -> Request {
+    let fixed = request.protocol == Protocol::Modern;
+    Request {
+        protocol: if fixed { Protocol::Fixed } else { request.protocol },
+        blocks: request.blocks.or(fixed.then_some(BLOCKS)),
+        warmup: false,
+        settle_s: 0.0,
+        ..request.clone()
+    }
+}
+
+/// The rows that have a model. One that was asked for by name must have one; of a suite's rows those
+/// without are left out.
+fn with_models(
+    rows: Vec<PlanRow>,
+    typed: &BTreeSet<&str>,
+    has_model: &HasModel,
+) -> Result<(Vec<PlanRow>, Option<Warning>), Error> {
+    let mut kept = Vec::new();
+    let mut left_out: Vec<String> = Vec::new();
+    for row in rows {
+        match has_model(&row.workload) {
+            Ok(()) => kept.push(row),
+            Err(why) if typed.contains(row.workload.as_str()) => {
+                return Err(Error::Usage(format!("{} has no model: {why}", row.workload)));
+            }
+            Err(why) => left_out.push(format!("{} ({why})", row.workload)),
+        }
+    }
+    if kept.is_empty() {
+        let why = format!("no row is left, for these have no model: {}", left_out.join("; "));
+        return Err(Error::Usage(why));
+    }
+    let warning = Warning::new(
+        "left-out",
+        format!("left out, for they have no model: {}", left_out.join("; ")),
+        "to measure them, study a host",
+    );
+    Ok((kept, (!left_out.is_empty()).then_some(warning)))
+}
+
+/// The article's Tables 1 and 2 are of its older kernel, which is that of the first arms.
+fn on_older_kernel_only(rows: &mut [PlanRow], arms: &[coretwin_base::plan::PlanArm]) {
+    let Some(first) = arms.first() else { return };
+    let older = arms.iter().filter(|arm| arm.scheduler == first.scheduler);
+    let labels: Vec<String> = older.map(|arm| arm.label.clone()).collect();
+    for row in rows.iter_mut().filter(|row| OLDER_KERNEL_ONLY.contains(&row.family.as_str())) {
+        row.arms.clone_from(&labels);
+    }
+}
