@@ -5,6 +5,8 @@ use super::{File, Finding};
 /// Endings that have a use.
 const ENDINGS: &[&str] = &[
     "rs",
+    "c",
+    "h",
     "toml",
     "md",
     "lock",

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What core_queue.bpf.c and its loader (crates/bpf/src/core_queue) share: options, topology, counters, how it
+ * ended. The loader reads and writes these by position, so that a change here is one there.
+ */
+#ifndef CORETWIN_CORE_QUEUE_H
+#define CORETWIN_CORE_QUEUE_H
+
+#include "kernel.h"
+
+/* The most CPUs, a power of two; and CPUs of one core. */
+#define CPUS_MAX 1024
+#define THREADS_MAX 8
+#define NONE 0xffffffffu
+/* Queues of cores have the core's number, those of CPUs begin here. */
+#define QUEUE_OF_CPU 0x10000ull
+#define NO_QUEUE (~0ull)
+
+struct options {
+	u64 active_interval_ns;
+	u64 balance_ns;
+	u64 preempt_ns;
+	u64 slice_ns;
+	/* CPUs there can be, and cores. */
+	u32 cpus;
+	u32 cores;
+	u8 active;
+	u8 affinity;
+	u8 idle_core_first;
+	u8 passive;
+	u8 pickup;
+	u8 wakeup;
+	/* For trials of the watchdog: no task is ever taken out of a queue. */
+	u8 stuck;
+	u8 unused;
+};
+
+/* Where a CPU is. Of one that is unknown the core is only a number that no other has. */
+struct place {
+	u32 core;
+	u32 package;
+	u32 unknown;
+};
+
+/* Why the kernel ended it; the kind is 0 while it runs. */
+struct end {
+	u64 kind;
+	s64 code;
+	char reason[128];
+	char message[1024];
+};
+
+/* In the order of the loader's table. */
+enum counter {
+	WOKE_LAST_IDLE,
+	WOKE_SIBLING,
+	WOKE_IDLE_CORE,
+	WOKE_LAST_BUSY,
+	WOKE_CORE_BUSY,
+	WOKE_ELSEWHERE,
+	WOKE_ANYWHERE_IDLE,
+	WOKE_ANYWHERE,
+	PAST_QUEUES,
+	QUEUED,
+	QUEUED_FOR_CPU,
+	QUEUE_AHEAD,
+	QUEUE_LONGEST,
+	TOLD_OWN,
+	TOLD_SIBLING,
+	TOLD_OTHER_CORE,
+	PREEMPTED,
+	PICKED,
+	PICKED_OF_CPU,
+	WENT_ON,
+	STOLEN,
+	EVENED_OUT,
+	LEFT_OWN,
+	ACTIVE_ASKED,
+	ACTIVE_MOVED,
+	ACTIVE_IN_VAIN,
+	RAN_FIRST,
+	RAN_SAME_CPU,
+	RAN_SAME_CORE,
+	RAN_OTHER_CORE,
+	RAN_OTHER_PACKAGE,
+	WAITS,
+	WAITED_NS,
+	WAITED_LONGEST_NS,
+	CLASH_NS,
+	PUSHED_OUT,
+	EVACUATED,
+	COUNTERS
+};
+
+struct counters {
+	u64 values[COUNTERS];
+};
+
+#endif

@@ -1,0 +1,251 @@
+//! Brings the scheduler into the kernel, and reads what it counts.
+
+use super::places::Places;
+use super::statistics::{CoreNow, Statistics};
+use super::{COUNTERS, End, Options, Trial, image};
+use crate::Error;
+use crate::object::{self, embedded};
+use coretwin_base::cpu_set::CpuSet;
+use coretwin_host::root::Root;
+use coretwin_host::topology;
+use libbpf_rs::{Link, MapCore, MapFlags, Object, OpenObject};
+use std::fmt;
+use std::time::{Duration, Instant};
+
+/// `c/core_queue.bpf.c`, compiled.
+const OBJECT: &[u8] = embedded!("core_queue");
+const NAME: &str = "core_queue";
+/// Where the kernel tells about sched_ext.
+const STATE: &str = "/sys/kernel/sched_ext";
+/// The map of the operations.
+const OPERATIONS: &str = "core_queue";
+/// Of `struct sched_ext_ops` in `c/sched_ext.h`: where `hotplug_seq` and `timeout_ms` are.
+const HOTPLUG_BYTES: std::ops::Range<usize> = 0..8;
+const TIMEOUT_BYTES: std::ops::Range<usize> = 8..12;
+/// `struct core` in `c/core_queue.bpf.c`: its size, and where running, queued and online are.
+const CORE_BYTES: usize = 64;
+const CORE_NUMBERS: usize = 16;
+/// The kernel takes no more.
+const WATCHDOG_MAX: Duration = Duration::from_secs(30);
+/// By then the kernel has taken every task back.
+const END_PATIENCE: Duration = Duration::from_secs(20);
+const END_POLL: Duration = Duration::from_millis(5);
+
+/// The scheduler, loaded. Dropped, it is out of the kernel.
+pub struct Scheduler {
+    // Before the object, so that it goes first.
+    link: Option<Link>,
+    object: Object,
+    cores: usize,
+}
+
+impl fmt::Debug for Scheduler {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Scheduler").field("cores", &self.cores).finish_non_exhaustive()
+    }
+}
+
+impl Scheduler {
+    /// Loads the scheduler: from now on the kernel schedules by it.
+    ///
+    /// # Errors
+    /// A kernel without sched_ext, another scheduler loaded, no permission, a machine that is too
+    /// large or changed meanwhile, or whatever the kernel did not like; nothing is loaded then.
+    pub fn load(options: &Options) -> Result<Self, Error> {
+        Self::load_for_trial(options, &Trial::default())
+    }
+
+    /// The same with what only trials of the scheduler set.
+    ///
+    /// # Errors
+    /// As [`Scheduler::load`].
+    pub fn load_for_trial(options: &Options, trial: &Trial) -> Result<Self, Error> {
+        let root = Root::system();
+        check(&root)?;
+        // Before the topology is read: if CPUs come or go from here on, the kernel refuses.
+        let hotplug = root.number(&format!("{STATE}/hotplug_seq")).unwrap_or(0);
+        let places = read_places(&root)?;
+        let mut open = object::open(NAME, OBJECT)?;
+        prepare(&mut open, options, trial, &places, hotplug)?;
+        let mut object = object::load(NAME, open)?;
+        let link = attach(&mut object)?;
+        let scheduler = Self { link: Some(link), object, cores: places.cores.len() };
+        // Attaching may succeed and yet end at once, with the reason in what was left.
+        if let Some(end) = scheduler.poll_end()? {
+            let story = end.explain();
+            return Err(match end.wants_restart() {
+                true => Error::Changed(story),
+                false => Error::Ended(story),
+            });
+        }
+        match places.difference(&read_places(&root)?) {
+            None => Ok(scheduler),
+            Some(change) => Err(Error::Changed(change)),
+        }
+    }
+
+    /// What it has done so far.
+    ///
+    /// # Errors
+    /// If the kernel does not give its maps.
+    pub fn statistics(&self) -> Result<Statistics, Error> {
+        let map = self.map("counters")?;
+        let key = 0_u32.to_ne_bytes();
+        let rows = map.lookup_percpu(&key, MapFlags::ANY).map_err(|error| failed(&error))?;
+        let cpus: Vec<Vec<u64>> = rows.iter().flatten().map(|row| numbers(row)).collect();
+        let bytes = self.bytes(".bss.cores")?;
+        let cores = bytes.chunks_exact(CORE_BYTES).take(self.cores).map(core_now).collect();
+        Ok(Statistics::of_cpus(&cpus, cores))
+    }
+
+    /// Why the kernel is in charge again; none while the scheduler is.
+    ///
+    /// # Errors
+    /// If the kernel does not give its maps.
+    pub fn poll_end(&self) -> Result<Option<End>, Error> {
+        Ok(image::end(&self.bytes(".bss.end")?))
+    }
+
+    /// Takes it out of the kernel; what it did, and how it ended.
+    ///
+    /// # Errors
+    /// If the kernel does not give its maps, or does not tell of the end in time.
+    pub fn stop(mut self) -> Result<(Statistics, End), Error> {
+        self.link = None;
+        let since = Instant::now();
+        while since.elapsed() < END_PATIENCE {
+            if let Some(end) = self.poll_end()? {
+                return Ok((self.statistics()?, end));
+            }
+            std::thread::sleep(END_POLL);
+        }
+        Err(Error::Failed {
+            what: "taking the scheduler out".to_owned(),
+            reason: "the kernel has not said that it ended".to_owned(),
+        })
+    }
+
+    fn map(&self, name: &str) -> Result<libbpf_rs::Map<'_>, Error> {
+        self.object.maps().find(|map| map.name() == name).ok_or_else(|| missing(name))
+    }
+
+    /// The content of a section of variables.
+    fn bytes(&self, section: &str) -> Result<Vec<u8>, Error> {
+        let key = 0_u32.to_ne_bytes();
+        let bytes = self.map(section)?.lookup(&key, MapFlags::ANY);
+        bytes.map_err(|error| failed(&error))?.ok_or_else(|| missing(section))
+    }
+}
+
+/// Puts the scheduler in charge.
+fn attach(object: &mut Object) -> Result<Link, Error> {
+    let mut maps = object.maps_mut();
+    let mut map = maps.find(|map| map.name() == OPERATIONS).ok_or_else(|| missing(OPERATIONS))?;
+    map.attach_struct_ops().map_err(|error| object::refused(NAME, &error))
+}
+
+fn failed(error: &libbpf_rs::Error) -> Error {
+    Error::Failed { what: "reading what the scheduler tells".to_owned(), reason: error.to_string() }
+}
+
+fn missing(map: &str) -> Error {
+    Error::Failed { what: "looking into the scheduler".to_owned(), reason: format!("no {map}") }
+}
+
+/// Whether there is any use in trying.
+fn check(root: &Root) -> Result<(), Error> {
+    if root.fact(&format!("{STATE}/state")).is_none() {
+        return Err(Error::NoSchedExt);
+    }
+    if !rustix::process::geteuid().is_root() {
+        return Err(Error::NotPermitted);
+    }
+    match root.fact(&[STATE, "root", "ops"].join("/")) {
+        Some(name) => Err(Error::Occupied { name }),
+        None => Ok(()),
+    }
+}
+
+fn read_places(root: &Root) -> Result<Places, Error> {
+    let possible = root.cpus("/sys/devices/system/cpu/possible")?;
+    Places::of(&topology::read(root)?, &possible.unwrap_or_else(CpuSet::new))
+}
+
+/// Writes what the program reads but never changes.
+fn prepare(
+    open: &mut OpenObject,
+    options: &Options,
+    trial: &Trial,
+    places: &Places,
+    hotplug: u64,
+) -> Result<(), Error> {
+    let watchdog = trial.watchdog.unwrap_or(WATCHDOG_MAX).min(WATCHDOG_MAX);
+    let timeout_ms = u32::try_from(watchdog.as_millis()).unwrap_or(0);
+    for mut map in open.maps_mut() {
+        let bytes = match map.name().to_str() {
+            Some(".rodata.options") => image::options(options, trial, places),
+            Some(".rodata.places") => image::places(places),
+            Some(".rodata.members") => image::members(places),
+            Some(OPERATIONS) => {
+                if let Some(value) = map.initial_value_mut() {
+                    value[HOTPLUG_BYTES].copy_from_slice(&hotplug.to_ne_bytes());
+                    value[TIMEOUT_BYTES].copy_from_slice(&timeout_ms.to_ne_bytes());
+                }
+                continue;
+            }
+            _ => continue,
+        };
+        let room = map.initial_value().map_or(0, <[u8]>::len);
+        if room != bytes.len() {
+            let name = map.name().to_string_lossy();
+            return Err(missing(&format!("{name} of {} bytes", bytes.len())));
+        }
+        if let Some(value) = map.initial_value_mut() {
+            value.copy_from_slice(&bytes);
+        }
+    }
+    Ok(())
+}
+
+fn numbers(row: &[u8]) -> Vec<u64> {
+    let (numbers, _) = row.as_chunks();
+    numbers.iter().take(COUNTERS.len()).map(|bytes| u64::from_ne_bytes(*bytes)).collect()
+}
+
+fn core_now(bytes: &[u8]) -> CoreNow {
+    let number = |index: usize| {
+        let at = CORE_NUMBERS + 4 * index;
+        bytes[at..].first_chunk().map_or(0, |bytes| u32::from_ne_bytes(*bytes))
+    };
+    CoreNow { running: number(0), queued: number(1), online: number(2) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::OPS_NAME;
+    use super::*;
+
+    #[test]
+    fn the_program_calls_itself_what_others_look_for() {
+        let open = object::open(NAME, OBJECT).expect("object");
+        let map = open.maps().find(|map| map.name() == OPERATIONS).expect("operations");
+        let value = map.initial_value().expect("a value");
+        assert!(value.windows(OPS_NAME.len()).any(|bytes| bytes == OPS_NAME.as_bytes()));
+    }
+
+    #[test]
+    fn images_have_the_size_of_what_the_program_declares() {
+        let mut open = object::open(NAME, OBJECT).expect("object");
+        let places = Places { places: Vec::new(), cores: Vec::new() };
+        prepare(&mut open, &Options::default(), &Trial::default(), &places, 7).expect("prepared");
+        let of = |name: &str| {
+            let map = open.maps().find(|map| map.name() == name);
+            map.and_then(|map| map.initial_value().map(<[u8]>::to_vec)).expect("a value")
+        };
+        assert_eq!(of(OPERATIONS)[HOTPLUG_BYTES], 7_u64.to_ne_bytes());
+        assert_eq!(of(OPERATIONS)[TIMEOUT_BYTES], 30_000_u32.to_ne_bytes());
+        assert_eq!(of(".bss.cores").len(), super::super::places::CPUS_MAX * CORE_BYTES);
+        let counters = open.maps().find(|map| map.name() == "counters").expect("counters");
+        assert_eq!(counters.value_size() as usize, COUNTERS.len() * 8);
+    }
+}

@@ -1,0 +1,43 @@
+//! The scheduler `core-queue` on a live kernel: one queue for each physical core, by sched_ext.
+//!
+//! ```text
+//! topology ─▶ places ─┐
+//! Options ─▶ image ───┴▶ loader ─▶ kernel (c/core_queue.bpf.c)
+//!                          Statistics ◀─┤
+//!                          End ◀────────┘
+//! ```
+//!
+//! While a [`Scheduler`] lives the kernel schedules every normal task by it; when it is dropped, or the
+//! process ends in whatever way, the kernel's own scheduler is in charge again.
+
+mod counters;
+mod end;
+#[cfg(feature = "bpf")]
+mod image;
+#[cfg(feature = "bpf")]
+mod loader;
+#[cfg(any(feature = "bpf", test))]
+mod places;
+mod statistics;
+#[cfg(not(feature = "bpf"))]
+mod without;
+
+pub use coretwin_base::core_queue::{NAME, OPS_NAME, Options};
+pub use counters::{COUNTERS, Counter, Kind};
+pub use end::End;
+#[cfg(feature = "bpf")]
+pub use loader::Scheduler;
+pub use statistics::{CoreNow, Statistics};
+#[cfg(not(feature = "bpf"))]
+pub use without::Scheduler;
+
+use std::time::Duration;
+
+/// What only trials of the scheduler itself set.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Trial {
+    /// No task is ever taken out of a queue, so that the kernel's watchdog has to end it.
+    pub stuck: bool,
+    /// How long a task may wait for a CPU before the kernel ends the scheduler, at most 30 s; none: 30 s.
+    pub watchdog: Option<Duration>,
+}

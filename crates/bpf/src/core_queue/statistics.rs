@@ -1,0 +1,104 @@
+//! What the scheduler has done so far.
+
+use super::counters::{COUNTERS, Counter, Kind};
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
+
+/// Counters and queues at one moment. As JSON: `{counters: {name: value}, cores: […]}`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Statistics {
+    /// In the order of [`COUNTERS`].
+    values: Vec<u64>,
+    /// By our dense number.
+    pub cores: Vec<CoreNow>,
+}
+
+/// What is the matter on a core.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct CoreNow {
+    /// Its CPUs that are online.
+    pub online: u32,
+    /// Its CPUs that run a task.
+    pub running: u32,
+    /// Tasks that wait there.
+    pub queued: u32,
+}
+
+impl Statistics {
+    /// Adds up what each CPU counted.
+    #[cfg(any(feature = "bpf", test))]
+    pub(super) fn of_cpus(cpus: &[Vec<u64>], cores: Vec<CoreNow>) -> Self {
+        let of_counter = |(index, counter): (usize, &Counter)| {
+            let values = cpus.iter().filter_map(|values| values.get(index).copied());
+            match counter.kind {
+                Kind::Sum => values.fold(0, u64::wrapping_add),
+                Kind::Largest => values.max().unwrap_or(0),
+            }
+        };
+        Self { values: COUNTERS.iter().enumerate().map(of_counter).collect(), cores }
+    }
+
+    /// Every counter with its value.
+    pub fn counters(&self) -> impl Iterator<Item = (&'static Counter, u64)> {
+        COUNTERS.iter().zip(self.values.iter().copied())
+    }
+
+    /// The value of a counter; none if nothing of that name is counted.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<u64> {
+        self.counters().find(|(counter, _)| counter.name == name).map(|(_, value)| value)
+    }
+
+    /// What was counted since `earlier`; largest values and cores stay as they are now.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        let pairs = self.counters().zip(&earlier.values);
+        let values = pairs.map(|((counter, now), then)| match counter.kind {
+            Kind::Sum => now.saturating_sub(*then),
+            Kind::Largest => now,
+        });
+        Self { values: values.collect(), cores: self.cores.clone() }
+    }
+}
+
+impl Serialize for Statistics {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        struct Counters<'a>(&'a Statistics);
+        impl Serialize for Counters<'_> {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer
+                    .collect_map(self.0.counters().map(|(counter, value)| (counter.name, value)))
+            }
+        }
+        let mut map = serializer.serialize_map(Some(2))?;
+        map.serialize_entry("counters", &Counters(self))?;
+        map.serialize_entry("cores", &self.cores)?;
+        map.end()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_are_added_over_cpus_and_largest_values_are_not() {
+        let of = |first: u64| (0..COUNTERS.len() as u64).map(|index| first + index).collect();
+        let statistics = Statistics::of_cpus(&[of(0), of(1000)], Vec::new());
+        assert_eq!(statistics.get("woke_last_idle"), Some(1000));
+        assert_eq!(statistics.get("woke_sibling"), Some(1002));
+        let longest = COUNTERS.iter().position(|counter| counter.name == "queue_longest");
+        assert_eq!(statistics.get("queue_longest"), longest.map(|index| 1000 + index as u64));
+        assert_eq!(statistics.get("woke"), None);
+        let later = Statistics::of_cpus(&[of(5), of(1000)], Vec::new()).since(&statistics);
+        assert_eq!(later.get("picked"), Some(5));
+        assert_eq!(later.get("queue_longest"), statistics.get("queue_longest"));
+    }
+
+    #[test]
+    fn names_are_unique() {
+        for (index, counter) in COUNTERS.iter().enumerate() {
+            assert!(COUNTERS[..index].iter().all(|other| other.name != counter.name));
+        }
+    }
+}

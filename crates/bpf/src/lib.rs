@@ -1,0 +1,21 @@
+//! Programs that run in the kernel, and their loaders. The C is in `c/`, GPL-2.0-only; `build.rs`
+//! compiles it into objects that are embedded here.
+//!
+//! * [`core_queue`]: the scheduler with one queue for each physical core.
+//!
+//! Invariants:
+//! * without the feature `bpf` everything here has the same shape, and loading says that it is not
+//!   built in ([`Error::NotBuilt`]);
+//! * nothing is pinned: a program is attached while a file descriptor of its process is open, so it
+//!   goes with the process, however that ends;
+//! * a kernel that cannot run a program is told apart from one that may not ([`Error`]).
+
+pub mod core_queue;
+mod error;
+#[cfg(feature = "bpf")]
+mod object;
+
+pub use error::Error;
+
+/// Whether the programs are built in (the feature `bpf`).
+pub const BUILT: bool = cfg!(feature = "bpf");
