@@ -6,6 +6,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod built_in;
 pub mod core;
 mod document;
 pub mod error;

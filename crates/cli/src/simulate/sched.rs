@@ -245,8 +245,7 @@ fn list() -> String {
         }
     }
     text += "\nscenarios\n";
-    for entry in table::ALL {
-        let scenario: Scenario = entry.scenario();
+    for (entry, scenario) in table::ALL.iter().zip(Scenario::all()) {
         text += &format!("  {:<20} {:<4} {}\n", entry.name, scenario.topology, scenario.title);
     }
     text += "\nmeasures (of scenarios' expectations and of sweeps)\n";

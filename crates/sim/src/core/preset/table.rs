@@ -1,24 +1,10 @@
 //! The built-in presets: one file each in `presets/`, listed once, here.
 
 use super::Preset;
-
-/// A built-in preset before it is read.
-#[derive(Debug, Clone, Copy)]
-pub struct BuiltIn {
-    /// Its id.
-    pub name: &'static str,
-    /// The text of its file, also a template for presets of one's own.
-    pub text: &'static str,
-}
-
-macro_rules! built_in {
-    ($($name:literal),* $(,)?) => {
-        &[$(BuiltIn { name: $name, text: include_str!(concat!("../../../presets/", $name, ".toml")) }),*]
-    };
-}
+use crate::built_in::{BuiltIn, built_in};
 
 /// Every built-in preset: the article's machine, the note's four, then by maker and age.
-pub const ALL: &[BuiltIn] = built_in![
+pub const ALL: &[BuiltIn] = built_in!["../../../presets/":
     "xeon-mp-foster",
     "p4-northwood",
     "westmere",
@@ -37,23 +23,12 @@ impl Preset {
     /// Every built-in preset, in the order of [`ALL`].
     #[must_use]
     pub fn all() -> Vec<Self> {
-        ALL.iter().map(BuiltIn::preset).collect()
+        ALL.iter().map(|entry| entry.read(Self::read)).collect()
     }
 
     /// The built-in preset of this name.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
-        ALL.iter().find(|entry| entry.name == name).map(BuiltIn::preset)
-    }
-}
-
-impl BuiltIn {
-    /// The preset itself.
-    ///
-    /// # Panics
-    /// If the built-in text is bad, which a test rules out.
-    #[must_use]
-    pub fn preset(&self) -> Preset {
-        Preset::read(self.name, self.text).unwrap_or_else(|error| panic!("{error}"))
+        ALL.iter().find(|entry| entry.name == name).map(|entry| entry.read(Self::read))
     }
 }

@@ -1,24 +1,10 @@
 //! The built-in profiles: one file each in `profiles/`, listed once, here.
 
 use super::Profile;
-
-/// A built-in profile before it is read.
-#[derive(Debug, Clone, Copy)]
-pub struct BuiltIn {
-    /// Its id.
-    pub name: &'static str,
-    /// The text of its file, also a template for profiles of one's own.
-    pub text: &'static str,
-}
-
-macro_rules! built_in {
-    ($($name:literal),* $(,)?) => {
-        &[$(BuiltIn { name: $name, text: include_str!(concat!("../../../profiles/", $name, ".toml")) }),*]
-    };
-}
+use crate::built_in::{BuiltIn, built_in};
 
 /// Every built-in profile: the note's pair, the article's suites, kernels, AIM9's rows.
-pub const ALL: &[BuiltIn] = built_in![
+pub const ALL: &[BuiltIn] = built_in!["../../../profiles/":
     "gzip",
     "gzip-words",
     "gzip-source",
@@ -60,23 +46,12 @@ impl Profile {
     /// Every built-in profile, in the order of [`ALL`].
     #[must_use]
     pub fn all() -> Vec<Self> {
-        ALL.iter().map(BuiltIn::profile).collect()
+        ALL.iter().map(|entry| entry.read(Self::read)).collect()
     }
 
     /// The built-in profile of this name.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
-        ALL.iter().find(|entry| entry.name == name).map(BuiltIn::profile)
-    }
-}
-
-impl BuiltIn {
-    /// The profile itself.
-    ///
-    /// # Panics
-    /// If the built-in text is bad, which a test rules out.
-    #[must_use]
-    pub fn profile(&self) -> Profile {
-        Profile::read(self.name, self.text).unwrap_or_else(|error| panic!("{error}"))
+        ALL.iter().find(|entry| entry.name == name).map(|entry| entry.read(Self::read))
     }
 }
