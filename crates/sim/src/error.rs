@@ -21,6 +21,17 @@ pub enum Error {
         /// What the reader of the text said, with its line.
         problem: String,
     },
+    /// A workload, machine or profile that is not there, or cannot be had.
+    #[error("{0}")]
+    Unknown(String),
+    /// A fit that was made for something else.
+    #[error("{file}: {problem}; calibrate anew, or leave the fit out")]
+    Fit {
+        /// The fit, by its file or built-in name.
+        file: String,
+        /// What it was made for.
+        problem: String,
+    },
     /// A simulation that did not get on.
     #[error(transparent)]
     Stuck(#[from] Box<crate::core::Stuck>),

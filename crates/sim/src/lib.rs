@@ -7,10 +7,13 @@
 #![forbid(unsafe_code)]
 
 pub mod built_in;
+pub mod calibrate;
 pub mod core;
 mod document;
 pub mod error;
 pub mod kernel;
+pub mod machine;
+pub mod models;
 pub mod policies;
 
 pub use error::{Error, Result};

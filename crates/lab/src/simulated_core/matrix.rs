@@ -1,13 +1,13 @@
 //! Every unordered pair of some profiles on one simulated core.
 
 use super::cache::Cache;
-use super::{length, parallel, run};
+use super::{parallel, run};
 use crate::error::Error;
 use coretwin_base::core_run::CoreMatrix;
 use coretwin_base::schema::SCHEMA;
 use coretwin_sim::core::interval::{self, Summary};
 use coretwin_sim::core::profile::{Profile, copies};
-use coretwin_sim::core::{Options, Preset, Stretch, simulate, simulate_stretches};
+use coretwin_sim::core::{Options, Preset, Stretch, length, simulate, simulate_stretches};
 
 /// The profiles of a matrix that names none: what fights for one resource each, and real work.
 pub const PROFILES: [&str; 12] = [
@@ -62,7 +62,11 @@ pub fn matrix(
 ) -> Result<CoreMatrix, Error> {
     run::check(preset, 2)?;
     let count = profiles.len();
-    let speeds = parallel::map(profiles, |one| length::speed(preset, one, options), |_| {});
+    let speeds = parallel::map(
+        profiles,
+        |one| length::speed(preset, one, options).map_err(run::stuck),
+        |_| {},
+    );
     let speeds: Vec<f64> = speeds.into_iter().collect::<Result<_, _>>()?;
     let pairs: Vec<(usize, usize)> =
         (0..count).flat_map(|a| (a..count).map(move |b| (a, b))).collect();

@@ -6,7 +6,6 @@
 
 mod cache;
 mod experiments;
-mod length;
 mod matrix;
 mod note;
 pub(crate) mod parallel;

@@ -1,13 +1,13 @@
 //! Some threads on one simulated core: together, and each alone with its siblings halted.
 
-use super::{length, parallel};
+use super::parallel;
 use crate::error::Error;
 use coretwin_base::core_run::{CoreOccupancy, CoreRun, CoreSide, CoreSpread, CoreThread};
 use coretwin_base::schema::SCHEMA;
 use coretwin_sim::core::interval::{self, Summary};
 use coretwin_sim::core::outcome::{Component, Counts};
 use coretwin_sim::core::profile::{Profile, copies};
-use coretwin_sim::core::{Comparison, Options, Outcome, Preset, Stuck, compare};
+use coretwin_sim::core::{Comparison, Options, Outcome, Preset, Stuck, compare, length};
 
 /// What to run.
 #[derive(Debug, Clone)]
@@ -34,7 +34,8 @@ pub fn run(request: &Request, mut done: impl FnMut(usize, usize)) -> Result<Core
     check(&request.preset, count)?;
     let options = match request.fit_length {
         true => {
-            let speed = |profile| length::speed(&request.preset, profile, &request.options);
+            let speed =
+                |profile| length::speed(&request.preset, profile, &request.options).map_err(stuck);
             let speeds: Vec<f64> = request.profiles.iter().map(speed).collect::<Result<_, _>>()?;
             length::fitted(&request.options, speeds.into_iter())
         }

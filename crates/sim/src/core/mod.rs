@@ -9,6 +9,7 @@ pub mod comparison;
 pub mod engine;
 pub mod experiments;
 pub mod interval;
+pub mod length;
 pub mod outcome;
 pub mod preset;
 pub mod profile;

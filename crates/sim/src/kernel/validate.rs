@@ -73,6 +73,7 @@ fn cost_list(costs: &Costs) -> Vec<u64> {
         costs.switch_ns,
         costs.switch_space_ns,
         costs.policy_step_ns,
+        costs.policy_far_step_ns,
         costs.wake_halted_ns,
         costs.wake_polling_ns,
         costs.interrupt_processor_ns,

@@ -49,6 +49,9 @@ pub struct Start {
     pub server: bool,
     /// Whether the tasks of this entry share memory, as threads do.
     pub threads: bool,
+    /// Whether they share memory with the tasks of the entry before, as other threads of the same
+    /// process do; for entries that start at the same time.
+    pub same_memory: bool,
     /// Numbers of their own objects, see [`Which::Own`](super::program::Which::Own). Children have
     /// their parent's.
     pub own: Vec<u32>,
@@ -68,6 +71,7 @@ impl Start {
             on: None,
             server: false,
             threads: false,
+            same_memory: false,
             own: Vec::new(),
         }
     }

@@ -484,6 +484,10 @@ impl Policy for CoreQueue {
         }
     }
 
+    fn queue_lock(&self, view: &View, cpu: CpuId) -> CpuId {
+        view.layout.siblings(cpu).first().copied().unwrap_or(cpu)
+    }
+
     fn queued(&self, each: &mut dyn FnMut(TaskId, CpuId)) {
         for place in self.cores.iter().flat_map(|core| &core.queue) {
             each(place.3, self.tasks[place.3.index()].home);

@@ -336,6 +336,10 @@ impl Policy for Linux2419 {
         }
     }
 
+    fn queue_lock(&self, _: &View, _: CpuId) -> CpuId {
+        CpuId(0)
+    }
+
     fn queued(&self, each: &mut dyn FnMut(TaskId, CpuId)) {
         self.links.tasks(self.runnable).for_each(|task| each(task, CpuId(0)));
     }

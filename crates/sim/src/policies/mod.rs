@@ -140,6 +140,13 @@ pub trait Policy {
     /// widened to all before this question.
     fn offline(&mut self, view: &View, cpu: CpuId, actions: &mut Actions);
 
+    /// The CPU by whose number the lock of this CPU's queue is known: CPUs that share a queue name the
+    /// same one, and wait for each other while they go through it. Default: a queue for each CPU.
+    fn queue_lock(&self, view: &View, cpu: CpuId) -> CpuId {
+        let _ = view;
+        cpu
+    }
+
     /// Every task in a queue, in any order, with the CPU or one of the CPUs whose queue that is.
     /// For checks; never asked for in a question above. Running tasks may be named if they are kept.
     fn queued(&self, each: &mut dyn FnMut(TaskId, CpuId));

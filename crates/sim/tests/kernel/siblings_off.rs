@@ -116,10 +116,10 @@ fn traces_are_the_same_in_every_build() {
     expect_test::expect![[r#"
         core-queue       09efb0e36e80876a     2806
         fair             151bb519af380e53     2385
-        linux-2.4.19     1d91742517bed90d     3794
+        linux-2.4.19     817c0246a442f27f     3743
         linux-2.5.32     c2dd0d6a6b6f2db4     2813
-        linux-2.5.32-a9  e88a74052eb7a64c     3210
-        linux-2.5.32-f3  7ae2c2b75b145c70     3495
+        linux-2.5.32-a9  1ee59edaf9aaaf51     3184
+        linux-2.5.32-f3  3f8c7eb454d34805     3513
         one-per-core     1be98dba35d874d7     2877
     "#]]
     .assert_eq(&lines);

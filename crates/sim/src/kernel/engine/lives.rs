@@ -40,22 +40,24 @@ impl Engine<'_> {
                 program: start.program,
                 start: index,
                 parent: None,
-                address_space: self.started_space,
+                address_space: self.started_space.filter(|_| start.threads || self.started == 1),
                 class: start.class,
                 nice: start.nice,
                 mask,
                 server: start.server,
                 here,
             })?;
-            self.started_space = start.threads.then(|| self.view.task(child).address_space);
+            self.started_space = Some(self.view.task(child).address_space);
         }
         let costs = &self.machine.costs;
         let mut next_ns = self.view.now_ns + costs.wake_halted_ns.max(costs.interrupt_processor_ns);
         if self.started >= start.count {
             self.next_start += 1;
-            (self.started, self.started_space) = (0, None);
+            self.started = 0;
             let Some(next) = self.starts.get(self.next_start) else { return Ok(()) };
-            next_ns = next_ns.max(self.work.starts[*next as usize].at_ns);
+            let next = &self.work.starts[*next as usize];
+            self.started_space = self.started_space.filter(|_| next.same_memory);
+            next_ns = next_ns.max(next.at_ns);
         }
         self.events.set(self.machine_slot(START), next_ns);
         Ok(())

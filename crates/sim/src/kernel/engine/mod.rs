@@ -81,6 +81,8 @@ pub(super) struct Engine<'run> {
     cpus: Vec<CpuRun>,
     cores: Vec<CoreTime>,
     waste: Waste,
+    /// Who held the lock of each queue last, and until when, see [`Policy::queue_lock`].
+    queue_locks: Vec<(CpuId, u64)>,
     tasks: Vec<Task>,
     free: Vec<TaskId>,
     key: Key,
@@ -151,6 +153,7 @@ impl<'run> Engine<'run> {
             cpus: vec![CpuRun::new(); cpus],
             cores: vec![CoreTime::default(); machine.layout.cores().len()],
             waste: Waste::new(&machine.layout),
+            queue_locks: vec![(CpuId(0), 0); cpus],
             tasks: Vec::new(),
             free: Vec::new(),
             key: Key::new(options.seed),

@@ -43,13 +43,24 @@ impl Engine<'_> {
     #[inline]
     pub(super) fn carry_out_paid(&mut self, asked_on: CpuId) {
         self.carry_out(asked_on);
-        let cost_ns = self.policy_cost_ns();
+        let cost_ns = self.policy_cost_ns(asked_on);
         self.charge(asked_on, cost_ns);
     }
 
+    /// What the policy's work since it was last asked for costs a CPU: the work, and before it the
+    /// wait for the lock of the queue, which is a spin lock: nothing else happens on the CPU meanwhile.
     #[inline]
-    fn policy_cost_ns(&mut self) -> u64 {
-        let cost_ns = self.actions.take_steps() * self.machine.costs.policy_step_ns;
+    fn policy_cost_ns(&mut self, cpu: CpuId) -> u64 {
+        let work_ns = self.machine.costs.policy_work_ns(self.actions.take_steps());
+        if work_ns == 0 {
+            return 0;
+        }
+        let now_ns = self.view.now_ns;
+        let lock = self.policy.queue_lock(&self.view, cpu);
+        let (holder, until_ns) = self.queue_locks[lock.0 as usize];
+        let wait_ns = if holder == cpu { 0 } else { until_ns.saturating_sub(now_ns) };
+        let cost_ns = wait_ns + work_ns;
+        self.queue_locks[lock.0 as usize] = (cpu, now_ns + cost_ns);
         self.results.policy_ns += cost_ns;
         cost_ns
     }
@@ -114,7 +125,7 @@ impl Engine<'_> {
             return self.begin_stopper(cpu, previous);
         }
         let next = self.policy.pick(&self.view, cpu, previous, &mut self.actions);
-        let policy_ns = self.policy_cost_ns();
+        let policy_ns = self.policy_cost_ns(cpu);
         self.carry_out(cpu);
         self.view.cpus[cpu.0 as usize].scheduled_ns = self.view.now_ns;
         if let Some(task) = previous {
@@ -273,7 +284,7 @@ impl Engine<'_> {
             self.trace.happened(self.view.now_ns, Happened::GoesIdle, cpu, 0);
             self.policy.update_idle(&self.view, cpu, true, &mut self.actions);
             self.carry_out(cpu);
-            let _ = self.policy_cost_ns();
+            let _ = self.policy_cost_ns(cpu);
         }
     }
 
@@ -310,7 +321,7 @@ impl Engine<'_> {
                 self.view.set_resched(cpu, true);
                 self.view.set_current(cpu, Current::Idle);
                 self.carry_out(cpu);
-                let _ = self.policy_cost_ns();
+                let _ = self.policy_cost_ns(cpu);
                 self.reschedule(cpu)
             }
         }

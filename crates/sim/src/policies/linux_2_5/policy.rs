@@ -487,6 +487,11 @@ impl Policy for Linux25 {
         }
     }
 
+    fn queue_lock(&self, view: &View, cpu: CpuId) -> CpuId {
+        let first = || view.layout.siblings(cpu).first().copied();
+        first().filter(|_| self.rules.shared()).unwrap_or(cpu)
+    }
+
     fn queued(&self, each: &mut dyn FnMut(TaskId, CpuId)) {
         for queue in &self.queues {
             for task in (0..2).flat_map(|array| queue.tasks(&self.links, array, false)) {

@@ -4,10 +4,11 @@
 //! that waits for memory a fast one retires a hundred times as many. A run of fixed length in uops
 //! would take a minute for such a pair and a blink for another.
 
-use super::run::stuck;
-use crate::error::Error;
-use coretwin_sim::core::profile::Profile;
-use coretwin_sim::core::{Options, Preset, simulate};
+use super::engine::simulate;
+use super::outcome::Stuck;
+use super::preset::Preset;
+use super::profile::Profile;
+use super::stream::Options;
 
 /// Cycles that the slowest thread of a run would take alone, for warm-up and measurement.
 const WARMUP_CYCLES: f64 = 400_000.0;
@@ -17,14 +18,18 @@ const WARMUP_UOPS: [f64; 2] = [10_000.0, 200_000.0];
 const MEASURE_UOPS: [f64; 2] = [20_000.0, 1_000_000.0];
 
 /// Uops per cycle of a profile alone, roughly.
-pub(super) fn speed(preset: &Preset, profile: &Profile, options: &Options) -> Result<f64, Error> {
+///
+/// # Errors
+/// [`Stuck`] as [`simulate`].
+pub fn speed(preset: &Preset, profile: &Profile, options: &Options) -> Result<f64, Box<Stuck>> {
     let short = Options { warmup_uops: 10_000, measure_uops: 20_000, ..*options };
     let alone = simulate(preset, vec![profile.input(preset, options.seed, 0)], &short);
-    Ok(alone.map_err(stuck)?.uops_per_cycle(0))
+    Ok(alone?.uops_per_cycle(0))
 }
 
 /// The options for threads of these speeds.
-pub(super) fn fitted(options: &Options, speeds: impl Iterator<Item = f64>) -> Options {
+#[must_use]
+pub fn fitted(options: &Options, speeds: impl Iterator<Item = f64>) -> Options {
     let slowest = speeds.fold(f64::INFINITY, f64::min);
     let uops = |cycles: f64, [low, high]: [f64; 2]| (cycles * slowest).clamp(low, high) as u64;
     Options {

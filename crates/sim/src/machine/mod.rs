@@ -1,0 +1,125 @@
+//! Whole machines as data: a processor of [`crate::core`], where its CPUs are, memory, disk, what the
+//! kernel's work costs there, and how long the work of a workload takes. What [`crate::models`] runs on.
+//!
+//! Every value has its source and the confidence in it, as a processor's preset has.
+
+mod read;
+pub mod table;
+
+use crate::core::preset::{Preset, Provenance};
+use crate::kernel::co_run::CoRun;
+use crate::kernel::costs::Costs;
+use crate::kernel::layout::{Layout, Place};
+use crate::kernel::machine::{DiskSpec, Idle, Machine, PageCacheSpec};
+use crate::{Error, Result};
+use coretwin_base::cpu_set::{CoreId, CpuId};
+use std::collections::BTreeMap;
+
+/// Counted up with every change of the simulated kernel or of a model that changes results: a fit of
+/// another version is refused.
+pub const MODEL_VERSION: u32 = 1;
+
+/// A machine.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MachinePreset {
+    /// Its id: `xeon-mp-foster`.
+    pub name: String,
+    /// What it is, in one line.
+    pub title: String,
+    /// The processor.
+    pub core: Preset,
+    /// Packages, last-level caches of each, cores of each cache.
+    pub packages: u32,
+    /// See [`MachinePreset::packages`].
+    pub caches: u32,
+    /// See [`MachinePreset::packages`].
+    pub cores: u32,
+    /// What an idle CPU does.
+    pub idle: Idle,
+    /// Memory for the page cache; none: no model that uses files runs here.
+    pub memory: Option<PageCacheSpec>,
+    /// The disk; none: no model that uses files runs here.
+    pub disk: Option<DiskSpec>,
+    /// What the kernel's work costs.
+    pub costs: Costs,
+    /// How long the work of workloads takes alone, in ns, by the parameter's name.
+    pub work: BTreeMap<String, u64>,
+    /// Where the values come from.
+    pub provenance: Vec<Provenance>,
+    /// What a fit names to be of this preset: of its text and its processor's.
+    pub fingerprint: String,
+}
+
+impl MachinePreset {
+    /// Reads a preset; `file` is named in errors.
+    ///
+    /// # Errors
+    /// [`Error`] naming file, line, key, the allowed range and the nearest known key, for anything
+    /// missing, unknown, contradictory or absurd.
+    pub fn read(file: &str, text: &str) -> Result<Self> {
+        read::read(file, text)
+    }
+
+    /// Where its CPUs are, with every sibling or with one of each core only. As the kernel numbers
+    /// them: first one CPU of every core, then their siblings.
+    ///
+    /// # Errors
+    /// [`Error::Value`] for more CPUs than can be simulated.
+    pub fn layout(&self, smt: bool) -> Result<Layout> {
+        let threads = if smt { u32::from(self.core.ways) } else { 1 };
+        let cores = self.packages * self.caches * self.cores;
+        let place = |cpu: u32| {
+            let core = cpu % cores;
+            let package = core / (self.caches * self.cores);
+            Place { core: CoreId(core), cache: core / self.cores, package, node: package }
+        };
+        Layout::new((0..cores * threads).map(place).collect()).map_err(|problem| Error::Value {
+            file: self.name.clone(),
+            key: "processor.topology".to_owned(),
+            problem,
+        })
+    }
+
+    /// Whether there are siblings to switch on and off.
+    #[must_use]
+    pub fn has_siblings(&self) -> bool {
+        self.core.ways > 1
+    }
+
+    /// The machine for the simulated kernel.
+    ///
+    /// # Errors
+    /// As [`MachinePreset::layout`].
+    pub fn machine(&self, smt: bool, speeds: CoRun) -> Result<Machine> {
+        let bare = Machine::new(self.layout(smt)?, speeds);
+        Ok(Machine {
+            costs: self.costs,
+            idle: self.idle,
+            interrupts: CpuId(0),
+            cache: self.memory.unwrap_or(bare.cache),
+            disk: self.disk.unwrap_or(bare.disk),
+            ..bare
+        })
+    }
+
+    /// A value of `[work]`.
+    ///
+    /// # Errors
+    /// [`Error::Value`] if the preset does not have it, with the model that needs it.
+    pub fn work(&self, name: &str, model: &str) -> Result<u64> {
+        self.work.get(name).copied().ok_or_else(|| Error::Value {
+            file: self.name.clone(),
+            key: format!("work.{name}"),
+            problem: format!("is missing; the model of {model} needs it"),
+        })
+    }
+}
+
+/// A word for a text, equal on every host: 64-bit FNV-1a.
+pub(crate) fn fingerprint<'text>(texts: impl IntoIterator<Item = &'text str>) -> String {
+    let bytes = texts.into_iter().flat_map(|text| text.bytes().chain([0]));
+    let hash = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    });
+    format!("{hash:016x}")
+}

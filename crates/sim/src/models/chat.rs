@@ -1,0 +1,145 @@
+//! chat: rooms of twenty users, four tasks to each, who send every message to everybody else over
+//! loopback TCP. Tables 4 and 7.
+
+use super::load::{Family, Load, Making, Row, Sizes, Value};
+use super::setting::Values;
+use crate::Result;
+use crate::kernel::program::{Step, Which};
+use crate::kernel::work::{SocketSpec, Start, Work};
+use coretwin_base::reading::Better;
+
+pub(super) static FAMILY: Family = Family {
+    name: "chat",
+    profile: "chat",
+    keeps: &[
+        "80 tasks to a room in two processes: a sender and a receiver for each user on either side",
+        "all of them wait on one semaphore until every one is there, then start at once",
+        "a message is a send and a receive of 100 bytes; the server's receiver of a user counts it on the user's semaphore, and the user's server sender then sends to the 19 others in their order",
+        "sockets hold a bounded number of bytes: who writes faster than the other reads must wait",
+        "messages/s are the client's sent and received ones over the time from the start to the last task's end",
+    ],
+    drops: &[
+        "Nagle's algorithm and delayed acknowledgements: every send is at the receiver at once; what they save is in the time of a message",
+        "the socket's lock, which is held for part of a send only",
+        "making connections and tasks, which the benchmark does not time either",
+    ],
+    uses_files: false,
+    rows: &[Row {
+        workload: "chat",
+        unit: "messages/s",
+        better: Better::Higher,
+        fraction: 1.0,
+        build,
+    }],
+};
+
+/// Users of a room.
+const USERS: u64 = 20;
+/// Bytes of a message.
+const MESSAGE_BYTES: u64 = 100;
+/// Part of a message's work that sending is: the way down and up the loopback is the sender's, the
+/// receiver only copies. An assumption.
+const SEND_PART: (u64, u64) = (2, 3);
+/// Messages that a connection holds: a buffer of 64 KiB, of which a message of 100 bytes takes what
+/// its structure and its rounding up take, some 300 bytes. An assumption.
+const MESSAGES_HELD: u64 = 200;
+/// From the birth of the tasks to the start, for each task, so that all of them wait by then.
+const SETTLE_NS: u64 = 60_000;
+/// And for all: schedulers that remember how long a task slept (Linux 2.5: up to 2 s) let a new task
+/// have that from its parent. These parents wait nearly all the time; the model has none, so that its
+/// tasks wait themselves.
+const WAIT_NS: u64 = 3_000_000_000;
+
+/// Numbers of the two semaphores that all share.
+const GATE: u32 = 0;
+const DONE: u32 = 1;
+
+fn build(_: &Row, sizes: &Sizes<'_>, values: &Values<'_>) -> Result<Load> {
+    let rooms = sizes.count("rooms", 10, 800)?;
+    let users = sizes.count("users", USERS, 200)?;
+    let all = sizes.count("messages", 100, 32_767)?;
+    let bytes = sizes.count("size", MESSAGE_BYTES, 65_536)?;
+    sizes.only("server", "own")?;
+    let (messages, fraction) = sizes.sampled(all, 10);
+    let message_ns = values.work("chat_message")?;
+    let send_ns = message_ns * SEND_PART.0 / SEND_PART.1;
+    let receive_ns = message_ns - send_ns;
+    let profile = values.profile();
+
+    let down = |semaphore| Step::Down { semaphore, count: 1 };
+    let up = |semaphore, count| Step::Up { semaphore, count };
+    let wait = || Making::default().step(down(Which::Number(GATE)));
+    let done = up(Which::Number(DONE), 1);
+    let others = users - 1;
+    let programs = vec![
+        wait()
+            .repeat(messages, |body| body.work(profile, send_ns).send(Which::Own(0), bytes))
+            .step(done.clone())
+            .program("client-sender"),
+        wait()
+            .repeat(others * messages, |body| {
+                body.receive(Which::Own(0), bytes).work(profile, receive_ns)
+            })
+            .step(done)
+            .program("client-receiver"),
+        Making::default()
+            .repeat(messages, |body| {
+                let body = body.receive(Which::Own(0), bytes).work(profile, receive_ns);
+                body.step(up(Which::Own(1), 1))
+            })
+            .program("server-receiver"),
+        Making::default()
+            .repeat(messages, |body| {
+                let body = body.step(down(Which::Own(0)));
+                (0..others).fold(body, |body, other| {
+                    body.work(profile, send_ns).send(Which::Own(1 + other as u8), bytes)
+                })
+            })
+            .program("server-sender"),
+        Making::default()
+            .step(up(Which::Number(GATE), (2 * rooms * users) as u32))
+            .step(Step::Down { semaphore: Which::Number(DONE), count: (2 * rooms * users) as u32 })
+            .program("client"),
+    ];
+    let tasks = 4 * rooms * users;
+    let from_ns = WAIT_NS + tasks * SETTLE_NS;
+    let socket = SocketSpec { buffer_bytes: MESSAGES_HELD * bytes, sync: false };
+    let work = Work {
+        programs,
+        starts: starts(rooms, users, from_ns),
+        sockets: vec![socket; (2 * rooms * users) as usize],
+        semaphores: vec![0; (2 + rooms * users) as usize],
+        ..Work::default()
+    };
+    let counted = rooms * users * messages * users;
+    Ok(Load {
+        work,
+        from_ns,
+        until_ns: from_ns + 3_600_000_000_000,
+        fraction,
+        value: Value::Rate(counted as f64),
+        operations: counted,
+    })
+}
+
+/// The tasks, side by side: the server's of all users, then the client's, then the client that raises
+/// the start. Socket `2u` goes up to the server, `2u + 1` down to the client.
+fn starts(rooms: u64, users: u64, from_ns: u64) -> Vec<Start> {
+    let mut starts = Vec::new();
+    let all = (rooms * users) as u32;
+    let start = |program, own, same_memory| Start { own, same_memory, ..Start::of(program) };
+    for user in 0..all {
+        let first = user - user % users as u32;
+        let semaphore = 2 + user;
+        let others = (first..first + users as u32).filter(|other| *other != user);
+        let sending = std::iter::once(semaphore).chain(others.map(|other| 2 * other + 1));
+        starts.push(start(2, vec![2 * user, semaphore], user > 0));
+        starts.push(start(3, sending.collect(), true));
+    }
+    for user in 0..all {
+        starts.push(start(0, vec![2 * user], user > 0));
+        starts.push(start(1, vec![2 * user + 1], true));
+    }
+    starts.push(Start { at_ns: from_ns, same_memory: true, ..Start::of(4) });
+    starts
+}

@@ -1,0 +1,187 @@
+//! What a model is: a family of rows, and the work that a row is on the simulated kernel.
+
+use super::setting::Values;
+use crate::kernel::program::{Amount, Program, Step, Which};
+use crate::kernel::work::Work;
+use crate::kernel::{Outcome, co_run::ProfileId};
+use crate::{Error, Result};
+use coretwin_base::param::{ParamValue, Params};
+use coretwin_base::reading::Better;
+
+/// A family of workloads that share a model.
+#[derive(Debug)]
+pub struct Family {
+    /// Its name.
+    pub name: &'static str,
+    /// The profile of [`crate::core`] at whose speed its work runs.
+    pub profile: &'static str,
+    /// Facts of the benchmark that the model keeps.
+    pub keeps: &'static [&'static str],
+    /// Facts that it drops.
+    pub drops: &'static [&'static str],
+    /// Whether it uses files.
+    pub uses_files: bool,
+    /// Its rows.
+    pub rows: &'static [Row],
+}
+
+/// A workload's model.
+#[derive(Debug)]
+pub struct Row {
+    /// The workload's name.
+    pub workload: &'static str,
+    /// Unit of its value.
+    pub unit: &'static str,
+    /// Which direction of the value is better.
+    pub better: Better,
+    /// Part of the load that a run simulates where a setting does not say; 1 is all of it.
+    pub fraction: f64,
+    /// Makes the work.
+    pub build: fn(&Row, &Sizes, &Values) -> Result<Load>,
+}
+
+/// What a row asks of the simulated kernel, and what its value is then.
+#[derive(Debug)]
+pub struct Load {
+    /// The work.
+    pub(super) work: Work,
+    /// When the clock of the benchmark starts, in ns of simulated time.
+    pub(super) from_ns: u64,
+    /// The run ends here at the latest.
+    pub(super) until_ns: u64,
+    /// Part of the load that it is.
+    pub(super) fraction: f64,
+    /// The value, of an outcome and the time from the clock's start to the run's end in seconds.
+    pub(super) value: Value,
+    /// Operations that are done.
+    pub(super) operations: u64,
+}
+
+/// How a row's value follows from a run.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Value {
+    /// So much, over the elapsed seconds.
+    Rate(f64),
+    /// Elapsed microseconds over so many operations.
+    Microseconds(f64),
+}
+
+impl Load {
+    pub(super) fn elapsed_s(&self, outcome: &Outcome) -> f64 {
+        outcome.simulated_ns.saturating_sub(self.from_ns).max(1) as f64 / 1e9
+    }
+
+    pub(super) fn value(&self, outcome: &Outcome) -> f64 {
+        let elapsed_s = self.elapsed_s(outcome);
+        match self.value {
+            Value::Rate(amount) => amount / elapsed_s,
+            Value::Microseconds(operations) => elapsed_s * 1e6 / operations,
+        }
+    }
+}
+
+/// The parameters of a workload, as far as its model knows them.
+#[derive(Debug)]
+pub struct Sizes<'params> {
+    pub(super) workload: &'params str,
+    pub(super) params: &'params Params,
+    pub(super) fraction: f64,
+}
+
+impl Sizes<'_> {
+    /// A parameter that counts, within a range.
+    pub(super) fn count(&self, name: &str, or: u64, most: u64) -> Result<u64> {
+        let refuse = |problem: String| Error::Value {
+            file: self.workload.to_owned(),
+            key: name.to_owned(),
+            problem,
+        };
+        match self.params.get(name) {
+            None => Ok(or),
+            Some(ParamValue::Int(n))
+                if u64::try_from(*n).is_ok_and(|n| (1..=most).contains(&n)) =>
+            {
+                Ok(*n as u64)
+            }
+            Some(other) => Err(refuse(format!("is {other}; the model takes 1 to {most}"))),
+        }
+    }
+
+    /// A parameter that the model knows with one value only.
+    pub(super) fn only(&self, name: &str, known: &str) -> Result<()> {
+        match self.params.get(name) {
+            Some(other) if other.to_string() != known => Err(Error::Value {
+                file: self.workload.to_owned(),
+                key: name.to_owned(),
+                problem: format!("is {other}; the model knows only {known}"),
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    /// The part of a number that is simulated, at least so many; with it the part that this is.
+    pub(super) fn sampled(&self, all: u64, least: u64) -> (u64, f64) {
+        let sampled = (all as f64 * self.fraction) as u64;
+        let sampled = sampled.clamp(least.min(all), all).max(1);
+        (sampled, sampled as f64 / all.max(1) as f64)
+    }
+}
+
+/// A program in the making.
+#[derive(Debug, Default)]
+pub(super) struct Making {
+    steps: Vec<Step>,
+}
+
+impl Making {
+    pub(super) fn step(mut self, step: Step) -> Self {
+        self.steps.push(step);
+        self
+    }
+
+    /// Work of a profile that takes so long alone on average: between half and one and a half of it,
+    /// for no two calls find the same in the caches.
+    pub(super) fn work(self, profile: ProfileId, ns: u64) -> Self {
+        match ns {
+            0 => self,
+            ns => {
+                let ns = Amount::Between(ns / 2, ns + ns / 2);
+                self.step(Step::ComputeFor { profile, ns })
+            }
+        }
+    }
+
+    /// Work of a profile that takes exactly so long alone.
+    pub(super) fn exact_work(self, profile: ProfileId, ns: u64) -> Self {
+        match ns {
+            0 => self,
+            ns => self.step(Step::ComputeFor { profile, ns: Amount::Fixed(ns) }),
+        }
+    }
+
+    pub(super) fn call(self, ns: u64) -> Self {
+        self.step(Step::SystemCall { ns: Amount::Fixed(ns) })
+    }
+
+    pub(super) fn send(self, socket: Which, bytes: u64) -> Self {
+        self.step(Step::Send { socket, bytes: Amount::Fixed(bytes) })
+    }
+
+    pub(super) fn receive(self, socket: Which, bytes: u64) -> Self {
+        self.step(Step::Receive { socket, bytes: Amount::Fixed(bytes) })
+    }
+
+    /// What `body` adds, so many times.
+    pub(super) fn repeat(self, times: u64, body: impl FnOnce(Self) -> Self) -> Self {
+        let from = self.steps.len() as u32;
+        let made = body(self);
+        match times {
+            0 | 1 => made,
+            times => made.step(Step::Repeat { from, times: Amount::Fixed(times - 1) }),
+        }
+    }
+
+    pub(super) fn program(self, name: &str) -> Program {
+        Program { name: name.to_owned(), steps: self.steps }
+    }
+}

@@ -1,0 +1,74 @@
+//! What rows of LMbench and AIM9 share: one task that computes, and processes that make others.
+
+use super::load::{Load, Making, Row, Sizes, Value};
+use super::setting::Values;
+use crate::Result;
+use crate::kernel::program::{Children, Program, Step};
+use crate::kernel::work::{Start, Work};
+use coretwin_base::reading::Better;
+
+/// Simulated time of a row with one task.
+const TASK_NS: u64 = 200_000_000;
+/// Work between two looks at what else is to do.
+const CHUNK_NS: u64 = 1_000_000;
+/// Bytes that a pipe holds in Linux 2.4.
+pub(super) const PIPE_BYTES: u64 = 4096;
+/// Operations of a row that makes processes.
+pub(super) const OPERATIONS: u64 = 400;
+
+/// One task, whose operations take what was fitted: whatever happens to it comes from the machine.
+pub(super) fn one_task(row: &Row, _: &Sizes<'_>, values: &Values<'_>) -> Result<Load> {
+    let operations = TASK_NS as f64 / values.service()?;
+    let profile = values.profile();
+    let program = Making::default()
+        .repeat(TASK_NS / CHUNK_NS, |body| body.exact_work(profile, CHUNK_NS))
+        .program("task");
+    Ok(load(row, vec![program], operations))
+}
+
+/// A value of a row with so many operations, whichever way its unit goes.
+pub(super) fn load(row: &Row, programs: Vec<Program>, operations: f64) -> Load {
+    Load {
+        work: Work { programs, starts: vec![Start::of(0)], ..Work::default() },
+        from_ns: 0,
+        until_ns: 3_600_000_000_000,
+        fraction: 1.0,
+        value: match row.better {
+            Better::Lower => Value::Microseconds(operations),
+            Better::Higher => Value::Rate(operations),
+        },
+        operations: operations as u64,
+    }
+}
+
+/// A task that makes a child, waits for it, and goes on, again and again; before it makes one, the
+/// kernel has so much more to copy.
+pub(super) fn parent(more_ns: u64) -> Program {
+    Making::default()
+        .repeat(OPERATIONS, |body| {
+            let body = if more_ns > 0 { body.call(more_ns) } else { body };
+            body.step(Step::Fork { program: 1, thread: false }).step(Step::Wait(Children::All))
+        })
+        .program("parent")
+}
+
+/// The row with one child: what `child` does, then its end.
+pub(super) fn one_child(row: &Row, more_ns: u64, child: Making) -> Load {
+    let child = child.step(Step::Exit).program("child");
+    load(row, vec![parent(more_ns), child], OPERATIONS as f64)
+}
+
+/// The row with a child that is a shell with work of its own, and a child of the shell.
+pub(super) fn shell(row: &Row, values: &Values<'_>) -> Result<Load> {
+    let service_ns = values.service()? as u64;
+    let profile = values.profile();
+    let shell = Making::default()
+        .step(Step::Exec)
+        .exact_work(profile, service_ns)
+        .step(Step::Fork { program: 2, thread: false })
+        .step(Step::Wait(Children::All))
+        .step(Step::Exit);
+    let command = Making::default().step(Step::Exec).step(Step::Exit);
+    let programs = vec![parent(0), shell.program("shell"), command.program("command")];
+    Ok(load(row, programs, OPERATIONS as f64))
+}

@@ -1,0 +1,223 @@
+//! A machine in a state under a policy, and what it makes of a workload.
+
+use super::load::{Family, Load, Row, Sizes};
+use super::{KERNEL, POLLING, find, reason};
+use crate::calibrate::Fit;
+use crate::kernel::co_run::{CoRun, ProfileId};
+use crate::kernel::{self, Machine, Options, Outcome};
+use crate::machine::MachinePreset;
+use crate::policies::Settings;
+use crate::{Error, Result};
+use coretwin_base::core_run::CoreMatrix;
+use coretwin_base::param::Params;
+use coretwin_base::reading::{Better, Metric};
+use coretwin_base::suggest;
+use std::collections::BTreeMap;
+
+/// The most events of a run: some minutes.
+const EVENTS_MAX: u64 = 4_000_000_000;
+
+/// Where a workload runs, and how.
+#[derive(Debug, Clone, Copy)]
+pub struct Setting<'all> {
+    /// The machine.
+    pub machine: &'all MachinePreset,
+    /// Speeds of every pair of [`PROFILES`](super::PROFILES) on its core: of
+    /// [`speeds::matrix`](super::speeds::matrix), or measured side by side and kept.
+    pub speeds: &'all CoreMatrix,
+    /// Parameters fitted to published figures; none: those of the machine's preset.
+    pub fit: Option<&'all Fit>,
+    /// The scheduler.
+    pub policy: Settings,
+    /// Whether siblings are on.
+    pub smt: bool,
+    /// Seed of every random stream.
+    pub seed: u64,
+    /// Part of the load that is simulated, above 0 and up to 1; none: what the row's model says.
+    pub fraction: Option<f64>,
+}
+
+/// What a machine makes of a workload.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Prediction {
+    /// The workload's primary value.
+    pub value: f64,
+    /// Its unit.
+    pub unit: &'static str,
+    /// Which direction is better.
+    pub better: Better,
+    /// Other numbers of the run, by name.
+    pub metrics: BTreeMap<&'static str, Metric>,
+    /// Operations done.
+    pub operations: u64,
+    /// Simulated time of what the benchmark times, in seconds.
+    pub simulated_s: f64,
+    /// CPU time in user space and in the kernel, in seconds.
+    pub user_s: f64,
+    /// See [`Prediction::user_s`].
+    pub system_s: f64,
+    /// Part of the load that was simulated.
+    pub sampled_fraction: f64,
+    /// Events of the simulation.
+    pub events: u64,
+    /// Equal hashes: the same thing happened.
+    pub trace_hash: u64,
+}
+
+/// What a model asks of a machine.
+#[derive(Debug)]
+pub struct Values<'all> {
+    machine: &'all MachinePreset,
+    fit: Option<&'all Fit>,
+    workload: &'all str,
+    profile: ProfileId,
+}
+
+impl Values<'_> {
+    /// A time of the workload's own work alone, in ns.
+    pub(super) fn work(&self, name: &str) -> Result<u64> {
+        match self.fit.and_then(|fit| fit.work(name)) {
+            Some(ns) => Ok(ns),
+            None => self.machine.work(name, self.workload),
+        }
+    }
+
+    /// What an operation of a row with one task takes, in ns.
+    pub(super) fn service(&self) -> Result<f64> {
+        let fitted = self.fit.and_then(|fit| fit.service(self.workload));
+        fitted.ok_or_else(|| Error::Value {
+            file: self.machine.name.clone(),
+            key: self.workload.to_owned(),
+            problem: "has no service time here: it is fitted to published figures, and no fit of \
+                      this machine has one"
+                .to_owned(),
+        })
+    }
+
+    /// The kind of work of the family.
+    pub(super) fn profile(&self) -> ProfileId {
+        self.profile
+    }
+}
+
+/// What a machine makes of a workload with these parameters.
+///
+/// # Errors
+/// [`Error::Unknown`] for a workload without a model, with the reason; [`Error::Value`] for a
+/// parameter that the model does not know, or a preset without what it needs; [`Error::Fit`] for a
+/// fit of another preset or version; [`Error::Kernel`] for a run that did not get on.
+pub fn predict(workload: &str, params: &Params, setting: &Setting<'_>) -> Result<Prediction> {
+    let (family, row) = find(workload).ok_or_else(|| unknown(workload))?;
+    if let Some(fit) = setting.fit {
+        fit.check(setting.machine)?;
+    }
+    need_files(family, setting.machine)?;
+    let fraction = setting.fraction.unwrap_or(row.fraction);
+    if !(fraction > 0.0 && fraction <= 1.0) {
+        return Err(Error::Unknown(format!(
+            "a sampled fraction is above 0 and at most 1, not {fraction}"
+        )));
+    }
+    let speeds = speeds(setting)?;
+    let profile = speeds.named(family.profile).ok_or_else(|| {
+        Error::Unknown(format!("the speeds have no profile '{}'", family.profile))
+    })?;
+    let mut machine = setting.machine.machine(setting.smt, speeds)?;
+    if let Some(fit) = setting.fit {
+        fit.apply(&mut machine);
+    }
+    let sizes = Sizes { workload, params, fraction };
+    let values = Values { machine: setting.machine, fit: setting.fit, workload, profile };
+    let load = (row.build)(row, &sizes, &values)?;
+    scale_memory(&mut machine, family, load.fraction);
+    let options = Options {
+        seed: setting.seed,
+        until_ns: load.until_ns,
+        warmup_ns: load.from_ns,
+        events_max: EVENTS_MAX,
+        ..Options::new(setting.policy)
+    };
+    let outcome = kernel::run(&machine, &load.work, &options)?;
+    Ok(prediction(row, &load, &outcome))
+}
+
+/// A smaller load finds less memory and an earlier write-back, so that as much of it is on its way.
+fn scale_memory(machine: &mut Machine, family: &Family, fraction: f64) {
+    if family.uses_files && fraction < 1.0 {
+        let scaled = |number: u64| ((number as f64 * fraction) as u64).max(1);
+        machine.cache.pages = scaled(u64::from(machine.cache.pages)).max(64) as u32;
+        machine.cache.dirty_expire_ns = scaled(machine.cache.dirty_expire_ns);
+        machine.cache.dirty_writeback_ns = scaled(machine.cache.dirty_writeback_ns);
+    }
+}
+
+fn unknown(workload: &str) -> Error {
+    if let Some(reason) = reason(workload) {
+        return Error::Unknown(format!("{workload} has no model: {reason}"));
+    }
+    let known: Vec<&str> =
+        super::TABLE.iter().flat_map(|family| family.rows).map(|row| row.workload).collect();
+    Error::Unknown(suggest::unknown("model of a workload", workload, &known))
+}
+
+fn need_files(family: &Family, machine: &MachinePreset) -> Result<()> {
+    let missing = match (family.uses_files, machine.memory, machine.disk) {
+        (true, None, _) => "memory",
+        (true, _, None) => "disk",
+        _ => return Ok(()),
+    };
+    Err(Error::Value {
+        file: machine.name.clone(),
+        key: missing.to_owned(),
+        problem: format!("is missing; the model of {} needs it", family.name),
+    })
+}
+
+fn speeds(setting: &Setting<'_>) -> Result<CoRun> {
+    let matrix = setting.speeds;
+    let own = &setting.machine.core;
+    if matrix.preset != own.name {
+        return Err(Error::Unknown(format!(
+            "the speeds are of {}, the core of {} is {}",
+            matrix.preset, setting.machine.name, own.name
+        )));
+    }
+    let clock_ghz = f64::from(own.clock_mhz) / 1000.0;
+    CoRun::of_matrix(matrix, clock_ghz, KERNEL, POLLING).map_err(Error::Unknown)
+}
+
+fn prediction(row: &Row, load: &Load, outcome: &Outcome) -> Prediction {
+    let elapsed_s = load.elapsed_s(outcome);
+    let total = |of: fn(&kernel::outcome::CpuOutcome) -> u64| {
+        outcome.cpus.iter().map(of).sum::<u64>() as f64 / 1e9
+    };
+    let metric = |value: f64, unit: &str, better| Metric { value, unit: unit.to_owned(), better };
+    let per_operation = |count: u64| count as f64 / load.operations.max(1) as f64;
+    let moved: u64 = outcome.migrations.iter().sum();
+    let mut metrics = BTreeMap::from([
+        ("switches", metric(per_operation(outcome.switches), "per operation", Better::Lower)),
+        ("migrations", metric(per_operation(moved), "per operation", Better::Lower)),
+        ("utilisation", metric(outcome.utilisation(), "of all CPUs", Better::Higher)),
+        ("scheduler", metric(outcome.policy_ns as f64 / 1e9, "s", Better::Lower)),
+    ]);
+    if let Some(Some(throughput)) = outcome.core_throughput.get(1) {
+        metrics.insert("core_throughput", metric(*throughput, "of one CPU", Better::Higher));
+    }
+    if outcome.storage.requests > 0 {
+        let busy_s = outcome.storage.disk_busy_ns as f64 / 1e9;
+        metrics.insert("disk_busy", metric(busy_s, "s", Better::Lower));
+    }
+    Prediction {
+        value: load.value(outcome),
+        unit: row.unit,
+        better: row.better,
+        metrics,
+        operations: load.operations,
+        simulated_s: elapsed_s,
+        user_s: total(|cpu| cpu.times.user_ns),
+        system_s: total(|cpu| cpu.times.system_ns),
+        sampled_fraction: load.fraction,
+        events: outcome.events,
+        trace_hash: outcome.trace_hash,
+    }
+}

@@ -1,0 +1,60 @@
+//! Speeds of every pair of profiles on a core, one pair after the other. Whoever has threads may
+//! measure the pairs side by side instead; the results are the same.
+
+use crate::core::profile::{Profile, copies};
+use crate::core::{Options, Preset, compare, length};
+use crate::{Error, Result};
+use coretwin_base::core_run::CoreMatrix;
+use coretwin_base::schema::SCHEMA;
+
+/// Every pair of [`PROFILES`](super::PROFILES) on a core. A core with one thread has no pairs: every
+/// speed beside another is that alone, and is never asked for.
+///
+/// # Errors
+/// [`Error::Stuck`] where a run does not end within its bound.
+pub fn matrix(preset: &Preset, options: &Options) -> Result<CoreMatrix> {
+    let profiles: Vec<Profile> = super::PROFILES
+        .iter()
+        .map(|name| {
+            Profile::named(name)
+                .ok_or_else(|| Error::Unknown(format!("there is no profile '{name}'")))
+        })
+        .collect::<Result<_>>()?;
+    let count = profiles.len();
+    let mut matrix = CoreMatrix {
+        schema: SCHEMA,
+        preset: preset.name.clone(),
+        profiles: profiles.iter().map(|profile| profile.name.clone()).collect(),
+        alone_ipc: vec![0.0; count],
+        slowdown: vec![vec![1.0; count]; count],
+        throughput: vec![vec![2.0; count]; count],
+        slowdown_by_formula: Vec::new(),
+        cached: 0,
+        seed: options.seed,
+        warmup_uops: options.warmup_uops,
+        measure_uops: options.measure_uops,
+    };
+    let speed = |one| length::speed(preset, one, options);
+    let speeds: Vec<f64> = profiles.iter().map(speed).collect::<std::result::Result<_, _>>()?;
+    if preset.ways < 2 {
+        return Ok(CoreMatrix { alone_ipc: speeds, ..matrix });
+    }
+    for a in 0..count {
+        for b in a..count {
+            let pair = [&profiles[a], &profiles[b]];
+            let copies = copies(pair);
+            let input = |thread: usize| pair[thread].input(preset, options.seed, copies[thread]);
+            let options = length::fitted(options, [speeds[a], speeds[b]].into_iter());
+            let result = compare(preset, 2, &input, &options)?;
+            let [of_a, of_b] = [0, 1].map(|thread| result.slowdown(thread));
+            matrix.slowdown[b][a] = of_b;
+            matrix.slowdown[a][b] = if a == b { f64::midpoint(of_a, of_b) } else { of_a };
+            matrix.throughput[a][b] = result.throughput();
+            matrix.throughput[b][a] = result.throughput();
+            if a == b {
+                matrix.alone_ipc[a] = result.alone[0].uops_per_cycle(0);
+            }
+        }
+    }
+    Ok(matrix)
+}

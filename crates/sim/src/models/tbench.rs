@@ -1,0 +1,117 @@
+//! tbench: the calls of a file server's clients as requests and replies over loopback TCP, a process
+//! at either end of each connection. Tables 6 and 7.
+
+use super::load::{Family, Load, Making, Row, Sizes, Value};
+use super::setting::Values;
+use crate::Result;
+use crate::kernel::program::{Step, Which};
+use crate::kernel::work::{SocketSpec, Start, Work};
+use coretwin_base::reading::Better;
+
+pub(super) static FAMILY: Family = Family {
+    name: "tbench",
+    profile: "tbench",
+    keeps: &[
+        "a client process and a server process to each connection, one request outstanding",
+        "system calls of an exchange: a send and two receives (header, rest) on either side",
+        "45,000 exchanges a client (a load file of 90,000 lines, a request and its answer each), 132 MB",
+        "sizes of requests and replies of dbench 1.x by verb: reads answer with the data, writes carry it, the rest is small",
+        "throughput is 132 MB for each client over the time until the last one is done",
+    ],
+    drops: &[
+        "the order of the load file: two reads, a write and three others go round, of mean size",
+        "connecting, and lines that are read but not executed",
+    ],
+    uses_files: false,
+    rows: &[Row {
+        workload: "tbench",
+        unit: "MB/s",
+        better: Better::Higher,
+        fraction: 0.02,
+        build,
+    }],
+};
+
+/// Megabytes that a client moves in one pass.
+pub(super) const CLIENT_MEGABYTES: f64 = 132.0;
+/// Rounds of six exchanges in one pass.
+pub(super) const ROUNDS: u64 = 7500;
+/// Bytes of a read and of a write: 78 MB by 15,000 reads, 54 MB by 7,500 writes.
+pub(super) const READ_BYTES: u64 = 5200;
+/// See [`READ_BYTES`].
+pub(super) const WRITE_BYTES: u64 = 7200;
+/// Request and reply of the exchanges of a round, in bytes.
+const EXCHANGES: [(u64, u64); 6] = [
+    (55, READ_BYTES + 4),
+    (111, 69),
+    (55, READ_BYTES + 4),
+    (51 + WRITE_BYTES, 41),
+    (83, 39),
+    (70, 59),
+];
+const HEADER_BYTES: u64 = 4;
+/// Bytes that a connection holds in one direction. Linux 2.4's default for receiving.
+const BUFFER_BYTES: u64 = 65_536;
+/// Of an exchange's work, the part of a send in eighths; a receive has what is left of a half.
+const SEND_EIGHTHS: u64 = 3;
+
+/// From the birth of the tasks to the start; see chat.
+const SETTLE_NS: u64 = 3_000_000_000;
+const GATE: u32 = 0;
+
+fn build(_: &Row, sizes: &Sizes<'_>, values: &Values<'_>) -> Result<Load> {
+    let clients = sizes.count("clients", 8, 2000)?;
+    sizes.only("mode", "classic")?;
+    sizes.only("server", "own")?;
+    let (rounds, fraction) = sizes.sampled(ROUNDS, 20);
+    let exchange_ns = values.work("tbench_exchange")?;
+    let kib_ns = values.work("tbench_kib")?;
+    let profile = values.profile();
+    let send = |making: Making, socket, bytes: u64| {
+        let work_ns = exchange_ns * SEND_EIGHTHS / 8 + kib_ns * bytes / 2048;
+        making.work(profile, work_ns).send(socket, bytes)
+    };
+    let receive = |making: Making, socket, bytes: u64| {
+        let work_ns = exchange_ns * (4 - SEND_EIGHTHS) / 8 + kib_ns * bytes / 2048;
+        let header = making.receive(socket, HEADER_BYTES);
+        header.receive(socket, bytes - HEADER_BYTES).work(profile, work_ns)
+    };
+    let [up, down] = [Which::Own(0), Which::Own(1)];
+    let client = Making::default()
+        .step(Step::Down { semaphore: Which::Number(GATE), count: 1 })
+        .repeat(rounds, |body| {
+            EXCHANGES.iter().fold(body, |body, (request, reply)| {
+                receive(send(body, up, *request), down, *reply)
+            })
+        });
+    let server = Making::default().repeat(rounds, |body| {
+        EXCHANGES
+            .iter()
+            .fold(body, |body, (request, reply)| send(receive(body, up, *request), down, *reply))
+    });
+    let main =
+        Making::default().step(Step::Up { semaphore: Which::Number(GATE), count: clients as u32 });
+    let of = |program, client: u64| Start {
+        own: vec![2 * client as u32, 2 * client as u32 + 1],
+        server: program == 1,
+        ..Start::of(program)
+    };
+    let mut starts: Vec<Start> =
+        (0..clients).flat_map(|client| [of(1, client), of(0, client)]).collect();
+    starts.push(Start { at_ns: SETTLE_NS, ..Start::of(2) });
+    let work = Work {
+        programs: vec![client.program("client"), server.program("server"), main.program("main")],
+        starts,
+        sockets: vec![SocketSpec { buffer_bytes: BUFFER_BYTES, sync: false }; 2 * clients as usize],
+        semaphores: vec![0],
+        ..Work::default()
+    };
+    Ok(Load {
+        work,
+        from_ns: SETTLE_NS,
+        until_ns: SETTLE_NS + 24 * 3_600_000_000_000,
+        fraction,
+        value: Value::Rate(CLIENT_MEGABYTES * clients as f64 * fraction),
+        operations: clients * rounds * EXCHANGES.len() as u64,
+    })
+}

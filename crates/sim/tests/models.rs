@@ -1,0 +1,137 @@
+//! The models of the article's benchmarks, the machines they run on, and fits.
+
+use coretwin_base::core_run::CoreMatrix;
+use coretwin_base::param::WorkloadSpec;
+use coretwin_sim::Result;
+use coretwin_sim::calibrate::Fit;
+use coretwin_sim::machine::{MachinePreset, table};
+use coretwin_sim::models::{PROFILES, Prediction, Setting, predict};
+use coretwin_sim::policies::Settings;
+
+fn machine(name: &str) -> MachinePreset {
+    MachinePreset::named(name).expect(name)
+}
+
+/// Speeds with every pair slowed alike, so that no test waits for the core.
+fn speeds(machine: &MachinePreset, slowdown: f64) -> CoreMatrix {
+    let count = PROFILES.len();
+    CoreMatrix {
+        schema: 1,
+        preset: machine.core.name.clone(),
+        profiles: PROFILES.map(str::to_owned).to_vec(),
+        alone_ipc: vec![0.5; count],
+        slowdown: vec![vec![slowdown; count]; count],
+        throughput: vec![vec![2.0 / slowdown; count]; count],
+        slowdown_by_formula: Vec::new(),
+        cached: 0,
+        seed: 1,
+        warmup_uops: 0,
+        measure_uops: 0,
+    }
+}
+
+/// A workload on a machine, in words: `chat:rooms=2` under `linux-2.4.19`.
+fn run(
+    machine: &MachinePreset,
+    fit: Option<&Fit>,
+    cell: &str,
+    policy: &str,
+    smt: bool,
+    fraction: Option<f64>,
+) -> Result<Prediction> {
+    let spec = WorkloadSpec::parse(cell).expect(cell);
+    let speeds = speeds(machine, 1.5);
+    let policy = Settings::parse(policy).expect(policy);
+    let setting = Setting { machine, speeds: &speeds, fit, policy, smt, seed: 1, fraction };
+    predict(&spec.name, &spec.params, &setting)
+}
+
+#[test]
+fn a_bad_machine_is_refused_with_file_line_and_key() {
+    let good = table::ALL[0].text;
+    let refused = |from: &str, to: &str| {
+        assert!(good.contains(from), "{from}");
+        let text = good.replacen(from, to, 1);
+        MachinePreset::read("mine.toml", &text).expect_err(to).to_string()
+    };
+    let message = refused("preset = \"xeon-mp-foster\"", "preset = \"xeon-mp-fooster\"");
+    assert!(message.starts_with("mine.toml:6: processor.core.preset"), "{message}");
+    assert!(message.contains("did you mean 'xeon-mp-foster'"), "{message}");
+    let message = refused("wake_halted", "wake_haltet");
+    assert!(message.contains("did you mean 'wake_halted'"), "{message}");
+    let message = refused("confidence = \"high\"", "confidence = \"sure\"");
+    assert!(message.contains("low, medium, high"), "{message}");
+    let message = refused("cores = 1,", "cores = 1000000,");
+    assert!(message.contains("processor.topology.cores"), "{message}");
+    let message = refused("packages = 1, caches = 1,", "packages = 1024, caches = 1024,");
+    assert!(message.contains("at most 4096") || message.contains("1 to 4096"), "{message}");
+    let message = refused("[disk]", "[disc]");
+    assert!(message.contains("did you mean 'disk'"), "{message}");
+}
+
+#[test]
+fn what_cannot_be_predicted_is_explained() {
+    let machine = machine("xeon-mp-foster");
+    let refused = |machine: &MachinePreset, cell: &str, fraction| {
+        let result = run(machine, None, cell, "linux-2.4.19", false, fraction);
+        result.expect_err(cell).to_string()
+    };
+    let message = refused(&machine, "tbensh", None);
+    assert!(message.contains("did you mean 'tbench'"), "{message}");
+    let message = refused(&machine, "chat:rooms=0", None);
+    assert!(message.contains("chat: rooms: is 0"), "{message}");
+    let message = refused(&machine, "tbench:mode=timed", None);
+    assert!(message.contains("knows only classic"), "{message}");
+    let message = refused(&machine, "chat:rooms=1", Some(0.0));
+    assert!(message.contains("above 0"), "{message}");
+    let message = refused(&machine, "lmbench/simple-read", None);
+    assert!(message.contains("no service time"), "{message}");
+    let mut poor = machine.clone();
+    poor.work.clear();
+    let message = refused(&poor, "chat:rooms=1", None);
+    assert!(message.contains("work.chat_message: is missing"), "{message}");
+}
+
+#[test]
+fn a_fit_of_another_machine_state_or_version_is_refused() {
+    let machine = machine("xeon-mp-foster");
+    let text = |name: &str, preset: &str, version: u32| {
+        format!(
+            "machine = \"{name}\"\npreset = \"{preset}\"\nversion = {version}\n\
+             fitted_to = \"a test\"\nfree_parameters = 1\n[kernel]\n[work]\nchat_message = 4000\n\
+             [service]\n\"lmbench/simple-read\" = 1490.0\n"
+        )
+    };
+    let own = &machine.fingerprint;
+    let with = |name: &str, preset: &str, version| {
+        let fit = Fit::read("my-fit.toml", &text(name, preset, version)).expect("a fit");
+        let cell = "chat:rooms=1,messages=2";
+        run(&machine, Some(&fit), cell, "linux-2.4.19", false, None).map_err(|e| e.to_string())
+    };
+    assert!(with("xeon-mp-foster", own, 1).is_ok());
+    let other = with("zen4-2x96", own, 1).expect_err("another machine");
+    assert!(other.contains("my-fit.toml: is a fit of zen4-2x96"), "{other}");
+    let older = with("xeon-mp-foster", own, 0).expect_err("another version");
+    assert!(older.contains("version 0"), "{older}");
+    let changed = with("xeon-mp-foster", "0123", 1).expect_err("another state");
+    assert!(changed.contains("another state of the preset"), "{changed}");
+    let miscounted = text("xeon-mp-foster", own, 1).replace("meters = 1", "meters = 2");
+    let message = Fit::read("my-fit.toml", &miscounted).expect_err("a wrong count").to_string();
+    assert!(message.contains("free_parameters: is 2; there are 1"), "{message}");
+    let fit = Fit::read("my-fit.toml", &text("xeon-mp-foster", own, 1)).expect("a fit");
+    assert_eq!(Fit::read("again", &fit.text()).expect("its own text").services, fit.services);
+}
+
+#[test]
+fn all_messages_arrive_and_siblings_help() {
+    let machine = machine("xeon-mp-foster");
+    let chat = |smt| {
+        run(&machine, None, "chat:rooms=2,messages=10", "linux-2.5.32", smt, None).expect("chat")
+    };
+    let (off, on) = (chat(false), chat(true));
+    assert_eq!(off.operations, 2 * 20 * 10 * 20);
+    assert_eq!((off.unit, off.sampled_fraction), ("messages/s", 1.0));
+    // Two CPUs at two thirds of the speed each.
+    assert!((1.15..1.4).contains(&(on.value / off.value)), "{} {}", off.value, on.value);
+    assert_eq!(off, chat(false), "equal seeds, equal results");
+}
