@@ -63,6 +63,9 @@ fn target_folder(root: &Path) -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from)
 }
 
+/// What every build of a chore turns on; `make` has installed what it needs. Cargo alone builds without.
+const FEATURES: [&str; 2] = ["--features", "bpf"];
+
 /// Prints for people.
 #[expect(clippy::print_stdout, reason = "the one place where chores print")]
 fn print(text: &str) {

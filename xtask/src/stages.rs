@@ -39,7 +39,7 @@ fn run_to(out: &mut dyn Write, root: &Path, stages: &[&Stage]) -> Result<bool> {
     let mut total = Tally::default();
     let mut times = Vec::new();
     for stage in stages {
-        writeln!(out, "\n=== {}: {}", stage.name, stage.argv.join(" "))?;
+        writeln!(out, "\n=== {}: {}", stage.name, command(stage).join(" "))?;
         out.flush()?;
         let started = Instant::now();
         let tally = run(root, stage, out)?;
@@ -56,8 +56,18 @@ fn run_to(out: &mut dyn Write, root: &Path, stages: &[&Stage]) -> Result<bool> {
     Ok(total.failed == 0)
 }
 
+/// What a stage runs: where it has cargo build something, with the features of all chores.
+fn command(stage: &Stage) -> Vec<&'static str> {
+    let mut command = stage.argv.to_vec();
+    if let ["cargo", "build" | "test" | "clippy" | "doc" | "bench", ..] = command[..] {
+        command.splice(2..2, crate::FEATURES);
+    }
+    command
+}
+
 fn run(root: &Path, stage: &Stage, out: &mut dyn Write) -> Result<Tally> {
-    let (program, arguments) = stage.argv.split_first().context("a stage without a command")?;
+    let command = command(stage);
+    let (program, arguments) = command.split_first().context("a stage without a command")?;
     let mut child = Command::new(program)
         .args(arguments)
         .envs(stage.environment.iter().copied())
@@ -122,6 +132,14 @@ mod tests {
         ] {
             assert_eq!(test_result(other), None, "{other}");
         }
+    }
+
+    #[test]
+    fn whatever_cargo_builds_has_the_features() {
+        let of = |argv| command(&Stage { name: "x", argv, environment: &[] }).join(" ");
+        assert_eq!(of(&["cargo", "test", "--", "x"]), "cargo test --features bpf -- x");
+        assert_eq!(of(&["cargo", "xtask", "tidy"]), "cargo xtask tidy");
+        assert_eq!(of(&["sh", "build"]), "sh build");
     }
 
     #[test]

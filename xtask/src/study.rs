@@ -21,6 +21,7 @@ const ARGUMENTS: &[&str] = &[
 pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<bool> {
     let built = Command::new("cargo")
         .args(["build", "--release", "--package", "coretwin", "--bins"])
+        .args(crate::FEATURES)
         .current_dir(root)
         .status()
         .context("starting cargo")?;

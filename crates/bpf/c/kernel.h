@@ -100,6 +100,7 @@ struct task_struct {
 	int pid;
 	int tgid;
 	u64 start_boottime;
+	struct task_struct *real_parent;
 	int nr_cpus_allowed;
 	const struct cpumask *cpus_ptr;
 	unsigned short migration_disabled;

@@ -2,6 +2,7 @@
 //! compiles it into objects that are embedded here.
 //!
 //! * [`core_queue`]: the scheduler with one queue for each physical core.
+//! * [`overlap`]: whose run time passed beside how many busy siblings, to the nanosecond.
 //!
 //! Invariants:
 //! * without the feature `bpf` everything here has the same shape, and loading says that it is not
@@ -14,6 +15,7 @@ pub mod core_queue;
 mod error;
 #[cfg(feature = "bpf")]
 mod object;
+pub mod overlap;
 
 pub use error::Error;
 

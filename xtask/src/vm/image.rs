@@ -42,6 +42,7 @@ pub(crate) fn build(root: &Path, folder: &Path) -> Result<Vec<u8>> {
     let status = Command::new("cargo")
         .args(["build", "--quiet", "--profile", PROFILE, "--target", TARGET])
         .args(["--package", "coretwin", "--bins", "--package", "xtask"])
+        .args(crate::FEATURES)
         .env("CARGO_TARGET_DIR", folder)
         .env("RUSTFLAGS", FLAGS)
         .env_remove("CARGO_ENCODED_RUSTFLAGS")

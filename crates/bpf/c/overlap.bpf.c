@@ -1,0 +1,512 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Attributes every nanosecond of every task's run time to the number of busy siblings of its core.
+ *
+ * A CPU is busy while its task is not the idle task. So an interrupt taken while idle, and an idle loop
+ * that polls, are idle; an interrupt or a hypervisor's theft in the middle of a task is busy.
+ *
+ * How a slice is divided. A core has a clock for each k: the time it has spent with k siblings busy. A
+ * task that runs from a to b has spent clock_k(b) - clock_k(a) with k busy, whatever its siblings did
+ * in between: a sibling that wakes up has nothing to close on our CPU. The clocks change their pace only
+ * when a sibling goes from idle to busy or back. Whoever does so writes a *record*, the clocks at that
+ * moment and the new number of busy siblings, and makes it the newest by one compare-and-exchange on
+ * the core's head; who loses the race begins anew from the winner's record. So:
+ *
+ *  - No lock. A CPU that is stopped at any point (a hypervisor may) holds up nobody: what it has written
+ *    is not yet the newest.
+ *  - Nothing lost, nothing counted twice: the clocks of a record add up to its moment exactly, so those
+ *    of any two moments differ by the time between. Every CPU cuts its own time at the same moments at
+ *    which it reads the clocks; the parts of a slice add up to the slice in whole nanoseconds.
+ *  - A record is not changed while it is the newest: a CPU has two slots and writes the one it did not
+ *    publish last. A reader that was overtaken sees that the head has changed, and reads again.
+ *  - If the head is the one of the last look, the whole slice had one k, and no record is read. This is
+ *    all that a switch between two tasks costs while no sibling comes or goes.
+ *
+ * How far off. A CPU reads the time, then exchanges the head: tens of nanoseconds, with interrupts off.
+ * Two siblings that switch within that time may be put in the wrong order; then the later record is not
+ * dated before the earlier (`at` never goes back), and the k of those nanoseconds, not their sum, is
+ * that of a neighbour. Where a hypervisor stops the CPU just there, it is as long as the stop. Such
+ * errors do not add up: the next look begins from the clocks themselves.
+ *
+ * The order of loads and stores: a record is written before the exchange that publishes it, a full
+ * barrier; its address depends on the head that was loaded; the check that the head has not changed
+ * is an exchange or an atomic addition, full barriers too.
+ */
+#include "overlap.h"
+
+#define TASK_DEAD 0x80
+#define TRIES 16
+#define SLOTS (2 * SIBLINGS_MAX)
+/* A fraction has 20 bits: exact to a millionth, and no overflow for slices below 4 hours. */
+#define FRACTION_BITS 20
+#define SLICE_MAX (1ULL << 44)
+/* Two ticks of the slowest clock: what the scheduler may not have charged yet while a task runs. */
+#define OPEN_MAX_NS 20000000
+#define RING_BYTES (8 << 20)
+/* The loader reads every few milliseconds, unasked. */
+#define RING_NO_WAKE 1
+
+/* What is followed, by process: its children, or itself too. */
+enum {
+	FOLLOW_CHILDREN = 1,
+	FOLLOW_ALL = 2,
+};
+
+enum cpuhp_state {
+	CPUHP_TEARDOWN_CPU = 0,
+};
+
+struct {
+	MAP_NUMBER(type, MAP_ARRAY);
+	MAP_NUMBER(max_entries, 1);
+	MAP_TYPE(key, u32);
+	MAP_TYPE(value, struct cpu);
+} cpus SEC(".maps");
+
+struct {
+	MAP_NUMBER(type, MAP_ARRAY);
+	MAP_NUMBER(max_entries, 1);
+	MAP_TYPE(key, u32);
+	MAP_TYPE(value, struct core);
+} cores SEC(".maps");
+
+/* By the address of its task_struct, which exec does not change, unlike the number. */
+struct {
+	MAP_NUMBER(type, MAP_HASH);
+	MAP_NUMBER(max_entries, 32768);
+	MAP_TYPE(key, u64);
+	MAP_TYPE(value, struct task);
+} tasks SEC(".maps");
+
+/* Tasks that have ended. */
+struct {
+	MAP_NUMBER(type, MAP_RINGBUF);
+	MAP_NUMBER(max_entries, RING_BYTES);
+} ended SEC(".maps");
+
+struct {
+	MAP_NUMBER(type, MAP_HASH);
+	MAP_NUMBER(max_entries, 1024);
+	MAP_TYPE(key, u32);
+	MAP_TYPE(value, u32);
+} followed SEC(".maps");
+
+/* The number of the window that is open; set by the loader before it has the CPUs close one. */
+struct {
+	MAP_NUMBER(type, MAP_ARRAY);
+	MAP_NUMBER(max_entries, 1);
+	MAP_TYPE(key, u32);
+	MAP_TYPE(value, u64);
+} windows SEC(".maps");
+
+static always_inline struct cpu *cpu_of(u32 number)
+{
+	return bpf_map_lookup_elem(&cpus, &number);
+}
+
+/* A number of busy siblings that the verifier can see to be one. */
+static always_inline u64 count(u64 busy)
+{
+	asm volatile("" : "+r"(busy));
+	return busy <= SIBLINGS_MAX ? busy : SIBLINGS_MAX;
+}
+
+static always_inline u64 open_window(void)
+{
+	u32 first = 0;
+	u64 *window = bpf_map_lookup_elem(&windows, &first);
+
+	return window ? READ_ONCE(*window) : 0;
+}
+
+static always_inline void name_task(struct task *task, struct task_struct *p)
+{
+	task->tid = p->pid;
+	task->tgid = p->tgid;
+	task->started = p->start_boottime;
+	task->cgroup = p->cgroups->dfl_cgrp->kn->id;
+	__builtin_memcpy(task->comm, p->comm, sizeof(task->comm));
+}
+
+/* Gives a task its place in the table; none if it is full. */
+static noinline struct task *list_task(struct cpu *cpu, struct task_struct *p, u64 charged_to,
+				       u32 inherited)
+{
+	struct task fresh = {};
+	u64 address = (u64)p;
+	u32 process = p->tgid;
+	u32 *asked;
+
+	fresh.address = address;
+	fresh.window = cpu->window;
+	fresh.charged_to = charged_to;
+	fresh.followed = inherited;
+	fresh.parent = p->real_parent->tgid;
+	asked = bpf_map_lookup_elem(&followed, &process);
+	if (asked && *asked == FOLLOW_ALL)
+		fresh.followed = 1;
+	name_task(&fresh, p);
+	if (bpf_map_update_elem(&tasks, &address, &fresh, MAP_NEW_ONLY)) {
+		cpu->unlisted_tasks++;
+		return 0;
+	}
+	return bpf_map_lookup_elem(&tasks, &address);
+}
+
+/*
+ * Reads the core's clocks at `now`, and changes the number of busy siblings by `change`. Leaves in
+ * cpu->slice how the time since cpu->since divides; the moment to which it was divided, which is not
+ * before `now`. 0 if the siblings changed the head again and again.
+ */
+static noinline u64 look(struct cpu *cpu, struct core *core, u64 now, s32 change)
+{
+	u32 own = (cpu->place * 2 + (cpu->turn & 1)) % SLOTS;
+	struct record *mine = &core->slots[own];
+
+	for (int try = 0; try < TRIES; try++) {
+		u64 head = READ_ONCE(core->head);
+		struct record *newest = &core->slots[head % SLOTS];
+		u64 at = READ_ONCE(newest->at);
+		u64 busy = count(READ_ONCE(newest->busy));
+		u64 moment = now > at ? now : at;
+
+		for (int k = 0; k <= SIBLINGS_MAX; k++)
+			cpu->slice[k] = READ_ONCE(newest->time[k]);
+		cpu->slice[busy] += moment - at;
+		if (change) {
+			u64 next = (head / SLOTS + 1) * SLOTS + own;
+
+			busy = count(busy + change);
+			mine->at = moment;
+			mine->busy = busy;
+			for (int k = 0; k <= SIBLINGS_MAX; k++)
+				mine->time[k] = cpu->slice[k];
+			if (__sync_val_compare_and_swap(&core->head, head, next) != head)
+				continue;
+			cpu->changed = cpu->head != head;
+			cpu->turn++;
+			cpu->shown += change;
+			cpu->head = next;
+		} else {
+			if (__sync_fetch_and_add(&core->head, 0) != head)
+				continue;
+			cpu->changed = cpu->head != head;
+			cpu->head = head;
+		}
+		cpu->busy = busy;
+		for (int k = 0; k <= SIBLINGS_MAX; k++) {
+			u64 clock = cpu->slice[k];
+
+			cpu->slice[k] = clock - cpu->start[k];
+			cpu->start[k] = clock;
+		}
+		return moment;
+	}
+	cpu->contended++;
+	return 0;
+}
+
+/*
+ * The parts of a slice that a sibling, a few nanoseconds late with its record, took back from an
+ * earlier one are negative: they go to the part that is largest.
+ */
+static always_inline void mend(struct cpu *cpu)
+{
+	u64 debt = 0, most = 0;
+	u32 largest = 1;
+
+	for (int k = 0; k <= SIBLINGS_MAX; k++) {
+		if ((s64)cpu->slice[k] < 0 || k == 0) {
+			debt += cpu->slice[k];
+			cpu->slice[k] = 0;
+		} else if (cpu->slice[k] > most) {
+			most = cpu->slice[k];
+			largest = k;
+		}
+	}
+	cpu->slice[count(largest)] += debt;
+}
+
+/* Adds to a task's run time with k busy; to what it was at the last window too, if that is later. */
+static always_inline void add(struct task *task, u32 k, u64 ns, bool late)
+{
+	u32 at = (k - 1) % SIBLINGS_MAX;
+
+	task->run_ns[at] += ns;
+	if (late)
+		task->settled_ns[at] += ns;
+}
+
+/* Charges a task for a slice of `wall` ns that was divided. */
+static noinline void divide(struct cpu *cpu, struct task *task, u64 ns, u64 wall)
+{
+	bool late = task->window > cpu->window;
+	u32 coarse = wall < SLICE_MAX ? 0 : FRACTION_BITS;
+	u64 left = ns;
+
+	mend(cpu);
+	wall >>= coarse;
+	for (u32 k = 2; k <= SIBLINGS_MAX; k++) {
+		u64 part = ((cpu->slice[k] >> coarse) << FRACTION_BITS) / (wall ? wall : 1);
+
+		part = ns < SLICE_MAX ? (ns * part) >> FRACTION_BITS : (ns >> FRACTION_BITS) * part;
+		if (part > left)
+			part = left;
+		left -= part;
+		add(task, k, part, late);
+	}
+	add(task, 1, left, late);
+}
+
+/* The first charge in a window: what it was at the window's beginning is kept. */
+static noinline void settle(struct cpu *cpu, struct task *task, struct task_struct *p)
+{
+	for (int k = 0; k < SIBLINGS_MAX; k++)
+		task->settled_ns[k] = task->run_ns[k];
+	task->window = cpu->window;
+	name_task(task, p);
+}
+
+/*
+ * What the scheduler has charged a task for since we last did. It charges at every switch and tick, so
+ * while a slice is open the last few milliseconds are missing: they are taken for run, if they are that
+ * few, and set off when the slice ends if they were not.
+ */
+static always_inline u64 ran(struct cpu *cpu, struct task *task, struct task_struct *p, u64 wall,
+			     bool open)
+{
+	u64 now = p->se.sum_exec_runtime;
+	s64 ns = now - task->charged_to;
+
+	if (unlikely(open)) {
+		if ((s64)wall - ns < OPEN_MAX_NS)
+			ns = wall;
+		if (ns < 0)
+			ns = 0;
+		task->charged_to += ns;
+		return ns;
+	}
+	if (unlikely(ns < 0))
+		return 0;
+	task->charged_to = now;
+	/* What it ran before we looked is not ours. */
+	if (unlikely(cpu->first)) {
+		cpu->first = 0;
+		if (ns > (s64)wall)
+			ns = wall;
+	}
+	return ns;
+}
+
+/* A task's last slice has ended: it leaves the table for the loader's ring. */
+static noinline void bury(struct cpu *cpu, struct task *task, struct task_struct *p)
+{
+	u64 address = task->address;
+
+	name_task(task, p);
+	if (bpf_ringbuf_output(&ended, task, sizeof(*task), RING_NO_WAKE)) {
+		cpu->lost_tasks++;
+		for (int k = 0; k < SIBLINGS_MAX; k++)
+			cpu->lost_ns += task->run_ns[k];
+	}
+	bpf_map_delete_elem(&tasks, &address);
+}
+
+/* The slice that has ended was a task's. */
+static always_inline struct task *account(struct cpu *cpu, struct task_struct *p, u64 wall,
+					  u32 alike, bool open)
+{
+	u64 address = (u64)p;
+	u64 charged_to = cpu->charged_to;
+	struct task *task;
+	u64 ns;
+
+	cpu->tasks_ns += wall;
+	if (unlikely(cpu->task != address)) {
+		cpu->strangers++;
+		cpu->strangers_ns += wall;
+		if (p->pid == 0)
+			return NULL;
+		charged_to = p->se.sum_exec_runtime;
+	}
+	task = bpf_map_lookup_elem(&tasks, &address);
+	if (unlikely(!task)) {
+		task = list_task(cpu, p, charged_to, 0);
+		if (!task) {
+			ns = p->se.sum_exec_runtime - charged_to;
+			cpu->charged_to += ns;
+			cpu->run_ns += ns;
+			cpu->unlisted_ns += ns;
+			return NULL;
+		}
+	}
+	ns = ran(cpu, task, p, wall, open);
+	cpu->run_ns += ns;
+	if (unlikely(task->window < cpu->window))
+		settle(cpu, task, p);
+	task->cpu = bpf_get_smp_processor_id();
+	if (likely(alike))
+		add(task, alike, ns, task->window > cpu->window);
+	else
+		divide(cpu, task, ns, wall);
+	return task;
+}
+
+/*
+ * Ends the slice that is open; `busy` is whether the next one is a task's, `open` that it is the
+ * same task's. The entry of the task whose slice has ended.
+ */
+static always_inline struct task *cut(struct cpu *cpu, struct task_struct *p, u64 now, bool busy,
+				      bool open)
+{
+	u32 alike = 1;
+	u64 moment = 0;
+	u64 wall;
+
+	if (cpu->siblings > 1) {
+		u32 number = cpu->core;
+		struct core *core = bpf_map_lookup_elem(&cores, &number);
+		s32 change = (s32)busy - (s32)cpu->shown;
+		u64 head = cpu->head;
+
+		/* Our own place in the count, should it have been given up as contended. */
+		alike = cpu->busy + !cpu->shown;
+		if (core && (change || READ_ONCE(core->head) != head)) {
+			moment = look(cpu, core, now, change);
+			if (moment && cpu->changed)
+				alike = 0;
+		}
+	}
+	if (!moment) {
+		moment = now > cpu->since ? now : cpu->since;
+		cpu->start[count(cpu->busy)] += moment - cpu->since;
+	}
+	wall = moment - cpu->since;
+	cpu->since = moment;
+	if (likely(cpu->state == CPU_ONLINE)) {
+		if (cpu->task || p->pid)
+			return account(cpu, p, wall, alike, open);
+		cpu->idle_ns += wall;
+		return NULL;
+	}
+	if (cpu->state == CPU_OFFLINE)
+		cpu->offline_ns += wall;
+	else
+		cpu->unseen_ns += wall;
+	cpu->state = CPU_ONLINE;
+	cpu->window = open_window();
+	return NULL;
+}
+
+SEC("tp_btf/sched_switch")
+int overlap_switch(u64 *ctx)
+{
+	struct task_struct *prev = (struct task_struct *)ctx[1];
+	struct task_struct *next = (struct task_struct *)ctx[2];
+	struct cpu *cpu = cpu_of(bpf_get_smp_processor_id());
+	bool busy = next->pid != 0;
+	struct task *task;
+
+	if (!cpu)
+		return 0;
+	task = cut(cpu, prev, bpf_ktime_get_ns(), busy, false);
+	cpu->task = busy ? (u64)next : 0;
+	cpu->charged_to = next->se.sum_exec_runtime;
+	if (unlikely(prev->__state & TASK_DEAD) && task)
+		bury(cpu, task, prev);
+	return 0;
+}
+
+/*
+ * Run by the loader on every CPU, in an interrupt that no switch can come between: ends the window
+ * that is open, and begins the next.
+ */
+SEC("raw_tp/close")
+int overlap_close(void)
+{
+	struct task_struct *p = bpf_get_current_task_btf();
+	struct cpu *cpu = cpu_of(bpf_get_smp_processor_id());
+	bool busy = p->pid != 0;
+	struct closed *closed;
+
+	if (!cpu)
+		return 0;
+	if (cpu->state != CPU_ONLINE) {
+		cpu->first = 1;
+		cpu->task = busy ? (u64)p : 0;
+		cpu->charged_to = p->se.sum_exec_runtime;
+	}
+	cut(cpu, p, bpf_ktime_get_ns(), busy, true);
+	closed = &cpu->closed;
+	closed->at = cpu->since;
+	closed->window = cpu->window;
+	closed->tasks_ns = cpu->tasks_ns;
+	closed->idle_ns = cpu->idle_ns;
+	closed->offline_ns = cpu->offline_ns;
+	closed->unseen_ns = cpu->unseen_ns;
+	closed->run_ns = cpu->run_ns;
+	closed->unlisted_ns = cpu->unlisted_ns;
+	for (int k = 0; k <= SIBLINGS_MAX; k++)
+		closed->core_ns[k] = cpu->start[k];
+	cpu->window = open_window();
+	return 0;
+}
+
+/* A new task, process or thread, before it runs: is it of those that are followed? */
+SEC("tp_btf/task_newtask")
+int overlap_newtask(u64 *ctx)
+{
+	struct task_struct *child = (struct task_struct *)ctx[0];
+	struct task_struct *parent = bpf_get_current_task_btf();
+	struct cpu *cpu = cpu_of(bpf_get_smp_processor_id());
+	u64 address = (u64)parent;
+	u32 process = parent->tgid;
+	struct task *task = bpf_map_lookup_elem(&tasks, &address);
+	bool inherited = task && task->followed;
+
+	if (!inherited && (int)process != child->tgid)
+		inherited = bpf_map_lookup_elem(&followed, &process) != NULL;
+	if (cpu)
+		list_task(cpu, child, 0, inherited);
+	return 0;
+}
+
+/* It may have another name and, if it was not its process's first task, another number. */
+SEC("tp_btf/sched_process_exec")
+int overlap_exec(u64 *ctx)
+{
+	struct task_struct *p = (struct task_struct *)ctx[0];
+	u64 address = (u64)p;
+	struct task *task = bpf_map_lookup_elem(&tasks, &address);
+
+	if (task)
+		name_task(task, p);
+	return 0;
+}
+
+/*
+ * A CPU that has gone: it died in its idle task, so what it has open was idle until now. Run by
+ * another CPU, when the dead one cannot. It comes back by its first switch.
+ */
+SEC("tp_btf/cpuhp_exit")
+int overlap_hotplug(u64 *ctx)
+{
+	s32 gone = __builtin_preserve_enum_value(*(enum cpuhp_state *)CPUHP_TEARDOWN_CPU, 1);
+	u64 now = bpf_ktime_get_ns();
+	struct cpu *cpu = cpu_of(ctx[0]);
+
+	if ((s32)ctx[2] != gone || (s32)ctx[3] != 0 || !cpu || cpu->state != CPU_ONLINE)
+		return 0;
+	if (cpu->task)
+		cpu->strangers++;
+	if (now > cpu->since) {
+		cpu->idle_ns += now - cpu->since;
+		cpu->since = now;
+	}
+	cpu->state = CPU_OFFLINE;
+	/* So that the first look reads the clocks again. */
+	cpu->head = ~0ULL;
+	return 0;
+}
+
+char programs_license[] SEC("license") = "GPL";

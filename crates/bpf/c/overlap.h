@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The shapes of the maps of overlap.bpf.c; src/overlap/shapes.rs reads the same.
+ *
+ * Times are nanoseconds of CLOCK_MONOTONIC, run times nanoseconds as the scheduler counts them.
+ */
+#ifndef CORETWIN_OVERLAP_H
+#define CORETWIN_OVERLAP_H
+
+#include "kernel.h"
+
+/* The most siblings of a core. */
+#define SIBLINGS_MAX 8
+
+enum cpu_state {
+	/* Its first switch has not been seen, and it has not been asked to begin. */
+	CPU_UNSEEN = 0,
+	CPU_ONLINE = 1,
+	CPU_OFFLINE = 2,
+};
+
+/* What stands when a CPU has closed a window: all since the beginning. */
+struct closed {
+	u64 at;
+	u64 window;
+	/* What each nanosecond since the beginning was: of tasks, idle, offline, or from before the CPU
+	 * was first seen. They add up to `at` less the moment of loading. */
+	u64 tasks_ns;
+	u64 idle_ns;
+	u64 offline_ns;
+	u64 unseen_ns;
+	/* What of tasks_ns the scheduler charged to tasks; the rest is steal, and interrupts where the
+	 * kernel tells them apart. */
+	u64 run_ns;
+	/* What of run_ns went to tasks that have no place in the table. */
+	u64 unlisted_ns;
+	/* The core's time with k siblings busy, as seen from here. */
+	u64 core_ns[SIBLINGS_MAX + 1];
+};
+
+/* A CPU. Written by itself alone, but for the end of its last slice when it has gone offline. */
+struct cpu {
+	/* Given by the loader. */
+	u32 core;
+	/* Its place among its siblings, and how many they are, itself included. */
+	u32 place;
+	u32 siblings;
+	u32 state;
+
+	/* The slice that is open: its task (0 for the idle task) and its beginning. */
+	u64 task;
+	u64 since;
+	/* The task's sum_exec_runtime when the slice began: from there a task is charged that is new here. */
+	u64 charged_to;
+	/* The core's newest record when last looked at, and how many siblings it has busy. */
+	u64 head;
+	u64 busy;
+	/* The core's times at `since`. */
+	u64 start[SIBLINGS_MAX + 1];
+	/* How the slice that has just ended divides. */
+	u64 slice[SIBLINGS_MAX + 1];
+	/* Whether the newest record that we wrote has us busy, and which of our two slots is next. */
+	u32 shown;
+	u32 turn;
+	/* The first slice began before we looked. */
+	u32 first;
+	/* Whether a sibling came or went between the last two looks. */
+	u32 changed;
+
+	u64 tasks_ns;
+	u64 idle_ns;
+	u64 offline_ns;
+	u64 unseen_ns;
+	u64 run_ns;
+	u64 unlisted_ns;
+	u64 window;
+
+	/* What should not be: slices that another task ended than began, for a switch was not shown to
+	 * us; looks and changes given up because of the siblings' own; ended tasks that found no room. */
+	u64 strangers;
+	u64 strangers_ns;
+	u64 contended;
+	u64 lost_tasks;
+	u64 lost_ns;
+	u64 unlisted_tasks;
+
+	struct closed closed;
+};
+
+/* A core's past, whole, at one moment. Never changed while it is the newest. */
+struct record {
+	u64 at;
+	u64 busy;
+	u64 time[SIBLINGS_MAX + 1];
+	u64 pad[5];
+};
+
+/* A core: its newest record is slots[head % 16]; the other bits count the changes. */
+struct core {
+	u64 head;
+	u64 pad[15];
+	struct record slots[2 * SIBLINGS_MAX];
+};
+
+/* A task. Written only by the CPU on which it runs. */
+struct task {
+	/* Its run time with k siblings busy, itself included, at k - 1: now, and when the window was
+	 * closed whose number is `window`. */
+	u64 run_ns[SIBLINGS_MAX];
+	u64 settled_ns[SIBLINGS_MAX];
+	u64 window;
+	/* Its sum_exec_runtime up to which its time is charged. */
+	u64 charged_to;
+	u64 address;
+	/* CLOCK_BOOTTIME, as in /proc/PID/stat. */
+	u64 started;
+	u64 cgroup;
+	u32 tid;
+	u32 tgid;
+	u32 parent;
+	u32 followed;
+	u32 cpu;
+	u32 pad;
+	char comm[16];
+};
+
+#endif

@@ -1,0 +1,43 @@
+//! The loader of a build without BPF.
+
+use super::{Follow, SiblingMap, Window};
+use crate::Error;
+use std::convert::Infallible;
+
+/// The program in the kernel; there is none in this build.
+#[derive(Debug)]
+pub struct Overlap(Infallible);
+
+impl Overlap {
+    /// Would load and start the program.
+    ///
+    /// # Errors
+    /// [`Error::NotBuilt`], always.
+    pub fn start(_map: &SiblingMap, _tasks_max: u32) -> Result<Self, Error> {
+        Err(Error::NotBuilt)
+    }
+
+    /// Would follow a process.
+    ///
+    /// # Errors
+    /// None; there is no value to call it on.
+    pub fn follow(&self, _tgid: u32, _follow: Follow) -> Result<(), Error> {
+        match self.0 {}
+    }
+
+    /// Would no longer follow it.
+    ///
+    /// # Errors
+    /// None; there is no value to call it on.
+    pub fn unfollow(&self, _tgid: u32) -> Result<(), Error> {
+        match self.0 {}
+    }
+
+    /// Would end the window.
+    ///
+    /// # Errors
+    /// None; there is no value to call it on.
+    pub fn window(&mut self) -> Result<Window, Error> {
+        match self.0 {}
+    }
+}

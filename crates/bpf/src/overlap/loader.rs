@@ -1,0 +1,242 @@
+//! The program in the kernel.
+
+use super::ledger::{Ledger, Reading};
+use super::shapes::{self, Cpu, Task};
+use super::{Follow, SiblingMap, Window};
+use crate::Error;
+use crate::object::{embedded, load, open, refused};
+use libbpf_rs::{
+    Link, MapCore, MapFlags, MapHandle, MapImpl, Object, ProgramInput, RingBuffer,
+    RingBufferBuilder,
+};
+use rustix::time::{ClockId, clock_gettime};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// The name of the object.
+const OBJECT: &str = "overlap";
+/// The program that closes a window; all others are attached.
+const CLOSE: &str = "overlap_close";
+/// BPF_F_TEST_RUN_ON_CPU.
+const ON_CPU: u32 = 1;
+/// Entries that are read from the table by one system call.
+const BATCH: u32 = 4096;
+/// The ring of ended tasks holds as many as can end in this time many times over.
+const DRAIN_EVERY: Duration = Duration::from_millis(50);
+
+/// The program in the kernel; it goes when this value or its process does.
+#[derive(Debug)]
+pub struct Overlap {
+    object: Object,
+    links: Vec<Link>,
+    map: SiblingMap,
+    ledger: Ledger,
+    /// The window that is open.
+    open: u64,
+    drain: Drain,
+}
+
+impl Overlap {
+    /// Loads and starts the program; the first window begins. `tasks_max` is the number of living tasks
+    /// it has room for, at about 300 bytes of kernel memory each.
+    ///
+    /// # Errors
+    /// [`Error`] says what the kernel lacks or forbids.
+    pub fn start(map: &SiblingMap, tasks_max: u32) -> Result<Self, Error> {
+        let mut opened = open(OBJECT, embedded!("overlap"))?;
+        let cpus = map.cores().iter().flat_map(|core| core.iter().next_back()).max();
+        let cpus = cpus.ok_or_else(|| Error::Siblings("there is no CPU".to_owned()))?.0 + 1;
+        let cores = u32::try_from(map.cores().len()).unwrap_or(u32::MAX);
+        for mut table in opened.maps_mut() {
+            let entries = match table.name().to_str() {
+                Some("cpus") => cpus,
+                Some("cores") => cores,
+                Some("tasks") => tasks_max,
+                _ => continue,
+            };
+            table.set_max_entries(entries).map_err(|error| refused(OBJECT, &error))?;
+        }
+        let object = load(OBJECT, opened)?;
+        let drain = Drain::start(&table(&object, "ended")?)?;
+        let mut overlap = Self {
+            object,
+            links: Vec::new(),
+            map: map.clone(),
+            ledger: Ledger::default(),
+            open: 1,
+            drain,
+        };
+        overlap.prepare()?;
+        for program in overlap.object.progs_mut() {
+            if program.name() != CLOSE {
+                let link = program.attach().map_err(|error| refused(OBJECT, &error))?;
+                overlap.links.push(link);
+            }
+        }
+        // What was before every CPU had begun is nobody's.
+        overlap.window()?;
+        Ok(overlap)
+    }
+
+    /// Tells the program who is a sibling of whom.
+    fn prepare(&self) -> Result<(), Error> {
+        let (cpus, cores) = (table(&self.object, "cpus")?, table(&self.object, "cores")?);
+        let now = monotonic_ns();
+        let failed = |error| failed("telling the program the siblings", &error);
+        for (index, siblings) in (0_u32..).zip(self.map.cores()) {
+            let core = shapes::fresh_core(now);
+            cores.update(&index.to_ne_bytes(), &core, MapFlags::ANY).map_err(failed)?;
+            let count = u32::try_from(siblings.len()).unwrap_or(u32::MAX);
+            for (place, cpu) in (0_u32..).zip(siblings.iter()) {
+                let online = self.map.online.contains(cpu);
+                let fresh = Cpu::fresh(index, place, count, online, now);
+                cpus.update(&cpu.0.to_ne_bytes(), &fresh, MapFlags::ANY).map_err(failed)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Counts what descends from a process as followed.
+    ///
+    /// # Errors
+    /// [`Error::Failed`], if more than 1024 processes are followed.
+    pub fn follow(&self, tgid: u32, follow: Follow) -> Result<(), Error> {
+        let value = (follow as u32).to_ne_bytes();
+        table(&self.object, "followed")?
+            .update(&tgid.to_ne_bytes(), &value, MapFlags::ANY)
+            .map_err(|error| failed(&format!("following process {tgid}"), &error))
+    }
+
+    /// Ends this for processes that it starts from now on.
+    ///
+    /// # Errors
+    /// [`Error::Failed`], if it was not followed.
+    pub fn unfollow(&self, tgid: u32) -> Result<(), Error> {
+        table(&self.object, "followed")?
+            .delete(&tgid.to_ne_bytes())
+            .map_err(|error| failed(&format!("no longer following process {tgid}"), &error))
+    }
+
+    /// Ends the window on every CPU, begins the next, and says what went on.
+    ///
+    /// # Errors
+    /// [`Error::Failed`] if a CPU or a map cannot be asked.
+    pub fn window(&mut self) -> Result<Window, Error> {
+        self.open += 1;
+        table(&self.object, "windows")?
+            .update(&0_u32.to_ne_bytes(), &self.open.to_ne_bytes(), MapFlags::ANY)
+            .map_err(|error| failed("opening a window", &error))?;
+        let close = self.object.progs_mut().find(|program| program.name() == CLOSE);
+        let close = close.ok_or_else(|| missing(CLOSE))?;
+        let mut read = Vec::new();
+        let table_of_cpus = table(&self.object, "cpus")?;
+        for cpu in self.map.cores().iter().flat_map(|core| core.iter()) {
+            let input = ProgramInput { cpu: cpu.0, flags: ON_CPU, ..ProgramInput::default() };
+            // A CPU that is offline cannot be asked; what it has is known.
+            let asked = close.test_run(input).is_ok();
+            let now = monotonic_ns();
+            let bytes = table_of_cpus
+                .lookup(&cpu.0.to_ne_bytes(), MapFlags::ANY)
+                .map_err(|error| failed(&format!("reading CPU {}", cpu.0), &error))?;
+            let mut state = Cpu::read(&bytes.unwrap_or_default());
+            if state.offline {
+                state.closed.at = now;
+                state.closed.offline_ns = state.offline_ns + now.saturating_sub(state.since);
+            } else if !asked {
+                return Err(Error::Failed {
+                    what: format!("closing the window on CPU {}", cpu.0),
+                    reason: "the kernel does not run a program there".to_owned(),
+                });
+            }
+            read.push((cpu, state));
+        }
+        let tasks = self.tasks()?;
+        let reading = Reading { open: self.open, cpus: read, tasks, ended: self.drain.take()? };
+        Ok(self.ledger.close(&self.map, reading))
+    }
+
+    /// Every task in the table.
+    fn tasks(&self) -> Result<Vec<Task>, Error> {
+        let failed = |error| failed("reading the table of tasks", &error);
+        let tasks = table(&self.object, "tasks")?;
+        let entries = tasks.lookup_batch(BATCH, MapFlags::ANY, MapFlags::ANY).map_err(failed)?;
+        Ok(entries.filter_map(|(_, value)| Task::read(&value)).collect())
+    }
+}
+
+/// Reads the ring of ended tasks, before it is full.
+#[derive(Debug)]
+struct Drain {
+    ring: Arc<Mutex<RingBuffer<'static>>>,
+    read: Arc<Mutex<Vec<Task>>>,
+    stop: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Drain {
+    fn start(ended: &MapImpl<'_>) -> Result<Self, Error> {
+        let starting = |error| failed("reading the ring of ended tasks", &error);
+        let read = Arc::new(Mutex::new(Vec::new()));
+        let into = Arc::clone(&read);
+        let handle = MapHandle::try_from(ended).map_err(starting)?;
+        let mut builder = RingBufferBuilder::new();
+        let take = move |bytes: &[u8]| {
+            let task = Task::read(bytes);
+            into.lock().unwrap_or_else(PoisonError::into_inner).extend(task);
+            0
+        };
+        builder.add(&handle, take).map_err(starting)?;
+        let ring = Arc::new(Mutex::new(builder.build().map_err(starting)?));
+        let (stop, stopped) = channel();
+        let shared = Arc::clone(&ring);
+        let drain = move || {
+            while stopped.recv_timeout(DRAIN_EVERY) == Err(RecvTimeoutError::Timeout) {
+                shared.lock().unwrap_or_else(PoisonError::into_inner).consume_raw();
+            }
+        };
+        let thread = std::thread::Builder::new().name("overlap".to_owned()).spawn(drain);
+        let thread = thread.map_err(|error| Error::Failed {
+            what: "starting a thread".to_owned(),
+            reason: error.to_string(),
+        })?;
+        Ok(Self { ring, read, stop: Some(stop), thread: Some(thread) })
+    }
+
+    /// Every task that has ended since this was last asked.
+    fn take(&self) -> Result<Vec<Task>, Error> {
+        let ring = self.ring.lock().unwrap_or_else(PoisonError::into_inner);
+        ring.consume().map_err(|error| failed("reading the ring of ended tasks", &error))?;
+        Ok(std::mem::take(&mut *self.read.lock().unwrap_or_else(PoisonError::into_inner)))
+    }
+}
+
+impl Drop for Drain {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            thread.join().ok();
+        }
+    }
+}
+
+/// One of the object's maps.
+fn table<'object>(object: &'object Object, name: &str) -> Result<MapImpl<'object>, Error> {
+    object.maps().find(|map| map.name() == name).ok_or_else(|| missing(name))
+}
+
+fn missing(name: &str) -> Error {
+    Error::Failed { what: format!("looking for {name}"), reason: "it is not there".to_owned() }
+}
+
+fn failed(what: &str, error: &libbpf_rs::Error) -> Error {
+    Error::Failed { what: what.to_owned(), reason: error.to_string() }
+}
+
+/// CLOCK_MONOTONIC, which the programs read too.
+fn monotonic_ns() -> u64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    let seconds = u64::try_from(now.tv_sec).unwrap_or_default();
+    seconds * 1_000_000_000 + u64::try_from(now.tv_nsec).unwrap_or_default()
+}

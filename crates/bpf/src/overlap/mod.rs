@@ -1,0 +1,167 @@
+//! Whose run time passed beside how many busy siblings: exact, from every switch of every CPU.
+//!
+//! `c/overlap.bpf.c` is the program and says how it divides time; [`Overlap`] loads it, has every CPU
+//! close a window, and reads what stood when each did. Windows follow each other without a gap, CPU by
+//! CPU. `shapes` reads the bytes of the maps, `loader` is what talks to the kernel, `ledger` makes
+//! windows of readings.
+
+#[cfg(not(feature = "bpf"))]
+mod absent;
+#[cfg(feature = "bpf")]
+mod ledger;
+#[cfg(feature = "bpf")]
+mod loader;
+#[cfg(feature = "bpf")]
+mod shapes;
+
+#[cfg(not(feature = "bpf"))]
+pub use absent::Overlap;
+#[cfg(feature = "bpf")]
+pub use loader::Overlap;
+
+use crate::Error;
+use coretwin_base::cpu_set::{CpuId, CpuSet};
+
+/// The most siblings of a core that the program can tell apart.
+pub const SIBLINGS_MAX: usize = 8;
+
+/// Which CPUs there can be, and which of them share a core.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SiblingMap {
+    cores: Vec<CpuSet>,
+    online: CpuSet,
+}
+
+impl SiblingMap {
+    /// `possible` are all CPUs the kernel may ever bring up, `groups` those that share a core; a CPU in
+    /// no group is a core of its own.
+    ///
+    /// # Errors
+    /// [`Error::Siblings`] if a group is empty or larger than [`SIBLINGS_MAX`], names a CPU that is not
+    /// possible, or shares one with another group.
+    pub fn new(possible: &CpuSet, online: &CpuSet, groups: &[CpuSet]) -> Result<Self, Error> {
+        let mut left = possible.clone();
+        for group in groups {
+            if group.is_empty() || group.len() > SIBLINGS_MAX {
+                let what = format!("a core has 1 to {SIBLINGS_MAX} siblings, not {}", group.len());
+                return Err(Error::Siblings(what));
+            }
+            if let Some(cpu) = group.iter().find(|&cpu| !left.contains(cpu)) {
+                let why = if possible.contains(cpu) {
+                    "is named twice"
+                } else {
+                    "does not exist on this machine"
+                };
+                return Err(Error::Siblings(format!("CPU {} {why}", cpu.0)));
+            }
+            left = left.difference(group);
+        }
+        let alone = left.iter().map(|cpu| std::iter::once(cpu).collect());
+        let mut cores: Vec<CpuSet> = groups.iter().cloned().chain(alone).collect();
+        cores.sort_by_key(CpuSet::first);
+        Ok(Self { cores, online: online.intersection(possible) })
+    }
+
+    /// The cores, in the order of their first CPUs.
+    #[must_use]
+    pub fn cores(&self) -> &[CpuSet] {
+        &self.cores
+    }
+}
+
+/// Which tasks of a process count as followed, besides all their descendants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Follow {
+    /// The processes it starts from now on.
+    Children = 1,
+    /// Those, and its own threads.
+    All = 2,
+}
+
+/// What went on in one window. Nanoseconds throughout.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Window {
+    /// Every possible CPU that was online for some of it.
+    pub cpus: Vec<CpuTime>,
+    /// Every core with such a CPU.
+    pub cores: Vec<CoreTime>,
+    /// Every task that ran, in no order.
+    pub tasks: Vec<TaskTime>,
+    /// What is missing in `tasks`, and why.
+    pub missing: Missing,
+}
+
+/// A CPU's time in a window: `tasks_ns + idle_ns + offline_ns = until_ns - from_ns`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CpuTime {
+    /// Which CPU.
+    pub cpu: CpuId,
+    /// The window's beginning on this CPU, CLOCK_MONOTONIC.
+    pub from_ns: u64,
+    /// Its end.
+    pub until_ns: u64,
+    /// While a task other than the idle task had it.
+    pub tasks_ns: u64,
+    /// While the idle task had it.
+    pub idle_ns: u64,
+    /// While it was not there.
+    pub offline_ns: u64,
+    /// What of `tasks_ns` the scheduler charged to tasks. The rest is time that a hypervisor stole and,
+    /// on kernels that tell it apart, time of interrupts.
+    pub run_ns: u64,
+}
+
+/// A core's time in a window.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CoreTime {
+    /// Its CPUs.
+    pub cpus: CpuSet,
+    /// The time with 0, 1, … all siblings busy.
+    pub busy_ns: Vec<u64>,
+}
+
+/// A task's time in a window.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TaskTime {
+    /// Its number, and its process's, in the first process-id namespace.
+    pub tid: u32,
+    /// The number of its process.
+    pub tgid: u32,
+    /// The number of the process that was its parent when it was first seen.
+    pub parent: u32,
+    /// When it started, CLOCK_BOOTTIME; with `tid` this tells it from all others.
+    pub started_ns: u64,
+    /// Its name when it last ran for the first time in a window, started a program, or ended.
+    pub comm: String,
+    /// The inode number of its cgroup (version 2), read with the name.
+    pub cgroup: u64,
+    /// The CPU on which it last ran.
+    pub cpu: CpuId,
+    /// Whether it descends from a process that is followed, or is of one.
+    pub followed: bool,
+    /// Whether it has ended.
+    pub ended: bool,
+    /// Its run time, as in `/proc/PID/schedstat`, with 1, 2, … siblings busy, itself included.
+    pub run_ns: [u64; SIBLINGS_MAX],
+}
+
+/// What the tasks of a window do not have.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Missing {
+    /// Run time of tasks for which the table had no room; it is in the CPUs' `run_ns`.
+    pub unlisted_ns: u64,
+    /// How often a task found no room.
+    pub unlisted: u64,
+    /// Tasks that ended and were not read in time.
+    pub lost: u64,
+    /// All run time of those, of this window and earlier ones.
+    pub lost_ns: u64,
+    /// Slices that another task ended than began, for the kernel does not show every switch: who ran
+    /// for how long is known, but not when beside whom.
+    pub strangers: u64,
+    /// How long those slices were.
+    pub strangers_ns: u64,
+    /// Looks at a core given up because its siblings changed it without end: their slices have the k
+    /// of the look before.
+    pub contended: u64,
+}

@@ -1,0 +1,203 @@
+//! The bytes of the maps; `c/overlap.h` has the same shapes.
+
+use super::SIBLINGS_MAX;
+
+/// The clocks of a core: with 0 to [`SIBLINGS_MAX`] siblings busy.
+pub(super) const CLOCKS: usize = SIBLINGS_MAX + 1;
+/// `struct cpu`, `struct core`, `struct task`, in bytes.
+pub(super) const CPU_BYTES: usize = 57 * 8;
+pub(super) const CORE_BYTES: usize = (16 + 16 * 16) * 8;
+pub(super) const TASK_BYTES: usize = 26 * 8;
+
+/// `enum cpu_state`.
+pub(super) const UNSEEN: u32 = 0;
+pub(super) const OFFLINE: u32 = 2;
+
+/// Places in `struct cpu`, in words of 8 bytes.
+mod cpu {
+    pub(super) const STATE: usize = 1;
+    pub(super) const SINCE: usize = 3;
+    pub(super) const HEAD: usize = 5;
+    pub(super) const OFFLINE_NS: usize = 29;
+    pub(super) const STRANGERS: usize = 34;
+    pub(super) const CLOSED: usize = 40;
+}
+
+/// Words of 8 bytes; 0 past the end, for a shape's size is checked when it is loaded.
+struct Words<'a>(&'a [u8]);
+
+impl Words<'_> {
+    fn whole(&self, at: usize) -> u64 {
+        let bytes = self.0.get(at * 8..at * 8 + 8).and_then(|bytes| bytes.try_into().ok());
+        bytes.map_or(0, u64::from_ne_bytes)
+    }
+
+    fn half(&self, at: usize, second: usize) -> u32 {
+        let start = at * 8 + second * 4;
+        let bytes = self.0.get(start..start + 4).and_then(|bytes| bytes.try_into().ok());
+        bytes.map_or(0, u32::from_ne_bytes)
+    }
+
+    fn array<const N: usize>(&self, at: usize) -> [u64; N] {
+        std::array::from_fn(|index| self.whole(at + index))
+    }
+}
+
+/// What a CPU has, and what it had when it closed a window.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Cpu {
+    pub(super) offline: bool,
+    pub(super) since: u64,
+    pub(super) offline_ns: u64,
+    pub(super) strangers: u64,
+    pub(super) strangers_ns: u64,
+    pub(super) contended: u64,
+    pub(super) lost: u64,
+    pub(super) lost_ns: u64,
+    pub(super) unlisted: u64,
+    pub(super) closed: Closed,
+}
+
+/// All of a CPU from the beginning to the end of a window.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Closed {
+    pub(super) at: u64,
+    pub(super) window: u64,
+    pub(super) tasks_ns: u64,
+    pub(super) idle_ns: u64,
+    pub(super) offline_ns: u64,
+    pub(super) run_ns: u64,
+    pub(super) unlisted_ns: u64,
+    pub(super) core_ns: [u64; CLOCKS],
+}
+
+impl Cpu {
+    pub(super) fn read(bytes: &[u8]) -> Self {
+        let words = Words(bytes);
+        let closed = cpu::CLOSED;
+        Self {
+            offline: words.half(cpu::STATE, 1) == OFFLINE,
+            since: words.whole(cpu::SINCE),
+            offline_ns: words.whole(cpu::OFFLINE_NS),
+            strangers: words.whole(cpu::STRANGERS),
+            strangers_ns: words.whole(cpu::STRANGERS + 1),
+            contended: words.whole(cpu::STRANGERS + 2),
+            lost: words.whole(cpu::STRANGERS + 3),
+            lost_ns: words.whole(cpu::STRANGERS + 4),
+            unlisted: words.whole(cpu::STRANGERS + 5),
+            closed: Closed {
+                at: words.whole(closed),
+                window: words.whole(closed + 1),
+                tasks_ns: words.whole(closed + 2),
+                idle_ns: words.whole(closed + 3),
+                offline_ns: words.whole(closed + 4),
+                run_ns: words.whole(closed + 6),
+                unlisted_ns: words.whole(closed + 7),
+                core_ns: words.array(closed + 8),
+            },
+        }
+    }
+
+    /// The bytes of a CPU that has not begun.
+    pub(super) fn fresh(core: u32, place: u32, siblings: u32, online: bool, now: u64) -> Vec<u8> {
+        let state = if online { UNSEEN } else { OFFLINE };
+        let mut bytes = vec![0; CPU_BYTES];
+        for (at, half) in [core, place, siblings, state].into_iter().enumerate() {
+            bytes[at * 4..at * 4 + 4].copy_from_slice(&half.to_ne_bytes());
+        }
+        put(&mut bytes, cpu::SINCE, now);
+        // No head that a core can have: the first look reads the clocks.
+        put(&mut bytes, cpu::HEAD, u64::MAX);
+        bytes
+    }
+}
+
+/// The bytes of a core whose clocks begin now.
+pub(super) fn fresh_core(now: u64) -> Vec<u8> {
+    let mut bytes = vec![0; CORE_BYTES];
+    // The first member of the first record.
+    put(&mut bytes, 16, now);
+    bytes
+}
+
+fn put(bytes: &mut [u8], at: usize, word: u64) {
+    bytes[at * 8..at * 8 + 8].copy_from_slice(&word.to_ne_bytes());
+}
+
+/// A task's entry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Task {
+    pub(super) run_ns: [u64; SIBLINGS_MAX],
+    pub(super) settled_ns: [u64; SIBLINGS_MAX],
+    pub(super) window: u64,
+    pub(super) address: u64,
+    pub(super) started: u64,
+    pub(super) cgroup: u64,
+    pub(super) tid: u32,
+    pub(super) tgid: u32,
+    pub(super) parent: u32,
+    pub(super) followed: bool,
+    pub(super) cpu: u32,
+    pub(super) comm: String,
+}
+
+impl Task {
+    /// None if it is not a task's entry.
+    pub(super) fn read(bytes: &[u8]) -> Option<Self> {
+        if bytes.len() < TASK_BYTES {
+            return None;
+        }
+        let words = Words(bytes);
+        let comm = &bytes[24 * 8..TASK_BYTES];
+        let length = comm.iter().position(|&byte| byte == 0).unwrap_or(comm.len());
+        Some(Self {
+            run_ns: words.array(0),
+            settled_ns: words.array(SIBLINGS_MAX),
+            window: words.whole(16),
+            address: words.whole(18),
+            started: words.whole(19),
+            cgroup: words.whole(20),
+            tid: words.half(21, 0),
+            tgid: words.half(21, 1),
+            parent: words.half(22, 0),
+            followed: words.half(22, 1) != 0,
+            cpu: words.half(23, 0),
+            comm: String::from_utf8_lossy(&comm[..length]).into_owned(),
+        })
+    }
+
+    /// Its run time from the beginning to the end of the window before the open one.
+    pub(super) fn at_end(&self, open: u64) -> [u64; SIBLINGS_MAX] {
+        if self.window >= open { self.settled_ns } else { self.run_ns }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fresh_cpu_is_read_back() {
+        let bytes = Cpu::fresh(3, 1, 2, false, 77);
+        let cpu = Cpu::read(&bytes);
+        assert!(cpu.offline && cpu.since == 77);
+        assert_eq!(Words(&bytes).half(0, 0), 3);
+        assert_eq!(Words(&bytes).whole(cpu::HEAD), u64::MAX);
+        assert_eq!(Cpu::read(&[]), Cpu::default(), "no panic on a map of another shape");
+        assert_eq!(Words(&fresh_core(77)).whole(16), 77);
+    }
+
+    #[test]
+    fn a_task_is_what_it_was_when_the_window_closed() {
+        let mut bytes = vec![0; TASK_BYTES];
+        put(&mut bytes, 1, 50);
+        put(&mut bytes, SIBLINGS_MAX + 1, 20);
+        put(&mut bytes, 16, 4);
+        bytes[24 * 8..24 * 8 + 3].copy_from_slice(b"a\xffb");
+        let task = Task::read(&bytes).expect("whole");
+        assert_eq!(task.comm, "a\u{fffd}b");
+        assert_eq!(task.at_end(4)[1], 20, "charged since");
+        assert_eq!(task.at_end(5)[1], 50, "not charged since");
+        assert!(Task::read(&bytes[1..]).is_none());
+    }
+}
