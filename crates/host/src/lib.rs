@@ -24,6 +24,7 @@ pub mod limits;
 pub mod lock;
 pub mod observe;
 pub mod placement;
+pub mod pressure;
 pub mod process;
 pub mod root;
 pub mod smt;

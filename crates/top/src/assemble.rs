@@ -1,0 +1,226 @@
+//! A window of `account`, valued and put together with what else is known: a [`Snapshot`].
+//!
+//! Pure arithmetic. What cannot be seen is said so: pairs and clash are exact where the method sees
+//! them, and else the most that the window allows.
+
+use crate::snapshot::{Cgroup, Clash, Core, Machine, Pair, Short, Snapshot, Task};
+use coretwin_account::model::{self, Valuation};
+use coretwin_base::account::{Span, TaskUse, Window, Worth};
+use coretwin_base::cpu_set::{CpuId, CpuSet};
+use coretwin_base::schema::SCHEMA;
+use coretwin_base::topology::Topology;
+use coretwin_base::warning::Warning;
+use coretwin_host::pressure::Pressure;
+use std::collections::BTreeMap;
+
+/// Pairs that are kept.
+const PAIRS_MAX: usize = 64;
+
+/// What a snapshot is made from.
+pub struct Seen<'a> {
+    /// What the method saw.
+    pub window: &'a Window,
+    /// The machine, offline CPUs included.
+    pub topology: &'a Topology,
+    /// What time is worth.
+    pub valuation: &'a Valuation,
+    /// The largest short looks, and of every core the largest share busy.
+    pub short: Option<(Short, Vec<f64>)>,
+    /// Pressure stall information.
+    pub pressure: Option<Pressure>,
+    /// End of the window, in seconds since 1970.
+    pub time_unix_s: f64,
+    /// What the reader must know.
+    pub warnings: Vec<Warning>,
+}
+
+/// Puts a snapshot together.
+#[must_use]
+pub fn snapshot(seen: Seen<'_>) -> Snapshot {
+    let Seen { window, topology, valuation, .. } = seen;
+    let factors = valuation.largest();
+    let (short, by_core) =
+        seen.short.map_or((None, None), |(short, cores)| (Some(short), Some(cores)));
+    let places: BTreeMap<CpuId, (u32, Option<u32>)> =
+        topology.cpus.iter().map(|cpu| (cpu.cpu, (cpu.package, cpu.llc))).collect();
+    let cores: Vec<Core> = (0..)
+        .zip(&window.cores)
+        .map(|(index, core)| {
+            let place = core.cpus.first().and_then(|cpu| places.get(&cpu).copied());
+            let (package, llc) = place.unwrap_or_default();
+            Core {
+                core: index,
+                cpus: core.cpus.clone(),
+                package,
+                llc,
+                by_busy_share: core.by_busy_s.iter().map(|s| share(*s, window.elapsed_s)).collect(),
+                capacity_share: share(
+                    model::capacity_used_s(core, valuation.factors(core.cpus.len())),
+                    window.elapsed_s,
+                ),
+                short_busy_share: by_core
+                    .as_ref()
+                    .and_then(|busy| busy.get(index as usize).copied()),
+            }
+        })
+        .collect();
+    let tasks: Vec<Task> = window.tasks.iter().map(|task| valued(task, valuation)).collect();
+    Snapshot {
+        schema: SCHEMA,
+        time_unix_s: seen.time_unix_s,
+        elapsed_s: window.elapsed_s,
+        method: window.method,
+        siblings_origin: window.siblings.origin,
+        machine: machine(window, &cores),
+        short,
+        core_yield: factors.core_yield.clone(),
+        slowdown: factors.slowdown.clone(),
+        pressure: seen.pressure,
+        cgroups: cgroups(&tasks),
+        pairs: pairs(window, &tasks, factors.slowdown.by_busy.get(1).copied()),
+        cores,
+        tasks,
+        offline: topology.cpus.iter().filter(|cpu| !cpu.online).map(|cpu| cpu.cpu).collect(),
+        warnings: seen.warnings,
+    }
+}
+
+fn share(seconds: Span, elapsed_s: f64) -> Span {
+    scaled(seconds, if elapsed_s > 0.0 { 1.0 / elapsed_s } else { 0.0 })
+}
+
+fn scaled(span: Span, by: f64) -> Span {
+    Span { value: span.value * by, low: span.low * by, high: span.high * by }
+}
+
+fn sum(spans: impl Iterator<Item = Span>) -> Span {
+    spans.fold(Span::default(), Span::plus)
+}
+
+fn machine(window: &Window, cores: &[Core]) -> Machine {
+    let cpus: Vec<_> = window.cores.iter().flat_map(|core| &core.by_cpu).collect();
+    let count = u32::try_from(cores.len()).unwrap_or(u32::MAX);
+    let per_core = 1.0 / f64::from(count.max(1));
+    let per_cpu_s = 1.0 / (cpus.len().max(1) as f64 * window.elapsed_s.max(f64::MIN_POSITIVE));
+    let idle = sum(cores.iter().filter_map(|core| core.by_busy_share.first().copied()));
+    let all_busy = cores.iter().filter(|core| core.cpus.len() > 1);
+    let all_busy = sum(all_busy.filter_map(|core| core.by_busy_share.last().copied()));
+    let shared: f64 = cores.iter().map(|core| core.at_least(2)).sum();
+    let used = sum(cores.iter().map(|core| core.capacity_share));
+    let all = f64::from(count);
+    let less = |from: f64, span: Span| Span {
+        value: from - span.value,
+        low: (from - span.high).max(0.0),
+        high: from - span.low,
+    };
+    let clash = match window.clash_s {
+        Some(seconds) => Clash { value: seconds / window.elapsed_s, seen: true },
+        // No more than the smaller of the two averages can have been at the same time.
+        None => Clash { value: shared.min(idle.value), seen: false },
+    };
+    Machine {
+        cpus: u32::try_from(cpus.len()).unwrap_or(u32::MAX),
+        cores: count,
+        threads_per_core_max: u32::try_from(window.siblings.threads_per_core_max()).unwrap_or(1),
+        logical_share: (cpus.iter().map(|cpu| cpu.busy_s).sum::<f64>() * per_cpu_s).min(1.0),
+        core_busy_share: less(1.0, scaled(idle, per_core)),
+        all_busy_share: scaled(all_busy, per_core),
+        capacity_share: scaled(used, per_core),
+        headroom_cores: less(all, used),
+        headroom_times: (used.low > 0.0).then(|| Span {
+            value: all / used.value,
+            low: all / used.high,
+            high: all / used.low,
+        }),
+        clash_cores: clash,
+        interrupts_share: cpus.iter().map(|cpu| cpu.interrupts_s).sum::<f64>() * per_cpu_s,
+        steal_share: cpus.iter().map(|cpu| cpu.steal_s).sum::<f64>() * per_cpu_s,
+    }
+}
+
+fn valued(task: &TaskUse, valuation: &Valuation) -> Task {
+    Task {
+        pid: task.pid,
+        tid: task.tid,
+        comm: task.comm.clone(),
+        cgroup: task.cgroup.clone(),
+        last_cpu: task.last_cpu,
+        worth: model::worth(task, valuation),
+    }
+}
+
+fn cgroups(tasks: &[Task]) -> Vec<Cgroup> {
+    let mut groups = BTreeMap::<&str, (u32, Worth)>::new();
+    for task in tasks {
+        let group = groups.entry(task.cgroup.as_deref().unwrap_or_default()).or_default();
+        group.0 += 1;
+        model::add(&mut group.1, &task.worth);
+    }
+    let made = groups.into_iter().map(|(path, (tasks, worth))| Cgroup {
+        path: path.to_owned(),
+        tasks,
+        worth,
+    });
+    made.collect()
+}
+
+fn pairs(window: &Window, tasks: &[Task], slowdown: Option<Span>) -> Vec<Pair> {
+    let lost = |together_s: f64| match slowdown {
+        Some(r) => Span {
+            value: together_s * (1.0 - 1.0 / r.value),
+            low: together_s * (1.0 - 1.0 / r.low),
+            high: together_s * (1.0 - 1.0 / r.high),
+        },
+        None => Span::default(),
+    };
+    let pair = |a: &Task, b: &Task, together_s: f64, seen: bool| Pair {
+        a_tid: a.tid,
+        a_comm: a.comm.clone(),
+        b_tid: b.tid,
+        b_comm: b.comm.clone(),
+        together_s,
+        lost_s: lost(together_s),
+        seen,
+    };
+    let mut pairs: Vec<Pair> = if window.pairs.is_empty() {
+        let most = most_shared(tasks);
+        let guessed = window.cores.iter().flat_map(|core| possible(&core.cpus, &most));
+        guessed.map(|(a, b, together_s)| pair(a, b, together_s, false)).collect()
+    } else {
+        let by_tid: BTreeMap<u32, &Task> = tasks.iter().map(|task| (task.tid, task)).collect();
+        let named = window.pairs.iter().filter_map(|two| {
+            let (a, b) = (by_tid.get(&two.a)?, by_tid.get(&two.b)?);
+            Some(pair(a, b, two.together_s, true))
+        });
+        named.collect()
+    };
+    pairs.sort_by(|a, b| b.together_s.total_cmp(&a.together_s));
+    pairs.truncate(PAIRS_MAX);
+    pairs
+}
+
+/// Of every CPU, the task with the most shared time that was last seen there.
+fn most_shared(tasks: &[Task]) -> BTreeMap<CpuId, &Task> {
+    let mut most = BTreeMap::new();
+    for task in tasks.iter().filter(|task| task.worth.shared_s > 0.0) {
+        let Some(cpu) = task.last_cpu else { continue };
+        let kept = most.entry(cpu).or_insert(task);
+        if task.worth.shared_s > kept.worth.shared_s {
+            *kept = task;
+        }
+    }
+    most
+}
+
+/// Every two of a core's tasks with the most shared time, and the most that they can have been
+/// together.
+fn possible<'a>(cpus: &CpuSet, most: &BTreeMap<CpuId, &'a Task>) -> Vec<(&'a Task, &'a Task, f64)> {
+    let here: Vec<&Task> = cpus.iter().filter_map(|cpu| most.get(&cpu).copied()).collect();
+    let mut found = Vec::new();
+    for (position, a) in here.iter().enumerate() {
+        found.extend(
+            here[position + 1..].iter().map(|b| (*a, *b, a.worth.shared_s.min(b.worth.shared_s))),
+        );
+    }
+    found
+}

@@ -1,0 +1,64 @@
+//! What can go wrong.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+/// An error of this crate.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A file or folder of the machine.
+    #[error(transparent)]
+    Host(#[from] coretwin_host::Error),
+    /// A method of accounting.
+    #[error(transparent)]
+    Account(#[from] coretwin_account::Error),
+    /// There is nothing to draw on.
+    #[error(
+        "{what}; coretwin top --json prints a line for every window instead, and --openmetrics \
+         FILE or ADDRESS feeds a monitor"
+    )]
+    NoTerminal {
+        /// What is missing.
+        what: String,
+    },
+    /// The terminal does not do what it is told.
+    #[error("the terminal: {0}")]
+    Terminal(#[source] std::io::Error),
+    /// Text could not be written.
+    #[error(transparent)]
+    Write(std::io::Error),
+    /// What was given to `--openmetrics` is neither file nor address.
+    #[error(
+        "--openmetrics '{text}' is neither a file nor an address: write an address with its port, \
+         like 127.0.0.1:9741, or a path with a / in it, like ./coretwin.prom"
+    )]
+    Target {
+        /// What was given.
+        text: String,
+    },
+    /// An address that others can reach.
+    #[error(
+        "{address} can be reached from other machines, and what it serves names the programs that \
+         run here; write 127.0.0.1:{} or add --allow-remote", address.port()
+    )]
+    NotLoopback {
+        /// The address.
+        address: SocketAddr,
+    },
+    /// An address on which nothing can listen.
+    #[error("cannot listen on {address}: {cause}")]
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// What the system says.
+        cause: std::io::Error,
+    },
+    /// A file that cannot be replaced.
+    #[error("cannot write {}: {cause}", path.display())]
+    Textfile {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        cause: std::io::Error,
+    },
+}

@@ -1,0 +1,114 @@
+//! The loop of the screen: keys, looks, windows, drawing.
+
+use crate::Error;
+use crate::screen;
+use crate::snapshot::Snapshot;
+use crate::source::Source;
+use crate::terminal::{Screen, Signals};
+use crate::view::{Act, View};
+use ratatui::crossterm::event::{self, Event, KeyEventKind};
+use std::time::{Duration, Instant};
+
+/// Longest wait for a key, so that a signal is heeded soon.
+const WAIT_MAX: Duration = Duration::from_millis(100);
+
+/// When to end without being told.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Until {
+    /// After so many windows.
+    pub windows: Option<u64>,
+    /// After so long.
+    pub time: Option<Duration>,
+}
+
+impl Until {
+    /// Whether the end is reached.
+    #[must_use]
+    pub fn reached(&self, windows: u64, began: Instant) -> bool {
+        self.windows.is_some_and(|most| windows >= most)
+            || self.time.is_some_and(|time| began.elapsed() >= time)
+    }
+}
+
+/// Draws until the user or a signal ends it.
+///
+/// # Errors
+/// [`Error`] if the machine or the terminal fails; the terminal is given back first.
+pub fn run(
+    source: &mut Source,
+    mut view: View,
+    until: Until,
+    signals: &Signals,
+) -> Result<(), Error> {
+    let began = Instant::now();
+    let mut screen = Screen::enter()?;
+    let mut shown: Option<Snapshot> = None;
+    let mut page = draw(&mut screen, shown.as_ref(), &view)?;
+    let mut window_began = Instant::now();
+    let mut windows = 0;
+    while !signals.end() && !until.reached(windows, began) {
+        let window_due = window_began + interval(&view);
+        let next = source.due().map_or(window_due, |due| due.min(window_due));
+        let wait = next.saturating_duration_since(Instant::now()).min(WAIT_MAX);
+        let mut dirty = false;
+        if event::poll(wait).map_err(Error::Terminal)? {
+            match take_event(&mut screen, &mut view, page, shown.as_ref())? {
+                Some(Act::Quit) => return Ok(()),
+                Some(_) => dirty = true,
+                None => {}
+            }
+        }
+        if signals.stop() {
+            screen.suspend()?;
+            dirty = true;
+        } else if signals.go_on() {
+            screen.again()?;
+            dirty = true;
+        }
+        source.look()?;
+        if window_began.elapsed() >= interval(&view) {
+            window_began = Instant::now();
+            let snapshot = source.snapshot()?;
+            windows += 1;
+            if !view.paused || shown.is_none() {
+                shown = Some(snapshot);
+                dirty = true;
+            }
+        }
+        if dirty {
+            page = draw(&mut screen, shown.as_ref(), &view)?;
+        }
+    }
+    Ok(())
+}
+
+fn interval(view: &View) -> Duration {
+    Duration::from_millis(u64::from(view.interval_tenths) * 100)
+}
+
+fn draw(screen: &mut Screen, shown: Option<&Snapshot>, view: &View) -> Result<usize, Error> {
+    let mut page = 1;
+    let drawn = screen.terminal.draw(|frame| page = screen::draw(frame, shown, view));
+    drawn.map_err(Error::Terminal)?;
+    Ok(page)
+}
+
+fn take_event(
+    screen: &mut Screen,
+    view: &mut View,
+    page: usize,
+    shown: Option<&Snapshot>,
+) -> Result<Option<Act>, Error> {
+    let act = match event::read().map_err(Error::Terminal)? {
+        Event::Key(key) if key.kind != KeyEventKind::Release => view.key(key, page, shown),
+        // The next drawing asks for the size.
+        Event::Resize(..) => Act::Draw,
+        _ => return Ok(None),
+    };
+    match act {
+        Act::Suspend => screen.suspend()?,
+        Act::Anew => screen.terminal.clear().map_err(Error::Terminal)?,
+        Act::Draw | Act::Quit => {}
+    }
+    Ok(Some(act))
+}

@@ -1,0 +1,249 @@
+//! The text over HTTP/1.1: `GET /metrics` and nothing else.
+//!
+//! One thread; what others can make it do is bounded: connections at the same time, bytes of a
+//! request, time until a connection must be done. Connections are closed after one answer. The text
+//! is made once a window, not once a request.
+
+use super::CONTENT_TYPE;
+use crate::Error;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::io::{ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// Connections at the same time; others wait in the kernel's queue.
+pub const CONNECTIONS_MAX: usize = 16;
+/// Bytes of a request, head and all.
+pub const REQUEST_BYTES_MAX: usize = 4096;
+/// Time from the first byte's chance to arrive to the last byte taken.
+pub const TIME_MAX: Duration = Duration::from_secs(2);
+/// How long a stop may take to be noticed.
+const NOTICE: Duration = Duration::from_millis(100);
+
+/// A listening thread.
+#[derive(Debug)]
+pub struct Endpoint {
+    /// Where it listens.
+    pub address: SocketAddr,
+    text: Arc<Mutex<Arc<str>>>,
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Endpoint {
+    /// Listens and serves until it is dropped. Before the first window the answer is 503.
+    ///
+    /// # Errors
+    /// [`Error::Listen`] if the address is taken or not this machine's.
+    pub fn start(address: SocketAddr) -> Result<Self, Error> {
+        let fail = |cause| Error::Listen { address, cause };
+        let listener = TcpListener::bind(address).map_err(fail)?;
+        listener.set_nonblocking(true).map_err(fail)?;
+        let address = listener.local_addr().map_err(fail)?;
+        let text: Arc<Mutex<Arc<str>>> = Arc::new(Mutex::new(Arc::from("")));
+        let stop = Arc::new(AtomicBool::new(false));
+        let server = Server {
+            listener,
+            text: Arc::clone(&text),
+            stop: Arc::clone(&stop),
+            connections: Vec::new(),
+        };
+        let thread = std::thread::Builder::new()
+            .name("openmetrics".to_owned())
+            .spawn(move || server.serve())
+            .map_err(fail)?;
+        Ok(Self { address, text, stop, thread: Some(thread) })
+    }
+
+    /// Serves this text from now on.
+    pub fn publish(&self, text: String) {
+        *self.text.lock().unwrap_or_else(PoisonError::into_inner) = Arc::from(text);
+    }
+}
+
+impl Drop for Endpoint {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+struct Server {
+    listener: TcpListener,
+    text: Arc<Mutex<Arc<str>>>,
+    stop: Arc<AtomicBool>,
+    connections: Vec<Connection>,
+}
+
+/// A connection: first a request is read, then an answer written, then the end awaited.
+struct Connection {
+    stream: TcpStream,
+    until: Instant,
+    request: Vec<u8>,
+    answer: Option<Vec<u8>>,
+    written: usize,
+}
+
+/// Whether a connection goes on.
+#[derive(PartialEq, Eq)]
+enum Next {
+    Wait,
+    Close,
+}
+
+impl Server {
+    fn serve(mut self) {
+        while !self.stop.load(Ordering::Relaxed) {
+            self.wait();
+            self.accept();
+            let text = &self.text;
+            let text = || Arc::clone(&text.lock().unwrap_or_else(PoisonError::into_inner));
+            let now = Instant::now();
+            self.connections.retain_mut(|connection| {
+                now < connection.until && connection.step(&text) == Next::Wait
+            });
+        }
+    }
+
+    /// Until something can be done, or for a short while.
+    fn wait(&self) {
+        let mut waiting: Vec<PollFd<'_>> = self
+            .connections
+            .iter()
+            .map(|connection| {
+                let flags = match connection.answer {
+                    Some(_) if !connection.is_written() => PollFlags::OUT,
+                    _ => PollFlags::IN,
+                };
+                PollFd::new(&connection.stream, flags)
+            })
+            .collect();
+        if self.connections.len() < CONNECTIONS_MAX {
+            waiting.push(PollFd::new(&self.listener, PollFlags::IN));
+        }
+        let time = Timespec { tv_sec: 0, tv_nsec: i64::from(NOTICE.subsec_nanos()) };
+        // Interrupted is as good as over.
+        let _ = poll(&mut waiting, Some(&time));
+    }
+
+    fn accept(&mut self) {
+        while self.connections.len() < CONNECTIONS_MAX {
+            let Ok((stream, _)) = self.listener.accept() else { return };
+            if stream.set_nonblocking(true).is_ok() {
+                self.connections.push(Connection {
+                    stream,
+                    until: Instant::now() + TIME_MAX,
+                    request: Vec::new(),
+                    answer: None,
+                    written: 0,
+                });
+            }
+        }
+    }
+}
+
+impl Connection {
+    fn is_written(&self) -> bool {
+        self.answer.as_ref().is_some_and(|answer| self.written >= answer.len())
+    }
+
+    fn step(&mut self, text: &dyn Fn() -> Arc<str>) -> Next {
+        if self.answer.is_none() && self.read(text) == Next::Close {
+            return Next::Close;
+        }
+        let Some(answer) = &self.answer else { return Next::Wait };
+        while self.written < answer.len() {
+            match self.stream.write(&answer[self.written..]) {
+                Ok(0) => return Next::Close,
+                Ok(count) => self.written += count,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Next::Wait,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(_) => return Next::Close,
+            }
+        }
+        // Closing with unread bytes would reset the connection and could take the answer with it, so
+        // the other side closes first, or its time ends.
+        let _ = self.stream.shutdown(std::net::Shutdown::Write);
+        let mut rest = [0; 1024];
+        match self.stream.read(&mut rest) {
+            Ok(0) => Next::Close,
+            Ok(_) => Next::Wait,
+            Err(error) if error.kind() == ErrorKind::WouldBlock => Next::Wait,
+            Err(_) => Next::Close,
+        }
+    }
+
+    fn read(&mut self, text: &dyn Fn() -> Arc<str>) -> Next {
+        let mut bytes = [0; 1024];
+        loop {
+            match self.stream.read(&mut bytes) {
+                Ok(0) => return Next::Close,
+                Ok(count) => self.request.extend_from_slice(&bytes[..count]),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Next::Wait,
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Err(_) => return Next::Close,
+            }
+            if let Some(answer) = answer(&self.request, text) {
+                self.answer = Some(answer);
+                self.request = Vec::new();
+                return Next::Wait;
+            }
+        }
+    }
+}
+
+/// The answer to what was read until now; none while the head is not whole.
+fn answer(request: &[u8], text: &dyn Fn() -> Arc<str>) -> Option<Vec<u8>> {
+    let end = request.windows(4).position(|four| four == b"\r\n\r\n");
+    if end.is_none() && request.len() <= REQUEST_BYTES_MAX {
+        // A first line that will be refused needs no rest.
+        let line_is_whole = request.contains(&b'\n');
+        let get = b"GET ";
+        let is_get = request.starts_with(get) || get.starts_with(request);
+        return (line_is_whole && !is_get).then(|| refused("405 Method Not Allowed"));
+    }
+    if end.is_none_or(|end| end > REQUEST_BYTES_MAX) {
+        return Some(refused("431 Request Header Fields Too Large"));
+    }
+    let line = request.split(|byte| *byte == b'\r').next().unwrap_or_default();
+    let line = std::str::from_utf8(line).unwrap_or_default();
+    let mut words = line.split(' ');
+    let (method, path, version) = (words.next(), words.next(), words.next());
+    if !version.is_some_and(|version| version.starts_with("HTTP/1.")) || words.next().is_some() {
+        return Some(refused("400 Bad Request"));
+    }
+    if method != Some("GET") {
+        return Some(refused("405 Method Not Allowed"));
+    }
+    let path = path.unwrap_or_default().split('?').next();
+    if path != Some("/metrics") {
+        return Some(refused("404 Not Found"));
+    }
+    let text = text();
+    if text.is_empty() {
+        return Some(refused("503 Service Unavailable"));
+    }
+    Some(whole("200 OK", CONTENT_TYPE, &text))
+}
+
+fn refused(status: &str) -> Vec<u8> {
+    let text = format!("{status}: this is coretwin top; GET /metrics is all there is\n");
+    whole(status, "text/plain; charset=utf-8", &text)
+}
+
+fn whole(status: &str, kind: &str, text: &str) -> Vec<u8> {
+    format!(
+        "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\nAllow: GET\r\n\
+         Cache-Control: no-store\r\nConnection: close\r\n\r\n{text}",
+        text.len()
+    )
+    .into_bytes()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,81 @@
+//! Whether others can read what is written.
+
+use super::totals::{CGROUPS_MAX, OTHERS, Totals};
+use super::{Format, metrics::METRICS, text};
+use crate::screen::tests::made;
+use crate::snapshot::{Cgroup, Snapshot};
+use coretwin_base::account::{Span, Worth};
+use openmetrics_parser::{openmetrics::parse_openmetrics, prometheus::parse_prometheus};
+use std::collections::BTreeSet;
+
+fn exported(windows: &[Snapshot]) -> (Totals, String) {
+    let mut totals = Totals::default();
+    windows.iter().for_each(|window| totals.add(window));
+    let text = text(&totals, windows.last().expect("a window"), Format::OpenMetrics);
+    (totals, text)
+}
+
+fn group(path: &str) -> Cgroup {
+    Cgroup { path: path.to_owned(), tasks: 1, worth: Worth { raw_s: 1.0, ..Worth::default() } }
+}
+
+#[test]
+fn a_parser_of_the_format_accepts_it_and_finds_every_metric() {
+    let mut window = made(8);
+    window.cgroups.push(group("/a \"b\" \\ c\nd"));
+    let (totals, openmetrics) = exported(std::slice::from_ref(&window));
+    let set = parse_openmetrics(&openmetrics).expect("OpenMetrics");
+    let found: BTreeSet<&str> = set.families.keys().map(String::as_str).collect();
+    let all: BTreeSet<&str> = METRICS.iter().map(|metric| metric.name).collect();
+    assert_eq!(found, all);
+    assert!(set.families.values().all(|family| !family.help.is_empty()));
+    // The textfile collector reads the older format.
+    let older = text(&totals, &window, Format::of_file("/run/coretwin.prom".as_ref()));
+    let set = parse_prometheus(&older).expect("Prometheus text");
+    assert_eq!(set.families.len(), METRICS.len());
+}
+
+#[test]
+fn names_end_as_the_format_wants_and_are_not_given_twice() {
+    let mut names = BTreeSet::new();
+    for metric in METRICS {
+        assert!(names.insert(metric.name), "{}", metric.name);
+        assert!(metric.name.starts_with("coretwin_") && !metric.name.ends_with("_total"));
+        assert!(metric.unit.is_empty() || metric.name.ends_with(&format!("_{}", metric.unit)));
+        assert!(metric.help.ends_with('.'), "{}", metric.help);
+    }
+}
+
+#[test]
+fn counters_add_windows_up_and_conserve_time() {
+    let (totals, text) = exported(&[made(8), made(8), made(8)]);
+    assert!(text.contains("coretwin_windows_total 3\n"), "{text}");
+    assert!(text.contains("coretwin_cgroup_raw_seconds_total{cgroup=\"/build/a\"} 3\n"), "{text}");
+    for (cpus, (_, by_busy)) in &totals.cores {
+        assert!((by_busy.iter().sum::<f64>() - 3.0).abs() < 1e-9, "core {cpus}: {by_busy:?}");
+    }
+}
+
+#[test]
+fn cgroups_that_come_and_go_do_not_grow_it() {
+    let mut totals = Totals::default();
+    let mut window = made(8);
+    for round in 0..2000 {
+        window.elapsed_s = 1.0;
+        window.cgroups = vec![group("/stays"), group(&format!("/{round}"))];
+        totals.add(&window);
+        assert!(totals.cgroups.len() <= CGROUPS_MAX + 1, "{}", totals.cgroups.len());
+    }
+    assert_eq!(totals.cgroups["/stays"].worth.raw_s, 2000.0);
+    assert!(totals.cgroups[OTHERS].worth.raw_s > 0.0);
+    assert!(!totals.cgroups.contains_key("/0"), "long gone");
+}
+
+#[test]
+fn numbers_that_are_none_are_left_out() {
+    let mut window = made(8);
+    window.machine.headroom_cores = Span { value: f64::NAN, low: f64::INFINITY, high: 1.0 };
+    let (_, text) = exported(&[window]);
+    assert!(text.contains("coretwin_headroom_cores{bound=\"high\"} 1\n"));
+    assert!(!text.contains("NaN") && !text.contains("inf"), "{text}");
+}

@@ -1,0 +1,100 @@
+//! What is counted up from window to window, for counters. Bounded: cores that are gone are
+//! forgotten, and of cgroups so many are kept that their number does not grow for ever.
+
+use crate::snapshot::Snapshot;
+use coretwin_account::model::add;
+use coretwin_base::account::Worth;
+use std::collections::BTreeMap;
+
+/// Most cgroups that are kept apart.
+pub const CGROUPS_MAX: usize = 200;
+/// Label of those that are not.
+pub const OTHERS: &str = "(others)";
+/// A cgroup that did not run for so long makes room for another, in seconds.
+const FORGET_AFTER_S: f64 = 600.0;
+
+/// Sums since the start.
+#[derive(Debug, Default, Clone)]
+pub struct Totals {
+    /// Windows.
+    pub windows: u64,
+    /// Their length.
+    pub elapsed_s: f64,
+    /// CPU time of busy CPUs.
+    pub busy_s: f64,
+    /// CPU time of interrupts.
+    pub interrupts_s: f64,
+    /// CPU time given to others by the hypervisor.
+    pub steal_s: f64,
+    /// Seconds of whole cores' capacity.
+    pub capacity_s: f64,
+    /// Core-seconds that shared while others idled.
+    pub clash_s: f64,
+    /// By the list of a core's CPUs: its package, and seconds with k busy, for k = 0 to n.
+    pub cores: BTreeMap<String, (u32, Vec<f64>)>,
+    /// By path.
+    pub cgroups: BTreeMap<String, Group>,
+}
+
+/// The sums of a cgroup.
+#[derive(Debug, Default, Clone)]
+pub struct Group {
+    /// Its time.
+    pub worth: Worth,
+    last_s: f64,
+}
+
+impl Totals {
+    /// Adds a window.
+    pub fn add(&mut self, snapshot: &Snapshot) {
+        let machine = &snapshot.machine;
+        let elapsed_s = snapshot.elapsed_s;
+        let cpu_s = f64::from(machine.cpus) * elapsed_s;
+        self.windows += 1;
+        self.elapsed_s += elapsed_s;
+        self.busy_s += machine.logical_share * cpu_s;
+        self.interrupts_s += machine.interrupts_share * cpu_s;
+        self.steal_s += machine.steal_share * cpu_s;
+        self.capacity_s += machine.capacity_share.value * f64::from(machine.cores) * elapsed_s;
+        self.clash_s += machine.clash_cores.value * elapsed_s;
+        self.add_cores(snapshot);
+        for group in &snapshot.cgroups {
+            let path = self.kept(&group.path);
+            let kept = self.cgroups.entry(path).or_default();
+            add(&mut kept.worth, &group.worth);
+            kept.last_s = self.elapsed_s;
+        }
+    }
+
+    fn add_cores(&mut self, snapshot: &Snapshot) {
+        let mut earlier = std::mem::take(&mut self.cores);
+        for core in &snapshot.cores {
+            let name = core.cpus.to_string();
+            let none = || (core.package, vec![0.0; core.by_busy_share.len()]);
+            let mut sums = earlier.remove(&name).unwrap_or_else(none);
+            for (sum, share) in sums.1.iter_mut().zip(&core.by_busy_share) {
+                *sum += share.value * snapshot.elapsed_s;
+            }
+            self.cores.insert(name, sums);
+        }
+    }
+
+    /// Under which name a cgroup is counted.
+    fn kept(&mut self, path: &str) -> String {
+        if !self.cgroups.contains_key(path) && self.cgroups.len() >= CGROUPS_MAX {
+            let oldest = self
+                .cgroups
+                .iter()
+                .filter(|(name, _)| *name != OTHERS)
+                .min_by(|a, b| a.1.last_s.total_cmp(&b.1.last_s));
+            match oldest {
+                Some((name, group)) if self.elapsed_s - group.last_s > FORGET_AFTER_S => {
+                    let name = name.clone();
+                    self.cgroups.remove(&name);
+                }
+                _ => return OTHERS.to_owned(),
+            }
+        }
+        path.to_owned()
+    }
+}

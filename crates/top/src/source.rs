@@ -1,0 +1,143 @@
+//! Where snapshots come from: a method of `account`, short looks, pressure, and the machine itself,
+//! which may change while it is watched.
+
+use crate::Error;
+use crate::assemble::{self, Seen};
+use crate::bursts::Bursts;
+use crate::snapshot::Snapshot;
+use coretwin_account::method::Method;
+use coretwin_account::model::Valuation;
+use coretwin_base::account::Siblings;
+use coretwin_base::cpu_set::CpuSet;
+use coretwin_base::topology::{Topology, Trust};
+use coretwin_base::warning::Warning;
+use coretwin_host::pressure;
+use coretwin_host::root::Root;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+/// Where the kernel says which CPUs are online.
+const ONLINE: &str = "sys/devices/system/cpu/online";
+
+/// What is watched, and how; made anew when CPUs come or go.
+pub struct Watch {
+    /// The machine.
+    pub topology: Topology,
+    /// Who shares a core with whom.
+    pub siblings: Siblings,
+    /// What time is worth.
+    pub valuation: Valuation,
+    /// The method, not yet started.
+    pub method: Box<dyn Method>,
+    /// Why it is not a better one, and what else the reader must know.
+    pub warnings: Vec<Warning>,
+}
+
+/// Makes a [`Watch`] of the machine as it is now.
+pub type Make = Box<dyn FnMut() -> Result<Watch, Error>>;
+
+/// Gives snapshots, one after the other.
+pub struct Source {
+    root: Root,
+    make: Make,
+    watch: Watch,
+    online: Option<CpuSet>,
+    bursts: Option<Bursts>,
+    changed: Option<Warning>,
+}
+
+impl Source {
+    /// Starts to watch.
+    ///
+    /// # Errors
+    /// [`Error`] if the machine cannot be read or the method not start.
+    pub fn start(root: Root, mut make: Make, short_looks: bool) -> Result<Self, Error> {
+        let mut watch = make()?;
+        watch.method.start()?;
+        let mut source = Self { online: None, bursts: None, changed: None, root, make, watch };
+        source.online = source.online_now();
+        source.bursts = short_looks.then(|| source.short_looks());
+        source.look()?;
+        Ok(source)
+    }
+
+    /// When it wants to look next; none if never.
+    #[must_use]
+    pub fn due(&self) -> Option<Instant> {
+        let bursts = self.bursts.as_ref().map(Bursts::due);
+        [self.watch.method.due(), bursts].into_iter().flatten().min()
+    }
+
+    /// Looks, as far as it is due.
+    ///
+    /// # Errors
+    /// [`Error`] if the machine can no longer be read.
+    pub fn look(&mut self) -> Result<(), Error> {
+        let now = Instant::now();
+        if self.watch.method.due().is_some_and(|due| due <= now) {
+            self.watch.method.look()?;
+        }
+        if let Some(bursts) = &mut self.bursts
+            && bursts.due() <= now
+        {
+            bursts.look();
+        }
+        Ok(())
+    }
+
+    /// Ends a window.
+    ///
+    /// # Errors
+    /// [`Error`] if the machine can no longer be read.
+    pub fn snapshot(&mut self) -> Result<Snapshot, Error> {
+        let window = self.watch.method.window()?;
+        let mut warnings: Vec<Warning> = self.changed.take().into_iter().collect();
+        warnings.extend(self.watch.warnings.iter().cloned());
+        warnings.extend(of_machine(&self.watch.topology));
+        warnings.extend(window.unseen.notes.iter().map(|note| Warning::new("unseen", note, "")));
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        let snapshot = assemble::snapshot(Seen {
+            window: &window,
+            topology: &self.watch.topology,
+            valuation: &self.watch.valuation,
+            short: self.bursts.as_mut().and_then(Bursts::take),
+            pressure: pressure::read(&self.root),
+            time_unix_s: now.map_or(0.0, |since| since.as_secs_f64()),
+            warnings,
+        });
+        self.follow_hotplug()?;
+        Ok(snapshot)
+    }
+
+    /// Watches anew if other CPUs are online than when it began.
+    fn follow_hotplug(&mut self) -> Result<(), Error> {
+        let online = self.online_now();
+        if online == self.online {
+            return Ok(());
+        }
+        self.watch = (self.make)()?;
+        self.watch.method.start()?;
+        if self.bursts.is_some() {
+            self.bursts = Some(self.short_looks());
+        }
+        let text = "CPUs came or went: this window begins after it, the one before ended with it";
+        self.changed = Some(Warning::new("hotplug", text, ""));
+        self.online = online;
+        Ok(())
+    }
+
+    fn short_looks(&self) -> Bursts {
+        Bursts::new(self.root.clone(), &self.watch.siblings, &self.watch.valuation)
+    }
+
+    fn online_now(&self) -> Option<CpuSet> {
+        self.root.cpus(ONLINE).ok().flatten()
+    }
+}
+
+/// What the machine itself gives reason to say.
+fn of_machine(topology: &Topology) -> Option<Warning> {
+    (topology.trust == Trust::Unknown).then(|| {
+        let text = format!("the sibling map may be wrong: {}", topology.trust_why);
+        Warning::new("topology", text, "coretwin probe finds out by measurement who shares a core")
+    })
+}

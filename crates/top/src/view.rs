@@ -1,0 +1,380 @@
+//! What the user chose to see, and the keys that change it.
+
+use crate::snapshot::{Cgroup, Pair, Snapshot, Task};
+use coretwin_base::account::Worth;
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use std::cmp::Ordering;
+
+/// Most characters of a filter.
+const FILTER_MAX: usize = 64;
+/// Shortest and longest interval, in tenths of a second.
+pub const INTERVAL_TENTHS: std::ops::RangeInclusive<u32> = 2..=6000;
+
+/// Every key: how it is written, and what it does.
+pub const KEYS: [(&str, &str); 14] = [
+    ("q", "quit; so do Ctrl-C and Ctrl-D"),
+    ("Tab 1 2 3 4", "below: tasks, cgroups, pairs, notes"),
+    ("s S", "sort by the next column, the one before"),
+    ("r", "turn the order round"),
+    ("/", "filter by name, cgroup or number; Enter keeps it, Esc clears it"),
+    ("p Space", "pause: what is shown stays, measuring goes on"),
+    ("Enter", "of the first cgroup below: its tasks only"),
+    ("g", "cores: by themselves, by last-level cache, by package, as fits"),
+    ("c", "cores: few lines, or all the room"),
+    ("[ ]", "cores: back, on"),
+    ("Up Down", "below: a line back, on; PgUp PgDn a page; Home the start"),
+    ("+ -", "a longer, a shorter interval"),
+    ("l", "draw all anew"),
+    ("h ?", "this help"),
+];
+
+/// What is shown below the cores.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Panel {
+    /// Threads.
+    Tasks,
+    /// Control groups.
+    Cgroups,
+    /// Who ran beside whom.
+    Pairs,
+    /// Warnings with their remedies.
+    Notes,
+}
+
+impl Panel {
+    /// Every panel, in the order of their keys.
+    pub const ALL: [Self; 4] = [Self::Tasks, Self::Cgroups, Self::Pairs, Self::Notes];
+
+    /// Its name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Tasks => "TASKS",
+            Self::Cgroups => "CGROUPS",
+            Self::Pairs => "PAIRS",
+            Self::Notes => "NOTES",
+        }
+    }
+}
+
+/// How cores are put together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Grain {
+    /// The finest that fits.
+    Fit,
+    /// Each by itself.
+    Core,
+    /// By last-level cache.
+    Cache,
+    /// By package.
+    Package,
+}
+
+/// A column that tasks and cgroups can be sorted by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    /// Time with a busy sibling.
+    Shared,
+    /// Run time.
+    Raw,
+    /// Capacity used.
+    Capacity,
+    /// Time alone.
+    Alone,
+    /// Thread, or number of threads.
+    Number,
+    /// Name, or path.
+    Name,
+}
+
+impl Order {
+    /// Every order, as the keys go through them.
+    pub const ALL: [Self; 6] =
+        [Self::Shared, Self::Raw, Self::Capacity, Self::Alone, Self::Number, Self::Name];
+
+    /// Its name on the command line and on the screen.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Shared => "shared",
+            Self::Raw => "raw",
+            Self::Capacity => "capacity",
+            Self::Alone => "alone",
+            Self::Number => "number",
+            Self::Name => "name",
+        }
+    }
+
+    /// The order of that name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|order| order.name() == name)
+    }
+
+    fn step(self, by: usize) -> Self {
+        let at = Self::ALL.iter().position(|order| *order == self).unwrap_or(0);
+        Self::ALL[(at + by) % Self::ALL.len()]
+    }
+
+    fn of_worth(self, a: &Worth, b: &Worth) -> Ordering {
+        let most = |value: fn(&Worth) -> f64| value(b).total_cmp(&value(a));
+        match self {
+            Self::Shared => most(|worth| worth.shared_s).then(most(|worth| worth.raw_s)),
+            Self::Capacity => most(|worth| worth.capacity_s.value),
+            Self::Alone => most(|worth| worth.alone_equivalent_s.value),
+            Self::Raw | Self::Number | Self::Name => most(|worth| worth.raw_s),
+        }
+    }
+}
+
+/// What the loop has to do after a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Act {
+    /// Draw.
+    Draw,
+    /// Draw on an empty screen.
+    Anew,
+    /// End.
+    Quit,
+    /// Stop, as the shell's job control does.
+    Suspend,
+}
+
+/// The user's choices.
+#[derive(Debug, Clone, PartialEq)]
+pub struct View {
+    /// What is shown below the cores.
+    pub panel: Panel,
+    /// What it is sorted by.
+    pub order: Order,
+    /// Whether the order is turned round.
+    pub reversed: bool,
+    /// What names, cgroups or numbers contain.
+    pub filter: String,
+    /// Whether the filter is being typed.
+    pub typing: bool,
+    /// The only cgroup whose tasks are shown, with those below it.
+    pub cgroup: Option<String>,
+    /// Whether what is shown stays.
+    pub paused: bool,
+    /// Whether the keys are shown.
+    pub help: bool,
+    /// How cores are put together.
+    pub grain: Grain,
+    /// Whether the cores have all the room.
+    pub cores_large: bool,
+    /// First line of the cores.
+    pub cores_from: usize,
+    /// First line below.
+    pub from: usize,
+    /// Length of a window, in tenths of a second.
+    pub interval_tenths: u32,
+    /// Whether colours are wanted.
+    pub colour: bool,
+}
+
+impl Default for View {
+    fn default() -> Self {
+        Self {
+            panel: Panel::Tasks,
+            order: Order::Shared,
+            reversed: false,
+            filter: String::new(),
+            typing: false,
+            cgroup: None,
+            paused: false,
+            help: false,
+            grain: Grain::Fit,
+            cores_large: false,
+            cores_from: 0,
+            from: 0,
+            interval_tenths: 10,
+            colour: true,
+        }
+    }
+}
+
+impl View {
+    /// Takes a key. `page` is how many lines one page has, `shown` what is on the screen.
+    pub fn key(&mut self, key: KeyEvent, page: usize, shown: Option<&Snapshot>) -> Act {
+        if key.modifiers.contains(KeyModifiers::CONTROL) {
+            match key.code {
+                KeyCode::Char('c' | 'd') => return Act::Quit,
+                KeyCode::Char('z') => return Act::Suspend,
+                KeyCode::Char('l') => return Act::Anew,
+                _ => return Act::Draw,
+            }
+        }
+        if self.typing {
+            self.type_filter(key.code);
+            return Act::Draw;
+        }
+        match key.code {
+            KeyCode::Char('q') => return Act::Quit,
+            KeyCode::Char('l') => return Act::Anew,
+            KeyCode::Char('h' | '?') => self.help = !self.help,
+            KeyCode::Esc if self.help => self.help = false,
+            KeyCode::Esc => {
+                self.filter.clear();
+                self.cgroup = None;
+                self.from = 0;
+            }
+            KeyCode::Char('/') => self.typing = true,
+            KeyCode::Char('p' | ' ') => self.paused = !self.paused,
+            KeyCode::Enter => self.enter(shown),
+            KeyCode::Char('+') => self.interval(true),
+            KeyCode::Char('-') => self.interval(false),
+            code => self.move_about(code, page),
+        }
+        Act::Draw
+    }
+
+    fn type_filter(&mut self, code: KeyCode) {
+        match code {
+            KeyCode::Enter => self.typing = false,
+            KeyCode::Esc => {
+                self.typing = false;
+                self.filter.clear();
+            }
+            KeyCode::Backspace => {
+                self.filter.pop();
+            }
+            KeyCode::Char(letter) if self.filter.chars().count() < FILTER_MAX => {
+                self.filter.push(letter);
+            }
+            _ => {}
+        }
+        self.from = 0;
+    }
+
+    fn move_about(&mut self, code: KeyCode, page: usize) {
+        let panel = |index: usize| Panel::ALL[index % Panel::ALL.len()];
+        let at = Panel::ALL.iter().position(|panel| *panel == self.panel).unwrap_or(0);
+        let (before, from) = (self.panel, self.from);
+        match code {
+            KeyCode::Tab => self.panel = panel(at + 1),
+            KeyCode::BackTab => self.panel = panel(at + Panel::ALL.len() - 1),
+            KeyCode::Char(digit @ '1'..='4') => self.panel = panel(digit as usize - '1' as usize),
+            KeyCode::Char('s') => self.order = self.order.step(1),
+            KeyCode::Char('S') => self.order = self.order.step(Order::ALL.len() - 1),
+            KeyCode::Char('r') => self.reversed = !self.reversed,
+            KeyCode::Char('c') => self.cores_large = !self.cores_large,
+            KeyCode::Char('g') => {
+                self.cores_from = 0;
+                self.grain = match self.grain {
+                    Grain::Fit => Grain::Core,
+                    Grain::Core => Grain::Cache,
+                    Grain::Cache => Grain::Package,
+                    Grain::Package => Grain::Fit,
+                };
+            }
+            KeyCode::Char('[') => self.cores_from = self.cores_from.saturating_sub(page),
+            KeyCode::Char(']') => self.cores_from = self.cores_from.saturating_add(page),
+            KeyCode::Up => self.from = from.saturating_sub(1),
+            KeyCode::Down => self.from = from.saturating_add(1),
+            KeyCode::PageUp => self.from = from.saturating_sub(page),
+            KeyCode::PageDown => self.from = from.saturating_add(page),
+            KeyCode::Home => self.from = 0,
+            _ => {}
+        }
+        if self.panel != before {
+            self.from = 0;
+        }
+    }
+
+    /// Opens the first cgroup that is shown, or leaves the one that is open.
+    fn enter(&mut self, shown: Option<&Snapshot>) {
+        if let (Panel::Cgroups, Some(snapshot)) = (self.panel, shown) {
+            if let Some(first) = self.cgroups(snapshot).get(self.from) {
+                self.cgroup = Some(first.path.clone());
+                self.panel = Panel::Tasks;
+            }
+        } else {
+            self.cgroup = None;
+        }
+        self.from = 0;
+    }
+
+    /// A second more or less; below a second, a fifth.
+    fn interval(&mut self, longer: bool) {
+        let now = self.interval_tenths;
+        let wanted = match longer {
+            true => now + if now < 10 { 2 } else { 10 },
+            false => now.saturating_sub(if now <= 10 { 2 } else { 10 }),
+        };
+        self.interval_tenths = wanted.clamp(*INTERVAL_TENTHS.start(), *INTERVAL_TENTHS.end());
+    }
+
+    /// The tasks to show, in order.
+    #[must_use]
+    pub fn tasks<'a>(&self, snapshot: &'a Snapshot) -> Vec<&'a Task> {
+        let wanted = snapshot.tasks.iter().filter(|task| {
+            let cgroup = task.cgroup.as_deref().unwrap_or_default();
+            self.cgroup.as_deref().is_none_or(|open| is_below(cgroup, open))
+                && (self.matches(&task.comm)
+                    || self.matches(cgroup)
+                    || self.is_number(task.pid)
+                    || self.is_number(task.tid))
+        });
+        self.sorted(wanted.collect(), |order, a, b| match order {
+            Order::Number => a.tid.cmp(&b.tid),
+            Order::Name => a.comm.cmp(&b.comm).then(a.tid.cmp(&b.tid)),
+            order => order.of_worth(&a.worth, &b.worth).then(a.tid.cmp(&b.tid)),
+        })
+    }
+
+    /// The cgroups to show, in order.
+    #[must_use]
+    pub fn cgroups<'a>(&self, snapshot: &'a Snapshot) -> Vec<&'a Cgroup> {
+        let wanted = snapshot.cgroups.iter().filter(|group| self.matches(&group.path));
+        self.sorted(wanted.collect(), |order, a, b| match order {
+            Order::Number => b.tasks.cmp(&a.tasks).then(a.path.cmp(&b.path)),
+            Order::Name => a.path.cmp(&b.path),
+            order => order.of_worth(&a.worth, &b.worth).then(a.path.cmp(&b.path)),
+        })
+    }
+
+    /// The pairs to show, the longest together first.
+    #[must_use]
+    pub fn pairs<'a>(&self, snapshot: &'a Snapshot) -> Vec<&'a Pair> {
+        let wanted = snapshot.pairs.iter().filter(|pair| {
+            self.matches(&pair.a_comm)
+                || self.matches(&pair.b_comm)
+                || self.is_number(pair.a_tid)
+                || self.is_number(pair.b_tid)
+        });
+        let mut pairs: Vec<&Pair> = wanted.collect();
+        if self.reversed {
+            pairs.reverse();
+        }
+        pairs
+    }
+
+    fn sorted<'a, T>(
+        &self,
+        mut rows: Vec<&'a T>,
+        compare: impl Fn(Order, &T, &T) -> Ordering,
+    ) -> Vec<&'a T> {
+        rows.sort_by(|a, b| compare(self.order, a, b));
+        if self.reversed {
+            rows.reverse();
+        }
+        rows
+    }
+
+    fn matches(&self, text: &str) -> bool {
+        self.filter.is_empty() || text.contains(&self.filter)
+    }
+
+    fn is_number(&self, number: u32) -> bool {
+        self.filter.parse() == Ok(number)
+    }
+}
+
+fn is_below(path: &str, open: &str) -> bool {
+    if open.is_empty() {
+        return path.is_empty();
+    }
+    path.strip_prefix(open)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with('/') || open.ends_with('/'))
+}
