@@ -24,6 +24,8 @@ struct options {
 	/* CPUs there can be, and cores. */
 	u32 cpus;
 	u32 cores;
+	/* Only tasks of this process are counted; 0: all. */
+	u32 watch;
 	u8 active;
 	u8 affinity;
 	u8 idle_core_first;
@@ -32,7 +34,7 @@ struct options {
 	u8 wakeup;
 	/* For trials of the watchdog: no task is ever taken out of a queue. */
 	u8 stuck;
-	u8 unused;
+	u8 unused[5];
 };
 
 /* Where a CPU is. Of one that is unknown the core is only a number that no other has. */

@@ -48,9 +48,11 @@ pub(crate) fn load(object: &'static str, open: OpenObject) -> Result<Object, Err
 
 /// What a refusal means.
 pub(crate) fn refused(object: &'static str, error: &libbpf_rs::Error) -> Error {
-    if error.kind() == ErrorKind::PermissionDenied {
+    let log = LOG.lock().map_or_else(|_| String::new(), |log| log.clone());
+    // The verifier says EACCES, too, and has much to say about it.
+    let verified = log.contains("BEGIN PROG LOAD LOG");
+    if error.kind() == ErrorKind::PermissionDenied && !verified {
         return Error::NotPermitted;
     }
-    let log = LOG.lock().map_or_else(|_| String::new(), |log| log.clone());
     Error::Refused { object, reason: error.to_string(), log }
 }

@@ -22,6 +22,7 @@ pub mod event;
 mod history;
 pub mod host_machine;
 mod launcher;
+pub mod live_scenario;
 pub mod machine;
 pub mod planning;
 pub mod probe;

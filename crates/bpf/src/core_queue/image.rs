@@ -22,9 +22,10 @@ pub(super) fn options(options: &Options, trial: &Trial, places: &Places) -> Vec<
     }
     bytes.extend((places.places.len() as u32).to_ne_bytes());
     bytes.extend((places.cores.len() as u32).to_ne_bytes());
+    bytes.extend(trial.watch.unwrap_or(0).to_ne_bytes());
     let switches = ["active", "affinity", "idle_core_first", "passive", "pickup", "wakeup"];
     bytes.extend(switches.map(|name| u8::from(options.is_on(name))));
-    bytes.extend([u8::from(trial.stuck), 0]);
+    bytes.extend([u8::from(trial.stuck), 0, 0, 0, 0, 0]);
     bytes
 }
 

@@ -40,4 +40,6 @@ pub struct Trial {
     pub stuck: bool,
     /// How long a task may wait for a CPU before the kernel ends the scheduler, at most 30 s; none: 30 s.
     pub watchdog: Option<Duration>,
+    /// Only tasks of this process are counted; none: all.
+    pub watch: Option<u32>,
 }

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What the scheduler knows of CPUs, cores and tasks, and what it counts. */
+#ifndef CORETWIN_CORE_QUEUE_STATE_H
+#define CORETWIN_CORE_QUEUE_STATE_H
+
+#include "core_queue.h"
+#include "sched_ext.h"
+
+const volatile struct options options SEC(".rodata.options") = {};
+const volatile struct place places[CPUS_MAX] SEC(".rodata.places") = {};
+/* The CPUs of each core. */
+const volatile u32 members[CPUS_MAX][THREADS_MAX] SEC(".rodata.members") = {};
+
+/* A CPU, written by itself alone but for `asked`. */
+struct cpu {
+	/* What it runs began with so much virtual time, at that moment, with that weight. */
+	u64 virtual_ns;
+	u64 started_ns;
+	u64 ticked_ns;
+	u64 balanced_ns;
+	u32 weight;
+	/* Whether it runs a task of ours, and whether that could run elsewhere. */
+	u8 runs;
+	u8 movable;
+	u8 online;
+	/* Its task is wanted by an idle core. */
+	u8 asked;
+	/* It shall look at other cores, though it has work. */
+	u8 look;
+	/* How it came by what it runs next: a counter, never the first. */
+	u8 how;
+} __attribute__((aligned(64)));
+
+/* A core. */
+struct core {
+	/* The most virtual time a task that ran here began with. */
+	u64 now;
+	/* When a running task was last asked of it. */
+	u64 asked_ns;
+	/* Its CPUs that run a task, tasks that wait for it, and its CPUs that are online. */
+	u32 running;
+	u32 queued;
+	u32 online;
+} __attribute__((aligned(64)));
+
+/* A task. */
+struct task {
+	/* CPU time by weight, on the clock of its core, and the CPU time already in it. */
+	u64 virtual_ns;
+	u64 counted_ns;
+	/* Since when it waits. */
+	u64 waits_ns;
+	/* The CPU it belongs to. */
+	u32 home;
+	/* Where it last ran; none: nowhere yet. */
+	u32 ran_on;
+	/* The core in whose queue it waits, plus one. */
+	u32 queue;
+	/* It was running, and an idle core has asked for it. */
+	u8 give_away;
+	/* It was running, and goes on to wait. */
+	u8 stopped;
+};
+
+static struct cpu cpus[CPUS_MAX];
+struct core cores[CPUS_MAX] SEC(".bss.cores") = {};
+/* Cores that run several tasks. */
+static u32 crowded;
+/* What a program of BPF adds to migration_disabled of the task it interrupts. */
+static u32 own_disabling = 1;
+
+struct end end SEC(".bss.end") = {};
+
+struct {
+	MAP_NUMBER(type, MAP_ARRAY_PER_CPU);
+	MAP_NUMBER(max_entries, 1);
+	MAP_TYPE(key, u32);
+	MAP_TYPE(value, struct counters);
+} counters SEC(".maps");
+
+struct {
+	MAP_NUMBER(type, MAP_TASK_STORAGE);
+	MAP_NUMBER(map_flags, 1); /* BPF_F_NO_PREALLOC */
+	MAP_TYPE(key, int);
+	MAP_TYPE(value, struct task);
+} tasks SEC(".maps");
+
+/* The counters of this CPU; none for a task that is not to be counted. */
+static always_inline u64 *counter_for(struct task_struct *p, u32 counter)
+{
+	u32 zero = 0;
+	struct counters *own;
+
+	if (options.watch && (u32)p->tgid != options.watch)
+		return NULL;
+	own = bpf_map_lookup_elem(&counters, &zero);
+	return own && counter < COUNTERS ? &own->values[counter] : NULL;
+}
+
+static always_inline void add(struct task_struct *p, u32 counter, u64 amount)
+{
+	u64 *value = counter_for(p, counter);
+
+	if (value)
+		*value += amount;
+}
+
+static always_inline void count(struct task_struct *p, u32 counter)
+{
+	add(p, counter, 1);
+}
+
+static always_inline void at_least(struct task_struct *p, u32 counter, u64 amount)
+{
+	u64 *value = counter_for(p, counter);
+
+	if (value && *value < amount)
+		*value = amount;
+}
+
+/* Counts what belongs to no task. */
+static always_inline void add_once(u32 counter, u64 amount)
+{
+	u32 zero = 0;
+	struct counters *own = bpf_map_lookup_elem(&counters, &zero);
+
+	if (own && counter < COUNTERS)
+		own->values[counter] += amount;
+}
+
+static always_inline struct cpu *cpu_of(u32 cpu)
+{
+	return &cpus[cpu & (CPUS_MAX - 1)];
+}
+
+static always_inline u32 core_number(u32 cpu)
+{
+	return places[cpu & (CPUS_MAX - 1)].core & (CPUS_MAX - 1);
+}
+
+static always_inline struct core *core_of(u32 core)
+{
+	return &cores[core & (CPUS_MAX - 1)];
+}
+
+/* A CPU of a core by its place in it; none if there are not so many. */
+static always_inline u32 member(u32 core, u32 index)
+{
+	return members[core & (CPUS_MAX - 1)][index & (THREADS_MAX - 1)];
+}
+
+static always_inline struct task *task_of(struct task_struct *p)
+{
+	return bpf_task_storage_get(&tasks, p, NULL, 0);
+}
+
+static always_inline bool allowed(struct task_struct *p, u32 cpu)
+{
+	return bpf_cpumask_test_cpu(cpu, p->cpus_ptr);
+}
+
+static always_inline bool before(u64 a, u64 b)
+{
+	return (s64)(a - b) < 0;
+}
+
+/* CPU time by weight: 100 is that of nice 0. */
+static always_inline u64 by_weight(u64 ns, u32 weight)
+{
+	return ns * 100 / (weight ?: 1);
+}
+
+/* Counts the CPU time of a task since it was last counted. */
+static void count_time(struct task_struct *p, struct task *task)
+{
+	u64 ran_ns = p->se.sum_exec_runtime;
+
+	task->virtual_ns += by_weight(ran_ns - task->counted_ns, p->scx.weight);
+	task->counted_ns = ran_ns;
+}
+
+/* Makes a task one of a CPU's core. Clocks of cores differ: what counts is how far before its core it was. */
+static void move_home(struct task *task, u32 cpu)
+{
+	u32 from = core_number(task->home), to = core_number(cpu);
+
+	if (from != to)
+		task->virtual_ns += core_of(to)->now - core_of(from)->now;
+	task->home = cpu;
+}
+
+/* A task comes to a CPU's core. One that slept long is a slice before the others, and no more. */
+static void arrive(struct task *task, u32 cpu)
+{
+	u64 earliest;
+
+	move_home(task, cpu);
+	earliest = core_of(core_number(cpu))->now - options.slice_ns;
+	if (before(task->virtual_ns, earliest))
+		task->virtual_ns = earliest;
+	task->waits_ns = bpf_ktime_get_ns();
+}
+
+/* The task waits no longer in the queue in which it was counted. */
+static void leave_queue(struct task *task)
+{
+	if (task->queue) {
+		__sync_fetch_and_sub(&core_of(task->queue - 1)->queued, 1);
+		task->queue = 0;
+	}
+}
+
+/* Tasks that run or wait on a core. */
+static always_inline u32 load(u32 core)
+{
+	return core_of(core)->running + core_of(core)->queued;
+}
+
+/* Whether a task may not leave its CPU for now, whatever its mask says. */
+static bool is_held(struct task_struct *p)
+{
+	struct task_struct *current = bpf_get_current_task_btf();
+
+	if (current->migration_disabled < own_disabling)
+		own_disabling = current->migration_disabled;
+	return p->migration_disabled > (p->pid == current->pid ? own_disabling : 0);
+}
+
+/* Whether every CPU of a core may run a task. */
+static bool fits(struct task_struct *p, u32 core)
+{
+	u32 index;
+
+	if (p->nr_cpus_allowed >= (int)options.cpus)
+		return true;
+	for (index = 0; index < THREADS_MAX; index++) {
+		u32 cpu = member(core, index);
+
+		if (cpu == NONE)
+			break;
+		if (!allowed(p, cpu))
+			return false;
+	}
+	return true;
+}
+
+/* The queue in which a task waits for a CPU or its core. */
+static u64 queue_of(struct task_struct *p, u32 cpu)
+{
+	u32 core = core_number(cpu);
+
+	return options.pickup && fits(p, core) && !is_held(p) ? core : QUEUE_OF_CPU + cpu;
+}
+
+#endif

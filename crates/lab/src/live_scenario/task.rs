@@ -1,0 +1,269 @@
+//! One task: a thread that goes through the steps of its program.
+
+use super::objects::number;
+use super::{Run, spawn};
+use coretwin_base::cpu_set::{CpuId, CpuSet};
+use coretwin_base::random::Stream;
+use coretwin_sim::kernel::program::{Access, Amount, Children, Step};
+use rustix::thread::{CpuSet as Mask, sched_setaffinity};
+use rustix::time::{ClockId, clock_gettime};
+use std::hint::black_box;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Between two looks at the clock: some microseconds.
+const SPINS: u32 = 2000;
+/// Pieces in which a long sleep looks whether the time is up.
+const LOOK: Duration = Duration::from_millis(100);
+/// Micro-operations of a nanosecond, where a scenario counts in them.
+const UOPS_PER_NS: u64 = 2;
+const PAGE_BYTES: u64 = 4096;
+
+/// How a task comes into the world.
+pub(super) struct Birth {
+    /// The CPU on which it is made.
+    pub(super) on: Option<CpuId>,
+    /// Where it may run.
+    pub(super) mask: Option<CpuSet>,
+    /// Its nice value.
+    pub(super) nice: i8,
+}
+
+impl Birth {
+    /// Goes to where it is made.
+    pub(super) fn stand(&self) {
+        if let Some(cpu) = self.on {
+            set_mask([cpu].into_iter());
+        }
+        set_nice(self.nice);
+    }
+
+    /// From now on it may run wherever its mask says.
+    pub(super) fn begin(&self) {
+        match &self.mask {
+            Some(mask) => set_mask(mask.iter()),
+            None => everywhere(),
+        }
+    }
+}
+
+/// A task.
+pub(super) struct Task {
+    run: Arc<Run>,
+    program: u32,
+    own: Vec<u32>,
+    random: Stream,
+    children: Vec<thread::JoinHandle<u64>>,
+    ended: (Sender<()>, Receiver<()>),
+    /// Children whose end was not waited for yet.
+    alive: usize,
+    period: Instant,
+    /// Where the last read of a file ended.
+    offset: u64,
+    /// CPU time before results counted.
+    cold_ns: Option<u64>,
+}
+
+impl Task {
+    pub(super) fn new(run: Arc<Run>, program: u32, own: &[u32]) -> Self {
+        let index = run.born.fetch_add(1, Ordering::Relaxed);
+        let random = Stream::new(run.seed, "live task", index);
+        Self {
+            run,
+            program,
+            own: own.to_vec(),
+            random,
+            children: Vec::new(),
+            ended: channel(),
+            alive: 0,
+            period: Instant::now(),
+            offset: 0,
+            cold_ns: None,
+        }
+    }
+
+    /// Goes through the program until its end or until the time is up; its CPU time after the warm-up.
+    pub(super) fn live(&mut self) -> u64 {
+        let program = self.program as usize;
+        let steps = self.run.work.programs.get(program).map_or(Vec::new(), |it| it.steps.clone());
+        let mut repeats: Vec<Option<u64>> = vec![None; steps.len()];
+        let mut at = 0;
+        while let Some(step) = steps.get(at)
+            && !self.is_over()
+        {
+            self.note_warmth();
+            at = match step {
+                Step::Exit => break,
+                Step::Forever { from } => *from as usize,
+                Step::Repeat { from, times } => {
+                    let left = repeats[at].take().unwrap_or_else(|| self.draw(*times));
+                    repeats[at] = left.checked_sub(1);
+                    if left > 0 { *from as usize } else { at + 1 }
+                }
+                step => {
+                    self.step(step);
+                    at + 1
+                }
+            };
+        }
+        self.note_warmth();
+        let used_ns = cpu_ns().saturating_sub(self.cold_ns.unwrap_or_else(cpu_ns));
+        if let Some(total) = self.run.cpu_ns.get(program) {
+            total.fetch_add(used_ns, Ordering::Relaxed);
+        }
+        self.run.ended.fetch_add(1, Ordering::Relaxed);
+        for child in self.children.drain(..) {
+            child.join().ok();
+        }
+        used_ns
+    }
+
+    fn is_over(&self) -> bool {
+        self.run.over.load(Ordering::Relaxed)
+    }
+
+    fn note_warmth(&mut self) {
+        if self.cold_ns.is_none() && self.run.warm.load(Ordering::Relaxed) {
+            self.cold_ns = Some(cpu_ns());
+        }
+    }
+
+    fn draw(&mut self, amount: Amount) -> u64 {
+        match amount {
+            Amount::Fixed(value) => value,
+            Amount::Between(low, high) => low + self.random.below(high.saturating_sub(low) + 1),
+            Amount::Mean(mean) => {
+                let drawn = -(1.0 - self.random.unit()).ln() * mean as f64;
+                (drawn as u64).min(amount.most())
+            }
+        }
+    }
+
+    fn step(&mut self, step: &Step) {
+        match step {
+            Step::ComputeFor { ns, .. } | Step::SystemCall { ns } => {
+                let ns = self.draw(*ns);
+                self.compute(ns);
+            }
+            Step::Compute { uops, .. } => {
+                let uops = self.draw(*uops);
+                self.compute(uops / UOPS_PER_NS);
+            }
+            Step::Sleep { ns } => {
+                let ns = self.draw(*ns);
+                self.sleep(Duration::from_nanos(ns));
+            }
+            Step::Period { ns } => {
+                self.period += Duration::from_nanos(*ns);
+                self.sleep(self.period.saturating_duration_since(Instant::now()));
+            }
+            Step::Send { socket, bytes } => {
+                let bytes = self.draw(*bytes);
+                self.run.objects.send(&self.run, number(*socket, &self.own), bytes);
+            }
+            Step::Receive { socket, bytes } => {
+                let bytes = self.draw(*bytes);
+                self.run.objects.receive(&self.run, number(*socket, &self.own), bytes);
+            }
+            Step::Read { file, bytes, access } => {
+                let bytes = self.draw(*bytes);
+                if *access == Access::Random {
+                    self.offset = self.random.next_u64() / PAGE_BYTES * PAGE_BYTES;
+                }
+                self.run.objects.read(number(*file, &self.own), bytes, self.offset);
+                self.offset = self.offset.wrapping_add(bytes);
+            }
+            Step::Fork { program, .. } => self.fork(*program),
+            Step::Wait(children) => self.wait(*children),
+            Step::Yield => thread::yield_now(),
+            Step::SetMask(Some(mask)) => set_mask(mask.iter()),
+            Step::SetMask(None) => everywhere(),
+            Step::SetNice(nice) => set_nice(*nice),
+            Step::Done(kind) if self.run.warm.load(Ordering::Relaxed) => {
+                if let Some(count) = self.run.operations.get(*kind as usize) {
+                    count.fetch_add(1, Ordering::Relaxed);
+                }
+            }
+            // Marks of measurement, costs without a counterpart, and what was refused beforehand.
+            _ => {}
+        }
+    }
+
+    /// Uses so much CPU time.
+    fn compute(&self, ns: u64) {
+        let end = cpu_ns() + ns;
+        while cpu_ns() < end && !self.is_over() {
+            for number in 0..SPINS {
+                black_box(number);
+            }
+        }
+    }
+
+    fn sleep(&self, time: Duration) {
+        let until = Instant::now() + time;
+        while !self.is_over() {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return;
+            }
+            thread::sleep(left.min(LOOK));
+        }
+    }
+
+    fn fork(&mut self, program: u32) {
+        let mut child = Self::new(Arc::clone(&self.run), program, &self.own);
+        let sender = self.ended.0.clone();
+        let live = move || {
+            let used_ns = child.live();
+            sender.send(()).ok();
+            used_ns
+        };
+        if let Ok(thread) = spawn(live) {
+            self.children.push(thread);
+            self.alive += 1;
+        }
+    }
+
+    fn wait(&mut self, children: Children) {
+        let until = match children {
+            Children::One => self.alive.saturating_sub(1),
+            Children::All => 0,
+        };
+        while self.alive > until && !self.is_over() {
+            match self.ended.1.recv_timeout(LOOK) {
+                Ok(()) => self.alive -= 1,
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+        }
+    }
+}
+
+/// CPU time of this thread.
+fn cpu_ns() -> u64 {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_nsec.unsigned_abs()
+}
+
+/// Where it may run; what the kernel does not allow stays as it was.
+fn set_mask(cpus: impl Iterator<Item = CpuId>) {
+    let mut mask = Mask::new();
+    for cpu in cpus.filter(|cpu| (cpu.0 as usize) < Mask::MAX_CPU) {
+        mask.set(cpu.0 as usize);
+    }
+    sched_setaffinity(None, &mask).ok();
+}
+
+fn everywhere() {
+    set_mask((0..Mask::MAX_CPU as u32).map(CpuId));
+}
+
+/// Its own nice value; lower ones are root's.
+fn set_nice(nice: i8) {
+    if nice != 0 {
+        rustix::process::setpriority_process(None, i32::from(nice)).ok();
+    }
+}
