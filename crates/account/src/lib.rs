@@ -12,6 +12,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod ebpf;
 mod error;
 pub mod method;
 pub mod model;

@@ -46,12 +46,6 @@
 /* The loader reads every few milliseconds, unasked. */
 #define RING_NO_WAKE 1
 
-/* What is followed, by process: its children, or itself too. */
-enum {
-	FOLLOW_CHILDREN = 1,
-	FOLLOW_ALL = 2,
-};
-
 enum cpuhp_state {
 	CPUHP_TEARDOWN_CPU = 0,
 };
@@ -84,9 +78,10 @@ struct {
 	MAP_NUMBER(max_entries, RING_BYTES);
 } ended SEC(".maps");
 
+/* Processes whose children are followed, with all that descend from them. */
 struct {
 	MAP_NUMBER(type, MAP_HASH);
-	MAP_NUMBER(max_entries, 1024);
+	MAP_NUMBER(max_entries, 64);
 	MAP_TYPE(key, u32);
 	MAP_TYPE(value, u32);
 } followed SEC(".maps");
@@ -130,21 +125,16 @@ static always_inline void name_task(struct task *task, struct task_struct *p)
 
 /* Gives a task its place in the table; none if it is full. */
 static noinline struct task *list_task(struct cpu *cpu, struct task_struct *p, u64 charged_to,
-				       u32 inherited)
+				       u32 is_followed)
 {
 	struct task fresh = {};
 	u64 address = (u64)p;
-	u32 process = p->tgid;
-	u32 *asked;
 
 	fresh.address = address;
 	fresh.window = cpu->window;
 	fresh.charged_to = charged_to;
-	fresh.followed = inherited;
+	fresh.followed = is_followed;
 	fresh.parent = p->real_parent->tgid;
-	asked = bpf_map_lookup_elem(&followed, &process);
-	if (asked && *asked == FOLLOW_ALL)
-		fresh.followed = 1;
 	name_task(&fresh, p);
 	if (bpf_map_update_elem(&tasks, &address, &fresh, MAP_NEW_ONLY)) {
 		cpu->unlisted_tasks++;
@@ -228,41 +218,40 @@ static always_inline void mend(struct cpu *cpu)
 }
 
 /* Adds to a task's run time with k busy; to what it was at the last window too, if that is later. */
-static always_inline void add(struct task *task, u32 k, u64 ns, bool late)
+static always_inline void add(struct cpu *cpu, struct task *task, u32 k, u64 ns)
 {
-	u32 at = (k - 1) % SIBLINGS_MAX;
+	u32 at = (cpu->kind + k - 1) % PLACES;
 
 	task->run_ns[at] += ns;
-	if (late)
+	if (unlikely(task->window > cpu->window))
 		task->settled_ns[at] += ns;
 }
 
 /* Charges a task for a slice of `wall` ns that was divided. */
 static noinline void divide(struct cpu *cpu, struct task *task, u64 ns, u64 wall)
 {
-	bool late = task->window > cpu->window;
 	u32 coarse = wall < SLICE_MAX ? 0 : FRACTION_BITS;
 	u64 left = ns;
 
 	mend(cpu);
 	wall >>= coarse;
-	for (u32 k = 2; k <= SIBLINGS_MAX; k++) {
+	for (u32 k = 2; k <= SIBLINGS_MAX && k <= cpu->siblings; k++) {
 		u64 part = ((cpu->slice[k] >> coarse) << FRACTION_BITS) / (wall ? wall : 1);
 
 		part = ns < SLICE_MAX ? (ns * part) >> FRACTION_BITS : (ns >> FRACTION_BITS) * part;
 		if (part > left)
 			part = left;
 		left -= part;
-		add(task, k, part, late);
+		add(cpu, task, k, part);
 	}
-	add(task, 1, left, late);
+	add(cpu, task, 1, left);
 }
 
 /* The first charge in a window: what it was at the window's beginning is kept. */
 static noinline void settle(struct cpu *cpu, struct task *task, struct task_struct *p)
 {
-	for (int k = 0; k < SIBLINGS_MAX; k++)
-		task->settled_ns[k] = task->run_ns[k];
+	for (int at = 0; at < PLACES; at++)
+		task->settled_ns[at] = task->run_ns[at];
 	task->window = cpu->window;
 	name_task(task, p);
 }
@@ -306,8 +295,8 @@ static noinline void bury(struct cpu *cpu, struct task *task, struct task_struct
 	name_task(task, p);
 	if (bpf_ringbuf_output(&ended, task, sizeof(*task), RING_NO_WAKE)) {
 		cpu->lost_tasks++;
-		for (int k = 0; k < SIBLINGS_MAX; k++)
-			cpu->lost_ns += task->run_ns[k];
+		for (int at = 0; at < PLACES; at++)
+			cpu->lost_ns += task->run_ns[at];
 	}
 	bpf_map_delete_elem(&tasks, &address);
 }
@@ -346,7 +335,7 @@ static always_inline struct task *account(struct cpu *cpu, struct task_struct *p
 		settle(cpu, task, p);
 	task->cpu = bpf_get_smp_processor_id();
 	if (likely(alike))
-		add(task, alike, ns, task->window > cpu->window);
+		add(cpu, task, alike, ns);
 	else
 		divide(cpu, task, ns, wall);
 	return task;
@@ -409,6 +398,7 @@ int overlap_switch(u64 *ctx)
 
 	if (!cpu)
 		return 0;
+	cpu->switches++;
 	task = cut(cpu, prev, bpf_ktime_get_ns(), busy, false);
 	cpu->task = busy ? (u64)next : 0;
 	cpu->charged_to = next->se.sum_exec_runtime;
@@ -462,12 +452,12 @@ int overlap_newtask(u64 *ctx)
 	u64 address = (u64)parent;
 	u32 process = parent->tgid;
 	struct task *task = bpf_map_lookup_elem(&tasks, &address);
-	bool inherited = task && task->followed;
+	u32 is_followed = task ? task->followed : 0;
 
-	if (!inherited && (int)process != child->tgid)
-		inherited = bpf_map_lookup_elem(&followed, &process) != NULL;
+	if (!is_followed && (int)process != child->tgid && bpf_map_lookup_elem(&followed, &process))
+		is_followed = child->tgid;
 	if (cpu)
-		list_task(cpu, child, 0, inherited);
+		list_task(cpu, child, 0, is_followed);
 	return 0;
 }
 

@@ -11,6 +11,8 @@
 
 /* The most siblings of a core. */
 #define SIBLINGS_MAX 8
+/* A task's run times: for each kind of core, of n CPUs, n places, for 1 to n of them busy. */
+#define PLACES 16
 
 enum cpu_state {
 	/* Its first switch has not been seen, and it has not been asked to begin. */
@@ -46,6 +48,9 @@ struct cpu {
 	u32 place;
 	u32 siblings;
 	u32 state;
+	/* Where the places of its kind of core begin. */
+	u32 kind;
+	u32 pad;
 
 	/* The slice that is open: its task (0 for the idle task) and its beginning. */
 	u64 task;
@@ -83,6 +88,7 @@ struct cpu {
 	u64 lost_tasks;
 	u64 lost_ns;
 	u64 unlisted_tasks;
+	u64 switches;
 
 	struct closed closed;
 };
@@ -104,10 +110,10 @@ struct core {
 
 /* A task. Written only by the CPU on which it runs. */
 struct task {
-	/* Its run time with k siblings busy, itself included, at k - 1: now, and when the window was
-	 * closed whose number is `window`. */
-	u64 run_ns[SIBLINGS_MAX];
-	u64 settled_ns[SIBLINGS_MAX];
+	/* Its run time on a kind of core with k siblings busy, itself included, at kind + k - 1: now, and
+	 * when the window was closed before the one whose number is `window`. */
+	u64 run_ns[PLACES];
+	u64 settled_ns[PLACES];
 	u64 window;
 	/* Its sum_exec_runtime up to which its time is charged. */
 	u64 charged_to;
@@ -118,6 +124,7 @@ struct task {
 	u32 tid;
 	u32 tgid;
 	u32 parent;
+	/* The process that a followed one started and that this task descends from. */
 	u32 followed;
 	u32 cpu;
 	u32 pad;

@@ -30,7 +30,8 @@ fn tasks_and_idle_are_the_whole_time() {
         assert_eq!(parts_ns, cpu.until_ns - cpu.from_ns, "{cpu:?}");
     }
     let charged_ns: u64 = window.cpus.iter().map(|cpu| cpu.run_ns).sum();
-    let tasks_ns: u64 = window.tasks.iter().flat_map(|task| task.run_ns).sum();
+    let tasks_ns: u64 =
+        window.tasks.iter().flat_map(|task| &task.runs).flat_map(|run| &run.busy_ns).sum();
     assert_eq!(tasks_ns, charged_ns, "every nanosecond that was charged is some task's");
     assert_eq!(window.missing.unlisted, 0, "{:?}", window.missing);
 }

@@ -16,6 +16,7 @@
 
 pub mod affinity;
 mod cgroup;
+pub mod cgroup_paths;
 pub mod cpuinfo;
 pub mod environment;
 mod error;

@@ -1,6 +1,6 @@
 //! The loader of a build without BPF.
 
-use super::{Follow, SiblingMap, Window};
+use super::{SiblingMap, Window};
 use crate::Error;
 use std::convert::Infallible;
 
@@ -17,19 +17,11 @@ impl Overlap {
         Err(Error::NotBuilt)
     }
 
-    /// Would follow a process.
+    /// Would follow a process's children.
     ///
     /// # Errors
     /// None; there is no value to call it on.
-    pub fn follow(&self, _tgid: u32, _follow: Follow) -> Result<(), Error> {
-        match self.0 {}
-    }
-
-    /// Would no longer follow it.
-    ///
-    /// # Errors
-    /// None; there is no value to call it on.
-    pub fn unfollow(&self, _tgid: u32) -> Result<(), Error> {
+    pub fn follow_children(&self, _tgid: u32) -> Result<(), Error> {
         match self.0 {}
     }
 

@@ -1,7 +1,7 @@
 //! What was read before, so that a window is the difference. Knows nothing of the kernel.
 
 use super::shapes::{CLOCKS, Closed, Cpu, Task};
-use super::{CoreTime, CpuTime, Missing, SIBLINGS_MAX, SiblingMap, TaskTime, Window};
+use super::{CoreTime, CpuTime, Missing, PLACES, Run, SiblingMap, TaskTime, Window};
 use coretwin_base::cpu_set::CpuId;
 use std::collections::HashMap;
 
@@ -13,10 +13,11 @@ type Identity = (u64, u64);
 pub(super) struct Ledger {
     cpus: HashMap<CpuId, Closed>,
     cores: HashMap<usize, [u64; CLOCKS]>,
-    tasks: HashMap<Identity, [u64; SIBLINGS_MAX]>,
+    tasks: HashMap<Identity, [u64; PLACES]>,
     /// Ended after the last window was closed: they belong to the next, too.
     ended: Vec<Task>,
     missing: Missing,
+    switches: u64,
 }
 
 /// One reading of everything, when all CPUs had closed the window before `open`.
@@ -34,6 +35,8 @@ impl Ledger {
     /// What is new since the last reading.
     pub(super) fn close(&mut self, map: &SiblingMap, reading: Reading) -> Window {
         let mut window = Window { missing: self.missing(&reading.cpus), ..Window::default() };
+        let switches = reading.cpus.iter().map(|(_, cpu)| cpu.switches).sum();
+        window.switches = switches - std::mem::replace(&mut self.switches, switches);
         for (id, cpu) in &reading.cpus {
             let Closed { at, tasks_ns, idle_ns, offline_ns, run_ns, .. } = cpu.closed;
             let last = self.cpus.insert(*id, cpu.closed).unwrap_or_default();
@@ -51,7 +54,7 @@ impl Ledger {
             }
         }
         self.cores(map, &reading.cpus, &mut window);
-        self.tasks(reading, &mut window);
+        self.tasks(map, reading, &mut window);
         window
     }
 
@@ -98,7 +101,7 @@ impl Ledger {
         }
     }
 
-    fn tasks(&mut self, reading: Reading, window: &mut Window) {
+    fn tasks(&mut self, map: &SiblingMap, reading: Reading, window: &mut Window) {
         let Reading { open, tasks, ended, .. } = reading;
         let mut now = HashMap::with_capacity(tasks.len());
         // Who has ended may have been read alive just before: the second time nothing is new.
@@ -107,10 +110,9 @@ impl Ledger {
             let total = task.at_end(open);
             let last = now.insert(identity, total);
             let last = last.or_else(|| self.tasks.get(&identity).copied()).unwrap_or_default();
-            let run_ns: [u64; SIBLINGS_MAX] =
-                std::array::from_fn(|k| total[k].saturating_sub(last[k]));
-            if run_ns != [0; SIBLINGS_MAX] {
-                window.tasks.push(time_of(task, run_ns, is_ended));
+            let run_ns: [u64; PLACES] = std::array::from_fn(|k| total[k].saturating_sub(last[k]));
+            if run_ns != [0; PLACES] {
+                window.tasks.push(time_of(map, task, run_ns, is_ended));
             }
         };
         tasks.iter().for_each(|task| add(task, false));
@@ -129,7 +131,12 @@ impl Ledger {
     }
 }
 
-fn time_of(task: &Task, run_ns: [u64; SIBLINGS_MAX], ended: bool) -> TaskTime {
+fn time_of(map: &SiblingMap, task: &Task, run_ns: [u64; PLACES], ended: bool) -> TaskTime {
+    let of_kind = |(siblings, place): (usize, usize)| Run {
+        siblings,
+        busy_ns: run_ns[place..place + siblings].to_vec(),
+    };
+    let ran = |run: &Run| run.busy_ns.iter().any(|&ns| ns > 0);
     TaskTime {
         tid: task.tid,
         tgid: task.tgid,
@@ -138,8 +145,8 @@ fn time_of(task: &Task, run_ns: [u64; SIBLINGS_MAX], ended: bool) -> TaskTime {
         comm: task.comm.clone(),
         cgroup: task.cgroup,
         cpu: CpuId(task.cpu),
-        followed: task.followed,
+        followed: Some(task.followed).filter(|&root| root > 0),
         ended,
-        run_ns,
+        runs: map.kinds().map(of_kind).filter(ran).collect(),
     }
 }

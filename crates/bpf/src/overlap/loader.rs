@@ -1,8 +1,8 @@
 //! The program in the kernel.
 
 use super::ledger::{Ledger, Reading};
-use super::shapes::{self, Cpu, Task};
-use super::{Follow, SiblingMap, Window};
+use super::shapes::{self, Cpu, Given, Task};
+use super::{SiblingMap, Window};
 use crate::Error;
 use crate::object::{embedded, load, open, refused};
 use libbpf_rs::{
@@ -88,35 +88,31 @@ impl Overlap {
         for (index, siblings) in (0_u32..).zip(self.map.cores()) {
             let core = shapes::fresh_core(now);
             cores.update(&index.to_ne_bytes(), &core, MapFlags::ANY).map_err(failed)?;
-            let count = u32::try_from(siblings.len()).unwrap_or(u32::MAX);
+            let kind = self.map.kinds().find(|(count, _)| *count == siblings.len());
+            let (count, kind) = kind.unwrap_or_default();
             for (place, cpu) in (0_u32..).zip(siblings.iter()) {
-                let online = self.map.online.contains(cpu);
-                let fresh = Cpu::fresh(index, place, count, online, now);
+                let given = Given {
+                    core: index,
+                    place,
+                    siblings: u32::try_from(count).unwrap_or_default(),
+                    kind: u32::try_from(kind).unwrap_or_default(),
+                    online: self.map.online.contains(cpu),
+                };
+                let fresh = Cpu::fresh(given, now);
                 cpus.update(&cpu.0.to_ne_bytes(), &fresh, MapFlags::ANY).map_err(failed)?;
             }
         }
         Ok(())
     }
 
-    /// Counts what descends from a process as followed.
+    /// Marks the processes that a process starts from now on, and all that descend from them.
     ///
     /// # Errors
-    /// [`Error::Failed`], if more than 1024 processes are followed.
-    pub fn follow(&self, tgid: u32, follow: Follow) -> Result<(), Error> {
-        let value = (follow as u32).to_ne_bytes();
+    /// [`Error::Failed`] if more than 64 processes are followed.
+    pub fn follow_children(&self, tgid: u32) -> Result<(), Error> {
         table(&self.object, "followed")?
-            .update(&tgid.to_ne_bytes(), &value, MapFlags::ANY)
+            .update(&tgid.to_ne_bytes(), &1_u32.to_ne_bytes(), MapFlags::ANY)
             .map_err(|error| failed(&format!("following process {tgid}"), &error))
-    }
-
-    /// Ends this for processes that it starts from now on.
-    ///
-    /// # Errors
-    /// [`Error::Failed`], if it was not followed.
-    pub fn unfollow(&self, tgid: u32) -> Result<(), Error> {
-        table(&self.object, "followed")?
-            .delete(&tgid.to_ne_bytes())
-            .map_err(|error| failed(&format!("no longer following process {tgid}"), &error))
     }
 
     /// Ends the window on every CPU, begins the next, and says what went on.

@@ -21,15 +21,20 @@ pub use loader::Overlap;
 
 use crate::Error;
 use coretwin_base::cpu_set::{CpuId, CpuSet};
+use std::collections::BTreeMap;
 
 /// The most siblings of a core that the program can tell apart.
 pub const SIBLINGS_MAX: usize = 8;
+/// Places of a task's run times; see `c/overlap.h`.
+const PLACES: usize = 16;
 
 /// Which CPUs there can be, and which of them share a core.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SiblingMap {
     cores: Vec<CpuSet>,
     online: CpuSet,
+    /// For each kind of core: its number of CPUs, and the first of its places.
+    kinds: BTreeMap<usize, usize>,
 }
 
 impl SiblingMap {
@@ -38,7 +43,7 @@ impl SiblingMap {
     ///
     /// # Errors
     /// [`Error::Siblings`] if a group is empty or larger than [`SIBLINGS_MAX`], names a CPU that is not
-    /// possible, or shares one with another group.
+    /// possible, or shares one with another group; or if there are too many kinds of cores.
     pub fn new(possible: &CpuSet, online: &CpuSet, groups: &[CpuSet]) -> Result<Self, Error> {
         let mut left = possible.clone();
         for group in groups {
@@ -59,7 +64,20 @@ impl SiblingMap {
         let alone = left.iter().map(|cpu| std::iter::once(cpu).collect());
         let mut cores: Vec<CpuSet> = groups.iter().cloned().chain(alone).collect();
         cores.sort_by_key(CpuSet::first);
-        Ok(Self { cores, online: online.intersection(possible) })
+        let mut kinds = BTreeMap::new();
+        let mut places = 0;
+        for core in &cores {
+            kinds.entry(core.len()).or_insert_with(|| {
+                places += core.len();
+                places - core.len()
+            });
+        }
+        if places > PLACES {
+            let kinds: Vec<String> = kinds.keys().map(usize::to_string).collect();
+            let what = format!("cores of {} CPUs are too many kinds", kinds.join(", "));
+            return Err(Error::Siblings(what));
+        }
+        Ok(Self { cores, online: online.intersection(possible), kinds })
     }
 
     /// The cores, in the order of their first CPUs.
@@ -67,15 +85,12 @@ impl SiblingMap {
     pub fn cores(&self) -> &[CpuSet] {
         &self.cores
     }
-}
 
-/// Which tasks of a process count as followed, besides all their descendants.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Follow {
-    /// The processes it starts from now on.
-    Children = 1,
-    /// Those, and its own threads.
-    All = 2,
+    /// Every kind of core: its number of CPUs, and the first of its places.
+    #[cfg(feature = "bpf")]
+    fn kinds(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
+        self.kinds.iter().map(|(&siblings, &place)| (siblings, place))
+    }
 }
 
 /// What went on in one window. Nanoseconds throughout.
@@ -87,6 +102,8 @@ pub struct Window {
     pub cores: Vec<CoreTime>,
     /// Every task that ran, in no order.
     pub tasks: Vec<TaskTime>,
+    /// How many switches were seen.
+    pub switches: u64,
     /// What is missing in `tasks`, and why.
     pub missing: Missing,
 }
@@ -137,12 +154,21 @@ pub struct TaskTime {
     pub cgroup: u64,
     /// The CPU on which it last ran.
     pub cpu: CpuId,
-    /// Whether it descends from a process that is followed, or is of one.
-    pub followed: bool,
+    /// The process that a followed one started and that it descends from, or is of.
+    pub followed: Option<u32>,
     /// Whether it has ended.
     pub ended: bool,
-    /// Its run time, as in `/proc/PID/schedstat`, with 1, 2, … siblings busy, itself included.
-    pub run_ns: [u64; SIBLINGS_MAX],
+    /// Its run time, as in `/proc/PID/schedstat`, by kind of core.
+    pub runs: Vec<Run>,
+}
+
+/// A task's run time on cores of the same number of CPUs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Run {
+    /// That number.
+    pub siblings: usize,
+    /// With 1, 2, … all of them busy, the task's own included.
+    pub busy_ns: Vec<u64>,
 }
 
 /// What the tasks of a window do not have.

@@ -1,13 +1,13 @@
 //! The bytes of the maps; `c/overlap.h` has the same shapes.
 
-use super::SIBLINGS_MAX;
+use super::{PLACES, SIBLINGS_MAX};
 
 /// The clocks of a core: with 0 to [`SIBLINGS_MAX`] siblings busy.
 pub(super) const CLOCKS: usize = SIBLINGS_MAX + 1;
 /// `struct cpu`, `struct core`, `struct task`, in bytes.
-pub(super) const CPU_BYTES: usize = 57 * 8;
+pub(super) const CPU_BYTES: usize = 59 * 8;
 pub(super) const CORE_BYTES: usize = (16 + 16 * 16) * 8;
-pub(super) const TASK_BYTES: usize = 26 * 8;
+pub(super) const TASK_BYTES: usize = 42 * 8;
 
 /// `enum cpu_state`.
 pub(super) const UNSEEN: u32 = 0;
@@ -16,11 +16,17 @@ pub(super) const OFFLINE: u32 = 2;
 /// Places in `struct cpu`, in words of 8 bytes.
 mod cpu {
     pub(super) const STATE: usize = 1;
-    pub(super) const SINCE: usize = 3;
-    pub(super) const HEAD: usize = 5;
-    pub(super) const OFFLINE_NS: usize = 29;
-    pub(super) const STRANGERS: usize = 34;
-    pub(super) const CLOSED: usize = 40;
+    pub(super) const SINCE: usize = 4;
+    pub(super) const HEAD: usize = 6;
+    pub(super) const OFFLINE_NS: usize = 30;
+    pub(super) const STRANGERS: usize = 35;
+    pub(super) const CLOSED: usize = 42;
+}
+
+/// Places in `struct task`.
+mod task {
+    pub(super) const WINDOW: usize = 2 * super::PLACES;
+    pub(super) const COMM: usize = WINDOW + 8;
 }
 
 /// Words of 8 bytes; 0 past the end, for a shape's size is checked when it is loaded.
@@ -55,7 +61,18 @@ pub(super) struct Cpu {
     pub(super) lost: u64,
     pub(super) lost_ns: u64,
     pub(super) unlisted: u64,
+    pub(super) switches: u64,
     pub(super) closed: Closed,
+}
+
+/// What the loader tells the program of a CPU.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Given {
+    pub(super) core: u32,
+    pub(super) place: u32,
+    pub(super) siblings: u32,
+    pub(super) kind: u32,
+    pub(super) online: bool,
 }
 
 /// All of a CPU from the beginning to the end of a window.
@@ -85,6 +102,7 @@ impl Cpu {
             lost: words.whole(cpu::STRANGERS + 3),
             lost_ns: words.whole(cpu::STRANGERS + 4),
             unlisted: words.whole(cpu::STRANGERS + 5),
+            switches: words.whole(cpu::STRANGERS + 6),
             closed: Closed {
                 at: words.whole(closed),
                 window: words.whole(closed + 1),
@@ -99,10 +117,11 @@ impl Cpu {
     }
 
     /// The bytes of a CPU that has not begun.
-    pub(super) fn fresh(core: u32, place: u32, siblings: u32, online: bool, now: u64) -> Vec<u8> {
+    pub(super) fn fresh(given: Given, now: u64) -> Vec<u8> {
+        let Given { core, place, siblings, kind, online } = given;
         let state = if online { UNSEEN } else { OFFLINE };
         let mut bytes = vec![0; CPU_BYTES];
-        for (at, half) in [core, place, siblings, state].into_iter().enumerate() {
+        for (at, half) in [core, place, siblings, state, kind].into_iter().enumerate() {
             bytes[at * 4..at * 4 + 4].copy_from_slice(&half.to_ne_bytes());
         }
         put(&mut bytes, cpu::SINCE, now);
@@ -127,8 +146,8 @@ fn put(bytes: &mut [u8], at: usize, word: u64) {
 /// A task's entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Task {
-    pub(super) run_ns: [u64; SIBLINGS_MAX],
-    pub(super) settled_ns: [u64; SIBLINGS_MAX],
+    pub(super) run_ns: [u64; PLACES],
+    pub(super) settled_ns: [u64; PLACES],
     pub(super) window: u64,
     pub(super) address: u64,
     pub(super) started: u64,
@@ -136,7 +155,7 @@ pub(super) struct Task {
     pub(super) tid: u32,
     pub(super) tgid: u32,
     pub(super) parent: u32,
-    pub(super) followed: bool,
+    pub(super) followed: u32,
     pub(super) cpu: u32,
     pub(super) comm: String,
 }
@@ -148,26 +167,26 @@ impl Task {
             return None;
         }
         let words = Words(bytes);
-        let comm = &bytes[24 * 8..TASK_BYTES];
+        let comm = &bytes[task::COMM * 8..TASK_BYTES];
         let length = comm.iter().position(|&byte| byte == 0).unwrap_or(comm.len());
         Some(Self {
             run_ns: words.array(0),
-            settled_ns: words.array(SIBLINGS_MAX),
-            window: words.whole(16),
-            address: words.whole(18),
-            started: words.whole(19),
-            cgroup: words.whole(20),
-            tid: words.half(21, 0),
-            tgid: words.half(21, 1),
-            parent: words.half(22, 0),
-            followed: words.half(22, 1) != 0,
-            cpu: words.half(23, 0),
+            settled_ns: words.array(PLACES),
+            window: words.whole(task::WINDOW),
+            address: words.whole(task::WINDOW + 2),
+            started: words.whole(task::WINDOW + 3),
+            cgroup: words.whole(task::WINDOW + 4),
+            tid: words.half(task::WINDOW + 5, 0),
+            tgid: words.half(task::WINDOW + 5, 1),
+            parent: words.half(task::WINDOW + 6, 0),
+            followed: words.half(task::WINDOW + 6, 1),
+            cpu: words.half(task::WINDOW + 7, 0),
             comm: String::from_utf8_lossy(&comm[..length]).into_owned(),
         })
     }
 
     /// Its run time from the beginning to the end of the window before the open one.
-    pub(super) fn at_end(&self, open: u64) -> [u64; SIBLINGS_MAX] {
+    pub(super) fn at_end(&self, open: u64) -> [u64; PLACES] {
         if self.window >= open { self.settled_ns } else { self.run_ns }
     }
 }
@@ -178,7 +197,8 @@ mod tests {
 
     #[test]
     fn a_fresh_cpu_is_read_back() {
-        let bytes = Cpu::fresh(3, 1, 2, false, 77);
+        let given = Given { core: 3, place: 1, siblings: 2, kind: 0, online: false };
+        let bytes = Cpu::fresh(given, 77);
         let cpu = Cpu::read(&bytes);
         assert!(cpu.offline && cpu.since == 77);
         assert_eq!(Words(&bytes).half(0, 0), 3);
@@ -191,13 +211,13 @@ mod tests {
     fn a_task_is_what_it_was_when_the_window_closed() {
         let mut bytes = vec![0; TASK_BYTES];
         put(&mut bytes, 1, 50);
-        put(&mut bytes, SIBLINGS_MAX + 1, 20);
-        put(&mut bytes, 16, 4);
-        bytes[24 * 8..24 * 8 + 3].copy_from_slice(b"a\xffb");
-        let task = Task::read(&bytes).expect("whole");
-        assert_eq!(task.comm, "a\u{fffd}b");
-        assert_eq!(task.at_end(4)[1], 20, "charged since");
-        assert_eq!(task.at_end(5)[1], 50, "not charged since");
+        put(&mut bytes, PLACES + 1, 20);
+        put(&mut bytes, task::WINDOW, 4);
+        bytes[task::COMM * 8..task::COMM * 8 + 3].copy_from_slice(b"a\xffb");
+        let read = Task::read(&bytes).expect("whole");
+        assert_eq!(read.comm, "a\u{fffd}b");
+        assert_eq!(read.at_end(4)[1], 20, "charged since");
+        assert_eq!(read.at_end(5)[1], 50, "not charged since");
         assert!(Task::read(&bytes[1..]).is_none());
     }
 }

@@ -1,0 +1,203 @@
+//! What the program said in several windows, added up to one.
+
+use coretwin_base::account::{
+    CoreUse, CpuUse, MethodName, Run, Siblings, Span, TaskUse, Unseen, Window,
+};
+use coretwin_base::cpu_set::{CpuId, CpuSet};
+use coretwin_bpf::overlap::{self, CpuTime, Missing, TaskTime};
+use std::collections::BTreeMap;
+
+/// Tasks that ended are kept one by one up to here, then by name below their parent.
+const ENDED_MAX: usize = 10_000;
+
+/// The sums so far.
+#[derive(Debug, Default)]
+pub(super) struct Gathered {
+    tasks: BTreeMap<Identity, TaskTime>,
+    ended: usize,
+    cpus: BTreeMap<CpuId, CpuTime>,
+    /// By the first CPU of the core.
+    cores: BTreeMap<CpuId, Vec<u64>>,
+    missing: Missing,
+    switches: u64,
+}
+
+/// Who is who: a thread by number and start, or the ended ones of a process by name.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Identity {
+    Thread { tid: u32, started_ns: u64 },
+    Ended { below: u32, comm: String },
+}
+
+impl Gathered {
+    /// Adds what went on in the next window.
+    pub(super) fn add(&mut self, window: overlap::Window) {
+        for task in window.tasks {
+            let identity = Identity::Thread { tid: task.tid, started_ns: task.started_ns };
+            self.add_task(identity, task);
+        }
+        self.ended = self.tasks.values().filter(|task| task.ended).count();
+        if self.ended > ENDED_MAX {
+            self.fold();
+        }
+        for time in window.cpus {
+            let sum = self.cpus.entry(time.cpu).or_insert_with(|| CpuTime {
+                until_ns: time.from_ns,
+                tasks_ns: 0,
+                idle_ns: 0,
+                offline_ns: 0,
+                run_ns: 0,
+                ..time.clone()
+            });
+            sum.until_ns = time.until_ns;
+            sum.tasks_ns += time.tasks_ns;
+            sum.idle_ns += time.idle_ns;
+            sum.offline_ns += time.offline_ns;
+            sum.run_ns += time.run_ns;
+        }
+        for core in window.cores {
+            let Some(first) = core.cpus.first() else { continue };
+            add_each(self.cores.entry(first).or_default(), &core.busy_ns);
+        }
+        self.switches += window.switches;
+        let (sum, new) = (&mut self.missing, window.missing);
+        sum.unlisted_ns += new.unlisted_ns;
+        sum.unlisted += new.unlisted;
+        sum.lost += new.lost;
+        sum.lost_ns += new.lost_ns;
+        sum.strangers += new.strangers;
+        sum.strangers_ns += new.strangers_ns;
+        sum.contended += new.contended;
+    }
+
+    fn add_task(&mut self, identity: Identity, task: TaskTime) {
+        let Some(sum) = self.tasks.get_mut(&identity) else {
+            self.tasks.insert(identity, task);
+            return;
+        };
+        for run in &task.runs {
+            match sum.runs.iter_mut().find(|known| known.siblings == run.siblings) {
+                Some(known) => add_each(&mut known.busy_ns, &run.busy_ns),
+                None => sum.runs.push(run.clone()),
+            }
+        }
+        let runs = std::mem::take(&mut sum.runs);
+        *sum = TaskTime { runs, ended: sum.ended || task.ended, ..task };
+    }
+
+    /// Puts the ended tasks of a process together that have the same name; those of a command that
+    /// is followed stay its own.
+    fn fold(&mut self) {
+        let all = std::mem::take(&mut self.tasks);
+        for (identity, task) in all {
+            if !task.ended {
+                self.tasks.insert(identity, task);
+                continue;
+            }
+            let below = match identity {
+                Identity::Ended { below, .. } => below,
+                Identity::Thread { .. } => task.followed.unwrap_or(task.parent),
+            };
+            let identity = Identity::Ended { below, comm: task.comm.clone() };
+            self.add_task(identity, TaskTime { tgid: below, tid: 0, started_ns: 0, ..task });
+        }
+    }
+
+    /// One record of it all.
+    pub(super) fn window(
+        self,
+        siblings: &Siblings,
+        cpu_use: impl Fn(CpuId) -> CpuUse,
+        mut cgroup: impl FnMut(u64) -> Option<String>,
+    ) -> Window {
+        let lengths = self.cpus.values().map(|cpu| (cpu.until_ns - cpu.from_ns) as f64 / 1e9);
+        let elapsed_s = lengths.sum::<f64>() / self.cpus.len().max(1) as f64;
+        let core = |cpus: &CpuSet| {
+            let clocks = cpus.first().and_then(|first| self.cores.get(&first));
+            let by_cpu = cpus.iter().map(|cpu| {
+                let busy_ns = self.cpus.get(&cpu).map_or(0, |time| time.tasks_ns);
+                CpuUse { busy_s: busy_ns as f64 / 1e9, ..cpu_use(cpu) }
+            });
+            CoreUse {
+                cpus: cpus.clone(),
+                by_busy_s: match clocks {
+                    Some(clocks) => spans(clocks),
+                    None => vec![Span::default(); cpus.len() + 1],
+                },
+                by_cpu: by_cpu.collect(),
+            }
+        };
+        Window {
+            method: MethodName::Ebpf,
+            elapsed_s,
+            siblings: siblings.clone(),
+            cores: siblings.cores.iter().map(core).collect(),
+            unseen: self.unseen(siblings),
+            looks: self.switches,
+            pairs: Vec::new(),
+            clash_s: None,
+            tasks: self.tasks.into_values().map(|task| task_use(task, &mut cgroup)).collect(),
+        }
+    }
+
+    fn unseen(&self, siblings: &Siblings) -> Unseen {
+        let Missing { unlisted_ns, unlisted, lost, lost_ns, strangers, strangers_ns, contended } =
+            self.missing;
+        let mut notes = Vec::new();
+        if strangers > 0 {
+            notes.push(format!(
+                "the kernel did not show {strangers} of {} switches: who was busy beside whom is not \
+                 known for {:.3} s of CPU time",
+                self.switches + strangers,
+                strangers_ns as f64 / 1e9,
+            ));
+        }
+        if unlisted > 0 {
+            let seconds = unlisted_ns as f64 / 1e9;
+            notes.push(format!("{unlisted} tasks had no place in the table: {seconds:.3} s"));
+        }
+        if lost > 0 {
+            let seconds = lost_ns as f64 / 1e9;
+            notes.push(format!("{lost} tasks ended and were not read in time: {seconds:.3} s"));
+        }
+        if contended > 0 {
+            notes.push(format!(
+                "{contended} times the siblings of a core changed too often to be counted at once"
+            ));
+        }
+        let known = siblings.cpus();
+        let new: CpuSet = self.cpus.keys().copied().filter(|&cpu| !known.contains(cpu)).collect();
+        if !new.is_empty() {
+            notes.push(format!(
+                "CPUs that came online meanwhile are taken for cores of their own: {new}"
+            ));
+        }
+        Unseen { busy_s: (unlisted_ns + lost_ns) as f64 / 1e9, lost: lost + unlisted, notes }
+    }
+}
+
+fn add_each(sums: &mut Vec<u64>, new: &[u64]) {
+    sums.resize(sums.len().max(new.len()), 0);
+    sums.iter_mut().zip(new).for_each(|(sum, new)| *sum += new);
+}
+
+fn spans(times_ns: &[u64]) -> Vec<Span> {
+    times_ns.iter().map(|&ns| Span::exact(ns as f64 / 1e9)).collect()
+}
+
+fn task_use(task: TaskTime, cgroup: &mut dyn FnMut(u64) -> Option<String>) -> TaskUse {
+    let runs: Vec<Run> =
+        task.runs.iter().map(|run| Run { by_busy_s: spans(&run.busy_ns) }).collect();
+    TaskUse {
+        pid: task.tgid,
+        tid: task.tid,
+        parent: Some(task.parent),
+        started_s: task.started_ns as f64 / 1e9,
+        comm: task.comm,
+        cgroup: cgroup(task.cgroup),
+        last_cpu: Some(task.cpu),
+        ended: task.ended,
+        raw_s: runs.iter().map(Run::raw_s).sum(),
+        runs,
+    }
+}

@@ -1,0 +1,124 @@
+//! The method `ebpf`: a program in the kernel sees every switch. Exact, but for what it says itself
+//! that it missed.
+//!
+//! The program keeps tasks until they end; it is asked every second, so that its table and the ring of
+//! ended tasks stay small, and [`gathered`] adds up what it said.
+
+mod gathered;
+
+use crate::Error;
+use crate::method::Method;
+use coretwin_base::account::{CpuUse, MethodName, Siblings, Window};
+use coretwin_base::cpu_set::CpuId;
+use coretwin_bpf::overlap::{Overlap, SiblingMap};
+use coretwin_host::cgroup_paths::CgroupPaths;
+use coretwin_host::observe::{self, CpuTimes};
+use coretwin_host::root::Root;
+use gathered::Gathered;
+use std::time::{Duration, Instant};
+
+/// How often the program is asked.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// The fewest living tasks there is room for.
+const TASKS_MIN: u32 = 32_768;
+
+/// The method.
+#[derive(Debug)]
+pub struct Ebpf {
+    root: Root,
+    siblings: Siblings,
+    running: Option<Overlap>,
+    gathered: Gathered,
+    cgroups: CgroupPaths,
+    due: Instant,
+    stat: Option<CpuTimes>,
+}
+
+impl Ebpf {
+    /// Ready to start on this sibling map.
+    #[must_use]
+    pub fn new(root: &Root, siblings: Siblings) -> Self {
+        Self {
+            root: root.clone(),
+            siblings,
+            running: None,
+            gathered: Gathered::default(),
+            cgroups: CgroupPaths::new(root),
+            due: Instant::now(),
+            stat: None,
+        }
+    }
+
+    /// Room for twice the tasks there are.
+    fn tasks_max(&self) -> u32 {
+        let load = self.root.fact("proc/loadavg").unwrap_or_default();
+        let tasks = load.split(['/', ' ']).nth(4).and_then(|text| text.parse::<u32>().ok());
+        tasks.unwrap_or_default().saturating_mul(2).max(TASKS_MIN)
+    }
+}
+
+impl Method for Ebpf {
+    fn name(&self) -> MethodName {
+        MethodName::Ebpf
+    }
+
+    fn start(&mut self) -> Result<(), Error> {
+        if !self.root.is_system() {
+            return Err(not_possible(
+                "it sees this machine's kernel, not a folder",
+                "take sampled",
+            ));
+        }
+        let online = self.siblings.cpus();
+        let possible = self.root.cpus("sys/devices/system/cpu/possible")?;
+        let possible = possible.unwrap_or_default().union(&online);
+        let map = SiblingMap::new(&possible, &online, &self.siblings.cores).map_err(impossible)?;
+        let overlap = Overlap::start(&map, self.tasks_max()).map_err(impossible)?;
+        // So that descendants of a command stay its own, however many generations have ended.
+        overlap.follow_children(std::process::id()).map_err(impossible)?;
+        self.running = Some(overlap);
+        self.gathered = Gathered::default();
+        self.stat = Some(observe::cpu_times(&self.root)?);
+        self.due = Instant::now() + LOOK_EVERY;
+        Ok(())
+    }
+
+    fn due(&self) -> Option<Instant> {
+        Some(self.due)
+    }
+
+    fn look(&mut self) -> Result<(), Error> {
+        self.due = Instant::now() + LOOK_EVERY;
+        let Some(overlap) = &mut self.running else {
+            return Err(not_possible("it was not started", "start it first"));
+        };
+        self.gathered.add(overlap.window().map_err(impossible)?);
+        Ok(())
+    }
+
+    fn window(&mut self) -> Result<Window, Error> {
+        self.look()?;
+        let stat = observe::cpu_times(&self.root)?;
+        let before = self.stat.take();
+        let cpu_use = |cpu: CpuId| {
+            let told = stat.since(before.as_ref().unwrap_or(&stat), &[cpu].into_iter().collect());
+            CpuUse { cpu, busy_s: 0.0, interrupts_s: told.interrupts_s, steal_s: told.steal_s }
+        };
+        let gathered = std::mem::take(&mut self.gathered);
+        let window = gathered.window(&self.siblings, cpu_use, |id| self.cgroups.path(id));
+        self.stat = Some(stat);
+        Ok(window)
+    }
+}
+
+fn not_possible(why: &str, remedy: &str) -> Error {
+    Error::Method { method: MethodName::Ebpf, why: why.to_owned(), remedy: remedy.to_owned() }
+}
+
+/// The loader's errors say what is wrong and, after it, what to do.
+fn impossible(error: coretwin_bpf::Error) -> Error {
+    let text = error.to_string();
+    let parted = text.split_once("; ").or_else(|| text.split_once(": "));
+    let (why, remedy) = parted.unwrap_or((&text, "take sampled"));
+    not_possible(why, remedy)
+}
