@@ -67,6 +67,30 @@ impl Options {
         Ok(())
     }
 
+    /// Reads a scheduler as an arm names it: `core-queue` or `core-queue[parameter=value,…]`; none if
+    /// that is another scheduler.
+    ///
+    /// # Errors
+    /// As [`Options::set`], or what is wrong with the form.
+    pub fn of_scheduler(text: &str) -> Result<Option<Self>, String> {
+        let (name, inner) = match text.split_once('[') {
+            None => (text, Some("")),
+            Some((name, rest)) => (name, rest.strip_suffix(']')),
+        };
+        if name != NAME {
+            return Ok(None);
+        }
+        let inner = inner.ok_or_else(|| format!("'{text}' lacks its closing ']'"))?;
+        let mut options = Self::default();
+        for part in inner.split(',').filter(|part| !part.is_empty()) {
+            let (name, value) = part
+                .split_once('=')
+                .ok_or_else(|| format!("'{part}' in '{text}' is no parameter=value"))?;
+            options.set(name.trim(), value.trim())?;
+        }
+        Ok(Some(options))
+    }
+
     /// The value of a parameter; none if there is no such parameter.
     #[must_use]
     pub fn number(&self, name: &str) -> Option<i64> {
@@ -133,6 +157,23 @@ mod tests {
         let json = serde_json::to_string(&options).expect("json");
         assert_eq!(serde_json::from_str::<Options>(&json).expect("back"), options);
         assert!(serde_json::from_str::<Options>(r#"{"active":7}"#).is_err());
+    }
+
+    #[test]
+    fn an_arm_names_it_with_its_parameters() {
+        let options = |text| Options::of_scheduler(text);
+        assert_eq!(options("kernel"), Ok(None));
+        assert_eq!(options("core-queue"), Ok(Some(Options::default())));
+        let some = options("core-queue[active=off,slice_us=3000]").expect("options").expect("ours");
+        assert_eq!(some.changed(), ["active=off", "slice_us=3000"]);
+        for (text, part) in [
+            ("core-queue[active=off", "closing"),
+            ("core-queue[active]", "no parameter=value"),
+            ("core-queue[actve=off]", "did you mean 'active'"),
+        ] {
+            let error = options(text).expect_err(text);
+            assert!(error.contains(part), "{error}");
+        }
     }
 
     #[test]

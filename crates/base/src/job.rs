@@ -42,6 +42,10 @@ pub struct Job {
     /// Whether each process gets a core-scheduling cookie of its own.
     #[serde(default)]
     pub core_sched: bool,
+    /// The scheduler that must be in charge, as [`crate::scheduler::in_charge`] names it; none: whichever
+    /// it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scheduler: Option<String>,
     /// Seed of what is random in a simulated run: of plan, phase, block and row, the same in every
     /// arm. Work on a host brings its own.
     #[serde(default)]

@@ -35,6 +35,7 @@ pub mod random;
 pub mod reading;
 pub mod sched_run;
 pub mod sched_sweep;
+pub mod scheduler;
 pub mod schema;
 pub mod shared_text;
 pub mod simulation;

@@ -1,6 +1,6 @@
 //! The plan of a study, drawn and stored before the first run.
 
-use crate::arm::ArmState;
+use crate::arm::{ArmState, KERNEL};
 use crate::command::CommandSpec;
 use crate::cpu_set::CpuSet;
 use crate::cputime::Experiment;
@@ -275,6 +275,13 @@ impl Plan {
     #[must_use]
     pub fn switches_smt(&self) -> bool {
         self.simulation.is_none() && self.arms.iter().any(|arm| arm.state == ArmState::Off)
+    }
+
+    /// Whether schedulers are compared on a host, so that every visit to an arm loads its own, or none.
+    /// A simulated machine always has one of its policies.
+    #[must_use]
+    pub fn changes_scheduler(&self) -> bool {
+        self.machine == "host" && self.arms.iter().any(|arm| arm.scheduler != KERNEL)
     }
 
     /// Whether every visit to an arm is a boot of its own.

@@ -114,6 +114,8 @@ pub(crate) fn describe(plan: &Plan) -> String {
         switches(plan)
     } else if plan.reboots() {
         boots(plan)
+    } else if plan.changes_scheduler() {
+        "Machine      nothing on it is changed but the scheduler; affinity\n".to_owned()
     } else {
         "Machine      nothing on it is changed; affinity only\n".to_owned()
     };

@@ -106,7 +106,13 @@ fn catalogue() -> Catalogue {
         arms: ArmState::ABOUT.iter().map(|(name, about)| named(name, about)).collect(),
         placements: Placement::ALL.iter().map(|p| named(p.name(), p.about())).collect(),
         machines: vec![named("host", "the machine this runs on")],
-        schedulers: vec![named("kernel", "the kernel's own")],
+        schedulers: vec![
+            named("kernel", "the kernel's own"),
+            named(
+                coretwin_base::core_queue::NAME,
+                "one queue per core, loaded by sched_ext; coretwin sched doctor says whether it can be",
+            ),
+        ],
     }
 }
 
@@ -215,7 +221,7 @@ fn overview(catalogue: &Catalogue) -> Result<String, std::fmt::Error> {
         writeln!(text, "  {:<16} {}{rows}", suite.name, suite.about)?;
     }
     for (title, items) in [
-        ("Arms, as [LABEL=]STATE", &catalogue.arms),
+        ("Arms, as [LABEL=]STATE[@SCHEDULER]", &catalogue.arms),
         ("Placements", &catalogue.placements),
         ("Machines", &catalogue.machines),
         ("Schedulers", &catalogue.schedulers),

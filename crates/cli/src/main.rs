@@ -17,6 +17,7 @@ mod progress;
 mod rebooting;
 mod report;
 mod run;
+mod sched;
 mod serve;
 mod signals;
 mod simulate;
@@ -71,6 +72,8 @@ enum Verb {
     Cputime(Box<cputime::Args>),
     /// Recompute a published table: ratios, geometric means, misprints
     Audit(audit::Args),
+    /// The scheduler with one queue per core, on a live kernel (sched_ext)
+    Sched(sched::Args),
     /// The simulated core: threads that share it, where their cycles go
     Simulate(simulate::Args),
 }
@@ -88,6 +91,7 @@ fn main() -> ExitCode {
         Verb::Compare(args) => compare::run(&args),
         Verb::Cputime(args) => cputime::run(&args),
         Verb::Audit(args) => audit::run(args),
+        Verb::Sched(args) => sched::run(args),
         Verb::Simulate(args) => simulate::run(args),
     };
     result.unwrap_or_else(|error| exit::failure(&error))

@@ -1,7 +1,7 @@
 //! `coretwin run`: one workload or command, once.
 
 use crate::exit::{CELLS_FAILED, Usage};
-use crate::{host, metric, out, signals, switching};
+use crate::{host, metric, out, sched, signals, switching};
 use anyhow::{Result, anyhow};
 use coretwin_base::arm::{ArmSpec, ArmState};
 use coretwin_base::command::{CommandSpec, MetricSpec};
@@ -73,7 +73,8 @@ pub(crate) fn run(args: Args) -> Result<ExitCode> {
     }
     let topology = if off { with_smt_on(now.clone())? } else { now.clone() };
     let plan = planning::draw_once(&request(args)?, HOST, &topology)?;
-    let mut machine = HostMachine::new(root.clone(), topology)?;
+    sched::possible(&plan, &root)?;
+    let mut machine = sched::fit(HostMachine::new(root.clone(), topology)?, &plan, &root);
     machine.check(&plan)?;
     if off {
         let Some(switching) = switching::take(&root, &now, yes)? else {

@@ -7,7 +7,7 @@ use crate::progress::Progress;
 use crate::rebooting::{self, Entry};
 use crate::smt::consent;
 use crate::study_args::Args;
-use crate::{host, out, report, signals, switching};
+use crate::{host, out, report, sched, signals, switching};
 use anyhow::Result;
 use coretwin_base::arm::ArmState;
 use coretwin_base::environment::Environment;
@@ -41,6 +41,9 @@ pub(crate) fn run(args: Args) -> Result<ExitCode> {
         out::text(&describe(&plan))?;
         if plan.switches_smt() {
             out::text(&consent::foretell(&root, &host::topology(&root)?))?;
+        }
+        if plan.changes_scheduler() {
+            out::text(&sched::foretell(&plan, &root))?;
         }
         return Ok(ExitCode::from(DONE));
     }
@@ -119,6 +122,7 @@ fn begin(args: &Args, root: &Root) -> Result<Option<Begun>> {
             plan.rules.budget_s = Some(budget_s);
         }
         out::news(&headline(&plan));
+        sched::possible(&plan, root)?;
         let now =
             if plan.reboots() || plan.switches_smt() { Some(host::topology(root)?) } else { None };
         let topology = match &now {
@@ -132,10 +136,15 @@ fn begin(args: &Args, root: &Root) -> Result<Option<Begun>> {
             },
             None => None,
         };
-        return Ok(Some(Begun { bundle, plan, machine: machine(topology, switching)? }));
+        let machine = sched::fit(machine(topology, switching)?, &plan, root);
+        return Ok(Some(Begun { bundle, plan, machine }));
     }
-    let Some((plan, switching)) = draw(args, root)? else { return Ok(None) };
-    let machine = machine(plan.topology.clone(), switching)?;
+    let Some((mut plan, switching)) = draw(args, root)? else { return Ok(None) };
+    let machine = sched::fit(machine(plan.topology.clone(), switching)?, &plan, root);
+    if let Some(warning) = machine.loaded_before() {
+        out::news(&format!("Note: {}; {}.", warning.text, warning.remedy));
+        plan.warnings.push(warning);
+    }
     // Limits that are too low are an error before anything is written.
     machine.check(&plan)?;
     let folder = args.out.clone().unwrap_or_else(default_folder);
@@ -152,6 +161,7 @@ fn draw(args: &Args, root: &Root) -> Result<Option<(Plan, Option<Switching>)>> {
     if !switches {
         let mut plan = planning::draw(&request, HOST, &now)?;
         foretell(&plan);
+        sched::possible(&plan, root)?;
         tell_of_sharing(root, &mut plan);
         return Ok(Some((plan, None)));
     }
@@ -160,7 +170,10 @@ fn draw(args: &Args, root: &Root) -> Result<Option<(Plan, Option<Switching>)>> {
     let supposed = with_smt_on(now.clone()).ok();
     let plan = supposed.map(|topology| planning::draw(&request, HOST, &topology)).transpose()?;
     match &plan {
-        Some(plan) => foretell(plan),
+        Some(plan) => {
+            foretell(plan);
+            sched::possible(plan, root)?;
+        }
         None => out::news("SMT is off, and is switched on first to see which CPUs are siblings."),
     }
     let Some(mut switching) = switching::take(root, &now, args.yes)? else { return Ok(None) };

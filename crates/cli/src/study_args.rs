@@ -28,6 +28,7 @@ Examples:
   coretwin study chat:rooms=20 --placement same-cpu,cores
   coretwin study --arm a=cpus:0-3 --arm b=cpus:4-7 -- ./mycmd      any two sets of CPUs
   coretwin study --switch -- ./mycmd -t {threads}       SMT really off and on, as root; put back after
+  coretwin study chat --arm on@kernel --arm on@core-queue      the kernel's scheduler against ours
   coretwin study --arm boot:nosmt --arm boot:smt -- ./mycmd      the same by booting, one boot a visit
   coretwin study --resume chat-study             go on where it was broken off
 
@@ -40,8 +41,9 @@ pub(crate) struct Args {
     #[arg(last = true, value_name = "CMD")]
     command: Vec<String>,
 
-    /// An arm, [LABEL=]STATE, repeatable; the first is the reference. STATE: on, one-per-core,
-    /// packed, on-cores, core-sched, cpus:LIST, off, boot:NAME (default: one-per-core and on)
+    /// An arm, [LABEL=]STATE[@SCHED], repeatable; the first is the reference. STATE: on, one-per-core,
+    /// packed, on-cores, core-sched, cpus:LIST, off, boot:NAME (default: one-per-core and on). SCHED:
+    /// kernel, or core-queue[NAME=VALUE,…], loaded for each visit, as root
     #[arg(long = "arm", value_name = "ARM", value_parser = ArmSpec::parse, help_heading = "What is compared")]
     arms: Vec<ArmSpec>,
     /// Switch SMT itself: short for --arm off --arm on

@@ -36,8 +36,13 @@ pub(crate) fn take(root: &Root, topology: &Topology, yes: bool) -> Result<Option
 /// warning of the kind [`NOT_RESTORED`] means that something is left to do.
 pub(crate) fn restore(machine: &mut HostMachine) -> Vec<Warning> {
     let remedy = "look at `coretwin smt status`, and run `coretwin smt restore` as root";
-    let restored = match machine.restore() {
-        None => return Vec::new(),
+    let unloaded = machine.unload().err().map(|error| {
+        let remedy = "unload it, by hand if need be: coretwin sched status";
+        Warning::new(NOT_RESTORED, error.to_string(), remedy)
+    });
+    let mut restored: Vec<Warning> = match machine.restore() {
+        None if unloaded.is_none() => return Vec::new(),
+        None => Vec::new(),
         Some(Err(error)) => vec![Warning::new(NOT_RESTORED, error.to_string(), remedy)],
         Some(Ok(restored)) => {
             let mut warnings: Vec<Warning> = restored
@@ -51,6 +56,7 @@ pub(crate) fn restore(machine: &mut HostMachine) -> Vec<Warning> {
             warnings
         }
     };
+    restored.extend(unloaded);
     for warning in &restored {
         out::news(&format!("{}; {}", warning.text, warning.remedy));
     }

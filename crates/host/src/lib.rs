@@ -28,6 +28,7 @@ pub mod placement;
 pub mod pressure;
 pub mod process;
 pub mod root;
+pub mod sched_ext;
 pub mod smt;
 pub mod topology;
 pub mod user;

@@ -45,17 +45,25 @@ impl Root {
         self.folder.join(path.trim_start_matches('/'))
     }
 
-    /// The text of a file. Bytes that are not UTF-8 are replaced.
+    /// The content of a file.
     ///
     /// # Errors
     /// [`Error::Read`] naming the path.
-    pub fn text(&self, path: &str) -> Result<String, Error> {
+    pub fn bytes(&self, path: &str) -> Result<Vec<u8>, Error> {
         let path = self.path(path);
         let mut bytes = Vec::new();
         File::open(&path)
             .and_then(|file| file.take(FILE_BYTES_MAX).read_to_end(&mut bytes))
             .map_err(|cause| Error::Read { path, cause })?;
-        Ok(String::from_utf8_lossy(&bytes).into_owned())
+        Ok(bytes)
+    }
+
+    /// The text of a file. Bytes that are not UTF-8 are replaced.
+    ///
+    /// # Errors
+    /// [`Error::Read`] naming the path.
+    pub fn text(&self, path: &str) -> Result<String, Error> {
+        Ok(String::from_utf8_lossy(&self.bytes(path)?).into_owned())
     }
 
     /// The text of a file without the blanks around it; none if it is missing, unreadable or

@@ -3,8 +3,10 @@
 use crate::error::Error;
 use coretwin_base::arm::{ArmSpec, ArmState, KERNEL};
 use coretwin_base::boot::Promise;
+use coretwin_base::core_queue::{self, Options};
 use coretwin_base::cpu_set::{CoreId, CpuSet};
 use coretwin_base::plan::{Comparison, PlanArm};
+use coretwin_base::suggest;
 use coretwin_base::topology::Topology;
 use std::collections::BTreeSet;
 
@@ -57,12 +59,7 @@ pub(crate) fn check_labels(specs: &[ArmSpec]) -> Result<(), Error> {
 }
 
 fn resolve_one(spec: &ArmSpec, topology: &Topology) -> Result<PlanArm, Error> {
-    if spec.scheduler != KERNEL {
-        return Err(Error::NotPossible(format!(
-            "arm {}: the scheduler '{}' is not part of this version; use the kernel's own (leave out '@{}')",
-            spec.label, spec.scheduler, spec.scheduler
-        )));
-    }
+    let scheduler = scheduler_about(spec)?;
     let cores = topology.usable_cores();
     let all = topology.allowed.clone();
     let (cpus, threads, about) = match &spec.state {
@@ -114,8 +111,39 @@ fn resolve_one(spec: &ArmSpec, topology: &Topology) -> Result<PlanArm, Error> {
         threads: threads as u32,
         smt: (spec.state == ArmState::Off).then_some(false),
         cpus,
-        about,
+        about: format!("{about}{scheduler}"),
     })
+}
+
+/// What is said of an arm's scheduler: nothing of the kernel's own.
+fn scheduler_about(spec: &ArmSpec) -> Result<String, Error> {
+    let usage = |why: String| Error::Usage(format!("arm {}: {why}", spec.label));
+    if spec.scheduler == KERNEL {
+        return Ok(String::new());
+    }
+    let Some(options) = Options::of_scheduler(&spec.scheduler).map_err(usage)? else {
+        let why = suggest::unknown("scheduler", &spec.scheduler, &[KERNEL, core_queue::NAME]);
+        return Err(usage(format!("{why}; simulated machines have more")));
+    };
+    match spec.state {
+        ArmState::CoreSched => Err(usage(format!(
+            "core-scheduling cookies together with a loaded scheduler are known to stop machines; \
+             leave out '@{}'",
+            spec.scheduler
+        ))),
+        ArmState::Boot(_) => Err(usage(format!(
+            "a boot is measured under the kernel's own scheduler; leave out '@{}'",
+            spec.scheduler
+        ))),
+        _ => {
+            let changed = options.changed();
+            let with = match changed.is_empty() {
+                true => String::new(),
+                false => format!(" with {}", changed.join(", ")),
+            };
+            Ok(format!("; under {}, loaded for each visit{with}", core_queue::NAME))
+        }
+    }
 }
 
 /// The CPUs that stay when SMT is switched off: the first of each core. The topology is that of the
@@ -175,18 +203,30 @@ fn require_siblings(topology: &Topology, label: &str) -> Result<(), Error> {
     )))
 }
 
-/// What these arms can say about SMT.
+/// What these arms can say about SMT: only arms of one scheduler say something.
 #[must_use]
 pub fn comparison(arms: &[PlanArm], topology: &Topology) -> Comparison {
-    let has = |wanted: fn(&ArmState) -> bool| arms.iter().any(|arm| wanted(&arm.state));
-    let with_siblings = has(|state| {
+    let schedulers: BTreeSet<&str> = arms.iter().map(|arm| arm.scheduler.as_str()).collect();
+    let says = |wanted: Comparison| {
+        let of = |scheduler: &str| {
+            let states = arms.iter().filter(|arm| arm.scheduler == scheduler);
+            comparison_of(&states.map(|arm| &arm.state).collect::<Vec<_>>(), topology)
+        };
+        schedulers.iter().any(|scheduler| of(scheduler) == wanted)
+    };
+    let known = [Comparison::Smt, Comparison::StandIn];
+    known.into_iter().find(|wanted| says(*wanted)).unwrap_or(Comparison::None)
+}
+
+fn comparison_of(states: &[&ArmState], topology: &Topology) -> Comparison {
+    let with_siblings = states.iter().any(|state| {
         matches!(state, ArmState::On | ArmState::OnCores | ArmState::CoreSched | ArmState::Packed)
     });
-    if with_siblings && has(|state| matches!(state, ArmState::Off)) {
+    if with_siblings && states.contains(&&ArmState::Off) {
         Comparison::Smt
     } else if with_siblings
         && topology.has_usable_siblings()
-        && has(|state| matches!(state, ArmState::OnePerCore))
+        && states.contains(&&ArmState::OnePerCore)
     {
         Comparison::StandIn
     } else {

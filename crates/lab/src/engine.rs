@@ -26,6 +26,7 @@ use coretwin_base::job::{Job, RunAs, Work};
 use coretwin_base::placement::Placement;
 use coretwin_base::plan::{CopyRule, Plan, PlanRow, Protocol, ThreadRule};
 use coretwin_base::reading::{Phase, Reading, Status};
+use coretwin_base::scheduler::name_of;
 use coretwin_base::schema::SCHEMA;
 use coretwin_base::summary::StoppedBecause;
 use coretwin_base::units::Nanos;
@@ -188,6 +189,7 @@ impl Engine<'_> {
             copies: 1,
             rate: false,
             core_sched: false,
+            scheduler: None,
             seed: 0,
             run_as: self.run_as.clone(),
             timeout_s: spec.timeout_s,
@@ -405,6 +407,7 @@ impl Engine<'_> {
             },
             rate: row.unit == "runs/s",
             core_sched: arm.state == ArmState::CoreSched,
+            scheduler: Some(name_of(&arm.scheduler).to_owned()),
             seed: schedule::seed(self.plan, (visit.phase, visit.block), row, repeat),
             run_as: self.run_as.clone(),
             timeout_s,

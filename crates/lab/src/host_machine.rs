@@ -5,8 +5,9 @@ use crate::error::Error;
 use crate::launcher;
 use crate::machine::{Machine, MachineError, Measured, Stop};
 use crate::planning;
+use crate::scheduling::Scheduling;
 use crate::switching::Switching;
-use coretwin_base::arm::ArmState;
+use coretwin_base::arm::{ArmState, KERNEL};
 use coretwin_base::boot::BootFacts;
 use coretwin_base::cpu_set::CpuSet;
 use coretwin_base::environment::{Facts, Moment, Session};
@@ -14,8 +15,11 @@ use coretwin_base::job::{Job, Outcome};
 use coretwin_base::plan::{Plan, PlanArm};
 use coretwin_base::topology::Topology;
 use coretwin_base::units::Nanos;
+use coretwin_base::warning::Warning;
 use coretwin_host::observe::{self, CpuTimes};
 use coretwin_host::root::Root;
+use coretwin_host::sched_ext::State;
+use coretwin_host::sched_ext::keeper::KeeperError;
 use coretwin_host::smt::SwitchError;
 use coretwin_host::smt::restore::Restored;
 use coretwin_host::{affinity, environment, limits, process, topology};
@@ -36,6 +40,10 @@ pub struct HostMachine {
     now: Option<Topology>,
     /// The SMT switch, where a study may use it.
     switching: Option<Switching>,
+    /// What loads schedulers, where arms have some.
+    scheduling: Option<Scheduling>,
+    /// The scheduler that was in charge when the study came.
+    found: String,
     worker: PathBuf,
     started: Instant,
     prepared: Option<Signature>,
@@ -46,7 +54,7 @@ pub struct HostMachine {
 struct Signature {
     smt: Option<String>,
     online: Option<String>,
-    scheduler: Option<String>,
+    scheduler: Option<(String, Option<u64>)>,
 }
 
 impl HostMachine {
@@ -60,10 +68,12 @@ impl HostMachine {
             Error::NotPossible(format!("cannot become the reaper of workers: {error}"))
         })?;
         Ok(Self {
+            found: State::in_charge(&root),
             root,
             topology,
             now: None,
             switching: None,
+            scheduling: None,
             worker,
             started: Instant::now(),
             prepared: None,
@@ -77,12 +87,44 @@ impl HostMachine {
         self
     }
 
+    /// Gives it what loads schedulers: from now on every visit to an arm loads its own, or none.
+    #[must_use]
+    pub fn with_scheduling(mut self, scheduling: Scheduling) -> Self {
+        self.scheduling = Some(scheduling);
+        self
+    }
+
+    /// Leaves the kernel's own scheduler in charge, which comes before SMT is put back.
+    ///
+    /// # Errors
+    /// What else is in charge.
+    pub fn unload(&mut self) -> Result<(), KeeperError> {
+        self.scheduling.as_mut().map_or(Ok(()), Scheduling::leave)
+    }
+
     /// Puts the machine back as it was found; none if nothing was to be switched.
     ///
     /// # Errors
     /// What kept it from being put back, with what to do.
     pub fn restore(&mut self) -> Option<Result<Restored, SwitchError>> {
         self.switching.take().map(Switching::close)
+    }
+
+    /// That every arm is measured under a scheduler which somebody loaded, to be told to the reader;
+    /// none if it is the kernel's own.
+    #[must_use]
+    pub fn loaded_before(&self) -> Option<Warning> {
+        (self.found != KERNEL).then(|| {
+            let found = &self.found;
+            Warning::new(
+                "scheduler-loaded",
+                format!(
+                    "a sched_ext scheduler, {found}, is in charge of this machine; every arm is \
+                         measured under it"
+                ),
+                "unload it for a study under the kernel's own scheduler",
+            )
+        })
     }
 
     /// The boot that runs now.
@@ -116,6 +158,14 @@ impl HostMachine {
         if let Some(arm) = plan.arms.iter().find(|arm| arm.state == ArmState::CoreSched) {
             coretwin_workloads::worker::core_sched_available()
                 .map_err(|why| Error::NotPossible(format!("arm {}: {why}", arm.label)))?;
+        }
+        if let Some(arm) = plan.arms.iter().find(|arm| arm.scheduler != KERNEL)
+            && self.found != KERNEL
+        {
+            return Err(Error::NotPossible(format!(
+                "arm {}: {} is loaded already; unload it (coretwin sched status says whose it is)",
+                arm.label, self.found
+            )));
         }
         let unmet = limits::unmet(&self.root, &planning::needs(plan));
         if unmet.is_empty() {
@@ -188,8 +238,32 @@ impl HostMachine {
         Signature {
             smt: word("sys/devices/system/cpu/smt/control"),
             online: word("sys/devices/system/cpu/online"),
-            scheduler: word("sys/kernel/sched_ext/state"),
+            // Also one that went and came again is told, by its number.
+            scheduler: State::read(&self.root).map(|state| (state.scheduler(), state.enable_seq)),
         }
+    }
+
+    /// Puts the arm's scheduler in charge, where arms have some.
+    fn schedule(&mut self, arm: &PlanArm) -> Result<(), MachineError> {
+        let Some(scheduling) = &mut self.scheduling else { return Ok(()) };
+        scheduling
+            .enter(&arm.scheduler)
+            .map_err(|why| MachineError::Refused(format!("arm {}: {why}", arm.label)))
+    }
+
+    /// The job, which is to find the scheduler that was in charge when the study came, where arms have
+    /// none of their own.
+    fn under_found(&self, job: &Job) -> Job {
+        match self.scheduling {
+            Some(_) => job.clone(),
+            None => Job { scheduler: Some(self.found.clone()), ..job.clone() },
+        }
+    }
+
+    /// What is known of a scheduler that went while it was in charge.
+    fn why_gone(&self) -> String {
+        let ending = self.scheduling.as_ref().and_then(Scheduling::ending);
+        ending.map_or_else(String::new, |ending| format!("; core-queue is gone: {ending}"))
     }
 
     fn usable_now(&self) -> Result<CpuSet, MachineError> {
@@ -207,7 +281,8 @@ impl HostMachine {
     /// The worker says where it may run; the kernel says what the machine is like. Either not
     /// being as planned makes the run a failed cell.
     fn read_back(&self, job: &Job, outcome: &mut Outcome) {
-        if outcome.failure.is_some() {
+        if let Some(failure) = &mut outcome.failure {
+            failure.push_str(&self.why_gone());
             return;
         }
         let stayed = self.prepared.as_ref() == Some(&self.signature());
@@ -226,10 +301,8 @@ impl HostMachine {
                 outcome.cpus_ran, job.cpus
             ));
         } else if !stayed {
-            outcome.failure = Some(
-                "the SMT control, the online CPUs or the scheduler changed during the run"
-                    .to_owned(),
-            );
+            let what = "the SMT control, the online CPUs or the scheduler changed during the run";
+            outcome.failure = Some(format!("{what}{}", self.why_gone()));
         }
     }
 }
@@ -249,7 +322,10 @@ impl Machine for HostMachine {
         settle_s: f64,
         stop: &Stop,
     ) -> Result<(Facts, Moment), MachineError> {
+        // CPUs come and go under the kernel's own scheduler.
+        self.unload().map_err(|error| MachineError::Refused(error.to_string()))?;
         self.switch(arm)?;
+        self.schedule(arm)?;
         self.rest(settle_s, stop)?;
         // The CPUs may have gone since the plan was drawn, or since the last block.
         let now = self.usable_now()?;
@@ -267,7 +343,7 @@ impl Machine for HostMachine {
     fn run(&mut self, job: &Job, stop: &Stop) -> Result<Measured, MachineError> {
         let before = self.times()?;
         let started = Instant::now();
-        let mut outcome = launcher::launch(&self.root, &self.worker, job, stop)?;
+        let mut outcome = launcher::launch(&self.root, &self.worker, &self.under_found(job), stop)?;
         let capacity_s = started.elapsed().as_secs_f64() * job.cpus.len() as f64;
         let observed = self.times()?.since(&before, &job.cpus);
         self.read_back(job, &mut outcome);

@@ -29,6 +29,7 @@ pub mod probe;
 pub mod request;
 mod rows;
 pub mod schedule;
+pub mod scheduling;
 pub mod scripted;
 mod set_aside;
 pub mod simulated_core;

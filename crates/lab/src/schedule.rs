@@ -60,8 +60,8 @@ pub fn cells(
     cells
 }
 
-/// Runs made in vain when a visit begins: after a switch of SMT the first of its cells once more;
-/// after a boot, when every cache is cold, each of its rows once.
+/// Runs made in vain when a visit begins: after a switch of SMT, or a change of the scheduler, the
+/// first of its cells once more; after a boot, when every cache is cold, each of its rows once.
 #[must_use]
 pub fn in_vain(plan: &Plan, cells: &[Cell]) -> Vec<Cell> {
     if !plan.rules.warmup {
@@ -73,7 +73,8 @@ pub fn in_vain(plan: &Plan, cells: &[Cell]) -> Vec<Cell> {
         rows.dedup();
         return rows;
     }
-    cells.iter().take(usize::from(plan.switches_smt())).copied().collect()
+    let changes = plan.switches_smt() || plan.changes_scheduler();
+    cells.iter().take(usize::from(changes)).copied().collect()
 }
 
 /// The seed of a row's run in a block: the same in every arm, so that arms are compared under equal

@@ -295,6 +295,13 @@ fn visits(plan: &Plan) -> String {
             if plan.rules.warmup { " and one run that is not analysed" } else { "" }
         );
     }
+    if plan.changes_scheduler() {
+        text += &format!(
+            " Every visit to an arm loads its scheduler anew, or leaves the kernel's own in charge{}; \
+             each run makes sure before and after that it is the one.",
+            if plan.rules.warmup { ", and begins with one run that is not analysed" } else { "" }
+        );
+    }
     if plan.reboots() {
         text += &format!(
             " Every visit to an arm is a boot of its own, followed by {rest} of rest{}.",

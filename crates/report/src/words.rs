@@ -40,6 +40,10 @@ pub(crate) fn notice(study: &Study<'_>) -> Option<String> {
              nothing about SMT off against on."
                 .to_owned(),
         ),
+        Comparison::None if study.plan.changes_scheduler() => Some(
+            "Schedulers are compared here: the result says nothing about SMT off against on."
+                .to_owned(),
+        ),
         Comparison::None if study.plan.topology.has_usable_siblings() => {
             Some("Plain CPU sets are compared here: the result says nothing about SMT.".to_owned())
         }

@@ -32,6 +32,7 @@ pub mod lmbench;
 pub mod lmbench_more;
 mod observe;
 mod role;
+mod scheduler;
 mod scratch;
 mod semaphores;
 pub mod serve;

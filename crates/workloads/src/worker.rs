@@ -7,6 +7,7 @@
 
 use crate::command;
 use crate::role;
+use crate::scheduler;
 use crate::spinner;
 use crate::supervisor::Supervisor;
 use crate::workload::{Measured, metric};
@@ -18,6 +19,8 @@ use coretwin_base::schema::{self, SCHEMA};
 use std::io::Write;
 use std::process::ExitCode;
 
+/// The machine a worker runs on.
+const ROOT: &str = "/";
 /// Longest job that is read, in bytes.
 const JOB_MAX: usize = 16 << 20;
 
@@ -92,12 +95,33 @@ fn run(job: &Job) -> Outcome {
             }
         }
     }
+    note_scheduler(job, &mut outcome);
     outcome
+}
+
+/// Tells under which scheduler it ran. That it is the one asked for was made sure before; a run at
+/// whose end it is another has failed.
+fn note_scheduler(job: &Job, outcome: &mut Outcome) {
+    let verified =
+        job.scheduler.as_deref().map(|expected| scheduler::verify(ROOT.as_ref(), expected));
+    if let Some(verified) = verified {
+        outcome.checks.insert(scheduler::NOTE.to_owned(), verified.is_ok());
+        if let Err(error) = verified {
+            outcome.failure.get_or_insert_with(|| format!("at the end of the run {error}"));
+            outcome.value = None;
+        }
+    }
+    if let Some(name) = scheduler::now(ROOT.as_ref()) {
+        outcome.notes.insert(scheduler::NOTE.to_owned(), name);
+    }
 }
 
 /// Binds, becomes the user, and takes over: nothing measured has started yet.
 fn prepare(job: &Job, outcome: &mut Outcome) -> Result<Supervisor, Error> {
     outcome.cpus_allowed = role::bind(&job.cpus)?;
+    if let Some(expected) = &job.scheduler {
+        scheduler::verify(ROOT.as_ref(), expected)?;
+    }
     if let Some(user) = &job.run_as {
         sys::become_user(user)
             .map_err(|error| Error::system(format!("cannot become user {}", user.name), error))?;

@@ -7,6 +7,7 @@
 
 pub mod kernel;
 mod machines;
+pub mod sched_ext;
 
 pub use machines::{FAKES, LISTING_1};
 

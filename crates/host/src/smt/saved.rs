@@ -231,7 +231,7 @@ pub fn write(root: &Root, slot: Slot, state: SavedState) -> Result<Stored, Switc
 }
 
 /// Opens the folder of states, making it for the owner alone if there is none.
-pub(super) fn folder(root: &Root) -> std::io::Result<File> {
+pub(crate) fn folder(root: &Root) -> std::io::Result<File> {
     let path = root.path(FOLDER);
     if let Some(parent) = path.parent() {
         std::fs::create_dir_all(parent)?;

@@ -171,6 +171,7 @@ fn trial(
         copies: 1,
         rate: false,
         core_sched: false,
+        scheduler: None,
         seed: 0,
         run_as,
         timeout_s: request.work.timeout_s,

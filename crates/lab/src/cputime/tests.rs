@@ -187,6 +187,7 @@ fn job_of(plan: &Plan) -> Job {
         copies: 1,
         rate: false,
         core_sched: false,
+        scheduler: None,
         seed: 0,
         run_as: None,
         timeout_s: 1.0,

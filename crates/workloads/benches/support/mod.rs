@@ -82,6 +82,7 @@ pub fn run(
         copies: 1,
         rate: false,
         core_sched: false,
+        scheduler: None,
         seed: 0,
         run_as: None,
         timeout_s: 600.0,

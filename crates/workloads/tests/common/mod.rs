@@ -76,6 +76,7 @@ pub fn job(work: Work) -> Job {
         copies: 1,
         rate: false,
         core_sched: false,
+        scheduler: None,
         seed: 0,
         run_as: None,
         timeout_s: 100.0,

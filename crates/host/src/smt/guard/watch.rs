@@ -5,6 +5,7 @@ use super::launch::{self, OURSELVES};
 use super::lock::{LockFile, Record};
 use super::{GuardError, shelter};
 use crate::root::Root;
+use crate::sched_ext::keeper;
 use crate::smt::kernel::Kernel;
 use crate::smt::restore::{Restored, restore_stored};
 use crate::smt::saved::{self, FOLDER, Slot, Stored};
@@ -280,6 +281,8 @@ impl Leader<'_> {
             }
             let writer = writer::wait(self.root)?;
             let Some(stored) = left_behind()? else { return Ok(None) };
+            // CPUs come and go under the kernel's own scheduler, as the study would have had it.
+            keeper::end_of_study(self.root, &stored.holder);
             let restored = restore_stored(&writer, self.root, self.kernel, &stored)?;
             Ok(Some(restored))
         };

@@ -1,0 +1,188 @@
+//! `coretwin sched`: the scheduler with one queue per physical core, on a live kernel.
+
+mod doctor;
+mod keep;
+mod live;
+mod metrics;
+mod start;
+mod status;
+mod stop;
+mod view;
+
+use crate::exit::Usage;
+use anyhow::Result;
+use coretwin_base::arm::KERNEL;
+use coretwin_base::core_queue::{NAME, Options, PARAMETERS};
+use coretwin_base::plan::Plan;
+use coretwin_bpf::core_queue::Trial;
+use coretwin_host::root::Root;
+use coretwin_lab::Error;
+use coretwin_lab::host_machine::HostMachine;
+use coretwin_lab::scheduling::Scheduling;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// Options of the verb.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  coretwin sched doctor                     whether it could be loaded here, without loading it
+  sudo coretwin sched start                 in charge until Ctrl-C, with live statistics
+  sudo coretwin sched start --detach --set idle_core_first=on --set slice_us=3000
+  sudo coretwin sched status --watch        what it does, each second
+  sudo coretwin sched stop                  the kernel's own scheduler back in charge
+  sudo coretwin study chat --arm on@kernel --arm on@core-queue       compare the two
+
+The kernel's own scheduler takes over as soon as the process that loaded core-queue ends, however it
+ends, and when the kernel's watchdog ejects it. It needs Linux 6.12 or later with sched_ext.
+
+Exit status: 0 done; 1 the kernel ejected it; 2 usage; 3 not possible or not permitted here.")]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(clap::Subcommand)]
+enum What {
+    /// Load it, and stay with it until Ctrl-C
+    #[command(after_long_help = parameters())]
+    Start {
+        #[command(flatten)]
+        set: Set,
+        /// Load it, and leave it to a process of its own
+        #[arg(long)]
+        detach: bool,
+    },
+    /// Which scheduler is in charge, and what ours does
+    Status(status::How),
+    /// Unload it; the kernel's own scheduler is in charge again
+    Stop,
+    /// Whether it could be loaded here, and what stands in the way
+    Doctor {
+        /// Read the machine from this folder instead of /
+        #[arg(long, value_name = "DIR")]
+        root: Option<PathBuf>,
+        /// Print the findings as JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// What holds it while it is loaded; started by the others
+    #[command(hide = true)]
+    Keep {
+        #[command(flatten)]
+        set: Set,
+        /// The study it belongs to, whose life line is the standard input
+        #[arg(long)]
+        study: Option<u32>,
+    },
+}
+
+/// How it is to be loaded.
+#[derive(clap::Args)]
+struct Set {
+    /// A parameter, repeatable; `coretwin sched start --help` lists them
+    #[arg(long = "set", value_name = "NAME=VALUE")]
+    set: Vec<String>,
+    /// Never gives a task a CPU, so that the kernel's watchdog ends it
+    #[arg(long, hide = true)]
+    trial_stuck: bool,
+    /// How long a task may wait before the kernel's watchdog ends it
+    #[arg(long, hide = true, value_name = "N")]
+    trial_watchdog_ms: Option<u64>,
+}
+
+/// What is to be loaded.
+struct Wish {
+    options: Options,
+    trial: Trial,
+}
+
+impl Set {
+    fn wish(&self) -> Result<Wish> {
+        let mut options = Options::default();
+        for pair in &self.set {
+            let (name, value) = pair.split_once('=').ok_or_else(|| {
+                Usage(format!("'{pair}' is no parameter; write it like slice_us=3000"))
+            })?;
+            options.set(name, value).map_err(Usage)?;
+        }
+        let watchdog = self.trial_watchdog_ms.map(Duration::from_millis);
+        Ok(Wish { options, trial: Trial { stuck: self.trial_stuck, watchdog, ..Trial::default() } })
+    }
+}
+
+impl Wish {
+    /// The trial's part of a command line.
+    fn trial_arguments(&self) -> Vec<String> {
+        let stuck = self.trial.stuck.then(|| "--trial-stuck".to_owned());
+        let watchdog = self.trial.watchdog;
+        let watchdog = watchdog.map(|time| format!("--trial-watchdog-ms={}", time.as_millis()));
+        stuck.into_iter().chain(watchdog).collect()
+    }
+}
+
+/// This program, also when its file was replaced since it started.
+const OURSELVES: &str = "/proc/self/exe";
+/// How often a loaded scheduler is looked at.
+const INTERVAL: Duration = Duration::from_secs(1);
+
+/// Runs the verb.
+pub(crate) fn run(args: Args) -> Result<ExitCode> {
+    let root = Root::system();
+    match args.what {
+        What::Start { set, detach } => start::run(&root, &set.wish()?, detach),
+        What::Status(how) => status::run(&root, &how),
+        What::Stop => stop::run(&root),
+        What::Doctor { root: None, json } => doctor::run(&root, json),
+        What::Doctor { root: Some(folder), json } => doctor::run(&Root::at(folder), json),
+        What::Keep { set, study } => keep::run(&root, &set.wish()?, study),
+    }
+}
+
+/// Every parameter with its default and limits.
+fn parameters() -> String {
+    let line = |parameter: &coretwin_base::parameter::Parameter| {
+        let default = parameter.word(parameter.default);
+        let limits = match parameter.is_switch() {
+            true => "on or off".to_owned(),
+            false => format!("{} to {}", parameter.low, parameter.high),
+        };
+        format!("  {:<19} {} [{default}; {limits}]\n", parameter.name, parameter.about)
+    };
+    let lines: String = PARAMETERS.iter().map(line).collect();
+    format!("Parameters of {NAME}, with default and limits:\n{lines}")
+}
+
+/// Refuses a plan whose schedulers cannot be loaded here, before anything is changed.
+///
+/// # Errors
+/// What stands in the way.
+pub(crate) fn possible(plan: &Plan, root: &Root) -> Result<(), Error> {
+    match start::refusal(root).filter(|_| plan.changes_scheduler()) {
+        Some(why) => Err(Error::NotPossible(format!("{NAME} cannot be loaded here: {why}"))),
+        None => Ok(()),
+    }
+}
+
+/// Gives a machine what loads the schedulers of a plan's arms, if they have some.
+pub(crate) fn fit(machine: HostMachine, plan: &Plan, root: &Root) -> HostMachine {
+    match plan.changes_scheduler() {
+        true => machine.with_scheduling(Scheduling::new(root.clone(), OURSELVES.into())),
+        false => machine,
+    }
+}
+
+/// What a study would do to the scheduler, for `--dry-run`.
+pub(crate) fn foretell(plan: &Plan, root: &Root) -> String {
+    let own = plan.arms.iter().filter(|arm| arm.scheduler != KERNEL);
+    let labels: Vec<&str> = own.map(|arm| arm.label.as_str()).collect();
+    let can = match start::refusal(root) {
+        Some(why) => format!("it cannot be loaded here: {why}"),
+        None => "nothing is known to stand in the way".to_owned(),
+    };
+    format!(
+        "Scheduler    {NAME} is loaded for each visit to {} and unloaded after it; {can}\n",
+        labels.join(", ")
+    )
+}

@@ -1,0 +1,59 @@
+//! `coretwin sched doctor`.
+
+use super::live;
+use crate::exit::{DONE, NOT_POSSIBLE};
+use crate::out;
+use anyhow::Result;
+use coretwin_base::schema::SCHEMA;
+use coretwin_host::root::Root;
+use coretwin_host::sched_ext::cookies;
+use coretwin_host::sched_ext::doctor::{Check, Examiner, Level, can_load, examine};
+use serde::Serialize;
+use std::process::ExitCode;
+
+#[derive(Serialize)]
+struct Findings {
+    schema: u32,
+    can_load: bool,
+    checks: Vec<Check>,
+}
+
+/// Everything that was looked at.
+pub(super) fn checks(root: &Root) -> Vec<Check> {
+    // The question about cookies is one to the running kernel.
+    let unknown = |_| Err(rustix::io::Errno::NODEV);
+    let cookie: &dyn Fn(u32) -> Result<u64, rustix::io::Errno> =
+        if root.is_system() { &cookies::ask } else { &unknown };
+    examine(root, &Examiner { cookie, cannot_load: live::cannot_load() })
+}
+
+/// Runs the verb.
+pub(super) fn run(root: &Root, json: bool) -> Result<ExitCode> {
+    let checks = checks(root);
+    let can_load = can_load(&checks);
+    if json {
+        out::json(&Findings { schema: SCHEMA, can_load, checks })?;
+    } else {
+        out::text(&describe(&checks, can_load))?;
+    }
+    Ok(ExitCode::from(if can_load { DONE } else { NOT_POSSIBLE }))
+}
+
+fn describe(checks: &[Check], can_load: bool) -> String {
+    let mut text = String::new();
+    for check in checks {
+        let word = match check.level {
+            Level::Ok => "ok",
+            Level::Mind => "mind",
+            Level::Blocks => "BLOCKS",
+        };
+        text += &format!("{word:<7} {:<16} {}\n", check.name, check.found);
+        if !check.remedy.is_empty() {
+            text += &format!("{:<24} -> {}\n", "", check.remedy);
+        }
+    }
+    text + match can_load {
+        true => "core-queue can be loaded here: sudo coretwin sched start\n",
+        false => "core-queue cannot be loaded here; everything else of coretwin works without it\n",
+    }
+}

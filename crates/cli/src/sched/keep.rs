@@ -1,0 +1,148 @@
+//! `coretwin sched keep`: the process that holds the scheduler for others, and what any holder does
+//! while it is loaded: writes the record that everybody reads, and watches for the end.
+
+use super::live::{self, Live};
+use super::{INTERVAL, Wish, start};
+use crate::exit::{CELLS_FAILED, DONE};
+use crate::out;
+use anyhow::Result;
+use coretwin_base::core_queue::NAME;
+use coretwin_bpf::core_queue::Scheduler;
+use coretwin_host::root::Root;
+use coretwin_host::sched_ext::keeper::Answer;
+use coretwin_host::sched_ext::record::{self, Ending, Record};
+use coretwin_lab::host_machine::now_utc;
+use coretwin_lab::machine::Stop;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Signal, set_parent_process_death_signal, setsid};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+/// How often a scheduler is loaded again that CPUs have made to go.
+const RELOADS_MAX: u32 = 100;
+
+/// Runs the verb.
+pub(super) fn run(root: &Root, wish: &Wish, study: Option<u32>) -> Result<ExitCode> {
+    let stop = crate::signals::stop_flag()?;
+    match study {
+        // The life line ends it; this is for a holder that is stopped when the study dies.
+        Some(_) => set_parent_process_death_signal(Some(Signal::KILL))?,
+        // Not a child of a terminal's session that may end.
+        None => drop(setsid()),
+    }
+    let held = match start::refusal(root) {
+        Some(why) => Err(why),
+        None => Held::load(root, wish, study).map_err(|error| format!("{error:#}")),
+    };
+    let held = match held {
+        Ok(held) => held,
+        Err(why) => {
+            answer(&Answer::Refused(why))?;
+            return Ok(ExitCode::from(crate::exit::NOT_POSSIBLE));
+        }
+    };
+    answer(&Answer::Loaded)?;
+    held.serve(&mut |time| nap(time, study.is_some(), &stop), &mut |_| Ok(()))
+}
+
+/// One line, which whoever started this waits for.
+fn answer(answer: &Answer) -> Result<()> {
+    out::text(&(serde_json::to_string(answer)? + "\n"))
+}
+
+/// Sleeps; whether to go on afterwards: not once the life line is closed or a signal came.
+fn nap(time: Duration, has_life_line: bool, stop: &Stop) -> bool {
+    let timeout = Timespec { tv_sec: 0, tv_nsec: i64::from(time.subsec_nanos()) };
+    let timeout = Timespec { tv_sec: i64::try_from(time.as_secs()).unwrap_or(1), ..timeout };
+    let input = rustix::stdio::stdin();
+    let watched = &mut [PollFd::new(&input, PollFlags::IN)];
+    let watched = if has_life_line { &mut watched[..] } else { &mut watched[..0] };
+    // A signal ends the sleep with an error; nothing is ever written into the life line.
+    let closed = poll(watched, Some(&timeout)).is_ok_and(|ready| ready > 0);
+    !closed && !stop.raised()
+}
+
+/// Holds the scheduler until `nap` says to let go, or the kernel has ended it; how, in that case. Each
+/// interval the record is written, and `tell` told.
+fn hold(
+    root: &Root,
+    live: &dyn Live,
+    record: &mut Record,
+    nap: &mut dyn FnMut(Duration) -> bool,
+    tell: &mut dyn FnMut(&Record) -> Result<()>,
+) -> Result<Option<Ending>> {
+    loop {
+        let next = Instant::now() + INTERVAL;
+        live.count(record)?;
+        record.counted_utc = now_utc();
+        record.ending = live.ending()?;
+        record::write(root, record)?;
+        tell(record)?;
+        if record.ending.is_some() {
+            return Ok(record.ending.clone());
+        }
+        if !nap(next.saturating_duration_since(Instant::now())) {
+            return Ok(None);
+        }
+    }
+}
+
+/// The scheduler and its record, while it is held by this process.
+pub(super) struct Held<'a> {
+    root: &'a Root,
+    wish: &'a Wish,
+    study: Option<u32>,
+    scheduler: Scheduler,
+    record: Record,
+}
+
+impl<'a> Held<'a> {
+    /// Loads it: from here on it is in charge.
+    pub(super) fn load(root: &'a Root, wish: &'a Wish, study: Option<u32>) -> Result<Self> {
+        let scheduler = Scheduler::load_for_trial(&wish.options, &wish.trial)?;
+        let record = Record::new(root, wish.options.clone(), study, now_utc());
+        record::write(root, &record)?;
+        Ok(Self { root, wish, study, scheduler, record })
+    }
+
+    /// Holds it until `nap` says to let go or the kernel has ejected it, which is told. One that was
+    /// ejected because CPUs came that it could not know is loaded again.
+    pub(super) fn serve(
+        mut self,
+        nap: &mut dyn FnMut(Duration) -> bool,
+        tell: &mut dyn FnMut(&Record) -> Result<()>,
+    ) -> Result<ExitCode> {
+        for again in 0.. {
+            match hold(self.root, &self.scheduler, &mut self.record, nap, tell)? {
+                None => return self.close(),
+                Some(ending) => {
+                    out::news(&format!("{NAME} is no longer in charge: {}", ending.explanation));
+                    let ended = self.scheduler.poll_end()?;
+                    if again == RELOADS_MAX || !ended.is_some_and(|end| end.wants_restart()) {
+                        break;
+                    }
+                }
+            }
+            let Self { root, wish, study, scheduler, .. } = self;
+            // The kernel takes the next one only when this one is gone.
+            scheduler.stop()?;
+            self = Self::load(root, wish, study)?;
+            out::news(&format!("{NAME} was loaded again"));
+        }
+        Ok(ExitCode::from(CELLS_FAILED))
+    }
+
+    /// Lets go of it. Of one that was unloaded in good order nothing remains to be told; how another
+    /// ended stays in the record.
+    fn close(self) -> Result<ExitCode> {
+        let (_, end) = self.scheduler.stop()?;
+        if end.is_wished() {
+            record::remove(self.root)?;
+            return Ok(ExitCode::from(DONE));
+        }
+        // It was ejected in that very moment.
+        let ending = Some(live::ending(&end));
+        record::write(self.root, &Record { ending, ..self.record })?;
+        Ok(ExitCode::from(CELLS_FAILED))
+    }
+}

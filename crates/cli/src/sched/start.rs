@@ -1,0 +1,56 @@
+//! `coretwin sched start`.
+
+use super::keep::Held;
+use super::{OURSELVES, Wish, doctor, view};
+use crate::exit::DONE;
+use crate::{out, signals};
+use anyhow::{Result, anyhow};
+use coretwin_base::core_queue::NAME;
+use coretwin_host::lock;
+use coretwin_host::root::Root;
+use coretwin_host::sched_ext::doctor as examination;
+use coretwin_host::sched_ext::keeper;
+use std::io::IsTerminal;
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+/// How often the stop flag is looked at.
+pub(super) const GLANCE: Duration = Duration::from_millis(50);
+
+/// Why it cannot be loaded here, in one sentence a finding; none if nothing is known to be in the way.
+pub(super) fn refusal(root: &Root) -> Option<String> {
+    examination::refusal(&doctor::checks(root))
+}
+
+/// Runs the verb.
+pub(super) fn run(root: &Root, wish: &Wish, detach: bool) -> Result<ExitCode> {
+    if let Some(why) = refusal(root) {
+        return Err(anyhow!("{NAME} is not loaded: {why}"));
+    }
+    // A study that runs would measure the change; one that begins later finds it and says so.
+    drop(lock::acquire(root)?);
+    if detach {
+        let mut command = keeper::command(Path::new(OURSELVES), &wish.options, None);
+        let process = keeper::detach(command.args(wish.trial_arguments()))?;
+        out::text(&format!(
+            "{NAME} is in charge, held by process {process}; coretwin sched status tells what it \
+             does, coretwin sched stop unloads it\n"
+        ))?;
+        return Ok(ExitCode::from(DONE));
+    }
+    let stop = signals::stop_flag()?;
+    let held = Held::load(root, wish, None)?;
+    out::news(&format!("{NAME} is in charge until Ctrl-C"));
+    let mut shown = view::Shown::new(std::io::stdout().is_terminal());
+    let mut nap = |time: Duration| {
+        let until = Instant::now() + time;
+        while !stop.raised() && Instant::now() < until {
+            std::thread::sleep(GLANCE.min(time));
+        }
+        !stop.raised()
+    };
+    let status = held.serve(&mut nap, &mut |record| shown.show(record))?;
+    out::news("the kernel's own scheduler is in charge");
+    Ok(status)
+}

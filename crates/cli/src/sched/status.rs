@@ -1,0 +1,260 @@
+//! `coretwin sched status`.
+
+use super::live::counter;
+use super::{INTERVAL, metrics, view};
+use crate::exit::DONE;
+use crate::{out, signals};
+use anyhow::{Context, Result};
+use coretwin_base::core_queue::NAME;
+use coretwin_base::schema::SCHEMA;
+use coretwin_host::root::Root;
+use coretwin_host::sched_ext::State;
+use coretwin_host::sched_ext::record::{self, Record};
+use serde::Serialize;
+use std::io::IsTerminal;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Instant;
+
+/// How it is told.
+#[derive(clap::Args)]
+pub(super) struct How {
+    /// Again each second, until Ctrl-C
+    #[arg(long)]
+    watch: bool,
+    /// Print the facts as JSON; with --watch an object a line
+    #[arg(long)]
+    json: bool,
+    /// Write them as OpenMetrics into this file, replaced as a whole (for a textfile collector); - is
+    /// the standard output
+    #[arg(long, value_name = "FILE", conflicts_with = "json")]
+    openmetrics: Option<PathBuf>,
+}
+
+/// Everything the verb tells.
+#[derive(Serialize)]
+pub(super) struct Status {
+    schema: u32,
+    /// Which scheduler is in charge: kernel, core-queue or another one's own name.
+    pub(super) scheduler: String,
+    /// What the kernel tells of sched_ext; none: it has none.
+    pub(super) sched_ext: Option<State>,
+    /// Ours, while it is in charge.
+    pub(super) loaded: Option<Record>,
+    /// Ours, as it was when it ended otherwise than by being unloaded.
+    pub(super) gone: Option<Record>,
+    /// Why nothing is known of ours.
+    problem: Option<String>,
+}
+
+pub(super) fn read(root: &Root) -> Status {
+    let sched_ext = State::read(root);
+    let scheduler = State::in_charge(root);
+    let (record, problem) = match record::read(root) {
+        Ok(record) => (record.filter(|record| record.is_of_this_boot(root)), None),
+        Err(error) => (None, Some(error.to_string())),
+    };
+    let is_loaded = |record: &Record| record.ending.is_none() && record.is_kept(root);
+    let (loaded, gone) = match record {
+        Some(record) if is_loaded(&record) => (Some(record), None),
+        record => (None, record),
+    };
+    Status { schema: SCHEMA, scheduler, sched_ext, loaded, gone, problem }
+}
+
+/// Runs the verb.
+pub(super) fn run(root: &Root, how: &How) -> Result<ExitCode> {
+    if !how.watch {
+        tell(root, how)?;
+        return Ok(ExitCode::from(DONE));
+    }
+    let stop = signals::stop_flag()?;
+    let mut shown = view::Shown::new(std::io::stdout().is_terminal());
+    while !stop.raised() {
+        let next = Instant::now() + INTERVAL;
+        match read(root).loaded.filter(|_| !how.json && how.openmetrics.is_none()) {
+            Some(record) => shown.show(&record)?,
+            None if how.json => out::text(&(serde_json::to_string(&read(root))? + "\n"))?,
+            None => tell(root, how)?,
+        }
+        while !stop.raised() && Instant::now() < next {
+            std::thread::sleep(super::start::GLANCE);
+        }
+    }
+    Ok(ExitCode::from(DONE))
+}
+
+fn tell(root: &Root, how: &How) -> Result<()> {
+    let status = read(root);
+    match &how.openmetrics {
+        Some(path) if path.as_os_str() == "-" => out::text(&metrics::write(&status)),
+        Some(path) => {
+            let temporary = path.with_extension(format!("{}.tmp", std::process::id()));
+            std::fs::write(&temporary, metrics::write(&status))
+                .and_then(|()| std::fs::rename(&temporary, path))
+                .inspect_err(|_| drop(std::fs::remove_file(&temporary)))
+                .with_context(|| format!("cannot write {}", path.display()))
+        }
+        None if how.json => out::json(&status),
+        None => out::text(&describe(&status)),
+    }
+}
+
+fn describe(status: &Status) -> String {
+    let mut text = String::new();
+    let mut put = |label: &str, fact: String| text += &format!("{label:<12} {fact}\n");
+    match (&status.sched_ext, status.scheduler.as_str()) {
+        (None, _) => put(
+            "scheduler",
+            "the kernel's own; this kernel has no sched_ext (coretwin sched doctor says more)"
+                .to_owned(),
+        ),
+        (_, "kernel") => put("scheduler", "the kernel's own".to_owned()),
+        (_, name) => put("scheduler", name.to_owned()),
+    }
+    if let Some(state) = &status.sched_ext {
+        let all = match state.switches_all {
+            Some(false) => "; has the tasks that asked for it only",
+            _ => "",
+        };
+        let number = |number: Option<u64>| number.map_or("?".to_owned(), |n| n.to_string());
+        put(
+            "sched_ext",
+            format!(
+                "{}{all}; loaded {} times since the boot, {} tasks refused",
+                state.state,
+                number(state.enable_seq),
+                number(state.rejected)
+            ),
+        );
+    }
+    if let Some(problem) = &status.problem {
+        put("record", format!("{problem}; ask again as root"));
+    }
+    if let Some(record) = &status.gone {
+        put(NAME, gone(record));
+    }
+    if let Some(record) = &status.loaded {
+        put("since", format!("{}, held by process {}", record.loaded_utc, holder(record)));
+        let changed = record.options.changed();
+        put(
+            "options",
+            if changed.is_empty() { "all at their defaults".to_owned() } else { changed.join(" ") },
+        );
+        put("queues", view::queues(record));
+        text += &counters(record);
+    }
+    text
+}
+
+fn holder(record: &Record) -> String {
+    match &record.study {
+        None => record.keeper.process.to_string(),
+        Some(study) => {
+            format!("{} for the study of process {}", record.keeper.process, study.process)
+        }
+    }
+}
+
+/// How one came to its end that is no longer loaded.
+fn gone(record: &Record) -> String {
+    let loaded = format!("loaded {}, ", record.loaded_utc);
+    loaded
+        + &match &record.ending {
+            Some(ending) => format!("gone {}: {}", record.counted_utc, ending.explanation),
+            None => format!(
+                "gone after {}: its process {} ended without a word (it was killed?), and the \
+                 kernel's own scheduler took over",
+                record.counted_utc, record.keeper.process
+            ),
+        }
+}
+
+fn counters(record: &Record) -> String {
+    let mut text = String::new();
+    // In the order of the table, which groups them.
+    for known in coretwin_bpf::core_queue::COUNTERS {
+        if let Some(value) = record.counters.get(known.name) {
+            text += &format!("  {value:>16}  {:<18} {}\n", known.name, known.about);
+        }
+    }
+    for (name, value) in record.counters.iter().filter(|(name, _)| counter(name).is_none()) {
+        text += &format!("  {value:>16}  {name}\n");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use coretwin_base::core_queue::{OPS_NAME, Options};
+    use coretwin_host::fake::sched_ext::{install, put};
+    use coretwin_host::sched_ext::record::Ending;
+
+    fn machine() -> (tempfile::TempDir, Root) {
+        let folder = tempfile::tempdir().expect("folder");
+        let root = Root::at(folder.path());
+        put(&root, "proc/sys/kernel/random/boot_id", b"this\n").expect("written");
+        (folder, root)
+    }
+
+    #[test]
+    fn without_sched_ext_it_says_so() {
+        let (_folder, root) = machine();
+        let status = read(&root);
+        assert_eq!(status.scheduler, "kernel");
+        assert!(describe(&status).contains("no sched_ext"), "{}", describe(&status));
+        assert!(metrics::write(&status).contains("coretwin_sched_supported 0\n"));
+    }
+
+    #[test]
+    fn ours_is_told_with_holder_options_and_counters() {
+        let (_folder, root) = machine();
+        install(&root, "enabled", Some(OPS_NAME)).expect("installed");
+        let own = std::process::id();
+        let stat = format!("proc/{own}/stat");
+        put(&root, &stat, &std::fs::read(format!("/{stat}")).expect("own")).expect("written");
+        let mut options = Options::default();
+        options.set("active", "off").expect("known");
+        let mut record = Record::new(&root, options, Some(7), "T".to_owned());
+        record.counters = [("picked".to_owned(), 5), ("later".to_owned(), 6)].into();
+        record::write(&root, &record).expect("written");
+        let text = describe(&read(&root));
+        for part in [
+            "scheduler    core-queue",
+            "active=off",
+            &format!("process {own} for the study of process 7"),
+            "5  picked ",
+            "6  later\n",
+        ] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        let open = metrics::write(&read(&root));
+        assert!(open.contains("coretwin_sched_picked_total 5\n"), "{open}");
+        assert!(open.contains("coretwin_sched_in_charge{scheduler=\"core-queue\"} 1\n"), "{open}");
+        assert!(open.ends_with("# EOF\n"), "{open}");
+    }
+
+    #[test]
+    fn an_ejection_is_explained_afterwards() {
+        let (_folder, root) = machine();
+        install(&root, "disabled", None).expect("installed");
+        let mut record = Record::new(&root, Options::default(), None, "T".to_owned());
+        record::write(&root, &record).expect("written");
+        let text = describe(&read(&root));
+        assert!(text.contains("ended without a word"), "{text}");
+        record.ending = Some(Ending {
+            kind: 1026,
+            code: 0,
+            reason: "runnable task stall".to_owned(),
+            message: String::new(),
+            explanation: "the watchdog found a task that waited".to_owned(),
+        });
+        record::write(&root, &record).expect("written");
+        let status = read(&root);
+        assert!(describe(&status).contains("gone T: the watchdog found a task"));
+        assert!(metrics::write(&status).contains("coretwin_sched_ejected 1\n"));
+        put(&root, "proc/sys/kernel/random/boot_id", b"later\n").expect("written");
+        assert!(read(&root).gone.is_none());
+    }
+}

@@ -1,0 +1,79 @@
+//! The configuration the running kernel was built with, where somebody kept it.
+
+use crate::root::Root;
+use flate2::read::MultiGzDecoder;
+use std::io::Read;
+
+/// More than any configuration: those of distributions have 300 KB.
+const BYTES_MAX: u64 = 8 << 20;
+
+/// A configuration, and where it was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Config {
+    /// The file, below the root.
+    pub file: String,
+    text: String,
+}
+
+impl Config {
+    /// Reads it: `/proc/config.gz` is the kernel's own word, then come the files that distributions
+    /// lay beside the kernel. None if there is none of these.
+    #[must_use]
+    pub fn read(root: &Root) -> Option<Self> {
+        let own = "proc/config.gz";
+        if let Some(text) = unpacked(root, own) {
+            return Some(Self { file: own.to_owned(), text });
+        }
+        let release = root.fact("proc/sys/kernel/osrelease").filter(|name| !name.contains('/'))?;
+        let files = [
+            format!("boot/config-{release}"),
+            format!("usr/lib/modules/{release}/config"),
+            format!("lib/modules/{release}/config"),
+        ];
+        files.into_iter().find_map(|file| Some(Self { text: root.text(&file).ok()?, file }))
+    }
+
+    /// The value of an option, `y` or `m` or a text; none if it is not set.
+    #[must_use]
+    pub fn value(&self, option: &str) -> Option<&str> {
+        self.text.lines().find_map(|line| line.trim().strip_prefix(option)?.strip_prefix('='))
+    }
+}
+
+fn unpacked(root: &Root, path: &str) -> Option<String> {
+    let file = std::fs::File::open(root.path(path)).ok()?;
+    let mut bytes = Vec::new();
+    MultiGzDecoder::new(file.take(BYTES_MAX)).take(BYTES_MAX).read_to_end(&mut bytes).ok()?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+    use std::io::Write;
+
+    #[test]
+    fn the_kernels_own_word_comes_first() {
+        let (folder, root) = crate::fake::written("vm-adjacent");
+        let put = |path: &str, bytes: &[u8]| {
+            let path = folder.path().join(path);
+            std::fs::create_dir_all(path.parent().expect("parent")).expect("folders");
+            std::fs::write(path, bytes).expect("written");
+        };
+        put("proc/sys/kernel/osrelease", b"6.12.0-fake\n");
+        assert_eq!(Config::read(&root), None);
+        put("boot/config-6.12.0-fake", b"CONFIG_A=m\n# CONFIG_B is not set\nCONFIG_AB=y\n");
+        let config = Config::read(&root).expect("config");
+        assert_eq!(config.file, "boot/config-6.12.0-fake");
+        assert_eq!((config.value("CONFIG_A"), config.value("CONFIG_B")), (Some("m"), None));
+        put("proc/config.gz", b"torn");
+        assert_eq!(Config::read(&root).expect("the other").file, "boot/config-6.12.0-fake");
+        let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
+        packed.write_all(b"CONFIG_A=y\n").expect("packed");
+        put("proc/config.gz", &packed.finish().expect("packed"));
+        let config = Config::read(&root).expect("config");
+        assert_eq!((config.file.as_str(), config.value("CONFIG_A")), ("proc/config.gz", Some("y")));
+    }
+}

@@ -1,0 +1,333 @@
+//! The process that holds a loaded scheduler: `coretwin sched keep`. Here it is started and ended by
+//! others; what it does itself is written where the program is.
+//!
+//! It says in one line on its standard output whether it loaded. One that belongs to a study holds the
+//! study's life line, its standard input: when that closes, for whatever reason, it unloads and ends.
+
+use super::State;
+use super::record::{self, Record};
+use crate::process::Group;
+use crate::root::Root;
+use crate::smt::capture;
+use crate::smt::saved::Holder;
+use coretwin_base::arm::KERNEL;
+use coretwin_base::core_queue::Options;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use serde::{Deserialize, Serialize};
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+use std::process::{ChildStdin, Command, Stdio};
+use std::sync::mpsc::channel;
+use std::time::{Duration, Instant};
+
+/// How long loading may take: the kernel verifies the program, which takes a second on an emulated
+/// machine that is idle.
+const LOADING: Duration = Duration::from_secs(60);
+/// How long unloading may take before it is killed: the kernel moves every task to another class.
+const UNLOADING: Duration = Duration::from_secs(20);
+/// How long the kernel may take to finish after the process is gone.
+const SETTLING: Duration = Duration::from_secs(20);
+const GLANCE: Duration = Duration::from_millis(5);
+/// Longest message of a keeper, in bytes.
+const ANSWER_MAX: u64 = 64 << 10;
+
+/// What a keeper says when it has tried to load.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Answer {
+    /// The scheduler is in charge.
+    Loaded,
+    /// It is not, and why.
+    Refused(String),
+}
+
+/// Why a keeper does not keep, or not end.
+#[derive(Debug, thiserror::Error)]
+pub enum KeeperError {
+    /// It cannot be started.
+    #[error("{0}")]
+    Start(crate::Error),
+    /// The scheduler cannot be loaded.
+    #[error("{0}")]
+    Refused(String),
+    /// It said nothing.
+    #[error(
+        "the process that loads core-queue gave no answer within {} s ({said}); look in the kernel log \
+         (dmesg)",
+        LOADING.as_secs()
+    )]
+    Silent {
+        /// What it wrote on standard error.
+        said: String,
+    },
+    /// Another scheduler is still in charge afterwards.
+    #[error(
+        "{scheduler} is still in charge though its process ended; look in the kernel log (dmesg), and \
+         write S to /proc/sysrq-trigger to have the kernel unload it"
+    )]
+    Stays {
+        /// Which.
+        scheduler: String,
+    },
+    /// It cannot be signalled.
+    #[error("process {process}, which holds core-queue, cannot be ended: {cause}; try it as root")]
+    Signal {
+        /// Its id.
+        process: u32,
+        /// What the system said.
+        cause: std::io::Error,
+    },
+}
+
+/// A keeper that belongs to this process. Dropping it unloads.
+#[derive(Debug)]
+pub struct Keeper {
+    group: Group,
+    life: Option<ChildStdin>,
+}
+
+/// The command of a keeper: for the study of that process id, or for nobody in particular.
+#[must_use]
+pub fn command(program: &Path, options: &Options, study: Option<u32>) -> Command {
+    let mut command = Command::new(program);
+    command.args(["sched", "keep"]);
+    if let Some(study) = study {
+        command.args(["--study", &study.to_string()]);
+    }
+    for pair in options.changed() {
+        command.args(["--set", &pair]);
+    }
+    command
+}
+
+impl Keeper {
+    /// Starts a keeper and waits until the scheduler is in charge.
+    ///
+    /// # Errors
+    /// [`KeeperError::Start`], [`KeeperError::Refused`] or [`KeeperError::Silent`]; then nothing is loaded.
+    pub fn start(command: &mut Command) -> Result<Self, KeeperError> {
+        let (group, pipes) = Group::start(command).map_err(KeeperError::Start)?;
+        let mut keeper = Self { group, life: Some(pipes.stdin) };
+        match answer(pipes.stdout) {
+            Some(Answer::Loaded) => Ok(keeper),
+            Some(Answer::Refused(why)) => Err(KeeperError::Refused(why)),
+            None => {
+                keeper.end();
+                let mut said = String::new();
+                let _ = pipes.stderr.take(4096).read_to_string(&mut said);
+                Err(KeeperError::Silent { said: said.trim().to_owned() })
+            }
+        }
+    }
+
+    /// Its process id.
+    #[must_use]
+    pub fn process(&self) -> u32 {
+        self.group.id()
+    }
+
+    /// Unloads, and waits until the kernel's own scheduler is in charge.
+    ///
+    /// # Errors
+    /// [`KeeperError::Stays`].
+    pub fn unload(mut self, root: &Root) -> Result<(), KeeperError> {
+        self.end();
+        settle(root)
+    }
+
+    /// Lets go of it; one that does not end by itself is killed.
+    fn end(&mut self) {
+        drop(self.life.take());
+        // Also when the system refuses to wait: dropping the group kills it.
+        let _ = self.group.wait(UNLOADING);
+    }
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// Starts a keeper that outlives this process, and gives its id once the scheduler is in charge.
+///
+/// # Errors
+/// As [`Keeper::start`].
+pub fn detach(command: &mut Command) -> Result<u32, KeeperError> {
+    let program = command.get_program().to_string_lossy().into_owned();
+    command.current_dir("/").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let started = command.spawn();
+    let mut child =
+        started.map_err(|cause| KeeperError::Start(crate::Error::Start { program, cause }))?;
+    let said = child.stdout.take().and_then(answer);
+    match said {
+        Some(Answer::Loaded) => Ok(child.id()),
+        Some(Answer::Refused(why)) => {
+            let _ = child.wait();
+            Err(KeeperError::Refused(why))
+        }
+        None => {
+            let _ = child.kill();
+            let _ = child.wait();
+            Err(KeeperError::Silent { said: String::new() })
+        }
+    }
+}
+
+/// The line in which a keeper tells; none if it does not come. Read in a thread, which ends with the
+/// keeper at the latest.
+fn answer(output: impl Read + Send + 'static) -> Option<Answer> {
+    let (sender, receiver) = channel();
+    std::thread::spawn(move || {
+        let mut line = String::new();
+        let _ = BufReader::new(output.take(ANSWER_MAX)).read_line(&mut line);
+        let _ = sender.send(line);
+    });
+    serde_json::from_str(&receiver.recv_timeout(LOADING).ok()?).ok()
+}
+
+/// Ends the keeper of a record, and waits until the kernel's own scheduler is in charge: first asked,
+/// then killed.
+///
+/// # Errors
+/// [`KeeperError::Signal`] or [`KeeperError::Stays`].
+pub fn stop(root: &Root, record: &Record) -> Result<(), KeeperError> {
+    end(root, &record.keeper, &[Signal::TERM, Signal::KILL])?;
+    settle(root)
+}
+
+/// Ends the keeper that a study left behind, if there is one: what a guard does before it puts the
+/// machine back. Its life line ends it anyway; this is for one that does not listen.
+pub fn end_of_study(root: &Root, study: &Holder) {
+    let Ok(Some(record)) = record::read(root) else { return };
+    let is_its = |holder: &Holder| {
+        (holder.process, holder.started_ticks) == (study.process, study.started_ticks)
+    };
+    if record.study.as_ref().is_some_and(is_its) && record.is_kept(root) {
+        let _ = end(root, &record.keeper, &[Signal::KILL]);
+        let _ = settle(root);
+    }
+}
+
+/// Sends one signal after the other until the process has ended.
+fn end(root: &Root, keeper: &Holder, signals: &[Signal]) -> Result<(), KeeperError> {
+    let process = keeper.process;
+    let pid = i32::try_from(process).ok().and_then(Pid::from_raw);
+    // The descriptor comes first and the start is compared after: a number that went to somebody else
+    // shows another start.
+    let descriptor = pid.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
+    let Some(descriptor) = descriptor.filter(|_| capture::is_alive(root, keeper)) else {
+        return Ok(());
+    };
+    for signal in signals {
+        match pidfd_send_signal(&descriptor, *signal) {
+            Ok(()) | Err(rustix::io::Errno::SRCH) => {}
+            Err(errno) => return Err(KeeperError::Signal { process, cause: errno.into() }),
+        }
+        let patience =
+            Timespec { tv_sec: i64::try_from(UNLOADING.as_secs()).unwrap_or(20), tv_nsec: 0 };
+        let ended = poll(&mut [PollFd::new(&descriptor, PollFlags::IN)], Some(&patience));
+        if ended.is_ok_and(|ready| ready > 0) {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Waits until the kernel's own scheduler is in charge.
+fn settle(root: &Root) -> Result<(), KeeperError> {
+    let started = Instant::now();
+    loop {
+        let scheduler = State::in_charge(root);
+        if scheduler == KERNEL {
+            return Ok(());
+        }
+        if started.elapsed() > SETTLING {
+            return Err(KeeperError::Stays { scheduler });
+        }
+        std::thread::sleep(GLANCE);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A machine with sched_ext, and a shell script that loads and unloads on it as a keeper does.
+    fn machine() -> (tempfile::TempDir, Root) {
+        let (folder, root) = crate::fake::written("vm-adjacent");
+        let ext = folder.path().join("sys/kernel/sched_ext");
+        std::fs::create_dir_all(ext.join("root")).expect("folders");
+        std::fs::write(ext.join("state"), "disabled\n").expect("written");
+        std::fs::write(ext.join("root/ops"), "coretwin_core_queue\n").expect("written");
+        (folder, root)
+    }
+
+    fn script(root: &Root, answer: &str, stubborn: bool) -> Command {
+        let state = root.path("sys/kernel/sched_ext/state");
+        let state = state.display();
+        // One that is stubborn does not look at its life line; its scheduler goes with it all the same.
+        let life = if stubborn { "trap '' TERM; exec sleep 600" } else { "cat" };
+        let mut command = Command::new("sh");
+        let script = format!(
+            "echo enabled > {state}; echo '{answer}'; {life}; echo disabled > {state}; sleep 0"
+        );
+        command.args(["-c", &script]);
+        command
+    }
+
+    #[test]
+    fn a_keeper_loads_and_unloads_with_its_life_line() {
+        let (_folder, root) = machine();
+        let keeper = Keeper::start(&mut script(&root, "\"loaded\"", false)).expect("loaded");
+        assert_eq!(State::in_charge(&root), "core-queue");
+        keeper.unload(&root).expect("unloaded");
+        assert_eq!(State::in_charge(&root), "kernel");
+    }
+
+    #[test]
+    fn a_refusal_is_told_and_silence_too() {
+        let (_folder, root) = machine();
+        let mut refuses = script(&root, "{\"refused\":\"no BTF; boot another kernel\"}", false);
+        let error = Keeper::start(&mut refuses).expect_err("refused").to_string();
+        assert_eq!(error, "no BTF; boot another kernel");
+        let mut dies = Command::new("sh");
+        let error = Keeper::start(dies.args(["-c", "echo broken >&2"])).expect_err("silent");
+        assert!(error.to_string().contains("(broken)"), "{error}");
+        let error = Keeper::start(&mut Command::new("/no/such/program")).expect_err("missing");
+        assert!(error.to_string().contains("/no/such/program"), "{error}");
+    }
+
+    #[test]
+    fn the_command_names_study_and_options() {
+        let mut options = Options::default();
+        options.set("active", "off").expect("known");
+        let command = command(Path::new("coretwin"), &options, Some(7));
+        let words: Vec<_> = command.get_args().map(|word| word.to_string_lossy()).collect();
+        assert_eq!(words, ["sched", "keep", "--study", "7", "--set", "active=off"]);
+    }
+
+    #[test]
+    fn what_a_dead_study_left_is_killed_and_what_others_loaded_is_not() {
+        let (_folder, root) = machine();
+        let system = Root::system();
+        let mut child = Command::new("sleep").arg("600").spawn().expect("sleep");
+        let keeper = capture::holder(&system, child.id());
+        let study = Holder { process: 77, started_ticks: 5, command_line: String::new() };
+        let record = Record {
+            keeper,
+            study: Some(study.clone()),
+            ..Record::new(&root, Options::default(), None, "now".to_owned())
+        };
+        // The fake machine's /proc shows the real process.
+        let stat = format!("proc/{}/stat", child.id());
+        std::fs::create_dir_all(root.path(&format!("proc/{}", child.id()))).expect("folder");
+        std::fs::copy(system.path(&stat), root.path(&stat)).expect("copied");
+        record::write(&root, &record).expect("written");
+        end_of_study(&root, &Holder { started_ticks: 6, ..study.clone() });
+        assert_eq!(child.try_wait().expect("asked"), None, "an earlier process of that number");
+        end_of_study(&root, &study);
+        assert!(!child.wait().expect("ended").success());
+    }
+}

@@ -1,0 +1,180 @@
+//! What the process that holds the scheduler leaves in `/run` for everybody else: who it is, for whom
+//! and with which options it loaded, what it counts, and, at the end, how that came.
+//!
+//! The file is replaced as a whole, so nobody reads half of it. It says nothing about an earlier boot,
+//! and of a process that is gone it says what was last known: whether the scheduler is in charge, the
+//! kernel says.
+
+use crate::Error;
+use crate::root::Root;
+use crate::smt::capture;
+use crate::smt::saved::{FOLDER, Holder};
+use coretwin_base::core_queue::Options;
+use coretwin_base::schema::{self, SCHEMA};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::io::ErrorKind;
+use std::path::PathBuf;
+
+/// The file, below the root.
+pub const FILE: &str = "run/coretwin/sched.json";
+
+/// What is known of a scheduler that was loaded.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Record {
+    /// Record version.
+    pub schema: u32,
+    /// `/proc/sys/kernel/random/boot_id`.
+    pub boot_id: String,
+    /// The process that holds it; when that ends, the kernel's own scheduler takes over.
+    pub keeper: Holder,
+    /// The study it was loaded for; none if by hand.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub study: Option<Holder>,
+    /// When it was loaded, in UTC, `2026-01-31T12:00:00Z`.
+    pub loaded_utc: String,
+    /// With which options.
+    pub options: Options,
+    /// When the counters were read, in UTC.
+    pub counted_utc: String,
+    /// What it counts, by name.
+    #[serde(default)]
+    pub counters: BTreeMap<String, u64>,
+    /// The cores as it sees them, in its own order.
+    #[serde(default)]
+    pub cores: Vec<Core>,
+    /// How it ended; none while it is loaded, and if its process was killed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ending: Option<Ending>,
+}
+
+/// What is the matter on a core.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Core {
+    /// Its CPUs that are online.
+    pub online: u32,
+    /// Its CPUs that run a task.
+    pub running: u32,
+    /// Tasks that wait there.
+    pub queued: u32,
+}
+
+/// How a loaded scheduler came to its end.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ending {
+    /// The kernel's number for the kind of end (`enum scx_exit_kind`, kernel/sched/ext.c).
+    pub kind: u64,
+    /// A number that the scheduler or the kernel added.
+    #[serde(default)]
+    pub code: i64,
+    /// The kernel's words for the kind.
+    pub reason: String,
+    /// The kernel's words for this case; may be empty.
+    pub message: String,
+    /// What that means, and what to do.
+    pub explanation: String,
+}
+
+impl Record {
+    /// A record of this process, for a study or for itself.
+    #[must_use]
+    pub fn new(root: &Root, options: Options, study: Option<u32>, now_utc: String) -> Self {
+        Self {
+            schema: SCHEMA,
+            boot_id: capture::machine(root).boot_id,
+            keeper: capture::holder(root, std::process::id()),
+            study: study.map(|process| capture::holder(root, process)),
+            loaded_utc: now_utc.clone(),
+            options,
+            counted_utc: now_utc,
+            counters: BTreeMap::new(),
+            cores: Vec::new(),
+            ending: None,
+        }
+    }
+
+    /// Whether its process still runs, in this boot.
+    #[must_use]
+    pub fn is_kept(&self, root: &Root) -> bool {
+        self.is_of_this_boot(root) && capture::is_alive(root, &self.keeper)
+    }
+
+    /// Whether it is about this boot.
+    #[must_use]
+    pub fn is_of_this_boot(&self, root: &Root) -> bool {
+        capture::machine(root).boot_id == self.boot_id
+    }
+}
+
+/// Reads the record; none if there is none.
+///
+/// # Errors
+/// [`Error::Read`], or [`Error::Content`] for what is no record.
+pub fn read(root: &Root) -> Result<Option<Record>, Error> {
+    let path = root.path(FILE);
+    let text = match root.text(FILE) {
+        Ok(text) => text,
+        Err(Error::Read { cause, .. }) if cause.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let content = |path: PathBuf, why: String| Error::Content { path, why };
+    let record: Record =
+        serde_json::from_str(&text).map_err(|error| content(path.clone(), error.to_string()))?;
+    schema::check(record.schema).map_err(|newer| content(path, newer.to_string()))?;
+    Ok(Some(record))
+}
+
+/// Replaces the record as a whole.
+///
+/// # Errors
+/// [`Error::Write`].
+pub fn write(root: &Root, record: &Record) -> Result<(), Error> {
+    let path = root.path(FILE);
+    let temporary = path.with_extension(format!("json.{}", std::process::id()));
+    let written = (|| {
+        drop(crate::smt::saved::folder(root)?);
+        let mut text = serde_json::to_string(record)?;
+        text.push('\n');
+        std::fs::write(&temporary, text)?;
+        std::fs::rename(&temporary, &path)
+    })();
+    written.map_err(|cause| {
+        let _ = std::fs::remove_file(&temporary);
+        Error::Write { path: root.path(FOLDER), cause }
+    })
+}
+
+/// Removes the record; it need not be there.
+///
+/// # Errors
+/// [`Error::Write`].
+pub fn remove(root: &Root) -> Result<(), Error> {
+    let path = root.path(FILE);
+    match std::fs::remove_file(&path) {
+        Err(cause) if cause.kind() != ErrorKind::NotFound => Err(Error::Write { path, cause }),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read_and_a_dead_keeper_keeps_nothing() {
+        let (folder, root) = crate::fake::written("vm-adjacent");
+        assert_eq!(read(&root).expect("none"), None);
+        let mut record = Record::new(&root, Options::default(), Some(77), "now".to_owned());
+        record.counters.insert("decisions".to_owned(), 5);
+        write(&root, &record).expect("written");
+        assert_eq!(read(&root).expect("readable").expect("there"), record);
+        assert!(!record.is_kept(&root), "this process is not in the fake /proc");
+        let living = Root::system();
+        let record = Record::new(&living, Options::default(), None, "now".to_owned());
+        assert!(record.is_kept(&living));
+        assert!(!Record { boot_id: "earlier".to_owned(), ..record }.is_kept(&living));
+        std::fs::write(folder.path().join(FILE), "{\"schema\":1").expect("written");
+        let error = read(&root).expect_err("torn").to_string();
+        assert!(error.contains("sched.json: "), "{error}");
+    }
+}
