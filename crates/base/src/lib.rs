@@ -30,6 +30,7 @@ pub mod param;
 pub mod parameter;
 pub mod placement;
 pub mod plan;
+pub mod prediction;
 pub mod probe;
 pub mod random;
 pub mod reading;

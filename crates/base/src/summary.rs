@@ -3,6 +3,7 @@
 use crate::param::Params;
 use crate::placement::Placement;
 use crate::plan::{Comparison, PlanArm, Protocol, Scale};
+use crate::prediction::Prediction;
 use crate::reading::Better;
 use crate::warning::Warning;
 use serde::{Deserialize, Serialize};
@@ -43,6 +44,9 @@ pub struct Summary {
     pub sentences: Vec<String>,
     /// What the reader must know.
     pub warnings: Vec<Warning>,
+    /// What a simulated machine predicts of SMT, policy by policy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prediction: Option<Box<Prediction>>,
     /// What to boot next, where the study waits for a reboot.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_boot: Option<NextBoot>,

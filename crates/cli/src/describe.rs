@@ -16,6 +16,9 @@ pub(crate) fn headline(plan: &Plan) -> String {
     let arms: Vec<String> =
         plan.arms.iter().map(|arm| format!("{} ({})", arm.label, arm.about)).collect();
     let arms = arms.join(" with ");
+    if let Some(simulation) = &plan.simulation {
+        return format!("On a simulated machine ({}), comparing {arms}.", simulation.title);
+    }
     match plan.comparison {
         Comparison::None if plan.reboots() => {
             format!("Comparing {arms}. Every visit to an arm is a boot of its own.")
@@ -110,7 +113,9 @@ pub(crate) fn describe(plan: &Plan) -> String {
     if let Some(duration) = duration(plan) {
         text += &format!("Takes        {duration}\n");
     }
-    text += &if plan.switches_smt() {
+    text += &if plan.simulation.is_some() {
+        "Machine      simulated; nothing on this one is changed\n".to_owned()
+    } else if plan.switches_smt() {
         switches(plan)
     } else if plan.reboots() {
         boots(plan)

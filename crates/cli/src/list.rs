@@ -8,6 +8,8 @@ use coretwin_base::placement::Placement;
 use coretwin_base::plan::Protocol;
 use coretwin_base::reading::Better;
 use coretwin_base::schema::SCHEMA;
+use coretwin_lab::simulated_machine;
+use coretwin_sim::policies::table::POLICIES;
 use coretwin_workloads::suites;
 use coretwin_workloads::workload::{ParamKind, ParamSpec};
 use serde::Serialize;
@@ -93,26 +95,40 @@ struct Suite {
 
 #[derive(Serialize)]
 struct Named {
-    name: &'static str,
-    about: &'static str,
+    name: String,
+    about: String,
 }
 
 fn catalogue() -> Catalogue {
-    let named = |name, about| Named { name, about };
+    let named = |name: &str, about: &str| Named { name: name.to_owned(), about: about.to_owned() };
+    let simulated = simulated_machine::machines().into_iter();
+    let simulated =
+        simulated.map(|(name, about)| Named { name, about: format!("simulated: {about}") });
+    // The policy of the live scheduler is listed as that.
+    let policies = POLICIES.iter().filter(|policy| policy.name != coretwin_base::core_queue::NAME);
+    let policies = policies.map(|policy| Named {
+        name: policy.name.to_owned(),
+        about: format!("on simulated machines: {}", policy.title),
+    });
     Catalogue {
         schema: SCHEMA,
         workloads: coretwin_workloads::table::ALL.iter().map(|workload| item(*workload)).collect(),
         suites: suites::SUITES.iter().map(suite).collect(),
         arms: ArmState::ABOUT.iter().map(|(name, about)| named(name, about)).collect(),
         placements: Placement::ALL.iter().map(|p| named(p.name(), p.about())).collect(),
-        machines: vec![named("host", "the machine this runs on")],
-        schedulers: vec![
+        machines: std::iter::once(named("host", "the machine this runs on"))
+            .chain(simulated)
+            .collect(),
+        schedulers: [
             named("kernel", "the kernel's own"),
             named(
                 coretwin_base::core_queue::NAME,
                 "one queue per core, loaded by sched_ext; coretwin sched doctor says whether it can be",
             ),
-        ],
+        ]
+        .into_iter()
+        .chain(policies)
+        .collect(),
     }
 }
 

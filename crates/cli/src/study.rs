@@ -1,5 +1,7 @@
 //! `coretwin study`: the main job.
 
+mod simulated;
+
 use crate::describe::{describe, duration, headline};
 use crate::exit::{CELLS_FAILED, DONE, INTERRUPTED, Kept, Usage};
 use crate::keeper::Keeper;
@@ -30,6 +32,9 @@ use std::process::ExitCode;
 /// Runs the verb.
 pub(crate) fn run(args: Args) -> Result<ExitCode> {
     let root = Root::system();
+    if let Some(status) = simulated::attend(&args, &root)? {
+        return Ok(status);
+    }
     if args.dry_run {
         let topology = with_smt_on(host::topology(&root)?)?;
         let mut plan = planning::draw(&args.request()?, HOST, &topology)?;

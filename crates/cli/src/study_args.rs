@@ -10,6 +10,7 @@ use coretwin_base::placement::Placement;
 use coretwin_base::plan::Protocol;
 use coretwin_base::summary::Verdict;
 use coretwin_base::units::parse_duration;
+use coretwin_lab::host_machine::HOST;
 use coretwin_lab::request::{Counts, Request, Subject};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -30,6 +31,8 @@ Examples:
   coretwin study --switch -- ./mycmd -t {threads}       SMT really off and on, as root; put back after
   coretwin study chat --arm on@kernel --arm on@core-queue      the kernel's scheduler against ours
   coretwin study --arm boot:nosmt --arm boot:smt -- ./mycmd      the same by booting, one boot a visit
+  coretwin study article --machine xeon-mp-foster       the article's study on its machine, simulated
+  coretwin study chat --machine zen4-2x96 --arm on@fair --arm on@core-queue
   coretwin study --resume chat-study             go on where it was broken off
 
 {threads}, {cpus}, {arm} and {copy} are filled in for each run. The first arm is the reference.")]
@@ -53,9 +56,14 @@ pub(crate) struct Args {
     /// default: free, and lmbench's pipe in every one that an arm has)
     #[arg(long, value_delimiter = ',', value_parser = placement, help_heading = "What is compared")]
     placement: Vec<Placement>,
-    /// The machine to study
-    #[arg(long, default_value = "host", help_heading = "What is compared")]
-    machine: String,
+    /// The machine to study: host, or a simulated one of coretwin list; its arms are off@POLICY and
+    /// on@POLICY
+    #[arg(long, default_value = HOST, help_heading = "What is compared")]
+    pub(crate) machine: String,
+    /// Fitted parameters of the simulated machine, as `simulate calibrate` writes them (default: those
+    /// built in)
+    #[arg(long, value_name = "FILE", help_heading = "What is compared")]
+    pub(crate) fit: Option<PathBuf>,
 
     /// Thread counts for {threads}: auto (screened, best per arm) or a list (default: the arm's own)
     #[arg(long, value_name = "auto|LIST", value_parser = Counts::parse, help_heading = "Your command")]
@@ -137,7 +145,7 @@ pub(crate) struct Args {
     pub(crate) out: Option<PathBuf>,
     /// Go on with the study in this folder, by its own plan; only --budget can be given anew
     #[arg(long, value_name = "DIR", conflicts_with_all = ["workloads", "command", "arms",
-        "placement", "machine", "threads", "copies", "metrics", "primary", "server", "ready",
+        "placement", "machine", "fit", "threads", "copies", "metrics", "primary", "server", "ready",
         "ready_timeout", "setup", "prepare", "cleanup", "min_time", "timeout", "blocks", "target",
         "margin", "quick", "protocol", "no_warmup", "steal_limit", "others_limit", "seed",
         "dry_run", "switch", "repeats", "settle"], help_heading = "Results")]
@@ -168,12 +176,26 @@ impl Args {
         self.budget.map(|budget| budget.as_secs_f64())
     }
 
+    /// Whether a machine other than this one is asked for.
+    pub(crate) fn is_simulated(&self) -> bool {
+        self.machine != HOST
+    }
+
+    /// Refuses options that mean nothing on a simulated machine.
+    pub(crate) fn refuse_what_a_simulation_has_not(&self) -> Result<()> {
+        let why = if self.budget.is_some() {
+            "--budget: a simulated study has none, or its result would hang on how fast this host is; \
+             give --blocks or --quick"
+        } else if self.boot.is_some() {
+            "--boot is for boots of a host; a simulated machine is booted as its arms say"
+        } else {
+            return Ok(());
+        };
+        Err(Usage(why.to_owned()).into())
+    }
+
     /// What is asked for.
     pub(crate) fn request(&self) -> Result<Request> {
-        if self.machine != "host" {
-            let why = coretwin_base::suggest::unknown("machine", &self.machine, &["host"]);
-            return Err(Usage(why).into());
-        }
         let protocol = match (&self.protocol, self.quick, self.blocks) {
             (Some(_), ..) => Protocol::Article2003,
             (None, true, _) => Protocol::Quick,

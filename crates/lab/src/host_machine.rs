@@ -181,14 +181,7 @@ impl HostMachine {
     /// A record of this start or resumption.
     #[must_use]
     pub fn session(&self, argv: Vec<String>) -> Session {
-        let (boot_id, host) = environment::session(&self.root);
-        Session {
-            started_utc: now_utc(),
-            coretwin: env!("CARGO_PKG_VERSION").to_owned(),
-            argv,
-            boot_id,
-            host,
-        }
+        session(&self.root, argv)
     }
 
     /// Facts and passing state of the machine, as [`Machine::prepare`] gives them.
@@ -354,6 +347,19 @@ impl Machine for HostMachine {
             capacity_s,
             outcome,
         })
+    }
+}
+
+/// A record of this start or resumption, wherever the machine under study is.
+#[must_use]
+pub fn session(root: &Root, argv: Vec<String>) -> Session {
+    let (boot_id, host) = environment::session(root);
+    Session {
+        started_utc: now_utc(),
+        coretwin: env!("CARGO_PKG_VERSION").to_owned(),
+        argv,
+        boot_id,
+        host,
     }
 }
 

@@ -19,7 +19,8 @@ use coretwin_lab::engine::{self, Finished, Setup};
 use coretwin_lab::event::{Event, Listener};
 use coretwin_lab::machine::Stop;
 use coretwin_lab::request::{Request, Subject};
-use coretwin_lab::simulated_machine::{Cell, Described, Models, Simulated, planning};
+use coretwin_lab::simulated_machine::planning::{self, Known};
+use coretwin_lab::simulated_machine::{Cell, Described, Models, Simulated};
 use std::sync::Arc;
 use support::with_arms;
 
@@ -57,11 +58,23 @@ fn drawn(request: &Request, machine: &Described) -> Result<Plan, Error> {
         fit: None,
         fitted_rows: [].into(),
     };
-    let has_model = |workload: &str| match workload.starts_with("aim9/sync_") {
-        true => Err("it waits for one disk".to_owned()),
-        false => Ok(()),
-    };
-    planning::draw(request, machine, simulation, &has_model)
+    planning::draw(request, machine, simulation, &FewModels)
+}
+
+/// No model of rows that wait for a disk; the service time of one row is fitted.
+struct FewModels;
+
+impl Known for FewModels {
+    fn has_model(&self, workload: &str) -> Result<(), String> {
+        match workload.starts_with("aim9/sync_") {
+            true => Err("it waits for one disk".to_owned()),
+            false => Ok(()),
+        }
+    }
+
+    fn fitted(&self, workload: &str) -> Option<String> {
+        (workload == "lmbench/simple-syscall").then(|| "its time".to_owned())
+    }
 }
 
 /// Rooms cost; siblings bring a quarter; a seed moves it all by up to a percent.
@@ -138,6 +151,8 @@ fn the_articles_machine_has_its_kernels_sizes_and_tables() {
     // What has no model is left out, and said so with the reason.
     let left_out = plan.warnings.iter().find(|warning| warning.kind == "left-out").expect("said");
     assert!(left_out.text.contains("aim9/sync_disk_rw (it waits for one disk)"), "{left_out:?}");
+    let fitted = plan.simulation.as_ref().map(|simulation| simulation.fitted_rows.clone());
+    assert_eq!(fitted, Some([("lmbench/simple-syscall".to_owned(), "its time".to_owned())].into()));
     // There is nothing to switch, to warm or to wait for.
     assert!(!plan.switches_smt() && !plan.rules.warmup && plan.rules.budget_s.is_none());
     assert_eq!((plan.rules.settle_s, plan.check()), (0.0, Ok(())));

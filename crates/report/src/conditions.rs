@@ -145,7 +145,8 @@ fn frequencies(study: &Study<'_>, arms: &[String]) -> Option<Table> {
             text(load, 2),
         ]
     };
-    (!study.environment.moments.is_empty()).then(|| Table {
+    let is_measured = study.plan.simulation.is_none() && !study.environment.moments.is_empty();
+    is_measured.then(|| Table {
         caption: "Frequency and load, smallest to largest seen at the arm changes".to_owned(),
         columns: vec![
             Column::words("Arm"),
@@ -259,9 +260,15 @@ pub(crate) fn method(study: &Study<'_>) -> Vec<String> {
             number::share(rules.others_share_max)
         )
     };
+    let run = if study.plan.simulation.is_some() {
+        "each run is a simulation whose seed is that of its row and block, the same in every arm, so \
+         that an interval shows what the seed moves and not how far off the models are"
+    } else {
+        "each run is a process of its own"
+    };
     let block = format!(
-        "A block is one round of all arms, in balanced orders drawn from seed {seed}; within an \
-         arm the rows are shuffled, and each run is a process of its own."
+        "A block is one round of all arms, in balanced orders drawn from seed {seed}; within an arm \
+         the rows are shuffled, and {run}."
     );
     vec![
         block + &visits(study.plan),

@@ -32,8 +32,9 @@ pub(crate) fn facts(study: &Study<'_>) -> String {
         Protocol::Quick => format!("screening of {blocks}, no verdict"),
         Protocol::Modern | Protocol::Fixed => blocks,
     };
+    let simulated = if study.plan.simulation.is_some() { "simulated " } else { "" };
     format!(
-        "{} · {} · {rounds} · {} · {}",
+        "{simulated}{} · {} · {rounds} · {} · {}",
         words::clean(&study.summary.machine),
         number::count(study.plan.rows.len() as u64, "row"),
         number::count(study.readings.len() as u64, "reading"),

@@ -28,6 +28,15 @@ pub(crate) fn shorten(text: &str, characters_max: usize) -> String {
 
 /// What the reader must know before anything else: that this is not SMT off against on.
 pub(crate) fn notice(study: &Study<'_>) -> Option<String> {
+    if study.plan.simulation.is_some() {
+        let says = match study.summary.comparison {
+            Comparison::None => " Its arms differ in other things than SMT.",
+            Comparison::Smt | Comparison::StandIn => "",
+        };
+        return Some(format!(
+            "A simulated machine: every figure is a prediction of models, nothing was measured.{says}"
+        ));
+    }
     match study.summary.comparison {
         Comparison::Smt => None,
         Comparison::StandIn => Some(
@@ -68,10 +77,16 @@ pub(crate) fn arm_name(study: &Study<'_>, arm: usize) -> String {
     let Some(arm) = study.plan.arms.get(arm) else {
         return "?".to_owned();
     };
-    match (study.plan.rules.protocol, &arm.state) {
-        (Protocol::Article2003, ArmState::Off) => "noht".to_owned(),
-        (Protocol::Article2003, ArmState::On) => "ht".to_owned(),
-        _ => clean(&arm.label),
+    let name = match (study.plan.rules.protocol, &arm.state) {
+        (Protocol::Article2003, ArmState::Off) => "noht",
+        (Protocol::Article2003, ArmState::On) => "ht",
+        _ => return clean(&arm.label),
+    };
+    // Under several schedulers there are several of each.
+    let mut arms = study.plan.arms.iter();
+    match arms.any(|other| other.scheduler != arm.scheduler) {
+        true => clean(&format!("{name}@{}", arm.scheduler)),
+        false => name.to_owned(),
     }
 }
 

@@ -22,6 +22,7 @@ pub mod geometric;
 pub mod holm;
 pub mod orders;
 pub mod paired;
+pub mod prediction;
 pub mod quantile;
 pub mod screening;
 pub mod stopping;

@@ -1,7 +1,7 @@
 //! A simulated machine under study: the second implementation of [`Machine`].
 //!
-//! Data flow: the name of a machine → [`find`] → [`planning::draw`] makes the plan → [`Simulated`]
-//! runs its jobs by the models of `coretwin_sim`. `off` and `on` are boots of that machine, and every
+//! Data flow: the name of a machine → [`Modelled::find`] → [`planning::draw`] makes the plan →
+//! [`Simulated`] runs its jobs by [`Modelled::models`]. `off` and `on` are boots of that machine, and every
 //! visit is a fresh one, so there is nothing to switch, to warm up or to wait for.
 //!
 //! A run depends on machine, fit, policy, row and seed alone. So neither the number of CPUs of the
@@ -9,7 +9,10 @@
 
 mod ahead;
 mod arms;
+mod models;
 pub mod planning;
+
+pub use models::{Modelled, machines};
 
 use crate::host_machine::now_utc;
 use crate::machine::{Machine, MachineError, Measured, Stop};

@@ -17,8 +17,17 @@ const BLOCKS: u32 = 3;
 /// Rows that the article printed for its older kernel only, by family.
 const OLDER_KERNEL_ONLY: [&str; 2] = ["lmbench", "aim9"];
 
-/// Whether a workload has a model; else why it has none.
-pub type HasModel = dyn Fn(&str) -> Result<(), String>;
+/// What is known of the models before anything runs.
+pub trait Known {
+    /// Whether a workload has a model.
+    ///
+    /// # Errors
+    /// Why it has none.
+    fn has_model(&self, workload: &str) -> Result<(), String>;
+
+    /// What of a workload's own figure was fitted, so that it says nothing; none: it is predicted.
+    fn fitted(&self, workload: &str) -> Option<String>;
+}
 
 /// Draws the plan.
 ///
@@ -28,8 +37,8 @@ pub type HasModel = dyn Fn(&str) -> Result<(), String>;
 pub fn draw(
     request: &Request,
     machine: &Described,
-    simulation: Simulation,
-    has_model: &HasModel,
+    mut simulation: Simulation,
+    known: &dyn Known,
 ) -> Result<Plan, Error> {
     let Subject::Workloads(specs) = &request.subject else {
         return Err(Error::Usage(
@@ -49,7 +58,7 @@ pub fn draw(
     let arms = arms::resolve(&arm_specs, machine)?;
     let asked = rows::asked(&of_rows(request, machine), Names::Suites, &machine.topology)?;
     let rows = asked.placed(&arms, &machine.topology)?;
-    let (mut rows, left_out) = with_models(rows, &typed, has_model)?;
+    let (mut rows, left_out) = with_models(rows, &typed, known)?;
     if default && machine.is_articles {
         on_older_kernel_only(&mut rows, &arms);
     }
@@ -58,6 +67,8 @@ pub fn draw(
     let mut plan = assemble(&request, parts, &machine.name, &machine.topology)?;
     // A budget of waiting time would make the journal a matter of the host's speed.
     plan.rules.budget_s = None;
+    let fitted = |row: &PlanRow| Some((row.id.clone(), known.fitted(&row.workload)?));
+    simulation.fitted_rows = plan.rows.iter().filter_map(fitted).collect();
     plan.simulation = Some(Box::new(simulation));
     match plan.arms.as_slice() {
         [arm] => Err(Error::Usage(format!(
@@ -96,12 +107,12 @@ fn settled(request: &Request) -> Request {
 fn with_models(
     rows: Vec<PlanRow>,
     typed: &BTreeSet<&str>,
-    has_model: &HasModel,
+    known: &dyn Known,
 ) -> Result<(Vec<PlanRow>, Option<Warning>), Error> {
     let mut kept = Vec::new();
     let mut left_out: Vec<String> = Vec::new();
     for row in rows {
-        match has_model(&row.workload) {
+        match known.has_model(&row.workload) {
             Ok(()) => kept.push(row),
             Err(why) if typed.contains(row.workload.as_str()) => {
                 return Err(Error::Usage(format!("{} has no model: {why}", row.workload)));

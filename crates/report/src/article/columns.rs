@@ -179,7 +179,7 @@ pub(super) fn table(study: &Study<'_>, filled: &Filled<'_>) -> Table {
     if total {
         let mut cells = shape.mean(study, filled);
         // The article's means are over all its rows.
-        let [printed, later] = [Kernel::Stable2419, Kernel::Development2532].map(|kernel| {
+        let [printed, later] = [filled.kernel, Kernel::Development2532].map(|kernel| {
             let is_mean = |row: &&Printed| row.label == MEAN && row.kernel == kernel;
             filled.printed.iter().find(is_mean).filter(|_| has_all(filled, kernel))
         });

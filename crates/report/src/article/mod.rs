@@ -4,13 +4,15 @@
 //!
 //! Rows of the plan → [`Filled`] tables (`named`: Tables 1 and 2, whose rows have names; `sized`:
 //! Tables 4 to 6, whose rows are sizes) → `columns` and `footnotes` make document tables of them,
-//! `figure` the bars, `export` CSV and JSON. Table 3 is `rooms`.
+//! `figure` the bars, `export` CSV and JSON. Table 3 is `rooms`. Of a simulated study `predicted` sets
+//! out each policy so, with the errors of its predictions.
 
 mod columns;
 mod export;
 mod figure;
 mod footnotes;
 mod named;
+mod predicted;
 mod rooms;
 mod sized;
 
@@ -40,6 +42,8 @@ struct Filled<'a> {
     lines: Vec<Line<'a>>,
     /// Every row the article printed for the family.
     printed: Vec<Printed>,
+    /// The kernel whose figures stand beside.
+    kernel: Kernel,
 }
 
 /// A row in its place in a table.
@@ -81,9 +85,14 @@ fn filled<'a>(study: &Study<'a>) -> Vec<Filled<'a>> {
 
 /// The section: tables and figures in the article's order.
 pub(crate) fn blocks(study: &Study<'_>, digest: &Digest<'_>) -> Vec<Block> {
+    let predicted = predicted::blocks(study).unwrap_or_default();
+    let by_policy = study.plan.simulation.as_ref().is_some_and(|one| one.is_articles);
+    if by_policy && !predicted.is_empty() {
+        return predicted;
+    }
     let tables = filled(study);
     if tables.is_empty() {
-        return Vec::new();
+        return predicted;
     }
     let mut blocks = vec![Block::Text(opening(study))];
     for table in &tables {
@@ -94,6 +103,7 @@ pub(crate) fn blocks(study: &Study<'_>, digest: &Digest<'_>) -> Vec<Block> {
         blocks.extend(columns::printed_alone(table).map(Block::Table));
         blocks.extend(figure::figure(study, table));
     }
+    blocks.extend(predicted);
     blocks
 }
 

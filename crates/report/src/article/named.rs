@@ -4,7 +4,7 @@ use super::{Filled, Line};
 use crate::{Study, words};
 use coretwin_base::placement::Placement;
 use coretwin_base::plan::{CopyRule, PlanRow};
-use coretwin_stats::article2003::printed::{self, Printed};
+use coretwin_stats::article2003::printed::{self, Kernel, Printed};
 
 /// Both tables, where the study has rows of theirs.
 pub(super) fn tables<'a>(study: &Study<'a>) -> Vec<Filled<'a>> {
@@ -43,6 +43,7 @@ fn fill<'a>(
         counted: "",
         lines,
         printed: all,
+        kernel: Kernel::Stable2419,
     })
 }
 

@@ -5,7 +5,7 @@ use super::{Filled, Line};
 use crate::{Study, words};
 use coretwin_base::param::{self, ParamValue};
 use coretwin_base::plan::PlanRow;
-use coretwin_stats::article2003::printed;
+use coretwin_stats::article2003::printed::{self, Kernel};
 
 /// A family with a table and a figure: its name, their numbers, and words.
 const FAMILIES: [Family; 3] = [
@@ -74,6 +74,7 @@ fn groups<'a>(study: &Study<'a>, family: &Family) -> Vec<Filled<'a>> {
             counted: family.counted,
             lines: group.into_iter().map(line).collect(),
             printed: all.clone(),
+            kernel: Kernel::Stable2419,
         }
     };
     groups.into_iter().map(fill).collect()

@@ -184,6 +184,16 @@ impl Printed {
     pub fn pair(&self) -> Option<(f64, f64)> {
         Some((self.noht.parse().ok()?, self.ht.parse().ok()?))
     }
+
+    /// Both figures, with what was meant where the one with Hyper-Threading is a misprint.
+    #[must_use]
+    pub fn mended(&self) -> Option<(f64, f64)> {
+        let ht = match &self.remark {
+            Some(Remark::Misprint { printed, meant }) if *printed == self.ht => meant,
+            _ => &self.ht,
+        };
+        Some((self.noht.parse().ok()?, ht.parse().ok()?))
+    }
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use super::blocks::Blocks;
 use super::rows::{Comparison, widening};
 use super::warnings::Failures;
 use super::{protocol_2003, sentences, suites, warnings};
+use crate::prediction;
 use crate::{holm, stopping};
 use coretwin_base::plan::{Plan, Protocol};
 use coretwin_base::reading::{Phase, Reading};
@@ -16,6 +17,12 @@ use std::collections::BTreeMap;
 /// those of the plan.
 #[must_use]
 pub fn analyse(plan: &Plan, readings: &[Reading], stopped: StoppedBecause) -> Summary {
+    let prediction = prediction::of(plan, readings, stopped).map(Box::new);
+    Summary { prediction, ..measured(plan, readings, stopped) }
+}
+
+/// All of it that a measured study has too.
+pub(crate) fn measured(plan: &Plan, readings: &[Reading], stopped: StoppedBecause) -> Summary {
     let mut summary = Summary {
         schema: SCHEMA,
         machine: plan.machine.clone(),
@@ -36,6 +43,7 @@ pub fn analyse(plan: &Plan, readings: &[Reading], stopped: StoppedBecause) -> Su
         },
         sentences: Vec::new(),
         warnings: plan.warnings.clone(),
+        prediction: None,
         next_boot: None,
     };
     let facts = Facts::new(plan, readings);

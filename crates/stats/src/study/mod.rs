@@ -18,6 +18,7 @@ mod warnings;
 
 pub use crate::screening::choose_threads;
 pub use analyse::analyse;
+pub(crate) use analyse::measured;
 pub use blocks::Analysed;
 pub use look::{Look, LookCell, look};
 pub use pair::pair_comparison;

@@ -1,0 +1,253 @@
+//! The models of `coretwin_sim` behind a simulated machine: which machines there are, what a fit of
+//! one is, and how a job becomes a prediction.
+
+use super::planning::Known;
+use super::{Cell, Described, Models};
+use crate::error::Error;
+use crate::simulated_core::{self, Cache};
+use coretwin_base::core_run::CoreMatrix;
+use coretwin_base::environment::Facts;
+use coretwin_base::job::{Outcome, Work};
+use coretwin_base::reading::{Better, Metric};
+use coretwin_base::simulation::{FitText, Simulation};
+use coretwin_base::suggest;
+use coretwin_base::topology::{Cpu, CpuInfo, Smt, Topology};
+use coretwin_sim::calibrate::Fit;
+use coretwin_sim::core::Options;
+use coretwin_sim::core::profile::Profile;
+use coretwin_sim::machine::{MachinePreset, table};
+use coretwin_sim::models::{self, PROFILES, Prediction, Setting};
+use coretwin_sim::policies::Settings;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// The machine of the article, whose figures are known.
+const ARTICLES: &str = "xeon-mp-foster";
+
+/// The article's kernels, and Molnar's patch beside the newer.
+const POLICIES_2003: [&str; 4] =
+    ["linux-2.4.19", "linux-2.5.32", "linux-2.5.32-f3", "linux-2.5.32-a9"];
+
+/// How machines of today are scheduled, and may be.
+const POLICIES_TODAY: [&str; 3] = ["fair", "one-per-core", "core-queue"];
+
+/// What is fitted of a row whose only work is one task's.
+const SERVICE_TIME: &str = "its service time, to the article's figure without SMT";
+
+/// A machine with its fit, ready for the models.
+#[derive(Debug, Clone)]
+pub struct Modelled {
+    /// The preset.
+    pub preset: MachinePreset,
+    /// Parameters fitted to published figures; none: those of the preset.
+    pub fit: Option<Fit>,
+}
+
+/// Every machine's name with its title, in the order they are listed.
+#[must_use]
+pub fn machines() -> Vec<(String, String)> {
+    MachinePreset::all().into_iter().map(|preset| (preset.name, preset.title)).collect()
+}
+
+impl Modelled {
+    /// The machine of that name, with the fit that is built in, or with that of a file.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] for a machine that there is not, with the nearest name, and for a fit that
+    /// does not read or is of another machine or version.
+    pub fn find(name: &str, fit: Option<(&str, &str)>) -> Result<Self, Error> {
+        let preset = MachinePreset::named(name).ok_or_else(|| {
+            let known = table::ALL.iter().map(|entry| entry.name);
+            let known: Vec<&str> = std::iter::once("host").chain(known).collect();
+            Error::Usage(suggest::unknown("machine", name, &known))
+        })?;
+        let usage = |error: coretwin_sim::Error| Error::Usage(error.to_string());
+        let fit = match fit {
+            Some((file, text)) => Some(Fit::read(file, text).map_err(usage)?),
+            None => Fit::of(name),
+        };
+        fit.as_ref().map_or(Ok(()), |fit| fit.check(&preset)).map_err(usage)?;
+        Ok(Self { preset, fit })
+    }
+
+    /// The machine of a plan, with the fit that the plan was drawn for.
+    ///
+    /// # Errors
+    /// As [`Modelled::find`], where the program is another by now.
+    pub fn of_plan(name: &str, simulation: &Simulation) -> Result<Self, Error> {
+        let fit = simulation.fit.as_ref().map(|fit| (fit.origin.as_str(), fit.text.as_str()));
+        let found = Self::find(name, fit)?;
+        Ok(if simulation.fit.is_none() { Self { fit: None, ..found } } else { found })
+    }
+
+    /// The machine as a study sees it.
+    #[must_use]
+    pub fn described(&self) -> Described {
+        let is_articles = self.preset.name == ARTICLES;
+        let policies: &[&str] = if is_articles { &POLICIES_2003 } else { &POLICIES_TODAY };
+        Described {
+            name: self.preset.name.clone(),
+            title: self.preset.title.clone(),
+            topology: topology(&self.preset),
+            policies: policies.iter().map(|name| (*name).to_owned()).collect(),
+            is_articles,
+        }
+    }
+
+    /// What a plan keeps of it.
+    #[must_use]
+    pub fn simulation(&self) -> Simulation {
+        Simulation {
+            title: self.preset.title.clone(),
+            is_articles: self.preset.name == ARTICLES,
+            fit: self.fit.as_ref().map(|fit| FitText {
+                origin: fit.file.clone(),
+                parameters: (fit.kernel.len() + fit.work.len()) as u32,
+                fitted_to: fit.fitted_to.clone(),
+                text: fit.text(),
+            }),
+            fitted_rows: BTreeMap::new(),
+        }
+    }
+
+    /// What is the same in every arm.
+    #[must_use]
+    pub fn facts(&self) -> Facts {
+        let fit = self.fit.as_ref().map_or("none", |fit| fit.file.as_str());
+        let preset = &self.preset;
+        [
+            ("cpu.model", format!("{} (simulated)", preset.core.title)),
+            ("simulated.machine", preset.title.clone()),
+            ("simulated.fit", fit.to_owned()),
+            ("simulated.models", coretwin_sim::machine::MODEL_VERSION.to_string()),
+            ("simulated.preset", preset.fingerprint.clone()),
+        ]
+        .map(|(key, value)| (key.to_owned(), value))
+        .into()
+    }
+
+    /// Speeds of every pair of the models' work on one core. Those kept earlier are not run again;
+    /// `done` hears how many of how many are done.
+    ///
+    /// # Errors
+    /// [`Error::NotPossible`] where a run does not end within its bound.
+    pub fn speeds(
+        &self,
+        cache: Option<&Cache>,
+        done: impl FnMut(usize, usize),
+    ) -> Result<CoreMatrix, Error> {
+        let (core, options) = (&self.preset.core, Options::default());
+        if !self.preset.has_siblings() {
+            return models::speeds::matrix(core, &options)
+                .map_err(|error| Error::NotPossible(error.to_string()));
+        }
+        let profiles: Option<Vec<Profile>> =
+            PROFILES.iter().map(|name| Profile::named(name)).collect();
+        let profiles =
+            profiles.ok_or_else(|| Error::NotPossible("a profile is missing".to_owned()))?;
+        simulated_core::matrix(core, &profiles, &options, true, cache, done)
+    }
+
+    /// The models, for a machine of such speeds.
+    #[must_use]
+    pub fn models(self, speeds: CoreMatrix) -> Arc<Models> {
+        Arc::new(move |cell: &Cell<'_>| outcome(&self, &speeds, cell))
+    }
+}
+
+impl Known for Modelled {
+    fn has_model(&self, workload: &str) -> Result<(), String> {
+        match (models::find(workload), models::reason(workload)) {
+            (Some(_), _) => Ok(()),
+            (None, Some(reason)) => Err(reason.to_owned()),
+            (None, None) => Err("nobody wrote one".to_owned()),
+        }
+    }
+
+    fn fitted(&self, workload: &str) -> Option<String> {
+        let fit = self.fit.as_ref()?;
+        fit.services.contains_key(workload).then(|| SERVICE_TIME.to_owned())
+    }
+}
+
+fn outcome(machine: &Modelled, speeds: &CoreMatrix, cell: &Cell<'_>) -> Outcome {
+    let Work::Builtin { workload, params } = &cell.job.work else {
+        let why = "a simulated machine runs models of workloads only";
+        return Outcome::failed(why, "", Better::Lower);
+    };
+    let predicted = Settings::parse(&cell.arm.scheduler).and_then(|policy| {
+        let setting = Setting {
+            machine: &machine.preset,
+            speeds,
+            fit: machine.fit.as_ref(),
+            policy,
+            smt: cell.arm.smt == Some(true),
+            seed: cell.job.seed,
+            fraction: None,
+        };
+        models::predict(workload, params, &setting).map_err(|error| error.to_string())
+    });
+    match predicted {
+        Ok(prediction) => told(cell, &prediction),
+        Err(why) => Outcome::failed(why, "", Better::Lower),
+    }
+}
+
+/// A prediction in the words of a worker.
+fn told(cell: &Cell<'_>, prediction: &Prediction) -> Outcome {
+    let named = |(name, metric): (&&str, &Metric)| ((*name).to_owned(), metric.clone());
+    let mut metrics: BTreeMap<String, Metric> = prediction.metrics.iter().map(named).collect();
+    let fraction = Metric {
+        value: prediction.sampled_fraction,
+        unit: "of the load".to_owned(),
+        better: Better::Higher,
+    };
+    metrics.insert("sampled_fraction".to_owned(), fraction);
+    Outcome {
+        failure: None,
+        value: Some(prediction.value),
+        metrics,
+        operations: prediction.operations,
+        elapsed_s: prediction.simulated_s,
+        user_s: prediction.user_s,
+        system_s: prediction.system_s,
+        threads: cell.job.threads,
+        cpus_ran: cell.job.cpus.clone(),
+        cpus_allowed: cell.job.cpus.clone(),
+        notes: [
+            ("seed".to_owned(), cell.job.seed.to_string()),
+            ("trace".to_owned(), format!("{:016x}", prediction.trace_hash)),
+        ]
+        .into(),
+        ..Outcome::failed("", prediction.unit, prediction.better)
+    }
+}
+
+/// Its CPUs, numbered as the simulated kernel numbers them: first one of every core, then their
+/// siblings.
+fn topology(preset: &MachinePreset) -> Topology {
+    let per_package = preset.caches * preset.cores;
+    let regular = Topology::regular(preset.packages, per_package, u32::from(preset.core.ways));
+    let cores = preset.packages * per_package;
+    let cpu = |id: u32| {
+        let core = id % cores;
+        let siblings = (0..u32::from(preset.core.ways)).map(|thread| thread * cores + core);
+        let own = regular.cpus.iter().find(|cpu| cpu.core.0 == core);
+        own.map(|own| Cpu {
+            cpu: coretwin_base::cpu_set::CpuId(id),
+            siblings: siblings
+                .filter(|other| *other != id)
+                .map(coretwin_base::cpu_set::CpuId)
+                .collect(),
+            ..own.clone()
+        })
+    };
+    let why = format!("{} is simulated: its siblings are what its preset says", preset.name);
+    Topology {
+        cpus: (0..cores * u32::from(preset.core.ways)).filter_map(cpu).collect(),
+        smt: Smt { why: why.clone(), ..regular.smt.clone() },
+        trust_why: why,
+        cpuinfo: CpuInfo { model_name: Some(preset.core.title.clone()), ..CpuInfo::default() },
+        ..regular
+    }
+}

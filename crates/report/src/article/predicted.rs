@@ -1,0 +1,281 @@
+//! The article's tables of a simulated study: under each policy the boot without SMT and that with it
+//! in the article's layout, the article's figures and the error of each prediction beside them; then
+//! scores, aims, and what comes from the processor and what from the scheduler.
+
+use super::{Filled, columns, figure, filled, rooms};
+use crate::Study;
+use crate::digest::Digest;
+use crate::document::{Block, Column, Table};
+use crate::{number, words};
+use coretwin_base::plan::Protocol;
+use coretwin_base::prediction::{Gain, PredictedRow, Prediction, Score, Standing};
+use coretwin_base::simulation::Simulation;
+use coretwin_stats::article2003::printed::Kernel;
+use coretwin_stats::prediction::{Pair, pairs};
+
+/// The section of a simulated study; none where no policy has both boots.
+pub(super) fn blocks(study: &Study<'_>) -> Option<Vec<Block>> {
+    let simulation = study.plan.simulation.as_deref()?;
+    let prediction = study.summary.prediction.as_deref()?;
+    let mut blocks = Vec::new();
+    if simulation.is_articles {
+        blocks.push(Block::Text(opening(simulation)));
+        for pair in pairs(study.plan, study.readings, study.summary.stopped_because) {
+            blocks.extend(of_pair(study, &pair, prediction));
+        }
+        blocks.push(Block::Table(scores(prediction)));
+        blocks.extend(aims(prediction).map(Block::Table));
+    }
+    blocks.push(Block::Table(gains(prediction)));
+    blocks.push(Block::Text(samples(prediction)));
+    Some(blocks)
+}
+
+fn opening(simulation: &Simulation) -> String {
+    let fit = match &simulation.fit {
+        None => "Nothing was fitted.".to_owned(),
+        Some(fit) => format!(
+            "{} were fitted, to {} ({}); every figure with SMT and all of Table 7 are predictions.",
+            number::count(fit.parameters.into(), "parameter"),
+            words::clean(&fit.fitted_to),
+            words::clean(&fit.origin)
+        ),
+    };
+    format!(
+        "In the layout of the article \"Hyper-Threading speeds Linux\" (2003), simulated: {}. Columns named after the article hold what it printed. An error is the predicted speed-up \
+         less the article's, in percentage points, both from the values and not from the rounded \
+         column. {fit}",
+        words::clean(&simulation.title)
+    )
+}
+
+/// The tables of one policy. The plan's protocol is the article's here, for its layout alone.
+fn of_pair(study: &Study<'_>, pair: &Pair, prediction: &Prediction) -> Vec<Block> {
+    let mut plan = pair.plan.clone();
+    plan.rules.protocol = Protocol::Article2003;
+    let pair_study = Study {
+        plan: &plan,
+        readings: &pair.readings,
+        environment: study.environment,
+        summary: &pair.summary,
+    };
+    let kernel = pair.kernel();
+    let digest = Digest::new(&pair_study);
+    let mut blocks = Vec::new();
+    for table in filled(&pair_study) {
+        let table = of_kernel(table, kernel, pair.scheduler());
+        if table.number == 4 {
+            blocks.push(Block::Table(rooms::table(&pair_study, &digest, &table)));
+        }
+        let errors = errors(&table, pair.scheduler(), prediction);
+        let shown = columns::table(&pair_study, &table);
+        blocks.push(Block::Table(with_errors(shown, errors, &table, pair, prediction)));
+        if kernel == Some(Kernel::Stable2419) {
+            blocks.extend(figure::figure(&pair_study, &table));
+        }
+    }
+    blocks
+}
+
+/// The table with the figures of the kernel it is a prediction of: those of the newer are Table 7.
+fn of_kernel<'a>(table: Filled<'a>, kernel: Option<Kernel>, scheduler: &str) -> Filled<'a> {
+    let later = kernel == Some(Kernel::Development2532);
+    let number = if later && table.sizes { 7 } else { table.number };
+    let mut table = Filled {
+        number,
+        kernel: kernel.unwrap_or(Kernel::Stable2419),
+        title: format!("{}, under {}", table.title, words::clean(scheduler)),
+        ..table
+    };
+    for line in &mut table.lines {
+        let newer = line.printed_later.take();
+        match kernel {
+            Some(Kernel::Stable2419) => {}
+            Some(Kernel::Development2532) => line.printed = newer,
+            None => line.printed = None,
+        }
+    }
+    table
+}
+
+/// What stands in the column of errors, line by line, and what is to be said below.
+struct Errors {
+    cells: Vec<String>,
+    notes: Vec<String>,
+}
+
+fn errors(table: &Filled<'_>, scheduler: &str, prediction: &Prediction) -> Errors {
+    let mut errors = Errors { cells: Vec::new(), notes: Vec::new() };
+    for line in &table.lines {
+        let is_of = |row: &&PredictedRow| row.row == line.row.id && row.scheduler == scheduler;
+        let found = prediction.rows.iter().find(is_of);
+        let cell = match found.map(|row| (&row.standing, row)) {
+            None => number::NONE.to_owned(),
+            Some((Standing::Scored | Standing::Beside, row)) => points(row.error_points),
+            Some((Standing::Fitted(what), _)) => {
+                errors.note(format!("Fitted: {}; no part of any score.", words::clean(what)));
+                "fitted".to_owned()
+            }
+            Some((Standing::LeftOut(why), _)) => {
+                errors.note(format!("Left out of scores: {}.", words::clean(why)));
+                "left out".to_owned()
+            }
+        };
+        errors.cells.push(cell);
+    }
+    errors
+}
+
+impl Errors {
+    fn note(&mut self, text: String) {
+        if !self.notes.contains(&text) {
+            self.notes.push(text);
+        }
+    }
+}
+
+fn with_errors(
+    mut shown: Table,
+    errors: Errors,
+    table: &Filled<'_>,
+    pair: &Pair,
+    prediction: &Prediction,
+) -> Table {
+    if errors.cells.iter().all(|cell| cell == number::NONE) {
+        return shown;
+    }
+    let family = table.lines.first().map(|line| line.row.family.as_str());
+    let is_of =
+        |gain: &&Gain| Some(gain.family.as_str()) == family && gain.scheduler == pair.scheduler();
+    let mean =
+        prediction.gains.iter().find(is_of).and_then(|gain| Some((gain.speed_up, gain.article?)));
+    let mean = mean.filter(|_| errors.cells.iter().all(|cell| cell != number::NONE));
+    let mean = mean
+        .map_or_else(|| number::NONE.to_owned(), |(own, article)| points(100.0 * (own - article)));
+    shown.columns.push(Column::number("Error, points"));
+    for (row, cell) in shown.rows.iter_mut().zip(errors.cells.into_iter().chain([mean])) {
+        row.push(cell);
+    }
+    let notes: Vec<String> = shown.note.take().into_iter().chain(errors.notes).collect();
+    Table { note: Some(notes.join(" ")), ..shown }
+}
+
+/// `+3.2`, `−1.0`.
+fn points(points: f64) -> String {
+    let text = format!("{points:+.1}").replace('-', "−");
+    if text == "−0.0" { "+0.0".to_owned() } else { text }
+}
+
+fn scores(prediction: &Prediction) -> Table {
+    let row = |score: &Score| {
+        vec![
+            words::clean(&score.over),
+            score.rows.to_string(),
+            format!("{:.1}", score.mean_error_points),
+            format!("{:.1}", score.constant_error_points),
+            score.rank_correlation.map_or_else(
+                || number::NONE.to_owned(),
+                |correlation| format!("{correlation:+.2}").replace('-', "−"),
+            ),
+        ]
+    };
+    let constant = prediction.scores.first().map_or(0.0, |score| 100.0 * score.constant);
+    Table {
+        caption: "Scores: predicted speed-ups against the article's".to_owned(),
+        columns: vec![
+            Column::words("Over"),
+            Column::number("Rows"),
+            Column::number("Mean error, points"),
+            Column::number(format!("Error of a constant {constant:+.0} %")),
+            Column::number("Rank correlation"),
+        ],
+        rows: prediction.scores.iter().map(row).collect(),
+        note: Some(
+            "Mean absolute error. Fitted rows, sieve and the sync rows are in no score. The constant is \
+             what needs no model: the whole per cent nearest to all of the article's speed-ups in \
+             Tables 4 to 7. 40 rooms on 2.5.32 count as 213,509: the 231,509 printed is a misprint."
+                .to_owned(),
+        ),
+        ..Table::default()
+    }
+}
+
+fn aims(prediction: &Prediction) -> Option<Table> {
+    let row = |aim: &coretwin_base::prediction::Aim| {
+        let met = if aim.met { "yes" } else { "NO" };
+        vec![words::clean(&aim.aim), words::clean(&aim.found), met.to_owned()]
+    };
+    (!prediction.aims.is_empty()).then(|| Table {
+        caption: "What the models were to reach".to_owned(),
+        columns: ["Aim", "Found", "Reached"].map(Column::words).into(),
+        rows: prediction.aims.iter().map(row).collect(),
+        ..Table::default()
+    })
+}
+
+/// A family a line, a policy a column; the processor's own offer first.
+fn gains(prediction: &Prediction) -> Table {
+    let mut schedulers: Vec<&str> = Vec::new();
+    let mut families: Vec<&str> = Vec::new();
+    for gain in &prediction.gains {
+        if !schedulers.contains(&gain.scheduler.as_str()) {
+            schedulers.push(&gain.scheduler);
+        }
+        if !families.contains(&gain.family.as_str()) {
+            families.push(&gain.family);
+        }
+    }
+    let find = |family: &str, scheduler: &str| {
+        let is_of = |gain: &&Gain| gain.family == family && gain.scheduler == scheduler;
+        prediction.gains.iter().find(is_of)
+    };
+    let effect = |share: f64| number::effect(1.0 + share);
+    let offered = |family: &str| {
+        let offers = prediction.gains.iter().filter(|gain| gain.family == family);
+        let offers: Vec<f64> = offers.filter_map(|gain| gain.processor).collect();
+        let least = offers.iter().copied().reduce(f64::min)?;
+        let most = offers.iter().copied().reduce(f64::max)?;
+        let [least, most] = [least, most].map(effect);
+        Some(if least == most { least } else { format!("{least} to {most}") })
+    };
+    let row = |family: &&str| {
+        let mut cells = vec![words::clean(family)];
+        cells.push(offered(family).unwrap_or_else(|| number::NONE.to_owned()));
+        for scheduler in &schedulers {
+            let gain = find(family, scheduler).map(|gain| effect(gain.speed_up));
+            cells.push(gain.unwrap_or_else(|| number::NONE.to_owned()));
+        }
+        cells
+    };
+    let mut columns = vec![Column::words("Family"), Column::number("Processor")];
+    columns.extend(schedulers.iter().map(|name| Column::number(words::clean(name))));
+    Table {
+        caption: "What SMT brings, by policy".to_owned(),
+        columns,
+        rows: families.iter().map(row).collect(),
+        note: Some(
+            "Processor: throughput of the core while two siblings were busy over that with one busy, in \
+             these runs; it is what a scheduler that always had two tasks to run would gain. What \
+             differs between the columns after it comes from the scheduler, and from waiting that a \
+             second CPU makes or saves."
+                .to_owned(),
+        ),
+        ..Table::default()
+    }
+}
+
+fn samples(prediction: &Prediction) -> String {
+    let told = prediction.samples.iter().map(|sample| {
+        let load = match sample.fraction < 1.0 {
+            true => format!("at least {} of the load", number::share(sample.fraction)),
+            false => "the whole load".to_owned(),
+        };
+        let spread = 100.0 * sample.spread;
+        format!(
+            "{}: {load}, seeds move a value by ±{spread:.2} % at most",
+            words::clean(&sample.family)
+        )
+    });
+    let told: Vec<String> = told.collect();
+    format!("What a run simulates, and what its seed moves. {}.", told.join("; "))
+}

@@ -1,0 +1,49 @@
+//! What a simulated study predicts of SMT, and how far off the article's figures that is.
+//!
+//! Under each policy the boot without SMT and that with it are a [`pairs::Pair`], analysed like a
+//! study of its own. Its rows meet the article's figures of the same kernel ([`rows`]); their errors
+//! make [`scores`], and those [`aims`].
+//!
+//! Invariant: what was fitted is never scored, and neither is what says nothing about SMT.
+
+mod aims;
+mod pairs;
+mod rows;
+mod samples;
+pub mod scores;
+
+pub use pairs::{Pair, pairs};
+
+use coretwin_base::plan::Plan;
+use coretwin_base::prediction::Prediction;
+use coretwin_base::reading::Reading;
+use coretwin_base::summary::StoppedBecause;
+
+/// The article's policies, by its kernels; the variants of Molnar's patch stand beside the newer.
+const OLDER: &str = "linux-2.4.19";
+const NEWER: &str = "linux-2.5.32";
+const PATCHED: [&str; 2] = ["linux-2.5.32-f3", "linux-2.5.32-a9"];
+
+/// The predictions of a simulated study; none for others, and where no policy has both boots.
+#[must_use]
+pub fn of(plan: &Plan, readings: &[Reading], stopped: StoppedBecause) -> Option<Prediction> {
+    let simulation = plan.simulation.as_deref()?;
+    let pairs = pairs(plan, readings, stopped);
+    if pairs.is_empty() {
+        return None;
+    }
+    let gains = pairs.iter().flat_map(|pair| pair.gains(simulation.is_articles)).collect();
+    let mut prediction = Prediction {
+        gains,
+        rows: Vec::new(),
+        scores: Vec::new(),
+        aims: Vec::new(),
+        samples: samples::of(plan, readings),
+    };
+    if simulation.is_articles {
+        prediction.rows = pairs.iter().flat_map(|pair| rows::of(pair, simulation)).collect();
+        prediction.scores = scores::of(&prediction.rows);
+        prediction.aims = aims::of(&prediction);
+    }
+    Some(prediction)
+}

@@ -1,0 +1,132 @@
+//! The two boots under one policy, as a study of their own.
+
+use super::{NEWER, OLDER, PATCHED};
+use crate::article2003::printed::{self, Kernel, MEAN};
+use crate::geometric;
+use crate::study::measured;
+use coretwin_base::arm::ArmState;
+use coretwin_base::plan::{Comparison, Plan, PlanArm};
+use coretwin_base::prediction::Gain;
+use coretwin_base::reading::{Better, Phase, Reading, Status};
+use coretwin_base::summary::{StoppedBecause, Summary};
+
+/// Two boots under one policy.
+#[derive(Debug, Clone)]
+pub struct Pair {
+    /// The plan, as if these were its only arms.
+    pub plan: Plan,
+    /// The readings in them.
+    pub readings: Vec<Reading>,
+    /// Their comparison.
+    pub summary: Summary,
+}
+
+/// Every policy under which the plan has a boot without SMT and one with it, in the plan's order.
+#[must_use]
+pub fn pairs(plan: &Plan, readings: &[Reading], stopped: StoppedBecause) -> Vec<Pair> {
+    if plan.simulation.is_none() {
+        return Vec::new();
+    }
+    let off = plan.arms.iter().filter(|arm| arm.state == ArmState::Off);
+    let pair = |off: &PlanArm| {
+        let same = |arm: &&PlanArm| arm.state == ArmState::On && arm.scheduler == off.scheduler;
+        let on = plan.arms.iter().find(same)?;
+        Some(pair(plan, readings, stopped, [off, on]))
+    };
+    off.filter_map(pair).collect()
+}
+
+fn pair(plan: &Plan, readings: &[Reading], stopped: StoppedBecause, arms: [&PlanArm; 2]) -> Pair {
+    let has = |label: &str| arms.iter().any(|arm| arm.label == label);
+    let place = |arm: u16| {
+        let label = &plan.arms.get(usize::from(arm))?.label;
+        (0u16..).zip(arms).find(|(_, arm)| arm.label == *label).map(|(place, _)| place)
+    };
+    let mut own = plan.clone();
+    own.arms = arms.map(PlanArm::clone).into();
+    own.reference_arm.clone_from(&arms[0].label);
+    own.comparison = Comparison::Smt;
+    own.warnings.clear();
+    own.orders = plan
+        .orders
+        .iter()
+        .map(|order| order.iter().filter_map(|arm| place(*arm)).collect())
+        .collect();
+    own.rows.retain(|row| arms.iter().all(|arm| row.runs_in(&arm.label)));
+    for row in &mut own.rows {
+        row.arms.clear();
+    }
+    let readings: Vec<Reading> = readings.iter().filter(|one| has(&one.arm)).cloned().collect();
+    let summary = measured(&own, &readings, stopped);
+    Pair { plan: own, readings, summary }
+}
+
+impl Pair {
+    /// The policy.
+    #[must_use]
+    pub fn scheduler(&self) -> &str {
+        self.plan.arms.first().map_or("", |arm| arm.scheduler.as_str())
+    }
+
+    /// The kernel of the article that this is a prediction of; none if it had none like it.
+    #[must_use]
+    pub fn kernel(&self) -> Option<Kernel> {
+        match self.scheduler() {
+            OLDER => Some(Kernel::Stable2419),
+            NEWER => Some(Kernel::Development2532),
+            other if PATCHED.contains(&other) => Some(Kernel::Development2532),
+            _ => None,
+        }
+    }
+
+    /// The gain of each family; with the article's where that measured it.
+    pub(super) fn gains(&self, is_articles: bool) -> Vec<Gain> {
+        let suites = self.summary.suites.iter();
+        let families =
+            suites.filter(|suite| self.plan.rows.iter().any(|row| row.family == suite.suite));
+        families
+            .filter_map(|suite| {
+                let kernel = self.kernel().filter(|_| is_articles);
+                Some(Gain {
+                    family: suite.suite.clone(),
+                    scheduler: self.scheduler().to_owned(),
+                    arm_off: self.plan.arms.first()?.label.clone(),
+                    arm_on: suite.arm.clone(),
+                    speed_up: suite.ratio? - 1.0,
+                    low: suite.low.map(|low| low - 1.0),
+                    high: suite.high.map(|high| high - 1.0),
+                    processor: self
+                        .core_throughput(&suite.suite, &suite.arm)
+                        .map(|share| share - 1.0),
+                    article: kernel.and_then(|kernel| article(&suite.suite, kernel)),
+                })
+            })
+            .collect()
+    }
+
+    /// Mean throughput of a core with two busy siblings over that with one, in the family's runs.
+    fn core_throughput(&self, family: &str, arm: &str) -> Option<f64> {
+        let is_of = |row: &str| self.plan.row(row).is_some_and(|row| row.family == family);
+        let values: Vec<f64> = self
+            .readings
+            .iter()
+            .filter(|one| one.phase == Phase::Study && one.status == Status::Ok)
+            .filter(|one| &*one.arm == arm && is_of(&one.row))
+            .filter_map(|one| Some(one.metrics.get("core_throughput")?.value))
+            .collect();
+        geometric::mean(&values)
+    }
+}
+
+/// The article's speed-up of a family with sizes: of the geometric means of its rows, misprint mended.
+fn article(family: &str, kernel: Kernel) -> Option<f64> {
+    let rows = printed::rows_of(family);
+    let of_kernel = rows.iter().filter(|row| row.kernel == kernel && row.label != MEAN);
+    let pairs: Option<Vec<(f64, f64)>> = of_kernel.map(printed::Printed::mended).collect();
+    let (off, on): (Vec<f64>, Vec<f64>) = pairs?.into_iter().unzip();
+    if !printed::SIZES.iter().any(|(name, _)| *name == family) {
+        return None;
+    }
+    let ratio = geometric::ratio(geometric::mean(&off)?, geometric::mean(&on)?, Better::Higher)?;
+    Some(ratio - 1.0)
+}
