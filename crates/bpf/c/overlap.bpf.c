@@ -106,6 +106,13 @@ static always_inline u64 count(u64 busy)
 	return busy <= SIBLINGS_MAX ? busy : SIBLINGS_MAX;
 }
 
+/* The same for a slot of a core. */
+static always_inline u64 slot(u64 number)
+{
+	asm volatile("" : "+r"(number));
+	return number % SLOTS;
+}
+
 static always_inline u64 open_window(void)
 {
 	u32 first = 0;
@@ -150,7 +157,7 @@ static noinline struct task *list_task(struct cpu *cpu, struct task_struct *p, u
  */
 static noinline u64 look(struct cpu *cpu, struct core *core, u64 now, s32 change)
 {
-	u32 own = (cpu->place * 2 + (cpu->turn & 1)) % SLOTS;
+	u32 own = slot(cpu->place * 2 + (cpu->turn & 1));
 	struct record *mine = &core->slots[own];
 
 	for (int try = 0; try < TRIES; try++) {
@@ -307,11 +314,13 @@ static always_inline struct task *account(struct cpu *cpu, struct task_struct *p
 {
 	u64 address = (u64)p;
 	u64 charged_to = cpu->charged_to;
+	bool stranger = cpu->task != address;
 	struct task *task;
 	u64 ns;
 
 	cpu->tasks_ns += wall;
-	if (unlikely(cpu->task != address)) {
+	if (unlikely(stranger)) {
+		/* What is not charged to p below was somebody else's. */
 		cpu->strangers++;
 		cpu->strangers_ns += wall;
 		if (p->pid == 0)
@@ -330,6 +339,8 @@ static always_inline struct task *account(struct cpu *cpu, struct task_struct *p
 		}
 	}
 	ns = ran(cpu, task, p, wall, open);
+	if (unlikely(stranger))
+		cpu->strangers_ns -= ns < wall ? ns : wall;
 	cpu->run_ns += ns;
 	if (unlikely(task->window < cpu->window))
 		settle(cpu, task, p);
@@ -475,8 +486,9 @@ int overlap_exec(u64 *ctx)
 }
 
 /*
- * A CPU that has gone: it died in its idle task, so what it has open was idle until now. Run by
- * another CPU, when the dead one cannot. It comes back by its first switch.
+ * A CPU that has gone. Its last switch, from the task that stopped it to its idle task, is not shown,
+ * for it is offline by then; so what it has open is offline time, and its core has it busy still. Run
+ * by another CPU, when the dead one can do nothing. It comes back by its first switch.
  */
 SEC("tp_btf/cpuhp_exit")
 int overlap_hotplug(u64 *ctx)
@@ -484,15 +496,23 @@ int overlap_hotplug(u64 *ctx)
 	s32 gone = __builtin_preserve_enum_value(*(enum cpuhp_state *)CPUHP_TEARDOWN_CPU, 1);
 	u64 now = bpf_ktime_get_ns();
 	struct cpu *cpu = cpu_of(ctx[0]);
+	struct core *core;
+	u32 number;
 
 	if ((s32)ctx[2] != gone || (s32)ctx[3] != 0 || !cpu || cpu->state != CPU_ONLINE)
 		return 0;
-	if (cpu->task)
-		cpu->strangers++;
+	number = cpu->core;
+	core = bpf_map_lookup_elem(&cores, &number);
+	if (core && cpu->siblings > 1 && cpu->shown) {
+		u64 moment = look(cpu, core, now, -1);
+
+		now = moment > now ? moment : now;
+	}
 	if (now > cpu->since) {
-		cpu->idle_ns += now - cpu->since;
+		cpu->offline_ns += now - cpu->since;
 		cpu->since = now;
 	}
+	cpu->task = 0;
 	cpu->state = CPU_OFFLINE;
 	/* So that the first look reads the clocks again. */
 	cpu->head = ~0ULL;

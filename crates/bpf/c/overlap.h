@@ -81,7 +81,7 @@ struct cpu {
 	u64 window;
 
 	/* What should not be: slices that another task ended than began, for a switch was not shown to
-	 * us; looks and changes given up because of the siblings' own; ended tasks that found no room. */
+	 * us, and what of them is not known to be anybody's; looks and changes given up because of the siblings' own; ended tasks that found no room. */
 	u64 strangers;
 	u64 strangers_ns;
 	u64 contended;

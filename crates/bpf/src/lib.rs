@@ -12,6 +12,8 @@
 //! * a kernel that cannot run a program is told apart from one that may not ([`Error`]).
 
 pub mod core_queue;
+#[cfg(feature = "bpf")]
+pub mod empty;
 mod error;
 #[cfg(feature = "bpf")]
 mod object;

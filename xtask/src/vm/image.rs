@@ -3,12 +3,15 @@
 
 use super::cpio::Archive;
 use anyhow::{Context, Result, ensure};
+use serde_json::Value;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 const TARGET: &str = "x86_64-unknown-linux-gnu";
 /// The profile in the workspace's Cargo.toml.
 const PROFILE: &str = "vm";
+/// Tests of `coretwin-bpf` that run in a guest, too.
+const TESTS: &str = "overlap";
 /// A guest has no dynamic linker. And no relocations: under emulation they are most of what a short
 /// program does.
 const FLAGS: &str = "-C target-feature=+crt-static -C relocation-model=static";
@@ -37,19 +40,33 @@ fn is_static(program: &[u8]) -> bool {
     !start.windows(4).any(|bytes| bytes == b"/ld-")
 }
 
+/// Where cargo's messages say that the program of the tests is: its name has a hash in it.
+fn test_program(messages: &[u8]) -> Option<PathBuf> {
+    let lines = messages.split(|&byte| byte == b'\n');
+    let mut messages = lines.filter_map(|line| serde_json::from_slice::<Value>(line).ok());
+    messages.find_map(|message| {
+        let of_tests = message["target"]["name"] == TESTS && message["target"]["kind"][0] == "test";
+        message["executable"].as_str().filter(|_| of_tests).map(PathBuf::from)
+    })
+}
+
 /// Builds the binaries into `folder` and packs them; the archive.
 pub(crate) fn build(root: &Path, folder: &Path) -> Result<Vec<u8>> {
-    let status = Command::new("cargo")
+    let output = Command::new("cargo")
         .args(["build", "--quiet", "--profile", PROFILE, "--target", TARGET])
         .args(["--package", "coretwin", "--bins", "--package", "xtask"])
+        .args(["--package", "coretwin-bpf", "--test", TESTS])
         .args(crate::FEATURES)
+        .args(["--message-format", "json-render-diagnostics"])
         .env("CARGO_TARGET_DIR", folder)
         .env("RUSTFLAGS", FLAGS)
         .env_remove("CARGO_ENCODED_RUSTFLAGS")
         .current_dir(root)
-        .status()
+        .stderr(Stdio::inherit())
+        .output()
         .context("starting cargo")?;
-    ensure!(status.success(), "the static binaries do not build");
+    ensure!(output.status.success(), "the static binaries do not build");
+    let tests = test_program(&output.stdout).context("cargo does not say where the tests are")?;
     let built = folder.join(TARGET).join(PROFILE);
     let mut archive = Archive::default();
     for name in FOLDERS {
@@ -68,6 +85,7 @@ pub(crate) fn build(root: &Path, folder: &Path) -> Result<Vec<u8>> {
         ("init", built.join("xtask")),
         ("bin/coretwin", built.join("coretwin")),
         ("bin/coretwin-worker", built.join("coretwin-worker")),
+        ("bin/overlap-tests", tests),
         ("bin/busybox", busybox()?),
     ];
     for (name, path) in programs {
@@ -84,6 +102,19 @@ pub(crate) fn build(root: &Path, folder: &Path) -> Result<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_program_of_the_tests_is_found_among_cargos_messages() {
+        let message = |kind: &str, executable: &str| {
+            format!(
+                r#"{{"target": {{"name": "overlap", "kind": ["{kind}"]}}, "executable": {executable}}}"#
+            )
+        };
+        let messages = [message("lib", "null"), "x".into(), message("test", r#""/a/b-1""#)];
+        let found = test_program(messages.join("\n").as_bytes());
+        assert_eq!(found.as_deref(), Some(Path::new("/a/b-1")));
+        assert_eq!(test_program(messages[0].as_bytes()), None);
+    }
 
     #[test]
     fn a_program_that_needs_a_linker_is_told_apart() {

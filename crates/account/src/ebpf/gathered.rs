@@ -146,8 +146,8 @@ impl Gathered {
         let mut notes = Vec::new();
         if strangers > 0 {
             notes.push(format!(
-                "the kernel did not show {strangers} of {} switches: who was busy beside whom is not \
-                 known for {:.3} s of CPU time",
+                "the kernel did not show {strangers} of {} switches: whose CPU time it was is not known \
+                 for {:.3} s",
                 self.switches + strangers,
                 strangers_ns as f64 / 1e9,
             ));
@@ -172,7 +172,8 @@ impl Gathered {
                 "CPUs that came online meanwhile are taken for cores of their own: {new}"
             ));
         }
-        Unseen { busy_s: (unlisted_ns + lost_ns) as f64 / 1e9, lost: lost + unlisted, notes }
+        let busy_ns = unlisted_ns + lost_ns + strangers_ns;
+        Unseen { busy_s: busy_ns as f64 / 1e9, lost: lost + unlisted, notes }
     }
 }
 

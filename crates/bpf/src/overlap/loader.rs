@@ -5,8 +5,9 @@ use super::shapes::{self, Cpu, Given, Task};
 use super::{SiblingMap, Window};
 use crate::Error;
 use crate::object::{embedded, load, open, refused};
+use coretwin_base::cpu_set::{CpuId, CpuSet};
 use libbpf_rs::{
-    Link, MapCore, MapFlags, MapHandle, MapImpl, Object, ProgramInput, RingBuffer,
+    Link, MapCore, MapFlags, MapHandle, MapImpl, Object, ProgramInput, ProgramMut, RingBuffer,
     RingBufferBuilder,
 };
 use rustix::time::{ClockId, clock_gettime};
@@ -23,6 +24,9 @@ const CLOSE: &str = "overlap_close";
 const ON_CPU: u32 = 1;
 /// Entries that are read from the table by one system call.
 const BATCH: u32 = 4096;
+/// How often, and how often again, a CPU is asked that is just going or coming.
+const CHANGING: Duration = Duration::from_millis(5);
+const CHANGING_MAX: usize = 1000;
 /// The ring of ended tasks holds as many as can end in this time many times over.
 const DRAIN_EVERY: Duration = Duration::from_millis(50);
 
@@ -126,30 +130,13 @@ impl Overlap {
             .map_err(|error| failed("opening a window", &error))?;
         let close = self.object.progs_mut().find(|program| program.name() == CLOSE);
         let close = close.ok_or_else(|| missing(CLOSE))?;
-        let mut read = Vec::new();
-        let table_of_cpus = table(&self.object, "cpus")?;
-        for cpu in self.map.cores().iter().flat_map(|core| core.iter()) {
-            let input = ProgramInput { cpu: cpu.0, flags: ON_CPU, ..ProgramInput::default() };
-            // A CPU that is offline cannot be asked; what it has is known.
-            let asked = close.test_run(input).is_ok();
-            let now = monotonic_ns();
-            let bytes = table_of_cpus
-                .lookup(&cpu.0.to_ne_bytes(), MapFlags::ANY)
-                .map_err(|error| failed(&format!("reading CPU {}", cpu.0), &error))?;
-            let mut state = Cpu::read(&bytes.unwrap_or_default());
-            if state.offline {
-                state.closed.at = now;
-                state.closed.offline_ns = state.offline_ns + now.saturating_sub(state.since);
-            } else if !asked {
-                return Err(Error::Failed {
-                    what: format!("closing the window on CPU {}", cpu.0),
-                    reason: "the kernel does not run a program there".to_owned(),
-                });
-            }
-            read.push((cpu, state));
+        let mut cpus = Vec::new();
+        let table = table(&self.object, "cpus")?;
+        for cpu in self.map.cores().iter().flat_map(CpuSet::iter) {
+            cpus.push((cpu, close_one(&close, &table, cpu)?));
         }
         let tasks = self.tasks()?;
-        let reading = Reading { open: self.open, cpus: read, tasks, ended: self.drain.take()? };
+        let reading = Reading { open: self.open, cpus, tasks, ended: self.drain.take()? };
         Ok(self.ledger.close(&self.map, reading))
     }
 
@@ -160,6 +147,31 @@ impl Overlap {
         let entries = tasks.lookup_batch(BATCH, MapFlags::ANY, MapFlags::ANY).map_err(failed)?;
         Ok(entries.filter_map(|(_, value)| Task::read(&value)).collect())
     }
+}
+
+/// Has a CPU close its window, and reads what it then had.
+fn close_one(close: &ProgramMut<'_>, table: &MapImpl<'_>, cpu: CpuId) -> Result<Cpu, Error> {
+    // A CPU that is going or coming is neither to be asked nor known to be offline.
+    for _ in 0..CHANGING_MAX {
+        let input = ProgramInput { cpu: cpu.0, flags: ON_CPU, ..ProgramInput::default() };
+        let asked = close.test_run(input);
+        let now = monotonic_ns();
+        let bytes = table.lookup(&cpu.0.to_ne_bytes(), MapFlags::ANY);
+        let bytes = bytes.map_err(|error| failed(&format!("reading CPU {}", cpu.0), &error))?;
+        let bytes = bytes.unwrap_or_default();
+        let read = Cpu::read(&bytes);
+        if asked.is_ok() {
+            return Ok(read);
+        }
+        if read.offline {
+            return Ok(Cpu::offline(&bytes, now));
+        }
+        std::thread::sleep(CHANGING);
+    }
+    Err(Error::Failed {
+        what: format!("closing the window on CPU {}", cpu.0),
+        reason: "the kernel does not run a program there".to_owned(),
+    })
 }
 
 /// Reads the ring of ended tasks, before it is full.

@@ -182,10 +182,9 @@ pub struct Missing {
     pub lost: u64,
     /// All run time of those, of this window and earlier ones.
     pub lost_ns: u64,
-    /// Slices that another task ended than began, for the kernel does not show every switch: who ran
-    /// for how long is known, but not when beside whom.
+    /// Slices that another task ended than began, for the kernel does not show every switch.
     pub strangers: u64,
-    /// How long those slices were.
+    /// What of those slices is nobody's.
     pub strangers_ns: u64,
     /// Looks at a core given up because its siblings changed it without end: their slices have the k
     /// of the look before.

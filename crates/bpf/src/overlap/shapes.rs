@@ -18,7 +18,7 @@ mod cpu {
     pub(super) const STATE: usize = 1;
     pub(super) const SINCE: usize = 4;
     pub(super) const HEAD: usize = 6;
-    pub(super) const OFFLINE_NS: usize = 30;
+    pub(super) const TASKS_NS: usize = 28;
     pub(super) const STRANGERS: usize = 35;
     pub(super) const CLOSED: usize = 42;
 }
@@ -53,8 +53,6 @@ impl Words<'_> {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Cpu {
     pub(super) offline: bool,
-    pub(super) since: u64,
-    pub(super) offline_ns: u64,
     pub(super) strangers: u64,
     pub(super) strangers_ns: u64,
     pub(super) contended: u64,
@@ -94,8 +92,6 @@ impl Cpu {
         let closed = cpu::CLOSED;
         Self {
             offline: words.half(cpu::STATE, 1) == OFFLINE,
-            since: words.whole(cpu::SINCE),
-            offline_ns: words.whole(cpu::OFFLINE_NS),
             strangers: words.whole(cpu::STRANGERS),
             strangers_ns: words.whole(cpu::STRANGERS + 1),
             contended: words.whole(cpu::STRANGERS + 2),
@@ -114,6 +110,23 @@ impl Cpu {
                 core_ns: words.array(closed + 8),
             },
         }
+    }
+
+    /// What an offline CPU would have closed, could it be asked, at `now`.
+    pub(super) fn offline(bytes: &[u8], now: u64) -> Self {
+        let words = Words(bytes);
+        let mut cpu = Self::read(bytes);
+        let away_ns = now.saturating_sub(words.whole(cpu::SINCE));
+        cpu.closed = Closed {
+            at: words.whole(cpu::SINCE) + away_ns,
+            tasks_ns: words.whole(cpu::TASKS_NS),
+            idle_ns: words.whole(cpu::TASKS_NS + 1),
+            offline_ns: words.whole(cpu::TASKS_NS + 2) + away_ns,
+            run_ns: words.whole(cpu::TASKS_NS + 4),
+            unlisted_ns: words.whole(cpu::TASKS_NS + 5),
+            ..cpu.closed
+        };
+        cpu
     }
 
     /// The bytes of a CPU that has not begun.
@@ -200,7 +213,9 @@ mod tests {
         let given = Given { core: 3, place: 1, siblings: 2, kind: 0, online: false };
         let bytes = Cpu::fresh(given, 77);
         let cpu = Cpu::read(&bytes);
-        assert!(cpu.offline && cpu.since == 77);
+        assert!(cpu.offline);
+        let closed = Cpu::offline(&bytes, 100).closed;
+        assert_eq!((closed.at, closed.offline_ns, closed.tasks_ns), (100, 23, 0));
         assert_eq!(Words(&bytes).half(0, 0), 3);
         assert_eq!(Words(&bytes).whole(cpu::HEAD), u64::MAX);
         assert_eq!(Cpu::read(&[]), Cpu::default(), "no panic on a map of another shape");

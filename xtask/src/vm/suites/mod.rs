@@ -1,5 +1,6 @@
 //! The suites, one file each: which boots it wants, and what is checked in them.
 
+mod account;
 mod boots;
 mod compare;
 mod cputime;
@@ -23,7 +24,7 @@ pub(crate) struct Suite {
 
 /// Every suite, in the order in which they run.
 pub(crate) const SUITES: &[&Suite] =
-    &[&boots::SUITE, &smt::SUITE, &compare::SUITE, &cputime::SUITE];
+    &[&boots::SUITE, &smt::SUITE, &compare::SUITE, &cputime::SUITE, &account::SUITE];
 
 /// The suite of this name.
 pub(crate) fn find(name: &str) -> Result<&'static Suite> {

@@ -1,0 +1,108 @@
+//! Work of known kinds.
+
+use crate::machine::clock_ns;
+use coretwin_base::cpu_set::CpuId;
+use rustix::thread::{CpuSet, gettid, sched_setaffinity};
+use rustix::time::ClockId;
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::channel;
+use std::time::Duration;
+
+/// What a thread says of itself at its end.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Told {
+    pub(crate) tid: u32,
+    /// CLOCK_THREAD_CPUTIME_ID.
+    pub(crate) cpu_ns: u64,
+    /// The first field of its schedstat; 0 where the kernel has none.
+    pub(crate) schedstat_ns: u64,
+}
+
+/// What this thread says of itself now.
+pub(crate) fn told() -> Told {
+    // The clock first: asking for it has the scheduler charge what is still open.
+    let cpu_ns = clock_ns(ClockId::ThreadCPUTime);
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    let first = text.split(' ').next().and_then(|word| word.parse().ok());
+    Told { tid: tid(), cpu_ns, schedstat_ns: first.unwrap_or_default() }
+}
+
+fn tid() -> u32 {
+    u32::try_from(gettid().as_raw_nonzero().get()).expect("positive")
+}
+
+/// Moves this thread.
+pub(crate) fn pin(cpu: CpuId) {
+    let mut set = CpuSet::new();
+    set.set(usize::try_from(cpu.0).expect("small"));
+    sched_setaffinity(None, &set).expect("pinned");
+}
+
+/// Burns CPU time of this thread.
+pub(crate) fn burn(time: Duration) {
+    let end_ns = clock_ns(ClockId::ThreadCPUTime) + u64::try_from(time.as_nanos()).expect("short");
+    while clock_ns(ClockId::ThreadCPUTime) < end_ns {
+        std::hint::spin_loop();
+    }
+}
+
+/// Burns and sleeps by turns.
+pub(crate) fn phases(cpu: CpuId, count: u32, busy: Duration, idle: Duration) {
+    pin(cpu);
+    for _ in 0..count {
+        burn(busy);
+        std::thread::sleep(idle);
+    }
+}
+
+/// Burns while it goes from CPU to CPU.
+pub(crate) fn wander(cpus: &[CpuId], moves: usize, each: Duration) {
+    for &cpu in cpus.iter().cycle().take(moves) {
+        pin(cpu);
+        burn(each);
+    }
+}
+
+/// Runs each work in a thread of its own and, when all are done and their threads sleep, what is to be
+/// done then. Their ends come after that: what a thread does when it ends, it no longer can tell.
+pub(crate) fn meanwhile<T>(
+    works: &[&(dyn Fn() + Sync)],
+    then: impl FnOnce() -> T,
+) -> (Vec<Told>, T) {
+    std::thread::scope(|scope| {
+        let (tell, hear) = channel();
+        let releases: Vec<_> = works
+            .iter()
+            .map(|work| {
+                let (tell, (release, released)) = (tell.clone(), channel::<()>());
+                scope.spawn(move || {
+                    work();
+                    tell.send(told()).expect("somebody listens");
+                    released.recv().ok();
+                });
+                release
+            })
+            .collect();
+        let told = works.iter().map(|_| hear.recv().expect("a thread")).collect();
+        std::thread::sleep(Duration::from_millis(50));
+        let outcome = then();
+        drop(releases);
+        (told, outcome)
+    })
+}
+
+/// Processes that do next to nothing, each of which starts a program, and threads, until told to stop;
+/// how many.
+pub(crate) fn storm(stop: &AtomicBool) -> u32 {
+    let mut count = 0;
+    while !stop.load(Ordering::Relaxed) {
+        let ended = Command::new("/bin/true").status().expect("there is /bin/true");
+        assert!(ended.success());
+        let threads: Vec<_> =
+            (0..4).map(|_| std::thread::spawn(|| burn(Duration::from_micros(200)))).collect();
+        threads.into_iter().for_each(|thread| thread.join().expect("a thread"));
+        count += 1;
+    }
+    count
+}

@@ -1,0 +1,150 @@
+//! Alone and shared are what the kernel's trace says, and what the tasks know of themselves.
+
+use crate::load::{Told, meanwhile, phases, storm, told};
+use crate::machine::{self, Machine, is_emulated, off_ns, run_of, total_ns};
+use crate::trace::{Shares, Trace, shares};
+use coretwin_base::cpu_set::{CpuId, CpuSet};
+use coretwin_bpf::overlap::Window;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// Tasks that ran less are not compared: switches are told to the microsecond.
+const RAN_MIN_NS: u64 = 100_000_000;
+const BUSY: Duration = Duration::from_millis(30);
+
+/// Two pinned tasks that come and go on two siblings, out of step, beside a storm of short ones. The
+/// window that is closed when they are done, and what they say.
+fn busy_siblings(machine: &mut Machine) -> (Vec<Told>, Window) {
+    let [first, second] = machine.pair();
+    // Fewer switches where each may be the one at which a CPU stops.
+    let longer = if is_emulated() { 8 } else { 1 };
+    let stop = AtomicBool::new(is_emulated());
+    let other = || phases(second, 10, longer * BUSY, longer * Duration::from_millis(20));
+    let one = || phases(first, 5, longer * 2 * BUSY, longer * Duration::from_millis(7));
+    std::thread::scope(|scope| {
+        scope.spawn(|| storm(&stop));
+        let both = meanwhile(&[&one, &other], || machine.overlap.window().expect("a window"));
+        stop.store(true, Ordering::Relaxed);
+        both
+    })
+}
+
+#[test]
+fn alone_and_shared_are_what_the_trace_says() {
+    let Some(mut machine) = machine::start() else { return };
+    let Some(trace) = Trace::start() else { return };
+    std::thread::sleep(Duration::from_millis(20));
+    machine.overlap.window().expect("a window");
+    let (_, window) = busy_siblings(&mut machine);
+    std::thread::sleep(Duration::from_millis(20));
+    let all: CpuSet = window.cpus.iter().map(|cpu| cpu.cpu).collect();
+    let Some(switches) = trace.finish(&all) else { return };
+    let windows: BTreeMap<CpuId, (u64, u64)> =
+        window.cpus.iter().map(|cpu| (cpu.cpu, (cpu.from_ns, cpu.until_ns))).collect();
+    let mut truth = Shares::new();
+    for core in machine.map.cores() {
+        for (task, more) in shares(&switches, core, &windows) {
+            let sum = truth.entry(task).or_default();
+            sum.resize(sum.len().max(more.len()), 0);
+            sum.iter_mut().zip(more).for_each(|(sum, more)| *sum += more);
+        }
+        idle_agrees(&window, core, &shares(&switches, core, &windows));
+    }
+    let mut compared = 0;
+    for task in window.tasks.iter().filter(|task| total_ns(task) >= RAN_MIN_NS) {
+        let ours = run_of(std::slice::from_ref(&window), task.tid);
+        let theirs = &truth[&task.tid];
+        let (ran, traced) = (ours.iter().sum::<u64>() as f64, theirs.iter().sum::<u64>() as f64);
+        for (k, (ours, theirs)) in ours.iter().zip(theirs).enumerate() {
+            let (ours, theirs) = (*ours as f64 / ran, *theirs as f64 / traced);
+            let what = format!("{} with {} busy: {ours:.4}, traced {theirs:.4}", task.comm, k + 1);
+            assert!((ours - theirs).abs() < 0.01 + off_ns() / ran, "{what}");
+        }
+        compared += 1;
+    }
+    assert!(compared >= 2, "the two tasks at least");
+    println!("{compared} tasks, {} switches, {:?}", window.switches, window.missing);
+}
+
+/// The idle time of a core's CPUs, and the core's times with k busy.
+fn idle_agrees(window: &Window, core: &CpuSet, traced: &Shares) {
+    let of_core = window.cpus.iter().filter(|cpu| core.contains(cpu.cpu));
+    let (mut idle, mut length) = (0.0, 0.0);
+    for cpu in of_core {
+        idle += cpu.idle_ns as f64;
+        length += (cpu.until_ns - cpu.from_ns) as f64;
+    }
+    let theirs: u64 = traced.get(&0).map_or(0, |idle| idle.iter().sum());
+    assert!(
+        (idle - theirs as f64).abs() < 0.002 * length + off_ns(),
+        "{core}: idle {idle}, traced {theirs}"
+    );
+    let Some(clocks) = window.cores.iter().find(|time| time.cpus == *core) else { return };
+    let busy: f64 = clocks.busy_ns.iter().enumerate().map(|(k, &ns)| k as f64 * ns as f64).sum();
+    let told = length - idle;
+    assert!(
+        (busy - told).abs() < 0.002 * length + off_ns(),
+        "{core}: busy {busy} by k, {told} by CPU"
+    );
+}
+
+#[test]
+fn alone_and_shared_add_up_to_what_the_scheduler_charged() {
+    let Some(mut machine) = machine::start() else { return };
+    let (told, window) = busy_siblings(&mut machine);
+    let windows = [window];
+    for told in told {
+        agree(run_of(&windows, told.tid).iter().sum(), told, "a task that came and went");
+    }
+}
+
+#[test]
+fn windows_in_the_middle_of_a_run_lose_nothing() {
+    let Some(mut machine) = machine::start() else { return };
+    let [first, _] = machine.pair();
+    let done = AtomicBool::new(false);
+    let work = || {
+        phases(first, 40, Duration::from_millis(10), Duration::ZERO);
+        done.store(true, Ordering::Relaxed);
+    };
+    let mut windows = Vec::new();
+    let told = std::thread::scope(|scope| {
+        let Machine { overlap, .. } = &mut machine;
+        let asking = scope.spawn(|| {
+            while !done.load(Ordering::Relaxed) {
+                windows.push(overlap.window().expect("a window"));
+            }
+            std::thread::sleep(Duration::from_millis(20));
+            windows.push(overlap.window().expect("a window"));
+        });
+        meanwhile(&[&work], || asking.join().expect("the windows")).0
+    });
+    agree(run_of(&windows, told[0].tid).iter().sum(), told[0], "over many windows");
+    println!("{} windows", windows.len());
+}
+
+#[test]
+fn a_task_that_lives_on_has_what_it_ran_since() {
+    let Some(mut machine) = machine::start() else { return };
+    let outside = told();
+    machine.overlap.window().expect("a window");
+    let before = told();
+    crate::load::burn(Duration::from_millis(200));
+    let after = told();
+    let window = machine.overlap.window().expect("a window");
+    let ran_ns: u64 = run_of(&[window], after.tid).iter().sum();
+    // Asking for windows is work, too; some of it is in this one.
+    let (least_ns, most_ns) = (after.cpu_ns - before.cpu_ns, told().cpu_ns - outside.cpu_ns);
+    assert!(ran_ns as f64 > 0.99 * least_ns as f64, "{ran_ns} of at least {least_ns}");
+    assert!((ran_ns as f64) < 1.01 * most_ns as f64, "{ran_ns} of at most {most_ns}");
+}
+
+/// Within one per cent, of the clock and of the scheduler's own account.
+pub(crate) fn agree(ran_ns: u64, told: Told, what: &str) {
+    let within = |truth: u64| (ran_ns as f64 - truth as f64).abs() < 0.01 * truth as f64 + off_ns();
+    assert!(within(told.cpu_ns), "{what}: {ran_ns} of {told:?}");
+    if told.schedstat_ns > 0 {
+        assert!(within(told.schedstat_ns), "{what}: {ran_ns} of {told:?}");
+    }
+}
