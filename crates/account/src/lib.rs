@@ -12,10 +12,17 @@
 
 #![forbid(unsafe_code)]
 
+pub mod bounds;
+pub mod choice;
 pub mod ebpf;
 mod error;
 pub mod method;
 pub mod model;
 pub mod probe;
+mod roster;
+pub mod sampled;
+pub mod summary;
+pub mod target;
+pub mod watch;
 
 pub use error::Error;

@@ -2,7 +2,9 @@
 
 #![forbid(unsafe_code)]
 
+mod account;
 mod audit;
+mod basis;
 mod compare;
 mod cputime;
 mod describe;
@@ -70,6 +72,8 @@ enum Verb {
     Compare(compare::Args),
     /// What a CPU second is worth beside a busy sibling: work alone and beside spinners
     Cputime(Box<cputime::Args>),
+    /// What CPU time is worth beside busy siblings: of a command, process, cgroup or all
+    Account(Box<account::Args>),
     /// Recompute a published table: ratios, geometric means, misprints
     Audit(audit::Args),
     /// The scheduler with one queue per core, on a live kernel (sched_ext)
@@ -90,6 +94,7 @@ fn main() -> ExitCode {
         Verb::Report(args) => report::run(&args),
         Verb::Compare(args) => compare::run(&args),
         Verb::Cputime(args) => cputime::run(&args),
+        Verb::Account(args) => account::run(&args),
         Verb::Audit(args) => audit::run(args),
         Verb::Sched(args) => sched::run(args),
         Verb::Simulate(args) => simulate::run(args),

@@ -123,6 +123,53 @@ impl Cgroups {
     }
 }
 
+/// The folder of a group, from its path in the hierarchy (`/a/b`) or the folder itself
+/// (`/sys/fs/cgroup/a/b`); none if there is no such group. The hierarchy is the one that counts CPU
+/// time: that of version 1 with `cpuacct`, else that of version 2.
+#[must_use]
+pub fn folder(root: &Root, path: &str) -> Option<String> {
+    let mount = usage_mount(root)?;
+    // A mount may show only a part of the hierarchy.
+    let below = match path.strip_prefix(&mount.point) {
+        Some(rest) if rest.is_empty() || rest.starts_with('/') => rest,
+        _ => path.strip_prefix(mount.root.trim_end_matches('/'))?,
+    };
+    let folder = format!("{}/{}", mount.point, below.trim_matches('/'));
+    let folder = folder.trim_end_matches('/').to_owned();
+    let is_group = !below.contains("..") && root.exists(&format!("{folder}/cgroup.procs"));
+    is_group.then_some(folder)
+}
+
+/// The path in the hierarchy of a folder that [`folder`] gave, as `/proc/PID/cgroup` shows it.
+#[must_use]
+pub fn path_of(root: &Root, folder: &str) -> String {
+    let Some(mount) = usage_mount(root) else { return folder.to_owned() };
+    let below = folder.strip_prefix(&mount.point).unwrap_or(folder);
+    match format!("{}{below}", mount.root.trim_end_matches('/')) {
+        path if path.is_empty() => "/".to_owned(),
+        path => path,
+    }
+}
+
+/// CPU time that a group used so far, in seconds; none if its files do not say.
+#[must_use]
+pub fn usage_s(root: &Root, folder: &str) -> Option<f64> {
+    if let Some(nanoseconds) = root.number::<u64>(&format!("{folder}/cpuacct.usage")) {
+        return Some(nanoseconds as f64 / 1e9);
+    }
+    let stat = root.fact(&format!("{folder}/cpu.stat"))?;
+    let line = stat.lines().find_map(|line| line.strip_prefix("usage_usec "))?;
+    Some(line.trim().parse::<u64>().ok()? as f64 / 1e6)
+}
+
+fn usage_mount(root: &Root) -> Option<Mount> {
+    let mut mounts = mounts(&root.text("proc/self/mountinfo").unwrap_or_default());
+    let is_version_1 = |mount: &Mount| mount.options.iter().any(|name| name == "cpuacct");
+    let position = mounts.iter().position(is_version_1);
+    let position = position.or_else(|| mounts.iter().position(|mount| mount.version_2))?;
+    Some(mounts.swap_remove(position))
+}
+
 /// The folder of a group and all above it up to the mount point.
 fn folders(mount: &Mount, path: &str) -> Vec<String> {
     // A path outside our cgroup namespace starts with "/.."; a path that the mount does not show
@@ -233,6 +280,24 @@ mod tests {
             ("sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n"),
         ]);
         assert_eq!(Cgroups::read(&root).cpu_quota(&root), Some(0.5));
+    }
+
+    #[test]
+    fn a_group_is_found_by_path_or_folder_and_its_time_is_read() {
+        let (_folder, root) = root(&[
+            ("proc/self/mountinfo", V2),
+            ("sys/fs/cgroup/a/b/cgroup.procs", "1\n"),
+            ("sys/fs/cgroup/a/b/cpu.stat", "usage_usec 1500000\nuser_usec 1\n"),
+        ]);
+        for path in ["/a/b", "/sys/fs/cgroup/a/b", "/sys/fs/cgroup/a/b/"] {
+            let found = folder(&root, path).expect(path);
+            assert_eq!(found, "/sys/fs/cgroup/a/b");
+            assert_eq!(path_of(&root, &found), "/a/b");
+            assert_eq!(usage_s(&root, &found), Some(1.5));
+        }
+        for path in ["/a/c", "/a/b/../b", "/sys/fs/cgroup/x"] {
+            assert_eq!(folder(&root, path), None, "{path}");
+        }
     }
 
     proptest! {

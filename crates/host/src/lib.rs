@@ -15,7 +15,7 @@
 //! * every error names the path it is about.
 
 pub mod affinity;
-mod cgroup;
+pub mod cgroup;
 pub mod cgroup_paths;
 pub mod cpuinfo;
 pub mod environment;
@@ -30,6 +30,7 @@ pub mod process;
 pub mod root;
 pub mod sched_ext;
 pub mod smt;
+pub mod tasks;
 pub mod topology;
 pub mod user;
 

@@ -17,6 +17,7 @@
 
 #![forbid(unsafe_code)]
 
+mod account;
 mod article;
 mod comparison;
 mod conditions;
@@ -49,6 +50,7 @@ pub use crate::core::{
     core_components, core_enhancements_text, core_figure, core_matrix_text, core_note_text,
     core_run_text, core_sieve_pages_text,
 };
+pub use account::account_text;
 pub use article::{article_csv, article_json};
 pub use comparison::{COMPARISON_FORMATS, ComparisonFormat};
 pub use cputime::{CPUTIME_FORMATS, Cputime, CputimeFormat};

@@ -1,0 +1,63 @@
+//! Which method, and why not a better one.
+
+use crate::Error;
+use crate::bounds::Bounds;
+use crate::ebpf::Ebpf;
+use crate::method::Method;
+use crate::sampled::{Effort, Sampled};
+use coretwin_base::account::{MethodName, Siblings};
+use coretwin_host::root::Root;
+
+/// A method that has started, with the sentence about the better ones that are not possible.
+pub struct Chosen {
+    /// The method.
+    pub method: Box<dyn Method>,
+    /// Why not a better one and what would make it possible; empty for the best.
+    pub why: String,
+}
+
+/// Starts the method that was asked for, else the best that is possible.
+///
+/// # Errors
+/// [`Error::Method`] if the one that was asked for is not possible, or none is.
+pub fn start(
+    root: &Root,
+    siblings: &Siblings,
+    asked: Option<MethodName>,
+    effort: Effort,
+) -> Result<Chosen, Error> {
+    if let Some(name) = asked {
+        let mut method = make(name, root, siblings, effort)?;
+        method.start()?;
+        return Ok(Chosen { method, why: String::new() });
+    }
+    let mut why = Vec::new();
+    let mut last = None;
+    for name in MethodName::ALL {
+        let started = make(name, root, siblings, effort).and_then(|mut method| {
+            method.start()?;
+            Ok(method)
+        });
+        match started {
+            Ok(method) => return Ok(Chosen { method, why: why.join("; ") }),
+            Err(error) => {
+                why.push(error.to_string());
+                last = Some(error);
+            }
+        }
+    }
+    Err(last.unwrap_or_else(|| Error::Target("no method is known".to_owned())))
+}
+
+fn make(
+    name: MethodName,
+    root: &Root,
+    siblings: &Siblings,
+    effort: Effort,
+) -> Result<Box<dyn Method>, Error> {
+    match name {
+        MethodName::Ebpf => Ok(Box::new(Ebpf::new(root, siblings.clone()))),
+        MethodName::Sampled => Ok(Box::new(Sampled::new(root, siblings.clone(), effort))),
+        MethodName::Bounds => Ok(Box::new(Bounds::new(root, siblings.clone(), effort.share_max))),
+    }
+}

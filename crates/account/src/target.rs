@@ -1,0 +1,243 @@
+//! Whose CPU time is accounted for, and which tasks of a window are theirs.
+
+use crate::Error;
+use coretwin_base::account::{TaskUse, Window};
+use coretwin_host::process;
+use coretwin_host::root::Root;
+use coretwin_host::tasks::Tasks;
+use std::collections::BTreeSet;
+
+/// Whose CPU time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Target {
+    /// Everybody's.
+    All,
+    /// That of a process and everything that descends from it.
+    Process(u32),
+    /// That of a cgroup and those below it; the path from the root of its hierarchy, `/a/b`.
+    Cgroup(String),
+}
+
+/// A target while it is watched.
+#[derive(Debug)]
+pub struct Watched {
+    root: Root,
+    target: Target,
+    /// Processes that are known to belong to it.
+    members: BTreeSet<u32>,
+    /// CPU time of its processes that no thread may show any more: that of a process since the
+    /// watch began, in ticks.
+    ticks_before: u64,
+    /// CPU time of the cgroup when the watch began, in seconds.
+    usage_before_s: Option<f64>,
+    folder: Option<String>,
+}
+
+impl Watched {
+    /// Begins to watch. A process of this program's own is a command it has started: orphans of it
+    /// come to this program, and belong to it.
+    ///
+    /// # Errors
+    /// [`Error::Target`] if it is not there.
+    pub fn new(root: &Root, target: Target) -> Result<Self, Error> {
+        let mut watched = Self {
+            root: root.clone(),
+            target,
+            members: BTreeSet::new(),
+            ticks_before: 0,
+            usage_before_s: None,
+            folder: None,
+        };
+        match &watched.target {
+            Target::All => {}
+            Target::Process(pid) => {
+                let process = Tasks::new(root).process(*pid).filter(|process| !process.ended);
+                let process = process.ok_or_else(|| no_process(*pid))?;
+                watched.ticks_before = process.ticks;
+                watched.members.insert(*pid);
+            }
+            Target::Cgroup(path) => {
+                let folder =
+                    coretwin_host::cgroup::folder(root, path).ok_or_else(|| no_cgroup(path))?;
+                watched.usage_before_s = coretwin_host::cgroup::usage_s(root, &folder);
+                watched.folder = Some(folder);
+            }
+        }
+        watched.refresh();
+        Ok(watched)
+    }
+
+    /// Whose time it is.
+    #[must_use]
+    pub fn target(&self) -> &Target {
+        &self.target
+    }
+
+    /// Looks up who belongs to it now: descendants that only sleep leave no other trace.
+    pub fn refresh(&mut self) {
+        if let Target::Process(pid) = self.target {
+            self.members.extend(process::descendants(&self.root, pid));
+        }
+    }
+
+    /// Whether it is still there.
+    #[must_use]
+    pub fn is_there(&self) -> bool {
+        match (&self.target, &self.folder) {
+            (Target::All, _) => true,
+            (Target::Process(pid), _) => {
+                Tasks::new(&self.root).process(*pid).is_some_and(|process| !process.ended)
+            }
+            (Target::Cgroup(_), Some(folder)) => self.root.exists(folder),
+            (Target::Cgroup(_), None) => false,
+        }
+    }
+
+    /// The tasks that belong to it.
+    pub fn pick<'a>(&mut self, window: &'a Window) -> Vec<&'a TaskUse> {
+        let own = std::process::id();
+        if let Target::Process(root) = self.target {
+            let is_command =
+                window.tasks.iter().any(|task| task.pid == root && task.parent == Some(own));
+            // Parents may stand behind their children: again until nobody is new.
+            loop {
+                let before = self.members.len();
+                for task in &window.tasks {
+                    let Some(parent) = task.parent else { continue };
+                    if self.members.contains(&parent) || (is_command && parent == own) {
+                        self.members.insert(task.pid);
+                    }
+                }
+                if self.members.len() == before {
+                    break;
+                }
+            }
+        }
+        let belongs = |task: &&TaskUse| match &self.target {
+            Target::All => true,
+            Target::Process(_) => self.members.contains(&task.pid),
+            Target::Cgroup(path) => task.cgroup.as_deref().is_some_and(|of| is_within(of, path)),
+        };
+        window.tasks.iter().filter(belongs).collect()
+    }
+
+    /// CPU time of the target that the kernel knows as a whole, for what its tasks do not show: of a
+    /// cgroup, or of a process alone that still is there. In seconds, with how far it may be off.
+    #[must_use]
+    pub fn whole_s(&self) -> Option<Whole> {
+        match (&self.target, &self.folder) {
+            (Target::Cgroup(_), Some(folder)) => {
+                let used_s =
+                    coretwin_host::cgroup::usage_s(&self.root, folder)? - self.usage_before_s?;
+                Some(Whole { used_s, error_s: 0.02, of_process: None })
+            }
+            (Target::Process(pid), _) => {
+                let hertz = rustix::param::clock_ticks_per_second().max(1) as f64;
+                let process = Tasks::new(&self.root).process(*pid)?;
+                let used_s = process.ticks.saturating_sub(self.ticks_before) as f64 / hertz;
+                Some(Whole { used_s, error_s: 4.0 / hertz, of_process: Some(*pid) })
+            }
+            _ => None,
+        }
+    }
+}
+
+/// CPU time that the kernel knows as a whole.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Whole {
+    /// So many seconds.
+    pub used_s: f64,
+    /// Give or take.
+    pub error_s: f64,
+    /// The process it is of, without its descendants; none for the whole target.
+    pub of_process: Option<u32>,
+}
+
+fn is_within(path: &str, group: &str) -> bool {
+    let rest = path.strip_prefix(group.trim_end_matches('/'));
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+fn no_process(pid: u32) -> Error {
+    Error::Target(format!(
+        "there is no process {pid}, or it is not visible from here; name one that runs (a process of \
+         another container or of another user may be hidden)"
+    ))
+}
+
+fn no_cgroup(path: &str) -> Error {
+    Error::Target(format!(
+        "there is no cgroup {path}; name its folder below /sys/fs/cgroup, or its path as \
+         /proc/PID/cgroup shows it"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use coretwin_base::account::{MethodName, Siblings, SiblingsOrigin, Unseen};
+
+    fn window(tasks: &[(u32, u32, &str)]) -> Window {
+        let task = |(pid, parent, cgroup): &(u32, u32, &str)| TaskUse {
+            pid: *pid,
+            tid: *pid,
+            parent: Some(*parent),
+            cgroup: Some((*cgroup).to_owned()),
+            ..TaskUse::default()
+        };
+        Window {
+            method: MethodName::Bounds,
+            elapsed_s: 1.0,
+            siblings: Siblings { origin: SiblingsOrigin::Kernel, cores: Vec::new() },
+            cores: Vec::new(),
+            tasks: tasks.iter().map(task).collect(),
+            pairs: Vec::new(),
+            clash_s: None,
+            unseen: Unseen::default(),
+            looks: 0,
+        }
+    }
+
+    fn watched(target: Target, members: &[u32]) -> Watched {
+        Watched {
+            root: Root::at("/nowhere"),
+            target,
+            members: members.iter().copied().collect(),
+            ticks_before: 0,
+            usage_before_s: None,
+            folder: None,
+        }
+    }
+
+    #[test]
+    fn descendants_belong_whatever_their_order_and_orphans_of_a_command_too() {
+        let own = std::process::id();
+        let mut one = watched(Target::Process(5), &[5]);
+        let window = window(&[(7, 6, "/"), (6, 5, "/"), (5, own, "/"), (8, own, "/"), (9, 1, "/")]);
+        let pids: Vec<u32> = one.pick(&window).iter().map(|task| task.pid).collect();
+        assert_eq!(pids, [7, 6, 5, 8]);
+        let mut other = watched(Target::Process(6), &[6]);
+        let pids: Vec<u32> = other.pick(&window).iter().map(|task| task.pid).collect();
+        assert_eq!(pids, [7, 6]);
+    }
+
+    #[test]
+    fn a_cgroup_has_those_below_it() {
+        let window = window(&[(1, 0, "/a"), (2, 0, "/a/b"), (3, 0, "/ab"), (4, 0, "/")]);
+        let pids = |path: &str| {
+            let mut one = watched(Target::Cgroup(path.to_owned()), &[]);
+            one.pick(&window).iter().map(|task| task.pid).collect::<Vec<u32>>()
+        };
+        assert_eq!(pids("/a"), [1, 2]);
+        assert_eq!(pids("/"), [1, 2, 3, 4]);
+    }
+
+    #[test]
+    fn what_is_not_there_is_named() {
+        let root = Root::system();
+        let error = Watched::new(&root, Target::Process(41_943_040)).expect_err("none").to_string();
+        assert!(error.contains("no process 41943040"), "{error}");
+        let error = Watched::new(&root, Target::Cgroup("/no/such".to_owned())).expect_err("none");
+        assert!(error.to_string().contains("no cgroup /no/such"), "{error}");
+    }
+}

@@ -1,0 +1,104 @@
+//! On what accounting rests: the method, the sibling map, yield and slowdown. `account` and `top`
+//! ask for the same.
+
+use crate::exit::Usage;
+use crate::host;
+use anyhow::Result;
+use coretwin_account::model::Valuation;
+use coretwin_account::model::valuation::Known;
+use coretwin_base::account::{MethodName, Siblings};
+use coretwin_base::cputime::MeasuredFactors;
+use coretwin_base::topology::Topology;
+use coretwin_host::root::Root;
+use coretwin_host::topology::state_folder;
+
+/// Options that say so.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Basis {
+    /// How to see who ran beside whom [default: the best that is possible]
+    #[arg(long, value_name = "METHOD", value_parser = method)]
+    pub(crate) method: Option<MethodName>,
+    /// CPUs that share a core, like 0+1,2+3 [default: the kernel's word, else that of a probe]
+    #[arg(long, value_name = "MAP")]
+    pub(crate) siblings: Option<String>,
+    /// Throughput of a core with all siblings busy over one busy, like 1.3 or 1.3:1.2-1.4
+    #[arg(long = "yield", value_name = "S", value_parser = core_yield)]
+    pub(crate) core_yield: Option<Known>,
+    /// Time of a task beside busy siblings over its time alone, like 1.5 or 1.5:1.4-1.6
+    #[arg(long, value_name = "R", value_parser = slowdown)]
+    pub(crate) slowdown: Option<Known>,
+    /// Take both from what cputime measured for this work [default: the last it measured]
+    #[arg(long, value_name = "WORK", conflicts_with_all = ["core_yield", "slowdown"])]
+    pub(crate) factors: Option<String>,
+    /// Seed of the moments at which it is looked
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+}
+
+impl Basis {
+    /// The sibling map: the user's, the kernel's where it shows siblings, else that of the last
+    /// probe.
+    pub(crate) fn siblings(&self, root: &Root, topology: &Topology) -> Result<Siblings> {
+        if let Some(text) = &self.siblings {
+            return Siblings::parse(text, &topology.online)
+                .map_err(|bad| Usage(bad.to_string()).into());
+        }
+        let kernel = Siblings::of_kernel(topology);
+        let probed = || host::probed(root).filter(|probe| !probe.groups.is_empty());
+        match probed().filter(|_| kernel.threads_per_core_max() < 2) {
+            Some(probe) => Ok(Siblings::of_probe(&probe.groups, &topology.online)),
+            None => Ok(kernel),
+        }
+    }
+
+    /// Yield and slowdown of every kind of core: those given, those measured here, or the default.
+    pub(crate) fn valuation(&self, topology: &Topology, threads: usize) -> Result<Valuation> {
+        let measured = self.measured(topology)?;
+        let measured = measured.as_ref().map(Known::of_measurement);
+        let (core_yield, slowdown) = match (&self.core_yield, &self.slowdown, measured) {
+            // Given ones are not mixed with those of some other work.
+            (None, None, Some((core_yield, slowdown))) => (core_yield, Some(slowdown)),
+            (core_yield, slowdown, _) => (core_yield.clone(), slowdown.clone()),
+        };
+        Valuation::new(core_yield.as_ref(), slowdown.as_ref(), threads)
+            .map_err(|error| Usage(error.to_string()).into())
+    }
+
+    /// What `cputime` measured on this processor last, of the work that is asked for.
+    fn measured(&self, topology: &Topology) -> Result<Option<MeasuredFactors>> {
+        let state = state_folder(&Root::system(), &|name| std::env::var(name).ok());
+        let mut known = coretwin_store::factors::read(&state)?;
+        let model = topology.cpuinfo.model_name.as_deref();
+        known.retain(|line| line.cpus.relation.is_smt() && Some(line.cpu_model.as_str()) == model);
+        let Some(work) = &self.factors else { return Ok(known.pop()) };
+        let works: Vec<String> = known.iter().map(|line| format!("'{}'", line.work)).collect();
+        match known.into_iter().rfind(|line| line.work == *work) {
+            Some(found) => Ok(Some(found)),
+            None if works.is_empty() => Err(Usage(
+                "cputime has measured nothing on this processor yet; run coretwin cputime, or give \
+                 --yield and --slowdown"
+                    .to_owned(),
+            )
+            .into()),
+            None => Err(Usage(format!(
+                "cputime has not measured '{work}' on this processor; it has {}",
+                works.join(", ")
+            ))
+            .into()),
+        }
+    }
+}
+
+fn method(text: &str) -> Result<MethodName, String> {
+    let names: Vec<&str> = MethodName::ALL.iter().map(|method| method.name()).collect();
+    let known = MethodName::ALL.into_iter().find(|method| method.name() == text);
+    known.ok_or_else(|| coretwin_base::suggest::unknown("method", text, &names))
+}
+
+fn core_yield(text: &str) -> Result<Known, String> {
+    Known::parse(text, "yield").map_err(|error| error.to_string())
+}
+
+fn slowdown(text: &str) -> Result<Known, String> {
+    Known::parse(text, "slowdown").map_err(|error| error.to_string())
+}

@@ -1,0 +1,226 @@
+//! The threads of the machine: which there are, what they ran, and on which CPU they are.
+//!
+//! For reading thousands of threads often: one buffer is used again, and the number of the newest
+//! thread (`/proc/loadavg`) tells without a listing whether there are new ones. A thread that has
+//! ended is no error, only absent.
+
+use crate::root::Root;
+use coretwin_base::cpu_set::{CpuId, CpuSet};
+use coretwin_base::units::Nanos;
+use std::fmt::Write;
+use std::fs::File;
+use std::io::Read;
+
+/// The kernel's own threads have this flag (PF_KTHREAD, include/linux/sched.h).
+const KERNEL_THREAD: u64 = 0x0020_0000;
+
+/// A thread at one moment, from `/proc/PID/task/TID/stat` (proc(5)).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Thread {
+    /// Its name, at most 15 bytes.
+    pub comm: String,
+    /// Whether it runs or waits for a CPU (state R).
+    pub runnable: bool,
+    /// Whether it has ended and waits for its parent (states Z and X).
+    pub ended: bool,
+    /// The process that started its process.
+    pub parent: u32,
+    /// Whether it is one of the kernel.
+    pub of_kernel: bool,
+    /// User and system time, in ticks of USER_HZ.
+    pub ticks: u64,
+    /// Threads of its process.
+    pub threads: u32,
+    /// When it started, in ticks of USER_HZ since boot.
+    pub started_ticks: u64,
+    /// CPU on which it is or was last.
+    pub cpu: CpuId,
+}
+
+/// Reads threads below a root.
+#[derive(Debug)]
+pub struct Tasks {
+    root: Root,
+    path: String,
+    bytes: Vec<u8>,
+}
+
+impl Tasks {
+    /// A reader with an empty buffer.
+    #[must_use]
+    pub fn new(root: &Root) -> Self {
+        Self { root: root.clone(), path: String::new(), bytes: Vec::new() }
+    }
+
+    /// Every process that is visible, in no order.
+    #[must_use]
+    pub fn processes(&self) -> Vec<u32> {
+        numbers(&self.root, "proc")
+    }
+
+    /// Every thread of a process, in no order; none if it ended.
+    #[must_use]
+    pub fn threads(&self, process: u32) -> Vec<u32> {
+        numbers(&self.root, &format!("proc/{process}/task"))
+    }
+
+    /// Number of the thread or process that was started last, of those visible (`/proc/loadavg`).
+    #[must_use]
+    pub fn newest(&mut self) -> Option<u32> {
+        let text = self.text(format_args!("proc/loadavg"))?;
+        text.split_whitespace().nth(4)?.parse().ok()
+    }
+
+    /// A thread now; none if it ended.
+    #[must_use]
+    pub fn thread(&mut self, process: u32, thread: u32) -> Option<Thread> {
+        parse(self.text(format_args!("proc/{process}/task/{thread}/stat"))?)
+    }
+
+    /// All threads of a process together, those that ended included.
+    #[must_use]
+    pub fn process(&mut self, process: u32) -> Option<Thread> {
+        parse(self.text(format_args!("proc/{process}/stat"))?)
+    }
+
+    /// Run time of a thread (`schedstat`, field 1); none if it ended or the kernel does not keep
+    /// it. It is brought up to date when the thread leaves its CPU and at every tick.
+    #[must_use]
+    pub fn run_time(&mut self, process: u32, thread: u32) -> Option<Nanos> {
+        let text = self.text(format_args!("proc/{process}/task/{thread}/schedstat"))?;
+        text.split_whitespace().next()?.parse().ok().map(Nanos)
+    }
+
+    /// Whether the kernel keeps run times of threads (CONFIG_SCHED_INFO).
+    #[must_use]
+    pub fn has_run_times(&self) -> bool {
+        self.root.exists("proc/self/schedstat") || self.root.exists("proc/1/schedstat")
+    }
+
+    /// The process of a thread; none if it ended.
+    #[must_use]
+    pub fn process_of(&mut self, thread: u32) -> Option<u32> {
+        let text = self.text(format_args!("proc/{thread}/status"))?;
+        text.lines().find_map(|line| line.strip_prefix("Tgid:")?.trim().parse().ok())
+    }
+
+    /// CPUs that a thread may use; none if it ended.
+    #[must_use]
+    pub fn allowed(&mut self, process: u32, thread: u32) -> Option<CpuSet> {
+        let text = self.text(format_args!("proc/{process}/task/{thread}/status"))?;
+        let list = text.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
+        CpuSet::parse(list).ok()
+    }
+
+    /// The cgroup of a process, as a path from the root of its hierarchy: that of the controller
+    /// `cpuacct` or `cpu` of version 1 if there is one, else that of version 2.
+    #[must_use]
+    pub fn cgroup(&mut self, process: u32) -> Option<String> {
+        cgroup_of(self.text(format_args!("proc/{process}/cgroup"))?)
+    }
+
+    fn text(&mut self, path: std::fmt::Arguments<'_>) -> Option<&str> {
+        self.path.clear();
+        self.path.write_fmt(path).ok()?;
+        self.bytes.clear();
+        // No file that is read here is longer, but a fake one may be.
+        File::open(self.root.path(&self.path))
+            .and_then(|file| file.take(1 << 20).read_to_end(&mut self.bytes))
+            .ok()?;
+        // A name may hold any bytes; they are in one field only.
+        if std::str::from_utf8(&self.bytes).is_err() {
+            let clean = String::from_utf8_lossy(&self.bytes).into_owned();
+            self.bytes = clean.into_bytes();
+        }
+        std::str::from_utf8(&self.bytes).ok()
+    }
+}
+
+fn numbers(root: &Root, path: &str) -> Vec<u32> {
+    let Ok(entries) = std::fs::read_dir(root.path(path)) else { return Vec::new() };
+    entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+}
+
+/// `1234 (name) S 1 …`; the name may hold blanks and brackets.
+fn parse(stat: &str) -> Option<Thread> {
+    let (head, rest) = stat.rsplit_once(')')?;
+    let (_, comm) = head.split_once('(')?;
+    let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
+    // Field 3 of proc(5) is the first after the name.
+    let number = |field: usize| fields.get(field - 3)?.parse::<u64>().ok();
+    let state = *fields.first()?;
+    Some(Thread {
+        comm: comm.to_owned(),
+        runnable: state == "R",
+        ended: matches!(state, "Z" | "X" | "x"),
+        parent: u32::try_from(number(4)?).ok()?,
+        of_kernel: number(9)? & KERNEL_THREAD != 0,
+        ticks: number(14)?.checked_add(number(15)?)?,
+        threads: u32::try_from(number(20)?).ok()?,
+        started_ticks: number(22)?,
+        cpu: CpuId(u32::try_from(number(39)?).ok()?),
+    })
+}
+
+/// Lines `4:cpu,cpuacct:/path` of version 1, `0::/path` of version 2 (cgroups(7)).
+fn cgroup_of(text: &str) -> Option<String> {
+    let lines = || {
+        text.lines().filter_map(|line| {
+            let mut fields = line.splitn(3, ':').skip(1);
+            Some((fields.next()?, fields.next()?))
+        })
+    };
+    let version_1 = |controller: &str| {
+        lines().find(|(names, _)| names.split(',').any(|name| name == controller))
+    };
+    let unified = || lines().find(|(names, _)| names.is_empty());
+    let found = version_1("cpuacct").or_else(|| version_1("cpu")).or_else(unified);
+    found.map(|(_, path)| path.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_thread_is_read_whatever_its_name_is() {
+        let stat = "77 (a) R 1 (b) S 12 77 77 0 -1 4194560 1 2 3 4 50 7 8 9 20 0 3 0 4242 5 6 7 0 \
+                    0 0 0 0 0 0 0 0 0 0 0 17 5 0 0 0 0 0\n";
+        let thread = parse(stat).expect("thread");
+        assert_eq!((thread.comm.as_str(), thread.runnable), ("a) R 1 (b", false));
+        assert_eq!((thread.parent, thread.ticks, thread.threads), (12, 57, 3));
+        assert_eq!((thread.started_ticks, thread.cpu, thread.of_kernel), (4242, CpuId(5), false));
+    }
+
+    #[test]
+    fn this_thread_runs_and_its_process_is_known() {
+        let mut tasks = Tasks::new(&Root::system());
+        let process = std::process::id();
+        let thread = rustix::thread::gettid().as_raw_pid().unsigned_abs();
+        assert!(tasks.processes().contains(&process) && tasks.threads(process).contains(&thread));
+        assert_eq!(tasks.process_of(thread), Some(process));
+        let me = tasks.thread(process, thread).expect("this thread");
+        assert!(me.runnable && !me.ended && !me.of_kernel);
+        assert!(tasks.allowed(process, thread).expect("allowed").contains(me.cpu));
+        assert!(tasks.process(process).expect("process").threads >= 1);
+        assert_eq!(tasks.thread(process, u32::MAX), None);
+        assert!(tasks.newest().is_some() && tasks.cgroup(process).is_some());
+    }
+
+    #[test]
+    fn the_cgroup_is_that_of_the_cpu_controller_or_of_version_2() {
+        let hybrid = "9:name=systemd:/s\n2:cpu,cpuacct:/v1\n0::/v2\n";
+        assert_eq!(cgroup_of(hybrid).as_deref(), Some("/v1"));
+        assert_eq!(cgroup_of("0::/a:b/c\n").as_deref(), Some("/a:b/c"));
+        assert_eq!(cgroup_of("1:memory:/m\n"), None);
+    }
+
+    proptest! {
+        #[test]
+        fn never_panics(text in "[0-9]{0,5}( \\([a-z)( ]*\\))?( [A-Z]| -?[0-9]{1,25}|\\PC)*") {
+            let _ = parse(&text);
+            let _ = cgroup_of(&text);
+        }
+    }
+}
