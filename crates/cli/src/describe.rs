@@ -17,7 +17,9 @@ pub(crate) fn headline(plan: &Plan) -> String {
         plan.arms.iter().map(|arm| format!("{} ({})", arm.label, arm.about)).collect();
     let arms = arms.join(" with ");
     if let Some(simulation) = &plan.simulation {
-        return format!("On a simulated machine ({}), comparing {arms}.", simulation.title);
+        let labels: Vec<&str> = plan.arms.iter().map(|arm| arm.label.as_str()).collect();
+        let labels = labels.join(", ");
+        return format!("On a simulated machine ({}), comparing {labels}.", simulation.title);
     }
     match plan.comparison {
         Comparison::None if plan.reboots() => {

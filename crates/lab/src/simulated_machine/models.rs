@@ -28,7 +28,7 @@ const ARTICLES: &str = "xeon-mp-foster";
 const POLICIES_2003: [&str; 4] =
     ["linux-2.4.19", "linux-2.5.32", "linux-2.5.32-f3", "linux-2.5.32-a9"];
 
-/// How machines of today are scheduled, and may be.
+/// How other machines, those of today, are scheduled, and may be.
 const POLICIES_TODAY: [&str; 3] = ["fair", "one-per-core", "core-queue"];
 
 /// What is fitted of a row whose only work is one task's.
@@ -84,7 +84,8 @@ impl Modelled {
     #[must_use]
     pub fn described(&self) -> Described {
         let is_articles = self.preset.name == ARTICLES;
-        let policies: &[&str] = if is_articles { &POLICIES_2003 } else { &POLICIES_TODAY };
+        let of_then = self.preset.name.starts_with("xeon-mp");
+        let policies: &[&str] = if of_then { &POLICIES_2003 } else { &POLICIES_TODAY };
         Described {
             name: self.preset.name.clone(),
             title: self.preset.title.clone(),
