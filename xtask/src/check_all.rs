@@ -31,6 +31,12 @@ const CHECKS: &[&Stage] = &[
     },
     // 5 minutes: every suite in full, on kernels old and new.
     &Stage { name: "vm", argv: &["cargo", "xtask", "vm"], environment: &[] },
+    // 10 minutes, four of them to build the kernel once: the scheduler on the first series with sched_ext.
+    &Stage {
+        name: "vm-6.12",
+        argv: &["cargo", "xtask", "vm", "sched", "--kernel", "own:6.12"],
+        environment: &[],
+    },
     // Whoever switches SMT killed at any moment, on fake machines.
     &Stage {
         name: "switch-kills",

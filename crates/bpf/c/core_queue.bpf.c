@@ -56,7 +56,7 @@ void on_enqueue(u64 *context)
 	bool stopped, asked;
 	u64 queue;
 
-	if (!task || ((p->flags & PF_KTHREAD) && p->nr_cpus_allowed == 1)) {
+	if (!task || !may_kick() || ((p->flags & PF_KTHREAD) && p->nr_cpus_allowed == 1)) {
 		count(p, PAST_QUEUES);
 		insert(p, DSQ_LOCAL, options.slice_ns, flags);
 		return;
@@ -70,7 +70,7 @@ void on_enqueue(u64 *context)
 	if (flags & __builtin_preserve_enum_value(*(enum scx_enq_flags *)SCX_ENQ_LAST, 1)) {
 		/* It could not go where it was asked to, and nobody else wants its CPU. */
 		insert(p, DSQ_LOCAL, options.slice_ns, flags);
-		scx_bpf_kick_cpu(cpu, 0);
+		kick(cpu, 0);
 		return;
 	}
 	arrive(task, cpu);
@@ -158,7 +158,7 @@ void on_running(u64 *context)
 	task->stopped = false;
 	here->virtual_ns = task->virtual_ns;
 	here->started_ns = now;
-	here->weight = p->scx.weight;
+	here->weight = weight_of(p);
 	here->movable = p->nr_cpus_allowed > 1;
 	here->asked = false;
 	if (!here->runs) {

@@ -8,10 +8,12 @@
 /* Has a CPU stop its task for an idle core. */
 static void ask(u32 core, u32 cpu)
 {
+	if (!may_kick())
+		return;
 	core_of(core)->asked_ns = bpf_ktime_get_ns();
 	cpu_of(cpu)->asked = true;
 	add_once(ACTIVE_ASKED, 1);
-	scx_bpf_kick_cpu(cpu, KICK_PREEMPT);
+	kick(cpu, KICK_PREEMPT);
 }
 
 /* Whether a core runs several tasks and was not asked of late. */

@@ -170,12 +170,36 @@ static always_inline u64 by_weight(u64 ns, u32 weight)
 	return ns * 100 / (weight ?: 1);
 }
 
+/* Levels of groups that are looked at. */
+#define GROUPS_MAX 4
+/* The kernel's shares of a group with cpu.weight 100. */
+#define SHARES_SHIFT 20
+/* BPF_FIELD_EXISTS */
+#define HAS(member) __builtin_preserve_field_info(member, 2)
+
+/* The weight of a task, times that of its groups; 100 is that of nice 0 in groups of the usual weight. */
+static u32 weight_of(struct task_struct *p)
+{
+	u64 weight = p->scx.weight;
+	struct task_group *group = NULL;
+	int level;
+
+	if (!HAS(p->sched_task_group) || !HAS(group->shares))
+		return weight;
+	group = p->sched_task_group;
+	for (level = 0; level < GROUPS_MAX && group; level++) {
+		weight = weight * group->shares >> SHARES_SHIFT;
+		group = group->parent;
+	}
+	return weight < 1 ? 1 : weight > 1000000 ? 1000000 : weight;
+}
+
 /* Counts the CPU time of a task since it was last counted. */
 static void count_time(struct task_struct *p, struct task *task)
 {
 	u64 ran_ns = p->se.sum_exec_runtime;
 
-	task->virtual_ns += by_weight(ran_ns - task->counted_ns, p->scx.weight);
+	task->virtual_ns += by_weight(ran_ns - task->counted_ns, weight_of(p));
 	task->counted_ns = ran_ns;
 }
 
@@ -250,6 +274,21 @@ static u64 queue_of(struct task_struct *p, u32 cpu)
 	u32 core = core_number(cpu);
 
 	return options.pickup && fits(p, core) && !is_held(p) ? core : QUEUE_OF_CPU + cpu;
+}
+
+/*
+ * A CPU that goes offline must kick no other: the kick could stay with it, and the kernel would wait for it
+ * for ever when the scheduler is unloaded (irq_work_sync in free_kick_syncs, seen with 7.3).
+ */
+static bool may_kick(void)
+{
+	return cpu_of(bpf_get_smp_processor_id())->online;
+}
+
+static void kick(s32 cpu, u64 flags)
+{
+	if (may_kick())
+		scx_bpf_kick_cpu(cpu, flags);
 }
 
 #endif

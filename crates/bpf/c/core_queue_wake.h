@@ -159,23 +159,27 @@ static u32 victim(struct task_struct *p, struct task *task, u32 cpu)
 /* Has somebody take notice of a task that waits. */
 static void announce(struct task_struct *p, struct task *task, u32 cpu, bool shared)
 {
+	bool idle = scx_bpf_test_and_clear_cpu_idle(cpu);
 	s32 taker;
 	u32 other;
 
-	if (scx_bpf_test_and_clear_cpu_idle(cpu)) {
+	/* The kernel asks nobody for the CPU of a task that has but one. */
+	if (p->nr_cpus_allowed == 1)
+		count(p, idle ? WOKE_LAST_IDLE : WOKE_LAST_BUSY);
+	if (idle) {
 		count(p, TOLD_OWN);
-		scx_bpf_kick_cpu(cpu, KICK_IDLE);
+		kick(cpu, KICK_IDLE);
 		return;
 	}
 	if (shared && options.wakeup && (other = claim_sibling(p, cpu)) != NONE) {
 		count(p, TOLD_SIBLING);
-		scx_bpf_kick_cpu(other, KICK_IDLE);
+		kick(other, KICK_IDLE);
 		return;
 	}
 	other = victim(p, task, cpu);
 	if (other != NONE) {
 		count(p, PREEMPTED);
-		scx_bpf_kick_cpu(other, KICK_PREEMPT);
+		kick(other, KICK_PREEMPT);
 		return;
 	}
 	if (!options.passive || is_held(p))
@@ -185,7 +189,7 @@ static void announce(struct task_struct *p, struct task *task, u32 cpu, bool sha
 		taker = scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);
 	if (taker >= 0) {
 		count(p, TOLD_OTHER_CORE);
-		scx_bpf_kick_cpu(taker, KICK_IDLE);
+		kick(taker, KICK_IDLE);
 	}
 }
 

@@ -82,7 +82,7 @@ static u64 virtual_of(struct task_struct *p)
 {
 	struct task *task = task_of(p);
 
-	return task ? task->virtual_ns + by_weight(p->se.sum_exec_runtime - task->counted_ns, p->scx.weight) : 0;
+	return task ? task->virtual_ns + by_weight(p->se.sum_exec_runtime - task->counted_ns, weight_of(p)) : 0;
 }
 
 /* Has a CPU go on with its task, or with the first of its queues; false if it has neither. */

@@ -4,6 +4,7 @@ mod doctor;
 mod keep;
 mod live;
 mod metrics;
+mod scenario;
 mod start;
 mod status;
 mod stop;
@@ -66,6 +67,13 @@ enum What {
         /// Print the findings as JSON
         #[arg(long)]
         json: bool,
+    },
+    /// Run a scenario of the simulated kernel for real, and count what the scheduler does with its tasks
+    Scenario {
+        #[command(flatten)]
+        set: Set,
+        #[command(flatten)]
+        how: scenario::How,
     },
     /// What holds it while it is loaded; started by the others
     #[command(hide = true)]
@@ -136,6 +144,7 @@ pub(crate) fn run(args: Args) -> Result<ExitCode> {
         What::Stop => stop::run(&root),
         What::Doctor { root: None, json } => doctor::run(&root, json),
         What::Doctor { root: Some(folder), json } => doctor::run(&Root::at(folder), json),
+        What::Scenario { set, how } => scenario::run(&set.wish()?, &how),
         What::Keep { set, study } => keep::run(&root, &set.wish()?, study),
     }
 }

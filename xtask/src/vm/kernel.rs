@@ -2,6 +2,7 @@
 //! that the machine's own sources name, and kept in the target folder.
 
 use super::apt::{self, Archive, Release};
+use super::own;
 use anyhow::{Context, Result, bail, ensure};
 use std::fmt::{self, Write};
 use std::fs;
@@ -10,8 +11,9 @@ use std::process::Command;
 
 /// Where the machine's own sources are (sources.list(5)).
 const SOURCES: &str = "/etc/apt";
-/// Releases of Debian that are asked: the first has a kernel before 6.2, the others the newest.
-const RELEASES: &[&str] = &["bookworm", "trixie-backports", "sid"];
+/// Releases of Debian that are asked: the first has a kernel before 6.2, the second the source of one that
+/// was the first with sched_ext, the others the newest.
+const RELEASES: &[&str] = &["bookworm", "bookworm-backports", "trixie-backports", "sid"];
 /// A package that turns out to hold no kernel is passed over, this many at most.
 const TRIES_MAX: usize = 4;
 
@@ -24,15 +26,25 @@ pub(crate) enum Wish {
     Newest,
     /// The newest of a series, such as `7.2`.
     Series(String),
+    /// One of this series that is built here, from Debian's package of its source.
+    Own(String),
 }
 
 impl Wish {
+    /// Reads what was typed: `7.2`, or `own:6.12`.
+    pub(crate) fn parse(text: &str) -> Self {
+        match text.strip_prefix("own:") {
+            Some(series) => Self::Own(series.to_owned()),
+            None => Self::Series(text.to_owned()),
+        }
+    }
+
     fn takes(&self, release: &Release) -> bool {
         let limit = Release::parse("6.2");
         match self {
             Self::Before62 => limit.is_some_and(|limit| *release < limit),
             Self::Newest => true,
-            Self::Series(series) => release.is_of(series),
+            Self::Series(series) | Self::Own(series) => release.is_of(series),
         }
     }
 
@@ -42,6 +54,7 @@ impl Wish {
             Self::Before62 => "before-6.2".into(),
             Self::Newest => "newest".into(),
             Self::Series(series) => format!("series-{series}"),
+            Self::Own(series) => format!("own-{series}"),
         }
     }
 }
@@ -52,6 +65,7 @@ impl fmt::Display for Wish {
             Self::Before62 => f.write_str("the newest kernel before 6.2"),
             Self::Newest => f.write_str("the newest kernel"),
             Self::Series(series) => write!(f, "a kernel {series}"),
+            Self::Own(series) => write!(f, "a kernel {series} of our own making"),
         }
     }
 }
@@ -75,7 +89,10 @@ pub(crate) fn get(folder: &Path, wishes: &[Wish]) -> Vec<Result<Kernel>> {
         let apt = Apt { folder: folder.join("apt") };
         let packages = packages.get_or_insert_with(|| apt.packages());
         match packages {
-            Ok(packages) => fetch(folder, &apt, packages, wish),
+            Ok(packages) => match wish {
+                Wish::Own(series) => make(folder, &apt, series),
+                wish => fetch(folder, &apt, packages, wish),
+            },
             Err(error) => bail!("{error:#}"),
         }
     };
@@ -115,6 +132,18 @@ fn fetch(folder: &Path, apt: &Apt, packages: &str, wish: &Wish) -> Result<Kernel
         }
     }
     bail!("{wish} is not in the archive of {}{reasons}", RELEASES.join(", "))
+}
+
+/// Builds a kernel of a series from its package of source, with little in it but what guests need.
+fn make(folder: &Path, apt: &Apt, series: &str) -> Result<Kernel> {
+    let unpacked = apt.download(&format!("linux-source-{series}"))?;
+    let (release, image) = own::build(&unpacked, series)?;
+    fits(&image)?;
+    let wish = Wish::Own(series.to_owned());
+    let kernel = keep(folder, &wish, &release, &image)?;
+    // Gigabytes of objects.
+    remove_folder(&unpacked).context("removing what was built")?;
+    Ok(kernel)
 }
 
 /// The kernel in an unpacked package: `boot/vmlinuz-RELEASE`, since 7.0
@@ -253,7 +282,7 @@ impl Apt {
 }
 
 /// Runs a command to its end; what it printed.
-fn run(folder: &Path, command: &mut Command) -> Result<String> {
+pub(super) fn run(folder: &Path, command: &mut Command) -> Result<String> {
     let program = command.get_program().to_string_lossy().into_owned();
     let output = command
         .current_dir(folder)

@@ -121,6 +121,7 @@ fn boot_one(
         initramfs,
         console,
         timeout: boot.timeout,
+        clock: boot.clock,
     };
     machine.boot(take)
 }

@@ -15,6 +15,7 @@ pub(crate) mod guest;
 mod image;
 mod kernel;
 mod lanes;
+mod own;
 mod qemu;
 mod suites;
 
@@ -29,7 +30,8 @@ use suites::{SUITES, Suite, Wanted};
 const HELP: &str = "\
 cargo xtask vm [SUITE...] [--kernel VERSION]... [--fast] [--seed N] [--keep] [--list]
 
-  --kernel VERSION  the newest of this series, such as 7.2; else the newest before 6.2 and the newest
+  --kernel VERSION  the newest of this series, such as 7.2; else the newest before 6.2 and the newest;
+                    own:6.12 is one built here from Debian's package of its source
   --fast            only what belongs to every change's test
   --seed N          of every random choice; drawn and told if not given
   --keep            leaves consoles, archives and what was brought out in the target folder
@@ -66,7 +68,7 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<bool> {
     let _lock = lock(&folder)?;
     let wishes = match &options.kernels[..] {
         [] => vec![Wish::Before62, Wish::Newest],
-        series => series.iter().cloned().map(Wish::Series).collect(),
+        series => series.iter().map(|series| Wish::parse(series)).collect(),
     };
     let Some(kernels) = kernels(&folder.join("kernels"), &wishes)? else {
         return Ok(skipped("there is no kernel to boot"));

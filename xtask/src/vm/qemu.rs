@@ -56,6 +56,16 @@ impl fmt::Display for Topology {
     }
 }
 
+/// How time passes in a guest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Clock {
+    /// As on the host, which may leave the guest alone for a while.
+    Host,
+    /// By its instructions, four nanoseconds each, and at once while all its CPUs are idle: whatever else the
+    /// host does, the guest does not see it.
+    Instructions,
+}
+
 /// What to boot.
 pub(crate) struct Machine<'a> {
     pub(crate) kernel: &'a Kernel,
@@ -71,6 +81,8 @@ pub(crate) struct Machine<'a> {
     pub(crate) console: PathBuf,
     /// From start to power off.
     pub(crate) timeout: Duration,
+    /// How time passes.
+    pub(crate) clock: Clock,
 }
 
 /// Where QEMU is, or why nothing can be booted.
@@ -125,6 +137,9 @@ impl Machine<'_> {
                 self.command_line,
                 self.arguments.join(" ")
             ));
+        if self.clock == Clock::Instructions {
+            command.args(["-icount", "shift=2,sleep=off"]);
+        }
         let errors = File::create(self.console.with_extension("errors"))?;
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(errors);
         command.spawn().context("starting QEMU")

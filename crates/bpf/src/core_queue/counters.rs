@@ -42,7 +42,10 @@ pub const COUNTERS: &[Counter] = &[
     sum("woke_elsewhere", "woke on the core with least to do, not allowed on its last core"),
     sum("woke_anywhere_idle", "woke on the first idle CPU, without affinity"),
     sum("woke_anywhere", "woke on the core with least to do, without affinity"),
-    sum("past_queues", "a thread of the kernel bound to one CPU, straight to it"),
+    sum(
+        "past_queues",
+        "straight to its CPU: a thread of the kernel bound to one CPU, or woken by a CPU that goes offline",
+    ),
     sum("queued", "put into the queue of a core"),
     sum(
         "queued_for_cpu",

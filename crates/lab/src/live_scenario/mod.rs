@@ -87,12 +87,18 @@ pub fn run(
         ended: AtomicU64::new(0),
         work,
     });
-    let (clients, servers) = start_all(&run)?;
-    if scenario.warmup_ns > 0 {
+    let mut warm = Some(warm);
+    let cold = scenario.warmup_ns > 0;
+    let (clients, servers) = start_all(&run, || {
+        if let Some(warm) = warm.take_if(|_| !cold) {
+            warm();
+        }
+    })?;
+    if let Some(warm) = warm {
         thread::sleep(Duration::from_nanos(scenario.warmup_ns));
         run.warm.store(true, Ordering::Relaxed);
+        warm();
     }
-    warm();
     let from = Instant::now();
     let left = Duration::from_nanos(scenario.until_ns.saturating_sub(scenario.warmup_ns));
     let finished = clients.wait(left);
@@ -135,8 +141,9 @@ impl Group {
     }
 }
 
-/// Makes all tasks that start by themselves: those whose end is waited for, and servers.
-fn start_all(run: &Arc<Run>) -> Result<(Group, Group), Error> {
+/// Makes all tasks that start by themselves: those whose end is waited for, and servers. `ready` is called
+/// when all are there, before they begin.
+fn start_all(run: &Arc<Run>, ready: impl FnOnce()) -> Result<(Group, Group), Error> {
     // All are made first, and begin together.
     let gate = Arc::new(std::sync::RwLock::new(()));
     let closed = gate.write().map_err(|_| not_possible("a gate", &"poisoned"))?;
@@ -160,6 +167,7 @@ fn start_all(run: &Arc<Run>) -> Result<(Group, Group), Error> {
             threads.push(spawn(work).map_err(|why| not_possible("its tasks", &why))?);
         }
     }
+    ready();
     drop(closed);
     let [clients, servers] = groups.map(|(threads, (sender, ends))| {
         drop(sender);

@@ -3,7 +3,7 @@
 
 use super::{Boot, Machine, Suite, Wanted};
 use crate::vm::guest::{Guest, mount_one};
-use crate::vm::qemu::Topology;
+use crate::vm::qemu::{Clock, Topology};
 use anyhow::{Context, Result, ensure};
 use std::process::Command;
 use std::time::Duration;
@@ -25,6 +25,7 @@ fn machines(wanted: &Wanted) -> Vec<Machine> {
         kernel: None,
         command_line: "",
         timeout: Duration::from_secs(15 * 60),
+        clock: Clock::Host,
     };
     let shapes = [Topology::new(1, 2, 2), Topology::new(1, 1, 4)];
     let all = wanted.kernels.iter().enumerate().flat_map(|(at, kernel)| {

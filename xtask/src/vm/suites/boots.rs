@@ -3,7 +3,7 @@
 
 use super::{Boot, Machine, Suite, Wanted};
 use crate::vm::guest::{Guest, expand, json_of, read};
-use crate::vm::qemu::Topology;
+use crate::vm::qemu::{Clock, Topology};
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 use std::fs;
@@ -31,7 +31,8 @@ const BROUGHT: &str = "/brought";
 const BYTES: usize = 256 * 64;
 
 fn machines(wanted: &Wanted) -> Vec<Machine> {
-    let boot = |name| Boot { name, kernel: None, command_line: "", timeout: TIMEOUT };
+    let boot =
+        |name| Boot { name, kernel: None, command_line: "", timeout: TIMEOUT, clock: Clock::Host };
     let mut machines = Vec::new();
     for kernel in &wanted.kernels {
         for (index, &topology) in TOPOLOGIES.iter().enumerate() {

@@ -3,7 +3,7 @@
 
 use super::{Boot, Machine, Suite, Wanted};
 use crate::vm::guest::{Guest, json_of, output};
-use crate::vm::qemu::Topology;
+use crate::vm::qemu::{Clock, Topology};
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 use std::path::Path;
@@ -43,6 +43,7 @@ fn machines(wanted: &Wanted) -> Vec<Machine> {
         kernel: None,
         command_line: "",
         timeout: Duration::from_secs(10 * 60),
+        clock: Clock::Host,
     };
     let newest = wanted.kernels.last().cloned();
     let machine =

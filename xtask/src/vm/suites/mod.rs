@@ -4,11 +4,12 @@ mod account;
 mod boots;
 mod compare;
 mod cputime;
+mod sched;
 mod smt;
 
 use super::guest::Guest;
 use super::kernel::Kernel;
-use super::qemu::Topology;
+use super::qemu::{Clock, Topology};
 use anyhow::{Result, bail};
 use std::time::Duration;
 
@@ -24,7 +25,7 @@ pub(crate) struct Suite {
 
 /// Every suite, in the order in which they run.
 pub(crate) const SUITES: &[&Suite] =
-    &[&boots::SUITE, &smt::SUITE, &compare::SUITE, &cputime::SUITE, &account::SUITE];
+    &[&boots::SUITE, &smt::SUITE, &compare::SUITE, &cputime::SUITE, &account::SUITE, &sched::SUITE];
 
 /// The suite of this name.
 pub(crate) fn find(name: &str) -> Result<&'static Suite> {
@@ -62,6 +63,8 @@ pub(crate) struct Boot {
     pub(crate) command_line: &'static str,
     /// From start to power off.
     pub(crate) timeout: Duration,
+    /// How time passes in it.
+    pub(crate) clock: Clock,
 }
 
 #[cfg(test)]

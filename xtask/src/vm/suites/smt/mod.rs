@@ -11,7 +11,7 @@ mod studies;
 use super::{Boot, Machine, Suite, Wanted};
 use crate::vm::guest::Guest;
 use crate::vm::kernel::Kernel;
-use crate::vm::qemu::Topology;
+use crate::vm::qemu::{Clock, Topology};
 use anyhow::{Result, bail};
 use std::cmp::Reverse;
 use std::time::Duration;
@@ -53,7 +53,13 @@ fn of_kernel(kernel: &Kernel, fast: bool) -> Vec<Machine> {
         topology,
         boots: boots.to_vec(),
     };
-    let boot = |name, command_line| Boot { name, kernel: None, command_line, timeout: TIMEOUT };
+    let boot = |name, command_line| Boot {
+        name,
+        kernel: None,
+        command_line,
+        timeout: TIMEOUT,
+        clock: Clock::Host,
+    };
     let mut machines = vec![machine(TWO_CORES, &[boot(if fast { "fast" } else { "hand" }, "")])];
     if !fast {
         machines.extend([

@@ -1,0 +1,100 @@
+//! `coretwin sched scenario`: a scenario of the simulated kernel, run for real.
+
+use super::Wish;
+use crate::exit::{CELLS_FAILED, DONE, Usage};
+use crate::out;
+use anyhow::Result;
+use coretwin_base::core_queue::NAME;
+use coretwin_base::schema::SCHEMA;
+use coretwin_base::suggest;
+use coretwin_bpf::core_queue::{Scheduler, Statistics, Trial};
+use coretwin_lab::live_scenario::{self, LiveRun};
+use coretwin_sim::kernel::scenario::{Scenario, table};
+use serde::Serialize;
+use std::process::ExitCode;
+
+/// Which scenario, and how.
+#[derive(clap::Args)]
+pub(super) struct How {
+    /// The scenario; `coretwin simulate sched --list` names them
+    name: String,
+    /// Leave the kernel's own scheduler in charge, and count operations only
+    #[arg(long)]
+    kernel: bool,
+    /// Of the random amounts in it
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Print the record as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// What it was, and what came of it.
+#[derive(Serialize)]
+struct Record {
+    schema: u32,
+    scenario: String,
+    scheduler: &'static str,
+    /// What differs from the defaults.
+    set: Vec<String>,
+    seed: u64,
+    #[serde(flatten)]
+    run: LiveRun,
+    /// What the scheduler counted of the scenario's tasks after the warm-up.
+    statistics: Option<Statistics>,
+    /// Why the kernel ejected the scheduler; none if it did not.
+    ejected: Option<String>,
+}
+
+/// Runs the verb.
+pub(super) fn run(wish: &Wish, how: &How) -> Result<ExitCode> {
+    let scenario = Scenario::named(&how.name).ok_or_else(|| {
+        let known: Vec<&str> = table::ALL.iter().map(|entry| entry.name).collect();
+        Usage(suggest::unknown("scenario", &how.name, &known))
+    })?;
+    let layout = scenario.layout().map_err(Usage)?;
+    let trial = Trial { watch: Some(std::process::id()), ..wish.trial.clone() };
+    let scheduler = match how.kernel {
+        true => None,
+        false => Some(Scheduler::load_for_trial(&wish.options, &trial)?),
+    };
+    let count = || scheduler.as_ref().and_then(|scheduler| scheduler.statistics().ok());
+    let mut before = None;
+    let run = live_scenario::run(&scenario, &layout, how.seed, || before = count())?;
+    let statistics = before.zip(count()).map(|(before, after)| after.since(&before));
+    let end = scheduler.map(Scheduler::stop).transpose()?.map(|(_, end)| end);
+    let record = Record {
+        schema: SCHEMA,
+        scenario: how.name.clone(),
+        scheduler: if how.kernel { "kernel" } else { NAME },
+        set: wish.options.changed(),
+        seed: how.seed,
+        run,
+        statistics,
+        ejected: end.filter(|end| !end.is_wished()).map(|end| end.explain()),
+    };
+    match how.json {
+        true => out::json(&record)?,
+        false => out::text(&describe(&record))?,
+    }
+    Ok(ExitCode::from(if record.ejected.is_some() { CELLS_FAILED } else { DONE }))
+}
+
+fn describe(record: &Record) -> String {
+    let mut text = format!("{} under {}\n", record.scenario, record.scheduler);
+    let mut put = |name: &str, value: String| text += &format!("  {name:<20} {value}\n");
+    for (operation, count) in &record.run.operations {
+        put(operation, count.to_string());
+    }
+    if let Some(fairness) = record.run.fairness {
+        put("fairness", format!("{fairness:.2}"));
+    }
+    let counters = record.statistics.iter().flat_map(Statistics::counters);
+    for (counter, value) in counters.filter(|(_, value)| *value > 0) {
+        put(counter.name, value.to_string());
+    }
+    if let Some(why) = &record.ejected {
+        put("ejected", why.clone());
+    }
+    text
+}

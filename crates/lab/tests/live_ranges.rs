@@ -1,0 +1,126 @@
+//! What the simulated core-queue makes of every scenario, as ranges of numbers that a live kernel counts,
+//! too: `crates/lab/live-ranges.json`, against which the suite `sched` of `cargo xtask vm` holds the live
+//! scheduler. The file is data made by this test; `CORETWIN_RANGES=write` writes it anew.
+//!
+//! Ranges are over seeds; over what a busy sibling costs, from nothing, as on an emulated machine, to what
+//! the scenario says; and over the cost of the kernel's own paths, from that of a machine to that of an
+//! emulated one.
+
+use coretwin_sim::kernel::scenario::Scenario;
+use coretwin_sim::kernel::{Distance, Options, Outcome, run};
+use coretwin_sim::policies::Settings;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// What the kernel's paths cost, in multiples of their cost on a machine.
+const COST_FACTORS: [u64; 2] = [1, 20];
+const SEEDS: std::ops::RangeInclusive<u64> = 1..=4;
+/// Nobody slows anybody down.
+const NO_SLOWDOWN: u32 = 1000;
+const DECISIONS_MAX: usize = 4_000_000;
+/// Fewer wake-ups say nothing about shares of them.
+const WAKES_MIN: f64 = 50.0;
+
+/// Shares of wake-ups by the policy's reason, and the live counter's name for it.
+const WAKES: &[(&str, &str)] = &[
+    ("woke_last_idle", "its last CPU is idle"),
+    ("woke_sibling", "an idle sibling of its last CPU"),
+    ("woke_last_busy", "its last CPU, busy"),
+];
+/// Numbers of decisions, told as shares of wake-ups where there are enough of these.
+const COUNTS: &[(&str, &str)] =
+    &[("active_moved", "a core to itself"), ("stolen_or_evened_out", "a busier core")];
+
+type Ranges = BTreeMap<String, BTreeMap<String, [f64; 2]>>;
+
+#[test]
+fn the_ranges_are_those_of_the_simulated_policy() {
+    let mut ranges = Ranges::new();
+    for scenario in Scenario::all() {
+        let of_scenario = ranges.entry(scenario.name.clone()).or_default();
+        for outcome in outcomes(&scenario) {
+            for (name, value) in measures(&outcome) {
+                let range = of_scenario.entry(name).or_insert([value, value]);
+                *range = [range[0].min(value), range[1].max(value)];
+            }
+        }
+    }
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("live-ranges.json");
+    let text = serde_json::to_string_pretty(&ranges).expect("json") + "\n";
+    if std::env::var("CORETWIN_RANGES").is_ok_and(|word| word == "write") {
+        std::fs::write(&path, &text).expect("written");
+    }
+    let kept = std::fs::read_to_string(&path).expect("crates/lab/live-ranges.json");
+    assert!(
+        kept == text,
+        "the policy decides otherwise now; CORETWIN_RANGES=write writes the file anew"
+    );
+}
+
+fn outcomes(scenario: &Scenario) -> Vec<Outcome> {
+    let layout = scenario.layout().expect("its own machine");
+    let mut settings = Vec::new();
+    for seed in SEEDS {
+        for slowdown in [NO_SLOWDOWN, scenario.slowdown] {
+            settings.extend(COST_FACTORS.map(|factor| (seed, slowdown, factor)));
+        }
+    }
+    let outcome = |(seed, slowdown, factor): (u64, u32, u64)| {
+        let speeds = scenario.uniform(slowdown).expect("speeds");
+        let mut machine = scenario.machine(layout.clone(), speeds);
+        let costs = &mut machine.costs;
+        for cost in [
+            &mut costs.switch_ns,
+            &mut costs.wake_halted_ns,
+            &mut costs.interrupt_processor_ns,
+            &mut costs.tick_ns,
+            &mut costs.interrupt_ns,
+            &mut costs.system_call_ns,
+            &mut costs.wake_ns,
+            &mut costs.socket_ns,
+            &mut costs.exec_ns,
+            &mut costs.exit_ns,
+        ] {
+            *cost *= factor;
+        }
+        let mut options = Options::new(Settings::parse("core-queue").expect("a policy"));
+        (options.seed, options.decisions_max) = (seed, DECISIONS_MAX);
+        (options.until_ns, options.warmup_ns) = (scenario.until_ns, scenario.warmup_ns);
+        run(&machine, &scenario.work_on(&layout), &options).expect("a run")
+    };
+    settings.into_iter().map(outcome).collect()
+}
+
+/// The numbers of a run, those that mean something in it.
+fn measures(outcome: &Outcome) -> BTreeMap<String, f64> {
+    let warm = outcome.simulated_ns - outcome.measured_ns;
+    let count = |text: &str| {
+        let counted = |decision: &&coretwin_sim::policies::Decision| {
+            decision.at_ns >= warm && decision.reason.text() == text
+        };
+        outcome.decisions.iter().filter(counted).count() as f64
+    };
+    let mut measures = BTreeMap::new();
+    let mut put = |name: &str, value: f64| {
+        measures.insert(name.to_owned(), (value * 1e4).round() / 1e4);
+    };
+    let wakes: f64 = WAKES.iter().map(|(_, text)| count(text)).sum();
+    if wakes >= WAKES_MIN {
+        for (name, text) in WAKES {
+            put(&format!("{name}_of_wakes"), count(text) / wakes);
+        }
+        let moves = |distances: &[Distance]| {
+            distances.iter().map(|distance| outcome.migrations[*distance as usize]).sum::<u64>()
+        };
+        put("ran_same_core_of_wakes", moves(&[Distance::SameCore]) as f64 / wakes);
+        let far = [Distance::SameCache, Distance::SamePackage, Distance::OtherPackage];
+        put("ran_other_core_of_wakes", moves(&far) as f64 / wakes);
+    }
+    for (name, text) in COUNTS {
+        match wakes >= WAKES_MIN {
+            true => put(&format!("{name}_of_wakes"), count(text) / wakes),
+            false => put(name, count(text)),
+        }
+    }
+    measures
+}

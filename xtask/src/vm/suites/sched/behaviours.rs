@@ -1,0 +1,127 @@
+//! Each of the five behaviours shows in counters, and is gone when its switch is off.
+
+use super::{counter, scenario};
+use crate::vm::guest::Guest;
+use anyhow::{Result, ensure};
+use serde_json::Value;
+
+/// A behaviour and how it shows.
+struct Behaviour {
+    /// Its switch.
+    name: &'static str,
+    about: &'static str,
+    /// Where it shows.
+    scenario: &'static str,
+    /// What else is switched, so that nothing else comes first.
+    set: &'static [&'static str],
+    /// Counters of which one at least is above 0 while it is on.
+    on: &'static [&'static str],
+    /// Counters that are all 0 when it is off.
+    off: &'static [&'static str],
+    /// Counters that are 0 while it is on, and above 0 together when it is off.
+    instead: &'static [&'static str],
+}
+
+const BEHAVIOURS: &[Behaviour] = &[
+    Behaviour {
+        name: "active",
+        about: "two hogs made on one core end on two cores",
+        scenario: "two-on-siblings",
+        // A hog that a daemon displaces for a moment could be taken as it waits.
+        set: &["passive=off"],
+        on: &["active_moved"],
+        off: &["active_asked", "active_moved"],
+        instead: &[],
+    },
+    Behaviour {
+        name: "wakeup",
+        about: "a task that wakes on a busy CPU gets the idle sibling before another core",
+        scenario: "wakeup-beside-idle",
+        set: &[],
+        on: &["woke_sibling"],
+        off: &["woke_sibling", "told_sibling"],
+        instead: &[],
+    },
+    Behaviour {
+        name: "pickup",
+        about: "CPUs draw from the one queue of their core",
+        scenario: "affinity-in-core",
+        set: &[],
+        on: &["picked"],
+        off: &["queued", "picked"],
+        instead: &[],
+    },
+    Behaviour {
+        name: "affinity",
+        about: "tasks go back to their core",
+        scenario: "affinity-in-core",
+        set: &[],
+        on: &["woke_last_idle"],
+        off: &["woke_last_idle", "woke_sibling", "woke_last_busy"],
+        instead: &["woke_anywhere_idle", "woke_anywhere"],
+    },
+    Behaviour {
+        name: "passive",
+        about: "an idle core takes waiting tasks of a busier one",
+        scenario: "passive-balancing",
+        set: &[],
+        on: &["stolen", "evened_out"],
+        off: &["stolen", "evened_out", "told_other_core"],
+        instead: &[],
+    },
+];
+
+/// All of them.
+pub(super) fn run(guest: &mut Guest) -> Result<()> {
+    BEHAVIOURS.iter().try_for_each(|behaviour| show(guest, behaviour))?;
+    guest.check_told("an idle core comes before an idle sibling, if that is wished", || {
+        let record = scenario("wakeup-beside-idle", &["idle_core_first=on"])?;
+        let (cores, siblings) =
+            (counter(&record, "woke_idle_core")?, counter(&record, "woke_sibling")?);
+        ensure!(cores > 0 && cores > siblings, "{cores} idle cores, {siblings} siblings");
+        Ok(format!("{cores} idle cores, {siblings} siblings"))
+    })?;
+    Ok(())
+}
+
+/// The article's own: two hogs on one core.
+pub(super) fn run_one(guest: &mut Guest) -> Result<()> {
+    show(guest, &BEHAVIOURS[0])
+}
+
+fn show(guest: &mut Guest, behaviour: &Behaviour) -> Result<()> {
+    let Behaviour { name, about, .. } = behaviour;
+    guest.check_told(&format!("{name}: {about}"), || {
+        let record = scenario(behaviour.scenario, behaviour.set)?;
+        let shown = sum(&record, behaviour.on)?;
+        ensure!(shown > 0, "nothing of {:?} in {record}", behaviour.on);
+        let instead = sum(&record, behaviour.instead)?;
+        ensure!(instead == 0, "{instead} of {:?}", behaviour.instead);
+        // Work of the own core comes first, whatever else there is.
+        let (left, picked) = (counter(&record, "left_own")?, counter(&record, "picked")?);
+        ensure!(left <= picked / 20 + 2, "own work was left {left} times, picked {picked} times");
+        told(&record, &[behaviour.on, behaviour.off].concat())
+    })?;
+    guest.check_told(&format!("{name}=off: nothing of it is left"), || {
+        let off = format!("{name}=off");
+        let record = scenario(behaviour.scenario, &[behaviour.set, &[&off]].concat())?;
+        let left = sum(&record, behaviour.off)?;
+        ensure!(left == 0, "{left} of {:?} in {record}", behaviour.off);
+        if !behaviour.instead.is_empty() {
+            ensure!(sum(&record, behaviour.instead)? > 0, "nothing of {:?}", behaviour.instead);
+        }
+        told(&record, &["ran_same_cpu", "ran_same_core", "ran_other_core"])
+    })?;
+    Ok(())
+}
+
+fn sum(record: &Value, names: &[&str]) -> Result<u64> {
+    names.iter().map(|name| counter(record, name)).sum()
+}
+
+fn told(record: &Value, names: &[&str]) -> Result<String> {
+    let mut names = names.to_vec();
+    names.dedup();
+    let one = |name: &&str| Ok(format!("{name} {}", counter(record, name)?));
+    Ok(names.iter().map(one).collect::<Result<Vec<_>>>()?.join(", "))
+}

@@ -1,0 +1,119 @@
+//! The scheduler core-queue on real kernels: each of its behaviours in counters and gone when it is
+//! switched off, the simulated kernel's scenarios held against the simulated policy, everything that a
+//! machine does to a scheduler, and kernels that have no sched_ext.
+//!
+//! Compared are numbers of decisions, never times: the CPUs of a guest take turns.
+
+mod behaviours;
+mod conformance;
+mod cost;
+mod load;
+mod rough;
+mod without;
+
+use super::{Boot, Machine, Suite, Wanted};
+use crate::vm::guest::{Guest, json_of};
+use crate::vm::qemu::{Clock, Topology};
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+use std::time::Duration;
+
+pub(crate) const SUITE: Suite = Suite {
+    name: "sched",
+    about: "the scheduler core-queue: behaviours, scenarios, hotplug, SMT, ejection, cost",
+    machines,
+    guest,
+};
+
+const TWO_CORES: Topology = Topology::new(1, 2, 2);
+const ONE_CORE: Topology = Topology::new(1, 1, 2);
+const TWO_PACKAGES: Topology = Topology::new(2, 2, 2);
+const FOUR_THREADS: Topology = Topology::new(1, 2, 4);
+/// The boot in which time is measured. In all others what else the host does must not show.
+const COST: &str = "cost";
+/// Ends what hangs, even on a machine where others compile.
+const TIMEOUT: Duration = Duration::from_secs(30 * 60);
+/// Kernels before this release have no sched_ext.
+const FIRST_MAJOR: u32 = 6;
+const FIRST_MINOR: u32 = 12;
+
+fn machines(wanted: &Wanted) -> Vec<Machine> {
+    let mut machines = Vec::new();
+    for kernel in &wanted.kernels {
+        let boots: &[(&'static str, Topology)] = match (may_have(&kernel.release), wanted.fast) {
+            (false, _) => &[("without", TWO_CORES)],
+            (true, true) => &[("fast", TWO_CORES)],
+            (true, false) => &[
+                ("scenarios", TWO_CORES),
+                ("reloads", TWO_CORES),
+                (COST, TWO_CORES),
+                ("rough", TWO_CORES),
+                ("scenarios", ONE_CORE),
+                ("behaviours", TWO_CORES),
+                ("rough", FOUR_THREADS),
+                ("rough", TWO_PACKAGES),
+            ],
+        };
+        machines.extend(boots.iter().map(|&(name, topology)| Machine {
+            kernel: kernel.clone(),
+            topology,
+            boots: vec![Boot {
+                name,
+                kernel: None,
+                command_line: "",
+                timeout: TIMEOUT,
+                clock: if name == COST { Clock::Host } else { Clock::Instructions },
+            }],
+        }));
+    }
+    machines
+}
+
+fn may_have(release: &str) -> bool {
+    let mut numbers = release.split(['.', '-', '+']).map(|part| part.parse::<u32>().unwrap_or(0));
+    (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0)) >= (FIRST_MAJOR, FIRST_MINOR)
+}
+
+fn guest(guest: &mut Guest) -> Result<()> {
+    match guest.boot.as_str() {
+        "fast" => {
+            behaviours::run_one(guest)?;
+            rough::run_quick(guest)
+        }
+        "behaviours" => behaviours::run(guest),
+        "scenarios" => conformance::run(guest),
+        "rough" => {
+            rough::run_quick(guest)?;
+            rough::run(guest)
+        }
+        "reloads" => rough::run_reloads(guest),
+        COST => cost::run(guest),
+        "without" => without::run(guest),
+        other => bail!("there is no boot '{other}'"),
+    }
+}
+
+/// Runs a scenario under the scheduler; its record.
+fn scenario(name: &str, set: &[&str]) -> Result<Value> {
+    let mut arguments = vec!["sched", "scenario", name, "--json"];
+    arguments.extend(set.iter().flat_map(|pair| ["--set", pair]));
+    json_of("coretwin", &arguments)
+}
+
+/// A counter of a record that a scenario or a status gave.
+fn counter(record: &Value, name: &str) -> Result<u64> {
+    let counters = [&record["statistics"]["counters"], &record["loaded"]["counters"]];
+    let found = counters.into_iter().find_map(|counters| counters[name].as_u64());
+    found.with_context(|| format!("no counter {name} in {record}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn old_kernels_are_not_asked_for_sched_ext() {
+        assert!(!may_have("6.1.0-50") && !may_have("5.15"));
+        assert!(may_have("6.12.95+deb12") && may_have("7.3.4+deb13"));
+    }
+}

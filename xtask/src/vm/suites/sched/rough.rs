@@ -1,0 +1,167 @@
+//! What a machine does to a scheduler: CPUs that come and go, SMT, storms of tasks, masks and nice
+//! values, a loader that is killed, a scheduler that is stuck.
+
+use super::load::{self, Load};
+use super::{counter, load::soon};
+use crate::vm::guest::{Guest, output, read};
+use anyhow::{Context, Result, ensure};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+/// Loads and unloads under load.
+const RELOADS: u32 = 50;
+/// Times SMT goes off and on.
+const SWITCHES: u32 = 5;
+/// Short processes in a storm.
+const STORM: &str = "i=0; while [ $i -lt 40 ]; do /bin/true & /bin/true; i=$((i+1)); done; wait";
+/// Processes, each of which makes two until the third generation: bounded.
+const BOMB: &str =
+    "bomb() { [ $1 -gt 0 ] && { bomb $(($1-1)) & bomb $(($1-1)) & wait; }; true; }; bomb 6";
+/// Long enough for every hog to have had its turns.
+const TURNS: Duration = Duration::from_secs(3);
+/// The longest wait that is no starvation, in a guest whose CPUs take turns.
+const WAIT_NS_MAX: u64 = 8_000_000_000;
+
+/// The quick ones: SMT off and on while loaded, a killed loader, a stuck scheduler.
+pub(super) fn run_quick(guest: &mut Guest) -> Result<()> {
+    let cpus = guest.topology.cpus();
+    guest.check_told("SMT off and on while loaded and busy", || {
+        // Before there is work: the kernel's look at its code takes long enough.
+        load::start(&[])?;
+        let load = Load::hogs(cpus as usize + 2)?;
+        load::switch_smt(false)?;
+        load::is_ours()?;
+        load::switch_smt(true)?;
+        load::is_ours()?;
+        every_hog_ran(&load)
+    })?;
+    guest.check("loading it twice is refused, and changes nothing", || {
+        let again = output("coretwin", &["sched", "start", "--detach"])?;
+        let said = String::from_utf8_lossy(&again.stderr);
+        ensure!(again.status.code() == Some(3), "{}: {said}", again.status);
+        ensure!(said.contains("core-queue") || said.contains("core_queue"), "{said}");
+        load::is_ours()
+    })?;
+    guest.check("SIGKILL of its process gives the kernel's scheduler back", || {
+        let status = load::status()?;
+        let keeper = &status["loaded"]["keeper"];
+        let process = ["process", "pid", "id"].iter().find_map(|name| keeper[name].as_u64());
+        let process = process.with_context(|| format!("no process in {status}"))?.to_string();
+        let killed = output("kill", &["-9", &process])?;
+        ensure!(killed.status.success(), "{}", String::from_utf8_lossy(&killed.stderr));
+        load::is_kernels()
+    })?;
+    guest.check_told("the kernel's watchdog ends a stuck scheduler, which is explained", || {
+        stuck(cpus)
+    })?;
+    Ok(())
+}
+
+/// A scheduler that never gives a waiting task a CPU; what was told of its end.
+fn stuck(cpus: u32) -> Result<String> {
+    let arguments = ["sched", "start", "--trial-stuck", "--trial-watchdog-ms", "3000"];
+    let mut start = Command::new("coretwin");
+    let start = start.args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+    soon("a scheduler in charge", || Ok(load::is_ours().is_ok()))?;
+    let _load = Load::hogs(cpus as usize + 2)?;
+    let stuck = start.wait_with_output()?;
+    let said = String::from_utf8_lossy(&stuck.stderr);
+    ensure!(stuck.status.code() == Some(1), "{}: {said}", stuck.status);
+    ensure!(said.contains("watchdog"), "{said}");
+    load::is_kernels()?;
+    let told = said.lines().find(|line| line.contains("watchdog"));
+    Ok(told.unwrap_or_default().to_owned())
+}
+
+/// The others.
+pub(super) fn run(guest: &mut Guest) -> Result<()> {
+    let cpus = guest.topology.cpus();
+    guest.check("CPUs go and come while loaded, busy and asked for by pinned tasks", || {
+        load::start(&[])?;
+        let mut load = Load::hogs(cpus as usize)?;
+        for cpu in 0..cpus {
+            load.add_pinned(cpu, 0)?;
+        }
+        for cpu in 1..cpus {
+            load::switch_cpu(cpu, false)?;
+            load::is_ours()?;
+        }
+        for cpu in (1..cpus).rev() {
+            load::switch_cpu(cpu, true)?;
+            load::is_ours()?;
+        }
+        Ok(())
+    })?;
+    guest.check("SMT off and on again and again while busy", || {
+        let _load = Load::hogs(cpus as usize + 2)?;
+        for _ in 0..SWITCHES {
+            load::switch_smt(false)?;
+            load::switch_smt(true)?;
+        }
+        load::is_ours()
+    })?;
+    guest.check_told("storms of short tasks and a bounded fork bomb", || {
+        let _load = Load::hogs(cpus as usize)?;
+        for program in [STORM, BOMB] {
+            let ended = output("sh", &["-c", program])?;
+            ensure!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
+        }
+        load::is_ours()?;
+        soon("a record of its counters", || Ok(load::status()?["loaded"].is_object()))?;
+        let status = load::status()?;
+        Ok(format!("{} tasks ran first", counter(&status, "ran_first")?))
+    })?;
+    guest.check_told("pinned tasks beside free ones: all run, by their nice values", pinned)?;
+    guest.check_told("nobody waits for long", || {
+        let waited_ns = counter(&load::status()?, "waited_longest_ns")?;
+        ensure!(waited_ns < WAIT_NS_MAX, "{} ms", waited_ns / 1_000_000);
+        Ok(format!("the longest wait was {} ms", waited_ns / 1_000_000))
+    })?;
+    guest.check("it goes in good order", load::stop)?;
+    Ok(())
+}
+
+/// Two on one CPU, one of them nice; two on another, in groups of which one weighs more.
+fn pinned() -> Result<String> {
+    let mut load = Load::hogs(2)?;
+    load.add_pinned(1, 0)?;
+    load.add_pinned(1, 10)?;
+    load.add_pinned(2, 0)?;
+    load.group_last("heavy", 1000)?;
+    load.add_pinned(2, 0)?;
+    load.group_last("light", 100)?;
+    let used = used_ticks(&load)?;
+    // By weight the lesser ones should have a ninth and an eleventh.
+    for (more, less) in [(2, 3), (4, 5)] {
+        ensure!(used[more] >= 3 * used[less], "weights make no difference: {used:?}");
+    }
+    Ok(format!("ticks {used:?}"))
+}
+
+fn every_hog_ran(load: &Load) -> Result<String> {
+    Ok(format!("ticks {:?}", used_ticks(load)?))
+}
+
+/// The CPU time of each in a while; all must have some.
+fn used_ticks(load: &Load) -> Result<Vec<u64>> {
+    let before = load.used_ticks()?;
+    std::thread::sleep(TURNS);
+    let used: Vec<u64> =
+        load.used_ticks()?.iter().zip(before).map(|(now, then)| now - then).collect();
+    ensure!(used.iter().all(|ticks| *ticks > 0), "somebody starved: {used:?}");
+    Ok(used)
+}
+
+/// Loads and unloads it again and again on a busy machine.
+pub(super) fn run_reloads(guest: &mut Guest) -> Result<()> {
+    let _load = Load::hogs(2)?;
+    guest.check_told(&format!("{RELOADS} loads and unloads under load"), || {
+        for round in 0..RELOADS {
+            load::start(&[]).with_context(|| format!("round {round}"))?;
+            load::stop().with_context(|| format!("round {round}"))?;
+        }
+        let times = read("/sys/kernel/sched_ext/enable_seq")?;
+        Ok(format!("the kernel counts {times}"))
+    })?;
+    Ok(())
+}
