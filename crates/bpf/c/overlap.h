@@ -40,7 +40,8 @@ struct closed {
 	u64 core_ns[SIBLINGS_MAX + 1];
 };
 
-/* A CPU. Written by itself alone, but for the end of its last slice when it has gone offline. */
+/* A CPU. Written by itself alone, but for the end of its last slice when it has gone offline. What every
+ * switch touches comes first, in two lines of the cache. */
 struct cpu {
 	/* Given by the loader. */
 	u32 core;
@@ -60,10 +61,6 @@ struct cpu {
 	/* The core's newest record when last looked at, and how many siblings it has busy. */
 	u64 head;
 	u64 busy;
-	/* The core's times at `since`. */
-	u64 start[SIBLINGS_MAX + 1];
-	/* How the slice that has just ended divides. */
-	u64 slice[SIBLINGS_MAX + 1];
 	/* Whether the newest record that we wrote has us busy, and which of our two slots is next. */
 	u32 shown;
 	u32 turn;
@@ -79,17 +76,22 @@ struct cpu {
 	u64 run_ns;
 	u64 unlisted_ns;
 	u64 window;
+	u64 switches;
 
 	/* What should not be: slices that another task ended than began, for a switch was not shown to
-	 * us, and what of them is not known to be anybody's; looks and changes given up because of the siblings' own; ended tasks that found no room. */
+	 * us, and what of them is not known to be anybody's; looks and changes given up because of the
+	 * siblings' own; ended tasks that found no room. */
 	u64 strangers;
 	u64 strangers_ns;
 	u64 contended;
 	u64 lost_tasks;
 	u64 lost_ns;
 	u64 unlisted_tasks;
-	u64 switches;
 
+	/* The core's times at `since`. */
+	u64 start[SIBLINGS_MAX + 1];
+	/* How the slice that has just ended divides. */
+	u64 slice[SIBLINGS_MAX + 1];
 	struct closed closed;
 };
 
@@ -110,13 +112,16 @@ struct core {
 
 /* A task. Written only by the CPU on which it runs. */
 struct task {
+	/* What every switch touches: the window in which it was last charged, its sum_exec_runtime up to
+	 * which its time is charged, where it last ran. */
+	u64 window;
+	u64 charged_to;
+	u32 cpu;
+	u32 pad;
 	/* Its run time on a kind of core with k siblings busy, itself included, at kind + k - 1: now, and
 	 * when the window was closed before the one whose number is `window`. */
 	u64 run_ns[PLACES];
 	u64 settled_ns[PLACES];
-	u64 window;
-	/* Its sum_exec_runtime up to which its time is charged. */
-	u64 charged_to;
 	u64 address;
 	/* CLOCK_BOOTTIME, as in /proc/PID/stat. */
 	u64 started;
@@ -126,8 +131,6 @@ struct task {
 	u32 parent;
 	/* The process that a followed one started and that this task descends from. */
 	u32 followed;
-	u32 cpu;
-	u32 pad;
 	char comm[16];
 };
 

@@ -18,15 +18,17 @@ mod cpu {
     pub(super) const STATE: usize = 1;
     pub(super) const SINCE: usize = 4;
     pub(super) const HEAD: usize = 6;
-    pub(super) const TASKS_NS: usize = 28;
-    pub(super) const STRANGERS: usize = 35;
+    pub(super) const TASKS_NS: usize = 10;
+    pub(super) const STRANGERS: usize = 18;
     pub(super) const CLOSED: usize = 42;
 }
 
 /// Places in `struct task`.
 mod task {
-    pub(super) const WINDOW: usize = 2 * super::PLACES;
-    pub(super) const COMM: usize = WINDOW + 8;
+    pub(super) const RUN: usize = 3;
+    pub(super) const SETTLED: usize = RUN + super::PLACES;
+    pub(super) const ADDRESS: usize = SETTLED + super::PLACES;
+    pub(super) const COMM: usize = ADDRESS + 5;
 }
 
 /// Words of 8 bytes; 0 past the end, for a shape's size is checked when it is loaded.
@@ -98,7 +100,7 @@ impl Cpu {
             lost: words.whole(cpu::STRANGERS + 3),
             lost_ns: words.whole(cpu::STRANGERS + 4),
             unlisted: words.whole(cpu::STRANGERS + 5),
-            switches: words.whole(cpu::STRANGERS + 6),
+            switches: words.whole(cpu::STRANGERS - 1),
             closed: Closed {
                 at: words.whole(closed),
                 window: words.whole(closed + 1),
@@ -183,17 +185,17 @@ impl Task {
         let comm = &bytes[task::COMM * 8..TASK_BYTES];
         let length = comm.iter().position(|&byte| byte == 0).unwrap_or(comm.len());
         Some(Self {
-            run_ns: words.array(0),
-            settled_ns: words.array(PLACES),
-            window: words.whole(task::WINDOW),
-            address: words.whole(task::WINDOW + 2),
-            started: words.whole(task::WINDOW + 3),
-            cgroup: words.whole(task::WINDOW + 4),
-            tid: words.half(task::WINDOW + 5, 0),
-            tgid: words.half(task::WINDOW + 5, 1),
-            parent: words.half(task::WINDOW + 6, 0),
-            followed: words.half(task::WINDOW + 6, 1),
-            cpu: words.half(task::WINDOW + 7, 0),
+            window: words.whole(0),
+            cpu: words.half(2, 0),
+            run_ns: words.array(task::RUN),
+            settled_ns: words.array(task::SETTLED),
+            address: words.whole(task::ADDRESS),
+            started: words.whole(task::ADDRESS + 1),
+            cgroup: words.whole(task::ADDRESS + 2),
+            tid: words.half(task::ADDRESS + 3, 0),
+            tgid: words.half(task::ADDRESS + 3, 1),
+            parent: words.half(task::ADDRESS + 4, 0),
+            followed: words.half(task::ADDRESS + 4, 1),
             comm: String::from_utf8_lossy(&comm[..length]).into_owned(),
         })
     }
@@ -225,9 +227,9 @@ mod tests {
     #[test]
     fn a_task_is_what_it_was_when_the_window_closed() {
         let mut bytes = vec![0; TASK_BYTES];
-        put(&mut bytes, 1, 50);
-        put(&mut bytes, PLACES + 1, 20);
-        put(&mut bytes, task::WINDOW, 4);
+        put(&mut bytes, task::RUN + 1, 50);
+        put(&mut bytes, task::SETTLED + 1, 20);
+        put(&mut bytes, 0, 4);
         bytes[task::COMM * 8..task::COMM * 8 + 3].copy_from_slice(b"a\xffb");
         let read = Task::read(&bytes).expect("whole");
         assert_eq!(read.comm, "a\u{fffd}b");
