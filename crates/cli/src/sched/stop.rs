@@ -55,3 +55,36 @@ fn keeper_of(record: &Record) -> Result<u32> {
         )),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use coretwin_base::core_queue::{OPS_NAME, Options};
+    use coretwin_host::fake::sched_ext::{install, put};
+
+    fn refused(ops: &str, record: bool) -> String {
+        let folder = tempfile::tempdir().expect("folder");
+        let root = Root::at(folder.path());
+        install(&root, "enabled", Some(ops)).expect("installed");
+        if record {
+            let own = std::process::id();
+            let stat = format!("proc/{own}/stat");
+            put(&root, &stat, &std::fs::read(format!("/{stat}")).expect("own")).expect("written");
+            let record = Record::new(&root, Options::default(), Some(7), "T".to_owned());
+            record::write(&root, &record).expect("written");
+        }
+        run(&root).expect_err("refused").to_string()
+    }
+
+    #[test]
+    fn what_is_not_ours_is_not_stopped() {
+        let error = refused("lavd_1.0", false);
+        assert!(error.contains("lavd_1.0, which coretwin has not loaded"), "{error}");
+        let error = refused("lavd_1.0", true);
+        assert!(error.contains("lavd_1.0, which coretwin has not loaded"), "{error}");
+        let error = refused(OPS_NAME, false);
+        assert!(error.contains("not by a process that is known here"), "{error}");
+        let error = refused(OPS_NAME, true);
+        assert!(error.contains("for the study of process 7"), "{error}");
+    }
+}

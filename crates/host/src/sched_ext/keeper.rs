@@ -17,7 +17,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use serde::{Deserialize, Serialize};
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
-use std::process::{ChildStdin, Command, Stdio};
+use std::process::{ChildStderr, ChildStdin, Command, Stdio};
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
@@ -85,6 +85,8 @@ pub enum KeeperError {
 pub struct Keeper {
     group: Group,
     life: Option<ChildStdin>,
+    /// Where it complains; kept open, for nobody may write where nobody can read.
+    complaints: ChildStderr,
 }
 
 /// The command of a keeper: for the study of that process id, or for nobody in particular.
@@ -108,14 +110,14 @@ impl Keeper {
     /// [`KeeperError::Start`], [`KeeperError::Refused`] or [`KeeperError::Silent`]; then nothing is loaded.
     pub fn start(command: &mut Command) -> Result<Self, KeeperError> {
         let (group, pipes) = Group::start(command).map_err(KeeperError::Start)?;
-        let mut keeper = Self { group, life: Some(pipes.stdin) };
+        let mut keeper = Self { group, life: Some(pipes.stdin), complaints: pipes.stderr };
         match answer(pipes.stdout) {
             Some(Answer::Loaded) => Ok(keeper),
             Some(Answer::Refused(why)) => Err(KeeperError::Refused(why)),
             None => {
                 keeper.end();
                 let mut said = String::new();
-                let _ = pipes.stderr.take(4096).read_to_string(&mut said);
+                let _ = (&mut keeper.complaints).take(4096).read_to_string(&mut said);
                 Err(KeeperError::Silent { said: said.trim().to_owned() })
             }
         }

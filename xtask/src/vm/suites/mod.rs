@@ -5,6 +5,7 @@ mod boots;
 mod compare;
 mod cputime;
 mod sched;
+mod sched_study;
 mod smt;
 
 use super::guest::Guest;
@@ -24,8 +25,15 @@ pub(crate) struct Suite {
 }
 
 /// Every suite, in the order in which they run.
-pub(crate) const SUITES: &[&Suite] =
-    &[&boots::SUITE, &smt::SUITE, &compare::SUITE, &cputime::SUITE, &account::SUITE, &sched::SUITE];
+pub(crate) const SUITES: &[&Suite] = &[
+    &boots::SUITE,
+    &smt::SUITE,
+    &compare::SUITE,
+    &cputime::SUITE,
+    &account::SUITE,
+    &sched::SUITE,
+    &sched_study::SUITE,
+];
 
 /// The suite of this name.
 pub(crate) fn find(name: &str) -> Result<&'static Suite> {
