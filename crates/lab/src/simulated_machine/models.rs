@@ -103,7 +103,7 @@ impl Modelled {
             is_articles: self.preset.name == ARTICLES,
             fit: self.fit.as_ref().map(|fit| FitText {
                 origin: fit.file.clone(),
-                parameters: (fit.kernel.len() + fit.work.len()) as u32,
+                parameters: (fit.costs.len() + fit.work.len()) as u32,
                 fitted_to: fit.fitted_to.clone(),
                 text: fit.text(),
             }),

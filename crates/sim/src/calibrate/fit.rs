@@ -9,9 +9,9 @@ use crate::{Error, Result};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// Costs of the kernel that a fit may have, as keys of `[kernel]`.
-const KERNEL: [&str; 7] =
-    ["policy_step", "policy_far_step", "switch", "system_call", "fork", "exec", "exit"];
+/// Costs of the machine that a fit may have, as keys of `[costs]`.
+const COSTS: [&str; 7] =
+    ["disk_block", "exec", "fork", "policy_far_step", "policy_step", "switch", "write_back"];
 
 /// The longest time of a parameter, in ns.
 const NS_MAX: f64 = 1e10;
@@ -29,9 +29,9 @@ pub struct Fit {
     pub version: u32,
     /// What it was fitted to, in words.
     pub fitted_to: String,
-    /// Costs of the kernel, in ns.
-    pub kernel: BTreeMap<String, u64>,
-    /// Parameters of families, in ns.
+    /// Costs of kernel and disk, in ns.
+    pub costs: BTreeMap<String, u64>,
+    /// Parameters of families, in their units.
     pub work: BTreeMap<String, u64>,
     /// Service times of rows with one task, in ns an operation. They reproduce what they were fitted
     /// to, and take no part in any score.
@@ -60,7 +60,7 @@ impl Residual {
 }
 
 /// Every built-in fit, by its machine.
-const BUILT_IN: &[BuiltIn] = built_in!["../../fits/":];
+const BUILT_IN: &[BuiltIn] = built_in!["../../fits/": "xeon-mp-foster"];
 
 impl Fit {
     /// The built-in fit of a machine; none if there is none.
@@ -81,11 +81,11 @@ impl Fit {
         let version = root.whole("version", 0..=1_000_000)? as u32;
         let fitted_to = root.words("fitted_to")?.to_owned();
         let free = root.whole("free_parameters", 0..=1000)?;
-        let kernel = times(root.table("kernel")?, &KERNEL)?;
+        let costs = times(root.table("costs")?, &COSTS)?;
         let names: Vec<&str> = PARAMETERS.iter().map(|parameter| parameter.name).collect();
         let work = times(root.table("work")?, &names)?;
-        if free != (kernel.len() + work.len()) as u64 {
-            let problem = format!("is {free}; there are {}", kernel.len() + work.len());
+        if free != (costs.len() + work.len()) as u64 {
+            let problem = format!("is {free}; there are {}", costs.len() + work.len());
             return Err(root.refuse("free_parameters", problem));
         }
         let services = services(root.table("service")?)?;
@@ -106,7 +106,7 @@ impl Fit {
             fingerprint,
             version,
             fitted_to,
-            kernel,
+            costs,
             work,
             services,
             residuals,
@@ -142,18 +142,18 @@ impl Fit {
         self.services.get(workload).copied()
     }
 
-    /// Gives a machine the costs of the kernel that were fitted.
+    /// Gives a machine the costs that were fitted.
     pub(crate) fn apply(&self, machine: &mut Machine) {
         let costs = &mut machine.costs;
-        for (key, ns) in &self.kernel {
+        for (key, ns) in &self.costs {
             let place = match key.as_str() {
                 "policy_step" => &mut costs.policy_step_ns,
                 "policy_far_step" => &mut costs.policy_far_step_ns,
                 "switch" => &mut costs.switch_ns,
-                "system_call" => &mut costs.system_call_ns,
                 "fork" => &mut costs.fork_ns[0],
                 "exec" => &mut costs.exec_ns,
-                _ => &mut costs.exit_ns,
+                "disk_block" => &mut machine.disk.block_ns,
+                _ => &mut costs.write_back_ns,
             };
             *place = *ns;
         }
@@ -163,14 +163,14 @@ impl Fit {
     #[must_use]
     pub fn text(&self) -> String {
         let mut text = String::new();
-        let free = self.kernel.len() + self.work.len();
+        let free = self.costs.len() + self.work.len();
         let _ = writeln!(text, "# Made by `coretwin simulate calibrate`; do not edit.");
         let _ = writeln!(text, "machine = \"{}\"", self.machine);
         let _ = writeln!(text, "preset = \"{}\"", self.fingerprint);
         let _ = writeln!(text, "version = {}", self.version);
         let _ = writeln!(text, "fitted_to = \"{}\"", self.fitted_to);
         let _ = writeln!(text, "free_parameters = {free}");
-        for (name, values) in [("kernel", &self.kernel), ("work", &self.work)] {
+        for (name, values) in [("costs", &self.costs), ("work", &self.work)] {
             let _ = writeln!(text, "\n[{name}]");
             for (key, ns) in values {
                 let _ = writeln!(text, "{key} = {ns}");

@@ -4,6 +4,13 @@
 //! siblings off, one kernel. Everything else that a machine preset says is fixed before, and every
 //! figure with siblings on is a prediction.
 
+//!
+//! Data flow: [`Target`]s, which the caller takes from the published tables, and a way to run them go
+//! into [`calibrate()`]; a [`Fit`] comes out, with its residuals.
+
 mod fit;
+mod least_squares;
+mod procedure;
 
 pub use fit::{Fit, Residual};
+pub use procedure::{FREE, Free, ROUNDS, Target, calibrate, one_after_the_other};

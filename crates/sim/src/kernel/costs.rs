@@ -28,6 +28,9 @@ pub struct Costs {
     pub tick_ns: u64,
     /// An interrupt of a device.
     pub interrupt_ns: u64,
+    /// Writing one page back: finding it, preparing it for the disk, and its end; beyond the disk's
+    /// interrupt, whose CPU does it.
+    pub write_back_ns: u64,
     /// Entering and leaving the kernel, in every system call.
     pub system_call_ns: u64,
     /// Waking a task: finding it a queue.
@@ -103,6 +106,7 @@ impl Costs {
             interrupt_processor_ns: 0,
             tick_ns: 0,
             interrupt_ns: 0,
+            write_back_ns: 0,
             system_call_ns: 0,
             wake_ns: 0,
             socket_ns: 0,
@@ -133,6 +137,7 @@ impl Costs {
             interrupt_processor_ns: 1_500,
             tick_ns: 2_000,
             interrupt_ns: 5_000,
+            write_back_ns: 0,
             system_call_ns: 1_000,
             wake_ns: 500,
             socket_ns: 10_000,
@@ -162,6 +167,7 @@ impl Costs {
             interrupt_processor_ns: 800,
             tick_ns: 1_000,
             interrupt_ns: 2_000,
+            write_back_ns: 0,
             system_call_ns: 200,
             wake_ns: 300,
             socket_ns: 3_000,

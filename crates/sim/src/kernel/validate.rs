@@ -79,6 +79,7 @@ fn cost_list(costs: &Costs) -> Vec<u64> {
         costs.interrupt_processor_ns,
         costs.tick_ns,
         costs.interrupt_ns,
+        costs.write_back_ns,
         costs.system_call_ns,
         costs.wake_ns,
         costs.socket_ns,

@@ -42,7 +42,8 @@ pub struct MachinePreset {
     pub disk: Option<DiskSpec>,
     /// What the kernel's work costs.
     pub costs: Costs,
-    /// How long the work of workloads takes alone, in ns, by the parameter's name.
+    /// What the work of workloads takes, by the parameter's name; units as in
+    /// [`PARAMETERS`](crate::models::PARAMETERS).
     pub work: BTreeMap<String, u64>,
     /// Where the values come from.
     pub provenance: Vec<Provenance>,

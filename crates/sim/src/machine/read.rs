@@ -187,6 +187,7 @@ impl Reader {
             interrupt_processor_ns: self.time(table, "interrupt_processor")?,
             tick_ns: self.time(table, "tick")?,
             interrupt_ns: self.time(table, "interrupt")?,
+            write_back_ns: self.time(table, "write_back")?,
             system_call_ns: self.time(table, "system_call")?,
             wake_ns: self.time(table, "wake")?,
             // Sockets, semaphores and pages are work of a workload's own profile, see `[work]`.
@@ -209,8 +210,10 @@ impl Reader {
         let mut work = BTreeMap::new();
         for parameter in PARAMETERS {
             if table.has(parameter.name) {
-                let ns = self.time(&mut table, parameter.name)?;
-                work.insert(parameter.name.to_owned(), ns);
+                let value = self.item(&mut table, parameter.name, |item| {
+                    item.whole(parameter.unit, 0..=COST_NS_MAX)
+                })?;
+                work.insert(parameter.name.to_owned(), value);
             }
         }
         table.finish()?;

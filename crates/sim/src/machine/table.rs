@@ -4,7 +4,13 @@ use super::MachinePreset;
 use crate::built_in::{BuiltIn, built_in};
 
 /// Every built-in machine, the article's first.
-pub const ALL: &[BuiltIn] = built_in!["../../machines/": "xeon-mp-foster"];
+pub const ALL: &[BuiltIn] = built_in!["../../machines/":
+    "xeon-mp-foster",
+    "xeon-mp-2-socket",
+    "golden-cove-server",
+    "zen4-2x96",
+    "vm-1",
+];
 
 impl MachinePreset {
     /// Every built-in machine, in the order of [`ALL`].

@@ -29,6 +29,8 @@ pub(super) static FAMILY: Family = Family {
         unit: "messages/s",
         better: Better::Higher,
         fraction: 1.0,
+        is_fitted: false,
+        is_several: true,
         build,
     }],
 };
@@ -40,9 +42,6 @@ const MESSAGE_BYTES: u64 = 100;
 /// Part of a message's work that sending is: the way down and up the loopback is the sender's, the
 /// receiver only copies. An assumption.
 const SEND_PART: (u64, u64) = (2, 3);
-/// Messages that a connection holds: a buffer of 64 KiB, of which a message of 100 bytes takes what
-/// its structure and its rounding up take, some 300 bytes. An assumption.
-const MESSAGES_HELD: u64 = 200;
 /// From the birth of the tasks to the start, for each task, so that all of them wait by then.
 const SETTLE_NS: u64 = 60_000;
 /// And for all: schedulers that remember how long a task slept (Linux 2.5: up to 2 s) let a new task
@@ -61,6 +60,7 @@ fn build(_: &Row, sizes: &Sizes<'_>, values: &Values<'_>) -> Result<Load> {
     let bytes = sizes.count("size", MESSAGE_BYTES, 65_536)?;
     sizes.only("server", "own")?;
     let (messages, fraction) = sizes.sampled(all, 10);
+    let held = values.work("chat_messages_held")?.max(1);
     let message_ns = values.work("chat_message")?;
     let send_ns = message_ns * SEND_PART.0 / SEND_PART.1;
     let receive_ns = message_ns - send_ns;
@@ -103,7 +103,7 @@ fn build(_: &Row, sizes: &Sizes<'_>, values: &Values<'_>) -> Result<Load> {
     ];
     let tasks = 4 * rooms * users;
     let from_ns = WAIT_NS + tasks * SETTLE_NS;
-    let socket = SocketSpec { buffer_bytes: MESSAGES_HELD * bytes, sync: false };
+    let socket = SocketSpec { buffer_bytes: held * bytes, sync: false };
     let work = Work {
         programs,
         starts: starts(rooms, users, from_ns),

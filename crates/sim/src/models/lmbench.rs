@@ -39,7 +39,7 @@ pub(super) static FAMILY: Family = Family {
         several("lmbench/fork-execve", |row, _, _| {
             Ok(one_child(row, 0, Making::default().step(Step::Exec)))
         }),
-        several("lmbench/fork-sh", |row, _, values| shell(row, values)),
+        Row { is_fitted: true, ..several("lmbench/fork-sh", |row, _, values| shell(row, values)) },
     ],
 };
 
@@ -47,11 +47,19 @@ const fn several(
     workload: &'static str,
     build: fn(&Row, &Sizes<'_>, &Values<'_>) -> Result<Load>,
 ) -> Row {
-    Row { workload, unit: "µs", better: Better::Lower, fraction: 1.0, build }
+    Row { is_fitted: false, is_several: true, build, ..single(workload) }
 }
 
 const fn single(workload: &'static str) -> Row {
-    several(workload, one_task)
+    Row {
+        workload,
+        unit: "µs",
+        better: Better::Lower,
+        fraction: 1.0,
+        is_fitted: true,
+        is_several: false,
+        build: one_task,
+    }
 }
 
 fn pipe(row: &Row, _: &Sizes<'_>, values: &Values<'_>) -> Result<Load> {

@@ -36,6 +36,11 @@ pub struct Row {
     pub better: Better,
     /// Part of the load that a run simulates where a setting does not say; 1 is all of it.
     pub fraction: f64,
+    /// Whether its time is fitted to the row's own published figure, which it then reproduces: no
+    /// prediction of that figure, and no part of a score.
+    pub is_fitted: bool,
+    /// Whether it has more than one task.
+    pub is_several: bool,
     /// Makes the work.
     pub build: fn(&Row, &Sizes, &Values) -> Result<Load>,
 }

@@ -9,7 +9,9 @@
 //! and leaving the kernel at that of the profile `syscall`; how much two of them slow each other on one
 //! core comes from [`crate::core`] alone, and who runs beside whom from the policy.
 
+mod aim9;
 mod chat;
+mod dbench;
 mod lmbench;
 mod load;
 mod rows;
@@ -32,34 +34,38 @@ const KERNEL: &str = "syscall";
 const POLLING: &str = "spin-pause";
 
 /// Every family that has a model.
-pub const TABLE: &[&Family] = &[&lmbench::FAMILY, &chat::FAMILY, &tbench::FAMILY];
+pub const TABLE: &[&Family] =
+    &[&lmbench::FAMILY, &aim9::FAMILY, &chat::FAMILY, &dbench::FAMILY, &tbench::FAMILY];
 
-/// A time of a workload's work alone on a core, as a machine preset or a fit gives it.
+/// What a workload's own work takes on a machine, as its preset or a fit gives it: mostly times alone on
+/// a core.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Parameter {
     /// Its key in `[work]`.
     pub name: &'static str,
-    /// What takes that time.
+    /// Its unit, which is the key of its value: `ns` or `messages`.
+    pub unit: &'static str,
+    /// What it is.
     pub about: &'static str,
+}
+
+const fn time(name: &'static str, about: &'static str) -> Parameter {
+    Parameter { name, unit: "ns", about }
 }
 
 /// Every parameter of the families.
 pub const PARAMETERS: &[Parameter] = &[
-    Parameter { name: "pipe_call", about: "a read or write of a pipe, beyond the system call" },
+    time("pipe_call", "a read or write of a pipe, beyond the system call"),
+    time("chat_message", "chat: sending and receiving a message, beyond two system calls"),
     Parameter {
-        name: "chat_message",
-        about: "chat: sending and receiving one message, beyond the two system calls",
+        name: "chat_messages_held",
+        unit: "messages",
+        about: "chat: messages that a connection holds before the sender waits",
     },
-    Parameter {
-        name: "tbench_exchange",
-        about: "tbench: a request, its reply and their making, beyond system calls and copying",
-    },
-    Parameter { name: "tbench_kib", about: "tbench: copying 1 KiB from one process to the other" },
-    Parameter {
-        name: "dbench_call",
-        about: "dbench: one call, beyond the system call and copying",
-    },
-    Parameter { name: "dbench_kib", about: "dbench: copying 1 KiB to or from the page cache" },
+    time("tbench_exchange", "tbench: a request and its reply, beyond system calls and copying"),
+    time("tbench_kib", "tbench: copying 1 KiB from one process to the other"),
+    time("dbench_call", "dbench: one call, beyond system calls and copying"),
+    time("dbench_kib", "dbench: copying 1 KiB to or from the page cache"),
 ];
 
 /// The model of a workload, with its family.

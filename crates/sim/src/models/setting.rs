@@ -74,7 +74,7 @@ pub struct Values<'all> {
 }
 
 impl Values<'_> {
-    /// A time of the workload's own work alone, in ns.
+    /// A parameter of the workload's own work.
     pub(super) fn work(&self, name: &str) -> Result<u64> {
         match self.fit.and_then(|fit| fit.work(name)) {
             Some(ns) => Ok(ns),

@@ -27,7 +27,9 @@ pub(super) static FAMILY: Family = Family {
         workload: "tbench",
         unit: "MB/s",
         better: Better::Higher,
-        fraction: 0.02,
+        fraction: 0.1,
+        is_fitted: false,
+        is_several: true,
         build,
     }],
 };

@@ -305,8 +305,10 @@ impl Engine<'_> {
     pub(super) fn disk_done(&mut self) -> Run {
         let asked = self.machine.interrupts;
         let here = if self.view.online.contains(asked) { asked } else { self.first_online() };
-        self.charge(here, self.machine.costs.interrupt_ns);
         let Some(request) = self.storage.disk.finish() else { return Ok(()) };
+        let costs = &self.machine.costs;
+        let pages = if request.write { request.blocks } else { 0 };
+        self.charge(here, costs.interrupt_ns + costs.write_back_ns.saturating_mul(pages));
         self.start_disk();
         for purpose in request.purposes {
             match purpose {
