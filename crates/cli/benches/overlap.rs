@@ -176,7 +176,7 @@ mod measure {
 
     fn tbench() -> Result<Cost, Any> {
         let output = Command::new(env!("CARGO_BIN_EXE_coretwin"))
-            .args(["run", "tbench:seconds=2,warmup=0", "--json"])
+            .args(["run", "tbench:seconds=2,warmup=0.2", "--json"])
             .output()?;
         if !output.status.success() {
             return Err(String::from_utf8_lossy(&output.stderr).into_owned().into());
