@@ -27,6 +27,7 @@ mod smt;
 mod study;
 mod study_args;
 mod switching;
+mod top;
 mod topology;
 
 use clap::{Parser, Subcommand};
@@ -74,6 +75,8 @@ enum Verb {
     Cputime(Box<cputime::Args>),
     /// What CPU time is worth beside busy siblings: of a command, process, cgroup or all
     Account(Box<account::Args>),
+    /// Live: cores, sibling overlap, capacity left, corrected time of tasks; JSON, OpenMetrics
+    Top(Box<top::Args>),
     /// Recompute a published table: ratios, geometric means, misprints
     Audit(audit::Args),
     /// The scheduler with one queue per core, on a live kernel (sched_ext)
@@ -95,6 +98,7 @@ fn main() -> ExitCode {
         Verb::Compare(args) => compare::run(&args),
         Verb::Cputime(args) => cputime::run(&args),
         Verb::Account(args) => account::run(&args),
+        Verb::Top(args) => top::run(*args),
         Verb::Audit(args) => audit::run(args),
         Verb::Sched(args) => sched::run(args),
         Verb::Simulate(args) => simulate::run(args),

@@ -48,16 +48,16 @@ pub fn snapshot(seen: Seen<'_>) -> Snapshot {
         .map(|(index, core)| {
             let place = core.cpus.first().and_then(|cpu| places.get(&cpu).copied());
             let (package, llc) = place.unwrap_or_default();
+            // What the method saw of the core; the looks of `sampled` do not end with the window.
+            let seen_s: f64 = core.by_busy_s.iter().map(|span| span.value).sum();
+            let used = model::capacity_used_s(core, valuation.factors(core.cpus.len()));
             Core {
                 core: index,
                 cpus: core.cpus.clone(),
                 package,
                 llc,
-                by_busy_share: core.by_busy_s.iter().map(|s| share(*s, window.elapsed_s)).collect(),
-                capacity_share: share(
-                    model::capacity_used_s(core, valuation.factors(core.cpus.len())),
-                    window.elapsed_s,
-                ),
+                by_busy_share: core.by_busy_s.iter().map(|span| share(*span, seen_s)).collect(),
+                capacity_share: share(used, seen_s),
                 short_busy_share: by_core
                     .as_ref()
                     .and_then(|busy| busy.get(index as usize).copied()),
@@ -85,8 +85,9 @@ pub fn snapshot(seen: Seen<'_>) -> Snapshot {
     }
 }
 
-fn share(seconds: Span, elapsed_s: f64) -> Span {
-    scaled(seconds, if elapsed_s > 0.0 { 1.0 / elapsed_s } else { 0.0 })
+fn share(seconds: Span, of_s: f64) -> Span {
+    let share = scaled(seconds, if of_s > 0.0 { 1.0 / of_s } else { 0.0 });
+    Span { high: share.high.clamp(share.value, share.value.max(1.0)), ..share }
 }
 
 fn scaled(span: Span, by: f64) -> Span {

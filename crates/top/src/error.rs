@@ -22,11 +22,14 @@ pub enum Error {
         what: String,
     },
     /// The terminal does not do what it is told.
-    #[error("the terminal: {0}")]
+    #[error("the terminal fails")]
     Terminal(#[source] std::io::Error),
     /// Text could not be written.
-    #[error(transparent)]
-    Write(std::io::Error),
+    #[error("cannot write to standard output")]
+    Write(#[source] std::io::Error),
+    /// The machine changed, and cannot be watched as it is now.
+    #[error("CPUs came or went, and then: {0}")]
+    Again(String),
     /// What was given to `--openmetrics` is neither file nor address.
     #[error(
         "--openmetrics '{text}' is neither a file nor an address: write an address with its port, \

@@ -107,7 +107,7 @@ fn take_event(
     };
     match act {
         Act::Suspend => screen.suspend()?,
-        Act::Anew => screen.terminal.clear().map_err(Error::Terminal)?,
+        Act::Anew => screen.clear()?,
         Act::Draw | Act::Quit => {}
     }
     Ok(Some(act))

@@ -15,6 +15,8 @@ use coretwin_host::pressure;
 use coretwin_host::root::Root;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
+/// Most CPU time of the looks of method `sampled` for a screen, as a share of one CPU.
+pub const LOOKS_SHARE_MAX: f64 = 0.004;
 /// Where the kernel says which CPUs are online.
 const ONLINE: &str = "sys/devices/system/cpu/online";
 
@@ -26,14 +28,14 @@ pub struct Watch {
     pub siblings: Siblings,
     /// What time is worth.
     pub valuation: Valuation,
-    /// The method, not yet started.
+    /// The method, started.
     pub method: Box<dyn Method>,
     /// Why it is not a better one, and what else the reader must know.
     pub warnings: Vec<Warning>,
 }
 
-/// Makes a [`Watch`] of the machine as it is now.
-pub type Make = Box<dyn FnMut() -> Result<Watch, Error>>;
+/// Makes a [`Watch`] of the machine as it is now, or says why that is not possible.
+pub type Make = Box<dyn FnMut() -> Result<Watch, String>>;
 
 /// Gives snapshots, one after the other.
 pub struct Source {
@@ -46,13 +48,11 @@ pub struct Source {
 }
 
 impl Source {
-    /// Starts to watch.
+    /// Goes on with a watch that has begun; `make` makes the next one.
     ///
     /// # Errors
-    /// [`Error`] if the machine cannot be read or the method not start.
-    pub fn start(root: Root, mut make: Make, short_looks: bool) -> Result<Self, Error> {
-        let mut watch = make()?;
-        watch.method.start()?;
+    /// [`Error`] if the machine cannot be read.
+    pub fn new(root: Root, watch: Watch, make: Make, short_looks: bool) -> Result<Self, Error> {
         let mut source = Self { online: None, bursts: None, changed: None, root, make, watch };
         source.online = source.online_now();
         source.bursts = short_looks.then(|| source.short_looks());
@@ -114,8 +114,7 @@ impl Source {
         if online == self.online {
             return Ok(());
         }
-        self.watch = (self.make)()?;
-        self.watch.method.start()?;
+        self.watch = (self.make)().map_err(Error::Again)?;
         if self.bursts.is_some() {
             self.bursts = Some(self.short_looks());
         }

@@ -12,6 +12,7 @@ use ratatui::crossterm::execute;
 use ratatui::crossterm::terminal::{
     EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
 };
+use ratatui::layout::{Position, Rect};
 use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGSTOP, SIGTERM, SIGTSTP};
 use std::io::{self, BufWriter, IsTerminal, Stdout};
 use std::sync::Arc;
@@ -72,7 +73,18 @@ impl Screen {
     /// # Errors
     /// [`Error::Terminal`] with what the system says.
     pub fn again(&mut self) -> Result<(), Error> {
-        take().and_then(|()| self.terminal.clear()).map_err(Error::Terminal)
+        take().map_err(Error::Terminal)?;
+        self.clear()
+    }
+
+    /// Forgets what is on the screen, so that all is drawn anew.
+    ///
+    /// # Errors
+    /// [`Error::Terminal`] with what the system says.
+    pub fn clear(&mut self) -> Result<(), Error> {
+        // Ratatui's own `clear` asks the terminal where its cursor is, which may stay unanswered.
+        let size = self.terminal.size().map_err(Error::Terminal)?;
+        self.terminal.resize(Rect::from((Position::ORIGIN, size))).map_err(Error::Terminal)
     }
 }
 

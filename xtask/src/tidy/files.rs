@@ -20,6 +20,7 @@ const ENDINGS: &[&str] = &[
     "js",
     "yml",
     "txt",
+    "service",
     "proptest-regressions",
 ];
 

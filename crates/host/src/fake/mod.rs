@@ -5,6 +5,7 @@
 //! believe about kernels; its files follow Documentation/admin-guide/cputopology.rst and
 //! Documentation/ABI/testing/sysfs-devices-system-cpu.
 
+pub mod crowd;
 pub mod kernel;
 mod machines;
 pub mod sched_ext;

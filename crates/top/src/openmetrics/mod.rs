@@ -48,6 +48,10 @@ pub fn text(totals: &Totals, snapshot: &Snapshot, format: Format) -> String {
         let sample = format!("{}{total}", metric.name);
         let mut samples = Samples { name: &sample, lines: String::new() };
         (metric.write)(totals, snapshot, &mut samples);
+        // A family without a sample is not in the format.
+        if samples.lines.is_empty() {
+            continue;
+        }
         let family = if format == Format::Prometheus { &sample } else { metric.name };
         let _ = writeln!(text, "# TYPE {family} {kind}");
         if format == Format::OpenMetrics && !metric.unit.is_empty() {

@@ -36,6 +36,17 @@ fn a_parser_of_the_format_accepts_it_and_finds_every_metric() {
 }
 
 #[test]
+fn what_is_not_known_is_left_out_and_the_rest_can_be_read() {
+    let mut window = made(8);
+    window.pressure = None;
+    window.short = None;
+    window.warnings.clear();
+    let (_, text) = exported(&[window]);
+    let set = parse_openmetrics(&text).expect("OpenMetrics");
+    assert_eq!(set.families.len(), METRICS.len() - 3);
+}
+
+#[test]
 fn names_end_as_the_format_wants_and_are_not_given_twice() {
     let mut names = BTreeSet::new();
     for metric in METRICS {

@@ -1,0 +1,60 @@
+//! 256 CPUs and 5,000 tasks: what is shown of them, and that nothing grows.
+
+mod support;
+
+use coretwin_base::account::MethodName;
+use coretwin_top::snapshot::Snapshot;
+use coretwin_top::view::View;
+use coretwin_top::{lines, live::Until, screen, terminal::Signals};
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+use std::time::Duration;
+use support::{Big, CPUS, RUNNING};
+
+/// Windows of the test; of a tenth of the usual length and less.
+const WINDOWS: u64 = 60;
+
+fn screen_of(snapshot: &Snapshot, width: u16, height: u16) -> String {
+    let mut terminal = Terminal::new(TestBackend::new(width, height)).expect("terminal");
+    let view = View::default();
+    terminal.draw(|frame| _ = screen::draw(frame, Some(snapshot), &view)).expect("drawn");
+    let buffer = terminal.backend().buffer();
+    let row = |y| (0..width).map(|x| buffer[(x, y)].symbol()).collect::<String>() + "\n";
+    (0..height).map(row).collect()
+}
+
+#[test]
+fn a_big_machine_is_readable_and_nothing_grows() {
+    let folder = support::folder().expect("folder");
+    let big = Big::start(folder.path(), Duration::from_millis(20)).expect("machine");
+    let mut source = big.source(MethodName::Sampled, true).expect("source");
+    let mut sizes = Vec::new();
+    let mut last = None;
+    let until = Until { windows: Some(WINDOWS), time: None };
+    let signals = Signals::default();
+    lines::each(&mut source, Duration::from_millis(100), until, &signals, &mut |snapshot| {
+        sizes.push(serde_json::to_string(snapshot).expect("json").len());
+        last = Some(snapshot.clone());
+        Ok(())
+    })
+    .expect("windows");
+    let last = last.expect("a window");
+    assert_eq!((last.machine.cpus, last.machine.cores), (CPUS, CPUS / 2));
+    // Far fewer tasks than there are: those that ran.
+    assert!(last.tasks.len() < 3 * RUNNING as usize, "{}", last.tasks.len());
+    assert!(
+        !last.tasks.is_empty() && last.machine.core_busy_share.value > 0.2,
+        "{:?}",
+        last.machine
+    );
+    let early = *sizes[5..15].iter().max().expect("sizes");
+    let late = *sizes[sizes.len() - 10..].iter().max().expect("sizes");
+    assert!(late < 2 * early, "a window grew from {early} to {late} bytes");
+    for (width, height) in [(80, 24), (132, 50)] {
+        let text = screen_of(&last, width, height);
+        assert!(text.contains("256 CPUs, 128 cores"), "{text}");
+        assert!(text.contains("CORES by ") || text.contains("CORES  #"), "{text}");
+        assert!(text.contains("worker-"), "there is room for tasks: {text}");
+        assert!(text.is_ascii());
+    }
+}

@@ -1,0 +1,111 @@
+//! A fake machine of 256 CPUs and 5,000 tasks, and a source that watches it.
+
+use coretwin_account::choice;
+use coretwin_account::model::Valuation;
+use coretwin_account::sampled::Effort;
+use coretwin_base::account::{MethodName, Siblings};
+use coretwin_base::cpu_set::CpuId;
+use coretwin_host::fake::crowd::Crowd;
+use coretwin_host::fake::{Cores, Fake, Numbering, machine};
+use coretwin_host::root::Root;
+use coretwin_top::source::{Source, Watch};
+use std::error::Error;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// Tasks of the machine.
+pub const TASKS: u32 = 5000;
+/// Those of them that run.
+pub const RUNNING: u32 = 180;
+/// CPUs of the machine.
+pub const CPUS: u32 = 256;
+
+/// A machine on which tasks run until it is dropped.
+pub struct Big {
+    pub root: Root,
+    stop: Arc<AtomicBool>,
+    mover: Option<JoinHandle<()>>,
+}
+
+impl Big {
+    /// Below a folder; the tasks that run change every `step`.
+    pub fn start(folder: &Path, step: Duration) -> Result<Self, Box<dyn Error>> {
+        let like = machine("server-halves").ok_or("no such machine")?;
+        let core = Cores { count: 8, threads: 2, mhz: 0, capacity: 0 };
+        let cores: &'static [Cores] = Box::leak(Box::new([core]));
+        let fake = Fake { name: "big", caches: 8, cores, numbering: Numbering::Adjacent, ..*like };
+        let root = fake.write(folder)?;
+        let topology = coretwin_host::topology::read(&root)?;
+        if topology.cpus.len() != CPUS as usize {
+            return Err(format!("{} CPUs", topology.cpus.len()).into());
+        }
+        let mut crowd = Crowd::new(&root, &topology.online, TASKS)?;
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopped = Arc::clone(&stop);
+        let mover = std::thread::spawn(move || {
+            let mut turn = 0;
+            let mut began = Instant::now();
+            while !stopped.load(Ordering::Relaxed) {
+                std::thread::sleep(step);
+                turn += 1;
+                // Every tenth turn some others run, so that there are always some that awake.
+                let first = turn / 10 * 20;
+                let running: Vec<(u32, CpuId)> = (0..RUNNING)
+                    .map(|slot| ((first + slot * 7) % TASKS, CpuId(slot * 3 % CPUS)))
+                    .collect();
+                let length = began.elapsed();
+                began = Instant::now();
+                // The folder goes first at the end.
+                if crowd.run(length, &running).is_err() {
+                    return;
+                }
+            }
+        });
+        Ok(Self { root, stop, mover: Some(mover) })
+    }
+
+    /// Watches it as `coretwin top` does.
+    pub fn source(&self, method: MethodName, short_looks: bool) -> Result<Source, Box<dyn Error>> {
+        let root = self.root.clone();
+        let watch = move || -> Result<Watch, String> {
+            let topology =
+                coretwin_host::topology::read(&root).map_err(|error| error.to_string())?;
+            let siblings = Siblings::of_kernel(&topology);
+            let valuation = Valuation::new(None, None, siblings.threads_per_core_max());
+            let effort = Effort {
+                share_max: coretwin_top::source::LOOKS_SHARE_MAX,
+                is_thorough: false,
+                ..Effort::default()
+            };
+            let chosen = choice::start(&root, &siblings, Some(method), effort)
+                .map_err(|error| error.to_string())?;
+            Ok(Watch {
+                topology,
+                siblings,
+                valuation: valuation.map_err(|error| error.to_string())?,
+                method: chosen.method,
+                warnings: Vec::new(),
+            })
+        };
+        let first = watch()?;
+        Ok(Source::new(self.root.clone(), first, Box::new(watch), short_looks)?)
+    }
+}
+
+impl Drop for Big {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        if let Some(mover) = self.mover.take() {
+            let _ = mover.join();
+        }
+    }
+}
+
+/// A folder in memory where there is one, as /proc is.
+pub fn folder() -> std::io::Result<tempfile::TempDir> {
+    let memory = Path::new("/dev/shm");
+    if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }
+}
