@@ -1,5 +1,6 @@
 //! `coretwin simulate`: the simulated machine, directly.
 
+mod calibrate;
 mod core;
 mod import;
 mod sched;
@@ -24,6 +25,8 @@ enum What {
     Sched(Box<sched::Args>),
     /// A grid of policies, machines, scenarios and seeds
     Sweep(sweep::Args),
+    /// Fits a simulated machine to published figures without SMT
+    Calibrate(calibrate::Args),
     /// A profile for `simulate core` from what perf stat counted
     Import(import::Args),
 }
@@ -34,6 +37,7 @@ pub(crate) fn run(args: Args) -> Result<ExitCode> {
         What::Core(args) => core::run(*args),
         What::Sched(args) => sched::run(*args),
         What::Sweep(args) => sweep::run(&args),
+        What::Calibrate(args) => calibrate::run(&args),
         What::Import(args) => import::run(&args),
     }
 }

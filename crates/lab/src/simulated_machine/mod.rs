@@ -9,9 +9,11 @@
 
 mod ahead;
 mod arms;
+mod calibration;
 mod models;
 pub mod planning;
 
+pub use calibration::targets;
 pub use models::{Modelled, machines};
 
 use crate::host_machine::now_utc;
