@@ -49,7 +49,7 @@ impl Crowd {
             let status = format!("Tgid:\t{}\nCpus_allowed_list:\t{cpus}\n", process(task));
             crowd.replace(&format!("{}/status", folder(task)), &status)?;
             crowd.write_task(task, 'S')?;
-            if task % THREADS == 0 {
+            if task.is_multiple_of(THREADS) {
                 let cgroup = format!("0::/service-{}\n", task / THREADS % 50);
                 crowd.replace(&format!("proc/{}/cgroup", process(task)), &cgroup)?;
             }
@@ -107,7 +107,7 @@ impl Crowd {
             100 + task
         );
         self.replace(&format!("{}/stat", folder(task)), &stat)?;
-        if task % THREADS == 0 {
+        if task.is_multiple_of(THREADS) {
             self.replace(&format!("proc/{}/stat", process(task)), &stat)?;
         }
         let schedstat = format!("{} 0 {ticks}\n", run.as_nanos());

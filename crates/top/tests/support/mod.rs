@@ -17,22 +17,22 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// Tasks of the machine.
-pub const TASKS: u32 = 5000;
+pub(crate) const TASKS: u32 = 5000;
 /// Those of them that run.
-pub const RUNNING: u32 = 180;
+pub(crate) const RUNNING: u32 = 180;
 /// CPUs of the machine.
-pub const CPUS: u32 = 256;
+pub(crate) const CPUS: u32 = 256;
 
 /// A machine on which tasks run until it is dropped.
-pub struct Big {
-    pub root: Root,
+pub(crate) struct Big {
+    pub(crate) root: Root,
     stop: Arc<AtomicBool>,
     mover: Option<JoinHandle<()>>,
 }
 
 impl Big {
     /// Below a folder; the tasks that run change every `step`.
-    pub fn start(folder: &Path, step: Duration) -> Result<Self, Box<dyn Error>> {
+    pub(crate) fn start(folder: &Path, step: Duration) -> Result<Self, Box<dyn Error>> {
         let like = machine("server-halves").ok_or("no such machine")?;
         let core = Cores { count: 8, threads: 2, mhz: 0, capacity: 0 };
         let cores: &'static [Cores] = Box::leak(Box::new([core]));
@@ -68,7 +68,7 @@ impl Big {
     }
 
     /// Watches it as `coretwin top` does.
-    pub fn source(&self, method: MethodName, short_looks: bool) -> Result<Source, Box<dyn Error>> {
+    pub(crate) fn source(&self, method: MethodName, short_looks: bool) -> Result<Source, Box<dyn Error>> {
         let root = self.root.clone();
         let watch = move || -> Result<Watch, String> {
             let topology =
@@ -105,7 +105,7 @@ impl Drop for Big {
 }
 
 /// A folder in memory where there is one, as /proc is.
-pub fn folder() -> std::io::Result<tempfile::TempDir> {
+pub(crate) fn folder() -> std::io::Result<tempfile::TempDir> {
     let memory = Path::new("/dev/shm");
     if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }
 }
