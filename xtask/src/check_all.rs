@@ -43,6 +43,12 @@ const CHECKS: &[&Stage] = &[
         argv: &["cargo", "test", "--package", "coretwin-host", "--test", "smt", "kill"],
         environment: &[("CORETWIN_KILLS", "500")],
     },
+    // An hour: memory of the methods of accounting while processes come and go.
+    &Stage {
+        name: "account-soak",
+        argv: &["cargo", "test", "--release", "--package", "coretwin-account", "--test", "soak"],
+        environment: &[("CORETWIN_SOAK_WINDOWS", "60000")],
+    },
     // 10 minutes.
     &Stage { name: "fuzz-cpulist", argv: &["cargo", "xtask", "fuzz", "cpulist"], environment: &[] },
     // 10 minutes.

@@ -51,8 +51,11 @@ impl Watched {
         match &watched.target {
             Target::All => {}
             Target::Process(pid) => {
-                let process = Tasks::new(root).process(*pid).filter(|process| !process.ended);
-                let process = process.ok_or_else(|| no_process(*pid))?;
+                // A command of our own may be over already, and still is to be waited for.
+                let process = Tasks::new(root)
+                    .process(*pid)
+                    .filter(|process| !process.ended || process.parent == std::process::id())
+                    .ok_or_else(|| no_process(*pid))?;
                 watched.ticks_before = process.ticks;
                 watched.members.insert(*pid);
             }

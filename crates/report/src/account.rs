@@ -75,14 +75,16 @@ fn facts(summary: &AccountSummary) -> Vec<(String, String)> {
         fact(
             "",
             format!(
-                "CPUs {} are outside of what this program may use: of tasks there, only the busy \
-                 time of /proc/stat is sure to be seen",
+                "not usable by this program: {}; of tasks there, only the busy time of /proc/stat \
+                 is sure to be seen",
                 summary.not_usable
             ),
         );
     }
-    fact("yield s", factor(&summary.core_yield));
-    fact("slowdown r", factor(&summary.slowdown));
+    if summary.core_yield.by_busy.len() > 1 {
+        fact("yield s", factor(&summary.core_yield));
+        fact("slowdown r", factor(&summary.slowdown));
+    }
     if summary.unattributed_s > 0.0 {
         let text = "within the raw time, of tasks that were not seen";
         fact("unattributed", format!("{} {text}", seconds(summary.unattributed_s)));
