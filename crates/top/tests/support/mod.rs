@@ -68,7 +68,11 @@ impl Big {
     }
 
     /// Watches it as `coretwin top` does.
-    pub(crate) fn source(&self, method: MethodName, short_looks: bool) -> Result<Source, Box<dyn Error>> {
+    pub(crate) fn source(
+        &self,
+        method: MethodName,
+        short_looks: bool,
+    ) -> Result<Source, Box<dyn Error>> {
         let root = self.root.clone();
         let watch = move || -> Result<Watch, String> {
             let topology =
