@@ -18,8 +18,7 @@ const FLAGS: &str = "-C target-feature=+crt-static -C relocation-model=static";
 /// Where a statically linked busybox is; the package busybox-static.
 const BUSYBOX: &str = "busybox";
 /// Programs of busybox that suites use.
-const APPLETS: &[&str] =
-    &["sh", "cat", "echo", "gzip", "kill", "ls", "nice", "sleep", "taskset", "true"];
+const APPLETS: &[&str] = &["sh", "cat", "echo", "gzip", "kill", "ls", "sleep", "taskset", "true"];
 /// Folders on which something is mounted, or in which programs expect to write.
 const FOLDERS: &[&str] = &["bin", "dev", "etc", "proc", "run", "sys", "tmp", "var"];
 /// The same in every boot, as on a machine.

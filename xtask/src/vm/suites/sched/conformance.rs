@@ -28,7 +28,7 @@ const SCENARIOS: &[(&str, &str)] = &[
 /// Shares of wake-ups may lie so far beside the range. CPUs of a guest take turns of milliseconds: a task that
 /// computes for a tenth of one holds its CPU for some, so that others find it busy more often than in the
 /// simulation, and wake-ups come in bunches.
-const SHARE_BESIDE: f64 = 0.4;
+const SHARE_BESIDE: f64 = 0.5;
 /// The same for what never happens in the simulation.
 const NEVER_SHARE: f64 = 0.15;
 /// Numbers of moves may be so many more or fewer.

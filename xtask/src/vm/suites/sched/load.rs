@@ -2,6 +2,7 @@
 
 use crate::vm::guest::{json_of, output, read};
 use anyhow::{Context, Result, ensure};
+use rustix::process::{Pid, setpriority_process};
 use serde_json::Value;
 use std::path::Path;
 use std::process::{Child, Command};
@@ -25,9 +26,11 @@ impl Load {
     }
 
     /// Another one, bound to a CPU, with a nice value.
-    pub(super) fn add_pinned(&mut self, cpu: u32, nice: u32) -> Result<()> {
-        let (mask, nice) = (format!("{:x}", 1_u64 << cpu), nice.to_string());
-        self.add(&["taskset", &mask, "nice", "-n", &nice, "sh", "-c", HOG])
+    pub(super) fn add_pinned(&mut self, cpu: u32, nice: i32) -> Result<()> {
+        self.add(&["taskset", &format!("{:x}", 1_u64 << cpu), "sh", "-c", HOG])?;
+        let last = self.0.last().context("no program")?;
+        let process = i32::try_from(last.id()).ok().and_then(Pid::from_raw);
+        setpriority_process(process, nice).context("setting a nice value")
     }
 
     /// Puts the last one into a group of its own, of this weight.
