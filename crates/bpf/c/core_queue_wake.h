@@ -53,7 +53,7 @@ static u32 claim_first(struct task_struct *p)
 	u32 cpu = bpf_cpumask_first_and(idle, p->cpus_ptr);
 
 	scx_bpf_put_idle_cpumask(idle);
-	return cpu < CPUS_MAX && scx_bpf_test_and_clear_cpu_idle(cpu) ? cpu : NONE;
+	return cpu < options.cpus && scx_bpf_test_and_clear_cpu_idle(cpu) ? cpu : NONE;
 }
 
 /* Whether every CPU of a CPU's core is idle. */
