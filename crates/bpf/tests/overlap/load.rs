@@ -23,9 +23,13 @@ pub(crate) struct Told {
 pub(crate) fn told() -> Told {
     // The clock first: asking for it has the scheduler charge what is still open.
     let cpu_ns = clock_ns(ClockId::ThreadCPUTime);
-    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
-    let first = text.split(' ').next().and_then(|word| word.parse().ok());
-    Told { tid: tid(), cpu_ns, schedstat_ns: first.unwrap_or_default() }
+    Told { tid: tid(), cpu_ns, schedstat_ns: charged_ns("/proc/thread-self/schedstat") }
+}
+
+/// The first field of a task's schedstat; 0 where the kernel has none.
+fn charged_ns(path: &str) -> u64 {
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    text.split(' ').next().and_then(|word| word.parse().ok()).unwrap_or_default()
 }
 
 fn tid() -> u32 {
@@ -84,8 +88,12 @@ pub(crate) fn meanwhile<T>(
                 release
             })
             .collect();
-        let told = works.iter().map(|_| hear.recv().expect("a thread")).collect();
+        let mut told: Vec<Told> = works.iter().map(|_| hear.recv().expect("a thread")).collect();
         std::thread::sleep(Duration::from_millis(50));
+        // They sleep: what the scheduler has charged them is all there is.
+        for told in &mut told {
+            told.schedstat_ns = charged_ns(&format!("/proc/self/task/{}/schedstat", told.tid));
+        }
         let outcome = then();
         drop(releases);
         (told, outcome)
