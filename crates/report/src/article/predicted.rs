@@ -27,7 +27,7 @@ pub(super) fn blocks(study: &Study<'_>) -> Option<Vec<Block>> {
         blocks.extend(aims(prediction).map(Block::Table));
     }
     blocks.push(Block::Table(gains(prediction)));
-    blocks.push(Block::Text(samples(prediction)));
+    blocks.push(Block::Text(samples(prediction, study.summary.blocks)));
     Some(blocks)
 }
 
@@ -255,7 +255,9 @@ fn gains(prediction: &Prediction) -> Table {
         rows: families.iter().map(row).collect(),
         note: Some(
             "Processor: throughput of the core while two siblings were busy over that with one busy, in \
-             these runs; it is what a scheduler that always had two tasks to run would gain. What \
+             these runs; it is what a scheduler that always had two tasks to run would gain. The \
+             kernel's own costs (switches, scans of lists) count in it as not slowed, so it is an upper \
+             bound. What \
              differs between the columns after it comes from the scheduler, and from waiting that a \
              second CPU makes or saves."
                 .to_owned(),
@@ -264,12 +266,15 @@ fn gains(prediction: &Prediction) -> Table {
     }
 }
 
-fn samples(prediction: &Prediction) -> String {
+fn samples(prediction: &Prediction, blocks: u32) -> String {
     let told = prediction.samples.iter().map(|sample| {
         let load = match sample.fraction < 1.0 {
             true => format!("at least {} of the load", number::share(sample.fraction)),
             false => "the whole load".to_owned(),
         };
+        if blocks < 2 {
+            return format!("{}: {load}", words::clean(&sample.family));
+        }
         let spread = 100.0 * sample.spread;
         format!(
             "{}: {load}, seeds move a value by ±{spread:.2} % at most",
