@@ -177,7 +177,7 @@ impl Method for Sampled {
             let runs = self.tally.runs(index, task.raw_s, task.last_cpu, &residues);
             tasks.push(TaskUse { runs, ..task });
         }
-        let cores = self.tally.cores(cpu_use, &residues);
+        let cores = self.tally.cores(elapsed_s, cpu_use, &residues);
         let window = Window {
             method: MethodName::Sampled,
             elapsed_s,

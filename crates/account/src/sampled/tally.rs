@@ -185,24 +185,27 @@ impl Tally {
         pairs
     }
 
-    /// How the cores were used. `stat` says what `/proc/stat` knows of a CPU, and `residues` how
+    /// How the cores were used in a window of so many seconds. `stat` says what `/proc/stat` knows of a CPU, and `residues` how
     /// far that is from what was seen.
     pub(crate) fn cores(
         &self,
+        total_s: f64,
         stat: impl Fn(CpuId) -> CpuUse,
         residues: &BTreeMap<CpuId, Residue>,
     ) -> Vec<CoreUse> {
-        let Looks { elapsed_s: total_s, looks } = self.all_looks();
+        let Looks { elapsed_s: seen_all_s, looks } = self.all_looks();
         let of_core = |(core, cpus): (usize, &coretwin_base::cpu_set::CpuSet)| {
             let residue: f64 = cpus
                 .iter()
                 .filter_map(|cpu| residues.get(&cpu))
                 .map(|residue| residue.unseen + residue.mistaken)
                 .sum();
-            let spans = self.cores_s[core].iter().map(|seen_s| {
-                let share = if total_s > 0.0 { seen_s / total_s } else { 0.0 };
+            let spans = self.cores_s[core].iter().enumerate().map(|(k, seen_s)| {
+                // Without a look nothing is known; all idle is one of the possibilities.
+                let unseen_share = if k == 0 { 1.0 } else { 0.0 };
+                let share = if seen_all_s > 0.0 { seen_s / seen_all_s } else { unseen_share };
                 Span {
-                    value: *seen_s,
+                    value: total_s * share,
                     low: total_s * (lowest(share * looks, looks) - residue).max(0.0),
                     high: total_s * (highest(share * looks, looks) + residue).min(1.0),
                 }

@@ -187,6 +187,7 @@ fn what_is_certain_has_no_width_but_that_of_the_looks() {
     assert_eq!((run.by_busy_s[0].low, run.by_busy_s[1].high), (0.0, 5.0));
     assert!(run.by_busy_s[1].low > 4.9 && run.by_busy_s[0].value == 0.0, "{run:?}");
     let cores = tally.cores(
+        10.0,
         |cpu| CpuUse { cpu, busy_s: 0.0, interrupts_s: 0.0, steal_s: 0.0 },
         &BTreeMap::new(),
     );
