@@ -3,14 +3,16 @@
 //! Pure arithmetic. What cannot be seen is said so: pairs and clash are exact where the method sees
 //! them, and else the most that the window allows.
 
+use crate::bursts::by_chance;
 use crate::snapshot::{Cgroup, Clash, Core, Machine, Pair, Short, Snapshot, Task};
 use coretwin_account::model::{self, Valuation};
-use coretwin_base::account::{Span, TaskUse, Window, Worth};
+use coretwin_base::account::{CoreUse, Span, TaskUse, Window, Worth};
 use coretwin_base::cpu_set::{CpuId, CpuSet};
 use coretwin_base::schema::SCHEMA;
 use coretwin_base::topology::Topology;
 use coretwin_base::warning::Warning;
 use coretwin_host::pressure::Pressure;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// Pairs that are kept.
@@ -46,6 +48,7 @@ pub fn snapshot(seen: Seen<'_>) -> Snapshot {
     let cores: Vec<Core> = (0..)
         .zip(&window.cores)
         .map(|(index, core)| {
+            let core = &known(core, window.elapsed_s);
             let place = core.cpus.first().and_then(|cpu| places.get(&cpu).copied());
             let (package, llc) = place.unwrap_or_default();
             // What the method saw of the core; the looks of `sampled` do not end with the window.
@@ -83,6 +86,19 @@ pub fn snapshot(seen: Seen<'_>) -> Snapshot {
         offline: topology.cpus.iter().filter(|cpu| !cpu.online).map(|cpu| cpu.cpu).collect(),
         warnings: seen.warnings,
     }
+}
+
+/// A core of which the method saw nothing, as in a window without a look: only how long its CPUs were
+/// busy is known. The value takes them for independent, the range knows nothing.
+fn known(core: &CoreUse, elapsed_s: f64) -> Cow<'_, CoreUse> {
+    if core.by_busy_s.iter().any(|span| span.value > 0.0) || elapsed_s <= 0.0 {
+        return Cow::Borrowed(core);
+    }
+    let busy: Vec<f64> =
+        core.by_cpu.iter().map(|cpu| (cpu.busy_s / elapsed_s).clamp(0.0, 1.0)).collect();
+    let open = |share: f64| Span { value: share * elapsed_s, low: 0.0, high: elapsed_s };
+    let by_busy_s = by_chance(&busy).into_iter().map(open).collect();
+    Cow::Owned(CoreUse { by_busy_s, ..core.clone() })
 }
 
 fn share(seconds: Span, of_s: f64) -> Span {
@@ -224,4 +240,35 @@ fn possible<'a>(cpus: &CpuSet, most: &BTreeMap<CpuId, &'a Task>) -> Vec<(&'a Tas
         );
     }
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::screen::tests::window;
+
+    #[test]
+    fn a_window_without_a_look_is_an_open_range_and_not_idle_or_full() {
+        let (mut window, topology) = window(8);
+        for core in &mut window.cores {
+            core.by_busy_s.iter_mut().for_each(|span| *span = Span::default());
+        }
+        let valuation = Valuation::new(None, None, 2).expect("valuation");
+        let made = snapshot(Seen {
+            window: &window,
+            topology: &topology,
+            valuation: &valuation,
+            short: None,
+            pressure: None,
+            time_unix_s: 0.0,
+            warnings: Vec::new(),
+        });
+        // Both CPUs of the first core were busy throughout; of the last core none ever was.
+        assert_eq!(made.cores[0].at_least(2), 1.0);
+        assert_eq!(made.cores[7].at_least(1), 0.0);
+        let used = made.machine.capacity_share;
+        assert!(used.low < 0.05 && used.high > 0.9 && used.value > 0.1, "{used:?}");
+        let busy = made.machine.core_busy_share;
+        assert!(busy.value > made.machine.logical_share && busy.value < 0.9, "{busy:?}");
+    }
 }

@@ -126,7 +126,7 @@ impl Look {
         let (mut logical, mut cpus, mut used, mut shared, mut idle) = (0.0, 0_usize, 0.0, 0.0, 0.0);
         for (core, worth) in cores {
             let shares: Vec<f64> = core.iter().map(|cpu| busy_share(cpu, earlier, later)).collect();
-            let by_busy = by_busy(&shares);
+            let by_busy = by_chance(&shares);
             logical += shares.iter().sum::<f64>();
             cpus += shares.len();
             used += by_busy[1..].iter().zip(worth).map(|(share, worth)| share * worth).sum::<f64>();
@@ -159,7 +159,7 @@ fn busy_share(cpu: CpuId, earlier: &CpuTimes, later: &CpuTimes) -> f64 {
 
 /// Shares of time with exactly k busy, for k = 0 to n, of CPUs that are busy for those shares and
 /// overlap by chance.
-fn by_busy(shares: &[f64]) -> Vec<f64> {
+pub(crate) fn by_chance(shares: &[f64]) -> Vec<f64> {
     let mut exactly = vec![1.0];
     for share in shares {
         exactly.push(0.0);
@@ -224,7 +224,7 @@ mod tests {
     proptest! {
         #[test]
         fn chance_overlap_keeps_the_sums(shares in proptest::collection::vec(0.0..=1.0, 1..9)) {
-            let exactly = by_busy(&shares);
+            let exactly = by_chance(&shares);
             let busy: f64 = exactly.iter().enumerate().map(|(k, share)| k as f64 * share).sum();
             prop_assert!((exactly.iter().sum::<f64>() - 1.0).abs() < 1e-9);
             prop_assert!((busy - shares.iter().sum::<f64>()).abs() < 1e-9);

@@ -7,7 +7,7 @@ use crate::bursts::Bursts;
 use crate::snapshot::Snapshot;
 use coretwin_account::method::Method;
 use coretwin_account::model::Valuation;
-use coretwin_base::account::Siblings;
+use coretwin_base::account::{Siblings, Window};
 use coretwin_base::cpu_set::CpuSet;
 use coretwin_base::topology::{Topology, Trust};
 use coretwin_base::warning::Warning;
@@ -16,7 +16,9 @@ use coretwin_host::root::Root;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 /// Most CPU time of the looks of method `sampled` for a screen, as a share of one CPU.
-pub const LOOKS_SHARE_MAX: f64 = 0.004;
+pub const LOOKS_SHARE_MAX: f64 = 0.002;
+/// Share of the CPU time that may be of unseen tasks without a word.
+const UNSEEN_SHARE: f64 = 0.1;
 /// Where the kernel says which CPUs are online.
 const ONLINE: &str = "sys/devices/system/cpu/online";
 
@@ -94,6 +96,7 @@ impl Source {
         warnings.extend(self.watch.warnings.iter().cloned());
         warnings.extend(of_machine(&self.watch.topology));
         warnings.extend(window.unseen.notes.iter().map(|note| Warning::new("unseen", note, "")));
+        warnings.extend(of_unseen(&window));
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         let snapshot = assemble::snapshot(Seen {
             window: &window,
@@ -131,6 +134,20 @@ impl Source {
     fn online_now(&self) -> Option<CpuSet> {
         self.root.cpus(ONLINE).ok().flatten()
     }
+}
+
+/// CPU time of nobody in the list, where it is much.
+fn of_unseen(window: &Window) -> Option<Warning> {
+    let cpus = window.cores.iter().flat_map(|core| &core.by_cpu);
+    let busy_s: f64 = cpus.map(|cpu| cpu.busy_s).sum();
+    let unseen_s = window.unseen.busy_s;
+    (unseen_s > UNSEEN_SHARE * busy_s && unseen_s > 0.01).then(|| {
+        let text = format!(
+            "{unseen_s:.1} of {busy_s:.1} s of CPU time are of tasks that were not looked at in \
+             time; they are in the cores, not among the tasks"
+        );
+        Warning::new("unseen", text, "a longer --interval sees more of them, --method ebpf all")
+    })
 }
 
 /// What the machine itself gives reason to say.
