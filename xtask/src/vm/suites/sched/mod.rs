@@ -29,10 +29,15 @@ const TWO_CORES: Topology = Topology::new(1, 2, 2);
 const ONE_CORE: Topology = Topology::new(1, 1, 2);
 const TWO_PACKAGES: Topology = Topology::new(2, 2, 2);
 const FOUR_THREADS: Topology = Topology::new(1, 2, 4);
-/// The boot in which time is measured. In all others what else the host does must not show.
+/// The boot in which time is measured. In those with a scheduler of ours, what else the host does must
+/// not show.
 const COST: &str = "cost";
+/// The boot of a kernel without sched_ext. Those before 6.2 do not always start by instructions.
+const WITHOUT: &str = "without";
 /// Ends what hangs, even on a machine where others compile.
 const TIMEOUT: Duration = Duration::from_secs(30 * 60);
+/// The same where little is done.
+const TIMEOUT_FAST: Duration = Duration::from_secs(4 * 60);
 /// Kernels before this release have no sched_ext.
 const FIRST_MAJOR: u32 = 6;
 const FIRST_MINOR: u32 = 12;
@@ -41,7 +46,7 @@ fn machines(wanted: &Wanted) -> Vec<Machine> {
     let mut machines = Vec::new();
     for kernel in &wanted.kernels {
         let boots: &[(&'static str, Topology)] = match (may_have(&kernel.release), wanted.fast) {
-            (false, _) => &[("without", TWO_CORES)],
+            (false, _) => &[(WITHOUT, TWO_CORES)],
             (true, true) => &[("fast", TWO_CORES)],
             (true, false) => &[
                 ("scenarios", TWO_CORES),
@@ -61,8 +66,11 @@ fn machines(wanted: &Wanted) -> Vec<Machine> {
                 name,
                 kernel: None,
                 command_line: "",
-                timeout: TIMEOUT,
-                clock: if name == COST { Clock::Host } else { Clock::Instructions },
+                timeout: if wanted.fast { TIMEOUT_FAST } else { TIMEOUT },
+                clock: match name {
+                    COST | WITHOUT => Clock::Host,
+                    _ => Clock::Instructions,
+                },
             }],
         }));
     }
@@ -88,7 +96,7 @@ fn guest(guest: &mut Guest) -> Result<()> {
         }
         "reloads" => rough::run_reloads(guest),
         COST => cost::run(guest),
-        "without" => without::run(guest),
+        WITHOUT => without::run(guest),
         other => bail!("there is no boot '{other}'"),
     }
 }
