@@ -44,9 +44,10 @@ pub(crate) struct Args {
     #[arg(last = true, value_name = "CMD")]
     command: Vec<String>,
 
-    /// An arm, [LABEL=]STATE[@SCHED], repeatable; the first is the reference. STATE: on, one-per-core,
-    /// packed, on-cores, core-sched, cpus:LIST, off, boot:NAME (default: one-per-core and on). SCHED:
-    /// kernel, or core-queue[NAME=VALUE,…], loaded for each visit, as root
+    /// An arm: STATE, STATE@SCHED or LABEL=STATE@SCHED, repeatable; the first is the reference.
+    /// STATE: on, one-per-core, packed, on-cores, core-sched, cpus:LIST, off, boot:NAME (default:
+    /// one-per-core and on). SCHED: kernel, or core-queue, also with values as in
+    /// core-queue[active=off], loaded for each visit, as root
     #[arg(long = "arm", value_name = "ARM", value_parser = ArmSpec::parse, help_heading = "What is compared")]
     arms: Vec<ArmSpec>,
     /// Switch SMT itself: short for --arm off --arm on
