@@ -36,6 +36,7 @@ mod measure {
     use coretwin_base::random::Stream;
     use coretwin_bpf::empty::Empty;
     use coretwin_bpf::overlap::{Overlap, SiblingMap};
+    use coretwin_stats::student;
     use rustix::pipe::pipe;
     use rustix::thread::{CpuSet as Affinity, sched_setaffinity};
     use rustix::time::{ClockId, clock_gettime};
@@ -45,8 +46,6 @@ mod measure {
 
     /// Turns of the byte in one run.
     const TURNS: u32 = 60_000;
-    /// Student's t, two-sided 95 %, for 20 to 39 degrees of freedom at least; a little wide for more.
-    const STUDENT: f64 = 2.09;
 
     /// What a run gave, the less the better.
     #[derive(Clone, Copy)]
@@ -219,7 +218,8 @@ mod measure {
                     let count = logs.len() as f64;
                     let mean = logs.iter().sum::<f64>() / count;
                     let squares: f64 = logs.iter().map(|log| (log - mean).powi(2)).sum();
-                    let half = STUDENT * (squares / (count - 1.0) / count).sqrt();
+                    let half = student::quantile(0.975, count - 1.0)
+                        * (squares / (count - 1.0) / count).sqrt();
                     let percent = |log: f64| (log.exp() - 1.0) * 100.0;
                     format!(
                         "{:+.2} % ({:+.2} to {:+.2})",
