@@ -12,6 +12,7 @@ mod support;
 
 use coretwin_base::account::MethodName;
 use coretwin_top::live::Until;
+use coretwin_top::source::LOOKS_SHARE_MAX;
 use coretwin_top::terminal::Signals;
 use coretwin_top::view::View;
 use coretwin_top::{lines, screen};
@@ -54,7 +55,7 @@ fn measure(seconds: u64) -> Result<(), Box<dyn Error>> {
     for (method, short_looks) in
         [(MethodName::Sampled, true), (MethodName::Sampled, false), (MethodName::Bounds, true)]
     {
-        let mut source = big.source(method, short_looks)?;
+        let mut source = big.source(method, LOOKS_SHARE_MAX, short_looks)?;
         let sent = Sent::default();
         let options = TerminalOptions { viewport: Viewport::Fixed(Rect::new(0, 0, 132, 50)) };
         let mut terminal = Terminal::with_options(CrosstermBackend::new(sent.clone()), options)?;

@@ -91,7 +91,10 @@ pub fn snapshot(seen: Seen<'_>) -> Snapshot {
 /// A core of which the method saw nothing, as in a window without a look: only how long its CPUs were
 /// busy is known. The value takes them for independent, the range knows nothing.
 fn known(core: &CoreUse, elapsed_s: f64) -> Cow<'_, CoreUse> {
-    if core.by_busy_s.iter().any(|span| span.value > 0.0) || elapsed_s <= 0.0 {
+    let is_open = |span: &Span| span.low <= 0.0 && span.high >= elapsed_s * (1.0 - 1e-9);
+    let is_nothing = |span: &Span| span.value <= 0.0;
+    let unseen = core.by_busy_s.iter().all(is_open) || core.by_busy_s.iter().all(is_nothing);
+    if !unseen || elapsed_s <= 0.0 {
         return Cow::Borrowed(core);
     }
     let busy: Vec<f64> =

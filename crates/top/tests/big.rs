@@ -4,6 +4,7 @@ mod support;
 
 use coretwin_base::account::MethodName;
 use coretwin_top::snapshot::Snapshot;
+use coretwin_top::source::LOOKS_SHARE_MAX;
 use coretwin_top::view::View;
 use coretwin_top::{lines, live::Until, screen, terminal::Signals};
 use ratatui::Terminal;
@@ -37,7 +38,9 @@ fn screen_of(snapshot: &Snapshot, width: u16, height: u16) -> String {
 fn a_big_machine_is_readable_and_nothing_grows() {
     let folder = support::folder().expect("folder");
     let big = Big::start(folder.path(), Duration::from_millis(20)).expect("machine");
-    let mut source = big.source(MethodName::Sampled, true).expect("source");
+    // Ten times the share of a release build, so that a slow build looks in some of the windows too.
+    let share_max = 10.0 * LOOKS_SHARE_MAX;
+    let mut source = big.source(MethodName::Sampled, share_max, true).expect("source");
     let (mut sizes, mut resident) = (Vec::new(), Vec::new());
     let mut last = None;
     let until = Until { windows: Some(WINDOWS), time: None };

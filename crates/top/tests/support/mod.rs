@@ -71,6 +71,7 @@ impl Big {
     pub(crate) fn source(
         &self,
         method: MethodName,
+        looks_share_max: f64,
         short_looks: bool,
     ) -> Result<Source, Box<dyn Error>> {
         let root = self.root.clone();
@@ -79,11 +80,8 @@ impl Big {
                 coretwin_host::topology::read(&root).map_err(|error| error.to_string())?;
             let siblings = Siblings::of_kernel(&topology);
             let valuation = Valuation::new(None, None, siblings.threads_per_core_max());
-            let effort = Effort {
-                share_max: coretwin_top::source::LOOKS_SHARE_MAX,
-                is_thorough: false,
-                ..Effort::default()
-            };
+            let effort =
+                Effort { share_max: looks_share_max, is_thorough: false, ..Effort::default() };
             let chosen = choice::start(&root, &siblings, Some(method), effort)
                 .map_err(|error| error.to_string())?;
             Ok(Watch {
