@@ -82,39 +82,16 @@ impl Places {
 mod tests {
     use super::*;
     use coretwin_base::cpu_set::{CoreId, CpuId};
-    use coretwin_base::topology::{Cpu, Smt, Trust};
 
     fn topology(cpus: &[(u32, u32, bool, &str)]) -> Topology {
-        let cpu = |&(cpu, core, online, siblings): &(u32, u32, bool, &str)| Cpu {
-            cpu: CpuId(cpu),
-            core: CoreId(core),
-            package: core / 2,
-            node: 0,
-            online,
-            siblings: CpuSet::parse(siblings).expect("list"),
-            remembered: None,
-            kernel_core_id: None,
-            cluster: None,
-            llc: None,
-            core_type: None,
-            mhz_max: None,
-        };
-        Topology {
-            schema: 1,
-            cpus: cpus.iter().map(cpu).collect(),
-            cores: 2,
-            threads_per_core_max: 2,
-            smt: Smt { control: None, active: None, switchable: false, why: String::new() },
-            hypervisor: None,
-            caches: Vec::new(),
-            trust: Trust::Reported,
-            trust_why: String::new(),
-            allowed: CpuSet::new(),
-            online: CpuSet::new(),
-            limits: Vec::new(),
-            smt_mitigations: BTreeMap::new(),
-            cpuinfo: coretwin_base::topology::CpuInfo::default(),
+        let mut topology = Topology::regular(1, 1, cpus.len() as u32);
+        for (cpu, &(number, core, online, siblings)) in topology.cpus.iter_mut().zip(cpus) {
+            cpu.cpu = CpuId(number);
+            cpu.core = CoreId(core);
+            cpu.online = online;
+            cpu.siblings = set(siblings);
         }
+        topology
     }
 
     fn set(text: &str) -> CpuSet {

@@ -9,7 +9,7 @@ pub(crate) use article::{article, article_2003, article_quick};
 
 use coretwin_base::arm::{ArmSpec, ArmState, KERNEL};
 use coretwin_base::command::CommandSpec;
-use coretwin_base::cpu_set::{CoreId, CpuId, CpuSet};
+use coretwin_base::cpu_set::CpuSet;
 use coretwin_base::environment::{Environment, Facts, Moment, Session};
 use coretwin_base::param::{ParamValue, Params, label};
 use coretwin_base::placement::Placement;
@@ -20,7 +20,7 @@ use coretwin_base::random::Stream;
 use coretwin_base::reading::{Better, Metric, Phase, Reading, Status};
 use coretwin_base::schema::SCHEMA;
 use coretwin_base::summary::{StoppedBecause, Summary};
-use coretwin_base::topology::{Cpu, CpuInfo, Smt, SmtControl, Topology, Trust};
+use coretwin_base::topology::{Smt, SmtControl, Topology};
 use coretwin_base::warning::Warning;
 use coretwin_report::Study;
 use std::sync::Arc;
@@ -52,47 +52,14 @@ impl Records {
 
 /// Two siblings on each core, or one.
 fn topology(cpus: u32, per_core: u32) -> Topology {
-    let siblings = |cpu: u32| {
-        let first = cpu / per_core * per_core;
-        (first..first + per_core).filter(|other| *other != cpu).map(CpuId).collect()
+    let smt = Smt {
+        control: Some(if per_core > 1 { SmtControl::On } else { SmtControl::NotSupported }),
+        active: Some(per_core > 1),
+        switchable: per_core > 1,
+        why: "made up".to_owned(),
     };
-    let all: CpuSet = (0..cpus).map(CpuId).collect();
-    Topology {
-        schema: SCHEMA,
-        cpus: (0..cpus)
-            .map(|cpu| Cpu {
-                cpu: CpuId(cpu),
-                core: CoreId(cpu / per_core),
-                package: 0,
-                node: 0,
-                online: true,
-                siblings: siblings(cpu),
-                remembered: None,
-                kernel_core_id: None,
-                cluster: None,
-                llc: None,
-                core_type: None,
-                mhz_max: None,
-            })
-            .collect(),
-        cores: cpus / per_core,
-        threads_per_core_max: per_core,
-        smt: Smt {
-            control: Some(if per_core > 1 { SmtControl::On } else { SmtControl::NotSupported }),
-            active: Some(per_core > 1),
-            switchable: per_core > 1,
-            why: "made up".to_owned(),
-        },
-        hypervisor: None,
-        caches: Vec::new(),
-        trust: Trust::Reported,
-        trust_why: "made up".to_owned(),
-        allowed: all.clone(),
-        online: all,
-        limits: Vec::new(),
-        smt_mitigations: [].into(),
-        cpuinfo: CpuInfo::default(),
-    }
+    let trust_why = "made up".to_owned();
+    Topology { smt, trust_why, ..Topology::regular(1, cpus / per_core, per_core) }
 }
 
 fn arm(text: &str, cpus: &str, cores: u32, about: &str) -> PlanArm {

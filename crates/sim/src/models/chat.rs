@@ -1,6 +1,7 @@
 //! chat: rooms of twenty users, four tasks to each, who send every message to everybody else over
 //! loopback TCP. Tables 4 and 7.
 
+use super::gate;
 use super::load::{Family, Load, Making, Row, Sizes, Value};
 use super::setting::Values;
 use crate::Result;
@@ -42,15 +43,10 @@ const MESSAGE_BYTES: u64 = 100;
 /// Part of a message's work that sending is: the way down and up the loopback is the sender's, the
 /// receiver only copies. An assumption.
 const SEND_PART: (u64, u64) = (2, 3);
-/// From the birth of the tasks to the start, for each task, so that all of them wait by then.
+/// What the birth of each task adds to the wait for the start, so that all of them wait by then.
 const SETTLE_NS: u64 = 60_000;
-/// And for all: schedulers that remember how long a task slept (Linux 2.5: up to 2 s) let a new task
-/// have that from its parent. These parents wait nearly all the time; the model has none, so that its
-/// tasks wait themselves.
-const WAIT_NS: u64 = 3_000_000_000;
 
-/// Numbers of the two semaphores that all share.
-const GATE: u32 = 0;
+/// The semaphore besides the start's that all share.
 const DONE: u32 = 1;
 
 fn build(_: &Row, sizes: &Sizes<'_>, values: &Values<'_>) -> Result<Load> {
@@ -68,15 +64,14 @@ fn build(_: &Row, sizes: &Sizes<'_>, values: &Values<'_>) -> Result<Load> {
 
     let down = |semaphore| Step::Down { semaphore, count: 1 };
     let up = |semaphore, count| Step::Up { semaphore, count };
-    let wait = || Making::default().step(down(Which::Number(GATE)));
     let done = up(Which::Number(DONE), 1);
     let others = users - 1;
     let programs = vec![
-        wait()
+        gate::wait()
             .repeat(messages, |body| body.work(profile, send_ns).send(Which::Own(0), bytes))
             .step(done.clone())
             .program("client-sender"),
-        wait()
+        gate::wait()
             .repeat(others * messages, |body| {
                 body.receive(Which::Own(0), bytes).work(profile, receive_ns)
             })
@@ -96,13 +91,12 @@ fn build(_: &Row, sizes: &Sizes<'_>, values: &Values<'_>) -> Result<Load> {
                 })
             })
             .program("server-sender"),
-        Making::default()
-            .step(up(Which::Number(GATE), (2 * rooms * users) as u32))
+        gate::open(2 * rooms * users)
             .step(Step::Down { semaphore: Which::Number(DONE), count: (2 * rooms * users) as u32 })
             .program("client"),
     ];
     let tasks = 4 * rooms * users;
-    let from_ns = WAIT_NS + tasks * SETTLE_NS;
+    let from_ns = gate::WAIT_NS + tasks * SETTLE_NS;
     let socket = SocketSpec { buffer_bytes: held * bytes, sync: false };
     let work = Work {
         programs,
@@ -115,7 +109,7 @@ fn build(_: &Row, sizes: &Sizes<'_>, values: &Values<'_>) -> Result<Load> {
     Ok(Load {
         work,
         from_ns,
-        until_ns: from_ns + 3_600_000_000_000,
+        until_ns: from_ns + gate::LONGEST_NS,
         fraction,
         value: Value::Rate(counted as f64),
         operations: counted,

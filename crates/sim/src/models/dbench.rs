@@ -1,5 +1,6 @@
 //! dbench: clients that do to files of their own what a file server's would. Tables 5 and 7.
 
+use super::gate;
 use super::load::{Family, Load, Making, Row, Sizes, Value};
 use super::setting::Values;
 use super::tbench::{CLIENT_MEGABYTES, READ_BYTES, WRITE_BYTES};
@@ -45,9 +46,6 @@ const PASSING_ROUNDS: u64 = 1528;
 const PASSINGS: u64 = 4;
 /// Calls of a round that move no data.
 const OTHERS: u64 = 3;
-/// From the birth of the tasks to the start; see chat.
-const SETTLE_NS: u64 = 3_000_000_000;
-const GATE: u32 = 0;
 
 fn build(_: &Row, sizes: &Sizes<'_>, values: &Values<'_>) -> Result<Load> {
     let clients = sizes.count("clients", 8, 2000)?;
@@ -71,8 +69,7 @@ fn build(_: &Row, sizes: &Sizes<'_>, values: &Values<'_>) -> Result<Load> {
         seek(making, WRITE_BYTES).step(Step::Write { file, bytes, access: Access::Next })
     };
     let others = |making: Making| (0..OTHERS).fold(making, |making, _| seek(making, 0).call(0));
-    let client = Making::default()
-        .step(Step::Down { semaphore: Which::Number(GATE), count: 1 })
+    let client = gate::wait()
         .repeat(lasting, |body| write(body, stays))
         .repeat(PASSINGS, |body| {
             let body = body.repeat(rounds, |body| others(write(read(read(body)), passes)));
@@ -81,12 +78,11 @@ fn build(_: &Row, sizes: &Sizes<'_>, values: &Values<'_>) -> Result<Load> {
         // The rounds whose writes made the files that stay.
         .repeat(lasting, |body| others(read(read(body))))
         .step(Step::Forget(stays));
-    let main =
-        Making::default().step(Step::Up { semaphore: Which::Number(GATE), count: clients as u32 });
+    let main = gate::open(clients);
     let of =
         |client: u64| Start { own: vec![2 * client as u32, 2 * client as u32 + 1], ..Start::of(0) };
     let mut starts: Vec<Start> = (0..clients).map(of).collect();
-    starts.push(Start { at_ns: SETTLE_NS, ..Start::of(1) });
+    starts.push(Start { at_ns: gate::WAIT_NS, ..Start::of(1) });
     let files = [lasting * WRITE_BYTES, rounds * WRITE_BYTES];
     let work = Work {
         programs: vec![client.program("client"), main.program("main")],
@@ -98,8 +94,8 @@ fn build(_: &Row, sizes: &Sizes<'_>, values: &Values<'_>) -> Result<Load> {
     let calls = lasting + PASSINGS * rounds * (3 + OTHERS) + lasting * (2 + OTHERS);
     Ok(Load {
         work,
-        from_ns: SETTLE_NS,
-        until_ns: SETTLE_NS + 24 * 3_600_000_000_000,
+        from_ns: gate::WAIT_NS,
+        until_ns: gate::WAIT_NS + gate::LONGEST_NS,
         fraction,
         value: Value::Rate(CLIENT_MEGABYTES * clients as f64 * fraction),
         operations: clients * calls,

@@ -12,6 +12,7 @@
 mod aim9;
 mod chat;
 mod dbench;
+mod gate;
 mod lmbench;
 mod load;
 mod rows;

@@ -1,10 +1,11 @@
 //! tbench: the calls of a file server's clients as requests and replies over loopback TCP, a process
 //! at either end of each connection. Tables 6 and 7.
 
+use super::gate;
 use super::load::{Family, Load, Making, Row, Sizes, Value};
 use super::setting::Values;
 use crate::Result;
-use crate::kernel::program::{Step, Which};
+use crate::kernel::program::Which;
 use crate::kernel::work::{SocketSpec, Start, Work};
 use coretwin_base::reading::Better;
 
@@ -57,10 +58,6 @@ const BUFFER_BYTES: u64 = 65_536;
 /// Of an exchange's work, the part of a send in eighths; a receive has what is left of a half.
 const SEND_EIGHTHS: u64 = 3;
 
-/// From the birth of the tasks to the start; see chat.
-const SETTLE_NS: u64 = 3_000_000_000;
-const GATE: u32 = 0;
-
 fn build(_: &Row, sizes: &Sizes<'_>, values: &Values<'_>) -> Result<Load> {
     let clients = sizes.count("clients", 8, 2000)?;
     sizes.only("mode", "classic")?;
@@ -79,20 +76,17 @@ fn build(_: &Row, sizes: &Sizes<'_>, values: &Values<'_>) -> Result<Load> {
         header.receive(socket, bytes - HEADER_BYTES).work(profile, work_ns)
     };
     let [up, down] = [Which::Own(0), Which::Own(1)];
-    let client = Making::default()
-        .step(Step::Down { semaphore: Which::Number(GATE), count: 1 })
-        .repeat(rounds, |body| {
-            EXCHANGES.iter().fold(body, |body, (request, reply)| {
-                receive(send(body, up, *request), down, *reply)
-            })
-        });
+    let client = gate::wait().repeat(rounds, |body| {
+        EXCHANGES
+            .iter()
+            .fold(body, |body, (request, reply)| receive(send(body, up, *request), down, *reply))
+    });
     let server = Making::default().repeat(rounds, |body| {
         EXCHANGES
             .iter()
             .fold(body, |body, (request, reply)| send(receive(body, up, *request), down, *reply))
     });
-    let main =
-        Making::default().step(Step::Up { semaphore: Which::Number(GATE), count: clients as u32 });
+    let main = gate::open(clients);
     let of = |program, client: u64| Start {
         own: vec![2 * client as u32, 2 * client as u32 + 1],
         server: program == 1,
@@ -100,7 +94,7 @@ fn build(_: &Row, sizes: &Sizes<'_>, values: &Values<'_>) -> Result<Load> {
     };
     let mut starts: Vec<Start> =
         (0..clients).flat_map(|client| [of(1, client), of(0, client)]).collect();
-    starts.push(Start { at_ns: SETTLE_NS, ..Start::of(2) });
+    starts.push(Start { at_ns: gate::WAIT_NS, ..Start::of(2) });
     let work = Work {
         programs: vec![client.program("client"), server.program("server"), main.program("main")],
         starts,
@@ -110,8 +104,8 @@ fn build(_: &Row, sizes: &Sizes<'_>, values: &Values<'_>) -> Result<Load> {
     };
     Ok(Load {
         work,
-        from_ns: SETTLE_NS,
-        until_ns: SETTLE_NS + 24 * 3_600_000_000_000,
+        from_ns: gate::WAIT_NS,
+        until_ns: gate::WAIT_NS + gate::LONGEST_NS,
         fraction,
         value: Value::Rate(CLIENT_MEGABYTES * clients as f64 * fraction),
         operations: clients * rounds * EXCHANGES.len() as u64,

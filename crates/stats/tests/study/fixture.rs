@@ -8,8 +8,7 @@ use coretwin_base::plan::{
     Comparison, CopyRule, Plan, PlanArm, PlanRow, Protocol, Rules, Scale, ThreadRule,
 };
 use coretwin_base::reading::{Better, Phase, Reading, Status};
-use coretwin_base::topology::{Smt, Topology, Trust};
-use std::collections::BTreeMap;
+use coretwin_base::topology::Topology;
 use std::sync::Arc;
 
 /// An arm of that label and state on that many CPUs, one thread on each.
@@ -78,22 +77,7 @@ pub(crate) fn plan(rows: &[PlanRow]) -> Plan {
 }
 
 fn topology() -> Topology {
-    Topology {
-        schema: 1,
-        cpus: Vec::new(),
-        cores: 4,
-        threads_per_core_max: 2,
-        smt: Smt { control: None, active: None, switchable: false, why: String::new() },
-        hypervisor: None,
-        caches: Vec::new(),
-        trust: Trust::Reported,
-        trust_why: String::new(),
-        allowed: CpuSet::new(),
-        online: CpuSet::new(),
-        limits: Vec::new(),
-        smt_mitigations: BTreeMap::new(),
-        cpuinfo: coretwin_base::topology::CpuInfo::default(),
-    }
+    Topology::regular(1, 4, 2)
 }
 
 /// A good reading of a row in an arm.
