@@ -24,6 +24,7 @@ pub mod core_run;
 pub mod cpu_set;
 pub mod cputime;
 pub mod environment;
+pub mod fleet;
 pub mod job;
 pub mod limits;
 pub mod param;

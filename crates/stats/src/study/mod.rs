@@ -8,6 +8,7 @@
 mod analyse;
 pub(crate) mod blocks;
 mod look;
+mod machine_effects;
 mod pair;
 pub(crate) mod phrase;
 mod protocol_2003;
@@ -21,6 +22,7 @@ pub use analyse::analyse;
 pub(crate) use analyse::measured;
 pub use blocks::Analysed;
 pub use look::{Look, LookCell, look};
+pub use machine_effects::{MachineEffects, machine_effects};
 pub use pair::pair_comparison;
 
 /// Block counts at which a study looks by default.

@@ -4,6 +4,7 @@ mod attempts;
 mod effects;
 mod fixture;
 mod looks;
+mod machines;
 mod predictions;
 mod properties;
 mod sentences;
