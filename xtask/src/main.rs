@@ -4,6 +4,7 @@
 
 mod check_all;
 mod fuzz;
+mod soak;
 mod stages;
 mod study;
 mod test;
@@ -20,6 +21,7 @@ cargo xtask CHORE
   test              everything a change must pass; minutes per stage      (make test)
   check-all [NAME]  the long checks, all or those named                   (make check-all)
   vm [SUITE] [ARGS]       boots real kernels with SMT and checks there; vm --list
+  soak [MINUTES]    memory of top and account while they run, 10 minutes of real time
   study [ARGS]      builds, then studies chat on this machine             (make study)
   seeds             writes the seed corpora of the fuzz targets
   fuzz [TARGET] [SECONDS]   fuzzes one target or all, 600 seconds each
@@ -34,6 +36,7 @@ fn main() -> ExitCode {
         Some("test") => test::run(&root()),
         Some("check-all") => check_all::run(&root(), rest),
         Some("vm") => vm::run(&root(), rest),
+        Some("soak") => soak::run(&root(), rest),
         Some("study") => study::run(&root(), rest),
         Some("seeds") => fuzz::seeds(&root()),
         Some("fuzz") => fuzz::run(&root(), rest),

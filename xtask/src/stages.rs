@@ -1,9 +1,9 @@
-//! Stages: commands run one after another, timed, their test results added up.
+//! Stages: commands run one after another, timed, their test results added up; one may run beside.
 
 use anyhow::{Context, Result};
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 
 /// A command with a name.
@@ -29,28 +29,58 @@ impl Tally {
     }
 }
 
-/// Runs every stage, whatever became of those before it, and prints the minutes of each and
-/// `N passed, N failed`. Whether nothing failed.
-pub(crate) fn run_all(root: &Path, stages: &[&Stage]) -> Result<bool> {
-    run_to(&mut std::io::stdout().lock(), root, stages)
+/// A stage that takes long and costs little: it runs beside those that follow another, and is waited
+/// for after the last.
+pub(crate) struct Beside {
+    /// The name of the stage after which it is started.
+    pub(crate) after: &'static str,
+    pub(crate) stage: &'static Stage,
 }
 
-fn run_to(out: &mut dyn Write, root: &Path, stages: &[&Stage]) -> Result<bool> {
+/// Runs every stage, whatever became of those before it, and prints the minutes of each and
+/// `N passed, N failed`. Whether nothing failed.
+pub(crate) fn run_all(root: &Path, stages: &[&Stage], beside: Option<&Beside>) -> Result<bool> {
+    run_to(&mut std::io::stdout().lock(), root, stages, beside)
+}
+
+fn run_to(
+    out: &mut dyn Write,
+    root: &Path,
+    stages: &[&Stage],
+    beside: Option<&Beside>,
+) -> Result<bool> {
     let mut total = Tally::default();
     let mut times = Vec::new();
-    for stage in stages {
-        writeln!(out, "\n=== {}: {}", stage.name, command(stage).join(" "))?;
-        out.flush()?;
-        let started = Instant::now();
-        let tally = run(root, stage, out)?;
+    let mut running = None;
+    let mut end = |started: Instant, stage: &Stage, how: &str, tally: Tally| {
         let minutes = started.elapsed().as_secs_f64() / 60.0;
         let outcome = match tally {
             Tally { passed: 0, failed: 0 } => "skipped",
             Tally { failed: 0, .. } => "passed",
             _ => "FAILED",
         };
-        times.push(format!("{:<12} {minutes:>6.1} min  {outcome}\n", stage.name));
+        times.push(format!("{:<12} {minutes:>6.1} min  {outcome}{how}\n", stage.name));
         total.add(tally);
+    };
+    for stage in stages {
+        writeln!(out, "\n=== {}: {}", stage.name, command(stage).join(" "))?;
+        out.flush()?;
+        let started = Instant::now();
+        end(started, stage, "", finish(start(root, stage)?, out)?);
+        if let Some(Beside { stage, .. }) = beside.filter(|beside| beside.after == stage.name) {
+            writeln!(
+                out,
+                "\n=== {}: {}, beside what follows",
+                stage.name,
+                command(stage).join(" ")
+            )?;
+            running = Some((Instant::now(), *stage, start(root, stage)?));
+        }
+    }
+    if let Some((started, stage, child)) = running {
+        writeln!(out, "\n=== {}: waited for", stage.name)?;
+        out.flush()?;
+        end(started, stage, ", beside the others", finish(child, out)?);
     }
     writeln!(out, "\n{}{} passed, {} failed", times.concat(), total.passed, total.failed)?;
     Ok(total.failed == 0)
@@ -65,16 +95,20 @@ fn command(stage: &Stage) -> Vec<&'static str> {
     command
 }
 
-fn run(root: &Path, stage: &Stage, out: &mut dyn Write) -> Result<Tally> {
+fn start(root: &Path, stage: &Stage) -> Result<Child> {
     let command = command(stage);
     let (program, arguments) = command.split_first().context("a stage without a command")?;
-    let mut child = Command::new(program)
+    Command::new(program)
         .args(arguments)
         .envs(stage.environment.iter().copied())
         .current_dir(root)
         .stdout(Stdio::piped())
         .spawn()
-        .with_context(|| format!("starting {program}; is it installed?"))?;
+        .with_context(|| format!("starting {program}; is it installed?"))
+}
+
+/// Hands on what it prints until it has ended.
+fn finish(mut child: Child, out: &mut dyn Write) -> Result<Tally> {
     let output = BufReader::new(child.stdout.take().context("no output to read")?);
     let mut tally: Option<Tally> = None;
     for line in output.split(b'\n') {
@@ -159,10 +193,30 @@ mod tests {
         let good = stage(Box::leak(Box::new(["sh", "-c", script])));
         let bad = stage(&["false"]);
         let mut out = Vec::new();
-        assert!(!run_to(&mut out, Path::new("/"), &[&bad, &good]).expect("run"));
+        assert!(!run_to(&mut out, Path::new("/"), &[&bad, &good], None).expect("run"));
         let text = String::from_utf8(out).expect("text");
         assert!(text.ends_with("1 passed, 1 failed\n") && text.contains("FAILED"), "{text}");
-        assert!(run_to(&mut Vec::new(), Path::new("/"), &[&good]).expect("run"));
-        assert!(run_to(&mut Vec::new(), Path::new("/"), &[&stage(&["no-such-program"])]).is_err());
+        assert!(run_to(&mut Vec::new(), Path::new("/"), &[&good], None).expect("run"));
+        let none = stage(&["no-such-program"]);
+        assert!(run_to(&mut Vec::new(), Path::new("/"), &[&none], None).is_err());
+    }
+
+    #[test]
+    fn a_stage_beside_the_others_is_waited_for_and_counts() {
+        let stage = |name, argv| &*Box::leak(Box::new(Stage { name, argv, environment: &[] }));
+        let folder = tempfile::tempdir().expect("folder");
+        // Each waits for the other: only side by side do they end.
+        let waits =
+            stage("waits", &["sh", "-c", "touch a; until [ -e b ]; do sleep 0.01; done; exit 1"]);
+        let answers =
+            stage("answers", &["sh", "-c", "until [ -e a ]; do sleep 0.01; done; touch b"]);
+        let beside = Beside { after: "first", stage: waits };
+        let mut out = Vec::new();
+        let stages = [stage("first", &["true"]), answers];
+        let all_well = run_to(&mut out, folder.path(), &stages, Some(&beside));
+        let text = String::from_utf8(out).expect("text");
+        assert!(!all_well.expect("run"), "{text}");
+        assert!(text.contains("FAILED, beside the others"), "{text}");
+        assert!(text.ends_with("2 passed, 1 failed\n"), "{text}");
     }
 }

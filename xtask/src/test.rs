@@ -1,6 +1,6 @@
 //! `cargo xtask test`: what every change must pass.
 
-use crate::stages::{Stage, run_all};
+use crate::stages::{Beside, Stage, run_all};
 use anyhow::Result;
 use std::path::Path;
 
@@ -11,6 +11,12 @@ const STAGES: &[&Stage] = &[
     &Stage {
         name: "lints",
         argv: &["cargo", "clippy", "--workspace", "--all-targets", "--", "-D", "warnings"],
+        environment: &[],
+    },
+    // By itself, so that the soak has its program.
+    &Stage {
+        name: "build",
+        argv: &["cargo", "test", "--workspace", "--no-run", "--quiet"],
         environment: &[],
     },
     &Stage {
@@ -26,7 +32,13 @@ const STAGES: &[&Stage] = &[
     },
 ];
 
+/// Ten minutes of real time, which cost 2 % of a CPU.
+const SOAK: Beside = Beside {
+    after: "build",
+    stage: &Stage { name: "soak", argv: &["cargo", "xtask", "soak", "10"], environment: &[] },
+};
+
 /// Runs the stages; whether all passed.
 pub(crate) fn run(root: &Path) -> Result<bool> {
-    run_all(root, STAGES)
+    run_all(root, STAGES, Some(&SOAK))
 }

@@ -1,6 +1,6 @@
 //! Memory stays flat, however long it is watched and whoever comes and goes: windows at the highest
-//! rate the machine gives instead of one a second, so that some hundred stand for minutes. The long
-//! soak of `cargo xtask` is this one with more of them.
+//! rate the machine gives instead of one a second, so that some hundred stand for minutes. In real time
+//! `cargo xtask soak` does the same with the programs.
 
 use coretwin_account::bounds::Bounds;
 use coretwin_account::method::Method;
@@ -10,17 +10,9 @@ use coretwin_host::root::Root;
 use coretwin_host::topology;
 use std::process::Command;
 
-/// Windows, unless the environment asks for more.
 const WINDOWS: u32 = 240;
 /// How much it may grow after a third of them, in KiB.
 const GROWTH_KIB_MAX: u64 = 1024;
-
-fn windows() -> u32 {
-    std::env::var("CORETWIN_SOAK_WINDOWS")
-        .ok()
-        .and_then(|text| text.parse().ok())
-        .unwrap_or(WINDOWS)
-}
 
 fn resident_kib(root: &Root) -> u64 {
     let status = root.text("proc/self/status").expect("status");
@@ -31,9 +23,8 @@ fn resident_kib(root: &Root) -> u64 {
 /// Looks and windows as fast as can be, while processes come and go.
 fn soak(method: &mut dyn Method, root: &Root) -> (u64, u64) {
     method.start().expect("starts");
-    let windows = windows();
     let mut settled_kib = 0;
-    for window in 0..windows {
+    for window in 0..WINDOWS {
         for _ in 0..3 {
             Command::new("true").status().expect("true");
             method.look().expect("looks");
@@ -41,7 +32,7 @@ fn soak(method: &mut dyn Method, root: &Root) -> (u64, u64) {
         let seen = method.window().expect("a window");
         assert!(seen.elapsed_s > 0.0 && !seen.cores.is_empty());
         assert!(seen.tasks.iter().all(|task| task.raw_s > 0.0), "only tasks that ran");
-        if window == windows / 3 {
+        if window == WINDOWS / 3 {
             settled_kib = resident_kib(root);
         }
     }
