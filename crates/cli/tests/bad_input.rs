@@ -14,6 +14,7 @@ fn wrong_words_are_named_with_the_nearest_right_one() {
         (&["study", "chta"][..], 2, "did you mean 'chat'"),
         (&["study", "chat:room=20"], 2, "did you mean 'rooms'"),
         (&["study", "chat:rooms=0"], 2, "from 1 to"),
+        (&["study", "dbench:loadfile=/none"], 2, "cannot read the load file: No such file"),
         (&["study", "chat:rooms=20", "chat:rooms=20"], 2, "asked for twice"),
         (&["study", "--arm", "onn", "--", "true"], 2, "did you mean 'on'"),
         (&["study", "--arm", "on", "--arm", "on", "--", "true"], 2, "two arms are called 'on'"),

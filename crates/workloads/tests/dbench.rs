@@ -141,7 +141,7 @@ fn what_cannot_be_is_refused_and_nothing_is_touched() {
     };
     let old = write("old", "SMBopenX REQUEST 0 0 0 NAME\n");
     fail(&workload(&format!("dbench:loadfile={old}")), "old:1:1: 'SMBopenX' is a call of dbench 1");
-    fail(&workload("dbench:loadfile=/none/such"), "cannot read the load file /none/such");
+    fail(&workload("dbench:loadfile=/none/such"), "cannot read the load file: No such file");
     fail(&workload("dbench:loadfile=client.txt"), "it is netbench-2002, netbench, or a whole path");
     fail(&workload("dbench:mode=both"), "it is 'classic' or 'timed'");
     fail(&workload("dbench:sync=1"), "it is 'yes' or 'no'");

@@ -134,15 +134,18 @@ pub(crate) fn word(
 pub(crate) fn check_common(workload: &'static str, params: &Params) -> Result<(), Error> {
     word(workload, params, MODE.name, &[CLASSIC, TIMED])?;
     let file = text(params, LOADFILE.name);
-    if source::is_own(&file) || file.starts_with('/') {
+    let why = if source::is_own(&file) {
         return Ok(());
-    }
-    Err(Error::Param {
-        workload,
-        name: LOADFILE.name.to_owned(),
-        value: file,
-        why: "it is netbench-2002, netbench, or a whole path, beginning with '/'".to_owned(),
-    })
+    } else if !file.starts_with('/') {
+        "it is netbench-2002, netbench, or a whole path, beginning with '/'".to_owned()
+    } else {
+        // Said before anything runs; what is wrong in the file is said when it is read.
+        match std::fs::File::open(&file) {
+            Ok(_) => return Ok(()),
+            Err(error) => format!("cannot read the load file: {error}"),
+        }
+    };
+    Err(Error::Param { workload, name: LOADFILE.name.to_owned(), value: file, why })
 }
 
 /// The load that complete and checked parameters name.
