@@ -52,6 +52,8 @@ const CHECKS: &[&Stage] = &[
     // An hour: memory of `top` and `account`.
     &Stage { name: "soak", argv: &["cargo", "xtask", "soak", "60"], environment: &[] },
     // 10 minutes.
+    &Stage { name: "fuzz-btf", argv: &["cargo", "xtask", "fuzz", "btf"], environment: &[] },
+    // 10 minutes.
     &Stage { name: "fuzz-cpulist", argv: &["cargo", "xtask", "fuzz", "cpulist"], environment: &[] },
     // 10 minutes.
     &Stage { name: "fuzz-cpuinfo", argv: &["cargo", "xtask", "fuzz", "cpuinfo"], environment: &[] },

@@ -16,6 +16,23 @@ struct Target {
 /// One for each file in `fuzz/fuzz_targets`.
 const TARGETS: &[Target] = &[
     Target {
+        name: "btf",
+        seeds: &[
+            (
+                "malformed",
+                "N\0\0\0\0\u{1}\0\0\u{d}\0\0\0\0\u{14}\0\0\0\u{3}\0\0\0\u{1}\0\0\0\0\0\0\u{c}\
+                 \u{1}\0\0\0\0\0\0\0\0\0\0\u{2}\u{4}\0\0\0\u{18}\0\0\0\0\0\0\u{4}\0\0\0\0\0sc\
+                 x_bpf_create_dsq\0aux\0bpf_prog_aux\0",
+            ),
+            (
+                "good",
+                "3\0\0\0\0\0\0\0\u{d}\0\0\0\0\u{1}\0\0\0\0\0\0\u{c}\u{1}\0\0\0\0scx_bpf_creat\
+                 e_dsq\0aux\0bpf_prog_aux\0",
+            ),
+        ],
+        also: None,
+    },
+    Target {
         name: "cpulist",
         seeds: &[
             ("range", "0-3,8,10-11\n"),

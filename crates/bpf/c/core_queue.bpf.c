@@ -12,8 +12,9 @@
  *   passive   a CPU without work takes a waiting task of a busier core       (core_queue_work.h)
  *   active    a core without work takes a running task of a core with two    (core_queue_active.h)
  *
- * Beside the queue of its core each CPU has one of its own, in the same order, for tasks that may not run on
- * every CPU of the core, and for all tasks if pickup is off: no task waits where nobody allowed would take it.
+ * Beside the queue of its core each CPU has one of its own, in the same order by a clock of its own, for tasks
+ * that may not run on every CPU of the core, and for all tasks if pickup is off: no task waits where nobody
+ * allowed would take it, and those bound to a busy CPU share it by weight, however far others are by then.
  * Threads of the kernel that belong to one CPU go past all queues.
  *
  * Cores have dense numbers of our own, given by the loader for every CPU there can be, so that no
@@ -40,7 +41,7 @@ s32 on_select_cpu(u64 *context)
 	if (idle) {
 		/* Nobody waits there: past the queue. */
 		leave_queue(task);
-		arrive(task, cpu);
+		arrive(task, cpu, is_bound(p, cpu));
 		insert(p, DSQ_LOCAL, options.slice_ns, 0);
 	}
 	return cpu;
@@ -54,7 +55,6 @@ void on_enqueue(u64 *context)
 	struct task *task = task_of(p);
 	u32 cpu = scx_bpf_task_cpu(p), core = core_number(cpu);
 	bool stopped, asked;
-	u64 queue;
 
 	if (!task || !may_kick() || ((p->flags & PF_KTHREAD) && p->nr_cpus_allowed == 1)) {
 		count(p, PAST_QUEUES);
@@ -73,15 +73,14 @@ void on_enqueue(u64 *context)
 		kick(cpu, 0);
 		return;
 	}
-	arrive(task, cpu);
-	queue = queue_of(p, cpu);
-	count(p, queue < QUEUE_OF_CPU ? QUEUED : QUEUED_FOR_CPU);
+	arrive(task, cpu, is_bound(p, cpu));
+	count(p, task->bound ? QUEUED_FOR_CPU : QUEUED);
 	add(p, QUEUE_AHEAD, core_of(core)->queued);
 	task->queue = core + 1;
 	at_least(p, QUEUE_LONGEST, __sync_fetch_and_add(&core_of(core)->queued, 1) + 1);
-	insert_by_time(p, queue, options.slice_ns, task->virtual_ns, flags);
+	insert_by_time(p, task->bound ? QUEUE_OF_CPU + cpu : core, options.slice_ns, task->virtual_ns, flags);
 	if (!stopped)
-		announce(p, task, cpu, queue < QUEUE_OF_CPU);
+		announce(p, task, cpu);
 }
 
 SEC("struct_ops/dispatch")
@@ -152,10 +151,11 @@ void on_running(u64 *context)
 	if (here->how)
 		count(p, here->how);
 	here->how = 0;
-	move_home(task, cpu);
-	if (before(core->now, task->virtual_ns))
-		core->now = task->virtual_ns;
+	move_home(task, cpu, is_bound(p, cpu));
+	if (before(clock_of(cpu, task->bound), task->virtual_ns))
+		*(task->bound ? &here->now : &core->now) = task->virtual_ns;
 	task->stopped = false;
+	here->bound = task->bound;
 	here->virtual_ns = task->virtual_ns;
 	here->started_ns = now;
 	here->weight = weight_of(p);
@@ -266,15 +266,12 @@ s32 on_init_task(u64 *context)
 		return -12; /* ENOMEM */
 	task->home = scx_bpf_task_cpu(p);
 	task->ran_on = NONE;
-	task->virtual_ns = core_of(core_number(task->home))->now;
+	task->virtual_ns = clock_of(task->home, false);
 	task->counted_ns = p->se.sum_exec_runtime;
 	/* It begins where its parent is, so that having children gains nothing. */
-	if (args->fork) {
-		parent = task_of(bpf_get_current_task_btf());
-		if (parent && core_number(parent->home) == core_number(task->home) &&
-		    before(task->virtual_ns, parent->virtual_ns))
-			task->virtual_ns = parent->virtual_ns;
-	}
+	if (args->fork && (parent = task_of(bpf_get_current_task_btf())) &&
+	    before(clock_of(parent->home, parent->bound), parent->virtual_ns))
+		task->virtual_ns += parent->virtual_ns - clock_of(parent->home, parent->bound);
 	return 0;
 }
 
@@ -348,8 +345,10 @@ s32 on_init(u64 *context)
 		core_of(core)->now = 1ull << 40;
 		error = error ?: scx_bpf_create_dsq(core, -1);
 	}
-	FOR_EACH(cpu, options.cpus)
+	FOR_EACH(cpu, options.cpus) {
+		cpu_of(cpu)->now = 1ull << 40;
 		error = error ?: scx_bpf_create_dsq(QUEUE_OF_CPU + cpu, -1);
+	}
 	return error;
 }
 

@@ -11,17 +11,21 @@ const volatile struct place places[CPUS_MAX] SEC(".rodata.places") = {};
 /* The CPUs of each core. */
 const volatile u32 members[CPUS_MAX][THREADS_MAX] SEC(".rodata.members") = {};
 
-/* A CPU, written by itself alone but for `asked`. */
+/* A CPU, written by itself alone but for `asked` and the clock of its queue. */
 struct cpu {
+	/* Of its own queue: the clock, as of a core's; and what stands on the core's clock when this shows 0. */
+	u64 now;
+	u64 shift;
 	/* What it runs began with so much virtual time, at that moment, with that weight. */
 	u64 virtual_ns;
 	u64 started_ns;
 	u64 ticked_ns;
 	u64 balanced_ns;
 	u32 weight;
-	/* Whether it runs a task of ours, and whether that could run elsewhere. */
+	/* Whether it runs a task of ours, whether that could run elsewhere, and whether by the CPU's own clock. */
 	u8 runs;
 	u8 movable;
+	u8 bound;
 	u8 online;
 	/* Its task is wanted by an idle core. */
 	u8 asked;
@@ -33,7 +37,7 @@ struct cpu {
 
 /* A core. */
 struct core {
-	/* The most virtual time a task that ran here began with. */
+	/* The most virtual time a task of its queue that ran here began with. */
 	u64 now;
 	/* When a running task was last asked of it. */
 	u64 asked_ns;
@@ -45,12 +49,12 @@ struct core {
 
 /* A task. */
 struct task {
-	/* CPU time by weight, on the clock of its core, and the CPU time already in it. */
+	/* CPU time by weight, on the clock of its queue, and the CPU time already in it. */
 	u64 virtual_ns;
 	u64 counted_ns;
 	/* Since when it waits. */
 	u64 waits_ns;
-	/* The CPU it belongs to. */
+	/* The CPU it belongs to; `bound`: to the queue of that CPU, not to that of its core. */
 	u32 home;
 	/* Where it last ran; none: nowhere yet. */
 	u32 ran_on;
@@ -60,6 +64,7 @@ struct task {
 	u8 give_away;
 	/* It was running, and goes on to wait. */
 	u8 stopped;
+	u8 bound;
 };
 
 static struct cpu cpus[CPUS_MAX];
@@ -203,26 +208,57 @@ static void count_time(struct task_struct *p, struct task *task)
 	task->counted_ns = ran_ns;
 }
 
-/* Makes a task one of a CPU's core. Clocks of cores differ: what counts is how far before its core it was. */
-static void move_home(struct task *task, u32 cpu)
+/* The clock of a CPU's queue, or of its core's. */
+static u64 clock_of(u32 cpu, bool bound)
 {
-	u32 from = core_number(task->home), to = core_number(cpu);
-
-	if (from != to)
-		task->virtual_ns += core_of(to)->now - core_of(from)->now;
-	task->home = cpu;
+	return bound ? cpu_of(cpu)->now : core_of(core_number(cpu))->now;
 }
 
-/* A task comes to a CPU's core. One that slept long is a slice before the others, and no more. */
-static void arrive(struct task *task, u32 cpu)
+/* Makes a task one of a queue. Clocks differ: what counts is how far before its clock it was. */
+static void move_home(struct task *task, u32 cpu, bool bound)
+{
+	if (bound != task->bound || (bound ? cpu != task->home : core_number(cpu) != core_number(task->home)))
+		task->virtual_ns += clock_of(cpu, bound) - clock_of(task->home, task->bound);
+	task->home = cpu;
+	task->bound = bound;
+}
+
+/* A task comes to a queue. One that slept long is a slice before the others, and no more. */
+static void arrive(struct task *task, u32 cpu, bool bound)
 {
 	u64 earliest;
 
-	move_home(task, cpu);
-	earliest = core_of(core_number(cpu))->now - options.slice_ns;
+	move_home(task, cpu, bound);
+	earliest = clock_of(cpu, bound) - options.slice_ns;
 	if (before(task->virtual_ns, earliest))
 		task->virtual_ns = earliest;
 	task->waits_ns = bpf_ktime_get_ns();
+}
+
+/* A task that could run: how far it is on the clock of its queue, and its weight. */
+struct candidate {
+	u64 virtual_ns;
+	u32 weight;
+	bool is;
+	/* It runs already. */
+	bool goes_on;
+};
+
+/*
+ * Whether a task in the queue of a CPU comes before one in that of its core. The two queues have clocks of
+ * their own, for neither can make up for what the other has on CPUs that it may not use: they are apart by no
+ * more than what each may be ahead by its last slice, so that none is left behind.
+ */
+static bool own_before(u32 cpu, struct candidate *own, struct candidate *shared)
+{
+	struct cpu *here = cpu_of(cpu);
+	s64 most = options.slice_ns + by_weight(options.slice_ns, own->weight);
+	s64 least = -(s64)(options.slice_ns + by_weight(options.slice_ns, shared->weight));
+	s64 ahead = own->virtual_ns + here->shift - shared->virtual_ns;
+	s64 within = ahead > most ? most : ahead < least ? least : ahead;
+
+	here->shift += within - ahead;
+	return within < 0;
 }
 
 /* The task waits no longer in the queue in which it was counted. */
@@ -268,12 +304,10 @@ static bool fits(struct task_struct *p, u32 core)
 	return true;
 }
 
-/* The queue in which a task waits for a CPU or its core. */
-static u64 queue_of(struct task_struct *p, u32 cpu)
+/* Whether a task waits in the queue of a CPU, not in that of its core. */
+static bool is_bound(struct task_struct *p, u32 cpu)
 {
-	u32 core = core_number(cpu);
-
-	return options.pickup && fits(p, core) && !is_held(p) ? core : QUEUE_OF_CPU + cpu;
+	return !options.pickup || !fits(p, core_number(cpu)) || is_held(p);
 }
 
 /*

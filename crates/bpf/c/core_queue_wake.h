@@ -133,31 +133,47 @@ static u32 place(struct task_struct *p, u32 last, bool *idle)
 	return shortest(p, last);
 }
 
+/* Whether a task that waits may displace the one that a CPU runs. */
+static bool displaces(u32 cpu, struct candidate *waits, bool bound, u64 now)
+{
+	struct cpu *it = cpu_of(cpu);
+	struct candidate runs = {
+		.virtual_ns = it->virtual_ns + by_weight(now - it->started_ns, it->weight),
+		.weight = it->weight,
+	};
+
+	/* On the clock of the core. */
+	if (bound && !it->bound) {
+		own_before(cpu, waits, &runs);
+		runs.virtual_ns -= it->shift;
+	} else if (!bound && it->bound) {
+		own_before(cpu, &runs, waits);
+		runs.virtual_ns += it->shift;
+	}
+	return before(waits->virtual_ns + options.preempt_ns, runs.virtual_ns);
+}
+
 /* The CPU of a core whose task one that waits may displace; none. */
 static u32 victim(struct task_struct *p, struct task *task, u32 cpu)
 {
+	struct candidate waits = { .virtual_ns = task->virtual_ns, .weight = weight_of(p) };
 	u32 core = core_number(cpu), index;
 	u64 now = bpf_ktime_get_ns();
 
 	for (index = 0; index < THREADS_MAX; index++) {
-		/* Its own CPU first. */
+		/* Its own CPU first, and alone if none else takes from the queue. */
 		u32 other = index ? member(core, index - 1) : cpu;
-		struct cpu *it = cpu_of(other);
-		u64 theirs;
 
-		if (other == NONE || (index && !options.pickup))
+		if (other == NONE || (index && task->bound))
 			break;
-		if (!it->runs || !allowed(p, other))
-			continue;
-		theirs = it->virtual_ns + by_weight(now - it->started_ns, it->weight);
-		if (before(task->virtual_ns + options.preempt_ns, theirs))
+		if (cpu_of(other)->runs && allowed(p, other) && displaces(other, &waits, task->bound, now))
 			return other;
 	}
 	return NONE;
 }
 
 /* Has somebody take notice of a task that waits. */
-static void announce(struct task_struct *p, struct task *task, u32 cpu, bool shared)
+static void announce(struct task_struct *p, struct task *task, u32 cpu)
 {
 	bool idle = scx_bpf_test_and_clear_cpu_idle(cpu);
 	s32 taker;
@@ -171,7 +187,7 @@ static void announce(struct task_struct *p, struct task *task, u32 cpu, bool sha
 		kick(cpu, KICK_IDLE);
 		return;
 	}
-	if (shared && options.wakeup && (other = claim_sibling(p, cpu)) != NONE) {
+	if (!task->bound && options.wakeup && (other = claim_sibling(p, cpu)) != NONE) {
 		count(p, TOLD_SIBLING);
 		kick(other, KICK_IDLE);
 		return;

@@ -5,28 +5,27 @@
 
 #include "core_queue_state.h"
 
-/* The virtual time of the first task in a queue that a CPU may run; false if there is none. */
-static bool first_in(u64 queue, u32 cpu, u64 *virtual_ns)
+/* The first task in a queue that a CPU may run. */
+static void first_in(u64 queue, u32 cpu, struct candidate *first)
 {
 	struct bpf_iter_scx_dsq it;
 	struct task_struct *p;
-	bool found = false;
 	int tries;
 
 	if (scx_bpf_dsq_nr_queued(queue) <= 0)
-		return false;
+		return;
 	bpf_iter_scx_dsq_new(&it, queue, 0);
-	for (tries = 0; tries < 4 && !found; tries++) {
+	for (tries = 0; tries < 4 && !first->is; tries++) {
 		p = bpf_iter_scx_dsq_next(&it);
 		if (!p)
 			break;
 		if (allowed(p, cpu)) {
-			*virtual_ns = p->scx.dsq_vtime;
-			found = true;
+			first->virtual_ns = p->scx.dsq_vtime;
+			first->weight = weight_of(p);
+			first->is = true;
 		}
 	}
 	bpf_iter_scx_dsq_destroy(&it);
-	return found;
 }
 
 /* Takes a task of another core's queues. */
@@ -77,38 +76,42 @@ static bool steal(u32 here)
 	return false;
 }
 
-/* The virtual time of a running task. */
-static u64 virtual_of(struct task_struct *p)
+/* The task that runs takes the place of the first of its queue, if it had less CPU time. */
+static void consider(struct task_struct *p, struct candidate *first)
 {
 	struct task *task = task_of(p);
+	u32 weight = weight_of(p);
+	u64 virtual_ns = 0;
 
-	return task ? task->virtual_ns + by_weight(p->se.sum_exec_runtime - task->counted_ns, weight_of(p)) : 0;
+	if (task)
+		virtual_ns = task->virtual_ns + by_weight(p->se.sum_exec_runtime - task->counted_ns, weight);
+	if (!first->is || before(virtual_ns, first->virtual_ns)) {
+		first->virtual_ns = virtual_ns;
+		first->weight = weight;
+		first->is = first->goes_on = true;
+	}
 }
 
 /* Has a CPU go on with its task, or with the first of its queues; false if it has neither. */
 static bool own_work(u32 cpu, struct task_struct *goes_on)
 {
-	u64 of_core = core_number(cpu), of_cpu = QUEUE_OF_CPU + cpu, chosen = NO_QUEUE;
-	u64 least = 0, time = 0;
+	u64 of_core = core_number(cpu), of_cpu = QUEUE_OF_CPU + cpu;
+	struct candidate own = {}, shared = {};
+	bool is_own;
 
-	if (options.pickup && first_in(of_core, cpu, &least))
-		chosen = of_core;
-	if (first_in(of_cpu, cpu, &time) && (chosen == NO_QUEUE || before(time, least))) {
-		chosen = of_cpu;
-		least = time;
-	}
-	if (goes_on && (chosen == NO_QUEUE || before(virtual_of(goes_on), least))) {
-		count(goes_on, WENT_ON);
-		set_slice(goes_on, options.slice_ns);
-		return true;
-	}
-	if (chosen == NO_QUEUE)
+	if (options.pickup)
+		first_in(of_core, cpu, &shared);
+	first_in(of_cpu, cpu, &own);
+	if (goes_on)
+		consider(goes_on, cpu_of(cpu)->bound ? &own : &shared);
+	is_own = own.is && (!shared.is || own_before(cpu, &own, &shared));
+	if (!own.is && !shared.is)
 		return false;
-	if (take_first(chosen)) {
-		cpu_of(cpu)->how = chosen == of_core ? PICKED : PICKED_OF_CPU;
+	if (!(is_own ? own.goes_on : shared.goes_on) && take_first(is_own ? of_cpu : of_core)) {
+		cpu_of(cpu)->how = is_own ? PICKED_OF_CPU : PICKED;
 		return true;
 	}
-	/* A sibling was faster; the task that ran goes on. */
+	/* Or a sibling was faster; the task that ran goes on. */
 	if (goes_on) {
 		count(goes_on, WENT_ON);
 		set_slice(goes_on, options.slice_ns);

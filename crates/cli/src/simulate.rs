@@ -3,7 +3,7 @@
 mod calibrate;
 mod core;
 mod import;
-mod sched;
+pub(crate) mod sched;
 mod sweep;
 
 use anyhow::Result;

@@ -31,6 +31,7 @@ pub mod leftovers;
 pub mod lmbench;
 pub mod lmbench_more;
 mod observe;
+pub mod real_time;
 mod role;
 mod scheduler;
 mod scratch;

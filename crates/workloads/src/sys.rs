@@ -60,6 +60,16 @@ pub(crate) fn become_user(user: &RunAs) -> io::Result<()> {
     Ok(())
 }
 
+/// Makes this thread a real-time one of a policy (`SCHED_FIFO`, `SCHED_RR`); threads it starts are not.
+pub(crate) fn become_real_time(policy: libc::c_int, priority: u8) -> io::Result<()> {
+    let parameter = libc::sched_param { sched_priority: priority.into() };
+    // SAFETY: the pointer is to a `sched_param` that lives until the call returns.
+    check(unsafe {
+        libc::sched_setscheduler(0, policy | libc::SCHED_RESET_ON_FORK, &raw const parameter)
+    })?;
+    Ok(())
+}
+
 /// Whether the kernel offers core scheduling here: it asks for this thread's own cookie.
 pub(crate) fn core_sched_available() -> io::Result<()> {
     let mut cookie: libc::c_ulong = 0;

@@ -40,9 +40,9 @@ pub(crate) fn run(
     archive: &[u8],
     scratch: &Path,
 ) -> Result<Tally> {
-    let jobs = suites.iter().flat_map(|suite| {
-        (suite.machines)(wanted).into_iter().map(|machine| Job { suite, machine })
-    });
+    let jobs = suites
+        .iter()
+        .flat_map(|suite| suite.wanted(wanted).into_iter().map(|machine| Job { suite, machine }));
     let queue = Mutex::new(jobs.enumerate().collect::<VecDeque<_>>());
     let lane = || -> Result<Tally> {
         let mut tally = Tally::default();

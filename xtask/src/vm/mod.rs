@@ -28,10 +28,11 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use suites::{SUITES, Suite, Wanted};
 
 const HELP: &str = "\
-cargo xtask vm [SUITE...] [--kernel VERSION]... [--fast] [--seed N] [--keep] [--list]
+cargo xtask vm [SUITE...] [--kernel VERSION]... [--boot NAME]... [--fast] [--seed N] [--keep] [--list]
 
   --kernel VERSION  the newest of this series, such as 7.2; else the newest before 6.2 and the newest;
                     own:6.12 is one built here from Debian's package of its source
+  --boot NAME       only machines with a boot of this name
   --fast            only what belongs to every change's test
   --seed N          of every random choice; drawn and told if not given
   --keep            leaves consoles, archives and what was brought out in the target folder
@@ -43,6 +44,7 @@ cargo xtask vm [SUITE...] [--kernel VERSION]... [--fast] [--seed N] [--keep] [--
 struct Options {
     suites: Vec<&'static Suite>,
     kernels: Vec<String>,
+    boots: Vec<String>,
     fast: bool,
     seed: Option<u64>,
     keep: bool,
@@ -83,7 +85,7 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<bool> {
     let drawn = SystemTime::now().duration_since(UNIX_EPOCH)?.subsec_nanos();
     let seed = options.seed.unwrap_or(u64::from(drawn));
     crate::print(&format!("vm: seed {seed}\n"));
-    let wanted = Wanted { kernels, fast: options.fast, seed };
+    let wanted = Wanted { kernels, boots: options.boots, fast: options.fast, seed };
     let tally = lanes::run(&options.suites, &wanted, &archive, &scratch)?;
     if options.keep {
         crate::print(&format!("vm: kept {}\n", scratch.display()));
@@ -106,6 +108,10 @@ fn parse(arguments: &[String]) -> Result<Options> {
             "--kernel" => {
                 let version = arguments.next().context("--kernel needs a version, such as 7.2")?;
                 options.kernels.push(version.to_owned());
+            }
+            "--boot" => {
+                let name = arguments.next().context("--boot needs a name, such as rough")?;
+                options.boots.push(name.to_owned());
             }
             "--seed" => {
                 let seed = arguments.next().and_then(|text| text.parse().ok());
@@ -201,6 +207,7 @@ mod tests {
             (&["boot"][..], "no suite 'boot'"),
             (&["--slow"], "'--slow'"),
             (&["--kernel"], "version"),
+            (&["--boot"], "name"),
         ] {
             let error = parsed(words).map(|_| ()).expect_err("refused").to_string();
             assert!(error.contains(part), "{error}");

@@ -3,20 +3,22 @@
 use super::Wish;
 use crate::exit::{CELLS_FAILED, DONE, Usage};
 use crate::out;
+use crate::simulate::sched::scenario_of;
 use anyhow::Result;
 use coretwin_base::core_queue::NAME;
 use coretwin_base::schema::SCHEMA;
-use coretwin_base::suggest;
 use coretwin_bpf::core_queue::{Scheduler, Statistics, Trial};
 use coretwin_lab::live_scenario::{self, LiveRun};
-use coretwin_sim::kernel::scenario::{Scenario, table};
 use serde::Serialize;
 use std::process::ExitCode;
+
+/// What tasks of an rt-app file compute in a simulation; here they use CPU time.
+const PROFILE: &str = "gzip";
 
 /// Which scenario, and how.
 #[derive(clap::Args)]
 pub(super) struct How {
-    /// The scenario; `coretwin simulate sched --list` names them
+    /// The scenario, one of `coretwin simulate sched --list` or a file for it
     name: String,
     /// Leave the kernel's own scheduler in charge, and count operations only
     #[arg(long)]
@@ -48,10 +50,7 @@ struct Record {
 
 /// Runs the verb.
 pub(super) fn run(wish: &Wish, how: &How) -> Result<ExitCode> {
-    let scenario = Scenario::named(&how.name).ok_or_else(|| {
-        let known: Vec<&str> = table::ALL.iter().map(|entry| entry.name).collect();
-        Usage(suggest::unknown("scenario", &how.name, &known))
-    })?;
+    let scenario = scenario_of(&how.name, PROFILE)?;
     let layout = scenario.layout().map_err(Usage)?;
     let trial = Trial { watch: Some(std::process::id()), ..wish.trial.clone() };
     let scheduler = match how.kernel {
@@ -65,7 +64,7 @@ pub(super) fn run(wish: &Wish, how: &How) -> Result<ExitCode> {
     let end = scheduler.map(Scheduler::stop).transpose()?.map(|(_, end)| end);
     let record = Record {
         schema: SCHEMA,
-        scenario: how.name.clone(),
+        scenario: scenario.name,
         scheduler: if how.kernel { "kernel" } else { NAME },
         set: wish.options.changed(),
         seed: how.seed,

@@ -2,7 +2,8 @@
 
 mod input;
 
-pub(super) use input::{scenario_of, speeds_of};
+pub(crate) use input::scenario_of;
+pub(super) use input::speeds_of;
 
 use crate::exit::{CELLS_FAILED, DONE, Usage};
 use crate::out;

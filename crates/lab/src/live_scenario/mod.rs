@@ -75,6 +75,7 @@ pub fn run(
 ) -> Result<LiveRun, Error> {
     let work = scenario.work_on(layout);
     check(scenario, &work)?;
+    try_classes(&work)?;
     let counts = |count: usize| (0..count).map(|_| AtomicU64::new(0)).collect::<Vec<_>>();
     let run = Arc::new(Run {
         objects: Objects::new(&work).map_err(|why| not_possible("its sockets and files", &why))?,
@@ -151,7 +152,8 @@ fn start_all(run: &Arc<Run>, ready: impl FnOnce()) -> Result<(Group, Group), Err
     for start in &run.work.starts {
         for _ in 0..start.count {
             let (threads, (sender, _)) = &mut groups[usize::from(start.server)];
-            let birth = Birth { on: start.on, mask: start.mask.clone(), nice: start.nice };
+            let (mask, class) = (start.mask.clone(), start.class);
+            let birth = Birth { on: start.on, mask, nice: start.nice, class };
             let (sender, gate) = (sender.clone(), Arc::clone(&gate));
             let mut task = Task::new(Arc::clone(run), start.program, &start.own);
             let at = Duration::from_nanos(start.at_ns);
@@ -187,6 +189,14 @@ fn not_possible(what: &str, why: &dyn std::fmt::Display) -> Error {
     Error::NotPossible(format!("the system refuses {what}: {why}"))
 }
 
+/// Real-time tasks are for those who may make them.
+fn try_classes(work: &Work) -> Result<(), Error> {
+    let classes: Vec<Class> = work.starts.iter().map(|start| start.class).collect();
+    let all = move || classes.into_iter().try_for_each(task::enter);
+    let tried = spawn(all).and_then(|thread| thread.join().unwrap_or(Ok(())));
+    tried.map_err(|why| not_possible("its real-time tasks (root may make them)", &why))
+}
+
 /// What only the simulation knows is refused beforehand.
 fn check(scenario: &Scenario, work: &Work) -> Result<(), Error> {
     let refuse = |what: &str| {
@@ -195,9 +205,6 @@ fn check(scenario: &Scenario, work: &Work) -> Result<(), Error> {
     };
     if !work.script.is_empty() {
         return refuse("what happens to its machine");
-    }
-    if work.starts.iter().any(|start| start.class != Class::Normal) {
-        return refuse("a real-time task");
     }
     if work.starts.iter().map(|start| start.count).sum::<u32>() > TASKS_MAX {
         return refuse(&format!("so many tasks (more than {TASKS_MAX})"));

@@ -5,6 +5,8 @@ use super::{Run, spawn};
 use coretwin_base::cpu_set::{CpuId, CpuSet};
 use coretwin_base::random::Stream;
 use coretwin_sim::kernel::program::{Access, Amount, Children, Step};
+use coretwin_sim::kernel::view::Class;
+use coretwin_workloads::real_time::RealTime;
 use rustix::thread::{CpuSet as Mask, sched_setaffinity};
 use rustix::time::{ClockId, clock_gettime};
 use std::hint::black_box;
@@ -30,6 +32,8 @@ pub(super) struct Birth {
     pub(super) mask: Option<CpuSet>,
     /// Its nice value.
     pub(super) nice: i8,
+    /// Its class.
+    pub(super) class: Class,
 }
 
 impl Birth {
@@ -47,6 +51,8 @@ impl Birth {
             Some(mask) => set_mask(mask.iter()),
             None => everywhere(),
         }
+        // That it may was tried beforehand.
+        enter(self.class).ok();
     }
 }
 
@@ -255,6 +261,15 @@ fn set_mask(cpus: impl Iterator<Item = CpuId>) {
         mask.set(cpu.0 as usize);
     }
     sched_setaffinity(None, &mask).ok();
+}
+
+/// Makes this thread one of a class.
+pub(super) fn enter(class: Class) -> std::io::Result<()> {
+    match class {
+        Class::Normal => Ok(()),
+        Class::Fifo(priority) => RealTime::Fifo.enter(priority),
+        Class::RoundRobin(priority) => RealTime::RoundRobin.enter(priority),
+    }
 }
 
 fn everywhere() {

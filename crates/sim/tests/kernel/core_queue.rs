@@ -105,3 +105,30 @@ fn idle_core_first_prefers_a_whole_core() {
     assert_eq!(clash("core-queue[active=off,idle_core_first=on]"), 0);
     assert!(clash("core-queue[active=off]") > MS);
 }
+
+/// CPU time of each program in a second: two hogs that may run everywhere, and two of nice 0 and 10 bound
+/// to CPU 2. `free` says how many of the first there are.
+fn beside_bound(free: u32) -> Vec<u64> {
+    let mut work = work(["free", "heavy", "light"].map(|_| hog(5000)).to_vec());
+    let only = |program, nice| Start {
+        nice,
+        mask: Some([CpuId(2)].into_iter().collect()),
+        ..on(program, 2)
+    };
+    work.starts = (0..free).map(|cpu| on(0, cpu % 4)).chain([only(1, 0), only(2, 10)]).collect();
+    let outcome =
+        outcome(&machine("2x2", 1000), &work, &options("core-queue", u64::from(free + 1) * 500));
+    outcome.tasks.iter().map(|task| task.time.raw_ns() / MS).collect()
+}
+
+#[test]
+fn tasks_bound_to_a_busy_cpu_share_it_by_weight_however_many_others_there_are() {
+    // Weights are 1024 and 110. The clock of the core runs on with those that use the sibling.
+    for free in [2, 3, 6] {
+        let times = beside_bound(free);
+        let (heavy, light) = (times[free as usize], times[free as usize + 1]);
+        assert!(heavy > 6 * light && heavy < 12 * light && light > 0, "{free}: {times:?}");
+        let least = times[..free as usize].iter().min();
+        assert!(least > Some(&100), "{free}: somebody is left behind: {times:?}");
+    }
+}

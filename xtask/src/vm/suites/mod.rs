@@ -48,10 +48,22 @@ pub(crate) fn find(name: &str) -> Result<&'static Suite> {
 pub(crate) struct Wanted {
     /// The oldest first.
     pub(crate) kernels: Vec<Kernel>,
+    /// Only machines with a boot of one of these names; all, if there are none.
+    pub(crate) boots: Vec<String>,
     /// Only what belongs to every change's test.
     pub(crate) fast: bool,
     /// Of every random choice.
     pub(crate) seed: u64,
+}
+
+impl Suite {
+    /// The machines that are wanted.
+    pub(crate) fn wanted(&self, wanted: &Wanted) -> Vec<Machine> {
+        let mut machines = (self.machines)(wanted);
+        let named = |boot: &Boot| wanted.boots.iter().any(|name| name == boot.name);
+        machines.retain(|machine| wanted.boots.is_empty() || machine.boots.iter().any(named));
+        machines
+    }
 }
 
 /// A machine, booted one or more times. What a boot brings out is there in the next.
@@ -86,13 +98,18 @@ mod tests {
         for suite in SUITES {
             assert_eq!(find(suite.name).expect("found").about, suite.about);
             for fast in [true, false] {
-                let machines =
-                    (suite.machines)(&Wanted { kernels: vec![kernel.clone()], fast, seed: 1 });
+                let mut wanted =
+                    Wanted { kernels: vec![kernel.clone()], boots: Vec::new(), fast, seed: 1 };
+                let machines = suite.wanted(&wanted);
                 assert!(!machines.is_empty() || suite.name == "compare", "{}", suite.name);
                 for boot in machines.iter().flat_map(|machine| &machine.boots) {
                     let word = |text: &str| text.chars().all(|c| c.is_ascii_alphanumeric());
                     assert!(word(suite.name) && word(boot.name), "{} {}", suite.name, boot.name);
+                    wanted.boots = vec![boot.name.to_owned()];
+                    assert!(!suite.wanted(&wanted).is_empty(), "{}", boot.name);
                 }
+                wanted.boots = vec!["nobody".to_owned()];
+                assert!(suite.wanted(&wanted).is_empty());
             }
         }
         let error = find("boot").map(|_| ()).expect_err("unknown").to_string();

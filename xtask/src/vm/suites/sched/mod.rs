@@ -29,9 +29,6 @@ const TWO_CORES: Topology = Topology::new(1, 2, 2);
 const ONE_CORE: Topology = Topology::new(1, 1, 2);
 const TWO_PACKAGES: Topology = Topology::new(2, 2, 2);
 const FOUR_THREADS: Topology = Topology::new(1, 2, 4);
-/// The boot in which time is measured. In those with a scheduler of ours, what else the host does must
-/// not show.
-const COST: &str = "cost";
 /// The boot of a kernel without sched_ext. Those before 6.2 do not always start by instructions.
 const WITHOUT: &str = "without";
 /// Ends what hangs, even on a machine where others compile.
@@ -51,7 +48,9 @@ fn machines(wanted: &Wanted) -> Vec<Machine> {
             (true, false) => &[
                 ("scenarios", TWO_CORES),
                 ("reloads", TWO_CORES),
-                (COST, TWO_CORES),
+                (cost::ROWS[0].0, TWO_CORES),
+                (cost::ROWS[1].0, TWO_CORES),
+                (cost::ROWS[2].0, TWO_CORES),
                 ("rough", TWO_CORES),
                 ("scenarios", ONE_CORE),
                 ("behaviours", TWO_CORES),
@@ -67,10 +66,8 @@ fn machines(wanted: &Wanted) -> Vec<Machine> {
                 kernel: None,
                 command_line: "",
                 timeout: if wanted.fast { TIMEOUT_FAST } else { TIMEOUT },
-                clock: match name {
-                    COST | WITHOUT => Clock::Host,
-                    _ => Clock::Instructions,
-                },
+                // What else the host does must not show.
+                clock: if name == WITHOUT { Clock::Host } else { Clock::Instructions },
             }],
         }));
     }
@@ -95,9 +92,11 @@ fn guest(guest: &mut Guest) -> Result<()> {
             rough::run(guest)
         }
         "reloads" => rough::run_reloads(guest),
-        COST => cost::run(guest),
         WITHOUT => without::run(guest),
-        other => bail!("there is no boot '{other}'"),
+        other => match cost::ROWS.iter().find(|(name, _)| *name == other) {
+            Some((_, row)) => cost::run(guest, row),
+            None => bail!("there is no boot '{other}'"),
+        },
     }
 }
 

@@ -2,9 +2,10 @@
 //! values, a loader that is killed, a scheduler that is stuck.
 
 use super::load::{self, Load};
-use super::{counter, load::soon};
+use super::{counter, load::soon, scenario};
 use crate::vm::guest::{Guest, output, read};
 use anyhow::{Context, Result, ensure};
+use serde_json::Value;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -21,6 +22,62 @@ const BOMB: &str =
 const TURNS: Duration = Duration::from_secs(3);
 /// The longest wait that is no starvation, in a guest whose CPUs take turns.
 const WAIT_NS_MAX: u64 = 8_000_000_000;
+
+/// Half of CPU 1 and half of any other are for real-time tasks.
+const REAL_TIME: &str = r#"
+name = "real-time"
+title = "real-time tasks beside normal ones"
+topology = "2x2"
+profile = "gzip"
+slowdown = 1.0
+until_ms = 2500
+warmup_ms = 500
+
+[[program]]
+name = "real-time"
+steps = [{ forever = true, steps = [{ compute_us = 3000 }, { sleep_us = 3000 }] }]
+
+[[program]]
+name = "bound"
+steps = [{ forever = true, steps = [{ compute_us = 1000 }] }]
+
+[[program]]
+name = "free"
+steps = [{ forever = true, steps = [{ compute_us = 1000 }] }]
+
+[[program]]
+name = "waker"
+steps = [
+    { forever = true, steps = [{ sleep_us = 2000 }, { begin = true }, { compute_us = 100 }, { done = "woken" }] },
+]
+
+[[task]]
+program = "real-time"
+class = "fifo"
+priority = 50
+cpus = "1"
+made_on = 1
+server = true
+
+[[task]]
+program = "real-time"
+class = "round_robin"
+priority = 10
+server = true
+
+[[task]]
+program = "bound"
+cpus = "1"
+made_on = 1
+
+[[task]]
+program = "free"
+count = 3
+
+[[task]]
+program = "waker"
+count = 2
+"#;
 
 /// The quick ones: SMT off and on while loaded, a killed loader, a stuck scheduler.
 pub(super) fn run_quick(guest: &mut Guest) -> Result<()> {
@@ -117,8 +174,52 @@ pub(super) fn run(guest: &mut Guest) -> Result<()> {
         ensure!(waited_ns < WAIT_NS_MAX, "{} ms", waited_ns / 1_000_000);
         Ok(format!("the longest wait was {} ms", waited_ns / 1_000_000))
     })?;
+    guest.check_told("real-time tasks beside normal ones, which all go on", || {
+        load::stop()?;
+        beside_real_time()
+    })?;
+    guest.check_told("a CPU that nobody knew at load has it loaded again", || {
+        unknown_cpu(cpus - 1)
+    })?;
     guest.check("it goes in good order", load::stop)?;
     Ok(())
+}
+
+/// A real-time task that takes half of CPU 1 and another that takes half of any, beside normal tasks.
+fn beside_real_time() -> Result<String> {
+    std::fs::write("/tmp/real-time.toml", REAL_TIME).context("writing a scenario")?;
+    let record = scenario("/tmp/real-time.toml", &[])?;
+    ensure!(record["ejected"].is_null(), "ejected: {}", record["ejected"]);
+    let mut told = Vec::new();
+    for program in ["real-time", "bound", "free"] {
+        let seconds = record["cpu_s"][program].as_f64().with_context(|| format!("{record}"))?;
+        ensure!(seconds > 0.1, "{program} had {seconds} s of CPU time");
+        told.push(format!("{program} {seconds:.2} s"));
+    }
+    let woken = record["operations"]["woken"].as_u64().unwrap_or(0);
+    ensure!(woken > 0, "nobody woke: {record}");
+    let waited_ns = counter(&record, "waited_longest_ns")?;
+    ensure!(waited_ns < WAIT_NS_MAX, "somebody waited {} ms", waited_ns / 1_000_000);
+    told.push(format!("{woken} woke, the longest wait was {} ms", waited_ns / 1_000_000));
+    Ok(told.join(", "))
+}
+
+/// A CPU is offline when the scheduler is loaded, which then cannot know its siblings. When it comes, the
+/// scheduler ends itself, and is loaded again by its keeper.
+fn unknown_cpu(cpu: u32) -> Result<String> {
+    let loads = || -> Result<u64> { Ok(read("/sys/kernel/sched_ext/enable_seq")?.parse()?) };
+    load::switch_cpu(cpu, false)?;
+    load::start(&[])?;
+    let before = loads()?;
+    load::switch_cpu(cpu, true)?;
+    soon("it is loaded again", || Ok(loads()? > before && load::is_ours().is_ok()))?;
+    soon("a record with the CPU", || {
+        let cores = load::status()?["loaded"]["cores"].take();
+        let online = |core: &Value| core["online"].as_u64().unwrap_or(0);
+        let cores = cores.as_array().map_or(0, |cores| cores.iter().map(online).sum());
+        Ok(cores == u64::from(cpu) + 1)
+    })?;
+    Ok(format!("load {before}, then {}", loads()?))
 }
 
 /// Two on one CPU, one of them nice; two on another, in groups of which one weighs more.

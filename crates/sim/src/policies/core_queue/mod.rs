@@ -2,7 +2,7 @@
 //!
 //! It is Molnar's design of 2002 for a scheduler that knows its tasks by their CPU time: the queue of
 //! a core holds what waits there in order of virtual time (CPU time divided by weight), and both
-//! siblings draw from it. The five behaviours of the article are switches:
+//! siblings draw from it; tasks that may not run on all of them have a queue of their CPU. The five behaviours of the article are switches:
 //!
 //! * `wakeup`: a task that wakes on a busy CPU gets an idle sibling;
 //! * `pickup`: a CPU runs whatever waits on its core, before it looks elsewhere;
@@ -16,32 +16,30 @@
 //! schedulers for sched_ext do; off is Molnar's order. The parameters are those of the live scheduler
 //! ([`coretwin_base::core_queue`]).
 
+mod queues;
+
 use super::settings::{Parameter, Settings};
-use super::weight::{WEIGHT, weight};
+use super::weight::weight;
 use super::{Actions, Change, Policy, Reason, Stop, Ticks, Wake};
 use crate::kernel::layout::Layout;
 use crate::kernel::view::{Class, TaskId, TaskState, View};
 use coretwin_base::cpu_set::CpuId;
-use std::collections::BTreeSet;
+use queues::{Candidate, Own, Place, Queues, by_weight};
 
 pub(super) const PARAMETERS: &[Parameter] = coretwin_base::core_queue::PARAMETERS;
 
 /// Ticks a second: Debian's choice. Idle CPUs have none.
 const HZ: u64 = 250;
-/// Where a task stands in its queue: rank of its class, virtual time, order of arrival.
-type Place = (u8, u64, u64, TaskId);
 
 /// The policy.
 #[derive(Debug)]
 pub(super) struct CoreQueue {
     rules: Rules,
-    cores: Vec<Core>,
+    queues: Queues,
+    /// By core: when a running task was last asked of it.
+    asked_ns: Vec<Option<u64>>,
     /// By slot of the task.
     tasks: Vec<Own>,
-    /// Arrivals so far.
-    arrivals: u64,
-    /// Tasks that wait in any queue.
-    waiting: usize,
 }
 
 #[derive(Debug)]
@@ -56,29 +54,6 @@ struct Rules {
     preempt_ns: u64,
     slice_ns: u64,
     wakeup: bool,
-}
-
-/// A core.
-#[derive(Debug, Default)]
-struct Core {
-    queue: BTreeSet<Place>,
-    /// The most virtual time a task that ran here began with.
-    now: u64,
-    /// When a running task was last asked of it.
-    asked_ns: Option<u64>,
-}
-
-/// What is kept of a task.
-#[derive(Debug, Clone, Copy)]
-struct Own {
-    /// CPU time by weight, on the clock of its core.
-    virtual_ns: u64,
-    /// CPU time already counted in it.
-    counted_ns: u64,
-    /// The CPU it belongs to, and by that the core.
-    home: CpuId,
-    /// Its place in the queue of its core, if it waits.
-    place: Option<Place>,
 }
 
 impl CoreQueue {
@@ -97,10 +72,9 @@ impl CoreQueue {
                 slice_ns: ns("slice_us", 1000),
                 wakeup: settings.on("wakeup"),
             },
-            cores: layout.cores().iter().map(|_| Core::default()).collect(),
+            queues: Queues::new(layout, ns("slice_us", 1000)),
+            asked_ns: vec![None; layout.cores().len()],
             tasks: Vec::new(),
-            arrivals: 0,
-            waiting: 0,
         }
     }
 
@@ -110,36 +84,33 @@ impl CoreQueue {
         let own = &mut self.tasks[task.index()];
         let new_ns = ran_ns.saturating_sub(own.counted_ns);
         own.counted_ns = ran_ns;
-        own.virtual_ns += new_ns * WEIGHT / weight(view.task(task).nice);
+        own.virtual_ns += by_weight(new_ns, weight(view.task(task).nice));
     }
 
-    /// Puts a task into the queue of a CPU's core.
+    /// The queue in which a task waits for a CPU or its core.
+    fn queue_of(&self, view: &View, task: TaskId, cpu: CpuId) -> usize {
+        let fits = || {
+            let mask = view.mask(task);
+            view.task(task).mask == 0
+                || view.layout.siblings(cpu).iter().all(|sibling| mask.contains(*sibling))
+        };
+        match self.rules.pickup && fits() {
+            true => view.layout.core(cpu).0 as usize,
+            false => self.queues.of_cpu(cpu),
+        }
+    }
+
+    /// Puts a task into the queue of a CPU or its core.
     fn insert(&mut self, view: &View, task: TaskId, cpu: CpuId) {
-        let from = view.layout.core(self.tasks[task.index()].home).0 as usize;
-        let to = view.layout.core(cpu).0 as usize;
-        let slice = self.rules.slice_ns;
+        let queue = self.queue_of(view, task, cpu);
         let own = &mut self.tasks[task.index()];
-        // Clocks of cores differ: what counts is how far before or behind its core it was.
-        let moved = own.virtual_ns + self.cores[to].now;
-        own.virtual_ns = moved.saturating_sub(self.cores[from].now);
-        // One that slept long is a slice before the others, and no more.
-        own.virtual_ns = own.virtual_ns.max(self.cores[to].now.saturating_sub(slice));
-        own.home = cpu;
-        self.arrivals += 1;
-        let place = (rank(view.task(task).class), own.virtual_ns, self.arrivals, task);
-        own.place = Some(place);
-        self.cores[to].queue.insert(place);
-        self.waiting += 1;
+        self.queues.move_home(own, cpu, queue);
+        self.queues.insert(own, task, rank(view.task(task).class));
     }
 
     /// Takes a task out of its queue, if it waits in one.
-    fn remove(&mut self, view: &View, task: TaskId) {
-        let own = &mut self.tasks[task.index()];
-        if let Some(place) = own.place.take() {
-            let core = view.layout.core(own.home).0 as usize;
-            self.cores[core].queue.remove(&place);
-            self.waiting -= 1;
-        }
+    fn remove(&mut self, task: TaskId) {
+        self.queues.remove(&mut self.tasks[task.index()]);
     }
 
     /// Where a task that becomes runnable goes.
@@ -188,7 +159,8 @@ impl CoreQueue {
 
     /// Tasks that run or wait on a CPU's core.
     fn load(&self, view: &View, cpu: CpuId) -> usize {
-        self.tasks_running(view, cpu) + self.cores[view.layout.core(cpu).0 as usize].queue.len()
+        let core = view.layout.core(cpu).0 as usize;
+        self.tasks_running(view, cpu) + self.queues.waiting(core, view.layout.siblings(cpu))
     }
 
     fn tasks_running(&self, view: &View, cpu: CpuId) -> usize {
@@ -197,12 +169,13 @@ impl CoreQueue {
     }
 
     /// Has somebody take notice of a task that waits.
-    fn announce(&self, view: &View, task: TaskId, cpu: CpuId, actions: &mut Actions) {
+    fn announce(&mut self, view: &View, task: TaskId, cpu: CpuId, actions: &mut Actions) {
         let idle = |cpu: &CpuId| view.allowed(task, *cpu) && view.is_idle(*cpu);
         if idle(&cpu) {
             return actions.resched(cpu, Some(task), Reason::new("idle, and has work now"));
         }
-        if self.rules.pickup
+        let is_bound = self.queues.is_of_cpu(self.tasks[task.index()].queue);
+        if !is_bound
             && self.rules.wakeup
             && let Some(sibling) = view.online_siblings(cpu).find(idle)
         {
@@ -222,31 +195,52 @@ impl CoreQueue {
         }
     }
 
-    /// The CPU of its core whose task a waiting one may displace, and by how much less CPU time.
-    fn preempts(&self, view: &View, task: TaskId, cpu: CpuId) -> Option<(CpuId, u64)> {
-        let own = &self.tasks[task.index()];
-        let mut candidates = std::iter::once(cpu).chain(view.online_siblings(cpu));
-        candidates.find_map(|cpu| {
+    /// The CPU of its core whose task a waiting one may displace, and by how much less CPU time: its own
+    /// CPU first, and alone if none else takes from its queue.
+    fn preempts(&mut self, view: &View, task: TaskId, cpu: CpuId) -> Option<(CpuId, u64)> {
+        let is_bound = self.queues.is_of_cpu(self.tasks[task.index()].queue);
+        let others = view.online_siblings(cpu).filter(|_| !is_bound);
+        std::iter::once(cpu).chain(others).find_map(|cpu| {
             let current = view.current(cpu).filter(|_| view.allowed(task, cpu))?;
             let (class, other) = (view.task(task).class, view.task(current).class);
-            let facts = &self.tasks[current.index()];
-            let uncounted_ns = view.ran_ns(current).saturating_sub(facts.counted_ns);
-            let theirs = facts.virtual_ns + uncounted_ns * WEIGHT / weight(view.task(current).nice);
-            let less_ns = theirs.saturating_sub(own.virtual_ns);
+            let less_ns = self.less(view, task, current, cpu);
             let beats = match rank(class).cmp(&rank(other)) {
                 std::cmp::Ordering::Less => true,
-                std::cmp::Ordering::Equal => less_ns > self.rules.preempt_ns,
+                std::cmp::Ordering::Equal => less_ns > self.rules.preempt_ns as i64,
                 std::cmp::Ordering::Greater => false,
             };
-            beats.then_some((cpu, less_ns / 1000))
+            beats.then_some((cpu, less_ns.max(0) as u64 / 1000))
         })
     }
 
-    /// The first task of a core's queue that a CPU may run.
-    fn first(&self, view: &View, core: usize, cpu: CpuId, only_own: bool) -> Option<TaskId> {
-        let tasks = self.cores[core].queue.iter().map(|place| place.3);
-        let own = |task: &TaskId| !only_own || self.tasks[task.index()].home == cpu;
-        { tasks }.find(|task| view.allowed(*task, cpu) && own(task))
+    /// How much less CPU time a task that waits has had than the one that a CPU runs.
+    fn less(&mut self, view: &View, task: TaskId, current: TaskId, cpu: CpuId) -> i64 {
+        let (own, facts) = (&self.tasks[task.index()], &self.tasks[current.index()]);
+        let weight = |task| weight(view.task(task).nice);
+        let waits = Candidate { virtual_ns: own.virtual_ns, weight: weight(task) };
+        let uncounted_ns = view.ran_ns(current).saturating_sub(facts.counted_ns);
+        let virtual_ns = facts.virtual_ns + by_weight(uncounted_ns, weight(current));
+        let runs = Candidate { virtual_ns, weight: weight(current) };
+        match (self.queues.is_of_cpu(own.queue), self.queues.is_of_cpu(facts.queue)) {
+            (true, false) => -self.queues.ahead(cpu, waits, runs),
+            (false, true) => self.queues.ahead(cpu, runs, waits),
+            _ => runs.virtual_ns - waits.virtual_ns,
+        }
+    }
+
+    /// The first task in the queues of a CPU.
+    fn own_first(&mut self, view: &View, cpu: CpuId) -> Option<TaskId> {
+        let core = view.layout.core(cpu).0 as usize;
+        let own = self.queues.first(view, self.queues.of_cpu(cpu), cpu);
+        let shared = self.queues.first(view, core, cpu);
+        self.queues.sooner(view, cpu, own, shared).map(|place| place.3)
+    }
+
+    /// A task in the queues of another core that a CPU may run.
+    fn first_of(&self, view: &View, core: usize, cpu: CpuId) -> Option<TaskId> {
+        let first = |queue| self.queues.first(view, queue, cpu).map(|place: Place| place.3);
+        let mut others = view.layout.cores()[core].iter();
+        first(core).or_else(|| others.find_map(|other| first(self.queues.of_cpu(*other))))
     }
 
     /// A waiting task of the busiest other core, if that has two more than this one.
@@ -255,13 +249,13 @@ impl CoreQueue {
         let own = self.load(view, cpu);
         let mut busiest: Option<(usize, usize, TaskId)> = None;
         for (core, cpus) in view.layout.cores().iter().enumerate() {
-            if core == here || self.cores[core].queue.is_empty() {
+            if core == here || self.queues.waiting(core, cpus) == 0 {
                 continue;
             }
             actions.steps(1);
             let load = self.load(view, cpus[0]);
             let more = load > own + 1 && busiest.is_none_or(|(most, ..)| load > most);
-            if let (true, Some(task)) = (more, self.first(view, core, cpu, false)) {
+            if let (true, Some(task)) = (more, self.first_of(view, core, cpu)) {
                 busiest = Some((load, core, task));
             }
         }
@@ -275,11 +269,11 @@ impl CoreQueue {
     /// A busy CPU fetches a waiting task now and then, if a core has two more than its own.
     fn even_out(&mut self, view: &View, cpu: CpuId, actions: &mut Actions) {
         let due = view.now_ns % self.rules.balance_ns < view.tick_ns;
-        if !due || !self.rules.passive || self.waiting == 0 {
+        if !due || !self.rules.passive || self.queues.is_empty() {
             return;
         }
         if let Some(task) = self.steal(view, cpu, actions) {
-            self.remove(view, task);
+            self.remove(task);
             self.insert(view, task, cpu);
         }
     }
@@ -306,10 +300,10 @@ impl CoreQueue {
     /// Whether a CPU runs a task beside a busy sibling that an idle one may run, and has not been
     /// asked of late.
     fn may_give(&self, view: &View, cpu: CpuId, idle: CpuId) -> bool {
-        let core = &self.cores[view.layout.core(cpu).0 as usize];
+        let asked_ns = self.asked_ns[view.layout.core(cpu).0 as usize];
         let lately = |asked_ns| view.now_ns < asked_ns + self.rules.active_interval_ns;
         self.tasks_running(view, cpu) > 1
-            && !core.asked_ns.is_some_and(lately)
+            && !asked_ns.is_some_and(lately)
             && view.current(cpu).is_some_and(|task| view.allowed(task, idle))
     }
 
@@ -330,8 +324,7 @@ impl CoreQueue {
     }
 
     fn ask(&mut self, view: &View, cpu: CpuId, running: usize, actions: &mut Actions) {
-        let core = view.layout.core(cpu).0 as usize;
-        self.cores[core].asked_ns = Some(view.now_ns);
+        self.asked_ns[view.layout.core(cpu).0 as usize] = Some(view.now_ns);
         let reason = Reason::new("its core runs several tasks, and another core is idle");
         actions.stopper(cpu, reason.with("running", running));
     }
@@ -352,19 +345,19 @@ impl Policy for CoreQueue {
 
     fn fork(&mut self, view: &View, task: TaskId, _: &mut Actions) {
         if self.tasks.len() < view.tasks.len() {
-            let none = Own { virtual_ns: 0, counted_ns: 0, home: CpuId(0), place: None };
+            let none = Own { virtual_ns: 0, counted_ns: 0, home: CpuId(0), queue: 0, place: None };
             self.tasks.resize(view.tasks.len(), none);
         }
         let home = view.task(task).last_cpu;
-        let now = self.cores[view.layout.core(home).0 as usize].now;
+        let queue = view.layout.core(home).0 as usize;
         // It begins where its parent is, so that having children gains nothing.
-        let parent = view.task(task).parent.map(|parent| {
+        let parent = view.task(task).parent;
+        if let Some(parent) = parent {
             self.count(view, parent);
-            self.tasks[parent.index()]
-        });
-        let near = parent.filter(|parent| view.layout.core(parent.home) == view.layout.core(home));
-        let virtual_ns = near.map_or(now, |parent| parent.virtual_ns.max(now));
-        self.tasks[task.index()] = Own { virtual_ns, counted_ns: 0, home, place: None };
+        }
+        let parent = parent.map(|parent| &self.tasks[parent.index()]);
+        let virtual_ns = self.queues.of_child(queue, parent);
+        self.tasks[task.index()] = Own { virtual_ns, counted_ns: 0, home, queue, place: None };
     }
 
     fn select_cpu(&mut self, view: &View, task: TaskId, _: &Wake, actions: &mut Actions) -> CpuId {
@@ -385,19 +378,18 @@ impl Policy for CoreQueue {
         _: Option<TaskId>,
         actions: &mut Actions,
     ) -> Option<TaskId> {
-        let core = view.layout.core(cpu).0 as usize;
-        let own = self.first(view, core, cpu, !self.rules.pickup);
+        let own = self.own_first(view, cpu);
         let reason = match own {
             Some(_) => Reason::new("least CPU time of those that wait on its core"),
             None => Reason::new("taken from a busier core"),
         };
         let picked = match own {
-            None if self.rules.passive && self.waiting > 0 => self.steal(view, cpu, actions),
+            None if self.rules.passive && !self.queues.is_empty() => self.steal(view, cpu, actions),
             own => own,
         };
         match picked {
             Some(task) => {
-                self.remove(view, task);
+                self.remove(task);
                 actions.pick(cpu, picked, reason);
             }
             None => actions.pick(cpu, None, Reason::new("no task waits that it may run")),
@@ -406,15 +398,10 @@ impl Policy for CoreQueue {
     }
 
     fn running(&mut self, view: &View, cpu: CpuId, task: TaskId, _: &mut Actions) {
-        let to = view.layout.core(cpu).0 as usize;
+        let queue = self.queue_of(view, task, cpu);
         let own = &mut self.tasks[task.index()];
-        let from = view.layout.core(own.home).0 as usize;
-        if from != to {
-            own.virtual_ns =
-                (own.virtual_ns + self.cores[to].now).saturating_sub(self.cores[from].now);
-        }
-        own.home = cpu;
-        self.cores[to].now = self.cores[to].now.max(own.virtual_ns);
+        self.queues.move_home(own, cpu, queue);
+        self.queues.begin(own);
     }
 
     fn stopping(
@@ -441,8 +428,7 @@ impl Policy for CoreQueue {
         if ran_ns < self.rules.slice_ns {
             return;
         }
-        let core = view.layout.core(cpu).0 as usize;
-        if self.first(view, core, cpu, !self.rules.pickup).is_some() {
+        if self.own_first(view, cpu).is_some() {
             let reason = Reason::new("its slice is used up").with("ran_us", ran_ns / 1000);
             return actions.resched(cpu, Some(task), reason);
         }
@@ -463,22 +449,25 @@ impl Policy for CoreQueue {
     fn changed(&mut self, view: &View, task: TaskId, _: Change, actions: &mut Actions) {
         if view.task(task).state == TaskState::Runnable && self.tasks[task.index()].place.is_some()
         {
-            self.remove(view, task);
+            self.remove(task);
             let (cpu, _) = self.place(view, task);
             self.insert(view, task, cpu);
             self.announce(view, task, cpu, actions);
         }
     }
 
-    fn exit(&mut self, view: &View, task: TaskId, _: &mut Actions) {
-        self.remove(view, task);
+    fn exit(&mut self, _: &View, task: TaskId, _: &mut Actions) {
+        self.remove(task);
     }
 
     fn online(&mut self, _: &View, _: CpuId, _: &mut Actions) {}
 
     fn offline(&mut self, view: &View, cpu: CpuId, actions: &mut Actions) {
         let core = view.layout.core(cpu).0 as usize;
-        let waiting: Vec<TaskId> = self.cores[core].queue.iter().map(|place| place.3).collect();
+        let siblings = view.layout.siblings(cpu).iter();
+        let of_cpus = siblings.map(|cpu| self.queues.of_cpu(*cpu));
+        let queues: Vec<usize> = std::iter::once(core).chain(of_cpus).collect();
+        let waiting = self.queues.tasks_in(&queues);
         for task in waiting {
             self.changed(view, task, Change::Mask, actions);
         }
@@ -489,8 +478,8 @@ impl Policy for CoreQueue {
     }
 
     fn queued(&self, each: &mut dyn FnMut(TaskId, CpuId)) {
-        for place in self.cores.iter().flat_map(|core| &core.queue) {
-            each(place.3, self.tasks[place.3.index()].home);
+        for task in self.queues.tasks() {
+            each(task, self.tasks[task.index()].home);
         }
     }
 }

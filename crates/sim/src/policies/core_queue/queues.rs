@@ -1,0 +1,180 @@
+//! Where tasks wait: a queue for each core, and one for each CPU, for tasks that may not run on every CPU of
+//! the core or, without `pickup`, for all.
+//!
+//! Each queue has a clock of its own: tasks bound to a busy CPU share it by weight, however far those that
+//! may use its sibling are by then.
+
+use crate::kernel::layout::Layout;
+use crate::kernel::view::{TaskId, View};
+use crate::policies::weight::{WEIGHT, weight};
+use coretwin_base::cpu_set::CpuId;
+use std::collections::BTreeSet;
+
+/// Where a task stands in its queue: rank of its class, virtual time, order of arrival.
+pub(super) type Place = (u8, i64, u64, TaskId);
+
+/// All of them.
+#[derive(Debug)]
+pub(super) struct Queues {
+    /// Those of the cores, then those of the CPUs.
+    queues: Vec<Queue>,
+    cores: usize,
+    /// By CPU: what stands on the clock of its core when that of its own queue shows 0.
+    shifts: Vec<i64>,
+    slice_ns: i64,
+    /// Arrivals so far.
+    arrivals: u64,
+    /// Tasks that wait in any queue.
+    waiting: usize,
+}
+
+#[derive(Debug, Default)]
+struct Queue {
+    waiting: BTreeSet<Place>,
+    /// The most virtual time a task of this queue began with.
+    now: i64,
+}
+
+/// What is kept of a task.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Own {
+    /// CPU time by weight, on the clock of its queue.
+    pub(super) virtual_ns: i64,
+    /// CPU time already counted in it.
+    pub(super) counted_ns: u64,
+    /// The CPU it belongs to, and by that the core.
+    pub(super) home: CpuId,
+    /// Its queue.
+    pub(super) queue: usize,
+    /// Its place there, if it waits.
+    pub(super) place: Option<Place>,
+}
+
+/// A task that could run: how far it is on the clock of its queue, and its weight.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Candidate {
+    pub(super) virtual_ns: i64,
+    pub(super) weight: u64,
+}
+
+/// CPU time by weight.
+pub(super) fn by_weight(ns: u64, weight: u64) -> i64 {
+    (ns * WEIGHT / weight) as i64
+}
+
+impl Queues {
+    pub(super) fn new(layout: &Layout, slice_ns: u64) -> Self {
+        let (cores, cpus) = (layout.cores().len(), layout.cpus());
+        let queues = (0..cores + cpus).map(|_| Queue::default()).collect();
+        let shifts = vec![0; cpus];
+        Self { queues, cores, shifts, slice_ns: slice_ns as i64, arrivals: 0, waiting: 0 }
+    }
+
+    /// The queue of a CPU.
+    pub(super) fn of_cpu(&self, cpu: CpuId) -> usize {
+        self.cores + cpu.0 as usize
+    }
+
+    /// Whether a queue is that of a CPU.
+    pub(super) fn is_of_cpu(&self, queue: usize) -> bool {
+        queue >= self.cores
+    }
+
+    /// Makes a task one of a queue. Clocks differ: what counts is how far before or behind its clock it was.
+    pub(super) fn move_home(&self, own: &mut Own, home: CpuId, queue: usize) {
+        own.virtual_ns += self.queues[queue].now - self.queues[own.queue].now;
+        (own.home, own.queue) = (home, queue);
+    }
+
+    /// Puts a task into its queue. One that slept long is a slice before the others, and no more.
+    pub(super) fn insert(&mut self, own: &mut Own, task: TaskId, rank: u8) {
+        let queue = &mut self.queues[own.queue];
+        own.virtual_ns = own.virtual_ns.max(queue.now - self.slice_ns);
+        self.arrivals += 1;
+        let place = (rank, own.virtual_ns, self.arrivals, task);
+        own.place = Some(place);
+        queue.waiting.insert(place);
+        self.waiting += 1;
+    }
+
+    /// Takes a task out of its queue, if it waits in one.
+    pub(super) fn remove(&mut self, own: &mut Own) {
+        if let Some(place) = own.place.take() {
+            self.queues[own.queue].waiting.remove(&place);
+            self.waiting -= 1;
+        }
+    }
+
+    /// A task of a queue begins to run.
+    pub(super) fn begin(&mut self, own: &Own) {
+        let queue = &mut self.queues[own.queue];
+        queue.now = queue.now.max(own.virtual_ns);
+    }
+
+    /// How far a new task is before the clock of a queue whose parent is one of another.
+    pub(super) fn of_child(&self, queue: usize, parent: Option<&Own>) -> i64 {
+        let ahead = parent.map_or(0, |it| it.virtual_ns - self.queues[it.queue].now);
+        self.queues[queue].now + ahead.max(0)
+    }
+
+    /// Whether nobody waits anywhere.
+    pub(super) fn is_empty(&self) -> bool {
+        self.waiting == 0
+    }
+
+    /// Tasks that wait on a core.
+    pub(super) fn waiting(&self, core: usize, cpus: &[CpuId]) -> usize {
+        let of = |queue: usize| self.queues[queue].waiting.len();
+        of(core) + cpus.iter().map(|cpu| of(self.of_cpu(*cpu))).sum::<usize>()
+    }
+
+    /// The first task of a queue that a CPU may run.
+    pub(super) fn first(&self, view: &View, queue: usize, cpu: CpuId) -> Option<Place> {
+        let mut waiting = self.queues[queue].waiting.iter();
+        waiting.find(|place| view.allowed(place.3, cpu)).copied()
+    }
+
+    /// Of the first in the queue of a CPU and the first in that of its core, the one that comes first.
+    pub(super) fn sooner(
+        &mut self,
+        view: &View,
+        cpu: CpuId,
+        own: Option<Place>,
+        shared: Option<Place>,
+    ) -> Option<Place> {
+        let (Some(first), Some(second)) = (own, shared) else { return own.or(shared) };
+        let candidate = |place: Place| Candidate {
+            virtual_ns: place.1,
+            weight: weight(view.task(place.3).nice),
+        };
+        let is_own = match first.0.cmp(&second.0) {
+            std::cmp::Ordering::Equal => self.ahead(cpu, candidate(first), candidate(second)) < 0,
+            order => order.is_lt(),
+        };
+        if is_own { own } else { shared }
+    }
+
+    /// How far a task in the queue of a CPU is ahead of one in that of its core. Neither queue can make up
+    /// for what the other has on CPUs that it may not use: they are apart by no more than what each may be
+    /// ahead by its last slice, so that none is left behind.
+    pub(super) fn ahead(&mut self, cpu: CpuId, own: Candidate, shared: Candidate) -> i64 {
+        let slice = |weight| self.slice_ns + by_weight(self.slice_ns as u64, weight);
+        let (most, least) = (slice(own.weight), -slice(shared.weight));
+        let shift = &mut self.shifts[cpu.0 as usize];
+        let ahead = own.virtual_ns + *shift - shared.virtual_ns;
+        let within = ahead.clamp(least, most);
+        *shift += within - ahead;
+        within
+    }
+
+    /// Every task that waits.
+    pub(super) fn tasks(&self) -> impl Iterator<Item = TaskId> + '_ {
+        self.queues.iter().flat_map(|queue| queue.waiting.iter().map(|place| place.3))
+    }
+
+    /// Every task that waits in one of these queues.
+    pub(super) fn tasks_in(&self, queues: &[usize]) -> Vec<TaskId> {
+        let of = |queue: &usize| self.queues[*queue].waiting.iter().map(|place| place.3);
+        queues.iter().flat_map(of).collect()
+    }
+}
