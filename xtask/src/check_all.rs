@@ -34,7 +34,7 @@ const CHECKS: &[&Stage] = &[
     // 10 minutes, four of them to build the kernel once: the scheduler on the first series with sched_ext.
     &Stage {
         name: "vm-6.12",
-        argv: &["cargo", "xtask", "vm", "sched", "--kernel", "own:6.12"],
+        argv: &["cargo", "xtask", "vm", "sched", "schedstudy", "--kernel", "own:6.12"],
         environment: &[],
     },
     // Whoever switches SMT killed at any moment, on fake machines.

@@ -60,6 +60,7 @@ fn guest(guest: &mut Guest) -> Result<()> {
         ensure!(findings["can_load"] == true, "{findings}");
         Ok(())
     })?;
+    guest.check_told("doctor and start mind core-scheduling cookies", cookies)?;
     guest.check("it is loaded, told, refused twice and unloaded", by_hand)?;
     guest.check("whoever is not root is refused, and stops nothing", not_root)?;
     guest.check("in the foreground it goes with an interrupt, in good order", foreground)?;
@@ -71,6 +72,46 @@ fn guest(guest: &mut Guest) -> Result<()> {
     })?;
     guest.check("also when its keeper does not listen", || killed_study("/tmp/deaf", true))?;
     Ok(())
+}
+
+/// While a study's command has a cookie, the scheduler is refused; where the kernel gives none, that is told.
+fn cookies() -> Result<String> {
+    let finding = || -> Result<Value> {
+        // It ends with 3 where something blocks.
+        let output = output("coretwin", &["sched", "doctor", "--json"])?;
+        let findings: Value = serde_json::from_slice(&output.stdout).context("its findings")?;
+        let checks = findings["checks"].as_array().context("no checks")?;
+        let found = checks.iter().find(|check| check["name"] == "core-scheduling");
+        found.cloned().context("nothing about core scheduling")
+    };
+    let found = finding()?;
+    ensure!(found["level"] == "ok", "{found}");
+    if found["found"].as_str().is_some_and(|text| text.contains("there are none here")) {
+        return Ok("this kernel gives none".to_owned());
+    }
+    let mut study = Command::new("coretwin")
+        .args(["study", "--arm", "core-sched", "--arm", "on", "--settle", "0s", "--blocks", "1"])
+        .args(["--out", "/tmp/cookies", "--", "/bin/sleep", "600"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(File::create("/tmp/cookies.log")?)
+        .spawn()
+        .context("starting a study")?;
+    let blocks = wait_until("somebody has a cookie", || {
+        let ended = study.try_wait()?;
+        ensure!(ended.is_none(), "{}", fs::read_to_string("/tmp/cookies.log")?);
+        Ok(finding()?["level"] == "blocks")
+    });
+    let found = finding();
+    let refused = output("coretwin", &["sched", "start", "--detach"]);
+    study.kill()?;
+    study.wait()?;
+    blocks?;
+    let (found, refused) = (found?, refused?);
+    ensure!(refused.status.code() == Some(3), "{}", said(&refused));
+    ensure!(said(&refused).contains("core-scheduling cookies"), "{}", said(&refused));
+    wait_until("the cookies are gone", || Ok(finding()?["level"] == "ok"))?;
+    Ok(found["found"].as_str().unwrap_or_default().to_owned())
 }
 
 /// A kernel without sched_ext: it is said, and everything else works.

@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 
 /// A program that only computes.
 const HOG: &str = "while :; do :; done";
+/// A program that sleeps nearly always, in a process of its own each time.
+const SLEEPER: &str = "while :; do /bin/sleep 0.1; done";
 /// By then whatever was asked for has happened, even where others compile.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -22,6 +24,13 @@ impl Load {
     pub(super) fn hogs(count: usize) -> Result<Self> {
         let mut load = Self::default();
         (0..count).try_for_each(|_| load.add(&["sh", "-c", HOG]))?;
+        Ok(load)
+    }
+
+    /// Programs that start another for a moment, again and again.
+    pub(super) fn sleepers(count: usize) -> Result<Self> {
+        let mut load = Self::default();
+        (0..count).try_for_each(|_| load.add(&["sh", "-c", SLEEPER]))?;
         Ok(load)
     }
 

@@ -27,6 +27,7 @@ const WAIT_NS_MAX: u64 = 8_000_000_000;
 const REAL_TIME: &str = r#"
 name = "real-time"
 title = "real-time tasks beside normal ones"
+about = "A real-time task takes half of CPU 1, another half of any."
 topology = "2x2"
 profile = "gzip"
 slowdown = 1.0
@@ -132,7 +133,7 @@ fn stuck(cpus: u32) -> Result<String> {
 
 /// The others.
 pub(super) fn run(guest: &mut Guest) -> Result<()> {
-    let cpus = guest.topology.cpus();
+    let (cpus, threads) = (guest.topology.cpus(), guest.topology.threads);
     guest.check("CPUs go and come while loaded, busy and asked for by pinned tasks", || {
         load::start(&[])?;
         let mut load = Load::hogs(cpus as usize)?;
@@ -179,7 +180,7 @@ pub(super) fn run(guest: &mut Guest) -> Result<()> {
         beside_real_time()
     })?;
     guest.check_told("a CPU that nobody knew at load has it loaded again", || {
-        unknown_cpu(cpus - 1)
+        unknown_cpus(cpus, threads)
     })?;
     guest.check("it goes in good order", load::stop)?;
     Ok(())
@@ -204,22 +205,31 @@ fn beside_real_time() -> Result<String> {
     Ok(told.join(", "))
 }
 
-/// A CPU is offline when the scheduler is loaded, which then cannot know its siblings. When it comes, the
-/// scheduler ends itself, and is loaded again by its keeper.
-fn unknown_cpu(cpu: u32) -> Result<String> {
+/// Every core has but one CPU online and nobody remembers more when the scheduler is loaded, which then cannot know
+/// siblings. When one comes, the scheduler ends itself, and is loaded again by its keeper; of the others it is
+/// known then where they are.
+fn unknown_cpus(cpus: u32, threads: u32) -> Result<String> {
     let loads = || -> Result<u64> { Ok(read("/sys/kernel/sched_ext/enable_seq")?.parse()?) };
-    load::switch_cpu(cpu, false)?;
+    let siblings: Vec<u32> = (0..cpus).filter(|cpu| cpu % threads > 0).collect();
+    for cpu in &siblings {
+        load::switch_cpu(*cpu, false)?;
+    }
+    std::fs::remove_file("/var/lib/coretwin/siblings").ok();
     load::start(&[])?;
     let before = loads()?;
-    load::switch_cpu(cpu, true)?;
+    load::switch_cpu(siblings[0], true)?;
     soon("it is loaded again", || Ok(loads()? > before && load::is_ours().is_ok()))?;
-    soon("a record with the CPU", || {
+    let again = loads()?;
+    for cpu in &siblings[1..] {
+        load::switch_cpu(*cpu, true)?;
+    }
+    soon("a record with all CPUs", || {
         let cores = load::status()?["loaded"]["cores"].take();
         let online = |core: &Value| core["online"].as_u64().unwrap_or(0);
-        let cores = cores.as_array().map_or(0, |cores| cores.iter().map(online).sum());
-        Ok(cores == u64::from(cpu) + 1)
+        let online: u64 = cores.as_array().map_or(0, |cores| cores.iter().map(online).sum());
+        Ok(online == u64::from(cpus))
     })?;
-    Ok(format!("load {before}, then {}", loads()?))
+    Ok(format!("load {before}, then {again}"))
 }
 
 /// Two on one CPU, one of them nice; two on another, in groups of which one weighs more.
@@ -253,10 +263,10 @@ fn used_ticks(load: &Load) -> Result<Vec<u64>> {
     Ok(used)
 }
 
-/// Loads and unloads it again and again on a busy machine.
+/// Loads and unloads it again and again while tasks come, sleep, wake and go on every CPU.
 pub(super) fn run_reloads(guest: &mut Guest) -> Result<()> {
-    // CPUs of a guest take turns: with more work the kernel's look at the code takes too long.
-    let _load = Load::hogs(1)?;
+    // CPUs of a guest take turns: beside hogs the kernel's look at the code takes minutes.
+    let _load = Load::sleepers(guest.topology.cpus() as usize)?;
     guest.check_told(&format!("{RELOADS} loads and unloads under load"), || {
         for round in 0..RELOADS {
             load::start(&[]).with_context(|| format!("round {round}"))?;
