@@ -1,13 +1,14 @@
 //! `coretwin sched scenario`: a scenario of the simulated kernel, run for real.
 
-use super::Wish;
+use super::{Wish, start};
 use crate::exit::{CELLS_FAILED, DONE, Usage};
 use crate::out;
 use crate::simulate::sched::scenario_of;
-use anyhow::Result;
+use anyhow::{Result, anyhow};
 use coretwin_base::core_queue::NAME;
 use coretwin_base::schema::SCHEMA;
 use coretwin_bpf::core_queue::{Scheduler, Statistics, Trial};
+use coretwin_host::root::Root;
 use coretwin_lab::live_scenario::{self, LiveRun};
 use serde::Serialize;
 use std::process::ExitCode;
@@ -53,6 +54,11 @@ pub(super) fn run(wish: &Wish, how: &How) -> Result<ExitCode> {
     let scenario = scenario_of(&how.name, PROFILE)?;
     let layout = scenario.layout().map_err(Usage)?;
     let trial = Trial { watch: Some(std::process::id()), ..wish.trial.clone() };
+    if !how.kernel
+        && let Some(why) = start::refusal(&Root::system())
+    {
+        return Err(anyhow!("{NAME} is not loaded: {why}"));
+    }
     let scheduler = match how.kernel {
         true => None,
         false => Some(Scheduler::load_for_trial(&wish.options, &trial)?),

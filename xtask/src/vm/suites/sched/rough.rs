@@ -4,7 +4,7 @@
 use super::load::{self, Load};
 use super::{counter, load::soon, scenario};
 use crate::vm::guest::{Guest, output, read};
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -183,7 +183,38 @@ pub(super) fn run(guest: &mut Guest) -> Result<()> {
         unknown_cpus(cpus, threads)
     })?;
     guest.check("it goes in good order", load::stop)?;
+    guest.check_told("a CPU goes and comes while it is being loaded", || changing(cpus - 1))?;
     Ok(())
+}
+
+/// It is loaded, or refused with the reason; the scheduler in charge is ours or the kernel's, accordingly.
+fn changing(cpu: u32) -> Result<String> {
+    let mut start = Command::new("coretwin")
+        .args(["sched", "start", "--detach"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .context("starting coretwin")?;
+    let mut times = 0;
+    while start.try_wait()?.is_none() {
+        load::switch_cpu(cpu, false)?;
+        load::switch_cpu(cpu, true)?;
+        times += 1;
+    }
+    let ended = start.wait_with_output()?;
+    let said = String::from_utf8_lossy(&ended.stderr);
+    match ended.status.code() {
+        Some(0) => {
+            load::is_ours()?;
+            load::stop()?;
+        }
+        Some(3) => {
+            ensure!(said.contains("CPUs changed"), "{said}");
+            load::is_kernels()?;
+        }
+        _ => bail!("{}: {said}", ended.status),
+    }
+    Ok(format!("{times} times; {}", said.lines().next().unwrap_or("it was loaded")))
 }
 
 /// A real-time task that takes half of CPU 1 and another that takes half of any, beside normal tasks.
