@@ -54,9 +54,10 @@ void on_enqueue(u64 *context)
 	u64 flags = context[1];
 	struct task *task = task_of(p);
 	u32 cpu = scx_bpf_task_cpu(p), core = core_number(cpu);
-	bool stopped, asked;
+	bool again = HAS_FLAG(flags, SCX_ENQ_REENQ), stopped, asked;
 
-	if (!task || !may_kick() || ((p->flags & PF_KTHREAD) && p->nr_cpus_allowed == 1)) {
+	/* One that a better class pushed out would come back again and again: the kernel ends that after a while. */
+	if (!task || !may_kick() || ((p->flags & PF_KTHREAD) && p->nr_cpus_allowed == 1 && !again)) {
 		count(p, PAST_QUEUES);
 		insert(p, DSQ_LOCAL, options.slice_ns, flags);
 		return;
@@ -67,7 +68,7 @@ void on_enqueue(u64 *context)
 	task->stopped = task->give_away = false;
 	if (asked && give_away(p, task, cpu))
 		return;
-	if (flags & __builtin_preserve_enum_value(*(enum scx_enq_flags *)SCX_ENQ_LAST, 1)) {
+	if (HAS_FLAG(flags, SCX_ENQ_LAST)) {
 		/* It could not go where it was asked to, and nobody else wants its CPU. */
 		insert(p, DSQ_LOCAL, options.slice_ns, flags);
 		kick(cpu, 0);

@@ -28,7 +28,8 @@
 #define OPS_ENQ_LAST 2ull
 
 /* Their values moved between versions: taken from the kernel that runs. */
-enum scx_enq_flags { SCX_ENQ_LAST = 1ull << 41 };
+enum scx_enq_flags { SCX_ENQ_REENQ = 1ull << 40, SCX_ENQ_LAST = 1ull << 41 };
+#define HAS_FLAG(flags, flag) ((flags) & __builtin_preserve_enum_value(*(enum scx_enq_flags *)flag, 1))
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 

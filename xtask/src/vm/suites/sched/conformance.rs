@@ -52,7 +52,6 @@ pub(super) fn run(guest: &mut Guest) -> Result<()> {
     for (name, _) in SCENARIOS.iter().filter(|(_, machine)| *machine == topology) {
         guest.check_told(&format!("{name} as the simulated policy has it"), || {
             let record = scenario(name, &[])?;
-            ensure!(record["ejected"].is_null(), "ejected: {}", record["ejected"]);
             let ranges = ranges[name].as_object().with_context(|| format!("no {name}"))?;
             let (mut told, mut beside) = (Vec::new(), Vec::new());
             let mut reasons = BTreeSet::new();

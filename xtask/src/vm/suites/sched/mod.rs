@@ -12,9 +12,9 @@ mod rough;
 mod without;
 
 use super::{Boot, Machine, Suite, Wanted};
-use crate::vm::guest::{Guest, json_of};
+use crate::vm::guest::{Guest, output};
 use crate::vm::qemu::{Clock, Topology};
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
 use std::time::Duration;
 
@@ -104,7 +104,12 @@ fn guest(guest: &mut Guest) -> Result<()> {
 fn scenario(name: &str, set: &[&str]) -> Result<Value> {
     let mut arguments = vec!["sched", "scenario", name, "--json"];
     arguments.extend(set.iter().flat_map(|pair| ["--set", pair]));
-    json_of("coretwin", &arguments)
+    // It ends with 1, and its record, where the kernel has ejected the scheduler.
+    let output = output("coretwin", &arguments)?;
+    let said = || String::from_utf8_lossy(&output.stderr).into_owned();
+    let record: Value = serde_json::from_slice(&output.stdout).with_context(said)?;
+    ensure!(record["ejected"].is_null(), "ejected: {}", record["ejected"]);
+    Ok(record)
 }
 
 /// A counter of a record that a scenario or a status gave.

@@ -221,7 +221,6 @@ fn changing(cpu: u32) -> Result<String> {
 fn beside_real_time() -> Result<String> {
     std::fs::write("/tmp/real-time.toml", REAL_TIME).context("writing a scenario")?;
     let record = scenario("/tmp/real-time.toml", &[])?;
-    ensure!(record["ejected"].is_null(), "ejected: {}", record["ejected"]);
     let mut told = Vec::new();
     for program in ["real-time", "bound", "free"] {
         let seconds = record["cpu_s"][program].as_f64().with_context(|| format!("{record}"))?;
