@@ -36,6 +36,7 @@ pub(crate) struct Known {
     /// Run time up to which it is in earlier windows.
     counted: Nanos,
     awake_until: u64,
+    cgroup_asked: bool,
 }
 
 impl Known {
@@ -169,6 +170,7 @@ impl Roster {
                 run,
                 counted: if is_first { run } else { Nanos(0) },
                 awake_until,
+                cgroup_asked: false,
             },
         );
         Some(index)
@@ -229,6 +231,11 @@ impl Roster {
             known.awake_until = until;
         }
         known.run = run.unwrap_or(known.run).max(known.run);
+        // While it is there: later it may have ended, or its cgroup gone.
+        if known.awake_until == until && !known.cgroup_asked {
+            known.cgroup_asked = true;
+            known.cgroup = self.tasks.cgroup(pid);
+        }
         if thread.ended {
             self.end(index);
             return None;
@@ -245,9 +252,9 @@ impl Roster {
         }
     }
 
-    /// Reads the run time of one of those that sleep; wakes it if it ran. False once all had
-    /// their turn.
-    pub(crate) fn next_sleeper(&mut self) -> bool {
+    /// Reads the run time of one of those that sleep; wakes it if it ran, and says how long. None once
+    /// all had their turn.
+    pub(crate) fn next_sleeper(&mut self) -> Option<Nanos> {
         let look = self.look;
         let next = self
             .known
@@ -256,11 +263,11 @@ impl Roster {
             .map(|(index, known)| (*index, known.pid, known.tid));
         let Some((index, pid, tid)) = next else {
             self.turn = 0;
-            return false;
+            return None;
         };
         self.turn = index + 1;
         self.read_run(index, pid, tid);
-        true
+        Some(self.known.get(&index).map(Known::raw).unwrap_or_default())
     }
 
     fn read_run(&mut self, index: Index, pid: u32, tid: u32) {

@@ -75,12 +75,15 @@ pub fn summarise(findings: Findings<'_>) -> AccountSummary {
     }
 }
 
-fn valued(task: &TaskUse, valuation: &Valuation) -> Task {
+/// A task and what its time is worth.
+#[must_use]
+pub fn valued(task: &TaskUse, valuation: &Valuation) -> Task {
     Task {
         pid: task.pid,
         tid: task.tid,
         comm: task.comm.clone(),
         cgroup: task.cgroup.clone(),
+        last_cpu: task.last_cpu,
         ended: task.ended,
         worth: model::worth(task, valuation),
     }
@@ -142,7 +145,12 @@ fn warnings(window: &Window, unattributed_s: f64, raw_s: f64) -> Vec<Warning> {
             format!(
                 "{unattributed_s:.2} s ran in tasks that were not seen; nothing is known of their siblings"
             ),
-            "short tasks are seen only by --method ebpf",
+            match window.method {
+                MethodName::Ebpf => {
+                    "what did not fit in, and what moved here from elsewhere, is not listed"
+                }
+                _ => "short tasks are seen only by --method ebpf",
+            },
         );
     }
     if window.unseen.lost > 0 && window.method == MethodName::Ebpf {

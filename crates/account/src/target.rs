@@ -52,22 +52,35 @@ impl Watched {
             Target::All => {}
             Target::Process(pid) => {
                 // A command of our own may be over already, and still is to be waited for.
-                let process = Tasks::new(root)
+                Tasks::new(root)
                     .process(*pid)
                     .filter(|process| !process.ended || process.parent == std::process::id())
                     .ok_or_else(|| no_process(*pid))?;
-                watched.ticks_before = process.ticks;
                 watched.members.insert(*pid);
             }
             Target::Cgroup(path) => {
                 let folder =
                     coretwin_host::cgroup::folder(root, path).ok_or_else(|| no_cgroup(path))?;
-                watched.usage_before_s = coretwin_host::cgroup::usage_s(root, &folder);
                 watched.folder = Some(folder);
             }
         }
         watched.refresh();
+        watched.begin();
         Ok(watched)
+    }
+
+    /// From now on its time counts: for a method that took long to start.
+    pub fn begin(&mut self) {
+        match (&self.target, &self.folder) {
+            (Target::Process(pid), _) => {
+                let process = Tasks::new(&self.root).process(*pid);
+                self.ticks_before = process.map_or(self.ticks_before, |process| process.ticks);
+            }
+            (Target::Cgroup(_), Some(folder)) => {
+                self.usage_before_s = coretwin_host::cgroup::usage_s(&self.root, folder);
+            }
+            _ => {}
+        }
     }
 
     /// Whose time it is.

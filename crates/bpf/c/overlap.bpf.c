@@ -42,7 +42,6 @@
 #define SLICE_MAX (1ULL << 44)
 /* Two ticks of the slowest clock: what the scheduler may not have charged yet while a task runs. */
 #define OPEN_MAX_NS 20000000
-#define RING_BYTES (8 << 20)
 /* The loader reads every few milliseconds, unasked. */
 #define RING_NO_WAKE 1
 
@@ -50,6 +49,7 @@ enum cpuhp_state {
 	CPUHP_TEARDOWN_CPU = 0,
 };
 
+/* The loader says how many entries there are. */
 struct {
 	MAP_NUMBER(type, MAP_ARRAY);
 	MAP_NUMBER(max_entries, 1);
@@ -67,7 +67,7 @@ struct {
 /* By the address of its task_struct, which exec does not change, unlike the number. */
 struct {
 	MAP_NUMBER(type, MAP_HASH);
-	MAP_NUMBER(max_entries, 32768);
+	MAP_NUMBER(max_entries, 1);
 	MAP_TYPE(key, u64);
 	MAP_TYPE(value, struct task);
 } tasks SEC(".maps");
@@ -75,7 +75,7 @@ struct {
 /* Tasks that have ended. */
 struct {
 	MAP_NUMBER(type, MAP_RINGBUF);
-	MAP_NUMBER(max_entries, RING_BYTES);
+	MAP_NUMBER(max_entries, 4096);
 } ended SEC(".maps");
 
 /* Processes whose children are followed, with all that descend from them. */
@@ -125,7 +125,6 @@ static always_inline void name_task(struct task *task, struct task_struct *p)
 {
 	task->tid = p->pid;
 	task->tgid = p->tgid;
-	task->started = p->start_boottime;
 	task->cgroup = p->cgroups->dfl_cgrp->kn->id;
 	__builtin_memcpy(task->comm, p->comm, sizeof(task->comm));
 }
@@ -138,6 +137,9 @@ static noinline struct task *list_task(struct cpu *cpu, struct task_struct *p, u
 	u64 address = (u64)p;
 
 	fresh.address = address;
+	/* Not again: a thread that starts a program takes its leader's number and start, but is still the
+	 * task whose run time this is. */
+	fresh.started = p->start_boottime;
 	fresh.window = cpu->window;
 	fresh.charged_to = charged_to;
 	fresh.followed = is_followed;
@@ -155,7 +157,7 @@ static noinline struct task *list_task(struct cpu *cpu, struct task_struct *p, u
  * cpu->slice how the time since cpu->since divides; the moment to which it was divided, which is not
  * before `now`. 0 if the siblings changed the head again and again.
  */
-static noinline u64 look(struct cpu *cpu, struct core *core, u64 now, s32 change)
+static always_inline u64 look_at(struct cpu *cpu, struct core *core, u64 now, s32 change, u32 clocks)
 {
 	u32 own = slot(cpu->place * 2 + (cpu->turn & 1));
 	struct record *mine = &core->slots[own];
@@ -167,7 +169,7 @@ static noinline u64 look(struct cpu *cpu, struct core *core, u64 now, s32 change
 		u64 busy = count(READ_ONCE(newest->busy));
 		u64 moment = now > at ? now : at;
 
-		for (int k = 0; k <= SIBLINGS_MAX; k++)
+		for (u32 k = 0; k < clocks; k++)
 			cpu->slice[k] = READ_ONCE(newest->time[k]);
 		cpu->slice[busy] += moment - at;
 		if (change) {
@@ -176,7 +178,7 @@ static noinline u64 look(struct cpu *cpu, struct core *core, u64 now, s32 change
 			busy = count(busy + change);
 			mine->at = moment;
 			mine->busy = busy;
-			for (int k = 0; k <= SIBLINGS_MAX; k++)
+			for (u32 k = 0; k < clocks; k++)
 				mine->time[k] = cpu->slice[k];
 			if (__sync_val_compare_and_swap(&core->head, head, next) != head)
 				continue;
@@ -191,7 +193,7 @@ static noinline u64 look(struct cpu *cpu, struct core *core, u64 now, s32 change
 			cpu->head = head;
 		}
 		cpu->busy = busy;
-		for (int k = 0; k <= SIBLINGS_MAX; k++) {
+		for (u32 k = 0; k < clocks; k++) {
 			u64 clock = cpu->slice[k];
 
 			cpu->slice[k] = clock - cpu->start[k];
@@ -203,16 +205,23 @@ static noinline u64 look(struct cpu *cpu, struct core *core, u64 now, s32 change
 	return 0;
 }
 
+/* Most cores have two siblings: three clocks, the fewer lines of the cache to read and write. */
+static noinline u64 look(struct cpu *cpu, struct core *core, u64 now, s32 change)
+{
+	return cpu->siblings == 2 ? look_at(cpu, core, now, change, 3)
+				  : look_at(cpu, core, now, change, SIBLINGS_MAX + 1);
+}
+
 /*
  * The parts of a slice that a sibling, a few nanoseconds late with its record, took back from an
  * earlier one are negative: they go to the part that is largest.
  */
-static always_inline void mend(struct cpu *cpu)
+static always_inline void mend(struct cpu *cpu, u32 clocks)
 {
 	u64 debt = 0, most = 0;
 	u32 largest = 1;
 
-	for (int k = 0; k <= SIBLINGS_MAX; k++) {
+	for (u32 k = 0; k < clocks; k++) {
 		if ((s64)cpu->slice[k] < 0 || k == 0) {
 			debt += cpu->slice[k];
 			cpu->slice[k] = 0;
@@ -240,7 +249,10 @@ static noinline void divide(struct cpu *cpu, struct task *task, u64 ns, u64 wall
 	u32 coarse = wall < SLICE_MAX ? 0 : FRACTION_BITS;
 	u64 left = ns;
 
-	mend(cpu);
+	if (cpu->siblings == 2)
+		mend(cpu, 3);
+	else
+		mend(cpu, SIBLINGS_MAX + 1);
 	wall >>= coarse;
 	for (u32 k = 2; k <= SIBLINGS_MAX && k <= cpu->siblings; k++) {
 		u64 part = ((cpu->slice[k] >> coarse) << FRACTION_BITS) / (wall ? wall : 1);
@@ -411,6 +423,7 @@ int overlap_switch(u64 *ctx)
 		return 0;
 	cpu->switches++;
 	task = cut(cpu, prev, bpf_ktime_get_ns(), busy, false);
+	cpu->previous = cpu->task;
 	cpu->task = busy ? (u64)next : 0;
 	cpu->charged_to = next->se.sum_exec_runtime;
 	if (unlikely(prev->__state & TASK_DEAD) && task)

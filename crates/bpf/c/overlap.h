@@ -68,6 +68,8 @@ struct cpu {
 	u32 first;
 	/* Whether a sibling came or went between the last two looks. */
 	u32 changed;
+	/* The task before the one of the slice that is open, for whoever looks at us from here. */
+	u64 previous;
 
 	u64 tasks_ns;
 	u64 idle_ns;
@@ -93,6 +95,8 @@ struct cpu {
 	/* How the slice that has just ended divides. */
 	u64 slice[SIBLINGS_MAX + 1];
 	struct closed closed;
+	/* To whole lines of the cache. */
+	u64 pad_end[4];
 };
 
 /* A core's past, whole, at one moment. Never changed while it is the newest. */
@@ -123,7 +127,7 @@ struct task {
 	u64 run_ns[PLACES];
 	u64 settled_ns[PLACES];
 	u64 address;
-	/* CLOCK_BOOTTIME, as in /proc/PID/stat. */
+	/* CLOCK_BOOTTIME, as in /proc/PID/stat when it was listed. */
 	u64 started;
 	u64 cgroup;
 	u32 tid;

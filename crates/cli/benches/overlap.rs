@@ -3,7 +3,7 @@
 //!
 //! * switch: two threads on one CPU pass a byte to and fro: with nothing at the switch, with an empty
 //!   program there, with ours (aim: ours at most 12 %; an empty one costs 7 to 9 %);
-//! * tbench: with and without `account --all` (aim: at most 1 %).
+//! * tbench: with and without `account --all` (aim: at most 1 %), and with an empty program.
 //!
 //! Wall time is what counts on a quiet machine. CPU time per turn stands beside it: what others do
 //! moves it less, and the kernel charges the program's time to the tasks that switch.
@@ -35,7 +35,7 @@ mod measure {
     use coretwin_base::cpu_set::CpuSet;
     use coretwin_base::random::Stream;
     use coretwin_bpf::empty::Empty;
-    use coretwin_bpf::overlap::{Overlap, SiblingMap};
+    use coretwin_bpf::overlap::{Overlap, Room, SiblingMap};
     use coretwin_stats::student;
     use rustix::pipe::pipe;
     use rustix::thread::{CpuSet as Affinity, sched_setaffinity};
@@ -70,8 +70,10 @@ mod measure {
             compare(&arms, blocks, ping_pong)?;
         }
         if wanted("tbench") {
-            println!("tbench: one client, {blocks} blocks");
-            compare(&[("without", Arm::Nothing), ("account", Arm::Ours)], blocks, tbench)?;
+            println!("tbench, {blocks} blocks");
+            let arms: [(&str, Arm); 3] =
+                [("without", Arm::Nothing), ("empty", Arm::Empty), ("account", Arm::Ours)];
+            compare(&arms, blocks, tbench)?;
         }
         Ok(())
     }
@@ -93,7 +95,7 @@ mod measure {
                 run()
             }
             Arm::Ours => {
-                let mut overlap = Overlap::start(&map()?, 32_768)?;
+                let mut overlap = Overlap::start(&map()?, Room::default())?;
                 let (stop, stopped) = channel::<()>();
                 let asking = std::thread::spawn(move || {
                     let second = Duration::from_secs(1);

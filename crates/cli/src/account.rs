@@ -70,7 +70,10 @@ fn account(
     };
     let mut chosen = choice::start(root, siblings, args.basis.method, effort)?;
     let (mut watched, mut command) = match early {
-        Some(watched) => (watched, None),
+        Some(mut watched) => {
+            watched.begin();
+            (watched, None)
+        }
         None => {
             let command = Command::start(root, &args.command)?;
             (Watched::new(root, Target::Process(command.id()))?, Some(command))
@@ -89,13 +92,15 @@ fn account(
         in_time && is_there && !stop.raised()
     };
     watch(chosen.method.as_mut(), &mut goes_on)?;
+    // Before the window ends: what runs between the two is in neither.
+    let whole = watched.whole_s();
     // Before the command is waited for: until then its last run time can be read.
     let window = chosen.method.window()?;
     let end = command.as_mut().map(|command| command.end(stop.raised())).transpose()?;
     let tasks = watched.pick(&window);
     let whole = match &command {
         Some(command) => command.whole(),
-        None => watched.whole_s(),
+        None => whole,
     };
     let mut summary = summarise(Findings {
         target: describe(args),

@@ -2,7 +2,7 @@
 //! ask for the same.
 
 use crate::exit::Usage;
-use crate::host;
+use crate::{host, out};
 use anyhow::Result;
 use coretwin_account::model::Valuation;
 use coretwin_account::model::valuation::Known;
@@ -67,7 +67,14 @@ impl Basis {
     /// What `cputime` measured on this processor last, of the work that is asked for.
     fn measured(&self, topology: &Topology) -> Result<Option<MeasuredFactors>> {
         let state = state_folder(&Root::system(), &|name| std::env::var(name).ok());
-        let mut known = coretwin_store::factors::read(&state)?;
+        let mut known = match coretwin_store::factors::read(&state) {
+            // They were not asked for: without them there is the default, which says what it is.
+            Err(error) if self.factors.is_none() => {
+                out::news(&format!("yields measured here are not used: {error}"));
+                Vec::new()
+            }
+            known => known?,
+        };
         let model = topology.cpuinfo.model_name.as_deref();
         known.retain(|line| line.cpus.relation.is_smt() && Some(line.cpu_model.as_str()) == model);
         let Some(work) = &self.factors else { return Ok(known.pop()) };

@@ -6,7 +6,8 @@
 use crate::bursts::by_chance;
 use crate::snapshot::{Cgroup, Clash, Core, Machine, Pair, Short, Snapshot, Task};
 use coretwin_account::model::{self, Valuation};
-use coretwin_base::account::{CoreUse, Span, TaskUse, Window, Worth};
+use coretwin_account::summary::valued;
+use coretwin_base::account::{CoreUse, Span, Window, Worth};
 use coretwin_base::cpu_set::{CpuId, CpuSet};
 use coretwin_base::schema::SCHEMA;
 use coretwin_base::topology::Topology;
@@ -155,17 +156,6 @@ fn machine(window: &Window, cores: &[Core]) -> Machine {
         clash_cores: clash,
         interrupts_share: cpus.iter().map(|cpu| cpu.interrupts_s).sum::<f64>() * per_cpu_s,
         steal_share: cpus.iter().map(|cpu| cpu.steal_s).sum::<f64>() * per_cpu_s,
-    }
-}
-
-fn valued(task: &TaskUse, valuation: &Valuation) -> Task {
-    Task {
-        pid: task.pid,
-        tid: task.tid,
-        comm: task.comm.clone(),
-        cgroup: task.cgroup.clone(),
-        last_cpu: task.last_cpu,
-        worth: model::worth(task, valuation),
     }
 }
 

@@ -1,7 +1,8 @@
 //! What one window of `top` shows: the record of a line of `top --json`.
 
+pub use coretwin_base::account::Task;
 use coretwin_base::account::{Factor, MethodName, SiblingsOrigin, Span, Worth};
-use coretwin_base::cpu_set::{CpuId, CpuSet};
+use coretwin_base::cpu_set::CpuSet;
 use coretwin_base::warning::Warning;
 use coretwin_host::pressure::Pressure;
 use serde::{Deserialize, Serialize};
@@ -125,24 +126,6 @@ impl Core {
     pub fn at_least(&self, k: usize) -> f64 {
         self.by_busy_share.iter().skip(k).map(|span| span.value).sum::<f64>().min(1.0)
     }
-}
-
-/// One thread.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Task {
-    /// Its process.
-    pub pid: u32,
-    /// The thread.
-    pub tid: u32,
-    /// Its name.
-    pub comm: String,
-    /// Its cgroup, where known.
-    pub cgroup: Option<String>,
-    /// CPU on which it was last seen.
-    pub last_cpu: Option<CpuId>,
-    /// Its time in this window, raw and valued.
-    #[serde(flatten)]
-    pub worth: Worth,
 }
 
 /// The tasks of a cgroup.

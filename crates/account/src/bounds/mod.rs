@@ -80,6 +80,7 @@ impl Bounds {
     fn end_piece(&mut self) -> Result<(), Error> {
         self.roster.meet_new();
         self.roster.read_runs(true);
+        self.roster.read_cgroups();
         let stat = observe::cpu_times(&self.root)?;
         let now = Instant::now();
         let length_s = (now - self.piece_start).as_secs_f64();
@@ -195,7 +196,6 @@ impl Method for Bounds {
     fn window(&mut self) -> Result<Window, Error> {
         self.end_piece()?;
         self.next_piece(0.0);
-        self.roster.read_cgroups();
         let now = self.piece_start;
         let elapsed_s = (now - self.window_start).as_secs_f64();
         let stat = self.stat.clone().unwrap_or(CpuTimes { cpus: BTreeMap::new(), hertz: 100 });

@@ -1,7 +1,7 @@
 //! What the program said in several windows, added up to one.
 
 use coretwin_base::account::{
-    CoreUse, CpuUse, MethodName, Run, Siblings, Span, TaskUse, Unseen, Window,
+    CoreUse, CpuUse, MethodName, PairUse, Run, Siblings, Span, TaskUse, Unseen, Window,
 };
 use coretwin_base::cpu_set::{CpuId, CpuSet};
 use coretwin_bpf::overlap::{self, CpuTime, Missing, TaskTime};
@@ -9,6 +9,10 @@ use std::collections::BTreeMap;
 
 /// Tasks that ended are kept one by one up to here, then by name below their parent.
 const ENDED_MAX: usize = 10_000;
+/// Pairs that are kept; the rarer half is dropped when there are more.
+const PAIRS_MAX: usize = 4096;
+/// Pairs in a window.
+const PAIRS: usize = 64;
 
 /// The sums so far.
 #[derive(Debug, Default)]
@@ -18,6 +22,8 @@ pub(super) struct Gathered {
     cpus: BTreeMap<CpuId, CpuTime>,
     /// By the first CPU of the core.
     cores: BTreeMap<CpuId, Vec<u64>>,
+    pairs_ns: BTreeMap<(u32, u32), u64>,
+    clash_ns: Option<u64>,
     missing: Missing,
     switches: u64,
 }
@@ -58,6 +64,18 @@ impl Gathered {
         for core in window.cores {
             let Some(first) = core.cpus.first() else { continue };
             add_each(self.cores.entry(first).or_default(), &core.busy_ns);
+        }
+        for pair in window.pairs {
+            *self.pairs_ns.entry((pair.a, pair.b)).or_default() += pair.together_ns;
+        }
+        if self.pairs_ns.len() > PAIRS_MAX {
+            let mut times: Vec<u64> = self.pairs_ns.values().copied().collect();
+            times.sort_unstable();
+            let least_ns = times[times.len() / 2];
+            self.pairs_ns.retain(|_, ns| *ns > least_ns);
+        }
+        if let Some(ns) = window.clash_ns {
+            *self.clash_ns.get_or_insert(0) += ns;
         }
         self.switches += window.switches;
         let (sum, new) = (&mut self.missing, window.missing);
@@ -108,7 +126,7 @@ impl Gathered {
         self,
         siblings: &Siblings,
         cpu_use: impl Fn(CpuId) -> CpuUse,
-        mut cgroup: impl FnMut(u64) -> Option<String>,
+        mut cgroup: impl FnMut(&TaskTime) -> Option<String>,
     ) -> Window {
         let lengths = self.cpus.values().map(|cpu| (cpu.until_ns - cpu.from_ns) as f64 / 1e9);
         let elapsed_s = lengths.sum::<f64>() / self.cpus.len().max(1) as f64;
@@ -134,10 +152,19 @@ impl Gathered {
             cores: siblings.cores.iter().map(core).collect(),
             unseen: self.unseen(siblings),
             looks: self.switches,
-            pairs: Vec::new(),
-            clash_s: None,
+            pairs: self.pairs(),
+            clash_s: self.clash_ns.map(|ns| ns as f64 / 1e9),
             tasks: self.tasks.into_values().map(|task| task_use(task, &mut cgroup)).collect(),
         }
+    }
+
+    fn pairs(&self) -> Vec<PairUse> {
+        let pair =
+            |(&(a, b), &ns): (&(u32, u32), &u64)| PairUse { a, b, together_s: ns as f64 / 1e9 };
+        let mut pairs: Vec<PairUse> = self.pairs_ns.iter().map(pair).collect();
+        pairs.sort_by(|one, other| other.together_s.total_cmp(&one.together_s));
+        pairs.truncate(PAIRS);
+        pairs
     }
 
     fn unseen(&self, siblings: &Siblings) -> Unseen {
@@ -186,7 +213,8 @@ fn spans(times_ns: &[u64]) -> Vec<Span> {
     times_ns.iter().map(|&ns| Span::exact(ns as f64 / 1e9)).collect()
 }
 
-fn task_use(task: TaskTime, cgroup: &mut dyn FnMut(u64) -> Option<String>) -> TaskUse {
+fn task_use(task: TaskTime, cgroup: &mut dyn FnMut(&TaskTime) -> Option<String>) -> TaskUse {
+    let cgroup = cgroup(&task);
     let runs: Vec<Run> =
         task.runs.iter().map(|run| Run { by_busy_s: spans(&run.busy_ns) }).collect();
     TaskUse {
@@ -195,10 +223,13 @@ fn task_use(task: TaskTime, cgroup: &mut dyn FnMut(u64) -> Option<String>) -> Ta
         parent: Some(task.parent),
         started_s: task.started_ns as f64 / 1e9,
         comm: task.comm,
-        cgroup: cgroup(task.cgroup),
+        cgroup,
         last_cpu: Some(task.cpu),
         ended: task.ended,
         raw_s: runs.iter().map(Run::raw_s).sum(),
         runs,
     }
 }
+
+#[cfg(test)]
+mod tests;

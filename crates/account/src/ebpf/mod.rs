@@ -5,22 +5,25 @@
 //! ended tasks stay small, and [`gathered`] adds up what it said.
 
 mod gathered;
+mod groups;
 
 use crate::Error;
 use crate::method::Method;
 use coretwin_base::account::{CpuUse, MethodName, Siblings, Window};
 use coretwin_base::cpu_set::CpuId;
-use coretwin_bpf::overlap::{Overlap, SiblingMap};
-use coretwin_host::cgroup_paths::CgroupPaths;
+use coretwin_bpf::overlap::{Overlap, Room, SiblingMap};
 use coretwin_host::observe::{self, CpuTimes};
 use coretwin_host::root::Root;
 use gathered::Gathered;
+use groups::Groups;
 use std::time::{Duration, Instant};
 
 /// How often the program is asked.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// The fewest living tasks there is room for.
-const TASKS_MIN: u32 = 32_768;
+/// The pid namespace of this process, and what it is called if it is the machine's own
+/// (PROC_PID_INIT_INO, include/linux/proc_ns.h).
+const NUMBERS: &str = "proc/self/ns/pid";
+const NUMBERS_OF_ALL: &str = "pid:[4026531836]";
 
 /// The method.
 #[derive(Debug)]
@@ -29,7 +32,7 @@ pub struct Ebpf {
     siblings: Siblings,
     running: Option<Overlap>,
     gathered: Gathered,
-    cgroups: CgroupPaths,
+    groups: Groups,
     due: Instant,
     stat: Option<CpuTimes>,
 }
@@ -43,17 +46,18 @@ impl Ebpf {
             siblings,
             running: None,
             gathered: Gathered::default(),
-            cgroups: CgroupPaths::new(root),
+            groups: Groups::new(root),
             due: Instant::now(),
             stat: None,
         }
     }
 
     /// Room for twice the tasks there are.
-    fn tasks_max(&self) -> u32 {
+    fn room(&self) -> Room {
         let load = self.root.fact("proc/loadavg").unwrap_or_default();
         let tasks = load.split(['/', ' ']).nth(4).and_then(|text| text.parse::<u32>().ok());
-        tasks.unwrap_or_default().saturating_mul(2).max(TASKS_MIN)
+        let room = Room::default();
+        Room { tasks: tasks.unwrap_or_default().saturating_mul(2).max(room.tasks), ..room }
     }
 }
 
@@ -69,11 +73,19 @@ impl Method for Ebpf {
                 "take sampled",
             ));
         }
+        if let Some(space) = numbers_of_own(&self.root) {
+            return Err(not_possible(
+                &format!(
+                    "it knows tasks by the numbers of the whole machine, and this container has its own ({space})"
+                ),
+                "run it outside of the container, or in its host's pid namespace",
+            ));
+        }
         let online = self.siblings.cpus();
         let possible = self.root.cpus("sys/devices/system/cpu/possible")?;
         let possible = possible.unwrap_or_default().union(&online);
         let map = SiblingMap::new(&possible, &online, &self.siblings.cores).map_err(impossible)?;
-        let overlap = Overlap::start(&map, self.tasks_max()).map_err(impossible)?;
+        let overlap = Overlap::start(&map, self.room()).map_err(impossible)?;
         // So that descendants of a command stay its own, however many generations have ended.
         overlap.follow_children(std::process::id()).map_err(impossible)?;
         self.running = Some(overlap);
@@ -92,7 +104,9 @@ impl Method for Ebpf {
         let Some(overlap) = &mut self.running else {
             return Err(not_possible("it was not started", "start it first"));
         };
-        self.gathered.add(overlap.window().map_err(impossible)?);
+        let window = overlap.window().map_err(impossible)?;
+        window.tasks.iter().for_each(|task| self.groups.learn(task));
+        self.gathered.add(window);
         Ok(())
     }
 
@@ -105,10 +119,17 @@ impl Method for Ebpf {
             CpuUse { cpu, busy_s: 0.0, interrupts_s: told.interrupts_s, steal_s: told.steal_s }
         };
         let gathered = std::mem::take(&mut self.gathered);
-        let window = gathered.window(&self.siblings, cpu_use, |id| self.cgroups.path(id));
+        let window = gathered.window(&self.siblings, cpu_use, |task| self.groups.path(task));
+        self.groups.forget();
         self.stat = Some(stat);
         Ok(window)
     }
+}
+
+/// The pid namespace of this process, if it is not the machine's own.
+fn numbers_of_own(root: &Root) -> Option<String> {
+    let space = std::fs::read_link(root.path(NUMBERS)).ok()?.to_string_lossy().into_owned();
+    (space != NUMBERS_OF_ALL).then_some(space)
 }
 
 fn not_possible(why: &str, remedy: &str) -> Error {

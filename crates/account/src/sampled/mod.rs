@@ -26,6 +26,11 @@ pub const COVERAGE: f64 = 0.95;
 const TURN_S: f64 = 1.0;
 /// Pairs in a window.
 const PAIRS: usize = 64;
+/// Busy time of `/proc/stat` that nobody listed ran, as a share of it, from which on those that sleep
+/// are asked too: they may have run between two looks.
+const UNEXPLAINED_SHARE: f64 = 0.02;
+/// The same in seconds: `/proc/stat` counts by ticks.
+const UNEXPLAINED_S: f64 = 0.03;
 
 /// How much may be spent.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -100,11 +105,29 @@ impl Sampled {
         let wanted = (self.roster.sleepers() as f64 * length_s / TURN_S).ceil() as usize;
         let allowance_s = self.effort.share_max * length_s / 4.0;
         for done in 0..wanted {
-            if !self.roster.next_sleeper()
+            if self.roster.next_sleeper().is_none()
                 || (done % 16 == 15 && cpu_s() - cpu_s_at_start > allowance_s)
             {
                 break;
             }
+        }
+    }
+
+    /// Reads those that sleep, by turns, until the busy time of the window is explained, all had their
+    /// turn, or as much was spent as on the looks.
+    fn explain(&mut self, busy_s: f64, elapsed_s: f64) {
+        let ran_s: f64 = self.roster.ran().map(|(_, known)| known.raw().seconds()).sum();
+        let mut unexplained_s = busy_s - ran_s;
+        let start_s = cpu_s();
+        let allowance_s = self.effort.share_max * elapsed_s;
+        for done in 0..self.roster.sleepers() {
+            let enough = unexplained_s < UNEXPLAINED_S.max(UNEXPLAINED_SHARE * busy_s);
+            if enough || (done % 16 == 15 && cpu_s() - start_s > allowance_s) {
+                break;
+            }
+            // At the end of the list the turn begins anew.
+            let ran = self.roster.next_sleeper().or_else(|| self.roster.next_sleeper());
+            unexplained_s -= ran.unwrap_or_default().seconds();
         }
     }
 
@@ -162,10 +185,15 @@ impl Method for Sampled {
 
     fn window(&mut self) -> Result<Window, Error> {
         self.roster.read_runs(self.effort.is_thorough);
-        self.roster.read_cgroups();
         let stat = observe::cpu_times(&self.root)?;
         let now = Instant::now();
         let elapsed_s = (now - self.window_start).as_secs_f64();
+        if !self.effort.is_thorough {
+            let busy = |cpu| observed_busy_s(&stat, self.stat.as_ref()?, cpu, elapsed_s);
+            let busy_s = self.tally.siblings().cpus().iter().filter_map(busy).sum();
+            self.explain(busy_s, elapsed_s);
+        }
+        self.roster.read_cgroups();
         let residues = self.residues(elapsed_s, &stat);
         let before = self.stat.take();
         let cpu_use = |cpu| cpu_use(cpu, &stat, before.as_ref(), elapsed_s);

@@ -128,9 +128,9 @@ impl Tally {
         for (core, busy) in busy.iter().enumerate() {
             self.cores_s[core][*busy] += weight_s;
         }
-        if busy.iter().any(|k| *k > 1) && busy.contains(&0) {
-            self.clash_s += weight_s;
-        }
+        let shared = busy.iter().filter(|k| **k > 1).count();
+        let idle = busy.iter().filter(|k| **k == 0).count();
+        self.clash_s += weight_s * shared.min(idle) as f64;
         for (cpu, indexes) in &on {
             let core = self.core_of[cpu];
             for index in indexes {

@@ -1,7 +1,7 @@
 //! What `coretwin account` found: the record of `account --json`.
 
 use super::{Factor, MethodName, Siblings, Span, Unseen, window::CoreUse};
-use crate::cpu_set::CpuSet;
+use crate::cpu_set::{CpuId, CpuSet};
 use crate::warning::Warning;
 use serde::{Deserialize, Serialize};
 
@@ -37,7 +37,11 @@ pub struct Task {
     /// Its cgroup, where known.
     #[serde(default)]
     pub cgroup: Option<String>,
+    /// CPU on which it was last seen.
+    #[serde(default)]
+    pub last_cpu: Option<CpuId>,
     /// Whether it ended while it was watched.
+    #[serde(default)]
     pub ended: bool,
     /// Its time.
     #[serde(flatten)]

@@ -48,7 +48,7 @@ pub struct Window {
     /// not all of them.
     #[serde(default)]
     pub pairs: Vec<PairUse>,
-    /// Seconds in which a core had two and more busy while another core had none; none if the method
+    /// Seconds of cores that had two and more busy while as many others had none; none if the method
     /// cannot tell.
     #[serde(default)]
     pub clash_s: Option<f64>,

@@ -1,6 +1,6 @@
 //! The loader of a build without BPF.
 
-use super::{SiblingMap, Window};
+use super::{Room, SiblingMap, Window};
 use crate::Error;
 use std::convert::Infallible;
 
@@ -13,7 +13,7 @@ impl Overlap {
     ///
     /// # Errors
     /// [`Error::NotBuilt`], always.
-    pub fn start(_map: &SiblingMap, _tasks_max: u32) -> Result<Self, Error> {
+    pub fn start(_map: &SiblingMap, _room: Room) -> Result<Self, Error> {
         Err(Error::NotBuilt)
     }
 

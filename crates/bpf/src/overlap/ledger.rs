@@ -1,5 +1,6 @@
 //! What was read before, so that a window is the difference. Knows nothing of the kernel.
 
+use super::glimpses::Glimpses;
 use super::shapes::{CLOCKS, Closed, Cpu, Task};
 use super::{CoreTime, CpuTime, Missing, PLACES, Run, SiblingMap, TaskTime, Window};
 use coretwin_base::cpu_set::CpuId;
@@ -29,6 +30,7 @@ pub(super) struct Reading {
     pub(super) tasks: Vec<Task>,
     /// Tasks that have ended since the last reading; read after `tasks`, so that none is in neither.
     pub(super) ended: Vec<Task>,
+    pub(super) glimpses: Glimpses,
 }
 
 impl Ledger {
@@ -54,6 +56,7 @@ impl Ledger {
             }
         }
         self.cores(map, &reading.cpus, &mut window);
+        glimpsed(&reading, &mut window);
         self.tasks(map, reading, &mut window);
         window
     }
@@ -129,6 +132,17 @@ impl Ledger {
             })
             .collect();
     }
+}
+
+/// What was glimpsed, by the tasks' numbers.
+fn glimpsed(reading: &Reading, window: &mut Window) {
+    let lengths = window.cpus.iter().map(|cpu| cpu.until_ns - cpu.from_ns);
+    let length_ns = lengths.sum::<u64>() / window.cpus.len().max(1) as u64;
+    // An address may be used again: whoever lives is the last to have it.
+    let tasks = reading.ended.iter().chain(&reading.tasks);
+    let tids: HashMap<u64, u32> = tasks.map(|task| (task.address, task.tid)).collect();
+    window.pairs = reading.glimpses.pairs(length_ns, |address| tids.get(&address).copied());
+    window.clash_ns = reading.glimpses.clash_ns(length_ns);
 }
 
 fn time_of(map: &SiblingMap, task: &Task, run_ns: [u64; PLACES], ended: bool) -> TaskTime {

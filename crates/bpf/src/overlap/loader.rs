@@ -1,18 +1,22 @@
 //! The program in the kernel.
 
+use super::glimpses::Glimpses;
 use super::ledger::{Ledger, Reading};
 use super::shapes::{self, Cpu, Given, Task};
-use super::{SiblingMap, Window};
+use super::{Room, SiblingMap, Window};
 use crate::Error;
 use crate::object::{embedded, load, open, refused};
 use coretwin_base::cpu_set::{CpuId, CpuSet};
+use coretwin_base::random::Stream;
 use libbpf_rs::{
     Link, MapCore, MapFlags, MapHandle, MapImpl, Object, ProgramInput, ProgramMut, RingBuffer,
     RingBufferBuilder,
 };
+use rustix::thread::sched_getcpu;
 use rustix::time::{ClockId, clock_gettime};
+use std::collections::BTreeMap;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -27,8 +31,9 @@ const BATCH: u32 = 4096;
 /// How often, and how often again, a CPU is asked that is just going or coming.
 const CHANGING: Duration = Duration::from_millis(5);
 const CHANGING_MAX: usize = 1000;
-/// The ring of ended tasks holds as many as can end in this time many times over.
-const DRAIN_EVERY: Duration = Duration::from_millis(50);
+/// The ring of ended tasks holds as many as can end in this time many times over; who runs is looked at
+/// as often.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// The program in the kernel; it goes when this value or its process does.
 #[derive(Debug)]
@@ -39,16 +44,15 @@ pub struct Overlap {
     ledger: Ledger,
     /// The window that is open.
     open: u64,
-    drain: Drain,
+    attendant: Attendant,
 }
 
 impl Overlap {
-    /// Loads and starts the program; the first window begins. `tasks_max` is the number of living tasks
-    /// it has room for, at about 300 bytes of kernel memory each.
+    /// Loads and starts the program; the first window begins.
     ///
     /// # Errors
     /// [`Error`] says what the kernel lacks or forbids.
-    pub fn start(map: &SiblingMap, tasks_max: u32) -> Result<Self, Error> {
+    pub fn start(map: &SiblingMap, room: Room) -> Result<Self, Error> {
         let mut opened = open(OBJECT, embedded!("overlap"))?;
         let cpus = map.cores().iter().flat_map(|core| core.iter().next_back()).max();
         let cpus = cpus.ok_or_else(|| Error::Siblings("there is no CPU".to_owned()))?.0 + 1;
@@ -57,20 +61,21 @@ impl Overlap {
             let entries = match table.name().to_str() {
                 Some("cpus") => cpus,
                 Some("cores") => cores,
-                Some("tasks") => tasks_max,
+                Some("tasks") => room.tasks,
+                Some("ended") => room.ended_bytes,
                 _ => continue,
             };
             table.set_max_entries(entries).map_err(|error| refused(OBJECT, &error))?;
         }
         let object = load(OBJECT, opened)?;
-        let drain = Drain::start(&table(&object, "ended")?)?;
+        let attendant = Attendant::start(&object, map)?;
         let mut overlap = Self {
             object,
             links: Vec::new(),
             map: map.clone(),
             ledger: Ledger::default(),
             open: 1,
-            drain,
+            attendant,
         };
         overlap.prepare()?;
         for program in overlap.object.progs_mut() {
@@ -136,7 +141,8 @@ impl Overlap {
             cpus.push((cpu, close_one(&close, &table, cpu)?));
         }
         let tasks = self.tasks()?;
-        let reading = Reading { open: self.open, cpus, tasks, ended: self.drain.take()? };
+        let Seen { ended, glimpses } = self.attendant.take()?;
+        let reading = Reading { open: self.open, cpus, tasks, ended, glimpses };
         Ok(self.ledger.close(&self.map, reading))
     }
 
@@ -174,59 +180,94 @@ fn close_one(close: &ProgramMut<'_>, table: &MapImpl<'_>, cpu: CpuId) -> Result<
     })
 }
 
-/// Reads the ring of ended tasks, before it is full.
+/// What runs beside: reads the ring of ended tasks before it is full, and glimpses who runs.
 #[derive(Debug)]
-struct Drain {
+struct Attendant {
     ring: Arc<Mutex<RingBuffer<'static>>>,
-    read: Arc<Mutex<Vec<Task>>>,
+    seen: Arc<Mutex<Seen>>,
     stop: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Drain {
-    fn start(ended: &MapImpl<'_>) -> Result<Self, Error> {
+/// What it has seen since it was last asked.
+#[derive(Debug, Default)]
+struct Seen {
+    ended: Vec<Task>,
+    glimpses: Glimpses,
+}
+
+impl Attendant {
+    fn start(object: &Object, map: &SiblingMap) -> Result<Self, Error> {
         let starting = |error| failed("reading the ring of ended tasks", &error);
-        let read = Arc::new(Mutex::new(Vec::new()));
-        let into = Arc::clone(&read);
-        let handle = MapHandle::try_from(ended).map_err(starting)?;
+        let seen = Arc::new(Mutex::new(Seen::default()));
+        let (into, glimpsed) = (Arc::clone(&seen), Arc::clone(&seen));
+        let ended = MapHandle::try_from(&table(object, "ended")?).map_err(starting)?;
+        let cpus = MapHandle::try_from(&table(object, "cpus")?).map_err(starting)?;
         let mut builder = RingBufferBuilder::new();
         let take = move |bytes: &[u8]| {
-            let task = Task::read(bytes);
-            into.lock().unwrap_or_else(PoisonError::into_inner).extend(task);
+            lock(&into).ended.extend(Task::read(bytes));
             0
         };
-        builder.add(&handle, take).map_err(starting)?;
+        builder.add(&ended, take).map_err(starting)?;
         let ring = Arc::new(Mutex::new(builder.build().map_err(starting)?));
         let (stop, stopped) = channel();
-        let shared = Arc::clone(&ring);
-        let drain = move || {
-            while stopped.recv_timeout(DRAIN_EVERY) == Err(RecvTimeoutError::Timeout) {
-                shared.lock().unwrap_or_else(PoisonError::into_inner).consume_raw();
+        let (shared, map) = (Arc::clone(&ring), map.clone());
+        let attend = move || {
+            // One look at a moment drawn from each stretch, so that no rhythm hides behind them.
+            let mut moments = Stream::new(0, "glimpses", 0);
+            let mut left = Duration::ZERO;
+            loop {
+                let moment = LOOK_EVERY.mul_f64(moments.unit());
+                if stopped.recv_timeout(left + moment) != Err(RecvTimeoutError::Timeout) {
+                    break;
+                }
+                left = LOOK_EVERY - moment;
+                lock(&shared).consume_raw();
+                if let Some(tasks) = running(&cpus) {
+                    lock(&glimpsed).glimpses.add(&map, &tasks);
+                }
             }
         };
-        let thread = std::thread::Builder::new().name("overlap".to_owned()).spawn(drain);
+        let thread = std::thread::Builder::new().name("overlap".to_owned()).spawn(attend);
         let thread = thread.map_err(|error| Error::Failed {
             what: "starting a thread".to_owned(),
             reason: error.to_string(),
         })?;
-        Ok(Self { ring, read, stop: Some(stop), thread: Some(thread) })
+        Ok(Self { ring, seen, stop: Some(stop), thread: Some(thread) })
     }
 
-    /// Every task that has ended since this was last asked.
-    fn take(&self) -> Result<Vec<Task>, Error> {
-        let ring = self.ring.lock().unwrap_or_else(PoisonError::into_inner);
-        ring.consume().map_err(|error| failed("reading the ring of ended tasks", &error))?;
-        Ok(std::mem::take(&mut *self.read.lock().unwrap_or_else(PoisonError::into_inner)))
+    /// Every task that has ended, and what was glimpsed, since this was last asked.
+    fn take(&self) -> Result<Seen, Error> {
+        let read = lock(&self.ring).consume();
+        read.map_err(|error| failed("reading the ring of ended tasks", &error))?;
+        Ok(std::mem::take(&mut *lock(&self.seen)))
     }
 }
 
-impl Drop for Drain {
+impl Drop for Attendant {
     fn drop(&mut self) {
         drop(self.stop.take());
         if let Some(thread) = self.thread.take() {
             thread.join().ok();
         }
     }
+}
+
+fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The task of every CPU that is online; where we are ourselves, the one before. None if the map
+/// cannot be read.
+fn running(cpus: &MapHandle) -> Option<BTreeMap<CpuId, Option<u64>>> {
+    let own = u32::try_from(sched_getcpu()).ok();
+    let entries = cpus.lookup_batch(BATCH, MapFlags::ANY, MapFlags::ANY).ok()?;
+    let running = entries.filter_map(|(key, value)| {
+        let cpu = u32::from_ne_bytes(key.try_into().ok()?);
+        let [task, before] = Cpu::running(&value)?;
+        Some((CpuId(cpu), if Some(cpu) == own { before } else { task }))
+    });
+    Some(running.collect())
 }
 
 /// One of the object's maps.

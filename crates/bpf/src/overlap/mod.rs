@@ -3,10 +3,12 @@
 //! `c/overlap.bpf.c` is the program and says how it divides time; [`Overlap`] loads it, has every CPU
 //! close a window, and reads what stood when each did. Windows follow each other without a gap, CPU by
 //! CPU. `shapes` reads the bytes of the maps, `loader` is what talks to the kernel, `ledger` makes
-//! windows of readings.
+//! windows of readings, `glimpses` estimates what the program does not count: who ran beside whom.
 
 #[cfg(not(feature = "bpf"))]
 mod absent;
+#[cfg(feature = "bpf")]
+mod glimpses;
 #[cfg(feature = "bpf")]
 mod ledger;
 #[cfg(feature = "bpf")]
@@ -93,6 +95,22 @@ impl SiblingMap {
     }
 }
 
+/// How much room the program has in the kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Room {
+    /// Living tasks, at about 300 bytes of kernel memory each.
+    pub tasks: u32,
+    /// Bytes for tasks that have ended, until they are read within tens of milliseconds, at about 350
+    /// each: a power of two, of whole pages.
+    pub ended_bytes: u32,
+}
+
+impl Default for Room {
+    fn default() -> Self {
+        Self { tasks: 32_768, ended_bytes: 8 << 20 }
+    }
+}
+
 /// What went on in one window. Nanoseconds throughout.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Window {
@@ -102,6 +120,11 @@ pub struct Window {
     pub cores: Vec<CoreTime>,
     /// Every task that ran, in no order.
     pub tasks: Vec<TaskTime>,
+    /// Tasks on siblings at the same time: an estimate, from 20 glimpses a second.
+    pub pairs: Vec<PairTime>,
+    /// Time of cores with two and more busy while as many others had none: an estimate, too. None
+    /// without a glimpse.
+    pub clash_ns: Option<u64>,
     /// How many switches were seen.
     pub switches: u64,
     /// What is missing in `tasks`, and why.
@@ -169,6 +192,17 @@ pub struct Run {
     pub siblings: usize,
     /// With 1, 2, … all of them busy, the task's own included.
     pub busy_ns: Vec<u64>,
+}
+
+/// Two tasks on siblings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PairTime {
+    /// The number of one; the smaller.
+    pub a: u32,
+    /// The number of the other.
+    pub b: u32,
+    /// For so long, as estimated.
+    pub together_ns: u64,
 }
 
 /// What the tasks of a window do not have.

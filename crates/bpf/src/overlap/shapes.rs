@@ -5,22 +5,25 @@ use super::{PLACES, SIBLINGS_MAX};
 /// The clocks of a core: with 0 to [`SIBLINGS_MAX`] siblings busy.
 pub(super) const CLOCKS: usize = SIBLINGS_MAX + 1;
 /// `struct cpu`, `struct core`, `struct task`, in bytes.
-pub(super) const CPU_BYTES: usize = 59 * 8;
+pub(super) const CPU_BYTES: usize = 64 * 8;
 pub(super) const CORE_BYTES: usize = (16 + 16 * 16) * 8;
 pub(super) const TASK_BYTES: usize = 42 * 8;
 
 /// `enum cpu_state`.
 pub(super) const UNSEEN: u32 = 0;
+pub(super) const ONLINE: u32 = 1;
 pub(super) const OFFLINE: u32 = 2;
 
 /// Places in `struct cpu`, in words of 8 bytes.
 mod cpu {
     pub(super) const STATE: usize = 1;
+    pub(super) const TASK: usize = 3;
     pub(super) const SINCE: usize = 4;
     pub(super) const HEAD: usize = 6;
-    pub(super) const TASKS_NS: usize = 10;
-    pub(super) const STRANGERS: usize = 18;
-    pub(super) const CLOSED: usize = 42;
+    pub(super) const PREVIOUS: usize = 10;
+    pub(super) const TASKS_NS: usize = 11;
+    pub(super) const STRANGERS: usize = 19;
+    pub(super) const CLOSED: usize = 43;
 }
 
 /// Places in `struct task`.
@@ -112,6 +115,14 @@ impl Cpu {
                 core_ns: words.array(closed + 8),
             },
         }
+    }
+
+    /// The addresses of the task that a CPU has and of the one before it, none for the idle task; none
+    /// at all of a CPU that is offline.
+    pub(super) fn running(bytes: &[u8]) -> Option<[Option<u64>; 2]> {
+        let words = Words(bytes);
+        let task = |at: usize| Some(words.whole(at)).filter(|&task| task > 0);
+        (words.half(cpu::STATE, 1) == ONLINE).then(|| [task(cpu::TASK), task(cpu::PREVIOUS)])
     }
 
     /// What an offline CPU would have closed, could it be asked, at `now`.
@@ -220,6 +231,11 @@ mod tests {
         assert_eq!((closed.at, closed.offline_ns, closed.tasks_ns), (100, 23, 0));
         assert_eq!(Words(&bytes).half(0, 0), 3);
         assert_eq!(Words(&bytes).whole(cpu::HEAD), u64::MAX);
+        assert_eq!(Cpu::running(&bytes), None, "offline");
+        let mut online = bytes.clone();
+        online[cpu::STATE * 8 + 4..cpu::STATE * 8 + 8].copy_from_slice(&ONLINE.to_ne_bytes());
+        put(&mut online, cpu::PREVIOUS, 5);
+        assert_eq!(Cpu::running(&online), Some([None, Some(5)]));
         assert_eq!(Cpu::read(&[]), Cpu::default(), "no panic on a map of another shape");
         assert_eq!(Words(&fresh_core(77)).whole(16), 77);
     }

@@ -1,7 +1,7 @@
 //! The program goes with its process, and is refused to those who may not have it.
 
-use crate::machine::{TASKS_MAX, map, start, turn};
-use coretwin_bpf::overlap::Overlap;
+use crate::machine::{map, start, turn};
+use coretwin_bpf::overlap::{Overlap, Room};
 use libbpf_rs::query::ProgInfoIter;
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader};
@@ -16,7 +16,7 @@ const STARTED: &str = "started";
 #[test]
 #[ignore = "the child of other tests"]
 fn child() {
-    match Overlap::start(&map(), TASKS_MAX) {
+    match Overlap::start(&map(), Room::default()) {
         Ok(_overlap) => {
             println!("\n{STARTED}");
             std::thread::sleep(Duration::from_secs(600));

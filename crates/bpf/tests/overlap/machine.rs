@@ -2,14 +2,11 @@
 
 use coretwin_base::cpu_set::{CpuId, CpuSet};
 use coretwin_bpf::Error;
-use coretwin_bpf::overlap::{Overlap, SiblingMap, TaskTime, Window};
+use coretwin_bpf::overlap::{Overlap, Room, SiblingMap, TaskTime, Window};
 use rustix::time::{ClockId, clock_gettime};
 use std::collections::BTreeSet;
 use std::fs::read_to_string;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-
-/// Room for tasks; more than any of these machines has.
-pub(crate) const TASKS_MAX: u32 = 32_768;
 
 /// Whether this is a guest whose CPUs take turns on one, as its suite says: each stops for
 /// milliseconds, anywhere, so also between our look at the clock and the trace's.
@@ -56,13 +53,22 @@ pub(crate) fn turn() -> MutexGuard<'static, ()> {
 
 /// Starts the program; says why not where it cannot run.
 pub(crate) fn start() -> Option<Machine> {
+    start_with(Room::default())
+}
+
+/// The same with so much room.
+pub(crate) fn start_with(room: Room) -> Option<Machine> {
+    start_on(map(), room)
+}
+
+/// The same on some map.
+pub(crate) fn start_on(map: SiblingMap, room: Room) -> Option<Machine> {
     let turn = turn();
-    let map = map();
     if map.cores().iter().all(|core| core.len() < 2) {
         println!("skipped: there is one CPU");
         return None;
     }
-    match Overlap::start(&map, TASKS_MAX) {
+    match Overlap::start(&map, room) {
         Err(error @ (Error::NotPermitted | Error::NoTypes { .. })) => {
             println!("skipped: {error}");
             None

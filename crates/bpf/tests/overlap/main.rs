@@ -10,6 +10,7 @@
 
 mod detach;
 mod hotplug;
+mod limits;
 mod load;
 mod machine;
 mod totals;

@@ -26,10 +26,9 @@ pub(super) fn draw(page: &mut Page<'_>, snapshot: &Snapshot, view: &View, room: 
     let room = room.saturating_sub(1);
     let cores: Vec<&Core> = snapshot.cores.iter().collect();
     let (grain, groups) = choose(&cores, view.grain, page.width(), room);
-    let label = groups.iter().map(|group| group.name.len()).max().unwrap_or(0);
-    let lines: Vec<Line<'static>> = match grain {
-        Grain::Core => single_lines(page, &groups, label, room),
-        _ => group_lines(page, &groups, label, room),
+    let lines = match grain {
+        Grain::Core => single_lines(page, &groups, room),
+        _ => group_lines(page, &groups, room),
     };
     let first = view.cores_from.min(lines.len().saturating_sub(room));
     let some = if snapshot.machine.threads_per_core_max > 2 { "  * several" } else { "" };
@@ -59,8 +58,7 @@ fn choose<'a>(
         return (grain, grouped(cores, grain));
     }
     let single = grouped(cores, Grain::Core);
-    let label = single.iter().map(|group| group.name.len()).max().unwrap_or(0);
-    if rows(single.len(), label, BARS[BARS.len() - 1], width) <= room {
+    if rows(single.len(), label_width(&single), BARS[BARS.len() - 1], width) <= room {
         return (Grain::Core, single);
     }
     let caches = grouped(cores, Grain::Cache);
@@ -100,6 +98,11 @@ fn label(cpus: &CpuSet) -> String {
     }
 }
 
+/// Width of the longest name.
+fn label_width(groups: &[Group<'_>]) -> usize {
+    groups.iter().map(|group| group.name.len()).max().unwrap_or(0)
+}
+
 fn per_row(label: usize, bar: usize, width: usize) -> usize {
     ((width + GAP) / (label + 2 + bar + 1 + GAP)).max(1)
 }
@@ -109,13 +112,8 @@ fn rows(cores: usize, label: usize, bar: usize, width: usize) -> usize {
 }
 
 /// Rows of several cores each, filled from top to bottom, with the longest bars for which all fit.
-fn single_lines(
-    page: &Page<'_>,
-    groups: &[Group<'_>],
-    label: usize,
-    room: usize,
-) -> Vec<Line<'static>> {
-    let width = page.width();
+fn single_lines(page: &Page<'_>, groups: &[Group<'_>], room: usize) -> Vec<Line<'static>> {
+    let (width, label) = (page.width(), label_width(groups));
     let fits = |bar: &usize| rows(groups.len(), label, *bar, width) <= room;
     let bar = BARS.into_iter().find(fits).unwrap_or(BARS[BARS.len() - 1]);
     let height = rows(groups.len(), label, bar, width);
@@ -133,13 +131,8 @@ fn single_lines(
 
 /// Groups: of each its bar, its numbers, and a character for each of its cores; where those do not
 /// fit into the rest of the line, and there is room, in lines of their own.
-fn group_lines(
-    page: &Page<'_>,
-    groups: &[Group<'_>],
-    label: usize,
-    room: usize,
-) -> Vec<Line<'static>> {
-    let width = page.width();
+fn group_lines(page: &Page<'_>, groups: &[Group<'_>], room: usize) -> Vec<Line<'static>> {
+    let (width, label) = (page.width(), label_width(groups));
     let mut lines = Vec::new();
     let own_lines: usize = groups.iter().map(|group| 1 + group.cores.len().div_ceil(width)).sum();
     for group in groups {

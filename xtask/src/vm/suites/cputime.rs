@@ -3,11 +3,10 @@
 
 use super::{Boot, Machine, Suite, Wanted};
 use crate::vm::guest::{Guest, json_of, output};
-use crate::vm::qemu::{Clock, Topology};
+use crate::vm::qemu::Topology;
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 use std::path::Path;
-use std::time::Duration;
 
 pub(crate) const SUITE: Suite = Suite {
     name: "cputime",
@@ -38,13 +37,7 @@ const OPTIONS: [&str; 14] = [
 
 /// The newest kernel, two cores of two siblings.
 fn machines(wanted: &Wanted) -> Vec<Machine> {
-    let boot = Boot {
-        name: "only",
-        kernel: None,
-        command_line: "",
-        timeout: Duration::from_secs(10 * 60),
-        clock: Clock::Host,
-    };
+    let boot = Boot::only(10);
     let newest = wanted.kernels.last().cloned();
     let machine =
         |kernel| Machine { kernel, topology: Topology::new(1, 2, 2), boots: vec![boot.clone()] };

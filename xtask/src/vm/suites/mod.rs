@@ -87,6 +87,19 @@ pub(crate) struct Boot {
     pub(crate) clock: Clock,
 }
 
+impl Boot {
+    /// The only one of a machine, by the host's clock.
+    fn only(minutes: u64) -> Self {
+        Self {
+            name: "only",
+            kernel: None,
+            command_line: "",
+            timeout: Duration::from_secs(minutes * 60),
+            clock: Clock::Host,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -3,7 +3,7 @@
 
 use super::{Boot, Machine, Suite, Wanted};
 use crate::vm::guest::{Guest, json_of, mount_one, output, read};
-use crate::vm::qemu::{Clock, Topology};
+use crate::vm::qemu::Topology;
 use anyhow::{Context, Result, ensure};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -31,13 +31,7 @@ const PAUSE: Duration = Duration::from_millis(10);
 
 /// The newest kernel, and the oldest, which has no sched_ext.
 fn machines(wanted: &Wanted) -> Vec<Machine> {
-    let boot = Boot {
-        name: "only",
-        kernel: None,
-        command_line: "",
-        timeout: Duration::from_secs(15 * 60),
-        clock: Clock::Host,
-    };
+    let boot = Boot::only(15);
     let mut kernels: Vec<_> = [wanted.kernels.first(), wanted.kernels.last()].into_iter().collect();
     kernels.dedup_by(|a, b| a.map(|kernel| &kernel.release) == b.map(|kernel| &kernel.release));
     let machine = |kernel: Option<&_>| {
