@@ -11,6 +11,7 @@ use coretwin_base::reading::{Phase, Reading};
 use coretwin_base::summary::StoppedBecause;
 use coretwin_report::{COMPARISON_FORMATS, ComparisonFormat};
 use coretwin_stats::compare::{StudyRecords, compare};
+use coretwin_store::import::{Imported, import};
 use coretwin_store::{Bundle, Extent};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -34,9 +35,12 @@ the p-value, Holm-adjusted over all lines of its table, is below 0.05.
 Examples:
   coretwin compare on-6.1 on-6.12
   coretwin compare before after --format md >> $GITHUB_STEP_SUMMARY
-  coretwin compare before after --fail-on worse,unmatched")]
+  coretwin compare before after --fail-on worse,unmatched
+  coretwin compare before.json after.json       what hyperfine --export-json wrote
+  coretwin compare before/composite.xml after/composite.xml      Phoronix Test Suite")]
 pub(crate) struct Args {
-    /// Folders of the two studies; the second is compared with the first
+    /// Folders of the two studies, or result files of hyperfine (.json) or the Phoronix Test Suite
+    /// (.xml); the second is compared with the first
     #[arg(value_name = "DIR", num_args = 2, required = true)]
     folders: Vec<PathBuf>,
     /// text, html, md, csv or json
@@ -97,6 +101,17 @@ struct Stored {
 
 impl Stored {
     fn read(folder: &Path) -> Result<Self> {
+        if folder.is_file() {
+            let Imported { plan, readings, environment } = import(folder)?;
+            let folder = folder.display().to_string();
+            return Ok(Self {
+                folder,
+                plan,
+                readings,
+                environment,
+                stopped_because: StoppedBecause::Blocks,
+            });
+        }
         let (bundle, plan) = Bundle::open(folder, None)?;
         let journal = bundle.readings(Extent::Report)?;
         let folder = folder.display().to_string();

@@ -81,6 +81,7 @@ pub(crate) fn status(error: &anyhow::Error) -> u8 {
                 | Store::NotAStudy { .. }
                 | Store::Json { .. }
                 | Store::Journal { .. }
+                | Store::Import { .. }
                 | Store::Plan { .. } => USAGE,
                 _ => NOT_POSSIBLE,
             };

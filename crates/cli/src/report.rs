@@ -2,6 +2,7 @@
 
 use crate::{cputime, host, out};
 use anyhow::{Context, Result};
+use coretwin_base::decision::Licence;
 use coretwin_base::environment::Environment;
 use coretwin_base::plan::Plan;
 use coretwin_base::reading::Reading;
@@ -19,6 +20,7 @@ Examples:
   coretwin report chat-study
   coretwin report chat-study --format md >> $GITHUB_STEP_SUMMARY
   coretwin report chat-study --format html --out report.html
+  coretwin report chat-study --licence per-core
   coretwin report chat-study --save       write summary.json, report.html and report.md anew")]
 pub(crate) struct Args {
     /// Folder of the study
@@ -30,6 +32,10 @@ pub(crate) struct Args {
     /// Write to this file instead of standard output
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
+    /// What licences are counted by, for the decision help: per-core, per-thread, per-package or
+    /// per-machine
+    #[arg(long, value_name = "RULE", value_parser = licence)]
+    licence: Option<Licence>,
     /// Write the derived files of the folder anew
     #[arg(long, conflicts_with = "out")]
     save: bool,
@@ -41,6 +47,14 @@ fn format(name: &str) -> Result<&'static Format, String> {
         .iter()
         .find(|format| format.name == name)
         .ok_or_else(|| coretwin_base::suggest::unknown("format", name, &names))
+}
+
+fn licence(name: &str) -> Result<Licence, String> {
+    let names = Licence::ALL.map(|(name, ..)| name);
+    let found = Licence::ALL.into_iter().find(|(known, ..)| *known == name);
+    found
+        .map(|(_, rule, _)| rule)
+        .ok_or_else(|| coretwin_base::suggest::unknown("rule", name, &names))
 }
 
 /// Runs the verb.
@@ -70,6 +84,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         readings: &journal.readings,
         environment: &environment,
         summary: &summary,
+        licence: args.licence,
     };
     written(args, &(args.format.render)(&study))
 }
@@ -119,7 +134,7 @@ pub(crate) fn save(
     environment: &Environment,
     summary: &Summary,
 ) -> Result<()> {
-    let study = Study { plan, readings, environment, summary };
+    let study = Study { plan, readings, environment, summary, licence: None };
     bundle.write_json(SUMMARY, summary)?;
     bundle.write("report.html", coretwin_report::html(&study).as_bytes())?;
     bundle.write("report.md", coretwin_report::markdown(&study).as_bytes())?;

@@ -300,7 +300,13 @@ fn finish(
     if args.json {
         out::json(&summary)?;
     } else if summary.next_boot.is_none() {
-        let study = coretwin_report::Study { plan, readings, environment, summary: &summary };
+        let study = coretwin_report::Study {
+            plan,
+            readings,
+            environment,
+            summary: &summary,
+            licence: None,
+        };
         out::text(&coretwin_report::text(&study))?;
     }
     if let Some(next) = &summary.next_boot {

@@ -18,6 +18,7 @@ pub mod affinity;
 pub mod cgroup;
 pub mod cgroup_paths;
 pub mod cpuinfo;
+pub mod energy;
 pub mod environment;
 mod error;
 pub mod fake;

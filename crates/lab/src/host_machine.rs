@@ -10,9 +10,11 @@ use crate::switching::Switching;
 use coretwin_base::arm::{ArmState, KERNEL};
 use coretwin_base::boot::BootFacts;
 use coretwin_base::cpu_set::CpuSet;
+use coretwin_base::decision::ENERGY_METRIC;
 use coretwin_base::environment::{Facts, Moment, Session};
 use coretwin_base::job::{Job, Outcome};
 use coretwin_base::plan::{Plan, PlanArm};
+use coretwin_base::reading::{Better, Metric};
 use coretwin_base::topology::Topology;
 use coretwin_base::units::Nanos;
 use coretwin_base::warning::Warning;
@@ -22,7 +24,7 @@ use coretwin_host::sched_ext::State;
 use coretwin_host::sched_ext::keeper::KeeperError;
 use coretwin_host::smt::SwitchError;
 use coretwin_host::smt::restore::Restored;
-use coretwin_host::{affinity, environment, limits, process, topology};
+use coretwin_host::{affinity, energy, environment, limits, process, topology};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -335,9 +337,16 @@ impl Machine for HostMachine {
 
     fn run(&mut self, job: &Job, stop: &Stop) -> Result<Measured, MachineError> {
         let before = self.times()?;
+        let energy = energy::read(&self.root);
         let started = Instant::now();
         let mut outcome = launcher::launch(&self.root, &self.worker, &self.under_found(job), stop)?;
         let capacity_s = started.elapsed().as_secs_f64() * job.cpus.len() as f64;
+        let spent = energy::read(&self.root).zip(energy).and_then(|(now, was)| now.since(&was));
+        if let Some(value) = spent {
+            // Of the whole packages, start and end of the worker included.
+            let metric = Metric { value, unit: "J".to_owned(), better: Better::Lower };
+            outcome.metrics.insert(ENERGY_METRIC.to_owned(), metric);
+        }
         let observed = self.times()?.since(&before, &job.cpus);
         self.read_back(job, &mut outcome);
         let own_s = outcome.user_s + outcome.system_s;

@@ -2,7 +2,7 @@
 
 use crate::digest::Digest;
 use crate::plot::Plot;
-use crate::{Study, article, conditions, effects, readings, words};
+use crate::{Study, article, conditions, decision, effects, readings, words};
 use coretwin_base::summary::Verdict;
 
 /// A whole report.
@@ -130,16 +130,14 @@ impl Document {
         let digest = Digest::new(study);
         let warnings = conditions::warnings(study);
         let warning_count = warnings.len();
-        let mut sections = vec![Section {
-            id: "effects",
-            title: "Effect per row",
-            blocks: effects::blocks(study, &digest),
-        }];
+        let mut sections = Vec::new();
         let mut add = |id, title, blocks: Vec<Block>| {
             if !blocks.is_empty() {
                 sections.push(Section { id, title, blocks });
             }
         };
+        add("decision", "What to set", decision::blocks(study));
+        add("effects", "Effect per row", effects::blocks(study, &digest));
         add("article", "The article's tables", article::blocks(study, &digest));
         if with_figures {
             add("counts", "Thread and copy counts", readings::curves(study, &digest));

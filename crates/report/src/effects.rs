@@ -202,7 +202,7 @@ fn forest_line(
         (Some(ratio), None) => number::effect(ratio),
         (None, _) => "no result".to_owned(),
     };
-    ForestLine { arm, name: words::arm_name(study, arm), ratio, interval, text }
+    ForestLine { arm, name: words::arm_name(study, arm), ratio, interval, next: None, text }
 }
 
 fn forest_caption(study: &Study<'_>) -> String {

@@ -24,9 +24,11 @@ mod conditions;
 mod core;
 mod cputime;
 mod csv;
+mod decision;
 mod digest;
 mod document;
 mod effects;
+mod fleet;
 mod html;
 mod json;
 mod markdown;
@@ -41,6 +43,7 @@ mod text;
 pub mod topology;
 mod words;
 
+use coretwin_base::decision::Licence;
 use coretwin_base::environment::Environment;
 use coretwin_base::plan::Plan;
 use coretwin_base::reading::Reading;
@@ -55,6 +58,7 @@ pub use article::{article_csv, article_json};
 pub use comparison::{COMPARISON_FORMATS, ComparisonFormat};
 pub use cputime::{CPUTIME_FORMATS, Cputime, CputimeFormat};
 pub use csv::csv;
+pub use fleet::{FLEET_FORMATS, FleetFormat};
 pub use html::html;
 pub use json::json;
 pub use markdown::markdown;
@@ -77,6 +81,8 @@ pub struct Study<'a> {
     pub environment: &'a Environment,
     /// What came of it.
     pub summary: &'a Summary,
+    /// What the user's licences are counted by; none: by cores and by threads, both are shown.
+    pub licence: Option<Licence>,
 }
 
 /// A form in which a study can be reported.

@@ -8,6 +8,7 @@ pub(crate) enum Plot {
     Distribution(Distribution),
     Bars(Bars),
     Curve(Curve),
+    Heat(Heat),
 }
 
 /// Effects with their intervals, on one axis of ratios.
@@ -37,7 +38,9 @@ pub(crate) struct ForestLine {
     pub(crate) ratio: Option<f64>,
     /// The interval.
     pub(crate) interval: Option<(f64, f64)>,
-    /// Both, or their lack, in words.
+    /// Where the next machine is expected, drawn thin behind the interval.
+    pub(crate) next: Option<(f64, f64)>,
+    /// All of it, or its lack, in words.
     pub(crate) text: String,
 }
 
@@ -129,4 +132,32 @@ pub(crate) struct CurveLine {
     pub(crate) dots: Vec<(u32, f64)>,
     /// The count that was chosen.
     pub(crate) chosen: Option<u32>,
+}
+
+/// Effects as a grid of colours.
+#[derive(Debug, Clone)]
+pub(crate) struct Heat {
+    /// Names of the columns.
+    pub(crate) columns: Vec<String>,
+    pub(crate) rows: Vec<HeatRow>,
+}
+
+/// A row of the grid.
+#[derive(Debug, Clone)]
+pub(crate) struct HeatRow {
+    pub(crate) label: String,
+    /// By column; none where nothing was measured.
+    pub(crate) cells: Vec<Option<HeatCell>>,
+}
+
+/// A cell of the grid.
+#[derive(Debug, Clone)]
+pub(crate) struct HeatCell {
+    /// Ratio; above 1 is better.
+    pub(crate) ratio: f64,
+    /// Whether the data decide; else it is drawn without colour.
+    pub(crate) decided: bool,
+    /// What stands in it, and what a pointer resting on it shows.
+    pub(crate) text: String,
+    pub(crate) title: String,
 }

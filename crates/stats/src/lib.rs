@@ -18,6 +18,8 @@ pub mod article2003;
 pub mod audit;
 pub mod compare;
 pub mod cputime;
+pub mod decision;
+pub mod fleet;
 pub mod geometric;
 pub mod holm;
 pub mod orders;

@@ -83,6 +83,14 @@ pub enum Error {
         /// The missing file.
         file: &'static str,
     },
+    /// A file of another benchmark is not what it should be.
+    #[error("cannot compare {}: {why}", path.display())]
+    Import {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
     /// Another process writes to this journal.
     #[error("another coretwin is writing to {}; wait for it, or choose another folder", path.display())]
     Busy {

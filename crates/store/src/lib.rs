@@ -14,6 +14,7 @@
 mod bundle;
 mod error;
 pub mod factors;
+pub mod import;
 mod journal;
 mod line;
 mod scan;

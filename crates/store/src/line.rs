@@ -2,6 +2,7 @@
 
 use crate::error::naming_field;
 use coretwin_base::cpu_set::CpuSet;
+use coretwin_base::decision::ENERGY_METRIC;
 use coretwin_base::param::Params;
 use coretwin_base::placement::Placement;
 use coretwin_base::reading::{Better, Metric, Phase, Reading, Status};
@@ -21,8 +22,14 @@ pub enum Extent {
     Whole,
     /// What a report shows: of a run that went well, metrics, CPUs and environment are passed over
     /// and left empty, except of the first such run of each row and arm. They are most of a
-    /// journal, and a million of them would not fit where a report is made.
+    /// journal, and a million of them would not fit where a report is made. Metrics that the
+    /// decision help compares, energy and tails, are kept.
     Report,
+}
+
+/// Whether the decision help compares this metric.
+fn is_compared(metric: &str) -> bool {
+    metric == ENERGY_METRIC || metric.contains("p99_")
 }
 
 /// What is wrong with a line.
@@ -198,6 +205,16 @@ impl Lines {
         }
     }
 
+    /// The metrics that the decision help compares; most readings have none.
+    fn compared(&self, metrics: &RawValue) -> serde_json::Result<Arc<BTreeMap<String, Metric>>> {
+        if !is_compared(metrics.get()) && !metrics.get().contains(ENERGY_METRIC) {
+            return Ok(self.no_metrics.clone());
+        }
+        let mut metrics: BTreeMap<String, Metric> = serde_json::from_str(metrics.get())?;
+        metrics.retain(|name, _| is_compared(name));
+        Ok(Arc::new(metrics))
+    }
+
     fn reading(&mut self, wire: Wire<'_>) -> serde_json::Result<Reading> {
         let (arm, row) = (self.texts.text(&wire.arm), self.texts.text(&wire.row));
         let in_full = self.extent == Extent::Whole
@@ -212,7 +229,7 @@ impl Lines {
             )
         } else {
             (
-                self.no_metrics.clone(),
+                self.compared(wire.metrics)?,
                 self.no_samples.clone(),
                 self.no_cpus.clone(),
                 self.no_text.clone(),

@@ -58,6 +58,7 @@ fn of_pair(study: &Study<'_>, pair: &Pair, prediction: &Prediction) -> Vec<Block
         readings: &pair.readings,
         environment: study.environment,
         summary: &pair.summary,
+        licence: None,
     };
     let kernel = pair.kernel();
     let digest = Digest::new(&pair_study);

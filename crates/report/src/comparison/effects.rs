@@ -61,7 +61,14 @@ fn forest(comparison: &StudyComparison, arm: &str) -> Option<Block> {
             }
             None => amount(ratio, Scale::Ratio, ""),
         };
-        ForestLine { arm: study, name: heads[study].clone(), ratio, interval: ends, text }
+        ForestLine {
+            arm: study,
+            name: heads[study].clone(),
+            ratio,
+            interval: ends,
+            next: None,
+            text,
+        }
     };
     let suites = suites_of(comparison, arm).filter(|suite| suite.effects[0].rows > 1);
     let mut groups: Vec<ForestGroup> = suites

@@ -104,6 +104,12 @@ svg text.strong{font-weight:650}
 .band{fill:var(--band)}
 .whisker{stroke:var(--c);stroke-width:2.2}
 .thread{stroke:var(--c);opacity:.35}
+.next{fill:none;stroke:var(--c);stroke-width:1.2;stroke-dasharray:2 3}
+svg text.cell{fill:#1c2127;stroke:none}
+svg text.doubt{stroke:none}
+.h-none{fill:var(--track)}
+.h-better0{fill:#d5e5f4}.h-better1{fill:#a3c8ea}.h-better2{fill:#6ba5dc}.h-better3{fill:#4a90d0}
+.h-worse0{fill:#fbe0cd}.h-worse1{fill:#f7bb8f}.h-worse2{fill:#f0955a}.h-worse3{fill:#e07a35}
 .step{stroke:var(--c);stroke-width:1.8}
 .step.a1,.step.a4{stroke-dasharray:7 3}.step.a2,.step.a5{stroke-dasharray:2 2.5}
 .needle{stroke:var(--c);opacity:.75}

@@ -74,7 +74,7 @@ pub(crate) fn ratio_axis(forest: &Forest, from: f64, to: f64) -> Axis {
     });
     let low = low.max(1e-9);
     let reach = (high / low).max(1.2);
-    let intervals = forest.lines().filter_map(|line| line.interval);
+    let intervals = forest.lines().flat_map(|line| [line.interval, line.next]).flatten();
     let ends = intervals.flat_map(|(low, high)| [low, high]).filter(usable);
     let (low, high) = ends
         .map(|end| end.clamp(low / reach, high * reach))

@@ -78,6 +78,10 @@ fn track(
 fn draw_line(canvas: &mut Canvas, line: &ForestLine, primary: bool, axis: &Axis, y: f64) {
     let Some(ratio) = line.ratio else { return };
     let colour = mark::colour(line.arm);
+    if let Some((low, high)) = line.next {
+        let [from, to] = [low, high].map(|end| axis.position(end).clamp(SIDE, WIDTH - SIDE));
+        canvas.line((from, y), (to, y), &format!("next {colour}"));
+    }
     if let Some((low, high)) = line.interval {
         let ends = [(low, -1.0), (high, 1.0)];
         let [from, to] = [low, high].map(|end| axis.position(end).clamp(SIDE, WIDTH - SIDE));

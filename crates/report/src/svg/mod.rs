@@ -10,6 +10,7 @@ mod curve;
 mod distribution;
 mod forest;
 mod frame;
+mod heat;
 mod mark;
 mod run_order;
 
@@ -24,13 +25,14 @@ pub(crate) fn draw(plot: &Plot, id: &str, title: &str, description: &str) -> Str
         Plot::Distribution(plot) => distribution::draw(plot),
         Plot::Bars(plot) => bars::draw(plot),
         Plot::Curve(plot) => curve::draw(plot),
+        Plot::Heat(plot) => heat::draw(plot),
     };
     canvas.finish(id, if is_wide(plot) { "wide" } else { "half" }, title, description)
 }
 
 /// Whether a figure wants the width of the page.
 pub(crate) fn is_wide(plot: &Plot) -> bool {
-    matches!(plot, Plot::Forest(_) | Plot::Bars(_))
+    matches!(plot, Plot::Forest(_) | Plot::Bars(_) | Plot::Heat(_))
 }
 
 /// An arm's mark alone, for a legend; said by the name beside it, so hidden from screen readers.

@@ -40,6 +40,7 @@ impl Records {
             readings: &self.readings,
             environment: &self.environment,
             summary: &self.summary,
+            licence: None,
         }
     }
 

@@ -93,10 +93,15 @@ impl<'plan> Labels<'plan> {
 
 /// The reading's value on the scale of its analysis; none if it has none that can be compared.
 pub(super) fn scaled(reading: &Reading, scale: Scale) -> Option<f64> {
+    on_scale(reading, reading.value, scale)
+}
+
+/// A value derived from a reading, likewise.
+fn on_scale(reading: &Reading, value: Option<f64>, scale: Scale) -> Option<f64> {
     if reading.status == Status::Failed {
         return None;
     }
-    let value = reading.value.filter(|value| value.is_finite())?;
+    let value = value.filter(|value| value.is_finite())?;
     match scale {
         Scale::Raw => Some(value),
         Scale::Ratio => (value > 0.0).then(|| libm::log(value)),
@@ -107,8 +112,17 @@ impl Blocks {
     /// Sorts the readings of the study proper into blocks. A block is analysed only if it is
     /// complete, that is, if every row was read in every arm it is run in.
     pub(crate) fn new(plan: &Plan, readings: &[Reading]) -> Self {
+        Self::of(plan, readings, |reading| reading.value)
+    }
+
+    /// The same of another number of each reading.
+    pub(crate) fn of(
+        plan: &Plan,
+        readings: &[Reading],
+        value: impl Fn(&Reading) -> Option<f64>,
+    ) -> Self {
         let mut blocks = Self { rows: plan.rows.len(), ..Self::default() };
-        let entries = sorted_entries(plan, readings);
+        let entries = sorted_entries(plan, readings, value);
         let disturbed = entries.iter().any(|entry| entry.set_aside);
         let same_block = |a: &Entry, b: &Entry| a.block == b.block;
         for block in entries.chunk_by(same_block) {
@@ -171,14 +185,18 @@ impl Analysed {
     }
 }
 
-fn sorted_entries(plan: &Plan, readings: &[Reading]) -> Vec<Entry> {
+fn sorted_entries(
+    plan: &Plan,
+    readings: &[Reading],
+    value: impl Fn(&Reading) -> Option<f64>,
+) -> Vec<Entry> {
     let labels = Labels::new(plan);
     let mut entries: Vec<Entry> = readings
         .iter()
         .filter(|reading| reading.phase == Phase::Study)
         .filter_map(|reading| {
             let (arm, row) = labels.find(reading)?;
-            let value = scaled(reading, plan.rows[usize::from(row)].scale);
+            let value = on_scale(reading, value(reading), plan.rows[usize::from(row)].scale);
             Some(Entry {
                 block: reading.block,
                 attempt: reading.attempt,

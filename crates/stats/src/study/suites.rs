@@ -15,7 +15,7 @@ pub(crate) const ALL: &str = "all";
 
 /// Suites of one arm: one per family, and one over all of them if there are several. Rows on the
 /// raw scale have no ratio and stay out.
-pub(super) fn effects(plan: &Plan, comparisons: &[Comparison], arm: usize) -> Vec<SuiteEffect> {
+pub(crate) fn effects(plan: &Plan, comparisons: &[Comparison], arm: usize) -> Vec<SuiteEffect> {
     let families: BTreeSet<&str> = plan
         .rows
         .iter()

@@ -8,6 +8,7 @@
 mod fixture;
 
 mod coverage;
+mod fleet;
 mod interaction;
 mod noise;
 mod protection;

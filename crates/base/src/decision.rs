@@ -1,0 +1,133 @@
+//! What to do with a study's result: what each arm is worth by every measure that counts, and which
+//! one to set.
+
+use crate::summary::Verdict;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// Name of the metric of a reading that holds the energy of the run, in joules.
+pub const ENERGY_METRIC: &str = "energy_j";
+
+/// What a study says about what to set.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Decision {
+    /// The arm the others are compared with.
+    pub reference: String,
+    /// What each arm is worth, by each measure that the readings have.
+    pub worth: Vec<Worth>,
+    /// What it costs to go without something.
+    pub prices: Vec<Price>,
+    /// The arm to set.
+    pub choice: Choice,
+}
+
+/// A measure by which arms are compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Measure {
+    /// Work per second of the whole machine.
+    Throughput,
+    /// Times that one call in a hundred exceeds, geometric mean over kinds of calls.
+    Tail,
+    /// CPU time, as the kernel counts it, per unit of work.
+    CpuSeconds,
+    /// Cores that were there, in seconds, per unit of work.
+    CoreSeconds,
+    /// Energy of the packages per unit of work.
+    Energy,
+    /// Work per second for each licence, under a rule.
+    Licence(Licence),
+}
+
+impl fmt::Display for Measure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Throughput => f.write_str("work per second"),
+            Self::Tail => f.write_str("99th percentile of latency"),
+            Self::CpuSeconds => f.write_str("CPU seconds per unit of work"),
+            Self::CoreSeconds => f.write_str("core seconds per unit of work"),
+            Self::Energy => f.write_str("energy per unit of work"),
+            Self::Licence(rule) => write!(f, "work per licence ({rule})"),
+        }
+    }
+}
+
+/// What licences are counted by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Licence {
+    /// Cores that the work may use, however many threads they have.
+    PerCore,
+    /// Threads (CPUs) that the work may use.
+    PerThread,
+    /// Packages (sockets).
+    PerPackage,
+    /// The machine.
+    PerMachine,
+}
+
+impl Licence {
+    /// Every rule by the word people type, with what it counts.
+    pub const ALL: [(&'static str, Self, &'static str); 4] = [
+        ("per-core", Self::PerCore, "cores, however many threads they have"),
+        ("per-thread", Self::PerThread, "threads that are there: CPUs, vCPUs"),
+        ("per-package", Self::PerPackage, "packages (sockets)"),
+        ("per-machine", Self::PerMachine, "machines"),
+    ];
+}
+
+impl fmt::Display for Licence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let known = Self::ALL.iter().find(|(_, rule, _)| rule == self);
+        f.write_str(known.map_or("", |(name, ..)| name))
+    }
+}
+
+/// What an arm is worth by a measure, over all rows that have it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Worth {
+    /// The measure.
+    pub measure: Measure,
+    /// The arm.
+    pub arm: String,
+    /// Against the reference; above 1 is better: more work, or less of what is spent.
+    pub ratio: f64,
+    /// Lower end of the interval.
+    pub low: Option<f64>,
+    /// Upper end.
+    pub high: Option<f64>,
+    /// What it comes to, at the study's margin.
+    pub verdict: Option<Verdict>,
+    /// Rows that have the measure.
+    pub rows: u32,
+}
+
+/// What going without costs, in throughput.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Price {
+    /// What is given up or taken on, like `going without SMT`.
+    pub what: String,
+    /// The arm that pays.
+    pub arm: String,
+    /// The arm without that price.
+    pub against: String,
+    /// Throughput of the one over that of the other; below 1 is a price.
+    pub ratio: f64,
+    /// Lower end of the interval.
+    pub low: Option<f64>,
+    /// Upper end.
+    pub high: Option<f64>,
+}
+
+/// Which arm to set.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Choice {
+    /// The arm; none where the study does not decide.
+    pub arm: Option<String>,
+    /// The measure it was chosen by.
+    pub measure: Measure,
+    /// Thread count to use in it.
+    pub threads: Option<u32>,
+    /// Why, in words for people who know nothing of statistics.
+    pub sentences: Vec<String>,
+}

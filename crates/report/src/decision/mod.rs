@@ -1,0 +1,106 @@
+//! Decision help: what to set, what it gains and costs by every measure, and how to get that arm in
+//! the systems people run.
+
+mod settings;
+
+use crate::Study;
+use crate::document::{Block, Column, Table};
+use crate::number;
+use crate::words::{self, arm_index, arm_name, clean};
+use coretwin_base::decision::{Decision, Measure, Worth};
+use coretwin_stats::decision::decide;
+
+/// The section, where the study can say what to do.
+pub(crate) fn blocks(study: &Study<'_>) -> Vec<Block> {
+    let Some(decision) = decide(study.plan, study.readings, study.summary, study.licence) else {
+        return Vec::new();
+    };
+    let mut blocks: Vec<Block> =
+        decision.choice.sentences.iter().map(|text| Block::Text(clean(text))).collect();
+    let chosen = decision.choice.arm.as_deref().and_then(|label| study.plan.arm(label));
+    if let (Some(arm), Some(threads)) = (chosen, decision.choice.threads) {
+        blocks.push(Block::Text(format!(
+            "Threads to use on a machine like this: {} ({}).",
+            number::whole(threads.into()),
+            if study.summary.threads_chosen.contains_key(&arm.label) {
+                "the best of those that were tried"
+            } else {
+                "as many as were measured in that arm"
+            }
+        )));
+    }
+    blocks.push(Block::Table(worth(study, &decision)));
+    if !decision.prices.is_empty() {
+        blocks.push(Block::Table(prices(&decision)));
+    }
+    blocks.extend(chosen.and_then(|arm| settings::table(study, arm)).map(Block::Table));
+    blocks
+}
+
+fn or_none(text: Option<String>) -> String {
+    text.unwrap_or_else(|| number::NONE.to_owned())
+}
+
+fn worth(study: &Study<'_>, decision: &Decision) -> Table {
+    let line = |worth: &Worth| {
+        vec![
+            clean(&worth.measure.to_string()),
+            arm_name(study, arm_index(study, &worth.arm)),
+            number::effect(worth.ratio),
+            or_none(worth.low.zip(worth.high).map(|(low, high)| number::interval(low, high))),
+            or_none(worth.verdict.map(|verdict| words::verdict(study, &worth.arm, verdict))),
+        ]
+    };
+    let has = |measure: Measure| decision.worth.iter().any(|worth| worth.measure == measure);
+    let mut note = "A positive number is better: more work, or less of what is spent. CPU seconds \
+                    are those the kernel counts, which are worth less beside a busy sibling; core \
+                    seconds are what a machine has."
+        .to_owned();
+    if has(Measure::Tail) {
+        note.push_str(
+            " Latencies are of a closed loop: a client that waits for its answer sends no other.",
+        );
+    }
+    if !has(Measure::Energy) {
+        note.push_str(" Energy could not be read (RAPL under /sys/class/powercap, as root).");
+    }
+    Table {
+        caption: format!(
+            "What each arm is worth against {}",
+            arm_name(study, study.plan.reference_index())
+        ),
+        columns: vec![
+            Column::words("Measure"),
+            Column::words("Arm"),
+            Column::number("Better by"),
+            Column::number("95 % interval"),
+            Column::words(words::verdict_column(study)),
+        ],
+        rows: decision.worth.iter().map(line).collect(),
+        note: Some(note),
+        ..Table::default()
+    }
+}
+
+fn prices(decision: &Decision) -> Table {
+    let rows = decision.prices.iter().map(|price| {
+        vec![
+            clean(&price.what),
+            clean(&format!("{} against {}", price.arm, price.against)),
+            number::effect(price.ratio),
+            or_none(price.low.zip(price.high).map(|(low, high)| number::interval(low, high))),
+        ]
+    });
+    Table {
+        caption: "What it costs, in work per second".to_owned(),
+        columns: vec![
+            Column::words("Price of"),
+            Column::words("Arms"),
+            Column::number("Work per second"),
+            Column::number("95 % interval"),
+        ],
+        rows: rows.collect(),
+        note: Some("A negative number is the price; a positive one is a gain.".to_owned()),
+        ..Table::default()
+    }
+}

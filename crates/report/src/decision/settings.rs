@@ -1,0 +1,113 @@
+//! What to set to get an arm, by system. A table, so that a newcomer finds a system by its name.
+//!
+//! Sources: Slurm's sbatch(1) (`--hint`) and slurm.conf(5); Kubernetes, *Control CPU Management
+//! Policies on the Node*; systemd.resource-control(5); Linux, admin-guide/kernel-parameters (`nosmt`)
+//! and admin-guide/hw-vuln/core-scheduling; the instance options of Amazon EC2 (CpuOptions), Google
+//! Compute Engine (threads per core) and Azure (vCPUs per core).
+
+use crate::Study;
+use crate::document::{Column, Table};
+use crate::words::clean;
+use coretwin_base::arm::ArmState;
+use coretwin_base::plan::PlanArm;
+
+/// How to get one arm in one system: its name, what to set there.
+type Setting = (&'static str, &'static str);
+
+const ONE_THREAD: [Setting; 8] = [
+    ("Linux, now", "coretwin smt off, and coretwin smt restore to undo it"),
+    ("Linux, from boot", "kernel command line: nosmt"),
+    ("systemd, one service", "AllowedCPUs={first_siblings} (one CPU of each core; SMT stays on)"),
+    ("Slurm", "#SBATCH --hint=nomultithread (a job); ThreadsPerCore=1 with nosmt (nodes)"),
+    (
+        "Kubernetes",
+        "nodes booted with nosmt; or kubelet cpuManagerPolicy: static with full-pcpus-only: \"true\", \
+         requests of two CPUs for each thread of a Guaranteed pod",
+    ),
+    ("AWS", "--cpu-options CoreCount=CORES,ThreadsPerCore=1 when the instance is launched"),
+    ("Google Cloud", "--threads-per-core=1 when the instance is created or while it is stopped"),
+    ("Azure", "--v-cpus-per-core 1 when the machine is created, in sizes that allow it"),
+];
+
+const ALL_THREADS: [Setting; 7] = [
+    ("Linux", "coretwin smt on; no nosmt and no mitigations=…,nosmt on the kernel command line"),
+    ("systemd, one service", "no AllowedCPUs=, or all CPUs: AllowedCPUs={all}"),
+    ("Slurm", "#SBATCH --hint=multithread (a job); ThreadsPerCore=2 in the node's line"),
+    (
+        "Kubernetes",
+        "kubelet cpuManagerPolicy: static with full-pcpus-only: \"true\", so that a pod's threads share \
+         cores with nobody else; an even number of CPUs in a Guaranteed pod",
+    ),
+    ("AWS", "ThreadsPerCore=2 in --cpu-options, which is what instances have unless told"),
+    ("Google Cloud", "--threads-per-core=2, which is what instances have unless told"),
+    ("Azure", "--v-cpus-per-core 2, which is what most sizes have unless told"),
+];
+
+const CORES: [Setting; 4] = [
+    ("Linux", "SMT on; start as many threads as cores and leave their places to the scheduler"),
+    ("Slurm", "#SBATCH --hint=multithread --ntasks-per-core=1"),
+    ("Kubernetes", "no CPU manager; as many threads as cores in the program's own settings"),
+    (
+        "clouds",
+        "nothing to set on the instance; as many threads as cores in the program's settings",
+    ),
+];
+
+const CORE_SCHEDULING: [Setting; 3] = [
+    (
+        "Linux",
+        "coresched new -- COMMAND (util-linux 2.40 or later), one cookie for what may share cores",
+    ),
+    ("systemd, one service", "ExecStart=/usr/bin/coresched new -- COMMAND"),
+    (
+        "Slurm, Kubernetes, clouds",
+        "they know no setting for it; start the program by coresched inside the job, pod or instance",
+    ),
+];
+
+const PACKED: [Setting; 2] = [
+    ("Linux, systemd", "AllowedCPUs={arm} (both threads of half the cores)"),
+    ("Slurm", "#SBATCH --cpu-bind=map_cpu:{arm_list}"),
+];
+
+/// What to set to get this arm; none for one that is the user's own CPU set.
+pub(super) fn table(study: &Study<'_>, arm: &PlanArm) -> Option<Table> {
+    let settings: &[Setting] = match arm.state {
+        ArmState::Off | ArmState::OnePerCore => &ONE_THREAD,
+        ArmState::On => &ALL_THREADS,
+        ArmState::OnCores => &CORES,
+        ArmState::CoreSched => &CORE_SCHEDULING,
+        ArmState::Packed => &PACKED,
+        ArmState::Boot(_) | ArmState::Cpus(_) => return None,
+    };
+    let topology = &study.plan.topology;
+    let mut seen = Vec::new();
+    let mut first = coretwin_base::cpu_set::CpuSet::new();
+    for cpu in &topology.cpus {
+        if !seen.contains(&(cpu.package, cpu.core)) {
+            seen.push((cpu.package, cpu.core));
+            first.insert(cpu.cpu);
+        }
+    }
+    let list: Vec<String> = arm.cpus.iter().map(|cpu| cpu.0.to_string()).collect();
+    let filled = |text: &str| {
+        text.replace("{first_siblings}", &first.to_string())
+            .replace("{all}", &topology.online.to_string())
+            .replace("{arm}", &arm.cpus.to_string())
+            .replace("{arm_list}", &list.join(","))
+            .replace("CORES", &topology.cores.to_string())
+    };
+    let rows =
+        settings.iter().map(|(system, text)| vec![(*system).to_owned(), clean(&filled(text))]);
+    Some(Table {
+        caption: format!("What to set to get {}", clean(&arm.label)),
+        columns: vec![Column::words("System"), Column::words("Setting")],
+        rows: rows.collect(),
+        note: Some(
+            "Numbers of CPUs are those of the machine that was studied; change nothing on a machine \
+             that others use without their word."
+                .to_owned(),
+        ),
+        ..Table::default()
+    })
+}

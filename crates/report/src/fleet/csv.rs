@@ -1,0 +1,66 @@
+//! Tidy CSV: every effect of a fleet, suites first, one line each; RFC 4180 quoting. An empty field is
+//! a number that there is none of; an empty `cpu_model` is all of them.
+
+use crate::csv::{field, number};
+use coretwin_base::fleet_summary::{FleetEffect, FleetSummary};
+use coretwin_base::plan::Scale;
+use coretwin_base::reading::Better;
+
+const COLUMNS: &str = "cpu_model,workload,row,arm,reference_arm,unit,better,scale,rows,machines,blocks,\
+                       effect,low,high,next_low,next_high,between,share_between,p,p_adjusted,verdict,\
+                       next,outliers";
+
+pub(super) fn csv(summary: &FleetSummary) -> String {
+    let mut out = format!("{COLUMNS}\n");
+    for effect in summary.suites.iter().chain(&summary.effects) {
+        line(&mut out, effect);
+    }
+    out
+}
+
+fn line(out: &mut String, effect: &FleetEffect) {
+    let texts = [
+        effect.cpu_model.as_deref().unwrap_or(""),
+        &effect.workload,
+        &effect.row,
+        &effect.arm,
+        &effect.reference,
+        &effect.unit,
+    ];
+    for text in texts {
+        field(out, text);
+        out.push(',');
+    }
+    let better = match effect.better {
+        Better::Higher => "higher",
+        Better::Lower => "lower",
+    };
+    let scale = match effect.scale {
+        Scale::Ratio => "ratio",
+        Scale::Raw => "raw",
+    };
+    let FleetEffect { rows, machines, blocks, .. } = effect;
+    out.push_str(&format!("{better},{scale},{rows},{machines},{blocks},"));
+    let numbers = [
+        Some(effect.effect),
+        effect.low,
+        effect.high,
+        effect.next_low,
+        effect.next_high,
+        effect.between,
+        effect.share_between,
+        effect.p,
+        effect.p_adjusted,
+    ];
+    for value in numbers {
+        if let Some(value) = value {
+            number(out, value);
+        }
+        out.push(',');
+    }
+    let word = |verdict: Option<_>| {
+        verdict
+            .map_or(String::new(), |verdict| format!("{verdict}").to_lowercase().replace(' ', "-"))
+    };
+    out.push_str(&format!("{},{},{}\n", word(effect.verdict), word(effect.next), effect.outliers));
+}

@@ -1,0 +1,240 @@
+//! The report of a fleet: what an arm does on its machines and what to expect of the next, effects by
+//! row and model, machines unlike the others, what does not count.
+//!
+//! A fleet of ten thousand machines makes a report of bounded length: tables and figures name how
+//! much is left out of them, and CSV and JSON have all of it.
+
+mod csv;
+mod figures;
+mod openmetrics;
+mod tables;
+
+use crate::document::{Block, Document, Headline, Section};
+use crate::{html, markdown, number, text, words};
+use coretwin_base::fleet_summary::{FleetEffect, FleetSummary};
+use coretwin_base::plan::{Comparison, Scale};
+use coretwin_base::summary::Verdict;
+
+/// A form in which a fleet can be reported.
+#[derive(Debug, Clone, Copy)]
+pub struct FleetFormat {
+    /// The name people type.
+    pub name: &'static str,
+    /// What it is, in half a line.
+    pub about: &'static str,
+    /// Writes it.
+    pub render: fn(&FleetSummary) -> String,
+}
+
+/// Every format, in the order they are listed to people.
+pub const FLEET_FORMATS: &[FleetFormat] = &[
+    FleetFormat {
+        name: "text",
+        about: "the whole report for a terminal, 100 columns",
+        render: |summary| text::write(&document(summary, false)),
+    },
+    FleetFormat {
+        name: "html",
+        about: "one self-contained page with forest plots and heat maps",
+        render: |summary| html::write(&document(summary, true)),
+    },
+    FleetFormat {
+        name: "md",
+        about: "the report as Markdown, without figures",
+        render: |summary| markdown::write(&document(summary, false)),
+    },
+    FleetFormat {
+        name: "csv",
+        about: "effects by model, row and arm, one line each",
+        render: csv::csv,
+    },
+    FleetFormat { name: "json", about: "the whole record", render: json },
+    FleetFormat {
+        name: "openmetrics",
+        about: "effects for a monitor: OpenMetrics text",
+        render: openmetrics::openmetrics,
+    },
+];
+
+fn json(summary: &FleetSummary) -> String {
+    let mut text = serde_json::to_string_pretty(summary)
+        .expect("a summary has only text and number keys, so it is always JSON");
+    text.push('\n');
+    text
+}
+
+fn document(summary: &FleetSummary, with_figures: bool) -> Document {
+    let mut sections = Vec::new();
+    let mut add = |id, title, blocks: Vec<Block>| {
+        if !blocks.is_empty() {
+            sections.push(Section { id, title, blocks });
+        }
+    };
+    if with_figures {
+        add("map", "Workloads and CPU models", figures::maps(summary));
+        add("forest", "Effects, and the next machine", figures::forests(summary));
+        add("machines", "Machine by machine", figures::machines(summary));
+    }
+    add("suites", "Over all rows", tables::suites(summary));
+    add("effects", "Effects by row and model", tables::effects(summary));
+    add("outliers", "Machines unlike the others", tables::outliers(summary));
+    add("fleet", "The fleet", tables::fleet(summary));
+    let warnings: Vec<(String, String)> = summary
+        .warnings
+        .iter()
+        .map(|warning| (words::clean(&warning.text), words::clean(&warning.remedy)))
+        .collect();
+    let warning_count = warnings.len();
+    if warning_count > 0 {
+        add("warnings", "Warnings", vec![Block::Warnings(warnings)]);
+    }
+    add("method", "Method", vec![Block::List(method(summary))]);
+    Document {
+        kind: "Coretwin fleet",
+        title: title(summary),
+        notice: notice(summary),
+        sentences: summary.sentences.iter().map(|text| words::clean(text)).collect(),
+        headlines: headlines(summary),
+        facts: facts(summary),
+        warnings: warning_count,
+        arms: figures::models(summary),
+        sections,
+    }
+}
+
+fn title(summary: &FleetSummary) -> String {
+    let mut workloads: Vec<&str> = Vec::new();
+    for effect in &summary.effects {
+        if !workloads.contains(&&*effect.workload) {
+            workloads.push(&effect.workload);
+        }
+    }
+    words::shorten(&words::clean(&workloads.join(", ")), 90)
+}
+
+fn notice(summary: &FleetSummary) -> Option<String> {
+    if summary.is_simulated {
+        return Some(
+            "Simulated machines: every figure is a prediction of models, nothing was measured."
+                .to_owned(),
+        );
+    }
+    match summary.comparison {
+        Comparison::Smt => None,
+        Comparison::StandIn => Some(
+            "SMT was never switched off: one CPU per core stands in for it, while the other \
+             siblings stay online and idle."
+                .to_owned(),
+        ),
+        Comparison::None => Some(
+            "These arms say nothing about SMT off against on, or the machines' arms differ in kind."
+                .to_owned(),
+        ),
+    }
+}
+
+/// The primary effect of each arm: its suite, else its only row; over all models where several.
+fn headlines(summary: &FleetSummary) -> Vec<Headline> {
+    let mut headlines: Vec<(&str, Headline)> = Vec::new();
+    // Suites come first, and lines over all models before those of each.
+    for effect in summary.suites.iter().chain(&summary.effects) {
+        if headlines.iter().any(|(arm, _)| *arm == &*effect.arm) {
+            continue;
+        }
+        let row = match effect.rows {
+            1 => words::clean(&effect.row),
+            rows => number::count(rows.into(), "row"),
+        };
+        let model = effect.cpu_model.as_deref().filter(|_| summary.models.len() > 1);
+        let model = model.map(|model| format!(", {}", words::clean(model))).unwrap_or_default();
+        let headline = Headline {
+            comparison: words::clean(&format!("{} against {}", effect.arm, effect.reference)),
+            effect: amount(effect, effect.effect),
+            interval: ends(effect, effect.low, effect.high)
+                .map(|text| format!("{} {text}", interval_name(summary))),
+            verdict: effect.verdict.map(|verdict| (verdict, verdict.to_string())),
+            basis: format!("{row}, {}{model}", number::count(effect.machines.into(), "machine")),
+        };
+        headlines.push((&effect.arm, headline));
+    }
+    headlines.into_iter().map(|(_, headline)| headline).collect()
+}
+
+fn facts(summary: &FleetSummary) -> String {
+    let blocks: u64 = summary
+        .effects
+        .iter()
+        .filter(|effect| summary.models.len() < 2 || effect.cpu_model.is_none())
+        .map(|effect| effect.blocks)
+        .max()
+        .unwrap_or(0);
+    format!(
+        "{} · {} · {} of the row with most",
+        number::count(summary.machines.into(), "machine"),
+        number::count(summary.models.len() as u64, "CPU model"),
+        number::count(blocks, "block"),
+    )
+}
+
+/// `95 % interval`.
+fn interval_name(summary: &FleetSummary) -> String {
+    format!("{} interval", number::share(summary.confidence))
+}
+
+/// An effect: a percentage, or a difference in its unit.
+fn amount(effect: &FleetEffect, value: f64) -> String {
+    match effect.scale {
+        Scale::Ratio => number::effect(value),
+        Scale::Raw => format!("{} {}", number::difference(value), words::clean(&effect.unit)),
+    }
+}
+
+/// An interval of an effect.
+fn ends(effect: &FleetEffect, low: Option<f64>, high: Option<f64>) -> Option<String> {
+    let (low, high) = (low?, high?);
+    Some(match effect.scale {
+        Scale::Ratio => number::interval(low, high),
+        Scale::Raw => format!("{} to {}", number::difference(low), number::difference(high)),
+    })
+}
+
+/// What can be said of the next machine, in a few words.
+fn next_word(effect: &FleetEffect) -> &'static str {
+    match effect.next {
+        None => number::NONE,
+        Some(Verdict::Helps) => "gains",
+        Some(Verdict::Hurts) => "loses",
+        Some(Verdict::NoMaterialDifference) => "no difference",
+        Some(Verdict::Inconclusive) => "cannot be told",
+    }
+}
+
+fn method(summary: &FleetSummary) -> Vec<String> {
+    vec![
+        "Each machine is analysed by itself, in blocks, as in its own study's report; it brings one \
+         effect with its error for each row and arm. The machine is the unit: blocks and studies of \
+         one machine never count as machines."
+            .to_owned(),
+        "The mean over machines is that of a random-effects model: machines are taken as a sample, \
+         whose true effects differ. Spread between machines by restricted maximum likelihood, \
+         interval by Hartung and Knapp."
+            .to_owned(),
+        "The interval for the next machine is where the true effect on a machine of the same kind \
+         lies with that probability, if it is drawn as these were. I² is the share of the spread \
+         that is between machines, not within."
+            .to_owned(),
+        "Over all models the mean is that of this fleet as it is composed; another mix of models has \
+         another mean."
+            .to_owned(),
+        "A machine is unlike the others where its effect lies outside what the others of its model \
+         predict for it, more surely than happens by chance to one row in twenty (Holm over its \
+         machines). Nothing is left out for it: the effects hold with it."
+            .to_owned(),
+        format!(
+            "Verdict at a margin of ±{}: no material difference if the 90 % interval lies inside it, \
+             else HELPS or HURTS if the {} excludes no effect, else inconclusive.",
+            number::share(summary.margin),
+            interval_name(summary)
+        ),
+    ]
+}

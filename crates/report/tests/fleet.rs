@@ -1,0 +1,142 @@
+//! A fleet's report in every format.
+
+use coretwin_base::fleet::{Effect, Fleet, Member, MemberState, Refused};
+use coretwin_base::fleet_summary::FleetSummary;
+use coretwin_base::plan::{Comparison, Scale};
+use coretwin_base::random::Stream;
+use coretwin_base::reading::Better;
+use coretwin_report::FLEET_FORMATS;
+use coretwin_stats::fleet::analyse;
+use std::collections::BTreeMap;
+
+const HOSTILE: &str = "<script>alert(1)</script>|\u{1b}[31m\n\"";
+
+fn effect(row: &str, mean: f64) -> Effect {
+    Effect {
+        row: row.into(),
+        workload: row.split(':').next().unwrap_or(row).into(),
+        arm: "on".into(),
+        reference: "off".into(),
+        unit: "1/s".into(),
+        better: Better::Higher,
+        scale: Scale::Ratio,
+        blocks: 10,
+        mean,
+        standard_error: 0.004,
+        degrees: 9.0,
+        value_reference: 100.0,
+        value_arm: 100.0 * mean.exp(),
+    }
+}
+
+/// So many machines of each model; the last of the first is unlike the others.
+fn fleet(models: &[(&str, f64)], machines: u32, rows: u32) -> Fleet {
+    let mut noise = Stream::new(3, "report", 0);
+    let mut members = Vec::new();
+    for (index, (model, mean)) in models.iter().enumerate() {
+        for number in 0..machines {
+            let odd = if index == 0 && number + 1 == machines { -0.4 } else { 0.0 };
+            let mut near = |row: u32| {
+                let row_mean = mean + 0.01 * f64::from(row % 7) + odd;
+                row_mean + 0.02 * (noise.unit() - 0.5)
+            };
+            let effects =
+                (0..rows).map(|row| effect(&format!("chat:rooms={row}"), near(row))).collect();
+            members.push(Member {
+                schema: 1,
+                machine: format!("{index}-{number}").into(),
+                name: format!("node-{index}-{number}"),
+                cpu_model: (*model).into(),
+                cores: 8,
+                threads_per_core: 2,
+                kernel: "6.12".into(),
+                comparison: Comparison::Smt,
+                is_simulated: false,
+                bundle: "b".into(),
+                plan: "p".into(),
+                bundle_schema: 1,
+                started_utc: String::new(),
+                state: MemberState::Complete,
+                margin: 0.02,
+                facts: BTreeMap::new(),
+                effects,
+                uncompared: Vec::new(),
+            });
+        }
+    }
+    Fleet { members, refused: Vec::new() }
+}
+
+fn render(format: &str, summary: &FleetSummary) -> String {
+    let format = FLEET_FORMATS.iter().find(|known| known.name == format).expect("a format");
+    (format.render)(summary)
+}
+
+#[test]
+fn the_page_has_a_heat_map_forests_and_the_odd_machine() {
+    let summary = analyse(&fleet(&[("Alpha", 0.2), ("Beta", -0.1)], 8, 3), None);
+    let page = render("html", &summary);
+    // A heat map, a forest of rows by model, and the machines of both models.
+    assert_eq!(page.matches("<svg xmlns").count(), 4, "{page}");
+    assert_eq!(page.matches("h-better").count() - page.matches(".h-better").count(), 4);
+    assert_eq!(page.matches("h-worse").count() - page.matches(".h-worse").count(), 4);
+    assert!(page.contains("class=\"next a0\""), "the next machine is drawn");
+    assert!(page.contains("node-0-7"));
+    assert!(!page.contains("<script"));
+    let text = render("text", &summary);
+    assert!(text.contains("MACHINES UNLIKE THE OTHERS"), "{text}");
+    assert!(text.contains("3 of 3"), "{text}");
+    assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+}
+
+#[test]
+fn csv_and_metrics_have_every_effect() {
+    let summary = analyse(&fleet(&[("Alpha", 0.2), ("Beta", -0.1)], 5, 4), None);
+    let lines = summary.suites.len() + summary.effects.len();
+    assert_eq!(lines, 3 + 3 * 4);
+    let csv = render("csv", &summary);
+    assert_eq!(csv.lines().count(), 1 + lines);
+    let columns = csv.lines().next().expect("a head").split(',').count();
+    assert!(csv.lines().all(|line| line.split(',').count() == columns), "{csv}");
+    let metrics = render("openmetrics", &summary);
+    assert_eq!(metrics.matches("coretwin_fleet_effect_ratio{").count(), lines);
+    assert!(metrics.ends_with("# EOF\n"));
+    let back: FleetSummary = serde_json::from_str(&render("json", &summary)).expect("JSON");
+    assert_eq!(back, summary);
+}
+
+#[test]
+fn hostile_names_steer_nothing() {
+    let mut fleet = fleet(&[(HOSTILE, 0.2), ("Beta", 0.1)], 5, 2);
+    fleet.members[0].name = HOSTILE.to_owned();
+    fleet.refused = vec![Refused { file: HOSTILE.to_owned(), reason: HOSTILE.to_owned() }];
+    let summary = analyse(&fleet, None);
+    for format in FLEET_FORMATS {
+        let text = (format.render)(&summary);
+        assert!(!text.contains('\u{1b}') || format.name == "csv" || format.name == "openmetrics");
+        assert!(format.name != "html" || !text.contains("<script>alert"));
+    }
+    let metrics = render("openmetrics", &summary);
+    let is_line = |line: &str| line.starts_with('#') || line.starts_with("coretwin_fleet_");
+    assert!(metrics.lines().all(is_line), "{metrics}");
+}
+
+#[test]
+fn a_large_fleet_makes_a_page_of_bounded_size() {
+    let models: Vec<String> = (0..12).map(|number| format!("Model {number:02}")).collect();
+    let models: Vec<(&str, f64)> = models.iter().map(|model| (model.as_str(), 0.1)).collect();
+    let summary = analyse(&fleet(&models, 4, 60), None);
+    let page = render("html", &summary);
+    assert!(page.len() < 2_000_000, "{}", page.len());
+    assert!(page.contains("The first 40 of 61 rows are shown"));
+    assert!(page.contains("The 8 models of most machines of 12 are shown"));
+    assert!(page.contains("The first 300 of 780 lines"));
+}
+
+#[test]
+fn an_empty_fleet_has_a_report_too() {
+    let summary = analyse(&Fleet::default(), None);
+    for format in FLEET_FORMATS {
+        assert!(!(format.render)(&summary).is_empty(), "{}", format.name);
+    }
+}

@@ -1,0 +1,112 @@
+//! What the reader of a fleet's result must know.
+
+use coretwin_base::fleet::Fleet;
+use coretwin_base::fleet_summary::FleetSummary;
+use coretwin_base::plan::Comparison;
+use coretwin_base::schema::SCHEMA;
+use coretwin_base::warning::Warning;
+use std::collections::BTreeSet;
+
+/// Fewest machines of a model from which something is said of the next.
+const MACHINES_MIN: u32 = 3;
+
+/// All warnings of a fleet.
+pub(super) fn write(fleet: &Fleet, summary: &FleetSummary) -> Vec<Warning> {
+    let mut warnings = Vec::new();
+    let mut warn = |kind: &str, text: String, remedy: &str| {
+        warnings.push(Warning::new(kind, text, remedy));
+    };
+    if !summary.refused.is_empty() {
+        warn(
+            "refused",
+            format!("{} files do not count", summary.refused.len()),
+            "the list below has the reason of each; run those machines again",
+        );
+    }
+    if !summary.partial.is_empty() {
+        warn(
+            "partial",
+            format!("{} of {} studies were broken off", summary.partial.len(), summary.studies),
+            "what they measured counts; coretwin fleet status says how to finish them",
+        );
+    }
+    if summary.schemas.len() > 1 {
+        let part = |(version, studies): (&u32, &u32)| format!("{studies} of version {version}");
+        let parts: Vec<String> = summary.schemas.iter().map(part).collect();
+        warn(
+            "mixed-schemas",
+            format!("the studies' records are of several versions: {}", parts.join(", ")),
+            "they are read as what they were; use one coretwin on all machines",
+        );
+    } else if summary.schemas.keys().any(|version| *version < SCHEMA) {
+        warn(
+            "old-schema",
+            "the studies' records are of an older version than this coretwin writes".to_owned(),
+            "nothing needs to be done; fields they lack are not reported",
+        );
+    }
+    mixtures(fleet, &mut warn);
+    few_machines(summary, &mut warn);
+    let uncompared = fleet.members.iter().filter(|member| !member.uncompared.is_empty()).count();
+    if uncompared > 0 {
+        warn(
+            "uncompared",
+            format!("{uncompared} studies have rows that could not be compared"),
+            "a run of each of their blocks failed; coretwin report on such a study names it",
+        );
+    }
+    warnings
+}
+
+/// Studies that differ in more than their machines.
+fn mixtures(fleet: &Fleet, warn: &mut impl FnMut(&str, String, &str)) {
+    let plans: BTreeSet<_> = fleet.members.iter().map(|member| &member.plan).collect();
+    if plans.len() > 1 {
+        warn(
+            "several-plans",
+            format!("the machines followed {} different plans", plans.len()),
+            "rows of the same name, unit and arms are taken together; compare plans with care",
+        );
+    }
+    let kinds: BTreeSet<u8> = fleet
+        .members
+        .iter()
+        .map(|member| match member.comparison {
+            Comparison::Smt => 0,
+            Comparison::StandIn => 1,
+            Comparison::None => 2,
+        })
+        .collect();
+    if kinds.len() > 1 {
+        warn(
+            "mixed-comparisons",
+            "the studies compare different kinds of arms: SMT off, a stand-in for it, CPU sets"
+                .to_owned(),
+            "look at each arm by its own label, or make one fleet for each kind",
+        );
+    }
+    let simulated = fleet.members.iter().filter(|member| member.is_simulated).count();
+    if simulated > 0 && simulated < fleet.members.len() {
+        warn(
+            "mixed-simulated",
+            format!("{simulated} of {} studies are of simulated machines", fleet.members.len()),
+            "a model's simulated and real machines have different names; read the lines by model",
+        );
+    }
+}
+
+fn few_machines(summary: &FleetSummary, warn: &mut impl FnMut(&str, String, &str)) {
+    let few: Vec<String> = summary
+        .models
+        .iter()
+        .filter(|model| model.machines < MACHINES_MIN)
+        .map(|model| format!("{} ({})", model.cpu_model, model.machines))
+        .collect();
+    if !few.is_empty() {
+        warn(
+            "few-machines",
+            format!("models with fewer than {MACHINES_MIN} machines: {}", few.join(", ")),
+            "nothing is said of the next machine of such a model; add machines of it",
+        );
+    }
+}

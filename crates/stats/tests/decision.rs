@@ -1,0 +1,144 @@
+//! What to set, from studies whose truth is known.
+
+#[path = "study/fixture.rs"]
+mod fixture;
+
+use coretwin_base::arm::ArmState;
+use coretwin_base::decision::{Decision, ENERGY_METRIC, Licence, Measure};
+use coretwin_base::plan::{Plan, PlanRow};
+use coretwin_base::reading::{Better, Metric, Reading};
+use coretwin_base::summary::{StoppedBecause, Verdict};
+use coretwin_stats::decision::decide;
+use coretwin_stats::study::analyse;
+use fixture::{arm, plan, readings, row};
+use std::sync::Arc;
+
+fn decided(plan: &Plan, readings: &[Reading], licence: Option<Licence>) -> Decision {
+    let summary = analyse(plan, readings, StoppedBecause::Blocks);
+    decide(plan, readings, &summary, licence).expect("a decision")
+}
+
+/// Seconds a run takes: `on` takes this share of the reference's, with a little noise.
+fn seconds(share: f64) -> impl FnMut(u32, usize, usize) -> f64 {
+    move |block, arm, _| {
+        let noise = 1.0 + 0.004 * f64::from((block * 7 + arm as u32 * 3) % 5);
+        if arm == 0 { 10.0 * noise } else { 10.0 * share * noise }
+    }
+}
+
+fn ratio(decision: &Decision, measure: Measure) -> (f64, Option<Verdict>) {
+    let found = decision.worth.iter().find(|worth| worth.measure == measure);
+    found.map(|worth| (worth.ratio, worth.verdict)).expect("that measure")
+}
+
+#[test]
+fn smt_that_helps_is_set_and_its_cost_per_thread_is_told() {
+    let plan = plan(&[row("a", "a"), row("b", "b")]);
+    let readings = readings(&plan, 10, seconds(0.8));
+    let decision = decided(&plan, &readings, None);
+    assert_eq!(decision.choice.arm.as_deref(), Some("on"));
+    assert_eq!(decision.choice.threads, Some(8));
+    let (throughput, verdict) = ratio(&decision, Measure::Throughput);
+    assert!((throughput - 1.25).abs() < 0.01 && verdict == Some(Verdict::Helps), "{throughput}");
+    // The same cores do more; twice the threads do less each.
+    let (per_core, _) = ratio(&decision, Measure::Licence(Licence::PerCore));
+    assert!((per_core - 1.25).abs() < 0.01, "{per_core}");
+    let (per_thread, verdict) = ratio(&decision, Measure::Licence(Licence::PerThread));
+    assert!((per_thread - 0.625).abs() < 0.01, "{per_thread}");
+    assert_eq!(verdict, Some(Verdict::Hurts));
+    // Each run takes a CPU second; a run of `on` does the work of 0.8 seconds in a second.
+    let (cpu, _) = ratio(&decision, Measure::CpuSeconds);
+    assert!((cpu - 1.25).abs() < 0.01, "{cpu}");
+    let [price] = decision.prices.as_slice() else { panic!("{:?}", decision.prices) };
+    assert!((price.ratio - 0.8).abs() < 0.01, "{price:?}");
+    assert!(decision.choice.sentences[0].starts_with("Set on (SMT on, all CPUs)"));
+    assert!(decision.choice.sentences.iter().any(|text| text.starts_with("It costs:")));
+}
+
+#[test]
+fn a_licence_by_thread_turns_the_choice() {
+    let plan = plan(&[row("a", "a")]);
+    let readings = readings(&plan, 10, seconds(0.8));
+    let decision = decided(&plan, &readings, Some(Licence::PerThread));
+    assert_eq!(decision.choice.arm.as_deref(), Some("one-per-core"));
+    assert_eq!(decision.choice.measure, Measure::Licence(Licence::PerThread));
+    let by_core = decided(&plan, &readings, Some(Licence::PerCore));
+    assert_eq!(by_core.choice.arm.as_deref(), Some("on"));
+}
+
+#[test]
+fn no_difference_and_no_answer_are_told_apart() {
+    let plan = plan(&[row("a", "a")]);
+    let same = decided(&plan, &readings(&plan, 12, seconds(1.0)), None);
+    assert_eq!(same.choice.arm.as_deref(), Some("one-per-core"));
+    assert!(same.choice.sentences[0].contains("no difference"), "{:?}", same.choice);
+    let wild =
+        readings(&plan, 8, |block, arm, _| 10.0 + f64::from((block * 5 + arm as u32 * 3) % 7));
+    let open = decided(&plan, &wild, None);
+    assert_eq!((open.choice.arm, open.choice.threads), (None, None));
+    assert!(open.choice.sentences[0].starts_with("Change nothing yet"));
+}
+
+#[test]
+fn smt_that_hurts_is_not_set() {
+    let plan = plan(&[row("a", "a")]);
+    let decision = decided(&plan, &readings(&plan, 10, seconds(1.2)), None);
+    assert_eq!(decision.choice.arm.as_deref(), Some("one-per-core"));
+    assert!(decision.choice.sentences[0].contains("less work per second"), "{:?}", decision.choice);
+}
+
+#[test]
+fn tails_and_energy_are_compared_where_readings_have_them() {
+    let plan = plan(&[row("a", "a")]);
+    let mut readings = readings(&plan, 10, seconds(0.8));
+    let metric =
+        |value: f64, unit: &str| Metric { value, unit: unit.to_owned(), better: Better::Lower };
+    for reading in &mut readings {
+        let on = &*reading.arm == "on";
+        let metrics = Arc::make_mut(&mut reading.metrics);
+        // Tails twice as long, and the same power: a run of a second takes 50 J in either arm.
+        metrics.insert("read_p99_us".to_owned(), metric(if on { 200.0 } else { 100.0 }, "µs"));
+        metrics.insert("write_p99_us".to_owned(), metric(if on { 400.0 } else { 200.0 }, "µs"));
+        metrics.insert("read_p50_us".to_owned(), metric(5.0, "µs"));
+        metrics.insert(ENERGY_METRIC.to_owned(), metric(50.0, "J"));
+    }
+    // A kind of call that one reading lacks is left out of all.
+    Arc::make_mut(&mut readings[3].metrics).remove("write_p99_us");
+    let decision = decided(&plan, &readings, None);
+    let (tail, verdict) = ratio(&decision, Measure::Tail);
+    assert!((tail - 0.5).abs() < 1e-9 && verdict == Some(Verdict::Hurts), "{tail}");
+    let (energy, _) = ratio(&decision, Measure::Energy);
+    assert!((energy - 1.25).abs() < 0.01, "{energy}");
+    assert!(decision.choice.sentences[1].contains("100.0 % more 99th percentile"), "{decision:?}");
+}
+
+#[test]
+fn going_without_smt_and_core_scheduling_have_a_price() {
+    let rates = PlanRow { better: Better::Higher, ..row("a", "a") };
+    let mut plan = plan(&[rates]);
+    plan.arms = vec![
+        arm("off", ArmState::Off, 4),
+        arm("on", ArmState::On, 8),
+        arm("cookies", ArmState::CoreSched, 8),
+    ];
+    plan.reference_arm = "off".to_owned();
+    let readings = readings(&plan, 12, |block, arm, _| {
+        [100.0, 125.0, 110.0][arm] * (1.0 + 0.003 * f64::from((block + arm as u32) % 4))
+    });
+    let decision = decided(&plan, &readings, None);
+    let prices: Vec<(&str, f64)> =
+        decision.prices.iter().map(|price| (price.what.as_str(), price.ratio)).collect();
+    assert_eq!(prices.len(), 2, "{prices:?}");
+    assert!(prices[0].0 == "going without SMT" && (prices[0].1 - 0.8).abs() < 0.01, "{prices:?}");
+    assert!(prices[1].0 == "core scheduling" && (prices[1].1 - 0.88).abs() < 0.01, "{prices:?}");
+    assert_eq!(decision.choice.arm.as_deref(), Some("on"));
+}
+
+#[test]
+fn a_screening_decides_nothing() {
+    let mut plan = plan(&[row("a", "a")]);
+    plan.rules.protocol = coretwin_base::plan::Protocol::Quick;
+    let readings = readings(&plan, 3, seconds(0.8));
+    let summary = analyse(&plan, &readings, StoppedBecause::Blocks);
+    assert_eq!(decide(&plan, &readings, &summary, None), None);
+}

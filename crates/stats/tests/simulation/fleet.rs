@@ -1,0 +1,103 @@
+//! Do the intervals of a fleet hold the truth, for the mean over machines and for the next machine?
+//!
+//! A machine's true effect is drawn around the mean of all; its blocks scatter around that with a
+//! spread that is the same on all machines, or (uneven) its own, from half to twice the typical one;
+//! it reports the mean of its blocks and their spread. `between/within` is the deviation of true
+//! effects over the typical standard error of a machine.
+
+use crate::noise::{Normal, percent};
+use coretwin_stats::fleet::{Found, Prediction, RandomEffects, moderated, outliers};
+use coretwin_stats::paired::Paired;
+
+const TRIALS: u64 = 500;
+/// Typical standard deviation of a block's difference.
+const SIGMA: f64 = 0.02;
+const MEAN: f64 = 0.08;
+
+#[derive(Debug, Clone, Copy)]
+struct Case {
+    machines: usize,
+    blocks: usize,
+    /// Deviation of true effects over the typical standard error of a machine.
+    ratio: f64,
+    uneven: bool,
+}
+
+impl Case {
+    fn between(self) -> f64 {
+        self.ratio * SIGMA / libm::sqrt(self.blocks as f64)
+    }
+
+    /// What the machines of one fleet found.
+    fn fleet(self, normal: &mut Normal) -> Vec<Found> {
+        let machine = |_| {
+            let truth = MEAN + self.between() * normal.draw();
+            let own =
+                if self.uneven { libm::exp(0.7 * normal.draw().clamp(-1.0, 1.0)) } else { 1.0 };
+            let blocks: Vec<f64> =
+                (0..self.blocks).map(|_| truth + SIGMA * own * normal.draw()).collect();
+            Paired::new(&blocks).expect("blocks")
+        };
+        let machines: Vec<Paired> = (0..self.machines).map(machine).collect();
+        let spreads: Vec<(f64, f64)> = machines
+            .iter()
+            .map(|paired| (paired.deviation * paired.deviation, (self.blocks - 1) as f64))
+            .collect();
+        let found = |(paired, (spread, degrees)): (&Paired, (f64, f64))| Found {
+            mean: paired.mean,
+            variance: spread / self.blocks as f64,
+            degrees,
+        };
+        machines.iter().zip(moderated(&spreads)).map(found).collect()
+    }
+
+    /// Percent of intervals that hold the mean, of predictions that hold the next machine's true
+    /// effect, and of fleets of which a machine is named although none is unlike the others.
+    fn measure(self) -> [f64; 3] {
+        let (mut covered, mut predicted, mut named) = (0, 0.0, 0);
+        let below = |x: f64| 0.5 * libm::erfc((MEAN - x) / (self.between() * libm::sqrt(2.0)));
+        for trial in 0..TRIALS {
+            let found = self.fleet(&mut Normal::new("fleet", trial));
+            let all = RandomEffects::new(&found).expect("machines");
+            let holds = |(low, high): (f64, f64)| low <= MEAN && MEAN <= high;
+            covered += u32::from(holds(all.interval(0.95)));
+            let next = Prediction::new(&found).expect("three machines").interval(0.95);
+            predicted += match self.between() {
+                0.0 => f64::from(u8::from(holds(next))),
+                _ => below(next.1) - below(next.0),
+            };
+            named += u32::from(!outliers(&found, &all, 0.05).is_empty());
+        }
+        let predicted = predicted * 100.0 / TRIALS as f64;
+        [percent(covered, TRIALS), predicted, percent(named, TRIALS)]
+    }
+}
+
+#[test]
+fn fleets_cover_the_mean_and_the_next_machine() {
+    println!("fleet: machines, blocks, between/within, uneven -> mean %, next %, false names %");
+    let mut means = [Vec::new(), Vec::new()];
+    for (blocks, uneven) in [(4, false), (10, false), (10, true)] {
+        for machines in [3, 5, 10, 30] {
+            for ratio in [0.0, 0.5, 1.0, 3.0] {
+                let case = Case { machines, blocks, ratio, uneven };
+                let [mean, next, names] = case.measure();
+                println!(
+                    "  {machines}, {blocks}, {ratio}, {uneven} -> {mean:.1}, {next:.1}, {names:.1}"
+                );
+                means[usize::from(uneven)].push(mean);
+                // One point of error for 500 fleets.
+                assert!((91.0..98.5).contains(&mean), "{case:?}: {mean}");
+                assert!(next >= 93.0, "{case:?}: {next}");
+                // Where machines are all alike, the interval for the next cannot be as narrow.
+                assert!(next <= 97.0 || ratio < 1.0, "{case:?}: {next}");
+                assert!(names <= 10.0, "{case:?}: {names}");
+            }
+        }
+    }
+    for means in means {
+        let mean = means.iter().sum::<f64>() / means.len() as f64;
+        println!("  mean over cases {mean:.2}");
+        assert!((94.0..96.0).contains(&mean), "{mean}");
+    }
+}

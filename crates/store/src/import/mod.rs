@@ -1,0 +1,248 @@
+//! Results of other people's benchmarks, as studies that `compare` can set side by side: hyperfine's
+//! `--export-json`, and the `composite.xml` of the Phoronix Test Suite.
+//!
+//! Such a file knows no blocks, orders or machine states: its runs of a command become the blocks of
+//! one arm, in their order. What holds of two such files is what holds of any two runs of a benchmark:
+//! values differ or not, and nothing is said about SMT.
+
+mod hyperfine;
+mod phoronix;
+
+use crate::Error;
+use coretwin_base::arm::{ArmState, KERNEL};
+use coretwin_base::cpu_set::{CpuId, CpuSet};
+use coretwin_base::environment::Environment;
+use coretwin_base::param::Params;
+use coretwin_base::placement::Placement;
+use coretwin_base::plan::{
+    Comparison, CopyRule, Plan, PlanArm, PlanRow, Protocol, Rules, Scale, ThreadRule,
+};
+use coretwin_base::reading::{Better, Phase, Reading, Status};
+use coretwin_base::schema::SCHEMA;
+use coretwin_base::topology::Topology;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Longest file that is read, in bytes.
+const BYTES_MAX: u64 = 64 << 20;
+
+/// A file's results, as a study.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Imported {
+    /// Its rows and arms.
+    pub plan: Plan,
+    /// Every run.
+    pub readings: Vec<Reading>,
+    /// What the file tells of the machine: as a rule nothing.
+    pub environment: Environment,
+}
+
+/// What a file holds, before it is made a study.
+#[derive(Debug, Default)]
+struct Found {
+    /// Name of the program it is of.
+    program: &'static str,
+    series: Vec<Series>,
+}
+
+/// The runs of one row in one arm.
+#[derive(Debug)]
+struct Series {
+    arm: String,
+    row: String,
+    unit: String,
+    better: Better,
+    values: Vec<f64>,
+    /// User and system seconds of all runs together, where the file tells.
+    cpu_s: [f64; 2],
+}
+
+/// Reads a file of a known kind: `.json` is hyperfine's, `.xml` Phoronix's.
+///
+/// # Errors
+/// [`Error::Io`] if it cannot be read, [`Error::Import`] if it is not what it should be.
+pub fn import(path: &Path) -> Result<Imported, Error> {
+    let bad = |why: String| Error::Import { path: path.to_owned(), why };
+    let length = std::fs::metadata(path).map_err(|cause| Error::io("read", path, cause))?.len();
+    if length > BYTES_MAX {
+        return Err(bad(format!("it has {length} bytes, and at most {BYTES_MAX} are read")));
+    }
+    let text = std::fs::read_to_string(path).map_err(|cause| Error::io("read", path, cause))?;
+    let found = match path.extension().and_then(|ending| ending.to_str()) {
+        Some("json") => hyperfine::parse(&text),
+        Some("xml") => phoronix::parse(&text),
+        _ => Err("its name ends neither in .json (hyperfine) nor in .xml (Phoronix)".to_owned()),
+    };
+    let found = found.map_err(bad)?;
+    if found.series.is_empty() {
+        return Err(bad("it holds no result with a number".to_owned()));
+    }
+    Ok(study(&found, mark(&text)))
+}
+
+/// A number that tells files apart (FNV-1a), for a file has no seed: two that are the same are one study.
+fn mark(text: &str) -> u64 {
+    let mix = |mark: u64, byte: u8| (mark ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, mix)
+}
+
+fn study(found: &Found, seed: u64) -> Imported {
+    let mut arms: Vec<&str> = Vec::new();
+    let mut rows: Vec<&Series> = Vec::new();
+    for series in &found.series {
+        if !arms.contains(&series.arm.as_str()) {
+            arms.push(&series.arm);
+        }
+        if rows.iter().all(|known| known.row != series.row) {
+            rows.push(series);
+        }
+    }
+    let blocks = found.series.iter().map(|series| series.values.len()).max().unwrap_or(0);
+    let mut plan = plan(found.program, &arms, &rows, blocks as u32);
+    plan.seed = seed;
+    let mut readings = Vec::new();
+    for block in 0..blocks {
+        for arm in &arms {
+            for row in &plan.rows {
+                let of_cell = |series: &&Series| series.arm == *arm && series.row == row.id;
+                let series = found.series.iter().find(of_cell);
+                readings.push(reading(readings.len() as u64, block, arm, row, series));
+            }
+        }
+    }
+    Imported { plan, readings, environment: Environment::default() }
+}
+
+fn plan(program: &str, arms: &[&str], rows: &[&Series], blocks: u32) -> Plan {
+    let cpus: CpuSet = [CpuId(0)].into_iter().collect();
+    let arm = |label: &&str| PlanArm {
+        label: (*label).to_owned(),
+        state: ArmState::Cpus(cpus.clone()),
+        scheduler: KERNEL.to_owned(),
+        cpus: cpus.clone(),
+        cores: 1,
+        threads: 1,
+        smt: None,
+        about: format!("as {program} ran it"),
+    };
+    let row = |series: &&Series| PlanRow {
+        id: series.row.clone(),
+        workload: series.row.clone(),
+        family: program.to_owned(),
+        params: Params::new(),
+        placement: Placement::Free,
+        threads: ThreadRule::Fixed(1),
+        copies: CopyRule::Fixed(1),
+        unit: series.unit.clone(),
+        better: series.better,
+        scale: Scale::Ratio,
+        arms: Vec::new(),
+    };
+    Plan {
+        schema: SCHEMA,
+        coretwin: env!("CARGO_PKG_VERSION").to_owned(),
+        machine: program.to_owned(),
+        comparison: Comparison::None,
+        arms: arms.iter().map(arm).collect(),
+        reference_arm: arms.first().map(|arm| (*arm).to_owned()).unwrap_or_default(),
+        rows: rows.iter().map(row).collect(),
+        command: None,
+        cputime: None,
+        simulation: None,
+        seed: 0,
+        orders: Vec::new(),
+        rules: Rules {
+            protocol: Protocol::Fixed,
+            looks: vec![blocks],
+            target: 0.01,
+            margin: 0.02,
+            budget_s: None,
+            steal_share_max: 1.0,
+            others_share_max: 1.0,
+            retries_max: 0,
+            warmup: false,
+            settle_s: 0.0,
+            repeats: 1,
+        },
+        screening: None,
+        topology: Topology::regular(1, 1, 1),
+        warnings: Vec::new(),
+    }
+}
+
+/// A run; where a row has fewer runs than others, one that is missing.
+fn reading(seq: u64, block: usize, arm: &str, row: &PlanRow, series: Option<&Series>) -> Reading {
+    let value = series.and_then(|series| series.values.get(block)).copied();
+    let [user_s, system_s] = series.map_or([0.0; 2], |series| series.cpu_s);
+    Reading {
+        schema: SCHEMA,
+        seq,
+        phase: Phase::Study,
+        block: block as u32,
+        switch: 0,
+        attempt: 0,
+        arm: arm.into(),
+        row: row.id.as_str().into(),
+        workload: row.workload.as_str().into(),
+        params: Arc::default(),
+        placement_asked: row.placement,
+        cpus_ran: Arc::default(),
+        status: if value.is_some() { Status::Ok } else { Status::Failed },
+        cause: value.is_none().then(|| "the file has no such run".into()),
+        value,
+        unit: row.unit.as_str().into(),
+        better: row.better,
+        metrics: Arc::default(),
+        operations: 0,
+        elapsed_s: if row.unit == "s" { value.unwrap_or(0.0) } else { 0.0 },
+        user_s,
+        system_s,
+        steal_s: 0.0,
+        threads: 1,
+        copies: 1,
+        samples: Arc::default(),
+        notes: Arc::default(),
+        checks: Arc::default(),
+        output: None,
+        env: "".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_of_fewer_runs_keep_all_of_theirs() {
+        let folder = tempfile::tempdir().expect("folder");
+        let path = folder.path().join("a.json");
+        std::fs::write(
+            &path,
+            r#"{"results":[{"command":"a","times":[1.0,1.1,1.2]},{"command":"b","times":[2.0]}]}"#,
+        )
+        .expect("file");
+        let imported = import(&path).expect("imported");
+        assert_eq!(imported.plan.rows.len(), 2);
+        assert_eq!(imported.readings.len(), 6);
+        let good: Vec<f64> = imported.readings.iter().filter_map(|reading| reading.value).collect();
+        assert_eq!(good, [1.0, 2.0, 1.1, 1.2]);
+    }
+
+    #[test]
+    fn other_files_are_refused_by_name_with_the_reason() {
+        let folder = tempfile::tempdir().expect("folder");
+        for (name, text, why) in [
+            ("a.txt", "x", "ends neither"),
+            ("a.json", "{", "hyperfine"),
+            ("b.json", r#"{"results":[]}"#, "no result"),
+            ("c.json", r#"{"results":[{"command":"a","times":[-1.0]}]}"#, "no result"),
+            ("a.xml", "<PhoronixTestSuite>", "Phoronix"),
+            ("b.xml", "<PhoronixTestSuite></PhoronixTestSuite>", "no result"),
+        ] {
+            let path = folder.path().join(name);
+            std::fs::write(&path, text).expect("file");
+            let error = import(&path).expect_err(name).to_string();
+            assert!(error.contains(name) && error.contains(why), "{error}");
+        }
+    }
+}
