@@ -51,20 +51,29 @@ const CHECKS: &[&Stage] = &[
     },
     // An hour: memory of `top` and `account`.
     &Stage { name: "soak", argv: &["cargo", "xtask", "soak", "60"], environment: &[] },
-    // 10 minutes.
-    &Stage { name: "fuzz-btf", argv: &["cargo", "xtask", "fuzz", "btf"], environment: &[] },
-    // 10 minutes.
-    &Stage { name: "fuzz-cpulist", argv: &["cargo", "xtask", "fuzz", "cpulist"], environment: &[] },
-    // 10 minutes.
-    &Stage { name: "fuzz-cpuinfo", argv: &["cargo", "xtask", "fuzz", "cpuinfo"], environment: &[] },
-    // 10 minutes.
-    &Stage { name: "fuzz-journal", argv: &["cargo", "xtask", "fuzz", "journal"], environment: &[] },
-    // 10 minutes.
-    &Stage { name: "fuzz-load", argv: &["cargo", "xtask", "fuzz", "load"], environment: &[] },
-    // 10 minutes.
-    &Stage { name: "fuzz-table", argv: &["cargo", "xtask", "fuzz", "table"], environment: &[] },
-    // 10 minutes.
-    &Stage { name: "fuzz-tbench", argv: &["cargo", "xtask", "fuzz", "tbench"], environment: &[] },
+    // An hour for each parser of outside text; CORETWIN_FUZZ_MINUTES makes it shorter.
+    &Stage { name: "fuzz", argv: &["cargo", "xtask", "fuzz"], environment: &[] },
+    // A minute: disks that are full, fail, write short.
+    &Stage {
+        name: "faults",
+        argv: &["cargo", "test", "--release", "--package", "coretwin-store", "faults"],
+        environment: &[("CORETWIN_FAULT_SEEDS", "50000")],
+    },
+    // Licences, sources, duplicates of what we build on. Advisories need the network.
+    &Stage {
+        name: "deny",
+        argv: &[
+            "sh",
+            "-c",
+            "cargo deny --version >/dev/null 2>&1 || cargo install --quiet --locked cargo-deny; \
+             cargo deny --log-level error check licenses bans sources",
+        ],
+        environment: &[],
+    },
+    // Half an hour: two clones at two places, built apart, give the same packages.
+    &Stage { name: "reproducible", argv: &["sh", "packaging/reproducible.sh"], environment: &[] },
+    // The package in a root of its own, and make study there. Needs debootstrap and root.
+    &Stage { name: "chroot", argv: &["sh", "packaging/chroot.sh"], environment: &[] },
     // Every pair of programs on every processor, in both orders.
     &Stage {
         name: "exchange",

@@ -2,8 +2,9 @@
 //! text, and the small texts they start from.
 
 use anyhow::{Context, Result, bail};
+use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 /// A target, with its seeds by name.
 struct Target {
@@ -111,6 +112,61 @@ const TARGETS: &[Target] = &[
         also: None,
     },
     Target {
+        name: "perf_stat",
+        seeds: &[
+            (
+                "table",
+                " Performance counter stats for 'x':\n\n  9,000,000 instructions:u  # 2.25 insn per cycle\n  \
+                 4,000,000 cycles:u\n  1,800,000 branches:u\n  54,000 branch-misses:u\n  \
+                 <not supported> LLC-load-misses:u\n\n  1.07 seconds time elapsed\n",
+            ),
+            (
+                "commas",
+                "9000000,,instructions:u,1069410000,100.00,2.25,insn per cycle\n\
+                 1900000,,L1-dcache-loads:u,1069410000,100.00,,\n\
+                 190000,,L1-dcache-load-misses:u,1069410000,100.00,,\n",
+            ),
+            (
+                "json",
+                "{\"counter-value\" : \"9000000\", \"unit\" : \"\", \"event\" : \"instructions:u\"}\n\
+                 {\"counter-value\" : \"<not counted>\", \"event\" : \"branches:u\"}\n",
+            ),
+        ],
+        also: None,
+    },
+    Target {
+        name: "preset",
+        seeds: &[("short", "name = \"x\"\ntitle = \"y\"\n[core]\nclock = { mhz = -1 }\n")],
+        also: Some("crates/sim/presets"),
+    },
+    Target {
+        name: "profile",
+        seeds: &[("short", "name = \"x\"\ntitle = \"y\"\n[mix]\nload = 2.0\n")],
+        also: Some("crates/sim/profiles"),
+    },
+    Target {
+        name: "rt_app",
+        seeds: &[
+            (
+                "file",
+                "{\"global\": {\"duration\": 2, \"default_policy\": \"SCHED_OTHER\"},\n \"tasks\": {\"a\": \
+                 {\"instance\": 2, \"loop\": -1, \"phases\": {\"p\": {\"loop\": 3, \"run\": 1000, \
+                 \"sleep\": 500, \"lock\": \"m\", \"unlock\": \"m\"}}}}}\n",
+            ),
+            ("empty", "{\"tasks\": {}}"),
+        ],
+        also: None,
+    },
+    Target {
+        name: "scenario",
+        seeds: &[(
+            "short",
+            "name = \"x\"\ntitle = \"y\"\nabout = \"z\"\ntopology = \"2x2\"\nslowdown = 1.6\nuntil_ms = \
+             10\n[[program]]\nname = \"p\"\nsteps = [{ compute_us = 5 }, { repeat = 3, steps = [] }]\n",
+        )],
+        also: Some("crates/sim/scenarios"),
+    },
+    Target {
         name: "tbench",
         seeds: &[
             ("first", "\0\0\0\u{4}\0\0\0\u{4}"),
@@ -121,8 +177,10 @@ const TARGETS: &[Target] = &[
     },
 ];
 
-/// Seconds for a target where none are given.
-const SECONDS: &str = "600";
+/// Minutes for a target where none are given: an hour.
+const MINUTES: u64 = 60;
+/// Gives another number of minutes, as `make check-all` does to be tried.
+const VARIABLE: &str = "CORETWIN_FUZZ_MINUTES";
 
 /// Writes the seeds.
 pub(crate) fn seeds(root: &Path) -> Result<bool> {
@@ -141,7 +199,10 @@ pub(crate) fn seeds(root: &Path) -> Result<bool> {
 pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<bool> {
     let (seconds, names): (Vec<&String>, Vec<&String>) =
         arguments.iter().partition(|argument| argument.parse::<u32>().is_ok());
-    let seconds = seconds.first().map_or(SECONDS, |text| text.as_str());
+    let seconds = match seconds.first() {
+        Some(text) => (*text).clone(),
+        None => (minutes(std::env::var(VARIABLE).ok().as_deref())? * 60).to_string(),
+    };
     for name in &names {
         if !TARGETS.iter().any(|target| target.name == *name) {
             let known: Vec<&str> = TARGETS.iter().map(|target| target.name).collect();
@@ -151,22 +212,40 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<bool> {
     let wanted = |target: &&Target| names.is_empty() || names.iter().any(|n| *n == target.name);
     let mut sound = true;
     for target in TARGETS.iter().filter(wanted) {
-        sound &= fuzz(root, target, seconds)?;
+        sound &= fuzz(root, target, &seconds)?;
     }
     Ok(sound)
+}
+
+fn minutes(given: Option<&str>) -> Result<u64> {
+    let Some(text) = given else { return Ok(MINUTES) };
+    match text.parse() {
+        Ok(minutes @ 1..=100_000) => Ok(minutes),
+        _ => bail!("{VARIABLE} is '{text}'; give a number of minutes"),
+    }
 }
 
 fn fuzz(root: &Path, target: &Target, seconds: &str) -> Result<bool> {
     let corpus = format!("fuzz/corpus/{}", target.name);
     std::fs::create_dir_all(root.join(&corpus)).with_context(|| format!("making {corpus}"))?;
     let seeds = format!("fuzz/seeds/{}", target.name);
-    let status = Command::new("cargo")
+    let mut child = Command::new("cargo")
         .args(["+nightly", "fuzz", "run", target.name, &corpus, &seeds])
         .args(target.also)
         .args(["--", &format!("-max_total_time={seconds}"), "-timeout=20", "-print_final_stats=1"])
         .current_dir(root)
-        .status()
+        .stderr(Stdio::piped())
+        .spawn()
         .context("starting cargo")?;
+    let said = BufReader::new(child.stderr.take().context("no output to read")?);
+    for line in said.split(b'\n') {
+        let line = String::from_utf8_lossy(&line?).into_owned();
+        crate::print(&format!("{line}\n"));
+        if let Some(count) = line.strip_prefix("stat::number_of_executed_units:") {
+            crate::print(&format!("did: {} fuzz inputs\n", count.trim()));
+        }
+    }
+    let status = child.wait()?;
     if !status.success() {
         crate::print(
             "The run ended badly. If it did not start: `rustup toolchain install nightly` and \
@@ -199,6 +278,12 @@ mod tests {
                 assert_eq!(found, *text, "{}: run cargo xtask seeds", path.display());
             }
         }
+    }
+
+    #[test]
+    fn the_time_is_an_hour_unless_said_otherwise() {
+        assert_eq!((minutes(None).expect("hour"), minutes(Some("1")).expect("one")), (60, 1));
+        assert!(minutes(Some("0")).is_err() && minutes(Some("soon")).is_err());
     }
 
     #[test]

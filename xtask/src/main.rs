@@ -3,7 +3,10 @@
 #![forbid(unsafe_code)]
 
 mod check_all;
+mod docs;
+mod facts;
 mod fuzz;
+mod package;
 mod soak;
 mod stages;
 mod study;
@@ -21,10 +24,13 @@ cargo xtask CHORE
   test              everything a change must pass; minutes per stage      (make test)
   check-all [NAME]  the long checks, all or those named                   (make check-all)
   vm [SUITE] [ARGS]       boots real kernels with SMT and checks there; vm --list
+  docs              writes docs/reference, from the program's own tables
+  package           a Debian package and an archive of static programs, in target/package
+  facts             dependencies, licences, sizes of the programs, unsafe blocks
   soak [MINUTES]    memory of top and account while they run, 10 minutes of real time
   study [ARGS]      builds, then studies chat on this machine             (make study)
   seeds             writes the seed corpora of the fuzz targets
-  fuzz [TARGET] [SECONDS]   fuzzes one target or all, 600 seconds each
+  fuzz [TARGET] [SECONDS]   fuzzes one target or all, an hour each
 ";
 
 fn main() -> ExitCode {
@@ -36,6 +42,9 @@ fn main() -> ExitCode {
         Some("test") => test::run(&root()),
         Some("check-all") => check_all::run(&root(), rest),
         Some("vm") => vm::run(&root(), rest),
+        Some("docs") => docs::run(&root()),
+        Some("package") => package::run(&root()),
+        Some("facts") => facts::run(&root()),
         Some("soak") => soak::run(&root(), rest),
         Some("study") => study::run(&root(), rest),
         Some("seeds") => fuzz::seeds(&root()),

@@ -1,6 +1,7 @@
 //! Stages: commands run one after another, timed, their test results added up; one may run beside.
 
 use anyhow::{Context, Result};
+use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -14,6 +15,9 @@ pub(crate) struct Stage {
     /// Environment variables to set.
     pub(crate) environment: &'static [(&'static str, &'static str)],
 }
+
+/// How much was done of what, as lines like `did: 200 kills of studies` tell.
+type Deeds = BTreeMap<String, u64>;
 
 /// What passed and what failed: tests where a stage runs tests, else the stage itself.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -37,8 +41,8 @@ pub(crate) struct Beside {
     pub(crate) stage: &'static Stage,
 }
 
-/// Runs every stage, whatever became of those before it, and prints the minutes of each and
-/// `N passed, N failed`. Whether nothing failed.
+/// Runs every stage, whatever became of those before it, and prints the minutes of each,
+/// what was done, and `N passed, N failed`. Whether nothing failed.
 pub(crate) fn run_all(root: &Path, stages: &[&Stage], beside: Option<&Beside>) -> Result<bool> {
     run_to(&mut std::io::stdout().lock(), root, stages, beside)
 }
@@ -51,6 +55,8 @@ fn run_to(
 ) -> Result<bool> {
     let mut total = Tally::default();
     let mut times = Vec::new();
+    let mut deeds = Deeds::new();
+    let began = Instant::now();
     let mut running = None;
     let mut end = |started: Instant, stage: &Stage, how: &str, tally: Tally| {
         let minutes = started.elapsed().as_secs_f64() / 60.0;
@@ -66,7 +72,7 @@ fn run_to(
         writeln!(out, "\n=== {}: {}", stage.name, command(stage).join(" "))?;
         out.flush()?;
         let started = Instant::now();
-        end(started, stage, "", finish(start(root, stage)?, out)?);
+        end(started, stage, "", finish(start(root, stage)?, out, &mut deeds)?);
         if let Some(Beside { stage, .. }) = beside.filter(|beside| beside.after == stage.name) {
             writeln!(
                 out,
@@ -80,9 +86,16 @@ fn run_to(
     if let Some((started, stage, child)) = running {
         writeln!(out, "\n=== {}: waited for", stage.name)?;
         out.flush()?;
-        end(started, stage, ", beside the others", finish(child, out)?);
+        end(started, stage, ", beside the others", finish(child, out, &mut deeds)?);
     }
-    writeln!(out, "\n{}{} passed, {} failed", times.concat(), total.passed, total.failed)?;
+    writeln!(out, "\n{}", times.concat())?;
+    if !deeds.is_empty() {
+        let hours = began.elapsed().as_secs_f64() / 3600.0;
+        let deeds = deeds.iter().map(|(what, count)| format!("{count} {what}"));
+        let deeds = deeds.collect::<Vec<_>>().join(", ");
+        writeln!(out, "done: {deeds}; {hours:.1} hours, {} findings\n", total.failed)?;
+    }
+    writeln!(out, "{} passed, {} failed", total.passed, total.failed)?;
     Ok(total.failed == 0)
 }
 
@@ -108,15 +121,19 @@ fn start(root: &Path, stage: &Stage) -> Result<Child> {
 }
 
 /// Hands on what it prints until it has ended.
-fn finish(mut child: Child, out: &mut dyn Write) -> Result<Tally> {
+fn finish(mut child: Child, out: &mut dyn Write, deeds: &mut Deeds) -> Result<Tally> {
     let output = BufReader::new(child.stdout.take().context("no output to read")?);
     let mut tally: Option<Tally> = None;
     for line in output.split(b'\n') {
         let line = line?;
         out.write_all(&line)?;
         out.write_all(b"\n")?;
-        if let Some(result) = test_result(&String::from_utf8_lossy(&line)) {
+        let line = String::from_utf8_lossy(&line);
+        if let Some(result) = test_result(&line) {
             tally.get_or_insert_default().add(result);
+        }
+        if let Some((count, what)) = deed(&line) {
+            *deeds.entry(what.to_owned()).or_default() += count;
         }
     }
     out.flush()?;
@@ -146,9 +163,28 @@ fn test_result(line: &str) -> Option<Tally> {
     Some(Tally { passed: count("passed")?, failed: count("failed")? })
 }
 
+/// Reads `did: 200 kills of studies`.
+fn deed(line: &str) -> Option<(u64, &str)> {
+    let (count, what) = line.trim().strip_prefix("did: ")?.split_once(' ')?;
+    Some((count.parse().ok()?, what))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_was_done_is_added_up_and_told_at_the_end() {
+        let script =
+            "echo 'did: 3 kills'; echo 'did: 4 kills'; echo 'did: x'; echo ' did: 1 fault'";
+        let argv = Box::leak(Box::new(["sh", "-c", script]));
+        let stage = Stage { name: "x", argv, environment: &[] };
+        let mut out = Vec::new();
+        run_to(&mut out, Path::new("/"), &[&stage, &stage], None).expect("run");
+        let text = String::from_utf8(out).expect("text");
+        assert!(text.contains("done: 2 fault, 14 kills; 0.0 hours, 0 findings"), "{text}");
+        assert!(text.ends_with("\n2 passed, 0 failed\n"), "{text}");
+    }
 
     #[test]
     fn results_of_tests_are_read() {

@@ -119,7 +119,7 @@ fn measure(
     let (journal, earlier) = bundle.journal()?;
     let taken = earlier.readings.len();
     let mut environment = bundle.environment()?;
-    environment.sessions.push(machine.session(std::env::args().collect()));
+    environment.sessions.push(machine.session(host::words()));
     let mut keeper = Keeper { bundle, journal };
     let mut progress = Progress::new(plan);
     let setup = Setup { plan, readings: earlier.readings, environment, run_as, boot: None, stop };

@@ -1,5 +1,6 @@
 //! What several verbs need of this host: its topology, and the user behind sudo.
 
+use crate::exit::Usage;
 use anyhow::{Context, Result};
 use coretwin_base::probe::Probe;
 use coretwin_base::topology::Topology;
@@ -32,6 +33,22 @@ pub(crate) fn remember(root: &Root, found: &Probe) {
     if let Err(error) = probe::remember(&state, found) {
         crate::out::news(&format!("cannot remember this in {}: {error}", state.display()));
     }
+}
+
+/// The words this program was called with; what is not UTF-8 in them is replaced.
+pub(crate) fn words() -> Vec<String> {
+    std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect()
+}
+
+/// The folder that commands are started in.
+pub(crate) fn working_folder() -> Result<Option<String>, Usage> {
+    let Ok(folder) = std::env::current_dir() else { return Ok(None) };
+    folder.into_os_string().into_string().map(Some).map_err(|folder| {
+        Usage(format!(
+            "the name of the working folder '{}' is not UTF-8, and records are; start from another",
+            folder.display()
+        ))
+    })
 }
 
 /// User and group to whom written files belong: those of whoever called sudo.

@@ -281,6 +281,63 @@ fn describe(catalogue: &Catalogue) -> Result<String, std::fmt::Error> {
     Ok(text)
 }
 
+/// The catalogue as a page, without what depends on the machine. What rows of a family share stands
+/// once, below them.
+pub(crate) fn markdown() -> Result<String, std::fmt::Error> {
+    let catalogue = catalogue();
+    let mut text = String::new();
+    let mut family = "";
+    let mut items = catalogue.workloads.iter().peekable();
+    while let Some(item) = items.next() {
+        if item.family != family {
+            family = item.family;
+            writeln!(text, "## {family}\n")?;
+        }
+        let better = direction(item.better);
+        writeln!(text, "* **`{}`** ({}, {better}): {}", item.name, item.unit, item.about)?;
+        let next = items.peek();
+        if next.is_none_or(|next| next.analysis != item.analysis) {
+            writeln!(text, "\n{}\n", item.analysis)?;
+        }
+        if next.is_none_or(|next| common(next) != common(item)) {
+            text.push_str(&common(item));
+        }
+    }
+    writeln!(text, "## Suites\n")?;
+    for suite in &catalogue.suites {
+        writeln!(text, "* **`{}`**: {}", suite.name, suite.about)?;
+        let rows: Vec<String> = suite.rows_2003.iter().map(|row| format!("`{row}`")).collect();
+        if rows.len() <= 8 {
+            writeln!(text, "  By the protocol of 2003: {}", rows.join(" "))?;
+        }
+    }
+    for (title, items) in [
+        ("Arms", &catalogue.arms),
+        ("Placements", &catalogue.placements),
+        ("Machines", &catalogue.machines),
+        ("Schedulers", &catalogue.schedulers),
+    ] {
+        writeln!(text, "\n## {title}\n")?;
+        for item in items {
+            writeln!(text, "* `{}`: {}", item.name, item.about)?;
+        }
+    }
+    Ok(text)
+}
+
+/// What a row may share with its neighbours: source and parameters.
+fn common(item: &Item) -> String {
+    let mut text = format!("Source: {}. Parameters with their defaults:\n\n", item.source);
+    for param in &item.params {
+        let range = match (&param.min, &param.max) {
+            (Some(min), Some(max)) => format!(", {min} to {max}"),
+            _ => String::new(),
+        };
+        text += &format!("* `{}={}`{range}: {}\n", param.name, param.default, param.about);
+    }
+    text + "\n"
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

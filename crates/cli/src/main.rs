@@ -9,6 +9,7 @@ mod compare;
 mod cputime;
 mod describe;
 mod exit;
+mod generate;
 mod host;
 mod keeper;
 mod list;
@@ -31,6 +32,7 @@ mod top;
 mod topology;
 
 use clap::{Parser, Subcommand};
+use rustix::fs::Mode;
 use std::process::ExitCode;
 
 /// A laboratory for simultaneous multithreading (SMT, Hyper-Threading) on Linux.
@@ -81,11 +83,20 @@ enum Verb {
     Audit(audit::Args),
     /// The scheduler with one queue per core, on a live kernel (sched_ext)
     Sched(sched::Args),
+    /// Completions, man pages and the reference, from this program's own definition
+    Generate(generate::Args),
     /// The simulated core: threads that share it, where their cycles go
     Simulate(simulate::Args),
 }
 
+/// What is made is not writable by everybody, whatever the umask: some containers have none.
+fn nothing_for_everybody() {
+    let given = rustix::process::umask(Mode::WOTH);
+    rustix::process::umask(given | Mode::WOTH);
+}
+
 fn main() -> ExitCode {
+    nothing_for_everybody();
     let result = match Cli::parse().verb {
         Verb::Topology(args) => topology::run(&args),
         Verb::Smt(args) => smt::run(args),
@@ -101,6 +112,7 @@ fn main() -> ExitCode {
         Verb::Top(args) => top::run(*args),
         Verb::Audit(args) => audit::run(args),
         Verb::Sched(args) => sched::run(args),
+        Verb::Generate(args) => generate::run(&args),
         Verb::Simulate(args) => simulate::run(args),
     };
     result.unwrap_or_else(|error| exit::failure(&error))

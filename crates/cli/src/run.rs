@@ -121,10 +121,9 @@ fn request(args: Args) -> Result<Request> {
             if let Some(first) = metrics.first_mut() {
                 first.primary = true;
             }
-            let folder = std::env::current_dir().ok();
             let spec = CommandSpec {
                 metrics,
-                folder: folder.map(|path| path.to_string_lossy().into_owned()),
+                folder: host::working_folder()?,
                 ..CommandSpec::plain(args.command, TIMEOUT_S)
             };
             coretwin_workloads::command::check(&spec).map_err(|why| anyhow!(Usage(why)))?;

@@ -22,7 +22,8 @@ Examples:
   coretwin run tbench:clients=4,server=127.0.0.1:7003
 
 The server of chat takes one client after the other, that of tbench all at once, until Ctrl-C. It
-listens on loopback unless told otherwise: the protocols ask nobody who he is. tbench is that of
+listens on loopback unless told otherwise: the protocols ask nobody who he is. A client of chat has
+an hour for its run. tbench is that of
 dbench 4, whose clients are served too.")]
 pub(crate) struct Args {
     /// Which server
@@ -40,7 +41,8 @@ pub(crate) struct Args {
     /// Size of a message of chat in bytes; the client must be told the same [default: 100]
     #[arg(long, value_parser = clap::value_parser!(u32).range(4..=65_536))]
     size: Option<u32>,
-    /// Seconds that a client of tbench may be silent or not read [default: 60]
+    /// Seconds that a client may be silent: of tbench at any time, of chat until its run begins
+    /// [default: 60]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=3600))]
     patience: Option<u32>,
     /// End after one client; of tbench, when the last has gone
@@ -52,18 +54,16 @@ pub(crate) struct Args {
 }
 
 impl Args {
+    fn patience(&self) -> Duration {
+        self.patience.map_or(ServeOptions::default().patience, |s| Duration::from_secs(s.into()))
+    }
+
     /// Refuses what the server asked for would pass over.
     fn check(&self) -> Result<(), Usage> {
-        let is_tbench = self.workload.starts_with("tbench");
-        let given = [
-            ("--users", self.users.is_some(), !is_tbench),
-            ("--size", self.size.is_some(), !is_tbench),
-            ("--patience", self.patience.is_some(), is_tbench),
-        ];
-        match given.iter().find(|(_, is_given, fits)| *is_given && !fits) {
-            Some((option, ..)) => {
-                let other = if is_tbench { "chat" } else { "tbench" };
-                Err(Usage(format!("{option} is an option of {other}, not of {}", self.workload)))
+        let given = [("--users", self.users.is_some()), ("--size", self.size.is_some())];
+        match given.iter().find(|(_, is_given)| *is_given && self.workload.starts_with("tbench")) {
+            Some((option, _)) => {
+                Err(Usage(format!("{option} is an option of chat, not of {}", self.workload)))
             }
             None => Ok(()),
         }
@@ -88,6 +88,8 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         },
         users: args.users.unwrap_or(ServeOptions::default().users),
         message_bytes: args.size.unwrap_or(ServeOptions::default().message_bytes),
+        patience: args.patience(),
+        ..ServeOptions::default()
     };
     serve_chat(&options, || stop.raised(), |event| tell(&event, args.json))?;
     Ok(ExitCode::SUCCESS)
@@ -99,7 +101,7 @@ fn tbench(args: &Args) -> Result<ExitCode> {
         address: SocketAddr::new(args.address, args.port.unwrap_or(protocol::PORT)),
         threads: args.workload == "tbench-threads",
         worker: worker()?,
-        patience: Duration::from_secs(args.patience.unwrap_or(60).into()),
+        patience: args.patience(),
         once: args.once,
     };
     serve_tbench(&options, || stop.raised(), |event| tell(&event, args.json))?;

@@ -1,7 +1,7 @@
 //! `coretwin simulate`: the simulated machine, directly.
 
 mod calibrate;
-mod core;
+pub(crate) mod core;
 mod import;
 pub(crate) mod sched;
 mod sweep;

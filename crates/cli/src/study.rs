@@ -70,7 +70,7 @@ pub(crate) fn run(args: Args) -> Result<ExitCode> {
     }
     let readings = earlier.readings;
     let mut environment = bundle.environment()?;
-    environment.sessions.push(machine.session(std::env::args().collect()));
+    environment.sessions.push(machine.session(host::words()));
     let entry = if plan.reboots() {
         Some(rebooting::enter(&args, &bundle, &plan, &machine, &mut environment, &readings)?)
     } else {

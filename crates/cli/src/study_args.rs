@@ -290,7 +290,7 @@ impl Args {
                 }
             }
         }
-        let folder = std::env::current_dir().ok().map(|path| path.to_string_lossy().into_owned());
+        let folder = crate::host::working_folder()?;
         Ok(CommandSpec {
             argv: self.command.clone(),
             metrics,

@@ -56,7 +56,7 @@ fn wrong_words_are_named_with_the_nearest_right_one() {
         (&["report", "x", "--format", "htlm"], 2, "html"),
         (&["list", "chta"], 2, "did you mean 'chat'"),
         (&["serve", "tbench", "--size", "100"], 2, "an option of chat"),
-        (&["serve", "chat", "--patience", "1"], 2, "an option of tbench"),
+        (&["serve", "tbench", "--users", "10"], 2, "an option of chat"),
         (&["topology", "--root", "nothing-here"], 3, "topology"),
         (&["audit", "nothing.csv"], 2, "nothing.csv"),
     ] {

@@ -10,6 +10,7 @@ use coretwin_base::random::Stream;
 use rustix::process::{Pid, Signal, kill_process};
 use std::collections::BTreeSet;
 use std::fs;
+use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -174,7 +175,9 @@ fn studies_killed_at_random_moments_leave_nothing_and_lose_nothing() {
     let folder = tempfile::tempdir().expect("folder");
     let before = semaphores();
     let mut stream = Stream::new(setting("CORETWIN_SEED", 1), "kills", 0);
-    for round in 0..setting("CORETWIN_KILLS", 8) {
+    let rounds = setting("CORETWIN_KILLS", 8);
+    for round in 0..rounds {
         kill_once(folder.path(), round, &mut stream, &before);
     }
+    let _ = writeln!(std::io::stdout(), "\ndid: {rounds} kills of studies");
 }

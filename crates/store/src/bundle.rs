@@ -1,5 +1,6 @@
 //! The folder itself: `plan.json`, `journal.jsonl`, `environment.json`, `summary.json`, reports.
 
+use crate::disk::Disk;
 use crate::error::{Error, naming_field};
 use crate::journal::{Journal, read_journal};
 use crate::line::Extent;
@@ -12,7 +13,6 @@ use coretwin_base::summary::Summary;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fs::{self, File};
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// The plan, written before the first run and never changed.
@@ -156,25 +156,19 @@ impl Bundle {
     pub fn write(&self, file: &str, bytes: &[u8]) -> Result<(), Error> {
         let path = self.path(file);
         let temporary = self.path(&format!(".{file}.new"));
-        let written = (|| {
-            let mut out = File::create(&temporary)?;
-            out.write_all(bytes)?;
-            out.sync_all()?;
-            fs::rename(&temporary, &path)?;
+        Disk::default()
+            .replace(&path, &temporary, bytes)
             // The rename itself must survive a crash: the folder is synced too.
-            File::open(&self.folder)?.sync_all()
-        })();
-        if let Err(source) = written {
-            let _ = fs::remove_file(&temporary);
-            return Err(Error::writing(&path, bytes.len() as u64, source));
-        }
+            .and_then(|()| File::open(&self.folder)?.sync_all())
+            .map_err(|source| Error::writing(&path, bytes.len() as u64, source))?;
         self.give_away(&path)
     }
 
     fn give_away(&self, path: &Path) -> Result<(), Error> {
         match self.owner {
             None => Ok(()),
-            Some((user, group)) => std::os::unix::fs::chown(path, Some(user), Some(group))
+            // The entry itself: root must not give away what somebody made it a link to.
+            Some((user, group)) => std::os::unix::fs::lchown(path, Some(user), Some(group))
                 .map_err(|source| Error::io("give away", path, source)),
         }
     }

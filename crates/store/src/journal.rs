@@ -4,14 +4,15 @@
 //! it and a resumed study cuts it off before it goes on, because the run it belonged to was never
 //! finished.
 
+use crate::disk::Disk;
 use crate::error::Error;
 use crate::line::Extent;
 use crate::scan::{Read, read_all};
 use coretwin_base::reading::Reading;
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{FlockOperation, OFlags, flock};
 use std::fs::{File, OpenOptions};
-use std::io::{Seek, SeekFrom, Write};
-use std::os::unix::fs::FileExt;
+use std::io::{Seek, SeekFrom};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// Reads a journal.
@@ -29,6 +30,7 @@ pub fn read_journal(path: &Path, extent: Extent) -> Result<Read, Error> {
 pub struct Journal {
     path: PathBuf,
     file: File,
+    disk: Disk,
     /// End of the last whole line.
     end: u64,
     /// About how many bytes are still to come, for the message when space runs out.
@@ -37,7 +39,7 @@ pub struct Journal {
 
 impl Journal {
     /// Opens a journal for appending, making it if it is not there, and gives what it holds.
-    /// A torn last line is cut off.
+    /// A torn last line is cut off. A link is not followed: a study under sudo would write where it leads.
     ///
     /// # Errors
     /// If it cannot be opened, another process writes to it, or it does not read.
@@ -47,6 +49,7 @@ impl Journal {
             .write(true)
             .create(true)
             .truncate(false)
+            .custom_flags(OFlags::NOFOLLOW.bits().cast_signed())
             .open(path)
             .map_err(|source| Error::io("open", path, source))?;
         flock(&file, FlockOperation::NonBlockingLockExclusive)
@@ -61,7 +64,8 @@ impl Journal {
         }
         file.set_len(end).map_err(|source| Error::io("cut", path, source))?;
         file.seek(SeekFrom::Start(end)).map_err(|source| Error::io("seek in", path, source))?;
-        let mut journal = Self { path: path.to_owned(), file, end, expected_bytes: 4096 };
+        let (path, disk) = (path.to_owned(), Disk::default());
+        let mut journal = Self { path, file, disk, end, expected_bytes: 4096 };
         if last != *b"\n" {
             journal.write(b"\n")?;
         }
@@ -87,14 +91,14 @@ impl Journal {
     }
 
     fn write(&mut self, line: &[u8]) -> Result<(), Error> {
-        match self.file.write_all(line) {
+        match self.disk.write_all(&self.file, line) {
             Ok(()) => {
                 self.end += line.len() as u64;
                 Ok(())
             }
             Err(source) => {
                 // Best effort: if even this fails, readers still tolerate the torn line.
-                let _ = self.file.set_len(self.end);
+                let _ = self.disk.cut(&self.file, self.end);
                 let _ = self.file.seek(SeekFrom::Start(self.end));
                 Err(Error::writing(&self.path, self.expected_bytes, source))
             }
@@ -106,8 +110,8 @@ impl Journal {
     /// # Errors
     /// If the disk refuses.
     pub fn sync(&mut self) -> Result<(), Error> {
-        self.file
-            .sync_data()
+        self.disk
+            .sync(&self.file)
             .map_err(|source| Error::writing(&self.path, self.expected_bytes, source))
     }
 }
@@ -115,6 +119,7 @@ impl Journal {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::disk::faults::{self, Faults};
     use coretwin_base::placement::Placement;
     use coretwin_base::reading::{Better, Phase, Status};
     use coretwin_base::schema;
@@ -217,6 +222,49 @@ mod tests {
         std::fs::write(&path, "{\"schema\":99,\"something\":1}\n").expect("write");
         let error = read_journal(&path, Extent::Whole).expect_err("newer").to_string();
         assert!(error.contains("schema 99") && error.contains("newer coretwin"), "{error}");
+    }
+
+    #[test]
+    fn under_any_faults_every_reading_that_was_told_of_is_kept_and_the_study_goes_on() {
+        let folder = tempfile::tempdir().expect("folder");
+        let path = folder.path().join("journal.jsonl");
+        let (mut made, mut broken_off) = (0, 0);
+        let seeds = faults::seeds(500);
+        for seed in 0..seeds {
+            let _ = std::fs::remove_file(&path);
+            let mut kept = 0;
+            // A study is broken off by the first error, and resumed, until it is complete.
+            while kept < 8 {
+                let (mut journal, read) = Journal::open(&path).expect("open");
+                let found = read.readings.len() as u64;
+                // One more where the line was whole, the failure came after it, and it could not be cut off.
+                assert!(found == kept || found == kept + 1, "seed {seed}: {found} of {kept}");
+                kept = found;
+                journal.disk.faults = Some(Faults::new(seed * 1000 + broken_off));
+                while kept < 8 && journal.append(&reading(kept)).is_ok() {
+                    kept += 1;
+                    if journal.sync().is_err() {
+                        break;
+                    }
+                }
+                broken_off += 1;
+                made += journal.disk.faults.map_or(0, |faults| faults.made);
+            }
+            let read = read_journal(&path, Extent::Whole).expect("reads");
+            assert!(read.readings.len() as u64 >= kept, "seed {seed}");
+        }
+        faults::tell(made);
+        assert!(made > seeds && broken_off > seeds, "{made} faults, {broken_off} sessions");
+    }
+
+    #[test]
+    fn a_journal_that_is_a_link_is_not_written() {
+        let folder = tempfile::tempdir().expect("folder");
+        let (path, _) = written(folder.path(), 1);
+        let link = folder.path().join("link.jsonl");
+        std::os::unix::fs::symlink(&path, &link).expect("link");
+        assert!(Journal::open(&link).is_err());
+        assert_eq!(read_journal(&link, Extent::Whole).expect("reads").readings.len(), 1);
     }
 
     #[test]

@@ -12,6 +12,7 @@
 #![forbid(unsafe_code)]
 
 mod bundle;
+mod disk;
 mod error;
 pub mod factors;
 pub mod import;

@@ -14,7 +14,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::net::{IpAddr, Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How often it looks whether to stop.
 const LOOK: Duration = Duration::from_millis(50);
@@ -47,10 +47,14 @@ pub struct ServeOptions {
     pub users: u32,
     /// Size of a message, in bytes.
     pub message_bytes: u32,
+    /// How long a client may take to say what it wants, and for each connection that it then makes.
+    pub patience: Duration,
+    /// How long a client may take for everything.
+    pub longest: Duration,
 }
 
 impl Default for ServeOptions {
-    /// The original's port, users and message size.
+    /// The original's port, users and message size; a minute's patience, an hour at most.
     fn default() -> Self {
         Self {
             address: IpAddr::V4(Ipv4Addr::LOCALHOST),
@@ -59,6 +63,8 @@ impl Default for ServeOptions {
             variant: Variant::Plain,
             users: 20,
             message_bytes: 100,
+            patience: Duration::from_secs(60),
+            longest: Duration::from_secs(3600),
         }
     }
 }
@@ -110,7 +116,7 @@ pub fn serve_chat(
     raise_open_files();
     let (listener, address) = listen(SocketAddr::new(options.address, options.port), true)?;
     on_event(ServeEvent::Listening(address));
-    while wait_readable(&listener, &stop)? {
+    while wait_readable(&listener, None, &stop)? {
         let served = match listener.accept() {
             Ok((control, _)) => one_client(options, &listener, &control, &stop, &mut on_event),
             Err(error) => Err(Error::system("cannot accept a client", error)),
@@ -133,10 +139,14 @@ fn one_client(
     stop: &(impl Fn() -> bool + Sync),
     on_event: &mut impl FnMut(ServeEvent),
 ) -> Result<(), Error> {
-    if !wait_readable(control, stop)? {
-        return Ok(());
+    let silent = |error| Error::system("cannot limit the wait for a client", error);
+    if !wait_readable(control, Some(options.patience), stop)? {
+        return if stop() { Ok(()) } else { Err(Error::failed("a client said nothing")) };
     }
+    control.set_read_timeout(Some(options.patience)).map_err(silent)?;
     let (rooms, messages) = read_control(control)?;
+    // From here on somebody watches.
+    control.set_read_timeout(None).map_err(silent)?;
     let connections = rooms.saturating_mul(options.users);
     if connections == 0 || connections > CONNECTIONS_MAX || !(1..=SEMAPHORE_MAX).contains(&messages)
     {
@@ -169,10 +179,14 @@ fn one_client(
     let finished = AtomicBool::new(false);
     let totals = std::thread::scope(|scope| {
         scope.spawn(|| {
+            let mut watch = Watch::new(options, connections);
             while !finished.load(Ordering::SeqCst) {
-                if stop() {
-                    session
-                        .abort(Failure { why: "the server was stopped".to_owned(), lost: false });
+                let why = match stop() {
+                    true => Some("the server was stopped"),
+                    false => watch.too_long(session.accepted()),
+                };
+                if let Some(why) = why {
+                    session.abort(Failure { why: why.to_owned(), lost: false });
                     let _ = control.shutdown(Shutdown::Both);
                     return;
                 }
@@ -188,10 +202,44 @@ fn one_client(
     Ok(())
 }
 
-/// Waits until something can be read or accepted; false: it is time to stop.
-fn wait_readable(fd: &impl AsFd, stop: &impl Fn() -> bool) -> Result<bool, Error> {
+/// Looks at how a client gets on, so that none holds the server for ever.
+struct Watch {
+    began: Instant,
+    /// When it made its last connection.
+    moved: Instant,
+    connections: u32,
+    wanted: u32,
+    patience: Duration,
+    longest: Duration,
+}
+
+impl Watch {
+    fn new(options: &ServeOptions, wanted: u32) -> Self {
+        let (began, patience, longest) = (Instant::now(), options.patience, options.longest);
+        Self { began, moved: began, connections: 0, wanted, patience, longest }
+    }
+
+    /// Why the client has to go, if it has to.
+    fn too_long(&mut self, connections: u32) -> Option<&'static str> {
+        if connections != self.connections {
+            (self.connections, self.moved) = (connections, Instant::now());
+        }
+        if connections < self.wanted && self.moved.elapsed() > self.patience {
+            return Some("a client did not make the connections that it announced");
+        }
+        (self.began.elapsed() > self.longest).then_some("a client took too long")
+    }
+}
+
+/// Waits until something can be read or accepted; false: it is time to stop, or that took too long.
+fn wait_readable(
+    fd: &impl AsFd,
+    patience: Option<Duration>,
+    stop: &impl Fn() -> bool,
+) -> Result<bool, Error> {
     let brief = Timespec { tv_sec: 0, tv_nsec: i64::from(LOOK.subsec_nanos()) };
-    while !stop() {
+    let began = Instant::now();
+    while !stop() && patience.is_none_or(|patience| began.elapsed() <= patience) {
         match poll(&mut [PollFd::new(fd, PollFlags::IN)], Some(&brief)) {
             Ok(0) | Err(rustix::io::Errno::INTR) => {}
             Ok(_) => return Ok(true),

@@ -43,7 +43,10 @@ const CRATES: &[Crate] = &[
     },
     Crate { folder: "../xtask", may_import: &[] },
     // Its targets are the parsers of outside text.
-    Crate { folder: "../fuzz", may_import: &["base", "stats", "host", "store", "workloads"] },
+    Crate {
+        folder: "../fuzz",
+        may_import: &["base", "sim", "stats", "host", "store", "workloads"],
+    },
 ];
 
 /// Tables of a manifest that hold dependencies.

@@ -21,12 +21,21 @@ const ENDINGS: &[&str] = &[
     "yml",
     "txt",
     "service",
+    "sh",
     "proptest-regressions",
 ];
 
 /// Whole names without an ending.
-const NAMES: &[&str] =
-    &["Makefile", ".gitignore", "LICENSE-MIT", "LICENSE-APACHE", ".ci/run", ".ci/needs"];
+const NAMES: &[&str] = &[
+    "Makefile",
+    ".gitignore",
+    "LICENSE-MIT",
+    "LICENSE-APACHE",
+    ".ci/run",
+    ".ci/needs",
+    "packaging/Dockerfile",
+    "packaging/copyright",
+];
 
 /// Folders of samples from elsewhere, whose names are not ours to choose.
 const SAMPLES: &[&str] = &["fixtures", "seeds"];

@@ -3,12 +3,13 @@
 //! Every rule is a function of texts, so that its own test can hand it a violating sample. Findings
 //! read `path:line: what, and what to do`.
 
+pub(crate) mod confined;
 mod edges;
 mod files;
 mod findable;
 mod purity;
 mod sizes;
-mod source;
+pub(crate) mod source;
 mod words;
 
 use anyhow::{Context, Result};
@@ -84,6 +85,7 @@ fn check(root: &Path) -> Result<Vec<Finding>> {
             findings.extend(sizes::check(&file.path, &source));
             findings.extend(words::check_source(&file.path, &source));
             findings.extend(purity::check(&file.path, &source));
+            findings.extend(confined::check(&file.path, &source));
         }
     }
     findings.sort();

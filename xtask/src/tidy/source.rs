@@ -13,7 +13,7 @@ enum Kind {
 }
 
 /// A file of Rust.
-pub(super) struct Source {
+pub(crate) struct Source {
     /// The code alone: texts and comments blanked out, lines kept.
     pub(super) code: String,
     /// The comments alone, likewise.
@@ -29,7 +29,7 @@ pub(super) struct Function {
 }
 
 impl Source {
-    pub(super) fn parse(text: &str) -> Self {
+    pub(crate) fn parse(text: &str) -> Self {
         let kinds = kinds(text.as_bytes());
         let keep = |wanted: Kind| -> String {
             let bytes = text.bytes().zip(&kinds);
@@ -49,7 +49,7 @@ impl Source {
     }
 
     /// Offsets at which a word stands in the code.
-    pub(super) fn word<'a>(&'a self, word: &'a str) -> impl Iterator<Item = usize> + 'a {
+    pub(crate) fn word<'a>(&'a self, word: &'a str) -> impl Iterator<Item = usize> + 'a {
         words(&self.code, word)
     }
 

@@ -296,7 +296,8 @@ impl Lists {
     }
 }
 
-fn list() -> String {
+/// What can be named, as text.
+pub(crate) fn list() -> String {
     let mut text = "presets\n".to_owned();
     for preset in Preset::all() {
         text += &format!("  {:<16} {}, SMT{}\n", preset.name, preset.title, preset.ways);

@@ -231,7 +231,8 @@ fn json(args: &Args, mut runs: Vec<SchedRun>) -> Result<()> {
     }
 }
 
-fn list() -> String {
+/// What can be named, as text.
+pub(crate) fn list() -> String {
     let mut text = "policies\n".to_owned();
     for entry in POLICIES {
         text += &format!("  {:<18} {}\n", entry.name, entry.title);

@@ -80,7 +80,7 @@ fn go(args: &Args, bundle: &Bundle, plan: &Plan, machine: Modelled) -> Result<Ex
         out::news("the journal's last line was torn by a crash; that run is made again");
     }
     let mut environment = bundle.environment()?;
-    let argv = std::env::args().collect();
+    let argv = host::words();
     environment.sessions.push(host_machine::session(&Root::system(), argv));
     let stop = signals::stop_flag()?;
     let mut simulated = prepared(machine)?;

@@ -29,16 +29,21 @@ pub(crate) struct Ran {
 
 /// Runs the program in a folder. If somebody else's study holds the host, waits for it.
 pub(crate) fn coretwin(folder: &Path, args: &[&str]) -> Ran {
+    let Output { status, stdout, stderr } =
+        patiently(Command::new(CORETWIN).args(args).current_dir(folder));
+    Ran {
+        status: status.code().unwrap_or(-1),
+        out: String::from_utf8_lossy(&stdout).into_owned(),
+        err: String::from_utf8_lossy(&stderr).into_owned(),
+    }
+}
+
+/// Runs a command that runs the program, again as long as somebody else's study holds the host.
+pub(crate) fn patiently(command: &mut Command) -> Output {
     for _ in 0..600 {
-        let Output { status, stdout, stderr } =
-            Command::new(CORETWIN).args(args).current_dir(folder).output().expect("starts");
-        let ran = Ran {
-            status: status.code().unwrap_or(-1),
-            out: String::from_utf8_lossy(&stdout).into_owned(),
-            err: String::from_utf8_lossy(&stderr).into_owned(),
-        };
-        if !ran.err.contains("measures on this host") {
-            return ran;
+        let output = command.output().expect("starts");
+        if !String::from_utf8_lossy(&output.stderr).contains("measures on this host") {
+            return output;
         }
         std::thread::sleep(Duration::from_millis(200));
     }

@@ -296,5 +296,6 @@ fn killed_at_any_moment_all_is_put_back_or_reported() {
     }
     let count = format!("{kills} kills in {round} rounds, seed {seed}, {half_way} half-way");
     let _ = writeln!(io::stderr(), "{count}");
+    let _ = writeln!(io::stdout(), "\ndid: {kills} kills of switches");
     assert!(half_way * 5 > round, "the moments are not where they hurt: {count}");
 }

@@ -135,6 +135,11 @@ impl Session {
         }
     }
 
+    /// How many connections there are so far.
+    pub(crate) fn accepted(&self) -> u32 {
+        self.streams.iter().filter(|stream| stream.get().is_some()).count() as u32
+    }
+
     fn result(&self, result: Result<(), Error>) -> Result<(), Error> {
         match self.failure.get() {
             Some(failure) => Err(Error::failed(failure.why.clone())),

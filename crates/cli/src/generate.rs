@@ -1,0 +1,143 @@
+//! `coretwin generate`: completions, man pages and the reference, from the command line's own
+//! definition and the program's own tables.
+
+mod reference;
+
+use crate::out;
+use anyhow::{Context, Result};
+use clap::{Command, CommandFactory};
+use clap_complete::Shell;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// Width of help that is written to files, whatever terminal is there.
+const COLUMNS: usize = 100;
+
+/// Options of the verb.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  coretwin generate completions bash > ~/.local/share/bash-completion/completions/coretwin
+  coretwin generate completions fish > ~/.config/fish/completions/coretwin.fish
+  coretwin generate man ~/.local/share/man/man1
+  coretwin generate reference docs/reference")]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(clap::Subcommand)]
+enum What {
+    /// Completions for a shell, to standard output
+    Completions {
+        #[arg(value_parser = clap::value_parser!(Shell))]
+        shell: Shell,
+    },
+    /// A man page for every verb, into a folder
+    Man { folder: PathBuf },
+    /// The reference as Markdown, into a folder: verbs, workloads, simulation, counters
+    Reference { folder: PathBuf },
+}
+
+/// Runs the verb.
+pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+    let command = crate::Cli::command().term_width(COLUMNS).disable_help_subcommand(true);
+    match &args.what {
+        What::Completions { shell } => {
+            let mut script = Vec::new();
+            clap_complete::generate(*shell, &mut command.clone(), "coretwin", &mut script);
+            out::text(&String::from_utf8(script)?)?;
+        }
+        What::Man { folder } => man(command, folder)?,
+        What::Reference { folder } => {
+            make(folder)?;
+            for (name, text) in reference::pages(command)? {
+                write(&folder.join(name), text.as_bytes())?;
+            }
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// One page for each verb, `coretwin-study.1`, and one for all.
+fn man(mut command: Command, folder: &Path) -> Result<()> {
+    make(folder)?;
+    command.build();
+    for (words, verb) in verbs(&command) {
+        let name = words.join("-");
+        let title: &'static str = Box::leak(name.clone().into_boxed_str());
+        let mut verb = verb.clone().name(title);
+        // Examples in lines as they are; the generator would fill them like prose.
+        let notes = verb.get_after_long_help().or(verb.get_after_help()).map(ToString::to_string);
+        verb = verb.after_help(None::<&str>).after_long_help(None::<&str>);
+        let page = clap_mangen::Man::new(verb)
+            .manual("Coretwin")
+            .source(concat!("coretwin ", env!("CARGO_PKG_VERSION")))
+            .date("");
+        let mut text = Vec::new();
+        page.render(&mut text).context("writing a man page")?;
+        if let Some(notes) = notes {
+            text.extend_from_slice(
+                format!(".SH NOTES\n.nf\n{}\n.fi\n", verbatim(&notes)).as_bytes(),
+            );
+        }
+        write(&folder.join(format!("{name}.1")), &text)?;
+    }
+    Ok(())
+}
+
+/// Text for lines that are not filled: no line is a request, no backslash an escape.
+fn verbatim(text: &str) -> String {
+    let lines = text.lines().map(|line| {
+        let line = line.replace('\\', "\\e").replace('-', "\\-");
+        if line.starts_with(['.', '\'']) { format!("\\&{line}") } else { line }
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// Every verb that is shown, the program itself first, each with the words that name it.
+fn verbs(command: &Command) -> Vec<(Vec<String>, &Command)> {
+    let mut found = vec![(vec![command.get_name().to_owned()], command)];
+    let mut at = 0;
+    while let Some((words, verb)) = found.get(at).cloned() {
+        let below = verb.get_subcommands().filter(|verb| !verb.is_hide_set());
+        let below: Vec<_> = below
+            .map(|verb| ([&words[..], &[verb.get_name().to_owned()]].concat(), verb))
+            .collect();
+        let next = at + 1;
+        found.splice(next..next, below);
+        at = next;
+    }
+    found
+}
+
+fn make(folder: &Path) -> Result<()> {
+    std::fs::create_dir_all(folder).with_context(|| format!("making {}", folder.display()))
+}
+
+fn write(path: &Path, bytes: &[u8]) -> Result<()> {
+    std::fs::write(path, bytes).with_context(|| format!("writing {}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_definition_is_sound_and_every_verb_is_found_once_after_its_parent() {
+        crate::Cli::command().debug_assert();
+        let mut command = crate::Cli::command().disable_help_subcommand(true);
+        command.build();
+        let names: Vec<String> =
+            verbs(&command).into_iter().map(|(words, _)| words.join(" ")).collect();
+        let place = |name: &str| names.iter().position(|other| other == name).expect(name);
+        assert_eq!(names[0], "coretwin");
+        assert!(place("coretwin simulate") < place("coretwin simulate core"));
+        assert!(place("coretwin simulate core") < place("coretwin generate"));
+        assert!(!names.iter().any(|name| name.contains("keep") || name.contains("help")));
+        let mut once = names.clone();
+        once.sort();
+        once.dedup();
+        assert_eq!(once.len(), names.len());
+    }
+}

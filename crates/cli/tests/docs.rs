@@ -1,0 +1,265 @@
+//! What the documentation says is so: every command in it is run, or at least understood; the
+//! reference is what the program would write; every field of a record is explained.
+
+#[path = "docs/page.rs"]
+mod page;
+
+use page::{Typed, commands, missing};
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const CORETWIN: &str = env!("CARGO_BIN_EXE_coretwin");
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the workspace")
+}
+
+/// Every page for people, the reference left out, in order of name.
+fn pages() -> Vec<PathBuf> {
+    let of = |folder: PathBuf| {
+        let entries = fs::read_dir(&folder).expect("a folder of pages");
+        let paths = entries.map(|entry| entry.expect("entry").path());
+        paths.filter(|path| path.extension().is_some_and(|end| end == "md")).collect::<Vec<_>>()
+    };
+    let mut pages = [of(root()), of(root().join("docs"))].concat();
+    pages.sort();
+    pages
+}
+
+/// Programs that are never run by the test, only their spelling is looked at by the shell.
+const STANDING_IN: &[&str] = &[
+    "apt-get",
+    "cp",
+    "dmesg",
+    "docker",
+    "dpkg",
+    "grubby",
+    "install",
+    "kubectl",
+    "perf",
+    "make",
+    "podman",
+    "qemu-system-x86_64",
+    "reboot",
+    "rustup",
+    "sbatch",
+    "srun",
+    "systemctl",
+    "tee",
+    "update-grub",
+    "virsh",
+];
+
+/// Writes a script.
+fn script(path: &Path, text: &str) {
+    fs::write(path, format!("#!/bin/sh\n{text}\n")).expect("script");
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("mode");
+}
+
+/// A folder of programs for commands that are only checked: ours reads its options up to `--` and
+/// ends at `--help`, cargo knows its chores, all others do nothing.
+fn checkers(folder: &Path) -> PathBuf {
+    let folder = folder.join("checked");
+    fs::create_dir(&folder).expect("folder");
+    script(
+        &folder.join("coretwin"),
+        &format!(
+            "n=$#; help=--help\n\
+             while [ $n -gt 0 ]; do\n\
+               a=$1; shift; n=$((n - 1))\n\
+               if [ \"$a\" = -- ]; then set -- \"$@\" $help; help=; fi\n\
+               set -- \"$@\" \"$a\"\n\
+             done\n\
+             exec '{CORETWIN}' \"$@\" $help > /dev/null"
+        ),
+    );
+    script(&folder.join("sudo"), "exec \"$@\"");
+    let chores = fs::read_to_string(root().join("xtask/src/main.rs")).expect("chores");
+    let chores: BTreeSet<&str> = chores
+        .split("Some(\"")
+        .skip(1)
+        .filter_map(|rest| rest.split_once('"').map(|(name, _)| name))
+        .collect();
+    let chores = chores.into_iter().collect::<Vec<_>>().join("|");
+    script(
+        &folder.join("cargo"),
+        &format!(
+            "case \"$1\" in install|bench|build|test) exit 0;; xtask) ;; *) exit 2;; esac\n\
+             case \"$2\" in {chores}) ;; *) echo \"no chore $2\"; exit 2;; esac"
+        ),
+    );
+    for name in STANDING_IN {
+        script(&folder.join(name), "exit 0");
+    }
+    script(&folder.join("git"), "/bin/mkdir -p coretwin");
+    folder
+}
+
+/// Runs or checks a command; what is wrong, if anything is.
+fn wrong(typed: &Typed, folder: &Path, checkers: &Path, cache: &Path) -> Option<String> {
+    let programs = Path::new(CORETWIN).parent().expect("folder").display();
+    let path = match typed.checked_only {
+        Some(_) => checkers.display().to_string(),
+        None => format!("{programs}:{}", std::env::var("PATH").unwrap_or_default()),
+    };
+    let run = || {
+        let output = Command::new("/bin/sh")
+            .args(["-c", &format!("exec 2>&1\n{}", typed.command)])
+            .current_dir(folder)
+            .env("PATH", &path)
+            .env("HOME", folder)
+            .env("XDG_CACHE_HOME", cache)
+            .env_remove("XDG_STATE_HOME")
+            .env_remove("NO_COLOR")
+            .output()
+            .expect("a shell");
+        (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned())
+    };
+    let (status, output) = loop {
+        let ran = run();
+        // Somebody else's study.
+        if !ran.1.contains("measures on this host") {
+            break ran;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(200));
+    };
+    let expected = if typed.checked_only.is_some() { 0 } else { typed.status };
+    if status != Some(expected) {
+        return Some(format!("ended with {status:?}, not {expected}:\n{}", end_of(&output)));
+    }
+    if typed.checked_only.is_some() {
+        return None;
+    }
+    missing(&typed.shown, &output)
+        .map(|line| format!("does not show '{line}':\n{}", end_of(&output)))
+}
+
+/// The last lines of an output.
+fn end_of(output: &str) -> String {
+    let lines: Vec<&str> = output.lines().collect();
+    lines[lines.len().saturating_sub(40)..].join("\n")
+}
+
+/// What is typed as `./name` is there: a script that does nothing.
+fn stand_in(typed: &Typed, folder: &Path) {
+    let words = typed.command.split(|c: char| c.is_whitespace() || "'\"".contains(c));
+    for name in words.filter_map(|word| word.strip_prefix("./")) {
+        let path = folder.join(name);
+        if !name.contains(['/', '.']) && !path.exists() {
+            script(&path, "exit 0");
+        }
+    }
+}
+
+#[test]
+fn every_command_of_the_documentation_works_as_written() {
+    let (mut run, mut checked, mut findings) = (0, 0, Vec::new());
+    // Runs of the simulated core are kept from page to page.
+    let cache = tempfile::tempdir().expect("folder");
+    for page in pages() {
+        let name = page.strip_prefix(root()).expect("inside").display().to_string();
+        let folder = tempfile::tempdir().expect("folder");
+        let checkers = checkers(folder.path());
+        // Some commands are typed in the clone.
+        std::os::unix::fs::symlink(root().join("crates"), folder.path().join("crates"))
+            .expect("link");
+        for typed in commands(&fs::read_to_string(&page).expect("page")) {
+            stand_in(&typed, folder.path());
+            match typed.checked_only {
+                Some(_) => checked += 1,
+                None => run += 1,
+            }
+            if let Some(why) = wrong(&typed, folder.path(), &checkers, cache.path()) {
+                findings.push(format!("{name}:{}: {} {why}", typed.line, typed.command));
+            }
+        }
+    }
+    assert!(findings.is_empty(), "{}", findings.join("\n"));
+    assert!(run > 0 && checked > 0, "{run} commands run, {checked} checked");
+}
+
+#[test]
+fn the_reference_is_what_the_program_writes() {
+    let folder = tempfile::tempdir().expect("folder");
+    let status = Command::new(CORETWIN)
+        .args(["generate", "reference"])
+        .arg(folder.path())
+        .env("COLUMNS", "40")
+        .status();
+    assert!(status.expect("starts").success());
+    for entry in fs::read_dir(folder.path()).expect("pages") {
+        let path = entry.expect("entry").path();
+        let name = path.file_name().expect("name");
+        let kept = fs::read_to_string(root().join("docs/reference").join(name)).unwrap_or_default();
+        let written = fs::read_to_string(&path).expect("page");
+        assert!(kept == written, "docs/reference/{} is old; run cargo xtask docs", name.display());
+    }
+}
+
+#[test]
+fn links_between_pages_lead_somewhere() {
+    for page in pages() {
+        let text = fs::read_to_string(&page).expect("page");
+        for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            let file = link.split('#').next().unwrap_or_default();
+            if !file.is_empty() && !file.contains("://") {
+                let target = page.parent().expect("folder").join(file);
+                assert!(target.exists(), "{}: no {link}", page.display());
+            }
+        }
+    }
+}
+
+#[test]
+fn every_field_of_a_study_is_explained_in_the_format() {
+    let folder = tempfile::tempdir().expect("folder");
+    let study = ["study", "chat:rooms=20", "--machine", "vm-1", "--blocks", "1", "--out", "s"];
+    let ran = Command::new(CORETWIN).args(study).current_dir(folder.path()).output();
+    assert!(ran.expect("starts").status.success());
+    let format = fs::read_to_string(root().join("FORMAT.md")).expect("FORMAT.md");
+    let read = |name: &str| fs::read_to_string(folder.path().join("s").join(name)).expect("record");
+    let journal = read("journal.jsonl");
+    let first = journal.lines().next().expect("a reading").to_owned();
+    for (file, text) in [
+        ("journal.jsonl", first),
+        ("plan.json", read("plan.json")),
+        ("environment.json", read("environment.json")),
+        ("summary.json", read("summary.json")),
+    ] {
+        let record: serde_json::Value = serde_json::from_str(&text).expect("json");
+        for field in record.as_object().expect("an object").keys() {
+            assert!(format.contains(field.as_str()), "{file}: FORMAT.md says nothing of '{field}'");
+        }
+    }
+}
+
+#[test]
+fn every_shell_gets_completions_and_every_verb_a_man_page() {
+    let folder = tempfile::tempdir().expect("folder");
+    for (shell, check) in [("bash", "bash"), ("zsh", "zsh"), ("fish", "fish")] {
+        let ran = Command::new(CORETWIN).args(["generate", "completions", shell]).output();
+        let script = ran.expect("starts").stdout;
+        let text = String::from_utf8_lossy(&script);
+        assert!(text.contains("study") && text.contains("dry-run"), "{shell}");
+        let path = folder.path().join(shell);
+        fs::write(&path, &script).expect("script");
+        // Where the shell is there, it reads its script.
+        if let Ok(read) = Command::new(check).arg("-n").arg(&path).output() {
+            assert!(read.status.success(), "{}", String::from_utf8_lossy(&read.stderr));
+        }
+    }
+    let man = folder.path().join("man");
+    let ran = Command::new(CORETWIN).args(["generate", "man"]).arg(&man).status();
+    assert!(ran.expect("starts").success());
+    for (page, part) in [
+        ("coretwin.1", "coretwin\\-study"),
+        ("coretwin-study.1", "one\\-per\\-core"),
+        ("coretwin-simulate-core.1", "preset"),
+    ] {
+        let text = fs::read_to_string(man.join(page)).expect(page);
+        assert!(text.contains(".TH") && text.contains(part), "{page}");
+    }
+}

@@ -1,0 +1,184 @@
+//! The seam to the file system: every write of a study's folder goes through here. In tests a seed
+//! makes it write short, be interrupted, be full, or fail.
+
+use rustix::fs::OFlags;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+/// The file system.
+#[derive(Debug, Default)]
+pub(crate) struct Disk {
+    #[cfg(test)]
+    pub(crate) faults: Option<faults::Faults>,
+}
+
+impl Disk {
+    /// Writes all of it, as often as it takes.
+    pub(crate) fn write_all(&mut self, file: &File, mut bytes: &[u8]) -> io::Result<()> {
+        while !bytes.is_empty() {
+            match self.write(file, bytes) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(count) => bytes = &bytes[count..],
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, mut file: &File, bytes: &[u8]) -> io::Result<usize> {
+        #[cfg(test)]
+        let bytes =
+            &bytes[..self.faults.as_mut().map_or(Ok(bytes.len()), |f| f.write(bytes.len()))?];
+        file.write(bytes)
+    }
+
+    /// Cuts a file off.
+    pub(crate) fn cut(&mut self, file: &File, length: u64) -> io::Result<()> {
+        #[cfg(test)]
+        self.faults.as_mut().map_or(Ok(()), faults::Faults::other)?;
+        file.set_len(length)
+    }
+
+    /// Waits until what was written is on the disk.
+    pub(crate) fn sync(&mut self, file: &File) -> io::Result<()> {
+        #[cfg(test)]
+        if let Some(faults) = self.faults.as_mut() {
+            // What a power cut would lose is not seen by a test, and thousands of syncs take minutes.
+            return faults.other();
+        }
+        file.sync_data()
+    }
+
+    /// Writes a file whole or not at all: under another name first, which nobody can have made a
+    /// link of.
+    pub(crate) fn replace(
+        &mut self,
+        path: &Path,
+        temporary: &Path,
+        bytes: &[u8],
+    ) -> io::Result<()> {
+        let written = (|| {
+            let nofollow = OFlags::NOFOLLOW.bits().cast_signed();
+            let mut options = OpenOptions::new();
+            options.write(true).create(true).truncate(true).custom_flags(nofollow);
+            let file = options.open(temporary)?;
+            self.write_all(&file, bytes)?;
+            self.sync(&file)?;
+            #[cfg(test)]
+            self.faults.as_mut().map_or(Ok(()), faults::Faults::other)?;
+            std::fs::rename(temporary, path)
+        })();
+        if written.is_err() {
+            let _ = std::fs::remove_file(temporary);
+        }
+        written
+    }
+}
+
+/// What goes wrong, drawn from a seed.
+#[cfg(test)]
+pub(crate) mod faults {
+    use coretwin_base::random::Stream;
+    use rustix::io::Errno;
+    use std::io::{self, Write};
+
+    #[derive(Debug)]
+    pub(crate) struct Faults {
+        stream: Stream,
+        /// A disk that is full stays full.
+        full: bool,
+        /// How many were made.
+        pub(crate) made: u64,
+    }
+
+    /// How many seeds a test takes: so many, or `CORETWIN_FAULT_SEEDS`.
+    pub(crate) fn seeds(few: u64) -> u64 {
+        let given = std::env::var("CORETWIN_FAULT_SEEDS").ok();
+        given.and_then(|text| text.parse().ok()).unwrap_or(few)
+    }
+
+    /// Tells `make check-all`.
+    pub(crate) fn tell(made: u64) {
+        let _ = writeln!(io::stdout(), "\ndid: {made} faults of disks");
+    }
+
+    impl Faults {
+        pub(crate) fn new(seed: u64) -> Self {
+            Self { stream: Stream::new(seed, "faults", 0), full: false, made: 0 }
+        }
+
+        /// How many bytes of so many are written.
+        pub(super) fn write(&mut self, count: usize) -> io::Result<usize> {
+            if self.full {
+                return Err(Errno::NOSPC.into());
+            }
+            match self.stream.below(12) {
+                0 => self.fault(Errno::INTR).map(|()| count),
+                1 => self.fault(Errno::IO).map(|()| count),
+                2 => {
+                    self.full = true;
+                    self.fault(Errno::NOSPC).map(|()| count)
+                }
+                3..6 => {
+                    self.made += 1;
+                    Ok(self.stream.below(count as u64 + 1).max(1) as usize)
+                }
+                _ => Ok(count),
+            }
+        }
+
+        /// Whether a cut, sync or rename works.
+        pub(super) fn other(&mut self) -> io::Result<()> {
+            if self.stream.below(8) == 0 { self.fault(Errno::IO) } else { Ok(()) }
+        }
+
+        fn fault(&mut self, errno: Errno) -> io::Result<()> {
+            self.made += 1;
+            Err(errno.into())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn under_any_faults_a_file_is_the_old_one_or_the_new_one_and_no_rest_is_left() {
+        let folder = tempfile::tempdir().expect("folder");
+        let (path, temporary) = (folder.path().join("a"), folder.path().join(".a.new"));
+        let (mut made, mut failed) = (0, 0);
+        let seeds = faults::seeds(2000);
+        for seed in 0..seeds {
+            std::fs::write(&path, b"old").expect("old");
+            let mut disk = Disk { faults: Some(faults::Faults::new(seed)) };
+            let written = disk.replace(&path, &temporary, b"something new");
+            let found = std::fs::read(&path).expect("there");
+            let expected: &[u8] = if written.is_ok() { b"something new" } else { b"old" };
+            assert_eq!(found, expected, "seed {seed}");
+            assert!(!temporary.exists(), "seed {seed}");
+            made += disk.faults.map_or(0, |faults| faults.made);
+            failed += u64::from(written.is_err());
+        }
+        faults::tell(made);
+        let some = seeds / 10..seeds;
+        assert!(made > seeds / 2 && some.contains(&failed), "{made} faults, {failed} failures");
+    }
+
+    #[test]
+    fn a_link_in_the_way_is_not_followed() {
+        let folder = tempfile::tempdir().expect("folder");
+        let (path, temporary) = (folder.path().join("a"), folder.path().join(".a.new"));
+        let precious = folder.path().join("precious");
+        std::fs::write(&precious, b"precious").expect("write");
+        std::os::unix::fs::symlink(&precious, &temporary).expect("link");
+        assert!(Disk::default().replace(&path, &temporary, b"x").is_err());
+        assert_eq!(std::fs::read(&precious).expect("read"), b"precious");
+        // The link is gone, so the next try succeeds.
+        Disk::default().replace(&path, &temporary, b"x").expect("written");
+        assert_eq!(std::fs::read(&precious).expect("read"), b"precious");
+    }
+}

@@ -1,0 +1,216 @@
+//! `cargo xtask package`: static programs, man pages, completions, units, as a Debian package and as
+//! an archive. Two builds of one commit are equal, byte for byte: no path of the builder is in the
+//! programs, and every time is that of the commit.
+
+use anyhow::{Context, Result, ensure};
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Static programs run on any distribution.
+const FLAGS: &str = "-C target-feature=+crt-static";
+/// Files of the clone, where they go, and their modes.
+const FILES: &[(&str, &str, u32)] = &[
+    ("packaging/coretwin-top.service", "lib/systemd/system/coretwin-top.service", 0o644),
+    ("packaging/grafana-dashboard.json", "share/coretwin/grafana-dashboard.json", 0o644),
+    ("packaging/copyright", "share/doc/coretwin/copyright", 0o644),
+    ("LICENSE-MIT", "share/doc/coretwin/LICENSE-MIT", 0o644),
+    ("README.md", "share/doc/coretwin/README.md", 0o644),
+    ("METHOD.md", "share/doc/coretwin/METHOD.md", 0o644),
+    ("FORMAT.md", "share/doc/coretwin/FORMAT.md", 0o644),
+    ("LIMITS.md", "share/doc/coretwin/LIMITS.md", 0o644),
+    ("CHANGELOG.md", "share/doc/coretwin/changelog", 0o644),
+];
+/// Shells, and where each looks for its completions.
+const COMPLETIONS: &[(&str, &str)] = &[
+    ("bash", "share/bash-completion/completions/coretwin"),
+    ("zsh", "share/zsh/vendor-completions/_coretwin"),
+    ("fish", "share/fish/vendor_completions.d/coretwin.fish"),
+];
+
+/// Builds all of it into `target/package`.
+pub(crate) fn run(root: &Path) -> Result<bool> {
+    let folder = crate::target_folder(root).join("package");
+    let stage = folder.join("stage");
+    if stage.exists() {
+        fs::remove_dir_all(&stage).with_context(|| format!("removing {}", stage.display()))?;
+    }
+    let epoch = epoch(root)?;
+    let programs = build(root, &folder)?;
+    fill(root, &programs, &stage.join("usr"))?;
+    let architecture = text_of(Command::new("dpkg").arg("--print-architecture"))?;
+    let version = env!("CARGO_PKG_VERSION");
+    let archive = folder.join(format!("coretwin-{version}-{architecture}.tar.gz"));
+    pack(&stage, &archive, &epoch)?;
+    let package = folder.join(format!("coretwin_{version}_{architecture}.deb"));
+    debian(&stage, &package, &architecture, &epoch)?;
+    for path in [&archive, &package] {
+        let bytes =
+            fs::metadata(path).with_context(|| format!("reading {}", path.display()))?.len();
+        let mib = bytes as f64 / f64::from(1 << 20);
+        crate::print(&format!("{mib:>6.1} MiB  {}\n", path.display()));
+    }
+    Ok(true)
+}
+
+/// The time that everything in a package has: the builder's word, else that of the commit.
+fn epoch(root: &Path) -> Result<String> {
+    if let Ok(given) = std::env::var("SOURCE_DATE_EPOCH") {
+        return Ok(given);
+    }
+    text_of(Command::new("git").args(["log", "-1", "--format=%ct"]).current_dir(root))
+        .context("no git here; say the time of the source by SOURCE_DATE_EPOCH")
+}
+
+/// Builds the programs; the folder they are in.
+fn build(root: &Path, folder: &Path) -> Result<PathBuf> {
+    let compiler = text_of(Command::new("rustc").arg("-vV"))?;
+    let target = compiler
+        .lines()
+        .find_map(|line| line.strip_prefix("host: "))
+        .context("rustc does not say what it builds for")?;
+    let built = folder.join("build");
+    let cargo_home = std::env::var("CARGO_HOME")
+        .or_else(|_| std::env::var("HOME").map(|home| format!("{home}/.cargo")))
+        .context("there is neither CARGO_HOME nor HOME")?;
+    let maps = [(root.display().to_string(), "/coretwin"), (cargo_home, "/cargo")];
+    let maps = maps.map(|(from, to)| format!("--remap-path-prefix={from}={to}"));
+    // The last that fits wins: what is built lies below the root.
+    let built_map = format!("--remap-path-prefix={}=/built", built.display());
+    run_in(
+        root,
+        Command::new("cargo")
+            .args(["build", "--profile", "installed", "--locked", "--target", target])
+            .args(["--package", "coretwin", "--bins"])
+            .args(crate::FEATURES)
+            .env("CARGO_TARGET_DIR", &built)
+            .env("RUSTFLAGS", format!("{FLAGS} {} {built_map}", maps.join(" ")))
+            .env_remove("CARGO_ENCODED_RUSTFLAGS"),
+    )?;
+    Ok(built.join(target).join("installed"))
+}
+
+/// Puts everything in its place below `usr`.
+fn fill(root: &Path, programs: &Path, usr: &Path) -> Result<()> {
+    for name in ["coretwin", "coretwin-worker"] {
+        place(&programs.join(name), &usr.join("bin").join(name), 0o755)?;
+    }
+    for (from, to, mode) in FILES {
+        place(&root.join(from), &usr.join(to), *mode)?;
+    }
+    let coretwin = usr.join("bin/coretwin");
+    for (shell, to) in COMPLETIONS {
+        let script = text_of(Command::new(&coretwin).args(["generate", "completions", shell]))?;
+        write(&usr.join(to), format!("{script}\n").as_bytes())?;
+    }
+    let pages = usr.join("share/man/man1");
+    run_in(root, Command::new(&coretwin).args(["generate", "man"]).arg(&pages))?;
+    for page in fs::read_dir(&pages)? {
+        // -n: neither name nor time.
+        run_in(root, Command::new("gzip").args(["-9", "-n"]).arg(page?.path()))?;
+    }
+    run_in(
+        root,
+        Command::new("gzip").args(["-9", "-n"]).arg(usr.join("share/doc/coretwin/changelog")),
+    )
+}
+
+fn place(from: &Path, to: &Path, mode: u32) -> Result<()> {
+    let bytes = fs::read(from).with_context(|| format!("reading {}", from.display()))?;
+    write(to, &bytes)?;
+    fs::set_permissions(to, fs::Permissions::from_mode(mode))?;
+    Ok(())
+}
+
+fn write(path: &Path, bytes: &[u8]) -> Result<()> {
+    let folder = path.parent().unwrap_or(path);
+    fs::create_dir_all(folder).with_context(|| format!("making {}", folder.display()))?;
+    fs::write(path, bytes).with_context(|| format!("writing {}", path.display()))
+}
+
+/// An archive in order of name, of nobody's, at one time.
+fn pack(stage: &Path, archive: &Path, epoch: &str) -> Result<()> {
+    let plain = archive.with_extension("");
+    run_in(
+        stage,
+        Command::new("tar")
+            .args(["--sort=name", "--owner=0", "--group=0", "--numeric-owner", "--format=gnu"])
+            .args(["--mode=u=rwX,go=rX", &format!("--mtime=@{epoch}"), "--create", "--file"])
+            .arg(&plain)
+            .arg("usr"),
+    )?;
+    run_in(stage, Command::new("gzip").args(["-9", "-n", "--force"]).arg(&plain))
+}
+
+/// The Debian package.
+fn debian(stage: &Path, package: &Path, architecture: &str, epoch: &str) -> Result<()> {
+    let kib = text_of(Command::new("du").args(["-sk", "--apparent-size"]).arg(stage.join("usr")))?;
+    let kib = kib.split_whitespace().next().unwrap_or("0").to_owned();
+    let version = env!("CARGO_PKG_VERSION");
+    let control = format!(
+        "Package: coretwin\nVersion: {version}\nArchitecture: {architecture}\n\
+         Maintainer: the Coretwin contributors <coretwin@example.org>\nInstalled-Size: {kib}\n\
+         Section: admin\nPriority: optional\nSuggests: perl-base, linux-perf\n\
+         Description: laboratory for simultaneous multithreading (SMT, Hyper-Threading)\n \
+         Tells, with intervals, whether SMT should be on for a workload on a machine.\n \
+         Compares arms in balanced blocks, switches SMT with an undo, accounts CPU time\n \
+         beside busy siblings, and simulates what is not at hand.\n"
+    );
+    write(&stage.join("DEBIAN/control"), control.as_bytes())?;
+    // Folders and files as they are installed, whatever the builder's umask.
+    run_in(stage, Command::new("chmod").args(["-R", "u=rwX,go=rX", "."]))?;
+    run_in(
+        stage,
+        Command::new("dpkg-deb")
+            .args(["--root-owner-group", "-Zxz", "--build"])
+            .arg(stage)
+            .arg(package)
+            .env("SOURCE_DATE_EPOCH", epoch),
+    )
+}
+
+fn run_in(folder: &Path, command: &mut Command) -> Result<()> {
+    let program = command.get_program().display().to_string();
+    let status = command.current_dir(folder).status();
+    let status = status.with_context(|| format!("starting {program}; is it installed?"))?;
+    ensure!(status.success(), "{program} ended with {status}");
+    Ok(())
+}
+
+/// What a command prints, without the line end.
+fn text_of(command: &mut Command) -> Result<String> {
+    let program = command.get_program().display().to_string();
+    let output = command.output().with_context(|| format!("starting {program}"))?;
+    ensure!(output.status.success(), "{program} ended with {}", output.status);
+    Ok(String::from_utf8(output.stdout)?.trim_end().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_file_of_the_package_is_there_and_installed_for_all_to_read() {
+        for (from, to, mode) in FILES {
+            assert!(crate::root().join(from).is_file(), "{from}");
+            assert!(mode & 0o022 == 0 && !to.starts_with('/'), "{to}");
+        }
+    }
+
+    #[test]
+    fn two_archives_of_equal_files_are_equal() {
+        let folder = tempfile::tempdir().expect("folder");
+        let archive = |name: &str, mode| {
+            let stage = folder.path().join(name);
+            write(&stage.join("usr/b/x"), b"x").expect("file");
+            write(&stage.join("usr/a"), b"a").expect("file");
+            fs::set_permissions(stage.join("usr/a"), fs::Permissions::from_mode(mode))
+                .expect("mode");
+            let archive = folder.path().join(format!("{name}.tar.gz"));
+            pack(&stage, &archive, "1700000000").expect("packed");
+            fs::read(archive).expect("archive")
+        };
+        assert_eq!(archive("one", 0o600), archive("two", 0o664));
+    }
+}
