@@ -58,7 +58,7 @@ pub enum Error {
         name: String,
     },
     /// The machine is not what it was when the scheduler was made for it.
-    #[error("CPUs changed while the scheduler was being loaded: {0}; start it again")]
+    #[error("CPUs changed while the scheduler was being loaded: {0}")]
     Changed(String),
     /// The scheduler ended as soon as it began.
     #[error("the scheduler did not come to work: {0}")]

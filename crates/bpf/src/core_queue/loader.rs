@@ -80,7 +80,7 @@ impl Scheduler {
         }
         match places.difference(&read_places(&root)?) {
             None => Ok(scheduler),
-            Some(change) => Err(Error::Changed(change)),
+            Some(change) => Err(Error::Changed(format!("{change}; it can be started again"))),
         }
     }
 
