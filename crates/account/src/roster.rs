@@ -74,6 +74,8 @@ pub(crate) struct Roster {
     by_thread: BTreeMap<u32, Index>,
     next_index: Index,
     newest: Option<u32>,
+    /// When the last thread of the first listing was started, in ticks since boot.
+    begun_ticks: u64,
     look: u64,
     /// Where the turn of those that sleep goes on.
     turn: Index,
@@ -94,6 +96,7 @@ impl Roster {
             by_thread: BTreeMap::new(),
             next_index: 0,
             newest: None,
+            begun_ticks: 0,
             look: 0,
             turn: 0,
             missed: 0,
@@ -156,6 +159,12 @@ impl Roster {
             former.ended = true;
         }
         let awake_until = if is_first && !thread.runnable { 0 } else { self.look + AWAKE_LOOKS };
+        if is_first {
+            self.begun_ticks = self.begun_ticks.max(thread.started_ticks);
+        }
+        // A thread older than the first listing may be met late (it could not be read for a moment):
+        // what it ran before is not of this window.
+        let is_old = is_first || thread.started_ticks < self.begun_ticks;
         self.known.insert(
             index,
             Known {
@@ -168,7 +177,7 @@ impl Roster {
                 last_cpu: Some(thread.cpu),
                 ended: false,
                 run,
-                counted: if is_first { run } else { Nanos(0) },
+                counted: if is_old { run } else { Nanos(0) },
                 awake_until,
                 cgroup_asked: false,
             },

@@ -42,6 +42,9 @@ pub fn summarise(findings: Findings<'_>) -> AccountSummary {
     for task in &tasks {
         add(&mut worth, &task.worth);
     }
+    // Of a part of the machine nobody knows whether what was not seen is of it.
+    let is_all = findings.whole.is_none() && findings.tasks.len() == window.tasks.len();
+    let unseen_s = if is_all { window.unseen.busy_s } else { 0.0 };
     let unattributed_s = findings.whole.map_or(0.0, |whole| whole.unattributed_s(&tasks));
     if unattributed_s > 0.0 {
         let shared_share = if worth.raw_s > 0.0 { worth.shared_s / worth.raw_s } else { 0.0 };
@@ -71,7 +74,7 @@ pub fn summarise(findings: Findings<'_>) -> AccountSummary {
         unseen: window.unseen.clone(),
         command: None,
         interrupted: findings.interrupted,
-        warnings: warnings(window, unattributed_s, worth.raw_s),
+        warnings: warnings(window, unattributed_s, unseen_s, worth.raw_s),
     }
 }
 
@@ -118,7 +121,7 @@ fn grouped(tasks: &[Task], key: impl Fn(&Task) -> Option<(String, String)>) -> V
     groups
 }
 
-fn warnings(window: &Window, unattributed_s: f64, raw_s: f64) -> Vec<Warning> {
+fn warnings(window: &Window, unattributed_s: f64, unseen_s: f64, raw_s: f64) -> Vec<Warning> {
     let mut warnings = Vec::new();
     let mut warn =
         |kind: &str, text: String, remedy: &str| warnings.push(Warning::new(kind, text, remedy));
@@ -150,6 +153,22 @@ fn warnings(window: &Window, unattributed_s: f64, raw_s: f64) -> Vec<Warning> {
                     "what did not fit in, and what moved here from elsewhere, is not listed"
                 }
                 _ => "short tasks are seen only by --method ebpf",
+            },
+        );
+    }
+    if unseen_s > 0.02 * (raw_s + unseen_s) {
+        warn(
+            "unseen",
+            format!(
+                "{unseen_s:.2} s of CPU time, {:.0} % of all, are of tasks that are not listed and not in \
+                 the totals: they ended before they were looked at, or are not visible from here",
+                100.0 * unseen_s / (raw_s + unseen_s)
+            ),
+            match window.method {
+                MethodName::Ebpf => "interrupts on idle CPUs are in it too",
+                _ => {
+                    "--method ebpf sees every task; busy times of cores and CPUs are whole in any case"
+                }
             },
         );
     }

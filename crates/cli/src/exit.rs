@@ -1,6 +1,7 @@
 //! Exit statuses, and which error gets which.
 
 use coretwin_lab::machine::MachineError;
+use std::io::Write;
 use std::process::ExitCode;
 
 /// Done.
@@ -42,12 +43,12 @@ impl std::fmt::Display for Kept {
 impl std::error::Error for Kept {}
 
 /// Says what went wrong and gives the status for it.
-#[expect(clippy::print_stderr, reason = "the one place that reports errors")]
 pub(crate) fn failure(error: &anyhow::Error) -> ExitCode {
     if is_broken_pipe(error) {
         return ExitCode::from(DONE);
     }
-    eprintln!("coretwin: {error:#}");
+    // Where nobody listens any more (the terminal is gone) there is nobody to tell.
+    let _ = writeln!(std::io::stderr(), "coretwin: {error:#}");
     ExitCode::from(status(error))
 }
 
@@ -79,6 +80,8 @@ pub(crate) fn status(error: &anyhow::Error) -> u8 {
             return match error {
                 Store::Occupied { .. }
                 | Store::NotAStudy { .. }
+                | Store::FleetOccupied { .. }
+                | Store::NotAFleet { .. }
                 | Store::Json { .. }
                 | Store::Journal { .. }
                 | Store::Import { .. }

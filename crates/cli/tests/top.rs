@@ -142,6 +142,15 @@ fn the_terminal_is_given_back_whatever_ends_it() {
 }
 
 #[test]
+fn a_terminal_that_goes_away_ends_it() {
+    let machine = Machine::start();
+    let mut session = session(&machine, 24, 80, &[]);
+    session.until("a screen", |screen| screen.contains("coretwin top"));
+    session.hang_up();
+    assert_ne!(session.end(), Some(101), "no panic either");
+}
+
+#[test]
 fn a_panic_gives_the_terminal_back_and_its_message_is_seen() {
     let own = std::env::current_exe().expect("this test");
     let args = ["--ignored", "--exact", "panics_with_a_screen", "--nocapture"].map(str::to_owned);

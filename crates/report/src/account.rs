@@ -97,7 +97,7 @@ fn facts(summary: &AccountSummary) -> Vec<(String, String)> {
 
 fn method(summary: &AccountSummary) -> String {
     match summary.method {
-        MethodName::Ebpf => "ebpf: every switch was seen".to_owned(),
+        MethodName::Ebpf => "ebpf: every switch that the kernel shows".to_owned(),
         MethodName::Sampled => format!(
             "sampled: ranges hold the truth at a rate of {} or more",
             number::share(summary.coverage)

@@ -123,15 +123,15 @@ struct Look {
 impl Look {
     fn between(cores: &[(CpuSet, Vec<f64>)], earlier: &CpuTimes, later: &CpuTimes) -> Self {
         let mut by_core = Vec::with_capacity(cores.len());
-        let (mut logical, mut cpus, mut used, mut shared, mut idle) = (0.0, 0_usize, 0.0, 0.0, 0.0);
+        let (mut logical, mut cpus, mut used) = (0.0, 0_usize, 0.0);
+        let mut shared_idle = Vec::with_capacity(cores.len());
         for (core, worth) in cores {
             let shares: Vec<f64> = core.iter().map(|cpu| busy_share(cpu, earlier, later)).collect();
             let by_busy = by_chance(&shares);
             logical += shares.iter().sum::<f64>();
             cpus += shares.len();
             used += by_busy[1..].iter().zip(worth).map(|(share, worth)| share * worth).sum::<f64>();
-            idle += by_busy[0];
-            shared += by_busy.iter().skip(2).sum::<f64>();
+            shared_idle.push((by_busy.iter().skip(2).sum::<f64>(), by_busy[0]));
             by_core.push(1.0 - by_busy[0]);
         }
         let of = |sum: f64, all: usize| if all == 0 { 0.0 } else { sum / all as f64 };
@@ -139,10 +139,18 @@ impl Look {
             logical: of(logical, cpus),
             core_busy: of(by_core.iter().sum(), cores.len()),
             capacity: of(used, cores.len()),
-            clash: shared.min(idle),
+            clash: clash_at_most(&shared_idle),
             by_core,
         }
     }
+}
+
+/// The most cores that can have had several busy while another core was idle, in the mean, of cores that
+/// are shared and idle for these parts of the time. A core does not clash with itself.
+fn clash_at_most(shared_idle: &[(f64, f64)]) -> f64 {
+    let idle: f64 = shared_idle.iter().map(|(_, idle)| idle).sum();
+    let beside = shared_idle.iter().map(|(shared, own)| shared.min((idle - own).max(0.0)));
+    beside.sum::<f64>().min(idle)
 }
 
 fn busy_share(cpu: CpuId, earlier: &CpuTimes, later: &CpuTimes) -> f64 {
@@ -219,6 +227,13 @@ mod tests {
         bursts.look();
         let (short, _) = bursts.take().expect("looks");
         assert_eq!((short.logical_share, short.clash_cores), (0.0, 0.0));
+    }
+
+    #[test]
+    fn a_core_does_not_clash_with_itself() {
+        assert_eq!(clash_at_most(&[(0.5, 0.5)]), 0.0);
+        assert_eq!(clash_at_most(&[(0.5, 0.25), (0.0, 0.5)]), 0.5);
+        assert_eq!(clash_at_most(&[(1.0, 0.0), (1.0, 0.0), (0.0, 1.0)]), 1.0, "one idle core");
     }
 
     proptest! {

@@ -7,6 +7,8 @@ use crate::source::Source;
 use crate::terminal::{Screen, Signals};
 use crate::view::{Act, View};
 use ratatui::crossterm::event::{self, Event, KeyEventKind};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use std::time::{Duration, Instant};
 
 /// Longest wait for a key, so that a signal is heeded soon.
@@ -51,7 +53,11 @@ pub fn run(
         let next = source.due().map_or(window_due, |due| due.min(window_due));
         let wait = next.saturating_duration_since(Instant::now()).min(WAIT_MAX);
         let mut dirty = false;
-        if event::poll(wait).map_err(Error::Terminal)? {
+        // Events that were read together wait inside; only without any is the terminal waited for.
+        if is_gone(Duration::ZERO)? || (!has_event()? && is_gone(wait)?) {
+            return Ok(());
+        }
+        if has_event()? {
             match take_event(&mut screen, &mut view, page, shown.as_ref())? {
                 Some(Act::Quit) => return Ok(()),
                 Some(_) => dirty = true,
@@ -80,6 +86,27 @@ pub fn run(
         }
     }
     Ok(())
+}
+
+fn has_event() -> Result<bool, Error> {
+    event::poll(Duration::ZERO).map_err(Error::Terminal)
+}
+
+/// Waits for keys, at most so long. Whether the terminal is gone, as when a connection breaks: who is not
+/// the session's leader is sent no SIGHUP then, and reading would go on for ever with nothing read.
+fn is_gone(wait: Duration) -> Result<bool, Error> {
+    let stdin = std::io::stdin();
+    let mut polled = [PollFd::new(&stdin, PollFlags::IN)];
+    let timeout = Timespec { tv_sec: 0, tv_nsec: wait.min(WAIT_MAX).subsec_nanos().into() };
+    match poll(&mut polled, Some(&timeout)) {
+        // A signal: a new size, an end, a stop. Flags tell.
+        Err(Errno::INTR) => Ok(false),
+        Err(error) => Err(Error::Terminal(error.into())),
+        Ok(_) => {
+            let gone = PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL;
+            Ok(polled[0].revents().intersects(gone))
+        }
+    }
 }
 
 fn interval(view: &View) -> Duration {

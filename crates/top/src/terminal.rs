@@ -15,13 +15,15 @@ use ratatui::crossterm::terminal::{
 use ratatui::layout::{Position, Rect};
 use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGSTOP, SIGTERM, SIGTSTP};
 use std::io::{self, BufWriter, IsTerminal, Stdout};
+use std::mem::ManuallyDrop;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A screen of our own.
 pub struct Screen {
-    /// What is drawn on. Only what changed is sent, in one write.
-    pub terminal: Terminal<CrosstermBackend<BufWriter<Stdout>>>,
+    /// What is drawn on. Only what changed is sent, in one write. Never dropped: we give the terminal
+    /// back ourselves, and Ratatui, where that fails, prints to what may be gone too, which panics.
+    pub terminal: ManuallyDrop<Terminal<CrosstermBackend<BufWriter<Stdout>>>>,
 }
 
 /// Whether standard input and output are a terminal that can be drawn on.
@@ -52,7 +54,8 @@ impl Screen {
         give_back_on_panic();
         // From here on an error gives back what was taken.
         let backend = CrosstermBackend::new(BufWriter::with_capacity(1 << 16, io::stdout()));
-        let screen = Self { terminal: Terminal::new(backend).map_err(Error::Terminal)? };
+        let terminal = Terminal::new(backend).map_err(Error::Terminal)?;
+        let screen = Self { terminal: ManuallyDrop::new(terminal) };
         take().map_err(Error::Terminal)?;
         Ok(screen)
     }

@@ -12,6 +12,10 @@ const BUFFER_KIB: &str = "16384";
 /// A trace that is being written.
 pub(crate) struct Trace(PathBuf);
 
+/// Who had a CPU when the kernel did not show a task's coming, only its going: before it came the CPU had
+/// what the switch before says, for how long is not known.
+pub(crate) const HIDDEN: u32 = u32::MAX;
+
 /// From when a CPU had which task; 0 is the idle task.
 pub(crate) type Switches = BTreeMap<CpuId, Vec<(u64, u32)>>;
 
@@ -52,13 +56,19 @@ impl Trace {
         for line in String::from_utf8_lossy(&text).lines() {
             let Some((cpu, at_ns, from, to)) = switch(line) else { continue };
             let of_cpu = switches.entry(cpu).or_default();
-            if of_cpu.is_empty() {
-                of_cpu.push((0, from));
-            }
-            of_cpu.push((at_ns, to));
+            follow(of_cpu, at_ns, from, to);
         }
         Some(switches)
     }
+}
+
+fn follow(of_cpu: &mut Vec<(u64, u32)>, at_ns: u64, from: u32, to: u32) {
+    match of_cpu.last_mut() {
+        None => of_cpu.push((0, from)),
+        Some((_, before)) if *before != from => *before = HIDDEN,
+        Some(_) => {}
+    }
+    of_cpu.push((at_ns, to));
 }
 
 impl Drop for Trace {
@@ -121,6 +131,15 @@ fn a_line_of_the_trace_is_read_whatever_tasks_are_called() {
                 prev_pid=12 prev_prio=120 prev_state=R ==> next_comm=z next_pid=13 next_prio=120";
     assert_eq!(switch(line), Some((CpuId(1), 36_458_053_912_000, 12, 13)));
     assert_eq!(switch("# tracer: nop"), None);
+}
+
+#[test]
+fn a_task_whose_coming_was_not_shown_leaves_a_stretch_of_which_nothing_is_known() {
+    let mut of_cpu = Vec::new();
+    for (at_ns, from, to) in [(10, 7, 0), (30, 8, 0), (40, 0, 9)] {
+        follow(&mut of_cpu, at_ns, from, to);
+    }
+    assert_eq!(of_cpu, [(0, 7), (10, HIDDEN), (30, 0), (40, 9)]);
 }
 
 #[test]

@@ -40,7 +40,8 @@ impl Session {
         columns: u16,
         environment: &[(&str, &str)],
     ) -> Self {
-        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("pseudo-terminal");
+        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)
+            .expect("pseudo-terminal");
         grantpt(&master).and_then(|()| unlockpt(&master)).expect("unlocked");
         let name = ptsname(&master, Vec::new()).expect("name").into_string().expect("text");
         let terminal = File::options().read(true).write(true).open(name).expect("terminal");
@@ -99,6 +100,11 @@ impl Session {
             _ => Signal::HUP,
         };
         kill_process(Pid::from_child(&self.child), signal).expect("signal");
+    }
+
+    /// The terminal goes away, as when a connection breaks.
+    pub(crate) fn hang_up(&mut self) {
+        self.master = File::open("/dev/null").expect("nothing");
     }
 
     pub(crate) fn resize(&mut self, rows: u16, columns: u16) {
