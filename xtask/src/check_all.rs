@@ -74,6 +74,28 @@ const CHECKS: &[&Stage] = &[
     &Stage { name: "reproducible", argv: &["sh", "packaging/reproducible.sh"], environment: &[] },
     // The package in a root of its own, and make study there. Needs debootstrap and root.
     &Stage { name: "chroot", argv: &["sh", "packaging/chroot.sh"], environment: &[] },
+    // Simulated studies by an optimised build, which gives what the debug build gives.
+    &Stage {
+        name: "simulated",
+        argv: &["cargo", "test", "--release", "--package", "coretwin", "--test", "simulated"],
+        environment: &[],
+    },
+    // 2 minutes: a sample of each family's load, and the whole of it.
+    &Stage {
+        name: "samples",
+        argv: &[
+            "cargo",
+            "test",
+            "--release",
+            "--package",
+            "coretwin-sim",
+            "--test",
+            "models",
+            "--",
+            "--ignored",
+        ],
+        environment: &[],
+    },
     // Every pair of programs on every processor, in both orders.
     &Stage {
         name: "exchange",

@@ -64,6 +64,35 @@ fn equal_seeds_give_equal_files_and_the_report_sets_predictions_out_as_the_artic
     }
 }
 
+/// What every host and every build gives; the long checks ask an optimised build for the same.
+/// Changes with the models and the fit, and with nothing else.
+const READINGS: &str = "\
+on@linux-2.4.19 286090.5100612936 1e25bb6ab25ed532
+off@linux-2.5.32 214584.82349640515 9ae62932d671a05c
+off@linux-2.4.19 213547.1395767728 57616f2302760682
+on@linux-2.5.32 284790.47119562427 f4941ecdc5c70034
+off@linux-2.5.32 214600.3365818504 33c357b91bc65644
+on@linux-2.5.32 212804.53392827805 1bfc6c699aa90929
+on@linux-2.4.19 286064.2751383362 3b1bff40460d3a99
+off@linux-2.4.19 213538.18193485134 6f4a425fcea4c9b8
+";
+
+#[test]
+fn a_seed_gives_these_readings_on_every_host_and_build() {
+    let scratch = tempfile::tempdir().expect("folder");
+    let folder = scratch.path();
+    assert_eq!(study(folder, &["--seed=7", "--out=a"]).status, 0);
+    let mut found = String::new();
+    for line in journal(&folder.join("a")) {
+        let (arm, trace) = (line["arm"].as_str(), line["notes"]["trace"].as_str());
+        let (Some(arm), Some(trace), value) = (arm, trace, &line["value"]) else {
+            panic!("{line}")
+        };
+        found += &format!("{arm} {value} {trace}\n");
+    }
+    assert_eq!(found, READINGS);
+}
+
 #[test]
 fn a_study_broken_off_by_ctrl_c_is_carried_on_to_the_same_end() {
     let scratch = tempfile::tempdir().expect("folder");

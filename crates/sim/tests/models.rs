@@ -4,7 +4,7 @@ use coretwin_base::core_run::CoreMatrix;
 use coretwin_base::param::WorkloadSpec;
 use coretwin_sim::Result;
 use coretwin_sim::calibrate::Fit;
-use coretwin_sim::machine::{MachinePreset, table};
+use coretwin_sim::machine::{MODEL_VERSION, MachinePreset, table};
 use coretwin_sim::models::{PROFILES, Prediction, Setting, predict};
 use coretwin_sim::policies::Settings;
 
@@ -108,32 +108,32 @@ fn a_fit_of_another_machine_state_or_version_is_refused() {
         let cell = "chat:rooms=1,messages=2";
         run(&machine, Some(&fit), cell, "linux-2.4.19", false, None).map_err(|e| e.to_string())
     };
-    assert!(with("xeon-mp-foster", own, 1).is_ok());
-    let other = with("zen4-2x96", own, 1).expect_err("another machine");
+    assert!(with("xeon-mp-foster", own, MODEL_VERSION).is_ok());
+    let other = with("zen4-2x96", own, MODEL_VERSION).expect_err("another machine");
     assert!(other.contains("my-fit.toml: is a fit of zen4-2x96"), "{other}");
     let older = with("xeon-mp-foster", own, 0).expect_err("another version");
     assert!(older.contains("version 0"), "{older}");
-    let changed = with("xeon-mp-foster", "0123", 1).expect_err("another state");
+    let changed = with("xeon-mp-foster", "0123", MODEL_VERSION).expect_err("another state");
     assert!(changed.contains("another state of the preset"), "{changed}");
-    let miscounted = text("xeon-mp-foster", own, 1).replace("meters = 1", "meters = 2");
+    let miscounted = text("xeon-mp-foster", own, MODEL_VERSION).replace("meters = 1", "meters = 2");
     let message = Fit::read("my-fit.toml", &miscounted).expect_err("a wrong count").to_string();
     assert!(message.contains("free_parameters: is 2; there are 1"), "{message}");
-    let fit = Fit::read("my-fit.toml", &text("xeon-mp-foster", own, 1)).expect("a fit");
+    let fit = Fit::read("my-fit.toml", &text("xeon-mp-foster", own, MODEL_VERSION)).expect("a fit");
     assert_eq!(Fit::read("again", &fit.text()).expect("its own text").services, fit.services);
 }
 
 #[test]
 fn all_messages_arrive_and_siblings_help() {
     let machine = machine("xeon-mp-foster");
-    let chat = |smt| {
-        run(&machine, None, "chat:rooms=2,messages=10", "linux-2.5.32", smt, None).expect("chat")
-    };
-    let (off, on) = (chat(false), chat(true));
-    assert_eq!(off.operations, 2 * 20 * 10 * 20);
-    assert_eq!((off.unit, off.sampled_fraction), ("messages/s", 1.0));
+    let of = |cell, smt, part| run(&machine, None, cell, "linux-2.5.32", smt, part).expect(cell);
+    let chat = of("chat:rooms=2,messages=10", true, None);
+    assert_eq!(chat.operations, 2 * 20 * 10 * 20);
+    assert_eq!((chat.unit, chat.sampled_fraction), ("messages/s", 1.0));
+    assert_eq!(chat, of("chat:rooms=2,messages=10", true, None), "equal seeds, equal results");
     // Two CPUs at two thirds of the speed each.
-    assert!((1.15..1.4).contains(&(on.value / off.value)), "{} {}", off.value, on.value);
-    assert_eq!(off, chat(false), "equal seeds, equal results");
+    let gain = |cell, part| of(cell, true, part).value / of(cell, false, part).value;
+    let tbench = gain("tbench:clients=8", Some(0.02));
+    assert!((1.15..1.4).contains(&tbench), "{tbench}");
 }
 
 #[test]

@@ -44,17 +44,16 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         Ok::<_, Usage>((file.display().to_string(), text))
     });
     let from = from.transpose()?;
-    let given = from.as_ref().map(|(file, text)| (file.as_str(), text.as_str()));
-    let mut machine = Modelled::find(&args.machine, given)?;
+    let machine = match &from {
+        Some((file, text)) => Modelled::find(&args.machine, Some((file, text)))?,
+        None => Modelled::unfitted(&args.machine)?,
+    };
     if !machine.has_figures() {
         let why = format!(
             "{} has no published figures to be fitted to; the article's machine is xeon-mp-foster",
             args.machine
         );
         return Err(Usage(why).into());
-    }
-    if given.is_none() {
-        machine.fit = None;
     }
     let stop = signals::stop_flag()?;
     let speeds = machine.speeds(Cache::of_user().as_ref(), |_, _| {})?;

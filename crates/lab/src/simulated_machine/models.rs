@@ -56,11 +56,7 @@ impl Modelled {
     /// [`Error::Usage`] for a machine that there is not, with the nearest name, and for a fit that
     /// does not read or is of another machine or version.
     pub fn find(name: &str, fit: Option<(&str, &str)>) -> Result<Self, Error> {
-        let preset = MachinePreset::named(name).ok_or_else(|| {
-            let known = table::ALL.iter().map(|entry| entry.name);
-            let known: Vec<&str> = std::iter::once("host").chain(known).collect();
-            Error::Usage(suggest::unknown("machine", name, &known))
-        })?;
+        let Self { preset, .. } = Self::unfitted(name)?;
         let usage = |error: coretwin_sim::Error| Error::Usage(error.to_string());
         let fit = match fit {
             Some((file, text)) => Some(Fit::read(file, text).map_err(usage)?),
@@ -68,6 +64,19 @@ impl Modelled {
         };
         fit.as_ref().map_or(Ok(()), |fit| fit.check(&preset)).map_err(usage)?;
         Ok(Self { preset, fit })
+    }
+
+    /// The machine of that name with the values of its preset.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] for a machine that there is not, with the nearest name.
+    pub fn unfitted(name: &str) -> Result<Self, Error> {
+        let preset = MachinePreset::named(name).ok_or_else(|| {
+            let known = table::ALL.iter().map(|entry| entry.name);
+            let known: Vec<&str> = std::iter::once("host").chain(known).collect();
+            Error::Usage(suggest::unknown("machine", name, &known))
+        })?;
+        Ok(Self { preset, fit: None })
     }
 
     /// The machine of a plan, with the fit that the plan was drawn for.

@@ -7,6 +7,8 @@ use crate::Result;
 const STEP: f64 = 0.05;
 /// Most change of a parameter at once: a factor of 2.
 const STRIDE_MAX: f64 = core::f64::consts::LN_2;
+/// A round that takes less than this part off the squares is the last.
+const GAIN_LEAST: f64 = 0.05;
 /// Part of the largest effect that is added to each, so that one without effect stays where it is.
 const DAMPING: f64 = 1e-3;
 
@@ -36,19 +38,21 @@ pub(super) fn fit(
         for (value, change) in next.iter_mut().zip(&change) {
             *value += change.clamp(-STRIDE_MAX, STRIDE_MAX);
         }
-        let there = errors(&next)?;
+        let mut there = errors(&next)?;
         if squares(&there) >= squares(&at) {
             // Halfway, once; if that is no better, this is the end.
             for (value, from) in next.iter_mut().zip(&best) {
                 *value = f64::midpoint(*value, *from);
             }
-            let halfway = errors(&next)?;
-            if squares(&halfway) >= squares(&at) {
+            there = errors(&next)?;
+            if squares(&there) >= squares(&at) {
                 return Ok(best);
             }
-            (best, at) = (next, halfway);
-        } else {
-            (best, at) = (next, there);
+        }
+        let before = squares(&at);
+        (best, at) = (next, there);
+        if squares(&at) > (1.0 - GAIN_LEAST) * before {
+            return Ok(best);
         }
     }
     Ok(best)

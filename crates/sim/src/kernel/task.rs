@@ -77,7 +77,9 @@ pub(crate) struct Task {
     pub(crate) positions: Vec<(u32, u64)>,
     /// CPU time of all tasks on its last core when it left that.
     pub(crate) core_mark_ns: u64,
-    /// Costs in plain time that it had not paid when it lost its CPU.
+    /// Time alone that segments take which it sent, and which it has not begun to pay.
+    pub(crate) segments_ns: u64,
+    /// Costs that it had not paid when it lost its CPU.
     pub(crate) owed_ns: u64,
     /// Whether its caches hold nothing of it, as after exec.
     pub(crate) cold: bool,
@@ -135,6 +137,7 @@ impl Task {
             place: None,
             positions: Vec::new(),
             core_mark_ns: 0,
+            segments_ns: 0,
             owed_ns: 0,
             cold: false,
             has_run: false,

@@ -84,6 +84,18 @@ pub struct SocketSpec {
     pub buffer_bytes: u64,
     /// Whether the sender says that it is about to wait when it wakes the reader; pipes do.
     pub sync: bool,
+    /// Time alone of a segment's way and its acknowledgement, for a connection whose small writes
+    /// wait until what was sent before is acknowledged, all of them for one segment (Nagle). 0: every
+    /// write is at the reader at once, and its way is no cost of its own.
+    pub segment_ns: u64,
+}
+
+impl SocketSpec {
+    /// A buffer that every write is in at once, as a pipe's.
+    #[must_use]
+    pub fn of(buffer_bytes: u64) -> Self {
+        Self { buffer_bytes, sync: false, segment_ns: 0 }
+    }
 }
 
 /// Something that happens at a time.

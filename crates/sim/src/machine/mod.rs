@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 
 /// Counted up with every change of the simulated kernel or of a model that changes results: a fit of
 /// another version is refused.
-pub const MODEL_VERSION: u32 = 1;
+pub const MODEL_VERSION: u32 = 2;
 
 /// A machine.
 #[derive(Debug, Clone, PartialEq)]

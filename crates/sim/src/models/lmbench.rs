@@ -75,6 +75,6 @@ fn pipe(row: &Row, _: &Sizes<'_>, values: &Values<'_>) -> Result<Load> {
     let programs = vec![parent.program("parent"), child.program("child")];
     let mut load = load(row, programs, turns as f64);
     load.work.starts.push(Start { server: true, ..Start::of(1) });
-    load.work.sockets = vec![SocketSpec { buffer_bytes: rows::PIPE_BYTES, sync: false }; 2];
+    load.work.sockets = vec![SocketSpec::of(rows::PIPE_BYTES); 2];
     Ok(load)
 }

@@ -58,6 +58,7 @@ const fn time(name: &'static str, about: &'static str) -> Parameter {
 pub const PARAMETERS: &[Parameter] = &[
     time("pipe_call", "a read or write of a pipe, beyond the system call"),
     time("chat_message", "chat: sending and receiving a message, beyond two system calls"),
+    time("chat_segment", "chat: a segment's way over the loopback, with its acknowledgement"),
     Parameter {
         name: "chat_messages_held",
         unit: "messages",

@@ -98,7 +98,7 @@ fn build(_: &Row, sizes: &Sizes<'_>, values: &Values<'_>) -> Result<Load> {
     let work = Work {
         programs: vec![client.program("client"), server.program("server"), main.program("main")],
         starts,
-        sockets: vec![SocketSpec { buffer_bytes: BUFFER_BYTES, sync: false }; 2 * clients as usize],
+        sockets: vec![SocketSpec::of(BUFFER_BYTES); 2 * clients as usize],
         semaphores: vec![0],
         ..Work::default()
     };

@@ -12,7 +12,7 @@
 //! away from and looks for a CPU itself. That is the kernel's own behaviour, not a fault of the model.
 //!
 //! Source: kernel/sched.c of Linux 2.4 as read for the reference of this project; no 2.4.19 tree was
-//! read, so whether a woken task joins the head or the tail of the list is a parameter. Our own choices,
+//! read, so whether a woken task joins the head (2.4.17) or the tail (2.4.20) of the list is a parameter. Our own choices,
 //! where that is silent: what a child has left is its parent's at the child's end, not when the parent
 //! waits for it; a task whose mask or class changes while it waits looks for a CPU; a CPU that goes
 //! offline has all that wait do so.

@@ -41,7 +41,7 @@ fn tasks_that_wait_for_nobody_are_named() {
         program("taker", vec![compute(MS), Step::Down { semaphore: FIRST, count: 2 }]),
         program("meets", vec![Step::Barrier { barrier: FIRST }]),
     ]);
-    work.sockets = vec![SocketSpec { buffer_bytes: 100, sync: false }];
+    work.sockets = vec![SocketSpec::of(100)];
     work.semaphores = vec![1];
     work.barriers = vec![2];
     let failure = failure(&work);

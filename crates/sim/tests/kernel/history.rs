@@ -76,7 +76,7 @@ fn mixed() -> Work {
         starts.push(Start { own, server: true, ..Start::of(1) });
     }
     starts.push(Start { nice: 5, ..Start::of(2) });
-    let sockets = vec![SocketSpec { buffer_bytes: 4096, sync: true }; 8];
+    let sockets = vec![SocketSpec { sync: true, ..SocketSpec::of(4096) }; 8];
     Work { programs: vec![client, server, parent, child], starts, sockets, ..Work::default() }
 }
 

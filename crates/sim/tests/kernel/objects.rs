@@ -22,7 +22,7 @@ fn a_small_buffer_makes_sender_and_receiver_take_turns() {
         program("send", vec![send, compute(MS), again(99)]),
         program("receive", vec![receive, compute(2 * MS), Step::Done(0), again(99)]),
     ]);
-    work.sockets = vec![SocketSpec { buffer_bytes: 300, sync: false }];
+    work.sockets = vec![SocketSpec::of(300)];
     let outcome = outcome(&machine("2x1", 1000), &work, &options("one-per-core", 1000));
     assert!(outcome.finished);
     assert_eq!(outcome.operations[0].count, 100);
@@ -124,7 +124,7 @@ fn servers_do_not_keep_a_run_alive() {
             ],
         ),
     ]);
-    work.sockets = vec![SocketSpec { buffer_bytes: 4096, sync: false }; 2];
+    work.sockets = vec![SocketSpec::of(4096); 2];
     work.starts[0].server = true;
     let outcome = outcome(&machine("2x1", 1000), &work, &options("one-per-core", 1000));
     assert!(outcome.finished);

@@ -259,7 +259,7 @@ impl Case {
         let line =
             |(at_us, what): &(u64, Event)| Scripted { at_ns: at_us * 1000, event: event(what) };
         work.script = self.script.iter().map(line).collect();
-        work.sockets = vec![SocketSpec { buffer_bytes: 1 << 20, sync: self.polling }];
+        work.sockets = vec![SocketSpec { sync: self.polling, ..SocketSpec::of(1 << 20) }];
         work.semaphores = vec![3];
         work.locks = 3;
         work.files = vec![1 << 20, 50_000];

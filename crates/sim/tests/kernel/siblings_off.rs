@@ -114,12 +114,12 @@ fn traces_are_the_same_in_every_build() {
             &format!("{:<16} {:016x} {:>8}\n", entry.name, outcome.trace_hash, outcome.switches);
     }
     expect_test::expect![[r#"
-        core-queue       09efb0e36e80876a     2806
-        fair             151bb519af380e53     2385
-        linux-2.4.19     817c0246a442f27f     3743
-        linux-2.5.32     c2dd0d6a6b6f2db4     2813
-        linux-2.5.32-a9  1ee59edaf9aaaf51     3184
-        linux-2.5.32-f3  3f8c7eb454d34805     3513
+        core-queue       0c42e3f2fc76d505     2839
+        fair             798330a21db32ec8     2399
+        linux-2.4.19     d4010aeaf76731c8     3824
+        linux-2.5.32     3d9cef16ea57d7a2     2834
+        linux-2.5.32-a9  8799c86df5ae6549     3257
+        linux-2.5.32-f3  b969c86000a40575     3461
         one-per-core     1be98dba35d874d7     2877
     "#]]
     .assert_eq(&lines);

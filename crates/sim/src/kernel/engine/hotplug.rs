@@ -98,7 +98,8 @@ impl Engine<'_> {
         self.silence(cpu);
         let run = &mut self.cpus[cpu.0 as usize];
         run.mode = Mode::Offline;
-        (run.stopper_wanted, run.told_idle, run.overhead_ns) = (false, false, 0);
+        (run.stopper_wanted, run.told_idle, run.overhead) = (false, false, 0);
+        run.spin_ns = 0;
         self.view.set_current(cpu, Current::Idle);
         self.view.set_resched(cpu, false);
         self.speed_up_to_date(cpu);

@@ -16,7 +16,9 @@ impl Engine<'_> {
         let sync = socket.spec.sync;
         // Room that is left is another writer's.
         let also = if moved.bytes > 0 { socket.next_writer() } else { None };
+        let segments_ns = moved.half_ways * socket.spec.segment_ns / 2;
         let own = &mut self.tasks[task.index()];
+        own.segments_ns += segments_ns;
         own.amount -= moved.bytes;
         let waits = own.amount > 0;
         if waits {
@@ -34,7 +36,9 @@ impl Engine<'_> {
         let moved = socket.take(self.tasks[task.index()].amount);
         // Bytes that are left are another reader's.
         let also = socket.next_reader();
+        let segments_ns = moved.half_ways * socket.spec.segment_ns / 2;
         let own = &mut self.tasks[task.index()];
+        own.segments_ns += segments_ns;
         own.amount -= moved.bytes;
         let waits = own.amount > 0;
         if waits {

@@ -1,7 +1,8 @@
 //! What a CPU does to choose a task, and how tasks become runnable.
 
-use super::speed::Mode;
+use super::speed::{Mode, Paid, in_parts};
 use super::{Engine, INTERRUPT, Run, SEGMENT, TICK, TIMER, slot};
+use crate::kernel::co_run::ONE;
 use crate::kernel::failure::Cause;
 use crate::kernel::layout::Distance;
 use crate::kernel::machine::Idle;
@@ -43,26 +44,27 @@ impl Engine<'_> {
     #[inline]
     pub(super) fn carry_out_paid(&mut self, asked_on: CpuId) {
         self.carry_out(asked_on);
-        let cost_ns = self.policy_cost_ns(asked_on);
-        self.charge(asked_on, cost_ns);
+        let paid = self.policy_cost(asked_on);
+        self.charge_paid(asked_on, paid);
     }
 
     /// What the policy's work since it was last asked for costs a CPU: the work, and before it the
     /// wait for the lock of the queue, which is a spin lock: nothing else happens on the CPU meanwhile.
+    /// The lock is held for as long as the work takes beside what the siblings do now.
     #[inline]
-    fn policy_cost_ns(&mut self, cpu: CpuId) -> u64 {
+    fn policy_cost(&mut self, cpu: CpuId) -> Paid {
         let work_ns = self.machine.costs.policy_work_ns(self.actions.take_steps());
         if work_ns == 0 {
-            return 0;
+            return Paid::default();
         }
         let now_ns = self.view.now_ns;
         let lock = self.policy.queue_lock(&self.view, cpu);
         let (holder, until_ns) = self.queue_locks[lock.0 as usize];
-        let wait_ns = if holder == cpu { 0 } else { until_ns.saturating_sub(now_ns) };
-        let cost_ns = wait_ns + work_ns;
-        self.queue_locks[lock.0 as usize] = (cpu, now_ns + cost_ns);
-        self.results.policy_ns += cost_ns;
-        cost_ns
+        let spin_ns = if holder == cpu { 0 } else { until_ns.saturating_sub(now_ns) };
+        let held_ns = (work_ns << 16) / u64::from(self.cpus[cpu.0 as usize].fraction);
+        self.queue_locks[lock.0 as usize] = (cpu, now_ns + spin_ns + held_ns);
+        self.results.policy_ns += spin_ns + held_ns;
+        Paid { spin_ns, work_ns }
     }
 
     fn ask_to_reschedule(&mut self, cpu: CpuId, asked_on: CpuId) {
@@ -125,7 +127,7 @@ impl Engine<'_> {
             return self.begin_stopper(cpu, previous);
         }
         let next = self.policy.pick(&self.view, cpu, previous, &mut self.actions);
-        let policy_ns = self.policy_cost_ns(cpu);
+        let paid = self.policy_cost(cpu);
         self.carry_out(cpu);
         self.view.cpus[cpu.0 as usize].scheduled_ns = self.view.now_ns;
         if let Some(task) = previous {
@@ -134,7 +136,7 @@ impl Engine<'_> {
         match next {
             Some(next) if previous == Some(next) => {
                 self.view.set_resched(cpu, false);
-                self.cpus[cpu.0 as usize].overhead_ns += policy_ns;
+                self.charge_paid(cpu, paid);
                 self.schedule_segment(cpu);
                 self.policy.running(&self.view, cpu, next, &mut self.actions);
                 self.carry_out_paid(cpu);
@@ -145,7 +147,7 @@ impl Engine<'_> {
                     self.leaves(cpu, previous, TaskState::Runnable);
                 }
                 self.check_pick(cpu, next)?;
-                self.enters(cpu, next, policy_ns);
+                self.enters(cpu, next, paid);
                 Ok(())
             }
             None => {
@@ -178,7 +180,8 @@ impl Engine<'_> {
         let run = &mut self.cpus[cpu.0 as usize];
         run.mode = Mode::Idle;
         let own = &mut self.tasks[task.index()];
-        own.owed_ns = std::mem::take(&mut run.overhead_ns);
+        own.owed_ns = std::mem::take(&mut run.overhead).div_ceil(u64::from(ONE));
+        run.spin_ns = 0;
         own.core_mark_ns = core_mark_ns;
         let facts = self.view.task_mut(task);
         let span = Span {
@@ -201,12 +204,12 @@ impl Engine<'_> {
     }
 
     /// A task gets a CPU that is at nothing.
-    fn enters(&mut self, cpu: CpuId, task: TaskId, policy_ns: u64) {
+    fn enters(&mut self, cpu: CpuId, task: TaskId, paid: Paid) {
         self.settle_core(cpu);
         let now_ns = self.view.now_ns;
         let owed_ns = std::mem::take(&mut self.tasks[task.index()].owed_ns);
         // Caches that were not full again when it lost its CPU are not to be filled twice over.
-        let cost_ns = policy_ns + owed_ns.max(self.switch_cost_ns(cpu, task));
+        let cost_ns = paid.work_ns + owed_ns.max(self.switch_cost_ns(cpu, task));
         if std::mem::take(&mut self.cpus[cpu.0 as usize].told_idle) {
             self.policy.update_idle(&self.view, cpu, false, &mut self.actions);
             self.carry_out(cpu);
@@ -234,7 +237,8 @@ impl Engine<'_> {
         own.counts.waited_ns += waited_ns;
         let run = &mut self.cpus[cpu.0 as usize];
         run.mode = Mode::Task(task);
-        run.overhead_ns = cost_ns;
+        run.spin_ns = paid.spin_ns;
+        run.overhead = in_parts(cost_ns);
         run.space = space;
         run.switches += 1;
         self.results.entered(program, moved.then_some(distance), latency, waited_ns);
@@ -284,7 +288,7 @@ impl Engine<'_> {
             self.trace.happened(self.view.now_ns, Happened::GoesIdle, cpu, 0);
             self.policy.update_idle(&self.view, cpu, true, &mut self.actions);
             self.carry_out(cpu);
-            let _ = self.policy_cost_ns(cpu);
+            let _ = self.policy_cost(cpu);
         }
     }
 
@@ -295,7 +299,7 @@ impl Engine<'_> {
         }
         let run = &mut self.cpus[cpu.0 as usize];
         run.mode = Mode::Stopper;
-        run.overhead_ns = self.machine.costs.stopper_ns + self.machine.costs.switch_ns;
+        run.overhead = in_parts(self.machine.costs.stopper_ns + self.machine.costs.switch_ns);
         if std::mem::take(&mut run.told_idle) {
             self.policy.update_idle(&self.view, cpu, false, &mut self.actions);
             self.carry_out(cpu);
@@ -311,7 +315,18 @@ impl Engine<'_> {
         match self.cpus[cpu.0 as usize].mode {
             Mode::Idle | Mode::Offline => Ok(()),
             Mode::Task(task) => {
+                let paid = self.cpus[cpu.0 as usize].pays();
                 self.settle(cpu);
+                // Whoever settled it at this very moment may have ended what it paid before this.
+                let left = self.cpus[cpu.0 as usize].pays() || self.tasks[task.index()].work > 0;
+                if paid || left {
+                    // What it is at now is another kind of work, at another speed.
+                    self.settle_core(cpu);
+                    self.speed_up_to_date(cpu);
+                }
+                if left {
+                    return Ok(());
+                }
                 self.advance(cpu, task)
             }
             Mode::Stopper => {
@@ -321,7 +336,7 @@ impl Engine<'_> {
                 self.view.set_resched(cpu, true);
                 self.view.set_current(cpu, Current::Idle);
                 self.carry_out(cpu);
-                let _ = self.policy_cost_ns(cpu);
+                let _ = self.policy_cost(cpu);
                 self.reschedule(cpu)
             }
         }

@@ -1,8 +1,10 @@
 //! How fast work goes, and whose time it is.
 //!
-//! A CPU's task works in *segments*: first costs in plain time (a switch, a tick, cold caches), then
-//! work at a speed that depends on what the siblings do. Whenever anything about a core changes, its
-//! CPUs are settled at the old speeds first, and get their new ones after.
+//! A CPU's task works in *segments*: it spins for the scheduler's lock, then pays costs (a switch, a
+//! tick, cold caches), then works. Costs and work go at a speed that depends on what the siblings do;
+//! costs are code and data of its family's kind, and a CPU that spins pauses, so that its siblings
+//! hardly feel it. Whenever anything about a core changes, its CPUs are settled at the old speeds
+//! first, and get their new ones after.
 
 use super::{Engine, SEGMENT, slot};
 use crate::kernel::accounting::CpuUse;
@@ -22,18 +24,33 @@ pub(super) enum Mode {
     Offline,
 }
 
+/// What a CPU pays for a policy's work: the wait for its lock, then the work in time alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Paid {
+    pub(super) spin_ns: u64,
+    pub(super) work_ns: u64,
+}
+
+/// A cost in the parts that speeds are told in.
+#[inline]
+pub(super) fn in_parts(ns: u64) -> u64 {
+    ns.saturating_mul(u64::from(ONE))
+}
+
 /// A CPU as the engine sees it.
 #[derive(Debug, Clone)]
 pub(super) struct CpuRun {
     pub(super) mode: Mode,
     /// Until when its time is accounted for.
     settled_ns: u64,
-    /// Costs in plain time before its task's work goes on.
-    pub(super) overhead_ns: u64,
+    /// Time that it spins for a lock before anything else goes on.
+    pub(super) spin_ns: u64,
+    /// Costs before its task's work goes on, in ns alone, times ONE: exact at any speed.
+    pub(super) overhead: u64,
     /// Speed of its task's work: uops per ns times UOP_PER_NS.
     rate: u64,
     /// The same over alone, times ONE.
-    fraction: u32,
+    pub(super) fraction: u32,
     /// Busy CPUs of its core, itself included.
     busy: u8,
     /// The address space it last used.
@@ -52,7 +69,8 @@ impl CpuRun {
         Self {
             mode: Mode::Idle,
             settled_ns: 0,
-            overhead_ns: 0,
+            spin_ns: 0,
+            overhead: 0,
             rate: 1,
             fraction: ONE,
             busy: 0,
@@ -63,6 +81,18 @@ impl CpuRun {
             times: CpuUse::default(),
             ran_ns: 0,
         }
+    }
+
+    /// Time that its costs take beside what its siblings do.
+    #[inline]
+    fn overhead_time_ns(&self) -> u64 {
+        self.overhead.div_ceil(u64::from(self.fraction))
+    }
+
+    /// Whether its task's own work waits for something else to be paid first.
+    #[inline]
+    pub(super) fn pays(&self) -> bool {
+        self.spin_ns > 0 || self.overhead > 0
     }
 }
 
@@ -194,21 +224,25 @@ impl Engine<'_> {
             Mode::Idle => run.times.idle_ns += passed_ns,
             Mode::Offline => run.times.offline_ns += passed_ns,
             Mode::Stopper => {
-                run.overhead_ns = run.overhead_ns.saturating_sub(passed_ns);
+                run.overhead = run.overhead.saturating_sub(in_parts(passed_ns));
                 run.times.system_ns += passed_ns;
             }
             Mode::Task(task) => {
                 let task = &mut self.tasks[task.index()];
-                let cost_ns = passed_ns.min(run.overhead_ns);
-                let worked_ns = passed_ns - cost_ns;
-                run.overhead_ns -= cost_ns;
+                let spun_ns = passed_ns.min(run.spin_ns);
+                run.spin_ns -= spun_ns;
+                let left_ns = passed_ns - spun_ns;
+                let cost_ns = left_ns.min(run.overhead_time_ns());
+                let paid = cost_ns.saturating_mul(u64::from(run.fraction));
+                run.overhead = run.overhead.saturating_sub(paid);
+                let worked_ns = left_ns - cost_ns;
                 task.work = task.work.saturating_sub(worked_ns.saturating_mul(run.rate));
-                let system_ns = if task.profile == ProfileId::KERNEL { passed_ns } else { cost_ns };
+                let is_kernel = task.profile == ProfileId::KERNEL;
+                let system_ns = if is_kernel { passed_ns } else { spun_ns + cost_ns };
                 run.times.system_ns += system_ns;
                 run.times.user_ns += passed_ns - system_ns;
                 run.ran_ns += passed_ns;
-                let alone = (cost_ns * u64::from(ONE))
-                    .saturating_add(worked_ns.saturating_mul(u64::from(run.fraction)));
+                let alone = left_ns.saturating_mul(u64::from(run.fraction));
                 task.time.system_ns += system_ns;
                 task.time.by_busy_ns[run.busy as usize - 1] += passed_ns;
                 task.time.work_alone = task.time.work_alone.saturating_add(alone);
@@ -233,10 +267,18 @@ impl Engine<'_> {
         siblings.map(|cpu| self.cpus[cpu.0 as usize].ran_ns).sum()
     }
 
+    /// What a CPU's task is at: costs are of its family's kind.
+    #[inline]
+    fn kind_of_work(&self, cpu: CpuId, task: TaskId) -> ProfileId {
+        let task = &self.tasks[task.index()];
+        if self.cpus[cpu.0 as usize].overhead > 0 { task.home } else { task.profile }
+    }
+
     #[inline]
     fn occupant(&self, cpu: CpuId) -> Occupant {
         match self.cpus[cpu.0 as usize].mode {
-            Mode::Task(task) => Occupant::Works(self.tasks[task.index()].profile),
+            Mode::Task(_) if self.cpus[cpu.0 as usize].spin_ns > 0 => Occupant::Polls,
+            Mode::Task(task) => Occupant::Works(self.kind_of_work(cpu, task)),
             Mode::Stopper => Occupant::Works(ProfileId::KERNEL),
             Mode::Offline => Occupant::Offline,
             Mode::Idle => match self.machine.idle {
@@ -271,7 +313,7 @@ impl Engine<'_> {
     #[inline]
     fn speed_of(&mut self, cpu: CpuId, siblings: &[CpuId], busy: u8) -> bool {
         let Mode::Task(task) = self.cpus[cpu.0 as usize].mode else { return false };
-        let profile = self.tasks[task.index()].profile;
+        let profile = self.kind_of_work(cpu, task);
         let mut fraction = ONE;
         for sibling in siblings.iter().filter(|sibling| **sibling != cpu) {
             // Beside several siblings, what each takes multiplies: an assumption, for tables of
@@ -282,7 +324,7 @@ impl Engine<'_> {
         let alone = self.machine.speeds.profile(profile).alone;
         let rate = ((alone * u64::from(fraction)) >> 16).max(1);
         let run = &mut self.cpus[cpu.0 as usize];
-        let changed = run.rate != rate;
+        let changed = (run.rate, run.fraction) != (rate, fraction);
         (run.rate, run.fraction, run.busy) = (rate, fraction, busy);
         changed
     }
@@ -293,23 +335,31 @@ impl Engine<'_> {
         let run = &self.cpus[cpu.0 as usize];
         let left_ns = match run.mode {
             Mode::Idle | Mode::Offline => return self.events.cancel(slot(cpu, SEGMENT)),
-            Mode::Stopper => run.overhead_ns,
-            Mode::Task(task) => {
-                let work = self.tasks[task.index()].work;
-                run.overhead_ns.saturating_add(work.div_ceil(run.rate))
-            }
+            Mode::Stopper => run.overhead.div_ceil(u64::from(ONE)),
+            Mode::Task(_) if run.spin_ns > 0 => run.spin_ns,
+            Mode::Task(_) if run.overhead > 0 => run.overhead_time_ns(),
+            Mode::Task(task) => self.tasks[task.index()].work.div_ceil(run.rate),
         };
         self.events.set(slot(cpu, SEGMENT), self.view.now_ns.saturating_add(left_ns));
     }
 
-    /// Has a CPU's task pay a cost in plain time before its work goes on. An idle CPU pays nothing:
-    /// the time would be its own.
+    /// Has a CPU's task pay a cost before its work goes on. An idle CPU pays nothing: the time would
+    /// be its own.
     #[inline]
     pub(super) fn charge(&mut self, cpu: CpuId, cost_ns: u64) {
-        if cost_ns > 0 && matches!(self.cpus[cpu.0 as usize].mode, Mode::Task(_)) {
-            self.settle(cpu);
-            self.cpus[cpu.0 as usize].overhead_ns += cost_ns;
-            self.schedule_segment(cpu);
+        self.charge_paid(cpu, Paid { spin_ns: 0, work_ns: cost_ns });
+    }
+
+    /// The same, and before it the task spins.
+    #[inline]
+    pub(super) fn charge_paid(&mut self, cpu: CpuId, paid: Paid) {
+        let runs = matches!(self.cpus[cpu.0 as usize].mode, Mode::Task(_));
+        if runs && paid != Paid::default() {
+            self.settle_core(cpu);
+            let run = &mut self.cpus[cpu.0 as usize];
+            run.spin_ns += paid.spin_ns;
+            run.overhead = run.overhead.saturating_add(in_parts(paid.work_ns));
+            self.speed_up_to_date(cpu);
         }
     }
 }

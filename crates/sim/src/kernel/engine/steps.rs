@@ -32,13 +32,21 @@ impl Engine<'_> {
     pub(super) fn advance(&mut self, cpu: CpuId, task: TaskId) -> Run {
         let work = self.work;
         loop {
-            if self.cpus[cpu.0 as usize].overhead_ns > 0 {
-                // Paid before the program goes on.
+            if self.cpus[cpu.0 as usize].pays() {
+                // Before the program goes on.
                 self.schedule_segment(cpu);
                 return Ok(());
             }
             if self.view.cpu(cpu).resched {
                 return self.reschedule(cpu);
+            }
+            let own = &mut self.tasks[task.index()];
+            let segments_ns = std::mem::take(&mut own.segments_ns);
+            if segments_ns > 0 {
+                let home = own.home;
+                let alone = self.machine.speeds.profile(home).alone;
+                self.begin_work(cpu, task, home, segments_ns.saturating_mul(alone));
+                return Ok(());
             }
             let own = &mut self.tasks[task.index()];
             let Some(step) = work.programs[own.program as usize].steps.get(own.step as usize)

@@ -147,7 +147,7 @@ fn objects(root: &mut Table<'_>, words: &mut Vocabulary, work: &mut Work) -> Res
         let name = table.words("name")?;
         words.sockets.declare(&table, "name", name)?;
         let buffer_bytes = table.whole_or("buffer_bytes", 1..=1 << 40, 65_536)?;
-        work.sockets.push(SocketSpec { buffer_bytes, sync: table.flag("sync")? });
+        work.sockets.push(SocketSpec { sync: table.flag("sync")?, ..SocketSpec::of(buffer_bytes) });
         table.finish()?;
     }
     for mut table in root.tables("semaphore")? {
