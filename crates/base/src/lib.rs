@@ -26,6 +26,7 @@ pub mod cputime;
 pub mod decision;
 pub mod environment;
 pub mod fleet;
+pub mod fleet_plan;
 pub mod fleet_summary;
 pub mod job;
 pub mod limits;

@@ -9,6 +9,7 @@ mod compare;
 mod cputime;
 mod describe;
 mod exit;
+mod fleet;
 mod generate;
 mod host;
 mod keeper;
@@ -79,14 +80,16 @@ enum Verb {
     Account(Box<account::Args>),
     /// Live: cores, sibling overlap, capacity left, corrected time of tasks; JSON, OpenMetrics
     Top(Box<top::Args>),
+    /// A study on many machines, through Slurm, Kubernetes or ssh
+    Fleet(fleet::Args),
     /// Recompute a published table: ratios, geometric means, misprints
     Audit(audit::Args),
     /// The scheduler with one queue per core, on a live kernel (sched_ext)
     Sched(sched::Args),
-    /// Completions, man pages and the reference, from this program's own definition
-    Generate(generate::Args),
     /// The simulated core: threads that share it, where their cycles go
     Simulate(simulate::Args),
+    /// Completions, man pages and the reference, from this program's own definition
+    Generate(generate::Args),
 }
 
 /// What is made is not writable by everybody, whatever the umask: some containers have none.
@@ -110,6 +113,7 @@ fn main() -> ExitCode {
         Verb::Cputime(args) => cputime::run(&args),
         Verb::Account(args) => account::run(&args),
         Verb::Top(args) => top::run(*args),
+        Verb::Fleet(args) => fleet::run(args),
         Verb::Audit(args) => audit::run(args),
         Verb::Sched(args) => sched::run(args),
         Verb::Generate(args) => generate::run(&args),

@@ -4,7 +4,7 @@ mod calibrate;
 pub(crate) mod core;
 mod import;
 pub(crate) mod sched;
-mod sweep;
+pub(crate) mod sweep;
 
 use anyhow::Result;
 use clap::Subcommand;

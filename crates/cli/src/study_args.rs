@@ -168,6 +168,22 @@ pub(crate) struct Args {
     pub(crate) json: bool,
 }
 
+/// A study's options that were stored, or stand in another command.
+#[derive(clap::Parser)]
+#[command(no_binary_name = false, about = None, long_about = None)]
+pub(crate) struct Line {
+    #[command(flatten)]
+    args: Args,
+}
+
+impl Line {
+    /// Reads them; the first word is what a message calls them.
+    pub(crate) fn read(words: Vec<String>) -> Result<Args> {
+        let line = <Self as clap::Parser>::try_parse_from(words);
+        Ok(line.map_err(|error| Usage(error.render().to_string().trim_end().to_owned()))?.args)
+    }
+}
+
 /// Budget where none is given.
 const BUDGET_DEFAULT: Duration = Duration::from_secs(30 * 60);
 
@@ -189,6 +205,33 @@ impl Args {
              give --blocks or --quick"
         } else if self.boot.is_some() {
             "--boot is for boots of a host; a simulated machine is booted as its arms say"
+        } else {
+            return Ok(());
+        };
+        Err(Usage(why.to_owned()).into())
+    }
+
+    /// Refuses options that a fleet sets itself, or that mean nothing in one.
+    pub(crate) fn refuse_what_a_fleet_has_not(&self, may_switch: bool) -> Result<()> {
+        let switches = self.switch || self.arms.iter().any(|arm| arm.state == ArmState::Off);
+        let boots = self.arms.iter().any(|arm| matches!(arm.state, ArmState::Boot(_)));
+        let why = if self.out.is_some() || self.resume.is_some() {
+            "--out and --resume: a fleet has folders of its own for its studies"
+        } else if self.seed.is_some() {
+            "--seed: every machine draws from the fleet's; give --seed to fleet plan"
+        } else if self.dry_run || self.json {
+            "--dry-run and --json are for one study; try it on one machine first"
+        } else if self.protocol.is_some() {
+            "--protocol 2003 has no intervals, so machines could not be put together"
+        } else if boots || self.boot.is_some() {
+            "a fleet does not boot its machines; compare boots machine by machine and add the \
+             studies by fleet bundle"
+        } else if switches && !may_switch {
+            "a pod does not switch SMT of its node; if it may, say --allow-switch, and the pods \
+             are privileged"
+        } else if switches && !self.yes {
+            "nobody is asked on the machines of a fleet; if SMT may be switched there, say --yes \
+             with the study's options"
         } else {
             return Ok(());
         };

@@ -19,6 +19,7 @@ pub mod cputime;
 pub mod engine;
 pub mod estimate;
 pub mod event;
+pub mod fleet;
 mod history;
 pub mod host_machine;
 mod launcher;

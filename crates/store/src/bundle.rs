@@ -1,14 +1,13 @@
 //! The folder itself: `plan.json`, `journal.jsonl`, `environment.json`, `summary.json`, reports.
 
 use crate::disk::Disk;
-use crate::error::{Error, naming_field};
+use crate::error::Error;
 use crate::journal::{Journal, read_journal};
-use crate::line::Extent;
+use crate::line::{Extent, record};
 use crate::scan::Read;
 use coretwin_base::cputime::CputimeSummary;
 use coretwin_base::environment::Environment;
 use coretwin_base::plan::Plan;
-use coretwin_base::schema;
 use coretwin_base::summary::Summary;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -174,21 +173,9 @@ impl Bundle {
     }
 
     fn read_json<T: DeserializeOwned>(&self, file: &str) -> Result<T, Error> {
-        #[derive(serde::Deserialize)]
-        struct Version {
-            schema: u32,
-        }
         let path = self.path(file);
         let bytes = fs::read(&path).map_err(|source| Error::io("read", &path, source))?;
-        if let Ok(Version { schema: found }) = serde_json::from_slice(&bytes) {
-            schema::check(found).map_err(|newer| Error::Newer { path: path.clone(), newer })?;
-        }
-        serde_json::from_slice(&bytes).map_err(|error| Error::Json {
-            line: error.line(),
-            column: error.column(),
-            what: naming_field(&bytes, &error),
-            path,
-        })
+        record(&path, 0, &bytes)
     }
 }
 

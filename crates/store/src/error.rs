@@ -83,6 +83,26 @@ pub enum Error {
         /// The missing file.
         file: &'static str,
     },
+    /// The folder already holds a fleet.
+    #[error("{} already holds a fleet; run it, or choose another folder", folder.display())]
+    FleetOccupied {
+        /// The folder.
+        folder: PathBuf,
+    },
+    /// The folder holds no fleet.
+    #[error("{} holds no fleet: it has no fleet.json; draw one with coretwin fleet plan", folder.display())]
+    NotAFleet {
+        /// The folder.
+        folder: PathBuf,
+    },
+    /// A bundle is not whole, or not one.
+    #[error("{}: {what}", path.display())]
+    Bundle {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong, and what to do.
+        what: String,
+    },
     /// A file of another benchmark is not what it should be.
     #[error("cannot compare {}: {why}", path.display())]
     Import {

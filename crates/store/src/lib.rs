@@ -15,6 +15,8 @@ mod bundle;
 mod disk;
 mod error;
 pub mod factors;
+pub mod fleet_bundle;
+pub mod fleet_folder;
 pub mod import;
 mod journal;
 mod line;

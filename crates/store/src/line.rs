@@ -1,6 +1,6 @@
 //! One line of a journal, read without a copy of what other lines hold already.
 
-use crate::error::naming_field;
+use crate::error::{Error, naming_field};
 use coretwin_base::cpu_set::CpuSet;
 use coretwin_base::decision::ENERGY_METRIC;
 use coretwin_base::param::Params;
@@ -13,6 +13,7 @@ use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::path::Path;
 use std::sync::Arc;
 
 /// How much of a journal is wanted.
@@ -268,4 +269,21 @@ impl Lines {
             env,
         })
     }
+}
+
+/// Reads a record that begins behind so many lines of a file.
+pub(crate) fn record<T: DeserializeOwned>(
+    path: &Path,
+    lines: usize,
+    bytes: &[u8],
+) -> Result<T, Error> {
+    if let Ok(Version { schema: found }) = serde_json::from_slice(bytes) {
+        schema::check(found).map_err(|newer| Error::Newer { path: path.to_owned(), newer })?;
+    }
+    serde_json::from_slice(bytes).map_err(|error| Error::Json {
+        path: path.to_owned(),
+        line: lines + error.line(),
+        column: error.column(),
+        what: naming_field(bytes, &error),
+    })
 }

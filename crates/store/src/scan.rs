@@ -24,10 +24,10 @@ pub struct Read {
 const PIECE_BYTES: usize = 1 << 20;
 
 /// Whole lines of a journal (the last piece may end in a torn one).
-struct Piece {
+struct Piece<B> {
     /// Number of its first line, from 0.
     first_line: usize,
-    bytes: Vec<u8>,
+    bytes: B,
 }
 
 /// A file, piece by piece.
@@ -44,7 +44,7 @@ struct Pieces<'a> {
 }
 
 impl Pieces<'_> {
-    fn next(&mut self) -> Option<(usize, io::Result<Piece>)> {
+    fn next(&mut self) -> Option<(usize, io::Result<Piece<Vec<u8>>>)> {
         let number = self.pieces;
         self.pieces += 1;
         let bytes = (!self.ended).then(|| self.read())?;
@@ -78,6 +78,11 @@ impl Pieces<'_> {
 /// Reads an open journal from where it stands to its end.
 pub(crate) fn read_all(path: &Path, file: &File, extent: Extent) -> Result<Read, Error> {
     read_in_pieces(path, file, extent, PIECE_BYTES)
+}
+
+/// Reads a journal that is in memory, on one CPU: whoever has many of them shares them out.
+pub(crate) fn read_bytes(path: &Path, bytes: &[u8], extent: Extent) -> Result<Read, Error> {
+    parse(path, &Piece { first_line: 0, bytes }, &mut Lines::new(extent))
 }
 
 fn read_in_pieces(path: &Path, file: &File, extent: Extent, size: usize) -> Result<Read, Error> {
@@ -124,9 +129,9 @@ fn in_order(parsed: Receiver<(usize, Result<Read, Error>)>) -> Result<Read, Erro
     Ok(whole)
 }
 
-fn parse(path: &Path, piece: &Piece, lines: &mut Lines) -> Result<Read, Error> {
+fn parse<B: AsRef<[u8]>>(path: &Path, piece: &Piece<B>, lines: &mut Lines) -> Result<Read, Error> {
     let mut read = Read::default();
-    let pieces = piece.bytes.split_inclusive(|byte| *byte == b'\n');
+    let pieces = piece.bytes.as_ref().split_inclusive(|byte| *byte == b'\n');
     for (index, line) in (piece.first_line..).zip(pieces) {
         let whole = line.last() == Some(&b'\n');
         let line = if whole { &line[..line.len() - 1] } else { line };

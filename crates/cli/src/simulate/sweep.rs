@@ -5,10 +5,13 @@ use super::sched::{scenario_of, speeds_of};
 use crate::exit::{CELLS_FAILED, DONE, Kept, Usage};
 use crate::{out, signals};
 use anyhow::{Context, Result, anyhow};
+use coretwin_base::fleet_plan::SweepTexts;
 use coretwin_base::sched_sweep::{SweepCell, SweepPlan, SweepSpeeds};
 use coretwin_lab::Error;
+use coretwin_lab::machine::Stop;
 use coretwin_lab::simulated_kernel::{self, Speeds, Sweep};
 use coretwin_sim::kernel::scenario::{Scenario, sweep};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -55,7 +58,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let plan = sweep::read(name, &text).map_err(|error| anyhow!(Usage(error.to_string())))?;
     let scenarios = scenarios(&plan, Path::new(name))?;
     let bar = progress();
-    let sweep = Sweep { plan, scenarios, folder: folder.clone() };
+    let sweep = Sweep { plan, scenarios, folder: folder.clone(), share: (0, 1) };
     let stop = signals::stop_flag()?;
     let cells = simulated_kernel::sweep(&sweep, &stop, |done, of| advance(&bar, done, of));
     bar.finish_and_clear();
@@ -71,6 +74,60 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     }
     let failed = cells.iter().any(|cell| cell.failed.is_some());
     Ok(ExitCode::from(if failed { CELLS_FAILED } else { DONE }))
+}
+
+/// A sweep with every file it names, for machines that have none of them.
+pub(crate) fn texts(name: &str) -> Result<SweepTexts> {
+    let mut files = BTreeMap::new();
+    let text = if name == ABLATION { sweep::ABLATION.to_owned() } else { text_of(name)? };
+    let plan = sweep::read(name, &text).map_err(|error| anyhow!(Usage(error.to_string())))?;
+    let is_file = |name: &&String| name.ends_with(".toml") || name.ends_with(".json");
+    for scenario in plan.scenarios.iter().filter(is_file) {
+        if scenario.contains('/') {
+            let why = format!("{name}: put {scenario} beside it, without folders in its name");
+            return Err(Usage(why).into());
+        }
+        let beside = Path::new(name).with_file_name(scenario);
+        files.insert(scenario.clone(), text_of(&beside.display().to_string())?);
+    }
+    if let SweepSpeeds::Preset(preset) = &plan.speeds
+        && (preset.contains('/') || preset.ends_with(".toml"))
+    {
+        let why = format!("{name}: speeds of a preset of your own ({preset}) do not travel yet");
+        return Err(Usage(why).into());
+    }
+    Ok(SweepTexts { name: name.to_owned(), text, files })
+}
+
+/// Runs a share of a sweep's cells; whether it came to its end.
+pub(crate) fn share(
+    texts: &SweepTexts,
+    folder: &Path,
+    share: (u32, u32),
+    stop: &Stop,
+) -> Result<bool> {
+    let inputs = folder.with_file_name("inputs");
+    let put = |name: &str, text: &str| {
+        let file = inputs.join(name);
+        std::fs::write(&file, text).with_context(|| format!("cannot write {}", file.display()))
+    };
+    std::fs::create_dir_all(&inputs)
+        .with_context(|| format!("cannot make {}", inputs.display()))?;
+    for (name, text) in &texts.files {
+        if name.contains('/') {
+            return Err(Usage(format!("fleet.json: field files: '{name}' is no file name")).into());
+        }
+        put(name, text)?;
+    }
+    let plan = sweep::read(&texts.name, &texts.text);
+    let plan = plan.map_err(|error| anyhow!(Usage(error.to_string())))?;
+    let scenarios = scenarios(&plan, &inputs.join("sweep.toml"))?;
+    let sweep = Sweep { plan, scenarios, folder: folder.to_owned(), share };
+    match simulated_kernel::sweep(&sweep, stop, |_, _| ()) {
+        Ok(_) => Ok(true),
+        Err(Error::Machine(_)) if stop.raised() => Ok(false),
+        Err(other) => Err(other.into()),
+    }
 }
 
 /// How a sweep that was stopped is carried on.
@@ -105,7 +162,8 @@ fn scenarios(plan: &SweepPlan, sweep: &Path) -> Result<Vec<(Scenario, Speeds)>> 
     plan.scenarios.iter().map(read).collect()
 }
 
-fn write(plan: &SweepPlan, cells: &[SweepCell], folder: &Path) -> Result<()> {
+/// Writes what is derived from the cells.
+pub(crate) fn write(plan: &SweepPlan, cells: &[SweepCell], folder: &Path) -> Result<()> {
     let put = |name: String, text: String| {
         let file = folder.join(name);
         std::fs::write(&file, text).with_context(|| format!("cannot write {}", file.display()))

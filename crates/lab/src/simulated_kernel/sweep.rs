@@ -27,6 +27,8 @@ pub struct Sweep {
     pub scenarios: Vec<(Scenario, Speeds)>,
     /// Where it is kept: `sweep.json` and `cells.jsonl`.
     pub folder: PathBuf,
+    /// Of the cells those whose number leaves the first when divided by the second; (0, 1) is all.
+    pub share: (u32, u32),
 }
 
 /// A cell by its place in the lists of the plan, and its seed.
@@ -51,7 +53,12 @@ pub fn sweep(
     mut done: impl FnMut(usize, usize),
 ) -> Result<Vec<SweepCell>, Error> {
     let kept = open(sweep)?;
-    let cells = cells(&sweep.plan);
+    let cells: Vec<Cell> = cells(&sweep.plan)
+        .into_iter()
+        .enumerate()
+        .filter(|(number, _)| number % sweep.share.1.max(1) as usize == sweep.share.0 as usize)
+        .map(|(_, cell)| cell)
+        .collect();
     let is_kept = |cell: &Cell| kept.iter().any(|one| is_of(sweep, cell, one));
     let left: Vec<Cell> = cells.iter().filter(|cell| !is_kept(cell)).copied().collect();
     let earlier = cells.len() - left.len();

@@ -1,0 +1,77 @@
+//! `coretwin fleet`: a study on many machines, through engines that are there already.
+
+mod bundle;
+mod here;
+mod merge;
+mod plan;
+mod report;
+mod run;
+mod status;
+
+use crate::signals;
+use anyhow::Result;
+use clap::Subcommand;
+use coretwin_base::fleet_plan::FleetPlan;
+use coretwin_lab::fleet::engine::Call;
+use coretwin_lab::machine::Stop;
+use coretwin_store::fleet_folder::FleetFolder;
+use std::path::Path;
+use std::process::ExitCode;
+
+/// What is to be done.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  coretwin fleet plan hosts --engine ssh --hosts hosts.txt -- study chat --quick
+  coretwin fleet run hosts                 runs it; the same again goes on with what is missing
+  coretwin fleet status hosts              what is there, what is missing, how to finish
+  coretwin fleet merge hosts               all bundles to one fleet
+  coretwin fleet report hosts
+
+A fleet is a folder: fleet.json is the plan, bundles/ holds a file for each machine, merged/ what was
+made of them. Bundles may be copied in from anywhere.")]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Subcommand)]
+enum What {
+    /// Draw the plan: which machines, what is measured, who runs it
+    Plan(Box<plan::Args>),
+    /// Start what is missing, and bring home what is done
+    Run(run::Args),
+    /// What is there, what is missing, and how to finish
+    Status(status::Args),
+    /// Make a bundle of a study that was run by hand
+    Bundle(bundle::Args),
+    /// Put all bundles together
+    Merge(merge::Args),
+    /// What the fleet says: effects by processor and workload, with intervals
+    Report(report::Args),
+}
+
+/// Runs the verb.
+pub(crate) fn run(args: Args) -> Result<ExitCode> {
+    match args.what {
+        What::Plan(args) => plan::run(&args),
+        What::Run(args) => run::run(&args),
+        What::Status(args) => status::run(&args),
+        What::Bundle(args) => bundle::run(&args),
+        What::Merge(args) => merge::run(&args),
+        What::Report(args) => report::run(&args),
+    }
+}
+
+/// Opens the fleet and calls its engine.
+fn with_engine<Out>(
+    folder: &Path,
+    call: impl FnOnce(&FleetFolder, &FleetPlan, &Call<'_>) -> Result<Out>,
+) -> Result<Out> {
+    let (fleet, plan) = FleetFolder::open(folder)?;
+    let stop: Stop = signals::stop_flag()?;
+    let program = std::env::current_exe()?;
+    let say = |line: &str| crate::out::news(line);
+    let with = Call { fleet: &fleet, plan: &plan, stop: &stop, say: &say, program: &program };
+    call(&fleet, &plan, &with)
+}

@@ -1,0 +1,73 @@
+//! `coretwin fleet run`: starts what is missing; `--here` is what a job of the fleet does.
+
+use super::{here, status, with_engine};
+use crate::exit::{CELLS_FAILED, DONE, INTERRUPTED};
+use crate::out;
+use anyhow::Result;
+use coretwin_lab::fleet::engine::{self, Known};
+use coretwin_lab::fleet::status::Bundles;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Options of the verb.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  coretwin fleet run hosts                   start what is missing; again: go on with it
+  coretwin fleet run hosts --here            every missing task on this machine, one by one
+  coretwin fleet run hosts --here --task 3   what a job of the fleet does
+
+With ssh it waits for the hosts; Ctrl-C tells them to stop, and keeps what they measured. Slurm and
+Kubernetes are given the jobs; look with coretwin fleet status.")]
+pub(crate) struct Args {
+    /// The fleet's folder
+    #[arg(value_name = "DIR")]
+    pub(super) folder: PathBuf,
+    /// Run on this machine
+    #[arg(long)]
+    pub(super) here: bool,
+    /// The task [default: every one that is not done]
+    #[arg(long, value_name = "N", requires = "here")]
+    pub(super) task: Option<u32>,
+    /// The task of this index of an indexed Job, out of these
+    #[arg(long, value_name = "N,…", requires = "here", value_delimiter = ',', hide = true)]
+    pub(super) task_of_index: Option<Vec<u32>>,
+    /// A plan that is put into the folder first, if it has none
+    #[arg(long, value_name = "FILE", requires = "here", hide = true)]
+    pub(super) plan: Option<PathBuf>,
+    /// Print the bundle, for whoever reads the log
+    #[arg(long, requires = "here", hide = true)]
+    pub(super) print_bundle: bool,
+    /// Run apart from this connection, and wait for it
+    #[arg(long, requires = "task", hide = true)]
+    pub(super) apart: bool,
+    /// Tell the task that runs here to stop
+    #[arg(long, requires = "task", hide = true)]
+    pub(super) stop: bool,
+    /// Say what the task does
+    #[arg(long, requires = "task", hide = true)]
+    pub(super) look: bool,
+}
+
+/// Runs the verb.
+pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+    if args.here {
+        return here::run(args);
+    }
+    with_engine(&args.folder, |fleet, plan, call| {
+        let engine = engine::of(plan);
+        let open = Bundles::of(fleet, plan)?.open(plan);
+        if open.is_empty() {
+            out::news("every task is done already");
+        }
+        let mut known = engine.run(call, &open)?;
+        known.retain(|_, what| matches!(what, Known::Failed(_) | Known::Waiting(_)));
+        let failed = known.values().any(|what| matches!(what, Known::Failed(_)));
+        status::tell(fleet, plan, &known)?;
+        Ok(ExitCode::from(match failed {
+            _ if call.stop.raised() => INTERRUPTED,
+            true => CELLS_FAILED,
+            false => DONE,
+        }))
+    })
+}

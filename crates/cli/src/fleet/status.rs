@@ -1,0 +1,110 @@
+//! `coretwin fleet status`: what is there, what is missing, how to finish.
+
+use super::with_engine;
+use crate::exit::{CELLS_FAILED, DONE};
+use crate::out;
+use anyhow::Result;
+use coretwin_base::fleet_plan::FleetPlan;
+use coretwin_lab::fleet::engine::{self, Known};
+use coretwin_lab::fleet::status::{Bundles, State, Status, status};
+use coretwin_store::fleet_folder::FleetFolder;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Options of the verb.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Example:
+  coretwin fleet status hosts
+
+Looks at the bundles and asks the engine of the rest; what is done elsewhere is brought home. Exit
+status 0 if every task is done, 1 if not.")]
+pub(crate) struct Args {
+    /// The fleet's folder
+    #[arg(value_name = "DIR")]
+    folder: PathBuf,
+    /// Ask nobody: only what lies in the folder
+    #[arg(long)]
+    offline: bool,
+    /// Print it as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the verb.
+pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+    with_engine(&args.folder, |fleet, plan, call| {
+        let open = Bundles::of(fleet, plan)?.open(plan);
+        let known = if args.offline || open.is_empty() {
+            BTreeMap::new()
+        } else {
+            match engine::of(plan).look(call, &open) {
+                Ok(known) => known,
+                Err(why) => {
+                    out::news(&format!("{why}; this is what lies in the folder"));
+                    BTreeMap::new()
+                }
+            }
+        };
+        let status = status(fleet, plan, Bundles::of(fleet, plan)?, &known);
+        if args.json {
+            out::json(&status)?;
+        } else {
+            out::text(&text(plan, &status))?;
+        }
+        Ok(ExitCode::from(if status.finish.is_some() { CELLS_FAILED } else { DONE }))
+    })
+}
+
+/// Says how far the fleet is, after a run.
+pub(super) fn tell(
+    fleet: &FleetFolder,
+    plan: &FleetPlan,
+    known: &BTreeMap<u32, Known>,
+) -> Result<()> {
+    let status = status(fleet, plan, Bundles::of(fleet, plan)?, known);
+    out::text(&text(plan, &status))
+}
+
+/// Most tasks of one state that are listed one by one.
+const LISTED: usize = 50;
+
+fn text(plan: &FleetPlan, status: &Status) -> String {
+    use std::fmt::Write;
+    let mut text = String::new();
+    let of = |state: State| status.tasks.iter().filter(move |task| task.state == state);
+    let counts: Vec<String> = [
+        State::Done,
+        State::Running,
+        State::Waiting,
+        State::Partial,
+        State::Failed,
+        State::Missing,
+    ]
+    .into_iter()
+    .map(|state| (of(state).count(), state.word()))
+    .filter(|(count, _)| *count > 0)
+    .map(|(count, word)| format!("{count} {word}"))
+    .collect();
+    let _ = writeln!(text, "fleet {}: {}", plan.short(), counts.join(", "));
+    for state in [State::Running, State::Waiting, State::Partial, State::Failed, State::Missing] {
+        for task in of(state).take(LISTED) {
+            let (word, about) = (state.word(), &task.about);
+            let _ = writeln!(text, "  {:>4}  {:<20} {word}: {about}", task.task, task.name);
+        }
+        if let Some(more) = of(state).count().checked_sub(LISTED).filter(|more| *more > 0) {
+            let _ = writeln!(text, "        and {more} more: {}", state.word());
+        }
+    }
+    for refused in &status.refused {
+        let _ = writeln!(text, "  does not count: {}: {}", refused.file, refused.reason);
+    }
+    match &status.finish {
+        Some(words) => {
+            let _ = writeln!(text, "to finish: {}", coretwin_report::shell_line(words));
+        }
+        None => text.push_str("every machine has its bundle; next: coretwin fleet merge\n"),
+    }
+    text
+}

@@ -1,0 +1,97 @@
+//! What an engine must do, and the table of those there are.
+
+use super::kubernetes::Kubernetes;
+use super::slurm::Slurm;
+use super::ssh::Ssh;
+use crate::error::Error;
+use crate::machine::Stop;
+use coretwin_base::fleet_plan::{EngineOptions, FleetPlan};
+use coretwin_store::fleet_folder::FleetFolder;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+
+/// The engines, with what each is. Lists and help are made from this.
+pub const ENGINES: [(&str, &str); 3] = [
+    ("ssh", "hosts of a list, several side by side"),
+    ("slurm", "a job array, a node to each task alone"),
+    ("kubernetes", "an indexed Job, a node to each pod alone"),
+];
+
+/// What an engine is called with.
+pub struct Call<'a> {
+    /// The fleet's folder.
+    pub fleet: &'a FleetFolder,
+    /// Its plan.
+    pub plan: &'a FleetPlan,
+    /// Raised to stop: what runs is stopped, what it measured is kept.
+    pub stop: &'a Stop,
+    /// News for the user.
+    pub say: &'a (dyn Fn(&str) + Sync),
+    /// This machine's program, for machines that get it copied.
+    pub program: &'a Path,
+}
+
+/// What an engine knows of a task.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Known {
+    /// It waits, and for what.
+    Waiting(String),
+    /// It runs, and where.
+    Running(String),
+    /// It ended without a bundle, and why.
+    Failed(String),
+}
+
+/// Someone who runs tasks on machines.
+pub trait Engine {
+    /// Files for the fleet's folder, by name: what is handed to the cluster, to be read by people too.
+    ///
+    /// # Errors
+    /// If the options make no sense.
+    fn files(&self, fleet: &FleetFolder, plan: &FleetPlan) -> Result<Vec<(String, String)>, Error>;
+
+    /// Starts these tasks, and brings home the bundles of those that it waits for. Of each task that
+    /// could not be started or failed, it says so.
+    ///
+    /// # Errors
+    /// If nothing can be started at all.
+    fn run(&self, call: &Call<'_>, tasks: &[u32]) -> Result<BTreeMap<u32, Known>, Error>;
+
+    /// Looks at these tasks, brings home what is done, and says what it knows of the others.
+    ///
+    /// # Errors
+    /// If it cannot be looked at all.
+    fn look(&self, call: &Call<'_>, tasks: &[u32]) -> Result<BTreeMap<u32, Known>, Error>;
+}
+
+/// The engine of a plan.
+#[must_use]
+pub fn of(plan: &FleetPlan) -> Box<dyn Engine> {
+    match &plan.engine {
+        EngineOptions::Ssh(options) => Box::new(Ssh(options.clone())),
+        EngineOptions::Slurm(options) => Box::new(Slurm(options.clone())),
+        EngineOptions::Kubernetes(options) => Box::new(Kubernetes(options.clone())),
+    }
+}
+
+/// Runs a program of the cluster to its end; what it printed. None if it is not installed here.
+pub(super) fn asked(program: &str, args: &[String]) -> Result<Option<String>, String> {
+    match Command::new(program).args(args).output() {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(format!("cannot run {program}: {error}")),
+        Ok(output) if output.status.success() => {
+            Ok(Some(String::from_utf8_lossy(&output.stdout).into_owned()))
+        }
+        Ok(output) => Err(last_words(&output.stderr)
+            .unwrap_or_else(|| format!("{program} failed ({}) and said nothing", output.status))),
+    }
+}
+
+/// The last lines that say something, in one.
+pub(super) fn last_words(said: &[u8]) -> Option<String> {
+    let text = String::from_utf8_lossy(said);
+    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let last = lines[lines.len().saturating_sub(2)..].join("; ");
+    (!last.is_empty()).then_some(last)
+}

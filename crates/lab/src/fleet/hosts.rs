@@ -1,0 +1,155 @@
+//! Lists of machines as people write them.
+
+use coretwin_base::fleet_plan::{SlurmPlace, SshHost};
+
+/// Most names a list may stand for; more is a typing error.
+const MOST: u64 = 100_000;
+
+/// Reads a host list: a line a host, `[USER@]HOST[:PORT]` and after it options of `ssh`; `#` begins a
+/// comment.
+///
+/// # Errors
+/// Naming the line.
+pub fn ssh_hosts(text: &str) -> Result<Vec<SshHost>, String> {
+    let mut hosts = Vec::new();
+    for (number, line) in (1..).zip(text.lines()) {
+        let line = line.split('#').next().unwrap_or_default();
+        let mut words = line.split_whitespace();
+        let Some(place) = words.next() else { continue };
+        let bad = |why: &str| format!("line {number}: '{place}' {why}");
+        if place.starts_with('-') {
+            return Err(bad("is an option; the host comes first"));
+        }
+        let (destination, port) = match place.rsplit_once(':') {
+            // Two colons: an address of IPv6, whose port is given by -p.
+            Some((host, port)) if !host.contains(':') => {
+                (host, Some(port.parse::<u16>().map_err(|_| bad("has no port behind its colon"))?))
+            }
+            _ => (place, None),
+        };
+        if destination.is_empty() || destination.ends_with('@') {
+            return Err(bad("names no host"));
+        }
+        let port = port.map(|port| vec!["-p".to_owned(), port.to_string()]).unwrap_or_default();
+        let options = port.into_iter().chain(words.map(str::to_owned)).collect();
+        hosts.push(SshHost { destination: destination.to_owned(), options });
+    }
+    if hosts.is_empty() { Err("it names no host".to_owned()) } else { Ok(hosts) }
+}
+
+/// Reads a list of nodes as Slurm writes it: `a,b[01-16,20],c`.
+///
+/// # Errors
+/// Saying what is wrong.
+pub fn nodes(text: &str) -> Result<Vec<String>, String> {
+    let mut found = Vec::new();
+    for part in outside_brackets(text)? {
+        expand(part, &mut found)?;
+    }
+    if found.is_empty() { Err("it names no node".to_owned()) } else { Ok(found) }
+}
+
+/// Reads `FEATURE=COUNT,…`: so many nodes of each type.
+///
+/// # Errors
+/// Saying what is wrong.
+pub fn constraints(text: &str) -> Result<Vec<(String, SlurmPlace)>, String> {
+    let mut found = Vec::new();
+    for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
+        let (feature, count) = part.rsplit_once('=').unwrap_or((part, "1"));
+        let count: u64 = count
+            .parse()
+            .ok()
+            .filter(|count| (1..=MOST).contains(count))
+            .ok_or_else(|| format!("'{part}': write it like zen4=8"))?;
+        let place = SlurmPlace::Constraint(feature.to_owned());
+        found.extend((0..count).map(|one| (format!("{feature}-{one}"), place.clone())));
+    }
+    if found.is_empty() { Err("it names no feature".to_owned()) } else { Ok(found) }
+}
+
+/// The parts between commas, those in brackets not counted.
+fn outside_brackets(text: &str) -> Result<Vec<&str>, String> {
+    let (mut parts, mut start, mut depth) = (Vec::new(), 0, 0u32);
+    for (at, byte) in text.bytes().enumerate() {
+        match byte {
+            b'[' => depth += 1,
+            b']' => {
+                depth = depth.checked_sub(1).ok_or_else(|| format!("'{text}': ] without ["))?;
+            }
+            b',' if depth == 0 => {
+                parts.push(&text[start..at]);
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    if depth > 0 {
+        return Err(format!("'{text}': [ without ]"));
+    }
+    parts.push(&text[start..]);
+    Ok(parts.into_iter().map(str::trim).filter(|part| !part.is_empty()).collect())
+}
+
+fn expand(part: &str, found: &mut Vec<String>) -> Result<(), String> {
+    let bad = || format!("'{part}' is no list of nodes; write it like n[01-16],gpu1");
+    let Some((head, rest)) = part.split_once('[') else {
+        found.push(part.to_owned());
+        return Ok(());
+    };
+    let (inside, tail) = rest.split_once(']').ok_or_else(bad)?;
+    for range in inside.split(',') {
+        let (low, high) = range.split_once('-').unwrap_or((range, range));
+        let (from, to): (u64, u64) =
+            (low.parse().map_err(|_| bad())?, high.parse().map_err(|_| bad())?);
+        if to < from || to - from >= MOST || found.len() as u64 > MOST {
+            return Err(bad());
+        }
+        for number in from..=to {
+            expand(&format!("{head}{number:0width$}{tail}", width = low.len()), found)?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_list_has_users_ports_options_and_comments() {
+        let text = "# mine\nroot@a:2222 -i key\n\nb  # plain\nfe80::1\n";
+        let host = |destination: &str, options: &[&str]| SshHost {
+            destination: destination.to_owned(),
+            options: options.iter().map(|&word| word.to_owned()).collect(),
+        };
+        let expected =
+            [host("root@a", &["-p", "2222", "-i", "key"]), host("b", &[]), host("fe80::1", &[])];
+        assert_eq!(ssh_hosts(text), Ok(expected.to_vec()));
+        for (text, part) in
+            [("a\n-oProxyCommand=x", "line 2"), ("a:b", "port"), ("u@", "no host"), ("", "no host")]
+        {
+            assert!(ssh_hosts(text).expect_err(text).contains(part), "{text}");
+        }
+    }
+
+    #[test]
+    fn node_lists_expand_as_slurm_does() {
+        let expand = |text: &str| nodes(text).map(|list| list.join(" "));
+        assert_eq!(expand("a,n[08-10,2]x, b"), Ok("a n08x n09x n10x n2x b".to_owned()));
+        assert_eq!(expand("r[1-2]n[1-2]"), Ok("r1n1 r1n2 r2n1 r2n2".to_owned()));
+        for text in
+            ["n[3-1]", "n[1", "n]1", "n[a-b]", "", "n[0-999999999]", "n[1][0-99999][0-99999]"]
+        {
+            assert!(nodes(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn node_types_are_counted() {
+        let found = constraints("zen4=2,icx").expect("constraints");
+        let names: Vec<&str> = found.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["zen4-0", "zen4-1", "icx-0"]);
+        assert!(constraints("zen4=0").is_err() && constraints("").is_err());
+    }
+}

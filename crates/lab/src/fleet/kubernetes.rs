@@ -1,0 +1,212 @@
+//! A Kubernetes cluster: an indexed Job, a pod a task, each alone on its node with whole CPUs.
+//!
+//! The plan comes to the pods as a ConfigMap. Bundles come back in the pods' logs; or stay in the
+//! fleet's folder on a claim that many nodes may write to, where a study is gone on with even after
+//! its pod was deleted.
+
+mod objects;
+
+use super::engine::{Call, Engine, Known, asked};
+use super::task::unwritable;
+use crate::error::Error;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use coretwin_base::fleet_plan::{FleetPlan, KubernetesOptions};
+use coretwin_store::fleet_bundle::FleetBundle;
+use coretwin_store::fleet_folder::{BUNDLES, FleetFolder};
+use k8s_openapi::api::core::v1::Pod;
+use std::collections::BTreeMap;
+use std::fs;
+
+/// What is given to `kubectl apply`.
+const KUBERNETES_FILE: &str = "kubernetes.yaml";
+/// The live view as a DaemonSet, for those who want it.
+const MONITOR_FILE: &str = "kubernetes-monitor.yaml";
+/// Begins every line of a log that belongs to a bundle.
+const LOG_MARK: &str = "coretwin-bundle:";
+/// Bytes of a bundle in a line of a log.
+const LOG_BYTES: usize = 6_000;
+
+/// A Kubernetes cluster.
+pub(super) struct Kubernetes(pub(super) KubernetesOptions);
+
+impl Engine for Kubernetes {
+    fn files(&self, _: &FleetFolder, plan: &FleetPlan) -> Result<Vec<(String, String)>, Error> {
+        let tasks: Vec<u32> = plan.tasks.iter().map(|task| task.number).collect();
+        Ok(vec![
+            (KUBERNETES_FILE.to_owned(), objects::job(&self.0, plan, &tasks, 0).map_err(wrong)?),
+            (MONITOR_FILE.to_owned(), objects::monitor(&self.0).map_err(wrong)?),
+        ])
+    }
+
+    fn run(&self, call: &Call<'_>, tasks: &[u32]) -> Result<BTreeMap<u32, Known>, Error> {
+        let (pods, mut known) = self.pods(call)?;
+        let lives = |task: &u32| !matches!(known.get(task), None | Some(Known::Failed(_)));
+        let free: Vec<u32> = tasks.iter().copied().filter(|task| !lives(task)).collect();
+        if free.is_empty() {
+            return Ok(known);
+        }
+        // A Job cannot be changed once it is there; what is missing gets one of its own.
+        let tries = pods.iter().filter_map(objects::try_of).max().map_or(0, |last| last + 1);
+        let name = if tries == 0 {
+            KUBERNETES_FILE.to_owned()
+        } else {
+            let name = format!("kubernetes-{tries}.yaml");
+            let text = objects::job(&self.0, call.plan, &free, tries).map_err(wrong)?;
+            call.fleet.write(&name, text.as_bytes()).map_err(unwritable)?;
+            name
+        };
+        let file = call.fleet.path(&name).display().to_string();
+        let said = self.kubectl(&["apply", "-f", &file])?;
+        said.lines().for_each(|line| (call.say)(line));
+        let about = "given to the cluster".to_owned();
+        known.extend(free.into_iter().map(|task| (task, Known::Waiting(about.clone()))));
+        Ok(known)
+    }
+
+    fn look(&self, call: &Call<'_>, tasks: &[u32]) -> Result<BTreeMap<u32, Known>, Error> {
+        let (pods, mut known) = self.pods(call)?;
+        for pod in &pods {
+            let Some(task) = objects::task_of(pod).filter(|task| tasks.contains(task)) else {
+                continue;
+            };
+            let ended = objects::phase(pod) == "Succeeded";
+            if ended && self.0.claim.is_none() {
+                let name = pod.metadata.name.clone().unwrap_or_default();
+                let log = self.kubectl(&["logs", &name])?;
+                if let Err(why) = keep(call, &log) {
+                    known.insert(task, Known::Failed(format!("pod {name}: {why}")));
+                }
+            }
+        }
+        known.retain(|task, _| tasks.contains(task));
+        Ok(known)
+    }
+}
+
+impl Kubernetes {
+    /// The fleet's pods, and what they say of its tasks.
+    fn pods(&self, call: &Call<'_>) -> Result<(Vec<Pod>, BTreeMap<u32, Known>), Error> {
+        let label = format!("{}={}", objects::FLEET_LABEL, call.plan.short());
+        let text = self.kubectl(&["get", "pods", "-o", "json", "-l", &label])?;
+        let list: objects::PodList = serde_json::from_str(&text)
+            .map_err(|error| Error::NotPossible(format!("kubectl get pods: {error}")))?;
+        let mut pods = list.items;
+        pods.sort_by_key(objects::try_of);
+        let known = pods.iter().filter_map(|pod| Some((objects::task_of(pod)?, judged(pod)?)));
+        let known = known.collect();
+        Ok((pods, known))
+    }
+
+    fn kubectl(&self, words: &[&str]) -> Result<String, Error> {
+        let mut args: Vec<String> = Vec::new();
+        if let Some(namespace) = &self.0.namespace {
+            args.push(format!("--namespace={namespace}"));
+        }
+        args.extend(words.iter().map(|&word| word.to_owned()));
+        match asked("kubectl", &args) {
+            Ok(Some(said)) => Ok(said),
+            Ok(None) => Err(Error::NotPossible(format!(
+                "there is no kubectl here; where there is one, run: kubectl apply -f \
+                 {KUBERNETES_FILE}, and when the Job is done fetch the bundles with kubectl logs"
+            ))),
+            Err(why) => Err(Error::NotPossible(format!("kubectl: {why}"))),
+        }
+    }
+}
+
+fn wrong(error: serde_json::Error) -> Error {
+    Error::NotPossible(format!("cannot write the objects for Kubernetes: {error}"))
+}
+
+/// What a pod says of its task; none if it ended well, of which the bundle tells.
+fn judged(pod: &Pod) -> Option<Known> {
+    let name = pod.metadata.name.as_deref().unwrap_or("unnamed");
+    let node = pod.spec.as_ref().and_then(|spec| spec.node_name.as_deref()).unwrap_or("no node");
+    let status = pod.status.as_ref();
+    let message = || {
+        let of_pod = status.and_then(|status| status.message.clone().or(status.reason.clone()));
+        let conditions = status.and_then(|status| status.conditions.as_ref());
+        let of_condition = conditions
+            .and_then(|all| all.iter().find(|one| one.status == "False"))
+            .and_then(|one| one.message.clone());
+        of_pod.or(of_condition).unwrap_or_else(|| "its log says why".to_owned())
+    };
+    Some(match objects::phase(pod) {
+        "Succeeded" => return None,
+        "Running" => Known::Running(format!("pod {name} on {node}")),
+        "Failed" => Known::Failed(format!("pod {name} on {node}: {}", message())),
+        _ => Known::Waiting(format!("pod {name}: {}", message())),
+    })
+}
+
+/// A bundle as lines of a log.
+///
+/// # Errors
+/// If it cannot be read.
+pub fn as_log(path: &std::path::Path) -> std::io::Result<String> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let bytes = fs::read(path)?;
+    let mut text = format!("{LOG_MARK} name {name}\n");
+    for part in bytes.chunks(LOG_BYTES) {
+        text += &format!("{LOG_MARK} part {}\n", STANDARD.encode(part));
+    }
+    Ok(text + &format!("{LOG_MARK} end {}\n", bytes.len()))
+}
+
+/// The name and the bytes of the last bundle in a log.
+fn of_log(log: &str) -> Result<(String, Vec<u8>), String> {
+    let (mut name, mut bytes, mut whole) = (String::new(), Vec::new(), false);
+    for line in log.lines().filter_map(|line| line.strip_prefix(LOG_MARK)) {
+        match line.trim().split_once(' ') {
+            Some(("name", new)) => {
+                (name, bytes, whole) = (new.to_owned(), Vec::new(), false);
+            }
+            Some(("part", part)) => {
+                // Half a line is missing like a whole one: the length will not be right.
+                bytes.extend(STANDARD.decode(part).unwrap_or_default());
+            }
+            Some(("end", length)) => whole = length.parse() == Ok(bytes.len()),
+            _ => {}
+        }
+    }
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
+    if !whole || name.is_empty() || name.starts_with('.') || !name.bytes().all(plain) {
+        return Err("its log holds no whole bundle; the node may have cut the log off".to_owned());
+    }
+    Ok((name, bytes))
+}
+
+fn keep(call: &Call<'_>, log: &str) -> Result<(), String> {
+    let (name, bytes) = of_log(log)?;
+    let home = call.fleet.path(BUNDLES);
+    let part = home.join(format!(".part-{name}"));
+    let kept = (|| {
+        fs::create_dir_all(&part).map_err(|error| error.to_string())?;
+        let fetched = part.join(&name);
+        fs::write(&fetched, &bytes).map_err(|error| error.to_string())?;
+        FleetBundle::read(&fetched).map_err(|error| error.to_string())?;
+        fs::rename(&fetched, home.join(&name)).map_err(|error| error.to_string())
+    })();
+    let _ = fs::remove_dir_all(&part);
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bundle_comes_back_out_of_a_log_between_other_lines() {
+        let folder = tempfile::tempdir().expect("folder");
+        let path = folder.path().join("m-1.tar.gz");
+        let bytes: Vec<u8> = (0..20_000u32).map(|n| (n % 251) as u8).collect();
+        fs::write(&path, &bytes).expect("write");
+        let log = as_log(&path).expect("log");
+        let mixed = log.replace('\n', "\n17:00 something else\n");
+        assert_eq!(of_log(&mixed), Ok(("m-1.tar.gz".to_owned(), bytes)));
+        let cut = &log[..log.len() / 2];
+        assert!(of_log(cut).expect_err("cut").contains("no whole bundle"));
+        assert!(of_log(&log.replace("m-1", "../m")).is_err());
+    }
+}

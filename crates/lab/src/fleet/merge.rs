@@ -1,0 +1,192 @@
+//! Of all bundles one fleet: a function of the set of bundles alone.
+
+use crate::simulated_core::parallel;
+use coretwin_base::environment::{Environment, folded};
+use coretwin_base::fleet::{Fleet, Member, MemberState, Refused};
+use coretwin_base::fleet_plan::{BundleHolds, FleetPlan};
+use coretwin_base::plan::Plan;
+use coretwin_base::sched_sweep::{SweepCell, SweepPlan};
+use coretwin_base::schema::SCHEMA;
+use coretwin_base::shared_text::SharedText;
+use coretwin_stats::study::machine_effects;
+use coretwin_store::fleet_bundle::FleetBundle;
+use coretwin_store::{ENVIRONMENT, Extent, PLAN};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+/// What a merge found.
+#[derive(Debug, Default)]
+pub struct Merged {
+    /// The machines, and what does not count.
+    pub fleet: Fleet,
+    /// Of a sweep: its grid and the cells that are there, in no order that means anything.
+    pub sweep: Option<(SweepPlan, Vec<SweepCell>)>,
+}
+
+/// What came of a bundle.
+enum Part {
+    Study(Box<Member>),
+    Cells(Box<SweepPlan>, Vec<SweepCell>),
+}
+
+/// Reads bundles, side by side and one at a time each, and puts together what counts. `base` is what
+/// file names are shown below. `done` hears how many were read.
+pub fn merge(plan: &FleetPlan, files: &[PathBuf], base: &Path, done: impl FnMut(usize)) -> Merged {
+    let mut files = files.to_vec();
+    files.sort();
+    files.dedup();
+    let parts = parallel::map(&files, |file| read(plan, file), done);
+    let mut merged = Merged::default();
+    let mut known = BTreeSet::new();
+    let mut members: BTreeMap<SharedText, (String, Member)> = BTreeMap::new();
+    let mut cells: Vec<SweepCell> = Vec::new();
+    for (file, part) in files.iter().zip(parts) {
+        let file = file.strip_prefix(base).unwrap_or(file).display().to_string();
+        match part {
+            Err(reason) => merged.fleet.refused.push(Refused { file, reason }),
+            Ok(Part::Study(mut member)) => {
+                member.share(&mut known);
+                let loser = enter(&mut members, file, *member);
+                merged.fleet.refused.extend(loser);
+            }
+            Ok(Part::Cells(grid, found)) => {
+                cells.extend(found);
+                merged.sweep = Some((*grid, Vec::new()));
+            }
+        }
+    }
+    if let Some((_, all)) = &mut merged.sweep {
+        let key =
+            |c: &SweepCell| (c.scenario.clone(), c.topology.clone(), c.policy.clone(), c.seed);
+        cells.sort_by_cached_key(key);
+        cells.dedup_by_key(|cell| key(cell));
+        *all = cells;
+    }
+    merged.fleet.members = members.into_values().map(|(_, member)| member).collect();
+    merged.fleet.members.sort_by(|a, b| (&a.machine, &a.bundle).cmp(&(&b.machine, &b.bundle)));
+    merged.fleet.refused.sort();
+    merged
+}
+
+/// Enters a machine. One that is there already counts once: the complete one, else the one with more
+/// blocks, else the newer one. Gives the other.
+fn enter(
+    members: &mut BTreeMap<SharedText, (String, Member)>,
+    file: String,
+    member: Member,
+) -> Option<Refused> {
+    let Some((other, _)) = members.get(&member.machine) else {
+        members.insert(member.machine.clone(), (file, member));
+        return None;
+    };
+    let other = other.clone();
+    let rank = |member: &Member| {
+        let blocks: u64 = member.effects.iter().map(|effect| u64::from(effect.blocks)).sum();
+        (member.is_complete(), blocks, member.started_utc.clone(), member.bundle.clone())
+    };
+    let kept = &members[&member.machine].1;
+    let name = &kept.name;
+    if kept.bundle == member.bundle {
+        return Some(Refused { file, reason: format!("it is a copy of {other}") });
+    }
+    let why = |winner: &Member, loser: &Member, of: &str| {
+        let better = match (winner.is_complete(), loser.is_complete()) {
+            (true, false) => "is complete",
+            _ => "has more blocks or is newer",
+        };
+        format!("{name} counts once, and {of} {better}")
+    };
+    if rank(kept) >= rank(&member) {
+        return Some(Refused { reason: why(kept, &member, &other), file });
+    }
+    let refused = Refused { reason: why(&member, kept, &file), file: other };
+    members.insert(member.machine.clone(), (file, member));
+    Some(refused)
+}
+
+fn read(fleet: &FleetPlan, file: &Path) -> Result<Part, String> {
+    // The file is named beside the reason.
+    let plain = |error: coretwin_store::Error| {
+        let text = error.to_string();
+        let named = format!("{}: ", file.display());
+        text.strip_prefix(&named).map_or_else(|| text.clone(), str::to_owned)
+    };
+    let bundle = FleetBundle::read(file).map_err(plain)?;
+    if bundle.manifest.fleet != fleet.digest {
+        return Err(format!(
+            "it is of another fleet ({}…), not of this one ({}…); merge it there",
+            bundle.manifest.fleet.chars().take(12).collect::<String>(),
+            fleet.short()
+        ));
+    }
+    match bundle.manifest.holds {
+        BundleHolds::Study => {
+            let mut member = study(fleet, &bundle, &plain)?;
+            // Texts of its own first, so that those that wait their turn are small.
+            member.share(&mut BTreeSet::new());
+            Ok(Part::Study(Box::new(member)))
+        }
+        BundleHolds::Sweep => {
+            let grid = bundle.record("sweep.json").map_err(plain)?;
+            let lines = bundle.file("cells.jsonl").unwrap_or_default().split(|b| *b == b'\n');
+            let cells: Result<Vec<SweepCell>, _> =
+                lines.filter(|line| !line.is_empty()).map(serde_json::from_slice).collect();
+            let cells = cells.map_err(|error| format!("cells.jsonl: {error}"))?;
+            Ok(Part::Cells(Box::new(grid), cells))
+        }
+    }
+}
+
+fn study(
+    fleet: &FleetPlan,
+    bundle: &FleetBundle,
+    plain: &dyn Fn(coretwin_store::Error) -> String,
+) -> Result<Member, String> {
+    let manifest = &bundle.manifest;
+    let plan: Plan = bundle.record(PLAN).map_err(plain)?;
+    plan.check().map_err(|what| format!("{PLAN}: {what}"))?;
+    if plan.cputime.is_some() {
+        return Err("it holds an experiment of cputime, not a study".to_owned());
+    }
+    let environment: Environment = match bundle.file(ENVIRONMENT) {
+        Some(_) => bundle.record(ENVIRONMENT).map_err(plain)?,
+        None => Environment::default(),
+    };
+    let plan = if plan.reboots() { plan.with_boots(&environment.boots) } else { plan };
+    let read = bundle.readings(Extent::Report).map_err(plain)?;
+    let found = machine_effects(&plan, &read.readings);
+    let facts = environment.facts.values().next().map(folded).unwrap_or_default();
+    let text = |text: &str| SharedText::from(text);
+    let simulated = plan.simulation.is_some();
+    let model = plan.topology.cpuinfo.model_name.as_deref().unwrap_or("unknown");
+    let sessions = environment.sessions.iter().map(|session| session.started_utc.as_str());
+    let schemas = read.readings.iter().map(|reading| reading.schema);
+    Ok(Member {
+        schema: SCHEMA,
+        machine: manifest.machine.clone(),
+        name: manifest.name.clone(),
+        cpu_model: text(if simulated { &plan.machine } else { model.trim() }),
+        cores: plan.topology.cores,
+        threads_per_core: plan.topology.threads_per_core_max,
+        kernel: text(facts.get("kernel.release").map_or("", String::as_str)),
+        comparison: plan.comparison,
+        is_simulated: simulated,
+        bundle: text(&bundle.digest),
+        plan: text(&fleet.digest),
+        bundle_schema: schemas
+            .chain([manifest.schema, plan.schema, environment.schema])
+            .max()
+            .unwrap_or(SCHEMA),
+        started_utc: sessions.max().unwrap_or_default().to_owned(),
+        state: match &manifest.state {
+            MemberState::Complete if read.torn_bytes > 0 => {
+                MemberState::Partial("its journal ends in half a line".to_owned())
+            }
+            state => state.clone(),
+        },
+        margin: plan.rules.margin,
+        facts: facts.iter().map(|(key, value)| (text(key), text(value))).collect(),
+        effects: found.effects,
+        uncompared: found.uncompared,
+    })
+}

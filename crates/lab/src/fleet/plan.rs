@@ -1,0 +1,55 @@
+//! Draws a fleet's plan.
+
+pub use super::hosts::{constraints, nodes, ssh_hosts};
+use coretwin_base::fleet_plan::{EngineOptions, FleetPlan, FleetSubject, Task};
+use coretwin_base::random::Stream;
+use coretwin_base::schema::SCHEMA;
+
+/// What a fleet is asked for.
+#[derive(Debug, Clone)]
+pub struct FleetRequest {
+    /// Who runs it, with a place for every task.
+    pub engine: EngineOptions,
+    /// Name of every task.
+    pub names: Vec<String>,
+    /// Simulated machines to study instead of those the tasks run on, shared out in turn; none: the
+    /// tasks' own.
+    pub machines: Vec<String>,
+    /// The program on the machines.
+    pub program: String,
+    /// What is run.
+    pub subject: FleetSubject,
+    /// Seed of every random choice.
+    pub seed: u64,
+}
+
+/// Draws the plan; its digest is filled in when it is stored.
+///
+/// # Errors
+/// If there is no task.
+pub fn draw(request: FleetRequest) -> Result<FleetPlan, String> {
+    let FleetRequest { engine, names, machines, program, subject, seed } = request;
+    if names.is_empty() {
+        return Err("there is no machine in it".to_owned());
+    }
+    let machine = |number: u32| -> Option<String> {
+        (!machines.is_empty()).then(|| machines[number as usize % machines.len()].clone())
+    };
+    let task = |(number, name): (u32, String)| Task {
+        number,
+        // 32 bits, for people type seeds.
+        seed: Stream::new(seed, "fleet", u64::from(number)).next_u64() >> 32,
+        machine: machine(number),
+        name,
+    };
+    Ok(FleetPlan {
+        schema: SCHEMA,
+        digest: String::new(),
+        coretwin: env!("CARGO_PKG_VERSION").to_owned(),
+        engine,
+        program,
+        subject,
+        seed,
+        tasks: (0..).zip(names).map(task).collect(),
+    })
+}

@@ -1,0 +1,254 @@
+//! One host: what is put there, run there, fetched from there.
+
+use crate::fleet::engine::{Known, last_words};
+use crate::fleet::quote::quoted;
+use coretwin_base::fleet::MemberState;
+use coretwin_base::fleet_plan::{FleetPlan, SshHost};
+use coretwin_store::fleet_bundle::FleetBundle;
+use coretwin_store::fleet_folder::{BUNDLES, FLEET, FleetFolder};
+use std::fs;
+use std::io::Write;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// Says that there is no connection, in `ssh`.
+const NO_CONNECTION: i32 = 255;
+/// Says that there is no such program, in a shell.
+const NO_PROGRAM: i32 = 127;
+/// What every call is made with, behind the user's own options (the first word counts).
+const OPTIONS: [&str; 4] = [
+    "-oBatchMode=yes",
+    "-oConnectTimeout=15",
+    "-oServerAliveInterval=15",
+    "-oServerAliveCountMax=4",
+];
+
+/// A host, and the task that is for it.
+#[derive(Clone)]
+pub(super) struct Remote<'a> {
+    pub(super) fleet: &'a FleetFolder,
+    pub(super) plan: &'a FleetPlan,
+    pub(super) program: &'a Path,
+    pub(super) options: Vec<String>,
+    pub(super) host: SshHost,
+    pub(super) install: bool,
+    pub(super) task: u32,
+}
+
+/// How a task ended that left a bundle.
+pub(super) enum Ended {
+    Done,
+    Partial(String),
+}
+
+/// What a call gave.
+struct Answer {
+    status: i32,
+    out: Vec<u8>,
+    err: Vec<u8>,
+}
+
+impl Remote<'_> {
+    pub(super) fn name(&self) -> &str {
+        &self.host.destination
+    }
+
+    /// The folder on the host, below the home of the user there.
+    fn folder(&self) -> String {
+        format!(".coretwin-fleet/{}-{}", self.plan.short(), self.task)
+    }
+
+    /// The program there.
+    fn coretwin(&self) -> String {
+        if self.install {
+            // A path, so that the program finds its worker beside itself.
+            return format!("./{}/coretwin", self.folder());
+        }
+        quoted(&self.plan.program)
+    }
+
+    /// Runs the task there to its end and brings its bundle home.
+    pub(super) fn run(&self, say: impl Fn(&str)) -> Result<Ended, String> {
+        let plan = fs::read(self.fleet.path(FLEET)).map_err(|error| error.to_string())?;
+        let folder = self.folder();
+        self.put(&plan, FLEET, "644")?;
+        if self.install {
+            say("copying the program");
+            for name in ["coretwin", "coretwin-worker"] {
+                let path = self.program.with_file_name(name);
+                let bytes = fs::read(&path)
+                    .map_err(|error| format!("cannot read {}: {error}", path.display()))?;
+                self.put(&bytes, name, "755")?;
+            }
+        }
+        say("running");
+        let run =
+            format!("{} fleet run {folder} --here --task {} --apart", self.coretwin(), self.task);
+        let answer = self.ask(&run, &[])?;
+        let line = String::from_utf8_lossy(&answer.out).lines().last().map(str::to_owned);
+        match line.as_deref().and_then(|line| line.strip_prefix("bundle: ")) {
+            Some(path) => self.fetch(path),
+            None => {
+                if answer.status == NO_PROGRAM {
+                    // Nothing was run, so nothing there is of use.
+                    let _ = self.ask(&format!("rm -rf {folder}"), &[]);
+                }
+                Err(self.complaint(&answer))
+            }
+        }
+    }
+
+    /// Puts a file into the folder there, whole or not at all.
+    fn put(&self, bytes: &[u8], name: &str, mode: &str) -> Result<(), String> {
+        let folder = self.folder();
+        let script = format!(
+            "umask 077; mkdir -p {folder}/{BUNDLES} && cat > {folder}/.{name}.$$ && \
+             chmod {mode} {folder}/.{name}.$$ && mv {folder}/.{name}.$$ {folder}/{name}"
+        );
+        let answer = self.ask(&script, bytes)?;
+        if answer.status == 0 { Ok(()) } else { Err(self.complaint(&answer)) }
+    }
+
+    /// Fetches a bundle, reads it whole, and only then takes the folder there away.
+    fn fetch(&self, path: &str) -> Result<Ended, String> {
+        let name = Path::new(path).file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
+        if name.is_empty() || name.starts_with('.') || !name.bytes().all(plain) {
+            return Err(format!("it calls its bundle '{path}', which is no file name"));
+        }
+        let answer = self.ask(&format!("cat {}/{BUNDLES}/{name}", self.folder()), &[])?;
+        if answer.status != 0 {
+            return Err(self.complaint(&answer));
+        }
+        let home = self.fleet.path(BUNDLES);
+        // In a folder of its own until it is known to be whole; its name is part of what is checked.
+        let part = home.join(format!(".part-{}", self.task));
+        let kept = keep(&home, &part, &name, &answer.out, self);
+        let _ = fs::remove_dir_all(&part);
+        let state = kept?;
+        if state == MemberState::Complete {
+            let _ = self.ask(&format!("rm -rf {}", self.folder()), &[]);
+        }
+        Ok(match state {
+            MemberState::Complete => Ended::Done,
+            MemberState::Partial(why) => Ended::Partial(why),
+        })
+    }
+
+    /// Tells the study there to stop.
+    pub(super) fn stop(&self) {
+        let Self { task, .. } = self;
+        let stop =
+            format!("{} fleet run {} --here --task {task} --stop", self.coretwin(), self.folder());
+        // If it cannot be told, the study ends by itself and the next look finds it.
+        let _ = self.ask(&stop, &[]);
+    }
+
+    /// Looks what became of the task; brings home a complete bundle, and one of a task that has none
+    /// here yet.
+    pub(super) fn look(&self, had: bool) -> Option<Known> {
+        let folder = self.folder();
+        let script = format!(
+            "test -e {folder}/{FLEET} || exit 0; {} fleet run {folder} --here --task {} --look",
+            self.coretwin(),
+            self.task
+        );
+        let answer = match self.ask(&script, &[]) {
+            Ok(answer) if answer.status == 0 => answer,
+            Ok(answer) => return Some(Known::Failed(self.complaint(&answer))),
+            Err(why) => return Some(Known::Failed(why)),
+        };
+        let text = String::from_utf8_lossy(&answer.out).into_owned();
+        let said = |word: &str| text.lines().find_map(|line| line.strip_prefix(word));
+        let bundle = said("bundle: ").filter(|_| !had || said("complete").is_some());
+        if let Some(Err(why)) = bundle.map(|path| self.fetch(path)) {
+            return Some(Known::Failed(why));
+        }
+        said("running: ").map(|_| Known::Running(format!("on {}", self.name())))
+    }
+
+    /// Runs a script of the plain shell there.
+    fn ask(&self, script: &str, input: &[u8]) -> Result<Answer, String> {
+        let mut child = Command::new("ssh")
+            .args(&self.options)
+            .args(&self.host.options)
+            .args(OPTIONS)
+            .arg(&self.host.destination)
+            // Whatever shell the user has there, it starts this one.
+            .arg(format!("exec sh -c {}", quoted(script)))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0)
+            .spawn()
+            .map_err(|error| format!("cannot run ssh: {error}; install openssh-client"))?;
+        let stdin = child.stdin.take();
+        let output = std::thread::scope(|scope| {
+            scope.spawn(move || {
+                // If the other side does not want it, its answer says why.
+                stdin.map(|mut stdin| stdin.write_all(input))
+            });
+            child.wait_with_output()
+        });
+        let output = output.map_err(|error| format!("cannot wait for ssh: {error}"))?;
+        let answer = Answer {
+            status: output.status.code().unwrap_or(-1),
+            out: output.stdout,
+            err: output.stderr,
+        };
+        if answer.status == NO_CONNECTION {
+            let said = last_words(&answer.err).unwrap_or_else(|| "ssh said nothing".to_owned());
+            return Err(format!(
+                "cannot be reached, or the connection died: {said}; the next run goes on with it"
+            ));
+        }
+        Ok(answer)
+    }
+
+    /// What an answer without a result means.
+    fn complaint(&self, answer: &Answer) -> String {
+        let said = last_words(&answer.err).unwrap_or_else(|| "it said nothing".to_owned());
+        match answer.status {
+            NO_PROGRAM => format!(
+                "has no {} ({said}); draw the fleet with --program PATH, or with --install",
+                self.plan.program
+            ),
+            status => format!("failed with status {status}: {said}"),
+        }
+    }
+}
+
+/// Reads what was fetched and moves it to the bundles.
+fn keep(
+    home: &Path,
+    part: &PathBuf,
+    name: &str,
+    bytes: &[u8],
+    remote: &Remote<'_>,
+) -> Result<MemberState, String> {
+    let problem = |error: std::io::Error| format!("cannot write {}: {error}", part.display());
+    fs::create_dir_all(part).map_err(problem)?;
+    let fetched = part.join(name);
+    fs::write(&fetched, bytes).map_err(problem)?;
+    let bundle = FleetBundle::read(&fetched).map_err(|error| format!("its bundle: {error}"))?;
+    if (bundle.manifest.fleet.as_str(), bundle.manifest.task)
+        != (remote.plan.digest.as_str(), remote.task)
+    {
+        return Err("its bundle is of another fleet or task".to_owned());
+    }
+    let begin = format!("{}-", bundle.manifest.machine);
+    let earlier = coretwin_store::fleet_folder::bundles_in(home).unwrap_or_default();
+    fs::rename(&fetched, home.join(name)).map_err(problem)?;
+    for other in earlier {
+        let of_machine = other.file_name().is_some_and(|n| n.to_string_lossy().starts_with(&begin));
+        if !of_machine || other == home.join(name) {
+            continue;
+        }
+        // The partial one of an earlier try of this task; whatever else there is, a merge names.
+        if FleetBundle::manifest_of(&other).is_ok_and(|m| m.task == remote.task) {
+            let _ = fs::remove_file(other);
+        }
+    }
+    Ok(bundle.manifest.state)
+}

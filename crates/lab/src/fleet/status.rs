@@ -1,0 +1,168 @@
+//! How far a fleet is: what is there, what is missing, how it is finished.
+
+use super::engine::Known;
+use coretwin_base::fleet::{MemberState, Refused};
+use coretwin_base::fleet_plan::{FleetPlan, Manifest};
+use coretwin_store::fleet_bundle::FleetBundle;
+use coretwin_store::fleet_folder::FleetFolder;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// How far a fleet is.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Status {
+    /// Record version.
+    pub schema: u32,
+    /// Digest of the fleet's plan.
+    pub fleet: String,
+    /// A line a task.
+    pub tasks: Vec<TaskStatus>,
+    /// Bundles that do not read.
+    pub refused: Vec<Refused>,
+    /// The command that finishes the fleet; none if it is done.
+    pub finish: Option<Vec<String>>,
+}
+
+/// How far a task is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct TaskStatus {
+    /// The task.
+    pub task: u32,
+    /// What people call it.
+    pub name: String,
+    /// In one word.
+    pub state: State,
+    /// More about that, in words.
+    pub about: String,
+    /// The machine it ran on, if it has a bundle.
+    pub machine: Option<String>,
+}
+
+/// How far a task is, in one word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum State {
+    /// Its bundle is here.
+    Done,
+    /// A bundle of a study that was broken off is here.
+    Partial,
+    /// It waits in a queue.
+    Waiting,
+    /// It runs.
+    Running,
+    /// It ended without a bundle.
+    Failed,
+    /// Nobody knows of it.
+    Missing,
+}
+
+impl State {
+    /// The word.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::Partial => "partial",
+            Self::Waiting => "waiting",
+            Self::Running => "running",
+            Self::Failed => "failed",
+            Self::Missing => "missing",
+        }
+    }
+}
+
+/// What bundles say: by task those that read, and those that do not.
+#[derive(Debug, Default)]
+pub struct Bundles {
+    /// By task.
+    pub by_task: BTreeMap<u32, Vec<(PathBuf, Manifest)>>,
+    /// Those that do not read, or are of another fleet.
+    pub refused: Vec<Refused>,
+}
+
+impl Bundles {
+    /// Looks at the manifest of every bundle of a fleet.
+    ///
+    /// # Errors
+    /// If the folder cannot be read.
+    pub fn of(fleet: &FleetFolder, plan: &FleetPlan) -> Result<Self, coretwin_store::Error> {
+        let mut found = Self::default();
+        for path in fleet.bundles()? {
+            let file = path.strip_prefix(fleet.folder()).unwrap_or(&path).display().to_string();
+            match FleetBundle::manifest_of(&path) {
+                Ok(manifest) if manifest.fleet == plan.digest => {
+                    found.by_task.entry(manifest.task).or_default().push((path, manifest));
+                }
+                Ok(_) => found
+                    .refused
+                    .push(Refused { file, reason: "it is of another fleet".to_owned() }),
+                Err(error) => found.refused.push(Refused { file, reason: error.to_string() }),
+            }
+        }
+        Ok(found)
+    }
+
+    /// Whether the task's bundle is here and complete.
+    #[must_use]
+    pub fn is_done(&self, task: u32) -> bool {
+        let complete =
+            |(_, manifest): &(PathBuf, Manifest)| manifest.state == MemberState::Complete;
+        self.by_task.get(&task).is_some_and(|bundles| bundles.iter().any(complete))
+    }
+
+    /// The tasks that are not done.
+    #[must_use]
+    pub fn open(&self, plan: &FleetPlan) -> Vec<u32> {
+        plan.tasks.iter().map(|task| task.number).filter(|task| !self.is_done(*task)).collect()
+    }
+}
+
+/// Puts together what bundles and engine say.
+#[must_use]
+pub fn status(
+    fleet: &FleetFolder,
+    plan: &FleetPlan,
+    bundles: Bundles,
+    known: &BTreeMap<u32, Known>,
+) -> Status {
+    let tasks: Vec<TaskStatus> = plan
+        .tasks
+        .iter()
+        .map(|task| {
+            let found = bundles.by_task.get(&task.number).and_then(|found| {
+                let rank = |m: &&(PathBuf, Manifest)| m.1.state == MemberState::Complete;
+                found.iter().max_by_key(rank)
+            });
+            let machine = found.map(|(_, manifest)| manifest.machine.to_string());
+            let (state, about) = match (found.map(|(_, m)| &m.state), known.get(&task.number)) {
+                (Some(MemberState::Complete), _) => {
+                    (State::Done, found.map_or_else(String::new, |(_, m)| format!("on {}", m.name)))
+                }
+                (_, Some(Known::Running(about))) => (State::Running, about.clone()),
+                (_, Some(Known::Waiting(about))) => (State::Waiting, about.clone()),
+                (Some(MemberState::Partial(why)), _) => (State::Partial, why.clone()),
+                (None, Some(Known::Failed(why))) => (State::Failed, why.clone()),
+                (None, None) => (State::Missing, "not started".to_owned()),
+            };
+            TaskStatus { task: task.number, name: task.name.clone(), state, about, machine }
+        })
+        .collect();
+    let stands = |task: &TaskStatus| matches!(task.state, State::Done);
+    let moves = |task: &TaskStatus| matches!(task.state, State::Waiting | State::Running);
+    let folder = fleet.folder().display().to_string();
+    let finish = if tasks.iter().all(stands) {
+        None
+    } else if tasks.iter().all(|task| stands(task) || moves(task)) {
+        Some(["coretwin", "fleet", "status", &folder].map(str::to_owned).to_vec())
+    } else {
+        Some(["coretwin", "fleet", "run", &folder].map(str::to_owned).to_vec())
+    };
+    Status {
+        schema: coretwin_base::schema::SCHEMA,
+        fleet: plan.digest.clone(),
+        tasks,
+        refused: bundles.refused,
+        finish,
+    }
+}
