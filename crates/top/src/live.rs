@@ -4,11 +4,9 @@ use crate::Error;
 use crate::screen;
 use crate::snapshot::Snapshot;
 use crate::source::Source;
-use crate::terminal::{Screen, Signals};
+use crate::terminal::{Screen, Signals, end_without_it};
 use crate::view::{Act, View};
 use ratatui::crossterm::event::{self, Event, KeyEventKind};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::Errno;
 use std::time::{Duration, Instant};
 
 /// Longest wait for a key, so that a signal is heeded soon.
@@ -44,6 +42,7 @@ pub fn run(
 ) -> Result<(), Error> {
     let began = Instant::now();
     let mut screen = Screen::enter()?;
+    end_without_it();
     let mut shown: Option<Snapshot> = None;
     let mut page = draw(&mut screen, shown.as_ref(), &view)?;
     let mut window_began = Instant::now();
@@ -53,11 +52,7 @@ pub fn run(
         let next = source.due().map_or(window_due, |due| due.min(window_due));
         let wait = next.saturating_duration_since(Instant::now()).min(WAIT_MAX);
         let mut dirty = false;
-        // Events that were read together wait inside; only without any is the terminal waited for.
-        if is_gone(Duration::ZERO)? || (!has_event()? && is_gone(wait)?) {
-            return Ok(());
-        }
-        if has_event()? {
+        if event::poll(wait).map_err(Error::Terminal)? {
             match take_event(&mut screen, &mut view, page, shown.as_ref())? {
                 Some(Act::Quit) => return Ok(()),
                 Some(_) => dirty = true,
@@ -86,27 +81,6 @@ pub fn run(
         }
     }
     Ok(())
-}
-
-fn has_event() -> Result<bool, Error> {
-    event::poll(Duration::ZERO).map_err(Error::Terminal)
-}
-
-/// Waits for keys, at most so long. Whether the terminal is gone, as when a connection breaks: who is not
-/// the session's leader is sent no SIGHUP then, and reading would go on for ever with nothing read.
-fn is_gone(wait: Duration) -> Result<bool, Error> {
-    let stdin = std::io::stdin();
-    let mut polled = [PollFd::new(&stdin, PollFlags::IN)];
-    let timeout = Timespec { tv_sec: 0, tv_nsec: wait.min(WAIT_MAX).subsec_nanos().into() };
-    match poll(&mut polled, Some(&timeout)) {
-        // A signal: a new size, an end, a stop. Flags tell.
-        Err(Errno::INTR) => Ok(false),
-        Err(error) => Err(Error::Terminal(error.into())),
-        Ok(_) => {
-            let gone = PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL;
-            Ok(polled[0].revents().intersects(gone))
-        }
-    }
 }
 
 fn interval(view: &View) -> Duration {

@@ -13,11 +13,16 @@ use ratatui::crossterm::terminal::{
     EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
 };
 use ratatui::layout::{Position, Rect};
+use rustix::event::{PollFd, PollFlags, poll};
 use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGSTOP, SIGTERM, SIGTSTP};
 use std::io::{self, BufWriter, IsTerminal, Stdout};
 use std::mem::ManuallyDrop;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// How long what ends by itself has for that.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// A screen of our own.
 pub struct Screen {
@@ -114,6 +119,23 @@ fn give_back_on_panic() {
         give_back();
         before(info);
     }));
+}
+
+/// Ends this process soon after its terminal is gone, as when a connection breaks. Usually SIGHUP or a failed
+/// drawing has ended it by then. But whoever is waiting for a key at that moment reads nothing for ever
+/// (Crossterm 0.29) and heeds no flag; then there is no terminal to give back and nobody to tell.
+pub fn end_without_it() {
+    std::thread::spawn(|| {
+        let stdin = io::stdin();
+        let is_gone = || {
+            // Nothing is asked for: what is told unasked is that it hung up.
+            let mut polled = [PollFd::new(&stdin, PollFlags::empty())];
+            poll(&mut polled, None).is_ok_and(|ready| ready > 0)
+        };
+        while !is_gone() {}
+        std::thread::sleep(LAST_WORDS);
+        std::process::exit(1);
+    });
 }
 
 /// Flags that signals raise.
