@@ -200,14 +200,14 @@ mod tests {
 # a comment
 Types: deb deb-src
 # another inside
-URIs: http://one.example/debian
-  http://two.example/debian
+URIs: http://one.example/mirror
+  http://two.example/mirror
 Suites: bookworm bookworm-updates
 Components: main contrib
 Signed-By: /usr/share/keyrings/debian-archive-keyring.gpg
 
 Types: deb
-URIs: http://one.example/debian-security
+URIs: http://one.example/security
 Suites: bookworm-security
 Components: main
 
@@ -218,17 +218,17 @@ components: main
 
 Types: deb
 Enabled: no
-URIs: http://off.example/debian
+URIs: http://off.example/mirror
 Suites: sid
 Components: main
 
 Types: deb-src
-URIs: http://source.example/debian
+URIs: http://source.example/mirror
 Suites: sid
 Components: main
 
 Types: deb
-URIs: http://key.example/debian/
+URIs: http://key.example/mirror/
 Suites: trixie
 Components: main
 Signed-By:
@@ -246,15 +246,15 @@ Signed-By:
     fn stanzas_give_the_archives_of_debian_with_their_keys() {
         let found = archives("debian.sources", SOURCES);
         let expected = [
-            "http://one.example/debian",
-            "http://two.example/debian",
-            "http://key.example/debian/",
+            "http://one.example/mirror",
+            "http://two.example/mirror",
+            "http://key.example/mirror/",
         ];
         assert_eq!(addresses(&found), expected);
         let text = sources(&found[..1], &["bookworm", "sid"]);
         assert_eq!(
             text,
-            "Types: deb\nURIs: http://one.example/debian\nSuites: bookworm sid\nComponents: main\n\
+            "Types: deb\nURIs: http://one.example/mirror\nSuites: bookworm sid\nComponents: main\n\
              Architectures: amd64\nSigned-By: /usr/share/keyrings/debian-archive-keyring.gpg\n\n"
         );
         // What was written is read again, key block and all.
@@ -265,20 +265,20 @@ Signed-By:
     #[test]
     fn lines_give_the_archives_of_debian_with_their_options() {
         let text = "\
-# deb http://off.example/debian bookworm main
-deb http://plain.example/debian bookworm main contrib # the mirror
-deb\t[ arch=amd64 signed-by=/k.gpg trusted=yes ]  http://options.example/debian   sid main
-deb-src http://source.example/debian bookworm main
-deb http://plain.example/debian-security bookworm-security main
+# deb http://off.example/mirror bookworm main
+deb http://plain.example/mirror bookworm main contrib # the mirror
+deb\t[ arch=amd64 signed-by=/k.gpg trusted=yes ]  http://options.example/mirror   sid main
+deb-src http://source.example/mirror bookworm main
+deb http://plain.example/security bookworm-security main
 deb https://other.example/apt cloud-sdk-bookworm main
-deb http://parts.example/debian bookworm non-free
-deb [broken http://broken.example/debian bookworm main
+deb http://parts.example/mirror bookworm non-free
+deb [broken http://broken.example/mirror bookworm main
 deb
 ";
         let found = archives("sources.list", text);
         assert_eq!(
             addresses(&found),
-            ["http://plain.example/debian", "http://options.example/debian"]
+            ["http://plain.example/mirror", "http://options.example/mirror"]
         );
         let text = sources(&found, &["sid"]);
         assert!(text.contains("Signed-By: /k.gpg\nTrusted: yes\n"), "{text}");
