@@ -72,7 +72,7 @@ const CHECKS: &[&Stage] = &[
     },
     // Half an hour: two clones at two places, built apart, give the same packages.
     &Stage { name: "reproducible", argv: &["sh", "packaging/reproducible.sh"], environment: &[] },
-    // The package in a root of its own, and make study there. Needs debootstrap and root.
+    // The package in a root of its own, and a short study there. Needs debootstrap and root.
     &Stage { name: "chroot", argv: &["sh", "packaging/chroot.sh"], environment: &[] },
     // Simulated studies by an optimised build, which gives what the debug build gives.
     &Stage {

@@ -152,7 +152,9 @@ fn warnings(window: &Window, unattributed_s: f64, unseen_s: f64, raw_s: f64) -> 
                 MethodName::Ebpf => {
                     "what did not fit in, and what moved here from elsewhere, is not listed"
                 }
-                _ => "short tasks are seen only by --method ebpf",
+                _ => {
+                    "--method ebpf sees every task; looks can miss those of a second or two on a busy machine"
+                }
             },
         );
     }

@@ -20,7 +20,9 @@ Examples:
 Raw time is what the kernel counts. Of it, shared time ran beside a busy sibling. Capacity is the
 seconds of a whole core that were used: what a bill wants. Alone-equivalent is how long the same
 work would have run with no sibling busy: what tuning wants. Measure yield and slowdown of your
-work with coretwin cputime; they are then taken from there.")]
+work with coretwin cputime; they are then taken from there.
+
+Exit status: 0 done, 1 the command failed or still runs, 130 interrupted.")]
 pub(crate) struct Args {
     /// A command with its arguments, after `--`
     #[arg(last = true, value_name = "CMD", required_unless_present_any = ["pid", "cgroup", "all"])]
@@ -34,7 +36,7 @@ pub(crate) struct Args {
     /// Everything that runs on this machine
     #[arg(long, conflicts_with = "command")]
     pub(super) all: bool,
-    /// How long to watch [default: a command to its end, else 10s]
+    /// How long to watch [default: a command to its end, else 10s]; a command goes on after it
     #[arg(long = "for", value_name = "TIME", value_parser = parse_duration)]
     pub(super) length: Option<Duration>,
     #[command(flatten)]
