@@ -1,39 +1,138 @@
 #!/bin/sh
-# Installs the package into a fresh Debian root and runs it there as an ordinary user. As root, with
-# debootstrap. `cargo xtask package` first.
+# A fresh Debian root, made from this machine's own apt sources, and what is tried in it, in order:
+#   packaging/chroot.sh [package] [study] [test] [image]      without words: those in CORETWIN_CHROOT, else package
+#   package   the package is installed, run by an ordinary user and removed
+#   study     a clone of this commit and this machine's Rust toolchain, nothing else: `make study`
+#   test      the same, `make test`
+#   image     packaging/Dockerfile, by buildah, upon this root instead of the images it names
+# As root. Lent by this machine: the network and whom to trust there, the toolchain (read-only), what cargo has
+# downloaded (a copy).
 set -eu
+# In a mount namespace of its own: however this ends, nothing stays mounted.
+[ "${CORETWIN_APART:-}" = yes ] ||
+    CORETWIN_APART=yes exec unshare --mount --propagation private sh "$0" "$@"
 here=$(git rev-parse --show-toplevel)
-target=${CARGO_TARGET_DIR:-$here/target}
-package=$(ls "$target"/package/coretwin_*.deb 2>/dev/null | tail -1) || true
-if [ -z "$package" ]; then
-    (cd "$here" && cargo xtask package)
-    package=$(ls "$target"/package/coretwin_*.deb | tail -1)
-fi
+# shellcheck disable=SC2086 # a list of words
+[ $# -gt 0 ] || set -- ${CORETWIN_CHROOT:-package}
 command -v debootstrap >/dev/null 2>&1 || apt-get -qq install -y --no-install-recommends debootstrap
 folder=$(mktemp -d)
-leave() { umount "$folder/proc" "$folder/sys" 2>/dev/null || true; rm -rf --one-file-system "$folder"; }
+root=$folder/root
+leave() {
+    for place in proc sys dev/pts dev/shm rust; do umount --lazy "$root/$place" 2>/dev/null || true; done
+    rm -rf --one-file-system "$folder"
+}
 trap leave EXIT
-debootstrap --variant=minbase stable "$folder" ${DEBIAN_MIRROR:-} >/dev/null
-mount -t proc proc "$folder/proc"
-mount -t sysfs -o ro sysfs "$folder/sys"
-mkdir -p "$folder/dev/shm" && chmod 1777 "$folder/dev/shm"
-cp "$package" "$folder/tmp/coretwin.deb"
-inside() { chroot "$folder" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/tmp "$@"; }
-inside dpkg -i /tmp/coretwin.deb
-inside dpkg --verify coretwin
-for file in share/man/man1/coretwin.1.gz share/man/man1/coretwin-study.1.gz \
-    share/bash-completion/completions/coretwin share/zsh/vendor-completions/_coretwin \
-    share/fish/vendor_completions.d/coretwin.fish lib/systemd/system/coretwin-top.service; do
-    test -s "$folder/usr/$file"
+trap 'exit 130' INT TERM
+bare() { chroot "$root" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root "$@"; }
+
+make_root() {
+    release=$(. /etc/os-release && echo "$VERSION_CODENAME")
+    # shellcheck disable=SC2016 # apt fills them in
+    mirror=$(apt-get indextargets --format '$(CODENAME) $(REPO_URI)' 'Identifier: Packages' 'Component: main' |
+        awk -v release="$release" '$1 == release { print $2; exit }')
+    [ -n "$mirror" ] || { echo "chroot: apt knows no archive of $release; run apt-get update"; exit 1; }
+    debootstrap --variant=minbase "$release" "$root" "$mirror" >"$folder/debootstrap.log" ||
+        { tail -n 5 "$folder/debootstrap.log"; exit 1; }
+    rm -f "$root/etc/apt/sources.list"
+    for file in /etc/apt/sources.list /etc/apt/sources.list.d/*.sources /etc/apt/sources.list.d/*.list \
+        /etc/apt/apt.conf.d/* /usr/share/keyrings/*.gpg /etc/resolv.conf /etc/hosts /etc/pip.conf \
+        /etc/ssl/certs/ca-certificates.crt /usr/local/share/ca-certificates/*.crt; do
+        if [ -f "$file" ]; then mkdir -p "$root${file%/*}" && cp "$file" "$root$file"; fi
+    done
+    mount -t proc proc "$root/proc"
+    mount --rbind /sys "$root/sys"
+    mkdir -p "$root/dev/pts" "$root/dev/shm"
+    mount -t devpts -o newinstance,ptmxmode=0666,gid=5,mode=620 devpts "$root/dev/pts"
+    ln -sf pts/ptmx "$root/dev/ptmx"
+    mount -t tmpfs -o mode=1777 none "$root/dev/shm"
+}
+
+try_package() {
+    (cd "$here" && cargo xtask package)
+    package=$(ls "${CARGO_TARGET_DIR:-$here/target}"/package/coretwin_*.deb | tail -n 1)
+    list() { bare find / -xdev -not -path '/var/lib/dpkg/*' -not -path '/var/log/*' -not -path '/tmp/*' -not -path '/run/*' | sort; }
+    list >"$folder/before"
+    cp "$package" "$root/tmp/coretwin.deb"
+    bare dpkg -i /tmp/coretwin.deb
+    test -z "$(bare dpkg --verify coretwin)"
+    for file in share/man/man1/coretwin.1.gz share/man/man1/coretwin-study.1.gz \
+        share/man/man1/coretwin-simulate-core.1.gz share/bash-completion/completions/coretwin \
+        share/zsh/vendor-completions/_coretwin share/fish/vendor_completions.d/coretwin.fish \
+        lib/systemd/system/coretwin-top.service share/doc/coretwin/copyright; do
+        # minbase leaves out man pages and documents where the machine's dpkg is told so; the package has them.
+        dpkg-deb --fsys-tarfile "$package" | tar -xO "./usr/$file" | head -c 1 | grep -q . ||
+            { echo "chroot: $file is missing or empty"; exit 1; }
+    done
+    test -z "$(find "$root/usr" -name '*coretwin*' -perm /022 ! -type l)"
+    # An ordinary user, without privileges, and a folder of theirs.
+    user() { chroot --userspec=65534:65534 "$root" /usr/bin/env -i PATH=/usr/bin:/bin HOME=/tmp/home "$@"; }
+    install -d -m 755 -o 65534 -g 65534 "$root/tmp/home"
+    user coretwin --version
+    user coretwin topology
+    user coretwin audit >/dev/null
+    user coretwin run aim9/misc_rtns_1:seconds=0.1 >/dev/null
+    user sh -c 'cd && coretwin study --quick --arm a=cpus:0 --arm b=cpus:0 --out study -- true' >/dev/null
+    user coretwin report /tmp/home/study --format md | head -n 1
+    user coretwin study chat:rooms=20 --machine vm-1 --blocks 1 --out /tmp/home/simulated >/dev/null
+    bare dpkg -r coretwin
+    list | comm -13 "$folder/before" - >"$folder/left"
+    test ! -s "$folder/left" || { echo "chroot: left behind:"; cat "$folder/left"; exit 1; }
+    echo "chroot: the package installed, ran, and went without a trace"
+}
+
+# What cargo has downloaded, into a folder.
+lend() {
+    mkdir -p "$1"
+    for part in cache index; do cp -r "${CARGO_HOME:-$HOME/.cargo}/registry/$part" "$1/"; done
+}
+
+# A clone, a toolchain, and the two programs that the first command needs: git made the clone.
+try_make() {
+    if [ ! -d "$root/source" ]; then
+        git clone --quiet "$here" "$root/source"
+        mkdir -p "$root/rust"
+        mount --bind -o ro "$(rustc --print sysroot)" "$root/rust"
+        lend "$root/root/.cargo/registry"
+        bare apt-get -qq update
+        bare apt-get -qq install -y --no-install-recommends make >/dev/null
+    fi
+    chroot "$root" /usr/bin/env -i PATH=/rust/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root \
+        make -C /source "$1"
+    echo "chroot: make $1 ended well"
+}
+
+# What the Dockerfile names comes from a registry; here the fresh root stands in, with the toolchain for `rust`.
+try_image() {
+    command -v buildah >/dev/null 2>&1 || apt-get -qq install -y --no-install-recommends buildah
+    store() { buildah --root "$folder/images" --runroot "$folder/run" "$@"; }
+    tar -C "$root" --one-file-system --exclude=./source --exclude='./tmp/*' -cf "$folder/root.tar" .
+    for image in $(sed -n 's/^FROM \([^ ]*\).*/\1/p' "$here/packaging/Dockerfile"); do
+        box=$(store from scratch)
+        store add --quiet "$box" "$folder/root.tar" / >/dev/null
+        case $image in rust:*) store copy --quiet "$box" "$(rustc --print sysroot)" /usr/local >/dev/null ;; esac
+        store config --env CARGO_HOME=/usr/local/cargo --env PATH=/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin "$box"
+        store commit --quiet --rm "$box" "localhost/$image" >/dev/null
+    done
+    git clone --quiet "$here" "$folder/context"
+    sed -i 's,^FROM ,FROM localhost/,' "$folder/context/packaging/Dockerfile"
+    lend "$folder/registry"
+    store build --isolation chroot --pull-never --file "$folder/context/packaging/Dockerfile" --tag coretwin \
+        --volume "$folder/registry:/usr/local/cargo/registry" "$folder/context"
+    box=$(store from --pull-never coretwin)
+    store run --isolation chroot "$box" -- coretwin topology
+    store run --isolation chroot "$box" -- coretwin cputime --help >/dev/null
+    echo "chroot: the image was built, and runs"
+}
+
+make_root
+for what in "$@"; do
+    case $what in
+    package) try_package ;;
+    study | test) try_make "$what" ;;
+    image) try_image ;;
+    *)
+        echo "chroot: package, study, test or image, not '$what'"
+        exit 2
+        ;;
+    esac
 done
-test -z "$(find "$folder/usr" -name '*coretwin*' -perm /022 ! -type l)"
-# An ordinary user, without privileges.
-user() { chroot --userspec=65534:65534 "$folder" /usr/bin/env -i PATH=/usr/bin:/bin HOME=/tmp "$@"; }
-user coretwin --version
-user coretwin topology
-user coretwin audit >/dev/null
-user sh -c 'cd /tmp && coretwin study --quick --arm a=cpus:0 --arm b=cpus:0 --out study -- true' >/dev/null
-user coretwin report /tmp/study --format md | head -1
-inside dpkg -r coretwin
-test ! -e "$folder/usr/bin/coretwin"
-echo "installed, ran, removed"

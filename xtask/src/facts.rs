@@ -5,7 +5,7 @@ use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Prints them.
@@ -21,17 +21,29 @@ pub(crate) fn run(root: &Path) -> Result<bool> {
 /// A package of the build, tests left out.
 pub(crate) struct Package {
     pub(crate) name: String,
+    pub(crate) version: String,
     pub(crate) licence: String,
+    /// Where its source is.
+    pub(crate) folder: PathBuf,
     /// Whether it is ours.
-    own: bool,
+    pub(crate) own: bool,
     /// Whether one of ours asks for it.
-    direct: bool,
+    pub(crate) direct: bool,
 }
 
-/// Every package that the programs are built from.
+/// What rustc builds for where nothing else is said.
+pub(crate) fn target() -> Result<String> {
+    let output = Command::new("rustc").arg("-vV").output().context("starting rustc")?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let target = text.lines().find_map(|line| line.strip_prefix("host: "));
+    Ok(target.context("rustc does not say what it builds for")?.to_owned())
+}
+
+/// Every package that the programs are built from, for this kind of machine.
 pub(crate) fn packages(root: &Path) -> Result<Vec<Package>> {
     let output = Command::new("cargo")
         .args(["metadata", "--format-version", "1", "--locked", "--all-features"])
+        .args(["--filter-platform", &target()?])
         .current_dir(root)
         .output()
         .context("starting cargo")?;
@@ -68,7 +80,9 @@ pub(crate) fn packages(root: &Path) -> Result<Vec<Package>> {
             let id = word(&package["id"]);
             Package {
                 name: word(&package["name"]),
+                version: word(&package["version"]),
                 licence: word(&package["license"]),
+                folder: PathBuf::from(word(&package["manifest_path"])).with_file_name(""),
                 own: own.contains(&id),
                 direct: direct.contains(&id),
             }
@@ -170,11 +184,24 @@ mod tests {
 
     #[test]
     fn every_direct_dependency_is_justified_in_the_map() {
-        let map = std::fs::read_to_string(crate::root().join("ARCHITECTURE.md")).expect("the map");
+        let read = |name: &str| std::fs::read_to_string(crate::root().join(name)).expect(name);
+        let map = read("ARCHITECTURE.md");
         let (_, section) = map.split_once("## Direct dependencies").expect("its section");
-        let packages = packages(&crate::root()).expect("metadata");
-        for package in packages.iter().filter(|package| package.direct && !package.own) {
-            assert!(section.contains(&package.name), "ARCHITECTURE.md: why {}?", package.name);
+        let words: BTreeSet<&str> =
+            section.split(|c: char| !(c.is_alphanumeric() || "-_".contains(c))).collect();
+        let table = |name: &str| read(name).parse::<toml::Table>().expect("a manifest");
+        let of = |table: &toml::Table, key: &str| match table.get(key) {
+            Some(toml::Value::Table(names)) => names.keys().cloned().collect::<Vec<_>>(),
+            _ => Vec::new(),
+        };
+        let workspace = table("Cargo.toml")["workspace"].as_table().expect("a table").clone();
+        let mut names = of(&workspace, "dependencies");
+        for manifest in ["xtask/Cargo.toml", "fuzz/Cargo.toml"] {
+            names.extend(of(&table(manifest), "dependencies"));
+        }
+        assert!(names.len() > 30, "{names:?}");
+        for name in names.iter().filter(|name| !name.starts_with("coretwin-")) {
+            assert!(words.contains(name.as_str()), "ARCHITECTURE.md: why {name}?");
         }
     }
 }

@@ -175,11 +175,147 @@ const TARGETS: &[Target] = &[
         ],
         also: None,
     },
+    Target {
+        name: "fit",
+        seeds: &[(
+            "short",
+            "machine = \"x\"\npreset = \"0\"\nversion = 1\nfitted_to = \"y\"\nfree_parameters = \
+                 0\n[costs]\n[work]\n[service]\n[[residual]]\ncell = \"chat:rooms=1\"\npublished = \
+                 1.0\nsimulated = -1\n",
+        )],
+        also: Some("crates/sim/fits"),
+    },
+    Target {
+        name: "fleet_bundle",
+        seeds: &[
+            (
+                "study",
+                "{\"schema\":1,\"coretwin\":\"0\",\"fleet\":\"0\",\"task\":0,\"machine\":\"0123456789abcdef\"\
+                 ,\"name\":\"a\",\"holds\":\"study\",\"state\":\"complete\",\"files\":{}}\0\0journal.jsonl\0\
+                 \0{\"schema\":1,\"seq\":0,\"block\":0,\"switch\":0,\"attempt\":0,\"arm\":\"on\",\"row\":\"x\
+                 \",\"workload\":\"x\",\"placement_asked\":\"free\",\"status\":\"ok\",\"value\":1.5,\"unit\":\
+                 \"s\",\"better\":\"lower\",\"elapsed_s\":1.5,\"user_s\":1,\"system_s\":0,\"threads\":1,\"env\
+                 \":\"0\"}\n",
+            ),
+            (
+                "outside",
+                "{\"schema\":1,\"coretwin\":\"0\",\"fleet\":\"0\",\"task\":0,\"machine\":\"0123456789abcdef\"\
+                 ,\"name\":\"a\",\"holds\":\"study\",\"state\":\"complete\",\"files\":{}}\0\0../a\0\0x",
+            ),
+            ("file", "f"),
+            (
+                "archive",
+                "tmanifest.json\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\
+                 \0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\
+                 \x000000644\0",
+            ),
+        ],
+        also: None,
+    },
+    Target {
+        name: "fleet_plan",
+        seeds: &[
+            (
+                "ssh",
+                "{\"schema\":1,\"digest\":\"0000000000000000000000000000000000000000000000000000000000000000\
+                 \",\"coretwin\":\"0\",\"engine\":{\"name\":\"ssh\",\"hosts\":[{\"destination\":\"a\",\"optio\
+                 ns\":[\"-p\",\"22\"]}],\"side_by_side\":1,\"options\":[],\"install\":false},\"program\":\"co\
+                 retwin\",\"subject\":{\"study\":[\"chat\"]},\"seed\":1,\"tasks\":[{\"number\":0,\"name\":\"a\
+                 \",\"seed\":2}]}",
+            ),
+            (
+                "slurm",
+                "{\"schema\":1,\"digest\":\"0000000000000000000000000000000000000000000000000000000000000000\
+                 \",\"coretwin\":\"0\",\"engine\":{\"name\":\"slurm\",\"places\":[\"any\"],\"warn_s\":60,\"op\
+                 tions\":[]},\"program\":\"coretwin\",\"subject\":{\"study\":[\"chat\"]},\"seed\":1,\"tasks\"\
+                 :[{\"number\":0,\"name\":\"a\",\"seed\":2}]}",
+            ),
+        ],
+        also: None,
+    },
+    Target {
+        name: "hosts",
+        seeds: &[
+            ("ssh", "# mine\nroot@a:2222 -i key\nfe80::1\n"),
+            ("nodes", "a,n[08-10,2]x, b[1-2]c[1-2]"),
+            ("features", "zen4=2,icx"),
+            ("option", "-oProxyCommand=x"),
+        ],
+        also: None,
+    },
+    Target {
+        name: "import",
+        seeds: &[
+            (
+                "hyperfine",
+                "{\"results\":[{\"command\":\"make\",\"mean\":2.0,\"user\":1.5,\"system\":0.3,\"times\":[1.9,\
+                 2.1],\"parameters\":{\"jobs\":\"8\"}},{\"command\":\"a\",\"times\":[1.0]}]}",
+            ),
+            (
+                "phoronix",
+                "<PhoronixTestSuite><Result><Title>a &amp; \
+                 b</Title><Description/><Scale>MIPS</Scale><Proportion>HIB</Proportion><Data><Entry><Identif\
+                 ier>on</Identifier><Value>5</Value><RawString>4:5:6</RawString></Entry><Entry><Identifier>of\
+                 f</Identifier><Value>4</Value></Entry></Data></Result></PhoronixTestSuite>",
+            ),
+        ],
+        also: None,
+    },
+    Target {
+        name: "machine",
+        seeds: &[("short", "name = \"x\"\ntitle = \"y\"\nprocessor = \"zen4\"\npackages = -1\n")],
+        also: Some("crates/sim/machines"),
+    },
+    Target {
+        name: "proc",
+        seeds: &[
+            (
+                "looks",
+                "cpu  9 0 9 9\ncpu0 100 0 50 1000 5 1 2 0 0 0\ncpu1 1 2 3 4 5 6 7 8 9 10\nintr 0\n1 (a) b) R \
+                 1 1 1 0 -1 4194304 0 0 0 0 7 3 0 0 20 0 2 0 100 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 17 1 0 0 0 0 \
+                 0\nTgid:\t1\nCpus_allowed_list:\t0-1\n0::/a/b\nsome avg10=1.50 avg60=0 total=1\n5000000 0 \
+                 3\n\0cpu  9 0 9 9\ncpu0 190 0 50 1900 5 1 2 0 0 0\ncpu1 1 2 3 4 5 6 7 8 9 10\nintr 0\n1 \
+                 (a) b) R 1 1 1 0 -1 4194304 0 0 0 0 9 4 0 0 20 0 2 0 100 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 17 \
+                 1 0 0 0 0 0\nTgid:\t1\nCpus_allowed_list:\t0-1\n0::/a/b\nsome avg10=1.50 avg60=0 \
+                 total=1\n9000000 0 3\n",
+            ),
+            (
+                "thread",
+                "1 (a) b) R 1 1 1 0 -1 4194304 0 0 0 0 7 3 0 0 20 0 2 0 100 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 17 \
+                 1 0 0 0 0 0\n\x001 (a) b) R 1 1 1 0 -1 4194304 0 0 0 0 7 3 0 0 20 0 2 0 100 0 0 0 0 0 0 0 0 \
+                 0 0 0 0 0 0 0 17 1 0 0 0 0 0\n",
+            ),
+            (
+                "most",
+                "0.1 0.2 0.3 1/2 4294967295\ncpu0 18446744073709551615 1 1\n18446744073709551615 0 0\n",
+            ),
+        ],
+        also: None,
+    },
+    Target {
+        name: "siblings",
+        seeds: &[
+            ("two", "0+1,2+3"),
+            ("ranges", "2+0, 4+5-6"),
+            ("twice", "0+1,1+2"),
+            ("absent", "0+99"),
+        ],
+        also: None,
+    },
+    Target {
+        name: "sweep",
+        seeds: &[(
+            "short",
+            "name = \"x\"\ntitle = \"y\"\nreference = \"fair\"\npolicies = [\"fair\"]\ntopologies = \
+                 [\"1x2\"]\nscenarios = [\"make-j2\"]\nseeds = 0\nmeasures = []\n",
+        )],
+        also: Some("crates/sim/sweeps"),
+    },
 ];
 
 /// Minutes for a target where none are given: an hour.
 const MINUTES: u64 = 60;
-/// Gives another number of minutes, as `make check-all` does to be tried.
+/// Gives another number of minutes.
 const VARIABLE: &str = "CORETWIN_FUZZ_MINUTES";
 
 /// Writes the seeds.
@@ -201,7 +337,7 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<bool> {
         arguments.iter().partition(|argument| argument.parse::<u32>().is_ok());
     let seconds = match seconds.first() {
         Some(text) => (*text).clone(),
-        None => (minutes(std::env::var(VARIABLE).ok().as_deref())? * 60).to_string(),
+        None => crate::minutes(VARIABLE, MINUTES)?.as_secs().to_string(),
     };
     for name in &names {
         if !TARGETS.iter().any(|target| target.name == *name) {
@@ -215,14 +351,6 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<bool> {
         sound &= fuzz(root, target, &seconds)?;
     }
     Ok(sound)
-}
-
-fn minutes(given: Option<&str>) -> Result<u64> {
-    let Some(text) = given else { return Ok(MINUTES) };
-    match text.parse() {
-        Ok(minutes @ 1..=100_000) => Ok(minutes),
-        _ => bail!("{VARIABLE} is '{text}'; give a number of minutes"),
-    }
 }
 
 fn fuzz(root: &Path, target: &Target, seconds: &str) -> Result<bool> {
@@ -278,12 +406,6 @@ mod tests {
                 assert_eq!(found, *text, "{}: run cargo xtask seeds", path.display());
             }
         }
-    }
-
-    #[test]
-    fn the_time_is_an_hour_unless_said_otherwise() {
-        assert_eq!((minutes(None).expect("hour"), minutes(Some("1")).expect("one")), (60, 1));
-        assert!(minutes(Some("0")).is_err() && minutes(Some("soon")).is_err());
     }
 
     #[test]

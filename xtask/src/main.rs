@@ -6,7 +6,10 @@ mod check_all;
 mod docs;
 mod facts;
 mod fuzz;
+mod notices;
 mod package;
+mod python;
+mod random;
 mod soak;
 mod stages;
 mod study;
@@ -16,6 +19,7 @@ mod vm;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
 const HELP: &str = "\
 cargo xtask CHORE
@@ -23,11 +27,13 @@ cargo xtask CHORE
   tidy              crate edges, sizes, docs, purity, banned words, file types
   test              everything a change must pass; minutes per stage      (make test)
   check-all [NAME]  the long checks, all or those named                   (make check-all)
+  check-all --short the same, each as short as it goes; less than an hour
   vm [SUITE] [ARGS]       boots real kernels with SMT and checks there; vm --list
   docs              writes docs/reference, from the program's own tables
   package           a Debian package and an archive of static programs, in target/package
   facts             dependencies, licences, sizes of the programs, unsafe blocks
-  soak [MINUTES]    memory of top and account while they run, 10 minutes of real time
+  python            DuckDB and pandas in target/python, for tests that read our datasets
+  soak [MINUTES]    memory of top, account and the servers while they run, 10 minutes of real time
   study [ARGS]      builds, then studies chat on this machine             (make study)
   seeds             writes the seed corpora of the fuzz targets
   fuzz [TARGET] [SECONDS]   fuzzes one target or all, an hour each
@@ -45,6 +51,7 @@ fn main() -> ExitCode {
         Some("docs") => docs::run(&root()),
         Some("package") => package::run(&root()),
         Some("facts") => facts::run(&root()),
+        Some("python") => python::run(&root()),
         Some("soak") => soak::run(&root(), rest),
         Some("study") => study::run(&root(), rest),
         Some("seeds") => fuzz::seeds(&root()),
@@ -75,11 +82,42 @@ fn target_folder(root: &Path) -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from)
 }
 
+/// How long something takes: as many minutes as the variable says, or these.
+fn minutes(variable: &str, usual: u64) -> anyhow::Result<Duration> {
+    minutes_of(std::env::var(variable).ok().as_deref(), usual).ok_or_else(|| {
+        anyhow::anyhow!("{variable} is to be a number of minutes, from 0.1 to 100000")
+    })
+}
+
+/// Whole seconds, which is what programs take.
+fn minutes_of(given: Option<&str>, usual: u64) -> Option<Duration> {
+    let Some(text) = given else { return Some(Duration::from_secs(60 * usual)) };
+    let minutes: f64 = text.parse().ok()?;
+    (0.1..=100_000.0)
+        .contains(&minutes)
+        .then(|| Duration::from_secs((60.0 * minutes).round() as u64))
+}
+
 /// What every build of a chore turns on; `make` has installed what it needs. Cargo alone builds without.
-const FEATURES: [&str; 2] = ["--features", "bpf"];
+const FEATURES: [&str; 2] = ["--features", "bpf,parquet"];
 
 /// Prints for people.
 #[expect(clippy::print_stdout, reason = "the one place where chores print")]
 fn print(text: &str) {
     print!("{text}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::minutes_of;
+
+    #[test]
+    fn minutes_are_those_given_or_the_usual_ones() {
+        let seconds = |given| minutes_of(given, 60).map(|length| length.as_secs());
+        assert_eq!((seconds(None), seconds(Some("1"))), (Some(3600), Some(60)));
+        assert_eq!((seconds(Some("0.2")), seconds(Some("2.5"))), (Some(12), Some(150)));
+        for wrong in ["0", "soon", "-1", "inf", "NaN", "1e9", ""] {
+            assert_eq!(seconds(Some(wrong)), None, "{wrong}");
+        }
+    }
 }

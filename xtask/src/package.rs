@@ -2,6 +2,7 @@
 //! an archive. Two builds of one commit are equal, byte for byte: no path of the builder is in the
 //! programs, and every time is that of the commit.
 
+use crate::{facts, notices};
 use anyhow::{Context, Result, ensure};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -9,7 +10,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Static programs run on any distribution.
-const FLAGS: &str = "-C target-feature=+crt-static";
+const STATIC: &str = "-Ctarget-feature=+crt-static";
+/// Who answers for the package.
+const MAINTAINER: &str = "the Coretwin contributors <coretwin@example.org>";
+/// What dpkg runs before it removes the package.
+const BEFORE_REMOVAL: &str = "packaging/prerm";
 /// Files of the clone, where they go, and their modes.
 const FILES: &[(&str, &str, u32)] = &[
     ("packaging/coretwin-top.service", "lib/systemd/system/coretwin-top.service", 0o644),
@@ -20,7 +25,8 @@ const FILES: &[(&str, &str, u32)] = &[
     ("METHOD.md", "share/doc/coretwin/METHOD.md", 0o644),
     ("FORMAT.md", "share/doc/coretwin/FORMAT.md", 0o644),
     ("LIMITS.md", "share/doc/coretwin/LIMITS.md", 0o644),
-    ("CHANGELOG.md", "share/doc/coretwin/changelog", 0o644),
+    ("CHANGELOG.md", "share/doc/coretwin/CHANGELOG.md", 0o644),
+    ("packaging/lintian-overrides", "share/lintian/overrides/coretwin", 0o644),
 ];
 /// Shells, and where each looks for its completions.
 const COMPLETIONS: &[(&str, &str)] = &[
@@ -38,13 +44,13 @@ pub(crate) fn run(root: &Path) -> Result<bool> {
     }
     let epoch = epoch(root)?;
     let programs = build(root, &folder)?;
-    fill(root, &programs, &stage.join("usr"))?;
+    fill(root, &programs, &stage.join("usr"), &epoch)?;
     let architecture = text_of(Command::new("dpkg").arg("--print-architecture"))?;
     let version = env!("CARGO_PKG_VERSION");
     let archive = folder.join(format!("coretwin-{version}-{architecture}.tar.gz"));
     pack(&stage, &archive, &epoch)?;
     let package = folder.join(format!("coretwin_{version}_{architecture}.deb"));
-    debian(&stage, &package, &architecture, &epoch)?;
+    debian(root, &stage, &package, &architecture, &epoch)?;
     for path in [&archive, &package] {
         let bytes =
             fs::metadata(path).with_context(|| format!("reading {}", path.display()))?.len();
@@ -65,34 +71,34 @@ fn epoch(root: &Path) -> Result<String> {
 
 /// Builds the programs; the folder they are in.
 fn build(root: &Path, folder: &Path) -> Result<PathBuf> {
-    let compiler = text_of(Command::new("rustc").arg("-vV"))?;
-    let target = compiler
-        .lines()
-        .find_map(|line| line.strip_prefix("host: "))
-        .context("rustc does not say what it builds for")?;
+    let target = &facts::target()?;
     let built = folder.join("build");
     let cargo_home = std::env::var("CARGO_HOME")
         .or_else(|_| std::env::var("HOME").map(|home| format!("{home}/.cargo")))
         .context("there is neither CARGO_HOME nor HOME")?;
-    let maps = [(root.display().to_string(), "/coretwin"), (cargo_home, "/cargo")];
-    let maps = maps.map(|(from, to)| format!("--remap-path-prefix={from}={to}"));
     // The last that fits wins: what is built lies below the root.
-    let built_map = format!("--remap-path-prefix={}=/built", built.display());
+    let maps = [
+        (root.display().to_string(), "/coretwin"),
+        (cargo_home, "/cargo"),
+        (built.display().to_string(), "/built"),
+    ];
+    let maps = maps.map(|(from, to)| format!("--remap-path-prefix={from}={to}"));
+    let flags = [&[STATIC.to_owned()][..], &maps].concat();
     run_in(
         root,
         Command::new("cargo")
-            .args(["build", "--profile", "installed", "--locked", "--target", target])
+            .args(["build", "--release", "--locked", "--target", target])
             .args(["--package", "coretwin", "--bins"])
             .args(crate::FEATURES)
             .env("CARGO_TARGET_DIR", &built)
-            .env("RUSTFLAGS", format!("{FLAGS} {} {built_map}", maps.join(" ")))
-            .env_remove("CARGO_ENCODED_RUSTFLAGS"),
+            // Between flags stands a separator that no path has, as a space is one that paths have.
+            .env("CARGO_ENCODED_RUSTFLAGS", flags.join("\u{1f}")),
     )?;
-    Ok(built.join(target).join("installed"))
+    Ok(built.join(target).join("release"))
 }
 
 /// Puts everything in its place below `usr`.
-fn fill(root: &Path, programs: &Path, usr: &Path) -> Result<()> {
+fn fill(root: &Path, programs: &Path, usr: &Path, epoch: &str) -> Result<()> {
     for name in ["coretwin", "coretwin-worker"] {
         place(&programs.join(name), &usr.join("bin").join(name), 0o755)?;
     }
@@ -104,16 +110,28 @@ fn fill(root: &Path, programs: &Path, usr: &Path) -> Result<()> {
         let script = text_of(Command::new(&coretwin).args(["generate", "completions", shell]))?;
         write(&usr.join(to), format!("{script}\n").as_bytes())?;
     }
+    let notices = notices::text(&facts::packages(root)?)?;
+    write(&usr.join("share/doc/coretwin/licences.txt"), notices.as_bytes())?;
     let pages = usr.join("share/man/man1");
     run_in(root, Command::new(&coretwin).args(["generate", "man"]).arg(&pages))?;
     for page in fs::read_dir(&pages)? {
         // -n: neither name nor time.
         run_in(root, Command::new("gzip").args(["-9", "-n"]).arg(page?.path()))?;
     }
-    run_in(
-        root,
-        Command::new("gzip").args(["-9", "-n"]).arg(usr.join("share/doc/coretwin/changelog")),
-    )
+    // Debian's own form (deb-changelog(5)), whose date dpkg and its tools read.
+    let date = text_of(
+        Command::new("date").args(["--utc", "--rfc-email", "--date"]).arg(format!("@{epoch}")),
+    )?;
+    let changelog = format!(
+        "coretwin ({}) unstable; urgency=medium\n\n  * As CHANGELOG.md tells.\n\n -- {MAINTAINER}  {date}\n",
+        env!("CARGO_PKG_VERSION")
+    );
+    write(&usr.join("share/doc/coretwin/changelog"), changelog.as_bytes())?;
+    for name in ["changelog", "licences.txt"] {
+        let path = usr.join("share/doc/coretwin").join(name);
+        run_in(root, Command::new("gzip").args(["-9", "-n"]).arg(path))?;
+    }
+    Ok(())
 }
 
 fn place(from: &Path, to: &Path, mode: u32) -> Result<()> {
@@ -144,20 +162,26 @@ fn pack(stage: &Path, archive: &Path, epoch: &str) -> Result<()> {
 }
 
 /// The Debian package.
-fn debian(stage: &Path, package: &Path, architecture: &str, epoch: &str) -> Result<()> {
-    let kib = text_of(Command::new("du").args(["-sk", "--apparent-size"]).arg(stage.join("usr")))?;
-    let kib = kib.split_whitespace().next().unwrap_or("0").to_owned();
+fn debian(
+    root: &Path,
+    stage: &Path,
+    package: &Path,
+    architecture: &str,
+    epoch: &str,
+) -> Result<()> {
+    let kib = installed_kib(&stage.join("usr"))?;
     let version = env!("CARGO_PKG_VERSION");
     let control = format!(
         "Package: coretwin\nVersion: {version}\nArchitecture: {architecture}\n\
-         Maintainer: the Coretwin contributors <coretwin@example.org>\nInstalled-Size: {kib}\n\
-         Section: admin\nPriority: optional\nSuggests: perl-base, linux-perf\n\
+         Maintainer: {MAINTAINER}\nInstalled-Size: {kib}\n\
+         Section: admin\nPriority: optional\nSuggests: linux-perf\n\
          Description: laboratory for simultaneous multithreading (SMT, Hyper-Threading)\n \
          Tells, with intervals, whether SMT should be on for a workload on a machine.\n \
          Compares arms in balanced blocks, switches SMT with an undo, accounts CPU time\n \
          beside busy siblings, and simulates what is not at hand.\n"
     );
     write(&stage.join("DEBIAN/control"), control.as_bytes())?;
+    place(&root.join(BEFORE_REMOVAL), &stage.join("DEBIAN/prerm"), 0o755)?;
     // Folders and files as they are installed, whatever the builder's umask.
     run_in(stage, Command::new("chmod").args(["-R", "u=rwX,go=rX", "."]))?;
     run_in(
@@ -168,6 +192,22 @@ fn debian(stage: &Path, package: &Path, architecture: &str, epoch: &str) -> Resu
             .arg(package)
             .env("SOURCE_DATE_EPOCH", epoch),
     )
+}
+
+/// What the package takes when installed, as Debian counts (deb-substvars(5)): files in whole KiB,
+/// everything else one, so that it is the same on every file system.
+fn installed_kib(folder: &Path) -> Result<u64> {
+    let mut sum = 0;
+    for entry in fs::read_dir(folder).with_context(|| format!("reading {}", folder.display()))? {
+        let entry = entry?;
+        let file = entry.metadata()?;
+        sum += if file.is_dir() {
+            1 + installed_kib(&entry.path())?
+        } else {
+            file.len().div_ceil(1024)
+        };
+    }
+    Ok(sum)
 }
 
 fn run_in(folder: &Path, command: &mut Command) -> Result<()> {

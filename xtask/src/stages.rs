@@ -12,7 +12,8 @@ pub(crate) struct Stage {
     pub(crate) name: &'static str,
     /// Program and arguments.
     pub(crate) argv: &'static [&'static str],
-    /// Environment variables to set.
+    /// Environment variables to set. Those of this project only if they are not set already: they say how
+    /// long a check takes, and whoever tries one may want it shorter.
     pub(crate) environment: &'static [(&'static str, &'static str)],
 }
 
@@ -72,7 +73,14 @@ fn run_to(
         writeln!(out, "\n=== {}: {}", stage.name, command(stage).join(" "))?;
         out.flush()?;
         let started = Instant::now();
-        end(started, stage, "", finish(start(root, stage)?, out, &mut deeds)?);
+        let tally = match start(root, stage) {
+            Ok(child) => finish(child, out, &mut deeds)?,
+            Err(error) => {
+                writeln!(out, "{error:#}")?;
+                Tally { passed: 0, failed: 1 }
+            }
+        };
+        end(started, stage, "", tally);
         if let Some(Beside { stage, .. }) = beside.filter(|beside| beside.after == stage.name) {
             writeln!(
                 out,
@@ -99,10 +107,14 @@ fn run_to(
     Ok(total.failed == 0)
 }
 
-/// What a stage runs: where it has cargo build something, with the features of all chores.
+/// What a stage runs: where it has cargo build the program, with the features of all chores. Single
+/// libraries do not know all of them.
 fn command(stage: &Stage) -> Vec<&'static str> {
     let mut command = stage.argv.to_vec();
-    if let ["cargo", "build" | "test" | "clippy" | "doc" | "bench", ..] = command[..] {
+    let library = command.windows(2).any(|pair| pair[0] == "--package" && pair[1] != "coretwin");
+    if let ["cargo", "build" | "test" | "clippy" | "doc" | "bench", ..] = command[..]
+        && !library
+    {
         command.splice(2..2, crate::FEATURES);
     }
     command
@@ -111,9 +123,11 @@ fn command(stage: &Stage) -> Vec<&'static str> {
 fn start(root: &Path, stage: &Stage) -> Result<Child> {
     let command = command(stage);
     let (program, arguments) = command.split_first().context("a stage without a command")?;
+    let is_ours = |name: &str| name.starts_with("CORETWIN_");
+    let given = |name: &str| is_ours(name) && std::env::var_os(name).is_some();
     Command::new(program)
         .args(arguments)
-        .envs(stage.environment.iter().copied())
+        .envs(stage.environment.iter().copied().filter(|(name, _)| !given(name)))
         .current_dir(root)
         .stdout(Stdio::piped())
         .spawn()
@@ -207,7 +221,11 @@ mod tests {
     #[test]
     fn whatever_cargo_builds_has_the_features() {
         let of = |argv| command(&Stage { name: "x", argv, environment: &[] }).join(" ");
-        assert_eq!(of(&["cargo", "test", "--", "x"]), "cargo test --features bpf -- x");
+        assert_eq!(of(&["cargo", "test", "--", "x"]), "cargo test --features bpf,parquet -- x");
+        let of_program = of(&["cargo", "test", "--package", "coretwin"]);
+        assert_eq!(of_program, "cargo test --features bpf,parquet --package coretwin");
+        let of_library = ["cargo", "test", "--package", "coretwin-store"];
+        assert_eq!(of(Box::leak(Box::new(of_library))), of_library.join(" "));
         assert_eq!(of(&["cargo", "xtask", "tidy"]), "cargo xtask tidy");
         assert_eq!(of(&["sh", "build"]), "sh build");
     }
@@ -233,8 +251,12 @@ mod tests {
         let text = String::from_utf8(out).expect("text");
         assert!(text.ends_with("1 passed, 1 failed\n") && text.contains("FAILED"), "{text}");
         assert!(run_to(&mut Vec::new(), Path::new("/"), &[&good], None).expect("run"));
+        // What cannot be started fails, and the next is run.
         let none = stage(&["no-such-program"]);
-        assert!(run_to(&mut Vec::new(), Path::new("/"), &[&none], None).is_err());
+        let mut out = Vec::new();
+        assert!(!run_to(&mut out, Path::new("/"), &[&none, &good], None).expect("run"));
+        let text = String::from_utf8(out).expect("text");
+        assert!(text.ends_with("1 passed, 1 failed\n") && text.contains("installed?"), "{text}");
     }
 
     #[test]

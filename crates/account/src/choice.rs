@@ -58,6 +58,6 @@ fn make(
     match name {
         MethodName::Ebpf => Ok(Box::new(Ebpf::new(root, siblings.clone()))),
         MethodName::Sampled => Ok(Box::new(Sampled::new(root, siblings.clone(), effort))),
-        MethodName::Bounds => Ok(Box::new(Bounds::new(root, siblings.clone(), effort.share_max))),
+        MethodName::Bounds => Ok(Box::new(Bounds::new(root, siblings.clone(), effort))),
     }
 }

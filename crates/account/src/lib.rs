@@ -12,6 +12,7 @@
 
 #![forbid(unsafe_code)]
 
+mod balance;
 pub mod bounds;
 pub mod choice;
 pub mod ebpf;

@@ -11,7 +11,7 @@ pub mod valuation;
 
 pub use valuation::Valuation;
 
-use coretwin_base::account::{CoreUse, Factors, Run, Span, TaskUse, Worth};
+use coretwin_base::account::{CoreUse, Factors, MethodName, Run, Span, TaskUse, Window, Worth};
 
 /// Share of a core in use with k busy, for k = 1 to n, and its range.
 #[must_use]
@@ -47,7 +47,7 @@ pub fn capacity_used_s(core: &CoreUse, factors: &Factors) -> Span {
 pub fn worth(task: &TaskUse, valuation: &Valuation) -> Worth {
     let mut sum = Worth::default();
     for run in &task.runs {
-        add(&mut sum, &worth_of_run(run, valuation.factors(run.threads_per_core())));
+        sum.include(&worth_of_run(run, valuation.factors(run.threads_per_core())));
     }
     sum.raw_s = task.raw_s;
     sum
@@ -85,15 +85,27 @@ pub fn worth_of_unknown(raw_s: f64, factors: &Factors, shared_share: f64) -> Wor
     worth_of_run(&Run { by_busy_s }, factors)
 }
 
-/// Adds up. The ranges are added too: nothing is assumed of how their errors go together.
-pub fn add(sum: &mut Worth, other: &Worth) {
-    sum.raw_s += other.raw_s;
-    sum.alone_s += other.alone_s;
-    sum.shared_s += other.shared_s;
-    sum.shared_low_s += other.shared_low_s;
-    sum.shared_high_s += other.shared_high_s;
-    sum.capacity_s = sum.capacity_s.plus(other.capacity_s);
-    sum.alone_equivalent_s = sum.alone_equivalent_s.plus(other.alone_equivalent_s);
+/// The same, with no more capacity than there was: ranges of tasks are added as if each could have had
+/// its most, which not all can at once.
+#[must_use]
+pub fn capped(worth: Worth, most_s: f64) -> Worth {
+    let Span { value, low, high } = worth.capacity_s;
+    // Where less is said to have been there than was used, the smaller is not known better.
+    Worth { capacity_s: Span { value, low, high: high.min(most_s).max(value) }, ..worth }
+}
+
+/// The most capacity that all tasks of a window can have used together, in seconds of a whole core.
+#[must_use]
+pub fn capacity_most_s(window: &Window, valuation: &Valuation) -> f64 {
+    let of_core = |core: &CoreUse| match window.method {
+        // Its ranges hold at a rate only.
+        MethodName::Sampled => window.elapsed_s,
+        MethodName::Ebpf | MethodName::Bounds => {
+            let used = capacity_used_s(core, valuation.factors(core.cpus.len()));
+            used.high.min(window.elapsed_s)
+        }
+    };
+    window.cores.iter().map(of_core).sum()
 }
 
 fn scaled(span: Span, by: f64) -> Span {

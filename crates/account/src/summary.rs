@@ -1,9 +1,11 @@
 //! What was found, put together: a window, whose time it is, and what it is worth.
 
-use crate::model::{self, Valuation, add, worth_of_unknown};
+use crate::model::{self, Valuation, worth_of_unknown};
 use crate::sampled;
 use crate::target::Whole;
-use coretwin_base::account::{AccountSummary, Group, MethodName, Task, TaskUse, Window, Worth};
+use coretwin_base::account::{
+    AccountSummary, Group, MethodName, NO_SIBLINGS, Task, TaskUse, Window, Worth,
+};
 use coretwin_base::cpu_set::CpuSet;
 use coretwin_base::schema::SCHEMA;
 use coretwin_base::warning::Warning;
@@ -20,6 +22,8 @@ pub struct Findings<'a> {
     pub window: &'a Window,
     /// Those whose time it is.
     pub tasks: Vec<&'a TaskUse>,
+    /// Whether it is everybody's.
+    pub is_all: bool,
     /// Their time as the kernel knows it as a whole.
     pub whole: Option<Whole>,
     /// Yields and slowdowns.
@@ -40,18 +44,21 @@ pub fn summarise(findings: Findings<'_>) -> AccountSummary {
     tasks.sort_by(|a, b| b.worth.raw_s.total_cmp(&a.worth.raw_s).then(a.tid.cmp(&b.tid)));
     let mut worth = Worth::default();
     for task in &tasks {
-        add(&mut worth, &task.worth);
+        worth.include(&task.worth);
     }
     // Of a part of the machine nobody knows whether what was not seen is of it.
-    let is_all = findings.whole.is_none() && findings.tasks.len() == window.tasks.len();
-    let unseen_s = if is_all { window.unseen.busy_s } else { 0.0 };
+    let unseen_s = if findings.is_all { window.unseen.busy_s } else { 0.0 };
     let unattributed_s = findings.whole.map_or(0.0, |whole| whole.unattributed_s(&tasks));
     if unattributed_s > 0.0 {
         let shared_share = if worth.raw_s > 0.0 { worth.shared_s / worth.raw_s } else { 0.0 };
-        add(&mut worth, &worth_of_unknown(unattributed_s, valuation.largest(), shared_share));
+        let unknown = worth_of_unknown(unattributed_s, valuation.largest(), shared_share);
+        worth.include(&unknown);
     }
-    let processes = grouped(&tasks, |task| Some((task.pid.to_string(), task.comm.clone())));
-    let cgroups = grouped(&tasks, |task| Some((task.cgroup.clone()?, String::new())));
+    let most_s = model::capacity_most_s(window, valuation);
+    let worth = model::capped(worth, most_s);
+    let of_process = |task: &Task| Some((task.pid.to_string(), task.comm.clone()));
+    let processes = grouped(&tasks, most_s, of_process);
+    let cgroups = grouped(&tasks, most_s, |task| Some((task.cgroup.clone()?, String::new())));
     let largest = valuation.largest();
     tasks.truncate(ROWS_MAX);
     AccountSummary {
@@ -72,6 +79,7 @@ pub fn summarise(findings: Findings<'_>) -> AccountSummary {
         cgroups,
         unattributed_s,
         unseen: window.unseen.clone(),
+        balance: findings.is_all.then_some(window.balance),
         command: None,
         interrupted: findings.interrupted,
         warnings: warnings(window, unattributed_s, unseen_s, worth.raw_s),
@@ -95,14 +103,17 @@ pub fn valued(task: &TaskUse, valuation: &Valuation) -> Task {
 impl Whole {
     /// What of it no task has.
     fn unattributed_s(&self, tasks: &[Task]) -> f64 {
-        let of_it = |task: &&Task| self.of_process.is_none_or(|process| process == task.pid);
-        let seen_s: f64 = tasks.iter().filter(of_it).map(|task| task.worth.raw_s).sum();
+        let seen_s: f64 = tasks.iter().map(|task| task.worth.raw_s).sum();
         let rest_s = self.used_s - seen_s;
         if rest_s > self.error_s { rest_s } else { 0.0 }
     }
 }
 
-fn grouped(tasks: &[Task], key: impl Fn(&Task) -> Option<(String, String)>) -> Vec<Group> {
+fn grouped(
+    tasks: &[Task],
+    most_s: f64,
+    key: impl Fn(&Task) -> Option<(String, String)>,
+) -> Vec<Group> {
     let mut groups: BTreeMap<String, Group> = BTreeMap::new();
     for task in tasks {
         let Some((name, comm)) = key(task) else { continue };
@@ -110,12 +121,15 @@ fn grouped(tasks: &[Task], key: impl Fn(&Task) -> Option<(String, String)>) -> V
             name,
             comm,
             tasks: 0,
+            ended: true,
             worth: Worth::default(),
         });
         group.tasks += 1;
-        add(&mut group.worth, &task.worth);
+        group.ended &= task.ended;
+        group.worth.include(&task.worth);
     }
-    let mut groups: Vec<Group> = groups.into_values().collect();
+    let capped = |group: Group| Group { worth: model::capped(group.worth, most_s), ..group };
+    let mut groups: Vec<Group> = groups.into_values().map(capped).collect();
     groups.sort_by(|a, b| b.worth.raw_s.total_cmp(&a.worth.raw_s));
     groups.truncate(ROWS_MAX);
     groups
@@ -127,7 +141,7 @@ fn warnings(window: &Window, unattributed_s: f64, unseen_s: f64, raw_s: f64) -> 
         |kind: &str, text: String, remedy: &str| warnings.push(Warning::new(kind, text, remedy));
     if window.siblings.threads_per_core_max() < 2 {
         warn(
-            "no-siblings",
+            NO_SIBLINGS,
             "no CPU has a sibling here as far as is known, so all time counts as alone".to_owned(),
             "coretwin probe finds siblings that a hypervisor hides; --siblings 0+1 names them",
         );
@@ -185,4 +199,111 @@ fn warnings(window: &Window, unattributed_s: f64, unseen_s: f64, raw_s: f64) -> 
         );
     }
     warnings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use coretwin_base::account::{Balance, CoreUse, Run, Siblings, SiblingsOrigin, Span, Unseen};
+    use proptest::prelude::*;
+
+    /// Tasks of which it is only known how long they ran, on cores of which it is known how long they
+    /// had how many busy.
+    fn window(method: MethodName, cores: &[[f64; 3]], tasks: &[f64]) -> Window {
+        let set = |core: usize| CpuSet::parse(&format!("{}-{}", 2 * core, 2 * core + 1));
+        let sets: Vec<CpuSet> = (0..cores.len()).filter_map(|core| set(core).ok()).collect();
+        let of_core = |(cpus, times): (&CpuSet, &[f64; 3])| CoreUse {
+            cpus: cpus.clone(),
+            by_busy_s: times.map(Span::exact).to_vec(),
+            by_cpu: Vec::new(),
+        };
+        let task = |(tid, raw_s): (u32, &f64)| TaskUse {
+            pid: tid,
+            tid,
+            raw_s: *raw_s,
+            cgroup: Some("/one".to_owned()),
+            runs: vec![Run {
+                by_busy_s: [*raw_s, 0.0]
+                    .map(|value| Span { value, low: 0.0, high: *raw_s })
+                    .to_vec(),
+            }],
+            ..TaskUse::default()
+        };
+        Window {
+            method,
+            elapsed_s: cores[0].iter().sum(),
+            cores: sets.iter().zip(cores).map(of_core).collect(),
+            siblings: Siblings { origin: SiblingsOrigin::Kernel, cores: sets },
+            tasks: (1..).zip(tasks).map(task).collect(),
+            pairs: Vec::new(),
+            clash_s: None,
+            unseen: Unseen::default(),
+            balance: Balance::default(),
+            looks: 1,
+        }
+    }
+
+    fn of(window: &Window) -> AccountSummary {
+        let valuation = Valuation::new(None, None, 2).expect("valuation");
+        summarise(Findings {
+            target: "all".to_owned(),
+            window,
+            tasks: window.tasks.iter().collect(),
+            is_all: true,
+            whole: None,
+            valuation: &valuation,
+            method_why: String::new(),
+            not_usable: CpuSet::new(),
+            interrupted: false,
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn nobody_has_more_capacity_than_the_cores_had(
+            shares in prop::collection::vec((0.0f64..1.0, 0.0f64..1.0), 1..5),
+            cuts in prop::collection::vec(0.01f64..1.0, 1..30),
+            method in prop_oneof![Just(MethodName::Sampled), Just(MethodName::Bounds)],
+        ) {
+            const ELAPSED_S: f64 = 10.0;
+            let cores: Vec<[f64; 3]> = shares
+                .iter()
+                .map(|(busy, both)| [1.0 - busy, busy * (1.0 - both), busy * both].map(|s| s * ELAPSED_S))
+                .collect();
+            // As much run time as the CPUs were busy, shared out among tasks.
+            let busy_s: f64 = cores.iter().map(|[_, one, two]| one + 2.0 * two).sum();
+            let all: f64 = cuts.iter().sum();
+            let tasks: Vec<f64> = cuts.iter().map(|cut| busy_s * cut / all).collect();
+            let summary = of(&window(method, &cores, &tasks));
+            // The truth at the two ends of the yields that are possible, 1.0 and 1.5.
+            let used_s = |s: f64| -> f64 { cores.iter().map(|[_, one, two]| one / s + two).sum() };
+            let most_s = ELAPSED_S * cores.len() as f64;
+            for worth in [&summary.worth, &summary.cgroups[0].worth] {
+                let capacity = worth.capacity_s;
+                prop_assert!(capacity.high <= most_s.max(capacity.value) + 1e-9, "{capacity:?} {most_s}");
+                prop_assert!(capacity.high >= used_s(1.0) - 1e-9, "{capacity:?} {}", used_s(1.0));
+                prop_assert!(capacity.low <= used_s(1.5) + 1e-9, "{capacity:?} {}", used_s(1.5));
+            }
+        }
+    }
+
+    #[test]
+    fn what_the_target_ran_and_no_task_shows_is_within_the_totals() {
+        let window = window(MethodName::Sampled, &[[8.0, 1.0, 1.0]], &[1.0]);
+        let valuation = Valuation::new(None, None, 2).expect("valuation");
+        let summary = summarise(Findings {
+            target: "a command".to_owned(),
+            window: &window,
+            tasks: window.tasks.iter().collect(),
+            is_all: false,
+            whole: Some(Whole { used_s: 3.0, error_s: 0.03 }),
+            valuation: &valuation,
+            method_why: String::new(),
+            not_usable: CpuSet::new(),
+            interrupted: false,
+        });
+        assert!((summary.unattributed_s - 2.0).abs() < 1e-12 && summary.balance.is_none());
+        assert!((summary.worth.raw_s - 3.0).abs() < 1e-12, "{:?}", summary.worth);
+        assert!(summary.worth.shared_high_s >= 2.0 && summary.worth.shared_low_s <= 0.0);
+    }
 }

@@ -25,8 +25,7 @@ pub struct Watched {
     target: Target,
     /// Processes that are known to belong to it.
     members: BTreeSet<u32>,
-    /// CPU time of its processes that no thread may show any more: that of a process since the
-    /// watch began, in ticks.
+    /// CPU time of the process and its descendants up to when the watch began, in ticks.
     ticks_before: u64,
     /// CPU time of the cgroup when the watch began, in seconds.
     usage_before_s: Option<f64>,
@@ -73,8 +72,7 @@ impl Watched {
     pub fn begin(&mut self) {
         match (&self.target, &self.folder) {
             (Target::Process(pid), _) => {
-                let process = Tasks::new(&self.root).process(*pid);
-                self.ticks_before = process.map_or(self.ticks_before, |process| process.ticks);
+                self.ticks_before = self.tree(*pid).map_or(0, |tree| tree.ticks);
             }
             (Target::Cgroup(_), Some(folder)) => {
                 self.usage_before_s = coretwin_host::cgroup::usage_s(&self.root, folder);
@@ -138,24 +136,46 @@ impl Watched {
     }
 
     /// CPU time of the target that the kernel knows as a whole, for what its tasks do not show: of a
-    /// cgroup, or of a process alone that still is there. In seconds, with how far it may be off.
+    /// cgroup, or of a process that still is there with its descendants. In seconds, with how far it
+    /// may be off.
     #[must_use]
     pub fn whole_s(&self) -> Option<Whole> {
         match (&self.target, &self.folder) {
             (Target::Cgroup(_), Some(folder)) => {
                 let used_s =
                     coretwin_host::cgroup::usage_s(&self.root, folder)? - self.usage_before_s?;
-                Some(Whole { used_s, error_s: 0.02, of_process: None })
+                Some(Whole { used_s, error_s: 0.02 })
             }
             (Target::Process(pid), _) => {
                 let hertz = rustix::param::clock_ticks_per_second().max(1) as f64;
-                let process = Tasks::new(&self.root).process(*pid)?;
-                let used_s = process.ticks.saturating_sub(self.ticks_before) as f64 / hertz;
-                Some(Whole { used_s, error_s: 4.0 / hertz, of_process: Some(*pid) })
+                let tree = self.tree(*pid)?;
+                let used_s = tree.ticks.saturating_sub(self.ticks_before) as f64 / hertz;
+                // User and system time of each are cut down to a tick, at both ends.
+                let error_s = (4.0 + 3.0 * (tree.processes as f64).sqrt()) / hertz;
+                Some(Whole { used_s, error_s })
             }
             _ => None,
         }
     }
+
+    /// CPU time of a process and all that descend from it. What a process waited for is in it, so the
+    /// sum grows by what all of them ran, however short they lived; whose parent died is no longer in
+    /// it, so it may be too small.
+    fn tree(&self, pid: u32) -> Option<Tree> {
+        let mut tasks = Tasks::new(&self.root);
+        let own = tasks.process(pid)?;
+        let below = process::descendants(&self.root, pid);
+        let below = below.into_iter().filter_map(|process| tasks.process(process));
+        let all: Vec<u64> =
+            std::iter::once(own).chain(below).map(|one| one.ticks + one.waited_ticks).collect();
+        Some(Tree { ticks: all.iter().sum(), processes: all.len() })
+    }
+}
+
+/// A process and its descendants.
+struct Tree {
+    ticks: u64,
+    processes: usize,
 }
 
 /// CPU time that the kernel knows as a whole.
@@ -165,8 +185,6 @@ pub struct Whole {
     pub used_s: f64,
     /// Give or take.
     pub error_s: f64,
-    /// The process it is of, without its descendants; none for the whole target.
-    pub of_process: Option<u32>,
 }
 
 fn is_within(path: &str, group: &str) -> bool {
@@ -191,7 +209,7 @@ fn no_cgroup(path: &str) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use coretwin_base::account::{MethodName, Siblings, SiblingsOrigin, Unseen};
+    use coretwin_base::account::{Balance, MethodName, Siblings, SiblingsOrigin, Unseen};
 
     fn window(tasks: &[(u32, u32, &str)]) -> Window {
         let task = |(pid, parent, cgroup): &(u32, u32, &str)| TaskUse {
@@ -210,6 +228,7 @@ mod tests {
             pairs: Vec::new(),
             clash_s: None,
             unseen: Unseen::default(),
+            balance: Balance::default(),
             looks: 0,
         }
     }
@@ -235,6 +254,30 @@ mod tests {
         let mut other = watched(Target::Process(6), &[6]);
         let pids: Vec<u32> = other.pick(&window).iter().map(|task| task.pid).collect();
         assert_eq!(pids, [7, 6]);
+    }
+
+    #[test]
+    fn what_children_ran_that_nobody_saw_is_in_the_whole() {
+        let folder = tempfile::tempdir().expect("folder");
+        let write = |process: u32, parent: u32, ticks: u32, waited: u32| {
+            let text = format!(
+                "{process} (sh) S {parent} 1 1 0 -1 0 0 0 0 0 {ticks} 0 {waited} 0 20 0 1 0 50 0 0 0 \
+                 0 0 0 0 0 0 0 0 0 0 0 0 17 0 0 0 0 0 0\n"
+            );
+            let path = folder.path().join(format!("proc/{process}"));
+            std::fs::create_dir_all(&path).expect("folder");
+            std::fs::write(path.join("stat"), text).expect("written");
+        };
+        write(5, 1, 100, 40);
+        write(6, 5, 300, 0);
+        let mut one = Watched::new(&Root::at(folder.path()), Target::Process(5)).expect("there");
+        one.begin();
+        // The child ran half a second more and was waited for; then came one of which only that is
+        // known.
+        std::fs::remove_dir_all(folder.path().join("proc/6")).expect("gone");
+        write(5, 1, 110, 40 + 350 + 200);
+        let whole = one.whole_s().expect("known");
+        assert!((whole.used_s - (0.1 + 0.5 + 2.0)).abs() < 1e-9, "{whole:?}");
     }
 
     #[test]

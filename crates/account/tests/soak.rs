@@ -46,7 +46,7 @@ fn memory_is_flat() {
     let effort = Effort { is_thorough: false, ..Effort::default() };
     let mut methods: [Box<dyn Method>; 2] = [
         Box::new(Sampled::new(&root, siblings.clone(), effort)),
-        Box::new(Bounds::new(&root, siblings, 0.02)),
+        Box::new(Bounds::new(&root, siblings, effort)),
     ];
     for method in &mut methods {
         let (settled_kib, end_kib) = soak(method.as_mut(), &root);

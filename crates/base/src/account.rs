@@ -12,9 +12,14 @@ pub mod window;
 pub use factors::{Factor, FactorOrigin, Factors};
 pub use siblings::{BadSiblings, Siblings, SiblingsOrigin};
 pub use summary::{AccountSummary, CommandEnd, Group, Task, Worth};
-pub use window::{CoreUse, CpuUse, MethodName, PairUse, Run, TaskUse, Unseen, Window};
+pub use window::{
+    Balance, CoreUse, CpuUse, MethodName, PairUse, Run, StatTimes, TaskUse, Unseen, Window,
+};
 
 use serde::{Deserialize, Serialize};
+
+/// Kind of the warning that no CPU has a sibling, as far as is known.
+pub const NO_SIBLINGS: &str = "no-siblings";
 
 /// A number with the range in which it lies as far as is known. A range of no width is a number
 /// that is known exactly.

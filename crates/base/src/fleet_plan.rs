@@ -95,6 +95,18 @@ pub struct SshHost {
     pub options: Vec<String>,
 }
 
+impl SshHost {
+    /// What people call it: with its port, if that is not the usual one.
+    #[must_use]
+    pub fn name(&self) -> String {
+        let port = self.options.iter().position(|option| option == "-p");
+        match port.and_then(|at| self.options.get(at + 1)) {
+            Some(port) => format!("{}:{port}", self.destination),
+            None => self.destination.clone(),
+        }
+    }
+}
+
 /// A Slurm cluster.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SlurmOptions {

@@ -17,6 +17,7 @@
 pub mod account;
 pub mod arm;
 pub mod boot;
+pub mod column;
 pub mod command;
 pub mod comparison;
 pub mod core_queue;
@@ -26,6 +27,7 @@ pub mod cputime;
 pub mod decision;
 pub mod environment;
 pub mod fleet;
+pub mod fleet_comparison;
 pub mod fleet_plan;
 pub mod fleet_summary;
 pub mod job;

@@ -158,6 +158,17 @@ pub enum Scale {
     Raw,
 }
 
+impl Scale {
+    /// Its name in records and tables.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ratio => "ratio",
+            Self::Raw => "raw",
+        }
+    }
+}
+
 /// Screening of thread counts before the study.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Screening {

@@ -27,7 +27,11 @@ pub struct Sample {
     pub family: String,
     /// The smallest part of its load that a run simulated; 1 is all of it.
     pub fraction: f64,
-    /// Half the range of a row's values over seeds, over their mean: the largest of any row and arm.
+    /// Fewest and most runs, each with a seed of its own, whose mean a reading is.
+    #[serde(default)]
+    pub runs: [u32; 2],
+    /// What another seed moves a printed value by: the standard error of the mean of a row's readings,
+    /// from the runs within them where there are several, over that mean; the largest of any row and arm.
     pub spread: f64,
 }
 

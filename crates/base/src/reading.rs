@@ -18,6 +18,17 @@ pub enum Better {
     Lower,
 }
 
+impl Better {
+    /// Its name in records and tables.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Higher => "higher",
+            Self::Lower => "lower",
+        }
+    }
+}
+
 /// How a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

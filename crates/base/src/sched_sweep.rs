@@ -34,6 +34,15 @@ pub struct SweepPlan {
     pub measures: Vec<SweepMeasure>,
 }
 
+impl SweepPlan {
+    /// Number of runs of the whole grid.
+    #[must_use]
+    pub fn cells(&self) -> u64 {
+        let lists = [&self.policies, &self.topologies, &self.scenarios];
+        lists.iter().map(|list| list.len() as u64).product::<u64>() * u64::from(self.seeds)
+    }
+}
+
 /// Where the speeds of a sweep come from.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -11,12 +11,24 @@ pub struct Simulation {
     /// Whether it is the article's machine, so that its readings are predictions of the article's
     /// figures.
     pub is_articles: bool,
+    /// The machine's own file, where it is none of those that are built in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preset: Option<PresetText>,
     /// The fitted parameters, as the file of the fit reads; none: the models as they come.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fit: Option<FitText>,
     /// Rows of the plan whose own figure was fitted, with what of it: they take no part in scores.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub fitted_rows: BTreeMap<String, String>,
+}
+
+/// A machine's file as it was read, kept so that a study that goes on goes on on the same machine.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PresetText {
+    /// The file.
+    pub origin: String,
+    /// The whole text.
+    pub text: String,
 }
 
 /// A fit as it was read, kept so that a study that goes on goes on by the same.

@@ -25,6 +25,7 @@ pub fn unknown(kind: &str, typed: &str, known: &[&str]) -> String {
     match nearest(typed, known.iter().copied()) {
         Some(name) => format!("there is no {kind} '{typed}'; did you mean '{name}'?"),
         None => {
+            let known = if known.len() > LISTED { families(known) } else { owned(known) };
             let listed = known[..known.len().min(LISTED)].join(", ");
             let more = match known.len().saturating_sub(LISTED) {
                 0 => String::new(),
@@ -33,6 +34,25 @@ pub fn unknown(kind: &str, typed: &str, known: &[&str]) -> String {
             format!("there is no {kind} '{typed}'; known are: {listed}{more}")
         }
     }
+}
+
+fn owned(names: &[&str]) -> Vec<String> {
+    names.iter().map(|&name| name.to_owned()).collect()
+}
+
+/// Names of which those of one family are told as one, `aim9/…`.
+fn families(names: &[&str]) -> Vec<String> {
+    let mut folded: Vec<String> = Vec::new();
+    for name in names {
+        let folded_name = match name.split_once('/') {
+            Some((family, _)) => format!("{family}/…"),
+            None => (*name).to_owned(),
+        };
+        if !folded.contains(&folded_name) {
+            folded.push(folded_name);
+        }
+    }
+    folded
 }
 
 #[cfg(test)]
@@ -48,5 +68,9 @@ mod tests {
         let many: Vec<String> = (0..50).map(|n| format!("row{n}")).collect();
         let many: Vec<&str> = many.iter().map(String::as_str).collect();
         assert!(unknown("workload", "zzz", &many).ends_with("row18, row19 and 30 more"));
+        let many: Vec<String> = (0..50).map(|n| format!("aim9/{n}")).collect();
+        let mut many: Vec<&str> = many.iter().map(String::as_str).collect();
+        many.push("chat");
+        assert!(unknown("workload", "zzz", &many).ends_with("known are: aim9/…, chat"));
     }
 }

@@ -65,7 +65,10 @@ impl From<Nanos> for Duration {
 
 /// A text that is not a duration.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("'{0}' is not a duration: write a number with ms, s, m or h, like 500ms, 90s or 30m")]
+#[error(
+    "'{0}' is not a duration: write a number with ms, s, m or h, like 500ms, 90s or 30m; a bare \
+     number is seconds"
+)]
 pub struct BadDuration(pub String);
 
 /// Reads `500ms`, `90s`, `1.5m`, `2h`; a bare number is seconds.

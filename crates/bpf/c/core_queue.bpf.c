@@ -4,7 +4,7 @@
  *
  * Molnar's design of 2002: what waits on a core waits in one queue, in order of CPU time divided by
  * weight, and all siblings draw from it. The simulated kernel has the same policy in
- * crates/sim/src/policies/core_queue.rs; what is decided there is decided here, from the same parameters.
+ * crates/sim/src/policies/core_queue/mod.rs; what is decided there is decided here, from the same parameters.
  *
  *   wakeup    a task that wakes on a busy CPU gets an idle sibling           (core_queue_wake.h)
  *   pickup    a CPU runs whatever waits on its core                          (core_queue_work.h)

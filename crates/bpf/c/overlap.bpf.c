@@ -19,8 +19,11 @@
  *    which it reads the clocks; the parts of a slice add up to the slice in whole nanoseconds.
  *  - A record is not changed while it is the newest: a CPU has two slots and writes the one it did not
  *    publish last. A reader that was overtaken sees that the head has changed, and reads again.
- *  - If the head is the one of the last look, the whole slice had one k, and no record is read. This is
- *    all that a switch between two tasks costs while no sibling comes or goes.
+ *  - If the head is the one of the last look, the whole slice had one k, and no record is read. Between
+ *    two tasks not even the time is: the task that goes is charged with what the scheduler counted, and
+ *    the next one joins the slice. When it ends at last and has to be divided, its end is the last task's,
+ *    as long as what that was charged. (What a hypervisor stole from the last one is then taken for
+ *    earlier: it moves the division of that task's run time, not the run time.)
  *
  * How far off. A CPU reads the time, then exchanges the head: tens of nanoseconds, with interrupts off.
  * Two siblings that switch within that time may be put in the wrong order; then the later record is not
@@ -35,6 +38,11 @@
 #include "overlap.h"
 
 #define TASK_DEAD 0x80
+/* Keys that are no address. */
+#define KEY_FREE 0
+#define KEY_TAKEN 1
+/* A task that finds no free place in so many lines has none. */
+#define LINES_TRIED 4
 #define TRIES 16
 #define SLOTS (2 * SIBLINGS_MAX)
 /* A fraction has 20 bits: exact to a millionth, and no overflow for slices below 4 hours. */
@@ -64,11 +72,23 @@ struct {
 	MAP_TYPE(value, struct core);
 } cores SEC(".maps");
 
-/* By the address of its task_struct, which exec does not change, unlike the number. */
+/*
+ * The table of tasks. A task is found by the address of its task_struct, which exec does not change,
+ * unlike the number: the address says with which line of keys to begin, its place there is its place
+ * among the tasks. Arrays, since their elements are found without a call; the kernel's own hash table
+ * takes longer at a switch than all the rest of what we do there.
+ */
 struct {
-	MAP_NUMBER(type, MAP_HASH);
+	MAP_NUMBER(type, MAP_ARRAY);
 	MAP_NUMBER(max_entries, 1);
-	MAP_TYPE(key, u64);
+	MAP_TYPE(key, u32);
+	MAP_TYPE(value, struct keys);
+} keys SEC(".maps");
+
+struct {
+	MAP_NUMBER(type, MAP_ARRAY);
+	MAP_NUMBER(max_entries, 1);
+	MAP_TYPE(key, u32);
 	MAP_TYPE(value, struct task);
 } tasks SEC(".maps");
 
@@ -129,27 +149,121 @@ static always_inline void name_task(struct task *task, struct task_struct *p)
 	__builtin_memcpy(task->comm, p->comm, sizeof(task->comm));
 }
 
+/* A task's address as a number, with which the verifier allows to calculate. */
+static always_inline u64 address_of(struct cpu *cpu, struct task_struct *p)
+{
+	WRITE_ONCE(cpu->sought, (u64)p);
+	return READ_ONCE(cpu->sought);
+}
+
+static always_inline u32 first_line(struct cpu *cpu, u64 address)
+{
+	/* Addresses are multiples of the size of a task_struct: the upper bits of a product spread them. */
+	return (address * 0x9e3779b97f4a7c15ULL >> 32) & cpu->lines_mask;
+}
+
+/* The task with this address, if it is in this line. */
+static always_inline struct task *in_line(u32 line, u64 address)
+{
+	struct keys *there = bpf_map_lookup_elem(&keys, &line);
+
+	if (!there)
+		return NULL;
+	for (u32 way = 0; way < WAYS; way++) {
+		if (READ_ONCE(there->address[way]) == address) {
+			u32 place = line * WAYS + way;
+
+			return bpf_map_lookup_elem(&tasks, &place);
+		}
+	}
+	return NULL;
+}
+
+/* In a line after its first: that was full once. */
+static noinline struct task *find_further(struct cpu *cpu, u64 address)
+{
+	u32 first = first_line(cpu, address);
+
+	for (u32 next = 1; next < LINES_TRIED; next++) {
+		struct task *task = in_line((first + next) & cpu->lines_mask, address);
+
+		if (task)
+			return task;
+	}
+	return NULL;
+}
+
+static always_inline struct task *find(struct cpu *cpu, u64 address)
+{
+	struct task *task = in_line(first_line(cpu, address), address);
+
+	return likely(task) ? task : find_further(cpu, address);
+}
+
+/* A free place, marked as taken, for a task with this address; none if all it may have are taken. */
+static noinline struct task *take_place(struct cpu *cpu, u64 address)
+{
+	u32 first = first_line(cpu, address);
+
+	for (u32 next = 0; next < LINES_TRIED; next++) {
+		u32 line = (first + next) & cpu->lines_mask;
+		struct keys *there = bpf_map_lookup_elem(&keys, &line);
+
+		if (!there)
+			return NULL;
+		for (u32 way = 0; way < WAYS; way++) {
+			u32 place = line * WAYS + way;
+			struct task *task;
+
+			if (__sync_val_compare_and_swap(&there->address[way], KEY_FREE, KEY_TAKEN) != KEY_FREE)
+				continue;
+			task = bpf_map_lookup_elem(&tasks, &place);
+			if (task)
+				task->place = place;
+			return task;
+		}
+	}
+	return NULL;
+}
+
+/* Gives back a task's place, or shows that it is filled. */
+static always_inline void set_key(u32 place, u64 key)
+{
+	u32 line = place / WAYS;
+	struct keys *there = bpf_map_lookup_elem(&keys, &line);
+
+	/* Whoever sees the key sees the task as it is now: an exchange is a full barrier. */
+	if (there)
+		__sync_lock_test_and_set(&there->address[place % WAYS], key);
+}
+
 /* Gives a task its place in the table; none if it is full. */
 static noinline struct task *list_task(struct cpu *cpu, struct task_struct *p, u64 charged_to,
 				       u32 is_followed)
 {
-	struct task fresh = {};
-	u64 address = (u64)p;
+	u64 address = address_of(cpu, p);
+	struct task *task = take_place(cpu, address);
 
-	fresh.address = address;
+	if (!task) {
+		cpu->unlisted_tasks++;
+		return NULL;
+	}
+	for (int at = 0; at < PLACES; at++) {
+		task->run_ns[at] = 0;
+		task->settled_ns[at] = 0;
+	}
+	task->address = address;
 	/* Not again: a thread that starts a program takes its leader's number and start, but is still the
 	 * task whose run time this is. */
-	fresh.started = p->start_boottime;
-	fresh.window = cpu->window;
-	fresh.charged_to = charged_to;
-	fresh.followed = is_followed;
-	fresh.parent = p->real_parent->tgid;
-	name_task(&fresh, p);
-	if (bpf_map_update_elem(&tasks, &address, &fresh, MAP_NEW_ONLY)) {
-		cpu->unlisted_tasks++;
-		return 0;
-	}
-	return bpf_map_lookup_elem(&tasks, &address);
+	task->started = p->start_boottime;
+	task->window = cpu->window;
+	task->charged_to = charged_to;
+	task->cpu = bpf_get_smp_processor_id();
+	task->followed = is_followed;
+	task->parent = p->real_parent->tgid;
+	name_task(task, p);
+	set_key(task->place, address);
+	return task;
 }
 
 /*
@@ -243,16 +357,35 @@ static always_inline void add(struct cpu *cpu, struct task *task, u32 k, u64 ns)
 		task->settled_ns[at] += ns;
 }
 
-/* Charges a task for a slice of `wall` ns that was divided. */
-static noinline void divide(struct cpu *cpu, struct task *task, u64 ns, u64 wall)
+/*
+ * Leaves in cpu->slice the part of a slice in which its last task had the CPU, and says how long that
+ * was. Of a slice that tasks joined it is the last `ns`; what was before had as many busy as when they
+ * joined. Not what the earlier ones were charged is taken off: they may have been robbed of more than
+ * all the last one's stay.
+ */
+static always_inline u64 own_part(struct cpu *cpu, u64 ns, u32 clocks)
 {
+	u64 wall = 0, earlier;
+	u64 *before;
+
+	mend(cpu, clocks);
+	for (u32 k = 0; k < clocks; k++)
+		wall += cpu->slice[k];
+	if (!cpu->joined_ns || wall < ns)
+		return wall;
+	before = &cpu->slice[count(cpu->joined_busy)];
+	earlier = wall - ns < *before ? wall - ns : *before;
+	*before -= earlier;
+	return wall - earlier;
+}
+
+/* Charges a task for a slice that was divided. */
+static noinline void divide(struct cpu *cpu, struct task *task, u64 ns)
+{
+	u64 wall = cpu->siblings == 2 ? own_part(cpu, ns, 3) : own_part(cpu, ns, SIBLINGS_MAX + 1);
 	u32 coarse = wall < SLICE_MAX ? 0 : FRACTION_BITS;
 	u64 left = ns;
 
-	if (cpu->siblings == 2)
-		mend(cpu, 3);
-	else
-		mend(cpu, SIBLINGS_MAX + 1);
 	wall >>= coarse;
 	for (u32 k = 2; k <= SIBLINGS_MAX && k <= cpu->siblings; k++) {
 		u64 part = ((cpu->slice[k] >> coarse) << FRACTION_BITS) / (wall ? wall : 1);
@@ -309,50 +442,40 @@ static always_inline u64 ran(struct cpu *cpu, struct task *task, struct task_str
 /* A task's last slice has ended: it leaves the table for the loader's ring. */
 static noinline void bury(struct cpu *cpu, struct task *task, struct task_struct *p)
 {
-	u64 address = task->address;
-
 	name_task(task, p);
 	if (bpf_ringbuf_output(&ended, task, sizeof(*task), RING_NO_WAKE)) {
 		cpu->lost_tasks++;
 		for (int at = 0; at < PLACES; at++)
 			cpu->lost_ns += task->run_ns[at];
 	}
-	bpf_map_delete_elem(&tasks, &address);
+	set_key(task->place, KEY_FREE);
 }
 
-/* The slice that has ended was a task's. */
-static always_inline struct task *account(struct cpu *cpu, struct task_struct *p, u64 wall,
-					  u32 alike, bool open)
+/* The entry of a task that has the CPU; none if the table is full. */
+static always_inline struct task *entry(struct cpu *cpu, struct task_struct *p, u64 charged_to)
 {
-	u64 address = (u64)p;
-	u64 charged_to = cpu->charged_to;
-	bool stranger = cpu->task != address;
-	struct task *task;
+	/* Read anew, lest the compiler calculate with the pointer, which the verifier forbids. */
+	struct task *task = find(cpu, READ_ONCE(cpu->task));
 	u64 ns;
 
-	cpu->tasks_ns += wall;
-	if (unlikely(stranger)) {
-		/* What is not charged to p below was somebody else's. */
-		cpu->strangers++;
-		cpu->strangers_ns += wall;
-		if (p->pid == 0)
-			return NULL;
-		charged_to = p->se.sum_exec_runtime;
+	if (likely(task))
+		return task;
+	task = list_task(cpu, p, charged_to, 0);
+	if (!task) {
+		ns = p->se.sum_exec_runtime - charged_to;
+		cpu->charged_to += ns;
+		cpu->run_ns += ns;
+		cpu->unlisted_ns += ns;
 	}
-	task = bpf_map_lookup_elem(&tasks, &address);
-	if (unlikely(!task)) {
-		task = list_task(cpu, p, charged_to, 0);
-		if (!task) {
-			ns = p->se.sum_exec_runtime - charged_to;
-			cpu->charged_to += ns;
-			cpu->run_ns += ns;
-			cpu->unlisted_ns += ns;
-			return NULL;
-		}
-	}
-	ns = ran(cpu, task, p, wall, open);
-	if (unlikely(stranger))
-		cpu->strangers_ns -= ns < wall ? ns : wall;
+	return task;
+}
+
+/* Charges a task for a slice in which `alike` were busy; 0 if the slice was divided. What it ran. */
+static always_inline u64 charge(struct cpu *cpu, struct task *task, struct task_struct *p, u64 wall,
+				u32 alike, bool open)
+{
+	u64 ns = ran(cpu, task, p, wall, open);
+
 	cpu->run_ns += ns;
 	if (unlikely(task->window < cpu->window))
 		settle(cpu, task, p);
@@ -360,7 +483,36 @@ static always_inline struct task *account(struct cpu *cpu, struct task_struct *p
 	if (likely(alike))
 		add(cpu, task, alike, ns);
 	else
-		divide(cpu, task, ns, wall);
+		divide(cpu, task, ns);
+	return ns;
+}
+
+/* The slice that has ended was a task's. */
+static always_inline struct task *account(struct cpu *cpu, struct task_struct *p, u64 wall,
+					  u32 alike, bool open)
+{
+	u64 charged_to = cpu->charged_to;
+	bool stranger = cpu->task != (u64)p;
+	struct task *task;
+	u64 ns;
+
+	cpu->tasks_ns += wall;
+	wall -= cpu->joined_ns < wall ? cpu->joined_ns : wall;
+	if (unlikely(stranger)) {
+		/* What is not charged to p below was somebody else's. */
+		cpu->strangers++;
+		cpu->strangers_ns += wall;
+		if (p->pid == 0)
+			return NULL;
+		charged_to = p->se.sum_exec_runtime;
+		cpu->task = (u64)p;
+	}
+	task = entry(cpu, p, charged_to);
+	if (unlikely(!task))
+		return NULL;
+	ns = charge(cpu, task, p, wall, alike, open);
+	if (unlikely(stranger))
+		cpu->strangers_ns -= ns < wall ? ns : wall;
 	return task;
 }
 
@@ -396,10 +548,14 @@ static always_inline struct task *cut(struct cpu *cpu, struct task_struct *p, u6
 	wall = moment - cpu->since;
 	cpu->since = moment;
 	if (likely(cpu->state == CPU_ONLINE)) {
+		struct task *task = NULL;
+
 		if (cpu->task || p->pid)
-			return account(cpu, p, wall, alike, open);
-		cpu->idle_ns += wall;
-		return NULL;
+			task = account(cpu, p, wall, alike, open);
+		else
+			cpu->idle_ns += wall;
+		cpu->joined_ns = 0;
+		return task;
 	}
 	if (cpu->state == CPU_OFFLINE)
 		cpu->offline_ns += wall;
@@ -408,6 +564,34 @@ static always_inline struct task *cut(struct cpu *cpu, struct task_struct *p, u6
 	cpu->state = CPU_ONLINE;
 	cpu->window = open_window();
 	return NULL;
+}
+
+/* Whether the open slice is a known task's, and its siblings are as they were when it began. */
+static always_inline bool goes_on(struct cpu *cpu, struct task_struct *p)
+{
+	u32 number = cpu->core;
+	struct core *core;
+
+	if (unlikely(cpu->task != (u64)p || cpu->state != CPU_ONLINE || cpu->first))
+		return false;
+	if (cpu->siblings == 1)
+		return true;
+	core = bpf_map_lookup_elem(&cores, &number);
+	return core && cpu->shown && READ_ONCE(core->head) == cpu->head;
+}
+
+/* The next task joins the slice that is open. The entry of the one that goes. */
+static always_inline struct task *join(struct cpu *cpu, struct task_struct *p)
+{
+	u32 alike = cpu->siblings == 1 ? 1 : cpu->busy;
+	u64 before = cpu->run_ns;
+	struct task *task = entry(cpu, p, cpu->charged_to);
+
+	if (likely(task))
+		charge(cpu, task, p, 0, alike, false);
+	cpu->joined_ns += cpu->run_ns - before;
+	cpu->joined_busy = cpu->busy;
+	return task;
 }
 
 SEC("tp_btf/sched_switch")
@@ -422,7 +606,10 @@ int overlap_switch(u64 *ctx)
 	if (!cpu)
 		return 0;
 	cpu->switches++;
-	task = cut(cpu, prev, bpf_ktime_get_ns(), busy, false);
+	if (busy && goes_on(cpu, prev))
+		task = join(cpu, prev);
+	else
+		task = cut(cpu, prev, bpf_ktime_get_ns(), busy, false);
 	cpu->previous = cpu->task;
 	cpu->task = busy ? (u64)next : 0;
 	cpu->charged_to = next->se.sum_exec_runtime;
@@ -473,9 +660,8 @@ int overlap_newtask(u64 *ctx)
 	struct task_struct *child = (struct task_struct *)ctx[0];
 	struct task_struct *parent = bpf_get_current_task_btf();
 	struct cpu *cpu = cpu_of(bpf_get_smp_processor_id());
-	u64 address = (u64)parent;
 	u32 process = parent->tgid;
-	struct task *task = bpf_map_lookup_elem(&tasks, &address);
+	struct task *task = cpu ? find(cpu, address_of(cpu, parent)) : NULL;
 	u32 is_followed = task ? task->followed : 0;
 
 	if (!is_followed && (int)process != child->tgid && bpf_map_lookup_elem(&followed, &process))
@@ -490,8 +676,8 @@ SEC("tp_btf/sched_process_exec")
 int overlap_exec(u64 *ctx)
 {
 	struct task_struct *p = (struct task_struct *)ctx[0];
-	u64 address = (u64)p;
-	struct task *task = bpf_map_lookup_elem(&tasks, &address);
+	struct cpu *cpu = cpu_of(bpf_get_smp_processor_id());
+	struct task *task = cpu ? find(cpu, address_of(cpu, p)) : NULL;
 
 	if (task)
 		name_task(task, p);
@@ -522,9 +708,14 @@ int overlap_hotplug(u64 *ctx)
 		now = moment > now ? moment : now;
 	}
 	if (now > cpu->since) {
-		cpu->offline_ns += now - cpu->since;
+		u64 wall = now - cpu->since;
+		u64 joined = cpu->joined_ns < wall ? cpu->joined_ns : wall;
+
+		cpu->tasks_ns += joined;
+		cpu->offline_ns += wall - joined;
 		cpu->since = now;
 	}
+	cpu->joined_ns = 0;
 	cpu->task = 0;
 	cpu->state = CPU_OFFLINE;
 	/* So that the first look reads the clocks again. */

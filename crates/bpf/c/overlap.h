@@ -13,6 +13,8 @@
 #define SIBLINGS_MAX 8
 /* A task's run times: for each kind of core, of n CPUs, n places, for 1 to n of them busy. */
 #define PLACES 16
+/* The keys of the table of tasks stand in lines of so many. */
+#define WAYS 8
 
 enum cpu_state {
 	/* Its first switch has not been seen, and it has not been asked to begin. */
@@ -51,9 +53,11 @@ struct cpu {
 	u32 state;
 	/* Where the places of its kind of core begin. */
 	u32 kind;
-	u32 pad;
+	/* The lines of keys, a power of two, less one. */
+	u32 lines_mask;
 
-	/* The slice that is open: its task (0 for the idle task) and its beginning. */
+	/* The slice that is open: its task (0 for the idle task), and its beginning, or that of the first
+	 * task that the others joined. */
 	u64 task;
 	u64 since;
 	/* The task's sum_exec_runtime when the slice began: from there a task is charged that is new here. */
@@ -79,6 +83,10 @@ struct cpu {
 	u64 unlisted_ns;
 	u64 window;
 	u64 switches;
+	/* What the tasks were charged that had the CPU in the open slice before its task, and how many
+	 * siblings were busy. */
+	u64 joined_ns;
+	u64 joined_busy;
 
 	/* What should not be: slices that another task ended than began, for a switch was not shown to
 	 * us, and what of them is not known to be anybody's; looks and changes given up because of the
@@ -95,8 +103,10 @@ struct cpu {
 	/* How the slice that has just ended divides. */
 	u64 slice[SIBLINGS_MAX + 1];
 	struct closed closed;
+	/* The address of a task that is looked for. */
+	u64 sought;
 	/* To whole lines of the cache. */
-	u64 pad_end[4];
+	u64 pad_end[1];
 };
 
 /* A core's past, whole, at one moment. Never changed while it is the newest. */
@@ -114,6 +124,11 @@ struct core {
 	struct record slots[2 * SIBLINGS_MAX];
 };
 
+/* A line of the cache of keys of the table of tasks: the addresses of its tasks. */
+struct keys {
+	u64 address[WAYS];
+};
+
 /* A task. Written only by the CPU on which it runs. */
 struct task {
 	/* What every switch touches: the window in which it was last charged, its sum_exec_runtime up to
@@ -121,7 +136,8 @@ struct task {
 	u64 window;
 	u64 charged_to;
 	u32 cpu;
-	u32 pad;
+	/* Its place in the table. */
+	u32 place;
 	/* Its run time on a kind of core with k siblings busy, itself included, at kind + k - 1: now, and
 	 * when the window was closed before the one whose number is `window`. */
 	u64 run_ns[PLACES];

@@ -21,10 +21,25 @@ pub enum Error {
     },
     /// EPERM.
     #[error(
-        "not permitted to load BPF programs: run as root, or with CAP_BPF, CAP_PERFMON and \
-         CAP_SYS_RESOURCE; a container may forbid it for root, too"
+        "not permitted to load BPF programs: run as root{or}; a container may forbid it for root, too"
     )]
-    NotPermitted,
+    NotPermitted {
+        /// What else will do, and what for; empty if nothing.
+        or: &'static str,
+    },
+    /// The kernel refuses a program, and is older than those for which it is made.
+    #[error(
+        "this kernel is {release}, and the BPF object {object} is for 5.15 and later: {reason}; boot a \
+         later one"
+    )]
+    TooOld {
+        /// Which object.
+        object: &'static str,
+        /// As `uname -r` tells it.
+        release: String,
+        /// The error.
+        reason: String,
+    },
     /// The kernel refuses a program for another reason.
     #[error("the kernel does not take the BPF object {object}: {reason}{}", said(.log))]
     Refused {

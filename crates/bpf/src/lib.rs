@@ -20,6 +20,3 @@ mod object;
 pub mod overlap;
 
 pub use error::Error;
-
-/// Whether the programs are built in (the feature `bpf`).
-pub const BUILT: bool = cfg!(feature = "bpf");

@@ -7,6 +7,9 @@ use std::sync::Mutex;
 
 /// Where a kernel describes its types.
 const TYPES: &str = "/sys/kernel/btf/vmlinux";
+/// The first kernel for which the programs are made. Some with an older number have what is needed, too;
+/// so the number is asked only when one refuses.
+const OLDEST: (u32, u32) = (5, 15);
 /// Characters of a log that are kept; the verifier may say megabytes.
 const LOG_MAX: usize = 64 << 10;
 
@@ -46,13 +49,53 @@ pub(crate) fn load(object: &'static str, open: OpenObject) -> Result<Object, Err
     open.load().map_err(|error| refused(object, &error))
 }
 
+/// The least rights short of root's that an object needs (capabilities(7)), and what for.
+fn rights(object: &str) -> &'static str {
+    match object {
+        // Its loader works for root alone.
+        "core_queue" => "",
+        _ => {
+            ", or with CAP_BPF (to load programs and maps) and CAP_PERFMON (they trace the kernel and \
+             read its memory)"
+        }
+    }
+}
+
 /// What a refusal means.
 pub(crate) fn refused(object: &'static str, error: &libbpf_rs::Error) -> Error {
     let log = LOG.lock().map_or_else(|_| String::new(), |log| log.clone());
     // The verifier says EACCES, too, and has much to say about it.
     let verified = log.contains("BEGIN PROG LOAD LOG");
     if error.kind() == ErrorKind::PermissionDenied && !verified {
-        return Error::NotPermitted;
+        return Error::NotPermitted { or: rights(object) };
     }
-    Error::Refused { object, reason: error.to_string(), log }
+    let (release, reason) = (release(), error.to_string());
+    match version(&release) {
+        Some(version) if version < OLDEST => Error::TooOld { object, release, reason },
+        _ => Error::Refused { object, reason, log },
+    }
+}
+
+/// As `uname -r` tells it.
+fn release() -> String {
+    rustix::system::uname().release().to_string_lossy().into_owned()
+}
+
+/// The first two numbers of a release.
+fn version(release: &str) -> Option<(u32, u32)> {
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit());
+    Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn releases_are_ordered_by_their_numbers() {
+        assert!(version("5.10.0-46-cloud-amd64") < Some(OLDEST));
+        assert!(version("5.15.0") >= Some(OLDEST) && version("6.1-rc1") >= Some(OLDEST));
+        assert_eq!(version("none"), None);
+        assert!(version(&release()).is_some());
+    }
 }

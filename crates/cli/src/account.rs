@@ -2,13 +2,14 @@
 
 mod args;
 mod command;
+mod forward;
 
 pub(crate) use args::Args;
 
-use crate::exit::{CELLS_FAILED, DONE, INTERRUPTED};
-use crate::{host, out, signals};
+use crate::exit::{DONE, INTERRUPTED};
+use crate::{exit, host, out, signals};
 use anyhow::Result;
-use command::Command;
+use command::{Command, NotStarted};
 use coretwin_account::choice;
 use coretwin_account::model::Valuation;
 use coretwin_account::sampled::Effort;
@@ -21,31 +22,83 @@ use coretwin_base::topology::Topology;
 use coretwin_host::cgroup;
 use coretwin_host::root::Root;
 use coretwin_lab::machine::Stop;
+use rustix::process::Signal;
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
+
+// Where there is a command, statuses of our own are those of env(1), time(1) and timeout(1).
+/// The command goes on after `--for`.
+const STILL_RUNS: u8 = 124;
+/// It is not the command that failed.
+const OWN_FAILURE: u8 = 125;
+/// The command is there and cannot be run.
+const NOT_RUNNABLE: u8 = 126;
+/// There is no such command.
+const NOT_FOUND: u8 = 127;
 
 /// How often it is looked up who belongs to what is watched.
 const REFRESH_EVERY: Duration = Duration::from_secs(2);
 
 /// Runs the verb.
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+    match measure(args) {
+        Err(error) if !args.command.is_empty() => {
+            exit::tell(&error);
+            Ok(ExitCode::from(match error.downcast_ref::<NotStarted>() {
+                Some(error) if error.is_absent() => NOT_FOUND,
+                Some(_) => NOT_RUNNABLE,
+                None => OWN_FAILURE,
+            }))
+        }
+        result => result,
+    }
+}
+
+fn measure(args: &Args) -> Result<ExitCode> {
     let root = Root::system();
     let topology = host::topology(&root)?;
     let siblings = args.basis.siblings(&root, &topology)?;
     let valuation = args.basis.valuation(&topology, siblings.threads_per_core_max())?;
-    let stop = signals::stop_flag()?;
-    let summary = account(args, &root, &topology, &siblings, &valuation, &stop)?;
-    if args.json {
-        out::json(&summary)?;
-    } else {
-        out::text(&coretwin_report::account_text(&summary))?;
-    }
-    let status = match &summary.command {
-        _ if summary.interrupted => INTERRUPTED,
-        Some(CommandEnd { exit_status: Some(0), .. }) | None => DONE,
-        Some(_) => CELLS_FAILED,
+    let (stop, signal) = signals::stop_flag_and_signal()?;
+    let stopped = Stopped { stop, signal };
+    let summary = account(args, &root, &topology, &siblings, &valuation, &stopped)?;
+    let printed = match args.json {
+        true => out::json(&summary),
+        false => out::text(&coretwin_report::account_text(&summary)),
     };
-    Ok(ExitCode::from(status))
+    match printed {
+        // Who reads no further still wants to know how the command ended.
+        Err(error) if !exit::is_broken_pipe(&error) => Err(error),
+        _ => Ok(ExitCode::from(status(&summary))),
+    }
+}
+
+/// That of the command, as a shell tells it, if there is one.
+fn status(summary: &AccountSummary) -> u8 {
+    let of = |number: i32| u8::try_from(number).unwrap_or(OWN_FAILURE);
+    match &summary.command {
+        Some(CommandEnd { exit_status: Some(status), .. }) => of(*status),
+        Some(CommandEnd { signal: Some(signal), .. }) => of(128 + signal),
+        _ if summary.interrupted => INTERRUPTED,
+        Some(_) => STILL_RUNS,
+        None => DONE,
+    }
+}
+
+/// Whether a signal told us to stop, and which.
+struct Stopped {
+    stop: Stop,
+    signal: Arc<AtomicUsize>,
+}
+
+impl Stopped {
+    /// The signal, if one came.
+    fn signal(&self) -> Option<Signal> {
+        let raw = i32::try_from(self.signal.load(Ordering::Relaxed)).ok()?;
+        self.stop.raised().then(|| Signal::from_named_raw(raw).unwrap_or(Signal::TERM))
+    }
 }
 
 /// CPUs outside of our cpuset that share a core with CPUs inside.
@@ -60,7 +113,7 @@ fn account(
     topology: &Topology,
     siblings: &Siblings,
     valuation: &Valuation,
-    stop: &Stop,
+    stopped: &Stopped,
 ) -> Result<AccountSummary> {
     let effort = Effort { seed: args.basis.seed, ..Effort::default() };
     // Before anything is measured, so that a slip costs nothing.
@@ -89,28 +142,32 @@ fn account(
         let in_time = args.length().is_none_or(|length| started.elapsed() < length);
         let is_there =
             command.as_ref().map_or_else(|| watched.is_there(), |command| !command.has_ended());
-        in_time && is_there && !stop.raised()
+        // Until the command has ended too: what it does in its last moments is its own.
+        let mut is_wanted = || match (stopped.signal(), &mut command) {
+            (None, _) => true,
+            (Some(_), None) => false,
+            (Some(signal), Some(command)) => command.is_ending(signal),
+        };
+        in_time && is_there && is_wanted()
     };
     watch(chosen.method.as_mut(), &mut goes_on)?;
     // Before the window ends: what runs between the two is in neither.
     let whole = watched.whole_s();
     // Before the command is waited for: until then its last run time can be read.
     let window = chosen.method.window()?;
-    let end = command.as_mut().map(|command| command.end(stop.raised())).transpose()?;
+    let end = command.as_mut().map(Command::end).transpose()?;
     let tasks = watched.pick(&window);
-    let whole = match &command {
-        Some(command) => command.whole(),
-        None => whole,
-    };
+    let whole = command.as_ref().map_or(whole, Command::whole);
     let mut summary = summarise(Findings {
         target: describe(args),
         window: &window,
         tasks,
+        is_all: *watched.target() == Target::All,
         whole,
         valuation,
         method_why: chosen.why,
         not_usable: not_usable(siblings, &topology.allowed),
-        interrupted: stop.raised(),
+        interrupted: stopped.stop.raised(),
     });
     if command.is_none() && !watched.is_there() {
         out::news(&format!("{} has ended; this is its time up to then", describe(args)));
@@ -132,7 +189,7 @@ fn target(args: &Args, root: &Root) -> Target {
 
 fn describe(args: &Args) -> String {
     match (args.pid, &args.cgroup) {
-        (Some(pid), _) => format!("process {pid} and its descendants"),
+        (Some(pid), _) => format!("process {pid} with its descendants"),
         (None, Some(path)) => format!("cgroup {path}"),
         (None, None) if args.all => "everything that runs here".to_owned(),
         (None, None) => coretwin_report::shell_line(&args.command),

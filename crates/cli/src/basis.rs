@@ -9,8 +9,10 @@ use coretwin_account::model::valuation::Known;
 use coretwin_base::account::{MethodName, Siblings};
 use coretwin_base::cputime::MeasuredFactors;
 use coretwin_base::topology::Topology;
+use coretwin_base::units::parse_duration;
 use coretwin_host::root::Root;
 use coretwin_host::topology::state_folder;
+use std::time::Duration;
 
 /// Options that say so.
 #[derive(Debug, clap::Args)]
@@ -93,6 +95,20 @@ impl Basis {
             ))
             .into()),
         }
+    }
+}
+
+/// How long to watch: a time with its unit, for `5` may be meant to be minutes, and not none.
+pub(crate) fn length(text: &str) -> Result<Duration, String> {
+    let length = parse_duration(text).map_err(|error| error.to_string())?;
+    if text.trim().ends_with(|last: char| last.is_ascii_digit() || last == '.') {
+        return Err(format!(
+            "'{text}' has no unit: write {text}s for seconds, {text}m for minutes"
+        ));
+    }
+    match length.is_zero() {
+        true => Err("in no time there is nothing to see: give a length, like 10s".to_owned()),
+        false => Ok(length),
     }
 }
 

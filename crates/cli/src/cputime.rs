@@ -9,6 +9,7 @@ pub(crate) use results::{rendered, save, summarise};
 use crate::exit::{CELLS_FAILED, DONE, INTERRUPTED, Kept, Usage};
 use crate::keeper::Keeper;
 use crate::progress::Progress;
+use crate::study::{go_on, new_folder, resume_line};
 use crate::{host, out, signals};
 use anyhow::{Context, Result};
 use coretwin_base::command::CommandSpec;
@@ -26,7 +27,7 @@ use coretwin_lab::host_machine::HostMachine;
 use coretwin_lab::machine::Stop;
 use coretwin_store::{Bundle, ENVIRONMENT, PLAN};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -55,8 +56,9 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
             let (bundle, plan) = Bundle::open(folder, owner)?;
             let experiment = plan.cputime.as_deref().ok_or_else(|| {
                 Usage(format!(
-                    "{} holds a study; go on with: coretwin study --resume {0}",
-                    folder.display()
+                    "{} holds a study; go on with: {}",
+                    folder.display(),
+                    resume_line("study", folder)
                 ))
             })?;
             make_data(bundle.folder(), plan.seed, experiment.data_bytes)?;
@@ -66,7 +68,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         None => {
             let topology = host::topology(&root)?;
             let mut machine = HostMachine::new(root.clone(), topology.clone())?;
-            let folder = args.out.clone().unwrap_or_else(default_folder);
+            let folder = args.out.clone().unwrap_or_else(|| new_folder("cputime"));
             if folder.join(PLAN).exists() {
                 return Err(coretwin_store::Error::Occupied { folder }.into());
             }
@@ -88,24 +90,13 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     }
     out::news(&format!("the whole report: {}", bundle.path("report.html").display()));
     if summary.stopped_because == StoppedBecause::Interrupted {
-        out::news(&format!("interrupted; {}", go_on(bundle.folder())));
+        out::news(&format!("interrupted; {}", go_on("cputime", bundle.folder())));
         return Ok(ExitCode::from(INTERRUPTED));
     }
     // No block of value is no result either.
     let failed =
         summary.blocks == 0 || summary.conditions.iter().any(|condition| condition.failed > 0);
     Ok(ExitCode::from(if failed { CELLS_FAILED } else { DONE }))
-}
-
-fn default_folder() -> PathBuf {
-    PathBuf::from(format!("cputime-{}", crate::study::stamp()))
-}
-
-fn go_on(folder: &Path) -> String {
-    format!(
-        "what was measured is kept in {0}; go on with: coretwin cputime --resume {0}",
-        folder.display()
-    )
 }
 
 /// The experiment, with everything kept as soon as it is measured.
@@ -126,7 +117,8 @@ fn measure(
     let listeners: Vec<&mut dyn Listener> = vec![&mut keeper, &mut progress];
     let finished = engine::run(setup, machine, &mut Listeners(listeners));
     drop(progress);
-    let finished = finished.map_err(|error| Kept { error, advice: go_on(bundle.folder()) })?;
+    let finished =
+        finished.map_err(|error| Kept { error, advice: go_on("cputime", bundle.folder()) })?;
     bundle.write_json(ENVIRONMENT, &finished.environment)?;
     let summary = save(bundle, plan, &finished.readings, finished.stopped)?;
     if finished.readings.len() > taken && finished.stopped != StoppedBecause::Interrupted {
@@ -248,7 +240,5 @@ fn headline(request: &Request) -> String {
 /// Writes the data that the default work compresses, if it is the default work.
 fn make_data(folder: &Path, seed: u64, bytes: Option<u64>) -> Result<()> {
     let Some(bytes) = bytes else { return Ok(()) };
-    let path = folder.join(DATA);
-    fs::write(&path, data::text(seed, bytes as usize))
-        .with_context(|| format!("cannot write {}", path.display()))
+    out::file(&folder.join(DATA), data::text(seed, bytes as usize))
 }

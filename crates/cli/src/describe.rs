@@ -2,7 +2,7 @@
 
 use coretwin_base::arm::ArmState;
 use coretwin_base::command::CommandSpec;
-use coretwin_base::plan::{Comparison, CopyRule, Plan, PlanArm, Protocol};
+use coretwin_base::plan::{Comparison, CopyRule, Plan, PlanArm, PlanRow, Protocol};
 use coretwin_base::units::human_seconds;
 use coretwin_lab::estimate;
 
@@ -63,40 +63,9 @@ pub(crate) fn duration(plan: &Plan) -> Option<String> {
 /// What a study would do, for `--dry-run`.
 pub(crate) fn describe(plan: &Plan) -> String {
     let mut text = headline(plan) + "\n\nArms (the first is the reference)\n";
-    for arm in &plan.arms {
-        text += &match &arm.state {
-            ArmState::Boot(_) => {
-                format!("  {:<16} CPUs and threads are those of its boot\n", arm.label)
-            }
-            _ => {
-                let many = |count: u32| if count == 1 { "" } else { "s" };
-                format!(
-                    "  {:<16} CPU{} {} on {} core{}, {} thread{}\n",
-                    arm.label,
-                    if arm.cpus.len() == 1 { "" } else { "s" },
-                    arm.cpus,
-                    arm.cores,
-                    many(arm.cores),
-                    arm.threads,
-                    many(arm.threads)
-                )
-            }
-        };
-    }
+    text.extend(plan.arms.iter().map(arm_line));
     text += "\nRows\n";
-    for row in &plan.rows {
-        let copies = match row.copies {
-            CopyRule::PerCpu => ", one copy per CPU of the arm".to_owned(),
-            CopyRule::Fixed(1) => String::new(),
-            CopyRule::Fixed(copies) => format!(", {copies} copies"),
-        };
-        let arms = if row.arms.is_empty() {
-            String::new()
-        } else {
-            format!(", in {}", row.arms.join(", "))
-        };
-        text += &format!("  {} ({}{copies}{arms})\n", row.id, row.unit);
-    }
+    text.extend(plan.rows.iter().map(row_line));
     if let Some(command) = &plan.command {
         text += &describe_command(command);
     }
@@ -127,6 +96,36 @@ pub(crate) fn describe(plan: &Plan) -> String {
         "Machine      nothing on it is changed; affinity only\n".to_owned()
     };
     text
+}
+
+fn arm_line(arm: &PlanArm) -> String {
+    if matches!(arm.state, ArmState::Boot(_)) {
+        return format!("  {:<16} CPUs and threads are those of its boot\n", arm.label);
+    }
+    let many = |count: u32| if count == 1 { "" } else { "s" };
+    format!(
+        "  {:<16} CPU{} {} on {} core{}, {} thread{}\n",
+        arm.label,
+        many(arm.cpus.len() as u32),
+        arm.cpus,
+        arm.cores,
+        many(arm.cores),
+        arm.threads,
+        many(arm.threads)
+    )
+}
+
+fn row_line(row: &PlanRow) -> String {
+    let copies = match row.copies {
+        CopyRule::PerCpu => ", one copy per CPU of the arm".to_owned(),
+        CopyRule::Fixed(1) => String::new(),
+        CopyRule::Fixed(copies) => format!(", {copies} copies"),
+    };
+    let arms = match row.arms.is_empty() {
+        true => String::new(),
+        false => format!(", in {}", row.arms.join(", ")),
+    };
+    format!("  {} ({}{copies}{arms})\n", row.id, row.unit)
 }
 
 fn rules(plan: &Plan) -> String {

@@ -47,13 +47,18 @@ pub(crate) fn failure(error: &anyhow::Error) -> ExitCode {
     if is_broken_pipe(error) {
         return ExitCode::from(DONE);
     }
-    // Where nobody listens any more (the terminal is gone) there is nobody to tell.
-    let _ = writeln!(std::io::stderr(), "coretwin: {error:#}");
+    tell(error);
     ExitCode::from(status(error))
 }
 
+/// Says what went wrong.
+pub(crate) fn tell(error: &anyhow::Error) {
+    // Where nobody listens any more (the terminal is gone) there is nobody to tell.
+    let _ = writeln!(std::io::stderr(), "coretwin: {error:#}");
+}
+
 /// `coretwin report DIR | head` is not an error.
-fn is_broken_pipe(error: &anyhow::Error) -> bool {
+pub(crate) fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error
         .chain()
         .filter_map(|cause| cause.downcast_ref::<std::io::Error>())
@@ -85,6 +90,7 @@ pub(crate) fn status(error: &anyhow::Error) -> u8 {
                 | Store::Json { .. }
                 | Store::Journal { .. }
                 | Store::Import { .. }
+                | Store::NotADataset { .. }
                 | Store::Plan { .. } => USAGE,
                 _ => NOT_POSSIBLE,
             };

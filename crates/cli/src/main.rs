@@ -7,9 +7,11 @@ mod audit;
 mod basis;
 mod compare;
 mod cputime;
+mod dataset;
 mod describe;
 mod exit;
 mod fleet;
+mod formats;
 mod generate;
 mod host;
 mod keeper;
@@ -25,6 +27,7 @@ mod sched;
 mod serve;
 mod signals;
 mod simulate;
+mod slip;
 mod smt;
 mod study;
 mod study_args;
@@ -100,7 +103,7 @@ fn nothing_for_everybody() {
 
 fn main() -> ExitCode {
     nothing_for_everybody();
-    let result = match Cli::parse().verb {
+    let result = match Cli::try_parse().unwrap_or_else(|error| slip::in_words(error).exit()).verb {
         Verb::Topology(args) => topology::run(&args),
         Verb::Smt(args) => smt::run(args),
         Verb::List(args) => list::run(&args),

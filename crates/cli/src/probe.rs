@@ -9,7 +9,6 @@ use coretwin_host::lock;
 use coretwin_host::root::Root;
 use coretwin_lab::probe::{self, Request};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use std::io::IsTerminal;
 use std::process::ExitCode;
 
 /// Options of the verb.
@@ -94,7 +93,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
 
 /// Drawn five times a second, so that drawing does not disturb what is measured more than that.
 fn bar(budget_s: f64) -> ProgressBar {
-    let target = match std::io::stderr().is_terminal() {
+    let target = match out::redraws(&std::io::stderr()) {
         true => ProgressDrawTarget::stderr_with_hz(5),
         false => ProgressDrawTarget::hidden(),
     };

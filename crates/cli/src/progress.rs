@@ -6,7 +6,6 @@ use coretwin_base::units::human_seconds;
 use coretwin_lab::event::{Event, Listener};
 use coretwin_stats::study::Look;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
 /// Without a terminal, a line at most this often.
@@ -26,12 +25,17 @@ pub(crate) struct Progress {
     started: Instant,
     block: String,
     interval: String,
+    /// Blocks that were set aside.
+    set_aside: u32,
 }
+
+/// After so many blocks that were set aside, what to do about it is said once.
+const DISTURBED: u32 = 4;
 
 impl Progress {
     /// A progress display for a plan.
     pub(crate) fn new(plan: &Plan) -> Self {
-        let terminal = std::io::stderr().is_terminal();
+        let terminal = crate::out::redraws(&std::io::stderr());
         let target =
             if terminal { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
         let bar = ProgressBar::with_draw_target(Some(1000), target);
@@ -48,6 +52,7 @@ impl Progress {
             started: Instant::now(),
             block: String::new(),
             interval: String::new(),
+            set_aside: 0,
         }
     }
 
@@ -141,6 +146,14 @@ impl Listener for Progress {
             Event::BlockEnded { set_aside, look, left_s, block, .. } => {
                 if let Some(cause) = set_aside {
                     self.note(&format!("block {} is set aside: {cause}", block + 1));
+                    self.set_aside += 1;
+                    if self.set_aside == DISTURBED {
+                        self.note(
+                            "this machine is busy with other things, and what is set aside is run \
+                             again; make it quiet, or take it as it is with \
+                             --others-limit 100% --steal-limit 100%",
+                        );
+                    }
                 }
                 if let Some(look) = look {
                     self.interval = interval(look);

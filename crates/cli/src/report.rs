@@ -1,14 +1,15 @@
 //! `coretwin report DIR`: everything shown again, from the plan and the journal alone.
 
+use crate::dataset::{self, As, PARQUET};
 use crate::{cputime, host, out};
-use anyhow::{Context, Result};
+use anyhow::Result;
 use coretwin_base::decision::Licence;
 use coretwin_base::environment::Environment;
 use coretwin_base::plan::Plan;
 use coretwin_base::reading::Reading;
 use coretwin_base::summary::{StoppedBecause, Summary};
 use coretwin_host::root::Root;
-use coretwin_report::{FORMATS, Format, Study};
+use coretwin_report::{FORMATS, Study, StudyFormat};
 use coretwin_store::{Bundle, Extent, SUMMARY};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -21,15 +22,16 @@ Examples:
   coretwin report chat-study --format md >> $GITHUB_STEP_SUMMARY
   coretwin report chat-study --format html --out report.html
   coretwin report chat-study --licence per-core
+  coretwin report chat-study --format parquet --out chat-tables     for DuckDB, pandas, Spark
   coretwin report chat-study --save       write summary.json, report.html and report.md anew")]
 pub(crate) struct Args {
     /// Folder of the study
     #[arg(value_name = "DIR")]
     folder: PathBuf,
-    /// text, html, md, csv, json, article-csv or article-json
-    #[arg(long, default_value = "text", value_parser = format)]
-    format: &'static Format,
-    /// Write to this file instead of standard output
+    /// Form of the report
+    #[arg(long, default_value = "text", value_parser = As::parser(FORMATS))]
+    format: As<StudyFormat>,
+    /// Write to this file instead of standard output; the folder of parquet
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     /// What licences are counted by, for the decision help: per-core, per-thread, per-package or
@@ -39,14 +41,6 @@ pub(crate) struct Args {
     /// Write the derived files of the folder anew
     #[arg(long, conflicts_with = "out")]
     save: bool,
-}
-
-fn format(name: &str) -> Result<&'static Format, String> {
-    let names: Vec<&str> = FORMATS.iter().map(|format| format.name).collect();
-    FORMATS
-        .iter()
-        .find(|format| format.name == name)
-        .ok_or_else(|| coretwin_base::suggest::unknown("format", name, &names))
 }
 
 fn licence(name: &str) -> Result<Licence, String> {
@@ -60,7 +54,11 @@ fn licence(name: &str) -> Result<Licence, String> {
 /// Runs the verb.
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let (bundle, plan) = Bundle::open(&args.folder, host::owner(&Root::system())?)?;
-    let extent = if args.format.in_full && !args.save { Extent::Whole } else { Extent::Report };
+    let in_full = match args.format {
+        As::Text(format) => format.in_full,
+        As::Tables => true,
+    };
+    let extent = if in_full && !args.save { Extent::Whole } else { Extent::Report };
     let journal = bundle.readings(extent)?;
     if journal.torn_bytes > 0 {
         out::news("the journal's last line is torn; it is left out");
@@ -86,14 +84,9 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         summary: &summary,
         licence: args.licence,
     };
-    written(args, &(args.format.render)(&study))
-}
-
-fn written(args: &Args, text: &str) -> Result<ExitCode> {
-    match &args.out {
-        None => out::text(text)?,
-        Some(file) => std::fs::write(file, text)
-            .with_context(|| format!("cannot write {}", file.display()))?,
+    match args.format {
+        As::Text(format) => out::to(args.out.as_deref(), &(format.render)(&study))?,
+        As::Tables => dataset::of_study(&study, dataset::folder(args.out.as_deref())?)?,
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -111,7 +104,12 @@ fn cputime_again(
         return Ok(ExitCode::SUCCESS);
     }
     let summary = cputime::summarise(plan, readings, stopped)?;
-    written(args, &cputime::rendered(bundle, &summary, args.format.name)?)
+    let name = match args.format {
+        As::Text(format) => format.name,
+        As::Tables => PARQUET,
+    };
+    out::to(args.out.as_deref(), &cputime::rendered(bundle, &summary, name)?)?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// The summary of a study, with what happened to the machine.

@@ -4,8 +4,10 @@ use crate::exit::Usage;
 use crate::{out, signals};
 use anyhow::{Context, Result};
 use coretwin_base::schema::SCHEMA;
-use coretwin_workloads::serve::{ServeEvent, ServeOptions, Variant, serve_chat};
-use coretwin_workloads::tbench::{TbenchOptions, protocol, serve_tbench};
+use coretwin_workloads::serve::{
+    ChatOptions, ServeEvent, TbenchOptions, Variant, serve_chat, serve_tbench,
+};
+use coretwin_workloads::tbench::protocol;
 use serde_json::json;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -55,7 +57,7 @@ pub(crate) struct Args {
 
 impl Args {
     fn patience(&self) -> Duration {
-        self.patience.map_or(ServeOptions::default().patience, |s| Duration::from_secs(s.into()))
+        self.patience.map_or(ChatOptions::default().patience, |s| Duration::from_secs(s.into()))
     }
 
     /// Refuses what the server asked for would pass over.
@@ -77,19 +79,19 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         return tbench(args);
     }
     let stop = signals::stop_flag()?;
-    let options = ServeOptions {
+    let options = ChatOptions {
         address: args.address,
-        port: args.port.unwrap_or(ServeOptions::default().port),
+        port: args.port.unwrap_or(ChatOptions::default().port),
         once: args.once,
         variant: match args.workload.as_str() {
             "chat-futex" => Variant::Futex,
             "chat-nodelay" => Variant::NoDelay,
             _ => Variant::Plain,
         },
-        users: args.users.unwrap_or(ServeOptions::default().users),
-        message_bytes: args.size.unwrap_or(ServeOptions::default().message_bytes),
+        users: args.users.unwrap_or(ChatOptions::default().users),
+        message_bytes: args.size.unwrap_or(ChatOptions::default().message_bytes),
         patience: args.patience(),
-        ..ServeOptions::default()
+        ..ChatOptions::default()
     };
     serve_chat(&options, || stop.raised(), |event| tell(&event, args.json))?;
     Ok(ExitCode::SUCCESS)

@@ -4,6 +4,20 @@
 use anyhow::{Context, Result};
 use coretwin_lab::machine::Stop;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+
+/// A flag that is raised by the first signal, and the number of that signal: 0 before it.
+pub(crate) fn stop_flag_and_signal() -> Result<(Stop, Arc<AtomicUsize>)> {
+    let which = Arc::new(AtomicUsize::new(0));
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        let number = usize::try_from(signal).unwrap_or_default();
+        // Before the flag, so that who sees it raised knows the number.
+        signal_hook::flag::register_usize(signal, Arc::clone(&which), number)
+            .context("cannot listen for signals")?;
+    }
+    Ok((stop_flag()?, which))
+}
 
 /// A flag that is raised by the first signal.
 pub(crate) fn stop_flag() -> Result<Stop> {

@@ -15,6 +15,7 @@ use coretwin_base::arm::ArmState;
 use coretwin_base::environment::Environment;
 use coretwin_base::plan::Plan;
 use coretwin_base::reading::{Phase, Reading, Status};
+use coretwin_base::suggest::nearest;
 use coretwin_base::summary::{StoppedBecause, Summary};
 use coretwin_host::root::Root;
 use coretwin_host::{lock, user};
@@ -36,21 +37,7 @@ pub(crate) fn run(args: Args) -> Result<ExitCode> {
         return Ok(status);
     }
     if args.dry_run {
-        let topology = with_smt_on(host::topology(&root)?)?;
-        let mut plan = planning::draw(&args.request()?, HOST, &topology)?;
-        tell_of_sharing(&root, &mut plan);
-        if args.json {
-            out::json(&plan)?;
-            return Ok(ExitCode::from(DONE));
-        }
-        out::text(&describe(&plan))?;
-        if plan.switches_smt() {
-            out::text(&consent::foretell(&root, &host::topology(&root)?))?;
-        }
-        if plan.changes_scheduler() {
-            out::text(&sched::foretell(&plan, &root))?;
-        }
-        return Ok(ExitCode::from(DONE));
+        return dry_run(&args, &root);
     }
     // Before anything is read of the machine: another study would change what is read.
     let _lock = lock::acquire(&root)?;
@@ -96,6 +83,25 @@ pub(crate) fn run(args: Args) -> Result<ExitCode> {
     finish(&args, &bundle, &plan, &finished, is_restored)
 }
 
+/// Tells what would be run, and touches nothing.
+fn dry_run(args: &Args, root: &Root) -> Result<ExitCode> {
+    let topology = with_smt_on(host::topology(root)?)?;
+    let mut plan = planning::draw(&args.request()?, HOST, &topology)?;
+    tell_of_sharing(root, &mut plan);
+    if args.json {
+        out::json(&plan)?;
+        return Ok(ExitCode::from(DONE));
+    }
+    out::text(&describe(&plan))?;
+    if plan.switches_smt() {
+        out::text(&consent::foretell(root, &host::topology(root)?))?;
+    }
+    if plan.changes_scheduler() {
+        out::text(&sched::foretell(&plan, root))?;
+    }
+    Ok(ExitCode::from(DONE))
+}
+
 /// A study about to be run.
 struct Begun {
     bundle: Bundle,
@@ -117,9 +123,10 @@ fn begin(args: &Args, root: &Root) -> Result<Option<Begun>> {
     if let Some(folder) = &args.resume {
         let (bundle, mut plan) = Bundle::open(folder, owner)?;
         if plan.cputime.is_some() {
-            let folder = folder.display();
             return Err(Usage(format!(
-                "{folder} holds an experiment of cputime; go on with: coretwin cputime --resume {folder}"
+                "{} holds an experiment of cputime; go on with: {}",
+                folder.display(),
+                resume_line("cputime", folder)
             ))
             .into());
         }
@@ -152,7 +159,7 @@ fn begin(args: &Args, root: &Root) -> Result<Option<Begun>> {
     }
     // Limits that are too low are an error before anything is written.
     machine.check(&plan)?;
-    let folder = args.out.clone().unwrap_or_else(default_folder);
+    let folder = args.out.clone().unwrap_or_else(|| new_folder("study"));
     let bundle = Bundle::create(&folder, &plan, owner)?;
     Ok(Some(Begun { bundle, plan, machine }))
 }
@@ -200,30 +207,55 @@ fn foretell(plan: &Plan) {
     for warning in plan.warnings.iter().filter(|warning| warning.kind == "left-out") {
         out::news(&format!("{}; {}", warning.text, warning.remedy));
     }
+    for (typed, meant) in misspelt(plan) {
+        out::news(&format!("Note: {{{typed}}} is passed on as it is; did you mean {{{meant}}}?"));
+    }
     if let Some(duration) = duration(plan) {
         out::news(&format!("It takes {duration}."));
     }
 }
 
-fn default_folder() -> PathBuf {
-    PathBuf::from(format!("study-{}", stamp()))
-}
-
-/// Date and time, for the name of a folder.
-pub(crate) fn stamp() -> String {
-    let now = coretwin_lab::host_machine::now_utc();
-    now.trim_end_matches('Z')
-        .chars()
-        .filter(|c| !matches!(c, '-' | ':'))
-        .map(|c| if c == 'T' { '-' } else { c })
+/// Words in braces in the command that are not filled in, but look like one that would be.
+fn misspelt(plan: &Plan) -> Vec<(&str, &'static str)> {
+    const KNOWN: [&str; 4] = ["threads", "cpus", "arm", "copy"];
+    let words = plan.command.iter().flat_map(|command| &command.argv);
+    let in_braces = words.flat_map(|word| {
+        word.split('{').skip(1).filter_map(|rest| rest.split_once('}').map(|(inside, _)| inside))
+    });
+    let is_slip = |word: &&str| {
+        word.len() > 2 && word.bytes().all(|b| b.is_ascii_alphabetic()) && !KNOWN.contains(word)
+    };
+    in_braces
+        .filter(is_slip)
+        .filter_map(|word| nearest(word, KNOWN).map(|meant| (word, meant)))
         .collect()
 }
 
-fn go_on(folder: &Path) -> String {
-    format!(
-        "what was measured is kept in {0}; go on with: coretwin study --resume {0}",
-        folder.display()
-    )
+/// A folder that is not there yet, named by date and time.
+pub(crate) fn new_folder(kind: &str) -> PathBuf {
+    let now = coretwin_lab::host_machine::now_utc();
+    let stamp: String = now
+        .trim_end_matches('Z')
+        .chars()
+        .filter(|c| !matches!(c, '-' | ':'))
+        .map(|c| if c == 'T' { '-' } else { c })
+        .collect();
+    // Two may begin in one second.
+    let again = (2u32..).map(|number| PathBuf::from(format!("{kind}-{stamp}-{number}")));
+    let mut names = std::iter::once(PathBuf::from(format!("{kind}-{stamp}"))).chain(again);
+    names.find(|name| !name.exists()).expect("numbers go on for longer than folders do")
+}
+
+/// How what was broken off is gone on with, `verb` being `study` or `cputime`.
+pub(crate) fn go_on(verb: &str, folder: &Path) -> String {
+    let line = resume_line(verb, folder);
+    format!("what was measured is kept in {}; go on with: {line}", folder.display())
+}
+
+/// The command line that goes on with a folder.
+pub(crate) fn resume_line(verb: &str, folder: &Path) -> String {
+    let folder = folder.display().to_string();
+    coretwin_report::shell_line(&["coretwin", verb, "--resume", &folder].map(str::to_owned))
 }
 
 /// Where no siblings show: whether that was probed, and what was found. It goes into the plan, for
@@ -278,7 +310,7 @@ fn measure(
                 environment.warnings.extend(warnings);
                 bundle.write_json(ENVIRONMENT, &environment)?;
             }
-            Err(Kept { error, advice: go_on(bundle.folder()) }.into())
+            Err(Kept { error, advice: go_on("study", bundle.folder()) }.into())
         }
     }
 }
@@ -313,9 +345,16 @@ fn finish(
         out::news(&rebooting::sentence(next));
         return Ok(ExitCode::from(DONE));
     }
+    if *stopped == StoppedBecause::Error {
+        out::news(&format!(
+            "stopped: every run failed, in every arm, so more of them would say nothing; mend what \
+             the report says of them and study anew, or if it was the machine, {}",
+            go_on("study", bundle.folder())
+        ));
+    }
     out::news(&format!("the whole report: {}", bundle.path("report.html").display()));
     if *stopped == StoppedBecause::Interrupted {
-        out::news(&format!("interrupted; {}", go_on(bundle.folder())));
+        out::news(&format!("interrupted; {}", go_on("study", bundle.folder())));
     }
     Ok(ExitCode::from(match stopped {
         _ if !is_restored => CELLS_FAILED,

@@ -2,6 +2,7 @@
 
 use crate::exit::Usage;
 use crate::metric;
+use crate::slip;
 use anyhow::Result;
 use coretwin_base::arm::{ArmSpec, ArmState, KERNEL};
 use coretwin_base::command::{CommandSpec, MetricSpec, ServerSpec};
@@ -39,7 +40,7 @@ Examples:
 pub(crate) struct Args {
     /// Suites or workloads, like chat or chat:rooms=20 (default: chat)
     #[arg(value_name = "WORKLOAD", value_parser = WorkloadSpec::parse)]
-    workloads: Vec<WorkloadSpec>,
+    pub(crate) workloads: Vec<WorkloadSpec>,
     /// Your own command, after `--`
     #[arg(last = true, value_name = "CMD")]
     command: Vec<String>,
@@ -57,9 +58,9 @@ pub(crate) struct Args {
     /// default: free, and lmbench's pipe in every one that an arm has)
     #[arg(long, value_delimiter = ',', value_parser = placement, help_heading = "What is compared")]
     placement: Vec<Placement>,
-    /// The machine to study: host, or a simulated one of coretwin list; its arms are off@POLICY and
-    /// on@POLICY
-    #[arg(long, default_value = HOST, help_heading = "What is compared")]
+    /// The machine to study: host, or a simulated one of coretwin list or of your own file, like
+    /// ./mine.toml; its arms are off@POLICY and on@POLICY
+    #[arg(long, default_value = HOST, value_name = "NAME|FILE", help_heading = "What is compared")]
     pub(crate) machine: String,
     /// Fitted parameters of the simulated machine, as `simulate calibrate` writes them (default: those
     /// built in)
@@ -180,7 +181,11 @@ impl Line {
     /// Reads them; the first word is what a message calls them.
     pub(crate) fn read(words: Vec<String>) -> Result<Args> {
         let line = <Self as clap::Parser>::try_parse_from(words);
-        Ok(line.map_err(|error| Usage(error.render().to_string().trim_end().to_owned()))?.args)
+        let said = |error| {
+            let text = slip::in_words(error).render().to_string();
+            text.strip_prefix("error: ").unwrap_or(&text).trim_end().to_owned()
+        };
+        Ok(line.map_err(|error| Usage(said(error)))?.args)
     }
 }
 
@@ -211,9 +216,15 @@ impl Args {
         Err(Usage(why.to_owned()).into())
     }
 
-    /// Refuses options that a fleet sets itself, or that mean nothing in one.
-    pub(crate) fn refuse_what_a_fleet_has_not(&self, may_switch: bool) -> Result<()> {
-        let switches = self.switch || self.arms.iter().any(|arm| arm.state == ArmState::Off);
+    /// Refuses options that a fleet sets itself, or that mean nothing in one. Simulated machines may
+    /// be switched by anybody.
+    pub(crate) fn refuse_what_a_fleet_has_not(
+        &self,
+        may_switch: bool,
+        is_simulated: bool,
+    ) -> Result<()> {
+        let has_off = self.arms.iter().any(|arm| arm.state == ArmState::Off);
+        let switches = !is_simulated && (self.switch || has_off);
         let boots = self.arms.iter().any(|arm| matches!(arm.state, ArmState::Boot(_)));
         let why = if self.out.is_some() || self.resume.is_some() {
             "--out and --resume: a fleet has folders of its own for its studies"

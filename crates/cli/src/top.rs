@@ -38,7 +38,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = interval)]
     interval: u32,
     /// End after so long
-    #[arg(long = "for", value_name = "TIME", value_parser = parse_duration)]
+    #[arg(long = "for", value_name = "TIME", value_parser = crate::basis::length)]
     length: Option<Duration>,
     /// End after so many windows
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]

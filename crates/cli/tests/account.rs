@@ -152,11 +152,11 @@ fn a_process_is_watched_with_its_descendants_and_by_cgroup() {
 #[test]
 fn how_a_command_ended_is_told_and_its_children_count() {
     let ran = run(&["--method", "sampled", "--json", "--", "sh", "-c", "sh -c ':' & wait; exit 7"]);
-    assert_eq!(ran.status, 1, "{}", ran.err);
+    assert_eq!(ran.status, 7, "{}", ran.err);
     let summary: AccountSummary = serde_json::from_str(&ran.out).expect("a record");
     assert_eq!(summary.command.expect("a command").exit_status, Some(7));
     let ran = run(&["--method", "bounds", "--", "sh", "-c", "kill -9 $$"]);
-    assert_eq!(ran.status, 1, "{}", ran.err);
+    assert_eq!(ran.status, 128 + 9, "{}", ran.err);
     assert!(ran.out.contains("ended by signal 9"), "{}", ran.out);
     assert!(ran.out.starts_with("raw "), "raw time comes first: {}", ran.out);
     // Work of a grandchild that outlives its parent and is waited for by nobody else.
@@ -196,12 +196,60 @@ fn an_interruption_prints_what_was_measured() {
         assert!(Command::new("kill").args([signal, &pid]).status().expect("kill").success());
         let summary: AccountSummary =
             serde_json::from_reader(child.stdout.take().expect("piped")).expect("a record");
-        assert_eq!(child.wait().expect("wait").code(), Some(130));
+        let status = child.wait().expect("wait").code();
         assert!(summary.interrupted && summary.elapsed_s > 0.0);
-        if let Some(end) = summary.command {
-            assert_eq!(end.signal, Some(15), "the command does not stay behind");
+        match summary.command {
+            None => assert_eq!(status, Some(130)),
+            Some(end) => {
+                assert_eq!(end.signal, Some(15), "the command does not stay behind");
+                assert_eq!(status, Some(128 + 15), "its end is ours");
+            }
         }
     }
+}
+
+#[test]
+fn a_signal_reaches_every_process_of_the_command_and_the_report_is_printed() {
+    let folder = tempfile::tempdir().expect("folder");
+    let path = folder.path().to_str().expect("path");
+    // An orphan in a session of its own, and the command: both end by themselves when told, and say so.
+    let script =
+        "trap \"echo told > $0/$1; exit 3\" INT; echo up > $0/up-$1; while :; do sleep 0.1; done";
+    let command =
+        format!("setsid -f sh -c '{script}' {path} child; exec sh -c '{script}' {path} own");
+    let until_all = |names: [&str; 2]| {
+        let began = std::time::Instant::now();
+        while !names.iter().all(|name| folder.path().join(name).exists()) {
+            assert!(began.elapsed().as_secs() < 120, "not all of {names:?}");
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+    };
+    let mut child = Command::new(CORETWIN)
+        .args(["account", "--method", "sampled", "--json", "--", "sh", "-c", &command])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("starts");
+    until_all(["up-own", "up-child"]);
+    let pid = child.id().to_string();
+    assert!(Command::new("kill").args(["-INT", &pid]).status().expect("kill").success());
+    let summary: AccountSummary =
+        serde_json::from_reader(child.stdout.take().expect("piped")).expect("a record");
+    assert_eq!(child.wait().expect("wait").code(), Some(3));
+    assert!(summary.interrupted && summary.elapsed_s > 0.0);
+    // The orphan may be slower than the command, whose end is ours.
+    until_all(["own", "child"]);
+}
+
+#[test]
+fn everything_is_balanced_beside_what_proc_stat_says() {
+    let ran = run(&["--method", "sampled", "--all", "--for", "500ms"]);
+    assert_eq!(ran.status, 0, "{}", ran.err);
+    for words in ["CPUs", "idle", "charged to no task", "/proc/stat", "by ticks: busy", "steal"] {
+        assert!(ran.out.contains(words), "{words}: {}", ran.out);
+    }
+    let one = account(&["--method", "sampled", "--", "true"]);
+    assert_eq!(one.balance, None, "of a part nobody knows");
 }
 
 #[test]
@@ -219,7 +267,12 @@ fn what_makes_no_sense_is_refused_in_words() {
         (2, vec!["--factors", "no such work", "--all"], "cputime has"),
         (2, vec!["--pid", "1", "--all"], "cannot be used with"),
         (2, vec![], "required"),
-        (3, vec!["--", "/no/such/program"], "cannot start /no/such/program"),
+        (2, vec!["--for", "0s", "--all"], "in no time there is nothing to see"),
+        (2, vec!["--for", "5", "--all"], "'5' has no unit: write 5s for seconds, 5m for minutes"),
+        (2, vec!["--for", "soon", "--all"], "soon"),
+        (127, vec!["--", "/no/such/program"], "cannot start /no/such/program"),
+        (126, vec!["--", "/etc/passwd"], "cannot start /etc/passwd"),
+        (125, vec!["--siblings", "0+60000", "--", "true"], "CPU 60000, which is not online here"),
     ] {
         let ran = run(&args);
         assert_eq!(ran.status, status, "{args:?}: {}", ran.err);

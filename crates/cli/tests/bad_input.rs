@@ -69,6 +69,44 @@ fn wrong_words_are_named_with_the_nearest_right_one() {
 }
 
 #[test]
+fn slips_of_the_keyboard_are_told_in_words() {
+    let folder = tempfile::tempdir().expect("folder");
+    for (args, part) in [
+        (&["study", "--budget", "-8m", "--", "true"][..], "no number here is below 0"),
+        (&["study", "--seed", "-1", "--", "true"], "no number here is below 0"),
+        (&["study", "--blocks", "99999999999999999999", "--", "true"], "it is too large"),
+        (&["account", "--pid", "abc"], "it is not a whole number"),
+        (&["study", "--budget", "8mm", "--", "true"], "a bare number is seconds"),
+        (&["study", "nothing-like-it"], "aim9/…"),
+        (&["fleet", "plan", "f", "--engine=slurm", "--", "study", "chat"], "--nodes"),
+    ] {
+        let ran = coretwin(folder.path(), args);
+        assert!(ran.status == 2 && ran.err.contains(part), "{args:?}: {ran:?}");
+    }
+}
+
+#[test]
+fn a_misspelt_placeholder_is_pointed_out_and_left_alone() {
+    let _host = host();
+    let folder = tempfile::tempdir().expect("folder");
+    let args = ["study", "--quick", "--arm", "a=cpus:0", "--arm", "b=cpus:0", "--"];
+    let ran = coretwin(folder.path(), &[&args[..], &["echo", "{thread}", "{print}"]].concat());
+    assert!(ran.err.contains("{thread} is passed on as it is; did you mean {threads}?"), "{ran:?}");
+    assert!(ran.status == 0 && !ran.err.contains("{print}"), "{ran:?}");
+}
+
+#[test]
+fn studies_that_begin_in_one_second_have_folders_of_their_own() {
+    let _host = host();
+    let folder = tempfile::tempdir().expect("folder");
+    for _ in 0..3 {
+        let args = ["study", "chat:rooms=1,messages=1", "--machine=vm-1", "--blocks=1", "--seed=1"];
+        assert_eq!(coretwin(folder.path(), &args).status, 0);
+    }
+    assert_eq!(fs::read_dir(folder.path()).expect("list").count(), 3);
+}
+
+#[test]
 fn another_plan_in_the_folder_is_left_alone() {
     let _host = host();
     let folder = tempfile::tempdir().expect("folder");

@@ -135,7 +135,7 @@ fn folders_that_hold_no_good_study_are_named() {
         (&["good", "damaged"], &["damaged/journal.jsonl: line 1", "field block"]),
         (&["good", "planless"], &["planless/plan.json: line 2", "field arms"]),
         (&["good", "rows"], &["no row", "chat:messages=10,rooms=1", "command (s)"]),
-        (&["good"], &["2"]),
+        (&["good"], &["at least 2"]),
         (&["good", "good", "--format", "htlm"], &["html"]),
         (&["good", "good", "--fail-on", "wors"], &["did you mean 'worse'"]),
         (&["good", "good", "--margin", "200%"], &["share"]),
@@ -149,4 +149,108 @@ fn folders_that_hold_no_good_study_are_named() {
     let unfinished = compare(folder, &["good", "cut"]);
     assert_eq!(unfinished.status, 0, "{}", unfinished.err);
     assert!(unfinished.out.contains("has not ended, or was killed"), "{}", unfinished.out);
+}
+
+/// What hyperfine would have written: ten runs of two commands.
+fn hyperfine(folder: &Path, name: &str, seconds: [f64; 2]) {
+    let result = |(command, seconds): (&str, f64)| {
+        let times: Vec<f64> =
+            (0..10).map(|run| seconds * (1.0 + 0.002 * f64::from(run % 4))).collect();
+        serde_json::json!({"command": command, "mean": seconds, "times": times})
+    };
+    let results: Vec<Value> = ["make", "grep"].into_iter().zip(seconds).map(result).collect();
+    fs::write(folder.join(name), serde_json::json!({"results": results}).to_string())
+        .expect("file");
+}
+
+#[test]
+fn result_files_of_other_benchmarks_are_compared() {
+    let folder = tempfile::tempdir().expect("folder");
+    let folder = folder.path();
+    hyperfine(folder, "old.json", [2.0, 0.5]);
+    hyperfine(folder, "new.json", [2.5, 0.5]);
+    let comparison = json(folder, &["old.json", "new.json"]);
+    let change = |name: &str| {
+        let values = comparison["values"].as_array().expect("values");
+        let line = values.iter().find(|line| line["name"] == name).expect("that row");
+        (line["contrast"]["change"].clone(), line["contrast"]["ratio"].as_f64().expect("ratio"))
+    };
+    let (make, ratio) = change("make");
+    assert!(make == "worse" && (ratio - 0.8).abs() < 1e-9, "{make} {ratio}");
+    assert_eq!(change("grep").0, "no-material-change");
+    assert_eq!(compare(folder, &["old.json", "new.json", "--fail-on", "worse"]).status, 1);
+    assert_eq!(compare(folder, &["new.json", "old.json", "--fail-on", "worse"]).status, 0);
+    fs::write(folder.join("odd.json"), "[]").expect("file");
+    let ran = compare(folder, &["old.json", "odd.json"]);
+    assert!(ran.status == 2 && ran.err.contains("odd.json"), "{}", ran.err);
+}
+
+/// Bundles of one study for several machines: each is told its name as Slurm tells it.
+fn bundled(folder: &Path, study: &str, fleet: &str, machines: &[&str]) {
+    fs::write(folder.join("hosts.txt"), "a\nb\nc\nd\n").expect("hosts");
+    let head = ["fleet", "plan", fleet, "--engine=ssh", "--hosts=hosts.txt", "--", "study"];
+    let ran = coretwin(folder, &[&head[..], &ARMS, &["--", "true"]].concat());
+    assert_eq!(ran.status, 0, "{}", ran.err);
+    for (task, machine) in machines.iter().enumerate() {
+        let ran = std::process::Command::new(common::CORETWIN)
+            .args(["fleet", "bundle", study, "--fleet", fleet, "--task", &task.to_string()])
+            .env("SLURMD_NODENAME", machine)
+            .current_dir(folder)
+            .output()
+            .expect("starts");
+        assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    }
+}
+
+#[test]
+fn fleets_are_compared_machine_by_machine_and_a_study_is_a_fleet_of_one() {
+    let _host = host();
+    let folder = tempfile::tempdir().expect("folder");
+    let folder = folder.path();
+    from_file(folder, "old", 125);
+    from_file(folder, "new", 110);
+    bundled(folder, "old", "before", &["n1", "n2", "n3", "n4"]);
+    bundled(folder, "new", "after", &["n2", "n3", "n4", "n5"]);
+    let comparison = json(folder, &["before", "after"]);
+    let [line] = comparison["effects"].as_array().expect("effects").as_slice() else {
+        panic!("{comparison}")
+    };
+    assert!((line["change"]["ratio"].as_f64().expect("ratio") - 0.88).abs() < 1e-6, "{line}");
+    assert_eq!((&line["change"]["change"], &line["machines_paired"]), (&"worse".into(), &3.into()));
+    assert_eq!(line["machines_independent"], serde_json::json!([1, 1]));
+    assert_eq!(comparison["fleets"][0]["machines_only"], serde_json::json!(["n1"]));
+    for (args, status) in [
+        (&["before", "after", "--fail-on", "worse"][..], 1),
+        (&["before", "after", "--fail-on", "effect-worse,inconclusive"], 1),
+        (&["before", "after", "--fail-on", "value-worse,inconclusive"], 0),
+        (&["before", "after", "--fail-on", "unmatched"], 1),
+        (&["after", "before", "--fail-on", "worse"], 0),
+        (&["before", "after", "--baseline", "after", "--fail-on", "worse"], 0),
+        (&["before", "before", "--fail-on", "worse,unmatched"], 0),
+    ] {
+        let ran = compare(folder, args);
+        assert_eq!(ran.status, status, "{args:?}: {}{}", ran.out, ran.err);
+    }
+    let ran = compare(folder, &["before", "after"]);
+    for part in ["WORSE", "REGRESSIONS", "3 in both", "Machines only in before: n1"] {
+        assert!(ran.out.contains(part), "{part}: {}", ran.out);
+    }
+    assert!(compare(folder, &["before", "before"]).out.contains("the same bundles"));
+    // A study beside fleets, and several at once.
+    let all = json(folder, &["before", "new", "after"]);
+    let all = all.as_array().expect("a list of two");
+    assert_eq!((all.len(), &all[0]["fleets"][1]["machines"]), (2, &1.into()));
+    let studies = json(folder, &["old", "new", "old"]);
+    let ratio = |place: usize| {
+        let ratio = &studies[place]["effects"][0]["interaction"]["ratio"];
+        ratio.as_f64().expect("ratio")
+    };
+    assert!((ratio(0) - 0.88).abs() < 1e-9 && (ratio(1) - 1.0).abs() < 1e-9, "{studies}");
+    let ran = compare(folder, &["old", "new", "old", "--fail-on", "effect-worse"]);
+    assert_eq!(ran.status, 1, "{}", ran.err);
+    // Nothing was written into the fleets.
+    assert!(!folder.join("before/merged").exists());
+    fs::remove_dir_all(folder.join("after/bundles")).expect("remove");
+    let ran = compare(folder, &["before", "after"]);
+    assert!(ran.status == 2 && ran.err.contains("fleet status after"), "{}", ran.err);
 }

@@ -37,11 +37,20 @@ fn what_makes_no_sense_is_refused_with_what_to_do() {
         (&["study", "--nonsense"], "--nonsense"),
         (&["nonsense"], "simulate sweep"),
         (&["simulate", "sweep", "nowhere.toml"], "nowhere.toml"),
+        (&["study", "chta"], "did you mean 'chat'"),
+        (&["study", "chat:rooms=-1"], "rooms=-1"),
+        (&["study", "chat", "--machine=vm-9"], "did you mean 'vm-1'"),
     ] {
         let ran = plan(folder, "f", study);
         assert_eq!(ran.status, 2, "{study:?}: {ran:?}");
         assert!(ran.err.contains(part), "{study:?}: {ran:?}");
         assert!(!folder.join("f").exists(), "nothing is written: {study:?}");
+    }
+    for (time, part) in [("2", "--warn"), ("soon", "2:00:00")] {
+        let time = format!("--time={time}");
+        let head = ["fleet", "plan", "f", "--engine=slurm", "--tasks=1", &time, "--", "study"];
+        let ran = coretwin(folder, &head);
+        assert!(ran.status == 2 && ran.err.contains(part), "{time}: {ran:?}");
     }
     let pods = ["fleet", "plan", "f", "--engine=kubernetes", "--image=i", "--tasks=1", "--"];
     let ran = coretwin(folder, &[&pods[..], &["study", "--switch", "--yes"]].concat());
@@ -69,6 +78,11 @@ fn tasks_run_here_and_what_is_bad_among_bundles_is_named() {
     let ran = coretwin(folder, &["fleet", "run", "f", "--here"]);
     assert!(ran.status == 0 && ran.err.contains("task 0: it is done already"), "{ran:?}");
     assert_eq!(coretwin(folder, &["fleet", "status", "f"]).status, 0, "nobody is asked");
+    let one = bundles(&folder.join("f")).pop().expect("two bundles");
+    fs::rename(&one, folder.join("kept")).expect("rename");
+    let ran = coretwin(folder, &["fleet", "report", "f"]);
+    assert!(ran.out.contains("1 of 2 tasks have no bundle that counts: "), "{ran:?}");
+    fs::rename(folder.join("kept"), &one).expect("rename");
     assert_eq!(coretwin(folder, &["fleet", "merge", "f"]).status, 0);
     let members = || fs::read(folder.join("f/merged/members.jsonl")).expect("members");
     let good = members();
@@ -83,16 +97,36 @@ fn tasks_run_here_and_what_is_bad_among_bundles_is_named() {
     let bytes = fs::read(&bundles(&folder.join("f"))[0]).expect("bytes");
     fs::write(home.join("cut.tar.gz"), &bytes[..bytes.len() / 2]).expect("write");
     fs::write(home.join("text.tar.gz"), "hello").expect("write");
+    std::os::unix::fs::symlink("nowhere", home.join("link.tar.gz")).expect("link");
     let ran = coretwin(folder, &["fleet", "merge", "f"]);
     assert_eq!(ran.status, 1, "{ran:?}");
-    for part in
-        ["foreign.tar.gz: it is of another fleet", "cut.tar.gz: it is cut off", "text.tar.gz: "]
-    {
+    for part in [
+        "foreign.tar.gz: it is of another fleet",
+        "cut.tar.gz: it is cut off",
+        "text.tar.gz: ",
+        "link.tar.gz: ",
+    ] {
         assert!(ran.err.contains(part), "{part}: {ran:?}");
     }
     assert_eq!(members(), good);
     let refused = fs::read_to_string(folder.join("f/merged/refused.jsonl")).expect("refused");
-    assert_eq!(refused.lines().count(), 3);
+    assert_eq!(refused.lines().count(), 4);
+
+    // Damaged behind its manifest, and the only one of its task: a merge finds it, and then it is missing.
+    for file in bundles(&folder.join("f")) {
+        fs::remove_file(file).expect("remove");
+    }
+    fs::write(home.join("cut.tar.gz"), &bytes[..bytes.len() - 40]).expect("write");
+    let ran = coretwin(folder, &["fleet", "merge", "f"]);
+    assert!(
+        ran.status == 1 && ran.err.contains("how to finish: coretwin fleet status f"),
+        "{ran:?}"
+    );
+    let ran = coretwin(folder, &["fleet", "status", "f", "--offline"]);
+    assert!(ran.status == 1 && ran.out.contains("2 missing"), "{ran:?}");
+    assert!(ran.out.contains("cut.tar.gz") && ran.out.contains("to finish:"), "{ran:?}");
+    let ran = coretwin(folder, &["fleet", "report", "f"]);
+    assert!(ran.status == 3 && ran.err.contains("coretwin fleet status f"), "{ran:?}");
 
     // An altered plan is another plan.
     let path = folder.join("f/fleet.json");
@@ -117,6 +151,9 @@ fn a_sweep_that_was_shared_out_is_the_sweep() {
         .collect();
     fs::write(folder.join("small.toml"), small).expect("sweep");
     assert_eq!(plan(folder, "f", &["simulate", "sweep", "small.toml"]).status, 0);
+    assert_eq!(coretwin(folder, &["fleet", "run", "f", "--here", "--task=0"]).status, 0);
+    let ran = coretwin(folder, &["fleet", "report", "f"]);
+    assert!(ran.out.contains(" are missing: "), "{ran:?}");
     assert_eq!(coretwin(folder, &["fleet", "run", "f", "--here"]).status, 0);
     assert_eq!(coretwin(folder, &["fleet", "merge", "f"]).status, 0);
     let whole = coretwin(folder, &["simulate", "sweep", "small.toml", "--out=whole"]);

@@ -48,6 +48,7 @@ fn repeat(name: &str, extra: u32, good: impl Fn(&Value) -> bool) {
         );
     }
     println!("{name}: right in {right} of {}", studies());
+    println!("did: {} studies of a known answer", studies());
     assert!(f64::from(right) >= 0.9 * f64::from(studies()), "right in {right} only");
 }
 

@@ -2,12 +2,15 @@
 //! spaces and bytes that are no UTF-8. Each ends well or with a sentence that says what to do.
 
 mod common;
+#[path = "common/terminal.rs"]
+mod terminal;
 
 use common::{CORETWIN, coretwin, host, patiently};
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::process::Command;
+use terminal::Session;
 
 const STUDY: [&str; 6] = ["study", "--quick", "--arm", "a=cpus:0", "--arm", "b=cpus:0"];
 
@@ -86,6 +89,69 @@ fn locale_and_time_zone_change_no_figure_and_nothing_is_coloured_where_no_termin
         assert_eq!(text(&audit(names)), text(&plain), "{names:?}");
     }
     assert!(!text(&plain).contains('\u{1b}'));
+}
+
+/// Whether a text has a sequence that sets a colour: `ESC [ … 31 … m` and its like.
+fn has_colour(text: &str) -> bool {
+    text.split("\u{1b}[").skip(1).any(|rest| {
+        let end = rest.find(|c: char| !(c.is_ascii_digit() || c == ';')).unwrap_or(rest.len());
+        let colour = |code: &str| code.len() > 1 && code.starts_with(['3', '4', '9']);
+        rest[end..].starts_with('m') && rest[..end].split(';').any(colour)
+    })
+}
+
+#[test]
+fn a_terminal_without_colour_gets_none_and_a_dumb_one_nothing_but_lines() {
+    let _host = host();
+    let folder = tempfile::tempdir().expect("folder");
+    let shown = |args: &[&str], environment: &[(&str, &str)]| {
+        let args: Vec<String> = args.iter().map(|&arg| arg.to_owned()).collect();
+        let mut session = Session::start(CORETWIN, &args, 24, 100, environment);
+        session.end();
+        session.text()
+    };
+    for (index, environment) in [
+        &[("TERM", "dumb")][..],
+        &[("TERM", "xterm-256color"), ("NO_COLOR", "1")],
+        &[("TERM", "xterm-256color"), ("CLICOLOR", "0")],
+    ]
+    .iter()
+    .enumerate()
+    {
+        let out = folder.path().join(index.to_string()).display().to_string();
+        let study = [&STUDY[..], &["--out", &out, "--", "true"]].concat();
+        for args in [&["--help"][..], &["nonsense"], &study] {
+            let text = shown(args, environment);
+            assert!(!text.is_empty() && !has_colour(&text), "{environment:?} {args:?}: {text:?}");
+            let dumb = environment.contains(&("TERM", "dumb"));
+            assert!(!dumb || !text.contains('\u{1b}'), "{environment:?} {args:?}: {text:?}");
+        }
+    }
+    // Where there is colour it is used, so the above can fail.
+    assert!(has_colour(&shown(&["nonsense"], &[("TERM", "xterm-256color")])));
+}
+
+#[test]
+fn standard_streams_on_a_full_disk_end_in_words_and_never_in_a_panic() {
+    let folder = tempfile::tempdir().expect("folder");
+    let full = || fs::OpenOptions::new().write(true).open("/dev/full").expect("the full device");
+    let ran = |args: &[&str]| {
+        let mut command = Command::new(CORETWIN);
+        command.args(args).current_dir(folder.path());
+        command
+    };
+    for args in
+        [&["audit"][..], &["list"], &["topology", "--json"], &["generate", "completions", "bash"]]
+    {
+        let output = ran(args).stdout(full()).output().expect("starts");
+        assert_eq!(output.status.code(), Some(3), "{args:?}: {}", text(&output.stderr));
+        assert!(text(&output.stderr).contains("No space left"), "{}", text(&output.stderr));
+    }
+    // What cannot be said is not said; what was asked for is done.
+    let status = ran(&["audit"]).stderr(full()).stdout(std::process::Stdio::null()).status();
+    assert!(status.expect("starts").success());
+    let status = ran(&["nonsense"]).stderr(full()).status();
+    assert_eq!(status.expect("starts").code(), Some(2));
 }
 
 #[test]

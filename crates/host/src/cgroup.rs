@@ -125,7 +125,7 @@ impl Cgroups {
 
 /// The folder of a group, from its path in the hierarchy (`/a/b`) or the folder itself
 /// (`/sys/fs/cgroup/a/b`); none if there is no such group. The hierarchy is the one that counts CPU
-/// time: that of version 1 with `cpuacct`, else that of version 2.
+/// time: that of version 1 with `cpuacct`, or `cpu`, else that of version 2, else any, for its tasks.
 #[must_use]
 pub fn folder(root: &Root, path: &str) -> Option<String> {
     let mount = usage_mount(root)?;
@@ -164,9 +164,18 @@ pub fn usage_s(root: &Root, folder: &str) -> Option<f64> {
 
 fn usage_mount(root: &Root) -> Option<Mount> {
     let mut mounts = mounts(&root.text("proc/self/mountinfo").unwrap_or_default());
-    let is_version_1 = |mount: &Mount| mount.options.iter().any(|name| name == "cpuacct");
-    let position = mounts.iter().position(is_version_1);
-    let position = position.or_else(|| mounts.iter().position(|mount| mount.version_2))?;
+    let has = |mount: &Mount, controller: &str| {
+        !mount.version_2 && mount.options.iter().any(|name| name == controller)
+    };
+    // In the order in which `tasks` takes the lines of `/proc/PID/cgroup`.
+    let choices: [&dyn Fn(&Mount) -> bool; 5] = [
+        &|mount| has(mount, "cpuacct"),
+        &|mount| has(mount, "cpu"),
+        &|mount| mount.version_2,
+        &|mount| !mount.options.iter().any(|name| name.starts_with("name=")),
+        &|_| true,
+    ];
+    let position = choices.iter().find_map(|choice| mounts.iter().position(choice))?;
     Some(mounts.swap_remove(position))
 }
 
@@ -297,6 +306,24 @@ mod tests {
         }
         for path in ["/a/c", "/a/b/../b", "/sys/fs/cgroup/x"] {
             assert_eq!(folder(&root, path), None, "{path}");
+        }
+    }
+
+    #[test]
+    fn without_a_counter_of_cpu_time_the_hierarchy_of_cpu_or_any_tells_whose_tasks_are_where() {
+        let line = |name: &str| {
+            format!("31 24 0:27 / /sys/fs/cgroup/{name} rw - cgroup cgroup rw,{name}\n")
+        };
+        for (mounts, point) in [
+            (line("memory") + &line("cpu"), "cpu"),
+            (line("name=systemd") + &line("memory"), "memory"),
+            (line("name=systemd"), "name=systemd"),
+        ] {
+            let group = format!("sys/fs/cgroup/{point}/a/cgroup.procs");
+            let (_folder, root) = root(&[("proc/self/mountinfo", &mounts), (&group, "1\n")]);
+            let found = folder(&root, "/a").expect("found");
+            assert_eq!(found, format!("/sys/fs/cgroup/{point}/a"));
+            assert_eq!((path_of(&root, &found).as_str(), usage_s(&root, &found)), ("/a", None));
         }
     }
 

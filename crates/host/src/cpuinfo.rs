@@ -96,7 +96,7 @@ fn note(processor: &mut Processor, key: &str, value: &str) {
 impl Parsed {
     /// Whether a word is among the flags (`flags` on x86, `Features` on Arm).
     #[must_use]
-    pub fn has_flag(&self, flag: &str) -> bool {
+    pub(crate) fn has_flag(&self, flag: &str) -> bool {
         ["flags", "features"].iter().any(|key| {
             self.first.get(*key).is_some_and(|flags| flags.split_whitespace().any(|f| f == flag))
         })

@@ -14,6 +14,8 @@
 //! * a file that is missing is a fact that is absent, never an invented value;
 //! * every error names the path it is about.
 
+#![forbid(unsafe_code)]
+
 pub mod affinity;
 pub mod cgroup;
 pub mod cgroup_paths;
@@ -31,6 +33,7 @@ pub mod process;
 pub mod root;
 pub mod sched_ext;
 pub mod smt;
+mod stat_line;
 pub mod tasks;
 pub mod topology;
 pub mod user;

@@ -9,12 +9,14 @@ use crate::root::Root;
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 use std::fs::File;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 const FOLDERS: [&str; 3] = ["run/lock", "var/lock", "tmp"];
 const FILE: &str = "coretwin.lock";
+/// More than the longest process id, in bytes.
+const HOLDER_BYTES_MAX: u64 = 16;
 
 /// The lock, held until it is dropped or the process ends.
 #[derive(Debug)]
@@ -85,7 +87,7 @@ pub fn acquire(root: &Root) -> Result<HostLock, LockError> {
         match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => {}
             Err(Errno::WOULDBLOCK) => {
-                let holder = holder(root, &file, &path);
+                let holder = holder(root, &file);
                 return Err(LockError::Held { path, holder });
             }
             Err(error) => {
@@ -104,8 +106,8 @@ pub fn acquire(root: &Root) -> Result<HostLock, LockError> {
 }
 
 /// Opens the file, or creates it. Opening comes first and never asks to create: in a sticky folder
-/// the kernel refuses that for another user's file (`fs.protected_regular`). Links, and pipes that
-/// would block, are refused: anybody can leave one in /tmp.
+/// the kernel refuses that for another user's file (`fs.protected_regular`). Links of either kind,
+/// and pipes that would block, are refused: anybody can leave one in /tmp.
 fn open(path: &Path) -> Result<File, Errno> {
     let flags = OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let mode = Mode::RUSR | Mode::WUSR | Mode::RGRP | Mode::ROTH;
@@ -134,7 +136,8 @@ fn open(path: &Path) -> Result<File, Errno> {
 
 fn regular(file: File) -> Result<File, Errno> {
     match file.metadata() {
-        Ok(metadata) if metadata.is_file() => Ok(file),
+        // A second name may be that of a file which must not be emptied for our number.
+        Ok(metadata) if metadata.is_file() && metadata.nlink() <= 1 => Ok(file),
         _ => Err(Errno::INVAL),
     }
 }
@@ -153,10 +156,15 @@ fn write_holder(mut file: &File) {
 }
 
 /// Who holds the lock: `/proc/locks` knows, the file's own text is the second best.
-fn holder(root: &Root, file: &File, path: &Path) -> Option<u32> {
+fn holder(root: &Root, file: &File) -> Option<u32> {
     let inode = file.metadata().map(|meta| meta.ino()).ok()?;
     let locks = root.text("proc/locks").unwrap_or_default();
-    holder_in(&locks, inode).or_else(|| std::fs::read_to_string(path).ok()?.trim().parse().ok())
+    holder_in(&locks, inode).or_else(|| {
+        let mut text = String::new();
+        // Anybody may have made it, as long as there is room.
+        file.take(HOLDER_BYTES_MAX).read_to_string(&mut text).ok()?;
+        text.trim().parse().ok()
+    })
 }
 
 /// Finds `1: FLOCK  ADVISORY  WRITE 1234 00:19:4711 0 EOF` by inode (the device numbers shown do
@@ -229,6 +237,17 @@ mod tests {
         child.kill().expect("kill");
         child.wait().expect("wait");
         acquire(&root).expect("released by the kernel");
+    }
+
+    #[test]
+    fn a_file_that_has_another_name_is_left_alone() {
+        let (folder, root) = root();
+        let precious = folder.path().join("precious");
+        std::fs::write(&precious, "kept").expect("write");
+        std::fs::hard_link(&precious, folder.path().join("tmp").join(FILE)).expect("link");
+        let lock = acquire(&root).expect("the other folder is enough");
+        assert_eq!(lock.paths().len(), 1, "{:?}", lock.paths());
+        assert_eq!(std::fs::read_to_string(&precious).expect("read"), "kept");
     }
 
     #[test]

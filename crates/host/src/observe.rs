@@ -64,15 +64,17 @@ fn parse(text: &str) -> BTreeMap<CpuId, Ticks> {
         .filter_map(|line| {
             let mut words = line.strip_prefix("cpu")?.split(' ');
             let cpu = CpuId(words.next()?.parse().ok()?);
-            let fields: Vec<u64> = words.map_while(|word| word.parse().ok()).collect();
-            let field = |index: usize| fields.get(index).copied().unwrap_or(0);
-            let sum = |a: usize, b: usize| field(a).saturating_add(field(b));
+            let mut field = [0u64; 8];
+            for (field, word) in field.iter_mut().zip(words.map_while(|word| word.parse().ok())) {
+                *field = word;
+            }
+            let sum = |a: usize, b: usize| field[a].saturating_add(field[b]);
             let ticks = Ticks {
                 user: sum(0, 1),
-                system: field(2),
+                system: field[2],
                 idle: sum(3, 4),
                 interrupts: sum(5, 6),
-                steal: field(7),
+                steal: field[7],
             };
             Some((cpu, ticks))
         })

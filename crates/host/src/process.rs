@@ -1,6 +1,7 @@
 //! Starting a worker in a process group of its own, waiting for it with a limit, and ending it
 //! with everything it started.
 
+use crate::stat_line::StatLine;
 use crate::{Error, root::Root};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -181,10 +182,9 @@ fn ends_within(process: Option<Pid>, limit: Duration) -> Result<bool, Errno> {
 pub fn descendants(root: &Root, ancestor: u32) -> Vec<u32> {
     let mut children: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
     for process in root.numbered("proc", "") {
-        let Ok(stat) = root.text(&format!("proc/{process}/stat")) else { continue };
-        if let Some((state, parent)) = state_and_parent(&stat)
-            && state != 'Z'
-        {
+        let Ok(text) = root.text(&format!("proc/{process}/stat")) else { continue };
+        let living = StatLine::parse(&text).filter(|stat| !stat.has_ended());
+        if let Some(parent) = living.and_then(|stat| stat.field(4)) {
             children.entry(parent).or_default().push(process);
         }
     }
@@ -197,18 +197,9 @@ pub fn descendants(root: &Root, ancestor: u32) -> Vec<u32> {
     found
 }
 
-/// `1234 (name) S 1 …` (proc(5)); the name may hold blanks and brackets.
-fn state_and_parent(stat: &str) -> Option<(char, u32)> {
-    let (_, rest) = stat.rsplit_once(')')?;
-    let mut words = rest.split_whitespace();
-    let state = words.next()?.chars().next()?;
-    Some((state, words.next()?.parse().ok()?))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::*;
     use std::io::{BufRead, BufReader, Read, Write};
 
     fn shell(script: &str) -> (Group, Pipes) {
@@ -241,7 +232,7 @@ mod tests {
         group.end(&root);
         let gone = |process: &u32| {
             let stat = root.text(&format!("proc/{process}/stat")).unwrap_or_default();
-            state_and_parent(&stat).is_none_or(|(state, _)| state == 'Z' || state == 'X')
+            StatLine::parse(&stat).is_none_or(|stat| stat.has_ended())
         };
         while !started.iter().all(gone) {
             std::thread::yield_now();
@@ -253,18 +244,5 @@ mod tests {
     fn a_missing_program_is_named() {
         let error = Group::start(&mut Command::new("/no/such/program")).expect_err("missing");
         assert!(error.to_string().starts_with("cannot start /no/such/program: "), "{error}");
-    }
-
-    #[test]
-    fn names_with_brackets_do_not_confuse() {
-        assert_eq!(state_and_parent("7 (a) b) S 3 1 1"), Some(('S', 3)));
-        assert_eq!(state_and_parent("7 (a S 3"), None);
-    }
-
-    proptest! {
-        #[test]
-        fn never_panics(stat in "\\PC*") {
-            let _ = state_and_parent(&stat);
-        }
     }
 }

@@ -3,7 +3,7 @@
 use crate::Error;
 use coretwin_base::cpu_set::CpuSet;
 use std::fs::File;
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 /// More than any file of /proc or /sys that is read here: `/proc/cpuinfo` of 8192 CPUs is 12 MB.
@@ -51,11 +51,7 @@ impl Root {
     /// [`Error::Read`] naming the path.
     pub fn bytes(&self, path: &str) -> Result<Vec<u8>, Error> {
         let path = self.path(path);
-        let mut bytes = Vec::new();
-        File::open(&path)
-            .and_then(|file| file.take(FILE_BYTES_MAX).read_to_end(&mut bytes))
-            .map_err(|cause| Error::Read { path, cause })?;
-        Ok(bytes)
+        File::open(&path).and_then(whole).map_err(|cause| Error::Read { path, cause })
     }
 
     /// The text of a file. Bytes that are not UTF-8 are replaced.
@@ -123,9 +119,66 @@ impl Root {
     }
 }
 
+/// All that a file gives, in however many parts.
+fn whole(file: impl Read) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    file.take(FILE_BYTES_MAX).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fake::decay::Decay;
+    use coretwin_base::random::Stream;
+    use rustix::io::Errno;
+
+    /// A file of a kernel that gives parts, is interrupted, or whose device fails.
+    struct Faults<'a> {
+        bytes: &'a [u8],
+        stream: Stream,
+        made: u64,
+        broke: bool,
+    }
+
+    impl Read for Faults<'_> {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            let count = buffer.len().min(self.bytes.len());
+            let kind = self.stream.below(32);
+            self.made += u64::from(kind < 20);
+            self.broke |= kind == 0;
+            match kind {
+                0 => Err(Errno::IO.into()),
+                1..10 => Err(Errno::INTR.into()),
+                10..20 => {
+                    let part = 1 + self.stream.below(count.max(1) as u64) as usize;
+                    self.bytes.read(&mut buffer[..part.min(count)])
+                }
+                _ => self.bytes.read(&mut buffer[..count]),
+            }
+        }
+    }
+
+    #[test]
+    fn under_any_faults_a_file_is_read_whole_or_the_devices_error_is_told() {
+        let text: Vec<u8> = (0..5000_u32).flat_map(u32::to_le_bytes).collect();
+        let (mut made, mut failed, seeds) = (0, 0, Decay::seeds(500));
+        for seed in 0..seeds {
+            let stream = Stream::new(seed, "reads", 0);
+            let mut faults = Faults { bytes: &text, stream, made: 0, broke: false };
+            match whole(&mut faults) {
+                Ok(read) => assert!(read == text && !faults.broke, "seed {seed}"),
+                Err(error) => {
+                    assert_eq!(error.raw_os_error(), Some(Errno::IO.raw_os_error()), "seed {seed}");
+                    failed += 1;
+                }
+            }
+            made += faults.made;
+        }
+        Decay::tell(made);
+        let some = seeds / 20..seeds;
+        assert!(made > seeds && some.contains(&failed), "{made} faults, {failed} failures");
+    }
 
     #[test]
     fn errors_name_the_path_and_absent_facts_are_absent() {

@@ -1,18 +1,23 @@
 //! The threads of the machine: which there are, what they ran, and on which CPU they are.
 //!
-//! For reading thousands of threads often: one buffer is used again, and the number of the newest
-//! thread (`/proc/loadavg`) tells without a listing whether there are new ones. A thread that has
-//! ended is no error, only absent.
+//! For reading thousands of threads often: its buffers are used again, a file is opened, read once and
+//! closed, and the number of the newest thread (`/proc/loadavg`) tells without a listing whether there
+//! are new ones. A thread that has ended is no error, only absent.
 
 use crate::root::Root;
+use crate::stat_line::StatLine;
 use coretwin_base::cpu_set::{CpuId, CpuSet};
 use coretwin_base::units::Nanos;
-use std::fmt::Write;
-use std::fs::File;
-use std::io::Read;
+use rustix::fd::OwnedFd;
+use rustix::fs::{Mode, OFlags, open};
+use rustix::io::{pread, read, retry_on_intr};
+use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
 
-/// The kernel's own threads have this flag (PF_KTHREAD, include/linux/sched.h).
-const KERNEL_THREAD: u64 = 0x0020_0000;
+/// More than the longest file of a thread that is read whole. The kernel gives these in one piece.
+const PIECE_BYTES: usize = 4096;
+/// No file that is read here is longer, but a fake one may be.
+const FILE_BYTES_MAX: usize = 1 << 20;
 
 /// A thread at one moment, from `/proc/PID/task/TID/stat` (proc(5)).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,6 +34,8 @@ pub struct Thread {
     pub of_kernel: bool,
     /// User and system time, in ticks of USER_HZ.
     pub ticks: u64,
+    /// The same of descendants that its process waited for.
+    pub waited_ticks: u64,
     /// Threads of its process.
     pub threads: u32,
     /// When it started, in ticks of USER_HZ since boot.
@@ -37,11 +44,31 @@ pub struct Thread {
     pub cpu: CpuId,
 }
 
+/// A thread's `schedstat`, open. The kernel gives the thread's own numbers, whoever has its number later.
+#[derive(Debug)]
+pub struct RunTimeFile(OwnedFd);
+
+impl RunTimeFile {
+    /// Run time of the thread; none if it has ended.
+    #[must_use]
+    pub fn run_time(&self) -> Option<Nanos> {
+        let mut bytes = [0; 128];
+        let length = retry_on_intr(|| pread(&self.0, &mut bytes, 0)).ok()?;
+        first_number(std::str::from_utf8(&bytes[..length]).ok()?)
+    }
+}
+
+fn first_number(text: &str) -> Option<Nanos> {
+    text.split_ascii_whitespace().next()?.parse().ok().map(Nanos)
+}
+
 /// Reads threads below a root.
 #[derive(Debug)]
 pub struct Tasks {
     root: Root,
-    path: String,
+    /// The root's folder, and what was asked for last.
+    path: Vec<u8>,
+    root_bytes: usize,
     bytes: Vec<u8>,
 }
 
@@ -49,7 +76,9 @@ impl Tasks {
     /// A reader with an empty buffer.
     #[must_use]
     pub fn new(root: &Root) -> Self {
-        Self { root: root.clone(), path: String::new(), bytes: Vec::new() }
+        let mut path = root.folder().as_os_str().as_bytes().to_vec();
+        path.push(b'/');
+        Self { root: root.clone(), root_bytes: path.len(), path, bytes: Vec::new() }
     }
 
     /// Every process that is visible, in no order.
@@ -74,21 +103,28 @@ impl Tasks {
     /// A thread now; none if it ended.
     #[must_use]
     pub fn thread(&mut self, process: u32, thread: u32) -> Option<Thread> {
-        parse(self.text(format_args!("proc/{process}/task/{thread}/stat"))?)
+        thread_of(self.text(format_args!("proc/{process}/task/{thread}/stat"))?)
     }
 
     /// All threads of a process together, those that ended included.
     #[must_use]
     pub fn process(&mut self, process: u32) -> Option<Thread> {
-        parse(self.text(format_args!("proc/{process}/stat"))?)
+        thread_of(self.text(format_args!("proc/{process}/stat"))?)
     }
 
     /// Run time of a thread (`schedstat`, field 1); none if it ended or the kernel does not keep
     /// it. It is brought up to date when the thread leaves its CPU and at every tick.
     #[must_use]
     pub fn run_time(&mut self, process: u32, thread: u32) -> Option<Nanos> {
-        let text = self.text(format_args!("proc/{process}/task/{thread}/schedstat"))?;
-        text.split_whitespace().next()?.parse().ok().map(Nanos)
+        first_number(self.text(format_args!("proc/{process}/task/{thread}/schedstat"))?)
+    }
+
+    /// The same of a thread that will be asked often: reading a file that stays open costs a fraction of
+    /// opening it each time.
+    #[must_use]
+    pub fn run_time_file(&mut self, process: u32, thread: u32) -> Option<RunTimeFile> {
+        self.point_at(format_args!("proc/{process}/task/{thread}/schedstat"))?;
+        self.open().map(RunTimeFile)
     }
 
     /// Whether the kernel keeps run times of threads (CONFIG_SCHED_INFO).
@@ -107,32 +143,58 @@ impl Tasks {
     /// CPUs that a thread may use; none if it ended.
     #[must_use]
     pub fn allowed(&mut self, process: u32, thread: u32) -> Option<CpuSet> {
+        CpuSet::parse(self.allowed_list(process, thread)?).ok()
+    }
+
+    /// The same as the kernel writes it: most threads have the same list, which need not be read twice.
+    #[must_use]
+    pub fn allowed_list(&mut self, process: u32, thread: u32) -> Option<&str> {
         let text = self.text(format_args!("proc/{process}/task/{thread}/status"))?;
-        let list = text.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
-        CpuSet::parse(list).ok()
+        text.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).map(str::trim)
     }
 
     /// The cgroup of a process, as a path from the root of its hierarchy: that of the controller
-    /// `cpuacct` or `cpu` of version 1 if there is one, else that of version 2.
+    /// `cpuacct` or `cpu` of version 1 if there is one, else that of version 2, else that of any other
+    /// hierarchy.
     #[must_use]
     pub fn cgroup(&mut self, process: u32) -> Option<String> {
         cgroup_of(self.text(format_args!("proc/{process}/cgroup"))?)
     }
 
     fn text(&mut self, path: std::fmt::Arguments<'_>) -> Option<&str> {
-        self.path.clear();
-        self.path.write_fmt(path).ok()?;
-        self.bytes.clear();
-        // No file that is read here is longer, but a fake one may be.
-        File::open(self.root.path(&self.path))
-            .and_then(|file| file.take(1 << 20).read_to_end(&mut self.bytes))
-            .ok()?;
+        self.point_at(path)?;
+        self.read()?;
         // A name may hold any bytes; they are in one field only.
         if std::str::from_utf8(&self.bytes).is_err() {
             let clean = String::from_utf8_lossy(&self.bytes).into_owned();
             self.bytes = clean.into_bytes();
         }
         std::str::from_utf8(&self.bytes).ok()
+    }
+
+    fn point_at(&mut self, path: std::fmt::Arguments<'_>) -> Option<()> {
+        self.path.truncate(self.root_bytes);
+        self.path.write_fmt(path).ok()
+    }
+
+    fn open(&self) -> Option<OwnedFd> {
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+        retry_on_intr(|| open(&self.path[..], flags, Mode::empty())).ok()
+    }
+
+    /// Fills the buffer with the file at the path. A read that leaves room has met the end.
+    fn read(&mut self) -> Option<()> {
+        let file = self.open()?;
+        let mut length = 0;
+        loop {
+            self.bytes.resize(length + PIECE_BYTES, 0);
+            let got = retry_on_intr(|| read(&file, &mut self.bytes[length..])).ok()?;
+            length += got;
+            if got < PIECE_BYTES || length >= FILE_BYTES_MAX {
+                self.bytes.truncate(length);
+                return Some(());
+            }
+        }
     }
 }
 
@@ -141,24 +203,19 @@ fn numbers(root: &Root, path: &str) -> Vec<u32> {
     entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }
 
-/// `1234 (name) S 1 …`; the name may hold blanks and brackets.
-fn parse(stat: &str) -> Option<Thread> {
-    let (head, rest) = stat.rsplit_once(')')?;
-    let (_, comm) = head.split_once('(')?;
-    let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
-    // Field 3 of proc(5) is the first after the name.
-    let number = |field: usize| fields.get(field - 3)?.parse::<u64>().ok();
-    let state = *fields.first()?;
+fn thread_of(text: &str) -> Option<Thread> {
+    let stat = StatLine::parse(text)?;
     Some(Thread {
-        comm: comm.to_owned(),
-        runnable: state == "R",
-        ended: matches!(state, "Z" | "X" | "x"),
-        parent: u32::try_from(number(4)?).ok()?,
-        of_kernel: number(9)? & KERNEL_THREAD != 0,
-        ticks: number(14)?.checked_add(number(15)?)?,
-        threads: u32::try_from(number(20)?).ok()?,
-        started_ticks: number(22)?,
-        cpu: CpuId(u32::try_from(number(39)?).ok()?),
+        comm: stat.name.to_owned(),
+        runnable: stat.is_runnable(),
+        ended: stat.has_ended(),
+        parent: stat.field(4)?,
+        of_kernel: stat.is_of_kernel()?,
+        ticks: stat.field::<u64>(14)?.checked_add(stat.field(15)?)?,
+        waited_ticks: stat.field::<u64>(16)?.checked_add(stat.field(17)?)?,
+        threads: stat.field(20)?,
+        started_ticks: stat.started_ticks()?,
+        cpu: CpuId(stat.field(39)?),
     })
 }
 
@@ -174,7 +231,8 @@ fn cgroup_of(text: &str) -> Option<String> {
         lines().find(|(names, _)| names.split(',').any(|name| name == controller))
     };
     let unified = || lines().find(|(names, _)| names.is_empty());
-    let found = version_1("cpuacct").or_else(|| version_1("cpu")).or_else(unified);
+    let any = || lines().find(|(names, _)| !names.starts_with("name=")).or_else(|| lines().next());
+    let found = version_1("cpuacct").or_else(|| version_1("cpu")).or_else(unified).or_else(any);
     found.map(|(_, path)| path.to_owned())
 }
 
@@ -187,9 +245,10 @@ mod tests {
     fn a_thread_is_read_whatever_its_name_is() {
         let stat = "77 (a) R 1 (b) S 12 77 77 0 -1 4194560 1 2 3 4 50 7 8 9 20 0 3 0 4242 5 6 7 0 \
                     0 0 0 0 0 0 0 0 0 0 0 17 5 0 0 0 0 0\n";
-        let thread = parse(stat).expect("thread");
+        let thread = thread_of(stat).expect("thread");
         assert_eq!((thread.comm.as_str(), thread.runnable), ("a) R 1 (b", false));
         assert_eq!((thread.parent, thread.ticks, thread.threads), (12, 57, 3));
+        assert_eq!(thread.waited_ticks, 17);
         assert_eq!((thread.started_ticks, thread.cpu, thread.of_kernel), (4242, CpuId(5), false));
     }
 
@@ -206,20 +265,27 @@ mod tests {
         assert!(tasks.process(process).expect("process").threads >= 1);
         assert_eq!(tasks.thread(process, u32::MAX), None);
         assert!(tasks.newest().is_some() && tasks.cgroup(process).is_some());
+        if let Some(before) = tasks.run_time(process, thread) {
+            let file = tasks.run_time_file(process, thread).expect("its file");
+            assert!(file.run_time().expect("its run time") >= before);
+        }
     }
 
     #[test]
-    fn the_cgroup_is_that_of_the_cpu_controller_or_of_version_2() {
+    fn the_cgroup_is_that_of_the_cpu_controller_or_of_version_2_or_any() {
         let hybrid = "9:name=systemd:/s\n2:cpu,cpuacct:/v1\n0::/v2\n";
         assert_eq!(cgroup_of(hybrid).as_deref(), Some("/v1"));
         assert_eq!(cgroup_of("0::/a:b/c\n").as_deref(), Some("/a:b/c"));
-        assert_eq!(cgroup_of("1:memory:/m\n"), None);
+        assert_eq!(cgroup_of("3:cpu:/c\n0::/v2\n").as_deref(), Some("/c"));
+        assert_eq!(cgroup_of("9:name=systemd:/s\n1:memory:/m\n").as_deref(), Some("/m"));
+        assert_eq!(cgroup_of("9:name=systemd:/s\n").as_deref(), Some("/s"));
+        assert_eq!(cgroup_of(""), None);
     }
 
     proptest! {
         #[test]
         fn never_panics(text in "[0-9]{0,5}( \\([a-z)( ]*\\))?( [A-Z]| -?[0-9]{1,25}|\\PC)*") {
-            let _ = parse(&text);
+            let _ = thread_of(&text);
             let _ = cgroup_of(&text);
         }
     }

@@ -29,7 +29,7 @@ pub fn invoking_user(root: &Root) -> Result<Option<RunAs>, Error> {
 ///
 /// # Errors
 /// As there.
-pub fn invoking_user_of(
+pub(crate) fn invoking_user_of(
     root: &Root,
     variable: &dyn Fn(&str) -> Option<String>,
 ) -> Result<Option<RunAs>, Error> {

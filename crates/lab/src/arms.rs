@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 /// The arms of a study that names none: `one-per-core` and `on` where siblings are visible, else
 /// half of the CPUs and all of them (which says nothing about SMT), else the one CPU there is.
 #[must_use]
-pub fn default_arms(topology: &Topology) -> Vec<ArmSpec> {
+pub(crate) fn default_arms(topology: &Topology) -> Vec<ArmSpec> {
     let typed =
         |state: ArmState| ArmSpec { label: state.to_string(), state, scheduler: KERNEL.to_owned() };
     if topology.has_usable_siblings() {

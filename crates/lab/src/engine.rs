@@ -102,6 +102,9 @@ pub fn run(
     Ok(Finished { readings: history.readings, environment, stopped })
 }
 
+/// A study of which so many blocks hold nothing but failures is not gone on with.
+const HOPELESS_BLOCKS: u32 = 3;
+
 struct Engine<'a> {
     plan: &'a Plan,
     machine: &'a mut dyn Machine,
@@ -162,10 +165,19 @@ impl Engine<'_> {
                     self.check_budget()?;
                 }
             }
+            let goes_on = block + 1 < self.plan.blocks_max();
+            if goes_on && block + 1 >= HOPELESS_BLOCKS && self.nothing_works() {
+                return Ok(StoppedBecause::Error);
+            }
         }
         let look = self.look();
         let narrow = look.due && look.satisfied && self.plan.rules.looks.len() > 1;
         Ok(if narrow { StoppedBecause::Target } else { StoppedBecause::Blocks })
+    }
+
+    /// Whether every run failed, in every row and arm: then the command is wrong, not an arm.
+    fn nothing_works(&self) -> bool {
+        self.history.readings.iter().all(|reading| reading.status == Status::Failed)
     }
 
     /// The user's own preparation, once per session: what it made may be gone since the last.
@@ -530,7 +542,9 @@ impl Engine<'_> {
         // Once the fewest are done, at least the block that is being run is still to come.
         let running = (self.blocks_done() + 1).min(most);
         let wanted = self.blocks_needed.unwrap_or(0).clamp(fewest, most).max(running);
-        let left_s = f64::from(wanted.saturating_sub(self.blocks_done())) * block_s;
+        let missing = f64::from(wanted.saturating_sub(self.blocks_done()));
+        // What was set aside so far is a measure of what will be.
+        let left_s = missing * block_s * self.history.attempts_a_block();
         Some(match self.plan.rules.budget_s {
             Some(budget_s) => left_s.min((budget_s - self.elapsed_s()).max(0.0)),
             None => left_s,

@@ -77,6 +77,13 @@ impl History {
         self.blocks.get(&(phase, block)).and_then(|state| state.set_aside_now.as_deref())
     }
 
+    /// How often a block of the study was begun so far, in the mean: 1 on a quiet machine.
+    pub(crate) fn attempts_a_block(&self) -> f64 {
+        let study = || self.blocks.iter().filter(|((phase, _), _)| *phase == Phase::Study);
+        let attempts: u32 = study().map(|(_, state)| state.attempt + 1).sum();
+        f64::from(attempts.max(1)) / (study().count().max(1) as f64)
+    }
+
     /// Whether a row was run once before the first block.
     pub(crate) fn warmed_up(&self, row: &str) -> bool {
         self.readings.iter().any(|reading| reading.phase == Phase::Warmup && reading.row == row)

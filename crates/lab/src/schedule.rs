@@ -88,7 +88,7 @@ pub fn seed(plan: &Plan, (phase, block): (Phase, u32), row: &PlanRow, repeat: us
 
 /// How many readings a complete block has.
 #[must_use]
-pub fn cells_in_block(plan: &Plan, phase: Phase, block: u32) -> usize {
+pub(crate) fn cells_in_block(plan: &Plan, phase: Phase, block: u32) -> usize {
     match (phase, &plan.screening) {
         (Phase::Screen, Some(screening)) => {
             screened_rows(plan).count() * screening.candidates.iter().map(Vec::len).sum::<usize>()
@@ -99,7 +99,7 @@ pub fn cells_in_block(plan: &Plan, phase: Phase, block: u32) -> usize {
 
 /// How many readings this arm has in a complete block of the study proper.
 #[must_use]
-pub fn cells_in_visit(plan: &Plan, block: u32, arm: usize) -> usize {
+pub(crate) fn cells_in_visit(plan: &Plan, block: u32, arm: usize) -> usize {
     let rows = plan.rows.iter().filter(|row| runs_in(plan, row, block, arm)).count();
     rows * plan.rules.repeats as usize
 }

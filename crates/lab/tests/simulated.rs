@@ -55,6 +55,7 @@ fn drawn(request: &Request, machine: &Described) -> Result<Plan, Error> {
     let simulation = Simulation {
         title: machine.title.clone(),
         is_articles: machine.is_articles,
+        preset: None,
         fit: None,
         fitted_rows: [].into(),
     };

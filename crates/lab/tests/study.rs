@@ -4,7 +4,7 @@ mod support;
 
 use coretwin_base::arm::ArmSpec;
 use coretwin_base::environment::Environment;
-use coretwin_base::plan::Protocol;
+use coretwin_base::plan::{Plan, Protocol};
 use coretwin_base::reading::{Phase, Reading, Status};
 use coretwin_base::summary::StoppedBecause;
 use coretwin_base::topology::Topology;
@@ -108,6 +108,31 @@ fn a_block_that_is_always_disturbed_is_given_up_after_two_retries() {
     assert_eq!(finished.stopped, StoppedBecause::Blocks);
 }
 
+/// What was said to be left, in seconds, at the end of each block.
+#[derive(Default)]
+struct Left(Vec<f64>);
+
+impl Listener for Left {
+    fn hear(&mut self, event: &Event<'_>) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+        if let Event::BlockEnded { phase: Phase::Study, left_s, .. } = event {
+            self.0.extend(left_s);
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn what_is_left_takes_as_many_attempts_as_what_was_done() {
+    let plan =
+        plan(&Request { blocks: Some(4), protocol: Protocol::Fixed, ..request(Counts::Default) });
+    let script: Script = Box::new(|_, _| Scripted { steal_s: 1.0, ..Scripted::ok(1.0, 1.0) });
+    let mut left = Left::default();
+    engine::run(fresh(&plan), &mut machine(script), &mut left).expect("study");
+    assert_eq!(left.0.len(), 4 * 3);
+    // After one attempt of one block four are to come; after three of each of two, six.
+    assert!((left.0[5] / left.0[0] - 6.0 / 4.0).abs() < 0.01, "{:?}", left.0);
+}
+
 #[test]
 fn failing_cells_are_results_and_the_study_goes_on() {
     let plan =
@@ -126,6 +151,26 @@ fn failing_cells_are_results_and_the_study_goes_on() {
     assert!(failed.iter().all(|r| r.arm == "on" && r.value.is_none()));
     let summary = coretwin_stats::study::analyse(&plan, &finished.readings, finished.stopped);
     assert_eq!((summary.rows[0].verdict, summary.rows[0].failed), (None, 3));
+}
+
+#[test]
+fn a_study_of_which_nothing_works_ends_after_a_few_blocks() {
+    let plan = plan(&request(Counts::Default));
+    let fails = || Scripted { value: Err("no such file".to_owned()), ..Scripted::ok(1.0, 1.0) };
+    let mut broken = machine(Box::new(move |_, _| fails()));
+    let finished = run(&plan, Vec::new(), &mut broken).expect("study");
+    assert_eq!(finished.stopped, StoppedBecause::Error);
+    assert_eq!(finished.readings.len(), 1 + 3 * 2, "a warm-up and three blocks");
+    // It was the machine: now it works, and the same study goes on to its end.
+    let finished = run(&plan, finished.readings, &mut machine(faster_by(1.2, 0.004)));
+    assert_ne!(finished.expect("study").stopped, StoppedBecause::Error);
+    // One run that works is enough to go on.
+    let mut late = machine(Box::new(move |_, run| match run {
+        6 => Scripted::ok(1.0, 1.0),
+        _ => fails(),
+    }));
+    let finished = run(&plan, Vec::new(), &mut late).expect("study");
+    assert!(finished.readings.len() > 1 + 3 * 2, "{}", finished.readings.len());
 }
 
 #[test]
@@ -194,6 +239,18 @@ fn setup_runs_first_and_its_failure_ends_the_study() {
     assert!(error.to_string().contains("--setup failed: exit status 2"), "{error}");
 }
 
+/// A study from its beginning.
+fn fresh(plan: &Plan) -> Setup<'_> {
+    Setup {
+        plan,
+        readings: Vec::new(),
+        environment: Environment::default(),
+        run_as: None,
+        boot: None,
+        stop: Stop::default(),
+    }
+}
+
 /// A listener whose disk is full after a few readings.
 struct FullAfter(usize);
 
@@ -213,15 +270,7 @@ impl Listener for FullAfter {
 fn a_reading_that_cannot_be_kept_ends_the_study_at_once() {
     let plan = plan(&request(Counts::Default));
     let mut machine = machine(faster_by(1.2, 0.002));
-    let setup = Setup {
-        plan: &plan,
-        readings: Vec::new(),
-        environment: Environment::default(),
-        run_as: None,
-        boot: None,
-        stop: Stop::default(),
-    };
-    let error = engine::run(setup, &mut machine, &mut FullAfter(4)).expect_err("full");
+    let error = engine::run(fresh(&plan), &mut machine, &mut FullAfter(4)).expect_err("full");
     assert!(matches!(error, Error::Listener(_)), "{error}");
     let runs = machine.log.iter().filter(|step| step.starts_with("run")).count();
     assert_eq!(runs, 5, "nothing is run that cannot be kept");

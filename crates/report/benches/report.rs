@@ -33,3 +33,13 @@ fn html(bencher: Bencher<'_, '_>, readings: u32) {
 fn csv(bencher: Bencher<'_, '_>, readings: u32) {
     render(bencher, readings, "csv");
 }
+
+/// What "What to set" costs, of which every report but CSV and JSON has one.
+#[divan::bench(args = READINGS, sample_count = 5)]
+fn decide(bencher: Bencher<'_, '_>, readings: u32) {
+    let records = support::large(readings);
+    bencher.counter(ItemsCount::new(readings)).bench(|| {
+        let study = records.study();
+        coretwin_stats::decision::decide(study.plan, study.readings, study.summary, None)
+    });
+}

@@ -3,10 +3,12 @@
 use crate::number;
 use crate::words::{clean, shorten};
 use coretwin_base::account::{
-    AccountSummary, Factor, Group, MethodName, SiblingsOrigin, Span, Worth,
+    AccountSummary, Balance, Factor, MethodName, NO_SIBLINGS, SiblingsOrigin, Span, Worth,
 };
 use coretwin_base::cpu_set::CpuSet;
 use coretwin_base::units::human_seconds;
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 /// Rows of a table; the rest stands in the JSON.
 const ROWS_MAX: usize = 20;
@@ -16,20 +18,26 @@ const NAME_MAX: usize = 48;
 /// The whole result.
 #[must_use]
 pub fn account_text(summary: &AccountSummary) -> String {
+    let columns = match summary.siblings.threads_per_core_max() {
+        0 | 1 => Columns::Raw,
+        _ => Columns::All,
+    };
     let mut out = crate::topology::labelled(&facts(summary));
-    out += &table("process", &summary.processes, |group| {
-        format!("{} {}", group.name, clean(&group.comm))
+    let processes = summary.processes.iter().map(|group| {
+        let comm = clean(&group.comm);
+        Row { worth: group.worth, name: format!("{} {comm}", group.name), ended: group.ended, comm }
     });
+    out += &table("process", columns, together(processes));
     if summary.processes.len() < summary.tasks.len() {
-        let rows: Vec<(Worth, String)> = summary
-            .tasks
-            .iter()
-            .map(|task| (task.worth, format!("{} {}", task.tid, clean(&task.comm))))
-            .collect();
-        out += &rows_text("thread", &rows);
+        let tasks = summary.tasks.iter().map(|task| {
+            let comm = clean(&task.comm);
+            Row { worth: task.worth, name: format!("{} {comm}", task.tid), ended: task.ended, comm }
+        });
+        out += &table("thread", columns, together(tasks));
     }
     if summary.cgroups.len() > 1 {
-        out += &table("cgroup", &summary.cgroups, |group| clean(&group.name));
+        let rows = summary.cgroups.iter().map(|group| (group.worth, clean(&group.name)));
+        out += &table("cgroup", columns, rows.collect());
     }
     out + &warnings(summary)
 }
@@ -38,24 +46,13 @@ fn facts(summary: &AccountSummary) -> Vec<(String, String)> {
     let mut facts = Vec::new();
     let mut fact = |label: &str, text: String| facts.push((label.to_owned(), text));
     let worth = &summary.worth;
-    let raw_s = worth.raw_s;
-    fact("raw", format!("{} CPU time, as the kernel counts it", seconds(raw_s)));
-    let alone = Span {
-        value: worth.alone_s,
-        low: raw_s - worth.shared_high_s,
-        high: raw_s - worth.shared_low_s,
-    };
-    let shared = Span { value: worth.shared_s, low: worth.shared_low_s, high: worth.shared_high_s };
-    fact("  alone", format!("{}{}", ranged(alone), of_raw(alone.value, raw_s)));
-    fact(
-        "  shared",
-        format!("{}{} beside a busy sibling", ranged(shared), of_raw(shared.value, raw_s)),
-    );
-    fact("capacity", format!("{} of a whole core", ranged(worth.capacity_s)));
-    fact(
-        "if alone",
-        format!("{} alone-equivalent: had no sibling been busy", ranged(worth.alone_equivalent_s)),
-    );
+    let has_siblings = summary.siblings.threads_per_core_max() > 1;
+    fact("raw", format!("{} CPU time, as the kernel counts it", seconds(worth.raw_s)));
+    if has_siblings {
+        for (label, text) in worths(worth) {
+            fact(label, text);
+        }
+    }
     fact("of", clean(&summary.target));
     fact("elapsed", human_seconds(summary.elapsed_s));
     if let Some(end) = &summary.command {
@@ -65,6 +62,10 @@ fn facts(summary: &AccountSummary) -> Vec<(String, String)> {
             (None, None) => "still runs".to_owned(),
         };
         fact("command", text);
+    }
+    if let Some(balance) = &summary.balance {
+        fact("CPUs", cpus(balance));
+        fact("/proc/stat", stat(balance));
     }
     fact("method", method(summary));
     if !summary.method_why.is_empty() {
@@ -95,6 +96,56 @@ fn facts(summary: &AccountSummary) -> Vec<(String, String)> {
     facts
 }
 
+/// What the raw time is worth.
+fn worths(worth: &Worth) -> [(&'static str, String); 4] {
+    let raw_s = worth.raw_s;
+    let alone = Span {
+        value: worth.alone_s,
+        low: raw_s - worth.shared_high_s,
+        high: raw_s - worth.shared_low_s,
+    };
+    let shared = Span { value: worth.shared_s, low: worth.shared_low_s, high: worth.shared_high_s };
+    let beside = "beside a busy sibling";
+    let equivalent = "alone-equivalent: had no sibling been busy";
+    [
+        ("  alone", format!("{}{}", ranged(alone), of_raw(alone.value, raw_s))),
+        ("  shared", format!("{}{} {beside}", ranged(shared), of_raw(shared.value, raw_s))),
+        ("capacity", format!("{} of a whole core", ranged(worth.capacity_s))),
+        ("if alone", format!("{} {equivalent}", ranged(worth.alone_equivalent_s))),
+    ]
+}
+
+/// Whether the time of all CPUs adds up.
+fn cpus(balance: &Balance) -> String {
+    let count = f64::from(balance.cpus.max(1));
+    let offline = match balance.offline_s {
+        offline_s if offline_s > 0.0 => format!(", offline {}", seconds(offline_s)),
+        _ => String::new(),
+    };
+    format!(
+        "tasks {} + idle {} + charged to no task {}{offline} = {}; {} x {} = {}: {:.2} %",
+        seconds(balance.tasks_s),
+        seconds(balance.idle_s),
+        seconds(balance.uncharged_s),
+        seconds(balance.sum_s()),
+        balance.cpus,
+        seconds(balance.cpus_s / count),
+        seconds(balance.cpus_s),
+        100.0 * balance.sum_s() / balance.cpus_s.max(f64::MIN_POSITIVE),
+    )
+}
+
+fn stat(balance: &Balance) -> String {
+    let stat = &balance.stat;
+    format!(
+        "beside it, by ticks: busy {}, interrupts {}, steal {}, idle {}",
+        seconds(stat.busy_s),
+        seconds(stat.interrupts_s),
+        seconds(stat.steal_s),
+        seconds(stat.idle_s),
+    )
+}
+
 fn method(summary: &AccountSummary) -> String {
     match summary.method {
         MethodName::Ebpf => "ebpf: every switch that the kernel shows".to_owned(),
@@ -116,7 +167,12 @@ fn siblings(summary: &AccountSummary) -> String {
     if groups.len() > sets.len() {
         sets.push(format!("and {} more", groups.len() - sets.len()));
     }
-    let sets = if sets.is_empty() { "none".to_owned() } else { sets.join(" ") };
+    if sets.is_empty() {
+        return "none here as far as is known, so all time is alone, and capacity is CPU time; coretwin \
+                probe finds those that a hypervisor hides, --siblings 0+1 names some"
+            .to_owned();
+    }
+    let sets = sets.join(" ");
     match summary.siblings.origin {
         SiblingsOrigin::Kernel => format!("{sets}, as the kernel reports them"),
         SiblingsOrigin::Probed => format!("{sets}, found by probe"),
@@ -135,29 +191,65 @@ fn factor(factor: &Factor) -> String {
     format!("{:.2}{range}, {}", span.value, clean(&factor.origin.words()))
 }
 
-fn table(what: &str, groups: &[Group], name: impl Fn(&Group) -> String) -> String {
-    let rows: Vec<(Worth, String)> =
-        groups.iter().map(|group| (group.worth, name(group))).collect();
-    rows_text(what, &rows)
+/// What of a time is shown: without siblings all of it is the same.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Columns {
+    Raw,
+    All,
 }
 
-fn rows_text(what: &str, rows: &[(Worth, String)]) -> String {
+/// A process or a thread.
+struct Row {
+    worth: Worth,
+    name: String,
+    comm: String,
+    ended: bool,
+}
+
+/// Those that ended and have the same name in one row, the most raw time first.
+fn together(rows: impl Iterator<Item = Row>) -> Vec<(Worth, String)> {
+    let mut kept = Vec::new();
+    let mut ended: BTreeMap<String, (u64, Row)> = BTreeMap::new();
+    for row in rows {
+        match ended.entry(row.comm.clone()) {
+            _ if !row.ended => kept.push((row.worth, row.name)),
+            Entry::Occupied(mut same) => {
+                same.get_mut().0 += 1;
+                same.get_mut().1.worth.include(&row.worth);
+            }
+            Entry::Vacant(first) => _ = first.insert((1, row)),
+        }
+    }
+    kept.extend(ended.into_iter().map(|(comm, (count, row))| match count {
+        1 => (row.worth, row.name),
+        _ => (row.worth, format!("{count} ended: {comm}")),
+    }));
+    kept.sort_by(|(a, _), (b, _)| b.raw_s.total_cmp(&a.raw_s));
+    kept
+}
+
+fn table(what: &str, columns: Columns, rows: Vec<(Worth, String)>) -> String {
     if rows.is_empty() {
         return String::new();
     }
-    let mut out = format!(
-        "\n{:>11}  {:>11}  {:>11}  {:>16}  {what}\n",
-        "raw", "shared", "capacity", "alone-equivalent"
-    );
+    let head = match columns {
+        Columns::Raw => String::new(),
+        Columns::All => {
+            format!("  {:>11}  {:>11}  {:>16}", "shared", "capacity", "alone-equivalent")
+        }
+    };
+    let mut out = format!("\n{:>11}{head}  {what}\n", "raw");
     for (worth, name) in rows.iter().take(ROWS_MAX) {
-        out += &format!(
-            "{:>11}  {:>11}  {:>11}  {:>16}  {}\n",
-            seconds(worth.raw_s),
-            seconds(worth.shared_s),
-            seconds(worth.capacity_s.value),
-            seconds(worth.alone_equivalent_s.value),
-            shorten(name, NAME_MAX),
-        );
+        let more = match columns {
+            Columns::Raw => String::new(),
+            Columns::All => format!(
+                "  {:>11}  {:>11}  {:>16}",
+                seconds(worth.shared_s),
+                seconds(worth.capacity_s.value),
+                seconds(worth.alone_equivalent_s.value),
+            ),
+        };
+        out += &format!("{:>11}{more}  {}\n", seconds(worth.raw_s), shorten(name, NAME_MAX));
     }
     if rows.len() > ROWS_MAX {
         out += &format!("and {} more, see --json\n", rows.len() - ROWS_MAX);
@@ -167,7 +259,8 @@ fn rows_text(what: &str, rows: &[(Worth, String)]) -> String {
 
 fn warnings(summary: &AccountSummary) -> String {
     let mut out = String::new();
-    for warning in &summary.warnings {
+    // Of siblings that are not there the facts speak.
+    for warning in summary.warnings.iter().filter(|warning| warning.kind != NO_SIBLINGS) {
         out += &format!("\n{}: {}.\n", clean(&warning.text), clean(&warning.remedy));
     }
     for note in &summary.unseen.notes {

@@ -17,12 +17,10 @@ const FOREMOST: [&str; 6] =
 const FACTS_MAX: usize = 400;
 
 /// Every warning of plan and summary, once.
-pub(crate) fn warnings(study: &Study<'_>) -> Vec<(String, String)> {
+pub(crate) fn warnings<'a>(study: &Study<'a>) -> impl Iterator<Item = &'a Warning> {
     let mut seen: BTreeSet<&Warning> = BTreeSet::new();
     let all = study.summary.warnings.iter().chain(&study.plan.warnings);
-    all.filter(|warning| seen.insert(*warning))
-        .map(|warning| (words::clean(&warning.text), words::clean(&warning.remedy)))
-        .collect()
+    all.filter(move |warning| seen.insert(*warning))
 }
 
 /// Facts and frequencies that differed between the arms.
@@ -354,7 +352,9 @@ pub(crate) fn reproduce(study: &Study<'_>) -> Vec<Block> {
         let end = argv.iter().position(|word| word == "--").unwrap_or(argv.len());
         let has_seed =
             argv[..end].iter().any(|word| word == "--seed" || word.starts_with("--seed="));
-        if !has_seed && !argv.is_empty() {
+        // A fleet's plan holds the seed of each of its tasks.
+        let is_of_fleet = argv.get(1).is_some_and(|word| word == "fleet");
+        if !has_seed && !is_of_fleet && !argv.is_empty() {
             argv.splice(end..end, ["--seed".to_owned(), seed.clone()]);
         }
         lines.push(words::shell_line(&argv));

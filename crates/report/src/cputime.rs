@@ -1,7 +1,8 @@
 //! The report of `cputime`: a table laid out like the note's, a figure, what they mean, and the
 //! note's own figures beside them.
 
-use crate::document::{Block, Column, Document, Figure, Section, Table};
+use crate::document::{Block, Column, Document, Figure, Outline, Table};
+use crate::format::Format;
 use crate::plot::{Bar, BarGroup, Bars, Plot};
 use crate::{html, markdown, number, text, words};
 use coretwin_base::cpu_set::CpuSet;
@@ -19,54 +20,33 @@ pub struct Cputime<'a> {
 }
 
 /// A form in which an experiment can be reported.
-#[derive(Debug, Clone, Copy)]
-pub struct CputimeFormat {
-    /// The name people type.
-    pub name: &'static str,
-    /// Writes it.
-    pub render: fn(&Cputime<'_>) -> String,
-}
+pub type CputimeFormat = Format<fn(&Cputime<'_>) -> String>;
 
-/// Every format, in the order they are listed to people.
+/// Every format of an experiment, in the order they are listed to people.
 pub const CPUTIME_FORMATS: &[CputimeFormat] = &[
-    CputimeFormat { name: "text", render: |cputime| text::write(&document(cputime)) },
-    CputimeFormat { name: "html", render: |cputime| html::write(&document(cputime)) },
-    CputimeFormat { name: "md", render: |cputime| markdown::write(&document(cputime)) },
-    CputimeFormat { name: "json", render: json },
+    Format::new("text", "the whole report for a terminal, 100 columns", |cputime| {
+        text::write(&document(cputime))
+    }),
+    Format::new("html", "one self-contained page", |cputime| html::write(&document(cputime))),
+    Format::new("md", "the report as Markdown, without the figure", |cputime| {
+        markdown::write(&document(cputime))
+    }),
+    Format::new("json", "the summary: slowdowns, intervals, factors", |cputime| {
+        crate::json::pretty(cputime.summary)
+    }),
 ];
-
-fn json(cputime: &Cputime<'_>) -> String {
-    let mut text = serde_json::to_string_pretty(cputime.summary)
-        .expect("a summary has only text keys, so it is always JSON");
-    text.push('\n');
-    text
-}
 
 fn document(cputime: &Cputime<'_>) -> Document {
     let summary = cputime.summary;
-    let warnings: Vec<(String, String)> = summary
-        .warnings
-        .iter()
-        .chain(&cputime.environment.warnings)
-        .map(|warning| (words::clean(&warning.text), words::clean(&warning.remedy)))
-        .collect();
-    let warning_count = warnings.len();
-    let mut sections = Vec::new();
-    let mut add = |id, title, blocks: Vec<Block>| {
-        if !blocks.is_empty() {
-            sections.push(Section { id, title, blocks });
-        }
-    };
+    let mut outline = Outline::default();
     let meaning = summary.meaning.iter().map(|text| Block::Text(words::clean(text))).collect();
-    add("meaning", "What the CPUs are", meaning);
-    add("times", "Times of the work", vec![Block::Table(times(summary)), figure(summary)]);
-    add("both", "Both sides", vec![Block::Table(both_sides(summary)), alone(summary)]);
-    add("failed", "Failed conditions", failed(summary));
-    add("note", "The note's machines", beside_the_note(summary));
-    if warning_count > 0 {
-        add("warnings", "Warnings", vec![Block::Warnings(warnings)]);
-    }
-    add("method", "Method", vec![Block::List(method())]);
+    outline.add("meaning", "What the CPUs are", meaning);
+    outline.add("times", "Times of the work", vec![Block::Table(times(summary)), figure(summary)]);
+    outline.add("both", "Both sides", vec![Block::Table(both_sides(summary)), alone(summary)]);
+    outline.add("failed", "Failed conditions", failed(summary));
+    outline.add("note", "The note's machines", beside_the_note(summary));
+    outline.warnings(summary.warnings.iter().chain(&cputime.environment.warnings));
+    outline.add("method", "Method", vec![Block::List(method())]);
     Document {
         kind: "Coretwin cputime",
         title: words::shorten(&words::clean(&format!("{} beside spinners", summary.work)), 90),
@@ -76,9 +56,8 @@ fn document(cputime: &Cputime<'_>) -> Document {
         sentences: sentences(summary),
         headlines: Vec::new(),
         facts: facts(cputime),
-        warnings: warning_count,
         arms: PLACES.iter().map(|place| place.name().to_owned()).collect(),
-        sections,
+        sections: outline.sections,
     }
 }
 
@@ -147,7 +126,7 @@ fn estimate(estimate: Option<Estimate>) -> String {
 }
 
 fn seconds(value: Option<f64>) -> String {
-    value.map_or_else(|| number::NONE.to_owned(), |value| format!("{value:.3}"))
+    number::or_none(value.map(|value| format!("{value:.3}")))
 }
 
 fn condition_words(condition: &ConditionResult) -> String {

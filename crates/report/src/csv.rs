@@ -5,8 +5,9 @@
 //! that there is none of.
 
 use crate::Study;
+use crate::dataset::{checks_failed, phase, status};
 use coretwin_base::param;
-use coretwin_base::reading::{Better, Phase, Reading, Status};
+use coretwin_base::reading::Reading;
 use coretwin_stats::study::Analysed;
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -67,21 +68,7 @@ pub fn csv(study: &Study<'_>) -> String {
 }
 
 fn line(out: &mut String, reading: &Reading, analysed: bool) {
-    let phase = match reading.phase {
-        Phase::Warmup => "warmup",
-        Phase::Screen => "screen",
-        Phase::Study => "study",
-    };
-    let status = match reading.status {
-        Status::Ok => "ok",
-        Status::Failed => "failed",
-        Status::SetAside => "set_aside",
-    };
-    let better = match reading.better {
-        Better::Higher => "higher",
-        Better::Lower => "lower",
-    };
-    put(out, format_args!("{},{phase},", reading.seq));
+    put(out, format_args!("{},{},", reading.seq, phase(reading)));
     put(out, format_args!("{},{},{},", reading.block, reading.attempt, reading.switch));
     put(out, format_args!("{analysed},"));
     field(out, &reading.arm);
@@ -92,7 +79,7 @@ fn line(out: &mut String, reading: &Reading, analysed: bool) {
     }
     put(out, format_args!(",{},", reading.placement_asked));
     field(out, &reading.cpus_ran.to_string());
-    put(out, format_args!(",{},{},{status},", reading.threads, reading.copies));
+    put(out, format_args!(",{},{},{},", reading.threads, reading.copies, status(reading)));
     field(out, reading.cause.as_deref().unwrap_or_default());
     out.push(',');
     if let Some(value) = reading.value {
@@ -100,15 +87,13 @@ fn line(out: &mut String, reading: &Reading, analysed: bool) {
     }
     out.push(',');
     field(out, &reading.unit);
-    put(out, format_args!(",{better},{}", reading.operations));
+    put(out, format_args!(",{},{}", reading.better.name(), reading.operations));
     for seconds in [reading.elapsed_s, reading.user_s, reading.system_s, reading.steal_s] {
         out.push(',');
         number(out, seconds);
     }
     out.push(',');
-    let failed: Vec<&str> =
-        reading.checks.iter().filter(|(_, held)| !**held).map(|(name, _)| name.as_str()).collect();
-    field(out, &failed.join(" "));
+    field(out, &checks_failed(reading));
     out.push(',');
     field(out, &reading.env);
 }
@@ -133,6 +118,24 @@ pub(crate) fn field(out: &mut String, text: &str) {
         out.push('"');
     } else {
         out.push_str(text);
+    }
+}
+
+/// A verdict or a change as records have it: `no-material-difference`; empty where there is none.
+pub(crate) fn word(said: Option<impl std::fmt::Display>) -> String {
+    said.map_or_else(String::new, |said| said.to_string().to_lowercase().replace(' ', "-"))
+}
+
+/// Numbers that may be missing, each behind a comma.
+pub(crate) fn optional(out: &mut String, numbers: &[Option<f64>]) {
+    for value in numbers {
+        out.push(',');
+        match value {
+            // A p-value may be far too small to be written out.
+            Some(value) if *value > 0.0 && *value < 1e-6 => out.push_str(&format!("{value:e}")),
+            Some(value) => number(out, *value),
+            None => {}
+        }
     }
 }
 

@@ -4,9 +4,10 @@ use crate::digest::Digest;
 use crate::plot::Plot;
 use crate::{Study, article, conditions, decision, effects, readings, words};
 use coretwin_base::summary::Verdict;
+use coretwin_base::warning::Warning;
 
 /// A whole report.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Document {
     /// What it is a report of.
     pub(crate) kind: &'static str,
@@ -20,8 +21,6 @@ pub(crate) struct Document {
     pub(crate) headlines: Vec<Headline>,
     /// One line: machine, blocks, readings, why it ended.
     pub(crate) facts: String,
-    /// Number of warnings in the section of that name.
-    pub(crate) warnings: usize,
     /// Names of the arms, for legends.
     pub(crate) arms: Vec<String>,
     pub(crate) sections: Vec<Section>,
@@ -124,34 +123,49 @@ impl Column {
     }
 }
 
+/// Sections in the making: those without content are left out.
+#[derive(Debug, Default)]
+pub(crate) struct Outline {
+    pub(crate) sections: Vec<Section>,
+}
+
+impl Outline {
+    /// Adds a section behind the others.
+    pub(crate) fn add(&mut self, id: &'static str, title: &'static str, blocks: Vec<Block>) {
+        if !blocks.is_empty() {
+            self.sections.push(Section { id, title, blocks });
+        }
+    }
+
+    /// Adds the section of warnings.
+    pub(crate) fn warnings<'a>(&mut self, warnings: impl IntoIterator<Item = &'a Warning>) {
+        let said = |warning: &Warning| (words::clean(&warning.text), words::clean(&warning.remedy));
+        let warnings: Vec<(String, String)> = warnings.into_iter().map(said).collect();
+        if !warnings.is_empty() {
+            self.add("warnings", "Warnings", vec![Block::Warnings(warnings)]);
+        }
+    }
+}
+
 impl Document {
     /// With figures, or without those that need a page to be drawn on.
     pub(crate) fn new(study: &Study<'_>, with_figures: bool) -> Self {
         let digest = Digest::new(study);
-        let warnings = conditions::warnings(study);
-        let warning_count = warnings.len();
-        let mut sections = Vec::new();
-        let mut add = |id, title, blocks: Vec<Block>| {
-            if !blocks.is_empty() {
-                sections.push(Section { id, title, blocks });
-            }
-        };
-        add("decision", "What to set", decision::blocks(study));
-        add("effects", "Effect per row", effects::blocks(study, &digest));
-        add("article", "The article's tables", article::blocks(study, &digest));
+        let mut outline = Outline::default();
+        outline.add("decision", "What to set", decision::blocks(study));
+        outline.add("effects", "Effect per row", effects::blocks(study, &digest));
+        outline.add("article", "The article's tables", article::blocks(study, &digest));
         if with_figures {
-            add("counts", "Thread and copy counts", readings::curves(study, &digest));
-            add("readings", "Readings in run order", readings::run_order(study, &digest));
-            add("distribution", "Distribution", readings::distribution(study, &digest));
+            outline.add("counts", "Thread and copy counts", readings::curves(study, &digest));
+            outline.add("readings", "Readings in run order", readings::run_order(study, &digest));
+            outline.add("distribution", "Distribution", readings::distribution(study, &digest));
         }
-        add("troubled", "Failed and disturbed runs", readings::troubled(study, &digest));
-        add("conditions", "What differed between the arms", conditions::differences(study));
-        add("environment", "Environment", conditions::environment(study));
-        if warning_count > 0 {
-            add("warnings", "Warnings", vec![Block::Warnings(warnings)]);
-        }
-        add("method", "Method", vec![Block::List(conditions::method(study))]);
-        add("reproduce", "How to reproduce", conditions::reproduce(study));
+        outline.add("troubled", "Failed and disturbed runs", readings::troubled(study, &digest));
+        outline.add("conditions", "What differed between the arms", conditions::differences(study));
+        outline.add("environment", "Environment", conditions::environment(study));
+        outline.warnings(conditions::warnings(study));
+        outline.add("method", "Method", vec![Block::List(conditions::method(study))]);
+        outline.add("reproduce", "How to reproduce", conditions::reproduce(study));
         Self {
             kind: "Coretwin study",
             title: effects::title(study),
@@ -159,9 +173,18 @@ impl Document {
             sentences: study.summary.sentences.iter().map(|text| words::clean(text)).collect(),
             headlines: effects::headlines(study),
             facts: effects::facts(study),
-            warnings: warning_count,
             arms: (0..study.plan.arms.len()).map(|arm| words::arm_name(study, arm)).collect(),
-            sections,
+            sections: outline.sections,
         }
+    }
+
+    /// How many things it warns of.
+    pub(crate) fn warnings(&self) -> usize {
+        let blocks = self.sections.iter().flat_map(|section| &section.blocks);
+        let warnings = |block: &Block| match block {
+            Block::Warnings(warnings) => warnings.len(),
+            _ => 0,
+        };
+        blocks.map(warnings).sum()
     }
 }

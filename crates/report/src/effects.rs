@@ -7,7 +7,6 @@ use crate::number;
 use crate::plot::{Forest, ForestGroup, ForestLine, Plot};
 use crate::words;
 use coretwin_base::plan::{Protocol, Scale};
-use coretwin_base::reading::Better;
 use coretwin_base::summary::{RowEffect, SuiteEffect, Verdict};
 
 /// Name of the study: the command, or the rows.
@@ -86,7 +85,7 @@ fn headline(study: &Study<'_>, arm: usize) -> Option<Headline> {
 /// `95 % interval`.
 pub(crate) fn interval_name(study: &Study<'_>) -> String {
     let confidence = study.summary.rows.first().map_or(0.95, |row| row.confidence);
-    format!("{} interval", number::share(confidence))
+    number::interval_name(confidence)
 }
 
 /// The suite that stands for an arm: the last, which is the one over all families.
@@ -94,22 +93,14 @@ fn primary_suite<'a>(study: &Study<'a>, arm: &str) -> Option<&'a SuiteEffect> {
     study.summary.suites.iter().rfind(|suite| suite.arm == arm && suite.ratio.is_some())
 }
 
-/// The effect of a row: a percentage, or on the raw scale a difference in its unit.
+/// The effect of a row on its scale.
 pub(crate) fn effect(row: &RowEffect) -> Option<String> {
-    let ratio = row.ratio?;
-    Some(match row.scale {
-        Scale::Ratio => number::effect(ratio),
-        Scale::Raw => format!("{} {}", number::difference(ratio), words::clean(&row.unit)),
-    })
+    Some(number::effect_on(row.scale, &row.unit, row.ratio?))
 }
 
 /// Its interval.
 pub(crate) fn interval_text(row: &RowEffect) -> Option<String> {
-    let (low, high) = (row.low?, row.high?);
-    Some(match row.scale {
-        Scale::Ratio => number::interval(low, high),
-        Scale::Raw => format!("{} to {}", number::difference(low), number::difference(high)),
-    })
+    Some(number::interval_on(row.scale, row.low?, row.high?))
 }
 
 /// What is said instead of an effect, or beside it.
@@ -124,7 +115,7 @@ fn outcome(study: &Study<'_>, digest: &Digest<'_>, row: &RowEffect) -> String {
         (None, _) if row.ratio.is_none() && row.failed > 0 => {
             return failure(study, digest, row).unwrap_or_else(|| format!("FAILED in {failed}"));
         }
-        (None, _) => words::not_run(study, row).unwrap_or_else(|| number::NONE.to_owned()),
+        (None, _) => number::or_none(words::not_run(study, row)),
     };
     if row.failed > 0 { format!("{text}; {failed} failed") } else { text }
 }
@@ -242,11 +233,11 @@ fn suites(study: &Study<'_>) -> Table {
         vec![
             words::clean(&suite.suite),
             words::arm_name(study, words::arm_index(study, &suite.arm)),
-            suite.ratio.map_or_else(|| number::NONE.to_owned(), number::effect),
-            interval.map_or_else(|| number::NONE.to_owned(), |(l, h)| number::interval(l, h)),
+            number::or_none(suite.ratio.map(number::effect)),
+            number::or_none(interval.map(|(low, high)| number::interval(low, high))),
             suite.rows.to_string(),
             suite.blocks.to_string(),
-            verdict.unwrap_or_else(|| number::NONE.to_owned()),
+            number::or_none(verdict),
         ]
     };
     Table {
@@ -274,7 +265,6 @@ fn rows(study: &Study<'_>, digest: &Digest<'_>) -> Table {
 
 /// The answer first, then the values it was made from, then details.
 fn row_columns<'a>(study: &'a Study<'a>, digest: &'a Digest<'a>) -> Vec<Filled<'a>> {
-    let or_none = |text: Option<String>| text.unwrap_or_else(|| number::NONE.to_owned());
     let arm = |row: &RowEffect| words::arm_name(study, words::arm_index(study, &row.arm));
     let many_arms = study.plan.arms.len() > 2;
     let with_intervals = study.plan.rules.protocol != Protocol::Article2003;
@@ -283,10 +273,11 @@ fn row_columns<'a>(study: &'a Study<'a>, digest: &'a Digest<'a>) -> Vec<Filled<'
     if many_arms {
         columns.push((Column::words("Arm"), Box::new(arm)));
     }
-    columns.push((Column::number("Effect"), Box::new(move |row| or_none(effect(row)))));
+    columns.push((Column::number("Effect"), Box::new(move |row| number::or_none(effect(row)))));
     if with_intervals {
         let name = interval_name(study);
-        columns.push((Column::number(name), Box::new(move |row| or_none(interval_text(row)))));
+        columns
+            .push((Column::number(name), Box::new(move |row| number::or_none(interval_text(row)))));
     }
     // Protocols without verdicts still have rows that failed.
     if study.summary.rows.iter().any(|row| outcome(study, digest, row) != number::NONE) {
@@ -310,11 +301,11 @@ fn row_columns<'a>(study: &'a Study<'a>, digest: &'a Digest<'a>) -> Vec<Filled<'
         columns.extend::<[Filled<'a>; 3]>([
             (
                 Column::number("Hodges–Lehmann").detail(),
-                Box::new(move |row| or_none(estimate(row))),
+                Box::new(move |row| number::or_none(estimate(row))),
             ),
             (
                 Column::number("p (Holm)").detail(),
-                Box::new(move |row| or_none(row.p_adjusted.map(number::p_value))),
+                Box::new(move |row| number::or_none(row.p_adjusted.map(number::p_value))),
             ),
             (Column::number("Blocks").detail(), Box::new(|row| row.blocks.to_string())),
         ]);
@@ -334,11 +325,7 @@ fn rows_note(article: bool) -> String {
 }
 
 fn unit(row: &RowEffect) -> String {
-    let arrow = match row.better {
-        Better::Higher => "↑",
-        Better::Lower => "↓",
-    };
-    format!("{} {arrow}", words::clean(&row.unit)).trim_start().to_owned()
+    format!("{} {}", words::clean(&row.unit), words::arrow(row.better)).trim_start().to_owned()
 }
 
 /// Threads, and copies where there are several.
@@ -364,14 +351,13 @@ fn with_set_aside(study: &Study<'_>) -> Option<Table> {
                 high: row.high_all,
                 ..row.clone()
             };
-            let cell = |text: Option<String>| text.unwrap_or_else(|| number::NONE.to_owned());
             vec![
                 words::clean(&row.row),
                 words::arm_name(study, words::arm_index(study, &row.arm)),
                 row.blocks_set_aside.to_string(),
-                cell(effect(row)),
-                cell(effect(&all)),
-                cell(interval_text(&all)),
+                number::or_none(effect(row)),
+                number::or_none(effect(&all)),
+                number::or_none(interval_text(&all)),
             ]
         })
         .collect();

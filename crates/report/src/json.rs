@@ -1,12 +1,17 @@
-//! The summary as JSON, as in `summary.json`.
+//! Records as JSON; that of a study is its summary, as in `summary.json`.
 
 use crate::Study;
+use serde::Serialize;
 
 /// The summary of the study, one JSON document.
 #[must_use]
 pub fn json(study: &Study<'_>) -> String {
-    let mut text = serde_json::to_string_pretty(study.summary)
-        .expect("a summary has only text keys, so it is always JSON");
-    text.push('\n');
-    text
+    pretty(study.summary)
+}
+
+/// A record, one JSON document that ends its line.
+pub(crate) fn pretty<T: Serialize + ?Sized>(record: &T) -> String {
+    serde_json::to_string_pretty(record)
+        .expect("records have only text keys, so they are always JSON")
+        + "\n"
 }

@@ -5,7 +5,8 @@
 //!
 //! Data flow: [`Study`] → `digest` (readings sorted by row and arm) → `document` (sections of
 //! paragraphs, tables and figures, as data) → one file per rendering: `text`, `markdown`, `html`.
-//! `csv` and `json` write the records themselves. Two studies compared come in as one record, and go
+//! `csv` and `json` write the records themselves, `dataset` says what tables they make for other
+//! people's tools. Two studies compared come in as one record, and go
 //! out by the same renderings: `comparison`.
 //!
 //! Invariants:
@@ -24,15 +25,19 @@ mod conditions;
 mod core;
 mod cputime;
 mod csv;
+pub mod dataset;
 mod decision;
 mod digest;
 mod document;
 mod effects;
 mod fleet;
+mod fleet_comparison;
+mod format;
 mod html;
 mod json;
 mod markdown;
 mod number;
+mod openmetrics;
 mod plot;
 pub mod probe;
 mod readings;
@@ -59,9 +64,12 @@ pub use comparison::{COMPARISON_FORMATS, ComparisonFormat};
 pub use cputime::{CPUTIME_FORMATS, Cputime, CputimeFormat};
 pub use csv::csv;
 pub use fleet::{FLEET_FORMATS, FleetFormat};
+pub use fleet_comparison::{FLEET_COMPARISON_FORMATS, FleetComparisonFormat};
+pub use format::Format;
 pub use html::html;
 pub use json::json;
 pub use markdown::markdown;
+pub use openmetrics::openmetrics;
 pub use run::run_text;
 pub use sched::{
     sched_diff_text, sched_heat_map, sched_log_text, sched_perfetto, sched_runs_text,
@@ -86,56 +94,20 @@ pub struct Study<'a> {
 }
 
 /// A form in which a study can be reported.
-#[derive(Debug, Clone, Copy)]
-pub struct Format {
-    /// The name people type.
-    pub name: &'static str,
-    /// What it is, in half a line.
-    pub about: &'static str,
-    /// Whether it shows all there is of every reading. The others show no metrics, CPUs and
-    /// environment of a run that went well, except of the first of each row and arm.
-    pub in_full: bool,
-    /// Writes it.
-    pub render: fn(&Study<'_>) -> String,
-}
+pub type StudyFormat = Format<fn(&Study<'_>) -> String>;
 
-/// Every format, in the order they are listed to people.
-pub const FORMATS: &[Format] = &[
-    Format {
-        name: "text",
-        about: "the whole report for a terminal, 100 columns",
-        in_full: false,
-        render: text,
-    },
-    Format {
-        name: "html",
-        about: "one self-contained page with all figures",
-        in_full: false,
-        render: html,
-    },
-    Format {
-        name: "md",
-        about: "the report as Markdown, without figures",
-        in_full: false,
-        render: markdown,
-    },
-    Format { name: "csv", about: "every reading, one line each", in_full: true, render: csv },
-    Format {
-        name: "json",
-        about: "the summary: effects, intervals, verdicts",
-        in_full: false,
-        render: json,
-    },
-    Format {
-        name: "article-csv",
-        about: "the article's tables, one line for each row and arm, with what it printed",
-        in_full: false,
-        render: article_csv,
-    },
-    Format {
-        name: "article-json",
-        about: "the same as JSON, with the sizes of Table 3",
-        in_full: false,
-        render: article_json,
-    },
+/// Every format of a study, in the order they are listed to people.
+pub const FORMATS: &[StudyFormat] = &[
+    Format::new("text", "the whole report for a terminal, 100 columns", text),
+    Format::new("html", "one self-contained page with all figures", html),
+    Format::new("md", "the report as Markdown, without figures", markdown),
+    Format { in_full: true, ..Format::new("csv", "every reading, one line each", csv) },
+    Format::new("json", "the summary: effects, intervals, verdicts", json),
+    Format::new("openmetrics", "effects for a monitor: OpenMetrics text", openmetrics),
+    Format::new(
+        "article-csv",
+        "the article's tables, one line for each row and arm, with what it printed",
+        article_csv,
+    ),
+    Format::new("article-json", "the same as JSON, with the sizes of Table 3", article_json),
 ];

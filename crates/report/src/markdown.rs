@@ -82,12 +82,17 @@ fn render(table: &Table) -> String {
     let rule = |number: bool| if number { "---:" } else { "---" }.to_owned();
     out.push_str(&line(&mut table.columns.iter().map(|column| rule(column.number))));
     for row in &table.rows {
-        out.push_str(&line(&mut row.iter().map(|cell| escape(cell))));
+        out.push_str(&line(&mut row.iter().map(|text| cell(text))));
     }
     if let Some(note) = &table.note {
         out.push_str(&format!("\n{}\n", escape(note)));
     }
     out
+}
+
+/// A cell never begins a line, so `#SBATCH` stays what is pasted into a script.
+fn cell(text: &str) -> String {
+    escape(text).replace("\\#", "#")
 }
 
 /// Keeps text from being read as markup.

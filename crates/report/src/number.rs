@@ -1,5 +1,7 @@
 //! Numbers as people read them. Every table, figure and sentence writes its numbers here.
 
+use crate::words;
+use coretwin_base::plan::Scale;
 use std::fmt::Write;
 
 /// Shown where there is no number.
@@ -42,7 +44,12 @@ pub(crate) fn as_printed(digits: &str) -> String {
 
 /// A value or a dash.
 pub(crate) fn value_or_none(number: Option<f64>) -> String {
-    number.map_or_else(|| NONE.to_owned(), value)
+    or_none(number.map(value))
+}
+
+/// The text or a dash.
+pub(crate) fn or_none(text: Option<String>) -> String {
+    text.unwrap_or_else(|| NONE.to_owned())
 }
 
 /// A short value for axes: `160k`, `1.2M`, `0.5`.
@@ -70,6 +77,27 @@ pub(crate) fn effect(ratio: f64) -> String {
 /// An interval of ratios: `+22.0 to +26.3 %`.
 pub(crate) fn interval(low: f64, high: f64) -> String {
     format!("{} to {} %", effect_number(low), effect_number(high))
+}
+
+/// An effect on its scale: a percentage, or a difference in the row's unit.
+pub(crate) fn effect_on(scale: Scale, unit: &str, value: f64) -> String {
+    match scale {
+        Scale::Ratio => effect(value),
+        Scale::Raw => format!("{} {}", difference(value), words::clean(unit)),
+    }
+}
+
+/// An interval of effects on their scale.
+pub(crate) fn interval_on(scale: Scale, low: f64, high: f64) -> String {
+    match scale {
+        Scale::Ratio => interval(low, high),
+        Scale::Raw => format!("{} to {}", difference(low), difference(high)),
+    }
+}
+
+/// What an interval of that confidence is called: `95 % interval`.
+pub(crate) fn interval_name(confidence: f64) -> String {
+    format!("{} interval", share(confidence))
 }
 
 fn effect_number(ratio: f64) -> String {

@@ -2,7 +2,7 @@
 
 use crate::number;
 use crate::words;
-use coretwin_base::reading::{Better, Reading, Status};
+use coretwin_base::reading::{Reading, Status};
 use coretwin_base::units::human_seconds;
 
 /// A reading as lines of `name  value`, ending in a line break.
@@ -11,7 +11,7 @@ pub fn run_text(reading: &Reading) -> String {
     let mut lines: Vec<(String, String)> =
         vec![("workload".to_owned(), words::clean(&reading.row))];
     let mut line = |name: &str, text: String| lines.push((words::clean(name), text));
-    let better = better(reading.better);
+    let better = reading.better.name();
     match reading.value {
         Some(value) => {
             let unit = words::clean(&reading.unit);
@@ -65,11 +65,4 @@ pub fn run_text(reading: &Reading) -> String {
         }
     }
     text
-}
-
-fn better(better: Better) -> &'static str {
-    match better {
-        Better::Higher => "higher",
-        Better::Lower => "lower",
-    }
 }

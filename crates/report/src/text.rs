@@ -5,7 +5,7 @@ use crate::Study;
 use crate::document::{Block, Column, Document, Headline, Table};
 use crate::plot::{Forest, ForestGroup, ForestLine, Plot};
 use crate::svg::axis::{Axis, ratio_axis};
-use crate::words::shorten;
+use crate::words::{self, shorten};
 use comfy_table::{
     CellAlignment, ColumnConstraint, ContentArrangement, ContentLineStyle, LineStyle, TableStyle,
     Width,
@@ -41,8 +41,8 @@ pub(crate) fn write(document: &Document) -> String {
     }
     out.push('\n');
     paragraph(&mut out, &format!("{} · {}", document.title, document.facts), "");
-    if document.warnings > 0 {
-        let warnings = crate::number::count(document.warnings as u64, "warning");
+    if document.warnings() > 0 {
+        let warnings = crate::number::count(document.warnings() as u64, "warning");
         paragraph(&mut out, &format!("{warnings}, see below."), "");
     }
     for section in &document.sections {
@@ -106,24 +106,7 @@ fn hanging(out: &mut String, mark: &str, text: &str) {
 }
 
 fn wrapped(out: &mut String, text: &str, first: &str, rest: &str) {
-    let mut line = first.to_owned();
-    let mut empty = true;
-    for word in text.split_whitespace() {
-        let width = line.chars().count() + word.chars().count() + usize::from(!empty);
-        if !empty && width > WIDTH {
-            out.push_str(&line);
-            out.push('\n');
-            line = rest.to_owned();
-            empty = true;
-        }
-        if !empty {
-            line.push(' ');
-        }
-        line.push_str(word);
-        empty = false;
-    }
-    out.push_str(line.trim_end());
-    out.push('\n');
+    words::fill(out, text.split_whitespace(), WIDTH, first, rest);
 }
 
 /// The table, in parts below each other where it is too wide.

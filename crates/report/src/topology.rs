@@ -1,7 +1,7 @@
 //! The readable drawing of a machine: packages, nodes, last-level caches and cores as a tree, each
 //! core a bracket with its CPUs, and below it what is known about SMT and how far to believe it.
 
-use crate::words::{clean, shorten};
+use crate::words::{clean, fill, shorten};
 use coretwin_base::cpu_set::{CoreId, CpuId, CpuSet};
 use coretwin_base::topology::{Cpu, Topology, Trust};
 use coretwin_base::ways::WithoutSmt;
@@ -103,23 +103,8 @@ impl Part {
         let gap = if self.title.is_empty() || self.cores.is_empty() { "" } else { "  " };
         let start = format!("{first}{}{gap}", self.title);
         let indent = start.chars().count() - rest.chars().count();
-        let mut line = start;
-        let mut empty = true;
-        for core in &self.cores {
-            if !empty && line.chars().count() + 1 + core.chars().count() > COLUMNS {
-                out.push_str(&line);
-                out.push('\n');
-                line = format!("{rest}{}", " ".repeat(indent));
-                empty = true;
-            }
-            if !empty {
-                line.push(' ');
-            }
-            line.push_str(core);
-            empty = false;
-        }
-        out.push_str(line.trim_end());
-        out.push('\n');
+        let below = format!("{rest}{}", " ".repeat(indent));
+        fill(out, self.cores.iter().map(String::as_str), COLUMNS, &start, &below);
         for (index, part) in self.inside.iter().enumerate() {
             let (branch, stem) = match index + 1 == self.inside.len() {
                 true => ("└─ ", "   "),
@@ -355,21 +340,6 @@ fn cpuinfo(topology: &Topology) -> String {
 
 /// A label and its text, wrapped beside the label.
 fn write_fact(out: &mut String, label: &str, text: &str) {
-    let mut line = format!("{label:<LABEL_COLUMNS$}");
-    let mut empty = true;
-    for word in clean(text).split_whitespace() {
-        if !empty && line.chars().count() + 1 + word.chars().count() > COLUMNS {
-            out.push_str(&line);
-            out.push('\n');
-            line = " ".repeat(LABEL_COLUMNS);
-            empty = true;
-        }
-        if !empty {
-            line.push(' ');
-        }
-        line.push_str(word);
-        empty = false;
-    }
-    out.push_str(line.trim_end());
-    out.push('\n');
+    let (label, rest) = (format!("{label:<LABEL_COLUMNS$}"), " ".repeat(LABEL_COLUMNS));
+    fill(out, clean(text).split_whitespace(), COLUMNS, &label, &rest);
 }

@@ -3,6 +3,7 @@
 use crate::Study;
 use coretwin_base::arm::{ArmState, KERNEL};
 use coretwin_base::plan::{Comparison, PlanArm, Protocol};
+use coretwin_base::reading::Better;
 use coretwin_base::summary::{RowEffect, StoppedBecause, Verdict};
 use coretwin_stats::study::pair_comparison;
 
@@ -15,6 +16,35 @@ pub(crate) fn clean(text: &str) -> String {
 /// Characters that reorder the text around them.
 fn is_direction(c: char) -> bool {
     matches!(c, '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}')
+}
+
+/// Writes the pieces with spaces between them, in lines of at most so many characters (a longer piece
+/// has its own) behind `first`, and behind `rest` from the second line on.
+pub(crate) fn fill<'a>(
+    out: &mut String,
+    pieces: impl Iterator<Item = &'a str>,
+    characters_max: usize,
+    first: &str,
+    rest: &str,
+) {
+    let mut line = first.to_owned();
+    let mut empty = true;
+    for piece in pieces {
+        let width = line.chars().count() + piece.chars().count() + usize::from(!empty);
+        if !empty && width > characters_max {
+            out.push_str(&line);
+            out.push('\n');
+            line = rest.to_owned();
+            empty = true;
+        }
+        if !empty {
+            line.push(' ');
+        }
+        line.push_str(piece);
+        empty = false;
+    }
+    out.push_str(line.trim_end());
+    out.push('\n');
 }
 
 /// The text cut to so many characters, with an ellipsis where something was cut.
@@ -110,6 +140,14 @@ pub(crate) fn state(arm: &PlanArm) -> String {
         clean(&arm.state.to_string())
     } else {
         clean(&format!("{}@{}", arm.state, arm.scheduler))
+    }
+}
+
+/// Which way a value gets better.
+pub(crate) fn arrow(better: Better) -> char {
+    match better {
+        Better::Higher => '↑',
+        Better::Lower => '↓',
     }
 }
 

@@ -25,7 +25,7 @@ fn compared(first: &Records, second: &Records) -> StudyComparison {
 
 fn render(format: &str, comparison: &StudyComparison) -> String {
     let format = COMPARISON_FORMATS.iter().find(|known| known.name == format).expect("a format");
-    (format.render)(comparison)
+    (format.render)(std::slice::from_ref(comparison))
 }
 
 /// The same study on a newer kernel, with every value times a factor of row and arm.
@@ -144,7 +144,7 @@ fn every_pair_fits_a_terminal_and_keeps_markup_out() {
             assert!(!breakable || line.chars().count() <= 100, "{name}: {line}");
         }
         for format in COMPARISON_FORMATS.iter().filter(|format| format.name != "csv") {
-            let out = (format.render)(&comparison);
+            let out = (format.render)(std::slice::from_ref(&comparison));
             assert!(!out.contains('\u{1b}'), "{name}: {}: an escape sequence", format.name);
             assert!(!out.contains("NaN") && !out.contains("inf "), "{name}: {}", format.name);
         }

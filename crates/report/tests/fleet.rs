@@ -1,12 +1,14 @@
 //! A fleet's report in every format.
 
 use coretwin_base::fleet::{Effect, Fleet, Member, MemberState, Refused};
+use coretwin_base::fleet_comparison::FleetComparison;
 use coretwin_base::fleet_summary::FleetSummary;
 use coretwin_base::plan::{Comparison, Scale};
 use coretwin_base::random::Stream;
 use coretwin_base::reading::Better;
-use coretwin_report::FLEET_FORMATS;
+use coretwin_report::{FLEET_COMPARISON_FORMATS, FLEET_FORMATS};
 use coretwin_stats::fleet::analyse;
+use coretwin_stats::fleet::comparison::{FleetRecords, compare_fleets};
 use std::collections::BTreeMap;
 
 const HOSTILE: &str = "<script>alert(1)</script>|\u{1b}[31m\n\"";
@@ -139,4 +141,57 @@ fn an_empty_fleet_has_a_report_too() {
     for format in FLEET_FORMATS {
         assert!(!(format.render)(&summary).is_empty(), "{}", format.name);
     }
+}
+
+/// Fleets compared with a first one; the second of `others` are other machines.
+fn compared(first: &Fleet, others: &[Fleet]) -> Vec<FleetComparison> {
+    let records = |head, fleet| FleetRecords { head, folder: "a/folder", fleet };
+    let one = |(other, head)| {
+        compare_fleets([&records("old", first), &records(head, other)], None).expect("comparable")
+    };
+    others.iter().zip(["new", "newer"]).map(one).collect()
+}
+
+fn render_comparison(format: &str, comparisons: &[FleetComparison]) -> String {
+    let format = FLEET_COMPARISON_FORMATS.iter().find(|known| known.name == format);
+    (format.expect("a format").render)(comparisons)
+}
+
+#[test]
+fn fleets_compared_have_regressions_first_and_every_line_in_the_csv() {
+    let models = [("Alpha", 0.2), ("Beta", -0.1)];
+    let old = fleet(&models, 8, 3);
+    let mut new = old.clone();
+    for member in &mut new.members {
+        member.bundle = "another".into();
+        member.effects[1].mean -= 0.05;
+        member.facts.insert("kernel.release".into(), HOSTILE.into());
+    }
+    let mut newer = old.clone();
+    newer.members.iter_mut().for_each(|member| member.bundle = "a third".into());
+    newer.members.remove(3);
+    let comparisons = compared(&old, &[new, newer]);
+    let text = render_comparison("text", &comparisons);
+    let place = |part: &str| text.find(part).unwrap_or_else(|| panic!("{part}: {text}"));
+    assert!(place("REGRESSIONS") < place("OVER ALL ROWS"));
+    assert!(place("new against old:") < place("newer against old:"));
+    place("8 machines in both");
+    place("Machines only in old: node-0-3");
+    place("None found: of");
+    assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+    let page = render_comparison("html", &comparisons);
+    assert_eq!(page.matches("<svg xmlns").count(), 2, "a figure for each");
+    assert!(page.contains("a2") && !page.contains("<script"), "the third has a mark of its own");
+    assert_eq!(page.matches("id=\"regressions\"").count(), 1, "one section of each name");
+    let csv = render_comparison("csv", &comparisons);
+    let lines: usize = comparisons.iter().map(|one| one.suites.len() + one.effects.len()).sum();
+    assert_eq!(csv.lines().count(), 1 + lines);
+    let columns = csv.lines().next().expect("a head").split(',').count();
+    assert!(csv.lines().all(|line| line.split(',').count() == columns), "{csv}");
+    let back: Vec<FleetComparison> =
+        serde_json::from_str(&render_comparison("json", &comparisons)).expect("a list");
+    assert_eq!(back, comparisons);
+    let one: FleetComparison =
+        serde_json::from_str(&render_comparison("json", &comparisons[..1])).expect("an object");
+    assert_eq!(one, comparisons[0]);
 }

@@ -246,6 +246,11 @@ fn the_command_to_reproduce_names_no_folder_that_exists() {
     records.environment.sessions[0].argv = line.split(' ').map(str::to_owned).collect();
     let out = text(&records.study());
     assert!(out.contains("coretwin study --blocks 9 --seed 42 -- ./x --out d"), "{out}");
+    // Of a fleet it is the plan that holds the seed; `fleet run` takes none.
+    let line = "coretwin fleet run mine --here --task 3";
+    records.environment.sessions[0].argv = line.split(' ').map(str::to_owned).collect();
+    let out = text(&records.study());
+    assert!(out.contains(line) && !out.contains("--seed"), "{out}");
 }
 
 #[test]

@@ -14,6 +14,7 @@ pub mod error;
 pub mod kernel;
 pub mod machine;
 pub mod models;
+mod numbers;
 pub mod policies;
 
 pub use error::{Error, Result};

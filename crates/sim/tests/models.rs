@@ -1,33 +1,17 @@
 //! The models of the article's benchmarks, the machines they run on, and fits.
 
-use coretwin_base::core_run::CoreMatrix;
+mod support;
+
 use coretwin_base::param::WorkloadSpec;
 use coretwin_sim::Result;
 use coretwin_sim::calibrate::Fit;
 use coretwin_sim::machine::{MODEL_VERSION, MachinePreset, table};
-use coretwin_sim::models::{PROFILES, Prediction, Setting, predict};
+use coretwin_sim::models::{Prediction, Setting, predict};
 use coretwin_sim::policies::Settings;
+use support::speeds;
 
 fn machine(name: &str) -> MachinePreset {
     MachinePreset::named(name).expect(name)
-}
-
-/// Speeds with every pair slowed alike, so that no test waits for the core.
-fn speeds(machine: &MachinePreset, slowdown: f64) -> CoreMatrix {
-    let count = PROFILES.len();
-    CoreMatrix {
-        schema: 1,
-        preset: machine.core.name.clone(),
-        profiles: PROFILES.map(str::to_owned).to_vec(),
-        alone_ipc: vec![0.5; count],
-        slowdown: vec![vec![slowdown; count]; count],
-        throughput: vec![vec![2.0 / slowdown; count]; count],
-        slowdown_by_formula: Vec::new(),
-        cached: 0,
-        seed: 1,
-        warmup_uops: 0,
-        measure_uops: 0,
-    }
 }
 
 /// A workload on a machine, in words: `chat:rooms=2` under `linux-2.4.19`.
@@ -42,7 +26,9 @@ fn run(
     let spec = WorkloadSpec::parse(cell).expect(cell);
     let speeds = speeds(machine, 1.5);
     let policy = Settings::parse(policy).expect(policy);
-    let setting = Setting { machine, speeds: &speeds, fit, policy, smt, seed: 1, fraction };
+    let runs_max = Some(1);
+    let setting =
+        Setting { machine, speeds: &speeds, fit, policy, smt, seed: 1, fraction, runs_max };
     predict(&spec.name, &spec.params, &setting)
 }
 
@@ -65,6 +51,11 @@ fn a_bad_machine_is_refused_with_file_line_and_key() {
     assert!(message.contains("processor.topology.cores"), "{message}");
     let message = refused("packages = 1, caches = 1,", "packages = 1024, caches = 1024,");
     assert!(message.contains("at most 4096") || message.contains("1 to 4096"), "{message}");
+    let message = refused("cores = 1,", "cores = 0,");
+    assert!(message.contains("processor.topology.cores"), "{message}");
+    // More than memory could hold a list of.
+    let message = refused("caches = 1, cores = 1,", "caches = 1024, cores = 1024,");
+    assert!(message.contains("not 2097152"), "{message}");
     let message = refused("[disk]", "[disc]");
     assert!(message.contains("did you mean 'disk'"), "{message}");
 }
@@ -178,29 +169,31 @@ fn one_task_does_not_feel_its_idle_sibling_and_those_that_wake_each_other_do() {
     for cell in ["lmbench/simple-stat", "lmbench/signal-install", "aim9/add_int"] {
         assert_eq!(change(cell), 0.0, "{cell}");
     }
+    // Slower, as printed, if by less (1, 4 and 6 %).
     for cell in ["lmbench/pipe-latency", "lmbench/fork-exit", "lmbench/fork-execve"] {
         let change = change(cell);
-        assert!((1e-6..0.1).contains(&change), "{cell}: {change}");
+        assert!((0.0005..0.08).contains(&change), "{cell}: {change}");
     }
 }
 
+/// The families that sample by themselves; the others simulate their whole load.
 #[test]
 #[ignore = "a minute; `cargo test -p coretwin-sim --release --test models -- --ignored`"]
 fn a_sample_and_the_whole_load_agree() {
     let machine = machine("xeon-mp-foster");
     let fit = Fit::of(&machine.name);
-    // Families that take their whole load by themselves have no sample to compare.
-    let mut sampled = 0;
-    for cell in ["tbench:clients=20", "chat:rooms=20", "dbench:clients=20"] {
+    let mut sampled = Vec::new();
+    for cell in ["tbench:clients=20", "chat:rooms=20", "dbench:clients=20", "lmbench/pipe-latency"]
+    {
         let predict = |fraction| {
             run(&machine, fit.as_ref(), cell, "linux-2.4.19", true, fraction).expect(cell)
         };
         let part = predict(None);
         if part.sampled_fraction < 1.0 {
-            let whole = predict(Some(1.0)).value;
-            assert!((part.value / whole - 1.0).abs() < 0.01, "{cell}: {} {whole}", part.value);
-            sampled += 1;
+            let (part, whole) = (part.value, predict(Some(1.0)).value);
+            assert!((part / whole - 1.0).abs() < 0.01, "{cell}: {part} {whole}");
+            sampled.push(cell);
         }
     }
-    assert_eq!(sampled, 1, "of these tbench alone is sampled");
+    assert_eq!(sampled, ["tbench:clients=20"]);
 }

@@ -191,6 +191,7 @@ fn contradictions_are_refused() {
             "memory.main: answers in 30 cycles, the last cache in 40",
         ),
         (WESTMERE, "bytes = 32_768, ways = 8", "bytes = 32_768, ways = 7", "power of two"),
+        (WESTMERE, "line = { bytes = 64", "line = { bytes = 32", "from 64 to 512"),
         (
             WESTMERE,
             "entries = 64, ways = 4",

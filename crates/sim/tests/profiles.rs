@@ -2,7 +2,7 @@
 //! refused with file, line, key and a way out.
 
 use coretwin_sim::core::preset::Confidence;
-use coretwin_sim::core::profile::{Access, Phase, Profile, Sieve, Work, table};
+use coretwin_sim::core::profile::{Access, Branches, Phase, Profile, Sieve, Work, table};
 use coretwin_sim::core::uop::{KERNEL_CODE, KERNEL_DATA};
 use coretwin_sim::core::{Class, Effect, Preset, Stream, Uop};
 
@@ -149,10 +149,13 @@ fn sources_are_results() {
 fn branches_go_their_usual_way_as_often_as_stated() {
     let profile = Profile::named("gzip-words").unwrap();
     let phases = phases(&profile);
-    let sum = |of: fn(&Phase) -> f64| phases.iter().map(of).sum::<f64>();
-    let stated =
-        sum(|phase| phase.uops as f64 * phase.mix.of(Class::Branch) * phase.branches.unusual())
-            / sum(|phase| phase.uops as f64 * phase.mix.of(Class::Branch));
+    let sum = |of: &dyn Fn(&Phase) -> f64| phases.iter().map(of).sum::<f64>();
+    // Branches that go the unusual way, by what is said of their classes.
+    let unusual = |branches: &Branches| -> f64 {
+        branches.bias.iter().zip(&branches.share).map(|(bias, share)| share * (1.0 - bias)).sum()
+    };
+    let executed = |phase: &Phase| phase.uops as f64 * phase.mix.of(Class::Branch);
+    let stated = sum(&|phase| executed(phase) * unusual(&phase.branches)) / sum(&executed);
     let uops = take(profile.stream(&westmere(), 5, 0), 900_000);
     let mut sites = std::collections::BTreeMap::new();
     for uop in uops.iter().filter(|uop| uop.class == Class::Branch) {

@@ -6,7 +6,7 @@
 //! label them so.
 
 /// Fewest samples that must lie beyond a quantile.
-pub const SAMPLES_BEYOND_MIN: u64 = 100;
+pub(crate) const SAMPLES_BEYOND_MIN: u64 = 100;
 
 /// A quantile that this run cannot tell.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
@@ -30,7 +30,7 @@ pub enum Error {
 ///
 /// # Errors
 /// [`Error::NotAShare`] outside (0, 1).
-pub fn samples_needed(quantile: f64) -> Result<u64, Error> {
+pub(crate) fn samples_needed(quantile: f64) -> Result<u64, Error> {
     if !(quantile > 0.0 && quantile < 1.0) {
         return Err(Error::NotAShare(quantile));
     }

@@ -19,7 +19,7 @@ pub const CONFIDENCE: f64 = 0.95;
 pub const WIDENING: f64 = 1.1;
 
 /// Most blocks a forecast speaks of; more is as good as never.
-pub const FORECAST_MAX: u32 = 1_000_000;
+pub(crate) const FORECAST_MAX: u32 = 1_000_000;
 
 /// The factor for a study with these looks: 1 where the number of blocks was fixed beforehand.
 #[must_use]
@@ -34,7 +34,13 @@ pub fn widening(looks: &[u32]) -> f64 {
 /// With one probability of 0 it forecasts an interval's width; with 0.80 the blocks that find an
 /// effect of `half_width` four times in five (Lachin 1981; NIST/SEMATECH e-Handbook 7.2.2.2).
 #[must_use]
-pub fn blocks_for(deviation: f64, half_width: f64, sure: f64, power: f64, widening: f64) -> u32 {
+pub(crate) fn blocks_for(
+    deviation: f64,
+    half_width: f64,
+    sure: f64,
+    power: f64,
+    widening: f64,
+) -> u32 {
     let narrow = |blocks: u32| {
         let degrees = f64::from(blocks - 1);
         let power = if power > 0.0 { student::quantile(power, degrees) } else { 0.0 };

@@ -1,4 +1,4 @@
-//! Student's t distribution: distribution function, tail probability, quantile.
+//! Student's t distribution: tail probability, quantile.
 //!
 //! All of it rests on the regularised incomplete beta function, computed by its continued fraction,
 //! with every transcendental function from `libm`, so that the same data give the same bits on
@@ -66,13 +66,6 @@ pub fn two_sided(t: f64, degrees: f64) -> f64 {
     incomplete_beta(degrees / 2.0, 0.5, degrees / (degrees + t * t))
 }
 
-/// Probability of a value of at most `t`.
-#[must_use]
-pub fn cdf(t: f64, degrees: f64) -> f64 {
-    let tail = two_sided(t, degrees) / 2.0;
-    if t > 0.0 { 1.0 - tail } else { tail }
-}
-
 /// Density at `t`.
 fn density(t: f64, degrees: f64) -> f64 {
     let log_front = libm::lgamma((degrees + 1.0) / 2.0)
@@ -135,6 +128,12 @@ pub fn critical(confidence: f64, degrees: f64) -> f64 {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    /// Probability of a value of at most `t`.
+    fn cdf(t: f64, degrees: f64) -> f64 {
+        let tail = two_sided(t, degrees) / 2.0;
+        if t > 0.0 { 1.0 - tail } else { tail }
+    }
 
     fn close(a: f64, b: f64, tolerance: f64) -> bool {
         (a - b).abs() <= tolerance * (1.0 + b.abs())

@@ -5,7 +5,7 @@ use crate::stopping;
 use coretwin_base::summary::Verdict;
 
 /// Confidence of the interval that must lie inside the margin: two one-sided tests at 5 %.
-pub const EQUIVALENCE_CONFIDENCE: f64 = 0.90;
+pub(crate) const EQUIVALENCE_CONFIDENCE: f64 = 0.90;
 
 /// The verdict on an effect whose mean is 0 where arms do not differ, and above 0 where the arm is
 /// better; `margin` is on the same scale. None for fewer than two blocks.

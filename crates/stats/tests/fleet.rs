@@ -1,54 +1,16 @@
 //! The analysis of a fleet: what is taken together, who is named, what is said.
 
-use coretwin_base::fleet::{Effect, Fleet, Member, MemberState, Refused};
+#[path = "fleet/support.rs"]
+mod support;
+
+use coretwin_base::fleet::{Fleet, Member, MemberState, Refused};
 use coretwin_base::fleet_summary::FleetSummary;
-use coretwin_base::plan::{Comparison, Scale};
+use coretwin_base::plan::Comparison;
 use coretwin_base::random::Stream;
-use coretwin_base::reading::Better;
 use coretwin_base::summary::Verdict;
-use coretwin_stats::fleet::analyse;
+use coretwin_stats::fleet::{Weights, analyse};
 use std::collections::BTreeMap;
-
-fn effect(row: &str, mean: f64, standard_error: f64) -> Effect {
-    Effect {
-        row: row.into(),
-        workload: row.split(':').next().unwrap_or(row).into(),
-        arm: "on".into(),
-        reference: "off".into(),
-        unit: "1/s".into(),
-        better: Better::Higher,
-        scale: Scale::Ratio,
-        blocks: 10,
-        mean,
-        standard_error,
-        degrees: 9.0,
-        value_reference: 100.0,
-        value_arm: 100.0 * mean.exp(),
-    }
-}
-
-fn member(number: u32, model: &str, effects: Vec<Effect>) -> Member {
-    Member {
-        schema: 1,
-        machine: format!("{number:08x}").into(),
-        name: format!("node-{number}"),
-        cpu_model: model.into(),
-        cores: 8,
-        threads_per_core: 2,
-        kernel: "6.12".into(),
-        comparison: Comparison::Smt,
-        is_simulated: false,
-        bundle: format!("b{number}").into(),
-        plan: "plan".into(),
-        bundle_schema: 1,
-        started_utc: "2026-01-01T00:00:00Z".to_owned(),
-        state: MemberState::Complete,
-        margin: 0.02,
-        facts: BTreeMap::new(),
-        effects,
-        uncompared: Vec::new(),
-    }
-}
+use support::{effect, member};
 
 /// Machines of two models: chat gains 20 % on the first and loses 5 % on the second.
 fn two_models() -> Fleet {
@@ -97,7 +59,8 @@ fn models_are_told_apart_and_taken_together() {
     assert!((summary.suites[1].effect - expected).abs() < 1e-3, "{:?}", summary.suites[1]);
     assert_eq!(summary.sentences.len(), 1);
     assert!(
-        summary.sentences[0].contains("24 machines of 2 CPU models"),
+        summary.sentences[0].contains("24 machines of 2 CPU models")
+            && summary.sentences[0].contains("By model: Alpha +"),
         "{:?}",
         summary.sentences
     );
@@ -173,4 +136,34 @@ fn what_is_missing_mixed_or_odd_is_said() {
     assert!((1.1..1.3).contains(&alpha.effect) && alpha.low.is_some(), "{alpha:?}");
     let nothing = analyse(&Fleet::default(), None);
     assert_eq!((nothing.machines, nothing.effects.len(), nothing.sentences.len()), (0, 0, 0));
+}
+
+#[test]
+fn weights_make_the_means_of_the_report() {
+    let mut fleet = two_models();
+    // One machine of Beta was studied twice, and one effect is no number.
+    let mut again = fleet.members[20].clone();
+    again.plan = "another".into();
+    again.effects[0].mean += 0.1;
+    again.effects[0].blocks = 5;
+    fleet.members.push(again);
+    fleet.members[3].effects[1].mean = f64::NAN;
+    let summary = analyse(&fleet, None);
+    let weights = Weights::new(&fleet);
+    let mut sums: BTreeMap<(String, String), (f64, f64)> = BTreeMap::new();
+    for member in &fleet.members {
+        for effect in &member.effects {
+            let Some(share) = weights.share(member, effect) else { continue };
+            let key = (member.cpu_model.to_string(), effect.row.to_string());
+            let (weight, mean) = sums.entry(key).or_default();
+            *weight += share;
+            *mean += share * effect.mean;
+        }
+    }
+    assert_eq!(sums.len(), 4);
+    for ((model, row), (weight, mean)) in sums {
+        let expected = line(&summary, Some(&model), &row).effect;
+        assert!((weight - 1.0).abs() < 1e-12, "{model} {row}: {weight}");
+        assert!((mean.exp() / expected - 1.0).abs() < 1e-12, "{model} {row}: {mean} {expected}");
+    }
 }

@@ -11,7 +11,7 @@ use coretwin_base::plan::Plan;
 use coretwin_base::summary::Summary;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use std::fs::{self, File};
+use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The plan, written before the first run and never changed.
@@ -157,8 +157,6 @@ impl Bundle {
         let temporary = self.path(&format!(".{file}.new"));
         Disk::default()
             .replace(&path, &temporary, bytes)
-            // The rename itself must survive a crash: the folder is synced too.
-            .and_then(|()| File::open(&self.folder)?.sync_all())
             .map_err(|source| Error::writing(&path, bytes.len() as u64, source))?;
         self.give_away(&path)
     }

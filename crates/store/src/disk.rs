@@ -1,9 +1,9 @@
 //! The seam to the file system: every write of a study's folder goes through here. In tests a seed
-//! makes it write short, be interrupted, be full, or fail.
+//! makes it write or read short, be interrupted, be full, or fail.
 
 use rustix::fs::OFlags;
 use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
@@ -52,20 +52,33 @@ impl Disk {
         file.sync_data()
     }
 
-    /// Writes a file whole or not at all: under another name first, which nobody can have made a
-    /// link of.
+    /// Writes a file whole or not at all.
     pub(crate) fn replace(
         &mut self,
         path: &Path,
         temporary: &Path,
         bytes: &[u8],
     ) -> io::Result<()> {
+        self.replace_by(path, temporary, |out| out.write_all(bytes))
+    }
+
+    /// The same of what is made piece by piece: under another name first, which nobody can have made
+    /// a link of.
+    pub(crate) fn replace_by(
+        &mut self,
+        path: &Path,
+        temporary: &Path,
+        write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    ) -> io::Result<()> {
         let written = (|| {
             let nofollow = OFlags::NOFOLLOW.bits().cast_signed();
             let mut options = OpenOptions::new();
             options.write(true).create(true).truncate(true).custom_flags(nofollow);
             let file = options.open(temporary)?;
-            self.write_all(&file, bytes)?;
+            let mut out = BufWriter::new(Piecewise { disk: self, file: &file });
+            write(&mut out)?;
+            out.flush()?;
+            drop(out);
             self.sync(&file)?;
             #[cfg(test)]
             self.faults.as_mut().map_or(Ok(()), faults::Faults::other)?;
@@ -73,8 +86,31 @@ impl Disk {
         })();
         if written.is_err() {
             let _ = std::fs::remove_file(temporary);
+            return written;
         }
-        written
+        #[cfg(test)]
+        if self.faults.is_some() {
+            return Ok(());
+        }
+        // The rename itself must survive a crash: the folder is synced too.
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
+    }
+}
+
+/// A file that is written piece by piece.
+struct Piecewise<'a> {
+    disk: &'a mut Disk,
+    file: &'a File,
+}
+
+impl Write for Piecewise<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.disk.write(self.file, bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 
@@ -83,15 +119,31 @@ impl Disk {
 pub(crate) mod faults {
     use coretwin_base::random::Stream;
     use rustix::io::Errno;
-    use std::io::{self, Write};
+    use std::io::{self, Read, Write};
 
     #[derive(Debug)]
     pub(crate) struct Faults {
         stream: Stream,
         /// A disk that is full stays full.
         full: bool,
+        /// Whether something was told that nobody can go on after.
+        pub(crate) broke: bool,
         /// How many were made.
         pub(crate) made: u64,
+    }
+
+    /// What is read of a disk with faults.
+    pub(crate) struct FaultyFile<'a> {
+        pub(crate) bytes: &'a [u8],
+        pub(crate) faults: &'a mut Faults,
+    }
+
+    impl Read for FaultyFile<'_> {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            let count = buffer.len().min(self.bytes.len());
+            let count = self.faults.read(count)?;
+            self.bytes.read(&mut buffer[..count])
+        }
     }
 
     /// How many seeds a test takes: so many, or `CORETWIN_FAULT_SEEDS`.
@@ -107,7 +159,7 @@ pub(crate) mod faults {
 
     impl Faults {
         pub(crate) fn new(seed: u64) -> Self {
-            Self { stream: Stream::new(seed, "faults", 0), full: false, made: 0 }
+            Self { stream: Stream::new(seed, "faults", 0), full: false, broke: false, made: 0 }
         }
 
         /// How many bytes of so many are written.
@@ -130,6 +182,19 @@ pub(crate) mod faults {
             }
         }
 
+        /// How many bytes of so many are read.
+        fn read(&mut self, count: usize) -> io::Result<usize> {
+            match self.stream.below(64) {
+                0..16 => self.fault(Errno::INTR).map(|()| count),
+                16 => self.fault(Errno::IO).map(|()| count),
+                17..40 if count > 1 => {
+                    self.made += 1;
+                    Ok(1 + self.stream.below(count as u64 - 1) as usize)
+                }
+                _ => Ok(count),
+            }
+        }
+
         /// Whether a cut, sync or rename works.
         pub(super) fn other(&mut self) -> io::Result<()> {
             if self.stream.below(8) == 0 { self.fault(Errno::IO) } else { Ok(()) }
@@ -137,6 +202,7 @@ pub(crate) mod faults {
 
         fn fault(&mut self, errno: Errno) -> io::Result<()> {
             self.made += 1;
+            self.broke |= errno != Errno::INTR;
             Err(errno.into())
         }
     }

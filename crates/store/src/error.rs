@@ -111,6 +111,21 @@ pub enum Error {
         /// What is wrong with it.
         why: String,
     },
+    /// The folder that a dataset is to be in holds something else.
+    #[error(
+        "{} is not empty and holds no dataset; name an empty folder, or one that is not there yet",
+        folder.display()
+    )]
+    NotADataset {
+        /// The folder.
+        folder: PathBuf,
+    },
+    /// This program writes no Parquet.
+    #[error(
+        "this coretwin was built without Parquet; build it with: cargo build --release --features \
+         parquet --package coretwin (csv and json need nothing)"
+    )]
+    NoParquet,
     /// Another process writes to this journal.
     #[error("another coretwin is writing to {}; wait for it, or choose another folder", path.display())]
     Busy {
@@ -120,6 +135,16 @@ pub enum Error {
 }
 
 impl Error {
+    /// Its words for where the file is named already.
+    #[must_use]
+    pub fn beside(&self, file: &Path) -> String {
+        let text = self.to_string();
+        match text.strip_prefix(&file.display().to_string()) {
+            Some(rest) => rest.trim_start_matches([':', ' ', '/']).to_owned(),
+            None => text,
+        }
+    }
+
     pub(crate) fn io(doing: &'static str, path: &Path, source: io::Error) -> Self {
         Self::Io { doing, path: path.to_owned(), cause: source }
     }

@@ -4,7 +4,9 @@
 //! SHA-256. Equal contents give equal bytes. The file is called after the machine and the digest of
 //! the manifest, so that one that was altered is known, and copies of one are one.
 
+use crate::disk::Disk;
 use crate::error::Error;
+use crate::fleet_folder::temporary;
 use crate::line::{Extent, record};
 use crate::scan::{Read, read_bytes};
 use coretwin_base::fleet_plan::{FileDigest, Manifest};
@@ -19,7 +21,7 @@ use std::io::{self, Read as _, Write};
 use std::path::{Path, PathBuf};
 
 /// How a bundle's file name ends.
-pub const ENDING: &str = ".tar.gz";
+pub(crate) const ENDING: &str = ".tar.gz";
 const MANIFEST: &str = "manifest.json";
 /// Most a file of a bundle may have, in bytes: a journal of a million readings is a tenth of it.
 const LONGEST: u64 = 8 << 30;
@@ -72,22 +74,17 @@ pub fn write(
     let name = format!("{}-{}{ENDING}", manifest.machine, &digest[..NAME_DIGITS]);
     let path = folder.join(&name);
     fs::create_dir_all(folder).map_err(|source| Error::io("make", folder, source))?;
+    let archived = |out: &mut dyn Write| archive(out, &text, &contents);
     // Two of one task may write at once on a shared file system; each has a name of its own.
-    let temporary = folder.join(format!(".{name}.{}.new", std::process::id()));
-    let written = archive(&temporary, &text, &contents)
-        .and_then(|()| fs::rename(&temporary, &path))
-        .and_then(|()| File::open(folder)?.sync_all());
-    if let Err(source) = written {
-        let _ = fs::remove_file(&temporary);
+    Disk::default().replace_by(&path, &temporary(&path), archived).map_err(|source| {
         let bytes = contents.iter().map(|(_, bytes)| bytes.len() as u64).sum();
-        return Err(Error::writing(&path, bytes, source));
-    }
+        Error::writing(&path, bytes, source)
+    })?;
     Ok(path)
 }
 
-fn archive(path: &Path, manifest: &[u8], contents: &[(&str, Vec<u8>)]) -> io::Result<()> {
-    let file = File::create(path)?;
-    let mut archive = tar::Builder::new(GzEncoder::new(file, Compression::default()));
+fn archive(out: &mut dyn Write, manifest: &[u8], contents: &[(&str, Vec<u8>)]) -> io::Result<()> {
+    let mut archive = tar::Builder::new(GzEncoder::new(out, Compression::default()));
     let mut add = |name: &str, bytes: &[u8]| {
         let mut header = tar::Header::new_ustar();
         header.set_size(bytes.len() as u64);
@@ -98,9 +95,8 @@ fn archive(path: &Path, manifest: &[u8], contents: &[(&str, Vec<u8>)]) -> io::Re
     for (name, bytes) in contents {
         add(name, bytes)?;
     }
-    let mut file = archive.into_inner()?.finish()?;
-    file.flush()?;
-    file.sync_all()
+    archive.into_inner()?.finish()?;
+    Ok(())
 }
 
 impl FleetBundle {

@@ -3,6 +3,7 @@
 //! It may lie on a file system that many machines share: a task writes only to files of its own, and
 //! a bundle appears whole.
 
+use crate::disk::Disk;
 use crate::error::Error;
 use crate::fleet_bundle::{ENDING, sha256};
 use crate::line::record;
@@ -12,7 +13,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeSet;
 use std::fs::{self, File};
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// The plan.
@@ -26,9 +28,11 @@ pub const LOGS: &str = "log";
 /// What a merge made.
 pub const MERGED: &str = "merged";
 /// A [`Member`] a line.
-pub const MEMBERS: &str = "members.jsonl";
+pub(crate) const MEMBERS: &str = "members.jsonl";
 /// A [`Refused`] a line.
-pub const REFUSED: &str = "refused.jsonl";
+pub(crate) const REFUSED: &str = "refused.jsonl";
+/// What the bundles were when they were merged.
+const STAMP: &str = "stamp";
 
 /// A fleet's folder.
 #[derive(Debug, Clone)]
@@ -103,7 +107,8 @@ impl FleetFolder {
     /// If it cannot be written.
     pub fn write(&self, name: &str, bytes: &[u8]) -> Result<PathBuf, Error> {
         let path = self.path(name);
-        replace(&path, |out| out.write_all(bytes))
+        Disk::default()
+            .replace(&path, &temporary(&path), bytes)
             .map_err(|source| Error::writing(&path, bytes.len() as u64, source))?;
         Ok(path)
     }
@@ -116,30 +121,78 @@ impl FleetFolder {
         bundles_in(&self.path(BUNDLES))
     }
 
-    /// Stores what a merge found.
+    /// The log of a task, where its engine keeps one here.
+    #[must_use]
+    pub fn log(&self, task: u32) -> PathBuf {
+        self.path(LOGS).join(format!("task-{task}.log"))
+    }
+
+    /// Stores what a merge of files with that stamp found. Each file that was there stays until the
+    /// new one is whole.
     ///
     /// # Errors
     /// If it cannot be written.
-    pub fn write_merged(&self, fleet: &Fleet) -> Result<(), Error> {
+    pub fn write_merged(&self, fleet: &Fleet, stamp: &str) -> Result<(), Error> {
         let merged = self.path(MERGED);
         fs::create_dir_all(&merged).map_err(|source| Error::io("make", &merged, source))?;
-        write_lines(&merged.join(MEMBERS), &fleet.members)?;
-        write_lines(&merged.join(REFUSED), &fleet.refused)
+        store_merged(&mut Disk::default(), &merged, fleet, stamp)
     }
 
-    /// Reads what the last merge found; equal texts are kept once.
+    /// What did not count at the last merge; nothing if there was none.
     ///
     /// # Errors
-    /// If nothing was merged yet, or it does not read.
-    pub fn merged(&self) -> Result<Fleet, Error> {
+    /// If it does not read.
+    pub fn refused(&self) -> Result<Vec<Refused>, Error> {
+        let path = self.path(MERGED).join(REFUSED);
+        if !path.exists() {
+            return Ok(Vec::new());
+        }
+        read_lines(&path, |_| ())
+    }
+
+    /// Reads what the last merge found, if it was of files with that stamp; equal texts are kept once.
+    ///
+    /// # Errors
+    /// If it does not read.
+    pub fn merged(&self, stamp: &str) -> Result<Option<Fleet>, Error> {
         let mut known = BTreeSet::new();
         let merged = self.path(MERGED);
+        let stored = fs::read_to_string(merged.join(STAMP)).unwrap_or_default();
+        if !sealed(&merged, stamp).is_ok_and(|sealed| sealed == stored) {
+            return Ok(None);
+        }
         let members = read_lines(&merged.join(MEMBERS), |member: &mut Member| {
             member.share(&mut known);
         })?;
         let refused = read_lines(&merged.join(REFUSED), |_: &mut Refused| ())?;
-        Ok(Fleet { members, refused })
+        Ok(Some(Fleet { members, refused }))
     }
+}
+
+/// Stands for bundles as they are now, for a plan and this version of the program: another as soon as
+/// one of them is changed, in place too, or comes, or goes.
+#[must_use]
+pub fn stamp(plan: &FleetPlan, files: &[PathBuf]) -> String {
+    let mut text = format!("{}\n{}\n", env!("CARGO_PKG_VERSION"), plan.digest);
+    for path in files {
+        // One that cannot be looked at (a link to nowhere) is refused by the merge, and stays one.
+        text += &of_file(path).unwrap_or_else(|error| format!("{} {error}\n", path.display()));
+    }
+    sha256(text.as_bytes())
+}
+
+/// Stands for a file as it is now.
+fn of_file(path: &Path) -> Result<String, Error> {
+    let of = fs::metadata(path).map_err(|source| Error::io("read", path, source))?;
+    // The kernel's own time of the last change, which nobody can set.
+    let changed = (of.ctime(), of.ctime_nsec());
+    Ok(format!("{} {} {} {changed:?}\n", path.display(), of.ino(), of.len()))
+}
+
+/// A stamp, and what a merge made of the bundles it stands for: whoever changes that is found out too.
+fn sealed(merged: &Path, stamp: &str) -> Result<String, Error> {
+    let [members, refused] = [MEMBERS, REFUSED].map(|name| of_file(&merged.join(name)));
+    Ok(format!("{stamp}\n{}\n", sha256((members? + &refused?).as_bytes())))
 }
 
 /// Every bundle in a folder, sorted; none if there is no such folder.
@@ -164,8 +217,29 @@ pub fn bundles_in(folder: &Path) -> Result<Vec<PathBuf>, Error> {
     Ok(found)
 }
 
-fn write_lines<T: Serialize>(path: &Path, records: &[T]) -> Result<(), Error> {
-    let written = replace(path, |out| {
+fn store_merged(disk: &mut Disk, merged: &Path, fleet: &Fleet, stamp: &str) -> Result<(), Error> {
+    // The stamp goes first and comes last, so that it never stands for anything else.
+    let path = merged.join(STAMP);
+    match fs::remove_file(&path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            return Err(Error::io("replace", &path, error));
+        }
+        _ => {}
+    }
+    write_lines(disk, &merged.join(MEMBERS), &fleet.members)?;
+    write_lines(disk, &merged.join(REFUSED), &fleet.refused)?;
+    disk.replace(&path, &temporary(&path), sealed(merged, stamp)?.as_bytes())
+        .map_err(|source| Error::writing(&path, 4096, source))
+}
+
+/// Where a file is written before it takes its name. Two may merge at once; each has its own.
+pub(crate) fn temporary(path: &Path) -> PathBuf {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    path.with_file_name(format!(".{name}.{}.new", std::process::id()))
+}
+
+fn write_lines<T: Serialize>(disk: &mut Disk, path: &Path, records: &[T]) -> Result<(), Error> {
+    let written = disk.replace_by(path, &temporary(path), |out| {
         records.iter().try_for_each(|record| {
             serde_json::to_writer(&mut *out, record)?;
             out.write_all(b"\n")
@@ -188,21 +262,58 @@ fn read_lines<T: DeserializeOwned>(
     Ok(found)
 }
 
-/// Writes a file, whole or not at all.
-fn replace(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
-    let folder = path.parent().unwrap_or(Path::new(""));
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let temporary = folder.join(format!(".{name}.new"));
-    let written = (|| {
-        let mut out = io::BufWriter::new(File::create(&temporary)?);
-        write(&mut out)?;
-        out.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()?;
-        fs::rename(&temporary, path)?;
-        // The rename itself must survive a crash: the folder is synced too.
-        File::open(folder)?.sync_all()
-    })();
-    if written.is_err() {
-        let _ = fs::remove_file(&temporary);
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::disk::faults;
+
+    fn refused(count: usize, reason: &str) -> Fleet {
+        let one = |number| Refused { file: format!("b-{number}"), reason: reason.to_owned() };
+        Fleet { members: Vec::new(), refused: (0..count).map(one).collect() }
     }
-    written
+
+    #[test]
+    fn under_any_faults_a_merge_is_the_old_one_or_the_new_one() {
+        let scratch = tempfile::tempdir().expect("folder");
+        let folder = FleetFolder { folder: scratch.path().to_owned() };
+        // More than a buffer, so that it is written in pieces.
+        let [old, new] = [refused(3, "old"), refused(800, "new")];
+        folder.write_merged(&old, "old").expect("no faults yet");
+        let merged = folder.path(MERGED);
+        let before = fs::read(merged.join(REFUSED)).expect("old");
+        let refused_now =
+            || -> Vec<Refused> { read_lines(&merged.join(REFUSED), |_| ()).expect("whole") };
+        let (mut made, mut failed) = (0, 0);
+        let seeds = faults::seeds(500);
+        for seed in 0..seeds {
+            fs::write(merged.join(REFUSED), &before).expect("old");
+            fs::write(merged.join(STAMP), sealed(&merged, "old").expect("files")).expect("old");
+            let mut disk = Disk { faults: Some(faults::Faults::new(seed)) };
+            let stored = store_merged(&mut disk, &merged, &new, "new");
+            assert_eq!(folder.merged("old").expect("it reads"), None, "seed {seed}");
+            let found = folder.merged("new").expect("it reads");
+            match stored {
+                Ok(()) => assert_eq!(found.as_ref(), Some(&new), "seed {seed}"),
+                Err(error) => {
+                    assert_eq!(found, None, "seed {seed}");
+                    let refused = refused_now();
+                    assert!(refused == old.refused || refused == new.refused, "seed {seed}");
+                    let text = error.to_string();
+                    assert!(text.contains("free at least") || text.contains("error"), "{text}");
+                    failed += 1;
+                }
+            }
+            let names = fs::read_dir(&merged).expect("folder").flatten();
+            let left = names.filter(|entry| entry.file_name().to_string_lossy().starts_with('.'));
+            assert_eq!(left.count(), 0, "seed {seed}: something is left beside");
+            made += disk.faults.map_or(0, |faults| faults.made);
+        }
+        faults::tell(made);
+        // By hand: then it is no longer what a merge found.
+        folder.write_merged(&new, "new").expect("no faults");
+        assert_eq!(folder.merged("new").expect("it reads"), Some(new));
+        fs::write(merged.join(REFUSED), &before).expect("by hand");
+        assert_eq!(folder.merged("new").expect("it reads"), None);
+        assert!(made > seeds / 2 && failed > seeds / 10 && failed < seeds, "{made}, {failed}");
+    }
 }

@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 /// # Errors
 /// If the file cannot be read, or a line other than a torn last one is not a reading, or the
 /// sequence numbers show that lines are missing or doubled.
-pub fn read_journal(path: &Path, extent: Extent) -> Result<Read, Error> {
+pub(crate) fn read_journal(path: &Path, extent: Extent) -> Result<Read, Error> {
     let file = File::open(path).map_err(|source| Error::io("read", path, source))?;
     read_all(path, &file, extent)
 }

@@ -12,6 +12,7 @@
 #![forbid(unsafe_code)]
 
 mod bundle;
+pub mod dataset;
 mod disk;
 mod error;
 pub mod factors;
@@ -20,10 +21,12 @@ pub mod fleet_folder;
 pub mod import;
 mod journal;
 mod line;
+#[cfg(feature = "parquet")]
+mod parquet_file;
 mod scan;
 
 pub use bundle::{Bundle, CPUTIME, ENVIRONMENT, JOURNAL, PLAN, SUMMARY};
 pub use error::Error;
-pub use journal::{Journal, read_journal};
+pub use journal::Journal;
 pub use line::{BadLine, Extent, parse_line};
 pub use scan::Read;

@@ -31,8 +31,8 @@ struct Piece<B> {
 }
 
 /// A file, piece by piece.
-struct Pieces<'a> {
-    file: &'a File,
+struct Pieces<R> {
+    file: R,
     /// Size of a piece, in bytes; a longer line makes a longer one.
     size: usize,
     /// What was read beyond the last line end.
@@ -43,7 +43,7 @@ struct Pieces<'a> {
     ended: bool,
 }
 
-impl Pieces<'_> {
+impl<R: io::Read> Pieces<R> {
     fn next(&mut self) -> Option<(usize, io::Result<Piece<Vec<u8>>>)> {
         let number = self.pieces;
         self.pieces += 1;
@@ -62,7 +62,7 @@ impl Pieces<'_> {
         loop {
             let before = bytes.len();
             bytes.reserve(self.size);
-            let count = self.file.take(self.size as u64).read_to_end(&mut bytes)?;
+            let count = self.file.by_ref().take(self.size as u64).read_to_end(&mut bytes)?;
             if count < self.size {
                 self.ended = true;
                 return Ok(bytes);
@@ -77,7 +77,8 @@ impl Pieces<'_> {
 
 /// Reads an open journal from where it stands to its end.
 pub(crate) fn read_all(path: &Path, file: &File, extent: Extent) -> Result<Read, Error> {
-    read_in_pieces(path, file, extent, PIECE_BYTES)
+    let length = file.metadata().map_err(|source| Error::io("read", path, source))?.len();
+    read_in_pieces(path, file, length as usize, extent, PIECE_BYTES)
 }
 
 /// Reads a journal that is in memory, on one CPU: whoever has many of them shares them out.
@@ -85,9 +86,14 @@ pub(crate) fn read_bytes(path: &Path, bytes: &[u8], extent: Extent) -> Result<Re
     parse(path, &Piece { first_line: 0, bytes }, &mut Lines::new(extent))
 }
 
-fn read_in_pieces(path: &Path, file: &File, extent: Extent, size: usize) -> Result<Read, Error> {
+fn read_in_pieces(
+    path: &Path,
+    file: impl io::Read + Send,
+    length: usize,
+    extent: Extent,
+    size: usize,
+) -> Result<Read, Error> {
     let unreadable = |source| Error::io("read", path, source);
-    let length = file.metadata().map_err(unreadable)?.len() as usize;
     let cpus = thread::available_parallelism().map_or(1, usize::from);
     let start = Pieces { file, size, rest: Vec::new(), pieces: 0, lines: 0, ended: false };
     let pieces = Mutex::new(start);
@@ -157,8 +163,8 @@ fn parse<B: AsRef<[u8]>>(path: &Path, piece: &Piece<B>, lines: &mut Lines) -> Re
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::disk::faults::{self, Faults, FaultyFile};
     use coretwin_base::reading::{Phase, Status};
-    use std::fs;
 
     /// Line `seq` of a journal of three rows in two arms; every seventh run failed.
     fn line(seq: u64) -> String {
@@ -176,10 +182,7 @@ mod tests {
     }
 
     fn read(text: &str, extent: Extent, size: usize) -> Result<Read, Error> {
-        let folder = tempfile::tempdir().expect("folder");
-        let path = folder.path().join("journal.jsonl");
-        fs::write(&path, text).expect("write");
-        read_in_pieces(&path, &File::open(&path).expect("open"), extent, size)
+        read_in_pieces("journal.jsonl".as_ref(), text.as_bytes(), text.len(), extent, size)
     }
 
     #[test]
@@ -194,6 +197,31 @@ mod tests {
             assert_eq!(torn.readings, expected[..39], "size {size}");
             assert_eq!(torn.torn_bytes, line(39).len() - 9, "size {size}");
         }
+    }
+
+    #[test]
+    fn under_any_faults_a_journal_is_read_whole_or_the_disks_error_is_told() {
+        let text: String = (0..12).map(line).collect();
+        let expected = read(&text, Extent::Whole, PIECE_BYTES).expect("whole").readings;
+        let (mut made, mut failed) = (0, 0);
+        let seeds = faults::seeds(500);
+        for seed in 0..seeds {
+            let size = 1 + (seed as usize * 97) % text.len();
+            let mut faults = Faults::new(seed);
+            let file = FaultyFile { bytes: text.as_bytes(), faults: &mut faults };
+            match read_in_pieces("journal.jsonl".as_ref(), file, text.len(), Extent::Whole, size) {
+                Ok(read) => assert!(read.readings == expected, "seed {seed}"),
+                Err(error) => {
+                    assert!(faults.broke, "seed {seed}: {error}");
+                    assert!(error.to_string().contains("journal.jsonl"), "{error}");
+                    failed += 1;
+                }
+            }
+            made += faults.made;
+        }
+        faults::tell(made);
+        let some = seeds / 20..seeds;
+        assert!(made > seeds && some.contains(&failed), "{made} faults, {failed} failures");
     }
 
     #[test]

@@ -80,7 +80,7 @@ pub fn snapshot(seen: Seen<'_>) -> Snapshot {
         core_yield: factors.core_yield.clone(),
         slowdown: factors.slowdown.clone(),
         pressure: seen.pressure,
-        cgroups: cgroups(&tasks),
+        cgroups: cgroups(&tasks, model::capacity_most_s(window, valuation)),
         pairs: pairs(window, &tasks, factors.slowdown.by_busy.get(1).copied()),
         cores,
         tasks,
@@ -122,7 +122,9 @@ fn machine(window: &Window, cores: &[Core]) -> Machine {
     let cpus: Vec<_> = window.cores.iter().flat_map(|core| &core.by_cpu).collect();
     let count = u32::try_from(cores.len()).unwrap_or(u32::MAX);
     let per_core = 1.0 / f64::from(count.max(1));
-    let per_cpu_s = 1.0 / (cpus.len().max(1) as f64 * window.elapsed_s.max(f64::MIN_POSITIVE));
+    // A window without length is nothing over something, and not nothing over nothing.
+    let elapsed_s = window.elapsed_s.max(f64::MIN_POSITIVE);
+    let per_cpu_s = 1.0 / (cpus.len().max(1) as f64 * elapsed_s);
     let idle = sum(cores.iter().filter_map(|core| core.by_busy_share.first().copied()));
     let all_busy = cores.iter().filter(|core| core.cpus.len() > 1);
     let all_busy = sum(all_busy.filter_map(|core| core.by_busy_share.last().copied()));
@@ -135,7 +137,7 @@ fn machine(window: &Window, cores: &[Core]) -> Machine {
         high: from - span.low,
     };
     let clash = match window.clash_s {
-        Some(seconds) => Clash { value: seconds / window.elapsed_s, seen: true },
+        Some(seconds) => Clash { value: seconds / elapsed_s, seen: true },
         // No more than the smaller of the two averages can have been at the same time.
         None => Clash { value: shared.min(idle.value), seen: false },
     };
@@ -159,43 +161,38 @@ fn machine(window: &Window, cores: &[Core]) -> Machine {
     }
 }
 
-fn cgroups(tasks: &[Task]) -> Vec<Cgroup> {
-    let mut groups = BTreeMap::<&str, (u32, Worth)>::new();
+fn cgroups(tasks: &[Task], most_s: f64) -> Vec<Cgroup> {
+    let mut groups = BTreeMap::<Option<&str>, (u32, Worth)>::new();
     for task in tasks {
-        let group = groups.entry(task.cgroup.as_deref().unwrap_or_default()).or_default();
+        let group = groups.entry(task.cgroup.as_deref()).or_default();
         group.0 += 1;
-        model::add(&mut group.1, &task.worth);
+        group.1.include(&task.worth);
     }
     let made = groups.into_iter().map(|(path, (tasks, worth))| Cgroup {
-        path: path.to_owned(),
+        path: path.map(str::to_owned),
         tasks,
-        worth,
+        worth: model::capped(worth, most_s),
     });
     made.collect()
 }
 
 fn pairs(window: &Window, tasks: &[Task], slowdown: Option<Span>) -> Vec<Pair> {
-    let lost = |together_s: f64| match slowdown {
-        Some(r) => Span {
-            value: together_s * (1.0 - 1.0 / r.value),
-            low: together_s * (1.0 - 1.0 / r.low),
-            high: together_s * (1.0 - 1.0 / r.high),
-        },
-        None => Span::default(),
-    };
-    let pair = |a: &Task, b: &Task, together_s: f64, seen: bool| Pair {
+    let pair = |a: &Task, b: &Task, together_s: Span, seen: bool| Pair {
         a_tid: a.tid,
         a_comm: a.comm.clone(),
         b_tid: b.tid,
         b_comm: b.comm.clone(),
-        together_s,
-        lost_s: lost(together_s),
+        together_s: together_s.value,
+        together_low_s: together_s.low,
+        together_high_s: together_s.high,
+        lost_s: slowdown.map_or_else(Span::default, |slowdown| lost(together_s, slowdown)),
         seen,
     };
     let mut pairs: Vec<Pair> = if window.pairs.is_empty() {
         let most = most_shared(tasks);
         let guessed = window.cores.iter().flat_map(|core| possible(&core.cpus, &most));
-        guessed.map(|(a, b, together_s)| pair(a, b, together_s, false)).collect()
+        let at_most = |most_s: f64| Span { value: most_s, low: 0.0, high: most_s };
+        guessed.map(|(a, b, together_s)| pair(a, b, at_most(together_s), false)).collect()
     } else {
         let by_tid: BTreeMap<u32, &Task> = tasks.iter().map(|task| (task.tid, task)).collect();
         let named = window.pairs.iter().filter_map(|two| {
@@ -207,6 +204,20 @@ fn pairs(window: &Window, tasks: &[Task], slowdown: Option<Span>) -> Vec<Pair> {
     pairs.sort_by(|a, b| b.together_s.total_cmp(&a.together_s));
     pairs.truncate(PAIRS_MAX);
     pairs
+}
+
+/// What a task lost that was beside another for so long, if that slowed it down so much: the least and
+/// the most that both ranges allow. A slowdown below 1 is a gain.
+fn lost(together_s: Span, slowdown: Span) -> Span {
+    let lost_s = |together_s: f64, r: f64| together_s * (1.0 - 1.0 / r);
+    let ends = [together_s.low, together_s.high];
+    let all = ends.map(|time_s| [slowdown.low, slowdown.high].map(|r| lost_s(time_s, r)));
+    let all = all.as_flattened();
+    Span {
+        value: lost_s(together_s.value, slowdown.value),
+        low: all.iter().copied().fold(f64::INFINITY, f64::min),
+        high: all.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+    }
 }
 
 /// Of every CPU, the task with the most shared time that was last seen there.
@@ -239,6 +250,20 @@ fn possible<'a>(cpus: &CpuSet, most: &BTreeMap<CpuId, &'a Task>) -> Vec<(&'a Tas
 mod tests {
     use super::*;
     use crate::screen::tests::window;
+
+    #[test]
+    fn what_a_pair_lost_is_as_uncertain_as_the_looks_and_the_slowdown_together() {
+        let together_s = Span { value: 0.5, low: 0.4, high: 0.6 };
+        let span = |value, low, high| Span { value, low, high };
+        let near = |found: Span, wanted: [f64; 3]| {
+            let found = [found.value, found.low, found.high];
+            assert!(found.iter().zip(wanted).all(|(a, b)| (a - b).abs() < 1e-12), "{found:?}");
+        };
+        near(lost(together_s, span(2.0, 1.6, 4.0)), [0.25, 0.4 * 0.375, 0.6 * 0.75]);
+        // Siblings that may help each other: the most gained goes with the longest time.
+        near(lost(together_s, span(1.25, 0.8, 2.0)), [0.1, -0.15, 0.3]);
+        near(lost(Span::exact(0.5), Span::exact(2.0)), [0.25; 3]);
+    }
 
     #[test]
     fn a_window_without_a_look_is_an_open_range_and_not_idle_or_full() {

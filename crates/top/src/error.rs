@@ -49,7 +49,10 @@ pub enum Error {
         address: SocketAddr,
     },
     /// An address on which nothing can listen.
-    #[error("cannot listen on {address}: {cause}")]
+    #[error(
+        "cannot listen on {address}: {cause}; if another program has the port, name a free one (ss -ltnp \
+         shows who has it); ports below 1024 are root's, and an address must be one of this machine"
+    )]
     Listen {
         /// The address.
         address: SocketAddr,
@@ -57,7 +60,10 @@ pub enum Error {
         cause: std::io::Error,
     },
     /// A file that cannot be replaced.
-    #[error("cannot write {}: {cause}", path.display())]
+    #[error(
+        "cannot write {}: {cause}; its folder must be there, have room, and let this user make files in \
+         it, for the file is replaced whole", path.display()
+    )]
     Textfile {
         /// The file.
         path: PathBuf,

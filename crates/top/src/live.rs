@@ -4,7 +4,7 @@ use crate::Error;
 use crate::screen;
 use crate::snapshot::Snapshot;
 use crate::source::Source;
-use crate::terminal::{Screen, Signals, end_without_it};
+use crate::terminal::{Screen, Signals, end_without_it, wake_for_keys};
 use crate::view::{Act, View};
 use ratatui::crossterm::event::{self, Event, KeyEventKind};
 use std::time::{Duration, Instant};
@@ -44,7 +44,7 @@ pub fn run(
     let mut screen = Screen::enter()?;
     end_without_it();
     let mut shown: Option<Snapshot> = None;
-    let mut page = draw(&mut screen, shown.as_ref(), &view)?;
+    let mut page = draw(&mut screen, shown.as_ref(), &mut view)?;
     let mut window_began = Instant::now();
     let mut windows = 0;
     while !signals.end() && !until.reached(windows, began) {
@@ -58,6 +58,8 @@ pub fn run(
                 Some(_) => dirty = true,
                 None => {}
             }
+        } else {
+            wake_for_keys();
         }
         if signals.stop() {
             screen.suspend()?;
@@ -77,7 +79,7 @@ pub fn run(
             }
         }
         if dirty {
-            page = draw(&mut screen, shown.as_ref(), &view)?;
+            page = draw(&mut screen, shown.as_ref(), &mut view)?;
         }
     }
     Ok(())
@@ -87,7 +89,7 @@ fn interval(view: &View) -> Duration {
     Duration::from_millis(u64::from(view.interval_tenths) * 100)
 }
 
-fn draw(screen: &mut Screen, shown: Option<&Snapshot>, view: &View) -> Result<usize, Error> {
+fn draw(screen: &mut Screen, shown: Option<&Snapshot>, view: &mut View) -> Result<usize, Error> {
     let mut page = 1;
     let drawn = screen.terminal.draw(|frame| page = screen::draw(frame, shown, view));
     drawn.map_err(Error::Terminal)?;

@@ -35,7 +35,7 @@ pub struct Snapshot {
     pub cores: Vec<Core>,
     /// By thread: those that ran in the window.
     pub tasks: Vec<Task>,
-    /// By cgroup; tasks of which none is known are together under the empty path.
+    /// By cgroup; tasks of which none is known are together, without a path.
     pub cgroups: Vec<Cgroup>,
     /// Who ran beside whom, the longest first.
     pub pairs: Vec<Pair>,
@@ -131,8 +131,8 @@ impl Core {
 /// The tasks of a cgroup.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Cgroup {
-    /// Its path from the root of the hierarchy.
-    pub path: String,
+    /// Its path from the root of the hierarchy; none for tasks whose cgroup is not known.
+    pub path: Option<String>,
     /// Threads of it that ran.
     pub tasks: u32,
     /// Their time in this window.
@@ -153,7 +153,14 @@ pub struct Pair {
     pub b_comm: String,
     /// How long both ran at the same time on CPUs of one core.
     pub together_s: f64,
-    /// What each of them lost by that, by the slowdown.
+    /// Lower end of that, by the number of looks; 0 if the method did not see it.
+    #[serde(default)]
+    pub together_low_s: f64,
+    /// Upper end.
+    #[serde(default)]
+    pub together_high_s: f64,
+    /// What each of them lost by that, by the slowdown; its range holds that of the slowdown (where
+    /// that follows from the yield, of the yield) and that of the looks.
     pub lost_s: Span,
     /// Whether the method saw it; else it is the most that their shared times and last CPUs allow.
     pub seen: bool,

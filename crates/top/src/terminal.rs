@@ -13,10 +13,12 @@ use ratatui::crossterm::terminal::{
     EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
 };
 use ratatui::layout::{Position, Rect};
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
 use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGSTOP, SIGTERM, SIGTSTP};
 use std::io::{self, BufWriter, IsTerminal, Stdout};
 use std::mem::ManuallyDrop;
+use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -138,6 +140,25 @@ pub fn end_without_it() {
     });
 }
 
+/// Has Crossterm (0.29) look again, if there are keys that it does not know of. It is told of them once,
+/// when they come; if the size changes at that moment it returns that and forgets the keys until the next
+/// one. Setting the terminal's attributes, to what they are, tells it anew (`n_tty_set_termios` wakes
+/// who waits to read).
+pub fn wake_for_keys() {
+    tell_again(io::stdin());
+}
+
+fn tell_again(terminal: impl AsFd) {
+    let mut polled = [PollFd::new(&terminal, PollFlags::IN)];
+    let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+    let is_waiting = poll(&mut polled, Some(&at_once)).is_ok_and(|ready| ready > 0)
+        && polled[0].revents().contains(PollFlags::IN);
+    if is_waiting && let Ok(attributes) = tcgetattr(&terminal) {
+        // Who has no terminal any more has no keys.
+        let _ = tcsetattr(&terminal, OptionalActions::Now, &attributes);
+    }
+}
+
 /// Flags that signals raise.
 #[derive(Debug, Clone, Default)]
 pub struct Signals {
@@ -182,5 +203,46 @@ impl Signals {
     #[must_use]
     pub fn go_on(&self) -> bool {
         self.go_on.swap(false, Ordering::Relaxed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::buffer::spare_capacity;
+    use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
+    use rustix::fs::{Mode, OFlags, open};
+    use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+
+    #[test]
+    fn keys_that_were_told_of_and_not_read_are_told_of_again() {
+        let keyboard = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
+        grantpt(&keyboard).expect("granted");
+        unlockpt(&keyboard).expect("unlocked");
+        let name = ptsname(&keyboard, Vec::new()).expect("a name");
+        let terminal =
+            open(name, OFlags::RDWR | OFlags::NOCTTY, Mode::empty()).expect("the other side");
+        let mut raw = tcgetattr(&terminal).expect("attributes");
+        raw.make_raw();
+        tcsetattr(&terminal, OptionalActions::Now, &raw).expect("raw");
+        // As mio, below Crossterm, waits: for what is new.
+        let waiting = epoll::create(CreateFlags::CLOEXEC).expect("epoll");
+        let new = EventFlags::IN | EventFlags::ET;
+        epoll::add(&waiting, &terminal, EventData::new_u64(0), new).expect("added");
+        let told = |wait_s| {
+            let mut events = Vec::with_capacity(4);
+            let timeout = Timespec { tv_sec: wait_s, tv_nsec: 0 };
+            epoll::wait(&waiting, spare_capacity(&mut events), Some(&timeout)).expect("waited");
+            !events.is_empty()
+        };
+        rustix::io::write(&keyboard, b"q").expect("a key");
+        assert!(told(10), "of a new key");
+        while told(0) {}
+        tell_again(&terminal);
+        assert!(told(10), "now again");
+        let mut keys = [0; 8];
+        assert_eq!(rustix::io::read(&terminal, &mut keys).expect("read"), 1);
+        tell_again(&terminal);
+        assert!(!told(0), "there is none");
     }
 }

@@ -286,7 +286,7 @@ impl View {
     fn enter(&mut self, shown: Option<&Snapshot>) {
         if let (Panel::Cgroups, Some(snapshot)) = (self.panel, shown) {
             if let Some(first) = self.cgroups(snapshot).get(self.from) {
-                self.cgroup = Some(first.path.clone());
+                self.cgroup = Some(first.path.clone().unwrap_or_default());
                 self.panel = Panel::Tasks;
             }
         } else {
@@ -326,7 +326,10 @@ impl View {
     /// The cgroups to show, in order.
     #[must_use]
     pub fn cgroups<'a>(&self, snapshot: &'a Snapshot) -> Vec<&'a Cgroup> {
-        let wanted = snapshot.cgroups.iter().filter(|group| self.matches(&group.path));
+        let wanted = snapshot
+            .cgroups
+            .iter()
+            .filter(|group| self.matches(group.path.as_deref().unwrap_or_default()));
         self.sorted(wanted.collect(), |order, a, b| match order {
             Order::Number => b.tasks.cmp(&a.tasks).then(a.path.cmp(&b.path)),
             Order::Name => a.path.cmp(&b.path),

@@ -1,5 +1,5 @@
-//! What a process of a run says at its end: a line of JSON on standard output, with what it measured
-//! or why there is nothing.
+//! What a process of a run says, each a line of JSON on standard output: at its end what it measured or
+//! why there is nothing, and some of them more before.
 
 use crate::Error;
 use crate::error::signal_name;
@@ -17,24 +17,34 @@ enum Said<T> {
     Failed(String),
 }
 
+/// The process says something; whether anybody listens. If not, the worker is dead, and so is this
+/// process at once.
+pub(crate) fn tell(word: &impl Serialize) -> bool {
+    let Ok(mut line) = serde_json::to_string(word) else { return false };
+    line.push('\n');
+    let mut output = std::io::stdout().lock();
+    output.write_all(line.as_bytes()).and_then(|()| output.flush()).is_ok()
+}
+
 /// The process says how it went. Its exit status.
 pub(crate) fn say<T: Serialize>(result: &Result<T, Error>) -> ExitCode {
     let (said, code) = match result {
         Ok(measured) => (Said::Done(measured), ExitCode::SUCCESS),
         Err(error) => (Said::Failed(error.to_string()), ExitCode::FAILURE),
     };
-    if let Ok(mut line) = serde_json::to_string(&said) {
-        line.push('\n');
-        // If nobody listens, the worker is dead, and so is this process at once.
-        let _ = std::io::stdout().write_all(line.as_bytes());
-    }
+    tell(&said);
     code
 }
 
-/// What a task has said, if its line is whole.
+/// What a task has said so far, in whole lines; what else it printed is passed over.
+pub(crate) fn lines<T: DeserializeOwned>(task: &Task) -> impl DoubleEndedIterator<Item = T> {
+    let lines = task.output.last_bytes().split_inclusive(|byte| *byte == b'\n');
+    lines.filter(|line| line.ends_with(b"\n")).flat_map(serde_json::from_slice)
+}
+
+/// How it went, if the task has said so.
 fn said<T: DeserializeOwned>(task: &Task) -> Option<Said<T>> {
-    let mut lines = task.output.last_bytes().split_inclusive(|byte| *byte == b'\n');
-    lines.rfind(|line| line.ends_with(b"\n")).and_then(|line| serde_json::from_slice(line).ok())
+    lines(task).next_back()
 }
 
 /// Whether a task has said how it went.

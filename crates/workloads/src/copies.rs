@@ -1,19 +1,122 @@
 //! Copies of a row side by side: a process each, all ready before the first begins, all measured to
-//! the end of the last.
+//! the end of the last. AIM9 and LMbench are run so.
 
+use crate::scratch::{self, Scratch};
 use crate::supervisor::{Launch, Supervisor, Task};
-use crate::{Error, answer};
+use crate::workload::{Measured, ParamKind, ParamSpec, text, wrong};
+use crate::{Error, answer, role};
 use coretwin_base::cpu_set::CpuSet;
 use coretwin_base::job::Job;
-use serde::Serialize;
+use coretwin_base::param::{ParamValue, Params};
+use coretwin_base::plan::CopyRule;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
 
-/// Runs every copy to its end, each with its orders, in a role. `spread`: with one copy for each
-/// CPU, each has its own; else the scheduler decides where they run.
+/// One for each CPU of the arm.
+const AUTO: &str = "auto";
+/// Ending the copies has this long, in seconds, whatever ended the run.
+const CLEANUP_S: f64 = 30.0;
+
+/// How many there are; every row that is run so has it.
+pub(crate) const COPIES: ParamSpec = ParamSpec {
+    name: "copies",
+    kind: ParamKind::Text { default: "1" },
+    about: "copies side by side: a number, or auto for one on each CPU of the arm",
+};
+
+/// Checks that parameter.
+pub(crate) fn check(workload: &'static str, params: &Params) -> Result<(), Error> {
+    let copies = params.get(COPIES.name).and_then(ParamValue::as_int);
+    if text(params, COPIES.name) == AUTO || copies.is_some_and(|n| (1..=65_536).contains(&n)) {
+        return Ok(());
+    }
+    let why = "it is 'auto' or a whole number from 1 to 65536";
+    Err(wrong(workload, params, COPIES.name, why))
+}
+
+/// What it asks for, once it is checked.
+pub(crate) fn rule(params: &Params) -> CopyRule {
+    match params.get(COPIES.name).and_then(ParamValue::as_int) {
+        Some(copies) => CopyRule::Fixed(u32::try_from(copies).unwrap_or(1)),
+        None => CopyRule::PerCpu,
+    }
+}
+
+/// What a copy says beside its numbers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Remarks {
+    /// Whether what it did was right, by name.
+    checks: BTreeMap<String, bool>,
+    /// Other numbers by name: value and unit.
+    pub(crate) metrics: BTreeMap<String, (f64, String)>,
+    notes: BTreeMap<String, String>,
+    cpus_ran: CpuSet,
+}
+
+impl Remarks {
+    /// Of two checks of one name both must hold.
+    pub(crate) fn new(
+        checks: impl IntoIterator<Item = (&'static str, bool)>,
+        metrics: Vec<(&'static str, f64, &'static str)>,
+        notes: Vec<(&'static str, String)>,
+        cpus_ran: CpuSet,
+    ) -> Self {
+        let mut remarks = Self {
+            checks: BTreeMap::new(),
+            metrics: metrics
+                .into_iter()
+                .map(|(name, value, unit)| (name.to_owned(), (value, unit.to_owned())))
+                .collect(),
+            notes: notes.into_iter().map(|(name, note)| (name.to_owned(), note)).collect(),
+            cpus_ran,
+        };
+        for (name, held) in checks {
+            *remarks.checks.entry(name.to_owned()).or_insert(true) &= held;
+        }
+        remarks
+    }
+
+    /// Adds them to a result; of a check that copies share, all must hold. The metrics are left to the
+    /// caller, who knows what of several copies is told.
+    pub(crate) fn add_to(&self, measured: &mut Measured) {
+        measured.cpus_ran = measured.cpus_ran.union(&self.cpus_ran);
+        measured.notes.extend(self.notes.clone());
+        for (name, held) in &self.checks {
+            *measured.checks.entry(name.clone()).or_insert(true) &= held;
+        }
+    }
+}
+
+/// Runs every copy to its end, in a role. Each has its orders, made of its number and of its own
+/// folder, where there is a scratch folder. With one copy for each CPU, each has its own; else the
+/// scheduler decides where they run. Afterwards none of them lives, however that came.
 ///
 /// # Errors
-/// Why a copy failed; the supervisor then ends the others.
+/// Why a copy failed.
 pub(crate) fn run<O: Serialize, R: DeserializeOwned>(
+    role: &'static str,
+    job: &Job,
+    params: &Params,
+    scratch: Option<&Scratch>,
+    orders: impl Fn(u32, Option<PathBuf>) -> O,
+    supervisor: &mut Supervisor,
+) -> Result<Vec<R>, Error> {
+    let spread = text(params, COPIES.name) == AUTO;
+    let orders = |copy: u32| -> Result<O, Error> {
+        let folder =
+            |scratch: &Scratch| scratch::subfolder(scratch.folder(), &format!("copy{copy}"));
+        Ok(orders(copy, scratch.map(folder).transpose()?))
+    };
+    let ran = measure(role, job, spread, orders, supervisor);
+    // Before anything of theirs is removed, whoever could still make more must be gone.
+    supervisor.last_orders(CLEANUP_S);
+    supervisor.end_measured()?;
+    ran
+}
+
+fn measure<O: Serialize, R: DeserializeOwned>(
     role: &'static str,
     job: &Job,
     spread: bool,
@@ -28,11 +131,9 @@ pub(crate) fn run<O: Serialize, R: DeserializeOwned>(
     };
     let mut ids = Vec::new();
     for copy in 0..copies {
-        let orders = serde_json::to_string(&orders(copy)?)
-            .map_err(|error| Error::system("cannot write the orders of a copy", error))?;
         ids.push(supervisor.start(Launch {
             role,
-            args: vec![orders],
+            args: vec![role::written(&orders(copy)?)?],
             cpus: own_cpus.get(copy as usize).or(job.roles.first()),
             folder: None,
             measured: true,

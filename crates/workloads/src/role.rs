@@ -8,6 +8,7 @@ use crate::{
 };
 use coretwin_base::cpu_set::CpuSet;
 use rustix::process::{Signal, set_parent_process_death_signal};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
@@ -75,6 +76,19 @@ pub(crate) fn run(name: &str, args: &[String]) -> ExitCode {
         CONTENTION => contention::main(entered, args),
         _ => ExitCode::from(2),
     }
+}
+
+/// What a process has to do, as the first argument of its role.
+pub(crate) fn written(orders: &impl Serialize) -> Result<String, Error> {
+    serde_json::to_string(orders)
+        .map_err(|error| Error::system("cannot write the orders of a process", error))
+}
+
+/// Reads them in the process. `who` begins the sentence for those that do not read: `a client`.
+pub(crate) fn orders<T: DeserializeOwned>(args: &[String], who: &str) -> Result<T, Error> {
+    let text = args.first().map_or("", String::as_str);
+    serde_json::from_str(text)
+        .map_err(|bad| Error::failed(format!("{who} was misconfigured: {bad}")))
 }
 
 fn enter(entry: &str) -> Result<(), Error> {

@@ -8,6 +8,8 @@
 
 use crate::Error;
 use crate::held_file::{self, FOLDER, HeldFile};
+use crate::workload::{Measured, ParamKind, ParamSpec, path, text};
+use coretwin_base::param::Params;
 use rustix::fs::{MetadataExt, statfs, statvfs};
 use std::fs::{DirBuilder, Permissions};
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -34,6 +36,20 @@ const NETWORK: &[(u32, &str)] = &[
 /// `TMPFS_MAGIC` and `RAMFS_MAGIC` (statfs(2)): files in memory.
 const IN_MEMORY: &[u32] = &[0x0102_1994, 0x8584_58f6];
 
+/// It is made where temporary files are.
+const TEMPORARY: &str = "temporary";
+/// Where it is made; every row that makes files has it.
+pub(crate) const DIR: ParamSpec = ParamSpec {
+    name: "dir",
+    kind: ParamKind::Text { default: TEMPORARY },
+    about: "an empty folder for the row's files; 'temporary': below TMPDIR or /tmp",
+};
+
+/// Checks that parameter, of a row that may not have it.
+pub(crate) fn check(workload: &'static str, params: &Params) -> Result<(), Error> {
+    path(workload, params, DIR.name, TEMPORARY)
+}
+
 /// A folder that is removed when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Scratch {
@@ -42,9 +58,15 @@ pub(crate) struct Scratch {
 }
 
 impl Scratch {
+    /// Makes the folder where a row's parameters want it; so many bytes must be free there.
+    pub(crate) fn of(params: &Params, bytes_needed: u64) -> Result<Self, Error> {
+        let place = Some(text(params, DIR.name)).filter(|place| place != TEMPORARY);
+        Self::new(place.as_deref().map(Path::new), bytes_needed)
+    }
+
     /// Makes the folder below `parent`, or below the folder for temporary files (`TMPDIR`, else
     /// `/tmp`), where so many bytes must be free.
-    pub(crate) fn new(parent: Option<&Path>, bytes_needed: u64) -> Result<Self, Error> {
+    fn new(parent: Option<&Path>, bytes_needed: u64) -> Result<Self, Error> {
         sweep();
         let temporary = std::env::temp_dir();
         let place = parent.unwrap_or(&temporary);
@@ -71,7 +93,7 @@ impl Scratch {
     }
 
     /// The file system, in words for a reader: its type, options and size.
-    pub(crate) fn file_system(&self) -> String {
+    fn file_system(&self) -> String {
         let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
         let (kind, options) =
             mount_of(&mounts, &self.folder).unwrap_or_else(|| ("unknown".into(), String::new()));
@@ -91,8 +113,17 @@ impl Scratch {
         kind_of(&self.folder).is_some_and(|kind| IN_MEMORY.contains(&kind))
     }
 
+    /// Removes it at the end of a run that was measured, and notes in the result what file system it
+    /// was on and that it is gone.
+    pub(crate) fn end(self, measured: &mut Measured) -> Result<(), Error> {
+        measured.notes.insert("file_system".to_owned(), self.file_system());
+        self.remove()?;
+        measured.checks.insert("files_gone".to_owned(), !self.folder.exists());
+        Ok(())
+    }
+
     /// Removes the folder and all that is in it. What writes in it must have ended.
-    pub(crate) fn remove(&self) -> Result<(), Error> {
+    fn remove(&self) -> Result<(), Error> {
         remove_folder(&self.folder).map_err(|error| {
             Error::system(format!("cannot remove {}", self.folder.display()), error)
         })?;
@@ -220,6 +251,27 @@ mod tests {
         let name = scratch.folder().file_name().expect("name");
         assert!(!Path::new(FOLDER).join(name).exists(), "{}", name.display());
         assert!(name.to_string_lossy().starts_with(PREFIX), "a sweep knows it by its name");
+    }
+
+    #[test]
+    fn a_note_leads_to_the_removal_of_its_owners_folder_alone() {
+        let place = tempfile::tempdir().expect("folder");
+        let claims = tempfile::tempdir().expect("folder");
+        let folder = place.path().join(format!("{PREFIX}dead"));
+        let note = claims.path().join(format!("{PREFIX}note"));
+        let abandon =
+            || std::fs::write(&note, folder.as_os_str().as_encoded_bytes()).expect("note");
+        std::fs::create_dir(&folder).expect("folder");
+        // Only root can make a note of somebody else's.
+        if rustix::process::geteuid().is_root() {
+            abandon();
+            std::os::unix::fs::chown(&note, Some(1000), None).expect("given away");
+            assert_eq!(sweep_in(claims.path()), 0);
+            assert!(folder.exists() && !note.exists(), "the note alone is removed");
+        }
+        abandon();
+        assert_eq!(sweep_in(claims.path()), 1);
+        assert!(!folder.exists() && !note.exists());
     }
 
     #[test]

@@ -32,10 +32,16 @@ pub(crate) struct Claim {
 impl Claim {
     /// Claims a range of so many keys, after sweeping what dead runs left.
     pub(crate) fn new(count: u32) -> Result<Self, Error> {
-        Self::new_in(Path::new(FOLDER), count.min(KEYS_MAX))
+        Self::new_in(Path::new(FOLDER), count)
     }
 
     fn new_in(folder: &Path, count: u32) -> Result<Self, Error> {
+        if count > KEYS_MAX {
+            // What lies beyond the range would belong to others, or stay.
+            return Err(Error::failed(format!(
+                "{count} keys of SysV semaphores are needed, and {KEYS_MAX} is the most"
+            )));
+        }
         sweep_in(folder);
         let used = |key| sys::semaphores_find(key).or_else(|| sys::segment_find(key)).is_some();
         let base = (0..64)
@@ -119,6 +125,8 @@ mod tests {
         let segment = sys::segment_create(claim.base + 3, 100).expect("segment");
         assert_eq!(claim.existing(), 2);
         assert_eq!(sweep_in(folder.path()), 0, "a live claim is left alone");
+        let more = Claim::new_in(folder.path(), KEYS_MAX + 1).expect_err("too many").to_string();
+        assert!(more.contains("1025 keys") && more.contains("1024 is the most"), "{more}");
         drop(claim);
         assert!(sys::semaphores_remove(set).is_err(), "the set is gone");
         assert!(sys::segment_remove(segment).is_err(), "the segment is gone");
@@ -139,6 +147,17 @@ mod tests {
         assert!(sys::semaphores_remove(set).is_err(), "inside the range it is gone");
         sys::semaphores_remove(beyond).expect("outside the range it is left alone");
         assert_eq!(std::fs::read_dir(folder.path()).expect("folder").count(), 1);
+    }
+
+    #[test]
+    fn what_another_user_claims_is_not_removed() {
+        let own = rustix::process::geteuid().as_raw();
+        let base = draw_base();
+        let set = sys::semaphores_create(base, 1).expect("set");
+        let segment = sys::segment_create(base, 100).expect("segment");
+        assert_eq!(remove_all(base, 1, own + 1), 0, "claimed by somebody else");
+        assert_eq!(remove_all(base, 1, own), 2);
+        assert!(sys::semaphores_remove(set).is_err() && sys::segment_remove(segment).is_err());
     }
 
     #[test]

@@ -62,7 +62,7 @@ pub(crate) struct Task {
     pub(crate) usage: Usage,
     /// CPUs on which it and its children were seen.
     pub(crate) cpus_ran: CpuSet,
-    /// The socket on its standard input while it is held, see [`role::HOLD`].
+    /// The socket on its standard input while it is held, see [`role::HELD`].
     gate: Option<UnixStream>,
     /// What came through that socket.
     said: Vec<u8>,
@@ -104,7 +104,8 @@ impl Task {
         match gate.read(&mut buffer) {
             Ok(0) => self.gate = None,
             Ok(count) => self.said.extend_from_slice(&buffer[..count]),
-            Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+            Err(error)
+                if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
             Err(_) => self.gate = None,
         }
     }
@@ -237,7 +238,7 @@ impl Supervisor {
             cpus: launch.cpus.cloned(),
             core_sched: self.core_sched && launch.measured,
         };
-        let entry = serde_json::to_string(&entry).map_err(|error| trouble(error.into()))?;
+        let entry = role::written(&entry)?;
         let mut command = Command::new("/proc/self/exe");
         command.arg0("coretwin-worker").arg(launch.role).arg(entry).args(&launch.args);
         command.envs(self.environment.iter().map(|(name, value)| (name, value)));

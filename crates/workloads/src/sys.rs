@@ -1,4 +1,5 @@
-//! The calls into the C library that have no safe wrapper elsewhere. All unsafe code of the crate.
+//! The calls into the C library that have no safe wrapper elsewhere. What rows need of that kind for
+//! what they measure is beside them: `aim9::native`, `lmbench::native`, `lmbench_more::native`.
 
 #![expect(unsafe_code, reason = "system calls; every block says why it is sound")]
 
@@ -62,12 +63,7 @@ pub(crate) fn become_user(user: &RunAs) -> io::Result<()> {
 
 /// Makes this thread a real-time one of a policy (`SCHED_FIFO`, `SCHED_RR`); threads it starts are not.
 pub(crate) fn become_real_time(policy: libc::c_int, priority: u8) -> io::Result<()> {
-    let parameter = libc::sched_param { sched_priority: priority.into() };
-    // SAFETY: the pointer is to a `sched_param` that lives until the call returns.
-    check(unsafe {
-        libc::sched_setscheduler(0, policy | libc::SCHED_RESET_ON_FORK, &raw const parameter)
-    })?;
-    Ok(())
+    enter_class(policy | libc::SCHED_RESET_ON_FORK, priority.into())
 }
 
 /// Whether the kernel offers core scheduling here: it asks for this thread's own cookie.

@@ -157,11 +157,17 @@ fn work(job: &Job, supervisor: &mut Supervisor) -> Result<Measured, Error> {
     }
 }
 
-fn fill(outcome: &mut Outcome, measured: Measured) {
+fn fill(outcome: &mut Outcome, mut measured: Measured) {
+    // JSON has no such numbers, and what cannot be read back would take the whole outcome with it.
+    measured.metrics.retain(|_, metric| metric.value.is_finite());
+    measured.samples.retain(|sample| sample.is_finite());
     let broken: Vec<&str> =
         measured.checks.iter().filter(|(_, held)| !**held).map(|(name, _)| name.as_str()).collect();
-    outcome.failure =
-        (!broken.is_empty()).then(|| format!("these checks do not hold: {}", broken.join(", ")));
+    outcome.failure = match broken.as_slice() {
+        [] if measured.value.is_finite() => None,
+        [] => Some(format!("the value is no number ({})", measured.value)),
+        broken => Some(format!("these checks do not hold: {}", broken.join(", "))),
+    };
     outcome.value = outcome.failure.is_none().then_some(measured.value);
     outcome.schema = SCHEMA;
     outcome.unit = measured.unit;
@@ -174,4 +180,49 @@ fn fill(outcome: &mut Outcome, measured: Measured) {
     outcome.threads = measured.threads;
     outcome.cpus_ran = outcome.cpus_ran.union(&measured.cpus_ran);
     outcome.checks = measured.checks;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use coretwin_base::cpu_set::CpuSet;
+    use std::collections::BTreeMap;
+
+    fn filled(value: f64, held: bool) -> Outcome {
+        let number = |value| metric(value, "x", Better::Lower);
+        let mut outcome = Outcome::failed(String::new(), "x", Better::Lower);
+        let measured = Measured {
+            value,
+            unit: "x".to_owned(),
+            better: Better::Lower,
+            metrics: [("good", 1.0), ("bad", f64::NAN)]
+                .map(|(name, value)| (name.to_owned(), number(value)))
+                .into(),
+            samples: vec![1.0, f64::INFINITY],
+            notes: BTreeMap::new(),
+            operations: 1,
+            elapsed_s: 1.0,
+            threads: 1,
+            cpus_ran: CpuSet::new(),
+            checks: BTreeMap::from([("whole".to_owned(), held)]),
+        };
+        fill(&mut outcome, measured);
+        outcome
+    }
+
+    #[test]
+    fn what_is_no_number_is_left_out_and_a_value_that_is_none_is_a_failure() {
+        let outcome = filled(2.0, true);
+        assert_eq!((outcome.value, &outcome.failure), (Some(2.0), &None));
+        assert_eq!((outcome.metrics.len(), outcome.samples.as_slice()), (1, &[1.0][..]));
+        let text = serde_json::to_string(&outcome).expect("written");
+        let read: Outcome = serde_json::from_str(&text).expect("read back");
+        assert_eq!(read.metrics, outcome.metrics);
+        for value in [f64::NAN, f64::INFINITY] {
+            let outcome = filled(value, true);
+            assert!(outcome.failure.is_some_and(|why| why.contains("no number")));
+            assert_eq!(outcome.value, None);
+        }
+        assert!(filled(2.0, false).failure.is_some_and(|why| why.contains("whole")));
+    }
 }

@@ -136,13 +136,50 @@ impl ParamSpec {
         if fits {
             return Ok(());
         }
-        Err(Error::Param {
-            workload,
-            name: self.name.to_owned(),
-            value: value.to_string(),
-            why: possible,
-        })
+        Err(refused(workload, self.name, value.to_string(), possible))
     }
+}
+
+fn refused(workload: &'static str, name: &str, value: String, why: String) -> Error {
+    Error::Param { workload, name: name.to_owned(), value, why }
+}
+
+/// A parameter whose value will not do, though it is within its range; `why` says what would.
+pub(crate) fn wrong(
+    workload: &'static str,
+    params: &Params,
+    name: &str,
+    why: impl Into<String>,
+) -> Error {
+    refused(workload, name, text(params, name), why.into())
+}
+
+/// Checks a parameter that is one of a few words.
+pub(crate) fn word(
+    workload: &'static str,
+    params: &Params,
+    name: &str,
+    possible: &[&str],
+) -> Result<(), Error> {
+    if possible.contains(&text(params, name).as_str()) {
+        return Ok(());
+    }
+    let words: Vec<String> = possible.iter().map(|word| format!("'{word}'")).collect();
+    Err(wrong(workload, params, name, format!("it is {}", words.join(" or "))))
+}
+
+/// Checks a parameter that is a path, or a word that stands for one; a row may not have it.
+pub(crate) fn path(
+    workload: &'static str,
+    params: &Params,
+    name: &str,
+    word: &str,
+) -> Result<(), Error> {
+    let path = text(params, name);
+    if path.is_empty() || path == word || path.starts_with('/') {
+        return Ok(());
+    }
+    Err(wrong(workload, params, name, "it is a whole path, beginning with '/'"))
 }
 
 fn number(value: &ParamValue) -> Option<f64> {
@@ -165,7 +202,9 @@ pub(crate) fn int(params: &Params, name: &str) -> u32 {
     u32::try_from(number).unwrap_or(0)
 }
 
-/// The value of a parameter `server` that asks for a server of the run's own.
+/// The parameter that names a server.
+const SERVER: &str = "server";
+/// Its value that asks for a server of the run's own.
 pub(crate) const OWN_SERVER: &str = "own";
 
 /// The server elsewhere that a parameter `server` asks for, if any. Only loopback: a study binds and
@@ -178,23 +217,17 @@ pub(crate) fn server_elsewhere(
     params: &Params,
     port: u16,
 ) -> Result<Option<SocketAddr>, Error> {
-    let value = params.get("server").map_or_else(String::new, ParamValue::to_string);
+    let value = text(params, SERVER);
     if value.is_empty() || value == OWN_SERVER {
         return Ok(None);
     }
-    let wrong = |why: String| Error::Param {
-        workload,
-        name: "server".to_owned(),
-        value: value.clone(),
-        why,
-    };
-    let address: SocketAddr = value
-        .parse()
-        .map_err(|_| wrong(format!("it is 'own' or an ADDRESS:PORT like 127.0.0.1:{port}")))?;
+    let address: SocketAddr = value.parse().map_err(|_| {
+        let why = format!("it is 'own' or an ADDRESS:PORT like 127.0.0.1:{port}");
+        wrong(workload, params, SERVER, why)
+    })?;
     if !address.ip().is_loopback() {
-        return Err(wrong(
-            "only a loopback address is this machine, and only this is measured".to_owned(),
-        ));
+        let why = "only a loopback address is this machine, and only this is measured";
+        return Err(wrong(workload, params, SERVER, why));
     }
     Ok(Some(address))
 }

@@ -3,8 +3,8 @@
 mod common;
 
 use common::{
-    Worker, allowed_cpus, children, eventually, fail, processes_with, run, succeed, worker_path,
-    workload,
+    Worker, allowed_cpus, children, eventually, fail, installed, processes_with, run, succeed,
+    worker_path, workload,
 };
 use coretwin_base::job::{Job, Outcome, RunAs};
 use coretwin_workloads::table;
@@ -84,18 +84,6 @@ fn copies_run_together_and_their_rates_add_up() {
     assert_eq!(counted(&succeed(&job), "calls"), 6.0);
 }
 
-/// Whether a program is there to count with.
-#[expect(clippy::print_stderr, reason = "a test that is left out must say so")]
-fn have(program: &str) -> bool {
-    let there = Command::new(program).arg("--version").output().is_ok();
-    // Where the gate runs it has been installed; its absence must not pass for success.
-    assert!(there || std::env::var_os("CI").is_none(), "no {program} on PATH; see .ci/needs");
-    if !there {
-        eprintln!("left out: there is no {program} on this machine's PATH");
-    }
-    there
-}
-
 /// System calls by name of one run of a row: those of the copy and of what it starts.
 fn system_calls(name: &str, params: &str) -> BTreeMap<String, i64> {
     let folder = tempfile::tempdir().expect("folder");
@@ -121,7 +109,7 @@ fn system_calls(name: &str, params: &str) -> BTreeMap<String, i64> {
 
 #[test]
 fn a_call_makes_the_system_calls_of_the_original() {
-    if !have("strace") {
+    if !installed("strace") {
         return;
     }
     // By how much two calls more than one change each count.
@@ -198,7 +186,7 @@ fn disassembled() -> BTreeMap<String, Vec<String>> {
 #[cfg(target_arch = "x86_64")]
 #[test]
 fn a_turn_has_twelve_operations_and_nothing_else() {
-    if !have("objdump") {
+    if !installed("objdump") {
         return;
     }
     let functions = disassembled();
@@ -265,7 +253,7 @@ fn instructions(name: &str, calls: u32) -> i64 {
 
 #[test]
 fn instructions_grow_with_the_work() {
-    if !have("valgrind") {
+    if !installed("valgrind") {
         return;
     }
     // Per call: the turns times a turn's instructions, where they are exactly known.

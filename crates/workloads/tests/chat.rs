@@ -3,14 +3,16 @@
 mod common;
 
 use common::{
-    Worker, allowed_cpus, children, eventually, fail, kill, nth_cpu, one_cpu, run, succeed,
-    worker_path, workload,
+    Worker, allowed_cpus, children, eventually, fail, installed, kill, left_out, nth_cpu, one_cpu,
+    run, succeed, worker_path, workload,
 };
 use coretwin_base::job::{Outcome, RunAs};
 use coretwin_workloads::leftovers;
-use coretwin_workloads::serve::{ServeEvent, ServeOptions, Variant, serve_chat};
+use coretwin_workloads::serve::{ChatOptions, ServeEvent, Variant, serve_chat};
 use rustix::process::Signal;
 use std::collections::BTreeMap;
+use std::io::Write;
+use std::net::TcpStream;
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -180,7 +182,8 @@ fn a_limit_that_is_too_low_is_named() {
 #[test]
 fn threads_that_cannot_be_made_are_named() {
     if !rustix::process::geteuid().is_root() {
-        return; // Only root can become a user who has nothing else running.
+        left_out("only root can become a user who has nothing else running");
+        return;
     }
     for limit in [30, 100] {
         let mut limited = Command::new("prlimit");
@@ -214,7 +217,7 @@ fn wrong_jobs_are_refused() {
 }
 
 /// A server of its own, until the receiver of events and the flag end it.
-fn with_server(options: ServeOptions, test: impl FnOnce(u16, &Receiver<ServeEvent>)) {
+fn with_server(options: ChatOptions, test: impl FnOnce(u16, &Receiver<ServeEvent>)) {
     let stop = AtomicBool::new(false);
     let (sender, events) = channel();
     std::thread::scope(|scope| {
@@ -239,7 +242,7 @@ fn with_server(options: ServeOptions, test: impl FnOnce(u16, &Receiver<ServeEven
 
 #[test]
 fn a_server_of_its_own_serves_one_client_after_the_other() {
-    with_server(ServeOptions { port: 0, ..ServeOptions::default() }, |port, events| {
+    with_server(ChatOptions { port: 0, ..ChatOptions::default() }, |port, events| {
         for rooms in [1, 2] {
             let text = format!("chat:rooms={rooms},messages=5,server=127.0.0.1:{port}");
             let outcome = succeed(&workload(&text));
@@ -252,7 +255,7 @@ fn a_server_of_its_own_serves_one_client_after_the_other() {
             assert_eq!(events.recv(), Ok(served));
         }
         // The port is taken, and that is said.
-        let options = ServeOptions { port, ..ServeOptions::default() };
+        let options = ChatOptions { port, ..ChatOptions::default() };
         let error = serve_chat(&options, || false, |_| {}).expect_err("taken");
         assert!(std::error::Error::source(&error).is_none(), "a chain would say it twice");
         let error = error.to_string();
@@ -263,12 +266,12 @@ fn a_server_of_its_own_serves_one_client_after_the_other() {
 
 #[test]
 fn a_server_with_other_users_or_another_size_is_not_waited_for() {
-    let options = |users, message_bytes| ServeOptions {
+    let options = |users, message_bytes| ChatOptions {
         port: 0,
         variant: Variant::Futex,
         users,
         message_bytes,
-        ..ServeOptions::default()
+        ..ChatOptions::default()
     };
     // Fewer and more users, a greater and a smaller size, and one whose bytes add up.
     for (users, size) in [(4, 100), (2, 100), (3, 101), (3, 50), (3, 200)] {
@@ -290,8 +293,23 @@ fn a_server_with_other_users_or_another_size_is_not_waited_for() {
 }
 
 #[test]
+fn a_client_that_wants_more_rooms_than_can_be_claimed_is_refused() {
+    let options = ChatOptions { port: 0, users: 2, ..ChatOptions::default() };
+    with_server(options, |port, events| {
+        for (rooms, messages) in [(1022_u32, 1_u32), (0, 1), (1, 32_768)] {
+            let mut client = TcpStream::connect(("127.0.0.1", port)).expect("connected");
+            client
+                .write_all(&[rooms.to_ne_bytes(), messages.to_ne_bytes()].concat())
+                .expect("sent");
+            let Ok(ServeEvent::Failed(why)) = events.recv() else { panic!("{rooms} {messages}") };
+            assert!(why.contains("takes 1 to 1021 rooms and 1 to 32767 messages"), "{why}");
+        }
+    });
+}
+
+#[test]
 fn a_server_survives_a_client_that_dies() {
-    with_server(ServeOptions { port: 0, ..ServeOptions::default() }, |port, events| {
+    with_server(ChatOptions { port: 0, ..ChatOptions::default() }, |port, events| {
         let long = workload(&format!("{LONG},server=127.0.0.1:{port}"));
         let mut worker = Worker::start(&long);
         assert_eq!(events.recv(), Ok(ServeEvent::Started { rooms: 2, messages: 30_000 }));
@@ -309,8 +327,8 @@ fn a_server_survives_a_client_that_dies() {
 
 #[test]
 fn system_calls_are_those_of_the_original() {
-    if Command::new("strace").arg("-V").output().is_err() {
-        return; // Nothing to count with.
+    if !installed("strace") {
+        return;
     }
     let folder = tempfile::tempdir().expect("folder");
     let (rooms, messages) = (2, 10);

@@ -126,6 +126,14 @@ fn a_load_file_is_replayed_by_many_clients_and_in_every_manner() {
     let again = folder.path().join("again").to_string_lossy().into_owned();
     let timed = format!("dbench:clients=2,mode=timed,seconds=0.3,warmup=0.1,loadfile={again}");
     assert!(counted(&succeed(&workload(&timed)), "passes") > 4.0);
+    // A directory that is opened is made, whatever the load says of creating, but for one that must
+    // not be there.
+    let text = "NTCreateX \"/d\" 1 1 5 0x0\nClose 5 0x0\nNTCreateX \"/none\" 1 1 5 NT_STATUS_NO\n\
+                NTCreateX \"/d/f\" 0x40 2 5 0x0\nWriteX 5 0 10 10 0x0\nClose 5 0x0\n";
+    std::fs::write(folder.path().join("directory"), text).expect("written");
+    let directory = folder.path().join("directory").to_string_lossy().into_owned();
+    let made = succeed(&workload(&format!("dbench:clients=1,loadfile={directory}")));
+    assert_eq!(counted(&made, "written_bytes"), 10.0);
     // Without lookups the name in another case is not found, and that is an answer not expected.
     let place = format!("{file}:18: asking for clients/client0/a.txt");
     fail(&workload(&format!("dbench:clients=1,resolve=no,loadfile={file}")), &place);

@@ -45,7 +45,7 @@ const CRATES: &[Crate] = &[
     // Its targets are the parsers of outside text.
     Crate {
         folder: "../fuzz",
-        may_import: &["base", "sim", "stats", "host", "store", "workloads"],
+        may_import: &["base", "sim", "stats", "host", "store", "workloads", "account"],
     },
 ];
 
@@ -112,7 +112,7 @@ fn check_package(path: &str, folder: &str, manifest: &Table) -> Vec<Finding> {
 }
 
 /// Every dependency, by the name used and the package behind it.
-fn imports(manifest: &Table) -> Vec<(String, String)> {
+pub(super) fn imports(manifest: &Table) -> Vec<(String, String)> {
     let targets = manifest.get("target").and_then(Value::as_table);
     let for_targets = targets.into_iter().flat_map(|targets| targets.values());
     let scopes = std::iter::once(manifest).chain(for_targets.filter_map(Value::as_table));

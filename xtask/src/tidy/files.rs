@@ -22,6 +22,7 @@ const ENDINGS: &[&str] = &[
     "txt",
     "service",
     "sh",
+    "py",
     "proptest-regressions",
 ];
 
@@ -34,6 +35,9 @@ const NAMES: &[&str] = &[
     ".ci/run",
     ".ci/needs",
     "packaging/Dockerfile",
+    ".dockerignore",
+    "packaging/lintian-overrides",
+    "packaging/prerm",
     "packaging/copyright",
 ];
 

@@ -7,6 +7,7 @@ pub(crate) mod confined;
 mod edges;
 mod files;
 mod findable;
+mod map;
 mod purity;
 mod sizes;
 pub(crate) mod source;
@@ -76,6 +77,7 @@ fn check(root: &Path) -> Result<Vec<Finding>> {
     let files = read_all(root)?;
     let mut findings = edges::check(&files);
     findings.extend(findable::check(&files));
+    findings.extend(map::check(&files));
     for file in &files {
         findings.extend(files::check(file));
         let Some(text) = &file.text else { continue };

@@ -130,6 +130,11 @@ impl Release {
             .is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_digit()))
     }
 
+    /// Whether it is older than this one.
+    pub(crate) fn is_before(&self, text: &str) -> bool {
+        Self::parse(text).is_some_and(|other| *self < other)
+    }
+
     /// Its numbers, each with whether it follows a `~`; the end stands between the two.
     fn key(&self) -> Vec<(i8, u64)> {
         let mut key = Vec::new();

@@ -10,8 +10,11 @@ use std::process::{Command, Stdio};
 const TARGET: &str = "x86_64-unknown-linux-gnu";
 /// The profile in the workspace's Cargo.toml.
 const PROFILE: &str = "vm";
-/// Tests of `coretwin-bpf` that run in a guest, too.
-const TESTS: &str = "overlap";
+/// Tests that run in a guest, too: their crate, their target, and their program there.
+const TESTS: &[(&str, &str, &str)] = &[
+    ("coretwin-bpf", "overlap", "bin/overlap-tests"),
+    ("coretwin-account", "agree", "bin/agree-tests"),
+];
 /// A guest has no dynamic linker. And no relocations: under emulation they are most of what a short
 /// program does.
 const FLAGS: &str = "-C target-feature=+crt-static -C relocation-model=static";
@@ -40,12 +43,13 @@ fn is_static(program: &[u8]) -> bool {
     !start.windows(4).any(|bytes| bytes == b"/ld-")
 }
 
-/// Where cargo's messages say that the program of the tests is: its name has a hash in it.
-fn test_program(messages: &[u8]) -> Option<PathBuf> {
+/// Where cargo's messages say that the program of a target of tests is: its name has a hash in it.
+fn test_program(messages: &[u8], target: &str) -> Option<PathBuf> {
     let lines = messages.split(|&byte| byte == b'\n');
     let mut messages = lines.filter_map(|line| serde_json::from_slice::<Value>(line).ok());
     messages.find_map(|message| {
-        let of_tests = message["target"]["name"] == TESTS && message["target"]["kind"][0] == "test";
+        let of_tests =
+            message["target"]["name"] == target && message["target"]["kind"][0] == "test";
         message["executable"].as_str().filter(|_| of_tests).map(PathBuf::from)
     })
 }
@@ -55,8 +59,8 @@ pub(crate) fn build(root: &Path, folder: &Path) -> Result<Vec<u8>> {
     let output = Command::new("cargo")
         .args(["build", "--quiet", "--profile", PROFILE, "--target", TARGET])
         .args(["--package", "coretwin", "--bins", "--package", "xtask"])
-        .args(["--package", "coretwin-bpf", "--test", TESTS])
-        .args(crate::FEATURES)
+        .args(TESTS.iter().flat_map(|(package, name, _)| ["--package", package, "--test", name]))
+        .args(["--features", "bpf"])
         .args(["--message-format", "json-render-diagnostics"])
         .env("CARGO_TARGET_DIR", folder)
         .env("RUSTFLAGS", FLAGS)
@@ -66,7 +70,6 @@ pub(crate) fn build(root: &Path, folder: &Path) -> Result<Vec<u8>> {
         .output()
         .context("starting cargo")?;
     ensure!(output.status.success(), "the static binaries do not build");
-    let tests = test_program(&output.stdout).context("cargo does not say where the tests are")?;
     let built = folder.join(TARGET).join(PROFILE);
     let mut archive = Archive::default();
     for name in FOLDERS {
@@ -81,13 +84,16 @@ pub(crate) fn build(root: &Path, folder: &Path) -> Result<Vec<u8>> {
         b"root:x:0:0:root:/:/bin/sh\nguest:x:1000:1000::/tmp:/bin/sh\n",
     );
     archive.file("etc/group", 0o644, b"root:x:0:\nguest:x:1000:\n");
-    let programs = [
+    let mut programs = vec![
         ("init", built.join("xtask")),
         ("bin/coretwin", built.join("coretwin")),
         ("bin/coretwin-worker", built.join("coretwin-worker")),
-        ("bin/overlap-tests", tests),
         ("bin/busybox", busybox()?),
     ];
+    for (_, target, name) in TESTS {
+        let tests = test_program(&output.stdout, target);
+        programs.push((name, tests.context("cargo does not say where the tests are")?));
+    }
     for (name, path) in programs {
         let content =
             std::fs::read(&path).with_context(|| format!("reading {}", path.display()))?;
@@ -111,9 +117,10 @@ mod tests {
             )
         };
         let messages = [message("lib", "null"), "x".into(), message("test", r#""/a/b-1""#)];
-        let found = test_program(messages.join("\n").as_bytes());
+        let found = test_program(messages.join("\n").as_bytes(), "overlap");
         assert_eq!(found.as_deref(), Some(Path::new("/a/b-1")));
-        assert_eq!(test_program(messages[0].as_bytes()), None);
+        assert_eq!(test_program(messages[0].as_bytes(), "overlap"), None);
+        assert_eq!(test_program(messages.join("\n").as_bytes(), "agree"), None);
     }
 
     #[test]

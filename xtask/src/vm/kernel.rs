@@ -11,15 +11,18 @@ use std::process::Command;
 
 /// Where the machine's own sources are (sources.list(5)).
 const SOURCES: &str = "/etc/apt";
-/// Releases of Debian that are asked: the first has a kernel before 6.2, the second the source of one that
-/// was the first with sched_ext, the others the newest.
-const RELEASES: &[&str] = &["bookworm", "bookworm-backports", "trixie-backports", "sid"];
+/// Releases of Debian that are asked: the first has a kernel before 5.15, the second one before 6.2, the third
+/// the source of one that was the first with sched_ext, the others the newest.
+const RELEASES: &[&str] =
+    &["bullseye", "bookworm", "bookworm-backports", "trixie-backports", "sid"];
 /// A package that turns out to hold no kernel is passed over, this many at most.
 const TRIES_MAX: usize = 4;
 
 /// Which kernel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Wish {
+    /// The newest before 5.15, the first that takes the programs that count overlap.
+    Before515,
     /// The newest before 6.2, which loses the affinities of tasks when CPUs go.
     Before62,
     /// The newest there is.
@@ -40,9 +43,9 @@ impl Wish {
     }
 
     fn takes(&self, release: &Release) -> bool {
-        let limit = Release::parse("6.2");
         match self {
-            Self::Before62 => limit.is_some_and(|limit| *release < limit),
+            Self::Before515 => release.is_before("5.15"),
+            Self::Before62 => release.is_before("6.2"),
             Self::Newest => true,
             Self::Series(series) | Self::Own(series) => release.is_of(series),
         }
@@ -51,6 +54,7 @@ impl Wish {
     /// The name of its folder.
     fn folder(&self) -> String {
         match self {
+            Self::Before515 => "before-5.15".into(),
             Self::Before62 => "before-6.2".into(),
             Self::Newest => "newest".into(),
             Self::Series(series) => format!("series-{series}"),
@@ -62,6 +66,7 @@ impl Wish {
 impl fmt::Display for Wish {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Before515 => f.write_str("the newest kernel before 5.15"),
             Self::Before62 => f.write_str("the newest kernel before 6.2"),
             Self::Newest => f.write_str("the newest kernel"),
             Self::Series(series) => write!(f, "a kernel {series}"),
@@ -76,6 +81,13 @@ pub(crate) struct Kernel {
     /// As `uname -r` tells it, without the flavour.
     pub(crate) release: String,
     pub(crate) image: PathBuf,
+}
+
+impl Kernel {
+    /// Whether it is too old for the programs that count overlap.
+    pub(crate) fn is_old(&self) -> bool {
+        Release::parse(&self.release).is_some_and(|release| release.is_before("5.15"))
+    }
 }
 
 /// Gets each kernel, from `folder` if it is there, else from the archive; or the reason why it cannot
@@ -319,6 +331,7 @@ mod tests {
     fn wishes_take_what_they_name() {
         let takes = |wish: &Wish, text: &str| wish.takes(&Release::parse(text).expect("release"));
         assert!(takes(&Wish::Before62, "6.1.0-50") && !takes(&Wish::Before62, "6.2"));
+        assert!(takes(&Wish::Before515, "5.10.0-46") && !takes(&Wish::Before515, "6.1.0-50"));
         assert!(!takes(&Wish::Before62, "6.12.9") && takes(&Wish::Newest, "7.3.4+deb13"));
         let series = Wish::Series("7.2".into());
         assert!(takes(&series, "7.2.12+deb13") && !takes(&series, "7.3.4+deb13"));
@@ -330,12 +343,12 @@ mod tests {
         let parts = folder.path().join("sources.list.d");
         fs::create_dir(&parts).expect("folder");
         assert!(archives_of(folder.path()).expect("none").is_empty());
-        let line = |host: &str| format!("deb http://{host}.example/debian bookworm main\n");
+        let line = |host: &str| format!("deb http://{host}.example/archive bookworm main\n");
         fs::write(folder.path().join("sources.list"), line("one")).expect("write");
         fs::write(parts.join("two.list"), line("two")).expect("write");
         fs::write(parts.join("three.list.disabled"), line("three")).expect("write");
         let stanza =
-            "Types: deb\nURIs: http://four.example/debian\nSuites: sid\nComponents: main\n";
+            "Types: deb\nURIs: http://four.example/archive\nSuites: sid\nComponents: main\n";
         fs::write(parts.join("four.sources"), stanza).expect("write");
         assert_eq!(archives_of(folder.path()).expect("archives").len(), 3);
     }

@@ -30,8 +30,9 @@ use suites::{SUITES, Suite, Wanted};
 const HELP: &str = "\
 cargo xtask vm [SUITE...] [--kernel VERSION]... [--boot NAME]... [--fast] [--seed N] [--keep] [--list]
 
-  --kernel VERSION  the newest of this series, such as 7.2; else the newest before 6.2 and the newest;
-                    own:6.12 is one built here from Debian's package of its source
+  --kernel VERSION  the newest of this series, such as 7.2; else the newest before 6.2 and the newest, and
+                    without --fast the newest before 5.15, for accounting alone; own:6.12 is one built here
+                    from Debian's package of its source
   --boot NAME       only machines with a boot of this name
   --fast            only what belongs to every change's test
   --seed N          of every random choice; drawn and told if not given
@@ -69,7 +70,8 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<bool> {
     fs::create_dir_all(&folder).with_context(|| format!("making {}", folder.display()))?;
     let _lock = lock(&folder)?;
     let wishes = match &options.kernels[..] {
-        [] => vec![Wish::Before62, Wish::Newest],
+        [] if options.fast => vec![Wish::Before62, Wish::Newest],
+        [] => vec![Wish::Before515, Wish::Before62, Wish::Newest],
         series => series.iter().map(|series| Wish::parse(series)).collect(),
     };
     let Some(kernels) = kernels(&folder.join("kernels"), &wishes)? else {
@@ -85,7 +87,8 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<bool> {
     let drawn = SystemTime::now().duration_since(UNIX_EPOCH)?.subsec_nanos();
     let seed = options.seed.unwrap_or(u64::from(drawn));
     crate::print(&format!("vm: seed {seed}\n"));
-    let wanted = Wanted { kernels, boots: options.boots, fast: options.fast, seed };
+    let (old, kernels) = kernels.into_iter().partition(|kernel| kernel.is_old());
+    let wanted = Wanted { kernels, old, boots: options.boots, fast: options.fast, seed };
     let tally = lanes::run(&options.suites, &wanted, &archive, &scratch)?;
     if options.keep {
         crate::print(&format!("vm: kept {}\n", scratch.display()));

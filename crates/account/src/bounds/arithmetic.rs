@@ -64,96 +64,131 @@ pub(crate) fn core_use_s(core: &CpuSet, busy: &Busy) -> Vec<Span> {
     (0..=n).map(span).collect()
 }
 
-/// How a thread ran that may use some CPUs, if they were so busy.
-pub(crate) fn runs(raw_s: f64, allowed: &CpuSet, siblings: &Siblings, busy: &Busy) -> Vec<Run> {
-    // A thread cannot run for longer than the span, but a tick may say so.
-    let ran_s = raw_s.min(busy.length_s);
-    let usable: Vec<CpuId> = allowed.iter().filter(|cpu| busy.most_s(*cpu) > 0.0).collect();
-    let mut kinds: BTreeMap<usize, Vec<(CpuId, &CpuSet)>> = BTreeMap::new();
-    for cpu in usable {
-        if let Some(core) = siblings.core_of(cpu).map(|core| &siblings.cores[core]) {
-            kinds.entry(core.len()).or_default().push((cpu, core));
-        }
-    }
-    // On which kind of core it ran nobody says: it is shared out by how busy they were.
-    let weight =
-        |cpus: &[(CpuId, &CpuSet)]| cpus.iter().map(|(cpu, _)| busy.most_s(*cpu)).sum::<f64>();
-    let all: f64 = kinds.values().map(|cpus| weight(cpus)).sum();
-    if all <= 0.0 {
-        let n = siblings.threads_per_core_max();
-        let mut by_busy_s = vec![Span { value: 0.0, low: 0.0, high: raw_s }; n];
-        by_busy_s[0].value = raw_s;
-        return vec![Run { by_busy_s }];
-    }
-    kinds
-        .iter()
-        .map(|(n, cpus)| {
-            let share = weight(cpus) / all;
-            let is_only = kinds.len() == 1;
-            of_kind(
-                *n,
-                cpus,
-                if is_only { ran_s } else { ran_s * share },
-                raw_s * share,
-                is_only,
-                busy,
-            )
-        })
-        .collect()
+/// Where threads may run that may use the same CPUs, and what follows from that alone.
+pub(crate) struct Places<'a> {
+    kinds: Vec<Kind<'a>>,
+    threads_per_core_max: usize,
 }
 
-fn of_kind(
-    n: usize,
-    cpus: &[(CpuId, &CpuSet)],
-    ran_s: f64,
-    raw_s: f64,
-    is_only: bool,
-    busy: &Busy,
-) -> Run {
-    if n == 1 {
-        return Run { by_busy_s: vec![Span::exact(raw_s)] };
-    }
-    let mut by_busy_s = vec![Span { value: 0.0, low: f64::MAX, high: 0.0 }; n];
-    let weight: f64 = cpus.iter().map(|(cpu, _)| busy.most_s(*cpu)).sum();
-    for (cpu, core) in cpus {
-        let others: Vec<CpuId> = core.iter().filter(|other| other != cpu).collect();
-        let shares: Vec<f64> =
-            others.iter().map(|other| busy.value_s(*other) / busy.length_s).collect();
-        let values = independent(&shares);
-        // If it may use one CPU only, it was there for all of its time; else for as much of it as
-        // there suits least or best, so that nothing overlaps of necessity.
-        let at_least_s = if cpus.len() == 1 && is_only { ran_s } else { 0.0 };
-        for (k, span) in by_busy_s.iter_mut().enumerate() {
-            let (low_s, high_s) = overlap_s(k, ran_s, at_least_s, &others, busy);
-            span.value += raw_s * values[k] * busy.most_s(*cpu) / weight;
-            span.low = span.low.min(low_s);
-            span.high += high_s;
+/// Those on cores with the same number of CPUs.
+struct Kind<'a> {
+    threads: usize,
+    /// CPUs that can have been busy, with their cores.
+    cpus: Vec<(CpuId, &'a CpuSet)>,
+    /// Share of the run time: by how busy they were, since nobody says on which kind of core it was.
+    share: f64,
+    /// Shares of the run time there by the number of others busy, if all are independent.
+    values: Vec<f64>,
+}
+
+impl<'a> Places<'a> {
+    pub(crate) fn new(allowed: &CpuSet, siblings: &'a Siblings, busy: &Busy) -> Self {
+        let mut kinds: BTreeMap<usize, Vec<(CpuId, &CpuSet)>> = BTreeMap::new();
+        for cpu in allowed.iter().filter(|cpu| busy.most_s(*cpu) > 0.0) {
+            if let Some(core) = siblings.core_of(cpu).map(|core| &siblings.cores[core]) {
+                kinds.entry(core.len()).or_default().push((cpu, core));
+            }
+        }
+        let weight =
+            |cpus: &[(CpuId, &CpuSet)]| cpus.iter().map(|(cpu, _)| busy.most_s(*cpu)).sum::<f64>();
+        let all: f64 = kinds.values().map(|cpus| weight(cpus)).sum();
+        let kind = |(threads, cpus): (usize, Vec<(CpuId, &'a CpuSet)>)| {
+            let here = weight(&cpus);
+            let mut values = vec![0.0; threads];
+            for (cpu, core) in &cpus {
+                let others = core.iter().filter(|other| other != cpu);
+                let shares: Vec<f64> =
+                    others.map(|other| busy.value_s(other) / busy.length_s).collect();
+                for (value, share) in values.iter_mut().zip(independent(&shares)) {
+                    *value += share * busy.most_s(*cpu) / here;
+                }
+            }
+            Kind { threads, cpus, share: here / all, values }
+        };
+        Self {
+            kinds: kinds.into_iter().map(kind).collect(),
+            threads_per_core_max: siblings.threads_per_core_max(),
         }
     }
-    // Rounding of ticks may leave the run time outside of the span; it belongs to the range.
-    let more_s = (raw_s - ran_s).max(0.0);
-    for span in &mut by_busy_s {
-        span.high = (span.high.min(ran_s) + more_s).min(raw_s).max(span.value);
-        span.low = span.low.min(span.value).max(0.0);
+}
+
+/// How a thread ran that may run there, if the CPUs were so busy.
+pub(crate) fn runs(raw_s: f64, places: &Places<'_>, busy: &Busy) -> Vec<Run> {
+    // A thread cannot run for longer than the span, but a tick may say so.
+    let ran_s = raw_s.min(busy.length_s);
+    match &places.kinds[..] {
+        [] => {
+            let n = places.threads_per_core_max;
+            let mut by_busy_s = vec![Span { value: 0.0, low: 0.0, high: raw_s }; n];
+            by_busy_s[0].value = raw_s;
+            vec![Run { by_busy_s }]
+        }
+        [only] => vec![only.run(ran_s, raw_s, true, busy)],
+        kinds => {
+            let run =
+                |kind: &Kind<'_>| kind.run(ran_s * kind.share, raw_s * kind.share, false, busy);
+            kinds.iter().map(run).collect()
+        }
     }
-    Run { by_busy_s }
+}
+
+impl Kind<'_> {
+    fn run(&self, ran_s: f64, raw_s: f64, is_only: bool, busy: &Busy) -> Run {
+        if self.threads == 1 {
+            return Run { by_busy_s: vec![Span::exact(raw_s)] };
+        }
+        // If it may use one CPU only, it was there for all of its time; else for as much of it as
+        // there suits least or best, so that nothing overlaps of necessity.
+        let is_one = self.cpus.len() == 1 && is_only;
+        let at_least_s = if is_one { ran_s } else { 0.0 };
+        let least_s = if is_one { f64::MAX } else { 0.0 };
+        let open = |share: &f64| Span { value: raw_s * share, low: least_s, high: 0.0 };
+        let mut by_busy_s: Vec<Span> = self.values.iter().map(open).collect();
+        for (cpu, core) in &self.cpus {
+            for (k, span) in by_busy_s.iter_mut().enumerate() {
+                let others = core.iter().filter(|other| other != cpu);
+                let (low_s, high_s) = overlap_s(k, ran_s, at_least_s, others, busy);
+                span.low = span.low.min(low_s);
+                span.high += high_s;
+            }
+            // More than all of its time it cannot be anywhere.
+            if by_busy_s.iter().all(|span| span.high >= ran_s) {
+                break;
+            }
+        }
+        // Rounding of ticks may leave the run time outside of the span; it belongs to the range.
+        let more_s = (raw_s - ran_s).max(0.0);
+        for span in &mut by_busy_s {
+            span.high = (span.high.min(ran_s) + more_s).min(raw_s).max(span.value);
+            span.low = span.low.min(span.value).max(0.0);
+        }
+        Run { by_busy_s }
+    }
 }
 
 /// Least and most time with exactly `k` of the others busy, of a thread that ran beside them.
-fn overlap_s(k: usize, ran_s: f64, at_least_s: f64, others: &[CpuId], busy: &Busy) -> (f64, f64) {
-    let most: Vec<f64> = others.iter().map(|other| busy.most_s(*other).min(ran_s)).collect();
-    let least: Vec<f64> = others
-        .iter()
-        .map(|other| (at_least_s + busy.least_s(*other) - busy.length_s).max(0.0))
-        .collect();
-    let all_most: f64 = most.iter().sum();
-    let all_least: f64 = least.iter().sum();
-    let fewest = |times: &[f64]| times.iter().copied().fold(f64::MAX, f64::min);
-    let highest = |times: &[f64]| times.iter().copied().fold(0.0, f64::max);
+fn overlap_s(
+    k: usize,
+    ran_s: f64,
+    at_least_s: f64,
+    others: impl Iterator<Item = CpuId>,
+    busy: &Busy,
+) -> (f64, f64) {
+    let (mut count, mut all_most, mut all_least) = (0, 0.0, 0.0);
+    let (mut fewest, mut highest) = (f64::MAX, 0.0f64);
+    for other in others {
+        let most_s = busy.most_s(other).min(ran_s);
+        let least_s = (at_least_s + busy.least_s(other) - busy.length_s).max(0.0);
+        count += 1;
+        all_most += most_s;
+        all_least += least_s;
+        fewest = fewest.min(most_s);
+        highest = highest.max(least_s);
+    }
     let (low, high) = if k == 0 {
-        (at_least_s - all_most, ran_s - highest(&least))
-    } else if k == others.len() {
-        (all_least - (others.len() - 1) as f64 * at_least_s, fewest(&most))
+        (at_least_s - all_most, ran_s - highest)
+    } else if k == count {
+        (all_least - (count - 1) as f64 * at_least_s, fewest)
     } else {
         (0.0, all_most / k as f64)
     };
@@ -187,6 +222,10 @@ mod tests {
         Siblings::parse(&names.join("+"), &online).expect("map")
     }
 
+    fn run(raw_s: f64, allowed: &CpuSet, siblings: &Siblings, busy: &Busy) -> Run {
+        runs(raw_s, &Places::new(allowed, siblings, busy), busy).remove(0)
+    }
+
     fn near(span: Span, value: f64, low: f64, high: f64) {
         let off = (span.value - value).abs() + (span.low - low).abs() + (span.high - high).abs();
         assert!(off < 1e-9, "{span:?}: {value} ({low} to {high})");
@@ -197,7 +236,7 @@ mod tests {
         let by_cpu_s = [(CpuId(0), 5.0), (CpuId(1), 5.0)].into();
         let busy = Busy { length_s: 10.0, by_cpu_s, error_s: 0.0 };
         let one = [CpuId(0)].into_iter().collect();
-        let run = &runs(5.0, &one, &map(2), &busy)[0];
+        let run = &run(5.0, &one, &map(2), &busy);
         near(run.by_busy_s[1], 2.5, 0.0, 5.0);
         let cores = core_use_s(&map(2).cores[0], &busy);
         near(cores[0], 2.5, 0.0, 5.0);
@@ -210,12 +249,12 @@ mod tests {
         let by_cpu_s = |b: f64| [(CpuId(0), 10.0), (CpuId(1), b)].into();
         // On its CPU all the time: shared for exactly as long as the sibling is busy.
         let busy = Busy { length_s: 10.0, by_cpu_s: by_cpu_s(3.0), error_s: 0.0 };
-        near(runs(10.0, &one, &map(2), &busy)[0].by_busy_s[1], 3.0, 3.0, 3.0);
+        near(run(10.0, &one, &map(2), &busy).by_busy_s[1], 3.0, 3.0, 3.0);
         // The sibling busy all the time: all of it shared, wherever it ran.
         let busy = Busy { length_s: 10.0, by_cpu_s: by_cpu_s(10.0), error_s: 0.0 };
-        near(runs(4.0, &one, &map(2), &busy)[0].by_busy_s[1], 4.0, 4.0, 4.0);
+        near(run(4.0, &one, &map(2), &busy).by_busy_s[1], 4.0, 4.0, 4.0);
         let both: CpuSet = [CpuId(0), CpuId(1)].into_iter().collect();
-        let anywhere = &runs(4.0, &both, &map(2), &busy)[0];
+        let anywhere = &run(4.0, &both, &map(2), &busy);
         assert!(anywhere.by_busy_s[1].high >= 4.0 && anywhere.by_busy_s[1].low <= 4.0);
     }
 
@@ -258,7 +297,7 @@ mod tests {
             let siblings = map(n as u32);
             let allowed: CpuSet = if pinned { [CpuId(0)].into_iter().collect() } else { siblings.cpus() };
             let raw_s: f64 = truth_s.iter().sum();
-            let run = &runs(raw_s, &allowed, &siblings, &busy)[0];
+            let run = &run(raw_s, &allowed, &siblings, &busy);
             prop_assert!((run.raw_s() - raw_s).abs() < 1e-6, "{run:?} {raw_s}");
             for (k, (span, truth)) in run.by_busy_s.iter().zip(&truth_s).enumerate() {
                 prop_assert!(span.contains(*truth), "k {}: {span:?} {truth}", k + 1);

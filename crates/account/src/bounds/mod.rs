@@ -8,16 +8,18 @@
 mod arithmetic;
 
 use crate::Error;
+use crate::balance::{of_stat, stat_times};
 use crate::method::Method;
-use crate::roster::{Index, Roster};
-use crate::sampled::{cpu_s, cpu_use, observed_busy_s};
-use arithmetic::Busy;
+use crate::roster::{Index, Roster, cpu_s};
+use crate::sampled::{Effort, cpu_use, observed_busy_s};
+use arithmetic::{Busy, Places};
 use coretwin_base::account::{CoreUse, MethodName, Run, Siblings, Span, TaskUse, Unseen, Window};
 use coretwin_base::cpu_set::CpuSet;
 use coretwin_base::units::Nanos;
 use coretwin_host::observe::{self, CpuTimes};
 use coretwin_host::root::Root;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 /// Length of a piece, if its cost allows it.
@@ -32,7 +34,7 @@ struct Past {
     runs: BTreeMap<usize, Vec<Span>>,
     /// Run time that is in `runs`.
     counted: Nanos,
-    allowed: Option<CpuSet>,
+    allowed: Option<Rc<CpuSet>>,
 }
 
 /// The method.
@@ -40,7 +42,9 @@ struct Past {
 pub struct Bounds {
     root: Root,
     siblings: Siblings,
-    share_max: f64,
+    effort: Effort,
+    /// CPUs of the map.
+    anywhere: Rc<CpuSet>,
     roster: Roster,
     past: BTreeMap<Index, Past>,
     cores: Vec<Vec<Span>>,
@@ -54,16 +58,17 @@ pub struct Bounds {
 }
 
 impl Bounds {
-    /// Ready to start on this sibling map; `share_max` is the most CPU time it may use, as a share
-    /// of one CPU.
+    /// Ready to start on this sibling map. The looks of `effort` are pieces; each reads every thread if it
+    /// is to be thorough, else as many as it may.
     #[must_use]
-    pub fn new(root: &Root, siblings: Siblings, share_max: f64) -> Self {
+    pub fn new(root: &Root, siblings: Siblings, effort: Effort) -> Self {
         let now = Instant::now();
         Self {
             root: root.clone(),
             cores: no_time(&siblings),
+            anywhere: Rc::new(siblings.cpus()),
             siblings,
-            share_max,
+            effort,
             roster: Roster::new(root),
             past: BTreeMap::new(),
             unseen_s: 0.0,
@@ -79,19 +84,21 @@ impl Bounds {
     /// Ends a piece: everything that ran in it gets its range.
     fn end_piece(&mut self) -> Result<(), Error> {
         self.roster.meet_new();
-        self.roster.read_runs(true);
+        match self.effort.is_thorough {
+            true => self.roster.read_all(),
+            false => self.roster.read_some(self.effort.round_s(self.piece_start.elapsed())),
+        }
         self.roster.read_cgroups();
         let stat = observe::cpu_times(&self.root)?;
         let now = Instant::now();
         let length_s = (now - self.piece_start).as_secs_f64();
         if let Some(before) = self.stat.replace(stat.clone()) {
-            let cpus = self.siblings.cpus();
             let busy_s = |cpu| Some((cpu, observed_busy_s(&stat, &before, cpu, length_s)?));
+            let by_cpu_s = self.anywhere.iter().filter_map(busy_s).collect();
             let error_s = ERROR_TICKS / self.roster.hertz().max(1) as f64;
-            let busy =
-                Busy { length_s, by_cpu_s: cpus.iter().filter_map(busy_s).collect(), error_s };
-            self.add_piece(&busy);
+            self.add_piece(&Busy { length_s, by_cpu_s, error_s });
         }
+        self.roster.end_round();
         self.piece_start = now;
         self.pieces += 1;
         Ok(())
@@ -106,6 +113,7 @@ impl Bounds {
         let ran: Vec<(Index, Nanos)> =
             self.roster.ran().map(|(index, known)| (index, known.raw())).collect();
         let mut seen_s = 0.0;
+        let mut places = PlacesOf::default();
         for (index, raw) in ran {
             let past = self.past.entry(index).or_default();
             let new_s = raw.saturating_sub(past.counted).seconds();
@@ -116,22 +124,16 @@ impl Bounds {
             seen_s += new_s;
             // It may have been moved within the piece: then it ran on the CPUs of before or of now.
             let now = self.roster.allowed(index);
-            let allowed = match (past.allowed.take(), now) {
-                (Some(before), Some(now)) => {
-                    past.allowed = Some(now.clone());
-                    before.union(&now)
-                }
+            let allowed = match (past.allowed.take(), &now) {
+                (Some(before), Some(now)) if Rc::ptr_eq(&before, now) => before,
+                (Some(before), Some(now)) => Rc::new(before.union(now)),
                 // Before it is seen first it may have run anywhere: who is bound to a CPU is bound
-                // by itself, or before its program begins.
-                (None, Some(now)) => {
-                    past.allowed = Some(now);
-                    self.siblings.cpus()
-                }
-                // It has ended.
-                (Some(before), None) => before,
-                (None, None) => self.siblings.cpus(),
+                // by itself, or before its program begins. Or it has ended.
+                (before, _) => before.unwrap_or_else(|| Rc::clone(&self.anywhere)),
             };
-            for run in arithmetic::runs(new_s, &allowed, &self.siblings, busy) {
+            past.allowed = now;
+            let places = places.get(&allowed, &self.siblings, busy);
+            for run in arithmetic::runs(new_s, places, busy) {
                 let sums = past
                     .runs
                     .entry(run.threads_per_core())
@@ -160,7 +162,7 @@ impl Bounds {
     }
 
     fn next_piece(&mut self, cost_s: f64) {
-        let length_s = (cost_s / self.share_max).clamp(PIECE_S, 60.0);
+        let length_s = (cost_s / self.effort.share_max).clamp(PIECE_S, 60.0);
         self.due = self.piece_start + Duration::from_secs_f64(length_s);
     }
 }
@@ -171,6 +173,9 @@ impl Method for Bounds {
     }
 
     fn start(&mut self) -> Result<(), Error> {
+        if !self.effort.is_thorough {
+            self.roster.keep_files();
+        }
         self.roster.list(true);
         self.roster.begin_window();
         let stat = observe::cpu_times(&self.root)?;
@@ -214,19 +219,24 @@ impl Method for Bounds {
                 .map(|cpu| cpu_use(cpu, &stat, before.as_ref(), elapsed_s))
                 .collect(),
         });
+        let tasks: Vec<TaskUse> = self.roster.ran().filter_map(task).collect();
+        let tasks_s = tasks.iter().map(|task| task.raw_s).sum();
+        let cpus = self.siblings.cpus();
+        let told = stat_times(&stat, before.as_ref().unwrap_or(&stat), &cpus);
         let window = Window {
             method: MethodName::Bounds,
             elapsed_s,
             siblings: self.siblings.clone(),
             cores: cores.collect(),
-            tasks: self.roster.ran().filter_map(task).collect(),
+            tasks,
             pairs: Vec::new(),
             clash_s: None,
             unseen: Unseen { busy_s: self.unseen_s, lost: self.roster.missed, notes: Vec::new() },
+            balance: of_stat(told, cpus.len(), elapsed_s, tasks_s),
             looks: self.pieces,
         };
         self.cores = no_time(&self.siblings);
-        let is_here: Vec<Index> =
+        let is_here: BTreeSet<Index> =
             self.roster.ran().filter(|(_, known)| !known.ended).map(|(index, _)| index).collect();
         self.past.retain(|index, past| {
             past.counted = Nanos(0);
@@ -238,6 +248,21 @@ impl Method for Bounds {
         self.pieces = 0;
         self.window_start = now;
         Ok(window)
+    }
+}
+
+/// Where threads of a piece may run; most may run where others may.
+#[derive(Default)]
+struct PlacesOf<'a>(Vec<(Rc<CpuSet>, Places<'a>)>);
+
+impl<'a> PlacesOf<'a> {
+    fn get(&mut self, allowed: &Rc<CpuSet>, siblings: &'a Siblings, busy: &Busy) -> &Places<'a> {
+        let known = self.0.iter().position(|(cpus, _)| Rc::ptr_eq(cpus, allowed));
+        let at = known.unwrap_or_else(|| {
+            self.0.push((Rc::clone(allowed), Places::new(allowed, siblings, busy)));
+            self.0.len() - 1
+        });
+        &self.0[at].1
     }
 }
 

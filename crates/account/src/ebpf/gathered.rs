@@ -1,14 +1,18 @@
 //! What the program said in several windows, added up to one.
 
+use crate::sampled::coverage::seen_s;
 use coretwin_base::account::{
-    CoreUse, CpuUse, MethodName, PairUse, Run, Siblings, Span, TaskUse, Unseen, Window,
+    Balance, CoreUse, CpuUse, MethodName, PairUse, Run, Siblings, Span, StatTimes, TaskUse, Unseen,
+    Window,
 };
 use coretwin_base::cpu_set::{CpuId, CpuSet};
 use coretwin_bpf::overlap::{self, CpuTime, Missing, TaskTime};
 use std::collections::BTreeMap;
 
-/// Tasks that ended are kept one by one up to here, then by name below their parent.
+/// Tasks that ended are kept one by one up to here, then ever more coarsely until half as many are left.
 const ENDED_MAX: usize = 10_000;
+/// The name of ended tasks of more names than can be kept.
+const OTHERS: &str = "(others)";
 /// Pairs that are kept; the rarer half is dropped when there are more.
 const PAIRS_MAX: usize = 4096;
 /// Pairs in a window.
@@ -24,6 +28,7 @@ pub(super) struct Gathered {
     cores: BTreeMap<CpuId, Vec<u64>>,
     pairs_ns: BTreeMap<(u32, u32), u64>,
     clash_ns: Option<u64>,
+    glimpses: u64,
     missing: Missing,
     switches: u64,
 }
@@ -55,6 +60,8 @@ impl Gathered {
                 run_ns: 0,
                 ..time.clone()
             });
+            // Windows that it was offline throughout are not told.
+            sum.offline_ns += time.from_ns.saturating_sub(sum.until_ns);
             sum.until_ns = time.until_ns;
             sum.tasks_ns += time.tasks_ns;
             sum.idle_ns += time.idle_ns;
@@ -77,6 +84,7 @@ impl Gathered {
         if let Some(ns) = window.clash_ns {
             *self.clash_ns.get_or_insert(0) += ns;
         }
+        self.glimpses += window.glimpses;
         self.switches += window.switches;
         let (sum, new) = (&mut self.missing, window.missing);
         sum.unlisted_ns += new.unlisted_ns;
@@ -103,21 +111,31 @@ impl Gathered {
         *sum = TaskTime { runs, ended: sum.ended || task.ended, ..task };
     }
 
-    /// Puts the ended tasks of a process together that have the same name; those of a command that
-    /// is followed stay its own.
+    /// Puts ended tasks together: those of one parent and name, then those of one name (as of process
+    /// 0), then all. What descends from a command that is followed stays its own.
     fn fold(&mut self) {
-        let all = std::mem::take(&mut self.tasks);
-        for (identity, task) in all {
-            if !task.ended {
-                self.tasks.insert(identity, task);
-                continue;
+        let coarser: [fn(&mut u32, &mut String); 3] =
+            [|_, _| (), |below, _| *below = 0, |_, comm| OTHERS.clone_into(comm)];
+        for coarsen in coarser {
+            let all = std::mem::take(&mut self.tasks);
+            for (identity, mut task) in all {
+                if !task.ended {
+                    self.tasks.insert(identity, task);
+                    continue;
+                }
+                let mut below = match identity {
+                    Identity::Ended { below, .. } => below,
+                    Identity::Thread { .. } => task.followed.unwrap_or(task.parent),
+                };
+                coarsen(&mut below, &mut task.comm);
+                let below = task.followed.unwrap_or(below);
+                let identity = Identity::Ended { below, comm: task.comm.clone() };
+                self.add_task(identity, TaskTime { tgid: below, tid: 0, started_ns: 0, ..task });
             }
-            let below = match identity {
-                Identity::Ended { below, .. } => below,
-                Identity::Thread { .. } => task.followed.unwrap_or(task.parent),
-            };
-            let identity = Identity::Ended { below, comm: task.comm.clone() };
-            self.add_task(identity, TaskTime { tgid: below, tid: 0, started_ns: 0, ..task });
+            self.ended = self.tasks.values().filter(|task| task.ended).count();
+            if self.ended <= ENDED_MAX / 2 {
+                return;
+            }
         }
     }
 
@@ -125,11 +143,12 @@ impl Gathered {
     pub(super) fn window(
         self,
         siblings: &Siblings,
+        stat: StatTimes,
         cpu_use: impl Fn(CpuId) -> CpuUse,
         mut cgroup: impl FnMut(&TaskTime) -> Option<String>,
     ) -> Window {
-        let lengths = self.cpus.values().map(|cpu| (cpu.until_ns - cpu.from_ns) as f64 / 1e9);
-        let elapsed_s = lengths.sum::<f64>() / self.cpus.len().max(1) as f64;
+        let balance = self.balance(stat);
+        let elapsed_s = balance.cpus_s / self.cpus.len().max(1) as f64;
         let core = |cpus: &CpuSet| {
             let clocks = cpus.first().and_then(|first| self.cores.get(&first));
             let by_cpu = cpus.iter().map(|cpu| {
@@ -152,17 +171,41 @@ impl Gathered {
             cores: siblings.cores.iter().map(core).collect(),
             unseen: self.unseen(siblings),
             looks: self.switches,
-            pairs: self.pairs(),
+            pairs: self.pairs(elapsed_s),
+            balance,
             clash_s: self.clash_ns.map(|ns| ns as f64 / 1e9),
             tasks: self.tasks.into_values().map(|task| task_use(task, &mut cgroup)).collect(),
         }
     }
 
-    fn pairs(&self) -> Vec<PairUse> {
-        let pair =
-            |(&(a, b), &ns): (&(u32, u32), &u64)| PairUse { a, b, together_s: ns as f64 / 1e9 };
+    /// Tasks are those of the table, so that the sum says whether it has all.
+    fn balance(&self, stat: StatTimes) -> Balance {
+        let sum_s = |part: fn(&CpuTime) -> u64| {
+            self.cpus.values().map(|cpu| part(cpu) as f64 / 1e9).sum::<f64>()
+        };
+        let runs = self.tasks.values().flat_map(|task| &task.runs);
+        let tasks_ns: u64 = runs.flat_map(|run| &run.busy_ns).sum();
+        let missing_ns = self.missing.unlisted_ns + self.missing.lost_ns;
+        Balance {
+            cpus: u32::try_from(self.cpus.len()).unwrap_or(u32::MAX),
+            cpus_s: sum_s(|cpu| cpu.until_ns - cpu.from_ns),
+            tasks_s: tasks_ns as f64 / 1e9,
+            idle_s: sum_s(|cpu| cpu.idle_ns),
+            offline_s: sum_s(|cpu| cpu.offline_ns),
+            uncharged_s: sum_s(|cpu| cpu.tasks_ns) - sum_s(|cpu| cpu.run_ns)
+                + missing_ns as f64 / 1e9,
+            stat,
+        }
+    }
+
+    fn pairs(&self, elapsed_s: f64) -> Vec<PairUse> {
+        let pair = |(&(a, b), &ns): (&(u32, u32), &u64)| PairUse {
+            a,
+            b,
+            together_s: seen_s(ns as f64 / 1e9, elapsed_s, self.glimpses as f64),
+        };
         let mut pairs: Vec<PairUse> = self.pairs_ns.iter().map(pair).collect();
-        pairs.sort_by(|one, other| other.together_s.total_cmp(&one.together_s));
+        pairs.sort_by(|one, other| other.together_s.value.total_cmp(&one.together_s.value));
         pairs.truncate(PAIRS);
         pairs
     }

@@ -133,7 +133,7 @@ proptest! {
         let valuation = Valuation::new(known.as_ref(), None, n).expect("valuation");
         let mut sum = Worth::default();
         for task in &tasks {
-            add(&mut sum, &worth(task, &valuation));
+            sum.include(&worth(task, &valuation));
         }
         let used = capacity_used_s(&core, valuation.largest());
         for (tasks, core) in [

@@ -1,5 +1,6 @@
 //! The exact interval of a share that was seen in so many random looks (Clopper & Pearson 1934).
 
+use coretwin_base::account::Span;
 use coretwin_stats::student::incomplete_beta;
 
 /// Probability left out on each side: a rate of 95 %.
@@ -17,6 +18,10 @@ pub(crate) fn lowest(hits: f64, looks: f64) -> f64 {
     if hits <= 0.0 || looks <= 0.0 {
         return 0.0;
     }
+    if hits >= looks {
+        // P(X >= looks) = p^looks.
+        return TAIL.powf(1.0 / looks);
+    }
     if looks > LOOKS_EXACT {
         return lowest_of_many(hits, looks);
     }
@@ -28,6 +33,17 @@ pub(crate) fn lowest(hits: f64, looks: f64) -> f64 {
 #[must_use]
 pub(crate) fn highest(hits: f64, looks: f64) -> f64 {
     1.0 - lowest(looks - hits, looks)
+}
+
+/// How long something lasted that was seen in `seen_s` of `elapsed_s` by so many looks.
+#[must_use]
+pub(crate) fn seen_s(seen_s: f64, elapsed_s: f64, looks: f64) -> Span {
+    let share = if elapsed_s > 0.0 { (seen_s / elapsed_s).clamp(0.0, 1.0) } else { 0.0 };
+    Span {
+        value: seen_s,
+        low: (elapsed_s * lowest(share * looks, looks)).min(seen_s),
+        high: (elapsed_s * highest(share * looks, looks)).max(seen_s),
+    }
 }
 
 /// The same by Wilson's score (1927), moved out by half a look to stay on the safe side.

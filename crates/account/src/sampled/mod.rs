@@ -3,19 +3,22 @@
 //! Time is cut into strata of equal length; each has one look at a moment drawn evenly from it, from
 //! a seeded stream, so that no rhythm of the machine can hide behind the looks. A stratum is as long as
 //! keeps the looks below a share of one CPU. What the looks say is in [`tally`].
+//!
+//! Where strata are long, short *glances* between the looks meet who is new and read what the newest
+//! have run so far: a process of a second may be gone at the next look.
 
-mod coverage;
+pub(crate) mod coverage;
 mod tally;
 
 use crate::Error;
+use crate::balance::{of_stat, stat_times};
 use crate::method::Method;
-use crate::roster::Roster;
+use crate::roster::{Roster, cpu_s};
 use coretwin_base::account::{CpuUse, MethodName, Siblings, TaskUse, Unseen, Window};
 use coretwin_base::cpu_set::CpuId;
 use coretwin_base::random::Stream;
 use coretwin_host::observe::{self, CpuTimes};
 use coretwin_host::root::Root;
-use rustix::time::{ClockId, clock_gettime};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 use tally::{Residue, Tally};
@@ -24,25 +27,36 @@ use tally::{Residue, Tally};
 pub const COVERAGE: f64 = 0.95;
 /// Within so many seconds every thread that sleeps is looked at once, if the cost allows it.
 const TURN_S: f64 = 1.0;
+/// Between two looks it is glanced at who is new, if the cost allows it.
+const GLANCE_EVERY: Duration = Duration::from_millis(20);
+/// Of the newest threads so many are read at a glance.
+const GLANCED: usize = 64;
+/// For so many looks a thread that ran is read at each, but not for longer than some seconds.
+const AWAKE_LOOKS: u32 = 100;
 /// Pairs in a window.
 const PAIRS: usize = 64;
-/// Busy time of `/proc/stat` that nobody listed ran, as a share of it, from which on those that sleep
-/// are asked too: they may have run between two looks.
-const UNEXPLAINED_SHARE: f64 = 0.02;
-/// The same in seconds: `/proc/stat` counts by ticks.
-const UNEXPLAINED_S: f64 = 0.03;
 
 /// How much may be spent.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Effort {
-    /// Most CPU time of the looks, as a share of one CPU.
+    /// Most CPU time of the looks, as a share of one CPU; the glances have half as much more, reading
+    /// some of the threads at the end of a window half as much again.
     pub share_max: f64,
     /// Most looks per second.
     pub rate_max: f64,
-    /// Whether a window's end reads every thread; else those that ran of late, the others in turn.
+    /// Whether a window's end reads every thread, and glances are cast; else it reads as many as it may,
+    /// those first that ran most of late.
     pub is_thorough: bool,
     /// Seed of the moments.
     pub seed: u64,
+}
+
+impl Effort {
+    /// What reading run times may cost at the end of so much time, where not all are read: half as
+    /// much again as the looks, in seconds of CPU time.
+    pub(crate) fn round_s(&self, length: Duration) -> f64 {
+        1.5 * self.share_max * length.as_secs_f64()
+    }
 }
 
 impl Default for Effort {
@@ -64,7 +78,7 @@ pub struct Sampled {
     stratum_start: Instant,
     stratum: Duration,
     due: Instant,
-    listed: Instant,
+    glance_due: Instant,
     window_start: Instant,
     stat: Option<CpuTimes>,
 }
@@ -84,7 +98,7 @@ impl Sampled {
             stratum_start: now,
             stratum: Duration::ZERO,
             due: now,
-            listed: now,
+            glance_due: now,
             window_start: now,
             stat: None,
         }
@@ -99,36 +113,21 @@ impl Sampled {
         self.due = start + Duration::from_secs_f64(length_s * self.moments.unit());
     }
 
-    /// Reads some of the threads that sleep, within a quarter of the allowance.
-    fn read_sleepers(&mut self, cpu_s_at_start: f64) {
-        let length_s = self.stratum.as_secs_f64();
-        let wanted = (self.roster.sleepers() as f64 * length_s / TURN_S).ceil() as usize;
-        let allowance_s = self.effort.share_max * length_s / 4.0;
-        for done in 0..wanted {
-            if self.roster.next_sleeper().is_none()
-                || (done % 16 == 15 && cpu_s() - cpu_s_at_start > allowance_s)
-            {
-                break;
-            }
-        }
+    /// Meets who is new, and reads what the newest have run: they may end before the next look.
+    fn glance(&mut self) {
+        let cpu_before_s = cpu_s();
+        self.roster.meet_new();
+        self.roster.read_newest(GLANCED);
+        let wait_s = (cpu_s() - cpu_before_s) / (self.effort.share_max / 2.0);
+        let wait = Duration::try_from_secs_f64(wait_s).unwrap_or(Duration::MAX);
+        self.glance_due = Instant::now() + wait.clamp(GLANCE_EVERY, Duration::from_secs(1));
     }
 
-    /// Reads those that sleep, by turns, until the busy time of the window is explained, all had their
-    /// turn, or as much was spent as on the looks.
-    fn explain(&mut self, busy_s: f64, elapsed_s: f64) {
-        let ran_s: f64 = self.roster.ran().map(|(_, known)| known.raw().seconds()).sum();
-        let mut unexplained_s = busy_s - ran_s;
-        let start_s = cpu_s();
-        let allowance_s = self.effort.share_max * elapsed_s;
-        for done in 0..self.roster.sleepers() {
-            let enough = unexplained_s < UNEXPLAINED_S.max(UNEXPLAINED_SHARE * busy_s);
-            if enough || (done % 16 == 15 && cpu_s() - start_s > allowance_s) {
-                break;
-            }
-            // At the end of the list the turn begins anew.
-            let ran = self.roster.next_sleeper().or_else(|| self.roster.next_sleeper());
-            unexplained_s -= ran.unwrap_or_default().seconds();
-        }
+    /// Reads some of the threads that sleep, within a quarter of the allowance.
+    fn read_sleepers(&mut self) {
+        let length_s = self.stratum.as_secs_f64();
+        let wanted = (self.roster.len() as f64 * length_s / TURN_S).ceil() as usize;
+        self.roster.glance_at_sleepers(wanted, self.effort.share_max * length_s / 4.0);
     }
 
     fn residues(&self, elapsed_s: f64, now: &CpuTimes) -> BTreeMap<CpuId, Residue> {
@@ -150,24 +149,40 @@ impl Method for Sampled {
     }
 
     fn start(&mut self) -> Result<(), Error> {
+        if !self.effort.is_thorough {
+            self.roster.keep_files();
+        }
         self.roster.list(true);
         self.roster.begin_window();
         self.stat = Some(observe::cpu_times(&self.root)?);
         let now = Instant::now();
         self.window_start = now;
-        self.listed = now;
+        self.glance_due = now + GLANCE_EVERY;
         self.next_stratum(now);
         Ok(())
     }
 
     fn due(&self) -> Option<Instant> {
-        Some(self.due)
+        match self.effort.is_thorough {
+            true => Some(self.due.min(self.glance_due)),
+            false => Some(self.due),
+        }
     }
 
     fn look(&mut self) -> Result<(), Error> {
+        let began = Instant::now();
+        if self.effort.is_thorough && began < self.due && began >= self.glance_due {
+            self.glance();
+            return Ok(());
+        }
+        self.glance_due = self.glance_due.max(began + GLANCE_EVERY);
         let cpu_before_s = cpu_s();
         self.roster.meet_new();
-        let runnable = self.roster.runnable();
+        let awake = match self.effort.is_thorough {
+            true => self.stratum.saturating_mul(AWAKE_LOOKS),
+            false => Duration::MAX,
+        };
+        let runnable = self.roster.runnable(awake, self.effort.is_thorough);
         let now = Instant::now();
         // A look that came late stands for all the time that had none.
         let planned_end = self.stratum_start + self.stratum;
@@ -176,7 +191,7 @@ impl Method for Sampled {
         for (from, into) in self.roster.fold() {
             self.tally.fold(from, into);
         }
-        self.read_sleepers(cpu_s());
+        self.read_sleepers();
         let cost_s = cpu_s() - cpu_before_s;
         self.cost_s = if self.cost_s > 0.0 { self.cost_s * 0.9 + cost_s * 0.1 } else { cost_s };
         self.next_stratum(end);
@@ -184,15 +199,13 @@ impl Method for Sampled {
     }
 
     fn window(&mut self) -> Result<Window, Error> {
-        self.roster.read_runs(self.effort.is_thorough);
+        match self.effort.is_thorough {
+            true => self.roster.read_all(),
+            false => self.roster.read_some(self.effort.round_s(self.window_start.elapsed())),
+        }
         let stat = observe::cpu_times(&self.root)?;
         let now = Instant::now();
         let elapsed_s = (now - self.window_start).as_secs_f64();
-        if !self.effort.is_thorough {
-            let busy = |cpu| observed_busy_s(&stat, self.stat.as_ref()?, cpu, elapsed_s);
-            let busy_s = self.tally.siblings().cpus().iter().filter_map(busy).sum();
-            self.explain(busy_s, elapsed_s);
-        }
         self.roster.read_cgroups();
         let residues = self.residues(elapsed_s, &stat);
         let before = self.stat.take();
@@ -206,6 +219,10 @@ impl Method for Sampled {
             tasks.push(TaskUse { runs, ..task });
         }
         let cores = self.tally.cores(elapsed_s, cpu_use, &residues);
+        let cpus = self.tally.siblings().cpus();
+        let busy_s: f64 = cores.iter().flat_map(|core| &core.by_cpu).map(|cpu| cpu.busy_s).sum();
+        let tasks_s = tasks.iter().map(|task| task.raw_s).sum::<f64>();
+        let told = stat_times(&stat, before.as_ref().unwrap_or(&stat), &cpus);
         let window = Window {
             method: MethodName::Sampled,
             elapsed_s,
@@ -215,14 +232,16 @@ impl Method for Sampled {
             pairs: self.tally.pairs(|index| tids.get(&index).copied(), PAIRS),
             clash_s: Some(self.tally.clash_s()),
             unseen: Unseen {
-                busy_s: residues.values().map(|residue| residue.unseen * elapsed_s).sum(),
+                busy_s: (busy_s - tasks_s).max(0.0),
                 lost: self.roster.missed,
                 notes: Vec::new(),
             },
+            balance: of_stat(told, cpus.len(), elapsed_s, tasks_s),
             looks: self.tally.looks(),
         };
         self.stat = Some(stat);
         self.tally = Tally::new(window.siblings.clone());
+        self.roster.end_round();
         self.roster.begin_window();
         self.window_start = now;
         Ok(window)
@@ -259,10 +278,4 @@ pub(crate) fn cpu_use(
         interrupts_s: observed.interrupts_s,
         steal_s: observed.steal_s,
     }
-}
-
-/// CPU time of this thread so far.
-pub(crate) fn cpu_s() -> f64 {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }

@@ -11,7 +11,7 @@
 //! * what `/proc/stat` says a CPU was busy beyond what was seen, or less, widens it once more
 //!   ([`Residue`]).
 
-use super::coverage::{highest, lowest};
+use super::coverage::{highest, lowest, seen_s};
 use crate::roster::Index;
 use coretwin_base::account::{CoreUse, CpuUse, PairUse, Run, Siblings, Span};
 use coretwin_base::cpu_set::CpuId;
@@ -172,15 +172,17 @@ impl Tally {
 
     /// The pairs with the most time together, by thread number.
     pub(crate) fn pairs(&self, tid: impl Fn(Index) -> Option<u32>, most: usize) -> Vec<PairUse> {
+        let Looks { elapsed_s, looks } = self.all_looks();
         let mut pairs: Vec<PairUse> = self
             .pairs
             .iter()
             .filter_map(|((a, b), together_s)| {
                 let (a, b) = (tid(*a)?, tid(*b)?);
-                Some(PairUse { a: a.min(b), b: a.max(b), together_s: *together_s })
+                let together_s = seen_s(*together_s, elapsed_s, looks);
+                Some(PairUse { a: a.min(b), b: a.max(b), together_s })
             })
             .collect();
-        pairs.sort_by(|a, b| b.together_s.total_cmp(&a.together_s));
+        pairs.sort_by(|a, b| b.together_s.value.total_cmp(&a.together_s.value));
         pairs.truncate(most);
         pairs
     }
@@ -210,10 +212,18 @@ impl Tally {
                     high: total_s * (highest(share * looks, looks) + residue).min(1.0),
                 }
             });
+            let by_cpu: Vec<CpuUse> = cpus.iter().map(&stat).collect();
             CoreUse {
                 cpus: cpus.clone(),
-                by_busy_s: spans.collect(),
-                by_cpu: cpus.iter().map(&stat).collect(),
+                by_busy_s: match &by_cpu[..] {
+                    // Without a sibling the idle time of the kernel says all.
+                    [only] => {
+                        let busy_s = only.busy_s.clamp(0.0, total_s);
+                        [total_s - busy_s, busy_s].map(Span::exact).to_vec()
+                    }
+                    _ => spans.collect(),
+                },
+                by_cpu,
             }
         };
         self.siblings.cores.iter().enumerate().map(of_core).collect()

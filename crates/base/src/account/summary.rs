@@ -1,6 +1,7 @@
 //! What `coretwin account` found: the record of `account --json`.
 
-use super::{Factor, MethodName, Siblings, Span, Unseen, window::CoreUse};
+use super::window::{Balance, CoreUse};
+use super::{Factor, MethodName, Siblings, Span, Unseen};
 use crate::cpu_set::{CpuId, CpuSet};
 use crate::warning::Warning;
 use serde::{Deserialize, Serialize};
@@ -23,6 +24,19 @@ pub struct Worth {
     pub capacity_s: Span,
     /// How long the same work would have run with no sibling ever busy.
     pub alone_equivalent_s: Span,
+}
+
+impl Worth {
+    /// Adds another's. The ranges are added too: nothing is assumed of how their errors go together.
+    pub fn include(&mut self, other: &Self) {
+        self.raw_s += other.raw_s;
+        self.alone_s += other.alone_s;
+        self.shared_s += other.shared_s;
+        self.shared_low_s += other.shared_low_s;
+        self.shared_high_s += other.shared_high_s;
+        self.capacity_s = self.capacity_s.plus(other.capacity_s);
+        self.alone_equivalent_s = self.alone_equivalent_s.plus(other.alone_equivalent_s);
+    }
 }
 
 /// One thread.
@@ -58,6 +72,9 @@ pub struct Group {
     pub comm: String,
     /// Threads in it.
     pub tasks: u64,
+    /// Whether all of them ended while they were watched.
+    #[serde(default)]
+    pub ended: bool,
     /// Their time.
     #[serde(flatten)]
     pub worth: Worth,
@@ -112,6 +129,9 @@ pub struct AccountSummary {
     pub unattributed_s: f64,
     /// What the method did not see.
     pub unseen: Unseen,
+    /// Where the time of all CPUs went, if everything was watched.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub balance: Option<Balance>,
     /// How the command ended, if it was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<CommandEnd>,

@@ -55,16 +55,60 @@ pub struct Window {
     /// What the method knows that it did not see.
     #[serde(default)]
     pub unseen: Unseen,
+    /// Where the time of all CPUs went.
+    #[serde(default)]
+    pub balance: Balance,
     /// How often the method looked (`sampled`, `bounds`) or was told (`ebpf`).
     #[serde(default)]
     pub looks: u64,
 }
 
+/// Where the time of all CPUs went, so that it can be seen whether it adds up. In seconds.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Balance {
+    /// CPUs that were online for some of the interval.
+    pub cpus: u32,
+    /// Their time: so many times the elapsed one.
+    pub cpus_s: f64,
+    /// Run time of every task that is known.
+    pub tasks_s: f64,
+    /// Time in which they idled.
+    pub idle_s: f64,
+    /// Time in which they were offline.
+    pub offline_s: f64,
+    /// Time that was charged to no known task: stolen, of interrupts where the kernel tells them apart,
+    /// of tasks that did not fit in.
+    pub uncharged_s: f64,
+    /// What `/proc/stat` says of the same interval, by ticks.
+    pub stat: StatTimes,
+}
+
+impl Balance {
+    /// All parts together; [`cpus_s`](Self::cpus_s) if the method missed nothing.
+    #[must_use]
+    pub fn sum_s(&self) -> f64 {
+        self.tasks_s + self.idle_s + self.offline_s + self.uncharged_s
+    }
+}
+
+/// What `/proc/stat` says of all CPUs. In seconds.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct StatTimes {
+    /// User and kernel work.
+    pub busy_s: f64,
+    /// Hard and soft interrupts.
+    pub interrupts_s: f64,
+    /// Time that the hypervisor gave to others.
+    pub steal_s: f64,
+    /// Idle, waiting for a disk or not.
+    pub idle_s: f64,
+}
+
 /// What a method knows that it missed.
 #[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Unseen {
-    /// CPU time that CPUs were busy for nobody who was seen: tasks that ended before they were
-    /// looked at, tasks of other containers, interrupts on an idle CPU.
+    /// CPU time of CPUs that no task in the list has: of tasks that ended before they were looked at,
+    /// or are of other containers, of interrupts on an idle CPU.
     pub busy_s: f64,
     /// Events or tasks that did not fit into the method's memory.
     pub lost: u64,
@@ -162,6 +206,6 @@ pub struct PairUse {
     pub a: u32,
     /// The other.
     pub b: u32,
-    /// How long.
-    pub together_s: f64,
+    /// How long, with what the number of looks leaves open.
+    pub together_s: Span,
 }

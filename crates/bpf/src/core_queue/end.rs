@@ -16,8 +16,6 @@ const KINDS: &[(u64, &str)] = &[
     (1027, "a task was put back again and again without being run"),
     (1028, "the kernel had to run a task in its place"),
 ];
-/// Ends from here on are failures.
-const FIRST_ERROR: u64 = 1024;
 /// Stopped by user space.
 const STOPPED: u64 = 64;
 /// In the code: the scheduler should be started anew (`SCX_ECODE_ACT_RESTART`).
@@ -41,12 +39,6 @@ impl End {
     #[must_use]
     pub fn is_wished(&self) -> bool {
         self.kind == STOPPED
-    }
-
-    /// Whether something went wrong.
-    #[must_use]
-    pub fn is_failure(&self) -> bool {
-        self.kind >= FIRST_ERROR
     }
 
     /// Whether it would run again if started anew, on CPUs that have changed.
@@ -87,11 +79,11 @@ mod tests {
     #[test]
     fn every_end_is_explained_with_the_kernels_words() {
         let stall = end(1026, 0, "runnable task stall", "sh[7] failed to run for 3.1s");
-        assert!(stall.is_failure() && !stall.is_wished() && !stall.wants_restart());
+        assert!(!stall.is_wished() && !stall.wants_restart());
         let text = stall.explain();
         assert!(text.contains("watchdog") && text.contains("sh[7] failed to run"), "{text}");
         let asked = end(64, 0, "unregistered from user space", "");
-        assert!(asked.is_wished() && !asked.is_failure());
+        assert!(asked.is_wished());
         let hotplug = end(66, RESTART | 1 << 32, "unregistered from the main kernel", "");
         assert!(hotplug.wants_restart() && hotplug.explain().contains("started again"));
         assert!(end(4711, 0, "new", "").explain().contains("newer"));

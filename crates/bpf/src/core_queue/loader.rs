@@ -158,7 +158,7 @@ fn check(root: &Root) -> Result<(), Error> {
         return Err(Error::NoSchedExt);
     }
     if !rustix::process::geteuid().is_root() {
-        return Err(Error::NotPermitted);
+        return Err(Error::NotPermitted { or: "" });
     }
     match root.fact(&[STATE, "root", "ops"].join("/")) {
         Some(name) => Err(Error::Occupied { name }),

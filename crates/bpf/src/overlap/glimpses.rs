@@ -48,6 +48,11 @@ impl Glimpses {
         }
     }
 
+    /// How many there were.
+    pub(super) fn count(&self) -> u64 {
+        self.count
+    }
+
     /// Of a window of so many nanoseconds: how long cores shared while as many others idled; none
     /// without a glimpse.
     pub(super) fn clash_ns(&self, length_ns: u64) -> Option<u64> {

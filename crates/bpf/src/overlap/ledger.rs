@@ -143,6 +143,7 @@ fn glimpsed(reading: &Reading, window: &mut Window) {
     let tids: HashMap<u64, u32> = tasks.map(|task| (task.address, task.tid)).collect();
     window.pairs = reading.glimpses.pairs(length_ns, |address| tids.get(&address).copied());
     window.clash_ns = reading.glimpses.clash_ns(length_ns);
+    window.glimpses = reading.glimpses.count();
 }
 
 fn time_of(map: &SiblingMap, task: &Task, run_ns: [u64; PLACES], ended: bool) -> TaskTime {

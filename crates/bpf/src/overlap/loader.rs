@@ -14,7 +14,7 @@ use libbpf_rs::{
 };
 use rustix::thread::sched_getcpu;
 use rustix::time::{ClockId, clock_gettime};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -61,7 +61,8 @@ impl Overlap {
             let entries = match table.name().to_str() {
                 Some("cpus") => cpus,
                 Some("cores") => cores,
-                Some("tasks") => room.tasks,
+                Some("keys") => lines(room),
+                Some("tasks") => lines(room) * shapes::WAYS,
                 Some("ended") => room.ended_bytes,
                 _ => continue,
             };
@@ -77,7 +78,7 @@ impl Overlap {
             open: 1,
             attendant,
         };
-        overlap.prepare()?;
+        overlap.prepare(lines(room) - 1)?;
         for program in overlap.object.progs_mut() {
             if program.name() != CLOSE {
                 let link = program.attach().map_err(|error| refused(OBJECT, &error))?;
@@ -89,8 +90,8 @@ impl Overlap {
         Ok(overlap)
     }
 
-    /// Tells the program who is a sibling of whom.
-    fn prepare(&self) -> Result<(), Error> {
+    /// Tells the program who is a sibling of whom, and how large its table is.
+    fn prepare(&self, lines_mask: u32) -> Result<(), Error> {
         let (cpus, cores) = (table(&self.object, "cpus")?, table(&self.object, "cores")?);
         let now = monotonic_ns();
         let failed = |error| failed("telling the program the siblings", &error);
@@ -105,6 +106,7 @@ impl Overlap {
                     place,
                     siblings: u32::try_from(count).unwrap_or_default(),
                     kind: u32::try_from(kind).unwrap_or_default(),
+                    lines_mask,
                     online: self.map.online.contains(cpu),
                 };
                 let fresh = Cpu::fresh(given, now);
@@ -149,10 +151,37 @@ impl Overlap {
     /// Every task in the table.
     fn tasks(&self) -> Result<Vec<Task>, Error> {
         let failed = |error| failed("reading the table of tasks", &error);
-        let tasks = table(&self.object, "tasks")?;
-        let entries = tasks.lookup_batch(BATCH, MapFlags::ANY, MapFlags::ANY).map_err(failed)?;
-        Ok(entries.filter_map(|(_, value)| Task::read(&value)).collect())
+        let (keys, tasks) = (table(&self.object, "keys")?, table(&self.object, "tasks")?);
+        let mut found = Vec::new();
+        for (place, address) in filled(&keys)? {
+            let bytes = tasks.lookup(&place.to_ne_bytes(), MapFlags::ANY).map_err(failed)?;
+            let task = bytes.and_then(|bytes| Task::read(&bytes));
+            found.extend(task.filter(|task| task.address == address).map(|task| (place, task)));
+        }
+        // Whose key has gone has ended while we read, and is in the ring; of what stands in its place
+        // we may have read the half.
+        let still: BTreeSet<(u32, u64)> = filled(&keys)?.into_iter().collect();
+        found.retain(|(place, task)| still.contains(&(*place, task.address)));
+        Ok(found.into_iter().map(|(_, task)| task).collect())
     }
+}
+
+/// Lines of keys for so many tasks.
+fn lines(room: Room) -> u32 {
+    room.tasks.div_ceil(shapes::WAYS).next_power_of_two()
+}
+
+/// The places of the table that are filled, with the addresses of their tasks.
+fn filled(keys: &MapImpl<'_>) -> Result<Vec<(u32, u64)>, Error> {
+    let failed = |error| failed("reading the table of tasks", &error);
+    let lines = keys.lookup_batch(BATCH, MapFlags::ANY, MapFlags::ANY).map_err(failed)?;
+    let mut all = Vec::new();
+    for (key, bytes) in lines {
+        if let Ok(line) = key.try_into() {
+            all.extend(shapes::filled(u32::from_ne_bytes(line), &bytes));
+        }
+    }
+    Ok(all)
 }
 
 /// Has a CPU close its window, and reads what it then had.

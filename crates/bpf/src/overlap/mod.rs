@@ -98,7 +98,8 @@ impl SiblingMap {
 /// How much room the program has in the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Room {
-    /// Living tasks, at about 300 bytes of kernel memory each.
+    /// Living tasks, at about 350 bytes of kernel memory each. Of so many, rounded up to a power of
+    /// two, nearly all find a place; those that do not are counted.
     pub tasks: u32,
     /// Bytes for tasks that have ended, until they are read within tens of milliseconds, at about 350
     /// each: a power of two, of whole pages.
@@ -125,6 +126,8 @@ pub struct Window {
     /// Time of cores with two and more busy while as many others had none: an estimate, too. None
     /// without a glimpse.
     pub clash_ns: Option<u64>,
+    /// How many glimpses there were.
+    pub glimpses: u64,
     /// How many switches were seen.
     pub switches: u64,
     /// What is missing in `tasks`, and why.

@@ -8,6 +8,8 @@ pub(super) const CLOCKS: usize = SIBLINGS_MAX + 1;
 pub(super) const CPU_BYTES: usize = 64 * 8;
 pub(super) const CORE_BYTES: usize = (16 + 16 * 16) * 8;
 pub(super) const TASK_BYTES: usize = 42 * 8;
+/// Keys in a line, `WAYS`.
+pub(super) const WAYS: u32 = 8;
 
 /// `enum cpu_state`.
 pub(super) const UNSEEN: u32 = 0;
@@ -22,8 +24,9 @@ mod cpu {
     pub(super) const HEAD: usize = 6;
     pub(super) const PREVIOUS: usize = 10;
     pub(super) const TASKS_NS: usize = 11;
-    pub(super) const STRANGERS: usize = 19;
-    pub(super) const CLOSED: usize = 43;
+    pub(super) const SWITCHES: usize = 18;
+    pub(super) const STRANGERS: usize = 21;
+    pub(super) const CLOSED: usize = 45;
 }
 
 /// Places in `struct task`.
@@ -75,6 +78,8 @@ pub(super) struct Given {
     pub(super) place: u32,
     pub(super) siblings: u32,
     pub(super) kind: u32,
+    /// The lines of keys, a power of two, less one.
+    pub(super) lines_mask: u32,
     pub(super) online: bool,
 }
 
@@ -103,7 +108,7 @@ impl Cpu {
             lost: words.whole(cpu::STRANGERS + 3),
             lost_ns: words.whole(cpu::STRANGERS + 4),
             unlisted: words.whole(cpu::STRANGERS + 5),
-            switches: words.whole(cpu::STRANGERS - 1),
+            switches: words.whole(cpu::SWITCHES),
             closed: Closed {
                 at: words.whole(closed),
                 window: words.whole(closed + 1),
@@ -144,10 +149,10 @@ impl Cpu {
 
     /// The bytes of a CPU that has not begun.
     pub(super) fn fresh(given: Given, now: u64) -> Vec<u8> {
-        let Given { core, place, siblings, kind, online } = given;
+        let Given { core, place, siblings, kind, lines_mask, online } = given;
         let state = if online { UNSEEN } else { OFFLINE };
         let mut bytes = vec![0; CPU_BYTES];
-        for (at, half) in [core, place, siblings, state, kind].into_iter().enumerate() {
+        for (at, half) in [core, place, siblings, state, kind, lines_mask].into_iter().enumerate() {
             bytes[at * 4..at * 4 + 4].copy_from_slice(&half.to_ne_bytes());
         }
         put(&mut bytes, cpu::SINCE, now);
@@ -167,6 +172,15 @@ pub(super) fn fresh_core(now: u64) -> Vec<u8> {
 
 fn put(bytes: &mut [u8], at: usize, word: u64) {
     bytes[at * 8..at * 8 + 8].copy_from_slice(&word.to_ne_bytes());
+}
+
+/// The places of a line of keys that are filled, with the addresses of their tasks.
+pub(super) fn filled(line: u32, bytes: &[u8]) -> impl Iterator<Item = (u32, u64)> + '_ {
+    let words = Words(bytes);
+    // 0 is free, 1 is about to be filled.
+    (0..WAYS)
+        .map(move |way| (line * WAYS + way, words.whole(way as usize)))
+        .filter(|&(_, address)| address > 1)
 }
 
 /// A task's entry.
@@ -223,13 +237,13 @@ mod tests {
 
     #[test]
     fn a_fresh_cpu_is_read_back() {
-        let given = Given { core: 3, place: 1, siblings: 2, kind: 0, online: false };
+        let given = Given { core: 3, place: 1, siblings: 2, kind: 0, lines_mask: 7, online: false };
         let bytes = Cpu::fresh(given, 77);
         let cpu = Cpu::read(&bytes);
         assert!(cpu.offline);
         let closed = Cpu::offline(&bytes, 100).closed;
         assert_eq!((closed.at, closed.offline_ns, closed.tasks_ns), (100, 23, 0));
-        assert_eq!(Words(&bytes).half(0, 0), 3);
+        assert_eq!((Words(&bytes).half(0, 0), Words(&bytes).half(2, 1)), (3, 7));
         assert_eq!(Words(&bytes).whole(cpu::HEAD), u64::MAX);
         assert_eq!(Cpu::running(&bytes), None, "offline");
         let mut online = bytes.clone();
@@ -238,6 +252,16 @@ mod tests {
         assert_eq!(Cpu::running(&online), Some([None, Some(5)]));
         assert_eq!(Cpu::read(&[]), Cpu::default(), "no panic on a map of another shape");
         assert_eq!(Words(&fresh_core(77)).whole(16), 77);
+    }
+
+    #[test]
+    fn a_line_tells_who_is_where() {
+        let mut bytes = vec![0; WAYS as usize * 8];
+        put(&mut bytes, 0, 1);
+        put(&mut bytes, 3, 640);
+        put(&mut bytes, 7, 128);
+        assert_eq!(filled(2, &bytes).collect::<Vec<_>>(), [(19, 640), (23, 128)]);
+        assert_eq!(filled(2, &[]).count(), 0);
     }
 
     #[test]

@@ -69,7 +69,7 @@ pub(crate) fn start_on(map: SiblingMap, room: Room) -> Option<Machine> {
         return None;
     }
     match Overlap::start(&map, room) {
-        Err(error @ (Error::NotPermitted | Error::NoTypes { .. })) => {
+        Err(error @ (Error::NotPermitted { .. } | Error::NoTypes { .. })) => {
             println!("skipped: {error}");
             None
         }

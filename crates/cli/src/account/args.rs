@@ -1,7 +1,6 @@
 //! What is typed after `coretwin account`.
 
 use crate::basis::Basis;
-use coretwin_base::units::parse_duration;
 use std::time::Duration;
 
 /// Watched for so long if nothing else is said.
@@ -22,7 +21,11 @@ seconds of a whole core that were used: what a bill wants. Alone-equivalent is h
 work would have run with no sibling busy: what tuning wants. Measure yield and slowdown of your
 work with coretwin cputime; they are then taken from there.
 
-Exit status: 0 done, 1 the command failed or still runs, 130 interrupted.")]
+Exit status: with a command, that of the command, 128 and the signal's number if a signal ended it;
+124 it goes on after --for, 125 coretwin failed (message on standard error), 126 the command cannot
+be run, 127 there is none of that name. Without one, 0 done, 3 not possible here, 130 interrupted.
+A slip in the options is 2, before anything runs. A signal to coretwin is passed on to every process
+of the command, and what was measured is printed.")]
 pub(crate) struct Args {
     /// A command with its arguments, after `--`
     #[arg(last = true, value_name = "CMD", required_unless_present_any = ["pid", "cgroup", "all"])]
@@ -37,7 +40,7 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with = "command")]
     pub(super) all: bool,
     /// How long to watch [default: a command to its end, else 10s]; a command goes on after it
-    #[arg(long = "for", value_name = "TIME", value_parser = parse_duration)]
+    #[arg(long = "for", value_name = "TIME", value_parser = crate::basis::length)]
     pub(super) length: Option<Duration>,
     #[command(flatten)]
     pub(super) basis: Basis,

@@ -1,23 +1,45 @@
 //! The command whose CPU time is accounted for.
 
+use super::forward::Forward;
 use anyhow::{Context, Result};
 use coretwin_account::target::Whole;
 use coretwin_base::account::CommandEnd;
 use coretwin_host::root::Root;
 use coretwin_host::{process, user};
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, waitid};
+use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::Child;
-use std::time::{Duration, Instant};
 
-/// After an interruption a command has so long to end by itself.
-const GRACE: Duration = Duration::from_secs(2);
+/// A command that could not be started.
+#[derive(Debug)]
+pub(super) struct NotStarted {
+    program: String,
+    cause: io::Error,
+}
+
+impl NotStarted {
+    /// Whether there is no such program; else it is there and cannot be run.
+    pub(super) fn is_absent(&self) -> bool {
+        self.cause.kind() == io::ErrorKind::NotFound
+    }
+}
+
+impl std::fmt::Display for NotStarted {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { program, cause } = self;
+        write!(f, "cannot start {program}: {cause}; check its name, and that it may be run")
+    }
+}
+
+impl std::error::Error for NotStarted {}
 
 /// A command that was started.
 pub(super) struct Command {
     root: Root,
     child: Child,
     children_before_s: f64,
+    forward: Option<Forward>,
 }
 
 impl Command {
@@ -30,10 +52,9 @@ impl Command {
             command.uid(user.uid).gid(user.gid);
         }
         let children_before_s = children_s(root).unwrap_or(0.0);
-        let child = command.spawn().with_context(|| {
-            format!("cannot start {}; check its name, and that it may be run", words[0])
-        })?;
-        Ok(Self { root: root.clone(), child, children_before_s })
+        let child =
+            command.spawn().map_err(|cause| NotStarted { program: words[0].clone(), cause })?;
+        Ok(Self { root: root.clone(), child, children_before_s, forward: None })
     }
 
     /// Its process.
@@ -52,20 +73,14 @@ impl Command {
         !matches!(waitid(WaitId::Pid(pid), options), Ok(None))
     }
 
-    /// Waits for it; if we were interrupted and it was not, it is asked to end.
-    pub(super) fn end(&mut self, interrupted: bool) -> Result<CommandEnd> {
-        if interrupted {
-            let began = Instant::now();
-            while !self.has_ended() && began.elapsed() < GRACE {
-                // Ctrl-C reaches the command by itself.
-                if began.elapsed() > GRACE / 4
-                    && let Some(pid) = self.pid()
-                {
-                    let _ = kill_process(pid, Signal::TERM);
-                }
-                std::thread::sleep(Duration::from_millis(20));
-            }
-        }
+    /// Passes on a signal that we got, and says whether it is still worth waiting for the end.
+    pub(super) fn is_ending(&mut self, signal: Signal) -> bool {
+        let forward = self.forward.get_or_insert_with(|| Forward::new(signal));
+        forward.goes_on(&self.root)
+    }
+
+    /// How it ended, if it has.
+    pub(super) fn end(&mut self) -> Result<CommandEnd> {
         if !self.has_ended() {
             return Ok(CommandEnd { exit_status: None, signal: None });
         }
@@ -79,7 +94,7 @@ impl Command {
             return None;
         }
         let used_s = children_s(&self.root)? - self.children_before_s;
-        Some(Whole { used_s, error_s: 0.03, of_process: None })
+        Some(Whole { used_s, error_s: 0.03 })
     }
 }
 

@@ -3,9 +3,10 @@
 use crate::exit::{CELLS_FAILED, DONE, Usage};
 use crate::out;
 use anyhow::{Context, Result};
-use coretwin_base::fleet_plan::FleetPlan;
+use coretwin_base::fleet_plan::{FleetPlan, FleetSubject};
 use coretwin_lab::fleet::merge::{Merged, merge};
-use coretwin_store::fleet_folder::{FleetFolder, MERGED, bundles_in};
+use coretwin_lab::fleet::status::Bundles;
+use coretwin_store::fleet_folder::{FleetFolder, MERGED, bundles_in, stamp};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -61,6 +62,19 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     for refused in &found.refused {
         out::news(&format!("does not count: {}: {}", refused.file, refused.reason));
     }
+    // Bundles from elsewhere may be of any task.
+    let missing = match args.more[..] {
+        [] => Bundles::of(&fleet, &plan)?.without(&plan).len(),
+        _ => 0,
+    };
+    if missing > 0 || !found.refused.is_empty() {
+        let missing = match missing {
+            0 => "what is missing without them".to_owned(),
+            _ => format!("{missing} of {} tasks have no bundle that counts; which", plan.count()),
+        };
+        let folder = args.folder.display();
+        out::news(&format!("{missing}, and how to finish: coretwin fleet status {folder}"));
+    }
     let partial = found.members.iter().filter(|member| !member.is_complete()).count();
     let more = if partial > 0 { format!(" ({partial} not done)") } else { String::new() };
     let cells = merged.sweep.as_ref().map(|(_, cells)| format!(", cells: {}", cells.len()));
@@ -75,10 +89,28 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     Ok(ExitCode::from(if found.refused.is_empty() { DONE } else { CELLS_FAILED }))
 }
 
+/// What the last merge stored, if it was of these bundles as they are now; else merges.
+pub(super) fn merged_already(
+    fleet: &FleetFolder,
+    plan: &FleetPlan,
+    files: &[PathBuf],
+) -> Result<Merged> {
+    if matches!(plan.subject, FleetSubject::Study(_))
+        && let Some(fleet) = fleet.merged(&stamp(plan, files))?
+    {
+        return Ok(Merged { fleet, sweep: None });
+    }
+    merged(fleet, plan, files)
+}
+
 /// Merges and stores.
 pub(super) fn merged(fleet: &FleetFolder, plan: &FleetPlan, files: &[PathBuf]) -> Result<Merged> {
+    // Before they are read: what is changed meanwhile counts as changed.
+    let stamp = stamp(plan, files);
     let merged = merge(plan, files, fleet.folder(), |_| ());
-    fleet.write_merged(&merged.fleet)?;
+    fleet.write_merged(&merged.fleet, &stamp).context(
+        "the merge is not stored, and every bundle is as it was; mend what follows, then merge again",
+    )?;
     if let Some((grid, cells)) = &merged.sweep {
         let folder = fleet.path(MERGED);
         fleet.write(&format!("{MERGED}/sweep.json"), &serde_json::to_vec_pretty(grid)?)?;

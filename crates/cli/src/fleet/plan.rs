@@ -6,12 +6,15 @@ use crate::simulate::sweep;
 use crate::study_args::{self, Line};
 use anyhow::{Context, Result};
 use coretwin_base::fleet_plan::{
-    EngineOptions, FleetSubject, KubernetesOptions, SlurmOptions, SlurmPlace, SshOptions,
+    EngineOptions, FleetSubject, KubernetesOptions, SlurmOptions, SlurmPlace, SshHost, SshOptions,
 };
+use coretwin_base::suggest::unknown;
 use coretwin_base::units::parse_duration;
 use coretwin_lab::fleet::engine::{self, ENGINES};
-use coretwin_lab::fleet::plan::{FleetRequest, constraints, draw, nodes, ssh_hosts};
+use coretwin_lab::fleet::plan::{FleetRequest, constraints, draw, nodes, ssh_hosts, time_limit};
+use coretwin_lab::simulated_machine;
 use coretwin_store::fleet_folder::FleetFolder;
+use coretwin_workloads::{suites, table};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -167,8 +170,9 @@ fn subject(args: &Args) -> Result<(FleetSubject, Vec<String>)> {
             let line: Vec<String> =
                 std::iter::once("coretwin study".to_owned()).chain(words.iter().cloned()).collect();
             let study = Line::read(line)?;
+            known_names(&study, &machines)?;
             let may_switch = args.engine != "kubernetes" || args.allow_switch;
-            study.refuse_what_a_fleet_has_not(may_switch)?;
+            study.refuse_what_a_fleet_has_not(may_switch, !machines.is_empty())?;
             Ok((FleetSubject::Study(words), machines))
         }
         ["simulate", "sweep", name] => Ok((FleetSubject::Sweep(sweep::texts(name)?), Vec::new())),
@@ -177,6 +181,22 @@ fn subject(args: &Args) -> Result<(FleetSubject, Vec<String>)> {
                 .to_owned(),
         )
         .into()),
+    }
+}
+
+/// Refuses names that no machine of the fleet would know either.
+fn known_names(study: &study_args::Args, machines: &[String]) -> Result<()> {
+    for spec in &study.workloads {
+        let is_suite = suites::find(&spec.name).is_some_and(|suite| suite.is_meant(spec));
+        if !is_suite {
+            table::resolve(spec).map_err(|error| Usage(error.to_string()))?;
+        }
+    }
+    let known = simulated_machine::machines();
+    let known: Vec<&str> = known.iter().map(|(name, _)| name.as_str()).collect();
+    match machines.iter().find(|machine| !known.contains(&machine.as_str())) {
+        Some(machine) => Err(Usage(unknown("machine", machine, &known)).into()),
+        None => Ok(()),
     }
 }
 
@@ -205,8 +225,8 @@ fn machines(words: &[String]) -> (Vec<String>, Vec<String>) {
 /// Who runs it, and the name of every task.
 fn engine(args: &Args, machines: usize) -> Result<(EngineOptions, Vec<String>)> {
     let wanted = args.tasks.map(|tasks| tasks as usize).or(Some(machines).filter(|n| *n > 0));
-    let numbered = |what: &str| -> Result<Vec<String>> {
-        let count = wanted.ok_or_else(|| Usage("say how many machines: --tasks N".to_owned()))?;
+    let numbered = |what: &str, or: &str| -> Result<Vec<String>> {
+        let count = wanted.ok_or_else(|| Usage(format!("say how many machines: --tasks N{or}")))?;
         Ok((0..count).map(|number| format!("{what}-{number}")).collect())
     };
     match args.engine.as_str() {
@@ -220,9 +240,13 @@ fn engine(args: &Args, machines: usize) -> Result<(EngineOptions, Vec<String>)> 
                 (_, Some(list)) => {
                     constraints(list).map_err(|why| Usage(format!("--constraint: {why}")))?
                 }
-                _ => numbered("any")?.into_iter().map(|name| (name, SlurmPlace::Any)).collect(),
+                _ => numbered("any", ", or which: --nodes LIST, --constraint TYPE=N")?
+                    .into_iter()
+                    .map(|name| (name, SlurmPlace::Any))
+                    .collect(),
             };
             let (names, places) = places.into_iter().unzip();
+            leaves_time(args)?;
             let options = SlurmOptions {
                 places,
                 time: args.time.clone(),
@@ -252,8 +276,23 @@ fn engine(args: &Args, machines: usize) -> Result<(EngineOptions, Vec<String>)> 
                 deadline_s: args.deadline.map(|deadline| deadline.as_secs()),
                 allow_switch: args.allow_switch,
             };
-            Ok((EngineOptions::Kubernetes(options), numbered("pod")?))
+            Ok((EngineOptions::Kubernetes(options), numbered("pod", "")?))
         }
+    }
+}
+
+/// Refuses a time limit that Slurm would not read, or that comes before its own warning.
+fn leaves_time(args: &Args) -> Result<()> {
+    let Some(text) = &args.time else { return Ok(()) };
+    let limit = time_limit(text).map_err(Usage)?;
+    let warn = args.warn.as_secs();
+    match limit {
+        Some(limit_s) if limit_s <= warn => Err(Usage(format!(
+            "--time {text} is {limit_s} s, and --warn tells the study to stop {warn} s before its \
+             end: nothing is left to measure in; give more --time, or a shorter --warn"
+        ))
+        .into()),
+        _ => Ok(()),
     }
 }
 
@@ -268,7 +307,7 @@ fn ssh(args: &Args, wanted: Option<usize>) -> Result<(EngineOptions, Vec<String>
     let listed = ssh_hosts(&text).map_err(|why| Usage(format!("{}: {why}", file.display())))?;
     let count = wanted.unwrap_or(listed.len());
     let hosts: Vec<_> = listed.iter().cycle().take(count).cloned().collect();
-    let names = hosts.iter().map(|host| host.destination.clone()).collect();
+    let names = hosts.iter().map(SshHost::name).collect();
     let options = SshOptions {
         hosts,
         side_by_side: args.side_by_side,

@@ -1,9 +1,13 @@
 //! `coretwin fleet report`: what the fleet says.
 
-use super::merge::merged;
-use crate::exit::DONE;
+use super::merge::merged_already;
+use crate::dataset::{self, As};
+use crate::exit::{DONE, Usage};
 use crate::{out, study_args};
-use anyhow::{Context, Result};
+use anyhow::Result;
+use coretwin_base::fleet_plan::FleetPlan;
+use coretwin_base::warning::Warning;
+use coretwin_lab::fleet::status::Bundles;
 use coretwin_report::{FLEET_FORMATS, FleetFormat};
 use coretwin_store::fleet_folder::FleetFolder;
 use std::path::PathBuf;
@@ -15,43 +19,79 @@ use std::process::ExitCode;
 Examples:
   coretwin fleet report hosts
   coretwin fleet report hosts --format html --out fleet.html
+  coretwin fleet report hosts --format parquet --out tables     for DuckDB, pandas, Spark
 
-Merges anew, so that every bundle that is there counts.")]
+Merges first if a bundle came, went or changed since, so that every one that is there counts.")]
 pub(crate) struct Args {
     /// The fleet's folder
     #[arg(value_name = "DIR")]
     folder: PathBuf,
-    /// text, html, md, csv, json or openmetrics
-    #[arg(long, default_value = "text", value_parser = format)]
-    format: &'static FleetFormat,
+    /// Form of the report
+    #[arg(long, default_value = "text", value_parser = As::parser(FLEET_FORMATS))]
+    format: As<FleetFormat>,
     /// Differences smaller than this are not material [default: that of the studies]
     #[arg(long, value_name = "SHARE", value_parser = study_args::share)]
     margin: Option<f64>,
-    /// Write to this file instead of standard output
+    /// Write to this file instead of standard output; the folder of parquet
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
 }
 
-fn format(name: &str) -> Result<&'static FleetFormat, String> {
-    let names: Vec<&str> = FLEET_FORMATS.iter().map(|format| format.name).collect();
-    FLEET_FORMATS
-        .iter()
-        .find(|format| format.name == name)
-        .ok_or_else(|| coretwin_base::suggest::unknown("format", name, &names))
+/// Most tasks that are named.
+const NAMED: usize = 10;
+
+/// That some tasks have no bundle, if so.
+fn missing(fleet: &FleetFolder, plan: &FleetPlan) -> Result<Option<Warning>> {
+    let without = Bundles::of(fleet, plan)?.without(plan);
+    let names = without.iter().take(NAMED).map(|task| plan.tasks[*task as usize].name.as_str());
+    let names = names.collect::<Vec<_>>().join(", ");
+    let more = if without.len() > NAMED { ", …" } else { "" };
+    Ok((!without.is_empty()).then(|| {
+        Warning::new(
+            "missing",
+            format!(
+                "{} of {} tasks have no bundle that counts: {names}{more}",
+                without.len(),
+                plan.count()
+            ),
+            "what is here stands for the machines that are here; coretwin fleet status says how to \
+             finish",
+        )
+    }))
 }
 
 /// Runs the verb.
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let (fleet, plan) = FleetFolder::open(&args.folder)?;
-    let found = merged(&fleet, &plan, &fleet.bundles()?)?;
-    let text = match &found.sweep {
-        Some((grid, cells)) => coretwin_report::sched_sweep_text(grid, cells),
-        None => (args.format.render)(&coretwin_stats::fleet::analyse(&found.fleet, args.margin)),
-    };
-    match &args.out {
-        None => out::text(&text)?,
-        Some(file) => std::fs::write(file, text)
-            .with_context(|| format!("cannot write {}", file.display()))?,
+    let bundles = fleet.bundles()?;
+    let found = merged_already(&fleet, &plan, &bundles)?;
+    if found.sweep.is_none() && found.fleet.members.is_empty() {
+        let folder = args.folder.display();
+        let why = format!(
+            "{folder} has no bundle that counts; what is missing, and how to finish: coretwin fleet \
+             status {folder}"
+        );
+        return Err(coretwin_lab::Error::NotPossible(why).into());
     }
+    let missing = missing(&fleet, &plan)?;
+    let summary = || {
+        let mut summary = coretwin_stats::fleet::analyse(&found.fleet, args.margin);
+        summary.warnings.extend(missing.clone());
+        summary
+    };
+    let text = match (&found.sweep, args.format) {
+        (Some(_), As::Tables) => {
+            let why = "a sweep has no tables; its cells are in merged/cells.csv";
+            return Err(Usage(why.to_owned()).into());
+        }
+        (Some((grid, cells)), As::Text(_)) => coretwin_report::sched_sweep_text(grid, cells),
+        (None, As::Text(format)) => (format.render)(&summary()),
+        (None, As::Tables) => {
+            let folder = dataset::folder(args.out.as_deref())?;
+            dataset::of_fleet(&found.fleet, &summary(), &bundles, folder)?;
+            return Ok(ExitCode::from(DONE));
+        }
+    };
+    out::to(args.out.as_deref(), &text)?;
     Ok(ExitCode::from(DONE))
 }

@@ -51,7 +51,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         if args.json {
             out::json(&status)?;
         } else {
-            out::text(&text(plan, &status))?;
+            out::text(&text(fleet, plan, &status))?;
         }
         Ok(ExitCode::from(if status.finish.is_some() { CELLS_FAILED } else { DONE }))
     })
@@ -64,14 +64,15 @@ pub(super) fn tell(
     known: &BTreeMap<u32, Known>,
 ) -> Result<()> {
     let status = status(fleet, plan, Bundles::of(fleet, plan)?, known);
-    out::text(&text(plan, &status))
+    out::text(&text(fleet, plan, &status))
 }
 
 /// Most tasks of one state that are listed one by one.
 const LISTED: usize = 50;
 
-fn text(plan: &FleetPlan, status: &Status) -> String {
+fn text(fleet: &FleetFolder, plan: &FleetPlan, status: &Status) -> String {
     use std::fmt::Write;
+    let folder = &fleet.folder().display().to_string();
     let mut text = String::new();
     let of = |state: State| status.tasks.iter().filter(move |task| task.state == state);
     let counts: Vec<String> = [
@@ -100,11 +101,16 @@ fn text(plan: &FleetPlan, status: &Status) -> String {
     for refused in &status.refused {
         let _ = writeln!(text, "  does not count: {}: {}", refused.file, refused.reason);
     }
-    match &status.finish {
-        Some(words) => {
-            let _ = writeln!(text, "to finish: {}", coretwin_report::shell_line(words));
+    let line = |words: &[String]| coretwin_report::shell_line(words);
+    let _ = match &status.finish {
+        Some(words) if words.iter().any(|word| word == "status") => {
+            writeln!(text, "nothing is left to start; look again: {}", line(words))
         }
-        None => text.push_str("every machine has its bundle; next: coretwin fleet merge\n"),
-    }
+        Some(words) => writeln!(text, "to finish: {}", line(words)),
+        None => {
+            let merge = ["coretwin", "fleet", "merge", folder].map(str::to_owned);
+            writeln!(text, "every machine has its bundle; next: {}", line(&merge))
+        }
+    };
     text
 }

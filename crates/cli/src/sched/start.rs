@@ -10,7 +10,6 @@ use coretwin_host::lock;
 use coretwin_host::root::Root;
 use coretwin_host::sched_ext::doctor as examination;
 use coretwin_host::sched_ext::keeper;
-use std::io::IsTerminal;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -42,7 +41,7 @@ pub(super) fn run(root: &Root, wish: &Wish, detach: bool) -> Result<ExitCode> {
     let stop = signals::stop_flag()?;
     let held = Held::load(root, wish, None)?;
     out::news(&format!("{NAME} is in charge until Ctrl-C"));
-    let mut shown = view::Shown::new(std::io::stdout().is_terminal());
+    let mut shown = view::Shown::new(out::redraws(&std::io::stdout()));
     let mut nap = |time: Duration| {
         let until = Instant::now() + time;
         while !stop.raised() && Instant::now() < until {

@@ -11,7 +11,6 @@ use coretwin_host::root::Root;
 use coretwin_host::sched_ext::State;
 use coretwin_host::sched_ext::record::{self, Record};
 use serde::Serialize;
-use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
@@ -69,7 +68,7 @@ pub(super) fn run(root: &Root, how: &How) -> Result<ExitCode> {
         return Ok(ExitCode::from(DONE));
     }
     let stop = signals::stop_flag()?;
-    let mut shown = view::Shown::new(std::io::stdout().is_terminal());
+    let mut shown = view::Shown::new(out::redraws(&std::io::stdout()));
     while !stop.raised() {
         let next = Instant::now() + INTERVAL;
         match read(root).loaded.filter(|_| !how.json && how.openmetrics.is_none()) {

@@ -2,7 +2,7 @@
 
 use crate::exit::{DONE, Usage};
 use crate::{out, signals};
-use anyhow::{Context, Result};
+use anyhow::Result;
 use coretwin_lab::simulated_core::Cache;
 use coretwin_lab::simulated_machine::Modelled;
 use coretwin_sim::calibrate::{FREE, Fit, ROUNDS};
@@ -44,9 +44,10 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         Ok::<_, Usage>((file.display().to_string(), text))
     });
     let from = from.transpose()?;
+    let machine = Modelled::named(&args.machine)?;
     let machine = match &from {
-        Some((file, text)) => Modelled::find(&args.machine, Some((file, text)))?,
-        None => Modelled::unfitted(&args.machine)?,
+        Some((file, text)) => machine.fitted(Some((file, text)))?,
+        None => machine,
     };
     if !machine.has_figures() {
         let why = format!(
@@ -61,11 +62,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         out::news(&format!("fitted: {group}"));
     })?;
     out::news(&residuals(&fit)?);
-    match &args.out {
-        None => out::text(&fit.text())?,
-        Some(file) => std::fs::write(file, fit.text())
-            .with_context(|| format!("cannot write {}", file.display()))?,
-    }
+    out::to(args.out.as_deref(), &fit.text())?;
     Ok(ExitCode::from(DONE))
 }
 

@@ -2,11 +2,12 @@
 
 use crate::exit::{DONE, Usage};
 use crate::out;
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Result, anyhow};
 use coretwin_base::core_run::{CoreEnhancement, CoreNote, CoreSievePages};
 use coretwin_base::schema::SCHEMA;
 use coretwin_base::suggest;
 use coretwin_lab::simulated_core::{self, Cache, Request};
+use coretwin_sim::core::length::Length;
 use coretwin_sim::core::profile::{self, Profile};
 use coretwin_sim::core::{Options, Preset, preset};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -116,8 +117,7 @@ pub(crate) fn run(args: Args) -> Result<ExitCode> {
     bar.finish_and_clear();
     let run = run?;
     if let Some(file) = &args.svg {
-        std::fs::write(file, coretwin_report::core_figure(&run))
-            .with_context(|| format!("cannot write {}", file.display()))?;
+        out::file(file, coretwin_report::core_figure(&run))?;
     }
     if args.json {
         out::json(&run)?;
@@ -202,11 +202,11 @@ fn matrix(
         (None, _) => Cache::of_user(),
     };
     let bar = progress();
-    let (fit_length, cache) = (args.uops.is_none(), cache.as_ref());
-    let matrix =
-        simulated_core::matrix(preset, &profiles, options, fit_length, cache, |done, of| {
-            advance(&bar, done, of);
-        });
+    let length = args.uops.is_none().then_some(Length::USUAL);
+    let cache = cache.as_ref();
+    let matrix = simulated_core::matrix(preset, &profiles, options, length, cache, |done, of| {
+        advance(&bar, done, of);
+    });
     bar.finish_and_clear();
     let matrix = matrix?;
     if args.json {
@@ -217,8 +217,11 @@ fn matrix(
     Ok(ExitCode::from(DONE))
 }
 
-/// A bar on standard error, where that is a terminal.
+/// A bar on standard error, where that is a terminal that can draw one.
 pub(super) fn progress() -> ProgressBar {
+    if !out::redraws(&std::io::stderr()) {
+        return ProgressBar::hidden();
+    }
     let bar = ProgressBar::new(0);
     let style = ProgressStyle::with_template("{bar:30} {pos} of {len} runs, {eta} left");
     bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
@@ -231,11 +234,12 @@ pub(super) fn advance(bar: &ProgressBar, done: usize, of: usize) {
 }
 
 /// Whether a text names a file rather than something built in.
-fn is_file(name: &str) -> bool {
+/// Whether a name is that of a file: it has a slash, or ends in `.toml`.
+pub(crate) fn is_file(name: &str) -> bool {
     name.contains('/') || Path::new(name).extension().is_some_and(|end| end == "toml")
 }
 
-pub(super) fn text_of(file: &str) -> Result<String> {
+pub(crate) fn text_of(file: &str) -> Result<String> {
     let problem = |why: String| anyhow!(Usage(format!("{file}: {why}")));
     let bytes = std::fs::read(file).map_err(|error| problem(error.to_string()))?;
     String::from_utf8(bytes).map_err(|_| problem("it is not a text in UTF-8".to_owned()))

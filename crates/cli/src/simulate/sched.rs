@@ -7,13 +7,13 @@ pub(super) use input::speeds_of;
 
 use crate::exit::{CELLS_FAILED, DONE, Usage};
 use crate::out;
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Result, anyhow};
 use coretwin_base::sched_run::SchedRun;
 use coretwin_lab::simulated_kernel::{self, Request, Speeds};
 use coretwin_sim::kernel::scenario::{Scenario, table};
 use coretwin_sim::kernel::{Layout, scenario::expect::MEASURES};
 use coretwin_sim::policies::{POLICIES, Settings};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// Decisions that --log shows where no number is given.
@@ -207,14 +207,11 @@ fn check(request: &Request) -> Result<ExitCode> {
 fn write_timelines(args: &Args, runs: &[SchedRun]) -> Result<()> {
     // One seed a policy: a figure of ten seeds shows nothing.
     let first: Vec<SchedRun> = runs.iter().filter(|run| run.seed == args.seed).cloned().collect();
-    let write = |file: &Path, text: String| {
-        std::fs::write(file, text).with_context(|| format!("cannot write {}", file.display()))
-    };
     if let Some(file) = &args.timeline {
-        write(file, coretwin_report::sched_timeline(&first))?;
+        out::file(file, coretwin_report::sched_timeline(&first))?;
     }
     if let Some(file) = &args.perfetto {
-        write(file, coretwin_report::sched_perfetto(&first))?;
+        out::file(file, coretwin_report::sched_perfetto(&first))?;
     }
     Ok(())
 }

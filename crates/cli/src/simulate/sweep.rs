@@ -107,10 +107,7 @@ pub(crate) fn share(
     stop: &Stop,
 ) -> Result<bool> {
     let inputs = folder.with_file_name("inputs");
-    let put = |name: &str, text: &str| {
-        let file = inputs.join(name);
-        std::fs::write(&file, text).with_context(|| format!("cannot write {}", file.display()))
-    };
+    let put = |name: &str, text: &str| out::file(&inputs.join(name), text);
     std::fs::create_dir_all(&inputs)
         .with_context(|| format!("cannot make {}", inputs.display()))?;
     for (name, text) in &texts.files {
@@ -133,10 +130,10 @@ pub(crate) fn share(
 /// How a sweep that was stopped is carried on.
 fn go_on(args: &Args) -> String {
     let file = args.sweep.as_deref().unwrap_or_default();
-    let folder = args.out.as_deref().unwrap_or(Path::new("")).display();
-    format!(
-        "what was run is kept in {folder}; go on with: coretwin simulate sweep {file} --out {folder}"
-    )
+    let folder = args.out.as_deref().unwrap_or(Path::new("")).display().to_string();
+    let words = ["coretwin", "simulate", "sweep", file, "--out", &folder].map(str::to_owned);
+    let line = coretwin_report::shell_line(&words);
+    format!("what was run is kept in {folder}; go on with: {line}")
 }
 
 /// The scenarios with their speeds. Files are looked for beside the sweep.
@@ -164,10 +161,7 @@ fn scenarios(plan: &SweepPlan, sweep: &Path) -> Result<Vec<(Scenario, Speeds)>> 
 
 /// Writes what is derived from the cells.
 pub(crate) fn write(plan: &SweepPlan, cells: &[SweepCell], folder: &Path) -> Result<()> {
-    let put = |name: String, text: String| {
-        let file = folder.join(name);
-        std::fs::write(&file, text).with_context(|| format!("cannot write {}", file.display()))
-    };
+    let put = |name: String, text: String| out::file(&folder.join(name), text);
     put("cells.csv".to_owned(), coretwin_report::sched_sweep_csv(cells))?;
     put("table.txt".to_owned(), coretwin_report::sched_sweep_text(plan, cells))?;
     for scenario in &plan.scenarios {

@@ -1,10 +1,11 @@
 //! `coretwin study --machine NAME`: the same study on a simulated machine.
 
-use super::{Session, default_folder, finish, go_on};
+use super::{Session, finish, go_on, new_folder};
 use crate::describe::{describe, headline};
 use crate::exit::{DONE, Kept, Usage};
 use crate::keeper::Keeper;
 use crate::progress::Progress;
+use crate::simulate::core::{is_file, text_of};
 use crate::study_args::Args;
 use crate::{host, out, signals};
 use anyhow::{Context, Result};
@@ -46,7 +47,7 @@ fn run(args: &Args) -> Result<ExitCode> {
     });
     let text = text.transpose().map_err(|error| Usage(format!("{error:#}")))?;
     let fit = text.as_ref().map(|(file, text)| (file.as_str(), text.as_str()));
-    let machine = Modelled::find(&args.machine, fit)?;
+    let machine = machine_of(&args.machine)?.fitted(fit)?;
     let (described, simulation) = (machine.described(), machine.simulation());
     let plan = planning::draw(&args.request()?, &described, simulation, &machine)?;
     if args.dry_run {
@@ -54,9 +55,17 @@ fn run(args: &Args) -> Result<ExitCode> {
         return Ok(ExitCode::from(DONE));
     }
     tell(&plan);
-    let folder = args.out.clone().unwrap_or_else(default_folder);
+    let folder = args.out.clone().unwrap_or_else(|| new_folder("study"));
     let bundle = Bundle::create(&folder, &plan, host::owner(&Root::system())?)?;
     go(args, &bundle, &plan, machine)
+}
+
+/// The machine of that name: one that is built in, or of a file.
+fn machine_of(name: &str) -> Result<Modelled> {
+    Ok(match is_file(name) {
+        true => Modelled::read(name, &text_of(name)?)?,
+        false => Modelled::named(name)?,
+    })
 }
 
 /// Goes on with a study, by its own plan and fit.
@@ -116,6 +125,6 @@ fn simulate(session: Session<'_>, machine: &mut Simulated) -> Result<Finished> {
             Ok(finished)
         }
         Err(error @ coretwin_lab::Error::Usage(_)) => Err(error.into()),
-        Err(error) => Err(Kept { error, advice: go_on(bundle.folder()) }.into()),
+        Err(error) => Err(Kept { error, advice: go_on("study", bundle.folder()) }.into()),
     }
 }

@@ -1,5 +1,7 @@
 //! A program in a pseudo-terminal: its keys are sent, its screen is read.
 
+#![allow(dead_code, clippy::allow_attributes, reason = "what is unused differs by test file")]
+
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
@@ -52,6 +54,10 @@ impl Session {
             .args(["--ctty", program])
             .args(args)
             .env_remove("NO_COLOR")
+            .env_remove("CLICOLOR")
+            .env_remove("CLICOLOR_FORCE")
+            // Continuous integration is taken for a terminal with colours, whatever TERM says.
+            .env_remove("CI")
             .envs(environment.iter().copied())
             .stdin(stream())
             .stdout(stream())
@@ -126,6 +132,11 @@ impl Session {
             assert!(began.elapsed() < PATIENCE, "it does not end:\n{screen}");
             std::thread::sleep(Duration::from_millis(5));
         }
+    }
+
+    /// The screen itself.
+    pub(crate) fn screen(&self) -> &vt100::Screen {
+        self.parser.screen()
     }
 
     /// All that was sent.

@@ -2,7 +2,8 @@
 //!
 //! Writes what proc(5) says of `/proc/PID/task/TID/{stat,schedstat,status}`, `/proc/PID/{stat,cgroup}`,
 //! `/proc/loadavg` and `/proc/stat`, as far as it is read. Files change one after the other, as if
-//! the machine was looked at while time passes.
+//! the machine was looked at while time passes. Run times change in place, for whoever keeps their files
+//! open.
 
 use crate::root::Root;
 use coretwin_base::cpu_set::{CpuId, CpuSet};
@@ -110,8 +111,12 @@ impl Crowd {
         if task.is_multiple_of(THREADS) {
             self.replace(&format!("proc/{}/stat", process(task)), &stat)?;
         }
-        let schedstat = format!("{} 0 {ticks}\n", run.as_nanos());
-        self.replace(&format!("{}/schedstat", folder(task)), &schedstat)
+        // As long every time, so that one write changes it.
+        let schedstat = format!("{:<20} 0 {ticks:<10}\n", run.as_nanos());
+        let path = self.root.path(&format!("{}/schedstat", folder(task)));
+        fs::OpenOptions::new().write(true).create(true).truncate(false).open(path).and_then(
+            |file| std::os::unix::fs::FileExt::write_all_at(&file, schedstat.as_bytes(), 0),
+        )
     }
 
     fn write_stat(&self) -> io::Result<()> {

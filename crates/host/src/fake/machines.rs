@@ -4,7 +4,7 @@ use super::{Cores, Fake, Form, Numbering};
 
 /// `/proc/cpuinfo` of the article's machine, as its Listing 1 prints it: the flags run over three
 /// lines, and `siblings` and `cpu cores` are missing (kernel 2.4.19).
-pub const LISTING_1: &str = "\
+pub(crate) const LISTING_1: &str = "\
 processor 	: 0
 vendor_id 	: GenuineIntel
 cpu family 	: 15

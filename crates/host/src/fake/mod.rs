@@ -6,11 +6,14 @@
 //! Documentation/ABI/testing/sysfs-devices-system-cpu.
 
 pub mod crowd;
+pub mod decay;
 pub mod kernel;
 mod machines;
 pub mod sched_ext;
 
-pub use machines::{FAKES, LISTING_1};
+pub use machines::FAKES;
+#[cfg(test)]
+pub(crate) use machines::LISTING_1;
 
 use crate::root::Root;
 use coretwin_base::cpu_set::{CpuId, CpuSet};
@@ -335,7 +338,6 @@ impl Fake {
                 .filter(|other| other.package == thread.package && online.contains(other.cpu))
                 .collect();
             let mut cores: Vec<u32> = here.iter().map(|other| other.core).collect();
-            cores.dedup();
             cores.sort_unstable();
             cores.dedup();
             let _ = writeln!(text, "processor\t: {}", thread.cpu);

@@ -19,7 +19,7 @@ const HIDDEN: &str = "bpf_prog_aux";
 /// The end of the name of an argument that callers see, and that the verifier fills in.
 const FILLED_IN: &str = "__prog";
 /// Without this function there is no scheduler of queues; it has been there from the first.
-pub const NEEDED: &str = "scx_bpf_create_dsq";
+pub(crate) const NEEDED: &str = "scx_bpf_create_dsq";
 
 const MAGIC: u16 = 0xeb9f;
 const HEADER_BYTES: usize = 24;

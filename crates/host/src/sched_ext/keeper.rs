@@ -201,7 +201,7 @@ pub fn stop(root: &Root, record: &Record) -> Result<(), KeeperError> {
 
 /// Ends the keeper that a study left behind, if there is one: what a guard does before it puts the
 /// machine back. Its life line ends it anyway; this is for one that does not listen.
-pub fn end_of_study(root: &Root, study: &Holder) {
+pub(crate) fn end_of_study(root: &Root, study: &Holder) {
     let Ok(Some(record)) = record::read(root) else { return };
     let is_its = |holder: &Holder| {
         (holder.process, holder.started_ticks) == (study.process, study.started_ticks)

@@ -8,7 +8,7 @@
 use crate::Error;
 use crate::root::Root;
 use crate::smt::capture;
-use crate::smt::saved::{FOLDER, Holder};
+use crate::smt::saved::Holder;
 use coretwin_base::core_queue::Options;
 use coretwin_base::schema::{self, SCHEMA};
 use serde::{Deserialize, Serialize};
@@ -140,7 +140,7 @@ pub fn write(root: &Root, record: &Record) -> Result<(), Error> {
     })();
     written.map_err(|cause| {
         let _ = std::fs::remove_file(&temporary);
-        Error::Write { path: root.path(FOLDER), cause }
+        Error::Write { path, cause }
     })
 }
 

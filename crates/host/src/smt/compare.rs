@@ -149,14 +149,27 @@ fn cpuset(root: &Root, saved: &Cpuset) -> Vec<Gap> {
         path: format!("{}/{file}", saved.path),
         text: text.to_owned(),
     };
+    // The kernel only takes CPUs away, and of version 1 only; all else was somebody's purpose.
+    let is_kernels = saved.version == 1 && now.cpus.is_subset(&saved.cpus);
+    let is_set_anew = saved.cpus != now.cpus && !is_kernels;
     if saved.cpus != now.cpus {
         let file = "cpuset.cpus";
-        let text = saved.cpus.to_string();
-        add(file, &text, &now.cpus.to_string(), write(file, &text));
+        let (text, text_now) = (saved.cpus.to_string(), now.cpus.to_string());
+        let remedy = match is_set_anew {
+            false => write(file, &text),
+            true => Remedy::None(format!(
+                "somebody gave the control group /{} the CPUs {text_now} meanwhile, instead of \
+                 {text}; they are left so",
+                saved.path
+            )),
+        };
+        add(file, &text, &text_now, remedy);
     }
     if let Some((word, text)) = partition_to_write(saved, &now) {
         let file = "cpuset.cpus.partition";
-        add(file, &text, now.partition.as_deref().unwrap_or("missing"), write(file, &word));
+        // With other CPUs it is its owner's business what kind of partition it is.
+        let remedy = if is_set_anew { Remedy::Follows } else { write(file, &word) };
+        add(file, &text, now.partition.as_deref().unwrap_or("missing"), remedy);
     }
     if saved.effective != now.effective {
         let file = capture::effective_file(saved.version);
@@ -196,8 +209,7 @@ fn members(root: &Root, saved: &SavedState) -> Vec<Gap> {
                     .or_insert_with(|| capture::task_numbers(root, path));
                 tasks.contains(&id.task)
             });
-            let same = capture::stat(root, id.task)
-                .is_some_and(|stat| stat.started_ticks == id.started_ticks);
+            let same = capture::started_ticks(root, id.task) == Some(id.started_ticks);
             // Anywhere else somebody has put it on purpose.
             let Some(group) = group.filter(|_| same) else { continue };
             let what = format!("group of task {}", id.task);

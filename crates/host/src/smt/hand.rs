@@ -74,18 +74,20 @@ pub fn change(
             Ok(applied)
         }
         Err(error) => {
-            let undone = match &error {
-                SwitchError::Refused { restored, .. } => restored.is_complete(),
-                // Nothing was written, or nobody knows.
-                error => {
-                    matches!(error, SwitchError::NotSwitchable { .. } | SwitchError::Save { .. })
-                }
-            };
             // What could not be put back stays for the guard and for `coretwin smt restore`.
-            if undone {
+            if left_nothing(&error) {
                 give_up()?;
             }
             Err(error)
         }
+    }
+}
+
+/// Whether a change that failed wrote nothing, or all it wrote was put back. If nobody knows, it
+/// was not.
+fn left_nothing(error: &SwitchError) -> bool {
+    match error {
+        SwitchError::Refused { restored, .. } => restored.is_complete(),
+        error => matches!(error, SwitchError::NotSwitchable { .. } | SwitchError::Save { .. }),
     }
 }

@@ -184,7 +184,7 @@ pub(super) fn restore_as(
         }
         left = all_gaps(root, saved)?;
         let to_do = left.iter().any(|gap| gap.is_to_do());
-        let lags = left.iter().any(|gap| gap.step == Step::Cpusets);
+        let lags = left.iter().any(Gap::may_lag);
         if !to_do && !lags {
             break;
         }
@@ -228,6 +228,11 @@ pub(super) fn write_word(
 impl Gap {
     fn is_to_do(&self) -> bool {
         matches!(self.remedy, Remedy::Write { .. } | Remedy::Affinity { .. })
+    }
+
+    /// Whether it may close by itself in a moment. A group that was deleted does not come back.
+    fn may_lag(&self) -> bool {
+        self.step == Step::Cpusets && !matches!(self.remedy, Remedy::None(_))
     }
 
     /// What a user types to close it.

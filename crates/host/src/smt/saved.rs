@@ -18,7 +18,6 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::ops::Deref;
 use std::os::unix::fs::MetadataExt;
-use std::path::PathBuf;
 
 /// Where states are kept, under the root.
 pub const FOLDER: &str = "run/coretwin";
@@ -368,12 +367,6 @@ impl SavedState {
             return Err(SwitchError::OtherBoot { path, taken_utc: self.taken_utc.clone() });
         }
         Ok(())
-    }
-
-    /// Where it would lie.
-    #[must_use]
-    pub fn path(root: &Root, slot: Slot) -> PathBuf {
-        root.path(&slot.file())
     }
 }
 

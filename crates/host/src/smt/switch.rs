@@ -48,7 +48,7 @@ pub struct Applied {
 ///
 /// # Errors
 /// [`SwitchError::NotSwitchable`] with what would help; [`SwitchError::Host`].
-pub fn check_possible(root: &Root) -> Result<(), SwitchError> {
+pub(crate) fn check_possible(root: &Root) -> Result<(), SwitchError> {
     let smt = topology::read(root)?.smt;
     if smt.switchable { Ok(()) } else { Err(SwitchError::NotSwitchable { why: smt.why }) }
 }

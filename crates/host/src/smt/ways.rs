@@ -6,20 +6,12 @@ use coretwin_base::topology::{SmtControl, Topology};
 use coretwin_base::ways::{Way, Ways, WithoutSmt};
 
 /// Words on the kernel's command line that make a boot one without SMT
-/// (Documentation/admin-guide/kernel-parameters.txt). `auto,nosmt` switches it off only if a
-/// vulnerability asks for that.
-const BOOT_WORDS: [&str; 10] = [
-    "nosmt",
-    "nosmt=force",
-    "smt=1",
-    "smt-enabled=off",
-    "mitigations=auto,nosmt",
-    "l1tf=full,force",
-    "l1tf=flush,nosmt",
-    "mds=full,nosmt",
-    "tsx_async_abort=full,nosmt",
-    "mmio_stale_data=full,nosmt",
-];
+/// (Documentation/admin-guide/kernel-parameters.txt).
+const BOOT_WORDS: [&str; 5] =
+    ["nosmt", "nosmt=force", "smt=1", "smt-enabled=off", "l1tf=full,force"];
+/// So do options of mitigations that hold this one, as `mds=full,nosmt` and `retbleed=auto,nosmt` do:
+/// always, or if the processor is vulnerable.
+const BOOT_OPTION: &str = "nosmt";
 
 /// Which ways are open. Core scheduling is asked for by a system call that the caller makes:
 /// `Err` says why the kernel refused.
@@ -52,9 +44,14 @@ pub fn read(root: &Root, topology: &Topology, core_scheduling: Result<(), String
 
 /// The words of this boot's command line that keep SMT off.
 #[must_use]
-pub fn boot_words(root: &Root) -> Vec<String> {
+pub(crate) fn boot_words(root: &Root) -> Vec<String> {
     let line = root.fact("proc/cmdline").unwrap_or_default();
-    let words = line.split_whitespace().filter(|word| BOOT_WORDS.contains(word));
+    let holds_option = |word: &str| {
+        let options = word.split_once('=').map(|(_, options)| options);
+        options.is_some_and(|options| options.split(',').any(|option| option == BOOT_OPTION))
+    };
+    let words =
+        line.split_whitespace().filter(|word| BOOT_WORDS.contains(word) || holds_option(word));
     words.map(str::to_owned).collect()
 }
 
@@ -120,6 +117,18 @@ mod tests {
         let (_folder, root) = fake::written(name);
         let topology = topology::read(&root).expect("topology");
         read(&root, &topology, Err("no cookies".to_owned()))
+    }
+
+    #[test]
+    fn boot_words_are_found_among_others() {
+        let (_folder, root) = fake::written("server-halves");
+        let words = |line: &str| {
+            std::fs::write(root.path("proc/cmdline"), line).expect("written");
+            boot_words(&root).join(" ")
+        };
+        let all = "nosmt smt=1 l1tf=full,force mds=full,nosmt retbleed=auto,nosmt";
+        assert_eq!(words(&format!("root=/dev/sda1 ro {all} quiet\n")), all);
+        assert_eq!(words("smt=2 l1tf=full mds=full console=nosmtX nosmtY mitigations=auto\n"), "");
     }
 
     #[test]

@@ -20,7 +20,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 /// Where root remembers things, under the root folder.
-pub const SYSTEM_STATE: &str = "var/lib/coretwin";
+pub(crate) const SYSTEM_STATE: &str = "var/lib/coretwin";
 
 const FILE: &str = "siblings";
 const HEADER: &str = "coretwin siblings 1";

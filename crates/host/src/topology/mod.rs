@@ -13,7 +13,8 @@ mod smt;
 mod trust;
 mod visibility;
 
-pub use memory::{SYSTEM_STATE, state_folder};
+use memory::SYSTEM_STATE;
+pub use memory::state_folder;
 
 use crate::cpuinfo::{self, Parsed};
 use crate::{Error, root::Root};

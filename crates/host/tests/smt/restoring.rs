@@ -3,6 +3,7 @@
 use crate::machine::{Machine, changed, release, set};
 use coretwin_base::cpu_set::CpuId;
 use coretwin_host::fake::kernel::Release;
+use coretwin_host::smt::kernel::Kernel;
 use coretwin_host::smt::restore::{Restored, differences, plan, restore_slot};
 use coretwin_host::smt::saved::Slot;
 use coretwin_host::smt::switch;
@@ -67,6 +68,27 @@ fn a_control_group_that_was_deleted_is_reported_and_the_rest_restored() {
             // Its task fell into the root with it.
             .filter(|what| !what.contains("jobs/a") && !what.ends_with("task 73"))
             .collect();
+        assert_eq!(rest, Vec::<String>::new(), "{release:?}");
+    }
+}
+
+#[test]
+fn a_control_group_that_somebody_set_anew_is_told_and_left_alone() {
+    for release in Release::ALL {
+        let machine = Machine::furnished("server-halves", release);
+        let before = machine.facts();
+        off(&machine);
+        let folder = if release.groups == 1 { "sys/fs/cgroup/cpuset" } else { "sys/fs/cgroup" };
+        let file = format!("{folder}/quiet/cpuset.cpus");
+        machine.kernel.write(&file, "2").expect("set anew");
+        let restored = restore(&machine);
+        assert!(restored.is_complete(), "{restored:?}");
+        let [warning] = restored.warnings.as_slice() else { panic!("{restored:?}") };
+        assert!(warning.contains("/quiet the CPUs 2 meanwhile, instead of 30"), "{warning}");
+        let now = machine.facts();
+        assert_eq!(now[&format!("cpuset {file}")], "2");
+        let rest: Vec<String> =
+            changed(&before, &now).into_iter().filter(|what| !what.contains("/quiet/")).collect();
         assert_eq!(rest, Vec::<String>::new(), "{release:?}");
     }
 }

@@ -35,7 +35,7 @@ pub const BLOCKS: u32 = 8;
 /// Blocks for which the budget must be enough: fewer give no interval worth the name.
 pub const BLOCKS_MIN: u32 = 3;
 /// Shorter work is all start and end, and drowns in the 10 ms tick, in seconds.
-pub const WORK_MIN_S: f64 = 0.1;
+pub(crate) const WORK_MIN_S: f64 = 0.1;
 /// How long a spinner is measured without the work, in seconds.
 const WINDOW_S: f64 = 0.6;
 /// How long a user's own spinner is tried before the first block, in seconds.

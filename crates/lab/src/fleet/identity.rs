@@ -32,7 +32,7 @@ pub fn node_name(root: &Root, variable: &dyn Fn(&str) -> Option<String>) -> Stri
 }
 
 /// The variable that tells a pod its node.
-pub const NODE_VARIABLE: &str = "CORETWIN_NODE";
+pub(crate) const NODE_VARIABLE: &str = "CORETWIN_NODE";
 
 fn hashed(text: &str) -> MachineId {
     sha256(text.as_bytes())[..DIGITS].into()

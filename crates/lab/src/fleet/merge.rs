@@ -2,9 +2,10 @@
 
 use crate::simulated_core::parallel;
 use coretwin_base::environment::{Environment, folded};
-use coretwin_base::fleet::{Fleet, Member, MemberState, Refused};
+use coretwin_base::fleet::{Fleet, MachineId, Member, MemberState, Refused};
 use coretwin_base::fleet_plan::{BundleHolds, FleetPlan};
 use coretwin_base::plan::Plan;
+use coretwin_base::reading::Reading;
 use coretwin_base::sched_sweep::{SweepCell, SweepPlan};
 use coretwin_base::schema::SCHEMA;
 use coretwin_base::shared_text::SharedText;
@@ -13,6 +14,7 @@ use coretwin_store::fleet_bundle::FleetBundle;
 use coretwin_store::{ENVIRONMENT, Extent, PLAN};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 /// What a merge found.
 #[derive(Debug, Default)]
@@ -35,17 +37,17 @@ pub fn merge(plan: &FleetPlan, files: &[PathBuf], base: &Path, done: impl FnMut(
     let mut files = files.to_vec();
     files.sort();
     files.dedup();
-    let parts = parallel::map(&files, |file| read(plan, file), done);
+    // Texts are shared as they come, so that machines that wait their turn are small.
+    let known = Mutex::new(BTreeSet::new());
+    let parts = parallel::map(&files, |file| read(plan, file, &known), done);
     let mut merged = Merged::default();
-    let mut known = BTreeSet::new();
     let mut members: BTreeMap<SharedText, (String, Member)> = BTreeMap::new();
     let mut cells: Vec<SweepCell> = Vec::new();
     for (file, part) in files.iter().zip(parts) {
         let file = file.strip_prefix(base).unwrap_or(file).display().to_string();
         match part {
             Err(reason) => merged.fleet.refused.push(Refused { file, reason }),
-            Ok(Part::Study(mut member)) => {
-                member.share(&mut known);
+            Ok(Part::Study(member)) => {
                 let loser = enter(&mut members, file, *member);
                 merged.fleet.refused.extend(loser);
             }
@@ -66,6 +68,46 @@ pub fn merge(plan: &FleetPlan, files: &[PathBuf], base: &Path, done: impl FnMut(
     merged.fleet.members.sort_by(|a, b| (&a.machine, &a.bundle).cmp(&(&b.machine, &b.bundle)));
     merged.fleet.refused.sort();
     merged
+}
+
+/// The study in a bundle.
+#[derive(Debug)]
+pub struct StudyParts {
+    /// Its plan.
+    pub plan: Plan,
+    /// What the machine was like.
+    pub environment: Environment,
+    /// Every reading, in full.
+    pub readings: Vec<Reading>,
+}
+
+/// Reads the study of every machine that counts, side by side, and hands it over. A file that is gone
+/// or changed since the merge is left out.
+///
+/// # Errors
+/// The first of the callee's, in the order of the files.
+pub fn each_study<E: Send>(
+    fleet: &Fleet,
+    files: &[PathBuf],
+    call: impl Fn(&Member, &StudyParts) -> Result<(), E> + Sync,
+) -> Result<(), E> {
+    let members: BTreeMap<&str, &Member> =
+        fleet.members.iter().map(|member| (&*member.bundle, member)).collect();
+    // Copies of a bundle are read once.
+    let taken = Mutex::new(BTreeSet::new());
+    let hand_over = |file: &PathBuf| {
+        let Ok(bundle) = FleetBundle::read(file) else { return Ok(()) };
+        let Some(member) = members.get(bundle.digest.as_str()) else { return Ok(()) };
+        if !taken.lock().unwrap_or_else(PoisonError::into_inner).insert(bundle.digest.clone()) {
+            return Ok(());
+        }
+        let plain = |error: coretwin_store::Error| error.to_string();
+        let Ok((plan, environment)) = planned(&bundle, &plain) else { return Ok(()) };
+        let Ok(read) = bundle.readings(Extent::Whole) else { return Ok(()) };
+        drop(bundle);
+        call(member, &StudyParts { plan, environment, readings: read.readings })
+    };
+    parallel::map(files, hand_over, |_| ()).into_iter().collect()
 }
 
 /// Enters a machine. One that is there already counts once: the complete one, else the one with more
@@ -104,13 +146,13 @@ fn enter(
     Some(refused)
 }
 
-fn read(fleet: &FleetPlan, file: &Path) -> Result<Part, String> {
+fn read(
+    fleet: &FleetPlan,
+    file: &Path,
+    known: &Mutex<BTreeSet<SharedText>>,
+) -> Result<Part, String> {
     // The file is named beside the reason.
-    let plain = |error: coretwin_store::Error| {
-        let text = error.to_string();
-        let named = format!("{}: ", file.display());
-        text.strip_prefix(&named).map_or_else(|| text.clone(), str::to_owned)
-    };
+    let plain = |error: coretwin_store::Error| error.beside(file);
     let bundle = FleetBundle::read(file).map_err(plain)?;
     if bundle.manifest.fleet != fleet.digest {
         return Err(format!(
@@ -122,8 +164,8 @@ fn read(fleet: &FleetPlan, file: &Path) -> Result<Part, String> {
     match bundle.manifest.holds {
         BundleHolds::Study => {
             let mut member = study(fleet, &bundle, &plain)?;
-            // Texts of its own first, so that those that wait their turn are small.
-            member.share(&mut BTreeSet::new());
+            member.share(&mut known.lock().unwrap_or_else(PoisonError::into_inner));
+            member.effects.shrink_to_fit();
             Ok(Part::Study(Box::new(member)))
         }
         BundleHolds::Sweep => {
@@ -137,12 +179,11 @@ fn read(fleet: &FleetPlan, file: &Path) -> Result<Part, String> {
     }
 }
 
-fn study(
-    fleet: &FleetPlan,
+/// The plan of the study in a bundle, and what its machine was like.
+fn planned(
     bundle: &FleetBundle,
     plain: &dyn Fn(coretwin_store::Error) -> String,
-) -> Result<Member, String> {
-    let manifest = &bundle.manifest;
+) -> Result<(Plan, Environment), String> {
     let plan: Plan = bundle.record(PLAN).map_err(plain)?;
     plan.check().map_err(|what| format!("{PLAN}: {what}"))?;
     if plan.cputime.is_some() {
@@ -153,40 +194,87 @@ fn study(
         None => Environment::default(),
     };
     let plan = if plan.reboots() { plan.with_boots(&environment.boots) } else { plan };
+    Ok((plan, environment))
+}
+
+fn study(
+    fleet: &FleetPlan,
+    bundle: &FleetBundle,
+    plain: &dyn Fn(coretwin_store::Error) -> String,
+) -> Result<Member, String> {
+    let manifest = &bundle.manifest;
+    let (plan, environment) = planned(bundle, plain)?;
     let read = bundle.readings(Extent::Report).map_err(plain)?;
-    let found = machine_effects(&plan, &read.readings);
+    let state = match &manifest.state {
+        MemberState::Complete if read.torn_bytes > 0 => {
+            MemberState::Partial("its journal ends in half a line".to_owned())
+        }
+        state => state.clone(),
+    };
+    let source = Source {
+        machine: manifest.machine.clone(),
+        name: manifest.name.clone(),
+        bundle: bundle.digest.as_str().into(),
+        plan: fleet.digest.as_str().into(),
+        schema: manifest.schema,
+        state,
+    };
+    Ok(member(source, &plan, &read.readings, &environment))
+}
+
+/// Where a machine's study is from.
+#[derive(Debug, Clone)]
+pub struct Source {
+    /// Which machine.
+    pub machine: MachineId,
+    /// What its users call it.
+    pub name: String,
+    /// Digest of the bundle; of a study that is none, whatever tells it from others.
+    pub bundle: SharedText,
+    /// Digest of the fleet's plan; empty of a study by itself.
+    pub plan: SharedText,
+    /// Record version of what holds it.
+    pub schema: u32,
+    /// Whether it was done.
+    pub state: MemberState,
+}
+
+/// A machine of a fleet from its study.
+#[must_use]
+pub fn member(
+    source: Source,
+    plan: &Plan,
+    readings: &[Reading],
+    environment: &Environment,
+) -> Member {
+    let found = machine_effects(plan, readings);
     let facts = environment.facts.values().next().map(folded).unwrap_or_default();
     let text = |text: &str| SharedText::from(text);
     let simulated = plan.simulation.is_some();
     let model = plan.topology.cpuinfo.model_name.as_deref().unwrap_or("unknown");
     let sessions = environment.sessions.iter().map(|session| session.started_utc.as_str());
-    let schemas = read.readings.iter().map(|reading| reading.schema);
-    Ok(Member {
+    let schemas = readings.iter().map(|reading| reading.schema);
+    Member {
         schema: SCHEMA,
-        machine: manifest.machine.clone(),
-        name: manifest.name.clone(),
+        machine: source.machine,
+        name: source.name,
         cpu_model: text(if simulated { &plan.machine } else { model.trim() }),
         cores: plan.topology.cores,
         threads_per_core: plan.topology.threads_per_core_max,
         kernel: text(facts.get("kernel.release").map_or("", String::as_str)),
         comparison: plan.comparison,
         is_simulated: simulated,
-        bundle: text(&bundle.digest),
-        plan: text(&fleet.digest),
+        bundle: source.bundle,
+        plan: source.plan,
         bundle_schema: schemas
-            .chain([manifest.schema, plan.schema, environment.schema])
+            .chain([source.schema, plan.schema, environment.schema])
             .max()
             .unwrap_or(SCHEMA),
         started_utc: sessions.max().unwrap_or_default().to_owned(),
-        state: match &manifest.state {
-            MemberState::Complete if read.torn_bytes > 0 => {
-                MemberState::Partial("its journal ends in half a line".to_owned())
-            }
-            state => state.clone(),
-        },
+        state: source.state,
         margin: plan.rules.margin,
         facts: facts.iter().map(|(key, value)| (text(key), text(value))).collect(),
         effects: found.effects,
         uncompared: found.uncompared,
-    })
+    }
 }

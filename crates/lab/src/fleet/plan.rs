@@ -1,6 +1,7 @@
 //! Draws a fleet's plan.
 
 pub use super::hosts::{constraints, nodes, ssh_hosts};
+pub use super::slurm::time_limit;
 use coretwin_base::fleet_plan::{EngineOptions, FleetPlan, FleetSubject, Task};
 use coretwin_base::random::Stream;
 use coretwin_base::schema::SCHEMA;

@@ -10,6 +10,8 @@ use crate::error::Error;
 use coretwin_base::fleet_plan::{FleetPlan, SlurmOptions, SlurmPlace};
 use coretwin_store::fleet_folder::{FleetFolder, LOGS};
 use std::collections::BTreeMap;
+use std::fs;
+use std::io::Write;
 
 /// The script that is handed to `sbatch`.
 const SCRIPT: &str = "fleet.sbatch";
@@ -39,37 +41,11 @@ impl Engine for Slurm {
         for task in free {
             places.entry(&self.0.places[task as usize]).or_default().push(task);
         }
-        let script = call.fleet.path(SCRIPT).display().to_string();
+        let mut submission = Submission { call, known, full: None };
         for (place, tasks) in places {
-            let mut args = vec!["--parsable".to_owned(), format!("--array={}", ranges(&tasks))];
-            args.extend(match place {
-                SlurmPlace::Any => None,
-                SlurmPlace::Node(node) => Some(format!("--nodelist={node}")),
-                SlurmPlace::Constraint(feature) => Some(format!("--constraint={feature}")),
-            });
-            args.push(script.clone());
-            let tasks_named = ranges(&tasks);
-            match asked("sbatch", &args) {
-                Err(why) => {
-                    (call.say)(&format!("tasks {tasks_named}: refused: {why}"));
-                    let why = format!("Slurm refused it: {why}");
-                    known.extend(tasks.into_iter().map(|task| (task, Known::Failed(why.clone()))));
-                }
-                Ok(None) => {
-                    return Err(Error::NotPossible(format!(
-                        "there is no sbatch here; on a machine of the cluster run: sbatch {}",
-                        args.join(" ")
-                    )));
-                }
-                Ok(Some(said)) => {
-                    let job = said.trim().split(';').next().unwrap_or_default().to_owned();
-                    (call.say)(&format!("tasks {tasks_named}: job {job}"));
-                    let about = format!("job {job}");
-                    known.extend(tasks.into_iter().map(|t| (t, Known::Waiting(about.clone()))));
-                }
-            }
+            submission.submit(place, &tasks)?;
         }
-        Ok(known)
+        Ok(submission.known)
     }
 
     fn look(&self, call: &Call<'_>, tasks: &[u32]) -> Result<BTreeMap<u32, Known>, Error> {
@@ -111,6 +87,91 @@ impl Slurm {
     }
 }
 
+/// Tasks on their way into the queue.
+struct Submission<'a> {
+    call: &'a Call<'a>,
+    /// What came of those that were tried.
+    known: BTreeMap<u32, Known>,
+    /// Slurm's words, once it has no room for any job at all.
+    full: Option<String>,
+}
+
+impl Submission<'_> {
+    /// Submits tasks of one place. Where there is room for some of them only, these are submitted.
+    fn submit(&mut self, place: &SlurmPlace, tasks: &[u32]) -> Result<(), Error> {
+        if let Some(why) = self.full.clone() {
+            self.refused(tasks, &why);
+            return Ok(());
+        }
+        let mut args = vec!["--parsable".to_owned(), format!("--array={}", ranges(tasks))];
+        args.extend(match place {
+            SlurmPlace::Any => None,
+            SlurmPlace::Node(node) => Some(format!("--nodelist={node}")),
+            SlurmPlace::Constraint(feature) => Some(format!("--constraint={feature}")),
+        });
+        args.push(self.call.fleet.path(SCRIPT).display().to_string());
+        match asked("sbatch", &args) {
+            Err(why) if is_limit(&why) && tasks.len() > 1 => {
+                let (first, second) = tasks.split_at(tasks.len() / 2);
+                self.submit(place, first)?;
+                let last = first.last().and_then(|task| self.known.get(task));
+                if matches!(last, Some(Known::Failed(_))) {
+                    self.refused(second, &why);
+                    return Ok(());
+                }
+                self.submit(place, second)?;
+            }
+            Err(why) => {
+                if is_full(&why) {
+                    self.full = Some(why.clone());
+                }
+                self.refused(tasks, &why);
+            }
+            Ok(None) => {
+                return Err(Error::NotPossible(format!(
+                    "there is no sbatch here; on a machine of the cluster run: sbatch {}",
+                    args.join(" ")
+                )));
+            }
+            Ok(Some(said)) => {
+                let job = said.trim().split(';').next().unwrap_or_default().to_owned();
+                (self.call.say)(&format!("tasks {}: job {job}", ranges(tasks)));
+                let waits = Known::Waiting(format!("job {job}"));
+                self.known.extend(tasks.iter().map(|task| (*task, waits.clone())));
+            }
+        }
+        Ok(())
+    }
+
+    /// Says of tasks that Slurm took them not, and leaves that in their logs for `fleet status`.
+    fn refused(&mut self, tasks: &[u32], why: &str) {
+        let fleet = self.call.fleet;
+        let remedy = if is_full(why) || is_limit(why) {
+            "the queue is full; run it again when there is room".to_owned()
+        } else {
+            format!("mend its options in {}, and run it again", fleet.path(SCRIPT).display())
+        };
+        (self.call.say)(&format!("tasks {}: refused: {why}; {remedy}", ranges(tasks)));
+        let why = format!("Slurm refused it: {why}; {remedy}");
+        for task in tasks {
+            // A log that cannot be written costs the words of a later status, and nothing else.
+            let log = fs::File::options().append(true).create(true).open(fleet.log(*task));
+            let _ = log.and_then(|mut log| writeln!(log, "{why}"));
+            self.known.insert(*task, Known::Failed(why.clone()));
+        }
+    }
+}
+
+/// Whether the controller takes no job at all for now. `sbatch` has tried for minutes then.
+fn is_full(why: &str) -> bool {
+    why.contains("Resource temporarily unavailable")
+}
+
+/// Whether a limit of jobs is reached that fewer tasks may keep to (`MaxSubmitJobs` of an account).
+fn is_limit(why: &str) -> bool {
+    why.contains("violates accounting/QOS policy") || why.contains("MaxSubmitJob")
+}
+
 /// Puts the job this process runs in back into the queue.
 ///
 /// # Errors
@@ -120,6 +181,41 @@ pub fn requeue(job: &str) -> Result<(), String> {
         Some(_) => Ok(()),
         None => Err("there is no scontrol on this node".to_owned()),
     }
+}
+
+/// Reads a time limit as Slurm does: `MIN`, `MIN:SEC`, `H:MIN:SEC`, `DAYS-H`, `DAYS-H:MIN`,
+/// `DAYS-H:MIN:SEC`; in s, none without limit.
+///
+/// # Errors
+/// Saying what is wrong.
+pub fn time_limit(text: &str) -> Result<Option<u64>, String> {
+    if ["infinite", "unlimited"].contains(&text.to_ascii_lowercase().as_str()) {
+        return Ok(None);
+    }
+    let bad = || {
+        format!(
+            "--time '{text}' is no time limit of Slurm; write minutes, like 90, or like 2:00:00, \
+             or 1-12:00:00 with days"
+        )
+    };
+    let (days, rest) = match text.split_once('-') {
+        Some((days, rest)) => (Some(days), rest),
+        None => (None, text),
+    };
+    let number = |part: &str| match part.bytes().all(|byte| byte.is_ascii_digit()) {
+        true => part.parse::<u32>().map(u64::from).map_err(|_| bad()),
+        false => Err(bad()),
+    };
+    let parts: Vec<u64> = rest.split(':').map(number).collect::<Result<_, _>>()?;
+    let seconds = match (days, &parts[..]) {
+        (None, [min]) => min * 60,
+        (None, [min, s]) => min * 60 + s,
+        (Some(_), [h]) => h * 3600,
+        (Some(_), [h, min]) => h * 3600 + min * 60,
+        (_, [h, min, s]) => h * 3600 + min * 60 + s,
+        _ => return Err(bad()),
+    };
+    Ok(Some(seconds + days.map(number).transpose()?.unwrap_or(0) * 86_400))
 }
 
 /// The jobs of a fleet have this name, so that they are found whoever submitted them.
@@ -171,7 +267,7 @@ fn judged(state: &str, reason: &str, node: &str, job: &str) -> Option<Known> {
         }
         "PENDING" | "CONFIGURING" | "REQUEUED" | "REQUEUE_HOLD" | "REQUEUE_FED" | "RESIZING"
         | "SPECIAL_EXIT" | "RESV_DEL_HOLD" | "SIGNALING" => {
-            Known::Waiting(format!("job {job}: {}", reason_in_words(reason)))
+            Known::Waiting(format!("job {job}: {}", reason_in_words(reason, job)))
         }
         "TIMEOUT" => Known::Failed(format!(
             "job {job}: its time limit came before it was done; run it again, it goes on (give \
@@ -180,16 +276,38 @@ fn judged(state: &str, reason: &str, node: &str, job: &str) -> Option<Known> {
         "NODE_FAIL" => Known::Failed(format!("job {job}: its node {node} failed")),
         "OUT_OF_MEMORY" => Known::Failed(format!("job {job}: it ran out of memory")),
         "CANCELLED" => Known::Failed(format!("job {job}: it was cancelled")),
-        other => Known::Failed(format!("job {job}: {other}; its log says why")),
+        other => Known::Failed(format!("job {job}: {other}")),
     })
 }
 
-fn reason_in_words(reason: &str) -> String {
-    match reason {
-        "" | "None" => "it is about to start".to_owned(),
-        "Resources" | "Priority" => format!("it waits for its turn ({reason})"),
-        other => other.to_owned(),
-    }
+/// Why a job waits, and what can be done about it, by the reason that `squeue` gives.
+fn reason_in_words(reason: &str, job: &str) -> String {
+    let kind = reason.split([',', ' ']).next().unwrap_or_default();
+    let words = match kind {
+        "" | "None" => return "it is about to start".to_owned(),
+        "Resources" | "Priority" => "it waits for its turn",
+        "BeginTime" => "it was put back, and starts again in a minute or two",
+        "ReqNodeNotAvail" | "NodeDown" => {
+            "its node is not there; it starts when the node is back, and the other tasks go on"
+        }
+        "PartitionDown" | "PartitionInactive" => {
+            "its partition is closed; it starts when an administrator opens it"
+        }
+        "PartitionTimeLimit" | "PartitionNodeLimit" | "PartitionConfig" | "BadConstraints" => {
+            return format!(
+                "it will never start: it asks for what its partition does not give ({reason}); \
+                 scancel {job}, mend {SCRIPT}, run again"
+            );
+        }
+        "JobHeldUser" | "JobHeldAdmin" => {
+            return format!("it is held ({reason}); scontrol release {job}");
+        }
+        limit if limit.starts_with("Assoc") || limit.starts_with("QOS") => {
+            "a limit of your account is reached; it starts when other jobs are done"
+        }
+        _ => return reason.to_owned(),
+    };
+    format!("{words} ({reason})")
 }
 
 /// What accounting has of the fleet's jobs; nothing where there is no accounting.
@@ -279,6 +397,24 @@ mod tests {
     }
 
     #[test]
+    fn time_limits_are_read_as_slurm_reads_them() {
+        for (text, seconds) in [
+            ("2", 120),
+            ("1:30", 90),
+            ("2:00:00", 7200),
+            ("1-12", 129_600),
+            ("1-12:30", 131_400),
+            ("0-0:00:05", 5),
+        ] {
+            assert_eq!(time_limit(text), Ok(Some(seconds)), "{text}");
+        }
+        assert_eq!(time_limit("UNLIMITED"), Ok(None));
+        for text in ["foo", "", "-5", "1h", "1:2:3:4", "1-", "99999999999", "+5", "1-1:1:1:1"] {
+            assert!(time_limit(text).is_err_and(|why| why.contains("2:00:00")), "{text}");
+        }
+    }
+
+    #[test]
     fn arrays_are_written_in_ranges() {
         assert_eq!(ranges(&[5, 0, 1, 2, 7, 8]), "0-2,5,7-8");
         assert_eq!(ranges(&[3]), "3");
@@ -290,6 +426,11 @@ mod tests {
         let known = parse_queue(text);
         assert_eq!(known[&0], Known::Running("job 9 on n1".to_owned()));
         assert!(matches!(&known[&1], Known::Waiting(why) if why.contains("Resources")));
+        let never = reason_in_words("PartitionTimeLimit", "9");
+        assert!(never.contains("never start") && never.contains("scancel 9"), "{never}");
+        let gone = reason_in_words("ReqNodeNotAvail, UnavailableNodes:n2", "9");
+        assert!(gone.contains("UnavailableNodes:n2") && gone.contains("go on"), "{gone}");
+        assert_eq!(reason_in_words("Unheard", "9"), "Unheard");
         assert!(matches!(&known[&2], Known::Failed(why) if why.contains("--time")));
         assert_eq!(known.len(), 3);
     }

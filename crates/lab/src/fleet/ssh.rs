@@ -42,7 +42,7 @@ impl Engine for Ssh {
                     return;
                 }
                 let remote = self.remote(call, task);
-                let name = remote.name().to_owned();
+                let name = remote.name();
                 held(&running).insert(task, remote.clone());
                 let found = remote.run(|what| (call.say)(&format!("{name}: {what}")));
                 held(&running).remove(&task);

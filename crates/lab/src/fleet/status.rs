@@ -1,12 +1,14 @@
 //! How far a fleet is: what is there, what is missing, how it is finished.
 
-use super::engine::Known;
+use super::engine::{Known, last_words};
 use coretwin_base::fleet::{MemberState, Refused};
 use coretwin_base::fleet_plan::{FleetPlan, Manifest};
 use coretwin_store::fleet_bundle::FleetBundle;
 use coretwin_store::fleet_folder::FleetFolder;
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
 use std::path::PathBuf;
 
 /// How far a fleet is.
@@ -82,25 +84,42 @@ pub struct Bundles {
 }
 
 impl Bundles {
-    /// Looks at the manifest of every bundle of a fleet.
+    /// Looks at the manifest of every bundle of a fleet, and at all of those that did not count at the
+    /// last merge: what is damaged behind its manifest is missing, and its task is not done.
     ///
     /// # Errors
     /// If the folder cannot be read.
     pub fn of(fleet: &FleetFolder, plan: &FleetPlan) -> Result<Self, coretwin_store::Error> {
         let mut found = Self::default();
+        let suspects: BTreeSet<String> = fleet.refused()?.into_iter().map(|one| one.file).collect();
         for path in fleet.bundles()? {
             let file = path.strip_prefix(fleet.folder()).unwrap_or(&path).display().to_string();
-            match FleetBundle::manifest_of(&path) {
+            let manifest = if suspects.contains(&file) {
+                FleetBundle::read(&path).map(|bundle| bundle.manifest)
+            } else {
+                FleetBundle::manifest_of(&path)
+            };
+            match manifest {
                 Ok(manifest) if manifest.fleet == plan.digest => {
                     found.by_task.entry(manifest.task).or_default().push((path, manifest));
                 }
                 Ok(_) => found
                     .refused
                     .push(Refused { file, reason: "it is of another fleet".to_owned() }),
-                Err(error) => found.refused.push(Refused { file, reason: error.to_string() }),
+                Err(error) => {
+                    let reason = error.beside(&path);
+                    found.refused.push(Refused { file, reason });
+                }
             }
         }
         Ok(found)
+    }
+
+    /// The tasks of which there is no bundle, not even a partial one.
+    #[must_use]
+    pub fn without(&self, plan: &FleetPlan) -> Vec<u32> {
+        let tasks = plan.tasks.iter().map(|task| task.number);
+        tasks.filter(|task| !self.by_task.contains_key(task)).collect()
     }
 
     /// Whether the task's bundle is here and complete.
@@ -115,6 +134,29 @@ impl Bundles {
     #[must_use]
     pub fn open(&self, plan: &FleetPlan) -> Vec<u32> {
         plan.tasks.iter().map(|task| task.number).filter(|task| !self.is_done(*task)).collect()
+    }
+}
+
+/// Most bytes of a log that are looked at.
+const LOG_LOOKED_AT: u64 = 4096;
+
+/// What is known of a task that left no bundle, with the last that its log says.
+fn log_end(fleet: &FleetFolder, task: u32, known: &str) -> String {
+    let path = fleet.log(task);
+    let end = || -> io::Result<Vec<u8>> {
+        let mut file = File::open(&path)?;
+        let length = file.metadata()?.len();
+        file.seek(SeekFrom::Start(length.saturating_sub(LOG_LOOKED_AT)))?;
+        let mut bytes = Vec::new();
+        file.take(LOG_LOOKED_AT).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    };
+    match end().ok().as_deref().and_then(last_words) {
+        Some(words) if !words.contains(known) => {
+            format!("{known}; its log {} ends: {words}", path.display())
+        }
+        _ if known.starts_with("no bundle") => "not started".to_owned(),
+        _ => known.to_owned(),
     }
 }
 
@@ -142,8 +184,10 @@ pub fn status(
                 (_, Some(Known::Running(about))) => (State::Running, about.clone()),
                 (_, Some(Known::Waiting(about))) => (State::Waiting, about.clone()),
                 (Some(MemberState::Partial(why)), _) => (State::Partial, why.clone()),
-                (None, Some(Known::Failed(why))) => (State::Failed, why.clone()),
-                (None, None) => (State::Missing, "not started".to_owned()),
+                (None, Some(Known::Failed(why))) => {
+                    (State::Failed, log_end(fleet, task.number, why))
+                }
+                (None, None) => (State::Missing, log_end(fleet, task.number, "no bundle of it")),
             };
             TaskStatus { task: task.number, name: task.name.clone(), state, about, machine }
         })

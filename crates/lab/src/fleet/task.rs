@@ -60,7 +60,7 @@ impl TaskHere<'_> {
     ///
     /// # Errors
     /// If the folder cannot be made, or written.
-    pub fn try_lock(&self) -> Result<Option<TaskLock>, Error> {
+    pub(crate) fn try_lock(&self) -> Result<Option<TaskLock>, Error> {
         let folder = self.folder();
         let problem = |error: std::io::Error| {
             Error::NotPossible(format!("cannot write {}: {error}", folder.display()))

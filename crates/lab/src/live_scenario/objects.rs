@@ -87,6 +87,7 @@ impl Objects {
                     left -= read;
                     at += read as u64;
                 }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 _ => return,
             }
         }

@@ -6,8 +6,9 @@ use crate::error::Error;
 use coretwin_base::core_run::CoreMatrix;
 use coretwin_base::schema::SCHEMA;
 use coretwin_sim::core::interval::{self, Summary};
+use coretwin_sim::core::length::{self, Length};
 use coretwin_sim::core::profile::{Profile, copies};
-use coretwin_sim::core::{Options, Preset, Stretch, length, simulate, simulate_stretches};
+use coretwin_sim::core::{Options, Preset, Stretch, simulate, simulate_stretches};
 
 /// The profiles of a matrix that names none: what fights for one resource each, and real work.
 pub const PROFILES: [&str; 12] = [
@@ -46,7 +47,8 @@ enum Found {
     Run(Together),
 }
 
-/// Runs all pairs and each of their threads alone, side by side. `done` hears how many runs of how
+/// Runs all pairs and each of their threads alone, side by side, for as long as the options say or, with
+/// a length, for as long as that is for the slower of a pair. `done` hears how many runs of how
 /// many are done.
 ///
 /// # Errors
@@ -56,7 +58,7 @@ pub fn matrix(
     preset: &Preset,
     profiles: &[Profile],
     options: &Options,
-    fit_length: bool,
+    length: Option<Length>,
     cache: Option<&Cache>,
     mut done: impl FnMut(usize, usize),
 ) -> Result<CoreMatrix, Error> {
@@ -73,8 +75,9 @@ pub fn matrix(
     let found = parallel::map(
         &pairs,
         |(a, b)| {
-            let fitted = length::fitted(options, [speeds[*a], speeds[*b]].into_iter());
-            let options = if fit_length { fitted } else { *options };
+            let speeds = [speeds[*a], speeds[*b]].into_iter();
+            let fitted = |length| length::fitted(length, options, speeds);
+            let options = length.map_or(*options, fitted);
             let kept = cache.and_then(|cache| {
                 Cache::get(&cache.file(preset, [&profiles[*a], &profiles[*b]], &options))
             });

@@ -5,9 +5,10 @@ use crate::error::Error;
 use coretwin_base::core_run::{CoreOccupancy, CoreRun, CoreSide, CoreSpread, CoreThread};
 use coretwin_base::schema::SCHEMA;
 use coretwin_sim::core::interval::{self, Summary};
+use coretwin_sim::core::length::{self, Length};
 use coretwin_sim::core::outcome::{Component, Counts};
 use coretwin_sim::core::profile::{Profile, copies};
-use coretwin_sim::core::{Comparison, Options, Outcome, Preset, Stuck, compare, length};
+use coretwin_sim::core::{Comparison, Options, Outcome, Preset, Stuck, compare};
 
 /// What to run.
 #[derive(Debug, Clone)]
@@ -37,7 +38,7 @@ pub fn run(request: &Request, mut done: impl FnMut(usize, usize)) -> Result<Core
             let speed =
                 |profile| length::speed(&request.preset, profile, &request.options).map_err(stuck);
             let speeds: Vec<f64> = request.profiles.iter().map(speed).collect::<Result<_, _>>()?;
-            length::fitted(&request.options, speeds.into_iter())
+            length::fitted(Length::USUAL, &request.options, speeds.into_iter())
         }
         false => request.options,
     };

@@ -10,5 +10,5 @@ mod speeds;
 mod sweep;
 
 pub use run::{Request, check, run};
-pub use speeds::{Speeds, slowdown_text};
+pub use speeds::Speeds;
 pub use sweep::{Sweep, sweep};

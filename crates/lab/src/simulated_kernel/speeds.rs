@@ -2,6 +2,7 @@
 
 use crate::error::Error;
 use crate::simulated_core::{self, Cache};
+use coretwin_sim::core::length::Length;
 use coretwin_sim::core::profile::Profile;
 use coretwin_sim::core::{Options, Preset};
 use coretwin_sim::kernel::co_run::CoRun;
@@ -51,7 +52,8 @@ impl Speeds {
         };
         let profiles: Vec<Profile> = own.chain(more).map(profile).collect::<Result<_, _>>()?;
         let options = Options::default();
-        let matrix = simulated_core::matrix(preset, &profiles, &options, true, cache, done)?;
+        let matrix =
+            simulated_core::matrix(preset, &profiles, &options, Some(Length::USUAL), cache, done)?;
         let clock_ghz = f64::from(preset.clock_mhz) / 1000.0;
         let table = CoRun::of_matrix(&matrix, clock_ghz, KERNEL, POLLING).map_err(Error::Usage)?;
         Ok(Self { origin: preset.name.clone(), table })
@@ -60,6 +62,6 @@ impl Speeds {
 
 /// The name of speeds that are slowed alike, by so many thousandths.
 #[must_use]
-pub fn slowdown_text(slowdown: u32) -> String {
+fn slowdown_text(slowdown: u32) -> String {
     format!("uniform-{}", f64::from(slowdown) / 1000.0)
 }

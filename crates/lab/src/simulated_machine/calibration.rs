@@ -78,6 +78,7 @@ impl Modelled {
                 smt: false,
                 seed: SEED,
                 fraction: None,
+                runs_max: Some(1),
             };
             let value = |target: &&Target| {
                 if stop.raised() {

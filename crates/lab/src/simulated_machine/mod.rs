@@ -1,6 +1,6 @@
 //! A simulated machine under study: the second implementation of [`Machine`].
 //!
-//! Data flow: the name of a machine → [`Modelled::find`] → [`planning::draw`] makes the plan →
+//! Data flow: the name of a machine → [`Modelled::named`], or its file → [`Modelled::read`] → [`planning::draw`] makes the plan →
 //! [`Simulated`] runs its jobs by [`Modelled::models`]. `off` and `on` are boots of that machine, and every
 //! visit is a fresh one, so there is nothing to switch, to warm up or to wait for.
 //!

@@ -9,11 +9,12 @@ use coretwin_base::core_run::CoreMatrix;
 use coretwin_base::environment::Facts;
 use coretwin_base::job::{Outcome, Work};
 use coretwin_base::reading::{Better, Metric};
-use coretwin_base::simulation::{FitText, Simulation};
+use coretwin_base::simulation::{FitText, PresetText, Simulation};
 use coretwin_base::suggest;
 use coretwin_base::topology::{Cpu, CpuInfo, Smt, Topology};
 use coretwin_sim::calibrate::Fit;
 use coretwin_sim::core::Options;
+use coretwin_sim::core::length::Length;
 use coretwin_sim::core::profile::Profile;
 use coretwin_sim::machine::{MachinePreset, table};
 use coretwin_sim::models::{self, PROFILES, Prediction, Setting};
@@ -34,11 +35,17 @@ const POLICIES_TODAY: [&str; 3] = ["fair", "one-per-core", "core-queue"];
 /// What is fitted of a row whose only work is one task's.
 const SERVICE_TIME: &str = "its service time, to the article's figure without SMT";
 
+/// Why a machine without such a fit does not have the row.
+const NO_SERVICE_TIME: &str = "what one task takes is fitted to published figures, and there are none of this machine; SMT off \
+     and on give it the same";
+
 /// A machine with its fit, ready for the models.
 #[derive(Debug, Clone)]
 pub struct Modelled {
     /// The preset.
     pub preset: MachinePreset,
+    /// The file it was read from; none: it is built in.
+    pub file: Option<PresetText>,
     /// Parameters fitted to published figures; none: those of the preset.
     pub fit: Option<Fit>,
 }
@@ -50,43 +57,61 @@ pub fn machines() -> Vec<(String, String)> {
 }
 
 impl Modelled {
-    /// The machine of that name, with the fit that is built in, or with that of a file.
-    ///
-    /// # Errors
-    /// [`Error::Usage`] for a machine that there is not, with the nearest name, and for a fit that
-    /// does not read or is of another machine or version.
-    pub fn find(name: &str, fit: Option<(&str, &str)>) -> Result<Self, Error> {
-        let Self { preset, .. } = Self::unfitted(name)?;
-        let usage = |error: coretwin_sim::Error| Error::Usage(error.to_string());
-        let fit = match fit {
-            Some((file, text)) => Some(Fit::read(file, text).map_err(usage)?),
-            None => Fit::of(name),
-        };
-        fit.as_ref().map_or(Ok(()), |fit| fit.check(&preset)).map_err(usage)?;
-        Ok(Self { preset, fit })
-    }
-
-    /// The machine of that name with the values of its preset.
+    /// The built-in machine of that name, with the values of its preset.
     ///
     /// # Errors
     /// [`Error::Usage`] for a machine that there is not, with the nearest name.
-    pub fn unfitted(name: &str) -> Result<Self, Error> {
+    pub fn named(name: &str) -> Result<Self, Error> {
         let preset = MachinePreset::named(name).ok_or_else(|| {
             let known = table::ALL.iter().map(|entry| entry.name);
             let known: Vec<&str> = std::iter::once("host").chain(known).collect();
-            Error::Usage(suggest::unknown("machine", name, &known))
+            let unknown = suggest::unknown("machine", name, &known);
+            Error::Usage(format!("{unknown}; a file of your own is written ./{name}.toml"))
         })?;
-        Ok(Self { preset, fit: None })
+        Ok(Self { preset, file: None, fit: None })
+    }
+
+    /// The machine that a file describes, with the file's values.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] with file, line and key for a text that describes none.
+    pub fn read(file: &str, text: &str) -> Result<Self, Error> {
+        let preset = MachinePreset::read(file, text).map_err(usage)?;
+        let file = PresetText { origin: file.to_owned(), text: text.to_owned() };
+        Ok(Self { preset, file: Some(file), fit: None })
+    }
+
+    /// The same with the fit of a file; without one with that which is built in with the machine, if
+    /// there is one.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] for a fit that does not read or is of another machine or version.
+    pub fn fitted(self, fit: Option<(&str, &str)>) -> Result<Self, Error> {
+        let built_in = || Fit::of(&self.preset.name).filter(|_| self.file.is_none());
+        let fit = match fit {
+            Some((file, text)) => Some(Fit::read(file, text).map_err(usage)?),
+            None => built_in(),
+        };
+        if let Some(fit) = &fit {
+            fit.check(&self.preset).map_err(usage)?;
+        }
+        Ok(Self { fit, ..self })
     }
 
     /// The machine of a plan, with the fit that the plan was drawn for.
     ///
     /// # Errors
-    /// As [`Modelled::find`], where the program is another by now.
+    /// As [`Modelled::named`], [`Modelled::read`] and [`Modelled::fitted`], where the program is
+    /// another by now.
     pub fn of_plan(name: &str, simulation: &Simulation) -> Result<Self, Error> {
-        let fit = simulation.fit.as_ref().map(|fit| (fit.origin.as_str(), fit.text.as_str()));
-        let found = Self::find(name, fit)?;
-        Ok(if simulation.fit.is_none() { Self { fit: None, ..found } } else { found })
+        let machine = match &simulation.preset {
+            Some(file) => Self::read(&file.origin, &file.text)?,
+            None => Self::named(name)?,
+        };
+        match &simulation.fit {
+            Some(fit) => machine.fitted(Some((fit.origin.as_str(), fit.text.as_str()))),
+            None => Ok(machine),
+        }
     }
 
     /// The machine as a study sees it.
@@ -110,6 +135,7 @@ impl Modelled {
         Simulation {
             title: self.preset.title.clone(),
             is_articles: self.preset.name == ARTICLES,
+            preset: self.file.clone(),
             fit: self.fit.as_ref().map(|fit| FitText {
                 origin: fit.file.clone(),
                 parameters: (fit.costs.len() + fit.work.len()) as u32,
@@ -131,6 +157,10 @@ impl Modelled {
             ("simulated.fit", fit.to_owned()),
             ("simulated.models", coretwin_sim::machine::MODEL_VERSION.to_string()),
             ("simulated.preset", preset.fingerprint.clone()),
+            (
+                "simulated.file",
+                self.file.as_ref().map_or("none", |file| file.origin.as_str()).to_owned(),
+            ),
         ]
         .map(|(key, value)| (key.to_owned(), value))
         .into()
@@ -155,7 +185,8 @@ impl Modelled {
             PROFILES.iter().map(|name| Profile::named(name)).collect();
         let profiles =
             profiles.ok_or_else(|| Error::NotPossible("a profile is missing".to_owned()))?;
-        simulated_core::matrix(core, &profiles, &options, true, cache, done)
+        let length = Some(Length::of_benchmarks(core));
+        simulated_core::matrix(core, &profiles, &options, length, cache, done)
     }
 
     /// The models, for a machine of such speeds.
@@ -168,6 +199,9 @@ impl Modelled {
 impl Known for Modelled {
     fn has_model(&self, workload: &str) -> Result<(), String> {
         match (models::find(workload), models::reason(workload)) {
+            (Some((_, row)), _) if row.is_fitted && self.fitted(workload).is_none() => {
+                Err(NO_SERVICE_TIME.to_owned())
+            }
             (Some(_), _) => Ok(()),
             (None, Some(reason)) => Err(reason.to_owned()),
             (None, None) => Err("nobody wrote one".to_owned()),
@@ -178,6 +212,10 @@ impl Known for Modelled {
         let fit = self.fit.as_ref()?;
         fit.services.contains_key(workload).then(|| SERVICE_TIME.to_owned())
     }
+}
+
+fn usage(error: coretwin_sim::Error) -> Error {
+    Error::Usage(error.to_string())
 }
 
 fn outcome(machine: &Modelled, speeds: &CoreMatrix, cell: &Cell<'_>) -> Outcome {
@@ -194,6 +232,7 @@ fn outcome(machine: &Modelled, speeds: &CoreMatrix, cell: &Cell<'_>) -> Outcome 
             smt: cell.arm.smt == Some(true),
             seed: cell.job.seed,
             fraction: None,
+            runs_max: None,
         };
         models::predict(workload, params, &setting).map_err(|error| error.to_string())
     });

@@ -5,6 +5,7 @@ use crate::error::Error;
 use crate::planning::{Parts, assemble};
 use crate::request::{Request, Subject};
 use crate::rows::{self, Names};
+use coretwin_base::param::ParamValue;
 use coretwin_base::placement::Placement;
 use coretwin_base::plan::{Plan, PlanRow, Protocol};
 use coretwin_base::simulation::Simulation;
@@ -16,6 +17,10 @@ const BLOCKS: u32 = 3;
 
 /// Rows that the article printed for its older kernel only, by family.
 const OLDER_KERNEL_ONLY: [&str; 2] = ["lmbench", "aim9"];
+
+/// The parameter of dbench and tbench that says when a run ends, and the value the models know.
+const MODE: &str = "mode";
+const ONE_PASS: &str = "classic";
 
 /// What is known of the models before anything runs.
 pub trait Known {
@@ -59,6 +64,9 @@ pub fn draw(
     let asked = rows::asked(&of_rows(request, machine), Names::Suites, &machine.topology)?;
     let rows = asked.placed(&arms, &machine.topology)?;
     let (mut rows, left_out) = with_models(rows, &typed, known)?;
+    if !specs.iter().any(|spec| spec.params.contains_key(MODE)) {
+        in_one_pass(&mut rows);
+    }
     if default && machine.is_articles {
         on_older_kernel_only(&mut rows, &arms);
     }
@@ -130,6 +138,13 @@ fn with_models(
         "to measure them, study a host",
     );
     Ok((kept, (!left_out.is_empty()).then_some(warning)))
+}
+
+/// The models do the whole load of a client once, as the programs of 2003 did, and not by the clock.
+fn in_one_pass(rows: &mut [PlanRow]) {
+    for mode in rows.iter_mut().filter_map(|row| row.params.get_mut(MODE)) {
+        *mode = ParamValue::parse(ONE_PASS);
+    }
 }
 
 /// The article's Tables 1 and 2 are of its older kernel, which is that of the first arms.

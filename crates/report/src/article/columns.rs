@@ -3,7 +3,8 @@
 use super::footnotes::Footnotes;
 use super::{Filled, Line};
 use crate::document::{Column, Table};
-use crate::{Study, effects, number, words};
+use crate::number::{self, or_none};
+use crate::{Study, effects, words};
 use coretwin_base::plan::{Protocol, Scale};
 use coretwin_base::reading::Better;
 use coretwin_base::summary::{RowEffect, SuiteEffect};
@@ -112,9 +113,8 @@ impl Shape {
             cells.extend(printed_cells(printed, notes));
         }
         if self.later {
-            cells.push(later.map_or_else(
-                || number::NONE.to_owned(),
-                |row| notes.marked(percent(&row.speed_up_percent), row.remark.as_ref()),
+            cells.push(or_none(
+                later.map(|row| notes.marked(percent(&row.speed_up_percent), row.remark.as_ref())),
             ));
         }
         cells
@@ -217,10 +217,10 @@ pub(super) fn printed_alone(filled: &Filled<'_>) -> Option<Table> {
         let later = filled.printed.iter();
         let later = later.filter(|other| other.kernel == Kernel::Development2532);
         let later = later.into_iter().find(|other| other.label == row.label);
-        cells.push(later.map_or_else(
-            || number::NONE.to_owned(),
-            |later| notes.marked(percent(&later.speed_up_percent), later.remark.as_ref()),
-        ));
+        cells
+            .push(or_none(later.map(|later| {
+                notes.marked(percent(&later.speed_up_percent), later.remark.as_ref())
+            })));
         cells
     };
     let rows = filled.printed.iter().filter(|row| row.kernel == Kernel::Stable2419);
@@ -257,10 +257,7 @@ fn note(study: &Study<'_>, filled: &Filled<'_>, shape: &Shape, notes: &Footnotes
     let mut parts: Vec<String> = Vec::new();
     let row = filled.lines[0].row;
     let same = filled.lines.iter().all(|line| line.row.better == row.better);
-    let better = match row.better {
-        Better::Higher => "higher is better",
-        Better::Lower => "lower is better",
-    };
+    let better = format!("{} is better", row.better.name());
     let unit = if !shape.with_units {
         format!("Data are {}, ", words::clean(&row.unit))
     } else {
@@ -330,10 +327,6 @@ fn arm_head(study: &Study<'_>, arm: usize) -> String {
 fn whole_percent(base: f64, value: f64, better: Better) -> Option<String> {
     let percent = geometric::speed_up_percent(base, value, better)?;
     Some(format!("{percent} %").replace('-', "−"))
-}
-
-fn or_none(text: Option<String>) -> String {
-    text.unwrap_or_else(|| number::NONE.to_owned())
 }
 
 /// What is to be said of a row in an arm in a word or two.

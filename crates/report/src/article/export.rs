@@ -2,9 +2,9 @@
 
 use super::footnotes::sentence;
 use super::{Filled, Line, columns, filled, rooms};
-use crate::csv::{field, number};
+use crate::csv::{field, number, word};
 use crate::digest::Digest;
-use crate::{Study, words};
+use crate::{Study, json, words};
 use coretwin_base::placement::Placement;
 use coretwin_base::plan::Scale;
 use coretwin_base::reading::Better;
@@ -144,10 +144,7 @@ fn tables(study: &Study<'_>) -> Tables {
 /// The article's tables as one JSON document.
 #[must_use]
 pub fn article_json(study: &Study<'_>) -> String {
-    let mut text = serde_json::to_string_pretty(&tables(study))
-        .expect("tables have only text keys, so they are always JSON");
-    text.push('\n');
-    text
+    json::pretty(&tables(study))
 }
 
 /// Tables 1, 2 and 4 to 6 as CSV, one line for each row and arm.
@@ -174,14 +171,6 @@ fn line(out: &mut String, table: u8, reference: &str, record: &Record) {
             number(out, value);
         }
     };
-    let better = match record.better {
-        Better::Higher => "higher",
-        Better::Lower => "lower",
-    };
-    let scale = match record.scale {
-        Scale::Ratio => "ratio",
-        Scale::Raw => "raw",
-    };
     out.push_str(&table.to_string());
     let placement = record.placement.to_string();
     for text in [
@@ -190,8 +179,8 @@ fn line(out: &mut String, table: u8, reference: &str, record: &Record) {
         &record.workload,
         &placement,
         &record.unit,
-        better,
-        scale,
+        record.better.name(),
+        record.scale.name(),
         reference,
         &record.arm,
     ] {
@@ -202,10 +191,7 @@ fn line(out: &mut String, table: u8, reference: &str, record: &Record) {
     for value in values {
         number_field(out, value);
     }
-    // As in the records: `no-material-difference`.
-    let verdict = record.verdict.map(|verdict| verdict.to_string()).unwrap_or_default();
-    let verdict = verdict.to_lowercase().replace(' ', "-");
-    out.push_str(&format!(",{verdict},{}", record.failed));
+    out.push_str(&format!(",{},{}", word(record.verdict), record.failed));
     let article = record.article.as_ref();
     for value in [
         article.and_then(|cells| cells.noht),

@@ -18,11 +18,12 @@ mod sized;
 
 pub use export::{article_csv, article_json};
 
-use crate::Study;
 use crate::digest::Digest;
 use crate::document::Block;
+use crate::{Study, words};
 use coretwin_base::placement::Placement;
 use coretwin_base::plan::{Comparison, CopyRule, PlanRow};
+use coretwin_base::simulation::Simulation;
 use coretwin_stats::article2003::printed::{self, Kernel, Printed};
 
 /// One of the article's tables, filled with a study's rows.
@@ -53,6 +54,17 @@ struct Line<'a> {
     /// What the article printed for it, on its two kernels.
     printed: Option<Printed>,
     printed_later: Option<Printed>,
+}
+
+impl Filled<'_> {
+    /// Takes the article's figures out, where they say nothing: a prediction for another machine is
+    /// held against nothing that was measured on the article's.
+    fn without_printed(&mut self) {
+        self.printed.clear();
+        for line in &mut self.lines {
+            (line.printed, line.printed_later) = (None, None);
+        }
+    }
 }
 
 impl<'a> Line<'a> {
@@ -86,15 +98,21 @@ fn filled<'a>(study: &Study<'a>) -> Vec<Filled<'a>> {
 /// The section: tables and figures in the article's order.
 pub(crate) fn blocks(study: &Study<'_>, digest: &Digest<'_>) -> Vec<Block> {
     let predicted = predicted::blocks(study).unwrap_or_default();
-    let by_policy = study.plan.simulation.as_ref().is_some_and(|one| one.is_articles);
-    if by_policy && !predicted.is_empty() {
+    let simulation = study.plan.simulation.as_deref();
+    let prediction = study.summary.prediction.as_deref();
+    let by_policy = prediction.is_some_and(|one| !one.gains.is_empty());
+    if simulation.is_some_and(|one| one.is_articles) && by_policy {
         return predicted;
     }
-    let tables = filled(study);
+    let mut tables = filled(study);
     if tables.is_empty() {
         return predicted;
     }
-    let mut blocks = vec![Block::Text(opening(study))];
+    let other = simulation.filter(|one| !one.is_articles);
+    if other.is_some() {
+        tables.iter_mut().for_each(Filled::without_printed);
+    }
+    let mut blocks = vec![Block::Text(other.map_or_else(|| opening(study), opening_elsewhere))];
     for table in &tables {
         if table.number == 4 {
             blocks.push(Block::Table(rooms::table(study, digest, table)));
@@ -118,5 +136,22 @@ fn opening(study: &Study<'_>) -> String {
          hold what it printed for Linux 2.4.19 on one Xeon MP of 1.6 GHz, without SMT (noht) and \
          with it (ht). That is another machine: hold speed-ups against each other rather than \
          values.{arms}"
+    )
+}
+
+/// Of a simulated machine that the article never saw.
+fn opening_elsewhere(simulation: &Simulation) -> String {
+    let costs = match &simulation.fit {
+        Some(_) => "",
+        None => {
+            " Nothing was fitted: what the kernel's and the benchmarks' own work costs there is what the \
+             machine's file says, most of it estimates, so hold arms against each other rather than \
+             values against a real machine's."
+        }
+    };
+    format!(
+        "In the layout of the article \"Hyper-Threading speeds Linux\" (2003), predicted for another \
+         machine than the article's: {}. So none of the article's figures stand beside.{costs}",
+        words::clean(&simulation.title)
     )
 }

@@ -13,12 +13,12 @@ use coretwin_base::simulation::Simulation;
 use coretwin_stats::article2003::printed::Kernel;
 use coretwin_stats::prediction::{Pair, pairs};
 
-/// The section of a simulated study; none where no policy has both boots.
+/// The section of a simulated study. Where no policy has both boots it says how much was simulated.
 pub(super) fn blocks(study: &Study<'_>) -> Option<Vec<Block>> {
     let simulation = study.plan.simulation.as_deref()?;
     let prediction = study.summary.prediction.as_deref()?;
     let mut blocks = Vec::new();
-    if simulation.is_articles {
+    if simulation.is_articles && !prediction.gains.is_empty() {
         blocks.push(Block::Text(opening(simulation)));
         for pair in pairs(study.plan, study.readings, study.summary.stopped_because) {
             blocks.extend(of_pair(study, &pair, prediction));
@@ -26,7 +26,9 @@ pub(super) fn blocks(study: &Study<'_>) -> Option<Vec<Block>> {
         blocks.push(Block::Table(scores(prediction)));
         blocks.extend(aims(prediction).map(Block::Table));
     }
-    blocks.push(Block::Table(gains(prediction)));
+    if !prediction.gains.is_empty() {
+        blocks.push(Block::Table(gains(prediction)));
+    }
     blocks.push(Block::Text(samples(prediction, study.summary.blocks)));
     Some(blocks)
 }
@@ -174,9 +176,10 @@ fn scores(prediction: &Prediction) -> Table {
             score.rows.to_string(),
             format!("{:.1}", score.mean_error_points),
             format!("{:.1}", score.constant_error_points),
-            score.rank_correlation.map_or_else(
-                || number::NONE.to_owned(),
-                |correlation| format!("{correlation:+.2}").replace('-', "−"),
+            number::or_none(
+                score
+                    .rank_correlation
+                    .map(|correlation| format!("{correlation:+.2}").replace('-', "−")),
             ),
         ]
     };
@@ -241,10 +244,10 @@ fn gains(prediction: &Prediction) -> Table {
     };
     let row = |family: &&str| {
         let mut cells = vec![words::clean(family)];
-        cells.push(offered(family).unwrap_or_else(|| number::NONE.to_owned()));
+        cells.push(number::or_none(offered(family)));
         for scheduler in &schedulers {
             let gain = find(family, scheduler).map(|gain| effect(gain.speed_up));
-            cells.push(gain.unwrap_or_else(|| number::NONE.to_owned()));
+            cells.push(number::or_none(gain));
         }
         cells
     };
@@ -273,15 +276,21 @@ fn samples(prediction: &Prediction, blocks: u32) -> String {
             true => format!("at least {} of the load", number::share(sample.fraction)),
             false => "the whole load".to_owned(),
         };
+        let runs = match sample.runs {
+            [least, most] if least == most => number::count(least.into(), "run"),
+            [least, most] => format!("{least} to {most} runs"),
+        };
+        let told = format!("{}: {load}, {runs} a reading", words::clean(&sample.family));
         if blocks < 2 {
-            return format!("{}: {load}", words::clean(&sample.family));
+            return told;
         }
-        let spread = 100.0 * sample.spread;
-        format!(
-            "{}: {load}, seeds move a value by ±{spread:.2} % at most",
-            words::clean(&sample.family)
-        )
+        format!("{told}, seed spread {:.2} % at most", 100.0 * sample.spread)
     });
     let told: Vec<String> = told.collect();
-    format!("What a run simulates, and what its seed moves. {}.", told.join("; "))
+    format!(
+        "What is simulated, and what the seed moves. {}. The seed spread is the standard error of a \
+         printed value, the largest of the family's rows and arms: another seed gives a value within \
+         twice that.",
+        told.join("; ")
+    )
 }

@@ -30,7 +30,7 @@ pub(super) fn table(study: &Study<'_>, digest: &Digest<'_>, filled: &Filled<'_>)
             rooms(study, digest, line);
         let mut cells = vec![rooms.to_string()];
         let counts = [connections, threads, sent, received, total];
-        cells.extend(counts.map(|n| n.map_or_else(|| number::NONE.to_owned(), number::whole)));
+        cells.extend(counts.map(|n| number::or_none(n.map(number::whole))));
         cells
     };
     let names = ["Chat rooms", "Connections", "Threads", "Sent", "Received", "Messages in all"];

@@ -2,10 +2,13 @@
 //! ending in `_1` are the first study's, in `_2` the second's; those without are second against
 //! first. An empty field is a number that there is none of.
 
-use crate::csv::{field, number};
-use coretwin_base::comparison::{Contrast, StudyComparison, ValueChange};
+use crate::csv::{field, optional, word};
+use coretwin_base::comparison::{
+    Contrast, EffectChange, StudyComparison, SuiteChange, ValueChange,
+};
 use coretwin_base::plan::Scale;
 use coretwin_base::reading::Better;
+use coretwin_base::summary::RowEffect;
 
 const COLUMNS: [&str; 28] = [
     "kind",
@@ -53,88 +56,68 @@ struct Line<'a> {
 }
 
 pub(super) fn csv(comparison: &StudyComparison) -> String {
-    let mut out = COLUMNS.join(",");
-    out.push('\n');
-    for suite in &comparison.suites {
-        let [a, _] = &suite.effects;
-        let parts = suite
-            .effects
-            .each_ref()
-            .map(|effect| ([None, None, effect.ratio, effect.low, effect.high], effect.blocks));
-        write(
-            &mut out,
-            comparison,
-            &Line {
-                kind: "effect_suite",
-                name: &a.suite,
-                arm: &a.arm,
-                unit: "",
-                better: Better::Higher,
-                scale: Scale::Ratio,
-                parts,
-                contrast: &suite.interaction,
-            },
-        );
+    let mut out = COLUMNS.join(",") + "\n";
+    let effects = comparison.suites.iter().map(suite).chain(comparison.effects.iter().map(effect));
+    let suites = comparison.value_suites.iter().map(|line| value("value_suite", line));
+    let values = comparison.values.iter().map(|line| value("value", line));
+    for line in effects.chain(suites).chain(values) {
+        write(&mut out, comparison, &line);
     }
-    for line in &comparison.effects {
-        let [a, _] = &line.effects;
-        let parts = line.effects.each_ref().map(|effect| {
-            let values = [effect.value_reference, effect.value_arm];
-            ([values[0], values[1], effect.ratio, effect.low, effect.high], effect.blocks)
-        });
-        write(
-            &mut out,
-            comparison,
-            &Line {
-                kind: "effect",
-                name: &a.row,
-                arm: &a.arm,
-                unit: &a.unit,
-                better: a.better,
-                scale: a.scale,
-                parts,
-                contrast: &line.interaction,
-            },
-        );
-    }
-    let mut values = |kind: &str, lines: &[ValueChange]| {
-        for line in lines {
-            let parts = [0, 1].map(|study: usize| {
-                ([None, line.values[study], None, None, None], line.blocks[study])
-            });
-            write(
-                &mut out,
-                comparison,
-                &Line {
-                    kind,
-                    name: &line.name,
-                    arm: &line.arm,
-                    unit: &line.unit,
-                    better: line.better,
-                    scale: line.scale,
-                    parts,
-                    contrast: &line.contrast,
-                },
-            );
-        }
-    };
-    values("value_suite", &comparison.value_suites);
-    values("value", &comparison.values);
     out
 }
 
+fn suite(suite: &SuiteChange) -> Line<'_> {
+    let [a, _] = &suite.effects;
+    Line {
+        kind: "effect_suite",
+        name: &a.suite,
+        arm: &a.arm,
+        unit: "",
+        better: Better::Higher,
+        scale: Scale::Ratio,
+        parts: suite
+            .effects
+            .each_ref()
+            .map(|effect| ([None, None, effect.ratio, effect.low, effect.high], effect.blocks)),
+        contrast: &suite.interaction,
+    }
+}
+
+fn effect(line: &EffectChange) -> Line<'_> {
+    let [a, _] = &line.effects;
+    Line {
+        kind: "effect",
+        name: &a.row,
+        arm: &a.arm,
+        unit: &a.unit,
+        better: a.better,
+        scale: a.scale,
+        parts: line.effects.each_ref().map(|effect| {
+            let RowEffect { value_reference, value_arm, ratio, low, high, .. } = effect;
+            ([*value_reference, *value_arm, *ratio, *low, *high], effect.blocks)
+        }),
+        contrast: &line.interaction,
+    }
+}
+
+fn value<'a>(kind: &'a str, line: &'a ValueChange) -> Line<'a> {
+    Line {
+        kind,
+        name: &line.name,
+        arm: &line.arm,
+        unit: &line.unit,
+        better: line.better,
+        scale: line.scale,
+        parts: [0, 1]
+            .map(|study: usize| ([None, line.values[study], None, None, None], line.blocks[study])),
+        contrast: &line.contrast,
+    }
+}
+
 fn write(out: &mut String, comparison: &StudyComparison, line: &Line<'_>) {
-    let better = match line.better {
-        Better::Higher => "higher",
-        Better::Lower => "lower",
-    };
-    let scale = match line.scale {
-        Scale::Ratio => "ratio",
-        Scale::Raw => "raw",
-    };
     out.push_str(line.kind);
     let reference = comparison.reference_arm.as_str();
-    for text in [line.name, line.arm, reference, line.unit, better, scale] {
+    for text in [line.name, line.arm, reference, line.unit, line.better.name(), line.scale.name()] {
         out.push(',');
         field(out, text);
     }
@@ -146,18 +129,5 @@ fn write(out: &mut String, comparison: &StudyComparison, line: &Line<'_>) {
     }
     let Contrast { ratio, low, high, degrees, p, p_adjusted, change } = line.contrast;
     optional(out, &[*ratio, *low, *high, *degrees, *p, *p_adjusted]);
-    let change = change.map(|change| change.to_string().to_lowercase().replace(' ', "-"));
-    out.push_str(&format!(",{}\n", change.unwrap_or_default()));
-}
-
-fn optional(out: &mut String, numbers: &[Option<f64>]) {
-    for value in numbers {
-        out.push(',');
-        match value {
-            // A p-value may be far too small to be written out.
-            Some(value) if *value > 0.0 && *value < 1e-6 => out.push_str(&format!("{value:e}")),
-            Some(value) => number(out, *value),
-            None => {}
-        }
-    }
+    out.push_str(&format!(",{}\n", word(*change)));
 }

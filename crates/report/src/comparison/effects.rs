@@ -1,13 +1,12 @@
 //! Workload × study × arm, as in the article's Table 7, with the interaction and intervals.
 
-use super::{amount, cells, heads, interval, interval_name, result};
+use super::{amount, cells, heads, interval, result};
 use crate::document::{Block, Column, Figure, Table};
 use crate::number;
 use crate::plot::{Forest, ForestGroup, ForestLine, Plot};
 use crate::words;
 use coretwin_base::comparison::{EffectChange, StudyComparison, SuiteChange};
 use coretwin_base::plan::{Comparison, Scale};
-use coretwin_base::reading::Better;
 use coretwin_stats::geometric;
 
 /// The section: for each arm a drawing, a table for each family, and the suites if there are
@@ -176,7 +175,7 @@ fn columns(comparison: &StudyComparison, arm: &str) -> Vec<Column> {
             Column::number(words::clean(&format!("{head} {}", comparison.reference_arm))).opening(),
             Column::number(words::clean(&format!("{head} {arm}"))),
             Column::number("Speed-up"),
-            Column::number(interval_name(comparison)),
+            Column::number(number::interval_name(comparison.confidence)),
         ]);
     }
     columns
@@ -185,7 +184,7 @@ fn columns(comparison: &StudyComparison, arm: &str) -> Vec<Column> {
 fn interaction_columns(comparison: &StudyComparison) -> [Column; 5] {
     [
         Column::number("Interaction").opening(),
-        Column::number(interval_name(comparison)),
+        Column::number(number::interval_name(comparison.confidence)),
         Column::words("Result"),
         Column::number("p (Holm)").detail(),
         Column::number("Degrees").detail(),
@@ -211,13 +210,12 @@ fn interaction(
     unit: &str,
 ) -> [String; 5] {
     let [size, ends] = cells(contrast, scale, unit);
-    let or_none = |text: Option<String>| text.unwrap_or_else(|| number::NONE.to_owned());
     [
         size,
         ends,
         result(contrast),
-        or_none(contrast.p_adjusted.map(number::p_value)),
-        or_none(contrast.degrees.map(|degrees| format!("{degrees:.1}"))),
+        number::or_none(contrast.p_adjusted.map(number::p_value)),
+        number::or_none(contrast.degrees.map(|degrees| format!("{degrees:.1}"))),
     ]
 }
 
@@ -253,10 +251,7 @@ fn mean(suite: &SuiteChange, lines: &[&EffectChange]) -> Vec<String> {
 fn note(lines: &[&EffectChange]) -> String {
     let mut units: Vec<String> = Vec::new();
     for line in lines {
-        let better = match line.effects[0].better {
-            Better::Higher => "higher",
-            Better::Lower => "lower",
-        };
+        let better = line.effects[0].better.name();
         let unit = format!("{} ({better} is better)", words::clean(&line.effects[0].unit));
         if !units.contains(&unit) {
             units.push(unit);
@@ -270,7 +265,7 @@ fn suites(comparison: &StudyComparison, arm: &str) -> Table {
     let mut columns = vec![Column::words("Suite"), Column::number("Rows")];
     for head in heads(comparison) {
         columns.push(Column::number(format!("{head} speed-up")).opening());
-        columns.push(Column::number(interval_name(comparison)));
+        columns.push(Column::number(number::interval_name(comparison.confidence)));
     }
     columns.extend(interaction_columns(comparison));
     let line = |suite: &SuiteChange| {

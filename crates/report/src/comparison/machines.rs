@@ -75,9 +75,7 @@ fn studies(comparison: &StudyComparison) -> Table {
         columns: vec![Column::words(""), Column::words(first), Column::words(second)],
         rows: vec![
             row("Folder", &|study| study.folder.clone()),
-            row("Started (UTC)", &|study| {
-                study.started_utc.clone().unwrap_or_else(|| number::NONE.to_owned())
-            }),
+            row("Started (UTC)", &|study| number::or_none(study.started_utc.clone())),
             row("Boots", &|study| study.boots.to_string()),
             row("Blocks", &|study| study.blocks.to_string()),
             row("Ended", &|study| words::stopped(study.stopped_because).to_owned()),
@@ -103,10 +101,8 @@ fn table(
     let [first, second] = heads(comparison);
     let row = |fact: &&FactChange| {
         let cell = |value: &Option<String>| {
-            value.as_ref().map_or_else(
-                || number::NONE.to_owned(),
-                |text| words::shorten(&words::clean(text), FACT_MAX),
-            )
+            let text = value.as_ref();
+            number::or_none(text.map(|text| words::shorten(&words::clean(text), FACT_MAX)))
         };
         vec![words::clean(&fact.fact), cell(&fact.values[0]), cell(&fact.values[1])]
     };

@@ -1,83 +1,70 @@
-//! The report of two studies compared: regressions first, then the article's Table 7 layout with
+//! The report of studies compared with a first one: regressions first, then the article's Table 7 layout with
 //! the interaction added, the values arm by arm, and what differs between the machines.
 
 mod csv;
 mod effects;
 mod machines;
 mod regressions;
+pub(crate) mod together;
 mod values;
 
-use crate::document::{Block, Document, Headline, Section};
+use crate::document::{Block, Document, Headline, Outline};
+use crate::format::Format;
 use crate::{html, markdown, number, text, words};
 use coretwin_base::comparison::{Change, Contrast, StudyComparison};
 use coretwin_base::plan::{Comparison, Scale};
 use coretwin_base::summary::Verdict;
 
-/// A form in which a comparison can be reported.
-#[derive(Debug, Clone, Copy)]
-pub struct ComparisonFormat {
-    /// The name people type.
-    pub name: &'static str,
-    /// What it is, in half a line.
-    pub about: &'static str,
-    /// Writes it.
-    pub render: fn(&StudyComparison) -> String,
-}
+/// A form in which a comparison can be reported; several have one baseline.
+pub type ComparisonFormat = Format<fn(&[StudyComparison]) -> String>;
 
-/// Every format, in the order they are listed to people.
+/// Every format of comparisons, in the order they are listed to people.
 pub const COMPARISON_FORMATS: &[ComparisonFormat] = &[
-    ComparisonFormat {
-        name: "text",
-        about: "the whole comparison for a terminal, 100 columns",
-        render: |comparison| text::write(&document(comparison)),
-    },
-    ComparisonFormat {
-        name: "html",
-        about: "one self-contained page",
-        render: |comparison| html::write(&document(comparison)),
-    },
-    ComparisonFormat {
-        name: "md",
-        about: "the comparison as Markdown",
-        render: |comparison| markdown::write(&document(comparison)),
-    },
-    ComparisonFormat {
-        name: "csv",
-        about: "every effect and value, one line each",
-        render: csv::csv,
-    },
-    ComparisonFormat { name: "json", about: "the whole record", render: json },
+    Format::new("text", "the whole comparison for a terminal, 100 columns", |comparisons| {
+        text::write(&whole(comparisons))
+    }),
+    Format::new("html", "one self-contained page", |comparisons| html::write(&whole(comparisons))),
+    Format::new("md", "the comparison as Markdown", |comparisons| {
+        markdown::write(&whole(comparisons))
+    }),
+    Format::new("csv", "every effect and value, one line each", |comparisons| {
+        csv_of(comparisons, csv::csv)
+    }),
+    Format::new("json", "the whole record", json),
 ];
 
-fn json(comparison: &StudyComparison) -> String {
-    let mut text = serde_json::to_string_pretty(comparison)
-        .expect("a comparison has only text keys, so it is always JSON");
-    text.push('\n');
+/// One record, or a list of several.
+pub(crate) fn json<T: serde::Serialize>(comparisons: &[T]) -> String {
+    match comparisons {
+        [only] => crate::json::pretty(only),
+        several => crate::json::pretty(several),
+    }
+}
+
+/// One table under one head.
+pub(crate) fn csv_of<T>(comparisons: &[T], write: fn(&T) -> String) -> String {
+    let mut text = String::new();
+    for (index, comparison) in comparisons.iter().enumerate() {
+        let table = write(comparison);
+        let (_, lines) = table.split_once('\n').unwrap_or_default();
+        text.push_str(if index == 0 { &table } else { lines });
+    }
     text
 }
 
+fn whole(comparisons: &[StudyComparison]) -> Document {
+    together::together(comparisons.iter().map(document).collect())
+}
+
 fn document(comparison: &StudyComparison) -> Document {
-    let warnings: Vec<(String, String)> = comparison
-        .warnings
-        .iter()
-        .map(|warning| (words::clean(&warning.text), words::clean(&warning.remedy)))
-        .collect();
-    let warning_count = warnings.len();
-    let mut sections = Vec::new();
-    let mut add = |id, title, blocks: Vec<Block>| {
-        if !blocks.is_empty() {
-            sections.push(Section { id, title, blocks });
-        }
-    };
-    add("regressions", "Regressions", regressions::blocks(comparison));
-    add("effects", "Effects and interaction", effects::blocks(comparison));
-    add("values", "Values, arm by arm", values::blocks(comparison));
-    add("unmatched", "Not in both", machines::unmatched(comparison));
-    add("machines", "Studies and machines", machines::blocks(comparison));
-    if warning_count > 0 {
-        add("warnings", "Warnings", vec![Block::Warnings(warnings)]);
-    }
-    add("method", "Method", vec![Block::List(method(comparison))]);
+    let mut outline = Outline::default();
+    outline.add("regressions", "Regressions", regressions::blocks(comparison));
+    outline.add("effects", "Effects and interaction", effects::blocks(comparison));
+    outline.add("values", "Values, arm by arm", values::blocks(comparison));
+    outline.add("unmatched", "Not in both", machines::unmatched(comparison));
+    outline.add("machines", "Studies and machines", machines::blocks(comparison));
+    outline.warnings(&comparison.warnings);
+    outline.add("method", "Method", vec![Block::List(method(comparison))]);
     Document {
         kind: "Coretwin comparison",
         title: title(comparison),
@@ -85,9 +72,8 @@ fn document(comparison: &StudyComparison) -> Document {
         sentences: comparison.sentences.iter().map(|text| words::clean(text)).collect(),
         headlines: headlines(comparison),
         facts: facts(comparison),
-        warnings: warning_count,
         arms: heads(comparison).into(),
-        sections,
+        sections: outline.sections,
     }
 }
 
@@ -159,7 +145,9 @@ fn headlines(comparison: &StudyComparison) -> Vec<Headline> {
                 comparison.reference_arm
             )),
             effect,
-            interval: contrast.low.map(|_| format!("{} {interval}", interval_name(comparison))),
+            interval: contrast
+                .low
+                .map(|_| format!("{} {interval}", number::interval_name(comparison.confidence))),
             verdict: contrast.change.map(|change| (tone(change), change.to_string())),
             basis: format!("{}, {} and {} blocks", words::clean(&subject), blocks[0], blocks[1]),
         });
@@ -168,7 +156,7 @@ fn headlines(comparison: &StudyComparison) -> Vec<Headline> {
 }
 
 /// The verdict of the same colour.
-fn tone(change: Change) -> Verdict {
+pub(crate) fn tone(change: Change) -> Verdict {
     match change {
         Change::Better => Verdict::Helps,
         Change::Worse => Verdict::Hurts,
@@ -188,41 +176,24 @@ fn facts(comparison: &StudyComparison) -> String {
     format!("{first} · {second} · {} in common", number::count(rows.len() as u64, "row"))
 }
 
-/// `95 % interval`.
-fn interval_name(comparison: &StudyComparison) -> String {
-    format!("{} interval", number::share(comparison.confidence))
-}
-
 /// A contrast and its interval.
-fn cells(contrast: &Contrast, scale: Scale, unit: &str) -> [String; 2] {
+pub(crate) fn cells(contrast: &Contrast, scale: Scale, unit: &str) -> [String; 2] {
     [amount(contrast.ratio, scale, unit), interval(contrast.low.zip(contrast.high), scale)]
 }
 
-/// An effect: a percentage, or a difference in its unit.
-fn amount(ratio: Option<f64>, scale: Scale, unit: &str) -> String {
-    match (ratio, scale) {
-        (None, _) => number::NONE.to_owned(),
-        (Some(ratio), Scale::Ratio) => number::effect(ratio),
-        (Some(difference), Scale::Raw) => {
-            format!("{} {}", number::difference(difference), words::clean(unit))
-        }
-    }
+/// An effect on its scale, or a dash.
+pub(crate) fn amount(ratio: Option<f64>, scale: Scale, unit: &str) -> String {
+    number::or_none(ratio.map(|ratio| number::effect_on(scale, unit, ratio)))
 }
 
-/// Its interval.
-fn interval(ends: Option<(f64, f64)>, scale: Scale) -> String {
-    match (ends, scale) {
-        (None, _) => number::NONE.to_owned(),
-        (Some((low, high)), Scale::Ratio) => number::interval(low, high),
-        (Some((low, high)), Scale::Raw) => {
-            format!("{} to {}", number::difference(low), number::difference(high))
-        }
-    }
+/// Its interval, or a dash.
+pub(crate) fn interval(ends: Option<(f64, f64)>, scale: Scale) -> String {
+    number::or_none(ends.map(|(low, high)| number::interval_on(scale, low, high)))
 }
 
 /// What it comes to, in a word.
-fn result(contrast: &Contrast) -> String {
-    contrast.change.map_or_else(|| number::NONE.to_owned(), |change| change.to_string())
+pub(crate) fn result(contrast: &Contrast) -> String {
+    number::or_none(contrast.change.map(|change| change.to_string()))
 }
 
 fn method(comparison: &StudyComparison) -> Vec<String> {
@@ -252,7 +223,7 @@ fn method(comparison: &StudyComparison) -> Vec<String> {
             "Result at a margin of ±{}: no material change if the 90 % interval lies inside it, \
              else BETTER or WORSE if the {} excludes no change, else inconclusive.",
             number::share(comparison.margin),
-            interval_name(comparison)
+            number::interval_name(comparison.confidence)
         ),
     ]
 }

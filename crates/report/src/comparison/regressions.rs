@@ -1,6 +1,6 @@
 //! What got worse, before anything else.
 
-use super::{cells, heads, interval_name};
+use super::{cells, heads};
 use crate::document::{Block, Column, Table};
 use crate::number;
 use crate::words;
@@ -54,7 +54,7 @@ pub(super) fn blocks(comparison: &StudyComparison) -> Vec<Block> {
     }
     let row = |line: &&Line<'_>| {
         let [size, interval] = cells(line.contrast, line.scale, line.unit);
-        let p = line.contrast.p_adjusted.map_or_else(|| number::NONE.to_owned(), number::p_value);
+        let p = number::or_none(line.contrast.p_adjusted.map(number::p_value));
         vec![line.name.clone(), line.what.clone(), size, interval, p]
     };
     vec![Block::Table(Table {
@@ -63,7 +63,7 @@ pub(super) fn blocks(comparison: &StudyComparison) -> Vec<Block> {
             Column::words("Row or suite"),
             Column::words("What"),
             Column::number("Change"),
-            Column::number(interval_name(comparison)),
+            Column::number(number::interval_name(comparison.confidence)),
             Column::number("p (Holm)"),
         ],
         rows: regressions.iter().map(row).collect(),

@@ -1,11 +1,10 @@
 //! What became of the rows themselves: value against value, arm by arm.
 
-use super::{cells, heads, interval_name, result};
+use super::{cells, heads, result};
 use crate::document::{Block, Column, Table};
 use crate::number;
 use crate::words;
 use coretwin_base::comparison::{StudyComparison, ValueChange};
-use coretwin_base::reading::Better;
 
 /// A caution, and a table for each arm.
 pub(super) fn blocks(comparison: &StudyComparison) -> Vec<Block> {
@@ -49,7 +48,7 @@ fn table(comparison: &StudyComparison, arm: &str) -> Table {
             Column::number(second),
             Column::words("Unit"),
             Column::number("Change").opening(),
-            Column::number(interval_name(comparison)),
+            Column::number(number::interval_name(comparison.confidence)),
             Column::words("Result"),
             Column::number("p (Holm)").detail(),
             Column::number("Blocks").detail(),
@@ -64,10 +63,9 @@ fn table(comparison: &StudyComparison, arm: &str) -> Table {
 }
 
 fn row(line: &ValueChange) -> Vec<String> {
-    let arrow = match line.better {
-        _ if line.unit.is_empty() => "",
-        Better::Higher => " ↑",
-        Better::Lower => " ↓",
+    let arrow = match line.unit.is_empty() {
+        true => String::new(),
+        false => format!(" {}", words::arrow(line.better)),
     };
     let [size, interval] = cells(&line.contrast, line.scale, &line.unit);
     let [first, second] = line.values.map(number::value_or_none);
@@ -79,7 +77,7 @@ fn row(line: &ValueChange) -> Vec<String> {
         size,
         interval,
         result(&line.contrast),
-        line.contrast.p_adjusted.map_or_else(|| number::NONE.to_owned(), number::p_value),
+        number::or_none(line.contrast.p_adjusted.map(number::p_value)),
         format!("{} and {}", line.blocks[0], line.blocks[1]),
     ]
 }

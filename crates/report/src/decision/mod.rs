@@ -5,18 +5,31 @@ mod settings;
 
 use crate::Study;
 use crate::document::{Block, Column, Table};
-use crate::number;
+use crate::number::{self, or_none};
 use crate::words::{self, arm_index, arm_name, clean};
+use coretwin_base::arm::ArmState;
 use coretwin_base::decision::{Decision, Measure, Worth};
 use coretwin_stats::decision::decide;
+use std::collections::BTreeSet;
 
-/// The section, where the study can say what to do.
+/// What stands before advice that nobody measured.
+const PREDICTED: &str = "Predicted by a simulation, not measured: measure on the machine itself before you \
+                         set anything.";
+
+/// The section, where the study can say what to do. Of a simulated machine only for one family's
+/// work: the article's whole study asks what followed from what, and its kernels are history.
 pub(crate) fn blocks(study: &Study<'_>) -> Vec<Block> {
+    let families: BTreeSet<&str> = study.plan.rows.iter().map(|row| row.family.as_str()).collect();
+    let is_simulated = study.plan.simulation.is_some();
+    if is_simulated && families.len() > 1 {
+        return Vec::new();
+    }
     let Some(decision) = decide(study.plan, study.readings, study.summary, study.licence) else {
         return Vec::new();
     };
-    let mut blocks: Vec<Block> =
-        decision.choice.sentences.iter().map(|text| Block::Text(clean(text))).collect();
+    let predicted = is_simulated.then(|| Block::Text(PREDICTED.to_owned()));
+    let sentences = decision.choice.sentences.iter().map(|text| Block::Text(clean(text)));
+    let mut blocks: Vec<Block> = predicted.into_iter().chain(sentences).collect();
     let chosen = decision.choice.arm.as_deref().and_then(|label| study.plan.arm(label));
     if let (Some(arm), Some(threads)) = (chosen, decision.choice.threads) {
         blocks.push(Block::Text(format!(
@@ -25,20 +38,16 @@ pub(crate) fn blocks(study: &Study<'_>) -> Vec<Block> {
             if study.summary.threads_chosen.contains_key(&arm.label) {
                 "the best of those that were tried"
             } else {
-                "as many as were measured in that arm"
+                "one for each CPU of that arm"
             }
         )));
     }
     blocks.push(Block::Table(worth(study, &decision)));
     if !decision.prices.is_empty() {
-        blocks.push(Block::Table(prices(&decision)));
+        blocks.push(Block::Table(prices(study, &decision)));
     }
     blocks.extend(chosen.and_then(|arm| settings::table(study, arm)).map(Block::Table));
     blocks
-}
-
-fn or_none(text: Option<String>) -> String {
-    text.unwrap_or_else(|| number::NONE.to_owned())
 }
 
 fn worth(study: &Study<'_>, decision: &Decision) -> Table {
@@ -60,6 +69,8 @@ fn worth(study: &Study<'_>, decision: &Decision) -> Table {
         note.push_str(
             " Latencies are of a closed loop: a client that waits for its answer sends no other.",
         );
+    } else {
+        note.push_str(" These runs tell no latencies.");
     }
     if !has(Measure::Energy) {
         note.push_str(" Energy could not be read (RAPL under /sys/class/powercap, as root).");
@@ -82,7 +93,7 @@ fn worth(study: &Study<'_>, decision: &Decision) -> Table {
     }
 }
 
-fn prices(decision: &Decision) -> Table {
+fn prices(study: &Study<'_>, decision: &Decision) -> Table {
     let rows = decision.prices.iter().map(|price| {
         vec![
             clean(&price.what),
@@ -100,7 +111,19 @@ fn prices(decision: &Decision) -> Table {
             Column::number("95 % interval"),
         ],
         rows: rows.collect(),
-        note: Some("A negative number is the price; a positive one is a gain.".to_owned()),
+        note: Some(format!(
+            "A negative number is the price; a positive one is a gain.{}",
+            unknown(study)
+        )),
         ..Table::default()
     }
+}
+
+/// What the price of core scheduling would take, where a study on a host has no arm of it.
+fn unknown(study: &Study<'_>) -> &'static str {
+    let has = study.plan.arms.iter().any(|arm| arm.state == ArmState::CoreSched);
+    if has || study.plan.simulation.is_some() {
+        return "";
+    }
+    " That of core scheduling takes an arm of its own: --arm core-sched."
 }

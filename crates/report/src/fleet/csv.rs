@@ -1,10 +1,8 @@
 //! Tidy CSV: every effect of a fleet, suites first, one line each; RFC 4180 quoting. An empty field is
 //! a number that there is none of; an empty `cpu_model` is all of them.
 
-use crate::csv::{field, number};
+use crate::csv::{field, number, word};
 use coretwin_base::fleet_summary::{FleetEffect, FleetSummary};
-use coretwin_base::plan::Scale;
-use coretwin_base::reading::Better;
 
 const COLUMNS: &str = "cpu_model,workload,row,arm,reference_arm,unit,better,scale,rows,machines,blocks,\
                        effect,low,high,next_low,next_high,between,share_between,p,p_adjusted,verdict,\
@@ -31,15 +29,8 @@ fn line(out: &mut String, effect: &FleetEffect) {
         field(out, text);
         out.push(',');
     }
-    let better = match effect.better {
-        Better::Higher => "higher",
-        Better::Lower => "lower",
-    };
-    let scale = match effect.scale {
-        Scale::Ratio => "ratio",
-        Scale::Raw => "raw",
-    };
-    let FleetEffect { rows, machines, blocks, .. } = effect;
+    let FleetEffect { better, scale, rows, machines, blocks, .. } = effect;
+    let (better, scale) = (better.name(), scale.name());
     out.push_str(&format!("{better},{scale},{rows},{machines},{blocks},"));
     let numbers = [
         Some(effect.effect),
@@ -58,9 +49,5 @@ fn line(out: &mut String, effect: &FleetEffect) {
         }
         out.push(',');
     }
-    let word = |verdict: Option<_>| {
-        verdict
-            .map_or(String::new(), |verdict| format!("{verdict}").to_lowercase().replace(' ', "-"))
-    };
     out.push_str(&format!("{},{},{}\n", word(effect.verdict), word(effect.next), effect.outliers));
 }

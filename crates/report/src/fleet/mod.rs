@@ -9,86 +9,49 @@ mod figures;
 mod openmetrics;
 mod tables;
 
-use crate::document::{Block, Document, Headline, Section};
+use crate::document::{Block, Document, Headline, Outline};
+use crate::format::Format;
 use crate::{html, markdown, number, text, words};
 use coretwin_base::fleet_summary::{FleetEffect, FleetSummary};
-use coretwin_base::plan::{Comparison, Scale};
+use coretwin_base::plan::Comparison;
 use coretwin_base::summary::Verdict;
 
 /// A form in which a fleet can be reported.
-#[derive(Debug, Clone, Copy)]
-pub struct FleetFormat {
-    /// The name people type.
-    pub name: &'static str,
-    /// What it is, in half a line.
-    pub about: &'static str,
-    /// Writes it.
-    pub render: fn(&FleetSummary) -> String,
-}
+pub type FleetFormat = Format<fn(&FleetSummary) -> String>;
 
-/// Every format, in the order they are listed to people.
+/// Every format of a fleet, in the order they are listed to people.
 pub const FLEET_FORMATS: &[FleetFormat] = &[
-    FleetFormat {
-        name: "text",
-        about: "the whole report for a terminal, 100 columns",
-        render: |summary| text::write(&document(summary, false)),
-    },
-    FleetFormat {
-        name: "html",
-        about: "one self-contained page with forest plots and heat maps",
-        render: |summary| html::write(&document(summary, true)),
-    },
-    FleetFormat {
-        name: "md",
-        about: "the report as Markdown, without figures",
-        render: |summary| markdown::write(&document(summary, false)),
-    },
-    FleetFormat {
-        name: "csv",
-        about: "effects by model, row and arm, one line each",
-        render: csv::csv,
-    },
-    FleetFormat { name: "json", about: "the whole record", render: json },
-    FleetFormat {
-        name: "openmetrics",
-        about: "effects for a monitor: OpenMetrics text",
-        render: openmetrics::openmetrics,
-    },
+    Format::new("text", "the whole report for a terminal, 100 columns", |summary| {
+        text::write(&document(summary, false))
+    }),
+    Format::new("html", "one self-contained page with forest plots and heat maps", |summary| {
+        html::write(&document(summary, true))
+    }),
+    Format::new("md", "the report as Markdown, without figures", |summary| {
+        markdown::write(&document(summary, false))
+    }),
+    Format::new("csv", "effects by model, row and arm, one line each", csv::csv),
+    Format::new("json", "the whole record", crate::json::pretty),
+    Format::new("openmetrics", "effects for a monitor: OpenMetrics text", openmetrics::openmetrics),
 ];
 
-fn json(summary: &FleetSummary) -> String {
-    let mut text = serde_json::to_string_pretty(summary)
-        .expect("a summary has only text and number keys, so it is always JSON");
-    text.push('\n');
-    text
-}
-
 fn document(summary: &FleetSummary, with_figures: bool) -> Document {
-    let mut sections = Vec::new();
-    let mut add = |id, title, blocks: Vec<Block>| {
-        if !blocks.is_empty() {
-            sections.push(Section { id, title, blocks });
-        }
-    };
+    let mut outline = Outline::default();
+    if !summary.effects.is_empty() {
+        let texts = WHAT_TO_SET.map(|text| Block::Text(text.to_owned()));
+        outline.add("set", "What to set", texts.into());
+    }
     if with_figures {
-        add("map", "Workloads and CPU models", figures::maps(summary));
-        add("forest", "Effects, and the next machine", figures::forests(summary));
-        add("machines", "Machine by machine", figures::machines(summary));
+        outline.add("map", "Workloads and CPU models", figures::maps(summary));
+        outline.add("forest", "Effects, and the next machine", figures::forests(summary));
+        outline.add("machines", "Machine by machine", figures::machines(summary));
     }
-    add("suites", "Over all rows", tables::suites(summary));
-    add("effects", "Effects by row and model", tables::effects(summary));
-    add("outliers", "Machines unlike the others", tables::outliers(summary));
-    add("fleet", "The fleet", tables::fleet(summary));
-    let warnings: Vec<(String, String)> = summary
-        .warnings
-        .iter()
-        .map(|warning| (words::clean(&warning.text), words::clean(&warning.remedy)))
-        .collect();
-    let warning_count = warnings.len();
-    if warning_count > 0 {
-        add("warnings", "Warnings", vec![Block::Warnings(warnings)]);
-    }
-    add("method", "Method", vec![Block::List(method(summary))]);
+    outline.add("suites", "Over all rows", tables::suites(summary));
+    outline.add("effects", "Effects by row and model", tables::effects(summary));
+    outline.add("outliers", "Machines unlike the others", tables::outliers(summary));
+    outline.add("fleet", "The fleet", tables::fleet(summary));
+    outline.warnings(&summary.warnings);
+    outline.add("method", "Method", vec![Block::List(method(summary))]);
     Document {
         kind: "Coretwin fleet",
         title: title(summary),
@@ -96,11 +59,20 @@ fn document(summary: &FleetSummary, with_figures: bool) -> Document {
         sentences: summary.sentences.iter().map(|text| words::clean(text)).collect(),
         headlines: headlines(summary),
         facts: facts(summary),
-        warnings: warning_count,
         arms: figures::models(summary),
-        sections,
+        sections: outline.sections,
     }
 }
+
+/// What the verdicts mean for whoever must decide, and where the lines to write down are.
+const WHAT_TO_SET: [&str; 2] = [
+    "HELPS: set that arm. HURTS: stay with the one it is compared with. NO MATERIAL DIFFERENCE: choose \
+     by other grounds, such as security or licences. INCONCLUSIVE: these machines cannot decide it; \
+     study more of them, or longer. Where CPU models differ, decide model by model.",
+    "The lines for Slurm, Kubernetes, systemd and clouds are in each machine's own report, under the \
+     same title: unpack its bundle (tar xzf bundles/MACHINE-….tar.gz -C FOLDER), then coretwin report \
+     FOLDER.",
+];
 
 fn title(summary: &FleetSummary) -> String {
     let mut workloads: Vec<&str> = Vec::new();
@@ -151,7 +123,7 @@ fn headlines(summary: &FleetSummary) -> Vec<Headline> {
             comparison: words::clean(&format!("{} against {}", effect.arm, effect.reference)),
             effect: amount(effect, effect.effect),
             interval: ends(effect, effect.low, effect.high)
-                .map(|text| format!("{} {text}", interval_name(summary))),
+                .map(|text| format!("{} {text}", number::interval_name(summary.confidence))),
             verdict: effect.verdict.map(|verdict| (verdict, verdict.to_string())),
             basis: format!("{row}, {}{model}", number::count(effect.machines.into(), "machine")),
         };
@@ -176,26 +148,14 @@ fn facts(summary: &FleetSummary) -> String {
     )
 }
 
-/// `95 % interval`.
-fn interval_name(summary: &FleetSummary) -> String {
-    format!("{} interval", number::share(summary.confidence))
-}
-
-/// An effect: a percentage, or a difference in its unit.
+/// An effect on its scale.
 fn amount(effect: &FleetEffect, value: f64) -> String {
-    match effect.scale {
-        Scale::Ratio => number::effect(value),
-        Scale::Raw => format!("{} {}", number::difference(value), words::clean(&effect.unit)),
-    }
+    number::effect_on(effect.scale, &effect.unit, value)
 }
 
 /// An interval of an effect.
 fn ends(effect: &FleetEffect, low: Option<f64>, high: Option<f64>) -> Option<String> {
-    let (low, high) = (low?, high?);
-    Some(match effect.scale {
-        Scale::Ratio => number::interval(low, high),
-        Scale::Raw => format!("{} to {}", number::difference(low), number::difference(high)),
-    })
+    Some(number::interval_on(effect.scale, low?, high?))
 }
 
 /// What can be said of the next machine, in a few words.
@@ -234,7 +194,7 @@ fn method(summary: &FleetSummary) -> Vec<String> {
             "Verdict at a margin of ±{}: no material difference if the 90 % interval lies inside it, \
              else HELPS or HURTS if the {} excludes no effect, else inconclusive.",
             number::share(summary.margin),
-            interval_name(summary)
+            number::interval_name(summary.confidence)
         ),
     ]
 }

@@ -1,13 +1,10 @@
-//! The effects of a fleet as OpenMetrics text, for a monitor that keeps them beside what the machines
-//! do: gauges by model, row and arm.
+//! The effects of a fleet as OpenMetrics text: gauges by model, row and arm.
 
+use crate::openmetrics::{Gauge, labelled, put};
 use coretwin_base::fleet_summary::{FleetEffect, FleetSummary};
 use coretwin_base::plan::Scale;
 
-/// A gauge: its name, what it is, and its value in an effect.
-type Gauge = (&'static str, &'static str, fn(&FleetEffect) -> Option<f64>);
-
-const GAUGES: [Gauge; 7] = [
+const GAUGES: [Gauge<FleetEffect>; 7] = [
     ("effect_ratio", "Mean over machines; above 1 is better in the arm.", |e| Some(e.effect)),
     ("effect_low_ratio", "Lower end of its interval.", |e| e.low),
     ("effect_high_ratio", "Upper end of its interval.", |e| e.high),
@@ -19,35 +16,27 @@ const GAUGES: [Gauge; 7] = [
 
 /// All of them; rows compared by difference have no ratio and are left out.
 pub(super) fn openmetrics(summary: &FleetSummary) -> String {
+    let rows: Vec<(String, &FleetEffect)> = summary
+        .suites
+        .iter()
+        .chain(&summary.effects)
+        .filter(|effect| effect.scale == Scale::Ratio)
+        .map(|effect| (labels(effect), effect))
+        .collect();
     let mut out = String::new();
-    for (name, about, value) in GAUGES {
-        out.push_str(&format!("# TYPE coretwin_fleet_{name} gauge\n"));
-        out.push_str(&format!("# HELP coretwin_fleet_{name} {about}\n"));
-        let all = summary.suites.iter().chain(&summary.effects);
-        for effect in all.filter(|effect| effect.scale == Scale::Ratio) {
-            if let Some(value) = value(effect).filter(|value| value.is_finite()) {
-                out.push_str(&format!("coretwin_fleet_{name}{{{}}} {value}\n", labels(effect)));
-            }
-        }
+    for gauge in GAUGES {
+        put(&mut out, "coretwin_fleet", gauge, rows.iter().map(|(labels, row)| (labels, *row)));
     }
-    out.push_str("# EOF\n");
-    out
+    out + "# EOF\n"
 }
 
 fn labels(effect: &FleetEffect) -> String {
-    let model = effect.cpu_model.as_deref().unwrap_or("");
-    let pairs = [
-        ("cpu_model", model),
+    labelled(&[
+        ("cpu_model", effect.cpu_model.as_deref().unwrap_or("")),
         ("workload", &effect.workload),
         ("row", &effect.row),
         ("arm", &effect.arm),
         ("reference", &effect.reference),
         ("unit", &effect.unit),
-    ];
-    let pair = |(name, value): (&str, &str)| format!("{name}=\"{}\"", escaped(value));
-    pairs.map(pair).join(",")
-}
-
-fn escaped(text: &str) -> String {
-    text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+    ])
 }

@@ -1,19 +1,14 @@
 //! The tables of a fleet's report.
 
-use super::{amount, ends, interval_name, next_word};
+use super::{amount, ends, next_word};
 use crate::document::{Block, Column, Table};
-use crate::number;
-use crate::words::clean;
+use crate::number::{self, or_none};
+use crate::words::{arrow, clean};
 use coretwin_base::fleet_summary::{FleetEffect, FleetOutlier, FleetSummary};
 use coretwin_base::plan::Scale;
-use coretwin_base::reading::Better;
 
 /// Most lines of a table.
 const LINES_MAX: usize = 300;
-
-fn or_none(text: Option<String>) -> String {
-    text.unwrap_or_else(|| number::NONE.to_owned())
-}
 
 pub(super) fn suites(summary: &FleetSummary) -> Vec<Block> {
     if summary.suites.is_empty() {
@@ -51,7 +46,7 @@ fn lines(summary: &FleetSummary, caption: &str, effects: &[FleetEffect]) -> Tabl
         (true, Column::number("Effect"), Box::new(|effect| amount(effect, effect.effect))),
         (
             true,
-            Column::number(interval_name(summary)),
+            Column::number(number::interval_name(summary.confidence)),
             Box::new(|effect| or_none(ends(effect, effect.low, effect.high))),
         ),
         (
@@ -64,7 +59,7 @@ fn lines(summary: &FleetSummary, caption: &str, effects: &[FleetEffect]) -> Tabl
             Column::number("Next machine"),
             Box::new(|effect| or_none(ends(effect, effect.next_low, effect.next_high))),
         ),
-        (true, Column::words("It"), Box::new(|effect| next_word(effect).to_owned())),
+        (true, Column::words("There"), Box::new(|effect| next_word(effect).to_owned())),
         (true, Column::number("Between machines").detail(), Box::new(between)),
         (
             true,
@@ -104,11 +99,7 @@ fn row(effect: &FleetEffect) -> String {
     if effect.rows > 1 {
         return number::count(effect.rows.into(), "row");
     }
-    let arrow = match effect.better {
-        Better::Higher => "↑",
-        Better::Lower => "↓",
-    };
-    format!("{} {arrow}", clean(&effect.row))
+    format!("{} {}", clean(&effect.row), arrow(effect.better))
 }
 
 fn model(effect: &FleetEffect) -> String {
@@ -132,10 +123,8 @@ pub(super) fn outliers(summary: &FleetSummary) -> Vec<Block> {
         };
         return vec![Block::Text(text.to_owned())];
     }
-    let cell = |outlier: &FleetOutlier, value: f64| match outlier.scale {
-        Scale::Ratio => number::effect(value),
-        Scale::Raw => format!("{} {}", number::difference(value), clean(&outlier.unit)),
-    };
+    let cell =
+        |outlier: &FleetOutlier, value| number::effect_on(outlier.scale, &outlier.unit, value);
     let line = |outlier: &FleetOutlier| {
         vec![
             clean(&outlier.name),

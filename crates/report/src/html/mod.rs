@@ -69,9 +69,9 @@ fn opening(document: &Document) -> Markup {
             }
             p class="facts" {
                 (document.facts)
-                @if document.warnings > 0 {
+                @if document.warnings() > 0 {
                     " · "
-                    a href="#warnings" { (number::count(document.warnings as u64, "warning")) }
+                    a href="#warnings" { (number::count(document.warnings() as u64, "warning")) }
                 }
             }
             nav aria-label="Sections" {

@@ -17,6 +17,15 @@ pub fn sched_sweep_text(plan: &SweepPlan, cells: &[SweepCell]) -> String {
         number::count(cells.len() as u64, "run"),
         number::count(plan.seeds.into(), "seed"),
     );
+    let missing = plan.cells().saturating_sub(cells.len() as u64);
+    if missing > 0 {
+        let _ = writeln!(
+            out,
+            "{} of {} are missing: what follows is of those that are there, – where there is none",
+            number::whole(missing),
+            number::count(plan.cells(), "run"),
+        );
+    }
     for scenario in &plan.scenarios {
         for measure in &plan.measures {
             let _ = writeln!(

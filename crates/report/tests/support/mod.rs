@@ -4,6 +4,7 @@
 #![allow(dead_code, reason = "each test file uses some of the studies")]
 
 mod article;
+pub(crate) mod simulated;
 
 pub(crate) use article::{article, article_2003, article_quick};
 

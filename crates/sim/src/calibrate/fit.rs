@@ -3,15 +3,27 @@
 use crate::built_in::{BuiltIn, built_in};
 use crate::document::{Document, Table};
 use crate::kernel::Machine;
+use crate::kernel::costs::Costs;
+use crate::kernel::machine::DiskSpec;
 use crate::machine::{MODEL_VERSION, MachinePreset};
 use crate::models::{PARAMETERS, TABLE};
 use crate::{Error, Result};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// Costs of the machine that a fit may have, as keys of `[costs]`.
-const COSTS: [&str; 7] =
-    ["disk_block", "exec", "fork", "policy_far_step", "policy_step", "switch", "write_back"];
+/// Where a machine has a cost.
+type Cost = for<'all> fn(&'all mut Costs, &'all mut DiskSpec) -> &'all mut u64;
+
+/// Costs that a fit may have, in ns: keys of `[costs]`, and what they stand for.
+pub(super) const COSTS: [(&str, Cost); 7] = [
+    ("disk_block", |_, disk| &mut disk.block_ns),
+    ("exec", |costs, _| &mut costs.exec_ns),
+    ("fork", |costs, _| &mut costs.fork_ns[0]),
+    ("policy_far_step", |costs, _| &mut costs.policy_far_step_ns),
+    ("policy_step", |costs, _| &mut costs.policy_step_ns),
+    ("switch", |costs, _| &mut costs.switch_ns),
+    ("write_back", |costs, _| &mut costs.write_back_ns),
+];
 
 /// The longest time of a parameter, in ns.
 const NS_MAX: f64 = 1e10;
@@ -81,7 +93,7 @@ impl Fit {
         let version = root.whole("version", 0..=1_000_000)? as u32;
         let fitted_to = root.words("fitted_to")?.to_owned();
         let free = root.whole("free_parameters", 0..=1000)?;
-        let costs = times(root.table("costs")?, &COSTS)?;
+        let costs = times(root.table("costs")?, &COSTS.map(|(key, _)| key))?;
         let names: Vec<&str> = PARAMETERS.iter().map(|parameter| parameter.name).collect();
         let work = times(root.table("work")?, &names)?;
         if free != (costs.len() + work.len()) as u64 {
@@ -144,18 +156,10 @@ impl Fit {
 
     /// Gives a machine the costs that were fitted.
     pub(crate) fn apply(&self, machine: &mut Machine) {
-        let costs = &mut machine.costs;
-        for (key, ns) in &self.costs {
-            let place = match key.as_str() {
-                "policy_step" => &mut costs.policy_step_ns,
-                "policy_far_step" => &mut costs.policy_far_step_ns,
-                "switch" => &mut costs.switch_ns,
-                "fork" => &mut costs.fork_ns[0],
-                "exec" => &mut costs.exec_ns,
-                "disk_block" => &mut machine.disk.block_ns,
-                _ => &mut costs.write_back_ns,
-            };
-            *place = *ns;
+        for (key, cost) in COSTS {
+            if let Some(ns) = self.costs.get(key) {
+                *cost(&mut machine.costs, &mut machine.disk) = *ns;
+            }
         }
     }
 
@@ -165,10 +169,10 @@ impl Fit {
         let mut text = String::new();
         let free = self.costs.len() + self.work.len();
         let _ = writeln!(text, "# Made by `coretwin simulate calibrate`; do not edit.");
-        let _ = writeln!(text, "machine = \"{}\"", self.machine);
+        let _ = writeln!(text, "machine = {:?}", self.machine);
         let _ = writeln!(text, "preset = \"{}\"", self.fingerprint);
         let _ = writeln!(text, "version = {}", self.version);
-        let _ = writeln!(text, "fitted_to = \"{}\"", self.fitted_to);
+        let _ = writeln!(text, "fitted_to = {:?}", self.fitted_to);
         let _ = writeln!(text, "free_parameters = {free}");
         for (name, values) in [("costs", &self.costs), ("work", &self.work)] {
             let _ = writeln!(text, "\n[{name}]");
@@ -187,7 +191,7 @@ impl Fit {
         for residual in &self.residuals {
             let _ = writeln!(
                 text,
-                "\n[[residual]]\ncell = \"{}\"\npublished = {:?}\nsimulated = {:?}",
+                "\n[[residual]]\ncell = {:?}\npublished = {:?}\nsimulated = {:?}",
                 residual.cell, residual.published, residual.simulated
             );
         }

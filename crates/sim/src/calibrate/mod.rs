@@ -3,7 +3,6 @@
 //! What may be fitted is the list [`FREE`], and what it is fitted to are figures of one machine state:
 //! siblings off, one kernel. Everything else that a machine preset says is fixed before, and every
 //! figure with siblings on is a prediction.
-
 //!
 //! Data flow: [`Target`]s, which the caller takes from the published tables, and a way to run them go
 //! into [`calibrate()`]; a [`Fit`] comes out, with its residuals.

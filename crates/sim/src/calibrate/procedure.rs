@@ -4,6 +4,7 @@
 //! later groups do not change cells of earlier ones by more than the later cells' own dependence on
 //! them. At the end every row with a service time gets it by the rule of three, twice.
 
+use super::fit::COSTS;
 use super::least_squares;
 use super::{Fit, Residual};
 use crate::machine::{MODEL_VERSION, MachinePreset};
@@ -143,22 +144,11 @@ pub fn calibrate(
 
 /// A fit from what the preset says, with a first guess of every service time.
 fn start(machine: &MachinePreset, targets: &[Target], fitted_to: &str) -> Result<Fit> {
-    let costs = &machine.costs;
-    let disk = machine.disk.ok_or_else(|| {
+    let mut costs = machine.costs;
+    let mut disk = machine.disk.ok_or_else(|| {
         Error::Unknown(format!("{} has no disk, and dbench needs one", machine.name))
     })?;
-    let costs = BTreeMap::from(
-        [
-            ("disk_block", disk.block_ns),
-            ("exec", costs.exec_ns),
-            ("fork", costs.fork_ns[0]),
-            ("policy_far_step", costs.policy_far_step_ns),
-            ("policy_step", costs.policy_step_ns),
-            ("switch", costs.switch_ns),
-            ("write_back", costs.write_back_ns),
-        ]
-        .map(|(name, ns)| (name.to_owned(), ns)),
-    );
+    let costs = COSTS.map(|(name, cost)| (name.to_owned(), *cost(&mut costs, &mut disk)));
     let free = FREE.iter().filter(|free| free.of_work);
     let work = free.map(|free| Ok((free.name.to_owned(), machine.work(free.name, "calibration")?)));
     let service = |target: &Target| {
@@ -176,7 +166,7 @@ fn start(machine: &MachinePreset, targets: &[Target], fitted_to: &str) -> Result
         fingerprint: machine.fingerprint.clone(),
         version: MODEL_VERSION,
         fitted_to: fitted_to.to_owned(),
-        costs,
+        costs: BTreeMap::from(costs),
         work: work.collect::<Result<_>>()?,
         services: targets.iter().filter_map(service).collect(),
         residuals: Vec::new(),

@@ -158,14 +158,6 @@ impl Outcome {
     pub fn uops_per_cycle(&self, thread: usize) -> f64 {
         self.threads[thread].uops as f64 / self.cycles.max(1) as f64
     }
-
-    /// Cycles per micro-operation of one thread that a component took.
-    #[must_use]
-    pub fn cycles_per_uop(&self, thread: usize, component: Component) -> f64 {
-        let thread = &self.threads[thread];
-        thread.slots[component as usize] as f64
-            / (f64::from(self.width) * thread.uops.max(1) as f64)
-    }
 }
 
 /// Why a run was given up, with what waits on what.

@@ -1,8 +1,8 @@
 //! CPU time, plain and corrected, from how long a task ran while how many CPUs of its core were busy.
 //!
 //! With `t_k` the time run while `k` CPUs of the core were busy, `s_k` the throughput of a core with
-//! `k` busy over one busy, `c_k = max(s_1…s_k) / max(s_1…s_n)` the share of the core in use, and `r_k`
-//! the slowdown with `k` busy: raw = Σ t_k, capacity = Σ t_k·c_k/k, alone-equivalent = Σ t_k/r_k.
+//! `k` busy over one busy, and `c_k = max(s_1…s_k) / max(s_1…s_n)` the share of the core in use:
+//! raw = Σ t_k, capacity = Σ t_k·c_k/k. What the work takes alone is known here, and never estimated.
 
 use super::layout::SIBLINGS_MAX;
 
@@ -54,14 +54,6 @@ impl CpuTime {
             capacity += *time_ns as f64 * so_far / most / (index + 1) as f64;
         }
         capacity
-    }
-
-    /// What the work would have taken alone by slowdowns; `slowdown[k - 1]` is `r_k`.
-    #[must_use]
-    pub fn alone_equivalent_ns(&self, slowdown: &[f64]) -> f64 {
-        let last = slowdown.last().copied().unwrap_or(1.0);
-        let terms = self.by_busy_ns.iter().enumerate();
-        terms.map(|(k, ns)| *ns as f64 / slowdown.get(k).copied().unwrap_or(last)).sum()
     }
 
     /// Adds another task's.
@@ -140,9 +132,8 @@ mod tests {
         time.by_busy_ns[0] = 600;
         time.by_busy_ns[1] = 400;
         assert_eq!((time.raw_ns(), time.alone_ns(), time.shared_ns()), (1000, 600, 400));
-        // capacity = alone/s + shared/2, alone-equivalent = alone + shared/r.
+        // capacity = alone/s + shared/2.
         assert!((time.capacity_ns(&[1.0, 1.25]) - (600.0 / 1.25 + 200.0)).abs() < 1e-9);
-        assert!((time.alone_equivalent_ns(&[1.0, 1.6]) - (600.0 + 250.0)).abs() < 1e-9);
         // Two that lose by sharing: one alone uses the whole core.
         assert!((time.capacity_ns(&[1.0, 0.9]) - 800.0).abs() < 1e-9);
     }

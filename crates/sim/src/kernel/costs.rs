@@ -43,6 +43,15 @@ pub struct Costs {
     pub semaphore_ns: u64,
     /// Making a process; and a thread.
     pub fork_ns: [u64; 2],
+    /// More for a process whose page tables are not among those that its maker's CPU keeps, see
+    /// [`Costs::page_tables_kept`]: finding memory for them and clearing it.
+    pub page_tables_ns: u64,
+    /// Page tables of so many ended processes are kept by the CPU on which they ended, for the next
+    /// ones made there (Linux 2.4 on i386: `pgd_quicklist`, `pte_quicklist`).
+    pub page_tables_kept: u32,
+    /// Copying the page that both parent and child write first after a fork. The parent does; the child
+    /// does too if it is there before the parent has done.
+    pub shared_page_ns: u64,
     /// Starting a program.
     pub exec_ns: u64,
     /// Ending a task.
@@ -113,6 +122,9 @@ impl Costs {
             copy_kib_ns: 0,
             semaphore_ns: 0,
             fork_ns: [0, 0],
+            page_tables_ns: 0,
+            page_tables_kept: 0,
+            shared_page_ns: 0,
             exec_ns: 0,
             exit_ns: 0,
             page_ns: 0,
@@ -144,6 +156,9 @@ impl Costs {
             copy_kib_ns: 1_000,
             semaphore_ns: 1_000,
             fork_ns: [200_000, 30_000],
+            page_tables_ns: 0,
+            page_tables_kept: 0,
+            shared_page_ns: 0,
             exec_ns: 500_000,
             exit_ns: 50_000,
             page_ns: 300,
@@ -174,6 +189,9 @@ impl Costs {
             copy_kib_ns: 100,
             semaphore_ns: 300,
             fork_ns: [60_000, 10_000],
+            page_tables_ns: 0,
+            page_tables_kept: 0,
+            shared_page_ns: 0,
             exec_ns: 300_000,
             exit_ns: 20_000,
             page_ns: 100,

@@ -2,8 +2,8 @@
 //! through them and starts again from the lowest (C-LOOK, Linux's classic elevator).
 
 use super::machine::DiskSpec;
-use super::random::Numbers;
 use super::view::TaskId;
+use crate::numbers::Numbers;
 use std::collections::{BTreeMap, VecDeque};
 
 /// For whom blocks are read or written.

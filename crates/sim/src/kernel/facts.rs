@@ -9,13 +9,7 @@ use coretwin_base::cpu_set::CpuId;
 impl View {
     /// A machine with all CPUs online and idle, and no tasks.
     pub(crate) fn new(layout: Layout, tick_ns: u64) -> Self {
-        let cpu = CpuView {
-            online: true,
-            current: Current::Idle,
-            resched: false,
-            since_ns: 0,
-            scheduled_ns: 0,
-        };
+        let cpu = CpuView { online: true, current: Current::Idle, resched: false, scheduled_ns: 0 };
         let all = CpuMask::all(layout.cpus());
         Self {
             now_ns: 0,
@@ -26,6 +20,8 @@ impl View {
             idle: all.clone(),
             idle_cores: all.clone(),
             masks: vec![all],
+            running: vec![0; layout.cores().len()],
+            shared_cores: 0,
             layout,
         }
     }
@@ -58,10 +54,14 @@ impl View {
     /// Sets what a CPU runs.
     #[inline]
     pub(crate) fn set_current(&mut self, cpu: CpuId, current: Current) {
-        let now_ns = self.now_ns;
-        let facts = &mut self.cpus[cpu.0 as usize];
-        facts.current = current;
-        facts.since_ns = now_ns;
+        let before = std::mem::replace(&mut self.cpus[cpu.0 as usize].current, current);
+        let is_task = |current| matches!(current, Current::Task(_));
+        if is_task(before) != is_task(current) {
+            let running = &mut self.running[self.layout.core(cpu).0 as usize];
+            let was_shared = *running > 1;
+            *running = if is_task(current) { *running + 1 } else { *running - 1 };
+            self.shared_cores = self.shared_cores + u32::from(*running > 1) - u32::from(was_shared);
+        }
         self.update_idle_masks(cpu);
     }
 
@@ -156,6 +156,11 @@ mod tests {
         let task = view.with_task(0, 0);
         view.run(task, 1);
         assert_eq!(idle(&view), (vec![0, 2, 3], vec![2, 3]));
+        let other = view.with_task(0, 0);
+        view.run(other, 0);
+        assert_eq!((view.running_on_core(CpuId(1)), view.is_any_core_shared()), (2, true));
+        view.set_current(CpuId(0), Current::Idle);
+        assert_eq!((view.running_on_core(CpuId(0)), view.is_any_core_shared()), (1, false));
         view.set_resched(CpuId(2), true);
         assert_eq!(idle(&view), (vec![0, 3], vec![]));
         view.set_online(CpuId(1), false);

@@ -1,7 +1,8 @@
-//! Where CPUs are: cores, last-level caches, packages, nodes, and how far apart two CPUs lie.
+//! Where CPUs are: cores, last-level caches, packages, and how far apart two CPUs lie.
 
+use super::mask::CpuMask;
 use coretwin_base::cpu_set::{CoreId, CpuId};
-use coretwin_base::topology::Topology;
+use std::collections::BTreeMap;
 
 /// The most CPUs of a simulated machine.
 pub const CPUS_MAX: usize = 4096;
@@ -18,8 +19,6 @@ pub struct Place {
     pub cache: u32,
     /// Number of the package.
     pub package: u32,
-    /// Number of the NUMA node.
-    pub node: u32,
 }
 
 /// How far apart two CPUs lie, from near to far.
@@ -60,6 +59,9 @@ impl Distance {
 pub struct Layout {
     places: Vec<Place>,
     cores: Vec<Vec<CpuId>>,
+    /// The CPUs of each last-level cache; by CPU, which of them is its own.
+    caches: Vec<CpuMask>,
+    cache_of: Vec<u32>,
 }
 
 impl Layout {
@@ -85,16 +87,27 @@ impl Layout {
                 return Err(format!("core {core} has no CPU"));
             };
             if cpus.len() > SIBLINGS_MAX {
-                return Err(format!("core {core} has {} CPUs; at most 8", cpus.len()));
+                return Err(format!("core {core} has {} CPUs; at most {SIBLINGS_MAX}", cpus.len()));
             }
             if cpus.iter().any(|cpu| places[cpu.0 as usize] != places[first.0 as usize]) {
-                return Err(format!("core {core} lies in two caches, packages or nodes"));
+                return Err(format!("core {core} lies in two caches or packages"));
             }
         }
-        Ok(Self { places, cores })
+        let mut numbers = BTreeMap::new();
+        let mut caches: Vec<CpuMask> = Vec::new();
+        let mut cache_of = Vec::with_capacity(places.len());
+        for (cpu, place) in places.iter().enumerate() {
+            let number = *numbers.entry((place.package, place.cache)).or_insert(caches.len());
+            if number == caches.len() {
+                caches.push(CpuMask::empty(places.len()));
+            }
+            caches[number].insert(CpuId(cpu as u32));
+            cache_of.push(number as u32);
+        }
+        Ok(Self { places, cores, caches, cache_of })
     }
 
-    /// A regular machine: siblings numbered one after the other, one cache and node a package.
+    /// A regular machine: siblings numbered one after the other, one cache a package.
     ///
     /// # Errors
     /// As [`Layout::new`].
@@ -106,7 +119,7 @@ impl Layout {
         let place = |cpu: u32| {
             let core = cpu / threads;
             let package = core / cores;
-            Place { core: CoreId(core), cache: package, package, node: package }
+            Place { core: CoreId(core), cache: package, package }
         };
         Self::new((0..cpus as u32).map(place).collect())
     }
@@ -127,23 +140,6 @@ impl Layout {
             [packages, cores, threads] => Self::regular(*packages, *cores, *threads),
             _ => Err(bad()),
         }
-    }
-
-    /// Of a machine that was read. Its CPUs must be numbered without gaps; those that are offline
-    /// count.
-    ///
-    /// # Errors
-    /// As [`Layout::new`], and if a number is missing.
-    pub fn from_topology(topology: &Topology) -> Result<Self, String> {
-        let mut places = Vec::with_capacity(topology.cpus.len());
-        for (number, cpu) in topology.cpus.iter().enumerate() {
-            if cpu.cpu.0 as usize != number {
-                return Err(format!("CPU {number} is missing; a machine's CPUs have no gaps"));
-            }
-            let cache = cpu.llc.unwrap_or(cpu.package);
-            places.push(Place { core: cpu.core, cache, package: cpu.package, node: cpu.node });
-        }
-        Self::new(places)
     }
 
     /// Number of CPUs, offline ones included.
@@ -184,6 +180,14 @@ impl Layout {
         &self.cores[self.core(cpu).0 as usize]
     }
 
+    /// All CPUs that share a CPU's last-level cache, itself included: those at most
+    /// [`Distance::SameCache`] away.
+    #[must_use]
+    #[inline]
+    pub fn same_cache(&self, cpu: CpuId) -> &CpuMask {
+        &self.caches[self.cache_of[cpu.0 as usize] as usize]
+    }
+
     /// The most CPUs any core has.
     #[must_use]
     pub fn threads_per_core_max(&self) -> usize {
@@ -222,6 +226,10 @@ mod tests {
         assert_eq!(distance(2), Distance::SameCache);
         assert_eq!(distance(4), Distance::OtherPackage);
         assert_eq!(layout.siblings(CpuId(5)), [CpuId(4), CpuId(5)]);
+        let near: Vec<CpuId> = layout.same_cache(CpuId(6)).iter().collect();
+        let told =
+            layout.all().filter(|cpu| layout.distance(CpuId(6), *cpu) <= Distance::SameCache);
+        assert_eq!(near, told.collect::<Vec<_>>());
         assert_eq!(Layout::parse("1x2").map(|layout| layout.cores().len()), Ok(1));
     }
 
@@ -230,7 +238,7 @@ mod tests {
         for text in ["", "2", "0x2", "1x9", "70000x70000x2", "5000x1", "axb", "1x2x3x4", "-1x2"] {
             assert!(Layout::parse(text).is_err(), "{text}");
         }
-        let place = |core, package| Place { core: CoreId(core), cache: 0, package, node: 0 };
+        let place = |core, package| Place { core: CoreId(core), cache: 0, package };
         let refused = |places| Layout::new(places).err().unwrap_or_default();
         assert!(refused(vec![place(0, 0), place(2, 0)]).contains("no gaps"));
         assert!(refused(vec![place(1, 0), place(1, 0)]).contains("core 0 has no CPU"));

@@ -91,15 +91,15 @@ impl CpuMask {
         found.map(|(index, word)| CpuId(index as u32 * 64 + word.trailing_zeros()))
     }
 
-    /// The first CPU of both sets at or after `start`, going round; the order in which kernels
-    /// search from a target.
+    /// The first CPU of all sets at or after `start`, going round; the order in which kernels search
+    /// from a target.
     #[must_use]
-    pub fn next_common(&self, other: &Self, start: CpuId) -> Option<CpuId> {
-        let words = self.words.len();
+    pub fn next_in_all<const SETS: usize>(sets: [&Self; SETS], start: CpuId) -> Option<CpuId> {
+        let words = sets.first()?.words.len();
         let (from, bit) = (start.0 as usize / 64 % words, start.0 % 64);
         for step in 0..=words {
             let index = (from + step) % words;
-            let mut word = self.words[index] & other.words[index];
+            let mut word = sets.iter().fold(u64::MAX, |word, set| word & set.words[index]);
             if step == 0 {
                 word &= u64::MAX << bit;
             }
@@ -110,17 +110,27 @@ impl CpuMask {
         None
     }
 
-    /// The CPUs, in order of number.
-    pub fn iter(&self) -> impl Iterator<Item = CpuId> + '_ {
-        self.words.iter().enumerate().flat_map(|(index, word)| {
-            let mut left = *word;
-            std::iter::from_fn(move || {
-                let bit = (left != 0).then(|| left.trailing_zeros())?;
-                left &= left - 1;
-                Some(CpuId(index as u32 * 64 + bit))
-            })
+    /// The CPUs that are in all sets, in order of number.
+    pub fn in_all<const SETS: usize>(sets: [&Self; SETS]) -> impl Iterator<Item = CpuId> {
+        let words = sets.first().map_or(0, |set| set.words.len());
+        (0..words).flat_map(move |index| {
+            members(index, sets.iter().fold(u64::MAX, |word, set| word & set.words[index]))
         })
     }
+
+    /// The CPUs, in order of number.
+    pub fn iter(&self) -> impl Iterator<Item = CpuId> + '_ {
+        Self::in_all([self])
+    }
+}
+
+/// The CPUs of a word of a set.
+fn members(index: usize, mut left: u64) -> impl Iterator<Item = CpuId> {
+    std::iter::from_fn(move || {
+        let bit = (left != 0).then(|| left.trailing_zeros())?;
+        left &= left - 1;
+        Some(CpuId(index as u32 * 64 + bit))
+    })
 }
 
 #[cfg(test)]
@@ -132,16 +142,17 @@ mod tests {
         let mut own = CpuMask::empty(130);
         [3, 64, 129].into_iter().for_each(|cpu| own.insert(CpuId(cpu)));
         let all = CpuMask::all(130);
-        let next = |start| own.next_common(&all, CpuId(start)).map(|cpu| cpu.0);
+        let next = |start| CpuMask::next_in_all([&own, &all], CpuId(start)).map(|cpu| cpu.0);
         assert_eq!([next(0), next(4), next(65), next(129)], [3, 64, 129, 129].map(Some));
         let mut upper = CpuMask::empty(130);
         upper.insert(CpuId(129));
-        assert_eq!(own.next_common(&upper, CpuId(4)), Some(CpuId(129)));
+        assert_eq!(CpuMask::next_in_all([&own, &upper, &all], CpuId(4)), Some(CpuId(129)));
+        assert_eq!(CpuMask::in_all([&own, &upper]).collect::<Vec<_>>(), [CpuId(129)]);
         assert_eq!(own.first_common(&upper), Some(CpuId(129)));
         // Only members below the start are left: the search comes back to the first word.
         own.remove(CpuId(64));
         own.remove(CpuId(129));
-        assert_eq!(own.next_common(&all, CpuId(5)), Some(CpuId(3)));
+        assert_eq!(CpuMask::next_in_all([&own, &all], CpuId(5)), Some(CpuId(3)));
         assert_eq!((own.len(), all.len(), all.iter().last()), (1, 130, Some(CpuId(129))));
     }
 }

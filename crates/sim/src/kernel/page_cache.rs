@@ -200,7 +200,7 @@ impl PageCache {
 
     fn evict(&mut self) -> Option<()> {
         let mut slot = self.oldest;
-        for _ in 0..SEARCH.max(self.limit.min(SEARCH)) {
+        for _ in 0..SEARCH {
             if slot == NONE {
                 return None;
             }

@@ -200,7 +200,7 @@ pub struct Program {
     pub steps: Vec<Step>,
 }
 
-/// What is run: a machine's work, under a policy.
+/// How a run goes: its policy, its seed, its bounds, and what is kept of it.
 #[derive(Debug, Clone, Copy)]
 pub struct Options {
     /// The policy.

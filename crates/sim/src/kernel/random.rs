@@ -2,15 +2,8 @@
 //! drawn, never on what others do, so that two policies are compared on the same work.
 
 use super::program::Amount;
+use crate::numbers::{Numbers, mix};
 use coretwin_base::random::Stream;
-
-/// Mixes the bits of a number (SplitMix64's finaliser).
-#[inline]
-fn mix(number: u64) -> u64 {
-    let number = (number ^ number >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let number = (number ^ number >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    number ^ number >> 31
-}
 
 /// The key of all streams of a run.
 #[derive(Debug, Clone, Copy)]
@@ -23,29 +16,11 @@ impl Key {
 
     /// The stream of a task; number 0 is the machine's.
     pub(crate) fn numbers(self, serial: u64) -> Numbers {
-        Numbers { state: mix(self.0 ^ mix(serial.wrapping_mul(0x9e37_79b9_7f4a_7c15))) }
+        Numbers::new(mix(self.0 ^ mix(serial.wrapping_mul(0x9e37_79b9_7f4a_7c15))))
     }
-}
-
-/// A stream.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Numbers {
-    state: u64,
 }
 
 impl Numbers {
-    #[inline]
-    fn next(&mut self) -> u64 {
-        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        mix(self.state)
-    }
-
-    /// Evenly from `0..bound`, by multiplication: the error is below bound / 2^64.
-    #[inline]
-    pub(crate) fn below(&mut self, bound: u64) -> u64 {
-        ((u128::from(self.next()) * u128::from(bound)) >> 64) as u64
-    }
-
     /// The amount, drawn if it is random.
     #[inline]
     pub(crate) fn draw(&mut self, amount: Amount) -> u64 {

@@ -2,8 +2,8 @@
 
 use super::accounting::CpuTime;
 use super::co_run::ProfileId;
-use super::random::Numbers;
 use super::view::TaskId;
+use crate::numbers::Numbers;
 
 /// What a task waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,6 +85,10 @@ pub(crate) struct Task {
     pub(crate) cold: bool,
     /// Whether it has run at all.
     pub(crate) has_run: bool,
+    /// Whether its memory is its own, and not that of who made it.
+    pub(crate) owns_memory: bool,
+    /// Until when its parent copies the page that both write first.
+    pub(crate) page_shared_until_ns: u64,
     /// Whether it waits for a CPU for the first time since it was woken.
     pub(crate) just_woken: bool,
     pub(crate) time: CpuTime,
@@ -141,6 +145,8 @@ impl Task {
             owed_ns: 0,
             cold: false,
             has_run: false,
+            owns_memory: false,
+            page_shared_until_ns: 0,
             just_woken: false,
             time: CpuTime::default(),
             counts: Counts::default(),

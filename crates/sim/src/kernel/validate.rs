@@ -85,6 +85,8 @@ fn cost_list(costs: &Costs) -> Vec<u64> {
         costs.socket_ns,
         costs.copy_kib_ns,
         costs.semaphore_ns,
+        costs.page_tables_ns,
+        costs.shared_page_ns,
         costs.exec_ns,
         costs.exit_ns,
         costs.page_ns,

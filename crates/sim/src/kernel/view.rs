@@ -40,6 +40,10 @@ pub struct View {
     pub idle_cores: CpuMask,
     /// The CPU masks that tasks refer to. The first is all CPUs.
     pub masks: Vec<CpuMask>,
+    /// By core: how many of its CPUs run tasks.
+    pub(super) running: Vec<u8>,
+    /// Cores of which two or more CPUs run tasks.
+    pub(super) shared_cores: u32,
 }
 
 /// One CPU.
@@ -51,8 +55,6 @@ pub struct CpuView {
     pub current: Current,
     /// Whether it has been told to reschedule and has not yet done so.
     pub resched: bool,
-    /// When it began to run `current`.
-    pub since_ns: u64,
     /// When it last chose what to run.
     pub scheduled_ns: u64,
 }
@@ -187,6 +189,20 @@ impl View {
     #[inline]
     pub fn is_core_idle(&self, cpu: CpuId) -> bool {
         self.idle_cores.contains(cpu)
+    }
+
+    /// How many CPUs of a CPU's core run tasks.
+    #[must_use]
+    #[inline]
+    pub fn running_on_core(&self, cpu: CpuId) -> usize {
+        usize::from(self.running[self.layout.core(cpu).0 as usize])
+    }
+
+    /// Whether two or more CPUs of any core run tasks.
+    #[must_use]
+    #[inline]
+    pub fn is_any_core_shared(&self) -> bool {
+        self.shared_cores > 0
     }
 
     /// The online siblings of a CPU, without itself.

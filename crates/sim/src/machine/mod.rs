@@ -9,7 +9,7 @@ pub mod table;
 use crate::core::preset::{Preset, Provenance};
 use crate::kernel::co_run::CoRun;
 use crate::kernel::costs::Costs;
-use crate::kernel::layout::{Layout, Place};
+use crate::kernel::layout::{CPUS_MAX, Layout, Place};
 use crate::kernel::machine::{DiskSpec, Idle, Machine, PageCacheSpec};
 use crate::{Error, Result};
 use coretwin_base::cpu_set::{CoreId, CpuId};
@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 
 /// Counted up with every change of the simulated kernel or of a model that changes results: a fit of
 /// another version is refused.
-pub const MODEL_VERSION: u32 = 2;
+pub const MODEL_VERSION: u32 = 3;
 
 /// A machine.
 #[derive(Debug, Clone, PartialEq)]
@@ -68,17 +68,23 @@ impl MachinePreset {
     /// [`Error::Value`] for more CPUs than can be simulated.
     pub fn layout(&self, smt: bool) -> Result<Layout> {
         let threads = if smt { u32::from(self.core.ways) } else { 1 };
+        let refuse = |problem| Error::Value {
+            file: self.name.clone(),
+            key: "processor.topology".to_owned(),
+            problem,
+        };
+        let counts = [self.packages, self.caches, self.cores, threads].map(u64::from);
+        let cpus = counts.into_iter().fold(1, u64::saturating_mul);
+        if cpus > CPUS_MAX as u64 {
+            return Err(refuse(format!("a machine has 1 to {CPUS_MAX} CPUs, not {cpus}")));
+        }
         let cores = self.packages * self.caches * self.cores;
         let place = |cpu: u32| {
             let core = cpu % cores;
             let package = core / (self.caches * self.cores);
-            Place { core: CoreId(core), cache: core / self.cores, package, node: package }
+            Place { core: CoreId(core), cache: core / self.cores, package }
         };
-        Layout::new((0..cores * threads).map(place).collect()).map_err(|problem| Error::Value {
-            file: self.name.clone(),
-            key: "processor.topology".to_owned(),
-            problem,
-        })
+        Layout::new((0..cores * threads).map(place).collect()).map_err(refuse)
     }
 
     /// Whether there are siblings to switch on and off.

@@ -3,7 +3,7 @@
 
 use super::{MachinePreset, fingerprint};
 use crate::built_in::BuiltIn;
-use crate::core::preset::{Preset, Provenance, read_provenance, table};
+use crate::core::preset::{Preset, Provenance, read_item, table};
 use crate::document::{Document, Table};
 use crate::kernel::costs::Costs;
 use crate::kernel::machine::{DiskSpec, Idle, PageCacheSpec};
@@ -84,18 +84,13 @@ fn core(item: &mut Table<'_>) -> Result<&'static BuiltIn> {
 }
 
 impl Reader {
-    /// Reads one item: its values by `read`, then its source and the confidence in it.
     fn item<'doc, T>(
         &mut self,
         table: &mut Table<'doc>,
         key: &str,
         read: impl FnOnce(&mut Table<'doc>) -> Result<T>,
     ) -> Result<T> {
-        let mut item = table.table(key)?;
-        let value = read(&mut item)?;
-        self.provenance.push(read_provenance(&mut item)?);
-        item.finish()?;
-        Ok(value)
+        read_item(table, key, &mut self.provenance, read)
     }
 
     /// A time in ns.
@@ -174,6 +169,16 @@ impl Reader {
                 time("other_package_ns")?,
             ])
         })?;
+        let (page_tables_ns, page_tables_kept) = match table.has("page_tables") {
+            true => self.item(table, "page_tables", |item| {
+                Ok((item.whole("ns", 0..=COST_NS_MAX)?, item.whole("kept", 0..=1000)? as u32))
+            })?,
+            false => (0, 0),
+        };
+        let shared_page_ns = match table.has("shared_page") {
+            true => self.time(table, "shared_page")?,
+            false => 0,
+        };
         let displace_ns = self.item(table, "displace", |item| item.whole("ns", 1..=COST_NS_MAX))?;
         let stopper_ns = self.item(table, "stopper", |item| item.whole("ns", 1..=COST_NS_MAX))?;
         let costs = Costs {
@@ -196,6 +201,9 @@ impl Reader {
             semaphore_ns: 0,
             page_ns: 0,
             fork_ns: [self.time(table, "fork")?, self.time(table, "thread")?],
+            page_tables_ns,
+            page_tables_kept,
+            shared_page_ns,
             exec_ns: self.time(table, "exec")?,
             exit_ns: self.time(table, "exit")?,
             stopper_ns,

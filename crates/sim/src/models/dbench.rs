@@ -31,6 +31,7 @@ pub(super) static FAMILY: Family = Family {
         unit: "MB/s",
         better: Better::Higher,
         fraction: 1.0,
+        runs: [2, 12],
         is_fitted: false,
         is_several: true,
         build,

@@ -56,6 +56,7 @@ const fn single(workload: &'static str) -> Row {
         unit: "µs",
         better: Better::Lower,
         fraction: 1.0,
+        runs: [1, 1],
         is_fitted: true,
         is_several: false,
         build: one_task,

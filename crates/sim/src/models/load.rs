@@ -36,6 +36,8 @@ pub struct Row {
     pub better: Better,
     /// Part of the load that a run simulates where a setting does not say; 1 is all of it.
     pub fraction: f64,
+    /// The fewest and the most runs whose mean its value is, see [`super::runs`].
+    pub runs: [u32; 2],
     /// Whether its time is fitted to the row's own published figure, which it then reproduces: no
     /// prediction of that figure, and no part of a score.
     pub is_fitted: bool,
@@ -179,10 +181,10 @@ impl Making {
     /// What `body` adds, so many times.
     pub(super) fn repeat(self, times: u64, body: impl FnOnce(Self) -> Self) -> Self {
         let from = self.steps.len() as u32;
-        let made = body(self);
         match times {
-            0 | 1 => made,
-            times => made.step(Step::Repeat { from, times: Amount::Fixed(times - 1) }),
+            0 => self,
+            1 => body(self),
+            times => body(self).step(Step::Repeat { from, times: Amount::Fixed(times - 1) }),
         }
     }
 

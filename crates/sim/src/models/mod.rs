@@ -3,7 +3,8 @@
 //!
 //! Data flow: a [`MachinePreset`](crate::machine::MachinePreset), the speeds of its core, perhaps a
 //! [`Fit`](crate::calibrate::Fit), a policy and whether siblings are on make a [`Setting`];
-//! [`predict`] turns a workload's name and parameters into a [`Load`](load::Load), has [`crate::kernel`] do it, and gives a [`Prediction`].
+//! [`predict`] turns a workload's name and parameters into a [`Load`](load::Load), has
+//! [`crate::kernel`] do it, and gives a [`Prediction`].
 //!
 //! A task's work of a family runs at the speed of the family's profile on the machine's core, entering
 //! and leaving the kernel at that of the profile `syscall`; how much two of them slow each other on one
@@ -16,6 +17,7 @@ mod gate;
 mod lmbench;
 mod load;
 mod rows;
+mod runs;
 mod setting;
 pub mod speeds;
 mod tbench;

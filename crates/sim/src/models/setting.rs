@@ -1,7 +1,7 @@
 //! A machine in a state under a policy, and what it makes of a workload.
 
 use super::load::{Family, Load, Row, Sizes};
-use super::{KERNEL, POLLING, find, reason};
+use super::{KERNEL, POLLING, find, reason, runs};
 use crate::calibrate::Fit;
 use crate::kernel::co_run::{CoRun, ProfileId};
 use crate::kernel::{self, Machine, Options, Outcome};
@@ -35,6 +35,9 @@ pub struct Setting<'all> {
     pub seed: u64,
     /// Part of the load that is simulated, above 0 and up to 1; none: what the row's model says.
     pub fraction: Option<f64>,
+    /// The most runs whose mean the value is, each with a seed of its own; none: as many as the row's
+    /// mean needs.
+    pub runs_max: Option<u32>,
 }
 
 /// What a machine makes of a workload.
@@ -48,9 +51,9 @@ pub struct Prediction {
     pub better: Better,
     /// Other numbers of the run, by name.
     pub metrics: BTreeMap<&'static str, Metric>,
-    /// Operations done.
+    /// Operations done in all runs.
     pub operations: u64,
-    /// Simulated time of what the benchmark times, in seconds.
+    /// Simulated time of what the benchmark times, in seconds, in all runs.
     pub simulated_s: f64,
     /// CPU time in user space and in the kernel, in seconds.
     pub user_s: f64,
@@ -58,6 +61,8 @@ pub struct Prediction {
     pub system_s: f64,
     /// Part of the load that was simulated.
     pub sampled_fraction: f64,
+    /// Runs whose mean the value is.
+    pub runs: u32,
     /// Events of the simulation.
     pub events: u64,
     /// Equal hashes: the same thing happened.
@@ -130,15 +135,16 @@ pub fn predict(workload: &str, params: &Params, setting: &Setting<'_>) -> Result
     let values = Values { machine: setting.machine, fit: setting.fit, workload, profile };
     let load = (row.build)(row, &sizes, &values)?;
     scale_memory(&mut machine, family, load.fraction);
-    let options = Options {
-        seed: setting.seed,
-        until_ns: load.until_ns,
-        warmup_ns: load.from_ns,
-        events_max: EVENTS_MAX,
-        ..Options::new(setting.policy)
-    };
-    let outcome = kernel::run(&machine, &load.work, &options)?;
-    Ok(prediction(row, &load, &outcome))
+    runs::averaged(row, setting, |seed| {
+        let options = Options {
+            seed,
+            until_ns: load.until_ns,
+            warmup_ns: load.from_ns,
+            events_max: EVENTS_MAX,
+            ..Options::new(setting.policy)
+        };
+        Ok(prediction(row, &load, &kernel::run(&machine, &load.work, &options)?))
+    })
 }
 
 /// A smaller load finds less memory and an earlier write-back, so that as much of it is on its way.
@@ -217,6 +223,7 @@ fn prediction(row: &Row, load: &Load, outcome: &Outcome) -> Prediction {
         user_s: total(|cpu| cpu.times.user_ns),
         system_s: total(|cpu| cpu.times.system_ns),
         sampled_fraction: load.fraction,
+        runs: 1,
         events: outcome.events,
         trace_hash: outcome.trace_hash,
     }

@@ -1,8 +1,9 @@
 //! Speeds of every pair of profiles on a core, one pair after the other. Whoever has threads may
 //! measure the pairs side by side instead; the results are the same.
 
+use crate::core::length::{self, Length};
 use crate::core::profile::{Profile, copies};
-use crate::core::{Options, Preset, compare, length};
+use crate::core::{Options, Preset, compare};
 use crate::{Error, Result};
 use coretwin_base::core_run::CoreMatrix;
 use coretwin_base::schema::SCHEMA;
@@ -44,7 +45,8 @@ pub fn matrix(preset: &Preset, options: &Options) -> Result<CoreMatrix> {
             let pair = [&profiles[a], &profiles[b]];
             let copies = copies(pair);
             let input = |thread: usize| pair[thread].input(preset, options.seed, copies[thread]);
-            let options = length::fitted(options, [speeds[a], speeds[b]].into_iter());
+            let speeds = [speeds[a], speeds[b]].into_iter();
+            let options = length::fitted(Length::of_benchmarks(preset), options, speeds);
             let result = compare(preset, 2, &input, &options)?;
             let [of_a, of_b] = [0, 1].map(|thread| result.slowdown(thread));
             matrix.slowdown[b][a] = of_b;

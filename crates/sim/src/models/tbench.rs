@@ -29,6 +29,7 @@ pub(super) static FAMILY: Family = Family {
         unit: "MB/s",
         better: Better::Higher,
         fraction: 0.1,
+        runs: [1, 1],
         is_fitted: false,
         is_several: true,
         build,

@@ -12,13 +12,6 @@ pub enum What {
     Resched(CpuId),
     /// Have the stopper run on a CPU in place of its task.
     Stopper(CpuId),
-    /// Ask `timer` for this CPU at that time; a later wish for the same CPU replaces it.
-    Timer {
-        /// Whose timer.
-        cpu: CpuId,
-        /// When; at once if that is past.
-        at_ns: u64,
-    },
     /// A note: a waiting task was moved from one CPU's queue to another's.
     Pull {
         /// From the queue of this CPU.
@@ -69,11 +62,6 @@ impl Actions {
     /// Has the stopper run on a CPU.
     pub fn stopper(&mut self, cpu: CpuId, reason: Reason) {
         self.list.push(Action { what: What::Stopper(cpu), task: None, reason });
-    }
-
-    /// Sets a CPU's timer.
-    pub fn timer(&mut self, cpu: CpuId, at_ns: u64, reason: Reason) {
-        self.list.push(Action { what: What::Timer { cpu, at_ns }, task: None, reason });
     }
 
     /// Notes that a waiting task was moved between queues.

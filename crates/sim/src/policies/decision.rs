@@ -77,7 +77,6 @@ impl Decision {
         match self.what {
             What::Resched(cpu) => ("resched", cpu),
             What::Stopper(cpu) => ("stopper", cpu),
-            What::Timer { cpu, .. } => ("timer", cpu),
             What::Pull { to, .. } => ("pull", to),
             What::Place(cpu) => ("place", cpu),
             What::Pick(cpu) => ("pick", cpu),

@@ -11,8 +11,9 @@
 //! may both ask for that, and the second waits there beside other idle CPUs until the first is turned
 //! away from and looks for a CPU itself. That is the kernel's own behaviour, not a fault of the model.
 //!
-//! Source: kernel/sched.c of Linux 2.4 as read for the reference of this project; no 2.4.19 tree was
-//! read, so whether a woken task joins the head (2.4.17) or the tail (2.4.20) of the list is a parameter. Our own choices,
+//! Source: kernel/sched.c of Linux 2.4 as read for the reference of this project. Whether a woken task
+//! joins the head of the list, as in 2.4.19 itself, or the tail, as soon after, is a parameter; METHOD.md
+//! says why the tail is what the fits so far were made with. Our own choices,
 //! where that is silent: what a child has left is its parent's at the child's end, not when the parent
 //! waits for it; a task whose mask or class changes while it waits looks for a CPU; a CPU that goes
 //! offline has all that wait do so.
@@ -29,7 +30,7 @@ pub(super) const PARAMETERS: &[Parameter] = &[
     Parameter::switch(
         "wake_tail",
         true,
-        "woken tasks join the list's tail (later 2.4), not its head",
+        "woken tasks join the list's tail (2.4 after 2.4.19), not its head",
     ),
 ];
 
@@ -340,8 +341,8 @@ impl Policy for Linux2419 {
         CpuId(0)
     }
 
-    fn queued(&self, each: &mut dyn FnMut(TaskId, CpuId)) {
-        self.links.tasks(self.runnable).for_each(|task| each(task, CpuId(0)));
+    fn queued(&self, each: &mut dyn FnMut(TaskId)) {
+        self.links.tasks(self.runnable).for_each(each);
     }
 }
 
@@ -357,7 +358,7 @@ mod tests {
         (view, policy)
     }
 
-    const WOKEN: Wake = Wake { kind: WakeKind::Woken, sync: false, here: CpuId(0), waker: None };
+    const WOKEN: Wake = Wake { kind: WakeKind::Woken, sync: false, here: CpuId(0) };
 
     /// A task that waits in the list, with a full slice; gives the CPU it asked for.
     fn waits(view: &mut View, policy: &mut Linux2419, nice: i8, last_cpu: u32) -> TaskId {

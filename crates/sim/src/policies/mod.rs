@@ -105,11 +105,6 @@ pub trait Policy {
         let _ = (view, cpu, idle, actions);
     }
 
-    /// A time that was asked for with [`What::Timer`] has come.
-    fn timer(&mut self, view: &View, cpu: CpuId, actions: &mut Actions) {
-        let _ = (view, cpu, actions);
-    }
-
     /// The stopper that was asked for with [`What::Stopper`] runs on this CPU. The task that ran
     /// there has been through `stopping` and waits; `pick` follows.
     fn stopper(&mut self, view: &View, cpu: CpuId, actions: &mut Actions) {
@@ -147,9 +142,9 @@ pub trait Policy {
         cpu
     }
 
-    /// Every task in a queue, in any order, with the CPU or one of the CPUs whose queue that is.
-    /// For checks; never asked for in a question above. Running tasks may be named if they are kept.
-    fn queued(&self, each: &mut dyn FnMut(TaskId, CpuId));
+    /// Every task in a queue, in any order. For checks; never asked for in a question above. Running
+    /// tasks may be named if they are kept.
+    fn queued(&self, each: &mut dyn FnMut(TaskId));
 }
 
 /// How the clock ticks.
@@ -161,6 +156,11 @@ pub struct Ticks {
     pub while_idle: bool,
 }
 
+impl Ticks {
+    /// 250 a second, Debian's choice, and none while idle.
+    const OF_TODAY: Self = Self { period_ns: 1_000_000_000 / 250, while_idle: false };
+}
+
 /// How a task became runnable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Wake {
@@ -170,8 +170,6 @@ pub struct Wake {
     pub sync: bool,
     /// The CPU on which the code of the wake-up runs: the waker's, or that of the interrupt.
     pub here: CpuId,
-    /// The task that wakes; none in an interrupt.
-    pub waker: Option<TaskId>,
 }
 
 /// What makes a task runnable.

@@ -217,9 +217,7 @@ impl Policy for OnePerCore {
         self.choose(view, actions);
     }
 
-    fn queued(&self, each: &mut dyn FnMut(TaskId, CpuId)) {
-        for (cpu, queue) in self.queues.iter().enumerate() {
-            queue.iter().for_each(|task| each(*task, CpuId(cpu as u32)));
-        }
+    fn queued(&self, each: &mut dyn FnMut(TaskId)) {
+        self.queues.iter().flatten().for_each(|task| each(*task));
     }
 }

@@ -1,6 +1,6 @@
 //! A policy and its parameters as a text: `linux-2.5.32-a9[wakeup=off,cache_decay_ms=2]`.
 
-use super::table::{POLICIES, PolicyEntry};
+use super::table::{POLICIES, PolicyEntry, policy};
 pub use coretwin_base::parameter::Parameter;
 use coretwin_base::suggest;
 
@@ -38,7 +38,7 @@ impl Settings {
                 None => return Err(format!("'{text}' lacks its closing ']'")),
             },
         };
-        let Some(entry) = POLICIES.iter().find(|entry| entry.name == name.trim()) else {
+        let Some(entry) = policy(name.trim()) else {
             let known: Vec<&str> = POLICIES.iter().map(|entry| entry.name).collect();
             return Err(suggest::unknown("policy", name.trim(), &known));
         };

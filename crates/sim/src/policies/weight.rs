@@ -1,4 +1,17 @@
-//! What a nice value is worth.
+//! What classes and nice values are worth to the policies of today.
+
+use crate::kernel::view::Class;
+
+/// Rank of the ordinary class; real-time classes come before it.
+pub(super) const NORMAL: u8 = 100;
+
+/// Better classes first.
+pub(super) fn rank(class: Class) -> u8 {
+    match class {
+        Class::Fifo(priority) | Class::RoundRobin(priority) => 99_u8.saturating_sub(priority),
+        Class::Normal => NORMAL,
+    }
+}
 
 /// Weight of nice 0.
 pub(super) const WEIGHT: u64 = 1024;

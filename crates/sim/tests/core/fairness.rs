@@ -170,9 +170,9 @@ fn what_a_sibling_takes_is_named() {
     let input = |space| ThreadInput::new(chain(Class::IntAlu, 0), space as u16);
     let found = compare(&preset, 2, &input, &options(20_000)).expect("the runs end");
     assert!(close(found.slowdown(0), 2.0, 0.01) && close(found.throughput(), 1.0, 0.01));
-    let ports = found.together.cycles_per_uop(0, Component::SiblingPorts);
-    let slots = found.together.cycles_per_uop(0, Component::SiblingSlots);
-    let entries = found.together.cycles_per_uop(0, Component::SiblingEntries);
+    let ports = cycles_per_uop(&found.together, Component::SiblingPorts);
+    let slots = cycles_per_uop(&found.together, Component::SiblingSlots);
+    let entries = cycles_per_uop(&found.together, Component::SiblingEntries);
     assert!(ports + slots + entries > 0.3, "{ports} {slots} {entries} of 0.67 cycles");
     // A chain that waits for its own results loses nothing, whoever sits beside it.
     let input = |thread| match thread {

@@ -1,6 +1,7 @@
 //! Loops of known behaviour, and short ways to run them.
 
 use coretwin_base::random::Stream as Random;
+use coretwin_sim::core::outcome::Component;
 use coretwin_sim::core::stream::Placement;
 use coretwin_sim::core::{
     Class, Effect, Options, Outcome, Preset, Stream, ThreadInput, Uop, simulate,
@@ -144,4 +145,10 @@ pub(crate) fn in_one_page<'stream>(stream: impl Stream + 'stream) -> ThreadInput
 
 pub(crate) fn close(found: f64, wanted: f64, tolerance: f64) -> bool {
     (found - wanted).abs() <= tolerance * wanted.abs()
+}
+
+/// Cycles per micro-operation of the first thread that a component took.
+pub(crate) fn cycles_per_uop(outcome: &Outcome, component: Component) -> f64 {
+    let thread = &outcome.threads[0];
+    thread.slots[component as usize] as f64 / (f64::from(outcome.width) * thread.uops as f64)
 }

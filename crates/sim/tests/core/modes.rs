@@ -68,7 +68,7 @@ fn a_thread_wakes_from_its_halt() {
     let round = 2.0 / outcome.uops_per_cycle(0);
     let switches = 2.0 * f64::from(preset.switch_cycles);
     assert!(round > 1000.0 && round < 1040.0 + switches, "{round} cycles a round");
-    assert!(outcome.cycles_per_uop(0, Component::Halt) > 490.0);
+    assert!(cycles_per_uop(&outcome, Component::Halt) > 490.0);
 }
 
 /// Takes a lock, works `held` cycles, gives it back, works elsewhere for 50 to 350: rounds of one

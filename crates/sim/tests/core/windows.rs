@@ -115,3 +115,16 @@ fn the_scheduler_ends_where_the_preset_says() {
         }
     }
 }
+
+#[test]
+fn as_many_stores_to_one_place_as_there_are_entries_are_all_found() {
+    let mut preset = preset("golden-cove");
+    preset.memory.store_buffer.entries = 256;
+    // They are renamed faster than written, so that it fills; each load is of the youngest.
+    preset.memory.commits_per_cycle = 1;
+    let mut body = vec![uop(Class::Store).at(DATA); 300];
+    body.push(uop(Class::Load).at(DATA));
+    let outcome = alone(&preset, repeat(body), 100_000);
+    let counts = outcome.threads[0].counts;
+    assert!(counts.loads > 300 && counts.forwarded_loads == counts.loads, "{counts:?}");
+}

@@ -89,8 +89,8 @@ impl Policy for Faulty {
     fn online(&mut self, _: &View, _: CpuId, _: &mut Actions) {}
     fn offline(&mut self, _: &View, _: CpuId, _: &mut Actions) {}
 
-    fn queued(&self, each: &mut dyn FnMut(TaskId, CpuId)) {
-        self.queue.iter().for_each(|task| each(*task, CpuId(0)));
+    fn queued(&self, each: &mut dyn FnMut(TaskId)) {
+        self.queue.iter().for_each(|task| each(*task));
     }
 }
 

@@ -75,6 +75,34 @@ fn semaphores_and_barriers_hold_tasks_back() {
     assert_eq!(ended, [Some(2 * MS), Some(5 * MS), Some(5 * MS)]);
 }
 
+/// A child that starts on the idle sibling copies the page that its parent copies too, and leaves its
+/// page tables there, while its parent, which stays busy, has to make new ones every time.
+#[test]
+fn processes_cost_more_where_children_end_on_another_cpu() {
+    let took_ns = |layout, then| {
+        let again = Step::Repeat { from: 0, times: Amount::Fixed(9) };
+        let fork = Step::Fork { program: 1, thread: false };
+        let mut work = work(vec![
+            program("parent", vec![fork, then, again]),
+            program("child", vec![compute(100_000), Step::Exit]),
+        ]);
+        work.starts.truncate(1);
+        let mut machine = machine(layout, 1000);
+        machine.costs.page_tables_ns = 10_000;
+        machine.costs.page_tables_kept = 12;
+        machine.costs.shared_page_ns = 4000;
+        outcome(&machine, &work, &options("linux-2.4.19", 1000)).simulated_ns
+    };
+    // One CPU: tables are made once, and the child finds the page copied.
+    let one = took_ns("1x1", Step::Wait(Children::All));
+    assert_eq!(one, 10_000 + 10 * (4000 + 100_000));
+    // Two, and the parent computes until its child is gone, which takes 100 µs and a copy.
+    assert_eq!(took_ns("1x2", compute(105_000)), 10 * (10_000 + 4000 + 105_000));
+    // In the last microsecond the child is still there: without its copy it would not.
+    let longer = took_ns("1x2", compute(99_000));
+    assert_eq!(longer, 10 * (10_000 + 4000 + 99_000) + 1000);
+}
+
 #[test]
 fn parents_wait_for_children_and_slots_are_used_again() {
     let fork = Step::Fork { program: 1, thread: false };

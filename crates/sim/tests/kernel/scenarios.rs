@@ -198,6 +198,7 @@ fn files_of_rt_app_that_cannot_be_are_refused_with_their_line() {
         ("\"a\": {\n\"run\": -5 }", "w.json:4: tasks.a.run: is -5; it must be a number from 0"),
         ("\"a\": { \"run\": 0 }", "a loop of zero length"),
         ("\"a\": { \"loop\": 0, \"run\": 5 }", "tasks.a.loop: is 0"),
+        ("\"a\": { \"loop\": 0.5, \"run\": 5 }", "tasks.a.loop: is 0.5; it must be whole"),
         ("\"a\": { \"instance\": 1e9, \"run\": 5 }", "tasks.a.instance: is 1000000000"),
         ("\"a\": { \"instance\": 0, \"run\": 5 }", "no task has an instance"),
         ("\"a\": { \"run\": 5, \"fork\": \"b\" }", "there is no task 'b'"),

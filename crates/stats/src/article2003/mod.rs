@@ -31,7 +31,7 @@ pub fn runs(family: &str) -> u32 {
 
 /// How the article made one figure of the runs.
 #[must_use]
-pub fn mean_of(family: &str) -> Mean {
+pub(crate) fn mean_of(family: &str) -> Mean {
     if family == LMBENCH { Mean::Arithmetic } else { Mean::Geometric }
 }
 

@@ -3,7 +3,7 @@
 use std::fmt;
 
 /// The most digits a figure may have: every such number is exact in an `f64`.
-pub const DIGITS_MAX: usize = 15;
+pub(crate) const DIGITS_MAX: usize = 15;
 
 /// A decimal number as printed. The digits are kept, because a misprint is one of digits.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -130,7 +130,7 @@ impl Figure {
 
     /// Every figure that one small misprint could have turned into this one.
     #[must_use]
-    pub fn misprints(&self) -> Vec<(Self, Edit)> {
+    pub(crate) fn misprints(&self) -> Vec<(Self, Edit)> {
         let mut found = Vec::new();
         for position in 0..self.digits.len() {
             for digit in (0..10).filter(|&digit| digit != self.digits[position]) {

@@ -51,10 +51,10 @@ impl Common {
         };
         if rows.is_empty() {
             let names = plans.map(|plan| plan.rows.iter().map(described).collect());
-            return Err(nothing("row of one unit and scale", names));
+            return Err(nothing("studies have no row of one unit and scale", names));
         }
         if arms.is_empty() {
-            return Err(nothing("arm", arms_only));
+            return Err(nothing("studies have no arm", arms_only));
         }
         Ok(Self { rows, arms, rows_only, arms_only, unlike })
     }

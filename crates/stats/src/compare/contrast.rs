@@ -14,7 +14,11 @@ pub(super) fn contrast(
     margin: Option<f64>,
 ) -> Contrast {
     let [Some(first), Some(second)] = means else { return Contrast::default() };
-    let difference = second.less(&first);
+    of_difference(&second.less(&first), scale, margin)
+}
+
+/// The same of a difference.
+pub(crate) fn of_difference(difference: &Estimate, scale: Scale, margin: Option<f64>) -> Contrast {
     let outer = difference.interval(stopping::CONFIDENCE);
     let inner = difference.interval(verdict::EQUIVALENCE_CONFIDENCE);
     let decided = outer.zip(inner).zip(margin);
@@ -40,7 +44,7 @@ fn change(verdict: Verdict) -> Change {
 }
 
 /// Fills in the adjusted p-values of the lines of one table.
-pub(super) fn adjust<'a>(contrasts: impl Iterator<Item = &'a mut Contrast>) {
+pub(crate) fn adjust<'a>(contrasts: impl Iterator<Item = &'a mut Contrast>) {
     let mut tested: Vec<&mut Contrast> = contrasts.filter(|line| line.p.is_some()).collect();
     let p_values: Vec<f64> = tested.iter().filter_map(|line| line.p).collect();
     for (line, p) in tested.iter_mut().zip(holm::adjust(&p_values)) {

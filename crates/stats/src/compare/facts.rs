@@ -45,7 +45,7 @@ pub(super) fn changes(studies: [&StudyRecords<'_>; 2], arms: &[String]) -> (Vec<
         if values[0] == values[1] {
             same += 1;
         } else {
-            let foremost = rank(key) < FOREMOST.len();
+            let foremost = is_foremost(key);
             changes.push(FactChange { fact: key.clone(), values, foremost });
         }
     }
@@ -53,7 +53,13 @@ pub(super) fn changes(studies: [&StudyRecords<'_>; 2], arms: &[String]) -> (Vec<
     (changes, same)
 }
 
-fn rank(key: &str) -> usize {
+/// Whether a fact is one of those that matter most.
+pub(crate) fn is_foremost(key: &str) -> bool {
+    rank(key) < FOREMOST.len()
+}
+
+/// Where a fact is shown.
+pub(crate) fn rank(key: &str) -> usize {
     let is = |wanted: &&str| {
         if wanted.ends_with('.') { key.starts_with(*wanted) } else { key == *wanted }
     };

@@ -31,6 +31,22 @@ pub(super) fn heads(studies: [&StudyRecords<'_>; 2]) -> [String; 2] {
         .unwrap_or_else(|| ["A", "B"].map(str::to_owned))
 }
 
+/// Names for several studies or fleets: their folders, else letters from `A`.
+#[must_use]
+pub fn folder_heads(folders: &[&str]) -> Vec<String> {
+    let names: Vec<Option<String>> = folders.iter().map(|path| folder(path)).collect();
+    let known: BTreeSet<&str> = names.iter().flatten().map(String::as_str).collect();
+    let short = known.iter().all(|name| name.chars().count() <= LENGTH_MAX);
+    if short && known.len() == folders.len() {
+        return names.into_iter().flatten().collect();
+    }
+    let letter = |index: usize| match u8::try_from(index).ok().filter(|index| *index < 26) {
+        Some(index) => char::from(b'A' + index).to_string(),
+        None => format!("#{}", index + 1),
+    };
+    (0..folders.len()).map(letter).collect()
+}
+
 /// A release without what a distribution adds to it, `6.12.86` of `6.12.86+deb13-amd64`.
 fn version(name: &str) -> String {
     let starts_with_digit = name.starts_with(|c: char| c.is_ascii_digit());
@@ -73,5 +89,12 @@ mod tests {
         assert_eq!(version("lab-1"), "lab-1");
         assert_eq!(folder("a/b/").as_deref(), Some("b"));
         assert_eq!(folder("/"), None);
+    }
+
+    #[test]
+    fn folders_of_one_name_get_letters() {
+        assert_eq!(folder_heads(&["a/old", "b/new/", "mid"]), ["old", "new", "mid"]);
+        assert_eq!(folder_heads(&["a/x", "b/x"]), ["A", "B"]);
+        assert_eq!(folder_heads(&["/", "a-name-of-more-than-twenty", "x"]), ["A", "B", "C"]);
     }
 }

@@ -12,14 +12,14 @@
 //!   meaningless there is none.
 
 mod common;
-mod contrast;
-mod facts;
+pub(crate) mod contrast;
+pub(crate) mod facts;
 mod gate;
 mod heads;
 mod lines;
 mod sentences;
 mod side;
-mod warnings;
+pub(crate) mod warnings;
 
 use coretwin_base::comparison::{ComparedStudy, StudyComparison};
 use coretwin_base::environment::Environment;
@@ -28,6 +28,8 @@ use coretwin_base::reading::Reading;
 use coretwin_base::schema::SCHEMA;
 use coretwin_base::summary::StoppedBecause;
 use std::collections::BTreeSet;
+
+pub use heads::folder_heads;
 
 use crate::stopping;
 use common::Common;
@@ -52,11 +54,11 @@ pub struct StudyRecords<'a> {
 /// The studies cannot be compared at all.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "the two studies have no {what} in common, so there is nothing to compare: {first} has {}, \
+    "the two {what} in common, so there is nothing to compare: {first} has {}, \
      {second} has {}", names[0], names[1]
 )]
 pub struct NothingInCommon {
-    /// `row of one unit and scale` or `arm`.
+    /// `studies have no arm`, for instance.
     what: &'static str,
     /// Folder of the first study.
     first: String,
@@ -64,6 +66,14 @@ pub struct NothingInCommon {
     second: String,
     /// What each of them has.
     names: [String; 2],
+}
+
+impl NothingInCommon {
+    /// For two fleets, each with the rows it has.
+    pub(crate) fn of_fleets([first, second]: [&str; 2], names: [String; 2]) -> Self {
+        let what = "fleets have no row of one unit, scale, arm and reference arm";
+        Self { what, first: first.to_owned(), second: second.to_owned(), names }
+    }
 }
 
 /// Compares the second study with the first. Without `margin`, the larger of their own holds.
@@ -74,12 +84,23 @@ pub fn compare(
     studies: [&StudyRecords<'_>; 2],
     margin: Option<f64>,
 ) -> Result<StudyComparison, NothingInCommon> {
+    compare_as(heads::heads(studies), studies, margin)
+}
+
+/// The same with names for the two in tables and sentences.
+///
+/// # Errors
+/// As of [`compare`].
+pub fn compare_as(
+    heads: [String; 2],
+    studies: [&StudyRecords<'_>; 2],
+    margin: Option<f64>,
+) -> Result<StudyComparison, NothingInCommon> {
     let common = Common::new(studies)?;
     let margins = studies.map(|study| study.plan.rules.margin);
     let margin = margin.unwrap_or(f64::max(margins[0], margins[1]));
     let sides = [0, 1].map(|index| Side::new(studies[index], &common, index));
     let gate = Gate::new(&sides, &common);
-    let heads = heads::heads(studies);
     let (facts, facts_same) = facts::changes(studies, &common.arms);
     let mut comparison = StudyComparison {
         schema: SCHEMA,

@@ -335,7 +335,8 @@ impl Writer<'_> {
     }
 }
 
-fn kind(comparison: Comparison) -> &'static str {
+/// What a study compares.
+pub(crate) fn kind(comparison: Comparison) -> &'static str {
     match comparison {
         Comparison::Smt => "SMT off with on",
         Comparison::StandIn => "a stand-in for SMT off with on",
@@ -344,7 +345,7 @@ fn kind(comparison: Comparison) -> &'static str {
 }
 
 /// The first few names, and how many more there are.
-pub(super) fn listed(names: &[String]) -> String {
+pub(crate) fn listed(names: &[String]) -> String {
     let shown = names.iter().take(NAMES_MAX).cloned().collect::<Vec<_>>().join(", ");
     match names.len().saturating_sub(NAMES_MAX) {
         0 => shown,

@@ -93,7 +93,7 @@ fn one(machine: usize, effect: &Effect) -> Option<One> {
     })
 }
 
-fn key<'a>(model: &'a SharedText, effect: &'a Effect) -> Key<'a> {
+pub(super) fn key<'a>(model: &'a SharedText, effect: &'a Effect) -> Key<'a> {
     Key {
         cpu_model: Some(model),
         arm: &effect.arm,
@@ -130,14 +130,38 @@ fn merge(ones: &mut Vec<One>) {
 /// The same over all models, where there are several.
 pub(super) fn over_models<'a>(groups: &Groups<'a>) -> Groups<'a> {
     let models: BTreeSet<_> = groups.keys().map(|key| key.cpu_model).collect();
+    if models.len() > 1 { all_models(groups) } else { Groups::new() }
+}
+
+/// The same whatever the model.
+pub(super) fn all_models<'a>(groups: &Groups<'a>) -> Groups<'a> {
     let mut over = Groups::new();
-    if models.len() > 1 {
-        for (key, ones) in groups {
-            over.entry(Key { cpu_model: None, ..key.clone() }).or_default().extend(ones);
-        }
-        over.values_mut().for_each(|ones| ones.sort_by_key(|one| one.machine));
+    for (key, ones) in groups {
+        over.entry(Key { cpu_model: None, ..key.clone() }).or_default().extend(ones);
     }
+    over.values_mut().for_each(|ones| ones.sort_by_key(|one| one.machine));
     over
+}
+
+/// Rows that every machine of their model has, compared by ratio, by model and arm.
+pub(super) fn shared_rows<'g, 'a>(groups: &'g Groups<'a>) -> Vec<Vec<(&'g Key<'a>, &'g Vec<One>)>> {
+    type Arm<'a> = (Option<&'a SharedText>, &'a SharedText, &'a SharedText);
+    let mut arms: BTreeMap<Arm<'_>, Vec<(&Key<'a>, &Vec<One>)>> = BTreeMap::new();
+    for (key, ones) in groups.iter().filter(|(key, _)| !key.is_raw) {
+        arms.entry((key.cpu_model, key.arm, key.reference)).or_default().push((key, ones));
+    }
+    let mut shared: Vec<_> = arms.into_values().collect();
+    for rows in &mut shared {
+        let most = rows.iter().map(|(_, ones)| ones.len()).max().unwrap_or(0);
+        rows.retain(|(_, ones)| ones.len() == most);
+    }
+    // As many machines need not be the same ones.
+    shared.retain(|rows| {
+        rows.iter().all(|(_, ones)| {
+            ones.iter().zip(rows[0].1).all(|(one, first)| one.machine == first.machine)
+        })
+    });
+    shared
 }
 
 /// A machine's mean over the rows that every machine of the group has, workloads weighing equally,
@@ -149,22 +173,8 @@ pub(super) fn suites<'a>(
     groups: &Groups<'a>,
     all: &'a SharedText,
 ) -> Vec<(Key<'a>, u32, Vec<One>)> {
-    type Arm<'a> = (Option<&'a SharedText>, &'a SharedText, &'a SharedText);
-    let mut arms: BTreeMap<Arm<'_>, Vec<(&Key<'a>, &Vec<One>)>> = BTreeMap::new();
-    for (key, ones) in groups.iter().filter(|(key, _)| !key.is_raw) {
-        arms.entry((key.cpu_model, key.arm, key.reference)).or_default().push((key, ones));
-    }
     let mut suites = Vec::new();
-    for ((cpu_model, arm, reference), mut rows) in arms {
-        let most = rows.iter().map(|(_, ones)| ones.len()).max().unwrap_or(0);
-        rows.retain(|(_, ones)| ones.len() == most);
-        // As many machines need not be the same ones.
-        let same = |ones: &[One]| {
-            ones.iter().zip(rows[0].1).all(|(one, first)| one.machine == first.machine)
-        };
-        if rows.len() < 2 || !rows.iter().all(|(_, ones)| same(ones)) {
-            continue;
-        }
+    for rows in shared_rows(groups).into_iter().filter(|rows| rows.len() > 1) {
         let mut workloads: BTreeMap<&SharedText, u32> = BTreeMap::new();
         rows.iter().for_each(|(key, _)| *workloads.entry(key.workload).or_default() += 1);
         let weights: Vec<f64> = rows
@@ -183,16 +193,15 @@ pub(super) fn suites<'a>(
             }
         };
         let key = Key {
-            cpu_model,
-            arm,
-            reference,
             workload: all,
             row: all,
             unit: all,
             is_lower_better: false,
             is_raw: false,
+            ..rows[0].0.clone()
         };
-        suites.push((key, rows.len() as u32, (0..most).map(machine).collect()));
+        let machines = 0..rows[0].1.len();
+        suites.push((key, rows.len() as u32, machines.map(machine).collect()));
     }
     suites
 }

@@ -3,7 +3,8 @@
 //! Data flow: a `Fleet` → `groups` (what every machine found, by model, row and arm) → `spread` (how
 //! exactly) → [`RandomEffects`] (mean, interval, how machines differ), [`Prediction`] (the next
 //! machine), `outliers` (machines unlike the others) → `analyse` → `FleetSummary`, with its `sentences`
-//! and `warnings`.
+//! and `warnings`. [`comparison`] sets two
+//! fleets side by side.
 //!
 //! Invariants:
 //! * the unit is the machine: blocks and studies of one machine never count as machines;
@@ -11,6 +12,7 @@
 //! * a fleet of one machine says what that machine's study says.
 
 mod analyse;
+pub mod comparison;
 mod groups;
 mod outliers;
 mod prediction;
@@ -18,9 +20,11 @@ mod random_effects;
 mod sentences;
 mod spread;
 mod warnings;
+mod weights;
 
 pub use analyse::analyse;
 pub use outliers::{Outlier, outliers};
 pub use prediction::Prediction;
 pub use random_effects::{Found, RandomEffects};
 pub use spread::moderated;
+pub use weights::{Weights, shown};

@@ -5,6 +5,11 @@
 //! others, over the deviation of that difference. How far the others differ among each other, τ², is
 //! taken without the machine too, by moments with fixed weights (DerSimonian & Kacker, Contemporary
 //! Clinical Trials 28, 2007), so that one pass serves all machines.
+//!
+//! Of many machines the farthest is looked at, deep in the tail, where Satterthwaite's degrees of freedom
+//! for a sum of variances name too many. Cochran & Cox (*Experimental Designs*, second edition, 1957, section
+//! 4.14) weigh the critical values of both parts by their variances, which errs to the other side; a
+//! critical value is, to first order, linear in the inverse of its degrees, so those are weighed here.
 
 use super::random_effects::{Found, RandomEffects};
 use crate::{holm, student};
@@ -59,8 +64,8 @@ pub fn outliers(found: &[Found], all: &RandomEffects, level: f64) -> Vec<Outlier
         let terms = terms(found, all.between, all.mean);
         total.iter_mut().zip(terms).for_each(|(sum, term)| *sum += term);
     }
-    // Centre and deviation of what the others predict for each, and the degrees of freedom of that
-    // (Satterthwaite), for a machine's own variance is an estimate too; never more than of the others'.
+    // Centre and deviation of what the others predict for each, and the degrees of freedom of that:
+    // a machine's own variance is an estimate too. Never more than the others'.
     let predicted: Vec<(f64, f64, f64)> = found
         .iter()
         .map(|found| {
@@ -69,8 +74,8 @@ pub fn outliers(found: &[Found], all: &RandomEffects, level: f64) -> Vec<Outlier
             let (mean, between, error) = moments(others);
             let rest = between + error;
             let whole = found.variance + rest;
-            let weighed = found.variance * found.variance / found.degrees + rest * rest / degrees;
-            (all.mean + mean, libm::sqrt(whole), (whole * whole / weighed).min(degrees))
+            let inverse = (found.variance / found.degrees + rest / degrees) / whole;
+            (all.mean + mean, libm::sqrt(whole), (1.0 / inverse).min(degrees))
         })
         .collect();
     let p: Vec<f64> = found
@@ -129,9 +134,8 @@ mod tests {
                 sums.iter_mut().zip(terms).for_each(|(sum, term)| *sum += term);
             }
             let (mean, between, error) = moments(sums);
-            let (own, rest) = (found[index].variance, between + error);
-            let degrees = 3.0f64.min((own + rest) * (own + rest) / (rest * rest / 3.0));
-            let half = student::critical(0.95, degrees) * (own + rest).sqrt();
+            let whole = found[index].variance + between + error;
+            let half = student::critical(0.95, 3.0) * whole.sqrt();
             assert!((outlier.expected.0 - (mean - half)).abs() < 1e-9, "{index}");
         }
         assert_eq!(named.len(), 6);

@@ -227,6 +227,18 @@ mod tests {
         assert!(near(plain, 0.1798, 4), "{plain}");
     }
 
+    /// The same trials by the README of metafor, the package of that paper, with `test="knha"`: Hartung and
+    /// Knapp's error 0.1808, t −3.9522 with 12 degrees, p 0.0019, interval −1.1084 to −0.3206.
+    #[test]
+    fn hartung_and_knapps_interval_of_the_vaccine_trials_is_that_published() {
+        let all = RandomEffects::new(&log_risk_ratios()).expect("thirteen");
+        assert!(near(all.standard_error, 0.1808, 4), "{}", all.standard_error);
+        assert!(near(all.mean / all.standard_error, -3.9522, 4), "{all:?}");
+        assert!(near(all.p(), 0.0019, 4), "{}", all.p());
+        let (low, high) = all.interval(0.95);
+        assert!(near(low, -1.1084, 4) && near(high, -0.3206, 4), "{low} {high}");
+    }
+
     /// Van Houwelingen, Arends & Stijnen, *Advanced methods in meta-analysis*, Statistics in Medicine
     /// 21 (2002): log odds ratios of the same trials by REML, τ² 0.338, mean −0.745, error 0.186.
     #[test]

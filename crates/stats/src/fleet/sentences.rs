@@ -56,11 +56,38 @@ fn sentence(summary: &FleetSummary, effect: &FleetEffect) -> String {
     };
     let verdict = effect.verdict.map_or(String::new(), |verdict| format!(": {verdict}"));
     format!(
-        "{} against {}: {amount}{interval} for {what} on {}{of_models}{verdict}.{next}",
+        "{} against {}: {amount}{interval} for {what} on {}{of_models}{verdict}.{next}{}",
         effect.arm,
         effect.reference,
         counted(effect.machines.into(), "machine"),
+        by_model(summary, effect),
     )
+}
+
+/// Most models that the sentence names.
+const MODELS_NAMED: usize = 6;
+
+/// Of an effect over all models: each by itself, for whoever can decide model by model.
+fn by_model(summary: &FleetSummary, over_all: &FleetEffect) -> String {
+    if over_all.cpu_model.is_some() {
+        return String::new();
+    }
+    let is_same =
+        |effect: &&FleetEffect| (&effect.row, &effect.arm) == (&over_all.row, &over_all.arm);
+    let effects = summary.suites.iter().chain(&summary.effects).filter(is_same);
+    let named: Vec<String> = effects
+        .filter_map(|effect| {
+            let verdict = effect.verdict.map_or(String::new(), |verdict| format!(" {verdict}"));
+            let amount = amount(effect, effect.effect);
+            Some(format!("{} {amount}{verdict}", effect.cpu_model.as_ref()?))
+        })
+        .collect();
+    if named.is_empty() {
+        return String::new();
+    }
+    let more = named.len().saturating_sub(MODELS_NAMED);
+    let more = if more > 0 { format!("; {more} more in the table") } else { String::new() };
+    format!(" By model: {}{more}.", named[..named.len().min(MODELS_NAMED)].join("; "))
 }
 
 fn amount(effect: &FleetEffect, value: f64) -> String {

@@ -24,14 +24,12 @@ const OLDER: &str = "linux-2.4.19";
 const NEWER: &str = "linux-2.5.32";
 const PATCHED: [&str; 2] = ["linux-2.5.32-f3", "linux-2.5.32-a9"];
 
-/// The predictions of a simulated study; none for others, and where no policy has both boots.
+/// The predictions of a simulated study; none for others. Where no policy has both boots it says how
+/// much was simulated, and nothing of SMT.
 #[must_use]
 pub fn of(plan: &Plan, readings: &[Reading], stopped: StoppedBecause) -> Option<Prediction> {
     let simulation = plan.simulation.as_deref()?;
     let pairs = pairs(plan, readings, stopped);
-    if pairs.is_empty() {
-        return None;
-    }
     let gains = pairs.iter().flat_map(|pair| pair.gains(simulation.is_articles)).collect();
     let mut prediction = Prediction {
         gains,
@@ -40,7 +38,7 @@ pub fn of(plan: &Plan, readings: &[Reading], stopped: StoppedBecause) -> Option<
         aims: Vec::new(),
         samples: samples::of(plan, readings),
     };
-    if simulation.is_articles {
+    if simulation.is_articles && !pairs.is_empty() {
         prediction.rows = pairs.iter().flat_map(|pair| rows::of(pair, simulation)).collect();
         prediction.scores = scores::of(&prediction.rows);
         prediction.aims = aims::of(&prediction);

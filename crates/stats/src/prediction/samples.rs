@@ -5,19 +5,27 @@ use coretwin_base::prediction::Sample;
 use coretwin_base::reading::{Phase, Reading, Status};
 use std::collections::BTreeMap;
 
+/// What the readings of a row tell.
+#[derive(Default)]
+struct Told<'a> {
+    /// Values with their standard errors, as shares, where the runs of one tell them; by arm.
+    values: BTreeMap<&'a str, Vec<(f64, Option<f64>)>>,
+    fractions: Vec<f64>,
+    runs: Vec<u32>,
+}
+
 /// One entry for each family, in the plan's order.
 pub(super) fn of(plan: &Plan, readings: &[Reading]) -> Vec<Sample> {
-    let mut cells: BTreeMap<(&str, &str), Vec<f64>> = BTreeMap::new();
-    let mut fractions: BTreeMap<&str, f64> = BTreeMap::new();
+    let mut rows: BTreeMap<&str, Told<'_>> = BTreeMap::new();
     let good = |one: &&Reading| one.phase == Phase::Study && one.status == Status::Ok;
     for reading in readings.iter().filter(good) {
-        if let Some(value) = reading.value {
-            cells.entry((&*reading.row, &*reading.arm)).or_default().push(value);
-        }
-        if let Some(fraction) = reading.metrics.get("sampled_fraction") {
-            let least = fractions.entry(&*reading.row).or_insert(1.0);
-            *least = least.min(fraction.value);
-        }
+        let told = rows.entry(&*reading.row).or_default();
+        let metric = |name| reading.metrics.get(name).map(|metric| metric.value);
+        let error = metric("seed_error").map(|percent| percent / 100.0);
+        let values = told.values.entry(&*reading.arm).or_default();
+        values.extend(reading.value.map(|value| (value, error)));
+        told.fractions.extend(metric("sampled_fraction"));
+        told.runs.extend(metric("runs").map(|runs| runs as u32));
     }
     let mut families: Vec<&str> = Vec::new();
     for row in &plan.rows {
@@ -26,23 +34,55 @@ pub(super) fn of(plan: &Plan, readings: &[Reading]) -> Vec<Sample> {
         }
     }
     let sample = |family: &str| {
-        let rows =
-            || plan.rows.iter().filter(|row| row.family == family).map(|row| row.id.as_str());
-        let is_of = |id: &str| rows().any(|row| row == id);
-        let of_family = cells.iter().filter(|((row, _), _)| is_of(row));
+        let own = plan.rows.iter().filter(|row| row.family == family);
+        let own: Vec<&Told<'_>> = own.filter_map(|row| rows.get(row.id.as_str())).collect();
+        let runs = || own.iter().flat_map(|told| &told.runs).copied();
+        let values = own.iter().flat_map(|told| told.values.values());
+        let fractions = own.iter().flat_map(|told| &told.fractions);
         Sample {
             family: family.to_owned(),
-            fraction: rows().filter_map(|row| fractions.get(row)).copied().fold(1.0, f64::min),
-            spread: of_family.map(|(_, values)| spread(values)).fold(0.0, f64::max),
+            fraction: fractions.copied().fold(1.0, f64::min),
+            runs: [runs().min().unwrap_or(1), runs().max().unwrap_or(1)],
+            spread: values.map(|values| error_of_mean(values)).fold(0.0, f64::max),
         }
     };
     families.into_iter().map(sample).collect()
 }
 
-/// Half the range over the mean.
-fn spread(values: &[f64]) -> f64 {
-    let mean = values.iter().sum::<f64>() / values.len().max(1) as f64;
-    let least = values.iter().copied().fold(f64::INFINITY, f64::min);
-    let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    if mean > 0.0 { (most - least) / 2.0 / mean } else { 0.0 }
+/// The standard error of a mean, over the mean: from the errors of its values where all have one,
+/// for they rest on more runs than there are values; else from the values, 0 of fewer than two.
+fn error_of_mean(values: &[(f64, Option<f64>)]) -> f64 {
+    let count = values.len() as f64;
+    let mean = values.iter().map(|(value, _)| value).sum::<f64>() / count.max(1.0);
+    if values.is_empty() || mean <= 0.0 {
+        return 0.0;
+    }
+    let told: Option<Vec<f64>> =
+        values.iter().map(|(value, error)| error.map(|error| error * value)).collect();
+    let square = match told {
+        Some(errors) => errors.iter().map(|error| error * error).sum::<f64>() / count / count,
+        None if values.len() < 2 => 0.0,
+        None => {
+            let from_mean = values.iter().map(|(value, _)| (value - mean) * (value - mean));
+            from_mean.sum::<f64>() / (count - 1.0) / count
+        }
+    };
+    square.sqrt() / mean
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_error_of_a_mean_falls_with_the_number_of_values() {
+        assert_eq!(error_of_mean(&[]), 0.0);
+        assert_eq!(error_of_mean(&[(7.0, None)]), 0.0);
+        // Standard deviation 1, mean 10.
+        let found = error_of_mean(&[9.0, 10.0, 11.0].map(|value| (value, None)));
+        assert!((found - 0.1 / 3.0_f64.sqrt()).abs() < 1e-12);
+        // Three values, each known to 1 %, whatever they are by chance.
+        let found = error_of_mean(&[10.0; 3].map(|value| (value, Some(0.01))));
+        assert!((found - 0.01 / 3.0_f64.sqrt()).abs() < 1e-12);
+    }
 }

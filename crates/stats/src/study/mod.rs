@@ -24,9 +24,3 @@ pub use blocks::Analysed;
 pub use look::{Look, LookCell, look};
 pub use machine_effects::{MachineEffects, machine_effects};
 pub use pair::pair_comparison;
-
-/// Block counts at which a study looks by default.
-#[must_use]
-pub fn default_looks() -> Vec<u32> {
-    crate::stopping::LOOKS.to_vec()
-}

@@ -59,8 +59,8 @@ impl Answer<'_> {
         let Some(result) = self.result() else {
             let (arm, reference) = (&self.arm.label, &self.reference.label);
             return format!(
-                "No result for {arm} against {reference}: no block has values of both; the \
-                 warnings say why."
+                "No result for {arm} against {reference}: no block has values of both that count; \
+                 the warnings say what failed or disturbed them."
             );
         };
         let mut text = match (result.verdict, result.interval) {
@@ -226,7 +226,14 @@ impl Answer<'_> {
     fn undecided(&self, result: &Headline) -> String {
         let (subject, blocks) = (&result.subject, result.blocks);
         let compared = self.compared();
-        let size = format!("{}{}", self.size(result, result.effect), self.settings());
+        let size = match self.size(result, result.effect) {
+            size if size == "0.0 %" => {
+                let (more, less) = self.words();
+                format!("{size} {less} or {more}")
+            }
+            size => size,
+        };
+        let size = format!("{size}{}", self.settings());
         let range = result.interval.map(|(low, high)| {
             format!("; the 95 % interval goes from {}", self.ends(result, low, high))
         });
@@ -388,7 +395,8 @@ impl Answer<'_> {
     fn range(&self, result: &Headline, low: f64, high: f64) -> String {
         let (from, to) = (self.size(result, low), self.size(result, high));
         if from == "0.0 %" && to == from {
-            return "within 0.1 % of no difference".to_owned();
+            let (more, less) = self.words();
+            return format!("less than 0.1 % {less} or {more}");
         }
         format!("between {from} and {to}")
     }

@@ -9,6 +9,7 @@ mod fixture;
 
 mod coverage;
 mod fleet;
+mod fleet_change;
 mod interaction;
 mod noise;
 mod protection;

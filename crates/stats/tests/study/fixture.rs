@@ -59,7 +59,7 @@ pub(crate) fn plan(rows: &[PlanRow]) -> Plan {
         orders: Vec::new(),
         rules: Rules {
             protocol: Protocol::Modern,
-            looks: coretwin_stats::study::default_looks(),
+            looks: coretwin_stats::stopping::LOOKS.to_vec(),
             target: 0.01,
             margin: 0.02,
             budget_s: None,

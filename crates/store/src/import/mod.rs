@@ -20,11 +20,14 @@ use coretwin_base::plan::{
 use coretwin_base::reading::{Better, Phase, Reading, Status};
 use coretwin_base::schema::SCHEMA;
 use coretwin_base::topology::Topology;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
 /// Longest file that is read, in bytes.
 const BYTES_MAX: u64 = 64 << 20;
+/// Most runs that a study of it may have, those that are missing included.
+const RUNS_MAX: usize = 1_000_000;
 
 /// A file's results, as a study.
 #[derive(Debug, Clone, PartialEq)]
@@ -77,7 +80,7 @@ pub fn import(path: &Path) -> Result<Imported, Error> {
     if found.series.is_empty() {
         return Err(bad("it holds no result with a number".to_owned()));
     }
-    Ok(study(&found, mark(&text)))
+    study(&found, mark(&text)).map_err(bad)
 }
 
 /// A number that tells files apart (FNV-1a), for a file has no seed: two that are the same are one study.
@@ -86,31 +89,43 @@ fn mark(text: &str) -> u64 {
     text.bytes().fold(0xcbf2_9ce4_8422_2325, mix)
 }
 
-fn study(found: &Found, seed: u64) -> Imported {
+fn study(found: &Found, seed: u64) -> Result<Imported, String> {
     let mut arms: Vec<&str> = Vec::new();
     let mut rows: Vec<&Series> = Vec::new();
+    let mut rows_known = BTreeSet::new();
+    let mut arms_known = BTreeSet::new();
+    // Of a row that is there twice in an arm the first counts.
+    let mut cells = BTreeMap::new();
     for series in &found.series {
-        if !arms.contains(&series.arm.as_str()) {
-            arms.push(&series.arm);
+        let (arm, row) = (series.arm.as_str(), series.row.as_str());
+        if arms_known.insert(arm) {
+            arms.push(arm);
         }
-        if rows.iter().all(|known| known.row != series.row) {
+        if rows_known.insert(row) {
             rows.push(series);
         }
+        cells.entry((arm, row)).or_insert(series);
     }
     let blocks = found.series.iter().map(|series| series.values.len()).max().unwrap_or(0);
+    let runs = rows.len().saturating_mul(arms.len()).saturating_mul(blocks);
+    if runs > RUNS_MAX {
+        let (rows, arms) = (rows.len(), arms.len());
+        return Err(format!(
+            "{rows} results of {arms} systems with up to {blocks} runs are more than {RUNS_MAX} runs; split it"
+        ));
+    }
     let mut plan = plan(found.program, &arms, &rows, blocks as u32);
     plan.seed = seed;
     let mut readings = Vec::new();
     for block in 0..blocks {
         for arm in &arms {
             for row in &plan.rows {
-                let of_cell = |series: &&Series| series.arm == *arm && series.row == row.id;
-                let series = found.series.iter().find(of_cell);
+                let series = cells.get(&(*arm, row.id.as_str())).copied();
                 readings.push(reading(readings.len() as u64, block, arm, row, series));
             }
         }
     }
-    Imported { plan, readings, environment: Environment::default() }
+    Ok(Imported { plan, readings, environment: Environment::default() })
 }
 
 fn plan(program: &str, arms: &[&str], rows: &[&Series], blocks: u32) -> Plan {
@@ -226,6 +241,19 @@ mod tests {
         assert_eq!(imported.readings.len(), 6);
         let good: Vec<f64> = imported.readings.iter().filter_map(|reading| reading.value).collect();
         assert_eq!(good, [1.0, 2.0, 1.1, 1.2]);
+    }
+
+    #[test]
+    fn a_small_file_cannot_ask_for_a_huge_study() {
+        let folder = tempfile::tempdir().expect("folder");
+        let path = folder.path().join("a.json");
+        let times = "1,".repeat(2000);
+        let short = (0..2000).map(|row| format!(r#",{{"command":"{row}","times":[1]}}"#));
+        let short = short.collect::<String>();
+        let text = format!(r#"{{"results":[{{"command":"a","times":[{times}1]}}{short}]}}"#);
+        std::fs::write(&path, text).expect("file");
+        let error = import(&path).expect_err("too much").to_string();
+        assert!(error.contains("2001 results of 1 systems with up to 2001 runs"), "{error}");
     }
 
     #[test]

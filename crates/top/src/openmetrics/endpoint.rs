@@ -133,7 +133,15 @@ impl Server {
 
     fn accept(&mut self) {
         while self.connections.len() < CONNECTIONS_MAX {
-            let Ok((stream, _)) = self.listener.accept() else { return };
+            let stream = match self.listener.accept() {
+                Ok((stream, _)) => stream,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
+                Err(_) => {
+                    // As where no file can be opened: it stays ready, and would be asked for ever.
+                    std::thread::sleep(NOTICE);
+                    return;
+                }
+            };
             if stream.set_nonblocking(true).is_ok() {
                 self.connections.push(Connection {
                     stream,

@@ -16,7 +16,11 @@ fn exported(windows: &[Snapshot]) -> (Totals, String) {
 }
 
 fn group(path: &str) -> Cgroup {
-    Cgroup { path: path.to_owned(), tasks: 1, worth: Worth { raw_s: 1.0, ..Worth::default() } }
+    Cgroup {
+        path: Some(path.to_owned()),
+        tasks: 1,
+        worth: Worth { raw_s: 1.0, ..Worth::default() },
+    }
 }
 
 #[test]

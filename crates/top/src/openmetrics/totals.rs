@@ -2,10 +2,11 @@
 //! forgotten, and of cgroups so many are kept that their number does not grow for ever.
 
 use crate::snapshot::Snapshot;
-use coretwin_account::model::add;
 use coretwin_base::account::Worth;
 use std::collections::BTreeMap;
 
+/// Under which name tasks are counted whose cgroup is not known.
+const NOT_KNOWN: &str = "(not known)";
 /// Most cgroups that are kept apart.
 pub const CGROUPS_MAX: usize = 200;
 /// Label of those that are not.
@@ -59,9 +60,9 @@ impl Totals {
         self.clash_s += machine.clash_cores.value * elapsed_s;
         self.add_cores(snapshot);
         for group in &snapshot.cgroups {
-            let path = self.kept(&group.path);
+            let path = self.kept(group.path.as_deref().unwrap_or(NOT_KNOWN));
             let kept = self.cgroups.entry(path).or_default();
-            add(&mut kept.worth, &group.worth);
+            kept.worth.include(&group.worth);
             kept.last_s = self.elapsed_s;
         }
     }

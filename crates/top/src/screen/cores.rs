@@ -22,7 +22,7 @@ struct Group<'a> {
 }
 
 /// Draws the heading and at most `room - 1` rows.
-pub(super) fn draw(page: &mut Page<'_>, snapshot: &Snapshot, view: &View, room: usize) {
+pub(super) fn draw(page: &mut Page<'_>, snapshot: &Snapshot, view: &mut View, room: usize) {
     let room = room.saturating_sub(1);
     let cores: Vec<&Core> = snapshot.cores.iter().collect();
     let (grain, groups) = choose(&cores, view.grain, page.width(), room);
@@ -31,6 +31,7 @@ pub(super) fn draw(page: &mut Page<'_>, snapshot: &Snapshot, view: &View, room: 
         _ => group_lines(page, &groups, room),
     };
     let first = view.cores_from.min(lines.len().saturating_sub(room));
+    view.cores_from = first;
     let some = if snapshot.machine.threads_per_core_max > 2 { "  * several" } else { "" };
     let shown = match lines.len() > room {
         true => format!("  rows {}-{} of {} ([ ])", first + 1, first + room, lines.len()),

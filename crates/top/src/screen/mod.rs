@@ -19,14 +19,27 @@ use ratatui::text::{Line, Span as Words};
 /// Fewer columns or rows than this are too few to draw on.
 const LEAST: (u16, u16) = (40, 8);
 
-/// Draws it all; before the first window there is none. Gives the rows that one page of the lower
-/// part has.
-pub fn draw(frame: &mut Frame<'_>, snapshot: Option<&Snapshot>, view: &View) -> usize {
+/// What the screen shows. With the keys it fits on 24 rows of 80.
+const LEGEND: [&str; 7] = [
+    "# all CPUs of the core busy   * several   = one   . idle",
+    "[low-high] range of the number before   +- half of it   (max) of the short looks",
+    "logical: busy CPUs   core-busy: cores with a busy CPU   capacity: really in use",
+    "RAW: run time as charged     SHARED: of it beside a busy sibling",
+    "CAPACITY: seconds of a whole core     ALONE: had no sibling been busy",
+    "clash: cores that share while others idle     <= no more than that is possible",
+    "TOGETHER: both ran on one core     LOST: what each lost by it, by slowdown r",
+];
+
+/// Draws it all; before the first window there is none. A view that was scrolled beyond the end comes back
+/// to it. Gives the rows that one page of the lower part has.
+pub fn draw(frame: &mut Frame<'_>, snapshot: Option<&Snapshot>, view: &mut View) -> usize {
     let area = frame.area();
     let buffer = frame.buffer_mut();
     let mut page = Page { buffer, area, row: 0, colour: view.colour };
     if area.width < LEAST.0 || area.height < LEAST.1 {
-        page.line(Line::raw(format!("at least {}x{}, please", LEAST.0, LEAST.1)));
+        for line in tables::broken(&format!("{}x{} needed", LEAST.0, LEAST.1), page.width()) {
+            page.line(Line::raw(line));
+        }
         return 1;
     }
     if view.help {
@@ -69,14 +82,10 @@ fn help(page: &mut Page<'_>) {
         page.line(Line::raw(format!("  {key:<14}{what}")));
     }
     page.line(Line::raw(""));
-    for line in [
-        "# all CPUs of the core busy   * several   = one   . idle",
-        "[low-high] is the range of the number before; (max) the largest of the short looks",
-        "logical: busy CPUs; core-busy: cores with a CPU busy; capacity: what is really in use",
-        "raw s: run time as charged; shared s: with a sibling busy; capacity s: of a whole core;",
-        "alone s: how long the same work would have taken with no sibling busy",
-    ] {
-        page.line(Line::raw(line));
+    for text in LEGEND {
+        for line in tables::broken(text, page.width()) {
+            page.line(Line::raw(line));
+        }
     }
 }
 

@@ -1,9 +1,9 @@
 //! The screen at three sizes, and of a machine of hundreds of CPUs.
 
-use super::draw;
+use super::{LEGEND, draw};
 use crate::assemble::{Seen, snapshot};
 use crate::snapshot::{Short, Snapshot};
-use crate::view::{Act, Grain, Panel, View};
+use crate::view::{Act, Grain, KEYS, Panel, View};
 use coretwin_account::model::Valuation;
 use coretwin_base::account::{
     CoreUse, CpuUse, MethodName, PairUse, Run, Siblings, Span, TaskUse, Window,
@@ -79,9 +79,14 @@ pub(crate) fn window(cores: u32) -> (Window, Topology) {
             task(22, "a\u{1b}[2Jb\nc", "/db", 3, [0.25, 0.35]),
             task(31, "python3", "", 4, [0.75, 0.0]),
         ],
-        pairs: vec![PairUse { a: 10, b: 11, together_s: 1.0 }],
+        pairs: vec![PairUse {
+            a: 10,
+            b: 11,
+            together_s: Span { value: 1.0, low: 0.93, high: 1.0 },
+        }],
         clash_s: None,
         unseen: coretwin_base::account::Unseen::default(),
+        balance: coretwin_base::account::Balance::default(),
         looks: 50,
     };
     (window, topology)
@@ -124,7 +129,7 @@ fn drawn(
     view: &View,
 ) -> Terminal<TestBackend> {
     let mut terminal = Terminal::new(TestBackend::new(width, height)).expect("terminal");
-    terminal.draw(|frame| _ = draw(frame, snapshot, view)).expect("drawn");
+    terminal.draw(|frame| _ = draw(frame, snapshot, &mut view.clone())).expect("drawn");
     terminal
 }
 
@@ -164,8 +169,8 @@ fn at_80_by_24() {
                 TID  CPU   RAW s SHARED s       CAPACITY        ALONE s       NAME
                  10    0   1.000    1.000          0.500          0.625+-0.12 gzip
                  11    1   1.000    1.000          0.500          0.625+-0.12 cc1plus
-                 21    2   0.700    0.400+-0.10    0.440+-0.08    0.550+-0.09 postgres
-                 22    3   0.600    0.350          0.375+-0.04    0.469+-0.04 a?[2Jb?c
+                 21    2   0.700    0.400+-0.10    0.440+-.083    0.550+-.088 postgres
+                 22    3   0.600    0.350          0.375+-.042    0.469+-.044 a?[2Jb?c
                  31    4   0.750    0.000          0.600+-0.12    0.750       python3
 
 
@@ -198,8 +203,8 @@ fn at_132_by_40() {
                 PID     TID  CPU   RAW s SHARED s       CAPACITY        ALONE s       NAME
                  10      10    0   1.000    1.000          0.500          0.625+-0.12 gzip             /build/a
                  10      11    1   1.000    1.000          0.500          0.625+-0.12 cc1plus          /build/b
-                 20      21    2   0.700    0.400+-0.10    0.440+-0.08    0.550+-0.09 postgres         /db
-                 20      22    3   0.600    0.350          0.375+-0.04    0.469+-0.04 a?[2Jb?c         /db
+                 20      21    2   0.700    0.400+-0.10    0.440+-.083    0.550+-.088 postgres         /db
+                 20      22    3   0.600    0.350          0.375+-.042    0.469+-.044 a?[2Jb?c         /db
                  30      31    4   0.750    0.000          0.600+-0.12    0.750       python3
 
 
@@ -279,8 +284,8 @@ fn hundreds_of_cores_at_80_by_24() {
                 TID  CPU   RAW s SHARED s       CAPACITY        ALONE s       NAME
                  10    0   1.000    1.000          0.500          0.625+-0.12 gzip
                  11    1   1.000    1.000          0.500          0.625+-0.12 cc1plus
-                 21    2   0.700    0.400+-0.10    0.440+-0.08    0.550+-0.09 postgres
-                 22    3   0.600    0.350          0.375+-0.04    0.469+-0.04 a?[2Jb?c
+                 21    2   0.700    0.400+-0.10    0.440+-.083    0.550+-.088 postgres
+                 22    3   0.600    0.350          0.375+-.042    0.469+-.044 a?[2Jb?c
                  31    4   0.750    0.000          0.600+-0.12    0.750       python3
 
 
@@ -338,25 +343,25 @@ fn pairs_and_notes() {
         8,
         &view,
         &expect![[r#"
-        coretwin top  15 CPUs, 8 cores, offline 15  sampled 1.0 s  22:13:20 UTC
-        logical 27.3% (max 62)  core-busy 33.5% (max 71)  all busy 17.6%  steal 0.1%
-        capacity 30.3% [28.2-33.5] (max 66)  headroom 5.6 of 8 cores [5.3-5.7]
-        yield s=1.25 [1.00-1.50] default, from published numbers of other machines
-        clash at most 1.41 cores (max 2.0)  PSI cpu 12.5% mem 0.0% io 1.0%  irq 0.4%
-        ! note (4 for all of it): method ebpf needs CAP_BPF and CAP_PERFMON; this one lo
-        CORES  # all CPUs busy  = one  . idle
-          0-1 |####################|    8-9 |....................|
-          2-3 |########==========..|  10-11 |....................|
-          4-5 |===============.....|  12-13 |....................|
-          6-7 |=...................|     14 |....................|
-        PAIRS 1    keys:  1 tasks  2 cgroups  4 notes
-        TOGETHER s EACH LOST s     WHO
-             1.000    0.375+-0.12  10 gzip and 11 cc1plus
+            coretwin top  15 CPUs, 8 cores, offline 15  sampled 1.0 s  22:13:20 UTC
+            logical 27.3% (max 62)  core-busy 33.5% (max 71)  all busy 17.6%  steal 0.1%
+            capacity 30.3% [28.2-33.5] (max 66)  headroom 5.6 of 8 cores [5.3-5.7]
+            yield s=1.25 [1.00-1.50] default, from published numbers of other machines
+            clash at most 1.41 cores (max 2.0)  PSI cpu 12.5% mem 0.0% io 1.0%  irq 0.4%
+            ! note (4 for all of it): method ebpf needs CAP_BPF and CAP_PERFMON; this one lo
+            CORES  # all CPUs busy  = one  . idle
+              0-1 |####################|    8-9 |....................|
+              2-3 |########==========..|  10-11 |....................|
+              4-5 |===============.....|  12-13 |....................|
+              6-7 |=...................|     14 |....................|
+            PAIRS 1    keys:  1 tasks  2 cgroups  4 notes
+                  TOGETHER s EACH LOST s     WHO
+                 1.000+-.035    0.375+-0.13  10 gzip and 11 cc1plus
 
 
 
-        q quit  Tab panel  s sort  / filter  p pause  h help
-    "#]],
+            q quit  Tab panel  s sort  / filter  p pause  h help
+        "#]],
     );
     let view = View { panel: Panel::Notes, paused: true, ..View::default() };
     check(
@@ -388,6 +393,61 @@ fn pairs_and_notes() {
 }
 
 #[test]
+fn the_help_is_whole_at_80_by_24() {
+    let view = View { help: true, ..View::default() };
+    let shown = text(80, 24, None, &view);
+    for line in KEYS.iter().map(|(_, what)| *what).chain(LEGEND) {
+        assert!(shown.contains(line), "{line} is not in\n{shown}");
+    }
+    // Narrower, it is broken into more lines, not cut.
+    let narrow = text(50, 60, None, &view);
+    assert!(narrow.trim_end().ends_with("r"), "{narrow}");
+}
+
+#[test]
+fn every_note_has_its_turn_on_the_line_above() {
+    let mut snapshot = made(8);
+    snapshot.warnings.push(Warning::new("steal", "much was stolen", ""));
+    let view = View::default();
+    let lines: Vec<String> = [0.0, 4.0, 8.0]
+        .iter()
+        .map(|later_s| {
+            let now = Snapshot { time_unix_s: 1_700_000_000.0 + later_s, ..snapshot.clone() };
+            let shown = text(80, 24, Some(&now), &view);
+            shown.lines().find(|line| line.starts_with("! ")).unwrap_or_default().to_owned()
+        })
+        .collect();
+    assert!(lines[0].starts_with("! note 1 of 2 (4 for all): method"), "{lines:?}");
+    assert_eq!(lines[1], "! note 2 of 2 (4 for all): much was stolen");
+    assert_eq!(lines[0], lines[2]);
+}
+
+#[test]
+fn where_nobody_has_siblings_nothing_is_said_of_them_but_that() {
+    let mut snapshot = made(1);
+    snapshot.machine.threads_per_core_max = 1;
+    snapshot.machine.cpus = 1;
+    for panel in Panel::ALL {
+        let shown = text(80, 24, Some(&snapshot), &View { panel, ..View::default() });
+        assert!(shown.contains("1 CPU, 1 core,") && shown.contains("all time is alone"), "{shown}");
+        for word in ["SHARED", "ALONE s", "CAPACITY", "yield", "clash", "all busy", "by shared"] {
+            assert!(!shown.contains(word), "{word} in\n{shown}");
+        }
+    }
+}
+
+#[test]
+fn half_a_range_is_told_if_there_is_one() {
+    let of =
+        |half: f64| super::tables::number(Span { value: 1.0, low: 1.0 - half, high: 1.0 + half });
+    for (half, told) in [(0.0004, ""), (0.004, "+-.004"), (0.0994, "+-.099"), (0.0996, "+-0.10")] {
+        assert_eq!(of(half).trim(), format!("1.000{told}"));
+        assert_eq!(of(half).len(), 14);
+    }
+    assert_eq!(of(12.34).trim(), "1.000+-12.3");
+}
+
+#[test]
 fn colours_only_where_they_are_wanted() {
     let colours = |colour| {
         let view = View { colour, ..View::default() };
@@ -412,6 +472,20 @@ fn any_size_any_panel_and_no_window_yet_can_be_drawn() {
                 }
             }
         }
+    }
+}
+
+#[test]
+fn who_scrolls_beyond_the_end_is_at_the_end() {
+    let snapshot = made(128);
+    for (panel, last) in [(Panel::Tasks, 4), (Panel::Cgroups, 3), (Panel::Pairs, 0)] {
+        let mut view = View { panel, from: 90, cores_from: 900, ..View::default() };
+        let mut terminal = Terminal::new(TestBackend::new(80, 24)).expect("terminal");
+        terminal.draw(|frame| _ = draw(frame, Some(&snapshot), &mut view)).expect("drawn");
+        assert_eq!(view.from, last, "{panel:?}");
+        assert!(view.cores_from < 128, "{}", view.cores_from);
+        view.key(KeyEvent::new(KeyCode::Up, KeyModifiers::NONE), 10, Some(&snapshot));
+        assert_eq!(view.from, last.saturating_sub(1), "{panel:?}: one key, one line");
     }
 }
 

@@ -7,11 +7,10 @@
 //! it: so each is measured beside all others from its first call to its last.
 
 use super::{Call, Place, Row, rows};
+use crate::copies::Remarks;
 use crate::observe::CpusSeen;
 use crate::{Error, answer, role};
-use coretwin_base::cpu_set::CpuSet;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -51,11 +50,7 @@ pub(super) struct Report {
     pub(super) elapsed_s: f64,
     /// Calls of each sample, and how long they took together, in seconds.
     pub(super) samples: Vec<(u64, f64)>,
-    pub(super) checks: BTreeMap<String, bool>,
-    /// Value and unit.
-    pub(super) metrics: BTreeMap<String, (f64, String)>,
-    pub(super) notes: BTreeMap<String, String>,
-    pub(super) cpus_ran: CpuSet,
+    pub(super) remarks: Remarks,
 }
 
 /// The role: sets the row up, waits for its release, measures, reports, and keeps company.
@@ -76,9 +71,7 @@ pub(crate) fn main(entered: Result<(), Error>, args: &[String]) -> ExitCode {
 }
 
 fn set_up(args: &[String]) -> Result<(Orders, Box<dyn Call>), Error> {
-    let text = args.first().map_or("", String::as_str);
-    let orders: Orders = serde_json::from_str(text)
-        .map_err(|bad| Error::failed(format!("a row of AIM9 was misconfigured: {bad}")))?;
+    let orders: Orders = role::orders(args, "a row of AIM9")?;
     if let Some(folder) = &orders.place.folder {
         std::env::set_current_dir(folder).map_err(|error| {
             Error::system(format!("cannot work in {}", folder.display()), error)
@@ -117,15 +110,11 @@ fn measure(call: &mut dyn Call, orders: &Orders) -> Result<Report, Error> {
         }
         looked = now;
     }
-    let text = |name: &str| name.to_owned();
     Ok(Report {
         calls,
         elapsed_s: (looked - start).as_secs_f64(),
         samples: put_together(samples),
-        checks: call.checks().into_iter().map(|(name, held)| (text(name), held)).collect(),
-        metrics: call.metrics().into_iter().map(|(n, v, u)| (text(n), (v, text(u)))).collect(),
-        notes: call.notes().into_iter().map(|(name, note)| (text(name), note)).collect(),
-        cpus_ran: seen.cpus(),
+        remarks: Remarks::new(call.checks(), call.metrics(), call.notes(), seen.cpus()),
     })
 }
 

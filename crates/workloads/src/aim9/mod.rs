@@ -36,11 +36,15 @@ mod sort;
 mod strings;
 mod system_questions;
 
-use crate::workload::{Measured, ParamKind, ParamSpec, START_S, Workload, decimal, int, text};
+use crate::copies::{self, COPIES};
+use crate::scratch::{self, DIR};
+use crate::workload::{
+    Measured, ParamKind, ParamSpec, START_S, Workload, decimal, int, path, word, wrong,
+};
 use crate::{Error, supervisor::Supervisor};
 use coretwin_base::job::Job;
 use coretwin_base::limits::{Limit, Need};
-use coretwin_base::param::{ParamValue, Params};
+use coretwin_base::param::Params;
 use coretwin_base::plan::{CopyRule, Scale};
 use coretwin_base::reading::Better;
 use serde::{Deserialize, Serialize};
@@ -50,28 +54,15 @@ use std::path::{Path, PathBuf};
 
 /// The family, and the suite of all its rows.
 pub const FAMILY: &str = "aim9";
-/// Copies, one for each CPU of the arm.
-const AUTO: &str = "auto";
-/// The scratch folder is made where temporary files are; the list is our own; so is the sort.
+/// The list is our own; so is the sort.
 const OWN: &str = "own";
 /// The C library's sort.
 const LIBC: &str = "libc";
-const TEMPORARY: &str = "temporary";
 
 const CALLS: ParamSpec = ParamSpec {
     name: "calls",
     kind: ParamKind::Int { default: 3, min: 1, max: 1_000_000 },
     about: "the fewest calls of the row's function",
-};
-const COPIES: ParamSpec = ParamSpec {
-    name: "copies",
-    kind: ParamKind::Text { default: "1" },
-    about: "copies side by side: a number, or auto for one on each CPU of the arm",
-};
-const DIR: ParamSpec = ParamSpec {
-    name: "dir",
-    kind: ParamKind::Text { default: TEMPORARY },
-    about: "an empty folder for the row's files; 'temporary': below TMPDIR or /tmp",
 };
 const FILE_KIB: ParamSpec = ParamSpec {
     name: "file_kib",
@@ -204,7 +195,8 @@ pub struct Row {
     about: &'static str,
     /// Unit of the value.
     unit: &'static str,
-    /// What a call is credited, in thousands where the unit says so.
+    /// What a call is credited, in thousands where the unit says so; of the disk rows with a file of
+    /// the article's size (see [`Row::credit`]).
     credit: u64,
     group: Group,
     prepare: Prepare,
@@ -222,15 +214,6 @@ impl Row {
             Group::Disk => u64::from(int(params, FILE_KIB.name)),
             Group::SyncDisk => u64::from(int(params, FILE_KIB.name)) / 2,
             _ => self.credit,
-        }
-    }
-
-    fn wrong(&self, name: &str, params: &Params, why: &str) -> Error {
-        Error::Param {
-            workload: self.name,
-            name: name.to_owned(),
-            value: text(params, name),
-            why: why.to_owned(),
         }
     }
 }
@@ -348,10 +331,7 @@ impl Workload for Row {
     }
 
     fn copies(&self, params: &Params) -> CopyRule {
-        match params.get(COPIES.name).and_then(ParamValue::as_int) {
-            Some(copies) => CopyRule::Fixed(u32::try_from(copies).unwrap_or(1)),
-            None => CopyRule::PerCpu,
-        }
+        copies::rule(params)
     }
 
     fn takes_s(&self, params: &Params) -> f64 {
@@ -367,27 +347,17 @@ impl Workload for Row {
     }
 
     fn check(&self, params: &Params) -> Result<(), Error> {
-        let given = |name: &str| text(params, name);
-        let copies = params.get(COPIES.name).and_then(ParamValue::as_int);
-        if given(COPIES.name) != AUTO && !copies.is_some_and(|n| (1..=65_536).contains(&n)) {
-            let why = "it is 'auto' or a whole number from 1 to 65536";
-            return Err(self.wrong(COPIES.name, params, why));
+        copies::check(self.name, params)?;
+        scratch::check(self.name, params)?;
+        path(self.name, params, LIST.name, OWN)?;
+        if self.group == Group::Sort {
+            word(self.name, params, SORT.name, &[OWN, LIBC])?;
         }
         if self.group == Group::SyncDisk
             && int(params, SYNC_CALLS_MAX.name) < int(params, SYNC_CALLS.name)
         {
             let why = "it is at least the number of calls";
-            return Err(self.wrong(SYNC_CALLS_MAX.name, params, why));
-        }
-        if self.group == Group::Sort && ![OWN, LIBC].contains(&given(SORT.name).as_str()) {
-            return Err(self.wrong(SORT.name, params, "it is 'own' or 'libc'"));
-        }
-        for (name, word) in [(DIR.name, TEMPORARY), (LIST.name, OWN)] {
-            let path = given(name);
-            if !path.is_empty() && path != word && !path.starts_with('/') {
-                let why = "it is a whole path, beginning with '/'";
-                return Err(self.wrong(name, params, why));
-            }
+            return Err(wrong(self.name, params, SYNC_CALLS_MAX.name, why));
         }
         Ok(())
     }

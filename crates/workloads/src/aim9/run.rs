@@ -2,12 +2,9 @@
 //! their rates added up; and nothing left.
 
 use super::copy::{Orders, Report, error_share};
-use super::{
-    AUTO, CALLS, COPIES, DIR, FILE_KIB, Group, LIBC, LIST, OWN, Place, Row, SECONDS, SORT,
-    SYNC_CALLS_MAX, TEMPORARY,
-};
+use super::{CALLS, FILE_KIB, Group, LIBC, LIST, OWN, Place, Row, SECONDS, SORT, SYNC_CALLS_MAX};
 use crate::role::AIM9;
-use crate::scratch::{self, Scratch};
+use crate::scratch::Scratch;
 use crate::semaphores::{Claim, KEYS_MAX};
 use crate::supervisor::Supervisor;
 use crate::workload::{Measured, Workload, decimal, int, metric, text};
@@ -18,8 +15,6 @@ use coretwin_base::reading::{Better, Metric};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// Ending the copies has this long, in seconds, whatever ended the run.
-const CLEANUP_S: f64 = 30.0;
 /// What a copy's folder needs beside its two files, in KiB.
 const SMALL_FILES_KIB: u64 = 4096;
 
@@ -36,20 +31,14 @@ pub(super) fn run(
     }
     let scratch = scratch_for(row, params, count)?;
     let claim = claim_for(row, count)?;
-    let spread = text(params, COPIES.name) == AUTO;
-    let orders = |copy| orders(row, params, (copy, count), scratch.as_ref(), claim.as_ref());
-    let ran: Result<Vec<Report>, Error> = copies::run(AIM9, job, spread, orders, supervisor);
-    // Before anything is removed, whoever could still make more must be gone.
-    supervisor.last_orders(CLEANUP_S);
-    supervisor.end_measured()?;
+    let orders = |copy, folder| orders(row, params, (copy, count), folder, claim.as_ref());
+    let ran: Vec<Report> = copies::run(AIM9, job, params, scratch.as_ref(), orders, supervisor)?;
     drop(claim);
-    let notes = scratch.as_ref().map(|scratch| notes(row, scratch));
-    let removed = scratch.as_ref().map_or(Ok(()), Scratch::remove);
-    let mut measured = measure(row, params, &ran?);
-    removed?;
-    measured.notes.extend(notes.into_iter().flatten());
+    let mut measured = measure(row, params, &ran);
     if let Some(scratch) = scratch {
-        measured.checks.insert("files_gone".to_owned(), !scratch.folder().exists());
+        let warning = warning(row, &scratch).map(|text| ("warning".to_owned(), text));
+        measured.notes.extend(warning);
+        scratch.end(&mut measured)?;
     }
     Ok(measured)
 }
@@ -58,11 +47,9 @@ fn scratch_for(row: &Row, params: &Params, copies: u32) -> Result<Option<Scratch
     if !row.group.has_folder() {
         return Ok(None);
     }
-    let dir = text(params, DIR.name);
-    let parent = (dir != TEMPORARY).then(|| PathBuf::from(dir));
     // The input, and a file that grows beside it.
     let kib = 2 * u64::from(int(params, FILE_KIB.name)) + SMALL_FILES_KIB;
-    Scratch::new(parent.as_deref(), (kib << 10) * u64::from(copies)).map(Some)
+    Scratch::of(params, (kib << 10) * u64::from(copies)).map(Some)
 }
 
 fn claim_for(row: &Row, copies: u32) -> Result<Option<Claim>, Error> {
@@ -75,19 +62,16 @@ fn claim_for(row: &Row, copies: u32) -> Result<Option<Claim>, Error> {
     Claim::new(copies).map(Some)
 }
 
-/// What a reader must know of the folder.
-fn notes(row: &Row, scratch: &Scratch) -> Vec<(String, String)> {
-    let mut notes = vec![("file_system".to_owned(), scratch.file_system())];
-    let files_matter = matches!(row.group, Group::Disk | Group::SyncDisk);
-    if files_matter && scratch.is_in_memory() {
-        let what = match row.group {
-            Group::SyncDisk => "no write is synchronous there, so this equals the row without sync",
-            _ => "no disk is behind it",
-        };
-        let warning = format!("the files are in memory: {what}; name a folder on a disk with dir=");
-        notes.push(("warning".to_owned(), warning));
-    }
-    notes
+/// What a reader must know of the folder, of rows for which it matters.
+fn warning(row: &Row, scratch: &Scratch) -> Option<String> {
+    let what = match row.group {
+        Group::SyncDisk => "no write is synchronous there, so this equals the row without sync",
+        Group::Disk => "no disk is behind it",
+        _ => return None,
+    };
+    scratch
+        .is_in_memory()
+        .then(|| format!("the files are in memory: {what}; name a folder on a disk with dir="))
 }
 
 /// What one of so many copies has to do.
@@ -95,12 +79,9 @@ fn orders(
     row: &Row,
     params: &Params,
     (copy, copies): (u32, u32),
-    scratch: Option<&Scratch>,
+    folder: Option<PathBuf>,
     claim: Option<&Claim>,
-) -> Result<Orders, Error> {
-    let folder = scratch
-        .map(|scratch| scratch::subfolder(scratch.folder(), &format!("copy{copy}")))
-        .transpose()?;
+) -> Orders {
     let list = text(params, LIST.name);
     let place = Place {
         folder,
@@ -109,14 +90,14 @@ fn orders(
         list: (!list.is_empty() && list != OWN).then(|| PathBuf::from(list)),
         sort_by_libc: text(params, SORT.name) == LIBC,
     };
-    Ok(Orders {
+    Orders {
         row: row.name().to_owned(),
         place,
         seconds: decimal(params, SECONDS.name),
         calls: int(params, CALLS.name).into(),
         calls_max: (row.group == Group::SyncDisk).then(|| int(params, SYNC_CALLS_MAX.name).into()),
         company: copies > 1,
-    })
+    }
 }
 
 fn measure(row: &Row, params: &Params, reports: &[Report]) -> Measured {
@@ -138,13 +119,7 @@ fn measure(row: &Row, params: &Params, reports: &[Report]) -> Measured {
         cpus_ran: Default::default(),
         checks: BTreeMap::new(),
     };
-    for report in reports {
-        measured.cpus_ran = measured.cpus_ran.union(&report.cpus_ran);
-        measured.notes.extend(report.notes.clone());
-        for (name, held) in &report.checks {
-            *measured.checks.entry(name.clone()).or_insert(true) &= held;
-        }
-    }
+    reports.iter().for_each(|report| report.remarks.add_to(&mut measured));
     measured
 }
 
@@ -173,7 +148,7 @@ fn metrics(row: &Row, reports: &[Report], rates: &[f64]) -> BTreeMap<String, Met
         let percent = metric(100.0 * share, "%", Better::Lower);
         metrics.insert("call_standard_error".to_owned(), percent);
     }
-    for (name, (value, unit)) in reports.iter().flat_map(|report| &report.metrics) {
+    for (name, (value, unit)) in reports.iter().flat_map(|report| &report.remarks.metrics) {
         metrics.entry(name.clone()).or_insert(metric(*value, unit, Better::Higher));
     }
     metrics

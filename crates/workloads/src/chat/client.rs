@@ -6,11 +6,10 @@
 
 use super::gate::GateSet;
 use super::protocol::{
-    ALL_ACCEPTED, Config, FINISHED, Totals, keys, message_of, no_thread, raise_open_files, receive,
-    send_all, thread,
+    ALL_ACCEPTED, Config, FINISHED, Totals, keys, message_of, no_thread, receive, thread,
 };
-use crate::Error;
 use crate::observe::CpusSeen;
+use crate::{Error, open_files, role, socket};
 use std::io;
 use std::io::Write;
 use std::net::{SocketAddr, TcpStream};
@@ -27,13 +26,13 @@ pub(super) const PATIENCE_S: f64 = 30.0;
 /// is the patience with it, in seconds, if it is not ours.
 pub(crate) fn main(entered: Result<(), Error>, args: &[String]) -> ExitCode {
     let ready = entered.and_then(|()| {
-        let config = super::config_from(args)?;
+        let config: Config = role::orders(args, "the client of chat")?;
         let address = args.get(1).and_then(|address| address.parse().ok());
         let address = address.ok_or_else(|| Error::failed("the client was given no address"))?;
         let patience = args.get(2).and_then(|text| text.parse().ok());
         let patience = patience.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
         let server = Server { address, patience };
-        raise_open_files();
+        open_files::raise();
         let control = server.connect(1).map_err(|error| {
             let what = format!("the client cannot reach the server at {address}");
             server.trouble(&config, what, error)
@@ -118,7 +117,7 @@ impl Shared {
     fn send(&self, stream: &TcpStream, message: &[u8]) -> io::Result<()> {
         self.start.take(0)?;
         for number in 0..self.config.messages {
-            send_all(stream, message)?;
+            socket::send(stream, message)?;
             if number == self.config.messages / 2 {
                 self.seen.note();
             }

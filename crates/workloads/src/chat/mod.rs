@@ -2,7 +2,8 @@
 //! and 4.
 //!
 //! `protocol` is what the two processes agree on, `server` and `client` are the processes, `gate`
-//! is what their tasks wait on, `run` is the worker's side: it starts both and adds up.
+//! is what their tasks wait on, `run` is the worker's side: it starts both and adds up. `serve` is the
+//! server without a run.
 //!
 //! How it differs from the original, and why:
 //! * tasks are threads of two processes, not `clone` without `CLONE_THREAD`, which no C library
@@ -14,19 +15,19 @@ pub(crate) mod client;
 pub(crate) mod gate;
 pub(crate) mod protocol;
 mod run;
+pub(crate) mod serve;
 pub(crate) mod server;
 
 use crate::workload::{
-    Measured, OWN_SERVER, ParamKind, ParamSpec, START_S, Workload, int, server_elsewhere,
+    Measured, OWN_SERVER, ParamKind, ParamSpec, START_S, Workload, int, server_elsewhere, wrong,
 };
-use crate::{Error, supervisor::Supervisor};
+use crate::{Error, answer, supervisor::Supervisor};
 use coretwin_base::job::Job;
 use coretwin_base::limits::{Limit, Need};
 use coretwin_base::param::Params;
 use coretwin_base::plan::Scale;
 use coretwin_base::reading::Better;
 use protocol::{Config, Failure, Message, Totals, Waiting, keys};
-use std::io::Write;
 use std::net::SocketAddr;
 use std::process::ExitCode;
 
@@ -198,15 +199,11 @@ impl Workload for Chat {
     fn check(&self, params: &Params) -> Result<(), Error> {
         let connections = int(params, "rooms") * int(params, "users");
         if connections > CONNECTIONS_MAX {
-            return Err(Error::Param {
-                workload: self.name,
-                name: "users".to_owned(),
-                value: int(params, "users").to_string(),
-                why: format!(
-                    "rooms × users may be at most {CONNECTIONS_MAX}, because the starting gun \
-                     counts to twice that and a SysV semaphore to {SEMAPHORE_MAX}"
-                ),
-            });
+            let why = format!(
+                "rooms × users may be at most {CONNECTIONS_MAX}, because the starting gun counts to \
+                 twice that and a SysV semaphore to {SEMAPHORE_MAX}"
+            );
+            return Err(wrong(self.name, params, "users", why));
         }
         self.server(params).map(drop)
     }
@@ -221,32 +218,18 @@ impl Workload for Chat {
     }
 }
 
-/// A process of chat says something to the worker.
-fn tell(message: &Message) {
-    let Ok(mut line) = serde_json::to_string(message) else { return };
-    line.push('\n');
-    // If nobody listens, the worker is dead, and so is this process at once.
-    let _ = std::io::stdout().write_all(line.as_bytes());
-}
-
 /// A process of chat reports how it ended.
 fn report(result: Result<Totals, Error>) -> ExitCode {
     match result {
         Ok(totals) => {
-            tell(&Message::Done(totals));
+            answer::tell(&Message::Done(totals));
             ExitCode::SUCCESS
         }
         Err(error) => {
-            tell(&Message::Failed(Failure::from(&error)));
+            answer::tell(&Message::Failed(Failure::from(&error)));
             ExitCode::FAILURE
         }
     }
-}
-
-fn config_from(args: &[String]) -> Result<Config, Error> {
-    let text = args.first().map_or("", String::as_str);
-    serde_json::from_str(text)
-        .map_err(|bad| Error::failed(format!("chat was misconfigured: {bad}")))
 }
 
 fn no_semaphores(who: &str, rooms: u32, error: std::io::Error) -> Error {

@@ -1,8 +1,8 @@
 //! What the two processes of chat agree on.
 
-use crate::Error;
+use crate::{Error, socket};
 use coretwin_base::cpu_set::CpuSet;
-use rustix::net::{RecvFlags, SendFlags};
+use rustix::net::RecvFlags;
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::net::TcpStream;
@@ -12,8 +12,6 @@ use std::thread::Builder;
 pub(crate) const ALL_ACCEPTED: u8 = 0x11;
 /// Control byte of the client: it has finished.
 pub(crate) const FINISHED: u8 = 0x22;
-/// Backlog asked for; the kernel clips it to `net.core.somaxconn`.
-pub(crate) const BACKLOG: i32 = 4096;
 /// Stack of a task, in bytes. The original's 16 KiB is the least a thread can have today, and too
 /// little for an unoptimised build; what is not touched costs no memory.
 const STACK: usize = 64 * 1024;
@@ -66,9 +64,14 @@ impl Config {
 
 /// The keys of a run, counted from its base: the rooms come first.
 pub(crate) mod keys {
+    /// Those that are of no room.
+    const OTHERS: u32 = 3;
+    /// The most rooms whose keys can be claimed together.
+    pub(crate) const ROOMS_MAX: u32 = crate::semaphores::KEYS_MAX - OTHERS;
+
     /// Keys of a run of so many rooms.
     pub(crate) fn count(rooms: u32) -> u32 {
-        rooms + 3
+        rooms + OTHERS
     }
     /// The server's tasks that have not finished.
     pub(crate) fn server_done(rooms: u32) -> u32 {
@@ -134,30 +137,13 @@ pub(crate) struct Totals {
     pub(crate) cpus_ran: CpuSet,
 }
 
-/// Sends the whole message: one `send`, and more only if the kernel took a part.
-pub(crate) fn send_all(stream: &TcpStream, mut message: &[u8]) -> io::Result<()> {
-    while !message.is_empty() {
-        match rustix::net::send(stream, message, SendFlags::empty()) {
-            Ok(count) => message = message.get(count..).unwrap_or_default(),
-            Err(rustix::io::Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
-        }
-    }
-    Ok(())
-}
-
-/// Receives one message whole: one `recv` with `MSG_WAITALL`. A short one is an error: the
-/// stream ended, or, as with no byte at all, `WouldBlock` if its time-out passed.
+/// Receives one message whole. A short one is an error: the stream ended, or its time-out passed
+/// (`WouldBlock`).
 pub(crate) fn receive(stream: &TcpStream, message: &mut [u8]) -> io::Result<()> {
-    let size = message.len();
-    let (_, count) = rustix::net::recv(stream, &mut *message, RecvFlags::WAITALL)?;
-    if count == size {
-        return Ok(());
+    match socket::receive(stream, message, RecvFlags::empty())? {
+        count if count == message.len() => Ok(()),
+        _ => Err(io::ErrorKind::UnexpectedEof.into()),
     }
-    if count > 0 {
-        rustix::net::recv(stream, message, RecvFlags::PEEK | RecvFlags::DONTWAIT)?;
-    }
-    Err(io::ErrorKind::UnexpectedEof.into())
 }
 
 /// The message of a user: its number, over and over, as 4-byte integers.
@@ -174,13 +160,4 @@ pub(crate) fn thread() -> Builder {
 pub(crate) fn no_thread(who: &str, config: &Config, error: io::Error) -> Error {
     let tasks = 2 * config.connections();
     Error::system(format!("the {who} cannot make its {tasks} threads"), error)
-}
-
-/// Lets this process open as many files as it may.
-pub(crate) fn raise_open_files() {
-    use rustix::process::{Resource, getrlimit, setrlimit};
-    let limit = getrlimit(Resource::Nofile);
-    // If it fails, opening the files fails, with a sentence of its own.
-    let _ =
-        setrlimit(Resource::Nofile, rustix::process::Rlimit { current: limit.maximum, ..limit });
 }

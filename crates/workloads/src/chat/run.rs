@@ -4,11 +4,11 @@ use super::client::PATIENCE_S;
 use super::protocol::{Config, Failure, Message, Totals, keys};
 use super::{Chat, Params};
 use crate::error::signal_name;
-use crate::role::{CHAT_CLIENT, CHAT_SERVER};
+use crate::role::{self, CHAT_CLIENT, CHAT_SERVER};
 use crate::semaphores::Claim;
 use crate::supervisor::{Launch, Supervisor, Task, TaskId};
 use crate::workload::{Measured, Workload, metric};
-use crate::{Error, workload::int};
+use crate::{Error, answer, workload::int};
 use coretwin_base::job::Job;
 use coretwin_base::reading::Better;
 use std::collections::BTreeMap;
@@ -84,8 +84,7 @@ fn drive(
     job: &Job,
     supervisor: &mut Supervisor,
 ) -> Result<(Option<Totals>, Totals), Error> {
-    let settings = serde_json::to_string(config)
-        .map_err(|error| Error::system("cannot write the settings of chat", error))?;
+    let settings = role::written(config)?;
     let launch = |role, index: usize, args| Launch {
         role,
         args,
@@ -119,7 +118,7 @@ fn drive(
     let totals = |id: TaskId, who: &str| {
         supervisor
             .task(id)
-            .and_then(|task| messages(task).find_map(done))
+            .and_then(|task| answer::lines(task).find_map(done))
             .ok_or_else(|| Error::failed(why(who, supervisor.task(id))))
     };
     Ok((server.map(|id| totals(id, "server")).transpose()?, totals(client, "client")?))
@@ -127,7 +126,7 @@ fn drive(
 
 fn wait_for_port(supervisor: &mut Supervisor, server: TaskId) -> Result<u16, Error> {
     let port = |task: &Task| {
-        messages(task).find_map(|message| match message {
+        answer::lines(task).find_map(|message| match message {
             Message::Port(port) => Some(port),
             _ => None,
         })
@@ -139,12 +138,6 @@ fn wait_for_port(supervisor: &mut Supervisor, server: TaskId) -> Result<u16, Err
     task.and_then(port).ok_or_else(|| Error::failed(why("server", task)))
 }
 
-/// What a process has said so far, whole lines.
-fn messages(task: &Task) -> impl Iterator<Item = Message> + '_ {
-    let lines = task.output.last_bytes().split_inclusive(|byte| *byte == b'\n');
-    lines.filter(|line| line.ends_with(b"\n")).flat_map(serde_json::from_slice)
-}
-
 fn done(message: Message) -> Option<Totals> {
     match message {
         Message::Done(totals) => Some(totals),
@@ -153,8 +146,7 @@ fn done(message: Message) -> Option<Totals> {
 }
 
 fn has_failed(task: &Task) -> bool {
-    task.exit.is_some_and(|(status, _)| !status.success())
-        || messages(task).any(|message| matches!(message, Message::Failed(_)))
+    task.exit.is_some_and(|(status, _)| !status.success()) || failure(task).is_some()
 }
 
 /// Why a run failed in which one side did, and the other perhaps in consequence: a death by signal
@@ -177,7 +169,7 @@ fn death(who: &str, task: &Task) -> Option<String> {
 }
 
 fn failure(task: &Task) -> Option<Failure> {
-    messages(task).find_map(|message| match message {
+    answer::lines(task).find_map(|message| match message {
         Message::Failed(failure) => Some(failure),
         _ => None,
     })

@@ -6,13 +6,12 @@
 
 use super::gate::GateSet;
 use super::protocol::{
-    ALL_ACCEPTED, BACKLOG, Config, FINISHED, Failure, Message, Totals, keys, message_of, no_thread,
-    raise_open_files, receive, send_all, thread,
+    ALL_ACCEPTED, Config, FINISHED, Failure, Message, Totals, keys, message_of, no_thread, receive,
+    thread,
 };
-use crate::Error;
 use crate::observe::CpusSeen;
+use crate::{Error, answer, open_files, role, socket};
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::net::{AddressFamily, SocketFlags, SocketType, sockopt};
 use std::io::Write;
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::process::ExitCode;
@@ -23,10 +22,12 @@ use std::thread::Scope;
 /// The role: listens on a port of its own, serves one client, reports, ends.
 pub(crate) fn main(entered: Result<(), Error>, args: &[String]) -> ExitCode {
     let served = entered.and_then(|()| {
-        let config = super::config_from(args)?;
-        raise_open_files();
-        let (listener, address) = listen(SocketAddr::from(([127, 0, 0, 1], 0)), false)?;
-        super::tell(&Message::Port(address.port()));
+        let config: Config = role::orders(args, "the server of chat")?;
+        open_files::raise();
+        // The original sets no option of its sockets.
+        let any = SocketAddr::from(([127, 0, 0, 1], 0));
+        let (listener, address) = socket::listen(any, |_| Ok(()))?;
+        answer::tell(&Message::Port(address.port()));
         let (control, _) = listener
             .accept()
             .map_err(|error| Error::system("the server cannot accept the client", error))?;
@@ -34,40 +35,14 @@ pub(crate) fn main(entered: Result<(), Error>, args: &[String]) -> ExitCode {
         if (rooms, messages) != (config.rooms, config.messages) {
             return Err(Error::failed("the client asked the server for another run than planned"));
         }
-        let announce = |failure: &Failure| super::tell(&Message::Failed(failure.clone()));
+        let announce = |failure: &Failure| {
+            answer::tell(&Message::Failed(failure.clone()));
+        };
         let session = Session::new(config, announce);
         let session = session.inspect_err(|error| announce(&Failure::from(error)))?;
         serve(&session, &listener, &control)
     });
     super::report(served)
-}
-
-/// Listens on an address; port 0 is any free one. The original sets no socket option, so address
-/// reuse is only for a server on a port of its own choice, to be started again at once.
-pub(crate) fn listen(address: SocketAddr, reuse: bool) -> Result<(TcpListener, SocketAddr), Error> {
-    let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
-    let flags = SocketFlags::CLOEXEC;
-    let bound =
-        rustix::net::socket_with(family, SocketType::STREAM, flags, None).and_then(|socket| {
-            if reuse {
-                sockopt::set_socket_reuseaddr(&socket, true)?;
-            }
-            rustix::net::bind(&socket, &address)?;
-            rustix::net::listen(&socket, BACKLOG)?;
-            Ok(TcpListener::from(socket))
-        });
-    let trouble = |error: std::io::Error| {
-        let hint = match error.kind() {
-            std::io::ErrorKind::AddrInUse => {
-                " (another program has the port: stop it, or choose another with --port)"
-            }
-            _ => "",
-        };
-        Error::system(format!("cannot listen on {address}{hint}"), error)
-    };
-    let listener = bound.map_err(|error| trouble(error.into()))?;
-    let address = listener.local_addr().map_err(trouble)?;
-    Ok((listener, address))
 }
 
 /// Reads what the client asks for: rooms and messages, two native 32-bit integers.
@@ -179,7 +154,7 @@ impl Session {
             for (_, stream) in streams.filter(|(other, _)| *other != index as usize) {
                 // A message came, so the client has started, so every connection is accepted.
                 let stream = stream.get().ok_or(std::io::ErrorKind::NotConnected)?;
-                send_all(stream, message)?;
+                socket::send(stream, message)?;
                 sent += 1;
             }
             if number == self.config.messages / 2 {

@@ -36,7 +36,7 @@ use std::time::{Duration, Instant};
 /// The workload name of a user's own command.
 pub const NAME: &str = "command";
 /// The roles a placement can separate, where there is a server.
-pub const ROLES: &[&str] = &["server", "command"];
+pub(crate) const ROLES: &[&str] = &["server", "command"];
 
 /// Standard output kept for reading metrics, in bytes: the last 16 MiB, shared by the copies. More
 /// is read, so that the command is not held up, and let go.

@@ -26,8 +26,6 @@ const LOOKS: u32 = 4;
 const LOOK_LATE: Duration = Duration::from_millis(5);
 /// How long after the window a burning thread may answer: others may have the CPU first.
 const BUSY_LATE: Duration = Duration::from_secs(5);
-/// A pause between two steps that counts as a gap, in steps of usual length.
-const GAP_STEPS: u32 = 20;
 /// Room for the stack of a thread, in bytes.
 const STACK: usize = 256 << 10;
 /// Most time a real-time thread may go on without a rest: the kernel ends the process after it
@@ -291,27 +289,16 @@ fn count(window: Window, mut step: impl FnMut() -> u64) -> Busy {
     }
     let switches = sys::thread_switches();
     let start = Instant::now();
-    let (mut last, mut steps, mut pauses) = (start, 0, Vec::new());
-    let mut usual = Duration::MAX;
+    let (mut last, mut steps) = (start, 0);
     while last < window.to {
         steps += step();
-        let now = Instant::now();
-        let took = now - last;
-        // Compared at the end, when the usual length is known; few are long.
-        usual = usual.min(took.max(Duration::from_nanos(1)));
-        if took > usual * GAP_STEPS {
-            pauses.push(took);
-        }
-        last = now;
+        last = Instant::now();
     }
-    let gap = |took: &&Duration| **took > usual * GAP_STEPS;
-    let gaps: Duration = pauses.iter().filter(gap).sum();
     Busy {
         cpu: CpuId(0),
         per_s: steps as f64 / (last - start).as_secs_f64().max(1e-9),
         switches: sys::thread_switches().saturating_sub(switches),
         late_s: (start - window.from).as_secs_f64(),
-        gaps_s: gaps.as_secs_f64(),
     }
 }
 

@@ -11,11 +11,11 @@
 pub(crate) mod crew;
 mod loops;
 
-use crate::{Error, role};
+use crate::{Error, answer, role};
 use coretwin_base::cpu_set::{CpuId, CpuSet};
 use coretwin_base::probe::Contention;
 use serde::{Deserialize, Serialize};
-use std::io::{BufRead, Write};
+use std::io::BufRead;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
@@ -52,13 +52,10 @@ pub struct Busy {
     pub cpu: CpuId,
     /// Steps (or round trips) per second.
     pub per_s: f64,
-    /// How often another task took the CPU.
+    /// How often another task took the CPU, or the thread gave it away.
     pub switches: u64,
     /// How much later than planned it began, in seconds.
     pub late_s: f64,
-    /// Time in which nothing was done although nobody else ran here: the hypervisor's, mostly; in
-    /// seconds.
-    pub gaps_s: f64,
 }
 
 /// What was seen of a CPU that should rest.
@@ -94,33 +91,24 @@ pub enum Reply {
 /// If the orders cannot be written as JSON.
 pub fn command(worker: &Path, orders: &Orders) -> Result<Command, Error> {
     let entry = role::Entry { parent: std::process::id(), cpus: None, core_sched: false };
-    let json = |text: Result<String, serde_json::Error>| {
-        text.map_err(|error| Error::failed(format!("cannot give orders: {error}")))
-    };
     let mut command = Command::new(worker);
-    command
-        .arg(role::CONTENTION)
-        .arg(json(serde_json::to_string(&entry))?)
-        .arg(json(serde_json::to_string(orders))?);
+    command.arg(role::CONTENTION).arg(role::written(&entry)?).arg(role::written(orders)?);
     Ok(command)
 }
 
 /// The role.
 pub(crate) fn main(entered: Result<(), Error>, args: &[String]) -> ExitCode {
-    let text = args.first().map_or("", String::as_str);
-    let crew = entered.and_then(|()| {
-        let orders: Orders = serde_json::from_str(text)
-            .map_err(|bad| Error::failed(format!("the orders do not read: {bad}")))?;
-        crew::Crew::new(&orders)
-    });
+    let crew = entered
+        .and_then(|()| role::orders(args, "the process of the loops"))
+        .and_then(|orders| crew::Crew::new(&orders));
     let mut crew = match crew {
         Ok(crew) => crew,
         Err(error) => {
-            say(&Reply::Failed(error.to_string()));
+            answer::tell(&Reply::Failed(error.to_string()));
             return ExitCode::FAILURE;
         }
     };
-    if !say(&Reply::Ready) {
+    if !answer::tell(&Reply::Ready) {
         return ExitCode::FAILURE;
     }
     for line in std::io::stdin().lock().lines() {
@@ -129,17 +117,9 @@ pub(crate) fn main(entered: Result<(), Error>, args: &[String]) -> ExitCode {
             Ok(round) => crew.run(&round),
             Err(bad) => Reply::Failed(format!("the round does not read: {bad}")),
         };
-        if !say(&reply) {
+        if !answer::tell(&reply) {
             return ExitCode::FAILURE;
         }
     }
     ExitCode::SUCCESS
-}
-
-/// Writes a line; false: nobody listens any more.
-fn say(reply: &Reply) -> bool {
-    let Ok(mut line) = serde_json::to_string(reply) else { return false };
-    line.push('\n');
-    let mut out = std::io::stdout().lock();
-    out.write_all(line.as_bytes()).and_then(|()| out.flush()).is_ok()
 }

@@ -38,9 +38,7 @@ pub(crate) fn main(entered: Result<(), Error>, args: &[String]) -> ExitCode {
 }
 
 fn run(args: &[String]) -> Result<Counted, Error> {
-    let text = args.first().map_or("", String::as_str);
-    let orders: Orders = serde_json::from_str(text)
-        .map_err(|bad| Error::failed(format!("a client was misconfigured: {bad}")))?;
+    let orders: Orders = role::orders(args, "a client")?;
     let load = source::find(&orders.load, orders.seed)?;
     let mut backend: Box<dyn Backend> = match &orders.target {
         Target::Files(manner) => Box::new(Files::new(&load, orders.client, *manner)?),

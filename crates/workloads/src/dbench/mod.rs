@@ -9,19 +9,23 @@
 //! * the load is read before the clock starts; the original reads and splits its text within it;
 //! * a call that is answered otherwise than the load says ends the run: its numbers would be those
 //!   of another load;
+//! * a read counts with what it brought, where dbench 4 counts what was asked for; in its own load, and
+//!   in those of ours, the two are the same;
 //! * what counts begins and ends at the same moment for all clients, instead of at ticks of 1 s;
 //! * files are in a folder that is made for the run and removed, so that nothing is left of a run
 //!   that was ended, and nothing of others is touched.
 
 pub(crate) mod client;
 mod files;
-pub(crate) mod latency;
+mod latency;
 pub mod load;
 pub(crate) mod replay;
 pub(crate) mod run;
 
-use crate::scratch::Scratch;
-use crate::workload::{Measured, ParamKind, ParamSpec, START_S, Workload, decimal, int, text};
+use crate::scratch::{self, DIR, Scratch};
+use crate::workload::{
+    Measured, ParamKind, ParamSpec, START_S, Workload, decimal, int, text, word, wrong,
+};
 use crate::{Error, leftovers, supervisor::Supervisor};
 use client::Target;
 use coretwin_base::job::Job;
@@ -33,13 +37,10 @@ use files::Manner;
 use load::{Load, source};
 use replay::Phases;
 use run::Clients;
-use std::path::PathBuf;
 
 /// dbench.
 pub static DBENCH: Dbench = Dbench;
 
-/// The scratch folder is made where temporary files are.
-const TEMPORARY: &str = "temporary";
 /// Ending the clients has this long, in seconds, whatever ended the run.
 const CLEANUP_S: f64 = 60.0;
 /// What a client's folders need beside its files, in bytes.
@@ -83,11 +84,7 @@ pub(crate) const WARMUP: ParamSpec = ParamSpec {
 
 const PARAMS: &[ParamSpec] = &[
     CLIENTS,
-    ParamSpec {
-        name: "dir",
-        kind: ParamKind::Text { default: TEMPORARY },
-        about: "an empty folder for the files; 'temporary': below TMPDIR or /tmp",
-    },
+    DIR,
     ParamSpec {
         name: "fsync",
         kind: ParamKind::Text { default: NO },
@@ -114,22 +111,6 @@ const PARAMS: &[ParamSpec] = &[
 #[derive(Debug)]
 pub struct Dbench;
 
-/// A parameter that is one of a few words.
-pub(crate) fn word(
-    workload: &'static str,
-    params: &Params,
-    name: &str,
-    possible: &[&str],
-) -> Result<(), Error> {
-    let value = text(params, name);
-    if possible.contains(&value.as_str()) {
-        return Ok(());
-    }
-    let words: Vec<String> = possible.iter().map(|word| format!("'{word}'")).collect();
-    let why = format!("it is {}", words.join(" or "));
-    Err(Error::Param { workload, name: name.to_owned(), value, why })
-}
-
 /// Checks that dbench and tbench share.
 pub(crate) fn check_common(workload: &'static str, params: &Params) -> Result<(), Error> {
     word(workload, params, MODE.name, &[CLASSIC, TIMED])?;
@@ -145,7 +126,7 @@ pub(crate) fn check_common(workload: &'static str, params: &Params) -> Result<()
             Err(error) => format!("cannot read the load file: {error}"),
         }
     };
-    Err(Error::Param { workload, name: LOADFILE.name.to_owned(), value: file, why })
+    Err(wrong(workload, params, LOADFILE.name, why))
 }
 
 /// The load that complete and checked parameters name.
@@ -249,16 +230,7 @@ impl Workload for Dbench {
             word(self.name(), params, name, &[YES, NO])?;
         }
         word(self.name(), params, "resolve", &[YES, NO, AUTO])?;
-        let dir = text(params, "dir");
-        if dir == TEMPORARY || dir.starts_with('/') {
-            return Ok(());
-        }
-        Err(Error::Param {
-            workload: self.name(),
-            name: "dir".to_owned(),
-            value: dir,
-            why: "it is a whole path, beginning with '/'".to_owned(),
-        })
+        scratch::check(self.name(), params)
     }
 
     fn run(
@@ -270,10 +242,8 @@ impl Workload for Dbench {
         leftovers::start_janitor(supervisor)?;
         let (load, seed) = load_of(params)?;
         let count = int(params, CLIENTS.name);
-        let dir = text(params, "dir");
-        let parent = (dir != TEMPORARY).then(|| PathBuf::from(dir));
         let each = load.live_bytes_max.saturating_add(FOLDERS_BYTES);
-        let scratch = Scratch::new(parent.as_deref(), each.saturating_mul(u64::from(count)))?;
+        let scratch = Scratch::of(params, each.saturating_mul(u64::from(count)))?;
         let phases = phases_of(params);
         let yes = |name: &str| text(params, name) == YES;
         let manner = Manner {
@@ -299,18 +269,13 @@ impl Workload for Dbench {
         // Before anything is removed, whoever could still make more must be gone.
         supervisor.last_orders(CLEANUP_S);
         supervisor.end_measured()?;
-        let file_system = scratch.file_system();
-        let in_memory = scratch.is_in_memory();
-        let removed = scratch.remove();
         let mut measured = run::measure(&load, phases, &ran?);
-        removed?;
-        measured.notes.insert("file_system".to_owned(), file_system);
-        if in_memory {
+        if scratch.is_in_memory() {
             let warning = "the files are in memory: no disk takes part, and sync, fsync and flush \
                            cost next to nothing; name a folder on a disk with dir= to measure one";
             measured.notes.insert("warning".to_owned(), warning.to_owned());
         }
-        measured.checks.insert("files_gone".to_owned(), !scratch.folder().exists());
+        scratch.end(&mut measured)?;
         Ok(measured)
     }
 }

@@ -6,11 +6,11 @@
 use super::latency::Latencies;
 use super::load::{Expect, Load, Operation};
 use crate::Error;
+use crate::clock::monotonic_ns;
 use crate::observe::CpusSeen;
 use crate::tbench::protocol::Traffic;
 use coretwin_base::cpu_set::CpuSet;
 use rustix::io::Errno;
-use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 use std::time::{Duration, Instant};
 
@@ -67,18 +67,10 @@ pub(crate) struct Counted {
     pub(crate) elapsed_s: f64,
     /// Passes begun, also those that do not count.
     pub(crate) passes: u64,
-    /// Bytes moved in the warm-up.
-    pub(crate) warm_up_bytes: u64,
     pub(crate) latencies: Latencies,
     /// What went over the wire, also in the warm-up.
     pub(crate) traffic: Option<Traffic>,
     pub(crate) cpus_ran: CpuSet,
-}
-
-/// The monotonic clock, which all processes share, in nanoseconds.
-pub(crate) fn monotonic_ns() -> u64 {
-    let now = clock_gettime(ClockId::Monotonic);
-    now.tv_sec.cast_unsigned() * 1_000_000_000 + now.tv_nsec.cast_unsigned()
 }
 
 /// Goes through the load; the clock of all clients began at `start_ns`.
@@ -178,7 +170,7 @@ impl Client {
         }
         self.counts = self.begin.unwrap_or(self.counts);
         let passes = self.counted.passes;
-        self.counted = Counted { passes, warm_up_bytes: moved, ..Counted::default() };
+        self.counted = Counted { passes, ..Counted::default() };
         self.begin = None;
         Ok(())
     }

@@ -4,12 +4,12 @@
 use super::client::{Orders, Target};
 use super::latency::Latencies;
 use super::load::{KINDS, Load};
-use super::replay::{Counted, Phases, monotonic_ns};
-use crate::chat::protocol::raise_open_files;
-use crate::role::DBENCH_CLIENT;
+use super::replay::{Counted, Phases};
+use crate::clock::monotonic_ns;
+use crate::role::{self, DBENCH_CLIENT};
 use crate::supervisor::{Launch, Supervisor, Task, TaskId};
 use crate::workload::{Measured, metric};
-use crate::{Error, answer};
+use crate::{Error, answer, open_files};
 use coretwin_base::cpu_set::CpuSet;
 use coretwin_base::reading::{Better, Metric};
 use std::collections::BTreeMap;
@@ -39,7 +39,7 @@ pub(crate) fn drive(
     clients: &Clients<'_>,
     supervisor: &mut Supervisor,
 ) -> Result<Vec<Counted>, Error> {
-    raise_open_files();
+    open_files::raise();
     let mut ids = Vec::new();
     for client in 0..clients.count {
         let orders = Orders {
@@ -49,11 +49,9 @@ pub(crate) fn drive(
             phases: clients.phases,
             target: clients.target.clone(),
         };
-        let orders = serde_json::to_string(&orders)
-            .map_err(|error| Error::system("cannot write the orders of a client", error))?;
         ids.push(supervisor.start(Launch {
             role: DBENCH_CLIENT,
-            args: vec![orders],
+            args: vec![role::written(&orders)?],
             cpus: clients.cpus,
             folder: clients.folder,
             measured: true,

@@ -2,7 +2,7 @@
 
 use super::work::Work;
 use super::{Pair, Tally};
-use crate::dbench::replay::monotonic_ns;
+use crate::clock::monotonic_ns;
 use std::hint::{black_box, spin_loop};
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::time::Duration;

@@ -1,7 +1,7 @@
 //! Two locks, each taken by one task, at a distance in memory.
 
 use super::{Pair, Tally};
-use crate::dbench::replay::monotonic_ns;
+use crate::clock::monotonic_ns;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
 
 /// Locks taken between two looks at the clock.

@@ -21,7 +21,7 @@ mod work;
 
 use crate::supervisor::Supervisor;
 use crate::workload::{Measured, ParamKind, ParamSpec, START_S, Workload, decimal, int};
-use crate::{Error, dbench::latency::Times};
+use crate::{Error, times::Times};
 use coretwin_base::job::Job;
 use coretwin_base::limits::{Limit, Need};
 use coretwin_base::param::Params;
@@ -81,9 +81,8 @@ trait Pair: Sync {
     /// What the second task prepares before the first phase, while the first sleeps.
     fn prepare(&self) {}
 
-    /// One of the two tasks, 0 or 1, until the clock says so (see
-    /// [`crate::dbench::replay::monotonic_ns`]), but something at least: on a busy machine the time
-    /// may be over when a task first runs.
+    /// One of the two tasks, 0 or 1, until the clock says so (see [`crate::clock`]), but something at
+    /// least: on a busy machine the time may be over when a task first runs.
     fn run(&self, task: usize, until_ns: u64) -> Tally;
 
     /// Whether all that was done is right, by name; both tasks have counted that much, in all phases.

@@ -4,7 +4,7 @@
 //! seen against the same machine at the same time.
 
 use super::{Pair, Row, Tally, rows};
-use crate::dbench::replay::monotonic_ns;
+use crate::clock::monotonic_ns;
 use crate::observe::CpusSeen;
 use crate::{Error, answer, role};
 use coretwin_base::cpu_set::CpuSet;
@@ -67,9 +67,7 @@ pub(crate) fn main(entered: Result<(), Error>, args: &[String]) -> ExitCode {
 }
 
 fn run(args: &[String]) -> Result<Report, Error> {
-    let text = args.first().map_or("", String::as_str);
-    let orders: Orders = serde_json::from_str(text)
-        .map_err(|bad| Error::failed(format!("a row of kernel-2.4 was misconfigured: {bad}")))?;
+    let orders: Orders = role::orders(args, "a row of kernel-2.4")?;
     let row: &Row = rows::ALL
         .iter()
         .find(|row| row.name == orders.row)

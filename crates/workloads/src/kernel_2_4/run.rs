@@ -3,7 +3,7 @@
 
 use super::pair::{Orders, Report};
 use super::{Kind, Row, SECONDS, Tally, delay_us};
-use crate::role::KERNEL_2_4;
+use crate::role::{self, KERNEL_2_4};
 use crate::supervisor::{Launch, Supervisor};
 use crate::workload::{Measured, Workload, decimal, metric};
 use crate::{Error, answer};
@@ -25,13 +25,11 @@ pub(super) fn run(
         delay_us: delay_us(params),
         cpus: [0, 1].map(|role| job.roles.get(role).cloned()),
     };
-    let orders = serde_json::to_string(&orders)
-        .map_err(|error| Error::system("cannot write the orders of the tasks", error))?;
     // The thread that waits for the tasks, which are bound each, stays with them.
     let cpus = job.roles.iter().fold(CpuSet::new(), |all, role| all.union(role));
     let pair = supervisor.start(Launch {
         role: KERNEL_2_4,
-        args: vec![orders],
+        args: vec![role::written(&orders)?],
         cpus: (!cpus.is_empty()).then_some(&cpus),
         folder: None,
         measured: true,

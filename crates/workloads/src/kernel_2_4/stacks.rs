@@ -5,7 +5,7 @@
 //! read, change, write.
 
 use super::{Pair, Tally};
-use crate::dbench::replay::monotonic_ns;
+use crate::clock::monotonic_ns;
 use std::hint::black_box;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 

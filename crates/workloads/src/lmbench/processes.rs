@@ -47,8 +47,8 @@ impl<B: Body> Body for Children<B> {
     }
 
     fn metrics(&mut self) -> Vec<(&'static str, f64, &'static str)> {
-        let resident = memory_kib("VmRSS").unwrap_or(f64::NAN);
-        vec![("resident_kib", resident, "KiB"), ("own_memory_kib", self.own_kib, "KiB")]
+        let resident = memory_kib("VmRSS").ok().map(|kib| ("resident_kib", kib, "KiB"));
+        resident.into_iter().chain([("own_memory_kib", self.own_kib, "KiB")]).collect()
     }
 }
 

@@ -3,8 +3,7 @@
 use super::harness::params::{COPIES, DIR, SAMPLE, SAMPLE_OF_A_SECOND, SAMPLES};
 use super::harness::{Measure, Room, Row};
 use super::{FAMILY, pipe, processes, select, signals, system_calls};
-use crate::dbench::word;
-use crate::workload::{ParamKind, ParamSpec};
+use crate::workload::{ParamKind, ParamSpec, word};
 use coretwin_base::plan::Scale;
 
 /// All of them.

@@ -4,8 +4,7 @@
 //! A sample of creations begins in an empty folder, a sample of deletions in one with as many files
 //! as it removes; both are made ready before the clock starts. There are at most 1000 at a time, so a
 //! sample ends with them, however long it should be; and fewer where it takes long to make those that
-//! are removed. A creation is an open that must make
-//! the file, one write if it has a size, and a close.
+//! are removed. A creation is an open that must make the file, one write if it has a size, and a close.
 
 use crate::Error;
 use crate::lmbench::harness::{Bench, Body, Place};

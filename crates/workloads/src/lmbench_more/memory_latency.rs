@@ -9,7 +9,7 @@
 use super::native::{Chain, LOADS};
 use crate::Error;
 use crate::lmbench::harness::{Bench, Body, Place, Row};
-use crate::workload::int;
+use crate::workload::{int, wrong};
 use coretwin_base::param::Params;
 use coretwin_base::random::Stream;
 
@@ -98,12 +98,7 @@ pub(super) fn check(row: &Row, params: &Params) -> Result<(), Error> {
         }
         _ => return Ok(()),
     };
-    Err(Error::Param {
-        workload: row.name,
-        name: "stride".to_owned(),
-        value: stride.to_string(),
-        why: why.to_owned(),
-    })
+    Err(wrong(row.name, params, "stride", why))
 }
 
 #[cfg(test)]

@@ -4,9 +4,10 @@ use super::protocol::{MESSAGE_END, SHORTEST, Traffic, head, length_of, sizes};
 use crate::Error;
 use crate::dbench::load::{Call, Load, Operation, PathId};
 use crate::dbench::replay::{Backend, Moved};
-use rustix::io::Errno;
-use rustix::net::{RecvFlags, SendFlags, recv, send};
+use crate::socket;
+use rustix::net::RecvFlags;
 use serde::{Deserialize, Serialize};
+use std::io::{self, ErrorKind};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
@@ -36,8 +37,8 @@ impl Connection {
     /// Connects, and makes the first exchange.
     pub(crate) fn new(load: &Load, client: u32, service: &Service) -> Result<Self, Error> {
         let address = service.address;
-        let trouble = |error: std::io::Error| match error.kind() {
-            std::io::ErrorKind::ConnectionRefused => Error::failed(format!(
+        let trouble = |error: io::Error| match error.kind() {
+            ErrorKind::ConnectionRefused => Error::failed(format!(
                 "nobody listens at {address}: is one running? `coretwin serve tbench` starts one"
             )),
             _ => Error::system(format!("a client cannot reach the server at {address}"), error),
@@ -52,11 +53,13 @@ impl Connection {
         stream.set_read_timeout(patience).map_err(trouble)?;
         stream.set_write_timeout(patience).map_err(trouble)?;
         let ids = (0..load.paths.len()).map(|id| PathId(u32::try_from(id).unwrap_or(u32::MAX)));
-        let discards = RecvFlags::WAITALL | RecvFlags::TRUNC;
         let mut connection = Self {
             stream,
             address,
-            discards: if service.copies_replies { RecvFlags::WAITALL } else { discards },
+            discards: match service.copies_replies {
+                true => RecvFlags::empty(),
+                false => RecvFlags::TRUNC,
+            },
             lengths: ids.map(|path| length_of(load, path, client)).collect(),
             buffer: vec![0; MESSAGE_END],
             traffic: Traffic::default(),
@@ -88,55 +91,41 @@ impl Connection {
         Ok(())
     }
 
-    fn send(&mut self, request: usize, reply: usize) -> Result<(), Errno> {
+    fn send(&mut self, request: usize, reply: usize) -> io::Result<()> {
         let head = head(request, reply);
         self.buffer[..head.len()].copy_from_slice(&head);
-        let mut sent = 0;
-        while sent < request {
-            sent += send(&self.stream, &self.buffer[sent..request], SendFlags::NOSIGNAL)?;
-        }
-        Ok(())
+        socket::send(&self.stream, &self.buffer[..request])
     }
 
     /// Whether the reply announces itself as it should.
-    fn receive(&mut self, reply: usize) -> Result<bool, Errno> {
-        receive(&self.stream, &mut self.buffer[..4], RecvFlags::WAITALL)?;
+    fn receive(&mut self, reply: usize) -> io::Result<bool> {
+        self.fill(4, RecvFlags::empty())?;
         if self.buffer[..4] != head(reply, SHORTEST)[..4] {
             return Ok(false);
         }
-        receive(&self.stream, &mut self.buffer[..reply - 4], self.discards)?;
+        self.fill(reply - 4, self.discards)?;
         Ok(true)
     }
 
-    fn why(&self, error: Errno) -> String {
+    fn fill(&mut self, length: usize, flags: RecvFlags) -> io::Result<()> {
+        match socket::receive(&self.stream, &mut self.buffer[..length], flags)? {
+            count if count == length => Ok(()),
+            _ => Err(ErrorKind::ConnectionReset.into()),
+        }
+    }
+
+    fn why(&self, error: io::Error) -> String {
         let address = self.address;
-        match error {
-            Errno::AGAIN => format!(
+        match error.kind() {
+            ErrorKind::WouldBlock => format!(
                 "the server at {address} does not answer: is it a tbench server, and is it alone?"
             ),
-            Errno::CONNRESET | Errno::PIPE => {
+            ErrorKind::ConnectionReset | ErrorKind::BrokenPipe => {
                 format!("the server at {address} has closed the connection: is it a tbench server?")
             }
-            error => {
-                let error = std::io::Error::from(error);
-                format!("the connection with the server at {address} broke: {error}")
-            }
+            _ => format!("the connection with the server at {address} broke: {error}"),
         }
     }
-}
-
-/// Fills the buffer, or throws as much away.
-fn receive(stream: &TcpStream, buffer: &mut [u8], flags: RecvFlags) -> Result<(), Errno> {
-    let mut got = 0;
-    while got < buffer.len() {
-        match recv(stream, &mut buffer[got..], flags) {
-            Ok((_, 0)) => return Err(Errno::CONNRESET),
-            Ok((_, count)) => got += count,
-            Err(Errno::INTR) => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(())
 }
 
 impl Backend for Connection {

@@ -2,26 +2,26 @@
 //! article's Table 6.
 //!
 //! `protocol` is the form of messages and the server's loop, `server` accepts and gives every
-//! connection a process or a thread, `connection` is a client's side. Loads, clients, clock and
+//! connection a process or a thread, `serve` is that server without a run, `connection` is a client's
+//! side. Loads, clients, clock and
 //! sums are those of [`crate::dbench`]. Messages are those of dbench 4's tbench, so either side can
 //! be that one's.
 
 pub(crate) mod connection;
 pub mod protocol;
+pub(crate) mod serve;
 pub(crate) mod server;
 
-pub use server::{TbenchOptions, serve_tbench};
-
-use crate::Error;
 use crate::dbench::client::Target;
 use crate::dbench::replay::Counted;
 use crate::dbench::run::{self, Clients};
 use crate::dbench::{self, CLIENTS, LOADFILE, MODE, SECONDS, SEED, WARMUP, load_of, phases_of};
-use crate::role::TBENCH_SERVER;
+use crate::role::{self, TBENCH_SERVER};
 use crate::supervisor::{Launch, Supervisor, Task, TaskId};
 use crate::workload::{
-    Measured, OWN_SERVER, ParamKind, ParamSpec, Workload, int, metric, server_elsewhere, text,
+    Measured, OWN_SERVER, ParamKind, ParamSpec, Workload, int, metric, server_elsewhere, text, word,
 };
+use crate::{Error, answer};
 use connection::Service;
 use coretwin_base::job::Job;
 use coretwin_base::limits::{Limit, Need};
@@ -89,18 +89,16 @@ impl Tbench {
             // Clients wait for each other, and the worker sees whoever ends.
             patience_s: None,
         };
-        let settings = serde_json::to_string(&settings)
-            .map_err(|error| Error::system("cannot write the server's settings", error))?;
         let server = supervisor.start(Launch {
             role: TBENCH_SERVER,
-            args: vec![settings],
+            args: vec![role::written(&settings)?],
             cpus: job.roles.first(),
             folder: None,
             measured: true,
             keep: 1 << 20,
         })?;
         let port = |supervisor: &Supervisor| {
-            supervisor.task(server).and_then(|task| said(task).find_map(port_of))
+            supervisor.task(server).and_then(|task| answer::lines(task).find_map(port_of))
         };
         supervisor.wait(None, |now| now.has_ended(server) || port(now).is_some())?;
         match port(supervisor) {
@@ -182,7 +180,7 @@ impl Workload for Tbench {
 
     fn check(&self, params: &Params) -> Result<(), Error> {
         dbench::check_common(self.name, params)?;
-        dbench::word(self.name, params, "copy", &[YES, NO])?;
+        word(self.name, params, "copy", &[YES, NO])?;
         self.server(params).map(drop)
     }
 
@@ -257,7 +255,7 @@ fn last_words(
     connections: usize,
 ) -> Result<Traffic, Error> {
     let ended = |task: &Task| {
-        let all = said(task).filter_map(|said| match said {
+        let all = answer::lines(task).filter_map(|said| match said {
             Said::Ended(ended) => Some(ended),
             _ => None,
         });
@@ -279,12 +277,6 @@ fn last_words(
     Ok(all.iter().fold(Traffic::default(), |sum, ended| sum.and(ended.traffic)))
 }
 
-/// What the server has said, whole lines.
-fn said(task: &Task) -> impl Iterator<Item = Said> + '_ {
-    let lines = task.output.last_bytes().split_inclusive(|byte| *byte == b'\n');
-    lines.filter(|line| line.ends_with(b"\n")).flat_map(serde_json::from_slice)
-}
-
 fn port_of(said: Said) -> Option<u16> {
     match said {
         Said::Port(port) => Some(port),
@@ -294,7 +286,7 @@ fn port_of(said: Said) -> Option<u16> {
 
 fn why(task: Option<&Task>) -> String {
     let failure = task.and_then(|task| {
-        said(task).find_map(|said| match said {
+        answer::lines(task).find_map(|said| match said {
             Said::Failed(why) => Some(why),
             _ => None,
         })

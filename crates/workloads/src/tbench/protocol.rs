@@ -45,13 +45,13 @@ pub fn sizes(call: &Call, length_of: impl Fn(PathId) -> usize) -> Option<(usize,
 
 /// The path as messages carry it: dbench 4 puts the folder it runs in before it, which is `.`.
 #[must_use]
-pub fn length_of(load: &Load, path: PathId, client: u32) -> usize {
+pub(crate) fn length_of(load: &Load, path: PathId, client: u32) -> usize {
     "./".len() + load.path_of(path, client).len()
 }
 
 /// The first call of a load that does not fit into a message.
 #[must_use]
-pub fn too_long(load: &Load) -> Option<usize> {
+pub(crate) fn too_long(load: &Load) -> Option<usize> {
     // No client has a longer number.
     let length = |path| length_of(load, path, u32::MAX);
     load.operations.iter().position(|operation| {

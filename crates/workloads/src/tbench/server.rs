@@ -6,13 +6,11 @@
 //! comes back through a pipe, one line of JSON for each connection.
 
 use super::protocol::{MESSAGE_END, Stream, Traffic, serve};
-use crate::role::{Entry, TBENCH_CONNECTION};
-use crate::serve::ServeEvent;
-use crate::{Error, chat};
+use crate::role::{self, Entry, TBENCH_CONNECTION};
+use crate::{Error, answer, open_files, socket};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::OFlags;
-use rustix::net::sockopt::{Timeout, set_socket_timeout, set_tcp_nodelay};
-use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketType, recv, send};
+use rustix::net::RecvFlags;
+use rustix::net::sockopt::{Timeout, set_socket_reuseaddr, set_socket_timeout, set_tcp_nodelay};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
@@ -23,9 +21,6 @@ use std::path::PathBuf;
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::Duration;
 
-/// Connections that wait to be accepted: more than the original's 20, so that many clients that
-/// come at once are not delayed by seconds.
-const BACKLOG: i32 = 4096;
 /// Most connections at a time.
 const CONNECTIONS_MAX: usize = 2100;
 /// How often it looks whether to stop.
@@ -64,29 +59,22 @@ pub(crate) struct Ended {
     pub(crate) failure: Option<String>,
 }
 
-fn say(said: &Said) {
-    let Ok(mut line) = serde_json::to_string(said) else { return };
-    line.push('\n');
-    // If nobody listens, the worker is dead, and so is this process at once.
-    let _ = io::stdout().write_all(line.as_bytes());
-}
-
 /// The role of the server in a run: a free port on loopback.
 pub(crate) fn main(entered: Result<(), Error>, args: &[String]) -> ExitCode {
     let served = entered.and_then(|()| {
-        let text = args.first().map_or("", String::as_str);
-        let settings: Settings = serde_json::from_str(text)
-            .map_err(|bad| Error::failed(format!("the server was misconfigured: {bad}")))?;
-        chat::protocol::raise_open_files();
+        let settings: Settings = role::orders(args, "the server")?;
+        open_files::raise();
         let (listener, address) = listen(SocketAddr::from(([127, 0, 0, 1], 0)))?;
-        say(&Said::Port(address.port()));
+        answer::tell(&Said::Port(address.port()));
         accept_all(&listener, &settings, None, &mut |event| match event {
             Event::Started => {}
-            Event::Ended(ended) => say(&Said::Ended(ended)),
+            Event::Ended(ended) => {
+                answer::tell(&Said::Ended(ended));
+            }
         })
     });
     if let Err(error) = served {
-        say(&Said::Failed(error.to_string()));
+        answer::tell(&Said::Failed(error.to_string()));
     }
     ExitCode::FAILURE
 }
@@ -97,14 +85,12 @@ pub(crate) fn connection_main(entered: Result<(), Error>) -> ExitCode {
         Ok(()) => converse(rustix::stdio::stdin()),
         Err(error) => Ended { traffic: Traffic::default(), failure: Some(error.to_string()) },
     };
-    if let Ok(text) = serde_json::to_string(&ended) {
-        let _ = io::stdout().write_all(text.as_bytes());
-    }
+    answer::tell(&ended);
     ExitCode::SUCCESS
 }
 
 /// Something happened to a connection.
-pub(crate) enum Event {
+pub(super) enum Event {
     /// It was accepted.
     Started,
     /// It is over.
@@ -112,30 +98,16 @@ pub(crate) enum Event {
 }
 
 /// Listens at the address; also which it is, where any free port was asked for.
-pub(crate) fn listen(address: SocketAddr) -> Result<(TcpListener, SocketAddr), Error> {
-    let listening = || -> io::Result<(TcpListener, SocketAddr)> {
-        let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
-        let flags = rustix::net::SocketFlags::CLOEXEC;
-        let socket = rustix::net::socket_with(family, SocketType::STREAM, flags, None)?;
-        rustix::net::sockopt::set_socket_reuseaddr(&socket, true)?;
+pub(super) fn listen(address: SocketAddr) -> Result<(TcpListener, SocketAddr), Error> {
+    let (listener, address) = socket::listen(address, |socket| {
+        set_socket_reuseaddr(socket, true)?;
         // Accepted connections inherit it.
-        set_tcp_nodelay(&socket, true)?;
-        rustix::net::bind(&socket, &address)?;
-        rustix::net::listen(&socket, BACKLOG)?;
-        let listener = TcpListener::from(socket);
-        listener.set_nonblocking(true)?;
-        let address = listener.local_addr()?;
-        Ok((listener, address))
-    };
-    listening().map_err(|error| {
-        let hint = match error.kind() {
-            ErrorKind::AddrInUse => "; another program has the port, give another one",
-            ErrorKind::AddrNotAvailable => "; this machine has no such address",
-            ErrorKind::PermissionDenied => "; ports below 1024 are for root",
-            _ => "",
-        };
-        Error::failed(format!("cannot listen on {address}: {error}{hint}"))
-    })
+        set_tcp_nodelay(socket, true)
+    })?;
+    listener
+        .set_nonblocking(true)
+        .map_err(|error| Error::system("cannot wait for many clients at once", error))?;
+    Ok((listener, address))
 }
 
 /// A connection that is being served.
@@ -190,7 +162,7 @@ impl Live {
 
 /// Serves whoever connects, until `stop` says so; without it, for ever. It then ends what it has
 /// started.
-pub(crate) fn accept_all(
+pub(super) fn accept_all(
     listener: &TcpListener,
     settings: &Settings,
     stop: Option<&dyn Fn() -> bool>,
@@ -253,7 +225,6 @@ fn start(stream: TcpStream, settings: &Settings) -> io::Result<Live> {
     set_socket_timeout(&stream, Timeout::Recv, patience)?;
     set_socket_timeout(&stream, Timeout::Send, patience)?;
     let (pipe, last_words) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
-    rustix::fs::fcntl_setfl(&pipe, OFlags::empty())?;
     let server = if settings.threads {
         let own = stream.try_clone()?;
         let mut last_words = File::from(last_words);
@@ -298,82 +269,10 @@ struct Socket<'a>(BorrowedFd<'a>);
 
 impl Stream for Socket<'_> {
     fn receive(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let mut got = 0;
-        loop {
-            match recv(self.0, &mut buffer[got..], RecvFlags::WAITALL) {
-                // A signal may cut a message short; else it is the end, or took too long.
-                Ok((_, count)) if count > 0 && got + count < buffer.len() && got == 0 => {
-                    got = count;
-                }
-                Ok((_, count)) => return Ok(got + count),
-                Err(rustix::io::Errno::INTR) => {}
-                Err(error) => return Err(error.into()),
-            }
-        }
+        socket::receive(&self.0, buffer, RecvFlags::empty())
     }
 
     fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
-        let mut sent = 0;
-        while sent < bytes.len() {
-            match send(self.0, &bytes[sent..], SendFlags::NOSIGNAL) {
-                Ok(count) => sent += count,
-                Err(rustix::io::Errno::INTR) => {}
-                Err(error) => return Err(error.into()),
-            }
-        }
-        Ok(())
+        socket::send(&self.0, bytes)
     }
-}
-
-/// How to serve tbench to clients elsewhere on this machine.
-#[derive(Debug, Clone)]
-pub struct TbenchOptions {
-    /// Address to listen on.
-    pub address: SocketAddr,
-    /// A thread for each connection instead of a process.
-    pub threads: bool,
-    /// The worker's executable, which serves a connection where processes do.
-    pub worker: PathBuf,
-    /// How long a client may be silent, or not read, before it is let go.
-    pub patience: Duration,
-    /// Whether to end when there has been a client and the last has gone.
-    pub once: bool,
-}
-
-/// Serves tbench until `stop` says so, which is asked about twenty times a second.
-///
-/// # Errors
-/// The address cannot be listened on. What goes wrong with a client is an event.
-pub fn serve_tbench(
-    options: &TbenchOptions,
-    stop: impl Fn() -> bool,
-    mut on_event: impl FnMut(ServeEvent),
-) -> Result<(), Error> {
-    chat::protocol::raise_open_files();
-    let (listener, address) = listen(options.address)?;
-    on_event(ServeEvent::Listening(address));
-    let settings = Settings {
-        threads: options.threads,
-        executable: Some(options.worker.clone()),
-        core_sched: false,
-        patience_s: Some(options.patience.as_secs_f64()),
-    };
-    let live = std::cell::Cell::new(0_u64);
-    let last_gone = std::cell::Cell::new(false);
-    let over = || stop() || (options.once && last_gone.get());
-    accept_all(&listener, &settings, Some(&over), &mut |event| match event {
-        Event::Started => live.set(live.get() + 1),
-        Event::Ended(ended) => {
-            live.set(live.get().saturating_sub(1));
-            last_gone.set(live.get() == 0);
-            on_event(match ended.failure {
-                Some(why) => ServeEvent::Failed(why),
-                None => ServeEvent::Exchanged {
-                    exchanges: ended.traffic.exchanges,
-                    received_bytes: ended.traffic.requests_bytes,
-                    sent_bytes: ended.traffic.replies_bytes,
-                },
-            });
-        }
-    })
 }

@@ -13,8 +13,7 @@ use coretwin_base::job::{Job, Outcome, Work};
 use coretwin_base::param::WorkloadSpec;
 use coretwin_base::placement::Placement;
 use coretwin_base::schema::SCHEMA;
-use coretwin_workloads::serve::ServeEvent;
-use coretwin_workloads::tbench::{TbenchOptions, serve_tbench};
+use coretwin_workloads::serve::{ServeEvent, TbenchOptions, serve_tbench};
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -58,9 +57,18 @@ pub fn one_cpu() -> CpuSet {
     allowed_cpus().first().into_iter().collect()
 }
 
-/// The n-th CPU this test may use, if there are so many.
+/// The n-th CPU this test may use; if there are not so many, says that something is left out.
 pub fn nth_cpu(n: usize) -> Option<CpuId> {
-    allowed_cpus().iter().nth(n)
+    let cpu = allowed_cpus().iter().nth(n);
+    if cpu.is_none() {
+        left_out(&format!("this machine gives it fewer than {} CPUs", n + 1));
+    }
+    cpu
+}
+
+/// Says that a test, or a part of one, is left out, and why.
+pub fn left_out(why: &str) {
+    eprintln!("left out: {why}");
 }
 
 /// A job on every allowed CPU.
@@ -194,7 +202,7 @@ pub fn installed(program: &str) -> bool {
     // Where the gate runs it has been installed; its absence must not pass for success.
     assert!(there || std::env::var_os("CI").is_none(), "no {program} on PATH; see .ci/needs");
     if !there {
-        eprintln!("left out: there is no {program} on this machine's PATH");
+        left_out(&format!("there is no {program} on this machine's PATH"));
     }
     there
 }

@@ -32,7 +32,8 @@ fn cpu(cpu: u32, from_ns: u64, until_ns: u64, tasks_ns: u64) -> CpuTime {
 
 fn of(gathered: Gathered, siblings: &Siblings) -> Window {
     let told = |cpu| CpuUse { cpu, busy_s: 9.0, interrupts_s: 0.0, steal_s: 0.5 };
-    gathered.window(siblings, told, |task| (task.cgroup == 7).then(|| "/seven".to_owned()))
+    let cgroup = |task: &TaskTime| (task.cgroup == 7).then(|| "/seven".to_owned());
+    gathered.window(siblings, StatTimes::default(), told, cgroup)
 }
 
 #[test]
@@ -52,6 +53,7 @@ fn windows_one_after_the_other_are_added_up() {
             }],
             pairs: vec![PairTime { a: 5, b: 6, together_ns: 50_000_000 }],
             clash_ns: (at > 0).then_some(10_000_000),
+            glimpses: 20,
             switches: 4,
             ..overlap::Window::default()
         });
@@ -67,7 +69,10 @@ fn windows_one_after_the_other_are_added_up() {
     assert_eq!(core.by_busy_s.iter().map(|span| (span.value * 10.0).round()).sum::<f64>(), 30.0);
     // Busy is what the program says, steal what the kernel does.
     assert!((core.by_cpu[0].busy_s - 1.2).abs() < 1e-12 && core.by_cpu[0].steal_s > 0.4);
-    assert_eq!(window.pairs, [PairUse { a: 5, b: 6, together_s: 0.15 }]);
+    let [PairUse { a: 5, b: 6, together_s }] = window.pairs[..] else { panic!("{window:?}") };
+    // 3 of 60 glimpses: Clopper and Pearson, 95 %.
+    let off = (together_s.value - 0.15).abs() + (together_s.low - 3.0 * 0.01044).abs();
+    assert!(off + (together_s.high - 3.0 * 0.13922).abs() < 1e-3, "{together_s:?}");
     assert!((window.clash_s.expect("glimpsed") - 0.02).abs() < 1e-12);
     assert_eq!(window.unseen, Unseen::default());
 }
@@ -97,6 +102,24 @@ fn ended_tasks_beyond_a_number_are_put_together_and_no_time_is_lost() {
 }
 
 #[test]
+fn ended_tasks_of_ever_new_parents_and_names_do_not_grow_without_end() {
+    let count = 3 * u32::try_from(ENDED_MAX).expect("small");
+    for names in [1, count] {
+        let mut gathered = Gathered::default();
+        for tid in 0..count {
+            let comm = format!("name {}", tid % names);
+            let parent = tid + 100_000;
+            let ended = TaskTime { ended: true, comm, parent, ..task(tid + 10, 3, 1) };
+            gathered.add(overlap::Window { tasks: vec![ended], ..overlap::Window::default() });
+            assert!(gathered.tasks.len() <= ENDED_MAX, "{}", gathered.tasks.len());
+        }
+        let window = of(gathered, &siblings(&["0-1"]));
+        let total_ns = window.tasks.iter().map(|task| task.raw_s).sum::<f64>() * 1e9;
+        assert_eq!(total_ns.round(), f64::from(4 * count), "{names} names");
+    }
+}
+
+#[test]
 fn what_was_missed_is_said_and_counted() {
     let mut gathered = Gathered::default();
     let missing = Missing {
@@ -122,6 +145,29 @@ fn what_was_missed_is_said_and_counted() {
     ] {
         assert!(notes.contains(words), "{words} in {notes}");
     }
+}
+
+#[test]
+fn the_time_of_all_cpus_adds_up_over_windows_in_which_one_was_away() {
+    let mut gathered = Gathered::default();
+    const SECOND_NS: u64 = 1_000_000_000;
+    for at in 0..4 {
+        let (from_ns, until_ns) = (at * SECOND_NS, (at + 1) * SECOND_NS);
+        let mut cpus = vec![cpu(0, from_ns, until_ns, 400_000_000)];
+        // Steal: a tenth of what tasks had was charged to nobody.
+        cpus[0].run_ns = 360_000_000;
+        // Offline for the whole of the third window, which does not name it then.
+        if at != 2 {
+            cpus.push(cpu(1, from_ns, until_ns, 0));
+        }
+        let tasks = vec![task(5, 300_000_000, 60_000_000)];
+        gathered.add(overlap::Window { cpus, tasks, ..overlap::Window::default() });
+    }
+    let balance = of(gathered, &siblings(&["0-1"])).balance;
+    let parts = [balance.tasks_s, balance.idle_s, balance.offline_s, balance.uncharged_s];
+    let expected = [1.44, 0.6 * 4.0 + 3.0, 1.0, 0.16];
+    assert!(parts.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-9), "{balance:?}");
+    assert!((balance.sum_s() - balance.cpus_s).abs() < 1e-9 && balance.cpus == 2, "{balance:?}");
 }
 
 #[test]

@@ -195,15 +195,29 @@ fn what_is_certain_has_no_width_but_that_of_the_looks() {
 }
 
 #[test]
+fn a_core_of_one_cpu_was_busy_for_as_long_as_the_kernel_says() {
+    let map = siblings("0+1", 3);
+    let mut tally = Tally::new(map);
+    tally.add(10.0, &[(CpuId(2), 7)]);
+    let told = |cpu| CpuUse { cpu, busy_s: 4.0, interrupts_s: 0.0, steal_s: 0.0 };
+    let cores = tally.cores(10.0, told, &BTreeMap::new());
+    let alone = cores.iter().find(|core| core.cpus.len() == 1).expect("CPU 2");
+    assert_eq!(alone.by_busy_s, [Span::exact(6.0), Span::exact(4.0)]);
+    let pair = cores.iter().find(|core| core.cpus.len() == 2).expect("CPUs 0 and 1");
+    assert!(pair.by_busy_s[0].high > pair.by_busy_s[0].low, "{pair:?}");
+}
+
+#[test]
 fn pairs_clashes_and_strangers() {
     let map = siblings("0+1,2+3", 4);
     let mut tally = Tally::new(map);
     tally.add(1.0, &[(CpuId(0), 7), (CpuId(1), 8), (CpuId(9), 5)]);
     tally.add(2.0, &[(CpuId(0), 7), (CpuId(2), 8)]);
-    assert_eq!(
-        tally.pairs(|index| Some(index as u32), 9),
-        [PairUse { a: 7, b: 8, together_s: 1.0 }]
-    );
+    let pairs = tally.pairs(|index| Some(index as u32), 9);
+    let [PairUse { a: 7, b: 8, together_s }] = pairs[..] else { panic!("{pairs:?}") };
+    assert!((together_s.value - 1.0).abs() < 1e-12, "{together_s:?}");
+    // Two looks say little.
+    assert!(together_s.low < 0.2 && together_s.high > 2.4, "{together_s:?}");
     assert!((tally.clash_s() - 1.0).abs() < 1e-12);
     // It ran 4 s, of which no look saw anything: only the range is left.
     let run = &tally.runs(3, 4.0, Some(CpuId(2)), &BTreeMap::new())[0];

@@ -75,7 +75,7 @@ pub(super) fn look(here: &TaskHere<'_>) -> Result<ExitCode> {
 }
 
 fn log(here: &TaskHere<'_>) -> PathBuf {
-    here.fleet.path(LOGS).join(format!("task-{}.log", here.task.number))
+    here.fleet.log(here.task.number)
 }
 
 /// The end of a log.

@@ -22,9 +22,11 @@ use std::time::{Duration, Instant};
 const ATTEMPTS: u32 = 4;
 /// The pause before the second attempt; it doubles.
 const PAUSE: Duration = Duration::from_millis(250);
-/// An understudy that lived shorter than this is replaced with a pause, so that one that cannot
-/// live is not started without end.
+/// An understudy that lived shorter than this is replaced after a pause: one that cannot live is
+/// started again and again, and must not take a CPU from what is measured.
 const SHORT_LIFE: Duration = Duration::from_secs(1);
+/// That pause: short, because meanwhile nobody could take over.
+const BREATH: Duration = Duration::from_millis(20);
 
 /// In which way a guard process was started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -207,7 +209,7 @@ impl Leader<'_> {
             }
         }
         if lived.is_some_and(|lived| lived < SHORT_LIFE) {
-            std::thread::sleep(Duration::from_millis(20));
+            std::thread::sleep(BREATH);
         }
         let mut command = launch::command(Path::new(OURSELVES), self.slot, self.holder);
         self.understudy = match command.arg("--understudy").spawn() {

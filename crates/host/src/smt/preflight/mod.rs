@@ -8,9 +8,12 @@ mod cpusets;
 mod programs;
 mod tasks;
 
+use super::capture;
 use super::guard::is_contained;
+use super::saved::Interrupt;
 use super::target::Target;
 use crate::root::Root;
+use crate::sched_ext::State;
 use coretwin_base::cpu_set::{CpuId, CpuSet};
 use coretwin_base::topology::Topology;
 use serde::Serialize;
@@ -140,13 +143,8 @@ fn container(root: &Root, topology: &Topology) -> Option<Finding> {
 }
 
 fn sched_ext(root: &Root) -> Option<Finding> {
-    let folder = "sys/kernel/sched_ext";
-    let state = root.fact(&format!("{folder}/state"))?;
-    if state == "disabled" {
-        return None;
-    }
-    let ops = "root/ops";
-    let name = root.fact(&format!("{folder}/{ops}")).unwrap_or_else(|| "unnamed".to_owned());
+    let State { state, ops, .. } = State::read(root).filter(|ext| ext.state != "disabled")?;
+    let name = ops.unwrap_or_else(|| "unnamed".to_owned());
     Some(Finding::new(
         Kind::SchedExt,
         format!("a sched_ext scheduler is {state}: {name}"),
@@ -260,15 +258,12 @@ fn pinned(tasks: &[Task], going: &CpuSet) -> Option<Finding> {
 }
 
 fn interrupts(root: &Root, going: &CpuSet) -> Option<Finding> {
-    let only = root.numbered("proc/irq", "").into_iter().filter(|number| {
-        let cpus = root.cpus(&format!("proc/irq/{number}/smp_affinity_list")).ok().flatten();
-        cpus.is_some_and(|cpus| !cpus.is_empty() && cpus.is_subset(going))
-    });
-    let named = |number: u32| {
-        let folder = format!("proc/irq/{number}");
-        let users = root.names(&folder);
-        let user = users.iter().find(|name| root.path(&format!("{folder}/{name}")).is_dir());
-        user.map_or_else(|| number.to_string(), |user| format!("{number} ({user})"))
+    let only = capture::interrupts(root)
+        .into_iter()
+        .filter(|interrupt| !interrupt.cpus.is_empty() && interrupt.cpus.is_subset(going));
+    let named = |Interrupt { number, name, .. }: Interrupt| match name.as_str() {
+        "" => number.to_string(),
+        users => format!("{number} ({users})"),
     };
     let only: Vec<String> = only.map(named).collect();
     (!only.is_empty()).then(|| {

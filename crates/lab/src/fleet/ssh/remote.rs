@@ -50,8 +50,8 @@ struct Answer {
 }
 
 impl Remote<'_> {
-    pub(super) fn name(&self) -> &str {
-        &self.host.destination
+    pub(super) fn name(&self) -> String {
+        self.host.name()
     }
 
     /// The folder on the host, below the home of the user there.

@@ -9,10 +9,10 @@ use super::tags::{Evicted, Tags};
 use super::translation::Translation;
 use super::{MAX_THREADS, Preset};
 use crate::core::outcome::Counts;
-use crate::core::preset::{Cache, WritePolicy};
+use crate::core::preset::{Cache, WritePolicy, limits};
 
 /// Most first-level misses under way.
-pub(super) const MAX_MISSES: usize = 64;
+const MAX_MISSES: usize = limits::MISS_BUFFERS;
 /// Most lines on their way into outer levels.
 const MAX_ARRIVING: usize = 32;
 

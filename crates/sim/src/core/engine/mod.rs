@@ -35,7 +35,7 @@ pub use walk::Misses;
 pub(crate) use walk::Walk;
 
 use super::outcome::Component;
-use super::preset::{Preset, ThreadSelect};
+use super::preset::{Preset, ThreadSelect, limits};
 use super::stream::{Options, ThreadInput};
 use memory::Memory;
 use page_map::Space;
@@ -48,12 +48,12 @@ use wheel::Wheel;
 
 /// Most hardware threads of a core.
 pub const MAX_THREADS: usize = 4;
-/// Slots of a thread's window: the largest reorder buffer.
-const WINDOW: usize = 512;
-/// Places of a thread's queue, the largest uop queue.
-const QUEUE: usize = 256;
-/// Places of a thread's store buffer, the largest there is.
-const MAX_STORES: usize = 256;
+/// Slots of a thread's window.
+const WINDOW: usize = limits::REORDER_BUFFER;
+/// Places of a thread's queue.
+const QUEUE: usize = limits::UOP_QUEUE;
+/// Places of a thread's store buffer.
+const MAX_STORES: usize = limits::STORE_BUFFER;
 /// A time that does not come.
 const NEVER: u64 = u64::MAX;
 /// Occupancy is watched in every cycle whose number is a multiple of this.

@@ -6,6 +6,7 @@
 
 use crate::core::stream::Placement;
 use crate::core::uop::{KERNEL_CODE, KERNEL_DATA};
+use crate::numbers::mix;
 use coretwin_base::random::Stream;
 
 /// Bits of a physical page number (of 4 KiB).
@@ -40,13 +41,9 @@ impl PageMap {
         Self { key: Stream::new(seed, "page-map", 0).next_u64() }
     }
 
-    /// Mixes all bits of `value` into all bits of the result (the finaliser of SplitMix64).
     #[inline(always)]
     fn mix(self, value: u64) -> u64 {
-        let value = value ^ self.key;
-        let value = (value ^ value >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let value = (value ^ value >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        value ^ value >> 31
+        mix(value ^ self.key)
     }
 
     /// The physical address of data.

@@ -1,7 +1,7 @@
 //! Queues and pools of entries, and who may take one.
 
 use super::{MAX_THREADS, Preset};
-use crate::core::preset::{Policy, Resource};
+use crate::core::preset::{Policy, Resource, limits};
 
 /// The pools that every core has, before its schedulers.
 pub(super) mod name {
@@ -23,8 +23,9 @@ pub(super) mod name {
     pub(crate) const SCHEDULERS: usize = 7;
 }
 
-/// Most pools of a core.
-pub(super) const MAX_POOLS: usize = 16;
+/// Most pools of a core, a power of two.
+pub(super) const MAX_POOLS: usize = name::SCHEDULERS + limits::SCHEDULERS;
+const _: () = assert!(MAX_POOLS.is_power_of_two());
 
 /// One pool: its rule and its users.
 #[derive(Debug, Clone, Copy)]

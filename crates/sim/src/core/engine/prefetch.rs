@@ -1,11 +1,6 @@
 //! The hardware prefetcher's eye: which lines a first-level miss announces.
 
-use crate::core::preset::Prefetcher as Description;
-
-/// Most trackers.
-const MAX_TRACKERS: usize = 32;
-/// Most lines announced by one miss.
-pub(super) const MAX_DEGREE: usize = 8;
+use crate::core::preset::{Prefetcher as Description, limits};
 
 /// One sequence within a physical page.
 #[derive(Debug, Clone, Copy, Default)]
@@ -21,7 +16,7 @@ struct Tracker {
 pub(super) struct Prefetcher {
     description: Description,
     /// Most recent first.
-    trackers: [Tracker; MAX_TRACKERS],
+    trackers: [Tracker; limits::TRACKERS],
     count: usize,
     page_lines: u32,
 }
@@ -29,7 +24,7 @@ pub(super) struct Prefetcher {
 /// Lines to fetch.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Announced {
-    lines: [u32; MAX_DEGREE],
+    lines: [u32; limits::DEGREE],
     count: usize,
 }
 
@@ -39,7 +34,7 @@ impl Announced {
     }
 
     fn push(&mut self, line: u32) {
-        if self.count < MAX_DEGREE {
+        if self.count < limits::DEGREE {
             self.lines[self.count] = line;
             self.count += 1;
         }
@@ -49,13 +44,13 @@ impl Announced {
 impl Prefetcher {
     pub(super) fn new(description: Description, line_bytes: u16) -> Self {
         let count = match description {
-            Description::Stream { trackers, .. } => usize::from(trackers).min(MAX_TRACKERS),
+            Description::Stream { trackers, .. } => usize::from(trackers).min(limits::TRACKERS),
             _ => 0,
         };
         // No physical page: every tracker is free.
         let free = Tracker { page: u32::MAX, last: 0, run: 0 };
         let page_lines = 4096 / u32::from(line_bytes);
-        Self { description, trackers: [free; MAX_TRACKERS], count, page_lines }
+        Self { description, trackers: [free; limits::TRACKERS], count, page_lines }
     }
 
     /// Learns of a miss at a physical line.

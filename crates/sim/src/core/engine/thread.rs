@@ -152,7 +152,7 @@ pub(super) struct Thread<'stream> {
     pub(super) stores_renamed: u32,
     pub(super) stores: Box<[StoreEntry; MAX_STORES]>,
     /// How many of the stores lie in each bucket of addresses.
-    pub(super) store_buckets: Box<[u8; BUCKETS]>,
+    pub(super) store_buckets: Box<[u16; BUCKETS]>,
     /// How many of the window's issued loads lie in each bucket of lines, where it matters.
     pub(super) load_lines: Box<[u8; BUCKETS]>,
     /// Loads before this one were undone by a machine clear and are no longer watched.

@@ -2,10 +2,7 @@
 
 use super::tags::Tags;
 use super::{MAX_THREADS, Preset};
-use crate::core::preset::Tlb;
-
-/// Walkers that can be modelled.
-const MAX_WALKERS: usize = 8;
+use crate::core::preset::{Tlb, limits};
 
 /// The translation buffers of a core. Times are in ticks.
 #[derive(Debug, Clone)]
@@ -15,7 +12,7 @@ pub(super) struct Translation {
     second: Option<(Tags, u64)>,
     walk_ticks: u64,
     walkers: usize,
-    free_at: [u64; MAX_WALKERS],
+    free_at: [u64; limits::WALKERS],
 }
 
 impl Translation {
@@ -33,8 +30,8 @@ impl Translation {
                 .second
                 .map(|(tlb, cycles)| (buffer(tlb), u64::from(cycles) * ticks_per_cycle)),
             walk_ticks: u64::from(description.walk_cycles) * ticks_per_cycle,
-            walkers: usize::from(description.walkers).clamp(1, MAX_WALKERS),
-            free_at: [0; MAX_WALKERS],
+            walkers: usize::from(description.walkers).clamp(1, limits::WALKERS),
+            free_at: [0; limits::WALKERS],
         }
     }
 

@@ -7,9 +7,29 @@ mod check;
 mod read;
 pub mod table;
 
-pub(crate) use read::provenance as read_provenance;
+pub(crate) use read::{read_item, read_provenance};
 
 use super::uop::Class;
+
+/// The most that a preset may have of something: what the core has arrays for.
+pub(crate) mod limits {
+    /// Entries of the reorder buffer.
+    pub(crate) const REORDER_BUFFER: usize = 512;
+    /// Entries of the queue between fetch and rename.
+    pub(crate) const UOP_QUEUE: usize = 256;
+    /// Entries of the store buffer.
+    pub(crate) const STORE_BUFFER: usize = 256;
+    /// First-level misses under way.
+    pub(crate) const MISS_BUFFERS: usize = 64;
+    /// Schedulers.
+    pub(crate) const SCHEDULERS: usize = 9;
+    /// Trackers of the prefetcher.
+    pub(crate) const TRACKERS: usize = 32;
+    /// Lines that the prefetcher announces at once.
+    pub(crate) const DEGREE: usize = 8;
+    /// Page walks under way.
+    pub(crate) const WALKERS: usize = 8;
+}
 
 /// How one thread is chosen at a stage that serves fewer threads than there are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -229,7 +249,7 @@ pub enum WritePolicy {
 /// The memory side of the core.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Memory {
-    /// Bytes of a line, a power of two; one size for all levels.
+    /// Bytes of a line, a power of two from 64 to 512; one size for all levels.
     pub line_bytes: u16,
     /// First-level data cache.
     pub first: Cache,
@@ -314,7 +334,7 @@ pub struct Preset {
     pub rename: Stage,
     /// Retirement; `threads_per_cycle` threads may retire, each up to the width they share.
     pub retire: Stage,
-    /// The reorder buffer; at most 512 entries.
+    /// The reorder buffer.
     pub reorder_buffer: Resource,
     /// Integer registers beyond the architectural ones; `None`: not modelled, never the limit.
     pub integer_registers: Option<Resource>,

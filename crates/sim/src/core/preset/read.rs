@@ -4,6 +4,7 @@
 use super::{
     Cache, Confidence, FrontEnd, Memory, Policy, Predictor, Prefetcher, Preset, Provenance,
     Resource, Scheduler, Sharing, Stage, ThreadSelect, Tlb, Translation, UopCache, WritePolicy,
+    limits,
 };
 use crate::Result;
 use crate::core::uop::Class;
@@ -24,9 +25,6 @@ const CONFIDENCES: [(&str, Confidence); 3] =
 
 /// Most entries of a resource for which the core keeps a count alone.
 const ENTRIES_MAX: u64 = 1024;
-
-/// Most schedulers.
-const SCHEDULERS_MAX: usize = 9;
 
 /// Sharing policies, before their numbers are read.
 #[derive(Clone, Copy)]
@@ -94,7 +92,8 @@ impl Reader {
         let mut back = root.table("back_end")?;
         let rename = self.item(&mut back, "rename", stage)?;
         let retire = self.item(&mut back, "retire", stage)?;
-        let reorder_buffer = self.resource(&mut back, "reorder_buffer", 512)?;
+        let reorder_buffer =
+            self.resource(&mut back, "reorder_buffer", limits::REORDER_BUFFER as u64)?;
         let integer_registers = self.resource_if_any(&mut back, "integer_registers")?;
         let float_registers = self.resource_if_any(&mut back, "float_registers")?;
         back.finish()?;
@@ -121,18 +120,13 @@ impl Reader {
         })
     }
 
-    /// Reads one item: its values by `read`, then its source and the confidence in it.
     fn item<T>(
         &mut self,
         table: &mut Table<'_>,
         key: &str,
         read: impl FnOnce(&mut Table<'_>) -> Result<T>,
     ) -> Result<T> {
-        let mut item = table.table(key)?;
-        let value = read(&mut item)?;
-        self.provenance.push(provenance(&mut item)?);
-        item.finish()?;
-        Ok(value)
+        read_item(table, key, &mut self.provenance, read)
     }
 
     fn optional<T>(
@@ -172,7 +166,7 @@ impl Reader {
             fetch,
             taken_branches_per_cycle,
             block_bytes,
-            uop_queue: self.resource(&mut table, "uop_queue", 256)?,
+            uop_queue: self.resource(&mut table, "uop_queue", limits::UOP_QUEUE as u64)?,
             uop_cache: self.optional(&mut table, "uop_cache", uop_cache)?,
             code_cache: self.optional(&mut table, "code_cache", cache)?,
             predictor: self.item(&mut table, "predictor", predictor)?,
@@ -192,9 +186,9 @@ impl Reader {
         let ways = self.ways;
         let known = class_names();
         let mut schedulers = Vec::new();
-        if table.keys().len() > SCHEDULERS_MAX {
-            let problem =
-                format!("are {}; at most {SCHEDULERS_MAX} are possible", table.keys().len());
+        let most = limits::SCHEDULERS;
+        if table.keys().len() > most {
+            let problem = format!("are {}; at most {most} are possible", table.keys().len());
             return Err(table.refuse("", problem));
         }
         for name in table.keys() {
@@ -235,8 +229,9 @@ impl Reader {
     }
 
     fn memory(&mut self, mut table: Table<'_>, translation: Table<'_>) -> Result<Memory> {
+        // The core's tags hold 31 bits of a line's number: of shorter lines there are too many.
         let line_bytes =
-            self.item(&mut table, "line", |item| power(item, "bytes", 16, 512))? as u16;
+            self.item(&mut table, "line", |item| power(item, "bytes", 64, 512))? as u16;
         let (first, write_policy) = self.item(&mut table, "first", |item| {
             let known = [("back", WritePolicy::Back), ("through", WritePolicy::Through)];
             let write_policy = item.choice("write", &known)?;
@@ -271,9 +266,9 @@ impl Reader {
             memory_cycles: main.0,
             memory_interval_cycles: main.1,
             lines_per_fill: main.2,
-            miss_buffers: self.resource(&mut table, "miss_buffers", 64)?,
+            miss_buffers: self.resource(&mut table, "miss_buffers", limits::MISS_BUFFERS as u64)?,
             load_buffer: self.resource(&mut table, "load_buffer", ENTRIES_MAX)?,
-            store_buffer: self.resource(&mut table, "store_buffer", 256)?,
+            store_buffer: self.resource(&mut table, "store_buffer", limits::STORE_BUFFER as u64)?,
             commits_per_cycle: commits as u8,
             forward_cycles: forwarding.0,
             forward_blocked_cycles: forwarding.1,
@@ -289,7 +284,7 @@ impl Reader {
     fn translation(&mut self, mut table: Table<'_>) -> Result<Translation> {
         let (walk_cycles, walkers) = self.item(&mut table, "walk", |item| {
             let cycles = item.whole("cycles", 0..=10_000)? as u16;
-            Ok((cycles, item.whole("walkers", 1..=8)? as u8))
+            Ok((cycles, item.whole("walkers", 1..=limits::WALKERS as u64)? as u8))
         })?;
         let translation = Translation {
             code: self.item(&mut table, "code", buffer)?,
@@ -306,8 +301,22 @@ impl Reader {
     }
 }
 
+/// Reads one item: its values by `read`, then its source and the confidence in it.
+pub(crate) fn read_item<'doc, T>(
+    table: &mut Table<'doc>,
+    key: &str,
+    provenance: &mut Vec<Provenance>,
+    read: impl FnOnce(&mut Table<'doc>) -> Result<T>,
+) -> Result<T> {
+    let mut item = table.table(key)?;
+    let value = read(&mut item)?;
+    provenance.push(read_provenance(&mut item)?);
+    item.finish()?;
+    Ok(value)
+}
+
 /// Reads where an item's values come from.
-pub(crate) fn provenance(item: &mut Table<'_>) -> Result<Provenance> {
+pub(crate) fn read_provenance(item: &mut Table<'_>) -> Result<Provenance> {
     let source = item.words("source")?.to_owned();
     let confidence = item.choice("confidence", &CONFIDENCES)?;
     Ok(Provenance { key: item.path().to_owned(), source, confidence })
@@ -386,11 +395,12 @@ fn prefetcher(item: &mut Table<'_>) -> Result<Prefetcher> {
     if chosen == none {
         return Ok(Prefetcher::None);
     }
-    let degree = item.whole("degree", 1..=8)? as u8;
+    let degree = item.whole("degree", 1..=limits::DEGREE as u64)? as u8;
     if chosen == next_line {
         return Ok(Prefetcher::NextLine { degree });
     }
-    Ok(Prefetcher::Stream { trackers: item.whole("trackers", 1..=32)? as u8, degree })
+    let trackers = item.whole("trackers", 1..=limits::TRACKERS as u64)? as u8;
+    Ok(Prefetcher::Stream { trackers, degree })
 }
 
 fn power(item: &mut Table<'_>, key: &str, least: u64, most: u64) -> Result<u64> {

@@ -14,9 +14,10 @@
 //!
 //! A `#` begins a comment. Sources count back across the loop's end.
 
-use super::{CODE_BASE, CODE_BYTES_PER_UOP, Numbers, Seat, cut_sources};
+use super::{CODE_BASE, CODE_BYTES_PER_UOP, Seat, cut_sources};
 use crate::core::stream::Stream;
 use crate::core::uop::{Class, Effect, Uop};
+use crate::numbers::Numbers;
 
 /// Most micro-operations of a body.
 const UOPS_MAX: usize = 65_536;
@@ -111,7 +112,7 @@ impl Body {
                 line.uop.address += if shared { seat.base } else { start };
             }
         }
-        BodyStream { lines, next: 0, emitted: 0, round: 0, numbers: Numbers::of(seat) }
+        BodyStream { lines, next: 0, emitted: 0, round: 0, numbers: seat.draws }
     }
 }
 

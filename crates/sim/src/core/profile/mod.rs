@@ -9,6 +9,7 @@
 
 mod body;
 pub mod import;
+mod layout;
 mod program;
 mod read;
 mod sieve;
@@ -22,6 +23,7 @@ pub use statistical::{Branches, Code, Lock, Mix, Pattern, Phase, Region, Sources
 use super::preset::{Preset, Provenance};
 use super::stream::{Placement, Stream, ThreadInput};
 use super::uop::Uop;
+use crate::numbers::Numbers;
 use coretwin_base::random;
 
 /// What a thread does.
@@ -122,8 +124,7 @@ struct Seat {
     /// two programs lie to each other matters.)
     base: u64,
     copy: u16,
-    /// Names the draws.
-    draws: u64,
+    draws: Numbers,
 }
 
 impl Seat {
@@ -132,7 +133,7 @@ impl Seat {
         const GAP: u64 = 0x1_0000_3000;
         let place = random::Stream::new(seed, &format!("place of {name}"), 0).below(1 << 13);
         let mut draws = random::Stream::new(seed, &format!("draws of {name}"), u64::from(copy));
-        Self { base: DATA_BASE + place * GAP, copy, draws: draws.next_u64() }
+        Self { base: DATA_BASE + place * GAP, copy, draws: Numbers::new(draws.next_u64()) }
     }
 }
 
@@ -144,33 +145,6 @@ const CODE_BASE: u32 = 0x0040_0000;
 
 /// Bytes of code of one unfused micro-operation: 3.5 measured for x86-64, rounded to a power of 2.
 const CODE_BYTES_PER_UOP: u32 = 4;
-
-/// A counter-based generator: the n-th number depends on the key and n alone (SplitMix64's
-/// finaliser over a Weyl sequence). The key comes from a [`Seat`].
-#[derive(Debug, Clone, Copy)]
-struct Numbers {
-    state: u64,
-}
-
-impl Numbers {
-    fn of(seat: Seat) -> Self {
-        Self { state: seat.draws }
-    }
-
-    #[inline(always)]
-    fn next(&mut self) -> u64 {
-        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.state ^ self.state >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ mixed >> 31
-    }
-
-    /// Evenly from `0..bound`, by multiplication: the error is below bound / 2^64.
-    #[inline(always)]
-    fn below(&mut self, bound: u64) -> u64 {
-        ((u128::from(self.next()) * u128::from(bound)) >> 64) as u64
-    }
-}
 
 /// Forgets sources that lie before the stream's first micro-operation.
 fn cut_sources(batch: &mut [Uop], emitted: u64) {

@@ -5,7 +5,7 @@ use super::{
     Body, Branches, Code, Lock, Mix, Pattern, Phase, Profile, Region, Sieve, Sources, Work,
 };
 use crate::Result;
-use crate::core::preset::{Provenance, read_provenance};
+use crate::core::preset::{Provenance, read_item as item, read_provenance};
 use crate::core::stream::Placement;
 use crate::core::uop::Class;
 use crate::document::{Document, Table};
@@ -52,20 +52,6 @@ impl Profile {
         root.finish()?;
         Ok(Self { name, title, shares_data, page_bytes, placement, work, provenance })
     }
-}
-
-/// Reads one item: its values by `read`, then its source and the confidence in it.
-fn item<T>(
-    table: &mut Table<'_>,
-    key: &str,
-    provenance: &mut Vec<Provenance>,
-    read: impl FnOnce(&mut Table<'_>) -> Result<T>,
-) -> Result<T> {
-    let mut item = table.table(key)?;
-    let value = read(&mut item)?;
-    provenance.push(read_provenance(&mut item)?);
-    item.finish()?;
-    Ok(value)
 }
 
 fn pages(item: &mut Table<'_>) -> Result<(u64, Placement)> {

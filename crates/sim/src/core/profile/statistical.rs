@@ -143,25 +143,3 @@ impl Mix {
         1.0 - self.of(Class::Branch) * self.compared
     }
 }
-
-impl Sources {
-    /// The mean distance to a producer, in unfused micro-operations.
-    #[must_use]
-    pub fn mean_distance(&self) -> f64 {
-        let mut from = 1.0;
-        let mut mean = 0.0;
-        for (up_to, share) in self.up_to.iter().zip(&self.share) {
-            mean += share * (from + f64::from(*up_to)) / 2.0;
-            from = f64::from(*up_to) + 1.0;
-        }
-        mean
-    }
-}
-
-impl Branches {
-    /// The share of branches that go the unusual way: what a predictor of usual ways misses.
-    #[must_use]
-    pub fn unusual(&self) -> f64 {
-        self.bias.iter().zip(&self.share).map(|(bias, share)| share * (1.0 - bias)).sum()
-    }
-}

@@ -44,13 +44,23 @@ impl Engine<'_> {
                 return Err(format!("the mask of idle CPUs is wrong about CPU {cpu}"));
             }
         }
-        Ok(())
+        for cpus in self.machine.layout.cores() {
+            let running = cpus.iter().filter(|cpu| self.view.current(**cpu).is_some()).count();
+            if self.view.running_on_core(cpus[0]) != running {
+                return Err(format!("the core of CPU {} does not run that many tasks", cpus[0]));
+            }
+        }
+        let shared = |cpus: &Vec<CpuId>| self.view.running_on_core(cpus[0]) > 1;
+        match self.machine.layout.cores().iter().any(shared) == self.view.is_any_core_shared() {
+            true => Ok(()),
+            false => Err("shared cores are miscounted".to_owned()),
+        }
     }
 
     fn check_queues(&self) -> Result<(), String> {
         let mut queued = vec![0u8; self.tasks.len()];
         let mut wrong = None;
-        self.policy.queued(&mut |task: TaskId, _: CpuId| {
+        self.policy.queued(&mut |task: TaskId| {
             let facts = self.view.task(task);
             match facts.state {
                 TaskState::Runnable => {

@@ -7,14 +7,18 @@ use crate::kernel::machine::{Machine, PageCacheSpec};
 use crate::kernel::outcome::StorageOutcome;
 use crate::kernel::page_cache::{PageCache, PageState};
 use crate::kernel::program::{Access, Which};
-use crate::kernel::random::{Key, Numbers};
+use crate::kernel::random::Key;
 use crate::kernel::task::Waiting;
 use crate::kernel::view::TaskId;
 use crate::kernel::work::Work;
+use crate::numbers::Numbers;
 use coretwin_base::cpu_set::CpuId;
 
 /// Bytes of a page, and of a block of the disk.
 pub(crate) const PAGE_BYTES: u64 = 4096;
+
+/// The most pages that one reading asks the disk for at once, read ahead or not: 128 KiB.
+const READ: u64 = 32;
 
 /// Pages sent to the disk at once when writing back.
 const BATCH: usize = 256;
@@ -195,7 +199,7 @@ impl Engine<'_> {
                 }
                 None => {
                     let wanted = self.tasks[task.index()].amount.div_ceil(PAGE_BYTES);
-                    if !storage.read_from(file as u32, page, ahead.max(wanted.min(32))) {
+                    if !storage.read_from(file as u32, page, ahead.max(wanted.min(READ))) {
                         return Ok(self.throttle(task));
                     }
                 }
@@ -312,7 +316,7 @@ impl Engine<'_> {
         self.start_disk();
         for purpose in request.purposes {
             match purpose {
-                Purpose::Task(task) => self.answer(task, here, None)?,
+                Purpose::Task(task) => self.answer(task, here)?,
                 Purpose::Page(slot) => self.page_done(slot, request.write, here)?,
             }
         }
@@ -320,7 +324,7 @@ impl Engine<'_> {
         let room = storage.cache.unwritten() < storage.part_of_cache(storage.spec.dirty_percent);
         if room || storage.cache.writing() == 0 {
             for task in std::mem::take(&mut storage.throttled) {
-                self.wake(task, here, None, false)?;
+                self.wake(task, here, false)?;
             }
         }
         Ok(())
@@ -329,7 +333,7 @@ impl Engine<'_> {
     fn page_done(&mut self, slot: u32, write: bool, here: CpuId) -> Run {
         let storage = &mut self.storage;
         for task in storage.cache.finish(slot, self.view.now_ns) {
-            self.wake(task, here, None, false)?;
+            self.wake(task, here, false)?;
         }
         if write {
             let storage = &mut self.storage;
@@ -339,7 +343,7 @@ impl Engine<'_> {
             file.writing -= 1;
             if file.writing == 0 {
                 for task in std::mem::take(&mut file.waiters) {
-                    self.answer(task, here, None)?;
+                    self.answer(task, here)?;
                 }
             }
         }

@@ -90,6 +90,10 @@ impl Engine<'_> {
         let mut own = Task::new(birth.program, birth.start, home, self.key.numbers(serial));
         (own.server, own.begun_ns, own.deadline_ns) =
             (birth.server, self.view.now_ns, self.view.now_ns);
+        own.owns_memory = birth.address_space.is_none();
+        if own.owns_memory && birth.parent.is_some() {
+            own.page_shared_until_ns = self.view.now_ns + self.machine.costs.shared_page_ns;
+        }
         let mut facts = self.view.new_task(serial, birth.here);
         facts.class = birth.class;
         facts.nice = birth.nice;
@@ -122,7 +126,7 @@ impl Engine<'_> {
         self.trace.happened(self.view.now_ns, Happened::Born, birth.here, serial);
         self.policy.fork(&self.view, task, &mut self.actions);
         self.carry_out(birth.here);
-        let wake = Wake { kind: WakeKind::New, sync: false, here: birth.here, waker: birth.parent };
+        let wake = Wake { kind: WakeKind::New, sync: false, here: birth.here };
         self.make_runnable(task, wake, None)?;
         Ok(task)
     }
@@ -177,10 +181,35 @@ impl Engine<'_> {
             server: own.server,
             here: cpu,
         })?;
+        if !thread {
+            self.charge(cpu, self.machine.costs.shared_page_ns);
+        }
         Ok(Next::Goes)
     }
 
+    /// What page tables for new memory cost on a CPU, which keeps some of memory that is gone.
+    pub(super) fn page_tables_ns(&mut self, cpu: CpuId) -> u64 {
+        let kept = &mut self.cpus[cpu.0 as usize].page_tables;
+        match kept.checked_sub(1) {
+            Some(left) => {
+                *kept = left;
+                0
+            }
+            None => self.machine.costs.page_tables_ns,
+        }
+    }
+
+    /// Memory is gone: the CPU keeps its page tables, as long as they are few.
+    fn keep_page_tables(&mut self, cpu: CpuId) {
+        let kept = &mut self.cpus[cpu.0 as usize].page_tables;
+        *kept = (*kept + 1).min(self.machine.costs.page_tables_kept);
+    }
+
     pub(super) fn exec(&mut self, cpu: CpuId, task: TaskId) -> Next {
+        if self.tasks[task.index()].owns_memory {
+            self.keep_page_tables(cpu);
+        }
+        self.tasks[task.index()].owns_memory = true;
         self.spaces += 1;
         self.view.task_mut(task).address_space = self.spaces;
         self.cpus[cpu.0 as usize].space = self.spaces;
@@ -223,8 +252,11 @@ impl Engine<'_> {
             own.family.alive -= 1;
             own.family.ended += 1;
             if own.waiting == Waiting::Children {
-                self.wake(parent, cpu, Some(task), false)?;
+                self.wake(parent, cpu, false)?;
             }
+        }
+        if self.tasks[task.index()].owns_memory {
+            self.keep_page_tables(cpu);
         }
         self.settle_core(cpu);
         let serial = self.view.task(task).serial;

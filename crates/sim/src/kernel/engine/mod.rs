@@ -39,15 +39,13 @@ use std::collections::VecDeque;
 type Run<T = ()> = Result<T, Box<Failure>>;
 
 /// Events of one CPU: this many slots each, from the first on.
-const CPU_SLOTS: usize = 4;
+const CPU_SLOTS: usize = 3;
 /// The work of its task is done, or the stopper's visit.
 const SEGMENT: usize = 0;
 /// Its clock ticks.
 const TICK: usize = 1;
 /// It learns that it is to reschedule.
 const INTERRUPT: usize = 2;
-/// The policy's timer.
-const TIMER: usize = 3;
 
 /// Events of the machine, after those of the CPUs.
 const MACHINE_SLOTS: usize = 5;
@@ -257,8 +255,7 @@ impl<'run> Engine<'run> {
             return match happening % CPU_SLOTS {
                 SEGMENT => self.segment_ends(cpu),
                 TICK => self.tick(cpu),
-                INTERRUPT => self.interrupted(cpu),
-                _ => self.policy_timer(cpu),
+                _ => self.interrupted(cpu),
             };
         }
         let happening = happening - cpus * CPU_SLOTS;

@@ -25,7 +25,7 @@ impl Engine<'_> {
             socket.wait_for_room(task);
         }
         for woken in [moved.wakes, also].into_iter().flatten() {
-            self.wake(woken, cpu, Some(task), sync)?;
+            self.wake(woken, cpu, sync)?;
         }
         Ok(if waits { Next::Waits(Waiting::Room(index as u32)) } else { Next::Goes })
     }
@@ -45,7 +45,7 @@ impl Engine<'_> {
             socket.wait_for_bytes(task);
         }
         for woken in [moved.wakes, also].into_iter().flatten() {
-            self.wake(woken, cpu, Some(task), false)?;
+            self.wake(woken, cpu, false)?;
         }
         Ok(if waits { Next::Waits(Waiting::Bytes(index as u32)) } else { Next::Goes })
     }
@@ -61,7 +61,7 @@ impl Engine<'_> {
         let index = self.object(task, which, self.semaphores.len(), "semaphore")?;
         self.semaphores[index].up(count);
         while let Some(woken) = self.semaphores[index].next() {
-            self.answer(woken, cpu, Some(task))?;
+            self.answer(woken, cpu)?;
         }
         Ok(Next::Goes)
     }
@@ -99,7 +99,7 @@ impl Engine<'_> {
                 self.tasks[task.index()].locks_held -= 1;
                 if let Some(waiter) = waiter {
                     self.charge(cpu, self.machine.costs.system_call_ns);
-                    self.wake(waiter, cpu, Some(task), false)?;
+                    self.wake(waiter, cpu, false)?;
                 }
                 Ok(Next::Goes)
             }
@@ -115,7 +115,7 @@ impl Engine<'_> {
             None => Ok(Next::Waits(Waiting::Barrier(index as u32))),
             Some(others) => {
                 for other in others {
-                    self.answer(other, cpu, Some(task))?;
+                    self.answer(other, cpu)?;
                 }
                 Ok(Next::Goes)
             }
@@ -123,8 +123,8 @@ impl Engine<'_> {
     }
 
     /// Wakes a task for which was done what it waits for.
-    pub(super) fn answer(&mut self, task: TaskId, here: CpuId, waker: Option<TaskId>) -> Run {
+    pub(super) fn answer(&mut self, task: TaskId, here: CpuId) -> Run {
         self.tasks[task.index()].answered = true;
-        self.wake(task, here, waker, false)
+        self.wake(task, here, false)
     }
 }

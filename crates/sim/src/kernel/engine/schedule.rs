@@ -1,7 +1,7 @@
 //! What a CPU does to choose a task, and how tasks become runnable.
 
 use super::speed::{Mode, Paid, in_parts};
-use super::{Engine, INTERRUPT, Run, SEGMENT, TICK, TIMER, slot};
+use super::{Engine, INTERRUPT, Run, SEGMENT, TICK, slot};
 use crate::kernel::co_run::ONE;
 use crate::kernel::failure::Cause;
 use crate::kernel::layout::Distance;
@@ -29,9 +29,6 @@ impl Engine<'_> {
                         self.cpus[cpu.0 as usize].stopper_wanted = true;
                         self.ask_to_reschedule(cpu, asked_on);
                     }
-                }
-                What::Timer { cpu, at_ns } => {
-                    self.events.set(slot(cpu, TIMER), at_ns.max(self.view.now_ns));
                 }
                 What::Pull { .. } => self.results.pulls += 1,
                 What::Place(_) | What::Pick(_) | What::Note(_) => {}
@@ -209,7 +206,9 @@ impl Engine<'_> {
         let now_ns = self.view.now_ns;
         let owed_ns = std::mem::take(&mut self.tasks[task.index()].owed_ns);
         // Caches that were not full again when it lost its CPU are not to be filled twice over.
-        let cost_ns = paid.work_ns + owed_ns.max(self.switch_cost_ns(cpu, task));
+        let cost_ns = paid.work_ns
+            + owed_ns.max(self.switch_cost_ns(cpu, task))
+            + self.shared_page_cost_ns(task);
         if std::mem::take(&mut self.cpus[cpu.0 as usize].told_idle) {
             self.policy.update_idle(&self.view, cpu, false, &mut self.actions);
             self.carry_out(cpu);
@@ -274,6 +273,12 @@ impl Engine<'_> {
                 / u128::from(costs.displace_ns)) as u64;
         }
         cost_ns
+    }
+
+    /// What a child pays whose parent still copies the page that both write first.
+    fn shared_page_cost_ns(&mut self, task: TaskId) -> u64 {
+        let until_ns = std::mem::take(&mut self.tasks[task.index()].page_shared_until_ns);
+        if until_ns > self.view.now_ns { self.machine.costs.shared_page_ns } else { 0 }
     }
 
     fn goes_idle(&mut self, cpu: CpuId) {
@@ -361,12 +366,6 @@ impl Engine<'_> {
         }
     }
 
-    pub(super) fn policy_timer(&mut self, cpu: CpuId) -> Run {
-        self.policy.timer(&self.view, cpu, &mut self.actions);
-        self.carry_out_paid(cpu);
-        Ok(())
-    }
-
     /// A task becomes runnable. `to` is a CPU that the policy has chosen already.
     pub(super) fn make_runnable(&mut self, task: TaskId, wake: Wake, to: Option<CpuId>) -> Run {
         let now_ns = self.view.now_ns;
@@ -402,15 +401,9 @@ impl Engine<'_> {
     }
 
     /// Wakes a task that waits, from the code of a task on a CPU, or of an interrupt there.
-    pub(super) fn wake(
-        &mut self,
-        task: TaskId,
-        here: CpuId,
-        waker: Option<TaskId>,
-        sync: bool,
-    ) -> Run {
+    pub(super) fn wake(&mut self, task: TaskId, here: CpuId, sync: bool) -> Run {
         self.charge(here, self.machine.costs.wake_ns);
-        let wake = Wake { kind: WakeKind::Woken, sync, here, waker };
+        let wake = Wake { kind: WakeKind::Woken, sync, here };
         self.make_runnable(task, wake, None)
     }
 
@@ -434,13 +427,13 @@ impl Engine<'_> {
         self.carry_out(cpu);
         self.leaves(cpu, task, TaskState::Runnable);
         self.alive.runnable -= 1;
-        let wake = Wake { kind: WakeKind::Moved, sync: false, here: cpu, waker: None };
+        let wake = Wake { kind: WakeKind::Moved, sync: false, here: cpu };
         self.make_runnable(task, wake, to)
     }
 
     /// Takes all events of a CPU off that goes offline.
     pub(super) fn silence(&mut self, cpu: CpuId) {
-        for kind in [SEGMENT, TICK, INTERRUPT, TIMER] {
+        for kind in [SEGMENT, TICK, INTERRUPT] {
             self.events.cancel(slot(cpu, kind));
         }
     }

@@ -58,6 +58,8 @@ pub(super) struct CpuRun {
     pub(super) stopper_wanted: bool,
     /// Whether the policy knows that it is idle.
     pub(super) told_idle: bool,
+    /// Processes whose page tables it keeps.
+    pub(super) page_tables: u32,
     pub(super) switches: u64,
     pub(super) times: CpuUse,
     /// CPU time of tasks here.
@@ -77,6 +79,7 @@ impl CpuRun {
             space: 0,
             stopper_wanted: false,
             told_idle: false,
+            page_tables: 0,
             switches: 0,
             times: CpuUse::default(),
             ran_ns: 0,

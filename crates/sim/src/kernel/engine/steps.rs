@@ -65,7 +65,7 @@ impl Engine<'_> {
             }
             if !own.effect_due {
                 own.effect_due = true;
-                let (profile, amount) = self.cost(task, step);
+                let (profile, amount) = self.cost(cpu, task, step);
                 if amount > 0 {
                     self.begin_work(cpu, task, profile, amount);
                     return Ok(());
@@ -124,7 +124,7 @@ impl Engine<'_> {
     }
 
     /// The work that a step takes; its amount is drawn now.
-    fn cost(&mut self, task: TaskId, step: &Step) -> (ProfileId, u64) {
+    fn cost(&mut self, cpu: CpuId, task: TaskId, step: &Step) -> (ProfileId, u64) {
         let costs = &self.machine.costs;
         let own = &mut self.tasks[task.index()];
         let call_ns = costs.system_call_ns;
@@ -156,8 +156,9 @@ impl Engine<'_> {
                 call_ns
             }
             Step::Down { .. } | Step::Up { .. } => call_ns + costs.semaphore_ns,
-            Step::Fork { thread, .. } => costs.fork_ns[usize::from(*thread)],
-            Step::Exec => costs.exec_ns,
+            Step::Fork { thread: true, .. } => costs.fork_ns[1],
+            Step::Fork { thread: false, .. } => costs.fork_ns[0] + self.page_tables_ns(cpu),
+            Step::Exec => costs.exec_ns + self.page_tables_ns(cpu),
             Step::Exit => costs.exit_ns,
             Step::Period { .. }
             | Step::Barrier { .. }
@@ -262,7 +263,7 @@ impl Engine<'_> {
         self.tasks[task.index()].answered = true;
         let last = self.view.task(task).last_cpu;
         let here = if self.view.online.contains(last) { last } else { self.first_online() };
-        self.wake(task, here, None, false)
+        self.wake(task, here, false)
     }
 
     /// The number of an object of a task.

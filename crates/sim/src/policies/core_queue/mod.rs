@@ -19,17 +19,14 @@
 mod queues;
 
 use super::settings::{Parameter, Settings};
-use super::weight::weight;
+use super::weight::{rank, weight};
 use super::{Actions, Change, Policy, Reason, Stop, Ticks, Wake};
 use crate::kernel::layout::Layout;
-use crate::kernel::view::{Class, TaskId, TaskState, View};
+use crate::kernel::view::{TaskId, TaskState, View};
 use coretwin_base::cpu_set::CpuId;
 use queues::{Candidate, Own, Place, Queues, by_weight};
 
 pub(super) const PARAMETERS: &[Parameter] = coretwin_base::core_queue::PARAMETERS;
-
-/// Ticks a second: Debian's choice. Idle CPUs have none.
-const HZ: u64 = 250;
 
 /// The policy.
 #[derive(Debug)]
@@ -160,12 +157,7 @@ impl CoreQueue {
     /// Tasks that run or wait on a CPU's core.
     fn load(&self, view: &View, cpu: CpuId) -> usize {
         let core = view.layout.core(cpu).0 as usize;
-        self.tasks_running(view, cpu) + self.queues.waiting(core, view.layout.siblings(cpu))
-    }
-
-    fn tasks_running(&self, view: &View, cpu: CpuId) -> usize {
-        let siblings = view.layout.siblings(cpu).iter();
-        siblings.filter(|cpu| view.current(**cpu).is_some()).count()
+        view.running_on_core(cpu) + self.queues.waiting(core)
     }
 
     /// Has somebody take notice of a task that waits.
@@ -248,12 +240,9 @@ impl CoreQueue {
         let here = view.layout.core(cpu).0 as usize;
         let own = self.load(view, cpu);
         let mut busiest: Option<(usize, usize, TaskId)> = None;
-        for (core, cpus) in view.layout.cores().iter().enumerate() {
-            if core == here || self.queues.waiting(core, cpus) == 0 {
-                continue;
-            }
+        for core in self.queues.crowded().filter(|core| *core != here) {
             actions.steps(1);
-            let load = self.load(view, cpus[0]);
+            let load = self.load(view, view.layout.cores()[core][0]);
             let more = load > own + 1 && busiest.is_none_or(|(most, ..)| load > most);
             if let (true, Some(task)) = (more, self.first_of(view, core, cpu)) {
                 busiest = Some((load, core, task));
@@ -284,10 +273,12 @@ impl CoreQueue {
             return;
         }
         let mut asked: Option<(usize, CpuId)> = None;
-        for cpus in view.layout.cores() {
-            actions.steps(1);
+        // It looks at every core; what it would find there is known.
+        actions.steps(view.layout.cores().len() as u64);
+        let shared = view.is_any_core_shared();
+        for cpus in view.layout.cores().iter().filter(|_| shared) {
             let cpu = cpus.iter().copied().find(|cpu| self.may_give(view, *cpu, idle));
-            let running = self.tasks_running(view, cpus[0]);
+            let running = view.running_on_core(cpus[0]);
             if let Some(cpu) = cpu.filter(|_| asked.is_none_or(|(most, _)| running > most)) {
                 asked = Some((running, cpu));
             }
@@ -302,7 +293,7 @@ impl CoreQueue {
     fn may_give(&self, view: &View, cpu: CpuId, idle: CpuId) -> bool {
         let asked_ns = self.asked_ns[view.layout.core(cpu).0 as usize];
         let lately = |asked_ns| view.now_ns < asked_ns + self.rules.active_interval_ns;
-        self.tasks_running(view, cpu) > 1
+        view.running_on_core(cpu) > 1
             && !asked_ns.is_some_and(lately)
             && view.current(cpu).is_some_and(|task| view.allowed(task, idle))
     }
@@ -310,7 +301,7 @@ impl CoreQueue {
     /// The task that a stopper runs in place of goes to an idle core, if there still is one.
     fn give_away(&mut self, view: &View, cpu: CpuId, task: TaskId, actions: &mut Actions) {
         let idle = view.idle_cores.iter().find(|idle| view.allowed(task, *idle));
-        match idle.filter(|_| self.tasks_running(view, cpu) > 1) {
+        match idle.filter(|_| view.running_on_core(cpu) > 1) {
             Some(to) => {
                 self.insert(view, task, to);
                 actions.pull(task, cpu, to, Reason::new("a core to itself"));
@@ -330,17 +321,9 @@ impl CoreQueue {
     }
 }
 
-/// Better classes first.
-fn rank(class: Class) -> u8 {
-    match class {
-        Class::Fifo(priority) | Class::RoundRobin(priority) => 99_u8.saturating_sub(priority),
-        Class::Normal => 100,
-    }
-}
-
 impl Policy for CoreQueue {
     fn ticks(&self) -> Ticks {
-        Ticks { period_ns: 1_000_000_000 / HZ, while_idle: false }
+        Ticks::OF_TODAY
     }
 
     fn fork(&mut self, view: &View, task: TaskId, _: &mut Actions) {
@@ -435,7 +418,7 @@ impl Policy for CoreQueue {
         // Tasks that never wait never come by a wake-up: they are looked at here.
         let idle = view.idle_cores.iter().find(|idle| self.may_give(view, cpu, *idle));
         if self.rules.active && idle.is_some() {
-            let running = self.tasks_running(view, cpu);
+            let running = view.running_on_core(cpu);
             self.ask(view, cpu, running, actions);
         }
     }
@@ -477,9 +460,7 @@ impl Policy for CoreQueue {
         view.layout.siblings(cpu).first().copied().unwrap_or(cpu)
     }
 
-    fn queued(&self, each: &mut dyn FnMut(TaskId, CpuId)) {
-        for task in self.queues.tasks() {
-            each(task, self.tasks[task.index()].home);
-        }
+    fn queued(&self, each: &mut dyn FnMut(TaskId)) {
+        self.queues.tasks().for_each(each);
     }
 }

@@ -5,6 +5,7 @@
 //! may use its sibling are by then.
 
 use crate::kernel::layout::Layout;
+use crate::kernel::mask::CpuMask;
 use crate::kernel::view::{TaskId, View};
 use crate::policies::weight::{WEIGHT, weight};
 use coretwin_base::cpu_set::CpuId;
@@ -24,8 +25,12 @@ pub(super) struct Queues {
     slice_ns: i64,
     /// Arrivals so far.
     arrivals: u64,
-    /// Tasks that wait in any queue.
-    waiting: usize,
+    /// By queue: its core.
+    core_of: Vec<u32>,
+    /// By core: tasks that wait on it; and which cores have any.
+    waiting: Vec<u32>,
+    /// The set's members are numbers of cores.
+    crowded: CpuMask,
 }
 
 #[derive(Debug, Default)]
@@ -66,8 +71,17 @@ impl Queues {
     pub(super) fn new(layout: &Layout, slice_ns: u64) -> Self {
         let (cores, cpus) = (layout.cores().len(), layout.cpus());
         let queues = (0..cores + cpus).map(|_| Queue::default()).collect();
-        let shifts = vec![0; cpus];
-        Self { queues, cores, shifts, slice_ns: slice_ns as i64, arrivals: 0, waiting: 0 }
+        let of_cpus = layout.all().map(|cpu| layout.core(cpu).0);
+        Self {
+            queues,
+            cores,
+            shifts: vec![0; cpus],
+            slice_ns: slice_ns as i64,
+            arrivals: 0,
+            core_of: (0..cores as u32).chain(of_cpus).collect(),
+            waiting: vec![0; cores],
+            crowded: CpuMask::empty(cores),
+        }
     }
 
     /// The queue of a CPU.
@@ -94,14 +108,19 @@ impl Queues {
         let place = (rank, own.virtual_ns, self.arrivals, task);
         own.place = Some(place);
         queue.waiting.insert(place);
-        self.waiting += 1;
+        let core = self.core_of[own.queue];
+        self.waiting[core as usize] += 1;
+        self.crowded.insert(CpuId(core));
     }
 
     /// Takes a task out of its queue, if it waits in one.
     pub(super) fn remove(&mut self, own: &mut Own) {
         if let Some(place) = own.place.take() {
             self.queues[own.queue].waiting.remove(&place);
-            self.waiting -= 1;
+            let core = self.core_of[own.queue];
+            let waiting = &mut self.waiting[core as usize];
+            *waiting -= 1;
+            self.crowded.set(CpuId(core), *waiting > 0);
         }
     }
 
@@ -119,13 +138,17 @@ impl Queues {
 
     /// Whether nobody waits anywhere.
     pub(super) fn is_empty(&self) -> bool {
-        self.waiting == 0
+        self.crowded.is_empty()
     }
 
     /// Tasks that wait on a core.
-    pub(super) fn waiting(&self, core: usize, cpus: &[CpuId]) -> usize {
-        let of = |queue: usize| self.queues[queue].waiting.len();
-        of(core) + cpus.iter().map(|cpu| of(self.of_cpu(*cpu))).sum::<usize>()
+    pub(super) fn waiting(&self, core: usize) -> usize {
+        self.waiting[core] as usize
+    }
+
+    /// The cores on which tasks wait, in order.
+    pub(super) fn crowded(&self) -> impl Iterator<Item = usize> {
+        self.crowded.iter().map(|core| core.0 as usize)
     }
 
     /// The first task of a queue that a CPU may run.

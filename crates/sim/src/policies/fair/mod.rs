@@ -20,11 +20,12 @@
 
 mod queue;
 
-use self::queue::{Entity, Queue};
+use self::queue::{Entity, Place, Queue};
 use super::settings::{Parameter, Settings};
-use super::weight::weight;
+use super::weight::{NORMAL, rank, weight};
 use super::{Actions, Change, Policy, Reason, Stop, Ticks, Wake, WakeKind};
 use crate::kernel::layout::{Distance, Layout};
+use crate::kernel::mask::CpuMask;
 use crate::kernel::view::{Class, TaskId, TaskState, View};
 use coretwin_base::cpu_set::CpuId;
 
@@ -49,12 +50,8 @@ pub(super) const PARAMETERS: &[Parameter] = &[
     ),
 ];
 
-/// Ticks a second: Debian's choice. Idle CPUs have none.
-const HZ: u64 = 250;
 /// The kernel's base slice for one CPU.
 const SLICE_NS: u64 = 700_000;
-
-type Place = (u8, i64, u64, TaskId);
 
 /// The policy.
 #[derive(Debug)]
@@ -67,8 +64,8 @@ pub(super) struct Fair {
     /// By slot of the task.
     tasks: Vec<Own>,
     arrivals: u64,
-    /// Tasks that wait in any queue.
-    waiting: usize,
+    /// CPUs in whose queues tasks wait.
+    crowded: CpuMask,
     /// By CPU: whether its last look for work found only tasks with a warm cache.
     failed: Vec<bool>,
     /// By core: when a running task was last taken from it.
@@ -101,7 +98,7 @@ impl Fair {
             queues: layout.all().map(|_| Queue::default()).collect(),
             tasks: Vec::new(),
             arrivals: 0,
-            waiting: 0,
+            crowded: CpuMask::empty(layout.cpus()),
             failed: vec![false; layout.cpus()],
             relieved_ns: vec![None; layout.cores().len()],
         }
@@ -156,15 +153,16 @@ impl Fair {
         let place = (rank(view.task(task).class), own.entity.deadline_ns, self.arrivals, task);
         own.place = Some(place);
         self.queues[own.cpu.0 as usize].insert(place);
-        self.waiting += 1;
+        self.crowded.insert(own.cpu);
     }
 
     /// A task waits no longer.
     fn unwait(&mut self, task: TaskId) {
         let own = &mut self.tasks[task.index()];
         if let Some(place) = own.place.take() {
-            self.queues[own.cpu.0 as usize].remove(&place);
-            self.waiting -= 1;
+            let queue = &mut self.queues[own.cpu.0 as usize];
+            queue.remove(&place);
+            self.crowded.set(own.cpu, queue.len() > 0);
         }
     }
 
@@ -186,8 +184,9 @@ impl Fair {
         let queue = self.queue(cpu);
         let average = queue.average();
         let mut first = None;
+        // The kernel goes down a tree that knows the least virtual time below each branch.
+        actions.steps(queue.len().checked_ilog2().map_or(0, |log| u64::from(log) + 1));
         for (rank, task) in queue.tasks() {
-            actions.steps(1);
             let first = *first.get_or_insert((rank, task));
             let eligible = self.tasks[task.index()].entity.virtual_ns <= average;
             if first.0 != rank {
@@ -200,15 +199,22 @@ impl Fair {
         first.map(|(_, task)| task)
     }
 
-    /// Where a new task goes, or one that loses nothing by moving.
+    /// Where a new task goes, or one that loses nothing by moving: near the CPU it is on where there is
+    /// room, for all idle cores (CPUs) are as good.
     fn idlest(&self, view: &View, task: TaskId) -> (CpuId, Reason) {
-        let fits = |cpu: &CpuId| view.allowed(task, *cpu) && view.is_idle(*cpu);
+        let from = view.task(task).last_cpu;
+        let near = view.layout.same_cache(from);
+        let first_of = |idle: &CpuMask| {
+            let [mask, online] = [view.mask(task), &view.online];
+            CpuMask::next_in_all([idle, mask, near], from)
+                .or_else(|| CpuMask::next_in_all([idle, mask, online], from))
+        };
         if self.smt
-            && let Some(cpu) = view.idle_cores.iter().find(fits)
+            && let Some(cpu) = first_of(&view.idle_cores)
         {
             return (cpu, Reason::new("an idle core for a new task"));
         }
-        if let Some(cpu) = view.idle.iter().find(fits) {
+        if let Some(cpu) = first_of(&view.idle) {
             return (cpu, Reason::new("an idle CPU for a new task"));
         }
         let allowed = view.online.iter().filter(|cpu| view.allowed(task, *cpu));
@@ -256,17 +262,17 @@ impl Fair {
         if view.idle.is_empty() {
             return (target, Reason::new("no CPU is idle"));
         }
+        let (near, mask) = (view.layout.same_cache(target), view.mask(task));
+        let after = CpuId((target.0 + 1) % view.layout.cpus() as u32);
         if self.smt {
-            let core = around(view, target)
-                .find(|cpu| view.is_core_idle(*cpu) && fits(cpu) && shares(cpu));
-            if let Some(cpu) = core {
+            if let Some(cpu) = CpuMask::next_in_all([&view.idle_cores, mask, near], after) {
                 return (cpu, Reason::new("an idle core that shares the cache"));
             }
             if let Some(cpu) = view.online_siblings(last).find(|cpu| fits(cpu) && shares(cpu)) {
                 return (cpu, Reason::new("an idle sibling of its last CPU"));
             }
         }
-        match around(view, target).find(|cpu| fits(cpu) && shares(cpu)) {
+        match CpuMask::next_in_all([&view.idle, mask, near], after) {
             Some(cpu) => (cpu, Reason::new("an idle CPU that shares the cache")),
             None => (target, Reason::new("no CPU that shares the cache is idle")),
         }
@@ -280,14 +286,18 @@ impl Fair {
         least: usize,
         actions: &mut Actions,
     ) -> Option<TaskId> {
-        if self.waiting == 0 {
+        if self.crowded.is_empty() {
             return None;
         }
         let mut warm = false;
         for farthest in [Distance::SameCore, Distance::SameCache, Distance::OtherPackage] {
             let mut longest: Option<(usize, TaskId)> = None;
-            for from in view.online.iter().filter(|from| *from != cpu) {
-                if view.layout.distance(cpu, from) > farthest || self.queue(from).len() == 0 {
+            let near = match farthest {
+                Distance::OtherPackage => &view.online,
+                _ => view.layout.same_cache(cpu),
+            };
+            for from in CpuMask::in_all([&self.crowded, &view.online, near]) {
+                if from == cpu || view.layout.distance(cpu, from) > farthest {
                     continue;
                 }
                 actions.steps(1);
@@ -324,11 +334,29 @@ impl Fair {
         None
     }
 
+    /// The kick of an idle CPU, which balances for all idle ones: each is told to take one of the tasks
+    /// that wait here, one CPU of every idle core before their siblings.
+    fn kick(&self, view: &View, cpu: CpuId, actions: &mut Actions) {
+        let queue = self.queue(cpu);
+        let waits = |idle: &CpuId| queue.tasks().any(|(_, task)| view.allowed(task, *idle));
+        let leads = |idle: &CpuId| {
+            self.smt
+                && view.is_core_idle(*idle)
+                && view.online_siblings(*idle).all(|sibling| *idle < sibling)
+        };
+        let first = view.idle_cores.iter().filter(leads);
+        let then = view.idle.iter().filter(|idle| !leads(idle));
+        for idle in first.chain(then).filter(waits).take(queue.len()) {
+            let reason = Reason::new("tasks wait on a busy CPU, and this one is idle");
+            actions.resched(idle, None, reason.with("busy_cpu", cpu.0));
+        }
+    }
+
     /// A core that runs several tasks gives one to an idle core.
     fn relieve(&mut self, view: &View, cpu: CpuId, actions: &mut Actions) {
         let core = view.layout.core(cpu).0 as usize;
         let lately = |then_ns: u64| view.now_ns < then_ns + self.balance_ns;
-        let running = running_on_core(view, cpu);
+        let running = view.running_on_core(cpu);
         if !self.smt || running < 2 || self.relieved_ns[core].is_some_and(lately) {
             return;
         }
@@ -341,29 +369,9 @@ impl Fair {
     }
 }
 
-/// Rank of the ordinary class; real-time classes come before it.
-const NORMAL: u8 = 100;
-
-fn rank(class: Class) -> u8 {
-    match class {
-        Class::Fifo(priority) | Class::RoundRobin(priority) => 99_u8.saturating_sub(priority),
-        Class::Normal => NORMAL,
-    }
-}
-
-fn running_on_core(view: &View, cpu: CpuId) -> usize {
-    view.layout.siblings(cpu).iter().filter(|cpu| view.current(**cpu).is_some()).count()
-}
-
-/// All CPUs from the one after this on, and it itself last.
-fn around(view: &View, cpu: CpuId) -> impl Iterator<Item = CpuId> {
-    let cpus = view.layout.cpus() as u32;
-    (1..=cpus).map(move |step| CpuId((cpu.0 + step) % cpus))
-}
-
 impl Policy for Fair {
     fn ticks(&self) -> Ticks {
-        Ticks { period_ns: 1_000_000_000 / HZ, while_idle: false }
+        Ticks::OF_TODAY
     }
 
     fn fork(&mut self, view: &View, task: TaskId, _: &mut Actions) {
@@ -458,7 +466,7 @@ impl Policy for Fair {
             return self.leave(task);
         }
         let idle = view.idle_cores.iter().find(|idle| view.allowed(task, *idle));
-        let relieved = stop == Stop::Stopper && running_on_core(view, cpu) > 1;
+        let relieved = stop == Stop::Stopper && view.running_on_core(cpu) > 1;
         match idle.filter(|_| relieved) {
             Some(to) => {
                 self.leave(task);
@@ -487,14 +495,7 @@ impl Policy for Fair {
             if spent && !fifo {
                 actions.resched(cpu, Some(task), Reason::new("its slice is over"));
             }
-            // The kick of an idle CPU, which balances for all idle ones.
-            let waits =
-                |idle: &CpuId| self.queue(cpu).tasks().any(|(_, task)| view.allowed(task, *idle));
-            let core = view.idle_cores.iter().find(waits).filter(|_| self.smt);
-            if let Some(idle) = core.or_else(|| view.idle.iter().find(waits)) {
-                let reason = Reason::new("tasks wait on a busy CPU, and this one is idle");
-                actions.resched(idle, None, reason.with("busy_cpu", cpu.0));
-            }
+            self.kick(view, cpu, actions);
         }
         self.relieve(view, cpu, actions);
         if view.now_ns % self.balance_ns < view.tick_ns {
@@ -560,9 +561,7 @@ impl Policy for Fair {
         }
     }
 
-    fn queued(&self, each: &mut dyn FnMut(TaskId, CpuId)) {
-        for (cpu, queue) in self.queues.iter().enumerate() {
-            queue.tasks().for_each(|(_, task)| each(task, CpuId(cpu as u32)));
-        }
+    fn queued(&self, each: &mut dyn FnMut(TaskId)) {
+        self.queues.iter().flat_map(Queue::tasks).for_each(|(_, task)| each(task));
     }
 }

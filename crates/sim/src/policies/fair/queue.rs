@@ -4,6 +4,9 @@ use crate::kernel::view::TaskId;
 use crate::policies::weight::WEIGHT;
 use std::collections::BTreeSet;
 
+/// Where a task waits: rank of its class (better first), deadline, order of arrival.
+pub(super) type Place = (u8, i64, u64, TaskId);
+
 /// What is kept of a task.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Entity {
@@ -30,8 +33,7 @@ impl Entity {
 /// A queue. The task that runs is not in it, but counts in its average.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
-    /// By class (better first), deadline and order of arrival.
-    waiting: BTreeSet<(u8, i64, u64, TaskId)>,
+    waiting: BTreeSet<Place>,
     /// Sum of weights of all that wait or run.
     weights: i128,
     /// Sum of weight times virtual time of the same.
@@ -50,11 +52,11 @@ impl Queue {
         self.waiting.iter().map(|(rank, _, _, task)| (*rank, *task))
     }
 
-    pub(super) fn insert(&mut self, place: (u8, i64, u64, TaskId)) {
+    pub(super) fn insert(&mut self, place: Place) {
         self.waiting.insert(place);
     }
 
-    pub(super) fn remove(&mut self, place: &(u8, i64, u64, TaskId)) {
+    pub(super) fn remove(&mut self, place: &Place) {
         self.waiting.remove(place);
     }
 

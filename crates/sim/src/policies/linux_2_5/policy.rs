@@ -492,11 +492,9 @@ impl Policy for Linux25 {
         first().filter(|_| self.rules.shared()).unwrap_or(cpu)
     }
 
-    fn queued(&self, each: &mut dyn FnMut(TaskId, CpuId)) {
+    fn queued(&self, each: &mut dyn FnMut(TaskId)) {
         for queue in &self.queues {
-            for task in (0..2).flat_map(|array| queue.tasks(&self.links, array, false)) {
-                each(task, self.lives[task.index()].home);
-            }
+            (0..2).flat_map(|array| queue.tasks(&self.links, array, false)).for_each(&mut *each);
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::policies::{Actions, Policy, Settings, Stop, Wake, WakeKind};
 use coretwin_base::cpu_set::CpuId;
 
 const MS: u64 = 1_000_000;
-const WOKEN: Wake = Wake { kind: WakeKind::Woken, sync: false, here: CpuId(0), waker: None };
+const WOKEN: Wake = Wake { kind: WakeKind::Woken, sync: false, here: CpuId(0) };
 
 /// A machine with its policy.
 struct Case {

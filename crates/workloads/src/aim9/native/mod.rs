@@ -1,6 +1,6 @@
 //! The parts of AIM9 that cannot be written in safe Rust: instructions that must be exactly these,
-//! and calls into the C library that other programs make and this measures. Beside `sys.rs` the
-//! only unsafe code of the crate; what it hands out is safe to use.
+//! and calls into the C library that other programs make and this measures. What it hands out is safe
+//! to use.
 
 #![expect(unsafe_code, reason = "assembly and the C library; every block says why it is sound")]
 

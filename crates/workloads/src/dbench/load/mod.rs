@@ -17,15 +17,15 @@ pub use parser::parse;
 /// Largest read or write, in bytes.
 pub const SIZE_MAX: u32 = 16 << 20;
 /// Largest offset of a read or write, in bytes.
-pub const OFFSET_MAX: u64 = 1 << 40;
+pub(crate) const OFFSET_MAX: u64 = 1 << 40;
 /// Most handles open at once; the original's table has as many.
 pub const HANDLES_MAX: u16 = 200;
 /// Most calls of a load.
 pub const OPERATIONS_MAX: usize = 4_000_000;
 /// Most different paths of a load.
-pub const PATHS_MAX: usize = 200_000;
+pub(crate) const PATHS_MAX: usize = 200_000;
 /// Longest pause of a load, in microseconds.
-pub const SLEEP_MAX_US: u64 = 60_000_000;
+pub(crate) const SLEEP_MAX_US: u64 = 60_000_000;
 
 /// Names a path of a load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -44,7 +44,7 @@ pub enum Call {
         path: PathId,
         /// Its handle from now on.
         handle: Handle,
-        /// Whether it is a directory, made if it is not there.
+        /// Whether it is a directory, which is made if it is not there, whatever `create` says.
         directory: bool,
         /// Whether a file is made if it is not there.
         create: bool,

@@ -4,17 +4,15 @@
 //! Where copies run side by side, one that has finished goes on, uncounted, until the worker ends
 //! it: so each is measured beside all others from its first sample to its last.
 
+use super::params::{SAMPLE, SAMPLES};
 use super::sampler::{Overheads, Paced, Sample, Sampler};
 use super::{Bench, Place, Row};
+use crate::copies::Remarks;
 use crate::observe::CpusSeen;
 use crate::workload::{decimal, int};
 use crate::{Error, answer, lmbench, lmbench_more, role};
-use coretwin_base::cpu_set::CpuSet;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 use std::process::ExitCode;
-
-use super::params::{SAMPLE, SAMPLES};
 
 /// What a copy has to do.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -37,11 +35,7 @@ pub(super) struct Report {
     pub(super) overheads: Overheads,
     /// See [`Bench::worth`].
     pub(super) amount: f64,
-    pub(super) checks: BTreeMap<String, bool>,
-    /// Value and unit.
-    pub(super) metrics: BTreeMap<String, (f64, String)>,
-    pub(super) notes: BTreeMap<String, String>,
-    pub(super) cpus_ran: CpuSet,
+    pub(super) remarks: Remarks,
 }
 
 /// Every row that the harness measures.
@@ -69,9 +63,7 @@ pub(crate) fn main(entered: Result<(), Error>, args: &[String]) -> ExitCode {
 }
 
 fn set_up(args: &[String]) -> Result<(Orders, Bench), Error> {
-    let text = args.first().map_or("", String::as_str);
-    let orders: Orders = serde_json::from_str(text)
-        .map_err(|bad| Error::failed(format!("a row of LMbench was misconfigured: {bad}")))?;
+    let orders: Orders = role::orders(args, "a row of LMbench")?;
     let row = rows()
         .find(|row| row.name == orders.row)
         .ok_or_else(|| Error::failed(format!("there is no row {}", orders.row)))?;
@@ -87,13 +79,8 @@ fn measure(sampler: &mut Sampler, count: usize) -> Result<Report, Error> {
         samples.push(sampler.sample(overheads)?);
         seen.note();
     }
-    let text = |name: &str| name.to_owned();
     let mut checks = sampler.body.body().checks();
     checks.extend(sampler.minus.as_mut().into_iter().flat_map(|minus| minus.body().checks()));
-    let mut held = BTreeMap::new();
-    for (name, holds) in checks {
-        *held.entry(text(name)).or_insert(true) &= holds;
-    }
     let metrics = sampler.body.body().metrics();
     Ok(Report {
         samples,
@@ -101,9 +88,6 @@ fn measure(sampler: &mut Sampler, count: usize) -> Result<Report, Error> {
         minus_all: sampler.minus.as_ref().map(Paced::all),
         overheads,
         amount: sampler.amount,
-        checks: held,
-        metrics: metrics.into_iter().map(|(n, v, u)| (text(n), (v, text(u)))).collect(),
-        notes: sampler.notes.iter().map(|(name, note)| (text(name), note.clone())).collect(),
-        cpus_ran: seen.cpus(),
+        remarks: Remarks::new(checks, metrics, sampler.notes.clone(), seen.cpus()),
     })
 }

@@ -1,12 +1,12 @@
 //! A row: what is measured, in which unit, with which parameters.
 
-use super::params::{self, COPIES, DIR};
+use super::params::DIR;
 use super::{Bench, Place, run};
 use crate::workload::{Measured, ParamSpec, Workload};
-use crate::{Error, supervisor::Supervisor};
+use crate::{Error, copies, scratch, supervisor::Supervisor};
 use coretwin_base::job::Job;
 use coretwin_base::limits::{Limit, Need};
-use coretwin_base::param::{ParamValue, Params};
+use coretwin_base::param::Params;
 use coretwin_base::plan::{CopyRule, Scale};
 use coretwin_base::reading::Better;
 
@@ -152,10 +152,7 @@ impl Workload for Row {
     }
 
     fn copies(&self, params: &Params) -> CopyRule {
-        match params.get(COPIES.name).and_then(ParamValue::as_int) {
-            Some(copies) => CopyRule::Fixed(u32::try_from(copies).unwrap_or(1)),
-            None => CopyRule::PerCpu,
-        }
+        copies::rule(params)
     }
 
     fn analysis(&self) -> &'static str {
@@ -163,7 +160,8 @@ impl Workload for Row {
     }
 
     fn check(&self, params: &Params) -> Result<(), Error> {
-        params::check(self.name, params)?;
+        copies::check(self.name, params)?;
+        scratch::check(self.name, params)?;
         (self.check)(self, params)
     }
 

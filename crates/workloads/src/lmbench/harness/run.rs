@@ -1,15 +1,14 @@
 //! The worker's side: a folder and a process for every copy; all released together; the median of
 //! all their samples; and nothing left.
 
-use super::params::{AUTO, COPIES, DIR, TEMPORARY};
 use super::process::{Orders, Report};
 use super::sampler::Sample;
 use super::summary::Median;
 use super::{Place, Row};
 use crate::role::LMBENCH;
-use crate::scratch::{self, Scratch};
+use crate::scratch::Scratch;
 use crate::supervisor::Supervisor;
-use crate::workload::{Measured, metric, text};
+use crate::workload::{Measured, metric};
 use crate::{Error, copies, leftovers};
 use coretwin_base::cpu_set::CpuSet;
 use coretwin_base::job::Job;
@@ -18,8 +17,6 @@ use coretwin_base::reading::{Better, Metric};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// Ending the copies has this long, in seconds, whatever ended the run.
-const CLEANUP_S: f64 = 30.0;
 /// What a copy's folder needs for a few small files, in KiB.
 const SMALL_FILES_KIB: u64 = 4096;
 
@@ -33,19 +30,11 @@ pub(super) fn run(
         leftovers::start_janitor(supervisor)?;
     }
     let scratch = scratch_for(row, params, job.copies.max(1))?;
-    let spread = text(params, COPIES.name) == AUTO;
-    let orders = |copy| orders(row, params, job, copy, scratch.as_ref());
-    let ran: Result<Vec<Report>, Error> = copies::run(LMBENCH, job, spread, orders, supervisor);
-    // Before anything is removed, whoever could still make more must be gone.
-    supervisor.last_orders(CLEANUP_S);
-    supervisor.end_measured()?;
-    let file_system = scratch.as_ref().map(Scratch::file_system);
-    let removed = scratch.as_ref().map_or(Ok(()), Scratch::remove);
-    let mut measured = measure(row, (row.tasks)(params), &ran?)?;
-    removed?;
-    measured.notes.extend(file_system.map(|kind| ("file_system".to_owned(), kind)));
+    let orders = |_, folder| orders(row, params, job, folder);
+    let ran: Vec<Report> = copies::run(LMBENCH, job, params, scratch.as_ref(), orders, supervisor)?;
+    let mut measured = measure(row, (row.tasks)(params), &ran)?;
     if let Some(scratch) = scratch {
-        measured.checks.insert("files_gone".to_owned(), !scratch.folder().exists());
+        scratch.end(&mut measured)?;
     }
     Ok(measured)
 }
@@ -54,30 +43,19 @@ fn scratch_for(row: &Row, params: &Params, copies: u32) -> Result<Option<Scratch
     if !row.has_folder() {
         return Ok(None);
     }
-    let dir = text(params, DIR.name);
-    let parent = (dir != TEMPORARY).then(|| PathBuf::from(dir));
     let kib = (row.room)(params).folder_kib + SMALL_FILES_KIB;
-    Scratch::new(parent.as_deref(), (kib << 10) * u64::from(copies)).map(Some)
+    Scratch::of(params, (kib << 10) * u64::from(copies)).map(Some)
 }
 
 /// What one of the copies has to do.
-fn orders(
-    row: &Row,
-    params: &Params,
-    job: &Job,
-    copy: u32,
-    scratch: Option<&Scratch>,
-) -> Result<Orders, Error> {
-    let folder = scratch
-        .map(|scratch| scratch::subfolder(scratch.folder(), &format!("copy{copy}")))
-        .transpose()?;
+fn orders(row: &Row, params: &Params, job: &Job, folder: Option<PathBuf>) -> Orders {
     let place = Place {
         folder,
         cpus: job.roles.clone(),
         core_sched: job.core_sched,
         params: params.clone(),
     };
-    Ok(Orders { row: row.name.to_owned(), place, company: job.copies > 1 })
+    Orders { row: row.name.to_owned(), place, company: job.copies > 1 }
 }
 
 fn measure(row: &Row, tasks: u32, reports: &[Report]) -> Result<Measured, Error> {
@@ -102,13 +80,7 @@ fn measure(row: &Row, tasks: u32, reports: &[Report]) -> Result<Measured, Error>
         cpus_ran: CpuSet::new(),
         checks: BTreeMap::new(),
     };
-    for report in reports {
-        measured.cpus_ran = measured.cpus_ran.union(&report.cpus_ran);
-        measured.notes.extend(report.notes.clone());
-        for (name, held) in &report.checks {
-            *measured.checks.entry(name.clone()).or_insert(true) &= held;
-        }
-    }
+    reports.iter().for_each(|report| report.remarks.add_to(&mut measured));
     Ok(measured)
 }
 
@@ -154,7 +126,7 @@ fn metrics(
         let all = metric(all as f64, "operations", Better::Higher);
         metrics.insert("subtracted_operations_with_warm_up".to_owned(), all);
     }
-    for (name, (value, unit)) in reports.iter().flat_map(|report| &report.metrics) {
+    for (name, (value, unit)) in reports.iter().flat_map(|report| &report.remarks.metrics) {
         let largest = metrics.entry(name.clone()).or_insert(lower(*value, unit));
         largest.value = largest.value.max(*value);
     }

@@ -56,6 +56,13 @@ pub(super) fn run(guest: &mut Guest) -> Result<()> {
         }
         restored(&machine)
     })?;
+    guest.check("a group that was set anew meanwhile is told and left so", || {
+        change("off", &["smt", "off", "--yes", "--json"])?;
+        machine.set_group_anew()?;
+        let done = json_of("coretwin", &["smt", "restore", "--json"])?;
+        ensure!(done["warnings"].to_string().contains("wish the CPUs 0"), "{}", done["warnings"]);
+        machine.is_as_before()
+    })?;
     guest.check("a group that was deleted meanwhile is told, the rest put back", || {
         change("off", &["smt", "off", "--yes", "--json"])?;
         machine.delete_group()?;

@@ -2,6 +2,7 @@
 
 use super::state::{Arranged, wait_until};
 use super::studies::{ENDLESS, SAVED, log, start};
+use crate::random::Random;
 use crate::vm::guest::{Guest, json_of, read};
 use anyhow::{Context, Result, ensure};
 use rustix::process::{Pid, Signal, kill_process};
@@ -275,26 +276,4 @@ fn describe_guards() -> String {
     let guards: Vec<String> = guards().unwrap_or_default().iter().map(describe).collect();
     let lock = text("/run/coretwin/smt-study.guard".to_owned());
     format!("guards: {}; their lock: {lock}", guards.join(", "))
-}
-
-/// SplitMix64 (Steele, Lea and Flood, 2014).
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    /// From 0 to 1.
-    fn unit(&mut self) -> f64 {
-        (self.next() >> 11) as f64 / (1_u64 << 53) as f64
-    }
-
-    fn below(&mut self, bound: usize) -> usize {
-        (self.unit() * bound as f64) as usize
-    }
 }

@@ -166,6 +166,15 @@ impl Arranged {
         Ok(())
     }
 
+    /// Gives a group another CPU, as its owner may at any time: what it has then is to stay.
+    pub(super) fn set_group_anew(&mut self) -> Result<()> {
+        let folder = Path::new(CGROUP).join("wish");
+        put(folder.join("cpuset.cpus"), "0")?;
+        let now = State::now(&self.numbers())?.0.into_iter();
+        self.before.0.extend(now.filter(|(name, _)| Path::new(name).starts_with(&folder)));
+        Ok(())
+    }
+
     /// Deletes a group; it is not missed afterwards.
     pub(super) fn delete_group(&mut self) -> Result<()> {
         let folder = Path::new(CGROUP).join("wish");

@@ -1,5 +1,6 @@
 //! Events of rt-app as steps. A key is an event's name, or begins with it: `run`, `run0`, `run_long`.
 
+use super::INSTANCES_MAX;
 use super::json::Value;
 use super::values::Object;
 use crate::Result;
@@ -63,8 +64,8 @@ impl<'a> Compiler<'a> {
         let path = task.within("");
         self.task = path.strip_prefix("tasks.").unwrap_or(&path).to_owned();
         // Out of range is refused where the task starts.
-        let instances = task.number("instance", 0.0, 1e9).ok().flatten();
-        self.instances = instances.unwrap_or(1.0) as u32;
+        let instances = task.whole("instance", 0, INSTANCES_MAX).ok().flatten();
+        self.instances = instances.unwrap_or(1) as u32;
         self.timer = None;
     }
 
@@ -154,7 +155,8 @@ impl<'a> Compiler<'a> {
             "barrier" => {
                 let barrier = self.barriers.number_or_new(name);
                 self.comers.resize(self.barriers.count(), 0);
-                self.comers[barrier as usize] += self.instances;
+                let comers = &mut self.comers[barrier as usize];
+                *comers = comers.saturating_add(self.instances);
                 Step::Barrier { barrier: Which::Number(barrier) }
             }
             "suspend" => down(self.semaphores.number_or_new(&own)),

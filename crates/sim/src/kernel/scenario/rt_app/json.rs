@@ -79,10 +79,11 @@ impl Reader<'_> {
             let spaces = self.rest.len() - self.rest.trim_start().len();
             self.skip(spaces);
             if self.rest.starts_with("/*") {
-                let Some(end) = self.rest.find("*/") else {
+                // Its end is not part of its beginning: `/*/` opens one.
+                let Some(end) = self.rest[2..].find("*/") else {
                     return Err(self.refuse("a comment without its end"));
                 };
-                self.skip(end + 2);
+                self.skip(end + 4);
             } else if self.rest.starts_with("//") {
                 self.skip(self.rest.find('\n').unwrap_or(self.rest.len()));
             } else {
@@ -230,6 +231,7 @@ mod tests {
             ("{\"a\": \"x\n\"}", "without its closing quote"),
             ("{} {}", "after the end"),
             ("/* ", "a comment without its end"),
+            ("/*/ {}", "a comment without its end"),
             ("-", "'-' is no number"),
             ("1e999", "is no number"),
             ("\"\\u0041\"", "an escape other than"),

@@ -26,7 +26,10 @@ use values::Object;
 const DURATION_S: f64 = 10.0;
 
 /// The most tasks of an entry.
-const INSTANCES_MAX: f64 = 100_000.0;
+const INSTANCES_MAX: i64 = 100_000;
+
+/// The most rounds of a loop.
+const LOOPS_MAX: i64 = 1_000_000_000_000;
 
 /// What events of a task and its phases are not: properties.
 const PROPERTIES: [&str; 6] = ["instance", "delay", "loop", "policy", "priority", "cpus"];
@@ -147,7 +150,7 @@ fn program(compiler: &mut Compiler<'_>, task: &Object<'_>, default: Class) -> Re
         }
     }
     steps.push(Step::Done(0));
-    close(task, "loop", -1.0, from, &mut steps)?;
+    close(task, -1, from, &mut steps)?;
     Ok(steps)
 }
 
@@ -171,22 +174,17 @@ fn phase_steps(
     }
     let from = steps.len();
     compiler.events(phase, &["loop", "policy", "priority", "cpus"], steps)?;
-    close(phase, "loop", 1.0, from, steps)
+    close(phase, 1, from, steps)
 }
 
-/// Ends a loop that began at a step.
-fn close(
-    object: &Object<'_>,
-    key: &str,
-    otherwise: f64,
-    from: usize,
-    steps: &mut Vec<Step>,
-) -> Result<()> {
-    let times = object.number(key, -1.0, 1e12)?.unwrap_or(otherwise);
-    if times == 1.0 {
+/// Ends a loop that began at a step: as often as the object says, or else so often; -1 is without end.
+fn close(object: &Object<'_>, otherwise: i64, from: usize, steps: &mut Vec<Step>) -> Result<()> {
+    let key = "loop";
+    let times = object.whole(key, -1, LOOPS_MAX)?.unwrap_or(otherwise);
+    if times == 1 {
         return Ok(());
     }
-    if times == 0.0 {
+    if times == 0 {
         return Err(object.refuse(key, "is 0: nothing would be done; -1 is without end"));
     }
     if !steps[from..].iter().any(super::steps::takes_time) {
@@ -194,15 +192,15 @@ fn close(
         return Err(object.refuse(at, "a loop of zero length: nothing in it takes time"));
     }
     let from = from as u32;
-    steps.push(match times < 0.0 {
-        true => Step::Forever { from },
-        false => Step::Repeat { from, times: Amount::Fixed(times as u64 - 1) },
+    steps.push(match u64::try_from(times) {
+        Ok(times) => Step::Repeat { from, times: Amount::Fixed(times - 1) },
+        Err(_) => Step::Forever { from },
     });
     Ok(())
 }
 
 fn start(task: &Object<'_>, program: u32, default: Class) -> Result<Option<Start>> {
-    let count = task.number("instance", 0.0, INSTANCES_MAX)?.unwrap_or(1.0) as u32;
+    let count = task.whole("instance", 0, INSTANCES_MAX)?.unwrap_or(1) as u32;
     let mut start = Start::of(program);
     start.count = count;
     start.class = class(task, "policy", Some("priority"))?.unwrap_or(default);
@@ -215,15 +213,15 @@ fn start(task: &Object<'_>, program: u32, default: Class) -> Result<Option<Start
 }
 
 fn nice(object: &Object<'_>) -> Result<i8> {
-    Ok(object.number("priority", -20.0, 19.0)?.unwrap_or(0.0) as i8)
+    Ok(object.whole("priority", -20, 19)?.unwrap_or(0) as i8)
 }
 
 /// A scheduling class by its key; a real-time one has the priority of another key, or 10.
 fn class(object: &Object<'_>, key: &str, priority: Option<&str>) -> Result<Option<Class>> {
     let Some(name) = object.text(key)? else { return Ok(None) };
     let real_time = || -> Result<u8> {
-        let given = priority.map(|key| object.number(key, 1.0, 99.0)).transpose()?.flatten();
-        Ok(given.unwrap_or(10.0) as u8)
+        let given = priority.map(|key| object.whole(key, 1, 99)).transpose()?.flatten();
+        Ok(given.unwrap_or(10) as u8)
     };
     match name {
         "SCHED_OTHER" => Ok(Some(Class::Normal)),

@@ -97,6 +97,19 @@ impl<'a> Object<'a> {
         }
     }
 
+    /// A whole number within a range.
+    pub(super) fn whole(&self, key: &str, low: i64, high: i64) -> Result<Option<i64>> {
+        self.get(key).map(|value| self.whole_of(key, value, low, high)).transpose()
+    }
+
+    fn whole_of(&self, key: &str, value: &Value, low: i64, high: i64) -> Result<i64> {
+        let number = self.number_of(key, value, low as f64, high as f64)?;
+        match number.fract() == 0.0 {
+            true => Ok(number as i64),
+            false => Err(self.refuse_at(value.line, key, format!("is {number}; it must be whole"))),
+        }
+    }
+
     pub(super) fn text(&self, key: &str) -> Result<Option<&'a str>> {
         self.get(key).map(|value| self.text_of(key, value)).transpose()
     }
@@ -118,7 +131,7 @@ impl<'a> Object<'a> {
             let problem = format!("must be a list of CPUs, not {}", value.kind.name());
             return Err(self.refuse(key, problem));
         };
-        let cpu = |item: &Value| Ok(CpuId(self.number_of(key, item, 0.0, 4095.0)? as u32));
+        let cpu = |item: &Value| Ok(CpuId(self.whole_of(key, item, 0, 4095)? as u32));
         let set: CpuSet = items.iter().map(cpu).collect::<Result<Vec<_>>>()?.into_iter().collect();
         match set.is_empty() {
             true => Err(self.refuse(key, "names no CPU")),

@@ -2,7 +2,9 @@
 //!
 //! A row of a suite keeps its name whatever the protocol; what the protocol sets beside it (a shorter
 //! time for `--quick`, the article's for `--protocol 2003`) is in the parameters of the plan's row.
-//! What a user sets wins over both.
+//! What a user sets wins over both. Long lists of rows are in `rows`.
+
+mod rows;
 
 use crate::Error;
 use crate::table;
@@ -11,6 +13,7 @@ use coretwin_base::param::{ParamValue, Params, WorkloadSpec};
 use coretwin_base::placement::Placement;
 use coretwin_base::plan::Protocol;
 use coretwin_base::suggest;
+use rows::{AIM9_ROWS, KERNEL_2_4_ROWS, LMBENCH_MORE_ROWS, LMBENCH_ROWS};
 use std::collections::BTreeSet;
 
 /// A named list of rows.
@@ -327,141 +330,6 @@ impl Part {
         }
     }
 }
-
-/// Table 1, in its order.
-const LMBENCH_ROWS: &[&str] = &[
-    "lmbench/simple-syscall",
-    "lmbench/simple-read",
-    "lmbench/simple-write",
-    "lmbench/simple-stat",
-    "lmbench/simple-fstat",
-    "lmbench/simple-open-close",
-    "lmbench/select-10-fds",
-    "lmbench/select-10-tcp-fds",
-    "lmbench/signal-install",
-    "lmbench/signal-overhead",
-    "lmbench/pipe-latency",
-    "lmbench/fork-exit",
-    "lmbench/fork-execve",
-    "lmbench/fork-sh",
-];
-
-/// What LMbench measures beside Table 1. Sizes of memory lie in the first, second and last cache of
-/// most processors, and in none.
-const LMBENCH_MORE_ROWS: &[&str] = &[
-    "lmbench-more/context-switch:processes=2",
-    "lmbench-more/context-switch:processes=2,footprint_kib=16",
-    "lmbench-more/context-switch:processes=8",
-    "lmbench-more/context-switch:processes=8,footprint_kib=16",
-    "lmbench-more/context-switch:processes=8,footprint_kib=64",
-    "lmbench-more/context-switch:processes=16,footprint_kib=16",
-    "lmbench-more/context-switch:processes=16,footprint_kib=64",
-    "lmbench-more/memory-latency:size_kib=16",
-    "lmbench-more/memory-latency:size_kib=256",
-    "lmbench-more/memory-latency:size_kib=4096",
-    "lmbench-more/memory-latency:size_kib=262144",
-    "lmbench-more/memory-latency-random:size_kib=16",
-    "lmbench-more/memory-latency-random:size_kib=256",
-    "lmbench-more/memory-latency-random:size_kib=4096",
-    "lmbench-more/memory-latency-random:size_kib=262144",
-    "lmbench-more/memory-read",
-    "lmbench-more/memory-write",
-    "lmbench-more/memory-read-write",
-    "lmbench-more/memory-copy",
-    "lmbench-more/bcopy",
-    "lmbench-more/file-reread",
-    "lmbench-more/mmap-reread",
-    "lmbench-more/pipe-bandwidth",
-    "lmbench-more/unix-bandwidth",
-    "lmbench-more/tcp-bandwidth",
-    "lmbench-more/udp-bandwidth",
-    "lmbench-more/unix-latency",
-    "lmbench-more/udp-latency",
-    "lmbench-more/tcp-latency",
-    "lmbench-more/file-create:size_kib=0",
-    "lmbench-more/file-delete:size_kib=0",
-    "lmbench-more/file-create:size_kib=10",
-    "lmbench-more/file-delete:size_kib=10",
-    "lmbench-more/clock",
-    "lmbench-more/clock-system-call",
-];
-
-/// The enhancements, each beside what it replaced.
-const KERNEL_2_4_ROWS: &[&str] = &[
-    "kernel-2.4/lock-packed",
-    "kernel-2.4/lock-64",
-    "kernel-2.4/lock-128",
-    "kernel-2.4/spin",
-    "kernel-2.4/spin-pause",
-    "kernel-2.4/delay-loop",
-    "kernel-2.4/delay-clock",
-    "kernel-2.4/delay-sleep",
-    "kernel-2.4/stack-aliased",
-    "kernel-2.4/stack-offset",
-];
-
-/// Table 2, in its order.
-const AIM9_ROWS: &[&str] = &[
-    "aim9/add_double",
-    "aim9/add_float",
-    "aim9/add_long",
-    "aim9/add_int",
-    "aim9/add_short",
-    "aim9/creat-clo",
-    "aim9/page_test",
-    "aim9/brk_test",
-    "aim9/jmp_test",
-    "aim9/signal_test",
-    "aim9/exec_test",
-    "aim9/fork_test",
-    "aim9/link_test",
-    "aim9/disk_rr",
-    "aim9/disk_rw",
-    "aim9/disk_rd",
-    "aim9/disk_wrt",
-    "aim9/disk_cp",
-    "aim9/sync_disk_rw",
-    "aim9/sync_disk_wrt",
-    "aim9/sync_disk_cp",
-    "aim9/disk_src",
-    "aim9/div_double",
-    "aim9/div_float",
-    "aim9/div_long",
-    "aim9/div_int",
-    "aim9/div_short",
-    "aim9/fun_cal",
-    "aim9/fun_cal1",
-    "aim9/fun_cal2",
-    "aim9/fun_cal15",
-    "aim9/sieve",
-    "aim9/mul_double",
-    "aim9/mul_float",
-    "aim9/mul_long",
-    "aim9/mul_int",
-    "aim9/mul_short",
-    "aim9/num_rtns_1",
-    "aim9/trig_rtns",
-    "aim9/matrix_rtns",
-    "aim9/array_rtns",
-    "aim9/string_rtns",
-    "aim9/mem_rtns_1",
-    "aim9/mem_rtns_2",
-    "aim9/sort_rtns_1",
-    "aim9/misc_rtns_1",
-    "aim9/dir_rtns_1",
-    "aim9/shell_rtns_1",
-    "aim9/shell_rtns_2",
-    "aim9/shell_rtns_3",
-    "aim9/series_1",
-    "aim9/shared_memory",
-    "aim9/tcp_test",
-    "aim9/udp_test",
-    "aim9/fifo_test",
-    "aim9/stream_pipe",
-    "aim9/dgram_pipe",
-    "aim9/pipe_cpy",
-    "aim9/ram_copy",
-];
 
 #[cfg(test)]
 mod tests {

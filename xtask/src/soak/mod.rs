@@ -1,8 +1,16 @@
-//! `cargo xtask soak [MINUTES]`: what watches a machine for hours keeps no memory of what has passed.
+//! `cargo xtask soak [MINUTES]`: what watches a machine for hours, or serves, keeps nothing of what has
+//! passed.
 //!
 //! `top` and `account` really run so long, while the machine does whatever else it does, and their
-//! memory is read from /proc. Once warm it may grow no more than by what they are known to keep. They
-//! cost little, so that they may run beside other checks.
+//! memory is read from /proc. Once warm it may grow no more than by what they are known to keep. What
+//! they keep goes with the most tasks that they ever saw at once, so a [`storm`] of them comes first:
+//! what grows after it has another cause.
+//! [`servers`] are visited by [`clients`], good and bad, meanwhile. All of it costs little, so that it may
+//! run beside other checks.
+
+mod clients;
+mod servers;
+mod storm;
 
 use crate::print;
 use anyhow::{Context, Result, ensure};
@@ -14,6 +22,8 @@ use std::time::{Duration, Instant};
 
 /// How long, if nothing is said.
 const MINUTES: u64 = 10;
+/// Gives another number of minutes.
+const VARIABLE: &str = "CORETWIN_SOAK_MINUTES";
 /// How often their memory is read.
 const EVERY: Duration = Duration::from_secs(1);
 /// So many readings, at least, or nothing is known.
@@ -29,7 +39,8 @@ struct Watcher {
     growth_kib_max: u64,
 }
 
-/// `account` lists up to 10,000 tasks that have ended one by one, before it puts them together.
+/// `account` lists up to 10,000 tasks that have ended one by one, before it puts them together; what
+/// names and parents they have goes on changing after the storm.
 const WATCHERS: [Watcher; 3] = [
     Watcher {
         name: "top, sampled",
@@ -44,15 +55,16 @@ const WATCHERS: [Watcher; 3] = [
     Watcher {
         name: "account --all",
         arguments: &["account", "--all", "--json"],
-        growth_kib_max: 8192,
+        growth_kib_max: 4096,
     },
 ];
 
 /// Runs the watchers; whether all stayed as they were.
 pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<bool> {
-    let minutes = match arguments {
-        [] => MINUTES,
-        [minutes] => minutes.parse().context("cargo xtask soak MINUTES, a whole number")?,
+    let length = match arguments {
+        [] => crate::minutes(VARIABLE, MINUTES)?,
+        [minutes] => crate::minutes_of(Some(minutes), MINUTES)
+            .context("cargo xtask soak MINUTES, a number from 0.1 to 100000")?,
         _ => anyhow::bail!("cargo xtask soak [MINUTES]"),
     };
     let program = crate::target_folder(root).join("debug/coretwin");
@@ -61,8 +73,12 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<bool> {
         "{} is missing; cargo build --package coretwin --features bpf",
         program.display()
     );
-    let start = |watcher| Running::start(&program, watcher, minutes);
+    let seed = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH)?.as_secs();
+    print(&format!("soak: seed {seed} of the servers' clients\n"));
+    let servers = servers::start(&program, length, seed);
+    let start = |watcher| Running::start(&program, watcher, length);
     let mut running = WATCHERS.iter().map(start).collect::<Result<Vec<_>>>()?;
+    let storm = storm::start(length / 5);
     let mut going = true;
     while going {
         std::thread::sleep(EVERY);
@@ -71,15 +87,25 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<bool> {
             going |= one.read()?;
         }
     }
+    drop(storm);
     let mut all_flat = true;
     for one in running {
         let name = one.watcher.name;
-        let verdict = one.end();
-        all_flat &= verdict.is_ok();
-        let line = verdict.unwrap_or_else(|error| format!("FAILED: {error:#}"));
-        print(&format!("soak: {name}: {line}\n"));
+        all_flat &= tell(name, one.end());
+    }
+    for (name, server) in servers {
+        let verdict = server.join().unwrap_or_else(|_| Err(anyhow::anyhow!("its thread died")));
+        all_flat &= tell(name, verdict);
     }
     Ok(all_flat)
+}
+
+/// Prints what became of one; whether it stayed as it was.
+fn tell(name: &str, verdict: Result<String>) -> bool {
+    let flat = verdict.is_ok();
+    let line = verdict.unwrap_or_else(|error| format!("FAILED: {error:#}"));
+    print(&format!("soak: {name}: {line}\n"));
+    flat
 }
 
 /// A watcher that was started; killed if it is dropped before its end.
@@ -95,10 +121,10 @@ struct Running {
 }
 
 impl Running {
-    fn start(program: &Path, watcher: &'static Watcher, minutes: u64) -> Result<Self> {
+    fn start(program: &Path, watcher: &'static Watcher, length: Duration) -> Result<Self> {
         let mut child = Command::new(program)
             .args(watcher.arguments)
-            .args(["--for", &format!("{minutes}m")])
+            .args(["--for", &format!("{}s", length.as_secs())])
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

@@ -1,0 +1,136 @@
+//! The comparison of two fleets: what `coretwin compare` prints where a fleet is among what it is given.
+//!
+//! Effects are compared, not values: within each machine whatever it is like cancels between its arms.
+
+use crate::comparison::Contrast;
+use crate::plan::{Comparison, Scale};
+use crate::reading::Better;
+use crate::shared_text::SharedText;
+use crate::warning::Warning;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// `compare --format json` of fleets. Every pair is first fleet, second fleet.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FleetComparison {
+    /// Record version.
+    pub schema: u32,
+    /// The two fleets.
+    pub fleets: [ComparedFleet; 2],
+    /// Number of machines that are in both.
+    pub machines_paired: u32,
+    /// Changes smaller than this share are not material.
+    pub margin: f64,
+    /// Nominal coverage of the intervals, like 0.95.
+    pub confidence: f64,
+    /// Means over rows, the primary result: by model, and over all models where there are several.
+    pub suites: Vec<FleetChange>,
+    /// By row and arm: by model, and over all models where there are several.
+    pub effects: Vec<FleetChange>,
+    /// Facts that changed on machines that are in both, those that matter most first.
+    pub facts: Vec<FleetFactChange>,
+    /// Number of recorded facts that are the same on every machine of both.
+    pub facts_same: u32,
+    /// Facts that matter most whose values the fleets have in other shares, where they are not made of
+    /// the same machines.
+    pub mixtures: Vec<FactMixture>,
+    /// The answer in words, one for each arm.
+    pub sentences: Vec<String>,
+    /// What the reader must know.
+    pub warnings: Vec<Warning>,
+}
+
+/// One of the two fleets.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ComparedFleet {
+    /// Its name in tables.
+    pub head: String,
+    /// Its folder, as it was given.
+    pub folder: String,
+    /// Number of machines.
+    pub machines: u32,
+    /// Number of them by model of the processor.
+    pub models: BTreeMap<SharedText, u32>,
+    /// What it can say about SMT; `none` where its studies disagree.
+    pub comparison: Comparison,
+    /// Whether all machines are simulated.
+    pub is_simulated: bool,
+    /// Largest margin of its studies.
+    pub margin: f64,
+    /// Studies that were broken off, but count.
+    pub partial: u32,
+    /// Files that do not count.
+    pub refused: u32,
+    /// Machines that only this fleet has.
+    pub machines_only: Vec<SharedText>,
+    /// Rows, with their unit, that only this fleet has.
+    pub rows_only: Vec<String>,
+    /// Arms, with their reference, that only this fleet has.
+    pub arms_only: Vec<String>,
+}
+
+/// What became of the effect of an arm on a row, over machines.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FleetChange {
+    /// Model of the processor; none: all of them.
+    pub cpu_model: Option<SharedText>,
+    /// The workload with its parameters; of a suite, `all`.
+    pub row: SharedText,
+    /// Its name; of a suite, `all`.
+    pub workload: SharedText,
+    /// The arm.
+    pub arm: SharedText,
+    /// The arm it is compared with.
+    pub reference: SharedText,
+    /// Unit of the values; empty for a suite.
+    pub unit: SharedText,
+    /// Which direction of the values is better.
+    pub better: Better,
+    /// How the arms were compared.
+    pub scale: Scale,
+    /// Number of rows, 1 but for a suite.
+    pub rows: u32,
+    /// The effect in each fleet.
+    pub effects: [FleetSide; 2],
+    /// Machines that are in both and were compared with themselves.
+    pub machines_paired: u32,
+    /// Machines of each fleet that were compared with other machines.
+    pub machines_independent: [u32; 2],
+    /// Effect in the second fleet over effect in the first.
+    pub change: Contrast,
+}
+
+/// The effect in one fleet, as in its own report.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct FleetSide {
+    /// Mean over machines: a ratio, or on the raw scale the improvement in the row's unit.
+    pub effect: f64,
+    /// Lower end of its interval; none where nothing is known of spread.
+    pub low: Option<f64>,
+    /// Upper end.
+    pub high: Option<f64>,
+    /// Number of machines.
+    pub machines: u32,
+}
+
+/// A fact that changed in one way on some machines.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FleetFactChange {
+    /// Its dotted key, facts of single CPUs folded into one (`cpu.*.governor`).
+    pub fact: SharedText,
+    /// Its text in each fleet; none where it was not recorded.
+    pub values: [Option<SharedText>; 2],
+    /// Names of the machines on which it changed so.
+    pub machines: Vec<SharedText>,
+    /// Whether it is one of those that matter most for a comparison of speed.
+    pub foremost: bool,
+}
+
+/// A fact that the machines of the fleets have in other shares.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FactMixture {
+    /// Its dotted key.
+    pub fact: SharedText,
+    /// Number of machines by value, in each fleet.
+    pub values: [BTreeMap<SharedText, u32>; 2],
+}

@@ -1,0 +1,80 @@
+//! What makes a comparison fail a build.
+
+use coretwin_base::comparison::{Change, Contrast, StudyComparison};
+use coretwin_base::fleet_comparison::FleetComparison;
+
+/// A condition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum FailOn {
+    Worse,
+    EffectWorse,
+    ValueWorse,
+    Inconclusive,
+    Unmatched,
+}
+
+/// Every condition, by the word people type.
+const FAIL_ON: [(&str, FailOn); 5] = [
+    ("worse", FailOn::Worse),
+    ("effect-worse", FailOn::EffectWorse),
+    ("value-worse", FailOn::ValueWorse),
+    ("inconclusive", FailOn::Inconclusive),
+    ("unmatched", FailOn::Unmatched),
+];
+
+/// The condition of that name.
+pub(super) fn parse(word: &str) -> Result<FailOn, String> {
+    let names = FAIL_ON.map(|(name, _)| name);
+    let found = FAIL_ON.iter().find(|(name, _)| *name == word).map(|(_, condition)| *condition);
+    found.ok_or_else(|| coretwin_base::suggest::unknown("condition", word, &names))
+}
+
+/// Whether data that could have decided did not.
+fn is_open(contrast: &Contrast) -> bool {
+    matches!(contrast.change, None | Some(Change::Inconclusive))
+}
+
+impl FailOn {
+    /// Whether it holds of two studies.
+    pub(super) fn holds(self, comparison: &StudyComparison) -> bool {
+        let is_worse = |contrast: &Contrast| contrast.is_regression(comparison.confidence);
+        let mut suites = comparison.suites.iter().map(|line| &line.interaction);
+        match self {
+            Self::Worse => {
+                Self::EffectWorse.holds(comparison) || Self::ValueWorse.holds(comparison)
+            }
+            Self::EffectWorse => {
+                suites.any(is_worse)
+                    || comparison.effects.iter().any(|line| is_worse(&line.interaction))
+            }
+            Self::ValueWorse => {
+                let mut lines = comparison.value_suites.iter().chain(&comparison.values);
+                lines.any(|line| is_worse(&line.contrast))
+            }
+            Self::Inconclusive => suites.any(is_open),
+            Self::Unmatched => comparison
+                .studies
+                .iter()
+                .any(|study| !study.rows_only.is_empty() || !study.arms_only.is_empty()),
+        }
+    }
+
+    /// Whether it holds of two fleets.
+    pub(super) fn holds_of_fleets(self, comparison: &FleetComparison) -> bool {
+        let primary =
+            if comparison.suites.is_empty() { &comparison.effects } else { &comparison.suites };
+        let mut all = comparison.suites.iter().chain(&comparison.effects);
+        match self {
+            Self::Worse | Self::EffectWorse => {
+                all.any(|line| line.change.is_regression(comparison.confidence))
+            }
+            Self::ValueWorse => false,
+            Self::Inconclusive => primary.iter().any(|line| is_open(&line.change)),
+            Self::Unmatched => comparison.fleets.iter().any(|fleet| {
+                !(fleet.rows_only.is_empty()
+                    && fleet.arms_only.is_empty()
+                    && fleet.machines_only.is_empty())
+            }),
+        }
+    }
+}

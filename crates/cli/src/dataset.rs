@@ -1,0 +1,120 @@
+//! `--format parquet` of `report` and `fleet report`: tables in a folder, for other people's tools.
+
+use crate::exit::Usage;
+use crate::{formats, out};
+use anyhow::Result;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use coretwin_base::column::Column;
+use coretwin_base::fleet::{Fleet, Member};
+use coretwin_base::fleet_summary::FleetSummary;
+use coretwin_lab::fleet::merge::{StudyParts, each_study};
+use coretwin_report::dataset::{self, ByWorkload};
+use coretwin_report::{Format, Study};
+use coretwin_stats::fleet::Weights;
+use coretwin_store::dataset::Dataset;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// The format's name.
+pub(crate) const PARQUET: &str = "parquet";
+
+/// In what form a report is written.
+#[derive(Clone, Copy)]
+pub(crate) enum As<Form: 'static> {
+    /// A text.
+    Text(&'static Form),
+    /// A folder of tables.
+    Tables,
+}
+
+impl<Render: Clone + Send + Sync> As<Format<Render>> {
+    /// Takes the names of a table's formats, and that of a folder of tables.
+    pub(crate) fn parser(
+        formats: &'static [Format<Render>],
+    ) -> impl TypedValueParser<Value = Self> {
+        let tables = PossibleValue::new(PARQUET).help("a folder of tables, named by --out");
+        let values = formats.iter().map(formats::value).chain([tables]);
+        PossibleValuesParser::new(values).map(|name| {
+            let found = formats.iter().find(|format| format.name == name);
+            found.map_or(Self::Tables, Self::Text)
+        })
+    }
+}
+
+/// Where a dataset is to be.
+///
+/// # Errors
+/// If nobody said.
+pub(crate) fn folder(out: Option<&Path>) -> Result<&Path, Usage> {
+    out.ok_or_else(|| {
+        Usage("--format parquet writes a folder of files; name it with --out DIR".to_owned())
+    })
+}
+
+/// Writes the dataset of a study.
+pub(crate) fn of_study(study: &Study<'_>, folder: &Path) -> Result<()> {
+    let host = study.environment.sessions.last().map(|session| session.host.as_str());
+    let machine = match host {
+        Some(host) if study.plan.simulation.is_none() => host,
+        _ => &study.plan.machine,
+    };
+    let made = Dataset::create(folder)?;
+    let readings = dataset::readings(study.plan, study.readings, study.environment);
+    put(&made, "readings", machine, &dataset::reading_columns(), &readings)?;
+    put(&made, "metrics", machine, &dataset::metric_columns(), &dataset::metrics(&readings))?;
+    put(&made, "effects", machine, &dataset::effect_columns(), &dataset::study_effects(study))?;
+    finish(made, folder)
+}
+
+/// Writes the dataset of a fleet: what the machines came to, and every run from their bundles.
+pub(crate) fn of_fleet(
+    fleet: &Fleet,
+    summary: &FleetSummary,
+    bundles: &[PathBuf],
+    folder: &Path,
+) -> Result<()> {
+    let made = Dataset::create(folder)?;
+    let names: BTreeMap<&str, String> = fleet
+        .members
+        .iter()
+        .zip(dataset::machine_names(fleet))
+        .map(|(member, name)| (&*member.bundle, name))
+        .collect();
+    let weights = Weights::new(fleet);
+    each_study(fleet, bundles, |member: &Member, study: &StudyParts| {
+        let machine = names[&*member.bundle].as_str();
+        let StudyParts { plan, environment, readings } = study;
+        let readings = dataset::readings(plan, readings, environment);
+        put(&made, "readings", machine, &dataset::reading_columns(), &readings)?;
+        put(&made, "metrics", machine, &dataset::metric_columns(), &dataset::metrics(&readings))?;
+        let effects = dataset::machine_effects(member, &weights);
+        put(&made, "effects", machine, &dataset::effect_columns(), &effects)
+    })?;
+    let columns = dataset::fleet_effect_columns();
+    for (workload, rows) in dataset::fleet_effects(summary) {
+        made.part("fleet_effects", &[("workload", workload)], &columns, &rows)?;
+    }
+    finish(made, folder)
+}
+
+fn put<Row>(
+    made: &Dataset,
+    table: &str,
+    machine: &str,
+    columns: &[Column<Row>],
+    rows: &ByWorkload<'_, Row>,
+) -> Result<(), coretwin_store::Error> {
+    rows.iter().try_for_each(|(workload, rows)| {
+        made.part(table, &[("machine", machine), ("workload", workload)], columns, rows)
+    })
+}
+
+fn finish(made: Dataset, folder: &Path) -> Result<()> {
+    let tables = made.finish()?;
+    let table = |(name, size): (&String, &coretwin_store::dataset::Size)| {
+        format!("{name}: {} rows in {} files", size.rows, size.files)
+    };
+    let tables: Vec<String> = tables.iter().map(table).collect();
+    out::news(&format!("{} in {}", tables.join(", "), folder.display()));
+    Ok(())
+}

@@ -1,0 +1,46 @@
+//! What the reader of the command line says of slips, in words for people who write no Rust.
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+
+/// What the parsers of numbers say, and what that means.
+const WORDS: [(&str, &str); 5] = [
+    ("invalid digit found in string", "it is not a whole number"),
+    ("cannot parse integer from empty string", "it is not a whole number"),
+    ("number too large to fit in target type", "it is too large"),
+    ("number too small to fit in target type", "it is too small"),
+    ("invalid float literal", "it is not a number"),
+];
+
+/// The same error, said better where that is known.
+pub(crate) fn in_words(error: clap::Error) -> clap::Error {
+    let argument = match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::String(argument)) => argument.clone(),
+        _ => return error,
+    };
+    match (error.kind(), error.get(ContextKind::InvalidValue)) {
+        (ErrorKind::UnknownArgument, _) if is_number(&argument) => clap::Error::raw(
+            ErrorKind::UnknownArgument,
+            format!(
+                "'{argument}…' is no option, and no number here is below 0; a text that begins with \
+                 - is written with =, like --name=-text\n"
+            ),
+        ),
+        (ErrorKind::ValueValidation, Some(ContextValue::String(value))) => {
+            let said = std::error::Error::source(&error).map(ToString::to_string);
+            let said = said.unwrap_or_default();
+            match WORDS.iter().find(|(from, _)| *from == said) {
+                Some((_, words)) => clap::Error::raw(
+                    ErrorKind::ValueValidation,
+                    format!("invalid value '{value}' for '{argument}': {words}\n"),
+                ),
+                None => error,
+            }
+        }
+        _ => error,
+    }
+}
+
+/// Whether an argument begins like a number below 0.
+fn is_number(argument: &str) -> bool {
+    argument.strip_prefix('-').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+}

@@ -1,0 +1,174 @@
+//! The table `effects`: what an arm did for a row on one machine.
+
+use super::{ByWorkload, Machine, some_text, text, verdict};
+use crate::Study;
+use coretwin_base::column::Column;
+use coretwin_base::fleet::{Effect, Member};
+use coretwin_base::plan::Scale;
+use coretwin_base::reading::Better;
+use coretwin_base::summary::{RowEffect, SuiteEffect, Verdict};
+use coretwin_stats::fleet::{Weights, shown};
+use coretwin_stats::study;
+use std::collections::BTreeMap;
+
+/// One effect. In every one above 1 (on the raw scale above 0) is better in the arm.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EffectRow<'a> {
+    pub(crate) machine: Machine<'a>,
+    pub(crate) row: &'a str,
+    pub(crate) arm: &'a str,
+    pub(crate) reference_arm: &'a str,
+    pub(crate) unit: &'a str,
+    pub(crate) better: Better,
+    pub(crate) scale: Scale,
+    pub(crate) rows: u32,
+    pub(crate) blocks: u32,
+    pub(crate) effect: Option<f64>,
+    pub(crate) low: Option<f64>,
+    pub(crate) high: Option<f64>,
+    pub(crate) value_reference: Option<f64>,
+    pub(crate) value_arm: Option<f64>,
+    /// Mean of the blocks' differences on the scale of the analysis, its error, degrees of freedom.
+    pub(crate) mean: Option<[f64; 3]>,
+    /// Share in the mean over the machines of the model.
+    pub(crate) weight: Option<f64>,
+    pub(crate) p: Option<f64>,
+    pub(crate) p_adjusted: Option<f64>,
+    pub(crate) verdict: Option<Verdict>,
+}
+
+/// Effects of a study, its suites under the workload `all`.
+#[must_use]
+pub fn study_effects<'a>(study: &Study<'a>) -> ByWorkload<'a, EffectRow<'a>> {
+    let machine = Machine::of_plan(study.plan);
+    let found = study::machine_effects(study.plan, study.readings).effects;
+    let means: BTreeMap<(&str, &str), [f64; 3]> =
+        found.iter().map(|effect| ((&*effect.row, &*effect.arm), mean(effect))).collect();
+    let reference = &*study.summary.reference_arm;
+    let mut rows: ByWorkload<'_, EffectRow<'_>> = BTreeMap::new();
+    for row in &study.summary.rows {
+        let mean = means.get(&(row.row.as_str(), row.arm.as_str())).copied();
+        let row_effect = EffectRow { mean, ..of_row(machine, reference, row) };
+        rows.entry(&row.workload).or_default().push(row_effect);
+    }
+    let suites = study.summary.suites.iter().map(|suite| of_suite(machine, reference, suite));
+    rows.entry("all").or_default().extend(suites);
+    rows.retain(|_, rows| !rows.is_empty());
+    rows
+}
+
+/// Effects of one machine of a fleet.
+#[must_use]
+pub fn machine_effects<'a>(
+    member: &'a Member,
+    weights: &Weights<'_>,
+) -> ByWorkload<'a, EffectRow<'a>> {
+    let machine = Machine { cpu_model: &member.cpu_model, is_simulated: member.is_simulated };
+    let mut rows: ByWorkload<'_, EffectRow<'_>> = BTreeMap::new();
+    for effect in &member.effects {
+        let (value, ends) = shown(effect);
+        rows.entry(&effect.workload).or_default().push(EffectRow {
+            machine,
+            row: &effect.row,
+            arm: &effect.arm,
+            reference_arm: &effect.reference,
+            unit: &effect.unit,
+            better: effect.better,
+            scale: effect.scale,
+            rows: 1,
+            blocks: effect.blocks,
+            effect: Some(value),
+            low: ends.map(|ends| ends.0),
+            high: ends.map(|ends| ends.1),
+            value_reference: Some(effect.value_reference),
+            value_arm: Some(effect.value_arm),
+            mean: Some(mean(effect)),
+            weight: weights.share(member, effect),
+            p: None,
+            p_adjusted: None,
+            verdict: None,
+        });
+    }
+    rows
+}
+
+fn mean(effect: &Effect) -> [f64; 3] {
+    [effect.mean, effect.standard_error, effect.degrees]
+}
+
+fn of_row<'a>(machine: Machine<'a>, reference: &'a str, row: &'a RowEffect) -> EffectRow<'a> {
+    EffectRow {
+        machine,
+        row: &row.row,
+        arm: &row.arm,
+        reference_arm: reference,
+        unit: &row.unit,
+        better: row.better,
+        scale: row.scale,
+        rows: 1,
+        blocks: row.blocks,
+        effect: row.ratio,
+        low: row.low,
+        high: row.high,
+        value_reference: row.value_reference,
+        value_arm: row.value_arm,
+        mean: None,
+        weight: None,
+        p: row.p,
+        p_adjusted: row.p_adjusted,
+        verdict: row.verdict,
+    }
+}
+
+fn of_suite<'a>(machine: Machine<'a>, reference: &'a str, suite: &'a SuiteEffect) -> EffectRow<'a> {
+    EffectRow {
+        machine,
+        row: &suite.suite,
+        arm: &suite.arm,
+        reference_arm: reference,
+        unit: "",
+        better: Better::Higher,
+        scale: Scale::Ratio,
+        rows: suite.rows,
+        blocks: suite.blocks,
+        effect: suite.ratio,
+        low: suite.low,
+        high: suite.high,
+        value_reference: None,
+        value_arm: None,
+        mean: None,
+        weight: None,
+        p: None,
+        p_adjusted: None,
+        verdict: suite.verdict,
+    }
+}
+
+/// Columns of the table `effects`.
+#[must_use]
+pub fn effect_columns<'a>() -> Vec<Column<EffectRow<'a>>> {
+    vec![
+        Column::text("cpu_model", |row| text(row.machine.cpu_model)),
+        Column::flag("is_simulated", |row| Some(row.machine.is_simulated)),
+        Column::text("row", |row| text(row.row)),
+        Column::text("arm", |row| text(row.arm)),
+        Column::text("reference_arm", |row| text(row.reference_arm)),
+        Column::text("unit", |row| some_text(row.unit)),
+        Column::text("better", |row| text(row.better.name())),
+        Column::text("scale", |row| text(row.scale.name())),
+        Column::count("rows", |row| Some(row.rows.into())),
+        Column::count("blocks", |row| Some(row.blocks.into())),
+        Column::number("effect", |row| row.effect),
+        Column::number("low", |row| row.low),
+        Column::number("high", |row| row.high),
+        Column::number("value_reference", |row| row.value_reference),
+        Column::number("value_arm", |row| row.value_arm),
+        Column::number("mean", |row| row.mean.map(|[mean, ..]| mean)),
+        Column::number("standard_error", |row| row.mean.map(|[_, error, _]| error)),
+        Column::number("degrees", |row| row.mean.map(|[.., degrees]| degrees)),
+        Column::number("weight", |row| row.weight),
+        Column::number("p", |row| row.p),
+        Column::number("p_adjusted", |row| row.p_adjusted),
+        Column::text("verdict", |row| verdict(row.verdict)),
+    ]
+}

@@ -1,0 +1,163 @@
+//! The tables `readings` and `metrics`.
+
+use super::{ByWorkload, Machine, some_text, text};
+use coretwin_base::column::Column;
+use coretwin_base::environment::Environment;
+use coretwin_base::param;
+use coretwin_base::plan::Plan;
+use coretwin_base::reading::{Metric, Phase, Reading, Status};
+use coretwin_stats::study::Analysed;
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+/// One run.
+#[derive(Debug, Clone, Copy)]
+pub struct ReadingRow<'a> {
+    machine: Machine<'a>,
+    reading: &'a Reading,
+    /// Whether it takes part in the comparison.
+    analysed: bool,
+    /// When the machine was made ready for the run's arm, in microseconds since 1970 (UTC).
+    arm_began: Option<i64>,
+}
+
+/// Every reading of a study.
+#[must_use]
+pub fn readings<'a>(
+    plan: &'a Plan,
+    readings: &'a [Reading],
+    environment: &Environment,
+) -> ByWorkload<'a, ReadingRow<'a>> {
+    let machine = Machine::of_plan(plan);
+    let analysed = Analysed::new(plan, readings);
+    let moments: BTreeMap<&str, i64> = environment
+        .moments
+        .iter()
+        .filter_map(|(name, moment)| Some((name.as_str(), microseconds(&moment.at_utc)?)))
+        .collect();
+    let mut rows: ByWorkload<'_, ReadingRow<'_>> = BTreeMap::new();
+    for reading in readings {
+        rows.entry(&reading.workload).or_default().push(ReadingRow {
+            machine,
+            reading,
+            analysed: analysed.includes(reading),
+            arm_began: moments.get(&*reading.env).copied(),
+        });
+    }
+    rows
+}
+
+/// Of a moment in RFC 3339.
+fn microseconds(utc: &str) -> Option<i64> {
+    Some(utc.parse::<jiff::Timestamp>().ok()?.as_microsecond())
+}
+
+/// Columns of the table `readings`.
+#[must_use]
+pub fn reading_columns<'a>() -> Vec<Column<ReadingRow<'a>>> {
+    vec![
+        Column::text("cpu_model", |row| text(row.machine.cpu_model)),
+        Column::flag("is_simulated", |row| Some(row.machine.is_simulated)),
+        Column::count("seq", |row| Some(row.reading.seq)),
+        Column::text("phase", |row| text(phase(row.reading))),
+        Column::count("block", |row| Some(row.reading.block.into())),
+        Column::count("attempt", |row| Some(row.reading.attempt.into())),
+        Column::count("switch", |row| Some(row.reading.switch.into())),
+        Column::flag("analysed", |row| Some(row.analysed)),
+        Column::text("arm", |row| text(&row.reading.arm)),
+        Column::text("row", |row| text(&row.reading.row)),
+        Column::text("params", |row| {
+            Some(Cow::Owned(param::label("", &row.reading.params).trim_start_matches(':').into()))
+        }),
+        Column::text("placement_asked", |row| {
+            Some(Cow::Owned(row.reading.placement_asked.to_string()))
+        }),
+        Column::text("cpus_ran", |row| Some(Cow::Owned(row.reading.cpus_ran.to_string()))),
+        Column::count("threads", |row| Some(row.reading.threads.into())),
+        Column::count("copies", |row| Some(row.reading.copies.into())),
+        Column::text("status", |row| text(status(row.reading))),
+        Column::text("cause", |row| row.reading.cause.as_deref().and_then(some_text)),
+        Column::number("value", |row| row.reading.value),
+        Column::text("unit", |row| text(&row.reading.unit)),
+        Column::text("better", |row| text(row.reading.better.name())),
+        Column::count("operations", |row| Some(row.reading.operations)),
+        Column::number("elapsed_s", |row| Some(row.reading.elapsed_s)),
+        Column::number("user_s", |row| Some(row.reading.user_s)),
+        Column::number("system_s", |row| Some(row.reading.system_s)),
+        Column::number("steal_s", |row| Some(row.reading.steal_s)),
+        Column::text("checks_failed", |row| some_text(&checks_failed(row.reading)).map(owned)),
+        Column::time("arm_began_utc", |row| row.arm_began),
+    ]
+}
+
+fn owned(text: Cow<'_, str>) -> Cow<'static, str> {
+    Cow::Owned(text.into_owned())
+}
+
+/// What a run was for, as a word.
+pub(crate) fn phase(reading: &Reading) -> &'static str {
+    match reading.phase {
+        Phase::Warmup => "warmup",
+        Phase::Screen => "screen",
+        Phase::Study => "study",
+    }
+}
+
+/// How a run ended, as a word.
+pub(crate) fn status(reading: &Reading) -> &'static str {
+    match reading.status {
+        Status::Ok => "ok",
+        Status::Failed => "failed",
+        Status::SetAside => "set_aside",
+    }
+}
+
+/// Names of the checks that did not hold.
+pub(crate) fn checks_failed(reading: &Reading) -> String {
+    let failed: Vec<&str> =
+        reading.checks.iter().filter(|(_, held)| !**held).map(|(name, _)| name.as_str()).collect();
+    failed.join(" ")
+}
+
+/// One number beside a run's value.
+#[derive(Debug, Clone, Copy)]
+pub struct MetricRow<'a> {
+    of: ReadingRow<'a>,
+    name: &'a str,
+    metric: &'a Metric,
+}
+
+/// Every metric of the readings.
+#[must_use]
+pub fn metrics<'a>(readings: &ByWorkload<'a, ReadingRow<'a>>) -> ByWorkload<'a, MetricRow<'a>> {
+    let mut rows: ByWorkload<'_, MetricRow<'_>> = BTreeMap::new();
+    for (workload, readings) in readings {
+        for of in readings {
+            let row =
+                |(name, metric): (&'a String, &'a Metric)| MetricRow { of: *of, name, metric };
+            let found = of.reading.metrics.iter().map(row);
+            rows.entry(workload).or_default().extend(found);
+        }
+    }
+    rows.retain(|_, rows| !rows.is_empty());
+    rows
+}
+
+/// Columns of the table `metrics`.
+#[must_use]
+pub fn metric_columns<'a>() -> Vec<Column<MetricRow<'a>>> {
+    vec![
+        Column::text("cpu_model", |row| text(row.of.machine.cpu_model)),
+        Column::flag("is_simulated", |row| Some(row.of.machine.is_simulated)),
+        Column::count("seq", |row| Some(row.of.reading.seq)),
+        Column::text("phase", |row| text(phase(row.of.reading))),
+        Column::count("block", |row| Some(row.of.reading.block.into())),
+        Column::flag("analysed", |row| Some(row.of.analysed)),
+        Column::text("arm", |row| text(&row.of.reading.arm)),
+        Column::text("row", |row| text(&row.of.reading.row)),
+        Column::text("metric", |row| text(row.name)),
+        Column::number("value", |row| Some(row.metric.value)),
+        Column::text("unit", |row| text(&row.metric.unit)),
+        Column::text("better", |row| text(row.metric.better.name())),
+    ]
+}

@@ -1,0 +1,171 @@
+//! The report of fleets compared with a first one: regressions first, then the effects in both, what
+//! changed in the machines, and what only one of them has.
+
+mod csv;
+mod figures;
+mod tables;
+
+use crate::comparison::together::together;
+use crate::comparison::{amount, csv_of, interval, json, tone};
+use crate::document::{Block, Document, Headline, Outline};
+use crate::format::Format;
+use crate::{html, markdown, number, text, words};
+use coretwin_base::fleet_comparison::{FleetChange, FleetComparison};
+use coretwin_base::plan::Comparison;
+
+/// A form in which a comparison of fleets can be reported; several have one baseline.
+pub type FleetComparisonFormat = Format<fn(&[FleetComparison]) -> String>;
+
+/// Every format of comparisons of fleets, by the names of those of studies.
+pub const FLEET_COMPARISON_FORMATS: &[FleetComparisonFormat] = &[
+    Format::new("text", "the whole comparison for a terminal, 100 columns", |comparisons| {
+        text::write(&whole(comparisons))
+    }),
+    Format::new("html", "one self-contained page", |comparisons| html::write(&whole(comparisons))),
+    Format::new("md", "the comparison as Markdown", |comparisons| {
+        markdown::write(&whole(comparisons))
+    }),
+    Format::new("csv", "every effect, one line each", |comparisons| csv_of(comparisons, csv::csv)),
+    Format::new("json", "the whole record", json),
+];
+
+fn whole(comparisons: &[FleetComparison]) -> Document {
+    together(comparisons.iter().map(document).collect())
+}
+
+fn document(comparison: &FleetComparison) -> Document {
+    let mut outline = Outline::default();
+    outline.add("regressions", "Regressions", tables::regressions(comparison));
+    outline.add("forest", "Effects in both fleets", figures::forests(comparison));
+    outline.add("suites", "Over all rows", tables::suites(comparison));
+    outline.add("effects", "Effects by row and model", tables::effects(comparison));
+    outline.add("machines", "What changed in the machines", tables::facts(comparison));
+    outline.add("unmatched", "Not in both", tables::unmatched(comparison));
+    outline.warnings(&comparison.warnings);
+    outline.add("method", "Method", vec![Block::List(method(comparison))]);
+    let [first, second] = heads(comparison);
+    Document {
+        kind: "Coretwin comparison of fleets",
+        title: words::shorten(&format!("{second} against {first}"), 90),
+        notice: notice(comparison),
+        sentences: comparison.sentences.iter().map(|text| words::clean(text)).collect(),
+        headlines: headlines(comparison),
+        facts: facts(comparison),
+        arms: vec![first, second],
+        sections: outline.sections,
+    }
+}
+
+/// Names of the two fleets.
+fn heads(comparison: &FleetComparison) -> [String; 2] {
+    comparison.fleets.each_ref().map(|fleet| words::clean(&fleet.head))
+}
+
+fn notice(comparison: &FleetComparison) -> Option<String> {
+    if comparison.fleets.iter().all(|fleet| fleet.is_simulated) {
+        return Some(
+            "Simulated machines: every figure is a prediction of models, nothing was measured."
+                .to_owned(),
+        );
+    }
+    let kinds = comparison.fleets.each_ref().map(|fleet| fleet.comparison);
+    match kinds {
+        [Comparison::Smt, Comparison::Smt] => None,
+        [Comparison::StandIn, Comparison::StandIn] => Some(
+            "SMT was never switched off: in both fleets one CPU per core stands in for it."
+                .to_owned(),
+        ),
+        [Comparison::None, Comparison::None] => {
+            Some("Plain CPU sets are compared here: nothing below is about SMT.".to_owned())
+        }
+        _ => Some("The fleets compare different kinds of arms; see the warnings.".to_owned()),
+    }
+}
+
+/// The change of each arm: its suite, else its first row; over all models where several.
+fn headlines(comparison: &FleetComparison) -> Vec<Headline> {
+    let [first, second] = heads(comparison);
+    let mut headlines: Vec<(&str, Headline)> = Vec::new();
+    // Suites come first, and lines over all models before those of each.
+    for line in comparison.suites.iter().chain(&comparison.effects) {
+        if headlines.iter().any(|(arm, _)| *arm == &*line.arm) {
+            continue;
+        }
+        let change = &line.change;
+        let headline = Headline {
+            comparison: words::clean(&format!(
+                "{} against {}: {second} over {first}",
+                line.arm, line.reference
+            )),
+            effect: amount(change.ratio, line.scale, &line.unit),
+            interval: change.low.zip(change.high).map(|ends| {
+                format!(
+                    "{} {}",
+                    number::interval_name(comparison.confidence),
+                    interval(Some(ends), line.scale)
+                )
+            }),
+            verdict: change.change.map(|change| (tone(change), change.to_string())),
+            basis: format!("{}, {}", row(line), machines(line)),
+        };
+        headlines.push((&line.arm, headline));
+    }
+    headlines.into_iter().map(|(_, headline)| headline).collect()
+}
+
+/// Which machines a line is from.
+fn machines(line: &FleetChange) -> String {
+    let paired = number::count(line.machines_paired.into(), "machine");
+    let [a, b] = line.machines_independent;
+    match (line.machines_paired, a + b) {
+        (0, _) => format!("{a} and {}", number::count(b.into(), "machine")),
+        (_, 0) => format!("{paired} in both"),
+        _ => format!("{paired} in both, {a} and {b} others"),
+    }
+}
+
+fn row(line: &FleetChange) -> String {
+    match line.rows {
+        1 => words::clean(&line.row),
+        rows => number::count(rows.into(), "row"),
+    }
+}
+
+fn facts(comparison: &FleetComparison) -> String {
+    let part = |fleet: &coretwin_base::fleet_comparison::ComparedFleet| {
+        format!(
+            "{}: {}",
+            words::clean(&fleet.head),
+            number::count(fleet.machines.into(), "machine")
+        )
+    };
+    let [first, second] = comparison.fleets.each_ref().map(part);
+    format!("{first} · {second} · {} in both", number::whole(comparison.machines_paired.into()))
+}
+
+fn method(comparison: &FleetComparison) -> Vec<String> {
+    let [first, second] = heads(comparison);
+    vec![
+        "Each fleet is analysed by itself, with the machine as the unit, as in its own report; only rows \
+         and arms of both are compared."
+            .to_owned(),
+        format!(
+            "The change is an arm's effect in {second} over its effect in {first}. Machines that are in \
+             both are compared with themselves, so that what a machine is like cancels: the mean over \
+             machines of each one's change, by the random-effects model of a fleet's report. Machines of \
+             one fleet alone are samples of machines: the means of both are compared as independent ones \
+             (Welch). Where there are both kinds, the two estimates are weighed by their variances, with \
+             Meier's allowance for weights that are estimates."
+        ),
+        "p-values are Holm-adjusted over all lines of an arm, those by model and those over all models \
+         apart; intervals are not. A regression is a line that is WORSE and whose adjusted p-value is \
+         below 0.05."
+            .to_owned(),
+        format!(
+            "Result at a margin of ±{}: no material change if the 90 % interval lies inside it, else BETTER \
+             or WORSE if the {} excludes no change, else inconclusive.",
+            number::share(comparison.margin),
+            number::interval_name(comparison.confidence)
+        ),
+    ]
+}

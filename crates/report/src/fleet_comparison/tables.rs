@@ -1,0 +1,247 @@
+//! The tables of a comparison of fleets.
+
+use super::{heads, machines, row};
+use crate::comparison::{amount, cells, interval, result};
+use crate::document::{Block, Column, Table};
+use crate::number::{self, or_none};
+use crate::words::{arrow, clean, shorten};
+use coretwin_base::comparison::Change;
+use coretwin_base::fleet_comparison::{FactMixture, FleetChange, FleetComparison, FleetFactChange};
+use coretwin_base::plan::Scale;
+use coretwin_base::shared_text::SharedText;
+use std::collections::BTreeMap;
+
+/// Most lines of a table.
+const LINES_MAX: usize = 300;
+/// Most machines, values or rows named in a cell or sentence.
+const NAMES_MAX: usize = 6;
+/// Most characters of a fact in a table.
+const FACT_MAX: usize = 120;
+
+/// The regressions, suites first, the largest first; or that there is none.
+pub(super) fn regressions(comparison: &FleetComparison) -> Vec<Block> {
+    let [first, second] = heads(comparison);
+    let all = || comparison.suites.iter().chain(&comparison.effects);
+    let tested = all().filter(|line| line.change.change.is_some()).count();
+    if tested == 0 {
+        return vec![Block::Text(
+            "Nothing here may be called better or worse; the warnings say why.".to_owned(),
+        )];
+    }
+    let mut worse: Vec<&FleetChange> =
+        all().filter(|line| line.change.is_regression(comparison.confidence)).collect();
+    if worse.is_empty() {
+        let open = all().filter(|line| line.change.change == Some(Change::Inconclusive)).count();
+        let open =
+            if open == 0 { String::new() } else { format!("; {open} of them are undecided") };
+        return vec![Block::Text(format!(
+            "None found: of {} none is shown to be worse in {second} than in {first}{open}.",
+            number::count(tested as u64, "line")
+        ))];
+    }
+    // Differences in units of their own cannot be ranked among ratios; they come last.
+    worse.sort_by(|a, b| {
+        let key = |line: &FleetChange| match line.scale {
+            Scale::Ratio => line.change.ratio.unwrap_or(f64::INFINITY),
+            Scale::Raw => f64::INFINITY,
+        };
+        (a.rows == 1).cmp(&(b.rows == 1)).then(key(a).total_cmp(&key(b)))
+    });
+    let caption = format!("Worse in {second} than in {first}");
+    vec![Block::Table(lines(comparison, &caption, &worse))]
+}
+
+pub(super) fn suites(comparison: &FleetComparison) -> Vec<Block> {
+    if comparison.suites.is_empty() {
+        return Vec::new();
+    }
+    let caption = "Mean over the rows that all machines of both have, workloads weighing equally; the \
+                   primary result";
+    vec![Block::Table(lines(comparison, caption, &comparison.suites.iter().collect::<Vec<_>>()))]
+}
+
+pub(super) fn effects(comparison: &FleetComparison) -> Vec<Block> {
+    vec![Block::Table(lines(comparison, "Rows", &comparison.effects.iter().collect::<Vec<_>>()))]
+}
+
+fn lines(comparison: &FleetComparison, caption: &str, lines: &[&FleetChange]) -> Table {
+    let [first, second] = heads(comparison);
+    let many_models = lines.iter().any(|line| line.cpu_model != lines[0].cpu_model);
+    let many_arms = lines.iter().any(|line| line.arm != lines[0].arm);
+    let mut columns = vec![Column::words("Row")];
+    columns.extend([
+        Column::number(first.as_str()).opening(),
+        Column::number("Its interval").detail(),
+        Column::number(second.as_str()),
+        Column::number("Its interval").detail(),
+        Column::number("Change").opening(),
+        Column::number(number::interval_name(comparison.confidence)),
+        Column::words("Result"),
+        Column::words("Machines"),
+        Column::number("p (Holm)").detail(),
+        Column::number("Degrees").detail(),
+    ]);
+    let cells = |line: &&FleetChange| {
+        // A terminal repeats the first column alone where a table is too wide, so it names the line.
+        let mut name = row(line);
+        if line.rows == 1 {
+            name.push_str(&format!(" {}", arrow(line.better)));
+        }
+        if many_models {
+            let model = line.cpu_model.as_deref().map_or_else(|| "all models".to_owned(), clean);
+            name.push_str(&format!(" · {model}"));
+        }
+        if many_arms {
+            name.push_str(&format!(" · {}", clean(&line.arm)));
+        }
+        let mut cells = vec![name];
+        for effect in &line.effects {
+            cells.push(amount(Some(effect.effect), line.scale, &line.unit));
+            cells.push(interval(effect.low.zip(effect.high), line.scale));
+        }
+        cells.extend(self::cells(&line.change, line.scale, &line.unit));
+        cells.extend([
+            result(&line.change),
+            machines(line),
+            or_none(line.change.p_adjusted.map(number::p_value)),
+            or_none(line.change.degrees.map(|degrees| format!("{degrees:.1}"))),
+        ]);
+        cells
+    };
+    let more = match lines.len().saturating_sub(LINES_MAX) {
+        0 => String::new(),
+        _ => format!(
+            " The first {LINES_MAX} of {} lines; --format csv has all of them.",
+            number::whole(lines.len() as u64)
+        ),
+    };
+    Table {
+        caption: caption.to_owned(),
+        rows: lines.iter().take(LINES_MAX).map(cells).collect(),
+        columns,
+        note: Some(format!(
+            "Effects against {}; ↑ higher is better, ↓ lower is better, a positive change is always \
+             better.{more}",
+            clean(lines.first().map_or("", |line| &line.reference))
+        )),
+        ..Table::default()
+    }
+}
+
+/// What changed machine by machine, and what the fleets are made of.
+pub(super) fn facts(comparison: &FleetComparison) -> Vec<Block> {
+    let (foremost, others): (Vec<&FleetFactChange>, Vec<&FleetFactChange>) =
+        comparison.facts.iter().partition(|fact| fact.foremost);
+    let mut blocks = Vec::new();
+    if !foremost.is_empty() {
+        let caption = "Facts that changed on machines of both and matter most for speed";
+        blocks.push(Block::Table(changed(comparison, caption.to_owned(), &foremost, false)));
+    }
+    if !others.is_empty() {
+        let caption = format!("{} more", number::count(others.len() as u64, "change"));
+        blocks.push(Block::Table(changed(comparison, caption, &others, true)));
+    }
+    if !comparison.mixtures.is_empty() {
+        blocks.push(Block::Table(mixtures(comparison)));
+    }
+    let same = number::count(comparison.facts_same.into(), "recorded fact");
+    blocks.push(Block::Text(match (comparison.machines_paired, comparison.facts.len()) {
+        (0, _) => "No machine is in both, so nothing is said machine by machine.".to_owned(),
+        (_, 0) if comparison.facts_same == 0 => {
+            "The environment of machines of both was not recorded.".to_owned()
+        }
+        (_, 0) => format!("On machines of both no recorded fact changed; {same} are the same."),
+        (..) if others.is_empty() => format!("{same} are the same on all machines of both."),
+        (..) => format!(
+            "{} of less weight in the other formats; {same} are the same on all machines of both.",
+            number::count(others.len() as u64, "change")
+        ),
+    }));
+    blocks
+}
+
+fn changed(
+    comparison: &FleetComparison,
+    caption: String,
+    facts: &[&FleetFactChange],
+    folded: bool,
+) -> Table {
+    let [first, second] = heads(comparison);
+    let cell = |value: &Option<SharedText>| {
+        or_none(value.as_deref().map(|text| shorten(&clean(text), FACT_MAX)))
+    };
+    let row = |fact: &&FleetFactChange| {
+        let names = fact.machines.iter().map(|name| clean(name));
+        let mut row = vec![clean(&fact.fact), cell(&fact.values[0]), cell(&fact.values[1])];
+        row.push(fact.machines.len().to_string());
+        row.push(named(names));
+        row
+    };
+    Table {
+        caption,
+        columns: vec![
+            Column::words("Fact"),
+            Column::words(first),
+            Column::words(second),
+            Column::number("Machines"),
+            Column::words("Which"),
+        ],
+        rows: facts.iter().take(LINES_MAX).map(row).collect(),
+        note: left_out(facts.len()),
+        folded,
+        ..Table::default()
+    }
+}
+
+fn mixtures(comparison: &FleetComparison) -> Table {
+    let [first, second] = heads(comparison);
+    let cell = |values: &BTreeMap<SharedText, u32>| {
+        let mut values: Vec<_> = values.iter().collect();
+        values.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+        let one = |(value, count): (&SharedText, &u32)| {
+            format!("{} on {count}", shorten(&clean(value), FACT_MAX))
+        };
+        if values.is_empty() { number::NONE.to_owned() } else { named(values.into_iter().map(one)) }
+    };
+    let row = |mixture: &FactMixture| {
+        vec![clean(&mixture.fact), cell(&mixture.values[0]), cell(&mixture.values[1])]
+    };
+    Table {
+        caption: "Facts that matter most, by number of machines".to_owned(),
+        columns: vec![Column::words("Fact"), Column::words(first), Column::words(second)],
+        rows: comparison.mixtures.iter().take(LINES_MAX).map(row).collect(),
+        note: left_out(comparison.mixtures.len()),
+        ..Table::default()
+    }
+}
+
+fn left_out(count: usize) -> Option<String> {
+    let more = count.checked_sub(LINES_MAX).filter(|more| *more > 0)?;
+    Some(format!("{} more are in the JSON.", number::whole(more as u64)))
+}
+
+/// The first few, and how many more there are.
+fn named(names: impl ExactSizeIterator<Item = String>) -> String {
+    let more = names.len().saturating_sub(NAMES_MAX);
+    let shown = names.take(NAMES_MAX).collect::<Vec<_>>().join(", ");
+    if more == 0 { shown } else { format!("{shown} and {more} more") }
+}
+
+/// Machines, rows and arms of one fleet alone.
+pub(super) fn unmatched(comparison: &FleetComparison) -> Vec<Block> {
+    let mut blocks = Vec::new();
+    for fleet in &comparison.fleets {
+        let machines: Vec<String> =
+            fleet.machines_only.iter().map(|name| name.to_string()).collect();
+        for (what, names) in
+            [("Machines", &machines), ("Rows", &fleet.rows_only), ("Arms", &fleet.arms_only)]
+        {
+            if !names.is_empty() {
+                let names = named(names.iter().map(|name| clean(name)));
+                blocks
+                    .push(Block::Text(format!("{what} only in {}: {names}.", clean(&fleet.head))));
+            }
+        }
+    }
+    blocks
+}

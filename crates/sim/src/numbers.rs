@@ -1,0 +1,36 @@
+//! Random numbers by counting: the n-th depends on the beginning and on n alone (SplitMix64: its finaliser
+//! over a Weyl sequence). For core and kernel, which draw too many for [`coretwin_base::random::Stream`].
+
+/// Mixes all bits of a number into all bits of the result (SplitMix64's finaliser).
+#[inline(always)]
+pub(crate) fn mix(number: u64) -> u64 {
+    let number = (number ^ number >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let number = (number ^ number >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    number ^ number >> 31
+}
+
+/// A stream of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Numbers {
+    state: u64,
+}
+
+impl Numbers {
+    /// The stream that begins with this.
+    pub(crate) fn new(state: u64) -> Self {
+        Self { state }
+    }
+
+    /// The next number, of all 64-bit ones.
+    #[inline(always)]
+    pub(crate) fn next(&mut self) -> u64 {
+        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        mix(self.state)
+    }
+
+    /// Evenly from `0..bound`, by multiplication: the error is below bound / 2^64.
+    #[inline(always)]
+    pub(crate) fn below(&mut self, bound: u64) -> u64 {
+        ((u128::from(self.next()) * u128::from(bound)) >> 64) as u64
+    }
+}

@@ -1,0 +1,312 @@
+//! Two fleets: what became of the effects from one to the other.
+//!
+//! Data flow: two [`FleetRecords`] → `groups` of each, with the rows and arms of both → `change` (machines
+//! of both against themselves, others as samples) → `FleetComparison`, with `facts` of the machines that
+//! changed, `sentences` and `warnings`.
+//!
+//! Invariants:
+//! * each fleet is analysed as in its own report; only rows of one unit and scale, and arms with the same
+//!   reference, are compared;
+//! * a machine is the same where its id is; what a machine is like never counts as a change;
+//! * what makes a verdict meaningless is said, and then there is none.
+
+mod change;
+mod facts;
+mod sentences;
+mod warnings;
+
+pub use change::{MeanChange, mean_change};
+
+use super::groups::{self, Groups, Key, One};
+use super::random_effects::{Found, RandomEffects};
+use crate::compare::NothingInCommon;
+use crate::compare::contrast::{adjust, of_difference};
+use crate::compare::warnings::listed;
+use crate::study::rows::from_scale;
+use crate::{stopping, student};
+use coretwin_base::comparison::Contrast;
+use coretwin_base::fleet::{Fleet, Member};
+use coretwin_base::fleet_comparison::{ComparedFleet, FleetChange, FleetComparison, FleetSide};
+use coretwin_base::plan::{Comparison, Scale};
+use coretwin_base::schema::SCHEMA;
+use coretwin_base::shared_text::SharedText;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A fleet, with its names.
+#[derive(Debug, Clone, Copy)]
+pub struct FleetRecords<'a> {
+    /// Its name in tables and sentences.
+    pub head: &'a str,
+    /// Its folder, as it was given.
+    pub folder: &'a str,
+    /// Its machines.
+    pub fleet: &'a Fleet,
+}
+
+/// Compares the second fleet with the first. Without `margin` the largest of all their studies holds.
+///
+/// # Errors
+/// [`NothingInCommon`] if no row is in both under the same arm and reference arm.
+pub fn compare_fleets(
+    fleets: [&FleetRecords<'_>; 2],
+    margin: Option<f64>,
+) -> Result<FleetComparison, NothingInCommon> {
+    let sides = fleets.map(Side::new);
+    let rows = sides.each_ref().map(|side| described(&side.by_model));
+    if rows[0].is_disjoint(&rows[1]) {
+        let names = rows.map(|rows| listed(&rows.into_iter().collect::<Vec<_>>()));
+        return Err(NothingInCommon::of_fleets([fleets[0].folder, fleets[1].folder], names));
+    }
+    let own = fleets.map(|fleet| largest_margin(fleet.fleet));
+    let margin = margin.unwrap_or(f64::max(own[0], own[1]));
+    let compared = [0, 1].map(|side: usize| compared(&sides, side));
+    let is_decidable = bundles(fleets[0].fleet) != bundles(fleets[1].fleet)
+        && compared[0].comparison == compared[1].comparison;
+    let lines = Lines { margin: is_decidable.then_some(margin) };
+    let [suites, effects] = lines.all(&sides);
+    let paired: Vec<[&Member; 2]> = pairs(&sides);
+    let (facts, facts_same) = facts::changes(&paired);
+    let mixtures = facts::mixtures(&sides.each_ref().map(|side| side.machines.as_slice()), &paired);
+    let mut comparison = FleetComparison {
+        schema: SCHEMA,
+        fleets: compared,
+        machines_paired: paired.len() as u32,
+        margin,
+        confidence: stopping::CONFIDENCE,
+        suites,
+        effects,
+        facts,
+        facts_same,
+        mixtures,
+        sentences: Vec::new(),
+        warnings: Vec::new(),
+    };
+    comparison.sentences = sentences::write(&comparison);
+    comparison.warnings = warnings::write(&comparison, fleets, is_decidable);
+    Ok(comparison)
+}
+
+/// One of the two, sorted for the analysis.
+struct Side<'a> {
+    records: &'a FleetRecords<'a>,
+    machines: Vec<&'a Member>,
+    by_model: Groups<'a>,
+}
+
+impl<'a> Side<'a> {
+    fn new(records: &'a FleetRecords<'a>) -> Self {
+        let machines = groups::machines(records.fleet);
+        let by_model = groups::by_model(records.fleet, &machines);
+        Self { records, machines, by_model }
+    }
+}
+
+/// Rows as they must be the same in both, in words.
+fn described(groups: &Groups<'_>) -> BTreeSet<String> {
+    groups.keys().map(|key| format!("{}, {}", row(key), arm(key))).collect()
+}
+
+fn row(key: &Key<'_>) -> String {
+    format!("{} ({})", key.row, key.unit)
+}
+
+fn arm(key: &Key<'_>) -> String {
+    format!("{} against {}", key.arm, key.reference)
+}
+
+fn bundles(fleet: &Fleet) -> BTreeSet<&SharedText> {
+    fleet.members.iter().map(|member| &member.bundle).collect()
+}
+
+fn largest_margin(fleet: &Fleet) -> f64 {
+    fleet.members.iter().map(|member| member.margin).fold(0.0, f64::max)
+}
+
+/// Machines that are in both.
+fn pairs<'a>([first, second]: &[Side<'a>; 2]) -> Vec<[&'a Member; 2]> {
+    let find = |member: &&'a Member| {
+        let found = second.machines.binary_search_by_key(&&member.machine, |other| &other.machine);
+        found.ok().map(|index| [*member, second.machines[index]])
+    };
+    first.machines.iter().filter_map(find).collect()
+}
+
+/// What is told of one fleet.
+fn compared(sides: &[Side<'_>; 2], index: usize) -> ComparedFleet {
+    let [side, other] = [&sides[index], &sides[1 - index]];
+    let Fleet { members, refused } = side.records.fleet;
+    let others: BTreeSet<&SharedText> =
+        other.machines.iter().map(|member| &member.machine).collect();
+    let mut models: BTreeMap<SharedText, u32> = BTreeMap::new();
+    for member in &side.machines {
+        *models.entry(member.cpu_model.clone()).or_default() += 1;
+    }
+    let mut kinds = members.iter().map(|member| member.comparison);
+    let kind = kinds.next().unwrap_or(Comparison::None);
+    let only = |name: fn(&Key<'_>) -> String| {
+        let [own, theirs] =
+            [side, other].map(|side| side.by_model.keys().map(name).collect::<BTreeSet<_>>());
+        own.difference(&theirs).cloned().collect()
+    };
+    ComparedFleet {
+        head: side.records.head.to_owned(),
+        folder: side.records.folder.to_owned(),
+        machines: side.machines.len() as u32,
+        models,
+        comparison: if kinds.all(|other| other == kind) { kind } else { Comparison::None },
+        is_simulated: side.machines.iter().all(|member| member.is_simulated),
+        margin: largest_margin(side.records.fleet),
+        partial: members.iter().filter(|member| !member.is_complete()).count() as u32,
+        refused: refused.len() as u32,
+        machines_only: side
+            .machines
+            .iter()
+            .filter(|member| !others.contains(&member.machine))
+            .map(|member| member.name.as_str().into())
+            .collect(),
+        rows_only: only(row),
+        arms_only: only(arm),
+    }
+}
+
+/// How lines are made.
+struct Lines {
+    /// None where no verdict may be given.
+    margin: Option<f64>,
+}
+
+impl Lines {
+    /// Suites and rows, over all models (where there are several) first.
+    fn all(&self, sides: &[Side<'_>; 2]) -> [Vec<FleetChange>; 2] {
+        let ids = sides.each_ref().map(|side| {
+            side.machines.iter().map(|member| &member.machine).collect::<Vec<&SharedText>>()
+        });
+        let by_model = sides.each_ref().map(|side| side.by_model.clone());
+        let models: BTreeSet<_> =
+            by_model.iter().flat_map(|groups| groups.keys().map(|key| key.cpu_model)).collect();
+        let over = by_model.each_ref().map(|groups| {
+            if models.len() > 1 { groups::all_models(groups) } else { Groups::new() }
+        });
+        let all = SharedText::from("all");
+        let mut lines = [Vec::new(), Vec::new()];
+        for mut groups in [over, by_model] {
+            in_both(&mut groups);
+            let rows = groups[0].iter().zip(&groups[1]);
+            lines[1].extend(rows.filter_map(|((key, first), (_, second))| {
+                self.line(key, 1, [first, second], &ids)
+            }));
+            alike_suites(&mut groups);
+            let [first, second] = groups.each_ref().map(|groups| groups::suites(groups, &all));
+            let suites = first.iter().zip(&second);
+            lines[0].extend(suites.filter_map(|((key, rows, first), (_, _, second))| {
+                let line = self.line(key, *rows, [first, second], &ids)?;
+                Some(FleetChange { unit: SharedText::default(), ..line })
+            }));
+        }
+        lines.iter_mut().for_each(|lines| adjusted(lines));
+        lines
+    }
+
+    fn line(
+        &self,
+        key: &Key<'_>,
+        rows: u32,
+        ones: [&[One]; 2],
+        ids: &[Vec<&SharedText>; 2],
+    ) -> Option<FleetChange> {
+        let scale = key.scale();
+        let found = ones.map(|ones| groups::found(ones, scale));
+        let id = |side: usize, place: usize| ids[side][ones[side][place].machine as usize];
+        let second: BTreeMap<&SharedText, usize> =
+            (0..ones[1].len()).map(|place| (id(1, place), place)).collect();
+        let mut pairs: Vec<[Found; 2]> = Vec::new();
+        let mut others: [Vec<Found>; 2] = Default::default();
+        let mut taken: BTreeSet<usize> = BTreeSet::new();
+        for (place, own) in found[0].iter().enumerate() {
+            match second.get(id(0, place)) {
+                Some(&other) => {
+                    pairs.push([*own, found[1][other]]);
+                    taken.insert(other);
+                }
+                None => others[0].push(*own),
+            }
+        }
+        others[1] = (0..found[1].len())
+            .filter(|place| !taken.contains(place))
+            .map(|place| found[1][place])
+            .collect();
+        let change = mean_change(&pairs, [&others[0], &others[1]])?;
+        let reference =
+            ones[0].iter().map(|one| libm::fabs(one.reference)).sum::<f64>() / ones[0].len() as f64;
+        let margin = self.margin.map(|share| match scale {
+            Scale::Ratio => libm::log1p(share),
+            Scale::Raw => share * reference,
+        });
+        Some(FleetChange {
+            cpu_model: key.cpu_model.cloned(),
+            row: key.row.clone(),
+            workload: key.workload.clone(),
+            arm: key.arm.clone(),
+            reference: key.reference.clone(),
+            unit: key.unit.clone(),
+            better: key.better(),
+            scale,
+            rows,
+            effects: [0, 1].map(|side: usize| effect(ones[side], &found[side], scale)),
+            machines_paired: change.paired,
+            machines_independent: change.independent,
+            change: of_difference(&change.estimate, scale, margin),
+        })
+    }
+}
+
+/// Leaves what both have.
+fn in_both(groups: &mut [Groups<'_>; 2]) {
+    let [first, second] = groups;
+    first.retain(|key, _| second.contains_key(key));
+    second.retain(|key, _| first.contains_key(key));
+}
+
+/// Leaves rows that every machine of its model has in both, so that the suites are of the same rows.
+fn alike_suites(groups: &mut [Groups<'_>; 2]) {
+    for side in [0, 1, 0] {
+        let kept: BTreeSet<Key<'_>> = groups::shared_rows(&groups[side])
+            .into_iter()
+            .flatten()
+            .map(|(key, _)| key.clone())
+            .collect();
+        groups.iter_mut().for_each(|groups| groups.retain(|key, _| kept.contains(key)));
+    }
+}
+
+/// The effect in one fleet, as in its own report.
+fn effect(ones: &[One], found: &[Found], scale: Scale) -> FleetSide {
+    let all = RandomEffects::new(found);
+    let interval = match (&all, ones) {
+        (Some(all), _) => Some(all.interval(stopping::CONFIDENCE)),
+        (None, [only]) if only.degrees >= 1.0 => {
+            let half =
+                student::critical(stopping::CONFIDENCE, only.degrees) * libm::sqrt(only.variance);
+            Some((only.mean - half, only.mean + half))
+        }
+        _ => None,
+    };
+    let mean = all.map_or_else(|| ones.first().map_or(0.0, |one| one.mean), |all| all.mean);
+    FleetSide {
+        effect: from_scale(mean, scale),
+        low: interval.map(|ends| from_scale(ends.0, scale)),
+        high: interval.map(|ends| from_scale(ends.1, scale)),
+        machines: ones.len() as u32,
+    }
+}
+
+/// Fills in the adjusted p-values: over all lines of an arm by model, and over those of all models.
+fn adjusted(lines: &mut [FleetChange]) {
+    let family =
+        |line: &FleetChange| (line.cpu_model.is_none(), line.arm.clone(), line.reference.clone());
+    let families: BTreeSet<_> = lines.iter().map(family).collect();
+    for wanted in families {
+        let of_family = lines.iter_mut().filter(|line| family(line) == wanted);
+        adjust(of_family.map(|line| -> &mut Contrast { &mut line.change }));
+    }
+}

@@ -1,0 +1,87 @@
+//! The answer for two fleets in words, one sentence for each arm.
+
+use crate::study::phrase::{counted, signed_percent};
+use coretwin_base::comparison::Change;
+use coretwin_base::fleet_comparison::{FleetChange, FleetComparison};
+use coretwin_base::plan::Scale;
+use std::collections::BTreeSet;
+
+/// One sentence per arm, by the mean over everything, else its first row.
+pub(super) fn write(comparison: &FleetComparison) -> Vec<String> {
+    let all = || comparison.suites.iter().chain(&comparison.effects);
+    let arms: BTreeSet<_> = all().map(|line| (&line.arm, &line.reference)).collect();
+    let primary = |arm| {
+        let of_arm = || all().filter(move |line| (&line.arm, &line.reference) == arm);
+        // Suites come first, and all models before each of them.
+        of_arm().find(|line| line.cpu_model.is_none()).or_else(|| of_arm().next())
+    };
+    arms.into_iter().filter_map(primary).map(|line| sentence(comparison, line)).collect()
+}
+
+fn sentence(comparison: &FleetComparison, line: &FleetChange) -> String {
+    let [first, second] = comparison.fleets.each_ref().map(|fleet| fleet.head.as_str());
+    let arm = &line.arm;
+    let what = match (line.rows, &line.cpu_model) {
+        (1, _) => line.row.to_string(),
+        (rows, _) => counted(rows.into(), "row"),
+    };
+    let model = match &line.cpu_model {
+        Some(model) if comparison.fleets.iter().any(|fleet| fleet.models.len() > 1) => {
+            format!(" on {model}")
+        }
+        _ => String::new(),
+    };
+    let [from, to] = line.effects.map(|effect| amount(line, effect.effect));
+    let size = line.change.ratio.map_or_else(|| "–".to_owned(), |ratio| amount(line, ratio));
+    let interval = match line.change.low.zip(line.change.high) {
+        Some((low, high)) => {
+            format!("95 % interval {} to {}", amount(line, low), amount(line, high))
+        }
+        None => "no interval".to_owned(),
+    };
+    let sizes = format!(
+        "over {} it is {to} in {second} and {from} in {first}, {size} between them ({interval}; {})",
+        line.reference,
+        machines(line)
+    );
+    match line.change.change {
+        Some(Change::Better) => {
+            format!(
+                "{arm} does more for {what}{model} in {second} than in {first} (BETTER): {sizes}."
+            )
+        }
+        Some(Change::Worse) => {
+            format!(
+                "{arm} does less for {what}{model} in {second} than in {first} (WORSE): {sizes}."
+            )
+        }
+        Some(Change::NoMaterialChange) => format!(
+            "{arm} does about the same for {what}{model} in both (NO MATERIAL CHANGE): {sizes}; the \
+             90 % interval lies inside the margin of {:.1} %.",
+            comparison.margin * 100.0
+        ),
+        Some(Change::Inconclusive) => format!(
+            "Whether {arm} does more for {what}{model} in {second} than in {first} is open \
+             (INCONCLUSIVE): {sizes}."
+        ),
+        None => format!("{arm} for {what}{model}: {sizes}; no verdict."),
+    }
+}
+
+/// Which machines a line is from.
+fn machines(line: &FleetChange) -> String {
+    let paired = counted(line.machines_paired.into(), "machine");
+    let [a, b] = line.machines_independent;
+    match (line.machines_paired, a + b) {
+        (0, _) => format!("{a} and {}", counted(b.into(), "machine")),
+        (_, 0) => format!("{paired} against themselves"),
+        _ => format!("{paired} against themselves, {a} and {b} others"),
+    }
+}
+
+fn amount(line: &FleetChange, value: f64) -> String {
+    match line.scale {
+        Scale::Ratio => signed_percent(value),
+        Scale::Raw => format!("{value:+.3} {}", line.unit),
+    }
+}

@@ -1,0 +1,153 @@
+//! What the reader of a comparison of fleets must know.
+
+use super::FleetRecords;
+use crate::compare::warnings::{kind, listed};
+use crate::study::phrase::counted;
+use coretwin_base::fleet_comparison::{ComparedFleet, FleetComparison};
+use coretwin_base::warning::Warning;
+use std::collections::BTreeSet;
+
+/// Every warning, those that take the verdict away first.
+pub(super) fn write(
+    comparison: &FleetComparison,
+    fleets: [&FleetRecords<'_>; 2],
+    is_decidable: bool,
+) -> Vec<Warning> {
+    let [first, second] = &comparison.fleets;
+    let mut warnings = Vec::new();
+    if first.comparison != second.comparison {
+        warnings.push(Warning::new(
+            "comparison-kind",
+            format!(
+                "{} compares {}, {} compares {}",
+                first.head,
+                kind(first.comparison),
+                second.head,
+                kind(second.comparison)
+            ),
+            "Effects of different kinds of arms do not answer one question, so there is no verdict.",
+        ));
+    } else if !is_decidable {
+        warnings.push(Warning::new(
+            "same-fleet",
+            "both are the same bundles, compared with themselves",
+            "Nothing here is independent, so there is no verdict. Give the folders of two fleets.",
+        ));
+    }
+    warnings.extend(simulated(comparison));
+    warnings.extend(unfinished(comparison));
+    warnings.extend(machines(comparison));
+    warnings.extend(plans(fleets));
+    if first.margin != second.margin {
+        let percent = |share: f64| format!("{:.1} %", share * 100.0);
+        warnings.push(Warning::new(
+            "margin-differs",
+            format!(
+                "the fleets' margins are {} and {}; here it is {}",
+                percent(first.margin),
+                percent(second.margin),
+                percent(comparison.margin)
+            ),
+            "To set another, add --margin.",
+        ));
+    }
+    let foremost: BTreeSet<String> = comparison
+        .facts
+        .iter()
+        .filter(|change| change.foremost)
+        .map(|change| change.fact.to_string())
+        .chain(comparison.mixtures.iter().map(|mixture| mixture.fact.to_string()))
+        .collect();
+    if foremost.len() > 1 {
+        let names: Vec<String> = foremost.into_iter().collect();
+        warnings.push(Warning::new(
+            "machines-differ",
+            format!("more than one thing differs between the fleets: {}", listed(&names)),
+            "A change cannot be put down to any one of them. To find out which, change one thing at a \
+             time.",
+        ));
+    }
+    warnings
+}
+
+fn simulated(comparison: &FleetComparison) -> Option<Warning> {
+    let [first, second] = &comparison.fleets;
+    if first.is_simulated && second.is_simulated && comparison.machines_paired > 0 {
+        return Some(Warning::new(
+            "same-draws",
+            "simulated machines of one seed draw the same blocks in both",
+            "Their blocks are not independent, and intervals are not those of two studies. Give the fleets \
+             seeds of their own: coretwin fleet plan --seed.",
+        ));
+    }
+    (first.is_simulated != second.is_simulated).then(|| {
+        Warning::new(
+            "mixed-simulated",
+            "one of them is of simulated machines, the other of real ones",
+            "A change is then the error of the models, not something that happened to a machine.",
+        )
+    })
+}
+
+fn unfinished(comparison: &FleetComparison) -> Vec<Warning> {
+    let of = |fleet: &ComparedFleet| {
+        (fleet.partial + fleet.refused > 0).then(|| {
+            Warning::new(
+                "unfinished",
+                format!(
+                    "{}: {} not done, and {} not counted",
+                    fleet.head,
+                    counted(fleet.partial.into(), "study").replace("studys", "studies"),
+                    counted(fleet.refused.into(), "file")
+                ),
+                format!(
+                    "What they measured counts. How to finish: coretwin fleet status {}; which files and \
+                     why: coretwin fleet merge {}",
+                    fleet.folder, fleet.folder
+                ),
+            )
+        })
+    };
+    comparison.fleets.iter().filter_map(of).collect()
+}
+
+/// Machines that are not compared with themselves.
+fn machines(comparison: &FleetComparison) -> Option<Warning> {
+    let [first, second] =
+        comparison.fleets.each_ref().map(|fleet| fleet.machines_only.len() as u64);
+    if comparison.machines_paired == 0 {
+        return Some(Warning::new(
+            "other-machines",
+            "no machine is in both",
+            "Whatever else differs between the machines is part of any change. Measure the same machines \
+             twice to be sure.",
+        ));
+    }
+    (first + second > 0).then(|| {
+        Warning::new(
+            "other-machines",
+            format!(
+                "{} only in {}, {second} only in {}",
+                counted(first, "machine"),
+                comparison.fleets[0].head,
+                comparison.fleets[1].head
+            ),
+            "Where only one of the two has more machines those say nothing of the change; where both have, \
+             they count as samples of other machines.",
+        )
+    })
+}
+
+fn plans(fleets: [&FleetRecords<'_>; 2]) -> Option<Warning> {
+    let several = |records: &FleetRecords<'_>| {
+        let plans: BTreeSet<_> = records.fleet.members.iter().map(|member| &member.plan).collect();
+        plans.len() > 1
+    };
+    fleets.iter().any(|records| several(records)).then(|| {
+        Warning::new(
+            "several-plans",
+            "machines of one fleet followed different plans",
+            "Rows of the same name, unit and arms are taken together; compare plans with care.",
+        )
+    })
+}

@@ -1,0 +1,243 @@
+//! The server of chat alone, for a client elsewhere on this machine: `coretwin serve chat`, and
+//! `coretwin run chat:server=127.0.0.1:9999`.
+//!
+//! It serves one client after the other until it is told to stop. By default it listens on
+//! loopback only: the protocol asks nobody who he is and starts thousands of threads for whoever
+//! connects, and a study measures one machine, not the network between two.
+
+use super::protocol::{Config, Failure, Totals, Waiting, keys};
+use super::server::{Session, read_control, serve};
+use super::{CONNECTIONS_MAX, SEMAPHORE_MAX};
+use crate::semaphores::Claim;
+use crate::serve::ServeEvent;
+use crate::{Error, open_files, socket};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::net::sockopt::set_socket_reuseaddr;
+use std::net::{IpAddr, Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// How often it looks whether to stop.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Which variant of chat the server is; the client has to be of the same.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub enum Variant {
+    /// The original.
+    #[default]
+    Plain,
+    /// Futexes in place of SysV semaphores.
+    Futex,
+    /// `TCP_NODELAY` on every connection.
+    NoDelay,
+}
+
+/// How to serve chat. Users and message size are not part of the protocol, so a client that differs
+/// from them cannot be served.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChatOptions {
+    /// Address to listen on.
+    pub address: IpAddr,
+    /// Port to listen on; 0: any free one.
+    pub port: u16,
+    /// Whether to end after one client.
+    pub once: bool,
+    /// Variant of chat.
+    pub variant: Variant,
+    /// Users of a room, 2 to 1000.
+    pub users: u32,
+    /// Size of a message, in bytes.
+    pub message_bytes: u32,
+    /// How long a client may take to say what it wants, and for each connection that it then makes.
+    pub patience: Duration,
+    /// How long a client may take for everything.
+    pub longest: Duration,
+}
+
+impl Default for ChatOptions {
+    /// The original's port, users and message size; a minute's patience, an hour at most.
+    fn default() -> Self {
+        Self {
+            address: IpAddr::V4(Ipv4Addr::LOCALHOST),
+            port: 9999,
+            once: false,
+            variant: Variant::Plain,
+            users: 20,
+            message_bytes: 100,
+            patience: Duration::from_secs(60),
+            longest: Duration::from_secs(3600),
+        }
+    }
+}
+
+/// Serves chat until `stop` says so, and then removes everything it made. `stop` is asked about
+/// twenty times a second, from another thread too; a flag that a signal handler sets will do.
+///
+/// # Errors
+/// The address cannot be listened on. A client that fails is an event, or, with `once`, an error.
+pub fn serve_chat(
+    options: &ChatOptions,
+    stop: impl Fn() -> bool + Sync,
+    mut on_event: impl FnMut(ServeEvent),
+) -> Result<(), Error> {
+    open_files::raise();
+    let address = SocketAddr::new(options.address, options.port);
+    // To be started again at once on a port of its user's choice.
+    let (listener, address) = socket::listen(address, |socket| set_socket_reuseaddr(socket, true))?;
+    on_event(ServeEvent::Listening(address));
+    while wait_readable(&listener, None, &stop)? {
+        let served = match listener.accept() {
+            Ok((control, _)) => one_client(options, &listener, &control, &stop, &mut on_event),
+            Err(error) => {
+                // No descriptor is free, say: one may be soon.
+                std::thread::sleep(LOOK);
+                Err(Error::system("cannot accept a client", error))
+            }
+        };
+        match served {
+            _ if stop() => return Ok(()),
+            Err(error) if options.once => return Err(error),
+            Err(error) => on_event(ServeEvent::Failed(error.to_string())),
+            Ok(()) if options.once => return Ok(()),
+            Ok(()) => {}
+        }
+    }
+    Ok(())
+}
+
+fn one_client(
+    options: &ChatOptions,
+    listener: &TcpListener,
+    control: &TcpStream,
+    stop: &(impl Fn() -> bool + Sync),
+    on_event: &mut impl FnMut(ServeEvent),
+) -> Result<(), Error> {
+    let Some((rooms, messages)) = wishes(options, control, stop)? else { return Ok(()) };
+    on_event(ServeEvent::Started { rooms, messages });
+    let claim = match options.variant {
+        Variant::Futex => None,
+        Variant::Plain | Variant::NoDelay => Some(Claim::new(keys::count(rooms))?),
+    };
+    let waiting = match &claim {
+        Some(claim) => Waiting::Semaphores { base: claim.base },
+        None => Waiting::Futexes,
+    };
+    let config = Config {
+        rooms,
+        users: options.users,
+        messages,
+        size: options.message_bytes,
+        waiting,
+        nodelay: options.variant == Variant::NoDelay,
+    };
+    let (watch, wanted) =
+        (Watch::new(options, config.connections()), (config.sent(), config.received()));
+    let session = Session::new(config, |_| {})?;
+    let totals = serve_watched(&session, listener, control, watch, stop)?;
+    let right = wanted == (totals.received, totals.sent);
+    on_event(ServeEvent::Served { received: totals.received, sent: totals.sent, right });
+    Ok(())
+}
+
+/// The rooms and messages a client asks for, within the limits; none if it is time to stop.
+fn wishes(
+    options: &ChatOptions,
+    control: &TcpStream,
+    stop: &impl Fn() -> bool,
+) -> Result<Option<(u32, u32)>, Error> {
+    let silent = |error| Error::system("cannot limit the wait for a client", error);
+    if !wait_readable(control, Some(options.patience), stop)? {
+        return if stop() { Ok(None) } else { Err(Error::failed("a client said nothing")) };
+    }
+    control.set_read_timeout(Some(options.patience)).map_err(silent)?;
+    let (rooms, messages) = read_control(control)?;
+    // From here on somebody watches.
+    control.set_read_timeout(None).map_err(silent)?;
+    let rooms_max = (CONNECTIONS_MAX / options.users.max(1)).min(keys::ROOMS_MAX);
+    if (1..=rooms_max).contains(&rooms) && (1..=SEMAPHORE_MAX).contains(&messages) {
+        return Ok(Some((rooms, messages)));
+    }
+    Err(Error::failed(format!(
+        "a client asked for {rooms} rooms and {messages} messages; with {} users a room this server \
+         takes 1 to {rooms_max} rooms and 1 to {SEMAPHORE_MAX} messages",
+        options.users
+    )))
+}
+
+/// Serves a client beside somebody who ends it when it is time to stop, or takes too long.
+fn serve_watched(
+    session: &Session,
+    listener: &TcpListener,
+    control: &TcpStream,
+    mut watch: Watch,
+    stop: &(impl Fn() -> bool + Sync),
+) -> Result<Totals, Error> {
+    let finished = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !finished.load(Ordering::SeqCst) {
+                let why = match stop() {
+                    true => Some("the server was stopped"),
+                    false => watch.too_long(session.accepted()),
+                };
+                if let Some(why) = why {
+                    session.abort(Failure { why: why.to_owned(), lost: false });
+                    let _ = control.shutdown(Shutdown::Both);
+                    return;
+                }
+                std::thread::sleep(LOOK);
+            }
+        });
+        let served = serve(session, listener, control);
+        finished.store(true, Ordering::SeqCst);
+        served
+    })
+}
+
+/// Looks at how a client gets on, so that none holds the server for ever.
+struct Watch {
+    began: Instant,
+    /// When it made its last connection.
+    moved: Instant,
+    connections: u32,
+    wanted: u32,
+    patience: Duration,
+    longest: Duration,
+}
+
+impl Watch {
+    fn new(options: &ChatOptions, wanted: u32) -> Self {
+        let (began, patience, longest) = (Instant::now(), options.patience, options.longest);
+        Self { began, moved: began, connections: 0, wanted, patience, longest }
+    }
+
+    /// Why the client has to go, if it has to.
+    fn too_long(&mut self, connections: u32) -> Option<&'static str> {
+        if connections != self.connections {
+            (self.connections, self.moved) = (connections, Instant::now());
+        }
+        if connections < self.wanted && self.moved.elapsed() > self.patience {
+            return Some("a client did not make the connections that it announced");
+        }
+        (self.began.elapsed() > self.longest).then_some("a client took too long")
+    }
+}
+
+/// Waits until something can be read or accepted; false: it is time to stop, or that took too long.
+fn wait_readable(
+    fd: &impl AsFd,
+    patience: Option<Duration>,
+    stop: &impl Fn() -> bool,
+) -> Result<bool, Error> {
+    let brief = Timespec { tv_sec: 0, tv_nsec: i64::from(LOOK.subsec_nanos()) };
+    let began = Instant::now();
+    while !stop() && patience.is_none_or(|patience| began.elapsed() <= patience) {
+        match poll(&mut [PollFd::new(fd, PollFlags::IN)], Some(&brief)) {
+            Ok(0) | Err(rustix::io::Errno::INTR) => {}
+            Ok(_) => return Ok(true),
+            Err(error) => return Err(Error::system("cannot wait for a client", error)),
+        }
+    }
+    Ok(false)
+}
