@@ -2,6 +2,7 @@
 
 use crate::Error;
 use crate::method::Method;
+use coretwin_host::heap::Heap;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -13,11 +14,13 @@ const ASK_EVERY: Duration = Duration::from_millis(10);
 /// # Errors
 /// That of the method.
 pub fn watch(method: &mut dyn Method, goes_on: &mut dyn FnMut() -> bool) -> Result<(), Error> {
+    let mut heap = Heap::default();
     while goes_on() {
         let now = Instant::now();
         let due = method.due();
         if due.is_some_and(|due| due <= now) {
             method.look()?;
+            heap.tend();
             continue;
         }
         thread::sleep(due.map_or(ASK_EVERY, |due| (due - now).min(ASK_EVERY)));

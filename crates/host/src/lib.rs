@@ -14,7 +14,7 @@
 //! * a file that is missing is a fact that is absent, never an invented value;
 //! * every error names the path it is about.
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 pub mod affinity;
 pub mod cgroup;
@@ -24,6 +24,7 @@ pub mod energy;
 pub mod environment;
 mod error;
 pub mod fake;
+pub mod heap;
 pub mod limits;
 pub mod lock;
 pub mod observe;

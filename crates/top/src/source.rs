@@ -11,6 +11,7 @@ use coretwin_base::account::{Siblings, Window};
 use coretwin_base::cpu_set::CpuSet;
 use coretwin_base::topology::{Topology, Trust};
 use coretwin_base::warning::Warning;
+use coretwin_host::heap::Heap;
 use coretwin_host::pressure;
 use coretwin_host::root::Root;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
@@ -47,6 +48,7 @@ pub struct Source {
     online: Option<CpuSet>,
     bursts: Option<Bursts>,
     changed: Option<Warning>,
+    heap: Heap,
 }
 
 impl Source {
@@ -55,7 +57,15 @@ impl Source {
     /// # Errors
     /// [`Error`] if the machine cannot be read.
     pub fn new(root: Root, watch: Watch, make: Make, short_looks: bool) -> Result<Self, Error> {
-        let mut source = Self { online: None, bursts: None, changed: None, root, make, watch };
+        let mut source = Self {
+            online: None,
+            bursts: None,
+            changed: None,
+            heap: Heap::default(),
+            root,
+            make,
+            watch,
+        };
         source.online = source.online_now();
         source.bursts = short_looks.then(|| source.short_looks());
         source.look()?;
@@ -91,6 +101,8 @@ impl Source {
     /// # Errors
     /// [`Error`] if the machine can no longer be read.
     pub fn snapshot(&mut self) -> Result<Snapshot, Error> {
+        // All of the window before is free by now.
+        self.heap.tend();
         let window = self.watch.method.window()?;
         let mut warnings: Vec<Warning> = self.changed.take().into_iter().collect();
         warnings.extend(self.watch.warnings.iter().cloned());
