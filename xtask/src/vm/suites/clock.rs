@@ -104,7 +104,9 @@ fn study() -> Result<String> {
     let mut sum_s = 0.0;
     for line in journal.lines() {
         let reading: Value = serde_json::from_str(line).context("a line of the journal")?;
-        ensure!(reading["status"] == "ok", "{reading}");
+        // A guest on a busy host has runs that its own kernel's threads disturb: their times are right, too.
+        let disturbed = reading["cause"].as_str().is_some_and(|why| why.starts_with("others: "));
+        ensure!(reading["status"] == "ok" || disturbed, "{reading}");
         let elapsed_s = number(&reading, "elapsed_s")?;
         within("a run of 0.2 s", elapsed_s, 0.2, took_s)?;
         within("its value", number(&reading, "value")?, 0.2, took_s)?;
