@@ -346,11 +346,43 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<bool> {
         }
     }
     let wanted = |target: &&Target| names.is_empty() || names.iter().any(|n| *n == target.name);
+    PROGRAMS.iter().try_for_each(|program| present(program))?;
     let mut sound = true;
     for target in TARGETS.iter().filter(wanted) {
         sound &= fuzz(root, target, &seconds)?;
     }
     Ok(sound)
+}
+
+/// What fuzzing needs beside what tests need: what shows that it is there, and what installs it.
+const PROGRAMS: &[[&[&str]; 2]] = &[
+    [&["c++", "--version"], &["apt-get", "-qq", "install", "-y", "--no-install-recommends", "g++"]],
+    [
+        &["cargo", "+nightly", "--version"],
+        &["rustup", "toolchain", "install", "nightly", "--profile", "minimal"],
+    ],
+    [&["cargo", "fuzz", "--version"], &["cargo", "install", "--quiet", "--locked", "cargo-fuzz"]],
+];
+
+/// Installs a program that is missing, and says so.
+fn present([shown, installed]: &[&[&str]; 2]) -> Result<()> {
+    let runs = |words: &[&str], quiet: bool| {
+        let output = || if quiet { Stdio::null() } else { Stdio::inherit() };
+        let mut command = Command::new(words[0]);
+        let status = command.args(&words[1..]).stdout(output()).stderr(output()).status();
+        status.is_ok_and(|status| status.success())
+    };
+    if runs(shown, true) {
+        return Ok(());
+    }
+    let how = installed.join(" ");
+    crate::print(&format!("fuzz: {} does not run; {how}\n", shown.join(" ")));
+    if !runs(installed, false) {
+        bail!(
+            "that failed, its reason is above; fuzzing needs a C++ compiler, Rust's nightly toolchain and cargo-fuzz"
+        );
+    }
+    Ok(())
 }
 
 fn fuzz(root: &Path, target: &Target, seconds: &str) -> Result<bool> {
@@ -376,8 +408,8 @@ fn fuzz(root: &Path, target: &Target, seconds: &str) -> Result<bool> {
     let status = child.wait()?;
     if !status.success() {
         crate::print(
-            "The run ended badly. If it did not start: `rustup toolchain install nightly` and \
-             `cargo install cargo-fuzz`. If it crashed, the input is in fuzz/artifacts.\n",
+            "The run ended badly. If it did not start, its reason is above; if it crashed, the input \
+             is in fuzz/artifacts.\n",
         );
     }
     Ok(status.success())

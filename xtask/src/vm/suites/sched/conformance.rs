@@ -3,7 +3,7 @@
 
 use super::{counter, scenario};
 use crate::vm::guest::Guest;
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
@@ -33,6 +33,9 @@ const NEVER_SHARE: f64 = 0.15;
 /// Numbers of moves may be so many more or fewer.
 const COUNTS_BESIDE: f64 = 4.0;
 
+/// A guest's devices answer when the host does: what lies far beside is run again, so often in all.
+const RUNS: usize = 3;
+
 /// Why a guest's numbers lie beside the range, by beginning of a measure.
 const REASONS: &[(&str, &str)] = &[
     (
@@ -50,31 +53,50 @@ pub(super) fn run(guest: &mut Guest) -> Result<()> {
     let ranges: Value = serde_json::from_str(RANGES).context("live-ranges.json")?;
     let topology = guest.topology.to_string();
     for (name, _) in SCENARIOS.iter().filter(|(_, machine)| *machine == topology) {
+        let ranges = ranges[name].as_object().with_context(|| format!("no {name}"))?;
         guest.check_told(&format!("{name} as the simulated policy has it"), || {
-            let record = scenario(name, &[])?;
-            let ranges = ranges[name].as_object().with_context(|| format!("no {name}"))?;
-            let (mut told, mut beside) = (Vec::new(), Vec::new());
-            let mut reasons = BTreeSet::new();
-            for (measure, range) in ranges {
-                let value = live(&record, measure)?;
-                let number = |index: usize| range[index].as_f64().context("no range");
-                let (low, high) = (number(0)?, number(1)?);
-                let line = format!("{measure} {value:.2} in {low:.2} to {high:.2}");
-                if !is_near(measure, value, low, high) {
-                    beside.push(line.clone());
+            let mut all = Vec::new();
+            for _ in 0..RUNS {
+                match compared(&scenario(name, &[])?, ranges)? {
+                    Ok(told) => {
+                        all.push(told);
+                        return Ok(all.join("; once more: "));
+                    }
+                    Err(beside) => all.push(format!("far beside its range: {beside}")),
                 }
-                // Where two digits show it.
-                if value < low - 0.01 || value > high + 0.01 {
-                    reasons.extend(reason(measure));
-                }
-                told.push(line);
             }
-            ensure!(beside.is_empty(), "far beside its range: {}", beside.join("; "));
-            told.extend(reasons.into_iter().map(str::to_owned));
-            Ok(told.join("; "))
+            bail!("{}", all.join("; once more: "))
         })?;
     }
     Ok(())
+}
+
+/// What a record has beside what was simulated; as an error, where that is far apart.
+fn compared(
+    record: &Value,
+    ranges: &serde_json::Map<String, Value>,
+) -> Result<Result<String, String>> {
+    let (mut told, mut beside) = (Vec::new(), Vec::new());
+    let mut reasons = BTreeSet::new();
+    for (measure, range) in ranges {
+        let value = live(record, measure)?;
+        let number = |index: usize| range[index].as_f64().context("no range");
+        let (low, high) = (number(0)?, number(1)?);
+        let line = format!("{measure} {value:.2} in {low:.2} to {high:.2}");
+        if !is_near(measure, value, low, high) {
+            beside.push(line.clone());
+        }
+        // Where two digits show it.
+        if value < low - 0.01 || value > high + 0.01 {
+            reasons.extend(reason(measure));
+        }
+        told.push(line);
+    }
+    if !beside.is_empty() {
+        return Ok(Err(beside.join("; ")));
+    }
+    told.extend(reasons.into_iter().map(str::to_owned));
+    Ok(Ok(told.join("; ")))
 }
 
 fn is_near(measure: &str, value: f64, low: f64, high: f64) -> bool {

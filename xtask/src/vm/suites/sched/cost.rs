@@ -11,7 +11,7 @@ use serde_json::Value;
 pub(super) const ROWS: &[(&str, &str)] = &[
     ("costpipe", "lmbench/pipe-latency:sample=0.1,samples=3"),
     ("costchat", "chat:rooms=1,messages=10"),
-    ("costtbench", "tbench:clients=2,mode=timed,seconds=0.5,warmup=0.05,loadfile=/tmp/calls.txt"),
+    ("costtbench", "tbench:clients=2,mode=timed,seconds=0.5,warmup=0.3,loadfile=/tmp/calls.txt"),
 ];
 /// What a client of tbench asks for over and over: the load of a file server takes a guest too long to make.
 const CALLS: &str = r#"
