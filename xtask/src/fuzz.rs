@@ -346,7 +346,7 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<bool> {
         }
     }
     let wanted = |target: &&Target| names.is_empty() || names.iter().any(|n| *n == target.name);
-    PROGRAMS.iter().try_for_each(|program| present(program))?;
+    PROGRAMS.iter().try_for_each(present)?;
     let mut sound = true;
     for target in TARGETS.iter().filter(wanted) {
         sound &= fuzz(root, target, &seconds)?;
