@@ -35,6 +35,7 @@ pub fn each(
             window_began = Instant::now();
             sink(&source.snapshot()?)?;
             windows += 1;
+            source.rest();
         }
     }
     Ok(())

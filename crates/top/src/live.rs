@@ -77,6 +77,7 @@ pub fn run(
                 shown = Some(snapshot);
                 dirty = true;
             }
+            source.rest();
         }
         if dirty {
             page = draw(&mut screen, shown.as_ref(), &mut view)?;

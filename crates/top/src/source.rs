@@ -101,8 +101,6 @@ impl Source {
     /// # Errors
     /// [`Error`] if the machine can no longer be read.
     pub fn snapshot(&mut self) -> Result<Snapshot, Error> {
-        // All of the window before is free by now.
-        self.heap.tend();
         let window = self.watch.method.window()?;
         let mut warnings: Vec<Warning> = self.changed.take().into_iter().collect();
         warnings.extend(self.watch.warnings.iter().cloned());
@@ -121,6 +119,11 @@ impl Source {
         });
         self.follow_hotplug()?;
         Ok(snapshot)
+    }
+
+    /// To be called when the last snapshot was dealt with: memory that it took is given back now and then.
+    pub fn rest(&mut self) {
+        self.heap.tend();
     }
 
     /// Watches anew if other CPUs are online than when it began.
