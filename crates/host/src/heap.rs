@@ -37,7 +37,7 @@ impl Heap {
     }
 }
 
-/// malloc_trim(3); other C libraries than GNU's have no such call, and musl's gives back by itself.
+/// malloc_trim(3), which other C libraries than GNU's do not have.
 fn give_back() {
     #[cfg(target_env = "gnu")]
     // SAFETY: it takes a number, locks what it looks at, and touches nothing that is in use.

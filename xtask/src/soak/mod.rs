@@ -3,8 +3,8 @@
 //!
 //! `top` and `account` really run so long, while the machine does whatever else it does, and their
 //! memory is read from /proc. Once warm, its floor may rise no more than by what they are known to keep:
-//! a busy window needs megabytes for a moment, and they give them back within half a minute. Such windows
-//! are seen to: a [`storm`] of tasks comes first.
+//! a busy window needs megabytes for a moment, and they give them back within half a minute. A [`storm`] of
+//! tasks comes first, so that there are such windows.
 //! [`servers`] are visited by [`clients`], good and bad, meanwhile. All of it costs little, so that it may
 //! run beside other checks.
 

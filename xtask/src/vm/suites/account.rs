@@ -90,16 +90,16 @@ fn test(program: &'static str, name: &str) -> Result<String> {
 /// A kernel that does not take the program.
 fn old(guest: &mut Guest) -> Result<()> {
     guest.check_told("that the kernel is too old is said", || {
-        let mut all = String::new();
+        let mut told = String::new();
         // Beside a command 3 would be the command's.
         for (rest, status) in [(&["--", "true"][..], 125), (&["--all", "--for", "1s"], 3)] {
             let asked = output("coretwin", &[&["account", "--method", "ebpf"], rest].concat())?;
             let said = String::from_utf8_lossy(&asked.stderr).trim().to_owned();
             ensure!(asked.status.code() == Some(status), "{}: {said}", asked.status);
             ensure!(said.contains("5.15"), "it says {said}");
-            all = said;
+            told = said;
         }
-        Ok(all)
+        Ok(told)
     })?;
     for method in ["sampled", "bounds"] {
         guest.check_told(&format!("{method} serves"), || {

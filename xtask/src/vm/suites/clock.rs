@@ -104,7 +104,7 @@ fn study() -> Result<String> {
     let mut sum_s = 0.0;
     for line in journal.lines() {
         let reading: Value = serde_json::from_str(line).context("a line of the journal")?;
-        // A guest on a busy host has runs that its own kernel's threads disturb: their times are right, too.
+        // Runs that something else disturbed are set aside; their times are right, too.
         let disturbed = reading["cause"].as_str().is_some_and(|why| why.starts_with("others: "));
         ensure!(reading["status"] == "ok" || disturbed, "{reading}");
         let elapsed_s = number(&reading, "elapsed_s")?;

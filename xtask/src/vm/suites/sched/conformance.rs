@@ -33,7 +33,8 @@ const NEVER_SHARE: f64 = 0.15;
 /// Numbers of moves may be so many more or fewer.
 const COUNTS_BESIDE: f64 = 4.0;
 
-/// A guest's devices answer when the host does: what lies far beside is run again, so often in all.
+/// Now and then one run lies far beside, and the next does not; a policy that differs does each time. So often
+/// in all.
 const RUNS: usize = 3;
 
 /// Why a guest's numbers lie beside the range, by beginning of a measure.
