@@ -5,6 +5,7 @@
 #![no_main]
 
 use coretwin_base::fleet_plan::{FileDigest, Manifest};
+use coretwin_base::plan::Plan;
 use coretwin_store::Extent;
 use coretwin_store::fleet_bundle::{FleetBundle, sha256};
 use flate2::Compression;
@@ -62,7 +63,9 @@ fuzz_target!(|bytes: &[u8]| {
             let file = bundle.file(name).expect("every file that is named");
             assert_eq!((file.len() as u64, &sha256(file)), (digest.bytes, &digest.sha256));
         }
-        let _ = bundle.readings(Extent::Whole);
+        if let Ok(plan) = bundle.record::<Plan>("plan.json") {
+            let _ = bundle.readings(&plan, Extent::Whole);
+        }
     }
     std::fs::remove_file(&path).expect("removed");
 });

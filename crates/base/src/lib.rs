@@ -20,6 +20,7 @@ pub mod boot;
 pub mod column;
 pub mod command;
 pub mod comparison;
+pub mod consistency;
 pub mod core_queue;
 pub mod core_run;
 pub mod cpu_set;

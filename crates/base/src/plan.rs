@@ -11,6 +11,7 @@ use crate::simulation::Simulation;
 use crate::topology::Topology;
 use crate::warning::Warning;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 
 /// Everything that decides what a study does.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -228,6 +229,31 @@ pub enum Protocol {
     Article2003,
 }
 
+impl Rules {
+    /// The numbers in their ranges: shares, seconds, runs.
+    fn check(&self) -> Result<(), String> {
+        let numbers = [
+            ("target", self.target, 1.0),
+            ("margin", self.margin, 1.0),
+            ("steal_share_max", self.steal_share_max, 1.0),
+            ("others_share_max", self.others_share_max, 1.0),
+            ("settle_s", self.settle_s, 86_400.0),
+            ("budget_s", self.budget_s.unwrap_or(0.0), f64::MAX),
+            ("repeats", f64::from(self.repeats.max(1)), 1_000.0),
+        ];
+        match numbers.iter().find(|(_, number, most)| !(0.0..=*most).contains(number)) {
+            Some((field, number, _)) if *number < 0.0 => {
+                Err(format!("field rules.{field} is {number}, and must not be below 0"))
+            }
+            Some((field, number, most)) => {
+                Err(format!("field rules.{field} is {number}, and must not be above {most}"))
+            }
+            None if self.repeats == 0 => Err("field rules.repeats must be above 0".to_owned()),
+            None => Ok(()),
+        }
+    }
+}
+
 impl Plan {
     /// Checks what every reader of a plan relies on; a plan from outside may hold anything.
     ///
@@ -244,8 +270,12 @@ impl Plan {
         if !self.rules.looks.is_sorted() || self.blocks_min() == 0 {
             return Err("field rules.looks must hold block counts above 0, in order".to_owned());
         }
-        if self.rules.repeats == 0 || !(0.0..=86_400.0).contains(&self.rules.settle_s) {
-            return Err("field rules: repeats must be above 0, settle_s from 0 to a day".to_owned());
+        self.rules.check()?;
+        let labels = self.arms.iter().map(|arm| ("arms", arm.label.as_str()));
+        let ids = self.rows.iter().map(|row| ("rows", row.id.as_str()));
+        let mut seen = BTreeSet::new();
+        if let Some((field, name)) = labels.chain(ids).find(|name| !seen.insert(*name)) {
+            return Err(format!("field {field}: two are called '{name}'"));
         }
         if self.reboots() && !self.arms.iter().all(|arm| matches!(arm.state, ArmState::Boot(_))) {
             return Err("field arms: boots are compared with boots only".to_owned());

@@ -107,7 +107,7 @@ fn measure(
     run_as: Option<RunAs>,
     stop: Stop,
 ) -> Result<CputimeSummary> {
-    let (journal, earlier) = bundle.journal()?;
+    let (journal, earlier) = bundle.journal(plan)?;
     let taken = earlier.readings.len();
     let mut environment = bundle.environment()?;
     environment.sessions.push(machine.session(host::words()));

@@ -59,7 +59,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         As::Tables => true,
     };
     let extent = if in_full && !args.save { Extent::Whole } else { Extent::Report };
-    let journal = bundle.readings(extent)?;
+    let journal = bundle.readings(&plan, extent)?;
     if journal.torn_bytes > 0 {
         out::news("the journal's last line is torn; it is left out");
     }

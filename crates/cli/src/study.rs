@@ -51,7 +51,7 @@ pub(crate) fn run(args: Args) -> Result<ExitCode> {
     }
     out::news(&format!("results go to {}", bundle.folder().display()));
     machine.check(&plan)?;
-    let (journal, earlier) = bundle.journal()?;
+    let (journal, earlier) = bundle.journal(&plan)?;
     if earlier.torn_bytes > 0 {
         out::news("the journal's last line was torn by a crash; that run is made again");
     }

@@ -209,15 +209,38 @@ fn a_damaged_plan_is_an_error_that_names_the_field() {
         ("arms", serde_json::json!([])),
         ("reference_arm", serde_json::json!("z")),
         ("orders", serde_json::json!([[0, 9]])),
+        ("rules/margin", serde_json::json!(-2.0)),
+        ("rules/target", serde_json::json!(-0.01)),
+        ("rules/repeats", serde_json::json!(4_000_000_000_u32)),
+        ("arms/1/label", serde_json::json!("a")),
     ] {
-        let kept = plan[field].clone();
-        plan[field] = value;
+        let place = plan.pointer_mut(&format!("/{field}")).expect("a field");
+        let kept = std::mem::replace(place, value);
+        let name = field.split('/').next().unwrap_or_default();
         fs::write(&path, plan.to_string()).expect("write");
         for args in [&["report", "s"][..], &["study", "--resume", "s"]] {
             let ran = coretwin(folder.path(), args);
             assert_eq!(ran.status, 2, "{field}: {}", ran.err);
-            assert!(ran.err.contains("plan.json") && ran.err.contains(field), "{}", ran.err);
+            assert!(ran.err.contains("plan.json: field") && ran.err.contains(name), "{}", ran.err);
         }
-        plan[field] = kept;
+        *plan.pointer_mut(&format!("/{field}")).expect("a field") = kept;
+    }
+}
+
+#[test]
+fn a_journal_of_another_plan_is_an_error_that_names_line_and_field() {
+    let _host = host();
+    let folder = tempfile::tempdir().expect("folder");
+    let args = ["study", "--quick", "--arm", "a=cpus:0", "--arm", "b=cpus:0", "--out", "s", "--"];
+    assert_eq!(coretwin(folder.path(), &[&args[..], &["true"]].concat()).status, 0);
+    let path = folder.path().join("s/journal.jsonl");
+    let good = fs::read_to_string(&path).expect("journal");
+    fs::write(&path, good.replace(r#""arm":"b""#, r#""arm":"c""#)).expect("write");
+    let line = good.lines().position(|line| line.contains(r#""arm":"b""#)).expect("a line") + 1;
+    for args in [&["report", "s"][..], &["compare", "s", "s"], &["study", "--resume", "s"]] {
+        let ran = coretwin(folder.path(), args);
+        assert_eq!(ran.status, 2, "{}", ran.err);
+        let part = format!("journal.jsonl: line {line}: field arm is 'c'");
+        assert!(ran.err.contains(&part), "{}", ran.err);
     }
 }

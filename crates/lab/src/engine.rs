@@ -21,6 +21,7 @@ use crate::schedule::{self, Cell};
 use crate::set_aside;
 use coretwin_base::arm::ArmState;
 use coretwin_base::command::CommandSpec;
+use coretwin_base::consistency;
 use coretwin_base::environment::{Environment, Moment};
 use coretwin_base::job::{Job, RunAs, Work};
 use coretwin_base::placement::Placement;
@@ -99,6 +100,7 @@ pub fn run(
     };
     engine.tell(&Event::Ended(stopped))?;
     let Engine { history, environment, .. } = engine;
+    debug_assert_eq!(consistency::check(setup.plan, &history.readings), Ok(()));
     Ok(Finished { readings: history.readings, environment, stopped })
 }
 

@@ -3,9 +3,10 @@
 mod support;
 
 use coretwin_base::arm::ArmSpec;
+use coretwin_base::consistency;
 use coretwin_base::environment::Environment;
 use coretwin_base::plan::{Plan, Protocol};
-use coretwin_base::reading::{Phase, Reading, Status};
+use coretwin_base::reading::{Better, Phase, Reading, Status};
 use coretwin_base::summary::StoppedBecause;
 use coretwin_base::topology::Topology;
 use coretwin_lab::Error;
@@ -274,6 +275,41 @@ fn a_reading_that_cannot_be_kept_ends_the_study_at_once() {
     assert!(matches!(error, Error::Listener(_)), "{error}");
     let runs = machine.log.iter().filter(|step| step.starts_with("run")).count();
     assert_eq!(runs, 5, "nothing is run that cannot be kept");
+}
+
+#[test]
+fn a_journal_that_its_plan_contradicts_is_refused_by_line_and_field() {
+    let plan = plan(&Request { seed: 11, ..request(Counts::Auto) });
+    let good = run(&plan, Vec::new(), &mut machine(faster_by(1.2, 0.004))).expect("study").readings;
+    let study = good.iter().position(|r| r.phase == Phase::Study).expect("the study proper");
+    let screen = good.iter().position(|r| r.phase == Phase::Screen).expect("a screening");
+    let tampers: [(usize, fn(&mut Reading), &str); 10] = [
+        (0, |r| r.arm = "onn".into(), "field arm is 'onn'"),
+        (study, |r| r.row = "other".into(), "field row is 'other'"),
+        (study, |r| r.unit = "ms".into(), "field unit is 'ms', and the plan has command in 's'"),
+        (study, |r| r.better = Better::Higher, "field better is higher, and of command the"),
+        (study, |r| r.block = 200, "field block is 200, and the plan has 200 blocks"),
+        (screen, |r| r.block = 3, "field block is 3, and the plan has 3 blocks"),
+        (study, |r| r.elapsed_s = -1.0, "field elapsed_s is -1"),
+        (study, |r| r.steal_s = -1e-9, "field steal_s is -0.000000001"),
+        // Under another number of the arm change it would be a second value of the cell.
+        (study + 2, |r| (r.block, r.switch) = (0, 99), "field attempt: command was run in arm"),
+        (screen, |r| r.phase = Phase::Study, "field attempt: command was run in arm"),
+    ];
+    for (at, tamper, part) in tampers {
+        let mut bad = good.clone();
+        tamper(&mut bad[at]);
+        let found = consistency::check(&plan, &bad).expect_err(part);
+        assert!(found.what.contains(part), "{part}: {found:?}");
+        assert!(found.seq == at as u64 || part.contains("attempt"), "{part}: {found:?}");
+    }
+    // Another plan: repeats that were not met are not an error, for an attempt may be broken off.
+    let mut more = plan.clone();
+    more.rules.repeats = 2;
+    assert_eq!(consistency::check(&more, &good), Ok(()));
+    let summary = coretwin_stats::study::analyse(&more, &good, StoppedBecause::Target);
+    let told = summary.warnings.iter().find(|w| w.kind == "incomplete").expect("a warning");
+    assert!(told.text.starts_with("7 block(s) are not complete"), "{}", told.text);
 }
 
 #[test]

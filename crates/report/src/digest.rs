@@ -46,8 +46,6 @@ pub(crate) struct Digest<'a> {
     pub(crate) rows: Vec<RowReadings<'a>>,
     /// Readings of the comparison that failed or were set aside, as indexes into the readings.
     pub(crate) troubled: Vec<u32>,
-    /// Readings that name a row or an arm which the plan does not have.
-    pub(crate) strangers: u64,
 }
 
 impl<'a> Digest<'a> {
@@ -60,17 +58,14 @@ impl<'a> Digest<'a> {
             screen: vec![Vec::new(); arms],
         };
         let rows = study.plan.rows.iter().map(blank).collect();
-        let mut digest = Self { rows, troubled: Vec::new(), strangers: 0 };
+        let mut digest = Self { rows, troubled: Vec::new() };
         let row_of = positions(study.plan.rows.iter().map(|row| row.id.as_str()));
         let arm_of = positions(study.plan.arms.iter().map(|arm| arm.label.as_str()));
         let mut orders = vec![0; study.plan.rows.len()];
         let analysed = Analysed::new(study.plan, study.readings);
         for (index, reading) in (0u32..).zip(study.readings) {
             let place = (row_of.get(&*reading.row), arm_of.get(&*reading.arm));
-            let (Some(&row), Some(&arm)) = place else {
-                digest.strangers += 1;
-                continue;
-            };
+            let (Some(&row), Some(&arm)) = place else { continue };
             let failed = reading.status == Status::Failed;
             let value = reading.value.filter(|value| value.is_finite() && !failed);
             match reading.phase {

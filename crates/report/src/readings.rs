@@ -68,17 +68,8 @@ pub(crate) fn run_order(study: &Study<'_>, digest: &Digest<'_>) -> Vec<Block> {
          run that failed."
             .to_owned(),
     )];
-    blocks.extend(strangers(digest));
     blocks.push(Block::Figures { arms: (0..study.plan.arms.len()).collect(), figures });
     blocks
-}
-
-fn strangers(digest: &Digest<'_>) -> Option<Block> {
-    let count = digest.strangers;
-    (count > 0).then(|| {
-        let readings = number::count(count, "reading");
-        Block::Text(format!("Not drawn: {readings} of rows or arms that the plan does not have."))
-    })
 }
 
 fn run_order_of(study: &Study<'_>, row: &RowReadings<'_>, per_arm_max: usize) -> Figure {

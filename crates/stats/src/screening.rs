@@ -4,7 +4,8 @@
 //! by finds a difference where there is none nearly twice as often as stated. So the choice is made on readings
 //! that take no further part, frozen, and confirmed on fresh blocks.
 
-use coretwin_base::plan::{Plan, PlanRow, Scale, ThreadRule};
+use crate::study::blocks::scaled;
+use coretwin_base::plan::{Plan, PlanRow, ThreadRule};
 use coretwin_base::reading::{Better, Phase, Reading, Status};
 use std::collections::BTreeMap;
 
@@ -77,13 +78,6 @@ fn best<'a>(
 /// The reading's value, signed so that more is better: its log on the ratio scale, so that rows of
 /// different units add up.
 fn goodness(row: &PlanRow, reading: &Reading) -> Option<f64> {
-    if reading.status == Status::Failed {
-        return None;
-    }
-    let value = reading.value.filter(|value| value.is_finite())?;
-    let scaled = match row.scale {
-        Scale::Ratio => (value > 0.0).then(|| libm::log(value))?,
-        Scale::Raw => value,
-    };
+    let scaled = scaled(reading, row.scale)?;
     Some(if row.better == Better::Higher { scaled } else { -scaled })
 }

@@ -89,24 +89,25 @@ impl Bundle {
         self.folder.join(file)
     }
 
-    /// Opens the journal for appending; see [`Journal::open`].
+    /// Opens the journal of this plan for appending; see [`Journal::open`].
     ///
     /// # Errors
-    /// As [`Journal::open`].
-    pub fn journal(&self) -> Result<(Journal, Read), Error> {
+    /// As [`Journal::open`], or if the plan contradicts a reading.
+    pub fn journal(&self, plan: &Plan) -> Result<(Journal, Read), Error> {
         let path = self.path(JOURNAL);
-        let opened = Journal::open(&path)?;
+        let (journal, read) = Journal::open(&path)?;
         self.give_away(&path)?;
-        Ok(opened)
+        Ok((journal, read.of_plan(plan, &path)?))
     }
 
-    /// Reads the journal; a study broken off before its first reading has none yet.
+    /// Reads the journal of this plan; a study broken off before its first reading has none yet.
     ///
     /// # Errors
-    /// As [`read_journal`].
-    pub fn readings(&self, extent: Extent) -> Result<Read, Error> {
+    /// As [`read_journal`], or if the plan contradicts a reading.
+    pub fn readings(&self, plan: &Plan, extent: Extent) -> Result<Read, Error> {
         let path = self.path(JOURNAL);
-        if path.exists() { read_journal(&path, extent) } else { Ok(Read::default()) }
+        let read = if path.exists() { read_journal(&path, extent)? } else { Read::default() };
+        read.of_plan(plan, &path)
     }
 
     /// Reads the environment; empty if the study was broken off before it was written.

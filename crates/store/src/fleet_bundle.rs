@@ -10,6 +10,7 @@ use crate::fleet_folder::temporary;
 use crate::line::{Extent, record};
 use crate::scan::{Read, read_bytes};
 use coretwin_base::fleet_plan::{FileDigest, Manifest};
+use coretwin_base::plan::Plan;
 use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
@@ -167,13 +168,14 @@ impl FleetBundle {
         record(&self.path.join(name), 0, self.file(name).ok_or_else(missing)?)
     }
 
-    /// The readings of its journal.
+    /// The readings of its journal, which must be of this plan.
     ///
     /// # Errors
     /// As of a study's journal.
-    pub fn readings(&self, extent: Extent) -> Result<Read, Error> {
+    pub fn readings(&self, plan: &Plan, extent: Extent) -> Result<Read, Error> {
         let path = self.path.join(crate::JOURNAL);
-        self.file(crate::JOURNAL).map_or(Ok(Read::default()), |b| read_bytes(&path, b, extent))
+        let read = self.file(crate::JOURNAL).map(|bytes| read_bytes(&path, bytes, extent));
+        read.transpose()?.unwrap_or_default().of_plan(plan, &path)
     }
 }
 

@@ -2,6 +2,8 @@
 
 use crate::error::Error;
 use crate::line::{BadLine, Extent, Lines};
+use coretwin_base::consistency::{self, Contradiction};
+use coretwin_base::plan::Plan;
 use coretwin_base::reading::Reading;
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -18,6 +20,18 @@ pub struct Read {
     pub readings: Vec<Reading>,
     /// Length of the torn last line, in bytes; 0 if the last line is whole.
     pub torn_bytes: usize,
+}
+
+impl Read {
+    /// The same, if it can be the journal at `path` of this plan.
+    pub(crate) fn of_plan(self, plan: &Plan, path: &Path) -> Result<Self, Error> {
+        let contradicted = |found: Contradiction| Error::Journal {
+            path: path.to_owned(),
+            line: found.seq as usize + 1,
+            what: found.what,
+        };
+        consistency::check(plan, &self.readings).map_err(contradicted).map(|()| self)
+    }
 }
 
 /// About a thousand readings: much work beside the handing over, little memory.

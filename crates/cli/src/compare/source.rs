@@ -85,7 +85,7 @@ impl Stored {
             return Ok(Self { folder, plan, readings, environment, stopped_because });
         }
         let (bundle, plan) = Bundle::open(folder, None)?;
-        let journal = bundle.readings(Extent::Report)?;
+        let journal = bundle.readings(&plan, Extent::Report)?;
         let line = resume_line("study", folder);
         let folder = folder.display().to_string();
         if journal.torn_bytes > 0 {

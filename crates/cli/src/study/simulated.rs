@@ -84,7 +84,7 @@ fn tell(plan: &Plan) {
 
 fn go(args: &Args, bundle: &Bundle, plan: &Plan, machine: Modelled) -> Result<ExitCode> {
     out::news(&format!("results go to {}", bundle.folder().display()));
-    let (journal, earlier) = bundle.journal()?;
+    let (journal, earlier) = bundle.journal(plan)?;
     if earlier.torn_bytes > 0 {
         out::news("the journal's last line was torn by a crash; that run is made again");
     }

@@ -103,7 +103,7 @@ pub fn each_study<E: Send>(
         }
         let plain = |error: coretwin_store::Error| error.to_string();
         let Ok((plan, environment)) = planned(&bundle, &plain) else { return Ok(()) };
-        let Ok(read) = bundle.readings(Extent::Whole) else { return Ok(()) };
+        let Ok(read) = bundle.readings(&plan, Extent::Whole) else { return Ok(()) };
         drop(bundle);
         call(member, &StudyParts { plan, environment, readings: read.readings })
     };
@@ -204,7 +204,7 @@ fn study(
 ) -> Result<Member, String> {
     let manifest = &bundle.manifest;
     let (plan, environment) = planned(bundle, plain)?;
-    let read = bundle.readings(Extent::Report).map_err(plain)?;
+    let read = bundle.readings(&plan, Extent::Report).map_err(plain)?;
     let state = match &manifest.state {
         MemberState::Complete if read.torn_bytes > 0 => {
             MemberState::Partial("its journal ends in half a line".to_owned())

@@ -57,6 +57,10 @@ pub(crate) struct Blocks {
     pub(super) set_aside: u32,
     /// Blocks of which every attempt was set aside.
     pub(super) lost: u32,
+    /// Blocks without a complete attempt although later ones were begun, which no study leaves.
+    pub(super) incomplete: u32,
+    /// Block, arm and row of the first cell that has too few readings there.
+    pub(super) too_few: Option<(u32, usize, usize)>,
     rows: usize,
 }
 
@@ -91,8 +95,12 @@ impl<'plan> Labels<'plan> {
     }
 }
 
+/// Size of a value up to which sums of squares over any number of readings are numbers; on the ratio
+/// scale its inverse bounds values from below.
+pub(super) const LARGEST: f64 = 1e100;
+
 /// The reading's value on the scale of its analysis; none if it has none that can be compared.
-pub(super) fn scaled(reading: &Reading, scale: Scale) -> Option<f64> {
+pub(crate) fn scaled(reading: &Reading, scale: Scale) -> Option<f64> {
     on_scale(reading, reading.value, scale)
 }
 
@@ -101,10 +109,10 @@ fn on_scale(reading: &Reading, value: Option<f64>, scale: Scale) -> Option<f64> 
     if reading.status == Status::Failed {
         return None;
     }
-    let value = value.filter(|value| value.is_finite())?;
+    let value = value.filter(|value| libm::fabs(*value) <= LARGEST)?;
     match scale {
         Scale::Raw => Some(value),
-        Scale::Ratio => (value > 0.0).then(|| libm::log(value)),
+        Scale::Ratio => (value >= 1.0 / LARGEST).then(|| libm::log(value)),
     }
 }
 
@@ -125,12 +133,16 @@ impl Blocks {
         let entries = sorted_entries(plan, readings, value);
         let disturbed = entries.iter().any(|entry| entry.set_aside);
         let same_block = |a: &Entry, b: &Entry| a.block == b.block;
+        let last = entries.last().map(|entry| entry.block);
         for block in entries.chunk_by(same_block) {
-            let attempts: Vec<Attempt> = block
+            let mut attempts: Vec<Attempt> = block
                 .chunk_by(|a, b| a.attempt == b.attempt)
                 .map(|attempt| collect(plan, attempt))
-                .filter(|attempt| attempt.set_aside || attempt.is_complete())
                 .collect();
+            if last != Some(block[0].block) && !attempts.iter().any(Attempt::is_complete) {
+                blocks.note_incomplete(&attempts[attempts.len() - 1]);
+            }
+            attempts.retain(|attempt| attempt.set_aside || attempt.is_complete());
             blocks.attempts += attempts.len() as u32;
             blocks.set_aside += attempts.iter().filter(|attempt| attempt.set_aside).count() as u32;
             blocks.lost +=
@@ -142,6 +154,13 @@ impl Blocks {
             blocks.analysed.extend(last.filter(|attempt| !attempt.set_aside));
         }
         blocks
+    }
+
+    fn note_incomplete(&mut self, attempt: &Attempt) {
+        self.incomplete += 1;
+        let missing = attempt.cells.iter().position(|cell| *cell == Cell::Missing);
+        let found = missing.map(|at| (attempt.block, at / self.rows, at % self.rows));
+        self.too_few = self.too_few.or(found);
     }
 
     /// The cell of a row in an arm.

@@ -110,7 +110,8 @@ pub(crate) fn widening(plan: &Plan) -> f64 {
 /// From the scale of the analysis to what is shown: a ratio, or the row's unit.
 pub(crate) fn from_scale(value: f64, scale: Scale) -> f64 {
     match scale {
-        Scale::Ratio => libm::exp(value),
+        // The interval of few blocks far apart may reach beyond what a number can say.
+        Scale::Ratio => libm::exp(value.clamp(-700.0, 700.0)),
         Scale::Raw => value,
     }
 }

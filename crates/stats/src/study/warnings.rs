@@ -1,7 +1,7 @@
 //! Warnings that follow from plan and readings.
 
 use super::analyse::Facts;
-use super::blocks::{Attempt, Blocks, Cell, Labels};
+use super::blocks::{Attempt, Blocks, Cell, LARGEST, Labels};
 use super::rows::{from_scale, gives_verdicts};
 use crate::student;
 use coretwin_base::plan::{Plan, Protocol, Scale};
@@ -44,7 +44,10 @@ impl Failures {
             (Status::Failed, _) => {
                 reading.cause.as_deref().unwrap_or("no cause was recorded").to_owned()
             }
-            (_, Some(value)) => format!("its value was {value}, which has no ratio to another"),
+            (_, Some(value)) if (-LARGEST..=0.0).contains(&value) => {
+                format!("its value was {value}, which has no ratio to another")
+            }
+            (_, Some(value)) => format!("its value was {value:e}, of a size that nothing has"),
             (_, None) => "it gave no value".to_owned(),
         };
         let failure = self.0.entry(cell).or_insert_with(|| Failure {
@@ -92,10 +95,26 @@ pub(super) fn of_blocks(plan: &Plan, blocks: &Blocks, stopped: StoppedBecause) -
             ),
         ));
     }
+    warnings.extend(incomplete(plan, blocks));
     warnings.extend(set_aside(blocks));
     warnings.extend(order(plan, blocks, stopped));
     warnings.extend(drift(plan, blocks));
     warnings
+}
+
+fn incomplete(plan: &Plan, blocks: &Blocks) -> Option<Warning> {
+    let (block, arm, row) = blocks.too_few?;
+    let (row, arm, repeats) = (&plan.rows[row].id, &plan.arms[arm].label, plan.rules.repeats);
+    Some(Warning::new(
+        "incomplete",
+        format!(
+            "{} block(s) are not complete though later ones were begun: block {block} has fewer \
+             than {repeats} run(s) of {row} in arm {arm}, as the first",
+            blocks.incomplete
+        ),
+        "They take no part. No study leaves such blocks: plan or journal were altered, or are of \
+         two studies.",
+    ))
 }
 
 /// How to get more blocks. Resuming adds none to a number that was fixed and reached.

@@ -1,7 +1,7 @@
 //! Warnings that follow from the readings.
 
 use crate::fixture::{plan, readings, row};
-use coretwin_base::plan::Plan;
+use coretwin_base::plan::{Plan, Scale};
 use coretwin_base::reading::Reading;
 use coretwin_base::summary::StoppedBecause;
 use coretwin_base::warning::Warning;
@@ -96,4 +96,23 @@ fn what_workloads_warn_of_is_said_once() {
     let found = warnings(&plan, &all);
     let texts: Vec<&str> = found.iter().map(|warning| warning.text.as_str()).collect();
     assert_eq!(texts, ["sync, plain: in memory"]);
+}
+
+#[test]
+fn values_of_a_size_that_nothing_has_are_named_and_not_compared() {
+    for (scale, sizes) in [(Scale::Ratio, [1e308, 1e-308]), (Scale::Raw, [1e308, -1e308])] {
+        let mut plan = plan(&[row("job", "command")]);
+        plan.rows[0].scale = scale;
+        let all = readings(&plan, 8, |_, arm, _| sizes[arm]);
+        let summary = analyse(&plan, &all, StoppedBecause::Target);
+        assert_eq!((summary.rows[0].ratio, summary.rows[0].verdict), (None, None));
+        assert!(summary.sentences.iter().all(|said| !said.contains("inf")), "{summary:?}");
+        let text = text_of(&summary.warnings, "failed").expect("a warning");
+        assert!(text.contains("its value was 1e308, of a size that nothing has"), "{text}");
+    }
+    // The interval of two blocks far apart is a number too.
+    let plan = plan(&[row("job", "command")]);
+    let all = readings(&plan, 2, |block, arm, _| 1e30_f64.powi((block as usize + arm) as i32 % 2));
+    let summary = analyse(&plan, &all, StoppedBecause::Target);
+    assert!(summary.rows[0].high.is_some_and(f64::is_finite), "{:?}", summary.rows[0]);
 }
