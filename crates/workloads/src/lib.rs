@@ -25,6 +25,7 @@ pub mod command;
 pub mod contention;
 mod copies;
 pub mod dbench;
+mod door;
 mod error;
 mod held_file;
 pub mod kernel_2_4;

@@ -9,14 +9,14 @@ use rustix::io::Errno;
 use rustix::net::sockopt::{Timeout, socket_timeout};
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
 use std::io;
-use std::net::{SocketAddr, TcpListener};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 /// Connections that may wait to be accepted: the original chat's, and more than the 20 of tbench's, so
 /// that of many clients that come at once none is delayed by seconds. The kernel clips it to
 /// `net.core.somaxconn`.
-const BACKLOG: i32 = 4096;
+pub(crate) const BACKLOG: i32 = 4096;
 
 /// Listens on an address, of which port 0 is any free one; also which it is then. `options` are set
 /// before it is bound.
@@ -45,6 +45,35 @@ pub(crate) fn listen(
         };
         Error::failed(format!("{what}: {error}; {hint}"))
     })
+}
+
+/// Both ends of a connection over loopback, whoever else connects meanwhile.
+pub(crate) fn tcp_pair() -> io::Result<(TcpStream, TcpStream)> {
+    let (listener, address) =
+        listen(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), |_| Ok(())).map_err(io::Error::other)?;
+    let one = TcpStream::connect(address)?;
+    loop {
+        match listener.accept()? {
+            (other, peer) if peer == one.local_addr()? => return Ok((one, other)),
+            _ => {}
+        }
+    }
+}
+
+/// Two sockets of datagrams over loopback that hear each other alone.
+pub(crate) fn udp_pair() -> io::Result<(UdpSocket, UdpSocket)> {
+    let local = (Ipv4Addr::LOCALHOST, 0);
+    let (one, other) = (UdpSocket::bind(local)?, UdpSocket::bind(local)?);
+    one.connect(other.local_addr()?)?;
+    other.connect(one.local_addr()?)?;
+    drain(&one);
+    drain(&other);
+    Ok((one, other))
+}
+
+/// Throws away what came to a socket of datagrams before it was connected, while anybody could send.
+pub(crate) fn drain(socket: &impl AsFd) {
+    while rustix::net::recv(socket, &mut [0; 1], RecvFlags::DONTWAIT).is_ok() {}
 }
 
 /// Sends all of it.

@@ -232,6 +232,11 @@ impl Supervisor {
 
     /// Starts a process.
     pub(crate) fn start(&mut self, launch: Launch<'_>) -> Result<TaskId, Error> {
+        self.start_with(launch, Stdio::null())
+    }
+
+    /// Starts a process with this as its standard input, unless it is held.
+    pub(crate) fn start_with(&mut self, launch: Launch<'_>, stdin: Stdio) -> Result<TaskId, Error> {
         let trouble = |error| Error::system("cannot start a process", error);
         let entry = Entry {
             parent: std::process::id(),
@@ -252,7 +257,7 @@ impl Supervisor {
             command.stdin(Stdio::from(OwnedFd::from(theirs)));
             Some(ours)
         } else {
-            command.stdin(Stdio::null());
+            command.stdin(stdin);
             None
         };
         let mut child = command.spawn().map_err(trouble)?;

@@ -1,21 +1,25 @@
 //! The text over HTTP/1.1: `GET /metrics` and nothing else.
 //!
 //! One thread; what others can make it do is bounded: connections at the same time, bytes of a
-//! request, time until a connection must be done. Connections are closed after one answer. The text
-//! is made once a window, not once a request.
+//! request, time until a connection must be done. A connection that comes when all places are taken
+//! gets that of another, so nobody is shut out by those who hold theirs in silence. Connections are
+//! closed after one answer. The text is made once a window, not once a request.
 
 use super::CONTENT_TYPE;
 use crate::Error;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::cmp::Reverse;
 use std::io::{ErrorKind, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Connections at the same time; others wait in the kernel's queue.
-pub const CONNECTIONS_MAX: usize = 16;
+/// Connections at the same time. One more takes the place of another, see [`Server::dispensable`].
+pub const CONNECTIONS_MAX: usize = 64;
+/// Connections that may wait to be accepted.
+const BACKLOG: i32 = 4096;
 /// Bytes of a request, head and all.
 pub const REQUEST_BYTES_MAX: usize = 4096;
 /// Time from the first byte's chance to arrive to the last byte taken.
@@ -42,6 +46,8 @@ impl Endpoint {
         let fail = |cause| Error::Listen { address, cause };
         let listener = TcpListener::bind(address).map_err(fail)?;
         listener.set_nonblocking(true).map_err(fail)?;
+        // The standard library's 128 are few: one too many is silently delayed by a second.
+        rustix::net::listen(&listener, BACKLOG).map_err(|error| fail(error.into()))?;
         let address = listener.local_addr().map_err(fail)?;
         let text: Arc<Mutex<Arc<str>>> = Arc::new(Mutex::new(Arc::from("")));
         let stop = Arc::new(AtomicBool::new(false));
@@ -83,6 +89,7 @@ struct Server {
 /// A connection: first a request is read, then an answer written, then the end awaited.
 struct Connection {
     stream: TcpStream,
+    from: IpAddr,
     until: Instant,
     request: Vec<u8>,
     answer: Option<Vec<u8>>,
@@ -123,18 +130,17 @@ impl Server {
                 PollFd::new(&connection.stream, flags)
             })
             .collect();
-        if self.connections.len() < CONNECTIONS_MAX {
-            waiting.push(PollFd::new(&self.listener, PollFlags::IN));
-        }
+        waiting.push(PollFd::new(&self.listener, PollFlags::IN));
         let time = Timespec { tv_sec: 0, tv_nsec: i64::from(NOTICE.subsec_nanos()) };
         // Interrupted is as good as over.
         let _ = poll(&mut waiting, Some(&time));
     }
 
     fn accept(&mut self) {
-        while self.connections.len() < CONNECTIONS_MAX {
-            let stream = match self.listener.accept() {
-                Ok((stream, _)) => stream,
+        // Half of the places, so that each new one is looked at before it can lose its own.
+        for _ in 0..CONNECTIONS_MAX / 2 {
+            let (stream, peer) = match self.listener.accept() {
+                Ok(accepted) => accepted,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
                 Err(_) => {
                     // As where no file can be opened: it stays ready, and would be asked for ever.
@@ -143,8 +149,12 @@ impl Server {
                 }
             };
             if stream.set_nonblocking(true).is_ok() {
+                if self.connections.len() == CONNECTIONS_MAX {
+                    self.connections.remove(self.dispensable());
+                }
                 self.connections.push(Connection {
                     stream,
+                    from: peer.ip(),
                     until: Instant::now() + TIME_MAX,
                     request: Vec::new(),
                     answer: None,
@@ -152,6 +162,24 @@ impl Server {
                 });
             }
         }
+    }
+}
+
+impl Server {
+    /// Which connection loses its place: of the address that has the most, the oldest, those before
+    /// all others that have their answer, and then those that have sent nothing.
+    fn dispensable(&self) -> usize {
+        let of = |from: IpAddr| self.connections.iter().filter(|one| one.from == from).count();
+        let worth = |one: &Connection| match &one.answer {
+            _ if one.is_written() => 0,
+            None if one.request.is_empty() => 1,
+            None => 2,
+            Some(_) => 3,
+        };
+        let places = self.connections.iter().enumerate();
+        // Of equals the first, which is the oldest.
+        let least = places.min_by_key(|(_, one)| (Reverse(of(one.from)), worth(one)));
+        least.map_or(0, |(index, _)| index)
     }
 }
 

@@ -8,6 +8,7 @@ use super::gate::GateSet;
 use super::protocol::{
     ALL_ACCEPTED, Config, FINISHED, Totals, keys, message_of, no_thread, receive, thread,
 };
+use crate::door::Announcer;
 use crate::observe::CpusSeen;
 use crate::{Error, open_files, role, socket};
 use std::io;
@@ -22,16 +23,23 @@ use std::time::{Duration, Instant};
 /// Patience with a server that somebody else started, in seconds.
 pub(super) const PATIENCE_S: f64 = 30.0;
 
-/// The role: runs against the server whose address is the second argument, reports, ends. A third
-/// is the patience with it, in seconds, if it is not ours.
+/// The role: runs against the server whose address is the second argument, reports, ends. The third
+/// is the bell at its door if it is ours, else the patience with it, in seconds.
 pub(crate) fn main(entered: Result<(), Error>, args: &[String]) -> ExitCode {
     let ready = entered.and_then(|()| {
         let config: Config = role::orders(args, "the client of chat")?;
         let address = args.get(1).and_then(|address| address.parse().ok());
         let address = address.ok_or_else(|| Error::failed("the client was given no address"))?;
-        let patience = args.get(2).and_then(|text| text.parse().ok());
+        let third = args.get(2).map_or("", String::as_str);
+        let patience = third.parse().ok();
         let patience = patience.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-        let server = Server { address, patience };
+        let announcer = match patience {
+            Some(_) => None,
+            None => Some(Arc::new(Announcer::open(third.as_ref()).map_err(|error| {
+                Error::system("the client cannot announce itself to the server", error)
+            })?)),
+        };
+        let server = Server { address, patience, announcer };
         open_files::raise();
         let control = server.connect(1).map_err(|error| {
             let what = format!("the client cannot reach the server at {address}");
@@ -47,18 +55,23 @@ pub(crate) fn main(entered: Result<(), Error>, args: &[String]) -> ExitCode {
 }
 
 /// The server as the client sees it.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 struct Server {
     address: SocketAddr,
     /// How long it may keep the start waiting, and half of how long a task; none: it is ours, and
     /// the worker sees when it ends.
     patience: Option<Duration>,
+    /// By which ours knows its client from strangers.
+    announcer: Option<Arc<Announcer>>,
 }
 
 impl Server {
     /// Connects; the connection may be silent for so many times the patience.
     fn connect(&self, times: u32) -> io::Result<TcpStream> {
-        let Some(patience) = self.patience else { return TcpStream::connect(self.address) };
+        if let Some(announcer) = &self.announcer {
+            return announcer.connect(self.address);
+        }
+        let patience = self.patience.unwrap_or_default();
         let stream = TcpStream::connect_timeout(&self.address, patience)?;
         stream.set_read_timeout(Some(patience * times))?;
         stream.set_write_timeout(Some(patience * times))?;
@@ -157,8 +170,8 @@ fn run(config: Config, connections: &mut Connections) -> Result<Totals, Error> {
         .control
         .write_all(&wishes)
         .map_err(trouble("the client cannot speak to the server"))?;
-    let server = connections.server;
-    let shared = Arc::new(Shared::new(config, server)?);
+    let server = connections.server.clone();
+    let shared = Arc::new(Shared::new(config, server.clone())?);
     let threads = start_tasks(&shared, connections)?;
     let mut word = [0];
     receive(&connections.control, &mut word).map_err(|error| {
@@ -209,7 +222,7 @@ fn start_tasks(
     let count = shared.config.connections();
     let mut threads = Vec::with_capacity(2 * count as usize);
     for user in 0..count {
-        let stream = connect(connections.server, shared.config.nodelay).map_err(|error| {
+        let stream = connect(&connections.server, shared.config.nodelay).map_err(|error| {
             let what = format!("the client made {user} of {count} connections");
             connections.server.trouble(&shared.config, what, error)
         })?;
@@ -234,7 +247,7 @@ fn start_tasks(
 }
 
 /// A task may wait twice as long as the start: those of other users come first.
-fn connect(server: Server, nodelay: bool) -> io::Result<TcpStream> {
+fn connect(server: &Server, nodelay: bool) -> io::Result<TcpStream> {
     let stream = server.connect(2)?;
     if nodelay {
         stream.set_nodelay(true)?;

@@ -3,7 +3,7 @@
 //!
 //! `protocol` is what the two processes agree on, `server` and `client` are the processes, `gate`
 //! is what their tasks wait on, `run` is the worker's side: it starts both and adds up. `serve` is the
-//! server without a run.
+//! server without a run, `lobby` where its clients wait.
 //!
 //! How it differs from the original, and why:
 //! * tasks are threads of two processes, not `clone` without `CLONE_THREAD`, which no C library
@@ -13,6 +13,7 @@
 
 pub(crate) mod client;
 pub(crate) mod gate;
+mod lobby;
 pub(crate) mod protocol;
 mod run;
 pub(crate) mod serve;

@@ -10,6 +10,8 @@ use std::thread::Builder;
 
 /// Control byte of the server: every connection is accepted.
 pub(crate) const ALL_ACCEPTED: u8 = 0x11;
+/// Bytes of what a client asks for: rooms and messages, two native 32-bit integers.
+pub(crate) const WISHES: usize = 8;
 /// Control byte of the client: it has finished.
 pub(crate) const FINISHED: u8 = 0x22;
 /// Stack of a task, in bytes. The original's 16 KiB is the least a thread can have today, and too

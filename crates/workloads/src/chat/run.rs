@@ -3,6 +3,7 @@
 use super::client::PATIENCE_S;
 use super::protocol::{Config, Failure, Message, Totals, keys};
 use super::{Chat, Params};
+use crate::door::Bell;
 use crate::error::signal_name;
 use crate::role::{self, CHAT_CLIENT, CHAT_SERVER};
 use crate::semaphores::Claim;
@@ -93,17 +94,22 @@ fn drive(
         measured: true,
         keep: 1 << 20,
     };
-    let (server, address) = match external {
-        Some(address) => (None, address),
+    let (server, address, handle) = match external {
+        Some(address) => (None, address, None),
         None => {
-            let server = supervisor.start(launch(CHAT_SERVER, 0, vec![settings.clone()]))?;
+            let (bell, stdin) = Bell::new()?;
+            let server = launch(CHAT_SERVER, 0, vec![settings.clone()]);
+            let server = supervisor.start_with(server, stdin.into())?;
+            let handle = bell.hand_out()?;
             let port = wait_for_port(supervisor, server)?;
-            (Some(server), SocketAddr::from(([127, 0, 0, 1], port)))
+            (Some(server), SocketAddr::from(([127, 0, 0, 1], port)), Some(handle))
         }
     };
-    let mut args = vec![settings, address.to_string()];
-    args.extend(external.map(|_| PATIENCE_S.to_string()));
-    let client = supervisor.start(launch(CHAT_CLIENT, 1, args))?;
+    let path = handle.as_ref().map(|handle| handle.path().to_string_lossy().into_owned());
+    let third = path.unwrap_or_else(|| PATIENCE_S.to_string());
+    let client = launch(CHAT_CLIENT, 1, vec![settings, address.to_string(), third]);
+    let client = supervisor.start(client)?;
+    drop(handle);
     let both: Vec<(&str, TaskId)> =
         server.map(|id| ("server", id)).into_iter().chain([("client", client)]).collect();
     let failed = |supervisor: &Supervisor| {

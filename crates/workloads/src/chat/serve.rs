@@ -5,16 +5,17 @@
 //! loopback only: the protocol asks nobody who he is and starts thousands of threads for whoever
 //! connects, and a study measures one machine, not the network between two.
 
+use super::lobby::{Left, Lobby};
 use super::protocol::{Config, Failure, Totals, Waiting, keys};
-use super::server::{Session, read_control, serve};
+use super::server::{Session, serve, wishes_of};
 use super::{CONNECTIONS_MAX, SEMAPHORE_MAX};
+use crate::door::Door;
 use crate::semaphores::Claim;
 use crate::serve::ServeEvent;
 use crate::{Error, open_files, socket};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{Timespec, poll};
 use rustix::net::sockopt::set_socket_reuseaddr;
-use std::net::{IpAddr, Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::os::fd::AsFd;
+use std::net::{IpAddr, Ipv4Addr, Shutdown, SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -86,10 +87,21 @@ pub fn serve_chat(
     // To be started again at once on a port of its user's choice.
     let (listener, address) = socket::listen(address, |socket| set_socket_reuseaddr(socket, true))?;
     on_event(ServeEvent::Listening(address));
-    while wait_readable(&listener, None, &stop)? {
-        let served = match listener.accept() {
-            Ok((control, _)) => one_client(options, &listener, &control, &stop, &mut on_event),
-            Err(error) => {
+    let (mut door, mut lobby) = (Door::open(listener)?, Lobby::default());
+    while !stop() {
+        let came = lobby.let_in(&mut door);
+        let served = match (lobby.next(options.patience), came) {
+            (Some(Left::Wants(control, wishes, users)), _) => {
+                door.take_back(users);
+                one_client(options, wishes_of(wishes), &mut door, &control, &stop, &mut on_event)
+            }
+            (Some(Left::Gone(why)), _) => Err(Error::failed(why)),
+            (None, Ok(true)) => continue,
+            (None, Ok(false)) => {
+                wait_for_any(&door, &lobby)?;
+                continue;
+            }
+            (None, Err(error)) => {
                 // No descriptor is free, say: one may be soon.
                 std::thread::sleep(LOOK);
                 Err(Error::system("cannot accept a client", error))
@@ -108,12 +120,13 @@ pub fn serve_chat(
 
 fn one_client(
     options: &ChatOptions,
-    listener: &TcpListener,
+    wishes: (u32, u32),
+    door: &mut Door,
     control: &TcpStream,
     stop: &(impl Fn() -> bool + Sync),
     on_event: &mut impl FnMut(ServeEvent),
 ) -> Result<(), Error> {
-    let Some((rooms, messages)) = wishes(options, control, stop)? else { return Ok(()) };
+    let (rooms, messages) = within_limits(options, wishes)?;
     on_event(ServeEvent::Started { rooms, messages });
     let claim = match options.variant {
         Variant::Futex => None,
@@ -134,29 +147,20 @@ fn one_client(
     let (watch, wanted) =
         (Watch::new(options, config.connections()), (config.sent(), config.received()));
     let session = Session::new(config, |_| {})?;
-    let totals = serve_watched(&session, listener, control, watch, stop)?;
+    let totals = serve_watched(&session, door, control, watch, stop)?;
     let right = wanted == (totals.received, totals.sent);
     on_event(ServeEvent::Served { received: totals.received, sent: totals.sent, right });
     Ok(())
 }
 
-/// The rooms and messages a client asks for, within the limits; none if it is time to stop.
-fn wishes(
+/// The rooms and messages a client asks for, if they are within the limits.
+fn within_limits(
     options: &ChatOptions,
-    control: &TcpStream,
-    stop: &impl Fn() -> bool,
-) -> Result<Option<(u32, u32)>, Error> {
-    let silent = |error| Error::system("cannot limit the wait for a client", error);
-    if !wait_readable(control, Some(options.patience), stop)? {
-        return if stop() { Ok(None) } else { Err(Error::failed("a client said nothing")) };
-    }
-    control.set_read_timeout(Some(options.patience)).map_err(silent)?;
-    let (rooms, messages) = read_control(control)?;
-    // From here on somebody watches.
-    control.set_read_timeout(None).map_err(silent)?;
+    (rooms, messages): (u32, u32),
+) -> Result<(u32, u32), Error> {
     let rooms_max = (CONNECTIONS_MAX / options.users.max(1)).min(keys::ROOMS_MAX);
     if (1..=rooms_max).contains(&rooms) && (1..=SEMAPHORE_MAX).contains(&messages) {
-        return Ok(Some((rooms, messages)));
+        return Ok((rooms, messages));
     }
     Err(Error::failed(format!(
         "a client asked for {rooms} rooms and {messages} messages; with {} users a room this server \
@@ -168,7 +172,7 @@ fn wishes(
 /// Serves a client beside somebody who ends it when it is time to stop, or takes too long.
 fn serve_watched(
     session: &Session,
-    listener: &TcpListener,
+    door: &mut Door,
     control: &TcpStream,
     mut watch: Watch,
     stop: &(impl Fn() -> bool + Sync),
@@ -189,7 +193,7 @@ fn serve_watched(
                 std::thread::sleep(LOOK);
             }
         });
-        let served = serve(session, listener, control);
+        let served = serve(session, door, control);
         finished.store(true, Ordering::SeqCst);
         served
     })
@@ -224,20 +228,11 @@ impl Watch {
     }
 }
 
-/// Waits until something can be read or accepted; false: it is time to stop, or that took too long.
-fn wait_readable(
-    fd: &impl AsFd,
-    patience: Option<Duration>,
-    stop: &impl Fn() -> bool,
-) -> Result<bool, Error> {
+/// Waits a moment for somebody at the door, or for what somebody in the lobby says.
+fn wait_for_any(door: &Door, lobby: &Lobby) -> Result<(), Error> {
     let brief = Timespec { tv_sec: 0, tv_nsec: i64::from(LOOK.subsec_nanos()) };
-    let began = Instant::now();
-    while !stop() && patience.is_none_or(|patience| began.elapsed() <= patience) {
-        match poll(&mut [PollFd::new(fd, PollFlags::IN)], Some(&brief)) {
-            Ok(0) | Err(rustix::io::Errno::INTR) => {}
-            Ok(_) => return Ok(true),
-            Err(error) => return Err(Error::system("cannot wait for a client", error)),
-        }
+    match poll(&mut door.fds().chain(lobby.fds()).collect::<Vec<_>>(), Some(&brief)) {
+        Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+        Err(error) => Err(Error::system("cannot wait for a client", error)),
     }
-    Ok(false)
 }

@@ -6,14 +6,15 @@
 
 use super::gate::GateSet;
 use super::protocol::{
-    ALL_ACCEPTED, Config, FINISHED, Failure, Message, Totals, keys, message_of, no_thread, receive,
-    thread,
+    ALL_ACCEPTED, Config, FINISHED, Failure, Message, Totals, WISHES, keys, message_of, no_thread,
+    receive, thread,
 };
+use crate::door::Door;
 use crate::observe::CpusSeen;
 use crate::{Error, answer, open_files, role, socket};
 use rustix::event::{PollFd, PollFlags, poll};
 use std::io::Write;
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::process::ExitCode;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -27,12 +28,16 @@ pub(crate) fn main(entered: Result<(), Error>, args: &[String]) -> ExitCode {
         // The original sets no option of its sockets.
         let any = SocketAddr::from(([127, 0, 0, 1], 0));
         let (listener, address) = socket::listen(any, |_| Ok(()))?;
+        let mut door = Door::guarded(listener, config.connections() + 1)?;
         answer::tell(&Message::Port(address.port()));
-        let (control, _) = listener
-            .accept()
+        let control = door
+            .wait()
             .map_err(|error| Error::system("the server cannot accept the client", error))?;
-        let (rooms, messages) = read_control(&control)?;
-        if (rooms, messages) != (config.rooms, config.messages) {
+        let mut wishes = [0; WISHES];
+        receive(&control, &mut wishes).map_err(|error| {
+            Error::system("the client did not say how many rooms it wants", error)
+        })?;
+        if wishes_of(wishes) != (config.rooms, config.messages) {
             return Err(Error::failed("the client asked the server for another run than planned"));
         }
         let announce = |failure: &Failure| {
@@ -40,18 +45,14 @@ pub(crate) fn main(entered: Result<(), Error>, args: &[String]) -> ExitCode {
         };
         let session = Session::new(config, announce);
         let session = session.inspect_err(|error| announce(&Failure::from(error)))?;
-        serve(&session, &listener, &control)
+        serve(&session, &mut door, &control)
     });
     super::report(served)
 }
 
-/// Reads what the client asks for: rooms and messages, two native 32-bit integers.
-pub(crate) fn read_control(control: &TcpStream) -> Result<(u32, u32), Error> {
-    let mut bytes = [0; 8];
-    receive(control, &mut bytes)
-        .map_err(|error| Error::system("the client did not say how many rooms it wants", error))?;
-    let [a, b, c, d, e, f, g, h] = bytes;
-    Ok((u32::from_ne_bytes([a, b, c, d]), u32::from_ne_bytes([e, f, g, h])))
+/// The rooms and messages that a client asks for.
+pub(crate) fn wishes_of([a, b, c, d, e, f, g, h]: [u8; WISHES]) -> (u32, u32) {
+    (u32::from_ne_bytes([a, b, c, d]), u32::from_ne_bytes([e, f, g, h]))
 }
 
 /// What the tasks of one client share.
@@ -170,11 +171,11 @@ impl Session {
 /// Serves one client whose wishes are known, from the first data connection to its last word.
 pub(crate) fn serve(
     session: &Session,
-    listener: &TcpListener,
+    door: &mut Door,
     control: &TcpStream,
 ) -> Result<Totals, Error> {
     std::thread::scope(|scope| {
-        let served = accept_and_wait(scope, session, listener, control);
+        let served = accept_and_wait(scope, session, door, control);
         if let Err(error) = &served {
             session.abort(Failure::from(error));
         }
@@ -197,12 +198,12 @@ pub(crate) fn serve(
 fn accept_and_wait<'scope>(
     scope: &'scope Scope<'scope, '_>,
     session: &'scope Session,
-    listener: &TcpListener,
+    door: &mut Door,
     mut control: &TcpStream,
 ) -> Result<(), Error> {
     let connections = session.config.connections();
     for user in 0..connections {
-        let stream = accept(listener, control, session).map_err(|error| {
+        let stream = accept(door, control, session).map_err(|error| {
             Error::system(format!("the server has {user} of {connections} connections"), error)
         })?;
         let stream = session.streams[user as usize].get_or_init(|| stream);
@@ -232,16 +233,16 @@ fn accept_and_wait<'scope>(
 }
 
 /// Accepts a data connection, unless the client or the session ends meanwhile.
-fn accept(
-    listener: &TcpListener,
-    control: &TcpStream,
-    session: &Session,
-) -> std::io::Result<TcpStream> {
+fn accept(door: &mut Door, control: &TcpStream, session: &Session) -> std::io::Result<TcpStream> {
     loop {
-        let mut fds = [
-            PollFd::new(listener, PollFlags::IN),
-            PollFd::new(control, PollFlags::IN | PollFlags::RDHUP),
-        ];
+        if let Some(stream) = door.next()? {
+            if session.config.nodelay {
+                stream.set_nodelay(true)?;
+            }
+            return Ok(stream);
+        }
+        let mut fds = vec![PollFd::new(control, PollFlags::IN | PollFlags::RDHUP)];
+        fds.extend(door.fds());
         let brief = rustix::event::Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
         let ready = poll(&mut fds, Some(&brief));
         if session.failure.get().is_some() {
@@ -252,13 +253,9 @@ fn accept(
             Ok(_) => {}
             Err(error) => return Err(error.into()),
         }
-        if !fds[0].revents().is_empty() {
-            let (stream, _) = listener.accept()?;
-            if session.config.nodelay {
-                stream.set_nodelay(true)?;
-            }
-            return Ok(stream);
+        // Only the control connection has something to say, and it should have nothing.
+        if fds[1..].iter().all(|fd| fd.revents().is_empty()) {
+            return Err(std::io::ErrorKind::ConnectionReset.into());
         }
-        return Err(std::io::ErrorKind::ConnectionReset.into());
     }
 }

@@ -5,10 +5,9 @@ use super::harness::peer::Peer;
 use super::harness::{Bench, Place, each};
 use super::native::descriptors::Descriptors;
 use super::system_calls::{empty_file, opened};
-use crate::Error;
+use crate::{Error, socket};
 use rustix::fs::OFlags;
 use rustix::io::dup;
-use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::os::fd::{AsFd, OwnedFd};
 
 const DESCRIPTORS: i32 = 10;
@@ -33,15 +32,12 @@ pub(super) fn select_10_fds(place: &Place) -> Result<Bench, Error> {
 /// The other end of the connection is another process's, which does nothing with it.
 pub(super) fn select_10_tcp_fds(place: &Place) -> Result<Bench, Error> {
     let trouble = |error| Error::system("cannot connect over loopback", error);
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(trouble)?;
-    let address = listener.local_addr().map_err(trouble)?;
+    let (stream, other) = socket::tcp_pair().map_err(trouble)?;
     let server = Peer::start(place, SERVER, || {
-        let (stream, _) = listener.accept().map_err(trouble)?;
         // Until this process is ended.
-        std::io::copy(&mut &stream, &mut std::io::sink()).map(drop).map_err(trouble)
+        std::io::copy(&mut &other, &mut std::io::sink()).map(drop).map_err(trouble)
     })?;
-    drop(listener);
-    let stream = TcpStream::connect(address).map_err(trouble)?;
+    drop(other);
     ten_of(stream.into(), Some(server))
 }
 

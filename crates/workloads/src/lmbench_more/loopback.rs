@@ -12,9 +12,9 @@
 use crate::Error;
 use crate::lmbench::harness::peer::Peer;
 use crate::lmbench::harness::{Bench, Body, Place};
+use crate::socket;
 use crate::workload::int;
 use std::io;
-use std::net::{Ipv4Addr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
@@ -82,25 +82,20 @@ impl End {
 
 impl Channel {
     fn open(self) -> io::Result<(End, End)> {
-        let local = (Ipv4Addr::LOCALHOST, 0);
         match self {
             Self::Pipe => {
                 let (there, back) = (rustix::pipe::pipe()?, rustix::pipe::pipe()?);
                 Ok((End { read: back.0, write: there.1 }, End { read: there.0, write: back.1 }))
             }
             Self::Tcp => {
-                let listener = TcpListener::bind(local)?;
-                let one = TcpStream::connect(listener.local_addr()?)?;
-                let (other, _) = listener.accept()?;
+                let (one, other) = socket::tcp_pair()?;
                 for stream in [&one, &other] {
                     stream.set_nodelay(true)?;
                 }
                 Ok((End::of(one)?, End::of(other)?))
             }
             Self::Udp => {
-                let (one, other) = (UdpSocket::bind(local)?, UdpSocket::bind(local)?);
-                one.connect(other.local_addr()?)?;
-                other.connect(one.local_addr()?)?;
+                let (one, other) = socket::udp_pair()?;
                 one.set_read_timeout(Some(LOST))?;
                 Ok((End::of(one)?, End::of(other)?))
             }

@@ -4,17 +4,21 @@ use super::protocol::{MESSAGE_END, SHORTEST, Traffic, head, length_of, sizes};
 use crate::Error;
 use crate::dbench::load::{Call, Load, Operation, PathId};
 use crate::dbench::replay::{Backend, Moved};
+use crate::door::Announcer;
 use crate::socket;
 use rustix::net::RecvFlags;
 use serde::{Deserialize, Serialize};
 use std::io::{self, ErrorKind};
 use std::net::{SocketAddr, TcpStream};
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// A server and how it is spoken to.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Service {
     pub(crate) address: SocketAddr,
+    /// The bell at the door of a server that is ours.
+    pub(crate) bell: Option<PathBuf>,
     /// Patience with a server that is not ours, in seconds; none: it is ours, and the worker sees
     /// when it ends.
     pub(crate) patience_s: Option<f64>,
@@ -44,9 +48,10 @@ impl Connection {
             _ => Error::system(format!("a client cannot reach the server at {address}"), error),
         };
         let patience = service.patience_s.and_then(|s| Duration::try_from_secs_f64(s).ok());
-        let stream = match patience {
-            Some(patience) => TcpStream::connect_timeout(&address, patience),
-            None => TcpStream::connect(address),
+        let stream = match (&service.bell, patience) {
+            (Some(bell), _) => Announcer::open(bell).and_then(|bell| bell.connect(address)),
+            (None, Some(patience)) => TcpStream::connect_timeout(&address, patience),
+            (None, None) => TcpStream::connect(address),
         };
         let stream = stream.map_err(trouble)?;
         stream.set_nodelay(true).map_err(trouble)?;

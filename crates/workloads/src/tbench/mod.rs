@@ -16,6 +16,7 @@ use crate::dbench::client::Target;
 use crate::dbench::replay::Counted;
 use crate::dbench::run::{self, Clients};
 use crate::dbench::{self, CLIENTS, LOADFILE, MODE, SECONDS, SEED, WARMUP, load_of, phases_of};
+use crate::door::{Bell, Handle};
 use crate::role::{self, TBENCH_SERVER};
 use crate::supervisor::{Launch, Supervisor, Task, TaskId};
 use crate::workload::{
@@ -81,28 +82,33 @@ impl Tbench {
         &self,
         job: &Job,
         supervisor: &mut Supervisor,
-    ) -> Result<(TaskId, SocketAddr), Error> {
+        clients: u32,
+    ) -> Result<(TaskId, SocketAddr, Handle), Error> {
         let settings = Settings {
+            clients: Some(clients),
             threads: self.threads,
             executable: None,
             core_sched: job.core_sched,
             // Clients wait for each other, and the worker sees whoever ends.
             patience_s: None,
         };
-        let server = supervisor.start(Launch {
+        let launch = Launch {
             role: TBENCH_SERVER,
             args: vec![role::written(&settings)?],
             cpus: job.roles.first(),
             folder: None,
             measured: true,
             keep: 1 << 20,
-        })?;
+        };
+        let (bell, stdin) = Bell::new()?;
+        let server = supervisor.start_with(launch, stdin.into())?;
+        let handle = bell.hand_out()?;
         let port = |supervisor: &Supervisor| {
             supervisor.task(server).and_then(|task| answer::lines(task).find_map(port_of))
         };
         supervisor.wait(None, |now| now.has_ended(server) || port(now).is_some())?;
         match port(supervisor) {
-            Some(port) => Ok((server, SocketAddr::from(([127, 0, 0, 1], port)))),
+            Some(port) => Ok((server, SocketAddr::from(([127, 0, 0, 1], port)), handle)),
             None => Err(Error::failed(why(supervisor.task(server)))),
         }
     }
@@ -199,17 +205,18 @@ impl Workload for Tbench {
             )));
         }
         let external = self.server(params)?;
-        let (server, address) = match external {
-            Some(address) => (None, address),
+        let count = int(params, CLIENTS.name);
+        let (server, address, handle) = match external {
+            Some(address) => (None, address, None),
             None => {
-                let (server, address) = self.start_server(job, supervisor)?;
-                (Some(server), address)
+                let (server, address, handle) = self.start_server(job, supervisor, count)?;
+                (Some(server), address, Some(handle))
             }
         };
         let phases = phases_of(params);
-        let count = int(params, CLIENTS.name);
         let service = Service {
             address,
+            bell: handle.as_ref().map(Handle::path),
             patience_s: external.map(|_| PATIENCE_S),
             copies_replies: text(params, "copy") == YES,
         };

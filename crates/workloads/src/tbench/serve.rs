@@ -37,6 +37,7 @@ pub fn serve_tbench(
     let (listener, address) = listen(options.address)?;
     on_event(ServeEvent::Listening(address));
     let settings = Settings {
+        clients: None,
         threads: options.threads,
         executable: Some(options.worker.clone()),
         core_sched: false,
@@ -45,7 +46,7 @@ pub fn serve_tbench(
     let live = Cell::new(0_u64);
     let last_gone = Cell::new(false);
     let over = || stop() || (options.once && last_gone.get());
-    accept_all(&listener, &settings, Some(&over), &mut |event| match event {
+    accept_all(listener, &settings, Some(&over), &mut |event| match event {
         Event::Started => live.set(live.get() + 1),
         Event::Ended(ended) => {
             live.set(live.get().saturating_sub(1));

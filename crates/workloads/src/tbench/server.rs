@@ -6,6 +6,7 @@
 //! comes back through a pipe, one line of JSON for each connection.
 
 use super::protocol::{MESSAGE_END, Stream, Traffic, serve};
+use crate::door::Door;
 use crate::role::{self, Entry, TBENCH_CONNECTION};
 use crate::{Error, answer, open_files, socket};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -29,6 +30,8 @@ const LOOK: Duration = Duration::from_millis(50);
 /// How connections are served.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Settings {
+    /// Clients that are announced on standard input; none: whoever comes is served.
+    pub(crate) clients: Option<u32>,
     /// Threads instead of processes.
     pub(crate) threads: bool,
     /// The executable whose role a process takes; none: this one.
@@ -66,7 +69,7 @@ pub(crate) fn main(entered: Result<(), Error>, args: &[String]) -> ExitCode {
         open_files::raise();
         let (listener, address) = listen(SocketAddr::from(([127, 0, 0, 1], 0)))?;
         answer::tell(&Said::Port(address.port()));
-        accept_all(&listener, &settings, None, &mut |event| match event {
+        accept_all(listener, &settings, None, &mut |event| match event {
             Event::Started => {}
             Event::Ended(ended) => {
                 answer::tell(&Said::Ended(ended));
@@ -99,15 +102,11 @@ pub(super) enum Event {
 
 /// Listens at the address; also which it is, where any free port was asked for.
 pub(super) fn listen(address: SocketAddr) -> Result<(TcpListener, SocketAddr), Error> {
-    let (listener, address) = socket::listen(address, |socket| {
+    socket::listen(address, |socket| {
         set_socket_reuseaddr(socket, true)?;
         // Accepted connections inherit it.
         set_tcp_nodelay(socket, true)
-    })?;
-    listener
-        .set_nonblocking(true)
-        .map_err(|error| Error::system("cannot wait for many clients at once", error))?;
-    Ok((listener, address))
+    })
 }
 
 /// A connection that is being served.
@@ -163,55 +162,67 @@ impl Live {
 /// Serves whoever connects, until `stop` says so; without it, for ever. It then ends what it has
 /// started.
 pub(super) fn accept_all(
-    listener: &TcpListener,
+    listener: TcpListener,
     settings: &Settings,
     stop: Option<&dyn Fn() -> bool>,
     on_event: &mut dyn FnMut(Event),
 ) -> Result<(), Error> {
+    let mut door = match settings.clients {
+        Some(clients) => Door::guarded(listener, clients)?,
+        None => Door::open(listener)?,
+    };
     let mut live: Vec<Live> = Vec::new();
     let ended = loop {
         if stop.is_some_and(|stop| stop()) {
             break Ok(());
         }
-        let ready = match wait(listener, &live, stop.is_some()) {
+        let ready = match wait(&door, &live, stop.is_some()) {
             Ok(ready) => ready,
             Err(error) => break Err(error),
         };
-        for index in (0..live.len()).rev().filter(|index| ready[index + 1]) {
+        let count = live.len();
+        for index in (0..count).rev().filter(|index| ready[*index]) {
             if let Some(ended) = live[index].ended() {
                 live.swap_remove(index);
                 on_event(Event::Ended(ended));
             }
         }
-        if !ready[0] {
+        if !ready[count..].contains(&true) {
             continue;
         }
-        match listener.accept() {
-            // One too many: it sees the end of the stream.
-            Ok(_) if live.len() >= CONNECTIONS_MAX => {}
-            Ok((stream, _)) => match start(stream, settings) {
-                Ok(started) => {
-                    live.push(started);
-                    on_event(Event::Started);
+        // Others must have their turn, however many come.
+        for _ in 0..CONNECTIONS_MAX {
+            match door.next() {
+                // One too many: it sees the end of the stream.
+                Ok(Some(_)) if live.len() >= CONNECTIONS_MAX => {}
+                Ok(Some(stream)) => match start(stream, settings) {
+                    Ok(started) => {
+                        live.push(started);
+                        on_event(Event::Started);
+                    }
+                    Err(error) => {
+                        let failure = Some(format!("cannot serve a connection: {error}"));
+                        on_event(Event::Ended(Ended { traffic: Traffic::default(), failure }));
+                    }
+                },
+                Ok(None) => break,
+                // No descriptor is free now: one will be when a connection ends.
+                Err(_) => {
+                    std::thread::sleep(LOOK);
+                    break;
                 }
-                Err(error) => {
-                    let failure = Some(format!("cannot serve a connection: {error}"));
-                    on_event(Event::Ended(Ended { traffic: Traffic::default(), failure }));
-                }
-            },
-            Err(error) if error.kind() == ErrorKind::WouldBlock => {}
-            // No descriptor is free now: one will be when a connection ends.
-            Err(_) => std::thread::sleep(LOOK),
+            }
         }
     };
     live.into_iter().for_each(Live::end);
     ended
 }
 
-/// Waits for clients and for ends: whether the listener, and each connection in turn, has something.
-fn wait(listener: &TcpListener, live: &[Live], brief: bool) -> Result<Vec<bool>, Error> {
-    let mut fds = vec![PollFd::new(listener, PollFlags::IN)];
-    fds.extend(live.iter().map(|one| PollFd::new(&one.pipe, PollFlags::IN)));
+/// Waits for clients and for ends: whether each connection in turn, and then the
+/// door, has something.
+fn wait(door: &Door, live: &[Live], brief: bool) -> Result<Vec<bool>, Error> {
+    let pipes = live.iter().map(|one| PollFd::new(&one.pipe, PollFlags::IN));
+    let mut fds: Vec<PollFd<'_>> = pipes.chain(door.fds()).collect();
     let look = Timespec { tv_sec: 0, tv_nsec: i64::from(LOOK.subsec_nanos()) };
     match poll(&mut fds, brief.then_some(&look)) {
         Ok(_) => Ok(fds.iter().map(|fd| !fd.revents().is_empty()).collect()),

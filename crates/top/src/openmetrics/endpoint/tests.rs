@@ -77,17 +77,51 @@ fn a_request_without_end_is_cut() {
 #[test]
 fn those_who_send_nothing_do_not_shut_out_others() {
     let endpoint = endpoint("a 1\n# EOF\n");
-    let silent: Vec<TcpStream> = (0..CONNECTIONS_MAX - 1).map(|_| connected(&endpoint)).collect();
     let request = b"GET /metrics HTTP/1.1\r\n\r\n";
-    assert!(asked(&endpoint, request).contains("200 OK"), "one place is left");
-    // All places are taken: who comes now waits until their time has come.
-    let more: Vec<TcpStream> = (0..CONNECTIONS_MAX).map(|_| connected(&endpoint)).collect();
+    // One who is slow keeps a place that silent ones want.
+    let mut slow = connected(&endpoint);
+    slow.write_all(&request[..9]).expect("sent");
+    std::thread::sleep(NOTICE);
+    let mut silent: Vec<TcpStream> = (0..200).map(|_| connected(&endpoint)).collect();
+    slow.write_all(&request[9..]).expect("sent");
+    let mut answer = String::new();
+    slow.read_to_string(&mut answer).expect("read");
+    assert!(answer.contains("200 OK"), "{answer}");
+    silent.extend((0..800).map(|_| connected(&endpoint)));
+    let asked_at = Instant::now();
     assert!(asked(&endpoint, request).contains("200 OK"));
-    for mut stream in silent.into_iter().chain(more) {
+    let took = asked_at.elapsed();
+    assert!(took < TIME_MAX, "{took:?}: it had to wait until the time of the others had come");
+    for mut stream in silent {
         let mut rest = Vec::new();
         let _ = stream.read_to_end(&mut rest);
         assert!(rest.is_empty(), "they get an end and no answer");
     }
+}
+
+#[test]
+fn an_address_with_few_connections_keeps_them() {
+    let endpoint = endpoint("a 1\n# EOF\n");
+    let from_elsewhere = || {
+        // Another address of this machine; the standard library cannot choose the own end.
+        let ends = (SocketAddr::from(([127, 0, 0, 9], 0)), endpoint.address);
+        let socket = rustix::net::socket(
+            rustix::net::AddressFamily::INET,
+            rustix::net::SocketType::STREAM,
+            None,
+        );
+        let socket = socket.expect("socket");
+        rustix::net::bind(&socket, &ends.0).expect("bound");
+        rustix::net::connect(&socket, &ends.1).expect("connected");
+        TcpStream::from(socket)
+    };
+    let mut patient = from_elsewhere();
+    std::thread::sleep(NOTICE);
+    let _silent: Vec<TcpStream> = (0..200).map(|_| connected(&endpoint)).collect();
+    patient.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").expect("sent");
+    let mut answer = String::new();
+    patient.read_to_string(&mut answer).expect("read");
+    assert!(answer.contains("200 OK"), "the oldest of all, and silent until now: {answer}");
 }
 
 #[test]

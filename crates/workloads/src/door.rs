@@ -1,0 +1,217 @@
+//! The door of a server within a run: any user of the machine can connect to a port on loopback, and
+//! the run's own clients alone are let in.
+//!
+//! A client connects and then announces the port of its end through a pipe, which only processes of the
+//! run have. A connection that nobody has announced is held until somebody does; of too many, the oldest is
+//! closed. When all expected clients are in, the listener is closed. So nothing is added to any
+//! message, and nothing of the door is left when the clock starts.
+
+use crate::Error;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+use rustix::pipe::{PipeFlags, pipe_with};
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::{self, ErrorKind, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+/// Connections that may wait for their announcement, which takes a client two system calls.
+const UNANNOUNCED_MAX: usize = 1024;
+/// Bytes of an announcement: a port, which a pipe carries whole.
+const PORT: usize = size_of::<u16>();
+
+/// The pipe of announcements, as the worker makes it.
+pub(crate) struct Bell {
+    write: OwnedFd,
+}
+
+/// The bell as clients inherit it. Dropped when the last of them was started.
+pub(crate) struct Handle {
+    inherited: OwnedFd,
+}
+
+impl Bell {
+    /// Also the end that the server gets as its standard input.
+    pub(crate) fn new() -> Result<(Self, OwnedFd), Error> {
+        let ends = pipe_with(PipeFlags::CLOEXEC);
+        let (read, write) = ends.map_err(|error| Error::system("cannot make a pipe", error))?;
+        Ok((Self { write }, read))
+    }
+
+    /// To be called when the server runs, which would otherwise inherit it and wait for itself.
+    pub(crate) fn hand_out(self) -> Result<Handle, Error> {
+        let inherited = rustix::io::dup(&self.write);
+        inherited
+            .map(|inherited| Handle { inherited })
+            .map_err(|error| Error::system("cannot hand out a pipe", error))
+    }
+}
+
+impl Handle {
+    /// Where a client finds it.
+    pub(crate) fn path(&self) -> PathBuf {
+        PathBuf::from(format!("/proc/self/fd/{}", self.inherited.as_raw_fd()))
+    }
+}
+
+/// A client's side of the bell.
+#[derive(Debug)]
+pub(crate) struct Announcer(File);
+
+impl Announcer {
+    pub(crate) fn open(path: &Path) -> io::Result<Self> {
+        File::options().write(true).open(path).map(Self)
+    }
+
+    /// Connects, and announces which end is ours.
+    pub(crate) fn connect(&self, address: SocketAddr) -> io::Result<TcpStream> {
+        let stream = TcpStream::connect(address)?;
+        (&self.0).write_all(&stream.local_addr()?.port().to_ne_bytes())?;
+        Ok(stream)
+    }
+}
+
+/// Where a server lets clients in.
+#[derive(Debug)]
+pub(crate) struct Door {
+    /// None: all are in.
+    listener: Option<TcpListener>,
+    /// None: everybody is welcome.
+    guests: Option<Guests>,
+    /// Connections that were let in too early.
+    back: VecDeque<TcpStream>,
+}
+
+#[derive(Debug)]
+struct Guests {
+    announcements: OwnedFd,
+    /// Clients that are not in.
+    expected: u32,
+    /// Ports of which no connection was seen.
+    announced: Vec<u16>,
+    /// Connections that nobody announced, the oldest first.
+    unannounced: VecDeque<(SocketAddr, TcpStream)>,
+}
+
+impl Door {
+    /// A door for everybody.
+    pub(crate) fn open(listener: TcpListener) -> Result<Self, Error> {
+        Self::new(listener, None)
+    }
+
+    /// A door for so many clients, which are announced on standard input.
+    pub(crate) fn guarded(listener: TcpListener, expected: u32) -> Result<Self, Error> {
+        let trouble = |error: Errno| Error::system("cannot hear who is announced", error);
+        let announcements =
+            rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3).map_err(trouble)?;
+        rustix::io::ioctl_fionbio(&announcements, true).map_err(trouble)?;
+        let (announced, unannounced) = (Vec::new(), VecDeque::new());
+        Self::new(listener, Some(Guests { announcements, expected, announced, unannounced }))
+    }
+
+    fn new(listener: TcpListener, guests: Option<Guests>) -> Result<Self, Error> {
+        listener
+            .set_nonblocking(true)
+            .map_err(|error| Error::system("cannot wait for many clients at once", error))?;
+        Ok(Self { listener: Some(listener), guests, back: VecDeque::new() })
+    }
+
+    /// What to wait for before the next client can be asked for.
+    pub(crate) fn fds(&self) -> impl Iterator<Item = PollFd<'_>> {
+        let listener = self.listener.as_ref();
+        let guests = self.guests.as_ref().filter(|_| listener.is_some());
+        let announcements = guests.map(|guests| guests.announcements.as_fd());
+        let fds = listener.map(AsFd::as_fd).into_iter().chain(announcements);
+        fds.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN))
+    }
+
+    /// The next client, if one is there now.
+    ///
+    /// # Errors
+    /// That of the listener; `ConnectionReset` if the clients have ended before all were in.
+    pub(crate) fn next(&mut self) -> io::Result<Option<TcpStream>> {
+        if let Some(stream) = self.back.pop_front() {
+            return Ok(Some(stream));
+        }
+        let Some(listener) = &self.listener else { return Ok(None) };
+        // Strangers who come faster than they are looked at must not keep this from ending.
+        for _ in 0..UNANNOUNCED_MAX {
+            if let Some(guests) = &mut self.guests
+                && let Some(stream) = guests.announced()?
+            {
+                guests.expected = guests.expected.saturating_sub(1);
+                if guests.expected == 0 {
+                    guests.unannounced.clear();
+                    self.listener = None;
+                }
+                return Ok(Some(stream));
+            }
+            match (listener.accept(), &mut self.guests) {
+                (Ok((stream, _)), None) => return Ok(Some(stream)),
+                (Ok((stream, peer)), Some(guests)) => guests.hold(stream, peer),
+                (Err(error), _) if error.kind() == ErrorKind::WouldBlock => return Ok(None),
+                (Err(error), _) if error.kind() == ErrorKind::ConnectionAborted => {}
+                // No descriptor is free: those of strangers are the first to go.
+                (Err(error), guests) => {
+                    let held = guests.as_mut().and_then(|guests| guests.unannounced.pop_front());
+                    held.map(drop).ok_or(error)?;
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// These are to be let in again, before all others.
+    pub(crate) fn take_back(&mut self, streams: Vec<TcpStream>) {
+        self.back.extend(streams);
+    }
+
+    /// Waits for the next client.
+    pub(crate) fn wait(&mut self) -> io::Result<TcpStream> {
+        loop {
+            if let Some(stream) = self.next()? {
+                return Ok(stream);
+            }
+            match poll(&mut self.fds().collect::<Vec<_>>(), None) {
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+}
+
+impl Guests {
+    fn hold(&mut self, stream: TcpStream, peer: SocketAddr) {
+        if self.unannounced.len() == UNANNOUNCED_MAX {
+            self.unannounced.pop_front();
+        }
+        self.unannounced.push_back((peer, stream));
+    }
+
+    /// A connection that was announced.
+    fn announced(&mut self) -> io::Result<Option<TcpStream>> {
+        let mut ports = [0; 64 * PORT];
+        loop {
+            match rustix::io::read(&self.announcements, &mut ports) {
+                Ok(0) => return Err(ErrorKind::ConnectionReset.into()),
+                Ok(count) => {
+                    let (ports, _) = ports[..count].as_chunks();
+                    self.announced.extend(ports.iter().map(|port| u16::from_ne_bytes(*port)));
+                }
+                Err(Errno::AGAIN) => break,
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        let pair = self.announced.iter().enumerate().find_map(|(index, port)| {
+            let end = SocketAddr::from((Ipv4Addr::LOCALHOST, *port));
+            let held = self.unannounced.iter().position(|(peer, _)| *peer == end)?;
+            Some((index, held))
+        });
+        let Some((index, held)) = pair else { return Ok(None) };
+        self.announced.remove(index);
+        Ok(self.unannounced.remove(held).map(|(_, stream)| stream))
+    }
+}
