@@ -104,6 +104,22 @@ const CHECKS: &[&Stage] = &[
         ],
         environment: &[("CORETWIN_FAULT_SEEDS", "2000")],
     },
+    // 4 minutes: runs of every kind with sockets beside another user who does to them what it can. Needs root.
+    &Stage {
+        name: "strangers",
+        argv: &[
+            "cargo",
+            "test",
+            "--package",
+            "coretwin-workloads",
+            "--examples",
+            "--test",
+            "strangers",
+            "--",
+            "--nocapture",
+        ],
+        environment: &[("CORETWIN_STRANGERS", "204")],
+    },
     // Ten minutes, most of them to draw the bundles: a fleet of ten thousand machines.
     &Stage {
         name: "fleet-scale",
@@ -202,6 +218,7 @@ const SHORT: &[(&str, &str)] = &[
     ("CORETWIN_SOAK_MINUTES", "1"),
     ("CORETWIN_FUZZ_MINUTES", "0.1"),
     ("CORETWIN_FAULT_SEEDS", "500"),
+    ("CORETWIN_STRANGERS", "24"),
     ("CORETWIN_BUNDLES", "100"),
     ("CORETWIN_CHROOT", "package"),
 ];

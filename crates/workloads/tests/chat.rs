@@ -308,6 +308,19 @@ fn a_client_that_wants_more_rooms_than_can_be_claimed_is_refused() {
 }
 
 #[test]
+fn a_thousand_silent_clients_hold_up_nobody() {
+    with_server(ChatOptions { port: 0, ..ChatOptions::default() }, |port, _| {
+        let silent = || TcpStream::connect(("127.0.0.1", port)).expect("connected");
+        let before: Vec<TcpStream> = (0..1000).map(|_| silent()).collect();
+        let start = std::time::Instant::now();
+        succeed(&workload(&format!("chat:rooms=1,messages=5,server=127.0.0.1:{port}")));
+        // Each is given a minute by itself.
+        assert!(start.elapsed().as_secs() < 30, "{:?}", start.elapsed());
+        drop(before);
+    });
+}
+
+#[test]
 fn a_server_survives_a_client_that_dies() {
     with_server(ChatOptions { port: 0, ..ChatOptions::default() }, |port, events| {
         let long = workload(&format!("{LONG},server=127.0.0.1:{port}"));
