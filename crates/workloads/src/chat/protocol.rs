@@ -64,6 +64,15 @@ impl Config {
     }
 }
 
+impl Config {
+    /// The sum of the senders of all messages that a user receives.
+    pub(crate) fn senders_of(&self, user: u32) -> u64 {
+        let room = user - user % self.users;
+        let others = (room..room + self.users).filter(|other| *other != user);
+        others.map(u64::from).sum::<u64>() * u64::from(self.messages)
+    }
+}
+
 /// The keys of a run, counted from its base: the rooms come first.
 pub(crate) mod keys {
     /// Those that are of no room.
@@ -151,6 +160,11 @@ pub(crate) fn receive(stream: &TcpStream, message: &mut [u8]) -> io::Result<()> 
 /// The message of a user: its number, over and over, as 4-byte integers.
 pub(crate) fn message_of(user: u32, size: u32) -> Vec<u8> {
     user.to_ne_bytes().into_iter().cycle().take(size as usize).collect()
+}
+
+/// The user whose message it is.
+pub(crate) fn sender_of(message: &[u8]) -> u32 {
+    message.first_chunk().map_or(u32::MAX, |user| u32::from_ne_bytes(*user))
 }
 
 /// How the threads of chat are made: native ones, of a small stack.

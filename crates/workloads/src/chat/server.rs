@@ -131,15 +131,17 @@ impl Session {
     ) -> std::io::Result<()> {
         let room = &self.rooms[(user / self.config.users) as usize];
         let index = (user % self.config.users) as u16;
+        let mut received = 0;
         for number in 0..self.config.messages {
             receive(stream, message)?;
+            received += 1;
             room.add(index, 1)?;
             if number == self.config.messages / 2 {
                 self.seen.note();
             }
         }
         self.seen.note();
-        self.received.fetch_add(u64::from(self.config.messages), Ordering::SeqCst);
+        self.received.fetch_add(received, Ordering::SeqCst);
         self.done.take(0)
     }
 

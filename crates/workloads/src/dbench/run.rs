@@ -152,7 +152,18 @@ pub(crate) fn measure(load: &Load, phases: Phases, counted: &[Counted]) -> Measu
             (one.operations, one.read_bytes, one.written_bytes)
                 == (load.operations.len() as u64, load.read_bytes, load.written_bytes)
         }
-        Phases::Timed { .. } => one.operations > 0 && one.read_bytes + one.written_bytes > 0,
+        // What counts begins and ends somewhere in the load, and goes through it in order.
+        Phases::Timed { .. } => {
+            let whole = one.operations / load.operations.len() as u64;
+            let within = |bytes: u64, of_pass: u64| {
+                (whole * of_pass..=(whole + 1) * of_pass).contains(&bytes)
+            };
+            let timed: u64 = one.latencies.0.iter().map(|times| times.count).sum();
+            one.operations > 0
+                && timed == one.operations
+                && within(one.read_bytes, load.read_bytes)
+                && within(one.written_bytes, load.written_bytes)
+        }
     };
     measured.checks.insert("totals".to_owned(), counted.iter().all(right));
     measured
