@@ -147,26 +147,28 @@ pub(crate) fn measure(load: &Load, phases: Phases, counted: &[Counted]) -> Measu
     for one in counted {
         measured.cpus_ran = measured.cpus_ran.union(&one.cpus_ran);
     }
-    let right = |one: &Counted| match phases {
-        Phases::Classic => {
-            (one.operations, one.read_bytes, one.written_bytes)
-                == (load.operations.len() as u64, load.read_bytes, load.written_bytes)
-        }
-        // What counts begins and ends somewhere in the load, and goes through it in order.
-        Phases::Timed { .. } => {
-            let whole = one.operations / load.operations.len() as u64;
-            let within = |bytes: u64, of_pass: u64| {
-                (whole * of_pass..=(whole + 1) * of_pass).contains(&bytes)
-            };
-            let timed: u64 = one.latencies.0.iter().map(|times| times.count).sum();
-            one.operations > 0
-                && timed == one.operations
-                && within(one.read_bytes, load.read_bytes)
-                && within(one.written_bytes, load.written_bytes)
-        }
-    };
-    measured.checks.insert("totals".to_owned(), counted.iter().all(right));
     measured
+        .checks
+        .insert("totals".to_owned(), counted.iter().all(|one| is_right(load, phases, one)));
+    measured
+}
+
+/// Whether a client did what the load says.
+fn is_right(load: &Load, phases: Phases, one: &Counted) -> bool {
+    let calls = load.operations.len() as u64;
+    if phases == Phases::Classic {
+        return (one.operations, one.read_bytes, one.written_bytes)
+            == (calls, load.read_bytes, load.written_bytes);
+    }
+    // What counts begins and ends somewhere in the load, and goes through it in order.
+    let whole = one.operations / calls;
+    let within =
+        |bytes: u64, of_pass: u64| (whole * of_pass..=(whole + 1) * of_pass).contains(&bytes);
+    let timed: u64 = one.latencies.0.iter().map(|times| times.count).sum();
+    one.operations > 0
+        && timed == one.operations
+        && within(one.read_bytes, load.read_bytes)
+        && within(one.written_bytes, load.written_bytes)
 }
 
 /// The table of times: count, mean, median, tails and longest of each kind of call.
