@@ -27,6 +27,23 @@ const CHECKS: &[&Stage] = &[
         ],
         environment: &[("CORETWIN_STUDIES", "20")],
     },
+    // Minutes: what intervals cover, with trials enough for a tenth of a point.
+    &Stage {
+        name: "coverage",
+        argv: &[
+            "cargo",
+            "test",
+            "--release",
+            "--package",
+            "coretwin-stats",
+            "--test",
+            "simulation",
+            "--",
+            "--nocapture",
+            "coverage",
+        ],
+        environment: &[("CORETWIN_TRIALS", "20000")],
+    },
     // Studies ended by signals at random moments.
     &Stage {
         name: "kills",
@@ -212,6 +229,7 @@ const CHECKS: &[&Stage] = &[
 
 /// As short as it goes: what `--short` sets, where nothing else is said.
 const SHORT: &[(&str, &str)] = &[
+    ("CORETWIN_TRIALS", "2000"),
     ("CORETWIN_KILLS", "5"),
     ("CORETWIN_SOAK_MINUTES", "1"),
     ("CORETWIN_FUZZ_MINUTES", "0.1"),

@@ -129,9 +129,11 @@ pub struct RowEffect {
     pub failed: u32,
     /// Why the study ended.
     pub stopped_because: StoppedBecause,
-    /// The verdict on this row, at the margin; none where none may be given.
+    /// The verdict on this row, at the margin; none where none may be given. Better or worse only
+    /// where `p_adjusted` is below 0.05.
     pub verdict: Option<Verdict>,
-    /// About how many blocks would decide, where it is inconclusive.
+    /// How many blocks would decide four times in five, if mean and spread stayed what they are,
+    /// where it is inconclusive; none if no practical number would.
     pub blocks_needed: Option<u32>,
 }
 
@@ -156,11 +158,11 @@ pub struct SuiteEffect {
     pub high_90: Option<f64>,
     /// Number of rows in it.
     pub rows: u32,
-    /// Blocks analysed.
+    /// Blocks analysed; the most that any of its rows has.
     pub blocks: u32,
     /// The verdict, at the margin.
     pub verdict: Option<Verdict>,
-    /// About how many blocks would decide, where it is inconclusive.
+    /// How many blocks would decide four times in five, likewise.
     pub blocks_needed: Option<u32>,
 }
 

@@ -284,6 +284,10 @@ fn row_columns<'a>(study: &'a Study<'a>, digest: &'a Digest<'a>) -> Vec<Filled<'
         let verdict = Column::words(words::verdict_column(study));
         columns.push((verdict, Box::new(|row| outcome(study, digest, row))));
     }
+    if with_intervals {
+        let p = |row: &RowEffect| number::or_none(row.p_adjusted.map(number::p_value));
+        columns.push((Column::number("p (Holm)"), Box::new(p)));
+    }
     let reference = words::arm_name(study, study.plan.reference_index());
     let compared = study.summary.rows.first().filter(|_| !many_arms).map(arm);
     let compared = compared.unwrap_or_else(|| "Arm's value".to_owned());
@@ -298,14 +302,10 @@ fn row_columns<'a>(study: &'a Study<'a>, digest: &'a Digest<'a>) -> Vec<Filled<'
             Scale::Ratio => row.hodges_lehmann.map(number::effect),
             Scale::Raw => row.hodges_lehmann.map(number::difference),
         };
-        columns.extend::<[Filled<'a>; 3]>([
+        columns.extend::<[Filled<'a>; 2]>([
             (
                 Column::number("Hodges–Lehmann").detail(),
                 Box::new(move |row| number::or_none(estimate(row))),
-            ),
-            (
-                Column::number("p (Holm)").detail(),
-                Box::new(move |row| number::or_none(row.p_adjusted.map(number::p_value))),
             ),
             (Column::number("Blocks").detail(), Box::new(|row| row.blocks.to_string())),
         ]);
@@ -319,8 +319,9 @@ fn rows_note(article: bool) -> String {
         return arrows.to_owned();
     }
     format!(
-        "{arrows} Intervals of rows are unadjusted; p-values are adjusted over all rows of an arm \
-         (Holm). The suite is the primary result."
+        "{arrows} A row differs if its p-value, adjusted over all rows of an arm (Holm), is below \
+         0.05; its interval is not adjusted. Blocks that would decide do so four times in five. The \
+         suite is the primary result."
     )
 }
 

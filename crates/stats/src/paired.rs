@@ -15,8 +15,14 @@ pub struct Paired {
     pub blocks: u32,
     /// Their mean.
     pub mean: f64,
-    /// Their standard deviation (divisor n − 1); 0 for a single one.
+    /// Their standard deviation (divisor n − 1); 0 for a single one. Of a suite, the number whose
+    /// share by √`blocks` is the standard error.
     pub deviation: f64,
+    /// Degrees of freedom of the deviation; below 1 it tells nothing.
+    pub degrees: f64,
+    /// Most that rounding of the values can have moved the mean, beside the spread; 0 where values
+    /// are finer than their spread.
+    pub rounding: f64,
 }
 
 impl Paired {
@@ -27,13 +33,14 @@ impl Paired {
         let mean = differences.iter().sum::<f64>() / f64::from(blocks);
         let squares: f64 = differences.iter().map(|d| (d - mean) * (d - mean)).sum();
         let deviation = libm::sqrt(squares / f64::from((blocks - 1).max(1)));
-        Some(Self { blocks, mean, deviation })
+        let degrees = f64::from(blocks - 1);
+        Some(Self { blocks, mean, deviation, degrees, rounding: 0.0 })
     }
 
-    /// Degrees of freedom; none for fewer than two blocks, which tell nothing about spread.
+    /// Degrees of freedom; `None` for fewer than two blocks, which tell nothing about spread.
     #[must_use]
     pub fn degrees(&self) -> Option<f64> {
-        (self.blocks >= 2).then(|| f64::from(self.blocks - 1))
+        (self.degrees >= 1.0).then_some(self.degrees)
     }
 
     /// Standard error of the mean.
@@ -42,11 +49,18 @@ impl Paired {
         self.deviation / libm::sqrt(f64::from(self.blocks))
     }
 
-    /// Half-width of the t interval: t·s/√n, times `widening` (1 for the plain interval).
+    /// Half-width that the spread alone gives: t·s/√n, times `widening` (1 for the plain interval).
+    /// More blocks make it smaller, which they never do of `rounding`.
     #[must_use]
-    pub fn half_width(&self, confidence: f64, widening: f64) -> Option<f64> {
+    pub fn half_width_of_spread(&self, confidence: f64, widening: f64) -> Option<f64> {
         let critical = student::critical(confidence, self.degrees()?);
         Some(widening * critical * self.standard_error())
+    }
+
+    /// Half-width of the t interval, rounding included.
+    #[must_use]
+    pub fn half_width(&self, confidence: f64, widening: f64) -> Option<f64> {
+        Some(self.half_width_of_spread(confidence, widening)? + self.rounding)
     }
 
     /// The t interval, widened likewise.
@@ -62,10 +76,14 @@ impl Paired {
     pub fn p(&self, widening: f64) -> Option<f64> {
         let degrees = self.degrees()?;
         let error = self.standard_error() * widening;
-        if error == 0.0 {
-            return Some(if self.mean == 0.0 { 1.0 } else { 0.0 });
+        let beyond_rounding = libm::fabs(self.mean) - self.rounding;
+        if beyond_rounding <= 0.0 {
+            return Some(1.0);
         }
-        Some(student::two_sided(self.mean / error, degrees))
+        if error == 0.0 {
+            return Some(0.0);
+        }
+        Some(student::two_sided(beyond_rounding / error, degrees))
     }
 }
 

@@ -2,10 +2,9 @@
 //!
 //! Stopping when an effect is *significant* finds one in three studies where there is none; stopping
 //! when an interval is *narrow* almost never, because how wide an interval is tells nothing about
-//! where it lies. What remains is that a study stops rather when its spread happens to look small;
-//! [`WIDENING`] makes up for that. METHOD.md has the measurements.
-
-use crate::student;
+//! where it lies. What remains is that a study stops rather when its spread happens to look small,
+//! and the earlier it stops the more so; [`WIDENINGS`] makes up for that. METHOD.md has the
+//! measurements.
 
 /// Block counts at which a study looks by default. Few, so that there are few chances to be lucky;
 /// spaced by about half, so that at most a third of the blocks are more than were needed; all
@@ -15,51 +14,40 @@ pub const LOOKS: [u32; 8] = [8, 12, 20, 32, 52, 80, 120, 200];
 /// Confidence of the intervals shown.
 pub const CONFIDENCE: f64 = 0.95;
 
-/// Factor on every half-width where blocks were added until an interval was narrow enough.
-pub const WIDENING: f64 = 1.1;
+/// Factor on every half-width where blocks were added until an interval was narrow enough: from so
+/// many blocks on. The earlier a study stops, the smaller its spread must have looked.
+pub const WIDENINGS: [(u32, f64); 4] = [(8, 1.25), (12, 1.18), (20, 1.12), (32, 1.08)];
 
 /// Most blocks a forecast speaks of; more is as good as never.
 pub(crate) const FORECAST_MAX: u32 = 1_000_000;
 
-/// The factor for a study with these looks: 1 where the number of blocks was fixed beforehand.
+/// The factor for a study with these looks after so many blocks: 1 where the number of blocks was
+/// fixed beforehand. Between two looks that of the one before holds, which is the larger.
 #[must_use]
-pub fn widening(looks: &[u32]) -> f64 {
-    if looks.len() > 1 { WIDENING } else { 1.0 }
+pub fn widening(looks: &[u32], blocks: u32) -> f64 {
+    if looks.len() < 2 {
+        return 1.0;
+    }
+    let reached = WIDENINGS.iter().rfind(|(from, _)| *from <= blocks);
+    reached.unwrap_or(&WIDENINGS[0]).1
 }
 
-/// Fewest blocks, from 2, after which (`critical_a` + `critical_b`)·s/√n is at most `half_width`,
-/// each critical value being Student's t at that probability times `widening`. At most
-/// [`FORECAST_MAX`].
-///
-/// With one probability of 0 it forecasts an interval's width; with 0.80 the blocks that find an
-/// effect of `half_width` four times in five (Lachin 1981; NIST/SEMATECH e-Handbook 7.2.2.2).
-#[must_use]
-pub(crate) fn blocks_for(
-    deviation: f64,
-    half_width: f64,
-    sure: f64,
-    power: f64,
-    widening: f64,
-) -> u32 {
-    let narrow = |blocks: u32| {
-        let degrees = f64::from(blocks - 1);
-        let power = if power > 0.0 { student::quantile(power, degrees) } else { 0.0 };
-        let critical = widening * student::quantile(sure, degrees) + power;
-        critical * deviation / libm::sqrt(f64::from(blocks)) <= half_width
-    };
-    if !narrow(FORECAST_MAX) {
-        return FORECAST_MAX;
+/// Fewest blocks, from 2, that are enough by a rule that more blocks never break; `None` if
+/// [`FORECAST_MAX`] are not.
+pub(crate) fn fewest_blocks(are_enough: impl Fn(u32) -> bool) -> Option<u32> {
+    if !are_enough(FORECAST_MAX) {
+        return None;
     }
     let (mut too_few, mut enough) = (1, FORECAST_MAX);
     while enough - too_few > 1 {
         let middle = too_few.midpoint(enough);
-        if narrow(middle) {
+        if are_enough(middle) {
             enough = middle;
         } else {
             too_few = middle;
         }
     }
-    enough
+    Some(enough)
 }
 
 #[cfg(test)]
@@ -67,26 +55,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn forecasts_agree_with_the_known_formula() {
-        // n ≈ ((1.96 + 0.84)·s/δ)²: 62 for s = 1.4 %, δ = 0.5 %; Student's t asks for one or two
-        // more.
-        let blocks = blocks_for(0.014, 0.005, 0.975, 0.80, 1.0);
-        assert!((62..=65).contains(&blocks), "{blocks}");
-        assert_eq!(blocks_for(0.0, 0.005, 0.975, 0.80, 1.0), 2);
-        assert_eq!(blocks_for(1.0, 0.0, 0.975, 0.0, 1.0), FORECAST_MAX);
+    fn the_fewest_blocks_are_found() {
+        assert_eq!(fewest_blocks(|blocks| blocks >= 63), Some(63));
+        assert_eq!(fewest_blocks(|_| true), Some(2));
+        assert_eq!(fewest_blocks(|_| false), None);
     }
 
     #[test]
-    fn a_forecast_width_is_reached_and_not_earlier() {
-        let blocks = blocks_for(0.03, 0.01, 0.975, 0.0, 1.1);
-        let half =
-            |n: u32| 1.1 * student::critical(0.95, f64::from(n - 1)) * 0.03 / f64::from(n).sqrt();
-        assert!(half(blocks) <= 0.01 && half(blocks - 1) > 0.01);
+    fn between_two_looks_the_larger_factor_holds() {
+        let at = |blocks| widening(&LOOKS, blocks);
+        assert_eq!([3, 8, 11, 12, 19, 20, 31].map(at), [1.25, 1.25, 1.25, 1.18, 1.18, 1.12, 1.12]);
+        assert_eq!([32, 52, 200].map(at), [1.08; 3]);
+        assert_eq!(widening(&[12], 12), 1.0, "a number of blocks fixed beforehand");
     }
 
     #[test]
     fn looks_fit_the_orders_and_grow() {
         assert!(LOOKS.iter().all(|look| look % 4 == 0));
         assert!(LOOKS.windows(2).all(|pair| pair[0] < pair[1] && pair[1] * 3 <= pair[0] * 5));
+        assert!(WIDENINGS.windows(2).all(|pair| pair[0].0 < pair[1].0 && pair[0].1 > pair[1].1));
+        assert!(WIDENINGS.iter().all(|(from, _)| LOOKS.contains(from)));
     }
 }

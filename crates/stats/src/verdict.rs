@@ -1,11 +1,17 @@
 //! From an interval to a verdict, at a margin.
 
 use crate::paired::Paired;
-use crate::stopping;
+use crate::{stopping, student};
 use coretwin_base::summary::Verdict;
 
 /// Confidence of the interval that must lie inside the margin: two one-sided tests at 5 %.
 pub(crate) const EQUIVALENCE_CONFIDENCE: f64 = 0.90;
+
+/// Adjusted p-values below this make a difference of a row.
+pub const LEVEL: f64 = 1.0 - stopping::CONFIDENCE;
+
+/// How often a forecast number of blocks decides.
+const POWER: f64 = 0.80;
 
 /// The verdict on an effect whose mean is 0 where arms do not differ, and above 0 where the arm is
 /// better; `margin` is on the same scale. None for fewer than two blocks.
@@ -36,19 +42,48 @@ pub fn of_intervals(inner: (f64, f64), outer: (f64, f64), margin: f64) -> Verdic
     }
 }
 
-/// About how many blocks would decide an effect that is inconclusive so far, four times in five, if
-/// its mean and spread stay what they are: enough either to exclude no effect or to fit inside the
-/// margin, whichever comes first. None if it is decided or cannot be told.
+/// What is left of a verdict on one of many rows: HELPS and HURTS need a p-value, adjusted over all
+/// of them, below [`LEVEL`]. Without one the verdict stands.
 #[must_use]
-pub fn blocks_needed(effect: &Paired, margin: f64, widening: f64) -> Option<u32> {
-    if decide(effect, margin, widening)? != Verdict::Inconclusive {
-        return None;
+pub fn adjusted(verdict: Verdict, p_adjusted: Option<f64>) -> Verdict {
+    match (verdict, p_adjusted) {
+        (Verdict::Helps | Verdict::Hurts, Some(p)) if p >= LEVEL => Verdict::Inconclusive,
+        _ => verdict,
     }
+}
+
+/// Fewest blocks that decide an effect four times in five, if mean and spread are what they look
+/// like now: that either exclude no effect at `level` (two-sided) or fit inside the margin.
+/// `widening` is the factor on half-widths after so many blocks. `None` where no practical number
+/// of blocks would, or fewer than two tell nothing of the spread.
+///
+/// The mean of n blocks lies around the effect like Student's t with n − 1 degrees, times s/√n: near
+/// enough to the noncentral t (Lachin, *Introduction to sample size determination and power analysis
+/// for clinical trials*, Controlled Clinical Trials 2, 1981).
+#[must_use]
+pub fn blocks_needed(
+    effect: &Paired,
+    margin: f64,
+    level: f64,
+    widening: impl Fn(u32) -> f64,
+) -> Option<u32> {
+    effect.degrees()?;
     let size = libm::fabs(effect.mean);
-    let differs = stopping::blocks_for(effect.deviation, size, 0.975, 0.80, widening);
-    let room = (margin - size).max(0.0);
-    let equal = stopping::blocks_for(effect.deviation, room, 0.95, 0.80, widening);
-    Some(differs.min(equal).max(effect.blocks + 1))
+    let decides = |blocks: u32| {
+        let degrees = f64::from(blocks - 1);
+        let error = effect.deviation / libm::sqrt(f64::from(blocks));
+        let critical = |p: f64| widening(blocks) * student::quantile(p, degrees) * error;
+        let differs_from = critical(1.0 - level / 2.0) + effect.rounding;
+        let equal_to = margin - critical(EQUIVALENCE_CONFIDENCE.midpoint(1.0)) - effect.rounding;
+        if differs_from < equal_to {
+            return true;
+        }
+        let below = |end: f64| student::below((end - size) / error, degrees);
+        let differs = 1.0 - below(differs_from) + below(-differs_from);
+        let equal = (below(equal_to) - below(-equal_to)).max(0.0);
+        differs + equal >= POWER
+    };
+    stopping::fewest_blocks(decides).map(|blocks| blocks.max(effect.blocks + 1))
 }
 
 #[cfg(test)]
@@ -57,7 +92,8 @@ mod tests {
     use proptest::prelude::*;
 
     fn effect(mean: f64, deviation: f64, blocks: u32) -> Paired {
-        Paired { blocks, mean, deviation }
+        let degrees = f64::from(blocks) - 1.0;
+        Paired { blocks, mean, deviation, degrees, rounding: 0.0 }
     }
 
     #[test]
@@ -82,11 +118,24 @@ mod tests {
     #[test]
     fn a_forecast_is_more_than_there_is_and_would_decide() {
         let open = effect(0.011, 0.04, 12);
-        let needed = blocks_needed(&open, 0.02, 1.0).expect("inconclusive");
-        assert!(needed > 12);
-        let then = effect(0.011, 0.04, needed);
-        assert_ne!(decide(&then, 0.02, 1.0), Some(Verdict::Inconclusive));
-        assert_eq!(blocks_needed(&effect(0.05, 0.01, 8), 0.02, 1.0), None);
+        let needed = |effect| blocks_needed(&effect, 0.02, LEVEL, |_| 1.0);
+        let blocks = needed(open).expect("a forecast");
+        assert!(blocks > 12);
+        // n ≈ ((1.96 + 0.84)·s/δ)²: 62 for s = 14 %, δ = 5 %; Student's t asks for one or two more.
+        let blocks = needed(effect(0.05, 0.14, 12)).expect("a forecast");
+        assert!((62..=66).contains(&blocks), "{blocks}");
+        // Steps of the values as wide as the effect: no number of blocks tells.
+        assert_eq!(needed(Paired { rounding: 0.02, ..open }), None);
+        assert_eq!(needed(effect(0.05, 0.01, 1)), None);
+    }
+
+    #[test]
+    fn of_many_rows_the_adjusted_p_has_the_word() {
+        use Verdict::{Helps, Hurts, Inconclusive, NoMaterialDifference};
+        assert_eq!(adjusted(Helps, Some(0.049)), Helps);
+        assert_eq!(adjusted(Hurts, Some(0.051)), Inconclusive);
+        assert_eq!(adjusted(Hurts, None), Hurts);
+        assert_eq!(adjusted(NoMaterialDifference, Some(1.0)), NoMaterialDifference);
     }
 
     proptest! {

@@ -1,6 +1,7 @@
 //! Means with their standard errors, and differences of independent ones.
 
 use crate::paired::Paired;
+use crate::stopping::CONFIDENCE;
 use crate::student;
 
 /// A mean, and how far it can be trusted.
@@ -29,11 +30,17 @@ impl Estimate {
     }
 
     /// The mean of these differences; `widening` is the factor on its intervals (1 for the plain
-    /// ones), so it goes into the standard error.
+    /// ones). It goes into the standard error, and rounding does, so that the 95 % interval is that
+    /// of [`Paired::interval`].
     #[must_use]
     pub fn of(paired: &Paired, widening: f64) -> Self {
-        let standard_error = widening * paired.standard_error();
-        let spread = paired.degrees().map(|degrees| Spread { standard_error, degrees });
+        let spread = paired.degrees().map(|degrees| {
+            let mut standard_error = widening * paired.standard_error();
+            if paired.rounding > 0.0 {
+                standard_error += paired.rounding / student::critical(CONFIDENCE, degrees);
+            }
+            Spread { standard_error, degrees }
+        });
         Self { mean: paired.mean, spread }
     }
 

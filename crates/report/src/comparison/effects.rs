@@ -186,7 +186,7 @@ fn interaction_columns(comparison: &StudyComparison) -> [Column; 5] {
         Column::number("Interaction").opening(),
         Column::number(number::interval_name(comparison.confidence)),
         Column::words("Result"),
-        Column::number("p (Holm)").detail(),
+        Column::number("p (Holm)"),
         Column::number("Degrees").detail(),
     ]
 }

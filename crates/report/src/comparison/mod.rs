@@ -217,13 +217,12 @@ fn method(comparison: &StudyComparison) -> Vec<String> {
         ),
         "Suites are means over rows within each block, families weighing equally; p-values are \
          Holm-adjusted over all lines of a table, intervals are not. A regression is a line that is \
-         WORSE and whose adjusted p-value is below 0.05."
+         WORSE."
             .to_owned(),
         format!(
             "Result at a margin of ±{}: no material change if the 90 % interval lies inside it, \
-             else BETTER or WORSE if the {} excludes no change, else inconclusive.",
+             else BETTER or WORSE if the adjusted p-value is below 0.05, else inconclusive.",
             number::share(comparison.margin),
-            number::interval_name(comparison.confidence)
         ),
     ]
 }

@@ -21,7 +21,6 @@ pub(super) fn blocks(comparison: &StudyComparison) -> Vec<Block> {
     let [first, second] = heads(comparison);
     let lines = lines(comparison);
     let tested = lines.iter().filter(|line| line.contrast.change.is_some()).count();
-    let worse = lines.iter().filter(|line| line.contrast.change == Some(Change::Worse)).count();
     let regressions: Vec<&Line<'_>> =
         lines.iter().filter(|line| line.contrast.is_regression(comparison.confidence)).collect();
     if tested == 0 {
@@ -30,24 +29,12 @@ pub(super) fn blocks(comparison: &StudyComparison) -> Vec<Block> {
         )];
     }
     if regressions.is_empty() {
-        let unsure = match worse {
-            0 => String::new(),
-            1 => {
-                " One line is WORSE by itself, but not more surely than the luck of looking at so \
-                  many allows."
-                    .to_owned()
-            }
-            many => format!(
-                " {many} lines are WORSE by themselves, but not more surely than the luck of \
-                 looking at so many allows."
-            ),
-        };
         let open =
             lines.iter().filter(|line| line.contrast.change == Some(Change::Inconclusive)).count();
         let open =
             if open == 0 { String::new() } else { format!("; {open} of them are undecided") };
         let text = format!(
-            "None found: of {} none is shown to be worse in {second} than in {first}{open}.{unsure}",
+            "None found: of {} none is shown to be worse in {second} than in {first}{open}.",
             number::count(tested as u64, "line")
         );
         return vec![Block::Text(text)];

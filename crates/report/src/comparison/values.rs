@@ -50,7 +50,7 @@ fn table(comparison: &StudyComparison, arm: &str) -> Table {
             Column::number("Change").opening(),
             Column::number(number::interval_name(comparison.confidence)),
             Column::words("Result"),
-            Column::number("p (Holm)").detail(),
+            Column::number("p (Holm)"),
             Column::number("Blocks").detail(),
         ],
         rows,

@@ -56,6 +56,11 @@ fn lines(summary: &FleetSummary, caption: &str, effects: &[FleetEffect]) -> Tabl
         ),
         (
             true,
+            Column::number("p (Holm)"),
+            Box::new(|effect| or_none(effect.p_adjusted.map(number::p_value))),
+        ),
+        (
+            true,
             Column::number("Next machine"),
             Box::new(|effect| or_none(ends(effect, effect.next_low, effect.next_high))),
         ),
@@ -65,11 +70,6 @@ fn lines(summary: &FleetSummary, caption: &str, effects: &[FleetEffect]) -> Tabl
             true,
             Column::number("I²").detail(),
             Box::new(|effect| or_none(effect.share_between.map(number::share))),
-        ),
-        (
-            true,
-            Column::number("p (Holm)").detail(),
-            Box::new(|effect| or_none(effect.p_adjusted.map(number::p_value))),
         ),
         (true, Column::number("Unlike").detail(), Box::new(|effect| effect.outliers.to_string())),
     ];

@@ -158,14 +158,12 @@ fn method(comparison: &FleetComparison) -> Vec<String> {
              Meier's allowance for weights that are estimates."
         ),
         "p-values are Holm-adjusted over all lines of an arm, those by model and those over all models \
-         apart; intervals are not. A regression is a line that is WORSE and whose adjusted p-value is \
-         below 0.05."
+         apart; intervals are not. A regression is a line that is WORSE."
             .to_owned(),
         format!(
             "Result at a margin of ±{}: no material change if the 90 % interval lies inside it, else BETTER \
-             or WORSE if the {} excludes no change, else inconclusive.",
-            number::share(comparison.margin),
-            number::interval_name(comparison.confidence)
+             or WORSE if the adjusted p-value is below 0.05, else inconclusive.",
+            number::share(comparison.margin)
         ),
     ]
 }

@@ -78,7 +78,7 @@ fn lines(comparison: &FleetComparison, caption: &str, lines: &[&FleetChange]) ->
         Column::number(number::interval_name(comparison.confidence)),
         Column::words("Result"),
         Column::words("Machines"),
-        Column::number("p (Holm)").detail(),
+        Column::number("p (Holm)"),
         Column::number("Degrees").detail(),
     ]);
     let cells = |line: &&FleetChange| {

@@ -29,25 +29,26 @@ pub(crate) fn of_difference(difference: &Estimate, scale: Scale, margin: Option<
         degrees: difference.spread.map(|spread| spread.degrees),
         p: difference.p(),
         p_adjusted: None,
-        change: decided
-            .map(|((outer, inner), margin)| change(verdict::of_intervals(inner, outer, margin))),
+        change: decided.map(|((outer, inner), margin)| {
+            match verdict::of_intervals(inner, outer, margin) {
+                Verdict::Helps => Change::Better,
+                Verdict::Hurts => Change::Worse,
+                Verdict::NoMaterialDifference => Change::NoMaterialChange,
+                Verdict::Inconclusive => Change::Inconclusive,
+            }
+        }),
     }
 }
 
-fn change(verdict: Verdict) -> Change {
-    match verdict {
-        Verdict::Helps => Change::Better,
-        Verdict::Hurts => Change::Worse,
-        Verdict::NoMaterialDifference => Change::NoMaterialChange,
-        Verdict::Inconclusive => Change::Inconclusive,
-    }
-}
-
-/// Fills in the adjusted p-values of the lines of one table.
+/// Fills in the adjusted p-values of the lines of one table, which have the last word on whether a
+/// line is better or worse.
 pub(crate) fn adjust<'a>(contrasts: impl Iterator<Item = &'a mut Contrast>) {
     let mut tested: Vec<&mut Contrast> = contrasts.filter(|line| line.p.is_some()).collect();
     let p_values: Vec<f64> = tested.iter().filter_map(|line| line.p).collect();
     for (line, p) in tested.iter_mut().zip(holm::adjust(&p_values)) {
         line.p_adjusted = Some(p);
+        if p >= verdict::LEVEL && matches!(line.change, Some(Change::Better | Change::Worse)) {
+            line.change = Some(Change::Inconclusive);
+        }
     }
 }

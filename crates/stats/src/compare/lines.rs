@@ -109,7 +109,8 @@ impl Lines<'_> {
             let weighed = suite.of(columns, index);
             let (arm, rows) = (side.arm(arm), weighed.len());
             let paired = side.suite(&weighed);
-            let effect = suites::summarise(&side.plan, &suite.name, arm, rows, paired);
+            let effect =
+                suites::summarise(&side.plan, &suite.name, arm, rows, paired, side.blocks());
             match (paired, side.suite_mean(&weighed)) {
                 (None, Some(mean)) => SuiteEffect {
                     ratio: Some(from_scale(mean.mean, Scale::Ratio)),

@@ -6,7 +6,7 @@ use crate::paired::Paired;
 use crate::study::analyse;
 use crate::study::blocks::{Blocks, Cell};
 use crate::study::rows::{Comparison, widening};
-use crate::study::suites;
+use crate::study::suites::{self, SuiteRow, suite_mean};
 use crate::welch::Estimate;
 use coretwin_base::plan::{Plan, Protocol, Scale};
 use coretwin_base::reading::Better;
@@ -30,21 +30,24 @@ pub(super) struct Side<'a> {
 pub(super) struct Series {
     /// None where a run failed; empty by the protocol of 2003, which keeps no spread.
     blocks: Vec<Option<f64>>,
+    /// Most that rounding can have moved the mean.
+    rounding: f64,
     pub(super) mean: Option<Estimate>,
     /// Blocks, or runs of the protocol of 2003, that the mean is made of.
     pub(super) count: u32,
 }
 
 impl Series {
-    fn new(blocks: Vec<Option<f64>>, widening: f64) -> Self {
-        let present: Vec<f64> = blocks.iter().flatten().copied().collect();
-        let mean = Paired::new(&present).map(|paired| Estimate::of(&paired, widening));
-        Self { mean, count: present.len() as u32, blocks }
+    fn new(plan: &Plan, blocks: Vec<Option<f64>>, rounding: f64) -> Self {
+        let row = SuiteRow { differences: &blocks, rounding, weight: 1.0 };
+        let paired = suite_mean(&[row]);
+        let mean = paired.map(|paired| Estimate::of(&paired, widening(plan, blocks.len())));
+        Self { mean, count: paired.map_or(0, |paired| paired.blocks), rounding, blocks }
     }
 
     fn point(value: Option<f64>, count: u32) -> Self {
         let mean = value.map(Estimate::point);
-        Self { blocks: Vec::new(), mean, count: if mean.is_some() { count } else { 0 } }
+        Self { mean, count: if mean.is_some() { count } else { 0 }, ..Self::default() }
     }
 
     /// Whether it can be part of a suite.
@@ -87,7 +90,8 @@ impl<'a> Side<'a> {
         }
         let (row, arm) = (self.rows[row], self.arms[arm]);
         let compared = Comparison::new(&self.plan, &self.blocks, &self.blocks.analysed, row, arm);
-        Series::new(compared.differences, widening(&self.plan))
+        let rounding = compared.paired.map_or(0.0, |paired| paired.rounding);
+        Series::new(&self.plan, compared.differences, rounding)
     }
 
     /// The value of a row in an arm, by block, turned so that more is better.
@@ -105,7 +109,8 @@ impl<'a> Side<'a> {
             Cell::Missing | Cell::NotRun | Cell::Failed => None,
         };
         let values = self.blocks.analysed.iter().map(value).collect();
-        Series::new(values, widening(&self.plan))
+        let rounding = self.blocks.resolution(self.arms[arm], self.rows[row]).error;
+        Series::new(&self.plan, values, rounding)
     }
 
     fn value_2003(&self, row: usize, arm: usize) -> Option<f64> {
@@ -116,14 +121,22 @@ impl<'a> Side<'a> {
         self.summary.rows.iter().find(|effect| effect.row == *id)?.value_reference
     }
 
-    /// The mean over blocks of the suite means of these series.
-    pub(super) fn suite(&self, weighed: &[(&Series, f64)]) -> Option<Paired> {
+    /// The mean of these series over the rows of a suite.
+    pub(super) fn suite<'s>(&self, weighed: &[(&'s Series, f64)]) -> Option<Paired> {
         if self.is_2003() {
             return None;
         }
-        let blocks: Vec<(&[Option<f64>], f64)> =
-            weighed.iter().map(|(series, weight)| (series.blocks.as_slice(), *weight)).collect();
-        Paired::new(&suites::block_means(&blocks))
+        let row = |(series, weight): &(&'s Series, f64)| SuiteRow {
+            differences: &series.blocks,
+            rounding: series.rounding,
+            weight: *weight,
+        };
+        suite_mean(&weighed.iter().map(row).collect::<Vec<_>>())
+    }
+
+    /// Blocks that its analysis has.
+    pub(super) fn blocks(&self) -> usize {
+        self.blocks.analysed.len()
     }
 
     /// The same as a mean with its spread; by the protocol of 2003 the mean alone.
@@ -133,7 +146,8 @@ impl<'a> Side<'a> {
             let sum = weighed.iter().map(part).sum::<Option<f64>>()?;
             return (!weighed.is_empty()).then(|| Estimate::point(sum));
         }
-        self.suite(weighed).map(|paired| Estimate::of(&paired, widening(&self.plan)))
+        let widening = widening(&self.plan, self.blocks());
+        self.suite(weighed).map(|paired| Estimate::of(&paired, widening))
     }
 
     /// Index of a common arm in the plan.

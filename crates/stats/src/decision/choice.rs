@@ -83,7 +83,10 @@ fn without_gain<'a>(
             .and_then(|suite| suite.blocks_needed);
         let more = more.map_or_else(
             || "measure more blocks".to_owned(),
-            |blocks| format!("about {} would decide", counted(blocks.into(), "block")),
+            |blocks| {
+                let blocks = counted(blocks.into(), "block");
+                format!("about {blocks} would decide, four times in five")
+            },
         );
         let sentence = format!(
             "Change nothing yet: the measurements do not tell whether {} gives more {} than \

@@ -6,6 +6,7 @@ use super::prediction::Prediction;
 use super::random_effects::RandomEffects;
 use super::{sentences, warnings};
 use crate::study::rows::from_scale;
+use crate::welch::{Estimate, Spread};
 use crate::{holm, stopping, student, verdict};
 use coretwin_base::fleet::{Fleet, Member, MemberState};
 use coretwin_base::fleet_summary::{
@@ -130,6 +131,7 @@ impl Analysis<'_> {
             let adjusted = holm::adjust(&tested);
             for (effect, p) in family.iter_mut().filter(|effect| effect.p.is_some()).zip(adjusted) {
                 effect.p_adjusted = Some(p);
+                effect.verdict = effect.verdict.map(|verdict| verdict::adjusted(verdict, Some(p)));
             }
         }
         effects
@@ -139,14 +141,20 @@ impl Analysis<'_> {
         let scale = key.scale();
         let found = groups::found(ones, scale);
         let all = RandomEffects::new(&found);
-        let interval = |confidence| match (&all, ones) {
-            (Some(all), _) => Some(all.interval(confidence)),
-            // A fleet of one machine says what its study says.
-            (None, [only]) if only.degrees >= 1.0 => {
-                let half = student::critical(confidence, only.degrees) * libm::sqrt(only.variance);
-                Some((only.mean - half, only.mean + half))
-            }
+        // A fleet of one machine says what its study says.
+        let alone = match ones {
+            [only] if only.degrees >= 1.0 => Some(Estimate {
+                mean: only.mean,
+                spread: Some(Spread {
+                    standard_error: libm::sqrt(only.variance),
+                    degrees: only.degrees,
+                }),
+            }),
             _ => None,
+        };
+        let interval = |confidence| match &all {
+            Some(all) => Some(all.interval(confidence)),
+            None => alone?.interval(confidence),
         };
         let prediction = Prediction::new(&found);
         let next = |confidence| prediction.as_ref().map(|all| all.interval(confidence));
@@ -185,7 +193,7 @@ impl Analysis<'_> {
             next_high: next_outer.map(|ends| shown(ends.1)),
             between: all.as_ref().map(|all| libm::sqrt(all.between)),
             share_between: all.as_ref().map(|all| all.share_between),
-            p: all.as_ref().map(RandomEffects::p),
+            p: all.as_ref().map_or_else(|| alone?.p(), |all| Some(all.p())),
             p_adjusted: None,
             verdict: decide(inner, outer),
             next: decide(next_inner, next_outer),

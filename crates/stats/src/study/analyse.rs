@@ -1,11 +1,11 @@
 //! The analysis of a study.
 
 use super::blocks::Blocks;
-use super::rows::{Comparison, widening};
+use super::rows::Comparison;
 use super::warnings::Failures;
-use super::{protocol_2003, sentences, suites, warnings};
+use super::{protocol_2003, resolution, sentences, suites, warnings};
 use crate::prediction;
-use crate::{holm, stopping};
+use crate::{holm, stopping, verdict};
 use coretwin_base::plan::{Plan, Protocol};
 use coretwin_base::reading::{Phase, Reading};
 use coretwin_base::schema::SCHEMA;
@@ -59,6 +59,7 @@ pub(crate) fn measured(plan: &Plan, readings: &[Reading], stopped: StoppedBecaus
 /// The analysis by blocks.
 fn fill(summary: &mut Summary, plan: &Plan, readings: &[Reading], facts: &Facts) {
     let blocks = Blocks::new(plan, readings);
+    let mut coarse = BTreeMap::new();
     summary.blocks = blocks.analysed.len() as u32;
     for arm in (0..plan.arms.len()).filter(|&arm| arm != plan.reference_index()) {
         let comparisons: Vec<Comparison> = (0..plan.rows.len())
@@ -76,16 +77,31 @@ fn fill(summary: &mut Summary, plan: &Plan, readings: &[Reading], facts: &Facts)
         for row in &mut rows {
             row.blocks_set_aside = blocks.set_aside;
         }
-        let tested: Vec<f64> = rows.iter().filter_map(|row| row.p).collect();
-        let adjusted = holm::adjust(&tested);
-        for (row, p) in rows.iter_mut().filter(|row| row.p.is_some()).zip(adjusted) {
-            row.p_adjusted = Some(p);
-        }
+        judge(plan, &mut rows, &comparisons);
+        coarse.extend(comparisons.iter().enumerate().filter_map(|(row, comparison)| {
+            let step = comparison.step_that_decides(&blocks, row, arm, plan.reference_index())?;
+            Some((row, step))
+        }));
         summary.rows.append(&mut rows);
         summary.suites.append(&mut suites::effects(plan, &comparisons, arm));
     }
     summary.warnings.append(&mut warnings::of_blocks(plan, &blocks, summary.stopped_because));
+    summary.warnings.extend(resolution::warning(plan, &coarse));
     summary.warnings.append(&mut warnings::of_readings(plan, readings, facts));
+}
+
+/// Fills in the adjusted p-values of one arm's rows, and the verdicts that follow from them.
+fn judge(plan: &Plan, rows: &mut [RowEffect], comparisons: &[Comparison]) {
+    let tested: Vec<f64> = rows.iter().filter_map(|row| row.p).collect();
+    let adjusted = holm::adjust(&tested);
+    let open = adjusted.iter().filter(|p| **p >= verdict::LEVEL).count();
+    let mut adjusted = adjusted.into_iter();
+    for (index, (row, comparison)) in rows.iter_mut().zip(comparisons).enumerate() {
+        row.p_adjusted = row.p.and_then(|_| adjusted.next());
+        if let Some(p) = row.p_adjusted {
+            (row.verdict, row.blocks_needed) = comparison.verdict(plan, &plan.rows[index], p, open);
+        }
+    }
 }
 
 /// The entry of one row in one arm, before what needs all rows.
@@ -98,10 +114,8 @@ fn effect(
     (row, arm): (usize, usize),
 ) -> RowEffect {
     let scale = plan.rows[row].scale;
-    let [ratio, low, high] = comparison.shown(scale, widening(plan));
-    let [ratio_all, low_all, high_all] =
-        with_all.map_or([None; 3], |all| all.shown(scale, widening(plan)));
-    let (verdict, blocks_needed) = comparison.verdict(plan, &plan.rows[row]);
+    let [ratio, low, high] = comparison.shown(scale);
+    let [ratio_all, low_all, high_all] = with_all.map_or([None; 3], |all| all.shown(scale));
     RowEffect {
         value_reference: comparison.values[0],
         value_arm: comparison.values[1],
@@ -109,14 +123,12 @@ fn effect(
         low,
         high,
         hodges_lehmann: comparison.hodges_lehmann(scale),
-        p: comparison.paired.and_then(|paired| paired.p(widening(plan))),
+        p: comparison.paired.and_then(|paired| paired.p(comparison.widening)),
         ratio_all,
         low_all,
         high_all,
         blocks: comparison.paired.map_or(0, |paired| paired.blocks),
         stopped_because,
-        verdict,
-        blocks_needed,
         ..blank(plan, facts, row, arm)
     }
 }

@@ -3,6 +3,7 @@
 //!
 //! One pass and a sort of what is nearly sorted: a million readings take a fraction of a second.
 
+use super::resolution::{self, Resolution};
 use coretwin_base::plan::{Plan, PlanRow, Protocol, Scale};
 use coretwin_base::reading::{Phase, Reading, Status};
 use std::cmp::Ordering;
@@ -61,6 +62,8 @@ pub(crate) struct Blocks {
     pub(super) incomplete: u32,
     /// Block, arm and row of the first cell that has too few readings there.
     pub(super) too_few: Option<(u32, usize, usize)>,
+    /// How coarsely each row was read in each arm, arm by arm.
+    resolutions: Vec<Resolution>,
     rows: usize,
 }
 
@@ -129,8 +132,9 @@ impl Blocks {
         readings: &[Reading],
         value: impl Fn(&Reading) -> Option<f64>,
     ) -> Self {
-        let mut blocks = Self { rows: plan.rows.len(), ..Self::default() };
         let entries = sorted_entries(plan, readings, value);
+        let resolutions = resolutions(plan, &entries);
+        let mut blocks = Self { rows: plan.rows.len(), resolutions, ..Self::default() };
         let disturbed = entries.iter().any(|entry| entry.set_aside);
         let same_block = |a: &Entry, b: &Entry| a.block == b.block;
         let last = entries.last().map(|entry| entry.block);
@@ -167,6 +171,32 @@ impl Blocks {
     pub(crate) fn cell(&self, attempt: &Attempt, arm: usize, row: usize) -> Cell {
         attempt.cells[arm * self.rows + row]
     }
+
+    /// How coarsely a row was read in an arm.
+    pub(crate) fn resolution(&self, arm: usize, row: usize) -> Resolution {
+        self.resolutions.get(arm * self.rows + row).copied().unwrap_or_default()
+    }
+}
+
+/// How coarsely each row was read in each arm. What a simulated machine does is exact.
+fn resolutions(plan: &Plan, entries: &[Entry]) -> Vec<Resolution> {
+    let rows = plan.rows.len();
+    let mut found = vec![Resolution::default(); plan.arms.len() * rows];
+    if plan.simulation.is_some() {
+        return found;
+    }
+    let mut values = vec![vec![Vec::new(); plan.arms.len()]; rows];
+    for entry in entries {
+        if let Cell::Value(value) = entry.cell {
+            values[usize::from(entry.row)][usize::from(entry.arm)].push(value);
+        }
+    }
+    for (row, (arms, rule)) in values.iter().zip(&plan.rows).enumerate() {
+        for (arm, resolution) in resolution::of_row(arms, rule.scale).into_iter().enumerate() {
+            found[arm * rows + row] = resolution;
+        }
+    }
+    found
 }
 
 /// Which readings of a study take part in its comparison: those of the last complete attempt at each

@@ -3,7 +3,8 @@
 
 use super::blocks::Blocks;
 use super::rows::{Comparison, from_scale, widening};
-use crate::stopping;
+use crate::paired::Paired;
+use crate::{stopping, student};
 use coretwin_base::plan::{Plan, Scale};
 use coretwin_base::reading::Reading;
 
@@ -47,7 +48,6 @@ pub struct LookCell {
 pub fn look(plan: &Plan, readings: &[Reading]) -> Look {
     let blocks = Blocks::new(plan, readings);
     let blocks_complete = blocks.analysed.len() as u32;
-    let widening = widening(plan);
     let target = libm::log1p(plan.rules.target);
     let mut cells = Vec::new();
     let (mut primary, mut narrow) = (0u32, 0u32);
@@ -55,18 +55,19 @@ pub fn look(plan: &Plan, readings: &[Reading]) -> Look {
     for arm in (0..plan.arms.len()).filter(|&arm| arm != plan.reference_index()) {
         for (index, row) in plan.rows.iter().enumerate() {
             let comparison = Comparison::new(plan, &blocks, &blocks.analysed, index, arm);
-            let half = comparison
-                .paired
-                .and_then(|paired| paired.half_width(stopping::CONFIDENCE, widening));
-            let [ratio, low, high] = comparison.shown(row.scale, widening);
+            let half = |of: fn(&Paired, f64, f64) -> Option<f64>| {
+                of(&comparison.paired?, stopping::CONFIDENCE, comparison.widening)
+            };
+            let [ratio, low, high] = comparison.shown(row.scale);
             // A row that fails will not become narrow, however long the study waits for it.
             let can_be_compared = blocks_complete == 0 || comparison.paired.is_some();
             if row.scale == Scale::Ratio && can_be_compared {
                 primary += 1;
+                // What rounding adds stays, however long the study waits.
+                let half = half(Paired::half_width_of_spread);
                 narrow += u32::from(half.is_some_and(|half| half <= target));
-                let forecast = comparison.paired.filter(|_| half.is_some()).map(|paired| {
-                    stopping::blocks_for(paired.deviation, target, 0.975, 0.0, widening)
-                });
+                let forecast = comparison.paired.filter(|_| half.is_some());
+                let forecast = forecast.map(|paired| blocks_for(plan, paired.deviation, target));
                 needed = needed.zip(forecast).map(|(a, b)| a.max(b));
             }
             cells.push(LookCell {
@@ -75,7 +76,7 @@ pub fn look(plan: &Plan, readings: &[Reading]) -> Look {
                 ratio,
                 low,
                 high,
-                half_width: half.map(|half| match row.scale {
+                half_width: half(Paired::half_width).map(|half| match row.scale {
                     Scale::Ratio => from_scale(half, Scale::Ratio) - 1.0,
                     Scale::Raw => half,
                 }),
@@ -93,4 +94,14 @@ pub fn look(plan: &Plan, readings: &[Reading]) -> Look {
         due: plan.rules.looks.contains(&blocks_complete),
         blocks_needed: if primary > 0 { needed.and_then(next_look) } else { None },
     }
+}
+
+/// Blocks after which the interval will be that narrow, if the spread stays what it is.
+fn blocks_for(plan: &Plan, deviation: f64, target: f64) -> u32 {
+    let is_narrow = |blocks: u32| {
+        let critical = student::critical(stopping::CONFIDENCE, f64::from(blocks - 1));
+        let widening = widening(plan, blocks as usize);
+        widening * critical * deviation / libm::sqrt(f64::from(blocks)) <= target
+    };
+    stopping::fewest_blocks(is_narrow).unwrap_or(stopping::FORECAST_MAX)
 }

@@ -2,7 +2,8 @@
 //! blocks, by row and arm, as the study's own report has them.
 
 use super::blocks::Blocks;
-use super::rows::{Comparison, widening};
+use super::rows::Comparison;
+use crate::welch::Estimate;
 use coretwin_base::fleet::Effect;
 use coretwin_base::plan::{Plan, Protocol};
 use coretwin_base::reading::Reading;
@@ -39,6 +40,7 @@ pub fn machine_effects(plan: &Plan, readings: &[Reading]) -> MachineEffects {
                 found.uncompared.push((row.id.as_str().into(), labels[1].into()));
                 continue;
             };
+            let spread = Estimate::of(&paired, comparison.widening).spread;
             found.effects.push(Effect {
                 row: row.id.as_str().into(),
                 workload: row.workload.as_str().into(),
@@ -49,8 +51,8 @@ pub fn machine_effects(plan: &Plan, readings: &[Reading]) -> MachineEffects {
                 scale: row.scale,
                 blocks: paired.blocks,
                 mean: paired.mean,
-                standard_error: paired.standard_error() * widening(plan),
-                degrees: paired.degrees().unwrap_or(0.0),
+                standard_error: spread.map_or(0.0, |spread| spread.standard_error),
+                degrees: spread.map_or(0.0, |spread| spread.degrees),
                 value_reference,
                 value_arm,
             });

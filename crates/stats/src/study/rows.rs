@@ -13,6 +13,8 @@ pub(crate) struct Comparison {
     pub(crate) differences: Vec<Option<f64>>,
     /// The blocks that have one.
     pub(crate) paired: Option<Paired>,
+    /// Factor on its half-widths.
+    pub(crate) widening: f64,
     /// Mean in the reference arm, and in the arm, in the row's unit (geometric on the ratio scale),
     /// over the compared blocks; where there is none, over the blocks where that arm did not fail.
     pub(crate) values: [Option<f64>; 2],
@@ -52,7 +54,10 @@ impl Comparison {
         let present: Vec<f64> = differences.iter().flatten().copied().collect();
         let means = if present.is_empty() { each } else { both };
         let values = means.map(|mean| Some(from_scale(mean.get()?, rule.scale)));
-        Self { differences, paired: Paired::new(&present), values }
+        let rounding = [reference, arm].map(|arm| blocks.resolution(arm, row).error);
+        let rounding = rounding.iter().sum();
+        let paired = Paired::new(&present).map(|paired| Paired { rounding, ..paired });
+        Self { paired, widening: widening(plan, differences.len()), differences, values }
     }
 
     /// Hodges–Lehmann estimate of the effect, as shown.
@@ -62,9 +67,9 @@ impl Comparison {
     }
 
     /// Effect and interval, as shown.
-    pub(super) fn shown(&self, scale: Scale, widening: f64) -> [Option<f64>; 3] {
+    pub(super) fn shown(&self, scale: Scale) -> [Option<f64>; 3] {
         let interval =
-            self.paired.and_then(|paired| paired.interval(stopping::CONFIDENCE, widening));
+            self.paired.and_then(|paired| paired.interval(stopping::CONFIDENCE, self.widening));
         [self.paired.map(|paired| paired.mean), interval.map(|i| i.0), interval.map(|i| i.1)]
             .map(|value| Some(from_scale(value?, scale)))
     }
@@ -78,19 +83,41 @@ impl Comparison {
         }
     }
 
-    /// Verdict and blocks needed, where the protocol gives any.
-    pub(super) fn verdict(&self, plan: &Plan, row: &PlanRow) -> (Option<Verdict>, Option<u32>) {
-        match self.paired {
-            Some(paired) if gives_verdicts(plan) => {
-                let margin = self.margin(plan, row);
-                let widening = widening(plan);
-                (
-                    verdict::decide(&paired, margin, widening),
-                    verdict::blocks_needed(&paired, margin, widening),
-                )
-            }
-            _ => (None, None),
-        }
+    /// The step between values, where that decides the width of the interval: where rounding makes
+    /// more of it than the spread.
+    pub(super) fn step_that_decides(
+        &self,
+        blocks: &Blocks,
+        row: usize,
+        arm: usize,
+        reference: usize,
+    ) -> Option<f64> {
+        let paired = self.paired?;
+        let spread = paired.half_width_of_spread(stopping::CONFIDENCE, self.widening)?;
+        let steps = [arm, reference].map(|arm| blocks.resolution(arm, row).step);
+        (paired.rounding > spread).then(|| steps[0].max(steps[1]))
+    }
+
+    /// Verdict and blocks needed, where the protocol gives any: HELPS and HURTS by the row's adjusted
+    /// p-value, the forecast at the level that is left for one of `open` rows.
+    pub(super) fn verdict(
+        &self,
+        plan: &Plan,
+        row: &PlanRow,
+        p_adjusted: f64,
+        open: usize,
+    ) -> (Option<Verdict>, Option<u32>) {
+        let Some(paired) = self.paired.filter(|_| gives_verdicts(plan)) else {
+            return (None, None);
+        };
+        let margin = self.margin(plan, row);
+        let verdict = verdict::decide(&paired, margin, self.widening)
+            .map(|verdict| verdict::adjusted(verdict, Some(p_adjusted)));
+        let needed = (verdict == Some(Verdict::Inconclusive)).then(|| {
+            let level = verdict::LEVEL / open.max(1) as f64;
+            verdict::blocks_needed(&paired, margin, level, |blocks| widening(plan, blocks as usize))
+        });
+        (verdict, needed.flatten())
     }
 }
 
@@ -99,10 +126,12 @@ pub(crate) fn gives_verdicts(plan: &Plan) -> bool {
     matches!(plan.rules.protocol, Protocol::Modern | Protocol::Fixed)
 }
 
-/// The factor on the half-widths of this study.
-pub(crate) fn widening(plan: &Plan) -> f64 {
+/// The factor on the half-widths of this study after so many analysed blocks.
+pub(crate) fn widening(plan: &Plan, blocks: usize) -> f64 {
     match plan.rules.protocol {
-        Protocol::Modern => stopping::widening(&plan.rules.looks),
+        Protocol::Modern => {
+            stopping::widening(&plan.rules.looks, u32::try_from(blocks).unwrap_or(u32::MAX))
+        }
         Protocol::Fixed | Protocol::Quick | Protocol::Article2003 => 1.0,
     }
 }

@@ -170,7 +170,7 @@ impl Answer<'_> {
                 let range = self.range(result, interval.0, interval.1);
                 let more = match result.blocks_needed {
                     Some(needed) if needed < stopping::FORECAST_MAX => {
-                        format!("about {needed} blocks would decide")
+                        format!("about {needed} blocks would decide, four times in five")
                     }
                     _ => "no practical number of blocks would decide".to_owned(),
                 };

@@ -1,13 +1,13 @@
-//! The effect of an arm on a suite: Student's t on the suite means of the blocks.
+//! The effect of an arm on a suite: the mean of its rows, with the spread of the blocks.
 //!
 //! Rows of one block share heat, clock and arm change. Treating them as independent makes an
-//! interval that holds the truth two times in three; the block means carry what they share.
+//! interval that holds the truth two times in three; sums within blocks carry what they share.
 
 use super::rows::{Comparison, from_scale, gives_verdicts, widening};
 use crate::paired::Paired;
 use crate::{stopping, verdict};
 use coretwin_base::plan::{Plan, Scale};
-use coretwin_base::summary::SuiteEffect;
+use coretwin_base::summary::{SuiteEffect, Verdict};
 use std::collections::BTreeSet;
 
 /// Name of the suite over all families.
@@ -43,28 +43,35 @@ fn effect(
     suite: &str,
     families: &[&str],
 ) -> SuiteEffect {
-    let weighed: Vec<(&[Option<f64>], f64)> = weights(plan, comparisons, families)
+    let weighed: Vec<SuiteRow<'_>> = weights(plan, comparisons, families)
         .into_iter()
-        .map(|(row, weight)| (comparisons[row].differences.as_slice(), weight))
+        .map(|(row, weight)| {
+            let Comparison { differences, paired, .. } = &comparisons[row];
+            SuiteRow { differences, rounding: paired.map_or(0.0, |row| row.rounding), weight }
+        })
         .collect();
-    let paired = Paired::new(&block_means(&weighed));
-    summarise(plan, suite, arm, weighed.len(), paired)
+    let blocks = comparisons.first().map_or(0, |row| row.differences.len());
+    summarise(plan, suite, arm, weighed.len(), suite_mean(&weighed), blocks)
 }
 
-/// The entry of a suite of so many rows, with this mean over blocks.
+/// The entry of a suite of so many rows, with this mean, after so many analysed blocks.
 pub(crate) fn summarise(
     plan: &Plan,
     suite: &str,
     arm: usize,
     rows: usize,
     paired: Option<Paired>,
+    blocks: usize,
 ) -> SuiteEffect {
-    let widening = widening(plan);
+    let factor = |blocks: u32| widening(plan, blocks as usize);
+    let widening = widening(plan, blocks);
     let ends = |confidence| paired.and_then(|paired| paired.interval(confidence, widening));
     let (wide, narrow) = (ends(stopping::CONFIDENCE), ends(verdict::EQUIVALENCE_CONFIDENCE));
     let ratio = |value: Option<f64>| Some(from_scale(value?, Scale::Ratio));
     let margin = libm::log1p(plan.rules.margin);
     let decided = paired.filter(|_| gives_verdicts(plan));
+    let verdict = decided.and_then(|paired| verdict::decide(&paired, margin, widening));
+    let open = decided.filter(|_| verdict == Some(Verdict::Inconclusive));
     SuiteEffect {
         suite: suite.to_owned(),
         arm: plan.arms[arm].label.clone(),
@@ -75,8 +82,9 @@ pub(crate) fn summarise(
         high_90: ratio(narrow.map(|ends| ends.1)),
         rows: rows as u32,
         blocks: paired.map_or(0, |paired| paired.blocks),
-        verdict: decided.and_then(|paired| verdict::decide(&paired, margin, widening)),
-        blocks_needed: decided.and_then(|paired| verdict::blocks_needed(&paired, margin, widening)),
+        verdict,
+        blocks_needed: open
+            .and_then(|paired| verdict::blocks_needed(&paired, margin, verdict::LEVEL, factor)),
     }
 }
 
@@ -118,21 +126,66 @@ pub(crate) fn is_present(differences: &[Option<f64>]) -> bool {
     present > 0 && present * 2 >= differences.len()
 }
 
-/// The suite mean of every block. With nothing missing that is the weighted mean of the rows. Where
-/// n of a row's N blocks are present, the row's own mean stands in for the missing ones and its
-/// deviations count N/n-fold, so that the mean over blocks stays the weighted mean of row means and
-/// their spread gives its variance to first order (infinitesimal jackknife; Efron 1982, chapter 6).
-pub(crate) fn block_means(weighed: &[(&[Option<f64>], f64)]) -> Vec<f64> {
-    let blocks = weighed.first().map_or(0, |(differences, _)| differences.len());
-    let mut means = vec![0.0; blocks];
-    for (differences, weight) in weighed {
-        let present: Vec<f64> = differences.iter().flatten().copied().collect();
-        let Some(paired) = Paired::new(&present) else { continue };
-        let spread = blocks as f64 / f64::from(paired.blocks);
-        for (mean, difference) in means.iter_mut().zip(*differences) {
-            let deviation = difference.map_or(0.0, |difference| difference - paired.mean);
-            *mean += weight * (paired.mean + spread * deviation);
+/// A row of a suite.
+#[derive(Debug, Clone, Copy)]
+pub struct SuiteRow<'a> {
+    /// Differences by block, `None` where a cell failed. All rows have the same blocks.
+    pub differences: &'a [Option<f64>],
+    /// Most that rounding can have moved their mean.
+    pub rounding: f64,
+    /// Its share in the suite; those of all rows add up to 1.
+    pub weight: f64,
+}
+
+/// The weighted mean of the rows' own means, `None` if one has no blocks. Without spread where a row
+/// has fewer than two, and of a single row the row's own mean to the last bit.
+///
+/// With nothing missing, the deviations of the rows' weighted sums in each block give the variance,
+/// so that what rows of a block share counts once. Where row r has n_r blocks its deviations weigh
+/// 1/√(n_r(n_r − 1)), so that its squares add up to its own variance s²/n_r, and the products of two
+/// rows to their covariance over the blocks they share. The degrees of freedom are the harmonic mean
+/// of the rows' own, each weighed by its part in the sum of variances: between the smallest and the
+/// largest, and near those of the row that makes the most noise.
+#[must_use]
+pub fn suite_mean(rows: &[SuiteRow<'_>]) -> Option<Paired> {
+    let present = |row: &SuiteRow<'_>| {
+        let differences: Vec<f64> = row.differences.iter().flatten().copied().collect();
+        let paired = Paired::new(&differences)?;
+        Some(Paired { rounding: row.rounding, ..paired })
+    };
+    let each: Vec<Paired> = rows.iter().map(present).collect::<Option<_>>()?;
+    if let [only] = each[..] {
+        return Some(only);
+    }
+    let weighed = || each.iter().zip(rows.iter().map(|row| row.weight));
+    let blocks = each.iter().map(|row| row.blocks).max()?;
+    let mean = weighed().map(|(row, weight)| weight * row.mean).sum();
+    let rounding = weighed().map(|(row, weight)| weight * row.rounding).sum();
+    let degrees = degrees(weighed());
+    if degrees < 1.0 {
+        return Some(Paired { blocks, mean, deviation: 0.0, degrees, rounding });
+    }
+    let mut sums = vec![0.0; rows[0].differences.len()];
+    for (row, paired) in rows.iter().zip(&each) {
+        let scale = row.weight / libm::sqrt(f64::from(paired.blocks) * paired.degrees);
+        for (sum, difference) in sums.iter_mut().zip(row.differences) {
+            *sum += difference.map_or(0.0, |difference| scale * (difference - paired.mean));
         }
     }
-    means
+    let variance: f64 = sums.iter().map(|sum| sum * sum).sum();
+    let deviation = libm::sqrt(variance * f64::from(blocks));
+    Some(Paired { blocks, mean, deviation, degrees, rounding })
+}
+
+fn degrees<'a>(rows: impl Iterator<Item = (&'a Paired, f64)> + Clone) -> f64 {
+    let of_row = rows.clone().map(|(row, _)| row.degrees);
+    let (least, most) = of_row.fold((f64::INFINITY, 0.0), |(a, b), d| (a.min(d), f64::max(b, d)));
+    let (mut whole, mut by_degrees) = (0.0, 0.0);
+    for (row, weight) in rows {
+        let error = weight * row.standard_error();
+        whole += error * error;
+        by_degrees += error * error / row.degrees.max(f64::MIN_POSITIVE);
+    }
+    // Rows of a single block have no spread that could be weighed, exact ones none at all.
+    if least < 1.0 || whole <= 0.0 { least } else { (whole / by_degrees).clamp(least, most) }
 }

@@ -5,7 +5,8 @@
 //! it reports the mean of its blocks and their spread. `between/within` is the deviation of true
 //! effects over the typical standard error of a machine.
 
-use crate::noise::{Normal, percent};
+use crate::noise::{Normal, ends, percent};
+use crate::quoted;
 use coretwin_stats::fleet::{Found, Prediction, RandomEffects, moderated, outliers};
 use coretwin_stats::paired::Paired;
 
@@ -97,6 +98,7 @@ impl Case {
 fn fleets_cover_the_mean_and_the_next_machine() {
     println!("fleet: machines, blocks, between/within, uneven -> mean %, next %, false names %");
     let mut means = [Vec::new(), Vec::new()];
+    let mut nexts = [Vec::new(), Vec::new()];
     for (blocks, uneven) in [(4, false), (10, false), (10, true)] {
         for machines in [3, 5, 10, 30] {
             for ratio in [0.0, 0.5, 1.0, 3.0] {
@@ -106,6 +108,7 @@ fn fleets_cover_the_mean_and_the_next_machine() {
                     "  {machines}, {blocks}, {ratio}, {uneven} -> {mean:.1}, {next:.1}, {names:.1}"
                 );
                 means[usize::from(uneven)].push(mean);
+                nexts[usize::from(ratio >= 1.0)].push(next);
                 // One point of error for 500 fleets.
                 assert!((91.0..98.5).contains(&mean), "{case:?}: {mean}");
                 assert!(next >= 93.0, "{case:?}: {next}");
@@ -115,6 +118,13 @@ fn fleets_cover_the_mean_and_the_next_machine() {
             }
         }
     }
+    let [[a, b], [c, d]] = means.each_ref().map(|means| ends(means));
+    quoted(&format!("{a:.1} to {b:.1} %, with spreads that differ {c:.1} to {d:.1} %"));
+    let [[a, b], [c, d]] = nexts.map(|nexts| ends(&nexts));
+    quoted(&format!(
+        "The next machine {c:.1} to {d:.1} % where machines differ at least as much as their \
+         errors, {a:.1} to {b:.1} % below that"
+    ));
     for means in means {
         let mean = means.iter().sum::<f64>() / means.len() as f64;
         println!("  mean over cases {mean:.2}");
@@ -127,6 +137,7 @@ fn fleets_cover_the_mean_and_the_next_machine() {
 fn few_machines_of_unlike_spreads_are_covered_too() {
     const TRIALS: u64 = 4000;
     println!("fleet, {TRIALS} each: machines, blocks, between/within -> mean %");
+    let mut means = Vec::new();
     for machines in [3, 5] {
         for blocks in [4, 10] {
             for ratio in [0.0, 0.5, 1.0, 3.0] {
@@ -135,15 +146,19 @@ fn few_machines_of_unlike_spreads_are_covered_too() {
                 println!("  {machines}, {blocks}, {ratio} -> {mean:.1}");
                 // A third of a point of error.
                 assert!((92.3..97.0).contains(&mean), "{case:?}: {mean}");
+                means.push(mean);
             }
         }
     }
+    let [least, most] = ends(&means);
+    quoted(&format!("a third of a point of error), {least:.1} to {most:.1} %"));
 }
 
 #[test]
 fn seldom_is_a_machine_named_by_chance() {
     const TRIALS: u64 = 1500;
     println!("fleet, {TRIALS} each: machines, blocks, between/within, uneven -> false names %");
+    let mut named = Vec::new();
     for machines in [10, 30, 100] {
         for (blocks, uneven) in [(4, false), (4, true), (10, true)] {
             for ratio in [0.0, 1.0, 3.0] {
@@ -152,7 +167,10 @@ fn seldom_is_a_machine_named_by_chance() {
                 println!("  {machines}, {blocks}, {ratio}, {uneven} -> {names:.1}");
                 // 5 % meant, half a point of error.
                 assert!(names <= 6.5, "{case:?}: {names}");
+                named.push(names);
             }
         }
     }
+    let [least, most] = ends(&named);
+    quoted(&format!("{least:.1} to {most:.1} % of rows"));
 }

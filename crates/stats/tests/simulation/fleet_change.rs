@@ -5,7 +5,8 @@
 //! spread. All deviations are given over the typical standard error of a machine.
 
 use crate::fleet::SIGMA;
-use crate::noise::{Normal, percent};
+use crate::noise::{Normal, ends, percent};
+use crate::quoted;
 use coretwin_stats::fleet::comparison::mean_change;
 use coretwin_stats::fleet::{Found, moderated};
 use coretwin_stats::paired::Paired;
@@ -106,6 +107,7 @@ fn the_change_between_fleets_is_covered() {
         }
     }
     let mean = all.iter().sum::<f64>() / all.len() as f64;
-    println!("  mean over cases {mean:.2}");
+    let [least, most] = ends(&all);
+    quoted(&format!("{least:.1} to {most:.1} %, {mean:.1} % over all cases"));
     assert!((94.0..96.5).contains(&mean), "{mean}");
 }

@@ -12,7 +12,7 @@ use coretwin_base::summary::StoppedBecause;
 use coretwin_stats::compare::{StudyRecords, compare};
 use coretwin_stats::orders;
 use coretwin_stats::paired::Paired;
-use coretwin_stats::stopping::{LOOKS, WIDENING};
+use coretwin_stats::stopping::{LOOKS, widening};
 use coretwin_stats::verdict;
 use coretwin_stats::welch::Estimate;
 
@@ -109,7 +109,8 @@ fn open_ended_studies_cover_when_both_have_stopped() {
                 let [a, b] = [0, 1].map(|side: usize| {
                     let noise = Noise { sigma: sigmas[side], ..model };
                     let all = times(noise, trial * 2 + side as u64, LOOKS[7] as usize);
-                    let effect = |look: u32| estimates(&all[..look as usize], WIDENING)[0];
+                    let effect =
+                        |look: u32| estimates(&all[..look as usize], widening(&LOOKS, look))[0];
                     let narrow = |look: &u32| {
                         let (low, high) = effect(*look).interval(0.95).expect("an interval");
                         (high - low) / 2.0 <= 0.01

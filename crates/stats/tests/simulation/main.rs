@@ -1,6 +1,7 @@
 //! What the statistics do on data whose truth is known. Fixed seeds: every number is the same on
-//! every host. `cargo test -p coretwin-stats --test simulation -- --nocapture` prints the table
-//! that METHOD.md quotes.
+//! every host. `cargo test -p coretwin-stats --test simulation -- --nocapture` prints the tables,
+//! with `coverage` at its end those of coverage alone; `CORETWIN_TRIALS=20000` and `--release`
+//! before `--` make them full.
 
 #![expect(clippy::print_stdout, reason = "the measured numbers are quoted in METHOD.md")]
 
@@ -8,8 +9,12 @@
 mod fixture;
 
 mod coverage;
+mod coverage_of_coarse_values;
+mod coverage_of_many_rows;
+mod coverage_of_suites;
 mod fleet;
 mod fleet_change;
+mod forecast;
 mod interaction;
 mod noise;
 mod protection;
@@ -17,3 +22,14 @@ mod screening;
 mod stopping;
 mod suites;
 mod visits;
+
+const METHOD: &str = include_str!("../../../../METHOD.md");
+
+/// What METHOD.md says of a measurement, in these words. Figures that nothing prints go stale.
+fn quoted(claim: &str) {
+    println!("  METHOD.md: {claim}");
+    let plain = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    if noise::full_trials().is_none() {
+        assert!(plain(METHOD).contains(&plain(claim)), "METHOD.md does not say: {claim}");
+    }
+}

@@ -51,7 +51,11 @@ pub(crate) const LARGE_SPIKES: Noise =
 /// A machine that heats up.
 pub(crate) const STRONG_DRIFT: Noise =
     Noise { name: "drift of 3 %", sigma: 0.01, phi: 0.5, drift: 0.03, spike: 0.10 };
-/// All of them.
+/// Each run remembers four fifths of the one before. Hard on a rule that stops early, so it has a
+/// table of its own.
+pub(crate) const STICKY: Noise =
+    Noise { name: "autocorrelated by 0.8", sigma: 0.01, phi: 0.8, drift: 0.0, spike: 0.0 };
+/// All that every promise is measured on.
 pub(crate) const MODELS: [Noise; 6] =
     [PLAIN, CORRELATED, STANDARD, SMALL_SPIKES, LARGE_SPIKES, STRONG_DRIFT];
 
@@ -128,4 +132,20 @@ pub(crate) fn differences(noise: Noise, trial: u64, blocks: usize) -> Vec<f64> {
 /// A count as a share of the trials, in percent.
 pub(crate) fn percent(count: u32, trials: u64) -> f64 {
     f64::from(count) * 100.0 / trials as f64
+}
+
+/// The least and the most of these.
+pub(crate) fn ends(values: &[f64]) -> [f64; 2] {
+    let end = |pick: fn(f64, f64) -> f64| values.iter().copied().reduce(pick).expect("a value");
+    [end(f64::min), end(f64::max)]
+}
+
+/// Trials of a case: so many in the gate, and as many as `CORETWIN_TRIALS` says for the full tables.
+pub(crate) fn trials(gate: u64) -> u64 {
+    full_trials().unwrap_or(gate)
+}
+
+/// How many trials were asked for.
+pub(crate) fn full_trials() -> Option<u64> {
+    std::env::var("CORETWIN_TRIALS").ok()?.parse().ok()
 }

@@ -3,6 +3,7 @@
 
 use crate::fixture;
 use crate::noise::{Normal, percent};
+use crate::quoted;
 use coretwin_base::plan::{Plan, Protocol};
 use coretwin_base::reading::Reading;
 use coretwin_base::summary::StoppedBecause;
@@ -53,10 +54,11 @@ fn readings(plan: &Plan, logs: &[[Vec<f64>; 2]]) -> Vec<Reading> {
 #[test]
 fn intervals_cover_by_switch_and_would_not_by_run() {
     println!(
-        "equal arms, 5 runs a visit: spread of a switch, blocks -> coverage % by switch, by run"
+        "equal arms, 5 runs a visit: | spread of a visit | by visit | by run | at 3, 8, 20 blocks"
     );
-    for (switch, by_run_most) in [(0.0, 98.0), (0.005, 92.0), (0.01, 80.0), (0.03, 70.0)] {
-        for blocks in [3, 8, 20] {
+    let spreads = [(0.0, 98.0, "none"), (0.005, 92.0, "0.5 %"), (0.01, 80.0, "1 %")];
+    for (switch, by_run_most, says) in spreads.into_iter().chain([(0.03, 70.0, "3 %")]) {
+        let [three, eight, twenty] = [3, 8, 20].map(|blocks| {
             let plan = plan(blocks);
             let (mut by_switch, mut by_run) = (0, 0);
             for trial in 0..TRIALS {
@@ -73,9 +75,11 @@ fn intervals_cover_by_switch_and_would_not_by_run() {
                 by_run += u32::from(low <= 0.0 && 0.0 <= high);
             }
             let [by_switch, by_run] = [by_switch, by_run].map(|count| percent(count, TRIALS));
-            println!("  {switch}, {blocks} -> {by_switch:.1}, {by_run:.1}");
             assert!((93.0..=97.0).contains(&by_switch), "{switch}, {blocks}: {by_switch}");
             assert!(by_run <= by_run_most, "{switch}, {blocks}: {by_run}");
-        }
+            [by_switch, by_run]
+        });
+        let line = |of: usize| format!("{:.1}, {:.1}, {:.1} %", three[of], eight[of], twenty[of]);
+        quoted(&format!("| {says} | {} | {} |", line(0), line(1)));
     }
 }

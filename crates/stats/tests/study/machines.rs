@@ -37,7 +37,7 @@ fn mean_and_error_give_the_studys_own_interval() {
 fn what_cannot_be_compared_is_named() {
     let mut plan = plan(&[row("a", "f"), row("b", "f"), row("off", "f")]);
     plan.rows[2].arms = vec!["on".to_owned()];
-    let all = readings(&plan, 8, |_, _, row| if row == 1 { -1.0 } else { 2.0 });
+    let all = readings(&plan, 8, |_, _, row| if row == 1 { -1.0 } else { 2.123_456_789 });
     let found = machine_effects(&plan, &all);
     assert_eq!(found.effects.len(), 1);
     assert_eq!(found.effects[0].standard_error, 0.0);
