@@ -292,7 +292,10 @@ fn row_columns<'a>(study: &'a Study<'a>, digest: &'a Digest<'a>) -> Vec<Filled<'
     let compared = study.summary.rows.first().filter(|_| !many_arms).map(arm);
     let compared = compared.unwrap_or_else(|| "Arm's value".to_owned());
     columns.extend::<[Filled<'a>; 4]>([
-        (Column::number(reference), Box::new(|row| number::value_or_none(row.value_reference))),
+        (
+            Column::number(reference).opening(),
+            Box::new(|row| number::value_or_none(row.value_reference)),
+        ),
         (Column::number(compared), Box::new(|row| number::value_or_none(row.value_arm))),
         (Column::words("Unit"), Box::new(unit)),
         (Column::number("Threads").detail(), Box::new(threads)),
