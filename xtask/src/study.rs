@@ -15,12 +15,12 @@ const ROWS: &[&str] = &[
     "chat:rooms=50,messages=40",
 ];
 
-/// The study; where its time is too short on a machine as busy as this, which is status 2, a screening
-/// of the same rows. A shell waits for what it runs when Ctrl-C comes, and then ends as that did.
+/// The study; where its time is too short on a machine as busy as this, which is status 2, or others
+/// leave it nothing, which is status 5, a screening of the same rows. A shell waits for what it runs when Ctrl-C comes, and then ends as that did.
 const STUDY_OR_SCREENING: &str = r#"
 study=$1; shift
 "$study" study --budget 5m "$@"; status=$?
-[ $status = 2 ] || exit $status
+[ $status = 2 ] || [ $status = 5 ] || exit $status
 echo "so this machine is screened instead: three blocks, and no verdict"
 exec "$study" study --quick "$@"
 "#;
@@ -81,10 +81,12 @@ mod tests {
         let whole = format!("study --budget 5m {rows}\n");
         assert_eq!(ran(0, &[]), (whole.clone(), Some(0)));
         assert_eq!(ran(3, &[]), (whole.clone(), Some(3)), "another failure is told");
-        let (said, status) = ran(2, &[]);
-        assert!(said.starts_with(&whole), "{said}");
-        assert!(said.ends_with(&format!("study --quick {rows}\n")), "{said}");
-        assert_eq!(status, Some(0));
+        for too_busy in [2, 5] {
+            let (said, status) = ran(too_busy, &[]);
+            assert!(said.starts_with(&whole), "{said}");
+            assert!(said.ends_with(&format!("study --quick {rows}\n")), "{said}");
+            assert_eq!(status, Some(0));
+        }
         assert_eq!(ran(2, &["--budget", "1m"]), ("study --budget 1m\n".into(), Some(2)));
     }
 }

@@ -324,6 +324,9 @@ pub struct CputimeSummary {
     pub seed: u64,
     /// Why it ended.
     pub stopped_because: crate::summary::StoppedBecause,
+    /// That others left no block undisturbed, in a sentence, if so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub too_busy: Option<String>,
     /// What the reader must know.
     pub warnings: Vec<Warning>,
 }

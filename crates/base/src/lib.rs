@@ -26,6 +26,7 @@ pub mod core_run;
 pub mod cpu_set;
 pub mod cputime;
 pub mod decision;
+pub mod disturbance;
 pub mod environment;
 pub mod fleet;
 pub mod fleet_comparison;

@@ -160,3 +160,42 @@ pub struct Probe {
     /// Seed from which the rounds were drawn.
     pub seed: u64,
 }
+
+impl Probe {
+    /// CPUs of which something is said.
+    #[must_use]
+    pub fn decided(&self) -> CpuSet {
+        self.cpus.difference(&self.undecided)
+    }
+
+    /// How good it is, in words, for whoever relies on it later.
+    #[must_use]
+    pub fn quality(&self) -> String {
+        let rounds = self.rounds.saturating_add(self.rounds_disturbed);
+        let disturbed = 100.0 * f64::from(self.rounds_disturbed) / f64::from(rounds.max(1));
+        let disturbed = format!("{disturbed:.0} % of {rounds} rounds disturbed");
+        match self.decided().len() {
+            0 => format!("undecided; {disturbed}"),
+            decided => format!(
+                "{decided} of {} CPUs decided, confidence {:.1} %; {disturbed}",
+                self.cpus.len(),
+                // Rounded down: nothing measured is certain.
+                (self.confidence * 1000.0).floor().min(999.0) / 10.0
+            ),
+        }
+    }
+
+    /// Whether a later result is to stand in its place: one that decides as many CPUs, or that finds
+    /// otherwise of CPUs both decide.
+    #[must_use]
+    pub fn gives_way_to(&self, later: &Self) -> bool {
+        let group = |probe: &Self, cpu: CpuId, both: &CpuSet| {
+            let group = probe.groups.iter().find(|group| group.contains(cpu));
+            group.map(|group| group.intersection(both)).filter(|group| group.len() > 1)
+        };
+        let (mine, its) = (self.decided(), later.decided());
+        let both = mine.intersection(&its);
+        its.len() >= mine.len()
+            || both.iter().any(|cpu| group(self, cpu, &both) != group(later, cpu, &both))
+    }
+}

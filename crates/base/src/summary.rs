@@ -203,6 +203,8 @@ pub enum StoppedBecause {
     Budget,
     /// Somebody stopped it; it can be resumed.
     Interrupted,
+    /// Others used so much of the machine that no block was kept; it can be resumed.
+    Busy,
     /// It waits for a reboot; it can be resumed.
     Reboot,
     /// No space, or the machine refused; it can be resumed.

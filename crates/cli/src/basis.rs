@@ -48,7 +48,10 @@ impl Basis {
         let kernel = Siblings::of_kernel(topology);
         let probed = || host::probed(root).filter(|probe| !probe.groups.is_empty());
         match probed().filter(|_| kernel.threads_per_core_max() < 2) {
-            Some(probe) => Ok(Siblings::of_probe(&probe.groups, &topology.online)),
+            Some(probe) => {
+                out::news(&format!("Note: siblings as {}", coretwin_lab::probe::sentence(&probe)));
+                Ok(Siblings::of_probe(&probe.groups, &topology.online))
+            }
             None => Ok(kernel),
         }
     }

@@ -6,14 +6,14 @@ mod results;
 pub(crate) use args::Args;
 pub(crate) use results::{rendered, save, summarise};
 
-use crate::exit::{CELLS_FAILED, DONE, INTERRUPTED, Kept, Usage};
+use crate::exit::{CELLS_FAILED, DONE, INTERRUPTED, Kept, TOO_BUSY, Usage, refuse_slips};
 use crate::keeper::Keeper;
 use crate::progress::Progress;
 use crate::study::{go_on, new_folder, resume_line};
-use crate::{host, out, signals};
+use crate::{host, out, quiet, signals};
 use anyhow::{Context, Result};
 use coretwin_base::command::CommandSpec;
-use coretwin_base::cputime::CputimeSummary;
+use coretwin_base::cputime::{CputimeSummary, Relation};
 use coretwin_base::job::RunAs;
 use coretwin_base::plan::Plan;
 use coretwin_base::summary::StoppedBecause;
@@ -25,6 +25,7 @@ use coretwin_lab::engine::{self, Setup};
 use coretwin_lab::event::{Listener, Listeners};
 use coretwin_lab::host_machine::HostMachine;
 use coretwin_lab::machine::Stop;
+use coretwin_lab::probe;
 use coretwin_store::{Bundle, ENVIRONMENT, PLAN};
 use std::fs;
 use std::path::Path;
@@ -35,7 +36,7 @@ use std::time::{Duration, Instant};
 const DATA: &str = "work.data";
 /// How much of it is compressed to find out how fast this machine is, in bytes.
 const TRIAL_BYTES: usize = 2 << 20;
-/// How long the default work takes alone, in seconds.
+/// How long the default work takes alone, in seconds; less where the budget is short.
 const WORK_S: f64 = 1.0;
 /// The most data that is made, in bytes.
 const DATA_BYTES_MAX: f64 = 512.0 * 1024.0 * 1024.0;
@@ -46,40 +47,41 @@ const SPARE: Duration = Duration::from_secs(5);
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let started = Instant::now();
     let root = Root::system();
+    let owner = host::owner(&root)?;
+    let to_resume = args.resume.as_ref().map(|folder| resumed(folder, owner)).transpose()?;
+    let folder = args.out.clone().unwrap_or_else(|| new_folder("cputime"));
+    let parent = out::missing_parent(&folder);
+    if to_resume.is_none() {
+        refuse_slips(request(args, &host::topology(&root)?, &folder))?;
+        if folder.join(PLAN).exists() {
+            return Err(coretwin_store::Error::Occupied { folder }.into());
+        }
+    }
     let _lock = lock::acquire(&root)?;
     coretwin_workloads::leftovers::sweep();
     let stop = signals::stop_flag()?;
     let run_as = user::invoking_user(&root)?;
-    let owner = host::owner(&root)?;
-    let (bundle, plan, mut machine) = match &args.resume {
-        Some(folder) => {
-            let (bundle, plan) = Bundle::open(folder, owner)?;
-            let experiment = plan.cputime.as_deref().ok_or_else(|| {
-                Usage(format!(
-                    "{} holds a study; go on with: {}",
-                    folder.display(),
-                    resume_line("study", folder)
-                ))
-            })?;
-            make_data(bundle.folder(), plan.seed, experiment.data_bytes)?;
+    let (bundle, plan, mut machine) = match to_resume {
+        Some((bundle, plan)) => {
+            let bytes = plan.cputime.as_ref().and_then(|experiment| experiment.data_bytes);
+            make_data(bundle.folder(), plan.seed, bytes)?;
             let machine = HostMachine::new(root.clone(), plan.topology.clone())?;
             (bundle, plan, machine)
         }
         None => {
             let topology = host::topology(&root)?;
             let mut machine = HostMachine::new(root.clone(), topology.clone())?;
-            let folder = args.out.clone().unwrap_or_else(|| new_folder("cputime"));
-            if folder.join(PLAN).exists() {
-                return Err(coretwin_store::Error::Occupied { folder }.into());
-            }
             let began = Begin { args, topology: &topology, folder: &folder, started };
             let plan = began.plan(&mut machine, run_as.as_ref(), &stop)?;
             let bundle = Bundle::create(&folder, &plan, owner)?;
             (bundle, plan, machine)
         }
     };
-    out::news(&format!("results go to {}", bundle.folder().display()));
-    let measured = measure(&bundle, &plan, &mut machine, run_as, stop);
+    out::results_go_to(bundle.folder(), parent.as_deref());
+    let kept = |error| Kept { error, advice: go_on("cputime", bundle.folder()) };
+    let measured = quiet::before(&plan, &root, args.wait_quiet, &stop)
+        .map_err(|error| kept(error).into())
+        .and_then(|()| measure(&bundle, &plan, &mut machine, run_as, stop));
     // Made again from its seed if the experiment goes on.
     let _ = fs::remove_file(bundle.path(DATA));
     let summary = measured?;
@@ -92,6 +94,14 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     if summary.stopped_because == StoppedBecause::Interrupted {
         out::news(&format!("interrupted; {}", go_on("cputime", bundle.folder())));
         return Ok(ExitCode::from(INTERRUPTED));
+    }
+    if summary.stopped_because == StoppedBecause::Busy || summary.too_busy.is_some() {
+        out::news(&format!(
+            "stopped, for others left nothing to keep; you can {}; {} --wait-quiet",
+            quiet::choices(&plan),
+            go_on("cputime", bundle.folder())
+        ));
+        return Ok(ExitCode::from(TOO_BUSY));
     }
     // No block of value is no result either.
     let failed =
@@ -154,14 +164,15 @@ impl Begin<'_> {
             fs::create_dir_all(self.folder)
                 .with_context(|| format!("cannot make {}", self.folder.display()))?;
         }
-        let mut request = self.request()?;
+        let mut request = request(self.args, self.topology, self.folder)?;
         let rehearse = |request: &Request, machine: &mut HostMachine| {
             cputime::rehearse(request, machine, run_as.cloned(), stop)
         };
         if self.args.command.is_empty() {
             make_data(self.folder, request.seed, Some(TRIAL_BYTES as u64))?;
             let trial_s = rehearse(&request, machine)?.cpu_s;
-            let bytes = TRIAL_BYTES as f64 * (WORK_S / trial_s.max(1e-3));
+            let work_s = cputime::work_s(&request, WORK_S);
+            let bytes = TRIAL_BYTES as f64 * (work_s / trial_s.max(1e-3));
             request.data_bytes = Some(bytes.min(DATA_BYTES_MAX) as u64);
             make_data(self.folder, request.seed, request.data_bytes)?;
         }
@@ -173,53 +184,72 @@ impl Begin<'_> {
             let spent = self.started.elapsed() + SPARE;
             request.budget_s = (request.budget_s - spent.as_secs_f64()).max(0.0);
         }
-        Ok(cputime::draw(&request, work_s, self.topology)?)
-    }
-
-    fn request(&self) -> Result<Request> {
-        let args = self.args;
-        let probed = results::probed();
-        let pair = pair::choose(self.topology, args.pair, &probed)?;
-        let (work, about) = self.work();
-        coretwin_workloads::command::check(&work).map_err(Usage)?;
-        if args.spinners.iter().all(|count| *count == 0) {
-            let why = "--spinners 0 compares nothing; name a number above 0, like --spinners 0,1";
-            return Err(Usage(why.to_owned()).into());
+        let mut plan = cputime::draw(&request, work_s, self.topology)?;
+        if request.pair.relation == Relation::Probed {
+            let probed = host::probed(&Root::system());
+            plan.warnings.extend(probe::warning(self.topology, probed.as_ref()));
         }
-        Ok(Request {
-            work,
-            about,
-            repeat: args.repeat,
-            data_bytes: None,
-            spinner: args.spinner()?,
-            spinners: args.spinners.clone(),
-            control: pair::control(self.topology, &pair, &probed),
-            pair,
-            seed: args.seed()?,
-            blocks: args.blocks,
-            budget_s: args.budget.as_secs_f64(),
-            steal_share_max: args.steal_limit,
-            others_share_max: args.others_limit,
-        })
+        Ok(plan)
     }
+}
 
-    /// The command and its name.
-    fn work(&self) -> (CommandSpec, String) {
-        let timeout_s = self.args.timeout.as_secs_f64();
-        let here = |path: &Path| Some(path.to_string_lossy().into_owned());
-        if self.args.command.is_empty() {
-            // As in the note, and without a shell beside it: exec.
-            let line = format!("exec gzip -9 < {DATA} > /dev/null");
-            let argv = vec!["/bin/sh".to_owned(), "-c".to_owned(), line];
-            let folder = std::path::absolute(self.folder).ok().and_then(|path| here(&path));
-            let spec = CommandSpec { folder, ..CommandSpec::plain(argv, timeout_s) };
-            return (spec, "gzip -9".to_owned());
-        }
-        let folder = std::env::current_dir().ok().and_then(|path| here(&path));
-        let argv = self.args.command.clone();
-        let about = coretwin_report::shell_line(&argv);
-        (CommandSpec { folder, ..CommandSpec::plain(argv, timeout_s) }, about)
+/// The folder of an experiment that goes on, with its plan.
+fn resumed(folder: &Path, owner: Option<(u32, u32)>) -> Result<(Bundle, Plan)> {
+    let (bundle, plan) = Bundle::open(folder, owner)?;
+    if plan.cputime.is_none() {
+        return Err(Usage(format!(
+            "{} holds a study; go on with: {}",
+            folder.display(),
+            resume_line("study", folder)
+        ))
+        .into());
     }
+    Ok((bundle, plan))
+}
+
+/// What was asked for, with the generated data in that folder.
+fn request(args: &Args, topology: &Topology, folder: &Path) -> Result<Request> {
+    let probed = results::probed();
+    let pair = pair::choose(topology, args.pair, &probed)?;
+    let (work, about) = work(args, folder);
+    coretwin_workloads::command::check(&work).map_err(Usage)?;
+    if args.spinners.iter().all(|count| *count == 0) {
+        let why = "--spinners 0 compares nothing; name a number above 0, like --spinners 0,1";
+        return Err(Usage(why.to_owned()).into());
+    }
+    Ok(Request {
+        work,
+        about,
+        repeat: args.repeat,
+        data_bytes: None,
+        spinner: args.spinner()?,
+        spinners: args.spinners.clone(),
+        control: pair::control(topology, &pair, &probed),
+        pair,
+        seed: args.seed()?,
+        blocks: args.blocks,
+        budget_s: args.budget.as_secs_f64(),
+        steal_share_max: args.steal_limit,
+        others_share_max: args.others_limit,
+    })
+}
+
+/// The command and its name.
+fn work(args: &Args, folder: &Path) -> (CommandSpec, String) {
+    let timeout_s = args.timeout.as_secs_f64();
+    let here = |path: &Path| Some(path.to_string_lossy().into_owned());
+    if args.command.is_empty() {
+        // As in the note, and without a shell beside it: exec.
+        let line = format!("exec gzip -9 < {DATA} > /dev/null");
+        let argv = vec!["/bin/sh".to_owned(), "-c".to_owned(), line];
+        let folder = std::path::absolute(folder).ok().and_then(|path| here(&path));
+        let spec = CommandSpec { folder, ..CommandSpec::plain(argv, timeout_s) };
+        return (spec, "gzip -9".to_owned());
+    }
+    let folder = std::env::current_dir().ok().and_then(|path| here(&path));
+    let argv = args.command.clone();
+    let about = coretwin_report::shell_line(&argv);
+    (CommandSpec { folder, ..CommandSpec::plain(argv, timeout_s) }, about)
 }
 
 /// What will be done, in one line.

@@ -12,8 +12,39 @@ pub(crate) const CELLS_FAILED: u8 = 1;
 pub(crate) const USAGE: u8 = 2;
 /// Not possible or not permitted on this machine.
 pub(crate) const NOT_POSSIBLE: u8 = 3;
+/// The machine is not as it was found: something is left to do by hand.
+pub(crate) const NOT_RESTORED: u8 = 4;
+/// Others used so much of the machine that nothing was kept.
+pub(crate) const TOO_BUSY: u8 = 5;
 /// Interrupted; everything measured is kept.
 pub(crate) const INTERRUPTED: u8 = 130;
+
+/// Every status with its meaning: help, README and reference are made from this or held against it.
+const STATUSES: [(u8, &str); 7] = [
+    (DONE, "done"),
+    (CELLS_FAILED, "done, but some cells failed or --fail-on matched"),
+    (USAGE, "usage"),
+    (NOT_POSSIBLE, "not possible or not permitted on this machine"),
+    (NOT_RESTORED, "the machine could not be put back; see coretwin smt restore"),
+    (TOO_BUSY, "this machine is too busy to say: nothing was kept"),
+    (INTERRUPTED, "interrupted, with everything measured kept"),
+];
+
+/// `text`, then the meaning of every exit status: the end of a verb's help.
+pub(crate) fn with_statuses(text: &str) -> String {
+    let meanings = STATUSES.map(|(status, meaning)| format!("  {status:<4} {meaning}\n"));
+    format!("{text}\n\nExit status:\n{}", meanings.concat().trim_end())
+}
+
+/// What went wrong left the machine other than it was found.
+#[derive(Debug)]
+pub(crate) struct NotRestored;
+
+impl std::fmt::Display for NotRestored {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("the machine is not as it was found")
+    }
+}
 
 /// An error of usage, made where no library error says so.
 #[derive(Debug)]
@@ -65,10 +96,20 @@ pub(crate) fn is_broken_pipe(error: &anyhow::Error) -> bool {
         .any(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
 }
 
+/// Passes on what makes no sense on any machine. It is asked before the host's lock is: whoever holds
+/// that may be hours from the end, and may have changed the machine meanwhile.
+pub(crate) fn refuse_slips<T, E: Into<anyhow::Error>>(asked: Result<T, E>) -> anyhow::Result<()> {
+    let error = asked.err().map(Into::into).filter(|error| status(error) == USAGE);
+    error.map_or(Ok(()), Err)
+}
+
 /// The status for an error.
 pub(crate) fn status(error: &anyhow::Error) -> u8 {
     use coretwin_lab::Error as Lab;
     use coretwin_store::Error as Store;
+    if error.is::<NotRestored>() {
+        return NOT_RESTORED;
+    }
     for cause in error.chain() {
         if cause.is::<Usage>() {
             return USAGE;
@@ -77,6 +118,7 @@ pub(crate) fn status(error: &anyhow::Error) -> u8 {
         if let Some(error) = kept.or_else(|| cause.downcast_ref::<Lab>()) {
             return match error {
                 Lab::Usage(_) | Lab::BudgetTooSmall { .. } => USAGE,
+                Lab::TooBusy(_) => TOO_BUSY,
                 Lab::Machine(MachineError::Stopped) => INTERRUPTED,
                 Lab::NotPossible(_) | Lab::Machine(_) | Lab::Listener(_) => NOT_POSSIBLE,
             };
@@ -97,4 +139,36 @@ pub(crate) fn status(error: &anyhow::Error) -> u8 {
         }
     }
     NOT_POSSIBLE
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_machine_that_is_not_as_it_was_counts_more_than_what_went_wrong() {
+        let error = || anyhow::Error::from(Usage("no such row".to_owned()));
+        assert_eq!(status(&error()), USAGE);
+        let left = error().context(NotRestored);
+        assert_eq!(status(&left), NOT_RESTORED);
+        assert!(format!("{left:#}").contains("no such row"), "{left:#}");
+    }
+
+    #[test]
+    fn a_slip_is_refused_and_what_the_machine_refuses_is_not_yet() {
+        let slip = refuse_slips::<(), _>(Err(Usage("no such row".to_owned())));
+        assert!(slip.is_err_and(|error| error.to_string() == "no such row"));
+        let machine = coretwin_lab::Error::NotPossible("no siblings now".to_owned());
+        assert!(refuse_slips::<(), _>(Err(machine)).is_ok());
+    }
+
+    #[test]
+    fn the_readme_lists_every_status() {
+        let readme = include_str!("../../../README.md");
+        for (status, meaning) in STATUSES {
+            let meaning = meaning.replace("--fail-on", "`--fail-on`");
+            let meaning = meaning.replace("coretwin smt restore", "`coretwin smt restore`");
+            assert!(readme.contains(&format!("{status} {meaning}")), "{status} {meaning}");
+        }
+    }
 }

@@ -26,12 +26,19 @@ pub(crate) fn probed(root: &Root) -> Option<Probe> {
     if root.is_system() { probe::recall(root, &state) } else { None }
 }
 
-/// Remembers what a probe found. That the folder cannot be written is no error: a study then says
+/// Remembers what a probe found, unless a better one is known. That the folder cannot be written is no error: a study then says
 /// that nothing was probed.
 pub(crate) fn remember(root: &Root, found: &Probe) {
     let state = state_folder(root, &|name| std::env::var(name).ok());
-    if let Err(error) = probe::remember(&state, found) {
-        crate::out::news(&format!("cannot remember this in {}: {error}", state.display()));
+    match probe::remember(root, &state, found) {
+        Ok(None) => {}
+        Ok(Some(better)) => crate::out::news(&format!(
+            "this is not remembered, for it says less than {}, which stays",
+            probe::sentence(&better)
+        )),
+        Err(error) => {
+            crate::out::news(&format!("cannot remember this in {}: {error}", state.display()));
+        }
     }
 }
 

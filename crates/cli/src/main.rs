@@ -20,6 +20,7 @@ mod metric;
 mod out;
 mod probe;
 mod progress;
+mod quiet;
 mod rebooting;
 mod report;
 mod run;
@@ -44,14 +45,11 @@ use std::process::ExitCode;
 /// Tells, with intervals, whether SMT should be on for your workload on your machine.
 #[derive(Parser)]
 #[command(version, max_term_width = 100, subcommand_required = true, arg_required_else_help = true)]
-#[command(after_help = "\
+#[command(after_help = exit::with_statuses("\
 Start here:
   coretwin topology                    what this machine looks like, and how far to trust it
   coretwin study -- ./mycmd {threads}  should SMT be on for this command?
-  coretwin study chat                  the same for the chat suite
-
-Exit status: 0 done; 1 done, but some cells failed or --fail-on matched; 2 usage; 3 not possible
-or not permitted on this machine; 130 interrupted, with everything measured kept.")]
+  coretwin study chat                  the same for the chat suite"))]
 struct Cli {
     #[command(subcommand)]
     verb: Verb,

@@ -3,7 +3,7 @@
 use anyhow::{Context, Result};
 use serde::Serialize;
 use std::io::{IsTerminal, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Prints a text as it is.
 pub(crate) fn text(text: &str) -> Result<()> {
@@ -32,6 +32,18 @@ pub(crate) fn json<T: Serialize>(record: &T) -> Result<()> {
 /// written (its disk is full, its reader gone), nobody is told, and the work goes on.
 pub(crate) fn news(line: &str) {
     let _ = writeln!(std::io::stderr(), "{line}");
+}
+
+/// The folder that a folder of results is to be in, if it is not there.
+pub(crate) fn missing_parent(folder: &Path) -> Option<PathBuf> {
+    let parent = folder.parent().filter(|parent| !parent.as_os_str().is_empty());
+    parent.filter(|parent| !parent.exists()).map(Path::to_owned)
+}
+
+/// Says where results go, and which folder was made for them: it may be a slip of the keyboard.
+pub(crate) fn results_go_to(folder: &Path, made: Option<&Path>) {
+    let made = made.map(|made| format!(" (made {}, which was not there)", made.display()));
+    news(&format!("results go to {}{}", folder.display(), made.unwrap_or_default()));
 }
 
 /// Whether lines can be drawn over: a terminal that moves its cursor.

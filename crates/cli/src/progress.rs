@@ -1,5 +1,7 @@
 //! Progress for people: a bar on a terminal, a plain line now and then without one.
 
+use crate::quiet;
+use coretwin_base::disturbance::Disturbances;
 use coretwin_base::plan::Plan;
 use coretwin_base::reading::{Phase, Reading, Status};
 use coretwin_base::units::human_seconds;
@@ -26,7 +28,9 @@ pub(crate) struct Progress {
     block: String,
     interval: String,
     /// Blocks that were set aside.
-    set_aside: u32,
+    set_aside: Disturbances,
+    /// What can be done about a busy machine.
+    choices: &'static str,
 }
 
 /// After so many blocks that were set aside, what to do about it is said once.
@@ -52,14 +56,16 @@ impl Progress {
             started: Instant::now(),
             block: String::new(),
             interval: String::new(),
-            set_aside: 0,
+            set_aside: Disturbances::default(),
+            choices: quiet::choices(plan),
         }
     }
 
     fn show(&mut self, what: &str, left_s: Option<f64>, force: bool) {
         let left =
             left_s.map_or_else(String::new, |s| format!(", about {} left", human_seconds(s)));
-        let line = format!("{}{what}{left}{}", self.block, self.interval);
+        let set_aside = set_aside(&self.set_aside);
+        let line = format!("{}{what}{left}{set_aside}{}", self.block, self.interval);
         if self.terminal {
             let done_s = self.started.elapsed().as_secs_f64();
             if let Some(left_s) = left_s {
@@ -89,6 +95,15 @@ impl Progress {
                 reading.cause.as_deref().unwrap_or("no cause given")
             ));
         }
+    }
+}
+
+/// How many blocks were set aside, with the most frequent cause.
+fn set_aside(blocks: &Disturbances) -> String {
+    let Some(cause) = blocks.mostly() else { return String::new() };
+    match blocks.count() {
+        1 => format!("; 1 block set aside: {cause}"),
+        count => format!("; {count} blocks set aside: {cause}"),
     }
 }
 
@@ -143,16 +158,15 @@ impl Listener for Progress {
                 self.show(&format!("{warmup}{row} in {arm}"), *left_s, false);
             }
             Event::ReadingTaken(reading) => self.reading(reading),
-            Event::BlockEnded { set_aside, look, left_s, block, .. } => {
+            Event::BlockEnded { set_aside, look, left_s, .. } => {
                 if let Some(cause) = set_aside {
-                    self.note(&format!("block {} is set aside: {cause}", block + 1));
-                    self.set_aside += 1;
-                    if self.set_aside == DISTURBED {
-                        self.note(
-                            "this machine is busy with other things, and what is set aside is run \
-                             again; make it quiet, or take it as it is with \
-                             --others-limit 100% --steal-limit 100%",
-                        );
+                    self.set_aside.note(cause);
+                    if self.set_aside.count() == DISTURBED {
+                        self.note(&format!(
+                            "this machine is busy, and what is set aside is run again; another \
+                             time you can {}",
+                            self.choices
+                        ));
                     }
                 }
                 if let Some(look) = look {

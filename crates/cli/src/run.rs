@@ -1,6 +1,6 @@
 //! `coretwin run`: one workload or command, once.
 
-use crate::exit::{CELLS_FAILED, Usage};
+use crate::exit::{CELLS_FAILED, NOT_RESTORED, Usage, refuse_slips};
 use crate::{host, metric, out, sched, signals, switching};
 use anyhow::{Result, anyhow};
 use coretwin_base::arm::{ArmSpec, ArmState};
@@ -61,18 +61,22 @@ pub(crate) struct Args {
 /// Runs the verb.
 pub(crate) fn run(args: Args) -> Result<ExitCode> {
     let root = Root::system();
-    let _lock = lock::acquire(&root)?;
-    coretwin_workloads::leftovers::sweep();
-    let stop = signals::stop_flag()?;
-    let now = host::topology(&root)?;
     let (json, yes, off) = (args.json, args.yes, args.arm.state == ArmState::Off);
     if matches!(args.arm.state, ArmState::Boot(_)) {
         let why =
             "boot arms are for a study, which waits for each; to run in this boot leave out --arm";
         return Err(Usage(why.to_owned()).into());
     }
+    let request = request(args)?;
+    let supposed =
+        host::topology(&root).and_then(|now| Ok(with_smt_on(now.clone()).unwrap_or(now)))?;
+    refuse_slips(planning::draw_once(&request, HOST, &supposed))?;
+    let _lock = lock::acquire(&root)?;
+    coretwin_workloads::leftovers::sweep();
+    let stop = signals::stop_flag()?;
+    let now = host::topology(&root)?;
     let topology = if off { with_smt_on(now.clone())? } else { now.clone() };
-    let plan = planning::draw_once(&request(args)?, HOST, &topology)?;
+    let plan = planning::draw_once(&request, HOST, &topology)?;
     sched::possible(&plan, &root)?;
     let mut machine = sched::fit(HostMachine::new(root.clone(), topology)?, &plan, &root);
     machine.check(&plan)?;
@@ -92,12 +96,12 @@ pub(crate) fn run(args: Args) -> Result<ExitCode> {
     };
     let finished = engine::run(setup, &mut machine, &mut Listeners(Vec::new()));
     let warnings = switching::restore(&mut machine);
-    let finished = finished?;
+    let is_restored = switching::is_restored(&warnings);
+    let finished = finished.map_err(|error| switching::with_machine(error.into(), is_restored))?;
     let reading =
         finished.readings.first().ok_or(coretwin_lab::Error::Machine(MachineError::Stopped))?;
     let status = show(reading, json)?;
-    let is_restored = warnings.iter().all(|warning| warning.kind != switching::NOT_RESTORED);
-    Ok(if is_restored { status } else { ExitCode::from(CELLS_FAILED) })
+    Ok(if is_restored { status } else { ExitCode::from(NOT_RESTORED) })
 }
 
 fn show(reading: &Reading, json: bool) -> Result<ExitCode> {

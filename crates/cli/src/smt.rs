@@ -23,7 +23,7 @@ use std::sync::atomic::AtomicBool;
 
 /// Options of the verb.
 #[derive(clap::Args)]
-#[command(after_help = "\
+#[command(after_help = crate::exit::with_statuses("\
 Examples:
   coretwin smt status              the switch, what is saved, what SMT costs in security
   sudo coretwin smt off --dry-run  every write that would be done, and who would notice
@@ -32,10 +32,7 @@ Examples:
 
 What is now is saved in /run/coretwin before anything is written. A guard process puts it back if
 the change is killed half way; a change that is done stays until `coretwin smt restore`, or until
-the next boot, which undoes it by itself. A study with --switch puts the machine back when it ends.
-
-Exit status: 0 done, or nothing to do; 1 done, but something is left to do; 2 usage; 3 not possible
-or not permitted on this machine.")]
+the next boot, which undoes it by itself. A study with --switch puts the machine back when it ends."))]
 pub(crate) struct Args {
     #[command(subcommand)]
     what: What,

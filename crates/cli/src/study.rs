@@ -3,13 +3,15 @@
 mod simulated;
 
 use crate::describe::{describe, duration, headline};
-use crate::exit::{CELLS_FAILED, DONE, INTERRUPTED, Kept, Usage};
+use crate::exit::{
+    CELLS_FAILED, DONE, INTERRUPTED, Kept, NOT_RESTORED, TOO_BUSY, Usage, refuse_slips,
+};
 use crate::keeper::Keeper;
 use crate::progress::Progress;
 use crate::rebooting::{self, Entry};
 use crate::smt::consent;
 use crate::study_args::Args;
-use crate::{host, out, report, sched, signals, switching};
+use crate::{host, out, quiet, report, sched, signals, switching};
 use anyhow::Result;
 use coretwin_base::arm::ArmState;
 use coretwin_base::environment::Environment;
@@ -26,7 +28,8 @@ use coretwin_lab::host_machine::{HOST, HostMachine};
 use coretwin_lab::machine::Stop;
 use coretwin_lab::switching::{Switching, with_smt_on};
 use coretwin_lab::{planning, probe};
-use coretwin_store::{Bundle, ENVIRONMENT, Journal};
+use coretwin_stats::study;
+use coretwin_store::{Bundle, ENVIRONMENT, Journal, PLAN};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -39,17 +42,20 @@ pub(crate) fn run(args: Args) -> Result<ExitCode> {
     if args.dry_run {
         return dry_run(&args, &root);
     }
-    // Before anything is read of the machine: another study would change what is read.
+    if args.resume.is_none() {
+        refuse_slips(asked(&args, &root))?;
+    }
+    // Before anything that counts is read of the machine: another study would change it.
     let _lock = lock::acquire(&root)?;
     coretwin_workloads::leftovers::sweep();
     let stop = signals::stop_flag()?;
     let Some(begun) = begin(&args, &root)? else { return Ok(ExitCode::from(DONE)) };
-    let Begun { bundle, plan, mut machine } = begun;
+    let Begun { bundle, plan, mut machine, made } = begun;
     if plan.topology.has_usable_siblings() {
         let without = host::without_smt(&root, &plan.topology);
         out::news(&format!("Security: {}; {}.", without.cost(), without.choice()));
     }
-    out::news(&format!("results go to {}", bundle.folder().display()));
+    out::results_go_to(bundle.folder(), made.as_deref());
     machine.check(&plan)?;
     let (journal, earlier) = bundle.journal(&plan)?;
     if earlier.torn_bytes > 0 {
@@ -77,6 +83,11 @@ pub(crate) fn run(args: Args) -> Result<ExitCode> {
         let finished = Finished { readings, environment, ..idle };
         return finish(&args, &bundle, &plan, &finished, true);
     }
+    let advised = |error| Kept { error, advice: go_on("study", bundle.folder()) };
+    if let Err(error) = quiet::before(&plan, &root, args.wait_quiet, &stop) {
+        let is_restored = switching::is_restored(&switching::restore(&mut machine));
+        return Err(switching::with_machine(advised(error).into(), is_restored));
+    }
     let session =
         Session { plan: &plan, bundle: &bundle, journal, readings, environment, boot, stop };
     let (finished, is_restored) = measure(session, &root, &mut machine)?;
@@ -102,8 +113,20 @@ fn dry_run(args: &Args, root: &Root) -> Result<ExitCode> {
     Ok(ExitCode::from(DONE))
 }
 
+/// What would be run if the lock were ours: whether it makes sense is known before.
+fn asked(args: &Args, root: &Root) -> Result<Plan> {
+    if let Some(folder) = args.out.clone().filter(|folder| folder.join(PLAN).exists()) {
+        return Err(coretwin_store::Error::Occupied { folder }.into());
+    }
+    let now = host::topology(root)?;
+    let topology = with_smt_on(now.clone()).unwrap_or(now);
+    Ok(planning::draw(&args.request()?, HOST, &topology)?)
+}
+
 /// A study about to be run.
 struct Begun {
+    /// The folder that was made for the results' folder, if one was missing.
+    made: Option<PathBuf>,
     bundle: Bundle,
     plan: Plan,
     machine: HostMachine,
@@ -149,7 +172,7 @@ fn begin(args: &Args, root: &Root) -> Result<Option<Begun>> {
             None => None,
         };
         let machine = sched::fit(machine(topology, switching)?, &plan, root);
-        return Ok(Some(Begun { bundle, plan, machine }));
+        return Ok(Some(Begun { made: None, bundle, plan, machine }));
     }
     let Some((mut plan, switching)) = draw(args, root)? else { return Ok(None) };
     let machine = sched::fit(machine(plan.topology.clone(), switching)?, &plan, root);
@@ -160,8 +183,9 @@ fn begin(args: &Args, root: &Root) -> Result<Option<Begun>> {
     // Limits that are too low are an error before anything is written.
     machine.check(&plan)?;
     let folder = args.out.clone().unwrap_or_else(|| new_folder("study"));
+    let made = out::missing_parent(&folder);
     let bundle = Bundle::create(&folder, &plan, owner)?;
-    Ok(Some(Begun { bundle, plan, machine }))
+    Ok(Some(Begun { made, bundle, plan, machine }))
 }
 
 /// Draws the plan of a new study. Where SMT is to be switched and is off now, it is switched on
@@ -295,7 +319,7 @@ fn measure(
     let finished = engine::run(setup, machine, &mut Listeners(listeners));
     drop(progress);
     let warnings = switching::restore(machine);
-    let is_restored = warnings.iter().all(|warning| warning.kind != switching::NOT_RESTORED);
+    let is_restored = switching::is_restored(&warnings);
     match finished {
         Ok(mut finished) => {
             finished.environment.warnings.extend(warnings);
@@ -303,14 +327,17 @@ fn measure(
             Ok((finished, is_restored))
         }
         // What was asked for cannot work; the same plan would fail again.
-        Err(error @ coretwin_lab::Error::Usage(_)) => Err(error.into()),
+        Err(error @ coretwin_lab::Error::Usage(_)) => {
+            Err(switching::with_machine(error.into(), is_restored))
+        }
         Err(error) => {
             if !warnings.is_empty() {
                 let mut environment = bundle.environment()?;
                 environment.warnings.extend(warnings);
                 bundle.write_json(ENVIRONMENT, &environment)?;
             }
-            Err(Kept { error, advice: go_on("study", bundle.folder()) }.into())
+            let kept = Kept { error, advice: go_on("study", bundle.folder()) };
+            Err(switching::with_machine(kept.into(), is_restored))
         }
     }
 }
@@ -352,18 +379,37 @@ fn finish(
             go_on("study", bundle.folder())
         ));
     }
+    if *stopped == StoppedBecause::Busy {
+        out::news(&format!(
+            "stopped, for others left nothing to keep; you can {}; {} --wait-quiet",
+            quiet::choices(plan),
+            go_on("study", bundle.folder())
+        ));
+    }
     out::news(&format!("the whole report: {}", bundle.path("report.html").display()));
     if *stopped == StoppedBecause::Interrupted {
         out::news(&format!("interrupted; {}", go_on("study", bundle.folder())));
     }
-    Ok(ExitCode::from(match stopped {
-        _ if !is_restored => CELLS_FAILED,
-        StoppedBecause::Interrupted => INTERRUPTED,
-        _ => status(args, finished, &summary),
-    }))
+    let too_busy = study::too_busy(plan, readings).is_some();
+    Ok(ExitCode::from(status(args, finished, &summary, is_restored, too_busy)))
 }
 
-fn status(args: &Args, finished: &Finished, summary: &Summary) -> u8 {
+fn status(
+    args: &Args,
+    finished: &Finished,
+    summary: &Summary,
+    is_restored: bool,
+    is_too_busy: bool,
+) -> u8 {
+    if !is_restored {
+        return NOT_RESTORED;
+    }
+    match finished.stopped {
+        StoppedBecause::Interrupted => return INTERRUPTED,
+        StoppedBecause::Busy => return TOO_BUSY,
+        _ if is_too_busy => return TOO_BUSY,
+        _ => {}
+    }
     let failed = finished
         .readings
         .iter()

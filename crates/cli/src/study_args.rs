@@ -138,6 +138,9 @@ pub(crate) struct Args {
     /// Set a run aside if other processes used more of the measured CPUs' time; 100% never does
     #[arg(long, value_name = "SHARE", default_value = "5%", value_parser = limit, help_heading = "How long and how sure")]
     others_limit: f64,
+    /// Before the first block, wait until others leave the CPUs, at most so long (without TIME: 1h)
+    #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true, default_missing_value = "1h", value_parser = parse_duration, help_heading = "How long and how sure")]
+    pub(crate) wait_quiet: Option<Duration>,
     /// Seed of every random choice (default: drawn, and stored with the plan)
     #[arg(long, help_heading = "How long and how sure")]
     seed: Option<u64>,
@@ -208,6 +211,8 @@ impl Args {
         let why = if self.budget.is_some() {
             "--budget: a simulated study has none, or its result would hang on how fast this host is; \
              give --blocks or --quick"
+        } else if self.wait_quiet.is_some() {
+            "--wait-quiet: others do not disturb a simulated machine"
         } else if self.boot.is_some() {
             "--boot is for boots of a host; a simulated machine is booted as its arms say"
         } else {

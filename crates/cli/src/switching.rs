@@ -1,6 +1,7 @@
 //! The SMT switch of a study or a run: the user's word first, the session, and what is said when
 //! the machine was put back.
 
+use crate::exit::NotRestored;
 use crate::out;
 use crate::smt::{self, consent};
 use anyhow::Result;
@@ -60,11 +61,21 @@ pub(crate) fn restore(machine: &mut HostMachine) -> Vec<Warning> {
     for warning in &restored {
         out::news(&format!("{}; {}", warning.text, warning.remedy));
     }
-    if restored.iter().all(|warning| warning.kind != NOT_RESTORED) {
+    if is_restored(&restored) {
         out::news("the machine is as it was found");
     }
     restored
 }
 
+/// Whether these warnings of [`restore`] leave nothing to do.
+pub(crate) fn is_restored(warnings: &[Warning]) -> bool {
+    warnings.iter().all(|warning| warning.kind != NOT_RESTORED)
+}
+
+/// An error, which counts less than a machine that is not as it was found.
+pub(crate) fn with_machine(error: anyhow::Error, is_restored: bool) -> anyhow::Error {
+    if is_restored { error } else { error.context(NotRestored) }
+}
+
 /// The kind of a warning that the machine is not as it was found.
-pub(crate) const NOT_RESTORED: &str = "smt-not-restored";
+const NOT_RESTORED: &str = "smt-not-restored";

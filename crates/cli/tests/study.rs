@@ -118,7 +118,8 @@ fn chat_is_studied_with_its_totals_checked() {
 fn a_failing_command_is_a_result_with_its_output() {
     let _host = host();
     let folder = tempfile::tempdir().expect("folder");
-    let script = "echo to be seen; [ {arm} = a ] || exit 7";
+    let script =
+        "echo to be seen; [ {arm} = b ] || { echo no such; printf 'in\\033put\\n'; exit 7; } >&2";
     let args = [&ARMS[..], &["--blocks", "2", "--out", "s", "--", "sh", "-c", script]].concat();
     let ran = study(folder.path(), &args);
     assert_eq!(ran.status, 1, "done, but cells failed: {}", ran.err);
@@ -129,6 +130,9 @@ fn a_failing_command_is_a_result_with_its_output() {
     assert_eq!(failed.len(), 2);
     assert!(failed[0]["cause"].as_str().expect("cause").contains('7'), "{}", failed[0]);
     assert!(failed[0]["output"].as_str().expect("output").contains("to be seen"));
+    let said = "failed: command in arm a: the command ended with status 7; it said: no such input";
+    assert!(ran.err.contains(said), "the message has the end of standard error: {}", ran.err);
+    assert!(ran.out.contains("it said: no such input"), "and the report: {}", ran.out);
     assert!(folder.path().join("s/report.html").exists());
 }
 
@@ -214,4 +218,64 @@ fn two_studies_at_once_are_refused() {
     assert_eq!(output.status.code(), Some(3), "{err}");
     assert!(err.contains(&format!("process {}", std::process::id())), "{err}");
     assert!(!folder.path().join("s").exists(), "nothing is written");
+    // What makes no sense is said all the same: the holder of the lock may be hours from its end.
+    for (verb, args, part) in [
+        ("study", &["chta"][..], "did you mean 'chat'"),
+        ("study", &["chat", "--arm", "a=cpus:0", "--arm", "a=cpus:0"], "two arms are called 'a'"),
+        ("study", &["--metric", "x=/y", "--primary", "z", "--", "true"], "unknown metric 'z'"),
+        ("run", &["chta"], "did you mean 'chat'"),
+        ("cputime", &["--spinner", "natve"], "did you mean 'native'"),
+        ("cputime", &["--spinners", "0"], "compares nothing"),
+    ] {
+        let output = std::process::Command::new(common::CORETWIN)
+            .arg(verb)
+            .args(args)
+            .current_dir(folder.path())
+            .output()
+            .expect("starts");
+        let err = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{verb} {args:?}: {err}");
+        assert!(err.contains(part), "{verb} {args:?}: {err}");
+    }
+}
+
+#[test]
+fn a_parent_that_was_not_there_is_told() {
+    let _host = host();
+    let folder = tempfile::tempdir().expect("folder");
+    let run = |out| {
+        let args = [&ARMS[..], &["--blocks", "1", "--no-warmup", "--out", out, "--", "true"]];
+        study(folder.path(), &args.concat()).err
+    };
+    let said = run("resluts/s");
+    assert!(said.contains("results go to resluts/s (made resluts, which was not there)"), "{said}");
+    assert!(!run("resluts/t").contains("made"), "now it is there");
+    assert!(!run("s").contains("made"), "a folder of its own is expected");
+}
+
+#[test]
+fn a_busy_machine_is_told_waited_for_and_given_up() {
+    let _host = host();
+    let folder = tempfile::tempdir().expect("folder");
+    let mut shell = std::process::Command::new("taskset");
+    let mut other = shell.args(["-c", "0", "sh", "-c", "while :; do :; done"]).spawn().expect("sh");
+    let run = |more: &[&str]| {
+        let args = [&["study"], &ARMS[..], &["--blocks", "1", "--no-warmup"], more];
+        coretwin(folder.path(), &[&args.concat()[..], &["--", "sleep", "0.2"]].concat())
+    };
+    let waited = run(&["--wait-quiet=6s", "--out", "w"]);
+    let told = run(&["--out", "s"]);
+    other.kill().expect("kill");
+    other.wait().expect("wait");
+    assert_eq!(waited.status, 5, "{}", waited.err);
+    assert!(waited.err.contains("after 6.0 s of waiting others use"), "{}", waited.err);
+    assert!(waited.err.contains("coretwin study --resume w"), "{}", waited.err);
+    assert_eq!(told.status, 5, "{}", told.err);
+    for part in ["This machine is busy: others use", "--wait-quiet", "--others-limit", "--quick"] {
+        assert!(told.err.contains(part), "{part}: {}", told.err);
+    }
+    assert!(!told.err.contains("is set aside:"), "no line for each: {}", told.err);
+    let said = "This machine is too busy to say: 3 of 3 attempts at a block were set aside because";
+    assert!(told.out.contains(said), "{}", told.out);
+    assert!(summary(&folder.path().join("s"))["sentences"].to_string().contains(said));
 }

@@ -5,6 +5,7 @@
 //! the last block is done, the budget ends, or somebody stops it
 //! ```
 //! A block that something outside disturbed is run again; a block that was broken off starts over.
+//! Where nothing at all can be kept, the study ends soon ([`Toll`]).
 //! Where SMT is switched, every visit to an arm is a switch of its own and starts with a run in vain.
 //! Where boots are compared, a session is one visit: the rest waits for other boots ([`boots`]).
 //! One cell is run at a time, always: two at once would be each other's siblings.
@@ -12,13 +13,14 @@
 use crate::boots::{self, BootVisit};
 use crate::cputime;
 use crate::error::Error;
-use crate::estimate::Estimate;
+use crate::estimate::{Estimate, attempts_left};
 use crate::event::{Event, Listener};
 use crate::history::{History, Next};
 use crate::machine::{Machine, MachineError, Measured, Stop};
 use crate::planning;
 use crate::schedule::{self, Cell};
 use crate::set_aside;
+use crate::too_busy::Toll;
 use coretwin_base::arm::ArmState;
 use coretwin_base::command::CommandSpec;
 use coretwin_base::consistency;
@@ -89,12 +91,14 @@ pub fn run(
         started,
         chosen: BTreeMap::new(),
         estimate: Estimate::default(),
+        toll: Toll::default(),
         first_moment: None,
         blocks_needed: None,
     };
     engine.tell(&Event::Started { plan: setup.plan, done: engine.history.readings.len() })?;
     let stopped = match engine.study() {
         Ok(stopped) => stopped,
+        Err(Error::Machine(MachineError::Stopped)) if engine.is_too_busy() => StoppedBecause::Busy,
         Err(Error::Machine(MachineError::Stopped)) => StoppedBecause::Interrupted,
         Err(error) => return Err(error),
     };
@@ -120,6 +124,7 @@ struct Engine<'a> {
     started: Nanos,
     chosen: BTreeMap<String, u32>,
     estimate: Estimate,
+    toll: Toll,
     first_moment: Option<Moment>,
     /// Blocks the last look asked for.
     blocks_needed: Option<u32>,
@@ -288,6 +293,7 @@ impl Engine<'_> {
     /// Runs every cell of a block once, whatever disturbs it on the way: a disturbed attempt is
     /// shown beside the undisturbed one, and can only be if it is complete.
     fn attempt(&mut self, phase: Phase, block: u32, attempt: u32) -> Result<(), Error> {
+        self.toll.begin(self.machine.now());
         self.tell(&Event::BlockStarted { phase, block, attempt })?;
         for arm in schedule::arm_order(self.plan, phase, block) {
             let cells = schedule::cells(self.plan, phase, block, arm, &self.chosen);
@@ -301,13 +307,24 @@ impl Engine<'_> {
         self.blocks_needed = look.as_ref().and_then(|look| look.blocks_needed);
         let left_s = self.left_s();
         let set_aside = self.history.set_aside(phase, block).map(str::to_owned);
+        self.toll.block(set_aside.is_some());
         self.tell(&Event::BlockEnded {
             phase,
             block,
             set_aside: set_aside.as_deref(),
             look: look.as_ref(),
             left_s,
-        })
+        })?;
+        self.give_up_if_too_busy()
+    }
+
+    fn is_too_busy(&self) -> bool {
+        !self.stop.raised() && self.toll.is_too_much(self.machine.now())
+    }
+
+    /// Stops a study of which others leave nothing, also in the middle of a block.
+    fn give_up_if_too_busy(&self) -> Result<(), Error> {
+        if self.is_too_busy() { Err(MachineError::Stopped.into()) } else { Ok(()) }
     }
 
     fn look(&self) -> Look {
@@ -376,8 +393,13 @@ impl Engine<'_> {
         self.estimate.note(arm, cell.row, took.seconds());
         let reading = self.reading(visit, cell, job, measured);
         self.tell(&Event::ReadingTaken(&reading))?;
+        let is_set_aside = reading.status == Status::SetAside;
         self.history.push(plan, reading);
-        Ok(())
+        if visit.phase == Phase::Warmup {
+            return Ok(());
+        }
+        self.toll.run(is_set_aside);
+        self.give_up_if_too_busy()
     }
 
     /// The jobs of a visit. A row that comes more than once has another seed each time.
@@ -523,8 +545,13 @@ impl Engine<'_> {
         else {
             return Ok(());
         };
+        // An experiment of cputime says what it has, however little.
+        if self.plan.cputime.is_some() {
+            return Ok(());
+        }
         let blocks = self.plan.blocks_min();
-        let missing = blocks.saturating_sub(self.blocks_done());
+        let (_, kept) = self.history.attempts_and_kept(self.plan);
+        let missing = blocks.saturating_sub(kept);
         let needed_s = self.elapsed_s() + f64::from(missing) * block_s;
         // A quarter more is forgiven: the estimate is rough, and nearly enough is worth trying.
         if missing > 0 && needed_s > budget_s * 1.25 {
@@ -533,20 +560,16 @@ impl Engine<'_> {
         Ok(())
     }
 
-    /// About how long the study will still take: blocks to the next decision, within the budget.
+    /// About how long the study will still take: blocks to the next decision, kept as often as so
+    /// far, within the budget.
     fn left_s(&self) -> Option<f64> {
         // How long somebody takes to reboot is not ours to guess.
         if self.boot.is_some() {
             return None;
         }
         let block_s = self.estimate.block_s(self.plan)?;
-        let (fewest, most) = (self.plan.blocks_min(), self.plan.blocks_max());
-        // Once the fewest are done, at least the block that is being run is still to come.
-        let running = (self.blocks_done() + 1).min(most);
-        let wanted = self.blocks_needed.unwrap_or(0).clamp(fewest, most).max(running);
-        let missing = f64::from(wanted.saturating_sub(self.blocks_done()));
-        // What was set aside so far is a measure of what will be.
-        let left_s = missing * block_s * self.history.attempts_a_block();
+        let done = self.blocks_done();
+        let left_s = block_s * attempts_left(self.plan, &self.history, done, self.blocks_needed);
         Some(match self.plan.rules.budget_s {
             Some(budget_s) => left_s.min((budget_s - self.elapsed_s()).max(0.0)),
             None => left_s,

@@ -14,6 +14,9 @@ pub enum Error {
     /// The machine failed while it was measured.
     #[error(transparent)]
     Machine(#[from] MachineError),
+    /// Others do not leave the machine, however long it was waited for.
+    #[error("{0}")]
+    TooBusy(String),
     /// The budget ends before the fewest blocks are done.
     #[error(
         "a block takes about {}, so the {blocks} blocks a verdict needs take {}, but --budget is {}; \

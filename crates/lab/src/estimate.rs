@@ -1,6 +1,7 @@
 //! How long things take: foretold from the plan, then learned from the runs so far, for the time
 //! left and the budget.
 
+use crate::history::History;
 use crate::schedule;
 use coretwin_base::plan::{Plan, Protocol};
 use coretwin_base::reading::Phase;
@@ -34,6 +35,25 @@ pub fn foretold_s(plan: &Plan) -> Option<f64> {
         }
     };
     Some(before_s + blocks_s)
+}
+
+/// About how many attempts at blocks are still to come, of which `done` need no more, until as many
+/// are kept as the last look asked for. Blocks are taken to be kept as often as so far.
+pub(crate) fn attempts_left(plan: &Plan, history: &History, done: u32, needed: Option<u32>) -> f64 {
+    let (fewest, most) = (plan.blocks_min(), plan.blocks_max());
+    let (attempts, kept) = history.attempts_and_kept(plan);
+    // Once the fewest are kept, at least the block that is being run is still to come.
+    let running = (kept + 1).min(most);
+    let wanted = needed.unwrap_or(0).clamp(fewest, most).max(running);
+    let attempts_a_kept = match (attempts, kept) {
+        (0, _) => 1.0,
+        // Nothing says when the first will be kept.
+        (_, 0) => f64::INFINITY,
+        (attempts, kept) => f64::from(attempts) / f64::from(kept),
+    };
+    // A block that is lost for good is not made up for beyond the last.
+    let planned = f64::from(most.saturating_sub(done)) * history.attempts_a_block();
+    (f64::from(wanted.saturating_sub(kept)) * attempts_a_kept).min(planned)
 }
 
 /// Mean duration of each row in each arm, overhead included.

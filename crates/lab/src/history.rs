@@ -84,6 +84,17 @@ impl History {
         f64::from(attempts.max(1)) / (study().count().max(1) as f64)
     }
 
+    /// Attempts at blocks of the study that came to their end, and how many of them were kept: none
+    /// of their runs was set aside.
+    pub(crate) fn attempts_and_kept(&self, plan: &Plan) -> (u32, u32) {
+        let study = self.blocks.iter().filter(|((phase, _), _)| *phase == Phase::Study);
+        study.fold((0, 0), |(attempts, kept), ((phase, block), state)| {
+            let is_whole = state.taken >= schedule::cells_in_block(plan, *phase, *block);
+            let is_kept = is_whole && state.set_aside_now.is_none();
+            (attempts + state.set_aside_before + u32::from(is_whole), kept + u32::from(is_kept))
+        })
+    }
+
     /// Whether a row was run once before the first block.
     pub(crate) fn warmed_up(&self, row: &str) -> bool {
         self.readings.iter().any(|reading| reading.phase == Phase::Warmup && reading.row == row)

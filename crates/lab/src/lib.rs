@@ -27,6 +27,7 @@ pub mod live_scenario;
 pub mod machine;
 pub mod planning;
 pub mod probe;
+pub mod quiet;
 pub mod request;
 mod rows;
 pub mod schedule;
@@ -37,6 +38,7 @@ pub mod simulated_core;
 pub mod simulated_kernel;
 pub mod simulated_machine;
 pub mod switching;
+mod too_busy;
 
 mod error;
 pub use error::Error;

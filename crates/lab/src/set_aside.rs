@@ -2,6 +2,7 @@
 //! never dropped for its value.
 
 use crate::machine::Measured;
+use coretwin_base::disturbance;
 use coretwin_base::environment::Moment;
 use coretwin_base::plan::Rules;
 
@@ -21,20 +22,11 @@ pub(crate) fn cause(
     // A limit of 100 % switches the cause off: ticks can make a short run look busier than that.
     let over =
         |seconds: f64, limit: f64| limit < 1.0 && seconds > TICKS_S && share(seconds) > limit;
-    let percent = |share: f64| share * 100.0;
     if over(measured.steal_s, rules.steal_share_max) {
-        return Some(format!(
-            "steal: the hypervisor took {:.1} % of the measured CPUs' time (limit {:.1} %)",
-            percent(share(measured.steal_s)),
-            percent(rules.steal_share_max)
-        ));
+        return Some(disturbance::steal(share(measured.steal_s), rules.steal_share_max));
     }
     if over(measured.others_s, rules.others_share_max) {
-        return Some(format!(
-            "others: other processes used {:.1} % of the measured CPUs' time (limit {:.1} %)",
-            percent(share(measured.others_s)),
-            percent(rules.others_share_max)
-        ));
+        return Some(disturbance::others(share(measured.others_s), rules.others_share_max));
     }
     before.and_then(|before| capped(before, now))
 }

@@ -332,3 +332,84 @@ fn arms_and_rows_are_checked_before_anything_runs() {
         assert!(error.contains(part), "{arms:?}: {error}");
     }
 }
+
+/// What was said at the end of each block: time left, in seconds, and whether it was set aside.
+#[derive(Default)]
+struct Ends(Vec<(Option<f64>, bool)>);
+
+impl Listener for Ends {
+    fn hear(&mut self, event: &Event<'_>) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+        if let Event::BlockEnded { phase: Phase::Study, left_s, set_aside, .. } = event {
+            self.0.push((*left_s, set_aside.is_some()));
+        }
+        Ok(())
+    }
+}
+
+/// Runs of so many seconds, of which others leave those undisturbed that `is_good` names.
+fn busy(takes_s: f64, is_good: impl Fn(u64) -> bool + 'static) -> Script {
+    Box::new(move |job, run| Scripted {
+        others_s: if is_good(run) { 0.0 } else { takes_s * job.cpus.len() as f64 / 2.0 },
+        ..Scripted::ok(1.0, takes_s)
+    })
+}
+
+#[test]
+fn a_study_of_which_others_leave_nothing_ends_within_a_minute_and_says_so() {
+    let plan = plan(&request(Counts::Default));
+    for (takes_s, attempts, seconds) in [
+        // Many short blocks: until the patience is at its end.
+        (0.5, 45, 45.0),
+        // Three attempts at a block, or six runs of it, whatever comes first.
+        (7.0, 4, 49.0),
+        (9.0, 3, 54.0),
+    ] {
+        let mut machine = machine(busy(takes_s, |_| false));
+        let mut ends = Ends::default();
+        let finished = engine::run(fresh(&plan), &mut machine, &mut ends).expect("study");
+        assert_eq!(finished.stopped, StoppedBecause::Busy, "{takes_s} s");
+        let tried = finished.readings.iter().filter(|reading| reading.phase == Phase::Study);
+        let tried: std::collections::BTreeSet<_> =
+            tried.map(|reading| (reading.block, reading.attempt)).collect();
+        assert_eq!(tried.len(), attempts, "{takes_s} s");
+        let study = finished.readings.iter().filter(|r| r.phase == Phase::Study).count();
+        assert!((study as f64 * takes_s - seconds).abs() <= takes_s, "{takes_s} s: {study} runs");
+        let summary = coretwin_stats::study::analyse(&plan, &finished.readings, finished.stopped);
+        assert_eq!(
+            summary.sentences,
+            [format!(
+                "This machine is too busy to say: {attempts} of {attempts} attempts at a block \
+                 were set aside because others used 50 % of the CPUs."
+            )]
+        );
+        // It was the machine: now it is quiet, and the same study goes on to its end.
+        let quiet = run(&plan, finished.readings, &mut support::machine(faster_by(1.2, 0.004)));
+        assert_eq!(quiet.expect("resumed").stopped, StoppedBecause::Target);
+    }
+}
+
+#[test]
+fn one_block_that_is_kept_is_enough_to_go_on_and_what_is_left_follows_from_what_is_kept() {
+    let plan = plan(&Request { budget_s: 300.0, ..request(Counts::Default) });
+    // Of the warm-up and the first block nothing is disturbed, of the others everything.
+    let mut machine = machine(busy(1.0, |run| run < 3));
+    let mut ends = Ends::default();
+    let finished = engine::run(fresh(&plan), &mut machine, &mut ends).expect("study");
+    assert_eq!(finished.stopped, StoppedBecause::Budget);
+    assert_eq!(ends.0[0], (Some(7.0 * 2.0), false), "seven of eight blocks are missing");
+    for (index, (left_s, set_aside)) in ends.0.iter().enumerate().skip(1) {
+        let attempts = index as f64 + 1.0;
+        let by_kept = 7.0 * attempts * 2.0;
+        let by_budget = 300.0 - 1.0 - attempts * 2.0;
+        assert_eq!((*left_s, *set_aside), (Some(by_kept.min(by_budget)), true), "{index}");
+    }
+}
+
+#[test]
+fn a_screening_takes_a_busy_machine_as_it_is() {
+    let plan = plan(&Request { protocol: Protocol::Quick, ..request(Counts::Default) });
+    let finished = run(&plan, Vec::new(), &mut machine(busy(30.0, |_| false))).expect("study");
+    assert_eq!(finished.stopped, StoppedBecause::Blocks);
+    let summary = coretwin_stats::study::analyse(&plan, &finished.readings, finished.stopped);
+    assert_eq!(summary.blocks, 3);
+}

@@ -95,13 +95,17 @@ fn sentences(summary: &CputimeSummary) -> Vec<String> {
         let cpu = condition
             .cpu_slowdown
             .map(|cpu| format!(" and {} × the CPU time", estimate(Some(cpu))));
+        let sure = if real.low.is_some() { "" } else { " (one block, no interval)" };
         Some(format!(
-            "1 spinner {}: {} × the real time{} of the work alone.",
+            "1 spinner {}: {} × the real time{} of the work alone{sure}.",
             condition.placement.about(),
             estimate(Some(real)),
             cpu.unwrap_or_default(),
         ))
     };
+    if let Some(too_busy) = &summary.too_busy {
+        return vec![words::clean(too_busy)];
+    }
     let mut sentences: Vec<String> =
         summary.conditions.iter().filter(one).filter_map(sentence).collect();
     if let Some(factors) = &summary.factors {

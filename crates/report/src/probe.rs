@@ -35,13 +35,17 @@ pub fn sentence(probe: &Probe) -> String {
             sets(&probe.groups)
         ),
         (true, false) => format!("None of the CPUs {} shares a core with another.", probe.alone),
-        (true, true) => "Nothing can be said of these CPUs.".to_owned(),
+        (true, true) => format!("Undecided: nothing can be said of {}.", named(&probe.cpus)),
+    };
+    let found = match probe.decided().is_empty() || probe.undecided.is_empty() {
+        true => found,
+        false => format!("{found} Undecided: {}.", named(&probe.undecided)),
     };
     let blockers: CpuSet =
         probe.foreign.iter().filter(|one| one.prevents).map(|one| one.cpu).collect();
     if !blockers.is_empty() {
         return format!(
-            "{found} Others kept {} busy all the time: that is foreign load, not sharing.",
+            "{found} Others kept {} busy: that is foreign load, not sharing.",
             named(&blockers)
         );
     }
@@ -96,6 +100,7 @@ fn facts(probe: &Probe) -> Vec<(String, String)> {
             human_seconds(probe.elapsed_s)
         ),
     );
+    fact("quality", probe.quality());
     fact(
         "true",
         format!(
@@ -164,11 +169,13 @@ mod tests {
 
     #[test]
     fn each_outcome_has_its_sentence() {
-        assert_eq!(sentence(&nothing()), "Nothing can be said of these CPUs.");
+        assert_eq!(sentence(&nothing()), "Undecided: nothing can be said of CPUs 0-1.");
         let apart = Probe { alone: set("0-1"), undecided: CpuSet::new(), ..nothing() };
         assert_eq!(sentence(&apart), "None of the CPUs 0-1 shares a core with another.");
         let together = Probe { groups: vec![set("0-1")], undecided: CpuSet::new(), ..nothing() };
         assert!(sentence(&together).contains("share a core or the time of one: {0-1}"));
+        let half = Probe { alone: set("0"), undecided: set("1"), ..nothing() };
+        assert!(sentence(&half).ends_with(" Undecided: CPU 1."), "{}", sentence(&half));
         let late = Probe { out_of_time: true, ..nothing() };
         assert!(sentence(&late).ends_with("The budget ended before all was known."));
         let busy = Foreign {

@@ -175,6 +175,7 @@ pub(crate) fn stopped(because: StoppedBecause) -> &'static str {
         StoppedBecause::Target => "every interval was narrow enough",
         StoppedBecause::Blocks => "all planned blocks were done",
         StoppedBecause::Budget => "the time budget ended",
+        StoppedBecause::Busy => "the machine was too busy; it can be resumed when it is quiet",
         StoppedBecause::Reboot => "it waits for a reboot and can be resumed after it",
         StoppedBecause::Interrupted => "it was interrupted and can be resumed",
         StoppedBecause::Error => "an error ended it; it can be resumed",

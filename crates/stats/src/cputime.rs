@@ -8,7 +8,7 @@
 
 use crate::paired::Paired;
 use crate::stopping::CONFIDENCE;
-use crate::study::Analysed;
+use crate::study::{Analysed, too_busy};
 use coretwin_base::cpu_set::CpuSet;
 use coretwin_base::cputime::{
     Condition, ConditionResult, CputimeSummary, Estimate, Experiment, Factors, Pair, Place,
@@ -57,6 +57,7 @@ pub fn summarise(
         blocks_set_aside: set_aside,
         seed: plan.seed,
         stopped_because,
+        too_busy: too_busy(plan, readings),
         warnings: warnings(plan, blocks.len() as u32, set_aside),
     })
 }

@@ -29,6 +29,8 @@ const NEXT_LOOK: Duration = Duration::from_millis(250);
 const DYING: Duration = Duration::from_secs(10);
 /// How much output is kept to be shown when a command fails, in bytes.
 const SHOWN: usize = 4096;
+/// How much of the end of standard error goes into a message, in characters.
+const SAID: usize = 160;
 
 /// Names a process that the supervisor started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -72,6 +74,8 @@ pub(crate) struct Task {
     pub(crate) output: Tail,
     /// The end of standard output and error together, in the order they came.
     pub(crate) shown: Tail,
+    /// The end of standard error.
+    complaint: Tail,
 }
 
 impl Task {
@@ -91,11 +95,23 @@ impl Task {
         String::from_utf8_lossy(self.shown.last_bytes()).into_owned()
     }
 
-    fn read_output(&mut self) {
-        for (pipe, output) in [(&mut self.stdout, Some(&mut self.output)), (&mut self.stderr, None)]
-        {
-            drain(pipe, output, &mut self.shown);
+    /// The end of its standard error, to follow a message of how it ended: on one line, and without
+    /// control characters. Empty if it said nothing.
+    pub(crate) fn last_words(&self) -> String {
+        let text = String::from_utf8_lossy(self.complaint.last_bytes());
+        let words = text.split(|c: char| c.is_whitespace() || c.is_control());
+        let line = words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
+        let cut = line.char_indices().rev().nth(SAID - 1).map_or(0, |(at, _)| at);
+        match (line.is_empty(), cut) {
+            (true, _) => String::new(),
+            (false, 0) => format!("; it said: {line}"),
+            (false, _) => format!("; it said: …{}", &line[cut..]),
         }
+    }
+
+    fn read_output(&mut self) {
+        drain(&mut self.stdout, &mut self.output, &mut self.shown);
+        drain(&mut self.stderr, &mut self.complaint, &mut self.shown);
     }
 
     fn read_gate(&mut self) {
@@ -112,7 +128,7 @@ impl Task {
 }
 
 /// Reads what a pipe holds now; closes it at its end.
-fn drain(pipe: &mut Option<OwnedFd>, mut output: Option<&mut Tail>, shown: &mut Tail) {
+fn drain(pipe: &mut Option<OwnedFd>, output: &mut Tail, shown: &mut Tail) {
     let mut buffer = [0; 16 * 1024];
     // A full pipe and more, but not for ever: a writer may be as fast as we are.
     for _ in 0..64 {
@@ -121,9 +137,7 @@ fn drain(pipe: &mut Option<OwnedFd>, mut output: Option<&mut Tail>, shown: &mut 
             Ok(0) => *pipe = None,
             Ok(count) => {
                 shown.push(&buffer[..count]);
-                if let Some(output) = &mut output {
-                    output.push(&buffer[..count]);
-                }
+                output.push(&buffer[..count]);
             }
             Err(rustix::io::Errno::INTR) => {}
             Err(rustix::io::Errno::AGAIN) => return,
@@ -280,6 +294,7 @@ impl Supervisor {
             stderr,
             output: Tail::new(launch.keep),
             shown: Tail::new(SHOWN),
+            complaint: Tail::new(4 * SAID),
         };
         self.tasks.insert(id, task);
         Ok(id)

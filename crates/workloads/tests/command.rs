@@ -74,6 +74,17 @@ fn placeholders_are_filled_in_and_others_left_alone() {
 }
 
 #[test]
+fn a_failure_ends_with_the_end_of_standard_error_on_one_clean_line() {
+    let loud = "echo result; printf 'usage:\\n\\033[31m  no\\tsuch file\\007\\n' >&2; exit 9";
+    let said = "the command ended with status 9; it said: usage: [31m no such file";
+    assert_eq!(fail(&command(shell(loud)), said).failure.as_deref(), Some(said));
+    let mute = fail(&command(shell("echo result; exit 9")), "ended with status 9");
+    assert_eq!(mute.failure.as_deref(), Some("the command ended with status 9"));
+    let long = fail(&command(shell("yes ü | head -c 5000 >&2; exit 9")), "it said: …");
+    assert!(long.failure.is_some_and(|text| text.chars().count() < 220));
+}
+
+#[test]
 fn a_command_starts_from_a_clean_state() {
     let line = "cat; grep -E '^Sig(Blk|Ign)' /proc/self/status; readlink /proc/self/fd/0; \
                 echo $HOME; ls /proc/self/fd; exit 1";

@@ -9,7 +9,8 @@
 //! * what is found of cores never depends on what is found of caches;
 //! * no group without a direct test of its CPUs, and none closed while a CPU of it is slowed;
 //! * rounds grow with the logarithm of the number of CPUs;
-//! * a CPU on which others are at work is given up, never explained by sharing.
+//! * a CPU on which others are at work is given up, never explained by sharing: of one that was
+//!   disturbed in most rounds nothing is said, whatever the few others show.
 
 mod caches;
 mod codes;
@@ -24,6 +25,7 @@ mod verify;
 use coretwin_base::cpu_set::{CpuId, CpuSet};
 use coretwin_base::probe::{Contention, Pair, Shared, Sharing};
 use coretwin_base::random::Stream;
+use evidence::CONFIDENCE_MAX;
 use field::{End, Field};
 use grouping::Grouping;
 use meter::{Meter, MeterError};
@@ -57,7 +59,8 @@ pub struct Findings {
     pub shared: Vec<Shared>,
     /// Least probability of all that is said of cores; 0 where nothing is.
     pub confidence: f64,
-    /// CPUs that others kept busy, with the share of rounds in which they did: 0 to 1.
+    /// CPUs that others kept busy, with the share of rounds in which they did, 0 to 1, and whether
+    /// that was too much for anything to be said.
     pub disturbed: Vec<(CpuId, f64, bool)>,
     /// Rounds used.
     pub rounds: u32,
@@ -155,7 +158,31 @@ fn every_pair(field: &mut Field<'_>, cores: &mut Grouping, random: &mut Stream) 
     Ok(())
 }
 
-fn findings(field: &Field<'_>, cores: Grouping, more: More, out_of_time: bool) -> Findings {
+/// The most of the rounds in which a CPU may be disturbed, if anything is to be said of it, 0 to 1.
+const DISTURBED_SHARE_MAX: f64 = 0.5;
+
+/// What is known of CPUs that others kept busy in most rounds, and of whoever is in a group with one:
+/// nothing.
+fn forget_busy(field: &Field<'_>, grouping: &mut Grouping) {
+    let most = f64::from(field.attempts) * DISTURBED_SHARE_MAX;
+    let is_busy = |place: &usize| f64::from(field.tallies[*place].disturbed) > most;
+    let Grouping { groups, alone, open, .. } = grouping;
+    let busy = groups.extract_if(.., |(group, _)| group.iter().any(is_busy));
+    let parts = open.extract_if(.., |(group, _)| group.len() > 1 && group.iter().any(is_busy));
+    let mut places: BTreeSet<usize> = busy.chain(parts).flat_map(|(group, _)| group).collect();
+    places.extend(alone.keys().copied().filter(is_busy));
+    alone.retain(|place, _| !places.contains(place));
+    open.extend(places.into_iter().map(|place| ([place].into_iter().collect(), 0.0)));
+}
+
+fn findings(field: &Field<'_>, mut cores: Grouping, mut more: More, out_of_time: bool) -> Findings {
+    forget_busy(field, &mut cores);
+    forget_busy(field, &mut more.turns);
+    forget_busy(field, &mut more.second);
+    let quiet = |(group, _): &(BTreeSet<usize>, f64)| {
+        group.iter().all(|place| !cores.open.iter().any(|(open, _)| open.contains(place)))
+    };
+    more.last.retain(quiet);
     let named = |places: &BTreeSet<usize>| -> CpuSet {
         places.iter().map(|place| field.cpus[*place]).collect()
     };
@@ -167,7 +194,7 @@ fn findings(field: &Field<'_>, cores: Grouping, more: More, out_of_time: bool) -
     let of = |what: Sharing, (group, confidence): &(BTreeSet<usize>, f64)| Shared {
         what,
         cpus: named(group),
-        confidence: *confidence,
+        confidence: confidence.min(CONFIDENCE_MAX),
     };
     // One CPU of a core was measured; its siblings share what it shares.
     let with_siblings = |(group, confidence): &(BTreeSet<usize>, f64)| {
@@ -191,7 +218,8 @@ fn findings(field: &Field<'_>, cores: Grouping, more: More, out_of_time: bool) -
     let attempts = f64::from(field.attempts.max(1));
     let disturbed = field.cpus.iter().zip(&field.tallies).filter(|(_, tally)| tally.disturbed > 0);
     let of_cores = shared.iter().filter(|one| matches!(one.what, Sharing::Core | Sharing::Time));
-    let sure = of_cores.map(|one| one.confidence).chain(cores.alone.values().copied());
+    let alone = cores.alone.values().map(|confidence| confidence.min(CONFIDENCE_MAX));
+    let sure = of_cores.map(|one| one.confidence).chain(alone);
     Findings {
         groups: sets,
         alone: cores.alone.keys().map(|place| field.cpus[*place]).collect(),
@@ -203,7 +231,10 @@ fn findings(field: &Field<'_>, cores: Grouping, more: More, out_of_time: bool) -
             .flat_map(|pairs| pairs.values().cloned())
             .collect(),
         disturbed: disturbed
-            .map(|(cpu, t)| (*cpu, f64::from(t.disturbed) / attempts, t.given_up))
+            .map(|(cpu, tally)| {
+                let share = f64::from(tally.disturbed) / attempts;
+                (*cpu, share, tally.given_up || share > DISTURBED_SHARE_MAX)
+            })
             .collect(),
         rounds: field.rounds,
         rounds_disturbed: field.rounds_disturbed,

@@ -90,13 +90,23 @@ pub(crate) struct FakeMeter {
     pub(crate) rounds: u32,
     /// Share of rounds in which somebody is at work somewhere for a moment.
     pub(crate) passers_by: f64,
+    /// Share of rounds in which others are at work on every CPU.
+    pub(crate) crowd: f64,
 }
 
 impl FakeMeter {
     pub(crate) fn new(machine: &Machine, seed: u64) -> Self {
         let round_s = 0.013 + 60e-6 * machine.cpus.len() as f64;
         let random = Stream::new(seed, "fake meter", 0);
-        Self { machine: machine.clone(), random, clock_s: 0.0, round_s, rounds: 0, passers_by: 0.0 }
+        Self {
+            machine: machine.clone(),
+            random,
+            clock_s: 0.0,
+            round_s,
+            rounds: 0,
+            passers_by: 0.0,
+            crowd: 0.0,
+        }
     }
 
     /// Whether no more than that many seconds have gone by.
@@ -162,6 +172,9 @@ impl Meter for FakeMeter {
             let pick = self.random.below(machine.cpus.len() as u64) as usize;
             measured.disturbed.insert(machine.cpus[pick].cpu);
             measured.speeds.entry(machine.cpus[pick].cpu).and_modify(|speed| *speed /= 2.0);
+        }
+        if self.crowd > 0.0 && self.random.unit() < self.crowd {
+            measured.disturbed = machine.all();
         }
         Ok(measured)
     }

@@ -111,6 +111,33 @@ fn passers_by_cost_rounds_and_change_nothing() {
 }
 
 #[test]
+fn of_cpus_that_are_busy_most_of_the_time_nothing_is_said() {
+    for widths in [&[1, 1][..], &[2]] {
+        let machine = Machine::new(widths, &mut Stream::new(4, "crowd", 0));
+        let mut meter = FakeMeter::new(&machine, 1);
+        // Of the rounds every third is undisturbed by luck, which is enough to find cores by.
+        meter.crowd = 2.0 / 3.0;
+        let options = Options { cpus: machine.all(), budget_s: 60.0, caches: false, seed: 1 };
+        let found = probe::find(&mut meter, &options, &mut |_| {}).expect("found");
+        assert!(found.rounds > 20 && !found.out_of_time, "{found:?}");
+        assert_eq!(found.undecided, machine.all(), "{found:?}");
+        assert!(found.groups.is_empty() && found.alone.is_empty() && found.shared.is_empty());
+        assert_eq!(found.confidence, 0.0);
+        assert!(found.disturbed.iter().all(|(_, share, prevents)| *share > 0.5 && *prevents));
+    }
+}
+
+#[test]
+fn no_more_is_claimed_than_is_borne_out() {
+    for widths in [&[1, 1][..], &[2], &[2, 2]] {
+        let machine = Machine::new(widths, &mut Stream::new(4, "sure", 0));
+        let (found, _) = find(&machine, 1);
+        assert!((0.99..=0.999).contains(&found.confidence), "{found:?}");
+        assert!(found.pairs.iter().all(|pair| (0.001..=0.999).contains(&pair.confidence)));
+    }
+}
+
+#[test]
 fn a_budget_that_ends_says_so_and_keeps_what_was_found() {
     let machine = Machine::new(&[2; 8], &mut Stream::new(5, "budget", 0));
     for budget_s in [0.0, 0.3, 0.8] {

@@ -27,6 +27,7 @@ command of yours, which runs until it is killed; the lines it prints are its pro
 
 Examples:
   coretwin cputime                                gzip -9, within five minutes
+  coretwin cputime --budget 1m                    within one, with wider intervals
   coretwin cputime -- ./mywork --input small      your own work; it should take 0.1 s or more
   coretwin cputime --repeat 50 -- ./short         work of milliseconds, 50 times for one piece
   coretwin cputime --spinner stream --spinners 1 -- ./mywork      beside one that streams memory
@@ -54,7 +55,7 @@ pub(crate) struct Args {
     /// Longest time the whole may take
     #[arg(long, value_name = "TIME", default_value = "5m", value_parser = parse_duration)]
     pub(crate) budget: Duration,
-    /// Exactly this many blocks, whatever they take (default: 8, if the budget allows, 3 at least)
+    /// Exactly this many blocks, whatever they take (default: 8, or as many as the budget allows)
     #[arg(long, conflicts_with = "budget", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) blocks: Option<u32>,
     /// End a run after this long; it is then a failed condition
@@ -66,6 +67,10 @@ pub(crate) struct Args {
     /// Set a run aside if other processes used more of the CPUs' time; 100% never does
     #[arg(long, value_name = "SHARE", default_value = "5%", value_parser = limit)]
     pub(crate) others_limit: f64,
+    /// Before the first block, wait until others leave the CPUs, at most so long (without TIME: 1h)
+    #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true,
+        default_missing_value = "1h", value_parser = parse_duration)]
+    pub(crate) wait_quiet: Option<Duration>,
     /// Seed of the data and of every random choice (default: drawn, and stored with the plan)
     #[arg(long)]
     seed: Option<u64>,

@@ -227,6 +227,7 @@ pub(super) fn state(bundle: &Bundle) -> MemberState {
             return MemberState::Complete;
         }
         Ok(StoppedBecause::Interrupted) => "it was told to stop",
+        Ok(StoppedBecause::Busy) => "its machine was too busy: nothing was kept",
         Ok(StoppedBecause::Reboot) => "it waits for a reboot",
         Ok(StoppedBecause::Error | StoppedBecause::Running) | Err(_) => "it was broken off",
     };

@@ -2,7 +2,7 @@
 //! for.
 
 use super::{Done, change};
-use crate::exit::{CELLS_FAILED, DONE};
+use crate::exit::{DONE, NOT_RESTORED, NotRestored};
 use crate::out;
 use anyhow::{Context, Result, anyhow};
 use coretwin_base::schema::SCHEMA;
@@ -32,9 +32,9 @@ pub(super) fn run(root: &Root, dry_run: bool, json: bool) -> Result<ExitCode> {
             refuse_if_used(root, &stored)?;
         }
         let kernel = SystemKernel::new(root.clone());
-        let Some(restored) = restore_slot(root, &kernel, slot).map_err(with_advice)? else {
-            continue;
-        };
+        let restored = restore_slot(root, &kernel, slot);
+        let restored = restored.map_err(|error| with_advice(error).context(NotRestored))?;
+        let Some(restored) = restored else { continue };
         all = Some(match all {
             None => restored,
             Some(first) => joined(first, restored),
@@ -50,7 +50,7 @@ pub(super) fn run(root: &Root, dry_run: bool, json: bool) -> Result<ExitCode> {
     } else {
         out::text(&describe(&restored))?;
     }
-    Ok(ExitCode::from(if complete { DONE } else { CELLS_FAILED }))
+    Ok(ExitCode::from(if complete { DONE } else { NOT_RESTORED }))
 }
 
 /// Two undoings, one after the other, as one. What the second finds counts.

@@ -18,6 +18,7 @@ use coretwin_lab::host_machine;
 use coretwin_lab::simulated_core::Cache;
 use coretwin_lab::simulated_machine::{Modelled, Simulated, planning};
 use coretwin_store::{Bundle, ENVIRONMENT};
+use std::path::Path;
 use std::process::ExitCode;
 
 /// The study, if it is one on a simulated machine: a new one, or one to go on with.
@@ -56,8 +57,9 @@ fn run(args: &Args) -> Result<ExitCode> {
     }
     tell(&plan);
     let folder = args.out.clone().unwrap_or_else(|| new_folder("study"));
+    let made = out::missing_parent(&folder);
     let bundle = Bundle::create(&folder, &plan, host::owner(&Root::system())?)?;
-    go(args, &bundle, &plan, machine)
+    go(args, &bundle, &plan, machine, made.as_deref())
 }
 
 /// The machine of that name: one that is built in, or of a file.
@@ -72,7 +74,7 @@ fn machine_of(name: &str) -> Result<Modelled> {
 fn resume(args: &Args, bundle: &Bundle, plan: &Plan, simulation: &Simulation) -> Result<ExitCode> {
     let machine = Modelled::of_plan(&plan.machine, simulation)?;
     tell(plan);
-    go(args, bundle, plan, machine)
+    go(args, bundle, plan, machine, None)
 }
 
 fn tell(plan: &Plan) {
@@ -82,9 +84,21 @@ fn tell(plan: &Plan) {
     }
 }
 
+<<<<<<< HEAD
 fn go(args: &Args, bundle: &Bundle, plan: &Plan, machine: Modelled) -> Result<ExitCode> {
     out::news(&format!("results go to {}", bundle.folder().display()));
     let (journal, earlier) = bundle.journal(plan)?;
+=======
+fn go(
+    args: &Args,
+    bundle: &Bundle,
+    plan: &Plan,
+    machine: Modelled,
+    made: Option<&Path>,
+) -> Result<ExitCode> {
+    out::results_go_to(bundle.folder(), made);
+    let (journal, earlier) = bundle.journal()?;
+>>>>>>> 47fdc0e (A busy machine is said at once, and a study of which others leave nothing ends within a minute)
     if earlier.torn_bytes > 0 {
         out::news("the journal's last line was torn by a crash; that run is made again");
     }

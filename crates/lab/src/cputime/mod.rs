@@ -32,8 +32,10 @@ use coretwin_workloads::spinner::{LINES_PER_S, STEPS_PER_S};
 
 /// Blocks of an experiment, if the budget allows.
 pub const BLOCKS: u32 = 8;
-/// Blocks for which the budget must be enough: fewer give no interval worth the name.
+/// Blocks that the default work is made short for: fewer give no interval worth the name.
 pub const BLOCKS_MIN: u32 = 3;
+/// Of the budget, so much is planned with: blocks take longer than foretold on a machine in use.
+const PLANNED_SHARE: f64 = 0.8;
 /// Shorter work is all start and end, and drowns in the 10 ms tick, in seconds.
 pub(crate) const WORK_MIN_S: f64 = 0.1;
 /// How long a spinner is measured without the work, in seconds.
@@ -204,27 +206,38 @@ pub fn check_length(request: &Request, work_s: f64) -> Result<(), Error> {
     )))
 }
 
+/// How long the default work may take alone for [`BLOCKS_MIN`] blocks to fit into the budget, in
+/// seconds: twice the shortest that can be measured at least, and `longest_s` at most.
+#[must_use]
+pub fn work_s(request: &Request, longest_s: f64) -> f64 {
+    let conditions = conditions(request);
+    let fixed_s = block_s(request, &conditions, 0.0);
+    let per_second = block_s(request, &conditions, 1.0) - fixed_s;
+    let block_s = request.budget_s * PLANNED_SHARE / f64::from(BLOCKS_MIN);
+    let fits_s = (block_s - fixed_s) / per_second;
+    let fits_s = if request.blocks.is_some() { longest_s } else { fits_s };
+    fits_s.clamp(2.0 * WORK_MIN_S, longest_s)
+}
+
 /// Draws the plan, for work that takes so long alone (in seconds).
 ///
 /// # Errors
-/// [`Error::Usage`] if the budget is not enough for three blocks.
+/// [`Error::Usage`] if the budget is not enough for a block.
 pub fn draw(request: &Request, work_s: f64, topology: &Topology) -> Result<Plan, Error> {
     let conditions = conditions(request);
     let block_s = block_s(request, &conditions, work_s);
-    if request.blocks.is_none() && block_s * f64::from(BLOCKS_MIN) > request.budget_s {
-        let needed_s = block_s * f64::from(BLOCKS_MIN);
+    if request.blocks.is_none() && block_s > request.budget_s {
         return Err(Error::Usage(format!(
-            "a block of {} conditions will take about {}, so the fewest blocks worth having, \
-             {BLOCKS_MIN}, take {}, but {} of --budget are left; give --budget {:.0}m or more, or fewer \
-             --spinners",
+            "a block of {} conditions takes about {}, but {} of --budget are left, too little for \
+             any figure; give --budget {:.0}m or more, or fewer --spinners",
             conditions.len(),
             human_seconds(block_s),
-            human_seconds(needed_s),
             human_seconds(request.budget_s),
-            (needed_s * 1.2 / 60.0).ceil()
+            (block_s * f64::from(BLOCKS_MIN) / PLANNED_SHARE / 60.0).ceil()
         )));
     }
-    let looks = request.blocks.map_or_else(|| vec![BLOCKS_MIN, BLOCKS], |blocks| vec![blocks]);
+    let fit = ((request.budget_s / block_s) as u32).clamp(1, BLOCKS_MIN);
+    let looks = request.blocks.map_or_else(|| vec![fit, BLOCKS], |blocks| vec![blocks]);
     let count = looks.last().copied().unwrap_or(0) as usize;
     let arm = arm(&request.pair, request.control, topology);
     Ok(Plan {

@@ -80,13 +80,59 @@ fn every_placement_has_its_conditions_and_its_spinner_alone() {
 }
 
 #[test]
-fn a_budget_too_small_says_what_would_do() {
+fn a_budget_too_small_for_any_figure_says_what_would_do() {
     let smt = Topology::regular(1, 2, 2);
     let request = Request { budget_s: 60.0, ..request(&smt) };
     let error = draw(&request, 10.0, &smt).expect_err("too small").to_string();
     assert!(error.contains("--budget") && error.contains("--spinners"), "{error}");
+    assert!(!error.contains("--quick"), "cputime has no such option: {error}");
     let request = Request { blocks: Some(2), ..request };
     assert!(draw(&request, 10.0, &smt).expect("blocks know no budget").rules.budget_s.is_none());
+}
+
+#[test]
+fn a_short_budget_ends_with_the_blocks_it_has() {
+    let smt = Topology::regular(1, 2, 2);
+    let plan = |budget_s| draw(&Request { budget_s, ..request(&smt) }, 1.0, &smt).expect("plan");
+    // A block takes 13 s of the 30: with the second, half the third, and no figure of that.
+    for (budget_s, blocks) in [(30.0, 2), (25.0, 1)] {
+        let plan = plan(budget_s);
+        assert_eq!(plan.rules.looks, [1, BLOCKS]);
+        let finished = run(&plan, smt.clone(), |_, _| Scripted::ok(1.0, 1.0));
+        assert_eq!(finished.stopped, coretwin_base::summary::StoppedBecause::Budget);
+        let summary = summarise(&plan, &finished.readings, finished.stopped).expect("cputime");
+        assert_eq!(summary.blocks, blocks, "{budget_s} s");
+        let sibling = &summary.conditions[1];
+        assert_eq!(sibling.slowdown, Some(1.0));
+        assert_eq!(sibling.low.is_some(), blocks > 1);
+    }
+}
+
+#[test]
+fn the_default_work_is_as_long_as_the_budget_lets_it_be() {
+    let smt = Topology::regular(1, 2, 2);
+    let work_s = |budget_s| work_s(&Request { budget_s, ..request(&smt) }, 1.0);
+    assert_eq!(work_s(300.0), 1.0);
+    assert_eq!(work_s(1.0), 0.2);
+    let minute = work_s(55.0);
+    assert!((0.25..1.0).contains(&minute), "{minute}");
+    let plan = draw(&Request { budget_s: 55.0, ..request(&smt) }, minute, &smt).expect("plan");
+    assert_eq!(plan.rules.looks[0], BLOCKS_MIN);
+}
+
+#[test]
+fn a_busy_machine_is_told_in_a_sentence() {
+    let smt = Topology::regular(1, 2, 2);
+    let plan = draw(&request(&smt), 1.0, &smt).expect("plan");
+    let finished = run(&plan, smt, |job, _| Scripted {
+        others_s: 0.7 * job.cpus.len() as f64,
+        ..Scripted::ok(1.0, 1.0)
+    });
+    assert_eq!(finished.stopped, coretwin_base::summary::StoppedBecause::Busy);
+    let summary = summarise(&plan, &finished.readings, finished.stopped).expect("cputime");
+    let said = summary.too_busy.expect("a sentence");
+    assert!(said.starts_with("This machine is too busy to say: "), "{said}");
+    assert!(said.ends_with("because others used 70 % of the CPUs."), "{said}");
 }
 
 #[test]

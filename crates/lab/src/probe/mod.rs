@@ -16,7 +16,7 @@ use coretwin_host::root::Root;
 use coretwin_host::{affinity, environment, observe};
 use meter::HostMeter;
 
-pub use remembered::{judged, recall, remember, warning};
+pub use remembered::{judged, recall, remember, sentence, warning};
 
 /// What the user asks for.
 #[derive(Debug, Clone, PartialEq)]

@@ -16,16 +16,21 @@ const FILE: &str = "probe.json";
 /// Longer than any result: a thousand CPUs make some hundred KiB.
 const BYTES_MAX: u64 = 16 << 20;
 
-/// Keeps a result, in place of the last one.
+/// Keeps a result, in place of the last one; gives that back if it is better and stays.
 ///
 /// # Errors
 /// The folder cannot be written.
-pub fn remember(state: &Path, probe: &Probe) -> std::io::Result<()> {
+pub fn remember(root: &Root, state: &Path, probe: &Probe) -> std::io::Result<Option<Probe>> {
+    let stays = recall(root, state).filter(|last| !last.gives_way_to(probe));
+    if stays.is_some() {
+        return Ok(stays);
+    }
     let text = serde_json::to_vec(probe).map_err(std::io::Error::other)?;
     let new = state.join(format!("{FILE}.{}", std::process::id()));
     std::fs::create_dir_all(state)?;
     std::fs::write(&new, text)?;
-    std::fs::rename(&new, state.join(FILE))
+    std::fs::rename(&new, state.join(FILE))?;
+    Ok(None)
 }
 
 /// The last result of this boot, if there is one that means something.
@@ -78,7 +83,9 @@ pub fn warning(topology: &Topology, probe: Option<&Probe>) -> Option<Warning> {
     })
 }
 
-fn sentence(probe: &Probe) -> String {
+/// What it found, how good it is, and when that was.
+#[must_use]
+pub fn sentence(probe: &Probe) -> String {
     let sets = |sets: &[CpuSet]| {
         let sets: Vec<String> = sets.iter().map(|set| format!("{{{set}}}")).collect();
         sets.join(" ")
@@ -94,7 +101,7 @@ fn sentence(probe: &Probe) -> String {
     if !probe.undecided.is_empty() {
         said += &format!(", and could not decide on CPUs {}", probe.undecided);
     }
-    said
+    format!("{said} ({})", probe.quality())
 }
 
 #[cfg(test)]
@@ -123,12 +130,36 @@ mod tests {
         let (root, state) = (Root::system(), tempfile::tempdir().expect("folder"));
         assert_eq!(recall(&root, state.path()), None);
         let probe = found(&root);
-        remember(state.path(), &probe).expect("written");
+        assert_eq!(remember(&root, state.path(), &probe).expect("written"), None);
         assert_eq!(recall(&root, state.path()).as_ref(), Some(&probe));
-        remember(state.path(), &Probe { boot_id: "another".into(), ..probe }).expect("written");
+        let other = Probe { boot_id: "another".into(), ..probe };
+        remember(&root, state.path(), &other).expect("written");
         assert_eq!(recall(&root, state.path()), None);
         std::fs::write(state.path().join(FILE), "{").expect("written");
         assert_eq!(recall(&root, state.path()), None);
+    }
+
+    #[test]
+    fn a_worse_result_does_not_stand_in_for_a_better_one() {
+        let (root, state) = (Root::system(), tempfile::tempdir().expect("folder"));
+        let good = Probe { confidence: 0.999, rounds: 30, ..found(&root) };
+        let [one, both] = ["1", "0-1"].map(|list| CpuSet::parse(list).expect("list"));
+        let nothing = Probe { undecided: both.clone(), alone: CpuSet::new(), ..good.clone() };
+        let part = Probe { undecided: one.clone(), alone: CpuSet::new(), ..good.clone() };
+        let keep = |probe: &Probe| remember(&root, state.path(), probe).expect("written");
+        assert_eq!(keep(&nothing), None, "there was none");
+        assert_eq!(keep(&good), None, "it decides more");
+        assert_eq!(keep(&nothing).as_ref(), Some(&good));
+        assert_eq!(keep(&part).as_ref(), Some(&good));
+        assert_eq!(recall(&root, state.path()).as_ref(), Some(&good));
+        // A hypervisor has moved its CPUs: as sure as before, but otherwise.
+        let moved = Probe { groups: vec![both], alone: CpuSet::new(), ..good.clone() };
+        assert_eq!(keep(&moved), None);
+        assert_eq!(recall(&root, state.path()), Some(moved));
+        // How good it is goes with it wherever it is used.
+        let said = sentence(&good);
+        assert!(said.contains("2 of 2 CPUs decided, confidence 99.9 %"), "{said}");
+        assert!(sentence(&nothing).contains("(undecided; 0 % of 30 rounds disturbed)"));
     }
 
     #[test]

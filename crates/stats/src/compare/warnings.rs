@@ -200,6 +200,7 @@ impl Writer<'_> {
                 StoppedBecause::Target | StoppedBecause::Blocks | StoppedBecause::Budget => {
                     continue;
                 }
+                StoppedBecause::Busy => "was given up on a busy machine",
                 StoppedBecause::Running => "has not ended, or was killed",
                 StoppedBecause::Reboot => "waits for a reboot",
                 StoppedBecause::Interrupted => "was interrupted",

@@ -3,7 +3,7 @@
 use super::blocks::Blocks;
 use super::rows::Comparison;
 use super::warnings::Failures;
-use super::{protocol_2003, resolution, sentences, suites, warnings};
+use super::{disturbed, protocol_2003, resolution, sentences, suites, warnings};
 use crate::prediction;
 use crate::{holm, stopping, verdict};
 use coretwin_base::plan::{Plan, Protocol};
@@ -52,7 +52,11 @@ pub(crate) fn measured(plan: &Plan, readings: &[Reading], stopped: StoppedBecaus
     } else {
         fill(&mut summary, plan, readings, &facts);
     }
-    summary.sentences = sentences::write(plan, &summary);
+    let too_busy = (summary.blocks == 0).then(|| disturbed::too_busy(plan, readings)).flatten();
+    summary.sentences = match too_busy {
+        Some(sentence) => vec![sentence],
+        None => sentences::write(plan, &summary),
+    };
     summary
 }
 

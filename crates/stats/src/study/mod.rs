@@ -7,6 +7,7 @@
 
 mod analyse;
 pub(crate) mod blocks;
+mod disturbed;
 mod look;
 mod machine_effects;
 mod pair;
@@ -22,6 +23,7 @@ pub use crate::screening::choose_threads;
 pub use analyse::analyse;
 pub(crate) use analyse::measured;
 pub use blocks::Analysed;
+pub use disturbed::too_busy;
 pub use look::{Look, LookCell, look};
 pub use machine_effects::{MachineEffects, machine_effects};
 pub use pair::pair_comparison;

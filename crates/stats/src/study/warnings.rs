@@ -124,6 +124,7 @@ pub(super) fn more_blocks(plan: &Plan, stopped: StoppedBecause) -> &'static str 
         | (
             _,
             StoppedBecause::Interrupted
+            | StoppedBecause::Busy
             | StoppedBecause::Reboot
             | StoppedBecause::Error
             | StoppedBecause::Running,

@@ -261,7 +261,10 @@ impl Reading<'_> {
         let task = self.supervisor.task(server);
         let how = task.and_then(|task| task.exit).map_or_else(String::new, |(how, _)| ending(how));
         Error::Failed {
-            why: format!("the server {how} while it was needed"),
+            why: format!(
+                "the server {how} while it was needed{}",
+                task.map(Task::last_words).unwrap_or_default()
+            ),
             output: task.map(Task::shown),
         }
     }
@@ -321,7 +324,7 @@ impl Reading<'_> {
         }
         match task.exit {
             Some((status, _)) if !status.success() => Err(Error::Failed {
-                why: format!("{who} {}", ending(status)),
+                why: format!("{who} {}{}", ending(status), task.last_words()),
                 output: Some(task.shown()),
             }),
             _ => Ok(()),

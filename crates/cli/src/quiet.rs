@@ -1,0 +1,71 @@
+//! Whether others leave a study its CPUs: looked at before the first block, and waited for if asked.
+
+use crate::out;
+use coretwin_base::plan::Plan;
+use coretwin_base::units::human_seconds;
+use coretwin_host::root::Root;
+use coretwin_lab::Error;
+use coretwin_lab::machine::Stop;
+use coretwin_lab::quiet::{self, Lookout};
+use indicatif::ProgressBar;
+use std::time::{Duration, Instant};
+
+/// Without a terminal, a line about the waiting at most this often.
+const PLAIN_EVERY: Duration = Duration::from_secs(60);
+
+/// What can be done about a busy machine.
+pub(crate) fn choices(plan: &Plan) -> &'static str {
+    match &plan.cputime {
+        Some(_) => {
+            "wait for quiet with --wait-quiet, or take the machine as it is with \
+             --others-limit 100% --steal-limit 100%"
+        }
+        None => {
+            "wait for quiet with --wait-quiet, allow more with --others-limit and --steal-limit \
+             (100% allows everything), or screen without a verdict with --quick"
+        }
+    }
+}
+
+/// Says at once that the machine is busy, or waits at most so long until it is quiet.
+pub(crate) fn before(
+    plan: &Plan,
+    root: &Root,
+    patience: Option<Duration>,
+    stop: &Stop,
+) -> Result<(), Error> {
+    let Some(lookout) = Lookout::new(root, plan) else { return Ok(()) };
+    if let Some(patience) = patience {
+        return wait(&lookout, patience, stop);
+    }
+    let Some(busy) = lookout.look(stop)? else { return Ok(()) };
+    out::news(&match plan.rules.retries_max {
+        0 => format!("This machine is busy: {busy}. Every run counts all the same."),
+        _ => format!(
+            "This machine is busy: {busy}; what is disturbed so is set aside. You can {}.",
+            choices(plan)
+        ),
+    });
+    Ok(())
+}
+
+fn wait(lookout: &Lookout<'_>, patience: Duration, stop: &Stop) -> Result<(), Error> {
+    let bar = match out::redraws(&std::io::stderr()) {
+        true => ProgressBar::new_spinner(),
+        false => ProgressBar::hidden(),
+    };
+    let mut told: Option<Instant> = None;
+    let waited = quiet::wait(patience, &mut || lookout.look(stop), &mut |busy, left_s| {
+        let what = busy.unwrap_or("quiet for a moment");
+        let line = format!("waiting for quiet: {what}; {} left", human_seconds(left_s));
+        if !bar.is_hidden() {
+            bar.set_message(line);
+            bar.tick();
+        } else if told.is_none_or(|told| told.elapsed() >= PLAIN_EVERY) {
+            told = Some(Instant::now());
+            out::news(&line);
+        }
+    });
+    bar.finish_and_clear();
+    waited
+}
