@@ -420,3 +420,31 @@ fn status(
         .any(|suite| suite.verdict.is_some_and(|verdict| args.fail_on.contains(&verdict)));
     if failed || matched { CELLS_FAILED } else { DONE }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::study_args::Line;
+    use coretwin_base::topology::Topology;
+
+    #[test]
+    fn a_machine_that_is_not_as_it_was_and_a_busy_one_have_statuses_of_their_own() {
+        let words = ["study", "--", "true"].map(str::to_owned).to_vec();
+        let args = Line::read(words).expect("options");
+        let request = args.request().expect("request");
+        let plan = planning::draw(&request, HOST, &Topology::regular(1, 2, 2)).expect("plan");
+        let ends = |stopped, is_restored, is_too_busy| {
+            let summary = study::analyse(&plan, &[], stopped);
+            let (readings, environment) = (Vec::new(), Environment::default());
+            let finished = Finished { readings, environment, stopped };
+            status(&args, &finished, &summary, is_restored, is_too_busy)
+        };
+        for stopped in [StoppedBecause::Target, StoppedBecause::Busy, StoppedBecause::Interrupted] {
+            assert_eq!(ends(stopped, false, false), NOT_RESTORED, "{stopped:?}");
+        }
+        assert_eq!(ends(StoppedBecause::Target, true, false), DONE);
+        assert_eq!(ends(StoppedBecause::Interrupted, true, true), INTERRUPTED);
+        assert_eq!(ends(StoppedBecause::Busy, true, false), TOO_BUSY);
+        assert_eq!(ends(StoppedBecause::Budget, true, true), TOO_BUSY);
+    }
+}
