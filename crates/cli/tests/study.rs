@@ -119,7 +119,7 @@ fn a_failing_command_is_a_result_with_its_output() {
     let _host = host();
     let folder = tempfile::tempdir().expect("folder");
     let script =
-        "echo to be seen; [ {arm} = b ] || { echo no such; printf 'in\\033put\\n'; exit 7; } >&2";
+        "echo to be seen; [ {arm} = a ] || { echo no such; printf 'in\\033put\\n'; exit 7; } >&2";
     let args = [&ARMS[..], &["--blocks", "2", "--out", "s", "--", "sh", "-c", script]].concat();
     let ran = study(folder.path(), &args);
     assert_eq!(ran.status, 1, "done, but cells failed: {}", ran.err);
@@ -130,7 +130,7 @@ fn a_failing_command_is_a_result_with_its_output() {
     assert_eq!(failed.len(), 2);
     assert!(failed[0]["cause"].as_str().expect("cause").contains('7'), "{}", failed[0]);
     assert!(failed[0]["output"].as_str().expect("output").contains("to be seen"));
-    let said = "failed: command in arm a: the command ended with status 7; it said: no such input";
+    let said = "failed: command in arm b: the command ended with status 7; it said: no such input";
     assert!(ran.err.contains(said), "the message has the end of standard error: {}", ran.err);
     assert!(ran.out.contains("it said: no such input"), "and the report: {}", ran.out);
     assert!(folder.path().join("s/report.html").exists());
@@ -181,7 +181,7 @@ fn a_full_disk_stops_the_study_and_keeps_what_there_is() {
     let folder = tempfile::tempdir().expect("folder");
     // A limit on the size of written files stands for a full disk: the kernel refuses alike.
     let script = format!(
-        "ulimit -f 12; trap '' XFSZ; exec {} study --blocks 40 --arm a=cpus:0 --arm b=cpus:0 --out s -- true",
+        "ulimit -f 12; trap '' XFSZ; exec {} study --blocks 40 --arm a=cpus:0 --arm b=cpus:0 --others-limit 100% --steal-limit 100% --out s -- true",
         common::CORETWIN
     );
     let output = std::process::Command::new("sh")
@@ -222,7 +222,7 @@ fn two_studies_at_once_are_refused() {
     for (verb, args, part) in [
         ("study", &["chta"][..], "did you mean 'chat'"),
         ("study", &["chat", "--arm", "a=cpus:0", "--arm", "a=cpus:0"], "two arms are called 'a'"),
-        ("study", &["--metric", "x=/y", "--primary", "z", "--", "true"], "unknown metric 'z'"),
+        ("study", &["--metric", "x=/y", "--primary", "z", "--", "true"], "no metric 'z'"),
         ("run", &["chta"], "did you mean 'chat'"),
         ("cputime", &["--spinner", "natve"], "did you mean 'native'"),
         ("cputime", &["--spinners", "0"], "compares nothing"),

@@ -66,7 +66,8 @@ impl<'a> Lookout<'a> {
         let above = shares.filter(|(share, limit, ..)| *limit < 1.0 && share > limit);
         let (share, limit, who, cpus) = above.max_by(|a, b| (a.0 / a.1).total_cmp(&(b.0 / b.1)))?;
         let (share, limit) = (share.min(1.0) * 100.0, limit * 100.0);
-        Some(format!("{who} {share:.0} % of CPUs {cpus} (limit {limit:.1} %)"))
+        let cpu = if cpus.len() == 1 { "CPU" } else { "CPUs" };
+        Some(format!("{who} {share:.0} % of {cpu} {cpus} (limit {limit:.1} %)"))
     }
 }
 
@@ -129,7 +130,7 @@ mod tests {
         };
         assert_eq!(said(&rules_5, [4, 4], 4), None);
         let busy = said(&rules_5, [0, 60], 0).expect("CPU 1 is busy");
-        assert_eq!(busy, "others use 60 % of CPUs 1 (limit 5.0 %)");
+        assert_eq!(busy, "others use 60 % of CPU 1 (limit 5.0 %)");
         let stolen = said(&rules_5, [6, 6], 50).expect("stolen");
         assert_eq!(stolen, "the hypervisor takes 50 % of CPUs 0-1 (limit 5.0 %)");
         assert_eq!(said(&rules(0.05, 1.0), [100, 100], 0), None);

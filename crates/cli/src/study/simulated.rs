@@ -84,11 +84,6 @@ fn tell(plan: &Plan) {
     }
 }
 
-<<<<<<< HEAD
-fn go(args: &Args, bundle: &Bundle, plan: &Plan, machine: Modelled) -> Result<ExitCode> {
-    out::news(&format!("results go to {}", bundle.folder().display()));
-    let (journal, earlier) = bundle.journal(plan)?;
-=======
 fn go(
     args: &Args,
     bundle: &Bundle,
@@ -97,8 +92,7 @@ fn go(
     made: Option<&Path>,
 ) -> Result<ExitCode> {
     out::results_go_to(bundle.folder(), made);
-    let (journal, earlier) = bundle.journal()?;
->>>>>>> 47fdc0e (A busy machine is said at once, and a study of which others leave nothing ends within a minute)
+    let (journal, earlier) = bundle.journal(plan)?;
     if earlier.torn_bytes > 0 {
         out::news("the journal's last line was torn by a crash; that run is made again");
     }
