@@ -6,12 +6,14 @@
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints")]
 
+mod yardstick;
+
 use coretwin_sim::core::profile::Profile;
 use coretwin_sim::core::{Class, Options, Outcome, Preset, Stream, ThreadInput, Uop, simulate};
-use std::hint::black_box;
+use yardstick::{cpu_seconds, yardstick};
 
-/// The profiles of the matrix: 78 pairs.
-const PROFILES: [&str; 12] = [
+/// The profiles of the matrix, which has every pair of them.
+const PROFILES: &[&str] = &[
     "gzip",
     "perl-loop",
     "spin",
@@ -111,23 +113,6 @@ fn timed(preset: &Preset, inputs: Vec<ThreadInput<'_>>) -> String {
         outcome.total_uops as f64 / seconds / 1e6,
         outcome.total_cycles as f64 / seconds / 1e6
     )
-}
-
-/// Millions of dependent multiplications per CPU second.
-fn yardstick() -> f64 {
-    const STEPS: u64 = 100_000_000;
-    let start = cpu_seconds();
-    let mut value = black_box(3u64);
-    for _ in 0..STEPS {
-        value = black_box(value.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    }
-    black_box(value);
-    STEPS as f64 / (cpu_seconds() - start) / 1e6
-}
-
-fn cpu_seconds() -> f64 {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
-    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }
 
 /// Independent loads all over a footprint, a branch after every seven.

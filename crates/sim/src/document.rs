@@ -1,5 +1,5 @@
-//! A TOML text as its readers see it: tables that know their file, key and line, hand out values
-//! with a range, and complain of every key that nobody asked for.
+//! A TOML text as its readers see it: tables that know their file, key and line, give values within
+//! a range, and refuse every key that no reader asked for.
 //!
 //! Presets and profiles are read with it, so that both refuse bad input in the same words.
 
@@ -161,17 +161,18 @@ impl<'doc> Table<'doc> {
 
     /// A whole number within the range.
     pub(crate) fn whole(&mut self, key: &str, range: RangeInclusive<u64>) -> Result<u64> {
+        let (low, high) = range.into_inner();
+        self.integer(key, low.into()..=high.into()).map(|number| number as u64)
+    }
+
+    fn integer(&mut self, key: &str, range: RangeInclusive<i128>) -> Result<i128> {
         let (value, _) = self.need(key)?;
         let allowed = format!("a whole number from {} to {}", range.start(), range.end());
         let DeValue::Integer(integer) = value else {
             return Err(self.refuse(key, format!("must be {allowed}, not {}", kind(value))));
         };
         match i128::from_str_radix(integer.as_str(), integer.radix()) {
-            Ok(number)
-                if (i128::from(*range.start())..=i128::from(*range.end())).contains(&number) =>
-            {
-                Ok(number as u64)
-            }
+            Ok(number) if range.contains(&number) => Ok(number),
             _ => Err(self.refuse(key, format!("is {}; it must be {allowed}", integer.as_str()))),
         }
     }
@@ -209,15 +210,8 @@ impl<'doc> Table<'doc> {
 
     /// A whole number that may be below 0, within the range.
     pub(crate) fn signed(&mut self, key: &str, range: RangeInclusive<i64>) -> Result<i64> {
-        let (value, _) = self.need(key)?;
-        let allowed = format!("a whole number from {} to {}", range.start(), range.end());
-        let DeValue::Integer(integer) = value else {
-            return Err(self.refuse(key, format!("must be {allowed}, not {}", kind(value))));
-        };
-        match i64::from_str_radix(integer.as_str(), integer.radix()) {
-            Ok(number) if range.contains(&number) => Ok(number),
-            _ => Err(self.refuse(key, format!("is {}; it must be {allowed}", integer.as_str()))),
-        }
+        let (low, high) = range.into_inner();
+        self.integer(key, low.into()..=high.into()).map(|number| number as i64)
     }
 
     /// Whether the key holds a list.
@@ -309,12 +303,12 @@ impl<'doc> Table<'doc> {
         }
     }
 
-    /// Ends the reading of this table: a key that nobody asked for is an error.
+    /// Ends the reading of this table: a key that no reader asked for is an error.
     pub(crate) fn finish(self) -> Result<()> {
         self.no_strangers(&[])
     }
 
-    /// Refuses keys that nobody asked for so far, but for those that will be asked for later.
+    /// Refuses keys that no reader has asked for, except those that will be asked for later.
     pub(crate) fn no_strangers(&self, later: &[&str]) -> Result<()> {
         let asked = || self.asked.iter().map(String::as_str).chain(later.iter().copied());
         let stranger = self.keys().into_iter().find(|key| !asked().any(|known| known == *key));

@@ -1,4 +1,4 @@
-//! What can go wrong: a preset or profile that cannot be, or a run that does not get on.
+//! Errors: an impossible preset or profile, or a run that makes no progress.
 
 /// Everything this crate reports.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -21,7 +21,7 @@ pub enum Error {
         /// What the reader of the text said, with its line.
         problem: String,
     },
-    /// A workload, machine or profile that is not there, or cannot be had.
+    /// A workload, machine or profile that does not exist or cannot be used.
     #[error("{0}")]
     Unknown(String),
     /// A fit that was made for something else.
@@ -32,7 +32,7 @@ pub enum Error {
         /// What it was made for.
         problem: String,
     },
-    /// A simulation that did not get on.
+    /// A simulation that made no progress.
     #[error(transparent)]
     Stuck(#[from] Box<crate::core::Stuck>),
     /// A run of the simulated kernel that was refused or given up.

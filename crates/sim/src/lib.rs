@@ -6,6 +6,30 @@
 
 #![forbid(unsafe_code)]
 
+/// An enum whose members have names in files and reports: `ALL`, `COUNT` and `name` follow from it.
+macro_rules! named {
+    ($(#[$about:meta])* pub enum $type:ident {
+        $($(#[$doc:meta])* $member:ident = $name:literal,)*
+    }) => {
+        $(#[$about])*
+        pub enum $type { $($(#[$doc])* $member,)* }
+
+        impl $type {
+            /// Every member, in the order of their numbers.
+            pub const ALL: [Self; [$($name),*].len()] = [$(Self::$member),*];
+
+            /// How many there are.
+            pub const COUNT: usize = Self::ALL.len();
+
+            /// The name used in files and reports.
+            #[must_use]
+            pub fn name(self) -> &'static str {
+                match self { $(Self::$member => $name,)* }
+            }
+        }
+    };
+}
+
 pub mod built_in;
 pub mod calibrate;
 pub mod core;

@@ -10,7 +10,7 @@ pub(crate) fn mix(number: u64) -> u64 {
 }
 
 /// A stream of them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Numbers {
     state: u64,
 }

@@ -5,6 +5,8 @@ mod support;
 use coretwin_base::param::WorkloadSpec;
 use coretwin_sim::Result;
 use coretwin_sim::calibrate::Fit;
+use coretwin_sim::core::{preset, profile};
+use coretwin_sim::kernel::scenario;
 use coretwin_sim::machine::{MODEL_VERSION, MachinePreset, table};
 use coretwin_sim::models::{Prediction, Setting, predict};
 use coretwin_sim::policies::Settings;
@@ -30,6 +32,25 @@ fn run(
     let setting =
         Setting { machine, speeds: &speeds, fit, policy, smt, seed: 1, fraction, runs_max };
     predict(&spec.name, &spec.params, &setting)
+}
+
+#[test]
+fn every_file_is_one_line_of_the_table_of_its_kind() {
+    let here = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    for (folder, all) in [
+        ("machines", table::ALL),
+        ("presets", preset::table::ALL),
+        ("profiles", profile::table::ALL),
+        ("scenarios", scenario::table::ALL),
+    ] {
+        let files = std::fs::read_dir(here.join(folder)).expect(folder);
+        let names = files.map(|file| file.expect(folder).file_name().into_string().expect("UTF-8"));
+        let mut names: Vec<String> = names.collect();
+        names.sort();
+        let mut listed: Vec<String> = all.iter().map(|one| format!("{}.toml", one.name)).collect();
+        listed.sort();
+        assert_eq!(names, listed, "{folder}");
+    }
 }
 
 #[test]

@@ -9,6 +9,8 @@
 #![expect(clippy::print_stdout, reason = "a benchmark prints")]
 
 mod curves;
+#[path = "../yardstick/mod.rs"]
+mod yardstick;
 
 use coretwin_sim::kernel::co_run::{CoRun, ProfileId};
 use coretwin_sim::kernel::costs::Costs;
@@ -16,7 +18,7 @@ use coretwin_sim::kernel::program::{Amount, Options, Program, Step};
 use coretwin_sim::kernel::{Layout, Machine, Outcome, Start, Work, run};
 use coretwin_sim::policies::{POLICIES, Settings};
 use curves::Point;
-use std::hint::black_box;
+use yardstick::{cpu_seconds, yardstick};
 
 /// Events of each measurement, about; fewer where they would take more than the seconds below.
 const EVENTS: f64 = 2e6;
@@ -108,23 +110,6 @@ fn work(cpus: u64, tasks: u32, ready: bool) -> Work {
     let programs = vec![Program { name: "task".to_owned(), steps }];
     let starts = vec![Start { count: tasks, ..Start::of(0) }];
     Work { programs, starts, ..Work::default() }
-}
-
-/// Millions of dependent multiplications per CPU second.
-fn yardstick() -> f64 {
-    const STEPS: u64 = 100_000_000;
-    let start = cpu_seconds();
-    let mut value = black_box(3u64);
-    for _ in 0..STEPS {
-        value = black_box(value.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    }
-    black_box(value);
-    STEPS as f64 / (cpu_seconds() - start) / 1e6
-}
-
-fn cpu_seconds() -> f64 {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
-    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }
 
 /// Memory that the process has now.

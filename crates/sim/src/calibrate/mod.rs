@@ -11,5 +11,5 @@ mod fit;
 mod least_squares;
 mod procedure;
 
-pub use fit::{Fit, Residual};
+pub use crate::machine::{Fit, Residual};
 pub use procedure::{FREE, Free, ROUNDS, Target, calibrate, one_after_the_other};

@@ -4,15 +4,13 @@
 //! later groups do not change cells of earlier ones by more than the later cells' own dependence on
 //! them. At the end every row with a service time gets it by the rule of three, twice.
 
-use super::fit::COSTS;
 use super::least_squares;
-use super::{Fit, Residual};
-use crate::machine::{MODEL_VERSION, MachinePreset};
+use crate::machine::fit::COSTS;
+use crate::machine::{Fit, MODEL_VERSION, MachinePreset, Residual};
 use crate::models::{self, Setting};
 use crate::{Error, Result};
 use coretwin_base::param::{WorkloadSpec, label};
 use coretwin_base::reading::Better;
-use std::collections::BTreeMap;
 
 /// A published figure, of one state of the machine and one scheduler.
 #[derive(Debug, Clone, PartialEq)]
@@ -59,7 +57,7 @@ pub const FREE: &[Free] = &[
 ];
 
 /// The cells that decide each group: names of workloads.
-const CELLS: [&[&str]; 6] = [
+const CELLS: &[&[&str]] = &[
     &["lmbench/pipe-latency"],
     &["lmbench/fork-exit"],
     &["lmbench/fork-execve"],
@@ -148,7 +146,7 @@ fn start(machine: &MachinePreset, targets: &[Target], fitted_to: &str) -> Result
     let mut disk = machine.disk.ok_or_else(|| {
         Error::Unknown(format!("{} has no disk, and dbench needs one", machine.name))
     })?;
-    let costs = COSTS.map(|(name, cost)| (name.to_owned(), *cost(&mut costs, &mut disk)));
+    let costs = COSTS.iter().map(|(name, cost)| ((*name).to_owned(), *cost(&mut costs, &mut disk)));
     let free = FREE.iter().filter(|free| free.of_work);
     let work = free.map(|free| Ok((free.name.to_owned(), machine.work(free.name, "calibration")?)));
     let service = |target: &Target| {
@@ -166,7 +164,7 @@ fn start(machine: &MachinePreset, targets: &[Target], fitted_to: &str) -> Result
         fingerprint: machine.fingerprint.clone(),
         version: MODEL_VERSION,
         fitted_to: fitted_to.to_owned(),
-        costs: BTreeMap::from(costs),
+        costs: costs.collect(),
         work: work.collect::<Result<_>>()?,
         services: targets.iter().filter_map(service).collect(),
         residuals: Vec::new(),
@@ -183,7 +181,7 @@ fn set(fit: &mut Fit, free: &Free, ns: f64) {
     values.insert(free.name.to_owned(), libm::round(ns).max(1.0) as u64);
 }
 
-/// Service times of rows whose value follows nearly in proportion.
+/// Service times of rows, whose values are nearly proportional to them.
 fn services(fit: &mut Fit, targets: &[Target], run: &mut Run<'_>) -> Result<()> {
     let fitted = |target: &&Target| fit.services.contains_key(&target.cell.name);
     let own: Vec<&Target> = targets.iter().filter(fitted).collect();

@@ -1,4 +1,4 @@
-//! How long a run is where nobody said: long enough for its slowest thread, not longer.
+//! Default length of a run: long enough for its slowest thread, not longer.
 //!
 //! Every thread must retire as many uops as the others before a measurement ends, so beside a thread
 //! that waits for memory a fast one retires a hundred times as many. A run of fixed length in uops

@@ -1,96 +1,48 @@
-//! What a run gives: speeds, stacks of cycles, occupancy; or why it did not end.
+//! Outcome of a run: speeds, cycle stacks, occupancy; or why it did not end.
 
 use std::fmt;
 
+named! {
 /// Where a slot of the rename stage went. Exclusive: in every cycle each thread has as many slots
 /// as rename is wide, and each belongs to exactly one component.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Component {
     /// A micro-operation was renamed.
-    Base,
+    Base = "base",
     /// Fetch delivered too little: taken branches, decoding, its width.
-    Fetch,
+    Fetch = "fetch",
     /// Code was missing: code cache, trace cache refill, code translation.
-    CodeMiss,
+    CodeMiss = "code_miss",
     /// A mispredicted branch: until it resolved, and the refill behind it.
-    Mispredict,
+    Mispredict = "mispredict",
     /// PAUSE.
-    Pause,
+    Pause = "pause",
     /// Halted, or the core was being divided anew.
-    Halt,
+    Halt = "halt",
     /// Entering or leaving the kernel, and waiting for older work before it.
-    Kernel,
+    Kernel = "kernel",
     /// Waiting for a lock: serialisation, spinning is counted as work.
-    Lock,
+    Lock = "lock",
     /// A machine clear.
-    MachineClear,
+    MachineClear = "machine_clear",
     /// The window was full behind work that waited for execution or its sources.
-    Execution,
+    Execution = "execution",
     /// The window was full behind a load that hit the first level or a store buffer.
-    FirstLevel,
+    FirstLevel = "first_level",
     /// The window was full behind a load served by a cache further out.
-    OuterLevel,
+    OuterLevel = "outer_level",
     /// The window was full behind a load from memory.
-    Memory,
+    Memory = "memory",
     /// The store buffer was full.
-    Stores,
+    Stores = "stores",
     /// The sibling was served in this thread's place, at fetch or rename.
-    SiblingSlots,
+    SiblingSlots = "sibling_slots",
     /// A queue or pool was full only because a sibling holds, or is kept, entries of it.
-    SiblingEntries,
+    SiblingEntries = "sibling_entries",
     /// The window was full of work that could have issued, had a sibling not taken the port.
-    SiblingPorts,
+    SiblingPorts = "sibling_ports",
 }
-
-impl Component {
-    /// Every component, in the order of their numbers.
-    pub const ALL: [Self; 17] = [
-        Self::Base,
-        Self::Fetch,
-        Self::CodeMiss,
-        Self::Mispredict,
-        Self::Pause,
-        Self::Halt,
-        Self::Kernel,
-        Self::Lock,
-        Self::MachineClear,
-        Self::Execution,
-        Self::FirstLevel,
-        Self::OuterLevel,
-        Self::Memory,
-        Self::Stores,
-        Self::SiblingSlots,
-        Self::SiblingEntries,
-        Self::SiblingPorts,
-    ];
-
-    /// How many components there are.
-    pub const COUNT: usize = Self::ALL.len();
-
-    /// The name used in reports.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Base => "base",
-            Self::Fetch => "fetch",
-            Self::CodeMiss => "code_miss",
-            Self::Mispredict => "mispredict",
-            Self::Pause => "pause",
-            Self::Halt => "halt",
-            Self::Kernel => "kernel",
-            Self::Lock => "lock",
-            Self::MachineClear => "machine_clear",
-            Self::Execution => "execution",
-            Self::FirstLevel => "first_level",
-            Self::OuterLevel => "outer_level",
-            Self::Memory => "memory",
-            Self::Stores => "stores",
-            Self::SiblingSlots => "sibling_slots",
-            Self::SiblingEntries => "sibling_entries",
-            Self::SiblingPorts => "sibling_ports",
-        }
-    }
 }
 
 /// Counts of one thread over the measurement.

@@ -1,78 +1,40 @@
 //! A micro-operation: the unit in which work enters the simulated core.
 
+named! {
 /// What a micro-operation needs to execute: which ports, which unit, which latency.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Class {
     /// Takes a place in the window, needs no port and has no result.
-    Nop,
+    Nop = "nop",
     /// Add, compare, logic, move.
-    IntAlu,
+    IntAlu = "int_alu",
     /// Shift and rotate (slow on NetBurst).
-    IntShift,
+    IntShift = "int_shift",
     /// Integer multiply.
-    IntMul,
+    IntMul = "int_mul",
     /// Integer divide.
-    IntDiv,
+    IntDiv = "int_div",
     /// Floating-point add.
-    FpAdd,
+    FpAdd = "fp_add",
     /// Floating-point multiply.
-    FpMul,
+    FpMul = "fp_mul",
     /// Floating-point divide and square root.
-    FpDiv,
+    FpDiv = "fp_div",
     /// Integer vector operation.
-    Vector,
+    Vector = "vector",
     /// Load from memory.
-    Load,
+    Load = "load",
     /// Store to memory: address and data as one.
-    Store,
+    Store = "store",
     /// Conditional or unconditional branch.
-    Branch,
+    Branch = "branch",
     /// Locked read-modify-write: waits for older work and for the store buffer, then executes.
-    Atomic,
+    Atomic = "atomic",
+}
 }
 
 impl Class {
-    /// Every class, in the order of their numbers.
-    pub const ALL: [Self; 13] = [
-        Self::Nop,
-        Self::IntAlu,
-        Self::IntShift,
-        Self::IntMul,
-        Self::IntDiv,
-        Self::FpAdd,
-        Self::FpMul,
-        Self::FpDiv,
-        Self::Vector,
-        Self::Load,
-        Self::Store,
-        Self::Branch,
-        Self::Atomic,
-    ];
-
-    /// How many classes there are.
-    pub const COUNT: usize = Self::ALL.len();
-
-    /// The name used in presets and profiles.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Nop => "nop",
-            Self::IntAlu => "int_alu",
-            Self::IntShift => "int_shift",
-            Self::IntMul => "int_mul",
-            Self::IntDiv => "int_div",
-            Self::FpAdd => "fp_add",
-            Self::FpMul => "fp_mul",
-            Self::FpDiv => "fp_div",
-            Self::Vector => "vector",
-            Self::Load => "load",
-            Self::Store => "store",
-            Self::Branch => "branch",
-            Self::Atomic => "atomic",
-        }
-    }
-
     /// Whether a result goes to the integer (`Some(false)`) or floating-point (`Some(true)`)
     /// register file, or to none.
     #[must_use]

@@ -89,8 +89,8 @@ impl CoreTime {
         }
     }
 
-    /// Throughput with 1, 2, … of `ways` CPUs busy over one busy, as it was; none where it was not so
-    /// long enough to be seen.
+    /// Throughput with 1, 2, … of `ways` CPUs busy over one busy, as measured; `None` where that state
+    /// did not occur.
     pub(crate) fn throughput(&self, ways: usize) -> Vec<Option<f64>> {
         let share = |index: usize| {
             let cpu_ns = self.cpu_ns[index];

@@ -4,7 +4,7 @@
 use coretwin_base::core_run::CoreMatrix;
 
 /// A kind of work: a row of the table.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct ProfileId(pub u16);
 
 impl ProfileId {

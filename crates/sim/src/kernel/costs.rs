@@ -3,7 +3,7 @@
 use super::layout::Distance;
 
 /// Times of the kernel's work, alone on a core.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Costs {
     /// Choosing the next task and switching to it within the same memory.
     pub switch_ns: u64,
@@ -12,11 +12,10 @@ pub struct Costs {
     /// One step of a policy's work that grows with tasks or CPUs: a task scored by `goodness`, a
     /// queue looked at by a balancer.
     pub policy_step_ns: u64,
-    /// The same where so many tasks are gone through that their data is not in the caches any more,
-    /// see [`Costs::policy_work_ns`].
+    /// Step cost once the data of the tasks scanned exceeds the caches, see
+    /// [`Costs::policy_work_ns`].
     pub policy_far_step_ns: u64,
-    /// Tasks gone through at once up to which a step costs the near time, and from which it costs the
-    /// far one.
+    /// Tasks scanned at once up to which a step costs the near time, and from which the far one.
     pub policy_far_steps: [u64; 2],
     /// From a wake-up until an idle CPU that halts runs: interrupt, leaving HLT.
     pub wake_halted_ns: u64,
@@ -46,8 +45,7 @@ pub struct Costs {
     /// More for a process whose page tables are not among those that its maker's CPU keeps, see
     /// [`Costs::page_tables_kept`]: finding memory for them and clearing it.
     pub page_tables_ns: u64,
-    /// Page tables of so many ended processes are kept by the CPU on which they ended, for the next
-    /// ones made there (Linux 2.4 on i386: `pgd_quicklist`, `pte_quicklist`).
+    /// How many ended processes' page tables a CPU keeps, for the next processes made there (Linux 2.4 on i386: `pgd_quicklist`, `pte_quicklist`).
     pub page_tables_kept: u32,
     /// Copying the page that both parent and child write first after a fork. The parent does; the child
     /// does too if it is there before the parent has done.
@@ -58,8 +56,8 @@ pub struct Costs {
     pub exit_ns: u64,
     /// Finding one page in the page cache.
     pub page_ns: u64,
-    /// A visit of the stopper; above 0, for balancing that takes a task to and fro with it would go
-    /// round for ever at one moment.
+    /// A run of the stopper; above 0, or balancing that moves a task to and fro would never let time
+    /// pass.
     pub stopper_ns: u64,
     /// Filling the caches of a core for a task that has all of them to fill anew; the profile says
     /// what part of that it needs. By distance from where it ran: the same core (others used it
@@ -104,34 +102,8 @@ impl Costs {
     /// No costs, but for the stopper's 5 µs: for hand-worked cases, where only the policy matters.
     #[must_use]
     pub fn none() -> Self {
-        Self {
-            switch_ns: 0,
-            switch_space_ns: 0,
-            policy_step_ns: 0,
-            policy_far_step_ns: 0,
-            policy_far_steps: [u64::MAX; 2],
-            wake_halted_ns: 0,
-            wake_polling_ns: 0,
-            interrupt_processor_ns: 0,
-            tick_ns: 0,
-            interrupt_ns: 0,
-            write_back_ns: 0,
-            system_call_ns: 0,
-            wake_ns: 0,
-            socket_ns: 0,
-            copy_kib_ns: 0,
-            semaphore_ns: 0,
-            fork_ns: [0, 0],
-            page_tables_ns: 0,
-            page_tables_kept: 0,
-            shared_page_ns: 0,
-            exec_ns: 0,
-            exit_ns: 0,
-            page_ns: 0,
-            stopper_ns: 5_000,
-            refill_ns: [0; 4],
-            displace_ns: 1,
-        }
+        let policy_far_steps = [u64::MAX; 2];
+        Self { policy_far_steps, stopper_ns: 5_000, displace_ns: 1, ..Self::default() }
     }
 
     /// Round numbers of the order of a processor of 2002 at 1.6 GHz: assumptions, not measurements.
@@ -143,28 +115,23 @@ impl Costs {
             switch_space_ns: 1_000,
             policy_step_ns: 50,
             policy_far_step_ns: 50,
-            policy_far_steps: [u64::MAX; 2],
             wake_halted_ns: 2_000,
             wake_polling_ns: 500,
             interrupt_processor_ns: 1_500,
             tick_ns: 2_000,
             interrupt_ns: 5_000,
-            write_back_ns: 0,
             system_call_ns: 1_000,
             wake_ns: 500,
             socket_ns: 10_000,
             copy_kib_ns: 1_000,
             semaphore_ns: 1_000,
             fork_ns: [200_000, 30_000],
-            page_tables_ns: 0,
-            page_tables_kept: 0,
-            shared_page_ns: 0,
             exec_ns: 500_000,
             exit_ns: 50_000,
             page_ns: 300,
-            stopper_ns: 5_000,
             refill_ns: [50_000, 50_000, 100_000, 200_000],
             displace_ns: 1_000_000,
+            ..Self::none()
         }
     }
 
@@ -176,28 +143,24 @@ impl Costs {
             switch_space_ns: 500,
             policy_step_ns: 20,
             policy_far_step_ns: 20,
-            policy_far_steps: [u64::MAX; 2],
             wake_halted_ns: 2_000,
             wake_polling_ns: 300,
             interrupt_processor_ns: 800,
             tick_ns: 1_000,
             interrupt_ns: 2_000,
-            write_back_ns: 0,
             system_call_ns: 200,
             wake_ns: 300,
             socket_ns: 3_000,
             copy_kib_ns: 100,
             semaphore_ns: 300,
             fork_ns: [60_000, 10_000],
-            page_tables_ns: 0,
-            page_tables_kept: 0,
-            shared_page_ns: 0,
             exec_ns: 300_000,
             exit_ns: 20_000,
             page_ns: 100,
             stopper_ns: 2_000,
             refill_ns: [30_000, 30_000, 150_000, 300_000],
             displace_ns: 500_000,
+            ..Self::none()
         }
     }
 }

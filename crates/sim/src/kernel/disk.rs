@@ -6,7 +6,7 @@ use super::view::TaskId;
 use crate::numbers::Numbers;
 use std::collections::{BTreeMap, VecDeque};
 
-/// For whom blocks are read or written.
+/// What blocks are read or written for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Purpose {
     /// A task that reads past the page cache.

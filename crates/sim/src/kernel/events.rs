@@ -1,9 +1,9 @@
 //! What happens next: a heap of slots, in order of time, and of being scheduled where times are
 //! equal.
 //!
-//! Whatever can happen has one slot for good: a CPU's end of work, its tick, a task's timer. To
-//! schedule a slot again moves it, so nothing stale is ever kept and memory is bounded by the number
-//! of slots. Each operation takes logarithmic time in the slots that are waiting.
+//! Every kind of event has one permanent slot: the end of a CPU's work, its tick, a task's timer.
+//! Scheduling a slot again moves it, so nothing stale is kept and memory is bounded by the number of
+//! slots. Each operation takes logarithmic time in the slots that are waiting.
 
 /// A slot that is not waiting.
 const ABSENT: u32 = u32::MAX;
@@ -45,7 +45,7 @@ impl Events {
         }
     }
 
-    /// Schedules a slot, or schedules it anew.
+    /// Schedules or reschedules a slot.
     #[inline]
     pub(crate) fn set(&mut self, slot: usize, at_ns: u64) {
         self.sequence += 1;
@@ -63,7 +63,7 @@ impl Events {
         }
     }
 
-    /// Takes a slot off, if it is waiting.
+    /// Cancels a slot, if it is waiting.
     #[inline]
     pub(crate) fn cancel(&mut self, slot: usize) {
         let place = self.place[slot];

@@ -1,5 +1,5 @@
 //! How the engine keeps the [`View`] true: every change of a CPU's or task's state goes through here,
-//! so that the masks of idle CPUs always fit. Tests of policies make their own views with it.
+//! so that the masks of idle CPUs always agree. Tests of policies make their own views with it.
 
 use super::layout::Layout;
 use super::mask::CpuMask;

@@ -5,9 +5,9 @@ use std::fmt;
 /// What went wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cause {
-    /// Machine or work cannot be.
+    /// Machine or work is impossible.
     BadInput,
-    /// Tasks wait for each other, or for what nobody will do.
+    /// Tasks wait for each other, or for what no task will do.
     Deadlock,
     /// A task goes on and on without time passing.
     EndlessLoop,
@@ -30,7 +30,7 @@ pub struct Failure {
     pub at_ns: u64,
     /// In a sentence.
     pub what: String,
-    /// More lines, as who waits for whom.
+    /// Further lines: which task waits for what.
     pub lines: Vec<String>,
 }
 

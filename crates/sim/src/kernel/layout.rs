@@ -21,37 +21,21 @@ pub struct Place {
     pub package: u32,
 }
 
+named! {
 /// How far apart two CPUs lie, from near to far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Distance {
     /// The same CPU.
-    SameCpu,
+    SameCpu = "same_cpu",
     /// A sibling.
-    SameCore,
+    SameCore = "same_core",
     /// Another core that shares the last-level cache.
-    SameCache,
+    SameCache = "same_cache",
     /// Another cache of the same package.
-    SamePackage,
+    SamePackage = "same_package",
     /// Another package.
-    OtherPackage,
+    OtherPackage = "other_package",
 }
-
-impl Distance {
-    /// Every distance, from near to far.
-    pub const ALL: [Self; 5] =
-        [Self::SameCpu, Self::SameCore, Self::SameCache, Self::SamePackage, Self::OtherPackage];
-
-    /// The name used in reports.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::SameCpu => "same_cpu",
-            Self::SameCore => "same_core",
-            Self::SameCache => "same_cache",
-            Self::SamePackage => "same_package",
-            Self::OtherPackage => "other_package",
-        }
-    }
 }
 
 /// The CPUs of a machine, numbered from 0 without gaps.

@@ -56,7 +56,7 @@ pub struct PageCacheSpec {
     pub pages: u32,
     /// Above this part of them written (in percent), writing back begins.
     pub dirty_background_percent: u32,
-    /// Above this part, those who write wait.
+    /// Above this part, writers wait.
     pub dirty_percent: u32,
     /// Pages written longer ago than this are written back.
     pub dirty_expire_ns: u64,

@@ -9,13 +9,13 @@ pub struct CpuMask {
 }
 
 impl CpuMask {
-    /// The empty set of a machine with so many CPUs.
+    /// The empty set of a machine with `cpus` CPUs.
     #[must_use]
     pub fn empty(cpus: usize) -> Self {
         Self { words: vec![0; cpus.div_ceil(64).max(1)].into_boxed_slice() }
     }
 
-    /// Every CPU of a machine with so many.
+    /// Every CPU of a machine with `cpus` CPUs.
     #[must_use]
     pub fn all(cpus: usize) -> Self {
         let mut mask = Self::empty(cpus);
@@ -23,7 +23,7 @@ impl CpuMask {
         mask
     }
 
-    /// Those members of a set that a machine with so many CPUs has.
+    /// The members of a set that a machine with `cpus` CPUs has.
     #[must_use]
     pub fn of(set: &CpuSet, cpus: usize) -> Self {
         let mut mask = Self::empty(cpus);
@@ -61,7 +61,7 @@ impl CpuMask {
         }
     }
 
-    /// Whether there is none.
+    /// Whether the set is empty.
     #[must_use]
     #[inline]
     pub fn is_empty(&self) -> bool {

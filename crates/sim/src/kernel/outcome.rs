@@ -1,4 +1,4 @@
-//! What a run gives.
+//! Outcome of a run.
 
 use super::accounting::{CpuTime, CpuUse};
 use super::histogram::Histogram;
@@ -43,7 +43,7 @@ pub struct Outcome {
     pub wait_longest_ns: u64,
     /// Each CPU.
     pub cpus: Vec<CpuOutcome>,
-    /// Throughput of a core with 1, 2, … CPUs busy over one busy; none where that was not so.
+    /// Throughput of a core with 1, 2, … CPUs busy over one busy; `None` where that did not occur.
     pub core_throughput: Vec<Option<f64>>,
     /// Each program.
     pub programs: Vec<ProgramOutcome>,
@@ -89,7 +89,7 @@ pub struct CpuOutcome {
 }
 
 /// All tasks of a program.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ProgramOutcome {
     /// Its name.
     pub name: String,

@@ -1,5 +1,5 @@
-//! The page cache: pages of files in memory, the least recently used thrown out first, written ones
-//! only after they are on the disk.
+//! The page cache: pages of files in memory. The least recently used page is evicted first, a dirty
+//! one only once it is written back.
 
 use super::view::TaskId;
 use std::collections::BTreeMap;
@@ -54,7 +54,7 @@ pub(crate) struct PageCache {
     pub(crate) evicted: u64,
 }
 
-/// Pages looked at for one that can be thrown out, before the search is given up.
+/// Pages tried for eviction before the search is given up.
 const SEARCH: usize = 64;
 
 impl PageCache {
@@ -106,7 +106,7 @@ impl PageCache {
         }
     }
 
-    /// Adds a page that is not there; none if all memory holds pages that cannot be thrown out now.
+    /// Adds a page that is not cached; `None` if no cached page can be evicted now.
     pub(crate) fn add(&mut self, file: u32, number: u64, state: PageState) -> Option<u32> {
         if self.places.len() >= self.limit {
             self.evict()?;
@@ -161,7 +161,7 @@ impl PageCache {
         }
     }
 
-    /// A page came from the disk, or is on it: who waited for it.
+    /// A page was read or written: the tasks that waited for it.
     pub(crate) fn finish(&mut self, slot: u32, now_ns: u64) -> Vec<TaskId> {
         let page = &mut self.pages[slot as usize];
         let waiters = std::mem::take(&mut page.waiters);

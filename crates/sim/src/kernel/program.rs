@@ -168,7 +168,7 @@ pub enum Step {
     },
     /// Gives the CPU away (sched_yield).
     Yield,
-    /// Changes where the task itself may run; none: everywhere.
+    /// Changes where the task itself may run; `None`: everywhere.
     SetMask(Option<CpuSet>),
     /// Changes the task's own nice value.
     SetNice(i8),

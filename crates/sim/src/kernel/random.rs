@@ -1,5 +1,5 @@
-//! Random numbers of a task: they depend on the seed, the task's serial number and how many it has
-//! drawn, never on what others do, so that two policies are compared on the same work.
+//! Random numbers of a task: they depend on the seed, the task's serial number and the number of draws,
+//! never on other tasks, so that two policies are compared on the same work.
 
 use super::program::Amount;
 use crate::numbers::{Numbers, mix};

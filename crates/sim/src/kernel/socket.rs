@@ -1,4 +1,4 @@
-//! One direction of a loopback connection, or a pipe: bytes, and who waits for them or for room.
+//! One direction of a loopback connection, or a pipe: bytes, and the tasks that wait for them or for room.
 //!
 //! A connection with segments follows Nagle's algorithm (RFC 896): while a segment is unacknowledged,
 //! what is written waits at the sender. The reader acknowledges when it has read all that arrived
@@ -29,10 +29,10 @@ pub(crate) struct Socket {
 pub(crate) struct Moved {
     /// Bytes put in or taken out.
     pub(crate) bytes: u64,
-    /// Who can go on now.
+    /// The task that can go on now.
     pub(crate) wakes: Option<TaskId>,
-    /// Halves of segments' ways that were gone for it, by whoever called: the way down and through
-    /// the loopback, and the way up with the acknowledgement.
+    /// Halves of segments' ways, which the caller pays for: the way down and through the loopback,
+    /// and the way up with the acknowledgement.
     pub(crate) half_ways: u64,
 }
 

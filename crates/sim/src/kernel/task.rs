@@ -6,9 +6,10 @@ use super::view::TaskId;
 use crate::numbers::Numbers;
 
 /// What a task waits for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Waiting {
     /// Nothing.
+    #[default]
     No,
     /// A time.
     Timer,
@@ -40,14 +41,14 @@ pub(crate) struct Loop {
 }
 
 /// The task.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Task {
     pub(crate) program: u32,
-    /// The step it is at.
+    /// Its current step.
     pub(crate) step: u32,
     /// Whether that step's work is done and its effect is due.
     pub(crate) effect_due: bool,
-    /// Whether what it waited for was done for it by who woke it.
+    /// Whether the waking task did for it what it waited for.
     pub(crate) answered: bool,
     /// The step's amount, drawn.
     pub(crate) amount: u64,
@@ -85,7 +86,7 @@ pub(crate) struct Task {
     pub(crate) cold: bool,
     /// Whether it has run at all.
     pub(crate) has_run: bool,
-    /// Whether its memory is its own, and not that of who made it.
+    /// Whether its memory is its own, and not that of the task that made it.
     pub(crate) owns_memory: bool,
     /// Until when its parent copies the page that both write first.
     pub(crate) page_shared_until_ns: u64,
@@ -119,37 +120,6 @@ pub(crate) struct Family {
 
 impl Task {
     pub(crate) fn new(program: u32, start: u32, home: ProfileId, numbers: Numbers) -> Self {
-        Self {
-            program,
-            step: 0,
-            effect_due: false,
-            answered: false,
-            amount: 0,
-            work: 0,
-            profile: home,
-            home,
-            loops: Vec::new(),
-            numbers,
-            start,
-            server: false,
-            waiting: Waiting::No,
-            begun_ns: 0,
-            deadline_ns: 0,
-            instant: (0, 0),
-            family: Family::default(),
-            locks_held: 0,
-            place: None,
-            positions: Vec::new(),
-            core_mark_ns: 0,
-            segments_ns: 0,
-            owed_ns: 0,
-            cold: false,
-            has_run: false,
-            owns_memory: false,
-            page_shared_until_ns: 0,
-            just_woken: false,
-            time: CpuTime::default(),
-            counts: Counts::default(),
-        }
+        Self { program, start, profile: home, home, numbers, ..Self::default() }
     }
 }

@@ -2,7 +2,7 @@
 //! timeline.
 
 use super::view::{TaskId, View};
-use crate::policies::{Action, Actions, Decision};
+use crate::policies::{Action, Answer, Decision};
 use coretwin_base::cpu_set::CpuId;
 
 /// A task's stay on a CPU.
@@ -61,16 +61,16 @@ impl Trace {
         self.hash
     }
 
-    /// Writes an answer into the log. Once that is full, policies need not note any more.
+    /// Logs an answer. Once the log is full, policies stop noting.
     #[inline]
-    pub(crate) fn write_down(&mut self, view: &View, asked_on: CpuId, actions: &mut Actions) {
+    pub(crate) fn write_down(&mut self, view: &View, asked_on: CpuId, answer: &mut Answer) {
         if self.decisions.len() < self.decisions_max {
-            self.write_all_down(view, asked_on, actions);
+            self.write_all_down(view, asked_on, answer);
         }
     }
 
     #[cold]
-    fn write_all_down(&mut self, view: &View, asked_on: CpuId, actions: &mut Actions) {
+    fn write_all_down(&mut self, view: &View, asked_on: CpuId, answer: &mut Answer) {
         let serial = |task: TaskId| (view.task(task).serial, view.task(task).program);
         let entry = |action: &Action| Decision {
             at_ns: view.now_ns,
@@ -79,10 +79,10 @@ impl Trace {
             task: action.task.map(serial),
             reason: action.reason,
         };
-        self.decisions.extend(actions.list().iter().map(entry));
+        self.decisions.extend(answer.list().iter().map(entry));
         self.decisions.truncate(self.decisions_max);
         if self.decisions.len() == self.decisions_max {
-            actions.stop_notes();
+            answer.stop_notes();
         }
     }
 

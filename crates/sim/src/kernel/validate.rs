@@ -1,4 +1,4 @@
-//! Whether machine and work can be, before anything runs.
+//! Refuses impossible machines and work, before anything runs.
 
 use super::costs::Costs;
 use super::failure::Failure;
@@ -22,7 +22,7 @@ const TIME_MAX_NS: u64 = 7 * 86_400 * 1_000_000_000;
 
 type Checked = Result<(), String>;
 
-/// Refuses what cannot be.
+/// Refuses an impossible machine, work or options.
 pub(crate) fn check(machine: &Machine, work: &Work, options: &Options) -> Result<(), Box<Failure>> {
     check_machine(machine)
         .and_then(|()| check_options(options))

@@ -1,5 +1,5 @@
 //! What a policy sees of the machine. It may read all of it and change none: a policy returns
-//! [`Actions`](crate::policies::Actions), and only the engine changes the world.
+//! [`Answer`](crate::policies::Answer), and only the engine changes the world.
 
 use super::layout::Layout;
 use super::mask::CpuMask;
@@ -71,7 +71,7 @@ pub enum Current {
     Stopper,
 }
 
-/// What becomes of a task.
+/// The state of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TaskState {
     /// Not yet, or no longer there.
@@ -80,14 +80,15 @@ pub enum TaskState {
     Runnable,
     /// Runs on this CPU.
     Running(CpuId),
-    /// Waits for something else than a CPU.
+    /// Waits for something other than a CPU.
     Blocked,
 }
 
 /// The scheduling class of a task (sched(7)).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Class {
     /// SCHED_OTHER.
+    #[default]
     Normal,
     /// SCHED_RR, with a priority of 1 to 99.
     RoundRobin(u8),
@@ -100,7 +101,7 @@ pub enum Class {
 pub struct TaskView {
     /// Number of the task in order of creation, from 1.
     pub serial: u64,
-    /// What becomes of it.
+    /// Its state.
     pub state: TaskState,
     /// Its scheduling class.
     pub class: Class,
@@ -114,7 +115,7 @@ pub struct TaskView {
     pub address_space: u32,
     /// The program it runs, by number, for reports.
     pub program: u32,
-    /// Who made it, if that task is still there.
+    /// The task that made it, if that still exists.
     pub parent: Option<TaskId>,
     /// Whether it is giving its CPU away (sched_yield): true until that CPU has chosen.
     pub yielded: bool,
@@ -189,6 +190,19 @@ impl View {
     #[inline]
     pub fn is_core_idle(&self, cpu: CpuId) -> bool {
         self.idle_cores.contains(cpu)
+    }
+
+    /// Whether a CPU is in [`View::idle`] and a task may run there.
+    #[must_use]
+    #[inline]
+    pub fn is_idle_for(&self, task: TaskId, cpu: CpuId) -> bool {
+        self.idle.contains(cpu) && self.mask(task).contains(cpu)
+    }
+
+    /// The first CPU of [`View::idle_cores`] where a task may run.
+    #[must_use]
+    pub fn idle_core_for(&self, task: TaskId) -> Option<CpuId> {
+        self.mask(task).first_common(&self.idle_cores)
     }
 
     /// How many CPUs of a CPU's core run tasks.

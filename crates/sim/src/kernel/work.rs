@@ -27,7 +27,7 @@ pub struct Work {
 }
 
 /// Tasks that start by themselves.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Start {
     /// The program, by number.
     pub program: u32,
@@ -40,10 +40,10 @@ pub struct Start {
     pub nice: i8,
     /// Scheduling class.
     pub class: Class,
-    /// Where they may run; none: everywhere.
+    /// Where they may run; `None`: everywhere.
     pub mask: Option<CpuSet>,
     /// The CPU on which they are made, where a policy that does not balance new tasks leaves them.
-    /// None: the first CPU.
+    /// `None`: the first CPU.
     pub on: Option<CpuId>,
     /// Whether they are servers: the run does not wait for their end.
     pub server: bool,
@@ -61,19 +61,7 @@ impl Start {
     /// One task of a program, from time 0, anywhere.
     #[must_use]
     pub fn of(program: u32) -> Self {
-        Self {
-            program,
-            count: 1,
-            at_ns: 0,
-            nice: 0,
-            class: Class::Normal,
-            mask: None,
-            on: None,
-            server: false,
-            threads: false,
-            same_memory: false,
-            own: Vec::new(),
-        }
+        Self { program, count: 1, ..Self::default() }
     }
 }
 
@@ -118,7 +106,7 @@ pub enum MachineEvent {
     SmtOff,
     /// All CPUs come online.
     SmtOn,
-    /// Tasks of a program get another mask; none: everywhere.
+    /// Tasks of a program get another mask; `None`: everywhere.
     SetMask {
         /// The program, by number.
         program: u32,

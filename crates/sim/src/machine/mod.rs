@@ -3,8 +3,11 @@
 //!
 //! Every value has its source and the confidence in it, as a processor's preset has.
 
+pub(crate) mod fit;
 mod read;
 pub mod table;
+
+pub use fit::{Fit, Residual};
 
 use crate::core::preset::{Preset, Provenance};
 use crate::kernel::co_run::CoRun;
@@ -18,6 +21,38 @@ use std::collections::BTreeMap;
 /// Counted up with every change of the simulated kernel or of a model that changes results: a fit of
 /// another version is refused.
 pub const MODEL_VERSION: u32 = 3;
+
+/// What a workload's own work takes on a machine, as its preset or a fit gives it: mostly times alone on
+/// a core.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Parameter {
+    /// Its key in `[work]`.
+    pub name: &'static str,
+    /// Its unit, which is the key of its value: `ns` or `messages`.
+    pub unit: &'static str,
+    /// What it is.
+    pub about: &'static str,
+}
+
+const fn time(name: &'static str, about: &'static str) -> Parameter {
+    Parameter { name, unit: "ns", about }
+}
+
+/// Every parameter of the families.
+pub const PARAMETERS: &[Parameter] = &[
+    time("pipe_call", "a read or write of a pipe, beyond the system call"),
+    time("chat_message", "chat: sending and receiving a message, beyond two system calls"),
+    time("chat_segment", "chat: a segment's way over the loopback, with its acknowledgement"),
+    Parameter {
+        name: "chat_messages_held",
+        unit: "messages",
+        about: "chat: messages that a connection holds before the sender waits",
+    },
+    time("tbench_exchange", "tbench: a request and its reply, beyond system calls and copying"),
+    time("tbench_kib", "tbench: copying 1 KiB from one process to the other"),
+    time("dbench_call", "dbench: one call, beyond system calls and copying"),
+    time("dbench_kib", "dbench: copying 1 KiB to or from the page cache"),
+];
 
 /// A machine.
 #[derive(Debug, Clone, PartialEq)]
@@ -36,14 +71,13 @@ pub struct MachinePreset {
     pub cores: u32,
     /// What an idle CPU does.
     pub idle: Idle,
-    /// Memory for the page cache; none: no model that uses files runs here.
+    /// Memory for the page cache; `None`: no model that uses files runs here.
     pub memory: Option<PageCacheSpec>,
-    /// The disk; none: no model that uses files runs here.
+    /// The disk; `None`: no model that uses files runs here.
     pub disk: Option<DiskSpec>,
     /// What the kernel's work costs.
     pub costs: Costs,
-    /// What the work of workloads takes, by the parameter's name; units as in
-    /// [`PARAMETERS`](crate::models::PARAMETERS).
+    /// What the work of workloads takes, by the parameter's name; units as in [`PARAMETERS`].
     pub work: BTreeMap<String, u64>,
     /// Where the values come from.
     pub provenance: Vec<Provenance>,
@@ -52,15 +86,6 @@ pub struct MachinePreset {
 }
 
 impl MachinePreset {
-    /// Reads a preset; `file` is named in errors.
-    ///
-    /// # Errors
-    /// [`Error`] naming file, line, key, the allowed range and the nearest known key, for anything
-    /// missing, unknown, contradictory or absurd.
-    pub fn read(file: &str, text: &str) -> Result<Self> {
-        read::read(file, text)
-    }
-
     /// Where its CPUs are, with every sibling or with one of each core only. As the kernel numbers
     /// them: first one CPU of every core, then their siblings.
     ///

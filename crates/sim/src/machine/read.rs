@@ -1,15 +1,13 @@
 //! From text to [`MachinePreset`]: each item is one inline table with its values, its source and the
 //! confidence in it. What the format can say is what this file asks for.
 
-use super::{MachinePreset, fingerprint};
+use super::{MachinePreset, PARAMETERS, fingerprint};
 use crate::built_in::BuiltIn;
 use crate::core::preset::{Preset, Provenance, read_item, table};
 use crate::document::{Document, Table};
 use crate::kernel::costs::Costs;
 use crate::kernel::machine::{DiskSpec, Idle, PageCacheSpec};
-use crate::models::PARAMETERS;
 use crate::{Error, Result};
-use coretwin_base::suggest;
 use std::collections::BTreeMap;
 
 /// The longest cost, in ns: a second.
@@ -23,64 +21,68 @@ struct Reader {
     provenance: Vec<Provenance>,
 }
 
-pub(super) fn read(file: &str, text: &str) -> Result<MachinePreset> {
-    let document = Document::parse(file, text)?;
-    let mut root = document.root();
-    let mut reader = Reader::default();
-    let name = root.words("name")?.to_owned();
-    let title = root.words("title")?.to_owned();
+impl MachinePreset {
+    /// Reads a preset; `file` is named in errors.
+    ///
+    /// # Errors
+    /// [`Error`] naming file, line, key, the allowed range and the nearest known key, for anything
+    /// missing, unknown, contradictory or absurd.
+    pub fn read(file: &str, text: &str) -> Result<Self> {
+        let document = Document::parse(file, text)?;
+        let mut root = document.root();
+        let mut reader = Reader::default();
+        let name = root.words("name")?.to_owned();
+        let title = root.words("title")?.to_owned();
 
-    let mut processor = root.table("processor")?;
-    let core = reader.item(&mut processor, "core", core)?;
-    let core_text = core.text;
-    let core = core.read(Preset::read);
-    let [packages, caches, cores] = reader.item(&mut processor, "topology", |item| {
-        let mut count = |key| item.whole(key, 1..=1024).map(|count| count as u32);
-        Ok([count("packages")?, count("caches")?, count("cores")?])
-    })?;
-    let idle = reader.item(&mut processor, "idle", |item| item.choice("does", &IDLE))?;
-    let topology = processor.inner("topology");
-    processor.finish()?;
+        let mut processor = root.table("processor")?;
+        let core = reader.item(&mut processor, "core", core)?;
+        let core_text = core.text;
+        let core = core.read(Preset::read);
+        let [packages, caches, cores] = reader.item(&mut processor, "topology", |item| {
+            let mut count = |key| item.whole(key, 1..=1024).map(|count| count as u32);
+            Ok([count("packages")?, count("caches")?, count("cores")?])
+        })?;
+        let idle = reader.item(&mut processor, "idle", |item| item.choice("does", &IDLE))?;
+        let topology = processor.inner("topology");
+        processor.finish()?;
 
-    let memory = match root.has("memory") {
-        true => Some(reader.memory(root.table("memory")?)?),
-        false => None,
-    };
-    let disk = match root.has("disk") {
-        true => Some(reader.disk(root.table("disk")?)?),
-        false => None,
-    };
-    let costs = reader.costs(root.table("kernel")?)?;
-    let work = reader.work(root.table("work")?)?;
-    root.finish()?;
-    let preset = MachinePreset {
-        fingerprint: fingerprint([text, core_text]),
-        provenance: reader.provenance,
-        name,
-        title,
-        core,
-        packages,
-        caches,
-        cores,
-        idle,
-        memory,
-        disk,
-        costs,
-        work,
-    };
-    match (preset.layout(true), topology) {
-        (Ok(_), _) => Ok(preset),
-        (Err(Error::Value { problem, .. }), Some(at)) => Err(at.refuse("", problem)),
-        (Err(error), _) => Err(error),
+        let memory = match root.has("memory") {
+            true => Some(reader.memory(root.table("memory")?)?),
+            false => None,
+        };
+        let disk = match root.has("disk") {
+            true => Some(reader.disk(root.table("disk")?)?),
+            false => None,
+        };
+        let costs = reader.costs(root.table("kernel")?)?;
+        let work = reader.work(root.table("work")?)?;
+        root.finish()?;
+        let preset = Self {
+            fingerprint: fingerprint([text, core_text]),
+            provenance: reader.provenance,
+            name,
+            title,
+            core,
+            packages,
+            caches,
+            cores,
+            idle,
+            memory,
+            disk,
+            costs,
+            work,
+        };
+        match (preset.layout(true), topology) {
+            (Ok(_), _) => Ok(preset),
+            (Err(Error::Value { problem, .. }), Some(at)) => Err(at.refuse("", problem)),
+            (Err(error), _) => Err(error),
+        }
     }
 }
 
 fn core(item: &mut Table<'_>) -> Result<&'static BuiltIn> {
     let name = item.words("preset")?;
-    table::ALL.iter().find(|entry| entry.name == name).ok_or_else(|| {
-        let known: Vec<&str> = table::ALL.iter().map(|entry| entry.name).collect();
-        item.refuse("preset", suggest::unknown("preset", name, &known))
-    })
+    BuiltIn::find(table::ALL, "preset", name).map_err(|problem| item.refuse("preset", problem))
 }
 
 impl Reader {
@@ -195,11 +197,6 @@ impl Reader {
             write_back_ns: self.time(table, "write_back")?,
             system_call_ns: self.time(table, "system_call")?,
             wake_ns: self.time(table, "wake")?,
-            // Sockets, semaphores and pages are work of a workload's own profile, see `[work]`.
-            socket_ns: 0,
-            copy_kib_ns: 0,
-            semaphore_ns: 0,
-            page_ns: 0,
             fork_ns: [self.time(table, "fork")?, self.time(table, "thread")?],
             page_tables_ns,
             page_tables_kept,
@@ -209,6 +206,8 @@ impl Reader {
             stopper_ns,
             refill_ns,
             displace_ns,
+            // Sockets, semaphores and pages are work of a workload's own profile, see `[work]`.
+            ..Costs::none()
         };
         table.no_strangers(&[])?;
         Ok(costs)

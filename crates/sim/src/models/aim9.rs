@@ -1,8 +1,7 @@
 //! AIM9's rows. Table 2.
 
-use super::load::{Family, Load, Making, Row, Sizes};
+use super::load::{Family, Load, Making, Row, Sizes, Values};
 use super::rows::{one_child, one_task, shell};
-use super::setting::Values;
 use crate::Result;
 use crate::kernel::program::Step;
 use coretwin_base::reading::Better;
@@ -33,7 +32,7 @@ pub(super) static FAMILY: Family = Family {
         several("aim9/exec_test", "program loads/s", |row, _, values| {
             let service_ns = values.service()? as u64;
             let script = Making::default().step(Step::Exec);
-            Ok(one_child(row, 0, script.exact_work(values.profile(), service_ns)))
+            Ok(one_child(row, 0, script.exact_work(values.profile, service_ns)))
         }),
         several("aim9/fork_test", "task creations/s", |row, _, values| {
             let more_ns = values.service()? as u64;
@@ -90,18 +89,9 @@ const fn several(
     unit: &'static str,
     build: fn(&Row, &Sizes<'_>, &Values<'_>) -> Result<Load>,
 ) -> Row {
-    Row { is_several: true, build, ..single(workload, unit) }
+    Row { is_fitted: true, ..Row::of(workload, unit, Better::Higher, build) }
 }
 
 const fn single(workload: &'static str, unit: &'static str) -> Row {
-    Row {
-        workload,
-        unit,
-        better: Better::Higher,
-        fraction: 1.0,
-        runs: [1, 1],
-        is_fitted: true,
-        is_several: false,
-        build: one_task,
-    }
+    Row { is_several: false, ..several(workload, unit, one_task) }
 }

@@ -1,9 +1,8 @@
-//! chat: rooms of twenty users, four tasks to each, who send every message to everybody else over
+//! chat: rooms of twenty users, four tasks to each, which send every message to all others over
 //! loopback TCP. Tables 4 and 7.
 
-use super::gate;
-use super::load::{Family, Load, Making, Row, Sizes, Value};
-use super::setting::Values;
+use super::load::{Family, Load, Making, Row, Sizes, Value, Values};
+use super::rows;
 use crate::Result;
 use crate::kernel::program::{Step, Which};
 use crate::kernel::work::{SocketSpec, Start, Work};
@@ -26,16 +25,7 @@ pub(super) static FAMILY: Family = Family {
         "making connections and tasks, which the benchmark does not time either",
     ],
     uses_files: false,
-    rows: &[Row {
-        workload: "chat",
-        unit: "messages/s",
-        better: Better::Higher,
-        fraction: 1.0,
-        runs: [4, 32],
-        is_fitted: false,
-        is_several: true,
-        build,
-    }],
+    rows: &[Row { runs: [4, 32], ..Row::of("chat", "messages/s", Better::Higher, build) }],
 };
 
 /// Users of a room.
@@ -61,18 +51,18 @@ fn build(_: &Row, sizes: &Sizes<'_>, values: &Values<'_>) -> Result<Load> {
     let message_ns = values.work("chat_message")?;
     let send_ns = message_ns * SEND_PART.0 / SEND_PART.1;
     let receive_ns = message_ns - send_ns;
-    let profile = values.profile();
+    let profile = values.profile;
 
     let down = |semaphore| Step::Down { semaphore, count: 1 };
     let up = |semaphore, count| Step::Up { semaphore, count };
     let done = up(Which::Number(DONE), 1);
     let others = users - 1;
     let programs = vec![
-        gate::wait()
+        rows::at_gate()
             .repeat(messages, |body| body.work(profile, send_ns).send(Which::Own(0), bytes))
             .step(done.clone())
             .program("client-sender"),
-        gate::wait()
+        rows::at_gate()
             .repeat(others * messages, |body| {
                 body.receive(Which::Own(0), bytes).work(profile, receive_ns)
             })
@@ -92,12 +82,12 @@ fn build(_: &Row, sizes: &Sizes<'_>, values: &Values<'_>) -> Result<Load> {
                 })
             })
             .program("server-sender"),
-        gate::open(2 * rooms * users)
+        rows::open_gate(2 * rooms * users)
             .step(Step::Down { semaphore: Which::Number(DONE), count: (2 * rooms * users) as u32 })
             .program("client"),
     ];
     let tasks = 4 * rooms * users;
-    let from_ns = gate::WAIT_NS + tasks * SETTLE_NS;
+    let from_ns = rows::WAIT_NS + tasks * SETTLE_NS;
     let segment_ns = values.work("chat_segment")?;
     let socket = SocketSpec { segment_ns, ..SocketSpec::of(held * bytes) };
     let work = Work {
@@ -111,7 +101,7 @@ fn build(_: &Row, sizes: &Sizes<'_>, values: &Values<'_>) -> Result<Load> {
     Ok(Load {
         work,
         from_ns,
-        until_ns: from_ns + gate::LONGEST_NS,
+        until_ns: from_ns + rows::LONGEST_NS,
         fraction,
         value: Value::Rate(counted as f64),
         operations: counted,

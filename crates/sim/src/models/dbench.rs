@@ -1,8 +1,7 @@
 //! dbench: clients that do to files of their own what a file server's would. Tables 5 and 7.
 
-use super::gate;
-use super::load::{Family, Load, Making, Row, Sizes, Value};
-use super::setting::Values;
+use super::load::{Family, Load, Making, Row, Sizes, Values};
+use super::rows;
 use super::tbench::{CLIENT_MEGABYTES, READ_BYTES, WRITE_BYTES};
 use crate::Result;
 use crate::kernel::program::{Access, Amount, Step, Which};
@@ -26,16 +25,7 @@ pub(super) static FAMILY: Family = Family {
         "the CPU time of writing back, but for the disk's interrupts",
     ],
     uses_files: true,
-    rows: &[Row {
-        workload: "dbench",
-        unit: "MB/s",
-        better: Better::Higher,
-        fraction: 1.0,
-        runs: [2, 12],
-        is_fitted: false,
-        is_several: true,
-        build,
-    }],
+    rows: &[Row { runs: [2, 12], ..Row::of("dbench", "MB/s", Better::Higher, build) }],
 };
 
 /// Writes that make the files that stay, 10 MB of them.
@@ -57,7 +47,7 @@ fn build(_: &Row, sizes: &Sizes<'_>, values: &Values<'_>) -> Result<Load> {
     let lasting = LASTING_WRITES * rounds / PASSING_ROUNDS;
     let call_ns = values.work("dbench_call")?;
     let kib_ns = values.work("dbench_kib")?;
-    let profile = values.profile();
+    let profile = values.profile;
     let [stays, passes] = [Which::Own(0), Which::Own(1)];
     let seek =
         |making: Making, bytes: u64| making.call(0).work(profile, call_ns + kib_ns * bytes / 1024);
@@ -70,7 +60,7 @@ fn build(_: &Row, sizes: &Sizes<'_>, values: &Values<'_>) -> Result<Load> {
         seek(making, WRITE_BYTES).step(Step::Write { file, bytes, access: Access::Next })
     };
     let others = |making: Making| (0..OTHERS).fold(making, |making, _| seek(making, 0).call(0));
-    let client = gate::wait()
+    let client = rows::at_gate()
         .repeat(lasting, |body| write(body, stays))
         .repeat(PASSINGS, |body| {
             let body = body.repeat(rounds, |body| others(write(read(read(body)), passes)));
@@ -79,11 +69,10 @@ fn build(_: &Row, sizes: &Sizes<'_>, values: &Values<'_>) -> Result<Load> {
         // The rounds whose writes made the files that stay.
         .repeat(lasting, |body| others(read(read(body))))
         .step(Step::Forget(stays));
-    let main = gate::open(clients);
-    let of =
-        |client: u64| Start { own: vec![2 * client as u32, 2 * client as u32 + 1], ..Start::of(0) };
+    let main = rows::open_gate(clients);
+    let of = |client: u64| Start { own: rows::own_pair(client), ..Start::of(0) };
     let mut starts: Vec<Start> = (0..clients).map(of).collect();
-    starts.push(Start { at_ns: gate::WAIT_NS, ..Start::of(1) });
+    starts.push(Start { at_ns: rows::WAIT_NS, ..Start::of(1) });
     let files = [lasting * WRITE_BYTES, rounds * WRITE_BYTES];
     let work = Work {
         programs: vec![client.program("client"), main.program("main")],
@@ -93,12 +82,6 @@ fn build(_: &Row, sizes: &Sizes<'_>, values: &Values<'_>) -> Result<Load> {
         ..Work::default()
     };
     let calls = lasting + PASSINGS * rounds * (3 + OTHERS) + lasting * (2 + OTHERS);
-    Ok(Load {
-        work,
-        from_ns: gate::WAIT_NS,
-        until_ns: gate::WAIT_NS + gate::LONGEST_NS,
-        fraction,
-        value: Value::Rate(CLIENT_MEGABYTES * clients as f64 * fraction),
-        operations: clients * calls,
-    })
+    let megabytes = CLIENT_MEGABYTES * clients as f64 * fraction;
+    Ok(rows::clients(work, fraction, megabytes, clients * calls))
 }

@@ -1,8 +1,7 @@
 //! LMbench's latencies. Table 1.
 
-use super::load::{Family, Load, Making, Row, Sizes};
+use super::load::{Family, Load, Making, Row, Sizes, Values};
 use super::rows::{self, OPERATIONS, load, one_child, one_task, shell};
-use super::setting::Values;
 use crate::Result;
 use crate::kernel::program::{Step, Which};
 use crate::kernel::work::{SocketSpec, Start};
@@ -47,25 +46,16 @@ const fn several(
     workload: &'static str,
     build: fn(&Row, &Sizes<'_>, &Values<'_>) -> Result<Load>,
 ) -> Row {
-    Row { is_fitted: false, is_several: true, build, ..single(workload) }
+    Row::of(workload, "µs", Better::Lower, build)
 }
 
 const fn single(workload: &'static str) -> Row {
-    Row {
-        workload,
-        unit: "µs",
-        better: Better::Lower,
-        fraction: 1.0,
-        runs: [1, 1],
-        is_fitted: true,
-        is_several: false,
-        build: one_task,
-    }
+    Row { is_fitted: true, is_several: false, ..several(workload, one_task) }
 }
 
 fn pipe(row: &Row, _: &Sizes<'_>, values: &Values<'_>) -> Result<Load> {
     let call_ns = values.work("pipe_call")?;
-    let profile = values.profile();
+    let profile = values.profile;
     let end = |making: Making, pipe, write: bool| match write {
         true => making.exact_work(profile, call_ns).send(Which::Number(pipe), 1),
         false => making.receive(Which::Number(pipe), 1).exact_work(profile, call_ns),

@@ -1,9 +1,9 @@
 //! What a model is: a family of rows, and the work that a row is on the simulated kernel.
 
-use super::setting::Values;
 use crate::kernel::program::{Amount, Program, Step, Which};
 use crate::kernel::work::Work;
 use crate::kernel::{Outcome, co_run::ProfileId};
+use crate::machine::{Fit, MachinePreset};
 use crate::{Error, Result};
 use coretwin_base::param::{ParamValue, Params};
 use coretwin_base::reading::Better;
@@ -44,7 +44,23 @@ pub struct Row {
     /// Whether it has more than one task.
     pub is_several: bool,
     /// Makes the work.
-    pub build: fn(&Row, &Sizes, &Values) -> Result<Load>,
+    pub build: Build,
+}
+
+/// Makes the work of a row.
+type Build = fn(&Row, &Sizes<'_>, &Values<'_>) -> Result<Load>;
+
+impl Row {
+    /// A row of several tasks, of one run with the whole load, whose value is a prediction.
+    pub(super) const fn of(
+        workload: &'static str,
+        unit: &'static str,
+        better: Better,
+        build: Build,
+    ) -> Self {
+        let (is_fitted, is_several) = (false, true);
+        Self { workload, unit, better, fraction: 1.0, runs: [1, 1], is_fitted, is_several, build }
+    }
 }
 
 /// What a row asks of the simulated kernel, and what its value is then.
@@ -67,9 +83,9 @@ pub struct Load {
 /// How a row's value follows from a run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Value {
-    /// So much, over the elapsed seconds.
+    /// This amount, over the elapsed seconds.
     Rate(f64),
-    /// Elapsed microseconds over so many operations.
+    /// Elapsed microseconds over this many operations.
     Microseconds(f64),
 }
 
@@ -134,6 +150,38 @@ impl Sizes<'_> {
     }
 }
 
+/// What a model asks of a machine.
+#[derive(Debug)]
+pub struct Values<'all> {
+    pub(super) machine: &'all MachinePreset,
+    pub(super) fit: Option<&'all Fit>,
+    pub(super) workload: &'all str,
+    /// The kind of work of the family.
+    pub(super) profile: ProfileId,
+}
+
+impl Values<'_> {
+    /// A parameter of the workload's own work.
+    pub(super) fn work(&self, name: &str) -> Result<u64> {
+        match self.fit.and_then(|fit| fit.work(name)) {
+            Some(ns) => Ok(ns),
+            None => self.machine.work(name, self.workload),
+        }
+    }
+
+    /// What an operation of a row with one task takes, in ns.
+    pub(super) fn service(&self) -> Result<f64> {
+        let fitted = self.fit.and_then(|fit| fit.service(self.workload));
+        fitted.ok_or_else(|| Error::Value {
+            file: self.machine.name.clone(),
+            key: self.workload.to_owned(),
+            problem: "has no service time here: it is fitted to published figures, and no fit of \
+                      this machine has one"
+                .to_owned(),
+        })
+    }
+}
+
 /// A program in the making.
 #[derive(Debug, Default)]
 pub(super) struct Making {
@@ -146,7 +194,7 @@ impl Making {
         self
     }
 
-    /// Work of a profile that takes so long alone on average: between half and one and a half of it,
+    /// Work of a profile that takes `ns` alone on average: between half and one and a half of it,
     /// for no two calls find the same in the caches.
     pub(super) fn work(self, profile: ProfileId, ns: u64) -> Self {
         match ns {
@@ -158,7 +206,7 @@ impl Making {
         }
     }
 
-    /// Work of a profile that takes exactly so long alone.
+    /// Work of a profile that takes exactly `ns` alone.
     pub(super) fn exact_work(self, profile: ProfileId, ns: u64) -> Self {
         match ns {
             0 => self,
@@ -178,7 +226,7 @@ impl Making {
         self.step(Step::Receive { socket, bytes: Amount::Fixed(bytes) })
     }
 
-    /// What `body` adds, so many times.
+    /// What `body` adds, repeated `times` times.
     pub(super) fn repeat(self, times: u64, body: impl FnOnce(Self) -> Self) -> Self {
         let from = self.steps.len() as u32;
         match times {

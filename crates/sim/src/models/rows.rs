@@ -1,9 +1,9 @@
-//! What rows of LMbench and AIM9 share: one task that computes, and processes that make others.
+//! What rows share: one task that computes, processes that make others (LMbench and AIM9), and a start
+//! for which all tasks wait, as the clients of chat, dbench and tbench wait for each other.
 
-use super::load::{Load, Making, Row, Sizes, Value};
-use super::setting::Values;
+use super::load::{Load, Making, Row, Sizes, Value, Values};
 use crate::Result;
-use crate::kernel::program::{Children, Program, Step};
+use crate::kernel::program::{Children, Program, Step, Which};
 use crate::kernel::work::{Start, Work};
 use coretwin_base::reading::Better;
 
@@ -19,7 +19,7 @@ pub(super) const OPERATIONS: u64 = 400;
 /// One task, whose operations take what was fitted: whatever happens to it comes from the machine.
 pub(super) fn one_task(row: &Row, _: &Sizes<'_>, values: &Values<'_>) -> Result<Load> {
     let operations = TASK_NS as f64 / values.service()?;
-    let profile = values.profile();
+    let profile = values.profile;
     let program = Making::default()
         .repeat(TASK_NS / CHUNK_NS, |body| body.exact_work(profile, CHUNK_NS))
         .program("task");
@@ -61,7 +61,7 @@ pub(super) fn one_child(row: &Row, more_ns: u64, child: Making) -> Load {
 /// The row with a child that is a shell with work of its own, and a child of the shell.
 pub(super) fn shell(row: &Row, values: &Values<'_>) -> Result<Load> {
     let service_ns = values.service()? as u64;
-    let profile = values.profile();
+    let profile = values.profile;
     let shell = Making::default()
         .step(Step::Exec)
         .exact_work(profile, service_ns)
@@ -71,4 +71,41 @@ pub(super) fn shell(row: &Row, values: &Values<'_>) -> Result<Load> {
     let command = Making::default().step(Step::Exec).step(Step::Exit);
     let programs = vec![parent(0), shell.program("shell"), command.program("command")];
     Ok(load(row, programs, OPERATIONS as f64))
+}
+
+/// From the birth of the tasks to the start, in ns. Schedulers that remember how long a task slept
+/// (Linux 2.5: up to 2 s) let a new task have that from its parent. These parents wait nearly all the
+/// time; the models have none, so that their tasks wait themselves.
+pub(super) const WAIT_NS: u64 = 3_000_000_000;
+/// The semaphore at which they wait.
+const GATE: u32 = 0;
+/// From the start to where a run is given up, in ns: a day.
+pub(super) const LONGEST_NS: u64 = 24 * 3_600_000_000_000;
+
+/// A task that waits for the start.
+pub(super) fn at_gate() -> Making {
+    Making::default().step(Step::Down { semaphore: Which::Number(GATE), count: 1 })
+}
+
+/// The task that opens the gate for `tasks` tasks.
+pub(super) fn open_gate(tasks: u64) -> Making {
+    Making::default().step(Step::Up { semaphore: Which::Number(GATE), count: tasks as u32 })
+}
+
+/// The load of clients that start together and move `megabytes` until the last one is done; each has two
+/// objects of its own, see [`own_pair`].
+pub(super) fn clients(work: Work, fraction: f64, megabytes: f64, operations: u64) -> Load {
+    Load {
+        work,
+        from_ns: WAIT_NS,
+        until_ns: WAIT_NS + LONGEST_NS,
+        fraction,
+        value: Value::Rate(megabytes),
+        operations,
+    }
+}
+
+/// The numbers of a client's own two objects.
+pub(super) fn own_pair(client: u64) -> Vec<u32> {
+    vec![2 * client as u32, 2 * client as u32 + 1]
 }

@@ -1,28 +1,55 @@
-//! The mean of several runs, as a published figure is one.
+//! What a machine makes of a workload: the mean of several runs, as a published figure is one.
 //!
 //! Where hundreds of tasks wake each other, a run settles in one of several habits and keeps to it, so
 //! that runs of other seeds differ by some per cent however long they are. The mean of a row with such
 //! runs takes as many as its standard error needs.
 
-use super::load::Row;
-use super::setting::{Prediction, Setting};
 use crate::Result;
 use coretwin_base::random::Stream;
 use coretwin_base::reading::{Better, Metric};
+use std::collections::BTreeMap;
+
+/// What a machine makes of a workload.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Prediction {
+    /// The workload's primary value.
+    pub value: f64,
+    /// Its unit.
+    pub unit: &'static str,
+    /// Which direction is better.
+    pub better: Better,
+    /// Other numbers of the run, by name.
+    pub metrics: BTreeMap<&'static str, Metric>,
+    /// Operations done in all runs.
+    pub operations: u64,
+    /// Simulated time of what the benchmark times, in seconds, in all runs.
+    pub simulated_s: f64,
+    /// CPU time in user space and in the kernel, in seconds.
+    pub user_s: f64,
+    /// See [`Prediction::user_s`].
+    pub system_s: f64,
+    /// Part of the load that was simulated.
+    pub sampled_fraction: f64,
+    /// Runs whose mean the value is.
+    pub runs: u32,
+    /// Events of the simulation.
+    pub events: u64,
+    /// Equal hashes: the same thing happened.
+    pub trace_hash: u64,
+}
 
 /// The standard error of a value that ends its runs, as a share of it.
 pub(super) const ERROR: f64 = 0.012;
 
 /// The mean of runs: geometric of their values, as the article's of its runs; arithmetic of the other
-/// numbers. The first run has the setting's own seed.
+/// numbers. At least and at most so many runs; the first has this seed.
 pub(super) fn averaged(
-    row: &Row,
-    setting: &Setting<'_>,
+    [least, most]: [u32; 2],
+    seed: u64,
     mut run: impl FnMut(u64) -> Result<Prediction>,
 ) -> Result<Prediction> {
-    let [least, most] = row.runs.map(|runs| runs.min(setting.runs_max.unwrap_or(runs)));
-    let mut seeds = Stream::new(setting.seed, "runs", 0);
-    let mut all = run(setting.seed)?;
+    let mut seeds = Stream::new(seed, "runs", 0);
+    let mut all = run(seed)?;
     let mut values = Values::default();
     values.add(all.value);
     while all.runs < most && (all.runs < least || values.error() > ERROR) {

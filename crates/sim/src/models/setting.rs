@@ -1,11 +1,12 @@
 //! A machine in a state under a policy, and what it makes of a workload.
 
-use super::load::{Family, Load, Row, Sizes};
-use super::{KERNEL, POLLING, find, reason, runs};
-use crate::calibrate::Fit;
-use crate::kernel::co_run::{CoRun, ProfileId};
+use super::load::{Family, Load, Row, Sizes, Values};
+use super::runs::{self, Prediction};
+use super::speeds::{KERNEL, POLLING};
+use super::table::{TABLE, find, reason};
+use crate::kernel::co_run::CoRun;
 use crate::kernel::{self, Machine, Options, Outcome};
-use crate::machine::MachinePreset;
+use crate::machine::{Fit, MachinePreset};
 use crate::policies::Settings;
 use crate::{Error, Result};
 use coretwin_base::core_run::CoreMatrix;
@@ -25,7 +26,7 @@ pub struct Setting<'all> {
     /// Speeds of every pair of [`PROFILES`](super::PROFILES) on its core: of
     /// [`speeds::matrix`](super::speeds::matrix), or measured side by side and kept.
     pub speeds: &'all CoreMatrix,
-    /// Parameters fitted to published figures; none: those of the machine's preset.
+    /// Parameters fitted to published figures; `None`: those of the machine's preset.
     pub fit: Option<&'all Fit>,
     /// The scheduler.
     pub policy: Settings,
@@ -33,76 +34,11 @@ pub struct Setting<'all> {
     pub smt: bool,
     /// Seed of every random stream.
     pub seed: u64,
-    /// Part of the load that is simulated, above 0 and up to 1; none: what the row's model says.
+    /// Part of the load that is simulated, above 0 and up to 1; `None`: what the row's model says.
     pub fraction: Option<f64>,
-    /// The most runs whose mean the value is, each with a seed of its own; none: as many as the row's
+    /// The most runs whose mean the value is, each with a seed of its own; `None`: as many as the row's
     /// mean needs.
     pub runs_max: Option<u32>,
-}
-
-/// What a machine makes of a workload.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Prediction {
-    /// The workload's primary value.
-    pub value: f64,
-    /// Its unit.
-    pub unit: &'static str,
-    /// Which direction is better.
-    pub better: Better,
-    /// Other numbers of the run, by name.
-    pub metrics: BTreeMap<&'static str, Metric>,
-    /// Operations done in all runs.
-    pub operations: u64,
-    /// Simulated time of what the benchmark times, in seconds, in all runs.
-    pub simulated_s: f64,
-    /// CPU time in user space and in the kernel, in seconds.
-    pub user_s: f64,
-    /// See [`Prediction::user_s`].
-    pub system_s: f64,
-    /// Part of the load that was simulated.
-    pub sampled_fraction: f64,
-    /// Runs whose mean the value is.
-    pub runs: u32,
-    /// Events of the simulation.
-    pub events: u64,
-    /// Equal hashes: the same thing happened.
-    pub trace_hash: u64,
-}
-
-/// What a model asks of a machine.
-#[derive(Debug)]
-pub struct Values<'all> {
-    machine: &'all MachinePreset,
-    fit: Option<&'all Fit>,
-    workload: &'all str,
-    profile: ProfileId,
-}
-
-impl Values<'_> {
-    /// A parameter of the workload's own work.
-    pub(super) fn work(&self, name: &str) -> Result<u64> {
-        match self.fit.and_then(|fit| fit.work(name)) {
-            Some(ns) => Ok(ns),
-            None => self.machine.work(name, self.workload),
-        }
-    }
-
-    /// What an operation of a row with one task takes, in ns.
-    pub(super) fn service(&self) -> Result<f64> {
-        let fitted = self.fit.and_then(|fit| fit.service(self.workload));
-        fitted.ok_or_else(|| Error::Value {
-            file: self.machine.name.clone(),
-            key: self.workload.to_owned(),
-            problem: "has no service time here: it is fitted to published figures, and no fit of \
-                      this machine has one"
-                .to_owned(),
-        })
-    }
-
-    /// The kind of work of the family.
-    pub(super) fn profile(&self) -> ProfileId {
-        self.profile
-    }
 }
 
 /// What a machine makes of a workload with these parameters.
@@ -110,7 +46,7 @@ impl Values<'_> {
 /// # Errors
 /// [`Error::Unknown`] for a workload without a model, with the reason; [`Error::Value`] for a
 /// parameter that the model does not know, or a preset without what it needs; [`Error::Fit`] for a
-/// fit of another preset or version; [`Error::Kernel`] for a run that did not get on.
+/// fit of another preset or version; [`Error::Kernel`] for a run that made no progress.
 pub fn predict(workload: &str, params: &Params, setting: &Setting<'_>) -> Result<Prediction> {
     let (family, row) = find(workload).ok_or_else(|| unknown(workload))?;
     if let Some(fit) = setting.fit {
@@ -135,7 +71,8 @@ pub fn predict(workload: &str, params: &Params, setting: &Setting<'_>) -> Result
     let values = Values { machine: setting.machine, fit: setting.fit, workload, profile };
     let load = (row.build)(row, &sizes, &values)?;
     scale_memory(&mut machine, family, load.fraction);
-    runs::averaged(row, setting, |seed| {
+    let runs = row.runs.map(|runs| runs.min(setting.runs_max.unwrap_or(runs)));
+    runs::averaged(runs, setting.seed, |seed| {
         let options = Options {
             seed,
             until_ns: load.until_ns,
@@ -162,7 +99,7 @@ fn unknown(workload: &str) -> Error {
         return Error::Unknown(format!("{workload} has no model: {reason}"));
     }
     let known: Vec<&str> =
-        super::TABLE.iter().flat_map(|family| family.rows).map(|row| row.workload).collect();
+        TABLE.iter().flat_map(|family| family.rows).map(|row| row.workload).collect();
     Error::Unknown(suggest::unknown("model of a workload", workload, &known))
 }
 

@@ -1,4 +1,4 @@
-//! Speeds of every pair of profiles on a core, one pair after the other. Whoever has threads may
+//! Speeds of every pair of profiles on a core, one pair after the other. A caller with threads may
 //! measure the pairs side by side instead; the results are the same.
 
 use crate::core::length::{self, Length};
@@ -8,13 +8,22 @@ use crate::{Error, Result};
 use coretwin_base::core_run::CoreMatrix;
 use coretwin_base::schema::SCHEMA;
 
-/// Every pair of [`PROFILES`](super::PROFILES) on a core. A core with one thread has no pairs: every
+/// Profiles of [`crate::core`] that a matrix for [`Setting::speeds`](super::Setting::speeds) holds.
+pub const PROFILES: [&str; 5] = ["chat", "dbench", "tbench", KERNEL, POLLING];
+
+/// The profile of entering and leaving the kernel.
+pub(super) const KERNEL: &str = "syscall";
+
+/// The profile of an idle CPU that polls.
+pub(super) const POLLING: &str = "spin-pause";
+
+/// Every pair of [`PROFILES`] on a core. A core with one thread has no pairs: every
 /// speed beside another is that alone, and is never asked for.
 ///
 /// # Errors
 /// [`Error::Stuck`] where a run does not end within its bound.
 pub fn matrix(preset: &Preset, options: &Options) -> Result<CoreMatrix> {
-    let profiles: Vec<Profile> = super::PROFILES
+    let profiles: Vec<Profile> = PROFILES
         .iter()
         .map(|name| {
             Profile::named(name)

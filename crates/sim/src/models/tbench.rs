@@ -1,9 +1,8 @@
 //! tbench: the calls of a file server's clients as requests and replies over loopback TCP, a process
 //! at either end of each connection. Tables 6 and 7.
 
-use super::gate;
-use super::load::{Family, Load, Making, Row, Sizes, Value};
-use super::setting::Values;
+use super::load::{Family, Load, Making, Row, Sizes, Values};
+use super::rows;
 use crate::Result;
 use crate::kernel::program::Which;
 use crate::kernel::work::{SocketSpec, Start, Work};
@@ -24,16 +23,7 @@ pub(super) static FAMILY: Family = Family {
         "connecting, and lines that are read but not executed",
     ],
     uses_files: false,
-    rows: &[Row {
-        workload: "tbench",
-        unit: "MB/s",
-        better: Better::Higher,
-        fraction: 0.1,
-        runs: [1, 1],
-        is_fitted: false,
-        is_several: true,
-        build,
-    }],
+    rows: &[Row { fraction: 0.1, ..Row::of("tbench", "MB/s", Better::Higher, build) }],
 };
 
 /// Megabytes that a client moves in one pass.
@@ -66,7 +56,7 @@ fn build(_: &Row, sizes: &Sizes<'_>, values: &Values<'_>) -> Result<Load> {
     let (rounds, fraction) = sizes.sampled(ROUNDS, 20);
     let exchange_ns = values.work("tbench_exchange")?;
     let kib_ns = values.work("tbench_kib")?;
-    let profile = values.profile();
+    let profile = values.profile;
     let send = |making: Making, socket, bytes: u64| {
         let work_ns = exchange_ns * SEND_EIGHTHS / 8 + kib_ns * bytes / 2048;
         making.work(profile, work_ns).send(socket, bytes)
@@ -77,7 +67,7 @@ fn build(_: &Row, sizes: &Sizes<'_>, values: &Values<'_>) -> Result<Load> {
         header.receive(socket, bytes - HEADER_BYTES).work(profile, work_ns)
     };
     let [up, down] = [Which::Own(0), Which::Own(1)];
-    let client = gate::wait().repeat(rounds, |body| {
+    let client = rows::at_gate().repeat(rounds, |body| {
         EXCHANGES
             .iter()
             .fold(body, |body, (request, reply)| receive(send(body, up, *request), down, *reply))
@@ -87,15 +77,15 @@ fn build(_: &Row, sizes: &Sizes<'_>, values: &Values<'_>) -> Result<Load> {
             .iter()
             .fold(body, |body, (request, reply)| send(receive(body, up, *request), down, *reply))
     });
-    let main = gate::open(clients);
+    let main = rows::open_gate(clients);
     let of = |program, client: u64| Start {
-        own: vec![2 * client as u32, 2 * client as u32 + 1],
+        own: rows::own_pair(client),
         server: program == 1,
         ..Start::of(program)
     };
     let mut starts: Vec<Start> =
         (0..clients).flat_map(|client| [of(1, client), of(0, client)]).collect();
-    starts.push(Start { at_ns: gate::WAIT_NS, ..Start::of(2) });
+    starts.push(Start { at_ns: rows::WAIT_NS, ..Start::of(2) });
     let work = Work {
         programs: vec![client.program("client"), server.program("server"), main.program("main")],
         starts,
@@ -103,12 +93,6 @@ fn build(_: &Row, sizes: &Sizes<'_>, values: &Values<'_>) -> Result<Load> {
         semaphores: vec![0],
         ..Work::default()
     };
-    Ok(Load {
-        work,
-        from_ns: gate::WAIT_NS,
-        until_ns: gate::WAIT_NS + gate::LONGEST_NS,
-        fraction,
-        value: Value::Rate(CLIENT_MEGABYTES * clients as f64 * fraction),
-        operations: clients * rounds * EXCHANGES.len() as u64,
-    })
+    let megabytes = CLIENT_MEGABYTES * clients as f64 * fraction;
+    Ok(rows::clients(work, fraction, megabytes, clients * rounds * EXCHANGES.len() as u64))
 }

@@ -1,59 +1,7 @@
-//! The log of decisions: who decided what, where, and why; a line each, made to be read and compared.
+//! The log of decisions: which CPU decided what, for which task, and why; one line each.
 
-use super::actions::What;
+use super::answer::{Reason, What};
 use coretwin_base::cpu_set::CpuId;
-use std::fmt;
-
-/// The most numbers of a reason.
-const NUMBERS_MAX: usize = 4;
-
-/// Why: a short clause, and the numbers that decided. Small and without allocation, for there are
-/// millions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Reason {
-    text: &'static str,
-    numbers: [(&'static str, i64); NUMBERS_MAX],
-}
-
-impl Reason {
-    /// A clause: `its last CPU is idle`.
-    #[must_use]
-    #[inline]
-    pub const fn new(text: &'static str) -> Self {
-        Self { text, numbers: [("", 0); NUMBERS_MAX] }
-    }
-
-    /// With a number that mattered, at most four of them; further ones are dropped.
-    #[must_use]
-    #[inline]
-    pub fn with(mut self, name: &'static str, number: impl TryInto<i64>) -> Self {
-        if let Some(free) = self.numbers.iter_mut().find(|(name, _)| name.is_empty()) {
-            *free = (name, number.try_into().unwrap_or(i64::MAX));
-        }
-        self
-    }
-
-    /// The clause.
-    #[must_use]
-    pub fn text(&self) -> &'static str {
-        self.text
-    }
-
-    /// The numbers.
-    pub fn numbers(&self) -> impl Iterator<Item = (&'static str, i64)> + '_ {
-        self.numbers.iter().copied().take_while(|(name, _)| !name.is_empty())
-    }
-}
-
-impl fmt::Display for Reason {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.text)?;
-        for (index, (name, number)) in self.numbers().enumerate() {
-            write!(formatter, "{}{name} {number}", if index == 0 { ": " } else { ", " })?;
-        }
-        Ok(())
-    }
-}
 
 /// One line of the log.
 #[derive(Debug, Clone, PartialEq, Eq)]

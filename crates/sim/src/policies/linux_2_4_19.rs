@@ -1,6 +1,6 @@
 //! `linux-2.4.19`: one list of runnable tasks for all CPUs, and a goodness for each task.
 //!
-//! Whoever reschedules scores every runnable task and takes the best. A task spends its counter tick
+//! A CPU that reschedules scores every runnable task and takes the best. A task spends its counter tick
 //! by tick; when all that could run here have spent theirs, every task of the system, the sleeping
 //! ones too, gets half of what it has left and a new slice. A task that becomes runnable looks for a
 //! CPU: the one it last ran on if that is idle, then any idle one, then the running task that it beats
@@ -8,8 +8,8 @@
 //! sibling is idle too is taken at once, so that a whole core is used before half of one.
 //!
 //! A CPU that was told to run one task runs the best one: two tasks whose last CPU is the same idle one
-//! may both ask for that, and the second waits there beside other idle CPUs until the first is turned
-//! away from and looks for a CPU itself. That is the kernel's own behaviour, not a fault of the model.
+//! may both ask for it. The second then waits there beside other idle CPUs until the first is preempted
+//! and looks for a CPU itself. That is the kernel's own behaviour, not a fault of the model.
 //!
 //! Source: kernel/sched.c of Linux 2.4 as read for the reference of this project. Whether a woken task
 //! joins the head of the list, as in 2.4.19 itself, or the tail, as soon after, is a parameter; METHOD.md
@@ -20,7 +20,7 @@
 
 use super::lists::{Links, List};
 use super::settings::{Parameter, Settings};
-use super::{Actions, Change, Policy, Reason, Stop, Ticks, Wake};
+use super::{Answer, Change, Policy, Reason, Stop, Ticks, Wake};
 use crate::kernel::layout::Layout;
 use crate::kernel::view::{Class, TaskId, TaskState, View};
 use coretwin_base::cpu_set::CpuId;
@@ -56,7 +56,7 @@ pub(super) struct Linux2419 {
     runnable: List,
     /// Ticks left of each task's slice, by slot.
     counters: Vec<i64>,
-    /// The task each CPU turns away from, which looks for another CPU once the next one runs.
+    /// By CPU: the task it preempts, which looks for another CPU once the next task runs.
     left: Vec<Option<TaskId>>,
     /// The memory of the task each CPU ran last; an idle CPU keeps it.
     memory: Vec<Option<u32>>,
@@ -80,7 +80,7 @@ impl Linux2419 {
         }
     }
 
-    /// What a task is worth on a CPU that has this memory at hand.
+    /// Goodness of a task on a CPU that last ran this memory.
     fn goodness(&self, view: &View, task: TaskId, cpu: CpuId, memory: Option<u32>) -> i64 {
         let facts = view.task(task);
         if facts.yielded {
@@ -103,7 +103,7 @@ impl Linux2419 {
     }
 
     /// The best runnable task for a CPU, with its goodness.
-    fn best(&self, view: &View, cpu: CpuId, actions: &mut Actions) -> Option<(TaskId, i64)> {
+    fn best(&self, view: &View, cpu: CpuId, answer: &mut Answer) -> Option<(TaskId, i64)> {
         let mut best = (None, NO_TASK);
         let mut scored = 0;
         for task in self.links.tasks(self.runnable) {
@@ -120,12 +120,12 @@ impl Linux2419 {
                 best = (Some(task), goodness);
             }
         }
-        actions.steps(scored);
+        answer.steps(scored);
         best.0.map(|task| (task, best.1))
     }
 
     /// A new slice for every task there is.
-    fn recalculate(&mut self, view: &View, cpu: CpuId, actions: &mut Actions) {
+    fn recalculate(&mut self, view: &View, cpu: CpuId, answer: &mut Answer) {
         let mut tasks = 0_u64;
         for (counter, facts) in self.counters.iter_mut().zip(&view.tasks) {
             if facts.state != TaskState::Gone {
@@ -133,25 +133,25 @@ impl Linux2419 {
                 tasks += 1;
             }
         }
-        actions.steps(tasks);
+        answer.steps(tasks);
         let reason = Reason::new("all slices are used up: new ones for every task");
-        actions.note(cpu, None, reason.with("tasks", tasks));
+        answer.note(cpu, None, reason.with("tasks", tasks));
     }
 
     /// Finds a CPU for a runnable task that has none, and has that CPU reschedule.
-    fn find_cpu(&self, view: &View, task: TaskId, actions: &mut Actions) {
+    fn find_cpu(&self, view: &View, task: TaskId, answer: &mut Answer) {
         let last = view.task(task).last_cpu;
         if view.allowed(task, last) && view.runs_nothing(last) {
-            return actions.resched(last, Some(task), Reason::new("its last CPU is idle"));
+            return answer.resched(last, Some(task), Reason::new("its last CPU is idle"));
         }
         let mut idle: Option<CpuId> = None;
         let mut weakest: Option<(CpuId, i64)> = None;
         for cpu in view.layout.all().filter(|cpu| view.allowed(task, *cpu)) {
-            actions.steps(1);
+            answer.steps(1);
             if view.runs_nothing(cpu) {
                 if self.ht_rule && core_is_idle(view, cpu) {
                     let reason = Reason::new("an idle CPU of an idle core");
-                    return actions.resched(cpu, Some(task), reason);
+                    return answer.resched(cpu, Some(task), reason);
                 }
                 let longer = |best: CpuId| view.cpu(cpu).scheduled_ns < view.cpu(best).scheduled_ns;
                 if idle.is_none_or(longer) {
@@ -169,14 +169,14 @@ impl Linux2419 {
         }
         match (idle, weakest) {
             (Some(cpu), _) => {
-                actions.resched(cpu, Some(task), Reason::new("the CPU that is idle longest"));
+                answer.resched(cpu, Some(task), Reason::new("the CPU that is idle longest"));
             }
             (None, Some((cpu, gain))) => {
                 let reason = Reason::new("better than the running task").with("gain", gain);
-                actions.resched(cpu, Some(task), reason);
+                answer.resched(cpu, Some(task), reason);
             }
             (None, None) => {
-                actions.note(last, Some(task), Reason::new("better than no running task: waits"));
+                answer.note(last, Some(task), Reason::new("better than no running task: waits"));
             }
         }
     }
@@ -187,12 +187,12 @@ impl Linux2419 {
         }
     }
 
-    /// The task that a CPU turned away from looks for another one, as after every switch.
-    fn hand_over(&mut self, view: &View, cpu: CpuId, actions: &mut Actions) {
+    /// A preempted task looks for another CPU, as after every switch.
+    fn hand_over(&mut self, view: &View, cpu: CpuId, answer: &mut Answer) {
         let left = self.left[cpu.0 as usize].take();
         let waits = |task: &TaskId| view.task(*task).state == TaskState::Runnable;
         if let Some(task) = left.filter(waits) {
-            self.find_cpu(view, task, actions);
+            self.find_cpu(view, task, answer);
         }
     }
 }
@@ -209,7 +209,7 @@ impl Policy for Linux2419 {
         Ticks { period_ns: 1_000_000_000 / HZ, while_idle: true }
     }
 
-    fn fork(&mut self, view: &View, task: TaskId, actions: &mut Actions) {
+    fn fork(&mut self, view: &View, task: TaskId, answer: &mut Answer) {
         self.links.grow(view.tasks.len());
         self.counters.resize(view.tasks.len().max(self.counters.len()), 0);
         let facts = view.task(task);
@@ -222,11 +222,11 @@ impl Policy for Linux2419 {
         self.counters[parent.index()] = had >> 1;
         if let (0, TaskState::Running(cpu)) = (had >> 1, view.task(parent).state) {
             let reason = Reason::new("its child has the rest of its slice");
-            actions.resched(cpu, Some(parent), reason);
+            answer.resched(cpu, Some(parent), reason);
         }
     }
 
-    fn enqueue(&mut self, view: &View, task: TaskId, _: CpuId, wake: &Wake, actions: &mut Actions) {
+    fn enqueue(&mut self, view: &View, task: TaskId, _: CpuId, wake: &Wake, answer: &mut Answer) {
         if self.wake_tail {
             self.links.push_back(&mut self.runnable, task);
         } else {
@@ -234,18 +234,13 @@ impl Policy for Linux2419 {
         }
         if wake.sync && view.allowed(task, wake.here) {
             let reason = Reason::new("its waker is about to wait: no CPU is looked for");
-            return actions.note(wake.here, Some(task), reason);
+            return answer.note(wake.here, Some(task), reason);
         }
-        self.find_cpu(view, task, actions);
+        self.find_cpu(view, task, answer);
     }
 
-    fn pick(
-        &mut self,
-        view: &View,
-        cpu: CpuId,
-        previous: Option<TaskId>,
-        actions: &mut Actions,
-    ) -> Option<TaskId> {
+    fn pick(&mut self, view: &View, cpu: CpuId, answer: &mut Answer) -> Option<TaskId> {
+        let previous = view.current(cpu);
         if let Some(previous) = previous {
             let facts = view.task(previous);
             let spent = self.counters[previous.index()] == 0;
@@ -255,18 +250,18 @@ impl Policy for Linux2419 {
                 self.links.push_back(&mut self.runnable, previous);
             }
         }
-        let mut best = self.best(view, cpu, actions);
+        let mut best = self.best(view, cpu, answer);
         if best.is_some_and(|(_, goodness)| goodness == 0) {
-            self.recalculate(view, cpu, actions);
-            best = self.best(view, cpu, actions);
+            self.recalculate(view, cpu, answer);
+            best = self.best(view, cpu, answer);
         }
         let picked = best.map(|(task, _)| task);
         match best {
             Some((_, goodness)) => {
                 let reason = Reason::new("the best goodness").with("goodness", goodness);
-                actions.pick(cpu, picked, reason);
+                answer.pick(cpu, picked, reason);
             }
-            None => actions.pick(cpu, None, Reason::new("no task waits that may run here")),
+            None => answer.pick(cpu, None, Reason::new("no task waits that may run here")),
         }
         // One that gave its CPU away looks for no other.
         let away = |task: &TaskId| Some(*task) != picked && !view.task(*task).yielded;
@@ -274,35 +269,35 @@ impl Policy for Linux2419 {
         picked
     }
 
-    fn running(&mut self, view: &View, cpu: CpuId, task: TaskId, actions: &mut Actions) {
+    fn running(&mut self, view: &View, cpu: CpuId, task: TaskId, answer: &mut Answer) {
         self.memory[cpu.0 as usize] = Some(view.task(task).address_space);
-        self.hand_over(view, cpu, actions);
+        self.hand_over(view, cpu, answer);
     }
 
-    fn stopping(&mut self, _: &View, _: CpuId, task: TaskId, stop: Stop, _: &mut Actions) {
+    fn stopping(&mut self, _: &View, _: CpuId, task: TaskId, stop: Stop, _: &mut Answer) {
         // A task stays in the list while it runs.
         if !stop.can_go_on() {
             self.remove(task);
         }
     }
 
-    fn tick(&mut self, view: &View, cpu: CpuId, actions: &mut Actions) {
+    fn tick(&mut self, view: &View, cpu: CpuId, answer: &mut Answer) {
         let Some(task) = view.current(cpu) else { return };
         let counter = &mut self.counters[task.index()];
         *counter = (*counter - 1).max(0);
         if *counter == 0 && !matches!(view.task(task).class, Class::Fifo(_)) {
-            actions.resched(cpu, Some(task), Reason::new("its slice is used up"));
+            answer.resched(cpu, Some(task), Reason::new("its slice is used up"));
         }
     }
 
-    fn update_idle(&mut self, view: &View, cpu: CpuId, idle: bool, actions: &mut Actions) {
+    fn update_idle(&mut self, view: &View, cpu: CpuId, idle: bool, answer: &mut Answer) {
         if idle {
-            self.hand_over(view, cpu, actions);
+            self.hand_over(view, cpu, answer);
         }
     }
 
-    fn exec(&mut self, view: &View, task: TaskId, _: &mut Actions) -> Option<CpuId> {
-        // It goes on in new memory, which is then what its CPU has at hand; 2.4 moves nothing here.
+    fn exec(&mut self, view: &View, task: TaskId, _: &mut Answer) -> Option<CpuId> {
+        // The task has new memory, which is then the memory its CPU last ran; 2.4 moves nothing here.
         let facts = view.task(task);
         if let TaskState::Running(cpu) = facts.state {
             self.memory[cpu.0 as usize] = Some(facts.address_space);
@@ -310,14 +305,14 @@ impl Policy for Linux2419 {
         None
     }
 
-    fn changed(&mut self, view: &View, task: TaskId, change: Change, actions: &mut Actions) {
+    fn changed(&mut self, view: &View, task: TaskId, change: Change, answer: &mut Answer) {
         // 2.4 leaves this to the caller; without it a CPU newly allowed would idle beside the task.
         if change != Change::Nice && view.task(task).state == TaskState::Runnable {
-            self.find_cpu(view, task, actions);
+            self.find_cpu(view, task, answer);
         }
     }
 
-    fn exit(&mut self, view: &View, task: TaskId, _: &mut Actions) {
+    fn exit(&mut self, view: &View, task: TaskId, _: &mut Answer) {
         self.remove(task);
         let left = std::mem::take(&mut self.counters[task.index()]);
         if let Some(parent) = view.task(task).parent {
@@ -326,13 +321,11 @@ impl Policy for Linux2419 {
         }
     }
 
-    fn online(&mut self, _: &View, _: CpuId, _: &mut Actions) {}
-
-    fn offline(&mut self, view: &View, cpu: CpuId, actions: &mut Actions) {
+    fn offline(&mut self, view: &View, cpu: CpuId, answer: &mut Answer) {
         self.left[cpu.0 as usize] = None;
         for task in self.links.tasks(self.runnable) {
             if view.task(task).state == TaskState::Runnable {
-                self.find_cpu(view, task, actions);
+                self.find_cpu(view, task, answer);
             }
         }
     }
@@ -363,18 +356,18 @@ mod tests {
     /// A task that waits in the list, with a full slice; gives the CPU it asked for.
     fn waits(view: &mut View, policy: &mut Linux2419, nice: i8, last_cpu: u32) -> TaskId {
         let task = view.with_task(nice, last_cpu);
-        let mut actions = Actions::new(true);
-        policy.fork(view, task, &mut actions);
-        policy.enqueue(view, task, CpuId(last_cpu), &WOKEN, &mut actions);
+        let mut answer = Answer::new(true);
+        policy.fork(view, task, &mut answer);
+        policy.enqueue(view, task, CpuId(last_cpu), &WOKEN, &mut answer);
         task
     }
 
     fn woken(view: &View, policy: &mut Linux2419, task: TaskId) -> String {
-        let mut actions = Actions::new(true);
-        policy.enqueue(view, task, view.task(task).last_cpu, &WOKEN, &mut actions);
+        let mut answer = Answer::new(true);
+        policy.enqueue(view, task, view.task(task).last_cpu, &WOKEN, &mut answer);
         policy.remove(task);
         let lines =
-            actions.list().iter().map(|action| format!("{:?} {}", action.what, action.reason));
+            answer.list().iter().map(|action| format!("{:?} {}", action.what, action.reason));
         lines.collect::<Vec<String>>().join("; ")
     }
 
@@ -412,8 +405,8 @@ mod tests {
         let mut counters = Vec::new();
         for _ in 0..6 {
             policy.counters[runs.index()] = 0;
-            let mut actions = Actions::new(true);
-            assert_eq!(policy.pick(&view, CpuId(0), None, &mut actions), Some(runs));
+            let mut answer = Answer::new(true);
+            assert_eq!(policy.pick(&view, CpuId(0), &mut answer), Some(runs));
             counters.push(policy.counters[sleeps.index()]);
         }
         // 6, then half and 6 more each time: it nears twice a slice, and does not pass it.
@@ -429,15 +422,15 @@ mod tests {
         policy.counters[0] = 5;
         let child = view.with_task(0, 0);
         view.task_mut(child).parent = Some(parent);
-        let mut actions = Actions::new(true);
-        policy.fork(&view, child, &mut actions);
+        let mut answer = Answer::new(true);
+        policy.fork(&view, child, &mut answer);
         assert_eq!((policy.counters[0], policy.counters[1]), (2, 3));
-        policy.exit(&view, child, &mut actions);
+        policy.exit(&view, child, &mut answer);
         assert_eq!((policy.counters[0], policy.counters[1]), (5, 0));
         policy.counters[0] = 1;
-        policy.fork(&view, child, &mut actions);
+        policy.fork(&view, child, &mut answer);
         assert_eq!((policy.counters[0], policy.counters[1]), (0, 1));
-        assert_eq!(actions.list().len(), 1, "a parent without a slice reschedules");
+        assert_eq!(answer.list().len(), 1, "a parent without a slice reschedules");
     }
 
     #[test]
@@ -446,7 +439,7 @@ mod tests {
         let hog = waits(&mut view, &mut policy, 0, 0);
         view.run(hog, 0);
         let task = view.with_task(0, 1);
-        policy.fork(&view, task, &mut Actions::new(true));
+        policy.fork(&view, task, &mut Answer::new(true));
         // Its last CPU is idle, beside a busy sibling, while another core is idle: 2.4 stays.
         assert_eq!(woken(&view, &mut policy, task), "Resched(CpuId(1)) its last CPU is idle");
         view.task_mut(task).last_cpu = CpuId(0);
@@ -475,7 +468,7 @@ mod tests {
         policy.counters[1] = 2;
         let task = view.with_task(-10, 0);
         view.task_mut(task).address_space = 1;
-        policy.fork(&view, task, &mut Actions::new(true));
+        policy.fork(&view, task, &mut Answer::new(true));
         // On CPU 0: 8+15+30 against 4+15+1+20; on CPU 1: 8+30 against 2+15+1+20, which is no gain.
         let asked = woken(&view, &mut policy, task);
         assert_eq!(asked, "Resched(CpuId(0)) better than the running task: gain 13");
@@ -489,11 +482,11 @@ mod tests {
     fn a_synchronous_wake_up_looks_for_no_cpu() {
         let (mut view, mut policy) = machine("2x1", "linux-2.4.19");
         let task = view.with_task(0, 1);
-        let mut actions = Actions::new(true);
-        policy.fork(&view, task, &mut actions);
-        policy.enqueue(&view, task, CpuId(1), &Wake { sync: true, ..WOKEN }, &mut actions);
+        let mut answer = Answer::new(true);
+        policy.fork(&view, task, &mut answer);
+        policy.enqueue(&view, task, CpuId(1), &Wake { sync: true, ..WOKEN }, &mut answer);
         assert!(
-            matches!(actions.list(), [only] if matches!(only.what, super::super::What::Note(_)))
+            matches!(answer.list(), [only] if matches!(only.what, super::super::What::Note(_)))
         );
     }
 }

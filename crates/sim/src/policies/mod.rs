@@ -2,7 +2,7 @@
 //!
 //! A policy is asked by the engine and answers; it changes nothing but its own queues. Its questions
 //! mirror the kernel's `sched_ext_ops` (include/linux/sched/ext.h), with those added that older
-//! kernels need. What it wants done to the machine it returns as [`Actions`], each with a reason.
+//! kernels need. What it wants done to the machine it returns as [`Answer`], each with a reason.
 //!
 //! A policy keeps the queues of runnable tasks itself, in whatever form the kernel it models did. The
 //! engine keeps it honest: a task that is picked must be runnable, allowed there and running nowhere
@@ -16,9 +16,9 @@
 //!   not idle before;
 //! * a task that ends: `stopping` with [`Stop::Exited`], `exit`, then the CPU's `pick`.
 
-mod actions;
+mod answer;
 mod core_queue;
-pub mod decision;
+mod decision;
 mod fair;
 mod linux_2_4_19;
 mod linux_2_5;
@@ -28,10 +28,10 @@ mod settings;
 pub mod table;
 mod weight;
 
-pub use actions::{Action, Actions, What};
-pub use decision::{Decision, Reason};
-pub use settings::{Parameter, Settings};
-pub use table::{POLICIES, PolicyEntry, Promise, policy};
+pub use answer::{Action, Answer, Reason, What};
+pub use decision::Decision;
+pub use settings::{Parameter, PolicyEntry, Promise, Settings};
+pub use table::{POLICIES, policy};
 
 use crate::kernel::view::{TaskId, View};
 use coretwin_base::cpu_set::CpuId;
@@ -46,75 +46,49 @@ pub trait Policy {
 
     /// A task was made; it is not runnable yet. Its parent is in the view. Kernels divide what is
     /// left of the parent's time slice here.
-    fn fork(&mut self, view: &View, task: TaskId, actions: &mut Actions);
+    fn fork(&mut self, view: &View, task: TaskId, answer: &mut Answer);
 
     /// Which CPU a task that becomes runnable goes to. The engine passes the answer to `enqueue`; an
     /// answer that is not allowed is an error. Default: where it last ran.
-    fn select_cpu(
-        &mut self,
-        view: &View,
-        task: TaskId,
-        wake: &Wake,
-        actions: &mut Actions,
-    ) -> CpuId {
-        let _ = (wake, actions);
+    fn select_cpu(&mut self, view: &View, task: TaskId, wake: &Wake, answer: &mut Answer) -> CpuId {
+        let _ = (wake, answer);
         view.fallback(task)
     }
 
     /// A task became runnable, and belongs in a queue now. The answer may have CPUs reschedule.
-    fn enqueue(
-        &mut self,
-        view: &View,
-        task: TaskId,
-        cpu: CpuId,
-        wake: &Wake,
-        actions: &mut Actions,
-    );
+    fn enqueue(&mut self, view: &View, task: TaskId, cpu: CpuId, wake: &Wake, answer: &mut Answer);
 
-    /// The task a CPU shall run next; none: it goes idle. `previous` is the task it ran, if that can
-    /// go on; `stopping` has told what became of it. A task picked is the CPU's until `stopping`.
-    fn pick(
-        &mut self,
-        view: &View,
-        cpu: CpuId,
-        previous: Option<TaskId>,
-        actions: &mut Actions,
-    ) -> Option<TaskId>;
+    /// The task that a CPU runs next; `None`: it goes idle. If the task it ran is still runnable, it is the
+    /// CPU's current one; `stopping` came before. A task picked is the CPU's until `stopping`.
+    fn pick(&mut self, view: &View, cpu: CpuId, answer: &mut Answer) -> Option<TaskId>;
 
     /// A task begins to run on a CPU, or goes on after a `pick` that chose it again.
-    fn running(&mut self, view: &View, cpu: CpuId, task: TaskId, actions: &mut Actions) {
-        let _ = (view, cpu, task, actions);
+    fn running(&mut self, view: &View, cpu: CpuId, task: TaskId, answer: &mut Answer) {
+        let _ = (view, cpu, task, answer);
     }
 
     /// The task of a CPU stops, or may stop. If it can go on ([`Stop::can_go_on`]) it is runnable,
     /// and belongs in a queue now unless the policy keeps running tasks in their queues.
-    fn stopping(
-        &mut self,
-        view: &View,
-        cpu: CpuId,
-        task: TaskId,
-        stop: Stop,
-        actions: &mut Actions,
-    );
+    fn stopping(&mut self, view: &View, cpu: CpuId, task: TaskId, stop: Stop, answer: &mut Answer);
 
     /// The clock of a CPU ticked. Asked of idle CPUs too if [`Ticks::while_idle`].
-    fn tick(&mut self, view: &View, cpu: CpuId, actions: &mut Actions);
+    fn tick(&mut self, view: &View, cpu: CpuId, answer: &mut Answer);
 
     /// A CPU went idle (after `pick` gave nothing), or stopped being idle (before `running`).
-    fn update_idle(&mut self, view: &View, cpu: CpuId, idle: bool, actions: &mut Actions) {
-        let _ = (view, cpu, idle, actions);
+    fn update_idle(&mut self, view: &View, cpu: CpuId, idle: bool, answer: &mut Answer) {
+        let _ = (view, cpu, idle, answer);
     }
 
     /// The stopper that was asked for with [`What::Stopper`] runs on this CPU. The task that ran
     /// there has been through `stopping` and waits; `pick` follows.
-    fn stopper(&mut self, view: &View, cpu: CpuId, actions: &mut Actions) {
-        let _ = (view, cpu, actions);
+    fn stopper(&mut self, view: &View, cpu: CpuId, answer: &mut Answer) {
+        let _ = (view, cpu, answer);
     }
 
     /// A running task is about to start another program, when it has the least to lose by moving
     /// (`sched_exec`). An answer other than its CPU moves it: `stopping`, then `enqueue` there.
-    fn exec(&mut self, view: &View, task: TaskId, actions: &mut Actions) -> Option<CpuId> {
-        let _ = (view, task, actions);
+    fn exec(&mut self, view: &View, task: TaskId, answer: &mut Answer) -> Option<CpuId> {
+        let _ = (view, task, answer);
         None
     }
 
@@ -122,18 +96,20 @@ pub trait Policy {
     /// it may no longer run must be moved to another queue. The engine itself has a CPU reschedule
     /// whose running task may no longer run there; that task is `enqueue`d anew with
     /// [`WakeKind::Moved`].
-    fn changed(&mut self, view: &View, task: TaskId, change: Change, actions: &mut Actions);
+    fn changed(&mut self, view: &View, task: TaskId, change: Change, answer: &mut Answer);
 
     /// A task ended. Whatever is kept for its slot must be forgotten.
-    fn exit(&mut self, view: &View, task: TaskId, actions: &mut Actions);
+    fn exit(&mut self, view: &View, task: TaskId, answer: &mut Answer);
 
     /// A CPU came online; it is idle, and reschedules next.
-    fn online(&mut self, view: &View, cpu: CpuId, actions: &mut Actions);
+    fn online(&mut self, view: &View, cpu: CpuId, answer: &mut Answer) {
+        let _ = (view, cpu, answer);
+    }
 
     /// A CPU went offline. The task it ran has been through `stopping` and waits. Every task that
     /// waits where it can no longer run must be moved; masks without any online CPU have been
     /// widened to all before this question.
-    fn offline(&mut self, view: &View, cpu: CpuId, actions: &mut Actions);
+    fn offline(&mut self, view: &View, cpu: CpuId, answer: &mut Answer);
 
     /// The CPU by whose number the lock of this CPU's queue is known: CPUs that share a queue name the
     /// same one, and wait for each other while they go through it. Default: a queue for each CPU.
@@ -220,4 +196,12 @@ pub enum Change {
     Nice,
     /// Its scheduling class.
     Class,
+}
+
+/// Keeps what a policy knows of a new task, by the task's slot.
+fn keep<T: Clone>(slots: &mut Vec<T>, view: &View, task: TaskId, own: T) {
+    if slots.len() < view.tasks.len() {
+        slots.resize(view.tasks.len(), own.clone());
+    }
+    slots[task.index()] = own;
 }

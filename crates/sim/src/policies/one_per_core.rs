@@ -5,7 +5,7 @@
 //! It is the reference for what siblings cost and bring, and the plainest policy to read.
 
 use super::settings::{Parameter, Settings};
-use super::{Actions, Change, Policy, Reason, Stop, Ticks, Wake};
+use super::{Answer, Change, Policy, Reason, Stop, Ticks, Wake};
 use crate::kernel::layout::Layout;
 use crate::kernel::mask::CpuMask;
 use crate::kernel::view::{TaskId, View};
@@ -70,7 +70,7 @@ impl OnePerCore {
     }
 
     /// Chooses the CPUs that take tasks anew, and places the tasks of those that no longer do.
-    fn choose(&mut self, view: &View, actions: &mut Actions) {
+    fn choose(&mut self, view: &View, answer: &mut Answer) {
         for core in view.layout.cores() {
             let first = core.iter().copied().find(|cpu| view.online.contains(*cpu));
             core.iter().for_each(|cpu| self.chosen.set(*cpu, Some(*cpu) == first));
@@ -81,37 +81,37 @@ impl OnePerCore {
             }
             for task in std::mem::take(self.queue(cpu)) {
                 self.waiting -= 1;
-                self.requeue(view, task, cpu, actions);
+                self.requeue(view, task, cpu, answer);
             }
             if let Some(task) = view.current(cpu) {
                 let reason = Reason::new("another CPU of its core takes tasks now");
-                actions.resched(cpu, Some(task), reason);
+                answer.resched(cpu, Some(task), reason);
             }
         }
     }
 
-    fn requeue(&mut self, view: &View, task: TaskId, from: CpuId, actions: &mut Actions) {
+    fn requeue(&mut self, view: &View, task: TaskId, from: CpuId, answer: &mut Answer) {
         let (to, reason) = self.place(view, task);
         self.queue(to).push_back(task);
         self.waiting += 1;
         if to != from {
-            actions.pull(task, from, to, reason);
+            answer.pull(task, from, to, reason);
         }
         if view.runs_nothing(to) {
-            actions.resched(to, Some(task), Reason::new("idle, and has work now"));
+            answer.resched_idle(to, task);
         }
     }
 
     /// The oldest waiting task of another core that may run here.
-    fn steal(&mut self, view: &View, cpu: CpuId, actions: &mut Actions) -> Option<TaskId> {
+    fn steal(&mut self, view: &View, cpu: CpuId, answer: &mut Answer) -> Option<TaskId> {
         let cpus = self.queues.len();
         for step in 1..cpus {
             let from = CpuId(((cpu.0 as usize + step) % cpus) as u32);
-            actions.steps(1);
+            answer.steps(1);
             let queue = self.queue(from);
             if let Some(index) = queue.iter().position(|task| view.allowed(*task, cpu)) {
                 let task = queue.remove(index)?;
-                actions.pull(task, from, cpu, Reason::new("nothing to do here"));
+                answer.pull(task, from, cpu, Reason::new("nothing to do here"));
                 return Some(task);
             }
         }
@@ -124,57 +124,44 @@ impl Policy for OnePerCore {
         Ticks { period_ns: self.tick_ns, while_idle: false }
     }
 
-    fn fork(&mut self, _: &View, _: TaskId, _: &mut Actions) {}
+    fn fork(&mut self, _: &View, _: TaskId, _: &mut Answer) {}
 
-    fn select_cpu(&mut self, view: &View, task: TaskId, _: &Wake, actions: &mut Actions) -> CpuId {
+    fn select_cpu(&mut self, view: &View, task: TaskId, _: &Wake, answer: &mut Answer) -> CpuId {
         let (cpu, reason) = self.place(view, task);
-        actions.place(task, cpu, reason);
+        answer.place(task, cpu, reason);
         cpu
     }
 
-    fn enqueue(&mut self, view: &View, task: TaskId, cpu: CpuId, _: &Wake, actions: &mut Actions) {
+    fn enqueue(&mut self, view: &View, task: TaskId, cpu: CpuId, _: &Wake, answer: &mut Answer) {
         self.queue(cpu).push_back(task);
         self.waiting += 1;
         if view.runs_nothing(cpu) {
-            actions.resched(cpu, Some(task), Reason::new("idle, and has work now"));
+            answer.resched_idle(cpu, task);
         }
     }
 
-    fn pick(
-        &mut self,
-        view: &View,
-        cpu: CpuId,
-        _: Option<TaskId>,
-        actions: &mut Actions,
-    ) -> Option<TaskId> {
+    fn pick(&mut self, view: &View, cpu: CpuId, answer: &mut Answer) -> Option<TaskId> {
         let mut picked = self.queue(cpu).pop_front();
         if picked.is_none() && self.waiting > 0 && self.chosen.contains(cpu) {
-            picked = self.steal(view, cpu, actions);
+            picked = self.steal(view, cpu, answer);
         }
         match picked {
             Some(_) => {
                 self.waiting -= 1;
-                actions.pick(cpu, picked, Reason::new("has waited longest"));
+                answer.pick(cpu, picked, Reason::new("has waited longest"));
             }
-            None => actions.pick(cpu, None, Reason::new("no task waits")),
+            None => answer.pick(cpu, None, Reason::new("no task waits")),
         }
         picked
     }
 
-    fn stopping(
-        &mut self,
-        view: &View,
-        cpu: CpuId,
-        task: TaskId,
-        stop: Stop,
-        actions: &mut Actions,
-    ) {
+    fn stopping(&mut self, view: &View, cpu: CpuId, task: TaskId, stop: Stop, answer: &mut Answer) {
         if !stop.can_go_on() {
             return;
         }
         // A CPU that takes no tasks any more keeps only those that may run nowhere else.
         if !self.chosen.contains(cpu) {
-            return self.requeue(view, task, cpu, actions);
+            return self.requeue(view, task, cpu, answer);
         }
         self.waiting += 1;
         match stop {
@@ -184,16 +171,16 @@ impl Policy for OnePerCore {
         }
     }
 
-    fn tick(&mut self, view: &View, cpu: CpuId, actions: &mut Actions) {
+    fn tick(&mut self, view: &View, cpu: CpuId, answer: &mut Answer) {
         let Some(task) = view.current(cpu) else { return };
         let ran_ns = view.now_ns - view.task(task).started_ns;
         if ran_ns >= self.slice_ns && !self.queue(cpu).is_empty() {
             let reason = Reason::new("its slice is used up").with("ran_us", ran_ns / 1000);
-            actions.resched(cpu, Some(task), reason);
+            answer.resched(cpu, Some(task), reason);
         }
     }
 
-    fn changed(&mut self, view: &View, task: TaskId, change: Change, actions: &mut Actions) {
+    fn changed(&mut self, view: &View, task: TaskId, change: Change, answer: &mut Answer) {
         if change != Change::Mask {
             return;
         }
@@ -203,18 +190,18 @@ impl Policy for OnePerCore {
             };
             self.queue(cpu).remove(index);
             self.waiting -= 1;
-            return self.requeue(view, task, cpu, actions);
+            return self.requeue(view, task, cpu, answer);
         }
     }
 
-    fn exit(&mut self, _: &View, _: TaskId, _: &mut Actions) {}
+    fn exit(&mut self, _: &View, _: TaskId, _: &mut Answer) {}
 
-    fn online(&mut self, view: &View, _: CpuId, actions: &mut Actions) {
-        self.choose(view, actions);
+    fn online(&mut self, view: &View, _: CpuId, answer: &mut Answer) {
+        self.choose(view, answer);
     }
 
-    fn offline(&mut self, view: &View, _: CpuId, actions: &mut Actions) {
-        self.choose(view, actions);
+    fn offline(&mut self, view: &View, _: CpuId, answer: &mut Answer) {
+        self.choose(view, answer);
     }
 
     fn queued(&self, each: &mut dyn FnMut(TaskId)) {

@@ -1,8 +1,37 @@
 //! A policy and its parameters as a text: `linux-2.5.32-a9[wakeup=off,cache_decay_ms=2]`.
 
-use super::table::{POLICIES, PolicyEntry, policy};
+use super::Policy;
+use crate::kernel::layout::Layout;
 pub use coretwin_base::parameter::Parameter;
 use coretwin_base::suggest;
+
+/// A policy before it is built.
+#[derive(Debug)]
+pub struct PolicyEntry {
+    /// Its id.
+    pub name: &'static str,
+    /// What it is, in one line.
+    pub title: &'static str,
+    /// Where its rules and constants come from.
+    pub source: &'static str,
+    /// What can be set.
+    pub parameters: &'static [Parameter],
+    /// What it promises; checks hold it to that.
+    pub promise: Promise,
+    /// Builds it for a machine.
+    pub build: fn(&Layout, &Settings) -> Box<dyn Policy>,
+}
+
+/// What a policy promises to tasks that may run anywhere, on a machine whose kernel work costs nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Promise {
+    /// Whether it uses one CPU of each core only, so that only a whole idle core breaks its promise.
+    pub of_cores: bool,
+    /// longest time in which CPUs stand idle while such a task waits. 0: a waiting task is seen at once.
+    pub idle_longest_ms: u64,
+    /// Of equal tasks none waits longer than this for each task there is.
+    pub wait_ms_for_each_task: u64,
+}
 
 /// A policy with the values of its parameters.
 #[derive(Debug, Clone, Copy)]
@@ -24,32 +53,6 @@ impl Settings {
             *value = parameter.default;
         }
         Self { entry, values }
-    }
-
-    /// Reads `NAME` or `NAME[parameter=value,…]`.
-    ///
-    /// # Errors
-    /// A sentence that says what is unknown or out of range, and what is allowed.
-    pub fn parse(text: &str) -> Result<Self, String> {
-        let (name, inner) = match text.split_once('[') {
-            None => (text, ""),
-            Some((name, rest)) => match rest.strip_suffix(']') {
-                Some(inner) => (name, inner),
-                None => return Err(format!("'{text}' lacks its closing ']'")),
-            },
-        };
-        let Some(entry) = policy(name.trim()) else {
-            let known: Vec<&str> = POLICIES.iter().map(|entry| entry.name).collect();
-            return Err(suggest::unknown("policy", name.trim(), &known));
-        };
-        let mut settings = Self::of(entry);
-        for part in inner.split(',').map(str::trim).filter(|part| !part.is_empty()) {
-            let Some((key, value)) = part.split_once('=') else {
-                return Err(format!("'{part}' in '{text}' is no parameter=value"));
-            };
-            settings.set(key.trim(), value.trim())?;
-        }
-        Ok(settings)
     }
 
     /// Sets a parameter from a text.

@@ -4,7 +4,7 @@ use crate::support::{MS, compute, machine, program, work};
 use coretwin_base::cpu_set::CpuId;
 use coretwin_sim::kernel::{Cause, Options, Start, Step, TaskId, View, run};
 use coretwin_sim::policies::{
-    Actions, Change, Parameter, Policy, PolicyEntry, Promise, Reason, Settings, Stop, Ticks, Wake,
+    Answer, Change, Parameter, Policy, PolicyEntry, Promise, Reason, Settings, Stop, Ticks, Wake,
 };
 
 /// What is wrong with it.
@@ -30,16 +30,16 @@ impl Policy for Faulty {
         Ticks { period_ns: MS, while_idle: true }
     }
 
-    fn fork(&mut self, _: &View, _: TaskId, _: &mut Actions) {}
+    fn fork(&mut self, _: &View, _: TaskId, _: &mut Answer) {}
 
-    fn select_cpu(&mut self, view: &View, task: TaskId, _: &Wake, _: &mut Actions) -> CpuId {
+    fn select_cpu(&mut self, view: &View, task: TaskId, _: &Wake, _: &mut Answer) -> CpuId {
         match self.fault {
             1 => CpuId(1),
             _ => view.fallback(task),
         }
     }
 
-    fn enqueue(&mut self, view: &View, task: TaskId, _: CpuId, _: &Wake, actions: &mut Actions) {
+    fn enqueue(&mut self, view: &View, task: TaskId, _: CpuId, _: &Wake, answer: &mut Answer) {
         if self.fault != 2 {
             self.queue.push(task);
         }
@@ -48,17 +48,11 @@ impl Policy for Faulty {
         }
         let idle = view.layout.all().find(|cpu| view.is_idle(*cpu) && view.allowed(task, *cpu));
         if let Some(cpu) = idle {
-            actions.resched(cpu, Some(task), Reason::new("idle"));
+            answer.resched(cpu, Some(task), Reason::new("idle"));
         }
     }
 
-    fn pick(
-        &mut self,
-        view: &View,
-        cpu: CpuId,
-        _: Option<TaskId>,
-        actions: &mut Actions,
-    ) -> Option<TaskId> {
+    fn pick(&mut self, view: &View, cpu: CpuId, answer: &mut Answer) -> Option<TaskId> {
         let other = view.current(CpuId(1 - cpu.0));
         let blind = matches!(self.fault, 4);
         let found = self.queue.iter().position(|task| blind || view.allowed(*task, cpu));
@@ -67,27 +61,27 @@ impl Policy for Faulty {
             6 if view.tasks.len() > 1 => Some(TaskId(7)),
             8 => {
                 // Never content.
-                actions.resched(CpuId(1 - cpu.0), None, Reason::new("again"));
+                answer.resched(CpuId(1 - cpu.0), None, Reason::new("again"));
                 found.map(|index| self.queue.remove(index))
             }
             _ => found.map(|index| self.queue.remove(index)),
         }
     }
 
-    fn stopping(&mut self, _: &View, _: CpuId, task: TaskId, stop: Stop, _: &mut Actions) {
+    fn stopping(&mut self, _: &View, _: CpuId, task: TaskId, stop: Stop, _: &mut Answer) {
         if stop.can_go_on() || (self.fault == 7 && stop == Stop::Blocked) {
             self.queue.push(task);
         }
     }
 
-    fn tick(&mut self, _: &View, cpu: CpuId, actions: &mut Actions) {
-        actions.resched(cpu, None, Reason::new("every tick"));
+    fn tick(&mut self, _: &View, cpu: CpuId, answer: &mut Answer) {
+        answer.resched(cpu, None, Reason::new("every tick"));
     }
 
-    fn changed(&mut self, _: &View, _: TaskId, _: Change, _: &mut Actions) {}
-    fn exit(&mut self, _: &View, _: TaskId, _: &mut Actions) {}
-    fn online(&mut self, _: &View, _: CpuId, _: &mut Actions) {}
-    fn offline(&mut self, _: &View, _: CpuId, _: &mut Actions) {}
+    fn changed(&mut self, _: &View, _: TaskId, _: Change, _: &mut Answer) {}
+    fn exit(&mut self, _: &View, _: TaskId, _: &mut Answer) {}
+    fn online(&mut self, _: &View, _: CpuId, _: &mut Answer) {}
+    fn offline(&mut self, _: &View, _: CpuId, _: &mut Answer) {}
 
     fn queued(&self, each: &mut dyn FnMut(TaskId)) {
         self.queue.iter().for_each(|task| each(*task));

@@ -1,4 +1,4 @@
-//! Locks: who owns one, who spins, and what a store costs the siblings that read its line early.
+//! Locks: which thread owns one, which spin, and what a store costs siblings that read its line early.
 
 use super::thread::{SPIN_ROUND, StoreEntry, bucket, mark};
 use super::{Core, MAX_THREADS, NEVER};

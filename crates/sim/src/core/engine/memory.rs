@@ -52,10 +52,8 @@ struct Level {
 
 impl Level {
     fn new(cache: Cache, line_bytes: u16, threads: usize, ticks_per_cycle: u64) -> Self {
-        let ways = usize::from(cache.ways);
-        let sets = (cache.bytes / u64::from(line_bytes) / ways as u64).max(1) as u32;
         Self {
-            tags: Tags::new(sets, ways, cache.sharing, threads, false),
+            tags: Tags::of_cache(&cache, line_bytes, threads, false),
             ticks: u64::from(cache.load_cycles) * ticks_per_cycle,
             interval: u64::from(cache.interval_cycles) * ticks_per_cycle,
             free_at: 0,
@@ -98,20 +96,12 @@ impl Memory {
         let memory = &preset.memory;
         let threads = usize::from(preset.ways);
         let level = |cache: Cache| Level::new(cache, memory.line_bytes, threads, ticks_per_cycle);
-        let ways = usize::from(memory.first.ways);
-        let first_lines = memory.first.bytes / u64::from(memory.line_bytes);
         let idle = Miss { line: 0, ready: 0, thread: 0, served: Served::First };
         Self {
             map: PageMap::new(seed),
             spaces,
             translation: Translation::new(preset, ticks_per_cycle),
-            first: Tags::new(
-                (first_lines / ways as u64).max(1) as u32,
-                ways,
-                memory.first.sharing,
-                threads,
-                memory.alias_bits > 0,
-            ),
+            first: Tags::of_cache(&memory.first, memory.line_bytes, threads, memory.alias_bits > 0),
             first_ticks: u64::from(memory.first.load_cycles) * ticks_per_cycle,
             alias_bits: u32::from(memory.alias_bits),
             through: memory.write_policy == WritePolicy::Through,
@@ -218,20 +208,37 @@ impl Memory {
         pools: &mut Pools,
         counts: &mut Counts,
     ) -> Access {
+        let access = self.request(thread, address, line, now, pools, counts);
+        if matches!(access, Access::At(..)) {
+            counts.first_level_misses += 1;
+            self.fill_first(thread, line, address, now, counts);
+            for &next in self.prefetcher.miss(line).lines() {
+                self.prefetch(thread, next, now);
+            }
+        }
+        access
+    }
+
+    /// Takes a miss buffer, if one is free, and fetches the line from beyond the first level.
+    #[inline(always)]
+    fn request(
+        &mut self,
+        thread: usize,
+        address: u64,
+        line: u32,
+        now: u64,
+        pools: &mut Pools,
+        counts: &mut Counts,
+    ) -> Access {
         self.expire(now, pools);
         if !pools.has_room(name::MISS_BUFFERS, thread) || self.miss_count == MAX_MISSES {
             return Access::Retry(self.next_served(now).unwrap_or(now + 1));
         }
         pools.take(name::MISS_BUFFERS, thread, 1);
-        counts.first_level_misses += 1;
         let start = now + self.translate(thread, address, now, counts);
         let (ready, served) = self.fetch(thread, line, start, 0);
         self.misses[self.miss_count] = Miss { line, ready, thread: thread as u8, served };
         self.miss_count += 1;
-        self.fill_first(thread, line, address, now, counts);
-        for &next in self.prefetcher.miss(line).lines() {
-            self.prefetch(thread, next, now);
-        }
         Access::At(ready, served)
     }
 
@@ -362,16 +369,7 @@ impl Memory {
             let ready = now + self.translate(thread, address, now, counts);
             return Access::At(ready, Served::Outer);
         }
-        self.expire(now, pools);
-        if !pools.has_room(name::MISS_BUFFERS, thread) || self.miss_count == MAX_MISSES {
-            return Access::Retry(self.next_served(now).unwrap_or(now + 1));
-        }
-        pools.take(name::MISS_BUFFERS, thread, 1);
-        let start = now + self.translate(thread, address, now, counts);
-        let (ready, served) = self.fetch(thread, line, start, 0);
-        self.misses[self.miss_count] = Miss { line, ready, thread: thread as u8, served };
-        self.miss_count += 1;
-        Access::At(ready, served)
+        self.request(thread, address, line, now, pools, counts)
     }
 
     /// Writes a store whose line is there; `false` where the second level is busy.

@@ -3,7 +3,7 @@
 //! A cycle runs the stages from the last to the first, so that nothing passes two stages at once:
 //! stores are written, micro-operations retire, issue (twice where the simple units are double
 //! pumped), rename, are fetched. Time is a whole number of ticks; there are two ticks a cycle where
-//! units are double pumped, else one. When nothing can happen, [`skip`] jumps to the next cycle in
+//! units are double pumped, else one. When nothing can happen, [`run`] jumps to the next cycle in
 //! which something does.
 //!
 //! A micro-operation lives in its thread's queue (fetch to rename), then in a slot of its thread's
@@ -22,7 +22,6 @@ mod prefetch;
 mod rename;
 mod retire;
 mod run;
-mod skip;
 mod tables;
 mod tags;
 mod thread;
@@ -201,7 +200,7 @@ impl<'stream> Core<'stream> {
             first_of_space,
             spaces_shared,
             rotations: Order::rotations(ways),
-            // Somebody has to be first. Who, is a matter of what the threads are, not of where.
+            // One thread has to be first: which one depends on the programs, not on their hardware threads.
             turn: [(ways - 1 + first_served(&spaces, &awake)) % ways; 4],
             unfinished: 0,
             entry_cycles: [[0; pool::MAX_POOLS]; MAX_THREADS],

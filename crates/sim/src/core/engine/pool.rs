@@ -1,4 +1,4 @@
-//! Queues and pools of entries, and who may take one.
+//! Queues and pools of entries, and which threads may take one.
 
 use super::{MAX_THREADS, Preset};
 use crate::core::preset::{Policy, Resource, limits};

@@ -12,7 +12,7 @@
 use super::MAX_THREADS;
 use crate::core::preset::{Predictor as Description, Sharing};
 
-/// A counter from 0 (surely not taken) to 3 (surely taken), and whose it is.
+/// A counter from 0 (strongly not taken) to 3 (strongly taken), and the tag of its branch.
 #[derive(Debug, Clone, Copy)]
 struct Counter {
     tag: u16,

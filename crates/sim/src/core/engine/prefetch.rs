@@ -1,4 +1,4 @@
-//! The hardware prefetcher's eye: which lines a first-level miss announces.
+//! The hardware prefetcher: which lines a first-level miss triggers.
 
 use crate::core::preset::{Prefetcher as Description, limits};
 

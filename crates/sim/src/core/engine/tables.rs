@@ -1,4 +1,4 @@
-//! What the engine asks of a preset in every cycle, worked out once.
+//! What the engine reads of a preset in every cycle, precomputed.
 
 use super::Preset;
 use super::pool::name;
@@ -8,7 +8,7 @@ use crate::core::uop::Class;
 pub(super) const MAX_PORTS: usize = 16;
 
 /// Per class, as small fixed arrays. Times are in ticks.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Tables {
     pub(super) latency: [u64; Class::COUNT],
     /// Ticks until the group's one unit is free again; 0 where it is pipelined.
@@ -37,21 +37,7 @@ pub(super) struct Tables {
 
 impl Tables {
     pub(super) fn new(preset: &Preset, ticks_per_cycle: u64) -> Self {
-        let mut tables = Self {
-            latency: [0; Class::COUNT],
-            interval: [0; Class::COUNT],
-            single_units: 0,
-            group: [0; Class::COUNT],
-            group_count: 0,
-            group_ports: [0; Class::COUNT],
-            closed: Box::new([]),
-            ports: 0,
-            fast_ports: 0,
-            pools: [[0; 4]; Class::COUNT],
-            pool_count: [0; Class::COUNT],
-            gives: [0; Class::COUNT],
-            scheduler: [0; Class::COUNT],
-        };
+        let mut tables = Self::default();
         let order = ports_by_versatility(preset);
         for class in Class::ALL {
             let execution = preset.execution[class as usize];

@@ -5,7 +5,7 @@
 //! An entry is the whole key and a dirty bit; keys are below 2^31.
 
 use super::MAX_THREADS;
-use crate::core::preset::Sharing;
+use crate::core::preset::{Cache, Sharing};
 
 const EMPTY: u32 = u32::MAX;
 
@@ -58,6 +58,13 @@ impl Tags {
             part: [(0, ways); MAX_THREADS],
             copy,
         }
+    }
+
+    /// The empty array of a cache.
+    pub(super) fn of_cache(cache: &Cache, line_bytes: u16, threads: usize, aliased: bool) -> Self {
+        let ways = usize::from(cache.ways);
+        let sets = (cache.bytes / u64::from(line_bytes) / ways as u64).max(1) as u32;
+        Self::new(sets, ways, cache.sharing, threads, aliased)
     }
 
     /// Divides the ways among the threads that are awake, where that is how they are shared.

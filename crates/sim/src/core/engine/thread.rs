@@ -140,7 +140,7 @@ pub(super) struct Thread<'stream> {
     /// needs, a power of two, so that the host's caches hold them.
     pub(super) window_mask: u64,
     pub(super) queue_mask: u64,
-    /// By word of the window: who could issue, by group of ports, and all of them.
+    /// By word of the window: which micro-operations could issue, by group of ports, and all of them.
     ready: Box<[[u64; GROUPS]; WINDOW / 64]>,
     pub(super) ready_count: u32,
     /// Renamed and not issued.
@@ -293,13 +293,13 @@ impl<'stream> Thread<'stream> {
         self.ready_count -= 1;
     }
 
-    /// Who is ready in a word of the window, given by its number.
+    /// What is ready in a word of the window, given by its number.
     #[inline(always)]
     pub(super) fn ready_word(&self, word: u64) -> u64 {
         self.ready[(word & self.window_mask >> 6) as usize % (WINDOW / 64)][ALL]
     }
 
-    /// Who of a group is.
+    /// The same of one group of ports.
     #[inline(always)]
     pub(super) fn ready_group(&self, word: u64, group: usize) -> u64 {
         self.ready[(word & self.window_mask >> 6) as usize % (WINDOW / 64)][group % GROUPS]

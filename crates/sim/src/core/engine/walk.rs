@@ -4,7 +4,7 @@
 use super::page_map::{PageMap, Space};
 use super::tags::Tags;
 use super::translation::Translation;
-use crate::core::preset::{Cache, Preset, WritePolicy};
+use crate::core::preset::{Preset, WritePolicy};
 use crate::core::stream::Placement;
 
 /// Misses by level.
@@ -32,11 +32,8 @@ impl Walk {
     /// Empty caches, with the page map of this seed.
     pub(crate) fn new(preset: &Preset, seed: u64, placement: Placement) -> Self {
         let memory = &preset.memory;
-        let tags = |cache: &Cache| {
-            let ways = usize::from(cache.ways);
-            let sets = cache.bytes / u64::from(memory.line_bytes) / ways as u64;
-            Tags::new(sets as u32, ways, cache.sharing, usize::from(preset.ways), false)
-        };
+        let threads = usize::from(preset.ways);
+        let tags = |cache| Tags::of_cache(cache, memory.line_bytes, threads, false);
         let levels: Vec<Tags> =
             std::iter::once(&memory.first).chain(&memory.outer).map(tags).collect();
         Self {

@@ -1,4 +1,4 @@
-//! The timing wheel: who wakes at which tick.
+//! The timing wheel: which slots wake at which tick.
 //!
 //! A bucket is a linked list through the slots' own links, so nothing is allocated. An event
 //! further away than the wheel is long waits in its last bucket and is put in again from there.

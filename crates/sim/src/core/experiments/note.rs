@@ -94,22 +94,16 @@ pub const CHANGES: &[Change] = &[
     Change { name: "two threads renamed in one cycle", apply: |p| p.rename.threads_per_cycle = 2 },
     Change {
         name: "two threads fetched in one cycle",
-        apply: |preset| {
-            preset.front_end.fetch.threads_per_cycle = 2;
-        },
+        apply: |p| p.front_end.fetch.threads_per_cycle = 2,
     },
     Change { name: "rename and fetch one narrower", apply: narrower },
     Change {
         name: "mispredictions 5 cycles dearer",
-        apply: |preset| {
-            preset.front_end.mispredict_cycles += 5;
-        },
+        apply: |p| p.front_end.mispredict_cycles += 5,
     },
     Change {
         name: "mispredictions 5 cycles cheaper",
-        apply: |preset| {
-            preset.front_end.mispredict_cycles -= 5;
-        },
+        apply: |p| p.front_end.mispredict_cycles -= 5,
     },
     Change { name: "first level a cycle slower", apply: |p| p.memory.first.load_cycles += 1 },
     Change {
@@ -122,9 +116,7 @@ pub const CHANGES: &[Change] = &[
     },
     Change {
         name: "predictor of four times the size",
-        apply: |preset| {
-            preset.front_end.predictor.entries *= 4;
-        },
+        apply: |p| p.front_end.predictor.entries *= 4,
     },
     Change { name: "first level of four times the size", apply: |p| p.memory.first.bytes *= 4 },
 ];

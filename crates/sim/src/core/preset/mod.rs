@@ -292,7 +292,7 @@ pub struct Memory {
 pub struct Provenance {
     /// The key in the file.
     pub key: String,
-    /// Who says so.
+    /// The document or measurement that it comes from.
     pub source: String,
     /// `high`, `medium` or `low`.
     pub confidence: Confidence,

@@ -45,11 +45,11 @@ struct Line {
 enum Place {
     /// As the template says.
     Fixed,
-    /// Anywhere within so many bytes.
+    /// Uniformly random within `bytes`.
     Random { bytes: u64 },
-    /// In steps, around within so many bytes.
+    /// A strided walk that wraps at `bytes`.
     Walk { step: u64, bytes: u64 },
-    /// Taken so often of 2^32 times.
+    /// Taken `taken` times in 2^32.
     Chance { taken: u64 },
 }
 

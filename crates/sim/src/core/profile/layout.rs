@@ -13,7 +13,7 @@ use coretwin_base::random;
 /// lines out of one set.
 const REGION_GAP: u64 = super::read::BYTES_MAX + 0x1_1440;
 
-/// Data of a copy begins so many bytes behind that of the copy before.
+/// Bytes from the data of one copy to that of the next.
 const COPY_GAP: u64 = 0x1_0000_0000 + 0x9_5c80;
 
 /// One micro-operation of the program.

@@ -85,9 +85,9 @@ pub struct Code {
 /// How a region of data is walked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pattern {
-    /// Anywhere, evenly.
+    /// Uniformly random.
     Random,
-    /// In steps of so many bytes, around.
+    /// A strided walk of this step in bytes that wraps at the region's end.
     Stride(u64),
 }
 

@@ -1,10 +1,9 @@
-//! The built-in profiles: one file each in `profiles/`, listed once, here.
+//! The built-in profiles, files in `profiles/`: the note's pair, the article's suites, kernels, AIM9's rows.
 
 use super::Profile;
-use crate::built_in::{BuiltIn, built_in};
+use crate::built_in::built_in;
 
-/// Every built-in profile: the note's pair, the article's suites, kernels, AIM9's rows.
-pub const ALL: &[BuiltIn] = built_in!["../../../profiles/":
+built_in! { Profile in "../../../profiles/":
     "gzip",
     "gzip-words",
     "gzip-source",
@@ -40,18 +39,4 @@ pub const ALL: &[BuiltIn] = built_in!["../../../profiles/":
     "div_short",
     "fun_cal",
     "jmp_test",
-];
-
-impl Profile {
-    /// Every built-in profile, in the order of [`ALL`].
-    #[must_use]
-    pub fn all() -> Vec<Self> {
-        ALL.iter().map(|entry| entry.read(Self::read)).collect()
-    }
-
-    /// The built-in profile of this name.
-    #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
-        ALL.iter().find(|entry| entry.name == name).map(|entry| entry.read(Self::read))
-    }
 }

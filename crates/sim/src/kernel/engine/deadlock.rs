@@ -1,4 +1,4 @@
-//! Tasks that wait for what will never be: found, and said who waits for whom.
+//! Finds deadlocks, and says which task waits for what.
 
 use super::Engine;
 use crate::kernel::failure::{Cause, Failure};
@@ -9,7 +9,7 @@ use crate::kernel::view::{TaskId, TaskState};
 const LINES: usize = 40;
 
 impl Engine<'_> {
-    /// Whether nothing is under way that could wake anybody.
+    /// Whether nothing is under way that could wake a task.
     pub(super) fn is_stuck(&self) -> bool {
         self.alive.awaited > 0
             && self.alive.timers == 0
@@ -17,7 +17,7 @@ impl Engine<'_> {
             && !self.storage.is_busy()
     }
 
-    /// Everybody waits.
+    /// The failure when every task waits.
     #[cold]
     pub(super) fn deadlock(&self) -> Box<Failure> {
         let waits = |(index, _)| TaskId(index as u32);

@@ -91,8 +91,8 @@ impl Storage {
         self.spec.pages as usize * percent as usize / 100
     }
 
-    /// Reads a page and those after it that a sequential reader will want, as far as they are not
-    /// there. Whether memory was found for the first.
+    /// Reads a page, and those after it that a sequential reader will want and that are not cached.
+    /// Returns whether memory was found for the first.
     fn read_from(&mut self, file: u32, page: u64, ahead: u64) -> bool {
         let File { first_block, bytes, .. } = self.files[file as usize];
         let end = bytes.div_ceil(PAGE_BYTES).min(page + 1 + ahead);
@@ -151,7 +151,7 @@ impl Engine<'_> {
         place
     }
 
-    /// Goes on by a page: where the access is then; none if it is done.
+    /// Advances an access by a page: its new place, or `None` if it is done.
     fn next_page(&mut self, task: TaskId, file: usize, access: Access, place: u64) -> Option<u64> {
         let bytes = self.storage.files[file].bytes;
         let own = &mut self.tasks[task.index()];
@@ -305,7 +305,7 @@ impl Engine<'_> {
         }
     }
 
-    /// The disk is done with a request: its interrupt wakes who waits for it.
+    /// The disk is done with a request: its interrupt wakes the tasks that wait for it.
     pub(super) fn disk_done(&mut self) -> Run {
         let asked = self.machine.interrupts;
         let here = if self.view.online.contains(asked) { asked } else { self.first_online() };
@@ -350,7 +350,7 @@ impl Engine<'_> {
         Ok(())
     }
 
-    /// Looks for pages that were written long ago.
+    /// Writes back pages that have been dirty for too long.
     pub(super) fn write_back_due(&mut self) -> Run {
         let storage = &mut self.storage;
         let old_ns = self.view.now_ns.checked_sub(storage.spec.dirty_expire_ns);

@@ -61,7 +61,7 @@ impl Engine<'_> {
     /// After a task's mask was set from outside.
     fn mask_changed(&mut self, task: TaskId) -> Run {
         let here = self.first_online();
-        self.policy.changed(&self.view, task, Change::Mask, &mut self.actions);
+        self.policy.changed(&self.view, task, Change::Mask, &mut self.answer);
         self.carry_out(here);
         let TaskState::Running(cpu) = self.view.task(task).state else { return Ok(()) };
         if !self.view.allowed(task, cpu) {
@@ -91,7 +91,7 @@ impl Engine<'_> {
         }
         let here = self.first_online();
         if let Mode::Task(task) = self.cpus[cpu.0 as usize].mode {
-            self.policy.stopping(&self.view, cpu, task, Stop::Offline, &mut self.actions);
+            self.policy.stopping(&self.view, cpu, task, Stop::Offline, &mut self.answer);
             self.carry_out(here);
             self.leaves(cpu, task, TaskState::Runnable);
         }
@@ -103,7 +103,7 @@ impl Engine<'_> {
         self.view.set_current(cpu, Current::Idle);
         self.view.set_resched(cpu, false);
         self.speed_up_to_date(cpu);
-        self.policy.offline(&self.view, cpu, &mut self.actions);
+        self.policy.offline(&self.view, cpu, &mut self.answer);
         self.carry_out_paid(here);
         Ok(())
     }
@@ -122,7 +122,7 @@ impl Engine<'_> {
             let next_ns = (self.view.now_ns / period_ns + 1) * period_ns;
             self.events.set(slot(cpu, TICK), next_ns);
         }
-        self.policy.online(&self.view, cpu, &mut self.actions);
+        self.policy.online(&self.view, cpu, &mut self.answer);
         self.carry_out(cpu);
         self.reschedule(cpu)
     }

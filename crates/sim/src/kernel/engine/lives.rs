@@ -27,7 +27,7 @@ struct Birth {
 
 impl Engine<'_> {
     /// The next task of the list of starts. Tasks that start together are made one after another, so
-    /// far apart that a CPU which was told of one has taken it before the next is placed.
+    /// far apart that a CPU kicked for one task has taken it before the next is placed.
     pub(super) fn start_task(&mut self) -> Run {
         let Some(index) = self.starts.get(self.next_start).copied() else { return Ok(()) };
         let start = &self.work.starts[index as usize];
@@ -124,7 +124,7 @@ impl Engine<'_> {
         }
         self.results.born(birth.program);
         self.trace.happened(self.view.now_ns, Happened::Born, birth.here, serial);
-        self.policy.fork(&self.view, task, &mut self.actions);
+        self.policy.fork(&self.view, task, &mut self.answer);
         self.carry_out(birth.here);
         let wake = Wake { kind: WakeKind::New, sync: false, here: birth.here };
         self.make_runnable(task, wake, None)?;
@@ -213,7 +213,7 @@ impl Engine<'_> {
         self.spaces += 1;
         self.view.task_mut(task).address_space = self.spaces;
         self.cpus[cpu.0 as usize].space = self.spaces;
-        let to = self.policy.exec(&self.view, task, &mut self.actions);
+        let to = self.policy.exec(&self.view, task, &mut self.answer);
         self.carry_out_paid(cpu);
         let own = &mut self.tasks[task.index()];
         match to.filter(|to| *to != cpu) {
@@ -240,7 +240,7 @@ impl Engine<'_> {
         Next::Goes
     }
 
-    /// The running task of a CPU ends. The CPU must choose next.
+    /// The running task of a CPU ends. The CPU must reschedule next.
     pub(super) fn ends(&mut self, cpu: CpuId, task: TaskId) -> Run {
         if self.tasks[task.index()].locks_held > 0 {
             let held = self.locks.iter().position(|lock| lock.owner() == Some(task));
@@ -262,9 +262,9 @@ impl Engine<'_> {
         let serial = self.view.task(task).serial;
         self.trace.happened(self.view.now_ns, Happened::Ends, cpu, serial);
         self.leaves(cpu, task, TaskState::Gone);
-        self.policy.stopping(&self.view, cpu, task, Stop::Exited, &mut self.actions);
+        self.policy.stopping(&self.view, cpu, task, Stop::Exited, &mut self.answer);
         self.carry_out(cpu);
-        self.policy.exit(&self.view, task, &mut self.actions);
+        self.policy.exit(&self.view, task, &mut self.answer);
         self.carry_out(cpu);
         self.leave_family(task);
         self.alive.tasks -= 1;
@@ -278,7 +278,7 @@ impl Engine<'_> {
     pub(super) fn set_own_mask(&mut self, cpu: CpuId, task: TaskId, mask: Option<&CpuSet>) -> Next {
         let mask = self.mask_number(mask);
         self.set_mask(task, mask);
-        self.policy.changed(&self.view, task, Change::Mask, &mut self.actions);
+        self.policy.changed(&self.view, task, Change::Mask, &mut self.answer);
         self.carry_out_paid(cpu);
         match self.view.allowed(task, cpu) {
             true => Next::Goes,
@@ -298,7 +298,7 @@ impl Engine<'_> {
 
     pub(super) fn set_nice(&mut self, here: CpuId, task: TaskId, nice: i8) {
         self.view.task_mut(task).nice = nice;
-        self.policy.changed(&self.view, task, Change::Nice, &mut self.actions);
+        self.policy.changed(&self.view, task, Change::Nice, &mut self.answer);
         self.carry_out_paid(here);
     }
 

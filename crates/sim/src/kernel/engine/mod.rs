@@ -1,8 +1,8 @@
 //! The engine: takes events in order, asks the policy, and is the only one to change the world.
 //!
-//! `schedule` is what a CPU does to choose a task, `speed` how fast work goes and whose time it is,
-//! `steps` how a task gets on in its program; `objects`, `files` and `lives` are the steps' effects;
-//! `hotplug` is the script of the machine; `check` and `deadlock` find what must not be.
+//! `schedule` is how a CPU picks a task, `speed` how fast work goes and how its time is accounted,
+//! `steps` how a task proceeds in its program; `objects`, `files` and `lives` are the steps' effects;
+//! `hotplug` is the script of the machine; `check` and `deadlock` find broken invariants and deadlocks.
 
 mod check;
 mod deadlock;
@@ -18,18 +18,17 @@ mod steps;
 use super::accounting::CoreTime;
 use super::events::Events;
 use super::failure::{Cause, Failure};
-use super::lock::Lock;
 use super::machine::Machine;
 use super::outcome::Outcome;
 use super::program::Options;
 use super::random::Key;
-use super::semaphore::{Barrier, Semaphore};
 use super::socket::Socket;
+use super::synchronisation::{Barrier, Lock, Semaphore};
 use super::task::Task;
 use super::trace::Trace;
 use super::view::{TaskId, View};
 use super::work::Work;
-use crate::policies::{Actions, Policy, Ticks};
+use crate::policies::{Answer, Policy, Ticks};
 use coretwin_base::cpu_set::CpuId;
 use results::Results;
 use speed::{CpuRun, Waste};
@@ -60,7 +59,7 @@ const START: usize = 3;
 /// The warm-up is over.
 const WARMUP: usize = 4;
 
-/// Events at one moment beyond which time stands still: this many, and so many more for each task.
+/// Events at one moment after which a run counts as stuck; ten more for each task and CPU.
 const INSTANT_EVENTS: u64 = 10_000;
 
 /// The engine with the whole state of the simulated machine.
@@ -73,13 +72,13 @@ pub(super) struct Engine<'run> {
     view: View,
     events: Events,
     /// The answer that is being made or carried out; kept to be used again.
-    actions: Actions,
+    answer: Answer,
     /// CPUs that reschedule at this moment.
     pending: VecDeque<CpuId>,
     cpus: Vec<CpuRun>,
     cores: Vec<CoreTime>,
     waste: Waste,
-    /// Who held the lock of each queue last, and until when, see [`Policy::queue_lock`].
+    /// By queue lock: the CPU that held it last, and until when, see [`Policy::queue_lock`].
     queue_locks: Vec<(CpuId, u64)>,
     tasks: Vec<Task>,
     free: Vec<TaskId>,
@@ -124,7 +123,7 @@ struct Alive {
 /// Does the work on the machine.
 ///
 /// # Errors
-/// [`Failure`] if the work cannot be, or the run does not get on.
+/// [`Failure`] if the work is impossible, or the run makes no progress.
 pub fn run(machine: &Machine, work: &Work, options: &Options) -> Run<Outcome> {
     super::validate::check(machine, work, options)?;
     let mut engine = Engine::new(machine, work, options);
@@ -146,7 +145,7 @@ impl<'run> Engine<'run> {
         Self {
             view: View::new(machine.layout.clone(), ticks.period_ns),
             events: Events::new(cpus * CPU_SLOTS + MACHINE_SLOTS),
-            actions: Actions::new(options.decisions_max > 0),
+            answer: Answer::new(options.decisions_max > 0),
             pending: VecDeque::new(),
             cpus: vec![CpuRun::new(); cpus],
             cores: vec![CoreTime::default(); machine.layout.cores().len()],
@@ -216,7 +215,7 @@ impl<'run> Engine<'run> {
             self.view.now_ns = at_ns;
             self.happen(slot)?;
             while let Some(cpu) = self.pending.pop_front() {
-                // It may have chosen in the meantime.
+                // It may have rescheduled in the meantime.
                 if self.view.cpu(cpu).resched {
                     self.reschedule(cpu)?;
                     self.count_event(at_ns)?;

@@ -9,45 +9,42 @@ use crate::kernel::view::TaskId;
 use coretwin_base::cpu_set::CpuId;
 
 impl Engine<'_> {
-    pub(super) fn send(&mut self, cpu: CpuId, task: TaskId, which: Which) -> Run<Next> {
+    /// Sends to a socket, or receives from it, what there is room or bytes for; the rest waits.
+    pub(super) fn transfer(
+        &mut self,
+        cpu: CpuId,
+        task: TaskId,
+        which: Which,
+        sends: bool,
+    ) -> Run<Next> {
         let index = self.object(task, which, self.sockets.len(), "socket")?;
         let socket = &mut self.sockets[index];
-        let moved = socket.put(self.tasks[task.index()].amount);
-        let sync = socket.spec.sync;
-        // Room that is left is another writer's.
-        let also = if moved.bytes > 0 { socket.next_writer() } else { None };
-        let segments_ns = moved.half_ways * socket.spec.segment_ns / 2;
         let own = &mut self.tasks[task.index()];
-        own.segments_ns += segments_ns;
+        let moved = if sends { socket.put(own.amount) } else { socket.take(own.amount) };
+        // Room that is left is another writer's, bytes that are left another reader's.
+        let also = match sends {
+            true if moved.bytes == 0 => None,
+            true => socket.next_writer(),
+            false => socket.next_reader(),
+        };
+        let sync = sends && socket.spec.sync;
+        own.segments_ns += moved.half_ways * socket.spec.segment_ns / 2;
         own.amount -= moved.bytes;
-        let waits = own.amount > 0;
-        if waits {
-            socket.wait_for_room(task);
-        }
+        let next = match (own.amount, sends) {
+            (0, _) => Next::Goes,
+            (_, true) => {
+                socket.wait_for_room(task);
+                Next::Waits(Waiting::Room(index as u32))
+            }
+            (_, false) => {
+                socket.wait_for_bytes(task);
+                Next::Waits(Waiting::Bytes(index as u32))
+            }
+        };
         for woken in [moved.wakes, also].into_iter().flatten() {
             self.wake(woken, cpu, sync)?;
         }
-        Ok(if waits { Next::Waits(Waiting::Room(index as u32)) } else { Next::Goes })
-    }
-
-    pub(super) fn receive(&mut self, cpu: CpuId, task: TaskId, which: Which) -> Run<Next> {
-        let index = self.object(task, which, self.sockets.len(), "socket")?;
-        let socket = &mut self.sockets[index];
-        let moved = socket.take(self.tasks[task.index()].amount);
-        // Bytes that are left are another reader's.
-        let also = socket.next_reader();
-        let segments_ns = moved.half_ways * socket.spec.segment_ns / 2;
-        let own = &mut self.tasks[task.index()];
-        own.segments_ns += segments_ns;
-        own.amount -= moved.bytes;
-        let waits = own.amount > 0;
-        if waits {
-            socket.wait_for_bytes(task);
-        }
-        for woken in [moved.wakes, also].into_iter().flatten() {
-            self.wake(woken, cpu, false)?;
-        }
-        Ok(if waits { Next::Waits(Waiting::Bytes(index as u32)) } else { Next::Goes })
+        Ok(next)
     }
 
     pub(super) fn down(&mut self, task: TaskId, which: Which, count: u32) -> Run<Next> {

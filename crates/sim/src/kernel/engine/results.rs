@@ -13,7 +13,7 @@ use crate::kernel::view::{TaskId, TaskState, TaskView};
 use crate::kernel::work::Work;
 
 /// Counts since the end of the warm-up.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Results {
     /// Since when.
     pub(super) from_ns: u64,
@@ -30,26 +30,9 @@ pub(super) struct Results {
 
 impl Results {
     pub(super) fn new(work: &Work) -> Self {
-        let program = |name: &str| ProgramOutcome {
-            name: name.to_owned(),
-            tasks: 0,
-            ended: 0,
-            time: CpuTime::default(),
-            wake_latency: Histogram::default(),
-            lifetime: Histogram::default(),
-        };
-        Self {
-            from_ns: 0,
-            switches: 0,
-            migrations: [0; Distance::ALL.len()],
-            pulls: 0,
-            policy_ns: 0,
-            wake_latency: Histogram::default(),
-            wait_longest_ns: 0,
-            programs: work.programs.iter().map(|own| program(&own.name)).collect(),
-            operations: Vec::new(),
-            ended: Vec::new(),
-        }
+        let program = |name: &str| ProgramOutcome { name: name.to_owned(), ..Default::default() };
+        let programs = work.programs.iter().map(|own| program(&own.name)).collect();
+        Self { programs, ..Self::default() }
     }
 
     pub(super) fn born(&mut self, program: u32) {

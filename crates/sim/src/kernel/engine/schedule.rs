@@ -16,12 +16,12 @@ impl Engine<'_> {
     /// Does what the policy answered to a question that was asked on a CPU.
     #[inline]
     pub(super) fn carry_out(&mut self, asked_on: CpuId) {
-        if self.actions.is_empty() {
+        if self.answer.is_empty() {
             return;
         }
-        self.trace.write_down(&self.view, asked_on, &mut self.actions);
-        for index in 0..self.actions.list().len() {
-            match self.actions.list()[index].what {
+        self.trace.write_down(&self.view, asked_on, &mut self.answer);
+        for index in 0..self.answer.list().len() {
+            match self.answer.list()[index].what {
                 What::Resched(cpu) => self.ask_to_reschedule(cpu, asked_on),
                 What::Stopper(cpu) => {
                     if self.view.cpu(cpu).online && self.cpus[cpu.0 as usize].mode != Mode::Stopper
@@ -34,7 +34,7 @@ impl Engine<'_> {
                 What::Place(_) | What::Pick(_) | What::Note(_) => {}
             }
         }
-        self.actions.clear();
+        self.answer.clear();
     }
 
     /// The same, and the policy's steps are paid for by the CPU that asked.
@@ -50,7 +50,7 @@ impl Engine<'_> {
     /// The lock is held for as long as the work takes beside what the siblings do now.
     #[inline]
     fn policy_cost(&mut self, cpu: CpuId) -> Paid {
-        let work_ns = self.machine.costs.policy_work_ns(self.actions.take_steps());
+        let work_ns = self.machine.costs.policy_work_ns(self.answer.take_steps());
         if work_ns == 0 {
             return Paid::default();
         }
@@ -117,13 +117,13 @@ impl Engine<'_> {
                 (false, true) => Stop::Yielded,
                 (false, false) => Stop::Rescheduled,
             };
-            self.policy.stopping(&self.view, cpu, task, stop, &mut self.actions);
+            self.policy.stopping(&self.view, cpu, task, stop, &mut self.answer);
             self.carry_out(cpu);
         }
         if stopper {
             return self.begin_stopper(cpu, previous);
         }
-        let next = self.policy.pick(&self.view, cpu, previous, &mut self.actions);
+        let next = self.policy.pick(&self.view, cpu, &mut self.answer);
         let paid = self.policy_cost(cpu);
         self.carry_out(cpu);
         self.view.cpus[cpu.0 as usize].scheduled_ns = self.view.now_ns;
@@ -135,7 +135,7 @@ impl Engine<'_> {
                 self.view.set_resched(cpu, false);
                 self.charge_paid(cpu, paid);
                 self.schedule_segment(cpu);
-                self.policy.running(&self.view, cpu, next, &mut self.actions);
+                self.policy.running(&self.view, cpu, next, &mut self.answer);
                 self.carry_out_paid(cpu);
                 Ok(())
             }
@@ -170,7 +170,7 @@ impl Engine<'_> {
         Err(self.fail(Cause::Policy, what))
     }
 
-    /// A task leaves its CPU, which was settled. The CPU is at nothing until it has chosen.
+    /// A task leaves its CPU, which was settled. The CPU runs nothing until it has picked a task.
     pub(super) fn leaves(&mut self, cpu: CpuId, task: TaskId, state: TaskState) {
         let now_ns = self.view.now_ns;
         let core_mark_ns = self.core_ran_ns(cpu);
@@ -200,17 +200,17 @@ impl Engine<'_> {
         self.trace.span(span);
     }
 
-    /// A task gets a CPU that is at nothing.
+    /// A task gets a CPU that runs nothing.
     fn enters(&mut self, cpu: CpuId, task: TaskId, paid: Paid) {
         self.settle_core(cpu);
         let now_ns = self.view.now_ns;
         let owed_ns = std::mem::take(&mut self.tasks[task.index()].owed_ns);
-        // Caches that were not full again when it lost its CPU are not to be filled twice over.
+        // A refill that was not finished when the task lost its CPU is not paid twice.
         let cost_ns = paid.work_ns
             + owed_ns.max(self.switch_cost_ns(cpu, task))
             + self.shared_page_cost_ns(task);
         if std::mem::take(&mut self.cpus[cpu.0 as usize].told_idle) {
-            self.policy.update_idle(&self.view, cpu, false, &mut self.actions);
+            self.policy.update_idle(&self.view, cpu, false, &mut self.answer);
             self.carry_out(cpu);
         }
         let facts = self.view.task_mut(task);
@@ -246,12 +246,12 @@ impl Engine<'_> {
         self.trace.happened(now_ns, Happened::Runs, cpu, serial);
         self.speed_up_to_date(cpu);
         self.start_ticking(cpu);
-        self.policy.running(&self.view, cpu, task, &mut self.actions);
+        self.policy.running(&self.view, cpu, task, &mut self.answer);
         self.carry_out_paid(cpu);
     }
 
-    /// What it costs to turn to a task: the switch, and filling caches that others used or that it
-    /// has never seen.
+    /// What switching to a task costs: the switch, and refilling caches that others used or where the
+    /// task has not run.
     fn switch_cost_ns(&mut self, cpu: CpuId, task: TaskId) -> u64 {
         let costs = &self.machine.costs;
         let facts = self.view.task(task);
@@ -275,7 +275,7 @@ impl Engine<'_> {
         cost_ns
     }
 
-    /// What a child pays whose parent still copies the page that both write first.
+    /// What a child pays while its parent still copies the page that both write first.
     fn shared_page_cost_ns(&mut self, task: TaskId) -> u64 {
         let until_ns = std::mem::take(&mut self.tasks[task.index()].page_shared_until_ns);
         if until_ns > self.view.now_ns { self.machine.costs.shared_page_ns } else { 0 }
@@ -291,7 +291,7 @@ impl Engine<'_> {
         if !self.cpus[cpu.0 as usize].told_idle {
             self.cpus[cpu.0 as usize].told_idle = true;
             self.trace.happened(self.view.now_ns, Happened::GoesIdle, cpu, 0);
-            self.policy.update_idle(&self.view, cpu, true, &mut self.actions);
+            self.policy.update_idle(&self.view, cpu, true, &mut self.answer);
             self.carry_out(cpu);
             let _ = self.policy_cost(cpu);
         }
@@ -306,7 +306,7 @@ impl Engine<'_> {
         run.mode = Mode::Stopper;
         run.overhead = in_parts(self.machine.costs.stopper_ns + self.machine.costs.switch_ns);
         if std::mem::take(&mut run.told_idle) {
-            self.policy.update_idle(&self.view, cpu, false, &mut self.actions);
+            self.policy.update_idle(&self.view, cpu, false, &mut self.answer);
             self.carry_out(cpu);
         }
         self.view.set_resched(cpu, false);
@@ -322,10 +322,10 @@ impl Engine<'_> {
             Mode::Task(task) => {
                 let paid = self.cpus[cpu.0 as usize].pays();
                 self.settle(cpu);
-                // Whoever settled it at this very moment may have ended what it paid before this.
+                // An earlier event at this very moment may have settled it and ended what it paid.
                 let left = self.cpus[cpu.0 as usize].pays() || self.tasks[task.index()].work > 0;
                 if paid || left {
-                    // What it is at now is another kind of work, at another speed.
+                    // It now does another kind of work, at another speed.
                     self.settle_core(cpu);
                     self.speed_up_to_date(cpu);
                 }
@@ -336,7 +336,7 @@ impl Engine<'_> {
             }
             Mode::Stopper => {
                 self.settle_core(cpu);
-                self.policy.stopper(&self.view, cpu, &mut self.actions);
+                self.policy.stopper(&self.view, cpu, &mut self.answer);
                 self.cpus[cpu.0 as usize].mode = Mode::Idle;
                 self.view.set_resched(cpu, true);
                 self.view.set_current(cpu, Current::Idle);
@@ -351,7 +351,7 @@ impl Engine<'_> {
         self.events.set(slot(cpu, TICK), self.view.now_ns + self.ticks.period_ns);
         self.charge(cpu, self.machine.costs.tick_ns);
         if self.cpus[cpu.0 as usize].mode != Mode::Stopper {
-            self.policy.tick(&self.view, cpu, &mut self.actions);
+            self.policy.tick(&self.view, cpu, &mut self.answer);
             self.carry_out_paid(cpu);
         }
         Ok(())
@@ -384,7 +384,7 @@ impl Engine<'_> {
         let cpu = match to {
             Some(cpu) => cpu,
             None => {
-                let cpu = self.policy.select_cpu(&self.view, task, &wake, &mut self.actions);
+                let cpu = self.policy.select_cpu(&self.view, task, &wake, &mut self.answer);
                 self.carry_out(wake.here);
                 cpu
             }
@@ -395,7 +395,7 @@ impl Engine<'_> {
                 format!("{name} put {} on CPU {cpu}, where it may not run", self.name_of(task));
             return Err(self.fail(Cause::Policy, what));
         }
-        self.policy.enqueue(&self.view, task, cpu, &wake, &mut self.actions);
+        self.policy.enqueue(&self.view, task, cpu, &wake, &mut self.answer);
         self.carry_out_paid(wake.here);
         Ok(())
     }
@@ -407,7 +407,7 @@ impl Engine<'_> {
         self.make_runnable(task, wake, None)
     }
 
-    /// The running task of a CPU stops to wait. The CPU must choose next.
+    /// The running task of a CPU blocks. The CPU must reschedule next.
     pub(super) fn block(&mut self, cpu: CpuId, task: TaskId, waiting: Waiting) {
         self.settle_core(cpu);
         self.alive.runnable -= 1;
@@ -416,14 +416,14 @@ impl Engine<'_> {
         let serial = self.view.task(task).serial;
         self.trace.happened(self.view.now_ns, Happened::Blocks, cpu, serial);
         self.leaves(cpu, task, TaskState::Blocked);
-        self.policy.stopping(&self.view, cpu, task, Stop::Blocked, &mut self.actions);
+        self.policy.stopping(&self.view, cpu, task, Stop::Blocked, &mut self.answer);
         self.carry_out(cpu);
     }
 
-    /// The running task of a CPU becomes a waiting one somewhere else. The CPU must choose next.
+    /// The running task of a CPU becomes a waiting one elsewhere. The CPU must reschedule next.
     pub(super) fn move_away(&mut self, cpu: CpuId, task: TaskId, to: Option<CpuId>) -> Run {
         self.settle_core(cpu);
-        self.policy.stopping(&self.view, cpu, task, Stop::Moved, &mut self.actions);
+        self.policy.stopping(&self.view, cpu, task, Stop::Moved, &mut self.answer);
         self.carry_out(cpu);
         self.leaves(cpu, task, TaskState::Runnable);
         self.alive.runnable -= 1;
@@ -431,7 +431,7 @@ impl Engine<'_> {
         self.make_runnable(task, wake, to)
     }
 
-    /// Takes all events of a CPU off that goes offline.
+    /// Cancels all events of a CPU that goes offline.
     pub(super) fn silence(&mut self, cpu: CpuId) {
         for kind in [SEGMENT, TICK, INTERRUPT] {
             self.events.cancel(slot(cpu, kind));

@@ -1,4 +1,4 @@
-//! How fast work goes, and whose time it is.
+//! How fast work goes, and to which task and CPU its time is accounted.
 //!
 //! A CPU's task works in *segments*: it spins for the scheduler's lock, then pays costs (a switch, a
 //! tick, cold caches), then works. Costs and work go at a speed that depends on what the siblings do;
@@ -15,9 +15,10 @@ use crate::kernel::outcome::Wasted;
 use crate::kernel::view::TaskId;
 use coretwin_base::cpu_set::{CoreId, CpuId};
 
-/// What a CPU is at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// What a CPU runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Mode {
+    #[default]
     Idle,
     Task(TaskId),
     Stopper,
@@ -31,14 +32,14 @@ pub(super) struct Paid {
     pub(super) work_ns: u64,
 }
 
-/// A cost in the parts that speeds are told in.
+/// A cost in the fixed point of speeds: times ONE.
 #[inline]
 pub(super) fn in_parts(ns: u64) -> u64 {
     ns.saturating_mul(u64::from(ONE))
 }
 
 /// A CPU as the engine sees it.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct CpuRun {
     pub(super) mode: Mode,
     /// Until when its time is accounted for.
@@ -68,22 +69,7 @@ pub(super) struct CpuRun {
 
 impl CpuRun {
     pub(super) fn new() -> Self {
-        Self {
-            mode: Mode::Idle,
-            settled_ns: 0,
-            spin_ns: 0,
-            overhead: 0,
-            rate: 1,
-            fraction: ONE,
-            busy: 0,
-            space: 0,
-            stopper_wanted: false,
-            told_idle: false,
-            page_tables: 0,
-            switches: 0,
-            times: CpuUse::default(),
-            ran_ns: 0,
-        }
+        Self { rate: 1, fraction: ONE, ..Self::default() }
     }
 
     /// Time that its costs take beside what its siblings do.
@@ -99,8 +85,8 @@ impl CpuRun {
     }
 }
 
-/// How long two tasks shared a core, or waited, while others stood idle: see [`Wasted`].
-#[derive(Debug)]
+/// How long two tasks shared a core, or waited, while other CPUs were idle: see [`Wasted`].
+#[derive(Debug, Default)]
 pub(super) struct Waste {
     /// Busy CPUs and online CPUs of each core.
     cores: Vec<(u8, u8)>,
@@ -140,17 +126,8 @@ impl Waste {
     pub(super) fn new(layout: &Layout) -> Self {
         let cores: Vec<(u8, u8)> =
             layout.cores().iter().map(|cpus| (0, cpus.len() as u8)).collect();
-        Self {
-            doubled_cores: 0,
-            idle_cores: cores.len() as u32,
-            idle_cpus: layout.cpus() as u32,
-            cores,
-            waiting: 0,
-            since_ns: 0,
-            clash_ns: 0,
-            beside_cpu: Stretch::default(),
-            beside_core: Stretch::default(),
-        }
+        let (idle_cores, idle_cpus) = (cores.len() as u32, layout.cpus() as u32);
+        Self { cores, idle_cores, idle_cpus, ..Self::default() }
     }
 
     #[inline]
@@ -190,7 +167,7 @@ impl Waste {
         self.waiting = self.waiting.saturating_add_signed(more);
     }
 
-    /// What was wasted since it was last forgotten, `clash_ns` then too.
+    /// What was wasted since the last [`Waste::forget`]; it brings `clash_ns` up to date too.
     pub(super) fn so_far(&mut self, now_ns: u64) -> Wasted {
         self.settle(now_ns);
         Wasted {
@@ -270,7 +247,7 @@ impl Engine<'_> {
         siblings.map(|cpu| self.cpus[cpu.0 as usize].ran_ns).sum()
     }
 
-    /// What a CPU's task is at: costs are of its family's kind.
+    /// The kind of work that a CPU's task does: costs are of its home's kind.
     #[inline]
     fn kind_of_work(&self, cpu: CpuId, task: TaskId) -> ProfileId {
         let task = &self.tasks[task.index()];
@@ -291,8 +268,8 @@ impl Engine<'_> {
         }
     }
 
-    /// Gives the CPUs of a core their speeds, after `cpu` changed, whose segment begins anew. All of
-    /// them were settled before.
+    /// Sets the speeds of a core's CPUs after `cpu` changed, and restarts its segment. All of them were
+    /// settled before.
     #[inline]
     pub(super) fn speed_up_to_date(&mut self, cpu: CpuId) {
         let machine = self.machine;

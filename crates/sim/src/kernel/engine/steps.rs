@@ -1,4 +1,4 @@
-//! How a task gets on in its program: a step first costs work, then has its effect.
+//! How a task proceeds in its program: a step first costs work, then has its effect.
 
 use super::{Engine, Run};
 use crate::kernel::co_run::{ProfileId, UOP_PER_NS};
@@ -8,7 +8,7 @@ use crate::kernel::task::{Loop, Waiting};
 use crate::kernel::view::TaskId;
 use coretwin_base::cpu_set::CpuId;
 
-/// Steps of one task at one moment beyond which it goes round and round.
+/// Steps of one task at one moment after which it counts as an endless loop.
 const INSTANT_STEPS: u32 = 100_000;
 
 /// What a step's effect comes to.
@@ -185,8 +185,8 @@ impl Engine<'_> {
                 Ok(self.wait_until(task, until_ns))
             }
             Step::Period { ns } => Ok(self.period(task, *ns)),
-            Step::Send { socket, .. } => self.send(cpu, task, *socket),
-            Step::Receive { socket, .. } => self.receive(cpu, task, *socket),
+            Step::Send { socket, .. } => self.transfer(cpu, task, *socket, true),
+            Step::Receive { socket, .. } => self.transfer(cpu, task, *socket, false),
             Step::Down { semaphore, count } => self.down(task, *semaphore, *count),
             Step::Up { semaphore, count } => self.up(cpu, task, *semaphore, *count),
             Step::Lock(which) => self.lock(cpu, task, *which),

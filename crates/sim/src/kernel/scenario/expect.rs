@@ -2,7 +2,7 @@
 //! expectations, tables and heat maps.
 
 use super::Scenario;
-use super::names::Names;
+use super::steps::Names;
 use crate::Result;
 use crate::document::Table;
 use crate::kernel::histogram::Histogram;
@@ -23,8 +23,8 @@ pub struct Measure {
 }
 
 impl Measure {
-    /// Its value in a run: of one program, where it is of programs, else of all. None where there is
-    /// nothing to be measured.
+    /// Its value in a run: of one program, where it is of programs, else of all. `None` where there is
+    /// nothing to measure.
     #[must_use]
     pub fn of(&self, outcome: &Outcome, program: Option<u32>) -> Option<f64> {
         (self.of)(outcome, program.and_then(|program| outcome.programs.get(program as usize)))
@@ -124,9 +124,9 @@ pub fn measure(key: &str) -> Option<&'static Measure> {
 /// What some policies must make of a scenario on its own machine, with its own slowdown.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Expectation {
-    /// The policies, with parameters where these matter; none: every policy.
+    /// The policies, with parameters where these matter; `None`: every policy.
     pub policies: Option<Vec<String>>,
-    /// The program whose tasks are meant; none: all.
+    /// The program whose tasks are meant; `None`: all.
     pub program: Option<u32>,
     /// Measures with the least and the most that they may be.
     pub ranges: Vec<(&'static str, f64, f64)>,

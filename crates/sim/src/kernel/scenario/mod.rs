@@ -6,7 +6,6 @@
 //! which a [`Machine`] and the [`Work`] of a run are made.
 
 pub mod expect;
-mod names;
 mod read;
 pub mod rt_app;
 mod steps;

@@ -2,8 +2,7 @@
 
 use super::Scenario;
 use super::expect;
-use super::names::Names;
-use super::steps::{self, Vocabulary};
+use super::steps::{self, Names, Vocabulary};
 use crate::Result;
 use crate::document::{Document, Table};
 use crate::kernel::costs::Costs;

@@ -1,8 +1,8 @@
 //! Steps of programs as a scenario file writes them: each a table whose first word says what is done.
-//! Loops hold their steps; in the program they become jumps.
+//! Loops hold their steps; in the program they become jumps, and names become numbers.
 
-use super::names::Names;
 use crate::Result;
+use crate::built_in::BuiltIn;
 use crate::core::profile;
 use crate::document::Table;
 use crate::kernel::co_run::ProfileId;
@@ -18,6 +18,58 @@ const MICROSECONDS_MAX: f64 = 3.6e9;
 
 /// The most of any other amount.
 const AMOUNT_MAX: u64 = 1 << 40;
+
+/// Names of one kind of thing, by number.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Names {
+    kind: &'static str,
+    names: Vec<String>,
+}
+
+impl Names {
+    pub(super) fn new(kind: &'static str) -> Self {
+        Self { kind, names: Vec::new() }
+    }
+
+    /// Adds a name that is not there yet.
+    pub(super) fn declare(&mut self, table: &Table<'_>, key: &str, name: &str) -> Result<()> {
+        if self.names.iter().any(|known| known == name) {
+            return Err(table.refuse(key, format!("there are two of the {} '{name}'", self.kind)));
+        }
+        self.names.push(name.to_owned());
+        Ok(())
+    }
+
+    /// The number of a name; a new name gets the next.
+    pub(super) fn number_or_new(&mut self, name: &str) -> u32 {
+        let known = self.names.iter().position(|known| known == name);
+        known.unwrap_or_else(|| {
+            self.names.push(name.to_owned());
+            self.names.len() - 1
+        }) as u32
+    }
+
+    /// The number of the name at a key.
+    pub(super) fn number(&self, table: &mut Table<'_>, key: &str) -> Result<u32> {
+        let name = table.words(key)?;
+        let number = self.names.iter().position(|known| known == name);
+        number.map(|number| number as u32).ok_or_else(|| {
+            let known: Vec<&str> = self.names.iter().map(String::as_str).collect();
+            match known.is_empty() {
+                true => table.refuse(key, format!("there is no {} '{name}', nor any", self.kind)),
+                false => table.refuse(key, suggest::unknown(self.kind, name, &known)),
+            }
+        })
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.names.len()
+    }
+
+    pub(super) fn into_names(self) -> Vec<String> {
+        self.names
+    }
+}
 
 /// Names that steps use.
 #[derive(Debug)]
@@ -35,7 +87,7 @@ pub(super) struct Vocabulary {
 }
 
 /// What a step may say it does: one of these words is in its table.
-const VERBS: [&str; 27] = [
+const VERBS: &[&str] = &[
     "compute_us",
     "compute_uops",
     "system_call_us",
@@ -159,8 +211,9 @@ pub(super) fn takes_time(step: &Step) -> bool {
 
 fn step(table: &mut Table<'_>, words: &mut Vocabulary) -> Result<Step> {
     let keys = table.keys();
-    let Some(verb) = VERBS.into_iter().find(|verb| keys.contains(verb)) else {
-        let near = keys.iter().find_map(|key| Some((*key, suggest::nearest(key, VERBS)?)));
+    let Some(verb) = VERBS.iter().copied().find(|verb| keys.contains(verb)) else {
+        let near =
+            keys.iter().find_map(|key| Some((*key, suggest::nearest(key, VERBS.iter().copied())?)));
         return Err(match near {
             Some((key, verb)) => table.refuse(key, format!("is unknown; did you mean '{verb}'?")),
             None => {
@@ -266,11 +319,8 @@ fn profile(table: &mut Table<'_>, words: &mut Vocabulary) -> Result<ProfileId> {
 
 /// Refuses the name of a profile that is not built in.
 pub(super) fn known_profile(table: &Table<'_>, key: &str, name: &str) -> Result<()> {
-    let known: Vec<&str> = profile::table::ALL.iter().map(|entry| entry.name).collect();
-    match known.contains(&name) {
-        true => Ok(()),
-        false => Err(table.refuse(key, suggest::unknown("profile", name, &known))),
-    }
+    let found = BuiltIn::find(profile::table::ALL, "profile", name);
+    found.map(|_| ()).map_err(|problem| table.refuse(key, problem))
 }
 
 /// CPUs: a list as `0,2-3`, or `all`.

@@ -3,6 +3,7 @@
 use super::expect::{MEASURES, measure};
 use super::table;
 use crate::Result;
+use crate::built_in::BuiltIn;
 use crate::core::preset;
 use crate::document::{Document, Table};
 use crate::kernel::layout::Layout;
@@ -90,26 +91,22 @@ fn list<T: PartialEq>(
 }
 
 fn scenario(text: &str) -> std::result::Result<String, String> {
-    let known: Vec<&str> = table::ALL.iter().map(|entry| entry.name).collect();
-    match text.ends_with(".toml") || text.ends_with(".json") || known.contains(&text) {
-        true => Ok(text.to_owned()),
-        false => Err(suggest::unknown("scenario", text, &known)),
+    if !text.ends_with(".toml") && !text.ends_with(".json") {
+        BuiltIn::find(table::ALL, "scenario", text)?;
     }
+    Ok(text.to_owned())
 }
 
 fn speeds(root: &mut Table<'_>) -> Result<SweepSpeeds> {
     match (root.has("preset"), root.has("slowdown")) {
         (true, false) => {
-            let name = root.words("preset")?;
-            let known: Vec<&str> = preset::table::ALL.iter().map(|entry| entry.name).collect();
-            match known.contains(&name) {
-                true => Ok(SweepSpeeds::Preset(name.to_owned())),
-                false => Err(root.refuse("preset", suggest::unknown("preset", name, &known))),
-            }
+            let found = BuiltIn::find(preset::table::ALL, "preset", root.words("preset")?);
+            let found = found.map_err(|problem| root.refuse("preset", problem))?;
+            Ok(SweepSpeeds::Preset(found.name.to_owned()))
         }
         (false, true) => Ok(SweepSpeeds::Slowdown(root.number("slowdown", 1.0..=8.0)?)),
         _ => {
-            // A slip of the pen in one of the two is what is wrong, where there is one.
+            // A misspelt one of the two is reported as such.
             root.no_strangers(&["until_ms", "measures"])?;
             Err(root.refuse("", "needs either preset = \"NAME\" or slowdown = NUMBER"))
         }

@@ -8,7 +8,7 @@
 //! * `pickup`: a CPU runs whatever waits on its core, before it looks elsewhere;
 //! * `affinity`: a task goes back to its core, whichever of the siblings it ran on;
 //! * `passive`: a CPU without work, and now and then a busy one, takes a waiting task of a core that has
-//!   more; whoever puts a task into the queue of a busy core tells an idle CPU, since idle CPUs of
+//!   more; a task that joins the queue of a busy core has an idle CPU kicked, since idle CPUs of
 //!   today have no tick;
 //! * `active`: a core without work takes a *running* task of a core that runs several.
 //!
@@ -20,7 +20,7 @@ mod queues;
 
 use super::settings::{Parameter, Settings};
 use super::weight::{rank, weight};
-use super::{Actions, Change, Policy, Reason, Stop, Ticks, Wake};
+use super::{Answer, Change, Policy, Reason, Stop, Ticks, Wake, keep};
 use crate::kernel::layout::Layout;
 use crate::kernel::view::{TaskId, TaskState, View};
 use coretwin_base::cpu_set::CpuId;
@@ -113,7 +113,7 @@ impl CoreQueue {
     /// Where a task that becomes runnable goes.
     fn place(&self, view: &View, task: TaskId) -> (CpuId, Reason) {
         let last = self.tasks[task.index()].home;
-        let idle = |cpu: &CpuId| view.allowed(task, *cpu) && view.is_idle(*cpu);
+        let idle = |cpu: &CpuId| view.is_idle_for(task, *cpu);
         let idle_core = |cpu: &CpuId| idle(cpu) && view.is_core_idle(*cpu);
         if !self.rules.affinity {
             if let Some(cpu) = view.idle.iter().find(idle) {
@@ -160,11 +160,11 @@ impl CoreQueue {
         view.running_on_core(cpu) + self.queues.waiting(core)
     }
 
-    /// Has somebody take notice of a task that waits.
-    fn announce(&mut self, view: &View, task: TaskId, cpu: CpuId, actions: &mut Actions) {
-        let idle = |cpu: &CpuId| view.allowed(task, *cpu) && view.is_idle(*cpu);
+    /// Has a CPU reschedule for a task that waits, if one should.
+    fn announce(&mut self, view: &View, task: TaskId, cpu: CpuId, answer: &mut Answer) {
+        let idle = |cpu: &CpuId| view.is_idle_for(task, *cpu);
         if idle(&cpu) {
-            return actions.resched(cpu, Some(task), Reason::new("idle, and has work now"));
+            return answer.resched_idle(cpu, task);
         }
         let is_bound = self.queues.is_of_cpu(self.tasks[task.index()].queue);
         if !is_bound
@@ -172,17 +172,17 @@ impl CoreQueue {
             && let Some(sibling) = view.online_siblings(cpu).find(idle)
         {
             let reason = Reason::new("an idle sibling of its CPU");
-            return actions.resched(sibling, Some(task), reason);
+            return answer.resched(sibling, Some(task), reason);
         }
         if let Some((victim, ahead_us)) = self.preempts(view, task, cpu) {
             let reason = Reason::new("has had less CPU time than what runs");
-            return actions.resched(victim, Some(task), reason.with("less_us", ahead_us));
+            return answer.resched(victim, Some(task), reason.with("less_us", ahead_us));
         }
         if self.rules.passive {
             let core = view.idle_cores.iter().find(idle);
             if let Some(taker) = core.or_else(|| view.idle.iter().find(idle)) {
                 let reason = Reason::new("a task waits on a busy core, and this CPU is idle");
-                actions.resched(taker, Some(task), reason);
+                answer.resched(taker, Some(task), reason);
             }
         }
     }
@@ -236,12 +236,12 @@ impl CoreQueue {
     }
 
     /// A waiting task of the busiest other core, if that has two more than this one.
-    fn steal(&mut self, view: &View, cpu: CpuId, actions: &mut Actions) -> Option<TaskId> {
+    fn steal(&mut self, view: &View, cpu: CpuId, answer: &mut Answer) -> Option<TaskId> {
         let here = view.layout.core(cpu).0 as usize;
         let own = self.load(view, cpu);
         let mut busiest: Option<(usize, usize, TaskId)> = None;
         for core in self.queues.crowded().filter(|core| *core != here) {
-            actions.steps(1);
+            answer.steps(1);
             let load = self.load(view, view.layout.cores()[core][0]);
             let more = load > own + 1 && busiest.is_none_or(|(most, ..)| load > most);
             if let (true, Some(task)) = (more, self.first_of(view, core, cpu)) {
@@ -251,30 +251,30 @@ impl CoreQueue {
         let (load, _, task) = busiest?;
         let from = self.tasks[task.index()].home;
         let reason = Reason::new("a busier core");
-        actions.pull(task, from, cpu, reason.with("own", own).with("other", load));
+        answer.pull(task, from, cpu, reason.with("own", own).with("other", load));
         Some(task)
     }
 
     /// A busy CPU fetches a waiting task now and then, if a core has two more than its own.
-    fn even_out(&mut self, view: &View, cpu: CpuId, actions: &mut Actions) {
+    fn even_out(&mut self, view: &View, cpu: CpuId, answer: &mut Answer) {
         let due = view.now_ns % self.rules.balance_ns < view.tick_ns;
         if !due || !self.rules.passive || self.queues.is_empty() {
             return;
         }
-        if let Some(task) = self.steal(view, cpu, actions) {
+        if let Some(task) = self.steal(view, cpu, answer) {
             self.remove(task);
             self.insert(view, task, cpu);
         }
     }
 
     /// A core without work asks the core that runs most for one of its tasks, if that runs several.
-    fn ask_for_running(&mut self, view: &View, idle: CpuId, actions: &mut Actions) {
+    fn ask_for_running(&mut self, view: &View, idle: CpuId, answer: &mut Answer) {
         if !self.rules.active || self.load(view, idle) > 0 {
             return;
         }
         let mut asked: Option<(usize, CpuId)> = None;
-        // It looks at every core; what it would find there is known.
-        actions.steps(view.layout.cores().len() as u64);
+        // Charged for every core, although `shared` says whether the search can succeed.
+        answer.steps(view.layout.cores().len() as u64);
         let shared = view.is_any_core_shared();
         for cpus in view.layout.cores().iter().filter(|_| shared) {
             let cpu = cpus.iter().copied().find(|cpu| self.may_give(view, *cpu, idle));
@@ -284,12 +284,12 @@ impl CoreQueue {
             }
         }
         if let Some((running, cpu)) = asked {
-            self.ask(view, cpu, running, actions);
+            self.ask(view, cpu, running, answer);
         }
     }
 
-    /// Whether a CPU runs a task beside a busy sibling that an idle one may run, and has not been
-    /// asked of late.
+    /// Whether a CPU runs, beside a busy sibling, a task that an idle CPU may run, and was not asked
+    /// within the last interval.
     fn may_give(&self, view: &View, cpu: CpuId, idle: CpuId) -> bool {
         let asked_ns = self.asked_ns[view.layout.core(cpu).0 as usize];
         let lately = |asked_ns| view.now_ns < asked_ns + self.rules.active_interval_ns;
@@ -299,25 +299,23 @@ impl CoreQueue {
     }
 
     /// The task that a stopper runs in place of goes to an idle core, if there still is one.
-    fn give_away(&mut self, view: &View, cpu: CpuId, task: TaskId, actions: &mut Actions) {
-        let idle = view.idle_cores.iter().find(|idle| view.allowed(task, *idle));
+    fn give_away(&mut self, view: &View, cpu: CpuId, task: TaskId, answer: &mut Answer) {
+        let idle = view.idle_core_for(task);
         match idle.filter(|_| view.running_on_core(cpu) > 1) {
             Some(to) => {
                 self.insert(view, task, to);
-                actions.pull(task, cpu, to, Reason::new("a core to itself"));
-                actions.resched(to, Some(task), Reason::new("idle, and has work now"));
+                answer.give(task, cpu, to);
             }
             None => {
                 self.insert(view, task, cpu);
-                actions.note(cpu, Some(task), Reason::new("no need to move it any more"));
+                answer.note(cpu, Some(task), Reason::new("no need to move it any more"));
             }
         }
     }
 
-    fn ask(&mut self, view: &View, cpu: CpuId, running: usize, actions: &mut Actions) {
+    fn ask(&mut self, view: &View, cpu: CpuId, running: usize, answer: &mut Answer) {
         self.asked_ns[view.layout.core(cpu).0 as usize] = Some(view.now_ns);
-        let reason = Reason::new("its core runs several tasks, and another core is idle");
-        actions.stopper(cpu, reason.with("running", running));
+        answer.relieve(cpu, running);
     }
 }
 
@@ -326,11 +324,7 @@ impl Policy for CoreQueue {
         Ticks::OF_TODAY
     }
 
-    fn fork(&mut self, view: &View, task: TaskId, _: &mut Actions) {
-        if self.tasks.len() < view.tasks.len() {
-            let none = Own { virtual_ns: 0, counted_ns: 0, home: CpuId(0), queue: 0, place: None };
-            self.tasks.resize(view.tasks.len(), none);
-        }
+    fn fork(&mut self, view: &View, task: TaskId, _: &mut Answer) {
         let home = view.task(task).last_cpu;
         let queue = view.layout.core(home).0 as usize;
         // It begins where its parent is, so that having children gains nothing.
@@ -340,119 +334,105 @@ impl Policy for CoreQueue {
         }
         let parent = parent.map(|parent| &self.tasks[parent.index()]);
         let virtual_ns = self.queues.of_child(queue, parent);
-        self.tasks[task.index()] = Own { virtual_ns, counted_ns: 0, home, queue, place: None };
+        let own = Own { virtual_ns, counted_ns: 0, home, queue, place: None };
+        keep(&mut self.tasks, view, task, own);
     }
 
-    fn select_cpu(&mut self, view: &View, task: TaskId, _: &Wake, actions: &mut Actions) -> CpuId {
+    fn select_cpu(&mut self, view: &View, task: TaskId, _: &Wake, answer: &mut Answer) -> CpuId {
         let (cpu, reason) = self.place(view, task);
-        actions.place(task, cpu, reason);
+        answer.place(task, cpu, reason);
         cpu
     }
 
-    fn enqueue(&mut self, view: &View, task: TaskId, cpu: CpuId, _: &Wake, actions: &mut Actions) {
+    fn enqueue(&mut self, view: &View, task: TaskId, cpu: CpuId, _: &Wake, answer: &mut Answer) {
         self.insert(view, task, cpu);
-        self.announce(view, task, cpu, actions);
+        self.announce(view, task, cpu, answer);
     }
 
-    fn pick(
-        &mut self,
-        view: &View,
-        cpu: CpuId,
-        _: Option<TaskId>,
-        actions: &mut Actions,
-    ) -> Option<TaskId> {
+    fn pick(&mut self, view: &View, cpu: CpuId, answer: &mut Answer) -> Option<TaskId> {
         let own = self.own_first(view, cpu);
         let reason = match own {
             Some(_) => Reason::new("least CPU time of those that wait on its core"),
             None => Reason::new("taken from a busier core"),
         };
         let picked = match own {
-            None if self.rules.passive && !self.queues.is_empty() => self.steal(view, cpu, actions),
+            None if self.rules.passive && !self.queues.is_empty() => self.steal(view, cpu, answer),
             own => own,
         };
         match picked {
             Some(task) => {
                 self.remove(task);
-                actions.pick(cpu, picked, reason);
+                answer.pick(cpu, picked, reason);
             }
-            None => actions.pick(cpu, None, Reason::new("no task waits that it may run")),
+            None => answer.pick(cpu, None, Reason::new("no task waits that it may run")),
         }
         picked
     }
 
-    fn running(&mut self, view: &View, cpu: CpuId, task: TaskId, _: &mut Actions) {
+    fn running(&mut self, view: &View, cpu: CpuId, task: TaskId, _: &mut Answer) {
         let queue = self.queue_of(view, task, cpu);
         let own = &mut self.tasks[task.index()];
         self.queues.move_home(own, cpu, queue);
         self.queues.begin(own);
     }
 
-    fn stopping(
-        &mut self,
-        view: &View,
-        cpu: CpuId,
-        task: TaskId,
-        stop: Stop,
-        actions: &mut Actions,
-    ) {
+    fn stopping(&mut self, view: &View, cpu: CpuId, task: TaskId, stop: Stop, answer: &mut Answer) {
         self.count(view, task);
         match stop {
             // Straight to the idle core: in its own queue a sibling would take it.
-            Stop::Stopper => self.give_away(view, cpu, task, actions),
+            Stop::Stopper => self.give_away(view, cpu, task, answer),
             _ if stop.can_go_on() => self.insert(view, task, cpu),
             _ => {}
         }
     }
 
-    fn tick(&mut self, view: &View, cpu: CpuId, actions: &mut Actions) {
+    fn tick(&mut self, view: &View, cpu: CpuId, answer: &mut Answer) {
         let Some(task) = view.current(cpu) else { return };
-        self.even_out(view, cpu, actions);
+        self.even_out(view, cpu, answer);
         let ran_ns = view.now_ns.saturating_sub(view.task(task).started_ns);
         if ran_ns < self.rules.slice_ns {
             return;
         }
         if self.own_first(view, cpu).is_some() {
             let reason = Reason::new("its slice is used up").with("ran_us", ran_ns / 1000);
-            return actions.resched(cpu, Some(task), reason);
+            return answer.resched(cpu, Some(task), reason);
         }
-        // Tasks that never wait never come by a wake-up: they are looked at here.
+        // Tasks that never sleep are never placed by a wake-up: they are balanced here.
         let idle = view.idle_cores.iter().find(|idle| self.may_give(view, cpu, *idle));
         if self.rules.active && idle.is_some() {
             let running = view.running_on_core(cpu);
-            self.ask(view, cpu, running, actions);
+            self.ask(view, cpu, running, answer);
         }
     }
 
-    fn update_idle(&mut self, view: &View, cpu: CpuId, idle: bool, actions: &mut Actions) {
+    fn update_idle(&mut self, view: &View, cpu: CpuId, idle: bool, answer: &mut Answer) {
         if idle {
-            self.ask_for_running(view, cpu, actions);
+            self.ask_for_running(view, cpu, answer);
         }
     }
 
-    fn changed(&mut self, view: &View, task: TaskId, _: Change, actions: &mut Actions) {
+    fn changed(&mut self, view: &View, task: TaskId, _: Change, answer: &mut Answer) {
         if view.task(task).state == TaskState::Runnable && self.tasks[task.index()].place.is_some()
         {
             self.remove(task);
             let (cpu, _) = self.place(view, task);
             self.insert(view, task, cpu);
-            self.announce(view, task, cpu, actions);
+            self.announce(view, task, cpu, answer);
         }
     }
 
-    fn exit(&mut self, _: &View, task: TaskId, _: &mut Actions) {
+    fn exit(&mut self, _: &View, task: TaskId, _: &mut Answer) {
         self.remove(task);
     }
 
-    fn online(&mut self, _: &View, _: CpuId, _: &mut Actions) {}
-
-    fn offline(&mut self, view: &View, cpu: CpuId, actions: &mut Actions) {
+    fn offline(&mut self, view: &View, cpu: CpuId, answer: &mut Answer) {
         let core = view.layout.core(cpu).0 as usize;
         let siblings = view.layout.siblings(cpu).iter();
         let of_cpus = siblings.map(|cpu| self.queues.of_cpu(*cpu));
         let queues: Vec<usize> = std::iter::once(core).chain(of_cpus).collect();
         let waiting = self.queues.tasks_in(&queues);
         for task in waiting {
-            self.changed(view, task, Change::Mask, actions);
+            self.changed(view, task, Change::Mask, answer);
         }
     }
 

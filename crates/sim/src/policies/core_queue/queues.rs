@@ -20,7 +20,7 @@ pub(super) struct Queues {
     /// Those of the cores, then those of the CPUs.
     queues: Vec<Queue>,
     cores: usize,
-    /// By CPU: what stands on the clock of its core when that of its own queue shows 0.
+    /// By CPU: offset of its own queue's virtual time from that of its core's queue.
     shifts: Vec<i64>,
     slice_ns: i64,
     /// Arrivals so far.
@@ -36,7 +36,7 @@ pub(super) struct Queues {
 #[derive(Debug, Default)]
 struct Queue {
     waiting: BTreeSet<Place>,
-    /// The most virtual time a task of this queue began with.
+    /// The highest virtual time at which a task of this queue began to run.
     now: i64,
 }
 
@@ -94,13 +94,13 @@ impl Queues {
         queue >= self.cores
     }
 
-    /// Makes a task one of a queue. Clocks differ: what counts is how far before or behind its clock it was.
+    /// Moves a task to a queue. Virtual times of queues differ: the task keeps its lead or lag.
     pub(super) fn move_home(&self, own: &mut Own, home: CpuId, queue: usize) {
         own.virtual_ns += self.queues[queue].now - self.queues[own.queue].now;
         (own.home, own.queue) = (home, queue);
     }
 
-    /// Puts a task into its queue. One that slept long is a slice before the others, and no more.
+    /// Puts a task into its queue. A task that slept long gets a lead of one slice at most.
     pub(super) fn insert(&mut self, own: &mut Own, task: TaskId, rank: u8) {
         let queue = &mut self.queues[own.queue];
         own.virtual_ns = own.virtual_ns.max(queue.now - self.slice_ns);
@@ -130,13 +130,13 @@ impl Queues {
         queue.now = queue.now.max(own.virtual_ns);
     }
 
-    /// How far a new task is before the clock of a queue whose parent is one of another.
+    /// Virtual time at which a new task of a queue begins: as far ahead of it as its parent is of its own.
     pub(super) fn of_child(&self, queue: usize, parent: Option<&Own>) -> i64 {
         let ahead = parent.map_or(0, |it| it.virtual_ns - self.queues[it.queue].now);
         self.queues[queue].now + ahead.max(0)
     }
 
-    /// Whether nobody waits anywhere.
+    /// Whether no task waits.
     pub(super) fn is_empty(&self) -> bool {
         self.crowded.is_empty()
     }

@@ -1,4 +1,4 @@
-//! `fair`: what Linux has done since 6.6, told shortly: EEVDF in a queue for each CPU, wake-ups that
+//! `fair`: what Linux has done since 6.6, in short: EEVDF in a queue for each CPU, wake-ups that
 //! look for idle cores, balancing that knows siblings.
 //!
 //! * A queue runs, of the tasks that have had no more than their share, the one whose deadline is
@@ -8,7 +8,7 @@
 //!   shares the cache; then an idle sibling; then any idle CPU.
 //! * A new task and one at exec go to an idle core, an idle CPU, or the shortest queue.
 //! * A CPU that goes idle takes a waiting task from the longest queue, of its core, its cache, its
-//!   machine; a task that ran within the last half millisecond is left where it is at the first try.
+//!   machine; the first try leaves alone a task that ran within the last half millisecond.
 //!   A CPU with waiting tasks wakes an idle one at its tick to do the same.
 //! * A core that runs several tasks gives one to an idle core (`group_smt_balance`), by the stopper.
 //!
@@ -23,7 +23,7 @@ mod queue;
 use self::queue::{Entity, Place, Queue};
 use super::settings::{Parameter, Settings};
 use super::weight::{NORMAL, rank, weight};
-use super::{Actions, Change, Policy, Reason, Stop, Ticks, Wake, WakeKind};
+use super::{Answer, Change, Policy, Reason, Stop, Ticks, Wake, WakeKind, keep};
 use crate::kernel::layout::{Distance, Layout};
 use crate::kernel::mask::CpuMask;
 use crate::kernel::view::{Class, TaskId, TaskState, View};
@@ -72,7 +72,7 @@ pub(super) struct Fair {
     relieved_ns: Vec<Option<u64>>,
 }
 
-/// What is kept of a task beside its place in time.
+/// What is kept of a task beside its virtual times.
 #[derive(Debug, Clone, Copy)]
 struct Own {
     entity: Entity,
@@ -180,12 +180,12 @@ impl Fair {
     }
 
     /// The task whose turn it is of those that wait on a CPU.
-    fn earliest(&self, cpu: CpuId, actions: &mut Actions) -> Option<TaskId> {
+    fn earliest(&self, cpu: CpuId, answer: &mut Answer) -> Option<TaskId> {
         let queue = self.queue(cpu);
         let average = queue.average();
         let mut first = None;
         // The kernel goes down a tree that knows the least virtual time below each branch.
-        actions.steps(queue.len().checked_ilog2().map_or(0, |log| u64::from(log) + 1));
+        answer.steps(queue.len().checked_ilog2().map_or(0, |log| u64::from(log) + 1));
         for (rank, task) in queue.tasks() {
             let first = *first.get_or_insert((rank, task));
             let eligible = self.tasks[task.index()].entity.virtual_ns <= average;
@@ -251,7 +251,7 @@ impl Fair {
     fn near_idle(&self, view: &View, task: TaskId, wake: &Wake) -> (CpuId, Reason) {
         let target = self.target(view, task, wake);
         let last = view.task(task).last_cpu;
-        let fits = |cpu: &CpuId| view.allowed(task, *cpu) && view.is_idle(*cpu);
+        let fits = |cpu: &CpuId| view.is_idle_for(task, *cpu);
         if fits(&target) {
             return (target, Reason::new("its target is idle, whatever the sibling does"));
         }
@@ -284,7 +284,7 @@ impl Fair {
         view: &View,
         cpu: CpuId,
         least: usize,
-        actions: &mut Actions,
+        answer: &mut Answer,
     ) -> Option<TaskId> {
         if self.crowded.is_empty() {
             return None;
@@ -300,7 +300,7 @@ impl Fair {
                 if from == cpu || view.layout.distance(cpu, from) > farthest {
                     continue;
                 }
-                actions.steps(1);
+                answer.steps(1);
                 let length = self.length(view, from);
                 if length < least || longest.is_some_and(|(most, _)| length <= most) {
                     continue;
@@ -326,7 +326,7 @@ impl Fair {
                 self.failed[cpu.0 as usize] = false;
                 let from = self.tasks[task.index()].cpu;
                 let reason = Reason::new("from the longest queue").with("length", length);
-                actions.pull(task, from, cpu, reason);
+                answer.pull(task, from, cpu, reason);
                 return Some(task);
             }
         }
@@ -336,7 +336,7 @@ impl Fair {
 
     /// The kick of an idle CPU, which balances for all idle ones: each is told to take one of the tasks
     /// that wait here, one CPU of every idle core before their siblings.
-    fn kick(&self, view: &View, cpu: CpuId, actions: &mut Actions) {
+    fn kick(&self, view: &View, cpu: CpuId, answer: &mut Answer) {
         let queue = self.queue(cpu);
         let waits = |idle: &CpuId| queue.tasks().any(|(_, task)| view.allowed(task, *idle));
         let leads = |idle: &CpuId| {
@@ -348,12 +348,12 @@ impl Fair {
         let then = view.idle.iter().filter(|idle| !leads(idle));
         for idle in first.chain(then).filter(waits).take(queue.len()) {
             let reason = Reason::new("tasks wait on a busy CPU, and this one is idle");
-            actions.resched(idle, None, reason.with("busy_cpu", cpu.0));
+            answer.resched(idle, None, reason.with("busy_cpu", cpu.0));
         }
     }
 
     /// A core that runs several tasks gives one to an idle core.
-    fn relieve(&mut self, view: &View, cpu: CpuId, actions: &mut Actions) {
+    fn relieve(&mut self, view: &View, cpu: CpuId, answer: &mut Answer) {
         let core = view.layout.core(cpu).0 as usize;
         let lately = |then_ns: u64| view.now_ns < then_ns + self.balance_ns;
         let running = view.running_on_core(cpu);
@@ -361,10 +361,9 @@ impl Fair {
             return;
         }
         let Some(task) = view.current(cpu) else { return };
-        if view.idle_cores.iter().any(|idle| view.allowed(task, idle)) {
+        if view.idle_core_for(task).is_some() {
             self.relieved_ns[core] = Some(view.now_ns);
-            let reason = Reason::new("its core runs several tasks, and another core is idle");
-            actions.stopper(cpu, reason.with("running", running));
+            answer.relieve(cpu, running);
         }
     }
 }
@@ -374,7 +373,7 @@ impl Policy for Fair {
         Ticks::OF_TODAY
     }
 
-    fn fork(&mut self, view: &View, task: TaskId, _: &mut Actions) {
+    fn fork(&mut self, view: &View, task: TaskId, _: &mut Answer) {
         let facts = view.task(task);
         let entity = Entity {
             virtual_ns: 0,
@@ -384,29 +383,19 @@ impl Policy for Fair {
             lag_ns: 0,
         };
         let own = Own { entity, cpu: facts.last_cpu, place: None, counts: false };
-        if task.index() < self.tasks.len() {
-            self.tasks[task.index()] = own;
-        } else {
-            self.tasks.resize(view.tasks.len(), own);
-        }
+        keep(&mut self.tasks, view, task, own);
     }
 
-    fn select_cpu(
-        &mut self,
-        view: &View,
-        task: TaskId,
-        wake: &Wake,
-        actions: &mut Actions,
-    ) -> CpuId {
+    fn select_cpu(&mut self, view: &View, task: TaskId, wake: &Wake, answer: &mut Answer) -> CpuId {
         let (cpu, reason) = match wake.kind {
             WakeKind::New => self.idlest(view, task),
             WakeKind::Woken | WakeKind::Moved => self.near_idle(view, task, wake),
         };
-        actions.place(task, cpu, reason);
+        answer.place(task, cpu, reason);
         cpu
     }
 
-    fn enqueue(&mut self, view: &View, task: TaskId, cpu: CpuId, _: &Wake, actions: &mut Actions) {
+    fn enqueue(&mut self, view: &View, task: TaskId, cpu: CpuId, _: &Wake, answer: &mut Answer) {
         let current = view.current(cpu);
         if let Some(current) = current {
             self.count(view, current);
@@ -414,7 +403,7 @@ impl Policy for Fair {
         self.join(task, cpu);
         self.wait(view, task);
         let Some(current) = current else {
-            return actions.resched(cpu, Some(task), Reason::new("idle, and has work now"));
+            return answer.resched_idle(cpu, task);
         };
         let (own, other) = (&self.tasks[task.index()].entity, &self.tasks[current.index()].entity);
         let (own_rank, other_rank) = (rank(view.task(task).class), rank(view.task(current).class));
@@ -425,21 +414,15 @@ impl Policy for Fair {
             && own.deadline_ns < other.deadline_ns;
         if own_rank < other_rank || turn {
             let reason = Reason::new("its turn comes before that of the running task");
-            actions.resched(cpu, Some(task), reason);
+            answer.resched(cpu, Some(task), reason);
         }
     }
 
-    fn pick(
-        &mut self,
-        view: &View,
-        cpu: CpuId,
-        _: Option<TaskId>,
-        actions: &mut Actions,
-    ) -> Option<TaskId> {
+    fn pick(&mut self, view: &View, cpu: CpuId, answer: &mut Answer) -> Option<TaskId> {
         let mut reason = Reason::new("eligible, and the earliest deadline");
-        let mut picked = self.earliest(cpu, actions);
+        let mut picked = self.earliest(cpu, answer);
         if picked.is_none() {
-            picked = self.fetch(view, cpu, 1, actions);
+            picked = self.fetch(view, cpu, 1, answer);
             reason = Reason::new("nothing waits here: taken from another queue");
             if let Some(task) = picked {
                 self.move_to(view, task, cpu);
@@ -449,31 +432,23 @@ impl Policy for Fair {
             Some(task) => self.unwait(task),
             None => reason = Reason::new("nothing waits that it may run"),
         }
-        actions.pick(cpu, picked, reason);
+        answer.pick(cpu, picked, reason);
         picked
     }
 
-    fn stopping(
-        &mut self,
-        view: &View,
-        cpu: CpuId,
-        task: TaskId,
-        stop: Stop,
-        actions: &mut Actions,
-    ) {
+    fn stopping(&mut self, view: &View, cpu: CpuId, task: TaskId, stop: Stop, answer: &mut Answer) {
         self.count(view, task);
         if !stop.can_go_on() {
             return self.leave(task);
         }
-        let idle = view.idle_cores.iter().find(|idle| view.allowed(task, *idle));
+        let idle = view.idle_core_for(task);
         let relieved = stop == Stop::Stopper && view.running_on_core(cpu) > 1;
         match idle.filter(|_| relieved) {
             Some(to) => {
                 self.leave(task);
                 self.join(task, to);
                 self.wait(view, task);
-                actions.pull(task, cpu, to, Reason::new("a core to itself"));
-                actions.resched(to, Some(task), Reason::new("idle, and has work now"));
+                answer.give(task, cpu, to);
             }
             None => {
                 if stop == Stop::Yielded {
@@ -485,7 +460,7 @@ impl Policy for Fair {
         }
     }
 
-    fn tick(&mut self, view: &View, cpu: CpuId, actions: &mut Actions) {
+    fn tick(&mut self, view: &View, cpu: CpuId, answer: &mut Answer) {
         let Some(task) = view.current(cpu) else { return };
         let before = self.tasks[task.index()].entity.deadline_ns;
         self.count(view, task);
@@ -493,29 +468,29 @@ impl Policy for Fair {
         let fifo = matches!(view.task(task).class, Class::Fifo(_));
         if self.queue(cpu).len() > 0 {
             if spent && !fifo {
-                actions.resched(cpu, Some(task), Reason::new("its slice is over"));
+                answer.resched(cpu, Some(task), Reason::new("its slice is over"));
             }
-            self.kick(view, cpu, actions);
+            self.kick(view, cpu, answer);
         }
-        self.relieve(view, cpu, actions);
+        self.relieve(view, cpu, answer);
         if view.now_ns % self.balance_ns < view.tick_ns {
             let least = self.length(view, cpu) + 2;
-            if let Some(task) = self.fetch(view, cpu, least, actions) {
+            if let Some(task) = self.fetch(view, cpu, least, answer) {
                 self.move_to(view, task, cpu);
             }
         }
     }
 
-    fn exec(&mut self, view: &View, task: TaskId, actions: &mut Actions) -> Option<CpuId> {
+    fn exec(&mut self, view: &View, task: TaskId, answer: &mut Answer) -> Option<CpuId> {
         let (cpu, reason) = self.idlest(view, task);
         let better = view.is_idle(cpu) && self.length(view, view.task(task).last_cpu) > 1;
         if better {
-            actions.place(task, cpu, reason);
+            answer.place(task, cpu, reason);
         }
         better.then_some(cpu)
     }
 
-    fn changed(&mut self, view: &View, task: TaskId, change: Change, actions: &mut Actions) {
+    fn changed(&mut self, view: &View, task: TaskId, change: Change, answer: &mut Answer) {
         let facts = view.task(task);
         let waits = self.tasks[task.index()].place.is_some();
         if change == Change::Mask {
@@ -523,9 +498,9 @@ impl Policy for Fair {
                 let (cpu, reason) = self.idlest(view, task);
                 let from = self.tasks[task.index()].cpu;
                 self.move_to(view, task, cpu);
-                actions.pull(task, from, cpu, reason);
+                answer.pull(task, from, cpu, reason);
                 if view.runs_nothing(cpu) {
-                    actions.resched(cpu, Some(task), Reason::new("idle, and has work now"));
+                    answer.resched_idle(cpu, task);
                 }
             }
             return;
@@ -543,21 +518,19 @@ impl Policy for Fair {
             self.wait(view, task);
         }
         if let TaskState::Running(cpu) = facts.state {
-            actions.resched(cpu, Some(task), Reason::new("its share changed"));
+            answer.resched(cpu, Some(task), Reason::new("its share changed"));
         }
     }
 
-    fn exit(&mut self, _: &View, task: TaskId, _: &mut Actions) {
+    fn exit(&mut self, _: &View, task: TaskId, _: &mut Answer) {
         self.unwait(task);
         self.leave(task);
     }
 
-    fn online(&mut self, _: &View, _: CpuId, _: &mut Actions) {}
-
-    fn offline(&mut self, view: &View, cpu: CpuId, actions: &mut Actions) {
+    fn offline(&mut self, view: &View, cpu: CpuId, answer: &mut Answer) {
         let waiting: Vec<TaskId> = self.queue(cpu).tasks().map(|(_, task)| task).collect();
         for task in waiting {
-            self.changed(view, task, Change::Mask, actions);
+            self.changed(view, task, Change::Mask, answer);
         }
     }
 

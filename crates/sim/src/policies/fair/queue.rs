@@ -1,4 +1,4 @@
-//! The queue of a CPU: who is eligible, and whose deadline comes first (EEVDF).
+//! The run queue of a CPU: which tasks are eligible, and which has the earliest deadline (EEVDF).
 
 use crate::kernel::view::TaskId;
 use crate::policies::weight::WEIGHT;
@@ -10,20 +10,20 @@ pub(super) type Place = (u8, i64, u64, TaskId);
 /// What is kept of a task.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Entity {
-    /// CPU time by weight, on the clock of its queue.
+    /// Virtual time: CPU time divided by weight.
     pub(super) virtual_ns: i64,
-    /// When, on the same clock, it should have had its slice.
+    /// Virtual deadline of its slice.
     pub(super) deadline_ns: i64,
     /// Weight of its nice value.
     pub(super) weight: u64,
     /// CPU time already counted.
     pub(super) counted_ns: u64,
-    /// How far it was behind the average when it left its queue.
+    /// Lag when it left its queue.
     pub(super) lag_ns: i64,
 }
 
 impl Entity {
-    /// A time of CPU on its own clock.
+    /// CPU time as virtual time.
     pub(super) fn scaled(&self, ns: u64) -> i64 {
         let scaled = u128::from(ns) * u128::from(WEIGHT) / u128::from(self.weight);
         i64::try_from(scaled).unwrap_or(i64::MAX)
@@ -76,7 +76,7 @@ impl Queue {
         self.moments += i128::from(entity.weight) * i128::from(ran_ns);
     }
 
-    /// The virtual time at which nobody is behind or before.
+    /// The weighted average virtual time: lag 0.
     pub(super) fn average(&self) -> i64 {
         if self.weights == 0 {
             return self.last_average;

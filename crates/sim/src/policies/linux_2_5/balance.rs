@@ -1,21 +1,10 @@
 //! Moving tasks between queues: an idle CPU's look at each tick and before it idles, a busy one's every
 //! quarter of a second, and active balancing.
 
-use super::Form;
-use super::policy::Linux25;
+use super::{Form, Linux25};
 use crate::kernel::view::{Current, TaskId, TaskState, View};
-use crate::policies::{Actions, Reason};
+use crate::policies::{Answer, Reason};
 use coretwin_base::cpu_set::CpuId;
-
-/// What each unit of balancing saw of the others when it last looked.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Seen {
-    /// Lengths, by unit; empty before the first look.
-    lengths: Vec<u32>,
-    /// At the last look no unit had more than one task, and the own length was this. The lengths
-    /// above are older then.
-    calm: Option<u32>,
-}
 
 /// From where tasks may be taken.
 #[derive(Debug, Clone, Copy)]
@@ -30,11 +19,6 @@ struct Source {
 }
 
 impl Linux25 {
-    /// Whether lengths are those of queues; else of the tasks that belong to each CPU.
-    pub(super) fn by_queue(&self) -> bool {
-        self.rules.passive || !self.rules.shared()
-    }
-
     fn units(&self) -> usize {
         if self.by_queue() { self.queues.len() } else { self.homed.len() }
     }
@@ -63,18 +47,18 @@ impl Linux25 {
         self.members[queue].iter().filter(runs).count()
     }
 
-    /// Moves waiting tasks to a CPU if another unit has enough more. Says how many. `chooses`: the
-    /// CPU is about to choose, and need not be told.
+    /// Moves waiting tasks to a CPU if another unit has enough more; returns how many. `chooses`: the
+    /// CPU is about to pick a task and needs no kick.
     pub(super) fn balance(
         &mut self,
         view: &View,
         cpu: CpuId,
         idle: bool,
         chooses: bool,
-        actions: &mut Actions,
+        answer: &mut Answer,
     ) -> usize {
         let own = self.unit(cpu);
-        let Some((busiest, imbalance)) = self.busiest(view, own, idle, actions) else { return 0 };
+        let Some((busiest, imbalance)) = self.busiest(view, own, idle, answer) else { return 0 };
         if self.length(view, busiest) <= self.length(view, own) + 1 {
             return 0;
         }
@@ -85,19 +69,19 @@ impl Linux25 {
             most: if idle { 1 } else { imbalance },
             warm_too: idle && self.rules.passive,
         };
-        self.pull(view, source, cpu, chooses, actions)
+        self.pull(view, source, cpu, chooses, answer)
     }
 
-    /// The unit with most tasks, and half of what it has more; none if that is too little.
+    /// The unit with most tasks, and half of the difference; `None` if that is too little.
     fn busiest(
         &mut self,
         view: &View,
         own: usize,
         idle: bool,
-        actions: &mut Actions,
+        answer: &mut Answer,
     ) -> Option<(usize, usize)> {
         let units = self.units();
-        actions.steps(units as u64);
+        answer.steps(units as u64);
         let own_length = self.length(view, own);
         if self.calm() {
             // Nothing has two tasks: nothing is found, whatever was seen before.
@@ -116,7 +100,7 @@ impl Linux25 {
             let length = self.length(view, unit);
             let lasted = if calm.is_some() { 1 } else { *before as usize };
             *before = length as u32;
-            // A busy CPU believes only in what lasted since its last look.
+            // A busy CPU counts only the load that lasted since its last look.
             let load = if idle { length } else { length.min(lasted) };
             if unit != own && load > most {
                 (busiest, most) = (Some(unit), load);
@@ -131,7 +115,7 @@ impl Linux25 {
         busiest.map(|unit| (unit, imbalance))
     }
 
-    /// What an idle CPU finds while no stopper runs. It looks at each tick: hence without detours.
+    /// The longest other unit, for an idle CPU while no stopper runs. It looks at each tick, hence the fast path.
     fn longest(&mut self, own: usize) -> Option<(usize, usize)> {
         let lengths = &self.lengths[..self.units()];
         let seen = &mut self.seen[own];
@@ -157,7 +141,7 @@ impl Linux25 {
         source: Source,
         cpu: CpuId,
         chooses: bool,
-        actions: &mut Actions,
+        answer: &mut Answer,
     ) -> usize {
         let now = view.ticks();
         let queue = &self.queues[source.queue];
@@ -182,23 +166,23 @@ impl Linux25 {
             }
             let lengths =
                 Reason::new("a longer queue").with("own", self.queues[self.queue_of(cpu)].len());
-            actions.pull(*task, from, cpu, lengths.with("other", self.queues[source.queue].len()));
+            answer.pull(*task, from, cpu, lengths.with("other", self.queues[source.queue].len()));
             let priority = self.lives[task.index()].priority;
             if !chooses && priority < self.current_priority(view, cpu) {
                 let reason = Reason::new("a pulled task is better than what runs");
-                actions.resched(cpu, Some(*task), reason);
+                answer.resched(cpu, Some(*task), reason);
             }
         }
         taken.len()
     }
 
     /// A CPU whose core has nothing at all to do asks busy cores for one of their running tasks.
-    pub(super) fn ask_for_running(&mut self, view: &View, cpu: CpuId, actions: &mut Actions) {
+    pub(super) fn ask_for_running(&mut self, view: &View, cpu: CpuId, answer: &mut Answer) {
         let own = self.queue_of(cpu);
         if !self.rules.active || self.queues[own].len() > 0 {
             return;
         }
-        actions.steps(self.queues.len() as u64);
+        answer.steps(self.queues.len() as u64);
         let mended = self.rules.form == Form::A9;
         // Without going through them all: no queue has two tasks; or the mark is there already.
         let in_vain = if mended { self.by_queue() && self.calm() } else { self.queues[own].wanted };
@@ -221,26 +205,26 @@ impl Linux25 {
             self.queues[marked].wanted = true;
             self.asked.insert(first);
             let reason = Reason::new("its core runs several tasks, and this one is idle");
-            actions.stopper(first, reason.with("idle_cpu", cpu.0));
+            answer.stopper(first, reason.with("idle_cpu", cpu.0));
         }
     }
 
     /// The stopper of a busy CPU gives the task it runs in place of to an idle core.
-    pub(super) fn give_away(&mut self, view: &View, cpu: CpuId, actions: &mut Actions) {
+    pub(super) fn give_away(&mut self, view: &View, cpu: CpuId, answer: &mut Answer) {
         let own = self.queue_of(cpu);
         if !std::mem::take(&mut self.queues[own].wanted) {
             let reason = Reason::new("the mark is on another queue: the stopper does nothing");
-            return actions.note(cpu, None, reason);
+            return answer.note(cpu, None, reason);
         }
         if !self.all_busy(view, own) {
-            return actions.note(cpu, None, Reason::new("a sibling is idle now: no need to move"));
+            return answer.note(cpu, None, Reason::new("a sibling is idle now: no need to move"));
         }
         let empty = |queue: &usize| {
             self.queues[*queue].len() == 0 && self.online_members(view, *queue).next().is_some()
         };
-        actions.steps(self.queues.len() as u64);
+        answer.steps(self.queues.len() as u64);
         let Some(idle) = (0..self.queues.len()).find(empty) else {
-            return actions.note(cpu, None, Reason::new("no core is idle any more"));
+            return answer.note(cpu, None, Reason::new("no core is idle any more"));
         };
         // As posted, the stopper that does this counts as a task of its queue.
         let stoppers = |queue| {
@@ -256,7 +240,7 @@ impl Linux25 {
         let target = self.online_members(view, idle).next();
         if let (Some(queue), Some(target)) = (busiest.0, target) {
             let source = Source { queue, home: None, most: 1, warm_too: true };
-            self.pull(view, source, target, false, actions);
+            self.pull(view, source, target, false, answer);
         }
     }
 

@@ -44,9 +44,14 @@ mod queue;
 #[cfg(test)]
 mod tests;
 
-pub(super) use policy::Linux25;
-
+use self::life::{IDLE_PRIORITY, Life};
+use self::queue::Queue;
+use super::lists::Links;
 use super::settings::{Parameter, Settings};
+use crate::kernel::layout::Layout;
+use crate::kernel::mask::CpuMask;
+use crate::kernel::view::{Current, TaskId, View};
+use coretwin_base::cpu_set::CpuId;
 
 const CACHE_DECAY: Parameter = Parameter::number(
     "cache_decay_ms",
@@ -109,5 +114,167 @@ impl Rules {
     /// Whether the CPUs of a core share a queue.
     fn shared(self) -> bool {
         self.passive || self.active || self.pickup || self.affinity || self.wakeup
+    }
+}
+
+/// What each unit of balancing saw of the others when it last looked.
+#[derive(Debug, Clone, Default)]
+struct Seen {
+    /// Lengths, by unit; empty before the first look.
+    lengths: Vec<u32>,
+    /// At the last look no unit had more than one task, and the own length was this. The lengths
+    /// above are older then.
+    calm: Option<u32>,
+}
+
+/// The policy, in any of its forms.
+#[derive(Debug)]
+pub(super) struct Linux25 {
+    rules: Rules,
+    links: Links,
+    /// By slot of the task.
+    lives: Vec<Life>,
+    queues: Vec<Queue>,
+    /// The CPUs of each queue.
+    members: Vec<Vec<CpuId>>,
+    /// The queue of each CPU.
+    queue_of: Vec<usize>,
+    /// Tasks that belong to each CPU and are in a queue.
+    homed: Vec<usize>,
+    /// Tasks of each unit of balancing, in one array because they are read so often.
+    lengths: Vec<u32>,
+    /// Units of balancing with more than one task.
+    crowded: usize,
+    /// CPUs whose stopper was asked for and has not yet run.
+    asked: CpuMask,
+    /// By unit of balancing.
+    seen: Vec<Seen>,
+}
+
+impl Linux25 {
+    pub(super) fn new(form: Form, layout: &Layout, settings: &Settings) -> Self {
+        let rules = Rules::new(form, settings);
+        let members: Vec<Vec<CpuId>> = if rules.shared() {
+            layout.cores().to_vec()
+        } else {
+            layout.all().map(|cpu| vec![cpu]).collect()
+        };
+        let mut queue_of = vec![0; layout.cpus()];
+        for (queue, cpus) in members.iter().enumerate() {
+            cpus.iter().for_each(|cpu| queue_of[cpu.0 as usize] = queue);
+        }
+        Self {
+            rules,
+            links: Links::default(),
+            lives: Vec::new(),
+            queues: vec![Queue::new(); members.len()],
+            members,
+            queue_of,
+            homed: vec![0; layout.cpus()],
+            lengths: vec![0; layout.cpus()],
+            crowded: 0,
+            asked: CpuMask::empty(layout.cpus()),
+            seen: vec![Seen::default(); layout.cpus()],
+        }
+    }
+
+    fn queue_of(&self, cpu: CpuId) -> usize {
+        self.queue_of[cpu.0 as usize]
+    }
+
+    fn online_members<'a>(
+        &'a self,
+        view: &'a View,
+        queue: usize,
+    ) -> impl Iterator<Item = CpuId> + 'a {
+        self.members[queue].iter().copied().filter(|cpu| view.cpu(*cpu).online)
+    }
+
+    /// Priority of what a CPU runs; nothing is better than a stopper, or than being offline.
+    fn current_priority(&self, view: &View, cpu: CpuId) -> u8 {
+        match view.cpu(cpu).current {
+            _ if !view.cpu(cpu).online => 0,
+            Current::Idle => IDLE_PRIORITY,
+            Current::Stopper => 0,
+            Current::Task(task) => self.lives[task.index()].priority,
+        }
+    }
+
+    /// Whether lengths are those of queues; else of the tasks that belong to each CPU.
+    fn by_queue(&self) -> bool {
+        self.rules.passive || !self.rules.shared()
+    }
+
+    /// A unit of balancing has one task more, or one less.
+    fn count(&mut self, unit: usize, more: bool) {
+        let length = &mut self.lengths[unit];
+        if more {
+            self.crowded += usize::from(*length == 1);
+            *length += 1;
+        } else {
+            self.crowded -= usize::from(*length == 2);
+            *length -= 1;
+        }
+    }
+
+    fn count_home(&mut self, cpu: CpuId, more: bool) {
+        let homed = &mut self.homed[cpu.0 as usize];
+        *homed = if more { *homed + 1 } else { *homed - 1 };
+        if !self.by_queue() {
+            self.count(cpu.0 as usize, more);
+        }
+    }
+
+    /// Puts a task into a queue, where it belongs to a CPU.
+    fn insert(&mut self, task: TaskId, cpu: CpuId) {
+        self.lives[task.index()].home = cpu;
+        let array = self.queues[self.queue_of(cpu)].active();
+        self.insert_into(task, array);
+        self.count_home(cpu, true);
+    }
+
+    fn insert_into(&mut self, task: TaskId, array: usize) {
+        let life = &mut self.lives[task.index()];
+        life.array = Some(array);
+        let (queue, priority) = (self.queue_of[life.home.0 as usize], life.priority);
+        self.queues[queue].insert(&mut self.links, array, priority, task);
+        if self.by_queue() {
+            self.count(queue, true);
+        }
+    }
+
+    /// Takes a task out of its queue, if it is in one.
+    fn dequeue(&mut self, task: TaskId) {
+        let home = self.lives[task.index()].home;
+        if self.take_out(task) {
+            self.count_home(home, false);
+        }
+    }
+
+    fn take_out(&mut self, task: TaskId) -> bool {
+        let life = &mut self.lives[task.index()];
+        let Some(array) = life.array.take() else { return false };
+        let (queue, priority) = (self.queue_of[life.home.0 as usize], life.priority);
+        self.queues[queue].remove(&mut self.links, array, priority, task);
+        if self.by_queue() {
+            self.count(queue, false);
+        }
+        true
+    }
+
+    /// Puts a task at the end of another list of its queue.
+    fn requeue(&mut self, task: TaskId, array: usize) {
+        if self.take_out(task) {
+            self.insert_into(task, array);
+        }
+    }
+
+    /// Has a task belong to another CPU of its queue.
+    fn rehome(&mut self, task: TaskId, cpu: CpuId) {
+        let home = std::mem::replace(&mut self.lives[task.index()].home, cpu);
+        if home != cpu && self.lives[task.index()].array.is_some() {
+            self.count_home(home, false);
+            self.count_home(cpu, true);
+        }
     }
 }

@@ -20,7 +20,7 @@ struct Array {
 pub(super) struct Queue {
     arrays: [Array; 2],
     active: usize,
-    /// The tick at which the first of the expired tasks expired; none while there is none.
+    /// The tick at which the first of the expired tasks expired; `None` without expired tasks.
     pub(super) expired_since: Option<u64>,
     /// Whether a running task of this queue is wanted by an idle one, or so `-f3` believes.
     pub(super) wanted: bool,

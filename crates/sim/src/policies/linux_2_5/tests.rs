@@ -4,8 +4,8 @@ use super::life::{Life, slice};
 use super::{Form, Linux25};
 use crate::kernel::layout::Layout;
 use crate::kernel::view::{Class, Current, TaskId, TaskState, View};
-use crate::policies::actions::What;
-use crate::policies::{Actions, Policy, Settings, Stop, Wake, WakeKind};
+use crate::policies::answer::What;
+use crate::policies::{Answer, Policy, Settings, Stop, Wake, WakeKind};
 use coretwin_base::cpu_set::CpuId;
 
 const MS: u64 = 1_000_000;
@@ -33,55 +33,54 @@ impl Case {
     /// A task that waits on a CPU; what was asked of the machine.
     fn waits(&mut self, nice: i8, cpu: u32) -> (TaskId, String) {
         let task = self.view.with_task(nice, cpu);
-        let mut actions = Actions::new(false);
-        self.policy.fork(&self.view, task, &mut actions);
-        self.policy.enqueue(&self.view, task, CpuId(cpu), &WOKEN, &mut actions);
-        (task, said(&actions))
+        let mut answer = Answer::new(false);
+        self.policy.fork(&self.view, task, &mut answer);
+        self.policy.enqueue(&self.view, task, CpuId(cpu), &WOKEN, &mut answer);
+        (task, said(&answer))
     }
 
     /// A task that runs on a CPU.
     fn runs(&mut self, nice: i8, cpu: u32) -> TaskId {
         let (task, _) = self.waits(nice, cpu);
-        self.policy.running(&self.view, CpuId(cpu), task, &mut Actions::new(false));
+        self.policy.running(&self.view, CpuId(cpu), task, &mut Answer::new(false));
         self.view.run(task, cpu);
         task
     }
 
     fn pick(&mut self, cpu: u32) -> (Option<TaskId>, String) {
-        let mut actions = Actions::new(false);
-        let previous = self.view.current(CpuId(cpu));
-        let picked = self.policy.pick(&self.view, CpuId(cpu), previous, &mut actions);
-        (picked, said(&actions))
+        let mut answer = Answer::new(false);
+        let picked = self.policy.pick(&self.view, CpuId(cpu), &mut answer);
+        (picked, said(&answer))
     }
 
     fn tick(&mut self, cpu: u32) -> String {
         self.view.now_ns += MS;
-        let mut actions = Actions::new(false);
-        self.policy.tick(&self.view, CpuId(cpu), &mut actions);
-        said(&actions)
+        let mut answer = Answer::new(false);
+        self.policy.tick(&self.view, CpuId(cpu), &mut answer);
+        said(&answer)
     }
 
     /// The stopper takes a CPU from its task, and then is asked.
     fn stopper(&mut self, cpu: u32) -> String {
-        let mut actions = Actions::new(false);
+        let mut answer = Answer::new(false);
         let task = self.view.current(CpuId(cpu)).expect("a task");
-        self.policy.stopping(&self.view, CpuId(cpu), task, Stop::Stopper, &mut actions);
+        self.policy.stopping(&self.view, CpuId(cpu), task, Stop::Stopper, &mut answer);
         self.view.task_mut(task).state = TaskState::Runnable;
         self.view.set_current(CpuId(cpu), Current::Stopper);
-        self.policy.stopper(&self.view, CpuId(cpu), &mut actions);
-        said(&actions)
+        self.policy.stopper(&self.view, CpuId(cpu), &mut answer);
+        said(&answer)
     }
 }
 
 /// What was asked, without reasons.
-fn said(actions: &Actions) -> String {
+fn said(answer: &Answer) -> String {
     let word = |what: What| match what {
         What::Resched(cpu) => format!("resched {cpu}"),
         What::Stopper(cpu) => format!("stopper {cpu}"),
         What::Pull { from, to } => format!("pull {from}>{to}"),
         other => format!("{other:?}"),
     };
-    actions.list().iter().map(|action| word(action.what)).collect::<Vec<_>>().join(", ")
+    answer.list().iter().map(|action| word(action.what)).collect::<Vec<_>>().join(", ")
 }
 
 #[test]
@@ -113,11 +112,11 @@ fn a_child_takes_half_and_gives_back_what_it_did_not_use() {
     case.policy.lives[parent.index()].sleep_average = 1000;
     let child = case.view.with_task(0, 0);
     case.view.task_mut(child).parent = Some(parent);
-    case.policy.fork(&case.view, child, &mut Actions::new(false));
+    case.policy.fork(&case.view, child, &mut Answer::new(false));
     let slices = |case: &Case| [parent, child].map(|task| case.policy.lives[task.index()].slice);
     assert_eq!(slices(&case), [50, 51]);
     assert_eq!(case.policy.lives[child.index()].sleep_average, 950);
-    case.policy.exit(&case.view, child, &mut Actions::new(false));
+    case.policy.exit(&case.view, child, &mut Answer::new(false));
     assert_eq!(slices(&case)[0], 101);
     // Three parts its own, one part the child's.
     assert_eq!(case.policy.lives[parent.index()].sleep_average, (3 * 1000 + 950) / 4);
@@ -248,13 +247,7 @@ fn affinity_is_to_the_core_or_to_the_cpu() {
         let (task, _) = case.waits(0, 0);
         case.policy.lives[task.index()].left_at = case.view.ticks();
         let blocked = case.view.current(CpuId(1)).expect("a task");
-        case.policy.stopping(
-            &case.view,
-            CpuId(1),
-            blocked,
-            Stop::Blocked,
-            &mut Actions::new(false),
-        );
+        case.policy.stopping(&case.view, CpuId(1), blocked, Stop::Blocked, &mut Answer::new(false));
         case.view.task_mut(blocked).state = TaskState::Blocked;
         case.view.set_current(CpuId(1), Current::Idle);
         assert_eq!(case.pick(1).0.is_some(), takes, "{settings}");

@@ -1,6 +1,6 @@
 //! `fair`: deadlines, and where tasks go. HZ is 250: a tick is 4 ms.
 
-use super::{log, log_after_boot, task};
+use super::{first_lines, log, log_after_boot, task};
 use expect_test::expect;
 
 /// One CPU: a slice is 0.7 ms, so that each tick ends one. Weights: 1024, and 336 for nice 5, whose
@@ -24,7 +24,7 @@ fn the_earliest_deadline_of_those_that_are_eligible() {
         vec![task("a", 0, 0, 30_000), task("b", 0, 0, 30_000), task("c", 0, 0, 30_000).nice(5)],
     );
     let picks = all.lines().filter(|line| line.contains(" pick "));
-    let first: String = picks.take(6).map(|line| line.to_owned() + "\n").collect();
+    let first = first_lines(picks, 6);
     expect![[r#"
         0.000000 cpu0   pick    a#1            cpu0        eligible, and the earliest deadline
         4.000000 cpu0   pick    b#2            cpu0        eligible, and the earliest deadline

@@ -1,6 +1,6 @@
 //! `linux-2.4.19`: goodness, recalculation, and the search for a CPU. HZ is 100: a tick is 10 ms.
 
-use super::{Case, log, log_after_boot, task};
+use super::{Case, first_lines, log, log_after_boot, task};
 use crate::support::compute;
 use coretwin_sim::kernel::Step;
 use coretwin_sim::kernel::program::Which;
@@ -99,7 +99,7 @@ fn a_task_may_wait_beside_an_idle_cpu() {
     let opener = Case { steps, ..task("opener", 2, 0, 0) }.bound();
     let tasks = vec![behind("first", 0), behind("second", 100), opener];
     let all = log("linux-2.4.19", "3x1", 500, tasks);
-    let until: String = all.lines().take(8).map(|line| line.to_owned() + "\n").collect();
+    let until = first_lines(all.lines(), 8);
     expect![[r#"
         0.500000 cpu2   resched first#1        cpu0        its last CPU is idle
         0.500000 cpu2   resched second#3       cpu0        its last CPU is idle

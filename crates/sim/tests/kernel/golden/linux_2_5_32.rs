@@ -1,6 +1,6 @@
 //! `linux-2.5.32`: slices and arrays, interactivity, pulls. HZ is 1000: a tick is 1 ms.
 
-use super::{log, log_after_boot, task};
+use super::{first_lines, log, log_after_boot, task};
 use expect_test::expect;
 
 /// Neither has slept: priority 120 - (10 * 0 / 2000 - 5) = 125. A slice of nice 0 is
@@ -31,6 +31,13 @@ fn a_slice_is_151_ticks_and_the_arrays_swap() {
     ));
 }
 
+/// What becomes of a task that slept so long beside one that has not slept, from 10.5 ms before it wakes.
+fn sleeper_before_hog(slept_us: u64) -> String {
+    let from_us = slept_us - 10_500;
+    let sleeper = task("sleeper", 0, 0, 160_000).sleeps_first(slept_us);
+    log("linux-2.5.32", "1x1", from_us, vec![sleeper, task("hog", 0, from_us, 30_000)])
+}
+
 /// `sleeper` sleeps 1600 ticks: priority 120 - (10 * 1600 / 2000 - 5) = 117, which beats the 125 of
 /// `hog`. It runs from 1600.5 ms; its 151st tick comes at 1751 ms, when it has slept 1600 - 151 = 1449:
 /// 120 - (7 - 5) = 118, not above 120 - 2: interactive, it goes on before `hog`.
@@ -47,15 +54,7 @@ fn an_interactive_task_goes_on() {
           1751.000000 cpu0   pick    sleeper#1      cpu0        best priority: priority 118
           1760.500000 cpu0   pick    hog#2          cpu0        best priority: priority 125
           1780.000000 cpu0   pick    -              cpu0        no task waits here, and none was to be had
-    "#]].assert_eq(&log(
-        "linux-2.5.32",
-        "1x1",
-        1_590_000,
-        vec![
-            task("sleeper", 0, 0, 160_000).sleeps_first(1_600_500),
-            task("hog", 0, 1_590_000, 30_000),
-        ],
-    ));
+    "#]].assert_eq(&sleeper_before_hog(1_600_500));
 }
 
 /// After 1500 ticks asleep it wakes at 120 - (7 - 5) = 118. At its 151st tick that is
@@ -74,15 +73,7 @@ fn interactive_is_who_is_so_when_the_slice_ends() {
           1651.000000 cpu0   pick    hog#2          cpu0        best priority: priority 125
           1670.500000 cpu0   pick    sleeper#1      cpu0        best priority, arrays swapped: priority 119
           1680.000000 cpu0   pick    -              cpu0        no task waits here, and none was to be had
-    "#]].assert_eq(&log(
-        "linux-2.5.32",
-        "1x1",
-        1_490_000,
-        vec![
-            task("sleeper", 0, 0, 160_000).sleeps_first(1_500_500),
-            task("hog", 0, 1_490_000, 30_000),
-        ],
-    ));
+    "#]].assert_eq(&sleeper_before_hog(1_500_500));
 }
 
 /// Three tasks begin on CPU 0. CPU 1 looks at each tick: the queue has three, but until they have been
@@ -133,7 +124,7 @@ fn a_busy_cpu_pulls_half_of_the_difference() {
             task("x", 1, 0, 501_000),
         ],
     );
-    let until: String = all.lines().take(6).map(|line| line.to_owned() + "\n").collect();
+    let until = first_lines(all.lines(), 6);
     expect![[r#"
            453.000000 cpu0   resched c#3            cpu0        its slice ended: expires: was 125, priority 125
            453.000000 cpu0   pick    d#4            cpu0        best priority: priority 125

@@ -77,3 +77,8 @@ fn log_after_boot(policy: &str, layout: &str, cases: Vec<Case>) -> String {
     let boot = |line: &&str| line.starts_with("0.000000") && line.contains(" pick    -");
     all.lines().skip_while(boot).map(|line| line.to_owned() + "\n").collect()
 }
+
+/// The first lines of a log.
+fn first_lines<'log>(lines: impl IntoIterator<Item = &'log str>, count: usize) -> String {
+    lines.into_iter().take(count).map(|line| line.to_owned() + "\n").collect()
+}

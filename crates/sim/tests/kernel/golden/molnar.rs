@@ -1,7 +1,7 @@
 //! Molnar's patch, `linux-2.5.32-f3` as posted and `linux-2.5.32-a9` as mended: CPUs of a core share a
 //! queue. CPUs 0 and 1 are one core, 2 and 3 the other.
 
-use super::{Case, log, log_after_boot, task};
+use super::{Case, first_lines, log, log_after_boot, task};
 use expect_test::expect;
 
 /// CPU 1 is done with `short` at 10.5 ms. The queue of the core is `best` (nice -5: 115 + 5 = 120), which
@@ -50,7 +50,7 @@ fn the_order_of_a_wake_up() {
             task("f", 1, 10_500, 20_000).nice(-2),
         ],
     );
-    let arrivals: String = all.lines().take(17).map(|line| line.to_owned() + "\n").collect();
+    let arrivals = first_lines(all.lines(), 17);
     expect![[r#"
         1.500000 cpu0   place   a#1            cpu0        its own CPU
         1.500000 cpu0   resched a#1            cpu0        its CPU is idle

@@ -6,7 +6,7 @@ use super::values::Object;
 use crate::Result;
 use crate::kernel::co_run::ProfileId;
 use crate::kernel::program::{Access, Amount, Step, Which};
-use crate::kernel::scenario::names::Names;
+use crate::kernel::scenario::steps::Names;
 use crate::kernel::work::Work;
 
 /// The kind of work that tasks compute: the only one of the scenario.
@@ -20,7 +20,7 @@ const MICROSECONDS_MAX: f64 = 3.6e9;
 const BYTES_MAX: f64 = 1e12;
 
 /// Every event; a longer name stands before one that it begins with.
-const EVENTS: [&str; 19] = [
+const EVENTS: &[&str] = &[
     "runtime", "run", "sleep", "timer", "mem", "iorun", "lock", "unlock", "wait", "signal", "sync",
     "broad", "barrier", "suspend", "resume", "yield", "fork", "util_min", "util_max",
 ];
@@ -93,7 +93,7 @@ impl<'a> Compiler<'a> {
             }
             match event_of(key) {
                 Some(event) => self.event(object, (event, key, value), steps)?,
-                None => return Err(object.unknown(key, &[properties, &EVENTS].concat())),
+                None => return Err(object.unknown(key, &[properties, EVENTS].concat())),
             }
         }
         match steps.len() > before {
@@ -231,7 +231,7 @@ impl<'a> Compiler<'a> {
 /// The event that a key names: as it is, or with an ending of digits or after an underscore, by which
 /// keys are told apart.
 fn event_of(key: &str) -> Option<&'static str> {
-    EVENTS.into_iter().find(|event| {
+    EVENTS.iter().copied().find(|event| {
         key.strip_prefix(event).is_some_and(|ending| {
             ending.starts_with('_') || ending.chars().all(|c| c.is_ascii_digit())
         })

@@ -67,13 +67,13 @@ impl Reader<'_> {
         Error::Text { file: self.file.to_owned(), problem }
     }
 
-    /// Goes on behind so many bytes.
+    /// Skips `bytes` bytes.
     fn skip(&mut self, bytes: usize) {
         self.line += self.rest.as_bytes()[..bytes].iter().filter(|byte| **byte == b'\n').count();
         self.rest = &self.rest[bytes..];
     }
 
-    /// Goes on behind spaces and comments.
+    /// Skips spaces and comments.
     fn space(&mut self) -> Result<()> {
         loop {
             let spaces = self.rest.len() - self.rest.trim_start().len();

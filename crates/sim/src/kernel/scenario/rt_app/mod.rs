@@ -2,7 +2,7 @@
 //! events, as JSON.
 //!
 //! What is modelled otherwise than rt-app does it: a condition variable is a semaphore, so that a
-//! signal nobody waits for yet is not lost; a timer belongs to the task that uses it, one a task, and
+//! signal that no task waits for yet is not lost; a timer belongs to the task that uses it, one a task, and
 //! counts from the task's beginning as in mode `absolute`; `mem` takes a ns a byte; `iorun` to
 //! `/dev/null`, the default, is a system call, to any other device a write through the page cache.
 //! What is not modelled is refused by name: other classes than SCHED_OTHER, SCHED_RR and SCHED_FIFO,
@@ -32,10 +32,10 @@ const INSTANCES_MAX: i64 = 100_000;
 const LOOPS_MAX: i64 = 1_000_000_000_000;
 
 /// What events of a task and its phases are not: properties.
-const PROPERTIES: [&str; 6] = ["instance", "delay", "loop", "policy", "priority", "cpus"];
+const PROPERTIES: &[&str] = &["instance", "delay", "loop", "policy", "priority", "cpus"];
 
 /// Keys of `global` that change nothing here.
-const IGNORED: [&str; 10] = [
+const IGNORED: &[&str] = &[
     "calibration",
     "pi_enabled",
     "lock_pages",
@@ -63,7 +63,7 @@ pub fn read(file: &str, text: &str, profile: &str) -> Result<Scenario> {
     if let Some(global) = root.get("global") {
         let global = Object::of(file, "global", global)?;
         let own = ["duration", "default_policy", "io_device"];
-        global.only(&[&own[..], &IGNORED[..]].concat())?;
+        global.only(&[&own[..], IGNORED].concat())?;
         if let Some(duration) = global.number("duration", -1.0, 3600.0)?
             && duration > 0.0
         {
@@ -132,10 +132,10 @@ fn program(compiler: &mut Compiler<'_>, task: &Object<'_>, default: Class) -> Re
     match task.get("phases") {
         None => {
             steps.push(Step::Begin);
-            compiler.events(task, &PROPERTIES, &mut steps)?;
+            compiler.events(task, PROPERTIES, &mut steps)?;
         }
         Some(phases) => {
-            task.only(&[&PROPERTIES[..], &["phases"]].concat())?;
+            task.only(&[PROPERTIES, &["phases"]].concat())?;
             steps.push(Step::Begin);
             let phases = Object::of(task.file(), &task.within("phases"), phases)?;
             let task_mask = task.cpus("cpus")?;

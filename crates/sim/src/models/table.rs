@@ -1,6 +1,13 @@
-//! Workloads without a model, and why. A test holds that every workload has one or stands here.
+//! Every workload: its model, or why it has none. A test holds that every workload is here.
 
-/// Names of workloads, or the beginning of names up to a slash, with the reason.
+use super::load::{Family, Row};
+use super::{aim9, chat, dbench, lmbench, tbench};
+
+/// Every family that has a model.
+pub const TABLE: &[&Family] =
+    &[&lmbench::FAMILY, &aim9::FAMILY, &chat::FAMILY, &dbench::FAMILY, &tbench::FAMILY];
+
+/// Workloads without a model: names, or the beginning of names up to a slash, with the reason.
 pub const UNMODELLED: &[(&str, &str)] = &[
     (
         "aim9/sieve",
@@ -35,3 +42,18 @@ pub const UNMODELLED: &[(&str, &str)] = &[
         "a variant of our own, which the article does not have: nothing to fit it to",
     ),
 ];
+
+/// The model of a workload, with its family.
+#[must_use]
+pub fn find(workload: &str) -> Option<(&'static Family, &'static Row)> {
+    let rows = TABLE.iter().flat_map(|family| family.rows.iter().map(move |row| (*family, row)));
+    rows.into_iter().find(|(_, row)| row.workload == workload)
+}
+
+/// Why a workload has no model.
+#[must_use]
+pub fn reason(workload: &str) -> Option<&'static str> {
+    let is_of =
+        |prefix: &str| workload == prefix || prefix.ends_with('/') && workload.starts_with(prefix);
+    UNMODELLED.iter().find(|(prefix, _)| is_of(prefix)).map(|(_, reason)| *reason)
+}

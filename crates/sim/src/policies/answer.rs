@@ -1,14 +1,14 @@
 //! What a policy answers: wishes for the engine, and notes for the log, each with a reason.
 
-use super::decision::Reason;
 use crate::kernel::view::TaskId;
 use coretwin_base::cpu_set::CpuId;
+use std::fmt;
 
 /// What the engine shall do, or what the policy did in its own queues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum What {
     /// Have a CPU reschedule soon: at once if the question came from that CPU, else when the
-    /// interrupt reaches it. A CPU that was told already is not told again.
+    /// interrupt reaches it. A CPU with a pending reschedule is not interrupted again.
     Resched(CpuId),
     /// Have the stopper run on a CPU in place of its task.
     Stopper(CpuId),
@@ -27,6 +27,57 @@ pub enum What {
     Note(CpuId),
 }
 
+/// The most numbers of a reason.
+const NUMBERS_MAX: usize = 4;
+
+/// Why: a short clause, and the numbers that decided. Small and without allocation: a run makes
+/// millions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reason {
+    text: &'static str,
+    numbers: [(&'static str, i64); NUMBERS_MAX],
+}
+
+impl Reason {
+    /// A clause: `its last CPU is idle`.
+    #[must_use]
+    #[inline]
+    pub const fn new(text: &'static str) -> Self {
+        Self { text, numbers: [("", 0); NUMBERS_MAX] }
+    }
+
+    /// With a number that mattered, at most four of them; further ones are dropped.
+    #[must_use]
+    #[inline]
+    pub fn with(mut self, name: &'static str, number: impl TryInto<i64>) -> Self {
+        if let Some(free) = self.numbers.iter_mut().find(|(name, _)| name.is_empty()) {
+            *free = (name, number.try_into().unwrap_or(i64::MAX));
+        }
+        self
+    }
+
+    /// The clause.
+    #[must_use]
+    pub fn text(&self) -> &'static str {
+        self.text
+    }
+
+    /// The numbers.
+    pub fn numbers(&self) -> impl Iterator<Item = (&'static str, i64)> + '_ {
+        self.numbers.iter().copied().take_while(|(name, _)| !name.is_empty())
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.text)?;
+        for (index, (name, number)) in self.numbers().enumerate() {
+            write!(formatter, "{}{name} {number}", if index == 0 { ": " } else { ", " })?;
+        }
+        Ok(())
+    }
+}
+
 /// One wish or note.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Action {
@@ -40,13 +91,13 @@ pub struct Action {
 
 /// The answer to one question.
 #[derive(Debug, Default)]
-pub struct Actions {
+pub struct Answer {
     list: Vec<Action>,
     steps: u64,
     logged: bool,
 }
 
-impl Actions {
+impl Answer {
     /// An empty answer. Notes are kept only if there is a log to write them to.
     #[must_use]
     pub fn new(logged: bool) -> Self {
@@ -57,6 +108,23 @@ impl Actions {
     #[inline]
     pub fn resched(&mut self, cpu: CpuId, task: Option<TaskId>, reason: Reason) {
         self.list.push(Action { what: What::Resched(cpu), task, reason });
+    }
+
+    /// Has an idle CPU run a task that waits for it.
+    pub fn resched_idle(&mut self, cpu: CpuId, task: TaskId) {
+        self.resched(cpu, Some(task), Reason::new("idle, and has work now"));
+    }
+
+    /// Notes that a task that shared its core was given to an idle one, and has that run it.
+    pub fn give(&mut self, task: TaskId, from: CpuId, to: CpuId) {
+        self.pull(task, from, to, Reason::new("a core to itself"));
+        self.resched_idle(to, task);
+    }
+
+    /// Has the stopper of a CPU whose core runs several tasks make one of them move to an idle core.
+    pub fn relieve(&mut self, cpu: CpuId, running: usize) {
+        let reason = Reason::new("its core runs several tasks, and another core is idle");
+        self.stopper(cpu, reason.with("running", running));
     }
 
     /// Has the stopper run on a CPU.
@@ -96,7 +164,7 @@ impl Actions {
         }
     }
 
-    /// Says that the answer took so many steps of work that grows with the number of tasks or CPUs:
+    /// Charges steps of work that grows with the number of tasks or CPUs:
     /// a task scored, a queue looked at. The engine charges them to the CPU that asked
     /// ([`Costs::policy_step_ns`](crate::kernel::costs::Costs::policy_step_ns)).
     #[inline]

@@ -1,9 +1,9 @@
-//! SysV semaphores: a number, and who waits for it to grow.
+//! What tasks wait for each other at: semaphores, locks, barriers.
 
 use super::view::TaskId;
 use std::collections::VecDeque;
 
-/// The semaphore.
+/// A SysV semaphore: a number, and the tasks that wait for it to grow.
 #[derive(Debug)]
 pub(crate) struct Semaphore {
     value: u64,
@@ -15,7 +15,7 @@ impl Semaphore {
         Self { value: u64::from(value), waiters: VecDeque::new() }
     }
 
-    /// Takes so much, or waits. Whoever comes while there is enough takes it, waiters or not.
+    /// Takes `count`, or waits. A task that comes while there is enough takes it, waiters or not.
     pub(crate) fn down(&mut self, task: TaskId, count: u32) -> bool {
         let enough = self.value >= u64::from(count);
         if enough {
@@ -45,6 +45,42 @@ impl Semaphore {
     }
 }
 
+/// A lock that sleeps: its owner, and the tasks that wait. A waiter that is woken tries again, and may
+/// find that another was faster, as with futexes.
+#[derive(Debug, Default)]
+pub(crate) struct Lock {
+    owner: Option<TaskId>,
+    waiters: VecDeque<TaskId>,
+}
+
+impl Lock {
+    /// Takes it if it is free.
+    pub(crate) fn take(&mut self, task: TaskId) -> bool {
+        let free = self.owner.is_none();
+        if free {
+            self.owner = Some(task);
+        }
+        free
+    }
+
+    pub(crate) fn wait(&mut self, task: TaskId) {
+        self.waiters.push_back(task);
+    }
+
+    /// Releases the lock: the waiter that may try now. An error if `task` does not hold it.
+    pub(crate) fn give_back(&mut self, task: TaskId) -> Result<Option<TaskId>, ()> {
+        if self.owner != Some(task) {
+            return Err(());
+        }
+        self.owner = None;
+        Ok(self.waiters.pop_front())
+    }
+
+    pub(crate) fn owner(&self) -> Option<TaskId> {
+        self.owner
+    }
+}
+
 /// A barrier: tasks that wait until enough have come.
 #[derive(Debug)]
 pub(crate) struct Barrier {
@@ -57,7 +93,7 @@ impl Barrier {
         Self { tasks: tasks as usize, waiters: Vec::new() }
     }
 
-    /// Comes to the barrier. If that makes it full, gives everybody who waits; else waits.
+    /// Comes to the barrier. If that makes it full, returns the tasks that wait; else waits.
     pub(crate) fn come(&mut self, task: TaskId) -> Option<Vec<TaskId>> {
         if self.waiters.len() + 1 >= self.tasks {
             return Some(std::mem::take(&mut self.waiters));
@@ -66,7 +102,7 @@ impl Barrier {
         None
     }
 
-    /// Who is there, of how many.
+    /// How many tasks wait, and how many must come.
     pub(crate) fn state(&self) -> (usize, usize) {
         (self.waiters.len(), self.tasks)
     }
@@ -94,5 +130,16 @@ mod tests {
         assert_eq!([barrier.come(TaskId(0)), barrier.come(TaskId(1))], [None, None]);
         assert_eq!(barrier.come(TaskId(2)), Some(vec![TaskId(0), TaskId(1)]));
         assert_eq!(barrier.state(), (0, 3));
+    }
+
+    #[test]
+    fn only_the_owner_gives_it_back() {
+        let mut lock = Lock::default();
+        assert!(lock.take(TaskId(1)) && !lock.take(TaskId(2)));
+        lock.wait(TaskId(2));
+        assert_eq!(lock.give_back(TaskId(2)), Err(()));
+        assert_eq!(lock.give_back(TaskId(1)), Ok(Some(TaskId(2))));
+        assert!(lock.take(TaskId(3)), "it is free until the waiter has tried");
+        assert_eq!(lock.owner(), Some(TaskId(3)));
     }
 }
