@@ -5,6 +5,7 @@
 //! a boot or a machine does to both arms cancels. *Values*: is the row itself faster in the second
 //! study? There nothing cancels.
 
+use crate::origin::Origin;
 use crate::plan::{Comparison, PlanArm, Protocol, Scale};
 use crate::reading::Better;
 use crate::summary::{RowEffect, StoppedBecause, SuiteEffect};
@@ -43,6 +44,15 @@ pub struct StudyComparison {
     pub warnings: Vec<Warning>,
 }
 
+impl StudyComparison {
+    /// What the intervals of changes are called.
+    #[must_use]
+    pub fn interval_name(&self) -> String {
+        Origin::of_change(self.studies.iter().map(|study| study.origin))
+            .interval_name(self.confidence)
+    }
+}
+
 /// One of the two studies.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ComparedStudy {
@@ -52,6 +62,9 @@ pub struct ComparedStudy {
     pub folder: String,
     /// What was studied.
     pub machine: String,
+    /// Where its figures come from.
+    #[serde(default)]
+    pub origin: Origin,
     /// Version of the program that planned it.
     pub coretwin: String,
     /// When it was started first, in UTC, RFC 3339; none if that was not recorded.

@@ -8,6 +8,7 @@
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::fmt;
 
 /// One run of two to four threads on one core, with each of them alone.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -239,4 +240,43 @@ pub struct CoreNoteChange {
     pub change: String,
     /// Slowdown on each machine, in their order, first profile, first seed.
     pub slowdown: Vec<f64>,
+}
+
+/// What is known of the simulated core's error.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct CoreAccuracy {
+    /// Median error of a pair's throughput against published figures, as a share, after a warm-up that
+    /// fills the caches.
+    pub median_warm: f64,
+    /// The same at the usual length.
+    pub median_usual: f64,
+    /// The rival: a slowdown that is said of every pair.
+    pub constant: f64,
+    /// Median error of that over the published services, as a share.
+    pub constant_median: f64,
+    /// Number of those services.
+    pub services: usize,
+}
+
+impl fmt::Display for CoreAccuracy {
+    /// In words; where the constant is nearer that comes first.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let percent = |share: f64| 100.0 * share;
+        let Self { median_warm, median_usual, constant, constant_median, services } = *self;
+        let rival = format!(
+            "{constant} as every pair's slowdown misses {services} published services by {:.1} % in the \
+             median",
+            percent(constant_median)
+        );
+        let own = format!(
+            "this model's throughput of a pair is off by {:.0} % (by {:.0} % with caches full)",
+            percent(median_usual),
+            percent(median_warm)
+        );
+        if constant_median < median_warm {
+            write!(f, "Predicted, and a constant predicts better: {rival}; {own}.")
+        } else {
+            write!(f, "Predicted: {own}; {rival}.")
+        }
+    }
 }

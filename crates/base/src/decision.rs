@@ -43,10 +43,10 @@ impl fmt::Display for Measure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Throughput => f.write_str("work per second"),
-            Self::Tail => f.write_str("99th percentile of latency"),
-            Self::CpuSeconds => f.write_str("CPU seconds per unit of work"),
-            Self::CoreSeconds => f.write_str("core seconds per unit of work"),
-            Self::Energy => f.write_str("energy per unit of work"),
+            Self::Tail => f.write_str("speed of the slowest 1 % of calls"),
+            Self::CpuSeconds => f.write_str("work per CPU second"),
+            Self::CoreSeconds => f.write_str("work per core second"),
+            Self::Energy => f.write_str("work per joule"),
             Self::Licence(rule) => write!(f, "work per licence ({rule})"),
         }
     }

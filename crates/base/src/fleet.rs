@@ -1,6 +1,7 @@
 //! A fleet: what each of its machines came to. A line of `merged/members.jsonl` is a [`Member`], one
 //! of `merged/refused.jsonl` a [`Refused`].
 
+use crate::origin::Origin;
 use crate::plan::{Comparison, Scale};
 use crate::reading::Better;
 use crate::shared_text::SharedText;
@@ -40,6 +41,9 @@ pub struct Member {
     pub comparison: Comparison,
     /// Whether it is a simulated machine.
     pub is_simulated: bool,
+    /// Where its figures come from.
+    #[serde(default)]
+    pub origin: Origin,
     /// SHA-256 of the bundle's manifest, which holds those of its files.
     pub bundle: SharedText,
     /// Digest of the fleet's plan.

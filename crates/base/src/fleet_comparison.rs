@@ -3,6 +3,7 @@
 //! Effects are compared, not values: within each machine whatever it is like cancels between its arms.
 
 use crate::comparison::Contrast;
+use crate::origin::Origin;
 use crate::plan::{Comparison, Scale};
 use crate::reading::Better;
 use crate::shared_text::SharedText;
@@ -40,6 +41,15 @@ pub struct FleetComparison {
     pub warnings: Vec<Warning>,
 }
 
+impl FleetComparison {
+    /// What the intervals of changes are called.
+    #[must_use]
+    pub fn interval_name(&self) -> String {
+        Origin::of_change(self.fleets.iter().filter_map(|fleet| fleet.origin))
+            .interval_name(self.confidence)
+    }
+}
+
 /// One of the two fleets.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ComparedFleet {
@@ -55,6 +65,9 @@ pub struct ComparedFleet {
     pub comparison: Comparison,
     /// Whether all machines are simulated.
     pub is_simulated: bool,
+    /// Where the figures come from; `None` of machines that differ in it.
+    #[serde(default)]
+    pub origin: Option<Origin>,
     /// Largest margin of its studies.
     pub margin: f64,
     /// Studies that were broken off, but count.
@@ -72,6 +85,9 @@ pub struct ComparedFleet {
 /// What became of the effect of an arm on a row, over machines.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FleetChange {
+    /// Where the figures of each fleet come from.
+    #[serde(default)]
+    pub origins: [Origin; 2],
     /// Model of the processor; none: all of them.
     pub cpu_model: Option<SharedText>,
     /// The workload with its parameters; of a suite, `all`.

@@ -2,6 +2,7 @@
 //! others. `coretwin fleet report --format json`.
 
 use crate::fleet::Refused;
+use crate::origin::Origin;
 use crate::plan::{Comparison, Scale};
 use crate::reading::Better;
 use crate::shared_text::SharedText;
@@ -31,6 +32,9 @@ pub struct FleetSummary {
     pub comparison: Comparison,
     /// Whether all machines are simulated.
     pub is_simulated: bool,
+    /// Where the figures come from; `None` of machines that differ in it.
+    #[serde(default)]
+    pub origin: Option<Origin>,
     /// Effects smaller than this share are not material.
     pub margin: f64,
     /// Nominal coverage of the intervals, like 0.95.
@@ -45,6 +49,14 @@ pub struct FleetSummary {
     pub sentences: Vec<String>,
     /// What the reader must know.
     pub warnings: Vec<Warning>,
+}
+
+impl FleetSummary {
+    /// What intervals are called.
+    #[must_use]
+    pub fn interval_name(&self) -> String {
+        self.origin.unwrap_or_default().interval_name(self.confidence)
+    }
 }
 
 /// A study that was broken off.
@@ -72,6 +84,9 @@ pub struct FleetModel {
 /// The effect of an arm on a row, over machines.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FleetEffect {
+    /// Where the figures come from; machines of other origins are other effects.
+    #[serde(default)]
+    pub origin: Origin,
     /// Model of the processor; none: all of them.
     pub cpu_model: Option<SharedText>,
     /// The workload with its parameters; of a suite, `all`.

@@ -34,6 +34,7 @@ pub mod fleet_plan;
 pub mod fleet_summary;
 pub mod job;
 pub mod limits;
+pub mod origin;
 pub mod param;
 pub mod parameter;
 pub mod placement;

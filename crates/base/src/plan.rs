@@ -4,6 +4,7 @@ use crate::arm::{ArmState, KERNEL};
 use crate::command::CommandSpec;
 use crate::cpu_set::CpuSet;
 use crate::cputime::Experiment;
+use crate::origin::Origin;
 use crate::param::Params;
 use crate::placement::Placement;
 use crate::reading::Better;
@@ -22,6 +23,10 @@ pub struct Plan {
     pub coretwin: String,
     /// What is studied: `host`, or the preset of a simulated machine.
     pub machine: String,
+    /// Where its readings come from; `None` in plans older than the word. Read it by
+    /// [`Plan::origin`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<Origin>,
     /// What the comparison can say about SMT.
     pub comparison: Comparison,
     /// The arms; the first is the reference.
@@ -308,6 +313,19 @@ impl Plan {
                 Err("field screening must have candidates and orders for every arm".to_owned())
             }
             _ => Ok(()),
+        }
+    }
+
+    /// Where its readings come from. What the rest of the plan shows wins over the word: no plan of a
+    /// simulated machine is taken for a measured one.
+    #[must_use]
+    pub fn origin(&self) -> Origin {
+        match self.origin {
+            _ if self.simulation.is_some() => Origin::Simulated,
+            _ if self.topology.is_emulated() => Origin::Emulated,
+            Some(origin) => origin,
+            None if self.machine == "host" => Origin::Measured,
+            None => Origin::Simulated,
         }
     }
 

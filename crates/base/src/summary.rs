@@ -1,5 +1,6 @@
 //! The summary of a study: what tables, figures and the verdict are made from.
 
+use crate::origin::Origin;
 use crate::param::Params;
 use crate::placement::Placement;
 use crate::plan::{Comparison, PlanArm, Protocol, Scale};
@@ -17,6 +18,9 @@ pub struct Summary {
     pub schema: u32,
     /// What was studied.
     pub machine: String,
+    /// Where the figures come from.
+    #[serde(default)]
+    pub origin: Origin,
     /// What the comparison can say about SMT.
     pub comparison: Comparison,
     /// Which protocol was followed.
@@ -29,6 +33,9 @@ pub struct Summary {
     pub blocks: u32,
     /// Why the study ended.
     pub stopped_because: StoppedBecause,
+    /// Whether it was stopped before its rule was met: figures, no verdict.
+    #[serde(default)]
+    pub interim: bool,
     /// Effects smaller than this share are not material.
     pub margin: f64,
     /// Half-width asked for.
@@ -129,8 +136,8 @@ pub struct RowEffect {
     pub failed: u32,
     /// Why the study ended.
     pub stopped_because: StoppedBecause,
-    /// The verdict on this row, at the margin; none where none may be given. Better or worse only
-    /// where `p_adjusted` is below 0.05.
+    /// The verdict on this row, at the margin; none where none may be given: of predictions, of
+    /// screenings, of a study that is interim. Better or worse only where `p_adjusted` is below 0.05.
     pub verdict: Option<Verdict>,
     /// How many blocks would decide four times in five, if mean and spread stayed what they are,
     /// where it is inconclusive; none if no practical number would.

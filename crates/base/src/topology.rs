@@ -7,6 +7,10 @@ use crate::cpu_set::{CoreId, CpuId, CpuSet};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
+/// [`Topology::hypervisor`] of a guest whose processor QEMU emulates in software (its Tiny Code
+/// Generator).
+pub const EMULATOR: &str = "tcg";
+
 /// A machine's CPUs and what is known about them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Topology {
@@ -20,7 +24,7 @@ pub struct Topology {
     pub threads_per_core_max: u32,
     /// The kernel's SMT switch.
     pub smt: Smt,
-    /// Name of the hypervisor (`kvm`, `xen`, `vmware`, `unknown`, …), or none on bare metal.
+    /// Name of the hypervisor (`kvm`, `tcg`, `xen`, `vmware`, `unknown`, …), or none on bare metal.
     pub hypervisor: Option<String>,
     /// Every cache instance, from the largest level down.
     #[serde(default)]
@@ -269,11 +273,13 @@ impl Topology {
         cores.into_iter().collect()
     }
 
-    /// Whether the processor is QEMU's emulation in software (TCG), which says so in its name: then
-    /// CPUs share no resources of a core, whatever the topology says.
+    /// Whether the processor is QEMU's emulation in software (TCG), which says so as hypervisor, or in
+    /// the processor's name: then CPUs share no resources of a core, whatever the topology says.
     #[must_use]
     pub fn is_emulated(&self) -> bool {
-        self.cpuinfo.model_name.as_deref().is_some_and(|name| name.contains("TCG"))
+        let model = self.cpuinfo.model_name.as_deref();
+        self.hypervisor.as_deref() == Some(EMULATOR)
+            || model.is_some_and(|name| name.contains("TCG"))
     }
 
     /// Whether any core has two usable CPUs, so that SMT can be studied here.

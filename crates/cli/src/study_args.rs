@@ -215,6 +215,8 @@ impl Args {
             "--wait-quiet: others do not disturb a simulated machine"
         } else if self.boot.is_some() {
             "--boot is for boots of a host; a simulated machine is booted as its arms say"
+        } else if !self.fail_on.is_empty() {
+            "--fail-on asks for verdicts, which need a measurement; a simulated study has predictions"
         } else {
             return Ok(());
         };

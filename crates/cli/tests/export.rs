@@ -35,7 +35,7 @@ fn a_studys_metrics_are_read_by_a_parser() {
     openmetrics_parser::prometheus::parse_prometheus(&text).expect("Prometheus text");
     let json = coretwin(scratch.path(), &["report", "s", "--format=json"]).out;
     let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
-    let line = "coretwin_study_effect_ratio{machine=\"xeon-mp-foster\",";
+    let line = "coretwin_study_effect_ratio{origin=\"simulated\",machine=\"xeon-mp-foster\",";
     let found = text.lines().find(|known| known.starts_with(line)).expect("the effect");
     let value: f64 = found.rsplit(' ').next().and_then(|text| text.parse().ok()).expect("value");
     assert_eq!(Some(value), json["rows"][0]["ratio"].as_f64(), "{found}");

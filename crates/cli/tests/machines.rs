@@ -36,7 +36,7 @@ fn a_machine_of_a_file_is_studied_and_goes_on_as_it_was() {
     // Lines are broken for the terminal.
     let told = ran.out.split_whitespace().collect::<Vec<_>>().join(" ");
     for part in [
-        "A simulated machine: every figure is a prediction of models, nothing was measured.",
+        "PREDICTED: every figure is a prediction of models; nothing was measured.",
         "none of the article's figures stand beside",
         "Nothing was fitted",
         "What is simulated, and what the seed moves. chat: the whole load",

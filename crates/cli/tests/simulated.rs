@@ -40,7 +40,7 @@ fn equal_seeds_give_equal_files_and_the_report_sets_predictions_out_as_the_artic
     let ran = study(folder, &["--seed=7", "--out=a"]);
     assert_eq!(ran.status, 0, "{}", ran.err);
     for part in [
-        "A simulated machine: every figure is a prediction of models, nothing was measured.",
+        "PREDICTED: every figure is a prediction of models; nothing was measured.",
         "Table 4. Chat: messages per second by rooms, under linux-2.4.19",
         "Table 7. Chat: messages per second by rooms, under linux-2.5.32",
         "What SMT brings, by policy",

@@ -134,6 +134,20 @@ fn last_level_caches() {
 }
 
 #[test]
+fn an_emulated_processor_is_told_from_a_virtual_one() {
+    let (_folder, root) = written("vm-adjacent");
+    let signed = |name: &str| {
+        std::fs::create_dir_all(root.path("cpuid")).expect("folder");
+        std::fs::write(root.path("cpuid/hypervisor"), name).expect("file");
+        let found = topology::read(&root).expect("topology");
+        (found.hypervisor.clone(), found.is_emulated())
+    };
+    // Both have QEMU's firmware.
+    assert_eq!(signed("KVMKVMKVM"), (Some("kvm".to_owned()), false));
+    assert_eq!(signed("TCGTCGTCGTCG"), (Some("tcg".to_owned()), true));
+}
+
+#[test]
 fn virtual_machines_are_not_believed() {
     let shown = of("vm-adjacent");
     assert_eq!((shown.trust, shown.hypervisor.as_deref()), (Trust::Unknown, Some("kvm")));

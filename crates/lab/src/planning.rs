@@ -7,6 +7,7 @@ use crate::rows::{self, Asked, Names};
 use coretwin_base::arm::{ArmSpec, ArmState};
 use coretwin_base::command::CommandSpec;
 use coretwin_base::limits::Need;
+use coretwin_base::origin::Origin;
 use coretwin_base::plan::{
     Comparison, Plan, PlanArm, PlanRow, Protocol, Rules, Screening, ThreadRule,
 };
@@ -77,6 +78,11 @@ impl Parts {
     }
 }
 
+/// Where readings of a machine that is really run come from.
+pub(crate) fn origin(topology: &Topology) -> Origin {
+    if topology.is_emulated() { Origin::Emulated } else { Origin::Measured }
+}
+
 /// Puts a plan together.
 ///
 /// # Errors
@@ -95,6 +101,7 @@ pub(crate) fn assemble(
         schema: SCHEMA,
         coretwin: env!("CARGO_PKG_VERSION").to_owned(),
         machine: machine.to_owned(),
+        origin: Some(origin(topology)),
         comparison,
         reference_arm: arms.first().map(|arm| arm.label.clone()).unwrap_or_default(),
         orders: orders::balanced(arms.len(), count, &mut Stream::new(request.seed, "orders", 0)),

@@ -6,6 +6,7 @@ use crate::document::{Block, Column, Table};
 use crate::number;
 use crate::words;
 use coretwin_base::environment::{self, Facts, Moment};
+use coretwin_base::origin::Origin;
 use coretwin_base::plan::{Plan, Protocol};
 use coretwin_base::warning::Warning;
 use std::collections::{BTreeMap, BTreeSet};
@@ -264,6 +265,10 @@ pub(crate) fn method(study: &Study<'_>) -> Vec<String> {
     } else {
         "each run is a process of its own"
     };
+    let interval = match study.summary.origin {
+        Origin::Simulated => "the spread of its seeds, by Student's t",
+        Origin::Measured | Origin::Emulated => "a Student t interval",
+    };
     let block = format!(
         "A block is one round of all arms, in balanced orders drawn from seed {seed}; within an arm \
          the rows are shuffled, and {run}."
@@ -272,16 +277,23 @@ pub(crate) fn method(study: &Study<'_>) -> Vec<String> {
         block + &visits(study.plan),
         format!(
             "A row's effect is the mean over blocks of the log ratio to {reference}, turned so \
-             that above 0 is better, with a Student t interval; the block is the unit of analysis."
+             that above 0 is better, with {interval}; the block is the unit of analysis."
         ),
         "A suite's effect is the same on the per-block means of its rows, families weighing \
          equally; it is the primary result, and p-values of rows are Holm-adjusted."
             .to_owned(),
-        format!(
-            "Verdict at a margin of ±{}: no material difference if the 90 % interval lies inside \
-             it, else HELPS or HURTS if the 95 % interval excludes no effect, else inconclusive.",
-            number::share(rules.margin)
-        ),
+        match study.summary.origin.caution() {
+            Some(caution) => {
+                format!(
+                    "There is no verdict, for every figure is {caution}; verdicts need a machine."
+                )
+            }
+            None => format!(
+                "Verdict at a margin of ±{}: no material difference if the 90 % interval lies inside \
+                 it, else HELPS or HURTS if the 95 % interval excludes no effect, else inconclusive.",
+                number::share(rules.margin)
+            ),
+        },
         format!(
             "Length: {stop}; it ended because {}. {set_aside}; no reading is dropped for its \
              value.",

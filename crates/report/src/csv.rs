@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 
 /// The columns before the metrics.
-const COLUMNS: [&str; 26] = [
+const COLUMNS: [&str; 27] = [
     "seq",
     "phase",
     "block",
@@ -40,6 +40,7 @@ const COLUMNS: [&str; 26] = [
     "steal_s",
     "checks_failed",
     "env",
+    "origin",
 ];
 
 /// Every reading, one line each.
@@ -56,6 +57,7 @@ pub fn csv(study: &Study<'_>) -> String {
     out.push('\n');
     for reading in study.readings {
         line(&mut out, reading, analysed.includes(reading));
+        put(&mut out, format_args!(",{}", study.plan.origin()));
         for name in &metrics {
             out.push(',');
             if let Some(metric) = reading.metrics.get(*name) {

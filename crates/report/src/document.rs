@@ -37,6 +37,8 @@ pub(crate) struct Headline {
     pub(crate) interval: Option<String>,
     /// The verdict, and the word for it in this study.
     pub(crate) verdict: Option<(Verdict, String)>,
+    /// What stands where a verdict would, of a result that nobody measured.
+    pub(crate) mark: Option<&'static str>,
     /// What it was computed from.
     pub(crate) basis: String,
 }
@@ -151,8 +153,10 @@ impl Document {
     /// With figures, or without those that need a page to be drawn on.
     pub(crate) fn new(study: &Study<'_>, with_figures: bool) -> Self {
         let digest = Digest::new(study);
+        let decision = decision::of(study);
+        let blocks = decision.as_ref().map(|decision| decision::blocks(study, decision));
         let mut outline = Outline::default();
-        outline.add("decision", "What to set", decision::blocks(study));
+        outline.add("decision", "What to set", blocks.unwrap_or_default());
         outline.add("effects", "Effect per row", effects::blocks(study, &digest));
         outline.add("article", "The article's tables", article::blocks(study, &digest));
         if with_figures {
@@ -166,12 +170,17 @@ impl Document {
         outline.warnings(conditions::warnings(study));
         outline.add("method", "Method", vec![Block::List(conditions::method(study))]);
         outline.add("reproduce", "How to reproduce", conditions::reproduce(study));
+        // Where licences are counted the answer is what they say, above as below.
+        let sentences = match decision.as_ref().filter(|_| study.licence.is_some()) {
+            Some(decision) => &decision.choice.sentences,
+            None => &study.summary.sentences,
+        };
         Self {
             kind: "Coretwin study",
             title: effects::title(study),
             notice: words::notice(study),
-            sentences: study.summary.sentences.iter().map(|text| words::clean(text)).collect(),
-            headlines: effects::headlines(study),
+            sentences: sentences.iter().map(|text| words::clean(text)).collect(),
+            headlines: effects::headlines(study, decision.as_ref()),
             facts: effects::facts(study),
             arms: (0..study.plan.arms.len()).map(|arm| words::arm_name(study, arm)).collect(),
             sections: outline.sections,

@@ -6,8 +6,11 @@ use crate::document::{Block, Column, Figure, Headline, Table};
 use crate::number;
 use crate::plot::{Forest, ForestGroup, ForestLine, Plot};
 use crate::words;
+use coretwin_base::decision::{Decision, Measure, Worth};
+use coretwin_base::origin::Origin;
 use coretwin_base::plan::{Protocol, Scale};
-use coretwin_base::summary::{RowEffect, SuiteEffect, Verdict};
+use coretwin_base::summary::{RowEffect, StoppedBecause, SuiteEffect, Verdict};
+use coretwin_stats::prediction;
 
 /// Name of the study: the command, or the rows.
 pub(crate) fn title(study: &Study<'_>) -> String {
@@ -31,61 +34,124 @@ pub(crate) fn facts(study: &Study<'_>) -> String {
         Protocol::Quick => format!("screening of {blocks}, no verdict"),
         Protocol::Modern | Protocol::Fixed => blocks,
     };
-    let simulated = if study.plan.simulation.is_some() { "simulated " } else { "" };
+    let origin = match study.summary.origin {
+        Origin::Measured => String::new(),
+        origin => format!("{origin} "),
+    };
+    let interim = if study.summary.interim { "interim · " } else { "" };
     format!(
-        "{simulated}{} · {} · {rounds} · {} · {}",
+        "{interim}{origin}{} · {} · {rounds} · {} · {}",
         words::clean(&study.summary.machine),
         number::count(study.plan.rows.len() as u64, "row"),
         number::count(study.readings.len() as u64, "reading"),
-        words::stopped(study.summary.stopped_because),
+        ended(study),
     )
 }
 
-/// The primary result of each arm: its suite over everything, else its only suite or row.
-pub(crate) fn headlines(study: &Study<'_>) -> Vec<Headline> {
-    let reference = study.plan.reference_index();
-    let arms = (0..study.plan.arms.len()).filter(|arm| *arm != reference);
-    arms.filter_map(|arm| headline(study, arm)).collect()
+/// Why the study ended; of one whose budget did, how exact it is.
+fn ended(study: &Study<'_>) -> String {
+    let because = words::stopped(study.summary.stopped_because);
+    let ratios = study.summary.rows.iter().filter(|row| row.scale == Scale::Ratio);
+    let half = ratios.filter_map(|row| Some((row.high? / row.low?).sqrt() - 1.0)).reduce(f64::max);
+    match (study.summary.stopped_because, half) {
+        (StoppedBecause::Budget, Some(half)) => format!(
+            "{because}; the widest interval is ±{}, ±{} was aimed at",
+            number::share(half),
+            number::share(study.summary.target)
+        ),
+        _ => because.to_owned(),
+    }
 }
 
-fn headline(study: &Study<'_>, arm: usize) -> Option<Headline> {
-    let label = study.plan.arms[arm].label.as_str();
-    let reference = words::arm_name(study, study.plan.reference_index());
-    let comparison = format!("{} against {reference}", words::arm_name(study, arm));
-    let interval = |low: Option<f64>, high: Option<f64>| {
-        Some(format!("{} {}", interval_name(study), number::interval(low?, high?)))
-    };
-    let verdict =
-        |verdict: Option<Verdict>| Some((verdict?, words::verdict(study, label, verdict?)));
-    if let Some(suite) = primary_suite(study, label) {
+/// The primary result of each arm: its suite over everything, else its only suite or row. Where
+/// licences are counted, what each arm is worth by them: the answer is one.
+pub(crate) fn headlines(study: &Study<'_>, decision: Option<&Decision>) -> Vec<Headline> {
+    if let Some((decision, rule)) = decision.zip(study.licence) {
+        let measure = Measure::Licence(rule);
+        let worth = decision.worth.iter().filter(|worth| worth.measure == measure);
+        let card = |worth: &Worth| {
+            let basis = format!("{measure}, {}", number::count(worth.rows.into(), "row"));
+            let ends = worth.low.zip(worth.high);
+            card(
+                study,
+                &worth.arm,
+                (Scale::Ratio, ""),
+                Some(worth.ratio),
+                ends,
+                worth.verdict,
+                basis,
+            )
+        };
+        return worth.map(card).collect();
+    }
+    let reference = study.plan.reference_index();
+    let arms = (0..study.plan.arms.len()).filter(|arm| *arm != reference);
+    arms.filter_map(|arm| headline(study, &study.plan.arms[arm].label)).collect()
+}
+
+fn headline(study: &Study<'_>, arm: &str) -> Option<Headline> {
+    if let Some(suite) = primary_suite(study, arm) {
         let rows = number::count(suite.rows.into(), "row");
         let blocks = number::count(suite.blocks.into(), "block");
-        let suite_name = words::clean(&suite.suite);
-        return Some(Headline {
-            comparison,
-            effect: suite.ratio.map_or_else(|| "no result".to_owned(), number::effect),
-            interval: interval(suite.low, suite.high),
-            verdict: verdict(suite.verdict),
-            basis: match study.plan.rules.protocol {
-                Protocol::Article2003 => format!("{suite_name}, geometric mean of {rows}"),
-                _ => format!("{suite_name}, {rows}, {blocks}"),
-            },
-        });
+        let name = words::clean(&suite.suite);
+        let basis = match study.plan.rules.protocol {
+            Protocol::Article2003 => format!("{name}, geometric mean of {rows}"),
+            _ => format!("{name}, {rows}, {blocks}"),
+        };
+        let ends = suite.low.zip(suite.high);
+        let scale = (Scale::Ratio, "");
+        return Some(card(study, arm, scale, suite.ratio, ends, suite.verdict, basis));
     }
-    let row = study.summary.rows.iter().find(|row| row.arm == label)?;
-    Some(Headline {
-        comparison,
-        effect: effect(row).unwrap_or_else(|| "no result".to_owned()),
-        interval: interval_text(row).map(|text| format!("{} {text}", interval_name(study))),
-        verdict: verdict(row.verdict),
-        basis: format!("{}, {}", words::clean(&row.row), number::count(row.blocks.into(), "block")),
-    })
+    let row = study.summary.rows.iter().find(|row| row.arm == arm)?;
+    let blocks = number::count(row.blocks.into(), "block");
+    let basis = format!("{}, {blocks}", words::clean(&row.row));
+    let scale = (row.scale, row.unit.as_str());
+    Some(card(study, arm, scale, row.ratio, row.low.zip(row.high), row.verdict, basis))
+}
+
+/// The card of an arm, with what stands in for a verdict where there is none.
+fn card(
+    study: &Study<'_>,
+    arm: &str,
+    (scale, unit): (Scale, &str),
+    effect: Option<f64>,
+    ends: Option<(f64, f64)>,
+    verdict: Option<Verdict>,
+    mut basis: String,
+) -> Headline {
+    let summary = study.summary;
+    let none = if scale == Scale::Ratio { 1.0 } else { 0.0 };
+    let is_open = verdict.is_none() && ends.is_some_and(|(low, high)| low < none && none < high);
+    if summary.origin == Origin::Simulated {
+        let error = prediction::error(summary.prediction.as_deref());
+        basis += &error.map_or_else(
+            || "; unvalidated".to_owned(),
+            |score| format!("; model error {:.1} points", score.mean_error_points),
+        );
+    }
+    let name = |arm: usize| words::arm_name(study, arm);
+    let reference = name(study.plan.reference_index());
+    Headline {
+        comparison: format!("{} against {reference}", name(words::arm_index(study, arm))),
+        effect: effect
+            .map_or_else(|| "no result".to_owned(), |it| number::effect_on(scale, unit, it)),
+        interval: ends.map(|(low, high)| {
+            format!("{} {}", interval_name(study), number::interval_on(scale, low, high))
+        }),
+        verdict: verdict.map(|verdict| (verdict, words::verdict(study, arm, verdict))),
+        mark: match summary.origin.mark() {
+            None if summary.interim => Some("INTERIM"),
+            None if is_open => Some("NO DIRECTION VISIBLE"),
+            mark => mark,
+        },
+        basis,
+    }
 }
 
 /// `95 % interval`.
 pub(crate) fn interval_name(study: &Study<'_>) -> String {
     let confidence = study.summary.rows.first().map_or(0.95, |row| row.confidence);
-    number::interval_name(confidence)
+    study.summary.origin.interval_name(confidence)
 }
 
 /// The suite that stands for an arm: the last, which is the one over all families.

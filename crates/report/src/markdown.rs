@@ -24,8 +24,9 @@ pub(crate) fn write(document: &Document) -> String {
         line(&format!("**{}**\n", escape(sentence)));
     }
     for headline in &document.headlines {
-        let verdict =
-            headline.verdict.as_ref().map(|(_, word)| format!(", {word}")).unwrap_or_default();
+        let words = headline.mark.into_iter();
+        let words = words.chain(headline.verdict.as_ref().map(|(_, word)| word.as_str()));
+        let verdict: String = words.map(|word| format!(", {word}")).collect();
         let interval = headline.interval.as_ref().map(|text| format!(", {text}"));
         line(&format!(
             "- {}: **{}**{}{verdict} ({})",

@@ -2,6 +2,7 @@
 
 use crate::words;
 use coretwin_base::plan::Scale;
+use coretwin_stats::study::phrase::signed_percent;
 use std::fmt::Write;
 
 /// Shown where there is no number.
@@ -69,14 +70,17 @@ pub(crate) fn short(value: f64) -> String {
     signed(&format!("{}{suffix}", text.trim_start_matches('-')), negative)
 }
 
-/// The effect of a ratio as a signed percentage: 1.241 is `+24.1 %`.
+/// The effect of a ratio, written as sentences write it: 1.241 is `+24.1 %`.
 pub(crate) fn effect(ratio: f64) -> String {
-    format!("{} %", effect_number(ratio))
+    if ratio.is_finite() { signed_percent(ratio) } else { NONE.to_owned() }
 }
 
 /// An interval of ratios: `+22.0 to +26.3 %`.
 pub(crate) fn interval(low: f64, high: f64) -> String {
-    format!("{} to {} %", effect_number(low), effect_number(high))
+    let (low, high) = (effect(low), effect(high));
+    let both = low.ends_with('%') && high.ends_with('%');
+    let low = if both { low.trim_end_matches(" %") } else { &low };
+    format!("{low} to {high}")
 }
 
 /// An effect on its scale: a percentage, or a difference in the row's unit.
@@ -93,33 +97,6 @@ pub(crate) fn interval_on(scale: Scale, low: f64, high: f64) -> String {
         Scale::Ratio => interval(low, high),
         Scale::Raw => format!("{} to {}", difference(low), difference(high)),
     }
-}
-
-/// What an interval of that confidence is called: `95 % interval`.
-pub(crate) fn interval_name(confidence: f64) -> String {
-    format!("{} interval", share(confidence))
-}
-
-fn effect_number(ratio: f64) -> String {
-    let percent = (ratio - 1.0) * 100.0;
-    if !percent.is_finite() {
-        return NONE.to_owned();
-    }
-    let text = match percent.abs() {
-        p if p >= 1e6 => return format!("×{ratio:.1e}"),
-        // It would round to −100 %, which no time and no rate can reach.
-        p if p >= 99.95 && ratio > 0.0 && ratio < 1.0 => {
-            return format!("×{ratio:.1e}").replace('-', "−");
-        }
-        p if p >= 999.5 => separated(&format!("{:.0}", percent.abs())),
-        _ => format!("{:.1}", percent.abs()),
-    };
-    let sign = match percent {
-        _ if text == "0.0" => "±",
-        p if p < 0.0 => "−",
-        _ => "+",
-    };
-    format!("{sign}{text}")
 }
 
 /// A share as a percentage without needless digits: 0.02 is `2 %`, 0.005 is `0.5 %`.
@@ -215,11 +192,15 @@ mod tests {
             (1.0, "±0.0 %"),
             (0.999_99, "±0.0 %"),
             (51.0, "+5,000 %"),
-            (f64::INFINITY, "– %"),
+            (f64::INFINITY, "–"),
+            // No time and no rate can fall by 100 %.
+            (0.000_4, "÷2,500"),
+            (12_000.0, "×12,000"),
         ] {
             assert_eq!(effect(ratio), text);
         }
         assert_eq!(interval(1.22, 1.263), "+22.0 to +26.3 %");
+        assert_eq!(interval(0.005, 1.5), "÷200 to +50.0 %");
     }
 
     #[test]

@@ -39,6 +39,7 @@ pub fn openmetrics(study: &Study<'_>) -> String {
 
 fn labels(machine: &str, workload: &str, row: &EffectRow<'_>) -> String {
     labelled(&[
+        ("origin", row.machine.origin.name()),
         ("machine", machine),
         ("cpu_model", row.machine.cpu_model),
         ("workload", workload),

@@ -2,9 +2,11 @@
 
 use crate::Study;
 use coretwin_base::arm::{ArmState, KERNEL};
+use coretwin_base::origin::Origin;
 use coretwin_base::plan::{Comparison, PlanArm, Protocol};
 use coretwin_base::reading::Better;
 use coretwin_base::summary::{RowEffect, StoppedBecause, Verdict};
+use coretwin_stats::prediction;
 use coretwin_stats::study::pair_comparison;
 
 /// Text from outside (labels, causes, output of commands) without control characters, which could
@@ -58,14 +60,14 @@ pub(crate) fn shorten(text: &str, characters_max: usize) -> String {
 
 /// What the reader must know before anything else: that this is not SMT off against on.
 pub(crate) fn notice(study: &Study<'_>) -> Option<String> {
-    if study.plan.simulation.is_some() {
+    if let Some(notice) = unmeasured(study.summary.origin) {
         let says = match study.summary.comparison {
             Comparison::None => " Its arms differ in other things than SMT.",
             Comparison::Smt | Comparison::StandIn => "",
         };
-        return Some(format!(
-            "A simulated machine: every figure is a prediction of models, nothing was measured.{says}"
-        ));
+        let beaten = prediction::beaten(study.summary.prediction.as_deref());
+        let beaten = beaten.map(|text| format!(" {text}")).unwrap_or_default();
+        return Some(format!("{notice}{beaten}{says}"));
     }
     match study.summary.comparison {
         Comparison::Smt => None,
@@ -92,6 +94,28 @@ pub(crate) fn notice(study: &Study<'_>) -> Option<String> {
                 "No siblings are visible on this machine, so SMT cannot be studied here; compared \
                  instead: {}.",
                 arms.join(" and ")
+            ))
+        }
+    }
+}
+
+/// What is said first of figures that nobody measured; `None` of measured ones.
+pub(crate) fn unmeasured(origin: Origin) -> Option<String> {
+    let (mark, caution) = origin.mark().zip(origin.caution())?;
+    Some(format!("{mark}: every figure is {caution}."))
+}
+
+/// The same of a comparison; where origins differ it says so.
+pub(crate) fn unmeasured_pair(origins: [Option<Origin>; 2]) -> Option<String> {
+    match origins {
+        [Some(first), Some(second)] if first == second => unmeasured(first),
+        [first, second] => {
+            let name = |origin: Option<Origin>| origin.map_or("of several origins", Origin::name);
+            Some(format!(
+                "NOT ALIKE: the first is {}, the second {}. A change is the error of what was not \
+                 measured, not something that happened to a machine.",
+                name(first),
+                name(second)
             ))
         }
     }

@@ -54,6 +54,7 @@ fn fleet(models: &[(&str, f64)], machines: u32, rows: u32) -> Fleet {
                 kernel: "6.12".into(),
                 comparison: Comparison::Smt,
                 is_simulated: false,
+                origin: coretwin_base::origin::Origin::Measured,
                 bundle: "b".into(),
                 plan: "p".into(),
                 bundle_schema: 1,

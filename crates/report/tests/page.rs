@@ -3,9 +3,10 @@
 
 mod support;
 
+use coretwin_base::decision::Licence;
 use coretwin_base::reading::Status;
 use coretwin_base::summary::StoppedBecause;
-use coretwin_report::{FORMATS, html, markdown, text};
+use coretwin_report::{FORMATS, Study, html, markdown, text};
 use support::{HOSTILE, Records};
 
 /// Checks that tags nest, attributes are quoted and `<` opens nothing else; gives the tag names.
@@ -260,4 +261,38 @@ fn a_cpu_set_among_other_arms_is_better_or_worse() {
     assert!(line.is_some_and(|line| line.contains("BETTER")), "{page}");
     let line = page.lines().find(|line| line.contains("on against one-per-core:"));
     assert!(line.is_some_and(|line| line.contains("HELPS")), "{page}");
+}
+
+/// On this study throughput speaks for `on`, a licence by the thread against it.
+#[test]
+fn the_first_line_follows_the_licence() {
+    let records = support::chat();
+    let by_thread = Study { licence: Some(Licence::PerThread), ..records.study() };
+    let flat = |report: String| report.split_whitespace().collect::<Vec<_>>().join(" ");
+    let report = flat(text(&by_thread));
+    let (head, _) = report.split_once(" WHAT TO SET ").expect("the section");
+    assert!(head.starts_with("Set off (SMT off): on (SMT on, all CPUs) gives "), "{head}");
+    assert!(
+        head.contains(" · HURTS · work per licence (per-thread), ") && !head.contains("HELPS"),
+        "{head}"
+    );
+    let page = html(&by_thread);
+    let (_, title) = page.split_once("<h1>").expect("the answer");
+    assert!(title.starts_with("Set off (SMT off)"), "{}", &title[..200]);
+    let plain = flat(text(&records.study()));
+    assert!(plain.starts_with("Keep SMT on for chat (HELPS)"), "{}", &plain[..200]);
+}
+
+#[test]
+fn a_study_that_was_stopped_says_so_on_its_card_and_a_budget_how_exact_it_is() {
+    let head = |records: &Records| {
+        text(&records.study()).split("\n\n").next().unwrap_or_default().to_owned()
+    };
+    let mut records = support::chat();
+    records.plan.rules.looks = vec![12];
+    let interim = head(&records.analysed(StoppedBecause::Interrupted));
+    assert!(interim.contains(" · INTERIM · ") && !interim.contains("HELPS"), "{interim}");
+    let budget = text(&support::chat().analysed(StoppedBecause::Budget).study());
+    let told = budget.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(told.contains("the time budget ended; the widest interval is ±"), "{budget}");
 }

@@ -6,6 +6,7 @@ mod fixture;
 use coretwin_base::arm::ArmState;
 use coretwin_base::comparison::{Change, StudyComparison};
 use coretwin_base::environment::{Environment, Facts, Moment, Session};
+use coretwin_base::origin::Origin;
 use coretwin_base::param::ParamValue;
 use coretwin_base::plan::{Comparison, Plan, PlanRow, Protocol, Scale};
 use coretwin_base::reading::{Better, Reading};
@@ -437,4 +438,24 @@ fn the_articles_two_kernels_compare_as_its_tables_do() {
     assert!(close(line.contrast.ratio.expect("ratio"), 57.44 / 99.31));
     assert_eq!(line.blocks, [1, 1]);
     assert_eq!(kinds(&comparison), ["protocol-2003", "protocol-2003"]);
+}
+
+#[test]
+fn a_prediction_beside_a_measurement_is_named_and_has_no_verdict() {
+    let rows = rows(&["job"]);
+    let made = |origin| {
+        let value = |block, arm: usize, row| wobble(block, arm, row) * [10.0, 9.0][arm];
+        let mut made = Made::new(&rows, 8, "6.1", value);
+        made.plan.origin = Some(origin);
+        made
+    };
+    let mut simulated = made(Origin::Simulated);
+    simulated.plan.seed += 1;
+    let comparison = compared(&made(Origin::Measured), &simulated);
+    assert!(comparison.effects.iter().all(|line| line.interaction.change.is_none()));
+    assert!(comparison.values.iter().all(|line| line.contrast.change.is_none()));
+    let warning = comparison.warnings.iter().find(|warning| warning.kind == "origin");
+    let text = &warning.expect("a warning").text;
+    assert!(text.ends_with("is measured, B is simulated"), "{text}");
+    assert!(comparison.sentences.iter().all(|text| !text.contains("95 %")));
 }

@@ -5,6 +5,7 @@ mod fixture;
 
 use coretwin_base::arm::ArmState;
 use coretwin_base::decision::{Decision, ENERGY_METRIC, Licence, Measure};
+use coretwin_base::origin::Origin;
 use coretwin_base::plan::{Plan, PlanRow};
 use coretwin_base::reading::{Better, Metric, Reading};
 use coretwin_base::summary::{StoppedBecause, Verdict};
@@ -109,7 +110,17 @@ fn tails_and_energy_are_compared_where_readings_have_them() {
     assert!((tail - 0.5).abs() < 1e-9 && verdict == Some(Verdict::Hurts), "{tail}");
     let (energy, _) = ratio(&decision, Measure::Energy);
     assert!((energy - 1.25).abs() < 0.01, "{energy}");
-    assert!(decision.choice.sentences[1].contains("100.0 % more 99th percentile"), "{decision:?}");
+    let costs = &decision.choice.sentences[1];
+    assert!(costs.contains("50.0 % less speed of the slowest 1 % of calls"), "{costs}");
+    // One effect, one number: every percentage of the sentence stands in the table.
+    let numbers = costs.split(" % less").filter_map(|part| part.rsplit(' ').next());
+    for number in numbers.filter(|word| word.parse::<f64>().is_ok()) {
+        let shown = |ratio: f64| format!("{:.1}", 100.0 * (ratio - 1.0).abs());
+        assert!(
+            decision.worth.iter().any(|worth| shown(worth.ratio) == number),
+            "{number}: {costs}"
+        );
+    }
 }
 
 #[test]
@@ -141,4 +152,33 @@ fn a_screening_decides_nothing() {
     let readings = readings(&plan, 3, seconds(0.8));
     let summary = analyse(&plan, &readings, StoppedBecause::Blocks);
     assert_eq!(decide(&plan, &readings, &summary, None), None);
+}
+
+/// A prediction is no reason to set anything, and has no verdict; an emulator's times are not even that.
+#[test]
+fn what_nobody_measured_is_advised_as_such() {
+    let mut plan = plan(&[row("a", "a")]);
+    plan.origin = Some(Origin::Simulated);
+    let made = readings(&plan, 10, seconds(0.8));
+    for (licence, arm) in [(None, "on"), (Some(Licence::PerThread), "one-per-core")] {
+        let decision = decided(&plan, &made, licence);
+        assert_eq!(decision.choice.arm.as_deref(), Some(arm));
+        assert!(decision.worth.iter().all(|worth| worth.verdict.is_none()));
+        let first = &decision.choice.sentences[0];
+        assert!(first.starts_with("Predicted best, to be measured before it is set: "), "{first}");
+    }
+    plan.origin = Some(Origin::Emulated);
+    let summary = analyse(&plan, &made, StoppedBecause::Blocks);
+    assert_eq!(decide(&plan, &made, &summary, None), None);
+}
+
+#[test]
+fn a_study_that_was_stopped_sets_nothing() {
+    let mut plan = plan(&[row("a", "a")]);
+    plan.rules.looks = vec![12];
+    let made = readings(&plan, 10, seconds(0.8));
+    let summary = analyse(&plan, &made, StoppedBecause::Interrupted);
+    let decision = decide(&plan, &made, &summary, None).expect("a decision");
+    assert_eq!(decision.choice.arm, None);
+    assert!(decision.choice.sentences[0].starts_with("Change nothing yet: the study was stopped"));
 }

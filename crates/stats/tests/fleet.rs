@@ -5,6 +5,7 @@ mod support;
 
 use coretwin_base::fleet::{Fleet, Member, MemberState, Refused};
 use coretwin_base::fleet_summary::FleetSummary;
+use coretwin_base::origin::Origin;
 use coretwin_base::plan::Comparison;
 use coretwin_base::random::Stream;
 use coretwin_base::summary::Verdict;
@@ -166,4 +167,31 @@ fn weights_make_the_means_of_the_report() {
         assert!((weight - 1.0).abs() < 1e-12, "{model} {row}: {weight}");
         assert!((mean.exp() / expected - 1.0).abs() < 1e-12, "{model} {row}: {mean} {expected}");
     }
+}
+
+#[test]
+fn what_is_measured_and_what_is_not_never_make_one_effect() {
+    let mut fleet = two_models();
+    // One model, of which every second machine is simulated.
+    for (index, member) in fleet.members.iter_mut().enumerate() {
+        member.cpu_model = "Alpha".into();
+        if index % 2 == 1 {
+            member.origin = Origin::Simulated;
+        }
+    }
+    let summary = analyse(&fleet, None);
+    assert_eq!(summary.origin, None);
+    assert!(summary.effects.iter().all(|effect| effect.machines == 12), "{:?}", summary.effects);
+    assert_eq!(summary.sentences.len(), 2);
+    for effect in summary.suites.iter().chain(&summary.effects) {
+        let measured = effect.origin == Origin::Measured;
+        assert_eq!((effect.verdict.is_some(), effect.next.is_some()), (measured, measured));
+    }
+    let predicted = &summary.sentences[1];
+    assert!(
+        predicted.starts_with("PREDICTED: ") && predicted.contains("(seed spread "),
+        "{predicted}"
+    );
+    assert!(!predicted.contains("95 %") && !predicted.contains("HELPS"), "{predicted}");
+    assert!(summary.warnings.iter().any(|warning| warning.kind == "mixed-origins"));
 }

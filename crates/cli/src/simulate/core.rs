@@ -3,10 +3,12 @@
 use crate::exit::{DONE, Usage};
 use crate::out;
 use anyhow::{Result, anyhow};
-use coretwin_base::core_run::{CoreEnhancement, CoreNote, CoreSievePages};
+use coretwin_base::core_run::{CoreAccuracy, CoreEnhancement, CoreNote, CoreSievePages};
+use coretwin_base::origin::Origin;
 use coretwin_base::schema::SCHEMA;
 use coretwin_base::suggest;
 use coretwin_lab::simulated_core::{self, Cache, Request};
+use coretwin_sim::core::accuracy;
 use coretwin_sim::core::length::Length;
 use coretwin_sim::core::profile::{self, Profile};
 use coretwin_sim::core::{Options, Preset, preset};
@@ -120,9 +122,9 @@ pub(crate) fn run(args: Args) -> Result<ExitCode> {
         out::file(file, coretwin_report::core_figure(&run))?;
     }
     if args.json {
-        out::json(&run)?;
+        out::json(&Predicted::new(&run))?;
     } else {
-        out::text(&coretwin_report::core_run_text(&run))?;
+        told(&coretwin_report::core_run_text(&run))?;
     }
     Ok(ExitCode::from(DONE))
 }
@@ -162,9 +164,10 @@ fn experiment(name: &str, preset: &Preset, options: &Options, json: bool) -> Res
         .then(|| simulated_core::sieve_pages(preset, options.seed))
         .transpose()?;
     if json {
-        out::json(&Experiments { enhancements, note, sieve_pages: pages })?;
+        let experiments = Experiments { enhancements, note, sieve_pages: pages };
+        out::json(&Predicted::new(&experiments))?;
     } else {
-        out::text(&coretwin_report::core_enhancements_text(&enhancements))?;
+        told(&coretwin_report::core_enhancements_text(&enhancements))?;
         if let Some(note) = &note {
             out::text(&coretwin_report::core_note_text(note))?;
         }
@@ -173,6 +176,26 @@ fn experiment(name: &str, preset: &Preset, options: &Options, json: bool) -> Res
         }
     }
     Ok(ExitCode::from(DONE))
+}
+
+/// Prints a text behind what is known of the model's error.
+fn told(text: &str) -> Result<()> {
+    out::text(&format!("{}\n{text}", accuracy::known()))
+}
+
+/// A record with where it comes from, and what is known of its error.
+#[derive(serde::Serialize)]
+struct Predicted<'a, Record> {
+    origin: Origin,
+    known_error: CoreAccuracy,
+    #[serde(flatten)]
+    record: &'a Record,
+}
+
+impl<'a, Record> Predicted<'a, Record> {
+    fn new(record: &'a Record) -> Self {
+        Self { origin: Origin::Simulated, known_error: accuracy::known(), record }
+    }
 }
 
 /// What experiments gave, as JSON.
@@ -210,9 +233,9 @@ fn matrix(
     bar.finish_and_clear();
     let matrix = matrix?;
     if args.json {
-        out::json(&matrix)?;
+        out::json(&Predicted::new(&matrix))?;
     } else {
-        out::text(&coretwin_report::core_matrix_text(&matrix))?;
+        told(&coretwin_report::core_matrix_text(&matrix))?;
     }
     Ok(ExitCode::from(DONE))
 }

@@ -3,7 +3,7 @@
 use crate::cpuinfo::Parsed;
 use crate::root::Root;
 use coretwin_base::cpu_set::CpuSet;
-use coretwin_base::topology::{Cpu, Trust};
+use coretwin_base::topology::{Cpu, EMULATOR, Trust};
 use std::collections::BTreeSet;
 
 /// What the firmware of virtual machines calls itself (DMI), and the hypervisor behind it.
@@ -25,6 +25,26 @@ const VENDORS: [(&str, &str); 12] = [
 /// Clocks that only a guest of that hypervisor has.
 const CLOCKS: [(&str, &str); 3] = [("kvm-clock", "kvm"), ("hyperv", "hyperv"), ("xen", "xen")];
 
+/// What QEMU's emulated processors answer when asked for the hypervisor's name.
+const TCG: &str = "TCGTCGTCGTCG";
+
+/// The name the hypervisor gives itself (x86: CPUID leaf 0x4000_0000). Of a machine that is only a
+/// folder: the file `cpuid/hypervisor` in it.
+fn signature(root: &Root) -> Option<String> {
+    if !root.is_system() {
+        return root.fact("cpuid/hypervisor");
+    }
+    #[cfg(target_arch = "x86_64")]
+    {
+        let leaf = core::arch::x86_64::__cpuid(0x4000_0000);
+        let bytes: Vec<u8> =
+            [leaf.ebx, leaf.ecx, leaf.edx].into_iter().flat_map(u32::to_le_bytes).collect();
+        Some(String::from_utf8_lossy(&bytes).trim_end_matches('\0').to_owned())
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    None
+}
+
 /// The hypervisor under this kernel, `unknown` if it does not say its name; none on bare metal.
 pub(super) fn hypervisor(root: &Root, cpuinfo: &Parsed) -> Option<String> {
     if let Some(kind) = root.fact("sys/hypervisor/type") {
@@ -43,6 +63,10 @@ pub(super) fn hypervisor(root: &Root, cpuinfo: &Parsed) -> Option<String> {
         // The flag is the processor's own word; clouds put the same names into the firmware of
         // their bare-metal machines.
         return None;
+    }
+    if x86 && signature(root).as_deref() == Some(TCG) {
+        // Its firmware is that of guests of KVM.
+        return Some(EMULATOR.to_owned());
     }
     let firmware: String = ["sys_vendor", "product_name", "bios_vendor", "board_vendor"]
         .iter()

@@ -264,6 +264,7 @@ pub fn member(
         kernel: text(facts.get("kernel.release").map_or("", String::as_str)),
         comparison: plan.comparison,
         is_simulated: simulated,
+        origin: plan.origin(),
         bundle: source.bundle,
         plan: source.plan,
         bundle_schema: schemas

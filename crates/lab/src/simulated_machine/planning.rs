@@ -5,6 +5,7 @@ use crate::error::Error;
 use crate::planning::{Parts, assemble};
 use crate::request::{Request, Subject};
 use crate::rows::{self, Names};
+use coretwin_base::origin::Origin;
 use coretwin_base::param::ParamValue;
 use coretwin_base::placement::Placement;
 use coretwin_base::plan::{Plan, PlanRow, Protocol};
@@ -78,6 +79,7 @@ pub fn draw(
     let fitted = |row: &PlanRow| Some((row.id.clone(), known.fitted(&row.workload)?));
     simulation.fitted_rows = plan.rows.iter().filter_map(fitted).collect();
     plan.simulation = Some(Box::new(simulation));
+    plan.origin = Some(Origin::Simulated);
     match plan.arms.as_slice() {
         [arm] => Err(Error::Usage(format!(
             "there is one arm only ({}), and a study compares two or more; name another with --arm",

@@ -5,6 +5,7 @@ use super::{Filled, Line, columns, filled, rooms};
 use crate::csv::{field, number, word};
 use crate::digest::Digest;
 use crate::{Study, json, words};
+use coretwin_base::origin::Origin;
 use coretwin_base::placement::Placement;
 use coretwin_base::plan::Scale;
 use coretwin_base::reading::Better;
@@ -17,6 +18,7 @@ use serde::Serialize;
 #[derive(Serialize)]
 struct Tables {
     schema: u32,
+    origin: Origin,
     reference_arm: String,
     tables: Vec<Table>,
     chat_sizes: Vec<Size>,
@@ -135,6 +137,7 @@ fn tables(study: &Study<'_>) -> Tables {
     };
     Tables {
         schema: SCHEMA,
+        origin: study.plan.origin(),
         reference_arm: words::clean(&study.plan.reference_arm),
         chat_sizes: chat.map(size).collect(),
         tables: filled.iter().map(table).collect(),
@@ -153,12 +156,13 @@ pub fn article_csv(study: &Study<'_>) -> String {
     let mut out = String::from(
         "table,label,row,workload,placement,unit,better,scale,reference_arm,arm,value_reference,\
          value_arm,ratio,low,high,verdict,failed,article_noht,article_ht,\
-         article_speed_up_percent,article_remark\n",
+         article_speed_up_percent,article_remark,origin\n",
     );
     let tables = tables(study);
     for table in &tables.tables {
         for record in &table.rows {
             line(&mut out, table.table, &tables.reference_arm, record);
+            out.push_str(&format!(",{}\n", tables.origin));
         }
     }
     out
@@ -202,5 +206,4 @@ fn line(out: &mut String, table: u8, reference: &str, record: &Record) {
     }
     out.push(',');
     field(out, article.and_then(|cells| cells.remark.as_deref()).unwrap_or_default());
-    out.push('\n');
 }

@@ -10,7 +10,7 @@ use coretwin_base::plan::Scale;
 use coretwin_base::reading::Better;
 use coretwin_base::summary::RowEffect;
 
-const COLUMNS: [&str; 28] = [
+const COLUMNS: [&str; 30] = [
     "kind",
     "name",
     "arm",
@@ -39,6 +39,8 @@ const COLUMNS: [&str; 28] = [
     "p",
     "p_adjusted",
     "change",
+    "origin_1",
+    "origin_2",
 ];
 
 /// One study's part of a line: reference, arm, effect and its ends, blocks.
@@ -129,5 +131,6 @@ fn write(out: &mut String, comparison: &StudyComparison, line: &Line<'_>) {
     }
     let Contrast { ratio, low, high, degrees, p, p_adjusted, change } = line.contrast;
     optional(out, &[*ratio, *low, *high, *degrees, *p, *p_adjusted]);
-    out.push_str(&format!(",{}\n", word(*change)));
+    let [first, second] = comparison.studies.each_ref().map(|study| study.origin);
+    out.push_str(&format!(",{},{first},{second}\n", word(*change)));
 }

@@ -175,7 +175,7 @@ fn columns(comparison: &StudyComparison, arm: &str) -> Vec<Column> {
             Column::number(words::clean(&format!("{head} {}", comparison.reference_arm))).opening(),
             Column::number(words::clean(&format!("{head} {arm}"))),
             Column::number("Speed-up"),
-            Column::number(number::interval_name(comparison.confidence)),
+            Column::number(comparison.interval_name()),
         ]);
     }
     columns
@@ -184,7 +184,7 @@ fn columns(comparison: &StudyComparison, arm: &str) -> Vec<Column> {
 fn interaction_columns(comparison: &StudyComparison) -> [Column; 5] {
     [
         Column::number("Interaction").opening(),
-        Column::number(number::interval_name(comparison.confidence)),
+        Column::number(comparison.interval_name()),
         Column::words("Result"),
         Column::number("p (Holm)"),
         Column::number("Degrees").detail(),
@@ -265,7 +265,7 @@ fn suites(comparison: &StudyComparison, arm: &str) -> Table {
     let mut columns = vec![Column::words("Suite"), Column::number("Rows")];
     for head in heads(comparison) {
         columns.push(Column::number(format!("{head} speed-up")).opening());
-        columns.push(Column::number(number::interval_name(comparison.confidence)));
+        columns.push(Column::number(comparison.interval_name()));
     }
     columns.extend(interaction_columns(comparison));
     let line = |suite: &SuiteChange| {

@@ -75,6 +75,7 @@ fn studies(comparison: &StudyComparison) -> Table {
         columns: vec![Column::words(""), Column::words(first), Column::words(second)],
         rows: vec![
             row("Folder", &|study| study.folder.clone()),
+            row("Origin", &|study| study.origin.to_string()),
             row("Started (UTC)", &|study| number::or_none(study.started_utc.clone())),
             row("Boots", &|study| study.boots.to_string()),
             row("Blocks", &|study| study.blocks.to_string()),

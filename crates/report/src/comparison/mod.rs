@@ -12,6 +12,7 @@ use crate::document::{Block, Document, Headline, Outline};
 use crate::format::Format;
 use crate::{html, markdown, number, text, words};
 use coretwin_base::comparison::{Change, Contrast, StudyComparison};
+use coretwin_base::origin::Origin;
 use coretwin_base::plan::{Comparison, Scale};
 use coretwin_base::summary::Verdict;
 
@@ -98,6 +99,10 @@ fn title(comparison: &StudyComparison) -> String {
 }
 
 fn notice(comparison: &StudyComparison) -> Option<String> {
+    let origins = comparison.studies.each_ref().map(|study| Some(study.origin));
+    if let Some(notice) = words::unmeasured_pair(origins) {
+        return Some(notice);
+    }
     let kinds = comparison.studies.each_ref().map(|study| study.comparison);
     match kinds {
         [Comparison::Smt, Comparison::Smt] => None,
@@ -145,10 +150,9 @@ fn headlines(comparison: &StudyComparison) -> Vec<Headline> {
                 comparison.reference_arm
             )),
             effect,
-            interval: contrast
-                .low
-                .map(|_| format!("{} {interval}", number::interval_name(comparison.confidence))),
+            interval: contrast.low.map(|_| format!("{} {interval}", comparison.interval_name())),
             verdict: contrast.change.map(|change| (tone(change), change.to_string())),
+            mark: Origin::of_change(comparison.studies.iter().map(|study| study.origin)).mark(),
             basis: format!("{}, {} and {} blocks", words::clean(&subject), blocks[0], blocks[1]),
         });
     }

@@ -50,7 +50,7 @@ pub(super) fn blocks(comparison: &StudyComparison) -> Vec<Block> {
             Column::words("Row or suite"),
             Column::words("What"),
             Column::number("Change"),
-            Column::number(number::interval_name(comparison.confidence)),
+            Column::number(comparison.interval_name()),
             Column::number("p (Holm)"),
         ],
         rows: regressions.iter().map(row).collect(),

@@ -48,7 +48,7 @@ fn table(comparison: &StudyComparison, arm: &str) -> Table {
             Column::number(second),
             Column::words("Unit"),
             Column::number("Change").opening(),
-            Column::number(number::interval_name(comparison.confidence)),
+            Column::number(comparison.interval_name()),
             Column::words("Result"),
             Column::number("p (Holm)"),
             Column::number("Blocks").detail(),

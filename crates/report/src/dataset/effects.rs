@@ -4,6 +4,7 @@ use super::{ByWorkload, Machine, some_text, text, verdict};
 use crate::Study;
 use coretwin_base::column::Column;
 use coretwin_base::fleet::{Effect, Member};
+use coretwin_base::origin::Origin;
 use coretwin_base::plan::Scale;
 use coretwin_base::reading::Better;
 use coretwin_base::summary::{RowEffect, SuiteEffect, Verdict};
@@ -63,7 +64,7 @@ pub fn machine_effects<'a>(
     member: &'a Member,
     weights: &Weights<'_>,
 ) -> ByWorkload<'a, EffectRow<'a>> {
-    let machine = Machine { cpu_model: &member.cpu_model, is_simulated: member.is_simulated };
+    let machine = Machine { cpu_model: &member.cpu_model, origin: member.origin };
     let mut rows: ByWorkload<'_, EffectRow<'_>> = BTreeMap::new();
     for effect in &member.effects {
         let (value, ends) = shown(effect);
@@ -149,7 +150,8 @@ fn of_suite<'a>(machine: Machine<'a>, reference: &'a str, suite: &'a SuiteEffect
 pub fn effect_columns<'a>() -> Vec<Column<EffectRow<'a>>> {
     vec![
         Column::text("cpu_model", |row| text(row.machine.cpu_model)),
-        Column::flag("is_simulated", |row| Some(row.machine.is_simulated)),
+        Column::text("origin", |row| text(row.machine.origin.name())),
+        Column::flag("is_simulated", |row| Some(row.machine.origin == Origin::Simulated)),
         Column::text("row", |row| text(row.row)),
         Column::text("arm", |row| text(row.arm)),
         Column::text("reference_arm", |row| text(row.reference_arm)),

@@ -19,6 +19,7 @@ pub fn fleet_effects(summary: &FleetSummary) -> ByWorkload<'_, &FleetEffect> {
 #[must_use]
 pub fn fleet_effect_columns<'a>() -> Vec<Column<&'a FleetEffect>> {
     vec![
+        Column::text("origin", |row| text(row.origin.name())),
         Column::text("cpu_model", |row| row.cpu_model.as_deref().and_then(text)),
         Column::text("row", |row| text(&row.row)),
         Column::text("arm", |row| text(&row.arm)),

@@ -15,6 +15,7 @@ pub use readings::{MetricRow, ReadingRow, metric_columns, metrics, reading_colum
 pub(crate) use readings::{checks_failed, phase, status};
 
 use coretwin_base::fleet::Fleet;
+use coretwin_base::origin::Origin;
 use coretwin_base::plan::Plan;
 use coretwin_base::summary::Verdict;
 use std::borrow::Cow;
@@ -28,8 +29,8 @@ pub type ByWorkload<'a, Row> = BTreeMap<&'a str, Vec<Row>>;
 pub struct Machine<'a> {
     /// Model of the processor, or the simulated machine.
     pub cpu_model: &'a str,
-    /// Whether it is a simulated machine.
-    pub is_simulated: bool,
+    /// Where its figures come from.
+    pub origin: Origin,
 }
 
 impl<'a> Machine<'a> {
@@ -38,8 +39,8 @@ impl<'a> Machine<'a> {
     pub fn of_plan(plan: &'a Plan) -> Self {
         let model = plan.topology.cpuinfo.model_name.as_deref().unwrap_or("unknown");
         match plan.simulation {
-            Some(_) => Self { cpu_model: &plan.machine, is_simulated: true },
-            None => Self { cpu_model: model.trim(), is_simulated: false },
+            Some(_) => Self { cpu_model: &plan.machine, origin: plan.origin() },
+            None => Self { cpu_model: model.trim(), origin: plan.origin() },
         }
     }
 }

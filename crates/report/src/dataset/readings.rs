@@ -3,6 +3,7 @@
 use super::{ByWorkload, Machine, some_text, text};
 use coretwin_base::column::Column;
 use coretwin_base::environment::Environment;
+use coretwin_base::origin::Origin;
 use coretwin_base::param;
 use coretwin_base::plan::Plan;
 use coretwin_base::reading::{Metric, Phase, Reading, Status};
@@ -57,7 +58,8 @@ fn microseconds(utc: &str) -> Option<i64> {
 pub fn reading_columns<'a>() -> Vec<Column<ReadingRow<'a>>> {
     vec![
         Column::text("cpu_model", |row| text(row.machine.cpu_model)),
-        Column::flag("is_simulated", |row| Some(row.machine.is_simulated)),
+        Column::text("origin", |row| text(row.machine.origin.name())),
+        Column::flag("is_simulated", |row| Some(row.machine.origin == Origin::Simulated)),
         Column::count("seq", |row| Some(row.reading.seq)),
         Column::text("phase", |row| text(phase(row.reading))),
         Column::count("block", |row| Some(row.reading.block.into())),
@@ -148,7 +150,8 @@ pub fn metrics<'a>(readings: &ByWorkload<'a, ReadingRow<'a>>) -> ByWorkload<'a, 
 pub fn metric_columns<'a>() -> Vec<Column<MetricRow<'a>>> {
     vec![
         Column::text("cpu_model", |row| text(row.of.machine.cpu_model)),
-        Column::flag("is_simulated", |row| Some(row.of.machine.is_simulated)),
+        Column::text("origin", |row| text(row.of.machine.origin.name())),
+        Column::flag("is_simulated", |row| Some(row.of.machine.origin == Origin::Simulated)),
         Column::count("seq", |row| Some(row.of.reading.seq)),
         Column::text("phase", |row| text(phase(row.of.reading))),
         Column::count("block", |row| Some(row.of.reading.block.into())),

@@ -5,10 +5,12 @@ mod settings;
 
 use crate::Study;
 use crate::document::{Block, Column, Table};
+use crate::effects::interval_name;
 use crate::number::{self, or_none};
 use crate::words::{self, arm_index, arm_name, clean};
 use coretwin_base::arm::ArmState;
 use coretwin_base::decision::{Decision, Measure, Worth};
+use coretwin_base::origin::Origin;
 use coretwin_stats::decision::decide;
 use std::collections::BTreeSet;
 
@@ -16,17 +18,21 @@ use std::collections::BTreeSet;
 const PREDICTED: &str = "Predicted by a simulation, not measured: measure on the machine itself before you \
                          set anything.";
 
-/// The section, where the study can say what to do. Of a simulated machine only for one family's
-/// work: the article's whole study asks what followed from what, and its kernels are history.
-pub(crate) fn blocks(study: &Study<'_>) -> Vec<Block> {
+/// What the study says about what to set. Of a simulated machine only for one family's work, or where
+/// licences are asked for: the article's whole study asks what followed from what, and its kernels
+/// are history.
+pub(crate) fn of(study: &Study<'_>) -> Option<Decision> {
     let families: BTreeSet<&str> = study.plan.rows.iter().map(|row| row.family.as_str()).collect();
-    let is_simulated = study.plan.simulation.is_some();
-    if is_simulated && families.len() > 1 {
-        return Vec::new();
+    let is_simulated = study.summary.origin == Origin::Simulated;
+    if is_simulated && families.len() > 1 && study.licence.is_none() {
+        return None;
     }
-    let Some(decision) = decide(study.plan, study.readings, study.summary, study.licence) else {
-        return Vec::new();
-    };
+    decide(study.plan, study.readings, study.summary, study.licence)
+}
+
+/// The section.
+pub(crate) fn blocks(study: &Study<'_>, decision: &Decision) -> Vec<Block> {
+    let is_simulated = study.summary.origin == Origin::Simulated;
     let predicted = is_simulated.then(|| Block::Text(PREDICTED.to_owned()));
     let sentences = decision.choice.sentences.iter().map(|text| Block::Text(clean(text)));
     let mut blocks: Vec<Block> = predicted.into_iter().chain(sentences).collect();
@@ -42,9 +48,9 @@ pub(crate) fn blocks(study: &Study<'_>) -> Vec<Block> {
             }
         )));
     }
-    blocks.push(Block::Table(worth(study, &decision)));
+    blocks.push(Block::Table(worth(study, decision)));
     if !decision.prices.is_empty() {
-        blocks.push(Block::Table(prices(study, &decision)));
+        blocks.push(Block::Table(prices(study, decision)));
     }
     blocks.extend(chosen.and_then(|arm| settings::table(study, arm)).map(Block::Table));
     blocks
@@ -61,9 +67,9 @@ fn worth(study: &Study<'_>, decision: &Decision) -> Table {
         ]
     };
     let has = |measure: Measure| decision.worth.iter().any(|worth| worth.measure == measure);
-    let mut note = "A positive number is better: more work, or less of what is spent. CPU seconds \
-                    are those the kernel counts, which are worth less beside a busy sibling; core \
-                    seconds are what a machine has."
+    let mut note = "A positive number is better: more work for what is spent. CPU seconds are those \
+                    the kernel counts, which are worth less beside a busy sibling; core seconds are \
+                    what a machine has."
         .to_owned();
     if has(Measure::Tail) {
         note.push_str(
@@ -84,7 +90,7 @@ fn worth(study: &Study<'_>, decision: &Decision) -> Table {
             Column::words("Measure"),
             Column::words("Arm"),
             Column::number("Better by"),
-            Column::number("95 % interval"),
+            Column::number(interval_name(study)),
             Column::words(words::verdict_column(study)),
         ],
         rows: decision.worth.iter().map(line).collect(),
@@ -108,7 +114,7 @@ fn prices(study: &Study<'_>, decision: &Decision) -> Table {
             Column::words("Price of"),
             Column::words("Arms"),
             Column::number("Work per second"),
-            Column::number("95 % interval"),
+            Column::number(interval_name(study)),
         ],
         rows: rows.collect(),
         note: Some(format!(

@@ -6,7 +6,7 @@ use coretwin_base::fleet_summary::{FleetEffect, FleetSummary};
 
 const COLUMNS: &str = "cpu_model,workload,row,arm,reference_arm,unit,better,scale,rows,machines,blocks,\
                        effect,low,high,next_low,next_high,between,share_between,p,p_adjusted,verdict,\
-                       next,outliers";
+                       next,outliers,origin";
 
 pub(super) fn csv(summary: &FleetSummary) -> String {
     let mut out = format!("{COLUMNS}\n");
@@ -49,5 +49,7 @@ fn line(out: &mut String, effect: &FleetEffect) {
         }
         out.push(',');
     }
-    out.push_str(&format!("{},{},{}\n", word(effect.verdict), word(effect.next), effect.outliers));
+    let FleetEffect { outliers, origin, .. } = effect;
+    let [verdict, next] = [effect.verdict, effect.next].map(word);
+    out.push_str(&format!("{verdict},{next},{outliers},{origin}\n"));
 }

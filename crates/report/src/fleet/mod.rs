@@ -13,6 +13,7 @@ use crate::document::{Block, Document, Headline, Outline};
 use crate::format::Format;
 use crate::{html, markdown, number, text, words};
 use coretwin_base::fleet_summary::{FleetEffect, FleetSummary};
+use coretwin_base::origin::Origin;
 use coretwin_base::plan::Comparison;
 use coretwin_base::summary::Verdict;
 
@@ -85,11 +86,8 @@ fn title(summary: &FleetSummary) -> String {
 }
 
 fn notice(summary: &FleetSummary) -> Option<String> {
-    if summary.is_simulated {
-        return Some(
-            "Simulated machines: every figure is a prediction of models, nothing was measured."
-                .to_owned(),
-        );
+    if let Some(notice) = summary.origin.and_then(words::unmeasured) {
+        return Some(notice);
     }
     match summary.comparison {
         Comparison::Smt => None,
@@ -107,10 +105,11 @@ fn notice(summary: &FleetSummary) -> Option<String> {
 
 /// The primary effect of each arm: its suite, else its only row; over all models where several.
 fn headlines(summary: &FleetSummary) -> Vec<Headline> {
-    let mut headlines: Vec<(&str, Headline)> = Vec::new();
+    let mut headlines: Vec<((Origin, &str), Headline)> = Vec::new();
     // Suites come first, and lines over all models before those of each.
     for effect in summary.suites.iter().chain(&summary.effects) {
-        if headlines.iter().any(|(arm, _)| *arm == &*effect.arm) {
+        let arm = (effect.origin, &*effect.arm);
+        if headlines.iter().any(|(known, _)| *known == arm) {
             continue;
         }
         let row = match effect.rows {
@@ -123,11 +122,12 @@ fn headlines(summary: &FleetSummary) -> Vec<Headline> {
             comparison: words::clean(&format!("{} against {}", effect.arm, effect.reference)),
             effect: amount(effect, effect.effect),
             interval: ends(effect, effect.low, effect.high)
-                .map(|text| format!("{} {text}", number::interval_name(summary.confidence))),
+                .map(|text| format!("{} {text}", effect.origin.interval_name(summary.confidence))),
             verdict: effect.verdict.map(|verdict| (verdict, verdict.to_string())),
+            mark: effect.origin.mark(),
             basis: format!("{row}, {}{model}", number::count(effect.machines.into(), "machine")),
         };
-        headlines.push((&effect.arm, headline));
+        headlines.push((arm, headline));
     }
     headlines.into_iter().map(|(_, headline)| headline).collect()
 }
@@ -194,7 +194,7 @@ fn method(summary: &FleetSummary) -> Vec<String> {
             "Verdict at a margin of ±{}: no material difference if the 90 % interval lies inside it, \
              else HELPS or HURTS if the {} excludes no effect, else inconclusive.",
             number::share(summary.margin),
-            number::interval_name(summary.confidence)
+            summary.interval_name()
         ),
     ]
 }

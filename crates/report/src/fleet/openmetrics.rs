@@ -32,6 +32,7 @@ pub(super) fn openmetrics(summary: &FleetSummary) -> String {
 
 fn labels(effect: &FleetEffect) -> String {
     labelled(&[
+        ("origin", effect.origin.name()),
         ("cpu_model", effect.cpu_model.as_deref().unwrap_or("")),
         ("workload", &effect.workload),
         ("row", &effect.row),

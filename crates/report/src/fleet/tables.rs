@@ -37,6 +37,11 @@ fn lines(summary: &FleetSummary, caption: &str, effects: &[FleetEffect]) -> Tabl
     let columns: Vec<Cell<'_>> = vec![
         (true, Column::words("Row"), Box::new(row)),
         (many_models, Column::words("CPU model"), Box::new(model)),
+        (
+            summary.origin.is_none(),
+            Column::words("Origin"),
+            Box::new(|effect| effect.origin.to_string()),
+        ),
         (many_arms, Column::words("Arm"), Box::new(|effect| clean(&effect.arm))),
         (
             true,
@@ -46,7 +51,7 @@ fn lines(summary: &FleetSummary, caption: &str, effects: &[FleetEffect]) -> Tabl
         (true, Column::number("Effect"), Box::new(|effect| amount(effect, effect.effect))),
         (
             true,
-            Column::number(number::interval_name(summary.confidence)),
+            Column::number(summary.interval_name()),
             Box::new(|effect| or_none(ends(effect, effect.low, effect.high))),
         ),
         (

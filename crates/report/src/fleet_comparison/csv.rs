@@ -8,7 +8,7 @@ use coretwin_base::fleet_comparison::{FleetChange, FleetComparison};
 const COLUMNS: &str = "fleet_1,fleet_2,cpu_model,workload,row,arm,reference_arm,unit,better,scale,rows,\
                        effect_1,low_1,high_1,machines_1,effect_2,low_2,high_2,machines_2,\
                        machines_paired,machines_independent_1,machines_independent_2,\
-                       ratio,low,high,degrees,p,p_adjusted,change";
+                       ratio,low,high,degrees,p,p_adjusted,change,origin_1,origin_2";
 
 pub(super) fn csv(comparison: &FleetComparison) -> String {
     let mut out = format!("{COLUMNS}\n");
@@ -46,5 +46,6 @@ fn write(out: &mut String, comparison: &FleetComparison, line: &FleetChange) {
         out,
         &[change.ratio, change.low, change.high, change.degrees, change.p, change.p_adjusted],
     );
-    out.push_str(&format!(",{}\n", word(change.change)));
+    let [first, second] = line.origins;
+    out.push_str(&format!(",{},{first},{second}\n", word(change.change)));
 }

@@ -11,6 +11,7 @@ use crate::document::{Block, Document, Headline, Outline};
 use crate::format::Format;
 use crate::{html, markdown, number, text, words};
 use coretwin_base::fleet_comparison::{FleetChange, FleetComparison};
+use coretwin_base::origin::Origin;
 use coretwin_base::plan::Comparison;
 
 /// A form in which a comparison of fleets can be reported; several have one baseline.
@@ -62,11 +63,9 @@ fn heads(comparison: &FleetComparison) -> [String; 2] {
 }
 
 fn notice(comparison: &FleetComparison) -> Option<String> {
-    if comparison.fleets.iter().all(|fleet| fleet.is_simulated) {
-        return Some(
-            "Simulated machines: every figure is a prediction of models, nothing was measured."
-                .to_owned(),
-        );
+    let origins = comparison.fleets.each_ref().map(|fleet| fleet.origin);
+    if let Some(notice) = words::unmeasured_pair(origins) {
+        return Some(notice);
     }
     let kinds = comparison.fleets.each_ref().map(|fleet| fleet.comparison);
     match kinds {
@@ -99,13 +98,10 @@ fn headlines(comparison: &FleetComparison) -> Vec<Headline> {
             )),
             effect: amount(change.ratio, line.scale, &line.unit),
             interval: change.low.zip(change.high).map(|ends| {
-                format!(
-                    "{} {}",
-                    number::interval_name(comparison.confidence),
-                    interval(Some(ends), line.scale)
-                )
+                format!("{} {}", comparison.interval_name(), interval(Some(ends), line.scale))
             }),
             verdict: change.change.map(|change| (tone(change), change.to_string())),
+            mark: Origin::of_change(line.origins).mark(),
             basis: format!("{}, {}", row(line), machines(line)),
         };
         headlines.push((&line.arm, headline));

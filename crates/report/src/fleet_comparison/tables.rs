@@ -75,7 +75,7 @@ fn lines(comparison: &FleetComparison, caption: &str, lines: &[&FleetChange]) ->
         Column::number(second.as_str()),
         Column::number("Its interval").detail(),
         Column::number("Change").opening(),
-        Column::number(number::interval_name(comparison.confidence)),
+        Column::number(comparison.interval_name()),
         Column::words("Result"),
         Column::words("Machines"),
         Column::number("p (Holm)"),

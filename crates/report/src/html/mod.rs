@@ -89,6 +89,9 @@ fn card(headline: &Headline) -> Markup {
             p { (headline.comparison) }
             p class="big" { (headline.effect) }
             @if let Some(interval) = &headline.interval { p { (interval) } }
+            @if let Some(mark) = headline.mark {
+                p { span class="badge inconclusive" { (mark) } }
+            }
             @if let Some((verdict, word)) = &headline.verdict {
                 p { span class={ "badge " (tone(*verdict)) } { (word) } }
             }

@@ -121,6 +121,7 @@ fn plan(arms: Vec<PlanArm>, rows: Vec<PlanRow>, comparison: Comparison, per_core
         schema: SCHEMA,
         coretwin: "0.1.0".to_owned(),
         machine: "host".to_owned(),
+        origin: None,
         comparison,
         arms,
         reference_arm,

@@ -5,6 +5,7 @@
 //! [`uop::Uop`]s per thread go in; an [`outcome::Outcome`] with speeds, a stack of cycles per thread
 //! and the occupancy of every resource comes out.
 
+pub mod accuracy;
 pub mod comparison;
 pub mod engine;
 pub mod experiments;

@@ -44,7 +44,9 @@ impl Gate {
         let same_reference = states[0];
         Self {
             same_study: a.plan == b.plan && a.environment == b.environment,
-            protocols: gives_verdicts(a.plan) && gives_verdicts(b.plan),
+            protocols: sides
+                .iter()
+                .all(|side| gives_verdicts(side.records.plan) && !side.summary.interim),
             questions: arms.map(|arm| same_reference && states[arm] && question(arm)).collect(),
             states,
             works: common.rows.iter().map(same_work).collect(),

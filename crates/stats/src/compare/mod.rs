@@ -132,6 +132,7 @@ fn compared(side: &Side<'_>, common: &Common, index: usize, head: &str) -> Compa
         head: head.to_owned(),
         folder: folder.to_owned(),
         machine: plan.machine.clone(),
+        origin: plan.origin(),
         coretwin: plan.coretwin.clone(),
         started_utc: environment.sessions.first().map(|session| session.started_utc.clone()),
         boots: boots.len() as u32,

@@ -72,7 +72,7 @@ impl<'a> Answer<'a> {
         let basis = match interaction.low.zip(interaction.high) {
             Some((low, high)) => {
                 let [low, high] = [low, high].map(|end| self.amount(Some(end)));
-                format!("95 % interval {low} to {high}, {blocks}")
+                format!("{} {low} to {high}, {blocks}", comparison.interval_name())
             }
             None => format!("no interval, {blocks}"),
         };

@@ -5,7 +5,8 @@ use super::common::Common;
 use super::gate::Gate;
 use super::side::Side;
 use crate::study::phrase::counted;
-use coretwin_base::comparison::StudyComparison;
+use coretwin_base::comparison::{ComparedStudy, StudyComparison};
+use coretwin_base::origin::Origin;
 use coretwin_base::plan::{Comparison, PlanArm, Protocol};
 use coretwin_base::reading::Better;
 use coretwin_base::summary::StoppedBecause;
@@ -28,6 +29,8 @@ pub(super) fn write(
     let writer = Writer { comparison, sides, common, gate };
     let mut warnings = Vec::new();
     warnings.extend(writer.same_study());
+    let studies = comparison.studies.each_ref();
+    warnings.extend(of_origins(studies.map(|study| (study.head.as_str(), Some(study.origin)))));
     warnings.extend(writer.protocols());
     warnings.extend(writer.questions());
     warnings.extend(writer.works());
@@ -212,7 +215,11 @@ impl Writer<'_> {
                     "{head} {how}; {} could be analysed",
                     counted(study.blocks.into(), "block")
                 ),
-                format!("Compare again when it is done: coretwin study --resume {}", study.folder),
+                format!(
+                    "It is interim, so there is no verdict. Compare again when it is done: coretwin study \
+                     --resume {}",
+                    study.folder
+                ),
             ));
         }
         warnings
@@ -221,7 +228,10 @@ impl Writer<'_> {
     fn few_blocks(&self) -> Option<Warning> {
         let blocks = self.comparison.studies.each_ref().map(|study| study.blocks);
         let fewest = blocks[0].min(blocks[1]);
-        (self.gate.protocols && fewest < BLOCKS_MIN).then(|| {
+        let decides =
+            |study: &ComparedStudy| matches!(study.protocol, Protocol::Modern | Protocol::Fixed);
+        let both = self.comparison.studies.iter().all(decides);
+        (both && fewest < BLOCKS_MIN).then(|| {
             Warning::new(
                 "few-blocks",
                 format!("the studies have {} and {} blocks", blocks[0], blocks[1]),
@@ -334,6 +344,29 @@ impl Writer<'_> {
             )
         })
     }
+}
+
+/// What is compared where not all of it was measured; `None` of a fleet whose machines differ in it.
+pub(crate) fn of_origins(sides: [(&str, Option<Origin>); 2]) -> Option<Warning> {
+    let [(first, a), (second, b)] = sides;
+    if [a, b] == [Some(Origin::Measured); 2] {
+        return None;
+    }
+    let word = |origin: Option<Origin>| origin.map_or("of several origins", Origin::name);
+    let (text, remedy) = if a == b {
+        let text = match a {
+            Some(_) => format!("both are {}", word(a)),
+            None => "both mix origins; their machines are compared with those of one origin".into(),
+        };
+        (text, "Nothing that was measured is compared, so there is no verdict.")
+    } else {
+        (
+            format!("{first} is {}, {second} is {}", word(a), word(b)),
+            "A change is then the error of the models or of the emulation, not something that \
+             happened to a machine, so there is no verdict.",
+        )
+    };
+    Some(Warning::new("origin", text, remedy))
 }
 
 /// What a study compares.

@@ -8,10 +8,11 @@ mod choice;
 mod measures;
 
 use crate::study::blocks::Blocks;
-use crate::study::rows::{Comparison, gives_verdicts};
+use crate::study::rows::{Comparison, decides};
 use crate::study::suites;
 use coretwin_base::arm::ArmState;
 use coretwin_base::decision::{Decision, Licence, Measure, Price, Worth};
+use coretwin_base::origin::Origin;
 use coretwin_base::plan::{Plan, PlanRow, Scale};
 use coretwin_base::reading::{Better, Reading};
 use coretwin_base::summary::{SuiteEffect, Summary};
@@ -25,7 +26,8 @@ pub fn decide(
     summary: &Summary,
     licence: Option<Licence>,
 ) -> Option<Decision> {
-    if !gives_verdicts(plan) {
+    // An emulator's times say nothing of any machine.
+    if !decides(plan) || plan.origin() == Origin::Emulated {
         return None;
     }
     let rules =
@@ -41,7 +43,7 @@ pub fn decide(
         .flat_map(|measure| {
             let compared = Measured::new(plan, readings, measure);
             arms()
-                .filter_map(move |arm| worth(plan, measure, arm, &compared.suite(plan, arm)?))
+                .filter_map(move |arm| worth(summary, measure, &compared.suite(plan, arm)?))
                 .collect::<Vec<_>>()
         })
         .collect();
@@ -80,14 +82,14 @@ impl Measured {
     }
 }
 
-fn worth(plan: &Plan, measure: Measure, arm: usize, suite: &SuiteEffect) -> Option<Worth> {
+fn worth(summary: &Summary, measure: Measure, suite: &SuiteEffect) -> Option<Worth> {
     Some(Worth {
         measure,
-        arm: plan.arms[arm].label.clone(),
+        arm: suite.arm.clone(),
         ratio: suite.ratio?,
         low: suite.low,
         high: suite.high,
-        verdict: suite.verdict,
+        verdict: suite.verdict.filter(|_| !summary.interim),
         rows: suite.rows,
     })
 }

@@ -12,6 +12,7 @@ use coretwin_base::fleet::{Fleet, Member, MemberState};
 use coretwin_base::fleet_summary::{
     FleetEffect, FleetModel, FleetOutlier, FleetPoint, FleetSummary, PartialStudy,
 };
+use coretwin_base::origin::Origin;
 use coretwin_base::plan::{Comparison, Scale};
 use coretwin_base::schema::SCHEMA;
 use coretwin_base::shared_text::SharedText;
@@ -78,6 +79,7 @@ fn facts(fleet: &Fleet, machines: &[&Member], margin: f64) -> FleetSummary {
         models: models(machines),
         comparison: if kinds.all(|kind| kind == first) { first } else { Comparison::None },
         is_simulated: !machines.is_empty() && machines.iter().all(|member| member.is_simulated),
+        origin: Origin::common(machines.iter().map(|member| member.origin)),
         margin,
         confidence: stopping::CONFIDENCE,
         suites: Vec::new(),
@@ -124,7 +126,8 @@ impl Analysis<'_> {
         }
         // Groups of one model and arm follow each other.
         let same = |a: &FleetEffect, b: &FleetEffect| {
-            (&a.cpu_model, &a.arm, &a.reference) == (&b.cpu_model, &b.arm, &b.reference)
+            (a.origin, &a.cpu_model, &a.arm, &a.reference)
+                == (b.origin, &b.cpu_model, &b.arm, &b.reference)
         };
         for family in effects.chunk_by_mut(same) {
             let tested: Vec<f64> = family.iter().filter_map(|effect| effect.p).collect();
@@ -169,12 +172,14 @@ impl Analysis<'_> {
             }
         };
         let decide = |inner: Option<_>, outer: Option<_>| {
-            Some(verdict::of_intervals(inner?, outer?, margin))
+            let measured = key.origin == Origin::Measured;
+            Some(verdict::of_intervals(inner?, outer?, margin)).filter(|_| measured)
         };
         let shown = |value: f64| from_scale(value, scale);
         let mean =
             all.as_ref().map_or_else(|| ones.first().map_or(0.0, |one| one.mean), |a| a.mean);
         FleetEffect {
+            origin: key.origin,
             cpu_model: key.cpu_model.cloned(),
             row: key.row.clone(),
             workload: key.workload.clone(),

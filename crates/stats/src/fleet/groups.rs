@@ -3,6 +3,7 @@
 use super::random_effects::Found;
 use super::spread;
 use coretwin_base::fleet::{Effect, Fleet, Member};
+use coretwin_base::origin::Origin;
 use coretwin_base::plan::Scale;
 use coretwin_base::reading::Better;
 use coretwin_base::shared_text::SharedText;
@@ -11,6 +12,8 @@ use std::collections::{BTreeMap, BTreeSet};
 /// What is analysed together. Rows of one name but of another unit are others.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Key<'a> {
+    /// Where the figures come from: what is measured and what is not never mix.
+    pub(super) origin: Origin,
     /// Model of the processor; none: all of them.
     pub(super) cpu_model: Option<&'a SharedText>,
     pub(super) arm: &'a SharedText,
@@ -66,10 +69,10 @@ pub(super) fn by_model<'a>(fleet: &'a Fleet, machines: &[&'a Member]) -> Groups<
             continue;
         };
         // A machine keeps the model of its first study, so that it is in one model only.
-        let model = &machines[machine].cpu_model;
+        let first = machines[machine];
         for effect in &member.effects {
             if let Some(one) = one(machine, effect) {
-                groups.entry(key(model, effect)).or_default().push(one);
+                groups.entry(key(first, effect)).or_default().push(one);
             }
         }
     }
@@ -93,9 +96,10 @@ fn one(machine: usize, effect: &Effect) -> Option<One> {
     })
 }
 
-pub(super) fn key<'a>(model: &'a SharedText, effect: &'a Effect) -> Key<'a> {
+pub(super) fn key<'a>(member: &'a Member, effect: &'a Effect) -> Key<'a> {
     Key {
-        cpu_model: Some(model),
+        origin: member.origin,
+        cpu_model: Some(&member.cpu_model),
         arm: &effect.arm,
         reference: &effect.reference,
         workload: &effect.workload,
@@ -129,8 +133,11 @@ fn merge(ones: &mut Vec<One>) {
 
 /// The same over all models, where there are several.
 pub(super) fn over_models<'a>(groups: &Groups<'a>) -> Groups<'a> {
-    let models: BTreeSet<_> = groups.keys().map(|key| key.cpu_model).collect();
-    if models.len() > 1 { all_models(groups) } else { Groups::new() }
+    let models: BTreeSet<_> = groups.keys().map(|key| (key.origin, key.cpu_model)).collect();
+    let of_origin = |origin| models.iter().filter(|model| model.0 == origin).count();
+    let mut over = all_models(groups);
+    over.retain(|key, _| of_origin(key.origin) > 1);
+    over
 }
 
 /// The same whatever the model.
@@ -145,10 +152,12 @@ pub(super) fn all_models<'a>(groups: &Groups<'a>) -> Groups<'a> {
 
 /// Rows that every machine of their model has, compared by ratio, by model and arm.
 pub(super) fn shared_rows<'g, 'a>(groups: &'g Groups<'a>) -> Vec<Vec<(&'g Key<'a>, &'g Vec<One>)>> {
-    type Arm<'a> = (Option<&'a SharedText>, &'a SharedText, &'a SharedText);
+    type Arm<'a> = (Origin, Option<&'a SharedText>, &'a SharedText, &'a SharedText);
     let mut arms: BTreeMap<Arm<'_>, Vec<(&Key<'a>, &Vec<One>)>> = BTreeMap::new();
     for (key, ones) in groups.iter().filter(|(key, _)| !key.is_raw) {
-        arms.entry((key.cpu_model, key.arm, key.reference)).or_default().push((key, ones));
+        arms.entry((key.origin, key.cpu_model, key.arm, key.reference))
+            .or_default()
+            .push((key, ones));
     }
     let mut shared: Vec<_> = arms.into_values().collect();
     for rows in &mut shared {

@@ -9,9 +9,11 @@ use std::collections::BTreeSet;
 /// One sentence per arm.
 pub(super) fn write(summary: &FleetSummary) -> Vec<String> {
     let all = || summary.suites.iter().chain(&summary.effects);
-    let arms: BTreeSet<_> = all().map(|effect| (&effect.arm, &effect.reference)).collect();
-    let primary = |arm| {
-        let of_arm = || all().filter(move |effect| (&effect.arm, &effect.reference) == arm);
+    let arm =
+        |effect: &'_ FleetEffect| (effect.origin, effect.arm.clone(), effect.reference.clone());
+    let arms: BTreeSet<_> = all().map(arm).collect();
+    let primary = |wanted| {
+        let of_arm = || all().filter(|effect| arm(effect) == wanted);
         // Suites come first, and all models before each of them.
         of_arm().find(|effect| effect.cpu_model.is_none()).or_else(|| of_arm().next())
     };
@@ -32,31 +34,34 @@ fn sentence(summary: &FleetSummary, effect: &FleetEffect) -> String {
     let interval = match (effect.low, effect.high) {
         (Some(low), Some(high)) => {
             format!(
-                " (95 % interval {} to {})",
+                " ({} {} to {})",
+                effect.origin.interval_name(summary.confidence),
                 self::amount(effect, low),
                 self::amount(effect, high)
             )
         }
         _ => String::new(),
     };
-    let next = match (effect.next_low, effect.next_high, effect.next) {
-        (Some(low), Some(high), Some(next)) => format!(
-            " The next machine of this kind lies between {} and {}: {}",
+    let next = match (effect.next_low, effect.next_high) {
+        (Some(low), Some(high)) => format!(
+            " The next machine of this kind lies between {} and {}{}",
             self::amount(effect, low),
             self::amount(effect, high),
-            match next {
-                Verdict::Helps => "it gains too.",
-                Verdict::Hurts => "it loses too.",
-                Verdict::NoMaterialDifference => "no material difference there either.",
-                Verdict::Inconclusive =>
-                    "whether it gains or loses cannot be told from these machines; measure it.",
+            match effect.next {
+                Some(Verdict::Helps) => ": it gains too.",
+                Some(Verdict::Hurts) => ": it loses too.",
+                Some(Verdict::NoMaterialDifference) => ": no material difference there either.",
+                Some(Verdict::Inconclusive) =>
+                    ": whether it gains or loses cannot be told from these machines; measure it.",
+                None => ".",
             }
         ),
         _ => " So few machines say nothing about the next one.".to_owned(),
     };
     let verdict = effect.verdict.map_or(String::new(), |verdict| format!(": {verdict}"));
+    let mark = effect.origin.mark().map(|mark| format!("{mark}: ")).unwrap_or_default();
     format!(
-        "{} against {}: {amount}{interval} for {what} on {}{of_models}{verdict}.{next}{}",
+        "{mark}{} against {}: {amount}{interval} for {what} on {}{of_models}{verdict}.{next}{}",
         effect.arm,
         effect.reference,
         counted(effect.machines.into(), "machine"),
@@ -72,8 +77,8 @@ fn by_model(summary: &FleetSummary, over_all: &FleetEffect) -> String {
     if over_all.cpu_model.is_some() {
         return String::new();
     }
-    let is_same =
-        |effect: &&FleetEffect| (&effect.row, &effect.arm) == (&over_all.row, &over_all.arm);
+    let key = |effect: &FleetEffect| (effect.origin, effect.row.clone(), effect.arm.clone());
+    let is_same = |effect: &&FleetEffect| key(effect) == key(over_all);
     let effects = summary.suites.iter().chain(&summary.effects).filter(is_same);
     let named: Vec<String> = effects
         .filter_map(|effect| {

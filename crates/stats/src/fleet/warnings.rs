@@ -2,6 +2,7 @@
 
 use coretwin_base::fleet::Fleet;
 use coretwin_base::fleet_summary::FleetSummary;
+use coretwin_base::origin::Origin;
 use coretwin_base::plan::Comparison;
 use coretwin_base::schema::SCHEMA;
 use coretwin_base::warning::Warning;
@@ -45,7 +46,7 @@ pub(super) fn write(fleet: &Fleet, summary: &FleetSummary) -> Vec<Warning> {
             "nothing needs to be done; fields they lack are not reported",
         );
     }
-    mixtures(fleet, &mut warn);
+    mixtures(fleet, summary, &mut warn);
     few_machines(summary, &mut warn);
     let uncompared = fleet.members.iter().filter(|member| !member.uncompared.is_empty()).count();
     if uncompared > 0 {
@@ -59,7 +60,7 @@ pub(super) fn write(fleet: &Fleet, summary: &FleetSummary) -> Vec<Warning> {
 }
 
 /// Studies that differ in more than their machines.
-fn mixtures(fleet: &Fleet, warn: &mut impl FnMut(&str, String, &str)) {
+fn mixtures(fleet: &Fleet, summary: &FleetSummary, warn: &mut impl FnMut(&str, String, &str)) {
     let plans: BTreeSet<_> = fleet.members.iter().map(|member| &member.plan).collect();
     if plans.len() > 1 {
         warn(
@@ -85,12 +86,14 @@ fn mixtures(fleet: &Fleet, warn: &mut impl FnMut(&str, String, &str)) {
             "look at each arm by its own label, or make one fleet for each kind",
         );
     }
-    let simulated = fleet.members.iter().filter(|member| member.is_simulated).count();
-    if simulated > 0 && simulated < fleet.members.len() {
+    if summary.origin.is_none() && !fleet.members.is_empty() {
+        let count = |origin| fleet.members.iter().filter(|member| member.origin == origin).count();
+        let [measured, simulated, emulated] =
+            [Origin::Measured, Origin::Simulated, Origin::Emulated].map(count);
         warn(
-            "mixed-simulated",
-            format!("{simulated} of {} studies are of simulated machines", fleet.members.len()),
-            "a model's simulated and real machines have different names; read the lines by model",
+            "mixed-origins",
+            format!("{measured} studies were measured, {simulated} simulated, {emulated} emulated"),
+            "no effect is taken over machines of several origins; each line is of one",
         );
     }
 }

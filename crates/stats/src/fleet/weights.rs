@@ -43,7 +43,7 @@ impl<'a> Weights<'a> {
     pub fn share(&self, member: &Member, effect: &Effect) -> Option<f64> {
         let by_id = |known: &&Member| known.machine.cmp(&member.machine);
         let machine = self.machines.binary_search_by(by_id).ok()?;
-        let group = self.groups.get(&groups::key(&self.machines[machine].cpu_model, effect))?;
+        let group = self.groups.get(&groups::key(self.machines[machine], effect))?;
         let at = group.binary_search_by_key(&(machine as u32), |(machine, ..)| *machine).ok()?;
         let (_, weight, blocks) = group[at];
         Some(weight * f64::from(effect.blocks) / f64::from(blocks.max(1)))

@@ -17,8 +17,13 @@ use std::collections::BTreeMap;
 /// those of the plan.
 #[must_use]
 pub fn analyse(plan: &Plan, readings: &[Reading], stopped: StoppedBecause) -> Summary {
-    let prediction = prediction::of(plan, readings, stopped).map(Box::new);
-    Summary { prediction, ..measured(plan, readings, stopped) }
+    let mut summary = measured(plan, readings, stopped);
+    summary.prediction = prediction::of(plan, readings, stopped).map(Box::new);
+    if summary.prediction.is_some() {
+        // They tell how far off the models are.
+        summary.sentences = sentences::write(plan, &summary);
+    }
+    summary
 }
 
 /// All of it that a measured study has too.
@@ -26,12 +31,14 @@ pub(crate) fn measured(plan: &Plan, readings: &[Reading], stopped: StoppedBecaus
     let mut summary = Summary {
         schema: SCHEMA,
         machine: plan.machine.clone(),
+        origin: plan.origin(),
         comparison: plan.comparison,
         protocol: plan.rules.protocol,
         arms: plan.arms.clone(),
         reference_arm: plan.reference_arm.clone(),
         blocks: 0,
         stopped_because: stopped,
+        interim: false,
         margin: plan.rules.margin,
         target: plan.rules.target,
         rows: Vec::new(),
@@ -52,12 +59,39 @@ pub(crate) fn measured(plan: &Plan, readings: &[Reading], stopped: StoppedBecaus
     } else {
         fill(&mut summary, plan, readings, &facts);
     }
+    if is_interim(plan, readings, &summary) {
+        summary.interim = true;
+        let verdicts =
+            summary.rows.iter_mut().map(|row| (&mut row.verdict, &mut row.blocks_needed));
+        let suites = summary.suites.iter_mut();
+        let suites = suites.map(|suite| (&mut suite.verdict, &mut suite.blocks_needed));
+        for (verdict, blocks_needed) in verdicts.chain(suites) {
+            (*verdict, *blocks_needed) = (None, None);
+        }
+    }
     let too_busy = (summary.blocks == 0).then(|| disturbed::too_busy(plan, readings)).flatten();
     summary.sentences = match too_busy {
         Some(sentence) => vec![sentence],
         None => sentences::write(plan, &summary),
     };
     summary
+}
+
+/// Whether the study was stopped before its own rule let it stop. One that used up its budget ended
+/// by its plan.
+fn is_interim(plan: &Plan, readings: &[Reading], summary: &Summary) -> bool {
+    match summary.stopped_because {
+        StoppedBecause::Target | StoppedBecause::Blocks | StoppedBecause::Budget => false,
+        StoppedBecause::Interrupted
+        | StoppedBecause::Busy
+        | StoppedBecause::Reboot
+        | StoppedBecause::Error
+        | StoppedBecause::Running => {
+            let look = super::look(plan, readings);
+            let narrow = plan.rules.protocol == Protocol::Modern && look.satisfied && look.due;
+            !narrow && summary.blocks < plan.blocks_max()
+        }
+    }
 }
 
 /// The analysis by blocks.

@@ -11,7 +11,7 @@ mod disturbed;
 mod look;
 mod machine_effects;
 mod pair;
-pub(crate) mod phrase;
+pub mod phrase;
 mod protocol_2003;
 pub(crate) mod resolution;
 pub(crate) mod rows;

@@ -6,22 +6,26 @@ pub(crate) fn counted(number: u64, noun: &str) -> String {
     format!("{} {noun}{plural}", separated(&number.to_string()))
 }
 
-/// How far a ratio lies from 1, without direction: "3.1 %", "1,931 %"; a factor where a percentage
-/// no longer tells one result from another.
-pub(crate) fn percent(ratio: f64) -> String {
-    let percent = libm::fabs(ratio - 1.0) * 100.0;
-    if ratio > 0.0 && ratio < 0.01 {
-        format!("a factor of {}", separated(&format!("{:.0}", 1.0 / ratio)))
-    } else if percent >= 999.5 {
-        format!("{} %", separated(&format!("{percent:.0}")))
-    } else {
-        format!("{percent:.1} %")
+/// Below this ratio, and above [`RATIO_MAX`], a percentage no longer tells one result from another.
+const RATIO_MIN: f64 = 0.01;
+const RATIO_MAX: f64 = 10_000.0;
+
+/// How far a ratio lies from 1, without direction: "3.1 %", "1,931 %", "a factor of 2,981".
+#[must_use]
+pub fn percent(ratio: f64) -> String {
+    match factor(ratio) {
+        Some(factor) => format!("a factor of {factor}"),
+        None => size(ratio),
     }
 }
 
-/// "+3.1 %", "−2.0 %", "±0.0 %".
-pub(crate) fn signed_percent(ratio: f64) -> String {
-    let text = percent(ratio);
+/// The same with its direction: "+3.1 %", "−2.0 %", "±0.0 %", "÷2,981", "×12,000".
+#[must_use]
+pub fn signed_percent(ratio: f64) -> String {
+    if let Some(factor) = factor(ratio) {
+        return format!("{}{factor}", if ratio < 1.0 { '÷' } else { '×' });
+    }
+    let text = size(ratio);
     let sign = if text == "0.0 %" {
         "±"
     } else if ratio < 1.0 {
@@ -30,6 +34,20 @@ pub(crate) fn signed_percent(ratio: f64) -> String {
         "+"
     };
     format!("{sign}{text}")
+}
+
+fn factor(ratio: f64) -> Option<String> {
+    let far = ratio > 0.0 && !(RATIO_MIN..RATIO_MAX).contains(&ratio);
+    far.then(|| separated(&format!("{:.0}", f64::max(ratio, 1.0 / ratio))))
+}
+
+fn size(ratio: f64) -> String {
+    let percent = libm::fabs(ratio - 1.0) * 100.0;
+    if percent >= 999.5 {
+        format!("{} %", separated(&format!("{percent:.0}")))
+    } else {
+        format!("{percent:.1} %")
+    }
 }
 
 /// Puts a comma between thousands.

@@ -3,6 +3,7 @@
 use super::blocks::{Attempt, Blocks, Cell};
 use crate::paired::Paired;
 use crate::{paired, stopping, verdict};
+use coretwin_base::origin::Origin;
 use coretwin_base::plan::{Plan, PlanRow, Protocol, Scale};
 use coretwin_base::reading::Better;
 use coretwin_base::summary::Verdict;
@@ -121,8 +122,13 @@ impl Comparison {
     }
 }
 
-/// Whether this protocol ends in verdicts: a screening does not, and the article's had none.
+/// Whether this study ends in verdicts: a prediction is none, nor is what an emulator took.
 pub(crate) fn gives_verdicts(plan: &Plan) -> bool {
+    decides(plan) && plan.origin() == Origin::Measured
+}
+
+/// Whether this protocol decides: a screening does not, and the article's did not.
+pub(crate) fn decides(plan: &Plan) -> bool {
     matches!(plan.rules.protocol, Protocol::Modern | Protocol::Fixed)
 }
 

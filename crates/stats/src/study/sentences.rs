@@ -2,12 +2,16 @@
 
 use super::pair::pair_comparison;
 use super::phrase::{counted, percent, signed_percent};
-use crate::stopping;
+use crate::{prediction, stopping};
 use coretwin_base::arm::ArmState;
 use coretwin_base::boot::Promise;
+use coretwin_base::origin::Origin;
 use coretwin_base::plan::{Comparison, CopyRule, Plan, PlanArm, Protocol, Scale};
 use coretwin_base::reading::Better;
-use coretwin_base::summary::{RowEffect, SuiteEffect, Summary, Verdict};
+use coretwin_base::summary::{RowEffect, StoppedBecause, SuiteEffect, Summary, Verdict};
+
+/// What an emulated processor cannot tell.
+const NO_SMT: &str = "this says nothing of SMT in hardware, so there is no verdict";
 
 /// One text per arm other than the reference.
 pub(super) fn write(plan: &Plan, summary: &Summary) -> Vec<String> {
@@ -64,6 +68,7 @@ impl Answer<'_> {
             );
         };
         let mut text = match (result.verdict, result.interval) {
+            _ if self.summary.origin != Origin::Measured => self.unmeasured(&result),
             (Some(verdict), Some(interval)) => self.decided(&result, verdict, interval),
             _ => self.undecided(&result),
         };
@@ -222,9 +227,71 @@ impl Answer<'_> {
         }
     }
 
+    /// What models predict, or what an emulator took: no verdict, and how far it can be believed.
+    fn unmeasured(&self, result: &Headline) -> String {
+        let (more, less) = self.words();
+        let none = if result.scale == Scale::Ratio { 1.0 } else { 0.0 };
+        let word = if result.effect >= none { more } else { less };
+        let amount = self.amount(result, result.effect);
+        let name = self.summary.origin.interval_name(stopping::CONFIDENCE);
+        let spread = result.interval.map(|(low, high)| {
+            let blocks = counted(result.blocks.into(), "block");
+            format!("; {name} {} ({blocks})", self.ends(result, low, high))
+        });
+        let (what, belief) = match self.summary.origin {
+            Origin::Emulated => ("timed on an emulated processor", NO_SMT.to_owned()),
+            _ => ("predicted", prediction::belief(self.summary.prediction.as_deref())),
+        };
+        format!(
+            "For {}: {what} {word} by {amount}{} {}{}; {belief}.",
+            result.subject,
+            self.settings(),
+            self.compared(),
+            spread.unwrap_or_default(),
+        )
+    }
+
     /// A result that carries no verdict, and why.
     fn undecided(&self, result: &Headline) -> String {
         let (subject, blocks) = (&result.subject, result.blocks);
+        let shown = self.shown(result);
+        if self.summary.interim {
+            return format!(
+                "Interim, {}: no verdict on {subject}. So far {shown} ({}). To decide it, {}.",
+                self.stopped(),
+                counted(blocks.into(), "block"),
+                super::warnings::more_blocks(self.plan, self.summary.stopped_because)
+            );
+        }
+        match self.summary.protocol {
+            Protocol::Quick => format!(
+                "Screening only, no verdict on {subject}: {shown} ({blocks} blocks). Run the study \
+                 without --quick to decide."
+            ),
+            Protocol::Article2003 => format!(
+                "By the protocol of 2003, for {subject}: {shown} ({blocks} runs, no interval, no \
+                 verdict)."
+            ),
+            Protocol::Modern | Protocol::Fixed => format!(
+                "Too few blocks for a verdict on {subject} ({blocks}): {shown}. To get more, {}.",
+                super::warnings::more_blocks(self.plan, self.summary.stopped_because)
+            ),
+        }
+    }
+
+    /// How far a study came that was stopped.
+    fn stopped(&self) -> String {
+        let (done, most) = (self.summary.blocks, self.plan.blocks_max());
+        let of = if self.plan.rules.looks.len() > 1 { "at most " } else { "" };
+        let how = match self.summary.stopped_because {
+            StoppedBecause::Reboot => "waiting for a reboot",
+            _ => "stopped",
+        };
+        format!("{how} after {done} of {of}{most} blocks")
+    }
+
+    /// An effect without a verdict. One whose interval reaches to both sides has no direction.
+    fn shown(&self, result: &Headline) -> String {
         let compared = self.compared();
         let size = match self.size(result, result.effect) {
             size if size == "0.0 %" => {
@@ -233,26 +300,16 @@ impl Answer<'_> {
             }
             size => size,
         };
-        let size = format!("{size}{}", self.settings());
-        let range = result.interval.map(|(low, high)| {
-            format!("; the 95 % interval goes from {}", self.ends(result, low, high))
-        });
-        let range = range.unwrap_or_default();
-        match self.summary.protocol {
-            Protocol::Quick => format!(
-                "Screening only, no verdict on {subject}: {size} {compared}{range} ({blocks} \
-                 blocks). Run the study without --quick to decide."
-            ),
-            Protocol::Article2003 => format!(
-                "By the protocol of 2003, for {subject}: {size} {compared} ({blocks} runs, no \
-                 interval, no verdict)."
-            ),
-            Protocol::Modern | Protocol::Fixed => format!(
-                "Too few blocks for a verdict on {subject} ({blocks}): {size} {compared}{range}. \
-                 To get more, {}.",
-                super::warnings::more_blocks(self.plan, self.summary.stopped_because)
-            ),
+        let settings = self.settings();
+        let Some((low, high)) = result.interval else {
+            return format!("{size}{settings} {compared}");
+        };
+        let ends = format!("the 95 % interval goes from {}", self.ends(result, low, high));
+        let none = if result.scale == Scale::Ratio { 1.0 } else { 0.0 };
+        if low < none && none < high {
+            return format!("no direction visible{settings}; {ends} {compared}");
         }
+        format!("{size}{settings} {compared}; {ends}")
     }
 
     /// Verdicts of the families behind the suite `all`.

@@ -2,7 +2,7 @@
 
 use super::analyse::Facts;
 use super::blocks::{Attempt, Blocks, Cell, LARGEST, Labels};
-use super::rows::{from_scale, gives_verdicts};
+use super::rows::{decides, from_scale};
 use crate::student;
 use coretwin_base::plan::{Plan, Protocol, Scale};
 use coretwin_base::reading::{Phase, Reading, Status};
@@ -85,7 +85,7 @@ impl Failures {
 pub(super) fn of_blocks(plan: &Plan, blocks: &Blocks, stopped: StoppedBecause) -> Vec<Warning> {
     let mut warnings = Vec::new();
     let analysed = blocks.analysed.len();
-    if gives_verdicts(plan) && analysed < BLOCKS_MIN {
+    if decides(plan) && analysed < BLOCKS_MIN {
         warnings.push(Warning::new(
             "few-blocks",
             format!("only {analysed} block(s) could be analysed"),

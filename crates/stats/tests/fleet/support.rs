@@ -36,6 +36,7 @@ pub(crate) fn member(number: u32, model: &str, effects: Vec<Effect>) -> Member {
         kernel: "6.12".into(),
         comparison: Comparison::Smt,
         is_simulated: false,
+        origin: coretwin_base::origin::Origin::Measured,
         bundle: format!("b{number}").into(),
         plan: "plan".into(),
         bundle_schema: 1,

@@ -48,6 +48,7 @@ pub(crate) fn plan(rows: &[PlanRow]) -> Plan {
         schema: 1,
         coretwin: "test".to_owned(),
         machine: "host".to_owned(),
+        origin: None,
         comparison: Comparison::StandIn,
         arms: vec![arm("one-per-core", ArmState::OnePerCore, 4), arm("on", ArmState::On, 8)],
         reference_arm: "one-per-core".to_owned(),

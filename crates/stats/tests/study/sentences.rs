@@ -4,6 +4,7 @@ use crate::fixture::{arm, plan, readings, row};
 use coretwin_base::arm::ArmState;
 use coretwin_base::command::CommandSpec;
 use coretwin_base::cpu_set::CpuSet;
+use coretwin_base::origin::Origin;
 use coretwin_base::plan::{Comparison, CopyRule, Plan, Protocol, Scale};
 use coretwin_base::summary::StoppedBecause;
 use coretwin_stats::study::analyse;
@@ -234,4 +235,73 @@ fn boots_that_do_not_differ_in_smt_get_no_verdict_on_it() {
     let text = sentence(&plan, 8, 0.2, 0.001);
     assert!(text.starts_with("Choose 6.12 for chat: ") && !text.contains("HELPS"), "{text}");
     assert!(text.ends_with("This is no verdict on SMT off against on."), "{text}");
+}
+
+/// Words that are for measurements alone.
+const VERDICTS: [&str; 7] =
+    ["HELPS", "HURTS", "NO MATERIAL", "INCONCLUSIVE", "95 %", "confidence", "Keep SMT"];
+
+#[test]
+fn a_prediction_is_never_worded_as_a_measurement() {
+    let mut plan = smt(("off", ArmState::Off), ("on", ArmState::On));
+    plan.origin = Some(Origin::Simulated);
+    for (gain, ripple) in [(0.2, 0.001), (-0.2, 0.001), (0.0, 0.001), (0.0, 0.02)] {
+        for protocol in [Protocol::Fixed, Protocol::Quick] {
+            plan.rules.protocol = protocol;
+            let text = sentence(&plan, 8, gain, ripple);
+            assert!(VERDICTS.iter().all(|word| !text.contains(word)), "{text}");
+        }
+    }
+    assert_eq!(
+        sentence(&plan, 8, 0.2, 0.001),
+        "For chat: predicted faster by 22.1 % with on (8 threads on 8 CPUs) than with off (4 threads on \
+         4 CPUs); seed spread 21.7 % faster to 22.5 % faster (8 blocks); unvalidated: no measured figure \
+         stands beside this model's."
+    );
+    plan.origin = Some(Origin::Emulated);
+    let text = sentence(&plan, 8, -0.1, 0.001);
+    let start = "For chat: timed on an emulated processor slower by 9.5 % with on";
+    assert!(text.starts_with(start) && text.contains("no verdict"), "{text}");
+}
+
+#[test]
+fn a_study_that_was_stopped_is_interim_unless_its_rule_was_met() {
+    let mut plan = plan(&[row("job", "command")]);
+    plan.rules.looks = vec![12];
+    let value = |block: u32, arm: usize, _| {
+        10.0 * (0.001 * f64::from((block * 5 + arm as u32 * 3) % 7) - 0.2 * arm as f64).exp()
+    };
+    let summary =
+        |plan: &Plan, blocks, stopped| analyse(plan, &readings(plan, blocks, value), stopped);
+    for stopped in [StoppedBecause::Interrupted, StoppedBecause::Error, StoppedBecause::Running] {
+        let five = summary(&plan, 5, stopped);
+        assert!(five.interim && five.rows[0].verdict.is_none() && five.suites[0].verdict.is_none());
+        let text = &five.sentences[0];
+        assert!(text.starts_with("Interim, stopped after 5 of 12 blocks: no verdict on"), "{text}");
+        assert!(five.rows[0].ratio.is_some() && text.contains("% faster with on"), "{text}");
+        // All of its blocks were done when it was stopped.
+        let all = summary(&plan, 12, stopped);
+        assert!(!all.interim && all.suites[0].verdict.is_some(), "{stopped:?}");
+    }
+    // A budget that ends is the plan's own end.
+    let five = summary(&plan, 5, StoppedBecause::Budget);
+    assert!(!five.interim && five.suites[0].verdict.is_some());
+    // Narrow enough at a look: its rule was met.
+    plan.rules.looks = vec![8, 12];
+    let narrow = summary(&plan, 8, StoppedBecause::Interrupted);
+    assert!(!narrow.interim && narrow.suites[0].verdict.is_some(), "{:?}", narrow.suites);
+    let between = summary(&plan, 9, StoppedBecause::Interrupted);
+    assert!(between.sentences[0].starts_with("Interim, stopped after 9 of at most 12 blocks"));
+}
+
+#[test]
+fn a_screening_whose_interval_reaches_to_both_sides_names_no_direction() {
+    let mut plan = plan(&[row("job", "command")]);
+    plan.rules.protocol = Protocol::Quick;
+    let wild = [[1.0, 30.0, 2.0], [9.0, 1.5, 4.0]];
+    let all = readings(&plan, 3, |block, arm, _| wild[arm][block as usize]);
+    let text = analyse(&plan, &all, StoppedBecause::Blocks).sentences.remove(0);
+    let start =
+        "Screening only, no verdict on your command: no direction visible; the 95 % interval";
+    assert!(text.starts_with(start), "{text}");
 }

@@ -12,6 +12,7 @@ use crate::Error;
 use coretwin_base::arm::{ArmState, KERNEL};
 use coretwin_base::cpu_set::{CpuId, CpuSet};
 use coretwin_base::environment::Environment;
+use coretwin_base::origin::Origin;
 use coretwin_base::param::Params;
 use coretwin_base::placement::Placement;
 use coretwin_base::plan::{
@@ -157,6 +158,7 @@ fn plan(program: &str, arms: &[&str], rows: &[&Series], blocks: u32) -> Plan {
         schema: SCHEMA,
         coretwin: env!("CARGO_PKG_VERSION").to_owned(),
         machine: program.to_owned(),
+        origin: Some(Origin::Measured),
         comparison: Comparison::None,
         arms: arms.iter().map(arm).collect(),
         reference_arm: arms.first().map(|arm| (*arm).to_owned()).unwrap_or_default(),

@@ -27,6 +27,7 @@ use crate::{stopping, student};
 use coretwin_base::comparison::Contrast;
 use coretwin_base::fleet::{Fleet, Member};
 use coretwin_base::fleet_comparison::{ComparedFleet, FleetChange, FleetComparison, FleetSide};
+use coretwin_base::origin::Origin;
 use coretwin_base::plan::{Comparison, Scale};
 use coretwin_base::schema::SCHEMA;
 use coretwin_base::shared_text::SharedText;
@@ -51,7 +52,12 @@ pub fn compare_fleets(
     fleets: [&FleetRecords<'_>; 2],
     margin: Option<f64>,
 ) -> Result<FleetComparison, NothingInCommon> {
-    let sides = fleets.map(Side::new);
+    let mut sides = fleets.map(Side::new);
+    let origins = sides.each_ref().map(Side::origin);
+    if let [Some(first), Some(_)] = origins {
+        // Rows meet by their names; which origins meet is told of every line.
+        sides[1].rename(first);
+    }
     let rows = sides.each_ref().map(|side| described(&side.by_model));
     if rows[0].is_disjoint(&rows[1]) {
         let names = rows.map(|rows| listed(&rows.into_iter().collect::<Vec<_>>()));
@@ -62,7 +68,7 @@ pub fn compare_fleets(
     let compared = [0, 1].map(|side: usize| compared(&sides, side));
     let is_decidable = bundles(fleets[0].fleet) != bundles(fleets[1].fleet)
         && compared[0].comparison == compared[1].comparison;
-    let lines = Lines { margin: is_decidable.then_some(margin) };
+    let lines = Lines { margin: is_decidable.then_some(margin), origins };
     let [suites, effects] = lines.all(&sides);
     let paired: Vec<[&Member; 2]> = pairs(&sides);
     let (facts, facts_same) = facts::changes(&paired);
@@ -98,6 +104,21 @@ impl<'a> Side<'a> {
         let machines = groups::machines(records.fleet);
         let by_model = groups::by_model(records.fleet, &machines);
         Self { records, machines, by_model }
+    }
+
+    /// Where all of its figures come from.
+    fn origin(&self) -> Option<Origin> {
+        Origin::common(self.machines.iter().map(|member| member.origin))
+    }
+
+    /// Calls the only origin of its rows by another name.
+    fn rename(&mut self, origin: Origin) {
+        let by_model = std::mem::take(&mut self.by_model).into_iter();
+        let renamed = |(mut key, ones): (Key<'a>, Vec<One>)| {
+            key.origin = origin;
+            (key, ones)
+        };
+        self.by_model = by_model.map(renamed).collect();
     }
 }
 
@@ -155,6 +176,7 @@ fn compared(sides: &[Side<'_>; 2], index: usize) -> ComparedFleet {
         models,
         comparison: if kinds.all(|other| other == kind) { kind } else { Comparison::None },
         is_simulated: side.machines.iter().all(|member| member.is_simulated),
+        origin: side.origin(),
         margin: largest_margin(side.records.fleet),
         partial: members.iter().filter(|member| !member.is_complete()).count() as u32,
         refused: refused.len() as u32,
@@ -173,6 +195,8 @@ fn compared(sides: &[Side<'_>; 2], index: usize) -> ComparedFleet {
 struct Lines {
     /// None where no verdict may be given.
     margin: Option<f64>,
+    /// Of each fleet; `None` of one whose machines differ in it, which then meet their like alone.
+    origins: [Option<Origin>; 2],
 }
 
 impl Lines {
@@ -238,11 +262,17 @@ impl Lines {
         let change = mean_change(&pairs, [&others[0], &others[1]])?;
         let reference =
             ones[0].iter().map(|one| libm::fabs(one.reference)).sum::<f64>() / ones[0].len() as f64;
-        let margin = self.margin.map(|share| match scale {
+        let origins = match self.origins {
+            [Some(first), Some(second)] => [first, second],
+            _ => [key.origin; 2],
+        };
+        let measured = origins == [Origin::Measured; 2];
+        let margin = self.margin.filter(|_| measured).map(|share| match scale {
             Scale::Ratio => libm::log1p(share),
             Scale::Raw => share * reference,
         });
         Some(FleetChange {
+            origins,
             cpu_model: key.cpu_model.cloned(),
             row: key.row.clone(),
             workload: key.workload.clone(),

@@ -35,7 +35,8 @@ fn sentence(comparison: &FleetComparison, line: &FleetChange) -> String {
     let size = line.change.ratio.map_or_else(|| "–".to_owned(), |ratio| amount(line, ratio));
     let interval = match line.change.low.zip(line.change.high) {
         Some((low, high)) => {
-            format!("95 % interval {} to {}", amount(line, low), amount(line, high))
+            let name = comparison.interval_name();
+            format!("{name} {} to {}", amount(line, low), amount(line, high))
         }
         None => "no interval".to_owned(),
     };

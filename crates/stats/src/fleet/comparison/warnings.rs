@@ -1,7 +1,7 @@
 //! What the reader of a comparison of fleets must know.
 
 use super::FleetRecords;
-use crate::compare::warnings::{kind, listed};
+use crate::compare::warnings::{kind, listed, of_origins};
 use crate::study::phrase::counted;
 use coretwin_base::fleet_comparison::{ComparedFleet, FleetComparison};
 use coretwin_base::warning::Warning;
@@ -70,23 +70,19 @@ pub(super) fn write(
     warnings
 }
 
-fn simulated(comparison: &FleetComparison) -> Option<Warning> {
+fn simulated(comparison: &FleetComparison) -> Vec<Warning> {
     let [first, second] = &comparison.fleets;
+    let mut warnings = Vec::new();
     if first.is_simulated && second.is_simulated && comparison.machines_paired > 0 {
-        return Some(Warning::new(
+        warnings.push(Warning::new(
             "same-draws",
             "simulated machines of one seed draw the same blocks in both",
             "Their blocks are not independent, and intervals are not those of two studies. Give the fleets \
              seeds of their own: coretwin fleet plan --seed.",
         ));
     }
-    (first.is_simulated != second.is_simulated).then(|| {
-        Warning::new(
-            "mixed-simulated",
-            "one of them is of simulated machines, the other of real ones",
-            "A change is then the error of the models, not something that happened to a machine.",
-        )
-    })
+    warnings.extend(of_origins([(&first.head, first.origin), (&second.head, second.origin)]));
+    warnings
 }
 
 fn unfinished(comparison: &FleetComparison) -> Vec<Warning> {
