@@ -33,7 +33,7 @@ pub struct Member {
     pub cpu_model: SharedText,
     /// Cores that could be used.
     pub cores: u32,
-    /// Most CPUs of one core.
+    /// Most CPUs of one core; 0, as `cores`, where no file of the machine names its cores.
     pub threads_per_core: u32,
     /// Release of the kernel; empty where it is not known.
     pub kernel: SharedText,

@@ -18,10 +18,14 @@ pub struct Topology {
     pub schema: u32,
     /// Every present CPU, in order of number, offline ones included.
     pub cpus: Vec<Cpu>,
-    /// Number of physical cores that have at least one present CPU.
-    pub cores: u32,
-    /// The most siblings any core has (offline ones included): 1, 2, 4 or 8.
-    pub threads_per_core_max: u32,
+    /// Number of physical cores that have at least one present CPU; `None` if no file tells.
+    pub cores: Option<u32>,
+    /// The most siblings any core has (offline ones included): 1, 2, 4 or 8; `None` if no file tells.
+    pub threads_per_core_max: Option<u32>,
+    /// Online CPUs of which no file says which core they are on. Each has a `core` of its own here,
+    /// which means nothing.
+    #[serde(default, skip_serializing_if = "CpuSet::is_empty")]
+    pub cores_unknown: CpuSet,
     /// The kernel's SMT switch.
     pub smt: Smt,
     /// Name of the hypervisor (`kvm`, `tcg`, `xen`, `vmware`, `unknown`, …), or none on bare metal.
@@ -202,9 +206,25 @@ pub struct CpuInfo {
     pub siblings: Option<u32>,
     /// `cpu cores`: cores per package, first processor.
     pub cpu_cores: Option<u32>,
-    /// Microcode revision.
+    /// Microcode revision, first processor.
     #[serde(default)]
     pub microcode: Option<String>,
+    /// Whether siblings agree in what a core has once; `None` if no core shows two online CPUs.
+    #[serde(default)]
+    pub siblings_agree: Option<SiblingsAgree>,
+}
+
+/// Whether the online CPUs of every core say the same in `/proc/cpuinfo`. Linux 2.4.17 began to
+/// serialise microcode and MTRR updates, because siblings share that state; where siblings differ,
+/// an update went wrong or a hypervisor shows CPUs of several machines.
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SiblingsAgree {
+    /// In the microcode revision; `None` if some CPU names none.
+    pub microcode: Option<bool>,
+    /// In the feature flags; `None` if some CPU names none.
+    pub flags: Option<bool>,
+    /// Each difference in words, with the CPUs and what they say.
+    pub differences: Vec<String>,
 }
 
 impl Topology {
@@ -237,8 +257,9 @@ impl Topology {
         Self {
             schema: crate::schema::SCHEMA,
             cpus: (0..cores * threads_per_core).map(cpu).collect(),
-            cores,
-            threads_per_core_max: threads_per_core,
+            cores: Some(cores),
+            threads_per_core_max: Some(threads_per_core),
+            cores_unknown: CpuSet::new(),
             smt: Smt {
                 control: None,
                 active: Some(threads_per_core > 1),
@@ -273,6 +294,15 @@ impl Topology {
         cores.into_iter().collect()
     }
 
+    /// How many cores these CPUs are on; `None` if no file tells of some of them.
+    #[must_use]
+    pub fn cores_of(&self, cpus: &CpuSet) -> Option<u32> {
+        let on = self.cpus.iter().filter(|cpu| cpus.contains(cpu.cpu)).map(|cpu| cpu.core);
+        let cores = on.collect::<std::collections::BTreeSet<_>>().len();
+        let is_known = cpus.intersection(&self.cores_unknown).is_empty();
+        is_known.then(|| u32::try_from(cores).unwrap_or(u32::MAX))
+    }
+
     /// Whether the processor is QEMU's emulation in software (TCG), which says so as hypervisor, or in
     /// the processor's name: then CPUs share no resources of a core, whatever the topology says.
     #[must_use]
@@ -296,7 +326,7 @@ mod tests {
     #[test]
     fn a_regular_machine_has_the_siblings_it_was_asked_for() {
         let machine = Topology::regular(2, 3, 2);
-        assert_eq!((machine.cpus.len(), machine.cores), (12, 6));
+        assert_eq!((machine.cpus.len(), machine.cores), (12, Some(6)));
         let cpu = machine.cpu(CpuId(7)).expect("there");
         assert_eq!((cpu.core, cpu.package, cpu.siblings.to_string().as_str()), (CoreId(3), 1, "6"));
         assert!(machine.has_usable_siblings());

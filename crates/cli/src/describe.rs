@@ -103,13 +103,15 @@ fn arm_line(arm: &PlanArm) -> String {
         return format!("  {:<16} CPUs and threads are those of its boot\n", arm.label);
     }
     let many = |count: u32| if count == 1 { "" } else { "s" };
+    let cores = match arm.cores {
+        0 => "unknown cores".to_owned(),
+        cores => format!("{cores} core{}", many(cores)),
+    };
     format!(
-        "  {:<16} CPU{} {} on {} core{}, {} thread{}\n",
+        "  {:<16} CPU{} {} on {cores}, {} thread{}\n",
         arm.label,
         many(arm.cpus.len() as u32),
         arm.cpus,
-        arm.cores,
-        many(arm.cores),
         arm.threads,
         many(arm.threads)
     )

@@ -170,9 +170,8 @@ pub(crate) fn not_switchable(topology: &Topology) -> anyhow::Error {
 
 /// A number of CPUs per core that no core has.
 fn check_level(topology: &Topology, target: Target) -> Result<()> {
-    let most = topology.threads_per_core_max;
-    match target {
-        Target::Level(threads) if threads > most => {
+    match (target, topology.threads_per_core_max) {
+        (Target::Level(threads), Some(most)) if threads > most => {
             let what = format!("no core here has {threads} threads; the most is {most}");
             Err(Usage(what).into())
         }

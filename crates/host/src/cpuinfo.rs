@@ -1,9 +1,9 @@
 //! `/proc/cpuinfo`: what the article's Listing 1 reads, in the forms of x86, POWER, Arm and s390.
 
 use crate::{Error, root::Root};
-use coretwin_base::cpu_set::{CPU_MAX, CpuId};
-use coretwin_base::topology::CpuInfo;
-use std::collections::BTreeMap;
+use coretwin_base::cpu_set::{CPU_MAX, CpuId, CpuSet};
+use coretwin_base::topology::{CpuInfo, SiblingsAgree};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// One `processor` entry.
 #[derive(Debug, Clone, PartialEq)]
@@ -20,6 +20,10 @@ pub struct Processor {
     pub cpu_cores: Option<u32>,
     /// `cpu MHz`, or `clock` on POWER.
     pub mhz: Option<f64>,
+    /// `microcode`: its revision.
+    pub microcode: Option<String>,
+    /// `flags` on x86, `Features` on Arm: words in the kernel's order.
+    pub flags: Option<String>,
 }
 
 /// A whole `/proc/cpuinfo`.
@@ -31,6 +35,9 @@ pub struct Parsed {
     pub first: BTreeMap<String, String>,
 }
 
+/// Keys of the feature flags.
+const FLAGS: [&str; 2] = ["flags", "features"];
+
 /// Reads the text. Total: what is not understood is left out. Lines that continue a long value
 /// (as the article prints the flags) are joined to it.
 #[must_use]
@@ -39,10 +46,13 @@ pub fn parse(text: &str) -> Parsed {
     let mut key_last = String::new();
     for line in text.lines() {
         let Some((key, value)) = line.split_once(':') else {
-            if let Some(value) = parsed.first.get_mut(&key_last)
-                && !line.trim().is_empty()
-                && parsed.processors.len() <= 1
-            {
+            let is_first = parsed.processors.len() <= 1;
+            let own = parsed.processors.last_mut().and_then(|own| own.flags.as_mut());
+            let values = [
+                parsed.first.get_mut(&key_last).filter(|_| is_first),
+                own.filter(|_| FLAGS.contains(&key_last.as_str())),
+            ];
+            for value in values.into_iter().flatten().filter(|_| !line.trim().is_empty()) {
                 value.push(' ');
                 value.push_str(line.trim());
             }
@@ -67,7 +77,16 @@ pub fn parse(text: &str) -> Parsed {
 
 impl Processor {
     fn new(cpu: CpuId) -> Self {
-        Self { cpu, package: None, core_id: None, siblings: None, cpu_cores: None, mhz: None }
+        Self {
+            cpu,
+            package: None,
+            core_id: None,
+            siblings: None,
+            cpu_cores: None,
+            mhz: None,
+            microcode: None,
+            flags: None,
+        }
     }
 }
 
@@ -85,6 +104,8 @@ fn note(processor: &mut Processor, key: &str, value: &str) {
         "core id" => processor.core_id = value.parse().ok(),
         "siblings" => processor.siblings = value.parse().ok(),
         "cpu cores" => processor.cpu_cores = value.parse().ok(),
+        "microcode" => processor.microcode = Some(value.to_owned()),
+        key if FLAGS.contains(&key) => processor.flags = Some(value.to_owned()),
         "cpu mhz" | "clock" | "cpu mhz dynamic" => {
             let number = value.trim_end_matches("MHz").trim().parse();
             processor.mhz = number.ok().filter(|mhz: &f64| mhz.is_finite() && *mhz > 0.0);
@@ -97,7 +118,7 @@ impl Parsed {
     /// Whether a word is among the flags (`flags` on x86, `Features` on Arm).
     #[must_use]
     pub(crate) fn has_flag(&self, flag: &str) -> bool {
-        ["flags", "features"].iter().any(|key| {
+        FLAGS.iter().any(|key| {
             self.first.get(*key).is_some_and(|flags| flags.split_whitespace().any(|f| f == flag))
         })
     }
@@ -119,7 +140,51 @@ impl Parsed {
             siblings: self.processors.first().and_then(|first| first.siblings),
             cpu_cores: self.processors.first().and_then(|first| first.cpu_cores),
             microcode: text(&["microcode"]),
+            siblings_agree: None,
         }
+    }
+
+    /// Whether the CPUs of each group say the same of microcode and flags; `None` if no group has two
+    /// CPUs.
+    #[must_use]
+    pub(crate) fn agreement(&self, groups: &[CpuSet]) -> Option<SiblingsAgree> {
+        let groups: Vec<Vec<&Processor>> = groups
+            .iter()
+            .map(|group| self.processors.iter().filter(|own| group.contains(own.cpu)).collect())
+            .filter(|group: &Vec<_>| group.len() > 1)
+            .collect();
+        if groups.is_empty() {
+            return None;
+        }
+        let mut differences = Vec::new();
+        let mut agree = |what: &str, of: &dyn Fn(&Processor) -> Option<BTreeSet<&str>>| {
+            let told = groups.iter().flatten().all(|own| of(own).is_some());
+            let mut all = true;
+            for group in &groups {
+                for other in &group[1..] {
+                    let [a, b] = [group[0], other].map(|own| of(own).unwrap_or_default());
+                    if told && a != b {
+                        all = false;
+                        let only = |a: &BTreeSet<&str>, b| {
+                            let words: Vec<&str> = a.difference(b).copied().collect();
+                            if words.is_empty() { "no more".to_owned() } else { words.join(" ") }
+                        };
+                        differences.push(format!(
+                            "CPUs {} and {} differ in {what}: {} against {}",
+                            group[0].cpu,
+                            other.cpu,
+                            only(&a, &b),
+                            only(&b, &a)
+                        ));
+                    }
+                }
+            }
+            told.then_some(all)
+        };
+        let microcode =
+            agree("microcode", &|own| Some(BTreeSet::from([own.microcode.as_deref()?])));
+        let flags = agree("flags", &|own| Some(own.flags.as_deref()?.split_whitespace().collect()));
+        Some(SiblingsAgree { microcode, flags, differences })
     }
 }
 

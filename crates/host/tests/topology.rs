@@ -72,7 +72,7 @@ fn cores_and_siblings_are_consistent_on_every_machine() {
         let topology = of(machine.name);
         let name = machine.name;
         let cores: BTreeSet<_> = topology.cpus.iter().map(|cpu| cpu.core).collect();
-        assert_eq!(cores.len() as u32, topology.cores, "{name}");
+        assert_eq!(topology.cores.unwrap_or(cores.len() as u32), cores.len() as u32, "{name}");
         assert!(cores.iter().enumerate().all(|(dense, core)| core.0 == dense as u32), "{name}");
         for cpu in &topology.cpus {
             let same_core = topology.cpus.iter().filter(|other| other.core == cpu.core);
@@ -88,10 +88,57 @@ fn cores_and_siblings_are_consistent_on_every_machine() {
 #[test]
 fn the_articles_xeon() {
     let xeon = of("article-xeon");
-    assert_eq!((xeon.cores, xeon.cpus.len(), xeon.threads_per_core_max), (1, 2, 2));
+    assert_eq!((xeon.cores, xeon.cpus.len(), xeon.threads_per_core_max), (Some(1), 2, Some(2)));
     assert!(xeon.cpuinfo.ht_flag && xeon.cpuinfo.siblings.is_none());
     assert_eq!((xeon.trust, xeon.hypervisor), (Trust::Reported, None));
     assert!(xeon.smt.switchable, "{}", xeon.smt.why);
+}
+
+/// Kernel 2.4.19 had no sysfs, and its cpuinfo names no core: nothing may be made of the two CPUs.
+#[test]
+fn listing_1_alone_tells_no_cores() {
+    let alone = of("listing-1");
+    assert_eq!((alone.cpus.len(), alone.cores, alone.threads_per_core_max), (2, None, None));
+    assert_eq!(alone.cores_unknown.to_string(), "0-1");
+    assert!(alone.cpuinfo.ht_flag && alone.trust == Trust::Unknown);
+    assert!(alone.trust_why.contains("names no core of CPUs 0-1"), "{}", alone.trust_why);
+    let agree = alone.cpuinfo.siblings_agree.expect("two CPUs");
+    assert_eq!((agree.microcode, agree.flags), (None, Some(true)), "both show the same flags");
+    // Nothing is kept of it that a later reading could take for siblings.
+    let (folder, root) = written("listing-1");
+    topology::read_and_remember(&root, &folder.path().join("state")).expect("topology");
+    assert!(!folder.path().join("state").exists());
+}
+
+#[test]
+fn siblings_that_disagree_in_microcode_or_flags_are_told() {
+    let agree = |name: &str, change: &[(&str, &str)]| {
+        let (_folder, root) = written(name);
+        let path = root.path("proc/cpuinfo");
+        let mut text = std::fs::read_to_string(&path).expect("cpuinfo");
+        let own = text.rfind("processor").expect("the last CPU");
+        for (from, to) in change {
+            let changed = text[own..].replace(from, to);
+            assert_ne!(text[own..], changed, "{from}");
+            text.replace_range(own.., &changed);
+        }
+        std::fs::write(&path, text).expect("written");
+        topology::read(&root).expect("topology").cpuinfo.siblings_agree
+    };
+    let same = agree("no-smt-folder", &[]).expect("siblings");
+    assert_eq!((same.microcode, same.flags, same.differences.len()), (Some(true), Some(true), 0));
+    let differ = agree("no-smt-folder", &[("0x2b", "0x2c"), (" sse2 nx", " nx avx")]);
+    let differ = differ.expect("siblings");
+    assert_eq!((differ.microcode, differ.flags), (Some(false), Some(false)));
+    let told = differ.differences.join("\n");
+    assert!(told.contains("CPUs 3 and 7 differ in microcode: 0x2b against 0x2c"), "{told}");
+    assert!(told.contains("CPUs 3 and 7 differ in flags: sse2 against avx"), "{told}");
+    let unnamed = agree("no-smt-folder", &[("microcode", "not-told")]).expect("siblings");
+    assert_eq!((unnamed.microcode, unnamed.flags), (None, Some(true)));
+    assert_eq!(agree("vm-no-smt", &[("0x2b", "0x2c")]), None, "no siblings are shown");
+    // CPUs of which no core is known may be siblings or not.
+    let unknown = agree("listing-1", &[(" tsc ", " ")]).expect("two CPUs");
+    assert_eq!((unknown.flags, unknown.differences.len()), (None, 0));
 }
 
 #[test]
@@ -100,18 +147,18 @@ fn numberings() {
     assert_eq!(siblings(&of("vm-adjacent"), 5), "4");
     let sparse = of("power-smt4-sparse");
     assert_eq!(siblings(&sparse, 9), "8,10-11");
-    assert_eq!((sparse.cores, sparse.threads_per_core_max), (4, 4));
+    assert_eq!((sparse.cores, sparse.threads_per_core_max), (Some(4), Some(4)));
     assert_eq!(sparse.smt.control, Some(SmtControl::Threads(4)));
     assert!(sparse.smt.switchable);
     let power = of("power-smt8");
-    assert_eq!((power.cores, power.threads_per_core_max), (8, 8));
+    assert_eq!((power.cores, power.threads_per_core_max), (Some(8), Some(8)));
     assert_eq!(power.cpu(CpuId(32)).expect("cpu").package, 1);
 }
 
 #[test]
 fn a_hybrid_has_cores_of_two_widths() {
     let hybrid = of("hybrid");
-    assert_eq!((hybrid.cores, hybrid.cpus.len()), (24, 32));
+    assert_eq!((hybrid.cores, hybrid.cpus.len()), (Some(24), 32));
     let kind = |cpu| hybrid.cpu(CpuId(cpu)).expect("cpu").core_type.clone().expect("type");
     assert_eq!((kind(15).as_str(), kind(16).as_str()), ("P", "E"));
     assert_eq!((siblings(&hybrid, 15), siblings(&hybrid, 16)), ("14".into(), String::new()));
@@ -193,19 +240,26 @@ fn offline_siblings_are_inferred_only_where_the_numbering_is_plain() {
     assert_eq!((siblings(&by_hand, 1), siblings(&by_hand, 3)), ("5".into(), "7".into()));
     let offline = by_hand.cpu(CpuId(5)).expect("cpu");
     assert!(!offline.online && offline.remembered.as_deref().expect("source").contains("inferred"));
-    assert_eq!((by_hand.cores, by_hand.threads_per_core_max), (4, 2));
+    assert_eq!((by_hand.cores, by_hand.threads_per_core_max), (Some(4), Some(2)));
     assert!(limits(&by_hand).contains("offline: CPUs 3,5"));
 
     let off = of("smt-off");
-    assert_eq!((siblings(&off, 6), off.cores, off.threads_per_core_max), ("2".into(), 4, 2));
+    assert_eq!(
+        (siblings(&off, 6), off.cores, off.threads_per_core_max),
+        ("2".into(), Some(4), Some(2))
+    );
     let forced = of("forced-off-adjacent");
-    assert_eq!((siblings(&forced, 7), forced.cores), ("6".into(), 4));
+    assert_eq!((siblings(&forced, 7), forced.cores), ("6".into(), Some(4)));
     assert!(forced.smt.why.contains("boot without nosmt=force") && !forced.smt.switchable);
     assert!(limits(&forced).contains("booted with nosmt=force"));
     assert!(forced.smt_mitigations["mds"].contains("SMT disabled"));
 
     let unknown = of("offline-unknown");
-    assert_eq!((unknown.cores, unknown.threads_per_core_max), (8, 1), "nothing is invented");
+    assert_eq!(
+        (unknown.cores, unknown.threads_per_core_max),
+        (Some(8), Some(1)),
+        "nothing is invented"
+    );
     let source = unknown.cpu(CpuId(4)).expect("cpu").remembered.clone().expect("source");
     assert!(source.starts_with("unknown: "), "{source}");
     assert_eq!(unknown.trust, Trust::Unknown);
@@ -221,7 +275,7 @@ fn siblings_are_remembered_from_when_all_were_online() {
     let before = topology::read_and_remember(&whole.write(before.path()).expect("written"), &state)
         .expect("topology");
     let after = topology::read_and_remember(&root, &state).expect("topology");
-    assert_eq!((after.cores, after.threads_per_core_max), (4, 2));
+    assert_eq!((after.cores, after.threads_per_core_max), (Some(4), Some(2)));
     for (then, now) in before.cpus.iter().zip(&after.cpus) {
         assert_eq!(
             (then.core, &then.siblings, then.package),
@@ -245,11 +299,11 @@ fn siblings_are_remembered_from_when_all_were_online() {
 #[test]
 fn old_kernels_and_missing_files() {
     let old = of("no-smt-folder");
-    assert_eq!((old.cores, old.trust), (4, Trust::Reported));
+    assert_eq!((old.cores, old.trust), (Some(4), Trust::Reported));
     assert_eq!(old.smt.control, None);
     assert!(!old.smt.switchable && old.smt.why.contains("came with 4.19"));
     let blind = of("no-sysfs");
-    assert_eq!((blind.cores, siblings(&blind, 1)), (4, "5".into()));
+    assert_eq!((blind.cores, siblings(&blind, 1)), (Some(4), "5".into()));
     assert_eq!(blind.trust, Trust::Unknown);
     assert!(
         blind.trust_why.contains("sysfs lists no siblings for CPUs 0-7"),

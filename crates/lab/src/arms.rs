@@ -60,11 +60,14 @@ pub(crate) fn check_labels(specs: &[ArmSpec]) -> Result<(), Error> {
 
 fn resolve_one(spec: &ArmSpec, topology: &Topology) -> Result<PlanArm, Error> {
     let scheduler = scheduler_about(spec)?;
+    require_cores(spec, topology)?;
     let cores = topology.usable_cores();
     let all = topology.allowed.clone();
     let (cpus, threads, about) = match &spec.state {
         ArmState::On => {
-            let about = format!("all {} CPUs on {} cores", all.len(), cores.len());
+            let on =
+                topology.cores_of(&all).map_or("unknown".to_owned(), |cores| cores.to_string());
+            let about = format!("all {} CPUs on {on} cores", all.len());
             (all.clone(), all.len(), about)
         }
         ArmState::OnePerCore => {
@@ -101,13 +104,11 @@ fn resolve_one(spec: &ArmSpec, topology: &Topology) -> Result<PlanArm, Error> {
             (CpuSet::new(), 0, format!("all CPUs of a boot {}", Promise::of(name).how()))
         }
     };
-    let used: BTreeSet<CoreId> =
-        topology.cpus.iter().filter(|cpu| cpus.contains(cpu.cpu)).map(|cpu| cpu.core).collect();
     Ok(PlanArm {
         label: spec.label.clone(),
         state: spec.state.clone(),
         scheduler: spec.scheduler.clone(),
-        cores: used.len() as u32,
+        cores: topology.cores_of(&cpus).unwrap_or(0),
         threads: threads as u32,
         smt: (spec.state == ArmState::Off).then_some(false),
         cpus,
@@ -192,6 +193,22 @@ fn packed(cores: &[(CoreId, CpuSet)], label: &str) -> Result<(CpuSet, usize, Str
         format!("{} threads on all siblings of {used} of {} cores", cpus.len(), cores.len());
     let threads = cpus.len();
     Ok((cpus, threads, about))
+}
+
+/// Refuses arms that choose CPUs by their cores where these are unknown.
+fn require_cores(spec: &ArmSpec, topology: &Topology) -> Result<(), Error> {
+    let unknown = topology.allowed.intersection(&topology.cores_unknown);
+    let needs_none = matches!(spec.state, ArmState::On | ArmState::Cpus(_));
+    // A boot is told by smt/active alone, where there is one.
+    let is_told = matches!(spec.state, ArmState::Boot(_)) && topology.smt.active.is_some();
+    if unknown.is_empty() || needs_none || is_told {
+        return Ok(());
+    }
+    Err(Error::NotPossible(format!(
+        "arm {}: which of the CPUs {unknown} share a core is unknown here ({}); name the CPUs, like \
+         cpus:{unknown}",
+        spec.label, topology.trust_why
+    )))
 }
 
 fn require_siblings(topology: &Topology, label: &str) -> Result<(), Error> {

@@ -221,7 +221,10 @@ fn warnings(comparison: Comparison, arms: &[PlanArm], topology: &Topology) -> Ve
     if comparison == Comparison::None && !topology.has_usable_siblings() {
         warnings.push(Warning::new(
             "no-siblings",
-            format!("no SMT siblings are visible on this machine: {}", topology.trust_why),
+            match topology.cores_of(&topology.allowed) {
+                Some(_) => format!("no SMT siblings are visible here: {}", topology.trust_why),
+                None => format!("which CPUs are siblings is unknown here: {}", topology.trust_why),
+            },
             "nothing here is a statement about SMT; run the study on a machine where \
              'coretwin topology' shows siblings",
         ));

@@ -277,6 +277,31 @@ fn a_reading_that_cannot_be_kept_ends_the_study_at_once() {
     assert_eq!(runs, 5, "nothing is run that cannot be kept");
 }
 
+/// As of the article's own kernel: two logical CPUs, and nothing says on which cores.
+#[test]
+fn arms_that_need_cores_are_refused_where_no_file_names_them() {
+    let specs = |arms: &[&str]| -> Vec<ArmSpec> {
+        arms.iter().map(|arm| ArmSpec::parse(arm).expect("arm")).collect()
+    };
+    let mut unknown = Topology::regular(1, 2, 1);
+    unknown.cores_unknown = unknown.online.clone();
+    (unknown.cores, unknown.threads_per_core_max) = (None, None);
+    (unknown.smt.active, unknown.trust_why) = (None, "no file says".to_owned());
+    for arm in ["one-per-core", "on-cores", "packed", "core-sched", "off", "boot:nosmt"] {
+        let error = coretwin_lab::arms::resolve(&specs(&[arm]), &unknown).expect_err(arm);
+        let text = error.to_string();
+        assert!(text.contains("share a core is unknown here (no file says)"), "{arm}: {text}");
+        assert!(matches!(error, Error::NotPossible(_)), "{arm}");
+    }
+    let arms = specs(&["a=cpus:0", "on"]);
+    let plan = planning::draw(&Request { arms, ..request(Counts::Default) }, "host", &unknown);
+    let plan = plan.expect("these need no cores");
+    assert!(plan.arms.iter().all(|arm| arm.cores == 0), "unknown, not one for each CPU");
+    assert_eq!(plan.arms[1].about, "all 2 CPUs on unknown cores");
+    let warned = |text: &str| plan.warnings.iter().any(|warning| warning.text.contains(text));
+    assert!(warned("which CPUs are siblings is unknown here"), "{:?}", plan.warnings);
+}
+
 #[test]
 fn a_journal_that_its_plan_contradicts_is_refused_by_line_and_field() {
     let plan = plan(&Request { seed: 11, ..request(Counts::Auto) });

@@ -72,7 +72,7 @@ fn arms_table(study: &Study<'_>) -> Table {
             format!("{}{reference}", words::arm_name(study, index)),
             words::state(arm),
             arm.cpus.to_string(),
-            arm.cores.to_string(),
+            if arm.cores > 0 { arm.cores.to_string() } else { "unknown".to_owned() },
             arm.threads.to_string(),
             words::clean(&arm.about),
         ]

@@ -3,7 +3,7 @@
 
 use crate::words::{clean, fill, shorten};
 use coretwin_base::cpu_set::{CoreId, CpuId, CpuSet};
-use coretwin_base::topology::{Cpu, Topology, Trust};
+use coretwin_base::topology::{Cpu, SiblingsAgree, Topology, Trust};
 use coretwin_base::ways::WithoutSmt;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -74,18 +74,23 @@ fn counted(count: usize, noun: &str) -> String {
 
 fn headline(topology: &Topology) -> String {
     let cpus: Vec<&Cpu> = topology.cpus.iter().collect();
+    let model = topology.cpuinfo.model_name.iter();
+    let model: String = model.map(|name| shorten(&clean(name), COLUMNS) + "\n").collect();
+    if topology.cores.is_none() {
+        let flag = if topology.cpuinfo.ht_flag { "set" } else { "not set" };
+        return format!(
+            "{}; ht flag {flag}; cores unknown\n{model}",
+            counted(cpus.len(), "logical CPU")
+        );
+    }
     let packages: BTreeSet<u32> = cpus.iter().map(|cpu| cpu.package).collect();
     let nodes: BTreeSet<u32> = cpus.iter().map(|cpu| cpu.node).collect();
-    let mut text = format!(
-        "{}; {}, {}\n",
+    format!(
+        "{}; {}, {}\n{model}",
         in_words(&cpus),
         counted(packages.len(), "package"),
         counted(nodes.len(), "node")
-    );
-    if let Some(model) = &topology.cpuinfo.model_name {
-        text.push_str(&format!("{}\n", shorten(&clean(model), COLUMNS)));
-    }
-    text
+    )
 }
 
 /// A part of the drawing, with the parts inside it.
@@ -125,7 +130,9 @@ fn split<'a, K: Ord>(cpus: &[&'a Cpu], key: impl Fn(&Cpu) -> K) -> BTreeMap<K, V
 }
 
 fn packages(topology: &Topology) -> Vec<Part> {
-    let all: Vec<&Cpu> = topology.cpus.iter().collect();
+    // Of CPUs without a core the rest is not known either.
+    let unknown = &topology.cores_unknown;
+    let all: Vec<&Cpu> = topology.cpus.iter().filter(|cpu| !unknown.contains(cpu.cpu)).collect();
     let packages = split(&all, |cpu| cpu.package).into_iter().map(|(package, cpus)| {
         let nodes = split(&cpus, |cpu| cpu.node);
         if nodes.len() == 1 {
@@ -141,7 +148,12 @@ fn packages(topology: &Topology) -> Vec<Part> {
         let title = format!("package {package}: {}", in_words(&cpus));
         (Part { title, cores: Vec::new(), inside }, cpus)
     });
-    folded(topology, packages.collect(), "packages")
+    let mut parts = folded(topology, packages.collect(), "packages");
+    if !unknown.is_empty() {
+        let title = format!("CPUs {unknown}, on which cores is unknown");
+        parts.push(Part { title, cores: Vec::new(), inside: Vec::new() });
+    }
+    parts
 }
 
 /// The last-level caches of a node with their cores; the cores alone, where no cache is shared by
@@ -321,7 +333,26 @@ fn facts(topology: &Topology) -> Vec<(String, String)> {
     };
     put("trust", format!("{trust}: {}", topology.trust_why));
     put("/proc/cpuinfo", cpuinfo(topology));
+    if let Some(agree) = &topology.cpuinfo.siblings_agree {
+        put("siblings", agreement(agree));
+        for difference in agree.differences.iter().take(PARTS_SHOWN_MAX) {
+            put("difference", difference.clone());
+        }
+        if let Some(more) = agree.differences.len().checked_sub(PARTS_SHOWN_MAX + 1) {
+            put("difference", format!("and {} more; --json has them all", more + 1));
+        }
+    }
     facts
+}
+
+/// Whether siblings agree in what a core has once.
+fn agreement(agree: &SiblingsAgree) -> String {
+    let said = |what: &str, agree: Option<bool>| match agree {
+        Some(true) => format!("agree in {what}"),
+        Some(false) => format!("DIFFER in {what}"),
+        None => format!("{what} unknown"),
+    };
+    format!("{}, {}", said("microcode", agree.microcode), said("feature flags", agree.flags))
 }
 
 /// What the article's Listing 1 reads.

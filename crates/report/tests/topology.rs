@@ -31,6 +31,23 @@ fn drawings_of_every_machine() {
         .assert_eq(&all);
 }
 
+/// The article's `/proc/cpuinfo`, read under its own kernel, is not two CPUs on two cores.
+#[test]
+fn listing_1_alone_is_two_logical_cpus_of_unknown_cores() {
+    let mut alone = machines().remove("listing-1").expect("record");
+    let drawing = draw(&alone);
+    assert!(drawing.starts_with("2 logical CPUs; ht flag set; cores unknown\n"), "{drawing}");
+    assert!(!drawing.contains("2 cores") && !drawing.contains("package"), "{drawing}");
+    assert!(drawing.contains("\nCPUs 0-1, on which cores is unknown\n"), "{drawing}");
+    assert!(drawing.contains("microcode unknown, agree in feature flags"), "{drawing}");
+    let agree = alone.cpuinfo.siblings_agree.as_mut().expect("two CPUs");
+    agree.microcode = Some(false);
+    agree.differences = (0..9).map(|cpu| format!("CPUs {cpu} and 9 differ")).collect();
+    let drawing = draw(&alone);
+    assert!(drawing.contains("DIFFER in microcode, agree in"), "{drawing}");
+    assert!(drawing.contains("CPUs 5 and 9") && drawing.contains("and 3 more"), "{drawing}");
+}
+
 #[test]
 fn every_line_fits_and_every_small_machine_shows_every_cpu() {
     for (name, topology) in machines() {
@@ -42,7 +59,7 @@ fn every_line_fits_and_every_small_machine_shows_every_cpu() {
         assert!(drawing.lines().count() < 50, "{name}");
         let words: Vec<&str> =
             drawing.split(|c: char| !c.is_ascii_digit()).filter(|word| !word.is_empty()).collect();
-        if topology.threads_per_core_max <= 2 && !drawing.contains('…') {
+        if topology.threads_per_core_max.is_some_and(|most| most <= 2) && !drawing.contains('…') {
             for cpu in &topology.cpus {
                 assert!(words.contains(&cpu.cpu.to_string().as_str()), "{name}: {}", cpu.cpu);
             }

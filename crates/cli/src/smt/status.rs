@@ -23,7 +23,7 @@ struct Status {
     active: Option<bool>,
     online: CpuSet,
     offline: CpuSet,
-    threads_per_core_max: u32,
+    threads_per_core_max: Option<u32>,
     switchable: bool,
     why: String,
     saved: Vec<Saved>,

@@ -99,13 +99,21 @@ const PLAIN: Fake = Fake {
 const KVM: (&str, &str) = ("sys/class/dmi/id/sys_vendor", "QEMU\n");
 
 /// The fake machines, by name.
-pub const FAKES: [Fake; 20] = [
+pub const FAKES: [Fake; 21] = [
     Fake {
         name: "article-xeon",
-        about: "the article's Xeon MP: one core, two logical CPUs, Listing 1",
+        about: "the article's Xeon MP under a later kernel: Listing 1 and a sysfs",
         cores: &[cores(1, 2, 0)],
         cache_kib: 1024,
         files: &[("proc/cpuinfo", LISTING_1)],
+        ..PLAIN
+    },
+    Fake {
+        name: "listing-1",
+        about: "the article's Xeon MP under its own kernel: Listing 1 alone",
+        cores: &[cores(1, 2, 0)],
+        files: &[("proc/cpuinfo", LISTING_1)],
+        absent: &["sys"],
         ..PLAIN
     },
     Fake {

@@ -295,10 +295,11 @@ fn panics(root: &Root) -> Vec<Check> {
 fn siblings(root: &Root) -> Check {
     let name = "siblings";
     match crate::topology::read(root) {
-        Ok(topology) if topology.has_usable_siblings() => ok(
-            name,
-            format!("{} cores, up to {} CPUs each", topology.cores, topology.threads_per_core_max),
-        ),
+        Ok(topology) if topology.has_usable_siblings() => {
+            let cores = topology.usable_cores();
+            let most = cores.iter().map(|(_, cpus)| cpus.len()).max().unwrap_or(0);
+            ok(name, format!("{} cores, up to {most} CPUs each", cores.len()))
+        }
         Ok(_) => bad(
             name,
             Level::Mind,

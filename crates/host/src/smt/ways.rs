@@ -75,7 +75,7 @@ fn boot(root: &Root, topology: &Topology) -> Way {
         Some(SmtControl::ForceOff) => closed(
             "SMT is off for good already, by a word that this boot's command line does not show",
         ),
-        _ if topology.threads_per_core_max < 2 => {
+        _ if topology.threads_per_core_max.is_some_and(|most| most < 2) => {
             closed("there is no SMT to go without: no core shows a second CPU")
         }
         Some(SmtControl::NotImplemented) => closed(

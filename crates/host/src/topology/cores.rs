@@ -21,16 +21,17 @@ pub(super) struct Place {
     pub(super) source: Option<String>,
 }
 
-/// Places of all present CPUs as the kernel tells them, and what is doubtful about them.
+/// Places of all present CPUs as the kernel tells them, what is doubtful about them, and the online
+/// CPUs of which no file names the core.
 pub(super) fn places(
     root: &Root,
     cpuinfo: &Parsed,
     present: &CpuSet,
     online: &CpuSet,
-) -> (BTreeMap<CpuId, Place>, Vec<String>) {
+) -> (BTreeMap<CpuId, Place>, Vec<String>, CpuSet) {
     let nodes = nodes(root);
     let mut doubts = Vec::new();
-    let mut unlisted = CpuSet::new();
+    let (mut unlisted, mut unknown) = (CpuSet::new(), CpuSet::new());
     let mut places: BTreeMap<CpuId, Place> = BTreeMap::new();
     for cpu in present.iter() {
         let topology = format!("{CPUS}/cpu{cpu}/topology");
@@ -46,6 +47,10 @@ pub(super) fn places(
         if listed.is_none() && online.contains(cpu) {
             unlisted.insert(cpu);
             siblings = cpuinfo_siblings(cpuinfo, cpu);
+            // A machine of one CPU has one core, whoever says so.
+            if siblings.is_empty() && present.len() > 1 {
+                unknown.insert(cpu);
+            }
         }
         siblings.insert(cpu);
         // The kernel writes -1 for a package or cluster that the firmware does not describe, and
@@ -70,8 +75,13 @@ pub(super) fn places(
             "sysfs lists no siblings for CPUs {unlisted}, so /proc/cpuinfo is all there is"
         ));
     }
+    if !unknown.is_empty() {
+        doubts.push(format!(
+            "/proc/cpuinfo names no core of CPUs {unknown}, so which of them share one is unknown"
+        ));
+    }
     doubts.extend(disagreements(&mut places));
-    (places, doubts)
+    (places, doubts, unknown)
 }
 
 /// The kernel's list for one CPU: the newer name first, then the older (both since 5.3).

@@ -96,9 +96,10 @@ fn parse(text: &str, machine: &str, source: &str) -> Option<BTreeMap<CpuId, Plac
     Some(places)
 }
 
-/// Remembers the siblings, if every CPU is online and they are not remembered already.
+/// Remembers the siblings, if every CPU is online, its core is known, and they are not remembered
+/// already.
 pub(super) fn store(state: &Path, topology: &Topology) -> Result<(), Error> {
-    if topology.cpus.iter().any(|cpu| !cpu.online) {
+    if topology.cores.is_none() || topology.cpus.iter().any(|cpu| !cpu.online) {
         return Ok(());
     }
     let mut text = format!("{HEADER}\n{}\n", machine(&topology.cpuinfo, &topology.online));

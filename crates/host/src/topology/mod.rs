@@ -21,7 +21,7 @@ use crate::{Error, root::Root};
 use cores::Place;
 use coretwin_base::cpu_set::{CoreId, CpuId, CpuSet};
 use coretwin_base::schema::SCHEMA;
-use coretwin_base::topology::{Cpu, Topology};
+use coretwin_base::topology::{Cpu, CpuInfo, SiblingsAgree, Topology};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -58,7 +58,7 @@ fn read_with(root: &Root, state: &Path) -> Result<Topology, Error> {
     };
     let hypervisor = trust::hypervisor(root, &cpuinfo);
     let smt = smt::read(root, hypervisor.as_deref());
-    let (mut places, mut doubts) = cores::places(root, &cpuinfo, &present, &online);
+    let (mut places, mut doubts, cores_unknown) = cores::places(root, &cpuinfo, &present, &online);
     let kinds = kinds::read(root, &online);
     if online != present {
         let remembered = memory::load(state, &cpuinfo.summary(), &present);
@@ -81,10 +81,16 @@ fn read_with(root: &Root, state: &Path) -> Result<Topology, Error> {
     for cpu in &cpus {
         *widths.entry(cpu.core).or_default() += 1;
     }
+    let counted = |count: u32| cores_unknown.is_empty().then_some(count);
     Ok(Topology {
         schema: SCHEMA,
-        cores: u32::try_from(widths.len()).unwrap_or(u32::MAX),
-        threads_per_core_max: widths.values().copied().max().unwrap_or(0),
+        cores: counted(u32::try_from(widths.len()).unwrap_or(u32::MAX)),
+        threads_per_core_max: counted(widths.values().copied().max().unwrap_or(0)),
+        cpuinfo: CpuInfo {
+            siblings_agree: siblings_agree(&cpuinfo, &places, &cores_unknown),
+            ..cpuinfo.summary()
+        },
+        cores_unknown,
         cpus,
         smt,
         hypervisor,
@@ -95,8 +101,24 @@ fn read_with(root: &Root, state: &Path) -> Result<Topology, Error> {
         online,
         limits,
         smt_mitigations: smt::mitigations(root),
-        cpuinfo: cpuinfo.summary(),
     })
+}
+
+/// Whether siblings agree in microcode and flags. CPUs whose cores are unknown are siblings of any
+/// of the others: if all of them agree, so do the siblings, else nothing can be said.
+fn siblings_agree(
+    cpuinfo: &Parsed,
+    places: &BTreeMap<CpuId, Place>,
+    cores_unknown: &CpuSet,
+) -> Option<SiblingsAgree> {
+    if !cores_unknown.is_empty() {
+        let all = cpuinfo.agreement(&[places.keys().copied().collect()])?;
+        let told = |agree: Option<bool>| agree.filter(|agree| *agree);
+        let (microcode, flags) = (told(all.microcode), told(all.flags));
+        return Some(SiblingsAgree { microcode, flags, differences: Vec::new() });
+    }
+    let cores = places.values().filter(|place| place.siblings.first() == Some(place.cpu));
+    cpuinfo.agreement(&cores.map(|place| place.siblings.clone()).collect::<Vec<_>>())
 }
 
 /// The CPUs that exist: `present`, else the `cpuN` folders, else the entries of cpuinfo.

@@ -46,6 +46,13 @@ pub fn choose(
         };
         return Ok(Pair { work, neighbour, relation });
     }
+    if probed.is_empty() && topology.cores_of(&topology.allowed).is_none() {
+        return Err(Error::NotPossible(format!(
+            "which CPUs share a core is unknown here ({}); run coretwin probe, or name two CPUs with \
+             --pair",
+            topology.trust_why
+        )));
+    }
     let cores = topology.usable_cores();
     let siblings = cores.iter().map(|(_, cpus)| cpus).filter_map(first_two);
     let found = probed.iter().filter_map(|group| first_two(&group.intersection(&topology.allowed)));

@@ -259,8 +259,9 @@ pub fn member(
         machine: source.machine,
         name: source.name,
         cpu_model: text(if simulated { &plan.machine } else { model.trim() }),
-        cores: plan.topology.cores,
-        threads_per_core: plan.topology.threads_per_core_max,
+        // 0 where no file of that machine named its cores.
+        cores: plan.topology.cores.unwrap_or(0),
+        threads_per_core: plan.topology.threads_per_core_max.unwrap_or(0),
         kernel: text(facts.get("kernel.release").map_or("", String::as_str)),
         comparison: plan.comparison,
         is_simulated: simulated,

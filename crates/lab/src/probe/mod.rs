@@ -126,7 +126,8 @@ fn record(
     Probe {
         schema: SCHEMA,
         cpus: request.cpus.clone(),
-        agrees_with_reported: undecided.is_empty().then(|| same(&found.groups, &reported)),
+        agrees_with_reported: (undecided.is_empty() && topology.cores_of(&request.cpus).is_some())
+            .then(|| same(&found.groups, &reported)),
         pairs: found.pairs,
         groups: found.groups,
         alone: found.alone,

@@ -126,7 +126,7 @@ pub(super) fn table(study: &Study<'_>, arm: &PlanArm) -> Option<Table> {
             .replace("{all}", &topology.online.to_string())
             .replace("{arm}", &arm.cpus.to_string())
             .replace("{arm_list}", &list.join(","))
-            .replace("CORES", &topology.cores.to_string())
+            .replace("CORES", &topology.usable_cores().len().to_string())
     };
     let rows =
         settings.iter().map(|(system, text)| vec![(*system).to_owned(), clean(&filled(text))]);

@@ -9,17 +9,19 @@ use std::collections::{BTreeMap, BTreeSet};
 /// What the names of metrics of the 99th percentile have in them.
 const TAIL: &str = "p99_";
 
-/// Whether any reading has what the measure needs.
-pub(super) fn is_present(measure: Measure, readings: &[Reading]) -> bool {
+/// Whether the plan, and any reading, has what the measure needs.
+pub(super) fn is_present(measure: Measure, plan: &Plan, readings: &[Reading]) -> bool {
     let has = |name: &dyn Fn(&str) -> bool| {
         readings.iter().any(|reading| reading.metrics.keys().any(|metric| name(metric)))
     };
     match measure {
         Measure::Energy => has(&|metric| metric == ENERGY_METRIC),
         Measure::Tail => has(&|metric| metric.contains(TAIL)),
-        Measure::Throughput | Measure::CpuSeconds | Measure::CoreSeconds | Measure::Licence(_) => {
-            true
+        // An arm of no cores is one of which they are unknown.
+        Measure::CoreSeconds | Measure::Licence(Licence::PerCore) => {
+            plan.arms.iter().all(|arm| arm.cores > 0)
         }
+        Measure::Throughput | Measure::CpuSeconds | Measure::Licence(_) => true,
     }
 }
 

@@ -39,7 +39,7 @@ pub fn decide(
     let arms = || (0..plan.arms.len()).filter(|&arm| arm != plan.reference_index());
     let worth: Vec<Worth> = wanted
         .into_iter()
-        .filter(|measure| measures::is_present(*measure, readings))
+        .filter(|measure| measures::is_present(*measure, plan, readings))
         .flat_map(|measure| {
             let compared = Measured::new(plan, readings, measure);
             arms()

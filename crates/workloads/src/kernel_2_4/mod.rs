@@ -6,9 +6,11 @@
 //! low bits of their addresses. `pair` is the process with both tasks and its clock, `run` the
 //! worker's side, `work` what a task computes that is not itself the subject.
 //!
-//! Not here, because there is nothing to compare from a program: starting the second logical
-//! processor, serialised MTRR and microcode updates. Idle cores before idle siblings is what the
-//! placements of every workload compare.
+//! Of the seven enhancements four are rows here. Starting the second logical processor is what the
+//! arms of a study compare, and idle cores before idle siblings what the placements of every workload
+//! do. The seventh, serialised MTRR and microcode updates, cannot be timed: it is there for siblings
+//! to be right, not fast, and no program can start such an update. `topology` says whether siblings
+//! agree in microcode and flags.
 
 mod delay;
 mod locks;

@@ -122,7 +122,8 @@ pub const SUITES: &[Suite] = &[
     Suite {
         name: "kernel-2.4",
         about: "what Linux 2.4 changed for Hyper-Threading: locks, spinning, delays and stacks, as \
-                pairs of rows on two CPUs",
+                pairs of rows on two CPUs (serialised MTRR and microcode updates cannot be timed: no \
+                program can start one; topology says whether siblings agree)",
         parts: &[&KERNEL_2_4],
     },
     Suite {
