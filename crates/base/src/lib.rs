@@ -40,6 +40,7 @@ pub mod parameter;
 pub mod placement;
 pub mod plan;
 pub mod prediction;
+pub mod printable;
 pub mod probe;
 pub mod random;
 pub mod reading;

@@ -1,7 +1,6 @@
 //! Exit statuses, and which error gets which.
 
 use coretwin_lab::machine::MachineError;
-use std::io::Write;
 use std::process::ExitCode;
 
 /// Done.
@@ -85,7 +84,7 @@ pub(crate) fn failure(error: &anyhow::Error) -> ExitCode {
 /// Says what went wrong.
 pub(crate) fn tell(error: &anyhow::Error) {
     // Where nobody listens any more (the terminal is gone) there is nobody to tell.
-    let _ = writeln!(std::io::stderr(), "coretwin: {error:#}");
+    crate::out::news(&format!("coretwin: {error:#}"));
 }
 
 /// `coretwin report DIR | head` is not an error.

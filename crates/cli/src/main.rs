@@ -101,24 +101,25 @@ fn nothing_for_everybody() {
 
 fn main() -> ExitCode {
     nothing_for_everybody();
-    let result = match Cli::try_parse().unwrap_or_else(|error| slip::in_words(error).exit()).verb {
-        Verb::Topology(args) => topology::run(&args),
-        Verb::Smt(args) => smt::run(args),
-        Verb::List(args) => list::run(&args),
-        Verb::Run(args) => run::run(args),
-        Verb::Probe(args) => probe::run(&args),
-        Verb::Serve(args) => serve::run(&args),
-        Verb::Study(args) => study::run(*args),
-        Verb::Report(args) => report::run(&args),
-        Verb::Compare(args) => compare::run(&args),
-        Verb::Cputime(args) => cputime::run(&args),
-        Verb::Account(args) => account::run(&args),
-        Verb::Top(args) => top::run(*args),
-        Verb::Fleet(args) => fleet::run(args),
-        Verb::Audit(args) => audit::run(args),
-        Verb::Sched(args) => sched::run(args),
-        Verb::Generate(args) => generate::run(&args),
-        Verb::Simulate(args) => simulate::run(args),
-    };
+    let result =
+        match Cli::try_parse().unwrap_or_else(|error| slip::exit(slip::in_words(error))).verb {
+            Verb::Topology(args) => topology::run(&args),
+            Verb::Smt(args) => smt::run(args),
+            Verb::List(args) => list::run(&args),
+            Verb::Run(args) => run::run(args),
+            Verb::Probe(args) => probe::run(&args),
+            Verb::Serve(args) => serve::run(&args),
+            Verb::Study(args) => study::run(*args),
+            Verb::Report(args) => report::run(&args),
+            Verb::Compare(args) => compare::run(&args),
+            Verb::Cputime(args) => cputime::run(&args),
+            Verb::Account(args) => account::run(&args),
+            Verb::Top(args) => top::run(*args),
+            Verb::Fleet(args) => fleet::run(args),
+            Verb::Audit(args) => audit::run(args),
+            Verb::Sched(args) => sched::run(args),
+            Verb::Generate(args) => generate::run(&args),
+            Verb::Simulate(args) => simulate::run(args),
+        };
     result.unwrap_or_else(|error| exit::failure(&error))
 }

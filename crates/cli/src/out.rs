@@ -1,14 +1,29 @@
-//! Writing to standard output, where a closed pipe is not a panic, and to files that users named.
+//! Writing to standard output, where a closed pipe is not a panic, to standard error, and to files that
+//! users named. Whatever is printed goes through here and [`printable`]: part of it may be text of
+//! other users, files and machines.
 
 use anyhow::{Context, Result};
+use coretwin_base::printable::printable;
+use rustix::fs::OFlags;
 use serde::Serialize;
+use std::fs::{File, OpenOptions};
 use std::io::{IsTerminal, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// Prints a text as it is.
+/// Prints a text.
 pub(crate) fn text(text: &str) -> Result<()> {
+    over(0, text)
+}
+
+/// Prints a text in place of so many lines above the cursor of a terminal (ECMA-48: up, and clear what
+/// is below).
+pub(crate) fn over(lines: usize, text: &str) -> Result<()> {
     let mut out = std::io::stdout().lock();
-    out.write_all(text.as_bytes())?;
+    if lines > 0 {
+        write!(out, "\x1b[{lines}A\x1b[J")?;
+    }
+    out.write_all(printable(text).as_bytes())?;
     out.flush()?;
     Ok(())
 }
@@ -18,9 +33,33 @@ pub(crate) fn to(named: Option<&Path>, text: &str) -> Result<()> {
     named.map_or_else(|| self::text(text), |path| file(path, text))
 }
 
-/// Writes a file whole.
+/// Writes a file whole: the one of that name, and no other. Where somebody else put a link, hard or
+/// symbolic, root would write what that leads to.
 pub(crate) fn file(path: &Path, bytes: impl AsRef<[u8]>) -> Result<()> {
-    std::fs::write(path, bytes).with_context(|| format!("cannot write {}", path.display()))
+    open(path)
+        .and_then(|mut file| file.write_all(bytes.as_ref()))
+        .with_context(|| format!("cannot write {}", path.display()))
+}
+
+fn open(path: &Path) -> std::io::Result<File> {
+    let user = rustix::process::geteuid();
+    // Links of root's own (/dev/stdout) and of unprivileged users are followed, as a shell does.
+    let is_trusted = !user.is_root() || path.symlink_metadata().is_ok_and(|link| link.uid() == 0);
+    let flags = if is_trusted { OFlags::empty() } else { OFlags::NOFOLLOW };
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(false).custom_flags(flags.bits().cast_signed());
+    let file = options.open(path)?;
+    let of = file.metadata()?;
+    if !of.is_file() {
+        return Ok(file);
+    }
+    if of.nlink() > 1 {
+        let why = "it has a second name (a hard link), and what stands there would be lost; \
+                   remove it or name another file";
+        return Err(std::io::Error::other(why));
+    }
+    file.set_len(0)?;
+    Ok(file)
 }
 
 /// Prints a record as JSON.
@@ -31,7 +70,12 @@ pub(crate) fn json<T: Serialize>(record: &T) -> Result<()> {
 /// Prints a line of news on standard error, where it does not mix with results. Where it cannot be
 /// written (its disk is full, its reader gone), nobody is told, and the work goes on.
 pub(crate) fn news(line: &str) {
-    let _ = writeln!(std::io::stderr(), "{line}");
+    err(&format!("{line}\n"));
+}
+
+/// Prints a text on standard error, and leaves the cursor behind it.
+pub(crate) fn err(text: &str) {
+    let _ = std::io::stderr().write_all(printable(text).as_bytes());
 }
 
 /// The folder that a folder of results is to be in, if it is not there.
@@ -49,4 +93,31 @@ pub(crate) fn results_go_to(folder: &Path, made: Option<&Path>) {
 /// Whether lines can be drawn over: a terminal that moves its cursor.
 pub(crate) fn redraws(stream: &impl IsTerminal) -> bool {
     stream.is_terminal() && std::env::var_os("TERM").is_some_and(|term| term != "dumb")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_with_a_second_name_is_not_written() {
+        let folder = tempfile::tempdir().expect("folder");
+        let [own, precious, link] = ["a", "b", "c"].map(|name| folder.path().join(name));
+        for text in ["longer", "x"] {
+            file(&own, text).expect("written");
+            assert_eq!(std::fs::read_to_string(&own).expect("read"), text);
+        }
+        std::fs::write(&precious, "precious").expect("written");
+        std::fs::hard_link(&precious, &link).expect("link");
+        let why = format!("{:#}", file(&link, "x").expect_err("two names"));
+        assert!(why.contains("a hard link"), "{why}");
+        if rustix::process::geteuid().is_root() {
+            std::fs::remove_file(&link).expect("removed");
+            std::os::unix::fs::symlink(&precious, &link).expect("link");
+            file(&link, "precious").expect("a link of root's own");
+            std::os::unix::fs::lchown(&link, Some(1234), None).expect("root may");
+            assert!(file(&link, "x").is_err(), "somebody else's");
+        }
+        assert_eq!(std::fs::read_to_string(&precious).expect("read"), "precious");
+    }
 }

@@ -3,6 +3,7 @@
 use crate::quiet;
 use coretwin_base::disturbance::Disturbances;
 use coretwin_base::plan::Plan;
+use coretwin_base::printable::printable;
 use coretwin_base::reading::{Phase, Reading, Status};
 use coretwin_base::units::human_seconds;
 use coretwin_lab::event::{Event, Listener};
@@ -71,7 +72,7 @@ impl Progress {
             if let Some(left_s) = left_s {
                 self.bar.set_position((1000.0 * done_s / (done_s + left_s).max(0.001)) as u64);
             }
-            self.bar.set_message(line);
+            self.bar.set_message(printable(&line).into_owned());
         } else if force || self.last.is_none_or(|last| last.elapsed() >= PLAIN_EVERY) {
             self.last = Some(Instant::now());
             crate::out::news(&line);
@@ -80,7 +81,7 @@ impl Progress {
 
     fn note(&self, line: &str) {
         if self.terminal {
-            self.bar.println(line);
+            self.bar.println(printable(line));
         } else {
             crate::out::news(line);
         }

@@ -1,6 +1,8 @@
 //! What the reader of the command line says of slips, in words for people who write no Rust.
 
+use crate::out;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use coretwin_base::printable::is_steering;
 
 /// What the parsers of numbers say, and what that means.
 const WORDS: [(&str, &str); 5] = [
@@ -38,6 +40,17 @@ pub(crate) fn in_words(error: clap::Error) -> clap::Error {
         }
         _ => error,
     }
+}
+
+/// Prints the error, or the help that was asked for, and ends. Its colours are for words that steer
+/// no terminal.
+pub(crate) fn exit(error: clap::Error) -> ! {
+    let plain = error.render().to_string();
+    if !error.use_stderr() || !plain.contains(|c| is_steering(c) && !matches!(c, '\n' | '\t')) {
+        error.exit();
+    }
+    out::err(&plain);
+    std::process::exit(error.exit_code())
 }
 
 /// Whether an argument begins like a number below 0.

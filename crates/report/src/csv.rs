@@ -7,6 +7,7 @@
 use crate::Study;
 use crate::dataset::{checks_failed, phase, status};
 use coretwin_base::param;
+use coretwin_base::printable::printable;
 use coretwin_base::reading::Reading;
 use coretwin_stats::study::Analysed;
 use std::collections::BTreeSet;
@@ -112,14 +113,19 @@ pub(crate) fn number(out: &mut String, value: f64) {
     }
 }
 
-/// A text, quoted where it would break a line.
+/// A text, quoted where it would break a line. One that a spreadsheet would take for a formula has an
+/// apostrophe before it, and what steers a terminal is written as `\u001b`.
 pub(crate) fn field(out: &mut String, text: &str) {
-    if text.contains([',', '"', '\n', '\r']) {
+    let mut text = printable(text);
+    if text.starts_with(['=', '+', '-', '@', '\t']) && text.parse::<f64>().is_err() {
+        text.to_mut().insert(0, '\'');
+    }
+    if text.contains([',', '"', '\n']) {
         out.push('"');
         out.push_str(&text.replace('"', "\"\""));
         out.push('"');
     } else {
-        out.push_str(text);
+        out.push_str(&text);
     }
 }
 
@@ -144,6 +150,26 @@ pub(crate) fn optional(out: &mut String, numbers: &[Option<f64>]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn texts_are_no_formulas_and_steer_no_terminal() {
+        for (text, cell) in [
+            ("=1+1", "'=1+1"),
+            ("+1+1", "'+1+1"),
+            ("-1+1", "'-1+1"),
+            ("@SUM(A1)", "'@SUM(A1)"),
+            ("\t=1", "'\t=1"),
+            ("=HYPERLINK(\"x\",1)", "\"'=HYPERLINK(\"\"x\"\",1)\""),
+            ("\r=1\u{1b}[2J", "\\u000d=1\\u001b[2J"),
+            ("-5.5", "-5.5"),
+            ("a=b", "a=b"),
+            ("a\nb", "\"a\nb\""),
+        ] {
+            let mut out = String::new();
+            field(&mut out, text);
+            assert_eq!(out, cell, "{text:?}");
+        }
+    }
 
     #[test]
     fn quotes_what_would_break_a_line() {

@@ -4,6 +4,7 @@ use crate::Study;
 use coretwin_base::arm::{ArmState, KERNEL};
 use coretwin_base::origin::Origin;
 use coretwin_base::plan::{Comparison, PlanArm, Protocol};
+use coretwin_base::printable::is_steering;
 use coretwin_base::reading::Better;
 use coretwin_base::summary::{RowEffect, StoppedBecause, Verdict};
 use coretwin_stats::prediction;
@@ -12,12 +13,7 @@ use coretwin_stats::study::pair_comparison;
 /// Text from outside (labels, causes, output of commands) without control characters, which could
 /// steer a terminal or break a line of a table.
 pub(crate) fn clean(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() || is_direction(c) { ' ' } else { c }).collect()
-}
-
-/// Characters that reorder the text around them.
-fn is_direction(c: char) -> bool {
-    matches!(c, '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}')
+    text.chars().map(|c| if is_steering(c) { ' ' } else { c }).collect()
 }
 
 /// Writes the pieces with spaces between them, in lines of at most so many characters (a longer piece
@@ -218,7 +214,7 @@ fn shell_word(word: &str) -> String {
     }
     let escaped = |c: char| match c {
         '\'' | '\\' => format!("\\{c}"),
-        c if c.is_control() || is_direction(c) => format!("\\U{:08x}", u32::from(c)),
+        c if is_steering(c) => format!("\\U{:08x}", u32::from(c)),
         c => c.to_string(),
     };
     format!("$'{}'", word.chars().map(escaped).collect::<String>())

@@ -5,6 +5,7 @@ use crate::live::Until;
 use crate::snapshot::Snapshot;
 use crate::source::Source;
 use crate::terminal::Signals;
+use coretwin_base::printable::printable;
 use std::io::Write;
 use std::time::{Duration, Instant};
 
@@ -47,5 +48,5 @@ pub fn each(
 /// [`Error::Write`] with what the system says.
 pub fn json(out: &mut dyn Write, snapshot: &Snapshot) -> Result<(), Error> {
     let line = serde_json::to_string(snapshot).map_err(|error| Error::Write(error.into()))?;
-    writeln!(out, "{line}").and_then(|()| out.flush()).map_err(Error::Write)
+    writeln!(out, "{}", printable(&line)).and_then(|()| out.flush()).map_err(Error::Write)
 }

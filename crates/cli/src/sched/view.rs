@@ -7,14 +7,6 @@ use coretwin_bpf::core_queue::Kind;
 use coretwin_host::sched_ext::record::Record;
 use std::time::Instant;
 
-/// Takes the cursor up so many lines and clears what is below (ECMA-48).
-fn up(lines: usize) -> String {
-    match lines {
-        0 => String::new(),
-        lines => format!("\x1b[{lines}A\x1b[J"),
-    }
-}
-
 /// A view that goes on: in place on a terminal, else a line each time.
 pub(super) struct Shown {
     terminal: bool,
@@ -36,7 +28,7 @@ impl Shown {
                 true => table(before, record, seconds),
                 false => line(before, record, seconds),
             };
-            out::text(&format!("{}{text}", up(self.lines)))?;
+            out::over(self.lines, &text)?;
             self.lines = if self.terminal { text.lines().count() } else { 0 };
         }
         self.before = Some((now, record.clone()));

@@ -7,7 +7,7 @@ use coretwin_base::topology::Topology;
 use coretwin_host::root::Root;
 use coretwin_host::smt::preflight::{self, Finding};
 use coretwin_host::smt::target::Target;
-use std::io::{BufRead, IsTerminal, Write};
+use std::io::{BufRead, IsTerminal};
 
 /// Says what would notice a change, and asks for a typed yes unless it was given already. Whether
 /// it was given.
@@ -42,14 +42,11 @@ pub(crate) fn ask(root: &Root, topology: &Topology, target: Target, yes: bool) -
 }
 
 fn ask_word(question: &str, input: &mut dyn BufRead) -> Result<bool> {
-    let mut terminal = std::io::stderr().lock();
-    terminal.write_all(question.as_bytes())?;
-    terminal.flush()?;
+    out::err(question);
     let mut answer = String::new();
     input.read_line(&mut answer)?;
     let yes = answer.trim() == "yes";
     if !yes {
-        drop(terminal);
         out::news("nothing was changed");
     }
     Ok(yes)

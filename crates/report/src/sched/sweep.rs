@@ -1,6 +1,7 @@
 //! A sweep as tables: for each scenario and measure a row a policy and a column a machine.
 
 use super::columns::columns;
+use crate::csv::field;
 use crate::number;
 use crate::words::clean;
 use coretwin_base::sched_sweep::{SweepCell, SweepMeasure, SweepPlan};
@@ -124,17 +125,20 @@ pub fn sched_sweep_csv(cells: &[SweepCell]) -> String {
     keys.dedup();
     let mut out = format!("policy,topology,scenario,seed,{},trace_hash,failed\n", keys.join(","));
     for cell in cells {
-        let quoted = |text: &str| format!("\"{}\"", text.replace('"', "\"\""));
-        let names = [&cell.policy, &cell.topology, &cell.scenario].map(|text| quoted(text));
-        let _ = write!(out, "{},{}", names.join(","), cell.seed);
+        for name in [&cell.policy, &cell.topology, &cell.scenario] {
+            field(&mut out, name);
+            out.push(',');
+        }
+        let _ = write!(out, "{}", cell.seed);
         for key in &keys {
             out.push(',');
             if let Some(value) = cell.measures.get(*key) {
                 let _ = write!(out, "{value}");
             }
         }
-        let failed = cell.failed.as_deref().map_or_else(String::new, quoted);
-        let _ = writeln!(out, ",{},{failed}", cell.trace_hash);
+        let _ = write!(out, ",{},", cell.trace_hash);
+        field(&mut out, cell.failed.as_deref().unwrap_or_default());
+        out.push('\n');
     }
     out
 }

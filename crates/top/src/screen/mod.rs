@@ -10,6 +10,7 @@ mod totals;
 
 use crate::snapshot::Snapshot;
 use crate::view::{KEYS, Panel, View};
+use coretwin_base::printable::is_steering;
 use ratatui::Frame;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -141,7 +142,7 @@ impl Page<'_> {
 
 /// A name from outside: what would steer the terminal is shown as `?`.
 fn clean(name: &str) -> String {
-    name.chars().map(|letter| if letter.is_control() { '?' } else { letter }).collect()
+    name.chars().map(|letter| if is_steering(letter) { '?' } else { letter }).collect()
 }
 
 /// `12.3%`.
