@@ -52,7 +52,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         What::Reference { folder } => {
             make(folder)?;
             for (name, text) in reference::pages(command)? {
-                write(&folder.join(name), text.as_bytes())?;
+                out::file(&folder.join(name), text.as_bytes())?;
             }
         }
     }
@@ -81,7 +81,7 @@ fn man(mut command: Command, folder: &Path) -> Result<()> {
                 format!(".SH NOTES\n.nf\n{}\n.fi\n", verbatim(&notes)).as_bytes(),
             );
         }
-        write(&folder.join(format!("{name}.1")), &text)?;
+        out::file(&folder.join(format!("{name}.1")), &text)?;
     }
     Ok(())
 }
@@ -113,10 +113,6 @@ fn verbs(command: &Command) -> Vec<(Vec<String>, &Command)> {
 
 fn make(folder: &Path) -> Result<()> {
     std::fs::create_dir_all(folder).with_context(|| format!("making {}", folder.display()))
-}
-
-fn write(path: &Path, bytes: &[u8]) -> Result<()> {
-    std::fs::write(path, bytes).with_context(|| format!("writing {}", path.display()))
 }
 
 #[cfg(test)]

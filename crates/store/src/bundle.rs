@@ -1,6 +1,6 @@
 //! The folder itself: `plan.json`, `journal.jsonl`, `environment.json`, `summary.json`, reports.
 
-use crate::disk::Disk;
+use crate::disk::{self, Disk};
 use crate::error::Error;
 use crate::journal::{Journal, read_journal};
 use crate::line::{Extent, record};
@@ -9,9 +9,11 @@ use coretwin_base::cputime::CputimeSummary;
 use coretwin_base::environment::Environment;
 use coretwin_base::plan::Plan;
 use coretwin_base::summary::Summary;
+use rustix::fs::OFlags;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fs;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 /// The plan, written before the first run and never changed.
@@ -48,7 +50,7 @@ impl Bundle {
             .take_while(|ancestor| !ancestor.as_os_str().is_empty() && !ancestor.exists())
             .collect();
         fs::create_dir_all(folder).map_err(|source| Error::io("make", folder, source))?;
-        missing.iter().try_for_each(|made| bundle.give_away(made))?;
+        missing.iter().try_for_each(|made| bundle.give_folder(made))?;
         if let Err(error) = bundle.write_json(PLAN, plan) {
             // A folder without a plan is no study; best effort, the error is what matters.
             missing.iter().for_each(|made| drop(fs::remove_dir(made)));
@@ -96,7 +98,7 @@ impl Bundle {
     pub fn journal(&self, plan: &Plan) -> Result<(Journal, Read), Error> {
         let path = self.path(JOURNAL);
         let (journal, read) = Journal::open(&path)?;
-        self.give_away(&path)?;
+        journal.give(self.owner)?;
         Ok((journal, read.of_plan(plan, &path)?))
     }
 
@@ -156,19 +158,19 @@ impl Bundle {
     pub fn write(&self, file: &str, bytes: &[u8]) -> Result<(), Error> {
         let path = self.path(file);
         let temporary = self.path(&format!(".{file}.new"));
-        Disk::default()
+        Disk::giving_to(self.owner)
             .replace(&path, &temporary, bytes)
-            .map_err(|source| Error::writing(&path, bytes.len() as u64, source))?;
-        self.give_away(&path)
+            .map_err(|source| Error::writing(&path, bytes.len() as u64, source))
     }
 
-    fn give_away(&self, path: &Path) -> Result<(), Error> {
-        match self.owner {
-            None => Ok(()),
-            // The entry itself: root must not give away what somebody made it a link to.
-            Some((user, group)) => std::os::unix::fs::lchown(path, Some(user), Some(group))
-                .map_err(|source| Error::io("give away", path, source)),
-        }
+    /// Gives a folder away that was just made, if it still is that: not what it became a link to.
+    fn give_folder(&self, path: &Path) -> Result<(), Error> {
+        let flags = OFlags::NOFOLLOW | OFlags::DIRECTORY;
+        let mut options = fs::OpenOptions::new();
+        let opened = options.read(true).custom_flags(flags.bits().cast_signed()).open(path);
+        opened
+            .and_then(|folder| disk::give(&folder, self.owner))
+            .map_err(|source| Error::io("give away", path, source))
     }
 
     fn read_json<T: DeserializeOwned>(&self, file: &str) -> Result<T, Error> {

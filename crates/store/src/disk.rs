@@ -1,20 +1,30 @@
 //! The seam to the file system: every write of a study's folder goes through here. In tests a seed
 //! makes it write or read short, be interrupted, be full, or fail.
 
-use rustix::fs::OFlags;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, BufWriter, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 /// The file system.
 #[derive(Debug, Default)]
 pub(crate) struct Disk {
+    /// User and group that files belong to once they are written; `None` leaves them ours.
+    pub(crate) owner: Option<(u32, u32)>,
     #[cfg(test)]
     pub(crate) faults: Option<faults::Faults>,
 }
 
 impl Disk {
+    /// One whose files belong to this user and group, or stay ours.
+    pub(crate) fn giving_to(owner: Option<(u32, u32)>) -> Self {
+        Self {
+            owner,
+            #[cfg(test)]
+            faults: None,
+        }
+    }
+
     /// Writes all of it, as often as it takes.
     pub(crate) fn write_all(&mut self, file: &File, mut bytes: &[u8]) -> io::Result<()> {
         while !bytes.is_empty() {
@@ -62,8 +72,8 @@ impl Disk {
         self.replace_by(path, temporary, |out| out.write_all(bytes))
     }
 
-    /// The same of what is made piece by piece: under another name first, which nobody can have made
-    /// a link of.
+    /// The same of what is made piece by piece: under another name first, at which nothing is opened
+    /// that was there already (O_EXCL). It is given away while it is open, never by its name.
     pub(crate) fn replace_by(
         &mut self,
         path: &Path,
@@ -71,14 +81,17 @@ impl Disk {
         write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
     ) -> io::Result<()> {
         let written = (|| {
-            let nofollow = OFlags::NOFOLLOW.bits().cast_signed();
-            let mut options = OpenOptions::new();
-            options.write(true).create(true).truncate(true).custom_flags(nofollow);
-            let file = options.open(temporary)?;
+            // The rest of a killed process, or whatever somebody put there: its name goes, no more.
+            match std::fs::remove_file(temporary) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+            let file = File::create_new(temporary)?;
             let mut out = BufWriter::new(Piecewise { disk: self, file: &file });
             write(&mut out)?;
             out.flush()?;
             drop(out);
+            give(&file, self.owner)?;
             self.sync(&file)?;
             #[cfg(test)]
             self.faults.as_mut().map_or(Ok(()), faults::Faults::other)?;
@@ -96,6 +109,33 @@ impl Disk {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
         File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
     }
+}
+
+/// Refuses a file with a second name: a hard link to a file of somebody else, that a writer would
+/// change in their place.
+pub(crate) fn one_name(file: &File) -> io::Result<()> {
+    let of = file.metadata()?;
+    if of.is_file() && of.nlink() > 1 {
+        return Err(io::Error::other(
+            "it has a second name (a hard link), and whatever has that name would be changed too; \
+             copy it to a file of its own",
+        ));
+    }
+    Ok(())
+}
+
+/// Gives an open file or folder to a user, if it is ours or the user's already and has one name: root
+/// must give away nothing that somebody else put in its place.
+pub(crate) fn give(file: &File, owner: Option<(u32, u32)>) -> io::Result<()> {
+    let Some((user, group)) = owner else { return Ok(()) };
+    one_name(file)?;
+    let holder = file.metadata()?.uid();
+    if holder != user && holder != rustix::process::geteuid().as_raw() {
+        return Err(io::Error::other(format!(
+            "it belongs to user {holder}, and is not given away"
+        )));
+    }
+    std::os::unix::fs::fchown(file, Some(user), Some(group))
 }
 
 /// A file that is written piece by piece.
@@ -220,7 +260,7 @@ mod tests {
         let seeds = faults::seeds(2000);
         for seed in 0..seeds {
             std::fs::write(&path, b"old").expect("old");
-            let mut disk = Disk { faults: Some(faults::Faults::new(seed)) };
+            let mut disk = Disk { faults: Some(faults::Faults::new(seed)), ..Disk::default() };
             let written = disk.replace(&path, &temporary, b"something new");
             let found = std::fs::read(&path).expect("there");
             let expected: &[u8] = if written.is_ok() { b"something new" } else { b"old" };
@@ -241,10 +281,42 @@ mod tests {
         let precious = folder.path().join("precious");
         std::fs::write(&precious, b"precious").expect("write");
         std::os::unix::fs::symlink(&precious, &temporary).expect("link");
-        assert!(Disk::default().replace(&path, &temporary, b"x").is_err());
-        assert_eq!(std::fs::read(&precious).expect("read"), b"precious");
-        // The link is gone, so the next try succeeds.
         Disk::default().replace(&path, &temporary, b"x").expect("written");
         assert_eq!(std::fs::read(&precious).expect("read"), b"precious");
+        assert_eq!(std::fs::read(&path).expect("read"), b"x");
+        // A hard link, as root can make one wherever fs.protected_hardlinks keeps others from it.
+        for name in [&path, &temporary] {
+            let _ = std::fs::remove_file(name);
+            std::fs::hard_link(&precious, name).expect("link");
+            Disk::default().replace(&path, &temporary, b"y").expect("written");
+            assert_eq!(std::fs::read(&precious).expect("read"), b"precious");
+            assert_eq!(std::fs::read(&path).expect("read"), b"y");
+        }
+    }
+
+    #[test]
+    fn only_what_is_ours_and_has_one_name_is_given_away() {
+        let folder = tempfile::tempdir().expect("folder");
+        let place = |name: &str| folder.path().join(name);
+        let ours = rustix::process::geteuid().as_raw();
+        let to_us = Some((ours, rustix::process::getegid().as_raw()));
+        let file = File::create_new(place("a")).expect("made");
+        give(&file, to_us).expect("ours, to us");
+        give(&File::open(folder.path()).expect("folder"), to_us).expect("folders have many names");
+        std::fs::hard_link(place("a"), place("b")).expect("link");
+        let why = give(&file, to_us).expect_err("two names").to_string();
+        assert!(why.contains("a hard link"), "{why}");
+        if ours != 0 {
+            return;
+        }
+        std::fs::remove_file(place("b")).expect("removed");
+        std::os::unix::fs::fchown(&file, Some(1234), None).expect("root may");
+        let why = give(&file, Some((4321, 4321))).expect_err("another's").to_string();
+        assert!(why.contains("belongs to user 1234"), "{why}");
+        give(&file, Some((1234, 1234))).expect("it is that user's already");
+        // Given away whole: by the descriptor, before it has its name.
+        let mut disk = Disk::giving_to(Some((1234, 1234)));
+        disk.replace(&place("c"), &place(".c.new"), b"x").expect("written");
+        assert_eq!(std::fs::metadata(place("c")).expect("there").uid(), 1234);
     }
 }

@@ -288,7 +288,7 @@ mod tests {
         for seed in 0..seeds {
             fs::write(merged.join(REFUSED), &before).expect("old");
             fs::write(merged.join(STAMP), sealed(&merged, "old").expect("files")).expect("old");
-            let mut disk = Disk { faults: Some(faults::Faults::new(seed)) };
+            let mut disk = Disk { faults: Some(faults::Faults::new(seed)), ..Disk::default() };
             let stored = store_merged(&mut disk, &merged, &new, "new");
             assert_eq!(folder.merged("old").expect("it reads"), None, "seed {seed}");
             let found = folder.merged("new").expect("it reads");

@@ -4,7 +4,7 @@
 //! it and a resumed study cuts it off before it goes on, because the run it belonged to was never
 //! finished.
 
-use crate::disk::Disk;
+use crate::disk::{self, Disk};
 use crate::error::Error;
 use crate::line::Extent;
 use crate::scan::{Read, read_all};
@@ -12,7 +12,7 @@ use coretwin_base::reading::Reading;
 use rustix::fs::{FlockOperation, OFlags, flock};
 use std::fs::{File, OpenOptions};
 use std::io::{Seek, SeekFrom};
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// Reads a journal.
@@ -39,7 +39,8 @@ pub struct Journal {
 
 impl Journal {
     /// Opens a journal for appending, making it if it is not there, and gives what it holds.
-    /// A torn last line is cut off. A link is not followed: a study under sudo would write where it leads.
+    /// A torn last line is cut off. A link is not followed, and a file of two names refused: a study
+    /// under sudo would write where it leads.
     ///
     /// # Errors
     /// If it cannot be opened, another process writes to it, or it does not read.
@@ -51,6 +52,7 @@ impl Journal {
             .truncate(false)
             .custom_flags(OFlags::NOFOLLOW.bits().cast_signed())
             .open(path)
+            .and_then(|file| disk::one_name(&file).map(|()| file))
             .map_err(|source| Error::io("open", path, source))?;
         flock(&file, FlockOperation::NonBlockingLockExclusive)
             .map_err(|_| Error::Busy { path: path.to_owned() })?;
@@ -72,6 +74,11 @@ impl Journal {
         Ok((journal, read))
     }
 
+    /// Gives the file to a user, while it is open; see [`disk::give`].
+    pub(crate) fn give(&self, owner: Option<(u32, u32)>) -> Result<(), Error> {
+        disk::give(&self.file, owner).map_err(|source| Error::io("give away", &self.path, source))
+    }
+
     /// Tells about how many more readings are to come, for the message when space runs out.
     pub fn expect(&mut self, readings: u64) {
         // A line of a chat reading is about 900 bytes; the derived files are of that order too.
@@ -90,7 +97,19 @@ impl Journal {
         self.write(&line)
     }
 
+    /// Refuses to go on where the file has lost its name: what is appended would be lost with it.
+    fn is_there(&self) -> Result<(), Error> {
+        let id = |of: std::fs::Metadata| (of.dev(), of.ino());
+        let named = std::fs::symlink_metadata(&self.path).map(id).ok();
+        if named.is_some() && named == self.file.metadata().map(id).ok() {
+            return Ok(());
+        }
+        let why = "it was removed or replaced while it was written, and its readings are lost";
+        Err(Error::io("append to", &self.path, std::io::Error::other(why)))
+    }
+
     fn write(&mut self, line: &[u8]) -> Result<(), Error> {
+        self.is_there()?;
         match self.disk.write_all(&self.file, line) {
             Ok(()) => {
                 self.end += line.len() as u64;
@@ -110,6 +129,7 @@ impl Journal {
     /// # Errors
     /// If the disk refuses.
     pub fn sync(&mut self) -> Result<(), Error> {
+        self.is_there()?;
         self.disk
             .sync(&self.file)
             .map_err(|source| Error::writing(&self.path, self.expected_bytes, source))
@@ -265,6 +285,35 @@ mod tests {
         std::os::unix::fs::symlink(&path, &link).expect("link");
         assert!(Journal::open(&link).is_err());
         assert_eq!(read_journal(&link, Extent::Whole).expect("reads").readings.len(), 1);
+    }
+
+    #[test]
+    fn a_journal_with_a_second_name_is_neither_cut_nor_written() {
+        let folder = tempfile::tempdir().expect("folder");
+        let precious = folder.path().join("precious");
+        // Without a line end it would be a torn line, which is cut off.
+        std::fs::write(&precious, "precious").expect("written");
+        let path = folder.path().join("journal.jsonl");
+        std::fs::hard_link(&precious, &path).expect("link");
+        let why = Journal::open(&path).expect_err("refused").to_string();
+        assert!(why.contains("a hard link"), "{why}");
+        assert_eq!(std::fs::read(&precious).expect("read"), b"precious");
+    }
+
+    #[test]
+    fn a_journal_that_is_removed_or_replaced_under_way_is_an_error() {
+        let folder = tempfile::tempdir().expect("folder");
+        let (path, reading) = (folder.path().join("journal.jsonl"), reading(0));
+        let (mut journal, _) = Journal::open(&path).expect("made");
+        journal.append(&reading).expect("there");
+        std::fs::rename(&path, folder.path().join("elsewhere")).expect("moved");
+        for error in [journal.append(&reading), journal.sync()] {
+            let error = error.expect_err("its name is gone").to_string();
+            assert!(error.contains("removed or replaced"), "{error}");
+        }
+        std::fs::write(&path, "").expect("another");
+        assert!(journal.append(&reading).is_err());
+        assert_eq!(std::fs::read(&path).expect("read"), b"", "another's is not written");
     }
 
     #[test]

@@ -89,8 +89,8 @@ fn tell(root: &Root, how: &How) -> Result<()> {
         Some(path) if path.as_os_str() == "-" => out::text(&metrics::write(&status)),
         Some(path) => {
             let temporary = path.with_extension(format!("{}.tmp", std::process::id()));
-            std::fs::write(&temporary, metrics::write(&status))
-                .and_then(|()| std::fs::rename(&temporary, path))
+            out::file(&temporary, metrics::write(&status))
+                .and_then(|()| Ok(std::fs::rename(&temporary, path)?))
                 .inspect_err(|_| drop(std::fs::remove_file(&temporary)))
                 .with_context(|| format!("cannot write {}", path.display()))
         }
