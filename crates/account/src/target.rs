@@ -29,6 +29,8 @@ pub struct Watched {
     ticks_before: u64,
     /// CPU time of the cgroup when the watch began, in seconds.
     usage_before_s: Option<f64>,
+    /// The same at the last look: what a cgroup used is gone with it.
+    usage_last_s: Option<f64>,
     folder: Option<String>,
 }
 
@@ -45,6 +47,7 @@ impl Watched {
             members: BTreeSet::new(),
             ticks_before: 0,
             usage_before_s: None,
+            usage_last_s: None,
             folder: None,
         };
         match &watched.target {
@@ -76,6 +79,7 @@ impl Watched {
             }
             (Target::Cgroup(_), Some(folder)) => {
                 self.usage_before_s = coretwin_host::cgroup::usage_s(&self.root, folder);
+                self.usage_last_s = self.usage_before_s;
             }
             _ => {}
         }
@@ -94,9 +98,12 @@ impl Watched {
         }
     }
 
-    /// Whether it is still there.
-    #[must_use]
-    pub fn is_there(&self) -> bool {
+    /// Whether it is still there. Of a cgroup that is, its CPU time is read, in case it goes.
+    pub fn is_there(&mut self) -> bool {
+        if let Some(folder) = &self.folder {
+            let usage_s = coretwin_host::cgroup::usage_s(&self.root, folder);
+            self.usage_last_s = usage_s.or(self.usage_last_s);
+        }
         match (&self.target, &self.folder) {
             (Target::All, _) => true,
             (Target::Process(pid), _) => {
@@ -142,8 +149,8 @@ impl Watched {
     pub fn whole_s(&self) -> Option<Whole> {
         match (&self.target, &self.folder) {
             (Target::Cgroup(_), Some(folder)) => {
-                let used_s =
-                    coretwin_host::cgroup::usage_s(&self.root, folder)? - self.usage_before_s?;
+                let usage_s = coretwin_host::cgroup::usage_s(&self.root, folder);
+                let used_s = usage_s.or(self.usage_last_s)? - self.usage_before_s?;
                 Some(Whole { used_s, error_s: 0.02 })
             }
             (Target::Process(pid), _) => {
@@ -240,6 +247,7 @@ mod tests {
             members: members.iter().copied().collect(),
             ticks_before: 0,
             usage_before_s: None,
+            usage_last_s: None,
             folder: None,
         }
     }
@@ -278,6 +286,30 @@ mod tests {
         write(5, 1, 110, 40 + 350 + 200);
         let whole = one.whole_s().expect("known");
         assert!((whole.used_s - (0.1 + 0.5 + 2.0)).abs() < 1e-9, "{whole:?}");
+    }
+
+    #[test]
+    fn a_cgroup_of_version_1_that_goes_keeps_the_time_that_was_seen() {
+        let folder = tempfile::tempdir().expect("folder");
+        let mount = "31 24 0:27 / /sys/fs/cgroup/cpuacct rw - cgroup cgroup rw,cpuacct\n";
+        let group = folder.path().join("sys/fs/cgroup/cpuacct/a");
+        let usage = |seconds: f64| {
+            std::fs::write(group.join("cpuacct.usage"), format!("{}\n", seconds * 1e9))
+                .expect("usage");
+        };
+        for made in [&group, &folder.path().join("proc/self")] {
+            std::fs::create_dir_all(made).expect("folder");
+        }
+        std::fs::write(folder.path().join("proc/self/mountinfo"), mount).expect("mounts");
+        std::fs::write(group.join("cgroup.procs"), "").expect("processes");
+        usage(1.0);
+        let target = Target::Cgroup("/a".to_owned());
+        let mut one = Watched::new(&Root::at(folder.path()), target).expect("there");
+        usage(3.5);
+        assert!(one.is_there());
+        std::fs::remove_dir_all(&group).expect("gone");
+        assert!(!one.is_there());
+        assert_eq!(one.whole_s().map(|whole| whole.used_s), Some(2.5));
     }
 
     #[test]

@@ -203,6 +203,13 @@ pub struct FileDigest {
 }
 
 impl FleetPlan {
+    /// Why a task of that number does not count; `None` if the fleet has it.
+    #[must_use]
+    pub fn unplanned(&self, number: u32) -> Option<String> {
+        let is_planned = self.tasks.iter().any(|task| task.number == number);
+        (!is_planned).then(|| format!("it is of task {number}, which this fleet never planned"))
+    }
+
     /// Checks what every reader relies on; a plan from outside may hold anything.
     ///
     /// # Errors

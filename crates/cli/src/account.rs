@@ -170,7 +170,12 @@ fn account(
         interrupted: stopped.stop.raised(),
     });
     if command.is_none() && !watched.is_there() {
-        out::news(&format!("{} has ended; this is its time up to then", describe(args)));
+        let until = match (args.pid, whole) {
+            (Some(_), _) => "this is its time up to then",
+            (None, Some(_)) => "this is its time up to the last look at it",
+            (None, None) => "what it used as a whole is not known, only what its tasks showed",
+        };
+        out::news(&format!("{} has ended; {until}", describe(args)));
     }
     summary.command = end;
     Ok(summary)

@@ -2,6 +2,7 @@
 
 use crate::out;
 use coretwin_base::plan::Plan;
+use coretwin_base::printable::printable;
 use coretwin_base::units::human_seconds;
 use coretwin_host::root::Root;
 use coretwin_lab::Error;
@@ -59,7 +60,7 @@ fn wait(lookout: &Lookout<'_>, patience: Duration, stop: &Stop) -> Result<(), Er
         let what = busy.unwrap_or("quiet for a moment");
         let line = format!("waiting for quiet: {what}; {} left", human_seconds(left_s));
         if !bar.is_hidden() {
-            bar.set_message(line);
+            bar.set_message(printable(&line).into_owned());
             bar.tick();
         } else if told.is_none_or(|told| told.elapsed() >= PLAIN_EVERY) {
             told = Some(Instant::now());

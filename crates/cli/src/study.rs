@@ -29,7 +29,7 @@ use coretwin_lab::machine::Stop;
 use coretwin_lab::switching::{Switching, with_smt_on};
 use coretwin_lab::{planning, probe};
 use coretwin_stats::study;
-use coretwin_store::{Bundle, ENVIRONMENT, Journal, PLAN};
+use coretwin_store::{Bundle, ENVIRONMENT, JOURNAL, Journal, PLAN};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -153,7 +153,11 @@ fn begin(args: &Args, root: &Root) -> Result<Option<Begun>> {
             ))
             .into());
         }
-        if let (Some(budget_s), Some(_)) = (args.budget_given_s(), plan.rules.budget_s) {
+        if let Some(budget_s) = args.budget_given_s() {
+            if plan.rules.budget_s.is_none() {
+                let why = "--budget: this study has none; its plan says how many blocks are run";
+                return Err(Usage(why.to_owned()).into());
+            }
             plan.rules.budget_s = Some(budget_s);
         }
         out::news(&headline(&plan));
@@ -336,8 +340,14 @@ fn measure(
                 environment.warnings.extend(warnings);
                 bundle.write_json(ENVIRONMENT, &environment)?;
             }
-            let kept = Kept { error, advice: go_on("study", bundle.folder()) };
-            Err(switching::with_machine(kept.into(), is_restored))
+            let advice = match bundle.path(JOURNAL).exists() {
+                true => go_on("study", bundle.folder()),
+                false => format!(
+                    "no reading is kept; begin again with: {}",
+                    resume_line("study", bundle.folder())
+                ),
+            };
+            Err(switching::with_machine(Kept { error, advice }.into(), is_restored))
         }
     }
 }

@@ -105,8 +105,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "TIME", default_value = "10m", value_parser = parse_duration, help_heading = "Your command")]
     timeout: Duration,
 
-    /// Longest time the study may take (default: 30m; none with --blocks, --quick, --protocol)
-    #[arg(long, value_name = "TIME", value_parser = parse_duration, help_heading = "How long and how sure")]
+    /// Longest time the study may take (default: 30m); not with --blocks, --quick, --protocol
+    #[arg(long, conflicts_with_all = ["blocks", "quick", "protocol"], value_name = "TIME", value_parser = parse_duration, help_heading = "How long and how sure")]
     budget: Option<Duration>,
     /// Exactly this many blocks, whatever they take
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=10_000), help_heading = "How long and how sure")]

@@ -15,6 +15,9 @@ fn wrong_words_are_named_with_the_nearest_right_one() {
         (&["study", "chat:room=20"], 2, "did you mean 'rooms'"),
         (&["study", "chat:rooms=0"], 2, "from 1 to"),
         (&["study", "dbench:loadfile=/none"], 2, "cannot read the load file: No such file"),
+        (&["study", "dbench:loadfile=/etc/passwd"], 2, "the load file cannot be used: "),
+        (&["study", "--budget", "5m", "--blocks", "3", "--", "true"], 2, "cannot be used with"),
+        (&["study", "--budget", "5m", "--quick", "--", "true"], 2, "cannot be used with"),
         (&["study", "chat:rooms=20", "chat:rooms=20"], 2, "asked for twice"),
         (&["study", "--arm", "onn", "--", "true"], 2, "did you mean 'on'"),
         (&["study", "--arm", "on", "--arm", "on", "--", "true"], 2, "two arms are called 'on'"),
@@ -66,6 +69,20 @@ fn wrong_words_are_named_with_the_nearest_right_one() {
     }
     let left = fs::read_dir(folder.path()).expect("list").count();
     assert_eq!(left, 0, "no folder is made for a study that cannot be");
+}
+
+#[test]
+fn a_journal_that_is_deleted_in_mid_study_ends_it_with_an_error() {
+    let _host = host();
+    let folder = tempfile::tempdir().expect("folder");
+    // Under somebody else's name: the first run removes the journal that it is written to.
+    let line = "rm -f s/journal.jsonl";
+    let args = ["study", "--quick", "--arm", "a=cpus:0", "--arm", "b=cpus:0", "--out", "s", "--"];
+    let ran = coretwin(folder.path(), &[&args[..], &["sh", "-c", line]].concat());
+    assert_eq!(ran.status, 3, "{}", ran.err);
+    assert!(ran.err.contains("removed or replaced while it was written"), "{}", ran.err);
+    assert!(ran.err.contains("no reading is kept; begin again"), "{}", ran.err);
+    assert!(!folder.path().join("s/report.html").exists(), "there is nothing to report");
 }
 
 #[test]

@@ -4,6 +4,8 @@
 mod common;
 
 use common::{CORETWIN, Ran, coretwin};
+use coretwin_base::fleet_plan::Manifest;
+use coretwin_store::fleet_bundle::FleetBundle;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -52,6 +54,27 @@ fn what_makes_no_sense_is_refused_with_what_to_do() {
         let ran = coretwin(folder, &head);
         assert!(ran.status == 2 && ran.err.contains(part), "{time}: {ran:?}");
     }
+    for option in ["--sbatch-option=-p\ntouch x", "--sbatch-option=long", "--time=1:00:00\nx"] {
+        let head = ["fleet", "plan", "f", "--engine=slurm", "--tasks=1", option, "--", "study"];
+        let ran = coretwin(folder, &[&head[..], &["chat"]].concat());
+        assert!(ran.status == 2 && !folder.join("f").exists(), "{option}: {ran:?}");
+    }
+    for (options, part) in [
+        (&["--image=i", "--namespace=My Space"][..], "--namespace: 'My Space'"),
+        (&["--image=i", "--namespace=-a"], "no name of a namespace"),
+        (&["--image="], "no name of an image"),
+        (&["--image=a b"], "no name of an image"),
+        (&["--image=i", "--claim=../x"], "no name of a claim"),
+    ] {
+        let head = ["fleet", "plan", "f", "--engine=kubernetes", "--tasks=1"];
+        let ran = coretwin(folder, &[&head[..], options, &["--", "study", "chat"]].concat());
+        assert!(ran.status == 2 && ran.err.contains(part), "{options:?}: {ran:?}");
+        assert!(!folder.join("f").exists(), "nothing is written: {options:?}");
+    }
+    fs::write(folder.join("bad.txt"), "a\nh1 word\n").expect("hosts");
+    let head = ["fleet", "plan", "f", "--engine=ssh", "--hosts=bad.txt", "--", "study", "chat"];
+    let ran = coretwin(folder, &head);
+    assert!(ran.status == 2 && ran.err.contains("line 2: 'word' is no option"), "{ran:?}");
     let pods = ["fleet", "plan", "f", "--engine=kubernetes", "--image=i", "--tasks=1", "--"];
     let ran = coretwin(folder, &[&pods[..], &["study", "--switch", "--yes"]].concat());
     assert!(ran.status == 2 && ran.err.contains("--allow-switch"), "{ran:?}");
@@ -127,6 +150,26 @@ fn tasks_run_here_and_what_is_bad_among_bundles_is_named() {
     assert!(ran.out.contains("cut.tar.gz") && ran.out.contains("to finish:"), "{ran:?}");
     let ran = coretwin(folder, &["fleet", "report", "f"]);
     assert!(ran.status == 3 && ran.err.contains("coretwin fleet status f"), "{ran:?}");
+
+    // Of a task that was never planned, and without a journal: whole bundles, and of this fleet.
+    fs::remove_file(home.join("cut.tar.gz")).expect("remove");
+    fs::write(home.join("good.tar.gz"), &bytes).expect("write");
+    let manifest = FleetBundle::read(&home.join("good.tar.gz")).expect("a bundle").manifest;
+    let plan_json = fs::read(folder.join("f/fleet.json")).expect("any file");
+    fs::write(folder.join("plan.json"), plan_json).expect("write");
+    let files = [("plan.json", folder.join("plan.json"))];
+    let none = Manifest { files: std::collections::BTreeMap::new(), ..manifest };
+    let unplanned = Manifest { task: 7, machine: "m7".into(), ..none.clone() };
+    for manifest in [none, unplanned] {
+        coretwin_store::fleet_bundle::write(&home, manifest, &files).expect("written");
+    }
+    let ran = coretwin(folder, &["fleet", "merge", "f"]);
+    for part in ["has no journal", "of task 7, which this fleet never planned"] {
+        assert!(ran.status == 1 && ran.err.contains(part), "{part}: {ran:?}");
+    }
+    assert_eq!(members().iter().filter(|byte| **byte == b'\n').count(), 1, "the good one");
+    let ran = coretwin(folder, &["fleet", "status", "f", "--offline"]);
+    assert!(ran.out.contains("never planned") && ran.out.contains("1 missing"), "{ran:?}");
 
     // An altered plan is another plan.
     let path = folder.join("f/fleet.json");

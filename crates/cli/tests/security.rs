@@ -5,6 +5,7 @@
 mod common;
 
 use common::{CORETWIN, coretwin, host, patiently};
+use coretwin_base::printable::is_steering;
 use std::fs::{self, Permissions};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -223,6 +224,17 @@ fn work_gets_the_callers_environment_and_nothing_else() {
 }
 
 #[test]
+fn descriptors_of_the_caller_do_not_reach_the_work() {
+    let folder = tempfile::tempdir().expect("folder");
+    script(folder.path(), "show", "ls -l /proc/$$/fd > open");
+    let line = format!("exec 7< /etc/passwd; exec '{CORETWIN}' run -- ./show");
+    let ran = patiently(Command::new("/bin/sh").args(["-c", &line]).current_dir(folder.path()));
+    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    let open = fs::read_to_string(folder.path().join("open")).expect("a list");
+    assert!(open.contains(" 1 -> ") && !open.contains("/etc/passwd"), "{open}");
+}
+
+#[test]
 fn what_a_command_prints_controls_no_terminal() {
     let _host = host();
     let folder = tempfile::tempdir().expect("folder");
@@ -235,6 +247,129 @@ fn what_a_command_prints_controls_no_terminal() {
     for text in [&ran.out, &ran.err, &report, &html] {
         assert!(!text.contains(['\u{1b}', '\u{7}']), "{text:?}");
     }
+}
+
+/// Text that steers a terminal: title, colour, C1, DEL, right to left, carriage return; also as JSON.
+const HOSTILE: &str = "x\u{1b}]0;own\u{7}\u{1b}[31m\u{9b}2J\u{7f}\u{202e}\ry";
+const HOSTILE_JSON: &str = r"x\u001b]0;own\u0007\u001b[31m\u009b2J\u007f\u202e\ry";
+
+/// Runs the program, and looks whether anything it prints steers a terminal.
+fn harmless(folder: &Path, env: &[(&str, &str)], args: &[&str]) -> (bool, String) {
+    let mut command = Command::new(CORETWIN);
+    let ran = patiently(command.args(args).current_dir(folder).envs(env.iter().copied()));
+    for printed in [&ran.stdout, &ran.stderr] {
+        let text = String::from_utf8_lossy(printed);
+        let steers = text.chars().find(|c| is_steering(*c) && !matches!(c, '\n' | '\t'));
+        assert_eq!(steers, None, "{args:?} {env:?}: {text:?}");
+    }
+    let said = [ran.stdout, ran.stderr].concat();
+    (ran.status.success(), String::from_utf8_lossy(&said).into_owned())
+}
+
+/// What is shown of [`HOSTILE`] where it is a name.
+const SHOWN: &str = r"\u001b]0;own\u0007";
+
+#[test]
+fn no_verb_prints_what_steers_a_terminal() {
+    let _host = host();
+    let scratch = tempfile::tempdir().expect("folder");
+    let folder = scratch.path();
+    let pid = std::process::id().to_string();
+    let go = |args: &[&str]| harmless(folder, &[], args);
+    // Names, as arguments and as files that are there; a verb each, and all of them.
+    fs::write(folder.join(HOSTILE), HOSTILE).expect("a file of that name");
+    let verbs: &[&[&str]] = &[
+        &["topology", "--root", HOSTILE],
+        &["smt", "level", HOSTILE],
+        &["list", HOSTILE],
+        &["run", "--", HOSTILE],
+        &["probe", "--cpus", HOSTILE],
+        &["serve", "chat", "--address", HOSTILE],
+        &["study", "--resume", HOSTILE],
+        &["report", HOSTILE],
+        &["compare", HOSTILE, HOSTILE],
+        &["cputime", "--resume", HOSTILE],
+        &["account", "--cgroup", HOSTILE],
+        &["account", "--", HOSTILE],
+        &["top", "--root", HOSTILE, "--json"],
+        &["fleet", "status", HOSTILE],
+        &["audit", HOSTILE],
+        &["sched", "scenario", HOSTILE],
+        &["simulate", "core", "--preset", HOSTILE],
+        &["simulate", "import", HOSTILE],
+        &["generate", "completions", HOSTILE],
+    ];
+    for args in verbs {
+        assert!(!go(args).0, "{args:?} can be no success");
+    }
+    let help = go(&["--help"]).1;
+    let listed = help.lines().skip_while(|line| *line != "Commands:").skip(1);
+    for verb in listed.map_while(|line| line.split_whitespace().next()).filter(|v| *v != "help") {
+        assert!(verbs.iter().any(|args| args[0] == verb), "{verb} is not tried");
+    }
+    // A folder of that name, and what is said of it; then its records with such texts in them.
+    let study = ["study", "chat:rooms=2,messages=20", "--blocks=2", "--machine=xeon-mp-foster"];
+    let (done, said) = go(&[&study[..], &["--out", &format!("{HOSTILE}s")]].concat());
+    assert!(done && said.contains(SHOWN), "{said}");
+    assert!(go(&[&study[..], &["--out", "s"]].concat()).0);
+    for (file, from) in [
+        ("plan.json", "\"title\": \""),
+        ("environment.json", "\"host\": \""),
+        ("journal.jsonl", "\"unit\":\""),
+        ("journal.jsonl", "\"cause\":"),
+        ("plan.json", "\"schema\": "),
+        ("journal.jsonl", "\"schema\":"),
+    ] {
+        let path = folder.join("s").join(file);
+        let whole = fs::read_to_string(&path).expect(file);
+        let quote = if from.ends_with('"') { "" } else { "\"" };
+        fs::write(&path, whole.replace(from, &format!("{from}{quote}{HOSTILE_JSON}{quote}")))
+            .expect(file);
+        for format in ["text", "md", "html", "csv", "json", "openmetrics", "article-csv"] {
+            go(&["report", "s", "--format", format]);
+        }
+        go(&["compare", "s", "s"]);
+        go(&["study", "--resume", "s"]);
+        if quote == "\"" {
+            fs::write(&path, whole).expect(file);
+        }
+    }
+    // Host lists, bundles, and what a remote host says.
+    fs::write(folder.join("bad.txt"), format!("h1 {HOSTILE}\n{HOSTILE}:port\n")).expect("hosts");
+    fs::write(folder.join("hosts.txt"), "h1\n").expect("hosts");
+    let fleet = ["fleet", "plan", "f", "--engine=ssh", "--hosts"];
+    assert!(!go(&[&fleet[..], &["bad.txt", "--", "study", "chat"]].concat()).0);
+    assert!(go(&[&fleet[..], &["hosts.txt", "--", "study", "chat"]].concat()).0);
+    fs::write(folder.join(format!("f/bundles/{HOSTILE}.tar.gz")), HOSTILE).expect("a bundle");
+    let lines = format!("printf '%s\\n' '{HOSTILE}'; printf '%s\\n' '{HOSTILE}' >&2; exit 1");
+    script(folder, "ssh", &lines);
+    let path = format!("{}:{}", folder.display(), std::env::var("PATH").expect("PATH"));
+    for verb in ["run", "status", "merge", "report"] {
+        harmless(folder, &[("PATH", &path)], &["fleet", verb, "f"]);
+    }
+    // The environment; what a command says; names of processes.
+    for variable in ["SUDO_UID", "CORETWIN_NODE", "HOME", "XDG_STATE_HOME", "TMPDIR", "TERM"] {
+        harmless(folder, &[(variable, HOSTILE)], &["run", "aim9/add_int:seconds=0"]);
+        harmless(folder, &[(variable, HOSTILE)], &["topology"]);
+    }
+    script(folder, "bad", &lines);
+    assert!(go(&["run", "--", "./bad"]).1.contains("own"), "what it said is told");
+    let program = folder.join("\u{1b}]0;own\u{7}");
+    fs::copy("/bin/sh", &program).expect("a program");
+    let mut busy = Command::new(&program).args(["-c", "while :; do :; done"]).spawn().expect("it");
+    let other = busy.id().to_string();
+    let one = go(&["account", "--pid", &other, "--for", "500ms", "--json"]).1;
+    assert!(one.contains(SHOWN), "its name is in what is printed: {one}");
+    for args in [
+        &["account", "--pid", &other, "--for", "300ms"][..],
+        &["account", "--pid", &pid, "--for", "300ms", "--json"],
+        &["account", "--for", "300ms", "--all"],
+        &["top", "--json", "--windows", "1"],
+        &["top", "--once"],
+    ] {
+        go(args);
+    }
+    busy.kill().and_then(|()| busy.wait()).expect("ended");
 }
 
 #[test]

@@ -38,7 +38,7 @@ pub enum Error {
         why: String,
     },
     /// The system refused something.
-    #[error("{what}: {cause}{}", hint(cause))]
+    #[error("{what}: {cause}{}", hint(what, cause))]
     System {
         /// What was tried.
         what: String,
@@ -71,10 +71,13 @@ impl Error {
 }
 
 /// Which limit stands behind an error number, where there is one to raise.
-fn hint(error: &io::Error) -> &'static str {
+fn hint(what: &str, error: &io::Error) -> &'static str {
     match error.raw_os_error() {
         Some(libc::EMFILE) => "; the limit is the open files of one process (ulimit -Hn)",
         Some(libc::ENFILE) => "; the limit is the open files of the machine (fs.file-max)",
+        Some(libc::ENOSPC) if !what.contains("SysV") => {
+            "; the file system is full (df shows which, /dev/shm among them)"
+        }
         Some(libc::ENOSPC) => {
             "; the limit is the number of SysV semaphore sets or semaphores (kernel.sem, 4th and \
              2nd field; `ipcs -s` lists those in use)"
@@ -109,4 +112,18 @@ pub(crate) fn signal_name(signal: i32) -> String {
         _ => return format!("signal {signal}"),
     };
     format!("signal {signal} ({name})")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_file_system_is_no_limit_of_semaphores() {
+        let full = || io::Error::from_raw_os_error(libc::ENOSPC);
+        let file = Error::system("cannot make /dev/shm/coretwin-semaphores-1", full()).to_string();
+        assert!(file.contains("the file system is full") && !file.contains("SysV"), "{file}");
+        let sets = Error::system("cannot make 3 SysV semaphore sets", full()).to_string();
+        assert!(sets.contains("kernel.sem") && !sets.contains("file system"), "{sets}");
+    }
 }

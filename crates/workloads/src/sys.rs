@@ -29,6 +29,24 @@ pub(crate) fn bind(cpus: &CpuSet) -> io::Result<()> {
     Ok(())
 }
 
+/// Closes in programs that are started from now on every descriptor that is open now, but the first
+/// three. Where the kernel has no such call (before 5.11), each by itself.
+pub(crate) fn keep_inherited_to_ourselves() {
+    const FIRST: libc::c_uint = 3;
+    let flags = libc::CLOSE_RANGE_CLOEXEC.cast_signed();
+    // SAFETY: no descriptor is closed here, and no memory passed.
+    if unsafe { libc::close_range(FIRST, libc::c_uint::MAX, flags) } == 0 {
+        return;
+    }
+    for entry in std::fs::read_dir("/proc/self/fd").into_iter().flatten().flatten() {
+        let number = entry.file_name().to_str().and_then(|name| name.parse::<libc::c_int>().ok());
+        if let Some(number) = number.filter(|number| number.cast_unsigned() >= FIRST) {
+            // SAFETY: as above; of one that is closed already this is an error, which is no harm.
+            unsafe { libc::fcntl(number, libc::F_SETFD, libc::FD_CLOEXEC) };
+        }
+    }
+}
+
 /// The CPUs this thread may run on.
 pub(crate) fn bound() -> io::Result<CpuSet> {
     let mut mask = vec![0 as libc::c_ulong; (CPU_MAX / WORD_BITS + 1) as usize];

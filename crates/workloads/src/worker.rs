@@ -34,6 +34,8 @@ pub fn main() -> ExitCode {
     if let Some((name, args)) = args.split_first() {
         return role::run(name, args);
     }
+    // What the caller has open (a jobserver, a log, a socket) is none of the measured work's.
+    sys::keep_inherited_to_ourselves();
     let outcome = match read_job() {
         Ok(job) => run(&job),
         Err(error) => Outcome::failed(error.to_string(), "", Better::Lower),

@@ -11,7 +11,9 @@ use coretwin_base::fleet_plan::{
 use coretwin_base::suggest::unknown;
 use coretwin_base::units::parse_duration;
 use coretwin_lab::fleet::engine::{self, ENGINES};
-use coretwin_lab::fleet::plan::{FleetRequest, constraints, draw, nodes, ssh_hosts, time_limit};
+use coretwin_lab::fleet::plan::{
+    FleetRequest, constraints, draw, nodes, ssh_hosts, ssh_options, time_limit,
+};
 use coretwin_lab::simulated_machine;
 use coretwin_store::fleet_folder::FleetFolder;
 use coretwin_workloads::{suites, table};
@@ -247,6 +249,9 @@ fn engine(args: &Args, machines: usize) -> Result<(EngineOptions, Vec<String>)> 
             };
             let (names, places) = places.into_iter().unzip();
             leaves_time(args)?;
+            if let Some(word) = args.sbatch_options.iter().find(|word| !word.starts_with('-')) {
+                return Err(Usage(format!("--sbatch-option: '{word}' is no option")).into());
+            }
             let options = SlurmOptions {
                 places,
                 time: args.time.clone(),
@@ -260,6 +265,15 @@ fn engine(args: &Args, machines: usize) -> Result<(EngineOptions, Vec<String>)> 
             let image = args.image.clone().ok_or_else(|| {
                 Usage("say which image has the program: --image IMAGE".to_owned())
             })?;
+            for (option, text, what, is_good) in [
+                ("--image", Some(&image), "an image", is_image as fn(&str) -> bool),
+                ("--namespace", args.namespace.as_ref(), "a namespace", is_dns_label),
+                ("--claim", args.claim.as_ref(), "a claim", is_dns_name),
+            ] {
+                if let Some(text) = text.filter(|text| !is_good(text)) {
+                    return Err(Usage(format!("{option}: '{text}' is no name of {what}")).into());
+                }
+            }
             let label = |text: &String| {
                 let (key, value) = text
                     .split_once('=')
@@ -279,6 +293,25 @@ fn engine(args: &Args, machines: usize) -> Result<(EngineOptions, Vec<String>)> 
             Ok((EngineOptions::Kubernetes(options), numbered("pod", "")?))
         }
     }
+}
+
+/// A name as Kubernetes has it for namespaces (RFC 1123, a label).
+fn is_dns_label(text: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    (1..=63).contains(&text.len())
+        && text.bytes().all(|byte| plain(byte) || byte == b'-')
+        && text.bytes().next().is_some_and(plain)
+        && text.bytes().next_back().is_some_and(plain)
+}
+
+/// The same for claims: labels with points between them.
+fn is_dns_name(text: &str) -> bool {
+    text.len() <= 253 && text.split('.').all(is_dns_label)
+}
+
+fn is_image(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-/:@".contains(&byte))
 }
 
 /// Refuses a time limit that Slurm would not read, or that comes before its own warning.
@@ -308,6 +341,7 @@ fn ssh(args: &Args, wanted: Option<usize>) -> Result<(EngineOptions, Vec<String>
     let count = wanted.unwrap_or(listed.len());
     let hosts: Vec<_> = listed.iter().cycle().take(count).cloned().collect();
     let names = hosts.iter().map(SshHost::name).collect();
+    ssh_options(&args.ssh_options).map_err(|why| Usage(format!("--ssh-option: {why}")))?;
     let options = SshOptions {
         hosts,
         side_by_side: args.side_by_side,

@@ -139,6 +139,10 @@ mod tests {
         let mut one = hidden.clone();
         one.allowed = set("2");
         assert!(chosen(&one, None, &[]).contains("needs two CPUs, and only 2"));
+        // Which CPUs share a core is not made up where no file tells.
+        let unknown = Topology { cores_unknown: set("0-3"), ..hidden };
+        assert!(chosen(&unknown, None, &[]).contains("run coretwin probe, or name two CPUs"));
+        assert_eq!(chosen(&unknown, None, &[set("1,3")]), "1,3 Probed 0");
     }
 
     #[test]

@@ -31,10 +31,34 @@ pub fn ssh_hosts(text: &str) -> Result<Vec<SshHost>, String> {
             return Err(bad("names no host"));
         }
         let port = port.map(|port| vec!["-p".to_owned(), port.to_string()]).unwrap_or_default();
-        let options = port.into_iter().chain(words.map(str::to_owned)).collect();
+        let words: Vec<String> = words.map(str::to_owned).collect();
+        ssh_options(&words).map_err(|why| format!("line {number}: {why}"))?;
+        let options = port.into_iter().chain(words).collect();
         hosts.push(SshHost { destination: destination.to_owned(), options });
     }
     if hosts.is_empty() { Err("it names no host".to_owned()) } else { Ok(hosts) }
+}
+
+/// Options of ssh(1) that take a value.
+const WITH_VALUE: &str = "BbcDEeFIiJLlmOoPpQRSWw";
+
+/// Refuses words that ssh would take for its host or a command: it has them already.
+///
+/// # Errors
+/// Naming the word.
+pub fn ssh_options(words: &[String]) -> Result<(), String> {
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        let letters = word.strip_prefix('-').filter(|letters| !letters.is_empty());
+        let Some(letters) = letters.filter(|letters| !letters.starts_with('-')) else {
+            return Err(format!("'{word}' is no option, so ssh would take it for the host"));
+        };
+        let value = letters.find(|letter| WITH_VALUE.contains(letter));
+        if value.is_some_and(|at| at + 1 == letters.len()) && words.next().is_none() {
+            return Err(format!("the option '{word}' lacks its value"));
+        }
+    }
+    Ok(())
 }
 
 /// Reads a list of nodes as Slurm writes it: `a,b[01-16,20],c`.
@@ -126,9 +150,19 @@ mod tests {
         let expected =
             [host("root@a", &["-p", "2222", "-i", "key"]), host("b", &[]), host("fe80::1", &[])];
         assert_eq!(ssh_hosts(text), Ok(expected.to_vec()));
-        for (text, part) in
-            [("a\n-oProxyCommand=x", "line 2"), ("a:b", "port"), ("u@", "no host"), ("", "no host")]
-        {
+        let given = "h1 -4 -i key -oUser=x -o Port=3 -vi key -lme -J a,b";
+        assert_eq!(ssh_hosts(given).expect("options").len(), 1);
+        for (text, part) in [
+            ("a\n-oProxyCommand=x", "line 2"),
+            ("a:b", "port"),
+            ("u@", "no host"),
+            ("", "no host"),
+            ("a\nh1 word", "line 2: 'word' is no option"),
+            ("h1 -i key word", "'word' is no option"),
+            ("h1 -oUser=x -- word", "'--' is no option"),
+            ("h1 -", "'-' is no option"),
+            ("h1 -4i", "lacks its value"),
+        ] {
             assert!(ssh_hosts(text).expect_err(text).contains(part), "{text}");
         }
     }

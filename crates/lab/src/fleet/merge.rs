@@ -11,10 +11,13 @@ use coretwin_base::schema::SCHEMA;
 use coretwin_base::shared_text::SharedText;
 use coretwin_stats::study::machine_effects;
 use coretwin_store::fleet_bundle::FleetBundle;
-use coretwin_store::{ENVIRONMENT, Extent, PLAN};
+use coretwin_store::{ENVIRONMENT, Extent, JOURNAL, PLAN};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
+
+/// Cells of a sweep, in a bundle.
+const CELLS: &str = "cells.jsonl";
 
 /// What a merge found.
 #[derive(Debug, Default)]
@@ -161,6 +164,16 @@ fn read(
             fleet.short()
         ));
     }
+    if let Some(reason) = fleet.unplanned(bundle.manifest.task) {
+        return Err(reason);
+    }
+    let (holds, measured) = match bundle.manifest.holds {
+        BundleHolds::Study => ("journal", JOURNAL),
+        BundleHolds::Sweep => ("cells", CELLS),
+    };
+    if bundle.file(measured).is_none() {
+        return Err(format!("it has no {holds} ({measured}): nothing was measured"));
+    }
     match bundle.manifest.holds {
         BundleHolds::Study => {
             let mut member = study(fleet, &bundle, &plain)?;
@@ -170,10 +183,10 @@ fn read(
         }
         BundleHolds::Sweep => {
             let grid = bundle.record("sweep.json").map_err(plain)?;
-            let lines = bundle.file("cells.jsonl").unwrap_or_default().split(|b| *b == b'\n');
+            let lines = bundle.file(CELLS).unwrap_or_default().split(|b| *b == b'\n');
             let cells: Result<Vec<SweepCell>, _> =
                 lines.filter(|line| !line.is_empty()).map(serde_json::from_slice).collect();
-            let cells = cells.map_err(|error| format!("cells.jsonl: {error}"))?;
+            let cells = cells.map_err(|error| format!("{CELLS}: {error}"))?;
             Ok(Part::Cells(Box::new(grid), cells))
         }
     }

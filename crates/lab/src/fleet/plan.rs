@@ -1,6 +1,6 @@
 //! Draws a fleet's plan.
 
-pub use super::hosts::{constraints, nodes, ssh_hosts};
+pub use super::hosts::{constraints, nodes, ssh_hosts, ssh_options};
 pub use super::slurm::time_limit;
 use coretwin_base::fleet_plan::{EngineOptions, FleetPlan, FleetSubject, Task};
 use coretwin_base::random::Stream;
@@ -24,14 +24,32 @@ pub struct FleetRequest {
     pub seed: u64,
 }
 
+/// Every text in a record.
+fn strings(record: &serde_json::Value) -> Vec<String> {
+    match record {
+        serde_json::Value::String(text) => vec![text.clone()],
+        serde_json::Value::Array(list) => list.iter().flat_map(strings).collect(),
+        serde_json::Value::Object(map) => map.values().flat_map(strings).collect(),
+        _ => Vec::new(),
+    }
+}
+
 /// Draws the plan; its digest is filled in when it is stored.
 ///
 /// # Errors
-/// If there is no task.
+/// If there is no task, or a text has a control character in it: in a script for Slurm a line end
+/// would begin a line of its own.
 pub fn draw(request: FleetRequest) -> Result<FleetPlan, String> {
     let FleetRequest { engine, names, machines, program, subject, seed } = request;
     if names.is_empty() {
         return Err("there is no machine in it".to_owned());
+    }
+    let told = serde_json::to_value(&engine).map_err(|error| error.to_string())?;
+    let texts = names.iter().chain(&machines).chain([&program]);
+    if let Some(text) =
+        texts.cloned().chain(strings(&told)).find(|text| text.contains(char::is_control))
+    {
+        return Err(format!("{text:?} has a control character in it, like the end of a line"));
     }
     let machine = |number: u32| -> Option<String> {
         (!machines.is_empty()).then(|| machines[number as usize % machines.len()].clone())

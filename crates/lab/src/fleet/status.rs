@@ -100,12 +100,13 @@ impl Bundles {
                 FleetBundle::manifest_of(&path)
             };
             match manifest {
-                Ok(manifest) if manifest.fleet == plan.digest => {
-                    found.by_task.entry(manifest.task).or_default().push((path, manifest));
-                }
-                Ok(_) => found
+                Ok(manifest) if manifest.fleet != plan.digest => found
                     .refused
                     .push(Refused { file, reason: "it is of another fleet".to_owned() }),
+                Ok(manifest) => match plan.unplanned(manifest.task) {
+                    None => found.by_task.entry(manifest.task).or_default().push((path, manifest)),
+                    Some(reason) => found.refused.push(Refused { file, reason }),
+                },
                 Err(error) => {
                     let reason = error.beside(&path);
                     found.refused.push(Refused { file, reason });

@@ -120,10 +120,11 @@ pub(crate) fn check_common(workload: &'static str, params: &Params) -> Result<()
     } else if !file.starts_with('/') {
         "it is netbench-2002, netbench, or a whole path, beginning with '/'".to_owned()
     } else {
-        // Said before anything runs; what is wrong in the file is said when it is read.
-        match std::fs::File::open(&file) {
+        // Said before anything runs, and not by every run of the study.
+        match source::find(&file, 0) {
             Ok(_) => return Ok(()),
-            Err(error) => format!("cannot read the load file: {error}"),
+            Err(Error::System { cause, .. }) => format!("cannot read the load file: {cause}"),
+            Err(error) => format!("the load file cannot be used: {error}"),
         }
     };
     Err(wrong(workload, params, LOADFILE.name, why))

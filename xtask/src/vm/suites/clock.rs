@@ -97,7 +97,7 @@ fn within(what: impl Display, found: f64, low: f64, high: f64) -> Result<()> {
 }
 
 fn study() -> Result<String> {
-    let arms = ["--arm", "a=cpus:0", "--arm", "b=cpus:1", "--blocks", "3", "--budget", "10m"];
+    let arms = ["--arm", "a=cpus:0", "--arm", "b=cpus:1", "--blocks", "3"];
     let (_, took_s) =
         timed(&[&["study"], &arms[..], &["--out", "/study", "--", "sleep", "0.2"]].concat())?;
     let journal = std::fs::read_to_string("/study/journal.jsonl").context("the journal")?;
