@@ -95,6 +95,12 @@ impl Environment {
         self.moments.insert(id.clone(), moment);
         id
     }
+
+    /// The machine when the study began, whichever session that was; `None` before its first arm.
+    #[must_use]
+    pub fn at_first(&self) -> Option<&Moment> {
+        self.moments.get("e0")
+    }
 }
 
 /// `cpu.0.governor`, `cpu.1.governor`, … as one `cpu.*.governor`: the value, or each value with its

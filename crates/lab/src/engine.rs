@@ -92,7 +92,6 @@ pub fn run(
         chosen: BTreeMap::new(),
         estimate: Estimate::default(),
         toll: Toll::default(),
-        first_moment: None,
         blocks_needed: None,
     };
     engine.tell(&Event::Started { plan: setup.plan, done: engine.history.readings.len() })?;
@@ -125,7 +124,6 @@ struct Engine<'a> {
     chosen: BTreeMap<String, u32>,
     estimate: Estimate,
     toll: Toll,
-    first_moment: Option<Moment>,
     /// Blocks the last look asked for.
     blocks_needed: Option<u32>,
 }
@@ -347,7 +345,6 @@ impl Engine<'_> {
         self.tell(&Event::Preparing { arm: &plan.arms[arm].label, left_s })?;
         let (facts, moment) =
             self.machine.prepare(&plan.arms[arm], plan.rules.settle_s, &self.stop)?;
-        self.first_moment.get_or_insert_with(|| moment.clone());
         let env = self.environment.add(facts, moment.clone());
         self.listener
             .hear(&Event::ArmPrepared {
@@ -465,7 +462,7 @@ impl Engine<'_> {
         let cause = set_aside::cause(
             &self.plan.rules,
             &measured,
-            self.first_moment.as_ref(),
+            self.environment.at_first(),
             &visit.moment,
         );
         let Measured { outcome, steal_s, .. } = measured;
@@ -477,7 +474,7 @@ impl Engine<'_> {
             ),
             // Warm-up and the article's protocol know no retries, so nothing is set aside there.
             (false, Some(cause))
-                if self.plan.rules.retries_max > 0 && visit.phase == Phase::Study =>
+                if self.plan.rules.retries_max > 0 && visit.phase != Phase::Warmup =>
             {
                 (Status::SetAside, Some(cause))
             }

@@ -66,9 +66,8 @@ impl History {
         if state.taken < schedule::cells_in_block(plan, phase, block) {
             return Next::Run(state.attempt + 1);
         }
-        let again = phase == Phase::Study
-            && state.set_aside_now.is_some()
-            && state.set_aside_before < plan.rules.retries_max;
+        let again =
+            state.set_aside_now.is_some() && state.set_aside_before < plan.rules.retries_max;
         if again { Next::Run(state.attempt + 1) } else { Next::Done }
     }
 

@@ -46,6 +46,8 @@ pub struct ScriptedMachine {
     pub stop_before_run: Option<u64>,
     /// Refuse this visit (from 0), as a kernel that cannot switch would.
     pub refuse_visit: Option<usize>,
+    /// Highest frequency permitted on CPU 0, in MHz.
+    pub mhz_permitted: f64,
 }
 
 impl ScriptedMachine {
@@ -60,6 +62,7 @@ impl ScriptedMachine {
             log: Vec::new(),
             stop_before_run: None,
             refuse_visit: None,
+            mhz_permitted: 3000.0,
         }
     }
 }
@@ -91,7 +94,7 @@ impl Machine for ScriptedMachine {
             at_utc: "1970-01-01T00:00:00Z".to_owned(),
             load_1min: 0.0,
             mhz: [].into(),
-            mhz_permitted: [].into(),
+            mhz_permitted: [("0".to_owned(), self.mhz_permitted)].into(),
             idle_us: [].into(),
         };
         Ok((Facts::from([("machine".to_owned(), "scripted".to_owned())]), moment))

@@ -10,8 +10,8 @@ use coretwin_base::reading::{Better, Phase, Reading, Status};
 use coretwin_base::summary::StoppedBecause;
 use coretwin_base::topology::Topology;
 use coretwin_lab::Error;
-use coretwin_lab::engine::{self, Setup};
-use coretwin_lab::event::{Event, Listener};
+use coretwin_lab::engine::{self, Finished, Setup};
+use coretwin_lab::event::{Event, Listener, Listeners};
 use coretwin_lab::machine::Stop;
 use coretwin_lab::planning;
 use coretwin_lab::request::{Counts, Request, Subject};
@@ -97,6 +97,51 @@ fn a_disturbed_block_is_kept_and_run_again() {
     assert_eq!(again, 2, "the whole block is run again, both arms");
     let summary = coretwin_stats::study::analyse(&plan, &finished.readings, finished.stopped);
     assert_eq!((summary.blocks, summary.rows[0].blocks_set_aside), (8, 1));
+}
+
+#[test]
+fn a_disturbed_screening_is_run_again_and_decides_nothing() {
+    let plan = plan(&request(Counts::Auto));
+    let calm = run(&plan, Vec::new(), &mut machine(screened(None))).expect("study").readings;
+    let worst = calm.iter().position(|r| r.phase == Phase::Screen && r.threads == 1);
+    let worst = worst.expect("one thread is tried") as u64;
+    // What was disturbed looks far better than it is.
+    let finished = run(&plan, Vec::new(), &mut machine(screened(Some(worst)))).expect("study");
+    let of_screening = |r: &&Reading| r.phase == Phase::Screen;
+    let disturbed = |r: &&Reading| r.status == Status::SetAside;
+    assert_eq!(finished.readings.iter().filter(of_screening).filter(disturbed).count(), 1);
+    let count = |all: &[Reading]| all.iter().filter(of_screening).count();
+    let again = finished.readings.iter().filter(of_screening).filter(|r| r.attempt == 1).count();
+    assert!(again > 0 && count(&finished.readings) == count(&calm) + again, "the block, once more");
+    let chosen = |all: &[Reading]| coretwin_stats::study::choose_threads(&plan, all);
+    assert_eq!(chosen(&finished.readings), chosen(&calm));
+}
+
+/// More threads are better; that run is disturbed, and seems to take no time.
+fn screened(disturbed: Option<u64>) -> Script {
+    Box::new(move |job, run| match disturbed == Some(run) {
+        true => Scripted { others_s: 3.0, ..Scripted::ok(1e-6, 1.0) },
+        false => Scripted::ok(1.0 / f64::from(job.threads), 1.0),
+    })
+}
+
+#[test]
+fn a_frequency_cap_between_sessions_is_one_since_the_study_began() {
+    let plan = plan(&request(Counts::Default));
+    let mut first = machine(faster_by(1.2, 0.002));
+    first.stop_before_run = Some(6);
+    let broken = engine::run(fresh(&plan), &mut first, &mut Listeners(Vec::new())).expect("begun");
+    let mut second = machine(faster_by(1.2, 0.002));
+    second.mhz_permitted = 2000.0;
+    let Finished { readings, environment, .. } = broken;
+    let setup = Setup { readings, environment, ..fresh(&plan) };
+    let finished = engine::run(setup, &mut second, &mut Listeners(Vec::new())).expect("resumed");
+    let capped = &finished.readings[6];
+    assert_eq!(capped.status, Status::SetAside);
+    assert_eq!(
+        capped.cause.as_deref(),
+        Some("frequency: CPU 0 is capped at 2000 MHz, 3000 when the study began")
+    );
 }
 
 #[test]

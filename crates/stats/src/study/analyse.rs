@@ -3,7 +3,7 @@
 use super::blocks::Blocks;
 use super::rows::Comparison;
 use super::warnings::Failures;
-use super::{disturbed, protocol_2003, resolution, sentences, suites, warnings};
+use super::{diagnosis, disturbed, protocol_2003, resolution, sentences, suites, warnings};
 use crate::prediction;
 use crate::{holm, stopping, verdict};
 use coretwin_base::plan::{Plan, Protocol};
@@ -122,7 +122,10 @@ fn fill(summary: &mut Summary, plan: &Plan, readings: &[Reading], facts: &Facts)
         }));
         summary.rows.append(&mut rows);
         summary.suites.append(&mut suites::effects(plan, &comparisons, arm));
+        summary.warnings.extend(diagnosis::one_sided(plan, &comparisons, arm));
     }
+    summary.warnings.extend(diagnosis::carry_over(plan, &blocks));
+    summary.warnings.extend(diagnosis::steal(plan, &blocks, readings));
     summary.warnings.append(&mut warnings::of_blocks(plan, &blocks, summary.stopped_because));
     summary.warnings.extend(resolution::warning(plan, &coarse));
     summary.warnings.append(&mut warnings::of_readings(plan, readings, facts));

@@ -28,7 +28,7 @@ pub(crate) struct Attempt {
     /// Block, from 0.
     pub(super) block: u32,
     /// Attempt at the block, from 0.
-    attempt: u32,
+    pub(super) attempt: u32,
     /// One cell for each arm and row, arm by arm.
     cells: Vec<Cell>,
     /// Arms in the order they ran.

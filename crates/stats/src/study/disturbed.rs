@@ -14,9 +14,12 @@ pub fn too_busy(plan: &Plan, readings: &[Reading]) -> Option<String> {
     if !blocks.analysed.is_empty() {
         return None;
     }
+    // A study may not come beyond its screening, which is protected likewise.
+    let is_study = readings.iter().any(|reading| reading.phase == Phase::Study);
+    let phase = if is_study { Phase::Study } else { Phase::Screen };
     let disturbed = readings
         .iter()
-        .filter(|reading| reading.phase == Phase::Study && reading.status == Status::SetAside);
+        .filter(|reading| reading.phase == phase && reading.status == Status::SetAside);
     let mut counted = BTreeSet::new();
     let mut all = Disturbances::default();
     for reading in disturbed {
@@ -25,7 +28,8 @@ pub fn too_busy(plan: &Plan, readings: &[Reading]) -> Option<String> {
         }
     }
     let cause = all.mostly()?;
-    let (attempts, set_aside) = (blocks.attempts, all.count());
+    let set_aside = all.count();
+    let attempts = blocks.attempts.max(set_aside);
     let (attempts, were) = match attempts {
         1 => ("1 attempt".to_owned(), "was"),
         attempts => (format!("{attempts} attempts"), "were"),

@@ -7,6 +7,7 @@
 
 mod analyse;
 pub(crate) mod blocks;
+mod diagnosis;
 mod disturbed;
 mod look;
 mod machine_effects;
@@ -23,6 +24,7 @@ pub use crate::screening::choose_threads;
 pub use analyse::analyse;
 pub(crate) use analyse::measured;
 pub use blocks::Analysed;
+pub use diagnosis::{COVERED_CARRY_OVER, COVERED_ONE_ARM_OUTLIERS};
 pub use disturbed::too_busy;
 pub use look::{Look, LookCell, look};
 pub use machine_effects::{MachineEffects, machine_effects};

@@ -12,6 +12,7 @@ mod coverage;
 mod coverage_of_coarse_values;
 mod coverage_of_many_rows;
 mod coverage_of_suites;
+mod diagnosis;
 mod fleet;
 mod fleet_change;
 mod forecast;

@@ -63,6 +63,30 @@ fn stolen_time() {
 }
 
 #[test]
+fn stolen_time_of_one_arm() {
+    let plan = plan(&[row("job", "command")]);
+    let stolen = |most: f64| {
+        let mut all = quiet(&plan, 12);
+        for reading in all.iter_mut().filter(|r| r.arm == "on") {
+            // Up to so much of 8 CPUs during 1 s, another share in each block.
+            reading.steal_s = most * (0.6 + 0.1 * f64::from(reading.block % 5));
+        }
+        text_of(&warnings(&plan, &all), "steal-by-arm")
+    };
+    let text =
+        "the hypervisor took 0.8 % of the CPU time of on and 0.0 % of the CPU time of one-per-core";
+    assert_eq!(stolen(0.08).as_deref(), Some(text));
+    assert_eq!(stolen(0.008), None, "a tenth of a percent moves nothing");
+    // As much from one arm as from the other.
+    let mut all = quiet(&plan, 12);
+    for reading in &mut all {
+        let cpus = if reading.arm == "on" { 8.0 } else { 4.0 };
+        reading.steal_s = cpus * 0.005 * f64::from((reading.seq as u32 * 7) % 5);
+    }
+    assert_eq!(text_of(&warnings(&plan, &all), "steal-by-arm"), None);
+}
+
+#[test]
 fn checks_that_did_not_hold() {
     let plan = plan(&[row("job", "command")]);
     let mut all = quiet(&plan, 8);
