@@ -279,8 +279,8 @@ pub(crate) fn method(study: &Study<'_>) -> Vec<String> {
             "A row's effect is the mean over blocks of the log ratio to {reference}, turned so \
              that above 0 is better, with {interval}; the block is the unit of analysis."
         ),
-        "A suite's effect is the same on the per-block means of its rows, families weighing \
-         equally; it is the primary result, and p-values of rows are Holm-adjusted."
+        "A suite's effect is the mean of its rows', families weighing equally, with the spread of \
+         their sums in each block; it is the primary result."
             .to_owned(),
         match study.summary.origin.caution() {
             Some(caution) => {
@@ -290,7 +290,8 @@ pub(crate) fn method(study: &Study<'_>) -> Vec<String> {
             }
             None => format!(
                 "Verdict at a margin of ±{}: no material difference if the 90 % interval lies inside \
-                 it, else HELPS or HURTS if the 95 % interval excludes no effect, else inconclusive.",
+                 it, else HELPS or HURTS if the 95 % interval excludes no effect (for a row: if \
+                 its p-value, Holm-adjusted over the rows, is below 0.05), else inconclusive.",
                 number::share(rules.margin)
             ),
         },
