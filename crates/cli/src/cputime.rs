@@ -52,7 +52,8 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let folder = args.out.clone().unwrap_or_else(|| new_folder("cputime"));
     let parent = out::missing_parent(&folder);
     if to_resume.is_none() {
-        refuse_slips(request(args, &host::topology(&root)?, &folder))?;
+        // The folder of the default work is made later, under the lock.
+        refuse_slips(request(args, &host::topology(&root)?, Path::new(".")))?;
         if folder.join(PLAN).exists() {
             return Err(coretwin_store::Error::Occupied { folder }.into());
         }

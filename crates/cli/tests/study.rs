@@ -130,9 +130,9 @@ fn a_failing_command_is_a_result_with_its_output() {
     assert_eq!(failed.len(), 2);
     assert!(failed[0]["cause"].as_str().expect("cause").contains('7'), "{}", failed[0]);
     assert!(failed[0]["output"].as_str().expect("output").contains("to be seen"));
-    let said = "failed: command in arm b: the command ended with status 7; it said: no such input";
+    let said = "failed: command in arm b: the command ended with status 7; it said: no such in put";
     assert!(ran.err.contains(said), "the message has the end of standard error: {}", ran.err);
-    assert!(ran.out.contains("it said: no such input"), "and the report: {}", ran.out);
+    assert!(ran.out.contains("it said: no such in put"), "and the report: {}", ran.out);
     assert!(folder.path().join("s/report.html").exists());
 }
 
