@@ -17,6 +17,7 @@
 pub mod account;
 pub mod arm;
 pub mod boot;
+pub mod caps;
 pub mod column;
 pub mod command;
 pub mod comparison;

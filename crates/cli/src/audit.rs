@@ -3,6 +3,7 @@
 use crate::exit::{CELLS_FAILED, Usage};
 use crate::out;
 use anyhow::Result;
+use coretwin_base::caps;
 use coretwin_stats::audit::claims::{CheckedClaim, ClaimsReport, Verdict, claims, spelled};
 use coretwin_stats::audit::note::{NoteReport, note};
 use coretwin_stats::audit::{AuditReport, Finding, audit, builtin};
@@ -11,9 +12,6 @@ use std::fmt::Write as _;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-
-/// The largest table read. Ten thousand rows, the most an audit takes, are far smaller.
-const BYTES_MAX: u64 = 16 << 20;
 
 /// Width of the names in the overview, in characters.
 const NAME_WIDTH: usize = 54;
@@ -125,11 +123,7 @@ fn read(file: &Path, name: &str) -> Result<String> {
     } else {
         Box::new(std::fs::File::open(file).map_err(unreadable)?)
     };
-    let mut bytes = Vec::new();
-    source.take(BYTES_MAX + 1).read_to_end(&mut bytes).map_err(unreadable)?;
-    if bytes.len() as u64 > BYTES_MAX {
-        return Err(usage(format!("it is larger than {} MiB", BYTES_MAX >> 20)).into());
-    }
+    let bytes = caps::TABLE.read(source).map_err(unreadable)?;
     String::from_utf8(bytes).map_err(|error| {
         let good = &error.as_bytes()[..error.utf8_error().valid_up_to()];
         let line = good.iter().filter(|&&byte| byte == b'\n').count() + 1;

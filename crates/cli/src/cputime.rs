@@ -121,6 +121,7 @@ fn measure(
     let (journal, earlier) = bundle.journal(plan)?;
     let taken = earlier.readings.len();
     let mut environment = bundle.environment()?;
+    earlier.note(&mut environment);
     environment.sessions.push(machine.session(host::words()));
     let mut keeper = Keeper { bundle, journal };
     let mut progress = Progress::new(plan);

@@ -70,7 +70,8 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     if plan.cputime.is_some() {
         return cputime_again(args, &bundle, &plan, &journal.readings);
     }
-    let environment = bundle.environment()?;
+    let mut environment = bundle.environment()?;
+    journal.note(&mut environment);
     let summary =
         Summary { next_boot, ..summarise(&plan, &journal.readings, &environment, stopped) };
     if args.save {

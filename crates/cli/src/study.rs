@@ -61,8 +61,9 @@ pub(crate) fn run(args: Args) -> Result<ExitCode> {
     if earlier.torn_bytes > 0 {
         out::news("the journal's last line was torn by a crash; that run is made again");
     }
-    let readings = earlier.readings;
     let mut environment = bundle.environment()?;
+    earlier.note(&mut environment);
+    let readings = earlier.readings;
     environment.sessions.push(machine.session(host::words()));
     let entry = if plan.reboots() {
         Some(rebooting::enter(&args, &bundle, &plan, &machine, &mut environment, &readings)?)

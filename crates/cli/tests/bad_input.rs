@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{coretwin, host};
+use common::{coretwin, host, unsealed};
 use std::fs;
 
 #[test]
@@ -251,7 +251,7 @@ fn a_journal_of_another_plan_is_an_error_that_names_line_and_field() {
     let args = ["study", "--quick", "--arm", "a=cpus:0", "--arm", "b=cpus:0", "--out", "s", "--"];
     assert_eq!(coretwin(folder.path(), &[&args[..], &["true"]].concat()).status, 0);
     let path = folder.path().join("s/journal.jsonl");
-    let good = fs::read_to_string(&path).expect("journal");
+    let good = unsealed(&fs::read_to_string(&path).expect("journal"));
     fs::write(&path, good.replace(r#""arm":"b""#, r#""arm":"c""#)).expect("write");
     let line = good.lines().position(|line| line.contains(r#""arm":"b""#)).expect("a line") + 1;
     for args in [&["report", "s"][..], &["compare", "s", "s"], &["study", "--resume", "s"]] {
@@ -260,4 +260,30 @@ fn a_journal_of_another_plan_is_an_error_that_names_line_and_field() {
         let part = format!("journal.jsonl: line {line}: field arm is 'c'");
         assert!(ran.err.contains(&part), "{}", ran.err);
     }
+}
+
+#[test]
+fn a_changed_digit_of_a_journal_is_refused_and_an_older_journal_is_said_to_be_unchecked() {
+    let _host = host();
+    let folder = tempfile::tempdir().expect("folder");
+    let args = ["study", "--quick", "--arm", "a=cpus:0", "--arm", "b=cpus:0", "--out", "s", "--"];
+    assert_eq!(coretwin(folder.path(), &[&args[..], &["true"]].concat()).status, 0);
+    let path = folder.path().join("s/journal.jsonl");
+    let good = fs::read_to_string(&path).expect("journal");
+    let old = unsealed(&good);
+    let digit = good.find("\"value\":0.").expect("a value") + 10;
+    let other = if &good[digit..=digit] == "9" { "8" } else { "9" };
+    fs::write(&path, [&good[..digit], other, &good[digit + 1..]].concat()).expect("write");
+    for args in [&["report", "s"][..], &["compare", "s", "s"], &["study", "--resume", "s"]] {
+        let ran = coretwin(folder.path(), args);
+        assert!(ran.status == 2, "{}", ran.err);
+        assert!(ran.err.contains("journal.jsonl: line 1: field checksum"), "{}", ran.err);
+    }
+    fs::write(&path, old).expect("write");
+    let ran = coretwin(folder.path(), &["report", "s", "--format", "json"]);
+    assert_eq!(ran.status, 0, "{}", ran.err);
+    assert_eq!(ran.out.matches("journal-unchecked").count(), 1, "{}", ran.out);
+    fs::write(&path, good).expect("write");
+    let ran = coretwin(folder.path(), &["report", "s", "--format", "json"]);
+    assert!(ran.status == 0 && !ran.out.contains("journal-unchecked"), "{}", ran.out);
 }

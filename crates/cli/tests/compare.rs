@@ -132,7 +132,7 @@ fn folders_that_hold_no_good_study_are_named() {
     for (args, parts) in [
         (&["good", "nothing-here"][..], &["nothing-here", "holds no study"][..]),
         (&["unread", "good"], &["unread", "no readings", "--resume"]),
-        (&["good", "damaged"], &["damaged/journal.jsonl: line 1", "field block"]),
+        (&["good", "damaged"], &["damaged/journal.jsonl: line 1", "field checksum"]),
         (&["good", "planless"], &["planless/plan.json: line 2", "field arms"]),
         (&["good", "rows"], &["no row", "chat:messages=10,rooms=1", "command (s)"]),
         (&["good"], &["at least 2"]),

@@ -157,7 +157,7 @@ fn libc_version(root: &Root) -> Option<String> {
     let multiarch = root.names("usr/lib").into_iter().filter(|name| name.contains("-linux-gnu"));
     folders.extend(multiarch.map(|name| format!("usr/lib/{name}")));
     for folder in &folders {
-        let Ok(bytes) = std::fs::read(root.path(&format!("{folder}/libc.so.6"))) else { continue };
+        let Ok(bytes) = root.bytes(&format!("{folder}/libc.so.6")) else { continue };
         if let Some(version) = glibc_version(&bytes) {
             return Some(format!("glibc {version}"));
         }

@@ -1,13 +1,10 @@
 //! The folder that stands for `/`, and how files under it are read.
 
 use crate::Error;
+use coretwin_base::caps;
 use coretwin_base::cpu_set::CpuSet;
 use std::fs::File;
-use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-
-/// More than any file of /proc or /sys that is read here: `/proc/cpuinfo` of 8192 CPUs is 12 MB.
-const FILE_BYTES_MAX: u64 = 64 << 20;
 
 /// A folder that stands for `/`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,7 +48,9 @@ impl Root {
     /// [`Error::Read`] naming the path.
     pub fn bytes(&self, path: &str) -> Result<Vec<u8>, Error> {
         let path = self.path(path);
-        File::open(&path).and_then(whole).map_err(|cause| Error::Read { path, cause })
+        File::open(&path)
+            .and_then(|file| caps::MACHINE.read(file))
+            .map_err(|cause| Error::Read { path, cause })
     }
 
     /// The text of a file. Bytes that are not UTF-8 are replaced.
@@ -119,19 +118,13 @@ impl Root {
     }
 }
 
-/// All that a file gives, in however many parts.
-fn whole(file: impl Read) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    file.take(FILE_BYTES_MAX).read_to_end(&mut bytes)?;
-    Ok(bytes)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::fake::decay::Decay;
     use coretwin_base::random::Stream;
     use rustix::io::Errno;
+    use std::io::{self, Read};
 
     /// A file of a kernel that gives parts, is interrupted, or whose device fails.
     struct Faults<'a> {
@@ -166,7 +159,7 @@ mod tests {
         for seed in 0..seeds {
             let stream = Stream::new(seed, "reads", 0);
             let mut faults = Faults { bytes: &text, stream, made: 0, broke: false };
-            match whole(&mut faults) {
+            match caps::MACHINE.read(&mut faults) {
                 Ok(read) => assert!(read == text && !faults.broke, "seed {seed}"),
                 Err(error) => {
                     assert_eq!(error.raw_os_error(), Some(Errno::IO.raw_os_error()), "seed {seed}");

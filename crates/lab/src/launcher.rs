@@ -5,11 +5,12 @@
 //! closing its input, and killing it is only the second resort.
 
 use crate::machine::{MachineError, Stop};
+use coretwin_base::caps;
 use coretwin_base::job::{Job, Outcome};
 use coretwin_host::process::{self, Group};
 use coretwin_host::root::Root;
 use std::fmt::Display;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{self, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{ChildStdout, Command};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -21,6 +22,8 @@ const CLEANUP: Duration = Duration::from_secs(10);
 const GRACE_S: f64 = 30.0;
 /// How often the stop flag is looked at; a run does not notice.
 const GLANCE: Duration = Duration::from_millis(50);
+/// Most bytes of what a worker said that are shown.
+const SHOWN: usize = 4096;
 /// Name of the worker's program, beside our own.
 const WORKER: &str = "coretwin-worker";
 
@@ -79,11 +82,14 @@ pub(crate) fn launch(
     }
     match answer {
         Wait::Stopped => Err(MachineError::Stopped),
-        Wait::Answer(answer) => serde_json::from_str(&answer)
-            .map_err(|error| refused("cannot understand", &format!("{error}; it said: {answer}"))),
+        Wait::Answer(answer) => serde_json::from_slice(&answer).map_err(|error| {
+            let said = String::from_utf8_lossy(&answer[..answer.len().min(SHOWN)]);
+            refused("cannot understand", &format!("{error}; it said: {said}"))
+        }),
+        Wait::Unheard(error) => Err(refused("cannot hear the answer of", &error)),
         Wait::Silent => {
             let mut complaint = String::new();
-            let _ = pipes.stderr.take(4096).read_to_string(&mut complaint);
+            let _ = pipes.stderr.take(SHOWN as u64).read_to_string(&mut complaint);
             let status = match ended {
                 Ok(Some(status)) => status.to_string(),
                 _ => "it did not end and was killed".to_owned(),
@@ -98,17 +104,19 @@ pub(crate) fn launch(
 }
 
 enum Wait {
-    Answer(String),
+    Answer(Vec<u8>),
+    Unheard(io::Error),
     Stopped,
     Silent,
 }
 
-fn wait(answers: &Receiver<String>, job: &Job, stop: &Stop) -> Wait {
+fn wait(answers: &Receiver<io::Result<Vec<u8>>>, job: &Job, stop: &Stop) -> Wait {
     let deadline = Instant::now() + Duration::from_secs_f64(job.timeout_s + GRACE_S);
     loop {
         match answers.recv_timeout(GLANCE) {
-            Ok(answer) if !answer.trim().is_empty() => return Wait::Answer(answer),
-            Ok(_) | Err(RecvTimeoutError::Disconnected) => return Wait::Silent,
+            Ok(Ok(answer)) if !answer.trim_ascii().is_empty() => return Wait::Answer(answer),
+            Ok(Err(error)) => return Wait::Unheard(error),
+            Ok(Ok(_)) | Err(RecvTimeoutError::Disconnected) => return Wait::Silent,
             Err(RecvTimeoutError::Timeout) if stop.raised() => return Wait::Stopped,
             Err(RecvTimeoutError::Timeout) if Instant::now() > deadline => return Wait::Silent,
             Err(RecvTimeoutError::Timeout) => {}
@@ -117,14 +125,13 @@ fn wait(answers: &Receiver<String>, job: &Job, stop: &Stop) -> Wait {
 }
 
 /// Reads the first line the worker writes, in a thread, so that the stop flag can be watched.
-fn listen(output: ChildStdout) -> Receiver<String> {
+fn listen(output: ChildStdout) -> Receiver<io::Result<Vec<u8>>> {
     let (sender, receiver) = channel();
     std::thread::spawn(move || {
-        let mut line = String::new();
-        if BufReader::new(output).read_line(&mut line).is_ok() {
-            // The receiver is gone if the study was stopped meanwhile; that is fine.
-            let _ = sender.send(line);
-        }
+        let mut line = Vec::new();
+        let read = caps::LINE.line(&mut BufReader::new(output), &mut line);
+        // The receiver is gone if the study was stopped meanwhile; that is fine.
+        let _ = sender.send(read.map(|_| line));
     });
     receiver
 }

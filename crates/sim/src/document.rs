@@ -4,11 +4,9 @@
 //! Presets and profiles are read with it, so that both refuse bad input in the same words.
 
 use crate::{Error, Result};
+use coretwin_base::caps;
 use std::ops::RangeInclusive;
 use toml::de::{DeTable, DeValue};
-
-/// Longest text that is read; a preset or profile has a few kilobytes.
-const TEXT_BYTES_MAX: usize = 1 << 20;
 
 /// The whole text.
 pub(crate) struct Document<'text> {
@@ -21,11 +19,8 @@ impl<'text> Document<'text> {
     /// Parses the text; `file` is named in every error.
     pub(crate) fn parse(file: &'text str, text: &'text str) -> Result<Self> {
         let refuse = |problem: String| Error::Text { file: file.to_owned(), problem };
-        if text.len() > TEXT_BYTES_MAX {
-            return Err(refuse(format!(
-                "has {} bytes; at most {TEXT_BYTES_MAX} are read",
-                text.len()
-            )));
+        if text.len() as u64 > caps::MODEL.bytes {
+            return Err(refuse(caps::MODEL.exceeded().to_string()));
         }
         match DeTable::parse(text) {
             Ok(root) => Ok(Self { file, text, root: root.into_inner() }),

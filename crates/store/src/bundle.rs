@@ -5,6 +5,7 @@ use crate::error::Error;
 use crate::journal::{Journal, read_journal};
 use crate::line::{Extent, record};
 use crate::scan::Read;
+use coretwin_base::caps::{self, Cap};
 use coretwin_base::cputime::CputimeSummary;
 use coretwin_base::environment::Environment;
 use coretwin_base::plan::Plan;
@@ -12,7 +13,7 @@ use coretwin_base::summary::Summary;
 use rustix::fs::OFlags;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use std::fs;
+use std::fs::{self, File};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
@@ -175,9 +176,14 @@ impl Bundle {
 
     fn read_json<T: DeserializeOwned>(&self, file: &str) -> Result<T, Error> {
         let path = self.path(file);
-        let bytes = fs::read(&path).map_err(|source| Error::io("read", &path, source))?;
-        record(&path, 0, &bytes)
+        record(&path, 0, &read_capped(&caps::RECORD, &path)?)
     }
+}
+
+/// Reads a file whole.
+pub(crate) fn read_capped(cap: &'static Cap, path: &Path) -> Result<Vec<u8>, Error> {
+    let read = File::open(path).and_then(|file| cap.read(file));
+    read.map_err(|source| Error::io("read", path, source))
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 //! folder for later accounting. Appended to only; whoever reads takes the last line that fits.
 
 use crate::error::Error;
+use coretwin_base::caps;
 use coretwin_base::cputime::MeasuredFactors;
 use coretwin_base::schema;
 use std::fs::{self, File, OpenOptions};
@@ -10,8 +11,6 @@ use std::path::{Path, PathBuf};
 
 /// Name of the file in the state folder.
 const FILE: &str = "factors.jsonl";
-/// The most of it that is read, in bytes: some ten thousand lines.
-const BYTES_MAX: u64 = 16 << 20;
 
 /// Appends a line, whole or not at all; where it stands.
 ///
@@ -59,7 +58,7 @@ pub fn read(state: &Path) -> Result<Vec<MeasuredFactors>, Error> {
         Err(source) => return Err(Error::io("open", &path, source)),
     };
     let mut bytes = Vec::new();
-    file.take(BYTES_MAX)
+    file.take(caps::STATE.bytes)
         .read_to_end(&mut bytes)
         .map_err(|source| Error::io("read", &path, source))?;
     let lines = bytes.split(|byte| *byte == b'\n');

@@ -8,7 +8,8 @@ use crate::disk::Disk;
 use crate::error::Error;
 use crate::fleet_folder::temporary;
 use crate::line::{Extent, record};
-use crate::scan::{Read, read_bytes};
+use crate::scan::{Read, read_alone};
+use coretwin_base::caps::{self, Cap};
 use coretwin_base::fleet_plan::{FileDigest, Manifest};
 use coretwin_base::plan::Plan;
 use flate2::Compression;
@@ -24,15 +25,14 @@ use std::path::{Path, PathBuf};
 /// How a bundle's file name ends.
 pub(crate) const ENDING: &str = ".tar.gz";
 const MANIFEST: &str = "manifest.json";
-/// Most a file of a bundle may have, in bytes: a journal of a million readings is a tenth of it.
-const LONGEST: u64 = 8 << 30;
-/// Most a manifest may have, in bytes.
-const LONGEST_MANIFEST: u64 = 1 << 20;
+/// Most bytes of padding behind an archive; tar pads to 10 KiB.
+const PADDING: u64 = 64 << 10;
 /// Digits of the digest in a file name.
 const NAME_DIGITS: usize = 16;
 
-/// A bundle that was read and found whole.
-#[derive(Debug, Clone)]
+/// A bundle that was read and found whole. Of its journal the readings are held, of other files the
+/// bytes.
+#[derive(Debug)]
 pub struct FleetBundle {
     path: PathBuf,
     /// What it says of itself.
@@ -40,34 +40,75 @@ pub struct FleetBundle {
     /// SHA-256 of the manifest as it is written, as hexadecimal digits.
     pub digest: String,
     files: BTreeMap<String, Vec<u8>>,
+    journal: Option<Result<Read, Error>>,
 }
 
 /// SHA-256, as hexadecimal digits.
 #[must_use]
 pub fn sha256(bytes: &[u8]) -> String {
+    hexadecimal(&Sha256::digest(bytes))
+}
+
+fn hexadecimal(digest: &[u8]) -> String {
     use std::fmt::Write as _;
-    Sha256::digest(bytes).iter().fold(String::with_capacity(64), |mut text, byte| {
+    digest.iter().fold(String::with_capacity(64), |mut text, byte| {
         let _ = write!(text, "{byte:02x}");
         text
     })
+}
+
+/// What is read through it, digested on the way.
+struct Digested<R> {
+    from: R,
+    digest: Sha256,
+    bytes: u64,
+}
+
+impl<R: io::Read> Digested<R> {
+    fn new(from: R) -> Self {
+        Self { from, digest: Sha256::new(), bytes: 0 }
+    }
+
+    /// Reads what is left, and says what all of it was.
+    fn finish(mut self) -> io::Result<FileDigest> {
+        io::copy(&mut self, &mut io::sink())?;
+        Ok(FileDigest { sha256: hexadecimal(&self.digest.finalize()), bytes: self.bytes })
+    }
+}
+
+impl<R: io::Read> io::Read for Digested<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.from.read(buffer)?;
+        self.digest.update(&buffer[..count]);
+        self.bytes += count as u64;
+        Ok(count)
+    }
+}
+
+/// How much of a file of a bundle is read.
+fn cap_of(name: &str) -> &'static Cap {
+    if name == crate::JOURNAL { &caps::JOURNAL } else { &caps::RECORD }
 }
 
 /// Writes a bundle into a folder, whole or not at all, and gives its path. The manifest's own list of
 /// files is made here. Written again, equal contents replace themselves.
 ///
 /// # Errors
-/// If a file cannot be read, or the bundle not written.
+/// If a file cannot be read or is longer than a reader would take, or the bundle not written.
 pub fn write(
     folder: &Path,
     mut manifest: Manifest,
     files: &[(&str, PathBuf)],
 ) -> Result<PathBuf, Error> {
-    let mut contents = Vec::new();
     for (name, path) in files {
-        let bytes = fs::read(path).map_err(|source| Error::io("read", path, source))?;
-        let digest = FileDigest { sha256: sha256(&bytes), bytes: bytes.len() as u64 };
+        let digested = || {
+            let file = File::open(path)?.take(cap_of(name).bytes + 1);
+            let digest = Digested::new(file).finish()?;
+            let fits = digest.bytes <= cap_of(name).bytes;
+            fits.then_some(digest).ok_or_else(|| cap_of(name).exceeded())
+        };
+        let digest = digested().map_err(|source| Error::io("read", path, source))?;
         manifest.files.insert((*name).to_owned(), digest);
-        contents.push((*name, bytes));
     }
     let text = serde_json::to_vec_pretty(&manifest)
         .map_err(|error| Error::io("write", folder, error.into()))?;
@@ -75,26 +116,35 @@ pub fn write(
     let name = format!("{}-{}{ENDING}", manifest.machine, &digest[..NAME_DIGITS]);
     let path = folder.join(&name);
     fs::create_dir_all(folder).map_err(|source| Error::io("make", folder, source))?;
-    let archived = |out: &mut dyn Write| archive(out, &text, &contents);
+    let archived = |out: &mut dyn Write| archive(out, &text, &manifest, files);
     // Two of one task may write at once on a shared file system; each has a name of its own.
     Disk::default().replace_by(&path, &temporary(&path), archived).map_err(|source| {
-        let bytes = contents.iter().map(|(_, bytes)| bytes.len() as u64).sum();
-        Error::writing(&path, bytes, source)
+        Error::writing(&path, manifest.files.values().map(|file| file.bytes).sum(), source)
     })?;
     Ok(path)
 }
 
-fn archive(out: &mut dyn Write, manifest: &[u8], contents: &[(&str, Vec<u8>)]) -> io::Result<()> {
+fn archive(
+    out: &mut dyn Write,
+    text: &[u8],
+    manifest: &Manifest,
+    files: &[(&str, PathBuf)],
+) -> io::Result<()> {
     let mut archive = tar::Builder::new(GzEncoder::new(out, Compression::default()));
-    let mut add = |name: &str, bytes: &[u8]| {
+    let mut add = |name: &str, bytes: u64, from: &mut dyn io::Read| {
         let mut header = tar::Header::new_ustar();
-        header.set_size(bytes.len() as u64);
+        header.set_size(bytes);
         header.set_mode(0o644);
-        archive.append_data(&mut header, name, bytes)
+        archive.append_data(&mut header, name, from)
     };
-    add(MANIFEST, manifest)?;
-    for (name, bytes) in contents {
-        add(name, bytes)?;
+    add(MANIFEST, text.len() as u64, &mut &*text)?;
+    for (name, path) in files {
+        let expected = &manifest.files[*name];
+        let mut file = Digested::new(File::open(path)?.take(expected.bytes));
+        add(name, expected.bytes, &mut file)?;
+        if file.finish()? != *expected {
+            return Err(io::Error::other(format!("{} changed meanwhile", path.display())));
+        }
     }
     archive.into_inner()?.finish()?;
     Ok(())
@@ -106,51 +156,88 @@ impl FleetBundle {
     /// # Errors
     /// As [`Self::read`], of what is read.
     pub fn manifest_of(path: &Path) -> Result<Manifest, Error> {
-        let file = File::open(path).map_err(|source| Error::io("read", path, source))?;
-        let mut archive = tar::Archive::new(GzDecoder::new(io::BufReader::new(file)));
-        let first = archive.entries().and_then(|mut entries| {
-            let first = entries.next().ok_or(io::ErrorKind::UnexpectedEof)?;
-            contents(first?, LONGEST_MANIFEST)
-        });
-        let (name, text) = first.map_err(|error| broken(path, &error))?;
-        manifest(path, &name, &text).map(|(manifest, _)| manifest)
+        let mut archive = archive_of(path)?;
+        Ok(manifest(path, &mut entries(path, &mut archive)?)?.0)
     }
 
     /// Reads a bundle and checks that it is whole: every file is there, has the digest that the
-    /// manifest names, and the manifest has the one that the file's name names.
+    /// manifest names, and the manifest has the one that the file's name names. What is wrong with
+    /// the lines of its journal, [`Self::readings`] says.
     ///
     /// # Errors
     /// [`Error::Bundle`] with what is wrong, [`Error::Newer`] if it is from a newer version.
-    pub fn read(path: &Path) -> Result<Self, Error> {
-        let file = File::open(path).map_err(|source| Error::io("read", path, source))?;
-        let bad = |what: String| Error::Bundle { path: path.to_owned(), what };
+    pub fn read(path: &Path, extent: Extent) -> Result<Self, Error> {
         let broken = |error: io::Error| broken(path, &error);
-        let mut archive = tar::Archive::new(GzDecoder::new(io::BufReader::new(file)));
-        let mut entries = archive.entries().map_err(broken)?;
-        let first = entries.next().ok_or(io::ErrorKind::UnexpectedEof.into());
-        let first = first.map_err(broken)?.map_err(broken)?;
-        let (name, text) = contents(first, LONGEST_MANIFEST).map_err(broken)?;
-        let (manifest, digest) = manifest(path, &name, &text)?;
-        let mut files = BTreeMap::new();
+        let mut archive = archive_of(path)?;
+        let mut entries = entries(path, &mut archive)?;
+        let (manifest, digest) = manifest(path, &mut entries)?;
+        let mut bundle =
+            Self { path: path.to_owned(), manifest, digest, files: BTreeMap::new(), journal: None };
         for entry in entries {
-            let (name, bytes) = contents(entry.map_err(broken)?, LONGEST).map_err(broken)?;
-            let Some(expected) = manifest.files.get(&name) else {
-                return Err(bad(format!("it holds '{name}', which its manifest does not name")));
-            };
-            if bytes.len() as u64 != expected.bytes || sha256(&bytes) != expected.sha256 {
-                return Err(bad(format!("{name} was altered: its SHA-256 is another")));
-            }
-            files.insert(name, bytes);
+            bundle.take(entry.map_err(broken)?, extent)?;
         }
         // Up to its end, for there gzip's own checksum stands.
-        io::copy(&mut archive.into_inner(), &mut io::sink()).map_err(broken)?;
-        if let Some(missing) = manifest.files.keys().find(|name| !files.contains_key(*name)) {
-            return Err(bad(format!("{missing} is missing; copy it again from its machine")));
+        let rest = io::copy(&mut archive.into_inner().take(PADDING + 1), &mut io::sink());
+        if rest.map_err(broken)? > PADDING {
+            return Err(bundle.bad("more follows its archive; copy it again".to_owned()));
         }
-        Ok(Self { path: path.to_owned(), manifest, digest, files })
+        match bundle.manifest.files.keys().find(|name| !bundle.has(name)) {
+            Some(missing) => {
+                Err(bundle.bad(format!("{missing} is missing; copy it again from its machine")))
+            }
+            None => Ok(bundle),
+        }
     }
 
-    /// A file of it, where it has one.
+    /// Reads a file of the archive.
+    fn take<R: io::Read>(&mut self, entry: tar::Entry<'_, R>, extent: Extent) -> Result<(), Error> {
+        let path = self.path.clone();
+        let broken = |error: io::Error| broken(&path, &error);
+        let name = name_of(&entry).map_err(broken)?;
+        let Some(expected) = self.manifest.files.get(&name).cloned() else {
+            return Err(self.bad(format!("it holds '{name}', which its manifest does not name")));
+        };
+        if self.has(&name) {
+            return Err(self.bad(format!("it holds '{name}' twice")));
+        }
+        // What it says of its own length is not believed.
+        let (length, cap) = (entry.size(), cap_of(&name));
+        if length > cap.bytes {
+            return Err(self.bad(format!("{name}: {}", cap.exceeded())));
+        }
+        let mut entry = Digested::new(entry);
+        let (mut bytes, mut journal) = (Vec::new(), None);
+        if name == crate::JOURNAL {
+            journal = match read_alone(&path.join(&name), &mut entry, extent) {
+                Err(Error::Io { cause, .. }) => return Err(broken(cause)),
+                read => Some(read),
+            };
+        } else {
+            entry.read_to_end(&mut bytes).map_err(broken)?;
+        }
+        let found = entry.finish().map_err(broken)?;
+        if found.bytes < length {
+            return Err(broken(io::ErrorKind::UnexpectedEof.into()));
+        }
+        if found != expected {
+            return Err(self.bad(format!("{name} was altered: its SHA-256 is another")));
+        }
+        match journal {
+            Some(read) => self.journal = Some(read),
+            None => drop(self.files.insert(name, bytes)),
+        }
+        Ok(())
+    }
+
+    fn has(&self, name: &str) -> bool {
+        if name == crate::JOURNAL { self.journal.is_some() } else { self.files.contains_key(name) }
+    }
+
+    fn bad(&self, what: String) -> Error {
+        Error::Bundle { path: self.path.clone(), what }
+    }
+
+    /// A file of it other than its journal, where it has one.
     #[must_use]
     pub fn file(&self, name: &str) -> Option<&[u8]> {
         self.files.get(name).map(Vec::as_slice)
@@ -161,22 +248,39 @@ impl FleetBundle {
     /// # Errors
     /// If it is missing, does not read, or is from a newer version.
     pub fn record<T: DeserializeOwned>(&self, name: &str) -> Result<T, Error> {
-        let missing = || Error::Bundle {
-            path: self.path.clone(),
-            what: format!("its manifest names no {name}"),
-        };
+        let missing = || self.bad(format!("its manifest names no {name}"));
         record(&self.path.join(name), 0, self.file(name).ok_or_else(missing)?)
     }
 
-    /// The readings of its journal, which must be of this plan.
+    /// The readings of its journal, which must be of this plan; they can be taken once.
     ///
     /// # Errors
     /// As of a study's journal.
-    pub fn readings(&self, plan: &Plan, extent: Extent) -> Result<Read, Error> {
-        let path = self.path.join(crate::JOURNAL);
-        let read = self.file(crate::JOURNAL).map(|bytes| read_bytes(&path, bytes, extent));
-        read.transpose()?.unwrap_or_default().of_plan(plan, &path)
+    pub fn readings(&mut self, plan: &Plan) -> Result<Read, Error> {
+        let read = self.journal.take().unwrap_or_else(|| Ok(Read::default()));
+        read?.of_plan(plan, &self.path.join(crate::JOURNAL))
     }
+}
+
+/// The archive in a file.
+type Archive = tar::Archive<GzDecoder<io::BufReader<File>>>;
+
+fn archive_of(path: &Path) -> Result<Archive, Error> {
+    let file = File::open(path).map_err(|source| Error::io("read", path, source))?;
+    Ok(tar::Archive::new(GzDecoder::new(io::BufReader::new(file))))
+}
+
+/// What is in an archive. Names too long for a header, which others keep in entries of their own, are
+/// not looked up: tar reads such an entry whole, however long it is.
+fn entries<'a, R: io::Read>(
+    path: &Path,
+    archive: &'a mut tar::Archive<R>,
+) -> Result<tar::Entries<'a, R>, Error> {
+    Ok(archive.entries().map_err(|error| broken(path, &error))?.raw(true))
+}
+
+fn name_of<R: io::Read>(entry: &tar::Entry<'_, R>) -> io::Result<String> {
+    Ok(entry.path()?.to_string_lossy().into_owned())
 }
 
 /// What is wrong with an archive.
@@ -188,28 +292,26 @@ fn broken(path: &Path, error: &io::Error) -> Error {
     Error::Bundle { path: path.to_owned(), what }
 }
 
-/// The manifest and its digest, which must be that in the file's name.
-fn manifest(path: &Path, name: &str, text: &[u8]) -> Result<(Manifest, String), Error> {
+/// The manifest, which comes first, and its digest, which must be that in the file's name.
+fn manifest<R: io::Read>(
+    path: &Path,
+    entries: &mut tar::Entries<'_, R>,
+) -> Result<(Manifest, String), Error> {
+    let mut first = || {
+        let first = entries.next().ok_or(io::ErrorKind::UnexpectedEof)??;
+        let (name, length) = (name_of(&first)?, first.size());
+        let text = caps::MANIFEST.read(first)?;
+        let whole = text.len() as u64 >= length;
+        whole.then_some((name, text)).ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
+    };
+    let (name, text) = first().map_err(|error: io::Error| broken(path, &error))?;
     let bad = |what: String| Error::Bundle { path: path.to_owned(), what };
     if name != MANIFEST {
         return Err(bad(format!("it begins with '{name}' instead of {MANIFEST}")));
     }
-    let digest = sha256(text);
+    let digest = sha256(&text);
     check_name(path, &digest).map_err(bad)?;
-    Ok((record(&path.join(MANIFEST), 0, text)?, digest))
-}
-
-/// Name and bytes of an entry. What it says of its own length is not believed.
-fn contents<R: io::Read>(entry: tar::Entry<'_, R>, longest: u64) -> io::Result<(String, Vec<u8>)> {
-    let name = entry.path()?.to_string_lossy().into_owned();
-    let length = entry.size();
-    let mut bytes = Vec::new();
-    entry.take(longest + 1).read_to_end(&mut bytes)?;
-    match bytes.len() as u64 {
-        read if read > longest => Err(io::Error::other(format!("{name} is too long"))),
-        read if read < length => Err(io::ErrorKind::UnexpectedEof.into()),
-        _ => Ok((name, bytes)),
-    }
+    Ok((record(&path.join(MANIFEST), 0, &text)?, digest))
 }
 
 /// Whether the digest in the file's name, if it has one, is that of the manifest.

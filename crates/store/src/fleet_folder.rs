@@ -3,17 +3,19 @@
 //! It may lie on a file system that many machines share: a task writes only to files of its own, and
 //! a bundle appears whole.
 
+use crate::bundle::read_capped;
 use crate::disk::Disk;
 use crate::error::Error;
 use crate::fleet_bundle::{ENDING, sha256};
 use crate::line::record;
+use coretwin_base::caps;
 use coretwin_base::fleet::{Fleet, Member, Refused};
 use coretwin_base::fleet_plan::FleetPlan;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeSet;
 use std::fs::{self, File};
-use std::io::{self, BufRead, BufReader};
+use std::io::{self, BufReader, Read as _};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -72,8 +74,7 @@ impl FleetFolder {
         if !path.exists() {
             return Err(Error::NotAFleet { folder: folder.to_owned() });
         }
-        let bytes = fs::read(&path).map_err(|source| Error::io("read", &path, source))?;
-        let plan: FleetPlan = record(&path, 0, &bytes)?;
+        let plan: FleetPlan = record(&path, 0, &read_capped(&caps::RECORD, &path)?)?;
         let bad = |what: String| Error::Plan { path: path.clone(), what };
         plan.check().map_err(bad)?;
         let digested = plan.digested().map_err(|error| bad(error.to_string()))?;
@@ -157,8 +158,8 @@ impl FleetFolder {
     pub fn merged(&self, stamp: &str) -> Result<Option<Fleet>, Error> {
         let mut known = BTreeSet::new();
         let merged = self.path(MERGED);
-        let stored = fs::read_to_string(merged.join(STAMP)).unwrap_or_default();
-        if !sealed(&merged, stamp).is_ok_and(|sealed| sealed == stored) {
+        let stored = read_capped(&caps::STATE, &merged.join(STAMP)).unwrap_or_default();
+        if !sealed(&merged, stamp).is_ok_and(|sealed| sealed.as_bytes() == stored) {
             return Ok(None);
         }
         let members = read_lines(&merged.join(MEMBERS), |member: &mut Member| {
@@ -254,12 +255,14 @@ fn read_lines<T: DeserializeOwned>(
 ) -> Result<Vec<T>, Error> {
     let problem = |source| Error::io("read", path, source);
     let mut found = Vec::new();
-    for (number, line) in BufReader::new(File::open(path).map_err(problem)?).lines().enumerate() {
-        let mut one = record(path, number, line.map_err(problem)?.as_bytes())?;
+    let mut file = BufReader::new(File::open(path).map_err(problem)?).take(caps::JOURNAL.bytes);
+    let mut line = Vec::new();
+    while caps::LINE.line(&mut file, &mut line).map_err(problem)? > 0 {
+        let mut one = record(path, found.len(), &line)?;
         take(&mut one);
         found.push(one);
     }
-    Ok(found)
+    if file.limit() == 0 { Err(problem(caps::JOURNAL.exceeded())) } else { Ok(found) }
 }
 
 #[cfg(test)]

@@ -4,10 +4,12 @@
 //! it and a resumed study cuts it off before it goes on, because the run it belonged to was never
 //! finished.
 
+use crate::checksum;
 use crate::disk::{self, Disk};
 use crate::error::Error;
 use crate::line::Extent;
 use crate::scan::{Read, read_all};
+use coretwin_base::caps;
 use coretwin_base::reading::Reading;
 use rustix::fs::{FlockOperation, OFlags, flock};
 use std::fs::{File, OpenOptions};
@@ -33,6 +35,8 @@ pub struct Journal {
     disk: Disk,
     /// End of the last whole line.
     end: u64,
+    /// Whether lines get a checksum: one of an older version that has none is gone on with without.
+    sealed: bool,
     /// About how many bytes are still to come, for the message when space runs out.
     expected_bytes: u64,
 }
@@ -67,7 +71,8 @@ impl Journal {
         file.set_len(end).map_err(|source| Error::io("cut", path, source))?;
         file.seek(SeekFrom::Start(end)).map_err(|source| Error::io("seek in", path, source))?;
         let (path, disk) = (path.to_owned(), Disk::default());
-        let mut journal = Self { path, file, disk, end, expected_bytes: 4096 };
+        let sealed = !read.is_unchecked();
+        let mut journal = Self { path, file, disk, end, sealed, expected_bytes: 4096 };
         if last != *b"\n" {
             journal.write(b"\n")?;
         }
@@ -93,6 +98,15 @@ impl Journal {
     pub fn append(&mut self, reading: &Reading) -> Result<(), Error> {
         let mut line = serde_json::to_vec(reading)
             .map_err(|error| Error::io("write", &self.path, error.into()))?;
+        if self.sealed {
+            checksum::seal(&mut line);
+        }
+        // What would not be read again is not written.
+        for (cap, bytes) in [(&caps::LINE, 0), (&caps::JOURNAL, self.end + 1)] {
+            if bytes + line.len() as u64 > cap.bytes {
+                return Err(Error::io("write", &self.path, cap.exceeded()));
+            }
+        }
         line.push(b'\n');
         self.write(&line)
     }
@@ -220,9 +234,60 @@ mod tests {
         let text = String::from_utf8(bytes).expect("text");
         let broken = text.replacen("\"arm\":\"on\"", "\"arm\":7", 1);
         std::fs::write(&path, broken).expect("write");
+        let error = read_journal(&path, Extent::Whole).expect_err("altered").to_string();
+        assert!(error.contains("journal.jsonl: line 1: field checksum is another"), "{error}");
+        let broken = unsealed(&text).replacen("\"arm\":\"on\"", "\"arm\":7", 1);
+        std::fs::write(&path, broken).expect("write");
         let error = read_journal(&path, Extent::Whole).expect_err("broken").to_string();
         assert!(error.contains("journal.jsonl: line 1: not a reading"), "{error}");
         assert!(error.contains("expected a string"), "{error}");
+    }
+
+    /// A journal as older versions wrote it.
+    fn unsealed(text: &str) -> String {
+        let plain = |line: &str| line[..line.len() - 23].to_owned() + "}\n";
+        text.lines().map(plain).collect()
+    }
+
+    #[test]
+    fn a_changed_digit_is_noticed_and_a_journal_without_checksums_stays_one() {
+        let folder = tempfile::tempdir().expect("folder");
+        let (path, bytes) = written(folder.path(), 3);
+        let text = String::from_utf8(bytes).expect("text");
+        let read = |text: &str| {
+            std::fs::write(&path, text).expect("write");
+            read_journal(&path, Extent::Whole).map_err(|error| error.to_string())
+        };
+        assert!(!read(&text).expect("whole").is_unchecked());
+        let changed = text.replacen("\"value\":1.25", "\"value\":7.25", 1);
+        assert_ne!(changed, text);
+        let told = read(&changed).expect_err("changed");
+        assert!(told.contains("journal.jsonl: line 2: field checksum is another"), "{told}");
+        // Without its line end it is no torn line either: what is torn has no last field.
+        let told = read(text.replacen(":2.25", ":2.75", 1).trim_end()).expect_err("changed");
+        assert!(told.contains("line 3: field checksum"), "{told}");
+        // Every digit of the second line.
+        let begin = text.find('\n').expect("a line") + 1;
+        let end = begin + text[begin..].find('\n').expect("a line");
+        for at in (begin..end).filter(|at| text.as_bytes()[*at].is_ascii_digit()) {
+            let other = if &text[at..=at] == "5" { "6" } else { "5" };
+            assert!(read(&[&text[..at], other, &text[at + 1..]].concat()).is_err(), "byte {at}");
+        }
+        let old = unsealed(&text);
+        assert!(read(&old).expect("old").is_unchecked());
+        let lines: Vec<&str> = text.split_inclusive('\n').collect();
+        let some = [lines[0], old.split_inclusive('\n').nth(1).expect("a line"), lines[2]].concat();
+        let told = read(&some).expect_err("mixed");
+        assert!(told.contains("line 2: it has no field checksum, which line 1 has"), "{told}");
+        // Moved, as by programs that write JSON anew.
+        let sum = &lines[0][lines[0].len() - 24..lines[0].len() - 2];
+        let moved = format!("{{{},{}", &sum[1..], &old[1..]);
+        assert!(read(&moved).expect_err("moved").contains("line 1: field checksum"));
+        // A study that began without goes on without.
+        std::fs::write(&path, &old).expect("write");
+        Journal::open(&path).expect("open").0.append(&reading(3)).expect("append");
+        let read = read_journal(&path, Extent::Whole).expect("reads");
+        assert!(read.is_unchecked() && read.readings.len() == 4);
     }
 
     #[test]

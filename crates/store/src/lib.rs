@@ -12,6 +12,7 @@
 #![forbid(unsafe_code)]
 
 mod bundle;
+mod checksum;
 pub mod dataset;
 mod disk;
 mod error;

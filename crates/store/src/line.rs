@@ -1,5 +1,6 @@
 //! One line of a journal, read without a copy of what other lines hold already.
 
+use crate::checksum;
 use crate::error::{Error, naming_field};
 use coretwin_base::cpu_set::CpuSet;
 use coretwin_base::decision::ENERGY_METRIC;
@@ -39,6 +40,9 @@ pub enum BadLine {
     /// It is not a reading.
     #[error("not a reading: {0}")]
     NotAReading(String),
+    /// Its checksum is not that of what it holds.
+    #[error("field checksum is another than that of the line: something in it was changed")]
+    Altered,
     /// It is from a newer version.
     #[error("{0}")]
     Newer(#[from] schema::NewerSchema),
@@ -55,7 +59,7 @@ struct Version {
 /// # Errors
 /// [`BadLine`] naming the field or the column.
 pub fn parse_line(line: &[u8]) -> Result<Reading, BadLine> {
-    Lines::new(Extent::Whole).parse(line)
+    Lines::new(Extent::Whole).parse(line).map(|(reading, _)| reading)
 }
 
 /// A [`Reading`] as it stands in a line: plain texts, and parts that are compared with those of
@@ -109,6 +113,8 @@ struct Wire<'a> {
     output: Option<String>,
     #[serde(borrow)]
     env: Cow<'a, str>,
+    #[serde(borrow, default)]
+    checksum: Option<&'a RawValue>,
 }
 
 fn one() -> u32 {
@@ -187,15 +193,24 @@ impl Lines {
         }
     }
 
-    /// Reads a line. One that is wrong is read again the plain way, which has the words for what is
-    /// wrong with it.
-    pub(crate) fn parse(&mut self, line: &[u8]) -> Result<Reading, BadLine> {
+    /// Reads a line; whether it has a checksum, too. One that is wrong is read again the plain way,
+    /// which has the words for what is wrong with it.
+    pub(crate) fn parse(&mut self, line: &[u8]) -> Result<(Reading, bool), BadLine> {
+        let sum = checksum::is_right(line);
         let wire = serde_json::from_slice::<Wire<'_>>(line);
+        // One that does not come last is by others, and says nothing of their changes.
+        let moved = || wire.as_ref().is_ok_and(|wire| wire.checksum.is_some());
+        if sum == Some(false) || (sum.is_none() && moved()) {
+            if let Ok(version) = serde_json::from_slice::<Version>(line) {
+                schema::check(version.schema)?;
+            }
+            return Err(BadLine::Altered);
+        }
         let reading = wire.and_then(|wire| self.reading(wire));
         match reading.or_else(|_| serde_json::from_slice::<Reading>(line)) {
             Ok(reading) => {
                 schema::check(reading.schema)?;
-                Ok(reading)
+                Ok((reading, sum.is_some()))
             }
             Err(error) => {
                 if let Ok(version) = serde_json::from_slice::<Version>(line) {

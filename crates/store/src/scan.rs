@@ -2,14 +2,17 @@
 
 use crate::error::Error;
 use crate::line::{BadLine, Extent, Lines};
+use coretwin_base::caps;
 use coretwin_base::consistency::{self, Contradiction};
+use coretwin_base::environment::Environment;
 use coretwin_base::plan::Plan;
 use coretwin_base::reading::Reading;
+use coretwin_base::warning::Warning;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::Path;
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::channel;
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
@@ -20,6 +23,51 @@ pub struct Read {
     pub readings: Vec<Reading>,
     /// Length of the torn last line, in bytes; 0 if the last line is whole.
     pub torn_bytes: usize,
+    /// Numbers of the first lines with a checksum and without, from 0.
+    first: [Option<usize>; 2],
+}
+
+impl Read {
+    /// Whether its lines have no checksums, as those of older versions: that a digit was changed
+    /// cannot be noticed.
+    #[must_use]
+    pub fn is_unchecked(&self) -> bool {
+        self.first[1].is_some()
+    }
+
+    /// Has the summary say so.
+    pub fn note(&self, environment: &mut Environment) {
+        let warning = Warning::new(
+            "journal-unchecked",
+            "the journal's lines have no checksums: a figure that was changed in it would not be noticed",
+            "studies that begin with this version have them",
+        );
+        if self.is_unchecked() && !environment.warnings.contains(&warning) {
+            environment.warnings.push(warning);
+        }
+    }
+
+    /// Appends what follows.
+    fn append(&mut self, mut next: Self) {
+        self.readings.append(&mut next.readings);
+        self.torn_bytes = next.torn_bytes;
+        self.first = [0, 1].map(|kind| self.first[kind].or(next.first[kind]));
+    }
+
+    /// Refuses a journal of which some lines have a checksum, at the first that has none.
+    fn checked(self, path: &Path) -> Result<Self, Error> {
+        match self.first {
+            [Some(with), Some(without)] => Err(Error::Journal {
+                path: path.to_owned(),
+                line: without + 1,
+                what: format!(
+                    "it has no field checksum, which line {} has: it was changed or added",
+                    with + 1
+                ),
+            }),
+            _ => Ok(self),
+        }
+    }
 }
 
 impl Read {
@@ -38,10 +86,10 @@ impl Read {
 const PIECE_BYTES: usize = 1 << 20;
 
 /// Whole lines of a journal (the last piece may end in a torn one).
-struct Piece<B> {
+struct Piece {
     /// Number of its first line, from 0.
     first_line: usize,
-    bytes: B,
+    bytes: Vec<u8>,
 }
 
 /// A file, piece by piece.
@@ -49,6 +97,8 @@ struct Pieces<R> {
     file: R,
     /// Size of a piece, in bytes; a longer line makes a longer one.
     size: usize,
+    /// Bytes read so far.
+    count: u64,
     /// What was read beyond the last line end.
     rest: Vec<u8>,
     pieces: usize,
@@ -58,7 +108,11 @@ struct Pieces<R> {
 }
 
 impl<R: io::Read> Pieces<R> {
-    fn next(&mut self) -> Option<(usize, io::Result<Piece<Vec<u8>>>)> {
+    fn new(file: R, size: usize) -> Self {
+        Self { file, size, count: 0, rest: Vec::new(), pieces: 0, lines: 0, ended: false }
+    }
+
+    fn next(&mut self) -> Option<(usize, io::Result<Piece>)> {
         let number = self.pieces;
         self.pieces += 1;
         let bytes = (!self.ended).then(|| self.read())?;
@@ -77,7 +131,13 @@ impl<R: io::Read> Pieces<R> {
             let before = bytes.len();
             bytes.reserve(self.size);
             let count = self.file.by_ref().take(self.size as u64).read_to_end(&mut bytes)?;
-            if count < self.size {
+            self.count += count as u64;
+            if self.count > caps::JOURNAL.bytes {
+                return Err(caps::JOURNAL.exceeded());
+            }
+            // Behind a line that is too long nothing is read: whoever takes it apart refuses it.
+            let no_end = bytes.len() as u64 > caps::LINE.bytes && !bytes.contains(&b'\n');
+            if count < self.size || no_end {
                 self.ended = true;
                 return Ok(bytes);
             }
@@ -95,9 +155,14 @@ pub(crate) fn read_all(path: &Path, file: &File, extent: Extent) -> Result<Read,
     read_in_pieces(path, file, length as usize, extent, PIECE_BYTES)
 }
 
-/// Reads a journal that is in memory, on one CPU: whoever has many of them shares them out.
-pub(crate) fn read_bytes(path: &Path, bytes: &[u8], extent: Extent) -> Result<Read, Error> {
-    parse(path, &Piece { first_line: 0, bytes }, &mut Lines::new(extent))
+/// Reads a journal on one CPU: whoever has many of them shares them out.
+pub(crate) fn read_alone(path: &Path, file: impl io::Read, extent: Extent) -> Result<Read, Error> {
+    let (mut pieces, mut lines) = (Pieces::new(file, PIECE_BYTES), Lines::new(extent));
+    let parsed = std::iter::from_fn(|| pieces.next()).map(|(number, piece)| {
+        let piece = piece.map_err(|source| Error::io("read", path, source));
+        (number, piece.and_then(|piece| parse(path, &piece, &mut lines)))
+    });
+    in_order(parsed)?.checked(path)
 }
 
 fn read_in_pieces(
@@ -109,8 +174,7 @@ fn read_in_pieces(
 ) -> Result<Read, Error> {
     let unreadable = |source| Error::io("read", path, source);
     let cpus = thread::available_parallelism().map_or(1, usize::from);
-    let start = Pieces { file, size, rest: Vec::new(), pieces: 0, lines: 0, ended: false };
-    let pieces = Mutex::new(start);
+    let pieces = Mutex::new(Pieces::new(file, size));
     let (sender, parsed) = channel();
     thread::scope(|scope| {
         for _ in 0..cpus.min(length / size + 1) {
@@ -127,38 +191,42 @@ fn read_in_pieces(
             });
         }
         drop(sender);
-        in_order(parsed)
+        in_order(parsed)?.checked(path)
     })
 }
 
 /// Puts what was read together again; an error counts once everything before it is known to be
 /// right, so that it is the same one however the work was shared.
-fn in_order(parsed: Receiver<(usize, Result<Read, Error>)>) -> Result<Read, Error> {
+fn in_order(parsed: impl IntoIterator<Item = (usize, Result<Read, Error>)>) -> Result<Read, Error> {
     let mut whole = Read::default();
     let mut waiting = BTreeMap::new();
     let mut next = 0;
     for (number, read) in parsed {
         waiting.insert(number, read);
         while let Some(read) = waiting.remove(&next) {
-            let mut read = read?;
-            whole.readings.append(&mut read.readings);
-            whole.torn_bytes = read.torn_bytes;
+            whole.append(read?);
             next += 1;
         }
     }
     Ok(whole)
 }
 
-fn parse<B: AsRef<[u8]>>(path: &Path, piece: &Piece<B>, lines: &mut Lines) -> Result<Read, Error> {
+fn parse(path: &Path, piece: &Piece, lines: &mut Lines) -> Result<Read, Error> {
     let mut read = Read::default();
-    let pieces = piece.bytes.as_ref().split_inclusive(|byte| *byte == b'\n');
+    let pieces = piece.bytes.split_inclusive(|byte| *byte == b'\n');
     for (index, line) in (piece.first_line..).zip(pieces) {
         let whole = line.last() == Some(&b'\n');
         let line = if whole { &line[..line.len() - 1] } else { line };
         let wrong = |what: String| Error::Journal { path: path.to_owned(), line: index + 1, what };
+        if line.len() as u64 > caps::LINE.bytes {
+            return Err(wrong(caps::LINE.exceeded().to_string()));
+        }
         match lines.parse(line) {
-            Ok(reading) if reading.seq == index as u64 => read.readings.push(reading),
-            Ok(reading) => {
+            Ok((reading, sealed)) if reading.seq == index as u64 => {
+                read.first[usize::from(!sealed)].get_or_insert(index);
+                read.readings.push(reading);
+            }
+            Ok((reading, _)) => {
                 return Err(wrong(format!(
                     "field seq is {}, expected {index}: lines are missing, doubled or moved",
                     reading.seq

@@ -12,6 +12,7 @@ use crate::spinner;
 use crate::supervisor::Supervisor;
 use crate::workload::{Measured, metric};
 use crate::{Error, sys, table};
+use coretwin_base::caps;
 use coretwin_base::job::{Job, Outcome, Work};
 use coretwin_base::param::WorkloadSpec;
 use coretwin_base::reading::Better;
@@ -21,8 +22,6 @@ use std::process::ExitCode;
 
 /// The machine a worker runs on.
 const ROOT: &str = "/";
-/// Longest job that is read, in bytes.
-const JOB_MAX: usize = 16 << 20;
 
 /// The whole of the `coretwin-worker` executable. Without arguments it reads a job; with
 /// arguments it is one of the processes of a job. Success means that an outcome was written,
@@ -53,7 +52,7 @@ fn read_job() -> Result<Job, Error> {
     let stdin = rustix::stdio::stdin();
     let mut line = Vec::new();
     let mut buffer = [0; 4096];
-    while !line.contains(&b'\n') && line.len() < JOB_MAX {
+    while !line.contains(&b'\n') && (line.len() as u64) < caps::LINE.bytes {
         match rustix::io::read(stdin, &mut buffer) {
             Ok(0) => break,
             Ok(count) => line.extend_from_slice(&buffer[..count]),

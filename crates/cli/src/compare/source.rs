@@ -78,7 +78,7 @@ fn fleet(folder: &Path) -> Result<Fleet> {
 
 impl Stored {
     fn read(folder: &Path) -> Result<Self> {
-        if folder.is_file() {
+        if folder.exists() && !folder.is_dir() {
             let Imported { plan, readings, environment } = import(folder)?;
             let folder = folder.display().to_string();
             let stopped_because = StoppedBecause::Blocks;
@@ -100,7 +100,8 @@ impl Stored {
         // Only the summary knows why the study ended; without one it was killed, or still runs.
         let stopped_because =
             bundle.summary().map_or(StoppedBecause::Running, |summary| summary.stopped_because);
-        let environment = bundle.environment()?;
+        let mut environment = bundle.environment()?;
+        journal.note(&mut environment);
         Ok(Self { folder, plan, readings: journal.readings, environment, stopped_because })
     }
 

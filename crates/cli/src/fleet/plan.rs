@@ -5,6 +5,7 @@ use crate::out;
 use crate::simulate::sweep;
 use crate::study_args::{self, Line};
 use anyhow::{Context, Result};
+use coretwin_base::caps;
 use coretwin_base::fleet_plan::{
     EngineOptions, FleetSubject, KubernetesOptions, SlurmOptions, SlurmPlace, SshHost, SshOptions,
 };
@@ -335,7 +336,8 @@ fn ssh(args: &Args, wanted: Option<usize>) -> Result<(EngineOptions, Vec<String>
         .hosts
         .as_ref()
         .ok_or_else(|| Usage("say which hosts: --hosts FILE, with a host a line".to_owned()))?;
-    let text = std::fs::read_to_string(file)
+    let text = std::fs::File::open(file)
+        .and_then(|file| caps::HOSTS.text(file))
         .map_err(|error| Usage(format!("cannot read {}: {error}", file.display())))?;
     let listed = ssh_hosts(&text).map_err(|why| Usage(format!("{}: {why}", file.display())))?;
     let count = wanted.unwrap_or(listed.len());

@@ -1,6 +1,7 @@
 //! `coretwin simulate calibrate`: fits a simulated machine's free parameters to published figures.
 
 use crate::exit::{DONE, Usage};
+use crate::simulate::core::text_of;
 use crate::{out, signals};
 use anyhow::Result;
 use coretwin_lab::simulated_core::Cache;
@@ -39,9 +40,8 @@ pub(crate) struct Args {
 /// Runs the verb.
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let from = args.from.as_ref().map(|file| {
-        let text = std::fs::read_to_string(file)
-            .map_err(|error| Usage(format!("cannot read {}: {error}", file.display())))?;
-        Ok::<_, Usage>((file.display().to_string(), text))
+        let file = file.display().to_string();
+        text_of(&file).map(|text| (file, text))
     });
     let from = from.transpose()?;
     let machine = Modelled::named(&args.machine)?;

@@ -3,6 +3,7 @@
 use crate::exit::{DONE, Usage};
 use crate::out;
 use anyhow::{Result, anyhow};
+use coretwin_base::caps;
 use coretwin_base::core_run::{CoreAccuracy, CoreEnhancement, CoreNote, CoreSievePages};
 use coretwin_base::origin::Origin;
 use coretwin_base::schema::SCHEMA;
@@ -13,6 +14,7 @@ use coretwin_sim::core::length::Length;
 use coretwin_sim::core::profile::{self, Profile};
 use coretwin_sim::core::{Options, Preset, preset};
 use indicatif::{ProgressBar, ProgressStyle};
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -263,9 +265,9 @@ pub(crate) fn is_file(name: &str) -> bool {
 }
 
 pub(crate) fn text_of(file: &str) -> Result<String> {
-    let problem = |why: String| anyhow!(Usage(format!("{file}: {why}")));
-    let bytes = std::fs::read(file).map_err(|error| problem(error.to_string()))?;
-    String::from_utf8(bytes).map_err(|_| problem("it is not a text in UTF-8".to_owned()))
+    let cap = if file.ends_with(".json") { &caps::RT_APP } else { &caps::MODEL };
+    let text = File::open(file).and_then(|file| cap.text(file));
+    text.map_err(|error| anyhow!(Usage(format!("cannot read {file}: {error}"))))
 }
 
 pub(super) fn preset_of(name: &str) -> Result<Preset> {

@@ -2,6 +2,7 @@
 
 use crate::exit::{DONE, Usage};
 use crate::out;
+use crate::simulate::core::text_of;
 use anyhow::{Result, anyhow};
 use coretwin_sim::core::profile::import;
 use std::path::PathBuf;
@@ -29,8 +30,7 @@ pub(crate) struct Args {
 /// Runs the verb.
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let file = args.file.display().to_string();
-    let text = std::fs::read_to_string(&args.file)
-        .map_err(|error| anyhow!(Usage(format!("{file}: {error}"))))?;
+    let text = text_of(&file)?;
     let imported = import::from_perf_stat(&file, &args.name, &text)
         .map_err(|error| anyhow!(Usage(error.to_string())))?;
     for line in imported.assumed {

@@ -3,6 +3,7 @@
 use crate::exit::Usage;
 use crate::out;
 use anyhow::{Result, anyhow};
+use coretwin_base::caps;
 use coretwin_base::topology::Topology;
 use coretwin_host::root::Root;
 use coretwin_host::smt::preflight::{self, Finding};
@@ -41,11 +42,11 @@ pub(crate) fn ask(root: &Root, topology: &Topology, target: Target, yes: bool) -
     ask_word(&question, &mut input.lock())
 }
 
-fn ask_word(question: &str, input: &mut dyn BufRead) -> Result<bool> {
+fn ask_word(question: &str, mut input: &mut dyn BufRead) -> Result<bool> {
     out::err(question);
-    let mut answer = String::new();
-    input.read_line(&mut answer)?;
-    let yes = answer.trim() == "yes";
+    let mut answer = Vec::new();
+    caps::REQUEST.line(&mut input, &mut answer)?;
+    let yes = answer.trim_ascii() == b"yes";
     if !yes {
         out::news("nothing was changed");
     }

@@ -8,7 +8,7 @@ use crate::progress::Progress;
 use crate::simulate::core::{is_file, text_of};
 use crate::study_args::Args;
 use crate::{host, out, signals};
-use anyhow::{Context, Result};
+use anyhow::Result;
 use coretwin_base::plan::Plan;
 use coretwin_base::simulation::Simulation;
 use coretwin_host::root::Root;
@@ -42,11 +42,10 @@ pub(super) fn attend(args: &Args, root: &Root) -> Result<Option<ExitCode>> {
 fn run(args: &Args) -> Result<ExitCode> {
     args.refuse_what_a_simulation_has_not()?;
     let text = args.fit.as_ref().map(|file| {
-        let text = std::fs::read_to_string(file);
-        let text = text.with_context(|| format!("cannot read the fit {}", file.display()))?;
-        Ok::<_, anyhow::Error>((file.display().to_string(), text))
+        let file = file.display().to_string();
+        text_of(&file).map(|text| (file, text))
     });
-    let text = text.transpose().map_err(|error| Usage(format!("{error:#}")))?;
+    let text = text.transpose()?;
     let fit = text.as_ref().map(|(file, text)| (file.as_str(), text.as_str()));
     let machine = machine_of(&args.machine)?.fitted(fit)?;
     let (described, simulation) = (machine.described(), machine.simulation());
@@ -97,6 +96,7 @@ fn go(
         out::news("the journal's last line was torn by a crash; that run is made again");
     }
     let mut environment = bundle.environment()?;
+    earlier.note(&mut environment);
     let argv = host::words();
     environment.sessions.push(host_machine::session(&Root::system(), argv));
     let stop = signals::stop_flag()?;

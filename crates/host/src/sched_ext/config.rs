@@ -1,11 +1,8 @@
 //! The configuration the running kernel was built with, where somebody kept it.
 
 use crate::root::Root;
+use coretwin_base::caps;
 use flate2::read::MultiGzDecoder;
-use std::io::Read;
-
-/// More than any configuration: those of distributions have 300 KB.
-const BYTES_MAX: u64 = 8 << 20;
 
 /// A configuration, and where it was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,8 +39,7 @@ impl Config {
 
 fn unpacked(root: &Root, path: &str) -> Option<String> {
     let file = std::fs::File::open(root.path(path)).ok()?;
-    let mut bytes = Vec::new();
-    MultiGzDecoder::new(file.take(BYTES_MAX)).take(BYTES_MAX).read_to_end(&mut bytes).ok()?;
+    let bytes = caps::MACHINE.read(MultiGzDecoder::new(file)).ok()?;
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 

@@ -9,13 +9,14 @@
 
 use super::SwitchError;
 use crate::root::Root;
+use coretwin_base::caps;
 use coretwin_base::cpu_set::CpuSet;
 use coretwin_base::schema::{NewerSchema, SCHEMA, check};
 use coretwin_base::topology::SmtControl;
 use rustix::fs::{Mode, OFlags};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
-use std::io::{Read, Write};
+use std::io::Write;
 use std::ops::Deref;
 use std::os::unix::fs::MetadataExt;
 
@@ -277,7 +278,7 @@ pub fn read(root: &Root, slot: Slot) -> Result<Option<Stored>, SwitchError> {
     let mut text = Vec::new();
     match stranger(&file).and_then(|stranger| {
         if stranger.is_none() {
-            file.read_to_end(&mut text)?;
+            text = caps::STATE.read(&mut file)?;
         }
         Ok(stranger)
     }) {

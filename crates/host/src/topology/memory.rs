@@ -13,6 +13,7 @@
 
 use super::cores::Place;
 use crate::{Error, root::Root, user};
+use coretwin_base::caps;
 use coretwin_base::cpu_set::{CpuId, CpuSet};
 use coretwin_base::topology::{CpuInfo, Topology};
 use std::collections::BTreeMap;
@@ -50,7 +51,7 @@ pub(super) fn load(
     present: &CpuSet,
 ) -> Option<BTreeMap<CpuId, Place>> {
     let path = state.join(FILE);
-    let text = std::fs::read_to_string(&path).ok()?;
+    let text = caps::STATE.text(std::fs::File::open(&path).ok()?).ok()?;
     let source = format!("remembered in {}", path.display());
     parse(&text, &machine(cpuinfo, present), &source)
 }
@@ -118,7 +119,8 @@ pub(super) fn store(state: &Path, topology: &Topology) -> Result<(), Error> {
         );
     }
     let path = state.join(FILE);
-    if std::fs::read_to_string(&path).is_ok_and(|old| old == text) {
+    let old = std::fs::File::open(&path).and_then(|file| caps::STATE.text(file));
+    if old.is_ok_and(|old| old == text) {
         return Ok(());
     }
     let new = state.join(format!("{FILE}.{}", std::process::id()));

@@ -1,15 +1,18 @@
 //! What an engine must do, and the table of those there are.
 
+use super::child::listen;
 use super::kubernetes::Kubernetes;
 use super::slurm::Slurm;
 use super::ssh::Ssh;
 use crate::error::Error;
 use crate::machine::Stop;
+use coretwin_base::caps;
 use coretwin_base::fleet_plan::{EngineOptions, FleetPlan};
 use coretwin_store::fleet_folder::FleetFolder;
 use std::collections::BTreeMap;
+use std::io;
 use std::path::Path;
-use std::process::Command;
+use std::process::{ChildStdout, Command};
 
 /// The engines, with what each is. Lists and help are made from this.
 pub const ENGINES: [(&str, &str); 3] = [
@@ -77,14 +80,22 @@ pub fn of(plan: &FleetPlan) -> Box<dyn Engine> {
 
 /// Runs a program of the cluster to its end; what it printed. None if it is not installed here.
 pub(super) fn asked(program: &str, args: &[String]) -> Result<Option<String>, String> {
-    match Command::new(program).args(args).output() {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(format!("cannot run {program}: {error}")),
-        Ok(output) if output.status.success() => {
-            Ok(Some(String::from_utf8_lossy(&output.stdout).into_owned()))
-        }
-        Ok(output) => Err(last_words(&output.stderr)
-            .unwrap_or_else(|| format!("{program} failed ({}) and said nothing", output.status))),
+    let text = asked_for(program, args, |out| caps::ANSWER.read(out))?;
+    Ok(text.map(|text| String::from_utf8_lossy(&text).into_owned()))
+}
+
+/// The same of a program whose standard output is taken as it comes.
+pub(super) fn asked_for<T>(
+    program: &str,
+    args: &[String],
+    take: impl FnOnce(&mut ChildStdout) -> io::Result<T>,
+) -> Result<Option<T>, String> {
+    match listen(Command::new(program).args(args), &[], take) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(format!("cannot hear {program}: {error}")),
+        Ok(said) if said.status.success() => Ok(Some(said.out)),
+        Ok(said) => Err(last_words(&said.err)
+            .unwrap_or_else(|| format!("{program} failed ({}) and said nothing", said.status))),
     }
 }
 

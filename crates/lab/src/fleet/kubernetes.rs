@@ -6,17 +6,21 @@
 
 mod objects;
 
-use super::engine::{Call, Engine, Known, asked};
+use super::engine::{Call, Engine, Known, asked_for};
 use super::task::unwritable;
 use crate::error::Error;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use coretwin_base::caps;
 use coretwin_base::fleet_plan::{FleetPlan, KubernetesOptions};
+use coretwin_store::Extent;
 use coretwin_store::fleet_bundle::FleetBundle;
 use coretwin_store::fleet_folder::{BUNDLES, FleetFolder};
 use k8s_openapi::api::core::v1::Pod;
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader, Seek, Write};
+use std::process::ChildStdout;
 
 /// What is given to `kubectl apply`.
 const KUBERNETES_FILE: &str = "kubernetes.yaml";
@@ -73,8 +77,7 @@ impl Engine for Kubernetes {
             let ended = objects::phase(pod) == "Succeeded";
             if ended && self.0.claim.is_none() {
                 let name = pod.metadata.name.clone().unwrap_or_default();
-                let log = self.kubectl(&["logs", &name])?;
-                if let Err(why) = keep(call, &log) {
+                if let Err(why) = self.fetch(call, task, &name)? {
                     known.insert(task, Known::Failed(format!("pod {name}: {why}")));
                 }
             }
@@ -99,12 +102,43 @@ impl Kubernetes {
     }
 
     fn kubectl(&self, words: &[&str]) -> Result<String, Error> {
+        let text = self.kubectl_for(words, |out| caps::ANSWER.read(out))?;
+        Ok(String::from_utf8_lossy(&text).into_owned())
+    }
+
+    /// Brings home the bundle in the log of a pod.
+    fn fetch(&self, call: &Call<'_>, task: u32, pod: &str) -> Result<Result<(), String>, Error> {
+        let home = call.fleet.path(BUNDLES);
+        let part = home.join(format!(".part-{task}"));
+        let unwritable = |error: io::Error| {
+            Error::NotPossible(format!("cannot write {}: {error}", part.display()))
+        };
+        fs::create_dir_all(&part).map_err(unwritable)?;
+        let log = part.join("log");
+        let mut file = File::create(&log).map_err(unwritable)?;
+        let found = self.kubectl_for(&["logs", pod], |out| of_log(BufReader::new(out), &mut file));
+        let kept = found.map(|name| {
+            let fetched = part.join(name?);
+            let plain = |error: io::Error| error.to_string();
+            fs::rename(&log, &fetched).map_err(plain)?;
+            FleetBundle::read(&fetched, Extent::Report).map_err(|error| error.to_string())?;
+            fs::rename(&fetched, home.join(fetched.file_name().unwrap_or_default())).map_err(plain)
+        });
+        let _ = fs::remove_dir_all(&part);
+        kept
+    }
+
+    fn kubectl_for<T>(
+        &self,
+        words: &[&str],
+        take: impl FnOnce(&mut ChildStdout) -> io::Result<T>,
+    ) -> Result<T, Error> {
         let mut args: Vec<String> = Vec::new();
         if let Some(namespace) = &self.0.namespace {
             args.push(format!("--namespace={namespace}"));
         }
         args.extend(words.iter().map(|&word| word.to_owned()));
-        match asked("kubectl", &args) {
+        match asked_for("kubectl", &args, take) {
             Ok(Some(said)) => Ok(said),
             Ok(None) => Err(Error::NotPossible(format!(
                 "there is no kubectl here; where there is one, run: kubectl apply -f \
@@ -144,9 +178,9 @@ fn judged(pod: &Pod) -> Option<Known> {
 ///
 /// # Errors
 /// If it cannot be read.
-pub fn as_log(path: &std::path::Path) -> std::io::Result<String> {
+pub fn as_log(path: &std::path::Path) -> io::Result<String> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let bytes = fs::read(path)?;
+    let bytes = caps::BUNDLE.read(File::open(path)?)?;
     let mut text = format!("{LOG_MARK} name {name}\n");
     for part in bytes.chunks(LOG_BYTES) {
         text += &format!("{LOG_MARK} part {}\n", STANDARD.encode(part));
@@ -154,42 +188,36 @@ pub fn as_log(path: &std::path::Path) -> std::io::Result<String> {
     Ok(text + &format!("{LOG_MARK} end {}\n", bytes.len()))
 }
 
-/// The name and the bytes of the last bundle in a log.
-fn of_log(log: &str) -> Result<(String, Vec<u8>), String> {
-    let (mut name, mut bytes, mut whole) = (String::new(), Vec::new(), false);
-    for line in log.lines().filter_map(|line| line.strip_prefix(LOG_MARK)) {
-        match line.trim().split_once(' ') {
+/// Writes the bytes of the last bundle in a log into a file; its name, or why there is none.
+fn of_log(mut log: impl BufRead, file: &mut File) -> io::Result<Result<String, String>> {
+    let (mut name, mut length, mut whole, mut line) = (String::new(), 0, false, Vec::new());
+    while caps::LINE.line(&mut log, &mut line)? > 0 {
+        let line = String::from_utf8_lossy(&line);
+        match line.strip_prefix(LOG_MARK).and_then(|line| line.trim().split_once(' ')) {
             Some(("name", new)) => {
-                (name, bytes, whole) = (new.to_owned(), Vec::new(), false);
+                (name, length, whole) = (new.to_owned(), 0, false);
+                file.set_len(0)?;
+                file.rewind()?;
             }
             Some(("part", part)) => {
                 // Half a line is missing like a whole one: the length will not be right.
-                bytes.extend(STANDARD.decode(part).unwrap_or_default());
+                let bytes = STANDARD.decode(part).unwrap_or_default();
+                length += bytes.len() as u64;
+                if length > caps::BUNDLE.bytes {
+                    return Err(caps::BUNDLE.exceeded());
+                }
+                file.write_all(&bytes)?;
             }
-            Some(("end", length)) => whole = length.parse() == Ok(bytes.len()),
+            Some(("end", end)) => whole = end.parse() == Ok(length),
             _ => {}
         }
     }
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
     if !whole || name.is_empty() || name.starts_with('.') || !name.bytes().all(plain) {
-        return Err("its log holds no whole bundle; the node may have cut the log off".to_owned());
+        let why = "its log holds no whole bundle; the node may have cut the log off";
+        return Ok(Err(why.to_owned()));
     }
-    Ok((name, bytes))
-}
-
-fn keep(call: &Call<'_>, log: &str) -> Result<(), String> {
-    let (name, bytes) = of_log(log)?;
-    let home = call.fleet.path(BUNDLES);
-    let part = home.join(format!(".part-{name}"));
-    let kept = (|| {
-        fs::create_dir_all(&part).map_err(|error| error.to_string())?;
-        let fetched = part.join(&name);
-        fs::write(&fetched, &bytes).map_err(|error| error.to_string())?;
-        FleetBundle::read(&fetched).map_err(|error| error.to_string())?;
-        fs::rename(&fetched, home.join(&name)).map_err(|error| error.to_string())
-    })();
-    let _ = fs::remove_dir_all(&part);
-    kept
+    Ok(Ok(name))
 }
 
 #[cfg(test)]
@@ -204,7 +232,13 @@ mod tests {
         fs::write(&path, &bytes).expect("write");
         let log = as_log(&path).expect("log");
         let mixed = log.replace('\n', "\n17:00 something else\n");
-        assert_eq!(of_log(&mixed), Ok(("m-1.tar.gz".to_owned(), bytes)));
+        let out = folder.path().join("out");
+        let of_log = |log: &str| {
+            let mut file = File::create(&out).expect("file");
+            of_log(log.as_bytes(), &mut file).expect("written")
+        };
+        assert_eq!(of_log(&(log.clone() + &mixed)), Ok("m-1.tar.gz".to_owned()));
+        assert_eq!(fs::read(&out).expect("bundle"), bytes);
         let cut = &log[..log.len() / 2];
         assert!(of_log(cut).expect_err("cut").contains("no whole bundle"));
         assert!(of_log(&log.replace("m-1", "../m")).is_err());

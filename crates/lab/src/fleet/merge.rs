@@ -99,14 +99,14 @@ pub fn each_study<E: Send>(
     // Copies of a bundle are read once.
     let taken = Mutex::new(BTreeSet::new());
     let hand_over = |file: &PathBuf| {
-        let Ok(bundle) = FleetBundle::read(file) else { return Ok(()) };
+        let Ok(mut bundle) = FleetBundle::read(file, Extent::Whole) else { return Ok(()) };
         let Some(member) = members.get(bundle.digest.as_str()) else { return Ok(()) };
         if !taken.lock().unwrap_or_else(PoisonError::into_inner).insert(bundle.digest.clone()) {
             return Ok(());
         }
         let plain = |error: coretwin_store::Error| error.to_string();
         let Ok((plan, environment)) = planned(&bundle, &plain) else { return Ok(()) };
-        let Ok(read) = bundle.readings(&plan, Extent::Whole) else { return Ok(()) };
+        let Ok(read) = bundle.readings(&plan) else { return Ok(()) };
         drop(bundle);
         call(member, &StudyParts { plan, environment, readings: read.readings })
     };
@@ -156,7 +156,7 @@ fn read(
 ) -> Result<Part, String> {
     // The file is named beside the reason.
     let plain = |error: coretwin_store::Error| error.beside(file);
-    let bundle = FleetBundle::read(file).map_err(plain)?;
+    let mut bundle = FleetBundle::read(file, Extent::Report).map_err(plain)?;
     if bundle.manifest.fleet != fleet.digest {
         return Err(format!(
             "it is of another fleet ({}…), not of this one ({}…); merge it there",
@@ -176,7 +176,7 @@ fn read(
     }
     match bundle.manifest.holds {
         BundleHolds::Study => {
-            let mut member = study(fleet, &bundle, &plain)?;
+            let mut member = study(fleet, &mut bundle, &plain)?;
             member.share(&mut known.lock().unwrap_or_else(PoisonError::into_inner));
             member.effects.shrink_to_fit();
             Ok(Part::Study(Box::new(member)))
@@ -212,12 +212,12 @@ fn planned(
 
 fn study(
     fleet: &FleetPlan,
-    bundle: &FleetBundle,
+    bundle: &mut FleetBundle,
     plain: &dyn Fn(coretwin_store::Error) -> String,
 ) -> Result<Member, String> {
-    let manifest = &bundle.manifest;
     let (plan, environment) = planned(bundle, plain)?;
-    let read = bundle.readings(&plan, Extent::Report).map_err(plain)?;
+    let read = bundle.readings(&plan).map_err(plain)?;
+    let manifest = &bundle.manifest;
     let state = match &manifest.state {
         MemberState::Complete if read.torn_bytes > 0 => {
             MemberState::Partial("its journal ends in half a line".to_owned())

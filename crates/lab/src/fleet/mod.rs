@@ -9,6 +9,7 @@
 //! * a merge follows from the set of bundles alone: not from their order, nor from earlier merges;
 //! * what goes wrong with one machine is told of that machine, and the others go on.
 
+mod child;
 pub mod engine;
 mod hosts;
 pub mod identity;

@@ -3,6 +3,7 @@
 use super::engine::{Known, last_words};
 use coretwin_base::fleet::{MemberState, Refused};
 use coretwin_base::fleet_plan::{FleetPlan, Manifest};
+use coretwin_store::Extent;
 use coretwin_store::fleet_bundle::FleetBundle;
 use coretwin_store::fleet_folder::FleetFolder;
 use serde::Serialize;
@@ -95,7 +96,7 @@ impl Bundles {
         for path in fleet.bundles()? {
             let file = path.strip_prefix(fleet.folder()).unwrap_or(&path).display().to_string();
             let manifest = if suspects.contains(&file) {
-                FleetBundle::read(&path).map(|bundle| bundle.manifest)
+                FleetBundle::read(&path, Extent::Report).map(|bundle| bundle.manifest)
             } else {
                 FleetBundle::manifest_of(&path)
             };

@@ -6,6 +6,7 @@
 
 use crate::error::Error;
 use crate::machine::{MachineError, Stop};
+use coretwin_base::caps;
 use coretwin_base::fleet::{MachineId, MemberState};
 use coretwin_base::fleet_plan::{BundleHolds, FleetPlan, Manifest, Task};
 use coretwin_base::schema::SCHEMA;
@@ -15,7 +16,7 @@ use coretwin_store::{ENVIRONMENT, JOURNAL, PLAN};
 use rustix::fs::{FlockOperation, flock};
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
-use std::io::{Read, Seek, Write};
+use std::io::{Seek, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -101,9 +102,8 @@ impl TaskHere<'_> {
         if flock(&file, FlockOperation::NonBlockingLockShared).is_ok() {
             return None;
         }
-        let mut text = String::new();
         file.rewind().ok()?;
-        file.read_to_string(&mut text).ok()?;
+        let text = caps::STATE.text(file).ok()?;
         text.trim().parse().ok()
     }
 

@@ -3,15 +3,16 @@
 use crate::launcher;
 use crate::machine::Stop;
 use coretwin_account::probe::meter::{Measured, Meter, MeterError, Round};
+use coretwin_base::caps;
 use coretwin_base::cpu_set::{CpuId, CpuSet};
 use coretwin_base::probe::Contention;
 use coretwin_base::topology::Topology;
 use coretwin_host::process::Group;
 use coretwin_workloads::contention::{self, Orders, Reply};
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufReader, Read, Write};
 use std::process::{ChildStderr, ChildStdin, ChildStdout};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::{Duration, Instant};
 
 /// How long a round counts, in microseconds.
@@ -40,7 +41,7 @@ const CACHES_KIB: (u64, u64) = (32, 512);
 pub(super) struct HostMeter {
     // Dropped first: the closed input ends the process.
     input: ChildStdin,
-    replies: Receiver<String>,
+    replies: Receiver<Vec<u8>>,
     complaint: ChildStderr,
     group: Group,
     stop: Stop,
@@ -90,7 +91,7 @@ impl HostMeter {
         loop {
             match self.replies.recv_timeout(GLANCE) {
                 Ok(line) => {
-                    return serde_json::from_str(&line).map_err(|error| {
+                    return serde_json::from_slice(&line).map_err(|error| {
                         MeterError::Failed(format!("the loops answer what does not read: {error}"))
                     });
                 }
@@ -191,12 +192,13 @@ fn smallest(topology: &Topology, level: u32) -> Option<u64> {
 }
 
 /// Reads lines in a thread, so that the stop flag can be watched.
-fn listen(output: ChildStdout) -> Receiver<String> {
-    let (sender, receiver) = channel();
+fn listen(output: ChildStdout) -> Receiver<Vec<u8>> {
+    // One line is asked for at a time.
+    let (sender, receiver) = sync_channel(1);
     std::thread::spawn(move || {
-        for line in BufReader::new(output).lines() {
-            let Ok(line) = line else { return };
-            if sender.send(line).is_err() {
+        let (mut output, mut line) = (BufReader::new(output), Vec::new());
+        while caps::LINE.line(&mut output, &mut line).is_ok_and(|count| count > 0) {
+            if sender.send(std::mem::take(&mut line)).is_err() {
                 return;
             }
         }

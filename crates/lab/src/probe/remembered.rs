@@ -2,6 +2,7 @@
 //!
 //! A file of another boot is none: a virtual machine may have come up elsewhere.
 
+use coretwin_base::caps;
 use coretwin_base::cpu_set::CpuSet;
 use coretwin_base::probe::Probe;
 use coretwin_base::schema;
@@ -9,12 +10,9 @@ use coretwin_base::topology::{Topology, Trust};
 use coretwin_base::warning::Warning;
 use coretwin_host::environment;
 use coretwin_host::root::Root;
-use std::io::Read;
 use std::path::Path;
 
 const FILE: &str = "probe.json";
-/// Longer than any result: a thousand CPUs make some hundred KiB.
-const BYTES_MAX: u64 = 16 << 20;
 
 /// Keeps a result, in place of the last one; gives that back if it is better and stays.
 ///
@@ -36,9 +34,7 @@ pub fn remember(root: &Root, state: &Path, probe: &Probe) -> std::io::Result<Opt
 /// The last result of this boot, if there is one that means something.
 #[must_use]
 pub fn recall(root: &Root, state: &Path) -> Option<Probe> {
-    let mut text = Vec::new();
-    let file = std::fs::File::open(state.join(FILE)).ok()?;
-    file.take(BYTES_MAX).read_to_end(&mut text).ok()?;
+    let text = caps::STATE.read(std::fs::File::open(state.join(FILE)).ok()?).ok()?;
     let probe: Probe = serde_json::from_slice(&text).ok()?;
     let is_ours = schema::check(probe.schema).is_ok()
         && probe.meaningless.is_none()

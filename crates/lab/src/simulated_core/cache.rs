@@ -4,6 +4,7 @@
 //! itself. The last is named by the program's own file (its length and time of change): another
 //! build never reads this one's results.
 
+use coretwin_base::caps;
 use coretwin_sim::core::profile::Profile;
 use coretwin_sim::core::{Options, Preset};
 use serde::{Deserialize, Serialize};
@@ -60,7 +61,7 @@ impl Cache {
 
     /// A result kept earlier; what cannot be read is as good as none.
     pub(super) fn get(file: &Path) -> Option<[f64; 4]> {
-        let text = std::fs::read_to_string(file).ok()?;
+        let text = caps::STATE.text(std::fs::File::open(file).ok()?).ok()?;
         let entry: Entry = serde_json::from_str(&text).ok()?;
         entry.ipc.iter().all(|ipc| *ipc > 0.0).then_some(entry.ipc)
     }

@@ -6,6 +6,7 @@ use super::speeds::Speeds;
 use crate::error::Error;
 use crate::machine::{MachineError, Stop};
 use crate::simulated_core::parallel;
+use coretwin_base::caps;
 use coretwin_base::sched_sweep::{SweepCell, SweepPlan};
 use coretwin_base::schema::SCHEMA;
 use coretwin_sim::kernel::Layout;
@@ -14,7 +15,7 @@ use coretwin_sim::kernel::scenario::expect::MEASURES;
 use coretwin_sim::policies::Settings;
 use std::fs::File;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::io::Write;
+use std::io::{BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
@@ -171,7 +172,7 @@ fn open(sweep: &Sweep) -> Result<Vec<SweepCell>, Error> {
             folder.display()
         ))
     };
-    match std::fs::read_to_string(&file) {
+    match File::open(&file).and_then(|file| caps::RECORD.text(file)) {
         Ok(text) => {
             let stored: SweepPlan =
                 serde_json::from_str(&text).map_err(|error| other(&error.to_string()))?;
@@ -181,7 +182,8 @@ fn open(sweep: &Sweep) -> Result<Vec<SweepCell>, Error> {
             if stored != plan {
                 return Err(other("its grid is different"));
             }
-            Ok(kept(&folder.join("cells.jsonl")))
+            let cells = folder.join("cells.jsonl");
+            kept(&cells).map_err(|error| unreadable(&cells, &error))
         }
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             let text =
@@ -189,14 +191,20 @@ fn open(sweep: &Sweep) -> Result<Vec<SweepCell>, Error> {
             std::fs::write(&file, text + "\n").map_err(problem)?;
             Ok(Vec::new())
         }
-        Err(error) => Err(problem(error)),
+        Err(error) => Err(unreadable(&file, &error)),
     }
 }
 
 /// Cells that were kept; a last line that was broken off is as good as none.
-fn kept(file: &Path) -> Vec<SweepCell> {
-    let text = std::fs::read_to_string(file).unwrap_or_default();
-    text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+fn kept(path: &Path) -> std::io::Result<Vec<SweepCell>> {
+    let mut found = Vec::new();
+    let Ok(file) = File::open(path) else { return Ok(found) };
+    let mut file = BufReader::new(file).take(caps::JOURNAL.bytes);
+    let mut line = Vec::new();
+    while caps::LINE.line(&mut file, &mut line)? > 0 {
+        found.extend(serde_json::from_slice::<SweepCell>(&line));
+    }
+    if file.limit() == 0 { Err(caps::JOURNAL.exceeded()) } else { Ok(found) }
 }
 
 /// The file of cells with those that were kept, ready for more. Written anew, so that no line follows
@@ -229,6 +237,10 @@ fn inputs(sweep: &Sweep) -> String {
     let mut hasher = DefaultHasher::new();
     format!("{:?}", sweep.scenarios).hash(&mut hasher);
     format!("{:016x}", hasher.finish())
+}
+
+fn unreadable(path: &Path, error: &std::io::Error) -> Error {
+    Error::Usage(format!("cannot read {}: {error}", path.display()))
 }
 
 fn unwritable(path: &Path, error: std::io::Error) -> Error {

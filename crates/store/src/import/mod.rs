@@ -10,6 +10,7 @@ mod phoronix;
 
 use crate::Error;
 use coretwin_base::arm::{ArmState, KERNEL};
+use coretwin_base::caps;
 use coretwin_base::cpu_set::{CpuId, CpuSet};
 use coretwin_base::environment::Environment;
 use coretwin_base::origin::Origin;
@@ -22,11 +23,10 @@ use coretwin_base::reading::{Better, Phase, Reading, Status};
 use coretwin_base::schema::SCHEMA;
 use coretwin_base::topology::Topology;
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Longest file that is read, in bytes.
-const BYTES_MAX: u64 = 64 << 20;
 /// Most runs that a study of it may have, those that are missing included.
 const RUNS_MAX: usize = 1_000_000;
 
@@ -67,11 +67,8 @@ struct Series {
 /// [`Error::Io`] if it cannot be read, [`Error::Import`] if it is not what it should be.
 pub fn import(path: &Path) -> Result<Imported, Error> {
     let bad = |why: String| Error::Import { path: path.to_owned(), why };
-    let length = std::fs::metadata(path).map_err(|cause| Error::io("read", path, cause))?.len();
-    if length > BYTES_MAX {
-        return Err(bad(format!("it has {length} bytes, and at most {BYTES_MAX} are read")));
-    }
-    let text = std::fs::read_to_string(path).map_err(|cause| Error::io("read", path, cause))?;
+    let text = File::open(path).and_then(|file| caps::IMPORT.text(file));
+    let text = text.map_err(|cause| Error::io("read", path, cause))?;
     let found = match path.extension().and_then(|ending| ending.to_str()) {
         Some("json") => hyperfine::parse(&text),
         Some("xml") => phoronix::parse(&text),

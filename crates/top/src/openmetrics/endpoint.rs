@@ -7,6 +7,7 @@
 
 use super::CONTENT_TYPE;
 use crate::Error;
+use coretwin_base::caps;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::cmp::Reverse;
 use std::io::{ErrorKind, Read, Write};
@@ -21,7 +22,7 @@ pub const CONNECTIONS_MAX: usize = 64;
 /// Connections that may wait to be accepted.
 const BACKLOG: i32 = 4096;
 /// Bytes of a request, head and all.
-pub const REQUEST_BYTES_MAX: usize = 4096;
+pub const REQUEST_BYTES_MAX: usize = caps::REQUEST.bytes as usize;
 /// Time from the first byte's chance to arrive to the last byte taken.
 pub const TIME_MAX: Duration = Duration::from_secs(2);
 /// How long a stop may take to be noticed.

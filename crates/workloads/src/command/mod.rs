@@ -22,6 +22,7 @@ use crate::error::signal_name;
 use crate::role::HOLD;
 use crate::supervisor::{Launch, Supervisor, Task, TaskId};
 use crate::workload::{Measured, metric};
+use coretwin_base::caps;
 use coretwin_base::command::{CommandSpec, MetricSpec, ServerSpec};
 use coretwin_base::cpu_set::CpuSet;
 use coretwin_base::job::Job;
@@ -38,9 +39,6 @@ pub const NAME: &str = "command";
 /// The roles a placement can separate, where there is a server.
 pub(crate) const ROLES: &[&str] = &["server", "command"];
 
-/// Standard output kept for reading metrics, in bytes: the last 16 MiB, shared by the copies. More
-/// is read, so that the command is not held up, and let go.
-const KEPT: usize = 16 << 20;
 /// What each copy keeps at least, in bytes, however many there are.
 const KEPT_LEAST: usize = 64 << 10;
 /// A server without a ready command gets this long before the load starts.
@@ -332,9 +330,10 @@ impl Reading<'_> {
     }
 }
 
-/// Bytes of standard output that one of so many copies keeps.
+/// Bytes of standard output that one of so many copies keeps for reading metrics. More is read, so
+/// that the command is not held up, and let go.
 fn kept(copies: u32) -> usize {
-    (KEPT / copies.max(1) as usize).max(KEPT_LEAST)
+    (caps::OUTPUT.bytes as usize / copies.max(1) as usize).max(KEPT_LEAST)
 }
 
 fn over_copies(extractor: &Extractor<'_>, copies: &[Task]) -> Result<f64, Error> {

@@ -1,6 +1,8 @@
 //! Which shell `/bin/sh` is. One runs a program in a child of its own, another becomes it, so times
 //! of different ones do not compare.
 
+use coretwin_base::caps;
+use std::fs::File;
 use std::path::Path;
 
 /// Where Debian and its descendants list packages (dpkg(1)).
@@ -13,7 +15,7 @@ pub(super) fn about() -> String {
     let Ok(path) = std::fs::canonicalize("/bin/sh") else { return "none".to_owned() };
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let version = version_dpkg(Path::new(DPKG), &path, &name).or_else(|| {
-        let installed = std::fs::read_to_string(APK).ok()?;
+        let installed = text(Path::new(APK))?;
         field(&installed, &format!("P:{name}"), "V:")
     });
     match version {
@@ -23,13 +25,17 @@ pub(super) fn about() -> String {
 }
 
 /// The version of the package of that name, if it is the one that the file belongs to.
+fn text(path: &Path) -> Option<String> {
+    caps::MACHINE.text(File::open(path).ok()?).ok()
+}
+
 fn version_dpkg(database: &Path, path: &Path, name: &str) -> Option<String> {
-    let files = std::fs::read_to_string(database.join(format!("info/{name}.list"))).ok()?;
+    let files = text(&database.join(format!("info/{name}.list")))?;
     let path = path.to_str()?;
     // Packages from before /bin became /usr/bin name it so.
     let older = path.strip_prefix("/usr").unwrap_or(path);
     files.lines().find(|line| [path, older].contains(line))?;
-    let status = std::fs::read_to_string(database.join("status")).ok()?;
+    let status = text(&database.join("status"))?;
     field(&status, &format!("Package: {name}"), "Version: ")
 }
 

@@ -8,11 +8,12 @@
 use super::identity::Identity;
 use crate::root::Root;
 use crate::smt::saved::{Slot, folder};
+use coretwin_base::caps;
 use rustix::fs::{FlockOperation, Mode, OFlags, flock, open};
 use rustix::io::{Errno, retry_on_intr};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
-use std::io::{self, Read, Seek};
+use std::io::{self, Seek};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::PathBuf;
 
@@ -98,9 +99,8 @@ impl LockFile {
 
     /// The record in the file; none if there is none or it is being written.
     pub(super) fn record(&mut self) -> Option<Record> {
-        let mut text = String::new();
         self.file.rewind().ok()?;
-        (&self.file).take(1 << 16).read_to_string(&mut text).ok()?;
+        let text = caps::STATE.text(&self.file).ok()?;
         serde_json::from_str(&text).ok()
     }
 

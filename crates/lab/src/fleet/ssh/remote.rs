@@ -1,16 +1,19 @@
 //! One host: what is put there, run there, fetched from there.
 
+use crate::fleet::child::{Said, listen};
 use crate::fleet::engine::{Known, last_words};
 use crate::fleet::quote::quoted;
+use coretwin_base::caps;
 use coretwin_base::fleet::MemberState;
 use coretwin_base::fleet_plan::{FleetPlan, SshHost};
+use coretwin_store::Extent;
 use coretwin_store::fleet_bundle::FleetBundle;
 use coretwin_store::fleet_folder::{BUNDLES, FLEET, FleetFolder};
-use std::fs;
-use std::io::Write;
+use std::fs::{self, File};
+use std::io::{self, Read};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{ChildStdout, Command};
 
 /// Says that there is no connection, in `ssh`.
 const NO_CONNECTION: i32 = 255;
@@ -42,13 +45,6 @@ pub(super) enum Ended {
     Partial(String),
 }
 
-/// What a call gave.
-struct Answer {
-    status: i32,
-    out: Vec<u8>,
-    err: Vec<u8>,
-}
-
 impl Remote<'_> {
     pub(super) fn name(&self) -> String {
         self.host.name()
@@ -70,27 +66,23 @@ impl Remote<'_> {
 
     /// Runs the task there to its end and brings its bundle home.
     pub(super) fn run(&self, say: impl Fn(&str)) -> Result<Ended, String> {
-        let plan = fs::read(self.fleet.path(FLEET)).map_err(|error| error.to_string())?;
         let folder = self.folder();
-        self.put(&plan, FLEET, "644")?;
+        self.put(&self.fleet.path(FLEET), FLEET, "644")?;
         if self.install {
             say("copying the program");
             for name in ["coretwin", "coretwin-worker"] {
-                let path = self.program.with_file_name(name);
-                let bytes = fs::read(&path)
-                    .map_err(|error| format!("cannot read {}: {error}", path.display()))?;
-                self.put(&bytes, name, "755")?;
+                self.put(&self.program.with_file_name(name), name, "755")?;
             }
         }
         say("running");
         let run =
             format!("{} fleet run {folder} --here --task {} --apart", self.coretwin(), self.task);
         let answer = self.ask(&run, &[])?;
-        let line = String::from_utf8_lossy(&answer.out).lines().last().map(str::to_owned);
+        let line = answer.out.lines().last().map(str::to_owned);
         match line.as_deref().and_then(|line| line.strip_prefix("bundle: ")) {
             Some(path) => self.fetch(path),
             None => {
-                if answer.status == NO_PROGRAM {
+                if answer.status.code() == Some(NO_PROGRAM) {
                     // Nothing was run, so nothing there is of use.
                     let _ = self.ask(&format!("rm -rf {folder}"), &[]);
                 }
@@ -100,14 +92,16 @@ impl Remote<'_> {
     }
 
     /// Puts a file into the folder there, whole or not at all.
-    fn put(&self, bytes: &[u8], name: &str, mode: &str) -> Result<(), String> {
+    fn put(&self, path: &Path, name: &str, mode: &str) -> Result<(), String> {
+        let bytes = File::open(path).and_then(|file| caps::BUNDLE.read(file));
+        let bytes = bytes.map_err(|error| format!("cannot read {}: {error}", path.display()))?;
         let folder = self.folder();
         let script = format!(
             "umask 077; mkdir -p {folder}/{BUNDLES} && cat > {folder}/.{name}.$$ && \
              chmod {mode} {folder}/.{name}.$$ && mv {folder}/.{name}.$$ {folder}/{name}"
         );
-        let answer = self.ask(&script, bytes)?;
-        if answer.status == 0 { Ok(()) } else { Err(self.complaint(&answer)) }
+        let answer = self.ask(&script, &bytes)?;
+        if answer.status.success() { Ok(()) } else { Err(self.complaint(&answer)) }
     }
 
     /// Fetches a bundle, reads it whole, and only then takes the folder there away.
@@ -117,14 +111,10 @@ impl Remote<'_> {
         if name.is_empty() || name.starts_with('.') || !name.bytes().all(plain) {
             return Err(format!("it calls its bundle '{path}', which is no file name"));
         }
-        let answer = self.ask(&format!("cat {}/{BUNDLES}/{name}", self.folder()), &[])?;
-        if answer.status != 0 {
-            return Err(self.complaint(&answer));
-        }
         let home = self.fleet.path(BUNDLES);
         // In a folder of its own until it is known to be whole; its name is part of what is checked.
         let part = home.join(format!(".part-{}", self.task));
-        let kept = keep(&home, &part, &name, &answer.out, self);
+        let kept = self.copy(&part, &name).and_then(|copy| keep(&home, &copy, &name, self));
         let _ = fs::remove_dir_all(&part);
         let state = kept?;
         if state == MemberState::Complete {
@@ -134,6 +124,20 @@ impl Remote<'_> {
             MemberState::Complete => Ended::Done,
             MemberState::Partial(why) => Ended::Partial(why),
         })
+    }
+
+    /// Copies a bundle of the folder there into a folder here.
+    fn copy(&self, part: &Path, name: &str) -> Result<PathBuf, String> {
+        let problem = |error: io::Error| format!("cannot write {}: {error}", part.display());
+        let path = part.join(name);
+        let made = fs::create_dir_all(part).and_then(|()| File::create(&path));
+        let mut file = made.map_err(problem)?;
+        let script = format!("cat {}/{BUNDLES}/{name}", self.folder());
+        let answer = self.hear(&script, &[], |out| {
+            let count = io::copy(&mut out.take(caps::BUNDLE.bytes + 1), &mut file)?;
+            if count > caps::BUNDLE.bytes { Err(caps::BUNDLE.exceeded()) } else { Ok(()) }
+        })?;
+        if answer.status.success() { Ok(path) } else { Err(self.complaint(&answer)) }
     }
 
     /// Tells the study there to stop.
@@ -155,12 +159,11 @@ impl Remote<'_> {
             self.task
         );
         let answer = match self.ask(&script, &[]) {
-            Ok(answer) if answer.status == 0 => answer,
+            Ok(answer) if answer.status.success() => answer,
             Ok(answer) => return Some(Known::Failed(self.complaint(&answer))),
             Err(why) => return Some(Known::Failed(why)),
         };
-        let text = String::from_utf8_lossy(&answer.out).into_owned();
-        let said = |word: &str| text.lines().find_map(|line| line.strip_prefix(word));
+        let said = |word: &str| answer.out.lines().find_map(|line| line.strip_prefix(word));
         let bundle = said("bundle: ").filter(|_| !had || said("complete").is_some());
         if let Some(Err(why)) = bundle.map(|path| self.fetch(path)) {
             return Some(Known::Failed(why));
@@ -169,35 +172,33 @@ impl Remote<'_> {
     }
 
     /// Runs a script of the plain shell there.
-    fn ask(&self, script: &str, input: &[u8]) -> Result<Answer, String> {
-        let mut child = Command::new("ssh")
+    fn ask(&self, script: &str, input: &[u8]) -> Result<Said<String>, String> {
+        let text = |out: &mut ChildStdout| caps::ANSWER.read(out);
+        let Said { status, out, err } = self.hear(script, input, text)?;
+        Ok(Said { status, out: String::from_utf8_lossy(&out).into_owned(), err })
+    }
+
+    /// The same, with its standard output taken as it comes.
+    fn hear<T>(
+        &self,
+        script: &str,
+        input: &[u8],
+        take: impl FnOnce(&mut ChildStdout) -> io::Result<T>,
+    ) -> Result<Said<T>, String> {
+        let mut command = Command::new("ssh");
+        command
             .args(&self.options)
             .args(&self.host.options)
             .args(OPTIONS)
             .arg(&self.host.destination)
             // Whatever shell the user has there, it starts this one.
             .arg(format!("exec sh -c {}", quoted(script)))
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .process_group(0)
-            .spawn()
-            .map_err(|error| format!("cannot run ssh: {error}; install openssh-client"))?;
-        let stdin = child.stdin.take();
-        let output = std::thread::scope(|scope| {
-            scope.spawn(move || {
-                // If the other side does not want it, its answer says why.
-                stdin.map(|mut stdin| stdin.write_all(input))
-            });
-            child.wait_with_output()
-        });
-        let output = output.map_err(|error| format!("cannot wait for ssh: {error}"))?;
-        let answer = Answer {
-            status: output.status.code().unwrap_or(-1),
-            out: output.stdout,
-            err: output.stderr,
-        };
-        if answer.status == NO_CONNECTION {
+            .process_group(0);
+        let answer = listen(&mut command, input, take).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => format!("cannot run ssh: {error}; install openssh-client"),
+            _ => format!("cannot hear ssh: {error}"),
+        })?;
+        if answer.status.code() == Some(NO_CONNECTION) {
             let said = last_words(&answer.err).unwrap_or_else(|| "ssh said nothing".to_owned());
             return Err(format!(
                 "cannot be reached, or the connection died: {said}; the next run goes on with it"
@@ -207,9 +208,9 @@ impl Remote<'_> {
     }
 
     /// What an answer without a result means.
-    fn complaint(&self, answer: &Answer) -> String {
+    fn complaint<T>(&self, answer: &Said<T>) -> String {
         let said = last_words(&answer.err).unwrap_or_else(|| "it said nothing".to_owned());
-        match answer.status {
+        match answer.status.code().unwrap_or(-1) {
             NO_PROGRAM => format!(
                 "has no {} ({said}); draw the fleet with --program PATH, or with --install",
                 self.plan.program
@@ -222,16 +223,13 @@ impl Remote<'_> {
 /// Reads what was fetched and moves it to the bundles.
 fn keep(
     home: &Path,
-    part: &PathBuf,
+    fetched: &Path,
     name: &str,
-    bytes: &[u8],
     remote: &Remote<'_>,
 ) -> Result<MemberState, String> {
-    let problem = |error: std::io::Error| format!("cannot write {}: {error}", part.display());
-    fs::create_dir_all(part).map_err(problem)?;
-    let fetched = part.join(name);
-    fs::write(&fetched, bytes).map_err(problem)?;
-    let bundle = FleetBundle::read(&fetched).map_err(|error| format!("its bundle: {error}"))?;
+    let problem = |error: io::Error| format!("cannot move {}: {error}", fetched.display());
+    let bundle = FleetBundle::read(fetched, Extent::Report)
+        .map_err(|error| format!("its bundle: {error}"))?;
     if (bundle.manifest.fleet.as_str(), bundle.manifest.task)
         != (remote.plan.digest.as_str(), remote.task)
     {
@@ -239,7 +237,7 @@ fn keep(
     }
     let begin = format!("{}-", bundle.manifest.machine);
     let earlier = coretwin_store::fleet_folder::bundles_in(home).unwrap_or_default();
-    fs::rename(&fetched, home.join(name)).map_err(problem)?;
+    fs::rename(fetched, home.join(name)).map_err(problem)?;
     for other in earlier {
         let of_machine = other.file_name().is_some_and(|n| n.to_string_lossy().starts_with(&begin));
         if !of_machine || other == home.join(name) {

@@ -2,13 +2,11 @@
 
 use super::{Load, generator, parse, recipes};
 use crate::Error;
+use coretwin_base::caps;
 use flate2::read::{MultiGzDecoder, ZlibDecoder};
 use std::fs::File;
-use std::io::Read;
+use std::io::{BufRead, BufReader};
 use std::path::Path;
-
-/// Most text that is read, in bytes, after it is uncompressed.
-const TEXT_MAX: u64 = 512 << 20;
 
 /// The load of that name: `netbench-2002`, `netbench`, or the path of a file (plain, gzip or
 /// zlib). The seed is for those of our own.
@@ -32,32 +30,18 @@ pub fn is_own(name: &str) -> bool {
 fn text(path: &Path) -> Result<Vec<u8>, Error> {
     let trouble =
         |error| Error::system(format!("cannot read the load file {}", path.display()), error);
-    let file = File::open(path).map_err(trouble)?;
-    let mut stored = Vec::new();
-    file.take(TEXT_MAX + 1).read_to_end(&mut stored).map_err(trouble)?;
-    let uncompressed = match stored.as_slice() {
-        [0x1f, 0x8b, ..] => read_all(MultiGzDecoder::new(stored.as_slice())),
-        // No text begins so: 0x78 is 'x', and the two bytes are a multiple of 31 (RFC 1950).
-        [0x78, second, ..] if (0x7800 + u16::from(*second)) % 31 == 0 => {
-            read_all(ZlibDecoder::new(stored.as_slice()))
+    let read = || {
+        let mut file = BufReader::new(File::open(path)?);
+        match *file.fill_buf()? {
+            [0x1f, 0x8b, ..] => caps::LOAD.read(MultiGzDecoder::new(file)),
+            // No text begins so: 0x78 is 'x', and the two bytes are a multiple of 31 (RFC 1950).
+            [0x78, second, ..] if (0x7800 + u16::from(second)) % 31 == 0 => {
+                caps::LOAD.read(ZlibDecoder::new(file))
+            }
+            _ => caps::LOAD.read(file),
         }
-        _ => Ok(stored),
     };
-    let text = uncompressed.map_err(trouble)?;
-    if text.len() as u64 > TEXT_MAX {
-        let path = path.display();
-        return Err(Error::failed(format!(
-            "the load file {path} holds more than {} MiB of text",
-            TEXT_MAX >> 20
-        )));
-    }
-    Ok(text)
-}
-
-fn read_all(reader: impl Read) -> std::io::Result<Vec<u8>> {
-    let mut text = Vec::new();
-    reader.take(TEXT_MAX + 1).read_to_end(&mut text)?;
-    Ok(text)
+    read().map_err(trouble)
 }
 
 #[cfg(test)]

@@ -2,9 +2,9 @@
 //! value knows its line.
 
 use crate::{Error, Result};
+use coretwin_base::caps;
 
-/// Longest text that is read, and deepest nesting.
-const TEXT_BYTES_MAX: usize = 1 << 22;
+/// Deepest nesting.
 const DEPTH_MAX: usize = 32;
 
 /// A value with its line, counted from 1.
@@ -42,8 +42,8 @@ impl Kind {
 
 /// Reads a text; `file` is named in errors.
 pub(super) fn parse(file: &str, text: &str) -> Result<Value> {
-    if text.len() > TEXT_BYTES_MAX {
-        let problem = format!("has {} bytes; at most {TEXT_BYTES_MAX} are read", text.len());
+    if text.len() as u64 > caps::RT_APP.bytes {
+        let problem = caps::RT_APP.exceeded().to_string();
         return Err(Error::Text { file: file.to_owned(), problem });
     }
     let mut reader = Reader { file, rest: text, line: 1 };

@@ -1,0 +1,78 @@
+//! Programs whose output comes from elsewhere: of it no more is held than is asked for.
+
+use std::io::{self, Read, Write};
+use std::process::{ChildStdout, Command, ExitStatus, Stdio};
+
+/// Most bytes of the end of standard error that are kept; people read a few lines.
+const COMPLAINT: usize = 64 << 10;
+
+/// What a program gave.
+pub(super) struct Said<T> {
+    pub(super) status: ExitStatus,
+    /// What was taken of its standard output.
+    pub(super) out: T,
+    /// The end of its standard error.
+    pub(super) err: Vec<u8>,
+}
+
+/// Runs a program to its end, and takes its standard output as it comes. If that fails, the program
+/// is killed.
+///
+/// # Errors
+/// It cannot be started, or what `take` says.
+pub(super) fn listen<T>(
+    command: &mut Command,
+    input: &[u8],
+    take: impl FnOnce(&mut ChildStdout) -> io::Result<T>,
+) -> io::Result<Said<T>> {
+    let command = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn()?;
+    let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+    let (out, err) = std::thread::scope(|scope| {
+        // If the other side does not want it, its answer says why.
+        scope.spawn(move || stdin.map(|mut stdin| stdin.write_all(input)));
+        let err = scope.spawn(move || stderr.map(end_of).unwrap_or_default());
+        let out = stdout.ok_or(io::ErrorKind::BrokenPipe.into()).and_then(|mut out| take(&mut out));
+        if out.is_err() {
+            let _ = child.kill();
+        }
+        (out, err.join().unwrap_or_default())
+    });
+    let status = child.wait()?;
+    Ok(Said { status, out: out?, err })
+}
+
+/// The end of what comes, all of which is read.
+fn end_of(mut from: impl Read) -> Vec<u8> {
+    let (mut end, mut buffer) = (Vec::new(), [0; 8192]);
+    loop {
+        match from.read(&mut buffer) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Ok(0) | Err(_) => return end.split_off(end.len().saturating_sub(COMPLAINT)),
+            Ok(count) => {
+                end.extend_from_slice(&buffer[..count]);
+                if end.len() > 2 * COMPLAINT {
+                    end.drain(..end.len() - COMPLAINT);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use coretwin_base::caps::ANSWER;
+
+    #[test]
+    fn no_more_is_held_than_is_asked_for() {
+        let shell = |script: &str| {
+            listen(Command::new("sh").args(["-c", script]), b"in", |out| ANSWER.text(out))
+        };
+        let said = shell("cat; head -c 300000 /dev/zero >&2; echo end >&2; exit 3").expect("ran");
+        assert_eq!((said.status.code(), said.out.as_str()), (Some(3), "in"));
+        assert!(said.err.len() == COMPLAINT && said.err.ends_with(b"end\n"));
+        let told = shell("exec cat /dev/zero").err().expect("too much").to_string();
+        assert!(told.contains("more than 64 MiB"), "{told}");
+    }
+}
