@@ -152,6 +152,9 @@ impl<R: io::Read> Pieces<R> {
 /// Reads an open journal from where it stands to its end.
 pub(crate) fn read_all(path: &Path, file: &File, extent: Extent) -> Result<Read, Error> {
     let length = file.metadata().map_err(|source| Error::io("read", path, source))?.len();
+    if length > caps::JOURNAL.bytes {
+        return Err(Error::io("read", path, caps::JOURNAL.exceeded()));
+    }
     read_in_pieces(path, file, length as usize, extent, PIECE_BYTES)
 }
 
