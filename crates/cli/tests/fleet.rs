@@ -154,7 +154,7 @@ fn tasks_run_here_and_what_is_bad_among_bundles_is_named() {
     // Of a task that was never planned, and without a journal: whole bundles, and of this fleet.
     fs::remove_file(home.join("cut.tar.gz")).expect("remove");
     fs::write(home.join("good.tar.gz"), &bytes).expect("write");
-    let manifest = FleetBundle::read(&home.join("good.tar.gz")).expect("a bundle").manifest;
+    let manifest = FleetBundle::manifest_of(&home.join("good.tar.gz")).expect("a bundle");
     let plan_json = fs::read(folder.join("f/fleet.json")).expect("any file");
     fs::write(folder.join("plan.json"), plan_json).expect("write");
     let files = [("plan.json", folder.join("plan.json"))];
