@@ -260,7 +260,7 @@ fn a_prediction_is_never_worded_as_a_measurement() {
     );
     plan.origin = Some(Origin::Emulated);
     let text = sentence(&plan, 8, -0.1, 0.001);
-    let start = "For chat: timed on an emulated processor slower by 9.5 % with on";
+    let start = "For chat: timed on an emulated processor slower by 9.6 % with on";
     assert!(text.starts_with(start) && text.contains("no verdict"), "{text}");
 }
 
