@@ -121,7 +121,9 @@ const CHECKS: &[&Stage] = &[
         ],
         environment: &[("CORETWIN_FAULT_SEEDS", "2000")],
     },
-    // 4 minutes: runs of every kind with sockets beside another user who does to them what it can. Needs root.
+    // Half an hour: faults planted in a copy of the tree, each of which the test named for it must catch.
+    &Stage { name: "mutate", argv: &["cargo", "xtask", "mutate"], environment: &[] },
+    // 7 minutes: runs of every kind with sockets beside another user who does to them what it can. Needs root.
     &Stage {
         name: "strangers",
         argv: &[
@@ -241,7 +243,8 @@ const SHORT: &[(&str, &str)] = &[
 
 /// What has no short form: left out by `--short`, unless it is named. One study says nothing of how often
 /// studies are right, and on a busy machine it finds nothing.
-const ALWAYS_LONG: &[&str] = &["real", "vm-6.12", "reproducible", "simulated-study", "exchange"];
+const ALWAYS_LONG: &[&str] =
+    &["real", "vm-6.12", "reproducible", "simulated-study", "exchange", "mutate"];
 
 /// Runs all checks, or those named; whether all passed.
 pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<bool> {

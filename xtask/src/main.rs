@@ -6,6 +6,7 @@ mod check_all;
 mod docs;
 mod facts;
 mod fuzz;
+mod mutate;
 mod notices;
 mod package;
 mod python;
@@ -36,6 +37,7 @@ cargo xtask CHORE
   soak [MINUTES]    memory of top, account and the servers while they run, 10 minutes of real time
   study [ARGS]      builds, then studies chat on this machine             (make study)
   seeds             writes the seed corpora of the fuzz targets
+  mutate [NAME...]  plants faults in a copy of the tree, each of which its test must catch
   fuzz [TARGET] [SECONDS]   fuzzes one target or all, an hour each
 ";
 
@@ -55,6 +57,7 @@ fn main() -> ExitCode {
         Some("soak") => soak::run(&root(), rest),
         Some("study") => study::run(&root(), rest),
         Some("seeds") => fuzz::seeds(&root()),
+        Some("mutate") => mutate::run(&root(), rest),
         Some("fuzz") => fuzz::run(&root(), rest),
         None | Some("help" | "--help" | "-h") => {
             print(HELP);

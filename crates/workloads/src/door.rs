@@ -103,10 +103,17 @@ impl Door {
 
     /// A door for so many clients, which are announced on standard input.
     pub(crate) fn guarded(listener: TcpListener, expected: u32) -> Result<Self, Error> {
-        let trouble = |error: Errno| Error::system("cannot hear who is announced", error);
-        let announcements =
-            rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3).map_err(trouble)?;
-        rustix::io::ioctl_fionbio(&announcements, true).map_err(trouble)?;
+        let announcements = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3);
+        let announcements = announcements.map_err(deaf)?;
+        Self::hearing(announcements, listener, expected)
+    }
+
+    fn hearing(
+        announcements: OwnedFd,
+        listener: TcpListener,
+        expected: u32,
+    ) -> Result<Self, Error> {
+        rustix::io::ioctl_fionbio(&announcements, true).map_err(deaf)?;
         let (announced, unannounced) = (Vec::new(), VecDeque::new());
         Self::new(listener, Some(Guests { announcements, expected, announced, unannounced }))
     }
@@ -182,6 +189,10 @@ impl Door {
     }
 }
 
+fn deaf(error: Errno) -> Error {
+    Error::system("cannot hear who is announced", error)
+}
+
 impl Guests {
     fn hold(&mut self, stream: TcpStream, peer: SocketAddr) {
         if self.unannounced.len() == UNANNOUNCED_MAX {
@@ -213,5 +224,57 @@ impl Guests {
         let Some((index, held)) = pair else { return Ok(None) };
         self.announced.remove(index);
         Ok(self.unannounced.remove(held).map(|(_, stream)| stream))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn door(expected: u32) -> (Door, SocketAddr, Announcer) {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("listening");
+        let address = listener.local_addr().expect("address");
+        let (bell, read) = Bell::new().expect("a pipe");
+        let handle = bell.hand_out().expect("handed out");
+        let announcer = Announcer::open(&handle.path()).expect("opened");
+        (Door::hearing(read, listener, expected).expect("a door"), address, announcer)
+    }
+
+    #[test]
+    fn a_stranger_waits_outside_and_the_guest_comes_in() {
+        let (mut door, address, announcer) = door(2);
+        let strangers: Vec<_> =
+            (0..20).map(|_| TcpStream::connect(address).expect("connected")).collect();
+        for _ in 0..2 {
+            let guest = announcer.connect(address).expect("connected");
+            let inside = door.next().expect("no error").expect("the guest");
+            assert_eq!(inside.peer_addr().expect("peer"), guest.local_addr().expect("own end"));
+        }
+        // All are in: nobody can connect any more, and who waited is sent away.
+        assert!(door.next().expect("no error").is_none() && door.fds().count() == 0);
+        assert!(TcpStream::connect(address).is_err());
+        for mut stranger in strangers {
+            let read = io::Read::read(&mut stranger, &mut [0]);
+            assert!(read.is_err() || read.is_ok_and(|count| count == 0));
+        }
+    }
+
+    #[test]
+    fn a_guest_is_found_behind_more_strangers_than_may_wait() {
+        let (mut door, address, announcer) = door(1);
+        let mut strangers = Vec::new();
+        for _ in 0..UNANNOUNCED_MAX + 10 {
+            strangers.push(TcpStream::connect(address).expect("connected"));
+            assert!(door.next().expect("no error").is_none());
+        }
+        let _guest = announcer.connect(address).expect("connected");
+        assert!(door.next().expect("no error").is_some());
+    }
+
+    #[test]
+    fn guests_that_have_ended_are_not_waited_for() {
+        let (mut door, _, announcer) = door(1);
+        drop(announcer);
+        assert_eq!(door.wait().expect_err("gone").kind(), ErrorKind::ConnectionReset);
     }
 }

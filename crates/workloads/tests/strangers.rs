@@ -20,8 +20,8 @@ const ROWS: &[&str] = &[
     "chat:rooms=2,messages=50",
     "chat-futex:rooms=2,messages=50",
     "chat-nodelay:rooms=2,messages=50",
-    "tbench:clients=4,loadfile=netbench,mode=timed,seconds=0.3,warmup=0.1",
-    "tbench-threads:clients=4,loadfile=netbench,mode=timed,seconds=0.3,warmup=0.1",
+    "tbench:clients=4,loadfile=netbench,mode=timed,seconds=0.3,warmup=2",
+    "tbench-threads:clients=4,loadfile=netbench,mode=timed,seconds=0.3,warmup=2",
     "aim9/tcp_test:seconds=0.5",
     "aim9/udp_test:seconds=0.5",
     "lmbench/select-10-tcp-fds:samples=10",
@@ -144,10 +144,11 @@ fn knock(over: &AtomicBool) -> u64 {
 /// Sends datagrams to the ports that are known, and to all that any program may be given.
 fn spray(over: &AtomicBool) -> u64 {
     let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("socket");
-    let mut sent = 0;
+    let (mut sent, mut all) = (0, (32_768..61_000).cycle());
     while !over.load(Ordering::SeqCst) {
+        // What is listed may be gone in a moment, so it comes first.
         let known = ports("/proc/net/udp", |_| true);
-        for port in known.into_iter().chain(32_768..61_000) {
+        for port in known.into_iter().chain(all.by_ref().take(32)) {
             let size = [1, 32, 512, 2048][usize::from(port) % 4];
             let end = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
             // Nobody may be there, which the kernel tells at the next call.

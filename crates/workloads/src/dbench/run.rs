@@ -191,3 +191,35 @@ fn latency_metrics(latencies: &Latencies) -> Vec<(String, Metric)> {
     }
     metrics
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dbench::load::source;
+
+    #[test]
+    fn a_client_that_lost_bytes_or_calls_is_not_right() {
+        let load = source::find("netbench", 1).expect("a load");
+        let timed = Phases::Timed { warm_up_s: 0.0, seconds: 1.0 };
+        // Two passes and a part of the third.
+        let calls = load.operations.len() as u64 * 5 / 2;
+        let mut latencies = Latencies::default();
+        (0..calls).for_each(|_| latencies.0[0].add(1));
+        let (read_bytes, written_bytes) = (load.read_bytes * 5 / 2, load.written_bytes * 5 / 2);
+        let good = Counted {
+            operations: calls,
+            read_bytes,
+            written_bytes,
+            latencies,
+            ..Counted::default()
+        };
+        assert!(is_right(&load, timed, &good) && !is_right(&load, Phases::Classic, &good));
+        let less = Counted { read_bytes: load.read_bytes, ..good.clone() };
+        assert!(!is_right(&load, timed, &less), "bytes read were lost");
+        let more = Counted { written_bytes: 4 * load.written_bytes, ..good.clone() };
+        assert!(!is_right(&load, timed, &more), "bytes written were counted twice");
+        let fewer = Counted { operations: calls - 1, ..good };
+        assert!(!is_right(&load, timed, &fewer), "a call was timed and not counted");
+        assert!(!is_right(&load, timed, &Counted::default()), "nothing was done");
+    }
+}

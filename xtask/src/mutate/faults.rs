@@ -1,0 +1,341 @@
+//! The faults, as data: each is one that somebody could make, in a place where it would give wrong results
+//! or do harm without a word.
+
+/// Where a test is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Suite {
+    /// Beside the code of this package.
+    Unit(&'static str),
+    /// In this file of the package's tests.
+    Tests(&'static str, &'static str),
+}
+
+/// A fault, and the test that must notice it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Fault {
+    pub(super) name: &'static str,
+    pub(super) file: &'static str,
+    /// Text that is in the file exactly once.
+    pub(super) find: &'static str,
+    /// What stands there instead.
+    pub(super) put: &'static str,
+    pub(super) suite: Suite,
+    /// The test's whole name.
+    pub(super) test: &'static str,
+}
+
+const BASE: Suite = Suite::Unit("coretwin-base");
+const STATS: Suite = Suite::Unit("coretwin-stats");
+const STUDY: Suite = Suite::Tests("coretwin-stats", "study");
+const STORE: Suite = Suite::Unit("coretwin-store");
+const HOST: Suite = Suite::Unit("coretwin-host");
+const SMT: Suite = Suite::Tests("coretwin-host", "smt");
+const TOPOLOGY: Suite = Suite::Tests("coretwin-host", "topology");
+const SIM: Suite = Suite::Unit("coretwin-sim");
+const KERNEL: Suite = Suite::Tests("coretwin-sim", "kernel");
+const WORKLOADS: Suite = Suite::Unit("coretwin-workloads");
+const CHAT: Suite = Suite::Tests("coretwin-workloads", "chat");
+const ACCOUNT: Suite = Suite::Unit("coretwin-account");
+const LAB: Suite = Suite::Unit("coretwin-lab");
+const ENGINE: Suite = Suite::Tests("coretwin-lab", "study");
+const SWITCHING: Suite = Suite::Tests("coretwin-lab", "switching");
+const TOP: Suite = Suite::Unit("coretwin-top");
+
+/// Faults of one package stand together, so that little is built.
+#[rustfmt::skip]
+pub(super) const FAULTS: &[Fault] = &[
+    Fault {
+        name: "cpu-set-stride", file: "crates/base/src/cpu_set.rs",
+        find: "(cpu - low) % group < used",
+        put: "(cpu - low) % group <= used",
+        suite: BASE, test: "cpu_set::tests::reads_what_the_kernel_writes",
+    },
+    Fault {
+        name: "paired-degrees-of-freedom", file: "crates/stats/src/paired.rs",
+        find: "(self.blocks >= 2).then(|| f64::from(self.blocks - 1))",
+        put: "(self.blocks >= 2).then(|| f64::from(self.blocks))",
+        suite: STATS, test: "paired::tests::a_worked_example",
+    },
+    Fault {
+        name: "paired-deviation-divisor", file: "crates/stats/src/paired.rs",
+        find: "f64::from((blocks - 1).max(1))",
+        put: "f64::from(blocks)",
+        suite: STATS, test: "paired::tests::a_worked_example",
+    },
+    Fault {
+        name: "interval-not-widened", file: "crates/stats/src/paired.rs",
+        find: "Some(widening * critical * self.standard_error())",
+        put: "Some(critical * self.standard_error())",
+        suite: STATS, test: "paired::tests::p_is_below_the_level_exactly_if_the_interval_excludes_no_effect",
+    },
+    Fault {
+        name: "hodges-lehmann-rank", file: "crates/stats/src/paired.rs",
+        find: "from_ordered_bits(middle)) > rank",
+        put: "from_ordered_bits(middle)) >= rank",
+        suite: STATS, test: "paired::tests::hodges_lehmann_is_the_median_of_all_averages",
+    },
+    Fault {
+        name: "welch-degrees-of-freedom", file: "crates/stats/src/welch.rs",
+        find: "vb * vb / b.degrees",
+        put: "vb * vb / a.degrees",
+        suite: STATS, test: "welch::tests::a_worked_example",
+    },
+    Fault {
+        name: "holm-is-bonferroni", file: "crates/stats/src/holm.rs",
+        find: "(p_values.len() - rank) as f64",
+        put: "p_values.len() as f64",
+        suite: STATS, test: "holm::tests::a_worked_example",
+    },
+    Fault {
+        name: "holm-order-not-kept", file: "crates/stats/src/holm.rs",
+        find: "largest = largest.max((factor * known(p_values[index])).min(1.0));",
+        put: "largest = (factor * known(p_values[index])).min(1.0);",
+        suite: STATS, test: "holm::tests::a_worked_example",
+    },
+    Fault {
+        name: "orders-mirrored", file: "crates/stats/src/orders.rs",
+        find: "const SET_MIN: usize = 4;",
+        put: "const SET_MIN: usize = 2;",
+        suite: STATS, test: "orders::tests::two_arms_are_balanced_after_every_fourth_block",
+    },
+    Fault {
+        name: "verdict-by-one-side", file: "crates/stats/src/verdict.rs",
+        find: "-margin < inner.0 && inner.1 < margin",
+        put: "inner.1 < margin",
+        suite: STATS, test: "verdict::tests::each_verdict",
+    },
+    Fault {
+        name: "histogram-merge", file: "crates/stats/src/quantile.rs",
+        find: "        self.samples += other.samples;\n",
+        put: "",
+        suite: STATS, test: "quantile::tests::merging_is_counting_together",
+    },
+    Fault {
+        name: "quantile-one-bucket-late", file: "crates/stats/src/quantile.rs",
+        find: "if seen >= rank {",
+        put: "if seen > rank {",
+        suite: STATS, test: "quantile::tests::a_quantile_needs_a_hundred_samples_beyond_it",
+    },
+    Fault {
+        name: "looks-without-widening", file: "crates/stats/src/stopping.rs",
+        find: "if looks.len() > 1 { WIDENING } else { 1.0 }",
+        put: "if looks.len() > 1 { 1.0 } else { 1.0 }",
+        suite: STUDY, test: "effects::a_fixed_number_of_blocks_needs_no_wider_interval",
+    },
+    Fault {
+        name: "block-mean-not-divided", file: "crates/stats/src/study/blocks.rs",
+        find: "Cell::Value(sum / readings.len() as f64)",
+        put: "Cell::Value(sum)",
+        suite: STUDY, test: "attempts::readings_of_one_block_arm_and_row_are_averaged_first",
+    },
+    Fault {
+        name: "set-aside-block-counts", file: "crates/stats/src/study/blocks.rs",
+        find: "blocks.analysed.extend(last.filter(|attempt| !attempt.set_aside));",
+        put: "blocks.analysed.extend(last);",
+        suite: STUDY, test: "attempts::a_block_whose_every_attempt_was_set_aside_is_lost",
+    },
+    Fault {
+        name: "first-attempt-counts", file: "crates/stats/src/study/blocks.rs",
+        find: "attempts.into_iter().rfind(Attempt::is_complete)",
+        put: "attempts.into_iter().find(Attempt::is_complete)",
+        suite: STUDY, test: "attempts::the_last_complete_attempt_of_a_block_counts",
+    },
+    Fault {
+        name: "journal-torn-line-stays", file: "crates/store/src/journal.rs",
+        find: "length.saturating_sub(read.torn_bytes as u64)",
+        put: "length",
+        suite: STORE, test: "journal::tests::a_journal_cut_at_every_byte_of_its_last_two_lines_reads_and_goes_on",
+    },
+    Fault {
+        name: "journal-through-a-link", file: "crates/store/src/journal.rs",
+        find: ".custom_flags(OFlags::NOFOLLOW.bits().cast_signed())",
+        put: ".custom_flags(0)",
+        suite: STORE, test: "journal::tests::a_journal_that_is_a_link_is_not_written",
+    },
+    Fault {
+        name: "busy-time-without-system", file: "crates/host/src/observe.rs",
+        find: "seconds(now.user, then.user) + seconds(now.system, then.system)",
+        put: "seconds(now.user, then.user)",
+        suite: HOST, test: "observe::tests::only_the_asked_cpus_count_and_guest_time_counts_once",
+    },
+    Fault {
+        name: "guard-lock-through-a-link", file: "crates/host/src/smt/guard/lock.rs",
+        find: "OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC",
+        put: "OFlags::RDWR | OFlags::CLOEXEC",
+        suite: HOST, test: "smt::guard::lock::tests::links_are_not_followed",
+    },
+    Fault {
+        name: "guard-record-too-short", file: "crates/host/src/smt/guard/lock.rs",
+        find: "length.saturating_sub(1)",
+        put: "0",
+        suite: HOST, test: "smt::guard::lock::tests::there_is_a_record_at_every_moment",
+    },
+    Fault {
+        name: "restore-word-last", file: "crates/host/src/smt/compare.rs",
+        find: "[Self::Control, Self::Cpus, Self::Cpusets,",
+        put: "[Self::Cpus, Self::Control, Self::Cpusets,",
+        suite: SMT, test: "restoring::a_plan_lists_the_writes_in_their_order_and_writes_nothing",
+    },
+    Fault {
+        name: "restore-forgets-what-is-left", file: "crates/host/src/smt/restore.rs",
+        find: "    if restored.is_complete() {\n        saved::remove",
+        put: "    if restored.is_complete() || true {\n        saved::remove",
+        suite: SMT, test: "refusals::what_is_refused_for_good_is_reported_exactly_and_can_be_done_later",
+    },
+    Fault {
+        name: "half-failed-off-believed", file: "crates/host/src/smt/restore.rs",
+        find: "        let _ = kernel.write(path, \"on\");\n",
+        put: "",
+        suite: SMT, test: "refusals::off_after_somebody_elses_half_failed_off_is_really_off",
+    },
+    Fault {
+        name: "siblings-one-sided", file: "crates/host/src/topology/cores.rs",
+        find: "|other| lists.get(other) != lists.get(cpu)",
+        put: "|_| false",
+        suite: TOPOLOGY, test: "contradictions_lower_the_trust",
+    },
+    Fault {
+        name: "sim-capacity-not-shared", file: "crates/sim/src/kernel/accounting.rs",
+        find: "/ most / (index + 1) as f64",
+        put: "/ most",
+        suite: SIM, test: "kernel::accounting::tests::the_formulas_of_two_siblings",
+    },
+    Fault {
+        name: "sim-2.4-no-same-cpu-bonus", file: "crates/sim/src/policies/linux_2_4_19.rs",
+        find: "{ SAME_CPU_BONUS }",
+        put: "{ 0 }",
+        suite: SIM, test: "policies::linux_2_4_19::tests::goodness_is_the_sum_of_its_parts",
+    },
+    Fault {
+        name: "sim-2.4-sleepers-get-nothing", file: "crates/sim/src/policies/linux_2_4_19.rs",
+        find: "*counter = (*counter >> 1) + slice(facts.nice);",
+        put: "*counter = slice(facts.nice);",
+        suite: SIM, test: "policies::linux_2_4_19::tests::spent_slices_are_renewed_for_sleepers_too",
+    },
+    Fault {
+        name: "sim-semaphore-lost-wake", file: "crates/sim/src/kernel/semaphore.rs",
+        find: "self.waiters.iter().position(enough)",
+        put: "Some(0).filter(|_| self.waiters.front().is_some_and(enough))",
+        suite: SIM, test: "kernel::semaphore::tests::those_who_need_less_pass_those_who_need_more",
+    },
+    Fault {
+        name: "sim-weight-one-step-off", file: "crates/sim/src/policies/weight.rs",
+        find: "5_u64.pow(steps), 4_u64.pow(steps)",
+        put: "5_u64.pow(steps), 3_u64.pow(steps)",
+        suite: KERNEL, test: "fair::cpu_time_goes_by_weight",
+    },
+    Fault {
+        name: "clock-without-seconds", file: "crates/workloads/src/clock.rs",
+        find: "now.tv_sec.cast_unsigned() * 1_000_000_000",
+        put: "now.tv_sec.cast_unsigned() * 1_000_000",
+        suite: WORKLOADS, test: "clock::tests::a_second_has_a_thousand_million_nanoseconds",
+    },
+    Fault {
+        name: "percentile-one-too-low", file: "crates/workloads/src/times.rs",
+        find: "let wanted = share * self.count as f64;",
+        put: "let wanted = 0.9 * share * self.count as f64;",
+        suite: WORKLOADS, test: "times::tests::quantiles_are_those_of_the_times_and_only_where_there_are_enough",
+    },
+    Fault {
+        name: "message-in-parts-overlaps", file: "crates/workloads/src/socket.rs",
+        find: "Ok(count) => done += count.min(length - done),",
+        put: "Ok(count) => done = count.min(length),",
+        suite: WORKLOADS, test: "socket::tests::under_any_faults_a_message_is_whole_or_ends_with_its_reason",
+    },
+    Fault {
+        name: "tbench-server-miscounts", file: "crates/workloads/src/tbench/protocol.rs",
+        find: "traffic.replies_bytes += 4 + wanted as u64;",
+        put: "traffic.replies_bytes += wanted as u64;",
+        suite: WORKLOADS, test: "tbench::protocol::tests::requests_get_replies_of_the_size_they_want",
+    },
+    Fault {
+        name: "door-open-to-all", file: "crates/workloads/src/door.rs",
+        find: "(Ok((stream, peer)), Some(guests)) => guests.hold(stream, peer),",
+        put: "(Ok((stream, _)), Some(_)) => return Ok(Some(stream)),",
+        suite: WORKLOADS, test: "door::tests::a_stranger_waits_outside_and_the_guest_comes_in",
+    },
+    Fault {
+        name: "dbench-bytes-lost", file: "crates/workloads/src/dbench/run.rs",
+        find: "&& within(one.read_bytes, load.read_bytes)",
+        put: "",
+        suite: WORKLOADS, test: "dbench::run::tests::a_client_that_lost_bytes_or_calls_is_not_right",
+    },
+    Fault {
+        name: "chat-message-lost", file: "crates/workloads/src/chat/client.rs",
+        find: "for number in 0..count {",
+        put: "for number in 1..count {",
+        suite: CHAT, test: "totals_are_those_of_the_protocol_in_every_variant",
+    },
+    Fault {
+        name: "chat-message-never-sent", file: "crates/workloads/src/chat/server.rs",
+        find: "                sent += 1;\n",
+        put: "",
+        suite: CHAT, test: "totals_are_those_of_the_protocol_in_every_variant",
+    },
+    Fault {
+        name: "chat-message-of-another", file: "crates/workloads/src/chat/server.rs",
+        find: "let message = message_of(user, session.config.size);",
+        put: "let message = message_of(0, session.config.size);",
+        suite: CHAT, test: "totals_are_those_of_the_protocol_in_every_variant",
+    },
+    Fault {
+        name: "chat-hears-one-client", file: "crates/workloads/src/chat/lobby.rs",
+        find: "self.waiting.iter_mut().enumerate().find_map",
+        put: "self.waiting.iter_mut().enumerate().take(1).find_map",
+        suite: CHAT, test: "a_thousand_silent_clients_hold_up_nobody",
+    },
+    Fault {
+        name: "capacity-of-a-whole-core", file: "crates/account/src/model.rs",
+        find: "scaled(share, 1.0 / f64::from(k))",
+        put: "scaled(share, 1.0_f64.powf(f64::from(k)))",
+        suite: ACCOUNT, test: "model::tests::a_task_alone_and_beside_another",
+    },
+    Fault {
+        name: "slowdown-range-turned", file: "crates/account/src/model.rs",
+        find: "low: 1.0 / r.high, high: 1.0 / r.low",
+        put: "low: 1.0 / r.low, high: 1.0 / r.high",
+        suite: ACCOUNT, test: "model::tests::a_range_holds_whatever_the_truth_in_it_is",
+    },
+    Fault {
+        name: "bound-of-overlap", file: "crates/account/src/bounds/arithmetic.rs",
+        find: "(told_s + self.error_s).min(self.length_s)",
+        put: "told_s.min(self.length_s)",
+        suite: ACCOUNT, test: "bounds::arithmetic::tests::the_range_holds_every_truth",
+    },
+    Fault {
+        name: "set-aside-limit-doubled", file: "crates/lab/src/set_aside.rs",
+        find: "share(seconds) > limit;",
+        put: "share(seconds) > 2.0 * limit;",
+        suite: LAB, test: "set_aside::tests::only_what_lies_outside_the_work_sets_a_run_aside",
+    },
+    Fault {
+        name: "set-aside-by-a-tick", file: "crates/lab/src/set_aside.rs",
+        find: "seconds > TICKS_S && ",
+        put: "",
+        suite: LAB, test: "set_aside::tests::a_few_ticks_are_not_a_cause_however_short_the_run",
+    },
+    Fault {
+        name: "told-though-not-kept", file: "crates/lab/src/engine.rs",
+        find: "self.tell(&Event::ReadingTaken(&reading))?;",
+        put: "let _ = self.tell(&Event::ReadingTaken(&reading));",
+        suite: ENGINE, test: "a_reading_that_cannot_be_kept_ends_the_study_at_once",
+    },
+    Fault {
+        name: "no-run-in-vain", file: "crates/lab/src/schedule.rs",
+        find: "take(usize::from(changes))",
+        put: "take(0 * usize::from(changes))",
+        suite: SWITCHING, test: "every_visit_is_a_switch_and_starts_with_a_run_in_vain",
+    },
+    Fault {
+        name: "off-keeps-the-wrong-cpu", file: "crates/lab/src/arms.rs",
+        find: "cpu.cpu < s)",
+        put: "cpu.cpu > s)",
+        suite: SWITCHING, test: "off_keeps_the_first_cpu_of_each_core_and_threads_follow",
+    },
+    Fault {
+        name: "silent-keep-their-places", file: "crates/top/src/openmetrics/endpoint.rs",
+        find: "                    self.connections.remove(self.dispensable());\n",
+        put: "                    return;\n",
+        suite: TOP, test: "openmetrics::endpoint::tests::those_who_send_nothing_do_not_shut_out_others",
+    },
+];

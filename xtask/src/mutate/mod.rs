@@ -1,0 +1,214 @@
+//! `cargo xtask mutate`: whether tests can fail. Faults are planted one at a time into a copy of the tree,
+//! and the test that [`faults::FAULTS`] names for it must fail, having passed before.
+
+mod faults;
+
+use crate::print;
+use anyhow::{Context, Result, bail, ensure};
+use faults::{FAULTS, Fault, Suite};
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+/// What a test may take, in seconds: one that does not end has noticed the fault, too.
+const LIMIT_S: &str = "240";
+/// How `timeout` tells that it was needed.
+const TIMED_OUT: [i32; 2] = [124, 137];
+
+/// Plants all faults, or those named; whether every one was caught.
+pub(crate) fn run(root: &Path, names: &[String]) -> Result<bool> {
+    if let Some(name) = names.iter().find(|name| FAULTS.iter().all(|fault| fault.name != **name)) {
+        bail!("no planted fault is called '{name}'");
+    }
+    let chosen =
+        FAULTS.iter().filter(|fault| names.is_empty() || names.iter().any(|n| n == fault.name));
+    let folder = crate::target_folder(root).join("mutate");
+    let tree = Tree { root, copy: &folder.join("tree"), target: &folder.join("target") };
+    let mut sound = BTreeSet::new();
+    let mut escaped = Vec::new();
+    let mut count = 0_u64;
+    for fault in chosen {
+        tree.refresh()?;
+        if sound.insert((fault.suite, fault.test)) {
+            let passes = tree.test(fault)?;
+            ensure!(passes == Answer::Passed, "{} fails without a fault: {passes:?}", fault.test);
+        }
+        let path = tree.copy.join(fault.file);
+        fs::write(&path, fault.planted(&fs::read_to_string(&path)?)?)?;
+        let answer = tree.test(fault).with_context(|| format!("the fault '{}'", fault.name))?;
+        let told = match answer {
+            Answer::Passed => "NOT CAUGHT",
+            Answer::Failed => "caught",
+            Answer::TookTooLong => "caught (no end)",
+        };
+        print(&format!("{:<34} {told:<16} {}\n", fault.name, fault.test));
+        count += 1;
+        if answer == Answer::Passed {
+            escaped.push(fault.name);
+        }
+    }
+    tree.refresh()?;
+    print(&format!("did: {} planted faults caught\n", count - escaped.len() as u64));
+    if !escaped.is_empty() {
+        print(&format!(
+            "not caught: {}; the tests named for them cannot fail\n",
+            escaped.join(", ")
+        ));
+    }
+    Ok(escaped.is_empty())
+}
+
+impl Fault {
+    /// The file's text with the fault.
+    fn planted(&self, text: &str) -> Result<String> {
+        let count = text.matches(self.find).count();
+        ensure!(
+            count == 1,
+            "the fault '{}': its text is in {} {count} times and must be there once; write it anew \
+             in xtask/src/mutate/faults.rs",
+            self.name,
+            self.file
+        );
+        Ok(text.replace(self.find, self.put))
+    }
+}
+
+/// How a test went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Answer {
+    Passed,
+    Failed,
+    TookTooLong,
+}
+
+/// A copy of the sources, with a target folder of its own.
+struct Tree<'a> {
+    root: &'a Path,
+    copy: &'a Path,
+    target: &'a Path,
+}
+
+impl Tree<'_> {
+    /// Makes the copy equal to the sources again. Files that are equal keep their time, so that
+    /// little is built.
+    fn refresh(&self) -> Result<()> {
+        let list = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"];
+        let listed = Command::new("git").args(list).current_dir(self.root).output()?;
+        ensure!(listed.status.success(), "git cannot list the files of {}", self.root.display());
+        for name in String::from_utf8(listed.stdout)?.split_terminator('\0') {
+            let (from, to) = (self.root.join(name), self.copy.join(name));
+            // One that was removed is listed until that is committed.
+            let Ok(bytes) = fs::read(&from) else { continue };
+            if fs::read(&to).is_ok_and(|there| there == bytes) {
+                continue;
+            }
+            if let Some(folder) = to.parent() {
+                fs::create_dir_all(folder)?;
+            }
+            fs::write(&to, bytes).with_context(|| format!("writing {}", to.display()))?;
+        }
+        Ok(())
+    }
+
+    /// Builds and runs the test of a fault, on what the copy holds now.
+    fn test(&self, fault: &Fault) -> Result<Answer> {
+        let (package, suite) = (["--package", fault.suite.package()], fault.suite.arguments());
+        if fault.suite.needs_examples() {
+            let built = self.cargo(&["cargo", "build", "--quiet", "--examples"], &package, &[])?;
+            ensure!(built.status.success(), "it does not build:\n{}", text(&built));
+        }
+        let build = ["cargo", "test", "--quiet", "--no-run"];
+        let built = self.cargo(&build, &package, &suite)?;
+        ensure!(built.status.success(), "it does not build:\n{}", text(&built));
+        let limited = ["timeout", "--kill-after=5", LIMIT_S, "cargo", "test"];
+        let test = [&suite[..], &["--", "--exact", fault.test]].concat();
+        let ran = self.cargo(&limited, &package, &test)?;
+        if ran.status.code().is_some_and(|code| TIMED_OUT.contains(&code)) {
+            return Ok(Answer::TookTooLong);
+        }
+        let said = text(&ran);
+        ensure!(said.contains("running 1 test\n"), "there is no test {}:\n{said}", fault.test);
+        Ok(if ran.status.success() { Answer::Passed } else { Answer::Failed })
+    }
+
+    fn cargo(&self, words: &[&str], package: &[&str], more: &[&str]) -> Result<Output> {
+        Command::new(words[0])
+            .args(&words[1..])
+            .args(package)
+            .args(more)
+            .current_dir(self.copy)
+            .env("CARGO_TARGET_DIR", self.target)
+            // Nobody looks at a backtrace here, and without it building takes half as long.
+            .env("CARGO_PROFILE_DEV_DEBUG", "0")
+            .env("RUST_BACKTRACE", "0")
+            .env("PROPTEST_RNG_SEED", "20261121")
+            .env("PROPTEST_FAILURE_PERSISTENCE", "off")
+            .stdin(Stdio::null())
+            .output()
+            .with_context(|| format!("starting {}", words[0]))
+    }
+}
+
+fn text(output: &Output) -> String {
+    [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes)).concat()
+}
+
+impl Suite {
+    fn package(self) -> &'static str {
+        let (Self::Unit(package) | Self::Tests(package, _)) = self;
+        package
+    }
+
+    fn arguments(self) -> Vec<&'static str> {
+        match self {
+            Self::Unit(_) => vec!["--lib"],
+            Self::Tests(_, name) => vec!["--test", name],
+        }
+    }
+
+    /// Cargo builds the worker for all tests together, and not for one of them.
+    fn needs_examples(self) -> bool {
+        matches!(self, Self::Tests("coretwin-workloads", _))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_fault_can_be_planted_and_its_test_is_there() {
+        let root = crate::root();
+        let mut names = BTreeSet::new();
+        for fault in FAULTS {
+            assert!(names.insert(fault.name), "'{}' is there twice", fault.name);
+            assert_ne!(fault.find, fault.put, "{}", fault.name);
+            let text = fs::read_to_string(root.join(fault.file)).expect(fault.file);
+            fault.planted(&text).unwrap_or_else(|error| panic!("{error}"));
+            let function = format!("fn {}(", fault.test.rsplit("::").next().unwrap_or_default());
+            let crates = fault.file.split('/').take(2).collect::<Vec<_>>().join("/");
+            assert!(holds(&root.join(crates), &function), "{}: no {function}", fault.name);
+        }
+        assert!(FAULTS.len() >= 30, "{}", FAULTS.len());
+    }
+
+    fn holds(folder: &Path, function: &str) -> bool {
+        fs::read_dir(folder).expect("folder").flatten().map(|entry| entry.path()).any(|path| {
+            if path.is_dir() {
+                return holds(&path, function);
+            }
+            path.extension().is_some_and(|ending| ending == "rs")
+                && fs::read_to_string(&path).is_ok_and(|text| text.contains(function))
+        })
+    }
+
+    #[test]
+    fn a_text_that_is_not_there_once_is_an_error_of_the_list() {
+        let fault = Fault { find: "a", put: "b", ..FAULTS[0] };
+        assert_eq!(fault.planted("xay").expect("once"), "xby");
+        for text in ["xy", "aa"] {
+            assert!(fault.planted(text).is_err(), "{text}");
+        }
+    }
+}
