@@ -107,6 +107,17 @@ mod tests {
     }
 
     #[test]
+    fn each_side_weighs_with_its_own_degrees() {
+        let side = |standard_error, degrees| Estimate {
+            mean: 0.0,
+            spread: Some(Spread { standard_error, degrees }),
+        };
+        // (1 + 4)² / (1²/4 + 4²/9).
+        let spread = side(1.0, 4.0).less(&side(2.0, 9.0)).spread.expect("a spread");
+        assert!((spread.degrees - 900.0 / 73.0).abs() < 1e-12, "{}", spread.degrees);
+    }
+
+    #[test]
     fn what_has_no_spread_gives_no_interval() {
         let one = Estimate::of(&Paired::new(&[0.3]).expect("one"), 1.0);
         let many = Estimate::of(&Paired::new(&[0.1, 0.2, 0.4]).expect("three"), 1.0);

@@ -78,7 +78,7 @@ pub(super) const FAULTS: &[Fault] = &[
         name: "welch-degrees-of-freedom", file: "crates/stats/src/welch.rs",
         find: "vb * vb / b.degrees",
         put: "vb * vb / a.degrees",
-        suite: STATS, test: "welch::tests::a_worked_example",
+        suite: STATS, test: "welch::tests::each_side_weighs_with_its_own_degrees",
     },
     Fault {
         name: "holm-is-bonferroni", file: "crates/stats/src/holm.rs",

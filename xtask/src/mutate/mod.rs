@@ -21,35 +21,31 @@ pub(crate) fn run(root: &Path, names: &[String]) -> Result<bool> {
     if let Some(name) = names.iter().find(|name| FAULTS.iter().all(|fault| fault.name != **name)) {
         bail!("no planted fault is called '{name}'");
     }
-    let chosen =
-        FAULTS.iter().filter(|fault| names.is_empty() || names.iter().any(|n| n == fault.name));
+    let is_chosen = |fault: &&Fault| names.is_empty() || names.iter().any(|n| n == fault.name);
+    let chosen: Vec<&Fault> = FAULTS.iter().filter(is_chosen).collect();
     let folder = crate::target_folder(root).join("mutate");
     let tree = Tree { root, copy: &folder.join("tree"), target: &folder.join("target") };
-    let mut sound = BTreeSet::new();
+    tree.refresh()?;
+    tree.check_without_faults(&chosen)?;
     let mut escaped = Vec::new();
-    let mut count = 0_u64;
-    for fault in chosen {
+    for fault in &chosen {
         tree.refresh()?;
-        if sound.insert((fault.suite, fault.test)) {
-            let passes = tree.test(fault)?;
-            ensure!(passes == Answer::Passed, "{} fails without a fault: {passes:?}", fault.test);
-        }
         let path = tree.copy.join(fault.file);
         fs::write(&path, fault.planted(&fs::read_to_string(&path)?)?)?;
-        let answer = tree.test(fault).with_context(|| format!("the fault '{}'", fault.name))?;
+        let answer = tree.test(fault.suite, &[fault.test]);
+        let answer = answer.with_context(|| format!("the fault '{}'", fault.name))?;
         let told = match answer {
             Answer::Passed => "NOT CAUGHT",
             Answer::Failed => "caught",
             Answer::TookTooLong => "caught (no end)",
         };
         print(&format!("{:<34} {told:<16} {}\n", fault.name, fault.test));
-        count += 1;
         if answer == Answer::Passed {
             escaped.push(fault.name);
         }
     }
     tree.refresh()?;
-    print(&format!("did: {} planted faults caught\n", count - escaped.len() as u64));
+    print(&format!("did: {} planted faults caught\n", chosen.len() - escaped.len()));
     if !escaped.is_empty() {
         print(&format!(
             "not caught: {}; the tests named for them cannot fail\n",
@@ -111,24 +107,41 @@ impl Tree<'_> {
         Ok(())
     }
 
-    /// Builds and runs the test of a fault, on what the copy holds now.
-    fn test(&self, fault: &Fault) -> Result<Answer> {
-        let (package, suite) = (["--package", fault.suite.package()], fault.suite.arguments());
-        if fault.suite.needs_examples() {
+    /// What fails anyway catches nothing.
+    fn check_without_faults(&self, faults: &[&Fault]) -> Result<()> {
+        let suites: BTreeSet<Suite> = faults.iter().map(|fault| fault.suite).collect();
+        for suite in suites {
+            let of_suite = faults.iter().filter(|fault| fault.suite == suite);
+            let tests: BTreeSet<&str> = of_suite.map(|fault| fault.test).collect();
+            let tests: Vec<&str> = tests.into_iter().collect();
+            let passed = self.test(suite, &tests)? == Answer::Passed;
+            ensure!(passed, "without a fault one of these does not pass: {}", tests.join(", "));
+        }
+        Ok(())
+    }
+
+    /// Builds and runs tests, on what the copy holds now.
+    fn test(&self, suite: Suite, tests: &[&str]) -> Result<Answer> {
+        let (package, arguments) = (["--package", suite.package()], suite.arguments());
+        if suite.needs_examples() {
             let built = self.cargo(&["cargo", "build", "--quiet", "--examples"], &package, &[])?;
             ensure!(built.status.success(), "it does not build:\n{}", text(&built));
         }
         let build = ["cargo", "test", "--quiet", "--no-run"];
-        let built = self.cargo(&build, &package, &suite)?;
+        let built = self.cargo(&build, &package, &arguments)?;
         ensure!(built.status.success(), "it does not build:\n{}", text(&built));
         let limited = ["timeout", "--kill-after=5", LIMIT_S, "cargo", "test"];
-        let test = [&suite[..], &["--", "--exact", fault.test]].concat();
-        let ran = self.cargo(&limited, &package, &test)?;
+        let words = [&arguments[..], &["--", "--exact"], tests].concat();
+        let ran = self.cargo(&limited, &package, &words)?;
         if ran.status.code().is_some_and(|code| TIMED_OUT.contains(&code)) {
             return Ok(Answer::TookTooLong);
         }
         let said = text(&ran);
-        ensure!(said.contains("running 1 test\n"), "there is no test {}:\n{said}", fault.test);
+        let began = match tests.len() {
+            1 => "running 1 test\n".to_owned(),
+            count => format!("running {count} tests\n"),
+        };
+        ensure!(said.contains(&began), "not all are there of {}:\n{said}", tests.join(", "));
         Ok(if ran.status.success() { Answer::Passed } else { Answer::Failed })
     }
 

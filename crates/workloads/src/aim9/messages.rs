@@ -213,3 +213,22 @@ pub(super) fn tcp_test(_: &Place) -> Result<Box<dyn Call>, Error> {
 pub(super) fn udp_test(_: &Place) -> Result<Box<dyn Call>, Error> {
     prepare(Channel::Udp, 100)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::net::{SendFlags, sendto};
+
+    #[test]
+    fn datagrams_of_others_are_not_heard() {
+        let ends = Channel::Udp.open().expect("opened");
+        let stranger = bound(SocketType::DGRAM).expect("a socket");
+        let target = getsockname(&ends.read).expect("its port");
+        // What is sent to a port is there, or refused, when the call returns.
+        sendto(&stranger, b"theirs", SendFlags::empty(), &target).expect("sent");
+        send(&ends.write, b"ours").expect("sent");
+        let mut message = [0; 6];
+        let count = rustix::io::read(&ends.read, &mut message).expect("a message");
+        assert_eq!(&message[..count], b"ours");
+    }
+}
