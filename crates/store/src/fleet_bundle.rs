@@ -229,7 +229,9 @@ impl FleetBundle {
         Ok(())
     }
 
-    fn has(&self, name: &str) -> bool {
+    /// Whether it has that file; its journal as long as its readings were not taken.
+    #[must_use]
+    pub fn has(&self, name: &str) -> bool {
         if name == crate::JOURNAL { self.journal.is_some() } else { self.files.contains_key(name) }
     }
 

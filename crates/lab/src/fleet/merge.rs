@@ -171,7 +171,7 @@ fn read(
         BundleHolds::Study => ("journal", JOURNAL),
         BundleHolds::Sweep => ("cells", CELLS),
     };
-    if bundle.file(measured).is_none() {
+    if !bundle.has(measured) {
         return Err(format!("it has no {holds} ({measured}): nothing was measured"));
     }
     match bundle.manifest.holds {
