@@ -213,10 +213,10 @@ pub(super) const FAULTS: &[Fault] = &[
         suite: SIM, test: "policies::linux_2_4_19::tests::spent_slices_are_renewed_for_sleepers_too",
     },
     Fault {
-        name: "sim-semaphore-lost-wake", file: "crates/sim/src/kernel/semaphore.rs",
+        name: "sim-semaphore-lost-wake", file: "crates/sim/src/kernel/synchronisation.rs",
         find: "self.waiters.iter().position(enough)",
         put: "Some(0).filter(|_| self.waiters.front().is_some_and(enough))",
-        suite: SIM, test: "kernel::semaphore::tests::those_who_need_less_pass_those_who_need_more",
+        suite: SIM, test: "kernel::synchronisation::tests::those_who_need_less_pass_those_who_need_more",
     },
     Fault {
         name: "sim-weight-one-step-off", file: "crates/sim/src/policies/weight.rs",
@@ -300,7 +300,7 @@ pub(super) const FAULTS: &[Fault] = &[
         name: "bound-of-overlap", file: "crates/account/src/bounds/arithmetic.rs",
         find: "(told_s + self.error_s).min(self.length_s)",
         put: "told_s.min(self.length_s)",
-        suite: ACCOUNT, test: "bounds::arithmetic::tests::the_range_holds_every_truth",
+        suite: ACCOUNT, test: "bounds::arithmetic::tests::what_cannot_be_otherwise_is_known",
     },
     Fault {
         name: "set-aside-limit-doubled", file: "crates/lab/src/set_aside.rs",

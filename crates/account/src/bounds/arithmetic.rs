@@ -250,6 +250,9 @@ mod tests {
         // On its CPU all the time: shared for exactly as long as the sibling is busy.
         let busy = Busy { length_s: 10.0, by_cpu_s: by_cpu_s(3.0), error_s: 0.0 };
         near(run(10.0, &one, &map(2), &busy).by_busy_s[1], 3.0, 3.0, 3.0);
+        // Told with an error, it is known within that error.
+        let busy = Busy { error_s: 0.5, ..busy };
+        near(run(10.0, &one, &map(2), &busy).by_busy_s[1], 3.0, 2.5, 3.5);
         // The sibling busy all the time: all of it shared, wherever it ran.
         let busy = Busy { length_s: 10.0, by_cpu_s: by_cpu_s(10.0), error_s: 0.0 };
         near(run(4.0, &one, &map(2), &busy).by_busy_s[1], 4.0, 4.0, 4.0);

@@ -137,9 +137,12 @@ fn what_is_refused_for_good_is_reported_exactly_and_can_be_done_later() {
             assert!(said.contains(words), "{context}: {said}");
             let stored = saved::read(&machine.root, Slot::Study).expect("read");
             assert!(stored.is_some(), "{context}: the state stays");
+            let kernel = &*machine.kernel;
+            let again = restore_slot(&machine.root, kernel, Slot::Study).expect("again");
+            assert!(!again.expect("state").is_complete(), "{context}");
+            assert!(machine.root.exists(&Slot::Study.file()), "{context}: it stays for later");
 
             machine.kernel.clear_faults();
-            let kernel = &*machine.kernel;
             let later = restore_slot(&machine.root, kernel, Slot::Study).expect("later");
             assert!(later.expect("state").is_complete(), "{context}");
             assert_eq!(changed(&before, &machine.facts()), BTreeSet::new(), "{context}");

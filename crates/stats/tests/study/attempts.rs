@@ -72,6 +72,17 @@ fn the_last_complete_attempt_of_a_block_counts() {
     (torn.attempt, torn.value) = (1, Some(500.0));
     all.push(torn);
     assert_eq!(summary(&plan, &all).rows[0].ratio, clean.rows[0].ratio);
+
+    // Of two complete ones the later counts, as if the earlier had never been.
+    let mut all = twice_as_fast(&plan, 8);
+    again(&mut all, 3, 1, 1.0);
+    for reading in all.iter_mut().filter(|r| r.attempt == 1 && r.arm == "on") {
+        reading.value = reading.value.map(|value| value * 3.0);
+    }
+    let later = summary(&plan, &all).rows[0].ratio;
+    all.retain(|r| r.block != 3 || r.attempt == 1);
+    assert_eq!(later, summary(&plan, &all).rows[0].ratio);
+    assert_ne!(later, clean.rows[0].ratio);
 }
 
 #[test]
