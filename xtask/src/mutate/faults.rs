@@ -52,8 +52,8 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "paired-degrees-of-freedom", file: "crates/stats/src/paired.rs",
-        find: "(self.blocks >= 2).then(|| f64::from(self.blocks - 1))",
-        put: "(self.blocks >= 2).then(|| f64::from(self.blocks))",
+        find: "let degrees = f64::from(blocks - 1);",
+        put: "let degrees = f64::from(blocks);",
         suite: STATS, test: "paired::tests::a_worked_example",
     },
     Fault {
@@ -117,9 +117,15 @@ pub(super) const FAULTS: &[Fault] = &[
         suite: STATS, test: "quantile::tests::a_quantile_needs_a_hundred_samples_beyond_it",
     },
     Fault {
+        name: "suite-degrees-of-freedom", file: "crates/stats/src/study/suites.rs",
+        find: "(whole / by_degrees).clamp(least, most)",
+        put: "most",
+        suite: STATS, test: "study::suites::tests::a_noisy_row_of_few_blocks_decides_the_degrees",
+    },
+    Fault {
         name: "looks-without-widening", file: "crates/stats/src/stopping.rs",
-        find: "if looks.len() > 1 { WIDENING } else { 1.0 }",
-        put: "if looks.len() > 1 { 1.0 } else { 1.0 }",
+        find: "if looks.len() < 2 {",
+        put: "if looks.len() < 200 {",
         suite: STUDY, test: "effects::a_fixed_number_of_blocks_needs_no_wider_interval",
     },
     Fault {

@@ -189,3 +189,19 @@ fn degrees<'a>(rows: impl Iterator<Item = (&'a Paired, f64)> + Clone) -> f64 {
     // Rows of a single block have no spread that could be weighed, exact ones none at all.
     if least < 1.0 || whole <= 0.0 { least } else { (whole / by_degrees).clamp(least, most) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_noisy_row_of_few_blocks_decides_the_degrees() {
+        let calm: Vec<Option<f64>> =
+            (0..10).map(|block| Some(f64::from(block % 2) * 1e-3)).collect();
+        let mut noisy = vec![None; 10];
+        noisy[..3].copy_from_slice(&[Some(0.1), Some(-0.1), Some(0.3)]);
+        let row = |differences| SuiteRow { weight: 0.5, differences, rounding: 0.0 };
+        let suite = suite_mean(&[row(&calm), row(&noisy)]).expect("a mean");
+        assert!((2.0..2.001).contains(&suite.degrees), "{}", suite.degrees);
+    }
+}
