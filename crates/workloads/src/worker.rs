@@ -52,10 +52,18 @@ fn read_job() -> Result<Job, Error> {
     let stdin = rustix::stdio::stdin();
     let mut line = Vec::new();
     let mut buffer = [0; 4096];
-    while !line.contains(&b'\n') && (line.len() as u64) < caps::LINE.bytes {
+    loop {
         match rustix::io::read(stdin, &mut buffer) {
             Ok(0) => break,
-            Ok(count) => line.extend_from_slice(&buffer[..count]),
+            Ok(count) => {
+                line.extend_from_slice(&buffer[..count]);
+                if line.len() as u64 > caps::LINE.bytes {
+                    return Err(Error::system("cannot read the job", caps::LINE.exceeded()));
+                }
+                if buffer[..count].contains(&b'\n') {
+                    break;
+                }
+            }
             Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(Error::system("cannot read the job", error)),
         }
