@@ -3,6 +3,17 @@
 
 use std::path::PathBuf;
 
+impl Error {
+    /// Whether it says that what was to be read is not there.
+    pub(crate) fn says_gone(&self) -> bool {
+        let gone = |cause: &std::io::Error| {
+            cause.kind() == std::io::ErrorKind::NotFound
+                || cause.raw_os_error() == Some(rustix::io::Errno::SRCH.raw_os_error())
+        };
+        matches!(self, Self::Read { cause, .. } if gone(cause))
+    }
+}
+
 /// A failure to read the machine, or to start something on it.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {

@@ -76,10 +76,15 @@ pub fn holder(root: &Root, process: u32) -> Holder {
     Holder { process, started_ticks, command_line }
 }
 
-/// Whether a holder still runs: the process of that number started when it did and is no zombie.
+/// Whether a holder still runs: the process of that number started when it did and is no zombie. Where
+/// that cannot be told (no file descriptor is left, no memory), it is taken to run: its machine must
+/// not be put back under it.
 #[must_use]
 pub fn is_alive(root: &Root, holder: &Holder) -> bool {
-    let text = root.text(&format!("proc/{}/stat", holder.process)).unwrap_or_default();
+    let text = match root.text(&format!("proc/{}/stat", holder.process)) {
+        Ok(text) => text,
+        Err(error) => return !error.says_gone(),
+    };
     StatLine::parse(&text)
         .is_some_and(|stat| stat.started_ticks() == Some(holder.started_ticks) && !stat.has_ended())
 }

@@ -3,6 +3,7 @@
 use crate::root::Root;
 use crate::smt::capture;
 use crate::smt::saved::Holder;
+use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use std::fmt;
 use std::os::fd::OwnedFd;
@@ -49,18 +50,49 @@ impl Identity {
         self.namespace == own_namespace(root)
     }
 
-    /// A descriptor of the process, which becomes readable when it ends; none if it has ended. The
-    /// descriptor comes first and the start is compared after: a number that went to somebody else
-    /// before or between shows another start.
-    pub(super) fn open(self, root: &Root) -> Option<OwnedFd> {
-        let pid = Pid::from_raw(i32::try_from(self.process).ok()?)?;
-        let descriptor = pidfd_open(pid, PidfdFlags::empty()).ok()?;
+    /// Whether it lives. The descriptor comes first and the start is compared after: a number that
+    /// went to somebody else before or between shows another start.
+    pub(super) fn life(self, root: &Root) -> Life {
+        let pid = i32::try_from(self.process).ok().and_then(Pid::from_raw);
+        self.life_by(root, pid.map_or(Err(Errno::SRCH), |pid| pidfd_open(pid, PidfdFlags::empty())))
+    }
+
+    /// The same with what the kernel gave for a descriptor. Only ESRCH is death: a guard that has no
+    /// descriptors left (EMFILE) would else put the machine back under a study that lives.
+    fn life_by(self, root: &Root, descriptor: Result<OwnedFd, Errno>) -> Life {
         let holder = Holder {
             process: self.process,
             started_ticks: self.started_ticks,
             command_line: String::new(),
         };
-        capture::is_alive(root, &holder).then_some(descriptor)
+        match descriptor {
+            Err(Errno::SRCH) => Life::Ended,
+            _ if !capture::is_alive(root, &holder) => Life::Ended,
+            Ok(descriptor) => Life::Watched(descriptor),
+            Err(_) => Life::Unwatched,
+        }
+    }
+}
+
+/// What is known of a process.
+#[derive(Debug)]
+pub(super) enum Life {
+    /// It has ended.
+    Ended,
+    /// It lives; the descriptor becomes readable when it ends.
+    Watched(OwnedFd),
+    /// It lives as far as can be told, and must be looked at again.
+    Unwatched,
+}
+
+impl Life {
+    /// What can be polled.
+    pub(super) fn descriptor(&self) -> Option<&OwnedFd> {
+        if let Self::Watched(descriptor) = self { Some(descriptor) } else { None }
+    }
+
+    pub(super) fn has_ended(&self) -> bool {
+        matches!(self, Self::Ended)
     }
 }
 
@@ -104,9 +136,9 @@ mod tests {
     fn this_process_lives_and_an_earlier_one_of_its_number_does_not() {
         let root = Root::system();
         let own = Identity::own(&root);
-        assert!(own.open(&root).is_some() && own.is_in_our_namespace(&root));
+        assert!(own.life(&root).descriptor().is_some() && own.is_in_our_namespace(&root));
         let earlier = Identity { started_ticks: own.started_ticks - 1, ..own };
-        assert!(earlier.open(&root).is_none());
+        assert!(earlier.life(&root).has_ended());
         assert!(!Identity { namespace: 1, ..own }.is_in_our_namespace(&root));
     }
 
@@ -117,13 +149,34 @@ mod tests {
         let holder = capture::holder(&root, child.id());
         let identity =
             Identity { process: child.id(), started_ticks: holder.started_ticks, namespace: 0 };
-        assert!(identity.is(&holder) && identity.open(&root).is_some());
+        assert!(identity.is(&holder) && identity.life(&root).descriptor().is_some());
         child.kill().expect("kill");
-        while identity.open(&root).is_some() {
+        while !identity.life(&root).has_ended() {
             std::thread::yield_now();
         }
         child.wait().expect("reaped");
-        assert!(identity.open(&root).is_none());
+        assert!(identity.life(&root).has_ended());
+    }
+
+    #[test]
+    fn only_what_the_kernel_calls_gone_is_dead() {
+        let root = Root::system();
+        let own = Identity::own(&root);
+        for errno in [Errno::MFILE, Errno::NFILE, Errno::NOMEM, Errno::PERM, Errno::NOSYS] {
+            assert!(matches!(own.life_by(&root, Err(errno)), Life::Unwatched), "{errno}");
+            // Its number has gone to us: whoever it was is dead, with or without a descriptor.
+            let earlier = Identity { started_ticks: own.started_ticks - 1, ..own };
+            assert!(earlier.life_by(&root, Err(errno)).has_ended(), "{errno}");
+        }
+        assert!(own.life_by(&root, Err(Errno::SRCH)).has_ended());
+        // Nor is what cannot be read: a folder stands for a file that gives an error.
+        let folder = tempfile::tempdir().expect("folder");
+        let stat = folder.path().join(format!("proc/{}/stat", own.process));
+        std::fs::create_dir_all(&stat).expect("folder");
+        let blind = Root::at(folder.path());
+        assert!(matches!(own.life_by(&blind, Err(Errno::MFILE)), Life::Unwatched));
+        std::fs::remove_dir(&stat).expect("removed");
+        assert!(own.life_by(&blind, Err(Errno::MFILE)).has_ended());
     }
 
     #[test]

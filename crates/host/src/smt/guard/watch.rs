@@ -1,6 +1,6 @@
 //! The life of a guard process.
 
-use super::identity::Identity;
+use super::identity::{Identity, Life};
 use super::launch::{self, OURSELVES};
 use super::lock::{LockFile, Record};
 use super::{GuardError, shelter};
@@ -119,7 +119,7 @@ fn stand(
         holder,
         lock,
         record,
-        holder_alive: holder.open(root),
+        life: holder.life(root),
         understudy: None,
         folder: watch_folder(root),
     };
@@ -134,8 +134,8 @@ struct Leader<'a> {
     holder: Identity,
     lock: LockFile,
     record: Record,
-    /// Readable when the holder is gone; none if it is.
-    holder_alive: Option<OwnedFd>,
+    /// Whether the holder lives.
+    life: Life,
     understudy: Option<Understudy>,
     /// Readable when a file appears in the folder of states or goes; none if the system has no
     /// more of these.
@@ -151,13 +151,13 @@ struct Understudy {
 impl Leader<'_> {
     fn lead(mut self) -> std::io::Result<Ended> {
         loop {
-            if self.holder_alive.is_none() && !self.state_is_there() {
+            if self.life.has_ended() && !self.state_is_there() {
                 self.lock.remove();
                 return Ok(Ended::NotNeeded);
             }
             self.see_to_understudy();
             self.see_to_record()?;
-            if self.holder_alive.is_none() {
+            if self.life.has_ended() {
                 let ended = self.replace_holder();
                 self.lock.remove();
                 return Ok(ended);
@@ -228,20 +228,23 @@ impl Leader<'_> {
     /// Sleeps until the holder ends, the understudy ends or a state comes or goes.
     fn sleep(&mut self) {
         let understudy = self.understudy.as_ref().and_then(|understudy| understudy.ends.as_ref());
-        let complete = understudy.is_some() && self.folder.is_some();
+        let holder = self.life.descriptor();
+        let complete = holder.is_some() && understudy.is_some() && self.folder.is_some();
         // What cannot be waited for is looked at often.
         let timeout = match complete {
             true => Timespec { tv_sec: 60, tv_nsec: 0 },
             false => Timespec { tv_sec: 0, tv_nsec: 100_000_000 },
         };
-        let watched = [self.holder_alive.as_ref(), understudy, self.folder.as_ref()];
+        let watched = [holder, understudy, self.folder.as_ref()];
         let mut polled: Vec<PollFd<'_>> =
             watched.into_iter().flatten().map(|fd| PollFd::new(fd, PollFlags::IN)).collect();
         // An interruption is as good as a wake-up: everything is looked at again.
         let _ = poll(&mut polled, Some(&timeout));
-        let holder_is_gone = polled.first().is_some_and(|fd| !fd.revents().is_empty());
-        if self.holder_alive.is_some() && holder_is_gone {
-            self.holder_alive = None;
+        let is_first = polled.first().is_some_and(|fd| !fd.revents().is_empty());
+        match &self.life {
+            Life::Watched(_) if is_first => self.life = Life::Ended,
+            Life::Unwatched => self.life = self.holder.life(self.root),
+            _ => {}
         }
         if let Some(folder) = &self.folder {
             let mut events = [0_u8; 4096];
