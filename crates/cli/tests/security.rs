@@ -12,7 +12,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const STUDY: [&str; 6] = ["study", "--quick", "--arm", "a=cpus:0", "--arm", "b=cpus:0"];
 
@@ -173,13 +173,19 @@ fn listening(processes: &[u32]) -> Vec<String> {
 fn servers_within_a_run_listen_on_loopback_alone() {
     let _host = host();
     let folder = tempfile::tempdir().expect("folder");
-    for row in ["chat:rooms=1,messages=30000", "tbench:clients=1,seconds=600"] {
+    // As many clients as it takes to see the server while it waits for them.
+    for row in ["chat:rooms=20,messages=30000", "tbench:clients=50,seconds=600"] {
         let (run, addresses) = Run::until(&format!("run {row}"), folder.path(), |processes| {
             Some(listening(processes)).filter(|addresses| !addresses.is_empty())
         });
         // 127.0.0.1, its bytes as this machine has them in a word.
         let loopback = format!("{:08X}:", u32::from_ne_bytes([127, 0, 0, 1]));
         assert!(addresses.iter().all(|at| at.starts_with(&loopback)), "{row}: {addresses:?}");
+        // When all are in, nobody else can come.
+        let limit = Instant::now() + Duration::from_secs(30);
+        while !listening(&tree(run.0.id())).is_empty() {
+            assert!(Instant::now() < limit, "{row}: it listens on");
+        }
         run.interrupt();
     }
 }
