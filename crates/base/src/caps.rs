@@ -79,8 +79,15 @@ impl Cap {
     /// # Errors
     /// The reader's, or [`Exceeded`].
     pub fn read(&'static self, from: impl Read) -> io::Result<Vec<u8>> {
-        let mut bytes = Vec::new();
-        from.take(self.bytes + 1).read_to_end(&mut bytes)?;
+        let (mut from, mut bytes) = (from.take(self.bytes + 1), Vec::new());
+        loop {
+            // A vector that only doubles would take up to twice the cap.
+            let step = bytes.len().clamp(64 << 10, 8 << 20);
+            bytes.try_reserve_exact(step)?;
+            if from.by_ref().take(step as u64).read_to_end(&mut bytes)? == 0 {
+                break;
+            }
+        }
         if bytes.len() as u64 > self.bytes { Err(self.exceeded()) } else { Ok(bytes) }
     }
 

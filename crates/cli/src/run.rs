@@ -68,8 +68,8 @@ pub(crate) fn run(args: Args) -> Result<ExitCode> {
         return Err(Usage(why.to_owned()).into());
     }
     let request = request(args)?;
-    let supposed =
-        host::topology(&root).and_then(|now| Ok(with_smt_on(now.clone()).unwrap_or(now)))?;
+    let supposed = host::topology(&root)?;
+    let supposed = with_smt_on(supposed.clone()).unwrap_or(supposed);
     refuse_slips(planning::draw_once(&request, HOST, &supposed))?;
     let _lock = lock::acquire(&root)?;
     coretwin_workloads::leftovers::sweep();

@@ -353,7 +353,8 @@ fn a_journal_that_its_plan_contradicts_is_refused_by_line_and_field() {
     let good = run(&plan, Vec::new(), &mut machine(faster_by(1.2, 0.004))).expect("study").readings;
     let study = good.iter().position(|r| r.phase == Phase::Study).expect("the study proper");
     let screen = good.iter().position(|r| r.phase == Phase::Screen).expect("a screening");
-    let tampers: [(usize, fn(&mut Reading), &str); 10] = [
+    type Tamper = (usize, fn(&mut Reading), &'static str);
+    let tampers: [Tamper; 10] = [
         (0, |r| r.arm = "onn".into(), "field arm is 'onn'"),
         (study, |r| r.row = "other".into(), "field row is 'other'"),
         (study, |r| r.unit = "ms".into(), "field unit is 'ms', and the plan has command in 's'"),
