@@ -170,15 +170,20 @@ fn account(
         interrupted: stopped.stop.raised(),
     });
     if command.is_none() && !watched.is_there() {
-        let until = match (args.pid, whole) {
-            (Some(_), _) => "this is its time up to then",
-            (None, Some(_)) => "this is its time up to the last look at it",
-            (None, None) => "what it used as a whole is not known, only what its tasks showed",
-        };
-        out::news(&format!("{} has ended; {until}", describe(args)));
+        tell_of_its_end(args, whole.is_some());
     }
     summary.command = end;
     Ok(summary)
+}
+
+/// Says that what was watched went while it was watched, and which of its time is known.
+fn tell_of_its_end(args: &Args, whole_is_known: bool) {
+    let until = match (args.pid, whole_is_known) {
+        (Some(_), _) => "this is its time up to then",
+        (None, true) => "this is its time up to the last look at it",
+        (None, false) => "what it used as a whole is not known, only what its tasks showed",
+    };
+    out::news(&format!("{} has ended; {until}", describe(args)));
 }
 
 fn target(args: &Args, root: &Root) -> Target {

@@ -151,9 +151,24 @@ fn tasks_run_here_and_what_is_bad_among_bundles_is_named() {
     let ran = coretwin(folder, &["fleet", "report", "f"]);
     assert!(ran.status == 3 && ran.err.contains("coretwin fleet status f"), "{ran:?}");
 
-    // Of a task that was never planned, and without a journal: whole bundles, and of this fleet.
     fs::remove_file(home.join("cut.tar.gz")).expect("remove");
     fs::write(home.join("good.tar.gz"), &bytes).expect("write");
+    only_what_was_planned_and_has_a_journal_counts(folder, &home);
+    assert_eq!(members().iter().filter(|byte| **byte == b'\n').count(), 1, "the good one");
+    an_altered_plan_is_another_plan(folder);
+}
+
+fn an_altered_plan_is_another_plan(folder: &Path) {
+    let path = folder.join("f/fleet.json");
+    let text = fs::read_to_string(&path).expect("plan").replace("--blocks=2", "--blocks=3");
+    fs::write(&path, text).expect("write");
+    let ran = coretwin(folder, &["fleet", "status", "f"]);
+    assert!(ran.status == 2 && ran.err.contains("altered"), "{ran:?}");
+}
+
+/// Beside a good bundle, one of a task that was never planned and one without a journal: whole bundles,
+/// and of this fleet.
+fn only_what_was_planned_and_has_a_journal_counts(folder: &Path, home: &Path) {
     let manifest = FleetBundle::manifest_of(&home.join("good.tar.gz")).expect("a bundle");
     let plan_json = fs::read(folder.join("f/fleet.json")).expect("any file");
     fs::write(folder.join("plan.json"), plan_json).expect("write");
@@ -161,22 +176,14 @@ fn tasks_run_here_and_what_is_bad_among_bundles_is_named() {
     let none = Manifest { files: std::collections::BTreeMap::new(), ..manifest };
     let unplanned = Manifest { task: 7, machine: "m7".into(), ..none.clone() };
     for manifest in [none, unplanned] {
-        coretwin_store::fleet_bundle::write(&home, manifest, &files).expect("written");
+        coretwin_store::fleet_bundle::write(home, manifest, &files).expect("written");
     }
     let ran = coretwin(folder, &["fleet", "merge", "f"]);
     for part in ["has no journal", "of task 7, which this fleet never planned"] {
         assert!(ran.status == 1 && ran.err.contains(part), "{part}: {ran:?}");
     }
-    assert_eq!(members().iter().filter(|byte| **byte == b'\n').count(), 1, "the good one");
     let ran = coretwin(folder, &["fleet", "status", "f", "--offline"]);
     assert!(ran.out.contains("never planned") && ran.out.contains("1 missing"), "{ran:?}");
-
-    // An altered plan is another plan.
-    let path = folder.join("f/fleet.json");
-    let text = fs::read_to_string(&path).expect("plan").replace("--blocks=2", "--blocks=3");
-    fs::write(&path, text).expect("write");
-    let ran = coretwin(folder, &["fleet", "status", "f"]);
-    assert!(ran.status == 2 && ran.err.contains("altered"), "{ran:?}");
 }
 
 #[test]

@@ -318,41 +318,9 @@ fn no_verb_prints_what_steers_a_terminal() {
     let (done, said) = go(&[&study[..], &["--out", &format!("{HOSTILE}s")]].concat());
     assert!(done && said.contains(SHOWN), "{said}");
     assert!(go(&[&study[..], &["--out", "s"]].concat()).0);
-    for (file, from) in [
-        ("plan.json", "\"title\": \""),
-        ("environment.json", "\"host\": \""),
-        ("journal.jsonl", "\"unit\":\""),
-        ("journal.jsonl", "\"cause\":"),
-        ("plan.json", "\"schema\": "),
-        ("journal.jsonl", "\"schema\":"),
-    ] {
-        let path = folder.join("s").join(file);
-        let whole = fs::read_to_string(&path).expect(file);
-        let quote = if from.ends_with('"') { "" } else { "\"" };
-        fs::write(&path, whole.replace(from, &format!("{from}{quote}{HOSTILE_JSON}{quote}")))
-            .expect(file);
-        for format in ["text", "md", "html", "csv", "json", "openmetrics", "article-csv"] {
-            go(&["report", "s", "--format", format]);
-        }
-        go(&["compare", "s", "s"]);
-        go(&["study", "--resume", "s"]);
-        if quote == "\"" {
-            fs::write(&path, whole).expect(file);
-        }
-    }
-    // Host lists, bundles, and what a remote host says.
-    fs::write(folder.join("bad.txt"), format!("h1 {HOSTILE}\n{HOSTILE}:port\n")).expect("hosts");
-    fs::write(folder.join("hosts.txt"), "h1\n").expect("hosts");
-    let fleet = ["fleet", "plan", "f", "--engine=ssh", "--hosts"];
-    assert!(!go(&[&fleet[..], &["bad.txt", "--", "study", "chat"]].concat()).0);
-    assert!(go(&[&fleet[..], &["hosts.txt", "--", "study", "chat"]].concat()).0);
-    fs::write(folder.join(format!("f/bundles/{HOSTILE}.tar.gz")), HOSTILE).expect("a bundle");
+    hostile_records(folder, &go);
     let lines = format!("printf '%s\\n' '{HOSTILE}'; printf '%s\\n' '{HOSTILE}' >&2; exit 1");
-    script(folder, "ssh", &lines);
-    let path = format!("{}:{}", folder.display(), std::env::var("PATH").expect("PATH"));
-    for verb in ["run", "status", "merge", "report"] {
-        harmless(folder, &[("PATH", &path)], &["fleet", verb, "f"]);
-    }
+    hostile_hosts(folder, &lines, &go);
     // The environment; what a command says; names of processes.
     for variable in ["SUDO_UID", "CORETWIN_NODE", "HOME", "XDG_STATE_HOME", "TMPDIR", "TERM"] {
         harmless(folder, &[(variable, HOSTILE)], &["run", "aim9/add_int:seconds=0"]);
@@ -376,6 +344,47 @@ fn no_verb_prints_what_steers_a_terminal() {
         go(args);
     }
     busy.kill().and_then(|()| busy.wait()).expect("ended");
+}
+
+/// The records of the study `s`, with such texts in them.
+fn hostile_records(folder: &Path, go: &dyn Fn(&[&str]) -> (bool, String)) {
+    for (file, from) in [
+        ("plan.json", "\"title\": \""),
+        ("environment.json", "\"host\": \""),
+        ("journal.jsonl", "\"unit\":\""),
+        ("journal.jsonl", "\"cause\":"),
+        ("plan.json", "\"schema\": "),
+        ("journal.jsonl", "\"schema\":"),
+    ] {
+        let path = folder.join("s").join(file);
+        let whole = fs::read_to_string(&path).expect(file);
+        let quote = if from.ends_with('"') { "" } else { "\"" };
+        fs::write(&path, whole.replace(from, &format!("{from}{quote}{HOSTILE_JSON}{quote}")))
+            .expect(file);
+        for format in ["text", "md", "html", "csv", "json", "openmetrics", "article-csv"] {
+            go(&["report", "s", "--format", format]);
+        }
+        go(&["compare", "s", "s"]);
+        go(&["study", "--resume", "s"]);
+        if quote == "\"" {
+            fs::write(&path, whole).expect(file);
+        }
+    }
+}
+
+/// Host lists, bundles, and what a remote host says.
+fn hostile_hosts(folder: &Path, lines: &str, go: &dyn Fn(&[&str]) -> (bool, String)) {
+    fs::write(folder.join("bad.txt"), format!("h1 {HOSTILE}\n{HOSTILE}:port\n")).expect("hosts");
+    fs::write(folder.join("hosts.txt"), "h1\n").expect("hosts");
+    let fleet = ["fleet", "plan", "f", "--engine=ssh", "--hosts"];
+    assert!(!go(&[&fleet[..], &["bad.txt", "--", "study", "chat"]].concat()).0);
+    assert!(go(&[&fleet[..], &["hosts.txt", "--", "study", "chat"]].concat()).0);
+    fs::write(folder.join(format!("f/bundles/{HOSTILE}.tar.gz")), HOSTILE).expect("a bundle");
+    script(folder, "ssh", lines);
+    let path = format!("{}:{}", folder.display(), std::env::var("PATH").expect("PATH"));
+    for verb in ["run", "status", "merge", "report"] {
+        harmless(folder, &[("PATH", &path)], &["fleet", verb, "f"]);
+    }
 }
 
 #[test]

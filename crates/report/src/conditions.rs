@@ -225,17 +225,7 @@ pub(crate) fn method(study: &Study<'_>) -> Vec<String> {
     let rules = &study.plan.rules;
     let seed = study.plan.seed;
     if rules.protocol == Protocol::Article2003 {
-        return vec![
-            "The protocol of the article of 2003: a fixed number of runs of each row in each arm \
-             (3 for LMbench, 5 otherwise)."
-                .to_owned(),
-            "A row's value is the mean of its runs (LMbench) or their geometric mean.".to_owned(),
-            "The speed-up is the ratio of the two values; a suite is the geometric mean of its rows."
-                .to_owned(),
-            "There are no intervals and no verdict: the protocol cannot tell an effect from noise."
-                .to_owned(),
-            format!("Orders were drawn from seed {seed}; no run is dropped for its value."),
-        ];
+        return method_2003(seed);
     }
     let reference = words::arm_name(study, study.plan.reference_index());
     let looks: Vec<String> = rules.looks.iter().map(u32::to_string).collect();
@@ -282,25 +272,43 @@ pub(crate) fn method(study: &Study<'_>) -> Vec<String> {
         "A suite's effect is the mean of its rows', families weighing equally, with the spread of \
          their sums in each block; it is the primary result."
             .to_owned(),
-        match study.summary.origin.caution() {
-            Some(caution) => {
-                format!(
-                    "There is no verdict, for every figure is {caution}; verdicts need a machine."
-                )
-            }
-            None => format!(
-                "Verdict at a margin of ±{}: no material difference if the 90 % interval lies inside \
-                 it, else HELPS or HURTS if the 95 % interval excludes no effect (for a row: if \
-                 its p-value, Holm-adjusted over the rows, is below 0.05), else inconclusive.",
-                number::share(rules.margin)
-            ),
-        },
+        verdicts(study),
         format!(
             "Length: {stop}; it ended because {}. {set_aside}; no reading is dropped for its \
              value.",
             words::stopped(study.summary.stopped_because)
         ),
     ]
+}
+
+/// The protocol of 2003, likewise.
+fn method_2003(seed: u64) -> Vec<String> {
+    vec![
+        "The protocol of the article of 2003: a fixed number of runs of each row in each arm \
+         (3 for LMbench, 5 otherwise)."
+            .to_owned(),
+        "A row's value is the mean of its runs (LMbench) or their geometric mean.".to_owned(),
+        "The speed-up is the ratio of the two values; a suite is the geometric mean of its rows."
+            .to_owned(),
+        "There are no intervals and no verdict: the protocol cannot tell an effect from noise."
+            .to_owned(),
+        format!("Orders were drawn from seed {seed}; no run is dropped for its value."),
+    ]
+}
+
+/// How verdicts are reached, or why there are none.
+fn verdicts(study: &Study<'_>) -> String {
+    match study.summary.origin.caution() {
+        Some(caution) => {
+            format!("There is no verdict, for every figure is {caution}; verdicts need a machine.")
+        }
+        None => format!(
+            "Verdict at a margin of ±{}: no material difference if the 90 % interval lies inside \
+             it, else HELPS or HURTS if the 95 % interval excludes no effect (for a row: if \
+             its p-value, Holm-adjusted over the rows, is below 0.05), else inconclusive.",
+            number::share(study.plan.rules.margin)
+        ),
+    }
 }
 
 /// What a visit to an arm is, where it is more than a run of each row.

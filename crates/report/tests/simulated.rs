@@ -4,7 +4,7 @@
 mod support;
 
 use coretwin_base::column::{Column, Values};
-use coretwin_base::prediction::PredictedRow;
+use coretwin_base::prediction::{PredictedRow, Prediction};
 use coretwin_report::dataset::{
     ByWorkload, effect_columns, metric_columns, metrics, reading_columns, readings, study_effects,
 };
@@ -124,13 +124,28 @@ fn figures_of_the_page_on_the_simulated_xeon_are_those_of_the_study() {
     // Lines are broken anywhere.
     let page = page.split_whitespace().collect::<Vec<_>>().join(" ");
     let records = support::simulated::simulated();
+    let rows = format!("{} rows of five benchmark families", records.plan.rows.len());
     let prediction = records.summary.prediction.as_deref().expect("a prediction");
-    let of = |scheduler: &str, family: &str| {
-        let is_of = |row: &&PredictedRow| row.scheduler == scheduler && row.family == family;
-        prediction.rows.iter().filter(is_of).collect::<Vec<_>>()
-    };
-    let whole = |share: f64| format!("{:.0}", 100.0 * share).replace('-', "−");
-    let mut said = vec![format!("{} rows of five benchmark families", records.plan.rows.len())];
+    let tables = figures_of_the_tables(prediction);
+    for sentence in [vec![rows], tables, figures_of_single_rows(prediction)].concat() {
+        assert!(page.contains(&sentence), "the page does not say: {sentence}");
+    }
+}
+
+/// In whole percent.
+fn whole(share: f64) -> String {
+    format!("{:.0}", 100.0 * share).replace('-', "−")
+}
+
+fn of<'a>(prediction: &'a Prediction, scheduler: &str, family: &str) -> Vec<&'a PredictedRow> {
+    let is_of = |row: &&PredictedRow| row.scheduler == scheduler && row.family == family;
+    prediction.rows.iter().filter(is_of).collect()
+}
+
+/// What the page says of Tables 4 to 7.
+fn figures_of_the_tables(prediction: &Prediction) -> Vec<String> {
+    let of = |scheduler: &str, family: &str| of(prediction, scheduler, family);
+    let mut said = Vec::new();
     for kernel in ["linux-2.4.19", "linux-2.5.32"] {
         let mut line = format!("| {} |", kernel.trim_start_matches("linux-"));
         for (family, sign) in [("chat", ""), ("dbench", "+"), ("tbench", "+")] {
@@ -169,14 +184,24 @@ fn figures_of_the_page_on_the_simulated_xeon_are_those_of_the_study() {
         mean(&|row| row.error_points),
         mean(&|row| 100.0 * (first.constant - row.article_speed_up))
     ));
+    said
+}
+
+/// What it says of chat's decline and level, of the pipe, and of spreads.
+fn figures_of_single_rows(prediction: &Prediction) -> Vec<String> {
+    let chat = of(prediction, "linux-2.4.19", "chat");
+    let mut said = Vec::new();
     let decline = |value: fn(&PredictedRow) -> f64| whole(value(chat[3]) / value(chat[0]) - 1.0);
     said.push(format!(
         "{} % from 20 to 50 rooms ({} % printed)",
         decline(|row| row.value_off),
         decline(|row| row.article_off)
     ));
-    let level =
-        of("linux-2.5.32", "chat").iter().map(|row| row.value_off / 1000.0).sum::<f64>() / 4.0;
+    let level = of(prediction, "linux-2.5.32", "chat")
+        .iter()
+        .map(|row| row.value_off / 1000.0)
+        .sum::<f64>()
+        / 4.0;
     said.push(format!("without Hyper-Threading is {level:.0} thousand messages a second"));
     let less = |label: &str, share: fn(&PredictedRow) -> f64| {
         let row = prediction.rows.iter().find(|row| row.label == label).expect(label);
@@ -194,7 +219,5 @@ fn figures_of_the_page_on_the_simulated_xeon_are_those_of_the_study() {
     };
     let [chat, dbench, tbench] = ["chat", "dbench", "tbench"].map(spread);
     said.push(format!("(seed spread of a value: {chat}, {dbench}, {tbench} at most)"));
-    for sentence in said {
-        assert!(page.contains(&sentence), "the page does not say: {sentence}");
-    }
+    said
 }
