@@ -8,12 +8,13 @@ use coretwin_host::smt::target::Target;
 use std::collections::BTreeSet;
 
 /// Machines that cannot be switched, with a word of the reason.
-const UNABLE: [(&str, &str); 7] = [
+const UNABLE: [(&str, &str); 8] = [
     ("vm-no-smt", "the hypervisor"),
     ("container-half-core", "read-only"),
     ("cpuset-v1-taskset", "only root"),
     ("forced-off-adjacent", "forced off until the next boot"),
     ("no-smt-folder", "the kernel has no /sys/devices/system/cpu/smt"),
+    ("listing-1", "the kernel has no /sys/devices/system/cpu/smt"),
     ("no-sysfs", "the kernel has no /sys/devices/system/cpu/smt"),
     ("arm-big-little", "CONFIG_HOTPLUG_SMT"),
 ];

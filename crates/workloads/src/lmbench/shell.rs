@@ -3,6 +3,7 @@
 
 use coretwin_base::caps;
 use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 
 /// Where Debian and its descendants list packages (dpkg(1)).
@@ -26,7 +27,12 @@ pub(super) fn about() -> String {
 
 /// The version of the package of that name, if it is the one that the file belongs to.
 fn text(path: &Path) -> Option<String> {
-    caps::MACHINE.text(File::open(path).ok()?).ok()
+    let file = File::open(path).ok()?;
+    let size = file.metadata().ok()?.len().min(caps::MACHINE.bytes);
+    // In one piece, which is given back whole: memory that stayed would be copied by every fork.
+    let mut text = String::with_capacity(usize::try_from(size).ok()? + 1);
+    file.take(size).read_to_string(&mut text).ok()?;
+    Some(text)
 }
 
 fn version_dpkg(database: &Path, path: &Path, name: &str) -> Option<String> {

@@ -132,8 +132,9 @@ fn without(guest: &mut Guest) -> Result<()> {
     })?;
     guest.check("a study under the kernel's own scheduler works", || {
         let arms = ["--arm", "one-per-core@kernel", "--arm", "on@kernel"];
+        let limits = ["--steal-limit", "100%", "--others-limit", "100%"];
         let options = ["--blocks", "1", "--out", "/tmp/own", "--", "/bin/true"];
-        let output = output("coretwin", &[&["study"], &arms[..], &options].concat())?;
+        let output = output("coretwin", &[&["study"], &arms[..], &limits, &options].concat())?;
         ensure!(output.status.success(), "{}", said(&output));
         Ok(())
     })?;

@@ -15,11 +15,16 @@ pub(super) const SAVED: &str = "/run/coretwin/smt-study.json";
 /// More blocks than a study will ever come to.
 pub(super) const ENDLESS: &str = "1000";
 
+/// What others do to an emulated guest is not asked here: a study may not end as too busy for it.
+const UNDISTURBED: [&str; 4] = ["--steal-limit", "100%", "--others-limit", "100%"];
+
 /// A switching study of the shortest command.
 pub(super) fn start(folder: &Path, blocks: &str) -> Result<Child> {
     let log = File::create(folder.with_extension("log"))?;
     Command::new("coretwin")
-        .args(["study", "--switch", "--yes", "--settle", "0s", "--blocks", blocks, "--out"])
+        .args(["study", "--switch", "--yes", "--settle", "0s", "--blocks", blocks])
+        .args(UNDISTURBED)
+        .arg("--out")
         .arg(folder)
         .args(["--", "/bin/true"])
         .stdin(Stdio::null())
@@ -42,18 +47,11 @@ pub(super) fn run(guest: &mut Guest) -> Result<()> {
         let output = output(
             "coretwin",
             &[
-                "study",
-                "--switch",
-                "--yes",
-                "--settle",
-                "0s",
-                "--blocks",
-                "2",
-                "--out",
-                "/tmp/study",
-                "--",
-                "/bin/true",
-            ],
+                &["study", "--switch", "--yes", "--settle", "0s", "--blocks", "2"][..],
+                &UNDISTURBED,
+                &["--out", "/tmp/study", "--", "/bin/true"],
+            ]
+            .concat(),
         )?;
         ensure!(output.status.success(), "{}", said(&output));
         ensure!(!Path::new(SAVED).exists(), "the state is still there");
