@@ -93,11 +93,14 @@ enum Expect {
     Taken(&'static Cap),
 }
 
+/// A command whose address space is limited. Arenas of threads count there with 64 MiB each, held or
+/// not, and how many are made depends on which threads meet; so there is one.
 fn limited(folder: &Path, args: &[&str]) -> Command {
     let script = format!("ulimit -v {LIMIT_KIB}; exec timeout 100 \"$@\"");
     let mut command = Command::new("sh");
     command.args(["-c", &script, "sh"]).args(args).current_dir(folder);
     command.env("PATH", format!("{}:{}", folder.join("bin").display(), env!("PATH")));
+    command.env("MALLOC_ARENA_MAX", "1");
     command
 }
 
