@@ -2,7 +2,7 @@
 
 #![no_main]
 
-use coretwin_base::cpu_set::{CPU_MAX, CpuSet};
+use coretwin_base::machine::cpu_set::{CPU_MAX, CpuSet};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {

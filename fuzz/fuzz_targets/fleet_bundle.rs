@@ -4,8 +4,8 @@
 
 #![no_main]
 
-use coretwin_base::fleet_plan::{FileDigest, Manifest};
-use coretwin_base::plan::Plan;
+use coretwin_base::fleet::plan::{FileDigest, Manifest};
+use coretwin_base::study::plan::Plan;
 use coretwin_store::{Extent, JOURNAL};
 use coretwin_store::fleet_bundle::{FleetBundle, sha256};
 use flate2::Compression;

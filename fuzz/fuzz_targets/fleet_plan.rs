@@ -2,7 +2,7 @@
 
 #![no_main]
 
-use coretwin_base::fleet_plan::FleetPlan;
+use coretwin_base::fleet::plan::FleetPlan;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {

@@ -7,7 +7,7 @@ use coretwin_account::bounds::Bounds;
 use coretwin_account::method::Method;
 use coretwin_account::sampled::{Effort, Sampled};
 use coretwin_base::account::Siblings;
-use coretwin_base::cpu_set::CpuSet;
+use coretwin_base::machine::cpu_set::CpuSet;
 use coretwin_host::root::Root;
 use coretwin_host::{observe, pressure, tasks::Tasks};
 use libfuzzer_sys::fuzz_target;

@@ -3,7 +3,7 @@
 #![no_main]
 
 use coretwin_base::account::Siblings;
-use coretwin_base::cpu_set::CpuSet;
+use coretwin_base::machine::cpu_set::CpuSet;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {

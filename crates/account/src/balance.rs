@@ -2,7 +2,7 @@
 //! says of it.
 
 use coretwin_base::account::{Balance, StatTimes};
-use coretwin_base::cpu_set::CpuSet;
+use coretwin_base::machine::cpu_set::CpuSet;
 use coretwin_host::observe::CpuTimes;
 
 /// What `/proc/stat` says of some CPUs between two moments.

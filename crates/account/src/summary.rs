@@ -6,7 +6,7 @@ use crate::target::Whole;
 use coretwin_base::account::{
     AccountSummary, Group, MethodName, NO_SIBLINGS, Task, TaskUse, Window, Worth,
 };
-use coretwin_base::cpu_set::CpuSet;
+use coretwin_base::machine::cpu_set::CpuSet;
 use coretwin_base::schema::SCHEMA;
 use coretwin_base::warning::Warning;
 use std::collections::BTreeMap;

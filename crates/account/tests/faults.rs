@@ -6,7 +6,7 @@ use coretwin_account::bounds::Bounds;
 use coretwin_account::method::Method;
 use coretwin_account::sampled::{Effort, Sampled};
 use coretwin_base::account::{Siblings, Span, Window};
-use coretwin_base::cpu_set::CpuId;
+use coretwin_base::machine::cpu_set::CpuId;
 use coretwin_base::random::Stream;
 use coretwin_host::fake::crowd::Crowd;
 use coretwin_host::fake::decay::Decay;

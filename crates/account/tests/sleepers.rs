@@ -5,7 +5,7 @@ use coretwin_account::bounds::Bounds;
 use coretwin_account::method::Method;
 use coretwin_account::sampled::{Effort, Sampled};
 use coretwin_base::account::{Siblings, Window};
-use coretwin_base::cpu_set::CpuId;
+use coretwin_base::machine::cpu_set::CpuId;
 use coretwin_host::fake::crowd::Crowd;
 use coretwin_host::fake::machine;
 use coretwin_host::root::Root;

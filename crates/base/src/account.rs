@@ -4,7 +4,9 @@
 //! Only records; who measures a window, and the arithmetic, is in the `account` crate. All times are
 //! in seconds. *Busy with k* of a core means that k of its CPUs were at work at the same moment.
 
+pub mod cputime;
 pub mod factors;
+pub mod probe;
 pub mod siblings;
 pub mod summary;
 pub mod window;

@@ -1,10 +1,14 @@
 //! A fleet: what each of its machines came to. A line of `merged/members.jsonl` is a [`Member`], one
 //! of `merged/refused.jsonl` a [`Refused`].
 
+pub mod comparison;
+pub mod plan;
+pub mod summary;
+
 use crate::origin::Origin;
-use crate::plan::{Comparison, Scale};
-use crate::reading::Better;
 use crate::shared_text::SharedText;
+use crate::study::plan::{Comparison, Scale};
+use crate::study::reading::Better;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 

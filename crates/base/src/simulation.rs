@@ -1,5 +1,12 @@
 //! What a simulated machine is, beside the rows, arms and seed of its plan.
 
+pub mod core_queue;
+pub mod core_run;
+pub mod kernel_run;
+pub mod policy_parameter;
+pub mod prediction;
+pub mod sweep;
+
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 

@@ -32,7 +32,7 @@ fn main() -> Result<(), Any> {
 #[cfg(feature = "bpf")]
 mod measure {
     use super::Any;
-    use coretwin_base::cpu_set::CpuSet;
+    use coretwin_base::machine::cpu_set::CpuSet;
     use coretwin_base::random::Stream;
     use coretwin_bpf::empty::Empty;
     use coretwin_bpf::overlap::{Overlap, Room, SiblingMap};

@@ -7,7 +7,7 @@ mod source;
 use crate::exit::{CELLS_FAILED, DONE, Usage};
 use crate::{formats, out, study_args};
 use anyhow::Result;
-use coretwin_base::fleet_comparison::FleetComparison;
+use coretwin_base::fleet::comparison::FleetComparison;
 use coretwin_report::{COMPARISON_FORMATS, FLEET_COMPARISON_FORMATS};
 use coretwin_stats::compare::{compare, compare_as, folder_heads};
 use coretwin_stats::fleet::comparison::{FleetRecords, compare_fleets};

@@ -1,8 +1,8 @@
 //! What a study compares, in words: its first line, and all of it for `--dry-run`.
 
-use coretwin_base::arm::ArmState;
-use coretwin_base::command::CommandSpec;
-use coretwin_base::plan::{Comparison, CopyRule, Plan, PlanArm, PlanRow, Protocol};
+use coretwin_base::study::arm::ArmState;
+use coretwin_base::study::command::CommandSpec;
+use coretwin_base::study::plan::{Comparison, CopyRule, Plan, PlanArm, PlanRow, Protocol};
 use coretwin_base::units::human_seconds;
 use coretwin_lab::estimate;
 
@@ -219,7 +219,7 @@ mod tests {
     use super::*;
     use crate::study_args::Args;
     use clap::Parser;
-    use coretwin_base::topology::{SmtControl, Topology};
+    use coretwin_base::machine::topology::{SmtControl, Topology};
 
     #[derive(Parser)]
     struct Study {

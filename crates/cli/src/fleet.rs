@@ -11,7 +11,7 @@ mod status;
 use crate::signals;
 use anyhow::Result;
 use clap::Subcommand;
-use coretwin_base::fleet_plan::FleetPlan;
+use coretwin_base::fleet::plan::FleetPlan;
 use coretwin_lab::fleet::engine::Call;
 use coretwin_lab::machine::Stop;
 use coretwin_store::fleet_folder::FleetFolder;

@@ -2,9 +2,9 @@
 
 use crate::exit::Usage;
 use anyhow::{Context, Result};
-use coretwin_base::probe::Probe;
-use coretwin_base::topology::Topology;
-use coretwin_base::ways::WithoutSmt;
+use coretwin_base::account::probe::Probe;
+use coretwin_base::machine::topology::Topology;
+use coretwin_base::machine::ways::WithoutSmt;
 use coretwin_host::root::Root;
 use coretwin_host::topology::{read, read_and_remember, state_folder};
 use coretwin_lab::probe;

@@ -2,12 +2,12 @@
 
 use crate::out;
 use anyhow::Result;
-use coretwin_base::arm::ArmState;
+use coretwin_base::machine::placement::Placement;
 use coretwin_base::param::{Params, label};
-use coretwin_base::placement::Placement;
-use coretwin_base::plan::Protocol;
-use coretwin_base::reading::Better;
 use coretwin_base::schema::SCHEMA;
+use coretwin_base::study::arm::ArmState;
+use coretwin_base::study::plan::Protocol;
+use coretwin_base::study::reading::Better;
 use coretwin_lab::simulated_machine;
 use coretwin_sim::policies::table::POLICIES;
 use coretwin_workloads::suites;
@@ -105,7 +105,8 @@ fn catalogue() -> Catalogue {
     let simulated =
         simulated.map(|(name, about)| Named { name, about: format!("simulated: {about}") });
     // The policy of the live scheduler is listed as that.
-    let policies = POLICIES.iter().filter(|policy| policy.name != coretwin_base::core_queue::NAME);
+    let policies =
+        POLICIES.iter().filter(|policy| policy.name != coretwin_base::simulation::core_queue::NAME);
     let policies = policies.map(|policy| Named {
         name: policy.name.to_owned(),
         about: format!("on simulated machines: {}", policy.title),
@@ -122,7 +123,7 @@ fn catalogue() -> Catalogue {
         schedulers: [
             named("kernel", "the kernel's own"),
             named(
-                coretwin_base::core_queue::NAME,
+                coretwin_base::simulation::core_queue::NAME,
                 "one queue per core, loaded by sched_ext; coretwin sched doctor says whether it can be",
             ),
         ]

@@ -1,7 +1,7 @@
 //! `--metric`: a number to read from a command's output, as typed.
 
-use coretwin_base::command::{Extract, MetricSpec};
-use coretwin_base::reading::Better;
+use coretwin_base::study::command::{Extract, MetricSpec};
+use coretwin_base::study::reading::Better;
 
 /// Units of which less is better, unless the user says otherwise.
 const COSTS: &[&str] = &["s", "ms", "us", "µs", "ns", "KiB", "MiB", "bytes", "J", "W"];

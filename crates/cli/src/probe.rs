@@ -3,7 +3,7 @@
 use crate::exit::DONE;
 use crate::{host, out, signals};
 use anyhow::Result;
-use coretwin_base::cpu_set::CpuSet;
+use coretwin_base::machine::cpu_set::CpuSet;
 use coretwin_base::units::{human_seconds, parse_duration};
 use coretwin_host::lock;
 use coretwin_host::root::Root;

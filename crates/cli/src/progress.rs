@@ -1,10 +1,10 @@
 //! Progress for people: a bar on a terminal, a plain line now and then without one.
 
 use crate::quiet;
-use coretwin_base::disturbance::Disturbances;
-use coretwin_base::plan::Plan;
 use coretwin_base::printable::printable;
-use coretwin_base::reading::{Phase, Reading, Status};
+use coretwin_base::study::disturbance::Disturbances;
+use coretwin_base::study::plan::Plan;
+use coretwin_base::study::reading::{Phase, Reading, Status};
 use coretwin_base::units::human_seconds;
 use coretwin_lab::event::{Event, Listener};
 use coretwin_stats::study::Look;

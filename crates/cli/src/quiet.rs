@@ -1,8 +1,8 @@
 //! Whether others leave a study its CPUs: looked at before the first block, and waited for if asked.
 
 use crate::out;
-use coretwin_base::plan::Plan;
 use coretwin_base::printable::printable;
+use coretwin_base::study::plan::Plan;
 use coretwin_base::units::human_seconds;
 use coretwin_host::root::Root;
 use coretwin_lab::Error;

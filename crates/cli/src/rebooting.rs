@@ -2,11 +2,11 @@
 
 use crate::study_args::Args;
 use anyhow::Result;
-use coretwin_base::boot::Promise;
-use coretwin_base::environment::Environment;
-use coretwin_base::plan::Plan;
-use coretwin_base::reading::Reading;
-use coretwin_base::summary::NextBoot;
+use coretwin_base::machine::environment::Environment;
+use coretwin_base::study::boot::Promise;
+use coretwin_base::study::plan::Plan;
+use coretwin_base::study::reading::Reading;
+use coretwin_base::study::summary::NextBoot;
 use coretwin_lab::Error;
 use coretwin_lab::boots::{self, BootVisit};
 use coretwin_lab::host_machine::HostMachine;

@@ -3,11 +3,11 @@
 use crate::dataset::{self, As, PARQUET};
 use crate::{cputime, host, out};
 use anyhow::Result;
-use coretwin_base::decision::Licence;
-use coretwin_base::environment::Environment;
-use coretwin_base::plan::Plan;
-use coretwin_base::reading::Reading;
-use coretwin_base::summary::{StoppedBecause, Summary};
+use coretwin_base::machine::environment::Environment;
+use coretwin_base::study::decision::Licence;
+use coretwin_base::study::plan::Plan;
+use coretwin_base::study::reading::Reading;
+use coretwin_base::study::summary::{StoppedBecause, Summary};
 use coretwin_host::root::Root;
 use coretwin_report::{FORMATS, Study, StudyFormat};
 use coretwin_store::{Bundle, Extent, SUMMARY};

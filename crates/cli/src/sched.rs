@@ -12,9 +12,9 @@ mod view;
 
 use crate::exit::Usage;
 use anyhow::Result;
-use coretwin_base::arm::KERNEL;
-use coretwin_base::core_queue::{NAME, Options, PARAMETERS};
-use coretwin_base::plan::Plan;
+use coretwin_base::simulation::core_queue::{NAME, Options, PARAMETERS};
+use coretwin_base::study::arm::KERNEL;
+use coretwin_base::study::plan::Plan;
 use coretwin_bpf::core_queue::Trial;
 use coretwin_host::root::Root;
 use coretwin_lab::Error;
@@ -151,7 +151,7 @@ pub(crate) fn run(args: Args) -> Result<ExitCode> {
 
 /// Every parameter with its default and limits.
 fn parameters() -> String {
-    let line = |parameter: &coretwin_base::parameter::Parameter| {
+    let line = |parameter: &coretwin_base::simulation::policy_parameter::Parameter| {
         let default = parameter.word(parameter.default);
         let limits = match parameter.is_switch() {
             true => "on or off".to_owned(),

@@ -7,7 +7,7 @@ mod undo;
 
 use crate::exit::{DONE, Usage};
 use anyhow::{Context, Result, anyhow};
-use coretwin_base::topology::{SmtControl, Topology};
+use coretwin_base::machine::topology::{SmtControl, Topology};
 use coretwin_host::root::Root;
 use coretwin_host::smt::guard::{self, Identity, Launch, Start};
 use coretwin_host::smt::kernel::SystemKernel;
@@ -144,8 +144,8 @@ struct Done {
     action: String,
     control_before: Option<SmtControl>,
     control_after: Option<SmtControl>,
-    online_before: coretwin_base::cpu_set::CpuSet,
-    online_after: coretwin_base::cpu_set::CpuSet,
+    online_before: coretwin_base::machine::cpu_set::CpuSet,
+    online_after: coretwin_base::machine::cpu_set::CpuSet,
     seconds: f64,
     differences: Vec<coretwin_host::smt::restore::Difference>,
     left_to_do: Vec<String>,

@@ -13,12 +13,12 @@ use crate::smt::consent;
 use crate::study_args::Args;
 use crate::{host, out, quiet, report, sched, signals, switching};
 use anyhow::Result;
-use coretwin_base::arm::ArmState;
-use coretwin_base::environment::Environment;
-use coretwin_base::plan::Plan;
-use coretwin_base::reading::{Phase, Reading, Status};
+use coretwin_base::machine::environment::Environment;
+use coretwin_base::study::arm::ArmState;
+use coretwin_base::study::plan::Plan;
+use coretwin_base::study::reading::{Phase, Reading, Status};
+use coretwin_base::study::summary::{StoppedBecause, Summary};
 use coretwin_base::suggest::nearest;
-use coretwin_base::summary::{StoppedBecause, Summary};
 use coretwin_host::root::Root;
 use coretwin_host::{lock, user};
 use coretwin_lab::boots::BootVisit;
@@ -436,7 +436,7 @@ fn status(
 mod tests {
     use super::*;
     use crate::study_args::Line;
-    use coretwin_base::topology::Topology;
+    use coretwin_base::machine::topology::Topology;
 
     #[test]
     fn a_machine_that_is_not_as_it_was_and_a_busy_one_have_statuses_of_their_own() {

@@ -5,7 +5,7 @@ use crate::exit::NotRestored;
 use crate::out;
 use crate::smt::{self, consent};
 use anyhow::Result;
-use coretwin_base::topology::Topology;
+use coretwin_base::machine::topology::Topology;
 use coretwin_base::warning::Warning;
 use coretwin_host::root::Root;
 use coretwin_host::smt::guard::Launch;

@@ -2,8 +2,8 @@
 
 use crate::{host, out};
 use anyhow::Result;
-use coretwin_base::topology::Topology;
-use coretwin_base::ways::WithoutSmt;
+use coretwin_base::machine::topology::Topology;
+use coretwin_base::machine::ways::WithoutSmt;
 use coretwin_host::root::Root;
 use coretwin_lab::probe;
 use serde::Serialize;

@@ -4,7 +4,7 @@ mod common;
 
 use common::{CORETWIN, Ran, coretwin};
 use coretwin_base::account::{AccountSummary, MethodName, SiblingsOrigin};
-use coretwin_base::cpu_set::CpuSet;
+use coretwin_base::machine::cpu_set::CpuSet;
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
 use std::path::Path;

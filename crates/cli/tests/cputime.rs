@@ -34,7 +34,8 @@ fn cputime(folder: &Path, options: &[&str], work: &[&str]) -> Ran {
 fn cpus() -> Vec<usize> {
     let status = fs::read_to_string("/proc/self/status").expect("status");
     let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
-    let set = coretwin_base::cpu_set::CpuSet::parse(list.expect("list").trim()).expect("cpus");
+    let set =
+        coretwin_base::machine::cpu_set::CpuSet::parse(list.expect("list").trim()).expect("cpus");
     set.iter().map(|cpu| cpu.0 as usize).collect()
 }
 

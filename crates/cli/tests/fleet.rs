@@ -4,7 +4,7 @@
 mod common;
 
 use common::{CORETWIN, Ran, coretwin};
-use coretwin_base::fleet_plan::Manifest;
+use coretwin_base::fleet::plan::Manifest;
 use coretwin_store::fleet_bundle::FleetBundle;
 use std::fs;
 use std::path::Path;

@@ -12,13 +12,13 @@ mod common;
 mod fixture;
 
 use common::CORETWIN;
-use coretwin_base::environment::{Environment, Moment, Session};
 use coretwin_base::fleet::MemberState;
-use coretwin_base::fleet_plan::{BundleHolds, Manifest};
-use coretwin_base::fleet_summary::FleetSummary;
-use coretwin_base::plan::{Comparison, Plan, PlanRow};
+use coretwin_base::fleet::plan::{BundleHolds, Manifest};
+use coretwin_base::fleet::summary::FleetSummary;
+use coretwin_base::machine::environment::{Environment, Moment, Session};
 use coretwin_base::random::Stream;
-use coretwin_base::reading::Better;
+use coretwin_base::study::plan::{Comparison, Plan, PlanRow};
+use coretwin_base::study::reading::Better;
 use coretwin_store::fleet_bundle;
 use coretwin_store::fleet_folder::{BUNDLES, FleetFolder};
 use std::collections::BTreeMap;

@@ -4,8 +4,8 @@
 mod common;
 
 use common::{CORETWIN, coretwin, host};
-use coretwin_base::cpu_set::CpuSet;
-use coretwin_base::probe::Probe;
+use coretwin_base::account::probe::Probe;
+use coretwin_base::machine::cpu_set::CpuSet;
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -50,7 +50,7 @@ fn every_cpu_is_in_a_group_alone_or_undecided() {
 struct Neighbour(Child);
 
 impl Neighbour {
-    fn on(cpu: coretwin_base::cpu_set::CpuId) -> Self {
+    fn on(cpu: coretwin_base::machine::cpu_set::CpuId) -> Self {
         let mut shell = Command::new("sh");
         shell.args(["-c", &format!("exec taskset -c {cpu} sh -c 'while :; do :; done'")]);
         Self(shell.spawn().expect("starts"))

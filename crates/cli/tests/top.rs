@@ -5,7 +5,7 @@ mod common;
 mod terminal;
 
 use common::{CORETWIN, coretwin};
-use coretwin_base::cpu_set::{CpuId, CpuSet};
+use coretwin_base::machine::cpu_set::{CpuId, CpuSet};
 use coretwin_host::fake::{self, crowd::Crowd};
 use coretwin_host::root::Root;
 use coretwin_top::snapshot::Snapshot;

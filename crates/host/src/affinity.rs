@@ -1,8 +1,8 @@
 //! The CPUs this process may use, and whether a set of CPUs can be used at all.
 
 use crate::{Error, root::Root};
-use coretwin_base::cpu_set::CpuSet;
-use coretwin_base::topology::Topology;
+use coretwin_base::machine::cpu_set::CpuSet;
+use coretwin_base::machine::topology::Topology;
 
 /// The affinity mask of this process as the kernel reports it, already cut to its cpuset
 /// (`Cpus_allowed_list` of `/proc/self/status`); none if it does not say.

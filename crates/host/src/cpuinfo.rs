@@ -1,8 +1,8 @@
 //! `/proc/cpuinfo`: what the article's Listing 1 reads, in the forms of x86, POWER, Arm and s390.
 
 use crate::{Error, root::Root};
-use coretwin_base::cpu_set::{CPU_MAX, CpuId, CpuSet};
-use coretwin_base::topology::{CpuInfo, SiblingsAgree};
+use coretwin_base::machine::cpu_set::{CPU_MAX, CpuId, CpuSet};
+use coretwin_base::machine::topology::{CpuInfo, SiblingsAgree};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// One `processor` entry.

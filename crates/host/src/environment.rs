@@ -4,9 +4,9 @@
 //! No machine id, serial number or address is read.
 
 use crate::{cgroup::Cgroups, cpuinfo, root::Root};
-use coretwin_base::cpu_set::{CpuId, CpuSet};
-use coretwin_base::environment::{Facts, Moment};
-use coretwin_base::topology::Topology;
+use coretwin_base::machine::cpu_set::{CpuId, CpuSet};
+use coretwin_base::machine::environment::{Facts, Moment};
+use coretwin_base::machine::topology::Topology;
 use std::collections::{BTreeMap, BTreeSet};
 
 const CPUS: &str = "sys/devices/system/cpu";
@@ -179,7 +179,7 @@ fn glibc_version(bytes: &[u8]) -> Option<String> {
 }
 
 /// The passing state of the machine. The name of the facts is filled in by
-/// [`coretwin_base::environment::Environment::add`].
+/// [`coretwin_base::machine::environment::Environment::add`].
 #[must_use]
 pub fn moment(root: &Root, topology: &Topology, arm: &str, at_utc: String) -> Moment {
     let load = root.text("proc/loadavg").unwrap_or_default();

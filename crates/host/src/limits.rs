@@ -1,7 +1,7 @@
 //! Limits of the system that would stop a workload, found before it runs, with what to type.
 
 use crate::{cgroup::Cgroups, root::Root, user};
-use coretwin_base::limits::{Limit, Need, Unmet};
+use coretwin_base::machine::limits::{Limit, Need, Unmet};
 
 /// Largest value of a SysV semaphore (SEMVMX, include/uapi/linux/sem.h).
 const SEMAPHORE_VALUE_MAX: u64 = 32_767;

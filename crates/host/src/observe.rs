@@ -2,7 +2,7 @@
 //! others and stolen time.
 
 use crate::{Error, root::Root};
-use coretwin_base::cpu_set::{CpuId, CpuSet};
+use coretwin_base::machine::cpu_set::{CpuId, CpuSet};
 use std::collections::BTreeMap;
 
 /// Ticks of one CPU since boot.

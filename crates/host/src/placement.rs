@@ -1,8 +1,8 @@
 //! Which CPUs each role of a workload gets, for a placement within an arm. Pure.
 
-use coretwin_base::cpu_set::{CoreId, CpuId, CpuSet};
-use coretwin_base::placement::Placement;
-use coretwin_base::topology::{Cpu, Topology};
+use coretwin_base::machine::cpu_set::{CoreId, CpuId, CpuSet};
+use coretwin_base::machine::placement::Placement;
+use coretwin_base::machine::topology::{Cpu, Topology};
 use std::collections::BTreeMap;
 
 /// One CPU set per role (chat has two, server and client); none at all for `free`, where every

@@ -2,7 +2,7 @@
 
 use crate::Error;
 use coretwin_base::caps;
-use coretwin_base::cpu_set::CpuSet;
+use coretwin_base::machine::cpu_set::CpuSet;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 

@@ -6,7 +6,7 @@
 
 use crate::root::Root;
 use crate::stat_line::StatLine;
-use coretwin_base::cpu_set::{CpuId, CpuSet};
+use coretwin_base::machine::cpu_set::{CpuId, CpuSet};
 use coretwin_base::units::Nanos;
 use rustix::fd::OwnedFd;
 use rustix::fs::{Mode, OFlags, open};

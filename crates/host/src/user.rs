@@ -2,7 +2,7 @@
 
 use crate::Error;
 use crate::root::Root;
-use coretwin_base::job::RunAs;
+use coretwin_base::study::job::RunAs;
 
 /// The effective user of this process, from `/proc/self/status`; none if it cannot be read.
 #[must_use]

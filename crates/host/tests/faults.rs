@@ -2,7 +2,7 @@
 //! that no machine has. Every reader ends with what it could read or an error that names a path, and
 //! says again what it said before once the files are mended.
 
-use coretwin_base::limits::{Limit, Need};
+use coretwin_base::machine::limits::{Limit, Need};
 use coretwin_host::fake::crowd::Crowd;
 use coretwin_host::fake::decay::Decay;
 use coretwin_host::fake::{machine, sched_ext as fake_sched_ext};
@@ -51,7 +51,7 @@ fn everything(root: &Root) -> String {
             all.push(format!("{:?}", preflight::findings_for(root, topology, target)));
         }
         all.push(format!("{:?}", ways::read(root, topology, Ok(()))));
-        let placement = coretwin_base::placement::Placement::Siblings;
+        let placement = coretwin_base::machine::placement::Placement::Siblings;
         all.push(format!("{:?}", placement::roles(topology, &topology.online, placement, 2)));
     }
     all.push(told(root, found));

@@ -7,7 +7,7 @@
 
 #![expect(clippy::print_stdout, reason = "a test without a harness says itself what it did")]
 
-use coretwin_base::cpu_set::CpuSet;
+use coretwin_base::machine::cpu_set::CpuSet;
 use coretwin_base::random::Stream;
 use coretwin_host::fake::kernel::{FakeKernel, Release};
 use coretwin_host::fake::machine;

@@ -1,8 +1,8 @@
 //! What the reader says of every fake machine: a snapshot of the record of each, and what matters
 //! of each in words.
 
-use coretwin_base::cpu_set::{CpuId, CpuSet};
-use coretwin_base::topology::{SmtControl, Topology, Trust};
+use coretwin_base::machine::cpu_set::{CpuId, CpuSet};
+use coretwin_base::machine::topology::{SmtControl, Topology, Trust};
 use coretwin_host::root::Root;
 use coretwin_host::{fake, topology};
 use expect_test::expect_file;

@@ -1,13 +1,13 @@
 //! Arms on this machine: from what was typed to CPU sets and thread numbers (DESIGN: arms).
 
 use crate::error::Error;
-use coretwin_base::arm::{ArmSpec, ArmState, KERNEL};
-use coretwin_base::boot::Promise;
-use coretwin_base::core_queue::{self, Options};
-use coretwin_base::cpu_set::{CoreId, CpuSet};
-use coretwin_base::plan::{Comparison, PlanArm};
+use coretwin_base::machine::cpu_set::{CoreId, CpuSet};
+use coretwin_base::machine::topology::Topology;
+use coretwin_base::simulation::core_queue::{self, Options};
+use coretwin_base::study::arm::{ArmSpec, ArmState, KERNEL};
+use coretwin_base::study::boot::Promise;
+use coretwin_base::study::plan::{Comparison, PlanArm};
 use coretwin_base::suggest;
-use coretwin_base::topology::Topology;
 use std::collections::BTreeSet;
 
 /// The arms of a study that names none: `one-per-core` and `on` where siblings are visible, else

@@ -6,10 +6,10 @@
 //! served what is kept in `environment.json`; the plan is never rewritten.
 
 use crate::schedule;
-use coretwin_base::arm::ArmState;
-use coretwin_base::boot::{Boot, BootFacts, Promise};
-use coretwin_base::plan::Plan;
-use coretwin_base::reading::{Phase, Reading};
+use coretwin_base::study::arm::ArmState;
+use coretwin_base::study::boot::{Boot, BootFacts, Promise};
+use coretwin_base::study::plan::Plan;
+use coretwin_base::study::reading::{Phase, Reading};
 
 /// The visit that comes next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,8 +3,8 @@
 
 use crate::history::History;
 use crate::schedule;
-use coretwin_base::plan::{Plan, Protocol};
-use coretwin_base::reading::Phase;
+use coretwin_base::study::plan::{Plan, Protocol};
+use coretwin_base::study::reading::Phase;
 use std::collections::BTreeMap;
 
 /// About how long a study takes, in seconds: what comes before the first block, and the fewest blocks
@@ -15,7 +15,7 @@ pub fn foretold_s(plan: &Plan) -> Option<f64> {
     if plan.simulation.is_some() {
         return None;
     }
-    let takes = |row: &coretwin_base::plan::PlanRow| {
+    let takes = |row: &coretwin_base::study::plan::PlanRow| {
         Some(coretwin_workloads::table::find(&row.workload)?.takes_s(&row.params))
     };
     let takes: Option<Vec<f64>> = plan.rows.iter().map(takes).collect();

@@ -1,10 +1,10 @@
 //! What a study tells while it runs. Journal and progress are listeners; none of them can change
 //! what the engine does, except by failing to keep what was measured.
 
-use coretwin_base::environment::Environment;
-use coretwin_base::plan::Plan;
-use coretwin_base::reading::{Phase, Reading};
-use coretwin_base::summary::StoppedBecause;
+use coretwin_base::machine::environment::Environment;
+use coretwin_base::study::plan::Plan;
+use coretwin_base::study::reading::{Phase, Reading};
+use coretwin_base::study::summary::StoppedBecause;
 use coretwin_stats::study::Look;
 use std::collections::BTreeMap;
 

@@ -1,9 +1,9 @@
 //! What has been measured so far, block by block: enough to go on from there.
 
 use crate::schedule;
-use coretwin_base::plan::Plan;
-use coretwin_base::reading::{Phase, Reading, Status};
 use coretwin_base::shared_text::SharedText;
+use coretwin_base::study::plan::Plan;
+use coretwin_base::study::reading::{Phase, Reading, Status};
 use std::collections::BTreeMap;
 
 /// Every reading taken, with an index of blocks.

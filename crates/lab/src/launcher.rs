@@ -6,7 +6,7 @@
 
 use crate::machine::{MachineError, Stop};
 use coretwin_base::caps;
-use coretwin_base::job::{Job, Outcome};
+use coretwin_base::study::job::{Job, Outcome};
 use coretwin_host::process::{self, Group};
 use coretwin_host::root::Root;
 use std::fmt::Display;

@@ -1,7 +1,7 @@
 //! The engine of a study: plan, arms, blocks, events.
 //!
 //! Data flow: what the user asked for ([`request::Request`]) and a topology make a
-//! [`coretwin_base::plan::Plan`] ([`planning`], [`arms`]); the [`engine`] walks the plan's
+//! [`coretwin_base::study::plan::Plan`] ([`planning`], [`arms`]); the [`engine`] walks the plan's
 //! [`schedule`] on a [`machine::Machine`] and emits [`event::Event`]s; whoever listens (journal,
 //! progress) is a [`event::Listener`]. Nothing flows back.
 //!

@@ -3,10 +3,10 @@
 //! `HostMachine`, `Simulated` and `ScriptedMachine` stand behind it; plan, journal, statistics and
 //! report are the same for all.
 
-use coretwin_base::environment::{Facts, Moment};
-use coretwin_base::job::{Job, Outcome};
-use coretwin_base::plan::PlanArm;
-use coretwin_base::topology::Topology;
+use coretwin_base::machine::environment::{Facts, Moment};
+use coretwin_base::machine::topology::Topology;
+use coretwin_base::study::job::{Job, Outcome};
+use coretwin_base::study::plan::PlanArm;
 use coretwin_base::units::Nanos;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -4,16 +4,16 @@ use crate::arms;
 use crate::error::Error;
 use crate::request::{Request, Subject};
 use crate::rows::{self, Asked, Names};
-use coretwin_base::arm::{ArmSpec, ArmState};
-use coretwin_base::command::CommandSpec;
-use coretwin_base::limits::Need;
+use coretwin_base::machine::limits::Need;
+use coretwin_base::machine::topology::{Topology, Trust};
 use coretwin_base::origin::Origin;
-use coretwin_base::plan::{
-    Comparison, Plan, PlanArm, PlanRow, Protocol, Rules, Screening, ThreadRule,
-};
 use coretwin_base::random::Stream;
 use coretwin_base::schema::SCHEMA;
-use coretwin_base::topology::{Topology, Trust};
+use coretwin_base::study::arm::{ArmSpec, ArmState};
+use coretwin_base::study::command::CommandSpec;
+use coretwin_base::study::plan::{
+    Comparison, Plan, PlanArm, PlanRow, Protocol, Rules, Screening, ThreadRule,
+};
 use coretwin_base::warning::Warning;
 use coretwin_stats::{article2003, orders, stopping};
 use std::collections::BTreeMap;
@@ -183,7 +183,7 @@ pub fn roles(
     row: &PlanRow,
     arm: &PlanArm,
     topology: &Topology,
-) -> Result<Vec<coretwin_base::cpu_set::CpuSet>, String> {
+) -> Result<Vec<coretwin_base::machine::cpu_set::CpuSet>, String> {
     let count =
         coretwin_workloads::table::find(&row.workload).map_or(1, |workload| workload.roles().len());
     coretwin_host::placement::roles(topology, &arm.cpus, row.placement, count)

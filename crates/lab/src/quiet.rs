@@ -2,8 +2,8 @@
 
 use crate::error::Error;
 use crate::machine::{MachineError, Stop};
-use coretwin_base::cpu_set::CpuSet;
-use coretwin_base::plan::{Plan, Rules};
+use coretwin_base::machine::cpu_set::CpuSet;
+use coretwin_base::study::plan::{Plan, Rules};
 use coretwin_base::units::human_seconds;
 use coretwin_host::observe::{self, CpuTimes};
 use coretwin_host::root::Root;
@@ -102,7 +102,7 @@ pub fn wait(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use coretwin_base::cpu_set::CpuId;
+    use coretwin_base::machine::cpu_set::CpuId;
     use coretwin_host::observe::Ticks;
 
     fn rules(steal_share_max: f64, others_share_max: f64) -> Rules {

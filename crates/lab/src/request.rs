@@ -1,10 +1,10 @@
 //! What a user asked a study to do, before it meets a machine.
 
-use coretwin_base::arm::ArmSpec;
-use coretwin_base::command::CommandSpec;
+use coretwin_base::machine::placement::Placement;
 use coretwin_base::param::WorkloadSpec;
-use coretwin_base::placement::Placement;
-use coretwin_base::plan::Protocol;
+use coretwin_base::study::arm::ArmSpec;
+use coretwin_base::study::command::CommandSpec;
+use coretwin_base::study::plan::Protocol;
 
 /// A study as asked for.
 #[derive(Debug, Clone, PartialEq)]

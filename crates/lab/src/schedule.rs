@@ -1,8 +1,8 @@
 //! In which order the cells of a plan are run: decided by the plan alone.
 
-use coretwin_base::plan::{Plan, PlanRow, Protocol, ThreadRule};
 use coretwin_base::random::Stream;
-use coretwin_base::reading::Phase;
+use coretwin_base::study::plan::{Plan, PlanRow, Protocol, ThreadRule};
+use coretwin_base::study::reading::Phase;
 use coretwin_stats::article2003;
 use std::collections::BTreeMap;
 

@@ -4,8 +4,8 @@
 //! It is held by a process of its own, which ends when this one does, however that comes; the kernel's
 //! own scheduler is in charge then.
 
-use coretwin_base::arm::KERNEL;
-use coretwin_base::core_queue::{NAME, Options};
+use coretwin_base::simulation::core_queue::{NAME, Options};
+use coretwin_base::study::arm::KERNEL;
 use coretwin_host::root::Root;
 use coretwin_host::sched_ext::keeper::{self, Keeper, KeeperError};
 use coretwin_host::sched_ext::{State, record};

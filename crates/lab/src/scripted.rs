@@ -2,12 +2,12 @@
 //! that stands on a [`Machine`], without a second of waiting.
 
 use crate::machine::{Machine, MachineError, Measured, Stop};
-use coretwin_base::environment::{Facts, Moment};
-use coretwin_base::job::{Job, Outcome, Work};
-use coretwin_base::plan::PlanArm;
-use coretwin_base::reading::Better;
+use coretwin_base::machine::environment::{Facts, Moment};
+use coretwin_base::machine::topology::Topology;
 use coretwin_base::schema::SCHEMA;
-use coretwin_base::topology::Topology;
+use coretwin_base::study::job::{Job, Outcome, Work};
+use coretwin_base::study::plan::PlanArm;
+use coretwin_base::study::reading::Better;
 use coretwin_base::units::Nanos;
 
 /// What a scripted run does: the job and the number of the run (from 0) in, the result out.

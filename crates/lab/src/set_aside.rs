@@ -2,9 +2,9 @@
 //! never dropped for its value.
 
 use crate::machine::Measured;
-use coretwin_base::disturbance;
-use coretwin_base::environment::Moment;
-use coretwin_base::plan::Rules;
+use coretwin_base::machine::environment::Moment;
+use coretwin_base::study::disturbance;
+use coretwin_base::study::plan::Rules;
 
 /// CPU time below this is within the 10 ms tick of `/proc/stat`, whatever its share, in seconds.
 const TICKS_S: f64 = 0.05;
@@ -46,9 +46,9 @@ fn capped(before: &Moment, now: &Moment) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use coretwin_base::job::Outcome;
-    use coretwin_base::plan::Protocol;
-    use coretwin_base::reading::Better;
+    use coretwin_base::study::job::Outcome;
+    use coretwin_base::study::plan::Protocol;
+    use coretwin_base::study::reading::Better;
 
     fn rules() -> Rules {
         Rules {

@@ -1,8 +1,8 @@
 //! Moving the SMT switch between visits: every visit to an arm is a switch of its own.
 
 use crate::error::Error;
-use coretwin_base::cpu_set::CpuSet;
-use coretwin_base::topology::{SmtControl, Topology};
+use coretwin_base::machine::cpu_set::CpuSet;
+use coretwin_base::machine::topology::{SmtControl, Topology};
 use coretwin_host::smt::SwitchError;
 use coretwin_host::smt::restore::Restored;
 use coretwin_host::smt::session::Session;
@@ -17,7 +17,8 @@ pub fn with_smt_on(mut topology: Topology) -> Result<Topology, Error> {
     if topology.smt.control != Some(SmtControl::Off) {
         return Ok(topology);
     }
-    let is_lonely = |cpu: &&coretwin_base::topology::Cpu| !cpu.online && cpu.siblings.is_empty();
+    let is_lonely =
+        |cpu: &&coretwin_base::machine::topology::Cpu| !cpu.online && cpu.siblings.is_empty();
     let unknown: CpuSet = topology.cpus.iter().filter(is_lonely).map(|cpu| cpu.cpu).collect();
     if !unknown.is_empty() {
         return Err(Error::NotPossible(format!(

@@ -2,12 +2,12 @@
 
 mod support;
 
-use coretwin_base::boot::{Boot, BootFacts};
-use coretwin_base::environment::Environment;
-use coretwin_base::plan::{Comparison, Plan, Protocol};
-use coretwin_base::reading::{Phase, Reading};
-use coretwin_base::summary::StoppedBecause;
-use coretwin_base::topology::Topology;
+use coretwin_base::machine::environment::Environment;
+use coretwin_base::machine::topology::Topology;
+use coretwin_base::study::boot::{Boot, BootFacts};
+use coretwin_base::study::plan::{Comparison, Plan, Protocol};
+use coretwin_base::study::reading::{Phase, Reading};
+use coretwin_base::study::summary::StoppedBecause;
 use coretwin_lab::boots::{self, ThisBoot};
 use coretwin_lab::engine::{self, Finished, Setup};
 use coretwin_lab::event::Listeners;
@@ -92,7 +92,7 @@ impl Bundle {
         stopped
     }
 
-    fn summary(&self, plan: &Plan) -> coretwin_base::summary::Summary {
+    fn summary(&self, plan: &Plan) -> coretwin_base::study::summary::Summary {
         let plan = plan.clone().with_boots(&self.environment.boots);
         coretwin_stats::study::analyse(&plan, &self.readings, StoppedBecause::Blocks)
     }

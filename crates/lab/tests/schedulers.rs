@@ -3,8 +3,8 @@
 
 mod support;
 
-use coretwin_base::plan::{Comparison, Plan};
-use coretwin_base::reading::Phase;
+use coretwin_base::study::plan::{Comparison, Plan};
+use coretwin_base::study::reading::Phase;
 use coretwin_host::fake::sched_ext::install;
 use coretwin_host::root::Root;
 use coretwin_host::sched_ext::State;

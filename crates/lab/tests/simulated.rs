@@ -3,17 +3,17 @@
 
 mod support;
 
-use coretwin_base::environment::{Environment, Facts};
-use coretwin_base::job::{Outcome, Work};
+use coretwin_base::machine::environment::{Environment, Facts};
+use coretwin_base::machine::placement::Placement;
+use coretwin_base::machine::topology::Topology;
 use coretwin_base::param::WorkloadSpec;
-use coretwin_base::placement::Placement;
-use coretwin_base::plan::{Comparison, Plan, Protocol};
 use coretwin_base::random::Stream;
-use coretwin_base::reading::{Better, Reading};
 use coretwin_base::schema::SCHEMA;
 use coretwin_base::simulation::Simulation;
-use coretwin_base::summary::StoppedBecause;
-use coretwin_base::topology::Topology;
+use coretwin_base::study::job::{Outcome, Work};
+use coretwin_base::study::plan::{Comparison, Plan, Protocol};
+use coretwin_base::study::reading::{Better, Reading};
+use coretwin_base::study::summary::StoppedBecause;
 use coretwin_lab::Error;
 use coretwin_lab::engine::{self, Finished, Setup};
 use coretwin_lab::event::{Event, Listener};

@@ -2,13 +2,13 @@
 
 mod support;
 
-use coretwin_base::arm::ArmSpec;
-use coretwin_base::consistency;
-use coretwin_base::environment::Environment;
-use coretwin_base::plan::{Plan, Protocol};
-use coretwin_base::reading::{Better, Phase, Reading, Status};
-use coretwin_base::summary::StoppedBecause;
-use coretwin_base::topology::Topology;
+use coretwin_base::machine::environment::Environment;
+use coretwin_base::machine::topology::Topology;
+use coretwin_base::study::arm::ArmSpec;
+use coretwin_base::study::consistency;
+use coretwin_base::study::plan::{Plan, Protocol};
+use coretwin_base::study::reading::{Better, Phase, Reading, Status};
+use coretwin_base::study::summary::StoppedBecause;
 use coretwin_lab::Error;
 use coretwin_lab::engine::{self, Finished, Setup};
 use coretwin_lab::event::{Event, Listener, Listeners};

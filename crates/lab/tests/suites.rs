@@ -2,12 +2,12 @@
 
 mod support;
 
+use coretwin_base::machine::placement::Placement;
+use coretwin_base::machine::topology::Topology;
 use coretwin_base::param::WorkloadSpec;
-use coretwin_base::placement::Placement;
-use coretwin_base::plan::{Plan, PlanRow, Protocol};
-use coretwin_base::reading::Phase;
-use coretwin_base::summary::{StoppedBecause, Summary};
-use coretwin_base::topology::Topology;
+use coretwin_base::study::plan::{Plan, PlanRow, Protocol};
+use coretwin_base::study::reading::Phase;
+use coretwin_base::study::summary::{StoppedBecause, Summary};
 use coretwin_lab::request::{Counts, Request, Subject};
 use coretwin_lab::scripted::{Scripted, ScriptedMachine};
 use coretwin_lab::{Error, estimate, planning};
@@ -145,7 +145,7 @@ fn samples_of_a_screening_last_a_fifth_of_a_second_and_all_of_it_a_quarter_of_an
 
 /// A pipe of which `cores` is in the second arm alone; the second arm is a tenth faster.
 fn pipe_machine() -> ScriptedMachine {
-    let script = Box::new(|job: &coretwin_base::job::Job, _| {
+    let script = Box::new(|job: &coretwin_base::study::job::Job, _| {
         let two = job.roles.len() == 2 && job.roles[0] != job.roles[1];
         let base = if two { 30.0 } else { 2.0 };
         Scripted::ok(if job.cpus.len() == 2 { base / 1.1 } else { base }, 0.5)

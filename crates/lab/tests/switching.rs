@@ -2,11 +2,11 @@
 
 mod support;
 
-use coretwin_base::cpu_set::CpuSet;
-use coretwin_base::plan::{Comparison, Plan, Protocol};
-use coretwin_base::reading::{Phase, Reading};
-use coretwin_base::summary::StoppedBecause;
-use coretwin_base::topology::Topology;
+use coretwin_base::machine::cpu_set::CpuSet;
+use coretwin_base::machine::topology::Topology;
+use coretwin_base::study::plan::{Comparison, Plan, Protocol};
+use coretwin_base::study::reading::{Phase, Reading};
+use coretwin_base::study::summary::StoppedBecause;
 use coretwin_lab::event::{Event, Listener};
 use coretwin_lab::machine::MachineError;
 use coretwin_lab::planning;

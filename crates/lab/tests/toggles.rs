@@ -1,7 +1,7 @@
 //! Moving the switch between visits, on a fake kernel that acts as Linux does.
 
-use coretwin_base::cpu_set::{CpuId, CpuSet};
-use coretwin_base::topology::Topology;
+use coretwin_base::machine::cpu_set::{CpuId, CpuSet};
+use coretwin_base::machine::topology::Topology;
 use coretwin_host::fake::kernel::{FakeKernel, Fault, Release};
 use coretwin_host::root::Root;
 use coretwin_host::smt::SwitchError;

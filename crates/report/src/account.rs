@@ -5,7 +5,7 @@ use crate::words::{clean, shorten};
 use coretwin_base::account::{
     AccountSummary, Balance, Factor, MethodName, NO_SIBLINGS, SiblingsOrigin, Span, Worth,
 };
-use coretwin_base::cpu_set::CpuSet;
+use coretwin_base::machine::cpu_set::CpuSet;
 use coretwin_base::units::human_seconds;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;

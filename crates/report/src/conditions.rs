@@ -5,9 +5,9 @@ use crate::Study;
 use crate::document::{Block, Column, Table};
 use crate::number;
 use crate::words;
-use coretwin_base::environment::{self, Facts, Moment};
+use coretwin_base::machine::environment::{self, Facts, Moment};
 use coretwin_base::origin::Origin;
-use coretwin_base::plan::{Plan, Protocol};
+use coretwin_base::study::plan::{Plan, Protocol};
 use coretwin_base::warning::Warning;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -66,7 +66,7 @@ pub(crate) fn differences(study: &Study<'_>) -> Vec<Block> {
 }
 
 fn arms_table(study: &Study<'_>) -> Table {
-    let row = |(index, arm): (usize, &coretwin_base::plan::PlanArm)| {
+    let row = |(index, arm): (usize, &coretwin_base::study::plan::PlanArm)| {
         let reference = if arm.label == study.plan.reference_arm { " (reference)" } else { "" };
         vec![
             format!("{}{reference}", words::arm_name(study, index)),

@@ -5,9 +5,11 @@ use crate::document::{Block, Column, Document, Figure, Outline, Table};
 use crate::format::Format;
 use crate::plot::{Bar, BarGroup, Bars, Plot};
 use crate::{html, markdown, number, text, words};
-use coretwin_base::cpu_set::CpuSet;
-use coretwin_base::cputime::{ConditionResult, CputimeSummary, Estimate, Place, SpinnerAlone};
-use coretwin_base::environment::Environment;
+use coretwin_base::account::cputime::{
+    ConditionResult, CputimeSummary, Estimate, Place, SpinnerAlone,
+};
+use coretwin_base::machine::cpu_set::CpuSet;
+use coretwin_base::machine::environment::Environment;
 use coretwin_stats::audit::note::note;
 
 /// The records of an experiment, as stored.

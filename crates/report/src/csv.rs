@@ -8,7 +8,7 @@ use crate::Study;
 use crate::dataset::{checks_failed, phase, status};
 use coretwin_base::param;
 use coretwin_base::printable::printable;
-use coretwin_base::reading::Reading;
+use coretwin_base::study::reading::Reading;
 use coretwin_stats::study::Analysed;
 use std::collections::BTreeSet;
 use std::fmt::Write;

@@ -1,8 +1,8 @@
 //! Readings sorted: every row's by arm in run order, and what became of each.
 
 use crate::Study;
-use coretwin_base::plan::PlanRow;
-use coretwin_base::reading::{Phase, Status};
+use coretwin_base::study::plan::PlanRow;
+use coretwin_base::study::reading::{Phase, Status};
 use coretwin_stats::study::Analysed;
 use std::collections::BTreeMap;
 

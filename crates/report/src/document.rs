@@ -3,7 +3,7 @@
 use crate::digest::Digest;
 use crate::plot::Plot;
 use crate::{Study, article, conditions, decision, effects, readings, words};
-use coretwin_base::summary::Verdict;
+use coretwin_base::study::summary::Verdict;
 use coretwin_base::warning::Warning;
 
 /// A whole report.

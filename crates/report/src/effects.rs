@@ -6,10 +6,10 @@ use crate::document::{Block, Column, Figure, Headline, Table};
 use crate::number;
 use crate::plot::{Forest, ForestGroup, ForestLine, Plot};
 use crate::words;
-use coretwin_base::decision::{Decision, Measure, Worth};
 use coretwin_base::origin::Origin;
-use coretwin_base::plan::{Protocol, Scale};
-use coretwin_base::summary::{RowEffect, StoppedBecause, SuiteEffect, Verdict};
+use coretwin_base::study::decision::{Decision, Measure, Worth};
+use coretwin_base::study::plan::{Protocol, Scale};
+use coretwin_base::study::summary::{RowEffect, StoppedBecause, SuiteEffect, Verdict};
 use coretwin_stats::prediction;
 
 /// Name of the study: the command, or the rows.

@@ -48,11 +48,11 @@ mod text;
 pub mod topology;
 mod words;
 
-use coretwin_base::decision::Licence;
-use coretwin_base::environment::Environment;
-use coretwin_base::plan::Plan;
-use coretwin_base::reading::Reading;
-use coretwin_base::summary::Summary;
+use coretwin_base::machine::environment::Environment;
+use coretwin_base::study::decision::Licence;
+use coretwin_base::study::plan::Plan;
+use coretwin_base::study::reading::Reading;
+use coretwin_base::study::summary::Summary;
 
 pub use crate::core::{
     core_components, core_enhancements_text, core_figure, core_matrix_text, core_note_text,

@@ -1,7 +1,7 @@
 //! Numbers as people read them. Every table, figure and sentence writes its numbers here.
 
 use crate::words;
-use coretwin_base::plan::Scale;
+use coretwin_base::study::plan::Scale;
 use coretwin_stats::study::phrase::signed_percent;
 use std::fmt::Write;
 

@@ -5,7 +5,7 @@
 
 use crate::Study;
 use crate::dataset::{EffectRow, study_effects};
-use coretwin_base::plan::Scale;
+use coretwin_base::study::plan::Scale;
 
 /// A gauge: its name, what it is, and its value in a row.
 pub(crate) type Gauge<Row> = (&'static str, &'static str, fn(&Row) -> Option<f64>);

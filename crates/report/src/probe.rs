@@ -2,8 +2,8 @@
 
 use crate::topology::labelled;
 use crate::words::clean;
-use coretwin_base::cpu_set::CpuSet;
-use coretwin_base::probe::{Contention, Probe};
+use coretwin_base::account::probe::{Contention, Probe};
+use coretwin_base::machine::cpu_set::CpuSet;
 use coretwin_base::units::human_seconds;
 
 /// Pairs that are listed; of more, those that count for a group stand in the JSON.
@@ -150,8 +150,8 @@ fn pairs(probe: &Probe) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use coretwin_base::cpu_set::CpuId;
-    use coretwin_base::probe::Foreign;
+    use coretwin_base::account::probe::Foreign;
+    use coretwin_base::machine::cpu_set::CpuId;
 
     fn set(list: &str) -> CpuSet {
         CpuSet::parse(list).expect("list")

@@ -9,8 +9,8 @@ use crate::document::{Block, Column, Figure, Table};
 use crate::number;
 use crate::plot::{Curve, CurveLine, Distribution, Dot, Plot, RunOrder, Sorted};
 use crate::words;
-use coretwin_base::plan::{CopyRule, PlanRow, ThreadRule};
-use coretwin_base::reading::Status;
+use coretwin_base::study::plan::{CopyRule, PlanRow, ThreadRule};
+use coretwin_base::study::reading::Status;
 
 /// Most readings drawn in run order, over all rows of a study.
 const DOTS_MAX: usize = 16_000;

@@ -2,7 +2,7 @@
 
 use crate::number;
 use crate::words;
-use coretwin_base::reading::{Reading, Status};
+use coretwin_base::study::reading::{Reading, Status};
 use coretwin_base::units::human_seconds;
 
 /// A reading as lines of `name  value`, ending in a line break.

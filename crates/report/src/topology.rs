@@ -2,9 +2,9 @@
 //! core a bracket with its CPUs, and below it what is known about SMT and how far to believe it.
 
 use crate::words::{clean, fill, shorten};
-use coretwin_base::cpu_set::{CoreId, CpuId, CpuSet};
-use coretwin_base::topology::{Cpu, SiblingsAgree, Topology, Trust};
-use coretwin_base::ways::WithoutSmt;
+use coretwin_base::machine::cpu_set::{CoreId, CpuId, CpuSet};
+use coretwin_base::machine::topology::{Cpu, SiblingsAgree, Topology, Trust};
+use coretwin_base::machine::ways::WithoutSmt;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// No line is longer.

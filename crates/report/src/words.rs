@@ -1,12 +1,12 @@
 //! Words that several parts of the report share.
 
 use crate::Study;
-use coretwin_base::arm::{ArmState, KERNEL};
 use coretwin_base::origin::Origin;
-use coretwin_base::plan::{Comparison, PlanArm, Protocol};
 use coretwin_base::printable::is_steering;
-use coretwin_base::reading::Better;
-use coretwin_base::summary::{RowEffect, StoppedBecause, Verdict};
+use coretwin_base::study::arm::{ArmState, KERNEL};
+use coretwin_base::study::plan::{Comparison, PlanArm, Protocol};
+use coretwin_base::study::reading::Better;
+use coretwin_base::study::summary::{RowEffect, StoppedBecause, Verdict};
 use coretwin_stats::prediction;
 use coretwin_stats::study::pair_comparison;
 

@@ -2,8 +2,8 @@
 
 mod support;
 
-use coretwin_base::comparison::StudyComparison;
-use coretwin_base::summary::StoppedBecause;
+use coretwin_base::study::comparison::StudyComparison;
+use coretwin_base::study::summary::StoppedBecause;
 use coretwin_report::COMPARISON_FORMATS;
 use coretwin_stats::compare::{StudyRecords, compare};
 use expect_test::expect_file;

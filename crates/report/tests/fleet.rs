@@ -1,11 +1,11 @@
 //! A fleet's report in every format.
 
+use coretwin_base::fleet::comparison::FleetComparison;
+use coretwin_base::fleet::summary::FleetSummary;
 use coretwin_base::fleet::{Effect, Fleet, Member, MemberState, Refused};
-use coretwin_base::fleet_comparison::FleetComparison;
-use coretwin_base::fleet_summary::FleetSummary;
-use coretwin_base::plan::{Comparison, Scale};
 use coretwin_base::random::Stream;
-use coretwin_base::reading::Better;
+use coretwin_base::study::plan::{Comparison, Scale};
+use coretwin_base::study::reading::Better;
 use coretwin_report::{FLEET_COMPARISON_FORMATS, FLEET_FORMATS};
 use coretwin_stats::fleet::analyse;
 use coretwin_stats::fleet::comparison::{FleetRecords, compare_fleets};

@@ -3,9 +3,9 @@
 
 mod support;
 
-use coretwin_base::decision::Licence;
-use coretwin_base::reading::Status;
-use coretwin_base::summary::StoppedBecause;
+use coretwin_base::study::decision::Licence;
+use coretwin_base::study::reading::Status;
+use coretwin_base::study::summary::StoppedBecause;
 use coretwin_report::{FORMATS, Study, html, markdown, text};
 use support::{HOSTILE, Records};
 

@@ -4,7 +4,7 @@
 mod support;
 
 use coretwin_base::column::{Column, Values};
-use coretwin_base::prediction::{PredictedRow, Prediction};
+use coretwin_base::simulation::prediction::{PredictedRow, Prediction};
 use coretwin_report::dataset::{
     ByWorkload, effect_columns, metric_columns, metrics, reading_columns, readings, study_effects,
 };

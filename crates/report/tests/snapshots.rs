@@ -50,7 +50,7 @@ fn one_reading() {
 #[test]
 fn one_failed_reading() {
     let mut reading = support::chat().readings[0].clone();
-    reading.status = coretwin_base::reading::Status::Failed;
+    reading.status = coretwin_base::study::reading::Status::Failed;
     reading.value = None;
     reading.metrics = Arc::default();
     reading.checks = Arc::new([("totals".to_owned(), false)].into());

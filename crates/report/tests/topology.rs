@@ -1,7 +1,7 @@
 //! The drawing of a machine, on the records that the topology reader's own tests keep.
 
-use coretwin_base::cpu_set::{CoreId, CpuId, CpuSet};
-use coretwin_base::topology::{Cpu, Topology};
+use coretwin_base::machine::cpu_set::{CoreId, CpuId, CpuSet};
+use coretwin_base::machine::topology::{Cpu, Topology};
 use coretwin_report::topology::draw;
 use expect_test::expect_file;
 use std::collections::BTreeMap;

@@ -3,9 +3,9 @@
 #[path = "../tests/study/fixture.rs"]
 mod fixture;
 
-use coretwin_base::plan::Plan;
-use coretwin_base::reading::Reading;
-use coretwin_base::summary::StoppedBecause;
+use coretwin_base::study::plan::Plan;
+use coretwin_base::study::reading::Reading;
+use coretwin_base::study::summary::StoppedBecause;
 use coretwin_stats::study::{analyse, look};
 
 fn main() {

@@ -9,16 +9,16 @@
 use crate::paired::Paired;
 use crate::stopping::CONFIDENCE;
 use crate::study::{Analysed, too_busy};
-use coretwin_base::cpu_set::CpuSet;
-use coretwin_base::cputime::{
+use coretwin_base::account::cputime::{
     Condition, ConditionResult, CputimeSummary, Estimate, Experiment, Factors, Pair, Place,
     Relation, SpinnerAlone, SpinnerKind, metric,
 };
-use coretwin_base::plan::Plan;
-use coretwin_base::reading::{Phase, Reading, Status};
+use coretwin_base::machine::cpu_set::CpuSet;
+use coretwin_base::machine::topology::{Topology, Trust};
 use coretwin_base::schema::SCHEMA;
-use coretwin_base::summary::StoppedBecause;
-use coretwin_base::topology::{Topology, Trust};
+use coretwin_base::study::plan::Plan;
+use coretwin_base::study::reading::{Phase, Reading, Status};
+use coretwin_base::study::summary::StoppedBecause;
 use coretwin_base::warning::Warning;
 use std::collections::{BTreeMap, BTreeSet};
 

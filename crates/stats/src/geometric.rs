@@ -1,7 +1,7 @@
 //! Geometric means, ratios and speed-ups, as the article *Hyper-Threading speeds Linux* computes
 //! them.
 
-use coretwin_base::reading::Better;
+use coretwin_base::study::reading::Better;
 
 /// Geometric mean, exp of the mean of logs; none for no values, or if any is not above 0.
 ///

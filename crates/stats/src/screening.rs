@@ -5,8 +5,8 @@
 //! that take no further part, frozen, and confirmed on fresh blocks.
 
 use crate::study::blocks::scaled;
-use coretwin_base::plan::{Plan, PlanRow, ThreadRule};
-use coretwin_base::reading::{Better, Phase, Reading, Status};
+use coretwin_base::study::plan::{Plan, PlanRow, ThreadRule};
+use coretwin_base::study::reading::{Better, Phase, Reading, Status};
 use std::collections::BTreeMap;
 
 /// The count chosen for each arm (by label), from the screening readings of the rows that ask for

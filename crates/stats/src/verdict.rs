@@ -2,7 +2,7 @@
 
 use crate::paired::Paired;
 use crate::{stopping, student};
-use coretwin_base::summary::Verdict;
+use coretwin_base::study::summary::Verdict;
 
 /// Confidence of the interval that must lie inside the margin: two one-sided tests at 5 %.
 pub(crate) const EQUIVALENCE_CONFIDENCE: f64 = 0.90;

@@ -3,14 +3,14 @@
 #[path = "study/fixture.rs"]
 mod fixture;
 
-use coretwin_base::arm::ArmState;
-use coretwin_base::comparison::{Change, StudyComparison};
-use coretwin_base::environment::{Environment, Facts, Moment, Session};
+use coretwin_base::machine::environment::{Environment, Facts, Moment, Session};
 use coretwin_base::origin::Origin;
 use coretwin_base::param::ParamValue;
-use coretwin_base::plan::{Comparison, Plan, PlanRow, Protocol, Scale};
-use coretwin_base::reading::{Better, Reading};
-use coretwin_base::summary::StoppedBecause;
+use coretwin_base::study::arm::ArmState;
+use coretwin_base::study::comparison::{Change, StudyComparison};
+use coretwin_base::study::plan::{Comparison, Plan, PlanRow, Protocol, Scale};
+use coretwin_base::study::reading::{Better, Reading};
+use coretwin_base::study::summary::StoppedBecause;
 use coretwin_stats::compare::{NothingInCommon, StudyRecords, compare};
 use coretwin_stats::student;
 

@@ -3,12 +3,12 @@
 #[path = "study/fixture.rs"]
 mod fixture;
 
-use coretwin_base::arm::ArmState;
-use coretwin_base::decision::{Decision, ENERGY_METRIC, Licence, Measure};
 use coretwin_base::origin::Origin;
-use coretwin_base::plan::{Plan, PlanRow};
-use coretwin_base::reading::{Better, Metric, Reading};
-use coretwin_base::summary::{StoppedBecause, Verdict};
+use coretwin_base::study::arm::ArmState;
+use coretwin_base::study::decision::{Decision, ENERGY_METRIC, Licence, Measure};
+use coretwin_base::study::plan::{Plan, PlanRow};
+use coretwin_base::study::reading::{Better, Metric, Reading};
+use coretwin_base::study::summary::{StoppedBecause, Verdict};
 use coretwin_stats::decision::decide;
 use coretwin_stats::study::analyse;
 use fixture::{arm, plan, readings, row};
@@ -148,7 +148,7 @@ fn going_without_smt_and_core_scheduling_have_a_price() {
 #[test]
 fn a_screening_decides_nothing() {
     let mut plan = plan(&[row("a", "a")]);
-    plan.rules.protocol = coretwin_base::plan::Protocol::Quick;
+    plan.rules.protocol = coretwin_base::study::plan::Protocol::Quick;
     let readings = readings(&plan, 3, seconds(0.8));
     let summary = analyse(&plan, &readings, StoppedBecause::Blocks);
     assert_eq!(decide(&plan, &readings, &summary, None), None);

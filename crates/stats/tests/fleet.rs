@@ -3,12 +3,12 @@
 #[path = "fleet/support.rs"]
 mod support;
 
+use coretwin_base::fleet::summary::FleetSummary;
 use coretwin_base::fleet::{Fleet, Member, MemberState, Refused};
-use coretwin_base::fleet_summary::FleetSummary;
 use coretwin_base::origin::Origin;
-use coretwin_base::plan::Comparison;
 use coretwin_base::random::Stream;
-use coretwin_base::summary::Verdict;
+use coretwin_base::study::plan::Comparison;
+use coretwin_base::study::summary::Verdict;
 use coretwin_stats::fleet::{Weights, analyse};
 use std::collections::BTreeMap;
 use support::{effect, member};
@@ -31,7 +31,7 @@ fn line<'a>(
     summary: &'a FleetSummary,
     model: Option<&str>,
     row: &str,
-) -> &'a coretwin_base::fleet_summary::FleetEffect {
+) -> &'a coretwin_base::fleet::summary::FleetEffect {
     summary
         .effects
         .iter()

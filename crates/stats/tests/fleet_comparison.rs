@@ -4,11 +4,11 @@
 #[path = "fleet/support.rs"]
 mod support;
 
-use coretwin_base::comparison::Change;
+use coretwin_base::fleet::comparison::{FleetChange, FleetComparison};
 use coretwin_base::fleet::{Effect, Fleet, Member};
-use coretwin_base::fleet_comparison::{FleetChange, FleetComparison};
-use coretwin_base::plan::Comparison;
 use coretwin_base::random::Stream;
+use coretwin_base::study::comparison::Change;
+use coretwin_base::study::plan::Comparison;
 use coretwin_stats::fleet::comparison::{FleetRecords, compare_fleets};
 use support::{effect, member};
 

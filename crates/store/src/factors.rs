@@ -2,8 +2,8 @@
 //! folder for later accounting. Appended to only; whoever reads takes the last line that fits.
 
 use crate::error::Error;
+use coretwin_base::account::cputime::MeasuredFactors;
 use coretwin_base::caps;
-use coretwin_base::cputime::MeasuredFactors;
 use coretwin_base::schema;
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Read, Write};
@@ -69,9 +69,9 @@ pub fn read(state: &Path) -> Result<Vec<MeasuredFactors>, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use coretwin_base::cpu_set::CpuId;
-    use coretwin_base::cputime::{Estimate, Factors, Pair, Relation};
-    use coretwin_base::topology::Trust;
+    use coretwin_base::account::cputime::{Estimate, Factors, Pair, Relation};
+    use coretwin_base::machine::cpu_set::CpuId;
+    use coretwin_base::machine::topology::Trust;
 
     fn measured(work: &str) -> MeasuredFactors {
         let number = |value: f64| Estimate { value, low: Some(value - 0.1), high: None };

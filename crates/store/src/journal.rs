@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::line::Extent;
 use crate::scan::{Read, read_all};
 use coretwin_base::caps;
-use coretwin_base::reading::Reading;
+use coretwin_base::study::reading::Reading;
 use rustix::fs::{FlockOperation, OFlags, flock};
 use std::fs::{File, OpenOptions};
 use std::io::{Seek, SeekFrom};
@@ -154,9 +154,9 @@ impl Journal {
 mod tests {
     use super::*;
     use crate::disk::faults::{self, Faults};
-    use coretwin_base::placement::Placement;
-    use coretwin_base::reading::{Better, Phase, Status};
+    use coretwin_base::machine::placement::Placement;
     use coretwin_base::schema;
+    use coretwin_base::study::reading::{Better, Phase, Status};
     use std::sync::Arc;
 
     fn reading(seq: u64) -> Reading {

@@ -2,13 +2,13 @@
 
 use crate::checksum;
 use crate::error::{Error, naming_field};
-use coretwin_base::cpu_set::CpuSet;
-use coretwin_base::decision::ENERGY_METRIC;
+use coretwin_base::machine::cpu_set::CpuSet;
+use coretwin_base::machine::placement::Placement;
 use coretwin_base::param::Params;
-use coretwin_base::placement::Placement;
-use coretwin_base::reading::{Better, Metric, Phase, Reading, Status};
 use coretwin_base::schema;
 use coretwin_base::shared_text::SharedText;
+use coretwin_base::study::decision::ENERGY_METRIC;
+use coretwin_base::study::reading::{Better, Metric, Phase, Reading, Status};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;

@@ -3,10 +3,10 @@
 use crate::error::Error;
 use crate::line::{BadLine, Extent, Lines};
 use coretwin_base::caps;
-use coretwin_base::consistency::{self, Contradiction};
-use coretwin_base::environment::Environment;
-use coretwin_base::plan::Plan;
-use coretwin_base::reading::Reading;
+use coretwin_base::machine::environment::Environment;
+use coretwin_base::study::consistency::{self, Contradiction};
+use coretwin_base::study::plan::Plan;
+use coretwin_base::study::reading::Reading;
 use coretwin_base::warning::Warning;
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -249,7 +249,7 @@ fn parse(path: &Path, piece: &Piece, lines: &mut Lines) -> Result<Read, Error> {
 mod tests {
     use super::*;
     use crate::disk::faults::{self, Faults, FaultyFile};
-    use coretwin_base::reading::{Phase, Status};
+    use coretwin_base::study::reading::{Phase, Status};
 
     /// Line `seq` of a journal of three rows in two arms; every seventh run failed.
     fn line(seq: u64) -> String {

@@ -2,7 +2,7 @@
 //! version is refused with a reason.
 
 use coretwin_base::fleet::MemberState;
-use coretwin_base::fleet_plan::{BundleHolds, Manifest};
+use coretwin_base::fleet::plan::{BundleHolds, Manifest};
 use coretwin_base::random::Stream;
 use coretwin_store::Extent;
 use coretwin_store::fleet_bundle::{self, FleetBundle};

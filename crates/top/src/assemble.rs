@@ -8,9 +8,9 @@ use crate::snapshot::{Cgroup, Clash, Core, Machine, Pair, Short, Snapshot, Task}
 use coretwin_account::model::{self, Valuation};
 use coretwin_account::summary::valued;
 use coretwin_base::account::{CoreUse, Span, Window, Worth};
-use coretwin_base::cpu_set::{CpuId, CpuSet};
+use coretwin_base::machine::cpu_set::{CpuId, CpuSet};
+use coretwin_base::machine::topology::Topology;
 use coretwin_base::schema::SCHEMA;
-use coretwin_base::topology::Topology;
 use coretwin_base::warning::Warning;
 use coretwin_host::pressure::Pressure;
 use std::borrow::Cow;

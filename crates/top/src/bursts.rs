@@ -8,7 +8,7 @@
 use crate::snapshot::Short;
 use coretwin_account::model::{Valuation, capacity_shares};
 use coretwin_base::account::Siblings;
-use coretwin_base::cpu_set::{CpuId, CpuSet};
+use coretwin_base::machine::cpu_set::{CpuId, CpuSet};
 use coretwin_host::observe::{CpuTimes, cpu_times};
 use coretwin_host::root::Root;
 use rustix::time::{ClockId, clock_gettime};

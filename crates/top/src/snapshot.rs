@@ -2,7 +2,7 @@
 
 pub use coretwin_base::account::Task;
 use coretwin_base::account::{Factor, MethodName, SiblingsOrigin, Span, Worth};
-use coretwin_base::cpu_set::CpuSet;
+use coretwin_base::machine::cpu_set::CpuSet;
 use coretwin_base::warning::Warning;
 use coretwin_host::pressure::Pressure;
 use serde::{Deserialize, Serialize};

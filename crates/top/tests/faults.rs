@@ -5,7 +5,7 @@ use coretwin_account::choice;
 use coretwin_account::model::Valuation;
 use coretwin_account::sampled::Effort;
 use coretwin_base::account::{MethodName, Siblings};
-use coretwin_base::cpu_set::CpuId;
+use coretwin_base::machine::cpu_set::CpuId;
 use coretwin_host::fake::crowd::Crowd;
 use coretwin_host::fake::decay::Decay;
 use coretwin_host::fake::machine;

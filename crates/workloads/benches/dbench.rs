@@ -19,7 +19,7 @@
 
 mod support;
 
-use coretwin_base::placement::Placement;
+use coretwin_base::machine::placement::Placement;
 use coretwin_workloads::dbench::load::source;
 use std::path::Path;
 use std::process::{Child, Command, ExitCode, Stdio};

@@ -12,7 +12,7 @@
 
 mod support;
 
-use coretwin_base::placement::Placement;
+use coretwin_base::machine::placement::Placement;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use support::{Options, Trouble, mean, ratio};

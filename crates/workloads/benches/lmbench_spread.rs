@@ -11,7 +11,7 @@
 
 mod support;
 
-use coretwin_base::placement::Placement;
+use coretwin_base::machine::placement::Placement;
 use coretwin_workloads::lmbench::rows::ALL;
 use coretwin_workloads::workload::Workload;
 use std::process::ExitCode;
@@ -115,6 +115,7 @@ fn place(cpu: u32) -> Result<(u32, u32), Trouble> {
 fn online() -> Result<Vec<u32>, Trouble> {
     let status = std::fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
-    let cpus = coretwin_base::cpu_set::CpuSet::parse(line.ok_or("no list of CPUs")?.trim())?;
+    let cpus =
+        coretwin_base::machine::cpu_set::CpuSet::parse(line.ok_or("no list of CPUs")?.trim())?;
     Ok(cpus.iter().map(|cpu| cpu.0).collect())
 }

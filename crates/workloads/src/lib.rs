@@ -1,10 +1,10 @@
 //! The measured work: one trait, one explicit table of workloads, and the worker process that
 //! runs them.
 //!
-//! Data flow: a [`coretwin_base::job::Job`] on the worker's standard input → [`worker`] binds
+//! Data flow: a [`coretwin_base::study::job::Job`] on the worker's standard input → [`worker`] binds
 //! itself to the CPUs and becomes the user → a [`workload::Workload`] of [`table::ALL`], or the
 //! user's own [`command`], starts processes through the [`supervisor`] → one
-//! [`coretwin_base::job::Outcome`] on standard output.
+//! [`coretwin_base::study::job::Outcome`] on standard output.
 //!
 //! Invariants:
 //! * nothing measured runs in the worker itself; every process it starts is its own executable

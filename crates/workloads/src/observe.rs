@@ -1,7 +1,7 @@
 //! Where tasks really ran, and which processes there are.
 
 use crate::sys;
-use coretwin_base::cpu_set::{CPU_MAX, CpuId, CpuSet};
+use coretwin_base::machine::cpu_set::{CPU_MAX, CpuId, CpuSet};
 use std::fs;
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -6,7 +6,7 @@
 use crate::{
     Error, aim9, chat, contention, dbench, kernel_2_4, leftovers, lmbench, spinner, sys, tbench,
 };
-use coretwin_base::cpu_set::CpuSet;
+use coretwin_base::machine::cpu_set::CpuSet;
 use rustix::process::{Signal, set_parent_process_death_signal};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};

@@ -2,8 +2,8 @@
 //! worker itself.
 
 use crate::Error;
-use coretwin_base::core_queue;
-use coretwin_base::scheduler::{self, in_charge};
+use coretwin_base::machine::scheduler::{self, in_charge};
+use coretwin_base::simulation::core_queue;
 use std::fs::read_to_string;
 use std::path::Path;
 
@@ -23,7 +23,7 @@ pub(crate) fn now(root: &Path) -> Option<String> {
 /// # Errors
 /// [`Error::Failed`] saying which it is instead.
 pub(crate) fn verify(root: &Path, expected: &str) -> Result<(), Error> {
-    let now = now(root).unwrap_or_else(|| coretwin_base::arm::KERNEL.to_owned());
+    let now = now(root).unwrap_or_else(|| coretwin_base::study::arm::KERNEL.to_owned());
     if now != expected {
         return Err(Error::failed(format!(
             "the scheduler in charge is {now}, not {expected} as the arm says"

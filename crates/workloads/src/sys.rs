@@ -3,8 +3,8 @@
 
 #![expect(unsafe_code, reason = "system calls; every block says why it is sound")]
 
-use coretwin_base::cpu_set::{CPU_MAX, CpuId, CpuSet};
-use coretwin_base::job::RunAs;
+use coretwin_base::machine::cpu_set::{CPU_MAX, CpuId, CpuSet};
+use coretwin_base::study::job::RunAs;
 use std::ffi::CString;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};

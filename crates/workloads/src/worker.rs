@@ -13,10 +13,10 @@ use crate::supervisor::Supervisor;
 use crate::workload::{Measured, metric};
 use crate::{Error, sys, table};
 use coretwin_base::caps;
-use coretwin_base::job::{Job, Outcome, Work};
 use coretwin_base::param::WorkloadSpec;
-use coretwin_base::reading::Better;
 use coretwin_base::schema::{self, SCHEMA};
+use coretwin_base::study::job::{Job, Outcome, Work};
+use coretwin_base::study::reading::Better;
 use std::io::Write;
 use std::process::ExitCode;
 
@@ -194,7 +194,7 @@ fn fill(outcome: &mut Outcome, mut measured: Measured) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use coretwin_base::cpu_set::CpuSet;
+    use coretwin_base::machine::cpu_set::CpuSet;
     use std::collections::BTreeMap;
 
     fn filled(value: f64, held: bool) -> Outcome {

@@ -2,12 +2,12 @@
 
 use crate::Error;
 use crate::supervisor::Supervisor;
-use coretwin_base::cpu_set::CpuSet;
-use coretwin_base::job::Job;
-use coretwin_base::limits::Need;
+use coretwin_base::machine::cpu_set::CpuSet;
+use coretwin_base::machine::limits::Need;
 use coretwin_base::param::{ParamValue, Params};
-use coretwin_base::plan::{CopyRule, Scale};
-use coretwin_base::reading::{Better, Metric};
+use coretwin_base::study::job::Job;
+use coretwin_base::study::plan::{CopyRule, Scale};
+use coretwin_base::study::reading::{Better, Metric};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 

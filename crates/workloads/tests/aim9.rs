@@ -6,7 +6,7 @@ use common::{
     Worker, allowed_cpus, children, eventually, fail, installed, processes_with, run, succeed,
     worker_path, workload,
 };
-use coretwin_base::job::{Job, Outcome, RunAs};
+use coretwin_base::study::job::{Job, Outcome, RunAs};
 use coretwin_workloads::table;
 use rustix::process::Signal;
 use std::collections::BTreeMap;

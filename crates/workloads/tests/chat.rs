@@ -6,7 +6,7 @@ use common::{
     Worker, allowed_cpus, children, eventually, fail, installed, kill, left_out, nth_cpu, one_cpu,
     run, succeed, worker_path, workload,
 };
-use coretwin_base::job::{Outcome, RunAs};
+use coretwin_base::study::job::{Outcome, RunAs};
 use coretwin_workloads::leftovers;
 use coretwin_workloads::serve::{ChatOptions, ServeEvent, Variant, serve_chat};
 use rustix::process::Signal;
@@ -204,7 +204,8 @@ fn threads_that_cannot_be_made_are_named() {
 #[test]
 fn wrong_jobs_are_refused() {
     let mut job = workload("chat");
-    job.cpus = "60000".parse::<u32>().map(coretwin_base::cpu_set::CpuId).into_iter().collect();
+    job.cpus =
+        "60000".parse::<u32>().map(coretwin_base::machine::cpu_set::CpuId).into_iter().collect();
     fail(&job, "60000");
     job.cpus = Default::default();
     fail(&job, "no CPU");

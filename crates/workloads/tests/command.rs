@@ -3,9 +3,9 @@
 mod common;
 
 use common::{Worker, allowed_cpus, eventually, fail, job, one_cpu, processes_with, run, succeed};
-use coretwin_base::command::{CommandSpec, Extract, MetricSpec, ServerSpec};
-use coretwin_base::job::{Job, RunAs, Work};
-use coretwin_base::reading::Better;
+use coretwin_base::study::command::{CommandSpec, Extract, MetricSpec, ServerSpec};
+use coretwin_base::study::job::{Job, RunAs, Work};
+use coretwin_base::study::reading::Better;
 use std::path::Path;
 use std::time::Instant;
 

@@ -6,7 +6,7 @@ use common::{
     Worker, allowed_cpus, children, eventually, fail, installed, kill, one_cpu, succeed,
     with_server_at, worker_path, workload,
 };
-use coretwin_base::job::Outcome;
+use coretwin_base::study::job::Outcome;
 use coretwin_workloads::serve::ServeEvent;
 use rustix::process::Signal;
 use std::collections::BTreeMap;

@@ -6,9 +6,9 @@
 mod common;
 
 use common::{allowed_cpus, nth_cpu, succeed, worker_path, workload};
-use coretwin_base::cpu_set::CpuSet;
-use coretwin_base::job::Outcome;
-use coretwin_base::placement::Placement;
+use coretwin_base::machine::cpu_set::CpuSet;
+use coretwin_base::machine::placement::Placement;
+use coretwin_base::study::job::Outcome;
 use coretwin_workloads::table;
 use std::process::Command;
 

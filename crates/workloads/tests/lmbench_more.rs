@@ -7,9 +7,9 @@ use common::{
     Worker, allowed_cpus, assert_nothing_left, children, eventually, fail, installed, nth_cpu,
     one_cpu, run, succeed, traced, tree, workload,
 };
-use coretwin_base::job::{Job, Outcome};
-use coretwin_base::limits::Limit;
+use coretwin_base::machine::limits::Limit;
 use coretwin_base::param::WorkloadSpec;
+use coretwin_base::study::job::{Job, Outcome};
 use coretwin_workloads::table;
 use rustix::process::Signal;
 use std::collections::{BTreeMap, BTreeSet};

@@ -45,7 +45,7 @@ const TOP: Suite = Suite::Unit("coretwin-top");
 #[rustfmt::skip]
 pub(super) const FAULTS: &[Fault] = &[
     Fault {
-        name: "cpu-set-stride", file: "crates/base/src/cpu_set.rs",
+        name: "cpu-set-stride", file: "crates/base/src/machine/cpu_set.rs",
         find: "(cpu - low) % group < used",
         put: "(cpu - low) % group <= used",
         suite: BASE, test: "cpu_set::tests::reads_what_the_kernel_writes",

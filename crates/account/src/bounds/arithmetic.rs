@@ -6,7 +6,7 @@
 //! and its siblings for independent.
 
 use coretwin_base::account::{Run, Siblings, Span};
-use coretwin_base::cpu_set::{CpuId, CpuSet};
+use coretwin_base::machine::cpu_set::{CpuId, CpuSet};
 use std::collections::BTreeMap;
 
 /// Busy time of the CPUs in a span of time, in seconds.

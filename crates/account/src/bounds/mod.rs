@@ -14,7 +14,7 @@ use crate::roster::{Index, Roster, cpu_s};
 use crate::sampled::{Effort, cpu_use, observed_busy_s};
 use arithmetic::{Busy, Places};
 use coretwin_base::account::{CoreUse, MethodName, Run, Siblings, Span, TaskUse, Unseen, Window};
-use coretwin_base::cpu_set::CpuSet;
+use coretwin_base::machine::cpu_set::CpuSet;
 use coretwin_base::units::Nanos;
 use coretwin_host::observe::{self, CpuTimes};
 use coretwin_host::root::Root;

@@ -5,7 +5,7 @@ use coretwin_base::account::{
     Balance, CoreUse, CpuUse, MethodName, PairUse, Run, Siblings, Span, StatTimes, TaskUse, Unseen,
     Window,
 };
-use coretwin_base::cpu_set::{CpuId, CpuSet};
+use coretwin_base::machine::cpu_set::{CpuId, CpuSet};
 use coretwin_bpf::overlap::{self, CpuTime, Missing, TaskTime};
 use std::collections::BTreeMap;
 

@@ -11,7 +11,7 @@ use crate::Error;
 use crate::balance::stat_times;
 use crate::method::Method;
 use coretwin_base::account::{CpuUse, MethodName, Siblings, Window};
-use coretwin_base::cpu_set::CpuId;
+use coretwin_base::machine::cpu_set::CpuId;
 use coretwin_bpf::overlap::{Overlap, Room, SiblingMap};
 use coretwin_host::observe::{self, CpuTimes};
 use coretwin_host::root::Root;

@@ -2,7 +2,7 @@
 
 use super::valuation::Known;
 use super::*;
-use coretwin_base::cpu_set::{CpuId, CpuSet};
+use coretwin_base::machine::cpu_set::{CpuId, CpuSet};
 use proptest::prelude::*;
 
 fn valuation(core_yield: &str, threads: usize) -> Valuation {

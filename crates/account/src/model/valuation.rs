@@ -1,8 +1,8 @@
 //! Yields and slowdowns for every kind of core, from what is known of them.
 
 use crate::Error;
+use coretwin_base::account::cputime::MeasuredFactors;
 use coretwin_base::account::{Factor, FactorOrigin, Factors, Span};
-use coretwin_base::cputime::MeasuredFactors;
 use std::collections::BTreeMap;
 
 /// The yield of two siblings where nothing is known, with its range: from 1.0 (a second thread gives
@@ -52,7 +52,10 @@ impl Known {
         Ok(Self { by_busy, origin: FactorOrigin::Given })
     }
 
-    fn measured(estimate: coretwin_base::cputime::Estimate, from: &MeasuredFactors) -> Self {
+    fn measured(
+        estimate: coretwin_base::account::cputime::Estimate,
+        from: &MeasuredFactors,
+    ) -> Self {
         let span = Span {
             value: estimate.value,
             low: estimate.low.unwrap_or(estimate.value).min(estimate.value),

@@ -6,7 +6,7 @@
 //! twenty is an outlier that can be anything: so no single one, however wild, says more than about
 //! six nats, and many ordinary ones outvote it.
 
-use coretwin_base::probe::Pair;
+use coretwin_base::account::probe::Pair;
 use coretwin_stats::paired::Paired;
 
 /// Spread of a comparison of CPUs that are free of each other: noise of both sides (1 to 3 %), and
@@ -101,8 +101,9 @@ mod tests {
         for noise in [-0.02, 0.0, 0.02, 0.01, -0.01] {
             compared.add([0.5_f64.ln() + noise, 0.6_f64.ln() + noise]);
         }
-        let (a, b) = (coretwin_base::cpu_set::CpuId(0), coretwin_base::cpu_set::CpuId(1));
-        let kind = coretwin_base::probe::Contention::Ports;
+        let (a, b) =
+            (coretwin_base::machine::cpu_set::CpuId(0), coretwin_base::machine::cpu_set::CpuId(1));
+        let kind = coretwin_base::account::probe::Contention::Ports;
         let blank =
             Pair { a, b, kind, ratio: 0.0, low: 0.0, high: 0.0, repeats: 0, confidence: 0.0 };
         let pair = compared.describe(blank);

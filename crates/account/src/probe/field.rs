@@ -1,8 +1,8 @@
 //! The CPUs of a probe, its clock, and rounds that nobody disturbed.
 
 use super::meter::{Measured, Meter, MeterError, Round};
-use coretwin_base::cpu_set::{CpuId, CpuSet};
-use coretwin_base::probe::Contention;
+use coretwin_base::account::probe::Contention;
+use coretwin_base::machine::cpu_set::{CpuId, CpuSet};
 
 /// Of so many CPUs one may be disturbed in a round that counts; of fewer, none.
 const CPUS_PER_DISTURBED: usize = 20;

@@ -8,7 +8,7 @@
 use super::field::{End, Field};
 use super::search::{Parts, Stage};
 use super::verify::verify;
-use coretwin_base::probe::{Contention, Pair};
+use coretwin_base::account::probe::{Contention, Pair};
 use coretwin_base::random::Stream;
 use std::collections::{BTreeMap, BTreeSet};
 

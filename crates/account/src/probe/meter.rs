@@ -1,7 +1,7 @@
 //! What burns CPU time for a probe, and says what each CPU achieved.
 
-use coretwin_base::cpu_set::{CpuId, CpuSet};
-use coretwin_base::probe::Contention;
+use coretwin_base::account::probe::Contention;
+use coretwin_base::machine::cpu_set::{CpuId, CpuSet};
 use std::collections::BTreeMap;
 
 /// CPUs that are measured side by side, while all others of the probe rest.

@@ -22,8 +22,8 @@ mod search;
 mod turns;
 mod verify;
 
-use coretwin_base::cpu_set::{CpuId, CpuSet};
-use coretwin_base::probe::{Contention, Pair, Shared, Sharing};
+use coretwin_base::account::probe::{Contention, Pair, Shared, Sharing};
+use coretwin_base::machine::cpu_set::{CpuId, CpuSet};
 use coretwin_base::random::Stream;
 use evidence::CONFIDENCE_MAX;
 use field::{End, Field};

@@ -8,7 +8,7 @@
 use super::codes::{self, Codes};
 use super::evidence::{probability, weight};
 use super::field::{End, Field};
-use coretwin_base::probe::Contention;
+use coretwin_base::account::probe::Contention;
 use coretwin_base::random::Stream;
 use std::collections::BTreeSet;
 

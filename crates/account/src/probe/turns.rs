@@ -6,7 +6,7 @@
 use super::evidence::weight;
 use super::field::{End, Field};
 use super::grouping::Grouping;
-use coretwin_base::probe::Contention;
+use coretwin_base::account::probe::Contention;
 use coretwin_base::random::Stream;
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -7,7 +7,7 @@
 
 use super::evidence::Compared;
 use super::field::{End, Field};
-use coretwin_base::probe::Contention;
+use coretwin_base::account::probe::Contention;
 use coretwin_base::random::Stream;
 
 /// Repetitions at least: fewer make a poor interval.

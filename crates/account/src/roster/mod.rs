@@ -10,7 +10,7 @@
 mod ended;
 
 use coretwin_base::account::TaskUse;
-use coretwin_base::cpu_set::{CpuId, CpuSet};
+use coretwin_base::machine::cpu_set::{CpuId, CpuSet};
 use coretwin_base::units::Nanos;
 use coretwin_host::root::Root;
 use coretwin_host::tasks::{RunTimeFile, Tasks, Thread};

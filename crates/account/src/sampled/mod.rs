@@ -15,7 +15,7 @@ use crate::balance::{of_stat, stat_times};
 use crate::method::Method;
 use crate::roster::{Roster, cpu_s};
 use coretwin_base::account::{CpuUse, MethodName, Siblings, TaskUse, Unseen, Window};
-use coretwin_base::cpu_set::CpuId;
+use coretwin_base::machine::cpu_set::CpuId;
 use coretwin_base::random::Stream;
 use coretwin_host::observe::{self, CpuTimes};
 use coretwin_host::root::Root;

@@ -14,7 +14,7 @@
 use super::coverage::{highest, lowest, seen_s};
 use crate::roster::Index;
 use coretwin_base::account::{CoreUse, CpuUse, PairUse, Run, Siblings, Span};
-use coretwin_base::cpu_set::CpuId;
+use coretwin_base::machine::cpu_set::CpuId;
 use std::collections::BTreeMap;
 
 /// Pairs that are kept; the rarer half is dropped when there are more.
@@ -196,7 +196,7 @@ impl Tally {
         residues: &BTreeMap<CpuId, Residue>,
     ) -> Vec<CoreUse> {
         let Looks { elapsed_s: seen_all_s, looks } = self.all_looks();
-        let of_core = |(core, cpus): (usize, &coretwin_base::cpu_set::CpuSet)| {
+        let of_core = |(core, cpus): (usize, &coretwin_base::machine::cpu_set::CpuSet)| {
             let residue: f64 = cpus
                 .iter()
                 .filter_map(|cpu| residues.get(&cpu))

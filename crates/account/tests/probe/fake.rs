@@ -1,8 +1,8 @@
 //! Machines made up, and a meter that measures them with noise.
 
 use coretwin_account::probe::meter::{Measured, Meter, MeterError, Round};
-use coretwin_base::cpu_set::{CpuId, CpuSet};
-use coretwin_base::probe::Contention;
+use coretwin_base::account::probe::Contention;
+use coretwin_base::machine::cpu_set::{CpuId, CpuSet};
 use coretwin_base::random::Stream;
 use std::collections::BTreeMap;
 

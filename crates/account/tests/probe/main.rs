@@ -6,8 +6,8 @@
 mod fake;
 
 use coretwin_account::probe::{self, Findings, Options};
-use coretwin_base::cpu_set::{CpuId, CpuSet};
-use coretwin_base::probe::Sharing;
+use coretwin_base::account::probe::Sharing;
+use coretwin_base::machine::cpu_set::{CpuId, CpuSet};
 use coretwin_base::random::Stream;
 use fake::{FakeMeter, Machine};
 

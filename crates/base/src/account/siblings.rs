@@ -1,7 +1,7 @@
 //! Which CPUs are taken to share a core, and who says so.
 
-use crate::cpu_set::{BadCpuList, CpuId, CpuSet};
-use crate::topology::Topology;
+use crate::machine::cpu_set::{BadCpuList, CpuId, CpuSet};
+use crate::machine::topology::Topology;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 

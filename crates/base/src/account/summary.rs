@@ -2,7 +2,7 @@
 
 use super::window::{Balance, CoreUse};
 use super::{Factor, MethodName, Siblings, Span, Unseen};
-use crate::cpu_set::{CpuId, CpuSet};
+use crate::machine::cpu_set::{CpuId, CpuSet};
 use crate::warning::Warning;
 use serde::{Deserialize, Serialize};
 

@@ -1,7 +1,7 @@
 //! What was seen of the machine in one interval.
 
 use super::{Siblings, Span};
-use crate::cpu_set::{CpuId, CpuSet};
+use crate::machine::cpu_set::{CpuId, CpuSet};
 use serde::{Deserialize, Serialize};
 
 /// How it is known who ran beside whom.

@@ -5,7 +5,7 @@ use super::statistics::{CoreNow, Statistics};
 use super::{COUNTERS, End, Options, Trial, image};
 use crate::Error;
 use crate::object::{self, embedded};
-use coretwin_base::cpu_set::CpuSet;
+use coretwin_base::machine::cpu_set::CpuSet;
 use coretwin_host::root::Root;
 use coretwin_host::topology;
 use libbpf_rs::{Link, MapCore, MapFlags, Object, OpenObject};

@@ -22,7 +22,7 @@ mod statistics;
 #[cfg(not(feature = "bpf"))]
 mod without;
 
-pub use coretwin_base::core_queue::{NAME, OPS_NAME, Options};
+pub use coretwin_base::simulation::core_queue::{NAME, OPS_NAME, Options};
 pub use counters::{COUNTERS, Counter, Kind};
 pub use end::End;
 #[cfg(feature = "bpf")]

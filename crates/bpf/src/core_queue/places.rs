@@ -1,8 +1,8 @@
 //! Where each CPU is: dense core numbers for every CPU that there can be.
 
 use crate::Error;
-use coretwin_base::cpu_set::CpuSet;
-use coretwin_base::topology::Topology;
+use coretwin_base::machine::cpu_set::CpuSet;
+use coretwin_base::machine::topology::Topology;
 use std::collections::BTreeMap;
 
 /// As in `c/core_queue.h`.
@@ -81,7 +81,7 @@ impl Places {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use coretwin_base::cpu_set::{CoreId, CpuId};
+    use coretwin_base::machine::cpu_set::{CoreId, CpuId};
 
     fn topology(cpus: &[(u32, u32, bool, &str)]) -> Topology {
         let mut topology = Topology::regular(1, 1, cpus.len() as u32);

@@ -4,7 +4,7 @@
 //! task's time exactly without them, but not beside which other task it was, nor what other cores did.
 
 use super::{PairTime, SiblingMap};
-use coretwin_base::cpu_set::CpuId;
+use coretwin_base::machine::cpu_set::CpuId;
 use std::collections::BTreeMap;
 
 /// Pairs that are counted; whoever comes later in a window has no place.
@@ -73,7 +73,7 @@ impl Glimpses {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use coretwin_base::cpu_set::CpuSet;
+    use coretwin_base::machine::cpu_set::CpuSet;
 
     fn map(online: &str, cores: &[&str]) -> SiblingMap {
         let set = |list: &str| CpuSet::parse(list).expect("a list");

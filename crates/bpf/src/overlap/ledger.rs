@@ -3,7 +3,7 @@
 use super::glimpses::Glimpses;
 use super::shapes::{CLOCKS, Closed, Cpu, Task};
 use super::{CoreTime, CpuTime, Missing, PLACES, Run, SiblingMap, TaskTime, Window};
-use coretwin_base::cpu_set::CpuId;
+use coretwin_base::machine::cpu_set::CpuId;
 use std::collections::HashMap;
 
 /// A task for as long as it lives: its address is used again only after it has gone.

@@ -6,7 +6,7 @@ use super::shapes::{self, Cpu, Given, Task};
 use super::{Room, SiblingMap, Window};
 use crate::Error;
 use crate::object::{embedded, load, open, refused};
-use coretwin_base::cpu_set::{CpuId, CpuSet};
+use coretwin_base::machine::cpu_set::{CpuId, CpuSet};
 use coretwin_base::random::Stream;
 use libbpf_rs::{
     Link, MapCore, MapFlags, MapHandle, MapImpl, Object, ProgramInput, ProgramMut, RingBuffer,

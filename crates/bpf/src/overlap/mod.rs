@@ -22,7 +22,7 @@ pub use absent::Overlap;
 pub use loader::Overlap;
 
 use crate::Error;
-use coretwin_base::cpu_set::{CpuId, CpuSet};
+use coretwin_base::machine::cpu_set::{CpuId, CpuSet};
 use std::collections::BTreeMap;
 
 /// The most siblings of a core that the program can tell apart.

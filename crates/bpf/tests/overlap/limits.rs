@@ -2,7 +2,7 @@
 
 use crate::load::{burn, phases};
 use crate::machine::{self, Machine, cpus, run_of, total_ns};
-use coretwin_base::cpu_set::CpuSet;
+use coretwin_base::machine::cpu_set::CpuSet;
 use coretwin_bpf::overlap::{CpuTime, Room, SIBLINGS_MAX, SiblingMap, Window};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
@@ -149,7 +149,7 @@ fn a_thread_that_starts_a_program_is_counted_once() {
 fn of_eight() -> Option<Machine> {
     let online: CpuSet = cpus("online").iter().take(SIBLINGS_MAX).collect();
     let highest = online.iter().next_back()?.0;
-    let more = (highest + 1..).map(coretwin_base::cpu_set::CpuId);
+    let more = (highest + 1..).map(coretwin_base::machine::cpu_set::CpuId);
     let core: CpuSet = online.iter().chain(more).take(SIBLINGS_MAX).collect();
     let possible = cpus("possible").union(&core);
     let map = SiblingMap::new(&possible, &cpus("online"), &[core]).expect("a map");

@@ -1,7 +1,7 @@
 //! Work of known kinds.
 
 use crate::machine::clock_ns;
-use coretwin_base::cpu_set::CpuId;
+use coretwin_base::machine::cpu_set::CpuId;
 use rustix::thread::{CpuSet, gettid, sched_setaffinity};
 use rustix::time::ClockId;
 use std::process::Command;

@@ -1,6 +1,6 @@
 //! The machine the tests run on, one test at a time.
 
-use coretwin_base::cpu_set::{CpuId, CpuSet};
+use coretwin_base::machine::cpu_set::{CpuId, CpuSet};
 use coretwin_bpf::Error;
 use coretwin_bpf::overlap::{Overlap, Room, SiblingMap, TaskTime, Window};
 use rustix::time::{ClockId, clock_gettime};

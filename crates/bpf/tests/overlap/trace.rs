@@ -1,6 +1,6 @@
 //! The kernel's own trace of switches, as an independent witness.
 
-use coretwin_base::cpu_set::{CpuId, CpuSet};
+use coretwin_base::machine::cpu_set::{CpuId, CpuSet};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -3,7 +3,7 @@
 use crate::load::{Told, burn, meanwhile, phases, pin, storm, told};
 use crate::machine::{self, Machine, clock_ns, is_emulated, off_ns, run_of, total_ns};
 use crate::trace::{HIDDEN, Shares, Trace, shares};
-use coretwin_base::cpu_set::{CpuId, CpuSet};
+use coretwin_base::machine::cpu_set::{CpuId, CpuSet};
 use coretwin_bpf::overlap::Window;
 use rustix::time::ClockId;
 use std::collections::BTreeMap;

@@ -1,7 +1,7 @@
 //! What makes a comparison fail a build.
 
-use coretwin_base::comparison::{Change, Contrast, StudyComparison};
-use coretwin_base::fleet_comparison::FleetComparison;
+use coretwin_base::fleet::comparison::FleetComparison;
+use coretwin_base::study::comparison::{Change, Contrast, StudyComparison};
 
 /// A condition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,8 +3,8 @@
 use crate::exit::Usage;
 use crate::study_args::{drawn_seed, limit};
 use anyhow::Result;
-use coretwin_base::cpu_set::CpuId;
-use coretwin_base::cputime::{Spinner, SpinnerKind};
+use coretwin_base::account::cputime::{Spinner, SpinnerKind};
+use coretwin_base::machine::cpu_set::CpuId;
 use coretwin_base::suggest;
 use coretwin_base::units::parse_duration;
 use coretwin_lab::cputime::pair;

@@ -3,13 +3,13 @@
 
 use crate::out;
 use anyhow::{Context, Result};
-use coretwin_base::cpu_set::CpuSet;
-use coretwin_base::cputime::{CputimeSummary, MeasuredFactors};
-use coretwin_base::environment::Environment;
-use coretwin_base::plan::Plan;
-use coretwin_base::reading::Reading;
+use coretwin_base::account::cputime::{CputimeSummary, MeasuredFactors};
+use coretwin_base::machine::cpu_set::CpuSet;
+use coretwin_base::machine::environment::Environment;
 use coretwin_base::schema::SCHEMA;
-use coretwin_base::summary::StoppedBecause;
+use coretwin_base::study::plan::Plan;
+use coretwin_base::study::reading::Reading;
+use coretwin_base::study::summary::StoppedBecause;
 use coretwin_host::root::Root;
 use coretwin_host::topology::state_folder;
 use coretwin_lab::host_machine::now_utc;

@@ -4,7 +4,7 @@ use super::here;
 use crate::exit::{DONE, Usage};
 use crate::{host, out};
 use anyhow::Result;
-use coretwin_base::fleet_plan::BundleHolds;
+use coretwin_base::fleet::plan::BundleHolds;
 use coretwin_host::root::Root;
 use coretwin_lab::fleet::task::{TaskHere, pack};
 use coretwin_store::fleet_folder::FleetFolder;

@@ -3,7 +3,7 @@
 use crate::exit::{CELLS_FAILED, DONE, Usage};
 use crate::out;
 use anyhow::{Context, Result};
-use coretwin_base::fleet_plan::{FleetPlan, FleetSubject};
+use coretwin_base::fleet::plan::{FleetPlan, FleetSubject};
 use coretwin_lab::fleet::merge::{Merged, merge};
 use coretwin_lab::fleet::status::Bundles;
 use coretwin_store::fleet_folder::{FleetFolder, MERGED, bundles_in, stamp};

@@ -6,7 +6,7 @@ use crate::simulate::sweep;
 use crate::study_args::{self, Line};
 use anyhow::{Context, Result};
 use coretwin_base::caps;
-use coretwin_base::fleet_plan::{
+use coretwin_base::fleet::plan::{
     EngineOptions, FleetSubject, KubernetesOptions, SlurmOptions, SlurmPlace, SshHost, SshOptions,
 };
 use coretwin_base::suggest::unknown;

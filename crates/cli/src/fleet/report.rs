@@ -5,7 +5,7 @@ use crate::dataset::{self, As};
 use crate::exit::{DONE, Usage};
 use crate::{out, study_args};
 use anyhow::Result;
-use coretwin_base::fleet_plan::FleetPlan;
+use coretwin_base::fleet::plan::FleetPlan;
 use coretwin_base::warning::Warning;
 use coretwin_lab::fleet::status::Bundles;
 use coretwin_report::{FLEET_FORMATS, FleetFormat};

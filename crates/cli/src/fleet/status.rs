@@ -4,7 +4,7 @@ use super::with_engine;
 use crate::exit::{CELLS_FAILED, DONE};
 use crate::out;
 use anyhow::Result;
-use coretwin_base::fleet_plan::FleetPlan;
+use coretwin_base::fleet::plan::FleetPlan;
 use coretwin_lab::fleet::engine::{self, Known};
 use coretwin_lab::fleet::status::{Bundles, State, Status, status};
 use coretwin_store::fleet_folder::FleetFolder;

@@ -4,7 +4,7 @@ use super::verbs;
 use crate::{list, simulate};
 use anyhow::Result;
 use clap::Command;
-use coretwin_base::core_queue;
+use coretwin_base::simulation::core_queue;
 use coretwin_bpf::core_queue::{COUNTERS, Kind};
 use std::fmt::Write;
 

@@ -6,7 +6,7 @@ use super::{INTERVAL, Wish, start};
 use crate::exit::{CELLS_FAILED, DONE};
 use crate::out;
 use anyhow::Result;
-use coretwin_base::core_queue::NAME;
+use coretwin_base::simulation::core_queue::NAME;
 use coretwin_bpf::core_queue::Scheduler;
 use coretwin_host::root::Root;
 use coretwin_host::sched_ext::keeper::Answer;

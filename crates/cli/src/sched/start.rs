@@ -5,7 +5,7 @@ use super::{OURSELVES, Wish, doctor, view};
 use crate::exit::DONE;
 use crate::{out, signals};
 use anyhow::{Result, anyhow};
-use coretwin_base::core_queue::NAME;
+use coretwin_base::simulation::core_queue::NAME;
 use coretwin_host::lock;
 use coretwin_host::root::Root;
 use coretwin_host::sched_ext::doctor as examination;

@@ -5,8 +5,8 @@ use super::{INTERVAL, metrics, view};
 use crate::exit::DONE;
 use crate::{out, signals};
 use anyhow::{Context, Result};
-use coretwin_base::core_queue::NAME;
 use coretwin_base::schema::SCHEMA;
+use coretwin_base::simulation::core_queue::NAME;
 use coretwin_host::root::Root;
 use coretwin_host::sched_ext::State;
 use coretwin_host::sched_ext::record::{self, Record};
@@ -186,7 +186,7 @@ fn counters(record: &Record) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use coretwin_base::core_queue::{OPS_NAME, Options};
+    use coretwin_base::simulation::core_queue::{OPS_NAME, Options};
     use coretwin_host::fake::sched_ext::{install, put};
     use coretwin_host::sched_ext::record::Ending;
 

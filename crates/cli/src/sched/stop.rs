@@ -3,8 +3,8 @@
 use crate::exit::DONE;
 use crate::out;
 use anyhow::{Result, anyhow};
-use coretwin_base::arm::KERNEL;
-use coretwin_base::core_queue::NAME;
+use coretwin_base::simulation::core_queue::NAME;
+use coretwin_base::study::arm::KERNEL;
 use coretwin_host::root::Root;
 use coretwin_host::sched_ext::record::{self, Record};
 use coretwin_host::sched_ext::{State, keeper};
@@ -59,7 +59,7 @@ fn keeper_of(record: &Record) -> Result<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use coretwin_base::core_queue::{OPS_NAME, Options};
+    use coretwin_base::simulation::core_queue::{OPS_NAME, Options};
     use coretwin_host::fake::sched_ext::{install, put};
 
     fn refused(ops: &str, record: bool) -> String {

@@ -97,7 +97,7 @@ pub(super) fn queues(record: &Record) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use coretwin_base::core_queue::Options;
+    use coretwin_base::simulation::core_queue::Options;
     use coretwin_host::root::Root;
     use coretwin_host::sched_ext::record::Core;
 

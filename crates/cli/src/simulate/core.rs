@@ -4,9 +4,11 @@ use crate::exit::{DONE, Usage};
 use crate::out;
 use anyhow::{Result, anyhow};
 use coretwin_base::caps;
-use coretwin_base::core_run::{CoreAccuracy, CoreEnhancement, CoreNote, CoreSievePages};
 use coretwin_base::origin::Origin;
 use coretwin_base::schema::SCHEMA;
+use coretwin_base::simulation::core_run::{
+    CoreAccuracy, CoreEnhancement, CoreNote, CoreSievePages,
+};
 use coretwin_base::suggest;
 use coretwin_lab::simulated_core::{self, Cache, Request};
 use coretwin_sim::core::accuracy;

@@ -8,7 +8,7 @@ pub(super) use input::speeds_of;
 use crate::exit::{CELLS_FAILED, DONE, Usage};
 use crate::out;
 use anyhow::{Result, anyhow};
-use coretwin_base::sched_run::SchedRun;
+use coretwin_base::simulation::kernel_run::SchedRun;
 use coretwin_lab::simulated_kernel::{self, Request, Speeds};
 use coretwin_sim::kernel::scenario::{Scenario, table};
 use coretwin_sim::kernel::{Layout, scenario::expect::MEASURES};

@@ -4,8 +4,8 @@ use super::{Done, How, check_level, consent, guardian, not_switchable};
 use crate::exit::{DONE, NOT_POSSIBLE};
 use crate::{host, out};
 use anyhow::Result;
+use coretwin_base::machine::topology::{SmtControl, Topology};
 use coretwin_base::schema::SCHEMA;
-use coretwin_base::topology::{SmtControl, Topology};
 use coretwin_host::lock;
 use coretwin_host::root::Root;
 use coretwin_host::smt::kernel::SystemKernel;
@@ -173,7 +173,7 @@ pub(super) fn writes(writes: &[Write]) -> String {
 mod tests {
     use super::*;
     use crate::exit;
-    use coretwin_base::cpu_set::CpuSet;
+    use coretwin_base::machine::cpu_set::CpuSet;
     use coretwin_host::fake;
 
     fn done(after: &str) -> Done {

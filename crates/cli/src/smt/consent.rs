@@ -4,7 +4,7 @@ use crate::exit::Usage;
 use crate::out;
 use anyhow::{Result, anyhow};
 use coretwin_base::caps;
-use coretwin_base::topology::Topology;
+use coretwin_base::machine::topology::Topology;
 use coretwin_host::root::Root;
 use coretwin_host::smt::preflight::{self, Finding};
 use coretwin_host::smt::target::Target;

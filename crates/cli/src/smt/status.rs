@@ -3,10 +3,10 @@
 use crate::exit::DONE;
 use crate::{host, out};
 use anyhow::Result;
-use coretwin_base::cpu_set::CpuSet;
+use coretwin_base::machine::cpu_set::CpuSet;
+use coretwin_base::machine::topology::{SmtControl, Topology};
+use coretwin_base::machine::ways::WithoutSmt;
 use coretwin_base::schema::SCHEMA;
-use coretwin_base::topology::{SmtControl, Topology};
-use coretwin_base::ways::WithoutSmt;
 use coretwin_host::root::Root;
 use coretwin_host::smt::restore::{self, Difference};
 use coretwin_host::smt::saved::{self, Holder, Slot};

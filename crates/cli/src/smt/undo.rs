@@ -230,7 +230,7 @@ mod tests {
     use coretwin_host::smt::restore::Difference;
 
     fn restored(left_to_do: &[&str]) -> Restored {
-        let cpus = |list: &str| coretwin_base::cpu_set::CpuSet::parse(list).expect("list");
+        let cpus = |list: &str| coretwin_base::machine::cpu_set::CpuSet::parse(list).expect("list");
         Restored {
             control_before: None,
             control_after: None,

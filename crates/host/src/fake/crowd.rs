@@ -6,7 +6,7 @@
 //! open.
 
 use crate::root::Root;
-use coretwin_base::cpu_set::{CpuId, CpuSet};
+use coretwin_base::machine::cpu_set::{CpuId, CpuSet};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;

@@ -16,7 +16,7 @@ pub use machines::FAKES;
 pub(crate) use machines::LISTING_1;
 
 use crate::root::Root;
-use coretwin_base::cpu_set::{CpuId, CpuSet};
+use coretwin_base::machine::cpu_set::{CpuId, CpuSet};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fmt::Write;

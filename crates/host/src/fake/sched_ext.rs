@@ -2,7 +2,7 @@
 
 use crate::root::Root;
 use crate::sched_ext::btf;
-use coretwin_base::scheduler::{OPS, STATE};
+use coretwin_base::machine::scheduler::{OPS, STATE};
 use std::io;
 
 /// Gives a fake machine a kernel with sched_ext, in a state and with a scheduler of that name.

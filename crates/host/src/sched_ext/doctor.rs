@@ -6,8 +6,8 @@ use super::config::Config;
 use super::cookies::{self, Cookies};
 use super::{State, record};
 use crate::root::Root;
-use coretwin_base::arm::KERNEL;
-use coretwin_base::core_queue::NAME;
+use coretwin_base::simulation::core_queue::NAME;
+use coretwin_base::study::arm::KERNEL;
 use serde::Serialize;
 
 /// What was looked at.

@@ -1,7 +1,7 @@
 //! What the kernel tells in `/sys/kernel/sched_ext`.
 
 use crate::root::Root;
-use coretwin_base::scheduler;
+use coretwin_base::machine::scheduler;
 use serde::Serialize;
 
 /// The folder, below the root.

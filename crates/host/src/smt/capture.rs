@@ -5,8 +5,8 @@ use super::saved::{Cpuset, Holder, Interrupt, Machine, SavedState, Task, TaskId}
 use super::{CONTROL, CPUS};
 use crate::stat_line::StatLine;
 use crate::{Error, cgroup, root::Root};
-use coretwin_base::cpu_set::CpuSet;
-use coretwin_base::topology::SmtControl;
+use coretwin_base::machine::cpu_set::CpuSet;
+use coretwin_base::machine::topology::SmtControl;
 use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt;
 

@@ -9,8 +9,8 @@ use super::restore::Difference;
 use super::saved::{Cpuset, Interrupt, SavedState, Task};
 use super::{CONTROL, CPUS};
 use crate::{Error, root::Root};
-use coretwin_base::cpu_set::{CpuId, CpuSet};
-use coretwin_base::topology::SmtControl;
+use coretwin_base::machine::cpu_set::{CpuId, CpuSet};
+use coretwin_base::machine::topology::SmtControl;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A part of restoring.

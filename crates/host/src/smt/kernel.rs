@@ -4,7 +4,7 @@
 //! that acts on a fake root as the kernel does ([`crate::fake::kernel`]).
 
 use crate::root::Root;
-use coretwin_base::cpu_set::CpuSet;
+use coretwin_base::machine::cpu_set::CpuSet;
 use std::io::{self, Write};
 
 /// Whoever carries out writes.

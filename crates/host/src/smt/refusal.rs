@@ -3,7 +3,7 @@
 use super::capture;
 use super::compare::Step;
 use crate::root::Root;
-use coretwin_base::topology::SmtControl;
+use coretwin_base::machine::topology::SmtControl;
 use rustix::io::Errno;
 use std::io;
 

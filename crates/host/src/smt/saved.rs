@@ -10,9 +10,9 @@
 use super::SwitchError;
 use crate::root::Root;
 use coretwin_base::caps;
-use coretwin_base::cpu_set::CpuSet;
+use coretwin_base::machine::cpu_set::CpuSet;
+use coretwin_base::machine::topology::SmtControl;
 use coretwin_base::schema::{NewerSchema, SCHEMA, check};
-use coretwin_base::topology::SmtControl;
 use rustix::fs::{Mode, OFlags};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
@@ -373,7 +373,7 @@ impl SavedState {
 
 /// A CPU set as the kernel's list: short, and readable by whoever must put it back by hand.
 mod list {
-    use coretwin_base::cpu_set::CpuSet;
+    use coretwin_base::machine::cpu_set::CpuSet;
     use serde::{Deserialize, Deserializer, Serializer, de::Error};
 
     pub(super) fn serialize<S: Serializer>(cpus: &CpuSet, to: S) -> Result<S::Ok, S::Error> {
@@ -387,7 +387,7 @@ mod list {
 
 /// Several of them.
 mod lists {
-    use coretwin_base::cpu_set::CpuSet;
+    use coretwin_base::machine::cpu_set::CpuSet;
     use serde::{Deserialize, Deserializer, Serializer, de::Error};
 
     pub(super) fn serialize<S: Serializer>(sets: &[CpuSet], to: S) -> Result<S::Ok, S::Error> {

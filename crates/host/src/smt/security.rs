@@ -6,7 +6,7 @@
 //! (Documentation/admin-guide/hw-vuln, mds.rst, l1tf.rst, spectre.rst).
 
 use crate::root::Root;
-use coretwin_base::ways::Exposure;
+use coretwin_base::machine::ways::Exposure;
 
 const FOLDER: &str = "sys/devices/system/cpu/vulnerabilities";
 

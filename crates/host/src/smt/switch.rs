@@ -7,8 +7,8 @@ use super::saved::{self, SavedState, Slot, Stored};
 use super::target::Target;
 use super::{CONTROL, SwitchError, capture, compare, refusal, writer};
 use crate::{Error, root::Root, topology};
-use coretwin_base::cpu_set::{CpuId, CpuSet};
-use coretwin_base::topology::SmtControl;
+use coretwin_base::machine::cpu_set::{CpuId, CpuSet};
+use coretwin_base::machine::topology::SmtControl;
 use serde::Serialize;
 
 /// A write, as it is shown before it is done.

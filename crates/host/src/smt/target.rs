@@ -1,6 +1,6 @@
 //! What the switch is asked for.
 
-use coretwin_base::topology::SmtControl;
+use coretwin_base::machine::topology::SmtControl;
 use std::fmt;
 use std::str::FromStr;
 

@@ -2,8 +2,8 @@
 //! boot, and core scheduling.
 
 use crate::root::Root;
-use coretwin_base::topology::{SmtControl, Topology};
-use coretwin_base::ways::{Way, Ways, WithoutSmt};
+use coretwin_base::machine::topology::{SmtControl, Topology};
+use coretwin_base::machine::ways::{Way, Ways, WithoutSmt};
 
 /// Words on the kernel's command line that make a boot one without SMT
 /// (Documentation/admin-guide/kernel-parameters.txt).

@@ -2,8 +2,8 @@
 
 use super::CPUS;
 use crate::root::Root;
-use coretwin_base::cpu_set::{CpuId, CpuSet};
-use coretwin_base::topology::Cache;
+use coretwin_base::machine::cpu_set::{CpuId, CpuSet};
+use coretwin_base::machine::topology::Cache;
 use std::collections::BTreeMap;
 
 /// Every cache instance once, from the largest level down, then by kind and lowest CPU.

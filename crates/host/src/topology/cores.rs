@@ -3,8 +3,8 @@
 use super::CPUS;
 use crate::cpuinfo::Parsed;
 use crate::root::Root;
-use coretwin_base::cpu_set::{CpuId, CpuSet};
-use coretwin_base::topology::SmtControl;
+use coretwin_base::machine::cpu_set::{CpuId, CpuSet};
+use coretwin_base::machine::topology::SmtControl;
 use std::collections::BTreeMap;
 
 /// Where one CPU sits.

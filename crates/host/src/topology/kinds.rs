@@ -2,7 +2,7 @@
 
 use super::CPUS;
 use crate::root::Root;
-use coretwin_base::cpu_set::{CpuId, CpuSet};
+use coretwin_base::machine::cpu_set::{CpuId, CpuSet};
 use std::collections::BTreeMap;
 
 /// Below this share of the strongest core a core is of another type. Cores of one type differ by

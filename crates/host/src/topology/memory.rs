@@ -14,8 +14,8 @@
 use super::cores::Place;
 use crate::{Error, root::Root, user};
 use coretwin_base::caps;
-use coretwin_base::cpu_set::{CpuId, CpuSet};
-use coretwin_base::topology::{CpuInfo, Topology};
+use coretwin_base::machine::cpu_set::{CpuId, CpuSet};
+use coretwin_base::machine::topology::{CpuInfo, Topology};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};

@@ -19,9 +19,9 @@ pub use memory::state_folder;
 use crate::cpuinfo::{self, Parsed};
 use crate::{Error, root::Root};
 use cores::Place;
-use coretwin_base::cpu_set::{CoreId, CpuId, CpuSet};
+use coretwin_base::machine::cpu_set::{CoreId, CpuId, CpuSet};
+use coretwin_base::machine::topology::{Cpu, CpuInfo, SiblingsAgree, Topology};
 use coretwin_base::schema::SCHEMA;
-use coretwin_base::topology::{Cpu, CpuInfo, SiblingsAgree, Topology};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -142,7 +142,7 @@ fn assemble(
     root: &Root,
     places: &BTreeMap<CpuId, Place>,
     online: &CpuSet,
-    caches: &[coretwin_base::topology::Cache],
+    caches: &[coretwin_base::machine::topology::Cache],
     kinds: &BTreeMap<CpuId, String>,
 ) -> Vec<Cpu> {
     let mut cores: BTreeMap<CpuId, CoreId> = BTreeMap::new();

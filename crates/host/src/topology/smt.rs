@@ -2,7 +2,7 @@
 
 use super::CPUS;
 use crate::{root::Root, user};
-use coretwin_base::topology::{Smt, SmtControl};
+use coretwin_base::machine::topology::{Smt, SmtControl};
 use std::collections::BTreeMap;
 
 /// Reads `smt/control` and `smt/active`, and finds out whether a write would be let through.

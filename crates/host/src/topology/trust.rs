@@ -2,8 +2,8 @@
 
 use crate::cpuinfo::Parsed;
 use crate::root::Root;
-use coretwin_base::cpu_set::CpuSet;
-use coretwin_base::topology::{Cpu, EMULATOR, Trust};
+use coretwin_base::machine::cpu_set::CpuSet;
+use coretwin_base::machine::topology::{Cpu, EMULATOR, Trust};
 use std::collections::BTreeSet;
 
 /// What the firmware of virtual machines calls itself (DMI), and the hypervisor behind it.

@@ -2,7 +2,7 @@
 
 use super::{CPUS, cores::Place};
 use crate::{Error, affinity, cgroup::Cgroups, root::Root};
-use coretwin_base::cpu_set::{CpuId, CpuSet};
+use coretwin_base::machine::cpu_set::{CpuId, CpuSet};
 use std::collections::BTreeMap;
 
 /// The CPUs this process may use, and in words what keeps it from the others.

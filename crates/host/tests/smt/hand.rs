@@ -1,7 +1,7 @@
 //! Changes by hand, and their undo.
 
 use crate::machine::{Machine, Nobody, changed, release};
-use coretwin_base::cpu_set::{CpuId, CpuSet};
+use coretwin_base::machine::cpu_set::{CpuId, CpuSet};
 use coretwin_host::fake::kernel::{Fault, Release};
 use coretwin_host::root::Root;
 use coretwin_host::smt::guard::{GuardError, Guardian};

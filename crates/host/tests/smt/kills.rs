@@ -10,7 +10,7 @@
 //! seed.
 
 use crate::machine::{Machine, Nobody, assert_exact, changed};
-use coretwin_base::cpu_set::{CpuId, CpuSet};
+use coretwin_base::machine::cpu_set::{CpuId, CpuSet};
 use coretwin_base::random::Stream;
 use coretwin_host::fake::kernel::{Fault, Release};
 use coretwin_host::root::Root;

@@ -1,6 +1,6 @@
 //! A fake machine with things on it that a switch can disturb.
 
-use coretwin_base::cpu_set::{CpuId, CpuSet};
+use coretwin_base::machine::cpu_set::{CpuId, CpuSet};
 use coretwin_host::fake::kernel::{FakeKernel, Release};
 use coretwin_host::fake::{self, Fake};
 use coretwin_host::root::Root;

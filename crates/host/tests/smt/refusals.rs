@@ -1,7 +1,7 @@
 //! The kernel refuses: once, at every write in turn, or for good.
 
 use crate::machine::{Machine, assert_exact, changed, release};
-use coretwin_base::cpu_set::CpuId;
+use coretwin_base::machine::cpu_set::CpuId;
 use coretwin_host::fake::kernel::{Fault, Release};
 use coretwin_host::smt::SwitchError;
 use coretwin_host::smt::kernel::Kernel;

@@ -1,7 +1,7 @@
 //! Machines that changed between saving and restoring, and two who restore at once.
 
 use crate::machine::{Machine, changed, release, set};
-use coretwin_base::cpu_set::CpuId;
+use coretwin_base::machine::cpu_set::CpuId;
 use coretwin_host::fake::kernel::Release;
 use coretwin_host::smt::kernel::Kernel;
 use coretwin_host::smt::restore::{Restored, differences, plan, restore_slot};

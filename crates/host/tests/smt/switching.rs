@@ -1,7 +1,7 @@
 //! The switch moved and put back where nothing goes wrong.
 
 use crate::machine::{Machine, changed, release, set};
-use coretwin_base::cpu_set::CpuId;
+use coretwin_base::machine::cpu_set::CpuId;
 use coretwin_host::fake::kernel::Release;
 use coretwin_host::smt::kernel::Kernel;
 use coretwin_host::smt::saved::{self, Slot};

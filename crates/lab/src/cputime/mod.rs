@@ -10,22 +10,22 @@ pub mod pair;
 use crate::error::Error;
 use crate::machine::{Machine, Stop};
 use crate::planning::COMMAND;
-use coretwin_base::arm::{ArmState, KERNEL};
-use coretwin_base::command::CommandSpec;
-use coretwin_base::cpu_set::{CpuId, CpuSet};
-use coretwin_base::cputime::{
+use coretwin_base::account::cputime::{
     Beside, Condition, Experiment, Pair, Place, Relation, Spinner, SpinnerKind,
 };
-use coretwin_base::job::{Job, Outcome, RunAs, Work};
+use coretwin_base::machine::cpu_set::{CpuId, CpuSet};
+use coretwin_base::machine::placement::Placement;
+use coretwin_base::machine::topology::Topology;
 use coretwin_base::param::Params;
-use coretwin_base::placement::Placement;
-use coretwin_base::plan::{
+use coretwin_base::random::Stream;
+use coretwin_base::schema::SCHEMA;
+use coretwin_base::study::arm::{ArmState, KERNEL};
+use coretwin_base::study::command::CommandSpec;
+use coretwin_base::study::job::{Job, Outcome, RunAs, Work};
+use coretwin_base::study::plan::{
     Comparison, CopyRule, Plan, PlanArm, PlanRow, Protocol, Rules, Scale, ThreadRule,
 };
-use coretwin_base::random::Stream;
-use coretwin_base::reading::Better;
-use coretwin_base::schema::SCHEMA;
-use coretwin_base::topology::Topology;
+use coretwin_base::study::reading::Better;
 use coretwin_base::units::human_seconds;
 use coretwin_stats::orders;
 use coretwin_workloads::spinner::{LINES_PER_S, STEPS_PER_S};

@@ -1,9 +1,9 @@
 //! Which two CPUs the experiment is made on, and which third is its control. Pure.
 
 use crate::error::Error;
-use coretwin_base::cpu_set::{CpuId, CpuSet};
-use coretwin_base::cputime::{Pair, Relation};
-use coretwin_base::topology::{Cpu, Topology};
+use coretwin_base::account::cputime::{Pair, Relation};
+use coretwin_base::machine::cpu_set::{CpuId, CpuSet};
+use coretwin_base::machine::topology::{Cpu, Topology};
 
 /// Reads `A,B`: the work's CPU and the neighbour's.
 ///

@@ -4,9 +4,9 @@ use super::*;
 use crate::engine::{self, Setup};
 use crate::event::Listeners;
 use crate::scripted::{Scripted, ScriptedMachine};
-use coretwin_base::cputime::{SpinnerKind, metric};
-use coretwin_base::environment::Environment;
-use coretwin_base::plan::Plan;
+use coretwin_base::account::cputime::{SpinnerKind, metric};
+use coretwin_base::machine::environment::Environment;
+use coretwin_base::study::plan::Plan;
 use coretwin_stats::cputime::summarise;
 
 fn request(topology: &Topology) -> Request {
@@ -99,7 +99,7 @@ fn a_short_budget_ends_with_the_blocks_it_has() {
         let plan = plan(budget_s);
         assert_eq!(plan.rules.looks, [1, BLOCKS]);
         let finished = run(&plan, smt.clone(), |_, _| Scripted::ok(1.0, 1.0));
-        assert_eq!(finished.stopped, coretwin_base::summary::StoppedBecause::Budget);
+        assert_eq!(finished.stopped, coretwin_base::study::summary::StoppedBecause::Budget);
         let summary = summarise(&plan, &finished.readings, finished.stopped).expect("cputime");
         assert_eq!(summary.blocks, blocks, "{budget_s} s");
         let sibling = &summary.conditions[1];
@@ -128,7 +128,7 @@ fn a_busy_machine_is_told_in_a_sentence() {
         others_s: 0.7 * job.cpus.len() as f64,
         ..Scripted::ok(1.0, 1.0)
     });
-    assert_eq!(finished.stopped, coretwin_base::summary::StoppedBecause::Busy);
+    assert_eq!(finished.stopped, coretwin_base::study::summary::StoppedBecause::Busy);
     let summary = summarise(&plan, &finished.readings, finished.stopped).expect("cputime");
     let said = summary.too_busy.expect("a sentence");
     assert!(said.starts_with("This machine is too busy to say: "), "{said}");
@@ -182,7 +182,7 @@ fn the_engine_runs_it_and_both_sides_come_out() {
             ),
             ..job_of(&plan)
         };
-        let number = |value: f64| coretwin_base::reading::Metric {
+        let number = |value: f64| coretwin_base::study::reading::Metric {
             value,
             unit: String::new(),
             better: Better::Higher,

@@ -7,7 +7,7 @@ use super::ssh::Ssh;
 use crate::error::Error;
 use crate::machine::Stop;
 use coretwin_base::caps;
-use coretwin_base::fleet_plan::{EngineOptions, FleetPlan};
+use coretwin_base::fleet::plan::{EngineOptions, FleetPlan};
 use coretwin_store::fleet_folder::FleetFolder;
 use std::collections::BTreeMap;
 use std::io;

@@ -1,6 +1,6 @@
 //! Lists of machines as people write them.
 
-use coretwin_base::fleet_plan::{SlurmPlace, SshHost};
+use coretwin_base::fleet::plan::{SlurmPlace, SshHost};
 
 /// Most names a list may stand for; more is a typing error.
 const MOST: u64 = 100_000;

@@ -12,7 +12,7 @@ use crate::error::Error;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use coretwin_base::caps;
-use coretwin_base::fleet_plan::{FleetPlan, KubernetesOptions};
+use coretwin_base::fleet::plan::{FleetPlan, KubernetesOptions};
 use coretwin_store::Extent;
 use coretwin_store::fleet_bundle::FleetBundle;
 use coretwin_store::fleet_folder::{BUNDLES, FleetFolder};

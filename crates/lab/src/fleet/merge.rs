@@ -1,14 +1,14 @@
 //! Of all bundles one fleet: a function of the set of bundles alone.
 
 use crate::simulated_core::parallel;
-use coretwin_base::environment::{Environment, folded};
+use coretwin_base::fleet::plan::{BundleHolds, FleetPlan};
 use coretwin_base::fleet::{Fleet, MachineId, Member, MemberState, Refused};
-use coretwin_base::fleet_plan::{BundleHolds, FleetPlan};
-use coretwin_base::plan::Plan;
-use coretwin_base::reading::Reading;
-use coretwin_base::sched_sweep::{SweepCell, SweepPlan};
+use coretwin_base::machine::environment::{Environment, folded};
 use coretwin_base::schema::SCHEMA;
 use coretwin_base::shared_text::SharedText;
+use coretwin_base::simulation::sweep::{SweepCell, SweepPlan};
+use coretwin_base::study::plan::Plan;
+use coretwin_base::study::reading::Reading;
 use coretwin_stats::study::machine_effects;
 use coretwin_store::fleet_bundle::FleetBundle;
 use coretwin_store::{ENVIRONMENT, Extent, JOURNAL, PLAN};

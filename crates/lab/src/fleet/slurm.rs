@@ -7,7 +7,7 @@
 use super::engine::{Call, Engine, Known, asked};
 use super::quote::quoted;
 use crate::error::Error;
-use coretwin_base::fleet_plan::{FleetPlan, SlurmOptions, SlurmPlace};
+use coretwin_base::fleet::plan::{FleetPlan, SlurmOptions, SlurmPlace};
 use coretwin_store::fleet_folder::{FleetFolder, LOGS};
 use std::collections::BTreeMap;
 use std::fs;
@@ -351,7 +351,7 @@ fn ranges(tasks: &[u32]) -> String {
 mod tests {
     use super::*;
     use crate::fleet::plan::{FleetRequest, draw};
-    use coretwin_base::fleet_plan::{EngineOptions, FleetSubject};
+    use coretwin_base::fleet::plan::{EngineOptions, FleetSubject};
     use expect_test::expect;
 
     fn options() -> SlurmOptions {

@@ -11,7 +11,7 @@ use super::engine::{Call, Engine, Known};
 use super::status::Bundles;
 use super::task::unwritable;
 use crate::error::Error;
-use coretwin_base::fleet_plan::{FleetPlan, SshOptions};
+use coretwin_base::fleet::plan::{FleetPlan, SshOptions};
 use coretwin_store::fleet_folder::FleetFolder;
 use remote::{Ended, Remote};
 use std::collections::BTreeMap;

@@ -1,8 +1,8 @@
 //! How far a fleet is: what is there, what is missing, how it is finished.
 
 use super::engine::{Known, last_words};
+use coretwin_base::fleet::plan::{FleetPlan, Manifest};
 use coretwin_base::fleet::{MemberState, Refused};
-use coretwin_base::fleet_plan::{FleetPlan, Manifest};
 use coretwin_store::Extent;
 use coretwin_store::fleet_bundle::FleetBundle;
 use coretwin_store::fleet_folder::FleetFolder;

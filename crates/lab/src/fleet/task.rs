@@ -7,8 +7,8 @@
 use crate::error::Error;
 use crate::machine::{MachineError, Stop};
 use coretwin_base::caps;
+use coretwin_base::fleet::plan::{BundleHolds, FleetPlan, Manifest, Task};
 use coretwin_base::fleet::{MachineId, MemberState};
-use coretwin_base::fleet_plan::{BundleHolds, FleetPlan, Manifest, Task};
 use coretwin_base::schema::SCHEMA;
 use coretwin_store::fleet_bundle::{self, FleetBundle};
 use coretwin_store::fleet_folder::{BUNDLES, FleetFolder, WORK};

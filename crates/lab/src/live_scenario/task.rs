@@ -2,7 +2,7 @@
 
 use super::objects::number;
 use super::{Run, spawn};
-use coretwin_base::cpu_set::{CpuId, CpuSet};
+use coretwin_base::machine::cpu_set::{CpuId, CpuSet};
 use coretwin_base::random::Stream;
 use coretwin_sim::kernel::program::{Access, Amount, Children, Step};
 use coretwin_sim::kernel::view::Class;

@@ -3,10 +3,10 @@
 use crate::launcher;
 use crate::machine::Stop;
 use coretwin_account::probe::meter::{Measured, Meter, MeterError, Round};
+use coretwin_base::account::probe::Contention;
 use coretwin_base::caps;
-use coretwin_base::cpu_set::{CpuId, CpuSet};
-use coretwin_base::probe::Contention;
-use coretwin_base::topology::Topology;
+use coretwin_base::machine::cpu_set::{CpuId, CpuSet};
+use coretwin_base::machine::topology::Topology;
 use coretwin_host::process::Group;
 use coretwin_workloads::contention::{self, Orders, Reply};
 use std::collections::BTreeMap;

@@ -2,11 +2,11 @@
 //!
 //! A file of another boot is none: a virtual machine may have come up elsewhere.
 
+use coretwin_base::account::probe::Probe;
 use coretwin_base::caps;
-use coretwin_base::cpu_set::CpuSet;
-use coretwin_base::probe::Probe;
+use coretwin_base::machine::cpu_set::CpuSet;
+use coretwin_base::machine::topology::{Topology, Trust};
 use coretwin_base::schema;
-use coretwin_base::topology::{Topology, Trust};
 use coretwin_base::warning::Warning;
 use coretwin_host::environment;
 use coretwin_host::root::Root;
@@ -103,7 +103,7 @@ pub fn sentence(probe: &Probe) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use coretwin_base::cpu_set::CpuId;
+    use coretwin_base::machine::cpu_set::CpuId;
 
     fn found(root: &Root) -> Probe {
         let topology = Topology::regular(1, 2, 1);

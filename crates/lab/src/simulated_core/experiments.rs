@@ -2,8 +2,8 @@
 
 use super::parallel;
 use crate::error::Error;
-use coretwin_base::core_run::{CoreEnhancement, CoreEnhancementSide, CoreSievePages};
 use coretwin_base::schema::SCHEMA;
+use coretwin_base::simulation::core_run::{CoreEnhancement, CoreEnhancementSide, CoreSievePages};
 use coretwin_sim::core::experiments::{Enhancement, enhancements, sieve_pages};
 use coretwin_sim::core::{Options, Preset};
 

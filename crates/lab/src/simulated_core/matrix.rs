@@ -3,8 +3,8 @@
 use super::cache::Cache;
 use super::{parallel, run};
 use crate::error::Error;
-use coretwin_base::core_run::CoreMatrix;
 use coretwin_base::schema::SCHEMA;
+use coretwin_base::simulation::core_run::CoreMatrix;
 use coretwin_sim::core::interval::{self, Summary};
 use coretwin_sim::core::length::{self, Length};
 use coretwin_sim::core::profile::{Profile, copies};

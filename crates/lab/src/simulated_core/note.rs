@@ -3,8 +3,10 @@
 use super::parallel;
 use super::run::stuck;
 use crate::error::Error;
-use coretwin_base::core_run::{CoreNote, CoreNoteChange, CoreNoteMachine, CorePrediction};
 use coretwin_base::schema::SCHEMA;
+use coretwin_base::simulation::core_run::{
+    CoreNote, CoreNoteChange, CoreNoteMachine, CorePrediction,
+};
 use coretwin_sim::core::experiments::note::{
     CHANGES, Change, DATA, ERROR_MAX, FITTED, MACHINES, beside_spinner,
 };

@@ -2,8 +2,10 @@
 
 use super::parallel;
 use crate::error::Error;
-use coretwin_base::core_run::{CoreOccupancy, CoreRun, CoreSide, CoreSpread, CoreThread};
 use coretwin_base::schema::SCHEMA;
+use coretwin_base::simulation::core_run::{
+    CoreOccupancy, CoreRun, CoreSide, CoreSpread, CoreThread,
+};
 use coretwin_sim::core::interval::{self, Summary};
 use coretwin_sim::core::length::{self, Length};
 use coretwin_sim::core::outcome::{Component, Counts};

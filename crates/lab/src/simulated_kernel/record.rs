@@ -1,11 +1,11 @@
 //! From what the simulator gives to the record that is shown and stored.
 
 use super::run::Request;
-use coretwin_base::sched_run::{
+use coretwin_base::schema::SCHEMA;
+use coretwin_base::simulation::kernel_run::{
     SchedCpu, SchedDecision, SchedLatency, SchedMigrations, SchedOperation, SchedProgram, SchedRun,
     SchedSpan,
 };
-use coretwin_base::schema::SCHEMA;
 use coretwin_sim::kernel::outcome::{CpuOutcome, OperationOutcome, ProgramOutcome};
 use coretwin_sim::kernel::{Distance, Histogram, Outcome, Span};
 use coretwin_sim::policies::{Decision, What};

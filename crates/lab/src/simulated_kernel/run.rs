@@ -4,7 +4,7 @@ use super::record::record;
 use super::speeds::Speeds;
 use crate::error::Error;
 use crate::simulated_core::parallel;
-use coretwin_base::sched_run::SchedRun;
+use coretwin_base::simulation::kernel_run::SchedRun;
 use coretwin_sim::kernel::scenario::Scenario;
 use coretwin_sim::kernel::{self, Cause, Failure, Layout, Options, Outcome};
 use coretwin_sim::policies::Settings;

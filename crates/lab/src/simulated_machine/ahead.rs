@@ -3,7 +3,7 @@
 //! the journal is the same on one CPU and on many.
 
 use crate::machine::{MachineError, Stop};
-use coretwin_base::job::{Job, Outcome};
+use coretwin_base::study::job::{Job, Outcome};
 use std::num::NonZero;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};

@@ -2,9 +2,9 @@
 
 use super::Described;
 use crate::error::Error;
-use coretwin_base::arm::{ArmSpec, ArmState, KERNEL};
-use coretwin_base::cpu_set::CpuSet;
-use coretwin_base::plan::PlanArm;
+use coretwin_base::machine::cpu_set::CpuSet;
+use coretwin_base::study::arm::{ArmSpec, ArmState, KERNEL};
+use coretwin_base::study::plan::PlanArm;
 use coretwin_sim::policies::Settings;
 
 /// The arms of a study that names none. On the article's machine both boots under each of its

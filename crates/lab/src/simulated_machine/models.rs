@@ -5,13 +5,13 @@ use super::planning::Known;
 use super::{Cell, Described, Models};
 use crate::error::Error;
 use crate::simulated_core::{self, Cache};
-use coretwin_base::core_run::CoreMatrix;
-use coretwin_base::environment::Facts;
-use coretwin_base::job::{Outcome, Work};
-use coretwin_base::reading::{Better, Metric};
+use coretwin_base::machine::environment::Facts;
+use coretwin_base::machine::topology::{Cpu, CpuInfo, Smt, Topology};
+use coretwin_base::simulation::core_run::CoreMatrix;
 use coretwin_base::simulation::{FitText, PresetText, Simulation};
+use coretwin_base::study::job::{Outcome, Work};
+use coretwin_base::study::reading::{Better, Metric};
 use coretwin_base::suggest;
-use coretwin_base::topology::{Cpu, CpuInfo, Smt, Topology};
 use coretwin_sim::calibrate::Fit;
 use coretwin_sim::core::Options;
 use coretwin_sim::core::length::Length;
@@ -283,10 +283,10 @@ fn topology(preset: &MachinePreset) -> Topology {
         let siblings = (0..u32::from(preset.core.ways)).map(|thread| thread * cores + core);
         let own = regular.cpus.iter().find(|cpu| cpu.core.0 == core);
         own.map(|own| Cpu {
-            cpu: coretwin_base::cpu_set::CpuId(id),
+            cpu: coretwin_base::machine::cpu_set::CpuId(id),
             siblings: siblings
                 .filter(|other| *other != id)
-                .map(coretwin_base::cpu_set::CpuId)
+                .map(coretwin_base::machine::cpu_set::CpuId)
                 .collect(),
             ..own.clone()
         })

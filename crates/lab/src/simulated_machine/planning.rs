@@ -5,11 +5,11 @@ use crate::error::Error;
 use crate::planning::{Parts, assemble};
 use crate::request::{Request, Subject};
 use crate::rows::{self, Names};
+use coretwin_base::machine::placement::Placement;
 use coretwin_base::origin::Origin;
 use coretwin_base::param::ParamValue;
-use coretwin_base::placement::Placement;
-use coretwin_base::plan::{Plan, PlanRow, Protocol};
 use coretwin_base::simulation::Simulation;
+use coretwin_base::study::plan::{Plan, PlanRow, Protocol};
 use coretwin_base::warning::Warning;
 use std::collections::BTreeSet;
 
@@ -150,7 +150,7 @@ fn in_one_pass(rows: &mut [PlanRow]) {
 }
 
 /// The article's Tables 1 and 2 are of its older kernel, which is that of the first arms.
-fn on_older_kernel_only(rows: &mut [PlanRow], arms: &[coretwin_base::plan::PlanArm]) {
+fn on_older_kernel_only(rows: &mut [PlanRow], arms: &[coretwin_base::study::plan::PlanArm]) {
     let Some(first) = arms.first() else { return };
     let older = arms.iter().filter(|arm| arm.scheduler == first.scheduler);
     let labels: Vec<String> = older.map(|arm| arm.label.clone()).collect();

@@ -3,15 +3,15 @@
 // Every test file uses some of this and none uses all.
 #![allow(dead_code, clippy::allow_attributes, reason = "what is unused differs by test file")]
 
-use coretwin_base::arm::ArmSpec;
-use coretwin_base::command::CommandSpec;
-use coretwin_base::environment::Environment;
-use coretwin_base::job::Job;
-use coretwin_base::placement::Placement;
-use coretwin_base::plan::{Plan, Protocol};
+use coretwin_base::machine::environment::Environment;
+use coretwin_base::machine::placement::Placement;
+use coretwin_base::machine::topology::{SmtControl, Topology};
 use coretwin_base::random::Stream;
-use coretwin_base::reading::Reading;
-use coretwin_base::topology::{SmtControl, Topology};
+use coretwin_base::study::arm::ArmSpec;
+use coretwin_base::study::command::CommandSpec;
+use coretwin_base::study::job::Job;
+use coretwin_base::study::plan::{Plan, Protocol};
+use coretwin_base::study::reading::Reading;
 use coretwin_lab::Error;
 use coretwin_lab::engine::{self, Finished, Setup};
 use coretwin_lab::event::{Listener, Listeners};

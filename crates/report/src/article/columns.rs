@@ -5,9 +5,9 @@ use super::{Filled, Line};
 use crate::document::{Column, Table};
 use crate::number::{self, or_none};
 use crate::{Study, effects, words};
-use coretwin_base::plan::{Protocol, Scale};
-use coretwin_base::reading::Better;
-use coretwin_base::summary::{RowEffect, SuiteEffect};
+use coretwin_base::study::plan::{Protocol, Scale};
+use coretwin_base::study::reading::Better;
+use coretwin_base::study::summary::{RowEffect, SuiteEffect};
 use coretwin_stats::article2003::printed::{Kernel, MEAN, Printed};
 use coretwin_stats::geometric;
 

@@ -5,12 +5,12 @@ use super::{Filled, Line, columns, filled, rooms};
 use crate::csv::{field, number, word};
 use crate::digest::Digest;
 use crate::{Study, json, words};
+use coretwin_base::machine::placement::Placement;
 use coretwin_base::origin::Origin;
-use coretwin_base::placement::Placement;
-use coretwin_base::plan::Scale;
-use coretwin_base::reading::Better;
 use coretwin_base::schema::SCHEMA;
-use coretwin_base::summary::Verdict;
+use coretwin_base::study::plan::Scale;
+use coretwin_base::study::reading::Better;
+use coretwin_base::study::summary::Verdict;
 use coretwin_stats::article2003::printed::{Kernel, Printed};
 use serde::Serialize;
 

@@ -5,8 +5,8 @@ use super::{Filled, Line};
 use crate::document::{Block, Figure};
 use crate::plot::{Bar, BarGroup, Bars, Plot};
 use crate::{Study, number, words};
-use coretwin_base::plan::Protocol;
-use coretwin_base::reading::Better;
+use coretwin_base::study::plan::Protocol;
+use coretwin_base::study::reading::Better;
 
 /// The figure of a table that has one.
 pub(super) fn figure(study: &Study<'_>, table: &Filled<'_>) -> Option<Block> {

@@ -21,9 +21,9 @@ pub use export::{article_csv, article_json};
 use crate::digest::Digest;
 use crate::document::Block;
 use crate::{Study, words};
-use coretwin_base::placement::Placement;
-use coretwin_base::plan::{Comparison, CopyRule, PlanRow};
+use coretwin_base::machine::placement::Placement;
 use coretwin_base::simulation::Simulation;
+use coretwin_base::study::plan::{Comparison, CopyRule, PlanRow};
 use coretwin_stats::article2003::printed::{self, Kernel, Printed};
 
 /// One of the article's tables, filled with a study's rows.

@@ -2,8 +2,8 @@
 
 use super::{Filled, Line};
 use crate::{Study, words};
-use coretwin_base::placement::Placement;
-use coretwin_base::plan::{CopyRule, PlanRow};
+use coretwin_base::machine::placement::Placement;
+use coretwin_base::study::plan::{CopyRule, PlanRow};
 use coretwin_stats::article2003::printed::{self, Kernel, Printed};
 
 /// Both tables, where the study has rows of theirs.

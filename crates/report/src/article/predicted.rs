@@ -7,9 +7,9 @@ use crate::Study;
 use crate::digest::Digest;
 use crate::document::{Block, Column, Table};
 use crate::{number, words};
-use coretwin_base::plan::Protocol;
-use coretwin_base::prediction::{Gain, PredictedRow, Prediction, Score, Standing};
 use coretwin_base::simulation::Simulation;
+use coretwin_base::simulation::prediction::{Gain, PredictedRow, Prediction, Score, Standing};
+use coretwin_base::study::plan::Protocol;
 use coretwin_stats::article2003::printed::Kernel;
 use coretwin_stats::prediction::{Pair, pairs};
 
@@ -205,7 +205,7 @@ fn scores(prediction: &Prediction) -> Table {
 }
 
 fn aims(prediction: &Prediction) -> Option<Table> {
-    let row = |aim: &coretwin_base::prediction::Aim| {
+    let row = |aim: &coretwin_base::simulation::prediction::Aim| {
         let met = if aim.met { "yes" } else { "NO" };
         vec![words::clean(&aim.aim), words::clean(&aim.found), met.to_owned()]
     };

@@ -6,7 +6,7 @@ use crate::digest::Digest;
 use crate::document::{Column, Table};
 use crate::number;
 use coretwin_base::param::ParamValue;
-use coretwin_base::reading::{Reading, Status};
+use coretwin_base::study::reading::{Reading, Status};
 
 /// Users of a chat room where a row does not say (the article's default).
 const USERS: i64 = 20;

@@ -4,7 +4,7 @@
 use super::{Filled, Line};
 use crate::{Study, words};
 use coretwin_base::param::{self, ParamValue};
-use coretwin_base::plan::PlanRow;
+use coretwin_base::study::plan::PlanRow;
 use coretwin_stats::article2003::printed::{self, Kernel};
 
 /// A family with a table and a figure: its name, their numbers, and words.

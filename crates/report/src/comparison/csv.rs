@@ -3,12 +3,12 @@
 //! first. An empty field is a number that there is none of.
 
 use crate::csv::{field, optional, word};
-use coretwin_base::comparison::{
+use coretwin_base::study::comparison::{
     Contrast, EffectChange, StudyComparison, SuiteChange, ValueChange,
 };
-use coretwin_base::plan::Scale;
-use coretwin_base::reading::Better;
-use coretwin_base::summary::RowEffect;
+use coretwin_base::study::plan::Scale;
+use coretwin_base::study::reading::Better;
+use coretwin_base::study::summary::RowEffect;
 
 const COLUMNS: [&str; 30] = [
     "kind",

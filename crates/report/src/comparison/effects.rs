@@ -5,8 +5,8 @@ use crate::document::{Block, Column, Figure, Table};
 use crate::number;
 use crate::plot::{Forest, ForestGroup, ForestLine, Plot};
 use crate::words;
-use coretwin_base::comparison::{EffectChange, StudyComparison, SuiteChange};
-use coretwin_base::plan::{Comparison, Scale};
+use coretwin_base::study::comparison::{EffectChange, StudyComparison, SuiteChange};
+use coretwin_base::study::plan::{Comparison, Scale};
 use coretwin_stats::geometric;
 
 /// The section: for each arm a drawing, a table for each family, and the suites if there are
@@ -205,7 +205,7 @@ fn row(line: &EffectChange) -> Vec<String> {
 }
 
 fn interaction(
-    contrast: &coretwin_base::comparison::Contrast,
+    contrast: &coretwin_base::study::comparison::Contrast,
     scale: Scale,
     unit: &str,
 ) -> [String; 5] {
@@ -232,7 +232,7 @@ fn mean(suite: &SuiteChange, lines: &[&EffectChange]) -> Vec<String> {
     };
     let mut row = vec![name];
     for (study, effect) in suite.effects.iter().enumerate() {
-        let values = |value: fn(&coretwin_base::summary::RowEffect) -> Option<f64>| {
+        let values = |value: fn(&coretwin_base::study::summary::RowEffect) -> Option<f64>| {
             let values: Option<Vec<f64>> =
                 lines.iter().map(|line| value(&line.effects[study])).collect();
             let mean = values.filter(|_| whole && one_unit).and_then(|all| geometric::mean(&all));

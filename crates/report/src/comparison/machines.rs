@@ -4,7 +4,7 @@ use super::heads;
 use crate::document::{Block, Column, Table};
 use crate::number;
 use crate::words;
-use coretwin_base::comparison::{ComparedStudy, FactChange, StudyComparison};
+use coretwin_base::study::comparison::{ComparedStudy, FactChange, StudyComparison};
 
 /// Most characters of a fact in a table.
 const FACT_MAX: usize = 300;
@@ -81,7 +81,7 @@ fn studies(comparison: &StudyComparison) -> Table {
             row("Blocks", &|study| study.blocks.to_string()),
             row("Ended", &|study| words::stopped(study.stopped_because).to_owned()),
             row("Arms", &|study| {
-                let arm = |arm: &coretwin_base::plan::PlanArm| {
+                let arm = |arm: &coretwin_base::study::plan::PlanArm| {
                     format!("{} ({} on CPUs {})", arm.label, arm.threads, arm.cpus)
                 };
                 study.arms.iter().map(arm).collect::<Vec<_>>().join(", ")

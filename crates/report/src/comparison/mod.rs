@@ -11,10 +11,10 @@ mod values;
 use crate::document::{Block, Document, Headline, Outline};
 use crate::format::Format;
 use crate::{html, markdown, number, text, words};
-use coretwin_base::comparison::{Change, Contrast, StudyComparison};
 use coretwin_base::origin::Origin;
-use coretwin_base::plan::{Comparison, Scale};
-use coretwin_base::summary::Verdict;
+use coretwin_base::study::comparison::{Change, Contrast, StudyComparison};
+use coretwin_base::study::plan::{Comparison, Scale};
+use coretwin_base::study::summary::Verdict;
 
 /// A form in which a comparison can be reported; several have one baseline.
 pub type ComparisonFormat = Format<fn(&[StudyComparison]) -> String>;
@@ -170,7 +170,7 @@ pub(crate) fn tone(change: Change) -> Verdict {
 }
 
 fn facts(comparison: &StudyComparison) -> String {
-    let part = |study: &coretwin_base::comparison::ComparedStudy| {
+    let part = |study: &coretwin_base::study::comparison::ComparedStudy| {
         format!("{}: {}", words::clean(&study.head), number::count(study.blocks.into(), "block"))
     };
     let [first, second] = comparison.studies.each_ref().map(part);

@@ -4,8 +4,8 @@ use super::{cells, heads};
 use crate::document::{Block, Column, Table};
 use crate::number;
 use crate::words;
-use coretwin_base::comparison::{Change, Contrast, StudyComparison};
-use coretwin_base::plan::Scale;
+use coretwin_base::study::comparison::{Change, Contrast, StudyComparison};
+use coretwin_base::study::plan::Scale;
 
 /// A line of any table of the comparison.
 struct Line<'a> {

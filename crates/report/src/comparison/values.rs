@@ -4,7 +4,7 @@ use super::{cells, heads, result};
 use crate::document::{Block, Column, Table};
 use crate::number;
 use crate::words;
-use coretwin_base::comparison::{StudyComparison, ValueChange};
+use coretwin_base::study::comparison::{StudyComparison, ValueChange};
 
 /// A caution, and a table for each arm.
 pub(super) fn blocks(comparison: &StudyComparison) -> Vec<Block> {

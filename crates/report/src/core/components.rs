@@ -1,6 +1,6 @@
 //! The components of a stack of cycles: their order, what each means, its colour.
 
-use coretwin_base::core_run::CoreSide;
+use coretwin_base::simulation::core_run::CoreSide;
 
 /// A component that has a place of its own in a stack.
 pub(super) struct Component {

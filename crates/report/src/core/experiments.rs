@@ -3,7 +3,7 @@
 use super::wrapped;
 use crate::number;
 use crate::words::clean;
-use coretwin_base::core_run::{CoreEnhancement, CoreSievePages};
+use coretwin_base::simulation::core_run::{CoreEnhancement, CoreSievePages};
 use std::fmt::Write;
 
 /// Width of the drawn distribution, in characters.

@@ -8,7 +8,7 @@ use crate::number;
 use crate::svg::axis::Axis;
 use crate::svg::canvas::{Anchor, Canvas};
 use crate::words::clean;
-use coretwin_base::core_run::{CoreRun, CoreSide};
+use coretwin_base::simulation::core_run::{CoreRun, CoreSide};
 
 const WIDTH: f64 = 760.0;
 const LEFT: f64 = 190.0;

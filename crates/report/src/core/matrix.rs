@@ -2,7 +2,7 @@
 
 use crate::number;
 use crate::words::clean;
-use coretwin_base::core_run::CoreMatrix;
+use coretwin_base::simulation::core_run::CoreMatrix;
 use std::fmt::Write;
 
 /// The matrix for a terminal: slowdowns, then throughputs.

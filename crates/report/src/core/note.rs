@@ -2,7 +2,7 @@
 
 use super::wrapped;
 use crate::words::clean;
-use coretwin_base::core_run::CoreNote;
+use coretwin_base::simulation::core_run::CoreNote;
 use std::fmt::Write;
 
 /// The experiment for a terminal.

@@ -3,7 +3,7 @@
 use super::components::{COMPONENTS, per_uop};
 use crate::number;
 use crate::words::clean;
-use coretwin_base::core_run::{CoreRun, CoreSide, CoreThread};
+use coretwin_base::simulation::core_run::{CoreRun, CoreSide, CoreThread};
 use std::fmt::Write;
 
 /// A component below this many cycles per uop in every column has no line of its own.

@@ -2,7 +2,7 @@
 
 use super::{ByWorkload, some_text, text, verdict};
 use coretwin_base::column::Column;
-use coretwin_base::fleet_summary::{FleetEffect, FleetSummary};
+use coretwin_base::fleet::summary::{FleetEffect, FleetSummary};
 use std::collections::BTreeMap;
 
 /// All of them, suites under the workload `all`.

@@ -16,8 +16,8 @@ pub(crate) use readings::{checks_failed, phase, status};
 
 use coretwin_base::fleet::Fleet;
 use coretwin_base::origin::Origin;
-use coretwin_base::plan::Plan;
-use coretwin_base::summary::Verdict;
+use coretwin_base::study::plan::Plan;
+use coretwin_base::study::summary::Verdict;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 

@@ -2,11 +2,11 @@
 
 use super::{ByWorkload, Machine, some_text, text};
 use coretwin_base::column::Column;
-use coretwin_base::environment::Environment;
+use coretwin_base::machine::environment::Environment;
 use coretwin_base::origin::Origin;
 use coretwin_base::param;
-use coretwin_base::plan::Plan;
-use coretwin_base::reading::{Metric, Phase, Reading, Status};
+use coretwin_base::study::plan::Plan;
+use coretwin_base::study::reading::{Metric, Phase, Reading, Status};
 use coretwin_stats::study::Analysed;
 use std::borrow::Cow;
 use std::collections::BTreeMap;

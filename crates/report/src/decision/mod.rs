@@ -8,9 +8,9 @@ use crate::document::{Block, Column, Table};
 use crate::effects::interval_name;
 use crate::number::{self, or_none};
 use crate::words::{self, arm_index, arm_name, clean};
-use coretwin_base::arm::ArmState;
-use coretwin_base::decision::{Decision, Measure, Worth};
 use coretwin_base::origin::Origin;
+use coretwin_base::study::arm::ArmState;
+use coretwin_base::study::decision::{Decision, Measure, Worth};
 use coretwin_stats::decision::decide;
 use std::collections::BTreeSet;
 

@@ -16,8 +16,8 @@
 use crate::Study;
 use crate::document::{Column, Table};
 use crate::words::clean;
-use coretwin_base::arm::ArmState;
-use coretwin_base::plan::PlanArm;
+use coretwin_base::study::arm::ArmState;
+use coretwin_base::study::plan::PlanArm;
 
 /// How to get one arm in one system: its name, what to set there.
 type Setting = (&'static str, &'static str);
@@ -113,7 +113,7 @@ pub(super) fn table(study: &Study<'_>, arm: &PlanArm) -> Option<Table> {
     };
     let topology = &study.plan.topology;
     let mut seen = Vec::new();
-    let mut first = coretwin_base::cpu_set::CpuSet::new();
+    let mut first = coretwin_base::machine::cpu_set::CpuSet::new();
     for cpu in &topology.cpus {
         if !seen.contains(&(cpu.package, cpu.core)) {
             seen.push((cpu.package, cpu.core));

@@ -2,7 +2,7 @@
 //! a number that there is none of; an empty `cpu_model` is all of them.
 
 use crate::csv::{field, number, word};
-use coretwin_base::fleet_summary::{FleetEffect, FleetSummary};
+use coretwin_base::fleet::summary::{FleetEffect, FleetSummary};
 
 const COLUMNS: &str = "cpu_model,workload,row,arm,reference_arm,unit,better,scale,rows,machines,blocks,\
                        effect,low,high,next_low,next_high,between,share_between,p,p_adjusted,verdict,\

@@ -5,9 +5,9 @@ use crate::document::{Block, Figure};
 use crate::number;
 use crate::plot::{Forest, ForestGroup, ForestLine, Heat, HeatCell, HeatRow, Plot};
 use crate::words::clean;
-use coretwin_base::fleet_summary::{FleetEffect, FleetSummary};
-use coretwin_base::plan::Scale;
-use coretwin_base::summary::Verdict;
+use coretwin_base::fleet::summary::{FleetEffect, FleetSummary};
+use coretwin_base::study::plan::Scale;
+use coretwin_base::study::summary::Verdict;
 
 /// Most models and rows in a figure.
 const MODELS_MAX: usize = 8;

@@ -12,10 +12,10 @@ mod tables;
 use crate::document::{Block, Document, Headline, Outline};
 use crate::format::Format;
 use crate::{html, markdown, number, text, words};
-use coretwin_base::fleet_summary::{FleetEffect, FleetSummary};
+use coretwin_base::fleet::summary::{FleetEffect, FleetSummary};
 use coretwin_base::origin::Origin;
-use coretwin_base::plan::Comparison;
-use coretwin_base::summary::Verdict;
+use coretwin_base::study::plan::Comparison;
+use coretwin_base::study::summary::Verdict;
 
 /// A form in which a fleet can be reported.
 pub type FleetFormat = Format<fn(&FleetSummary) -> String>;

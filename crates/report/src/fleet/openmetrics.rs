@@ -1,8 +1,8 @@
 //! The effects of a fleet as OpenMetrics text: gauges by model, row and arm.
 
 use crate::openmetrics::{Gauge, labelled, put};
-use coretwin_base::fleet_summary::{FleetEffect, FleetSummary};
-use coretwin_base::plan::Scale;
+use coretwin_base::fleet::summary::{FleetEffect, FleetSummary};
+use coretwin_base::study::plan::Scale;
 
 const GAUGES: [Gauge<FleetEffect>; 7] = [
     ("effect_ratio", "Mean over machines; above 1 is better in the arm.", |e| Some(e.effect)),

@@ -4,8 +4,8 @@ use super::{amount, ends, next_word};
 use crate::document::{Block, Column, Table};
 use crate::number::{self, or_none};
 use crate::words::{arrow, clean};
-use coretwin_base::fleet_summary::{FleetEffect, FleetOutlier, FleetSummary};
-use coretwin_base::plan::Scale;
+use coretwin_base::fleet::summary::{FleetEffect, FleetOutlier, FleetSummary};
+use coretwin_base::study::plan::Scale;
 
 /// Most lines of a table.
 const LINES_MAX: usize = 300;

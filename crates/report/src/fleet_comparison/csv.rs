@@ -3,7 +3,7 @@
 //! first. An empty field is a number that there is none of; an empty `cpu_model` is all of them.
 
 use crate::csv::{field, optional, word};
-use coretwin_base::fleet_comparison::{FleetChange, FleetComparison};
+use coretwin_base::fleet::comparison::{FleetChange, FleetComparison};
 
 const COLUMNS: &str = "fleet_1,fleet_2,cpu_model,workload,row,arm,reference_arm,unit,better,scale,rows,\
                        effect_1,low_1,high_1,machines_1,effect_2,low_2,high_2,machines_2,\

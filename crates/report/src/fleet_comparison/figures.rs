@@ -5,8 +5,8 @@ use crate::comparison::{amount, interval};
 use crate::document::{Block, Figure};
 use crate::plot::{Forest, ForestGroup, ForestLine, Plot};
 use crate::words::clean;
-use coretwin_base::fleet_comparison::{FleetChange, FleetComparison};
-use coretwin_base::plan::Scale;
+use coretwin_base::fleet::comparison::{FleetChange, FleetComparison};
+use coretwin_base::study::plan::Scale;
 
 /// Most lines of a figure.
 const LINES_MAX: usize = 40;

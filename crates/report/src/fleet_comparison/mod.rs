@@ -10,9 +10,9 @@ use crate::comparison::{amount, csv_of, interval, json, tone};
 use crate::document::{Block, Document, Headline, Outline};
 use crate::format::Format;
 use crate::{html, markdown, number, text, words};
-use coretwin_base::fleet_comparison::{FleetChange, FleetComparison};
+use coretwin_base::fleet::comparison::{FleetChange, FleetComparison};
 use coretwin_base::origin::Origin;
-use coretwin_base::plan::Comparison;
+use coretwin_base::study::plan::Comparison;
 
 /// A form in which a comparison of fleets can be reported; several have one baseline.
 pub type FleetComparisonFormat = Format<fn(&[FleetComparison]) -> String>;
@@ -128,7 +128,7 @@ fn row(line: &FleetChange) -> String {
 }
 
 fn facts(comparison: &FleetComparison) -> String {
-    let part = |fleet: &coretwin_base::fleet_comparison::ComparedFleet| {
+    let part = |fleet: &coretwin_base::fleet::comparison::ComparedFleet| {
         format!(
             "{}: {}",
             words::clean(&fleet.head),

@@ -5,10 +5,12 @@ use crate::comparison::{amount, cells, interval, result};
 use crate::document::{Block, Column, Table};
 use crate::number::{self, or_none};
 use crate::words::{arrow, clean, shorten};
-use coretwin_base::comparison::Change;
-use coretwin_base::fleet_comparison::{FactMixture, FleetChange, FleetComparison, FleetFactChange};
-use coretwin_base::plan::Scale;
+use coretwin_base::fleet::comparison::{
+    FactMixture, FleetChange, FleetComparison, FleetFactChange,
+};
 use coretwin_base::shared_text::SharedText;
+use coretwin_base::study::comparison::Change;
+use coretwin_base::study::plan::Scale;
 use std::collections::BTreeMap;
 
 /// Most lines of a table.

@@ -6,7 +6,7 @@ use crate::Study;
 use crate::document::{Block, Document, Figure, Headline, Section, Table};
 use crate::number;
 use crate::svg;
-use coretwin_base::summary::Verdict;
+use coretwin_base::study::summary::Verdict;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 /// Nothing may be loaded, from anywhere; a browser holds the page to it.

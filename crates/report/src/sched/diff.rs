@@ -3,7 +3,7 @@
 use super::log::line;
 use crate::number;
 use crate::words::clean;
-use coretwin_base::sched_run::{SchedDecision, SchedRun};
+use coretwin_base::simulation::kernel_run::{SchedDecision, SchedRun};
 use std::fmt::Write;
 
 /// Lines shown before the difference, and after it of each policy.

@@ -5,7 +5,7 @@ use super::sweep::{differences, values};
 use crate::number;
 use crate::svg::canvas::{Anchor, Canvas};
 use crate::words::clean;
-use coretwin_base::sched_sweep::{SweepCell, SweepMeasure, SweepPlan};
+use coretwin_base::simulation::sweep::{SweepCell, SweepMeasure, SweepPlan};
 
 const LEFT: f64 = 260.0;
 const TOP: f64 = 84.0;

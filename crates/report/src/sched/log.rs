@@ -1,7 +1,7 @@
 //! The log of decisions, a line each.
 
 use crate::words::clean;
-use coretwin_base::sched_run::{SchedDecision, SchedRun};
+use coretwin_base::simulation::kernel_run::{SchedDecision, SchedRun};
 
 /// The decisions that a run kept, a line each: time in ms, the CPU that asked, what was decided, of
 /// which task, for which CPU, and why.

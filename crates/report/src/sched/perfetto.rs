@@ -3,7 +3,7 @@
 //!
 //! Format: "Trace Event Format", Google, the JSON object form.
 
-use coretwin_base::sched_run::SchedRun;
+use coretwin_base::simulation::kernel_run::SchedRun;
 use serde::Serialize;
 use serde_json::{Value, json};
 

@@ -3,7 +3,7 @@
 use super::columns::{columns, row};
 use crate::number;
 use crate::words::clean;
-use coretwin_base::sched_run::{SchedLatency, SchedRun};
+use coretwin_base::simulation::kernel_run::{SchedLatency, SchedRun};
 use std::fmt::Write;
 
 /// The runs of one scenario, machine and length: policies in their order, each with all its seeds.

@@ -4,7 +4,7 @@ use super::columns::columns;
 use crate::csv::field;
 use crate::number;
 use crate::words::clean;
-use coretwin_base::sched_sweep::{SweepCell, SweepMeasure, SweepPlan};
+use coretwin_base::simulation::sweep::{SweepCell, SweepMeasure, SweepPlan};
 use std::fmt::Write;
 
 /// A sweep for a terminal: of the reference policy what was measured; of the others how far they are

@@ -5,7 +5,7 @@ use crate::number;
 use crate::svg::axis::Axis;
 use crate::svg::canvas::{Anchor, Canvas};
 use crate::words::clean;
-use coretwin_base::sched_run::{SchedRun, SchedSpan};
+use coretwin_base::simulation::kernel_run::{SchedRun, SchedSpan};
 
 const WIDTH: f64 = 1100.0;
 const LEFT: f64 = 90.0;

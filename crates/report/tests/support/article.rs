@@ -1,11 +1,11 @@
 //! A study with rows of every table of the article.
 
 use super::{Records, arm, chat_row, plan, readings, records};
+use coretwin_base::machine::placement::Placement;
 use coretwin_base::param::{ParamValue, Params, label};
-use coretwin_base::placement::Placement;
-use coretwin_base::plan::{Comparison, PlanRow, Protocol, Scale, ThreadRule};
-use coretwin_base::reading::Better;
-use coretwin_base::summary::StoppedBecause;
+use coretwin_base::study::plan::{Comparison, PlanRow, Protocol, Scale, ThreadRule};
+use coretwin_base::study::reading::Better;
+use coretwin_base::study::summary::StoppedBecause;
 
 /// Name, placement, arms, unit, direction, scale, and the value in either arm.
 type Row =

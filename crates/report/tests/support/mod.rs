@@ -8,20 +8,20 @@ pub(crate) mod simulated;
 
 pub(crate) use article::{article, article_2003, article_quick};
 
-use coretwin_base::arm::{ArmSpec, ArmState, KERNEL};
-use coretwin_base::command::CommandSpec;
-use coretwin_base::cpu_set::CpuSet;
-use coretwin_base::environment::{Environment, Facts, Moment, Session};
+use coretwin_base::machine::cpu_set::CpuSet;
+use coretwin_base::machine::environment::{Environment, Facts, Moment, Session};
+use coretwin_base::machine::placement::Placement;
+use coretwin_base::machine::topology::{Smt, SmtControl, Topology};
 use coretwin_base::param::{ParamValue, Params, label};
-use coretwin_base::placement::Placement;
-use coretwin_base::plan::{
+use coretwin_base::random::Stream;
+use coretwin_base::schema::SCHEMA;
+use coretwin_base::study::arm::{ArmSpec, ArmState, KERNEL};
+use coretwin_base::study::command::CommandSpec;
+use coretwin_base::study::plan::{
     Comparison, CopyRule, Plan, PlanArm, PlanRow, Protocol, Rules, Scale, Screening, ThreadRule,
 };
-use coretwin_base::random::Stream;
-use coretwin_base::reading::{Better, Metric, Phase, Reading, Status};
-use coretwin_base::schema::SCHEMA;
-use coretwin_base::summary::{StoppedBecause, Summary};
-use coretwin_base::topology::{Smt, SmtControl, Topology};
+use coretwin_base::study::reading::{Better, Metric, Phase, Reading, Status};
+use coretwin_base::study::summary::{StoppedBecause, Summary};
 use coretwin_base::warning::Warning;
 use coretwin_report::Study;
 use std::sync::Arc;

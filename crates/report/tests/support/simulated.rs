@@ -2,9 +2,9 @@
 //! readings what the report needs. The long check `simulated-study` runs it anew and compares.
 
 use super::{Records, environment, reading};
-use coretwin_base::plan::Plan;
-use coretwin_base::reading::{Better, Metric, Reading};
-use coretwin_base::summary::StoppedBecause;
+use coretwin_base::study::plan::Plan;
+use coretwin_base::study::reading::{Better, Metric, Reading};
+use coretwin_base::study::summary::StoppedBecause;
 use std::sync::Arc;
 
 const PLAN: &str = include_str!("../simulated/plan.json");

@@ -10,7 +10,7 @@ use crate::machine::{Fit, MODEL_VERSION, MachinePreset, Residual};
 use crate::models::{self, Setting};
 use crate::{Error, Result};
 use coretwin_base::param::{WorkloadSpec, label};
-use coretwin_base::reading::Better;
+use coretwin_base::study::reading::Better;
 
 /// A published figure, of one state of the machine and one scheduler.
 #[derive(Debug, Clone, PartialEq)]

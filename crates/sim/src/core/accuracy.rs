@@ -1,7 +1,7 @@
 //! How far the simulated core is from published figures, beside a constant that needs no model. Data in
 //! one place, for whoever mends the model.
 
-use coretwin_base::core_run::CoreAccuracy;
+use coretwin_base::simulation::core_run::CoreAccuracy;
 
 /// Services that were run beside themselves on a core, and how much longer each took than alone there.
 ///

@@ -1,7 +1,7 @@
 //! How fast work goes: alone, beside other work on its core, beside an idle sibling. Data, made by
 //! runs of the simulated core (or by measurement) and handed to the simulated kernel.
 
-use coretwin_base::core_run::CoreMatrix;
+use coretwin_base::simulation::core_run::CoreMatrix;
 
 /// A kind of work: a row of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]

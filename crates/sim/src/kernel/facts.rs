@@ -4,7 +4,7 @@
 use super::layout::Layout;
 use super::mask::CpuMask;
 use super::view::{Class, CpuView, Current, TaskId, TaskState, TaskView, View};
-use coretwin_base::cpu_set::CpuId;
+use coretwin_base::machine::cpu_set::CpuId;
 
 impl View {
     /// A machine with all CPUs online and idle, and no tasks.

@@ -1,7 +1,7 @@
 //! Where CPUs are: cores, last-level caches, packages, and how far apart two CPUs lie.
 
 use super::mask::CpuMask;
-use coretwin_base::cpu_set::{CoreId, CpuId};
+use coretwin_base::machine::cpu_set::{CoreId, CpuId};
 use std::collections::BTreeMap;
 
 /// The most CPUs of a simulated machine.

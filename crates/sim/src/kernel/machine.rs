@@ -3,7 +3,7 @@
 use super::co_run::CoRun;
 use super::costs::Costs;
 use super::layout::Layout;
-use coretwin_base::cpu_set::CpuId;
+use coretwin_base::machine::cpu_set::CpuId;
 
 /// What an idle CPU does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use super::histogram::Histogram;
 use super::layout::Distance;
 use super::trace::Span;
 use crate::policies::Decision;
-use coretwin_base::cpu_set::CpuId;
+use coretwin_base::machine::cpu_set::CpuId;
 
 /// A whole run. What is counted is counted from the end of the warm-up on; hash, log, timeline and
 /// events are of all of it.

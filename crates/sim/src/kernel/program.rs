@@ -2,7 +2,7 @@
 
 use super::co_run::ProfileId;
 use crate::policies::Settings;
-use coretwin_base::cpu_set::CpuSet;
+use coretwin_base::machine::cpu_set::CpuSet;
 
 /// A number that is the same every time, or drawn anew each time from the task's own random stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 
 use super::view::{TaskId, View};
 use crate::policies::{Action, Answer, Decision};
-use coretwin_base::cpu_set::CpuId;
+use coretwin_base::machine::cpu_set::CpuId;
 
 /// A task's stay on a CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

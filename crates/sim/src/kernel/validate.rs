@@ -6,7 +6,7 @@ use super::machine::Machine;
 use super::program::{Amount, Options, Program, Step};
 use super::view::Class;
 use super::work::{MachineEvent, Start, Work};
-use coretwin_base::cpu_set::{CpuId, CpuSet};
+use coretwin_base::machine::cpu_set::{CpuId, CpuSet};
 
 /// The most of any amount; as uops it keeps work within 2^62.
 const AMOUNT_MAX: u64 = 1 << 42;

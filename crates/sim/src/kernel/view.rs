@@ -3,7 +3,7 @@
 
 use super::layout::Layout;
 use super::mask::CpuMask;
-use coretwin_base::cpu_set::CpuId;
+use coretwin_base::machine::cpu_set::CpuId;
 
 /// A task, by its slot. Slots are used again after a task is gone; [`TaskView::serial`] never is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

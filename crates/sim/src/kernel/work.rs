@@ -3,7 +3,7 @@
 
 use super::program::Program;
 use super::view::Class;
-use coretwin_base::cpu_set::{CpuId, CpuSet};
+use coretwin_base::machine::cpu_set::{CpuId, CpuSet};
 
 /// The whole of it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -15,7 +15,7 @@ use crate::kernel::costs::Costs;
 use crate::kernel::layout::{CPUS_MAX, Layout, Place};
 use crate::kernel::machine::{DiskSpec, Idle, Machine, PageCacheSpec};
 use crate::{Error, Result};
-use coretwin_base::cpu_set::{CoreId, CpuId};
+use coretwin_base::machine::cpu_set::{CoreId, CpuId};
 use std::collections::BTreeMap;
 
 /// Counted up with every change of the simulated kernel or of a model that changes results: a fit of

@@ -4,7 +4,7 @@ use super::load::{Family, Load, Making, Row, Sizes, Values};
 use super::rows::{one_child, one_task, shell};
 use crate::Result;
 use crate::kernel::program::Step;
-use coretwin_base::reading::Better;
+use coretwin_base::study::reading::Better;
 
 pub(super) static FAMILY: Family = Family {
     name: "aim9",

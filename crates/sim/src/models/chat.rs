@@ -6,7 +6,7 @@ use super::rows;
 use crate::Result;
 use crate::kernel::program::{Step, Which};
 use crate::kernel::work::{SocketSpec, Start, Work};
-use coretwin_base::reading::Better;
+use coretwin_base::study::reading::Better;
 
 pub(super) static FAMILY: Family = Family {
     name: "chat",

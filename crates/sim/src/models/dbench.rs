@@ -6,7 +6,7 @@ use super::tbench::{CLIENT_MEGABYTES, READ_BYTES, WRITE_BYTES};
 use crate::Result;
 use crate::kernel::program::{Access, Amount, Step, Which};
 use crate::kernel::work::{Start, Work};
-use coretwin_base::reading::Better;
+use coretwin_base::study::reading::Better;
 
 pub(super) static FAMILY: Family = Family {
     name: "dbench",

@@ -5,7 +5,7 @@ use super::rows::{self, OPERATIONS, load, one_child, one_task, shell};
 use crate::Result;
 use crate::kernel::program::{Step, Which};
 use crate::kernel::work::{SocketSpec, Start};
-use coretwin_base::reading::Better;
+use coretwin_base::study::reading::Better;
 
 pub(super) static FAMILY: Family = Family {
     name: "lmbench",

@@ -6,7 +6,7 @@ use crate::kernel::{Outcome, co_run::ProfileId};
 use crate::machine::{Fit, MachinePreset};
 use crate::{Error, Result};
 use coretwin_base::param::{ParamValue, Params};
-use coretwin_base::reading::Better;
+use coretwin_base::study::reading::Better;
 
 /// A family of workloads that share a model.
 #[derive(Debug)]

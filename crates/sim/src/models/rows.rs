@@ -5,7 +5,7 @@ use super::load::{Load, Making, Row, Sizes, Value, Values};
 use crate::Result;
 use crate::kernel::program::{Children, Program, Step, Which};
 use crate::kernel::work::{Start, Work};
-use coretwin_base::reading::Better;
+use coretwin_base::study::reading::Better;
 
 /// Simulated time of a row with one task.
 const TASK_NS: u64 = 200_000_000;

@@ -6,7 +6,7 @@
 
 use crate::Result;
 use coretwin_base::random::Stream;
-use coretwin_base::reading::{Better, Metric};
+use coretwin_base::study::reading::{Better, Metric};
 use std::collections::BTreeMap;
 
 /// What a machine makes of a workload.

@@ -9,9 +9,9 @@ use crate::kernel::{self, Machine, Options, Outcome};
 use crate::machine::{Fit, MachinePreset};
 use crate::policies::Settings;
 use crate::{Error, Result};
-use coretwin_base::core_run::CoreMatrix;
 use coretwin_base::param::Params;
-use coretwin_base::reading::{Better, Metric};
+use coretwin_base::simulation::core_run::CoreMatrix;
+use coretwin_base::study::reading::{Better, Metric};
 use coretwin_base::suggest;
 use std::collections::BTreeMap;
 

@@ -5,8 +5,8 @@ use crate::core::length::{self, Length};
 use crate::core::profile::{Profile, copies};
 use crate::core::{Options, Preset, compare};
 use crate::{Error, Result};
-use coretwin_base::core_run::CoreMatrix;
 use coretwin_base::schema::SCHEMA;
+use coretwin_base::simulation::core_run::CoreMatrix;
 
 /// Profiles of [`crate::core`] that a matrix for [`Setting::speeds`](super::Setting::speeds) holds.
 pub const PROFILES: [&str; 5] = ["chat", "dbench", "tbench", KERNEL, POLLING];

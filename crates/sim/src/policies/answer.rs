@@ -1,7 +1,7 @@
 //! What a policy answers: wishes for the engine, and notes for the log, each with a reason.
 
 use crate::kernel::view::TaskId;
-use coretwin_base::cpu_set::CpuId;
+use coretwin_base::machine::cpu_set::CpuId;
 use std::fmt;
 
 /// What the engine shall do, or what the policy did in its own queues.

@@ -23,7 +23,7 @@ use super::settings::{Parameter, Settings};
 use super::{Answer, Change, Policy, Reason, Stop, Ticks, Wake};
 use crate::kernel::layout::Layout;
 use crate::kernel::view::{Class, TaskId, TaskState, View};
-use coretwin_base::cpu_set::CpuId;
+use coretwin_base::machine::cpu_set::CpuId;
 
 pub(super) const PARAMETERS: &[Parameter] = &[
     Parameter::switch("ht_rule", true, "an idle CPU of an idle core before one of a busy core"),

@@ -9,7 +9,7 @@ use super::{Answer, Change, Policy, Reason, Stop, Ticks, Wake};
 use crate::kernel::layout::Layout;
 use crate::kernel::mask::CpuMask;
 use crate::kernel::view::{TaskId, View};
-use coretwin_base::cpu_set::CpuId;
+use coretwin_base::machine::cpu_set::CpuId;
 use std::collections::VecDeque;
 
 pub(super) const PARAMETERS: &[Parameter] = &[

@@ -2,7 +2,7 @@
 
 use super::Policy;
 use crate::kernel::layout::Layout;
-pub use coretwin_base::parameter::Parameter;
+pub use coretwin_base::simulation::policy_parameter::Parameter;
 use coretwin_base::suggest;
 
 /// A policy before it is built.

@@ -1,7 +1,7 @@
 //! Policies that break their contract are found, whatever way they break it.
 
 use crate::support::{MS, compute, machine, program, work};
-use coretwin_base::cpu_set::CpuId;
+use coretwin_base::machine::cpu_set::CpuId;
 use coretwin_sim::kernel::{Cause, Options, Start, Step, TaskId, View, run};
 use coretwin_sim::policies::{
     Answer, Change, Parameter, Policy, PolicyEntry, Promise, Reason, Settings, Stop, Ticks, Wake,

@@ -1,7 +1,7 @@
 //! `core-queue` on the whole machine: each of its five behaviours is there, and gone when switched off.
 
 use crate::support::{MS, compute, machine, options, outcome, program, work};
-use coretwin_base::cpu_set::CpuId;
+use coretwin_base::machine::cpu_set::CpuId;
 use coretwin_sim::kernel::program::Amount;
 use coretwin_sim::kernel::{Outcome, Start, Step, Work};
 

@@ -1,7 +1,7 @@
 //! Work that cannot be, and runs that do not get on.
 
 use crate::support::{MS, compute, machine, options, program, work};
-use coretwin_base::cpu_set::{CpuId, CpuSet};
+use coretwin_base::machine::cpu_set::{CpuId, CpuSet};
 use coretwin_sim::kernel::program::{Amount, Which};
 use coretwin_sim::kernel::work::SocketSpec;
 use coretwin_sim::kernel::{Cause, Failure, Start, Step, Work, run};

@@ -1,7 +1,7 @@
 //! `fair` on the whole machine.
 
 use crate::support::{MS, compute, machine, options, outcome, program, work};
-use coretwin_base::cpu_set::CpuId;
+use coretwin_base::machine::cpu_set::CpuId;
 use coretwin_sim::kernel::program::{Amount, Children};
 use coretwin_sim::kernel::work::{MachineEvent, Scripted};
 use coretwin_sim::kernel::{Outcome, Program, Start, Step, Work};

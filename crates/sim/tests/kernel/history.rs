@@ -2,7 +2,7 @@
 //! switches nothing of it is left.
 
 use crate::support::{MS, compute, machine, options, outcome, program, work};
-use coretwin_base::cpu_set::CpuId;
+use coretwin_base::machine::cpu_set::CpuId;
 use coretwin_sim::kernel::costs::Costs;
 use coretwin_sim::kernel::program::{Amount, Children, Which};
 use coretwin_sim::kernel::work::SocketSpec;

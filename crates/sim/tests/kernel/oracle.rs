@@ -2,7 +2,7 @@
 //! CPU does what its task says. It knows nothing of events, segments or settling.
 
 use crate::support::{MS, options, program};
-use coretwin_base::cpu_set::CpuId;
+use coretwin_base::machine::cpu_set::CpuId;
 use coretwin_sim::kernel::co_run::{CoRun, ONE, ProfileId, UOP_PER_NS, WorkProfile};
 use coretwin_sim::kernel::program::Amount;
 use coretwin_sim::kernel::{Layout, Machine, Start, Step, Work, run};

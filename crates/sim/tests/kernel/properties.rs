@@ -1,7 +1,7 @@
 //! What holds for every policy, on any machine, whatever the tasks do and whatever goes offline.
 
 use crate::support::{BUSY, MS, options, program};
-use coretwin_base::cpu_set::{CpuId, CpuSet};
+use coretwin_base::machine::cpu_set::{CpuId, CpuSet};
 use coretwin_sim::kernel::co_run::CoRun;
 use coretwin_sim::kernel::costs::Costs;
 use coretwin_sim::kernel::machine::Idle;

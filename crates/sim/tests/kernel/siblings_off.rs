@@ -1,7 +1,7 @@
 //! SMT switched off and on in mid-run, and the same run in builds of either kind, for every policy.
 
 use crate::support::{BUSY, MS, compute, machine, options, outcome, program, work};
-use coretwin_base::cpu_set::CpuId;
+use coretwin_base::machine::cpu_set::CpuId;
 use coretwin_sim::kernel::costs::Costs;
 use coretwin_sim::kernel::program::{Amount, Children};
 use coretwin_sim::kernel::work::{MachineEvent, Scripted};

@@ -1,7 +1,7 @@
 //! How fast tasks run, and whose time it is.
 
 use crate::support::{MS, compute, machine, options, outcome, program, work};
-use coretwin_base::cpu_set::{CpuId, CpuSet};
+use coretwin_base::machine::cpu_set::{CpuId, CpuSet};
 use coretwin_sim::kernel::co_run::CoRun;
 use coretwin_sim::kernel::machine::Idle;
 use coretwin_sim::kernel::work::{MachineEvent, Scripted};

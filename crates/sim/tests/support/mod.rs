@@ -1,6 +1,6 @@
 //! What tests of machines and of models share.
 
-use coretwin_base::core_run::CoreMatrix;
+use coretwin_base::simulation::core_run::CoreMatrix;
 use coretwin_sim::machine::MachinePreset;
 use coretwin_sim::models::PROFILES;
 

@@ -9,7 +9,7 @@
 pub mod printed;
 
 use crate::geometric;
-use coretwin_base::plan::Scale;
+use coretwin_base::study::plan::Scale;
 
 /// How runs become one figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use super::warnings::listed;
 use super::{NothingInCommon, StudyRecords};
-use coretwin_base::plan::{Plan, PlanRow};
+use coretwin_base::study::plan::{Plan, PlanRow};
 
 /// Rows and arms of both studies.
 pub(super) struct Common {

@@ -3,9 +3,9 @@
 use crate::study::rows::from_scale;
 use crate::welch::Estimate;
 use crate::{holm, stopping, verdict};
-use coretwin_base::comparison::{Change, Contrast};
-use coretwin_base::plan::Scale;
-use coretwin_base::summary::Verdict;
+use coretwin_base::study::comparison::{Change, Contrast};
+use coretwin_base::study::plan::Scale;
+use coretwin_base::study::summary::Verdict;
 
 /// Second less first. With `margin`, on the scale of the means, what it comes to.
 pub(super) fn contrast(

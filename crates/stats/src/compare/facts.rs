@@ -1,8 +1,8 @@
 //! What differs between the machines of two studies.
 
 use super::StudyRecords;
-use coretwin_base::comparison::FactChange;
-use coretwin_base::environment::{Environment, Facts, folded};
+use coretwin_base::machine::environment::{Environment, Facts, folded};
+use coretwin_base::study::comparison::FactChange;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Keys of facts, or what they begin with, that matter most for a comparison of speed, in the order

@@ -4,8 +4,8 @@ use super::common::Common;
 use super::side::Side;
 use crate::study::pair_comparison;
 use crate::study::rows::gives_verdicts;
-use coretwin_base::command::CommandSpec;
-use coretwin_base::plan::{Plan, PlanArm, PlanRow, ThreadRule};
+use coretwin_base::study::command::CommandSpec;
+use coretwin_base::study::plan::{Plan, PlanArm, PlanRow, ThreadRule};
 use std::mem::discriminant;
 
 /// What may carry a verdict.

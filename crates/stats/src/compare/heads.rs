@@ -1,7 +1,7 @@
 //! Names for two studies: what tells them apart, short enough for the head of a column.
 
 use super::StudyRecords;
-use coretwin_base::environment::Environment;
+use coretwin_base::machine::environment::Environment;
 use std::collections::BTreeSet;
 
 /// Most characters of a name.

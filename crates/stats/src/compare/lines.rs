@@ -6,10 +6,10 @@ use super::gate::Gate;
 use super::side::{Series, Side, turned};
 use crate::study::rows::from_scale;
 use crate::study::suites;
-use coretwin_base::comparison::{EffectChange, StudyComparison, SuiteChange, ValueChange};
-use coretwin_base::plan::{PlanRow, Scale};
-use coretwin_base::reading::Better;
-use coretwin_base::summary::SuiteEffect;
+use coretwin_base::study::comparison::{EffectChange, StudyComparison, SuiteChange, ValueChange};
+use coretwin_base::study::plan::{PlanRow, Scale};
+use coretwin_base::study::reading::Better;
+use coretwin_base::study::summary::SuiteEffect;
 
 /// Both studies' series of one arm, by common row.
 type Columns = Vec<[Series; 2]>;

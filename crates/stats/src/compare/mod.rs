@@ -21,12 +21,12 @@ mod sentences;
 mod side;
 pub(crate) mod warnings;
 
-use coretwin_base::comparison::{ComparedStudy, StudyComparison};
-use coretwin_base::environment::Environment;
-use coretwin_base::plan::Plan;
-use coretwin_base::reading::Reading;
+use coretwin_base::machine::environment::Environment;
 use coretwin_base::schema::SCHEMA;
-use coretwin_base::summary::StoppedBecause;
+use coretwin_base::study::comparison::{ComparedStudy, StudyComparison};
+use coretwin_base::study::plan::Plan;
+use coretwin_base::study::reading::Reading;
+use coretwin_base::study::summary::StoppedBecause;
 use std::collections::BTreeSet;
 
 pub use heads::folder_heads;

@@ -3,8 +3,8 @@
 
 use crate::study::phrase::{counted, signed_percent};
 use crate::study::suites;
-use coretwin_base::comparison::{Change, Contrast, StudyComparison, ValueChange};
-use coretwin_base::plan::Scale;
+use coretwin_base::study::comparison::{Change, Contrast, StudyComparison, ValueChange};
+use coretwin_base::study::plan::Scale;
 
 /// One sentence per arm other than the reference, and one on the values.
 pub(super) fn write(comparison: &StudyComparison) -> Vec<String> {

@@ -8,9 +8,9 @@ use crate::study::blocks::{Blocks, Cell};
 use crate::study::rows::{Comparison, widening};
 use crate::study::suites::{self, SuiteRow, suite_mean};
 use crate::welch::Estimate;
-use coretwin_base::plan::{Plan, Protocol, Scale};
-use coretwin_base::reading::Better;
-use coretwin_base::summary::{RowEffect, Summary};
+use coretwin_base::study::plan::{Plan, Protocol, Scale};
+use coretwin_base::study::reading::Better;
+use coretwin_base::study::summary::{RowEffect, Summary};
 
 /// One study, with its rows and arms numbered as they are in common.
 pub(super) struct Side<'a> {

@@ -5,11 +5,11 @@ use super::common::Common;
 use super::gate::Gate;
 use super::side::Side;
 use crate::study::phrase::counted;
-use coretwin_base::comparison::{ComparedStudy, StudyComparison};
 use coretwin_base::origin::Origin;
-use coretwin_base::plan::{Comparison, PlanArm, Protocol};
-use coretwin_base::reading::Better;
-use coretwin_base::summary::StoppedBecause;
+use coretwin_base::study::comparison::{ComparedStudy, StudyComparison};
+use coretwin_base::study::plan::{Comparison, PlanArm, Protocol};
+use coretwin_base::study::reading::Better;
+use coretwin_base::study::summary::StoppedBecause;
 use coretwin_base::warning::Warning;
 
 /// Fewest blocks for an interval that has been checked by simulation.

@@ -1,11 +1,11 @@
 //! Which arm to set, and why, for people who know nothing of statistics.
 
 use crate::study::phrase::{counted, percent, signed_percent};
-use coretwin_base::arm::ArmState;
-use coretwin_base::decision::{Choice, Licence, Measure, Worth};
 use coretwin_base::origin::Origin;
-use coretwin_base::plan::{Comparison, Plan, PlanArm};
-use coretwin_base::summary::{Summary, Verdict};
+use coretwin_base::study::arm::ArmState;
+use coretwin_base::study::decision::{Choice, Licence, Measure, Worth};
+use coretwin_base::study::plan::{Comparison, Plan, PlanArm};
+use coretwin_base::study::summary::{Summary, Verdict};
 
 /// The arm that is best by throughput, or by licence where the user gave a rule; where no arm is
 /// better than the reference, the reference, or none if that was not decided either.

@@ -1,9 +1,9 @@
 //! The numbers of a reading that arms are compared by. Each is turned so that more is better.
 
 use super::takes_part;
-use coretwin_base::decision::{ENERGY_METRIC, Licence, Measure};
-use coretwin_base::plan::{Plan, PlanArm};
-use coretwin_base::reading::{Better, Phase, Reading, Status};
+use coretwin_base::study::decision::{ENERGY_METRIC, Licence, Measure};
+use coretwin_base::study::plan::{Plan, PlanArm};
+use coretwin_base::study::reading::{Better, Phase, Reading, Status};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What the names of metrics of the 99th percentile have in them.

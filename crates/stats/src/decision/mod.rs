@@ -10,12 +10,12 @@ mod measures;
 use crate::study::blocks::Blocks;
 use crate::study::rows::{Comparison, decides};
 use crate::study::suites;
-use coretwin_base::arm::ArmState;
-use coretwin_base::decision::{Decision, Licence, Measure, Price, Worth};
 use coretwin_base::origin::Origin;
-use coretwin_base::plan::{Plan, PlanRow, Scale};
-use coretwin_base::reading::{Better, Reading};
-use coretwin_base::summary::{SuiteEffect, Summary};
+use coretwin_base::study::arm::ArmState;
+use coretwin_base::study::decision::{Decision, Licence, Measure, Price, Worth};
+use coretwin_base::study::plan::{Plan, PlanRow, Scale};
+use coretwin_base::study::reading::{Better, Reading};
+use coretwin_base::study::summary::{SuiteEffect, Summary};
 
 /// What the study says about what to set. None where its protocol gives no verdicts, where no row can
 /// be compared by ratio, or where nothing was measured.

@@ -8,14 +8,14 @@ use super::{sentences, warnings};
 use crate::study::rows::from_scale;
 use crate::welch::{Estimate, Spread};
 use crate::{holm, stopping, student, verdict};
-use coretwin_base::fleet::{Fleet, Member, MemberState};
-use coretwin_base::fleet_summary::{
+use coretwin_base::fleet::summary::{
     FleetEffect, FleetModel, FleetOutlier, FleetPoint, FleetSummary, PartialStudy,
 };
+use coretwin_base::fleet::{Fleet, Member, MemberState};
 use coretwin_base::origin::Origin;
-use coretwin_base::plan::{Comparison, Scale};
 use coretwin_base::schema::SCHEMA;
 use coretwin_base::shared_text::SharedText;
+use coretwin_base::study::plan::{Comparison, Scale};
 use std::collections::BTreeMap;
 
 /// Most machines of a group whose own effects are kept for a figure.

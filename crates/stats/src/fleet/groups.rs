@@ -4,9 +4,9 @@ use super::random_effects::Found;
 use super::spread;
 use coretwin_base::fleet::{Effect, Fleet, Member};
 use coretwin_base::origin::Origin;
-use coretwin_base::plan::Scale;
-use coretwin_base::reading::Better;
 use coretwin_base::shared_text::SharedText;
+use coretwin_base::study::plan::Scale;
+use coretwin_base::study::reading::Better;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What is analysed together. Rows of one name but of another unit are others.

@@ -1,9 +1,9 @@
 //! The answer for a fleet in words, one sentence for each arm.
 
 use crate::study::phrase::{counted, signed_percent};
-use coretwin_base::fleet_summary::{FleetEffect, FleetSummary};
-use coretwin_base::plan::Scale;
-use coretwin_base::summary::Verdict;
+use coretwin_base::fleet::summary::{FleetEffect, FleetSummary};
+use coretwin_base::study::plan::Scale;
+use coretwin_base::study::summary::Verdict;
 use std::collections::BTreeSet;
 
 /// One sentence per arm.

@@ -1,10 +1,10 @@
 //! What the reader of a fleet's result must know.
 
 use coretwin_base::fleet::Fleet;
-use coretwin_base::fleet_summary::FleetSummary;
+use coretwin_base::fleet::summary::FleetSummary;
 use coretwin_base::origin::Origin;
-use coretwin_base::plan::Comparison;
 use coretwin_base::schema::SCHEMA;
+use coretwin_base::study::plan::Comparison;
 use coretwin_base::warning::Warning;
 use std::collections::BTreeSet;
 

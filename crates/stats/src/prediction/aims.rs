@@ -3,7 +3,7 @@
 use super::scores::CONSTANT;
 use super::{NEWER, OLDER};
 use crate::study::phrase::signed_percent;
-use coretwin_base::prediction::{Aim, PredictedRow, Prediction};
+use coretwin_base::simulation::prediction::{Aim, PredictedRow, Prediction};
 
 /// Mean absolute error over Tables 4 to 7 that was aimed at, in points.
 const ERROR_POINTS: f64 = 6.0;

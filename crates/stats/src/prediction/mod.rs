@@ -15,10 +15,10 @@ pub mod scores;
 pub use pairs::{Pair, pairs};
 
 use crate::study::phrase::{counted, signed_percent};
-use coretwin_base::plan::Plan;
-use coretwin_base::prediction::{Prediction, Score};
-use coretwin_base::reading::Reading;
-use coretwin_base::summary::StoppedBecause;
+use coretwin_base::simulation::prediction::{Prediction, Score};
+use coretwin_base::study::plan::Plan;
+use coretwin_base::study::reading::Reading;
+use coretwin_base::study::summary::StoppedBecause;
 
 /// The article's policies, by its kernels; the variants of Molnar's patch stand beside the newer.
 const OLDER: &str = "linux-2.4.19";

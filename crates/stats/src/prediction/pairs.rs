@@ -4,11 +4,11 @@ use super::{NEWER, OLDER, PATCHED};
 use crate::article2003::printed::{self, Kernel, MEAN};
 use crate::geometric;
 use crate::study::measured;
-use coretwin_base::arm::ArmState;
-use coretwin_base::plan::{Comparison, Plan, PlanArm};
-use coretwin_base::prediction::Gain;
-use coretwin_base::reading::{Better, Phase, Reading, Status};
-use coretwin_base::summary::{StoppedBecause, Summary};
+use coretwin_base::simulation::prediction::Gain;
+use coretwin_base::study::arm::ArmState;
+use coretwin_base::study::plan::{Comparison, Plan, PlanArm};
+use coretwin_base::study::reading::{Better, Phase, Reading, Status};
+use coretwin_base::study::summary::{StoppedBecause, Summary};
 
 /// Two boots under one policy.
 #[derive(Debug, Clone)]

@@ -2,11 +2,11 @@
 
 use super::{PATCHED, Pair};
 use crate::article2003::printed::{self, MEAN, Printed, Remark};
-use coretwin_base::placement::Placement;
-use coretwin_base::plan::{CopyRule, PlanRow};
-use coretwin_base::prediction::{PredictedRow, Standing};
-use coretwin_base::reading::Better;
+use coretwin_base::machine::placement::Placement;
 use coretwin_base::simulation::Simulation;
+use coretwin_base::simulation::prediction::{PredictedRow, Standing};
+use coretwin_base::study::plan::{CopyRule, PlanRow};
+use coretwin_base::study::reading::Better;
 
 /// Every row of the pair that the article printed for its kernel.
 pub(super) fn of(pair: &Pair, simulation: &Simulation) -> Vec<PredictedRow> {

@@ -1,8 +1,8 @@
 //! How much of the load was simulated, and what the seed moves.
 
-use coretwin_base::plan::Plan;
-use coretwin_base::prediction::Sample;
-use coretwin_base::reading::{Phase, Reading, Status};
+use coretwin_base::simulation::prediction::Sample;
+use coretwin_base::study::plan::Plan;
+use coretwin_base::study::reading::{Phase, Reading, Status};
 use std::collections::BTreeMap;
 
 /// What the readings of a row tell.

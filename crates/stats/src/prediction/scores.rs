@@ -1,7 +1,7 @@
 //! Scores: mean absolute error and rank correlation, beside the error of a constant.
 
 use super::{NEWER, OLDER, PATCHED};
-use coretwin_base::prediction::{PredictedRow, Score, Standing};
+use coretwin_base::simulation::prediction::{PredictedRow, Score, Standing};
 
 /// The prediction that needs no model: every speed-up is 28 %, the whole per cent that lies nearest to
 /// the article's 28 speed-ups of Tables 4 to 7 (mean absolute error 9.3 points).

@@ -6,10 +6,10 @@ use super::warnings::Failures;
 use super::{diagnosis, disturbed, protocol_2003, resolution, sentences, suites, warnings};
 use crate::prediction;
 use crate::{holm, stopping, verdict};
-use coretwin_base::plan::{Plan, Protocol};
-use coretwin_base::reading::{Phase, Reading};
 use coretwin_base::schema::SCHEMA;
-use coretwin_base::summary::{RowEffect, StoppedBecause, Summary};
+use coretwin_base::study::plan::{Plan, Protocol};
+use coretwin_base::study::reading::{Phase, Reading};
+use coretwin_base::study::summary::{RowEffect, StoppedBecause, Summary};
 use std::collections::BTreeMap;
 
 /// Analyses a study: effects of every row and suite in every arm, verdicts, warnings, and the

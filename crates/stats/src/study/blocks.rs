@@ -4,8 +4,8 @@
 //! One pass and a sort of what is nearly sorted: a million readings take a fraction of a second.
 
 use super::resolution::{self, Resolution};
-use coretwin_base::plan::{Plan, PlanRow, Protocol, Scale};
-use coretwin_base::reading::{Phase, Reading, Status};
+use coretwin_base::study::plan::{Plan, PlanRow, Protocol, Scale};
+use coretwin_base::study::reading::{Phase, Reading, Status};
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 

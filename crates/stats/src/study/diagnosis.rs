@@ -6,8 +6,8 @@ use super::blocks::{Attempt, Blocks, Cell, Labels};
 use super::rows::{Comparison, from_scale};
 use crate::paired::Paired;
 use crate::student;
-use coretwin_base::plan::{Plan, PlanRow, Scale};
-use coretwin_base::reading::{Better, Phase, Reading, Status};
+use coretwin_base::study::plan::{Plan, PlanRow, Scale};
+use coretwin_base::study::reading::{Better, Phase, Reading, Status};
 use coretwin_base::warning::Warning;
 use std::collections::BTreeMap;
 

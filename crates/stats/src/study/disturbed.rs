@@ -1,9 +1,9 @@
 //! The answer of a study of which others left nothing.
 
 use super::blocks::Blocks;
-use coretwin_base::disturbance::Disturbances;
-use coretwin_base::plan::Plan;
-use coretwin_base::reading::{Phase, Reading, Status};
+use coretwin_base::study::disturbance::Disturbances;
+use coretwin_base::study::plan::Plan;
+use coretwin_base::study::reading::{Phase, Reading, Status};
 use std::collections::BTreeSet;
 
 /// That the machine was too busy, with the most frequent cause; `None` if a block was kept, or none

@@ -5,8 +5,8 @@ use super::blocks::Blocks;
 use super::rows::{Comparison, from_scale, widening};
 use crate::paired::Paired;
 use crate::{stopping, student};
-use coretwin_base::plan::{Plan, Scale};
-use coretwin_base::reading::Reading;
+use coretwin_base::study::plan::{Plan, Scale};
+use coretwin_base::study::reading::Reading;
 
 /// What a look at a running study shows.
 #[derive(Debug, Clone, PartialEq)]
@@ -33,7 +33,7 @@ pub struct LookCell {
     pub row: String,
     /// Label of the arm.
     pub arm: String,
-    /// Effect so far, as [`coretwin_base::summary::RowEffect::ratio`].
+    /// Effect so far, as [`coretwin_base::study::summary::RowEffect::ratio`].
     pub ratio: Option<f64>,
     /// Lower end of its interval.
     pub low: Option<f64>,

@@ -5,9 +5,9 @@ use super::blocks::Blocks;
 use super::rows::Comparison;
 use crate::welch::Estimate;
 use coretwin_base::fleet::Effect;
-use coretwin_base::plan::{Plan, Protocol};
-use coretwin_base::reading::Reading;
 use coretwin_base::shared_text::SharedText;
+use coretwin_base::study::plan::{Plan, Protocol};
+use coretwin_base::study::reading::Reading;
 
 /// Effects of a study, and the rows that could not be compared, each with its arm.
 #[derive(Debug, Default, Clone, PartialEq)]

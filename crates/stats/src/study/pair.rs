@@ -1,7 +1,7 @@
 //! What one arm against the reference can say about SMT.
 
-use coretwin_base::arm::ArmState;
-use coretwin_base::plan::{Comparison, Plan, PlanArm};
+use coretwin_base::study::arm::ArmState;
+use coretwin_base::study::plan::{Comparison, Plan, PlanArm};
 
 /// What this arm against the reference can say. A study may mix arms; only two that differ in
 /// whether work may use siblings say something about SMT, whatever the other arms are.

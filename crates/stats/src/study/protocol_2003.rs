@@ -5,9 +5,9 @@ use super::analyse::{Facts, blank};
 use super::blocks::{Labels, scaled};
 use super::warnings;
 use crate::{article2003, geometric};
-use coretwin_base::plan::{Plan, Scale};
-use coretwin_base::reading::{Better, Phase, Reading};
-use coretwin_base::summary::{SuiteEffect, Summary};
+use coretwin_base::study::plan::{Plan, Scale};
+use coretwin_base::study::reading::{Better, Phase, Reading};
+use coretwin_base::study::summary::{SuiteEffect, Summary};
 use coretwin_base::warning::Warning;
 use std::collections::BTreeMap;
 

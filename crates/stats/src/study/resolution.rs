@@ -7,7 +7,7 @@
 //! the error's first harmonic (Widrow, Kollár & Liu, *Statistical theory of quantization*, IEEE
 //! Transactions on Instrumentation and Measurement 45, 1996).
 
-use coretwin_base::plan::{Plan, Scale};
+use coretwin_base::study::plan::{Plan, Scale};
 use coretwin_base::warning::Warning;
 use std::collections::BTreeMap;
 

@@ -4,9 +4,9 @@ use super::blocks::{Attempt, Blocks, Cell};
 use crate::paired::Paired;
 use crate::{paired, stopping, verdict};
 use coretwin_base::origin::Origin;
-use coretwin_base::plan::{Plan, PlanRow, Protocol, Scale};
-use coretwin_base::reading::Better;
-use coretwin_base::summary::Verdict;
+use coretwin_base::study::plan::{Plan, PlanRow, Protocol, Scale};
+use coretwin_base::study::reading::Better;
+use coretwin_base::study::summary::Verdict;
 
 /// Differences of one row between an arm and the reference.
 pub(crate) struct Comparison {

@@ -3,12 +3,12 @@
 use super::pair::pair_comparison;
 use super::phrase::{counted, percent, signed_percent};
 use crate::{prediction, stopping};
-use coretwin_base::arm::ArmState;
-use coretwin_base::boot::Promise;
 use coretwin_base::origin::Origin;
-use coretwin_base::plan::{Comparison, CopyRule, Plan, PlanArm, Protocol, Scale};
-use coretwin_base::reading::Better;
-use coretwin_base::summary::{RowEffect, StoppedBecause, SuiteEffect, Summary, Verdict};
+use coretwin_base::study::arm::ArmState;
+use coretwin_base::study::boot::Promise;
+use coretwin_base::study::plan::{Comparison, CopyRule, Plan, PlanArm, Protocol, Scale};
+use coretwin_base::study::reading::Better;
+use coretwin_base::study::summary::{RowEffect, StoppedBecause, SuiteEffect, Summary, Verdict};
 
 /// What an emulated processor cannot tell.
 const NO_SMT: &str = "this says nothing of SMT in hardware, so there is no verdict";

@@ -6,8 +6,8 @@
 use super::rows::{Comparison, from_scale, gives_verdicts, widening};
 use crate::paired::Paired;
 use crate::{stopping, verdict};
-use coretwin_base::plan::{Plan, Scale};
-use coretwin_base::summary::{SuiteEffect, Verdict};
+use coretwin_base::study::plan::{Plan, Scale};
+use coretwin_base::study::summary::{SuiteEffect, Verdict};
 use std::collections::BTreeSet;
 
 /// Name of the suite over all families.

@@ -4,9 +4,9 @@ use super::analyse::Facts;
 use super::blocks::{Attempt, Blocks, Cell, LARGEST, Labels};
 use super::rows::{decides, from_scale};
 use crate::student;
-use coretwin_base::plan::{Plan, Protocol, Scale};
-use coretwin_base::reading::{Phase, Reading, Status};
-use coretwin_base::summary::StoppedBecause;
+use coretwin_base::study::plan::{Plan, Protocol, Scale};
+use coretwin_base::study::reading::{Phase, Reading, Status};
+use coretwin_base::study::summary::StoppedBecause;
 use coretwin_base::warning::Warning;
 use std::collections::{BTreeMap, BTreeSet};
 

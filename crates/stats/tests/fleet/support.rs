@@ -1,8 +1,8 @@
 //! Machines of a fleet with effects that are given.
 
 use coretwin_base::fleet::{Effect, Member, MemberState};
-use coretwin_base::plan::{Comparison, Scale};
-use coretwin_base::reading::Better;
+use coretwin_base::study::plan::{Comparison, Scale};
+use coretwin_base::study::reading::Better;
 use std::collections::BTreeMap;
 
 /// The effect of `on` against `off`, a log ratio, from ten blocks.

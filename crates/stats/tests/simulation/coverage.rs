@@ -1,7 +1,7 @@
 //! Do 95 % intervals hold the truth 95 % of the time, after a fixed number of blocks?
 
 use crate::noise::{MODELS, Noise, STANDARD, differences, percent};
-use coretwin_base::summary::Verdict;
+use coretwin_base::study::summary::Verdict;
 use coretwin_stats::paired::Paired;
 use coretwin_stats::verdict;
 

@@ -3,8 +3,8 @@
 use crate::fixture;
 use crate::noise::{Normal, full_trials, percent, trials};
 use crate::quoted;
-use coretwin_base::plan::Protocol;
-use coretwin_base::summary::{StoppedBecause, Summary};
+use coretwin_base::study::plan::Protocol;
+use coretwin_base::study::summary::{StoppedBecause, Summary};
 use coretwin_stats::paired::Paired;
 use coretwin_stats::study::analyse;
 

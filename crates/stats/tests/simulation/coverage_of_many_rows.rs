@@ -3,8 +3,8 @@
 use crate::fixture;
 use crate::noise::{Normal, percent, trials};
 use crate::quoted;
-use coretwin_base::plan::Protocol;
-use coretwin_base::summary::{StoppedBecause, Verdict};
+use coretwin_base::study::plan::Protocol;
+use coretwin_base::study::summary::{StoppedBecause, Verdict};
 use coretwin_stats::study::analyse;
 
 const ROWS: usize = 57;

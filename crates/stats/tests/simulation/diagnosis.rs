@@ -4,9 +4,9 @@
 use crate::fixture;
 use crate::noise::{MODELS, Noise, Normal, PLAIN, Runs, percent};
 use crate::quoted;
-use coretwin_base::plan::Protocol;
 use coretwin_base::random::Stream;
-use coretwin_base::summary::{StoppedBecause, Summary};
+use coretwin_base::study::plan::Protocol;
+use coretwin_base::study::summary::{StoppedBecause, Summary};
 use coretwin_stats::orders;
 use coretwin_stats::study::{COVERED_CARRY_OVER, COVERED_ONE_ARM_OUTLIERS, analyse};
 

@@ -2,7 +2,7 @@
 
 use crate::noise::{Normal, percent};
 use crate::quoted;
-use coretwin_base::summary::Verdict;
+use coretwin_base::study::summary::Verdict;
 use coretwin_stats::paired::Paired;
 use coretwin_stats::{stopping, verdict};
 

@@ -3,12 +3,12 @@
 
 use crate::fixture;
 use crate::noise::{MODELS, Noise, Normal, Runs, STANDARD, percent};
-use coretwin_base::comparison::StudyComparison;
-use coretwin_base::environment::Environment;
-use coretwin_base::plan::{Plan, Protocol};
+use coretwin_base::machine::environment::Environment;
 use coretwin_base::random::Stream;
-use coretwin_base::reading::Reading;
-use coretwin_base::summary::StoppedBecause;
+use coretwin_base::study::comparison::StudyComparison;
+use coretwin_base::study::plan::{Plan, Protocol};
+use coretwin_base::study::reading::Reading;
+use coretwin_base::study::summary::StoppedBecause;
 use coretwin_stats::compare::{StudyRecords, compare};
 use coretwin_stats::orders;
 use coretwin_stats::paired::Paired;
@@ -68,7 +68,7 @@ fn the_interactions_interval_covers_with_unequal_blocks_and_spreads() {
                 covered += u32::from(holds(&interaction, 0.0));
                 let ends = |confidence| interaction.interval(confidence).expect("an interval");
                 let said = verdict::of_intervals(ends(0.90), ends(0.95), MARGIN);
-                use coretwin_base::summary::Verdict::{Helps, Hurts};
+                use coretwin_base::study::summary::Verdict::{Helps, Hurts};
                 wrong += u32::from(matches!(said, Helps | Hurts));
             }
             let [covered, wrong] = [covered, wrong].map(|count| percent(count, TRIALS));

@@ -3,9 +3,9 @@
 use crate::fixture;
 use crate::noise::{Normal, percent};
 use crate::quoted;
-use coretwin_base::plan::{Plan, Screening, ThreadRule};
-use coretwin_base::reading::{Phase, Reading};
-use coretwin_base::summary::{StoppedBecause, Verdict};
+use coretwin_base::study::plan::{Plan, Screening, ThreadRule};
+use coretwin_base::study::reading::{Phase, Reading};
+use coretwin_base::study::summary::{StoppedBecause, Verdict};
 use coretwin_stats::paired::Paired;
 use coretwin_stats::study::{analyse, choose_threads};
 use coretwin_stats::{stopping, verdict};

@@ -3,7 +3,7 @@
 use crate::fixture;
 use crate::noise::{CORRELATED, MODELS, Noise, PLAIN, STANDARD, STICKY, differences, percent};
 use crate::quoted;
-use coretwin_base::summary::Verdict;
+use coretwin_base::study::summary::Verdict;
 use coretwin_stats::paired::Paired;
 use coretwin_stats::stopping::{self, LOOKS};
 use coretwin_stats::{study, verdict};

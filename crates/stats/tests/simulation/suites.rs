@@ -3,7 +3,7 @@
 use crate::fixture;
 use crate::noise::{Normal, ends, percent};
 use crate::quoted;
-use coretwin_base::summary::{StoppedBecause, Summary, Verdict};
+use coretwin_base::study::summary::{StoppedBecause, Summary, Verdict};
 use coretwin_stats::paired::Paired;
 use coretwin_stats::study::{analyse, look};
 
@@ -17,7 +17,7 @@ fn study(trial: u64, blocks: u32) -> Summary {
         .map(|row| fixture::row(&format!("row{row}"), if row < 2 { "chat" } else { "lmbench" }))
         .collect();
     let mut plan = fixture::plan(&rows);
-    plan.rules.protocol = coretwin_base::plan::Protocol::Fixed;
+    plan.rules.protocol = coretwin_base::study::plan::Protocol::Fixed;
     plan.rules.looks = vec![blocks];
     let mut normal = Normal::new("suite", trial);
     let shocks: Vec<f64> = (0..blocks * 2).map(|_| 0.01 * normal.draw()).collect();
@@ -76,7 +76,7 @@ fn suite_intervals_cover_where_cells_are_missing() {
     for trial in 0..TRIALS {
         let rows: Vec<_> = (0..ROWS).map(|row| fixture::row(&format!("row{row}"), "f")).collect();
         let mut plan = fixture::plan(&rows);
-        plan.rules.protocol = coretwin_base::plan::Protocol::Fixed;
+        plan.rules.protocol = coretwin_base::study::plan::Protocol::Fixed;
         plan.rules.looks = vec![12];
         let mut normal = Normal::new("missing", trial);
         let shocks: Vec<f64> = (0..24).map(|_| 0.01 * normal.draw()).collect();

@@ -4,9 +4,9 @@
 use crate::fixture;
 use crate::noise::{Normal, percent};
 use crate::quoted;
-use coretwin_base::plan::{Plan, Protocol};
-use coretwin_base::reading::Reading;
-use coretwin_base::summary::StoppedBecause;
+use coretwin_base::study::plan::{Plan, Protocol};
+use coretwin_base::study::reading::Reading;
+use coretwin_base::study::summary::StoppedBecause;
 use coretwin_stats::paired::Paired;
 use coretwin_stats::study::analyse;
 

@@ -1,9 +1,9 @@
 //! Which readings count.
 
 use crate::fixture::{plan, readings, row};
-use coretwin_base::plan::Plan;
-use coretwin_base::reading::{Phase, Reading, Status};
-use coretwin_base::summary::{StoppedBecause, Summary};
+use coretwin_base::study::plan::Plan;
+use coretwin_base::study::reading::{Phase, Reading, Status};
+use coretwin_base::study::summary::{StoppedBecause, Summary};
 use coretwin_stats::study::analyse;
 
 fn one_row() -> Plan {

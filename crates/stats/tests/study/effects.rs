@@ -1,11 +1,11 @@
 //! Effects, suites, adjusted p-values, verdicts, protocols.
 
 use crate::fixture::{arm, plan, reading, readings, row};
-use coretwin_base::arm::ArmState;
-use coretwin_base::plan::{Plan, Protocol, Scale, Screening, ThreadRule};
-use coretwin_base::reading::{Better, Phase, Reading};
 use coretwin_base::simulation::Simulation;
-use coretwin_base::summary::{StoppedBecause, Verdict};
+use coretwin_base::study::arm::ArmState;
+use coretwin_base::study::plan::{Plan, Protocol, Scale, Screening, ThreadRule};
+use coretwin_base::study::reading::{Better, Phase, Reading};
+use coretwin_base::study::summary::{StoppedBecause, Verdict};
 use coretwin_stats::study::{analyse, choose_threads};
 use coretwin_stats::{orders, paired};
 use std::collections::BTreeMap;
@@ -268,7 +268,7 @@ fn the_best_screened_thread_count_is_chosen_for_each_arm() {
     later.extend(all.iter().cloned());
     assert_eq!(choose_threads(&plan, &later), chosen);
     let failing = all.iter_mut().find(|r| r.arm == "on" && r.threads == 8 && r.row == "a");
-    failing.expect("a reading").status = coretwin_base::reading::Status::Failed;
+    failing.expect("a reading").status = coretwin_base::study::reading::Status::Failed;
     assert_eq!(choose_threads(&plan, &all)["on"], 4);
     assert_eq!(analyse(&plan, &all, StoppedBecause::Running).threads_chosen["on"], 4);
 }

@@ -1,14 +1,14 @@
 //! Plans and readings to test with.
 
-use coretwin_base::arm::ArmState;
-use coretwin_base::cpu_set::CpuSet;
+use coretwin_base::machine::cpu_set::CpuSet;
+use coretwin_base::machine::placement::Placement;
+use coretwin_base::machine::topology::Topology;
 use coretwin_base::param::Params;
-use coretwin_base::placement::Placement;
-use coretwin_base::plan::{
+use coretwin_base::study::arm::ArmState;
+use coretwin_base::study::plan::{
     Comparison, CopyRule, Plan, PlanArm, PlanRow, Protocol, Rules, Scale, ThreadRule,
 };
-use coretwin_base::reading::{Better, Phase, Reading, Status};
-use coretwin_base::topology::Topology;
+use coretwin_base::study::reading::{Better, Phase, Reading, Status};
 use std::sync::Arc;
 
 /// An arm of that label and state on that many CPUs, one thread on each.

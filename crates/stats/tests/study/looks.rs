@@ -1,8 +1,8 @@
 //! Looks at a running study.
 
 use crate::fixture::{plan, readings, row};
-use coretwin_base::plan::Scale;
-use coretwin_base::reading::Status;
+use coretwin_base::study::plan::Scale;
+use coretwin_base::study::reading::Status;
 use coretwin_stats::study::look;
 
 /// A spread of the differences of about `2 * size`, whatever the number of blocks.

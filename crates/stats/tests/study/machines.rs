@@ -1,8 +1,8 @@
 //! What a machine brings into a fleet is what its own study says.
 
 use crate::fixture::{plan, readings, row};
-use coretwin_base::plan::{Protocol, Scale};
-use coretwin_base::summary::StoppedBecause;
+use coretwin_base::study::plan::{Protocol, Scale};
+use coretwin_base::study::summary::StoppedBecause;
 use coretwin_stats::student;
 use coretwin_stats::study::{analyse, machine_effects};
 

@@ -1,12 +1,12 @@
 //! Predictions beside the article's figures: what is scored, by how much, and what is not.
 
 use super::fixture::{arm, plan, readings, row};
-use coretwin_base::arm::ArmState;
-use coretwin_base::plan::{Comparison, Plan, PlanArm, PlanRow, Protocol};
-use coretwin_base::prediction::{Prediction, Score, Standing};
-use coretwin_base::reading::Better;
 use coretwin_base::simulation::Simulation;
-use coretwin_base::summary::StoppedBecause;
+use coretwin_base::simulation::prediction::{Prediction, Score, Standing};
+use coretwin_base::study::arm::ArmState;
+use coretwin_base::study::plan::{Comparison, Plan, PlanArm, PlanRow, Protocol};
+use coretwin_base::study::reading::Better;
+use coretwin_base::study::summary::StoppedBecause;
 use coretwin_stats::article2003::printed::{self, Kernel};
 use coretwin_stats::study;
 

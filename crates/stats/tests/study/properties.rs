@@ -1,9 +1,9 @@
 //! What must hold for any readings.
 
 use crate::fixture::{plan, readings, row};
-use coretwin_base::plan::Plan;
-use coretwin_base::reading::{Better, Reading};
-use coretwin_base::summary::{StoppedBecause, Summary, Verdict};
+use coretwin_base::study::plan::Plan;
+use coretwin_base::study::reading::{Better, Reading};
+use coretwin_base::study::summary::{StoppedBecause, Summary, Verdict};
 use coretwin_stats::study::{analyse, look};
 use proptest::prelude::*;
 

@@ -1,12 +1,12 @@
 //! The answer in words.
 
 use crate::fixture::{arm, plan, readings, row};
-use coretwin_base::arm::ArmState;
-use coretwin_base::command::CommandSpec;
-use coretwin_base::cpu_set::CpuSet;
+use coretwin_base::machine::cpu_set::CpuSet;
 use coretwin_base::origin::Origin;
-use coretwin_base::plan::{Comparison, CopyRule, Plan, Protocol, Scale};
-use coretwin_base::summary::StoppedBecause;
+use coretwin_base::study::arm::ArmState;
+use coretwin_base::study::command::CommandSpec;
+use coretwin_base::study::plan::{Comparison, CopyRule, Plan, Protocol, Scale};
+use coretwin_base::study::summary::StoppedBecause;
 use coretwin_stats::study::analyse;
 
 /// The first sentence of a study whose second arm gains that much (on the log scale), with a

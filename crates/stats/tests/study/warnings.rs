@@ -1,9 +1,9 @@
 //! Warnings that follow from the readings.
 
 use crate::fixture::{plan, readings, row};
-use coretwin_base::plan::{Plan, Scale};
-use coretwin_base::reading::Reading;
-use coretwin_base::summary::StoppedBecause;
+use coretwin_base::study::plan::{Plan, Scale};
+use coretwin_base::study::reading::Reading;
+use coretwin_base::study::summary::StoppedBecause;
 use coretwin_base::warning::Warning;
 use coretwin_stats::study::analyse;
 use std::sync::Arc;

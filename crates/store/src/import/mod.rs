@@ -9,19 +9,19 @@ mod hyperfine;
 mod phoronix;
 
 use crate::Error;
-use coretwin_base::arm::{ArmState, KERNEL};
 use coretwin_base::caps;
-use coretwin_base::cpu_set::{CpuId, CpuSet};
-use coretwin_base::environment::Environment;
+use coretwin_base::machine::cpu_set::{CpuId, CpuSet};
+use coretwin_base::machine::environment::Environment;
+use coretwin_base::machine::placement::Placement;
+use coretwin_base::machine::topology::Topology;
 use coretwin_base::origin::Origin;
 use coretwin_base::param::Params;
-use coretwin_base::placement::Placement;
-use coretwin_base::plan::{
+use coretwin_base::schema::SCHEMA;
+use coretwin_base::study::arm::{ArmState, KERNEL};
+use coretwin_base::study::plan::{
     Comparison, CopyRule, Plan, PlanArm, PlanRow, Protocol, Rules, Scale, ThreadRule,
 };
-use coretwin_base::reading::{Better, Phase, Reading, Status};
-use coretwin_base::schema::SCHEMA;
-use coretwin_base::topology::Topology;
+use coretwin_base::study::reading::{Better, Phase, Reading, Status};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::path::Path;

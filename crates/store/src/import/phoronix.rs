@@ -2,7 +2,7 @@
 //! and direction, an entry for each system, and in it every run.
 
 use super::{Found, Series};
-use coretwin_base::reading::Better;
+use coretwin_base::study::reading::Better;
 use serde::Deserialize;
 use std::collections::BTreeSet;
 

@@ -4,7 +4,7 @@
 use super::{Page, percent};
 use crate::snapshot::{Core, Snapshot};
 use crate::view::{Grain, View};
-use coretwin_base::cpu_set::CpuSet;
+use coretwin_base::machine::cpu_set::CpuSet;
 use ratatui::style::Color;
 use ratatui::text::{Line, Span as Words};
 

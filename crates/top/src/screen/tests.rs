@@ -8,8 +8,8 @@ use coretwin_account::model::Valuation;
 use coretwin_base::account::{
     CoreUse, CpuUse, MethodName, PairUse, Run, Siblings, Span, TaskUse, Window,
 };
-use coretwin_base::cpu_set::{CpuId, CpuSet};
-use coretwin_base::topology::Topology;
+use coretwin_base::machine::cpu_set::{CpuId, CpuSet};
+use coretwin_base::machine::topology::Topology;
 use coretwin_base::warning::Warning;
 use coretwin_host::pressure::Pressure;
 use expect_test::{Expect, expect};

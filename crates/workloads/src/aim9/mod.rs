@@ -42,11 +42,11 @@ use crate::workload::{
     Measured, ParamKind, ParamSpec, START_S, Workload, decimal, int, path, word, wrong,
 };
 use crate::{Error, supervisor::Supervisor};
-use coretwin_base::job::Job;
-use coretwin_base::limits::{Limit, Need};
+use coretwin_base::machine::limits::{Limit, Need};
 use coretwin_base::param::Params;
-use coretwin_base::plan::{CopyRule, Scale};
-use coretwin_base::reading::Better;
+use coretwin_base::study::job::Job;
+use coretwin_base::study::plan::{CopyRule, Scale};
+use coretwin_base::study::reading::Better;
 use serde::{Deserialize, Serialize};
 use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;

@@ -9,9 +9,9 @@ use crate::semaphores::{Claim, KEYS_MAX};
 use crate::supervisor::Supervisor;
 use crate::workload::{Measured, Workload, decimal, int, metric, text};
 use crate::{Error, copies, leftovers};
-use coretwin_base::job::Job;
 use coretwin_base::param::Params;
-use coretwin_base::reading::{Better, Metric};
+use coretwin_base::study::job::Job;
+use coretwin_base::study::reading::{Better, Metric};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 

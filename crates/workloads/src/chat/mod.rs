@@ -23,11 +23,11 @@ use crate::workload::{
     Measured, OWN_SERVER, ParamKind, ParamSpec, START_S, Workload, int, server_elsewhere, wrong,
 };
 use crate::{Error, answer, supervisor::Supervisor};
-use coretwin_base::job::Job;
-use coretwin_base::limits::{Limit, Need};
+use coretwin_base::machine::limits::{Limit, Need};
 use coretwin_base::param::Params;
-use coretwin_base::plan::Scale;
-use coretwin_base::reading::Better;
+use coretwin_base::study::job::Job;
+use coretwin_base::study::plan::Scale;
+use coretwin_base::study::reading::Better;
 use protocol::{Config, Failure, Message, Totals, Waiting, keys};
 use std::net::SocketAddr;
 use std::process::ExitCode;

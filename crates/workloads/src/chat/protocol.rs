@@ -1,7 +1,7 @@
 //! What the two processes of chat agree on.
 
 use crate::{Error, socket};
-use coretwin_base::cpu_set::CpuSet;
+use coretwin_base::machine::cpu_set::CpuSet;
 use rustix::net::RecvFlags;
 use serde::{Deserialize, Serialize};
 use std::io;

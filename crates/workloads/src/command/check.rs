@@ -1,7 +1,7 @@
 //! Checks a command before anything is run.
 
 use super::extract::Extractor;
-use coretwin_base::command::CommandSpec;
+use coretwin_base::study::command::CommandSpec;
 use rustix::fs::{Access, access};
 use std::collections::BTreeSet;
 use std::fs::Metadata;
@@ -97,8 +97,8 @@ fn metadata(path: &Path, what: &str) -> Result<Metadata, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use coretwin_base::command::{Extract, MetricSpec};
-    use coretwin_base::reading::Better;
+    use coretwin_base::study::command::{Extract, MetricSpec};
+    use coretwin_base::study::reading::Better;
 
     fn spec(argv: &[&str], metrics: &[(&str, Extract, bool)]) -> CommandSpec {
         let metric = |(name, extract, primary): &(&str, Extract, bool)| MetricSpec {

@@ -1,8 +1,8 @@
 //! Reads a number from the output of a command.
 
 use crate::supervisor::Tail;
-use coretwin_base::command::{Extract, MetricSpec};
-use coretwin_base::reading::Better;
+use coretwin_base::study::command::{Extract, MetricSpec};
+use coretwin_base::study::reading::Better;
 use regex::bytes::Regex;
 use serde_json::Value;
 

@@ -3,8 +3,8 @@
 use super::loops::{self, Loops};
 use super::{Busy, Orders, Reply, Resting, Round};
 use crate::{Error, sys};
-use coretwin_base::cpu_set::{CpuId, CpuSet};
-use coretwin_base::probe::Contention;
+use coretwin_base::account::probe::Contention;
+use coretwin_base::machine::cpu_set::{CpuId, CpuSet};
 use std::collections::BTreeMap;
 use std::hint::spin_loop;
 use std::sync::Arc;

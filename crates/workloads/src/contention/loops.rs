@@ -1,6 +1,6 @@
 //! What a CPU does in a round, in steps of a few microseconds.
 
-use coretwin_base::probe::Contention;
+use coretwin_base::account::probe::Contention;
 use std::hint::{black_box, spin_loop};
 
 /// Accumulators of the arithmetic. On x86-64 the compiler puts two into each of 12 vector

@@ -12,8 +12,8 @@ pub(crate) mod crew;
 mod loops;
 
 use crate::{Error, answer, role};
-use coretwin_base::cpu_set::{CpuId, CpuSet};
-use coretwin_base::probe::Contention;
+use coretwin_base::account::probe::Contention;
+use coretwin_base::machine::cpu_set::{CpuId, CpuSet};
 use serde::{Deserialize, Serialize};
 use std::io::BufRead;
 use std::path::Path;

@@ -28,11 +28,11 @@ use crate::workload::{
 };
 use crate::{Error, leftovers, supervisor::Supervisor};
 use client::Target;
-use coretwin_base::job::Job;
-use coretwin_base::limits::{Limit, Need};
+use coretwin_base::machine::limits::{Limit, Need};
 use coretwin_base::param::Params;
-use coretwin_base::plan::Scale;
-use coretwin_base::reading::Better;
+use coretwin_base::study::job::Job;
+use coretwin_base::study::plan::Scale;
+use coretwin_base::study::reading::Better;
 use files::Manner;
 use load::{Load, source};
 use replay::Phases;

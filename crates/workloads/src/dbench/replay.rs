@@ -9,7 +9,7 @@ use crate::Error;
 use crate::clock::monotonic_ns;
 use crate::observe::CpusSeen;
 use crate::tbench::protocol::Traffic;
-use coretwin_base::cpu_set::CpuSet;
+use coretwin_base::machine::cpu_set::CpuSet;
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use std::time::{Duration, Instant};

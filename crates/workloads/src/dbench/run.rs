@@ -10,8 +10,8 @@ use crate::role::{self, DBENCH_CLIENT};
 use crate::supervisor::{Launch, Supervisor, Task, TaskId};
 use crate::workload::{Measured, metric};
 use crate::{Error, answer, open_files};
-use coretwin_base::cpu_set::CpuSet;
-use coretwin_base::reading::{Better, Metric};
+use coretwin_base::machine::cpu_set::CpuSet;
+use coretwin_base::study::reading::{Better, Metric};
 use std::collections::BTreeMap;
 
 /// How a client is called where it failed.

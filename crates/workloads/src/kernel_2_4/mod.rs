@@ -24,12 +24,12 @@ mod work;
 use crate::supervisor::Supervisor;
 use crate::workload::{Measured, ParamKind, ParamSpec, START_S, Workload, decimal, int};
 use crate::{Error, times::Times};
-use coretwin_base::job::Job;
-use coretwin_base::limits::{Limit, Need};
+use coretwin_base::machine::limits::{Limit, Need};
+use coretwin_base::machine::placement::Placement;
 use coretwin_base::param::Params;
-use coretwin_base::placement::Placement;
-use coretwin_base::plan::Scale;
-use coretwin_base::reading::Better;
+use coretwin_base::study::job::Job;
+use coretwin_base::study::plan::Scale;
+use coretwin_base::study::reading::Better;
 use delay::Delay;
 use serde::{Deserialize, Serialize};
 

@@ -7,7 +7,7 @@ use super::{Pair, Row, Tally, rows};
 use crate::clock::monotonic_ns;
 use crate::observe::CpusSeen;
 use crate::{Error, answer, role};
-use coretwin_base::cpu_set::CpuSet;
+use coretwin_base::machine::cpu_set::CpuSet;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::hint::black_box;
@@ -215,7 +215,8 @@ mod tests {
 
     #[test]
     fn one_that_cannot_be_bound_ends_both() {
-        let nowhere: CpuSet = std::iter::once(coretwin_base::cpu_set::CpuId(9999)).collect();
+        let nowhere: CpuSet =
+            std::iter::once(coretwin_base::machine::cpu_set::CpuId(9999)).collect();
         for place in [0, 1] {
             let mut orders = orders("kernel-2.4/spin");
             orders.cpus[place] = Some(nowhere.clone());

@@ -7,10 +7,10 @@ use crate::role::{self, KERNEL_2_4};
 use crate::supervisor::{Launch, Supervisor};
 use crate::workload::{Measured, Workload, decimal, metric};
 use crate::{Error, answer};
-use coretwin_base::cpu_set::CpuSet;
-use coretwin_base::job::Job;
+use coretwin_base::machine::cpu_set::CpuSet;
 use coretwin_base::param::Params;
-use coretwin_base::reading::{Better, Metric};
+use coretwin_base::study::job::Job;
+use coretwin_base::study::reading::{Better, Metric};
 use std::collections::BTreeMap;
 
 pub(super) fn run(

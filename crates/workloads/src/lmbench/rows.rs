@@ -4,7 +4,7 @@ use super::harness::params::{COPIES, DIR, SAMPLE, SAMPLE_OF_A_SECOND, SAMPLES};
 use super::harness::{Measure, Room, Row};
 use super::{FAMILY, pipe, processes, select, signals, system_calls};
 use crate::workload::{ParamKind, ParamSpec, word};
-use coretwin_base::plan::Scale;
+use coretwin_base::study::plan::Scale;
 
 /// All of them.
 pub static ALL: &[&Row] = &[

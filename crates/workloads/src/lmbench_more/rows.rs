@@ -7,7 +7,7 @@ use crate::lmbench::harness::params::{COPIES, DIR, SAMPLE, SAMPLES};
 use crate::lmbench::harness::{Measure, Room, Row};
 use crate::workload::{ParamKind, ParamSpec, int};
 use coretwin_base::param::Params;
-use coretwin_base::plan::Scale;
+use coretwin_base::study::plan::Scale;
 
 /// All of them.
 pub static ALL: &[&Row] = &[

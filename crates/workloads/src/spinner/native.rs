@@ -2,7 +2,7 @@
 //! few, then counts.
 
 use crate::{Error, role};
-use coretwin_base::cputime::SpinnerKind;
+use coretwin_base::account::cputime::SpinnerKind;
 use coretwin_base::random::Stream;
 use std::fs::{File, OpenOptions};
 use std::hint::{black_box, spin_loop};

@@ -24,11 +24,11 @@ use crate::workload::{
 };
 use crate::{Error, answer};
 use connection::Service;
-use coretwin_base::job::Job;
-use coretwin_base::limits::{Limit, Need};
+use coretwin_base::machine::limits::{Limit, Need};
 use coretwin_base::param::Params;
-use coretwin_base::plan::Scale;
-use coretwin_base::reading::Better;
+use coretwin_base::study::job::Job;
+use coretwin_base::study::plan::Scale;
+use coretwin_base::study::reading::Better;
 use protocol::Traffic;
 use server::{Said, Settings};
 use std::net::SocketAddr;

@@ -8,11 +8,11 @@
     reason = "each test file uses its own part"
 )]
 
-use coretwin_base::cpu_set::{CpuId, CpuSet};
-use coretwin_base::job::{Job, Outcome, Work};
+use coretwin_base::machine::cpu_set::{CpuId, CpuSet};
+use coretwin_base::machine::placement::Placement;
 use coretwin_base::param::WorkloadSpec;
-use coretwin_base::placement::Placement;
 use coretwin_base::schema::SCHEMA;
+use coretwin_base::study::job::{Job, Outcome, Work};
 use coretwin_workloads::serve::{ServeEvent, TbenchOptions, serve_tbench};
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};

@@ -1,7 +1,7 @@
 //! How often the ranges hold, on made-up machines whose truth is known.
 
 use super::*;
-use coretwin_base::cpu_set::CpuSet;
+use coretwin_base::machine::cpu_set::CpuSet;
 use coretwin_base::random::Stream;
 
 fn siblings(text: &str, cpus: u32) -> Siblings {

@@ -2,7 +2,7 @@
 //! (kernel/cgroup/cpuset.c, kernel/sched/core.c).
 
 use super::{GROUPS, Release};
-use coretwin_base::cpu_set::CpuSet;
+use coretwin_base::machine::cpu_set::CpuSet;
 use rustix::io::Errno;
 use std::collections::{BTreeMap, BTreeSet};
 

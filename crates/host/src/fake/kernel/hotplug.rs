@@ -3,8 +3,8 @@
 use super::{Fault, State};
 use crate::fake::kernel::Release;
 use crate::fake::{Fake, Form, Thread};
-use coretwin_base::cpu_set::{CpuId, CpuSet};
-use coretwin_base::topology::SmtControl;
+use coretwin_base::machine::cpu_set::{CpuId, CpuSet};
+use coretwin_base::machine::topology::SmtControl;
 use rustix::io::Errno;
 
 /// The switch of a kernel.

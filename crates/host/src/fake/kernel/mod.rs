@@ -19,7 +19,7 @@ mod hotplug;
 use super::{Fake, Thread, Writer};
 use crate::root::Root;
 use crate::smt::kernel::Kernel;
-use coretwin_base::cpu_set::{CpuId, CpuSet};
+use coretwin_base::machine::cpu_set::{CpuId, CpuSet};
 use groups::Groups;
 use hotplug::Switch;
 use rustix::io::Errno;

@@ -5,7 +5,7 @@ use super::{Finding, Kind, shortened};
 use crate::root::Root;
 use crate::smt::capture;
 use crate::smt::saved::Cpuset;
-use coretwin_base::cpu_set::CpuSet;
+use coretwin_base::machine::cpu_set::CpuSet;
 
 pub(super) fn find(root: &Root, going: &CpuSet) -> Vec<Finding> {
     let sets = capture::cpusets(root);

@@ -3,7 +3,7 @@
 use super::tasks::Task;
 use super::{Finding, Kind, named};
 use crate::root::Root;
-use coretwin_base::cpu_set::CpuSet;
+use coretwin_base::machine::cpu_set::CpuSet;
 
 /// Beginnings of names; the kernel cuts names off after 15 bytes.
 const KUBELETS: [&str; 5] = ["kubelet", "k3s", "rke2", "k0s", "microk8s"];

@@ -2,7 +2,7 @@
 
 use crate::root::Root;
 use crate::stat_line::StatLine;
-use coretwin_base::cpu_set::CpuSet;
+use coretwin_base::machine::cpu_set::CpuSet;
 
 /// `SCHED_DEADLINE` of include/uapi/linux/sched.h.
 const DEADLINE: u32 = 6;

@@ -2,7 +2,7 @@
 
 use crate::fleet::identity::NODE_VARIABLE;
 use crate::fleet::yaml;
-use coretwin_base::fleet_plan::{FleetPlan, KubernetesOptions};
+use coretwin_base::fleet::plan::{FleetPlan, KubernetesOptions};
 use coretwin_store::fleet_folder::FLEET;
 use k8s_openapi::api::apps::v1::{DaemonSet, DaemonSetSpec};
 use k8s_openapi::api::batch::v1::{Job, JobSpec};

@@ -5,7 +5,7 @@ use crate::fleet::engine::{Known, last_words};
 use crate::fleet::quote::quoted;
 use coretwin_base::caps;
 use coretwin_base::fleet::MemberState;
-use coretwin_base::fleet_plan::{FleetPlan, SshHost};
+use coretwin_base::fleet::plan::{FleetPlan, SshHost};
 use coretwin_store::Extent;
 use coretwin_store::fleet_bundle::FleetBundle;
 use coretwin_store::fleet_folder::{BUNDLES, FLEET, FleetFolder};

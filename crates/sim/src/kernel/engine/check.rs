@@ -4,7 +4,7 @@ use super::speed::Mode;
 use super::{Engine, Run};
 use crate::kernel::failure::Cause;
 use crate::kernel::view::{CpuView, Current, TaskId, TaskState, TaskView};
-use coretwin_base::cpu_set::CpuId;
+use coretwin_base::machine::cpu_set::CpuId;
 
 impl Engine<'_> {
     /// No task on two CPUs, none lost, masks kept, time conserved.

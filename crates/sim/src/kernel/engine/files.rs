@@ -12,7 +12,7 @@ use crate::kernel::task::Waiting;
 use crate::kernel::view::TaskId;
 use crate::kernel::work::Work;
 use crate::numbers::Numbers;
-use coretwin_base::cpu_set::CpuId;
+use coretwin_base::machine::cpu_set::CpuId;
 
 /// Bytes of a page, and of a block of the disk.
 pub(crate) const PAGE_BYTES: u64 = 4096;

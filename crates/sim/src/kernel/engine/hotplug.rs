@@ -6,7 +6,7 @@ use crate::kernel::trace::Happened;
 use crate::kernel::view::{Current, TaskId, TaskState};
 use crate::kernel::work::MachineEvent;
 use crate::policies::{Change, Stop};
-use coretwin_base::cpu_set::CpuId;
+use coretwin_base::machine::cpu_set::CpuId;
 
 impl Engine<'_> {
     /// The next lines of the script.

@@ -10,7 +10,7 @@ use crate::kernel::task::{Task, Waiting};
 use crate::kernel::trace::Happened;
 use crate::kernel::view::{Class, TaskId, TaskState};
 use crate::policies::{Change, Stop, Wake, WakeKind};
-use coretwin_base::cpu_set::{CpuId, CpuSet};
+use coretwin_base::machine::cpu_set::{CpuId, CpuSet};
 
 /// What a new task has from its maker.
 struct Birth {

@@ -29,7 +29,7 @@ use super::trace::Trace;
 use super::view::{TaskId, View};
 use super::work::Work;
 use crate::policies::{Answer, Policy, Ticks};
-use coretwin_base::cpu_set::CpuId;
+use coretwin_base::machine::cpu_set::CpuId;
 use results::Results;
 use speed::{CpuRun, Waste};
 use std::collections::VecDeque;

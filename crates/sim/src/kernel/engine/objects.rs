@@ -6,7 +6,7 @@ use crate::kernel::failure::Cause;
 use crate::kernel::program::Which;
 use crate::kernel::task::Waiting;
 use crate::kernel::view::TaskId;
-use coretwin_base::cpu_set::CpuId;
+use coretwin_base::machine::cpu_set::CpuId;
 
 impl Engine<'_> {
     /// Sends to a socket, or receives from it, what there is room or bytes for; the rest waits.

@@ -10,7 +10,7 @@ use crate::kernel::task::Waiting;
 use crate::kernel::trace::{Happened, Span};
 use crate::kernel::view::{Current, TaskId, TaskState};
 use crate::policies::{Stop, Wake, WakeKind, What};
-use coretwin_base::cpu_set::CpuId;
+use coretwin_base::machine::cpu_set::CpuId;
 
 impl Engine<'_> {
     /// Does what the policy answered to a question that was asked on a CPU.

@@ -13,7 +13,7 @@ use crate::kernel::layout::Layout;
 use crate::kernel::machine::Idle;
 use crate::kernel::outcome::Wasted;
 use crate::kernel::view::TaskId;
-use coretwin_base::cpu_set::{CoreId, CpuId};
+use coretwin_base::machine::cpu_set::{CoreId, CpuId};
 
 /// What a CPU runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

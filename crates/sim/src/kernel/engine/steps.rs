@@ -6,7 +6,7 @@ use crate::kernel::failure::Cause;
 use crate::kernel::program::{Access, Step, Which};
 use crate::kernel::task::{Loop, Waiting};
 use crate::kernel::view::TaskId;
-use coretwin_base::cpu_set::CpuId;
+use coretwin_base::machine::cpu_set::CpuId;
 
 /// Steps of one task at one moment after which it counts as an endless loop.
 const INSTANT_STEPS: u32 = 100_000;

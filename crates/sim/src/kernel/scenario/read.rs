@@ -11,7 +11,7 @@ use crate::kernel::machine::Idle;
 use crate::kernel::program::Program;
 use crate::kernel::view::Class;
 use crate::kernel::work::{MachineEvent, Scripted, SocketSpec, Start, Work};
-use coretwin_base::cpu_set::CpuId;
+use coretwin_base::machine::cpu_set::CpuId;
 
 /// The most of any time of the run, in ms: an hour.
 const MILLISECONDS_MAX: f64 = 3.6e6;

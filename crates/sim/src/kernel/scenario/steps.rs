@@ -7,7 +7,7 @@ use crate::core::profile;
 use crate::document::Table;
 use crate::kernel::co_run::ProfileId;
 use crate::kernel::program::{Access, Amount, Children, Step, Which};
-use coretwin_base::cpu_set::CpuSet;
+use coretwin_base::machine::cpu_set::CpuSet;
 use coretwin_base::suggest;
 
 /// Deepest nesting of loops.

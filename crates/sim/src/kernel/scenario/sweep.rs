@@ -8,8 +8,8 @@ use crate::core::preset;
 use crate::document::{Document, Table};
 use crate::kernel::layout::Layout;
 use crate::policies::Settings;
-use coretwin_base::sched_sweep::{SweepMeasure, SweepPlan, SweepSpeeds};
 use coretwin_base::schema::SCHEMA;
+use coretwin_base::simulation::sweep::{SweepMeasure, SweepPlan, SweepSpeeds};
 use coretwin_base::suggest;
 
 /// The most cells of a sweep.

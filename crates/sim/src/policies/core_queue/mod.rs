@@ -14,7 +14,7 @@
 //!
 //! `idle_core_first` has wake-ups look for an idle core before an idle sibling, as Linux and most
 //! schedulers for sched_ext do; off is Molnar's order. The parameters are those of the live scheduler
-//! ([`coretwin_base::core_queue`]).
+//! ([`coretwin_base::simulation::core_queue`]).
 
 mod queues;
 
@@ -23,10 +23,10 @@ use super::weight::{rank, weight};
 use super::{Answer, Change, Policy, Reason, Stop, Ticks, Wake, keep};
 use crate::kernel::layout::Layout;
 use crate::kernel::view::{TaskId, TaskState, View};
-use coretwin_base::cpu_set::CpuId;
+use coretwin_base::machine::cpu_set::CpuId;
 use queues::{Candidate, Own, Place, Queues, by_weight};
 
-pub(super) const PARAMETERS: &[Parameter] = coretwin_base::core_queue::PARAMETERS;
+pub(super) const PARAMETERS: &[Parameter] = coretwin_base::simulation::core_queue::PARAMETERS;
 
 /// The policy.
 #[derive(Debug)]

@@ -8,7 +8,7 @@ use crate::kernel::layout::Layout;
 use crate::kernel::mask::CpuMask;
 use crate::kernel::view::{TaskId, View};
 use crate::policies::weight::{WEIGHT, weight};
-use coretwin_base::cpu_set::CpuId;
+use coretwin_base::machine::cpu_set::CpuId;
 use std::collections::BTreeSet;
 
 /// Where a task stands in its queue: rank of its class, virtual time, order of arrival.

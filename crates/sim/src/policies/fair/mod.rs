@@ -27,7 +27,7 @@ use super::{Answer, Change, Policy, Reason, Stop, Ticks, Wake, WakeKind, keep};
 use crate::kernel::layout::{Distance, Layout};
 use crate::kernel::mask::CpuMask;
 use crate::kernel::view::{Class, TaskId, TaskState, View};
-use coretwin_base::cpu_set::CpuId;
+use coretwin_base::machine::cpu_set::CpuId;
 
 pub(super) const PARAMETERS: &[Parameter] = &[
     Parameter::number(

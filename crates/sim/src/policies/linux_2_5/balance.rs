@@ -4,7 +4,7 @@
 use super::{Form, Linux25};
 use crate::kernel::view::{Current, TaskId, TaskState, View};
 use crate::policies::{Answer, Reason};
-use coretwin_base::cpu_set::CpuId;
+use coretwin_base::machine::cpu_set::CpuId;
 
 /// From where tasks may be taken.
 #[derive(Debug, Clone, Copy)]

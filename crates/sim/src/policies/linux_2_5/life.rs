@@ -1,7 +1,7 @@
 //! What the scheduler keeps of a task, and its arithmetic: slices, priorities, interactivity.
 
 use crate::kernel::view::{Class, TaskView};
-use coretwin_base::cpu_set::CpuId;
+use coretwin_base::machine::cpu_set::CpuId;
 
 /// Ticks a second of i386 from 2.5 on.
 pub(super) const HZ: u64 = 1000;

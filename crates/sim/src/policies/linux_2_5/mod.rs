@@ -51,7 +51,7 @@ use super::settings::{Parameter, Settings};
 use crate::kernel::layout::Layout;
 use crate::kernel::mask::CpuMask;
 use crate::kernel::view::{Current, TaskId, View};
-use coretwin_base::cpu_set::CpuId;
+use coretwin_base::machine::cpu_set::CpuId;
 
 const CACHE_DECAY: Parameter = Parameter::number(
     "cache_decay_ms",

@@ -4,7 +4,7 @@ use super::life::{self, BUSY_REBALANCE_TICKS, HZ, Life};
 use super::{Form, Linux25};
 use crate::kernel::view::{Class, Current, TaskId, TaskState, View};
 use crate::policies::{Answer, Change, Policy, Reason, Stop, Ticks, Wake, WakeKind, keep};
-use coretwin_base::cpu_set::CpuId;
+use coretwin_base::machine::cpu_set::CpuId;
 
 impl Linux25 {
     /// Finds a CPU of its queue for a waiting task.

@@ -6,7 +6,7 @@ use crate::kernel::layout::Layout;
 use crate::kernel::view::{Class, Current, TaskId, TaskState, View};
 use crate::policies::answer::What;
 use crate::policies::{Answer, Policy, Settings, Stop, Wake, WakeKind};
-use coretwin_base::cpu_set::CpuId;
+use coretwin_base::machine::cpu_set::CpuId;
 
 const MS: u64 = 1_000_000;
 const WOKEN: Wake = Wake { kind: WakeKind::Woken, sync: false, here: CpuId(0) };

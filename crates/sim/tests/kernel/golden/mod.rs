@@ -10,7 +10,7 @@ mod molnar;
 mod one_per_core;
 
 use crate::support::{compute, machine, options, outcome, program};
-use coretwin_base::cpu_set::CpuId;
+use coretwin_base::machine::cpu_set::CpuId;
 use coretwin_sim::kernel::program::Amount;
 use coretwin_sim::kernel::{Start, Step, Work};
 

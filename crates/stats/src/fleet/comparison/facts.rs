@@ -2,7 +2,7 @@
 
 use crate::compare::facts::{is_foremost, rank};
 use coretwin_base::fleet::Member;
-use coretwin_base::fleet_comparison::{FactMixture, FleetFactChange};
+use coretwin_base::fleet::comparison::{FactMixture, FleetFactChange};
 use coretwin_base::shared_text::SharedText;
 use std::collections::{BTreeMap, BTreeSet};
 

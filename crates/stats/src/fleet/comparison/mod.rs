@@ -24,13 +24,13 @@ use crate::compare::contrast::{adjust, of_difference};
 use crate::compare::warnings::listed;
 use crate::study::rows::from_scale;
 use crate::{stopping, student};
-use coretwin_base::comparison::Contrast;
+use coretwin_base::fleet::comparison::{ComparedFleet, FleetChange, FleetComparison, FleetSide};
 use coretwin_base::fleet::{Fleet, Member};
-use coretwin_base::fleet_comparison::{ComparedFleet, FleetChange, FleetComparison, FleetSide};
 use coretwin_base::origin::Origin;
-use coretwin_base::plan::{Comparison, Scale};
 use coretwin_base::schema::SCHEMA;
 use coretwin_base::shared_text::SharedText;
+use coretwin_base::study::comparison::Contrast;
+use coretwin_base::study::plan::{Comparison, Scale};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A fleet, with its names.

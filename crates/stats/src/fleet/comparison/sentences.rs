@@ -1,9 +1,9 @@
 //! The answer for two fleets in words, one sentence for each arm.
 
 use crate::study::phrase::{counted, signed_percent};
-use coretwin_base::comparison::Change;
-use coretwin_base::fleet_comparison::{FleetChange, FleetComparison};
-use coretwin_base::plan::Scale;
+use coretwin_base::fleet::comparison::{FleetChange, FleetComparison};
+use coretwin_base::study::comparison::Change;
+use coretwin_base::study::plan::Scale;
 use std::collections::BTreeSet;
 
 /// One sentence per arm, by the mean over everything, else its first row.

@@ -3,7 +3,7 @@
 use super::FleetRecords;
 use crate::compare::warnings::{kind, listed, of_origins};
 use crate::study::phrase::counted;
-use coretwin_base::fleet_comparison::{ComparedFleet, FleetComparison};
+use coretwin_base::fleet::comparison::{ComparedFleet, FleetComparison};
 use coretwin_base::warning::Warning;
 use std::collections::BTreeSet;
 

@@ -14,7 +14,7 @@ mod sampler;
 mod summary;
 
 use crate::Error;
-use coretwin_base::cpu_set::CpuSet;
+use coretwin_base::machine::cpu_set::CpuSet;
 use coretwin_base::param::Params;
 pub use row::Row;
 pub(crate) use row::{Measure, Room};

@@ -4,11 +4,11 @@ use super::params::DIR;
 use super::{Bench, Place, run};
 use crate::workload::{Measured, ParamSpec, Workload};
 use crate::{Error, copies, scratch, supervisor::Supervisor};
-use coretwin_base::job::Job;
-use coretwin_base::limits::{Limit, Need};
+use coretwin_base::machine::limits::{Limit, Need};
 use coretwin_base::param::Params;
-use coretwin_base::plan::{CopyRule, Scale};
-use coretwin_base::reading::Better;
+use coretwin_base::study::job::Job;
+use coretwin_base::study::plan::{CopyRule, Scale};
+use coretwin_base::study::reading::Better;
 
 /// Sets a row up in its process, which is not timed.
 pub(super) type Prepare = fn(&Place) -> Result<Bench, Error>;

@@ -10,10 +10,10 @@ use crate::scratch::Scratch;
 use crate::supervisor::Supervisor;
 use crate::workload::{Measured, metric};
 use crate::{Error, copies, leftovers};
-use coretwin_base::cpu_set::CpuSet;
-use coretwin_base::job::Job;
+use coretwin_base::machine::cpu_set::CpuSet;
 use coretwin_base::param::Params;
-use coretwin_base::reading::{Better, Metric};
+use coretwin_base::study::job::Job;
+use coretwin_base::study::reading::{Better, Metric};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 

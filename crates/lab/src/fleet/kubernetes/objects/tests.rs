@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::fleet::plan::{FleetRequest, draw};
-use coretwin_base::fleet_plan::{EngineOptions, FleetSubject};
+use coretwin_base::fleet::plan::{EngineOptions, FleetSubject};
 use expect_test::expect_file;
 
 fn options() -> KubernetesOptions {

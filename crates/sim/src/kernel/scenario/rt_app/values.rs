@@ -2,7 +2,7 @@
 
 use super::json::{Kind, Value};
 use crate::{Error, Result};
-use coretwin_base::cpu_set::{CpuId, CpuSet};
+use coretwin_base::machine::cpu_set::{CpuId, CpuSet};
 use coretwin_base::suggest;
 
 /// An object of the file.

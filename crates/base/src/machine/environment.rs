@@ -1,8 +1,8 @@
 //! What a machine was like while it was measured. The only record that holds host facts and
 //! wall-clock times.
 
-use crate::boot::Boot;
-use crate::cpu_set::{CpuId, CpuSet};
+use crate::machine::cpu_set::{CpuId, CpuSet};
+use crate::study::boot::Boot;
 use crate::warning::Warning;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

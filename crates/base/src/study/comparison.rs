@@ -6,9 +6,9 @@
 //! study? There nothing cancels.
 
 use crate::origin::Origin;
-use crate::plan::{Comparison, PlanArm, Protocol, Scale};
-use crate::reading::Better;
-use crate::summary::{RowEffect, StoppedBecause, SuiteEffect};
+use crate::study::plan::{Comparison, PlanArm, Protocol, Scale};
+use crate::study::reading::Better;
+use crate::study::summary::{RowEffect, StoppedBecause, SuiteEffect};
 use crate::warning::Warning;
 use serde::{Deserialize, Serialize};
 use std::fmt;

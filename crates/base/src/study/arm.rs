@@ -1,6 +1,6 @@
 //! Arms: the machine states that a study compares.
 
-use crate::cpu_set::CpuSet;
+use crate::machine::cpu_set::CpuSet;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 

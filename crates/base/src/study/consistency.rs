@@ -1,8 +1,8 @@
 //! Whether a journal can be that of a plan. Each reads well by itself; together they contradict each
 //! other where one was edited, or copied from another study.
 
-use crate::plan::{Plan, PlanRow};
-use crate::reading::{Phase, Reading};
+use crate::study::plan::{Plan, PlanRow};
+use crate::study::reading::{Phase, Reading};
 use std::collections::BTreeMap;
 
 /// A reading that its plan contradicts.

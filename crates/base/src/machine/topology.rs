@@ -3,7 +3,7 @@
 //! Only types and pure questions; the reader is in the `host` crate, and simulated machines make
 //! their own. The field names are those of `topology --json`.
 
-use crate::cpu_set::{CoreId, CpuId, CpuSet};
+use crate::machine::cpu_set::{CoreId, CpuId, CpuSet};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 

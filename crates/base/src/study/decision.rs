@@ -1,7 +1,7 @@
 //! What to do with a study's result: what each arm is worth by every measure that counts, and which
 //! one to set.
 
-use crate::summary::Verdict;
+use crate::study::summary::Verdict;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 

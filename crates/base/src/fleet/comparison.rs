@@ -2,11 +2,11 @@
 //!
 //! Effects are compared, not values: within each machine whatever it is like cancels between its arms.
 
-use crate::comparison::Contrast;
 use crate::origin::Origin;
-use crate::plan::{Comparison, Scale};
-use crate::reading::Better;
 use crate::shared_text::SharedText;
+use crate::study::comparison::Contrast;
+use crate::study::plan::{Comparison, Scale};
+use crate::study::reading::Better;
 use crate::warning::Warning;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

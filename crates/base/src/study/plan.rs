@@ -1,15 +1,15 @@
 //! The plan of a study, drawn and stored before the first run.
 
-use crate::arm::{ArmState, KERNEL};
-use crate::command::CommandSpec;
-use crate::cpu_set::CpuSet;
-use crate::cputime::Experiment;
+use crate::account::cputime::Experiment;
+use crate::machine::cpu_set::CpuSet;
+use crate::machine::placement::Placement;
+use crate::machine::topology::Topology;
 use crate::origin::Origin;
 use crate::param::Params;
-use crate::placement::Placement;
-use crate::reading::Better;
 use crate::simulation::Simulation;
-use crate::topology::Topology;
+use crate::study::arm::{ArmState, KERNEL};
+use crate::study::command::CommandSpec;
+use crate::study::reading::Better;
 use crate::warning::Warning;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;

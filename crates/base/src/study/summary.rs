@@ -1,11 +1,11 @@
 //! The summary of a study: what tables, figures and the verdict are made from.
 
+use crate::machine::placement::Placement;
 use crate::origin::Origin;
 use crate::param::Params;
-use crate::placement::Placement;
-use crate::plan::{Comparison, PlanArm, Protocol, Scale};
-use crate::prediction::Prediction;
-use crate::reading::Better;
+use crate::simulation::prediction::Prediction;
+use crate::study::plan::{Comparison, PlanArm, Protocol, Scale};
+use crate::study::reading::Better;
 use crate::warning::Warning;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

@@ -1,9 +1,9 @@
 //! Boots as arms: what the name of a boot promises, what a boot was found to be, and what a plan
 //! knows of its boot arms once they were booted.
 
-use crate::arm::ArmState;
-use crate::cpu_set::CpuSet;
-use crate::plan::{Comparison, Plan};
+use crate::machine::cpu_set::CpuSet;
+use crate::study::arm::ArmState;
+use crate::study::plan::{Comparison, Plan};
 use serde::{Deserialize, Serialize};
 
 /// Kernel parameters without a value that people compare boots by. Whatever holds a `=` is a

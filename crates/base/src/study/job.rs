@@ -4,12 +4,12 @@
 //! output. The worker's input stays open while it works; when it closes, whoever asked is gone,
 //! and the worker ends everything it started.
 
-use crate::command::CommandSpec;
-use crate::cpu_set::CpuSet;
-use crate::cputime::Beside;
+use crate::account::cputime::Beside;
+use crate::machine::cpu_set::CpuSet;
+use crate::machine::placement::Placement;
 use crate::param::Params;
-use crate::placement::Placement;
-use crate::reading::{Better, Metric};
+use crate::study::command::CommandSpec;
+use crate::study::reading::{Better, Metric};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -42,7 +42,7 @@ pub struct Job {
     /// Whether each process gets a core-scheduling cookie of its own.
     #[serde(default)]
     pub core_sched: bool,
-    /// The scheduler that must be in charge, as [`crate::scheduler::in_charge`] names it; none: whichever
+    /// The scheduler that must be in charge, as [`crate::machine::scheduler::in_charge`] names it; none: whichever
     /// it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scheduler: Option<String>,

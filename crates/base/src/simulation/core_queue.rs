@@ -1,7 +1,7 @@
 //! Parameters of `core-queue`, the policy with one queue for each physical core. The simulated kernel
 //! and a live scheduler read the same table, so that what is tried in one means the same in the other.
 
-use crate::parameter::Parameter;
+use crate::simulation::policy_parameter::Parameter;
 use crate::suggest;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::collections::BTreeMap;

@@ -1,8 +1,8 @@
 //! A reading: what one run of one workload in one arm gave. A line of the journal.
 
-use crate::cpu_set::CpuSet;
+use crate::machine::cpu_set::CpuSet;
+use crate::machine::placement::Placement;
 use crate::param::Params;
-use crate::placement::Placement;
 use crate::shared_text::SharedText;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

@@ -1,6 +1,6 @@
 //! A user's own command as a workload: what to run, and what to read from it.
 
-use crate::reading::Better;
+use crate::study::reading::Better;
 use serde::{Deserialize, Serialize};
 
 /// A command to be measured. Arguments may hold `{threads}`, `{cpus}`, `{arm}` and `{copy}`.

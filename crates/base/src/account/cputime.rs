@@ -1,9 +1,9 @@
 //! The experiment of the note *Hyper-threading and CPU time*: one piece of work, alone and beside
 //! spinners, on every placement; what is planned, what a worker is asked, and what came out.
 
-use crate::command::CommandSpec;
-use crate::cpu_set::{CpuId, CpuSet};
-use crate::topology::Trust;
+use crate::machine::cpu_set::{CpuId, CpuSet};
+use crate::machine::topology::Trust;
+use crate::study::command::CommandSpec;
 use crate::warning::Warning;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -323,7 +323,7 @@ pub struct CputimeSummary {
     /// Seed of every random choice.
     pub seed: u64,
     /// Why it ended.
-    pub stopped_because: crate::summary::StoppedBecause,
+    pub stopped_because: crate::study::summary::StoppedBecause,
     /// That others left no block undisturbed, in a sentence, if so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub too_busy: Option<String>,

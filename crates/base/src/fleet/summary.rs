@@ -3,10 +3,10 @@
 
 use crate::fleet::Refused;
 use crate::origin::Origin;
-use crate::plan::{Comparison, Scale};
-use crate::reading::Better;
 use crate::shared_text::SharedText;
-use crate::summary::Verdict;
+use crate::study::plan::{Comparison, Scale};
+use crate::study::reading::Better;
+use crate::study::summary::Verdict;
 use crate::warning::Warning;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

@@ -2,7 +2,7 @@
 //!
 //! Only the record; how it is come by is in the `account` crate, the loops in `workloads`.
 
-use crate::cpu_set::{CpuId, CpuSet};
+use crate::machine::cpu_set::{CpuId, CpuSet};
 use serde::{Deserialize, Serialize};
 
 /// A way in which two CPUs can be in each other's way.

@@ -1,8 +1,8 @@
 //! Which scheduler is in charge, told from two files of the kernel's
 //! (Documentation/scheduler/sched-ext.rst): everybody who asks gets the same answer.
 
-use crate::arm::KERNEL;
-use crate::core_queue;
+use crate::simulation::core_queue;
+use crate::study::arm::KERNEL;
 
 /// Whether a scheduler is loaded, below the root: `disabled`, `enabling`, `enabled`, `disabling`.
 /// A kernel without sched_ext has no such file.

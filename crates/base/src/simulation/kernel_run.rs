@@ -2,7 +2,7 @@
 //!
 //! Counts begin at the end of the warm-up; the hash, events, decisions and spans are of all the run.
 
-use crate::cpu_set::CpuId;
+use crate::machine::cpu_set::CpuId;
 use serde::{Deserialize, Serialize};
 
 /// One run: a policy, a machine, some work, a seed.
