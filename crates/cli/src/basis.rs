@@ -6,7 +6,7 @@ use crate::{host, out};
 use anyhow::Result;
 use coretwin_account::model::Valuation;
 use coretwin_account::model::valuation::Known;
-use coretwin_base::account::cputime::MeasuredFactors;
+use coretwin_base::account::cputime::result::MeasuredFactors;
 use coretwin_base::account::{MethodName, Siblings};
 use coretwin_base::machine::topology::Topology;
 use coretwin_base::units::parse_duration;

@@ -5,8 +5,9 @@ use crate::document::{Block, Column, Document, Figure, Outline, Table};
 use crate::format::Format;
 use crate::plot::{Bar, BarGroup, Bars, Plot};
 use crate::{html, markdown, number, text, words};
-use coretwin_base::account::cputime::{
-    ConditionResult, CputimeSummary, Estimate, Place, SpinnerAlone,
+use coretwin_base::account::cputime::Place;
+use coretwin_base::account::cputime::result::{
+    ConditionResult, CputimeSummary, Estimate, SpinnerAlone,
 };
 use coretwin_base::machine::cpu_set::CpuSet;
 use coretwin_base::machine::environment::Environment;

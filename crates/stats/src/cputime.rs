@@ -9,9 +9,11 @@
 use crate::paired::Paired;
 use crate::stopping::CONFIDENCE;
 use crate::study::{Analysed, too_busy};
+use coretwin_base::account::cputime::result::{
+    ConditionResult, CputimeSummary, Estimate, Factors, SpinnerAlone,
+};
 use coretwin_base::account::cputime::{
-    Condition, ConditionResult, CputimeSummary, Estimate, Experiment, Factors, Pair, Place,
-    Relation, SpinnerAlone, SpinnerKind, metric,
+    Condition, Experiment, Pair, Place, Relation, SpinnerKind, metric,
 };
 use coretwin_base::machine::cpu_set::CpuSet;
 use coretwin_base::machine::topology::{Topology, Trust};

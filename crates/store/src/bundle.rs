@@ -5,7 +5,7 @@ use crate::error::Error;
 use crate::journal::{Journal, read_journal};
 use crate::line::{Extent, record};
 use crate::scan::Read;
-use coretwin_base::account::cputime::CputimeSummary;
+use coretwin_base::account::cputime::result::CputimeSummary;
 use coretwin_base::caps::{self, Cap};
 use coretwin_base::machine::environment::Environment;
 use coretwin_base::study::plan::Plan;

@@ -2,7 +2,7 @@
 //! folder for later accounting. Appended to only; whoever reads takes the last line that fits.
 
 use crate::error::Error;
-use coretwin_base::account::cputime::MeasuredFactors;
+use coretwin_base::account::cputime::result::MeasuredFactors;
 use coretwin_base::caps;
 use coretwin_base::schema;
 use std::fs::{self, File, OpenOptions};
@@ -69,7 +69,8 @@ pub fn read(state: &Path) -> Result<Vec<MeasuredFactors>, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use coretwin_base::account::cputime::{Estimate, Factors, Pair, Relation};
+    use coretwin_base::account::cputime::result::{Estimate, Factors};
+    use coretwin_base::account::cputime::{Pair, Relation};
     use coretwin_base::machine::cpu_set::CpuId;
     use coretwin_base::machine::topology::Trust;
 

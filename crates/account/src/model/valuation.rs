@@ -1,7 +1,7 @@
 //! Yields and slowdowns for every kind of core, from what is known of them.
 
 use crate::Error;
-use coretwin_base::account::cputime::MeasuredFactors;
+use coretwin_base::account::cputime::result::MeasuredFactors;
 use coretwin_base::account::{Factor, FactorOrigin, Factors, Span};
 use std::collections::BTreeMap;
 
@@ -53,7 +53,7 @@ impl Known {
     }
 
     fn measured(
-        estimate: coretwin_base::account::cputime::Estimate,
+        estimate: coretwin_base::account::cputime::result::Estimate,
         from: &MeasuredFactors,
     ) -> Self {
         let span = Span {

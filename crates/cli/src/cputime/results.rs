@@ -3,7 +3,7 @@
 
 use crate::out;
 use anyhow::{Context, Result};
-use coretwin_base::account::cputime::{CputimeSummary, MeasuredFactors};
+use coretwin_base::account::cputime::result::{CputimeSummary, MeasuredFactors};
 use coretwin_base::machine::cpu_set::CpuSet;
 use coretwin_base::machine::environment::Environment;
 use coretwin_base::schema::SCHEMA;
