@@ -1,4 +1,4 @@
-//! Which crate may import which: the table of DESIGN, held as data, against every manifest.
+//! Which crate may import which: a table held as data, against every manifest.
 
 use super::{File, Finding};
 use toml::{Table, Value};
@@ -66,7 +66,7 @@ fn check_manifest(path: &str, text: &str) -> Vec<Finding> {
     });
     let Some(known) = known else {
         let what = "a crate that is not in the table of crates; it belongs there with its edges \
-                    (DESIGN section 3, xtask/src/tidy/edges.rs), or into another crate as a module";
+                    (xtask/src/tidy/edges.rs), or into another crate as a module";
         return vec![Finding::new(path, 1, what)];
     };
     let manifest = match text.parse::<Table>() {

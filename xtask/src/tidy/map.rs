@@ -1,19 +1,15 @@
-//! ARCHITECTURE.md stays true where a machine can tell: what it names is there, and it says of every
-//! direct dependency what it is for.
+//! The map stays true where a machine can tell: what ARCHITECTURE.md names is there, and each manifest
+//! says of the dependencies it brings what they are for.
 
-use super::edges::imports;
 use super::{File, Finding};
-use toml::Table;
 
 const MAP: &str = "ARCHITECTURE.md";
-/// The section of dependencies.
-const DEPENDENCIES: &str = "## Direct dependencies";
 
 pub(super) fn check(files: &[File]) -> Vec<Finding> {
     let map = files.iter().find(|file| file.path == MAP).and_then(|file| file.text.as_deref());
-    let Some(map) = map else { return Vec::new() };
-    let mut findings = missing(map, files);
-    findings.extend(unexplained(map, files));
+    let manifests = files.iter().filter(|file| file.path.ends_with("Cargo.toml"));
+    let mut findings = map.map_or_else(Vec::new, |map| missing(map, files));
+    findings.extend(manifests.flat_map(unexplained));
     findings
 }
 
@@ -45,27 +41,28 @@ fn is_path(name: &str) -> bool {
     name.chars().all(plain) && (is_file || name.ends_with('/')) && !name.starts_with('/')
 }
 
-/// Direct dependencies of which nobody says what they are for.
-fn unexplained(map: &str, files: &[File]) -> Vec<Finding> {
-    let reasons = map.split_once(DEPENDENCIES).map_or("", |(_, section)| section);
-    let explained = |name: &str| {
-        let mut words = reasons.split(|c: char| !(c.is_ascii_alphanumeric() || "-_".contains(c)));
-        words.any(|word| word == name)
-    };
-    let mut findings = Vec::new();
-    for file in files.iter().filter(|file| file.path.ends_with("/Cargo.toml")) {
-        // One that does not read is an edge's finding.
-        let manifest = file.text.as_ref().and_then(|text| text.parse::<Table>().ok());
-        for (_, package) in manifest.iter().flat_map(imports) {
-            let is_ours = package == "coretwin" || package.starts_with("coretwin-");
-            if !is_ours && !explained(&package) {
-                let what = format!(
-                    "{MAP} does not say what {package} is for; give it half a line under \"{}\"",
-                    DEPENDENCIES.trim_start_matches("## ")
-                );
-                findings.push(Finding::new(&file.path, 1, what));
-            }
+/// Dependencies of which the manifest that has their version does not say what they are for.
+fn unexplained(file: &File) -> Vec<Finding> {
+    let (mut listed, mut before, mut findings) = (false, "", Vec::new());
+    for (index, line) in file.text.iter().flat_map(|text| text.lines()).enumerate() {
+        if line.starts_with('[') {
+            listed = line.ends_with("dependencies]");
         }
+        let name = line
+            .split_once(['=', '.'])
+            .filter(|_| !line.starts_with('['))
+            .map_or("", |(name, _)| name.trim());
+        let elsewhere = ["workspace = true", "path = "].iter().any(|word| line.contains(word));
+        if listed
+            && !elsewhere
+            && !line.starts_with('#')
+            && !name.is_empty()
+            && !before.starts_with('#')
+        {
+            let what = format!("say what {name} is for, in a comment above it");
+            findings.push(Finding::new(&file.path, index + 1, what));
+        }
+        before = line;
     }
     findings
 }
@@ -96,10 +93,12 @@ mod tests {
 
     #[test]
     fn a_dependency_without_a_reason_is_found() {
-        let manifest = "[dependencies]\ncoretwin-base = \"1\"\nserde = \"1\"\ntar = \"1\"\n";
-        let map = "tar\n\n## Direct dependencies\n\nserde (records), tarry\n";
-        let files = [file(MAP, map), file("crates/lab/Cargo.toml", manifest)];
-        let [finding] = check(&files).try_into().expect("one");
-        assert!(finding.what.contains("what tar is for"), "{finding}");
+        let text = "[dependencies]\ncoretwin-base = { path = \"x\" }\n# Records.\nserde = \"1\"\ntar = \"1\"\n\
+                    regex.workspace = true\n\n[features]\nbpf = []\n";
+        let [finding] = check(&[file("crates/lab/Cargo.toml", text)]).try_into().expect("one");
+        assert_eq!(
+            finding.to_string(),
+            "crates/lab/Cargo.toml:5: say what tar is for, in a comment above it"
+        );
     }
 }
