@@ -15,7 +15,7 @@ use coretwin_host::topology::state_folder;
 use std::time::Duration;
 
 /// Options that say so.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Basis {
     /// How to see who ran beside whom [default: the best that is possible]
     #[arg(long, value_name = "METHOD", value_parser = method)]

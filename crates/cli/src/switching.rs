@@ -3,7 +3,7 @@
 
 use crate::exit::NotRestored;
 use crate::out;
-use crate::smt::{self, consent};
+use crate::verb::smt::{self, consent};
 use anyhow::Result;
 use coretwin_base::machine::topology::Topology;
 use coretwin_base::warning::Warning;

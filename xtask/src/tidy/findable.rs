@@ -4,7 +4,7 @@
 use super::source::{Source, is_word};
 use super::{File, Finding};
 
-const CLI: &str = "crates/cli/src/";
+const VERBS: &str = "crates/cli/src/verb/";
 const TARGETS: &str = "fuzz/fuzz_targets/";
 const FUZZ_MANIFEST: &str = "fuzz/Cargo.toml";
 
@@ -16,11 +16,11 @@ pub(super) fn check(files: &[File]) -> Vec<Finding> {
 
 /// Every variant of the command line's `enum Verb` has a file of its name.
 fn verbs(files: &[File]) -> Vec<Finding> {
-    let path = format!("{CLI}main.rs");
+    let path = format!("{VERBS}mod.rs");
     let Some(text) = text_of(files, &path) else { return Vec::new() };
     let source = Source::parse(text);
     let missing = variants(&source.code, "Verb").into_iter().filter_map(|(at, variant)| {
-        let file = format!("{CLI}{}.rs", snake_case(&variant));
+        let file = format!("{VERBS}{}.rs", snake_case(&variant));
         let what = format!("the verb {variant} has no file {file}; one file per verb");
         let exists = files.iter().any(|other| other.path == file);
         (!exists).then(|| Finding::new(&path, source.line_of(at), what))
@@ -114,10 +114,11 @@ mod tests {
     fn a_verb_without_its_file_is_found() {
         let main = "enum Verb {\n    /// Doc\n    #[command(name = \"x\")]\n    Study(Box<study::Args>),\n\
                     \n    SetAside { Field: u8, Other: u8 },\n}\n";
-        let files = [file("crates/cli/src/main.rs", main), file("crates/cli/src/study.rs", "")];
+        let files =
+            [file("crates/cli/src/verb/mod.rs", main), file("crates/cli/src/verb/study.rs", "")];
         let [finding] = verbs(&files).try_into().expect("one finding");
         assert_eq!(finding.line, 6);
-        assert!(finding.what.contains("crates/cli/src/set_aside.rs"), "{finding}");
+        assert!(finding.what.contains("crates/cli/src/verb/set_aside.rs"), "{finding}");
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! `coretwin run`: one workload or command, once.
 
 use crate::exit::{CELLS_FAILED, NOT_RESTORED, Usage, refuse_slips};
-use crate::{host, metric, out, sched, signals, switching};
+use crate::verb::sched;
+use crate::{host, metric, out, signals, switching};
 use anyhow::{Result, anyhow};
 use coretwin_base::machine::environment::Environment;
 use coretwin_base::machine::placement::Placement;
@@ -59,7 +60,7 @@ pub(crate) struct Args {
 }
 
 /// Runs the verb.
-pub(crate) fn run(args: Args) -> Result<ExitCode> {
+pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let root = Root::system();
     let (json, yes, off) = (args.json, args.yes, args.arm.state == ArmState::Off);
     if matches!(args.arm.state, ArmState::Boot(_)) {
@@ -117,18 +118,18 @@ fn show(reading: &Reading, json: bool) -> Result<ExitCode> {
     })
 }
 
-fn request(args: Args) -> Result<Request> {
-    let subject = match args.workload {
-        Some(workload) => Subject::Workloads(vec![workload]),
+fn request(args: &Args) -> Result<Request> {
+    let subject = match &args.workload {
+        Some(workload) => Subject::Workloads(vec![workload.clone()]),
         None => {
-            let mut metrics = args.metrics;
+            let mut metrics = args.metrics.clone();
             if let Some(first) = metrics.first_mut() {
                 first.primary = true;
             }
             let spec = CommandSpec {
                 metrics,
                 folder: host::working_folder()?,
-                ..CommandSpec::plain(args.command, TIMEOUT_S)
+                ..CommandSpec::plain(args.command.clone(), TIMEOUT_S)
             };
             coretwin_workloads::command::check(&spec).map_err(|why| anyhow!(Usage(why)))?;
             let copies = args.copies.map_or(Counts::Default, |copies| Counts::List(vec![copies]));
@@ -137,7 +138,7 @@ fn request(args: Args) -> Result<Request> {
     };
     Ok(Request {
         subject,
-        arms: vec![args.arm],
+        arms: vec![args.arm.clone()],
         placements: vec![args.placement],
         seed: 0,
         protocol: Protocol::Fixed,

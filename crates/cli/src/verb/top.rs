@@ -86,7 +86,7 @@ fn order(name: &str) -> Result<Order, String> {
 }
 
 /// Runs the verb.
-pub(crate) fn run(args: Args) -> Result<ExitCode> {
+pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let until = Until { windows: args.count, time: args.length };
     let every = Duration::from_millis(u64::from(args.interval) * 100);
     let target = args.openmetrics.as_deref().map(|text| Target::parse(text, args.allow_remote));
@@ -162,10 +162,10 @@ impl Sink {
 }
 
 /// The machine, watched by the method that was asked for or the best that is possible.
-fn source(args: Args) -> Result<Source> {
+fn source(args: &Args) -> Result<Source> {
     let root = args.root.as_ref().map_or_else(Root::system, Root::at);
     let below = root.clone();
-    let basis = args.basis;
+    let basis = args.basis.clone();
     let watch = move || -> Result<Watch> {
         let topology = host::topology(&below)?;
         let siblings = basis.siblings(&below, &topology)?;

@@ -101,15 +101,15 @@ struct How {
 }
 
 /// Runs the verb.
-pub(crate) fn run(args: Args) -> Result<ExitCode> {
+pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let root = Root::system();
-    match args.what {
-        What::Status { json } => status::run(&root, json),
-        What::Off(how) => change::run(&root, Target::Off, &how),
-        What::On(how) => change::run(&root, Target::On, &how),
-        What::Level { threads, how } => change::run(&root, Target::Level(threads), &how),
-        What::Restore { forget: true, json, .. } => undo::forget(&root, json),
-        What::Restore { dry_run, json, .. } => undo::run(&root, dry_run, json),
+    match &args.what {
+        What::Status { json } => status::run(&root, *json),
+        What::Off(how) => change::run(&root, Target::Off, how),
+        What::On(how) => change::run(&root, Target::On, how),
+        What::Level { threads, how } => change::run(&root, Target::Level(*threads), how),
+        What::Restore { forget: true, json, .. } => undo::forget(&root, *json),
+        What::Restore { dry_run, json, .. } => undo::run(&root, *dry_run, *json),
         What::Guard { slot, holder, detach, unit, understudy } => {
             let start = match (detach, unit, understudy) {
                 (true, ..) => Start::Detach,
@@ -117,7 +117,7 @@ pub(crate) fn run(args: Args) -> Result<ExitCode> {
                 (_, _, true) => Start::Understudy,
                 _ => Start::Plain,
             };
-            be_guard(&root, slot, holder, start)
+            be_guard(&root, *slot, *holder, start)
         }
     }
 }

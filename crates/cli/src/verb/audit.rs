@@ -59,7 +59,7 @@ enum Entry {
 }
 
 /// Runs the verb.
-pub(crate) fn run(args: Args) -> Result<ExitCode> {
+pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let findings = match &args.file {
         Some(file) => one_table(file, args.json)?,
         None => built_in_tables(args.json)?,

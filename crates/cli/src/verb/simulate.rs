@@ -32,12 +32,12 @@ enum What {
 }
 
 /// Runs the verb.
-pub(crate) fn run(args: Args) -> Result<ExitCode> {
-    match args.what {
-        What::Core(args) => core::run(*args),
-        What::Sched(args) => sched::run(*args),
-        What::Sweep(args) => sweep::run(&args),
-        What::Calibrate(args) => calibrate::run(&args),
-        What::Import(args) => import::run(&args),
+pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+    match &args.what {
+        What::Core(args) => core::run(args),
+        What::Sched(args) => sched::run(args),
+        What::Sweep(args) => sweep::run(args),
+        What::Calibrate(args) => calibrate::run(args),
+        What::Import(args) => import::run(args),
     }
 }

@@ -89,7 +89,7 @@ pub(crate) struct Args {
 }
 
 /// Runs the verb.
-pub(crate) fn run(args: Args) -> Result<ExitCode> {
+pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     if args.list {
         if args.json {
             out::json(&Lists::all())?;
@@ -110,11 +110,11 @@ pub(crate) fn run(args: Args) -> Result<ExitCode> {
         idle_skip: true,
     };
     if let Some(name) = &args.experiment {
-        fixed_length(name, &args)?;
+        fixed_length(name, args)?;
         return experiment(name, &preset, &options, args.json);
     }
     if args.matrix {
-        return matrix(&args, &preset, profiles, &options);
+        return matrix(args, &preset, profiles, &options);
     }
     let fit_length = args.uops.is_none();
     let request = Request { preset, profiles, options, fit_length, seeds: args.seeds };

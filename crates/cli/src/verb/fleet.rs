@@ -52,14 +52,14 @@ enum What {
 }
 
 /// Runs the verb.
-pub(crate) fn run(args: Args) -> Result<ExitCode> {
-    match args.what {
-        What::Plan(args) => plan::run(&args),
-        What::Run(args) => run::run(&args),
-        What::Status(args) => status::run(&args),
-        What::Bundle(args) => bundle::run(&args),
-        What::Merge(args) => merge::run(&args),
-        What::Report(args) => report::run(&args),
+pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+    match &args.what {
+        What::Plan(args) => plan::run(args),
+        What::Run(args) => run::run(args),
+        What::Status(args) => status::run(args),
+        What::Bundle(args) => bundle::run(args),
+        What::Merge(args) => merge::run(args),
+        What::Report(args) => report::run(args),
     }
 }
 

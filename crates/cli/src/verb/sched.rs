@@ -136,16 +136,16 @@ const OURSELVES: &str = "/proc/self/exe";
 const INTERVAL: Duration = Duration::from_secs(1);
 
 /// Runs the verb.
-pub(crate) fn run(args: Args) -> Result<ExitCode> {
+pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let root = Root::system();
-    match args.what {
-        What::Start { set, detach } => start::run(&root, &set.wish()?, detach),
-        What::Status(how) => status::run(&root, &how),
+    match &args.what {
+        What::Start { set, detach } => start::run(&root, &set.wish()?, *detach),
+        What::Status(how) => status::run(&root, how),
         What::Stop => stop::run(&root),
-        What::Doctor { root: None, json } => doctor::run(&root, json),
-        What::Doctor { root: Some(folder), json } => doctor::run(&Root::at(folder), json),
-        What::Scenario { set, how } => scenario::run(&set.wish()?, &how),
-        What::Keep { set, study } => keep::run(&root, &set.wish()?, study),
+        What::Doctor { root: None, json } => doctor::run(&root, *json),
+        What::Doctor { root: Some(folder), json } => doctor::run(&Root::at(folder), *json),
+        What::Scenario { set, how } => scenario::run(&set.wish()?, how),
+        What::Keep { set, study } => keep::run(&root, &set.wish()?, *study),
     }
 }
 

@@ -9,7 +9,7 @@ pub(crate) use results::{rendered, save, summarise};
 use crate::exit::{CELLS_FAILED, DONE, INTERRUPTED, Kept, TOO_BUSY, Usage, refuse_slips};
 use crate::keeper::Keeper;
 use crate::progress::Progress;
-use crate::study::{go_on, new_folder, resume_line};
+use crate::verb::study::{go_on, new_folder, resume_line};
 use crate::{host, out, quiet, signals};
 use anyhow::{Context, Result};
 use coretwin_base::account::cputime::Relation;

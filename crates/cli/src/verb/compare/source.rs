@@ -2,7 +2,7 @@
 
 use crate::exit::Usage;
 use crate::out;
-use crate::study::resume_line;
+use crate::verb::study::resume_line;
 use anyhow::Result;
 use coretwin_base::fleet::{Fleet, MemberState};
 use coretwin_base::machine::environment::Environment;

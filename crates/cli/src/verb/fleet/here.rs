@@ -4,9 +4,10 @@ mod apart;
 
 use super::run::Args;
 use crate::exit::{CELLS_FAILED, DONE, INTERRUPTED, Usage};
-use crate::simulate::sweep;
 use crate::study_args::Line;
-use crate::{out, signals, study};
+use crate::verb::simulate::sweep;
+use crate::verb::study;
+use crate::{out, signals};
 use anyhow::{Context, Result};
 use coretwin_base::fleet::plan::{BundleHolds, FleetPlan, FleetSubject, Manifest, Task};
 use coretwin_base::fleet::{MachineId, MemberState};
@@ -193,7 +194,7 @@ fn measure(here: &TaskHere<'_>, args: &[String], stop: &Stop) -> Result<MemberSt
             words.extend(machine.into_iter().flat_map(|m| ["--machine".to_owned(), m.clone()]));
             words.extend(args.iter().cloned());
         }
-        let ran = study::run(Line::read(words)?);
+        let ran = study::run(&Line::read(words)?);
         match ran {
             Ok(_) => break,
             // Another task on the same node; two at once would measure each other.

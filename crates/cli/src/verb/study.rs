@@ -9,9 +9,10 @@ use crate::exit::{
 use crate::keeper::Keeper;
 use crate::progress::Progress;
 use crate::rebooting::{self, Entry};
-use crate::smt::consent;
-use crate::study_args::Args;
-use crate::{host, out, quiet, report, sched, signals, switching};
+pub(crate) use crate::study_args::Args;
+use crate::verb::smt::consent;
+use crate::verb::{report, sched};
+use crate::{host, out, quiet, signals, switching};
 use anyhow::Result;
 use coretwin_base::machine::environment::Environment;
 use coretwin_base::study::arm::ArmState;
@@ -34,22 +35,22 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// Runs the verb.
-pub(crate) fn run(args: Args) -> Result<ExitCode> {
+pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let root = Root::system();
-    if let Some(status) = simulated::attend(&args, &root)? {
+    if let Some(status) = simulated::attend(args, &root)? {
         return Ok(status);
     }
     if args.dry_run {
-        return dry_run(&args, &root);
+        return dry_run(args, &root);
     }
     if args.resume.is_none() {
-        refuse_slips(asked(&args, &root))?;
+        refuse_slips(asked(args, &root))?;
     }
     // Before anything that counts is read of the machine: another study would change it.
     let _lock = lock::acquire(&root)?;
     coretwin_workloads::leftovers::sweep();
     let stop = signals::stop_flag()?;
-    let Some(begun) = begin(&args, &root)? else { return Ok(ExitCode::from(DONE)) };
+    let Some(begun) = begin(args, &root)? else { return Ok(ExitCode::from(DONE)) };
     let Begun { bundle, plan, mut machine, made } = begun;
     if plan.topology.has_usable_siblings() {
         let without = host::without_smt(&root, &plan.topology);
@@ -66,7 +67,7 @@ pub(crate) fn run(args: Args) -> Result<ExitCode> {
     let readings = earlier.readings;
     environment.sessions.push(machine.session(host::words()));
     let entry = if plan.reboots() {
-        Some(rebooting::enter(&args, &bundle, &plan, &machine, &mut environment, &readings)?)
+        Some(rebooting::enter(args, &bundle, &plan, &machine, &mut environment, &readings)?)
     } else {
         None
     };
@@ -82,7 +83,7 @@ pub(crate) fn run(args: Args) -> Result<ExitCode> {
     };
     if let Some(idle) = idle {
         let finished = Finished { readings, environment, ..idle };
-        return finish(&args, &bundle, &plan, &finished, true);
+        return finish(args, &bundle, &plan, &finished, true);
     }
     let advised = |error| Kept { error, advice: go_on("study", bundle.folder()) };
     if let Err(error) = quiet::before(&plan, &root, args.wait_quiet, &stop) {
@@ -92,7 +93,7 @@ pub(crate) fn run(args: Args) -> Result<ExitCode> {
     let session =
         Session { plan: &plan, bundle: &bundle, journal, readings, environment, boot, stop };
     let (finished, is_restored) = measure(session, &root, &mut machine)?;
-    finish(&args, &bundle, &plan, &finished, is_restored)
+    finish(args, &bundle, &plan, &finished, is_restored)
 }
 
 /// Tells what would be run, and touches nothing.

@@ -1,7 +1,8 @@
 //! `coretwin report DIR`: everything shown again, from the plan and the journal alone.
 
 use crate::dataset::{self, As, PARQUET};
-use crate::{cputime, host, out};
+use crate::verb::cputime;
+use crate::{host, out};
 use anyhow::Result;
 use coretwin_base::machine::environment::Environment;
 use coretwin_base::study::decision::Licence;

@@ -119,7 +119,7 @@ pub(super) fn merged(fleet: &FleetFolder, plan: &FleetPlan, files: &[PathBuf]) -
             lines += &(serde_json::to_string(cell)? + "\n");
         }
         fleet.write(&format!("{MERGED}/cells.jsonl"), lines.as_bytes())?;
-        crate::simulate::sweep::write(grid, cells, &folder)
+        crate::verb::simulate::sweep::write(grid, cells, &folder)
             .with_context(|| format!("cannot write into {}", folder.display()))?;
     }
     Ok(merged)

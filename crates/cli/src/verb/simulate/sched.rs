@@ -109,12 +109,12 @@ fn slowdown(text: &str) -> Result<f64, String> {
 }
 
 /// Runs the verb.
-pub(crate) fn run(args: Args) -> Result<ExitCode> {
+pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     if args.list {
         out::text(&list())?;
         return Ok(ExitCode::from(DONE));
     }
-    let request = request(&args)?;
+    let request = request(args)?;
     if args.check {
         return check(&request);
     }
@@ -122,13 +122,13 @@ pub(crate) fn run(args: Args) -> Result<ExitCode> {
     let runs = simulated_kernel::run(&request, |done, of| super::core::advance(&bar, done, of));
     bar.finish_and_clear();
     let runs = runs?;
-    write_timelines(&args, &runs)?;
+    write_timelines(args, &runs)?;
     if let [first, second] = &runs[..]
         && !args.diff.is_empty()
     {
         out::text(&coretwin_report::sched_diff_text(first, second))?;
     } else if args.json {
-        json(&args, runs)?;
+        json(args, runs)?;
     } else {
         out::text(&coretwin_report::sched_runs_text(&runs))?;
         if let Some(lines) = args.log {

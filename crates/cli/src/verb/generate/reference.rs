@@ -1,7 +1,7 @@
 //! The pages of the reference: whatever can be named, from the tables that the program runs by.
 
 use super::verbs;
-use crate::{list, simulate};
+use crate::verb::{list, simulate};
 use anyhow::Result;
 use clap::Command;
 use coretwin_base::simulation::core_queue;

@@ -2,8 +2,8 @@
 
 use crate::exit::{DONE, Usage};
 use crate::out;
-use crate::simulate::sweep;
 use crate::study_args::{self, Line};
+use crate::verb::simulate::sweep;
 use anyhow::{Context, Result};
 use coretwin_base::caps;
 use coretwin_base::fleet::plan::{

@@ -3,7 +3,7 @@
 use super::{Wish, start};
 use crate::exit::{CELLS_FAILED, DONE, Usage};
 use crate::out;
-use crate::simulate::sched::scenario_of;
+use crate::verb::simulate::sched::scenario_of;
 use anyhow::{Result, anyhow};
 use coretwin_base::schema::SCHEMA;
 use coretwin_base::simulation::core_queue::NAME;
