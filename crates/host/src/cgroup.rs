@@ -30,8 +30,13 @@ struct Mount {
 impl Cgroups {
     /// Finds them through `/proc/self/cgroup` and `/proc/self/mountinfo`; none if there are none.
     pub(crate) fn read(root: &Root) -> Self {
-        let text = |path| root.text(path).unwrap_or_default();
-        Self::parse(&text("proc/self/mountinfo"), &text("proc/self/cgroup"))
+        Self::of(root, "proc/self")
+    }
+
+    /// Those of the task with this folder, `proc/PID/task/TID`.
+    pub(crate) fn of(root: &Root, task: &str) -> Self {
+        let text = |path: &str| root.text(path).unwrap_or_default();
+        Self::parse(&text("proc/self/mountinfo"), &text(&format!("{task}/cgroup")))
     }
 
     fn parse(mountinfo: &str, groups: &str) -> Self {

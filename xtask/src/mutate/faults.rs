@@ -195,6 +195,12 @@ pub(super) const FAULTS: &[Fault] = &[
         suite: SMT, test: "refusals::off_after_somebody_elses_half_failed_off_is_really_off",
     },
     Fault {
+        name: "affinity-of-others-overwritten", file: "crates/host/src/smt/compare.rs",
+        find: "group.is_subset(&now.cpus) ||",
+        put: "!group.is_empty() ||",
+        suite: SMT, test: "restoring::an_affinity_that_somebody_set_meanwhile_is_told_and_left_alone",
+    },
+    Fault {
         name: "siblings-one-sided", file: "crates/host/src/topology/cores.rs",
         find: "|other| lists.get(other) != lists.get(cpu)",
         put: "|_| false",

@@ -246,6 +246,15 @@ pub(super) fn task(root: &Root, process: u32, task: u32) -> Option<Task> {
     (!stat.is_bound()?).then_some(Task { id, process, name, cpus })
 }
 
+/// The CPUs that the CPU set of a task's group leaves it now; those online if none can be read.
+pub(super) fn cpus_of_group(root: &Root, task: &Task) -> CpuSet {
+    let folder = format!("proc/{}/task/{}", task.process, task.id.task);
+    let groups = cgroup::Cgroups::of(root, &folder);
+    let list = groups.nearest(root, "cpuset", effective_file(1), effective_file(2));
+    let known = list.and_then(|(_, list)| CpuSet::parse(&list).ok());
+    known.or_else(|| Some(present_and_online(root).ok()?.1)).unwrap_or_default()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

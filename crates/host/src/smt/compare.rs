@@ -69,7 +69,7 @@ pub(super) fn gaps(root: &Root, saved: &SavedState, step: Step) -> Result<Vec<Ga
         Step::Interrupts => {
             saved.interrupts.iter().filter_map(|saved| interrupt(root, saved)).collect()
         }
-        Step::Tasks => saved.tasks.iter().filter_map(|saved| task(root, saved)).collect(),
+        Step::Tasks => saved.tasks.iter().filter_map(|task| affinity(root, saved, task)).collect(),
     })
 }
 
@@ -240,12 +240,23 @@ fn interrupt(root: &Root, saved: &Interrupt) -> Option<Gap> {
     Some(gap)
 }
 
-fn task(root: &Root, saved: &Task) -> Option<Gap> {
+fn affinity(root: &Root, machine: &SavedState, saved: &Task) -> Option<Gap> {
     let now = capture::task(root, saved.process, saved.id.task)?;
     if now.id != saved.id || now.cpus == saved.cpus {
         return None;
     }
     let what = format!("task {}", saved.id.task);
-    let remedy = Remedy::Affinity { task: saved.id.task, cpus: saved.cpus.clone() };
+    // Where the kernel loses an affinity, it gives the task every CPU of its CPU set. An earlier try
+    // may have left what of ours the set has. All else is somebody's choice.
+    let group = capture::cpus_of_group(root, &now).intersection(&machine.present);
+    let is_lost = group.is_subset(&now.cpus) || now.cpus == saved.cpus.intersection(&group);
+    let remedy = if is_lost {
+        Remedy::Affinity { task: saved.id.task, cpus: saved.cpus.clone() }
+    } else {
+        Remedy::None(format!(
+            "somebody bound task {} ({}) to the CPUs {} meanwhile, instead of {}; they are left so",
+            saved.id.task, now.name, now.cpus, saved.cpus
+        ))
+    };
     Some(gap(Step::Tasks, what, &saved.cpus.to_string(), &now.cpus.to_string(), remedy))
 }

@@ -230,9 +230,11 @@ impl Gap {
         matches!(self.remedy, Remedy::Write { .. } | Remedy::Affinity { .. })
     }
 
-    /// Whether it may close by itself in a moment. A group that was deleted does not come back.
+    /// Whether it may close by itself in a moment, or be another: the kernel brings tasks in line with
+    /// their CPU set after the set. A group that was deleted does not come back.
     fn may_lag(&self) -> bool {
-        self.step == Step::Cpusets && !matches!(self.remedy, Remedy::None(_))
+        let is_told = matches!(self.remedy, Remedy::None(_));
+        (self.step == Step::Cpusets && !is_told) || (self.step == Step::Tasks && is_told)
     }
 
     /// What a user types to close it.

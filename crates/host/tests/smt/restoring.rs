@@ -108,6 +108,25 @@ fn tasks_that_ended_and_tasks_that_were_moved_on_purpose_are_left_alone() {
 }
 
 #[test]
+fn an_affinity_that_somebody_set_meanwhile_is_told_and_left_alone() {
+    for release in Release::ALL {
+        let machine = Machine::furnished("server-halves", release);
+        let before = machine.facts();
+        off(&machine);
+        machine.kernel.set_affinity(71, &set("3-5")).expect("bound anew");
+        let restored = restore(&machine);
+        assert!(restored.is_complete(), "{restored:?}");
+        let [warning] = restored.warnings.as_slice() else { panic!("{restored:?}") };
+        let told = "somebody bound task 71 (worker 71) to the CPUs 3-5 meanwhile, instead of 31";
+        assert!(warning.starts_with(told), "{warning}");
+        let now = machine.facts();
+        assert_eq!(now["task 71"], "3-5", "{release:?}");
+        let lost = BTreeSet::from(["task 71".to_owned()]);
+        assert_eq!(changed(&before, &now), lost, "what the kernel lost is put back: {release:?}");
+    }
+}
+
+#[test]
 fn an_interrupt_that_is_another_now_is_left_alone() {
     let machine = Machine::furnished("server-halves", release("6.12"));
     off(&machine);

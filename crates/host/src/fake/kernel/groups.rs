@@ -68,10 +68,13 @@ impl Groups {
         self.settle(online);
     }
 
-    pub(super) fn delete(&mut self, name: &str) {
+    /// Moves the tasks of a group to the root, which gives them `all` CPUs, and deletes it.
+    pub(super) fn delete(&mut self, name: &str, all: &CpuSet) {
         self.groups.remove(name);
+        let remembers = self.release.at_least(6, 2);
         for task in self.tasks.values_mut().filter(|task| task.group == name) {
             task.group = String::new();
+            task.cpus = task.asked.clone().filter(|_| remembers).unwrap_or_else(|| all.clone());
         }
     }
 
@@ -283,6 +286,9 @@ impl Groups {
             files.push((format!("proc/{id}/stat"), stat.clone()));
             files.push((format!("proc/{id}/task/{id}/stat"), stat));
             files.push((format!("proc/{id}/task/{id}/status"), status));
+            let hierarchy = if self.release.groups == 1 { "3:cpuset" } else { "0:" };
+            let group = format!("{hierarchy}:/{}", task.group);
+            files.push((format!("proc/{id}/task/{id}/cgroup"), group));
         }
         files
     }

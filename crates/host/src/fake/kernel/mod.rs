@@ -187,7 +187,8 @@ impl FakeKernel {
     /// What the system says.
     pub fn delete_group(&self, name: &str) -> io::Result<()> {
         let mut state = self.lock();
-        state.groups.delete(name);
+        let all = state.threads.iter().map(|thread| thread.cpu).collect();
+        state.groups.delete(name, &all);
         state.writer.remove(&state.groups.folder(name))?;
         state.flush()
     }
