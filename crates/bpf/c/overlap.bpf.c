@@ -92,6 +92,15 @@ struct {
 	MAP_TYPE(value, struct task);
 } tasks SEC(".maps");
 
+/* Living tasks that found no place, by address, so that each is counted once. Beyond so many at a time
+ * some are not counted; their time is. */
+struct {
+	MAP_NUMBER(type, MAP_HASH);
+	MAP_NUMBER(max_entries, 4096);
+	MAP_TYPE(key, u64);
+	MAP_TYPE(value, u32);
+} refused SEC(".maps");
+
 /* Tasks that have ended. */
 struct {
 	MAP_NUMBER(type, MAP_RINGBUF);
@@ -149,11 +158,14 @@ static always_inline void name_task(struct task *task, struct task_struct *p)
 	__builtin_memcpy(task->comm, p->comm, sizeof(task->comm));
 }
 
-/* A task's address as a number, with which the verifier allows to calculate. */
-static always_inline u64 address_of(struct cpu *cpu, struct task_struct *p)
+/* A task's address as a number, with which the verifier allows to calculate; by way of the stack, which
+ * no interrupt shares. */
+static always_inline u64 address_of(struct task_struct *p)
 {
-	WRITE_ONCE(cpu->sought, (u64)p);
-	return READ_ONCE(cpu->sought);
+	u64 address = 0;
+
+	bpf_probe_read_kernel(&address, sizeof(address), &p);
+	return address;
 }
 
 static always_inline u32 first_line(struct cpu *cpu, u64 address)
@@ -241,11 +253,13 @@ static always_inline void set_key(u32 place, u64 key)
 static noinline struct task *list_task(struct cpu *cpu, struct task_struct *p, u64 charged_to,
 				       u32 is_followed)
 {
-	u64 address = address_of(cpu, p);
+	u64 address = address_of(p);
 	struct task *task = take_place(cpu, address);
 
 	if (!task) {
-		cpu->unlisted_tasks++;
+		/* The interrupt that closes windows may come between. */
+		if (!bpf_map_update_elem(&refused, &address, &is_followed, MAP_NEW_ONLY))
+			__sync_fetch_and_add(&cpu->unlisted_tasks, 1);
 		return NULL;
 	}
 	for (int at = 0; at < PLACES; at++) {
@@ -613,8 +627,13 @@ int overlap_switch(u64 *ctx)
 	cpu->previous = cpu->task;
 	cpu->task = busy ? (u64)next : 0;
 	cpu->charged_to = next->se.sum_exec_runtime;
-	if (unlikely(prev->__state & TASK_DEAD) && task)
-		bury(cpu, task, prev);
+	if (unlikely(prev->__state & TASK_DEAD)) {
+		u64 address = address_of(prev);
+
+		bpf_map_delete_elem(&refused, &address);
+		if (task)
+			bury(cpu, task, prev);
+	}
 	return 0;
 }
 
@@ -661,7 +680,7 @@ int overlap_newtask(u64 *ctx)
 	struct task_struct *parent = bpf_get_current_task_btf();
 	struct cpu *cpu = cpu_of(bpf_get_smp_processor_id());
 	u32 process = parent->tgid;
-	struct task *task = cpu ? find(cpu, address_of(cpu, parent)) : NULL;
+	struct task *task = cpu ? find(cpu, address_of(parent)) : NULL;
 	u32 is_followed = task ? task->followed : 0;
 
 	if (!is_followed && (int)process != child->tgid && bpf_map_lookup_elem(&followed, &process))
@@ -677,7 +696,7 @@ int overlap_exec(u64 *ctx)
 {
 	struct task_struct *p = (struct task_struct *)ctx[0];
 	struct cpu *cpu = cpu_of(bpf_get_smp_processor_id());
-	struct task *task = cpu ? find(cpu, address_of(cpu, p)) : NULL;
+	struct task *task = cpu ? find(cpu, address_of(p)) : NULL;
 
 	if (task)
 		name_task(task, p);

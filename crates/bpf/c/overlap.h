@@ -103,10 +103,8 @@ struct cpu {
 	/* How the slice that has just ended divides. */
 	u64 slice[SIBLINGS_MAX + 1];
 	struct closed closed;
-	/* The address of a task that is looked for. */
-	u64 sought;
 	/* To whole lines of the cache. */
-	u64 pad_end[1];
+	u64 pad_end[2];
 };
 
 /* A core's past, whole, at one moment. Never changed while it is the newest. */

@@ -8,6 +8,8 @@ pub(super) enum Suite {
     Unit(&'static str),
     /// In this file of the package's tests.
     Tests(&'static str, &'static str),
+    /// The same with the programs for the kernel, which not every machine takes.
+    Live(&'static str, &'static str),
 }
 
 /// A fault, and the test that must notice it.
@@ -39,6 +41,7 @@ const ACCOUNT: Suite = Suite::Unit("coretwin-account");
 const LAB: Suite = Suite::Unit("coretwin-lab");
 const ENGINE: Suite = Suite::Tests("coretwin-lab", "study");
 const SWITCHING: Suite = Suite::Tests("coretwin-lab", "switching");
+const OVERLAP: Suite = Suite::Live("coretwin-bpf", "overlap");
 const TOP: Suite = Suite::Unit("coretwin-top");
 
 /// Faults of one package stand together, so that little is built.
@@ -199,6 +202,18 @@ pub(super) const FAULTS: &[Fault] = &[
         find: "group.is_subset(&now.cpus) ||",
         put: "!group.is_empty() ||",
         suite: SMT, test: "restoring::an_affinity_that_somebody_set_meanwhile_is_told_and_left_alone",
+    },
+    Fault {
+        name: "guard-ends-anothers-scheduler", file: "crates/host/src/sched_ext/keeper.rs",
+        find: "(holder.process, holder.started_ticks) == (study.process, study.started_ticks)",
+        put: "holder.process == study.process",
+        suite: HOST, test: "sched_ext::keeper::tests::what_a_dead_study_left_is_killed_and_what_others_loaded_is_not",
+    },
+    Fault {
+        name: "refusals-counted-as-tasks", file: "crates/bpf/c/overlap.bpf.c",
+        find: "&is_followed, MAP_NEW_ONLY",
+        put: "&is_followed, MAP_ANY",
+        suite: OVERLAP, test: "limits::a_task_without_a_place_is_counted_once_however_often_it_runs",
     },
     Fault {
         name: "siblings-one-sided", file: "crates/host/src/topology/cores.rs",

@@ -213,7 +213,7 @@ pub struct PairTime {
 pub struct Missing {
     /// Run time of tasks for which the table had no room; it is in the CPUs' `run_ns`.
     pub unlisted_ns: u64,
-    /// How often a task found no room.
+    /// Tasks that found no room, each counted once. Of more than 4096 living ones some are not counted.
     pub unlisted: u64,
     /// Tasks that ended and were not read in time.
     pub lost: u64,
