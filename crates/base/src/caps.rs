@@ -44,7 +44,7 @@ caps! {
     BUNDLE, "a bundle", GIB,
         "that is fetched from a host or a pod; it goes to the disk";
     ANSWER, "an answer", 64 * MIB,
-        "of `ssh`, Slurm or `kubectl`, whose list of pods is the longest; of complaints the last 64 KiB count";
+        "of `ssh`, Slurm, `systemd-run` or `kubectl`, whose list of pods is the longest; of complaints the last 64 KiB count";
     STATE, "a state file", 16 * MIB,
         "in the state folder, in `/run/coretwin`, and `stamp` and `lock` of a fleet; of `factors.jsonl` the first 16 MiB count";
     MACHINE, "a file of the machine", 64 * MIB,

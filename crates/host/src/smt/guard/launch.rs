@@ -6,10 +6,12 @@ use super::{GuardError, Guardian};
 use crate::root::Root;
 use crate::smt::capture;
 use crate::smt::saved::{self, Slot, Stored};
+use coretwin_base::caps;
 use rustix::process::{Pid, child_subreaper, set_child_subreaper, test_kill_process};
+use std::io;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 /// How long a guard may take to stand: two starts of a small program. Generous, because emulated
@@ -176,7 +178,7 @@ fn start_detached(program: &Path, slot: Slot, holder: Identity) -> Result<(), Gu
     if status.success() {
         return Ok(());
     }
-    Err(fail(std::io::Error::other(format!("its first step ended with {status}"))))
+    Err(fail(io::Error::other(format!("its first step ended with {status}"))))
 }
 
 /// The first step: `coretwin smt guard … --detach`.
@@ -197,14 +199,23 @@ fn start_unit(program: &Path, slot: Slot, holder: Identity) -> Result<(), String
     let because = |why: &str| format!("systemd does not look after the guard: {why}");
     let file = std::fs::canonicalize(program)
         .map_err(|error| because(&format!("the file of this program is gone ({error})")))?;
-    let output = unit_command(&file, slot, holder)
-        .output()
-        .map_err(|error| because(&format!("systemd-run cannot be started ({error})")))?;
-    if output.status.success() {
+    let (status, said) = complaint(unit_command(&file, slot, holder))
+        .map_err(|error| because(&format!("systemd-run cannot be asked ({error})")))?;
+    if status.success() {
         return Ok(());
     }
-    let said = String::from_utf8_lossy(&output.stderr);
     Err(because(&format!("systemd-run says: {}", said.trim().replace('\n', " "))))
+}
+
+/// How a program ended and what it said on standard error, which has a cap.
+fn complaint(mut command: Command) -> io::Result<(ExitStatus, String)> {
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn()?;
+    let said = child.stderr.take().map(|said| caps::ANSWER.read(said)).transpose();
+    if said.is_err() {
+        let _ = child.kill();
+    }
+    let status = child.wait()?;
+    Ok((status, String::from_utf8_lossy(&said?.unwrap_or_default()).into_owned()))
 }
 
 fn unit_command(file: &Path, slot: Slot, holder: Identity) -> Command {
@@ -256,6 +267,19 @@ mod tests {
         ]
         .concat();
         assert_eq!(words[at + 1..], expected);
+    }
+
+    #[test]
+    fn no_more_of_a_complaint_is_held_than_its_cap() {
+        let shell = |script: &str| {
+            let mut command = Command::new("sh");
+            command.args(["-c", script]);
+            complaint(command)
+        };
+        let (status, said) = shell("echo no bus >&2; exit 3").expect("ran");
+        assert_eq!((status.code(), said.as_str()), (Some(3), "no bus\n"));
+        let told = shell("exec cat /dev/zero >&2").expect_err("too much").to_string();
+        assert!(told.contains("more than 64 MiB"), "{told}");
     }
 
     #[test]
