@@ -7,6 +7,7 @@ use coretwin_base::account::{
     AccountSummary, Group, MethodName, NO_SIBLINGS, Task, TaskUse, Window, Worth,
 };
 use coretwin_base::machine::cpu_set::CpuSet;
+use coretwin_base::origin::Origin;
 use coretwin_base::schema::SCHEMA;
 use coretwin_base::warning::Warning;
 use std::collections::BTreeMap;
@@ -16,6 +17,8 @@ const ROWS_MAX: usize = 10_000;
 
 /// Everything a summary is made from.
 pub struct Findings<'a> {
+    /// Measured, or emulated.
+    pub origin: Origin,
     /// What was accounted for, in words.
     pub target: String,
     /// What went on.
@@ -63,6 +66,7 @@ pub fn summarise(findings: Findings<'_>) -> AccountSummary {
     tasks.truncate(ROWS_MAX);
     AccountSummary {
         schema: SCHEMA,
+        origin: findings.origin,
         target: findings.target,
         elapsed_s: window.elapsed_s,
         worth,
@@ -246,6 +250,7 @@ mod tests {
     fn of(window: &Window) -> AccountSummary {
         let valuation = Valuation::new(None, None, 2).expect("valuation");
         summarise(Findings {
+            origin: Origin::Measured,
             target: "all".to_owned(),
             window,
             tasks: window.tasks.iter().collect(),
@@ -292,6 +297,7 @@ mod tests {
         let window = window(MethodName::Sampled, &[[8.0, 1.0, 1.0]], &[1.0]);
         let valuation = Valuation::new(None, None, 2).expect("valuation");
         let summary = summarise(Findings {
+            origin: Origin::Measured,
             target: "a command".to_owned(),
             window: &window,
             tasks: window.tasks.iter().collect(),

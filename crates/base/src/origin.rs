@@ -20,6 +20,11 @@ pub enum Origin {
 }
 
 impl Origin {
+    /// The origin of records that only models make, where an older one does not say it.
+    pub(crate) const fn simulated() -> Self {
+        Self::Simulated
+    }
+
     /// Its name in records and labels.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -90,6 +95,13 @@ impl fmt::Display for Origin {
 mod tests {
     use super::*;
     use Origin::{Emulated, Measured, Simulated};
+
+    #[test]
+    fn older_records_of_models_are_simulated_and_others_measured() {
+        let cell = r#"{"schema":1,"policy":"p","topology":"1x2","scenario":"s","seed":1,"measures":{},"trace_hash":""}"#;
+        let cell: crate::simulation::sweep::SweepCell = serde_json::from_str(cell).expect("a cell");
+        assert_eq!((cell.origin, Origin::default()), (Simulated, Measured));
+    }
 
     #[test]
     fn figures_of_several_origins_have_none_in_common() {

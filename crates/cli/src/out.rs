@@ -3,6 +3,7 @@
 //! other users, files and machines.
 
 use anyhow::{Context, Result};
+use coretwin_base::origin::Origin;
 use coretwin_base::printable::printable;
 use rustix::fs::OFlags;
 use serde::Serialize;
@@ -65,6 +66,17 @@ fn open(path: &Path) -> std::io::Result<File> {
 /// Prints a record as JSON.
 pub(crate) fn json<T: Serialize>(record: &T) -> Result<()> {
     text(&(serde_json::to_string_pretty(record)? + "\n"))
+}
+
+/// Prints a record as JSON, with where its figures come from.
+pub(crate) fn facts<T: Serialize>(origin: Origin, record: &T) -> Result<()> {
+    #[derive(Serialize)]
+    struct Facts<'a, T> {
+        origin: Origin,
+        #[serde(flatten)]
+        record: &'a T,
+    }
+    json(&Facts { origin, record })
 }
 
 /// Prints a line of news on standard error, where it does not mix with results. Where it cannot be

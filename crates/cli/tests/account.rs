@@ -153,6 +153,7 @@ fn a_process_is_watched_with_its_descendants_and_by_cgroup() {
 fn how_a_command_ended_is_told_and_its_children_count() {
     let ran = run(&["--method", "sampled", "--json", "--", "sh", "-c", "sh -c ':' & wait; exit 7"]);
     assert_eq!(ran.status, 7, "{}", ran.err);
+    assert!(ran.out.contains("\"origin\": \"measured\""), "{}", ran.out);
     let summary: AccountSummary = serde_json::from_str(&ran.out).expect("a record");
     assert_eq!(summary.command.expect("a command").exit_status, Some(7));
     let ran = run(&["--method", "bounds", "--", "sh", "-c", "kill -9 $$"]);

@@ -50,6 +50,7 @@ fn both_sides_are_measured_and_the_folder_is_a_whole_report() {
     let ran = cputime(folder.path(), &options, &BUSY);
     assert_eq!(ran.status, 0, "{}", ran.err);
     let summary: Value = serde_json::from_str(&ran.out).expect("json");
+    assert_eq!(summary["origin"], "measured");
     let conditions = summary["conditions"].as_array().expect("conditions");
     let same = conditions.iter().find(|c| c["name"] == "same-cpu/1").expect("same-cpu");
     for field in ["real_s", "user_s", "system_s", "slowdown"] {

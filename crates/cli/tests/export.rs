@@ -27,6 +27,16 @@ fn without_the_feature_the_way_to_it_is_told() {
 }
 
 #[test]
+fn a_run_says_where_its_figures_come_from() {
+    let ran = coretwin(Path::new("/"), &["run", "--json", "--", "true"]);
+    let reading: serde_json::Value = serde_json::from_str(&ran.out).expect("JSON");
+    assert_eq!(
+        (reading["origin"].as_str(), reading["status"].as_str()),
+        (Some("measured"), Some("ok"))
+    );
+}
+
+#[test]
 fn a_studys_metrics_are_read_by_a_parser() {
     let scratch = tempfile::tempdir().expect("folder");
     study(scratch.path(), "s");

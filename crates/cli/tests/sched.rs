@@ -48,6 +48,7 @@ fn the_record_adds_up_and_equal_seeds_give_equal_bytes() {
     assert_eq!((run["schema"].as_u64(), run["seed"].as_u64()), (Some(1), Some(7)));
     assert_eq!((run["policy"].as_str(), run["preset"].as_str()), (Some(A9), Some("uniform-1.6")));
     assert_eq!(run["unit"], "operations/s");
+    assert_eq!(run["origin"], "simulated");
     let elapsed_s = number(&run["simulated_s"]);
     let done = number(&run["operations"][0]["count"]);
     assert!((done, run["finished"].as_bool()) == (24.0, Some(true)));
@@ -204,6 +205,7 @@ fn a_sweep_that_was_broken_off_is_carried_on_and_gives_the_same() {
     let cells = json(&String::from_utf8_lossy(&first.stdout));
     let cells = cells.as_array().expect("cells");
     assert_eq!(cells.len(), 7 * 2 * 2 * 2);
+    assert!(cells.iter().all(|cell| cell["origin"] == "simulated"));
     let failed = cells.iter().filter(|cell| cell["failed"].is_string());
     assert!(failed.clone().count() == 14 && failed.clone().all(|cell| cell["topology"] == "1x1"));
     // Half of the cells are lost, the last one in the middle of its line.
@@ -216,7 +218,9 @@ fn a_sweep_that_was_broken_off_is_carried_on_and_gives_the_same() {
     assert_eq!(&lines(&out)[..20], &kept[..], "what was done is not done again");
     let map = std::fs::read_to_string(out.join("heat-mixed-load-wake_p99_us.svg"));
     assert!(map.expect("a heat map").contains("blue: better"));
-    assert!(out.join("cells.csv").exists() && out.join("table.txt").exists());
+    let csv = std::fs::read_to_string(out.join("cells.csv")).expect("a table");
+    assert!(csv.lines().skip(1).all(|line| line.ends_with(",simulated")), "{csv}");
+    assert!(out.join("table.txt").exists());
     // Another grid does not go into the same folder.
     std::fs::write(&grid, small.replace("slowdown = 1.6", "slowdown = 1.5")).expect("write");
     assert!(refusal(&run()).contains("holds another sweep"), "another grid");

@@ -230,6 +230,7 @@ fn json_lines_are_whole_conserve_time_and_end_when_told() {
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     let ran = coretwin(machine.folder.path(), &args);
     assert_eq!(ran.status, 0, "{}", ran.err);
+    assert!(ran.out.lines().all(|line| line.contains("\"origin\":\"measured\"")), "{}", ran.out);
     let windows: Vec<Snapshot> =
         ran.out.lines().map(|line| serde_json::from_str(line).expect("a snapshot")).collect();
     assert_eq!(windows.len(), 3);

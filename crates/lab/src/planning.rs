@@ -6,7 +6,6 @@ use crate::request::{Request, Subject};
 use crate::rows::{self, Asked, Names};
 use coretwin_base::machine::limits::Need;
 use coretwin_base::machine::topology::{Topology, Trust};
-use coretwin_base::origin::Origin;
 use coretwin_base::random::Stream;
 use coretwin_base::schema::SCHEMA;
 use coretwin_base::study::arm::{ArmSpec, ArmState};
@@ -78,11 +77,6 @@ impl Parts {
     }
 }
 
-/// Where readings of a machine that is really run come from.
-pub(crate) fn origin(topology: &Topology) -> Origin {
-    if topology.is_emulated() { Origin::Emulated } else { Origin::Measured }
-}
-
 /// Puts a plan together.
 ///
 /// # Errors
@@ -101,7 +95,7 @@ pub(crate) fn assemble(
         schema: SCHEMA,
         coretwin: env!("CARGO_PKG_VERSION").to_owned(),
         machine: machine.to_owned(),
-        origin: Some(origin(topology)),
+        origin: Some(topology.origin()),
         comparison,
         reference_arm: arms.first().map(|arm| arm.label.clone()).unwrap_or_default(),
         orders: orders::balanced(arms.len(), count, &mut Stream::new(request.seed, "orders", 0)),

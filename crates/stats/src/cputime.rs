@@ -46,6 +46,7 @@ pub fn summarise(
     let set_aside = attempts_set_aside(readings);
     Some(CputimeSummary {
         schema: SCHEMA,
+        origin: plan.origin(),
         work: experiment.work.clone(),
         spinner: spinner_words(experiment),
         cpus: experiment.pair.clone(),

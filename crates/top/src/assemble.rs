@@ -71,6 +71,7 @@ pub fn snapshot(seen: Seen<'_>) -> Snapshot {
     let tasks: Vec<Task> = window.tasks.iter().map(|task| valued(task, valuation)).collect();
     Snapshot {
         schema: SCHEMA,
+        origin: topology.origin(),
         time_unix_s: seen.time_unix_s,
         elapsed_s: window.elapsed_s,
         method: window.method,
@@ -250,6 +251,8 @@ fn possible<'a>(cpus: &CpuSet, most: &BTreeMap<CpuId, &'a Task>) -> Vec<(&'a Tas
 mod tests {
     use super::*;
     use crate::screen::tests::window;
+    use coretwin_base::machine::topology::EMULATOR;
+    use coretwin_base::origin::Origin;
 
     #[test]
     fn what_a_pair_lost_is_as_uncertain_as_the_looks_and_the_slowdown_together() {
@@ -267,7 +270,8 @@ mod tests {
 
     #[test]
     fn a_window_without_a_look_is_an_open_range_and_not_idle_or_full() {
-        let (mut window, topology) = window(8);
+        let (mut window, mut topology) = window(8);
+        topology.hypervisor = Some(EMULATOR.to_owned());
         for core in &mut window.cores {
             core.by_busy_s.iter_mut().for_each(|span| *span = Span::default());
         }
@@ -281,6 +285,7 @@ mod tests {
             time_unix_s: 0.0,
             warnings: Vec::new(),
         });
+        assert_eq!(made.origin, Origin::Emulated);
         // Both CPUs of the first core were busy throughout; of the last core none ever was.
         assert_eq!(made.cores[0].at_least(2), 1.0);
         assert_eq!(made.cores[7].at_least(1), 0.0);

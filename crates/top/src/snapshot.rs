@@ -3,6 +3,7 @@
 pub use coretwin_base::account::Task;
 use coretwin_base::account::{Factor, MethodName, SiblingsOrigin, Span, Worth};
 use coretwin_base::machine::cpu_set::CpuSet;
+use coretwin_base::origin::Origin;
 use coretwin_base::warning::Warning;
 use coretwin_host::pressure::Pressure;
 use serde::{Deserialize, Serialize};
@@ -12,6 +13,9 @@ use serde::{Deserialize, Serialize};
 pub struct Snapshot {
     /// Record version, see [`coretwin_base::schema`].
     pub schema: u32,
+    /// Measured, or emulated; left out by older records.
+    #[serde(default)]
+    pub origin: Origin,
     /// End of the window, in seconds since 1970.
     pub time_unix_s: f64,
     /// Length of the window.

@@ -3,6 +3,7 @@
 use super::window::{Balance, CoreUse};
 use super::{Factor, MethodName, Siblings, Span, Unseen};
 use crate::machine::cpu_set::{CpuId, CpuSet};
+use crate::origin::Origin;
 use crate::warning::Warning;
 use serde::{Deserialize, Serialize};
 
@@ -94,6 +95,9 @@ pub struct CommandEnd {
 pub struct AccountSummary {
     /// Record version, see [`crate::schema`].
     pub schema: u32,
+    /// Measured, or emulated; left out by older records.
+    #[serde(default)]
+    pub origin: Origin,
     /// What was accounted for, in words: the command, `process 12`, `cgroup /a`, `all`.
     pub target: String,
     /// How long it was watched.

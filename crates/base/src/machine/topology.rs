@@ -4,6 +4,7 @@
 //! their own. The field names are those of `topology --json`.
 
 use crate::machine::cpu_set::{CoreId, CpuId, CpuSet};
+use crate::origin::Origin;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -310,6 +311,12 @@ impl Topology {
         let model = self.cpuinfo.model_name.as_deref();
         self.hypervisor.as_deref() == Some(EMULATOR)
             || model.is_some_and(|name| name.contains("TCG"))
+    }
+
+    /// Where figures timed on this machine come from.
+    #[must_use]
+    pub fn origin(&self) -> Origin {
+        if self.is_emulated() { Origin::Emulated } else { Origin::Measured }
     }
 
     /// Whether any core has two usable CPUs, so that SMT can be studied here.

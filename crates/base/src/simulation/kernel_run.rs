@@ -3,6 +3,7 @@
 //! Counts begin at the end of the warm-up; the hash, events, decisions and spans are of all the run.
 
 use crate::machine::cpu_set::CpuId;
+use crate::origin::Origin;
 use serde::{Deserialize, Serialize};
 
 /// One run: a policy, a machine, some work, a seed.
@@ -10,6 +11,9 @@ use serde::{Deserialize, Serialize};
 pub struct SchedRun {
     /// Record version.
     pub schema: u32,
+    /// Always [`Origin::Simulated`]; left out by older records.
+    #[serde(default = "Origin::simulated")]
+    pub origin: Origin,
     /// The policy, with those of its parameters that are not their defaults.
     pub policy: String,
     /// Where speeds beside others come from: a preset of the simulated core, or `uniform-1.6`.

@@ -1,5 +1,6 @@
 //! A sweep of the simulated kernel: what is run (`sweep.json`) and what each cell gave (`cells.jsonl`).
 
+use crate::origin::Origin;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -69,6 +70,9 @@ pub struct SweepMeasure {
 pub struct SweepCell {
     /// Record version.
     pub schema: u32,
+    /// Always [`Origin::Simulated`]; left out by older records.
+    #[serde(default = "Origin::simulated")]
+    pub origin: Origin,
     /// The policy.
     pub policy: String,
     /// The machine.

@@ -159,6 +159,7 @@ fn account(
     let tasks = watched.pick(&window);
     let whole = command.as_ref().map_or(whole, Command::whole);
     let mut summary = summarise(Findings {
+        origin: topology.origin(),
         target: describe(args),
         window: &window,
         tasks,

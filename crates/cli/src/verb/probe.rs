@@ -84,7 +84,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let found = found?;
     host::remember(&root, &found);
     if args.json {
-        out::json(&found)?;
+        out::facts(topology.origin(), &found)?;
     } else {
         out::text(&coretwin_report::probe::text(&found))?;
     }

@@ -9,7 +9,7 @@ use coretwin_base::machine::placement::Placement;
 use coretwin_base::param::WorkloadSpec;
 use coretwin_base::study::arm::{ArmSpec, ArmState};
 use coretwin_base::study::command::{CommandSpec, MetricSpec};
-use coretwin_base::study::plan::Protocol;
+use coretwin_base::study::plan::{Plan, Protocol};
 use coretwin_base::study::reading::{Reading, Status};
 use coretwin_host::root::Root;
 use coretwin_host::{lock, user};
@@ -101,13 +101,13 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let finished = finished.map_err(|error| switching::with_machine(error.into(), is_restored))?;
     let reading =
         finished.readings.first().ok_or(coretwin_lab::Error::Machine(MachineError::Stopped))?;
-    let status = show(reading, json)?;
+    let status = show(&plan, reading, json)?;
     Ok(if is_restored { status } else { ExitCode::from(NOT_RESTORED) })
 }
 
-fn show(reading: &Reading, json: bool) -> Result<ExitCode> {
+fn show(plan: &Plan, reading: &Reading, json: bool) -> Result<ExitCode> {
     if json {
-        out::json(reading)?;
+        out::facts(plan.origin(), reading)?;
     } else {
         out::text(&coretwin_report::run_text(reading))?;
     }

@@ -1,6 +1,7 @@
 //! From what the simulator gives to the record that is shown and stored.
 
 use super::run::Request;
+use coretwin_base::origin::Origin;
 use coretwin_base::schema::SCHEMA;
 use coretwin_base::simulation::kernel_run::{
     SchedCpu, SchedDecision, SchedLatency, SchedMigrations, SchedOperation, SchedProgram, SchedRun,
@@ -25,6 +26,7 @@ pub(super) fn record(request: &Request, outcome: &Outcome) -> SchedRun {
         outcome.programs.iter().map(|program| program.name.clone()).collect();
     SchedRun {
         schema: SCHEMA,
+        origin: Origin::Simulated,
         policy: outcome.policy.clone(),
         preset: request.speeds.origin.clone(),
         workload: request.scenario.name.clone(),

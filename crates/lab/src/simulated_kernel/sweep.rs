@@ -7,6 +7,7 @@ use crate::error::Error;
 use crate::machine::{MachineError, Stop};
 use crate::simulated_core::parallel;
 use coretwin_base::caps;
+use coretwin_base::origin::Origin;
 use coretwin_base::schema::SCHEMA;
 use coretwin_base::simulation::sweep::{SweepCell, SweepPlan};
 use coretwin_sim::kernel::Layout;
@@ -118,6 +119,7 @@ fn calculate(sweep: &Sweep, cell: &Cell) -> SweepCell {
     let found = outcome_of(sweep, cell);
     let mut record = SweepCell {
         schema: SCHEMA,
+        origin: Origin::Simulated,
         policy: plan.policies[cell.policy].clone(),
         topology: plan.topologies[cell.topology].clone(),
         scenario: plan.scenarios[cell.scenario].clone(),

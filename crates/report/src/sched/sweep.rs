@@ -123,7 +123,8 @@ pub fn sched_sweep_csv(cells: &[SweepCell]) -> String {
         cells.iter().flat_map(|cell| cell.measures.keys()).map(String::as_str).collect();
     keys.sort_unstable();
     keys.dedup();
-    let mut out = format!("policy,topology,scenario,seed,{},trace_hash,failed\n", keys.join(","));
+    let mut out =
+        format!("policy,topology,scenario,seed,{},trace_hash,failed,origin\n", keys.join(","));
     for cell in cells {
         for name in [&cell.policy, &cell.topology, &cell.scenario] {
             field(&mut out, name);
@@ -138,7 +139,7 @@ pub fn sched_sweep_csv(cells: &[SweepCell]) -> String {
         }
         let _ = write!(out, ",{},", cell.trace_hash);
         field(&mut out, cell.failed.as_deref().unwrap_or_default());
-        out.push('\n');
+        let _ = writeln!(out, ",{}", cell.origin);
     }
     out
 }

@@ -3,6 +3,7 @@
 use super::{Pair, Place};
 use crate::machine::cpu_set::{CpuId, CpuSet};
 use crate::machine::topology::Trust;
+use crate::origin::Origin;
 use crate::study::summary::StoppedBecause;
 use crate::warning::Warning;
 use serde::{Deserialize, Serialize};
@@ -77,6 +78,9 @@ pub struct SpinnerAlone {
 pub struct CputimeSummary {
     /// Record version.
     pub schema: u32,
+    /// Measured, or emulated; left out by older records.
+    #[serde(default)]
+    pub origin: Origin,
     /// The work, in words.
     pub work: String,
     /// The spinner, in words.

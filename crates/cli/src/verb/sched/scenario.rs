@@ -2,8 +2,8 @@
 
 use super::{Wish, start};
 use crate::exit::{CELLS_FAILED, DONE, Usage};
-use crate::out;
 use crate::verb::simulate::sched::scenario_of;
+use crate::{host, out};
 use anyhow::{Result, anyhow};
 use coretwin_base::schema::SCHEMA;
 use coretwin_base::simulation::core_queue::NAME;
@@ -79,7 +79,7 @@ pub(super) fn run(wish: &Wish, how: &How) -> Result<ExitCode> {
         ejected: end.filter(|end| !end.is_wished()).map(|end| end.explain()),
     };
     match how.json {
-        true => out::json(&record)?,
+        true => out::facts(host::topology(&Root::system())?.origin(), &record)?,
         false => out::text(&describe(&record))?,
     }
     Ok(ExitCode::from(if record.ejected.is_some() { CELLS_FAILED } else { DONE }))
