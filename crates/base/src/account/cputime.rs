@@ -13,7 +13,7 @@ use std::fmt;
 pub struct Experiment {
     /// The two CPUs.
     pub pair: Pair,
-    /// A CPU of another core behind the same last-level cache; none if there is none.
+    /// A CPU of another core behind the same last-level cache; `None` if there is none.
     #[serde(default)]
     pub control: Option<CpuId>,
     /// What runs beside the work.

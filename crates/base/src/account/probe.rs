@@ -132,7 +132,7 @@ pub struct Probe {
     pub confidence: f64,
     /// What the kernel says: CPUs of a core, sets of two and more.
     pub reported: Vec<CpuSet>,
-    /// Whether that is what was found; none while a CPU is undecided.
+    /// Whether that is what was found; `None` while a CPU is undecided.
     pub agrees_with_reported: Option<bool>,
     /// Work of others on these CPUs.
     pub foreign: Vec<Foreign>,

@@ -121,7 +121,7 @@ pub struct FleetChange {
 pub struct FleetSide {
     /// Mean over machines: a ratio, or on the raw scale the improvement in the row's unit.
     pub effect: f64,
-    /// Lower end of its interval; none where nothing is known of spread.
+    /// Lower end of its interval; `None` where nothing is known of spread.
     pub low: Option<f64>,
     /// Upper end.
     pub high: Option<f64>,
@@ -134,7 +134,7 @@ pub struct FleetSide {
 pub struct FleetFactChange {
     /// Its dotted key, facts of single CPUs folded into one (`cpu.*.governor`).
     pub fact: SharedText,
-    /// Its text in each fleet; none where it was not recorded.
+    /// Its text in each fleet; `None` where it was not recorded.
     pub values: [Option<SharedText>; 2],
     /// Names of the machines on which it changed so.
     pub machines: Vec<SharedText>,

@@ -111,18 +111,18 @@ pub struct FleetEffect {
     pub rows: u32,
     /// Mean over machines: a ratio, or on the raw scale the improvement in the row's unit.
     pub effect: f64,
-    /// Lower end of the interval of the mean; none where nothing is known of spread.
+    /// Lower end of the interval of the mean; `None` where nothing is known of spread.
     pub low: Option<f64>,
     /// Upper end.
     pub high: Option<f64>,
-    /// Lower end of the interval for the next machine; none for fewer than three machines.
+    /// Lower end of the interval for the next machine; `None` for fewer than three machines.
     pub next_low: Option<f64>,
     /// Upper end.
     pub next_high: Option<f64>,
     /// Standard deviation of the true effects between machines, on the scale of the analysis (log
-    /// ratio, or the unit); none for one machine.
+    /// ratio, or the unit); `None` for one machine.
     pub between: Option<f64>,
-    /// Share of the spread that is between machines (I²), from 0 to 1; none for one machine.
+    /// Share of the spread that is between machines (I²), from 0 to 1; `None` for one machine.
     pub share_between: Option<f64>,
     /// Two-sided p-value of no mean effect, unadjusted.
     pub p: Option<f64>,

@@ -12,7 +12,7 @@ pub const OPS: &str = "sys/kernel/sched_ext/root/ops";
 
 /// The scheduler in charge, as an arm names it: `kernel` for the kernel's own, `core-queue` for ours,
 /// else the loaded scheduler's own name. One that is on its way in or out shows that. The arguments
-/// are what the two files hold; none where they cannot be read.
+/// are what the two files hold; `None` where they cannot be read.
 #[must_use]
 pub fn in_charge(state: Option<&str>, ops: Option<&str>) -> String {
     let state = state.map_or("disabled", str::trim);

@@ -71,7 +71,7 @@ pub struct Cpu {
     pub online: bool,
     /// The other CPUs of the same core, offline ones included where known.
     pub siblings: CpuSet,
-    /// Where the sibling list of an offline CPU comes from; none if it is the kernel's own.
+    /// Where the sibling list of an offline CPU comes from; `None` if it is the kernel's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remembered: Option<String>,
     /// The kernel's `core_id`, which repeats in every package.
@@ -108,7 +108,7 @@ pub struct Cache {
 /// (Documentation/ABI/testing/sysfs-devices-system-cpu).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Smt {
-    /// What `control` says; none if the kernel has no such file.
+    /// What `control` says; `None` if the kernel has no such file.
     pub control: Option<SmtControl>,
     /// What `active` says: some core has more than one sibling online.
     pub active: Option<bool>,

@@ -91,7 +91,7 @@ impl Options {
         Ok(Some(options))
     }
 
-    /// The value of a parameter; none if there is no such parameter.
+    /// The value of a parameter; `None` if there is no such parameter.
     #[must_use]
     pub fn number(&self, name: &str) -> Option<i64> {
         self.iter().find(|(parameter, _)| parameter.name == name).map(|(_, value)| value)

@@ -33,7 +33,7 @@ pub struct CoreRun {
     pub occupancy: Vec<CoreOccupancy>,
     /// Seed of the page map and of every random stream.
     pub seed: u64,
-    /// How much the results vary with the seed; none if one seed was run.
+    /// How much the results vary with the seed; `None` if one seed was run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spread: Option<CoreSpread>,
     /// Uops every thread retired before measurement began.

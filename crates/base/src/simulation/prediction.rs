@@ -119,7 +119,7 @@ pub struct Score {
     pub constant_error_points: f64,
     /// That constant, a share.
     pub constant: f64,
-    /// Rank correlation of predicted and printed speed-ups (Spearman); none for fewer than three
+    /// Rank correlation of predicted and printed speed-ups (Spearman); `None` for fewer than three
     /// rows, or where one side is all alike.
     pub rank_correlation: Option<f64>,
 }

@@ -67,7 +67,7 @@ pub struct ComparedStudy {
     pub origin: Origin,
     /// Version of the program that planned it.
     pub coretwin: String,
-    /// When it was started first, in UTC, RFC 3339; none if that was not recorded.
+    /// When it was started first, in UTC, RFC 3339; `None` if that was not recorded.
     pub started_utc: Option<String>,
     /// Number of boots over which it was measured, as far as recorded.
     pub boots: u32,
@@ -97,7 +97,7 @@ pub struct ComparedStudy {
 #[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Contrast {
     /// Second over first; above 1 is better in the second. On the raw scale the improvement in the
-    /// row's unit, above 0 is better. None if either study has no result.
+    /// row's unit, above 0 is better. `None` if either study has no result.
     pub ratio: Option<f64>,
     /// Lower end of the unadjusted interval.
     pub low: Option<f64>,
@@ -109,7 +109,7 @@ pub struct Contrast {
     pub p: Option<f64>,
     /// Holm-adjusted p-value over all lines of the same table.
     pub p_adjusted: Option<f64>,
-    /// What it comes to at the margin; none where that may not be said.
+    /// What it comes to at the margin; `None` where that may not be said.
     pub change: Option<Change>,
 }
 
@@ -174,7 +174,7 @@ pub struct ValueChange {
     pub name: String,
     /// The arm.
     pub arm: String,
-    /// Mean in each study (geometric on the ratio scale); none for a suite.
+    /// Mean in each study (geometric on the ratio scale); `None` for a suite.
     pub values: [Option<f64>; 2],
     /// Blocks in each study.
     pub blocks: [u32; 2],
@@ -193,7 +193,7 @@ pub struct ValueChange {
 pub struct FactChange {
     /// Its dotted key, facts of single CPUs folded into one (`cpu.*.governor`).
     pub fact: String,
-    /// Its text in each study, by arm where arms differ; none where it was not recorded.
+    /// Its text in each study, by arm where arms differ; `None` where it was not recorded.
     pub values: [Option<String>; 2],
     /// Whether it is one of those that matter most for a comparison of speed.
     pub foremost: bool,

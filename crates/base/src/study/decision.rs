@@ -122,7 +122,7 @@ pub struct Price {
 /// Which arm to set.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Choice {
-    /// The arm; none where the study does not decide.
+    /// The arm; `None` where the study does not decide.
     pub arm: Option<String>,
     /// The measure it was chosen by.
     pub measure: Measure,

@@ -92,10 +92,10 @@ pub struct RunAs {
 pub struct Outcome {
     /// Record version.
     pub schema: u32,
-    /// Why it failed; none if it did not.
+    /// Why it failed; `None` if it did not.
     #[serde(default)]
     pub failure: Option<String>,
-    /// The primary value; none if it failed.
+    /// The primary value; `None` if it failed.
     pub value: Option<f64>,
     /// Its unit.
     pub unit: String,

@@ -136,7 +136,7 @@ impl PlanRow {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ThreadRule {
-    /// The arm's own number (DESIGN: thread numbers follow the arm).
+    /// The arm's own number.
     Arm,
     /// The same number in every arm.
     Fixed(u32),
@@ -197,7 +197,7 @@ pub struct Rules {
     pub target: f64,
     /// Effects smaller than this share are not material (0.02 is 2 %).
     pub margin: f64,
-    /// Longest time the study may take, in seconds; none for a fixed number of blocks.
+    /// Longest time the study may take, in seconds; `None` for a fixed number of blocks.
     pub budget_s: Option<f64>,
     /// Set aside a run when more than this share of the arm's CPU time was stolen.
     pub steal_share_max: f64,

@@ -103,7 +103,7 @@ pub struct Reading {
     /// Why it failed or was set aside.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<SharedText>,
-    /// The primary value; none if the run failed.
+    /// The primary value; `None` if the run failed.
     pub value: Option<f64>,
     /// Its unit.
     pub unit: SharedText,

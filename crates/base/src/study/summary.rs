@@ -105,7 +105,7 @@ pub struct RowEffect {
     /// Mean in this arm.
     pub value_arm: Option<f64>,
     /// Effect; above 1 is better in this arm. On the raw scale: the improvement in the row's unit,
-    /// above 0 is better. None if the row could not be compared.
+    /// above 0 is better. `None` if the row could not be compared.
     pub ratio: Option<f64>,
     /// Lower end of the unadjusted interval.
     pub low: Option<f64>,
@@ -136,11 +136,11 @@ pub struct RowEffect {
     pub failed: u32,
     /// Why the study ended.
     pub stopped_because: StoppedBecause,
-    /// The verdict on this row, at the margin; none where none may be given: of predictions, of
+    /// The verdict on this row, at the margin; `None` where none may be given: of predictions, of
     /// screenings, of a study that is interim. Better or worse only where `p_adjusted` is below 0.05.
     pub verdict: Option<Verdict>,
     /// How many blocks would decide four times in five, if mean and spread stayed what they are,
-    /// where it is inconclusive; none if no practical number would.
+    /// where it is inconclusive; `None` if no practical number would.
     pub blocks_needed: Option<u32>,
 }
 

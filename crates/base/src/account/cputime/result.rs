@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 pub struct Estimate {
     /// The number.
     pub value: f64,
-    /// Lower end of the 95 % interval; none for a single block.
+    /// Lower end of the 95 % interval; `None` for a single block.
     pub low: Option<f64>,
     /// Upper end.
     pub high: Option<f64>,
@@ -67,7 +67,7 @@ pub struct ConditionResult {
 pub struct SpinnerAlone {
     /// Its CPUs.
     pub cpus: CpuSet,
-    /// What it counted per second, geometric mean over blocks; none where it does not count.
+    /// What it counted per second, geometric mean over blocks; `None` where it does not count.
     pub rate: Option<f64>,
     /// Unit of that.
     pub unit: String,
@@ -114,12 +114,12 @@ pub struct CputimeSummary {
     pub warnings: Vec<Warning>,
 }
 
-/// What a busy sibling does to a CPU second, both ways (DESIGN: `r` and `s`).
+/// What a busy sibling does to a CPU second, both ways (slowdown `r`, yield `s`).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Factors {
     /// CPU time of the work beside one busy sibling over its CPU time alone.
     pub slowdown: Estimate,
-    /// The same of the neighbour, by its progress; none where it does not count.
+    /// The same of the neighbour, by its progress; `None` where it does not count.
     pub neighbour_slowdown: Option<Estimate>,
     /// Throughput of the core with both busy over one busy: the sum of the two progresses.
     pub core_yield: Option<Estimate>,
