@@ -2,7 +2,7 @@
 
 #![no_main]
 
-use coretwin_stats::audit::audit;
+use coretwin_article::audit::audit;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {

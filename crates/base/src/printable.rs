@@ -13,6 +13,13 @@ pub fn is_steering(c: char) -> bool {
         || matches!(c, '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}')
 }
 
+/// The text with a space for every steering character, line ends and tabs too: for tables and
+/// sentences, which such a character would break.
+#[must_use]
+pub fn clean(text: &str) -> String {
+    text.chars().map(|c| if is_steering(c) { ' ' } else { c }).collect()
+}
+
 /// The text as it may be printed: line ends and tabs stay, every other steering character is shown
 /// as `\u001b`. JSON is the same data afterwards, for it writes a character so too.
 #[must_use]
@@ -43,6 +50,11 @@ mod tests {
         assert_eq!(printable("\u{1b}[2J\r\u{7f}\u{9b}x"), "\\u001b[2J\\u000d\\u007f\\u009bx");
         assert_eq!(printable("a\u{202e}b\u{2066}\u{61c}"), "a\\u202eb\\u2066\\u061c");
         assert_eq!(printable("\0"), "\\u0000");
+    }
+
+    #[test]
+    fn a_cleaned_text_is_one_line() {
+        assert_eq!(clean("a\x1b[2Jb\nc\u{202E}d"), "a [2Jb c d");
     }
 
     #[test]

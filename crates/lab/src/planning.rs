@@ -14,7 +14,8 @@ use coretwin_base::study::plan::{
     Comparison, Plan, PlanArm, PlanRow, Protocol, Rules, Screening, ThreadRule,
 };
 use coretwin_base::warning::Warning;
-use coretwin_stats::{article2003, orders, stopping};
+use coretwin_stats::study::protocol_2003;
+use coretwin_stats::{orders, stopping};
 use std::collections::BTreeMap;
 
 /// Blocks of a screening of thread counts.
@@ -129,7 +130,7 @@ fn rules(request: &Request, rows: &[PlanRow], arms: &[PlanArm]) -> Result<Rules,
     };
     let looks = match (protocol, blocks) {
         (Protocol::Article2003, _) => {
-            vec![rows.iter().map(|row| article2003::runs(&row.family)).max().unwrap_or(0)]
+            vec![rows.iter().map(|row| protocol_2003::runs(&row.family)).max().unwrap_or(0)]
         }
         (Protocol::Quick, _) => vec![QUICK_BLOCKS],
         (_, Some(blocks)) => vec![blocks],

@@ -3,7 +3,7 @@
 use coretwin_base::random::Stream;
 use coretwin_base::study::plan::{Plan, PlanRow, Protocol, ThreadRule};
 use coretwin_base::study::reading::Phase;
-use coretwin_stats::article2003;
+use coretwin_stats::study::protocol_2003;
 use std::collections::BTreeMap;
 
 /// One run to be made within an arm: a row, with its thread count there.
@@ -112,7 +112,8 @@ fn screened_rows(plan: &Plan) -> impl Iterator<Item = usize> + '_ {
 /// Not every arm has every placement; and the article ran some families more often than others.
 fn runs_in(plan: &Plan, row: &PlanRow, block: u32, arm: usize) -> bool {
     plan.arms.get(arm).is_some_and(|arm| row.runs_in(&arm.label))
-        && (plan.rules.protocol != Protocol::Article2003 || block < article2003::runs(&row.family))
+        && (plan.rules.protocol != Protocol::Article2003
+            || block < protocol_2003::runs(&row.family))
 }
 
 /// Thread count of a row in an arm.

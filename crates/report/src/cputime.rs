@@ -5,13 +5,13 @@ use crate::document::{Block, Column, Document, Figure, Outline, Table};
 use crate::format::Format;
 use crate::plot::{Bar, BarGroup, Bars, Plot};
 use crate::{html, markdown, number, text, words};
+use coretwin_article::audit::note::note;
 use coretwin_base::account::cputime::Place;
 use coretwin_base::account::cputime::result::{
     ConditionResult, CputimeSummary, Estimate, SpinnerAlone,
 };
 use coretwin_base::machine::cpu_set::CpuSet;
 use coretwin_base::machine::environment::Environment;
-use coretwin_stats::audit::note::note;
 
 /// The records of an experiment, as stored.
 #[derive(Debug, Clone, Copy)]

@@ -158,7 +158,7 @@ impl Document {
         let mut outline = Outline::default();
         outline.add("decision", "What to set", blocks.unwrap_or_default());
         outline.add("effects", "Effect per row", effects::blocks(study, &digest));
-        outline.add("article", "The article's tables", article::blocks(study, &digest));
+        outline.add("article", "The article's tables", article::blocks(study));
         if with_figures {
             outline.add("counts", "Thread and copy counts", readings::curves(study, &digest));
             outline.add("readings", "Readings in run order", readings::run_order(study, &digest));

@@ -10,7 +10,7 @@ use coretwin_base::origin::Origin;
 use coretwin_base::study::decision::{Decision, Measure, Worth};
 use coretwin_base::study::plan::{Protocol, Scale};
 use coretwin_base::study::summary::{RowEffect, StoppedBecause, SuiteEffect, Verdict};
-use coretwin_stats::prediction;
+use coretwin_stats::study::belief;
 
 /// Name of the study: the command, or the rows.
 pub(crate) fn title(study: &Study<'_>) -> String {
@@ -123,7 +123,7 @@ fn card(
     let none = if scale == Scale::Ratio { 1.0 } else { 0.0 };
     let is_open = verdict.is_none() && ends.is_some_and(|(low, high)| low < none && none < high);
     if summary.origin == Origin::Simulated {
-        let error = prediction::error(summary.prediction.as_deref());
+        let error = belief::error(summary.prediction.as_deref());
         basis += &error.map_or_else(
             || "; unvalidated".to_owned(),
             |score| format!("; model error {:.1} points", score.mean_error_points),

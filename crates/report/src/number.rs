@@ -2,8 +2,7 @@
 
 use crate::words;
 use coretwin_base::study::plan::Scale;
-use coretwin_stats::study::phrase::signed_percent;
-use std::fmt::Write;
+use coretwin_stats::study::phrase::{separated, signed_percent};
 
 /// Shown where there is no number.
 pub(crate) const NONE: &str = "–";
@@ -144,20 +143,6 @@ pub(crate) fn ordinal(number: u64) -> String {
 fn signed(text: &str, negative: bool) -> String {
     let zero = text.chars().all(|c| matches!(c, '0' | '.' | ','));
     if negative && !zero { format!("−{text}") } else { text.to_owned() }
-}
-
-/// Puts a comma between thousands of the whole part.
-fn separated(digits: &str) -> String {
-    let (whole, rest) = digits.split_at(digits.find('.').unwrap_or(digits.len()));
-    let mut text = String::new();
-    for (index, digit) in whole.chars().enumerate() {
-        if index > 0 && (whole.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    let _ = text.write_str(rest);
-    text
 }
 
 #[cfg(test)]

@@ -2,19 +2,14 @@
 
 use crate::Study;
 use coretwin_base::origin::Origin;
+pub(crate) use coretwin_base::printable::clean;
 use coretwin_base::printable::is_steering;
 use coretwin_base::study::arm::{ArmState, KERNEL};
 use coretwin_base::study::plan::{Comparison, PlanArm, Protocol};
 use coretwin_base::study::reading::Better;
 use coretwin_base::study::summary::{RowEffect, StoppedBecause, Verdict};
-use coretwin_stats::prediction;
+use coretwin_stats::study::belief;
 use coretwin_stats::study::pair_comparison;
-
-/// Text from outside (labels, causes, output of commands) without control characters, which could
-/// steer a terminal or break a line of a table.
-pub(crate) fn clean(text: &str) -> String {
-    text.chars().map(|c| if is_steering(c) { ' ' } else { c }).collect()
-}
 
 /// Writes the pieces with spaces between them, in lines of at most so many characters (a longer piece
 /// has its own) behind `first`, and behind `rest` from the second line on.
@@ -61,7 +56,7 @@ pub(crate) fn notice(study: &Study<'_>) -> Option<String> {
             Comparison::None => " Its arms differ in other things than SMT.",
             Comparison::Smt | Comparison::StandIn => "",
         };
-        let beaten = prediction::beaten(study.summary.prediction.as_deref());
+        let beaten = belief::beaten(study.summary.prediction.as_deref());
         let beaten = beaten.map(|text| format!(" {text}")).unwrap_or_default();
         return Some(format!("{notice}{beaten}{says}"));
     }
@@ -229,11 +224,6 @@ pub fn shell_line(words: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn text_from_outside_cannot_steer_a_terminal() {
-        assert_eq!(clean("a\x1b[2Jb\nc\u{202E}d"), "a [2Jb c d");
-    }
 
     #[test]
     fn command_lines_can_be_pasted() {

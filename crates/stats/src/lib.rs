@@ -1,4 +1,4 @@
-//! The statistics of a study, and the audit of a published table.
+//! The statistics of a study.
 //!
 //! Pure: numbers in, numbers out. Transcendental functions come from `libm`, never from `std`, so
 //! that equal readings give an equal summary, bit for bit, on every host.
@@ -14,8 +14,6 @@
 
 #![forbid(unsafe_code)]
 
-pub mod article2003;
-pub mod audit;
 pub mod compare;
 pub mod cputime;
 pub mod decision;
@@ -24,7 +22,6 @@ pub mod geometric;
 pub mod holm;
 pub mod orders;
 pub mod paired;
-pub mod prediction;
 pub mod quantile;
 pub mod screening;
 pub mod stopping;

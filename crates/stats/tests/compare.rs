@@ -386,60 +386,6 @@ fn failed_runs_take_their_blocks_from_their_own_row_and_study() {
     assert_eq!(comparison.effects[1].interaction.change, None);
 }
 
-/// Tables 4 to 6 (kernel 2.4.19) and Table 7 (2.5.32): rates without and with Hyper-Threading. The
-/// 231,509 that Table 7 prints for 40 rooms stands here as the 213,509 that its own speed-up and
-/// geometric mean ask for.
-const ARTICLE: [(&str, i64, [f64; 2], [f64; 2]); 14] = [
-    ("chat", 20, [164_071.0, 202_809.0], [137_792.0, 207_788.0]),
-    ("chat", 30, [151_530.0, 184_803.0], [138_832.0, 195_765.0]),
-    ("chat", 40, [140_301.0, 171_187.0], [144_454.0, 213_509.0]),
-    ("chat", 50, [123_842.0, 158_543.0], [137_745.0, 191_834.0]),
-    ("dbench", 20, [132.82, 171.23], [142.02, 180.87]),
-    ("dbench", 30, [131.43, 169.55], [129.63, 141.19]),
-    ("dbench", 60, [119.95, 133.77], [84.76, 86.02]),
-    ("dbench", 90, [111.89, 121.81], [67.89, 70.37]),
-    ("dbench", 120, [99.31, 114.92], [57.44, 70.59]),
-    ("tbench", 20, [60.98, 79.86], [60.28, 82.23]),
-    ("tbench", 30, [59.94, 77.82], [60.12, 81.72]),
-    ("tbench", 60, [55.85, 70.19], [59.73, 81.2]),
-    ("tbench", 90, [48.45, 58.88], [59.71, 80.79]),
-    ("tbench", 120, [37.85, 47.92], [59.73, 79.45]),
-];
-
-#[test]
-fn the_articles_two_kernels_compare_as_its_tables_do() {
-    let rows: Vec<PlanRow> = ARTICLE
-        .iter()
-        .map(|(family, size, ..)| {
-            let mut row = fixture::row(&format!("{family}:{size}"), family);
-            (row.better, row.unit) = (Better::Higher, "1/s".to_owned());
-            row
-        })
-        .collect();
-    let kernel = |name: &str, table: usize| {
-        let value = |_, arm: usize, row: usize| [ARTICLE[row].2, ARTICLE[row].3][table][arm];
-        let mut made = Made::new(&rows, 1, name, value);
-        made.plan.rules.protocol = Protocol::Article2003;
-        made.plan.comparison = Comparison::Smt;
-        made
-    };
-    let comparison = compared(&kernel("2.4.19", 0), &kernel("2.5.32", 1));
-    let percent = |ratio: Option<f64>| ((ratio.expect("a ratio") - 1.0) * 100.0).round() as i64;
-    // Printed: 24, 18 and 27 % on the older kernel, 45, 12 and 35 % on the newer.
-    let printed = [("chat", 24, 45, 17), ("dbench", 18, 12, -5), ("tbench", 27, 35, 7)];
-    for (suite, (name, older, newer, interaction)) in comparison.suites.iter().zip(printed) {
-        let [a, b] = &suite.effects;
-        assert_eq!((a.suite.as_str(), percent(a.ratio), percent(b.ratio)), (name, older, newer));
-        assert_eq!(percent(suite.interaction.ratio), interaction, "{name}");
-        assert_eq!((suite.interaction.low, suite.interaction.change), (None, None));
-    }
-    // dbench at 120 clients without Hyper-Threading: 57.44 where it was 99.31.
-    let line = comparison.values.iter().find(|v| v.name == "dbench:120").expect("a line");
-    assert!(close(line.contrast.ratio.expect("ratio"), 57.44 / 99.31));
-    assert_eq!(line.blocks, [1, 1]);
-    assert_eq!(kinds(&comparison), ["protocol-2003", "protocol-2003"]);
-}
-
 #[test]
 fn a_prediction_beside_a_measurement_is_named_and_has_no_verdict() {
     let rows = rows(&["job"]);

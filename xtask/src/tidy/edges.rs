@@ -14,7 +14,8 @@ const CRATES: &[Crate] = &[
     Crate { folder: "base", may_import: &[] },
     Crate { folder: "stats", may_import: &["base"] },
     Crate { folder: "sim", may_import: &["base"] },
-    Crate { folder: "report", may_import: &["base", "stats"] },
+    Crate { folder: "article", may_import: &["base", "stats"] },
+    Crate { folder: "report", may_import: &["base", "stats", "article"] },
     Crate { folder: "store", may_import: &["base"] },
     Crate { folder: "host", may_import: &["base"] },
     Crate { folder: "workloads", may_import: &["base"] },
@@ -22,7 +23,17 @@ const CRATES: &[Crate] = &[
     Crate { folder: "account", may_import: &["base", "stats", "host", "bpf"] },
     Crate {
         folder: "lab",
-        may_import: &["base", "stats", "sim", "store", "host", "workloads", "bpf", "account"],
+        may_import: &[
+            "base",
+            "stats",
+            "article",
+            "sim",
+            "store",
+            "host",
+            "workloads",
+            "bpf",
+            "account",
+        ],
     },
     Crate { folder: "top", may_import: &["base", "stats", "host", "account"] },
     Crate {
@@ -30,6 +41,7 @@ const CRATES: &[Crate] = &[
         may_import: &[
             "base",
             "stats",
+            "article",
             "sim",
             "report",
             "store",
@@ -45,7 +57,7 @@ const CRATES: &[Crate] = &[
     // Its targets are the parsers of outside text.
     Crate {
         folder: "../fuzz",
-        may_import: &["base", "sim", "stats", "host", "store", "workloads", "account"],
+        may_import: &["base", "sim", "article", "host", "store", "workloads", "account"],
     },
 ];
 

@@ -5,7 +5,7 @@ use super::Finding;
 use super::source::Source;
 
 /// Crates that are functions of their arguments alone.
-const PURE: &[&str] = &["base", "stats", "sim", "report"];
+const PURE: &[&str] = &["base", "stats", "article", "sim", "report"];
 
 /// What they may not name, and what to do instead.
 const FORBIDDEN: &[(&str, &str)] = &[
@@ -22,7 +22,7 @@ const FORBIDDEN: &[(&str, &str)] = &[
 ];
 
 /// Crates whose results must be equal, bit for bit, on every host.
-const EXACT: &[&str] = &["base", "stats", "sim"];
+const EXACT: &[&str] = &["base", "stats", "article", "sim"];
 
 /// Methods of floats that std leaves to the host.
 const TRANSCENDENTAL: &[&str] = &[

@@ -3,10 +3,10 @@
 use crate::exit::{CELLS_FAILED, Usage};
 use crate::out;
 use anyhow::Result;
+use coretwin_article::audit::claims::{CheckedClaim, ClaimsReport, Verdict, claims, spelled};
+use coretwin_article::audit::note::{NoteReport, note};
+use coretwin_article::audit::{AuditReport, Finding, audit, builtin};
 use coretwin_base::caps;
-use coretwin_stats::audit::claims::{CheckedClaim, ClaimsReport, Verdict, claims, spelled};
-use coretwin_stats::audit::note::{NoteReport, note};
-use coretwin_stats::audit::{AuditReport, Finding, audit, builtin};
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::io::Read;

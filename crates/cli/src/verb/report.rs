@@ -121,7 +121,7 @@ pub(crate) fn summarise(
     environment: &Environment,
     stopped: StoppedBecause,
 ) -> Summary {
-    let mut summary = coretwin_stats::study::analyse(plan, readings, stopped);
+    let mut summary = coretwin_article::analyse(plan, readings, stopped);
     summary.warnings.extend(environment.warnings.iter().cloned());
     summary
 }

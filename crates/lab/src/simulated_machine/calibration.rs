@@ -5,12 +5,12 @@ use super::Modelled;
 use crate::error::Error;
 use crate::machine::{MachineError, Stop};
 use crate::simulated_core::parallel;
+use coretwin_article::printed::{self, Kernel, LMBENCH, MEAN, Printed, SIZES};
 use coretwin_base::param::{Params, WorkloadSpec};
 use coretwin_base::simulation::core_run::CoreMatrix;
 use coretwin_sim::calibrate::{Fit, Target, calibrate};
 use coretwin_sim::models::{self, Setting};
 use coretwin_sim::policies::Settings;
-use coretwin_stats::article2003::printed::{self, Kernel, LMBENCH, MEAN, Printed, SIZES};
 
 /// What it is fitted to, in words.
 const FITTED_TO: &str = "the noht columns of Tables 1, 2, 4, 5 and 6, Linux 2.4.19";

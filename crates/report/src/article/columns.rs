@@ -1,14 +1,15 @@
 //! A filled table as a document's table: columns of arms, effects, and what the article printed.
 
 use super::footnotes::Footnotes;
-use super::{Filled, Line};
 use crate::document::{Column, Table};
 use crate::number::{self, or_none};
 use crate::{Study, effects, words};
+use coretwin_article::chat_sizes::{ChatSize, chat_size};
+use coretwin_article::printed::{Kernel, MEAN, Printed};
+use coretwin_article::tables::{Filled, Line};
 use coretwin_base::study::plan::{Protocol, Scale};
 use coretwin_base::study::reading::Better;
 use coretwin_base::study::summary::{RowEffect, SuiteEffect};
-use coretwin_stats::article2003::printed::{Kernel, MEAN, Printed};
 use coretwin_stats::geometric;
 
 /// Which columns a table has.
@@ -192,6 +193,25 @@ pub(super) fn table(study: &Study<'_>, filled: &Filled<'_>) -> Table {
         rows,
         total,
         note: Some(note(study, filled, &shape, &notes)),
+        ..Table::default()
+    }
+}
+
+/// Table 3 of a group of chat rows.
+pub(super) fn chat_sizes(study: &Study<'_>, filled: &Filled<'_>) -> Table {
+    let line = |line: &Line<'_>| {
+        let ChatSize { rooms, connections, threads, sent, received, total } =
+            chat_size(study.plan, study.readings, line.row);
+        let mut cells = vec![rooms.to_string()];
+        let counts = [connections, threads, sent, received, total];
+        cells.extend(counts.map(|n| or_none(n.map(number::whole))));
+        cells
+    };
+    let names = ["Chat rooms", "Connections", "Threads", "Sent", "Received", "Messages in all"];
+    Table {
+        caption: "Table 3. Chat: what a number of rooms makes".to_owned(),
+        columns: names.map(Column::number).into(),
+        rows: filled.lines.iter().map(line).collect(),
         ..Table::default()
     }
 }

@@ -1,17 +1,17 @@
 //! The article's tables as CSV and JSON: one record for each row and arm, numbers in full.
 
-use super::footnotes::sentence;
-use super::{Filled, Line, columns, filled, rooms};
+use super::columns;
 use crate::csv::{field, number, word};
-use crate::digest::Digest;
 use crate::{Study, json, words};
+use coretwin_article::chat_sizes::{ChatSize, chat_size};
+use coretwin_article::printed::{Kernel, Printed, Remark};
+use coretwin_article::tables::{Filled, Line, filled};
 use coretwin_base::machine::placement::Placement;
 use coretwin_base::origin::Origin;
 use coretwin_base::schema::SCHEMA;
 use coretwin_base::study::plan::Scale;
 use coretwin_base::study::reading::Better;
 use coretwin_base::study::summary::Verdict;
-use coretwin_stats::article2003::printed::{Kernel, Printed};
 use serde::Serialize;
 
 /// All tables.
@@ -89,7 +89,7 @@ fn cells(printed: &Printed) -> Cells {
         noht: pair.map(|(noht, _)| noht),
         ht: pair.map(|(_, ht)| ht),
         speed_up_percent: printed.speed_up_percent.parse().ok(),
-        remark: printed.remark.as_ref().map(sentence),
+        remark: printed.remark.as_ref().map(Remark::sentence),
     }
 }
 
@@ -121,12 +121,11 @@ fn records(study: &Study<'_>, line: &Line<'_>) -> Vec<Record> {
 }
 
 fn tables(study: &Study<'_>) -> Tables {
-    let filled = filled(study);
-    let digest = Digest::new(study);
+    let filled = filled(study.plan);
     let chat = filled.iter().filter(|table| table.number == 4).flat_map(|table| &table.lines);
     let size = |line: &Line<'_>| {
-        let rooms::Rooms { rooms, connections, threads, sent, received, total } =
-            rooms::rooms(study, &digest, line);
+        let ChatSize { rooms, connections, threads, sent, received, total } =
+            chat_size(study.plan, study.readings, line.row);
         Size { rooms, connections, threads, sent, received, total }
     };
     let table = |table: &Filled<'_>| Table {

@@ -1,10 +1,10 @@
 //! Figures 1 to 3: throughput by size, a bar for each arm.
 
 use super::columns::{find, value};
-use super::{Filled, Line};
 use crate::document::{Block, Figure};
 use crate::plot::{Bar, BarGroup, Bars, Plot};
 use crate::{Study, number, words};
+use coretwin_article::tables::{Filled, Line};
 use coretwin_base::study::plan::Protocol;
 use coretwin_base::study::reading::Better;
 

@@ -2,16 +2,16 @@
 //! in the article's layout, the article's figures and the error of each prediction beside them; then
 //! scores, aims, and what comes from the processor and what from the scheduler.
 
-use super::{Filled, columns, figure, filled, rooms};
+use super::{columns, figure};
 use crate::Study;
-use crate::digest::Digest;
 use crate::document::{Block, Column, Table};
 use crate::{number, words};
+use coretwin_article::prediction::{Pair, pairs};
+use coretwin_article::printed::Kernel;
+use coretwin_article::tables::{Filled, filled};
 use coretwin_base::simulation::Simulation;
 use coretwin_base::simulation::prediction::{Gain, PredictedRow, Prediction, Score, Standing};
 use coretwin_base::study::plan::Protocol;
-use coretwin_stats::article2003::printed::Kernel;
-use coretwin_stats::prediction::{Pair, pairs};
 
 /// The section of a simulated study. Where no policy has both boots it says how much was simulated.
 pub(super) fn blocks(study: &Study<'_>) -> Option<Vec<Block>> {
@@ -63,12 +63,11 @@ fn of_pair(study: &Study<'_>, pair: &Pair, prediction: &Prediction) -> Vec<Block
         licence: None,
     };
     let kernel = pair.kernel();
-    let digest = Digest::new(&pair_study);
     let mut blocks = Vec::new();
-    for table in filled(&pair_study) {
-        let table = of_kernel(table, kernel, pair.scheduler());
+    for table in filled(pair_study.plan) {
+        let table = table.of_kernel(kernel, pair.scheduler());
         if table.number == 4 {
-            blocks.push(Block::Table(rooms::table(&pair_study, &digest, &table)));
+            blocks.push(Block::Table(columns::chat_sizes(&pair_study, &table)));
         }
         let errors = errors(&table, pair.scheduler(), prediction);
         let shown = columns::table(&pair_study, &table);
@@ -78,27 +77,6 @@ fn of_pair(study: &Study<'_>, pair: &Pair, prediction: &Prediction) -> Vec<Block
         }
     }
     blocks
-}
-
-/// The table with the figures of the kernel it is a prediction of: those of the newer are Table 7.
-fn of_kernel<'a>(table: Filled<'a>, kernel: Option<Kernel>, scheduler: &str) -> Filled<'a> {
-    let later = kernel == Some(Kernel::Development2532);
-    let number = if later && table.sizes { 7 } else { table.number };
-    let mut table = Filled {
-        number,
-        kernel: kernel.unwrap_or(Kernel::Stable2419),
-        title: format!("{}, under {}", table.title, words::clean(scheduler)),
-        ..table
-    };
-    for line in &mut table.lines {
-        let newer = line.printed_later.take();
-        match kernel {
-            Some(Kernel::Stable2419) => {}
-            Some(Kernel::Development2532) => line.printed = newer,
-            None => line.printed = None,
-        }
-    }
-    table
 }
 
 /// What stands in the column of errors, line by line, and what is to be said below.

@@ -168,7 +168,7 @@ pub(crate) fn article_2003() -> Records {
     for reading in article.readings.iter_mut().filter(|reading| reading.arm == "one-per-core") {
         reading.arm = "off".into();
     }
-    let runs = |family: &str| coretwin_stats::article2003::runs(family);
+    let runs = |family: &str| coretwin_stats::study::protocol_2003::runs(family);
     let plan = &article.plan;
     article.readings.retain(|reading| {
         plan.row(&reading.row).is_some_and(|row| reading.block < runs(&row.family))

@@ -16,7 +16,7 @@ pub(crate) fn simulated() -> Records {
     let readings = READINGS.lines().skip(1).zip(0..).map(|(line, seq)| told(&plan, line, seq));
     let readings: Vec<Reading> = readings.collect();
     let environment = environment(&plan);
-    let summary = coretwin_stats::study::analyse(&plan, &readings, StoppedBecause::Blocks);
+    let summary = coretwin_article::analyse(&plan, &readings, StoppedBecause::Blocks);
     Records { plan, readings, environment, summary }
 }
 

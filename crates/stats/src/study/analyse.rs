@@ -4,9 +4,9 @@ use super::blocks::Blocks;
 use super::rows::Comparison;
 use super::warnings::Failures;
 use super::{diagnosis, disturbed, protocol_2003, resolution, sentences, suites, warnings};
-use crate::prediction;
 use crate::{holm, stopping, verdict};
 use coretwin_base::schema::SCHEMA;
+use coretwin_base::simulation::prediction::Prediction;
 use coretwin_base::study::plan::{Plan, Protocol};
 use coretwin_base::study::reading::{Phase, Reading};
 use coretwin_base::study::summary::{RowEffect, StoppedBecause, Summary};
@@ -17,17 +17,17 @@ use std::collections::BTreeMap;
 /// those of the plan.
 #[must_use]
 pub fn analyse(plan: &Plan, readings: &[Reading], stopped: StoppedBecause) -> Summary {
-    let mut summary = measured(plan, readings, stopped);
-    summary.prediction = prediction::of(plan, readings, stopped).map(Box::new);
-    if summary.prediction.is_some() {
-        // They tell how far off the models are.
-        summary.sentences = sentences::write(plan, &summary);
-    }
-    summary
+    analyse_predicted(plan, readings, stopped, None)
 }
 
-/// All of it that a measured study has too.
-pub(crate) fn measured(plan: &Plan, readings: &[Reading], stopped: StoppedBecause) -> Summary {
+/// The same of a study on a simulated machine, whose sentences tell how far off the models are.
+#[must_use]
+pub fn analyse_predicted(
+    plan: &Plan,
+    readings: &[Reading],
+    stopped: StoppedBecause,
+    prediction: Option<Prediction>,
+) -> Summary {
     let mut summary = Summary {
         schema: SCHEMA,
         machine: plan.machine.clone(),
@@ -50,7 +50,7 @@ pub(crate) fn measured(plan: &Plan, readings: &[Reading], stopped: StoppedBecaus
         },
         sentences: Vec::new(),
         warnings: plan.warnings.clone(),
-        prediction: None,
+        prediction: prediction.map(Box::new),
         next_boot: None,
     };
     let facts = Facts::new(plan, readings);
@@ -69,7 +69,8 @@ pub(crate) fn measured(plan: &Plan, readings: &[Reading], stopped: StoppedBecaus
             (*verdict, *blocks_needed) = (None, None);
         }
     }
-    let too_busy = (summary.blocks == 0).then(|| disturbed::too_busy(plan, readings)).flatten();
+    let nothing_done = summary.blocks == 0 && summary.prediction.is_none();
+    let too_busy = nothing_done.then(|| disturbed::too_busy(plan, readings)).flatten();
     summary.sentences = match too_busy {
         Some(sentence) => vec![sentence],
         None => sentences::write(plan, &summary),

@@ -6,6 +6,7 @@
 //! Within a block, readings of one row in one arm are averaged first: the block is the unit.
 
 mod analyse;
+pub mod belief;
 pub(crate) mod blocks;
 mod diagnosis;
 mod disturbed;
@@ -13,7 +14,7 @@ mod look;
 mod machine_effects;
 mod pair;
 pub mod phrase;
-mod protocol_2003;
+pub mod protocol_2003;
 pub(crate) mod resolution;
 pub(crate) mod rows;
 mod sentences;
@@ -21,8 +22,7 @@ pub(crate) mod suites;
 mod warnings;
 
 pub use crate::screening::choose_threads;
-pub use analyse::analyse;
-pub(crate) use analyse::measured;
+pub use analyse::{analyse, analyse_predicted};
 pub use blocks::Analysed;
 pub use diagnosis::{COVERED_CARRY_OVER, COVERED_ONE_ARM_OUTLIERS};
 pub use disturbed::too_busy;

@@ -1,7 +1,8 @@
 //! Numbers inside sentences, in the style of the tables.
 
 /// "1 CPU", "16 CPUs", "1,600 threads".
-pub(crate) fn counted(number: u64, noun: &str) -> String {
+#[must_use]
+pub fn counted(number: u64, noun: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
     format!("{} {noun}{plural}", separated(&number.to_string()))
 }
@@ -50,14 +51,17 @@ fn size(ratio: f64) -> String {
     }
 }
 
-/// Puts a comma between thousands.
-fn separated(digits: &str) -> String {
+/// The digits of a number with a comma between the thousands of its whole part: `164,071`.
+#[must_use]
+pub fn separated(digits: &str) -> String {
+    let (whole, rest) = digits.split_at(digits.find('.').unwrap_or(digits.len()));
     let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+    for (index, digit) in whole.chars().enumerate() {
+        if index > 0 && (whole.len() - index).is_multiple_of(3) {
             text.push(',');
         }
         text.push(digit);
     }
+    text.push_str(rest);
     text
 }

@@ -1,10 +1,14 @@
-//! The analysis by the article's protocol: one figure per row and arm, quotients of figures, and
-//! geometric means of the rows of a family.
+//! The protocol of the 2003 article (Vianney, *Hyper-Threading speeds Linux*): one figure per row and
+//! arm, quotients of figures, and geometric means of the rows of a family.
+//!
+//! LMbench: the average of three runs. chat, dbench, tbench: the geometric mean of five runs; the
+//! article does not say how AIM9's figures were made, so it is treated like those. No spread is
+//! kept, so there is no interval and no verdict.
 
 use super::analyse::{Facts, blank};
 use super::blocks::{Labels, scaled};
 use super::warnings;
-use crate::{article2003, geometric};
+use crate::geometric;
 use coretwin_base::study::plan::{Plan, Scale};
 use coretwin_base::study::reading::{Better, Phase, Reading};
 use coretwin_base::study::summary::{SuiteEffect, Summary};
@@ -13,6 +17,51 @@ use std::collections::BTreeMap;
 
 /// Values by arm and row, then by run (the reading's block); of a run made again, the last attempt.
 type Runs = BTreeMap<(usize, usize), BTreeMap<u32, (u32, f64)>>;
+
+/// How runs become one figure.
+#[derive(Clone, Copy)]
+enum Mean {
+    /// Sum over number.
+    Arithmetic,
+    /// Exp of the mean of logs.
+    Geometric,
+}
+
+/// The family whose figures are averages of three runs.
+const LMBENCH: &str = "lmbench";
+
+/// How often the article ran a row of this family.
+#[must_use]
+pub fn runs(family: &str) -> u32 {
+    if family == LMBENCH { 3 } else { 5 }
+}
+
+/// How the article made one figure of the runs.
+fn mean_of(family: &str) -> Mean {
+    if family == LMBENCH { Mean::Arithmetic } else { Mean::Geometric }
+}
+
+/// The figure the article would print for these runs; `None` for no runs. A row that can be 0 or
+/// negative has no geometric mean and gets the arithmetic one.
+fn figure(family: &str, scale: Scale, values: &[f64]) -> Option<f64> {
+    match (mean_of(family), scale) {
+        (Mean::Geometric, Scale::Ratio) => geometric::mean(values),
+        _ if values.is_empty() => None,
+        _ => Some(values.iter().sum::<f64>() / values.len() as f64),
+    }
+}
+
+/// How far apart the runs of a row lie, as a share of their mean: what the article's test for
+/// convergence is taken to ask. `None` for families it does not say that of, and for fewer runs.
+fn spread(family: &str, values: &[f64]) -> Option<f64> {
+    if family != LMBENCH || values.len() < runs(family) as usize {
+        return None;
+    }
+    let mean = values.iter().sum::<f64>() / values.len() as f64;
+    let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    (mean > 0.0).then(|| (most - least) / mean)
+}
 
 pub(super) fn fill(summary: &mut Summary, plan: &Plan, readings: &[Reading], facts: &Facts) {
     let runs = collect(plan, readings);
@@ -27,8 +76,7 @@ pub(super) fn fill(summary: &mut Summary, plan: &Plan, readings: &[Reading], fac
                     .unwrap_or_default()
             };
             let [before, after] = [values(reference), values(arm)];
-            let pair =
-                [&before, &after].map(|values| article2003::figure(&row.family, row.scale, values));
+            let pair = [&before, &after].map(|values| figure(&row.family, row.scale, values));
             let mut effect = blank(plan, facts, index, arm);
             [effect.value_reference, effect.value_arm] = pair;
             effect.ratio =
@@ -55,7 +103,7 @@ fn not_converged(plan: &Plan, runs: &Runs) -> Option<Warning> {
     for ((arm, row), runs) in runs {
         let values: Vec<f64> = runs.values().map(|(_, value)| *value).collect();
         let (arm, row) = (&plan.arms[*arm], &plan.rows[*row]);
-        if let Some(spread) = article2003::spread(&row.family, &values)
+        if let Some(spread) = spread(&row.family, &values)
             && spread > plan.rules.margin
         {
             cells.push(format!("{} in {} ({:.1} %)", row.id, arm.label, spread * 100.0));
@@ -121,4 +169,26 @@ fn suites(plan: &Plan, arm: usize, figures: &[[Option<f64>; 2]], blocks: u32) ->
         blocks_needed: None,
     };
     ratios.into_iter().map(suite).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn three_runs_and_their_average_or_five_and_their_geometric_mean() {
+        assert_eq!((runs("lmbench"), runs("chat")), (3, 5));
+        assert_eq!(figure("lmbench", Scale::Ratio, &[1.0, 4.0, 4.0]), Some(3.0));
+        assert_eq!(figure("chat", Scale::Ratio, &[1.0, 4.0]).map(f64::round), Some(2.0));
+        assert_eq!(figure("command", Scale::Raw, &[-1.0, 2.0]), Some(0.5));
+        assert_eq!(figure("lmbench", Scale::Ratio, &[]), None);
+    }
+
+    #[test]
+    fn three_runs_of_lmbench_converge_if_they_lie_close() {
+        assert_eq!(spread("lmbench", &[1.0, 0.99, 1.01]).map(|s| (s * 100.0).round()), Some(2.0));
+        assert_eq!(spread("lmbench", &[1.0, 1.0]), None);
+        assert_eq!(spread("chat", &[1.0, 2.0, 3.0]), None);
+        assert_eq!(spread("lmbench", &[0.0, 0.0, 0.0]), None);
+    }
 }

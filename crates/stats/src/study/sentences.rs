@@ -1,8 +1,9 @@
 //! The answer in words: one sentence per arm that somebody can act on.
 
+use super::belief;
 use super::pair::pair_comparison;
 use super::phrase::{counted, percent, signed_percent};
-use crate::{prediction, stopping};
+use crate::stopping;
 use coretwin_base::origin::Origin;
 use coretwin_base::study::arm::ArmState;
 use coretwin_base::study::boot::Promise;
@@ -240,7 +241,7 @@ impl Answer<'_> {
         });
         let (what, belief) = match self.summary.origin {
             Origin::Emulated => ("timed on an emulated processor", NO_SMT.to_owned()),
-            _ => ("predicted", prediction::belief(self.summary.prediction.as_deref())),
+            _ => ("predicted", belief::belief(self.summary.prediction.as_deref())),
         };
         format!(
             "For {}: {what} {word} by {amount}{} {}{}; {belief}.",

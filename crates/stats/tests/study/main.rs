@@ -5,7 +5,7 @@ mod effects;
 mod fixture;
 mod looks;
 mod machines;
-mod predictions;
+
 mod properties;
 mod sentences;
 mod warnings;

@@ -1,14 +1,19 @@
 //! Predictions beside the article's figures: what is scored, by how much, and what is not.
 
-use super::fixture::{arm, plan, readings, row};
+#[path = "../../stats/tests/study/fixture.rs"]
+mod fixture;
+
+use coretwin_article::printed::{self, Kernel};
+use coretwin_base::machine::environment::Environment;
 use coretwin_base::simulation::Simulation;
 use coretwin_base::simulation::prediction::{Prediction, Score, Standing};
 use coretwin_base::study::arm::ArmState;
 use coretwin_base::study::plan::{Comparison, Plan, PlanArm, PlanRow, Protocol};
 use coretwin_base::study::reading::Better;
 use coretwin_base::study::summary::StoppedBecause;
-use coretwin_stats::article2003::printed::{self, Kernel};
+use coretwin_stats::compare::{StudyRecords, compare};
 use coretwin_stats::study;
+use fixture::{arm, plan, readings, row};
 
 const ROWS: [(&str, &str); 6] = [
     ("lmbench/simple-syscall", "lmbench"),
@@ -25,17 +30,24 @@ fn on(scheduler: &str, state: ArmState) -> PlanArm {
     PlanArm { scheduler: scheduler.to_owned(), ..arm(&label, state, cpus) }
 }
 
-/// The article's study: every sized row and some of Tables 1 and 2.
-fn article() -> Plan {
-    let sized = |family: &str, size: &str, counts: &[i64]| -> Vec<PlanRow> {
-        let sized = counts.iter().map(|count| PlanRow {
-            workload: family.to_owned(),
-            params: [(size.to_owned(), (*count).into())].into(),
+/// The rows of Tables 4 to 6, and of Table 7.
+fn sized_rows() -> Vec<PlanRow> {
+    let rows = printed::SIZES.iter().flat_map(|(family, size)| {
+        let all = printed::rows_of(family).into_iter();
+        let older = all.filter(|one| one.kernel == Kernel::Stable2419);
+        let counts = older.filter_map(|one| one.label.parse::<i64>().ok());
+        counts.map(move |count| PlanRow {
+            workload: (*family).to_owned(),
+            params: [((*size).to_owned(), count.into())].into(),
             better: Better::Higher,
             ..row(&format!("{family}:{size}={count}"), family)
-        });
-        sized.collect()
-    };
+        })
+    });
+    rows.collect()
+}
+
+/// The article's study: every sized row and some of Tables 1 and 2.
+fn article() -> Plan {
     let mut rows: Vec<PlanRow> = ROWS
         .iter()
         .map(|(name, family)| PlanRow {
@@ -44,9 +56,7 @@ fn article() -> Plan {
             ..row(name, family)
         })
         .collect();
-    rows.extend(sized("chat", "rooms", &[20, 30, 40, 50]));
-    rows.extend(sized("dbench", "clients", &[20, 30, 60, 90, 120]));
-    rows.extend(sized("tbench", "clients", &[20, 30, 60, 90, 120]));
+    rows.extend(sized_rows());
     let mut plan = plan(&rows);
     plan.machine = "xeon-mp-foster".to_owned();
     plan.comparison = Comparison::Smt;
@@ -97,7 +107,7 @@ fn predicted(more_with_smt: f64) -> Prediction {
         figure(&plan, arm, row) * more
     });
     readings.retain(|one| plan.row(&one.row).is_some_and(|row| row.runs_in(&one.arm)));
-    let summary = study::analyse(&plan, &readings, StoppedBecause::Blocks);
+    let summary = coretwin_article::analyse(&plan, &readings, StoppedBecause::Blocks);
     *summary.prediction.expect("a prediction")
 }
 
@@ -178,7 +188,8 @@ fn what_is_fitted_or_says_nothing_of_smt_is_shown_and_not_scored() {
 fn hosts_have_no_prediction_and_studies_without_both_boots_none_of_smt() {
     let mut host = article();
     host.simulation = None;
-    let analysed = |plan: &Plan| study::analyse(plan, &[], StoppedBecause::Blocks).prediction;
+    let analysed =
+        |plan: &Plan| coretwin_article::analyse(plan, &[], StoppedBecause::Blocks).prediction;
     assert_eq!(analysed(&host), None);
     let mut one_boot = article();
     one_boot.arms.retain(|arm| arm.state == ArmState::On);
@@ -195,4 +206,50 @@ fn arms_under_two_schedulers_get_no_verdict_on_smt() {
     let comparison = |label: &str| study::pair_comparison(&plan, plan.arm(label).expect(label));
     assert_eq!(comparison("on@linux-2.4.19"), Comparison::Smt);
     assert_eq!(comparison("on@linux-2.5.32"), Comparison::None);
+}
+
+#[test]
+fn the_articles_two_kernels_compare_as_its_tables_do() {
+    let mut plan = plan(&sized_rows());
+    plan.rules.protocol = Protocol::Article2003;
+    plan.rules.looks = vec![1];
+    plan.comparison = Comparison::Smt;
+    let environment = Environment::default();
+    let value = |kernel: Kernel, row: &PlanRow| {
+        let all = printed::rows_of(&row.family);
+        let label = &printed::find(&all, &row.workload, &row.params).expect(&row.id).label;
+        let found = all.iter().find(|one| one.kernel == kernel && one.label == *label);
+        let (off, on) = found.expect(&row.id).mended().expect("figures");
+        [off, on]
+    };
+    let of = |kernel: Kernel| readings(&plan, 1, |_, arm, row| value(kernel, &plan.rows[row])[arm]);
+    let (older, newer) = (of(Kernel::Stable2419), of(Kernel::Development2532));
+    let records = [&older, &newer].map(|readings| StudyRecords {
+        folder: "folder",
+        plan: &plan,
+        readings,
+        environment: &environment,
+        stopped_because: StoppedBecause::Blocks,
+    });
+    let comparison = compare([&records[0], &records[1]], None).expect("comparable");
+    let percent = |ratio: Option<f64>| ((ratio.expect("a ratio") - 1.0) * 100.0).round() as i64;
+    for (suite, interaction) in comparison.suites.iter().zip([17, -5, 7]) {
+        let [a, b] = &suite.effects;
+        let printed_means: Vec<String> = printed::rows_of(&a.suite)
+            .into_iter()
+            .filter(|row| row.label == printed::MEAN)
+            .map(|row| row.speed_up_percent)
+            .collect();
+        assert_eq!([a, b].map(|suite| percent(suite.ratio).to_string())[..], printed_means[..]);
+        assert_eq!(percent(suite.interaction.ratio), interaction, "{}", a.suite);
+        assert_eq!((suite.interaction.low, suite.interaction.change), (None, None));
+    }
+    for (line, row) in comparison.values.iter().zip(plan.rows.iter()) {
+        assert_eq!((line.name.as_str(), line.blocks), (row.id.as_str(), [1, 1]));
+        let [first, second] = [Kernel::Stable2419, Kernel::Development2532].map(|k| value(k, row));
+        let ratio = line.contrast.ratio.expect("ratio");
+        assert!(near(ratio, second[0] / first[0]), "{}: {ratio}", row.id);
+    }
+    let kinds: Vec<&str> = comparison.warnings.iter().map(|one| one.kind.as_str()).collect();
+    assert_eq!(kinds, ["protocol-2003", "protocol-2003"]);
 }

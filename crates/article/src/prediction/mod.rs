@@ -14,8 +14,7 @@ pub mod scores;
 
 pub use pairs::{Pair, pairs};
 
-use crate::study::phrase::{counted, signed_percent};
-use coretwin_base::simulation::prediction::{Prediction, Score};
+use coretwin_base::simulation::prediction::Prediction;
 use coretwin_base::study::plan::Plan;
 use coretwin_base::study::reading::Reading;
 use coretwin_base::study::summary::StoppedBecause;
@@ -45,34 +44,4 @@ pub fn of(plan: &Plan, readings: &[Reading], stopped: StoppedBecause) -> Option<
         prediction.aims = aims::of(&prediction);
     }
     Some(prediction)
-}
-
-/// How far off the models are where that is known: over the article's rows that were not fitted.
-#[must_use]
-pub fn error(prediction: Option<&Prediction>) -> Option<&Score> {
-    prediction?.scores.first()
-}
-
-/// How far predictions can be believed, to stand beside one.
-#[must_use]
-pub fn belief(prediction: Option<&Prediction>) -> String {
-    let Some(Score { mean_error_points: mean, rows, .. }) = error(prediction) else {
-        return "unvalidated: no measured figure stands beside this model's".to_owned();
-    };
-    let rows = counted((*rows).into(), "row");
-    format!("the model's own error is {mean:.1} points, the mean over {rows} of the article")
-}
-
-/// What is to be said first where a constant predicts better than the models.
-#[must_use]
-pub fn beaten(prediction: Option<&Prediction>) -> Option<String> {
-    let score = error(prediction)?;
-    let Score { mean_error_points: mean, constant_error_points: trivial, constant, .. } = score;
-    (mean >= trivial).then(|| {
-        format!(
-            "Saying {} every time is nearer to the article than these models: {trivial:.1} points of \
-             mean error against {mean:.1}.",
-            signed_percent(1.0 + constant)
-        )
-    })
 }

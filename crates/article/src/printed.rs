@@ -3,6 +3,7 @@
 
 use crate::audit::{audit, builtin};
 use coretwin_base::param::{ParamValue, Params};
+use coretwin_stats::study::phrase;
 
 /// Which of the article's kernels a figure is of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -178,6 +179,38 @@ fn misprints(file: &str, csv_text: &str) -> Vec<(u64, String, String)> {
     sure.map(|finding| (finding.line, finding.printed, finding.recomputed)).collect()
 }
 
+impl Remark {
+    /// What a remark means.
+    #[must_use]
+    pub fn sentence(&self) -> String {
+        match self {
+            Remark::SingleCall => {
+                "One call each, of 11 to 43 s in a test of 10 s: no spread is known, and nothing follows \
+                 about SMT."
+                    .to_owned()
+            }
+            Remark::PagePlacement => {
+                "Where the kernel happened to put the pages: the table is as large as that processor's \
+                 last cache. Not an effect of SMT."
+                    .to_owned()
+            }
+            Remark::NarrowLong => {
+                "There long had 32 bits; on a 64-bit machine of today it has 64.".to_owned()
+            }
+            Remark::Misprint { printed, meant } => {
+                let whole = |text: &str| {
+                    phrase::separated(text)
+                };
+                format!(
+                    "Misprint: Table 7 prints {} for ht; its own percentage and geometric mean need {}.",
+                    whole(printed),
+                    whole(meant)
+                )
+            }
+        }
+    }
+}
+
 impl Printed {
     /// Both figures as numbers.
     #[must_use]
@@ -199,6 +232,8 @@ impl Printed {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use coretwin_base::study::reading::Better;
+    use coretwin_stats::geometric;
 
     const FAMILIES: [&str; 5] = ["lmbench", "aim9", "chat", "dbench", "tbench"];
 
@@ -223,6 +258,40 @@ mod tests {
                 assert_eq!(row.kernel, kernel, "{file}");
                 let (noht, ht) = row.pair().expect("numbers");
                 assert!(noht > 0.0 && ht > 0.0, "{line}");
+            }
+        }
+    }
+
+    /// The column of speed-ups, and the row of means, by the formulas of a study.
+    #[test]
+    fn printed_speed_ups_and_means_follow_by_our_formulas() {
+        for (family, better, kernels) in [
+            ("lmbench", Better::Lower, &[Kernel::Stable2419][..]),
+            ("chat", Better::Higher, &[Kernel::Stable2419, Kernel::Development2532]),
+            ("dbench", Better::Higher, &[Kernel::Stable2419, Kernel::Development2532]),
+            ("tbench", Better::Higher, &[Kernel::Stable2419, Kernel::Development2532]),
+        ] {
+            for kernel in kernels {
+                let mut rows = rows_of(family);
+                rows.retain(|row| row.kernel == *kernel);
+                let pairs: Vec<(f64, f64)> = rows.iter().filter_map(Printed::mended).collect();
+                for (row, (noht, ht)) in rows.iter().zip(&pairs) {
+                    let ratio = geometric::ratio(*noht, *ht, better).expect("a ratio");
+                    let percent = 100.0 * (ratio - 1.0);
+                    let ours = geometric::speed_up_percent(*noht, *ht, better);
+                    assert_eq!(ours, Some(percent.round() as i64), "{row:?}");
+                    // The article rounds, or cuts off.
+                    let printed: f64 = row.speed_up_percent.parse().expect("a number");
+                    assert!([percent.round(), percent.trunc()].contains(&printed), "{row:?}");
+                }
+                let means = rows.iter().zip(&pairs).find(|(row, _)| row.label == MEAN);
+                let Some((_, &(noht, ht))) = means else { continue };
+                let (off, on): (Vec<f64>, Vec<f64>) =
+                    pairs[..pairs.len() - 1].iter().copied().unzip();
+                for (values, printed) in [(off, noht), (on, ht)] {
+                    let mean = geometric::mean(&values).expect("a mean");
+                    assert!((mean / printed - 1.0).abs() < 5e-4, "{mean} printed as {printed}");
+                }
             }
         }
     }

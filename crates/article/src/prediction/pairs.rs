@@ -1,14 +1,14 @@
 //! The two boots under one policy, as a study of their own.
 
 use super::{NEWER, OLDER, PATCHED};
-use crate::article2003::printed::{self, Kernel, MEAN};
-use crate::geometric;
-use crate::study::measured;
+use crate::printed::{self, Kernel, MEAN};
 use coretwin_base::simulation::prediction::Gain;
 use coretwin_base::study::arm::ArmState;
 use coretwin_base::study::plan::{Comparison, Plan, PlanArm};
 use coretwin_base::study::reading::{Better, Phase, Reading, Status};
 use coretwin_base::study::summary::{StoppedBecause, Summary};
+use coretwin_stats::geometric;
+use coretwin_stats::study::analyse;
 
 /// Two boots under one policy.
 #[derive(Debug, Clone)]
@@ -57,7 +57,7 @@ fn pair(plan: &Plan, readings: &[Reading], stopped: StoppedBecause, arms: [&Plan
         row.arms.clear();
     }
     let readings: Vec<Reading> = readings.iter().filter(|one| has(&one.arm)).cloned().collect();
-    let summary = measured(&own, &readings, stopped);
+    let summary = analyse(&own, &readings, stopped);
     Pair { plan: own, readings, summary }
 }
 

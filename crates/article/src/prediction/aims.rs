@@ -2,8 +2,8 @@
 
 use super::scores::CONSTANT;
 use super::{NEWER, OLDER};
-use crate::study::phrase::signed_percent;
 use coretwin_base::simulation::prediction::{Aim, PredictedRow, Prediction};
+use coretwin_stats::study::phrase::signed_percent;
 
 /// Mean absolute error over Tables 4 to 7 that was aimed at, in points.
 const ERROR_POINTS: f64 = 6.0;

@@ -1,7 +1,7 @@
 //! Rows of a pair beside the article's.
 
 use super::{PATCHED, Pair};
-use crate::article2003::printed::{self, MEAN, Printed, Remark};
+use crate::printed::{self, MEAN, Printed, Remark};
 use coretwin_base::machine::placement::Placement;
 use coretwin_base::simulation::Simulation;
 use coretwin_base::simulation::prediction::{PredictedRow, Standing};
@@ -55,7 +55,7 @@ fn predicted(
 }
 
 fn share(off: f64, on: f64, better: Better) -> Option<f64> {
-    Some(crate::geometric::ratio(off, on, better)? - 1.0)
+    Some(coretwin_stats::geometric::ratio(off, on, better)? - 1.0)
 }
 
 fn standing(pair: &Pair, row: &PlanRow, printed: &Printed, simulation: &Simulation) -> Standing {

@@ -1,0 +1,250 @@
+//! The article's tables with a study's rows: Tables 1 and 2 by name and in the article's order, Tables
+//! 4 to 6 (chat by rooms, dbench and tbench by clients) by size. Sized rows that differ in anything else
+//! have a table of their own. Table 3 is [`crate::chat_sizes`].
+
+use crate::printed::{self, Kernel, Printed};
+use coretwin_base::machine::placement::Placement;
+use coretwin_base::param::{self, ParamValue};
+use coretwin_base::printable::clean;
+use coretwin_base::study::plan::{CopyRule, Plan, PlanRow};
+
+/// One of the article's tables, filled with a study's rows.
+#[derive(Debug)]
+pub struct Filled<'a> {
+    /// Its number in the article.
+    pub number: u8,
+    /// Number of the figure that shows it, where there is one.
+    pub figure: Option<u8>,
+    /// What it shows, in words of our own.
+    pub title: String,
+    /// What the first column holds.
+    pub head: &'static str,
+    /// Whether that is a number.
+    pub sizes: bool,
+    /// What sizes count, like `chat rooms`.
+    pub counted: &'static str,
+    /// The study's rows; at least one.
+    pub lines: Vec<Line<'a>>,
+    /// Every row the article printed for the family.
+    pub printed: Vec<Printed>,
+    /// The kernel whose figures stand beside.
+    pub kernel: Kernel,
+}
+
+/// A row in its place in a table.
+#[derive(Debug)]
+pub struct Line<'a> {
+    /// The article's name of the row, or its size.
+    pub label: String,
+    /// The row of the plan.
+    pub row: &'a PlanRow,
+    /// What the article printed for it on 2.4.19.
+    pub printed: Option<Printed>,
+    /// The same on 2.5.32.
+    pub printed_later: Option<Printed>,
+}
+
+/// A family with a table: its name, the table's number, and words.
+struct Family {
+    name: &'static str,
+    table: u8,
+    title: &'static str,
+    head: &'static str,
+    /// What sizes count; empty where rows have names.
+    counted: &'static str,
+}
+
+const FAMILIES: [Family; 5] = [
+    Family {
+        name: "lmbench",
+        table: 1,
+        title: "Kernel functions (LMbench): time of one call",
+        head: "Kernel function",
+        counted: "",
+    },
+    Family {
+        name: "aim9",
+        table: 2,
+        title: "One user's work (AIM9): rate of each test",
+        head: "Test",
+        counted: "",
+    },
+    Family {
+        name: "chat",
+        table: 4,
+        title: "Chat: messages per second by rooms",
+        head: "Chat rooms",
+        counted: "chat rooms",
+    },
+    Family {
+        name: "dbench",
+        table: 5,
+        title: "File service, files alone (dbench): throughput by clients",
+        head: "Clients",
+        counted: "dbench clients",
+    },
+    Family {
+        name: "tbench",
+        table: 6,
+        title: "File service, network alone (tbench): throughput by clients",
+        head: "Clients",
+        counted: "tbench clients",
+    },
+];
+
+/// Every table that the plan has rows for, in the article's order.
+#[must_use]
+pub fn filled(plan: &Plan) -> Vec<Filled<'_>> {
+    FAMILIES.iter().flat_map(|family| family.tables(plan)).collect()
+}
+
+impl Filled<'_> {
+    /// Takes the article's figures out, where they say nothing: a prediction for another machine is
+    /// held against nothing that was measured on the article's.
+    pub fn without_printed(&mut self) {
+        self.printed.clear();
+        for line in &mut self.lines {
+            (line.printed, line.printed_later) = (None, None);
+        }
+    }
+
+    /// The table with the figures of the kernel it is a prediction of: those of the newer are Table 7.
+    #[must_use]
+    pub fn of_kernel(mut self, kernel: Option<Kernel>, scheduler: &str) -> Self {
+        if kernel == Some(Kernel::Development2532) && self.sizes {
+            self.number = 7;
+        }
+        self.kernel = kernel.unwrap_or(Kernel::Stable2419);
+        self.title = format!("{}, under {}", self.title, clean(scheduler));
+        for line in &mut self.lines {
+            let newer = line.printed_later.take();
+            match kernel {
+                Some(Kernel::Stable2419) => {}
+                Some(Kernel::Development2532) => line.printed = newer,
+                None => line.printed = None,
+            }
+        }
+        self
+    }
+}
+
+impl<'a> Line<'a> {
+    /// The row with what the article has on it. Where tasks were placed, and copies that run side by
+    /// side, have no counterpart there.
+    fn new(row: &'a PlanRow, label: String, all: &[Printed]) -> Self {
+        let comparable = row.placement == Placement::Free && row.copies == CopyRule::Fixed(1);
+        let found = printed::find(all, &row.workload, &row.params).filter(|_| comparable);
+        let later = found.and_then(|found| {
+            let same =
+                |row: &&Printed| row.kernel == Kernel::Development2532 && row.label == found.label;
+            all.iter().find(same)
+        });
+        Self { label, row, printed: found.cloned(), printed_later: later.cloned() }
+    }
+}
+
+impl Family {
+    fn tables<'a>(&self, plan: &'a Plan) -> Vec<Filled<'a>> {
+        let rows: Vec<&PlanRow> = plan.rows.iter().filter(|row| row.family == self.name).collect();
+        let all = printed::rows_of(self.name);
+        let size = printed::SIZES.iter().find(|(name, _)| *name == self.name);
+        let groups = match size {
+            None => vec![(self.title.to_owned(), named(&rows, &all))],
+            Some((_, size)) => self.sized(&rows, size, &all),
+        };
+        let fill = |(title, lines)| Filled {
+            number: self.table,
+            figure: size.map(|_| self.table - 3),
+            title,
+            head: self.head,
+            sizes: size.is_some(),
+            counted: self.counted,
+            lines,
+            printed: all.clone(),
+            kernel: Kernel::Stable2419,
+        };
+        groups.into_iter().filter(|(_, lines)| !lines.is_empty()).map(fill).collect()
+    }
+
+    /// A table for each group of rows that differ only in their size.
+    fn sized<'a>(
+        &self,
+        rows: &[&'a PlanRow],
+        size: &str,
+        all: &[Printed],
+    ) -> Vec<(String, Vec<Line<'a>>)> {
+        let mut groups: Vec<Vec<(i64, &PlanRow)>> = Vec::new();
+        for row in rows {
+            let Some(count) = row.params.get(size).and_then(ParamValue::as_int) else { continue };
+            match groups.iter_mut().find(|group| same_but_size(group[0].1, row, size)) {
+                Some(group) => group.push((count, row)),
+                None => groups.push(vec![(count, row)]),
+            }
+        }
+        let many = groups.len() > 1;
+        let fill = |mut group: Vec<(i64, &'a PlanRow)>| {
+            group.sort_by_key(|(count, _)| *count);
+            let mut title = self.title.to_owned();
+            if many {
+                title.push_str(&format!(" ({})", name_without_size(group[0].1, size)));
+            }
+            let line = |(count, row): (i64, &'a PlanRow)| Line::new(row, count.to_string(), all);
+            (title, group.into_iter().map(line).collect())
+        };
+        groups.into_iter().map(fill).collect()
+    }
+}
+
+/// Rows in the article's order, those it does not have last.
+fn named<'a>(rows: &[&'a PlanRow], all: &[Printed]) -> Vec<Line<'a>> {
+    let mut lines: Vec<(usize, Line<'a>)> = Vec::new();
+    for row in rows {
+        let place = printed::find(all, &row.workload, &row.params)
+            .and_then(|found| all.iter().position(|other| other == found));
+        let label = name(row, place.and_then(|place| all.get(place)));
+        lines.push((place.unwrap_or(usize::MAX), Line::new(row, label, all)));
+    }
+    lines.sort_by_key(|(place, _)| *place);
+    let mut lines: Vec<Line<'a>> = lines.into_iter().map(|(_, line)| line).collect();
+    let labels: Vec<String> = lines.iter().map(|line| line.label.clone()).collect();
+    for line in &mut lines {
+        // Rows that differ in a parameter are told apart by what was typed.
+        if labels.iter().filter(|label| **label == line.label).count() > 1 {
+            line.label = clean(&line.row.id);
+        }
+    }
+    lines
+}
+
+/// The article's name of the row, and where its tasks ran.
+fn name(row: &PlanRow, printed: Option<&Printed>) -> String {
+    let own = row.workload.rsplit('/').next().unwrap_or_default();
+    let mut label = printed.map_or_else(|| clean(own), |printed| printed.label.clone());
+    if row.placement != Placement::Free {
+        label.push_str(&format!(", {}", row.placement));
+    }
+    match row.copies {
+        CopyRule::Fixed(1) => {}
+        CopyRule::Fixed(copies) => label.push_str(&format!(", {copies} copies")),
+        CopyRule::PerCpu => label.push_str(", a copy per CPU"),
+    }
+    label
+}
+
+fn same_but_size(a: &PlanRow, b: &PlanRow, size: &str) -> bool {
+    let others = |row: &PlanRow| {
+        let mut params = row.params.clone();
+        params.remove(size);
+        params
+    };
+    // Threads follow the size, so they do not set rows apart.
+    (&a.workload, a.placement, a.copies) == (&b.workload, b.placement, b.copies)
+        && others(a) == others(b)
+}
+
+fn name_without_size(row: &PlanRow, size: &str) -> String {
+    let mut params = row.params.clone();
+    params.remove(size);
+    let label = param::label(&row.workload, &params);
+    clean(&format!("{label}, {}", row.placement))
+}
