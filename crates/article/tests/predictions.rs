@@ -251,5 +251,5 @@ fn the_articles_two_kernels_compare_as_its_tables_do() {
         assert!(near(ratio, second[0] / first[0]), "{}: {ratio}", row.id);
     }
     let kinds: Vec<&str> = comparison.warnings.iter().map(|one| one.kind.as_str()).collect();
-    assert_eq!(kinds, ["protocol-2003", "protocol-2003"]);
+    assert_eq!(kinds.iter().filter(|kind| **kind == "protocol-2003").count(), 2, "{kinds:?}");
 }

@@ -5,6 +5,7 @@ use coretwin_base::study::command::CommandSpec;
 use coretwin_base::study::plan::{Comparison, CopyRule, Plan, PlanArm, PlanRow, Protocol};
 use coretwin_base::units::human_seconds;
 use coretwin_lab::estimate;
+use coretwin_stats::confidence;
 
 /// Blocks whose switches are listed one by one.
 const BLOCKS_LISTED: usize = 8;
@@ -141,8 +142,9 @@ fn rules(plan: &Plan) -> String {
         ([only], _) => format!("\nBlocks       {only}, each {block}\n"),
         (_, budget_s) => format!(
             "\nBlocks       looked at after {} (a block is {block})\n\
-             Stops        when every 95 % interval is within ±{:.1} %{}\n",
+             Stops        when every {} is within ±{:.1} %{}\n",
             looks.join(", "),
+            confidence::interval(),
             plan.rules.target * 100.0,
             budget_s.map(|s| format!(", or after {}", human_seconds(s))).unwrap_or_default()
         ),

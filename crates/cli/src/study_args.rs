@@ -13,6 +13,7 @@ use coretwin_base::study::summary::Verdict;
 use coretwin_base::units::parse_duration;
 use coretwin_lab::host_machine::HOST;
 use coretwin_lab::request::{Counts, Request, Subject};
+use coretwin_stats::confidence;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -111,8 +112,7 @@ pub(crate) struct Args {
     /// Exactly this many blocks, whatever they take
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=10_000), help_heading = "How long and how sure")]
     blocks: Option<u32>,
-    /// Half-width of a 95 % interval that is narrow enough
-    #[arg(long, value_name = "SHARE", default_value = "1%", value_parser = share, help_heading = "How long and how sure")]
+    #[arg(long, help = format!("Half-width of a {} that is narrow enough", confidence::interval()), value_name = "SHARE", default_value = "1%", value_parser = share, help_heading = "How long and how sure")]
     target: f64,
     /// Differences smaller than this are not material
     #[arg(long, value_name = "SHARE", default_value = "2%", value_parser = share, help_heading = "How long and how sure")]

@@ -9,6 +9,7 @@ use coretwin_base::machine::environment::{self, Facts, Moment};
 use coretwin_base::origin::Origin;
 use coretwin_base::study::plan::{Plan, Protocol};
 use coretwin_base::warning::Warning;
+use coretwin_stats::confidence;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Facts that stand in every report, also where the others are folded away.
@@ -303,10 +304,13 @@ fn verdicts(study: &Study<'_>) -> String {
             format!("There is no verdict, for every figure is {caution}; verdicts need a machine.")
         }
         None => format!(
-            "Verdict at a margin of ±{}: no material difference if the 90 % interval lies inside \
-             it, else HELPS or HURTS if the 95 % interval excludes no effect (for a row: if \
-             its p-value, Holm-adjusted over the rows, is below 0.05), else inconclusive.",
-            number::share(study.plan.rules.margin)
+            "Verdict at a margin of ±{}: no material difference if the {} lies inside \
+             it, else HELPS or HURTS if the {} excludes no effect (for a row: if \
+             its p-value, Holm-adjusted over the rows, is below {}), else inconclusive.",
+            number::share(study.plan.rules.margin),
+            confidence::equivalence_interval(),
+            confidence::interval(),
+            confidence::level(),
         ),
     }
 }

@@ -12,6 +12,7 @@ use coretwin_base::account::cputime::result::{
 };
 use coretwin_base::machine::cpu_set::CpuSet;
 use coretwin_base::machine::environment::Environment;
+use coretwin_stats::confidence;
 
 /// The records of an experiment, as stored.
 #[derive(Debug, Clone, Copy)]
@@ -186,10 +187,10 @@ fn times(summary: &CputimeSummary) -> Table {
             Column::number("CPU / alone"),
         ],
         rows: summary.conditions.iter().map(row).collect(),
-        note: Some(
-            "CPUs: the work's, then the spinners'. In brackets: 95 % interval over blocks."
-                .to_owned(),
-        ),
+        note: Some(format!(
+            "CPUs: the work's, then the spinners'. In brackets: {} over blocks.",
+            confidence::interval()
+        )),
         ..Table::default()
     }
 }
@@ -218,7 +219,10 @@ fn figure(summary: &CputimeSummary) -> Block {
         arms: (0..PLACES.len()).filter(|arm| used(&PLACES[*arm])).collect(),
         figures: vec![Figure {
             title: "Real time of the work, over its real time alone".to_owned(),
-            caption: "By number of spinners and where they run, with 95 % intervals.".to_owned(),
+            caption: format!(
+                "By number of spinners and where they run, with {}s.",
+                confidence::interval()
+            ),
             plot: Plot::Bars(plot),
         }],
     }

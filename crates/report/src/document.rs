@@ -33,7 +33,7 @@ pub(crate) struct Headline {
     pub(crate) comparison: String,
     /// `+24.1 %`.
     pub(crate) effect: String,
-    /// `95 % interval +22.0 to +26.3 %`.
+    /// Its name and ends.
     pub(crate) interval: Option<String>,
     /// The verdict, and the word for it in this study.
     pub(crate) verdict: Option<(Verdict, String)>,

@@ -10,6 +10,7 @@ use coretwin_base::origin::Origin;
 use coretwin_base::study::decision::{Decision, Measure, Worth};
 use coretwin_base::study::plan::{Protocol, Scale};
 use coretwin_base::study::summary::{RowEffect, StoppedBecause, SuiteEffect, Verdict};
+use coretwin_stats::confidence;
 use coretwin_stats::study::belief;
 
 /// Name of the study: the command, or the rows.
@@ -148,9 +149,10 @@ fn card(
     }
 }
 
-/// `95 % interval`.
+/// What the intervals are called.
 pub(crate) fn interval_name(study: &Study<'_>) -> String {
-    let confidence = study.summary.rows.first().map_or(0.95, |row| row.confidence);
+    let confidence =
+        study.summary.rows.first().map_or(confidence::CONFIDENCE, |row| row.confidence);
     study.summary.origin.interval_name(confidence)
 }
 
@@ -389,8 +391,9 @@ fn rows_note(article: bool) -> String {
     }
     format!(
         "{arrows} A row differs if its p-value, adjusted over all rows of an arm (Holm), is below \
-         0.05; its interval is not adjusted. Blocks that would decide do so four times in five. The \
-         suite is the primary result."
+         {}; its interval is not adjusted. Blocks that would decide do so four times in five. The \
+         suite is the primary result.",
+        confidence::level(),
     )
 }
 

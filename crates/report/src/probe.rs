@@ -5,6 +5,7 @@ use crate::words::clean;
 use coretwin_base::account::probe::{Contention, Probe};
 use coretwin_base::machine::cpu_set::CpuSet;
 use coretwin_base::units::human_seconds;
+use coretwin_stats::confidence;
 
 /// Pairs that are listed; of more, those that count for a group stand in the JSON.
 const PAIRS_MAX: usize = 32;
@@ -123,8 +124,11 @@ fn pairs(probe: &Probe) -> String {
         return String::new();
     }
     let mut out = format!(
-        "\n{:<12} {:<10} {:>7}   95 % interval   in each other's way\n",
-        "pair", "by", "speed"
+        "\n{:<12} {:<10} {:>7}   {:<15} in each other's way\n",
+        "pair",
+        "by",
+        "speed",
+        confidence::interval()
     );
     for pair in probe.pairs.iter().take(PAIRS_MAX) {
         let value = match pair.kind {

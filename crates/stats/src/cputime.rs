@@ -6,8 +6,8 @@
 //! `p_i` the progress of task i over its progress alone, STP = Σ p_i and ANTT = mean of 1/p_i. Both
 //! sides are measured; nothing is inferred from the slowdown of one.
 
+use crate::confidence::CONFIDENCE;
 use crate::paired::Paired;
-use crate::stopping::CONFIDENCE;
 use crate::study::{Analysed, too_busy};
 use coretwin_base::account::cputime::result::{
     ConditionResult, CputimeSummary, Estimate, Factors, SpinnerAlone,

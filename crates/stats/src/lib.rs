@@ -15,6 +15,7 @@
 #![forbid(unsafe_code)]
 
 pub mod compare;
+pub mod confidence;
 pub mod cputime;
 pub mod decision;
 pub mod fleet;

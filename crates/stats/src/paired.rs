@@ -70,8 +70,8 @@ impl Paired {
         Some((self.mean - half, self.mean + half))
     }
 
-    /// Two-sided p-value of no effect. It belongs to the interval of the same widening: below 0.05
-    /// exactly if the 95 % interval excludes 0.
+    /// Two-sided p-value of no effect. It belongs to the interval of the same widening: below 1
+    /// less a confidence exactly if the interval of that confidence excludes 0.
     #[must_use]
     pub fn p(&self, widening: f64) -> Option<f64> {
         let degrees = self.degrees()?;

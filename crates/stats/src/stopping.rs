@@ -11,9 +11,6 @@
 /// multiples of four, so that two arms have come first equally often.
 pub const LOOKS: [u32; 8] = [8, 12, 20, 32, 52, 80, 120, 200];
 
-/// Confidence of the intervals shown.
-pub const CONFIDENCE: f64 = 0.95;
-
 /// Factor on every half-width where blocks were added until an interval was narrow enough: from so
 /// many blocks on. The earlier a study stops, the smaller its spread must have looked.
 pub const WIDENINGS: [(u32, f64); 4] = [(8, 1.25), (12, 1.18), (20, 1.12), (32, 1.08)];

@@ -1,14 +1,9 @@
 //! From an interval to a verdict, at a margin.
 
+use crate::confidence::{CONFIDENCE, EQUIVALENCE, LEVEL};
 use crate::paired::Paired;
 use crate::{stopping, student};
 use coretwin_base::study::summary::Verdict;
-
-/// Confidence of the interval that must lie inside the margin: two one-sided tests at 5 %.
-pub(crate) const EQUIVALENCE_CONFIDENCE: f64 = 0.90;
-
-/// Adjusted p-values below this make a difference of a row.
-pub const LEVEL: f64 = 1.0 - stopping::CONFIDENCE;
 
 /// How often a forecast number of blocks decides.
 const POWER: f64 = 0.80;
@@ -16,19 +11,19 @@ const POWER: f64 = 0.80;
 /// The verdict on an effect whose mean is 0 where arms do not differ, and above 0 where the arm is
 /// better; `margin` is on the same scale. None for fewer than two blocks.
 ///
-/// Whether the 90 % interval lies inside the margin is asked first: an effect too small to matter is
-/// called that even where it is surely not 0. Then the 95 % interval decides.
+/// Whether the interval of [`EQUIVALENCE`] lies inside the margin is asked first: an effect too small to
+/// matter is called that even where it is surely not 0. Then the interval of [`CONFIDENCE`] decides.
 ///
 /// Source: Schuirmann, *A comparison of the two one-sided tests procedure …*, Journal of
 /// Pharmacokinetics and Biopharmaceutics 15 (1987).
 #[must_use]
 pub fn decide(effect: &Paired, margin: f64, widening: f64) -> Option<Verdict> {
-    let inner = effect.interval(EQUIVALENCE_CONFIDENCE, widening)?;
-    let outer = effect.interval(stopping::CONFIDENCE, widening)?;
+    let inner = effect.interval(EQUIVALENCE, widening)?;
+    let outer = effect.interval(CONFIDENCE, widening)?;
     Some(of_intervals(inner, outer, margin))
 }
 
-/// The verdict of a 90 % and a 95 % interval of the same effect.
+/// The verdict of the intervals of [`EQUIVALENCE`] and of [`CONFIDENCE`] of the same effect.
 #[must_use]
 pub fn of_intervals(inner: (f64, f64), outer: (f64, f64), margin: f64) -> Verdict {
     if -margin < inner.0 && inner.1 < margin {
@@ -74,7 +69,7 @@ pub fn blocks_needed(
         let error = effect.deviation / libm::sqrt(f64::from(blocks));
         let critical = |p: f64| widening(blocks) * student::quantile(p, degrees) * error;
         let differs_from = critical(1.0 - level / 2.0) + effect.rounding;
-        let equal_to = margin - critical(EQUIVALENCE_CONFIDENCE.midpoint(1.0)) - effect.rounding;
+        let equal_to = margin - critical(EQUIVALENCE.midpoint(1.0)) - effect.rounding;
         if differs_from < equal_to {
             return true;
         }

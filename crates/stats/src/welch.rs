@@ -1,7 +1,7 @@
 //! Means with their standard errors, and differences of independent ones.
 
+use crate::confidence::CONFIDENCE;
 use crate::paired::Paired;
-use crate::stopping::CONFIDENCE;
 use crate::student;
 
 /// A mean, and how far it can be trusted.
@@ -30,7 +30,7 @@ impl Estimate {
     }
 
     /// The mean of these differences; `widening` is the factor on its intervals (1 for the plain
-    /// ones). It goes into the standard error, and rounding does, so that the 95 % interval is that
+    /// ones). It goes into the standard error, and rounding does, so that the interval shown is that
     /// of [`Paired::interval`].
     #[must_use]
     pub fn of(paired: &Paired, widening: f64) -> Self {

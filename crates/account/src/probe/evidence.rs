@@ -7,6 +7,7 @@
 //! six nats, and many ordinary ones outvote it.
 
 use coretwin_base::account::probe::Pair;
+use coretwin_stats::confidence::CONFIDENCE;
 use coretwin_stats::paired::Paired;
 
 /// Spread of a comparison of CPUs that are free of each other: noise of both sides (1 to 3 %), and
@@ -65,8 +66,9 @@ impl Compared {
     pub(super) fn describe(&self, pair: Pair) -> Pair {
         let paired = Paired::new(&self.repeats);
         let mean = paired.map_or(0.0, |paired| paired.mean);
-        let (low, high) =
-            paired.and_then(|paired| paired.interval(0.95, 1.0)).unwrap_or((SLOWEST.ln(), 0.0));
+        let (low, high) = paired
+            .and_then(|paired| paired.interval(CONFIDENCE, 1.0))
+            .unwrap_or((SLOWEST.ln(), 0.0));
         Pair {
             ratio: mean.exp(),
             low: low.exp(),

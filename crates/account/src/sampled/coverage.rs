@@ -1,10 +1,11 @@
 //! The exact interval of a share that was seen in so many random looks (Clopper & Pearson 1934).
 
 use coretwin_base::account::Span;
+use coretwin_stats::confidence;
 use coretwin_stats::student::incomplete_beta;
 
-/// Probability left out on each side: a rate of 95 %.
-const TAIL: f64 = 0.025;
+/// Probability left out on each side.
+const TAIL: f64 = (100 - confidence::PERCENT) as f64 / 200.0;
 /// The point of the normal distribution with that much above it.
 const NORMAL: f64 = 1.959_964;
 /// Up to so many looks the binomial distribution itself is taken.

@@ -19,12 +19,13 @@ use coretwin_base::machine::cpu_set::CpuId;
 use coretwin_base::random::Stream;
 use coretwin_host::observe::{self, CpuTimes};
 use coretwin_host::root::Root;
+use coretwin_stats::confidence;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 use tally::{Residue, Tally};
 
 /// How often the ranges of shared time hold the truth, at least.
-pub const COVERAGE: f64 = 0.95;
+pub const COVERAGE: f64 = confidence::CONFIDENCE;
 /// Within so many seconds every thread that sleeps is looked at once, if the cost allows it.
 const TURN_S: f64 = 1.0;
 /// Between two looks it is glanced at who is new, if the cost allows it.

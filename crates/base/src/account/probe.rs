@@ -86,9 +86,9 @@ pub struct Pair {
     /// Speed side by side over speed apart, mean of both: 1 is no contention, 0.5 is half the
     /// speed each. For [`Contention::PingPong`] the round trip over the shortest one seen.
     pub ratio: f64,
-    /// Lower end of its 95 % interval.
+    /// Lower end of its interval.
     pub low: f64,
-    /// Upper end of its 95 % interval.
+    /// Upper end of its interval.
     pub high: f64,
     /// Repetitions behind it.
     pub repeats: u32,

@@ -22,7 +22,7 @@ pub struct FleetComparison {
     pub machines_paired: u32,
     /// Changes smaller than this share are not material.
     pub margin: f64,
-    /// Nominal coverage of the intervals, like 0.95.
+    /// Nominal coverage of the intervals, 0 to 1.
     pub confidence: f64,
     /// Means over rows, the primary result: by model, and over all models where there are several.
     pub suites: Vec<FleetChange>,

@@ -48,7 +48,7 @@ pub struct Gain {
     pub arm_on: String,
     /// Speed-up of the family: its rows weigh equally.
     pub speed_up: f64,
-    /// Lower end of the 95 % interval over seeds.
+    /// Lower end of the interval over seeds.
     pub low: Option<f64>,
     /// Upper end.
     pub high: Option<f64>,

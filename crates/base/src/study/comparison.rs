@@ -24,7 +24,7 @@ pub struct StudyComparison {
     pub reference_arm: String,
     /// Changes smaller than this share are not material.
     pub margin: f64,
-    /// Nominal coverage of the intervals, like 0.95.
+    /// Nominal coverage of the intervals, 0 to 1.
     pub confidence: f64,
     /// One entry per suite of the common rows and arm other than the reference; the primary result.
     pub suites: Vec<SuiteChange>,

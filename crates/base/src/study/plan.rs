@@ -193,7 +193,7 @@ pub struct Rules {
     pub protocol: Protocol,
     /// Block counts at which the stopping rule looks; the last is the most blocks that are run.
     pub looks: Vec<u32>,
-    /// Half-width of a 95 % interval that is narrow enough, as a share (0.01 is 1 %).
+    /// Half-width of an interval that is narrow enough, as a share (0.01 is 1 %).
     pub target: f64,
     /// Effects smaller than this share are not material (0.02 is 2 %).
     pub margin: f64,

@@ -111,7 +111,7 @@ pub struct RowEffect {
     pub low: Option<f64>,
     /// Upper end.
     pub high: Option<f64>,
-    /// Nominal coverage of the interval, like 0.95.
+    /// Nominal coverage of the interval, 0 to 1.
     pub confidence: f64,
     /// Hodges–Lehmann estimate of the same effect.
     pub hodges_lehmann: Option<f64>,
@@ -137,7 +137,8 @@ pub struct RowEffect {
     /// Why the study ended.
     pub stopped_because: StoppedBecause,
     /// The verdict on this row, at the margin; `None` where none may be given: of predictions, of
-    /// screenings, of a study that is interim. Better or worse only where `p_adjusted` is below 0.05.
+    /// screenings, of a study that is interim. Better or worse only where `p_adjusted` is below
+    /// 1 − `confidence`.
     pub verdict: Option<Verdict>,
     /// How many blocks would decide four times in five, if mean and spread stayed what they are,
     /// where it is inconclusive; `None` if no practical number would.
@@ -157,10 +158,10 @@ pub struct SuiteEffect {
     pub low: Option<f64>,
     /// Upper end.
     pub high: Option<f64>,
-    /// Lower end of the 90 % interval, which decides "no material difference".
+    /// Lower end of the narrower interval, which decides "no material difference".
     #[serde(default)]
     pub low_90: Option<f64>,
-    /// Upper end of the 90 % interval.
+    /// Its upper end.
     #[serde(default)]
     pub high_90: Option<f64>,
     /// Number of rows in it.

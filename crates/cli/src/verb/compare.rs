@@ -10,6 +10,7 @@ use anyhow::Result;
 use coretwin_base::fleet::comparison::FleetComparison;
 use coretwin_report::{COMPARISON_FORMATS, FLEET_COMPARISON_FORMATS};
 use coretwin_stats::compare::{compare, compare_as, folder_heads};
+use coretwin_stats::confidence;
 use coretwin_stats::fleet::comparison::{FleetRecords, compare_fleets};
 use fail_on::FailOn;
 use source::{Source, Stored, as_fleets};
@@ -18,7 +19,7 @@ use std::process::ExitCode;
 
 /// Options of the verb.
 #[derive(clap::Args)]
-#[command(after_help = "\
+#[command(after_help = format!("\
 For studies of the same rows with arms of the same labels: on two kernels, two machines, before and
 after a change. Effects are compared (does \"on\" do more here than there? the interaction), and values,
 arm by arm. For fleets (folders of coretwin fleet) effects by processor and row, over machines: those
@@ -32,8 +33,8 @@ Each is compared with the first, or with --baseline; what got worse comes first.
   value-worse    a value is worse in an arm; boot-to-boot luck counts too; of fleets there are none
   inconclusive   a suite's effect (of a fleet without suites, a row's) could not be decided
   unmatched      a row, an arm or a machine of a fleet is in one of them only
-Worse means: the 95 % interval excludes no change, the 90 % interval reaches over the margin, and
-the p-value, Holm-adjusted over all lines of its table, is below 0.05.
+Worse means: the {} excludes no change, the {} reaches over the margin, and
+the p-value, Holm-adjusted over all lines of its table, is below {}.
 
 Examples:
   coretwin compare on-6.1 on-6.12
@@ -43,7 +44,8 @@ Examples:
   coretwin compare before after --format md >> $GITHUB_STEP_SUMMARY
   coretwin compare before after --fail-on worse,unmatched
   coretwin compare before.json after.json       what hyperfine --export-json wrote
-  coretwin compare before/composite.xml after/composite.xml      Phoronix Test Suite")]
+  coretwin compare before/composite.xml after/composite.xml      Phoronix Test Suite",
+    confidence::interval(), confidence::equivalence_interval(), confidence::level()))]
 pub(crate) struct Args {
     /// Folders of studies or fleets, or result files of hyperfine (.json) or the Phoronix Test Suite
     /// (.xml); the others are compared with the first

@@ -15,6 +15,7 @@ use coretwin_base::origin::Origin;
 use coretwin_base::study::comparison::{Change, Contrast, StudyComparison};
 use coretwin_base::study::plan::{Comparison, Scale};
 use coretwin_base::study::summary::Verdict;
+use coretwin_stats::confidence;
 
 /// A form in which a comparison can be reported; several have one baseline.
 pub type ComparisonFormat = Format<fn(&[StudyComparison]) -> String>;
@@ -224,9 +225,11 @@ fn method(comparison: &StudyComparison) -> Vec<String> {
          WORSE."
             .to_owned(),
         format!(
-            "Result at a margin of ±{}: no material change if the 90 % interval lies inside it, \
-             else BETTER or WORSE if the adjusted p-value is below 0.05, else inconclusive.",
+            "Result at a margin of ±{}: no material change if the {} lies inside it, \
+             else BETTER or WORSE if the adjusted p-value is below {}, else inconclusive.",
             number::share(comparison.margin),
+            confidence::equivalence_interval(),
+            confidence::level(),
         ),
     ]
 }

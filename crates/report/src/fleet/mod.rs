@@ -16,6 +16,7 @@ use coretwin_base::fleet::summary::{FleetEffect, FleetSummary};
 use coretwin_base::origin::Origin;
 use coretwin_base::study::plan::Comparison;
 use coretwin_base::study::summary::Verdict;
+use coretwin_stats::confidence;
 
 /// A form in which a fleet can be reported.
 pub type FleetFormat = Format<fn(&FleetSummary) -> String>;
@@ -191,9 +192,10 @@ fn method(summary: &FleetSummary) -> Vec<String> {
          machines). Nothing is left out for it: the effects hold with it."
             .to_owned(),
         format!(
-            "Verdict at a margin of ±{}: no material difference if the 90 % interval lies inside it, \
+            "Verdict at a margin of ±{}: no material difference if the {} lies inside it, \
              else HELPS or HURTS if the {} excludes no effect, else inconclusive.",
             number::share(summary.margin),
+            confidence::equivalence_interval(),
             summary.interval_name()
         ),
     ]

@@ -13,6 +13,7 @@ use crate::{html, markdown, number, text, words};
 use coretwin_base::fleet::comparison::{FleetChange, FleetComparison};
 use coretwin_base::origin::Origin;
 use coretwin_base::study::plan::Comparison;
+use coretwin_stats::confidence;
 
 /// A form in which a comparison of fleets can be reported; several have one baseline.
 pub type FleetComparisonFormat = Format<fn(&[FleetComparison]) -> String>;
@@ -157,9 +158,11 @@ fn method(comparison: &FleetComparison) -> Vec<String> {
          apart; intervals are not. A regression is a line that is WORSE."
             .to_owned(),
         format!(
-            "Result at a margin of ±{}: no material change if the 90 % interval lies inside it, else BETTER \
-             or WORSE if the adjusted p-value is below 0.05, else inconclusive.",
-            number::share(comparison.margin)
+            "Result at a margin of ±{}: no material change if the {} lies inside it, else BETTER \
+             or WORSE if the adjusted p-value is below {}, else inconclusive.",
+            number::share(comparison.margin),
+            confidence::equivalence_interval(),
+            confidence::level(),
         ),
     ]
 }

@@ -2,7 +2,7 @@
 
 use crate::study::rows::from_scale;
 use crate::welch::Estimate;
-use crate::{holm, stopping, verdict};
+use crate::{confidence, holm, verdict};
 use coretwin_base::study::comparison::{Change, Contrast};
 use coretwin_base::study::plan::Scale;
 use coretwin_base::study::summary::Verdict;
@@ -19,8 +19,8 @@ pub(super) fn contrast(
 
 /// The same of a difference.
 pub(crate) fn of_difference(difference: &Estimate, scale: Scale, margin: Option<f64>) -> Contrast {
-    let outer = difference.interval(stopping::CONFIDENCE);
-    let inner = difference.interval(verdict::EQUIVALENCE_CONFIDENCE);
+    let outer = difference.interval(confidence::CONFIDENCE);
+    let inner = difference.interval(confidence::EQUIVALENCE);
     let decided = outer.zip(inner).zip(margin);
     Contrast {
         ratio: Some(from_scale(difference.mean, scale)),
@@ -47,7 +47,7 @@ pub(crate) fn adjust<'a>(contrasts: impl Iterator<Item = &'a mut Contrast>) {
     let p_values: Vec<f64> = tested.iter().filter_map(|line| line.p).collect();
     for (line, p) in tested.iter_mut().zip(holm::adjust(&p_values)) {
         line.p_adjusted = Some(p);
-        if p >= verdict::LEVEL && matches!(line.change, Some(Change::Better | Change::Worse)) {
+        if p >= confidence::LEVEL && matches!(line.change, Some(Change::Better | Change::Worse)) {
             line.change = Some(Change::Inconclusive);
         }
     }

@@ -21,6 +21,7 @@ mod sentences;
 mod side;
 pub(crate) mod warnings;
 
+use crate::confidence;
 use coretwin_base::machine::environment::Environment;
 use coretwin_base::schema::SCHEMA;
 use coretwin_base::study::comparison::{ComparedStudy, StudyComparison};
@@ -31,7 +32,6 @@ use std::collections::BTreeSet;
 
 pub use heads::folder_heads;
 
-use crate::stopping;
 use common::Common;
 use gate::Gate;
 use side::Side;
@@ -107,7 +107,7 @@ pub fn compare_as(
         studies: [0, 1].map(|index| compared(&sides[index], &common, index, &heads[index])),
         reference_arm: common.arms[0].clone(),
         margin,
-        confidence: stopping::CONFIDENCE,
+        confidence: confidence::CONFIDENCE,
         suites: Vec::new(),
         effects: Vec::new(),
         value_suites: Vec::new(),

@@ -1,6 +1,7 @@
 //! The answer in words: what each arm does more or less in the second study, and what became of the
 //! rows themselves.
 
+use crate::confidence;
 use crate::study::phrase::{counted, signed_percent};
 use crate::study::suites;
 use coretwin_base::study::comparison::{Change, Contrast, StudyComparison, ValueChange};
@@ -93,7 +94,8 @@ impl<'a> Answer<'a> {
             }
             Some(Change::NoMaterialChange) => format!(
                 "{arm} does about the same for {subject} in both (NO MATERIAL CHANGE): {sizes}; the \
-                 90 % interval lies inside the margin of {:.1} %.",
+                 {} lies inside the margin of {:.1} %.",
+                confidence::equivalence_interval(),
                 comparison.margin * 100.0
             ),
             Some(Change::Inconclusive) => format!(

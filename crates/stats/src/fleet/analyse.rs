@@ -7,7 +7,7 @@ use super::random_effects::RandomEffects;
 use super::{sentences, warnings};
 use crate::study::rows::from_scale;
 use crate::welch::{Estimate, Spread};
-use crate::{holm, stopping, student, verdict};
+use crate::{confidence, holm, student, verdict};
 use coretwin_base::fleet::summary::{
     FleetEffect, FleetModel, FleetOutlier, FleetPoint, FleetSummary, PartialStudy,
 };
@@ -81,7 +81,7 @@ fn facts(fleet: &Fleet, machines: &[&Member], margin: f64) -> FleetSummary {
         is_simulated: !machines.is_empty() && machines.iter().all(|member| member.is_simulated),
         origin: Origin::common(machines.iter().map(|member| member.origin)),
         margin,
-        confidence: stopping::CONFIDENCE,
+        confidence: confidence::CONFIDENCE,
         suites: Vec::new(),
         effects: Vec::new(),
         outliers: Vec::new(),
@@ -161,7 +161,7 @@ impl Analysis<'_> {
         };
         let prediction = Prediction::new(&found);
         let next = |confidence| prediction.as_ref().map(|all| all.interval(confidence));
-        let confidences = [verdict::EQUIVALENCE_CONFIDENCE, stopping::CONFIDENCE];
+        let confidences = [confidence::EQUIVALENCE, confidence::CONFIDENCE];
         let [inner, outer] = confidences.map(interval);
         let [next_inner, next_outer] = confidences.map(next);
         let margin = match scale {
@@ -213,7 +213,7 @@ impl Analysis<'_> {
         }
         let point = |one: &One| {
             let half = (one.degrees >= 1.0).then(|| {
-                student::critical(stopping::CONFIDENCE, one.degrees) * libm::sqrt(one.variance)
+                student::critical(confidence::CONFIDENCE, one.degrees) * libm::sqrt(one.variance)
             });
             FleetPoint {
                 name: self.machines[one.machine as usize].name.as_str().into(),

@@ -12,6 +12,7 @@
 //! critical value is, to first order, linear in the inverse of its degrees, so those are weighed here.
 
 use super::random_effects::{Found, RandomEffects};
+use crate::confidence;
 use crate::{holm, student};
 
 /// Fewest machines of which one can be told to be unlike the others.
@@ -22,7 +23,7 @@ const MACHINES_MIN: u32 = 4;
 pub struct Outlier {
     /// Its place in the list of machines.
     pub index: usize,
-    /// The prediction interval (95 %) for it, made without it.
+    /// The prediction interval for it, made without it.
     pub expected: (f64, f64),
     /// p-value, Holm-adjusted over the machines of the list.
     pub p_adjusted: f64,
@@ -92,7 +93,7 @@ pub fn outliers(found: &[Found], all: &RandomEffects, level: f64) -> Vec<Outlier
     let far = (0..found.len()).filter(|index| adjusted[*index] < level);
     far.map(|index| {
         let (mean, deviation, degrees) = predicted[index];
-        let half = student::critical(0.95, degrees) * deviation;
+        let half = student::critical(confidence::CONFIDENCE, degrees) * deviation;
         Outlier { index, expected: (mean - half, mean + half), p_adjusted: adjusted[index] }
     })
     .collect()

@@ -4,7 +4,7 @@
 use super::groups::{self, Key};
 use super::random_effects::RandomEffects;
 use crate::study::rows::from_scale;
-use crate::{stopping, student};
+use crate::{confidence, student};
 use coretwin_base::fleet::{Effect, Fleet, Member};
 use std::collections::BTreeMap;
 
@@ -56,7 +56,8 @@ impl<'a> Weights<'a> {
 pub fn shown(effect: &Effect) -> (f64, Option<(f64, f64)>) {
     let scale = |value: f64| from_scale(value, effect.scale);
     let interval = (effect.degrees >= 1.0).then(|| {
-        let half = student::critical(stopping::CONFIDENCE, effect.degrees) * effect.standard_error;
+        let half =
+            student::critical(confidence::CONFIDENCE, effect.degrees) * effect.standard_error;
         (scale(effect.mean - half), scale(effect.mean + half))
     });
     (scale(effect.mean), interval)

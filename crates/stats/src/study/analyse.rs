@@ -4,7 +4,7 @@ use super::blocks::Blocks;
 use super::rows::Comparison;
 use super::warnings::Failures;
 use super::{diagnosis, disturbed, protocol_2003, resolution, sentences, suites, warnings};
-use crate::{holm, stopping, verdict};
+use crate::{confidence, holm};
 use coretwin_base::schema::SCHEMA;
 use coretwin_base::simulation::prediction::Prediction;
 use coretwin_base::study::plan::{Plan, Protocol};
@@ -136,7 +136,7 @@ fn fill(summary: &mut Summary, plan: &Plan, readings: &[Reading], facts: &Facts)
 fn judge(plan: &Plan, rows: &mut [RowEffect], comparisons: &[Comparison]) {
     let tested: Vec<f64> = rows.iter().filter_map(|row| row.p).collect();
     let adjusted = holm::adjust(&tested);
-    let open = adjusted.iter().filter(|p| **p >= verdict::LEVEL).count();
+    let open = adjusted.iter().filter(|p| **p >= confidence::LEVEL).count();
     let mut adjusted = adjusted.into_iter();
     for (index, (row, comparison)) in rows.iter_mut().zip(comparisons).enumerate() {
         row.p_adjusted = row.p.and_then(|_| adjusted.next());
@@ -198,7 +198,7 @@ pub(super) fn blank(plan: &Plan, facts: &Facts, row: usize, arm: usize) -> RowEf
         ratio: None,
         low: None,
         high: None,
-        confidence: stopping::CONFIDENCE,
+        confidence: confidence::CONFIDENCE,
         hodges_lehmann: None,
         p: None,
         p_adjusted: None,

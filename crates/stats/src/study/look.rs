@@ -3,6 +3,7 @@
 
 use super::blocks::Blocks;
 use super::rows::{Comparison, from_scale, widening};
+use crate::confidence;
 use crate::paired::Paired;
 use crate::{stopping, student};
 use coretwin_base::study::plan::{Plan, Scale};
@@ -56,7 +57,7 @@ pub fn look(plan: &Plan, readings: &[Reading]) -> Look {
         for (index, row) in plan.rows.iter().enumerate() {
             let comparison = Comparison::new(plan, &blocks, &blocks.analysed, index, arm);
             let half = |of: fn(&Paired, f64, f64) -> Option<f64>| {
-                of(&comparison.paired?, stopping::CONFIDENCE, comparison.widening)
+                of(&comparison.paired?, confidence::CONFIDENCE, comparison.widening)
             };
             let [ratio, low, high] = comparison.shown(row.scale);
             // A row that fails will not become narrow, however long the study waits for it.
@@ -99,7 +100,7 @@ pub fn look(plan: &Plan, readings: &[Reading]) -> Look {
 /// Blocks after which the interval will be that narrow, if the spread stays what it is.
 fn blocks_for(plan: &Plan, deviation: f64, target: f64) -> u32 {
     let is_narrow = |blocks: u32| {
-        let critical = student::critical(stopping::CONFIDENCE, f64::from(blocks - 1));
+        let critical = student::critical(confidence::CONFIDENCE, f64::from(blocks - 1));
         let widening = widening(plan, blocks as usize);
         widening * critical * deviation / libm::sqrt(f64::from(blocks)) <= target
     };

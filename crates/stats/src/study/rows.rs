@@ -1,6 +1,7 @@
 //! The effect of an arm on one row.
 
 use super::blocks::{Attempt, Blocks, Cell};
+use crate::confidence;
 use crate::paired::Paired;
 use crate::{paired, stopping, verdict};
 use coretwin_base::origin::Origin;
@@ -70,7 +71,7 @@ impl Comparison {
     /// Effect and interval, as shown.
     pub(super) fn shown(&self, scale: Scale) -> [Option<f64>; 3] {
         let interval =
-            self.paired.and_then(|paired| paired.interval(stopping::CONFIDENCE, self.widening));
+            self.paired.and_then(|paired| paired.interval(confidence::CONFIDENCE, self.widening));
         [self.paired.map(|paired| paired.mean), interval.map(|i| i.0), interval.map(|i| i.1)]
             .map(|value| Some(from_scale(value?, scale)))
     }
@@ -94,7 +95,7 @@ impl Comparison {
         reference: usize,
     ) -> Option<f64> {
         let paired = self.paired?;
-        let spread = paired.half_width_of_spread(stopping::CONFIDENCE, self.widening)?;
+        let spread = paired.half_width_of_spread(confidence::CONFIDENCE, self.widening)?;
         let steps = [arm, reference].map(|arm| blocks.resolution(arm, row).step);
         (paired.rounding > spread).then(|| steps[0].max(steps[1]))
     }
@@ -115,7 +116,7 @@ impl Comparison {
         let verdict = verdict::decide(&paired, margin, self.widening)
             .map(|verdict| verdict::adjusted(verdict, Some(p_adjusted)));
         let needed = (verdict == Some(Verdict::Inconclusive)).then(|| {
-            let level = verdict::LEVEL / open.max(1) as f64;
+            let level = confidence::LEVEL / open.max(1) as f64;
             verdict::blocks_needed(&paired, margin, level, |blocks| widening(plan, blocks as usize))
         });
         (verdict, needed.flatten())

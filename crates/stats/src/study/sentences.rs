@@ -3,6 +3,7 @@
 use super::belief;
 use super::pair::pair_comparison;
 use super::phrase::{counted, percent, signed_percent};
+use crate::confidence;
 use crate::stopping;
 use coretwin_base::origin::Origin;
 use coretwin_base::study::arm::ArmState;
@@ -156,19 +157,25 @@ impl Answer<'_> {
                 let near = if verdict == Verdict::Helps { interval.0 } else { interval.1 };
                 let near = self.amount(result, near);
                 format!(
-                    "{action}{word}: {size}, by at least {near} (near end of the 95 % interval, \
-                     {blocks} blocks), {compared}."
+                    "{action}{word}: {size}, by at least {near} (near end of the {}, {blocks} blocks), \
+                     {compared}.",
+                    confidence::interval(),
                 )
             }
             Verdict::NoMaterialDifference => {
-                // A row is stored with its 95 % interval only, which may reach over the margin.
-                let (confidence, (low, high), inside) = match result.interval_90 {
-                    Some(ends) => (90, ends, "inside"),
-                    None => (95, interval, "and its 90 % interval lies inside"),
+                // A row is stored with its wider interval only, which may reach over the margin.
+                let narrower = confidence::equivalence_interval();
+                let (name, (low, high), inside) = match result.interval_90 {
+                    Some(ends) => (narrower, ends, "inside".to_owned()),
+                    None => (
+                        confidence::interval(),
+                        interval,
+                        format!("and its {narrower} lies inside"),
+                    ),
                 };
                 let range = self.range(result, low, high);
                 format!(
-                    "{action}{word}: {range}{settings} {compared} ({confidence} % interval, {blocks} blocks), \
+                    "{action}{word}: {range}{settings} {compared} ({name}, {blocks} blocks), \
                      {inside} the margin of {margin} %."
                 )
             }
@@ -181,8 +188,8 @@ impl Answer<'_> {
                     _ => "no practical number of blocks would decide".to_owned(),
                 };
                 format!(
-                    "{action}{word}: {range}{settings} {compared} (95 % interval, {blocks} \
-                     blocks); {more}."
+                    "{action}{word}: {range}{settings} {compared} ({}, {blocks} blocks); {more}.",
+                    confidence::interval(),
                 )
             }
         }
@@ -234,7 +241,7 @@ impl Answer<'_> {
         let none = if result.scale == Scale::Ratio { 1.0 } else { 0.0 };
         let word = if result.effect >= none { more } else { less };
         let amount = self.amount(result, result.effect);
-        let name = self.summary.origin.interval_name(stopping::CONFIDENCE);
+        let name = self.summary.origin.interval_name(confidence::CONFIDENCE);
         let spread = result.interval.map(|(low, high)| {
             let blocks = counted(result.blocks.into(), "block");
             format!("; {name} {} ({blocks})", self.ends(result, low, high))
@@ -305,7 +312,8 @@ impl Answer<'_> {
         let Some((low, high)) = result.interval else {
             return format!("{size}{settings} {compared}");
         };
-        let ends = format!("the 95 % interval goes from {}", self.ends(result, low, high));
+        let ends =
+            format!("the {} goes from {}", confidence::interval(), self.ends(result, low, high));
         let none = if result.scale == Scale::Ratio { 1.0 } else { 0.0 };
         if low < none && none < high {
             return format!("no direction visible{settings}; {ends} {compared}");

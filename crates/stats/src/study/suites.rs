@@ -5,7 +5,7 @@
 
 use super::rows::{Comparison, from_scale, gives_verdicts, widening};
 use crate::paired::Paired;
-use crate::{stopping, verdict};
+use crate::{confidence, verdict};
 use coretwin_base::study::plan::{Plan, Scale};
 use coretwin_base::study::summary::{SuiteEffect, Verdict};
 use std::collections::BTreeSet;
@@ -66,7 +66,7 @@ pub(crate) fn summarise(
     let factor = |blocks: u32| widening(plan, blocks as usize);
     let widening = widening(plan, blocks);
     let ends = |confidence| paired.and_then(|paired| paired.interval(confidence, widening));
-    let (wide, narrow) = (ends(stopping::CONFIDENCE), ends(verdict::EQUIVALENCE_CONFIDENCE));
+    let (wide, narrow) = (ends(confidence::CONFIDENCE), ends(confidence::EQUIVALENCE));
     let ratio = |value: Option<f64>| Some(from_scale(value?, Scale::Ratio));
     let margin = libm::log1p(plan.rules.margin);
     let decided = paired.filter(|_| gives_verdicts(plan));
@@ -84,7 +84,7 @@ pub(crate) fn summarise(
         blocks: paired.map_or(0, |paired| paired.blocks),
         verdict,
         blocks_needed: open
-            .and_then(|paired| verdict::blocks_needed(&paired, margin, verdict::LEVEL, factor)),
+            .and_then(|paired| verdict::blocks_needed(&paired, margin, confidence::LEVEL, factor)),
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::noise::{Normal, percent};
 use crate::quoted;
 use coretwin_base::study::summary::Verdict;
+use coretwin_stats::confidence;
 use coretwin_stats::paired::Paired;
 use coretwin_stats::{stopping, verdict};
 
@@ -19,7 +20,7 @@ fn the_forecast_number_of_blocks_decides_four_times_in_five() {
                 let effect =
                     Paired { mean, deviation, ..Paired::new(&[0.0, 0.0, 0.0]).expect("three") };
                 let widening = |blocks: u32| stopping::widening(looks, blocks);
-                let forecast = verdict::blocks_needed(&effect, MARGIN, verdict::LEVEL, widening);
+                let forecast = verdict::blocks_needed(&effect, MARGIN, confidence::LEVEL, widening);
                 let blocks = forecast.expect("a forecast");
                 if !(5..2500).contains(&blocks) {
                     continue;

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 pub struct Estimate {
     /// The number.
     pub value: f64,
-    /// Lower end of the 95 % interval; `None` for a single block.
+    /// Lower end of the interval; `None` for a single block.
     pub low: Option<f64>,
     /// Upper end.
     pub high: Option<f64>,
@@ -40,7 +40,7 @@ pub struct ConditionResult {
     pub system_s: Option<f64>,
     /// Wall time over wall time alone in the same block.
     pub slowdown: Option<f64>,
-    /// Lower end of its 95 % interval.
+    /// Lower end of its interval.
     pub low: Option<f64>,
     /// Upper end.
     pub high: Option<f64>,

@@ -23,7 +23,7 @@ use crate::compare::NothingInCommon;
 use crate::compare::contrast::{adjust, of_difference};
 use crate::compare::warnings::listed;
 use crate::study::rows::from_scale;
-use crate::{stopping, student};
+use crate::{confidence, student};
 use coretwin_base::fleet::comparison::{ComparedFleet, FleetChange, FleetComparison, FleetSide};
 use coretwin_base::fleet::{Fleet, Member};
 use coretwin_base::origin::Origin;
@@ -78,7 +78,7 @@ pub fn compare_fleets(
         fleets: compared,
         machines_paired: paired.len() as u32,
         margin,
-        confidence: stopping::CONFIDENCE,
+        confidence: confidence::CONFIDENCE,
         suites,
         effects,
         facts,
@@ -313,10 +313,10 @@ fn alike_suites(groups: &mut [Groups<'_>; 2]) {
 fn effect(ones: &[One], found: &[Found], scale: Scale) -> FleetSide {
     let all = RandomEffects::new(found);
     let interval = match (&all, ones) {
-        (Some(all), _) => Some(all.interval(stopping::CONFIDENCE)),
+        (Some(all), _) => Some(all.interval(confidence::CONFIDENCE)),
         (None, [only]) if only.degrees >= 1.0 => {
             let half =
-                student::critical(stopping::CONFIDENCE, only.degrees) * libm::sqrt(only.variance);
+                student::critical(confidence::CONFIDENCE, only.degrees) * libm::sqrt(only.variance);
             Some((only.mean - half, only.mean + half))
         }
         _ => None,

@@ -1,5 +1,6 @@
 //! The answer for two fleets in words, one sentence for each arm.
 
+use crate::confidence;
 use crate::study::phrase::{counted, signed_percent};
 use coretwin_base::fleet::comparison::{FleetChange, FleetComparison};
 use coretwin_base::study::comparison::Change;
@@ -58,7 +59,8 @@ fn sentence(comparison: &FleetComparison, line: &FleetChange) -> String {
         }
         Some(Change::NoMaterialChange) => format!(
             "{arm} does about the same for {what}{model} in both (NO MATERIAL CHANGE): {sizes}; the \
-             90 % interval lies inside the margin of {:.1} %.",
+             {} lies inside the margin of {:.1} %.",
+            confidence::equivalence_interval(),
             comparison.margin * 100.0
         ),
         Some(Change::Inconclusive) => format!(
