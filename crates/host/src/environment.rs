@@ -3,13 +3,12 @@
 //! A fact is a dotted key and its text, just as the kernel words it. What cannot be read is absent.
 //! No machine id, serial number or address is read.
 
-use crate::{cgroup::Cgroups, cpuinfo, root::Root};
+use crate::root::{CPUS, Root};
+use crate::{cgroup::Cgroups, cpuinfo};
 use coretwin_base::machine::cpu_set::{CpuId, CpuSet};
 use coretwin_base::machine::environment::{Facts, Moment};
 use coretwin_base::machine::topology::Topology;
 use std::collections::{BTreeMap, BTreeSet};
-
-const CPUS: &str = "sys/devices/system/cpu";
 
 /// Facts that are the whole text of one file.
 const PLAIN: [(&str, &str); 17] = [

@@ -2,7 +2,7 @@
 //!
 //! The only crate that knows where Linux keeps its facts. Whatever reads files takes a
 //! [`root::Root`], a folder that stands for `/`: [`root::Root::system`] on a real machine, a
-//! temporary folder written by [`fake`] in a test. Only [`smt`] changes the machine, through
+//! temporary folder written by `fake` in a test (feature `fake`). Only [`smt`] changes the machine, through
 //! [`smt::kernel::Kernel`], and so that it can be undone.
 //!
 //! Data flow: files under a root → [`topology::read`] (who shares a core with whom, and how far to
@@ -23,6 +23,7 @@ pub mod cpuinfo;
 pub mod energy;
 pub mod environment;
 mod error;
+#[cfg(any(test, feature = "fake"))]
 pub mod fake;
 pub mod heap;
 pub mod limits;

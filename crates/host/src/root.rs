@@ -6,6 +6,9 @@ use coretwin_base::machine::cpu_set::CpuSet;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
+/// The folder of all CPUs in sysfs.
+pub(crate) const CPUS: &str = "sys/devices/system/cpu";
+
 /// A folder that stands for `/`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Root {

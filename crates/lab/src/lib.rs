@@ -32,6 +32,7 @@ pub mod request;
 mod rows;
 pub mod schedule;
 pub mod scheduling;
+#[cfg(any(test, feature = "fake"))]
 pub mod scripted;
 mod set_aside;
 pub mod simulated_core;

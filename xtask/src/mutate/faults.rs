@@ -180,7 +180,7 @@ pub(super) const FAULTS: &[Fault] = &[
         suite: HOST, test: "smt::guard::lock::tests::there_is_a_record_at_every_moment",
     },
     Fault {
-        name: "restore-word-last", file: "crates/host/src/smt/compare.rs",
+        name: "restore-word-last", file: "crates/host/src/smt/restore_order.rs",
         find: "[Self::Control, Self::Cpus, Self::Cpusets,",
         put: "[Self::Cpus, Self::Control, Self::Cpusets,",
         suite: SMT, test: "restoring::a_plan_lists_the_writes_in_their_order_and_writes_nothing",
@@ -198,7 +198,7 @@ pub(super) const FAULTS: &[Fault] = &[
         suite: SMT, test: "refusals::off_after_somebody_elses_half_failed_off_is_really_off",
     },
     Fault {
-        name: "affinity-of-others-overwritten", file: "crates/host/src/smt/compare.rs",
+        name: "affinity-of-others-overwritten", file: "crates/host/src/smt/gaps.rs",
         find: "group.is_subset(&now.cpus) ||",
         put: "!group.is_empty() ||",
         suite: SMT, test: "restoring::an_affinity_that_somebody_set_meanwhile_is_told_and_left_alone",

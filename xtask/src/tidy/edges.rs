@@ -64,6 +64,9 @@ const CRATES: &[Crate] = &[
 /// Tables of a manifest that hold dependencies.
 const DEPENDENCIES: &[&str] = &["dependencies", "dev-dependencies", "build-dependencies"];
 
+/// The feature with the machines for tests.
+const DOUBLES: &str = "fake";
+
 pub(super) fn check(files: &[File]) -> Vec<Finding> {
     let manifest = |file: &&File| file.path.ends_with("/Cargo.toml");
     let texts = files.iter().filter(manifest).filter_map(|file| Some((file, file.text.as_ref()?)));
@@ -100,6 +103,7 @@ fn check_manifest(path: &str, text: &str) -> Vec<Finding> {
             findings.push(Finding::new(path, line_of(text, &alias), what));
         }
     }
+    findings.extend(check_doubles(path, text, &manifest));
     if folder.starts_with("crates/") {
         findings.extend(check_package(path, known.folder, &manifest));
     }
@@ -121,6 +125,27 @@ fn check_package(path: &str, folder: &str, manifest: &Table) -> Vec<Finding> {
         findings.push(Finding::new(path, 1, what));
     }
     findings
+}
+
+/// The feature with the machines for tests is enabled by dependencies of tests alone, so that no program
+/// that is shipped has it.
+fn check_doubles(path: &str, text: &str, manifest: &Table) -> Vec<Finding> {
+    let names_it = |value: &Value| match value {
+        Value::String(feature) => feature == DOUBLES || feature.ends_with("/fake"),
+        _ => false,
+    };
+    let lists_it = |list: Option<&Value>| {
+        list.and_then(Value::as_array).is_some_and(|list| list.iter().any(names_it))
+    };
+    let tables = [("dependencies", true), ("build-dependencies", true), ("features", false)];
+    let entries = tables.iter().filter_map(|(name, deep)| {
+        Some(manifest.get(*name)?.as_table()?.iter().map(move |(name, value)| (name, value, *deep)))
+    });
+    let enabling = entries.flatten().filter(|(_, value, deep)| {
+        lists_it(if *deep { value.get("features") } else { Some(value) })
+    });
+    let what = format!("it enables {DOUBLES}, the machines for tests, in what is shipped");
+    enabling.map(|(name, ..)| Finding::new(path, line_of(text, name), what.clone())).collect()
 }
 
 /// Every dependency, by the name used and the package behind it.
@@ -158,6 +183,21 @@ mod tests {
 
     fn manifest(name: &str, rest: &str) -> String {
         format!("[package]\nname = \"{name}\"\n[lints]\nworkspace = true\n{rest}")
+    }
+
+    #[test]
+    fn machines_for_tests_stay_in_tests() {
+        let of = |rest: &str| {
+            check_manifest("crates/lab/Cargo.toml", &manifest("coretwin-lab", rest)).len()
+        };
+        let host = "coretwin-host = { workspace = true, features = [\"fake\"] }\n";
+        assert_eq!(of(&format!("[features]\nfake = []\n[dev-dependencies]\n{host}")), 0);
+        for table in ["dependencies", "build-dependencies"] {
+            assert_eq!(of(&format!("[{table}]\n{host}")), 1, "{table}");
+        }
+        for list in ["default = [\"fake\"]", "more = [\"coretwin-host/fake\"]"] {
+            assert_eq!(of(&format!("[features]\nfake = []\n{list}\n")), 1, "{list}");
+        }
     }
 
     #[test]

@@ -15,7 +15,7 @@ pub use machines::FAKES;
 #[cfg(test)]
 pub(crate) use machines::LISTING_1;
 
-use crate::root::Root;
+use crate::root::{CPUS, Root};
 use coretwin_base::machine::cpu_set::{CpuId, CpuSet};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -399,8 +399,6 @@ fn write_power(writer: &Writer, folder: &str, kind: Cores) -> io::Result<()> {
     }
     Ok(())
 }
-
-const CPUS: &str = "sys/devices/system/cpu";
 
 /// Writes files below a folder, making the folders above them.
 struct Writer {

@@ -1,10 +1,11 @@
 //! Reads what switching SMT may change: the control word, the online map, interrupts, CPU sets,
 //! and on kernels that forget them the CPUs of tasks.
 
-use super::saved::{Cpuset, Holder, Interrupt, Machine, SavedState, Task, TaskId};
-use super::{CONTROL, CPUS};
+use super::saved::{Cpuset, Holder, Interrupt, Machine, SavedState, Slot, Task, TaskId};
+use super::{CONTROL, SwitchError};
+use crate::root::{CPUS, Root};
 use crate::stat_line::StatLine;
-use crate::{Error, cgroup, root::Root};
+use crate::{Error, cgroup};
 use coretwin_base::machine::cpu_set::CpuSet;
 use coretwin_base::machine::topology::SmtControl;
 use std::collections::BTreeSet;
@@ -64,6 +65,30 @@ pub fn machine(root: &Root) -> Machine {
         machine_id: root.fact("etc/machine-id"),
         host_name: fact("proc/sys/kernel/hostname"),
         kernel_release: fact("proc/sys/kernel/osrelease"),
+    }
+}
+
+impl SavedState {
+    /// Whether the machine that runs now is the one, in the boot, that was saved.
+    ///
+    /// # Errors
+    /// [`SwitchError::OtherHost`] or [`SwitchError::OtherBoot`].
+    pub fn check_machine(&self, root: &Root, slot: Slot) -> Result<(), SwitchError> {
+        let here = machine(root);
+        let path = root.path(&slot.file());
+        let saved = &self.machine;
+        let other_id = matches!(
+            (&saved.machine_id, &here.machine_id),
+            (Some(saved), Some(here)) if saved != here
+        );
+        if other_id || (saved.boot_id != here.boot_id && saved.host_name != here.host_name) {
+            let (saved, here) = (saved.host_name.clone(), here.host_name);
+            return Err(SwitchError::OtherHost { path, saved, here });
+        }
+        if saved.boot_id != here.boot_id {
+            return Err(SwitchError::OtherBoot { path, taken_utc: self.taken_utc.clone() });
+        }
+        Ok(())
     }
 }
 

@@ -1,11 +1,12 @@
 //! The one way to change the machine: a file is written, or a task is told its CPUs.
 //!
 //! Reads go through [`Root`]; writes go through a [`Kernel`], so that a test can have a fake one
-//! that acts on a fake root as the kernel does ([`crate::fake::kernel`]).
+//! that acts on a fake root as the kernel does (`fake::kernel`).
 
-use crate::root::Root;
-use coretwin_base::machine::cpu_set::CpuSet;
-use std::io::{self, Write};
+use crate::root::{CPUS, Root};
+use coretwin_base::machine::cpu_set::{CpuId, CpuSet};
+use serde::Serialize;
+use std::io::{self, Write as _};
 
 /// Whoever carries out writes.
 pub trait Kernel: Send + Sync {
@@ -20,6 +21,29 @@ pub trait Kernel: Send + Sync {
     /// # Errors
     /// What the kernel answered, with its errno.
     fn set_affinity(&self, task: u32, cpus: &CpuSet) -> io::Result<()>;
+}
+
+/// A write, as it is shown before it is done.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Write {
+    /// The file, with its leading `/`; or a system call.
+    pub path: String,
+    /// The text.
+    pub text: String,
+    /// Done only if the writes before it did not bring that about already.
+    pub if_needed: bool,
+}
+
+impl Write {
+    /// Takes a CPU offline that the word may have brought online.
+    pub(super) fn offline_if_needed(cpu: CpuId) -> Self {
+        Self { path: format!("/{}", online_file(cpu)), text: "0".to_owned(), if_needed: true }
+    }
+}
+
+/// The file that takes a CPU online and offline.
+pub(super) fn online_file(cpu: CpuId) -> String {
+    format!("{CPUS}/cpu{cpu}/online")
 }
 
 /// The kernel this program runs on.

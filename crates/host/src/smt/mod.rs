@@ -12,14 +12,15 @@
 //! * what the kernel says was done is read back, and what differs is reported.
 
 pub mod capture;
-mod compare;
 mod error;
+mod gaps;
 pub mod guard;
 pub mod hand;
 pub mod kernel;
 pub mod preflight;
 mod refusal;
 pub mod restore;
+mod restore_order;
 pub mod saved;
 pub mod security;
 pub mod session;
@@ -30,7 +31,5 @@ pub mod writer;
 
 pub use error::SwitchError;
 
-/// The folder of all CPUs in sysfs.
-pub(crate) const CPUS: &str = "sys/devices/system/cpu";
 /// The control word.
 pub(crate) const CONTROL: &str = "sys/devices/system/cpu/smt/control";

@@ -1,7 +1,7 @@
 //! What a kernel's refusal means, and what to do about it.
 
 use super::capture;
-use super::compare::Step;
+use super::restore_order::Step;
 use crate::root::Root;
 use coretwin_base::machine::topology::SmtControl;
 use rustix::io::Errno;

@@ -1,10 +1,10 @@
 //! Puts a machine back as it was saved.
 
-use super::compare::{Gap, Remedy, Step, gaps};
-use super::kernel::Kernel;
+use super::gaps::{Gap, Remedy, gaps};
+use super::kernel::{Kernel, Write};
 use super::refusal;
+use super::restore_order::Step;
 use super::saved::{self, SavedState, Slot, Stored};
-use super::switch::Write;
 use super::{SwitchError, capture, writer};
 use crate::{Error, root::Root};
 use coretwin_base::machine::cpu_set::{CpuId, CpuSet};
@@ -21,18 +21,7 @@ const PASSES: u32 = 3;
 /// 6.10 adjust them a moment after the CPU).
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Something that is not as it was saved.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Difference {
-    /// What, such as `cpu3`, `interrupt 24 (nvme0q3)`, `cpuset /sys/fs/cgroup/jobs`.
-    pub what: String,
-    /// How it was.
-    pub saved: String,
-    /// How it is.
-    pub now: String,
-    /// The kernel places it and takes no wish: nothing is to be done.
-    pub managed: bool,
-}
+pub use super::gaps::Difference;
 
 /// What restoring gave.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -146,9 +135,8 @@ pub(super) fn restore_stored(
     Ok(restored)
 }
 
-/// Restores a state: the control word first (while it is `off` the kernel refuses siblings), then
-/// each CPU, CPU sets, interrupts, affinities. Goes on where it can, reads back, and tells what is
-/// left.
+/// Restores a state, step by step (`restore_order`). Goes on where it can, reads back, and
+/// tells what is left.
 ///
 /// # Errors
 /// [`SwitchError::Lock`]; [`SwitchError::Host`] if the machine cannot be read.

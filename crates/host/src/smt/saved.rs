@@ -347,30 +347,6 @@ fn checksum(bytes: &[u8]) -> u64 {
     })
 }
 
-impl SavedState {
-    /// Whether the machine that runs now is the one, in the boot, that was saved.
-    ///
-    /// # Errors
-    /// [`SwitchError::OtherHost`] or [`SwitchError::OtherBoot`].
-    pub fn check_machine(&self, root: &Root, slot: Slot) -> Result<(), SwitchError> {
-        let here = super::capture::machine(root);
-        let path = root.path(&slot.file());
-        let saved = &self.machine;
-        let other_id = matches!(
-            (&saved.machine_id, &here.machine_id),
-            (Some(saved), Some(here)) if saved != here
-        );
-        if other_id || (saved.boot_id != here.boot_id && saved.host_name != here.host_name) {
-            let (saved, here) = (saved.host_name.clone(), here.host_name);
-            return Err(SwitchError::OtherHost { path, saved, here });
-        }
-        if saved.boot_id != here.boot_id {
-            return Err(SwitchError::OtherBoot { path, taken_utc: self.taken_utc.clone() });
-        }
-        Ok(())
-    }
-}
-
 /// A CPU set as the kernel's list: short, and readable by whoever must put it back by hand.
 mod list {
     use coretwin_base::machine::cpu_set::CpuSet;

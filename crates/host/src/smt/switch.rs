@@ -1,33 +1,14 @@
 //! Changes the switch, after the state before it is on disk.
 
-use super::compare::online_file;
-use super::kernel::Kernel;
+use super::kernel::{Kernel, Write, online_file};
 use super::restore::{self, restore_as, write_word};
+use super::restore_order::Step;
 use super::saved::{self, SavedState, Slot, Stored};
 use super::target::Target;
-use super::{CONTROL, SwitchError, capture, compare, refusal, writer};
+use super::{CONTROL, SwitchError, capture, gaps, refusal, writer};
 use crate::{Error, root::Root, topology};
-use coretwin_base::machine::cpu_set::{CpuId, CpuSet};
+use coretwin_base::machine::cpu_set::CpuSet;
 use coretwin_base::machine::topology::SmtControl;
-use serde::Serialize;
-
-/// A write, as it is shown before it is done.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Write {
-    /// The file, with its leading `/`; or a system call.
-    pub path: String,
-    /// The text.
-    pub text: String,
-    /// Done only if the writes before it did not bring that about already.
-    pub if_needed: bool,
-}
-
-impl Write {
-    /// Takes a CPU offline that the word may have brought online.
-    pub(super) fn offline_if_needed(cpu: CpuId) -> Self {
-        Self { path: format!("/{}", online_file(cpu)), text: "0".to_owned(), if_needed: true }
-    }
-}
 
 /// What a change gave.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -149,7 +130,7 @@ pub(super) fn keep_durable(root: &Root, stored: &Stored) -> Result<(), SwitchErr
 }
 
 fn is_on(saved: &SavedState) -> bool {
-    saved.control.as_ref().is_some_and(compare::was_on)
+    saved.control.as_ref().is_some_and(gaps::was_on)
 }
 
 /// Writes the word, and takes CPUs that were offline by hand offline again.
@@ -165,12 +146,12 @@ fn change(
     let word = target.word();
     if !is_there(root, target) {
         write_word(root, kernel, CONTROL, &word)
-            .map_err(|error| said(compare::Step::Control, CONTROL, &word, error))?;
+            .map_err(|error| said(Step::Control, CONTROL, &word, error))?;
     }
     let online = online(root)?;
     for cpu in asleep(root, saved).intersection(&online).iter() {
         let path = online_file(cpu);
-        kernel.write(&path, "0").map_err(|error| said(compare::Step::Cpus, &path, "0", error))?;
+        kernel.write(&path, "0").map_err(|error| said(Step::Cpus, &path, "0", error))?;
     }
     Ok(())
 }

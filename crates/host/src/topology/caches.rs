@@ -1,7 +1,6 @@
 //! Cache instances, from `cpuN/cache/indexK`.
 
-use super::CPUS;
-use crate::root::Root;
+use crate::root::{CPUS, Root};
 use coretwin_base::machine::cpu_set::{CpuId, CpuSet};
 use coretwin_base::machine::topology::Cache;
 use std::collections::BTreeMap;

@@ -1,8 +1,7 @@
 //! Each CPU's place: package, node, and the CPUs of its core, offline ones included where known.
 
-use super::CPUS;
 use crate::cpuinfo::Parsed;
-use crate::root::Root;
+use crate::root::{CPUS, Root};
 use coretwin_base::machine::cpu_set::{CpuId, CpuSet};
 use coretwin_base::machine::topology::SmtControl;
 use std::collections::BTreeMap;

@@ -1,7 +1,6 @@
 //! Core types of hybrid processors, and the highest frequency of each CPU.
 
-use super::CPUS;
-use crate::root::Root;
+use crate::root::{CPUS, Root};
 use coretwin_base::machine::cpu_set::{CpuId, CpuSet};
 use std::collections::BTreeMap;
 

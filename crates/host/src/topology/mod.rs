@@ -16,17 +16,15 @@ mod visibility;
 use memory::SYSTEM_STATE;
 pub use memory::state_folder;
 
+use crate::Error;
 use crate::cpuinfo::{self, Parsed};
-use crate::{Error, root::Root};
+use crate::root::{CPUS, Root};
 use cores::Place;
 use coretwin_base::machine::cpu_set::{CoreId, CpuId, CpuSet};
 use coretwin_base::machine::topology::{Cpu, CpuInfo, SiblingsAgree, Topology};
 use coretwin_base::schema::SCHEMA;
 use std::collections::BTreeMap;
 use std::path::Path;
-
-/// The folder of all CPUs in sysfs.
-const CPUS: &str = "sys/devices/system/cpu";
 
 /// Reads the topology. Siblings of offline CPUs are taken from the system's state folder
 /// (`/var/lib/coretwin`) if they were remembered there; nothing is written.

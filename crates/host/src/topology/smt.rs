@@ -1,7 +1,7 @@
 //! The kernel's SMT switch: what it says, and whether we could use it.
 
-use super::CPUS;
-use crate::{root::Root, user};
+use crate::root::{CPUS, Root};
+use crate::user;
 use coretwin_base::machine::topology::{Smt, SmtControl};
 use std::collections::BTreeMap;
 

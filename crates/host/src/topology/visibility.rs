@@ -1,7 +1,8 @@
 //! What hides or removes CPUs: offline CPUs, cpusets, affinity, quotas, boot options.
 
-use super::{CPUS, cores::Place};
-use crate::{Error, affinity, cgroup::Cgroups, root::Root};
+use super::cores::Place;
+use crate::root::{CPUS, Root};
+use crate::{Error, affinity, cgroup::Cgroups};
 use coretwin_base::machine::cpu_set::{CpuId, CpuSet};
 use std::collections::BTreeMap;
 

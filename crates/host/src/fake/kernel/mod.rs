@@ -17,7 +17,7 @@ mod groups;
 mod hotplug;
 
 use super::{Fake, Thread, Writer};
-use crate::root::Root;
+use crate::root::{CPUS, Root};
 use crate::smt::kernel::Kernel;
 use coretwin_base::machine::cpu_set::{CpuId, CpuSet};
 use groups::Groups;
@@ -223,7 +223,7 @@ impl FakeKernel {
         let mut state = self.lock();
         state.take_offline(&[cpu].into_iter().collect());
         state.threads.retain(|thread| thread.cpu != cpu);
-        state.writer.remove(&format!("{}/cpu{cpu}", super::CPUS))?;
+        state.writer.remove(&format!("{CPUS}/cpu{cpu}"))?;
         state.flush()
     }
 
@@ -313,7 +313,7 @@ impl State {
         if self.root.path(path).symlink_metadata().is_err() {
             return Err(Errno::NOENT);
         }
-        if let Some(rest) = path.strip_prefix(super::CPUS) {
+        if let Some(rest) = path.strip_prefix(CPUS) {
             return match rest.trim_start_matches('/').split_once('/') {
                 Some(("smt", "control")) => self.write_control(text),
                 Some((cpu, "online")) => self.write_online(cpu, text),

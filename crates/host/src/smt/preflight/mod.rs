@@ -12,7 +12,7 @@ use super::capture;
 use super::guard::is_contained;
 use super::saved::Interrupt;
 use super::target::Target;
-use crate::root::Root;
+use crate::root::{CPUS, Root};
 use crate::sched_ext::State;
 use coretwin_base::machine::cpu_set::{CpuId, CpuSet};
 use coretwin_base::machine::topology::Topology;
@@ -170,9 +170,9 @@ fn offline_by_hand(topology: &Topology) -> Option<Finding> {
 
 /// CPUs without a switch of their own, among CPUs with one.
 fn fixed(root: &Root, going: &CpuSet) -> Option<Finding> {
-    let has_switch = |cpu: CpuId| root.exists(&format!("{}/cpu{cpu}/online", super::CPUS));
+    let has_switch = |cpu: CpuId| root.exists(&format!("{CPUS}/cpu{cpu}/online"));
     let fixed: CpuSet = going.iter().filter(|cpu| !has_switch(*cpu)).collect();
-    let others = root.numbered(super::CPUS, "cpu").into_iter().any(|cpu| has_switch(CpuId(cpu)));
+    let others = root.numbered(CPUS, "cpu").into_iter().any(|cpu| has_switch(CpuId(cpu)));
     (others && !fixed.is_empty()).then(|| Finding {
         blocks: true,
         ..Finding::new(
@@ -222,7 +222,7 @@ fn deadline(root: &Root, topology: &Topology, tasks: &[Task], going: &CpuSet) ->
 
 fn isolated(root: &Root, going: &CpuSet) -> Option<Finding> {
     let lists = ["isolated", "nohz_full"].into_iter().filter_map(|name| {
-        let cpus = root.cpus(&format!("{}/{name}", super::CPUS)).ok()??;
+        let cpus = root.cpus(&format!("{CPUS}/{name}")).ok()??;
         let cpus = cpus.intersection(going);
         (!cpus.is_empty()).then(|| format!("{name} CPUs {cpus}"))
     });

@@ -1,41 +1,33 @@
 //! What differs from a saved state, and the write that would put it right.
 //!
 //! Restoring and reporting are the same comparison: a step writes what its gaps say, and what the
-//! comparison still finds afterwards is what is left to do. The steps come in the order in which
-//! they can succeed ([`Step::ALL`]).
+//! comparison still finds afterwards is what is left to do.
 
+use super::CONTROL;
 use super::capture;
-use super::restore::Difference;
+use super::kernel::online_file;
+use super::restore_order::Step;
 use super::saved::{Cpuset, Interrupt, SavedState, Task};
-use super::{CONTROL, CPUS};
 use crate::{Error, root::Root};
-use coretwin_base::machine::cpu_set::{CpuId, CpuSet};
+use coretwin_base::machine::cpu_set::CpuSet;
 use coretwin_base::machine::topology::SmtControl;
+use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A part of restoring.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Step {
-    /// First, because while the word is `off` the kernel refuses siblings.
-    Control,
-    /// CPUs that must be online, then those that must not.
-    Cpus,
-    /// CPU sets, parents before children.
-    Cpusets,
-    /// Tasks that the kernel moved out of a CPU set that had no CPU left.
-    Members,
-    /// Interrupts.
-    Interrupts,
-    /// Affinities last: a task may not use what its CPU set does not have.
-    Tasks,
+/// Something that is not as it was saved.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Difference {
+    /// What, such as `cpu3`, `interrupt 24 (nvme0q3)`, `cpuset /sys/fs/cgroup/jobs`.
+    pub what: String,
+    /// How it was.
+    pub saved: String,
+    /// How it is.
+    pub now: String,
+    /// The kernel places it and takes no wish: nothing is to be done.
+    pub managed: bool,
 }
 
-impl Step {
-    pub(super) const ALL: [Self; 6] =
-        [Self::Control, Self::Cpus, Self::Cpusets, Self::Members, Self::Interrupts, Self::Tasks];
-}
-
-/// A difference.
+/// A difference, and what would close it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Gap {
     pub(super) step: Step,
@@ -99,11 +91,6 @@ fn control(root: &Root, saved: &SavedState) -> Option<Gap> {
         _ => Remedy::None(format!("smt/control was '{}' and reads '{word}'", saved.word())),
     };
     Some(gap(Step::Control, "smt/control".to_owned(), &saved.word(), &word, remedy))
-}
-
-/// The file that takes a CPU online and offline.
-pub(super) fn online_file(cpu: CpuId) -> String {
-    format!("{CPUS}/cpu{cpu}/online")
 }
 
 fn cpus(root: &Root, saved: &SavedState) -> Result<Vec<Gap>, Error> {
