@@ -4,19 +4,18 @@
 
 mod basis;
 mod dataset;
-mod describe;
 mod exit;
+mod findings;
 mod formats;
 mod host;
-mod keeper;
 mod metric;
 mod out;
 mod progress;
 mod quiet;
-mod rebooting;
+mod resuming;
+mod session;
 mod signals;
 mod slip;
-mod study_args;
 mod switching;
 mod verb;
 

@@ -28,14 +28,17 @@ pub(crate) fn choices(plan: &Plan) -> &'static str {
     }
 }
 
-/// Says at once that the machine is busy, or waits at most so long until it is quiet.
-pub(crate) fn before(
-    plan: &Plan,
-    root: &Root,
-    patience: Option<Duration>,
-    stop: &Stop,
-) -> Result<(), Error> {
-    let Some(lookout) = Lookout::new(root, plan) else { return Ok(()) };
+/// That others left a study nothing to keep, and what to do about it.
+pub(crate) fn stopped(plan: &Plan, go_on: &str) -> String {
+    let choices = choices(plan);
+    format!("stopped, for others left nothing to keep; you can {choices}; {go_on} --wait-quiet")
+}
+
+/// Says at once that this machine is busy, or waits at most so long until it is quiet.
+pub(crate) fn before(plan: &Plan, patience: Option<Duration>, stop: &Stop) -> Result<(), Error> {
+    let root = Root::system();
+    let lookout = Lookout::new(&root, plan).filter(|_| plan.simulation.is_none());
+    let Some(lookout) = lookout else { return Ok(()) };
     if let Some(patience) = patience {
         return wait(&lookout, patience, stop);
     }

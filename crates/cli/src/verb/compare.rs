@@ -5,7 +5,8 @@ mod fail_on;
 mod source;
 
 use crate::exit::{CELLS_FAILED, DONE, Usage};
-use crate::{formats, out, study_args};
+use crate::verb::study::args as study_args;
+use crate::{formats, out};
 use anyhow::Result;
 use coretwin_base::fleet::comparison::FleetComparison;
 use coretwin_report::{COMPARISON_FORMATS, FLEET_COMPARISON_FORMATS};

@@ -4,13 +4,10 @@ mod args;
 mod results;
 
 pub(crate) use args::Args;
-pub(crate) use results::{rendered, save, summarise};
 
 use crate::exit::{CELLS_FAILED, DONE, INTERRUPTED, Kept, TOO_BUSY, Usage, refuse_slips};
-use crate::keeper::Keeper;
-use crate::progress::Progress;
-use crate::verb::study::{go_on, new_folder, resume_line};
-use crate::{host, out, quiet, signals};
+use crate::session::{Means, Session};
+use crate::{findings, host, out, quiet, resuming, signals};
 use anyhow::{Context, Result};
 use coretwin_base::account::cputime::Relation;
 use coretwin_base::account::cputime::result::CputimeSummary;
@@ -22,8 +19,6 @@ use coretwin_base::study::summary::StoppedBecause;
 use coretwin_host::root::Root;
 use coretwin_host::{lock, user};
 use coretwin_lab::cputime::{self, Request, data, pair};
-use coretwin_lab::engine::{self, Setup};
-use coretwin_lab::event::{Listener, Listeners};
 use coretwin_lab::host_machine::HostMachine;
 use coretwin_lab::machine::Stop;
 use coretwin_lab::probe;
@@ -49,8 +44,9 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let started = Instant::now();
     let root = Root::system();
     let owner = host::owner(&root)?;
-    let to_resume = args.resume.as_ref().map(|folder| resumed(folder, owner)).transpose()?;
-    let folder = args.out.clone().unwrap_or_else(|| new_folder("cputime"));
+    let to_resume = args.resume.as_ref();
+    let to_resume = to_resume.map(|folder| resuming::open(folder, "cputime")).transpose()?;
+    let folder = args.out.clone().unwrap_or_else(|| resuming::new_folder("cputime"));
     let parent = out::missing_parent(&folder);
     if to_resume.is_none() {
         // The folder of the default work is made later, under the lock.
@@ -80,29 +76,26 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         }
     };
     out::results_go_to(bundle.folder(), parent.as_deref());
-    let kept = |error| Kept { error, advice: go_on("cputime", bundle.folder()) };
-    let measured = quiet::before(&plan, &root, args.wait_quiet, &stop)
-        .map_err(|error| kept(error).into())
-        .and_then(|()| measure(&bundle, &plan, &mut machine, run_as, stop));
+    let data = bundle.path(DATA);
+    let means = Means { run_as, boot: None, patience: args.wait_quiet, stop };
+    let measured = Session::open(bundle, plan, &root)
+        .and_then(|mut session| Ok((measure(&mut session, &mut machine, means)?, session)));
     // Made again from its seed if the experiment goes on.
-    let _ = fs::remove_file(bundle.path(DATA));
-    let summary = measured?;
+    let _ = fs::remove_file(data);
+    let (summary, Session { bundle, plan, .. }) = measured?;
     if args.json {
         out::json(&summary)?;
     } else {
-        out::text(&rendered(&bundle, &summary, "text")?)?;
+        out::text(&findings::cputime_report(&bundle, &summary, "text")?)?;
     }
     out::news(&format!("the whole report: {}", bundle.path("report.html").display()));
+    let go_on = resuming::go_on(&plan, bundle.folder());
     if summary.stopped_because == StoppedBecause::Interrupted {
-        out::news(&format!("interrupted; {}", go_on("cputime", bundle.folder())));
+        out::news(&format!("interrupted; {go_on}"));
         return Ok(ExitCode::from(INTERRUPTED));
     }
     if summary.stopped_because == StoppedBecause::Busy || summary.too_busy.is_some() {
-        out::news(&format!(
-            "stopped, for others left nothing to keep; you can {}; {} --wait-quiet",
-            quiet::choices(&plan),
-            go_on("cputime", bundle.folder())
-        ));
+        out::news(&quiet::stopped(&plan, &go_on));
         return Ok(ExitCode::from(TOO_BUSY));
     }
     // No block of value is no result either.
@@ -113,29 +106,20 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
 
 /// The experiment, with everything kept as soon as it is measured.
 fn measure(
-    bundle: &Bundle,
-    plan: &Plan,
+    session: &mut Session,
     machine: &mut HostMachine,
-    run_as: Option<RunAs>,
-    stop: Stop,
+    means: Means,
 ) -> Result<CputimeSummary> {
-    let (journal, earlier) = bundle.journal(plan)?;
-    let taken = earlier.readings.len();
-    let mut environment = bundle.environment()?;
-    earlier.note(&mut environment);
-    environment.sessions.push(machine.session(host::words()));
-    let mut keeper = Keeper { bundle, journal };
-    let mut progress = Progress::new(plan);
-    let setup = Setup { plan, readings: earlier.readings, environment, run_as, boot: None, stop };
-    let listeners: Vec<&mut dyn Listener> = vec![&mut keeper, &mut progress];
-    let finished = engine::run(setup, machine, &mut Listeners(listeners));
-    drop(progress);
-    let finished =
-        finished.map_err(|error| Kept { error, advice: go_on("cputime", bundle.folder()) })?;
-    bundle.write_json(ENVIRONMENT, &finished.environment)?;
-    let summary = save(bundle, plan, &finished.readings, finished.stopped)?;
-    if finished.readings.len() > taken && finished.stopped != StoppedBecause::Interrupted {
-        results::keep_factors(plan, &finished.environment, &summary)?;
+    let taken = session.readings.len();
+    let measured = session.measure(machine, means);
+    let Session { bundle, plan, readings, environment, .. } = session;
+    let advice = || resuming::after_error(plan, bundle);
+    let stopped = measured.map_err(|error| Kept { error, advice: advice() })?;
+    bundle.write_json(ENVIRONMENT, environment)?;
+    let summary = findings::of_cputime(plan, readings, stopped)?;
+    findings::save_cputime(bundle, &summary)?;
+    if readings.len() > taken && stopped != StoppedBecause::Interrupted {
+        results::keep_factors(plan, environment, &summary)?;
     }
     Ok(summary)
 }
@@ -194,20 +178,6 @@ impl Begin<'_> {
         }
         Ok(plan)
     }
-}
-
-/// The folder of an experiment that goes on, with its plan.
-fn resumed(folder: &Path, owner: Option<(u32, u32)>) -> Result<(Bundle, Plan)> {
-    let (bundle, plan) = Bundle::open(folder, owner)?;
-    if plan.cputime.is_none() {
-        return Err(Usage(format!(
-            "{} holds a study; go on with: {}",
-            folder.display(),
-            resume_line("study", folder)
-        ))
-        .into());
-    }
-    Ok((bundle, plan))
 }
 
 /// What was asked for, with the generated data in that folder.

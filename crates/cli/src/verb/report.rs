@@ -1,17 +1,15 @@
 //! `coretwin report DIR`: everything shown again, from the plan and the journal alone.
 
 use crate::dataset::{self, As, PARQUET};
-use crate::verb::cputime;
-use crate::{host, out};
+use crate::{findings, host, out};
 use anyhow::Result;
-use coretwin_base::machine::environment::Environment;
 use coretwin_base::study::decision::Licence;
 use coretwin_base::study::plan::Plan;
 use coretwin_base::study::reading::Reading;
 use coretwin_base::study::summary::{StoppedBecause, Summary};
 use coretwin_host::root::Root;
 use coretwin_report::{FORMATS, Study, StudyFormat};
-use coretwin_store::{Bundle, Extent, SUMMARY};
+use coretwin_store::{Bundle, Extent};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -73,12 +71,8 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     }
     let mut environment = bundle.environment()?;
     journal.note(&mut environment);
-    let summary =
-        Summary { next_boot, ..summarise(&plan, &journal.readings, &environment, stopped) };
-    if args.save {
-        save(&bundle, &plan, &journal.readings, &environment, &summary)?;
-        return Ok(ExitCode::SUCCESS);
-    }
+    let summary = findings::of_study(&plan, &journal.readings, &environment, stopped);
+    let summary = Summary { next_boot, ..summary };
     let study = Study {
         plan: &plan,
         readings: &journal.readings,
@@ -86,6 +80,10 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         summary: &summary,
         licence: args.licence,
     };
+    if args.save {
+        findings::save_study(&bundle, &Study { licence: None, ..study })?;
+        return Ok(ExitCode::SUCCESS);
+    }
     match args.format {
         As::Text(format) => out::to(args.out.as_deref(), &(format.render)(&study))?,
         As::Tables => dataset::of_study(&study, dataset::folder(args.out.as_deref())?)?,
@@ -101,42 +99,15 @@ fn cputime_again(
     readings: &[Reading],
 ) -> Result<ExitCode> {
     let stopped = bundle.cputime().map_or(StoppedBecause::Running, |old| old.stopped_because);
+    let summary = findings::of_cputime(plan, readings, stopped)?;
     if args.save {
-        cputime::save(bundle, plan, readings, stopped)?;
+        findings::save_cputime(bundle, &summary)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let summary = cputime::summarise(plan, readings, stopped)?;
     let name = match args.format {
         As::Text(format) => format.name,
         As::Tables => PARQUET,
     };
-    out::to(args.out.as_deref(), &cputime::rendered(bundle, &summary, name)?)?;
+    out::to(args.out.as_deref(), &findings::cputime_report(bundle, &summary, name)?)?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// The summary of a study, with what happened to the machine.
-pub(crate) fn summarise(
-    plan: &Plan,
-    readings: &[Reading],
-    environment: &Environment,
-    stopped: StoppedBecause,
-) -> Summary {
-    let mut summary = coretwin_article::analyse(plan, readings, stopped);
-    summary.warnings.extend(environment.warnings.iter().cloned());
-    summary
-}
-
-/// Writes everything that is derived from the journal.
-pub(crate) fn save(
-    bundle: &Bundle,
-    plan: &Plan,
-    readings: &[Reading],
-    environment: &Environment,
-    summary: &Summary,
-) -> Result<()> {
-    let study = Study { plan, readings, environment, summary, licence: None };
-    bundle.write_json(SUMMARY, summary)?;
-    bundle.write("report.html", coretwin_report::html(&study).as_bytes())?;
-    bundle.write("report.md", coretwin_report::markdown(&study).as_bytes())?;
-    Ok(())
 }

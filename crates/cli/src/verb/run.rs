@@ -43,7 +43,7 @@ pub(crate) struct Args {
     #[arg(long, default_value = "on", value_parser = ArmSpec::parse)]
     arm: ArmSpec,
     /// Where the workload's roles run: free, same-cpu, siblings, cores, packages
-    #[arg(long, default_value = "free", value_parser = crate::study_args::placement)]
+    #[arg(long, default_value = "free", value_parser = crate::verb::study::args::placement)]
     placement: Placement,
     /// A number from the command's output; see coretwin study --help
     #[arg(long = "metric", value_name = "METRIC", value_parser = metric::parse)]

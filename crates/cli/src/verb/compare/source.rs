@@ -2,7 +2,7 @@
 
 use crate::exit::Usage;
 use crate::out;
-use crate::verb::study::resume_line;
+use crate::resuming;
 use anyhow::Result;
 use coretwin_base::fleet::{Fleet, MemberState};
 use coretwin_base::machine::environment::Environment;
@@ -86,7 +86,7 @@ impl Stored {
         }
         let (bundle, plan) = Bundle::open(folder, None)?;
         let journal = bundle.readings(&plan, Extent::Report)?;
-        let line = resume_line("study", folder);
+        let line = resuming::line(&plan, folder);
         let folder = folder.display().to_string();
         if journal.torn_bytes > 0 {
             out::news(&format!("{folder}: the journal's last line is torn; it is left out"));

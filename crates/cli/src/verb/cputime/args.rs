@@ -1,7 +1,7 @@
 //! Options of `coretwin cputime`.
 
 use crate::exit::Usage;
-use crate::study_args::{drawn_seed, limit};
+use crate::verb::study::args::{drawn_seed, limit};
 use anyhow::Result;
 use coretwin_base::account::cputime::{Spinner, SpinnerKind};
 use coretwin_base::machine::cpu_set::CpuId;

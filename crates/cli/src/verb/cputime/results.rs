@@ -1,20 +1,16 @@
-//! What is made of the readings of `cputime`, again at will: `cputime.json` and the reports; and the
-//! factors that are kept for accounting.
+//! What is kept of `cputime` on this machine: the factors, for accounting.
 
 use crate::out;
-use anyhow::{Context, Result};
+use anyhow::Result;
 use coretwin_base::account::cputime::result::{CputimeSummary, MeasuredFactors};
 use coretwin_base::machine::cpu_set::CpuSet;
 use coretwin_base::machine::environment::Environment;
 use coretwin_base::schema::SCHEMA;
 use coretwin_base::study::plan::Plan;
-use coretwin_base::study::reading::Reading;
-use coretwin_base::study::summary::StoppedBecause;
 use coretwin_host::root::Root;
 use coretwin_host::topology::state_folder;
 use coretwin_lab::host_machine::now_utc;
-use coretwin_report::{CPUTIME_FORMATS, Cputime};
-use coretwin_store::{Bundle, CPUTIME, factors};
+use coretwin_store::factors;
 use std::path::PathBuf;
 
 /// Where this user's findings are kept.
@@ -26,41 +22,6 @@ fn state() -> PathBuf {
 pub(super) fn probed() -> Vec<CpuSet> {
     coretwin_lab::probe::recall(&Root::system(), &state())
         .map_or_else(Vec::new, |probe| probe.groups)
-}
-
-/// Analyses the readings and writes everything that is derived from them.
-pub(crate) fn save(
-    bundle: &Bundle,
-    plan: &Plan,
-    readings: &[Reading],
-    stopped: StoppedBecause,
-) -> Result<CputimeSummary> {
-    let summary = summarise(plan, readings, stopped)?;
-    bundle.write_json(CPUTIME, &summary)?;
-    for (file, format) in [("report.html", "html"), ("report.md", "md")] {
-        bundle.write(file, rendered(bundle, &summary, format)?.as_bytes())?;
-    }
-    Ok(summary)
-}
-
-/// Analyses the readings.
-pub(crate) fn summarise(
-    plan: &Plan,
-    readings: &[Reading],
-    stopped: StoppedBecause,
-) -> Result<CputimeSummary> {
-    coretwin_stats::cputime::summarise(plan, readings, stopped)
-        .context("this is no plan of cputime")
-}
-
-/// The report in a format of that name.
-pub(crate) fn rendered(bundle: &Bundle, summary: &CputimeSummary, format: &str) -> Result<String> {
-    let names: Vec<&str> = CPUTIME_FORMATS.iter().map(|format| format.name).collect();
-    let format = CPUTIME_FORMATS.iter().find(|known| known.name == format).ok_or_else(|| {
-        crate::exit::Usage(coretwin_base::suggest::unknown("format of cputime", format, &names))
-    })?;
-    let environment = bundle.environment()?;
-    Ok((format.render)(&Cputime { summary, environment: &environment }))
 }
 
 /// Keeps slowdown and yield for accounting, where they are those of a core.

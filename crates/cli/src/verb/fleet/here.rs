@@ -4,9 +4,9 @@ mod apart;
 
 use super::run::Args;
 use crate::exit::{CELLS_FAILED, DONE, INTERRUPTED, Usage};
-use crate::study_args::Line;
 use crate::verb::simulate::sweep;
 use crate::verb::study;
+use crate::verb::study::args::Line;
 use crate::{out, signals};
 use anyhow::{Context, Result};
 use coretwin_base::fleet::plan::{BundleHolds, FleetPlan, FleetSubject, Manifest, Task};

@@ -2,8 +2,8 @@
 
 use crate::exit::{DONE, Usage};
 use crate::out;
-use crate::study_args::{self, Line};
 use crate::verb::simulate::sweep;
+use crate::verb::study::args::{self as study_args, Line};
 use anyhow::{Context, Result};
 use coretwin_base::caps;
 use coretwin_base::fleet::plan::{

@@ -3,7 +3,8 @@
 use super::merge::merged_already;
 use crate::dataset::{self, As};
 use crate::exit::{DONE, Usage};
-use crate::{out, study_args};
+use crate::out;
+use crate::verb::study::args as study_args;
 use anyhow::Result;
 use coretwin_base::fleet::plan::FleetPlan;
 use coretwin_base::warning::Warning;

@@ -206,9 +206,14 @@ impl Args {
         self.machine != HOST
     }
 
-    /// Refuses options that mean nothing on a simulated machine.
-    pub(crate) fn refuse_what_a_simulation_has_not(&self) -> Result<()> {
-        let why = if self.budget.is_some() {
+    /// Refuses options that mean nothing on the machine that is asked for.
+    fn refuse_what_a_simulation_has_not(&self) -> Result<()> {
+        let why = if !self.is_simulated() {
+            match self.fit {
+                Some(_) => "--fit is for a simulated machine; name it with --machine",
+                None => return Ok(()),
+            }
+        } else if self.budget.is_some() {
             "--budget: a simulated study has none, or its result would hang on how fast this host is; \
              give --blocks or --quick"
         } else if self.wait_quiet.is_some() {
@@ -258,6 +263,7 @@ impl Args {
 
     /// What is asked for.
     pub(crate) fn request(&self) -> Result<Request> {
+        self.refuse_what_a_simulation_has_not()?;
         let protocol = match (&self.protocol, self.quick, self.blocks) {
             (Some(_), ..) => Protocol::Article2003,
             (None, true, _) => Protocol::Quick,

@@ -1,8 +1,10 @@
 //! What a study compares, in words: its first line, and all of it for `--dry-run`.
 
+use crate::out;
 use coretwin_base::study::arm::ArmState;
 use coretwin_base::study::command::CommandSpec;
 use coretwin_base::study::plan::{Comparison, CopyRule, Plan, PlanArm, PlanRow, Protocol};
+use coretwin_base::suggest::nearest;
 use coretwin_base::units::human_seconds;
 use coretwin_lab::estimate;
 use coretwin_stats::confidence;
@@ -13,7 +15,7 @@ const BLOCKS_LISTED: usize = 8;
 const SWITCH_S_PER_CPU: f64 = 0.1;
 
 /// What is compared, in one line; on a machine without visible siblings that comes first.
-pub(crate) fn headline(plan: &Plan) -> String {
+pub(super) fn headline(plan: &Plan) -> String {
     let arms: Vec<String> =
         plan.arms.iter().map(|arm| format!("{} ({})", arm.label, arm.about)).collect();
     let arms = arms.join(" with ");
@@ -37,8 +39,38 @@ pub(crate) fn headline(plan: &Plan) -> String {
     }
 }
 
+/// What is compared, what is left out of it, and how long it will take.
+pub(super) fn foretell(plan: &Plan) {
+    out::news(&headline(plan));
+    for warning in plan.warnings.iter().filter(|warning| warning.kind == "left-out") {
+        out::news(&format!("{}; {}", warning.text, warning.remedy));
+    }
+    for (typed, meant) in misspelt(plan) {
+        out::news(&format!("Note: {{{typed}}} is passed on as it is; did you mean {{{meant}}}?"));
+    }
+    if let Some(duration) = duration(plan) {
+        out::news(&format!("It takes {duration}."));
+    }
+}
+
+/// Words in braces in the command that are not filled in, but look like one that would be.
+fn misspelt(plan: &Plan) -> Vec<(&str, &'static str)> {
+    const KNOWN: [&str; 4] = ["threads", "cpus", "arm", "copy"];
+    let words = plan.command.iter().flat_map(|command| &command.argv);
+    let in_braces = words.flat_map(|word| {
+        word.split('{').skip(1).filter_map(|rest| rest.split_once('}').map(|(inside, _)| inside))
+    });
+    let is_slip = |word: &&str| {
+        word.len() > 2 && word.bytes().all(|b| b.is_ascii_alphabetic()) && !KNOWN.contains(word)
+    };
+    in_braces
+        .filter(is_slip)
+        .filter_map(|word| nearest(word, KNOWN).map(|meant| (word, meant)))
+        .collect()
+}
+
 /// How long it will take, as far as that is known before the first run.
-pub(crate) fn duration(plan: &Plan) -> Option<String> {
+fn duration(plan: &Plan) -> Option<String> {
     let foretold_s = estimate::foretold_s(plan)?;
     let text = human_seconds(foretold_s);
     let rows = plan.rows.len();
@@ -62,7 +94,7 @@ pub(crate) fn duration(plan: &Plan) -> Option<String> {
 }
 
 /// What a study would do, for `--dry-run`.
-pub(crate) fn describe(plan: &Plan) -> String {
+pub(super) fn describe(plan: &Plan) -> String {
     let mut text = headline(plan) + "\n\nArms (the first is the reference)\n";
     text.extend(plan.arms.iter().map(arm_line));
     text += "\nRows\n";
@@ -219,7 +251,7 @@ fn describe_command(command: &CommandSpec) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::study_args::Args;
+    use crate::verb::study::args::Args;
     use clap::Parser;
     use coretwin_base::machine::topology::{SmtControl, Topology};
 
