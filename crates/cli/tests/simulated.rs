@@ -37,6 +37,9 @@ fn text(folder: &Path, file: &str) -> String {
 fn equal_seeds_give_equal_files_and_the_report_sets_predictions_out_as_the_article_did() {
     let scratch = tempfile::tempdir().expect("folder");
     let folder = scratch.path();
+    let ran = study(folder, &["--seed=7", "--dry-run", "--json"]);
+    let plan: serde_json::Value = serde_json::from_str(&ran.out).expect("the plan as JSON");
+    assert_eq!((&plan["seed"], &plan["machine"]), (&7.into(), &"xeon-mp-foster".into()));
     let ran = study(folder, &["--seed=7", "--out=a"]);
     assert_eq!(ran.status, 0, "{}", ran.err);
     for part in [
