@@ -45,7 +45,7 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let rest = arguments.get(1..).unwrap_or_default();
     let result = match arguments.first().map(String::as_str) {
-        _ if vm::guest::is_one() => vm::guest::run(&arguments),
+        _ if vm::init::is_one() => vm::init::run(&arguments),
         Some("tidy") => tidy::run(&root()),
         Some("test") => test::run(&root()),
         Some("check-all") => check_all::run(&root(), rest),

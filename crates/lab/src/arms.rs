@@ -1,4 +1,4 @@
-//! Arms on this machine: from what was typed to CPU sets and thread numbers (DESIGN: arms).
+//! Arms on this machine: from what was typed to CPU sets and thread numbers.
 
 use crate::error::Error;
 use coretwin_base::machine::cpu_set::{CoreId, CpuSet};

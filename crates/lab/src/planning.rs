@@ -179,8 +179,8 @@ pub fn roles(
     arm: &PlanArm,
     topology: &Topology,
 ) -> Result<Vec<coretwin_base::machine::cpu_set::CpuSet>, String> {
-    let count =
-        coretwin_workloads::table::find(&row.workload).map_or(1, |workload| workload.roles().len());
+    let count = coretwin_workloads::table::find(&row.workload)
+        .map_or(1, |workload| workload.facts().roles.len());
     coretwin_host::placement::roles(topology, &arm.cpus, row.placement, count)
 }
 

@@ -191,9 +191,10 @@ impl Asked {
             [] => &[Placement::Free],
             placements => placements,
         };
+        let facts = workload.facts();
         for placement in placements {
             let free = *placement == Placement::Free;
-            if !free && workload.roles().len() < 2 {
+            if !free && facts.roles.len() < 2 {
                 continue;
             }
             let mut id = label(&row.spec.name, &row.spec.params);
@@ -202,15 +203,15 @@ impl Asked {
             }
             let plan_row = PlanRow {
                 id,
-                workload: workload.name().to_owned(),
-                family: workload.family().to_owned(),
+                workload: facts.name.to_owned(),
+                family: facts.family.to_owned(),
                 params: params.clone(),
                 placement: *placement,
                 threads: ThreadRule::Fixed(workload.tasks(params)),
                 copies: workload.copies(params),
-                unit: workload.unit().to_owned(),
-                better: workload.better(),
-                scale: workload.scale(),
+                unit: facts.unit.to_owned(),
+                better: facts.better,
+                scale: facts.scale,
                 arms: Vec::new(),
             };
             self.rows.push((plan_row, by_suite));

@@ -24,7 +24,7 @@ use coretwin_base::study::summary::StoppedBecause;
 use coretwin_base::warning::Warning;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Share of attempts that may be set aside before it is a warning (DESIGN: the study's method).
+/// Share of attempts that may be set aside before it is a warning.
 const SET_ASIDE_MAX: f64 = 0.1;
 
 /// The readings of one block by row.

@@ -12,7 +12,7 @@
 mod support;
 
 use coretwin_base::machine::placement::Placement;
-use coretwin_workloads::lmbench::rows::ALL;
+use coretwin_workloads::lmbench::table_1::ALL;
 use coretwin_workloads::workload::Workload;
 use std::process::ExitCode;
 use support::{Options, Trouble, deviation, mean};

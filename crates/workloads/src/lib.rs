@@ -12,8 +12,7 @@
 //!   ordinary code before the work begins;
 //! * however a run ends, every descendant is dead and every kernel object removed before the
 //!   worker ends; what a killed worker leaves, [`leftovers::sweep`] removes;
-//! * unsafe code is in `sys.rs`, `aim9/native/`, `lmbench/native/` and `lmbench_more/native.rs`
-//!   alone.
+//! * unsafe code is in `sys.rs`, `aim9/native/` and `lmbench/native/` alone.
 
 #![deny(unsafe_code)]
 
@@ -31,7 +30,6 @@ mod held_file;
 pub mod kernel_2_4;
 pub mod leftovers;
 pub mod lmbench;
-pub mod lmbench_more;
 mod observe;
 mod open_files;
 pub mod real_time;

@@ -112,7 +112,7 @@ fn patience(socket: &impl AsFd, which: Timeout) -> Option<Duration> {
 }
 
 /// Goes on with `part` from where it is until all is done, the stream ends (0), or patience does.
-fn whole(
+pub(crate) fn whole(
     length: usize,
     mut part: impl FnMut(usize) -> Result<usize, Errno>,
     patience: impl Fn() -> Option<Duration>,

@@ -1,5 +1,5 @@
 //! The calls into the C library that have no safe wrapper elsewhere. What rows need of that kind for
-//! what they measure is beside them: `aim9::native`, `lmbench::native`, `lmbench_more::native`.
+//! what they measure is beside them: `aim9::native`, `lmbench::native`.
 
 #![expect(unsafe_code, reason = "system calls; every block says why it is sound")]
 

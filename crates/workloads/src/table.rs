@@ -1,131 +1,29 @@
 //! Every workload. The list, the help and the tests are made from this table.
 
-use crate::Error;
-use crate::aim9::rows as aim9;
-use crate::chat::{CHAT, CHAT_FUTEX, CHAT_NODELAY};
-use crate::dbench::DBENCH;
-use crate::kernel_2_4::rows as kernel_2_4;
-use crate::lmbench::rows as lmbench;
-use crate::lmbench_more::rows as lmbench_more;
-use crate::tbench::{TBENCH, TBENCH_THREADS};
 use crate::workload::Workload;
+use crate::{Error, aim9, chat, dbench, kernel_2_4, lmbench, tbench};
 use coretwin_base::param::{Params, WorkloadSpec};
 use coretwin_base::suggest;
+use std::sync::LazyLock;
 
 /// Every workload, in order of name.
-pub const ALL: &[&dyn Workload] = &[
-    &aim9::ADD_DOUBLE,
-    &aim9::ADD_FLOAT,
-    &aim9::ADD_INT,
-    &aim9::ADD_LONG,
-    &aim9::ADD_SHORT,
-    &aim9::ARRAY_RTNS,
-    &aim9::BRK_TEST,
-    &aim9::CREAT_CLO,
-    &aim9::DGRAM_PIPE,
-    &aim9::DIR_RTNS_1,
-    &aim9::DISK_CP,
-    &aim9::DISK_RD,
-    &aim9::DISK_RR,
-    &aim9::DISK_RW,
-    &aim9::DISK_SRC,
-    &aim9::DISK_WRT,
-    &aim9::DIV_DOUBLE,
-    &aim9::DIV_FLOAT,
-    &aim9::DIV_INT,
-    &aim9::DIV_LONG,
-    &aim9::DIV_SHORT,
-    &aim9::EXEC_TEST,
-    &aim9::FIFO_TEST,
-    &aim9::FORK_TEST,
-    &aim9::FUN_CAL,
-    &aim9::FUN_CAL1,
-    &aim9::FUN_CAL15,
-    &aim9::FUN_CAL2,
-    &aim9::JMP_TEST,
-    &aim9::LINK_TEST,
-    &aim9::MATRIX_RTNS,
-    &aim9::MEM_RTNS_1,
-    &aim9::MEM_RTNS_2,
-    &aim9::MISC_RTNS_1,
-    &aim9::MUL_DOUBLE,
-    &aim9::MUL_FLOAT,
-    &aim9::MUL_INT,
-    &aim9::MUL_LONG,
-    &aim9::MUL_SHORT,
-    &aim9::NUM_RTNS_1,
-    &aim9::PAGE_TEST,
-    &aim9::PIPE_CPY,
-    &aim9::RAM_COPY,
-    &aim9::SERIES_1,
-    &aim9::SHARED_MEMORY,
-    &aim9::SHELL_RTNS_1,
-    &aim9::SHELL_RTNS_2,
-    &aim9::SHELL_RTNS_3,
-    &aim9::SIEVE,
-    &aim9::SIGNAL_TEST,
-    &aim9::SORT_RTNS_1,
-    &aim9::STREAM_PIPE,
-    &aim9::STRING_RTNS,
-    &aim9::SYNC_DISK_CP,
-    &aim9::SYNC_DISK_RW,
-    &aim9::SYNC_DISK_UPDATE,
-    &aim9::SYNC_DISK_WRT,
-    &aim9::TCP_TEST,
-    &aim9::TRIG_RTNS,
-    &aim9::UDP_TEST,
-    &CHAT,
-    &CHAT_FUTEX,
-    &CHAT_NODELAY,
-    &DBENCH,
-    &kernel_2_4::DELAY_CLOCK,
-    &kernel_2_4::DELAY_LOOP,
-    &kernel_2_4::DELAY_SLEEP,
-    &kernel_2_4::LOCK_128,
-    &kernel_2_4::LOCK_64,
-    &kernel_2_4::LOCK_PACKED,
-    &kernel_2_4::SPIN,
-    &kernel_2_4::SPIN_PAUSE,
-    &kernel_2_4::STACK_ALIASED,
-    &kernel_2_4::STACK_OFFSET,
-    &lmbench_more::BCOPY,
-    &lmbench_more::CLOCK,
-    &lmbench_more::CLOCK_SYSTEM_CALL,
-    &lmbench_more::CONTEXT_SWITCH,
-    &lmbench_more::FILE_CREATE,
-    &lmbench_more::FILE_DELETE,
-    &lmbench_more::FILE_REREAD,
-    &lmbench_more::MEMORY_COPY,
-    &lmbench_more::MEMORY_LATENCY,
-    &lmbench_more::MEMORY_LATENCY_RANDOM,
-    &lmbench_more::MEMORY_READ,
-    &lmbench_more::MEMORY_READ_WRITE,
-    &lmbench_more::MEMORY_WRITE,
-    &lmbench_more::MMAP_REREAD,
-    &lmbench_more::PIPE_BANDWIDTH,
-    &lmbench_more::TCP_BANDWIDTH,
-    &lmbench_more::TCP_LATENCY,
-    &lmbench_more::UDP_BANDWIDTH,
-    &lmbench_more::UDP_LATENCY,
-    &lmbench_more::UNIX_BANDWIDTH,
-    &lmbench_more::UNIX_LATENCY,
-    &lmbench::FORK_EXECVE,
-    &lmbench::FORK_EXIT,
-    &lmbench::FORK_SH,
-    &lmbench::PIPE_LATENCY,
-    &lmbench::SELECT_10_FDS,
-    &lmbench::SELECT_10_TCP_FDS,
-    &lmbench::SIGNAL_INSTALL,
-    &lmbench::SIGNAL_OVERHEAD,
-    &lmbench::SIMPLE_FSTAT,
-    &lmbench::SIMPLE_OPEN_CLOSE,
-    &lmbench::SIMPLE_READ,
-    &lmbench::SIMPLE_STAT,
-    &lmbench::SIMPLE_SYSCALL,
-    &lmbench::SIMPLE_WRITE,
-    &TBENCH,
-    &TBENCH_THREADS,
-];
+pub static ALL: LazyLock<Vec<&dyn Workload>> = LazyLock::new(|| {
+    let mut all: Vec<&dyn Workload> = Vec::new();
+    all.extend(of(aim9::rows::TABLE_2));
+    all.extend(of(aim9::rows::MORE));
+    all.extend(of(chat::ALL));
+    all.extend(of(dbench::ALL));
+    all.extend(of(kernel_2_4::rows::ALL));
+    all.extend(of(lmbench::table_1::ALL));
+    lmbench::more::ALL.iter().for_each(|group| all.extend(of(group.rows)));
+    all.extend(of(tbench::ALL));
+    all.sort_by_key(|workload| workload.name());
+    all
+});
+
+fn of<W: Workload>(rows: &'static [W]) -> impl Iterator<Item = &'static dyn Workload> {
+    rows.iter().map(|row| row as &dyn Workload)
+}
 
 /// The workload of that name.
 #[must_use]
@@ -142,7 +40,7 @@ pub fn resolve(spec: &WorkloadSpec) -> Result<(&'static dyn Workload, Params), E
         let names: Vec<&str> = ALL.iter().map(|workload| workload.name()).collect();
         Error::Unknown(suggest::unknown("workload", &spec.name, &names))
     })?;
-    let known = workload.params();
+    let known = workload.facts().params;
     if let Some(name) = spec.params.keys().find(|name| known.iter().all(|p| p.name != **name)) {
         let names: Vec<&str> = known.iter().map(|param| param.name).collect();
         let kind = format!("parameter of {}", workload.name());
@@ -167,21 +65,23 @@ mod tests {
     }
 
     #[test]
-    fn the_table_is_sorted_and_complete() {
+    fn every_name_is_one_workload_and_every_workload_complete() {
         for pair in ALL.windows(2) {
-            assert!(pair[0].name() < pair[1].name(), "{} is out of order", pair[1].name());
+            assert!(pair[0].name() < pair[1].name(), "{} is there twice", pair[1].name());
         }
-        for workload in ALL {
-            let name = workload.name();
-            for text in [workload.about(), workload.source(), workload.analysis()] {
+        for workload in ALL.iter() {
+            let facts = workload.facts();
+            let name = facts.name;
+            for text in [facts.about, facts.source, facts.analysis] {
                 assert!(text.len() > 20, "{name} lacks a text: '{text}'");
             }
-            assert!(!workload.unit().is_empty() && !workload.family().is_empty(), "{name}");
-            for pair in workload.params().windows(2) {
+            assert!(!facts.unit.is_empty() && !facts.family.is_empty(), "{name}");
+            assert!(!facts.roles.is_empty(), "{name}");
+            for pair in facts.params.windows(2) {
                 assert!(pair[0].name < pair[1].name, "{name}: {} is out of order", pair[1].name);
             }
             let (_, params) = resolved(name).expect("defaults are possible");
-            assert_eq!(params.len(), workload.params().len(), "{name}");
+            assert_eq!(params.len(), facts.params.len(), "{name}");
             assert!(workload.tasks(&params) > 0 && !workload.needs(&params).is_empty(), "{name}");
         }
     }

@@ -78,7 +78,9 @@ fn read_job() -> Result<Job, Error> {
 fn run(job: &Job) -> Outcome {
     let (unit, better) = match &job.work {
         Work::Builtin { workload, .. } => table::find(workload)
-            .map_or((String::new(), Better::Lower), |w| (w.unit().to_owned(), w.better())),
+            .map_or((String::new(), Better::Lower), |w| {
+                (w.facts().unit.to_owned(), w.facts().better)
+            }),
         Work::Command(spec) => command::value(spec, job.rate),
         Work::Beside(beside) => spinner::value(beside),
     };

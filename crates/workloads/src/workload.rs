@@ -3,7 +3,8 @@
 use crate::Error;
 use crate::supervisor::Supervisor;
 use coretwin_base::machine::cpu_set::CpuSet;
-use coretwin_base::machine::limits::Need;
+use coretwin_base::machine::limits::{Limit, Need};
+use coretwin_base::machine::placement::Placement;
 use coretwin_base::param::{ParamValue, Params};
 use coretwin_base::study::job::Job;
 use coretwin_base::study::plan::{CopyRule, Scale};
@@ -13,24 +14,12 @@ use std::net::SocketAddr;
 
 /// A workload of the table.
 pub trait Workload: Sync {
-    /// The name people type, unique in the table.
-    fn name(&self) -> &'static str;
-    /// Benchmark family; a family weighs as one in a suite result.
-    fn family(&self) -> &'static str;
-    /// What it does, in one line.
-    fn about(&self) -> &'static str;
-    /// Where it is described.
-    fn source(&self) -> &'static str;
-    /// Unit of the value.
-    fn unit(&self) -> &'static str;
-    /// Which direction of the value is better.
-    fn better(&self) -> Better;
-    /// How arms are compared.
-    fn scale(&self) -> Scale;
-    /// Its parameters, in order of name.
-    fn params(&self) -> &'static [ParamSpec];
-    /// The roles a placement can separate; the order is that of [`Job::roles`].
-    fn roles(&self) -> &'static [&'static str];
+    /// What is true of it whatever its parameters.
+    fn facts(&self) -> Facts;
+    /// The name people type.
+    fn name(&self) -> &'static str {
+        self.facts().name
+    }
     /// Tasks (threads) that do the work, for complete parameters.
     fn tasks(&self, params: &Params) -> u32;
     /// What one run needs of the system's limits, for complete parameters.
@@ -47,13 +36,13 @@ pub trait Workload: Sync {
         let phases = given("warmup") + given("seconds");
         START_S + phases + given("sample") * (given("samples") + 2.0)
     }
-    /// What its result means for SMT, for a report.
-    fn analysis(&self) -> &'static str;
     /// Checks of parameters against each other, beyond the range of each.
     ///
     /// # Errors
     /// [`Error::Param`] naming the parameter and what is possible.
-    fn check(&self, params: &Params) -> Result<(), Error>;
+    fn check(&self, _params: &Params) -> Result<(), Error> {
+        Ok(())
+    }
     /// Runs it once, through the supervisor.
     ///
     /// # Errors
@@ -64,6 +53,61 @@ pub trait Workload: Sync {
         job: &Job,
         supervisor: &mut Supervisor,
     ) -> Result<Measured, Error>;
+}
+
+/// What is true of a workload whatever its parameters.
+#[derive(Debug, Clone, Copy)]
+pub struct Facts {
+    /// The name people type, unique in the table.
+    pub name: &'static str,
+    /// Benchmark family; a family weighs as one in a suite result.
+    pub family: &'static str,
+    /// What it does, in one line.
+    pub about: &'static str,
+    /// Where it is described.
+    pub source: &'static str,
+    /// Unit of the value.
+    pub unit: &'static str,
+    /// Which direction of the value is better.
+    pub better: Better,
+    /// How arms are compared.
+    pub scale: Scale,
+    /// Its parameters, in order of name.
+    pub params: &'static [ParamSpec],
+    /// The roles a placement can separate; the order is that of [`Job::roles`].
+    pub roles: &'static [&'static str],
+    /// Where suites measure it, as far as an arm has these placements; empty: where the scheduler
+    /// runs it.
+    pub placements: &'static [Placement],
+    /// Whether a screening leaves it out, because a run takes minutes.
+    pub is_slow: bool,
+    /// What its result means for SMT, for a report.
+    pub analysis: &'static str,
+}
+
+impl Facts {
+    /// What most workloads have in common.
+    pub(crate) const USUAL: Self = Self {
+        name: "",
+        family: "",
+        about: "",
+        source: "",
+        unit: "",
+        better: Better::Higher,
+        scale: Scale::Ratio,
+        params: &[],
+        roles: &[],
+        placements: &[],
+        is_slow: false,
+        analysis: "",
+    };
+}
+
+/// What `tasks` tasks need of every limit that counts tasks, and what else is needed.
+pub(crate) fn needs(tasks: u64, others: impl IntoIterator<Item = (Limit, u64)>) -> Vec<Need> {
+    let counted = [Limit::UserTasks, Limit::Threads, Limit::CgroupTasks];
+    let all = counted.map(|limit| (limit, tasks)).into_iter().chain(others);
+    all.map(|(limit, amount)| Need { limit, amount }).collect()
 }
 
 /// About how long it takes to start a worker and what it measures, and to end both, in seconds.
@@ -257,6 +301,25 @@ pub struct Measured {
     pub cpus_ran: CpuSet,
     /// Named checks, each held or not.
     pub checks: BTreeMap<String, bool>,
+}
+
+impl Measured {
+    /// A result of this value; all else is nothing yet.
+    pub(crate) fn of(facts: &Facts, value: f64) -> Self {
+        Self {
+            value,
+            unit: facts.unit.to_owned(),
+            better: facts.better,
+            metrics: BTreeMap::new(),
+            samples: Vec::new(),
+            notes: BTreeMap::new(),
+            operations: 0,
+            elapsed_s: 0.0,
+            threads: 0,
+            cpus_ran: CpuSet::new(),
+            checks: BTreeMap::new(),
+        }
+    }
 }
 
 /// A metric, in the form the records want.

@@ -3,20 +3,18 @@
 mod common;
 
 use common::{
-    Worker, allowed_cpus, children, eventually, fail, installed, processes_with, run, succeed,
-    worker_path, workload,
+    Worker, allowed_cpus, children, eventually, fail, installed, run, succeed, traced, worker_path,
+    workload,
 };
 use coretwin_base::study::job::{Job, Outcome, RunAs};
-use coretwin_workloads::table;
+use coretwin_workloads::{aim9, table};
 use rustix::process::Signal;
 use std::collections::BTreeMap;
-use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::Read;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::Duration;
 
 /// A job of a row, with parameters as typed.
 fn row(name: &str, params: &str) -> Job {
@@ -48,7 +46,7 @@ fn every_row_gives_right_answers() {
         assert!(outcome.cpus_ran.is_subset(&allowed_cpus()) && !outcome.cpus_ran.is_empty());
         count += 1;
     }
-    assert_eq!(count, 60);
+    assert!(count >= aim9::rows::TABLE_2.len(), "{count}");
 }
 
 #[test]
@@ -86,22 +84,10 @@ fn copies_run_together_and_their_rates_add_up() {
 
 /// System calls by name of one run of a row: those of the copy and of what it starts.
 fn system_calls(name: &str, params: &str) -> BTreeMap<String, i64> {
-    let folder = tempfile::tempdir().expect("folder");
-    let mut traced = Command::new("strace");
-    traced.args(["-f", "-ff", "-o"]).arg(folder.path().join("trace")).arg(worker_path());
-    let outcome = Worker::start_by(traced, &row(name, params)).outcome();
-    assert_eq!(outcome.failure, None, "{name}");
     let mut counts = BTreeMap::new();
-    for entry in std::fs::read_dir(folder.path()).expect("folder").flatten() {
-        let trace = std::fs::read_to_string(entry.path()).expect("trace");
-        // The worker reads its job, and the janitor was told its role.
-        if trace.contains("read(0, \"{") || trace.contains("\"janitor\"") {
-            continue;
-        }
-        for line in trace.lines() {
-            if let Some((call, _)) = line.split_once('(') {
-                *counts.entry(call.to_owned()).or_default() += 1;
-            }
+    for line in traced(&row(name, params)).0 {
+        if let Some((call, _)) = line.split_once('(') {
+            *counts.entry(call.to_owned()).or_default() += 1;
         }
     }
     counts
@@ -277,101 +263,8 @@ fn instructions_grow_with_the_work() {
     }
 }
 
-/// What a worker in the midst of its work has: processes, claims.
-type Belongings = (Vec<i32>, Vec<(String, String)>);
-
-/// A worker in the midst of a row that works in that folder, and what it has.
-fn in_the_midst(name: &str, folder: &Path) -> (Worker, Belongings) {
-    let dir = match name {
-        "shared_memory" | "fork_test" => String::new(),
-        _ => format!(",dir={}", folder.display()),
-    };
-    let mut job = row(name, &format!("seconds=60,copies=2{dir}"));
-    job.copies = 2;
-    let worker = Worker::start(&job);
-    let pid = worker.pid();
-    eventually("two copies at work", || children(pid).len() >= 2);
-    // Anything from the first moments of setting up to the midst of the work.
-    let random = RandomState::new().build_hasher().finish() % 200;
-    std::thread::sleep(Duration::from_millis(random));
-    let belongings = (children(pid), claims_of(pid));
-    (worker, belongings)
-}
-
-/// What a worker has claimed and not let go: names of files, and what they say.
-fn claims_of(worker: i32) -> Vec<(String, String)> {
-    let entries = std::fs::read_dir("/dev/shm").expect("/dev/shm").flatten();
-    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
-    let ours = |name: &String| {
-        name.starts_with("coretwin-") && name.split('-').any(|part| part == worker.to_string())
-    };
-    let text = |name: &String| std::fs::read_to_string(Path::new("/dev/shm").join(name));
-    names.filter(ours).map(|name| (text(&name).unwrap_or_default(), name)).collect()
-}
-
-/// Semaphore sets and segments under the keys of those claims, as the kernel lists them.
-fn kernel_objects(claims: &[(String, String)]) -> usize {
-    let claimed = claims.iter().filter_map(|(text, _)| text.trim().split_once(' '));
-    let ranges: Vec<std::ops::Range<i32>> = claimed
-        .filter_map(|(base, count)| Some((base.parse().ok()?, count.parse::<i32>().ok()?)))
-        .map(|(base, count): (i32, i32)| base..base + count)
-        .collect();
-    let of = |file: &str| {
-        let table = std::fs::read_to_string(file).expect("table of kernel objects");
-        let keys = table.lines().skip(1).filter_map(|line| line.split_whitespace().next());
-        let keys = keys.flat_map(str::parse::<i32>);
-        keys.filter(|key| ranges.iter().any(|range| range.contains(key))).count()
-    };
-    of("/proc/sysvipc/shm") + of("/proc/sysvipc/sem")
-}
-
-fn assert_nothing_left(folder: &Path, worker: i32, (processes, claims): &Belongings) {
-    eventually("every process ends", || {
-        let living = |pid: &i32| {
-            let cmdline = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-            String::from_utf8_lossy(&cmdline).contains("coretwin-worker")
-        };
-        !processes.iter().any(living)
-    });
-    eventually("nothing is claimed", || claims_of(worker).is_empty());
-    let left: Vec<_> = std::fs::read_dir(folder).expect("folder").flatten().collect();
-    assert!(left.is_empty(), "{left:?}");
-    assert_eq!(kernel_objects(claims), 0);
-    let text = folder.to_str().expect("text");
-    eventually("no grandchild works there", || processes_with(text).is_empty());
-}
-
 #[test]
-fn a_worker_killed_at_any_moment_leaves_nothing() {
-    for name in ["creat-clo", "disk_cp", "disk_src", "fifo_test", "shell_rtns_1", "exec_test"]
-        .iter()
-        .chain(&["shared_memory"; 4])
-        .chain(&["fork_test"])
-    {
-        let folder = tempfile::tempdir().expect("folder");
-        let (mut worker, belongings) = in_the_midst(name, folder.path());
-        let pid = worker.pid();
-        worker.child.kill().expect("kill");
-        worker.child.wait().expect("dead");
-        assert_nothing_left(folder.path(), pid, &belongings);
-    }
-}
-
-#[test]
-fn a_run_ended_from_outside_leaves_nothing() {
-    for (name, signal) in
-        [("disk_rw", Some(Signal::TERM)), ("shared_memory", Some(Signal::INT)), ("link_test", None)]
-    {
-        let folder = tempfile::tempdir().expect("folder");
-        let (mut worker, belongings) = in_the_midst(name, folder.path());
-        let pid = worker.pid();
-        match signal {
-            Some(signal) => common::kill(pid, signal),
-            None => worker.abandon(),
-        }
-        assert!(worker.outcome().failure.is_some(), "{name}");
-        assert_nothing_left(folder.path(), pid, &belongings);
-    }
+fn a_run_that_takes_too_long_leaves_nothing() {
     let folder = tempfile::tempdir().expect("folder");
     let mut job = row("disk_cp", &format!("seconds=60,dir={}", folder.path().display()));
     job.timeout_s = 0.3;

@@ -23,7 +23,7 @@ fn near(a: f64, b: f64) -> bool {
 #[test]
 fn every_row_counts_both_sides_on_the_cpus_of_its_roles() {
     let mut rows = 0;
-    for row in table::ALL.iter().filter(|row| row.family() == "kernel-2.4") {
+    for row in table::ALL.iter().filter(|row| row.facts().family == "kernel-2.4") {
         let name = row.name();
         let mut job = workload(&format!("{name}:seconds=0.05"));
         if let (Some(first), Some(second)) = (nth_cpu(0), nth_cpu(1)) {

@@ -9,7 +9,6 @@ pub(crate) const UNSAFE: &[&str] = &[
     "crates/workloads/hello/hello.rs",
     "crates/workloads/src/aim9/native/",
     "crates/workloads/src/lmbench/native/",
-    "crates/workloads/src/lmbench_more/native.rs",
     "crates/workloads/src/sys.rs",
 ];
 

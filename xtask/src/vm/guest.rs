@@ -1,13 +1,10 @@
-//! The guest half: this program as the first process of a boot, and what a suite has there.
+//! What the guest half of a suite has: its boot, the port of its results, and what it asks a guest.
 
 use super::cpio::Archive;
 use super::frame::{self, Kind};
 use super::qemu::Topology;
-use super::suites;
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use rustix::mount::{MountFlags, mount};
-use rustix::process::{WaitOptions, wait};
-use rustix::system::{RebootCommand, reboot};
 use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
 use serde_json::{Value, json};
 use std::fs::{File, OpenOptions};
@@ -15,47 +12,8 @@ use std::path::Path;
 use std::process::{Command, Output};
 use std::time::Instant;
 
-/// What this program is called in a guest.
-const INIT: &str = "/init";
-/// What is mounted before a suite begins: type and folder.
-const MOUNTS: &[(&str, &str)] = &[
-    ("devtmpfs", "/dev"),
-    ("proc", "/proc"),
-    ("sysfs", "/sys"),
-    ("tmpfs", "/run"),
-    ("tmpfs", "/tmp"),
-    ("cgroup2", "/sys/fs/cgroup"),
-];
 /// The port of the results.
 const PORT: &str = "/dev/ttyS1";
-
-/// Whether this program runs in a guest.
-pub(crate) fn is_one() -> bool {
-    std::env::args().next().as_deref() == Some(INIT)
-}
-
-/// The first process, or the suite as its child.
-pub(crate) fn run(arguments: &[String]) -> Result<bool> {
-    if std::process::id() == 1 { init(arguments) } else { suite(arguments) }
-}
-
-/// Mounts, runs the suite as a child, takes in orphans, switches off.
-fn init(arguments: &[String]) -> Result<bool> {
-    let outcome = mount_all().and_then(|()| run_child(arguments));
-    if let Err(error) = &outcome {
-        crate::print(&format!("init: {error:#}\n"));
-    }
-    rustix::fs::sync();
-    reboot(RebootCommand::PowerOff).context("switching off")?;
-    bail!("the machine is still on")
-}
-
-fn mount_all() -> Result<()> {
-    for (kind, folder) in MOUNTS {
-        mount_one(kind, folder, "")?;
-    }
-    Ok(())
-}
 
 /// Mounts one file system that has no device.
 pub(crate) fn mount_one(kind: &str, folder: &str, options: &str) -> Result<()> {
@@ -63,41 +21,6 @@ pub(crate) fn mount_one(kind: &str, folder: &str, options: &str) -> Result<()> {
     let options = std::ffi::CString::new(options).context("options")?;
     mount(kind, folder, kind, MountFlags::empty(), options.as_c_str())
         .with_context(|| format!("mounting {kind} on {folder}"))
-}
-
-fn run_child(arguments: &[String]) -> Result<()> {
-    let child = Command::new(INIT)
-        .args(arguments)
-        .env("PATH", "/bin")
-        .env("HOME", "/tmp")
-        .spawn()
-        .context("starting the suite")?;
-    // Whoever loses its parent comes here.
-    while let Some((process, status)) = wait(WaitOptions::empty()).context("waiting")? {
-        if u32::try_from(process.as_raw_nonzero().get()) == Ok(child.id()) {
-            ensure!(status.exit_status() == Some(0), "the suite ended with {status:?}");
-            return Ok(());
-        }
-    }
-    bail!("the suite is gone")
-}
-
-/// The child of the first process: `SUITE BOOT TOPOLOGY SEED`.
-fn suite(arguments: &[String]) -> Result<bool> {
-    let [suite, boot, topology, seed] = arguments else {
-        bail!("a guest needs a suite, a boot, a topology and a seed");
-    };
-    let suite = suites::find(suite)?;
-    let topology = Topology::parse(topology).context("what topology is this?")?;
-    let seed = seed.parse().context("what seed is this?")?;
-    let mut guest = Guest { boot: boot.clone(), topology, seed, port: open_port()? };
-    let started = Instant::now();
-    let outcome = (suite.guest)(&mut guest).map(|()| String::new());
-    guest.tell("the suite goes to its end", &outcome, started)?;
-    frame::write(&mut guest.port, Kind::End, &[])?;
-    // Nothing may be lost in the port's buffer when the machine is switched off.
-    rustix::termios::tcdrain(&guest.port).context("emptying the port")?;
-    Ok(outcome.is_ok())
 }
 
 fn open_port() -> Result<File> {
@@ -122,6 +45,22 @@ pub(crate) struct Guest {
 }
 
 impl Guest {
+    /// One that tells its results at the machine's second serial port.
+    pub(super) fn new(boot: &str, topology: Topology, seed: u64) -> Result<Self> {
+        Ok(Self { boot: boot.to_owned(), topology, seed, port: open_port()? })
+    }
+
+    /// Runs the guest half of a suite and says that this is all; whether it went to its end.
+    pub(super) fn finish(mut self, suite: fn(&mut Self) -> Result<()>) -> Result<bool> {
+        let started = Instant::now();
+        let outcome = suite(&mut self).map(|()| String::new());
+        self.tell("the suite goes to its end", &outcome, started)?;
+        frame::write(&mut self.port, Kind::End, &[])?;
+        // Nothing may be lost in the port's buffer when the machine is switched off.
+        rustix::termios::tcdrain(&self.port).context("emptying the port")?;
+        Ok(outcome.is_ok())
+    }
+
     /// Runs a check and tells its result; whether it passed.
     pub(crate) fn check(&mut self, name: &str, check: impl FnOnce() -> Result<()>) -> Result<bool> {
         self.check_told(name, || check().map(|()| String::new()))

@@ -2,7 +2,7 @@
 //! that the machine's own sources name, and kept in the target folder.
 
 use super::apt::{self, Archive, Release};
-use super::own;
+use super::own::{self, run};
 use anyhow::{Context, Result, bail, ensure};
 use std::fmt::{self, Write};
 use std::fs;
@@ -291,18 +291,6 @@ impl Apt {
         command.args(arguments).env("APT_CONFIG", self.folder.join("apt.conf"));
         run(folder, command.env("LC_ALL", "C.UTF-8"))
     }
-}
-
-/// Runs a command to its end; what it printed.
-pub(super) fn run(folder: &Path, command: &mut Command) -> Result<String> {
-    let program = command.get_program().to_string_lossy().into_owned();
-    let output = command
-        .current_dir(folder)
-        .output()
-        .with_context(|| format!("starting {program}; is this a Debian?"))?;
-    let errors = String::from_utf8_lossy(&output.stderr);
-    ensure!(output.status.success(), "{program}: {}: {}", output.status, errors.trim());
-    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 /// The archives of Debian in `sources.list` and `sources.list.d`.

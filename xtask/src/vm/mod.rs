@@ -13,6 +13,7 @@ mod cpio;
 mod frame;
 pub(crate) mod guest;
 mod image;
+pub(crate) mod init;
 mod kernel;
 mod lanes;
 mod own;
@@ -25,7 +26,8 @@ use rustix::fs::{FlockOperation, flock};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
-use suites::{SUITES, Suite, Wanted};
+use suites::table::{self, SUITES};
+use suites::{Suite, Wanted};
 
 const HELP: &str = "\
 cargo xtask vm [SUITE...] [--kernel VERSION]... [--boot NAME]... [--fast] [--seed N] [--keep] [--list]
@@ -124,7 +126,7 @@ fn parse(arguments: &[String]) -> Result<Options> {
             "--keep" => options.keep = true,
             "--list" => options.list = true,
             flag if flag.starts_with('-') => bail!("there is no option '{flag}'\n\n{HELP}"),
-            suite => options.suites.push(suites::find(suite)?),
+            suite => options.suites.push(table::find(suite)?),
         }
     }
     if options.suites.is_empty() {

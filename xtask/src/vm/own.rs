@@ -2,7 +2,6 @@
 //! little but what guests and sched_ext need; about four minutes on two cores.
 
 use super::apt::Release;
-use super::kernel::run;
 use anyhow::{Context, Result, ensure};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -46,6 +45,18 @@ pub(super) fn build(unpacked: &Path, series: &str) -> Result<(Release, PathBuf)>
     let release = make(&["--silent", "kernelrelease"])?;
     let release = Release::parse(release.trim()).context("it has no release")?;
     Ok((release, source.join("arch/x86/boot/bzImage")))
+}
+
+/// Runs a command to its end; what it printed.
+pub(super) fn run(folder: &Path, command: &mut Command) -> Result<String> {
+    let program = command.get_program().to_string_lossy().into_owned();
+    let output = command
+        .current_dir(folder)
+        .output()
+        .with_context(|| format!("starting {program}; is this a Debian?"))?;
+    let errors = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "{program}: {}: {}", output.status, errors.trim());
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 /// Lines that are wanted and not there.

@@ -150,7 +150,8 @@ fn suite(suite: &suites::Suite) -> Suite {
 }
 
 fn item(workload: &'static dyn coretwin_workloads::workload::Workload) -> Item {
-    let params = workload.params().iter().map(|param| Param {
+    let facts = workload.facts();
+    let params = facts.params.iter().map(|param| Param {
         name: param.name,
         default: param.default().to_string(),
         min: range(param).map(|(min, _)| min),
@@ -158,14 +159,14 @@ fn item(workload: &'static dyn coretwin_workloads::workload::Workload) -> Item {
         about: param.about,
     });
     Item {
-        name: workload.name(),
-        family: workload.family(),
-        about: workload.about(),
-        source: workload.source(),
-        analysis: workload.analysis(),
-        unit: workload.unit(),
-        better: workload.better(),
-        roles: workload.roles(),
+        name: facts.name,
+        family: facts.family,
+        about: facts.about,
+        source: facts.source,
+        analysis: facts.analysis,
+        unit: facts.unit,
+        better: facts.better,
+        roles: facts.roles,
         params: params.collect(),
     }
 }

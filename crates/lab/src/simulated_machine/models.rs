@@ -237,13 +237,17 @@ fn outcome(machine: &Modelled, speeds: &CoreMatrix, cell: &Cell<'_>) -> Outcome 
         models::predict(workload, params, &setting).map_err(|error| error.to_string())
     });
     match predicted {
-        Ok(prediction) => told(cell, &prediction),
+        Ok(prediction) => {
+            let unit = coretwin_workloads::table::find(workload)
+                .map_or("", |workload| workload.facts().unit);
+            told(cell, &prediction, unit)
+        }
         Err(why) => Outcome::failed(why, "", Better::Lower),
     }
 }
 
 /// A prediction in the words of a worker.
-fn told(cell: &Cell<'_>, prediction: &Prediction) -> Outcome {
+fn told(cell: &Cell<'_>, prediction: &Prediction, unit: &str) -> Outcome {
     let named = |(name, metric): (&&str, &Metric)| ((*name).to_owned(), metric.clone());
     let mut metrics: BTreeMap<String, Metric> = prediction.metrics.iter().map(named).collect();
     let fraction = Metric {
@@ -268,7 +272,7 @@ fn told(cell: &Cell<'_>, prediction: &Prediction) -> Outcome {
             ("trace".to_owned(), format!("{:016x}", prediction.trace_hash)),
         ]
         .into(),
-        ..Outcome::failed("", prediction.unit, prediction.better)
+        ..Outcome::failed("", unit, prediction.better)
     }
 }
 

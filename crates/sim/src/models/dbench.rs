@@ -25,7 +25,7 @@ pub(super) static FAMILY: Family = Family {
         "the CPU time of writing back, but for the disk's interrupts",
     ],
     uses_files: true,
-    rows: &[Row { runs: [2, 12], ..Row::of("dbench", "MB/s", Better::Higher, build) }],
+    rows: &[Row { runs: [2, 12], ..Row::of("dbench", Better::Higher, build) }],
 };
 
 /// Writes that make the files that stay, 10 MB of them.

@@ -46,7 +46,7 @@ const fn several(
     workload: &'static str,
     build: fn(&Row, &Sizes<'_>, &Values<'_>) -> Result<Load>,
 ) -> Row {
-    Row::of(workload, "µs", Better::Lower, build)
+    Row::of(workload, Better::Lower, build)
 }
 
 const fn single(workload: &'static str) -> Row {

@@ -30,8 +30,6 @@ pub struct Family {
 pub struct Row {
     /// The workload's name.
     pub workload: &'static str,
-    /// Unit of its value.
-    pub unit: &'static str,
     /// Which direction of the value is better.
     pub better: Better,
     /// Part of the load that a run simulates where a setting does not say; 1 is all of it.
@@ -52,14 +50,9 @@ type Build = fn(&Row, &Sizes<'_>, &Values<'_>) -> Result<Load>;
 
 impl Row {
     /// A row of several tasks, of one run with the whole load, whose value is a prediction.
-    pub(super) const fn of(
-        workload: &'static str,
-        unit: &'static str,
-        better: Better,
-        build: Build,
-    ) -> Self {
+    pub(super) const fn of(workload: &'static str, better: Better, build: Build) -> Self {
         let (is_fitted, is_several) = (false, true);
-        Self { workload, unit, better, fraction: 1.0, runs: [1, 1], is_fitted, is_several, build }
+        Self { workload, better, fraction: 1.0, runs: [1, 1], is_fitted, is_several, build }
     }
 }
 

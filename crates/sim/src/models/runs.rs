@@ -14,8 +14,6 @@ use std::collections::BTreeMap;
 pub struct Prediction {
     /// The workload's primary value.
     pub value: f64,
-    /// Its unit.
-    pub unit: &'static str,
     /// Which direction is better.
     pub better: Better,
     /// Other numbers of the run, by name.

@@ -152,7 +152,6 @@ fn prediction(row: &Row, load: &Load, outcome: &Outcome) -> Prediction {
     }
     Prediction {
         value: load.value(outcome),
-        unit: row.unit,
         better: row.better,
         metrics,
         operations: load.operations,

@@ -23,7 +23,7 @@ pub(super) static FAMILY: Family = Family {
         "connecting, and lines that are read but not executed",
     ],
     uses_files: false,
-    rows: &[Row { fraction: 0.1, ..Row::of("tbench", "MB/s", Better::Higher, build) }],
+    rows: &[Row { fraction: 0.1, ..Row::of("tbench", Better::Higher, build) }],
 };
 
 /// Megabytes that a client moves in one pass.

@@ -6,7 +6,7 @@
 //! Where copies run side by side, one that has finished goes on, uncounted, until the worker ends
 //! it: so each is measured beside all others from its first call to its last.
 
-use super::{Call, Place, Row, rows};
+use super::{Call, Place, rows};
 use crate::copies::Remarks;
 use crate::observe::CpusSeen;
 use crate::{Error, answer, role};
@@ -77,8 +77,7 @@ fn set_up(args: &[String]) -> Result<(Orders, Box<dyn Call>), Error> {
             Error::system(format!("cannot work in {}", folder.display()), error)
         })?;
     }
-    let row: &Row = rows::ALL
-        .iter()
+    let row = rows::all()
         .find(|row| row.name == orders.row)
         .ok_or_else(|| Error::failed(format!("AIM9 has no row {}", orders.row)))?;
     let call = (row.prepare)(&orders.place)?;

@@ -1,5 +1,5 @@
-//! AIM9, the AIM Independent Resource Benchmark: the 59 rows of the article's Table 2, and
-//! `sync_disk_update`, which the original has and its standard list leaves out.
+//! AIM9, the AIM Independent Resource Benchmark: the rows of the article's Table 2, and those of the
+//! original that its standard list leaves out.
 //!
 //! A row calls one function over and over, whole calls only, and is credited a fixed number of
 //! operations for each. What a call does, how often, and what it is credited are the original's, so
@@ -39,14 +39,14 @@ mod system_questions;
 use crate::copies::{self, COPIES};
 use crate::scratch::{self, DIR};
 use crate::workload::{
-    Measured, ParamKind, ParamSpec, START_S, Workload, decimal, int, path, word, wrong,
+    Facts, Measured, ParamKind, ParamSpec, START_S, Workload, decimal, int, needs, path, word,
+    wrong,
 };
 use crate::{Error, supervisor::Supervisor};
 use coretwin_base::machine::limits::{Limit, Need};
 use coretwin_base::param::Params;
 use coretwin_base::study::job::Job;
-use coretwin_base::study::plan::{CopyRule, Scale};
-use coretwin_base::study::reading::Better;
+use coretwin_base::study::plan::CopyRule;
 use serde::{Deserialize, Serialize};
 use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
@@ -54,6 +54,11 @@ use std::path::{Path, PathBuf};
 
 /// The family, and the suite of all its rows.
 pub const FAMILY: &str = "aim9";
+/// Where every row is described.
+const SOURCE: &str = "AIM Independent Resource Benchmark, Suite IX 1.1";
+/// Where those are that the article prints.
+const PRINTED_SOURCE: &str = "AIM Independent Resource Benchmark, Suite IX 1.1; Hyper-Threading \
+                              speeds Linux, Table 2";
 /// The list is our own; so is the sort.
 const OWN: &str = "own";
 /// The C library's sort.
@@ -269,46 +274,20 @@ fn c_path(path: &Path) -> Result<CString, Error> {
 }
 
 impl Workload for Row {
-    fn name(&self) -> &'static str {
-        self.name
-    }
-
-    fn family(&self) -> &'static str {
-        FAMILY
-    }
-
-    fn about(&self) -> &'static str {
-        self.about
-    }
-
-    fn source(&self) -> &'static str {
-        match self.name {
-            "aim9/sync_disk_update" => "AIM Independent Resource Benchmark, Suite IX 1.1",
-            _ => {
-                "AIM Independent Resource Benchmark, Suite IX 1.1; Hyper-Threading speeds Linux, \
-                 Table 2"
-            }
+    fn facts(&self) -> Facts {
+        let printed = rows::TABLE_2.iter().any(|row| row.name == self.name);
+        Facts {
+            name: self.name,
+            family: FAMILY,
+            about: self.about,
+            source: if printed { PRINTED_SOURCE } else { SOURCE },
+            unit: self.unit,
+            params: self.group.params(),
+            roles: &["copy"],
+            is_slow: self.group == Group::SyncDisk,
+            analysis: self.group.analysis(),
+            ..Facts::USUAL
         }
-    }
-
-    fn unit(&self) -> &'static str {
-        self.unit
-    }
-
-    fn better(&self) -> Better {
-        Better::Higher
-    }
-
-    fn scale(&self) -> Scale {
-        Scale::Ratio
-    }
-
-    fn params(&self) -> &'static [ParamSpec] {
-        self.group.params()
-    }
-
-    fn roles(&self) -> &'static [&'static str] {
-        &["copy"]
     }
 
     fn tasks(&self, _params: &Params) -> u32 {
@@ -318,16 +297,12 @@ impl Workload for Row {
     fn needs(&self, _params: &Params) -> Vec<Need> {
         // The copy, its janitor, and of the shell rows a child, two shells and `ls`.
         let tasks = if self.group == Group::Programs { 6 } else { 3 };
-        let mut needs =
-            vec![(Limit::UserTasks, tasks), (Limit::Threads, tasks), (Limit::CgroupTasks, tasks)];
-        match self.group {
-            Group::SharedMemory => {
-                needs.extend([(Limit::SemaphoreSets, 1), (Limit::SemaphoresTotal, 1)]);
-            }
-            Group::Messages => needs.push((Limit::EphemeralPorts, 4)),
-            _ => {}
-        }
-        needs.into_iter().map(|(limit, amount)| Need { limit, amount }).collect()
+        let others: &[(Limit, u64)] = match self.group {
+            Group::SharedMemory => &[(Limit::SemaphoreSets, 1), (Limit::SemaphoresTotal, 1)],
+            Group::Messages => &[(Limit::EphemeralPorts, 4)],
+            _ => &[],
+        };
+        needs(tasks, others.iter().copied())
     }
 
     fn copies(&self, params: &Params) -> CopyRule {
@@ -340,10 +315,6 @@ impl Workload for Row {
             if self.group == Group::SyncDisk { f64::from(int(params, CALLS.name)) } else { 0.0 };
         let written_s = calls * self.credit(params) as f64 * 1e-3;
         START_S + decimal(params, SECONDS.name).max(written_s)
-    }
-
-    fn analysis(&self) -> &'static str {
-        self.group.analysis()
     }
 
     fn check(&self, params: &Params) -> Result<(), Error> {

@@ -57,7 +57,7 @@ fn claim_for(row: &Row, copies: u32) -> Result<Option<Claim>, Error> {
         return Ok(None);
     }
     if copies > KEYS_MAX {
-        return Err(Error::failed(format!("{} runs in at most {KEYS_MAX} copies", row.name())));
+        return Err(Error::failed(format!("{} runs in at most {KEYS_MAX} copies", row.name)));
     }
     Claim::new(copies).map(Some)
 }
@@ -91,7 +91,7 @@ fn orders(
         sort_by_libc: text(params, SORT.name) == LIBC,
     };
     Orders {
-        row: row.name().to_owned(),
+        row: row.name.to_owned(),
         place,
         seconds: decimal(params, SECONDS.name),
         calls: int(params, CALLS.name).into(),
@@ -107,17 +107,12 @@ fn measure(row: &Row, params: &Params, reports: &[Report]) -> Measured {
     let calls = reports.iter().map(|report| report.calls).sum::<u64>();
     let samples = || reports.iter().flat_map(|report| &report.samples);
     let mut measured = Measured {
-        value: rates.iter().sum(),
-        unit: row.unit().to_owned(),
-        better: row.better(),
         metrics: metrics(row, reports, &rates),
         samples: samples().map(|(calls, seconds)| *calls as f64 * credit / seconds).collect(),
-        notes: BTreeMap::new(),
         operations: calls * row.credit(params) * row.operations_per_unit(),
         elapsed_s: reports.iter().map(|report| report.elapsed_s).fold(0.0, f64::max),
         threads: u32::try_from(reports.len()).unwrap_or(u32::MAX),
-        cpus_ran: Default::default(),
-        checks: BTreeMap::new(),
+        ..Measured::of(&row.facts(), rates.iter().sum())
     };
     reports.iter().for_each(|report| report.remarks.add_to(&mut measured));
     measured
@@ -130,7 +125,7 @@ fn metrics(row: &Row, reports: &[Report], rates: &[f64]) -> BTreeMap<String, Met
     };
     let calls: u64 = reports.iter().map(|report| report.calls).sum();
     let time = |value| metric(value, "s", Better::Lower);
-    let rate = |value| metric(value, row.unit(), Better::Higher);
+    let rate = |value| metric(value, row.unit, Better::Higher);
     let mut metrics = BTreeMap::from([
         ("calls".to_owned(), metric(calls as f64, "calls", Better::Higher)),
         ("call_min_s".to_owned(), time(times().fold(f64::INFINITY, f64::min))),

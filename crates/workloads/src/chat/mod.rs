@@ -20,24 +20,24 @@ pub(crate) mod serve;
 pub(crate) mod server;
 
 use crate::workload::{
-    Measured, OWN_SERVER, ParamKind, ParamSpec, START_S, Workload, int, server_elsewhere, wrong,
+    Facts, Measured, OWN_SERVER, ParamKind, ParamSpec, START_S, Workload, int, needs,
+    server_elsewhere, wrong,
 };
 use crate::{Error, answer, supervisor::Supervisor};
 use coretwin_base::machine::limits::{Limit, Need};
 use coretwin_base::param::Params;
 use coretwin_base::study::job::Job;
-use coretwin_base::study::plan::Scale;
-use coretwin_base::study::reading::Better;
 use protocol::{Config, Failure, Message, Totals, Waiting, keys};
 use std::net::SocketAddr;
 use std::process::ExitCode;
 
-/// The original: SysV semaphores, no socket options.
-pub static CHAT: Chat = Chat { name: "chat", futexes: false, nodelay: false };
-/// Futexes in place of SysV semaphores: another benchmark, for comparison.
-pub static CHAT_FUTEX: Chat = Chat { name: "chat-futex", futexes: true, nodelay: false };
-/// `TCP_NODELAY` on every connection: another benchmark, for comparison.
-pub static CHAT_NODELAY: Chat = Chat { name: "chat-nodelay", futexes: false, nodelay: true };
+/// Chat, and two other benchmarks to compare it with.
+pub static ALL: &[Chat] = &[
+    // The original: SysV semaphores, no socket options.
+    Chat { name: "chat", futexes: false, nodelay: false },
+    Chat { name: "chat-futex", futexes: true, nodelay: false },
+    Chat { name: "chat-nodelay", futexes: false, nodelay: true },
+];
 
 /// Largest value of a SysV semaphore (SEMVMX, fixed in the kernel).
 pub(crate) const SEMAPHORE_MAX: u32 = 32_767;
@@ -104,44 +104,28 @@ impl Chat {
 }
 
 impl Workload for Chat {
-    fn name(&self) -> &'static str {
-        self.name
-    }
-
-    fn family(&self) -> &'static str {
-        "chat"
-    }
-
-    fn about(&self) -> &'static str {
-        match (self.futexes, self.nodelay) {
-            (true, _) => "chat with futexes in place of SysV semaphores",
-            (_, true) => "chat with TCP_NODELAY on every connection",
-            _ => "rooms of 20 users who all write to each other over loopback TCP; 80 tasks a room",
+    fn facts(&self) -> Facts {
+        Facts {
+            name: self.name,
+            family: "chat",
+            about: match (self.futexes, self.nodelay) {
+                (true, _) => "chat with futexes in place of SysV semaphores",
+                (_, true) => "chat with TCP_NODELAY on every connection",
+                _ => {
+                    "rooms of 20 users who all write to each other over loopback TCP; 80 tasks a room"
+                }
+            },
+            source: "Linux Benchmark Suite, chat (after VolanoMark); Hyper-Threading speeds Linux, \
+                     Tables 3, 4, 7",
+            unit: "messages/s",
+            params: PARAMS,
+            roles: &["server", "client"],
+            analysis: "Thousands of short-running tasks that wake each other through the kernel: SMT helps where \
+             one sibling computes while the other waits for memory in the socket and scheduler code, \
+             and hurts where both contend for run queue and semaphore locks. The article saw +22 % to \
+             +28 % on Linux 2.4.19 and more on 2.5.32.",
+            ..Facts::USUAL
         }
-    }
-
-    fn source(&self) -> &'static str {
-        "Linux Benchmark Suite, chat (after VolanoMark); Hyper-Threading speeds Linux, Tables 3, 4, 7"
-    }
-
-    fn unit(&self) -> &'static str {
-        "messages/s"
-    }
-
-    fn better(&self) -> Better {
-        Better::Higher
-    }
-
-    fn scale(&self) -> Scale {
-        Scale::Ratio
-    }
-
-    fn params(&self) -> &'static [ParamSpec] {
-        PARAMS
-    }
-
-    fn roles(&self) -> &'static [&'static str] {
-        &["server", "client"]
     }
 
     fn tasks(&self, params: &Params) -> u32 {
@@ -156,12 +140,9 @@ impl Workload for Chat {
         let tasks = 1 + processes * (2 * connections + 1);
         // The backlog is no need: one that is too short only delays the connecting, which is
         // outside the measurement.
-        let mut needs = vec![
+        let mut others = vec![
             // Either process has its end of every connection, the control one, and a few.
             (Limit::OpenFiles, connections + 20),
-            (Limit::UserTasks, tasks),
-            (Limit::Threads, tasks),
-            (Limit::CgroupTasks, tasks),
             // A stack, its guard, and the same for signals, for each thread of one process.
             (Limit::MemoryMaps, 4 * 2 * connections + 200),
             (Limit::EphemeralPorts, connections + 2),
@@ -173,14 +154,14 @@ impl Workload for Chat {
             } else {
                 (2, 2, 1)
             };
-            needs.extend([
+            others.extend([
                 (Limit::SemaphoreSets, sets),
                 (Limit::SemaphoresPerSet, per_set),
                 (Limit::SemaphoresTotal, total),
                 (Limit::SemaphoreValue, messages.max(2 * connections)),
             ]);
         }
-        needs.into_iter().map(|(limit, amount)| Need { limit, amount }).collect()
+        needs(tasks, others)
     }
 
     fn takes_s(&self, params: &Params) -> f64 {
@@ -188,13 +169,6 @@ impl Workload for Chat {
         let [rooms, users] = ["rooms", "users"].map(|name| f64::from(int(params, name)));
         let messages = rooms * users * users * f64::from(int(params, "messages"));
         START_S + messages / 300e3 + rooms * users * 1e-3
-    }
-
-    fn analysis(&self) -> &'static str {
-        "Thousands of short-running tasks that wake each other through the kernel: SMT helps where \
-         one sibling computes while the other waits for memory in the socket and scheduler code, \
-         and hurts where both contend for run queue and semaphore locks. The article saw +22 % to \
-         +28 % on Linux 2.4.19 and more on 2.5.32."
     }
 
     fn check(&self, params: &Params) -> Result<(), Error> {

@@ -64,17 +64,12 @@ fn measure(chat: &Chat, params: &Params, config: &Config, client: &Totals) -> Me
     ];
     let totals_hold = (client.sent, client.received) == (config.sent(), config.received());
     Measured {
-        value: total as f64 / client.elapsed_s,
-        unit: chat.unit().to_owned(),
-        better: chat.better(),
         metrics: metrics.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
-        samples: Vec::new(),
-        notes: BTreeMap::new(),
         operations: total,
         elapsed_s: client.elapsed_s,
         threads: chat.tasks(params),
-        cpus_ran: Default::default(),
         checks: BTreeMap::from([("totals_client".to_owned(), totals_hold)]),
+        ..Measured::of(&chat.facts(), total as f64 / client.elapsed_s)
     }
 }
 

@@ -24,22 +24,21 @@ pub(crate) mod run;
 
 use crate::scratch::{self, DIR, Scratch};
 use crate::workload::{
-    Measured, ParamKind, ParamSpec, START_S, Workload, decimal, int, text, word, wrong,
+    Facts, Measured, ParamKind, ParamSpec, START_S, Workload, decimal, int, needs, text, word,
+    wrong,
 };
 use crate::{Error, leftovers, supervisor::Supervisor};
 use client::Target;
 use coretwin_base::machine::limits::{Limit, Need};
 use coretwin_base::param::Params;
 use coretwin_base::study::job::Job;
-use coretwin_base::study::plan::Scale;
-use coretwin_base::study::reading::Better;
 use files::Manner;
 use load::{Load, source};
 use replay::Phases;
 use run::Clients;
 
 /// dbench.
-pub static DBENCH: Dbench = Dbench;
+pub static ALL: &[Dbench] = &[Dbench];
 
 /// Ending the clients has this long, in seconds, whatever ended the run.
 const CLEANUP_S: f64 = 60.0;
@@ -160,40 +159,20 @@ pub(crate) fn takes_s(params: &Params) -> f64 {
 }
 
 impl Workload for Dbench {
-    fn name(&self) -> &'static str {
-        "dbench"
-    }
-
-    fn family(&self) -> &'static str {
-        "dbench"
-    }
-
-    fn about(&self) -> &'static str {
-        "clients that each make the calls of a file server under load, on files of their own"
-    }
-
-    fn source(&self) -> &'static str {
-        "dbench 1 and 4 (after NetBench); Hyper-Threading speeds Linux, Tables 5 and 7"
-    }
-
-    fn unit(&self) -> &'static str {
-        run::UNIT
-    }
-
-    fn better(&self) -> Better {
-        Better::Higher
-    }
-
-    fn scale(&self) -> Scale {
-        Scale::Ratio
-    }
-
-    fn params(&self) -> &'static [ParamSpec] {
-        PARAMS
-    }
-
-    fn roles(&self) -> &'static [&'static str] {
-        &["client"]
+    fn facts(&self) -> Facts {
+        Facts {
+            name: "dbench",
+            family: "dbench",
+            about: "clients that each make the calls of a file server under load, on files of their own",
+            source: "dbench 1 and 4 (after NetBench); Hyper-Threading speeds Linux, Tables 5 and 7",
+            unit: run::UNIT,
+            params: PARAMS,
+            roles: &["client"],
+            analysis: "Many processes in the kernel's file system code at once: SMT helps where one sibling waits \
+             for memory while the other works, and hurts where both want one lock. On a disk it is the \
+             disk that is measured, not SMT. The article saw +9 % to +29 % on Linux 2.4.19.",
+            ..Facts::USUAL
+        }
     }
 
     fn tasks(&self, params: &Params) -> u32 {
@@ -203,26 +182,11 @@ impl Workload for Dbench {
     fn needs(&self, params: &Params) -> Vec<Need> {
         let clients = u64::from(int(params, CLIENTS.name));
         // The clients and the janitor; the worker has three descriptors for each.
-        let tasks = clients + 2;
-        [
-            (Limit::OpenFiles, 3 * clients + 100),
-            (Limit::UserTasks, tasks),
-            (Limit::Threads, tasks),
-            (Limit::CgroupTasks, tasks),
-        ]
-        .into_iter()
-        .map(|(limit, amount)| Need { limit, amount })
-        .collect()
+        needs(clients + 2, [(Limit::OpenFiles, 3 * clients + 100)])
     }
 
     fn takes_s(&self, params: &Params) -> f64 {
         takes_s(params)
-    }
-
-    fn analysis(&self) -> &'static str {
-        "Many processes in the kernel's file system code at once: SMT helps where one sibling waits \
-         for memory while the other works, and hurts where both want one lock. On a disk it is the \
-         disk that is measured, not SMT. The article saw +9 % to +29 % on Linux 2.4.19."
     }
 
     fn check(&self, params: &Params) -> Result<(), Error> {

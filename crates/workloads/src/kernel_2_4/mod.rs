@@ -22,14 +22,14 @@ mod stacks;
 mod work;
 
 use crate::supervisor::Supervisor;
-use crate::workload::{Measured, ParamKind, ParamSpec, START_S, Workload, decimal, int};
+use crate::workload::{
+    Facts, Measured, ParamKind, ParamSpec, START_S, Workload, decimal, int, needs,
+};
 use crate::{Error, times::Times};
-use coretwin_base::machine::limits::{Limit, Need};
+use coretwin_base::machine::limits::Need;
 use coretwin_base::machine::placement::Placement;
 use coretwin_base::param::Params;
 use coretwin_base::study::job::Job;
-use coretwin_base::study::plan::Scale;
-use coretwin_base::study::reading::Better;
 use delay::Delay;
 use serde::{Deserialize, Serialize};
 
@@ -211,49 +211,29 @@ impl Kind {
 }
 
 impl Workload for Row {
-    fn name(&self) -> &'static str {
-        self.name
-    }
-
-    fn family(&self) -> &'static str {
-        FAMILY
-    }
-
-    fn about(&self) -> &'static str {
-        self.about
-    }
-
-    fn source(&self) -> &'static str {
-        "Hyper-Threading speeds Linux, the enhancements of Linux 2.4.17"
-    }
-
-    fn unit(&self) -> &'static str {
-        match self.kind {
-            Kind::Locks { .. } => "locks/s",
-            _ => "turns/s",
-        }
-    }
-
-    fn better(&self) -> Better {
-        Better::Higher
-    }
-
-    fn scale(&self) -> Scale {
-        Scale::Ratio
-    }
-
-    fn params(&self) -> &'static [ParamSpec] {
-        match self.kind {
-            Kind::Delay(_) => const { &[DELAY_US, SECONDS] },
-            _ => const { &[SECONDS] },
-        }
-    }
-
-    fn roles(&self) -> &'static [&'static str] {
-        match self.kind {
-            Kind::Locks { .. } | Kind::Stacks { .. } => &["first", "second"],
-            Kind::Spin { .. } => &["worker", "waiter"],
-            Kind::Delay(_) => &["worker", "delayer"],
+    fn facts(&self) -> Facts {
+        Facts {
+            name: self.name,
+            family: FAMILY,
+            about: self.about,
+            source: "Hyper-Threading speeds Linux, the enhancements of Linux 2.4.17",
+            unit: match self.kind {
+                Kind::Locks { .. } => "locks/s",
+                _ => "turns/s",
+            },
+            params: match self.kind {
+                Kind::Delay(_) => &[DELAY_US, SECONDS],
+                _ => &[SECONDS],
+            },
+            roles: match self.kind {
+                Kind::Locks { .. } | Kind::Stacks { .. } => &["first", "second"],
+                Kind::Spin { .. } => &["worker", "waiter"],
+                Kind::Delay(_) => &["worker", "delayer"],
+            },
+            // Two tasks on one CPU take turns, and nothing of this can show.
+            placements: &[Placement::Siblings, Placement::Cores, Placement::Packages],
+            analysis: self.kind.analysis(),
+            ..Facts::USUAL
         }
     }
 
@@ -263,21 +243,11 @@ impl Workload for Row {
 
     fn needs(&self, _params: &Params) -> Vec<Need> {
         // Two tasks, and the thread that waits for them.
-        [Limit::UserTasks, Limit::Threads, Limit::CgroupTasks]
-            .map(|limit| Need { limit, amount: 3 })
-            .to_vec()
+        needs(3, [])
     }
 
     fn takes_s(&self, params: &Params) -> f64 {
         START_S + 2.1 * decimal(params, SECONDS.name)
-    }
-
-    fn analysis(&self) -> &'static str {
-        self.kind.analysis()
-    }
-
-    fn check(&self, _params: &Params) -> Result<(), Error> {
-        Ok(())
     }
 
     fn run(

@@ -3,7 +3,7 @@
 //! They run side by side between two phases in which the first runs alone, so that what it loses is
 //! seen against the same machine at the same time.
 
-use super::{Pair, Row, Tally, rows};
+use super::{Pair, Tally, rows};
 use crate::clock::monotonic_ns;
 use crate::observe::CpusSeen;
 use crate::{Error, answer, role};
@@ -68,7 +68,7 @@ pub(crate) fn main(entered: Result<(), Error>, args: &[String]) -> ExitCode {
 
 fn run(args: &[String]) -> Result<Report, Error> {
     let orders: Orders = role::orders(args, "a row of kernel-2.4")?;
-    let row: &Row = rows::ALL
+    let row = rows::ALL
         .iter()
         .find(|row| row.name == orders.row)
         .ok_or_else(|| Error::failed(format!("kernel-2.4 has no row {}", orders.row)))?;
@@ -220,7 +220,8 @@ mod tests {
         for place in [0, 1] {
             let mut orders = orders("kernel-2.4/spin");
             orders.cpus[place] = Some(nowhere.clone());
-            let error = measure(&*rows::SPIN.kind.pair(0), &orders).expect_err("nowhere");
+            let error = measure(&*super::super::Kind::Spin { pause: false }.pair(0), &orders)
+                .expect_err("nowhere");
             assert!(!error.to_string().is_empty());
         }
     }

@@ -11,7 +11,6 @@ use coretwin_base::machine::cpu_set::CpuSet;
 use coretwin_base::param::Params;
 use coretwin_base::study::job::Job;
 use coretwin_base::study::reading::{Better, Metric};
-use std::collections::BTreeMap;
 
 pub(super) fn run(
     row: &Row,
@@ -47,30 +46,26 @@ pub(super) fn run(
 fn measure(row: &Row, delay_us: u32, report: &Report) -> Measured {
     let [first, second] = &report.together;
     let (rate, other) = (first.per_s(), second.per_s());
-    let even = row.kind.is_even();
+    let (facts, even) = (row.facts(), row.kind.is_even());
     let mut metrics = match row.kind {
         Kind::Spin { .. } => waiting(second, report.clock_ns),
         Kind::Delay(_) => delays(second, f64::from(delay_us)),
         _ => vec![
-            ("first_per_s", metric(rate, row.unit(), Better::Higher)),
-            ("second_per_s", metric(other, row.unit(), Better::Higher)),
+            ("first_per_s", metric(rate, facts.unit, Better::Higher)),
+            ("second_per_s", metric(other, facts.unit, Better::Higher)),
         ],
     };
     let alone = report.alone.per_s();
-    metrics.push(("alone_per_s", metric(alone, row.unit(), Better::Higher)));
+    metrics.push(("alone_per_s", metric(alone, facts.unit, Better::Higher)));
     metrics.push(("kept", metric(100.0 * rate / alone, "%", Better::Higher)));
     Measured {
-        value: if even { rate + other } else { rate },
-        unit: row.unit().to_owned(),
-        better: row.better(),
         metrics: metrics.into_iter().map(|(name, metric)| (name.to_owned(), metric)).collect(),
-        samples: Vec::new(),
-        notes: BTreeMap::new(),
         operations: first.operations + if even { second.operations } else { 0 },
         elapsed_s: first.elapsed_s.max(second.elapsed_s),
         threads: 2,
         cpus_ran: report.cpus_ran.clone(),
         checks: report.checks.clone(),
+        ..Measured::of(&facts, if even { rate + other } else { rate })
     }
 }
 

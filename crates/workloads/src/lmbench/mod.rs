@@ -1,10 +1,10 @@
-//! LMbench: the fourteen rows of the article's Table 1, what the kernel takes for one call, one
-//! message, one process.
+//! LMbench: what the kernel takes for one call, one message, one process (the family `lmbench`, the
+//! article's Table 1), and what it costs to switch between processes, how far away memory is and how
+//! fast it moves, messages over loopback, files made and removed, and the clock (`lmbench-more`).
 //!
 //! `harness` measures: it repeats an operation for a fixed time, many times over, takes off what
-//! clock and loop cost, and keeps every sample. `rows` is the table; each group of rows has a file
-//! of its own. `native` is what safe Rust cannot say. The rows of `lmbench_more` are measured by
-//! the same harness.
+//! clock and loop cost, and keeps every sample. `table_1` and `more` list the rows; each group of rows
+//! has a file of its own. `native` is what safe Rust cannot say.
 //!
 //! How it differs from the original, and why:
 //! * a sample's length is fixed instead of guessed from the clock, so that all arms measure alike;
@@ -12,20 +12,26 @@
 //!   one, so that it looks at two of them;
 //! * the calls of the signal row that are subtracted are made between those they are subtracted
 //!   from, so that a machine that changes its speed changes both;
-//! * files are in a folder that is made for the run and removed.
+//! * files are in a folder that is made for the run and removed;
+//! * words are of 64 bits and every one is read, where the original reads words of 32 bits and
+//!   skips some: processors have become wider;
+//! * a megabyte is 10^6 bytes, and each row says which bytes count;
+//! * the time of a message there and back is not halved;
+//! * a bandwidth row ends a sample with a word from the receiver that all has come, so that nothing
+//!   counts that is still under way;
+//! * everything that is moved is looked at, by a check that is named in the result.
 
+mod context_switch;
+mod file_read;
+mod files;
 pub(crate) mod harness;
+mod loopback;
+mod memory_bandwidth;
+mod memory_latency;
+pub mod more;
 mod native;
-mod pipe;
 mod processes;
-mod program;
-pub mod rows;
-mod select;
-mod shell;
-mod signals;
 mod system_calls;
+pub mod table_1;
 
 pub use harness::Row;
-
-/// The family, and the suite of all its rows.
-pub const FAMILY: &str = "lmbench";

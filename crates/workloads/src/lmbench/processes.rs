@@ -1,13 +1,21 @@
 //! Rows `fork-exit`, `fork-execve`, `fork-sh`: a child made by a real fork of the measuring process,
-//! and waited for.
+//! and waited for; the program that children become, built with this one (see `hello/hello.rs`) and
+//! written into the row's folder; and which shell `/bin/sh` is.
 
 use super::harness::{Bench, Body, Place, repeated};
 use super::native::processes;
-use super::program::Program;
+use super::table_1::PROGRAM;
 use crate::Error;
+use crate::workload::text;
+use coretwin_base::caps;
 use rustix::process::{Pid, WaitOptions, waitpid};
 use std::ffi::CString;
-use std::io;
+use std::fs::File;
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 /// What the measuring process may grow by while it is measured: a fork copies what it has.
 const GROWTH_MAX_KIB: f64 = 64.0;
@@ -80,5 +88,154 @@ pub(super) fn fork_sh(place: &Place) -> Result<Bench, Error> {
     let line = CString::new(format!("'{quoted}'"))
         .map_err(|bad| Error::failed(format!("the program's path has a zero in it: {bad}")))?;
     let bench = children(0, move || processes::fork_and_shell(&line))?;
-    Ok(bench.note("program", program.about()).note("shell", super::shell::about()))
+    Ok(bench.note("program", program.about()).note("shell", shell()))
+}
+
+/// The kinds of `program=`, and the program itself; empty where it could not be built.
+const KINDS: [(&str, &[u8]); 2] = [
+    ("dynamic", include_bytes!(concat!(env!("OUT_DIR"), "/hello-dynamic"))),
+    ("static", include_bytes!(concat!(env!("OUT_DIR"), "/hello-static"))),
+];
+/// What it writes.
+const GREETING: &[u8] = b"Hello world\n";
+
+/// The program, ready to be run.
+#[derive(Debug)]
+struct Program {
+    kind: &'static str,
+    bytes: usize,
+    path: PathBuf,
+}
+
+impl Program {
+    /// Writes the one that is asked for, and runs it once.
+    fn write(place: &Place) -> Result<Self, Error> {
+        let asked = text(&place.params, PROGRAM.name);
+        let (kind, bytes) = KINDS
+            .into_iter()
+            .find(|(kind, _)| *kind == asked)
+            .ok_or_else(|| Error::failed(format!("there is no program '{asked}'")))?;
+        if bytes.is_empty() {
+            return Err(Error::failed(format!(
+                "this coretwin-worker was built without the {kind} program; name the other with \
+                 program="
+            )));
+        }
+        let path = place.folder()?.join("hello");
+        let mut options = std::fs::OpenOptions::new();
+        let file = options.write(true).create_new(true).mode(0o755).open(&path);
+        file.and_then(|mut file| file.write_all(bytes))
+            .map_err(|error| Error::system(format!("cannot write {}", path.display()), error))?;
+        let program = Self { kind, bytes: bytes.len(), path };
+        program.try_it()?;
+        Ok(program)
+    }
+
+    fn try_it(&self) -> Result<(), Error> {
+        let mut command = Command::new(&self.path);
+        let output = command.stdin(Stdio::null()).output().map_err(|error| {
+            let why = match error.kind() {
+                ErrorKind::NotFound => {
+                    ": this machine has not the C library that it was built for; program=static \
+                     needs none"
+                }
+                ErrorKind::PermissionDenied => {
+                    ": programs may not be run from there (mount option noexec); name another \
+                     folder with dir="
+                }
+                _ => "",
+            };
+            Error::system(format!("cannot run {}{why}", self.path.display()), error)
+        })?;
+        if output.status.success() && output.stdout == GREETING {
+            return Ok(());
+        }
+        let shown = String::from_utf8_lossy(&output.stderr);
+        Err(Error::failed(format!(
+            "{} does not do what it should, but ends with {}: {}",
+            self.path.display(),
+            output.status,
+            shown.trim()
+        )))
+    }
+
+    /// Where it is.
+    fn path(&self) -> Result<CString, Error> {
+        CString::new(self.path.as_os_str().as_bytes())
+            .map_err(|bad| Error::failed(format!("the program's path has a zero in it: {bad}")))
+    }
+
+    /// What it is, for a reader.
+    fn about(&self) -> String {
+        format!("{}, {} bytes", self.kind, self.bytes)
+    }
+}
+
+/// Where Debian and its descendants list packages (dpkg(1)).
+const DPKG: &str = "/var/lib/dpkg";
+/// Where Alpine does (apk(5)).
+const APK: &str = "/lib/apk/db/installed";
+
+/// Path, package and version of `/bin/sh`, as far as they can be learnt without asking a program. One
+/// shell runs a program in a child of its own, another becomes it, so times of different ones do not
+/// compare.
+fn shell() -> String {
+    let Ok(path) = std::fs::canonicalize("/bin/sh") else { return "none".to_owned() };
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let version = version_dpkg(Path::new(DPKG), &path, &name).or_else(|| {
+        let installed = read(Path::new(APK))?;
+        field(&installed, &format!("P:{name}"), "V:")
+    });
+    match version {
+        Some(version) => format!("{} ({name} {version})", path.display()),
+        None => path.display().to_string(),
+    }
+}
+
+/// The version of the package of that name, if it is the one that the file belongs to.
+fn read(path: &Path) -> Option<String> {
+    let file = File::open(path).ok()?;
+    let size = file.metadata().ok()?.len().min(caps::MACHINE.bytes);
+    // In one piece, which is given back whole: memory that stayed would be copied by every fork.
+    let mut text = String::with_capacity(usize::try_from(size).ok()? + 1);
+    file.take(size).read_to_string(&mut text).ok()?;
+    Some(text)
+}
+
+fn version_dpkg(database: &Path, path: &Path, name: &str) -> Option<String> {
+    let files = read(&database.join(format!("info/{name}.list")))?;
+    let path = path.to_str()?;
+    // Packages from before /bin became /usr/bin name it so.
+    let older = path.strip_prefix("/usr").unwrap_or(path);
+    files.lines().find(|line| [path, older].contains(line))?;
+    let status = read(&database.join("status"))?;
+    field(&status, &format!("Package: {name}"), "Version: ")
+}
+
+/// A field of the paragraph that has that line.
+fn field(paragraphs: &str, line: &str, name: &str) -> Option<String> {
+    let mut paragraphs = paragraphs.split("\n\n");
+    let paragraph = paragraphs.find(|paragraph| paragraph.lines().any(|one| one == line))?;
+    paragraph.lines().find_map(|one| one.strip_prefix(name)).map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_version_is_that_of_the_files_package() {
+        let database = tempfile::tempdir().expect("folder");
+        std::fs::create_dir(database.path().join("info")).expect("folder");
+        let write = |name: &str, text: &str| {
+            std::fs::write(database.path().join(name), text).expect("written");
+        };
+        let version = |path: &str, name: &str| version_dpkg(database.path(), Path::new(path), name);
+        assert_eq!(version("/usr/bin/dash", "dash"), None, "nothing is listed");
+        write("info/dash.list", "/.\n/bin\n/bin/dash\n");
+        write("status", "Package: ash\nVersion: 1\n\nPackage: dash\nVersion: 0.5.12-2\n");
+        assert_eq!(version("/usr/bin/dash", "dash").as_deref(), Some("0.5.12-2"));
+        assert_eq!(version("/opt/bin/dash", "dash"), None, "somebody's own");
+        assert!(shell().starts_with('/'), "{}", shell());
+    }
 }

@@ -1,17 +1,24 @@
-//! Rows `simple-syscall`, `simple-read`, `simple-write`, `simple-stat`, `simple-fstat`,
-//! `simple-open-close`: one call into the kernel after another, by one process.
+//! Rows of one call into the kernel after another, by one process: `simple-syscall`, `simple-read`,
+//! `simple-write`, `simple-stat`, `simple-fstat`, `simple-open-close`; `select-10-fds` and
+//! `select-10-tcp-fds`, which ask whether ten descriptors can be written to, as all of them always
+//! can; `signal-install` and `signal-overhead`; `clock` and `clock-system-call`.
 //!
 //! The calls go to the kernel by their own numbers (rustix on Linux): no C library answers from
-//! memory, or turns `fstat` into another call, as glibc 2.33 to 2.38 do.
+//! memory, or turns `fstat` into another call, as glibc 2.33 to 2.38 do. Only `clock` asks as programs
+//! do, where the kernel has put the way to do so into the program's own memory (vdso(7)).
 
-use super::harness::{Bench, Place, each};
-use super::native::descriptors::close;
-use crate::Error;
+use super::harness::peer::Peer;
+use super::harness::{Bench, Body, Place, each, repeated};
+use super::native::system::{
+    Descriptors, caught, clock_by_library, clock_by_system_call, close, install,
+};
+use crate::{Error, socket};
 use rustix::fs::{Mode, OFlags, fstat, open, stat};
-use rustix::io::{read, write};
-use rustix::process::getppid;
+use rustix::io::{dup, read, write};
+use rustix::process::{Pid, Signal, getpid, getppid, kill_process, test_kill_process};
 use std::ffi::CString;
-use std::os::fd::OwnedFd;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 
 pub(super) fn simple_syscall(_: &Place) -> Result<Bench, Error> {
@@ -51,7 +58,7 @@ pub(super) fn simple_open_close(place: &Place) -> Result<Bench, Error> {
 }
 
 /// Makes the file that is asked for, two levels below the scratch folder: each level takes time.
-pub(super) fn empty_file(place: &Place) -> Result<CString, Error> {
+fn empty_file(place: &Place) -> Result<CString, Error> {
     let path = place.folder()?.join("lmbench");
     let trouble = |error| Error::system(format!("cannot make {}", path.display()), error);
     std::fs::File::create_new(&path).map_err(trouble)?;
@@ -65,7 +72,103 @@ fn names_of(place: &Place) -> Result<String, Error> {
 }
 
 /// Opens a file.
-pub(super) fn opened(path: &std::ffi::CStr, flags: OFlags) -> Result<OwnedFd, Error> {
+fn opened(path: &std::ffi::CStr, flags: OFlags) -> Result<OwnedFd, Error> {
     open(path, flags, Mode::empty())
         .map_err(|error| Error::system(format!("cannot open {}", path.to_string_lossy()), error))
+}
+
+/// Names of one file or connection that are asked about together.
+const DESCRIPTORS: i32 = 10;
+
+/// Asks about ten names of the descriptor, and expects them all in the answer.
+fn ten_of(one: OwnedFd, keeps: Option<Peer>) -> Result<Bench, Error> {
+    let trouble = |error| Error::system("cannot open ten descriptors", error);
+    let ten = (0..DESCRIPTORS).map(|_| dup(one.as_fd())).collect::<Result<Vec<_>, _>>();
+    drop(one);
+    let ten = Descriptors::new(ten.map_err(|error| trouble(error.into()))?).map_err(trouble)?;
+    let ask = move || {
+        let _lives = &keeps;
+        Ok(ten.writable()? == DESCRIPTORS)
+    };
+    Ok(each("ask for ten descriptors", ask).note("looked_at", "10 descriptors"))
+}
+
+pub(super) fn select_10_fds(place: &Place) -> Result<Bench, Error> {
+    ten_of(opened(&empty_file(place)?, OFlags::RDONLY)?, None)
+}
+
+/// The other end of the connection is another process's, which does nothing with it.
+pub(super) fn select_10_tcp_fds(place: &Place) -> Result<Bench, Error> {
+    let trouble = |error| Error::system("cannot connect over loopback", error);
+    let (stream, other) = socket::tcp_pair().map_err(trouble)?;
+    let server = Peer::start(place, SERVER, || {
+        // Until this process is ended.
+        io::copy(&mut &other, &mut io::sink()).map(drop).map_err(trouble)
+    })?;
+    drop(other);
+    ten_of(stream.into(), Some(server))
+}
+
+/// No role of the row: it sleeps.
+const SERVER: usize = usize::MAX;
+
+pub(super) fn signal_install(_: &Place) -> Result<Bench, Error> {
+    installed()?;
+    Ok(each("install a signal handler", install))
+}
+
+fn installed() -> Result<(), Error> {
+    install().map(drop).map_err(|error| Error::system("cannot install a signal handler", error))
+}
+
+/// Signals sent by the process to itself, and caught before the call that sends returns.
+struct Caught {
+    own: Pid,
+    sent: u64,
+    before: u64,
+}
+
+/// A signal sent and caught, less a call that only asks whether one could be sent: what is left is
+/// its delivery, the handler, and the way back. Where the machine is noisy a sample can be below 0,
+/// and stays so: cut off at 0, the noise would be taken for time.
+pub(super) fn signal_overhead(_: &Place) -> Result<Bench, Error> {
+    installed()?;
+    let own = getpid();
+    let ask = move || test_kill_process(own).map(|()| true).map_err(io::Error::from);
+    let caught = Caught { own, sent: 0, before: caught() };
+    Ok(Bench::of(caught).minus(repeated("send no signal", ask)))
+}
+
+impl Body for Caught {
+    fn repeat(&mut self, count: u64) -> Result<(), Error> {
+        for _ in 0..count {
+            kill_process(self.own, Signal::USR1)
+                .map_err(|error| Error::system("cannot send a signal", error))?;
+        }
+        self.sent += count;
+        Ok(())
+    }
+
+    fn checks(&mut self) -> Vec<(&'static str, bool)> {
+        vec![("signals_caught", caught() - self.before == self.sent)]
+    }
+}
+
+pub(super) fn clock(_: &Place) -> Result<Bench, Error> {
+    Ok(reads(clock_by_library))
+}
+
+pub(super) fn clock_system_call(_: &Place) -> Result<Bench, Error> {
+    Ok(reads(clock_by_system_call))
+}
+
+/// The answer is right if the clock does not go back.
+fn reads(read: fn() -> io::Result<i64>) -> Bench {
+    let mut last = i64::MIN;
+    each("read the clock", move || {
+        let now = read()?;
+        let right = now >= last;
+        last = now;
+        Ok(right)
+    })
 }

@@ -20,24 +20,26 @@ use crate::door::{Bell, Handle};
 use crate::role::{self, TBENCH_SERVER};
 use crate::supervisor::{Launch, Supervisor, Task, TaskId};
 use crate::workload::{
-    Measured, OWN_SERVER, ParamKind, ParamSpec, Workload, int, metric, server_elsewhere, text, word,
+    Facts, Measured, OWN_SERVER, ParamKind, ParamSpec, Workload, int, metric, needs,
+    server_elsewhere, text, word,
 };
 use crate::{Error, answer};
 use connection::Service;
 use coretwin_base::machine::limits::{Limit, Need};
 use coretwin_base::param::Params;
 use coretwin_base::study::job::Job;
-use coretwin_base::study::plan::Scale;
 use coretwin_base::study::reading::Better;
 use protocol::Traffic;
 use server::{Said, Settings};
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-/// A process for every connection, as the original has it.
-pub static TBENCH: Tbench = Tbench { name: "tbench", threads: false };
-/// A thread for every connection: another benchmark, for comparison.
-pub static TBENCH_THREADS: Tbench = Tbench { name: "tbench-threads", threads: true };
+/// tbench, and another benchmark to compare it with.
+pub static ALL: &[Tbench] = &[
+    // A process for every connection, as the original has it.
+    Tbench { name: "tbench", threads: false },
+    Tbench { name: "tbench-threads", threads: true },
+];
 
 /// Patience with a server that somebody else started, in seconds.
 const PATIENCE_S: f64 = 30.0;
@@ -115,43 +117,27 @@ impl Tbench {
 }
 
 impl Workload for Tbench {
-    fn name(&self) -> &'static str {
-        self.name
-    }
-
-    fn family(&self) -> &'static str {
-        "tbench"
-    }
-
-    fn about(&self) -> &'static str {
-        match self.threads {
-            false => "the calls of dbench as messages over loopback TCP, a process at either end",
-            true => "tbench with a thread instead of a process for each connection of the server",
+    fn facts(&self) -> Facts {
+        Facts {
+            name: self.name,
+            family: "tbench",
+            about: match self.threads {
+                false => {
+                    "the calls of dbench as messages over loopback TCP, a process at either end"
+                }
+                true => {
+                    "tbench with a thread instead of a process for each connection of the server"
+                }
+            },
+            source: "tbench of dbench 4; Hyper-Threading speeds Linux, Tables 6 and 7",
+            unit: run::UNIT,
+            params: PARAMS,
+            roles: &["server", "client"],
+            analysis: "Pairs of processes that wake each other over loopback TCP. Where the two of a pair run \
+             moves the result more than anything else: compare placements before arms. The article saw \
+             +22 % to +31 % on Linux 2.4.19.",
+            ..Facts::USUAL
         }
-    }
-
-    fn source(&self) -> &'static str {
-        "tbench of dbench 4; Hyper-Threading speeds Linux, Tables 6 and 7"
-    }
-
-    fn unit(&self) -> &'static str {
-        run::UNIT
-    }
-
-    fn better(&self) -> Better {
-        Better::Higher
-    }
-
-    fn scale(&self) -> Scale {
-        Scale::Ratio
-    }
-
-    fn params(&self) -> &'static [ParamSpec] {
-        PARAMS
-    }
-
-    fn roles(&self) -> &'static [&'static str] {
-        &["server", "client"]
     }
 
     fn tasks(&self, params: &Params) -> u32 {
@@ -160,28 +146,13 @@ impl Workload for Tbench {
 
     fn needs(&self, params: &Params) -> Vec<Need> {
         let clients = u64::from(int(params, CLIENTS.name));
-        let tasks = 2 * clients + 2;
-        [
-            // The worker has three for each client; the server three for each connection.
-            (Limit::OpenFiles, 3 * clients + 100),
-            (Limit::UserTasks, tasks),
-            (Limit::Threads, tasks),
-            (Limit::CgroupTasks, tasks),
-            (Limit::EphemeralPorts, clients + 1),
-        ]
-        .into_iter()
-        .map(|(limit, amount)| Need { limit, amount })
-        .collect()
+        // The worker has three descriptors for each client; the server three for each connection.
+        let files = (Limit::OpenFiles, 3 * clients + 100);
+        needs(2 * clients + 2, [files, (Limit::EphemeralPorts, clients + 1)])
     }
 
     fn takes_s(&self, params: &Params) -> f64 {
         dbench::takes_s(params)
-    }
-
-    fn analysis(&self) -> &'static str {
-        "Pairs of processes that wake each other over loopback TCP. Where the two of a pair run \
-         moves the result more than anything else: compare placements before arms. The article saw \
-         +22 % to +31 % on Linux 2.4.19."
     }
 
     fn check(&self, params: &Params) -> Result<(), Error> {

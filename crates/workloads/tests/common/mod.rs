@@ -277,20 +277,3 @@ pub fn tree(pid: i32) -> Vec<i32> {
     }
     found
 }
-
-/// Nothing is left of a worker that has ended: of its processes, in the folder it worked in, of what
-/// it had claimed.
-pub fn assert_nothing_left(folder: &Path, worker: i32, processes: &[i32]) {
-    eventually("every process ends", || {
-        let living = |pid: &i32| {
-            let cmdline = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-            String::from_utf8_lossy(&cmdline).contains("coretwin-worker")
-        };
-        !processes.iter().any(living)
-    });
-    eventually("nothing is claimed", || claims_of(worker).is_empty());
-    let left: Vec<_> = std::fs::read_dir(folder).expect("folder").flatten().collect();
-    assert!(left.is_empty(), "{left:?}");
-    let text = folder.to_str().expect("text");
-    eventually("nobody works there", || processes_with(text).is_empty());
-}

@@ -8,11 +8,12 @@ mod cputime;
 mod sched;
 mod sched_study;
 mod smt;
+pub(crate) mod table;
 
 use super::guest::Guest;
 use super::kernel::Kernel;
 use super::qemu::{Clock, Topology};
-use anyhow::{Result, bail};
+use anyhow::Result;
 use std::time::Duration;
 
 /// Something to be shown on real kernels.
@@ -23,27 +24,6 @@ pub(crate) struct Suite {
     pub(crate) machines: fn(&Wanted) -> Vec<Machine>,
     /// The guest half, run in every boot.
     pub(crate) guest: fn(&mut Guest) -> Result<()>,
-}
-
-/// Every suite, in the order in which they run.
-pub(crate) const SUITES: &[&Suite] = &[
-    &boots::SUITE,
-    &clock::SUITE,
-    &smt::SUITE,
-    &compare::SUITE,
-    &cputime::SUITE,
-    &account::SUITE,
-    &sched::SUITE,
-    &sched_study::SUITE,
-];
-
-/// The suite of this name.
-pub(crate) fn find(name: &str) -> Result<&'static Suite> {
-    let Some(suite) = SUITES.iter().find(|suite| suite.name == name) else {
-        let known: Vec<&str> = SUITES.iter().map(|suite| suite.name).collect();
-        bail!("there is no suite '{name}'; known are: {}", known.join(", "));
-    };
-    Ok(suite)
 }
 
 /// For what machines are wanted.
@@ -101,45 +81,5 @@ impl Boot {
             timeout: Duration::from_secs(minutes * 60),
             clock: Clock::Host,
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::path::PathBuf;
-
-    #[test]
-    fn suites_are_found_by_names_that_can_be_arguments_of_a_boot() {
-        let kernel = Kernel { release: "6.1".into(), image: PathBuf::new() };
-        for suite in SUITES {
-            assert_eq!(find(suite.name).expect("found").about, suite.about);
-            for fast in [true, false] {
-                let mut wanted = Wanted {
-                    kernels: vec![kernel.clone()],
-                    old: Vec::new(),
-                    boots: Vec::new(),
-                    fast,
-                    seed: 1,
-                };
-                let machines = suite.wanted(&wanted);
-                let may_have_none = match suite.name {
-                    "clock" => fast,
-                    "compare" => true,
-                    _ => false,
-                };
-                assert!(!machines.is_empty() || may_have_none, "{}", suite.name);
-                for boot in machines.iter().flat_map(|machine| &machine.boots) {
-                    let word = |text: &str| text.chars().all(|c| c.is_ascii_alphanumeric());
-                    assert!(word(suite.name) && word(boot.name), "{} {}", suite.name, boot.name);
-                    wanted.boots = vec![boot.name.to_owned()];
-                    assert!(!suite.wanted(&wanted).is_empty(), "{}", boot.name);
-                }
-                wanted.boots = vec!["nobody".to_owned()];
-                assert!(suite.wanted(&wanted).is_empty());
-            }
-        }
-        let error = find("boot").map(|_| ()).expect_err("unknown").to_string();
-        assert!(error.contains("'boot'") && error.contains("boots"), "{error}");
     }
 }

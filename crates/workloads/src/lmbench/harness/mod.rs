@@ -1,23 +1,21 @@
 //! How a row is measured, whatever it does.
 //!
 //! A [`Row`] says what it is and prepares a [`Bench`] in a process of its own; `process` is that
-//! process, `sampler` its clock, `run` the worker's side and `summary` what becomes of the samples.
+//! process, `sampler` its clock, `run` the worker's side, which takes the median of the samples.
 //! An operation that is a call is a closure (see [`each`]); one that takes turns with a second
 //! process starts a [`peer::Peer`]; anything else is a [`Body`].
 
-pub(crate) mod params;
 pub(crate) mod peer;
 pub(crate) mod process;
 mod row;
 mod run;
 mod sampler;
-mod summary;
 
 use crate::Error;
 use coretwin_base::machine::cpu_set::CpuSet;
 use coretwin_base::param::Params;
 pub use row::Row;
-pub(crate) use row::{Measure, Room};
+pub(crate) use row::{COPIES, DIR, Measure, Room, SAMPLE, SAMPLE_OF_A_SECOND, SAMPLES};
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::path::{Path, PathBuf};

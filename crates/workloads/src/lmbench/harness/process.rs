@@ -4,13 +4,13 @@
 //! Where copies run side by side, one that has finished goes on, uncounted, until the worker ends
 //! it: so each is measured beside all others from its first sample to its last.
 
-use super::params::{SAMPLE, SAMPLES};
 use super::sampler::{Overheads, Paced, Sample, Sampler};
-use super::{Bench, Place, Row};
+use super::{Bench, Place, Row, SAMPLE, SAMPLES};
 use crate::copies::Remarks;
+use crate::lmbench::{more, table_1};
 use crate::observe::CpusSeen;
 use crate::workload::{decimal, int};
-use crate::{Error, answer, lmbench, lmbench_more, role};
+use crate::{Error, answer, role};
 use serde::{Deserialize, Serialize};
 use std::process::ExitCode;
 
@@ -40,7 +40,7 @@ pub(super) struct Report {
 
 /// Every row that the harness measures.
 fn rows() -> impl Iterator<Item = &'static Row> {
-    lmbench::rows::ALL.iter().chain(lmbench_more::rows::ALL).copied()
+    table_1::ALL.iter().chain(more::ALL.iter().flat_map(|group| group.rows))
 }
 
 /// The role.

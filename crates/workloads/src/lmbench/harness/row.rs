@@ -1,14 +1,32 @@
 //! A row: what is measured, in which unit, with which parameters.
 
-use super::params::DIR;
 use super::{Bench, Place, run};
-use crate::workload::{Measured, ParamSpec, Workload};
+pub(crate) use crate::copies::COPIES;
+pub(crate) use crate::scratch::DIR;
+use crate::workload::{Facts, Measured, ParamKind, ParamSpec, Workload, needs};
 use crate::{Error, copies, scratch, supervisor::Supervisor};
 use coretwin_base::machine::limits::{Limit, Need};
+use coretwin_base::machine::placement::Placement;
 use coretwin_base::param::Params;
 use coretwin_base::study::job::Job;
 use coretwin_base::study::plan::{CopyRule, Scale};
 use coretwin_base::study::reading::Better;
+
+/// Every row has it, or [`SAMPLE_OF_A_SECOND`].
+pub(crate) const SAMPLE: ParamSpec = ParamSpec {
+    name: "sample",
+    kind: ParamKind::Decimal { default: "0.05", min: 0.001, max: 60.0 },
+    about: "how long a sample is, in seconds",
+};
+/// For rows in which processes wait for each other: a short sample may catch one way of waiting.
+pub(crate) const SAMPLE_OF_A_SECOND: ParamSpec =
+    ParamSpec { kind: ParamKind::Decimal { default: "1", min: 0.001, max: 60.0 }, ..SAMPLE };
+/// Every row has it.
+pub(crate) const SAMPLES: ParamSpec = ParamSpec {
+    name: "samples",
+    kind: ParamKind::Int { default: 11, min: 1, max: 1001 },
+    about: "samples, of which the median counts (LMbench: 11)",
+};
 
 /// Sets a row up in its process, which is not timed.
 pub(super) type Prepare = fn(&Place) -> Result<Bench, Error>;
@@ -78,6 +96,8 @@ pub struct Row {
     pub(crate) params: &'static [ParamSpec],
     /// Its processes that a placement can separate.
     pub(crate) roles: &'static [&'static str],
+    /// Where suites measure it; see [`Facts::placements`].
+    pub(crate) placements: &'static [Placement],
     /// Processes that there can be at once, of one copy: more than roles where an operation makes
     /// some.
     pub(crate) processes: fn(&Params) -> u64,
@@ -98,40 +118,21 @@ impl Row {
 }
 
 impl Workload for Row {
-    fn name(&self) -> &'static str {
-        self.name
-    }
-
-    fn family(&self) -> &'static str {
-        self.family
-    }
-
-    fn about(&self) -> &'static str {
-        self.about
-    }
-
-    fn source(&self) -> &'static str {
-        self.source
-    }
-
-    fn unit(&self) -> &'static str {
-        self.measure.unit()
-    }
-
-    fn better(&self) -> Better {
-        self.measure.better()
-    }
-
-    fn scale(&self) -> Scale {
-        self.scale
-    }
-
-    fn params(&self) -> &'static [ParamSpec] {
-        self.params
-    }
-
-    fn roles(&self) -> &'static [&'static str] {
-        self.roles
+    fn facts(&self) -> Facts {
+        Facts {
+            name: self.name,
+            family: self.family,
+            about: self.about,
+            source: self.source,
+            unit: self.measure.unit(),
+            better: self.measure.better(),
+            scale: self.scale,
+            params: self.params,
+            roles: self.roles,
+            placements: self.placements,
+            is_slow: false,
+            analysis: self.analysis,
+        }
     }
 
     fn tasks(&self, params: &Params) -> u32 {
@@ -141,22 +142,12 @@ impl Workload for Row {
     fn needs(&self, params: &Params) -> Vec<Need> {
         // And the janitor.
         let tasks = (self.processes)(params) + 1;
-        let mut needs = [Limit::UserTasks, Limit::Threads, Limit::CgroupTasks]
-            .map(|limit| Need { limit, amount: tasks })
-            .to_vec();
         let memory_kib = (self.room)(params).memory_kib;
-        if memory_kib > 0 {
-            needs.push(Need { limit: Limit::MemoryKib, amount: memory_kib });
-        }
-        needs
+        needs(tasks, (memory_kib > 0).then_some((Limit::MemoryKib, memory_kib)))
     }
 
     fn copies(&self, params: &Params) -> CopyRule {
         copies::rule(params)
-    }
-
-    fn analysis(&self) -> &'static str {
-        self.analysis
     }
 
     fn check(&self, params: &Params) -> Result<(), Error> {

@@ -1,8 +1,12 @@
-//! The parts of LMbench that cannot be written in safe Rust: a real `fork`, and calls that other
-//! libraries do not offer as they are. What it hands out is safe to use.
+//! The parts of LMbench that cannot be written in safe Rust: a real `fork`, loads and stores that must
+//! be exactly these, and calls that other libraries do not offer as they are. What it hands out is
+//! safe to use.
 
-#![expect(unsafe_code, reason = "fork and the C library; every block says why it is sound")]
+#![expect(
+    unsafe_code,
+    reason = "fork, assembly, a map of a file and the C library; every block says why it is sound"
+)]
 
-pub(super) mod descriptors;
+pub(super) mod memory;
 pub(super) mod processes;
-pub(super) mod signals;
+pub(super) mod system;

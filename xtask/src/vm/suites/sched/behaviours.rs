@@ -1,8 +1,7 @@
 //! Each of the five behaviours shows in counters, and is gone when its switch is off.
 
-use super::{counter, scenario};
-use crate::vm::guest::Guest;
-use anyhow::{Result, ensure};
+use crate::vm::guest::{Guest, output};
+use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
 /// A behaviour and how it shows.
@@ -134,4 +133,23 @@ fn told(record: &Value, names: &[&str]) -> Result<String> {
     names.dedup();
     let one = |name: &&str| Ok(format!("{name} {}", counter(record, name)?));
     Ok(names.iter().map(one).collect::<Result<Vec<_>>>()?.join(", "))
+}
+
+/// Runs a scenario under the scheduler; its record.
+pub(super) fn scenario(name: &str, set: &[&str]) -> Result<Value> {
+    let mut arguments = vec!["sched", "scenario", name, "--json"];
+    arguments.extend(set.iter().flat_map(|pair| ["--set", pair]));
+    // It ends with 1, and its record, where the kernel has ejected the scheduler.
+    let output = output("coretwin", &arguments)?;
+    let said = || String::from_utf8_lossy(&output.stderr).into_owned();
+    let record: Value = serde_json::from_slice(&output.stdout).with_context(said)?;
+    ensure!(record["ejected"].is_null(), "ejected: {}", record["ejected"]);
+    Ok(record)
+}
+
+/// A counter of a record that a scenario or a status gave.
+pub(super) fn counter(record: &Value, name: &str) -> Result<u64> {
+    let counters = [&record["statistics"]["counters"], &record["loaded"]["counters"]];
+    let found = counters.into_iter().find_map(|counters| counters[name].as_u64());
+    found.with_context(|| format!("no counter {name} in {record}"))
 }

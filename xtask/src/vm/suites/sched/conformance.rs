@@ -1,7 +1,7 @@
 //! The simulated kernel's scenarios on the live scheduler: what it counts falls in the range that the
 //! simulated policy gives.
 
-use super::{counter, scenario};
+use super::behaviours::{counter, scenario};
 use crate::vm::guest::Guest;
 use anyhow::{Context, Result, bail};
 use serde_json::Value;

@@ -12,10 +12,9 @@ mod rough;
 mod without;
 
 use super::{Boot, Machine, Suite, Wanted};
-use crate::vm::guest::{Guest, output};
+use crate::vm::guest::Guest;
 use crate::vm::qemu::{Clock, Topology};
-use anyhow::{Context, Result, bail, ensure};
-use serde_json::Value;
+use anyhow::{Result, bail};
 use std::time::Duration;
 
 pub(crate) const SUITE: Suite = Suite {
@@ -98,25 +97,6 @@ fn guest(guest: &mut Guest) -> Result<()> {
             None => bail!("there is no boot '{other}'"),
         },
     }
-}
-
-/// Runs a scenario under the scheduler; its record.
-fn scenario(name: &str, set: &[&str]) -> Result<Value> {
-    let mut arguments = vec!["sched", "scenario", name, "--json"];
-    arguments.extend(set.iter().flat_map(|pair| ["--set", pair]));
-    // It ends with 1, and its record, where the kernel has ejected the scheduler.
-    let output = output("coretwin", &arguments)?;
-    let said = || String::from_utf8_lossy(&output.stderr).into_owned();
-    let record: Value = serde_json::from_slice(&output.stdout).with_context(said)?;
-    ensure!(record["ejected"].is_null(), "ejected: {}", record["ejected"]);
-    Ok(record)
-}
-
-/// A counter of a record that a scenario or a status gave.
-fn counter(record: &Value, name: &str) -> Result<u64> {
-    let counters = [&record["statistics"]["counters"], &record["loaded"]["counters"]];
-    let found = counters.into_iter().find_map(|counters| counters[name].as_u64());
-    found.with_context(|| format!("no counter {name} in {record}"))
 }
 
 #[cfg(test)]

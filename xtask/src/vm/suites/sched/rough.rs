@@ -1,8 +1,9 @@
 //! What a machine does to a scheduler: CPUs that come and go, SMT, storms of tasks, masks and nice
 //! values, a loader that is killed, a scheduler that is stuck.
 
+use super::behaviours::{counter, scenario};
+use super::load::soon;
 use super::load::{self, Load};
-use super::{counter, load::soon, scenario};
 use crate::vm::guest::{Guest, output, read};
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;

@@ -1,6 +1,5 @@
 //! `coretwin smt off`, `on`, `level` and `restore` by hand.
 
-use super::kills;
 use super::state::{Arranged, CONTROL, CPUS};
 use crate::vm::guest::{Guest, expand, json_of, output, read};
 use anyhow::{Context, Result, ensure};
@@ -73,33 +72,8 @@ pub(super) fn run(guest: &mut Guest) -> Result<()> {
     Ok(())
 }
 
-/// Kills of each kind where version 1 of the CPU sets has something to lose: the kernel brings back
-/// nothing of those by itself.
-const KILLS_OLD_CPUSETS: u32 = 5;
-
-/// Version 1 of the CPU sets forgets CPUs that go, and moves tasks that have none left.
-pub(super) fn run_old_cpusets(guest: &mut Guest) -> Result<()> {
-    let Some(mut machine) = Arranged::with_old_cpusets()? else {
-        // Nothing to lose here.
-        guest.check("this kernel has no CPU sets of version 1", || Ok(()))?;
-        return Ok(());
-    };
-    guest.check("CPU sets of version 1 are put back", || {
-        change("off", &["smt", "off", "--yes", "--json"])?;
-        let changed = machine.changed()?.join("; ");
-        ensure!(changed.contains("inner"), "off took nothing from the groups: {changed}");
-        restored(&machine)
-    })?;
-    kills::run_on(guest, &machine, KILLS_OLD_CPUSETS)?;
-    guest.check("a task that would lose its group stands in the way", || {
-        machine.move_task()?;
-        refused(&machine, &output("coretwin", &["smt", "off", "--yes"])?, 3, "lone")
-    })?;
-    Ok(())
-}
-
 /// `coretwin smt restore`, to the end.
-fn restored(machine: &Arranged) -> Result<()> {
+pub(super) fn restored(machine: &Arranged) -> Result<()> {
     let done = json_of("coretwin", &["smt", "restore", "--json"])?;
     let left = &done["left_to_do"];
     ensure!(*left == Value::Array(Vec::new()), "left to do: {left}");
@@ -108,7 +82,7 @@ fn restored(machine: &Arranged) -> Result<()> {
 }
 
 /// A change that must succeed, and tell what the kernel tells.
-fn change(word: &str, arguments: &[&str]) -> Result<()> {
+pub(super) fn change(word: &str, arguments: &[&str]) -> Result<()> {
     let done = json_of("coretwin", arguments)?;
     ensure!(done["action"] == word, "action {}", done["action"]);
     let online = read(format!("{CPUS}/online"))?;

@@ -1,9 +1,10 @@
 //! Studies and guards killed at random moments. Every time the machine must be found as it was.
 
+use super::hand::{change, refused, restored};
 use super::state::{Arranged, wait_until};
 use super::studies::{ENDLESS, SAVED, log, start};
 use crate::random::Random;
-use crate::vm::guest::{Guest, json_of, read};
+use crate::vm::guest::{Guest, json_of, output, read};
 use anyhow::{Context, Result, ensure};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
@@ -33,6 +34,31 @@ const VICTIMS: &[(Victim, &str)] = &[
 
 pub(super) fn run(guest: &mut Guest, kills: u32) -> Result<()> {
     run_on(guest, &Arranged::new()?, kills)
+}
+
+/// Kills of each kind where version 1 of the CPU sets has something to lose: the kernel brings back
+/// nothing of those by itself.
+const KILLS_OLD_CPUSETS: u32 = 5;
+
+/// Version 1 of the CPU sets forgets CPUs that go, and moves tasks that have none left.
+pub(super) fn run_old_cpusets(guest: &mut Guest) -> Result<()> {
+    let Some(mut machine) = Arranged::with_old_cpusets()? else {
+        // Nothing to lose here.
+        guest.check("this kernel has no CPU sets of version 1", || Ok(()))?;
+        return Ok(());
+    };
+    guest.check("CPU sets of version 1 are put back", || {
+        change("off", &["smt", "off", "--yes", "--json"])?;
+        let changed = machine.changed()?.join("; ");
+        ensure!(changed.contains("inner"), "off took nothing from the groups: {changed}");
+        restored(&machine)
+    })?;
+    run_on(guest, &machine, KILLS_OLD_CPUSETS)?;
+    guest.check("a task that would lose its group stands in the way", || {
+        machine.move_task()?;
+        refused(&machine, &output("coretwin", &["smt", "off", "--yes"])?, 3, "lone")
+    })?;
+    Ok(())
 }
 
 /// The same on a machine that was arranged in another way.

@@ -90,7 +90,7 @@ fn guest(guest: &mut Guest) -> Result<()> {
         KILLING => kills::run(guest, KILLS),
         "plain" => across::first(guest),
         "nosmt" => across::second(guest),
-        "cpusets1" => hand::run_old_cpusets(guest),
+        "cpusets1" => kills::run_old_cpusets(guest),
         "forced" | "unsupported" => refusals::run_not_switchable(guest),
         other => bail!("there is no boot '{other}'"),
     }

@@ -2,18 +2,15 @@
 //!
 //! A row of a suite keeps its name whatever the protocol; what the protocol sets beside it (a shorter
 //! time for `--quick`, the article's for `--protocol 2003`) is in the parameters of the plan's row.
-//! What a user sets wins over both. Long lists of rows are in `rows`.
+//! What a user sets wins over both. Which rows a family
+//! has is known to the family alone.
 
-mod rows;
-
-use crate::Error;
-use crate::table;
-use crate::workload::Workload;
+use crate::workload::{Facts, Workload};
+use crate::{Error, aim9, kernel_2_4, lmbench, table};
 use coretwin_base::machine::placement::Placement;
 use coretwin_base::param::{ParamValue, Params, WorkloadSpec};
 use coretwin_base::study::plan::Protocol;
 use coretwin_base::suggest;
-use rows::{AIM9_ROWS, KERNEL_2_4_ROWS, LMBENCH_MORE_ROWS, LMBENCH_ROWS};
 use std::collections::BTreeSet;
 
 /// A named list of rows.
@@ -36,12 +33,6 @@ struct Part {
     quick: Settings,
     /// What the article's protocol sets.
     article: Settings,
-    /// Rows whose value hangs on where their tasks run more than on anything else.
-    placed: &'static [&'static str],
-    /// Where those are measured; the article knew no placement.
-    placements: &'static [Placement],
-    /// Rows that a screening leaves out, for they take minutes.
-    slow: &'static [&'static str],
 }
 
 /// Parameters with their values, for the rows that have them.
@@ -50,7 +41,7 @@ type Settings = &'static [(&'static str, &'static str)];
 #[derive(Debug)]
 enum Rows {
     /// These, as people would type them.
-    Named(&'static [&'static str]),
+    Listed(fn() -> Vec<String>),
     /// One workload in several sizes.
     Sized {
         workload: &'static str,
@@ -145,56 +136,32 @@ pub fn find(name: &str) -> Option<&'static Suite> {
     SUITES.iter().find(|suite| suite.name == name)
 }
 
+/// The names of these rows.
+fn names<W: Workload>(rows: &[W]) -> Vec<String> {
+    rows.iter().map(|row| row.name().to_owned()).collect()
+}
+
 const LMBENCH: Part = Part {
-    rows: Rows::Named(LMBENCH_ROWS),
+    rows: Rows::Listed(|| names(lmbench::table_1::ALL)),
     usual: &[],
     quick: &[("sample", "0.2"), ("samples", "5")],
     article: &[],
-    // Two tasks that wake each other: on one CPU or on two is a matter of 1 to 20.
-    placed: &["lmbench/pipe-latency"],
-    placements: &Placement::ALL,
-    slow: &[],
 };
 
-const LMBENCH_MORE: Part = Part {
-    rows: Rows::Named(LMBENCH_MORE_ROWS),
-    usual: &[],
-    quick: &[("sample", "0.2"), ("samples", "5")],
-    article: &[],
-    // Two tasks that wait for each other.
-    placed: &[
-        "lmbench-more/pipe-bandwidth",
-        "lmbench-more/unix-bandwidth",
-        "lmbench-more/tcp-bandwidth",
-        "lmbench-more/udp-bandwidth",
-        "lmbench-more/unix-latency",
-        "lmbench-more/udp-latency",
-        "lmbench-more/tcp-latency",
-    ],
-    placements: &Placement::ALL,
-    slow: &[],
-};
+const LMBENCH_MORE: Part = Part { rows: Rows::Listed(lmbench::more::typed), ..LMBENCH };
 
 const KERNEL_2_4: Part = Part {
-    rows: Rows::Named(KERNEL_2_4_ROWS),
+    rows: Rows::Listed(|| names(kernel_2_4::rows::ALL)),
     usual: &[],
     quick: &[("seconds", "0.2")],
     article: &[],
-    placed: KERNEL_2_4_ROWS,
-    // Two tasks on one CPU take turns, and nothing of this can show.
-    placements: &[Placement::Siblings, Placement::Cores, Placement::Packages],
-    slow: &[],
 };
 
 const AIM9: Part = Part {
-    rows: Rows::Named(AIM9_ROWS),
-    usual: &[],
-    quick: &[("seconds", "0.2")],
+    rows: Rows::Listed(|| names(aim9::rows::TABLE_2)),
     // Calls until the time is over, however few: a sync row is then the article's single call.
     article: &[("seconds", "10"), ("calls", "1"), ("calls_max", "1")],
-    placed: &[],
-    placements: &[],
-    slow: &["aim9/sync_disk_rw", "aim9/sync_disk_wrt", "aim9/sync_disk_cp"],
+    ..KERNEL_2_4
 };
 
 const CHAT: Part = Part {
@@ -203,9 +170,6 @@ const CHAT: Part = Part {
     usual: &[],
     quick: &[],
     article: &[],
-    placed: &[],
-    placements: &[],
-    slow: &[],
 };
 
 const DBENCH: Part = clients("dbench");
@@ -223,9 +187,6 @@ const fn clients(workload: &'static str) -> Part {
         usual: &[("mode", "timed"), ("seconds", "2"), ("warmup", "1")],
         quick: &[("mode", "timed"), ("seconds", "0.5"), ("warmup", "0.5")],
         article: &[],
-        placed: &[],
-        placements: &[],
-        slow: &[],
     }
 }
 
@@ -258,27 +219,25 @@ impl Suite {
         let mut used = BTreeSet::new();
         let (mut rows, mut left_out) = (Vec::new(), Vec::new());
         for part in self.parts {
-            if protocol == Protocol::Quick {
-                left_out.extend(part.slow);
-            }
             for mut spec in part.specs(protocol, cpus)? {
-                if left_out.contains(&spec.name.as_str()) {
+                let facts = table::find(&spec.name).map_or(Facts::USUAL, Workload::facts);
+                if facts.is_slow && protocol == Protocol::Quick {
+                    left_out.push(facts.name);
                     continue;
                 }
-                let known = table::find(&spec.name).map(Workload::params).unwrap_or_default();
-                let has = |name: &str| known.iter().any(|param| param.name == name);
+                let has = |name: &str| facts.params.iter().any(|param| param.name == name);
                 for (name, value) in params.iter().filter(|(name, _)| has(name)) {
                     spec.params.insert(name.clone(), value.clone());
                     used.insert(name.as_str());
                 }
                 let settings = part.settings(protocol).iter().filter(|(name, _)| has(name));
-                rows.push(SuiteRow {
-                    settings: settings
-                        .map(|(name, value)| ((*name).to_owned(), ParamValue::parse(value)))
-                        .collect(),
-                    placements: part.placements_of(&spec.name, protocol),
-                    spec,
-                });
+                let settings = settings
+                    .map(|(name, value)| ((*name).to_owned(), ParamValue::parse(value)))
+                    .collect();
+                // The article knew no placement.
+                let is_placed = protocol != Protocol::Article2003;
+                let placements = if is_placed { facts.placements } else { &[] };
+                rows.push(SuiteRow { spec, settings, placements });
             }
         }
         match params.keys().find(|name| !used.contains(name.as_str())) {
@@ -289,8 +248,10 @@ impl Suite {
 
     fn unknown(&self, name: &str, rows: &[SuiteRow]) -> Error {
         let workloads = rows.iter().filter_map(|row| table::find(&row.spec.name));
-        let known: BTreeSet<&str> =
-            workloads.flat_map(Workload::params).map(|param| param.name).collect();
+        let known: BTreeSet<&str> = workloads
+            .flat_map(|workload| workload.facts().params)
+            .map(|param| param.name)
+            .collect();
         let known: Vec<&str> = known.into_iter().collect();
         let kind = format!("parameter of any row of {}", self.name);
         Error::Unknown(suggest::unknown(&kind, name, &known))
@@ -300,7 +261,7 @@ impl Suite {
 impl Part {
     fn specs(&self, protocol: Protocol, cpus: u32) -> Result<Vec<WorkloadSpec>, Error> {
         match &self.rows {
-            Rows::Named(names) => names
+            Rows::Listed(names) => names()
                 .iter()
                 .map(|name| WorkloadSpec::parse(name).map_err(|bad| Error::failed(bad.to_string())))
                 .collect(),
@@ -316,11 +277,6 @@ impl Part {
                 Ok(sizes.into_iter().map(spec).collect())
             }
         }
-    }
-
-    fn placements_of(&self, name: &str, protocol: Protocol) -> &'static [Placement] {
-        let placed = protocol != Protocol::Article2003 && self.placed.contains(&name);
-        if placed { self.placements } else { &[] }
     }
 
     fn settings(&self, protocol: Protocol) -> Settings {
@@ -356,8 +312,8 @@ mod tests {
                 assert!(!rows.is_empty());
                 for row in &rows {
                     let (workload, params) = table::resolve(&row.complete()).expect(suite.name);
-                    if find(workload.family()).is_some() && suite.name != "article" {
-                        assert_eq!(workload.family(), suite.name);
+                    if find(workload.facts().family).is_some() && suite.name != "article" {
+                        assert_eq!(workload.facts().family, suite.name);
                     }
                     for (name, value) in &row.settings {
                         assert_eq!(params.get(name), Some(value), "{}", row.spec.name);
@@ -387,7 +343,8 @@ mod tests {
         let aim9 = find("aim9").expect("suite");
         let spec = WorkloadSpec::parse("aim9:file_kib=64,seconds=0.3").expect("spec");
         let (rows, _) = aim9.rows(Protocol::Quick, 2, &spec.params).expect("rows");
-        assert_eq!(rows.len(), 56);
+        let whole = aim9::rows::TABLE_2.iter().filter(|row| !row.facts().is_slow).count();
+        assert_eq!(rows.len(), whole);
         assert!(rows.iter().all(|row| row.spec.params.contains_key("seconds")));
         assert_eq!(rows.iter().filter(|row| row.spec.params.contains_key("file_kib")).count(), 5);
         // What the user sets wins over the protocol.

@@ -3,9 +3,9 @@
 //! `file-reread` has the kernel copy it, in blocks of 64 KiB; `mmap-reread` maps it once and loads
 //! every word of it where it lies. A pass goes over the whole file, and its bytes count.
 
-use super::native::{self, Mapping};
+use super::harness::{Bench, Body, Place};
+use super::native::memory::{self as native, Mapping};
 use crate::Error;
-use crate::lmbench::harness::{Bench, Body, Place};
 use crate::workload::int;
 use rustix::io::pread;
 use std::fs::File;

@@ -1,14 +1,7 @@
-//! The parts of lmbench-more that cannot be written in safe Rust: loads and stores that must be
-//! exactly these, and calls that other libraries do not offer as they are. What it hands out is
-//! safe to use.
+//! Loads and stores that must be exactly these, and a file in memory.
 //!
 //! On x86-64 the loops are assembly, so that no compiler makes them wider, shorter or slower;
 //! elsewhere they are volatile accesses, which may not be left out or put together.
-
-#![expect(
-    unsafe_code,
-    reason = "assembly, a map of a file and the C library; every block says why"
-)]
 
 use std::fs::File;
 use std::hint::black_box;
@@ -16,9 +9,9 @@ use std::io;
 use std::os::fd::AsRawFd;
 
 /// Loads of a turn of [`Chain::chase`].
-pub(super) const LOADS: u64 = 64;
+pub(in crate::lmbench) const LOADS: u64 = 64;
 /// Words of a turn of the other loops; they go over whole turns.
-pub(super) const TURN: usize = 32;
+pub(in crate::lmbench) const TURN: usize = 32;
 
 /// A line of most caches; memory that is measured begins with one.
 #[derive(Clone)]
@@ -26,34 +19,34 @@ pub(super) const TURN: usize = 32;
 struct Line([u64; 8]);
 
 /// Memory of whole lines, every page of it written once.
-pub(super) struct Memory(Vec<Line>);
+pub(in crate::lmbench) struct Memory(Vec<Line>);
 
 impl Memory {
     /// So much of it, all zero.
-    pub(super) fn new(kib: u32) -> Self {
+    pub(in crate::lmbench) fn new(kib: u32) -> Self {
         Self(vec![Line([0; 8]); kib as usize * (1024 / size_of::<Line>())])
     }
 
     /// Its words.
-    pub(super) fn words(&self) -> &[u64] {
+    pub(in crate::lmbench) fn words(&self) -> &[u64] {
         // SAFETY: a line is eight words without anything between, and they live as long.
         unsafe { std::slice::from_raw_parts(self.0.as_ptr().cast(), self.0.len() * 8) }
     }
 
     /// Its words, to be written.
-    pub(super) fn words_mut(&mut self) -> &mut [u64] {
+    pub(in crate::lmbench) fn words_mut(&mut self) -> &mut [u64] {
         // SAFETY: as above, and nobody else reaches them meanwhile.
         unsafe { std::slice::from_raw_parts_mut(self.0.as_mut_ptr().cast(), self.0.len() * 8) }
     }
 }
 
 /// Memory in which a word holds the address of the next, round and round.
-pub(super) struct Chain(Memory);
+pub(in crate::lmbench) struct Chain(Memory);
 
 impl Chain {
     /// Joins the words of these numbers, in this order, the last to the first, in so much memory;
     /// none if there is no such word.
-    pub(super) fn new(kib: u32, visits: &[u32]) -> Option<Self> {
+    pub(in crate::lmbench) fn new(kib: u32, visits: &[u32]) -> Option<Self> {
         let mut memory = Memory::new(kib);
         let words = memory.words_mut();
         let base = words.as_mut_ptr().expose_provenance() as u64;
@@ -67,14 +60,14 @@ impl Chain {
     }
 
     /// The number of the word that this one leads to.
-    pub(super) fn next(&self, word: u32) -> u32 {
+    pub(in crate::lmbench) fn next(&self, word: u32) -> u32 {
         let words = self.0.words();
         let base = words.as_ptr().addr() as u64;
         words.get(word as usize).map_or(0, |address| (address.wrapping_sub(base) / 8) as u32)
     }
 
     /// Goes [`LOADS`] words on from a visited one, so many times; where that leads.
-    pub(super) fn chase(&self, word: u32, turns: u64) -> u32 {
+    pub(in crate::lmbench) fn chase(&self, word: u32, turns: u64) -> u32 {
         let words = self.0.words();
         let base = words.as_ptr().addr();
         let at = base + 8 * (word as usize).min(words.len() - 1);
@@ -122,7 +115,7 @@ unsafe fn chase(mut at: usize, turns: u64) -> usize {
 /// wait for each other).
 #[cfg(target_arch = "x86_64")]
 #[inline(never)]
-pub(super) fn read(words: &[u64]) -> u64 {
+pub(in crate::lmbench) fn read(words: &[u64]) -> u64 {
     let (turns, rest) = words.as_chunks::<TURN>();
     let mut sum: u64 = 0;
     if !turns.is_empty() {
@@ -158,7 +151,7 @@ pub(super) fn read(words: &[u64]) -> u64 {
 /// Writes every word, one store each.
 #[cfg(target_arch = "x86_64")]
 #[inline(never)]
-pub(super) fn write(words: &mut [u64], value: u64) {
+pub(in crate::lmbench) fn write(words: &mut [u64], value: u64) {
     let (turns, rest) = words.as_chunks_mut::<TURN>();
     rest.fill(value);
     if turns.is_empty() {
@@ -188,7 +181,7 @@ pub(super) fn write(words: &mut [u64], value: u64) {
 /// Reads every word, adds it to a sum, and writes the value in its place: a load and a store each.
 #[cfg(target_arch = "x86_64")]
 #[inline(never)]
-pub(super) fn read_write(words: &mut [u64], value: u64) -> u64 {
+pub(in crate::lmbench) fn read_write(words: &mut [u64], value: u64) -> u64 {
     let (turns, rest) = words.as_chunks_mut::<TURN>();
     let mut sum = rest.iter().fold(0_u64, |sum, word| sum.wrapping_add(*word));
     rest.fill(value);
@@ -227,7 +220,7 @@ pub(super) fn read_write(words: &mut [u64], value: u64) -> u64 {
 /// Copies every word, a load and a store each, as far as both go.
 #[cfg(target_arch = "x86_64")]
 #[inline(never)]
-pub(super) fn copy(from: &[u64], to: &mut [u64]) {
+pub(in crate::lmbench) fn copy(from: &[u64], to: &mut [u64]) {
     let length = from.len().min(to.len());
     let (turns, rest) = to[..length].as_chunks_mut::<TURN>();
     rest.copy_from_slice(&from[turns.len() * TURN..length]);
@@ -263,7 +256,7 @@ pub(super) fn copy(from: &[u64], to: &mut [u64]) {
 }
 
 #[cfg(not(target_arch = "x86_64"))]
-pub(super) use volatile::{copy, read, read_write, write};
+pub(in crate::lmbench) use volatile::{copy, read, read_write, write};
 
 /// The same loops for other processors; in tests held against those in assembly.
 #[cfg(any(test, not(target_arch = "x86_64")))]
@@ -280,15 +273,15 @@ mod volatile {
         unsafe { from_mut(word).write_volatile(value) };
     }
 
-    pub(in super::super) fn read(words: &[u64]) -> u64 {
+    pub(in crate::lmbench) fn read(words: &[u64]) -> u64 {
         words.iter().fold(0, |sum, word| sum.wrapping_add(load(word)))
     }
 
-    pub(in super::super) fn write(words: &mut [u64], value: u64) {
+    pub(in crate::lmbench) fn write(words: &mut [u64], value: u64) {
         words.iter_mut().for_each(|word| store(word, value));
     }
 
-    pub(in super::super) fn read_write(words: &mut [u64], value: u64) -> u64 {
+    pub(in crate::lmbench) fn read_write(words: &mut [u64], value: u64) -> u64 {
         words.iter_mut().fold(0, |sum, word| {
             let sum = sum.wrapping_add(load(word));
             store(word, value);
@@ -296,13 +289,13 @@ mod volatile {
         })
     }
 
-    pub(in super::super) fn copy(from: &[u64], to: &mut [u64]) {
+    pub(in crate::lmbench) fn copy(from: &[u64], to: &mut [u64]) {
         to.iter_mut().zip(from).for_each(|(to, from)| store(to, load(from)));
     }
 }
 
 /// Copies by the C library's `memcpy`, as far as both go.
-pub(super) fn memcpy(from: &[u64], to: &mut [u64]) {
+pub(in crate::lmbench) fn memcpy(from: &[u64], to: &mut [u64]) {
     let bytes = size_of::<u64>() * from.len().min(to.len());
     // SAFETY: both slices have so many bytes, and one is borrowed alone.
     unsafe {
@@ -311,14 +304,14 @@ pub(super) fn memcpy(from: &[u64], to: &mut [u64]) {
 }
 
 /// A file in memory, to be read.
-pub(super) struct Mapping {
+pub(in crate::lmbench) struct Mapping {
     address: *mut libc::c_void,
     bytes: usize,
 }
 
 impl Mapping {
     /// Maps so many bytes of a file, which nobody may shorten or write from now on.
-    pub(super) fn new(file: &File, bytes: usize) -> io::Result<Self> {
+    pub(in crate::lmbench) fn new(file: &File, bytes: usize) -> io::Result<Self> {
         if (file.metadata()?.len() as usize) < bytes {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
@@ -332,7 +325,7 @@ impl Mapping {
     }
 
     /// Its words.
-    pub(super) fn words(&self) -> &[u64] {
+    pub(in crate::lmbench) fn words(&self) -> &[u64] {
         // SAFETY: the map begins with a page, is readable and lives as long; the file is one of the
         // run's own folder, and does not change.
         unsafe { std::slice::from_raw_parts(self.address.cast(), self.bytes / size_of::<u64>()) }
@@ -344,32 +337,6 @@ impl Drop for Mapping {
         // SAFETY: nothing borrows the map any more.
         unsafe { libc::munmap(self.address, self.bytes) };
     }
-}
-
-/// Reads the monotonic clock by a system call, past the C library; in ns.
-pub(super) fn clock_by_system_call() -> io::Result<i64> {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: clock_gettime writes one timespec to the address (clock_gettime(2)).
-    let result =
-        unsafe { libc::syscall(libc::SYS_clock_gettime, libc::CLOCK_MONOTONIC, &raw mut time) };
-    if result < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    Ok(nanoseconds(&time))
-}
-
-/// Reads the monotonic clock as programs do, through the C library; in ns.
-pub(super) fn clock_by_library() -> io::Result<i64> {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: clock_gettime writes one timespec to the address (clock_gettime(2)).
-    if unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) } < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    Ok(nanoseconds(&time))
-}
-
-fn nanoseconds(time: &libc::timespec) -> i64 {
-    time.tv_sec.wrapping_mul(1_000_000_000).wrapping_add(time.tv_nsec)
 }
 
 #[cfg(test)]
@@ -422,11 +389,5 @@ mod tests {
         assert_eq!(chain.chase(6, 1), 6, "a word that is none of the chain");
         assert!(Chain::new(1, &[0, 128]).is_none(), "there are 128 words");
         assert!(Chain::new(1, &[]).is_none());
-    }
-
-    #[test]
-    fn the_clocks_agree() {
-        let (one, two) = (clock_by_library().expect("read"), clock_by_system_call().expect("read"));
-        assert!(one <= two && two - one < 1_000_000_000);
     }
 }

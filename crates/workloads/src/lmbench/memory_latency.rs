@@ -6,9 +6,9 @@
 //! through a table. In random order it cannot; the row then shows what the level of memory takes
 //! that holds so much, and finding the page beyond what the processor keeps of the page table.
 
-use super::native::{Chain, LOADS};
+use super::harness::{Bench, Body, Place, Row};
+use super::native::memory::{Chain, LOADS};
 use crate::Error;
-use crate::lmbench::harness::{Bench, Body, Place, Row};
 use crate::workload::{int, wrong};
 use coretwin_base::param::Params;
 use coretwin_base::random::Stream;

@@ -6,8 +6,8 @@
 //! sample ends with them, however long it should be; and fewer where it takes long to make those that
 //! are removed. A creation is an open that must make the file, one write if it has a size, and a close.
 
+use super::harness::{Bench, Body, Place};
 use crate::Error;
-use crate::lmbench::harness::{Bench, Body, Place};
 use crate::workload::int;
 use rustix::fs::{AtFlags, Mode, OFlags, openat, unlinkat};
 use std::ffi::CString;

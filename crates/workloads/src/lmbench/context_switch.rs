@@ -6,10 +6,10 @@
 //! holds the switch and the wake-up, and what they lose: a footprint that no cache keeps for the
 //! next time costs more than the switch itself.
 
-use super::native::{Memory, read};
+use super::harness::peer::Peer;
+use super::harness::{Bench, Body, Place};
+use super::native::memory::{Memory, read};
 use crate::Error;
-use crate::lmbench::harness::peer::Peer;
-use crate::lmbench::harness::{Bench, Body, Place};
 use crate::workload::int;
 use rustix::pipe::pipe;
 use std::os::fd::OwnedFd;

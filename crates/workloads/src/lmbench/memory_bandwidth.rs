@@ -4,9 +4,9 @@
 //! The bytes of the memory count once in a pass, however often they are touched: a copy counts
 //! those that were copied, not those read and those written.
 
-use super::native::{self, Memory};
+use super::harness::{Bench, Body, Place};
+use super::native::memory::{self as native, Memory};
 use crate::Error;
-use crate::lmbench::harness::{Bench, Body, Place};
 use crate::workload::int;
 
 /// Memory whose words all differ, and their sum.

@@ -1,4 +1,4 @@
-//! Rows `tcp-latency`, `udp-latency`, `unix-latency`, and `pipe-bandwidth`, `tcp-bandwidth`,
+//! Rows `pipe-latency`, `tcp-latency`, `udp-latency`, `unix-latency`, and `pipe-bandwidth`, `tcp-bandwidth`,
 //! `udp-bandwidth`, `unix-bandwidth`: messages between two processes of this machine.
 //!
 //! Latency is the whole way there and back of a message: a second process reads it and sends it
@@ -9,9 +9,9 @@
 //!
 //! TCP sends at once (`TCP_NODELAY`): one message is under way at a time, or whole blocks are.
 
+use super::harness::peer::Peer;
+use super::harness::{Bench, Body, Place};
 use crate::Error;
-use crate::lmbench::harness::peer::Peer;
-use crate::lmbench::harness::{Bench, Body, Place};
 use crate::socket;
 use crate::workload::int;
 use std::io;
@@ -52,25 +52,20 @@ impl End {
     }
 
     /// Sends all of a message.
-    fn send(&self, mut message: &[u8]) -> io::Result<()> {
-        while !message.is_empty() {
-            let written = rustix::io::write(&self.write, message)?;
-            message = message.get(written..).unwrap_or_default();
-        }
-        Ok(())
+    fn send(&self, message: &[u8]) -> io::Result<()> {
+        let part = |at: usize| rustix::io::write(&self.write, &message[at..]);
+        socket::whole(message.len(), part, || None).map(drop)
     }
 
-    /// Fills the buffer; false at the end of all messages.
+    /// Fills the buffer; `false` at the end of all messages.
     fn receive(&self, buffer: &mut [u8]) -> io::Result<bool> {
-        let mut read = 0;
-        while read < buffer.len() {
-            match rustix::io::read(&self.read, &mut buffer[read..])? {
-                0 if read == 0 => return Ok(false),
-                0 => return Err(io::ErrorKind::UnexpectedEof.into()),
-                more => read += more,
-            }
+        let length = buffer.len();
+        let part = |at: usize| rustix::io::read(&self.read, &mut buffer[at..]);
+        match socket::whole(length, part, || None)? {
+            0 => Ok(false),
+            read if read == length => Ok(true),
+            _ => Err(io::ErrorKind::UnexpectedEof.into()),
         }
-        Ok(true)
     }
 
     /// A number, which is a message of its own.
@@ -319,4 +314,52 @@ pub(super) fn udp_bandwidth(place: &Place) -> Result<Bench, Error> {
 
 pub(super) fn unix_bandwidth(place: &Place) -> Result<Bench, Error> {
     bandwidth(place, Channel::Unix)
+}
+
+/// A byte to a second process and back through another pipe: two processes are woken in it.
+struct Bytes {
+    there: OwnedFd,
+    back: OwnedFd,
+    /// Round trips whose byte was another.
+    wrong: u64,
+    _echo: Peer,
+}
+
+pub(super) fn pipe_latency(place: &Place) -> Result<Bench, Error> {
+    let trouble = |error| Error::system("cannot make a pipe", error);
+    let (from_parent, there) = rustix::pipe::pipe().map_err(trouble)?;
+    let (back, to_parent) = rustix::pipe::pipe().map_err(trouble)?;
+    let echo = Peer::start(place, SECOND, || {
+        let mut byte = [0];
+        while let Ok(1) = rustix::io::read(&from_parent, &mut byte) {
+            if !matches!(rustix::io::write(&to_parent, &byte), Ok(1)) {
+                return Err(Error::failed("cannot send a byte back"));
+            }
+        }
+        Ok(())
+    })?;
+    // Its ends are the other process's alone now: should that end, this one is not left waiting.
+    drop((from_parent, to_parent));
+    let mut trips = Bytes { there, back, wrong: 0, _echo: echo };
+    trips.repeat(1)?;
+    Ok(Bench::of(trips))
+}
+
+impl Body for Bytes {
+    fn repeat(&mut self, count: u64) -> Result<(), Error> {
+        let lost = |error| Error::system("the second process does not answer", error);
+        for trip in 0..count {
+            let (sent, mut came) = ([trip as u8], [0]);
+            rustix::io::write(&self.there, &sent).map_err(lost)?;
+            match rustix::io::read(&self.back, &mut came).map_err(lost)? {
+                0 => return Err(Error::failed("the second process has ended")),
+                _ => self.wrong += u64::from(came != sent),
+            }
+        }
+        Ok(())
+    }
+
+    fn checks(&mut self) -> Vec<(&'static str, bool)> {
+        vec![("bytes_came_back", self.wrong == 0)]
+    }
 }

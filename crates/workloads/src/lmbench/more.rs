@@ -1,0 +1,352 @@
+//! The rows of LMbench that the article's Table 1 leaves out: the family `lmbench-more`.
+
+use super::harness::{COPIES, DIR, Measure, Room, Row, SAMPLE, SAMPLES};
+use super::{
+    context_switch, file_read, files, loopback, memory_bandwidth, memory_latency, system_calls,
+};
+use crate::workload::{ParamKind, ParamSpec, int};
+use coretwin_base::machine::placement::Placement;
+use coretwin_base::param::Params;
+use coretwin_base::study::plan::Scale;
+
+const fn number(name: &'static str, range: [i64; 3], about: &'static str) -> ParamSpec {
+    let [default, min, max] = range;
+    ParamSpec { name, kind: ParamKind::Int { default, min, max }, about }
+}
+
+const PROCESSES: ParamSpec = number("processes", [2, 2, 256], "processes in the ring");
+const FOOTPRINT: ParamSpec = number(
+    "footprint_kib",
+    [0, 0, 64 << 10],
+    "memory that each process goes through when it has the token, in KiB",
+);
+const CHASED: ParamSpec =
+    number("size_kib", [256 << 10, 1, 1 << 20], "memory that is gone through, in KiB");
+const STRIDE: ParamSpec = number(
+    "stride",
+    [128, 8, 1 << 20],
+    "bytes from one load to the next, a multiple of 8 (a line of a cache has 64 or 128)",
+);
+const LINE: ParamSpec = number(
+    "stride",
+    [64, 64, 1 << 20],
+    "bytes between the places of loads, a multiple of 8 (a line of a cache has 64 or 128)",
+);
+const PASSED: ParamSpec = number(
+    "size_kib",
+    [256 << 10, 1, 4 << 20],
+    "memory of a pass, in KiB; a copy has twice as much",
+);
+const FILE: ParamSpec = number("size_kib", [64 << 10, 1, 1 << 20], "size of the file, in KiB");
+const SMALL_FILE: ParamSpec =
+    number("size_kib", [0, 0, 1024], "size of each file, in KiB (LMbench: 0, 1, 4 and 10)");
+const MESSAGE: ParamSpec = number("message_bytes", [1, 1, 65_000], "size of a message, in bytes");
+const BLOCK: ParamSpec =
+    number("message_bytes", [64 << 10, 1, 1 << 20], "written in one call, in bytes");
+const DATAGRAM: ParamSpec =
+    number("message_bytes", [32 << 10, 1, 65_000], "size of a datagram, in bytes");
+
+const fn room(memory_kib: u64, folder_kib: u64) -> Room {
+    Room { memory_kib, folder_kib }
+}
+
+fn size(params: &Params) -> u64 {
+    int(params, "size_kib").into()
+}
+
+/// The memory, and the places of its loads while they are put in order.
+fn chased(params: &Params) -> Room {
+    let places = (size(params) << 10) / u64::from(int(params, "stride").max(1));
+    let order_kib = (places * size_of::<u32>() as u64) >> 10;
+    room(size(params) + order_kib, 0)
+}
+
+fn rings(params: &Params) -> Room {
+    let members = u64::from(int(params, "processes")) + 1;
+    // Beside the footprint a process has a stack, and tables of pages.
+    room(members * (u64::from(int(params, "footprint_kib")) + 256), 0)
+}
+
+/// What rows of one process have in common; each says what it does and how.
+const ONE: Row = Row {
+    name: "",
+    family: "lmbench-more",
+    about: "",
+    source: "LMbench 2 and 3 (McVoy, Staelin: lmbench, Portable Tools for Performance Analysis, \
+             USENIX 1996)",
+    analysis: "",
+    measure: Measure::Microseconds,
+    scale: Scale::Ratio,
+    params: &[COPIES, SAMPLE, SAMPLES],
+    roles: &["process"],
+    placements: &[],
+    processes: |_| 1,
+    tasks: |_| 1,
+    room: |_| Room { memory_kib: 0, folder_kib: 0 },
+    check: |_, _| Ok(()),
+    prepare: system_calls::clock,
+};
+
+const LATENCY: Row = Row {
+    analysis: "One copy shows the caches and the memory, which an idle sibling leaves alone. Copies on \
+               both siblings share every cache of the core: copies=auto shows what each has left.",
+    measure: Measure::Nanoseconds,
+    room: chased,
+    check: memory_latency::check,
+    ..ONE
+};
+
+const BANDWIDTH: Row = Row {
+    analysis: "One copy seldom takes all the bandwidth of a core, so a sibling can add to it; of a \
+               cache it takes its share. With copies=auto the value is that of one copy beside the \
+               others: two siblings give more together if it is more than half.",
+    measure: Measure::MegabytesPerSecond,
+    params: &[COPIES, SAMPLE, SAMPLES, PASSED],
+    room: |params| room(size(params), 0),
+    ..ONE
+};
+const COPY: Row = Row { room: |params| room(2 * size(params), 0), ..BANDWIDTH };
+
+const REREAD: Row = Row {
+    analysis: "The page cache and the caches of one process, and of file-reread the kernel's copy. \
+               Mitigations, which differ with SMT, show in short files only.",
+    params: &[COPIES, DIR, SAMPLE, SAMPLES, FILE],
+    // The page cache is memory.
+    room: |params| room(size(params), size(params)),
+    ..BANDWIDTH
+};
+
+const TWO: Row = Row {
+    analysis: "Two processes that wake each other through the kernel's network code. Where they run \
+               decides more than SMT does: compare it per placement.",
+    params: &[COPIES, MESSAGE, SAMPLE, SAMPLES],
+    roles: &["client", "server"],
+    placements: &Placement::ALL,
+    processes: |_| 2,
+    tasks: |_| 2,
+    ..ONE
+};
+
+const STREAM: Row = Row {
+    analysis: "One process writes while another reads: on siblings they share the caches through \
+               which the bytes go, on two cores they do not. Compare it per placement.",
+    measure: Measure::MegabytesPerSecond,
+    params: &[COPIES, BLOCK, SAMPLE, SAMPLES],
+    roles: &["sender", "receiver"],
+    ..TWO
+};
+
+const NAMES: Row = Row {
+    analysis: "File names in one process, on the file system that the reading names: what switching \
+               SMT costs through mitigations, if a disk does not decide.",
+    params: &[COPIES, DIR, SAMPLE, SAMPLES, SMALL_FILE],
+    room: |params| room(0, files::folder_kib(int(params, "size_kib"))),
+    ..ONE
+};
+
+const READS: Row = Row {
+    analysis: "A few instructions, or one short system call, of one process: what an idle sibling \
+               costs, and what mitigations cost that come and go with SMT.",
+    measure: Measure::Nanoseconds,
+    ..ONE
+};
+
+/// Rows that the suite measures with the same parameters, one set after the other.
+#[derive(Debug)]
+pub struct Group {
+    /// The parameters, as people type them.
+    pub at: &'static [&'static str],
+    /// The rows, each with the first of them before any with the next.
+    pub rows: &'static [Row],
+}
+
+/// The rows of the suite, as people would type them.
+pub(crate) fn typed() -> Vec<String> {
+    let mut all = Vec::new();
+    for group in ALL {
+        for at in group.at {
+            let typed = group.rows.iter().map(|row| format!("{}:{at}", row.name));
+            all.extend(typed.map(|row| row.trim_end_matches(':').to_owned()));
+        }
+    }
+    all
+}
+
+/// Memory that the first, the second and the last cache of most processors hold, and none.
+const CACHES: &[&str] = &["size_kib=16", "size_kib=256", "size_kib=4096", "size_kib=262144"];
+
+/// Every row, in the order of the suite.
+pub static ALL: &[Group] = &[
+    Group {
+        at: &[
+            "processes=2",
+            "processes=2,footprint_kib=16",
+            "processes=8",
+            "processes=8,footprint_kib=16",
+            "processes=8,footprint_kib=64",
+            "processes=16,footprint_kib=16",
+            "processes=16,footprint_kib=64",
+        ],
+        rows: &[Row {
+            name: "lmbench-more/context-switch",
+            about: "a switch from one process of a ring to the next, which goes through its footprint; the \
+            pipe and the footprint alone are taken off",
+            analysis: "Processes that run one after the other. On one CPU it is the switch itself, and what \
+               the caches lose by it, which siblings share; across CPUs it is a wake-up. Compare it per \
+               placement: every second process is of the other role.",
+            // A difference, which noise can take below 0.
+            scale: Scale::Raw,
+            params: &[COPIES, FOOTPRINT, PROCESSES, SAMPLE, SAMPLES],
+            roles: &["even", "odd"],
+            processes: |params| int(params, "processes").into(),
+            tasks: |params| int(params, "processes"),
+            room: rings,
+            prepare: context_switch::context_switch,
+            ..ONE
+        }],
+    },
+    Group {
+        at: CACHES,
+        rows: &[Row {
+            name: "lmbench-more/memory-latency",
+            about: "a load whose address the one before brought, stride by stride up through the memory",
+            params: &[COPIES, SAMPLE, SAMPLES, CHASED, STRIDE],
+            prepare: memory_latency::memory_latency,
+            ..LATENCY
+        }],
+    },
+    Group {
+        at: CACHES,
+        rows: &[Row {
+            name: "lmbench-more/memory-latency-random",
+            about: "a load whose address the one before brought, all over the memory, in pages of usual size",
+            params: &[COPIES, SAMPLE, SAMPLES, CHASED, LINE],
+            prepare: memory_latency::memory_latency_random,
+            ..LATENCY
+        }],
+    },
+    Group {
+        at: &[""],
+        rows: &[
+            Row {
+                name: "lmbench-more/memory-read",
+                about: "memory read, every word of 64 bits by a load; bytes read, 10^6 to the MB",
+                prepare: memory_bandwidth::memory_read,
+                ..BANDWIDTH
+            },
+            Row {
+                name: "lmbench-more/memory-write",
+                about: "memory written, every word of 64 bits by a store; bytes written, 10^6 to the MB",
+                prepare: memory_bandwidth::memory_write,
+                ..BANDWIDTH
+            },
+            Row {
+                name: "lmbench-more/memory-read-write",
+                about: "memory changed, every word of 64 bits by a load and a store; its bytes once, 10^6 to the MB",
+                prepare: memory_bandwidth::memory_read_write,
+                ..BANDWIDTH
+            },
+            Row {
+                name: "lmbench-more/memory-copy",
+                about: "memory copied, every word of 64 bits by a load and a store; bytes copied, 10^6 to the MB",
+                prepare: memory_bandwidth::memory_copy,
+                ..COPY
+            },
+            Row {
+                name: "lmbench-more/bcopy",
+                about: "memory copied by the C library's memcpy; bytes copied, 10^6 to the MB",
+                prepare: memory_bandwidth::bcopy,
+                ..COPY
+            },
+            Row {
+                name: "lmbench-more/file-reread",
+                about: "a file of the page cache read in blocks of 64 KiB; bytes read, 10^6 to the MB",
+                prepare: file_read::file_reread,
+                ..REREAD
+            },
+            Row {
+                name: "lmbench-more/mmap-reread",
+                about: "a mapped file of the page cache, every word of 64 bits by a load; bytes read, 10^6 to the MB",
+                prepare: file_read::mmap_reread,
+                ..REREAD
+            },
+            Row {
+                name: "lmbench-more/pipe-bandwidth",
+                about: "blocks through a pipe to a second process; bytes received, 10^6 to the MB",
+                prepare: loopback::pipe_bandwidth,
+                ..STREAM
+            },
+            Row {
+                name: "lmbench-more/unix-bandwidth",
+                about: "blocks over a UNIX stream socket; bytes received, 10^6 to the MB",
+                prepare: loopback::unix_bandwidth,
+                ..STREAM
+            },
+            Row {
+                name: "lmbench-more/tcp-bandwidth",
+                about: "blocks over a TCP connection on loopback; bytes received, 10^6 to the MB",
+                prepare: loopback::tcp_bandwidth,
+                ..STREAM
+            },
+            Row {
+                name: "lmbench-more/udp-bandwidth",
+                about: "datagrams on loopback, 64 KiB or 64 of them between answers; bytes received, 10^6 to the MB",
+                params: &[COPIES, DATAGRAM, SAMPLE, SAMPLES],
+                prepare: loopback::udp_bandwidth,
+                ..STREAM
+            },
+            Row {
+                name: "lmbench-more/unix-latency",
+                about: "a message there and back over a UNIX stream socket, between two processes",
+                prepare: loopback::unix_latency,
+                ..TWO
+            },
+            Row {
+                name: "lmbench-more/udp-latency",
+                about: "a message there and back over UDP on loopback, between two processes",
+                prepare: loopback::udp_latency,
+                ..TWO
+            },
+            Row {
+                name: "lmbench-more/tcp-latency",
+                about: "a message there and back over a TCP connection on loopback, between two processes",
+                prepare: loopback::tcp_latency,
+                ..TWO
+            },
+        ],
+    },
+    Group {
+        at: &["size_kib=0", "size_kib=10"],
+        rows: &[
+            Row {
+                name: "lmbench-more/file-create",
+                about: "a file made, filled by one write and closed, in a folder that fills up to 1000",
+                prepare: files::file_create,
+                ..NAMES
+            },
+            Row {
+                name: "lmbench-more/file-delete",
+                about: "a file removed from a folder of at most 1000, the oldest first",
+                prepare: files::file_delete,
+                ..NAMES
+            },
+        ],
+    },
+    Group {
+        at: &[""],
+        rows: &[
+            Row {
+                name: "lmbench-more/clock",
+                about: "one read of the monotonic clock through the C library, which seldom asks the kernel",
+                prepare: system_calls::clock,
+                ..READS
+            },
+            Row {
+                name: "lmbench-more/clock-system-call",
+                about: "one read of the monotonic clock by a system call",
+                prepare: system_calls::clock_system_call,
+                ..READS
+            },
+        ],
+    },
+];
