@@ -1,7 +1,8 @@
 //! A load file, as a user gives it to dbench.
 #![no_main]
 
-use coretwin_workloads::dbench::load::{HANDLES_MAX, SIZE_MAX, parse};
+use coretwin_workloads::dbench::load::parser::parse;
+use coretwin_workloads::dbench::load::{HANDLES_MAX, SIZE_MAX};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &[u8]| {

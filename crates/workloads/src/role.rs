@@ -3,9 +3,7 @@
 //! cookie and death with the parent are settled by ordinary code, with ordinary errors, before
 //! the work begins.
 
-use crate::{
-    Error, aim9, chat, contention, dbench, kernel_2_4, leftovers, lmbench, spinner, sys, tbench,
-};
+use crate::{Error, sys};
 use coretwin_base::machine::cpu_set::CpuSet;
 use rustix::process::{Signal, set_parent_process_death_signal};
 use serde::de::DeserializeOwned;
@@ -55,29 +53,6 @@ pub(crate) struct Entry {
     pub(crate) core_sched: bool,
 }
 
-/// Runs the role of that name.
-pub(crate) fn run(name: &str, args: &[String]) -> ExitCode {
-    let Some((entry, args)) = args.split_first() else { return ExitCode::from(2) };
-    if name == JANITOR {
-        return leftovers::janitor(); // It does not die with the worker.
-    }
-    let entered = enter(entry);
-    match name {
-        HOLD => hold(entered, args),
-        AIM9 => aim9::copy::main(entered, args),
-        LMBENCH => lmbench::harness::process::main(entered, args),
-        DBENCH_CLIENT => dbench::client::main(entered, args),
-        TBENCH_SERVER => tbench::server::main(entered, args),
-        TBENCH_CONNECTION => tbench::server::connection_main(entered),
-        KERNEL_2_4 => kernel_2_4::pair::main(entered, args),
-        SPINNER => spinner::native::main(entered, args),
-        CHAT_SERVER => chat::server::main(entered, args),
-        CHAT_CLIENT => chat::client::main(entered, args),
-        CONTENTION => contention::main(entered, args),
-        _ => ExitCode::from(2),
-    }
-}
-
 /// What a process has to do, as the first argument of its role.
 pub(crate) fn written(orders: &impl Serialize) -> Result<String, Error> {
     serde_json::to_string(orders)
@@ -91,7 +66,8 @@ pub(crate) fn orders<T: DeserializeOwned>(args: &[String], who: &str) -> Result<
         .map_err(|bad| Error::failed(format!("{who} was misconfigured: {bad}")))
 }
 
-fn enter(entry: &str) -> Result<(), Error> {
+/// Settles what every role needs before its work begins.
+pub(crate) fn enter(entry: &str) -> Result<(), Error> {
     let entry: Entry =
         serde_json::from_str(entry).map_err(|bad| Error::failed(format!("role: {bad}")))?;
     set_parent_process_death_signal(Some(Signal::KILL))
@@ -148,9 +124,9 @@ pub(crate) fn wait_for_release(gate: &mut UnixStream) -> Result<Vec<u8>, Error> 
     Ok(told)
 }
 
-/// Waits for its release and becomes the program. The gate closes when that has succeeded; else it
+/// The role: waits for its release and becomes the program. The gate closes when that has succeeded; else it
 /// carries the reason.
-fn hold(entered: Result<(), Error>, args: &[String]) -> ExitCode {
+pub(crate) fn hold(entered: Result<(), Error>, args: &[String]) -> ExitCode {
     let Ok(mut gate) = gate() else { return ExitCode::FAILURE };
     let Err(error) = entered.and_then(|()| become_program(&mut gate, args));
     let _ = gate.write_all(error.to_string().as_bytes());

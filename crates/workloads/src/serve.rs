@@ -1,9 +1,6 @@
 //! Servers of workloads alone, for clients elsewhere on this machine: `coretwin serve`. What each does
 //! is beside its workload; here is what they tell.
 
-pub use crate::chat::serve::{ChatOptions, Variant, serve_chat};
-pub use crate::tbench::serve::{TbenchOptions, serve_tbench};
-
 use std::net::SocketAddr;
 
 /// What happens while serving.

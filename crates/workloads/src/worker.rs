@@ -12,6 +12,7 @@ use crate::spinner;
 use crate::supervisor::Supervisor;
 use crate::workload::{Measured, metric};
 use crate::{Error, sys, table};
+use crate::{aim9, chat, contention, dbench, kernel_2_4, leftovers, lmbench, tbench};
 use coretwin_base::caps;
 use coretwin_base::param::WorkloadSpec;
 use coretwin_base::schema::{self, SCHEMA};
@@ -31,7 +32,7 @@ pub fn main() -> ExitCode {
     let args: Vec<String> =
         std::env::args_os().skip(1).map(|arg| arg.to_string_lossy().into_owned()).collect();
     if let Some((name, args)) = args.split_first() {
-        return role::run(name, args);
+        return run_role(name, args);
     }
     // What the caller has open (a jobserver, a log, a socket) is none of the measured work's.
     sys::keep_inherited_to_ourselves();
@@ -44,6 +45,29 @@ pub fn main() -> ExitCode {
     match std::io::stdout().write_all(line.as_bytes()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(_) => ExitCode::FAILURE,
+    }
+}
+
+/// Runs the role of that name.
+fn run_role(name: &str, args: &[String]) -> ExitCode {
+    let Some((entry, args)) = args.split_first() else { return ExitCode::from(2) };
+    if name == role::JANITOR {
+        return leftovers::janitor(); // It does not die with the worker.
+    }
+    let entered = role::enter(entry);
+    match name {
+        role::HOLD => role::hold(entered, args),
+        role::AIM9 => aim9::copy::main(entered, args),
+        role::LMBENCH => lmbench::harness::process::main(entered, args),
+        role::DBENCH_CLIENT => dbench::client::main(entered, args),
+        role::TBENCH_SERVER => tbench::server::main(entered, args),
+        role::TBENCH_CONNECTION => tbench::server::connection_main(entered),
+        role::KERNEL_2_4 => kernel_2_4::pair::main(entered, args),
+        role::SPINNER => spinner::native::main(entered, args),
+        role::CHAT_SERVER => chat::server::main(entered, args),
+        role::CHAT_CLIENT => chat::client::main(entered, args),
+        role::CONTENTION => contention::crew::main(entered, args),
+        _ => ExitCode::from(2),
     }
 }
 

@@ -7,8 +7,9 @@ use common::{
     run, succeed, worker_path, workload,
 };
 use coretwin_base::study::job::{Outcome, RunAs};
+use coretwin_workloads::chat::serve::{ChatOptions, Variant, serve_chat};
 use coretwin_workloads::leftovers;
-use coretwin_workloads::serve::{ChatOptions, ServeEvent, Variant, serve_chat};
+use coretwin_workloads::serve::ServeEvent;
 use rustix::process::Signal;
 use std::collections::BTreeMap;
 use std::io::Write;

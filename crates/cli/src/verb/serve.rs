@@ -4,10 +4,10 @@ use crate::exit::Usage;
 use crate::{out, signals};
 use anyhow::{Context, Result};
 use coretwin_base::schema::SCHEMA;
-use coretwin_workloads::serve::{
-    ChatOptions, ServeEvent, TbenchOptions, Variant, serve_chat, serve_tbench,
-};
+use coretwin_workloads::chat::serve::{ChatOptions, Variant, serve_chat};
+use coretwin_workloads::serve::ServeEvent;
 use coretwin_workloads::tbench::protocol;
+use coretwin_workloads::tbench::serve::{TbenchOptions, serve_tbench};
 use serde_json::json;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;

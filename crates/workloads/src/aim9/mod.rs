@@ -36,29 +36,16 @@ mod sort;
 mod strings;
 mod system_questions;
 
-use crate::copies::{self, COPIES};
-use crate::scratch::{self, DIR};
-use crate::workload::{
-    Facts, Measured, ParamKind, ParamSpec, START_S, Workload, decimal, int, needs, path, word,
-    wrong,
-};
-use crate::{Error, supervisor::Supervisor};
-use coretwin_base::machine::limits::{Limit, Need};
+use crate::Error;
+use crate::copies::COPIES;
+use crate::scratch::DIR;
+use crate::workload::{ParamKind, ParamSpec, int};
 use coretwin_base::param::Params;
-use coretwin_base::study::job::Job;
-use coretwin_base::study::plan::CopyRule;
 use serde::{Deserialize, Serialize};
 use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// The family, and the suite of all its rows.
-pub const FAMILY: &str = "aim9";
-/// Where every row is described.
-const SOURCE: &str = "AIM Independent Resource Benchmark, Suite IX 1.1";
-/// Where those are that the article prints.
-const PRINTED_SOURCE: &str = "AIM Independent Resource Benchmark, Suite IX 1.1; Hyper-Threading \
-                              speeds Linux, Table 2";
 /// The list is our own; so is the sort.
 const OWN: &str = "own";
 /// The C library's sort.
@@ -271,74 +258,4 @@ fn c_path(path: &Path) -> Result<CString, Error> {
     CString::new(path.as_os_str().as_bytes()).map_err(|bad| {
         Error::failed(format!("the path {} has a zero in it: {bad}", path.display()))
     })
-}
-
-impl Workload for Row {
-    fn facts(&self) -> Facts {
-        let printed = rows::TABLE_2.iter().any(|row| row.name == self.name);
-        Facts {
-            name: self.name,
-            family: FAMILY,
-            about: self.about,
-            source: if printed { PRINTED_SOURCE } else { SOURCE },
-            unit: self.unit,
-            params: self.group.params(),
-            roles: &["copy"],
-            is_slow: self.group == Group::SyncDisk,
-            analysis: self.group.analysis(),
-            ..Facts::USUAL
-        }
-    }
-
-    fn tasks(&self, _params: &Params) -> u32 {
-        1
-    }
-
-    fn needs(&self, _params: &Params) -> Vec<Need> {
-        // The copy, its janitor, and of the shell rows a child, two shells and `ls`.
-        let tasks = if self.group == Group::Programs { 6 } else { 3 };
-        let others: &[(Limit, u64)] = match self.group {
-            Group::SharedMemory => &[(Limit::SemaphoreSets, 1), (Limit::SemaphoresTotal, 1)],
-            Group::Messages => &[(Limit::EphemeralPorts, 4)],
-            _ => &[],
-        };
-        needs(tasks, others.iter().copied())
-    }
-
-    fn copies(&self, params: &Params) -> CopyRule {
-        copies::rule(params)
-    }
-
-    fn takes_s(&self, params: &Params) -> f64 {
-        // A synchronous write of 1 KiB takes about a millisecond; a call makes one for each.
-        let calls =
-            if self.group == Group::SyncDisk { f64::from(int(params, CALLS.name)) } else { 0.0 };
-        let written_s = calls * self.credit(params) as f64 * 1e-3;
-        START_S + decimal(params, SECONDS.name).max(written_s)
-    }
-
-    fn check(&self, params: &Params) -> Result<(), Error> {
-        copies::check(self.name, params)?;
-        scratch::check(self.name, params)?;
-        path(self.name, params, LIST.name, OWN)?;
-        if self.group == Group::Sort {
-            word(self.name, params, SORT.name, &[OWN, LIBC])?;
-        }
-        if self.group == Group::SyncDisk
-            && int(params, SYNC_CALLS_MAX.name) < int(params, SYNC_CALLS.name)
-        {
-            let why = "it is at least the number of calls";
-            return Err(wrong(self.name, params, SYNC_CALLS_MAX.name, why));
-        }
-        Ok(())
-    }
-
-    fn run(
-        &self,
-        params: &Params,
-        job: &Job,
-        supervisor: &mut Supervisor,
-    ) -> Result<Measured, Error> {
-        run::run(self, params, job, supervisor)
-    }
 }

@@ -2,15 +2,22 @@
 //! their rates added up; and nothing left.
 
 use super::copy::{Orders, Report, error_share};
-use super::{CALLS, FILE_KIB, Group, LIBC, LIST, OWN, Place, Row, SECONDS, SORT, SYNC_CALLS_MAX};
+use super::{
+    CALLS, FILE_KIB, Group, LIBC, LIST, OWN, Place, Row, SECONDS, SORT, SYNC_CALLS, SYNC_CALLS_MAX,
+    rows,
+};
 use crate::role::AIM9;
-use crate::scratch::Scratch;
+use crate::scratch::{self, Scratch};
 use crate::semaphores::{Claim, KEYS_MAX};
 use crate::supervisor::Supervisor;
-use crate::workload::{Measured, Workload, decimal, int, metric, text};
+use crate::workload::{
+    Facts, Measured, START_S, Workload, decimal, int, metric, needs, path, text, word, wrong,
+};
 use crate::{Error, copies, leftovers};
+use coretwin_base::machine::limits::{Limit, Need};
 use coretwin_base::param::Params;
 use coretwin_base::study::job::Job;
+use coretwin_base::study::plan::CopyRule;
 use coretwin_base::study::reading::{Better, Metric};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -18,29 +25,97 @@ use std::path::PathBuf;
 /// What a copy's folder needs beside its two files, in KiB.
 const SMALL_FILES_KIB: u64 = 4096;
 
-pub(super) fn run(
-    row: &Row,
-    params: &Params,
-    job: &Job,
-    supervisor: &mut Supervisor,
-) -> Result<Measured, Error> {
-    let count = job.copies.max(1);
-    let makes_something = row.group.has_folder() || row.group == Group::SharedMemory;
-    if makes_something {
-        leftovers::start_janitor(supervisor)?;
+/// Where every row is described.
+const SOURCE: &str = "AIM Independent Resource Benchmark, Suite IX 1.1";
+/// Where those are that the article prints.
+const PRINTED_SOURCE: &str = "AIM Independent Resource Benchmark, Suite IX 1.1; Hyper-Threading \
+                              speeds Linux, Table 2";
+
+impl Workload for Row {
+    fn facts(&self) -> Facts {
+        let printed = rows::TABLE_2.iter().any(|row| row.name == self.name);
+        Facts {
+            name: self.name,
+            family: "aim9",
+            about: self.about,
+            source: if printed { PRINTED_SOURCE } else { SOURCE },
+            unit: self.unit,
+            params: self.group.params(),
+            roles: &["copy"],
+            is_slow: self.group == Group::SyncDisk,
+            analysis: self.group.analysis(),
+            ..Facts::USUAL
+        }
     }
-    let scratch = scratch_for(row, params, count)?;
-    let claim = claim_for(row, count)?;
-    let orders = |copy, folder| orders(row, params, (copy, count), folder, claim.as_ref());
-    let ran: Vec<Report> = copies::run(AIM9, job, params, scratch.as_ref(), orders, supervisor)?;
-    drop(claim);
-    let mut measured = measure(row, params, &ran);
-    if let Some(scratch) = scratch {
-        let warning = warning(row, &scratch).map(|text| ("warning".to_owned(), text));
-        measured.notes.extend(warning);
-        scratch.end(&mut measured)?;
+
+    fn tasks(&self, _params: &Params) -> u32 {
+        1
     }
-    Ok(measured)
+
+    fn needs(&self, _params: &Params) -> Vec<Need> {
+        // The copy, its janitor, and of the shell rows a child, two shells and `ls`.
+        let tasks = if self.group == Group::Programs { 6 } else { 3 };
+        let others: &[(Limit, u64)] = match self.group {
+            Group::SharedMemory => &[(Limit::SemaphoreSets, 1), (Limit::SemaphoresTotal, 1)],
+            Group::Messages => &[(Limit::EphemeralPorts, 4)],
+            _ => &[],
+        };
+        needs(tasks, others.iter().copied())
+    }
+
+    fn copies(&self, params: &Params) -> CopyRule {
+        copies::rule(params)
+    }
+
+    fn takes_s(&self, params: &Params) -> f64 {
+        // A synchronous write of 1 KiB takes about a millisecond; a call makes one for each.
+        let calls =
+            if self.group == Group::SyncDisk { f64::from(int(params, CALLS.name)) } else { 0.0 };
+        let written_s = calls * self.credit(params) as f64 * 1e-3;
+        START_S + decimal(params, SECONDS.name).max(written_s)
+    }
+
+    fn check(&self, params: &Params) -> Result<(), Error> {
+        copies::check(self.name, params)?;
+        scratch::check(self.name, params)?;
+        path(self.name, params, LIST.name, OWN)?;
+        if self.group == Group::Sort {
+            word(self.name, params, SORT.name, &[OWN, LIBC])?;
+        }
+        if self.group == Group::SyncDisk
+            && int(params, SYNC_CALLS_MAX.name) < int(params, SYNC_CALLS.name)
+        {
+            let why = "it is at least the number of calls";
+            return Err(wrong(self.name, params, SYNC_CALLS_MAX.name, why));
+        }
+        Ok(())
+    }
+
+    fn run(
+        &self,
+        params: &Params,
+        job: &Job,
+        supervisor: &mut Supervisor,
+    ) -> Result<Measured, Error> {
+        let count = job.copies.max(1);
+        let makes_something = self.group.has_folder() || self.group == Group::SharedMemory;
+        if makes_something {
+            leftovers::start_janitor(supervisor)?;
+        }
+        let scratch = scratch_for(self, params, count)?;
+        let claim = claim_for(self, count)?;
+        let orders = |copy, folder| orders(self, params, (copy, count), folder, claim.as_ref());
+        let ran: Vec<Report> =
+            copies::run(AIM9, job, params, scratch.as_ref(), orders, supervisor)?;
+        drop(claim);
+        let mut measured = measure(self, params, &ran);
+        if let Some(scratch) = scratch {
+            let warning = warning(self, &scratch).map(|text| ("warning".to_owned(), text));
+            measured.notes.extend(warning);
+            scratch.end(&mut measured)?;
+        }
+        Ok(measured)
+    }
 }
 
 fn scratch_for(row: &Row, params: &Params, copies: u32) -> Result<Option<Scratch>, Error> {

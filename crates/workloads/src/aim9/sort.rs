@@ -5,6 +5,7 @@
 //! compare, the row merges by itself, comparing through a function pointer as the original did;
 //! `sort=libc` uses the library's `qsort` and `bsearch` instead and names it.
 
+use super::native::sort::{self as by_libc, Compare};
 use super::native::system::c_library;
 use super::{Call, Place};
 use crate::Error;
@@ -15,9 +16,6 @@ pub(super) const NUMBERS: i32 = 10_000;
 /// Turns of a call, and searches of a turn: for 0, 10, 20, …
 const TURNS: u32 = 2;
 const SEARCHES: i32 = 2000;
-
-/// Compares two numbers.
-pub(super) type Compare = fn(&i32, &i32) -> std::cmp::Ordering;
 
 struct Sort {
     numbers: Vec<i32>,
@@ -77,7 +75,7 @@ impl Sort {
     fn sort(&mut self, compare: Compare) {
         let compare = black_box(compare);
         if self.libc {
-            super::native::sort::sort(&mut self.numbers, compare);
+            by_libc::sort(&mut self.numbers, compare);
         } else {
             merge_sort(&mut self.numbers, &mut self.half, compare);
         }
@@ -85,7 +83,7 @@ impl Sort {
 
     fn search(&self, wanted: i32) -> bool {
         if self.libc {
-            super::native::sort::search(&self.numbers, wanted)
+            by_libc::search(&self.numbers, wanted)
         } else {
             search(&self.numbers, wanted, black_box(upwards))
         }

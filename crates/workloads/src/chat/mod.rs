@@ -16,17 +16,12 @@ pub(crate) mod gate;
 mod lobby;
 pub(crate) mod protocol;
 mod run;
-pub(crate) mod serve;
+pub mod serve;
 pub(crate) mod server;
 
-use crate::workload::{
-    Facts, Measured, OWN_SERVER, ParamKind, ParamSpec, START_S, Workload, int, needs,
-    server_elsewhere, wrong,
-};
-use crate::{Error, answer, supervisor::Supervisor};
-use coretwin_base::machine::limits::{Limit, Need};
+use crate::workload::{OWN_SERVER, ParamKind, ParamSpec, int, server_elsewhere};
+use crate::{Error, answer};
 use coretwin_base::param::Params;
-use coretwin_base::study::job::Job;
 use protocol::{Config, Failure, Message, Totals, Waiting, keys};
 use std::net::SocketAddr;
 use std::process::ExitCode;
@@ -100,96 +95,6 @@ impl Chat {
             waiting,
             nodelay: self.nodelay,
         }
-    }
-}
-
-impl Workload for Chat {
-    fn facts(&self) -> Facts {
-        Facts {
-            name: self.name,
-            family: "chat",
-            about: match (self.futexes, self.nodelay) {
-                (true, _) => "chat with futexes in place of SysV semaphores",
-                (_, true) => "chat with TCP_NODELAY on every connection",
-                _ => {
-                    "rooms of 20 users who all write to each other over loopback TCP; 80 tasks a room"
-                }
-            },
-            source: "Linux Benchmark Suite, chat (after VolanoMark); Hyper-Threading speeds Linux, \
-                     Tables 3, 4, 7",
-            unit: "messages/s",
-            params: PARAMS,
-            roles: &["server", "client"],
-            analysis: "Thousands of short-running tasks that wake each other through the kernel: SMT helps where \
-             one sibling computes while the other waits for memory in the socket and scheduler code, \
-             and hurts where both contend for run queue and semaphore locks. The article saw +22 % to \
-             +28 % on Linux 2.4.19 and more on 2.5.32.",
-            ..Facts::USUAL
-        }
-    }
-
-    fn tasks(&self, params: &Params) -> u32 {
-        4 * int(params, "rooms") * int(params, "users")
-    }
-
-    fn needs(&self, params: &Params) -> Vec<Need> {
-        let (rooms, users) = (u64::from(int(params, "rooms")), u64::from(int(params, "users")));
-        let connections = rooms * users;
-        let own_server = !matches!(self.server(params), Ok(Some(_)));
-        let processes = if own_server { 2 } else { 1 };
-        let tasks = 1 + processes * (2 * connections + 1);
-        // The backlog is no need: one that is too short only delays the connecting, which is
-        // outside the measurement.
-        let mut others = vec![
-            // Either process has its end of every connection, the control one, and a few.
-            (Limit::OpenFiles, connections + 20),
-            // A stack, its guard, and the same for signals, for each thread of one process.
-            (Limit::MemoryMaps, 4 * 2 * connections + 200),
-            (Limit::EphemeralPorts, connections + 2),
-        ];
-        if !self.futexes {
-            let messages = u64::from(int(params, "messages"));
-            let (sets, total, per_set) = if own_server {
-                (u64::from(keys::count(int(params, "rooms"))), connections + 3, users)
-            } else {
-                (2, 2, 1)
-            };
-            others.extend([
-                (Limit::SemaphoreSets, sets),
-                (Limit::SemaphoresPerSet, per_set),
-                (Limit::SemaphoresTotal, total),
-                (Limit::SemaphoreValue, messages.max(2 * connections)),
-            ]);
-        }
-        needs(tasks, others)
-    }
-
-    fn takes_s(&self, params: &Params) -> f64 {
-        // About 300,000 messages a second on two CPUs, and the threads beside.
-        let [rooms, users] = ["rooms", "users"].map(|name| f64::from(int(params, name)));
-        let messages = rooms * users * users * f64::from(int(params, "messages"));
-        START_S + messages / 300e3 + rooms * users * 1e-3
-    }
-
-    fn check(&self, params: &Params) -> Result<(), Error> {
-        let connections = int(params, "rooms") * int(params, "users");
-        if connections > CONNECTIONS_MAX {
-            let why = format!(
-                "rooms × users may be at most {CONNECTIONS_MAX}, because the starting gun counts to \
-                 twice that and a SysV semaphore to {SEMAPHORE_MAX}"
-            );
-            return Err(wrong(self.name, params, "users", why));
-        }
-        self.server(params).map(drop)
-    }
-
-    fn run(
-        &self,
-        params: &Params,
-        job: &Job,
-        supervisor: &mut Supervisor,
-    ) -> Result<Measured, Error> {
-        run::run(self, params, job, supervisor)
     }
 }
 

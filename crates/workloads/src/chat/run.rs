@@ -2,14 +2,15 @@
 
 use super::client::PATIENCE_S;
 use super::protocol::{Config, Failure, Message, Totals, keys};
-use super::{Chat, Params};
+use super::{CONNECTIONS_MAX, Chat, PARAMS, Params, SEMAPHORE_MAX};
 use crate::door::Bell;
 use crate::error::signal_name;
 use crate::role::{self, CHAT_CLIENT, CHAT_SERVER};
 use crate::semaphores::Claim;
 use crate::supervisor::{Launch, Supervisor, Task, TaskId};
-use crate::workload::{Measured, Workload, metric};
-use crate::{Error, answer, workload::int};
+use crate::workload::{Facts, Measured, START_S, Workload, int, metric, needs, wrong};
+use crate::{Error, answer};
+use coretwin_base::machine::limits::{Limit, Need};
 use coretwin_base::study::job::Job;
 use coretwin_base::study::reading::Better;
 use std::collections::BTreeMap;
@@ -20,36 +21,117 @@ use std::time::{Duration, Instant};
 /// How long the second process may take to say why, when the first has failed.
 const SECOND_WORD: Duration = Duration::from_millis(200);
 
-pub(super) fn run(
-    chat: &Chat,
-    params: &Params,
-    job: &Job,
-    supervisor: &mut Supervisor,
-) -> Result<Measured, Error> {
-    let external = chat.server(params)?;
-    let claim = match chat.futexes {
-        true => None,
-        false => Some(Claim::new(keys::count(int(params, "rooms")))?),
-    };
-    let config = chat.config(params, claim.as_ref().map_or(0, |claim| claim.base));
-    let ran = drive(&config, external, job, supervisor);
-    let left = claim.as_ref().map(Claim::existing);
-    // Before the claim goes, whoever could still make a semaphore must be gone.
-    supervisor.end_all()?;
-    drop(claim);
-    let (server, client) = ran?;
-    let mut measured = measure(chat, params, &config, &client);
-    measured.cpus_ran = client.cpus_ran;
-    if let Some(server) = server {
-        // What one side sends the other receives.
-        let held = (server.received, server.sent) == (config.sent(), config.received());
-        measured.checks.insert("totals_server".to_owned(), held);
-        measured.cpus_ran = measured.cpus_ran.union(&server.cpus_ran);
+impl Workload for Chat {
+    fn facts(&self) -> Facts {
+        Facts {
+            name: self.name,
+            family: "chat",
+            about: match (self.futexes, self.nodelay) {
+                (true, _) => "chat with futexes in place of SysV semaphores",
+                (_, true) => "chat with TCP_NODELAY on every connection",
+                _ => {
+                    "rooms of 20 users who all write to each other over loopback TCP; 80 tasks a room"
+                }
+            },
+            source: "Linux Benchmark Suite, chat (after VolanoMark); Hyper-Threading speeds Linux, \
+                     Tables 3, 4, 7",
+            unit: "messages/s",
+            params: PARAMS,
+            roles: &["server", "client"],
+            analysis: "Thousands of short-running tasks that wake each other through the kernel: SMT helps where \
+             one sibling computes while the other waits for memory in the socket and scheduler code, \
+             and hurts where both contend for run queue and semaphore locks. The article saw +22 % to \
+             +28 % on Linux 2.4.19 and more on 2.5.32.",
+            ..Facts::USUAL
+        }
     }
-    if let Some(left) = left {
-        measured.checks.insert("semaphores_removed".to_owned(), left == 0);
+
+    fn tasks(&self, params: &Params) -> u32 {
+        4 * int(params, "rooms") * int(params, "users")
     }
-    Ok(measured)
+
+    fn needs(&self, params: &Params) -> Vec<Need> {
+        let (rooms, users) = (u64::from(int(params, "rooms")), u64::from(int(params, "users")));
+        let connections = rooms * users;
+        let own_server = !matches!(self.server(params), Ok(Some(_)));
+        let processes = if own_server { 2 } else { 1 };
+        let tasks = 1 + processes * (2 * connections + 1);
+        // The backlog is no need: one that is too short only delays the connecting, which is
+        // outside the measurement.
+        let mut others = vec![
+            // Either process has its end of every connection, the control one, and a few.
+            (Limit::OpenFiles, connections + 20),
+            // A stack, its guard, and the same for signals, for each thread of one process.
+            (Limit::MemoryMaps, 4 * 2 * connections + 200),
+            (Limit::EphemeralPorts, connections + 2),
+        ];
+        if !self.futexes {
+            let messages = u64::from(int(params, "messages"));
+            let (sets, total, per_set) = if own_server {
+                (u64::from(keys::count(int(params, "rooms"))), connections + 3, users)
+            } else {
+                (2, 2, 1)
+            };
+            others.extend([
+                (Limit::SemaphoreSets, sets),
+                (Limit::SemaphoresPerSet, per_set),
+                (Limit::SemaphoresTotal, total),
+                (Limit::SemaphoreValue, messages.max(2 * connections)),
+            ]);
+        }
+        needs(tasks, others)
+    }
+
+    fn takes_s(&self, params: &Params) -> f64 {
+        // About 300,000 messages a second on two CPUs, and the threads beside.
+        let [rooms, users] = ["rooms", "users"].map(|name| f64::from(int(params, name)));
+        let messages = rooms * users * users * f64::from(int(params, "messages"));
+        START_S + messages / 300e3 + rooms * users * 1e-3
+    }
+
+    fn check(&self, params: &Params) -> Result<(), Error> {
+        let connections = int(params, "rooms") * int(params, "users");
+        if connections > CONNECTIONS_MAX {
+            let why = format!(
+                "rooms × users may be at most {CONNECTIONS_MAX}, because the starting gun counts to \
+                 twice that and a SysV semaphore to {SEMAPHORE_MAX}"
+            );
+            return Err(wrong(self.name, params, "users", why));
+        }
+        self.server(params).map(drop)
+    }
+
+    fn run(
+        &self,
+        params: &Params,
+        job: &Job,
+        supervisor: &mut Supervisor,
+    ) -> Result<Measured, Error> {
+        let external = self.server(params)?;
+        let claim = match self.futexes {
+            true => None,
+            false => Some(Claim::new(keys::count(int(params, "rooms")))?),
+        };
+        let config = self.config(params, claim.as_ref().map_or(0, |claim| claim.base));
+        let ran = drive(&config, external, job, supervisor);
+        let left = claim.as_ref().map(Claim::existing);
+        // Before the claim goes, whoever could still make a semaphore must be gone.
+        supervisor.end_all()?;
+        drop(claim);
+        let (server, client) = ran?;
+        let mut measured = measure(self, params, &config, &client);
+        measured.cpus_ran = client.cpus_ran;
+        if let Some(server) = server {
+            // What one side sends the other receives.
+            let held = (server.received, server.sent) == (config.sent(), config.received());
+            measured.checks.insert("totals_server".to_owned(), held);
+            measured.cpus_ran = measured.cpus_ran.union(&server.cpus_ran);
+        }
+        if let Some(left) = left {
+            measured.checks.insert("semaphores_removed".to_owned(), left == 0);
+        }
+        Ok(measured)
+    }
 }
 
 fn measure(chat: &Chat, params: &Params, config: &Config, client: &Totals) -> Measured {

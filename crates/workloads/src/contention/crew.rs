@@ -2,11 +2,13 @@
 
 use super::loops::{self, Loops};
 use super::{Busy, Orders, Reply, Resting, Round};
-use crate::{Error, sys};
+use crate::{Error, answer, role, sys};
 use coretwin_base::account::probe::Contention;
 use coretwin_base::machine::cpu_set::{CpuId, CpuSet};
 use std::collections::BTreeMap;
 use std::hint::spin_loop;
+use std::io::BufRead;
+use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -318,6 +320,34 @@ fn play(line: &Line, serves: bool, until: Instant) -> u64 {
         line.0.store(mine, Ordering::Release);
     }
     TRIPS
+}
+
+/// The role.
+pub(crate) fn main(entered: Result<(), Error>, args: &[String]) -> ExitCode {
+    let crew = entered
+        .and_then(|()| role::orders(args, "the process of the loops"))
+        .and_then(|orders| Crew::new(&orders));
+    let mut crew = match crew {
+        Ok(crew) => crew,
+        Err(error) => {
+            answer::tell(&Reply::Failed(error.to_string()));
+            return ExitCode::FAILURE;
+        }
+    };
+    if !answer::tell(&Reply::Ready) {
+        return ExitCode::FAILURE;
+    }
+    for line in std::io::stdin().lock().lines() {
+        let Ok(line) = line else { return ExitCode::FAILURE };
+        let reply = match serde_json::from_str::<Round>(&line) {
+            Ok(round) => crew.run(&round),
+            Err(bad) => Reply::Failed(format!("the round does not read: {bad}")),
+        };
+        if !answer::tell(&reply) {
+            return ExitCode::FAILURE;
+        }
+    }
+    ExitCode::SUCCESS
 }
 
 #[cfg(test)]

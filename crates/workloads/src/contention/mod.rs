@@ -11,13 +11,12 @@
 pub(crate) mod crew;
 mod loops;
 
-use crate::{Error, answer, role};
+use crate::{Error, role};
 use coretwin_base::account::probe::Contention;
 use coretwin_base::machine::cpu_set::{CpuId, CpuSet};
 use serde::{Deserialize, Serialize};
-use std::io::BufRead;
 use std::path::Path;
-use std::process::{Command, ExitCode};
+use std::process::Command;
 
 /// What the process is told first.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -94,32 +93,4 @@ pub fn command(worker: &Path, orders: &Orders) -> Result<Command, Error> {
     let mut command = Command::new(worker);
     command.arg(role::CONTENTION).arg(role::written(&entry)?).arg(role::written(orders)?);
     Ok(command)
-}
-
-/// The role.
-pub(crate) fn main(entered: Result<(), Error>, args: &[String]) -> ExitCode {
-    let crew = entered
-        .and_then(|()| role::orders(args, "the process of the loops"))
-        .and_then(|orders| crew::Crew::new(&orders));
-    let mut crew = match crew {
-        Ok(crew) => crew,
-        Err(error) => {
-            answer::tell(&Reply::Failed(error.to_string()));
-            return ExitCode::FAILURE;
-        }
-    };
-    if !answer::tell(&Reply::Ready) {
-        return ExitCode::FAILURE;
-    }
-    for line in std::io::stdin().lock().lines() {
-        let Ok(line) = line else { return ExitCode::FAILURE };
-        let reply = match serde_json::from_str::<Round>(&line) {
-            Ok(round) => crew.run(&round),
-            Err(bad) => Reply::Failed(format!("the round does not read: {bad}")),
-        };
-        if !answer::tell(&reply) {
-            return ExitCode::FAILURE;
-        }
-    }
-    ExitCode::SUCCESS
 }

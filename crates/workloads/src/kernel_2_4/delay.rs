@@ -1,7 +1,7 @@
 //! One task works; the other delays again and again, each time for as long.
 
 use super::work::Work;
-use super::{Pair, Tally};
+use super::{Delay, Pair, Tally};
 use crate::clock::monotonic_ns;
 use std::hint::{black_box, spin_loop};
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
@@ -13,17 +13,6 @@ const TURNS: u64 = 32;
 const CALIBRATION_NS: u64 = 2_000_000;
 /// Calibrations, of which the fastest is believed: whatever else runs can only make one slower.
 const CALIBRATIONS: u32 = 5;
-
-/// How a delay passes its time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Delay {
-    /// So many turns of an empty loop, calibrated beforehand.
-    Loop,
-    /// A loop that looks at the clock, with PAUSE.
-    Clock,
-    /// Asleep.
-    Sleep,
-}
 
 /// The pair.
 #[derive(Debug)]

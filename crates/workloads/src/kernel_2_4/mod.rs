@@ -21,19 +21,11 @@ mod spin;
 mod stacks;
 mod work;
 
-use crate::supervisor::Supervisor;
-use crate::workload::{
-    Facts, Measured, ParamKind, ParamSpec, START_S, Workload, decimal, int, needs,
-};
-use crate::{Error, times::Times};
-use coretwin_base::machine::limits::Need;
+use crate::times::Times;
+use crate::workload::{ParamKind, ParamSpec, int};
 use coretwin_base::machine::placement::Placement;
 use coretwin_base::param::Params;
-use coretwin_base::study::job::Job;
-use delay::Delay;
 use serde::{Deserialize, Serialize};
-
-const FAMILY: &str = "kernel-2.4";
 
 const SECONDS: ParamSpec = ParamSpec {
     name: "seconds",
@@ -66,6 +58,17 @@ enum Kind {
         /// How far the second stack is moved, in bytes.
         offset: usize,
     },
+}
+
+/// How a delay passes its time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Delay {
+    /// So many turns of an empty loop, calibrated beforehand.
+    Loop,
+    /// A loop that looks at the clock, with PAUSE.
+    Clock,
+    /// Asleep.
+    Sleep,
 }
 
 /// A row of `kernel-2.4`.
@@ -127,16 +130,6 @@ impl Tally {
 }
 
 impl Kind {
-    /// The pair, with its memory.
-    fn pair(self, delay_us: u32) -> Box<dyn Pair> {
-        match self {
-            Self::Locks { distance } => Box::new(locks::Locks::new(distance)),
-            Self::Spin { pause } => Box::new(spin::Spin::new(pause)),
-            Self::Delay(how) => Box::new(delay::Delays::new(how, delay_us)),
-            Self::Stacks { offset } => Box::new(stacks::Stacks::new(offset)),
-        }
-    }
-
     /// Whether both tasks do the same, so that the value is the sum of both.
     fn is_even(self) -> bool {
         matches!(self, Self::Locks { .. } | Self::Stacks { .. })
@@ -207,56 +200,6 @@ impl Kind {
                 "the tasks ran on different cores with caches of their own: aliasing cannot show"
             }
         }
-    }
-}
-
-impl Workload for Row {
-    fn facts(&self) -> Facts {
-        Facts {
-            name: self.name,
-            family: FAMILY,
-            about: self.about,
-            source: "Hyper-Threading speeds Linux, the enhancements of Linux 2.4.17",
-            unit: match self.kind {
-                Kind::Locks { .. } => "locks/s",
-                _ => "turns/s",
-            },
-            params: match self.kind {
-                Kind::Delay(_) => &[DELAY_US, SECONDS],
-                _ => &[SECONDS],
-            },
-            roles: match self.kind {
-                Kind::Locks { .. } | Kind::Stacks { .. } => &["first", "second"],
-                Kind::Spin { .. } => &["worker", "waiter"],
-                Kind::Delay(_) => &["worker", "delayer"],
-            },
-            // Two tasks on one CPU take turns, and nothing of this can show.
-            placements: &[Placement::Siblings, Placement::Cores, Placement::Packages],
-            analysis: self.kind.analysis(),
-            ..Facts::USUAL
-        }
-    }
-
-    fn tasks(&self, _params: &Params) -> u32 {
-        2
-    }
-
-    fn needs(&self, _params: &Params) -> Vec<Need> {
-        // Two tasks, and the thread that waits for them.
-        needs(3, [])
-    }
-
-    fn takes_s(&self, params: &Params) -> f64 {
-        START_S + 2.1 * decimal(params, SECONDS.name)
-    }
-
-    fn run(
-        &self,
-        params: &Params,
-        job: &Job,
-        supervisor: &mut Supervisor,
-    ) -> Result<Measured, Error> {
-        run::run(self, params, job, supervisor)
     }
 }
 

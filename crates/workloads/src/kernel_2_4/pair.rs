@@ -3,7 +3,7 @@
 //! They run side by side between two phases in which the first runs alone, so that what it loses is
 //! seen against the same machine at the same time.
 
-use super::{Pair, Tally, rows};
+use super::{Kind, Pair, Tally, delay, locks, rows, spin, stacks};
 use crate::clock::monotonic_ns;
 use crate::observe::CpusSeen;
 use crate::{Error, answer, role};
@@ -72,7 +72,17 @@ fn run(args: &[String]) -> Result<Report, Error> {
         .iter()
         .find(|row| row.name == orders.row)
         .ok_or_else(|| Error::failed(format!("kernel-2.4 has no row {}", orders.row)))?;
-    measure(&*row.kind.pair(orders.delay_us), &orders)
+    measure(&*pair_of(row.kind, orders.delay_us), &orders)
+}
+
+/// The pair, with its memory.
+fn pair_of(kind: Kind, delay_us: u32) -> Box<dyn Pair> {
+    match kind {
+        Kind::Locks { distance } => Box::new(locks::Locks::new(distance)),
+        Kind::Spin { pause } => Box::new(spin::Spin::new(pause)),
+        Kind::Delay(how) => Box::new(delay::Delays::new(how, delay_us)),
+        Kind::Stacks { offset } => Box::new(stacks::Stacks::new(offset)),
+    }
 }
 
 /// What both threads share.
@@ -202,7 +212,7 @@ mod tests {
     fn every_pair_counts_on_both_sides_and_alone() {
         for row in rows::ALL {
             let orders = orders(row.name);
-            let report = measure(&*row.kind.pair(100), &orders).expect(row.name);
+            let report = measure(&*pair_of(row.kind, 100), &orders).expect(row.name);
             let [first, second] = &report.together;
             for tally in [first, second, &report.alone] {
                 assert!(tally.elapsed_s >= 0.02, "{}: {tally:?}", row.name);
@@ -220,8 +230,8 @@ mod tests {
         for place in [0, 1] {
             let mut orders = orders("kernel-2.4/spin");
             orders.cpus[place] = Some(nowhere.clone());
-            let error = measure(&*super::super::Kind::Spin { pause: false }.pair(0), &orders)
-                .expect_err("nowhere");
+            let error =
+                measure(&*pair_of(Kind::Spin { pause: false }, 0), &orders).expect_err("nowhere");
             assert!(!error.to_string().is_empty());
         }
     }

@@ -1,7 +1,6 @@
 //! The rows of `kernel-2.4`: the enhancements, each beside what it replaced.
 
-use super::delay::Delay;
-use super::{Kind, Row};
+use super::{Delay, Kind, Row};
 
 /// Every row, in the order of the suite.
 pub static ALL: &[Row] = &[

@@ -2,45 +2,88 @@
 //! a reader wants to know.
 
 use super::pair::{Orders, Report};
-use super::{Kind, Row, SECONDS, Tally, delay_us};
+use super::{DELAY_US, Kind, Row, SECONDS, Tally, delay_us};
 use crate::role::{self, KERNEL_2_4};
 use crate::supervisor::{Launch, Supervisor};
-use crate::workload::{Measured, Workload, decimal, metric};
+use crate::workload::{Facts, Measured, START_S, Workload, decimal, metric, needs};
 use crate::{Error, answer};
 use coretwin_base::machine::cpu_set::CpuSet;
+use coretwin_base::machine::limits::Need;
+use coretwin_base::machine::placement::Placement;
 use coretwin_base::param::Params;
 use coretwin_base::study::job::Job;
 use coretwin_base::study::reading::{Better, Metric};
 
-pub(super) fn run(
-    row: &Row,
-    params: &Params,
-    job: &Job,
-    supervisor: &mut Supervisor,
-) -> Result<Measured, Error> {
-    let orders = Orders {
-        row: row.name.to_owned(),
-        seconds: decimal(params, SECONDS.name),
-        delay_us: delay_us(params),
-        cpus: [0, 1].map(|role| job.roles.get(role).cloned()),
-    };
-    // The thread that waits for the tasks, which are bound each, stays with them.
-    let cpus = job.roles.iter().fold(CpuSet::new(), |all, role| all.union(role));
-    let pair = supervisor.start(Launch {
-        role: KERNEL_2_4,
-        args: vec![role::written(&orders)?],
-        cpus: (!cpus.is_empty()).then_some(&cpus),
-        folder: None,
-        measured: true,
-        keep: 1 << 20,
-    })?;
-    supervisor.release(&[]);
-    supervisor.wait(None, |supervisor| supervisor.has_ended(pair))?;
-    let report: Report = answer::of(supervisor.task(pair), "the process of the tasks")?;
-    let mut measured = measure(row, delay_us(params), &report);
-    let limits = row.kind.limits(job.placement).to_owned();
-    measured.notes.insert("placement".to_owned(), limits);
-    Ok(measured)
+impl Workload for Row {
+    fn facts(&self) -> Facts {
+        Facts {
+            name: self.name,
+            family: "kernel-2.4",
+            about: self.about,
+            source: "Hyper-Threading speeds Linux, the enhancements of Linux 2.4.17",
+            unit: match self.kind {
+                Kind::Locks { .. } => "locks/s",
+                _ => "turns/s",
+            },
+            params: match self.kind {
+                Kind::Delay(_) => &[DELAY_US, SECONDS],
+                _ => &[SECONDS],
+            },
+            roles: match self.kind {
+                Kind::Locks { .. } | Kind::Stacks { .. } => &["first", "second"],
+                Kind::Spin { .. } => &["worker", "waiter"],
+                Kind::Delay(_) => &["worker", "delayer"],
+            },
+            // Two tasks on one CPU take turns, and nothing of this can show.
+            placements: &[Placement::Siblings, Placement::Cores, Placement::Packages],
+            analysis: self.kind.analysis(),
+            ..Facts::USUAL
+        }
+    }
+
+    fn tasks(&self, _params: &Params) -> u32 {
+        2
+    }
+
+    fn needs(&self, _params: &Params) -> Vec<Need> {
+        // Two tasks, and the thread that waits for them.
+        needs(3, [])
+    }
+
+    fn takes_s(&self, params: &Params) -> f64 {
+        START_S + 2.1 * decimal(params, SECONDS.name)
+    }
+
+    fn run(
+        &self,
+        params: &Params,
+        job: &Job,
+        supervisor: &mut Supervisor,
+    ) -> Result<Measured, Error> {
+        let orders = Orders {
+            row: self.name.to_owned(),
+            seconds: decimal(params, SECONDS.name),
+            delay_us: delay_us(params),
+            cpus: [0, 1].map(|role| job.roles.get(role).cloned()),
+        };
+        // The thread that waits for the tasks, which are bound each, stays with them.
+        let cpus = job.roles.iter().fold(CpuSet::new(), |all, role| all.union(role));
+        let pair = supervisor.start(Launch {
+            role: KERNEL_2_4,
+            args: vec![role::written(&orders)?],
+            cpus: (!cpus.is_empty()).then_some(&cpus),
+            folder: None,
+            measured: true,
+            keep: 1 << 20,
+        })?;
+        supervisor.release(&[]);
+        supervisor.wait(None, |supervisor| supervisor.has_ended(pair))?;
+        let report: Report = answer::of(supervisor.task(pair), "the process of the tasks")?;
+        let mut measured = measure(self, delay_us(params), &report);
+        let limits = self.kind.limits(job.placement).to_owned();
+        measured.notes.insert("placement".to_owned(), limits);
+        Ok(measured)
+    }
 }
 
 fn measure(row: &Row, delay_us: u32, report: &Report) -> Measured {

@@ -4,9 +4,8 @@
 
 use super::harness::{Bench, Body, Place, repeated};
 use super::native::processes;
-use super::table_1::PROGRAM;
 use crate::Error;
-use crate::workload::text;
+use crate::workload::{ParamKind, ParamSpec, text};
 use coretwin_base::caps;
 use rustix::process::{Pid, WaitOptions, waitpid};
 use std::ffi::CString;
@@ -16,6 +15,13 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+
+/// The program that a child becomes.
+pub(super) const PROGRAM: ParamSpec = ParamSpec {
+    name: "program",
+    kind: ParamKind::Text { default: "dynamic" },
+    about: "what is run: dynamic, as LMbench's, or static, without a C library",
+};
 
 /// What the measuring process may grow by while it is measured: a fork copies what it has.
 const GROWTH_MAX_KIB: f64 = 64.0;

@@ -1,17 +1,11 @@
 //! The rows of LMbench, in the order of the article's Table 1.
 
 use super::harness::{COPIES, DIR, Measure, Room, Row, SAMPLE, SAMPLE_OF_A_SECOND, SAMPLES};
+use super::processes::PROGRAM;
 use super::{loopback, processes, system_calls};
-use crate::workload::{ParamKind, ParamSpec, word};
+use crate::workload::{ParamSpec, word};
 use coretwin_base::machine::placement::Placement;
 use coretwin_base::study::plan::Scale;
-
-/// The program that a child becomes.
-pub(super) const PROGRAM: ParamSpec = ParamSpec {
-    name: "program",
-    kind: ParamKind::Text { default: "dynamic" },
-    about: "what is run: dynamic, as LMbench's, or static, without a C library",
-};
 
 const WITHOUT_FILES: &[ParamSpec] = &[COPIES, SAMPLE, SAMPLES];
 const WITH_FILES: &[ParamSpec] = &[COPIES, DIR, SAMPLE, SAMPLES];

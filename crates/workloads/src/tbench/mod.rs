@@ -9,7 +9,7 @@
 
 pub(crate) mod connection;
 pub mod protocol;
-pub(crate) mod serve;
+pub mod serve;
 pub(crate) mod server;
 
 use crate::dbench::client::Target;

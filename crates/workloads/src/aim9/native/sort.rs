@@ -1,8 +1,10 @@
 //! The C library's sort and search.
 
-use crate::aim9::sort::Compare;
 use std::cmp::Ordering;
 use std::ffi::{c_int, c_void};
+
+/// Compares two numbers.
+pub(in crate::aim9) type Compare = fn(&i32, &i32) -> Ordering;
 
 unsafe extern "C" fn upwards(a: *const c_void, b: *const c_void) -> c_int {
     // SAFETY: qsort and bsearch hand over addresses of elements, which are of this type.

@@ -458,8 +458,9 @@ impl<'a> Making<'a> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::KINDS;
+    use super::super::parser::parse;
     use super::super::recipes::ALL;
-    use super::super::{KINDS, parse};
     use super::*;
     use std::collections::BTreeMap;
 

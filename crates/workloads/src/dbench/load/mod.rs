@@ -7,12 +7,10 @@
 
 pub(crate) mod builder;
 pub(crate) mod generator;
-pub(crate) mod parser;
+pub mod parser;
 mod recipes;
 pub mod source;
 mod text;
-
-pub use parser::parse;
 
 /// Largest read or write, in bytes.
 pub const SIZE_MAX: u32 = 16 << 20;

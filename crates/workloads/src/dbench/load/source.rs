@@ -1,6 +1,7 @@
 //! Where a load comes from: a name of our own, or a file, plain or compressed.
 
-use super::{Load, generator, parse, recipes};
+use super::parser::parse;
+use super::{Load, generator, recipes};
 use crate::Error;
 use coretwin_base::caps;
 use flate2::read::{MultiGzDecoder, ZlibDecoder};

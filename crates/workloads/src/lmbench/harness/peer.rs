@@ -1,6 +1,6 @@
 //! A second process beside the measuring one: a fork of it, on the CPUs of its own role.
 
-use super::Place;
+use super::bench::Place;
 use crate::lmbench::native::processes;
 use crate::{Error, role, sys};
 use rustix::process::{

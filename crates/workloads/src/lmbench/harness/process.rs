@@ -4,8 +4,9 @@
 //! Where copies run side by side, one that has finished goes on, uncounted, until the worker ends
 //! it: so each is measured beside all others from its first sample to its last.
 
+use super::bench::{Bench, Place};
+use super::row::{Row, SAMPLE, SAMPLES};
 use super::sampler::{Overheads, Paced, Sample, Sampler};
-use super::{Bench, Place, Row, SAMPLE, SAMPLES};
 use crate::copies::Remarks;
 use crate::lmbench::{more, table_1};
 use crate::observe::CpusSeen;

@@ -1,15 +1,13 @@
 //! A row: what is measured, in which unit, with which parameters.
 
-use super::{Bench, Place, run};
+use super::bench::{Bench, Place};
+use crate::Error;
 pub(crate) use crate::copies::COPIES;
 pub(crate) use crate::scratch::DIR;
-use crate::workload::{Facts, Measured, ParamKind, ParamSpec, Workload, needs};
-use crate::{Error, copies, scratch, supervisor::Supervisor};
-use coretwin_base::machine::limits::{Limit, Need};
+use crate::workload::{ParamKind, ParamSpec};
 use coretwin_base::machine::placement::Placement;
 use coretwin_base::param::Params;
-use coretwin_base::study::job::Job;
-use coretwin_base::study::plan::{CopyRule, Scale};
+use coretwin_base::study::plan::Scale;
 use coretwin_base::study::reading::Better;
 
 /// Every row has it, or [`SAMPLE_OF_A_SECOND`].
@@ -96,7 +94,7 @@ pub struct Row {
     pub(crate) params: &'static [ParamSpec],
     /// Its processes that a placement can separate.
     pub(crate) roles: &'static [&'static str],
-    /// Where suites measure it; see [`Facts::placements`].
+    /// Where suites measure it; see [`Facts::placements`](crate::workload::Facts::placements).
     pub(crate) placements: &'static [Placement],
     /// Processes that there can be at once, of one copy: more than roles where an operation makes
     /// some.
@@ -114,54 +112,5 @@ impl Row {
     /// Whether it makes files.
     pub(super) fn has_folder(&self) -> bool {
         self.params.iter().any(|param| param.name == DIR.name)
-    }
-}
-
-impl Workload for Row {
-    fn facts(&self) -> Facts {
-        Facts {
-            name: self.name,
-            family: self.family,
-            about: self.about,
-            source: self.source,
-            unit: self.measure.unit(),
-            better: self.measure.better(),
-            scale: self.scale,
-            params: self.params,
-            roles: self.roles,
-            placements: self.placements,
-            is_slow: false,
-            analysis: self.analysis,
-        }
-    }
-
-    fn tasks(&self, params: &Params) -> u32 {
-        (self.tasks)(params)
-    }
-
-    fn needs(&self, params: &Params) -> Vec<Need> {
-        // And the janitor.
-        let tasks = (self.processes)(params) + 1;
-        let memory_kib = (self.room)(params).memory_kib;
-        needs(tasks, (memory_kib > 0).then_some((Limit::MemoryKib, memory_kib)))
-    }
-
-    fn copies(&self, params: &Params) -> CopyRule {
-        copies::rule(params)
-    }
-
-    fn check(&self, params: &Params) -> Result<(), Error> {
-        copies::check(self.name, params)?;
-        scratch::check(self.name, params)?;
-        (self.check)(self, params)
-    }
-
-    fn run(
-        &self,
-        params: &Params,
-        job: &Job,
-        supervisor: &mut Supervisor,
-    ) -> Result<Measured, Error> {
-        run::run(self, params, job, supervisor)
     }
 }

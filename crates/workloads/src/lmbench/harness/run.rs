@@ -1,16 +1,19 @@
 //! The worker's side: a folder and a process for every copy; all released together; the median of
 //! all their samples; and nothing left.
 
+use super::bench::Place;
 use super::process::{Orders, Report};
+use super::row::Row;
 use super::sampler::Sample;
-use super::{Place, Row};
 use crate::role::LMBENCH;
-use crate::scratch::Scratch;
+use crate::scratch::{self, Scratch};
 use crate::supervisor::Supervisor;
-use crate::workload::{Measured, Workload, metric};
+use crate::workload::{Facts, Measured, Workload, metric, needs};
 use crate::{Error, copies, leftovers};
+use coretwin_base::machine::limits::{Limit, Need};
 use coretwin_base::param::Params;
 use coretwin_base::study::job::Job;
+use coretwin_base::study::plan::CopyRule;
 use coretwin_base::study::reading::{Better, Metric};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -18,23 +21,64 @@ use std::path::PathBuf;
 /// What a copy's folder needs for a few small files, in KiB.
 const SMALL_FILES_KIB: u64 = 4096;
 
-pub(super) fn run(
-    row: &Row,
-    params: &Params,
-    job: &Job,
-    supervisor: &mut Supervisor,
-) -> Result<Measured, Error> {
-    if row.has_folder() {
-        leftovers::start_janitor(supervisor)?;
+impl Workload for Row {
+    fn facts(&self) -> Facts {
+        Facts {
+            name: self.name,
+            family: self.family,
+            about: self.about,
+            source: self.source,
+            unit: self.measure.unit(),
+            better: self.measure.better(),
+            scale: self.scale,
+            params: self.params,
+            roles: self.roles,
+            placements: self.placements,
+            is_slow: false,
+            analysis: self.analysis,
+        }
     }
-    let scratch = scratch_for(row, params, job.copies.max(1))?;
-    let orders = |_, folder| orders(row, params, job, folder);
-    let ran: Vec<Report> = copies::run(LMBENCH, job, params, scratch.as_ref(), orders, supervisor)?;
-    let mut measured = measure(row, (row.tasks)(params), &ran)?;
-    if let Some(scratch) = scratch {
-        scratch.end(&mut measured)?;
+
+    fn tasks(&self, params: &Params) -> u32 {
+        (self.tasks)(params)
     }
-    Ok(measured)
+
+    fn needs(&self, params: &Params) -> Vec<Need> {
+        // And the janitor.
+        let tasks = (self.processes)(params) + 1;
+        let memory_kib = (self.room)(params).memory_kib;
+        needs(tasks, (memory_kib > 0).then_some((Limit::MemoryKib, memory_kib)))
+    }
+
+    fn copies(&self, params: &Params) -> CopyRule {
+        copies::rule(params)
+    }
+
+    fn check(&self, params: &Params) -> Result<(), Error> {
+        copies::check(self.name, params)?;
+        scratch::check(self.name, params)?;
+        (self.check)(self, params)
+    }
+
+    fn run(
+        &self,
+        params: &Params,
+        job: &Job,
+        supervisor: &mut Supervisor,
+    ) -> Result<Measured, Error> {
+        if self.has_folder() {
+            leftovers::start_janitor(supervisor)?;
+        }
+        let scratch = scratch_for(self, params, job.copies.max(1))?;
+        let orders = |_, folder| orders(self, params, job, folder);
+        let ran: Vec<Report> =
+            copies::run(LMBENCH, job, params, scratch.as_ref(), orders, supervisor)?;
+        let mut measured = measure(self, (self.tasks)(params), &ran)?;
+        if let Some(scratch) = scratch {
+            scratch.end(&mut measured)?;
+        }
+        Ok(measured)
+    }
 }
 
 fn scratch_for(row: &Row, params: &Params, copies: u32) -> Result<Option<Scratch>, Error> {

@@ -1,0 +1,131 @@
+//! What is timed: a body of operations, made ready in a process of its own.
+
+use crate::Error;
+use coretwin_base::machine::cpu_set::CpuSet;
+use coretwin_base::param::Params;
+use serde::{Deserialize, Serialize};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// What is timed.
+pub(crate) trait Body {
+    /// Makes ready for so many operations; not timed.
+    fn before(&mut self, _count: u64) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// Does the operation so many times, one after the other, and nothing else.
+    fn repeat(&mut self, count: u64) -> Result<(), Error>;
+
+    /// The most operations of a sample, where each leaves something: samples are then shorter.
+    fn most(&self) -> u64 {
+        u64::MAX
+    }
+
+    /// Whether what was done so far is right, by name; not timed.
+    fn checks(&mut self) -> Vec<(&'static str, bool)> {
+        Vec::new()
+    }
+
+    /// Other numbers: name, value, unit; of several copies the largest is told. Not timed.
+    fn metrics(&mut self) -> Vec<(&'static str, f64, &'static str)> {
+        Vec::new()
+    }
+}
+
+/// A row, set up.
+pub(crate) struct Bench {
+    pub(super) body: Box<dyn Body>,
+    /// What a sample of the body is lessened by: the same work without what is to be measured.
+    pub(super) minus: Option<Box<dyn Body>>,
+    /// What an operation is worth in the row's unit: the bytes it moves, where that is a rate; the
+    /// turns it takes, where a turn's time is wanted. 1 otherwise.
+    pub(super) amount: f64,
+    pub(super) notes: Vec<(&'static str, String)>,
+}
+
+impl Bench {
+    /// Measures the body.
+    pub(crate) fn of(body: impl Body + 'static) -> Self {
+        Self { body: Box::new(body), minus: None, amount: 1.0, notes: Vec::new() }
+    }
+
+    /// Takes the time of another body off, sample by sample.
+    pub(crate) fn minus(mut self, body: impl Body + 'static) -> Self {
+        self.minus = Some(Box::new(body));
+        self
+    }
+
+    /// An operation is worth so much: bytes, or turns.
+    pub(crate) fn worth(mut self, amount: f64) -> Self {
+        self.amount = amount;
+        self
+    }
+
+    /// Words that belong to the result.
+    pub(crate) fn note(mut self, name: &'static str, text: impl Into<String>) -> Self {
+        self.notes.push((name, text.into()));
+        self
+    }
+}
+
+/// Measures an operation that is one call, and tells whether its answer was right. `what` completes
+/// the sentence "cannot …".
+pub(crate) fn each<F>(what: &'static str, operation: F) -> Bench
+where
+    F: FnMut() -> io::Result<bool> + 'static,
+{
+    Bench::of(repeated(what, operation))
+}
+
+/// The same as a body, for [`Bench::minus`].
+pub(crate) fn repeated<F>(what: &'static str, operation: F) -> impl Body
+where
+    F: FnMut() -> io::Result<bool>,
+{
+    Each { what, operation, wrong: 0 }
+}
+
+struct Each<F> {
+    what: &'static str,
+    operation: F,
+    /// Answers that were not right.
+    wrong: u64,
+}
+
+impl<F: FnMut() -> io::Result<bool>> Body for Each<F> {
+    fn repeat(&mut self, count: u64) -> Result<(), Error> {
+        for _ in 0..count {
+            match (self.operation)() {
+                Ok(right) => self.wrong += u64::from(!right),
+                Err(error) => return Err(Error::system(format!("cannot {}", self.what), error)),
+            }
+        }
+        Ok(())
+    }
+
+    fn checks(&mut self) -> Vec<(&'static str, bool)> {
+        vec![("answers", self.wrong == 0)]
+    }
+}
+
+/// Where a copy of a row works.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Place {
+    /// Its folder, where the row makes files; empty, and nobody else's.
+    pub(super) folder: Option<PathBuf>,
+    /// The CPUs of each of the row's roles, where a placement separates them.
+    pub(super) cpus: Vec<CpuSet>,
+    /// Whether each process takes a core-scheduling cookie of its own.
+    pub(super) core_sched: bool,
+    /// The row's parameters, complete and checked.
+    pub(crate) params: Params,
+}
+
+impl Place {
+    /// The folder of a row that has the parameter `dir`.
+    pub(crate) fn folder(&self) -> Result<&Path, Error> {
+        let none = || Error::failed("the row was given no folder");
+        self.folder.as_deref().ok_or_else(none)
+    }
+}
