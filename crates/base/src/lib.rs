@@ -19,6 +19,7 @@ pub mod caps;
 pub mod column;
 pub mod fleet;
 pub mod machine;
+pub mod openmetrics;
 pub mod origin;
 pub mod param;
 pub mod printable;

@@ -366,7 +366,10 @@ fn the_dashboard_asks_for_metrics_that_are_exported() {
     asked.extend(variables.iter().filter_map(|variable| variable["definition"].as_str()));
     let exported: Vec<String> = coretwin_top::openmetrics::metrics::METRICS
         .iter()
-        .map(|metric| format!("{}{}", metric.name, if metric.counter { "_total" } else { "" }))
+        .map(|metric| {
+            let total = if metric.family.counter { "_total" } else { "" };
+            format!("{}{total}", metric.family.name)
+        })
         .collect();
     let mut names: Vec<&str> = Vec::new();
     for expression in asked {

@@ -2,9 +2,9 @@
 //! note's own figures beside them.
 
 use crate::document::{Block, Column, Document, Figure, Outline, Table};
-use crate::format::Format;
+use crate::format::{Format, document_formats};
 use crate::plot::{Bar, BarGroup, Bars, Plot};
-use crate::{html, markdown, number, text, words};
+use crate::{number, words};
 use coretwin_article::audit::note::note;
 use coretwin_base::account::cputime::Place;
 use coretwin_base::account::cputime::result::{
@@ -27,14 +27,8 @@ pub struct Cputime<'a> {
 pub type CputimeFormat = Format<fn(&Cputime<'_>) -> String>;
 
 /// Every format of an experiment, in the order they are listed to people.
-pub const CPUTIME_FORMATS: &[CputimeFormat] = &[
-    Format::new("text", "the whole report for a terminal, 100 columns", |cputime| {
-        text::write(&document(cputime))
-    }),
-    Format::new("html", "one self-contained page", |cputime| html::write(&document(cputime))),
-    Format::new("md", "the report as Markdown, without the figure", |cputime| {
-        markdown::write(&document(cputime))
-    }),
+pub const CPUTIME_FORMATS: &[CputimeFormat] = document_formats![
+    |cputime, _figures| document(cputime), "report", "", ", without the figure";
     Format::new("json", "the summary: slowdowns, intervals, factors", |cputime| {
         crate::json::pretty(cputime.summary)
     }),

@@ -1,10 +1,28 @@
-//! Readings sorted: every row's by arm in run order, and what became of each.
+//! The records of a study, and its readings sorted: every row's by arm in run order, and what became
+//! of each.
 
-use crate::Study;
-use coretwin_base::study::plan::PlanRow;
-use coretwin_base::study::reading::{Phase, Status};
+use coretwin_base::machine::environment::Environment;
+use coretwin_base::study::decision::Licence;
+use coretwin_base::study::plan::{Plan, PlanRow};
+use coretwin_base::study::reading::{Phase, Reading, Status};
+use coretwin_base::study::summary::Summary;
 use coretwin_stats::study::Analysed;
 use std::collections::BTreeMap;
+
+/// The records of a study, as stored.
+#[derive(Debug, Clone, Copy)]
+pub struct Study<'a> {
+    /// What was planned.
+    pub plan: &'a Plan,
+    /// Every reading of the journal, in its order.
+    pub readings: &'a [Reading],
+    /// What the machine was like.
+    pub environment: &'a Environment,
+    /// What came of it.
+    pub summary: &'a Summary,
+    /// What the user's licences are counted by; none: by cores and by threads, both are shown.
+    pub licence: Option<Licence>,
+}
 
 /// What became of a reading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

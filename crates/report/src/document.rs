@@ -1,8 +1,7 @@
 //! The report as data: what stands in it and in which order, whatever it is rendered to.
 
-use crate::digest::Digest;
 use crate::plot::Plot;
-use crate::{Study, article, conditions, decision, effects, readings, words};
+use crate::words;
 use coretwin_base::study::summary::Verdict;
 use coretwin_base::warning::Warning;
 
@@ -150,43 +149,6 @@ impl Outline {
 }
 
 impl Document {
-    /// With figures, or without those that need a page to be drawn on.
-    pub(crate) fn new(study: &Study<'_>, with_figures: bool) -> Self {
-        let digest = Digest::new(study);
-        let decision = decision::of(study);
-        let blocks = decision.as_ref().map(|decision| decision::blocks(study, decision));
-        let mut outline = Outline::default();
-        outline.add("decision", "What to set", blocks.unwrap_or_default());
-        outline.add("effects", "Effect per row", effects::blocks(study, &digest));
-        outline.add("article", "The article's tables", article::blocks(study));
-        if with_figures {
-            outline.add("counts", "Thread and copy counts", readings::curves(study, &digest));
-            outline.add("readings", "Readings in run order", readings::run_order(study, &digest));
-            outline.add("distribution", "Distribution", readings::distribution(study, &digest));
-        }
-        outline.add("troubled", "Failed and disturbed runs", readings::troubled(study, &digest));
-        outline.add("conditions", "What differed between the arms", conditions::differences(study));
-        outline.add("environment", "Environment", conditions::environment(study));
-        outline.warnings(conditions::warnings(study));
-        outline.add("method", "Method", vec![Block::List(conditions::method(study))]);
-        outline.add("reproduce", "How to reproduce", conditions::reproduce(study));
-        // Where licences are counted the answer is what they say, above as below.
-        let sentences = match decision.as_ref().filter(|_| study.licence.is_some()) {
-            Some(decision) => &decision.choice.sentences,
-            None => &study.summary.sentences,
-        };
-        Self {
-            kind: "Coretwin study",
-            title: effects::title(study),
-            notice: words::notice(study),
-            sentences: sentences.iter().map(|text| words::clean(text)).collect(),
-            headlines: effects::headlines(study, decision.as_ref()),
-            facts: effects::facts(study),
-            arms: (0..study.plan.arms.len()).map(|arm| words::arm_name(study, arm)).collect(),
-            sections: outline.sections,
-        }
-    }
-
     /// How many things it warns of.
     pub(crate) fn warnings(&self) -> usize {
         let blocks = self.sections.iter().flat_map(|section| &section.blocks);

@@ -20,3 +20,27 @@ impl<Render> Format<Render> {
         Self { name, about, render, in_full: false }
     }
 }
+
+/// The table of a kind of record: the formats that every document has, a line each, then its own.
+///
+/// `$document` makes a document of a record, with or without figures; `$noun` is what it is called,
+/// `$with` says which figures a page has and `$without` that Markdown has none.
+macro_rules! document_formats {
+    ($document:expr, $noun:literal, $with:literal, $without:literal; $($own:expr),* $(,)?) => {
+        &[
+            Format::new(
+                "text",
+                concat!("the whole ", $noun, " for a terminal, 100 columns"),
+                |record| crate::text::write(&$document(record, false)),
+            ),
+            Format::new("html", concat!("one self-contained page", $with), |record| {
+                crate::html::write(&$document(record, true))
+            }),
+            Format::new("md", concat!("the ", $noun, " as Markdown", $without), |record| {
+                crate::markdown::write(&$document(record, false))
+            }),
+            $($own),*
+        ]
+    };
+}
+pub(crate) use document_formats;

@@ -43,16 +43,11 @@ pub mod probe;
 mod readings;
 mod run;
 mod sched;
+mod study;
 mod svg;
 mod text;
 pub mod topology;
 mod words;
-
-use coretwin_base::machine::environment::Environment;
-use coretwin_base::study::decision::Licence;
-use coretwin_base::study::plan::Plan;
-use coretwin_base::study::reading::Reading;
-use coretwin_base::study::summary::Summary;
 
 pub use crate::core::{
     core_components, core_enhancements_text, core_figure, core_matrix_text, core_note_text,
@@ -63,51 +58,16 @@ pub use article::{article_csv, article_json};
 pub use comparison::{COMPARISON_FORMATS, ComparisonFormat};
 pub use cputime::{CPUTIME_FORMATS, Cputime, CputimeFormat};
 pub use csv::csv;
+pub use digest::Study;
 pub use fleet::{FLEET_FORMATS, FleetFormat};
 pub use fleet_comparison::{FLEET_COMPARISON_FORMATS, FleetComparisonFormat};
 pub use format::Format;
-pub use html::html;
 pub use json::json;
-pub use markdown::markdown;
 pub use openmetrics::openmetrics;
 pub use run::run_text;
 pub use sched::{
     sched_diff_text, sched_heat_map, sched_log_text, sched_perfetto, sched_runs_text,
     sched_sweep_csv, sched_sweep_text, sched_timeline,
 };
-pub use text::text;
+pub use study::{FORMATS, StudyFormat, html, markdown, text};
 pub use words::shell_line;
-
-/// The records of a study, as stored.
-#[derive(Debug, Clone, Copy)]
-pub struct Study<'a> {
-    /// What was planned.
-    pub plan: &'a Plan,
-    /// Every reading of the journal, in its order.
-    pub readings: &'a [Reading],
-    /// What the machine was like.
-    pub environment: &'a Environment,
-    /// What came of it.
-    pub summary: &'a Summary,
-    /// What the user's licences are counted by; none: by cores and by threads, both are shown.
-    pub licence: Option<Licence>,
-}
-
-/// A form in which a study can be reported.
-pub type StudyFormat = Format<fn(&Study<'_>) -> String>;
-
-/// Every format of a study, in the order they are listed to people.
-pub const FORMATS: &[StudyFormat] = &[
-    Format::new("text", "the whole report for a terminal, 100 columns", text),
-    Format::new("html", "one self-contained page with all figures", html),
-    Format::new("md", "the report as Markdown, without figures", markdown),
-    Format { in_full: true, ..Format::new("csv", "every reading, one line each", csv) },
-    Format::new("json", "the summary: effects, intervals, verdicts", json),
-    Format::new("openmetrics", "effects for a monitor: OpenMetrics text", openmetrics),
-    Format::new(
-        "article-csv",
-        "the article's tables, one line for each row and arm, with what it printed",
-        article_csv,
-    ),
-    Format::new("article-json", "the same as JSON, with the sizes of Table 3", article_json),
-];

@@ -1,13 +1,6 @@
 //! The report as Markdown: every section and table, without the figures.
 
-use crate::Study;
 use crate::document::{Block, Document, Table};
-
-/// The report as Markdown.
-#[must_use]
-pub fn markdown(study: &Study<'_>) -> String {
-    write(&Document::new(study, false))
-}
 
 /// A document as Markdown.
 pub(crate) fn write(document: &Document) -> String {

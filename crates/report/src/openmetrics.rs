@@ -1,10 +1,9 @@
 //! Records as OpenMetrics text, for a monitor that keeps them beside what the machines do: a gauge a
 //! number, labelled by what it is of. Rows compared by difference have no ratio and are left out.
-//!
-//! Source: OpenMetrics 1.0, <https://github.com/OpenObservability/OpenMetrics>.
 
 use crate::Study;
 use crate::dataset::{EffectRow, study_effects};
+use coretwin_base::openmetrics::{Dialect, Exposition, Family};
 use coretwin_base::study::plan::Scale;
 
 /// A gauge: its name, what it is, and its value in a row.
@@ -25,20 +24,19 @@ pub fn openmetrics(study: &Study<'_>) -> String {
     let effects = study_effects(study);
     let machine = &study.summary.machine;
     let rows =
-        effects.iter().flat_map(|(workload, rows)| rows.iter().map(move |row| (workload, row)));
-    let rows: Vec<_> = rows
-        .filter(|(_, row)| row.scale == Scale::Ratio)
-        .map(|(workload, row)| (labels(machine, workload, row), row))
-        .collect();
-    let mut out = String::new();
-    for gauge in gauges() {
-        put(&mut out, "coretwin_study", gauge, rows.iter().map(|(labels, row)| (labels, *row)));
-    }
-    out + "# EOF\n"
+        effects.iter().flat_map(|(workload, rows)| rows.iter().map(move |row| (*workload, row)));
+    let ratios = rows.filter(|(_, row)| row.scale == Scale::Ratio);
+    let rows: Vec<_> =
+        ratios.map(|(workload, row)| (labels(machine, workload, row), row)).collect();
+    write("coretwin_study", &gauges(), &rows)
 }
 
-fn labels(machine: &str, workload: &str, row: &EffectRow<'_>) -> String {
-    labelled(&[
+fn labels<'a>(
+    machine: &'a str,
+    workload: &'a str,
+    row: &'a EffectRow<'_>,
+) -> Vec<(&'a str, &'a str)> {
+    vec![
         ("origin", row.machine.origin.name()),
         ("machine", machine),
         ("cpu_model", row.machine.cpu_model),
@@ -47,31 +45,23 @@ fn labels(machine: &str, workload: &str, row: &EffectRow<'_>) -> String {
         ("arm", row.arm),
         ("reference", row.reference_arm),
         ("unit", row.unit),
-    ])
+    ]
 }
 
-/// `name="value",…`.
-pub(crate) fn labelled(labels: &[(&str, &str)]) -> String {
-    let strange = |character: char| character.is_control() && character != '\n';
-    let escaped = |text: &str| {
-        let text = text.replace(strange, " ").replace('\\', "\\\\");
-        text.replace('"', "\\\"").replace('\n', "\\n")
-    };
-    let pair = |(name, value): &(&str, &str)| format!("{name}=\"{}\"", escaped(value));
-    labels.iter().map(pair).collect::<Vec<_>>().join(",")
-}
-
-/// A gauge of all rows that have it, each with its labels.
-pub(crate) fn put<'a, Row: 'a>(
-    out: &mut String,
+/// The gauges of all rows, each with its labels.
+pub(crate) fn write<Row>(
     family: &str,
-    (name, about, value): Gauge<Row>,
-    rows: impl Iterator<Item = (&'a String, &'a Row)>,
-) {
-    out.push_str(&format!("# TYPE {family}_{name} gauge\n# HELP {family}_{name} {about}\n"));
-    for (labels, row) in rows {
-        if let Some(value) = value(row).filter(|value| value.is_finite()) {
-            out.push_str(&format!("{family}_{name}{{{labels}}} {value}\n"));
+    gauges: &[Gauge<Row>],
+    rows: &[(Vec<(&str, &str)>, &Row)],
+) -> String {
+    let mut text = Exposition::new(Dialect::OpenMetrics);
+    for (name, help, value) in gauges {
+        let family = Family { name: &format!("{family}_{name}"), counter: false, unit: "", help };
+        let mut samples = family.samples();
+        for (labels, row) in rows {
+            samples.add(labels, value(row).unwrap_or(f64::NAN));
         }
+        text.add(&family, &samples);
     }
+    text.finish()
 }

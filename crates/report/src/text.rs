@@ -1,7 +1,6 @@
 //! The report for a terminal: 100 columns, no colours. Of the figures, the effects are drawn in
 //! characters; the others are in the HTML report.
 
-use crate::Study;
 use crate::document::{Block, Column, Document, Headline, Table};
 use crate::plot::{Forest, ForestGroup, ForestLine, Plot};
 use crate::svg::axis::{Axis, ratio_axis};
@@ -19,12 +18,6 @@ const ROOM: usize = WIDTH - 2;
 const WORDS_MIN: usize = 14;
 /// Columns of a drawn interval.
 const DRAWN: usize = 33;
-
-/// The report for a terminal.
-#[must_use]
-pub fn text(study: &Study<'_>) -> String {
-    write(&Document::new(study, false))
-}
 
 /// A document for a terminal.
 pub(crate) fn write(document: &Document) -> String {

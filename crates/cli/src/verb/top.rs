@@ -6,6 +6,7 @@ use crate::{host, out};
 use anyhow::Result;
 use coretwin_account::choice;
 use coretwin_account::sampled::Effort;
+use coretwin_base::openmetrics::Dialect;
 use coretwin_base::units::parse_duration;
 use coretwin_base::warning::Warning;
 use coretwin_host::root::Root;
@@ -13,7 +14,7 @@ use coretwin_top::live::{self, Until};
 use coretwin_top::openmetrics::endpoint::Endpoint;
 use coretwin_top::openmetrics::target::Target;
 use coretwin_top::openmetrics::totals::Totals;
-use coretwin_top::openmetrics::{Format, text, textfile};
+use coretwin_top::openmetrics::{dialect_of_file, text, textfile};
 use coretwin_top::source::{LOOKS_SHARE_MAX, Make, Source, Watch};
 use coretwin_top::terminal::{self, Signals};
 use coretwin_top::view::{INTERVAL_TENTHS, Order, View};
@@ -150,10 +151,10 @@ impl Sink {
         }
         match (&self.target, &self.endpoint) {
             (Some(Target::File(path)), _) => {
-                textfile::write(path, &text(&self.totals, snapshot, Format::of_file(path)))
+                textfile::write(path, &text(&self.totals, snapshot, dialect_of_file(path)))
             }
             (_, Some(endpoint)) => {
-                endpoint.publish(text(&self.totals, snapshot, Format::OpenMetrics));
+                endpoint.publish(text(&self.totals, snapshot, Dialect::OpenMetrics));
                 Ok(())
             }
             _ => Ok(()),

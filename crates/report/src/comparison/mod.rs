@@ -9,8 +9,8 @@ pub(crate) mod together;
 mod values;
 
 use crate::document::{Block, Document, Headline, Outline};
-use crate::format::Format;
-use crate::{html, markdown, number, text, words};
+use crate::format::{Format, document_formats};
+use crate::{number, words};
 use coretwin_base::origin::Origin;
 use coretwin_base::study::comparison::{Change, Contrast, StudyComparison};
 use coretwin_base::study::plan::{Comparison, Scale};
@@ -21,14 +21,8 @@ use coretwin_stats::confidence;
 pub type ComparisonFormat = Format<fn(&[StudyComparison]) -> String>;
 
 /// Every format of comparisons, in the order they are listed to people.
-pub const COMPARISON_FORMATS: &[ComparisonFormat] = &[
-    Format::new("text", "the whole comparison for a terminal, 100 columns", |comparisons| {
-        text::write(&whole(comparisons))
-    }),
-    Format::new("html", "one self-contained page", |comparisons| html::write(&whole(comparisons))),
-    Format::new("md", "the comparison as Markdown", |comparisons| {
-        markdown::write(&whole(comparisons))
-    }),
+pub const COMPARISON_FORMATS: &[ComparisonFormat] = document_formats![
+    |comparisons, _figures| whole(comparisons), "comparison", "", "";
     Format::new("csv", "every effect and value, one line each", |comparisons| {
         csv_of(comparisons, csv::csv)
     }),

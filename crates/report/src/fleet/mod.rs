@@ -10,8 +10,8 @@ mod openmetrics;
 mod tables;
 
 use crate::document::{Block, Document, Headline, Outline};
-use crate::format::Format;
-use crate::{html, markdown, number, text, words};
+use crate::format::{Format, document_formats};
+use crate::{number, words};
 use coretwin_base::fleet::summary::{FleetEffect, FleetSummary};
 use coretwin_base::origin::Origin;
 use coretwin_base::study::plan::Comparison;
@@ -22,16 +22,8 @@ use coretwin_stats::confidence;
 pub type FleetFormat = Format<fn(&FleetSummary) -> String>;
 
 /// Every format of a fleet, in the order they are listed to people.
-pub const FLEET_FORMATS: &[FleetFormat] = &[
-    Format::new("text", "the whole report for a terminal, 100 columns", |summary| {
-        text::write(&document(summary, false))
-    }),
-    Format::new("html", "one self-contained page with forest plots and heat maps", |summary| {
-        html::write(&document(summary, true))
-    }),
-    Format::new("md", "the report as Markdown, without figures", |summary| {
-        markdown::write(&document(summary, false))
-    }),
+pub const FLEET_FORMATS: &[FleetFormat] = document_formats![
+    document, "report", " with forest plots and heat maps", ", without figures";
     Format::new("csv", "effects by model, row and arm, one line each", csv::csv),
     Format::new("json", "the whole record", crate::json::pretty),
     Format::new("openmetrics", "effects for a monitor: OpenMetrics text", openmetrics::openmetrics),

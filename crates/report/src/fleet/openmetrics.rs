@@ -1,6 +1,6 @@
 //! The effects of a fleet as OpenMetrics text: gauges by model, row and arm.
 
-use crate::openmetrics::{Gauge, labelled, put};
+use crate::openmetrics::{self, Gauge};
 use coretwin_base::fleet::summary::{FleetEffect, FleetSummary};
 use coretwin_base::study::plan::Scale;
 
@@ -16,22 +16,14 @@ const GAUGES: [Gauge<FleetEffect>; 7] = [
 
 /// All of them; rows compared by difference have no ratio and are left out.
 pub(super) fn openmetrics(summary: &FleetSummary) -> String {
-    let rows: Vec<(String, &FleetEffect)> = summary
-        .suites
-        .iter()
-        .chain(&summary.effects)
-        .filter(|effect| effect.scale == Scale::Ratio)
-        .map(|effect| (labels(effect), effect))
-        .collect();
-    let mut out = String::new();
-    for gauge in GAUGES {
-        put(&mut out, "coretwin_fleet", gauge, rows.iter().map(|(labels, row)| (labels, *row)));
-    }
-    out + "# EOF\n"
+    let effects = summary.suites.iter().chain(&summary.effects);
+    let ratios = effects.filter(|effect| effect.scale == Scale::Ratio);
+    let rows: Vec<_> = ratios.map(|effect| (labels(effect), effect)).collect();
+    openmetrics::write("coretwin_fleet", &GAUGES, &rows)
 }
 
-fn labels(effect: &FleetEffect) -> String {
-    labelled(&[
+fn labels(effect: &FleetEffect) -> Vec<(&str, &str)> {
+    vec![
         ("origin", effect.origin.name()),
         ("cpu_model", effect.cpu_model.as_deref().unwrap_or("")),
         ("workload", &effect.workload),
@@ -39,5 +31,5 @@ fn labels(effect: &FleetEffect) -> String {
         ("arm", &effect.arm),
         ("reference", &effect.reference),
         ("unit", &effect.unit),
-    ])
+    ]
 }

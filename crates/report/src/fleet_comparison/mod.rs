@@ -8,8 +8,8 @@ mod tables;
 use crate::comparison::together::together;
 use crate::comparison::{amount, csv_of, interval, json, tone};
 use crate::document::{Block, Document, Headline, Outline};
-use crate::format::Format;
-use crate::{html, markdown, number, text, words};
+use crate::format::{Format, document_formats};
+use crate::{number, words};
 use coretwin_base::fleet::comparison::{FleetChange, FleetComparison};
 use coretwin_base::origin::Origin;
 use coretwin_base::study::plan::Comparison;
@@ -19,14 +19,8 @@ use coretwin_stats::confidence;
 pub type FleetComparisonFormat = Format<fn(&[FleetComparison]) -> String>;
 
 /// Every format of comparisons of fleets, by the names of those of studies.
-pub const FLEET_COMPARISON_FORMATS: &[FleetComparisonFormat] = &[
-    Format::new("text", "the whole comparison for a terminal, 100 columns", |comparisons| {
-        text::write(&whole(comparisons))
-    }),
-    Format::new("html", "one self-contained page", |comparisons| html::write(&whole(comparisons))),
-    Format::new("md", "the comparison as Markdown", |comparisons| {
-        markdown::write(&whole(comparisons))
-    }),
+pub const FLEET_COMPARISON_FORMATS: &[FleetComparisonFormat] = document_formats![
+    |comparisons, _figures| whole(comparisons), "comparison", "", "";
     Format::new("csv", "every effect, one line each", |comparisons| csv_of(comparisons, csv::csv)),
     Format::new("json", "the whole record", json),
 ];

@@ -2,7 +2,6 @@
 
 mod style;
 
-use crate::Study;
 use crate::document::{Block, Document, Figure, Headline, Section, Table};
 use crate::number;
 use crate::svg;
@@ -11,12 +10,6 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 /// Nothing may be loaded, from anywhere; a browser holds the page to it.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:";
-
-/// The report as one self-contained HTML page.
-#[must_use]
-pub fn html(study: &Study<'_>) -> String {
-    write(&Document::new(study, true))
-}
 
 /// A document as one self-contained HTML page.
 pub(crate) fn write(document: &Document) -> String {

@@ -5,9 +5,9 @@
 //! gets that of another, so nobody is shut out by those who hold theirs in silence. Connections are
 //! closed after one answer. The text is made once a window, not once a request.
 
-use super::CONTENT_TYPE;
 use crate::Error;
 use coretwin_base::caps;
+use coretwin_base::openmetrics::CONTENT_TYPE;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::cmp::Reverse;
 use std::io::{ErrorKind, Read, Write};

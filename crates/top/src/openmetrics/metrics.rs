@@ -1,46 +1,40 @@
 //! Every metric there is: what the exporter, the dashboard's test and the documentation go by.
 
-use super::Samples;
 use super::totals::{Group, Totals};
 use crate::snapshot::Snapshot;
 use coretwin_base::account::Span;
+use coretwin_base::openmetrics::{Family, Samples};
 
 /// A metric.
 pub struct Metric {
-    /// Its name; a counter's samples have `_total` behind it.
-    pub name: &'static str,
-    /// Whether it only grows.
-    pub counter: bool,
-    /// Its unit, which its name ends with; empty for plain numbers.
-    pub unit: &'static str,
-    /// What it says.
-    pub help: &'static str,
+    /// Its name, kind, unit and help.
+    pub family: Family<'static>,
     /// Adds its samples.
-    pub write: fn(&Totals, &Snapshot, &mut Samples<'_>),
+    pub write: fn(&Totals, &Snapshot, &mut Samples),
 }
 
 const fn gauge(
     name: &'static str,
     help: &'static str,
-    write: fn(&Totals, &Snapshot, &mut Samples<'_>),
+    write: fn(&Totals, &Snapshot, &mut Samples),
 ) -> Metric {
-    Metric { name, counter: false, unit: "", help, write }
+    Metric { family: Family { name, counter: false, unit: "", help }, write }
 }
 
 const fn ratio(
     name: &'static str,
     help: &'static str,
-    write: fn(&Totals, &Snapshot, &mut Samples<'_>),
+    write: fn(&Totals, &Snapshot, &mut Samples),
 ) -> Metric {
-    Metric { name, counter: false, unit: "ratio", help, write }
+    Metric { family: Family { name, counter: false, unit: "ratio", help }, write }
 }
 
 const fn seconds(
     name: &'static str,
     help: &'static str,
-    write: fn(&Totals, &Snapshot, &mut Samples<'_>),
+    write: fn(&Totals, &Snapshot, &mut Samples),
 ) -> Metric {
-    Metric { name, counter: true, unit: "seconds", help, write }
+    Metric { family: Family { name, counter: true, unit: "seconds", help }, write }
 }
 
 /// Every metric, by what it is about.
@@ -113,10 +107,12 @@ pub const METRICS: &[Metric] = &[
         }
     }),
     Metric {
-        name: "coretwin_windows",
-        counter: true,
-        unit: "",
-        help: "Windows measured.",
+        family: Family {
+            name: "coretwin_windows",
+            counter: true,
+            unit: "",
+            help: "Windows measured.",
+        },
         write: |totals, _, out| out.add(&[], totals.windows as f64),
     },
     seconds("coretwin_measured_seconds", "Time measured.", |totals, _, out| {
@@ -161,13 +157,13 @@ pub const METRICS: &[Metric] = &[
     }),
 ];
 
-fn range(out: &mut Samples<'_>, span: &Span) {
+fn range(out: &mut Samples, span: &Span) {
     for (bound, value) in [("value", span.value), ("low", span.low), ("high", span.high)] {
         out.add(&[("bound", bound)], value);
     }
 }
 
-fn groups(totals: &Totals, out: &mut Samples<'_>, value: fn(&Group) -> f64) {
+fn groups(totals: &Totals, out: &mut Samples, value: fn(&Group) -> f64) {
     for (path, group) in &totals.cgroups {
         out.add(&[("cgroup", path)], value(group));
     }

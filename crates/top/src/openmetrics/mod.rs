@@ -11,88 +11,33 @@ pub mod textfile;
 pub mod totals;
 
 use crate::snapshot::Snapshot;
+use coretwin_base::openmetrics::{Dialect, Exposition};
 use metrics::METRICS;
-use std::fmt::Write;
 use std::path::Path;
 use totals::Totals;
 
-/// What the text is, for HTTP.
-pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-
-/// How the text is written. They differ in the names of counters, and in units and an end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format {
-    /// OpenMetrics 1.0.
-    OpenMetrics,
-    /// Prometheus text 0.0.4.
-    Prometheus,
-}
-
-impl Format {
-    /// The format of a file of that name: collectors of `.prom` files read the older one.
-    #[must_use]
-    pub fn of_file(path: &Path) -> Self {
-        match path.extension() {
-            Some(ending) if ending == "prom" => Self::Prometheus,
-            _ => Self::OpenMetrics,
-        }
+/// The dialect of a file of that name: collectors of `.prom` files read the older one.
+#[must_use]
+pub fn dialect_of_file(path: &Path) -> Dialect {
+    match path.extension() {
+        Some(ending) if ending == "prom" => Dialect::Prometheus,
+        _ => Dialect::OpenMetrics,
     }
 }
 
 /// The text of all metrics.
 #[must_use]
-pub fn text(totals: &Totals, snapshot: &Snapshot, format: Format) -> String {
-    let mut text = String::new();
+pub fn text(totals: &Totals, snapshot: &Snapshot, dialect: Dialect) -> String {
+    let mut text = Exposition::new(dialect);
     for metric in METRICS {
-        let (kind, total) = if metric.counter { ("counter", "_total") } else { ("gauge", "") };
-        let sample = format!("{}{total}", metric.name);
-        let mut samples = Samples { name: &sample, lines: String::new() };
+        let mut samples = metric.family.samples();
         (metric.write)(totals, snapshot, &mut samples);
         // A family without a sample is not in the format.
-        if samples.lines.is_empty() {
-            continue;
+        if !samples.is_empty() {
+            text.add(&metric.family, &samples);
         }
-        let family = if format == Format::Prometheus { &sample } else { metric.name };
-        let _ = writeln!(text, "# TYPE {family} {kind}");
-        if format == Format::OpenMetrics && !metric.unit.is_empty() {
-            let _ = writeln!(text, "# UNIT {family} {}", metric.unit);
-        }
-        let _ = writeln!(text, "# HELP {family} {}", metric.help);
-        text.push_str(&samples.lines);
     }
-    if format == Format::OpenMetrics {
-        text.push_str("# EOF\n");
-    }
-    text
-}
-
-/// The samples of one metric.
-pub struct Samples<'a> {
-    name: &'a str,
-    lines: String,
-}
-
-impl Samples<'_> {
-    /// Adds a sample; a number that is none is left out.
-    pub fn add(&mut self, labels: &[(&str, &str)], value: f64) {
-        if !value.is_finite() {
-            return;
-        }
-        self.lines.push_str(self.name);
-        if !labels.is_empty() {
-            self.lines.push('{');
-            for (position, (label, text)) in labels.iter().enumerate() {
-                let comma = if position == 0 { "" } else { "," };
-                let _ = write!(self.lines, "{comma}{label}=\"{}\"", escaped(text));
-            }
-            self.lines.push('}');
-        }
-        let _ = writeln!(self.lines, " {value}");
-    }
-}
-
-fn escaped(text: &str) -> String {
-    text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+    text.finish()
 }
 
 #[cfg(test)]

@@ -1,17 +1,18 @@
 //! Whether others can read what is written.
 
 use super::totals::{CGROUPS_MAX, OTHERS, Totals};
-use super::{Format, metrics::METRICS, text};
+use super::{dialect_of_file, metrics::METRICS, text};
 use crate::screen::tests::made;
 use crate::snapshot::{Cgroup, Snapshot};
 use coretwin_base::account::{Span, Worth};
+use coretwin_base::openmetrics::Dialect;
 use openmetrics_parser::{openmetrics::parse_openmetrics, prometheus::parse_prometheus};
 use std::collections::BTreeSet;
 
 fn exported(windows: &[Snapshot]) -> (Totals, String) {
     let mut totals = Totals::default();
     windows.iter().for_each(|window| totals.add(window));
-    let text = text(&totals, windows.last().expect("a window"), Format::OpenMetrics);
+    let text = text(&totals, windows.last().expect("a window"), Dialect::OpenMetrics);
     (totals, text)
 }
 
@@ -30,11 +31,11 @@ fn a_parser_of_the_format_accepts_it_and_finds_every_metric() {
     let (totals, openmetrics) = exported(std::slice::from_ref(&window));
     let set = parse_openmetrics(&openmetrics).expect("OpenMetrics");
     let found: BTreeSet<&str> = set.families.keys().map(String::as_str).collect();
-    let all: BTreeSet<&str> = METRICS.iter().map(|metric| metric.name).collect();
+    let all: BTreeSet<&str> = METRICS.iter().map(|metric| metric.family.name).collect();
     assert_eq!(found, all);
     assert!(set.families.values().all(|family| !family.help.is_empty()));
     // The textfile collector reads the older format.
-    let older = text(&totals, &window, Format::of_file("/run/coretwin.prom".as_ref()));
+    let older = text(&totals, &window, dialect_of_file("/run/coretwin.prom".as_ref()));
     let set = parse_prometheus(&older).expect("Prometheus text");
     assert_eq!(set.families.len(), METRICS.len());
 }
@@ -54,10 +55,15 @@ fn what_is_not_known_is_left_out_and_the_rest_can_be_read() {
 fn names_end_as_the_format_wants_and_are_not_given_twice() {
     let mut names = BTreeSet::new();
     for metric in METRICS {
-        assert!(names.insert(metric.name), "{}", metric.name);
-        assert!(metric.name.starts_with("coretwin_") && !metric.name.ends_with("_total"));
-        assert!(metric.unit.is_empty() || metric.name.ends_with(&format!("_{}", metric.unit)));
-        assert!(metric.help.ends_with('.'), "{}", metric.help);
+        assert!(names.insert(metric.family.name), "{}", metric.family.name);
+        assert!(
+            metric.family.name.starts_with("coretwin_") && !metric.family.name.ends_with("_total")
+        );
+        assert!(
+            metric.family.unit.is_empty()
+                || metric.family.name.ends_with(&format!("_{}", metric.family.unit))
+        );
+        assert!(metric.family.help.ends_with('.'), "{}", metric.family.help);
     }
 }
 
