@@ -11,7 +11,7 @@ use coretwin_base::study::arm::ArmState;
 use coretwin_base::study::plan::{Comparison, Plan, PlanArm, PlanRow, Protocol};
 use coretwin_base::study::reading::Better;
 use coretwin_base::study::summary::StoppedBecause;
-use coretwin_stats::compare::{StudyRecords, compare};
+use coretwin_stats::comparison::{StudyRecords, compare};
 use coretwin_stats::study;
 use fixture::{arm, plan, readings, row};
 

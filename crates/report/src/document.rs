@@ -29,7 +29,7 @@ pub(crate) struct Document {
 #[derive(Debug)]
 pub(crate) struct Headline {
     /// `on against off`.
-    pub(crate) comparison: String,
+    pub(crate) against: String,
     /// `+24.1 %`.
     pub(crate) effect: String,
     /// Its name and ends.

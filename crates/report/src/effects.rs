@@ -133,7 +133,7 @@ fn card(
     let name = |arm: usize| words::arm_name(study, arm);
     let reference = name(study.plan.reference_index());
     Headline {
-        comparison: format!("{} against {reference}", name(words::arm_index(study, arm))),
+        against: format!("{} against {reference}", name(words::arm_index(study, arm))),
         effect: effect
             .map_or_else(|| "no result".to_owned(), |it| number::effect_on(scale, unit, it)),
         interval: ends.map(|(low, high)| {

@@ -22,7 +22,6 @@ mod account;
 mod article;
 mod comparison;
 mod conditions;
-mod core;
 mod cputime;
 mod csv;
 pub mod dataset;
@@ -31,7 +30,6 @@ mod digest;
 mod document;
 mod effects;
 mod fleet;
-mod fleet_comparison;
 mod format;
 mod html;
 mod json;
@@ -42,30 +40,31 @@ mod plot;
 pub mod probe;
 mod readings;
 mod run;
-mod sched;
+mod simulated_core;
+mod simulated_kernel;
 mod study;
 mod svg;
 mod text;
 pub mod topology;
 mod words;
 
-pub use crate::core::{
-    core_components, core_enhancements_text, core_figure, core_matrix_text, core_note_text,
-    core_run_text, core_sieve_pages_text,
-};
 pub use account::account_text;
 pub use article::{article_csv, article_json};
 pub use comparison::{COMPARISON_FORMATS, ComparisonFormat};
 pub use cputime::{CPUTIME_FORMATS, Cputime, CputimeFormat};
 pub use csv::csv;
 pub use digest::Study;
+pub use fleet::comparison::{FLEET_COMPARISON_FORMATS, FleetComparisonFormat};
 pub use fleet::{FLEET_FORMATS, FleetFormat};
-pub use fleet_comparison::{FLEET_COMPARISON_FORMATS, FleetComparisonFormat};
 pub use format::Format;
 pub use json::json;
 pub use openmetrics::openmetrics;
 pub use run::run_text;
-pub use sched::{
+pub use simulated_core::{
+    core_components, core_enhancements_text, core_figure, core_matrix_text, core_note_text,
+    core_run_text, core_sieve_pages_text,
+};
+pub use simulated_kernel::{
     sched_diff_text, sched_heat_map, sched_log_text, sched_perfetto, sched_runs_text,
     sched_sweep_csv, sched_sweep_text, sched_timeline,
 };

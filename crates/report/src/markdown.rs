@@ -23,7 +23,7 @@ pub(crate) fn write(document: &Document) -> String {
         let interval = headline.interval.as_ref().map(|text| format!(", {text}"));
         line(&format!(
             "- {}: **{}**{}{verdict} ({})",
-            escape(&headline.comparison),
+            escape(&headline.against),
             escape(&headline.effect),
             escape(&interval.unwrap_or_default()),
             escape(&headline.basis)

@@ -48,7 +48,7 @@ pub(crate) fn write(document: &Document) -> String {
 }
 
 fn headline_line(headline: &Headline) -> String {
-    let mut parts = vec![format!("{}: {}", headline.comparison, headline.effect)];
+    let mut parts = vec![format!("{}: {}", headline.against, headline.effect)];
     parts.extend(headline.interval.clone());
     parts.extend(headline.mark.map(str::to_owned));
     parts.extend(headline.verdict.as_ref().map(|(_, word)| word.clone()));

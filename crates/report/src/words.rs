@@ -40,6 +40,11 @@ pub(crate) fn fill<'a>(
     out.push('\n');
 }
 
+/// A paragraph in lines of at most 100 characters.
+pub(crate) fn paragraph(out: &mut String, text: &str) {
+    fill(out, text.split_whitespace(), 100, "", "");
+}
+
 /// The text cut to so many characters, with an ellipsis where something was cut.
 pub(crate) fn shorten(text: &str, characters_max: usize) -> String {
     if text.chars().count() <= characters_max {

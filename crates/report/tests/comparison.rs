@@ -5,7 +5,7 @@ mod support;
 use coretwin_base::study::comparison::StudyComparison;
 use coretwin_base::study::summary::StoppedBecause;
 use coretwin_report::COMPARISON_FORMATS;
-use coretwin_stats::compare::{StudyRecords, compare};
+use coretwin_stats::comparison::{StudyRecords, compare};
 use expect_test::expect_file;
 use support::{HOSTILE, Records};
 

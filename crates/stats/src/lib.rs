@@ -14,7 +14,7 @@
 
 #![forbid(unsafe_code)]
 
-pub mod compare;
+pub mod comparison;
 pub mod confidence;
 pub mod cputime;
 pub mod decision;

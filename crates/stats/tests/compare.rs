@@ -11,7 +11,7 @@ use coretwin_base::study::comparison::{Change, StudyComparison};
 use coretwin_base::study::plan::{Comparison, Plan, PlanRow, Protocol, Scale};
 use coretwin_base::study::reading::{Better, Reading};
 use coretwin_base::study::summary::StoppedBecause;
-use coretwin_stats::compare::{NothingInCommon, StudyRecords, compare};
+use coretwin_stats::comparison::{NothingInCommon, StudyRecords, compare};
 use coretwin_stats::student;
 
 /// A study that can be changed before it is compared.

@@ -4,7 +4,13 @@
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+/// Where a file is written before it takes its name. Two may merge at once; each has its own.
+pub(crate) fn temporary(path: &Path) -> PathBuf {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    path.with_file_name(format!(".{name}.{}.new", std::process::id()))
+}
 
 /// The file system.
 #[derive(Debug, Default)]

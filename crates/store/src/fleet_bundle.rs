@@ -4,9 +4,8 @@
 //! SHA-256. Equal contents give equal bytes. The file is called after the machine and the digest of
 //! the manifest, so that one that was altered is known, and copies of one are one.
 
-use crate::disk::Disk;
+use crate::disk::{Disk, temporary};
 use crate::error::Error;
-use crate::fleet_folder::temporary;
 use crate::line::{Extent, record};
 use crate::scan::{Read, read_alone};
 use coretwin_base::caps::{self, Cap};

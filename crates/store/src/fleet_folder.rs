@@ -4,7 +4,7 @@
 //! a bundle appears whole.
 
 use crate::bundle::read_capped;
-use crate::disk::Disk;
+use crate::disk::{Disk, temporary};
 use crate::error::Error;
 use crate::fleet_bundle::{ENDING, sha256};
 use crate::line::record;
@@ -231,12 +231,6 @@ fn store_merged(disk: &mut Disk, merged: &Path, fleet: &Fleet, stamp: &str) -> R
     write_lines(disk, &merged.join(REFUSED), &fleet.refused)?;
     disk.replace(&path, &temporary(&path), sealed(merged, stamp)?.as_bytes())
         .map_err(|source| Error::writing(&path, 4096, source))
-}
-
-/// Where a file is written before it takes its name. Two may merge at once; each has its own.
-pub(crate) fn temporary(path: &Path) -> PathBuf {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    path.with_file_name(format!(".{name}.{}.new", std::process::id()))
 }
 
 fn write_lines<T: Serialize>(disk: &mut Disk, path: &Path, records: &[T]) -> Result<(), Error> {

@@ -1,7 +1,7 @@
 //! What the models were to reach, told in numbers whether they did or not.
 
+use super::pairs::{NEWER, OLDER};
 use super::scores::CONSTANT;
-use super::{NEWER, OLDER};
 use coretwin_base::simulation::prediction::{Aim, PredictedRow, Prediction};
 use coretwin_stats::study::phrase::signed_percent;
 

@@ -19,11 +19,6 @@ use coretwin_base::study::plan::Plan;
 use coretwin_base::study::reading::Reading;
 use coretwin_base::study::summary::StoppedBecause;
 
-/// The article's policies, by its kernels; the variants of Molnar's patch stand beside the newer.
-const OLDER: &str = "linux-2.4.19";
-const NEWER: &str = "linux-2.5.32";
-const PATCHED: [&str; 2] = ["linux-2.5.32-f3", "linux-2.5.32-a9"];
-
 /// The predictions of a simulated study; none for others. Where no policy has both boots it says how
 /// much was simulated, and nothing of SMT.
 #[must_use]

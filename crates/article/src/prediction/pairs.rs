@@ -1,6 +1,5 @@
 //! The two boots under one policy, as a study of their own.
 
-use super::{NEWER, OLDER, PATCHED};
 use crate::printed::{self, Kernel, MEAN};
 use coretwin_base::simulation::prediction::Gain;
 use coretwin_base::study::arm::ArmState;
@@ -9,6 +8,11 @@ use coretwin_base::study::reading::{Better, Phase, Reading, Status};
 use coretwin_base::study::summary::{StoppedBecause, Summary};
 use coretwin_stats::geometric;
 use coretwin_stats::study::analyse;
+
+/// The article's policies, by its kernels; the variants of Molnar's patch stand beside the newer.
+pub(super) const OLDER: &str = "linux-2.4.19";
+pub(super) const NEWER: &str = "linux-2.5.32";
+pub(super) const PATCHED: [&str; 2] = ["linux-2.5.32-f3", "linux-2.5.32-a9"];
 
 /// Two boots under one policy.
 #[derive(Debug, Clone)]

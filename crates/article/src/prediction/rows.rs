@@ -1,6 +1,6 @@
 //! Rows of a pair beside the article's.
 
-use super::{PATCHED, Pair};
+use super::pairs::{PATCHED, Pair};
 use crate::printed::{self, MEAN, Printed, Remark};
 use coretwin_base::machine::placement::Placement;
 use coretwin_base::simulation::Simulation;

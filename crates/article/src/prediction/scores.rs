@@ -1,6 +1,6 @@
 //! Scores: mean absolute error and rank correlation, beside the error of a constant.
 
-use super::{NEWER, OLDER, PATCHED};
+use super::pairs::{NEWER, OLDER, PATCHED};
 use coretwin_base::simulation::prediction::{PredictedRow, Score, Standing};
 
 /// The prediction that needs no model: every speed-up is 28 %, the whole per cent that lies nearest to

@@ -10,7 +10,7 @@ use crate::{formats, out};
 use anyhow::Result;
 use coretwin_base::fleet::comparison::FleetComparison;
 use coretwin_report::{COMPARISON_FORMATS, FLEET_COMPARISON_FORMATS};
-use coretwin_stats::compare::{compare, compare_as, folder_heads};
+use coretwin_stats::comparison::{compare, compare_as, folder_heads};
 use coretwin_stats::confidence;
 use coretwin_stats::fleet::comparison::{FleetRecords, compare_fleets};
 use fail_on::FailOn;
@@ -97,7 +97,7 @@ fn folders(args: &Args) -> Result<Vec<PathBuf>> {
 }
 
 fn of_studies(args: &Args, studies: &[&Stored]) -> Result<(String, bool)> {
-    let usage = |error: coretwin_stats::compare::NothingInCommon| Usage(error.to_string());
+    let usage = |error: coretwin_stats::comparison::NothingInCommon| Usage(error.to_string());
     let comparisons = match studies {
         [first, second] => {
             vec![compare([&first.records(), &second.records()], args.margin).map_err(usage)?]

@@ -1,6 +1,6 @@
 //! Workload × study × arm, as in the article's Table 7, with the interaction and intervals.
 
-use super::{amount, cells, heads, interval, result};
+use super::cells::{amount, cells, heads, interval, result};
 use crate::document::{Block, Column, Figure, Table};
 use crate::number;
 use crate::plot::{Forest, ForestGroup, ForestLine, Plot};

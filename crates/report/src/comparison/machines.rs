@@ -1,6 +1,6 @@
 //! The two studies, what differs between their machines, and what only one of them has.
 
-use super::heads;
+use super::cells::heads;
 use crate::document::{Block, Column, Table};
 use crate::number;
 use crate::words;

@@ -1,6 +1,7 @@
 //! The report of studies compared with a first one: regressions first, then the article's Table 7 layout with
 //! the interaction added, the values arm by arm, and what differs between the machines.
 
+pub(crate) mod cells;
 mod csv;
 mod effects;
 mod machines;
@@ -8,13 +9,13 @@ mod regressions;
 pub(crate) mod together;
 mod values;
 
+use crate::comparison::cells::{cells, csv_of, heads, json, tone};
 use crate::document::{Block, Document, Headline, Outline};
 use crate::format::{Format, document_formats};
 use crate::{number, words};
 use coretwin_base::origin::Origin;
-use coretwin_base::study::comparison::{Change, Contrast, StudyComparison};
+use coretwin_base::study::comparison::StudyComparison;
 use coretwin_base::study::plan::{Comparison, Scale};
-use coretwin_base::study::summary::Verdict;
 use coretwin_stats::confidence;
 
 /// A form in which a comparison can be reported; several have one baseline.
@@ -28,25 +29,6 @@ pub const COMPARISON_FORMATS: &[ComparisonFormat] = document_formats![
     }),
     Format::new("json", "the whole record", json),
 ];
-
-/// One record, or a list of several.
-pub(crate) fn json<T: serde::Serialize>(comparisons: &[T]) -> String {
-    match comparisons {
-        [only] => crate::json::pretty(only),
-        several => crate::json::pretty(several),
-    }
-}
-
-/// One table under one head.
-pub(crate) fn csv_of<T>(comparisons: &[T], write: fn(&T) -> String) -> String {
-    let mut text = String::new();
-    for (index, comparison) in comparisons.iter().enumerate() {
-        let table = write(comparison);
-        let (_, lines) = table.split_once('\n').unwrap_or_default();
-        text.push_str(if index == 0 { &table } else { lines });
-    }
-    text
-}
 
 fn whole(comparisons: &[StudyComparison]) -> Document {
     together::together(comparisons.iter().map(document).collect())
@@ -71,11 +53,6 @@ fn document(comparison: &StudyComparison) -> Document {
         arms: heads(comparison).into(),
         sections: outline.sections,
     }
-}
-
-/// Names of the two studies.
-fn heads(comparison: &StudyComparison) -> [String; 2] {
-    comparison.studies.each_ref().map(|study| words::clean(&study.head))
 }
 
 fn title(comparison: &StudyComparison) -> String {
@@ -140,7 +117,7 @@ fn headlines(comparison: &StudyComparison) -> Vec<Headline> {
         };
         let [effect, interval] = cells(contrast, scale, unit);
         headlines.push(Headline {
-            comparison: words::clean(&format!(
+            against: words::clean(&format!(
                 "{arm} against {}: {second} over {first}",
                 comparison.reference_arm
             )),
@@ -154,16 +131,6 @@ fn headlines(comparison: &StudyComparison) -> Vec<Headline> {
     headlines
 }
 
-/// The verdict of the same colour.
-pub(crate) fn tone(change: Change) -> Verdict {
-    match change {
-        Change::Better => Verdict::Helps,
-        Change::Worse => Verdict::Hurts,
-        Change::NoMaterialChange => Verdict::NoMaterialDifference,
-        Change::Inconclusive => Verdict::Inconclusive,
-    }
-}
-
 fn facts(comparison: &StudyComparison) -> String {
     let part = |study: &coretwin_base::study::comparison::ComparedStudy| {
         format!("{}: {}", words::clean(&study.head), number::count(study.blocks.into(), "block"))
@@ -173,26 +140,6 @@ fn facts(comparison: &StudyComparison) -> String {
     rows.sort_unstable();
     rows.dedup();
     format!("{first} · {second} · {} in common", number::count(rows.len() as u64, "row"))
-}
-
-/// A contrast and its interval.
-pub(crate) fn cells(contrast: &Contrast, scale: Scale, unit: &str) -> [String; 2] {
-    [amount(contrast.ratio, scale, unit), interval(contrast.low.zip(contrast.high), scale)]
-}
-
-/// An effect on its scale, or a dash.
-pub(crate) fn amount(ratio: Option<f64>, scale: Scale, unit: &str) -> String {
-    number::or_none(ratio.map(|ratio| number::effect_on(scale, unit, ratio)))
-}
-
-/// Its interval, or a dash.
-pub(crate) fn interval(ends: Option<(f64, f64)>, scale: Scale) -> String {
-    number::or_none(ends.map(|(low, high)| number::interval_on(scale, low, high)))
-}
-
-/// What it comes to, in a word.
-pub(crate) fn result(contrast: &Contrast) -> String {
-    number::or_none(contrast.change.map(|change| change.to_string()))
 }
 
 fn method(comparison: &StudyComparison) -> Vec<String> {

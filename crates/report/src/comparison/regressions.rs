@@ -1,6 +1,6 @@
 //! What got worse, before anything else.
 
-use super::{cells, heads};
+use super::cells::{cells, heads};
 use crate::document::{Block, Column, Table};
 use crate::number;
 use crate::words;

@@ -1,6 +1,6 @@
 //! What became of the rows themselves: value against value, arm by arm.
 
-use super::{cells, heads, result};
+use super::cells::{cells, heads, result};
 use crate::document::{Block, Column, Table};
 use crate::number;
 use crate::words;

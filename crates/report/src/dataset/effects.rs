@@ -1,6 +1,6 @@
 //! The table `effects`: what an arm did for a row on one machine.
 
-use super::{ByWorkload, Machine, some_text, text, verdict};
+use super::cells::{ByWorkload, Machine, some_text, text, verdict};
 use crate::Study;
 use coretwin_base::column::Column;
 use coretwin_base::fleet::{Effect, Member};

@@ -1,6 +1,6 @@
 //! The table `fleet_effects`: what an arm did for a row over machines, with what to expect of the next.
 
-use super::{ByWorkload, some_text, text, verdict};
+use super::cells::{ByWorkload, some_text, text, verdict};
 use coretwin_base::column::Column;
 use coretwin_base::fleet::summary::{FleetEffect, FleetSummary};
 use std::collections::BTreeMap;

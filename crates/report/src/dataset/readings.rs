@@ -1,6 +1,6 @@
 //! The tables `readings` and `metrics`.
 
-use super::{ByWorkload, Machine, some_text, text};
+use super::cells::{ByWorkload, Machine, some_text, text};
 use coretwin_base::column::Column;
 use coretwin_base::machine::environment::Environment;
 use coretwin_base::origin::Origin;

@@ -1,6 +1,6 @@
 //! The figures: heat maps, forest plots of rows by model, machines one by one.
 
-use super::{amount, ends, next_word};
+use super::cells::{amount, ends, next_word};
 use crate::document::{Block, Figure};
 use crate::number;
 use crate::plot::{Forest, ForestGroup, ForestLine, Heat, HeatCell, HeatRow, Plot};

@@ -4,6 +4,8 @@
 //! A fleet of ten thousand machines makes a report of bounded length: tables and figures name how
 //! much is left out of them, and CSV and JSON have all of it.
 
+mod cells;
+pub(crate) mod comparison;
 mod csv;
 mod figures;
 mod openmetrics;
@@ -12,10 +14,10 @@ mod tables;
 use crate::document::{Block, Document, Headline, Outline};
 use crate::format::{Format, document_formats};
 use crate::{number, words};
-use coretwin_base::fleet::summary::{FleetEffect, FleetSummary};
+use cells::{amount, ends};
+use coretwin_base::fleet::summary::FleetSummary;
 use coretwin_base::origin::Origin;
 use coretwin_base::study::plan::Comparison;
-use coretwin_base::study::summary::Verdict;
 use coretwin_stats::confidence;
 
 /// A form in which a fleet can be reported.
@@ -112,7 +114,7 @@ fn headlines(summary: &FleetSummary) -> Vec<Headline> {
         let model = effect.cpu_model.as_deref().filter(|_| summary.models.len() > 1);
         let model = model.map(|model| format!(", {}", words::clean(model))).unwrap_or_default();
         let headline = Headline {
-            comparison: words::clean(&format!("{} against {}", effect.arm, effect.reference)),
+            against: words::clean(&format!("{} against {}", effect.arm, effect.reference)),
             effect: amount(effect, effect.effect),
             interval: ends(effect, effect.low, effect.high)
                 .map(|text| format!("{} {text}", effect.origin.interval_name(summary.confidence))),
@@ -139,27 +141,6 @@ fn facts(summary: &FleetSummary) -> String {
         number::count(summary.models.len() as u64, "CPU model"),
         number::count(blocks, "block"),
     )
-}
-
-/// An effect on its scale.
-fn amount(effect: &FleetEffect, value: f64) -> String {
-    number::effect_on(effect.scale, &effect.unit, value)
-}
-
-/// An interval of an effect.
-fn ends(effect: &FleetEffect, low: Option<f64>, high: Option<f64>) -> Option<String> {
-    Some(number::interval_on(effect.scale, low?, high?))
-}
-
-/// What can be said of the next machine, in a few words.
-fn next_word(effect: &FleetEffect) -> &'static str {
-    match effect.next {
-        None => number::NONE,
-        Some(Verdict::Helps) => "gains",
-        Some(Verdict::Hurts) => "loses",
-        Some(Verdict::NoMaterialDifference) => "no difference",
-        Some(Verdict::Inconclusive) => "cannot be told",
-    }
 }
 
 fn method(summary: &FleetSummary) -> Vec<String> {

@@ -1,6 +1,6 @@
 //! The tables of a fleet's report.
 
-use super::{amount, ends, next_word};
+use super::cells::{amount, ends, next_word};
 use crate::document::{Block, Column, Table};
 use crate::number::{self, or_none};
 use crate::words::{arrow, clean};

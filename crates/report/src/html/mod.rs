@@ -79,7 +79,7 @@ fn opening(document: &Document) -> Markup {
 fn card(headline: &Headline) -> Markup {
     html! {
         div class="card" {
-            p { (headline.comparison) }
+            p { (headline.against) }
             p class="big" { (headline.effect) }
             @if let Some(interval) = &headline.interval { p { (interval) } }
             @if let Some(mark) = headline.mark {

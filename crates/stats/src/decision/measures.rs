@@ -1,8 +1,7 @@
 //! The numbers of a reading that arms are compared by. Each is turned so that more is better.
 
-use super::takes_part;
 use coretwin_base::study::decision::{ENERGY_METRIC, Licence, Measure};
-use coretwin_base::study::plan::{Plan, PlanArm};
+use coretwin_base::study::plan::{Plan, PlanArm, PlanRow, Scale};
 use coretwin_base::study::reading::{Better, Phase, Reading, Status};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -101,4 +100,9 @@ impl<'a> Taken<'a> {
 fn packages(plan: &Plan, arm: &PlanArm) -> usize {
     let of_arm = plan.topology.cpus.iter().filter(|cpu| arm.cpus.contains(cpu.cpu));
     of_arm.map(|cpu| cpu.package).collect::<BTreeSet<_>>().len()
+}
+
+/// Whether a row takes part: those compared by difference have no unit of work.
+pub(super) fn takes_part(row: &PlanRow) -> bool {
+    row.scale == Scale::Ratio
 }

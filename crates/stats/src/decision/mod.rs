@@ -13,7 +13,7 @@ use crate::study::suites;
 use coretwin_base::origin::Origin;
 use coretwin_base::study::arm::ArmState;
 use coretwin_base::study::decision::{Decision, Licence, Measure, Price, Worth};
-use coretwin_base::study::plan::{Plan, PlanRow, Scale};
+use coretwin_base::study::plan::{Plan, PlanRow};
 use coretwin_base::study::reading::{Better, Reading};
 use coretwin_base::study::summary::{SuiteEffect, Summary};
 
@@ -124,9 +124,4 @@ fn prices(plan: &Plan, readings: &[Reading]) -> Vec<Price> {
             })
         })
         .collect()
-}
-
-/// Whether a row takes part: those compared by difference have no unit of work.
-fn takes_part(row: &PlanRow) -> bool {
-    row.scale == Scale::Ratio
 }

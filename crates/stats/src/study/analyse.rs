@@ -1,14 +1,14 @@
 //! The analysis of a study.
 
 use super::blocks::Blocks;
+use super::facts::{Facts, blank};
 use super::rows::Comparison;
-use super::warnings::Failures;
 use super::{diagnosis, disturbed, protocol_2003, resolution, sentences, suites, warnings};
 use crate::{confidence, holm};
 use coretwin_base::schema::SCHEMA;
 use coretwin_base::simulation::prediction::Prediction;
 use coretwin_base::study::plan::{Plan, Protocol};
-use coretwin_base::study::reading::{Phase, Reading};
+use coretwin_base::study::reading::Reading;
 use coretwin_base::study::summary::{RowEffect, StoppedBecause, Summary};
 use std::collections::BTreeMap;
 
@@ -172,78 +172,5 @@ fn effect(
         blocks: comparison.paired.map_or(0, |paired| paired.blocks),
         stopped_because,
         ..blank(plan, facts, row, arm)
-    }
-}
-
-/// An entry with everything that is not a result.
-pub(super) fn blank(plan: &Plan, facts: &Facts, row: usize, arm: usize) -> RowEffect {
-    let reference = plan.reference_index();
-    let rule = &plan.rows[row];
-    let threads =
-        |arm: usize| facts.runs.get(&(arm, row)).map_or(plan.arms[arm].threads, |run| run.threads);
-    RowEffect {
-        row: rule.id.clone(),
-        workload: rule.workload.clone(),
-        params: rule.params.clone(),
-        placement: rule.placement,
-        threads: threads(arm),
-        threads_reference: threads(reference),
-        copies: facts.runs.get(&(arm, row)).map_or(0, |run| run.copies),
-        unit: rule.unit.clone(),
-        better: rule.better,
-        scale: rule.scale,
-        arm: plan.arms[arm].label.clone(),
-        value_reference: None,
-        value_arm: None,
-        ratio: None,
-        low: None,
-        high: None,
-        confidence: confidence::CONFIDENCE,
-        hodges_lehmann: None,
-        p: None,
-        p_adjusted: None,
-        ratio_all: None,
-        low_all: None,
-        high_all: None,
-        blocks: 0,
-        blocks_set_aside: 0,
-        failed: facts.failures.count(arm, row) + facts.failures.count(reference, row),
-        stopped_because: StoppedBecause::Running,
-        verdict: None,
-        blocks_needed: None,
-    }
-}
-
-/// How a row was run in an arm, by its last reading.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Run {
-    seq: u64,
-    threads: u32,
-    copies: u32,
-}
-
-/// What one pass over the readings of the study proper tells beside the values.
-pub(super) struct Facts {
-    /// By arm and row.
-    runs: BTreeMap<(usize, usize), Run>,
-    /// Runs that failed.
-    pub(super) failures: Failures,
-}
-
-impl Facts {
-    fn new(plan: &Plan, readings: &[Reading]) -> Self {
-        let labels = super::blocks::Labels::new(plan);
-        let mut facts = Self { runs: BTreeMap::new(), failures: Failures::default() };
-        for reading in readings.iter().filter(|reading| reading.phase == Phase::Study) {
-            let Some((arm, row)) = labels.find(reading) else { continue };
-            let cell = (usize::from(arm), usize::from(row));
-            facts.failures.note(plan, reading, cell);
-            let Reading { seq, threads, copies, .. } = *reading;
-            let run = facts.runs.entry(cell).or_insert(Run { seq, threads, copies });
-            if seq >= run.seq {
-                *run = Run { seq, threads, copies };
-            }
-        }
-        facts
     }
 }

@@ -10,6 +10,7 @@ pub mod belief;
 pub(crate) mod blocks;
 mod diagnosis;
 mod disturbed;
+mod facts;
 mod look;
 mod machine_effects;
 mod pair;

@@ -51,6 +51,18 @@ fn size(ratio: f64) -> String {
     }
 }
 
+/// Most names in one sentence.
+const NAMES_MAX: usize = 8;
+
+/// The first few names, and how many more there are.
+pub(crate) fn listed(names: &[String]) -> String {
+    let shown = names.iter().take(NAMES_MAX).cloned().collect::<Vec<_>>().join(", ");
+    match names.len().saturating_sub(NAMES_MAX) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
+}
+
 /// The digits of a number with a comma between the thousands of its whole part: `164,071`.
 #[must_use]
 pub fn separated(digits: &str) -> String {

@@ -5,8 +5,8 @@
 //! article does not say how AIM9's figures were made, so it is treated like those. No spread is
 //! kept, so there is no interval and no verdict.
 
-use super::analyse::{Facts, blank};
 use super::blocks::{Labels, scaled};
+use super::facts::{Facts, blank};
 use super::warnings;
 use crate::geometric;
 use coretwin_base::study::plan::{Plan, Scale};

@@ -1,7 +1,7 @@
 //! Warnings that follow from plan and readings.
 
-use super::analyse::Facts;
-use super::blocks::{Attempt, Blocks, Cell, LARGEST, Labels};
+use super::blocks::{Attempt, Blocks, Cell, Labels};
+use super::facts::Facts;
 use super::rows::{decides, from_scale};
 use crate::student;
 use coretwin_base::study::plan::{Plan, Protocol, Scale};
@@ -21,65 +21,6 @@ const BLOCKS_MIN: usize = 8;
 
 /// A trend is called drift if a straight line explains it at this level, shared among all rows.
 const DRIFT_LEVEL: f64 = 0.01;
-
-/// Runs that failed, by arm and row.
-#[derive(Debug, Default)]
-pub(super) struct Failures(BTreeMap<(usize, usize), Failure>);
-
-#[derive(Debug)]
-struct Failure {
-    count: u32,
-    /// Journal number of the first, whose cause is told.
-    seq: u64,
-    cause: String,
-}
-
-impl Failures {
-    /// Takes note of a reading that failed or cannot be compared.
-    pub(super) fn note(&mut self, plan: &Plan, reading: &Reading, cell: (usize, usize)) {
-        if super::blocks::scaled(reading, plan.rows[cell.1].scale).is_some() {
-            return;
-        }
-        let cause = || match (reading.status, reading.value) {
-            (Status::Failed, _) => {
-                reading.cause.as_deref().unwrap_or("no cause was recorded").to_owned()
-            }
-            (_, Some(value)) if (-LARGEST..=0.0).contains(&value) => {
-                format!("its value was {value}, which has no ratio to another")
-            }
-            (_, Some(value)) => format!("its value was {value:e}, of a size that nothing has"),
-            (_, None) => "it gave no value".to_owned(),
-        };
-        let failure = self.0.entry(cell).or_insert_with(|| Failure {
-            count: 0,
-            seq: reading.seq,
-            cause: cause(),
-        });
-        failure.count += 1;
-        if reading.seq < failure.seq {
-            (failure.seq, failure.cause) = (reading.seq, cause());
-        }
-    }
-
-    /// How many runs of that row failed in that arm.
-    pub(super) fn count(&self, arm: usize, row: usize) -> u32 {
-        self.0.get(&(arm, row)).map_or(0, |failure| failure.count)
-    }
-
-    fn warnings(&self, plan: &Plan) -> Vec<Warning> {
-        let warn = |(&(arm, row), failure): (&(usize, usize), &Failure)| {
-            let (row, arm) = (&plan.rows[row].id, &plan.arms[arm].label);
-            let Failure { count, cause, .. } = failure;
-            Warning::new(
-                "failed",
-                format!("{row} failed {count} time(s) in arm {arm}, at first because: {cause}"),
-                "Its blocks are left out of this row. Look at the cause and at the run's output in \
-                 the journal; a row that fails in one arm only is a result about that arm.",
-            )
-        };
-        self.0.iter().map(warn).collect()
-    }
-}
 
 /// Warnings about the blocks as they were analysed.
 pub(super) fn of_blocks(plan: &Plan, blocks: &Blocks, stopped: StoppedBecause) -> Vec<Warning> {

@@ -9,7 +9,7 @@ use coretwin_base::study::comparison::StudyComparison;
 use coretwin_base::study::plan::{Plan, Protocol};
 use coretwin_base::study::reading::Reading;
 use coretwin_base::study::summary::StoppedBecause;
-use coretwin_stats::compare::{StudyRecords, compare};
+use coretwin_stats::comparison::{StudyRecords, compare};
 use coretwin_stats::orders;
 use coretwin_stats::paired::Paired;
 use coretwin_stats::stopping::{LOOKS, widening};

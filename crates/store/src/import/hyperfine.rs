@@ -1,6 +1,6 @@
 //! What `hyperfine --export-json` writes: a result for each command, with the time of every run.
 
-use super::{Found, Series};
+use super::found::{Found, Series};
 use coretwin_base::study::reading::Better;
 use serde::Deserialize;
 use std::collections::BTreeMap;

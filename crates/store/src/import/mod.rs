@@ -5,6 +5,7 @@
 //! one arm, in their order. What holds of two such files is what holds of any two runs of a benchmark:
 //! values differ or not, and nothing is said about SMT.
 
+mod found;
 mod hyperfine;
 mod phoronix;
 
@@ -21,11 +22,13 @@ use coretwin_base::study::arm::{ArmState, KERNEL};
 use coretwin_base::study::plan::{
     Comparison, CopyRule, Plan, PlanArm, PlanRow, Protocol, Rules, Scale, ThreadRule,
 };
-use coretwin_base::study::reading::{Better, Phase, Reading, Status};
+use coretwin_base::study::reading::{Phase, Reading, Status};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
+
+use found::{Found, Series};
 
 /// Most runs that a study of it may have, those that are missing included.
 const RUNS_MAX: usize = 1_000_000;
@@ -39,26 +42,6 @@ pub struct Imported {
     pub readings: Vec<Reading>,
     /// What the file tells of the machine: as a rule nothing.
     pub environment: Environment,
-}
-
-/// What a file holds, before it is made a study.
-#[derive(Debug, Default)]
-struct Found {
-    /// Name of the program it is of.
-    program: &'static str,
-    series: Vec<Series>,
-}
-
-/// The runs of one row in one arm.
-#[derive(Debug)]
-struct Series {
-    arm: String,
-    row: String,
-    unit: String,
-    better: Better,
-    values: Vec<f64>,
-    /// User and system seconds of all runs together, where the file tells.
-    cpu_s: [f64; 2],
 }
 
 /// Reads a file of a known kind: `.json` is hyperfine's, `.xml` Phoronix's.

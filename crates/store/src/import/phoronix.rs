@@ -1,7 +1,7 @@
 //! What the Phoronix Test Suite keeps of a run, `composite.xml`: a result for each test with its unit
 //! and direction, an entry for each system, and in it every run.
 
-use super::{Found, Series};
+use super::found::{Found, Series};
 use coretwin_base::study::reading::Better;
 use serde::Deserialize;
 use std::collections::BTreeSet;

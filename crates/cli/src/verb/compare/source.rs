@@ -13,7 +13,7 @@ use coretwin_base::study::reading::{Phase, Reading};
 use coretwin_base::study::summary::StoppedBecause;
 use coretwin_lab::fleet::identity;
 use coretwin_lab::fleet::merge::{self, merge};
-use coretwin_stats::compare::StudyRecords;
+use coretwin_stats::comparison::StudyRecords;
 use coretwin_store::fleet_folder::{FLEET, FleetFolder};
 use coretwin_store::import::{Imported, import};
 use coretwin_store::{Bundle, Extent};

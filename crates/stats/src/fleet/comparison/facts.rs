@@ -1,6 +1,6 @@
 //! What changed in the machines of two fleets.
 
-use crate::compare::facts::{is_foremost, rank};
+use crate::comparison::facts::{is_foremost, rank};
 use coretwin_base::fleet::Member;
 use coretwin_base::fleet::comparison::{FactMixture, FleetFactChange};
 use coretwin_base::shared_text::SharedText;

@@ -15,13 +15,14 @@ mod facts;
 mod sentences;
 mod warnings;
 
+pub use crate::comparison::records::FleetRecords;
 pub use change::{MeanChange, mean_change};
 
 use super::groups::{self, Groups, Key, One};
 use super::random_effects::{Found, RandomEffects};
-use crate::compare::NothingInCommon;
-use crate::compare::contrast::{adjust, of_difference};
-use crate::compare::warnings::listed;
+use crate::comparison::contrast::{adjust, of_difference};
+use crate::comparison::records::NothingInCommon;
+use crate::study::phrase::listed;
 use crate::study::rows::from_scale;
 use crate::{confidence, student};
 use coretwin_base::fleet::comparison::{ComparedFleet, FleetChange, FleetComparison, FleetSide};
@@ -32,17 +33,6 @@ use coretwin_base::shared_text::SharedText;
 use coretwin_base::study::comparison::Contrast;
 use coretwin_base::study::plan::{Comparison, Scale};
 use std::collections::{BTreeMap, BTreeSet};
-
-/// A fleet, with its names.
-#[derive(Debug, Clone, Copy)]
-pub struct FleetRecords<'a> {
-    /// Its name in tables and sentences.
-    pub head: &'a str,
-    /// Its folder, as it was given.
-    pub folder: &'a str,
-    /// Its machines.
-    pub fleet: &'a Fleet,
-}
 
 /// Compares the second fleet with the first. Without `margin` the largest of all their studies holds.
 ///

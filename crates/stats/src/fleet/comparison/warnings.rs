@@ -1,8 +1,9 @@
 //! What the reader of a comparison of fleets must know.
 
-use super::FleetRecords;
-use crate::compare::warnings::{kind, listed, of_origins};
+use crate::comparison::records::FleetRecords;
+use crate::comparison::warnings::{kind, of_origins};
 use crate::study::phrase::counted;
+use crate::study::phrase::listed;
 use coretwin_base::fleet::comparison::{ComparedFleet, FleetComparison};
 use coretwin_base::warning::Warning;
 use std::collections::BTreeSet;

@@ -1,16 +1,18 @@
 //! The report of fleets compared with a first one: regressions first, then the effects in both, what
 //! changed in the machines, and what only one of them has.
 
+mod cells;
 mod csv;
 mod figures;
 mod tables;
 
+use crate::comparison::cells::{amount, csv_of, interval, json, tone};
 use crate::comparison::together::together;
-use crate::comparison::{amount, csv_of, interval, json, tone};
 use crate::document::{Block, Document, Headline, Outline};
 use crate::format::{Format, document_formats};
 use crate::{number, words};
-use coretwin_base::fleet::comparison::{FleetChange, FleetComparison};
+use cells::{heads, machines, row};
+use coretwin_base::fleet::comparison::FleetComparison;
 use coretwin_base::origin::Origin;
 use coretwin_base::study::plan::Comparison;
 use coretwin_stats::confidence;
@@ -52,11 +54,6 @@ fn document(comparison: &FleetComparison) -> Document {
     }
 }
 
-/// Names of the two fleets.
-fn heads(comparison: &FleetComparison) -> [String; 2] {
-    comparison.fleets.each_ref().map(|fleet| words::clean(&fleet.head))
-}
-
 fn notice(comparison: &FleetComparison) -> Option<String> {
     let origins = comparison.fleets.each_ref().map(|fleet| fleet.origin);
     if let Some(notice) = words::unmeasured_pair(origins) {
@@ -87,7 +84,7 @@ fn headlines(comparison: &FleetComparison) -> Vec<Headline> {
         }
         let change = &line.change;
         let headline = Headline {
-            comparison: words::clean(&format!(
+            against: words::clean(&format!(
                 "{} against {}: {second} over {first}",
                 line.arm, line.reference
             )),
@@ -102,24 +99,6 @@ fn headlines(comparison: &FleetComparison) -> Vec<Headline> {
         headlines.push((&line.arm, headline));
     }
     headlines.into_iter().map(|(_, headline)| headline).collect()
-}
-
-/// Which machines a line is from.
-fn machines(line: &FleetChange) -> String {
-    let paired = number::count(line.machines_paired.into(), "machine");
-    let [a, b] = line.machines_independent;
-    match (line.machines_paired, a + b) {
-        (0, _) => format!("{a} and {}", number::count(b.into(), "machine")),
-        (_, 0) => format!("{paired} in both"),
-        _ => format!("{paired} in both, {a} and {b} others"),
-    }
-}
-
-fn row(line: &FleetChange) -> String {
-    match line.rows {
-        1 => words::clean(&line.row),
-        rows => number::count(rows.into(), "row"),
-    }
 }
 
 fn facts(comparison: &FleetComparison) -> String {

@@ -1,10 +1,10 @@
 //! What a reader of the comparison must know.
 
-use super::StudyRecords;
 use super::common::Common;
 use super::gate::Gate;
+use super::records::StudyRecords;
 use super::side::Side;
-use crate::study::phrase::counted;
+use crate::study::phrase::{counted, listed};
 use coretwin_base::origin::Origin;
 use coretwin_base::study::comparison::{ComparedStudy, StudyComparison};
 use coretwin_base::study::plan::{Comparison, PlanArm, Protocol};
@@ -14,9 +14,6 @@ use coretwin_base::warning::Warning;
 
 /// Fewest blocks for an interval that has been checked by simulation.
 const BLOCKS_MIN: u32 = 8;
-
-/// Most names in one warning.
-const NAMES_MAX: usize = 8;
 
 /// Every warning, those that take the verdict away first.
 pub(super) fn write(
@@ -375,14 +372,5 @@ pub(crate) fn kind(comparison: Comparison) -> &'static str {
         Comparison::Smt => "SMT off with on",
         Comparison::StandIn => "a stand-in for SMT off with on",
         Comparison::None => "plain CPU sets",
-    }
-}
-
-/// The first few names, and how many more there are.
-pub(crate) fn listed(names: &[String]) -> String {
-    let shown = names.iter().take(NAMES_MAX).cloned().collect::<Vec<_>>().join(", ");
-    match names.len().saturating_sub(NAMES_MAX) {
-        0 => shown,
-        more => format!("{shown} and {more} more"),
     }
 }

@@ -1,7 +1,6 @@
 //! The note's experiment on its four machines, predicted beside measured, as text.
 
-use super::wrapped;
-use crate::words::clean;
+use crate::words::{clean, paragraph};
 use coretwin_base::simulation::core_run::CoreNote;
 use std::fmt::Write;
 
@@ -40,7 +39,7 @@ pub fn core_note_text(note: &CoreNote) -> String {
         all += 1;
     }
     out.push('\n');
-    wrapped(
+    paragraph(
         &mut out,
         &format!(
             "{hits} of {all} predictions for all three kinds of data are within {} of what was \

@@ -1,7 +1,7 @@
 //! The tables of a comparison of fleets.
 
-use super::{heads, machines, row};
-use crate::comparison::{amount, cells, interval, result};
+use super::cells::{heads, machines, row};
+use crate::comparison::cells::{amount, cells, interval, result};
 use crate::document::{Block, Column, Table};
 use crate::number::{self, or_none};
 use crate::words::{arrow, clean, shorten};

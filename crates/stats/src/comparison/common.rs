@@ -1,7 +1,7 @@
 //! What two studies have in common: rows of equal label, unit and scale, and arms of equal label.
 
-use super::warnings::listed;
-use super::{NothingInCommon, StudyRecords};
+use super::records::{NothingInCommon, StudyRecords};
+use crate::study::phrase::listed;
 use coretwin_base::study::plan::{Plan, PlanRow};
 
 /// Rows and arms of both studies.

@@ -1,7 +1,7 @@
 //! One of the two studies, analysed by itself.
 
-use super::StudyRecords;
 use super::common::Common;
+use super::records::StudyRecords;
 use crate::paired::Paired;
 use crate::study::analyse;
 use crate::study::blocks::{Blocks, Cell};

@@ -1,6 +1,6 @@
 //! What differs between the machines of two studies.
 
-use super::StudyRecords;
+use super::records::StudyRecords;
 use coretwin_base::machine::environment::{Environment, Facts, folded};
 use coretwin_base::study::comparison::FactChange;
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,6 +1,6 @@
 //! Names for two studies: what tells them apart, short enough for the head of a column.
 
-use super::StudyRecords;
+use super::records::StudyRecords;
 use coretwin_base::machine::environment::Environment;
 use std::collections::BTreeSet;
 

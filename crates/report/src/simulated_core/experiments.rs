@@ -1,8 +1,7 @@
 //! The article's questions put to the simulated core, as text.
 
-use super::wrapped;
 use crate::number;
-use crate::words::clean;
+use crate::words::{clean, paragraph};
 use coretwin_base::simulation::core_run::{CoreEnhancement, CoreSievePages};
 use std::fmt::Write;
 
@@ -68,7 +67,7 @@ pub fn core_sieve_pages_text(pages: &CoreSievePages) -> String {
     );
     out.push_str(&drawn(pages));
     out.push('\n');
-    wrapped(&mut out, &pages.explanation);
+    paragraph(&mut out, &pages.explanation);
     out
 }
 

@@ -1,7 +1,7 @@
 //! The figure: both fleets' effects side by side.
 
-use super::{heads, row};
-use crate::comparison::{amount, interval};
+use super::cells::{heads, row};
+use crate::comparison::cells::{amount, interval};
 use crate::document::{Block, Figure};
 use crate::plot::{Forest, ForestGroup, ForestLine, Plot};
 use crate::words::clean;

@@ -1,0 +1,51 @@
+//! What the tables of a dataset have in common.
+
+use coretwin_base::origin::Origin;
+use coretwin_base::study::plan::Plan;
+use coretwin_base::study::summary::Verdict;
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+/// Rows of a table by the workload they are of.
+pub type ByWorkload<'a, Row> = BTreeMap<&'a str, Vec<Row>>;
+
+/// What every row of a machine has in common.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Machine<'a> {
+    /// Model of the processor, or the simulated machine.
+    pub cpu_model: &'a str,
+    /// Where its figures come from.
+    pub origin: Origin,
+}
+
+impl<'a> Machine<'a> {
+    /// The machine of a study.
+    #[must_use]
+    pub fn of_plan(plan: &'a Plan) -> Self {
+        let model = plan.topology.cpuinfo.model_name.as_deref().unwrap_or("unknown");
+        match plan.simulation {
+            Some(_) => Self { cpu_model: &plan.machine, origin: plan.origin() },
+            None => Self { cpu_model: model.trim(), origin: plan.origin() },
+        }
+    }
+}
+
+/// A text that is there.
+#[expect(clippy::unnecessary_wraps, reason = "what a column takes")]
+pub(super) fn text(text: &str) -> Option<Cow<'_, str>> {
+    Some(Cow::Borrowed(text))
+}
+
+/// A text, null where it is empty.
+pub(super) fn some_text(text: &str) -> Option<Cow<'_, str>> {
+    (!text.is_empty()).then_some(Cow::Borrowed(text))
+}
+
+pub(super) fn verdict(verdict: Option<Verdict>) -> Option<Cow<'static, str>> {
+    text(match verdict? {
+        Verdict::Helps => "helps",
+        Verdict::Hurts => "hurts",
+        Verdict::NoMaterialDifference => "no-material-difference",
+        Verdict::Inconclusive => "inconclusive",
+    })
+}

@@ -1,0 +1,23 @@
+//! What a file of another benchmark holds, before it is made a study.
+
+use coretwin_base::study::reading::Better;
+
+/// What a file holds, before it is made a study.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    /// Name of the program it is of.
+    pub(super) program: &'static str,
+    pub(super) series: Vec<Series>,
+}
+
+/// The runs of one row in one arm.
+#[derive(Debug)]
+pub(super) struct Series {
+    pub(super) arm: String,
+    pub(super) row: String,
+    pub(super) unit: String,
+    pub(super) better: Better,
+    pub(super) values: Vec<f64>,
+    /// User and system seconds of all runs together, where the file tells.
+    pub(super) cpu_s: [f64; 2],
+}
