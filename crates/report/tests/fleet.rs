@@ -1,35 +1,18 @@
 //! A fleet's report in every format.
 
+#[path = "../../stats/tests/fleet/support.rs"]
+mod support;
+
 use coretwin_base::fleet::comparison::FleetComparison;
 use coretwin_base::fleet::summary::FleetSummary;
-use coretwin_base::fleet::{Effect, Fleet, Member, MemberState, Refused};
+use coretwin_base::fleet::{Fleet, Member, Refused};
 use coretwin_base::random::Stream;
-use coretwin_base::study::plan::{Comparison, Scale};
-use coretwin_base::study::reading::Better;
 use coretwin_report::{FLEET_COMPARISON_FORMATS, FLEET_FORMATS};
 use coretwin_stats::fleet::analyse;
 use coretwin_stats::fleet::comparison::{FleetRecords, compare_fleets};
-use std::collections::BTreeMap;
+use support::{effect, member};
 
 const HOSTILE: &str = "<script>alert(1)</script>|\u{1b}[31m\n\"";
-
-fn effect(row: &str, mean: f64) -> Effect {
-    Effect {
-        row: row.into(),
-        workload: row.split(':').next().unwrap_or(row).into(),
-        arm: "on".into(),
-        reference: "off".into(),
-        unit: "1/s".into(),
-        better: Better::Higher,
-        scale: Scale::Ratio,
-        blocks: 10,
-        mean,
-        standard_error: 0.004,
-        degrees: 9.0,
-        value_reference: 100.0,
-        value_arm: 100.0 * mean.exp(),
-    }
-}
 
 /// So many machines of each model; the last of the first is unlike the others.
 fn fleet(models: &[(&str, f64)], machines: u32, rows: u32) -> Fleet {
@@ -42,28 +25,13 @@ fn fleet(models: &[(&str, f64)], machines: u32, rows: u32) -> Fleet {
                 let row_mean = mean + 0.01 * f64::from(row % 7) + odd;
                 row_mean + 0.02 * (noise.unit() - 0.5)
             };
-            let effects =
-                (0..rows).map(|row| effect(&format!("chat:rooms={row}"), near(row))).collect();
+            let effects = (0..rows)
+                .map(|row| effect(&format!("chat:rooms={row}"), near(row), 0.004))
+                .collect();
             members.push(Member {
-                schema: 1,
                 machine: format!("{index}-{number}").into(),
                 name: format!("node-{index}-{number}"),
-                cpu_model: (*model).into(),
-                cores: 8,
-                threads_per_core: 2,
-                kernel: "6.12".into(),
-                comparison: Comparison::Smt,
-                is_simulated: false,
-                origin: coretwin_base::origin::Origin::Measured,
-                bundle: "b".into(),
-                plan: "p".into(),
-                bundle_schema: 1,
-                started_utc: String::new(),
-                state: MemberState::Complete,
-                margin: 0.02,
-                facts: BTreeMap::new(),
-                effects,
-                uncompared: Vec::new(),
+                ..member(number, model, effects)
             });
         }
     }

@@ -12,6 +12,7 @@ use coretwin_base::study::plan::{Comparison, Plan, PlanRow, Protocol, Scale};
 use coretwin_base::study::reading::{Better, Reading};
 use coretwin_base::study::summary::StoppedBecause;
 use coretwin_stats::comparison::{NothingInCommon, StudyRecords, compare};
+use coretwin_stats::confidence;
 use coretwin_stats::student;
 
 /// A study that can be changed before it is compared.
@@ -403,5 +404,5 @@ fn a_prediction_beside_a_measurement_is_named_and_has_no_verdict() {
     let warning = comparison.warnings.iter().find(|warning| warning.kind == "origin");
     let text = &warning.expect("a warning").text;
     assert!(text.ends_with("is measured, B is simulated"), "{text}");
-    assert!(comparison.sentences.iter().all(|text| !text.contains("95 %")));
+    assert!(comparison.sentences.iter().all(|text| !text.contains(&confidence::interval())));
 }

@@ -1,11 +1,12 @@
-//! A filled table as a document's table: columns of arms, effects, and what the article printed.
+//! A filled table as a document's table: columns of arms, effects, what the article printed, with what a
+//! reader must know of single figures as footnotes; and Figures 1 to 3, a bar for each arm.
 
-use super::footnotes::Footnotes;
-use crate::document::{Column, Table};
+use crate::document::{Block, Column, Figure, Table};
 use crate::number::{self, or_none};
+use crate::plot::{Bar, BarGroup, Bars, Plot};
 use crate::{Study, effects, words};
 use coretwin_article::chat_sizes::{ChatSize, chat_size};
-use coretwin_article::printed::{Kernel, MEAN, Printed};
+use coretwin_article::printed::{Kernel, MEAN, Printed, Remark};
 use coretwin_article::tables::{Filled, Line};
 use coretwin_base::study::plan::{Protocol, Scale};
 use coretwin_base::study::reading::Better;
@@ -380,4 +381,67 @@ pub(super) fn value(study: &Study<'_>, arm: usize, row: &str) -> Option<f64> {
         return effects.find_map(|effect| effect.value_reference);
     }
     find(study, arm, row)?.value_arm
+}
+
+/// Marks of footnotes; more kinds of remark than these there are not.
+const MARKS: [&str; 4] = ["¹", "²", "³", "⁴"];
+
+/// The footnotes of one table.
+#[derive(Default)]
+pub(super) struct Footnotes(Vec<String>);
+
+impl Footnotes {
+    /// The figure's text with the mark of its footnote.
+    pub(super) fn marked(&mut self, text: String, remark: Option<&Remark>) -> String {
+        let Some(remark) = remark else { return text };
+        let sentence = remark.sentence();
+        let place = self.0.iter().position(|known| *known == sentence).unwrap_or_else(|| {
+            self.0.push(sentence);
+            self.0.len() - 1
+        });
+        format!("{text} {}", MARKS.get(place).unwrap_or(&"*"))
+    }
+
+    /// All of them, each after its mark.
+    pub(super) fn text(&self) -> String {
+        let marked = self.0.iter().zip(MARKS.iter().chain(std::iter::repeat(&"*")));
+        let notes: Vec<String> = marked.map(|(text, mark)| format!("{mark} {text}")).collect();
+        notes.join(" ")
+    }
+}
+
+/// The figure of a table that has one.
+pub(super) fn figure(study: &Study<'_>, table: &Filled<'_>) -> Option<Block> {
+    let reference = study.plan.reference_index();
+    let arms: Vec<usize> = (0..study.plan.arms.len()).collect();
+    let unit = words::clean(&table.lines.first()?.row.unit);
+    let bar = |arm: usize, line: &Line<'_>| {
+        let value = value(study, arm, &line.row.id);
+        let name = words::arm_name(study, arm);
+        // The comparison is paired, so the interval that matters is that of the ratio.
+        let interval = find(study, arm, &line.row.id)
+            .filter(|effect| arm != reference && effect.better == Better::Higher)
+            .and_then(|effect| Some((effect.value_reference?, effect.low?, effect.high?)))
+            .map(|(base, low, high)| (base * low, base * high));
+        let title = format!("{name}: {} {unit}", number::value_or_none(value));
+        Bar { arm, value, interval, title }
+    };
+    let groups = table.lines.iter().map(|line| BarGroup {
+        label: line.label.clone(),
+        bars: arms.iter().map(|arm| bar(*arm, line)).collect(),
+    });
+    let mut caption = format!("Mean throughput for each number of {}.", table.counted);
+    if study.plan.rules.protocol != Protocol::Article2003 {
+        let against = words::arm_name(study, reference);
+        caption.push_str(&format!(
+            " Error bars are the interval of the paired ratio to {against}, drawn on its mean."
+        ));
+    }
+    let plot = Plot::Bars(Bars {
+        unit: unit.clone(),
+        group: table.counted.to_owned(),
+        groups: groups.collect(),
+    });
+    let title = format!("Figure {}. {}", table.figure?, table.title);
+    Some(Block::Figures { arms, figures: vec![Figure { title, caption, plot }] })
 }

@@ -2,14 +2,12 @@
 //! to 6 and Figures 1 to 3, for any number of arms, with interval and verdict (the protocol of 2003
 //! has neither), and beside them what the article printed.
 //!
-//! Rows of the plan → [`coretwin_article::tables`] → `columns` and `footnotes` make document tables of
-//! them, `figure` the bars, `export` CSV and JSON. Of a simulated study `predicted` sets out each policy
+//! Rows of the plan → [`coretwin_article::tables`] → `columns` makes document tables and bars of
+//! them, `export` CSV and JSON. Of a simulated study `predicted` sets out each policy
 //! so, with the errors of its predictions.
 
 mod columns;
 mod export;
-mod figure;
-mod footnotes;
 mod predicted;
 
 pub use export::{article_csv, article_json};
@@ -44,7 +42,7 @@ pub(crate) fn blocks(study: &Study<'_>) -> Vec<Block> {
         }
         blocks.push(Block::Table(columns::table(study, table)));
         blocks.extend(columns::printed_alone(table).map(Block::Table));
-        blocks.extend(figure::figure(study, table));
+        blocks.extend(columns::figure(study, table));
     }
     blocks.extend(predicted);
     blocks

@@ -2,7 +2,7 @@
 //! in the article's layout, the article's figures and the error of each prediction beside them; then
 //! scores, aims, and what comes from the processor and what from the scheduler.
 
-use super::{columns, figure};
+use super::columns;
 use crate::Study;
 use crate::document::{Block, Column, Table};
 use crate::{number, words};
@@ -73,7 +73,7 @@ fn of_pair(study: &Study<'_>, pair: &Pair, prediction: &Prediction) -> Vec<Block
         let shown = columns::table(&pair_study, &table);
         blocks.push(Block::Table(with_errors(shown, errors, &table, pair, prediction)));
         if kernel == Some(Kernel::Stable2419) {
-            blocks.extend(figure::figure(&pair_study, &table));
+            blocks.extend(columns::figure(&pair_study, &table));
         }
     }
     blocks

@@ -7,12 +7,12 @@
 
 mod cells;
 mod effects;
-mod fleet_effects;
 mod readings;
 
 pub use cells::{ByWorkload, Machine};
-pub use effects::{EffectRow, effect_columns, machine_effects, study_effects};
-pub use fleet_effects::{fleet_effect_columns, fleet_effects};
+pub use effects::{
+    EffectRow, effect_columns, fleet_effect_columns, fleet_effects, machine_effects, study_effects,
+};
 pub use readings::{MetricRow, ReadingRow, metric_columns, metrics, reading_columns, readings};
 pub(crate) use readings::{checks_failed, phase, status};
 

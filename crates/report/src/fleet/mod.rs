@@ -6,9 +6,8 @@
 
 mod cells;
 pub(crate) mod comparison;
-mod csv;
+mod export;
 mod figures;
-mod openmetrics;
 mod tables;
 
 use crate::document::{Block, Document, Headline, Outline};
@@ -26,9 +25,9 @@ pub type FleetFormat = Format<fn(&FleetSummary) -> String>;
 /// Every format of a fleet, in the order they are listed to people.
 pub const FLEET_FORMATS: &[FleetFormat] = document_formats![
     document, "report", " with forest plots and heat maps", ", without figures";
-    Format::new("csv", "effects by model, row and arm, one line each", csv::csv),
+    Format::new("csv", "effects by model, row and arm, one line each", export::csv),
     Format::new("json", "the whole record", crate::json::pretty),
-    Format::new("openmetrics", "effects for a monitor: OpenMetrics text", openmetrics::openmetrics),
+    Format::new("openmetrics", "effects for a monitor: OpenMetrics text", export::openmetrics),
 ];
 
 fn document(summary: &FleetSummary, with_figures: bool) -> Document {

@@ -1,8 +1,9 @@
-//! The article's questions put to the simulated core, as text.
+//! Experiments on the simulated core, as text: the article's questions, all pairs of profiles, and the
+//! note's experiment on its four machines, predicted beside measured.
 
 use crate::number;
 use crate::words::{clean, paragraph};
-use coretwin_base::simulation::core_run::{CoreEnhancement, CoreSievePages};
+use coretwin_base::simulation::core_run::{CoreEnhancement, CoreMatrix, CoreNote, CoreSievePages};
 use std::fmt::Write;
 
 /// Width of the drawn distribution, in characters.
@@ -103,5 +104,136 @@ fn drawn(pages: &CoreSievePages) -> String {
         out,
         "  a, b: the article's rates without and with; i: pages in order; {low:.1} to {high:.1} per second"
     );
+    out
+}
+
+/// The matrix for a terminal: slowdowns, then throughputs.
+#[must_use]
+pub fn core_matrix_text(matrix: &CoreMatrix) -> String {
+    let mut out = format!(
+        "{}: every pair of {}, seed {}, up to {} uops each\n",
+        clean(&matrix.preset),
+        number::count(matrix.profiles.len() as u64, "profile"),
+        matrix.seed,
+        number::whole(matrix.measure_uops),
+    );
+    out.push_str("\nslowdown of the row beside the column\n");
+    table(&mut out, matrix, &matrix.slowdown);
+    out.push_str("\nthroughput of the pair, relative to one thread alone (2 would be two cores)\n");
+    table(&mut out, matrix, &matrix.throughput);
+    out.push_str(&formula(matrix));
+    if matrix.cached > 0 {
+        let _ =
+            writeln!(out, "\n{} came from the cache", number::count(matrix.cached.into(), "pair"));
+    }
+    out
+}
+
+/// How far the interval formula is from the event-driven core.
+fn formula(matrix: &CoreMatrix) -> String {
+    let mut errors: Vec<(f64, usize, usize)> = Vec::new();
+    for (a, row) in matrix.slowdown.iter().enumerate() {
+        for (b, slowdown) in row.iter().enumerate() {
+            let by_formula = matrix.slowdown_by_formula.get(a).and_then(|row| row.get(b));
+            errors.extend(by_formula.map(|by_formula| (by_formula - slowdown, a, b)));
+        }
+    }
+    errors.sort_by(|x, y| x.0.abs().total_cmp(&y.0.abs()));
+    let (Some((median, ..)), Some((largest, a, b))) = (errors.get(errors.len() / 2), errors.last())
+    else {
+        return String::new();
+    };
+    let name = |index: &usize| matrix.profiles.get(*index).map_or("", String::as_str);
+    format!(
+        "\nthe interval formula's slowdowns differ by {:.3} in the median, most by {largest:+.3} \
+         ({} beside {})\n",
+        median.abs(),
+        clean(name(a)),
+        clean(name(b)),
+    )
+}
+
+fn table(out: &mut String, matrix: &CoreMatrix, values: &[Vec<f64>]) {
+    let names: Vec<String> = matrix.profiles.iter().map(|name| clean(name)).collect();
+    let first = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
+    let _ = write!(out, "    {:first$}  alone", "");
+    for column in 0..names.len() {
+        let _ = write!(out, "  {:>5}", column + 1);
+    }
+    out.push('\n');
+    for (index, name) in names.iter().enumerate() {
+        let alone = matrix.alone_ipc.get(index).copied().unwrap_or(0.0);
+        let _ = write!(out, "{:>2}  {name:first$}  {alone:5.2}", index + 1);
+        for value in values.get(index).into_iter().flatten() {
+            let _ = write!(out, "  {value:5.2}");
+        }
+        out.push('\n');
+    }
+}
+
+/// The experiment for a terminal.
+#[must_use]
+pub fn core_note_text(note: &CoreNote) -> String {
+    let mut out = format!(
+        "gzip -9 beside perl -e 'while(1){{}}' on the sibling: slowdown of gzip, {} seeds from {}\n\n",
+        note.seeds, note.seed
+    );
+    let _ = writeln!(
+        out,
+        "{:14} measured  {:12} predicted   error  over seeds       uops per cycle alone",
+        "", "data"
+    );
+    let mut hits = 0;
+    let mut all = 0;
+    for machine in &note.machines {
+        for (index, predicted) in machine.predicted.iter().enumerate() {
+            let head = match index {
+                0 => format!("{:14} {:8.3}", clean(&machine.preset), machine.measured),
+                _ => format!("{:23}", ""),
+            };
+            let [low, high] = predicted.range;
+            let _ = writeln!(
+                out,
+                "{head}  {:12} {:9.3}  {:+.3}  {low:.3} to {high:.3}  {:7.2}",
+                clean(&predicted.profile),
+                predicted.slowdown,
+                predicted.error,
+                predicted.alone_ipc
+            );
+        }
+        let first = machine.predicted.first();
+        hits += usize::from(first.is_some_and(|p| p.error.abs() <= note.error_max));
+        all += 1;
+    }
+    out.push('\n');
+    paragraph(
+        &mut out,
+        &format!(
+            "{hits} of {all} predictions for all three kinds of data are within {} of what was \
+             measured. Numbers fitted to a co-run: {}. Fitted to single threads: {}",
+            note.error_max,
+            note.fitted_to_co_runs,
+            clean(&note.fitted_to_single_threads)
+        ),
+    );
+    out.push_str("\nwhat the predictions hang on, one thing changed at a time\n");
+    let width = note.sensitivity.iter().map(|change| change.change.chars().count()).max();
+    let width = width.unwrap_or(0);
+    let _ = write!(out, "  {:width$}", "");
+    for machine in &note.machines {
+        let _ = write!(out, "  {:>13}", clean(&machine.preset));
+    }
+    out.push('\n');
+    for change in &note.sensitivity {
+        let _ = write!(out, "  {:width$}", clean(&change.change));
+        for slowdown in &change.slowdown {
+            let _ = write!(out, "  {slowdown:13.3}");
+        }
+        out.push('\n');
+    }
+    out.push_str("\nmeasured by the note:\n");
+    for machine in &note.machines {
+        let _ = writeln!(out, "  {:14} {}", clean(&machine.preset), clean(&machine.source));
+    }
     out
 }

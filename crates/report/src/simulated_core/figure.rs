@@ -3,7 +3,7 @@
 //! Two bars for each thread, alone and beside its siblings, as long as its cycles per uop; what the
 //! sibling took lies at the end of the lower one, so that the eye sees it first.
 
-use super::components::{COMPONENTS, Component, per_uop};
+use super::run::{COMPONENTS, Component, per_uop};
 use crate::number;
 use crate::svg::axis::Axis;
 use crate::svg::canvas::{Anchor, Canvas};

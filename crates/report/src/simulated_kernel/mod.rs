@@ -2,17 +2,15 @@
 //! tables and heat maps of sweeps.
 
 mod columns;
-mod diff;
+mod decisions;
 mod heat;
-mod log;
 mod perfetto;
 mod run;
 mod sweep;
 mod timeline;
 
-pub use diff::sched_diff_text;
+pub use decisions::{sched_diff_text, sched_log_text};
 pub use heat::sched_heat_map;
-pub use log::sched_log_text;
 pub use perfetto::sched_perfetto;
 pub use run::sched_runs_text;
 pub use sweep::{sched_sweep_csv, sched_sweep_text};

@@ -239,7 +239,7 @@ fn boots_that_do_not_differ_in_smt_get_no_verdict_on_it() {
 
 /// Words that are for measurements alone.
 const VERDICTS: [&str; 7] =
-    ["HELPS", "HURTS", "NO MATERIAL", "INCONCLUSIVE", "95 %", "confidence", "Keep SMT"];
+    ["HELPS", "HURTS", "NO MATERIAL", "INCONCLUSIVE", "% interval", "confidence", "Keep SMT"];
 
 #[test]
 fn a_prediction_is_never_worded_as_a_measurement() {

@@ -84,7 +84,7 @@ fn compared() -> Result<String> {
     let facts = record["facts"].as_array().map_or(&[][..], Vec::as_slice);
     let kernel = |fact: &Value| fact["fact"].as_str().is_some_and(|fact| fact.contains("kernel"));
     ensure!(facts.iter().any(kernel), "the kernels are not among what differs");
-    Ok(format!("interaction {ratio:.3}, 95 % from {low:.3} to {high:.3}"))
+    Ok(format!("interaction {ratio:.3}, interval from {low:.3} to {high:.3}"))
 }
 
 fn table() -> Result<()> {
