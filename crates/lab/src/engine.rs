@@ -17,7 +17,7 @@ use crate::estimate::{Estimate, attempts_left};
 use crate::event::{Event, Listener};
 use crate::history::{History, Next};
 use crate::machine::{Machine, MachineError, Measured, Stop};
-use crate::planning;
+use crate::rows;
 use crate::schedule::{self, Cell};
 use crate::set_aside;
 use crate::too_busy::Toll;
@@ -411,13 +411,12 @@ impl Engine<'_> {
     fn job(&self, visit: &Visit, cell: Cell, repeat: usize) -> Result<Job, Error> {
         let row = &self.plan.rows[cell.row];
         let arm = &self.plan.arms[visit.arm];
-        let roles =
-            planning::roles(row, arm, self.machine.topology()).map_err(Error::NotPossible)?;
+        let roles = rows::roles(row, arm, self.machine.topology()).map_err(Error::NotPossible)?;
         let (work, timeout_s) = match &self.plan.command {
             Some(spec) if self.plan.cputime.is_some() => {
                 (self.condition(row, spec)?, spec.timeout_s)
             }
-            Some(spec) if row.workload == planning::COMMAND => {
+            Some(spec) if row.workload == rows::COMMAND => {
                 (Work::Command(spec.clone()), spec.timeout_s)
             }
             _ => {
@@ -505,7 +504,7 @@ impl Engine<'_> {
             system_s: outcome.system_s,
             steal_s,
             threads: match row.threads {
-                ThreadRule::Fixed(_) if row.workload != planning::COMMAND => outcome.threads,
+                ThreadRule::Fixed(_) if row.workload != rows::COMMAND => outcome.threads,
                 _ => cell.threads,
             },
             copies: job.copies,

@@ -28,8 +28,6 @@ const BOOT_BLOCKS: u32 = 3;
 const BOOT_REPEATS: u32 = 3;
 /// How often a block is run again after something outside disturbed it.
 const RETRIES_MAX: u32 = 2;
-/// Name of the workload and family of a user's own command.
-pub const COMMAND: &str = "command";
 
 /// Draws the plan of a study on a machine of this topology.
 ///
@@ -168,20 +166,6 @@ fn check_rules(request: &Request, rows: &[PlanRow], reboots: bool) -> Result<(),
         return Ok(());
     };
     Err(Error::Usage(why.to_owned()))
-}
-
-/// The CPU set of each role of a row in an arm; empty where every role has the whole arm.
-///
-/// # Errors
-/// A sentence, if the arm has no CPUs that stand so to each other.
-pub fn roles(
-    row: &PlanRow,
-    arm: &PlanArm,
-    topology: &Topology,
-) -> Result<Vec<coretwin_base::machine::cpu_set::CpuSet>, String> {
-    let count = coretwin_workloads::table::find(&row.workload)
-        .map_or(1, |workload| workload.facts().roles.len());
-    coretwin_host::placement::roles(topology, &arm.cpus, row.placement, count)
 }
 
 /// Thread counts worth trying on an arm of this many CPUs: up to six, from one to twice as many.

@@ -2,8 +2,8 @@
 //! thread and copy counts.
 
 use crate::error::Error;
-use crate::planning::{COMMAND, roles};
 use crate::request::{Counts, Request, Subject};
+use coretwin_base::machine::cpu_set::CpuSet;
 use coretwin_base::machine::placement::Placement;
 use coretwin_base::machine::topology::Topology;
 use coretwin_base::param::{Params, WorkloadSpec, label};
@@ -16,6 +16,9 @@ use coretwin_workloads::suites::{self, SuiteRow};
 use coretwin_workloads::table;
 use coretwin_workloads::workload::Workload;
 use std::collections::BTreeSet;
+
+/// Name of the workload and family of a user's own command.
+pub(crate) const COMMAND: &str = "command";
 
 /// What a bare name means where a suite and a workload share it.
 #[derive(Clone, Copy, PartialEq)]
@@ -141,6 +144,19 @@ fn possible(
         (ArmState::Boot(_), _) => Ok(()),
         _ => roles(row, arm, topology).map(drop),
     }
+}
+
+/// The CPU set of each role of a row in an arm; empty where every role has the whole arm.
+///
+/// # Errors
+/// A sentence, if the arm has no CPUs that stand so to each other.
+pub(crate) fn roles(
+    row: &PlanRow,
+    arm: &PlanArm,
+    topology: &Topology,
+) -> Result<Vec<CpuSet>, String> {
+    let count = table::find(&row.workload).map_or(1, |workload| workload.facts().roles.len());
+    coretwin_host::placement::roles(topology, &arm.cpus, row.placement, count)
 }
 
 fn of_workloads(

@@ -9,7 +9,7 @@ pub mod pair;
 
 use crate::error::Error;
 use crate::machine::{Machine, Stop};
-use crate::planning::COMMAND;
+use crate::rows::COMMAND;
 use coretwin_base::account::cputime::{
     Beside, Condition, Experiment, Pair, Place, Relation, Spinner, SpinnerKind,
 };

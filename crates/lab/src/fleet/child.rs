@@ -1,5 +1,6 @@
 //! Programs whose output comes from elsewhere: of it no more is held than is asked for.
 
+use coretwin_base::caps;
 use std::io::{self, Read, Write};
 use std::process::{ChildStdout, Command, ExitStatus, Stdio};
 
@@ -59,10 +60,39 @@ fn end_of(mut from: impl Read) -> Vec<u8> {
     }
 }
 
+/// Runs a program of the cluster to its end; what it printed. None if it is not installed here.
+pub(super) fn asked(program: &str, args: &[String]) -> Result<Option<String>, String> {
+    let text = asked_for(program, args, |out| caps::ANSWER.read(out))?;
+    Ok(text.map(|text| String::from_utf8_lossy(&text).into_owned()))
+}
+
+/// The same of a program whose standard output is taken as it comes.
+pub(super) fn asked_for<T>(
+    program: &str,
+    args: &[String],
+    take: impl FnOnce(&mut ChildStdout) -> io::Result<T>,
+) -> Result<Option<T>, String> {
+    match listen(Command::new(program).args(args), &[], take) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(format!("cannot hear {program}: {error}")),
+        Ok(said) if said.status.success() => Ok(Some(said.out)),
+        Ok(said) => Err(last_words(&said.err)
+            .unwrap_or_else(|| format!("{program} failed ({}) and said nothing", said.status))),
+    }
+}
+
+/// The last lines that say something, in one.
+pub(super) fn last_words(said: &[u8]) -> Option<String> {
+    let text = String::from_utf8_lossy(said);
+    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let last = lines[lines.len().saturating_sub(2)..].join("; ");
+    (!last.is_empty()).then_some(last)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use coretwin_base::caps::ANSWER;
+    use caps::ANSWER;
 
     #[test]
     fn no_more_is_held_than_is_asked_for() {

@@ -6,7 +6,8 @@
 
 mod objects;
 
-use super::engine::{Call, Engine, Known, asked_for};
+use super::child::asked_for;
+use super::engine::{Call, Engine, Known};
 use super::task::unwritable;
 use crate::error::Error;
 use base64::Engine as _;

@@ -23,5 +23,25 @@ pub mod status;
 pub mod task;
 mod yaml;
 
+use coretwin_base::fleet::plan::{EngineOptions, FleetPlan};
+use engine::Engine;
+
 pub use kubernetes::as_log;
 pub use slurm::requeue;
+
+/// The engines, with what each is. Lists and help are made from this.
+pub const ENGINES: [(&str, &str); 3] = [
+    ("ssh", "hosts of a list, several side by side"),
+    ("slurm", "a job array, a node to each task alone"),
+    ("kubernetes", "an indexed Job, a node to each pod alone"),
+];
+
+/// The engine of a plan.
+#[must_use]
+pub fn engine_of(plan: &FleetPlan) -> Box<dyn Engine> {
+    match &plan.engine {
+        EngineOptions::Ssh(options) => Box::new(ssh::Ssh(options.clone())),
+        EngineOptions::Slurm(options) => Box::new(slurm::Slurm(options.clone())),
+        EngineOptions::Kubernetes(options) => Box::new(kubernetes::Kubernetes(options.clone())),
+    }
+}

@@ -1,6 +1,7 @@
 //! How far a fleet is: what is there, what is missing, how it is finished.
 
-use super::engine::{Known, last_words};
+use super::child::last_words;
+use super::engine::Known;
 use coretwin_base::fleet::plan::{FleetPlan, Manifest};
 use coretwin_base::fleet::{MemberState, Refused};
 use coretwin_store::Extent;

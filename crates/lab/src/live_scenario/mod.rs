@@ -23,7 +23,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
-use task::{Birth, Task};
+use task::{Birth, Run, Task, spawn};
 
 /// The most tasks that start by themselves.
 const TASKS_MAX: u32 = 2000;
@@ -43,23 +43,6 @@ pub struct LiveRun {
     pub fairness: Option<f64>,
     /// Tasks that ended.
     pub ended: u64,
-}
-
-/// What all tasks of a run share.
-struct Run {
-    work: Work,
-    objects: Objects,
-    seed: u64,
-    /// The time is up.
-    over: AtomicBool,
-    /// Results count.
-    warm: AtomicBool,
-    operations: Vec<AtomicU64>,
-    /// By program.
-    cpu_ns: Vec<AtomicU64>,
-    /// Tasks so far, for their random streams.
-    born: AtomicU64,
-    ended: AtomicU64,
 }
 
 /// Runs a scenario. `warm` is called once, when results begin to count.
@@ -176,13 +159,6 @@ fn start_all(run: &Arc<Run>, ready: impl FnOnce()) -> Result<(Group, Group), Err
         Group { threads, ends }
     });
     Ok((clients, servers))
-}
-
-/// A thread with a small stack.
-fn spawn<T: Send + 'static>(
-    work: impl FnOnce() -> T + Send + 'static,
-) -> std::io::Result<thread::JoinHandle<T>> {
-    thread::Builder::new().stack_size(128 << 10).spawn(work)
 }
 
 fn not_possible(what: &str, why: &dyn std::fmt::Display) -> Error {

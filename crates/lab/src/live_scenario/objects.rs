@@ -1,13 +1,12 @@
 //! Sockets and files that the tasks of a run share.
 
-use super::Run;
 use coretwin_sim::kernel::program::Which;
 use coretwin_sim::kernel::work::Work;
 use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::FileExt;
 use std::os::unix::net::UnixDatagram;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// The most that is sent or read at once.
@@ -46,11 +45,11 @@ impl Objects {
     }
 
     /// Sends so many bytes; waits while the socket is full.
-    pub(super) fn send(&self, run: &Run, which: u32, bytes: u64) {
+    pub(super) fn send(&self, over: &AtomicBool, which: u32, bytes: u64) {
         let Some((socket, _)) = self.sockets.get(which as usize) else { return };
         let piece = vec![0; PIECE_BYTES.min(bytes as usize)];
         let mut left = bytes as usize;
-        while left > 0 && !run.over.load(Ordering::Relaxed) {
+        while left > 0 && !over.load(Ordering::Relaxed) {
             match socket.send(&piece[..piece.len().min(left)]) {
                 Ok(sent) => left -= sent.min(left),
                 Err(error) if waits(&error) => {}
@@ -60,11 +59,11 @@ impl Objects {
     }
 
     /// Receives so many bytes; waits until they have come.
-    pub(super) fn receive(&self, run: &Run, which: u32, bytes: u64) {
+    pub(super) fn receive(&self, over: &AtomicBool, which: u32, bytes: u64) {
         let Some((_, socket)) = self.sockets.get(which as usize) else { return };
         let mut piece = vec![0; PIECE_BYTES];
         let mut left = bytes as usize;
-        while left > 0 && !run.over.load(Ordering::Relaxed) {
+        while left > 0 && !over.load(Ordering::Relaxed) {
             match socket.recv(&mut piece) {
                 Ok(came) => left -= came.min(left),
                 Err(error) if waits(&error) => {}

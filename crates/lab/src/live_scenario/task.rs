@@ -1,17 +1,17 @@
 //! One task: a thread that goes through the steps of its program.
 
-use super::objects::number;
-use super::{Run, spawn};
+use super::objects::{Objects, number};
 use coretwin_base::machine::cpu_set::{CpuId, CpuSet};
 use coretwin_base::random::Stream;
 use coretwin_sim::kernel::program::{Access, Amount, Children, Step};
 use coretwin_sim::kernel::view::Class;
+use coretwin_sim::kernel::work::Work;
 use coretwin_workloads::real_time::RealTime;
 use rustix::thread::{CpuSet as Mask, sched_setaffinity};
 use rustix::time::{ClockId, clock_gettime};
 use std::hint::black_box;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -54,6 +54,30 @@ impl Birth {
         // That it may was tried beforehand.
         enter(self.class).ok();
     }
+}
+
+/// What all tasks of a run share.
+pub(super) struct Run {
+    pub(super) work: Work,
+    pub(super) objects: Objects,
+    pub(super) seed: u64,
+    /// The time is up.
+    pub(super) over: AtomicBool,
+    /// Results count.
+    pub(super) warm: AtomicBool,
+    pub(super) operations: Vec<AtomicU64>,
+    /// By program.
+    pub(super) cpu_ns: Vec<AtomicU64>,
+    /// Tasks so far, for their random streams.
+    pub(super) born: AtomicU64,
+    pub(super) ended: AtomicU64,
+}
+
+/// A thread with a small stack.
+pub(super) fn spawn<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> std::io::Result<thread::JoinHandle<T>> {
+    thread::Builder::new().stack_size(128 << 10).spawn(work)
 }
 
 /// A task.
@@ -168,11 +192,11 @@ impl Task {
             }
             Step::Send { socket, bytes } => {
                 let bytes = self.draw(*bytes);
-                self.run.objects.send(&self.run, number(*socket, &self.own), bytes);
+                self.run.objects.send(&self.run.over, number(*socket, &self.own), bytes);
             }
             Step::Receive { socket, bytes } => {
                 let bytes = self.draw(*bytes);
-                self.run.objects.receive(&self.run, number(*socket, &self.own), bytes);
+                self.run.objects.receive(&self.run.over, number(*socket, &self.own), bytes);
             }
             Step::Read { file, bytes, access } => {
                 let bytes = self.draw(*bytes);

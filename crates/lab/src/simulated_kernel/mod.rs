@@ -4,7 +4,6 @@
 //! Every run is deterministic: neither the number of worker threads nor where a sweep was broken off
 //! can change a result.
 
-mod record;
 mod run;
 mod speeds;
 mod sweep;

@@ -11,10 +11,10 @@ use coretwin_base::fleet::plan::{
 };
 use coretwin_base::suggest::unknown;
 use coretwin_base::units::parse_duration;
-use coretwin_lab::fleet::engine::{self, ENGINES};
 use coretwin_lab::fleet::plan::{
     FleetRequest, constraints, draw, nodes, ssh_hosts, ssh_options, time_limit,
 };
+use coretwin_lab::fleet::{self, ENGINES};
 use coretwin_lab::simulated_machine;
 use coretwin_store::fleet_folder::FleetFolder;
 use coretwin_workloads::{suites, table};
@@ -145,7 +145,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let request = FleetRequest { engine, names, machines, program, subject, seed };
     let mut plan = draw(request).map_err(Usage)?;
     let fleet = FleetFolder::create(&args.folder, &mut plan)?;
-    for (name, text) in engine::of(&plan).files(&fleet, &plan)? {
+    for (name, text) in fleet::engine_of(&plan).files(&fleet, &plan)? {
         let path = fleet.write(&name, text.as_bytes())?;
         out::news(&format!("written: {}", path.display()));
     }

@@ -4,7 +4,8 @@ use super::{here, status, with_engine};
 use crate::exit::{CELLS_FAILED, DONE, INTERRUPTED};
 use crate::out;
 use anyhow::Result;
-use coretwin_lab::fleet::engine::{self, Known};
+use coretwin_lab::fleet::engine::Known;
+use coretwin_lab::fleet::engine_of;
 use coretwin_lab::fleet::status::Bundles;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -55,7 +56,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         return here::run(args);
     }
     with_engine(&args.folder, |fleet, plan, call| {
-        let engine = engine::of(plan);
+        let engine = engine_of(plan);
         let open = Bundles::of(fleet, plan)?.open(plan);
         if open.is_empty() {
             out::news("every task is done already");

@@ -5,7 +5,8 @@ use crate::exit::{CELLS_FAILED, DONE};
 use crate::out;
 use anyhow::Result;
 use coretwin_base::fleet::plan::FleetPlan;
-use coretwin_lab::fleet::engine::{self, Known};
+use coretwin_lab::fleet::engine::Known;
+use coretwin_lab::fleet::engine_of;
 use coretwin_lab::fleet::status::{Bundles, State, Status, status};
 use coretwin_store::fleet_folder::FleetFolder;
 use std::collections::BTreeMap;
@@ -39,7 +40,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         let known = if args.offline || open.is_empty() {
             BTreeMap::new()
         } else {
-            match engine::of(plan).look(call, &open) {
+            match engine_of(plan).look(call, &open) {
                 Ok(known) => known,
                 Err(why) => {
                     out::news(&format!("{why}; this is what lies in the folder"));

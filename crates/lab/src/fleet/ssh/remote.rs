@@ -1,7 +1,7 @@
 //! One host: what is put there, run there, fetched from there.
 
-use crate::fleet::child::{Said, listen};
-use crate::fleet::engine::{Known, last_words};
+use crate::fleet::child::{Said, last_words, listen};
+use crate::fleet::engine::Known;
 use crate::fleet::quote::quoted;
 use coretwin_base::caps;
 use coretwin_base::fleet::MemberState;
