@@ -5,15 +5,10 @@ use crate::{formats, out};
 use anyhow::Result;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use coretwin_base::column::Column;
-use coretwin_base::fleet::summary::FleetSummary;
-use coretwin_base::fleet::{Fleet, Member};
-use coretwin_lab::fleet::merge::{StudyParts, each_study};
 use coretwin_report::dataset::{self, ByWorkload};
 use coretwin_report::{Format, Study};
-use coretwin_stats::fleet::Weights;
 use coretwin_store::dataset::Dataset;
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// The format's name.
 pub(crate) const PARQUET: &str = "parquet";
@@ -59,45 +54,26 @@ pub(crate) fn of_study(study: &Study<'_>, folder: &Path) -> Result<()> {
         _ => &study.plan.machine,
     };
     let made = Dataset::create(folder)?;
-    let readings = dataset::readings(study.plan, study.readings, study.environment);
-    put(&made, "readings", machine, &dataset::reading_columns(), &readings)?;
-    put(&made, "metrics", machine, &dataset::metric_columns(), &dataset::metrics(&readings))?;
+    put_readings(
+        &made,
+        machine,
+        &dataset::readings(study.plan, study.readings, study.environment),
+    )?;
     put(&made, "effects", machine, &dataset::effect_columns(), &dataset::study_effects(study))?;
     finish(made, folder)
 }
 
-/// Writes the dataset of a fleet: what the machines came to, and every run from their bundles.
-pub(crate) fn of_fleet(
-    fleet: &Fleet,
-    summary: &FleetSummary,
-    bundles: &[PathBuf],
-    folder: &Path,
-) -> Result<()> {
-    let made = Dataset::create(folder)?;
-    let names: BTreeMap<&str, String> = fleet
-        .members
-        .iter()
-        .zip(dataset::machine_names(fleet))
-        .map(|(member, name)| (&*member.bundle, name))
-        .collect();
-    let weights = Weights::new(fleet);
-    each_study(fleet, bundles, |member: &Member, study: &StudyParts| {
-        let machine = names[&*member.bundle].as_str();
-        let StudyParts { plan, environment, readings } = study;
-        let readings = dataset::readings(plan, readings, environment);
-        put(&made, "readings", machine, &dataset::reading_columns(), &readings)?;
-        put(&made, "metrics", machine, &dataset::metric_columns(), &dataset::metrics(&readings))?;
-        let effects = dataset::machine_effects(member, &weights);
-        put(&made, "effects", machine, &dataset::effect_columns(), &effects)
-    })?;
-    let columns = dataset::fleet_effect_columns();
-    for (workload, rows) in dataset::fleet_effects(summary) {
-        made.part("fleet_effects", &[("workload", workload)], &columns, &rows)?;
-    }
-    finish(made, folder)
+/// Writes the runs of a machine, and what they gave besides their value.
+pub(crate) fn put_readings(
+    made: &Dataset,
+    machine: &str,
+    readings: &ByWorkload<'_, dataset::ReadingRow<'_>>,
+) -> Result<(), coretwin_store::Error> {
+    put(made, "readings", machine, &dataset::reading_columns(), readings)?;
+    put(made, "metrics", machine, &dataset::metric_columns(), &dataset::metrics(readings))
 }
 
-fn put<Row>(
+pub(crate) fn put<Row>(
     made: &Dataset,
     table: &str,
     machine: &str,
@@ -109,7 +85,7 @@ fn put<Row>(
     })
 }
 
-fn finish(made: Dataset, folder: &Path) -> Result<()> {
+pub(crate) fn finish(made: Dataset, folder: &Path) -> Result<()> {
     let tables = made.finish()?;
     let table = |(name, size): (&String, &coretwin_store::dataset::Size)| {
         format!("{name}: {} rows in {} files", size.rows, size.files)

@@ -57,6 +57,21 @@ impl std::fmt::Display for Usage {
 
 impl std::error::Error for Usage {}
 
+/// What was asked for needs a part that is a cargo feature, and was left out.
+#[cfg(not(all(feature = "sched", feature = "sim")))]
+#[derive(Debug)]
+pub(crate) struct NotBuilt(pub(crate) &'static str);
+
+#[cfg(not(all(feature = "sched", feature = "sim")))]
+impl std::fmt::Display for NotBuilt {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "this coretwin was built without the feature {}", self.0)
+    }
+}
+
+#[cfg(not(all(feature = "sched", feature = "sim")))]
+impl std::error::Error for NotBuilt {}
+
 /// An error of a study that left something to go on with: the cause first, then how.
 #[derive(Debug)]
 pub(crate) struct Kept {

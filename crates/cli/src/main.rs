@@ -3,16 +3,19 @@
 #![forbid(unsafe_code)]
 
 mod basis;
+mod consent;
 mod dataset;
 mod exit;
 mod findings;
 mod formats;
 mod host;
 mod metric;
+mod options;
 mod out;
 mod progress;
 mod quiet;
 mod resuming;
+mod scheduling;
 mod session;
 mod signals;
 mod slip;

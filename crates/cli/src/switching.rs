@@ -2,8 +2,7 @@
 //! the machine was put back.
 
 use crate::exit::NotRestored;
-use crate::out;
-use crate::verb::smt::{self, consent};
+use crate::{consent, out};
 use anyhow::Result;
 use coretwin_base::machine::topology::Topology;
 use coretwin_base::warning::Warning;
@@ -19,7 +18,7 @@ use coretwin_lab::switching::Switching;
 /// Takes the switch, once the user has given his word; none if he did not. Nothing is changed yet.
 pub(crate) fn take(root: &Root, topology: &Topology, yes: bool) -> Result<Option<Switching>> {
     if !topology.smt.switchable {
-        return Err(smt::not_switchable(topology));
+        return Err(consent::not_switchable(topology));
     }
     if !consent::ask(root, topology, Target::Off, yes)? {
         return Ok(None);

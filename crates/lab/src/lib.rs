@@ -19,12 +19,16 @@ pub mod cputime;
 pub mod engine;
 pub mod estimate;
 pub mod event;
+#[cfg(feature = "fleet")]
 pub mod fleet;
 mod history;
 pub mod host_machine;
 mod launcher;
+#[cfg(feature = "sim")]
 pub mod live_scenario;
 pub mod machine;
+#[cfg(any(feature = "fleet", feature = "sim"))]
+mod parallel;
 pub mod planning;
 pub mod probe;
 pub mod quiet;
@@ -35,8 +39,11 @@ pub mod scheduling;
 #[cfg(any(test, feature = "fake"))]
 pub mod scripted;
 mod set_aside;
+#[cfg(feature = "sim")]
 pub mod simulated_core;
+#[cfg(feature = "sim")]
 pub mod simulated_kernel;
+#[cfg(feature = "sim")]
 pub mod simulated_machine;
 pub mod switching;
 mod too_busy;

@@ -199,7 +199,8 @@ pub struct Rules {
     pub margin: f64,
     /// Longest time the study may take, in seconds; `None` for a fixed number of blocks.
     pub budget_s: Option<f64>,
-    /// Set aside a run when more than this share of the arm's CPU time was stolen.
+    /// Set aside a run when more than this share of the arm's CPU time was stolen
+    /// ([`DISTURBED_SHARE_MAX`], unless somebody asked for another).
     pub steal_share_max: f64,
     /// Set aside a run when others used more than this share of the measured CPUs' time.
     pub others_share_max: f64,
@@ -219,6 +220,10 @@ pub struct Rules {
 fn one() -> u32 {
     1
 }
+
+/// Limit of steal and of others' work where nobody asks for another, as a share of the measured CPUs'
+/// time (0.05 is 5 %).
+pub const DISTURBED_SHARE_MAX: f64 = 0.05;
 
 /// Which protocol a study follows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

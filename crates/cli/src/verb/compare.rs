@@ -2,19 +2,19 @@
 //! others.
 
 mod fail_on;
+#[cfg(feature = "fleet")]
+mod fleets;
 mod source;
 
 use crate::exit::{CELLS_FAILED, DONE, Usage};
-use crate::verb::study::args as study_args;
+use crate::options;
 use crate::{formats, out};
 use anyhow::Result;
-use coretwin_base::fleet::comparison::FleetComparison;
-use coretwin_report::{COMPARISON_FORMATS, FLEET_COMPARISON_FORMATS};
+use coretwin_report::COMPARISON_FORMATS;
 use coretwin_stats::comparison::{compare, compare_as, folder_heads};
 use coretwin_stats::confidence;
-use coretwin_stats::fleet::comparison::{FleetRecords, compare_fleets};
 use fail_on::FailOn;
-use source::{Source, Stored, as_fleets};
+use source::{Source, Stored};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -62,7 +62,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     /// Changes smaller than this are not material (default: the larger margin of the two)
-    #[arg(long, value_name = "SHARE", value_parser = study_args::share)]
+    #[arg(long, value_name = "SHARE", value_parser = options::share)]
     margin: Option<f64>,
     /// Exit with status 1 if one of these holds (see below)
     #[arg(long, value_name = "WHAT", value_delimiter = ',', value_parser = fail_on::parse)]
@@ -74,10 +74,10 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let sources =
         folders(args)?.iter().map(|folder| Source::read(folder)).collect::<Result<Vec<_>>>()?;
     let studies: Vec<&Stored> = sources.iter().filter_map(Source::study).collect();
-    let (text, failed) = if studies.len() == sources.len() {
-        of_studies(args, &studies)?
-    } else {
-        of_fleets(args, sources)?
+    let (text, failed) = match studies.len() == sources.len() {
+        #[cfg(feature = "fleet")]
+        false => fleets::compared(args, sources)?,
+        _ => of_studies(args, &studies)?,
     };
     out::to(args.out.as_deref(), &text)?;
     Ok(ExitCode::from(if failed { CELLS_FAILED } else { DONE }))
@@ -118,27 +118,5 @@ fn of_studies(args: &Args, studies: &[&Stored]) -> Result<(String, bool)> {
     let text = format.map(|format| (format.render)(&comparisons)).unwrap_or_default();
     let mut conditions = args.fail_on.iter();
     let failed = conditions.any(|condition| comparisons.iter().any(|one| condition.holds(one)));
-    Ok((text, failed))
-}
-
-fn of_fleets(args: &Args, sources: Vec<Source>) -> Result<(String, bool)> {
-    let fleets = as_fleets(sources);
-    let folders: Vec<&str> = fleets.iter().map(|(folder, _)| folder.as_str()).collect();
-    let heads = folder_heads(&folders);
-    let records = |place: usize| FleetRecords {
-        head: &heads[place],
-        folder: folders[place],
-        fleet: &fleets[place].1,
-    };
-    let one = |place: usize| -> Result<FleetComparison> {
-        let compared = compare_fleets([&records(0), &records(place)], args.margin);
-        Ok(compared.map_err(|error| Usage(error.to_string()))?)
-    };
-    let comparisons = (1..fleets.len()).map(one).collect::<Result<Vec<_>>>()?;
-    let format = FLEET_COMPARISON_FORMATS.iter().find(|format| format.name == args.format);
-    let text = format.map(|format| (format.render)(&comparisons)).unwrap_or_default();
-    let mut conditions = args.fail_on.iter();
-    let failed =
-        conditions.any(|condition| comparisons.iter().any(|one| condition.holds_of_fleets(one)));
     Ok((text, failed))
 }

@@ -202,8 +202,8 @@ fn request(args: &Args, topology: &Topology, folder: &Path) -> Result<Request> {
         seed: args.seed()?,
         blocks: args.blocks,
         budget_s: args.budget.as_secs_f64(),
-        steal_share_max: args.steal_limit,
-        others_share_max: args.others_limit,
+        steal_share_max: args.steal_limit.0,
+        others_share_max: args.others_limit.0,
     })
 }
 

@@ -7,6 +7,8 @@ mod plan;
 mod report;
 mod run;
 mod status;
+#[cfg_attr(not(feature = "sim"), path = "fleet/no_sweeps.rs")]
+mod sweeps;
 
 use crate::signals;
 use anyhow::Result;

@@ -8,8 +8,6 @@ use coretwin_base::schema::SCHEMA;
 use coretwin_base::study::arm::ArmState;
 use coretwin_base::study::plan::Protocol;
 use coretwin_base::study::reading::Better;
-use coretwin_lab::simulated_machine;
-use coretwin_sim::policies::table::POLICIES;
 use coretwin_workloads::suites;
 use coretwin_workloads::workload::{ParamKind, ParamSpec};
 use serde::Serialize;
@@ -99,18 +97,31 @@ struct Named {
     about: String,
 }
 
-fn catalogue() -> Catalogue {
-    let named = |name: &str, about: &str| Named { name: name.to_owned(), about: about.to_owned() };
-    let simulated = simulated_machine::machines().into_iter();
-    let simulated =
-        simulated.map(|(name, about)| Named { name, about: format!("simulated: {about}") });
+/// Simulated machines, and the policies that schedule on them.
+#[cfg(feature = "sim")]
+fn simulated() -> (Vec<Named>, Vec<Named>) {
+    let machines = coretwin_lab::simulated_machine::machines().into_iter();
+    let machines =
+        machines.map(|(name, about)| Named { name, about: format!("simulated: {about}") });
     // The policy of the live scheduler is listed as that.
+    let policies = coretwin_sim::policies::table::POLICIES.iter();
     let policies =
-        POLICIES.iter().filter(|policy| policy.name != coretwin_base::simulation::core_queue::NAME);
+        policies.filter(|policy| policy.name != coretwin_base::simulation::core_queue::NAME);
     let policies = policies.map(|policy| Named {
         name: policy.name.to_owned(),
         about: format!("on simulated machines: {}", policy.title),
     });
+    (machines.collect(), policies.collect())
+}
+
+#[cfg(not(feature = "sim"))]
+fn simulated() -> (Vec<Named>, Vec<Named>) {
+    (Vec::new(), Vec::new())
+}
+
+fn catalogue() -> Catalogue {
+    let named = |name: &str, about: &str| Named { name: name.to_owned(), about: about.to_owned() };
+    let (machines, policies) = simulated();
     Catalogue {
         schema: SCHEMA,
         workloads: coretwin_workloads::table::ALL.iter().map(|workload| item(*workload)).collect(),
@@ -118,7 +129,7 @@ fn catalogue() -> Catalogue {
         arms: ArmState::ABOUT.iter().map(|(name, about)| named(name, about)).collect(),
         placements: Placement::ALL.iter().map(|p| named(p.name(), p.about())).collect(),
         machines: std::iter::once(named("host", "the machine this runs on"))
-            .chain(simulated)
+            .chain(machines)
             .collect(),
         schedulers: [
             named("kernel", "the kernel's own"),

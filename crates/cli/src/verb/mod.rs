@@ -4,16 +4,19 @@ mod account;
 mod audit;
 mod compare;
 mod cputime;
+#[cfg(feature = "fleet")]
 mod fleet;
 mod generate;
 mod list;
 mod probe;
 mod report;
 mod run;
-mod sched;
+#[cfg(feature = "sched")]
+pub(crate) mod sched;
 mod serve;
+#[cfg(feature = "sim")]
 mod simulate;
-pub(crate) mod smt;
+mod smt;
 pub(crate) mod study;
 mod top;
 mod topology;
@@ -67,12 +70,15 @@ verbs! {
         Account(account),
         /// Live: cores, sibling overlap, capacity left, corrected time of tasks; JSON, OpenMetrics
         Top(top),
+        #[cfg(feature = "fleet")]
         /// A study on many machines, through Slurm, Kubernetes or ssh
         Fleet(fleet),
         /// Recompute a published table: ratios, geometric means, misprints
         Audit(audit),
+        #[cfg(feature = "sched")]
         /// The scheduler with one queue per core, on a live kernel (sched_ext)
         Sched(sched),
+        #[cfg(feature = "sim")]
         /// The simulated core: threads that share it, where their cycles go
         Simulate(simulate),
         /// Completions, man pages and the reference, from this program's own definition

@@ -1,8 +1,7 @@
 //! `coretwin run`: one workload or command, once.
 
 use crate::exit::{CELLS_FAILED, NOT_RESTORED, Usage, refuse_slips};
-use crate::verb::sched;
-use crate::{host, metric, out, signals, switching};
+use crate::{host, metric, out, scheduling, signals, switching};
 use anyhow::{Result, anyhow};
 use coretwin_base::machine::environment::Environment;
 use coretwin_base::machine::placement::Placement;
@@ -43,7 +42,7 @@ pub(crate) struct Args {
     #[arg(long, default_value = "on", value_parser = ArmSpec::parse)]
     arm: ArmSpec,
     /// Where the workload's roles run: free, same-cpu, siblings, cores, packages
-    #[arg(long, default_value = "free", value_parser = crate::verb::study::args::placement)]
+    #[arg(long, default_value = "free", value_parser = crate::options::placement)]
     placement: Placement,
     /// A number from the command's output; see coretwin study --help
     #[arg(long = "metric", value_name = "METRIC", value_parser = metric::parse)]
@@ -78,8 +77,8 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let now = host::topology(&root)?;
     let topology = if off { with_smt_on(now.clone())? } else { now.clone() };
     let plan = planning::draw_once(&request, HOST, &topology)?;
-    sched::possible(&plan, &root)?;
-    let mut machine = sched::fit(HostMachine::new(root.clone(), topology)?, &plan, &root);
+    scheduling::possible(&plan, &root)?;
+    let mut machine = scheduling::fit(HostMachine::new(root.clone(), topology)?, &plan, &root);
     machine.check(&plan)?;
     if off {
         let Some(switching) = switching::take(&root, &now, yes)? else {

@@ -1,9 +1,11 @@
 //! `coretwin sched`: the scheduler with one queue per physical core, on a live kernel.
 
-mod doctor;
+pub(crate) mod doctor;
+mod facts;
 mod keep;
 mod live;
 mod metrics;
+#[cfg(feature = "sim")]
 mod scenario;
 mod start;
 mod status;
@@ -13,13 +15,8 @@ mod view;
 use crate::exit::Usage;
 use anyhow::Result;
 use coretwin_base::simulation::core_queue::{NAME, Options, PARAMETERS};
-use coretwin_base::study::arm::KERNEL;
-use coretwin_base::study::plan::Plan;
 use coretwin_bpf::core_queue::Trial;
 use coretwin_host::root::Root;
-use coretwin_lab::Error;
-use coretwin_lab::host_machine::HostMachine;
-use coretwin_lab::scheduling::Scheduling;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -69,6 +66,7 @@ enum What {
         json: bool,
     },
     /// Run a scenario of the simulated kernel for real, and count what the scheduler does with its tasks
+    #[cfg(feature = "sim")]
     Scenario {
         #[command(flatten)]
         set: Set,
@@ -130,10 +128,11 @@ impl Wish {
     }
 }
 
-/// This program, also when its file was replaced since it started.
-const OURSELVES: &str = "/proc/self/exe";
 /// How often a loaded scheduler is looked at.
 const INTERVAL: Duration = Duration::from_secs(1);
+
+/// How often the stop flag is looked at.
+const GLANCE: Duration = Duration::from_millis(50);
 
 /// Runs the verb.
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
@@ -144,6 +143,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         What::Stop => stop::run(&root),
         What::Doctor { root: None, json } => doctor::run(&root, *json),
         What::Doctor { root: Some(folder), json } => doctor::run(&Root::at(folder), *json),
+        #[cfg(feature = "sim")]
         What::Scenario { set, how } => scenario::run(&set.wish()?, how),
         What::Keep { set, study } => keep::run(&root, &set.wish()?, *study),
     }
@@ -161,37 +161,4 @@ fn parameters() -> String {
     };
     let lines: String = PARAMETERS.iter().map(line).collect();
     format!("Parameters of {NAME}, with default and limits:\n{lines}")
-}
-
-/// Refuses a plan whose schedulers cannot be loaded here, before anything is changed.
-///
-/// # Errors
-/// What stands in the way.
-pub(crate) fn possible(plan: &Plan, root: &Root) -> Result<(), Error> {
-    match start::refusal(root).filter(|_| plan.changes_scheduler()) {
-        Some(why) => Err(Error::NotPossible(format!("{NAME} cannot be loaded here: {why}"))),
-        None => Ok(()),
-    }
-}
-
-/// Gives a machine what loads the schedulers of a plan's arms, if they have some.
-pub(crate) fn fit(machine: HostMachine, plan: &Plan, root: &Root) -> HostMachine {
-    match plan.changes_scheduler() {
-        true => machine.with_scheduling(Scheduling::new(root.clone(), OURSELVES.into())),
-        false => machine,
-    }
-}
-
-/// What a study would do to the scheduler, for `--dry-run`.
-pub(crate) fn foretell(plan: &Plan, root: &Root) -> String {
-    let own = plan.arms.iter().filter(|arm| arm.scheduler != KERNEL);
-    let labels: Vec<&str> = own.map(|arm| arm.label.as_str()).collect();
-    let can = match start::refusal(root) {
-        Some(why) => format!("it cannot be loaded here: {why}"),
-        None => "nothing is known to stand in the way".to_owned(),
-    };
-    format!(
-        "Scheduler    {NAME} is loaded for each visit to {} and unloaded after it; {can}\n",
-        labels.join(", ")
-    )
 }

@@ -2,6 +2,7 @@
 
 mod calibrate;
 pub(crate) mod core;
+pub(crate) mod file;
 mod import;
 pub(crate) mod sched;
 pub(crate) mod sweep;

@@ -1,12 +1,11 @@
 //! `coretwin smt`: the kernel's SMT switch, with an undo that survives a crash.
 
 mod change;
-pub(crate) mod consent;
 mod status;
 mod undo;
 
 use crate::exit::{DONE, Usage};
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result};
 use coretwin_base::machine::topology::{SmtControl, Topology};
 use coretwin_host::root::Root;
 use coretwin_host::smt::guard::{self, Identity, Launch, Start};
@@ -155,17 +154,6 @@ struct Done {
 /// The guard of a change by hand.
 fn guardian() -> Launch {
     Launch::ourselves()
-}
-
-/// Why the switch cannot be used, with what can be done instead.
-pub(crate) fn not_switchable(topology: &Topology) -> anyhow::Error {
-    let why = &topology.smt.why;
-    let instead = "what a study can do here is compare one CPU of each core with all: coretwin \
-                   study --arm one-per-core --arm on";
-    match topology.has_usable_siblings() {
-        true => anyhow!("SMT cannot be switched here: {why}; {instead}"),
-        false => anyhow!("SMT cannot be switched here: {why}"),
-    }
 }
 
 /// A number of CPUs per core that no core has.

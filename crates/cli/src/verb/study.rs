@@ -6,6 +6,7 @@ mod boots;
 mod describe;
 mod on_host;
 mod ready;
+#[cfg_attr(not(feature = "sim"), path = "study/not_simulated.rs")]
 mod simulated;
 
 pub(crate) use args::Args;
@@ -20,11 +21,11 @@ use coretwin_base::study::summary::{StoppedBecause, Summary};
 use coretwin_host::root::Root;
 use coretwin_host::user;
 use coretwin_lab::request::Request;
-use coretwin_lab::simulated_machine::Modelled;
 use coretwin_report::Study;
 use coretwin_stats::study;
 use coretwin_store::ENVIRONMENT;
 use ready::{Asked, Ready, Studied};
+use simulated::Modelled;
 use std::process::ExitCode;
 
 /// Runs the verb.

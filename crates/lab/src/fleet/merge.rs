@@ -1,6 +1,6 @@
 //! Of all bundles one fleet: a function of the set of bundles alone.
 
-use crate::simulated_core::parallel;
+use crate::parallel;
 use coretwin_base::fleet::plan::{BundleHolds, FleetPlan};
 use coretwin_base::fleet::{Fleet, MachineId, Member, MemberState, Refused};
 use coretwin_base::machine::environment::{Environment, folded};

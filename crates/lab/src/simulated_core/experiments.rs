@@ -1,7 +1,7 @@
 //! The article's questions put to the simulated core, as records.
 
-use super::parallel;
 use crate::error::Error;
+use crate::parallel;
 use coretwin_base::schema::SCHEMA;
 use coretwin_base::simulation::core_run::{CoreEnhancement, CoreEnhancementSide, CoreSievePages};
 use coretwin_sim::core::experiments::{Enhancement, enhancements, sieve_pages};

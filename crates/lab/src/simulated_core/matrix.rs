@@ -1,8 +1,9 @@
 //! Every unordered pair of some profiles on one simulated core.
 
 use super::cache::Cache;
-use super::{parallel, run};
+use super::run;
 use crate::error::Error;
+use crate::parallel;
 use coretwin_base::schema::SCHEMA;
 use coretwin_base::simulation::core_run::CoreMatrix;
 use coretwin_sim::core::interval::{self, Summary};

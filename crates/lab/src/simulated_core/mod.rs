@@ -8,7 +8,6 @@ mod cache;
 mod experiments;
 mod matrix;
 mod note;
-pub(crate) mod parallel;
 mod run;
 
 pub use cache::Cache;

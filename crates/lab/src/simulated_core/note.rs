@@ -1,8 +1,8 @@
 //! The note's experiment on its four machines, as a record.
 
-use super::parallel;
 use super::run::stuck;
 use crate::error::Error;
+use crate::parallel;
 use coretwin_base::schema::SCHEMA;
 use coretwin_base::simulation::core_run::{
     CoreNote, CoreNoteChange, CoreNoteMachine, CorePrediction,

@@ -1,7 +1,7 @@
 //! Some threads on one simulated core: together, and each alone with its siblings halted.
 
-use super::parallel;
 use crate::error::Error;
+use crate::parallel;
 use coretwin_base::schema::SCHEMA;
 use coretwin_base::simulation::core_run::{
     CoreOccupancy, CoreRun, CoreSide, CoreSpread, CoreThread,

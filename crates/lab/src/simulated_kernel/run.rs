@@ -2,7 +2,7 @@
 
 use super::speeds::Speeds;
 use crate::error::Error;
-use crate::simulated_core::parallel;
+use crate::parallel;
 use coretwin_base::origin::Origin;
 use coretwin_base::schema::SCHEMA;
 use coretwin_base::simulation::kernel_run::{

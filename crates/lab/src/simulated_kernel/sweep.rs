@@ -5,7 +5,7 @@ use super::run::{Request, outcome};
 use super::speeds::Speeds;
 use crate::error::Error;
 use crate::machine::{MachineError, Stop};
-use crate::simulated_core::parallel;
+use crate::parallel;
 use coretwin_base::caps;
 use coretwin_base::origin::Origin;
 use coretwin_base::schema::SCHEMA;

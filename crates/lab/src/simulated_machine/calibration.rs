@@ -4,7 +4,7 @@
 use super::Modelled;
 use crate::error::Error;
 use crate::machine::{MachineError, Stop};
-use crate::simulated_core::parallel;
+use crate::parallel;
 use coretwin_article::printed::{self, Kernel, LMBENCH, MEAN, Printed, SIZES};
 use coretwin_base::param::{Params, WorkloadSpec};
 use coretwin_base::simulation::core_run::CoreMatrix;

@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 const SET_ASIDE_SHARE_MAX: f64 = 0.10;
 
 /// Share of stolen time in the whole study above which a reader should know.
-const STEAL_SHARE_MAX: f64 = 0.01;
+const STEAL_WARNED_SHARE: f64 = 0.01;
 
 /// Fewest blocks for an interval that has been checked by simulation.
 const BLOCKS_MIN: usize = 8;
@@ -204,7 +204,7 @@ fn steal(plan: &Plan, readings: &[Reading]) -> Option<Warning> {
     }
     let shares = stolen.iter().map(|(steal, time)| if *time > 0.0 { steal / time } else { 0.0 });
     let (arm, share) = plan.arms.iter().zip(shares).max_by(|a, b| a.1.total_cmp(&b.1))?;
-    (share > STEAL_SHARE_MAX).then(|| {
+    (share > STEAL_WARNED_SHARE).then(|| {
         Warning::new(
             "steal",
             format!(

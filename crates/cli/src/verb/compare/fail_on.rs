@@ -1,6 +1,5 @@
 //! What makes a comparison fail a build.
 
-use coretwin_base::fleet::comparison::FleetComparison;
 use coretwin_base::study::comparison::{Change, Contrast, StudyComparison};
 
 /// A condition.
@@ -30,7 +29,7 @@ pub(super) fn parse(word: &str) -> Result<FailOn, String> {
 }
 
 /// Whether data that could have decided did not.
-fn is_open(contrast: &Contrast) -> bool {
+pub(super) fn is_open(contrast: &Contrast) -> bool {
     matches!(contrast.change, None | Some(Change::Inconclusive))
 }
 
@@ -56,25 +55,6 @@ impl FailOn {
                 .studies
                 .iter()
                 .any(|study| !study.rows_only.is_empty() || !study.arms_only.is_empty()),
-        }
-    }
-
-    /// Whether it holds of two fleets.
-    pub(super) fn holds_of_fleets(self, comparison: &FleetComparison) -> bool {
-        let primary =
-            if comparison.suites.is_empty() { &comparison.effects } else { &comparison.suites };
-        let mut all = comparison.suites.iter().chain(&comparison.effects);
-        match self {
-            Self::Worse | Self::EffectWorse => {
-                all.any(|line| line.change.is_regression(comparison.confidence))
-            }
-            Self::ValueWorse => false,
-            Self::Inconclusive => primary.iter().any(|line| is_open(&line.change)),
-            Self::Unmatched => comparison.fleets.iter().any(|fleet| {
-                !(fleet.rows_only.is_empty()
-                    && fleet.arms_only.is_empty()
-                    && fleet.machines_only.is_empty())
-            }),
         }
     }
 }

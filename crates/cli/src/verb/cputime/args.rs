@@ -1,10 +1,11 @@
 //! Options of `coretwin cputime`.
 
 use crate::exit::Usage;
-use crate::verb::study::args::{drawn_seed, limit};
+use crate::options::{Limit, drawn_seed, limit};
 use anyhow::Result;
 use coretwin_base::account::cputime::{Spinner, SpinnerKind};
 use coretwin_base::machine::cpu_set::CpuId;
+use coretwin_base::study::plan::DISTURBED_SHARE_MAX;
 use coretwin_base::suggest;
 use coretwin_base::units::parse_duration;
 use coretwin_lab::cputime::pair;
@@ -62,11 +63,11 @@ pub(crate) struct Args {
     #[arg(long, value_name = "TIME", default_value = "10m", value_parser = parse_duration)]
     pub(crate) timeout: Duration,
     /// Set a run aside if the hypervisor took more of the CPUs' time; 100% never does
-    #[arg(long, value_name = "SHARE", default_value = "5%", value_parser = limit)]
-    pub(crate) steal_limit: f64,
+    #[arg(long, value_name = "SHARE", default_value_t = Limit(DISTURBED_SHARE_MAX), value_parser = limit)]
+    pub(crate) steal_limit: Limit,
     /// Set a run aside if other processes used more of the CPUs' time; 100% never does
-    #[arg(long, value_name = "SHARE", default_value = "5%", value_parser = limit)]
-    pub(crate) others_limit: f64,
+    #[arg(long, value_name = "SHARE", default_value_t = Limit(DISTURBED_SHARE_MAX), value_parser = limit)]
+    pub(crate) others_limit: Limit,
     /// Before the first block, wait until others leave the CPUs, at most so long (without TIME: 1h)
     #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true,
         default_missing_value = "1h", value_parser = parse_duration)]

@@ -2,9 +2,8 @@
 
 mod apart;
 
-use super::run::Args;
+use super::sweeps;
 use crate::exit::{CELLS_FAILED, DONE, INTERRUPTED, Usage};
-use crate::verb::simulate::sweep;
 use crate::verb::study;
 use crate::verb::study::args::Line;
 use crate::{out, signals};
@@ -26,12 +25,38 @@ use std::time::Duration;
 /// How often it is looked whether the host is free.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
+/// Which tasks are run here, and how.
+#[derive(clap::Args)]
+pub(super) struct Tasks {
+    /// The task [default: every one that is not done]
+    #[arg(long, value_name = "N", requires = "here")]
+    task: Option<u32>,
+    /// The task of this index of an indexed Job, out of these
+    #[arg(long, value_name = "N,…", requires = "here", value_delimiter = ',', hide = true)]
+    task_of_index: Option<Vec<u32>>,
+    /// A plan that is put into the folder first, if it has none
+    #[arg(long, value_name = "FILE", requires = "here", hide = true)]
+    plan: Option<PathBuf>,
+    /// Print the bundle, for whoever reads the log
+    #[arg(long, requires = "here", hide = true)]
+    print_bundle: bool,
+    /// Run apart from this connection, and wait for it
+    #[arg(long, requires = "task", hide = true)]
+    apart: bool,
+    /// Tell the task that runs here to stop
+    #[arg(long, requires = "task", hide = true)]
+    stop: bool,
+    /// Say what the task does
+    #[arg(long, requires = "task", hide = true)]
+    look: bool,
+}
+
 /// Runs the tasks that are asked for.
-pub(super) fn run(args: &Args) -> Result<ExitCode> {
+pub(super) fn run(folder: &Path, args: &Tasks) -> Result<ExitCode> {
     if let Some(plan) = &args.plan {
-        put(plan, &args.folder)?;
+        put(plan, folder)?;
     }
-    let (fleet, plan) = FleetFolder::open(&args.folder)?;
+    let (fleet, plan) = FleetFolder::open(folder)?;
     let tasks = tasks(args, &plan)?;
     if let [task] = tasks[..]
         && (args.apart || args.stop || args.look)
@@ -77,7 +102,7 @@ fn put(plan: &Path, folder: &Path) -> Result<()> {
 }
 
 /// The tasks that are meant.
-fn tasks<'a>(args: &Args, plan: &'a FleetPlan) -> Result<Vec<&'a Task>> {
+fn tasks<'a>(args: &Tasks, plan: &'a FleetPlan) -> Result<Vec<&'a Task>> {
     let number = match &args.task_of_index {
         None => args.task,
         Some(tasks) => {
@@ -143,7 +168,7 @@ fn one(here: &TaskHere<'_>, stop: &Stop) -> Result<(PathBuf, Manifest)> {
         FleetSubject::Study(args) => (BundleHolds::Study, measure(here, args, stop)?),
         FleetSubject::Sweep(texts) => {
             let (share, of) = (here.task.number, here.plan.count());
-            let is_done = sweep::share(texts, &here.results(), (share, of), stop)?;
+            let is_done = sweeps::share(texts, &here.results(), (share, of), stop)?;
             let why = "it was stopped before its last cell".to_owned();
             let state = if is_done { MemberState::Complete } else { MemberState::Partial(why) };
             (BundleHolds::Sweep, state)

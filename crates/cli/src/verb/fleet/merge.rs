@@ -1,5 +1,6 @@
 //! `coretwin fleet merge`: all bundles to one fleet.
 
+use super::sweeps;
 use crate::exit::{CELLS_FAILED, DONE, Usage};
 use crate::out;
 use anyhow::{Context, Result};
@@ -119,7 +120,7 @@ pub(super) fn merged(fleet: &FleetFolder, plan: &FleetPlan, files: &[PathBuf]) -
             lines += &(serde_json::to_string(cell)? + "\n");
         }
         fleet.write(&format!("{MERGED}/cells.jsonl"), lines.as_bytes())?;
-        crate::verb::simulate::sweep::write(grid, cells, &folder)
+        sweeps::write(grid, cells, &folder)
             .with_context(|| format!("cannot write into {}", folder.display()))?;
     }
     Ok(merged)

@@ -1,8 +1,9 @@
 //! `coretwin fleet plan`: which machines, what is measured, who runs it.
 
+use super::sweeps;
 use crate::exit::{DONE, Usage};
+use crate::options;
 use crate::out;
-use crate::verb::simulate::sweep;
 use crate::verb::study::args::{self as study_args, Line};
 use anyhow::{Context, Result};
 use coretwin_base::caps;
@@ -15,7 +16,6 @@ use coretwin_lab::fleet::plan::{
     FleetRequest, constraints, draw, nodes, ssh_hosts, ssh_options, time_limit,
 };
 use coretwin_lab::fleet::{self, ENGINES};
-use coretwin_lab::simulated_machine;
 use coretwin_store::fleet_folder::FleetFolder;
 use coretwin_workloads::{suites, table};
 use std::path::PathBuf;
@@ -139,7 +139,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     };
     let seed = match args.seed {
         Some(seed) => seed,
-        None => study_args::drawn_seed()?,
+        None => options::drawn_seed()?,
     };
     let program = args.program.clone().unwrap_or(default);
     let request = FleetRequest { engine, names, machines, program, subject, seed };
@@ -178,7 +178,7 @@ fn subject(args: &Args) -> Result<(FleetSubject, Vec<String>)> {
             study.refuse_what_a_fleet_has_not(may_switch, !machines.is_empty())?;
             Ok((FleetSubject::Study(words), machines))
         }
-        ["simulate", "sweep", name] => Ok((FleetSubject::Sweep(sweep::texts(name)?), Vec::new())),
+        ["simulate", "sweep", name] => Ok((FleetSubject::Sweep(sweeps::texts(name)?), Vec::new())),
         _ => Err(Usage(
             "behind -- comes what is run: study with its options, or simulate sweep FILE"
                 .to_owned(),
@@ -195,8 +195,8 @@ fn known_names(study: &study_args::Args, machines: &[String]) -> Result<()> {
             table::resolve(spec).map_err(|error| Usage(error.to_string()))?;
         }
     }
-    let known = simulated_machine::machines();
-    let known: Vec<&str> = known.iter().map(|(name, _)| name.as_str()).collect();
+    let known = sweeps::machines();
+    let known: Vec<&str> = known.iter().map(String::as_str).collect();
     match machines.iter().find(|machine| !known.contains(&machine.as_str())) {
         Some(machine) => Err(Usage(unknown("machine", machine, &known)).into()),
         None => Ok(()),

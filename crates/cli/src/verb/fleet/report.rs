@@ -1,17 +1,24 @@
 //! `coretwin fleet report`: what the fleet says.
 
 use super::merge::merged_already;
-use crate::dataset::{self, As};
+use crate::dataset::{self, As, finish, put, put_readings};
 use crate::exit::{DONE, Usage};
+use crate::options;
 use crate::out;
-use crate::verb::study::args as study_args;
 use anyhow::Result;
 use coretwin_base::fleet::plan::FleetPlan;
+use coretwin_base::fleet::summary::FleetSummary;
+use coretwin_base::fleet::{Fleet, Member};
 use coretwin_base::warning::Warning;
+use coretwin_lab::fleet::merge::{StudyParts, each_study};
 use coretwin_lab::fleet::status::Bundles;
+use coretwin_report::dataset as rows;
 use coretwin_report::{FLEET_FORMATS, FleetFormat};
+use coretwin_stats::fleet::Weights;
+use coretwin_store::dataset::Dataset;
 use coretwin_store::fleet_folder::FleetFolder;
-use std::path::PathBuf;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// Options of the verb.
@@ -31,7 +38,7 @@ pub(crate) struct Args {
     #[arg(long, default_value = "text", value_parser = As::parser(FLEET_FORMATS))]
     format: As<FleetFormat>,
     /// Differences smaller than this are not material [default: that of the studies]
-    #[arg(long, value_name = "SHARE", value_parser = study_args::share)]
+    #[arg(long, value_name = "SHARE", value_parser = options::share)]
     margin: Option<f64>,
     /// Write to this file instead of standard output; the folder of parquet
     #[arg(long, value_name = "FILE")]
@@ -89,10 +96,34 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         (None, As::Text(format)) => (format.render)(&summary()),
         (None, As::Tables) => {
             let folder = dataset::folder(args.out.as_deref())?;
-            dataset::of_fleet(&found.fleet, &summary(), &bundles, folder)?;
+            tables(&found.fleet, &summary(), &bundles, folder)?;
             return Ok(ExitCode::from(DONE));
         }
     };
     out::to(args.out.as_deref(), &text)?;
     Ok(ExitCode::from(DONE))
+}
+
+/// Writes the dataset of a fleet: what the machines came to, and every run from their bundles.
+fn tables(fleet: &Fleet, summary: &FleetSummary, bundles: &[PathBuf], folder: &Path) -> Result<()> {
+    let made = Dataset::create(folder)?;
+    let names: BTreeMap<&str, String> = fleet
+        .members
+        .iter()
+        .zip(rows::machine_names(fleet))
+        .map(|(member, name)| (&*member.bundle, name))
+        .collect();
+    let weights = Weights::new(fleet);
+    each_study(fleet, bundles, |member: &Member, study: &StudyParts| {
+        let machine = names[&*member.bundle].as_str();
+        let StudyParts { plan, environment, readings } = study;
+        put_readings(&made, machine, &rows::readings(plan, readings, environment))?;
+        let effects = rows::machine_effects(member, &weights);
+        put(&made, "effects", machine, &rows::effect_columns(), &effects)
+    })?;
+    let columns = rows::fleet_effect_columns();
+    for (workload, effects) in rows::fleet_effects(summary) {
+        made.part("fleet_effects", &[("workload", workload)], &columns, &effects)?;
+    }
+    finish(made, folder)
 }

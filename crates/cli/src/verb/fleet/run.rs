@@ -23,37 +23,18 @@ Kubernetes are given the jobs; look with coretwin fleet status.")]
 pub(crate) struct Args {
     /// The fleet's folder
     #[arg(value_name = "DIR")]
-    pub(super) folder: PathBuf,
+    folder: PathBuf,
     /// Run on this machine
     #[arg(long)]
-    pub(super) here: bool,
-    /// The task [default: every one that is not done]
-    #[arg(long, value_name = "N", requires = "here")]
-    pub(super) task: Option<u32>,
-    /// The task of this index of an indexed Job, out of these
-    #[arg(long, value_name = "N,…", requires = "here", value_delimiter = ',', hide = true)]
-    pub(super) task_of_index: Option<Vec<u32>>,
-    /// A plan that is put into the folder first, if it has none
-    #[arg(long, value_name = "FILE", requires = "here", hide = true)]
-    pub(super) plan: Option<PathBuf>,
-    /// Print the bundle, for whoever reads the log
-    #[arg(long, requires = "here", hide = true)]
-    pub(super) print_bundle: bool,
-    /// Run apart from this connection, and wait for it
-    #[arg(long, requires = "task", hide = true)]
-    pub(super) apart: bool,
-    /// Tell the task that runs here to stop
-    #[arg(long, requires = "task", hide = true)]
-    pub(super) stop: bool,
-    /// Say what the task does
-    #[arg(long, requires = "task", hide = true)]
-    pub(super) look: bool,
+    here: bool,
+    #[command(flatten)]
+    tasks: here::Tasks,
 }
 
 /// Runs the verb.
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     if args.here {
-        return here::run(args);
+        return here::run(&args.folder, &args.tasks);
     }
     with_engine(&args.folder, |fleet, plan, call| {
         let engine = engine_of(plan);

@@ -1,7 +1,9 @@
 //! The pages of the reference: whatever can be named, from the tables that the program runs by.
 
 use super::verbs;
-use crate::verb::{list, simulate};
+use crate::verb::list;
+#[cfg(feature = "sim")]
+use crate::verb::simulate;
 use anyhow::Result;
 use clap::Command;
 use coretwin_base::simulation::core_queue;
@@ -22,13 +24,15 @@ Written by `cargo xtask docs` from the program's own tables; a test fails where 
 
 /// Every page, with its name.
 pub(super) fn pages(command: Command) -> Result<Vec<(&'static str, String)>> {
-    Ok(vec![
+    let pages = vec![
         ("README.md", INDEX.to_owned()),
         ("verbs.md", help(command)?),
         ("workloads.md", format!("# Workloads\n\n{}", list::markdown()?)),
+        #[cfg(feature = "sim")]
         ("simulation.md", simulation()?),
         ("scheduler.md", scheduler()?),
-    ])
+    ];
+    Ok(pages)
 }
 
 /// The help of every verb.
@@ -44,6 +48,7 @@ fn help(mut command: Command) -> Result<String> {
     Ok(page)
 }
 
+#[cfg(feature = "sim")]
 fn simulation() -> Result<String> {
     let mut page = "# Simulation\n".to_owned();
     for (title, verb, text) in [

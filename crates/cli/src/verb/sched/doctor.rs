@@ -7,7 +7,7 @@ use anyhow::Result;
 use coretwin_base::schema::SCHEMA;
 use coretwin_host::root::Root;
 use coretwin_host::sched_ext::cookies;
-use coretwin_host::sched_ext::doctor::{Check, Examiner, Level, can_load, examine};
+use coretwin_host::sched_ext::doctor::{self, Check, Examiner, Level, can_load, examine};
 use serde::Serialize;
 use std::process::ExitCode;
 
@@ -56,4 +56,9 @@ fn describe(checks: &[Check], can_load: bool) -> String {
         true => "core-queue can be loaded here: sudo coretwin sched start\n",
         false => "core-queue cannot be loaded here; everything else of coretwin works without it\n",
     }
+}
+
+/// Why it cannot be loaded here, in one sentence a finding; none if nothing is known to be in the way.
+pub(crate) fn refusal(root: &Root) -> Option<String> {
+    doctor::refusal(&checks(root))
 }

@@ -2,7 +2,7 @@
 //! while it is loaded: writes the record that everybody reads, and watches for the end.
 
 use super::live::{self, Live};
-use super::{INTERVAL, Wish, start};
+use super::{INTERVAL, Wish, doctor};
 use crate::exit::{CELLS_FAILED, DONE};
 use crate::out;
 use anyhow::Result;
@@ -30,7 +30,7 @@ pub(super) fn run(root: &Root, wish: &Wish, study: Option<u32>) -> Result<ExitCo
         // Not a child of a terminal's session that may end.
         None => drop(setsid()),
     }
-    let held = match start::refusal(root) {
+    let held = match doctor::refusal(root) {
         Some(why) => Err(why),
         None => Held::load(root, wish, study).map_err(|error| format!("{error:#}")),
     };

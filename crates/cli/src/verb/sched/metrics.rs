@@ -1,7 +1,7 @@
 //! The status as OpenMetrics, for a textfile collector or a scraper.
 
+use super::facts::Status;
 use super::live::counter;
-use super::status::Status;
 use coretwin_base::openmetrics::{Dialect, Exposition, Family};
 use coretwin_bpf::core_queue::Kind;
 use coretwin_host::sched_ext::record::Core;

@@ -1,6 +1,6 @@
 //! `coretwin sched scenario`: a scenario of the simulated kernel, run for real.
 
-use super::{Wish, start};
+use super::{Wish, doctor};
 use crate::exit::{CELLS_FAILED, DONE, Usage};
 use crate::verb::simulate::sched::scenario_of;
 use crate::{host, out};
@@ -55,7 +55,7 @@ pub(super) fn run(wish: &Wish, how: &How) -> Result<ExitCode> {
     let layout = scenario.layout().map_err(Usage)?;
     let trial = Trial { watch: Some(std::process::id()), ..wish.trial.clone() };
     if !how.kernel
-        && let Some(why) = start::refusal(&Root::system())
+        && let Some(why) = doctor::refusal(&Root::system())
     {
         return Err(anyhow!("{NAME} is not loaded: {why}"));
     }

@@ -1,30 +1,22 @@
 //! `coretwin sched start`.
 
 use super::keep::Held;
-use super::{OURSELVES, Wish, doctor, view};
+use super::{GLANCE, Wish, doctor, view};
 use crate::exit::DONE;
+use crate::scheduling::OURSELVES;
 use crate::{out, signals};
 use anyhow::{Result, anyhow};
 use coretwin_base::simulation::core_queue::NAME;
 use coretwin_host::lock;
 use coretwin_host::root::Root;
-use coretwin_host::sched_ext::doctor as examination;
 use coretwin_host::sched_ext::keeper;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-/// How often the stop flag is looked at.
-pub(super) const GLANCE: Duration = Duration::from_millis(50);
-
-/// Why it cannot be loaded here, in one sentence a finding; none if nothing is known to be in the way.
-pub(super) fn refusal(root: &Root) -> Option<String> {
-    examination::refusal(&doctor::checks(root))
-}
-
 /// Runs the verb.
 pub(super) fn run(root: &Root, wish: &Wish, detach: bool) -> Result<ExitCode> {
-    if let Some(why) = refusal(root) {
+    if let Some(why) = doctor::refusal(root) {
         return Err(anyhow!("{NAME} is not loaded: {why}"));
     }
     // A study that runs would measure the change; one that begins later finds it and says so.

@@ -1,16 +1,14 @@
 //! `coretwin sched status`.
 
+use super::facts::{Status, read};
 use super::live::counter;
-use super::{INTERVAL, metrics, view};
+use super::{GLANCE, INTERVAL, metrics, view};
 use crate::exit::DONE;
 use crate::{out, signals};
 use anyhow::{Context, Result};
-use coretwin_base::schema::SCHEMA;
 use coretwin_base::simulation::core_queue::NAME;
 use coretwin_host::root::Root;
-use coretwin_host::sched_ext::State;
-use coretwin_host::sched_ext::record::{self, Record};
-use serde::Serialize;
+use coretwin_host::sched_ext::record::Record;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
@@ -30,37 +28,6 @@ pub(super) struct How {
     openmetrics: Option<PathBuf>,
 }
 
-/// Everything the verb tells.
-#[derive(Serialize)]
-pub(super) struct Status {
-    schema: u32,
-    /// Which scheduler is in charge: kernel, core-queue or another one's own name.
-    pub(super) scheduler: String,
-    /// What the kernel tells of sched_ext; none: it has none.
-    pub(super) sched_ext: Option<State>,
-    /// Ours, while it is in charge.
-    pub(super) loaded: Option<Record>,
-    /// Ours, as it was when it ended otherwise than by being unloaded.
-    pub(super) gone: Option<Record>,
-    /// Why nothing is known of ours.
-    problem: Option<String>,
-}
-
-pub(super) fn read(root: &Root) -> Status {
-    let sched_ext = State::read(root);
-    let scheduler = State::in_charge(root);
-    let (record, problem) = match record::read(root) {
-        Ok(record) => (record.filter(|record| record.is_of_this_boot(root)), None),
-        Err(error) => (None, Some(error.to_string())),
-    };
-    let is_loaded = |record: &Record| record.ending.is_none() && record.is_kept(root);
-    let (loaded, gone) = match record {
-        Some(record) if is_loaded(&record) => (Some(record), None),
-        record => (None, record),
-    };
-    Status { schema: SCHEMA, scheduler, sched_ext, loaded, gone, problem }
-}
-
 /// Runs the verb.
 pub(super) fn run(root: &Root, how: &How) -> Result<ExitCode> {
     if !how.watch {
@@ -77,7 +44,7 @@ pub(super) fn run(root: &Root, how: &How) -> Result<ExitCode> {
             None => tell(root, how)?,
         }
         while !stop.raised() && Instant::now() < next {
-            std::thread::sleep(super::start::GLANCE);
+            std::thread::sleep(GLANCE);
         }
     }
     Ok(ExitCode::from(DONE))
@@ -188,6 +155,7 @@ mod tests {
     use super::*;
     use coretwin_base::simulation::core_queue::{OPS_NAME, Options};
     use coretwin_host::fake::sched_ext::{install, put};
+    use coretwin_host::sched_ext::record;
     use coretwin_host::sched_ext::record::Ending;
 
     fn machine() -> (tempfile::TempDir, Root) {

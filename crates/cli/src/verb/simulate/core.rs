@@ -1,9 +1,9 @@
 //! `coretwin simulate core`: threads on one simulated SMT core.
 
+use super::file::{is_file, text_of};
 use crate::exit::{DONE, Usage};
 use crate::out;
 use anyhow::{Result, anyhow};
-use coretwin_base::caps;
 use coretwin_base::origin::Origin;
 use coretwin_base::schema::SCHEMA;
 use coretwin_base::simulation::core_run::{
@@ -16,8 +16,7 @@ use coretwin_sim::core::length::Length;
 use coretwin_sim::core::profile::{self, Profile};
 use coretwin_sim::core::{Options, Preset, preset};
 use indicatif::{ProgressBar, ProgressStyle};
-use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// The processor of the article, on which its questions are asked.
@@ -258,18 +257,6 @@ pub(super) fn progress() -> ProgressBar {
 pub(super) fn advance(bar: &ProgressBar, done: usize, of: usize) {
     bar.set_length(of as u64);
     bar.set_position(done as u64);
-}
-
-/// Whether a text names a file rather than something built in.
-/// Whether a name is that of a file: it has a slash, or ends in `.toml`.
-pub(crate) fn is_file(name: &str) -> bool {
-    name.contains('/') || Path::new(name).extension().is_some_and(|end| end == "toml")
-}
-
-pub(crate) fn text_of(file: &str) -> Result<String> {
-    let cap = if file.ends_with(".json") { &caps::RT_APP } else { &caps::MODEL };
-    let text = File::open(file).and_then(|file| cap.text(file));
-    text.map_err(|error| anyhow!(Usage(format!("cannot read {file}: {error}"))))
 }
 
 pub(super) fn preset_of(name: &str) -> Result<Preset> {

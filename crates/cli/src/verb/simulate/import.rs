@@ -2,7 +2,7 @@
 
 use crate::exit::{DONE, Usage};
 use crate::out;
-use crate::verb::simulate::core::text_of;
+use crate::verb::simulate::file::text_of;
 use anyhow::{Result, anyhow};
 use coretwin_sim::core::profile::import;
 use std::path::PathBuf;

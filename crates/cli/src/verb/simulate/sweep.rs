@@ -1,17 +1,15 @@
 //! `coretwin simulate sweep`: a grid of policies, machines, scenarios and seeds.
 
-use super::core::{advance, progress, text_of};
+use super::core::{advance, progress};
+use super::file::text_of;
 use super::sched::{scenario_of, speeds_of};
 use crate::exit::{CELLS_FAILED, DONE, Kept, Usage};
 use crate::{out, signals};
-use anyhow::{Context, Result, anyhow};
-use coretwin_base::fleet::plan::SweepTexts;
+use anyhow::{Result, anyhow};
 use coretwin_base::simulation::sweep::{SweepCell, SweepPlan, SweepSpeeds};
 use coretwin_lab::Error;
-use coretwin_lab::machine::Stop;
 use coretwin_lab::simulated_kernel::{self, Speeds, Sweep};
 use coretwin_sim::kernel::scenario::{Scenario, sweep};
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -51,11 +49,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         out::text(sweep::ABLATION)?;
         return Ok(ExitCode::from(DONE));
     };
-    let text = match name.as_str() {
-        ABLATION => sweep::ABLATION.to_owned(),
-        file => text_of(file)?,
-    };
-    let plan = sweep::read(name, &text).map_err(|error| anyhow!(Usage(error.to_string())))?;
+    let plan = plan(name, &text(name)?)?;
     let scenarios = scenarios(&plan, Path::new(name))?;
     let bar = progress();
     let sweep = Sweep { plan, scenarios, folder: folder.clone(), share: (0, 1) };
@@ -76,55 +70,14 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     Ok(ExitCode::from(if failed { CELLS_FAILED } else { DONE }))
 }
 
-/// A sweep with every file it names, for machines that have none of them.
-pub(crate) fn texts(name: &str) -> Result<SweepTexts> {
-    let mut files = BTreeMap::new();
-    let text = if name == ABLATION { sweep::ABLATION.to_owned() } else { text_of(name)? };
-    let plan = sweep::read(name, &text).map_err(|error| anyhow!(Usage(error.to_string())))?;
-    let is_file = |name: &&String| name.ends_with(".toml") || name.ends_with(".json");
-    for scenario in plan.scenarios.iter().filter(is_file) {
-        if scenario.contains('/') {
-            let why = format!("{name}: put {scenario} beside it, without folders in its name");
-            return Err(Usage(why).into());
-        }
-        let beside = Path::new(name).with_file_name(scenario);
-        files.insert(scenario.clone(), text_of(&beside.display().to_string())?);
-    }
-    if let SweepSpeeds::Preset(preset) = &plan.speeds
-        && (preset.contains('/') || preset.ends_with(".toml"))
-    {
-        let why = format!("{name}: speeds of a preset of your own ({preset}) do not travel yet");
-        return Err(Usage(why).into());
-    }
-    Ok(SweepTexts { name: name.to_owned(), text, files })
+/// The sweep of a name: the one that is built in, or of a file.
+pub(crate) fn text(name: &str) -> Result<String> {
+    if name == ABLATION { Ok(sweep::ABLATION.to_owned()) } else { text_of(name) }
 }
 
-/// Runs a share of a sweep's cells; whether it came to its end.
-pub(crate) fn share(
-    texts: &SweepTexts,
-    folder: &Path,
-    share: (u32, u32),
-    stop: &Stop,
-) -> Result<bool> {
-    let inputs = folder.with_file_name("inputs");
-    let put = |name: &str, text: &str| out::file(&inputs.join(name), text);
-    std::fs::create_dir_all(&inputs)
-        .with_context(|| format!("cannot make {}", inputs.display()))?;
-    for (name, text) in &texts.files {
-        if name.contains('/') {
-            return Err(Usage(format!("fleet.json: field files: '{name}' is no file name")).into());
-        }
-        put(name, text)?;
-    }
-    let plan = sweep::read(&texts.name, &texts.text);
-    let plan = plan.map_err(|error| anyhow!(Usage(error.to_string())))?;
-    let scenarios = scenarios(&plan, &inputs.join("sweep.toml"))?;
-    let sweep = Sweep { plan, scenarios, folder: folder.to_owned(), share };
-    match simulated_kernel::sweep(&sweep, stop, |_, _| ()) {
-        Ok(_) => Ok(true),
-        Err(Error::Machine(_)) if stop.raised() => Ok(false),
-        Err(other) => Err(other.into()),
-    }
+/// Reads a sweep.
+pub(crate) fn plan(name: &str, text: &str) -> Result<SweepPlan> {
+    sweep::read(name, text).map_err(|error| anyhow!(Usage(error.to_string())))
 }
 
 /// How a sweep that was stopped is carried on.
@@ -137,7 +90,7 @@ fn go_on(args: &Args) -> String {
 }
 
 /// The scenarios with their speeds. Files are looked for beside the sweep.
-fn scenarios(plan: &SweepPlan, sweep: &Path) -> Result<Vec<(Scenario, Speeds)>> {
+pub(crate) fn scenarios(plan: &SweepPlan, sweep: &Path) -> Result<Vec<(Scenario, Speeds)>> {
     let beside = |name: &str| match name.ends_with(".toml") || name.ends_with(".json") {
         true => sweep.parent().unwrap_or(Path::new("")).join(name).display().to_string(),
         false => name.to_owned(),

@@ -1,6 +1,7 @@
 //! `coretwin smt off|on|level`.
 
-use super::{Done, How, check_level, consent, guardian, not_switchable};
+use super::{Done, How, check_level, guardian};
+use crate::consent::{self, not_switchable};
 use crate::exit::{DONE, NOT_POSSIBLE};
 use crate::{host, out};
 use anyhow::Result;

@@ -2,13 +2,15 @@
 
 use crate::exit::Usage;
 use crate::metric;
+use crate::options::{Limit, drawn_seed, limit, placement, share};
+#[cfg(any(feature = "fleet", test))]
 use crate::slip;
 use anyhow::Result;
 use coretwin_base::machine::placement::Placement;
 use coretwin_base::param::WorkloadSpec;
 use coretwin_base::study::arm::{ArmSpec, ArmState, KERNEL};
 use coretwin_base::study::command::{CommandSpec, MetricSpec, ServerSpec};
-use coretwin_base::study::plan::Protocol;
+use coretwin_base::study::plan::{DISTURBED_SHARE_MAX, Protocol};
 use coretwin_base::study::summary::Verdict;
 use coretwin_base::units::parse_duration;
 use coretwin_lab::host_machine::HOST;
@@ -133,11 +135,11 @@ pub(crate) struct Args {
     #[arg(long, help_heading = "How long and how sure")]
     no_warmup: bool,
     /// Set a run aside if the hypervisor took more of the measured CPUs' time; 100% never does
-    #[arg(long, value_name = "SHARE", default_value = "5%", value_parser = limit, help_heading = "How long and how sure")]
-    steal_limit: f64,
+    #[arg(long, value_name = "SHARE", default_value_t = Limit(DISTURBED_SHARE_MAX), value_parser = limit, help_heading = "How long and how sure")]
+    steal_limit: Limit,
     /// Set a run aside if other processes used more of the measured CPUs' time; 100% never does
-    #[arg(long, value_name = "SHARE", default_value = "5%", value_parser = limit, help_heading = "How long and how sure")]
-    others_limit: f64,
+    #[arg(long, value_name = "SHARE", default_value_t = Limit(DISTURBED_SHARE_MAX), value_parser = limit, help_heading = "How long and how sure")]
+    others_limit: Limit,
     /// Before the first block, wait until others leave the CPUs, at most so long (without TIME: 1h)
     #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true, default_missing_value = "1h", value_parser = parse_duration, help_heading = "How long and how sure")]
     pub(crate) wait_quiet: Option<Duration>,
@@ -173,6 +175,7 @@ pub(crate) struct Args {
 }
 
 /// A study's options that were stored, or stand in another command.
+#[cfg(any(feature = "fleet", test))]
 #[derive(clap::Parser)]
 #[command(no_binary_name = false, about = None, long_about = None)]
 pub(crate) struct Line {
@@ -180,6 +183,7 @@ pub(crate) struct Line {
     args: Args,
 }
 
+#[cfg(any(feature = "fleet", test))]
 impl Line {
     /// Reads them; the first word is what a message calls them.
     pub(crate) fn read(words: Vec<String>) -> Result<Args> {
@@ -230,6 +234,7 @@ impl Args {
 
     /// Refuses options that a fleet sets itself, or that mean nothing in one. Simulated machines may
     /// be switched by anybody.
+    #[cfg(feature = "fleet")]
     pub(crate) fn refuse_what_a_fleet_has_not(
         &self,
         may_switch: bool,
@@ -286,8 +291,8 @@ impl Args {
             warmup: !self.no_warmup,
             settle_s: self.settle.as_secs_f64(),
             repeats: self.repeats,
-            steal_share_max: self.steal_limit,
-            others_share_max: self.others_limit,
+            steal_share_max: self.steal_limit.0,
+            others_share_max: self.others_limit.0,
         })
     }
 
@@ -376,19 +381,6 @@ impl Args {
     }
 }
 
-/// A seed nobody chose: from the kernel, and small enough to be typed again.
-pub(crate) fn drawn_seed() -> Result<u64> {
-    use std::hash::{BuildHasher, Hasher, RandomState};
-    // RandomState is keyed by the operating system's random numbers.
-    Ok(RandomState::new().build_hasher().finish() % 1_000_000_000)
-}
-
-pub(crate) fn placement(text: &str) -> Result<Placement, String> {
-    let names: Vec<&str> = Placement::ALL.iter().map(|placement| placement.name()).collect();
-    Placement::from_name(text)
-        .ok_or_else(|| coretwin_base::suggest::unknown("placement", text, &names))
-}
-
 fn verdict(text: &str) -> Result<Verdict, String> {
     match text {
         "hurts" => Ok(Verdict::Hurts),
@@ -402,36 +394,4 @@ fn verdict(text: &str) -> Result<Verdict, String> {
 fn settle(text: &str) -> Result<Duration, String> {
     let settle = parse_duration(text).map_err(|bad| bad.to_string())?;
     if settle.as_secs() <= 86_400 { Ok(settle) } else { Err("more than a day".to_owned()) }
-}
-
-/// Reads a share, or `100%`.
-pub(crate) fn limit(text: &str) -> Result<f64, String> {
-    if text == "100%" { Ok(1.0) } else { share(text) }
-}
-
-/// Reads `2%` or `0.02`.
-pub(crate) fn share(text: &str) -> Result<f64, String> {
-    let bad =
-        || format!("'{text}' is not a share above 0 and below 100 %; write it like 2% or 0.02");
-    let (number, scale) = match text.strip_suffix('%') {
-        Some(number) => (number, 0.01),
-        None => (text, 1.0),
-    };
-    let share = number.trim().parse::<f64>().map_err(|_| bad())? * scale;
-    if share > 0.0 && share < 1.0 { Ok(share) } else { Err(bad()) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn shares_are_read_as_percent_or_fraction() {
-        assert_eq!(share("2%"), Ok(0.02));
-        assert_eq!(share("0.02"), Ok(0.02));
-        assert_eq!(limit("100%"), Ok(1.0));
-        for text in ["2", "0", "-1%", "100%", "x", "NaN"] {
-            assert!(share(text).is_err(), "{text}");
-        }
-    }
 }

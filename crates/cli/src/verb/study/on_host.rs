@@ -4,9 +4,7 @@ use super::args::Args;
 use super::describe::{foretell, headline};
 use super::ready::{Asked, Ready, Studied, begin, resume};
 use crate::exit::refuse_slips;
-use crate::verb::sched;
-use crate::verb::smt::consent;
-use crate::{host, out, switching};
+use crate::{consent, host, out, scheduling, switching};
 use anyhow::Result;
 use coretwin_base::machine::topology::Topology;
 use coretwin_base::study::arm::ArmState;
@@ -41,7 +39,7 @@ pub(super) fn changes(plan: &Plan) -> Result<String> {
         text += &consent::foretell(root, &host::topology(root)?);
     }
     if plan.changes_scheduler() {
-        text += &sched::foretell(plan, root);
+        text += &scheduling::foretell(plan, root);
     }
     Ok(text)
 }
@@ -107,7 +105,7 @@ fn new(args: &Args, request: &Request, root: &Root) -> Result<Option<(Plan, Host
     match &plan {
         Some(plan) => {
             foretell(plan);
-            sched::possible(plan, root)?;
+            scheduling::possible(plan, root)?;
         }
         None => out::news("SMT is off, and is switched on first to see which CPUs are siblings."),
     }
@@ -137,7 +135,7 @@ fn new(args: &Args, request: &Request, root: &Root) -> Result<Option<(Plan, Host
 /// The machine of a study that is resumed.
 fn old(args: &Args, plan: &Plan, root: &Root) -> Result<Option<HostMachine>> {
     out::news(&headline(plan));
-    sched::possible(plan, root)?;
+    scheduling::possible(plan, root)?;
     let topology = if plan.reboots() { host::topology(root)? } else { plan.topology.clone() };
     let mut switching = None;
     if plan.switches_smt() {
@@ -160,7 +158,7 @@ fn machine(
         Some(switching) => machine.with_switch(switching),
         None => machine,
     };
-    Ok(sched::fit(machine, plan, root))
+    Ok(scheduling::fit(machine, plan, root))
 }
 
 /// Where no siblings show: whether that was probed, and what was found. It goes into the plan, for

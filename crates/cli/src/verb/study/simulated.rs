@@ -4,13 +4,14 @@ use super::args::Args;
 use super::describe::{foretell, headline};
 use super::ready::{Asked, Ready, Studied, begin, resume};
 use crate::out;
-use crate::verb::simulate::core::{is_file, text_of};
+use crate::verb::simulate::file::{is_file, text_of};
 use anyhow::Result;
 use coretwin_base::study::plan::Plan;
 use coretwin_host::root::Root;
 use coretwin_lab::request::Request;
 use coretwin_lab::simulated_core::Cache;
-use coretwin_lab::simulated_machine::{Modelled, Simulated, planning};
+pub(super) use coretwin_lab::simulated_machine::Modelled;
+use coretwin_lab::simulated_machine::{Simulated, planning};
 
 impl Studied for Simulated {}
 

@@ -1,7 +1,8 @@
 //! Scenarios and speeds by what was typed: names of what is built in, or files.
 
 use crate::exit::Usage;
-use crate::verb::simulate::core::{advance, preset_of, progress, text_of};
+use crate::verb::simulate::core::{advance, preset_of, progress};
+use crate::verb::simulate::file::text_of;
 use anyhow::{Result, anyhow};
 use coretwin_base::suggest;
 use coretwin_lab::simulated_core::Cache;

@@ -61,13 +61,13 @@ pub(crate) fn foretell(root: &Root, topology: &Topology) -> String {
         text += &format!("\n{}\n", list(&findings));
     }
     if !topology.smt.switchable {
-        text += &format!("\nWould be refused: {}\n", super::not_switchable(topology));
+        text += &format!("\nWould be refused: {}\n", not_switchable(topology));
     }
     text
 }
 
 /// Findings that stand in the way, as an error.
-pub(super) fn refuse_if_blocked(findings: &[Finding]) -> Result<()> {
+pub(crate) fn refuse_if_blocked(findings: &[Finding]) -> Result<()> {
     let blocking: Vec<String> = findings
         .iter()
         .filter(|finding| finding.blocks)
@@ -80,7 +80,7 @@ pub(super) fn refuse_if_blocked(findings: &[Finding]) -> Result<()> {
 }
 
 /// Findings as text, without a line end.
-pub(super) fn list(findings: &[Finding]) -> String {
+pub(crate) fn list(findings: &[Finding]) -> String {
     let facts: Vec<(String, String)> = findings
         .iter()
         .flat_map(|finding| {
@@ -93,6 +93,17 @@ pub(super) fn list(findings: &[Finding]) -> String {
         })
         .collect();
     coretwin_report::topology::labelled(&facts).trim_end().to_owned()
+}
+
+/// Why the switch cannot be used, with what can be done instead.
+pub(crate) fn not_switchable(topology: &Topology) -> anyhow::Error {
+    let why = &topology.smt.why;
+    let instead = "what a study can do here is compare one CPU of each core with all: coretwin \
+                   study --arm one-per-core --arm on";
+    match topology.has_usable_siblings() {
+        true => anyhow!("SMT cannot be switched here: {why}; {instead}"),
+        false => anyhow!("SMT cannot be switched here: {why}"),
+    }
 }
 
 #[cfg(test)]

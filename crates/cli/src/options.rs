@@ -1,0 +1,73 @@
+//! What several verbs read in their options: shares, limits, placements; and the seed nobody gives.
+
+use anyhow::Result;
+use coretwin_base::machine::placement::Placement;
+
+/// A seed nobody chose: from the kernel, and small enough to be typed again.
+pub(crate) fn drawn_seed() -> Result<u64> {
+    use std::hash::{BuildHasher, Hasher, RandomState};
+    // RandomState is keyed by the operating system's random numbers.
+    Ok(RandomState::new().build_hasher().finish() % 1_000_000_000)
+}
+
+/// Reads the name of a placement.
+pub(crate) fn placement(text: &str) -> Result<Placement, String> {
+    let names: Vec<&str> = Placement::ALL.iter().map(|placement| placement.name()).collect();
+    Placement::from_name(text)
+        .ok_or_else(|| coretwin_base::suggest::unknown("placement", text, &names))
+}
+
+/// A share that is typed and shown in percent, like `5%`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Limit(pub(crate) f64);
+
+impl std::fmt::Display for Limit {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}%", self.0 * 100.0)
+    }
+}
+
+/// Reads a limit: a share, or `100%`.
+pub(crate) fn limit(text: &str) -> Result<Limit, String> {
+    (if text == "100%" { Ok(1.0) } else { share(text) }).map(Limit)
+}
+
+/// Reads `2%` or `0.02`.
+pub(crate) fn share(text: &str) -> Result<f64, String> {
+    let bad =
+        || format!("'{text}' is not a share above 0 and below 100 %; write it like 2% or 0.02");
+    let (number, scale) = match text.strip_suffix('%') {
+        Some(number) => (number, 0.01),
+        None => (text, 1.0),
+    };
+    let share = number.trim().parse::<f64>().map_err(|_| bad())? * scale;
+    if share > 0.0 && share < 1.0 { Ok(share) } else { Err(bad()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use coretwin_base::study::plan::DISTURBED_SHARE_MAX;
+
+    #[test]
+    fn shares_are_read_as_percent_or_fraction() {
+        assert_eq!(share("2%"), Ok(0.02));
+        assert_eq!(share("0.02"), Ok(0.02));
+        assert_eq!(limit("100%"), Ok(Limit(1.0)));
+        assert_eq!(Limit(DISTURBED_SHARE_MAX).to_string(), "5%");
+        for text in ["2", "0", "-1%", "100%", "x", "NaN"] {
+            assert!(share(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn documents_name_the_limit_of_steal_and_of_others() {
+        let limit = format!("{} %", DISTURBED_SHARE_MAX * 100.0);
+        let pages = ["LIMITS.md", "docs/virtual-machines.md"];
+        for page in pages.map(|page| format!("{}/../../{page}", env!("CARGO_MANIFEST_DIR"))) {
+            let text = std::fs::read_to_string(&page).expect(&page);
+            let line = text.lines().find(|line| line.contains("--steal-limit"));
+            assert!(line.is_some_and(|line| line.contains(&limit)), "{page}: {limit}");
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! Fleets among what is compared; a study beside them is a fleet of one machine.
+
+use super::Args;
+use super::fail_on::{FailOn, is_open};
+use super::source::{Source, Stored};
+use crate::exit::Usage;
+use crate::out;
+use anyhow::Result;
+use coretwin_base::fleet::comparison::FleetComparison;
+use coretwin_base::fleet::{Fleet, MemberState};
+use coretwin_base::schema::SCHEMA;
+use coretwin_base::shared_text::SharedText;
+use coretwin_base::study::summary::StoppedBecause;
+use coretwin_lab::fleet::identity;
+use coretwin_lab::fleet::merge::{self, merge};
+use coretwin_report::FLEET_COMPARISON_FORMATS;
+use coretwin_stats::comparison::folder_heads;
+use coretwin_stats::fleet::comparison::{FleetRecords, compare_fleets};
+use coretwin_store::fleet_folder::FleetFolder;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+/// The machines of a fleet, by its bundles; nothing is written.
+pub(super) fn read(folder: &Path) -> Result<Fleet> {
+    let (fleet, plan) = FleetFolder::open(folder)?;
+    let shown = folder.display();
+    let merged = merge(&plan, &fleet.bundles()?, fleet.folder(), |_| ());
+    if merged.sweep.is_some() {
+        let why =
+            format!("{shown} holds a sweep of the simulated kernel, which has no arms to compare");
+        return Err(Usage(why).into());
+    }
+    if merged.fleet.members.is_empty() {
+        let why = format!(
+            "{shown} has no bundle that counts; what is missing, and how to finish: coretwin fleet status \
+             {shown}"
+        );
+        return Err(Usage(why).into());
+    }
+    for refused in &merged.fleet.refused {
+        out::news(&format!("{shown}: does not count: {}: {}", refused.file, refused.reason));
+    }
+    Ok(merged.fleet)
+}
+
+/// A fleet of this one machine. Of a host the study tells no more than the name, by which it is
+/// `known` again where only one machine has it.
+fn of_study(study: Stored, known: &Names) -> (String, Fleet) {
+    let Stored { folder, plan, readings, environment, stopped_because } = study;
+    let host = environment.sessions.last().map(|session| session.host.as_str());
+    let (machine, name) = match &plan.simulation {
+        Some(_) => (
+            identity::of_simulated(&plan.machine, plan.seed),
+            format!("{}, seed {}", plan.machine, plan.seed),
+        ),
+        None => {
+            let name = host.unwrap_or("unnamed").to_owned();
+            let only = known.get(&name).filter(|ids| ids.len() == 1);
+            let only = only.and_then(|ids| ids.first()).cloned();
+            (only.unwrap_or_else(|| SharedText::from(&format!("study on {name}"))), name)
+        }
+    };
+    let state = match stopped_because {
+        StoppedBecause::Target | StoppedBecause::Blocks | StoppedBecause::Budget => {
+            MemberState::Complete
+        }
+        _ => MemberState::Partial("the study did not come to its end".to_owned()),
+    };
+    let source = merge::Source {
+        machine,
+        name,
+        bundle: folder.as_str().into(),
+        plan: SharedText::default(),
+        schema: SCHEMA,
+        state,
+    };
+    let member = merge::member(source, &plan, &readings, &environment);
+    (folder, Fleet { members: vec![member], refused: Vec::new() })
+}
+
+/// Ids of machines by what their users call them.
+type Names = BTreeMap<String, BTreeSet<SharedText>>;
+
+/// All of them as fleets, a study as one of one machine.
+fn as_fleets(sources: Vec<Source>) -> Vec<(String, Fleet)> {
+    let mut names = Names::new();
+    for source in &sources {
+        if let Source::Fleet(_, fleet) = source {
+            for member in &fleet.members {
+                names.entry(member.name.clone()).or_default().insert(member.machine.clone());
+            }
+        }
+    }
+    let as_fleet = |source| match source {
+        Source::Fleet(folder, fleet) => (folder, fleet),
+        Source::Study(study) => of_study(*study, &names),
+    };
+    sources.into_iter().map(as_fleet).collect()
+}
+
+/// Compares the first with each of the others.
+pub(super) fn compared(args: &Args, sources: Vec<Source>) -> Result<(String, bool)> {
+    let fleets = as_fleets(sources);
+    let folders: Vec<&str> = fleets.iter().map(|(folder, _)| folder.as_str()).collect();
+    let heads = folder_heads(&folders);
+    let records = |place: usize| FleetRecords {
+        head: &heads[place],
+        folder: folders[place],
+        fleet: &fleets[place].1,
+    };
+    let one = |place: usize| -> Result<FleetComparison> {
+        let compared = compare_fleets([&records(0), &records(place)], args.margin);
+        Ok(compared.map_err(|error| Usage(error.to_string()))?)
+    };
+    let comparisons = (1..fleets.len()).map(one).collect::<Result<Vec<_>>>()?;
+    let format = FLEET_COMPARISON_FORMATS.iter().find(|format| format.name == args.format);
+    let text = format.map(|format| (format.render)(&comparisons)).unwrap_or_default();
+    let mut conditions = args.fail_on.iter();
+    let failed = conditions.any(|condition| comparisons.iter().any(|one| holds(*condition, one)));
+    Ok((text, failed))
+}
+
+/// Whether it holds of two fleets.
+fn holds(condition: FailOn, comparison: &FleetComparison) -> bool {
+    let primary =
+        if comparison.suites.is_empty() { &comparison.effects } else { &comparison.suites };
+    let mut all = comparison.suites.iter().chain(&comparison.effects);
+    match condition {
+        FailOn::Worse | FailOn::EffectWorse => {
+            all.any(|line| line.change.is_regression(comparison.confidence))
+        }
+        FailOn::ValueWorse => false,
+        FailOn::Inconclusive => primary.iter().any(|line| is_open(&line.change)),
+        FailOn::Unmatched => comparison.fleets.iter().any(|fleet| {
+            !(fleet.rows_only.is_empty()
+                && fleet.arms_only.is_empty()
+                && fleet.machines_only.is_empty())
+        }),
+    }
+}
