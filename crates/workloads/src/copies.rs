@@ -3,7 +3,7 @@
 
 use crate::scratch::{self, Scratch};
 use crate::supervisor::{Launch, Supervisor, Task};
-use crate::workload::{Measured, ParamKind, ParamSpec, text, wrong};
+use crate::workload::{Measured, ParamSpec, text, wrong};
 use crate::{Error, answer, role};
 use coretwin_base::machine::cpu_set::CpuSet;
 use coretwin_base::param::{ParamValue, Params};
@@ -20,11 +20,11 @@ const AUTO: &str = "auto";
 const CLEANUP_S: f64 = 30.0;
 
 /// How many there are; every row that is run so has it.
-pub(crate) const COPIES: ParamSpec = ParamSpec {
-    name: "copies",
-    kind: ParamKind::Text { default: "1" },
-    about: "copies side by side: a number, or auto for one on each CPU of the arm",
-};
+pub(crate) const COPIES: ParamSpec = ParamSpec::text(
+    "copies",
+    "1",
+    "copies side by side: a number, or auto for one on each CPU of the arm",
+);
 
 /// Checks that parameter.
 pub(crate) fn check(workload: &'static str, params: &Params) -> Result<(), Error> {
@@ -131,14 +131,11 @@ fn measure<O: Serialize, R: DeserializeOwned>(
     };
     let mut ids = Vec::new();
     for copy in 0..copies {
-        ids.push(supervisor.start(Launch {
-            role,
-            args: vec![role::written(&orders(copy)?)?],
-            cpus: own_cpus.get(copy as usize).or(job.roles.first()),
-            folder: None,
-            measured: true,
-            keep: 1 << 20,
-        })?);
+        let (args, cpus) = (
+            vec![role::written(&orders(copy)?)?],
+            own_cpus.get(copy as usize).or(job.roles.first()),
+        );
+        ids.push(supervisor.start(Launch::answering(role, args, cpus))?);
     }
     let held = |supervisor: &Supervisor| {
         ids.iter().all(|id| supervisor.task(*id).is_none_or(Task::is_held))

@@ -8,7 +8,7 @@
 
 use crate::Error;
 use crate::held_file::{self, FOLDER, HeldFile};
-use crate::workload::{Measured, ParamKind, ParamSpec, path, text};
+use crate::workload::{Measured, ParamSpec, path, text};
 use coretwin_base::param::Params;
 use rustix::fs::{MetadataExt, statfs, statvfs};
 use std::fs::{DirBuilder, Permissions};
@@ -39,11 +39,11 @@ const IN_MEMORY: &[u32] = &[0x0102_1994, 0x8584_58f6];
 /// It is made where temporary files are.
 const TEMPORARY: &str = "temporary";
 /// Where it is made; every row that makes files has it.
-pub(crate) const DIR: ParamSpec = ParamSpec {
-    name: "dir",
-    kind: ParamKind::Text { default: TEMPORARY },
-    about: "an empty folder for the row's files; 'temporary': below TMPDIR or /tmp",
-};
+pub(crate) const DIR: ParamSpec = ParamSpec::text(
+    "dir",
+    TEMPORARY,
+    "an empty folder for the row's files; 'temporary': below TMPDIR or /tmp",
+);
 
 /// Checks that parameter, of a row that may not have it.
 pub(crate) fn check(workload: &'static str, params: &Params) -> Result<(), Error> {

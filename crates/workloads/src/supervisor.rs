@@ -27,6 +27,8 @@ const FIRST_LOOK: Duration = Duration::from_millis(20);
 const NEXT_LOOK: Duration = Duration::from_millis(250);
 /// How long the last processes may take to die of SIGKILL.
 const DYING: Duration = Duration::from_secs(10);
+/// How much standard output is kept of a process that answers on it, in bytes.
+const ANSWER: usize = 1 << 20;
 /// How much output is kept to be shown when a command fails, in bytes.
 const SHOWN: usize = 4096;
 /// How much of the end of standard error goes into a message, in characters.
@@ -51,6 +53,17 @@ pub(crate) struct Launch<'a> {
     pub(crate) measured: bool,
     /// Bytes of standard output to keep.
     pub(crate) keep: usize,
+}
+
+impl<'a> Launch<'a> {
+    /// A measured process that answers on standard output, see [`answer`](crate::answer).
+    pub(crate) fn answering(
+        role: &'static str,
+        args: Vec<String>,
+        cpus: Option<&'a CpuSet>,
+    ) -> Self {
+        Self { role, args, cpus, folder: None, measured: true, keep: ANSWER }
+    }
 }
 
 /// A process that was started.

@@ -153,6 +153,31 @@ pub enum ParamKind {
 }
 
 impl ParamSpec {
+    /// A whole number: its default, the smallest and the largest possible.
+    pub(crate) const fn int(name: &'static str, range: [i64; 3], about: &'static str) -> Self {
+        let [default, min, max] = range;
+        Self { name, kind: ParamKind::Int { default, min, max }, about }
+    }
+
+    /// A number with or without a fraction: its default as people type it, and the range.
+    pub(crate) const fn decimal(
+        name: &'static str,
+        default: &'static str,
+        [min, max]: [f64; 2],
+        about: &'static str,
+    ) -> Self {
+        Self { name, kind: ParamKind::Decimal { default, min, max }, about }
+    }
+
+    /// A word, with its default.
+    pub(crate) const fn text(
+        name: &'static str,
+        default: &'static str,
+        about: &'static str,
+    ) -> Self {
+        Self { name, kind: ParamKind::Text { default }, about }
+    }
+
     /// The value that is used if none is given.
     #[must_use]
     pub fn default(&self) -> ParamValue {

@@ -6,7 +6,7 @@
 //! empty files, up to five deep) and names of our own.
 
 use super::native::names;
-use super::random::Random;
+use super::numbers::Random;
 use super::{Call, Place, c_path};
 use crate::Error;
 use std::ffi::CString;

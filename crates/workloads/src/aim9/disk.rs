@@ -4,7 +4,7 @@
 //!
 //! As in the original, filling a file before random access is timed and earns no credit.
 
-use super::random::Random;
+use super::numbers::Random;
 use super::{Call, Place};
 use crate::Error;
 use rustix::fs::{Mode, OFlags, SeekFrom, open, seek, unlink};

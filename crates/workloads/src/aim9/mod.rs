@@ -20,26 +20,20 @@ mod disk;
 mod file_names;
 mod function_calls;
 mod heap;
+mod library;
 mod linear_algebra;
-mod memory;
 mod messages;
 mod native;
 mod numbers;
-mod numeric;
 mod processes;
-mod random;
 pub mod rows;
 mod run;
-mod shared_memory;
-mod sieve;
 mod sort;
-mod strings;
-mod system_questions;
 
 use crate::Error;
 use crate::copies::COPIES;
 use crate::scratch::DIR;
-use crate::workload::{ParamKind, ParamSpec, int};
+use crate::workload::{ParamSpec, int};
 use coretwin_base::param::Params;
 use serde::{Deserialize, Serialize};
 use std::ffi::CString;
@@ -51,47 +45,38 @@ const OWN: &str = "own";
 /// The C library's sort.
 const LIBC: &str = "libc";
 
-const CALLS: ParamSpec = ParamSpec {
-    name: "calls",
-    kind: ParamKind::Int { default: 3, min: 1, max: 1_000_000 },
-    about: "the fewest calls of the row's function",
-};
-const FILE_KIB: ParamSpec = ParamSpec {
-    name: "file_kib",
-    // Beyond the last the original's random numbers do not reach.
-    kind: ParamKind::Int { default: 5120, min: 64, max: 32_768 },
-    about: "size of the row's files, in KiB (the article: 5120)",
-};
-const LIST: ParamSpec = ParamSpec {
-    name: "list",
-    kind: ParamKind::Text { default: OWN },
-    about: "'own' directory of 100 entries, or the path of another, like /bin",
-};
-const SECONDS: ParamSpec = ParamSpec {
-    name: "seconds",
-    kind: ParamKind::Decimal { default: "2", min: 0.0, max: 1000.0 },
-    about: "how long calls are made, in seconds (the article: 10)",
-};
-const SORT: ParamSpec = ParamSpec {
-    name: "sort",
-    kind: ParamKind::Text { default: OWN },
-    about: "'own' merge sort, or 'libc' for the C library's qsort",
-};
-const SYNC_CALLS: ParamSpec = ParamSpec {
-    name: "calls",
-    kind: ParamKind::Int { default: 5, min: 1, max: 1_000_000 },
-    about: "the fewest calls; more are made until their mean is known to 2 %",
-};
-const SYNC_CALLS_MAX: ParamSpec = ParamSpec {
-    name: "calls_max",
-    kind: ParamKind::Int { default: 20, min: 1, max: 1_000_000 },
-    about: "the most calls",
-};
-const SYNC_SECONDS: ParamSpec = ParamSpec {
-    name: "seconds",
-    kind: ParamKind::Decimal { default: "0", min: 0.0, max: 1000.0 },
-    about: "how long calls are made at least, in seconds",
-};
+const CALLS: ParamSpec =
+    ParamSpec::int("calls", [3, 1, 1_000_000], "the fewest calls of the row's function");
+const FILE_KIB: ParamSpec = ParamSpec::int(
+    "file_kib", // Beyond the last the original's random numbers do not reach.
+    [5120, 64, 32_768],
+    "size of the row's files, in KiB (the article: 5120)",
+);
+const LIST: ParamSpec = ParamSpec::text(
+    "list",
+    OWN,
+    "'own' directory of 100 entries, or the path of another, like /bin",
+);
+const SECONDS: ParamSpec = ParamSpec::decimal(
+    "seconds",
+    "2",
+    [0.0, 1000.0],
+    "how long calls are made, in seconds (the article: 10)",
+);
+const SORT: ParamSpec =
+    ParamSpec::text("sort", OWN, "'own' merge sort, or 'libc' for the C library's qsort");
+const SYNC_CALLS: ParamSpec = ParamSpec::int(
+    "calls",
+    [5, 1, 1_000_000],
+    "the fewest calls; more are made until their mean is known to 2 %",
+);
+const SYNC_CALLS_MAX: ParamSpec = ParamSpec::int("calls_max", [20, 1, 1_000_000], "the most calls");
+const SYNC_SECONDS: ParamSpec = ParamSpec::decimal(
+    "seconds",
+    "0",
+    [0.0, 1000.0],
+    "how long calls are made at least, in seconds",
+);
 
 /// What rows have in common: parameters, needs, and what a result means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

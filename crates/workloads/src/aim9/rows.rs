@@ -1,9 +1,8 @@
 //! The rows of AIM9. A new one is an element here and a model, or the reason why it has none, in `sim`.
 
 use super::{
-    Group, Row, arithmetic, directory_search, disk, file_names, function_calls, heap,
-    linear_algebra, memory, messages, numeric, processes, shared_memory, sieve, sort, strings,
-    system_questions,
+    Group, Row, arithmetic, directory_search, disk, file_names, function_calls, heap, library,
+    linear_algebra, messages, processes, sort,
 };
 
 /// Every row of the family.
@@ -267,7 +266,7 @@ pub static TABLE_2: &[Row] = &[
         unit: "sieves/s",
         credit: 5,
         group: Group::Compute,
-        prepare: sieve::sieve,
+        prepare: arithmetic::sieve,
     },
     Row {
         name: "aim9/mul_double",
@@ -315,7 +314,7 @@ pub static TABLE_2: &[Row] = &[
         unit: "rounds of functions/s",
         credit: 100,
         group: Group::Library,
-        prepare: numeric::num_rtns_1,
+        prepare: library::num_rtns_1,
     },
     Row {
         name: "aim9/trig_rtns",
@@ -323,7 +322,7 @@ pub static TABLE_2: &[Row] = &[
         unit: "rounds of functions/s",
         credit: 10_000,
         group: Group::Library,
-        prepare: numeric::trig_rtns,
+        prepare: library::trig_rtns,
     },
     Row {
         name: "aim9/matrix_rtns",
@@ -347,7 +346,7 @@ pub static TABLE_2: &[Row] = &[
         unit: "manipulations/s",
         credit: 100,
         group: Group::Library,
-        prepare: strings::string_rtns,
+        prepare: library::string_rtns,
     },
     Row {
         name: "aim9/mem_rtns_1",
@@ -355,7 +354,7 @@ pub static TABLE_2: &[Row] = &[
         unit: "memory operations/s",
         credit: 30_000,
         group: Group::Library,
-        prepare: memory::mem_rtns_1,
+        prepare: library::mem_rtns_1,
     },
     Row {
         name: "aim9/mem_rtns_2",
@@ -363,7 +362,7 @@ pub static TABLE_2: &[Row] = &[
         unit: "block operations/s",
         credit: 100,
         group: Group::Library,
-        prepare: memory::mem_rtns_2,
+        prepare: library::mem_rtns_2,
     },
     Row {
         name: "aim9/sort_rtns_1",
@@ -379,7 +378,7 @@ pub static TABLE_2: &[Row] = &[
         unit: "loops/s",
         credit: 10,
         group: Group::Library,
-        prepare: system_questions::misc_rtns_1,
+        prepare: library::misc_rtns_1,
     },
     Row {
         name: "aim9/dir_rtns_1",
@@ -419,7 +418,7 @@ pub static TABLE_2: &[Row] = &[
         unit: "series/s",
         credit: 100,
         group: Group::Library,
-        prepare: numeric::series_1,
+        prepare: library::series_1,
     },
     Row {
         name: "aim9/shared_memory",
@@ -427,7 +426,7 @@ pub static TABLE_2: &[Row] = &[
         unit: "operations/s",
         credit: 100,
         group: Group::SharedMemory,
-        prepare: shared_memory::shared_memory,
+        prepare: messages::shared_memory,
     },
     Row {
         name: "aim9/tcp_test",
@@ -483,7 +482,7 @@ pub static TABLE_2: &[Row] = &[
         unit: "bytes/s",
         credit: 25_020,
         group: Group::Library,
-        prepare: memory::ram_copy,
+        prepare: library::ram_copy,
     },
 ];
 

@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn numbers_in_any_order_are_sorted_and_found() {
-        let mut random = crate::aim9::random::Random::new();
+        let mut random = crate::aim9::numbers::Random::new();
         for length in [0, 1, 2, 3, 10, 777] {
             let mut numbers: Vec<i32> = (0..length).map(|_| i32::from(random.next())).collect();
             let mut expected = numbers.clone();

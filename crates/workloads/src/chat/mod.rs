@@ -19,7 +19,7 @@ mod run;
 pub mod serve;
 pub(crate) mod server;
 
-use crate::workload::{OWN_SERVER, ParamKind, ParamSpec, int, server_elsewhere};
+use crate::workload::{OWN_SERVER, ParamSpec, int, server_elsewhere};
 use crate::{Error, answer};
 use coretwin_base::param::Params;
 use protocol::{Config, Failure, Message, Totals, Waiting, keys};
@@ -42,32 +42,19 @@ pub(crate) const CONNECTIONS_MAX: u32 = SEMAPHORE_MAX / 2;
 const USERS: i64 = 20;
 
 const PARAMS: &[ParamSpec] = &[
-    ParamSpec {
-        name: "messages",
-        // The semaphore of a user can count to it.
-        kind: ParamKind::Int { default: 100, min: 1, max: SEMAPHORE_MAX as i64 },
-        about: "messages each user sends",
-    },
-    ParamSpec {
-        name: "rooms",
-        kind: ParamKind::Int { default: 10, min: 1, max: CONNECTIONS_MAX as i64 / USERS },
-        about: "rooms; 80 tasks each",
-    },
-    ParamSpec {
-        name: "server",
-        kind: ParamKind::Text { default: OWN_SERVER },
-        about: "'own', or the loopback ADDRESS:PORT of a running `coretwin serve chat`",
-    },
-    ParamSpec {
-        name: "size",
-        kind: ParamKind::Int { default: 100, min: 4, max: 65_536 },
-        about: "size of a message, in bytes",
-    },
-    ParamSpec {
-        name: "users",
-        kind: ParamKind::Int { default: USERS, min: 2, max: 1000 },
-        about: "users of a room",
-    },
+    ParamSpec::int(
+        "messages", // The semaphore of a user can count to it.
+        [100, 1, SEMAPHORE_MAX as i64],
+        "messages each user sends",
+    ),
+    ParamSpec::int("rooms", [10, 1, CONNECTIONS_MAX as i64 / USERS], "rooms; 80 tasks each"),
+    ParamSpec::text(
+        "server",
+        OWN_SERVER,
+        "'own', or the loopback ADDRESS:PORT of a running `coretwin serve chat`",
+    ),
+    ParamSpec::int("size", [100, 4, 65_536], "size of a message, in bytes"),
+    ParamSpec::int("users", [USERS, 2, 1000], "users of a room"),
 ];
 
 /// A variant of chat.

@@ -163,14 +163,7 @@ fn drive(
     supervisor: &mut Supervisor,
 ) -> Result<(Option<Totals>, Totals), Error> {
     let settings = role::written(config)?;
-    let launch = |role, index: usize, args| Launch {
-        role,
-        args,
-        cpus: job.roles.get(index),
-        folder: None,
-        measured: true,
-        keep: 1 << 20,
-    };
+    let launch = |role, index: usize, args| Launch::answering(role, args, job.roles.get(index));
     let (server, address, handle) = match external {
         Some(address) => (None, address, None),
         None => {

@@ -17,15 +17,13 @@
 
 pub(crate) mod client;
 mod files;
-mod latency;
 pub mod load;
 pub(crate) mod replay;
 pub(crate) mod run;
 
 use crate::scratch::{self, DIR, Scratch};
 use crate::workload::{
-    Facts, Measured, ParamKind, ParamSpec, START_S, Workload, decimal, int, needs, text, word,
-    wrong,
+    Facts, Measured, ParamSpec, START_S, Workload, decimal, int, needs, text, word, wrong,
 };
 use crate::{Error, leftovers, supervisor::Supervisor};
 use client::Target;
@@ -50,59 +48,47 @@ const AUTO: &str = "auto";
 const CLASSIC: &str = "classic";
 const TIMED: &str = "timed";
 
-pub(crate) const CLIENTS: ParamSpec = ParamSpec {
-    name: "clients",
-    kind: ParamKind::Int { default: 8, min: 1, max: 2000 },
-    about: "client processes (the article: 20 to 120)",
-};
-pub(crate) const LOADFILE: ParamSpec = ParamSpec {
-    name: "loadfile",
-    kind: ParamKind::Text { default: "netbench-2002" },
-    about: "netbench-2002, netbench, or the path of a load file of dbench 4",
-};
-pub(crate) const MODE: ParamSpec = ParamSpec {
-    name: "mode",
-    kind: ParamKind::Text { default: CLASSIC },
-    about: "classic: one pass of the load; timed: passes for so many seconds",
-};
-pub(crate) const SECONDS: ParamSpec = ParamSpec {
-    name: "seconds",
-    kind: ParamKind::Decimal { default: "10", min: 0.1, max: 3600.0 },
-    about: "how long calls count in timed mode, in seconds",
-};
-pub(crate) const SEED: ParamSpec = ParamSpec {
-    name: "seed",
-    kind: ParamKind::Int { default: 1, min: 0, max: i64::MAX },
-    about: "seed of netbench-2002 and netbench",
-};
-pub(crate) const WARMUP: ParamSpec = ParamSpec {
-    name: "warmup",
-    kind: ParamKind::Decimal { default: "2", min: 0.05, max: 600.0 },
-    about: "how long calls are made before they count in timed mode, in seconds",
-};
+pub(crate) const CLIENTS: ParamSpec =
+    ParamSpec::int("clients", [8, 1, 2000], "client processes (the article: 20 to 120)");
+pub(crate) const LOADFILE: ParamSpec = ParamSpec::text(
+    "loadfile",
+    "netbench-2002",
+    "netbench-2002, netbench, or the path of a load file of dbench 4",
+);
+pub(crate) const MODE: ParamSpec = ParamSpec::text(
+    "mode",
+    CLASSIC,
+    "classic: one pass of the load; timed: passes for so many seconds",
+);
+pub(crate) const SECONDS: ParamSpec = ParamSpec::decimal(
+    "seconds",
+    "10",
+    [0.1, 3600.0],
+    "how long calls count in timed mode, in seconds",
+);
+pub(crate) const SEED: ParamSpec =
+    ParamSpec::int("seed", [1, 0, i64::MAX], "seed of netbench-2002 and netbench");
+pub(crate) const WARMUP: ParamSpec = ParamSpec::decimal(
+    "warmup",
+    "2",
+    [0.05, 600.0],
+    "how long calls are made before they count in timed mode, in seconds",
+);
 
 const PARAMS: &[ParamSpec] = &[
     CLIENTS,
     DIR,
-    ParamSpec {
-        name: "fsync",
-        kind: ParamKind::Text { default: NO },
-        about: "whether each write is followed by fsync: yes or no",
-    },
+    ParamSpec::text("fsync", NO, "whether each write is followed by fsync: yes or no"),
     LOADFILE,
     MODE,
-    ParamSpec {
-        name: "resolve",
-        kind: ParamKind::Text { default: AUTO },
-        about: "whether names are looked up without case first: yes, no, or auto as the load does",
-    },
+    ParamSpec::text(
+        "resolve",
+        AUTO,
+        "whether names are looked up without case first: yes, no, or auto as the load does",
+    ),
     SECONDS,
     SEED,
-    ParamSpec {
-        name: "sync",
-        kind: ParamKind::Text { default: NO },
-        about: "whether files are opened with O_SYNC: yes or no",
-    },
+    ParamSpec::text("sync", NO, "whether files are opened with O_SYNC: yes or no"),
     WARMUP,
 ];
 

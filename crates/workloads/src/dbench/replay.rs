@@ -3,12 +3,12 @@
 //! The same loop drives files and connections; what a call means is the back end's. A call is timed
 //! from the end of the one before it, so one look at the clock is enough.
 
-use super::latency::Latencies;
-use super::load::{Expect, Load, Operation};
+use super::load::{Expect, KINDS, Load, Operation};
 use crate::Error;
 use crate::clock::monotonic_ns;
 use crate::observe::CpusSeen;
 use crate::tbench::protocol::Traffic;
+use crate::times::Times;
 use coretwin_base::machine::cpu_set::CpuSet;
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
@@ -53,6 +53,22 @@ pub(crate) enum Phases {
         /// Counted.
         seconds: f64,
     },
+}
+
+/// How long calls took: times of every kind, in the order of [`KINDS`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Latencies(pub(crate) Vec<Times>);
+
+impl Default for Latencies {
+    fn default() -> Self {
+        Self(vec![Times::default(); KINDS.len()])
+    }
+}
+
+impl Latencies {
+    pub(crate) fn merge(&mut self, other: &Self) {
+        self.0.iter_mut().zip(&other.0).for_each(|(mine, others)| mine.merge(others));
+    }
 }
 
 /// What a client counted.

@@ -2,9 +2,8 @@
 //! they counted added up.
 
 use super::client::{Orders, Target};
-use super::latency::Latencies;
 use super::load::{KINDS, Load};
-use super::replay::{Counted, Phases};
+use super::replay::{Counted, Latencies, Phases};
 use crate::clock::monotonic_ns;
 use crate::role::{self, DBENCH_CLIENT};
 use crate::supervisor::{Launch, Supervisor, Task, TaskId};
@@ -49,14 +48,8 @@ pub(crate) fn drive(
             phases: clients.phases,
             target: clients.target.clone(),
         };
-        ids.push(supervisor.start(Launch {
-            role: DBENCH_CLIENT,
-            args: vec![role::written(&orders)?],
-            cpus: clients.cpus,
-            folder: clients.folder,
-            measured: true,
-            keep: 1 << 20,
-        })?);
+        let launch = Launch::answering(DBENCH_CLIENT, vec![role::written(&orders)?], clients.cpus);
+        ids.push(supervisor.start(Launch { folder: clients.folder, ..launch })?);
     }
     let beside_ended =
         |supervisor: &Supervisor| clients.beside.is_some_and(|(_, id)| supervisor.has_ended(id));

@@ -22,21 +22,19 @@ mod stacks;
 mod work;
 
 use crate::times::Times;
-use crate::workload::{ParamKind, ParamSpec, int};
+use crate::workload::{ParamSpec, int};
 use coretwin_base::machine::placement::Placement;
 use coretwin_base::param::Params;
 use serde::{Deserialize, Serialize};
 
-const SECONDS: ParamSpec = ParamSpec {
-    name: "seconds",
-    kind: ParamKind::Decimal { default: "1", min: 0.02, max: 1000.0 },
-    about: "how long both tasks run side by side, in seconds; the first runs as long alone",
-};
-const DELAY_US: ParamSpec = ParamSpec {
-    name: "delay_us",
-    kind: ParamKind::Int { default: 100, min: 1, max: 100_000 },
-    about: "length of a delay, in microseconds",
-};
+const SECONDS: ParamSpec = ParamSpec::decimal(
+    "seconds",
+    "1",
+    [0.02, 1000.0],
+    "how long both tasks run side by side, in seconds; the first runs as long alone",
+);
+const DELAY_US: ParamSpec =
+    ParamSpec::int("delay_us", [100, 1, 100_000], "length of a delay, in microseconds");
 
 /// What the two tasks of a row share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

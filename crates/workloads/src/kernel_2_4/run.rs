@@ -68,14 +68,11 @@ impl Workload for Row {
         };
         // The thread that waits for the tasks, which are bound each, stays with them.
         let cpus = job.roles.iter().fold(CpuSet::new(), |all, role| all.union(role));
-        let pair = supervisor.start(Launch {
-            role: KERNEL_2_4,
-            args: vec![role::written(&orders)?],
-            cpus: (!cpus.is_empty()).then_some(&cpus),
-            folder: None,
-            measured: true,
-            keep: 1 << 20,
-        })?;
+        let pair = supervisor.start(Launch::answering(
+            KERNEL_2_4,
+            vec![role::written(&orders)?],
+            (!cpus.is_empty()).then_some(&cpus),
+        ))?;
         supervisor.release(&[]);
         supervisor.wait(None, |supervisor| supervisor.has_ended(pair))?;
         let report: Report = answer::of(supervisor.task(pair), "the process of the tasks")?;

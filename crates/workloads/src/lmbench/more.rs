@@ -4,47 +4,44 @@ use super::harness::{COPIES, DIR, Measure, Room, Row, SAMPLE, SAMPLES};
 use super::{
     context_switch, file_read, files, loopback, memory_bandwidth, memory_latency, system_calls,
 };
-use crate::workload::{ParamKind, ParamSpec, int};
+use crate::workload::{ParamSpec, int};
 use coretwin_base::machine::placement::Placement;
 use coretwin_base::param::Params;
 use coretwin_base::study::plan::Scale;
 
-const fn number(name: &'static str, range: [i64; 3], about: &'static str) -> ParamSpec {
-    let [default, min, max] = range;
-    ParamSpec { name, kind: ParamKind::Int { default, min, max }, about }
-}
-
-const PROCESSES: ParamSpec = number("processes", [2, 2, 256], "processes in the ring");
-const FOOTPRINT: ParamSpec = number(
+const PROCESSES: ParamSpec = ParamSpec::int("processes", [2, 2, 256], "processes in the ring");
+const FOOTPRINT: ParamSpec = ParamSpec::int(
     "footprint_kib",
     [0, 0, 64 << 10],
     "memory that each process goes through when it has the token, in KiB",
 );
 const CHASED: ParamSpec =
-    number("size_kib", [256 << 10, 1, 1 << 20], "memory that is gone through, in KiB");
-const STRIDE: ParamSpec = number(
+    ParamSpec::int("size_kib", [256 << 10, 1, 1 << 20], "memory that is gone through, in KiB");
+const STRIDE: ParamSpec = ParamSpec::int(
     "stride",
     [128, 8, 1 << 20],
     "bytes from one load to the next, a multiple of 8 (a line of a cache has 64 or 128)",
 );
-const LINE: ParamSpec = number(
+const LINE: ParamSpec = ParamSpec::int(
     "stride",
     [64, 64, 1 << 20],
     "bytes between the places of loads, a multiple of 8 (a line of a cache has 64 or 128)",
 );
-const PASSED: ParamSpec = number(
+const PASSED: ParamSpec = ParamSpec::int(
     "size_kib",
     [256 << 10, 1, 4 << 20],
     "memory of a pass, in KiB; a copy has twice as much",
 );
-const FILE: ParamSpec = number("size_kib", [64 << 10, 1, 1 << 20], "size of the file, in KiB");
+const FILE: ParamSpec =
+    ParamSpec::int("size_kib", [64 << 10, 1, 1 << 20], "size of the file, in KiB");
 const SMALL_FILE: ParamSpec =
-    number("size_kib", [0, 0, 1024], "size of each file, in KiB (LMbench: 0, 1, 4 and 10)");
-const MESSAGE: ParamSpec = number("message_bytes", [1, 1, 65_000], "size of a message, in bytes");
+    ParamSpec::int("size_kib", [0, 0, 1024], "size of each file, in KiB (LMbench: 0, 1, 4 and 10)");
+const MESSAGE: ParamSpec =
+    ParamSpec::int("message_bytes", [1, 1, 65_000], "size of a message, in bytes");
 const BLOCK: ParamSpec =
-    number("message_bytes", [64 << 10, 1, 1 << 20], "written in one call, in bytes");
+    ParamSpec::int("message_bytes", [64 << 10, 1, 1 << 20], "written in one call, in bytes");
 const DATAGRAM: ParamSpec =
-    number("message_bytes", [32 << 10, 1, 65_000], "size of a datagram, in bytes");
+    ParamSpec::int("message_bytes", [32 << 10, 1, 65_000], "size of a datagram, in bytes");
 
 const fn room(memory_kib: u64, folder_kib: u64) -> Room {
     Room { memory_kib, folder_kib }

@@ -5,7 +5,7 @@
 use super::harness::{Bench, Body, Place, repeated};
 use super::native::processes;
 use crate::Error;
-use crate::workload::{ParamKind, ParamSpec, text};
+use crate::workload::{ParamSpec, text};
 use coretwin_base::caps;
 use rustix::process::{Pid, WaitOptions, waitpid};
 use std::ffi::CString;
@@ -17,11 +17,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// The program that a child becomes.
-pub(super) const PROGRAM: ParamSpec = ParamSpec {
-    name: "program",
-    kind: ParamKind::Text { default: "dynamic" },
-    about: "what is run: dynamic, as LMbench's, or static, without a C library",
-};
+pub(super) const PROGRAM: ParamSpec = ParamSpec::text(
+    "program",
+    "dynamic",
+    "what is run: dynamic, as LMbench's, or static, without a C library",
+);
 
 /// What the measuring process may grow by while it is measured: a fork copies what it has.
 const GROWTH_MAX_KIB: f64 = 64.0;

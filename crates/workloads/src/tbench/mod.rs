@@ -20,8 +20,8 @@ use crate::door::{Bell, Handle};
 use crate::role::{self, TBENCH_SERVER};
 use crate::supervisor::{Launch, Supervisor, Task, TaskId};
 use crate::workload::{
-    Facts, Measured, OWN_SERVER, ParamKind, ParamSpec, Workload, int, metric, needs,
-    server_elsewhere, text, word,
+    Facts, Measured, OWN_SERVER, ParamSpec, Workload, int, metric, needs, server_elsewhere, text,
+    word,
 };
 use crate::{Error, answer};
 use connection::Service;
@@ -50,20 +50,20 @@ const NO: &str = "no";
 
 const PARAMS: &[ParamSpec] = &[
     CLIENTS,
-    ParamSpec {
-        name: "copy",
-        kind: ParamKind::Text { default: NO },
-        about: "whether clients copy replies out of the kernel: yes, or no as dbench 4",
-    },
+    ParamSpec::text(
+        "copy",
+        NO,
+        "whether clients copy replies out of the kernel: yes, or no as dbench 4",
+    ),
     LOADFILE,
     MODE,
     SECONDS,
     SEED,
-    ParamSpec {
-        name: "server",
-        kind: ParamKind::Text { default: OWN_SERVER },
-        about: "'own', or the loopback ADDRESS:PORT of a running tbench server",
-    },
+    ParamSpec::text(
+        "server",
+        OWN_SERVER,
+        "'own', or the loopback ADDRESS:PORT of a running tbench server",
+    ),
     WARMUP,
 ];
 
@@ -94,14 +94,8 @@ impl Tbench {
             // Clients wait for each other, and the worker sees whoever ends.
             patience_s: None,
         };
-        let launch = Launch {
-            role: TBENCH_SERVER,
-            args: vec![role::written(&settings)?],
-            cpus: job.roles.first(),
-            folder: None,
-            measured: true,
-            keep: 1 << 20,
-        };
+        let args = vec![role::written(&settings)?];
+        let launch = Launch::answering(TBENCH_SERVER, args, job.roles.first());
         let (bell, stdin) = Bell::new()?;
         let server = supervisor.start_with(launch, stdin.into())?;
         let handle = bell.hand_out()?;

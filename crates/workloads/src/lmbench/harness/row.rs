@@ -11,20 +11,14 @@ use coretwin_base::study::plan::Scale;
 use coretwin_base::study::reading::Better;
 
 /// Every row has it, or [`SAMPLE_OF_A_SECOND`].
-pub(crate) const SAMPLE: ParamSpec = ParamSpec {
-    name: "sample",
-    kind: ParamKind::Decimal { default: "0.05", min: 0.001, max: 60.0 },
-    about: "how long a sample is, in seconds",
-};
+pub(crate) const SAMPLE: ParamSpec =
+    ParamSpec::decimal("sample", "0.05", [0.001, 60.0], "how long a sample is, in seconds");
 /// For rows in which processes wait for each other: a short sample may catch one way of waiting.
 pub(crate) const SAMPLE_OF_A_SECOND: ParamSpec =
     ParamSpec { kind: ParamKind::Decimal { default: "1", min: 0.001, max: 60.0 }, ..SAMPLE };
 /// Every row has it.
-pub(crate) const SAMPLES: ParamSpec = ParamSpec {
-    name: "samples",
-    kind: ParamKind::Int { default: 11, min: 1, max: 1001 },
-    about: "samples, of which the median counts (LMbench: 11)",
-};
+pub(crate) const SAMPLES: ParamSpec =
+    ParamSpec::int("samples", [11, 1, 1001], "samples, of which the median counts (LMbench: 11)");
 
 /// Sets a row up in its process, which is not timed.
 pub(super) type Prepare = fn(&Place) -> Result<Bench, Error>;
