@@ -64,7 +64,7 @@ const CHECKS: &[&Stage] = &[
         argv: &["cargo", "xtask", "vm", "sched", "schedstudy", "--kernel", "own:6.12"],
         environment: &[],
     },
-    // Whoever switches SMT killed at any moment, on fake machines.
+    // The processes that switch SMT, killed at any moment, on fake machines.
     &Stage {
         name: "switch-kills",
         argv: &["cargo", "test", "--package", "coretwin-host", "--test", "smt", "kill"],
@@ -123,7 +123,7 @@ const CHECKS: &[&Stage] = &[
     },
     // Half an hour: faults planted in a copy of the tree, each of which the test named for it must catch.
     &Stage { name: "mutate", argv: &["cargo", "xtask", "mutate"], environment: &[] },
-    // 7 minutes: runs of every kind with sockets beside another user who does to them what it can. Needs root.
+    // 7 minutes: runs of every kind with sockets beside another user that attacks them. Needs root.
     &Stage {
         name: "strangers",
         argv: &[

@@ -80,7 +80,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().map_or_else(PathBuf::new, Path::to_path_buf)
 }
 
-/// Where cargo builds: inside the clone unless somebody said otherwise.
+/// Where cargo builds: inside the clone unless CARGO_TARGET_DIR says otherwise.
 fn target_folder(root: &Path) -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from)
 }

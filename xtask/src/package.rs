@@ -11,7 +11,7 @@ use std::process::Command;
 
 /// Static programs run on any distribution.
 const STATIC: &str = "-Ctarget-feature=+crt-static";
-/// Who answers for the package.
+/// Maintainer of the package.
 const MAINTAINER: &str = "the Coretwin contributors <coretwin@example.org>";
 /// What dpkg runs before it removes the package.
 const BEFORE_REMOVAL: &str = "packaging/prerm";
@@ -147,7 +147,7 @@ fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     fs::write(path, bytes).with_context(|| format!("writing {}", path.display()))
 }
 
-/// An archive in order of name, of nobody's, at one time.
+/// An archive sorted by name, without owners, with one timestamp.
 fn pack(stage: &Path, archive: &Path, epoch: &str) -> Result<()> {
     let plain = archive.with_extension("");
     run_in(

@@ -13,7 +13,7 @@ pub(crate) struct Stage {
     /// Program and arguments.
     pub(crate) argv: &'static [&'static str],
     /// Environment variables to set. Those of this project only if they are not set already: they say how
-    /// long a check takes, and whoever tries one may want it shorter.
+    /// long a check takes, and a trial run may want it shorter.
     pub(crate) environment: &'static [(&'static str, &'static str)],
 }
 

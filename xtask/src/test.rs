@@ -46,7 +46,8 @@ const STAGES: &[&Stage] = &[
     &Stage {
         name: "tests",
         argv: &["cargo", "test", "--workspace", "--no-fail-fast"],
-        // The same inputs for everybody: what a drawn one finds is for `check-all`, not for who comes by.
+        // The same inputs in every run: what a drawn one finds is for `check-all`, not for an
+        // unrelated change.
         environment: &[("PROPTEST_RNG_SEED", "20261121")],
     },
     &Stage { name: "vm", argv: &["cargo", "xtask", "vm", "--fast"], environment: &[] },

@@ -79,7 +79,7 @@ impl Remarks {
     }
 
     /// Adds them to a result; of a check that copies share, all must hold. The metrics are left to the
-    /// caller, who knows what of several copies is told.
+    /// caller, which knows how those of several copies are combined.
     pub(crate) fn add_to(&self, measured: &mut Measured) {
         measured.cpus_ran = measured.cpus_ran.union(&self.cpus_ran);
         measured.notes.extend(self.notes.clone());
@@ -110,7 +110,7 @@ pub(crate) fn run<O: Serialize, R: DeserializeOwned>(
         Ok(orders(copy, scratch.map(folder).transpose()?))
     };
     let ran = measure(role, job, spread, orders, supervisor);
-    // Before anything of theirs is removed, whoever could still make more must be gone.
+    // Before their files are removed, every process that could make more must be gone.
     supervisor.last_orders(CLEANUP_S);
     supervisor.end_measured()?;
     ran
@@ -150,7 +150,7 @@ fn measure<O: Serialize, R: DeserializeOwned>(
                 .all(|task| task.is_none_or(|task| task.exit.is_some() || answer::has_come(task)))
     };
     supervisor.wait(None, over)?;
-    // Who failed comes first: the others are only not done yet.
+    // A failure comes first: the other copies are only not done yet.
     if let Some(why) = ids.iter().find_map(|id| answer::failure(supervisor.task(*id)?, who)) {
         return Err(Error::failed(why));
     }

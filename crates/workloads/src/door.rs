@@ -2,7 +2,7 @@
 //! the run's own clients alone are let in.
 //!
 //! A client connects and then announces the port of its end through a pipe, which only processes of the
-//! run have. A connection that nobody has announced is held until somebody does; of too many, the oldest is
+//! run have. A connection that is not announced is held until it is; of too many, the oldest is
 //! closed. When all expected clients are in, the listener is closed. So nothing is added to any
 //! message, and nothing of the door is left when the clock starts.
 
@@ -91,7 +91,7 @@ struct Guests {
     expected: u32,
     /// Ports of which no connection was seen.
     announced: Vec<u16>,
-    /// Connections that nobody announced, the oldest first.
+    /// Connections that were not announced, the oldest first.
     unannounced: VecDeque<(SocketAddr, TcpStream)>,
 }
 
@@ -101,7 +101,7 @@ impl Door {
         Self::new(listener, None)
     }
 
-    /// A door for so many clients, which are announced on standard input.
+    /// A door for a number of clients, which are announced on standard input.
     pub(crate) fn guarded(listener: TcpListener, expected: u32) -> Result<Self, Error> {
         let announcements = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3);
         let announcements = announcements.map_err(deaf)?;

@@ -8,7 +8,7 @@ use std::io;
 /// Why a run was ended from outside.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 pub enum Stop {
-    /// Standard input closed: whoever asked for the run is gone.
+    /// Standard input closed: the caller is gone.
     #[error("whoever asked for the run is gone")]
     Abandoned,
     /// A signal asked the worker to end.

@@ -1,5 +1,5 @@
 //! Small files in `/dev/shm` that a run keeps locked as long as it lives, and that name what it
-//! has to leave no trace of. When nobody holds the lock, its run is dead, and whoever comes next
+//! has to leave no trace of. When the lock is free, its run is dead, and the next run
 //! removes what it names.
 //!
 //! `/dev/shm` is empty after a reboot, and containers that share one share the other.
@@ -71,7 +71,7 @@ impl Abandoned {
     }
 }
 
-/// The files of that prefix that nobody holds and that are ours to read.
+/// The files of that prefix whose lock is free and that this user may read.
 pub(crate) fn abandoned(folder: &Path, prefix: &str) -> Vec<Abandoned> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let named = entries

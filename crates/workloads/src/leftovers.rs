@@ -36,7 +36,7 @@ pub(crate) fn start_janitor(supervisor: &mut Supervisor) -> Result<TaskId, Error
 /// die with the worker.
 pub(crate) fn janitor() -> ExitCode {
     let mut end = Vec::new();
-    // An error too means that nobody is there.
+    // An error also means that the worker is gone.
     let _ = std::io::stdin().read_to_end(&mut end);
     let start = Instant::now();
     loop {

@@ -30,7 +30,7 @@ impl RealTime {
 mod tests {
     use super::*;
 
-    /// In a thread of its own: whoever may is real-time from then on.
+    /// In a thread of its own, which stays real-time if that is permitted.
     #[test]
     fn a_thread_is_what_it_asked_for_or_is_refused() {
         let policy = |class: RealTime| {

@@ -32,7 +32,7 @@ pub(crate) const TBENCH_SERVER: &str = "tbench-server";
 pub(crate) const TBENCH_CONNECTION: &str = "tbench-connection";
 /// Both tasks of a row of `kernel-2.4`.
 pub(crate) const KERNEL_2_4: &str = "kernel-2.4";
-/// Loops on CPUs, for `probe`; it serves no job, and dies with whoever starts it.
+/// Loops on CPUs, for `probe`; it serves no job, and dies with its parent.
 pub(crate) const CONTENTION: &str = "contention";
 /// Removes what a killed worker leaves.
 pub(crate) const JANITOR: &str = "janitor";
@@ -53,7 +53,7 @@ pub(crate) struct Entry {
     pub(crate) core_sched: bool,
 }
 
-/// What a process has to do, as the first argument of its role.
+/// A process's orders as JSON, the first argument of its role.
 pub(crate) fn written(orders: &impl Serialize) -> Result<String, Error> {
     serde_json::to_string(orders)
         .map_err(|error| Error::system("cannot write the orders of a process", error))

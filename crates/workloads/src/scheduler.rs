@@ -39,8 +39,8 @@ pub(crate) fn verify(root: &Path, expected: &str) -> Result<(), Error> {
     }
 }
 
-/// Whether a loaded scheduler has the process of this `/proc/PID/sched`; none where the kernel does
-/// not tell.
+/// Whether a loaded scheduler has the process of this `/proc/PID/sched`; `None` where the kernel
+/// does not tell.
 fn is_extended(sched: &str) -> Option<bool> {
     let line = sched.lines().find(|line| line.starts_with("ext.enabled"))?;
     let value = line.rsplit(':').next()?.trim();

@@ -30,7 +30,7 @@ pub(crate) struct Claim {
 }
 
 impl Claim {
-    /// Claims a range of so many keys, after sweeping what dead runs left.
+    /// Claims a range of `count` keys, after sweeping what dead runs left.
     pub(crate) fn new(count: u32) -> Result<Self, Error> {
         Self::new_in(Path::new(FOLDER), count)
     }
@@ -69,7 +69,7 @@ impl Drop for Claim {
     }
 }
 
-/// Removes what killed runs have left: every set and segment of a claim that nobody holds. Returns
+/// Removes what killed runs have left: every set and segment of a claim whose lock is free. Returns
 /// how many were removed. Claims of others are only touched by root.
 pub(crate) fn sweep() -> u32 {
     sweep_in(Path::new(FOLDER))

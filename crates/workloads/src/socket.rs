@@ -1,8 +1,9 @@
 //! Sockets of chat and tbench: they listen, and carry whole messages. The kernel may take or give a part
-//! only, be interrupted, or lose patience; whoever talks here gets all of it or an error.
+//! only, be interrupted, or lose patience; a caller gets the whole message or an error.
 //!
 //! In the usual case a message is one `send` and one `recv`. Patience is the socket's own time-out: a
-//! message may take twice as long from its first part on, so that nobody holds a server by trickling.
+//! message may take twice as long from its first part on, so that no client holds a server by
+//! trickling.
 
 use crate::Error;
 use rustix::io::Errno;

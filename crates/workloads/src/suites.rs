@@ -205,7 +205,7 @@ impl Suite {
         spec.name == self.name && (spec.params.is_empty() || table::find(self.name).is_none())
     }
 
-    /// Its rows by this protocol on a machine of so many CPUs, and the names of those left out. A
+    /// Its rows by this protocol on a machine of `cpus` CPUs, and the names of those left out. A
     /// parameter is given to all rows that have it.
     ///
     /// # Errors

@@ -1,7 +1,7 @@
 //! Starts processes, watches them, and ends every one of them.
 //!
 //! A worker is one thread that waits for everything at once: output, the end of children, signals,
-//! its own standard input (whose end means that whoever asked is gone) and the time limit. It is
+//! its own standard input (which ends when the caller is gone) and the time limit. It is
 //! the reaper of all its descendants, so that a process that leaves its group or session still
 //! comes back to it to be ended and counted.
 
@@ -143,7 +143,7 @@ impl Task {
 /// Reads what a pipe holds now; closes it at its end.
 fn drain(pipe: &mut Option<OwnedFd>, output: &mut Tail, shown: &mut Tail) {
     let mut buffer = [0; 16 * 1024];
-    // A full pipe and more, but not for ever: a writer may be as fast as we are.
+    // A full pipe and more, but with a bound: a writer may be as fast as this reader.
     for _ in 0..64 {
         let Some(fd) = pipe else { return };
         match rustix::io::read(&*fd, &mut buffer) {
@@ -515,7 +515,7 @@ impl Supervisor {
 
 fn signal_group(pid: i32, signal: Signal) {
     if let Some(pid) = Pid::from_raw(pid) {
-        // An error means that nobody is left in the group.
+        // An error means that the group is empty.
         let _ = rustix::process::kill_process_group(pid, signal);
     }
 }

@@ -213,7 +213,7 @@ pub(crate) fn lock_range(
     Ok(())
 }
 
-/// Makes a set of SysV semaphores under a key that nobody uses yet; all are 0.
+/// Makes a set of SysV semaphores under an unused key; all are 0.
 pub(crate) fn semaphores_create(key: i32, count: u32) -> io::Result<i32> {
     let count = libc::c_int::try_from(count).unwrap_or(libc::c_int::MAX);
     // SAFETY: semget takes numbers only.
@@ -265,14 +265,14 @@ pub(crate) fn semaphores_creator(set: i32) -> io::Result<u32> {
     }
 }
 
-/// Removes the set; whoever waits on it is woken with `EIDRM`.
+/// Removes the set; its waiters are woken with `EIDRM`.
 pub(crate) fn semaphores_remove(set: i32) -> io::Result<()> {
     // SAFETY: IPC_RMID ignores every other argument.
     check(unsafe { libc::semctl(set, 0, libc::IPC_RMID) })?;
     Ok(())
 }
 
-/// Makes a SysV shared memory segment under a key that nobody uses yet.
+/// Makes a SysV shared memory segment under an unused key.
 pub(crate) fn segment_create(key: i32, bytes: usize) -> io::Result<i32> {
     // SAFETY: shmget takes numbers only.
     check(unsafe { libc::shmget(key, bytes, libc::IPC_CREAT | libc::IPC_EXCL | 0o600) })
@@ -294,7 +294,7 @@ pub(crate) fn segment_creator(segment: i32) -> io::Result<u32> {
     }
 }
 
-/// Removes the segment once nobody has it attached.
+/// Removes the segment once no process has it attached.
 pub(crate) fn segment_remove(segment: i32) -> io::Result<()> {
     // SAFETY: IPC_RMID ignores the address.
     check(unsafe { libc::shmctl(segment, libc::IPC_RMID, std::ptr::null_mut()) })?;
@@ -312,7 +312,7 @@ pub(crate) fn thread_switches() -> u64 {
     u64::try_from(usage.ru_nivcsw.saturating_add(usage.ru_nvcsw)).unwrap_or(0)
 }
 
-/// Puts this thread into the class that runs only where nobody else wants to (sched(7)).
+/// Puts this thread into the idle class, SCHED_IDLE (sched(7)).
 pub(crate) fn enter_idle_class() -> io::Result<()> {
     enter_class(libc::SCHED_IDLE, 0)
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 const STEPS: u32 = 16;
 /// Buckets up to 2^40 ns, a quarter of an hour.
 const BUCKETS: usize = 37 * STEPS as usize;
-/// A quantile is given where so many times lie beyond it.
+/// A quantile is given where at least this many times lie beyond it.
 const BEYOND: f64 = 100.0;
 
 /// Times of one kind.
@@ -75,8 +75,8 @@ impl Times {
         self.sum_ns as f64 / self.count.max(1) as f64
     }
 
-    /// The time that this share of them does not exceed, in nanoseconds; none if fewer than a hundred
-    /// lie beyond it, for then it says more of these than of others.
+    /// The time that this share of them does not exceed, in nanoseconds; `None` if fewer than a
+    /// hundred lie beyond it, too few to say anything of other times.
     pub(crate) fn quantile_ns(&self, share: f64) -> Option<f64> {
         let wanted = share * self.count as f64;
         if self.count as f64 - wanted < BEYOND {

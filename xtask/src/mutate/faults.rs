@@ -1,4 +1,4 @@
-//! The faults, as data: each is one that somebody could make, in a place where it would give wrong results
+//! The faults, as data: each is a plausible mistake in a place where it would give wrong results
 //! or do harm without a word.
 
 /// Where a test is.

@@ -167,7 +167,7 @@ impl Tree<'_> {
             .args(more)
             .current_dir(self.copy)
             .env("CARGO_TARGET_DIR", self.target)
-            // Nobody looks at a backtrace here, and without it building takes half as long.
+            // No backtrace is read here, and without it building takes half as long.
             .env("CARGO_PROFILE_DEV_DEBUG", "0")
             .env("RUST_BACKTRACE", "0")
             .env("PROPTEST_RNG_SEED", "20261121")

@@ -26,7 +26,7 @@ const MINUTES: u64 = 10;
 const VARIABLE: &str = "CORETWIN_SOAK_MINUTES";
 /// How often their memory is read.
 const EVERY: Duration = Duration::from_secs(1);
-/// So many readings, at least, or nothing is known.
+/// Fewest readings that allow a verdict.
 const READINGS_MIN: usize = 12;
 /// Exit status of what is not possible on this machine.
 const NOT_POSSIBLE: i32 = 3;

@@ -1,6 +1,6 @@
 //! More tasks than a machine has on its other days: many that run now and then, and many that end.
 //!
-//! They cost next to nothing, but whoever lists tasks has to make room for all of them.
+//! They cost next to nothing, but every list of tasks needs room for all of them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,7 +13,7 @@ const STAYING: usize = 2000;
 const EVERY: Duration = Duration::from_millis(400);
 /// Tasks that end at once: more than `account` lists one by one.
 const ENDING: usize = 12_000;
-/// So many of them at a time, and a rest after them.
+/// How many start at a time, with a pause after them.
 const BATCH: usize = 50;
 const REST: Duration = Duration::from_millis(50);
 /// As long as it takes `top` to see it in many windows.

@@ -45,7 +45,7 @@ struct File {
     /// Path from the root, with `/`.
     path: String,
     size_bytes: u64,
-    /// Its text; none if it is not UTF-8.
+    /// Its text; `None` if it is not UTF-8.
     text: Option<String>,
 }
 

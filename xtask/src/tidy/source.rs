@@ -84,7 +84,8 @@ impl Source {
         found
     }
 
-    /// The opening brace of the body of a function whose name begins here; none if it has no body.
+    /// The opening brace of the body of a function whose name begins here; `None` if it has no
+    /// body.
     fn body(&self, from: usize) -> Option<usize> {
         let mut depth = 0;
         for (at, byte) in self.code.bytes().enumerate().skip(from) {
@@ -203,7 +204,7 @@ fn quoted(rest: &[u8], quote: u8) -> usize {
     at + 1
 }
 
-/// `r"…"`, `br#"…"#` and the like; none if something else begins here.
+/// `r"…"`, `br#"…"#` and the like; `None` if something else begins here.
 fn raw_string(rest: &[u8]) -> Option<usize> {
     let prefix = rest.iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
     if !rest[..prefix].ends_with(b"r") || prefix > 2 {
@@ -221,7 +222,7 @@ fn raw_string(rest: &[u8]) -> Option<usize> {
     Some(open + 1 + length.map_or(inside.len(), |length| length + close.len()))
 }
 
-/// `'x'`, of however many bytes; none for a lifetime.
+/// `'x'`, of any number of bytes; `None` for a lifetime.
 fn character(rest: &[u8]) -> Option<usize> {
     let text = String::from_utf8_lossy(&rest[..rest.len().min(6)]);
     let mut chars = text.chars().skip(1);

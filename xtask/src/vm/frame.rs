@@ -89,7 +89,7 @@ impl Parser {
     }
 }
 
-/// The first frame and its length, none if it is not all there yet.
+/// The first frame and its length; `None` if it is not complete yet.
 fn first(bytes: &[u8]) -> Result<Option<(Frame, usize)>> {
     let magic = bytes.len().min(MAGIC.len());
     ensure!(bytes[..magic] == MAGIC[..magic], "no frame begins here");

@@ -55,7 +55,7 @@ fn run_child(arguments: &[String]) -> Result<()> {
         .env("HOME", "/tmp")
         .spawn()
         .context("starting the suite")?;
-    // Whoever loses its parent comes here.
+    // Orphans are reparented to this process.
     while let Some((process, status)) = wait(WaitOptions::empty()).context("waiting")? {
         if u32::try_from(process.as_raw_nonzero().get()) == Ok(child.id()) {
             ensure!(status.exit_status() == Some(0), "the suite ended with {status:?}");

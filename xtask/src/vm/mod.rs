@@ -157,7 +157,7 @@ fn lock(folder: &Path) -> Result<File> {
     Ok(file)
 }
 
-/// The kernels that can be had, each told; none if there is nothing to boot.
+/// The kernels that are available, each printed; empty if there is nothing to boot.
 fn kernels(folder: &Path, wishes: &[Wish]) -> Result<Option<Vec<Kernel>>> {
     fs::create_dir_all(folder).with_context(|| format!("making {}", folder.display()))?;
     let mut kernels: Vec<Kernel> = Vec::new();

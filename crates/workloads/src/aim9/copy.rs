@@ -22,7 +22,7 @@ const SAMPLES: usize = 64;
 /// The mean of synchronous calls is known well enough when its standard error is this share.
 const ERROR_SHARE: f64 = 0.02;
 
-/// After this long nothing is repeated for the sake of the mean: a slow disk would take for ever.
+/// After this long nothing is repeated for the sake of the mean: a slow disk would never end.
 const REPEATING: Duration = Duration::from_secs(120);
 
 /// What a copy has to do.
@@ -138,8 +138,8 @@ pub(super) fn error_share(samples: &[(u64, f64)]) -> Option<f64> {
     (samples.len() >= 3 && mean > 0.0).then(|| (squares / (count - 1.0) / count).sqrt() / mean)
 }
 
-/// At most so many samples: neighbours are put together, as if the clock had been looked at less
-/// often.
+/// The most samples that are kept: neighbours are put together, as if the clock had been looked at
+/// less often.
 fn put_together(samples: Vec<(u64, f64)>) -> Vec<(u64, f64)> {
     let each = samples.len().div_ceil(SAMPLES).max(1);
     let sum = |some: &[(u64, f64)]| {

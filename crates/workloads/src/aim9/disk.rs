@@ -78,7 +78,7 @@ impl Disk {
         self.folder.join(format!("tmpb.{:05}{:05}", std::process::id() % 100_000, self.calls))
     }
 
-    /// A file filled in order and opened again; then so many blocks at random.
+    /// A file filled in order and opened again; then random blocks.
     fn at_random(&mut self, flags: OFlags, blocks: u64) -> io::Result<()> {
         let scratch = self.scratch();
         let file = create(&scratch, OFlags::empty())?;

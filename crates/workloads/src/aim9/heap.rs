@@ -14,7 +14,7 @@ const PAGE: isize = 4096;
 const PAGES: isize = 16;
 /// By how much the heap is larger meanwhile, in bytes.
 const ROOM: isize = 1 << 20;
-/// One byte is written in so many.
+/// Distance between written bytes.
 const STEP: usize = 128;
 
 struct Heap {

@@ -18,7 +18,7 @@ const ROUNDS: u32 = 100;
 /// Rounds of a call of `misc_rtns_1`.
 const QUESTION_ROUNDS: u32 = 10;
 
-/// So many rounds of the library, each with its number, and whether all answers were right.
+/// A number of rounds of the library, each given its number, and whether all answers were right.
 struct Rounds<F> {
     count: u32,
     round: F,

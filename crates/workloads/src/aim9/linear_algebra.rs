@@ -63,7 +63,7 @@ pub(super) fn matrix_rtns(_: &Place) -> Result<Box<dyn Call>, Error> {
     Ok(Box::new(Transform { decaying: Decaying::new(), product: 1.0, last }))
 }
 
-/// The largest system has so many unknowns; a call solves those of 5, 10, … up to it.
+/// Unknowns of the largest system; a call solves those of 5, 10, … up to it.
 const UNKNOWNS: usize = 100;
 const STEP: usize = 5;
 

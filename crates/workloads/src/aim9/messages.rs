@@ -88,7 +88,7 @@ impl Channel {
                 if !sockopt::tcp_nodelay(&listening)? {
                     return Err(io::ErrorKind::Unsupported.into());
                 }
-                // The original's 5 places could be taken by others, and nobody would make room.
+                // The original's 5 places could be taken by others, and never freed.
                 listen(&listening, BACKLOG)?;
                 let read = socket(AddressFamily::INET, SocketType::STREAM, None)?;
                 connect(&read, &getsockname(&listening)?)?;

@@ -149,7 +149,7 @@ fn warning(row: &Row, scratch: &Scratch) -> Option<String> {
         .then(|| format!("the files are in memory: {what}; name a folder on a disk with dir="))
 }
 
-/// What one of so many copies has to do.
+/// The orders of copy `copy` of `copies`.
 fn orders(
     row: &Row,
     params: &Params,

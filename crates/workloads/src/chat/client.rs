@@ -1,7 +1,7 @@
 //! The client of chat: a sender and a receiver task for every user, and the clock.
 //!
-//! A server that somebody else started may have other users or another message size, which the
-//! protocol does not carry; then both sides would wait for each other for ever. So the patience
+//! A server that another user started may have other users or another message size, which the
+//! protocol does not carry; then both sides would deadlock. So the patience
 //! with such a server is bounded, by time-outs of the sockets; with our own no option is set.
 
 use super::gate::GateSet;
@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Patience with a server that somebody else started, in seconds.
+/// Time-out for a server that another user started, in seconds.
 pub(super) const PATIENCE_S: f64 = 30.0;
 
 /// The role: runs against the server whose address is the second argument, reports, ends. The third
@@ -66,7 +66,7 @@ struct Server {
 }
 
 impl Server {
-    /// Connects; the connection may be silent for so many times the patience.
+    /// Connects; the connection may be silent for `times` times the patience.
     fn connect(&self, times: u32) -> io::Result<TcpStream> {
         if let Some(announcer) = &self.announcer {
             return announcer.connect(self.address);

@@ -29,7 +29,7 @@ impl GateSet {
         }
     }
 
-    /// Sets a semaphore that nobody waits on yet.
+    /// Sets a semaphore that has no waiters yet.
     pub(crate) fn set(&self, index: u16, value: u32) -> io::Result<()> {
         match self {
             Self::Semaphores(set) => {
@@ -39,7 +39,7 @@ impl GateSet {
         }
     }
 
-    /// Adds to a semaphore and wakes who waits for it.
+    /// Adds to a semaphore and wakes its waiters.
     pub(crate) fn add(&self, index: u16, count: u32) -> io::Result<()> {
         match self {
             Self::Semaphores(set) => {
@@ -66,7 +66,7 @@ impl GateSet {
         }
     }
 
-    /// Removes the set: who waits, or will wait, gets an error.
+    /// Removes the set: present and later waiters get an error.
     pub(crate) fn close(&self) {
         match self {
             // An error means that it is gone already.
@@ -90,7 +90,8 @@ fn gate(gates: &[FutexSemaphore], index: u16) -> io::Result<&FutexSemaphore> {
 const CLOSED: u32 = 1 << 31;
 
 /// A counting semaphore on a futex. A waiter counts itself first and sleeps only if the value is
-/// still what it saw; who changes the value looks at the counts afterwards; so no wake-up is lost.
+/// still what it saw; a task that changes the value reads the counts afterwards; so no wake-up is
+/// lost.
 #[derive(Debug, Default)]
 pub(crate) struct FutexSemaphore {
     value: AtomicU32,

@@ -1,5 +1,6 @@
-//! Where clients of `coretwin serve chat` wait until they have said what they want. Whoever is silent
-//! holds up nobody: all are listened to at once, and of too many those go who have waited longest.
+//! Where clients of `coretwin serve chat` wait until they have said what they want. A silent
+//! client delays no other: all are polled at once, and if there are too many the oldest are
+//! dropped.
 
 use super::protocol::WISHES;
 use crate::door::Door;
@@ -20,7 +21,7 @@ struct Waiting {
     said: Vec<u8>,
 }
 
-/// Clients that have not said what they want, the one who came first at the front.
+/// Clients that have not said what they want, the oldest first.
 #[derive(Default)]
 pub(super) struct Lobby {
     waiting: Vec<Waiting>,
@@ -41,7 +42,7 @@ impl Lobby {
         self.waiting.iter().map(|one| PollFd::new(&one.stream, PollFlags::IN))
     }
 
-    /// Lets in the next who is at the door; whether anybody was.
+    /// Lets in the next client at the door; returns whether there was one.
     ///
     /// # Errors
     /// No descriptor is free, say.
@@ -62,7 +63,8 @@ impl Lobby {
         self.waiting.iter().position(|one| Some(from(one.from)) == most).unwrap_or(0)
     }
 
-    /// The next who leaves: it has said what it wants, has closed, or has been silent for too long.
+    /// The next client that leaves: it has said what it wants, has closed, or has been silent for
+    /// too long.
     pub(super) fn next(&mut self, patience: Duration) -> Option<Left> {
         let (index, left) = self.waiting.iter_mut().enumerate().find_map(|(index, one)| {
             let gone = match one.hear() {

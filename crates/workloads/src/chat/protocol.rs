@@ -80,7 +80,7 @@ pub(crate) mod keys {
     /// The most rooms whose keys can be claimed together.
     pub(crate) const ROOMS_MAX: u32 = crate::semaphores::KEYS_MAX - OTHERS;
 
-    /// Keys of a run of so many rooms.
+    /// How many keys a run of `rooms` rooms needs.
     pub(crate) fn count(rooms: u32) -> u32 {
         rooms + OTHERS
     }

@@ -115,7 +115,7 @@ impl Workload for Chat {
         let config = self.config(params, claim.as_ref().map_or(0, |claim| claim.base));
         let ran = drive(&config, external, job, supervisor);
         let left = claim.as_ref().map(Claim::existing);
-        // Before the claim goes, whoever could still make a semaphore must be gone.
+        // Before the claim goes, every process that could still make a semaphore must be gone.
         supervisor.end_all()?;
         drop(claim);
         let (server, client) = ran?;

@@ -2,8 +2,8 @@
 //! `coretwin run chat:server=127.0.0.1:9999`.
 //!
 //! It serves one client after the other until it is told to stop. By default it listens on
-//! loopback only: the protocol asks nobody who he is and starts thousands of threads for whoever
-//! connects, and a study measures one machine, not the network between two.
+//! loopback only: the protocol has no authentication and starts thousands of threads for any client
+//! that connects, and a study measures one machine, not the network between two.
 
 use super::lobby::{Left, Lobby};
 use super::protocol::{Config, Failure, Totals, Waiting, keys};
@@ -169,7 +169,7 @@ fn within_limits(
     )))
 }
 
-/// Serves a client beside somebody who ends it when it is time to stop, or takes too long.
+/// Serves a client, while another thread ends the session at `stop` or at its time limit.
 fn serve_watched(
     session: &Session,
     door: &mut Door,
@@ -199,7 +199,7 @@ fn serve_watched(
     })
 }
 
-/// Looks at how a client gets on, so that none holds the server for ever.
+/// Watches a client's progress, so that none holds the server without a bound.
 struct Watch {
     began: Instant,
     /// When it made its last connection.
@@ -228,7 +228,7 @@ impl Watch {
     }
 }
 
-/// Waits a moment for somebody at the door, or for what somebody in the lobby says.
+/// Waits a moment for a client at the door, or for data from one in the lobby.
 fn wait_for_any(door: &Door, lobby: &Lobby) -> Result<(), Error> {
     let brief = Timespec { tv_sec: 0, tv_nsec: i64::from(LOOK.subsec_nanos()) };
     match poll(&mut door.fds().chain(lobby.fds()).collect::<Vec<_>>(), Some(&brief)) {

@@ -330,8 +330,8 @@ impl Reading<'_> {
     }
 }
 
-/// Bytes of standard output that one of so many copies keeps for reading metrics. More is read, so
-/// that the command is not held up, and let go.
+/// Bytes of standard output that each of `copies` copies keeps for reading metrics. More is read,
+/// so that the command is not held up, and let go.
 fn kept(copies: u32) -> usize {
     (caps::OUTPUT.bytes as usize / copies.max(1) as usize).max(KEPT_LEAST)
 }

@@ -304,7 +304,7 @@ fn count(window: Window, mut step: impl FnMut() -> u64) -> Busy {
     }
 }
 
-/// Some round trips of the line, or none if the partner does not play (any more).
+/// Some round trips of the line, or 0 if the partner does not take part (any more).
 fn play(line: &Line, serves: bool, until: Instant) -> u64 {
     const TRIPS: u64 = 20;
     let (mine, theirs) = if serves { (1, 0) } else { (0, 1) };

@@ -77,7 +77,7 @@ impl Loops {
     }
 }
 
-/// Rests on a CPU that nobody else shall have: the core is told that nothing is waited for.
+/// Spins with PAUSE on a dedicated CPU.
 pub(super) fn rest() {
     for _ in 0..100 {
         spin_loop();

@@ -2,11 +2,11 @@
 //!
 //! A process of its own, started with [`command`]: it reads [`Orders`], then a [`Round`] a line,
 //! and answers each with a [`Reply`]. It ends when its standard input closes or its parent dies,
-//! and its threads with it, so whoever is killed leaves no loop running.
+//! and its threads with it, so no loop outlives a killed parent.
 //!
 //! Each CPU has two threads bound to it: one that burns when a round asks for it ([`crew`],
 //! [`loops`]), and one of the idle class that looks, while the CPU should rest, whether it does: a
-//! thread of that class gets the CPU at once unless somebody else is at work there.
+//! thread of that class gets the CPU at once unless another task runs there.
 
 pub(crate) mod crew;
 mod loops;
@@ -38,7 +38,7 @@ pub struct Round {
     pub kind: Contention,
     /// CPUs that do it; the others rest.
     pub active: CpuSet,
-    /// For [`Contention::PingPong`]: who plays with whom; each CPU once at most.
+    /// For [`Contention::PingPong`]: the pairs of CPUs; each CPU once at most.
     pub pairs: Vec<(CpuId, CpuId)>,
     /// How long is counted, in microseconds.
     pub window_us: u64,

@@ -169,7 +169,8 @@ impl Files {
         let opened = self.open_path(path, flags, kind);
         let opened =
             as_expected(operation.expect, opened, || format!("opening {}", self.text(path)))?;
-        // One that succeeded where it did not matter is closed at once: nobody knows its number.
+        // One that succeeded where it did not matter is closed at once: no later call has its
+        // number.
         if let (Some(file), true) = (opened, handle.0 < HANDLES_MAX) {
             self.open[usize::from(handle.0)] = Some((file, path));
         }

@@ -217,7 +217,7 @@ impl Workload for Dbench {
             beside: None,
         };
         let ran = run::drive(&clients, supervisor);
-        // Before anything is removed, whoever could still make more must be gone.
+        // Before files are removed, every process that could make more must be gone.
         supervisor.last_orders(CLEANUP_S);
         supervisor.end_measured()?;
         let mut measured = run::measure(&load, phases, &ran?);

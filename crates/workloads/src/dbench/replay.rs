@@ -192,7 +192,7 @@ impl Client {
     }
 }
 
-/// Whether an answer is the expected one: its value, or none if failure was expected.
+/// Whether an answer is the expected one: its value, or `None` if failure was expected.
 pub(crate) fn as_expected<T>(
     expect: Expect,
     answer: Result<T, Errno>,

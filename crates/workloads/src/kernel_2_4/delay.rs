@@ -61,7 +61,7 @@ impl Delays {
     }
 }
 
-/// So many turns that do nothing.
+/// `turns` turns that do nothing.
 #[inline(never)]
 fn empty_loop(turns: u64) {
     for _ in 0..turns {

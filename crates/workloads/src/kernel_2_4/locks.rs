@@ -33,7 +33,7 @@ pub(super) struct Locks {
 }
 
 impl Locks {
-    /// Two locks that are so many bytes apart: 4 to 252, whole words.
+    /// Two locks `distance` bytes apart: 4 to 252, whole words.
     pub(super) fn new(distance: usize) -> Self {
         let lines = Lines([const { AtomicU32::new(0) }; 64]);
         let counters = Default::default();

@@ -39,7 +39,7 @@ const DELAY_US: ParamSpec =
 /// What the two tasks of a row share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    /// Memory near their locks, which lie so many bytes apart.
+    /// Memory near their locks.
     Locks {
         /// From one lock to the other, in bytes.
         distance: usize,
@@ -51,7 +51,7 @@ enum Kind {
     },
     /// A core, beside one that waits for a time.
     Delay(Delay),
-    /// The low 16 bits of their stacks' addresses, but for so many bytes.
+    /// The low 16 bits of their stacks' addresses, apart from an offset.
     Stacks {
         /// How far the second stack is moved, in bytes.
         offset: usize,
@@ -61,7 +61,7 @@ enum Kind {
 /// How a delay passes its time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Delay {
-    /// So many turns of an empty loop, calibrated beforehand.
+    /// An empty loop of a number of turns calibrated beforehand.
     Loop,
     /// A loop that looks at the clock, with PAUSE.
     Clock,
@@ -97,7 +97,7 @@ trait Pair: Sync {
 struct Tally {
     /// Operations: locks taken, turns of work, polls, delays.
     operations: u64,
-    /// Hand-overs made by who works.
+    /// Hand-overs made by the worker.
     handed_over: u64,
     /// Of a waiter, how long each hand-over took; of delays that were too long, by how much.
     times: Times,

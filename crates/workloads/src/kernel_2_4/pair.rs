@@ -121,7 +121,7 @@ fn measure(pair: &dyn Pair, orders: &Orders) -> Result<Report, Error> {
             thread.spawn_scoped(scope, move || shared.task(task))
         });
         if spawned[0].is_ok() != spawned[1].is_ok() {
-            // The one that did start must not wait for ever.
+            // The thread that did start must not wait for the other.
             shared.failed.store(true, SeqCst);
             shared.barrier.wait();
         }
@@ -170,7 +170,7 @@ impl Shared<'_> {
 
     /// One phase of one task, from the common begin to its own end.
     fn phase(&self, task: usize, phase: &Phase) -> Tally {
-        // Whoever waits here sleeps: nothing is taken from the one that runs alone.
+        // A thread that waits here sleeps: it takes nothing from the one that runs alone.
         self.barrier.wait();
         if task == 0 {
             self.begin_ns.store(monotonic_ns(), SeqCst);

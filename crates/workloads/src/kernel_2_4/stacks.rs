@@ -25,7 +25,7 @@ pub(super) struct Stacks {
 }
 
 impl Stacks {
-    /// The second stack is moved by so many bytes, whole words.
+    /// Offset of the second stack, in bytes, whole words.
     pub(super) fn new(offset: usize) -> Self {
         Self { offset, places: [const { AtomicUsize::new(usize::MAX) }; 2] }
     }

@@ -56,7 +56,7 @@ impl Member {
         }
     }
 
-    /// Waits for the token, touches, and passes it on, one more than it was, for ever.
+    /// Waits for the token, touches, and passes it on, one more than it was, until the ring ends.
     fn pass_on(&self) -> Result<(), Error> {
         while let Some(token) = self.receive()? {
             let touched = self.touch();

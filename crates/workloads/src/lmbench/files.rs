@@ -66,7 +66,7 @@ impl Files {
         })
     }
 
-    /// Makes files until there are so many.
+    /// Makes files until there are `many`.
     fn create(&mut self, many: u64) -> Result<(), Error> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL;
         let trouble = |error| Error::system("cannot make a file", error);

@@ -27,7 +27,7 @@ const LOST: Duration = Duration::from_secs(10);
 /// room for by default, with what the kernel keeps of each (socket(7), rmem_default).
 const UNDER_WAY: u64 = 64;
 const UNDER_WAY_BYTES: u64 = 64 << 10;
-/// Bytes of messages repeat themselves after so many.
+/// Period of the pattern in messages, in bytes.
 const PATTERN: usize = 251;
 
 /// Between the two processes.
@@ -110,7 +110,7 @@ impl Channel {
     }
 }
 
-/// Both ends, the second of them in a process that does as it is told.
+/// Both ends, the second in a child process that runs `work`.
 fn with_peer(
     place: &Place,
     channel: Channel,
@@ -230,7 +230,7 @@ fn sink(end: &End, channel: Channel, message_bytes: usize) -> io::Result<()> {
     Ok(())
 }
 
-/// Reads so many bytes; how many of them were right, by the last byte of each piece.
+/// Reads `bytes` bytes; returns how many were right, judged by the last byte of each piece.
 fn swallow(
     end: &End,
     channel: Channel,

@@ -73,7 +73,7 @@ pub(crate) fn run(
 /// A spinner that runs.
 struct Spinning {
     id: TaskId,
-    /// Its count; none for a command.
+    /// Its count; `None` for a command.
     counter: Option<OwnedFd>,
 }
 

@@ -27,7 +27,7 @@ const STRETCH_WORDS: usize = (1 << 20) / size_of::<u64>();
 /// The role: sets the loop up, waits for its release, and spins until it is killed.
 pub(crate) fn main(entered: Result<(), Error>, args: &[String]) -> ExitCode {
     let Err(error) = entered.and_then(|()| spin(args));
-    // Nobody reads it unless this spinner is missed, and then it is shown.
+    // It is shown only if this spinner is missed.
     let _ = writeln!(std::io::stderr(), "{error}");
     ExitCode::FAILURE
 }
@@ -35,7 +35,7 @@ pub(crate) fn main(entered: Result<(), Error>, args: &[String]) -> ExitCode {
 fn spin(args: &[String]) -> Result<std::convert::Infallible, Error> {
     let [name, counter] = args else { return Err(Error::failed("a spinner was misconfigured")) };
     let mut stretch = stretch(name)?;
-    // Opened anew: the descriptor that was inherited belongs to nobody in this process.
+    // Opened anew: no value in this process owns the inherited descriptor.
     let mut counter: File = OpenOptions::new()
         .append(true)
         .open(format!("/proc/self/fd/{counter}"))

@@ -41,7 +41,7 @@ pub static ALL: &[Tbench] = &[
     Tbench { name: "tbench-threads", threads: true },
 ];
 
-/// Patience with a server that somebody else started, in seconds.
+/// Time-out for a server that another user started, in seconds.
 const PATIENCE_S: f64 = 30.0;
 /// How long the server's last words may take when all clients are done.
 const LAST_WORDS: Duration = Duration::from_secs(10);
@@ -91,7 +91,7 @@ impl Tbench {
             threads: self.threads,
             executable: None,
             core_sched: job.core_sched,
-            // Clients wait for each other, and the worker sees whoever ends.
+            // Clients wait for each other, and the worker sees each end.
             patience_s: None,
         };
         let args = vec![role::written(&settings)?];

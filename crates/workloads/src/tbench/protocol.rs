@@ -17,8 +17,8 @@ pub const PORT: u16 = 7003;
 /// Names that the reply to one part of a search carries.
 const NAMES_OF_A_PART: usize = 11;
 
-/// Sizes of a request and its reply for a call, in bytes, as dbench 4 has them; none if nothing is
-/// sent. Calls that only our own load knows are as large as those that do their part there.
+/// Sizes of a request and its reply for a call, in bytes, as dbench 4 has them; `None` if nothing
+/// is sent. Calls that only our own load knows are as large as those that do their part there.
 #[must_use]
 pub fn sizes(call: &Call, length_of: impl Fn(PathId) -> usize) -> Option<(usize, usize)> {
     let path = |path: PathId| 2 * length_of(path);
@@ -79,7 +79,7 @@ pub trait Stream {
     /// Sends all of it.
     ///
     /// # Errors
-    /// The stream broke, or nobody reads.
+    /// The stream broke, or its other end does not read.
     fn send(&mut self, bytes: &[u8]) -> io::Result<()>;
 }
 
@@ -158,7 +158,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// What a client sends, and what comes back; breaks off after so many bytes of replies.
+    /// What a client sends, and what comes back; breaks off after a bounded number of bytes of
+    /// replies.
     struct Recorded<'a> {
         requests: &'a [u8],
         replies: Vec<u8>,

@@ -30,7 +30,7 @@ const LOOK: Duration = Duration::from_millis(50);
 /// How connections are served.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Settings {
-    /// Clients that are announced on standard input; none: whoever comes is served.
+    /// Clients that are announced on standard input; `None`: every client is served.
     pub(crate) clients: Option<u32>,
     /// Threads instead of processes.
     pub(crate) threads: bool,
@@ -38,7 +38,7 @@ pub(crate) struct Settings {
     pub(crate) executable: Option<PathBuf>,
     /// Whether each process takes a core-scheduling cookie of its own.
     pub(crate) core_sched: bool,
-    /// How long a client may be silent, or not read, in seconds; none: for ever.
+    /// How long a client may be silent, or not read, in seconds; `None`: without a limit.
     pub(crate) patience_s: Option<f64>,
 }
 
@@ -159,8 +159,8 @@ impl Live {
     }
 }
 
-/// Serves whoever connects, until `stop` says so; without it, for ever. It then ends what it has
-/// started.
+/// Serves every client until `stop` says so; without it, until it is killed. It then ends what it
+/// has started.
 pub(super) fn accept_all(
     listener: TcpListener,
     settings: &Settings,

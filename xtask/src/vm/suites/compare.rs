@@ -56,7 +56,7 @@ fn guest(guest: &mut Guest) -> Result<()> {
 
 fn study(folder: &str) -> Result<()> {
     let options = ["study", "--switch", "--yes", "--settle", "0s", "--blocks", BLOCKS];
-    // What the host has to do beside is nobody's fault here.
+    // What else the host does is not a fault here.
     let limits = ["--steal-limit", "100%", "--others-limit", "100%"];
     let rest = ["--out", folder, "--", "/bin/true"];
     let output = output("coretwin", &[&options[..], &limits, &rest].concat())?;

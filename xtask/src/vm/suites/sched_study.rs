@@ -22,7 +22,7 @@ pub(crate) const SUITE: Suite = Suite {
 
 const STATE: &str = "/sys/kernel/sched_ext/state";
 const OPS: &str = "/sys/kernel/sched_ext/root/ops";
-/// Somebody who is not root, of the guest's /etc/passwd.
+/// A user of the guest's /etc/passwd that is not root.
 const GUEST: u32 = 1000;
 const ARMS: [&str; 6] = ["--arm", "off@kernel", "--arm", "on@kernel", "--arm", "on@core-queue"];
 /// Longest wait for something that takes a second in a guest whose host has time for it.

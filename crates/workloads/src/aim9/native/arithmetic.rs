@@ -35,7 +35,7 @@ macro_rules! whole_quotient {
 pub(in crate::aim9) use x86_64::*;
 #[cfg(target_arch = "x86_64")]
 mod x86_64 {
-    /// How the chains were made, for whoever reads a result.
+    /// How the chains were made, as a result says it.
     pub(in crate::aim9) const CODE: &str = "inline assembly for x86-64";
 
     macro_rules! chain {
@@ -104,7 +104,7 @@ mod x86_64 {
 pub(in crate::aim9) use aarch64::*;
 #[cfg(target_arch = "aarch64")]
 mod aarch64 {
-    /// How the chains were made, for whoever reads a result.
+    /// How the chains were made, as a result says it.
     pub(in crate::aim9) const CODE: &str = "inline assembly for aarch64";
 
     macro_rules! chain {
@@ -184,7 +184,7 @@ pub(in crate::aim9) use portable::*;
 mod portable {
     use std::hint::black_box;
 
-    /// How the chains were made, for whoever reads a result.
+    /// How the chains were made, as a result says it.
     #[cfg(not(test))]
     pub(in crate::aim9) const CODE: &str = "portable code, which the compiler may have changed";
 

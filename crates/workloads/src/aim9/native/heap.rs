@@ -20,7 +20,7 @@ impl Break {
         Self { found: now, now }
     }
 
-    /// Moves it by so many bytes, with one system call; false if the kernel did not.
+    /// Moves it by that many bytes, with one system call; returns `false` if the kernel refused.
     #[must_use]
     pub(in crate::aim9) fn move_by(&mut self, bytes: isize) -> bool {
         let wanted = self.now.wrapping_add_signed(bytes);

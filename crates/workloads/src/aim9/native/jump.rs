@@ -184,7 +184,7 @@ mod aarch64 {
     }
 }
 
-/// How the jump is made, for whoever reads a result.
+/// How the jump is made, as a result says it.
 pub(in crate::aim9) const WAY: &str = if cfg!(any(target_arch = "x86_64", target_arch = "aarch64"))
 {
     "registers saved and restored in assembly"

@@ -76,7 +76,7 @@ pub(in crate::aim9) fn fill_search_copy(
     }
 }
 
-/// Copies so many bytes with the C library's function.
+/// Copies `size` bytes with the C library's `memcpy`.
 pub(in crate::aim9) fn copy(from: &[u8], to: &mut [u8], size: usize) {
     let size = black_box(size.min(from.len()).min(to.len()));
     // SAFETY: both slices have at least `size` bytes, and one is borrowed alone.

@@ -6,7 +6,7 @@ use std::io;
 use std::ptr;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-/// Forks; the child does as it is told and ends. The measuring process has one thread, so the
+/// Forks; the child runs `work` and ends. The measuring process has one thread, so the
 /// child has all that its parent had.
 fn child(work: impl FnOnce() -> i32) -> io::Result<()> {
     // SAFETY: this process has one thread (a copy of a row starts none), so the child is in a
@@ -76,7 +76,7 @@ fn install(signal: libc::c_int) {
     unsafe { libc::signal(signal, catch as *const () as libc::sighandler_t) };
 }
 
-/// Sends itself `SIGUSR2` until so many were caught; how many were sent.
+/// Sends itself `SIGUSR2` until `count` were caught; returns how many were sent.
 pub(in crate::aim9) fn catch_signals(count: u32) -> u32 {
     CAUGHT.store(0, Relaxed);
     install(libc::SIGUSR2);

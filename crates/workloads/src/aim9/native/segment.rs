@@ -11,7 +11,7 @@ pub(in crate::aim9) struct Segment {
 }
 
 impl Segment {
-    /// Attaches a segment of at least so many bytes, for this process alone.
+    /// Attaches a segment of at least `bytes` bytes, for this process alone.
     pub(in crate::aim9) fn attach(id: i32, bytes: usize) -> io::Result<Self> {
         // SAFETY: the kernel chooses the address, so it overlaps nothing.
         let address = unsafe { libc::shmat(id, ptr::null(), 0) };

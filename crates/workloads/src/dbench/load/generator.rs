@@ -409,7 +409,7 @@ impl<'a> Making<'a> {
         Ok(())
     }
 
-    /// A multiple of 512 from which so much fits into the file.
+    /// A multiple of 512 from which `size` bytes fit into the file.
     fn offset(&mut self, file: u64, size: u32) -> u64 {
         self.stream.below(file.saturating_sub(size.into()) / 512 + 1) * 512
     }
@@ -442,7 +442,7 @@ impl<'a> Making<'a> {
         self.file_of(0)
     }
 
-    /// A file that holds so much: one time in three a passing one, where there is one.
+    /// A file of at least that size: one time in three a passing one, where there is one.
     fn file_of(&mut self, needed: u64) -> (String, u64) {
         if self.stream.below(3) == 0
             && let Some(index) = self.pick(true)

@@ -4,7 +4,7 @@ use super::{Call, Expect, Handle, Load, PathId};
 use std::fmt::Write;
 
 impl Load {
-    /// The text; none if the load has calls that dbench 4 does not know.
+    /// The text; `None` if the load has calls that dbench 4 does not know.
     #[must_use]
     pub fn to_text(&self) -> Option<String> {
         let mut text = String::new();

@@ -9,12 +9,12 @@ use std::path::{Path, PathBuf};
 
 /// What is timed.
 pub(crate) trait Body {
-    /// Makes ready for so many operations; not timed.
+    /// Prepares for `count` operations; not timed.
     fn before(&mut self, _count: u64) -> Result<(), Error> {
         Ok(())
     }
 
-    /// Does the operation so many times, one after the other, and nothing else.
+    /// Does the operation `count` times in a row, and nothing else.
     fn repeat(&mut self, count: u64) -> Result<(), Error>;
 
     /// The most operations of a sample, where each leaves something: samples are then shorter.
@@ -56,7 +56,7 @@ impl Bench {
         self
     }
 
-    /// An operation is worth so much: bytes, or turns.
+    /// Sets what an operation is worth: bytes, or turns.
     pub(crate) fn worth(mut self, amount: f64) -> Self {
         self.amount = amount;
         self
@@ -112,7 +112,7 @@ impl<F: FnMut() -> io::Result<bool>> Body for Each<F> {
 /// Where a copy of a row works.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Place {
-    /// Its folder, where the row makes files; empty, and nobody else's.
+    /// Its own empty folder; `None` if the row makes no files.
     pub(super) folder: Option<PathBuf>,
     /// The CPUs of each of the row's roles, where a placement separates them.
     pub(super) cpus: Vec<CpuSet>,

@@ -51,7 +51,7 @@ impl Measure {
         }
     }
 
-    /// The value of an operation of so many seconds.
+    /// The value of an operation that takes `operation_s` seconds.
     pub(super) fn value(self, operation_s: f64, amount: f64) -> f64 {
         match self {
             Self::Microseconds => operation_s * 1e6 / amount,

@@ -43,7 +43,7 @@ impl Overheads {
         Ok(Self { clock_s, turn_s: (turn_s - clock_s / empty.count as f64).max(0.0) })
     }
 
-    /// The time of one of so many operations that took so long.
+    /// The time of one operation: `elapsed` over `operations`, less clock and loop.
     pub(super) fn operation_s(self, operations: u64, elapsed: Duration) -> f64 {
         let net = elapsed.as_secs_f64() - self.clock_s;
         (net / operations as f64 - self.turn_s).max(0.0)

@@ -22,7 +22,7 @@ struct Line([u64; 8]);
 pub(in crate::lmbench) struct Memory(Vec<Line>);
 
 impl Memory {
-    /// So much of it, all zero.
+    /// `kib` KiB, all zero.
     pub(in crate::lmbench) fn new(kib: u32) -> Self {
         Self(vec![Line([0; 8]); kib as usize * (1024 / size_of::<Line>())])
     }
@@ -35,7 +35,7 @@ impl Memory {
 
     /// Its words, to be written.
     pub(in crate::lmbench) fn words_mut(&mut self) -> &mut [u64] {
-        // SAFETY: as above, and nobody else reaches them meanwhile.
+        // SAFETY: as above, and no other reference exists.
         unsafe { std::slice::from_raw_parts_mut(self.0.as_mut_ptr().cast(), self.0.len() * 8) }
     }
 }
@@ -44,8 +44,8 @@ impl Memory {
 pub(in crate::lmbench) struct Chain(Memory);
 
 impl Chain {
-    /// Joins the words of these numbers, in this order, the last to the first, in so much memory;
-    /// none if there is no such word.
+    /// Joins the words of these numbers, in this order, the last to the first, in `kib` KiB;
+    /// `None` if a number lies outside.
     pub(in crate::lmbench) fn new(kib: u32, visits: &[u32]) -> Option<Self> {
         let mut memory = Memory::new(kib);
         let words = memory.words_mut();
@@ -66,7 +66,7 @@ impl Chain {
         words.get(word as usize).map_or(0, |address| (address.wrapping_sub(base) / 8) as u32)
     }
 
-    /// Goes [`LOADS`] words on from a visited one, so many times; where that leads.
+    /// Goes [`LOADS`] words on from a visited one, `turns` times; returns the word reached.
     pub(in crate::lmbench) fn chase(&self, word: u32, turns: u64) -> u32 {
         let words = self.0.words();
         let base = words.as_ptr().addr();
@@ -310,7 +310,7 @@ pub(in crate::lmbench) struct Mapping {
 }
 
 impl Mapping {
-    /// Maps so many bytes of a file, which nobody may shorten or write from now on.
+    /// Maps `bytes` bytes of a file, which must not be shortened or written from now on.
     pub(in crate::lmbench) fn new(file: &File, bytes: usize) -> io::Result<Self> {
         if (file.metadata()?.len() as usize) < bytes {
             return Err(io::ErrorKind::UnexpectedEof.into());

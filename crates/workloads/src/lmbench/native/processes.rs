@@ -6,7 +6,7 @@ use std::ffi::CStr;
 use std::io;
 use std::ptr;
 
-/// Forks. The child does as it is told and ends with that status, as a C program that calls `exit`.
+/// Forks. The child runs `work` and exits with its result, as a C program that calls `exit`.
 pub(in crate::lmbench) fn fork(work: impl FnOnce() -> i32) -> io::Result<Pid> {
     // SAFETY: a measuring process has one thread, so the child is in a whole state. The child
     // never returns from here.

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Closes a descriptor. When one is dropped Rust asks first, in debug builds, whether it is open.
 pub(in crate::lmbench) fn close(descriptor: OwnedFd) -> io::Result<()> {
-    // SAFETY: the descriptor was owned and is nobody's any more.
+    // SAFETY: the descriptor was owned, and its owner is gone.
     match unsafe { libc::close(descriptor.into_raw_fd()) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),

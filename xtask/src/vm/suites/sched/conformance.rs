@@ -30,7 +30,7 @@ const SCENARIOS: &[(&str, &str)] = &[
 const SHARE_BESIDE: f64 = 0.25;
 /// The same for what never happens in the simulation.
 const NEVER_SHARE: f64 = 0.15;
-/// Numbers of moves may be so many more or fewer.
+/// Tolerance of the number of moves, either way.
 const COUNTS_BESIDE: f64 = 4.0;
 
 /// Now and then one run lies far beside, and the next does not; a policy that differs does each time. So often

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::Child;
 use std::time::{Duration, Instant};
 
-/// Who is killed, without a chance to do anything about it.
+/// The process that gets SIGKILL.
 #[derive(Debug, Clone, Copy)]
 enum Victim {
     /// The guard restores.
@@ -21,7 +21,7 @@ enum Victim {
     /// One of the two processes of the guard, or both; the study ends a little later, one way or
     /// another.
     Guard,
-    /// The study, and one or both of the guard's processes at the same moment. Where nobody is left
+    /// The study, and one or both of the guard's processes at the same moment. Where none is left
     /// the undo is by hand.
     Both,
 }
@@ -85,7 +85,7 @@ pub(super) fn run_on(guest: &mut Guest, machine: &Arranged, kills: u32) -> Resul
     Ok(())
 }
 
-/// What kills met: how often the state was saved, how often SMT was off; how often nobody was left.
+/// What kills met: how often the state was saved, how often SMT was off; how often none was left.
 #[derive(Default)]
 struct Met {
     saved: u32,
@@ -190,7 +190,7 @@ fn kill(
     settle(machine).with_context(|| log(&folder))
 }
 
-/// Kills one or both of the guard's processes, if they are there yet, and the study; whether nobody
+/// Kills one or both of the guard's processes, if they are there yet, and the study; whether none
 /// may be left.
 fn kill_both(study: &mut Child, random: &mut Random, met: &mut Met) -> Result<bool> {
     let guards = guards()?;
