@@ -47,12 +47,7 @@ pub trait Workload: Sync {
     ///
     /// # Errors
     /// Whatever ended it; the supervisor then ends what is left of it.
-    fn run(
-        &self,
-        params: &Params,
-        job: &Job,
-        supervisor: &mut Supervisor,
-    ) -> Result<Measured, Error>;
+    fn run(&self, params: &Params, job: &Job, supervisor: &mut Supervisor) -> Ran;
 }
 
 /// What is true of a workload whatever its parameters.
@@ -300,6 +295,9 @@ pub(crate) fn server_elsewhere(
     }
     Ok(Some(address))
 }
+
+/// What a run ends with.
+pub type Ran = Result<Measured, Error>;
 
 /// What a run that succeeded measured. CPU time and memory are the supervisor's to add.
 #[derive(Debug, Clone)]

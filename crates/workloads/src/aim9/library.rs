@@ -8,7 +8,7 @@ use super::native::mathematics as m;
 use super::native::memory;
 use super::native::strings::Strings;
 use super::native::system::{ask_everything, c_library};
-use super::numbers::{Decaying, Uniform};
+use super::numbers::Numbers;
 use super::{Call, Place};
 use crate::Error;
 use std::hint::black_box;
@@ -159,7 +159,7 @@ const TRIGONOMETRIC_ROUNDS: u32 = 10_000;
 
 /// Sixteen functions a round.
 pub(super) fn num_rtns_1(_: &Place) -> Result<Box<dyn Call>, Error> {
-    let mut uniform = Uniform::new();
+    let mut uniform = Numbers::uniform();
     rounds("answers", move |_| {
         let w = uniform.next();
         let (positive, negative) = (w + 10.000_1, w - 10.000_1);
@@ -181,7 +181,7 @@ pub(super) fn num_rtns_1(_: &Place) -> Result<Box<dyn Call>, Error> {
 
 /// Ten functions a round.
 struct Trigonometric {
-    uniform: Uniform,
+    uniform: Numbers,
     /// The largest angle whose tangent is a hyperbolic one.
     largest: f64,
 }
@@ -212,13 +212,13 @@ impl Call for Trigonometric {
 }
 
 pub(super) fn trig_rtns(_: &Place) -> Result<Box<dyn Call>, Error> {
-    Ok(Box::new(Trigonometric { uniform: Uniform::new(), largest: 0.0 }))
+    Ok(Box::new(Trigonometric { uniform: Numbers::uniform(), largest: 0.0 }))
 }
 
 /// The series of the sine, term by term until the sum stays the same. Most arguments are tiny, so
 /// most sums have two terms.
 struct Series {
-    decaying: Decaying,
+    decaying: Numbers,
     worst: f64,
 }
 
@@ -257,7 +257,7 @@ impl Call for Series {
 }
 
 pub(super) fn series_1(_: &Place) -> Result<Box<dyn Call>, Error> {
-    Ok(Box::new(Series { decaying: Decaying::new(), worst: 0.0 }))
+    Ok(Box::new(Series { decaying: Numbers::decaying(), worst: 0.0 }))
 }
 
 #[cfg(test)]

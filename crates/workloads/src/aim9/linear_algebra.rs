@@ -1,7 +1,7 @@
 //! Rows `matrix_rtns` and `array_rtns`: points transformed, and systems of linear equations solved.
 //! Plain code, of which today's compiler does two columns at a time where the article's did one.
 
-use super::numbers::Decaying;
+use super::numbers::Numbers;
 use super::{Call, Place};
 use crate::Error;
 use std::hint::black_box;
@@ -16,7 +16,7 @@ type Matrix = [Vector; 4];
 
 /// A vector and a matrix loaded, multiplied, and the point brought onto a screen.
 struct Transform {
-    decaying: Decaying,
+    decaying: Numbers,
     product: f64,
     last: (Vector, Matrix, Vector),
 }
@@ -60,7 +60,7 @@ impl Call for Transform {
 
 pub(super) fn matrix_rtns(_: &Place) -> Result<Box<dyn Call>, Error> {
     let last = ([0.0; 4], [[0.0; 4]; 4], [0.0; 4]);
-    Ok(Box::new(Transform { decaying: Decaying::new(), product: 1.0, last }))
+    Ok(Box::new(Transform { decaying: Numbers::decaying(), product: 1.0, last }))
 }
 
 /// Unknowns of the largest system; a call solves those of 5, 10, … up to it.

@@ -6,52 +6,37 @@ use super::native::mathematics::{rand, srand};
 /// The smallest number above zero.
 const SMALLEST: f64 = f64::from_bits(1);
 
-/// 500 numbers, each half the difference of the two before it, so most are tiny. Read in turn,
-/// over and over.
+/// A list of numbers, read in turn, over and over.
 #[derive(Debug)]
-pub(super) struct Decaying {
-    numbers: Vec<f64>,
+pub(super) struct Numbers {
+    list: Vec<f64>,
     at: usize,
 }
 
-impl Decaying {
-    pub(super) fn new() -> Self {
-        let mut numbers = vec![0.0, 1.0, SMALLEST];
-        while let [.., before, last] = numbers[..]
-            && numbers.len() < 500
+impl Numbers {
+    /// 500 numbers, each half the difference of the two before it, so most are tiny.
+    pub(super) fn decaying() -> Self {
+        let mut list = vec![0.0, 1.0, SMALLEST];
+        while let [.., before, last] = list[..]
+            && list.len() < 500
         {
-            numbers.push((before - last).abs() / 2.0);
+            list.push((before - last).abs() / 2.0);
         }
-        Self { numbers, at: 0 }
+        Self { list, at: 0 }
     }
 
-    pub(super) fn next(&mut self) -> f64 {
-        let number = self.numbers[self.at];
-        self.at = (self.at + 1) % self.numbers.len();
-        number
-    }
-}
-
-/// 10,000 numbers from -10 to 10, every hundredth the smallest above zero. Read in turn, over and
-/// over.
-#[derive(Debug)]
-pub(super) struct Uniform {
-    numbers: Vec<f64>,
-    at: usize,
-}
-
-impl Uniform {
-    pub(super) fn new() -> Self {
+    /// 10,000 numbers from -10 to 10, every hundredth the smallest above zero.
+    pub(super) fn uniform() -> Self {
         srand(1);
         let draw = |_| f64::from(rand()) / f64::from(libc::RAND_MAX) * 20.0 - 10.0;
-        let mut numbers: Vec<f64> = (0..10_000).map(draw).collect();
-        numbers.iter_mut().step_by(100).for_each(|number| *number = SMALLEST);
-        Self { numbers, at: 0 }
+        let mut list: Vec<f64> = (0..10_000).map(draw).collect();
+        list.iter_mut().step_by(100).for_each(|number| *number = SMALLEST);
+        Self { list, at: 0 }
     }
 
     pub(super) fn next(&mut self) -> f64 {
-        let number = self.numbers[self.at];
-        self.at = (self.at + 1) % self.numbers.len();
+        let number = self.list[self.at];
+        self.at = (self.at + 1) % self.list.len();
         number
     }
 }
@@ -87,10 +72,10 @@ mod tests {
 
     #[test]
     fn the_numbers_are_those_described() {
-        let decaying = Decaying::new().numbers;
+        let decaying = Numbers::decaying().list;
         assert_eq!((decaying.len(), decaying[3], decaying[4]), (500, 0.5, 0.25));
         assert!(decaying.iter().filter(|x| **x < 1e-10).count() > 400);
-        let uniform = Uniform::new().numbers;
+        let uniform = Numbers::uniform().list;
         assert!(uniform.iter().all(|x| (-10.0..=10.0).contains(x)));
         assert_eq!(uniform.iter().filter(|x| x.is_subnormal()).count(), 100);
     }

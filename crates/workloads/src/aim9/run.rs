@@ -11,7 +11,7 @@ use crate::scratch::{self, Scratch};
 use crate::semaphores::{Claim, KEYS_MAX};
 use crate::supervisor::Supervisor;
 use crate::workload::{
-    Facts, Measured, START_S, Workload, decimal, int, metric, needs, path, text, word, wrong,
+    Facts, Measured, Ran, START_S, Workload, decimal, int, metric, needs, path, text, word, wrong,
 };
 use crate::{Error, copies, leftovers};
 use coretwin_base::machine::limits::{Limit, Need};
@@ -91,12 +91,7 @@ impl Workload for Row {
         Ok(())
     }
 
-    fn run(
-        &self,
-        params: &Params,
-        job: &Job,
-        supervisor: &mut Supervisor,
-    ) -> Result<Measured, Error> {
+    fn run(&self, params: &Params, job: &Job, supervisor: &mut Supervisor) -> Ran {
         let count = job.copies.max(1);
         let makes_something = self.group.has_folder() || self.group == Group::SharedMemory;
         if makes_something {

@@ -8,7 +8,7 @@ use crate::error::signal_name;
 use crate::role::{self, CHAT_CLIENT, CHAT_SERVER};
 use crate::semaphores::Claim;
 use crate::supervisor::{Launch, Supervisor, Task, TaskId};
-use crate::workload::{Facts, Measured, START_S, Workload, int, metric, needs, wrong};
+use crate::workload::{Facts, Measured, Ran, START_S, Workload, int, metric, needs, wrong};
 use crate::{Error, answer};
 use coretwin_base::machine::limits::{Limit, Need};
 use coretwin_base::study::job::Job;
@@ -101,12 +101,7 @@ impl Workload for Chat {
         self.server(params).map(drop)
     }
 
-    fn run(
-        &self,
-        params: &Params,
-        job: &Job,
-        supervisor: &mut Supervisor,
-    ) -> Result<Measured, Error> {
+    fn run(&self, params: &Params, job: &Job, supervisor: &mut Supervisor) -> Ran {
         let external = self.server(params)?;
         let claim = match self.futexes {
             true => None,

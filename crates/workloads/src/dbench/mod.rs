@@ -23,7 +23,7 @@ pub(crate) mod run;
 
 use crate::scratch::{self, DIR, Scratch};
 use crate::workload::{
-    Facts, Measured, ParamSpec, START_S, Workload, decimal, int, needs, text, word, wrong,
+    Facts, ParamSpec, Ran, START_S, Workload, decimal, int, needs, text, word, wrong,
 };
 use crate::{Error, leftovers, supervisor::Supervisor};
 use client::Target;
@@ -184,12 +184,7 @@ impl Workload for Dbench {
         scratch::check(self.name(), params)
     }
 
-    fn run(
-        &self,
-        params: &Params,
-        job: &Job,
-        supervisor: &mut Supervisor,
-    ) -> Result<Measured, Error> {
+    fn run(&self, params: &Params, job: &Job, supervisor: &mut Supervisor) -> Ran {
         leftovers::start_janitor(supervisor)?;
         let (load, seed) = load_of(params)?;
         let count = int(params, CLIENTS.name);

@@ -3,10 +3,10 @@
 
 use super::pair::{Orders, Report};
 use super::{DELAY_US, Kind, Row, SECONDS, Tally, delay_us};
+use crate::answer;
 use crate::role::{self, KERNEL_2_4};
 use crate::supervisor::{Launch, Supervisor};
-use crate::workload::{Facts, Measured, START_S, Workload, decimal, metric, needs};
-use crate::{Error, answer};
+use crate::workload::{Facts, Measured, Ran, START_S, Workload, decimal, metric, needs};
 use coretwin_base::machine::cpu_set::CpuSet;
 use coretwin_base::machine::limits::Need;
 use coretwin_base::machine::placement::Placement;
@@ -54,12 +54,7 @@ impl Workload for Row {
         START_S + 2.1 * decimal(params, SECONDS.name)
     }
 
-    fn run(
-        &self,
-        params: &Params,
-        job: &Job,
-        supervisor: &mut Supervisor,
-    ) -> Result<Measured, Error> {
+    fn run(&self, params: &Params, job: &Job, supervisor: &mut Supervisor) -> Ran {
         let orders = Orders {
             row: self.name.to_owned(),
             seconds: decimal(params, SECONDS.name),

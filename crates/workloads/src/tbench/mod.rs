@@ -20,8 +20,7 @@ use crate::door::{Bell, Handle};
 use crate::role::{self, TBENCH_SERVER};
 use crate::supervisor::{Launch, Supervisor, Task, TaskId};
 use crate::workload::{
-    Facts, Measured, OWN_SERVER, ParamSpec, Workload, int, metric, needs, server_elsewhere, text,
-    word,
+    Facts, OWN_SERVER, ParamSpec, Ran, Workload, int, metric, needs, server_elsewhere, text, word,
 };
 use crate::{Error, answer};
 use connection::Service;
@@ -155,12 +154,7 @@ impl Workload for Tbench {
         self.server(params).map(drop)
     }
 
-    fn run(
-        &self,
-        params: &Params,
-        job: &Job,
-        supervisor: &mut Supervisor,
-    ) -> Result<Measured, Error> {
+    fn run(&self, params: &Params, job: &Job, supervisor: &mut Supervisor) -> Ran {
         let (load, seed) = load_of(params)?;
         if let Some(call) = protocol::too_long(&load) {
             return Err(Error::failed(format!(

@@ -8,7 +8,7 @@ use super::sampler::Sample;
 use crate::role::LMBENCH;
 use crate::scratch::{self, Scratch};
 use crate::supervisor::Supervisor;
-use crate::workload::{Facts, Measured, Workload, metric, needs};
+use crate::workload::{Facts, Measured, Ran, Workload, metric, needs};
 use crate::{Error, copies, leftovers};
 use coretwin_base::machine::limits::{Limit, Need};
 use coretwin_base::param::Params;
@@ -60,12 +60,7 @@ impl Workload for Row {
         (self.check)(self, params)
     }
 
-    fn run(
-        &self,
-        params: &Params,
-        job: &Job,
-        supervisor: &mut Supervisor,
-    ) -> Result<Measured, Error> {
+    fn run(&self, params: &Params, job: &Job, supervisor: &mut Supervisor) -> Ran {
         if self.has_folder() {
             leftovers::start_janitor(supervisor)?;
         }
