@@ -104,7 +104,7 @@ pub fn rows_of(family: &str) -> Vec<Printed> {
     rows
 }
 
-/// The printed row of a workload with these parameters, on 2.4.19; none where the article has none.
+/// The printed row of a workload with these parameters, on 2.4.19; `None` where the article has none.
 #[must_use]
 pub fn find<'a>(rows: &'a [Printed], workload: &str, params: &Params) -> Option<&'a Printed> {
     let label = label_of(rows, workload, params)?;

@@ -1,67 +1,33 @@
 //! Tidy CSV: one line per reading, of every phase and status; RFC 4180 quoting.
 //!
 //! Effects per row are in the summary (`json`). Metrics become one column for each name that any
-//! reading has, `metric.NAME`, in the unit that the reading gives it. An empty field is a value
-//! that there is none of.
+//! reading has, `metric.NAME`, in the unit that the reading gives it. An empty field is a missing
+//! value.
 
 use crate::Study;
-use crate::dataset::{checks_failed, phase, status};
-use coretwin_base::param;
+use crate::dataset::{csv_columns, csv_rows};
+use coretwin_base::column::{Column, Values};
 use coretwin_base::printable::printable;
-use coretwin_base::study::reading::Reading;
-use coretwin_stats::study::Analysed;
 use std::collections::BTreeSet;
 use std::fmt::Write;
-
-/// The columns before the metrics.
-const COLUMNS: [&str; 27] = [
-    "seq",
-    "phase",
-    "block",
-    "attempt",
-    "switch",
-    "analysed",
-    "arm",
-    "row",
-    "workload",
-    "params",
-    "placement_asked",
-    "cpus_ran",
-    "threads",
-    "copies",
-    "status",
-    "cause",
-    "value",
-    "unit",
-    "better",
-    "operations",
-    "elapsed_s",
-    "user_s",
-    "system_s",
-    "steal_s",
-    "checks_failed",
-    "env",
-    "origin",
-];
 
 /// Every reading, one line each.
 #[must_use]
 pub fn csv(study: &Study<'_>) -> String {
-    let analysed = Analysed::new(study.plan, study.readings);
     let metrics: BTreeSet<&str> =
         study.readings.iter().flat_map(|r| r.metrics.keys().map(String::as_str)).collect();
-    let mut out = COLUMNS.join(",");
+    let columns = csv_columns();
+    let mut out = head(&columns);
     for name in &metrics {
         out.push(',');
         field(&mut out, &format!("metric.{name}"));
     }
     out.push('\n');
-    for reading in study.readings {
-        line(&mut out, reading, analysed.includes(reading));
-        put(&mut out, format_args!(",{}", study.plan.origin()));
+    for row in csv_rows(study.plan, study.readings) {
+        line(&mut out, &columns, &row);
         for name in &metrics {
             out.push(',');
-            if let Some(metric) = reading.metrics.get(*name) {
+            if let Some(metric) = row.reading.metrics.get(*name) {
                 number(&mut out, metric.value);
             }
         }
@@ -70,35 +36,42 @@ pub fn csv(study: &Study<'_>) -> String {
     out
 }
 
-fn line(out: &mut String, reading: &Reading, analysed: bool) {
-    put(out, format_args!("{},{},", reading.seq, phase(reading)));
-    put(out, format_args!("{},{},{},", reading.block, reading.attempt, reading.switch));
-    put(out, format_args!("{analysed},"));
-    field(out, &reading.arm);
-    let params = param::label("", &reading.params);
-    for text in [&reading.row, &reading.workload, params.trim_start_matches(':')] {
-        out.push(',');
-        field(out, text);
+/// A table, its names first.
+pub(crate) fn table<'a, Row: 'a>(
+    columns: &[Column<Row>],
+    rows: impl Iterator<Item = &'a Row>,
+) -> String {
+    let mut out = head(columns) + "\n";
+    for row in rows {
+        line(&mut out, columns, row);
+        out.push('\n');
     }
-    put(out, format_args!(",{},", reading.placement_asked));
-    field(out, &reading.cpus_ran.to_string());
-    put(out, format_args!(",{},{},{},", reading.threads, reading.copies, status(reading)));
-    field(out, reading.cause.as_deref().unwrap_or_default());
-    out.push(',');
-    if let Some(value) = reading.value {
-        number(out, value);
+    out
+}
+
+fn head<Row>(columns: &[Column<Row>]) -> String {
+    columns.iter().map(|column| column.name).collect::<Vec<_>>().join(",")
+}
+
+fn line<Row>(out: &mut String, columns: &[Column<Row>], row: &Row) {
+    for (place, column) in columns.iter().enumerate() {
+        if place > 0 {
+            out.push(',');
+        }
+        match &column.values {
+            Values::Text(value) => field(out, &value(row).unwrap_or_default()),
+            Values::Count(value) => whole(out, value(row)),
+            Values::Number(value) => number(out, value(row).unwrap_or(f64::NAN)),
+            Values::Flag(value) => whole(out, value(row)),
+            Values::Time(value) => whole(out, value(row)),
+        }
     }
-    out.push(',');
-    field(out, &reading.unit);
-    put(out, format_args!(",{},{}", reading.better.name(), reading.operations));
-    for seconds in [reading.elapsed_s, reading.user_s, reading.system_s, reading.steal_s] {
-        out.push(',');
-        number(out, seconds);
+}
+
+fn whole(out: &mut String, value: Option<impl std::fmt::Display>) {
+    if let Some(value) = value {
+        put(out, format_args!("{value}"));
     }
-    out.push(',');
-    field(out, &checks_failed(reading));
-    out.push(',');
-    field(out, &reading.env);
 }
 
 /// Writing to a string cannot fail.

@@ -40,7 +40,7 @@ pub(crate) enum Fate {
 pub(crate) struct Point {
     /// Number of the reading among those of its row, in run order, from 0.
     pub(crate) order: u32,
-    /// The value; none if it failed or is not finite.
+    /// The value; `None` if it failed or is not finite.
     pub(crate) value: Option<f64>,
     pub(crate) fate: Fate,
     /// Index into the readings of the study.

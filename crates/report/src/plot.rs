@@ -146,7 +146,7 @@ pub(crate) struct Heat {
 #[derive(Debug, Clone)]
 pub(crate) struct HeatRow {
     pub(crate) label: String,
-    /// By column; none where nothing was measured.
+    /// By column; `None` where nothing was measured.
     pub(crate) cells: Vec<Option<HeatCell>>,
 }
 

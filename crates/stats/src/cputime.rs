@@ -30,7 +30,7 @@ const SET_ASIDE_MAX: f64 = 0.1;
 /// The readings of one block by row.
 type Block<'a> = BTreeMap<&'a str, &'a Reading>;
 
-/// Analyses the readings of a plan of `cputime`; none for another plan.
+/// Analyses the readings of a plan of `cputime`; `None` for another plan.
 #[must_use]
 pub fn summarise(
     plan: &Plan,
@@ -186,7 +186,7 @@ fn cpu_s(reading: &Reading) -> Option<f64> {
     (sum > 0.0).then_some(sum)
 }
 
-/// What a spinner counted per second; none if it counted nothing.
+/// What a spinner counted per second; `None` if it counted nothing.
 fn rate(reading: &Reading, spinner: u32) -> Option<f64> {
     number(reading, &metric::spinner_rate(spinner)).filter(|rate| *rate > 0.0)
 }
@@ -200,7 +200,7 @@ fn geometric(values: impl Iterator<Item = f64>) -> Option<f64> {
     mean(values.filter(|value| *value > 0.0).map(libm::log)).map(libm::exp)
 }
 
-/// Mean of logs with its interval; none if a block has no such number.
+/// Mean of logs with its interval; `None` if a block has no such number.
 fn estimate(values: impl Iterator<Item = Option<f64>>) -> Option<Estimate> {
     let logs: Option<Vec<f64>> =
         values.map(|value| value.filter(|value| *value > 0.0).map(libm::log)).collect();
@@ -213,7 +213,7 @@ fn estimate(values: impl Iterator<Item = Option<f64>>) -> Option<Estimate> {
     })
 }
 
-/// Slowdown and yield, from one spinner on the sibling; none where nothing shares a core.
+/// Slowdown and yield, from one spinner on the sibling; `None` where nothing shares a core.
 fn factors(pair: &Pair, conditions: &[ConditionResult]) -> Option<Factors> {
     if !pair.relation.is_smt() {
         return None;

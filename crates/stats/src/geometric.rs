@@ -3,7 +3,7 @@
 
 use coretwin_base::study::reading::Better;
 
-/// Geometric mean, exp of the mean of logs; none for no values, or if any is not above 0.
+/// Geometric mean, exp of the mean of logs; `None` for no values, or if any is not above 0.
 ///
 /// The right mean for ratios: the quotient of two geometric means is the geometric mean of the
 /// quotients (Fleming & Wallace, Communications of the ACM 29, 1986).
@@ -16,7 +16,7 @@ pub fn mean(values: &[f64]) -> Option<f64> {
     Some(libm::exp(logs / values.len() as f64))
 }
 
-/// How many times better `value` is than `reference`: above 1 is better. None unless both are above
+/// How many times better `value` is than `reference`: above 1 is better. `None` unless both are above
 /// 0 and finite.
 #[must_use]
 pub fn ratio(reference: f64, value: f64, better: Better) -> Option<f64> {

@@ -26,7 +26,7 @@ pub struct Paired {
 }
 
 impl Paired {
-    /// From one difference per block; none if there is no difference.
+    /// From one difference per block; `None` if there is no difference.
     #[must_use]
     pub fn new(differences: &[f64]) -> Option<Self> {
         let blocks = u32::try_from(differences.len()).ok().filter(|&blocks| blocks > 0)?;

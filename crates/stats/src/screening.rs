@@ -1,6 +1,6 @@
 //! Choosing thread counts on screening readings, before the study proper.
 //!
-//! The best of six counts looks better than it is: whoever compares it on the data it was chosen
+//! The best of six counts looks better than it is: comparing it on the data it was chosen
 //! by finds a difference where there is none nearly twice as often as stated. So the choice is made on readings
 //! that take no further part, frozen, and confirmed on fresh blocks.
 

@@ -9,7 +9,7 @@ use coretwin_base::study::summary::Verdict;
 const POWER: f64 = 0.80;
 
 /// The verdict on an effect whose mean is 0 where arms do not differ, and above 0 where the arm is
-/// better; `margin` is on the same scale. None for fewer than two blocks.
+/// better; `margin` is on the same scale. `None` for fewer than two blocks.
 ///
 /// Whether the interval of [`EQUIVALENCE`] lies inside the margin is asked first: an effect too small to
 /// matter is called that even where it is surely not 0. Then the interval of [`CONFIDENCE`] decides.

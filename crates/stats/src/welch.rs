@@ -9,7 +9,7 @@ use crate::student;
 pub struct Estimate {
     /// The mean.
     pub mean: f64,
-    /// Its spread; none where too few blocks, or a protocol without spread, tell nothing of it.
+    /// Its spread; `None` where too few blocks, or a protocol without spread, tell nothing of it.
     pub spread: Option<Spread>,
 }
 

@@ -1,6 +1,6 @@
 //! A dataset for other people's tools: a folder of tables, each of Parquet files in folders that are
 //! named by machine and workload (`effects/machine=a/workload=chat/part-0.parquet`), which DuckDB,
-//! pandas and Spark read as one table. What the columns are is said by who has the rows; FORMAT.md
+//! pandas and Spark read as one table. The caller defines the columns; FORMAT.md
 //! documents them.
 //!
 //! A dataset appears whole or not at all: it is made beside its place and then takes it.

@@ -1,5 +1,5 @@
 //! `factors.jsonl`: slowdowns and yields measured on this machine, a line each, kept in the state
-//! folder for later accounting. Appended to only; whoever reads takes the last line that fits.
+//! folder for later accounting. Appended to only; readers take the last line that fits.
 
 use crate::error::Error;
 use coretwin_base::account::cputime::result::MeasuredFactors;

@@ -190,13 +190,13 @@ fn of_file(path: &Path) -> Result<String, Error> {
     Ok(format!("{} {} {} {changed:?}\n", path.display(), of.ino(), of.len()))
 }
 
-/// A stamp, and what a merge made of the bundles it stands for: whoever changes that is found out too.
+/// A stamp, and what a merge made of the bundles it stands for, so that a changed merge is found, too.
 fn sealed(merged: &Path, stamp: &str) -> Result<String, Error> {
     let [members, refused] = [MEMBERS, REFUSED].map(|name| of_file(&merged.join(name)));
     Ok(format!("{stamp}\n{}\n", sha256((members? + &refused?).as_bytes())))
 }
 
-/// Every bundle in a folder, sorted; none if there is no such folder.
+/// Every bundle in a folder, sorted; empty if there is no such folder.
 ///
 /// # Errors
 /// If it cannot be read.

@@ -35,7 +35,7 @@ pub struct Journal {
     disk: Disk,
     /// End of the last whole line.
     end: u64,
-    /// Whether lines get a checksum: one of an older version that has none is gone on with without.
+    /// Whether lines get a checksum: a journal of an older version without checksums continues without.
     sealed: bool,
     /// About how many bytes are still to come, for the message when space runs out.
     expected_bytes: u64,

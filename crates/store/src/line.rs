@@ -48,7 +48,7 @@ pub enum BadLine {
     Newer(#[from] schema::NewerSchema),
 }
 
-/// Only the version, read first, so that a newer record is told from a broken one.
+/// Only the version, read first, to tell a newer record from a broken one.
 #[derive(Deserialize)]
 struct Version {
     schema: u32,

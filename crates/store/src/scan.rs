@@ -135,7 +135,7 @@ impl<R: io::Read> Pieces<R> {
             if self.count > caps::JOURNAL.bytes {
                 return Err(caps::JOURNAL.exceeded());
             }
-            // Behind a line that is too long nothing is read: whoever takes it apart refuses it.
+            // Nothing is read behind a line that is too long: its parser refuses it.
             let no_end = bytes.len() as u64 > caps::LINE.bytes && !bytes.contains(&b'\n');
             if count < self.size || no_end {
                 self.ended = true;
@@ -158,7 +158,7 @@ pub(crate) fn read_all(path: &Path, file: &File, extent: Extent) -> Result<Read,
     read_in_pieces(path, file, length as usize, extent, PIECE_BYTES)
 }
 
-/// Reads a journal on one CPU: whoever has many of them shares them out.
+/// Reads a journal on one CPU; callers with many journals share them out.
 pub(crate) fn read_alone(path: &Path, file: impl io::Read, extent: Extent) -> Result<Read, Error> {
     let (mut pieces, mut lines) = (Pieces::new(file, PIECE_BYTES), Lines::new(extent));
     let parsed = std::iter::from_fn(|| pieces.next()).map(|(number, piece)| {

@@ -112,7 +112,7 @@ fn candidates(model: &Model, relation: usize, open: &[usize]) -> Vec<Mend> {
     found
 }
 
-/// The open relations that the figure mends; none if it breaks one that held.
+/// The open relations that the figure mends; `None` if it breaks one that held.
 fn mended(model: &Model, cell: CellId, figure: &Figure, open: &[usize]) -> Option<Vec<usize>> {
     let mut relations = Vec::new();
     for &entered in model.entered_by(cell) {

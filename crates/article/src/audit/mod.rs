@@ -95,7 +95,7 @@ pub struct Broken {
     pub printed: String,
     /// What the other printed figures give.
     pub recomputed: String,
-    /// What they give once the misprint is mended; none without a single misprint.
+    /// What they give once the misprint is mended; `None` without a single misprint.
     pub mended: Option<String>,
     /// Whether `mended` prints so by `rounding` or only by `truncation`.
     pub explained_by: Option<&'static str>,

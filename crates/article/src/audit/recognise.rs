@@ -100,7 +100,7 @@ fn mean_rows(sheet: &Sheet) -> Vec<Place> {
     rows.filter_map(|(row, content)| Some((row, column_of(&content.cells)?))).collect()
 }
 
-/// The formulas a header may stand for; none if it is no derived column.
+/// The formulas a header may stand for; empty if it is no derived column.
 fn formulas(header: &str, lower_is_better: bool) -> Vec<Formula> {
     let words = words(header);
     let has = |word: &str| words.iter().any(|other| other == word);
@@ -164,7 +164,7 @@ struct Builder<'a> {
 }
 
 impl Builder<'_> {
-    /// A source cell, which must be above zero; none where it is empty.
+    /// A source cell, which must be above zero; `None` where it is empty.
     fn source(&mut self, place: Place) -> Result<Option<CellId>, Error> {
         let figure = self.sheet.positive(place)?;
         Ok(figure.map(|figure| self.intern(place, figure)))

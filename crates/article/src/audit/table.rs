@@ -59,7 +59,7 @@ impl Sheet {
         &self.rows[row].cells[column]
     }
 
-    /// The figure in a cell; none where it is empty.
+    /// The figure in a cell; `None` where it is empty.
     pub(super) fn figure(&self, place: Place) -> Result<Option<Figure>, Error> {
         let text = self.text(place);
         if text.is_empty() {

@@ -19,7 +19,7 @@ use coretwin_base::study::plan::Plan;
 use coretwin_base::study::reading::Reading;
 use coretwin_base::study::summary::StoppedBecause;
 
-/// The predictions of a simulated study; none for others. Where no policy has both boots it says how
+/// The predictions of a simulated study; `None` for others. Where no policy has both boots it says how
 /// much was simulated, and nothing of SMT.
 #[must_use]
 pub fn of(plan: &Plan, readings: &[Reading], stopped: StoppedBecause) -> Option<Prediction> {

@@ -72,7 +72,7 @@ impl Pair {
         self.plan.arms.first().map_or("", |arm| arm.scheduler.as_str())
     }
 
-    /// The kernel of the article that this is a prediction of; none if it had none like it.
+    /// The kernel of the article that this is a prediction of; `None` if it had none like it.
     #[must_use]
     pub fn kernel(&self) -> Option<Kernel> {
         match self.scheduler() {

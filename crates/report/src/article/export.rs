@@ -1,11 +1,12 @@
 //! The article's tables as CSV and JSON: one record for each row and arm, numbers in full.
 
 use super::columns;
-use crate::csv::{field, number, word};
+use crate::csv;
 use crate::{Study, json, words};
 use coretwin_article::chat_sizes::{ChatSize, chat_size};
 use coretwin_article::printed::{Kernel, Printed, Remark};
 use coretwin_article::tables::{Filled, Line, filled};
+use coretwin_base::column::Column;
 use coretwin_base::machine::placement::Placement;
 use coretwin_base::origin::Origin;
 use coretwin_base::schema::SCHEMA;
@@ -152,57 +153,62 @@ pub fn article_json(study: &Study<'_>) -> String {
 /// Tables 1, 2 and 4 to 6 as CSV, one line for each row and arm.
 #[must_use]
 pub fn article_csv(study: &Study<'_>) -> String {
-    let mut out = String::from(
-        "table,label,row,workload,placement,unit,better,scale,reference_arm,arm,value_reference,\
-         value_arm,ratio,low,high,verdict,failed,article_noht,article_ht,\
-         article_speed_up_percent,article_remark,origin\n",
-    );
     let tables = tables(study);
-    for table in &tables.tables {
-        for record in &table.rows {
-            line(&mut out, table.table, &tables.reference_arm, record);
-            out.push_str(&format!(",{}\n", tables.origin));
-        }
-    }
-    out
+    let of_table = |table: &'_ Table| (tables.origin, table.table);
+    let lines: Vec<CsvLine<'_>> = tables
+        .tables
+        .iter()
+        .flat_map(|table| table.rows.iter().map(move |record| (of_table(table), record)))
+        .map(|((origin, table), record)| CsvLine {
+            table,
+            record,
+            reference_arm: &tables.reference_arm,
+            origin,
+        })
+        .collect();
+    csv::table(&csv_columns(), lines.iter())
 }
 
-fn line(out: &mut String, table: u8, reference: &str, record: &Record) {
-    let number_field = |out: &mut String, value: Option<f64>| {
-        out.push(',');
-        if let Some(value) = value {
-            number(out, value);
-        }
-    };
-    out.push_str(&table.to_string());
-    let placement = record.placement.to_string();
-    for text in [
-        &record.label,
-        &record.row,
-        &record.workload,
-        &placement,
-        &record.unit,
-        record.better.name(),
-        record.scale.name(),
-        reference,
-        &record.arm,
-    ] {
-        out.push(',');
-        field(out, text);
+struct CsvLine<'a> {
+    table: u8,
+    record: &'a Record,
+    reference_arm: &'a str,
+    origin: Origin,
+}
+
+impl CsvLine<'_> {
+    fn article<T>(&self, cell: impl Fn(&Cells) -> Option<T>) -> Option<T> {
+        self.record.article.as_ref().and_then(cell)
     }
-    let values = [record.value_reference, record.value_arm, record.ratio, record.low, record.high];
-    for value in values {
-        number_field(out, value);
-    }
-    out.push_str(&format!(",{},{}", word(record.verdict), record.failed));
-    let article = record.article.as_ref();
-    for value in [
-        article.and_then(|cells| cells.noht),
-        article.and_then(|cells| cells.ht),
-        article.and_then(|cells| cells.speed_up_percent),
-    ] {
-        number_field(out, value);
-    }
-    out.push(',');
-    field(out, article.and_then(|cells| cells.remark.as_deref()).unwrap_or_default());
+}
+
+fn csv_columns<'a>() -> Vec<Column<CsvLine<'a>>> {
+    vec![
+        Column::count("table", |line| Some(line.table.into())),
+        Column::text("label", |line| Some((&*line.record.label).into())),
+        Column::text("row", |line| Some((&*line.record.row).into())),
+        Column::text("workload", |line| Some((&*line.record.workload).into())),
+        Column::text("placement", |line| Some(line.record.placement.to_string().into())),
+        Column::text("unit", |line| Some((&*line.record.unit).into())),
+        Column::text("better", |line| Some(line.record.better.name().into())),
+        Column::text("scale", |line| Some(line.record.scale.name().into())),
+        Column::text("reference_arm", |line| Some(line.reference_arm.into())),
+        Column::text("arm", |line| Some((&*line.record.arm).into())),
+        Column::number("value_reference", |line| line.record.value_reference),
+        Column::number("value_arm", |line| line.record.value_arm),
+        Column::number("ratio", |line| line.record.ratio),
+        Column::number("low", |line| line.record.low),
+        Column::number("high", |line| line.record.high),
+        Column::text("verdict", |line| Some(csv::word(line.record.verdict).into())),
+        Column::count("failed", |line| Some(line.record.failed.into())),
+        Column::number("article_noht", |line| line.article(|cells| cells.noht)),
+        Column::number("article_ht", |line| line.article(|cells| cells.ht)),
+        Column::number("article_speed_up_percent", |line| {
+            line.article(|cells| cells.speed_up_percent)
+        }),
+        Column::text("article_remark", |line| {
+            line.record.article.as_ref()?.remark.as_deref().map(Into::into)
+        }),
+        Column::text("origin", |line| Some(line.origin.name().into())),
+    ]
 }

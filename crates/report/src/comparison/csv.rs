@@ -1,6 +1,6 @@
 //! Tidy CSV: every effect and value of rows and suites, one line each; RFC 4180 quoting. Numbers
 //! ending in `_1` are the first study's, in `_2` the second's; those without are second against
-//! first. An empty field is a number that there is none of.
+//! first. An empty field is a missing number.
 
 use crate::csv::{field, optional, word};
 use coretwin_base::study::comparison::{

@@ -9,13 +9,13 @@ mod regressions;
 pub(crate) mod together;
 mod values;
 
-use crate::comparison::cells::{cells, csv_of, heads, json, tone};
+use crate::comparison::cells::{cells, csv_of, heads, json, notice, tone};
 use crate::document::{Block, Document, Headline, Outline};
 use crate::format::{Format, document_formats};
 use crate::{number, words};
 use coretwin_base::origin::Origin;
 use coretwin_base::study::comparison::StudyComparison;
-use coretwin_base::study::plan::{Comparison, Scale};
+use coretwin_base::study::plan::Scale;
 use coretwin_stats::confidence;
 
 /// A form in which a comparison can be reported; several have one baseline.
@@ -46,7 +46,11 @@ fn document(comparison: &StudyComparison) -> Document {
     Document {
         kind: "Coretwin comparison",
         title: title(comparison),
-        notice: notice(comparison),
+        notice: notice(
+            "studies",
+            comparison.studies.each_ref().map(|study| Some(study.origin)),
+            comparison.studies.each_ref().map(|study| study.comparison),
+        ),
         sentences: comparison.sentences.iter().map(|text| words::clean(text)).collect(),
         headlines: headlines(comparison),
         facts: facts(comparison),
@@ -68,25 +72,6 @@ fn title(comparison: &StudyComparison) -> String {
         families => format!("{}: ", families.join(", ")),
     };
     words::shorten(&words::clean(&format!("{subject}{second} against {first}")), 90)
-}
-
-fn notice(comparison: &StudyComparison) -> Option<String> {
-    let origins = comparison.studies.each_ref().map(|study| Some(study.origin));
-    if let Some(notice) = words::unmeasured_pair(origins) {
-        return Some(notice);
-    }
-    let kinds = comparison.studies.each_ref().map(|study| study.comparison);
-    match kinds {
-        [Comparison::Smt, Comparison::Smt] => None,
-        [Comparison::StandIn, Comparison::StandIn] => Some(
-            "SMT was never switched off: in both studies one CPU per core stands in for it."
-                .to_owned(),
-        ),
-        [Comparison::None, Comparison::None] => {
-            Some("Plain CPU sets are compared here: nothing below is about SMT.".to_owned())
-        }
-        _ => Some("The studies compare different kinds of arms; see the warnings.".to_owned()),
-    }
 }
 
 /// The interaction of each arm, by its suite over everything, else its only row.

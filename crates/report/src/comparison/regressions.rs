@@ -1,10 +1,10 @@
 //! What got worse, before anything else.
 
-use super::cells::{cells, heads};
+use super::cells::{cells, heads, no_regression, rank};
 use crate::document::{Block, Column, Table};
 use crate::number;
 use crate::words;
-use coretwin_base::study::comparison::{Change, Contrast, StudyComparison};
+use coretwin_base::study::comparison::{Contrast, StudyComparison};
 use coretwin_base::study::plan::Scale;
 
 /// A line of any table of the comparison.
@@ -18,27 +18,15 @@ struct Line<'a> {
 
 /// The regressions, suites first, the largest first; or that there is none.
 pub(super) fn blocks(comparison: &StudyComparison) -> Vec<Block> {
-    let [first, second] = heads(comparison);
+    let heads = heads(comparison);
     let lines = lines(comparison);
-    let tested = lines.iter().filter(|line| line.contrast.change.is_some()).count();
+    let changes: Vec<_> = lines.iter().map(|line| line.contrast.change).collect();
     let regressions: Vec<&Line<'_>> =
         lines.iter().filter(|line| line.contrast.is_regression(comparison.confidence)).collect();
-    if tested == 0 {
-        return vec![Block::Text(
-            "Nothing here may be called better or worse; the warnings say why.".to_owned(),
-        )];
-    }
-    if regressions.is_empty() {
-        let open =
-            lines.iter().filter(|line| line.contrast.change == Some(Change::Inconclusive)).count();
-        let open =
-            if open == 0 { String::new() } else { format!("; {open} of them are undecided") };
-        let text = format!(
-            "None found: of {} none is shown to be worse in {second} than in {first}{open}.",
-            number::count(tested as u64, "line")
-        );
+    if let Some(text) = no_regression(&heads, &changes, regressions.len()) {
         return vec![Block::Text(text)];
     }
+    let [first, second] = heads;
     let row = |line: &&Line<'_>| {
         let [size, interval] = cells(line.contrast, line.scale, line.unit);
         let p = number::or_none(line.contrast.p_adjusted.map(number::p_value));
@@ -102,14 +90,8 @@ fn lines(comparison: &StudyComparison) -> Vec<Line<'_>> {
         contrast: &line.contrast,
     }));
     for lines in [&mut suites, &mut rows] {
-        // Differences in units of their own cannot be ranked among ratios; they come last.
-        lines.sort_by(|a, b| {
-            let key = |line: &Line<'_>| match line.scale {
-                Scale::Ratio => line.contrast.ratio.unwrap_or(f64::INFINITY),
-                Scale::Raw => f64::INFINITY,
-            };
-            key(a).total_cmp(&key(b))
-        });
+        let key = |line: &Line<'_>| rank(line.contrast.ratio, line.scale);
+        lines.sort_by(|a, b| key(a).total_cmp(&key(b)));
     }
     suites.append(&mut rows);
     suites

@@ -14,7 +14,7 @@ pub use effects::{
     EffectRow, effect_columns, fleet_effect_columns, fleet_effects, machine_effects, study_effects,
 };
 pub use readings::{MetricRow, ReadingRow, metric_columns, metrics, reading_columns, readings};
-pub(crate) use readings::{checks_failed, phase, status};
+pub(crate) use readings::{csv_columns, csv_rows};
 
 use coretwin_base::fleet::Fleet;
 use std::collections::BTreeMap;

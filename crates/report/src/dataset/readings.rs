@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 #[derive(Debug, Clone, Copy)]
 pub struct ReadingRow<'a> {
     machine: Machine<'a>,
-    reading: &'a Reading,
+    pub(crate) reading: &'a Reading,
     /// Whether it takes part in the comparison.
     analysed: bool,
     /// When the machine was made ready for the run's arm, in microseconds since 1970 (UTC).
@@ -92,12 +92,42 @@ pub fn reading_columns<'a>() -> Vec<Column<ReadingRow<'a>>> {
     ]
 }
 
+/// Columns of the readings as CSV: those of the table but what a folder's name tells, with workload and
+/// environment.
+pub(crate) fn csv_columns<'a>() -> Vec<Column<ReadingRow<'a>>> {
+    let mut columns = reading_columns();
+    columns.retain(|column| {
+        !["cpu_model", "origin", "is_simulated", "arm_began_utc"].contains(&column.name)
+    });
+    let place = columns.iter().position(|column| column.name == "row").map_or(0, |row| row + 1);
+    columns.insert(place, Column::text("workload", |row| text(&row.reading.workload)));
+    columns.push(Column::text("env", |row| text(&row.reading.env)));
+    columns.push(Column::text("origin", |row| text(row.machine.origin.name())));
+    columns
+}
+
+/// Every reading in the journal's order.
+pub(crate) fn csv_rows<'a>(
+    plan: &'a Plan,
+    readings: &'a [Reading],
+) -> impl Iterator<Item = ReadingRow<'a>> {
+    let machine = Machine::of_plan(plan);
+    let analysed = Analysed::new(plan, readings);
+    let row = move |reading| ReadingRow {
+        machine,
+        reading,
+        analysed: analysed.includes(reading),
+        arm_began: None,
+    };
+    readings.iter().map(row)
+}
+
 fn owned(text: Cow<'_, str>) -> Cow<'static, str> {
     Cow::Owned(text.into_owned())
 }
 
 /// What a run was for, as a word.
-pub(crate) fn phase(reading: &Reading) -> &'static str {
+fn phase(reading: &Reading) -> &'static str {
     match reading.phase {
         Phase::Warmup => "warmup",
         Phase::Screen => "screen",
@@ -106,7 +136,7 @@ pub(crate) fn phase(reading: &Reading) -> &'static str {
 }
 
 /// How a run ended, as a word.
-pub(crate) fn status(reading: &Reading) -> &'static str {
+fn status(reading: &Reading) -> &'static str {
     match reading.status {
         Status::Ok => "ok",
         Status::Failed => "failed",
@@ -115,7 +145,7 @@ pub(crate) fn status(reading: &Reading) -> &'static str {
 }
 
 /// Names of the checks that did not hold.
-pub(crate) fn checks_failed(reading: &Reading) -> String {
+fn checks_failed(reading: &Reading) -> String {
     let failed: Vec<&str> =
         reading.checks.iter().filter(|(_, held)| !**held).map(|(name, _)| name.as_str()).collect();
     failed.join(" ")

@@ -101,7 +101,7 @@ const PACKED: [Setting; 2] = [
     ("Slurm", "srun --cpu-bind=map_cpu:{arm_list} (in the job, one task for each CPU)"),
 ];
 
-/// What to set to get this arm; none for one that is the user's own CPU set.
+/// What to set to get this arm; `None` for one that is the user's own CPU set.
 pub(super) fn table(study: &Study<'_>, arm: &PlanArm) -> Option<Table> {
     let settings: &[Setting] = match arm.state {
         ArmState::Off | ArmState::OnePerCore => &ONE_THREAD,

@@ -1,61 +1,22 @@
 //! The effects of a fleet for other programs: tidy CSV, and OpenMetrics text.
 //!
-//! CSV has every effect, suites first, one line each; RFC 4180 quoting. An empty field is a number that
-//! there is none of; an empty `cpu_model` is all of them. OpenMetrics has gauges by model, row and arm.
+//! CSV has every effect, suites first, one line each; RFC 4180 quoting. An empty field is a missing
+//! number; an empty `cpu_model` is all of them. OpenMetrics has gauges by model, row and arm.
 
-use crate::csv::{field, number, word};
+use crate::csv::table;
+use crate::dataset::fleet_effect_columns;
 use crate::openmetrics::{self, Gauge};
+use coretwin_base::column::Column;
 use coretwin_base::fleet::summary::{FleetEffect, FleetSummary};
 use coretwin_base::study::plan::Scale;
 
-const COLUMNS: &str = "cpu_model,workload,row,arm,reference_arm,unit,better,scale,rows,machines,blocks,\
-                       effect,low,high,next_low,next_high,between,share_between,p,p_adjusted,verdict,\
-                       next,outliers,origin";
-
 pub(super) fn csv(summary: &FleetSummary) -> String {
-    let mut out = format!("{COLUMNS}\n");
-    for effect in summary.suites.iter().chain(&summary.effects) {
-        line(&mut out, effect);
-    }
-    out
-}
-
-fn line(out: &mut String, effect: &FleetEffect) {
-    let texts = [
-        effect.cpu_model.as_deref().unwrap_or(""),
-        &effect.workload,
-        &effect.row,
-        &effect.arm,
-        &effect.reference,
-        &effect.unit,
-    ];
-    for text in texts {
-        field(out, text);
-        out.push(',');
-    }
-    let FleetEffect { better, scale, rows, machines, blocks, .. } = effect;
-    let (better, scale) = (better.name(), scale.name());
-    out.push_str(&format!("{better},{scale},{rows},{machines},{blocks},"));
-    let numbers = [
-        Some(effect.effect),
-        effect.low,
-        effect.high,
-        effect.next_low,
-        effect.next_high,
-        effect.between,
-        effect.share_between,
-        effect.p,
-        effect.p_adjusted,
-    ];
-    for value in numbers {
-        if let Some(value) = value {
-            number(out, value);
-        }
-        out.push(',');
-    }
-    let FleetEffect { outliers, origin, .. } = effect;
-    let [verdict, next] = [effect.verdict, effect.next].map(word);
-    out.push_str(&format!("{verdict},{next},{outliers},{origin}\n"));
+    let mut columns = fleet_effect_columns();
+    // Where figures come from stands last; what a dataset's folder tells is a column here.
+    columns.rotate_left(1);
+    columns.insert(1, Column::text("workload", |row| Some((&*row.workload).into())));
+    let effects: Vec<&FleetEffect> = summary.suites.iter().chain(&summary.effects).collect();
+    table(&columns, effects.iter())
 }
 
 const GAUGES: [Gauge<FleetEffect>; 7] = [

@@ -59,7 +59,7 @@ fn document(summary: &FleetSummary, with_figures: bool) -> Document {
     }
 }
 
-/// What the verdicts mean for whoever must decide, and where the lines to write down are.
+/// What the verdicts mean for the decision, and where the lines to write down are.
 const WHAT_TO_SET: [&str; 2] = [
     "HELPS: set that arm. HURTS: stay with the one it is compared with. NO MATERIAL DIFFERENCE: choose \
      by other grounds, such as security or licences. INCONCLUSIVE: these machines cannot decide it; \

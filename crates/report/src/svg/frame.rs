@@ -39,7 +39,7 @@ impl Frame {
     }
 }
 
-/// The smallest and the largest of the values, with a little room; none if there are no values.
+/// The smallest and the largest of the values, with a little room; `None` if there are no values.
 pub(crate) fn range(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
     let (low, high) = values.fold(None, |range: Option<(f64, f64)>, value| match range {
         None => Some((value, value)),

@@ -81,7 +81,7 @@ impl Lines<'_> {
     }
 
     /// The margin on the scale of the means: ±ln(1 + margin), or that share of a value of the first
-    /// study on the raw scale. None where no verdict may be given.
+    /// study on the raw scale. `None` where no verdict may be given.
     fn margin(&self, scale: Scale, value: Option<f64>, allowed: bool) -> Option<f64> {
         allowed.then(|| match scale {
             Scale::Ratio => libm::log1p(self.margin),

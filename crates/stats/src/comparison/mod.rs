@@ -81,7 +81,7 @@ pub fn compare_as(
     Ok(comparison)
 }
 
-/// What is told of one study.
+/// The entry of one study.
 fn compared(side: &Side<'_>, common: &Common, index: usize, head: &str) -> ComparedStudy {
     let StudyRecords { folder, plan, environment, stopped_because, .. } = *side.records;
     let boots: BTreeSet<&str> =

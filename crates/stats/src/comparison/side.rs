@@ -28,7 +28,7 @@ pub(super) struct Side<'a> {
 /// A number of each block, above 0 or more is better, and their mean.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Series {
-    /// None where a run failed; empty by the protocol of 2003, which keeps no spread.
+    /// `None` where a run failed; empty by the protocol of 2003, which keeps no spread.
     blocks: Vec<Option<f64>>,
     /// Most that rounding can have moved the mean.
     rounding: f64,

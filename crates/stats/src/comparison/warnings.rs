@@ -37,7 +37,7 @@ pub(super) fn write(
     warnings.extend(writer.few_blocks());
     warnings.extend(writer.arms());
     warnings.extend(writer.threads());
-    warnings.extend(writer.margins(margins));
+    warnings.extend(margin_differs("studies", margins, comparison.margin));
     warnings.extend(writer.environment());
     warnings
 }
@@ -294,21 +294,6 @@ impl Writer<'_> {
         })
     }
 
-    fn margins(&self, margins: [f64; 2]) -> Option<Warning> {
-        let percent = |share: f64| format!("{:.1} %", share * 100.0);
-        let [a, b] = margins.map(percent);
-        (margins[0] != margins[1]).then(|| {
-            Warning::new(
-                "margin-differs",
-                format!(
-                    "the studies' margins are {a} and {b}; here it is {}",
-                    percent(self.comparison.margin)
-                ),
-                "To set another, add --margin.",
-            )
-        })
-    }
-
     /// Machines that differ, or are not known.
     fn environment(&self) -> Option<Warning> {
         let [first, second] = self.heads();
@@ -332,15 +317,33 @@ impl Writer<'_> {
             .filter(|fact| fact.foremost)
             .map(|fact| fact.fact.clone())
             .collect();
-        (foremost.len() > 1).then(|| {
-            Warning::new(
-                "machines-differ",
-                format!("more than one thing differs between the machines: {}", listed(&foremost)),
-                "A change cannot be put down to any one of them. To find out which, change one thing \
-                 at a time.",
-            )
-        })
+        machines_differ("machines", &foremost)
     }
+}
+
+/// That the margins of two `studies` or `fleets` differ, if so.
+pub(crate) fn margin_differs(what: &str, margins: [f64; 2], used: f64) -> Option<Warning> {
+    let percent = |share: f64| format!("{:.1} %", share * 100.0);
+    let [a, b] = margins.map(percent);
+    (margins[0] != margins[1]).then(|| {
+        Warning::new(
+            "margin-differs",
+            format!("the {what}' margins are {a} and {b}; here it is {}", percent(used)),
+            "To set another, add --margin.",
+        )
+    })
+}
+
+/// That more than one of the facts that matter most differs, if so.
+pub(crate) fn machines_differ(what: &str, foremost: &[String]) -> Option<Warning> {
+    (foremost.len() > 1).then(|| {
+        Warning::new(
+            "machines-differ",
+            format!("more than one thing differs between the {what}: {}", listed(foremost)),
+            "A change cannot be put down to any one of them. To find out which, change one thing at a \
+             time.",
+        )
+    })
 }
 
 /// What is compared where not all of it was measured; `None` of a fleet whose machines differ in it.

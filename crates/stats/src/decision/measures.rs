@@ -69,7 +69,7 @@ impl<'a> Taken<'a> {
         Self { measure, divisors, tails, rows }
     }
 
-    /// The measure's number of a reading; none where it has none.
+    /// The measure's number of a reading; `None` where it has none.
     pub(super) fn value(&self, reading: &Reading) -> Option<f64> {
         let is_lower_better = *self.rows.get(&*reading.row)?;
         let value = reading.value.filter(|value| value.is_finite() && *value > 0.0)?;

@@ -17,7 +17,7 @@ use coretwin_base::study::plan::{Plan, PlanRow};
 use coretwin_base::study::reading::{Better, Reading};
 use coretwin_base::study::summary::{SuiteEffect, Summary};
 
-/// What the study says about what to set. None where its protocol gives no verdicts, where no row can
+/// What the study says about what to set. `None` where its protocol gives no verdicts, where no row can
 /// be compared by ratio, or where nothing was measured.
 #[must_use]
 pub fn decide(

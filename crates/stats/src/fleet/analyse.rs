@@ -57,7 +57,7 @@ pub fn analyse(fleet: &Fleet, margin: Option<f64>) -> FleetSummary {
     summary
 }
 
-/// What is told of a fleet before any effect.
+/// The summary of a fleet before any effect.
 fn facts(fleet: &Fleet, machines: &[&Member], margin: f64) -> FleetSummary {
     let mut schemas: BTreeMap<u32, u32> = BTreeMap::new();
     fleet.members.iter().for_each(|member| *schemas.entry(member.bundle_schema).or_default() += 1);

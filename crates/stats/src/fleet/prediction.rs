@@ -29,7 +29,7 @@ struct Part {
 }
 
 impl Prediction {
-    /// From what at least three machines found, each with a variance above 0; none for fewer.
+    /// From what at least three machines found, each with a variance above 0; `None` for fewer.
     #[must_use]
     pub fn new(found: &[Found]) -> Option<Self> {
         if found.len() < 3 {

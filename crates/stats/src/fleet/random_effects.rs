@@ -124,7 +124,7 @@ fn between(found: &[Found]) -> f64 {
 }
 
 impl RandomEffects {
-    /// From two machines or more; none for fewer, or where a number is none.
+    /// From two machines or more; `None` for fewer, or where a number is none.
     #[must_use]
     pub fn new(found: &[Found]) -> Option<Self> {
         let machines = u32::try_from(found.len()).ok().filter(|&machines| machines >= 2)?;

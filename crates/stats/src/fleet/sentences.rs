@@ -72,7 +72,7 @@ fn sentence(summary: &FleetSummary, effect: &FleetEffect) -> String {
 /// Most models that the sentence names.
 const MODELS_NAMED: usize = 6;
 
-/// Of an effect over all models: each by itself, for whoever can decide model by model.
+/// Of an effect over all models: each by itself, for decisions model by model.
 fn by_model(summary: &FleetSummary, over_all: &FleetEffect) -> String {
     if over_all.cpu_model.is_some() {
         return String::new();

@@ -37,7 +37,7 @@ impl<'a> Weights<'a> {
     }
 
     /// The share that an effect has in the mean over the machines of its model, from 0 to 1; all
-    /// of one group add up to 1. None for one that is no number. Several studies of one machine share
+    /// of one group add up to 1. `None` for one that is no number. Several studies of one machine share
     /// its weight by their blocks.
     #[must_use]
     pub fn share(&self, member: &Member, effect: &Effect) -> Option<f64> {

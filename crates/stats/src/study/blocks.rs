@@ -92,7 +92,7 @@ impl<'plan> Labels<'plan> {
         Self { arms, rows }
     }
 
-    /// Indexes of a reading's arm and row; none if the plan does not know them.
+    /// Indexes of a reading's arm and row; `None` if the plan does not know them.
     pub(super) fn find(&self, reading: &Reading) -> Option<(u16, u16)> {
         Some((*self.arms.get(&*reading.arm)?, *self.rows.get(&*reading.row)?))
     }
@@ -102,7 +102,7 @@ impl<'plan> Labels<'plan> {
 /// scale its inverse bounds values from below.
 pub(super) const LARGEST: f64 = 1e100;
 
-/// The reading's value on the scale of its analysis; none if it has none that can be compared.
+/// The reading's value on the scale of its analysis; `None` if it has none that can be compared.
 pub(crate) fn scaled(reading: &Reading, scale: Scale) -> Option<f64> {
     on_scale(reading, reading.value, scale)
 }
@@ -204,7 +204,7 @@ fn resolutions(plan: &Plan, entries: &[Entry]) -> Vec<Resolution> {
 /// run that did not fail takes part.
 #[derive(Debug)]
 pub struct Analysed {
-    /// Block, attempt and arm change, in order; none if every run takes part.
+    /// Block, attempt and arm change, in order; `None` if every run takes part.
     visits: Option<Vec<(u32, u32, u32)>>,
 }
 

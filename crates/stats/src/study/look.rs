@@ -22,7 +22,7 @@ pub struct Look {
     /// Whether the plan lets the study stop after this many complete blocks; only then does
     /// `satisfied` count.
     pub due: bool,
-    /// The planned look at which the study will probably be satisfied; none while it cannot be told.
+    /// The planned look at which the study will probably be satisfied; `None` while it cannot be told.
     /// At most the last one.
     pub blocks_needed: Option<u32>,
 }

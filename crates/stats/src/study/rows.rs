@@ -11,7 +11,7 @@ use coretwin_base::study::summary::Verdict;
 
 /// Differences of one row between an arm and the reference.
 pub(crate) struct Comparison {
-    /// Signed differences by analysed block, above 0 better in the arm; none where a cell failed.
+    /// Signed differences by analysed block, above 0 better in the arm; `None` where a cell failed.
     pub(crate) differences: Vec<Option<f64>>,
     /// The blocks that have one.
     pub(crate) paired: Option<Paired>,

@@ -163,7 +163,7 @@ fn drift(plan: &Plan, blocks: &Blocks) -> Option<Warning> {
 }
 
 /// Total change along a straight line through the points, and the p-value of no slope (least
-/// squares; NIST/SEMATECH e-Handbook 4.4.3). None for fewer than eight points.
+/// squares; NIST/SEMATECH e-Handbook 4.4.3). `None` for fewer than eight points.
 fn trend(points: &[(f64, f64)]) -> Option<(f64, f64)> {
     if points.len() < BLOCKS_MIN {
         return None;

@@ -1,6 +1,6 @@
 //! Tidy CSV: every effect of both fleets and its change, suites first, one line each; RFC 4180 quoting.
 //! Numbers ending in `_1` are the first fleet's, in `_2` the second's; those without are second against
-//! first. An empty field is a number that there is none of; an empty `cpu_model` is all of them.
+//! first. An empty field is a missing number; an empty `cpu_model` is all of them.
 
 use crate::csv::{field, optional, word};
 use coretwin_base::fleet::comparison::{FleetChange, FleetComparison};

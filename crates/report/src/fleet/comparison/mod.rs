@@ -6,7 +6,7 @@ mod csv;
 mod figures;
 mod tables;
 
-use crate::comparison::cells::{amount, csv_of, interval, json, tone};
+use crate::comparison::cells::{amount, csv_of, interval, json, notice, tone};
 use crate::comparison::together::together;
 use crate::document::{Block, Document, Headline, Outline};
 use crate::format::{Format, document_formats};
@@ -14,7 +14,6 @@ use crate::{number, words};
 use cells::{heads, machines, row};
 use coretwin_base::fleet::comparison::FleetComparison;
 use coretwin_base::origin::Origin;
-use coretwin_base::study::plan::Comparison;
 use coretwin_stats::confidence;
 
 /// A form in which a comparison of fleets can be reported; several have one baseline.
@@ -45,31 +44,16 @@ fn document(comparison: &FleetComparison) -> Document {
     Document {
         kind: "Coretwin comparison of fleets",
         title: words::shorten(&format!("{second} against {first}"), 90),
-        notice: notice(comparison),
+        notice: notice(
+            "fleets",
+            comparison.fleets.each_ref().map(|fleet| fleet.origin),
+            comparison.fleets.each_ref().map(|fleet| fleet.comparison),
+        ),
         sentences: comparison.sentences.iter().map(|text| words::clean(text)).collect(),
         headlines: headlines(comparison),
         facts: facts(comparison),
         arms: vec![first, second],
         sections: outline.sections,
-    }
-}
-
-fn notice(comparison: &FleetComparison) -> Option<String> {
-    let origins = comparison.fleets.each_ref().map(|fleet| fleet.origin);
-    if let Some(notice) = words::unmeasured_pair(origins) {
-        return Some(notice);
-    }
-    let kinds = comparison.fleets.each_ref().map(|fleet| fleet.comparison);
-    match kinds {
-        [Comparison::Smt, Comparison::Smt] => None,
-        [Comparison::StandIn, Comparison::StandIn] => Some(
-            "SMT was never switched off: in both fleets one CPU per core stands in for it."
-                .to_owned(),
-        ),
-        [Comparison::None, Comparison::None] => {
-            Some("Plain CPU sets are compared here: nothing below is about SMT.".to_owned())
-        }
-        _ => Some("The fleets compare different kinds of arms; see the warnings.".to_owned()),
     }
 }
 

@@ -1,7 +1,7 @@
 //! The tables of a comparison of fleets.
 
 use super::cells::{heads, machines, row};
-use crate::comparison::cells::{amount, cells, interval, result};
+use crate::comparison::cells::{amount, cells, interval, no_regression, rank, result};
 use crate::document::{Block, Column, Table};
 use crate::number::{self, or_none};
 use crate::words::{arrow, clean, shorten};
@@ -9,8 +9,6 @@ use coretwin_base::fleet::comparison::{
     FactMixture, FleetChange, FleetComparison, FleetFactChange,
 };
 use coretwin_base::shared_text::SharedText;
-use coretwin_base::study::comparison::Change;
-use coretwin_base::study::plan::Scale;
 use std::collections::BTreeMap;
 
 /// Most lines of a table.
@@ -22,33 +20,17 @@ const FACT_MAX: usize = 120;
 
 /// The regressions, suites first, the largest first; or that there is none.
 pub(super) fn regressions(comparison: &FleetComparison) -> Vec<Block> {
-    let [first, second] = heads(comparison);
+    let heads = heads(comparison);
     let all = || comparison.suites.iter().chain(&comparison.effects);
-    let tested = all().filter(|line| line.change.change.is_some()).count();
-    if tested == 0 {
-        return vec![Block::Text(
-            "Nothing here may be called better or worse; the warnings say why.".to_owned(),
-        )];
-    }
+    let changes: Vec<_> = all().map(|line| line.change.change).collect();
     let mut worse: Vec<&FleetChange> =
         all().filter(|line| line.change.is_regression(comparison.confidence)).collect();
-    if worse.is_empty() {
-        let open = all().filter(|line| line.change.change == Some(Change::Inconclusive)).count();
-        let open =
-            if open == 0 { String::new() } else { format!("; {open} of them are undecided") };
-        return vec![Block::Text(format!(
-            "None found: of {} none is shown to be worse in {second} than in {first}{open}.",
-            number::count(tested as u64, "line")
-        ))];
+    if let Some(text) = no_regression(&heads, &changes, worse.len()) {
+        return vec![Block::Text(text)];
     }
-    // Differences in units of their own cannot be ranked among ratios; they come last.
-    worse.sort_by(|a, b| {
-        let key = |line: &FleetChange| match line.scale {
-            Scale::Ratio => line.change.ratio.unwrap_or(f64::INFINITY),
-            Scale::Raw => f64::INFINITY,
-        };
-        (a.rows == 1).cmp(&(b.rows == 1)).then(key(a).total_cmp(&key(b)))
-    });
+    let key = |line: &FleetChange| rank(line.change.ratio, line.scale);
+    worse.sort_by(|a, b| (a.rows == 1).cmp(&(b.rows == 1)).then(key(a).total_cmp(&key(b))));
+    let [first, second] = heads;
     let caption = format!("Worse in {second} than in {first}");
     vec![Block::Table(lines(comparison, &caption, &worse))]
 }

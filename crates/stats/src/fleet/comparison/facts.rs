@@ -43,7 +43,7 @@ pub(super) fn changes(pairs: &[[&Member; 2]]) -> (Vec<FleetFactChange>, u32) {
     (changes, same as u32)
 }
 
-/// Facts that matter most and that the fleets' machines have in other shares; none where both are made
+/// Facts that matter most and that the fleets' machines have in other shares; empty where both are made
 /// of the same machines, for then the changes say it machine by machine.
 pub(super) fn mixtures(sides: &[&[&Member]; 2], pairs: &[[&Member; 2]]) -> Vec<FactMixture> {
     if sides.iter().all(|machines| machines.len() == pairs.len()) {

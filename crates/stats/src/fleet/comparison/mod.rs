@@ -45,7 +45,7 @@ pub fn compare_fleets(
     let mut sides = fleets.map(Side::new);
     let origins = sides.each_ref().map(Side::origin);
     if let [Some(first), Some(_)] = origins {
-        // Rows meet by their names; which origins meet is told of every line.
+        // Rows meet by their names; every line says which origins meet.
         sides[1].rename(first);
     }
     let rows = sides.each_ref().map(|side| described(&side.by_model));
@@ -142,7 +142,7 @@ fn pairs<'a>([first, second]: &[Side<'a>; 2]) -> Vec<[&'a Member; 2]> {
     first.machines.iter().filter_map(find).collect()
 }
 
-/// What is told of one fleet.
+/// The entry of one fleet.
 fn compared(sides: &[Side<'_>; 2], index: usize) -> ComparedFleet {
     let [side, other] = [&sides[index], &sides[1 - index]];
     let Fleet { members, refused } = side.records.fleet;
@@ -183,7 +183,7 @@ fn compared(sides: &[Side<'_>; 2], index: usize) -> ComparedFleet {
 
 /// How lines are made.
 struct Lines {
-    /// None where no verdict may be given.
+    /// `None` where no verdict may be given.
     margin: Option<f64>,
     /// Of each fleet; `None` of one whose machines differ in it, which then meet their like alone.
     origins: [Option<Origin>; 2],

@@ -1,9 +1,8 @@
 //! What the reader of a comparison of fleets must know.
 
 use crate::comparison::records::FleetRecords;
-use crate::comparison::warnings::{kind, of_origins};
+use crate::comparison::warnings::{kind, machines_differ, margin_differs, of_origins};
 use crate::study::phrase::counted;
-use crate::study::phrase::listed;
 use coretwin_base::fleet::comparison::{ComparedFleet, FleetComparison};
 use coretwin_base::warning::Warning;
 use std::collections::BTreeSet;
@@ -39,19 +38,7 @@ pub(super) fn write(
     warnings.extend(unfinished(comparison));
     warnings.extend(machines(comparison));
     warnings.extend(plans(fleets));
-    if first.margin != second.margin {
-        let percent = |share: f64| format!("{:.1} %", share * 100.0);
-        warnings.push(Warning::new(
-            "margin-differs",
-            format!(
-                "the fleets' margins are {} and {}; here it is {}",
-                percent(first.margin),
-                percent(second.margin),
-                percent(comparison.margin)
-            ),
-            "To set another, add --margin.",
-        ));
-    }
+    warnings.extend(margin_differs("fleets", [first.margin, second.margin], comparison.margin));
     let foremost: BTreeSet<String> = comparison
         .facts
         .iter()
@@ -59,15 +46,7 @@ pub(super) fn write(
         .map(|change| change.fact.to_string())
         .chain(comparison.mixtures.iter().map(|mixture| mixture.fact.to_string()))
         .collect();
-    if foremost.len() > 1 {
-        let names: Vec<String> = foremost.into_iter().collect();
-        warnings.push(Warning::new(
-            "machines-differ",
-            format!("more than one thing differs between the fleets: {}", listed(&names)),
-            "A change cannot be put down to any one of them. To find out which, change one thing at a \
-             time.",
-        ));
-    }
+    warnings.extend(machines_differ("fleets", &foremost.into_iter().collect::<Vec<_>>()));
     warnings
 }
 
