@@ -113,7 +113,7 @@ mod tests {
     #[test]
     fn a_forecast_is_more_than_there_is_and_would_decide() {
         let open = effect(0.011, 0.04, 12);
-        let needed = |effect| blocks_needed(&effect, 0.02, LEVEL, |_| 1.0);
+        let needed = |effect| blocks_needed(&effect, 0.02, 0.05, |_| 1.0);
         let blocks = needed(open).expect("a forecast");
         assert!(blocks > 12);
         // n ≈ ((1.96 + 0.84)·s/δ)²: 62 for s = 14 %, δ = 5 %; Student's t asks for one or two more.
@@ -127,8 +127,8 @@ mod tests {
     #[test]
     fn of_many_rows_the_adjusted_p_has_the_word() {
         use Verdict::{Helps, Hurts, Inconclusive, NoMaterialDifference};
-        assert_eq!(adjusted(Helps, Some(0.049)), Helps);
-        assert_eq!(adjusted(Hurts, Some(0.051)), Inconclusive);
+        assert_eq!(adjusted(Helps, Some(LEVEL - 0.001)), Helps);
+        assert_eq!(adjusted(Hurts, Some(LEVEL + 0.001)), Inconclusive);
         assert_eq!(adjusted(Hurts, None), Hurts);
         assert_eq!(adjusted(NoMaterialDifference, Some(1.0)), NoMaterialDifference);
     }

@@ -127,7 +127,7 @@ fn the_interaction_is_welch_on_the_log_ratios_of_blocks() {
     };
     let ((mean_a, va, na), (mean_b, vb, nb)) = (by_hand(&a), by_hand(&b));
     let degrees = (va + vb) * (va + vb) / (va * va / na + vb * vb / nb);
-    let half = student::critical(0.95, degrees) * (va + vb).sqrt();
+    let half = student::critical(confidence::CONFIDENCE, degrees) * (va + vb).sqrt();
     let interaction = &comparison.effects[0].interaction;
     assert!(close(interaction.ratio.expect("ratio"), (mean_b - mean_a).exp()));
     assert!(close(interaction.low.expect("low"), (mean_b - mean_a - half).exp()));
@@ -141,7 +141,7 @@ fn the_interaction_is_welch_on_the_log_ratios_of_blocks() {
     let back = &back.effects[0].interaction;
     assert!(close(back.ratio.expect("ratio") * interaction.ratio.expect("ratio"), 1.0));
     assert_eq!(back.change, Some(Change::Worse));
-    assert!(back.is_regression(0.95));
+    assert!(back.is_regression(confidence::CONFIDENCE));
 }
 
 #[test]

@@ -97,10 +97,10 @@ fn a_fleet_of_one_says_what_its_study_says() {
     };
     let summary = analyse(&fleet, None);
     let only = line(&summary, Some("Alpha"), "chat");
-    // t with 9 degrees is 2.262.
+    let t = coretwin_stats::student::critical(coretwin_stats::confidence::CONFIDENCE, 9.0);
     let (low, high) = (only.low.expect("interval"), only.high.expect("interval"));
-    assert!((low.ln() - (0.1 - 2.262_16 * 0.01)).abs() < 1e-6, "{low}");
-    assert!((high.ln() - (0.1 + 2.262_16 * 0.01)).abs() < 1e-6, "{high}");
+    assert!((low.ln() - (0.1 - t * 0.01)).abs() < 1e-6, "{low}");
+    assert!((high.ln() - (0.1 + t * 0.01)).abs() < 1e-6, "{high}");
     assert_eq!((only.next_low, only.between), (None, None));
     assert_eq!(only.verdict, Some(Verdict::Helps));
     assert!(summary.warnings.iter().any(|warning| warning.kind == "few-machines"));

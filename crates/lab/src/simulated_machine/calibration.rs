@@ -108,6 +108,8 @@ impl Modelled {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use coretwin_base::param::label;
+    use std::collections::BTreeMap;
 
     #[test]
     fn targets_are_the_noht_columns_of_the_older_kernel_and_nothing_else() {
@@ -127,5 +129,19 @@ mod tests {
         assert!(!aim9.iter().any(|target| {
             ["aim9/sieve", "aim9/sync_disk_rw"].contains(&target.cell.name.as_str())
         }));
+    }
+
+    #[test]
+    fn the_shipped_fit_was_made_to_the_figures_of_today() {
+        let figures: BTreeMap<String, f64> = targets()
+            .iter()
+            .map(|target| (label(&target.cell.name, &target.cell.params), target.published))
+            .collect();
+        let fit = Fit::of("xeon-mp-foster").expect("a fit");
+        assert!(!fit.residuals.is_empty());
+        for residual in &fit.residuals {
+            let figure = figures.get(&residual.cell);
+            assert_eq!(figure, Some(&residual.published), "{}: fit again", residual.cell);
+        }
     }
 }

@@ -136,7 +136,7 @@ mod tests {
             }
             let (mean, between, error) = moments(sums);
             let whole = found[index].variance + between + error;
-            let half = student::critical(0.95, 3.0) * whole.sqrt();
+            let half = student::critical(confidence::CONFIDENCE, 3.0) * whole.sqrt();
             assert!((outlier.expected.0 - (mean - half)).abs() < 1e-9, "{index}");
         }
         assert_eq!(named.len(), 6);

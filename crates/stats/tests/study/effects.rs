@@ -6,6 +6,7 @@ use coretwin_base::study::arm::ArmState;
 use coretwin_base::study::plan::{Plan, Protocol, Scale, Screening, ThreadRule};
 use coretwin_base::study::reading::{Better, Phase, Reading};
 use coretwin_base::study::summary::{StoppedBecause, Verdict};
+use coretwin_stats::confidence::CONFIDENCE;
 use coretwin_stats::study::{analyse, choose_threads};
 use coretwin_stats::{orders, paired};
 use std::collections::BTreeMap;
@@ -32,13 +33,13 @@ fn the_effect_is_the_mean_log_ratio_in_the_arms_favour() {
     let logs: Vec<f64> = (0..8).map(|b| ripple(b, 0, 0) - ripple(b, 1, 0) + 0.25).collect();
     let by_hand = paired::Paired::new(&logs).expect("eight");
     // Blocks were added until the interval was narrow: it is a quarter wider than Student's.
-    let (low, high) = by_hand.interval(0.95, 1.25).expect("interval");
+    let (low, high) = by_hand.interval(CONFIDENCE, 1.25).expect("interval");
     let same = |shown: Option<f64>, log: f64| (shown.expect("shown").ln() - log).abs() < 1e-12;
     assert!(same(row.ratio, by_hand.mean) && same(row.low, low) && same(row.high, high));
     assert!(same(row.hodges_lehmann, paired::hodges_lehmann(&logs).expect("estimate")));
     let quotient = row.value_reference.expect("a") / row.value_arm.expect("b");
     assert!(same(Some(quotient), by_hand.mean));
-    assert_eq!((row.verdict, row.confidence), (Some(Verdict::Helps), 0.95));
+    assert_eq!((row.verdict, row.confidence), (Some(Verdict::Helps), CONFIDENCE));
     assert_eq!((row.threads, row.threads_reference), (8, 4));
 }
 
@@ -95,7 +96,7 @@ fn a_suite_of_complete_rows_is_students_t_on_block_means() {
         })
         .collect();
     let (low, high) =
-        paired::Paired::new(&means).and_then(|p| p.interval(0.95, 1.25)).expect("interval");
+        paired::Paired::new(&means).and_then(|p| p.interval(CONFIDENCE, 1.25)).expect("interval");
     let suite = &summary.suites[0];
     assert!((suite.low.expect("low").ln() - low).abs() < 1e-12);
     assert!((suite.high.expect("high").ln() - high).abs() < 1e-12);

@@ -3,6 +3,7 @@
 use crate::fixture::{plan, readings, row};
 use coretwin_base::study::plan::{Protocol, Scale};
 use coretwin_base::study::summary::StoppedBecause;
+use coretwin_stats::confidence::CONFIDENCE;
 use coretwin_stats::student;
 use coretwin_stats::study::{analyse, machine_effects};
 
@@ -22,7 +23,7 @@ fn mean_and_error_give_the_studys_own_interval() {
             Scale::Ratio => value.exp(),
             Scale::Raw => value,
         };
-        let half = student::critical(0.95, effect.degrees) * effect.standard_error;
+        let half = student::critical(CONFIDENCE, effect.degrees) * effect.standard_error;
         assert_eq!((&*effect.row, &*effect.arm), (row.row.as_str(), row.arm.as_str()));
         for (ours, theirs) in [(0.0, row.ratio), (-half, row.low), (half, row.high)]
             .map(|(d, t)| (effect.mean + d, t))
