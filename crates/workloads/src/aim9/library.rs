@@ -4,10 +4,8 @@
 //! the time of these goes to the names of users and groups, so to how this machine looks those up;
 //! standard input is `/dev/null`.
 
-use super::native::mathematics as m;
+use super::native::library::{self as m, Strings, ask_everything, c_library};
 use super::native::memory;
-use super::native::strings::Strings;
-use super::native::system::{ask_everything, c_library};
 use super::numbers::Numbers;
 use super::{Call, Place};
 use crate::Error;

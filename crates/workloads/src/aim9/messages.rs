@@ -10,8 +10,8 @@
 //! taken, of UDP both ends are connected, which the original's are not. That is one system call more of
 //! TCP's about 190, and three more of UDP's about 210.
 
+use super::native::memory::Segment;
 use super::native::names;
-use super::native::segment::Segment;
 use super::{Call, Place, c_path};
 use crate::socket::{BACKLOG, drain};
 use crate::{Error, sys};

@@ -1,7 +1,7 @@
 //! The numbers that rows compute with. Both lists hold the smallest subnormal number
 //! or come close to it, so a mode that flushes such numbers to zero changes the rows' speed.
 
-use super::native::mathematics::{rand, srand};
+use super::native::library::{rand, srand};
 
 /// The smallest number above zero.
 const SMALLEST: f64 = f64::from_bits(1);

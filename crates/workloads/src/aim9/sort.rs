@@ -5,8 +5,7 @@
 //! compare, the row merges by itself, comparing through a function pointer as the original did;
 //! `sort=libc` uses the library's `qsort` and `bsearch` instead and names it.
 
-use super::native::sort::{self as by_libc, Compare};
-use super::native::system::c_library;
+use super::native::library::{self as by_libc, Compare, c_library};
 use super::{Call, Place};
 use crate::Error;
 use std::hint::black_box;

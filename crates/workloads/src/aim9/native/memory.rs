@@ -1,8 +1,9 @@
-//! The C library's allocator and block functions, which the memory rows measure. Sizes and
-//! addresses come through `black_box`, so that no compiler replaces a call.
+//! Memory: the C library's allocator and block functions, and segments of shared memory. Sizes
+//! and addresses come through `black_box`, so that no compiler replaces a call.
 
 use std::ffi::c_void;
 use std::hint::black_box;
+use std::io;
 use std::ptr;
 
 /// Blocks of one round of the allocator row: three at a time.
@@ -81,4 +82,44 @@ pub(in crate::aim9) fn copy(from: &[u8], to: &mut [u8], size: usize) {
     let size = black_box(size.min(from.len()).min(to.len()));
     // SAFETY: both slices have at least `size` bytes, and one is borrowed alone.
     unsafe { libc::memcpy(black_box(to.as_mut_ptr()).cast(), from.as_ptr().cast(), size) };
+}
+
+/// An attached segment. Dropping it detaches it.
+#[derive(Debug)]
+pub(in crate::aim9) struct Segment {
+    address: *mut u8,
+    bytes: usize,
+}
+
+impl Segment {
+    /// Attaches a segment of at least `bytes` bytes, for this process alone.
+    pub(in crate::aim9) fn attach(id: i32, bytes: usize) -> io::Result<Self> {
+        // SAFETY: the kernel chooses the address, so it overlaps nothing.
+        let address = unsafe { libc::shmat(id, ptr::null(), 0) };
+        if address.addr() == usize::MAX {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(Self { address: address.cast(), bytes })
+    }
+
+    /// Copies into the segment.
+    pub(in crate::aim9) fn put(&mut self, from: &[u8]) {
+        let size = from.len().min(self.bytes);
+        // SAFETY: the segment has `bytes` bytes that nobody else writes; `from` is not in it.
+        unsafe { libc::memcpy(self.address.cast(), from.as_ptr().cast(), size) };
+    }
+
+    /// Copies out of the segment.
+    pub(in crate::aim9) fn take(&self, to: &mut [u8]) {
+        let size = to.len().min(self.bytes);
+        // SAFETY: the segment has `bytes` bytes that nobody else writes; `to` is not in it.
+        unsafe { libc::memcpy(to.as_mut_ptr().cast(), self.address.cast(), size) };
+    }
+}
+
+impl Drop for Segment {
+    fn drop(&mut self) {
+        // SAFETY: it was attached there, and this is its last use.
+        unsafe { libc::shmdt(self.address.cast()) };
+    }
 }

@@ -1,8 +1,58 @@
-//! The C library's string functions, which the row `string_rtns` measures: numbers to text and
-//! back, classes of characters, appending and comparing, searching.
+//! The C library, which the library rows measure: its mathematics, strings, sort and search, and the
+//! twenty-one questions to it and to the kernel that the row `misc_rtns_1` asks.
 
-use std::ffi::{CStr, c_char, c_int};
+use std::cmp::Ordering;
+use std::ffi::{CStr, c_char, c_int, c_void};
 use std::hint::black_box;
+
+// SAFETY: these are the C library's functions with their C types; those marked safe take and give
+// numbers only.
+unsafe extern "C" {
+    pub(in crate::aim9) safe fn exp(x: f64) -> f64;
+    pub(in crate::aim9) safe fn log(x: f64) -> f64;
+    pub(in crate::aim9) safe fn log10(x: f64) -> f64;
+    pub(in crate::aim9) safe fn floor(x: f64) -> f64;
+    pub(in crate::aim9) safe fn ceil(x: f64) -> f64;
+    pub(in crate::aim9) safe fn fmod(x: f64, y: f64) -> f64;
+    pub(in crate::aim9) safe fn fabs(x: f64) -> f64;
+    pub(in crate::aim9) safe fn pow(x: f64, y: f64) -> f64;
+    pub(in crate::aim9) safe fn sqrt(x: f64) -> f64;
+    pub(in crate::aim9) safe fn ldexp(x: f64, exponent: c_int) -> f64;
+    pub(in crate::aim9) safe fn sin(x: f64) -> f64;
+    pub(in crate::aim9) safe fn cos(x: f64) -> f64;
+    pub(in crate::aim9) safe fn tan(x: f64) -> f64;
+    pub(in crate::aim9) safe fn asin(x: f64) -> f64;
+    pub(in crate::aim9) safe fn acos(x: f64) -> f64;
+    pub(in crate::aim9) safe fn atan(x: f64) -> f64;
+    pub(in crate::aim9) safe fn atan2(y: f64, x: f64) -> f64;
+    pub(in crate::aim9) safe fn sinh(x: f64) -> f64;
+    pub(in crate::aim9) safe fn cosh(x: f64) -> f64;
+    pub(in crate::aim9) safe fn tanh(x: f64) -> f64;
+    pub(in crate::aim9) safe fn abs(x: c_int) -> c_int;
+    pub(in crate::aim9) safe fn labs(x: libc::c_long) -> libc::c_long;
+    pub(in crate::aim9) safe fn srand(seed: libc::c_uint);
+    pub(in crate::aim9) safe fn rand() -> c_int;
+    #[link_name = "modf"]
+    fn c_modf(x: f64, whole: *mut f64) -> f64;
+    #[link_name = "frexp"]
+    fn c_frexp(x: f64, exponent: *mut c_int) -> f64;
+}
+
+/// The fraction and the whole part.
+pub(in crate::aim9) fn modf(x: f64) -> (f64, f64) {
+    let mut whole = 0.0;
+    // SAFETY: it writes one double to the address.
+    let fraction = unsafe { c_modf(x, &raw mut whole) };
+    (fraction, whole)
+}
+
+/// The fraction and the exponent of two.
+pub(in crate::aim9) fn frexp(x: f64) -> (f64, c_int) {
+    let mut exponent = 0;
+    // SAFETY: it writes one int to the address.
+    let fraction = unsafe { c_frexp(x, &raw mut exponent) };
+    (fraction, exponent)
+}
 
 unsafe extern "C" {
     fn ctime(time: *const libc::time_t) -> *mut c_char;
@@ -152,6 +202,92 @@ impl Strings {
                 && !year.is_null()
         }
     }
+}
+
+/// Compares two numbers.
+pub(in crate::aim9) type Compare = fn(&i32, &i32) -> Ordering;
+
+unsafe extern "C" fn upwards(a: *const c_void, b: *const c_void) -> c_int {
+    // SAFETY: qsort and bsearch hand over addresses of elements, which are of this type.
+    unsafe { (*a.cast::<i32>()).cmp(&*b.cast::<i32>()) as c_int }
+}
+
+unsafe extern "C" fn downwards(a: *const c_void, b: *const c_void) -> c_int {
+    // SAFETY: as for the other.
+    unsafe { upwards(b, a) }
+}
+
+/// `qsort`, in the direction of `compare`.
+pub(in crate::aim9) fn sort(numbers: &mut [i32], compare: Compare) {
+    let compare = if compare(&0, &1) == Ordering::Less { upwards } else { downwards };
+    // SAFETY: the array has so many elements of this size, and the function is for that type.
+    unsafe {
+        libc::qsort(numbers.as_mut_ptr().cast(), numbers.len(), size_of::<i32>(), Some(compare));
+    }
+}
+
+/// `bsearch` in numbers sorted upwards.
+pub(in crate::aim9) fn search(numbers: &[i32], wanted: i32) -> bool {
+    let (key, base) = ((&raw const wanted).cast(), numbers.as_ptr().cast());
+    // SAFETY: the array has so many elements of this size, and key and function are for that type.
+    let found = unsafe { libc::bsearch(key, base, numbers.len(), size_of::<i32>(), Some(upwards)) };
+    !found.is_null()
+}
+
+unsafe extern "C" {
+    // The crate libc binds these two to a version of the shared library, which a static one lacks.
+    fn cfgetispeed(terminal: *const libc::termios) -> libc::speed_t;
+    fn cfgetospeed(terminal: *const libc::termios) -> libc::speed_t;
+    fn ctermid(name: *mut c_char) -> *mut c_char;
+    safe fn clock() -> libc::clock_t;
+}
+
+/// Asks them all once. Whether the answers that must be given were: the folder, the user root,
+/// the name of the system.
+pub(in crate::aim9) fn ask_everything() -> bool {
+    let mut name = [0 as c_char; 4096];
+    let mut groups = [0 as libc::gid_t; 256];
+    // SAFETY: every call gets buffers of the size that it is told, structures that all zeroes are
+    // a valid value of, or C strings; what they point to afterwards is only compared with null.
+    unsafe {
+        let terminal: libc::termios = std::mem::zeroed();
+        black_box(cfgetispeed(&raw const terminal));
+        black_box(cfgetospeed(&raw const terminal));
+        black_box(clock());
+        black_box(ctermid(name.as_mut_ptr()));
+        let folder = libc::getcwd(name.as_mut_ptr(), name.len());
+        let user = libc::getuid();
+        black_box(libc::geteuid());
+        let group = libc::getgid();
+        black_box(libc::getegid());
+        black_box(libc::getenv(c"PATH".as_ptr()));
+        black_box(libc::getgroups(256, groups.as_mut_ptr()));
+        black_box((libc::getpid(), libc::getpgrp(), libc::getppid()));
+        let root = libc::getpwnam(c"root".as_ptr());
+        black_box(libc::getpwuid(user));
+        black_box(libc::getgrgid(group));
+        let mut times: libc::tms = std::mem::zeroed();
+        black_box(libc::times(&raw mut times));
+        black_box(libc::isatty(0));
+        black_box(libc::ttyname(0).is_null());
+        let mut system: libc::utsname = std::mem::zeroed();
+        let named = libc::uname(&raw mut system);
+        !folder.is_null() && !root.is_null() && named == 0
+    }
+}
+
+/// Version of the C library, where it tells one.
+#[cfg(target_env = "gnu")]
+pub(in crate::aim9) fn c_library() -> String {
+    // SAFETY: it gives a C string that lives as long as the program.
+    let version = unsafe { CStr::from_ptr(libc::gnu_get_libc_version()) };
+    format!("glibc {}", version.to_string_lossy())
+}
+
+/// Version of the C library, where it tells one.
+#[cfg(not(target_env = "gnu"))]
+pub(in crate::aim9) fn c_library() -> String {
+    "not glibc".to_owned()
 }
 
 #[cfg(test)]
