@@ -24,6 +24,5 @@ mod roster;
 pub mod sampled;
 pub mod summary;
 pub mod target;
-pub mod watch;
 
 pub use error::Error;

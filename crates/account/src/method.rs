@@ -1,8 +1,13 @@
-//! The seam between accounting and the ways to see who ran beside whom.
+//! The seam between accounting and the ways to see who ran beside whom, and waiting while one looks.
 
 use crate::Error;
 use coretwin_base::account::{MethodName, Window};
-use std::time::Instant;
+use coretwin_host::heap::Heap;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// At least so often it is asked whether to go on.
+const ASK_EVERY: Duration = Duration::from_millis(10);
 
 /// A way to see who ran while how many siblings were busy.
 ///
@@ -33,4 +38,23 @@ pub trait Method {
     /// # Errors
     /// [`Error`] if the machine can no longer be looked at.
     fn window(&mut self) -> Result<Window, Error>;
+}
+
+/// Lets a method look whenever it is due, until `goes_on` says no.
+///
+/// # Errors
+/// That of the method.
+pub fn watch(method: &mut dyn Method, goes_on: &mut dyn FnMut() -> bool) -> Result<(), Error> {
+    let mut heap = Heap::default();
+    while goes_on() {
+        let now = Instant::now();
+        let due = method.due();
+        if due.is_some_and(|due| due <= now) {
+            method.look()?;
+            heap.tend();
+            continue;
+        }
+        thread::sleep(due.map_or(ASK_EVERY, |due| (due - now).min(ASK_EVERY)));
+    }
+    Ok(())
 }

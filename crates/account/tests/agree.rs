@@ -4,9 +4,8 @@
 
 use coretwin_account::bounds::Bounds;
 use coretwin_account::ebpf::Ebpf;
-use coretwin_account::method::Method;
+use coretwin_account::method::{Method, watch};
 use coretwin_account::sampled::{Effort, Sampled};
-use coretwin_account::watch::watch;
 use coretwin_base::account::{Siblings, Window};
 use coretwin_base::machine::cpu_set::{CpuId, CpuSet};
 use coretwin_base::machine::topology::Topology;

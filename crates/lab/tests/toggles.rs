@@ -1,17 +1,15 @@
 //! Moving the switch between visits, on a fake kernel that acts as Linux does.
 
-use coretwin_base::machine::cpu_set::{CpuId, CpuSet};
+use coretwin_base::machine::cpu_set::CpuId;
 use coretwin_base::machine::topology::Topology;
 use coretwin_host::fake::kernel::{FakeKernel, Fault, Release};
 use coretwin_host::root::Root;
 use coretwin_host::smt::SwitchError;
 use coretwin_host::smt::guard::{GuardError, Guardian};
-use coretwin_host::smt::kernel::Kernel;
 use coretwin_host::smt::saved::Slot;
 use coretwin_host::smt::session::Session;
 use coretwin_host::{fake, topology};
 use coretwin_lab::switching::{Switching, with_smt_on};
-use std::io;
 use std::sync::Arc;
 
 /// A guard that is always there.
@@ -20,19 +18,6 @@ struct Standing;
 impl Guardian for Standing {
     fn ensure(&mut self, _root: &Root, _slot: Slot) -> Result<(), GuardError> {
         Ok(())
-    }
-}
-
-/// The kernel, shared with the session.
-struct Shared(Arc<FakeKernel>);
-
-impl Kernel for Shared {
-    fn write(&self, path: &str, text: &str) -> io::Result<()> {
-        self.0.write(path, text)
-    }
-
-    fn set_affinity(&self, task: u32, cpus: &CpuSet) -> io::Result<()> {
-        self.0.set_affinity(task, cpus)
     }
 }
 
@@ -52,7 +37,7 @@ impl Machine {
     }
 
     fn take(&self) -> Switching {
-        let kernel = Box::new(Shared(Arc::clone(&self.kernel)));
+        let kernel = Box::new(Arc::clone(&self.kernel));
         Switching::new(Session::open(self.kernel.root(), kernel, Box::new(Standing)).expect("open"))
     }
 

@@ -10,7 +10,6 @@ use coretwin_host::smt::restore::Restored;
 use coretwin_host::smt::saved::{self, Slot, Stored};
 use coretwin_host::smt::{capture, session::Session};
 use std::collections::{BTreeMap, BTreeSet};
-use std::io;
 use std::sync::Arc;
 use tempfile::TempDir;
 
@@ -97,20 +96,7 @@ impl Machine {
     }
 
     pub(crate) fn boxed(&self) -> Box<dyn Kernel> {
-        Box::new(Shared(Arc::clone(&self.kernel)))
-    }
-}
-
-/// A kernel for several owners.
-struct Shared(Arc<FakeKernel>);
-
-impl Kernel for Shared {
-    fn write(&self, path: &str, text: &str) -> io::Result<()> {
-        self.0.write(path, text)
-    }
-
-    fn set_affinity(&self, task: u32, cpus: &CpuSet) -> io::Result<()> {
-        self.0.set_affinity(task, cpus)
+        Box::new(Arc::clone(&self.kernel))
     }
 }
 

@@ -1,4 +1,5 @@
-//! Programs whose output comes from elsewhere: of it no more is held than is asked for.
+//! Programs whose output comes from elsewhere: of it no more is held than is asked for. And how a shell
+//! takes a word.
 
 use coretwin_base::caps;
 use std::io::{self, Read, Write};
@@ -89,6 +90,15 @@ pub(super) fn last_words(said: &[u8]) -> Option<String> {
     (!last.is_empty()).then_some(last)
 }
 
+/// Puts a word in single quotes, unless it needs none.
+pub(super) fn quoted(word: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./=:,@%+".contains(&byte);
+    if !word.is_empty() && word.bytes().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -104,5 +114,16 @@ mod tests {
         assert!(said.err.len() == COMPLAINT && said.err.ends_with(b"end\n"));
         let told = shell("exec cat /dev/zero").err().expect("too much").to_string();
         assert!(told.contains("more than 64 MiB"), "{told}");
+    }
+
+    #[test]
+    fn a_shell_gives_back_what_was_quoted() {
+        for word in ["a b", "it's", "$HOME", "", "a\nb", "`x`", "plain/path-1", "\\"] {
+            let echoed = Command::new("sh")
+                .args(["-c", &format!("printf %s {}", quoted(word))])
+                .output()
+                .expect("a shell");
+            assert_eq!(String::from_utf8_lossy(&echoed.stdout), word);
+        }
     }
 }

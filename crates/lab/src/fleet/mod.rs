@@ -16,7 +16,6 @@ pub mod identity;
 mod kubernetes;
 pub mod merge;
 pub mod plan;
-mod quote;
 mod slurm;
 mod ssh;
 pub mod status;

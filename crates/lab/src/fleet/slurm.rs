@@ -4,9 +4,8 @@
 //! The fleet's folder lies where every node reaches it. A task that is told of its time limit, or whose
 //! node died, is put back into the queue (`--requeue`) and goes on with its journal; see `requeue`.
 
-use super::child::asked;
+use super::child::{asked, quoted};
 use super::engine::{Call, Engine, Known};
-use super::quote::quoted;
 use crate::error::Error;
 use coretwin_base::fleet::plan::{FleetPlan, SlurmOptions, SlurmPlace};
 use coretwin_store::fleet_folder::{FleetFolder, LOGS};

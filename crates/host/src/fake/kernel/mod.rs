@@ -26,7 +26,7 @@ use rustix::io::Errno;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The mount point of CPU sets, below the root.
 const GROUPS: [(u8, &str); 2] = [(1, "sys/fs/cgroup/cpuset"), (2, "sys/fs/cgroup")];
@@ -293,6 +293,17 @@ impl Kernel for FakeKernel {
         let done = state.groups.set_affinity(task, cpus);
         state.flush()?;
         Ok(done?)
+    }
+}
+
+/// For several owners.
+impl Kernel for Arc<FakeKernel> {
+    fn write(&self, path: &str, text: &str) -> io::Result<()> {
+        FakeKernel::write(self, path, text)
+    }
+
+    fn set_affinity(&self, task: u32, cpus: &CpuSet) -> io::Result<()> {
+        FakeKernel::set_affinity(self, task, cpus)
     }
 }
 

@@ -1,8 +1,7 @@
 //! One host: what is put there, run there, fetched from there.
 
-use crate::fleet::child::{Said, last_words, listen};
+use crate::fleet::child::{Said, last_words, listen, quoted};
 use crate::fleet::engine::Known;
-use crate::fleet::quote::quoted;
 use coretwin_base::caps;
 use coretwin_base::fleet::MemberState;
 use coretwin_base::fleet::plan::{FleetPlan, SshHost};

@@ -37,14 +37,14 @@
 //! * of equal priorities, the slice left decides only on the task's own CPU, not on its sibling;
 //! * a core that loses the CPU whose stopper was asked for may be asked anew.
 
+mod arithmetic;
 mod balance;
-mod life;
 mod policy;
 mod queue;
 #[cfg(test)]
 mod tests;
 
-use self::life::{IDLE_PRIORITY, Life};
+use self::arithmetic::{IDLE_PRIORITY, Life};
 use self::queue::Queue;
 use super::lists::Links;
 use super::settings::{Parameter, Settings};

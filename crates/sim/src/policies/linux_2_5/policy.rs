@@ -1,6 +1,6 @@
 //! The answers: waking, choosing, ticking.
 
-use super::life::{self, BUSY_REBALANCE_TICKS, HZ, Life};
+use super::arithmetic::{self, BUSY_REBALANCE_TICKS, HZ, Life};
 use super::{Form, Linux25};
 use crate::kernel::view::{Class, Current, TaskId, TaskState, View};
 use crate::policies::{Answer, Change, Policy, Reason, Stop, Ticks, Wake, WakeKind, keep};
@@ -90,7 +90,7 @@ impl Linux25 {
         let facts = view.task(task);
         let life = &mut self.lives[task.index()];
         let old = *life;
-        life.slice = life::slice(facts.nice);
+        life.slice = arithmetic::slice(facts.nice);
         life.first_slice = false;
         // Its new priority decides whether it is interactive.
         let priority = life.effective_priority(facts);
@@ -99,7 +99,7 @@ impl Linux25 {
         let real_time = !matches!(facts.class, Class::Normal);
         let queue = &mut self.queues[queue_index];
         let starving = queue.expired_since.is_some_and(|since| {
-            view.ticks().saturating_sub(since) >= life::starvation_ticks(queue.len())
+            view.ticks().saturating_sub(since) >= arithmetic::starvation_ticks(queue.len())
         });
         let stays = real_time || (interactive && !starving);
         let array = if stays { queue.active() } else { queue.expired() };

@@ -1,6 +1,6 @@
 //! A queue: two arrays of lists by priority. A task stays in its list while it runs.
 
-use super::life::PRIORITIES;
+use super::arithmetic::PRIORITIES;
 use crate::kernel::view::TaskId;
 use crate::policies::lists::{Links, List};
 

@@ -1,6 +1,6 @@
 //! Hand-worked cases: the arithmetic, the pull rules, and what each switch of the patch does.
 
-use super::life::{Life, slice};
+use super::arithmetic::{Life, slice};
 use super::{Form, Linux25};
 use crate::kernel::layout::Layout;
 use crate::kernel::view::{Class, Current, TaskId, TaskState, View};
