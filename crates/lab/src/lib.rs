@@ -31,6 +31,7 @@ pub mod machine;
 mod parallel;
 pub mod planning;
 pub mod probe;
+mod protocol;
 pub mod quiet;
 pub mod request;
 mod rows;

@@ -1,6 +1,8 @@
 //! `coretwin compare A B …`: what became of the effects, and of the values, from one study or fleet to
 //! others.
 
+#[cfg(feature = "fleet")]
+mod bundles;
 mod fail_on;
 #[cfg(feature = "fleet")]
 mod fleets;

@@ -282,9 +282,17 @@ pub fn draw(request: &Request, work_s: f64, topology: &Topology) -> Result<Plan,
     })
 }
 
-/// What the worker is asked for a condition of the experiment.
-pub(crate) fn work(experiment: &Experiment, condition: &Condition, work: &CommandSpec) -> Work {
-    Work::Beside(Box::new(Beside {
+/// What a row of the plan runs.
+///
+/// # Errors
+/// [`Error::Usage`] if the plan does not say.
+pub(crate) fn work(plan: &Plan, row: &PlanRow, work: &CommandSpec) -> Result<Work, Error> {
+    let experiment = plan.cputime.as_deref();
+    let condition = experiment.and_then(|experiment| experiment.condition(&row.id));
+    let Some((experiment, condition)) = experiment.zip(condition) else {
+        return Err(Error::Usage(format!("the plan does not say what row {} is", row.id)));
+    };
+    Ok(Work::Beside(Box::new(Beside {
         work: condition.has_work.then(|| work.clone()),
         repeat: experiment.repeat,
         work_cpus: condition.work_cpus.clone(),
@@ -292,7 +300,7 @@ pub(crate) fn work(experiment: &Experiment, condition: &Condition, work: &Comman
         spinners: condition.spinners,
         spinner_cpus: condition.spinner_cpus.clone(),
         window_s: experiment.window_s,
-    }))
+    })))
 }
 
 fn arm(pair: &Pair, control: Option<CpuId>, topology: &Topology) -> PlanArm {

@@ -176,10 +176,11 @@ fn the_engine_runs_it_and_both_sides_come_out() {
         let condition = plan.cputime.as_ref().and_then(|e| e.condition(&reading.row)).expect("row");
         let job = Job {
             work: work(
-                plan.cputime.as_deref().expect("plan"),
-                condition,
+                &plan,
+                plan.rows.iter().find(|row| row.id == condition.name).expect("its row"),
                 plan.command.as_ref().expect("work"),
-            ),
+            )
+            .expect("a condition"),
             ..job_of(&plan)
         };
         let number = |value: f64| coretwin_base::study::reading::Metric {

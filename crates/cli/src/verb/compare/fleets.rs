@@ -4,7 +4,6 @@ use super::Args;
 use super::fail_on::{FailOn, is_open};
 use super::source::{Source, Stored};
 use crate::exit::Usage;
-use crate::out;
 use anyhow::Result;
 use coretwin_base::fleet::comparison::FleetComparison;
 use coretwin_base::fleet::{Fleet, MemberState};
@@ -12,36 +11,11 @@ use coretwin_base::schema::SCHEMA;
 use coretwin_base::shared_text::SharedText;
 use coretwin_base::study::summary::StoppedBecause;
 use coretwin_lab::fleet::identity;
-use coretwin_lab::fleet::merge::{self, merge};
+use coretwin_lab::fleet::merge;
 use coretwin_report::FLEET_COMPARISON_FORMATS;
 use coretwin_stats::comparison::folder_heads;
 use coretwin_stats::fleet::comparison::{FleetRecords, compare_fleets};
-use coretwin_store::fleet_folder::FleetFolder;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
-
-/// The machines of a fleet, by its bundles; nothing is written.
-pub(super) fn read(folder: &Path) -> Result<Fleet> {
-    let (fleet, plan) = FleetFolder::open(folder)?;
-    let shown = folder.display();
-    let merged = merge(&plan, &fleet.bundles()?, fleet.folder(), |_| ());
-    if merged.sweep.is_some() {
-        let why =
-            format!("{shown} holds a sweep of the simulated kernel, which has no arms to compare");
-        return Err(Usage(why).into());
-    }
-    if merged.fleet.members.is_empty() {
-        let why = format!(
-            "{shown} has no bundle that counts; what is missing, and how to finish: coretwin fleet status \
-             {shown}"
-        );
-        return Err(Usage(why).into());
-    }
-    for refused in &merged.fleet.refused {
-        out::news(&format!("{shown}: does not count: {}: {}", refused.file, refused.reason));
-    }
-    Ok(merged.fleet)
-}
 
 /// A fleet of this one machine. Of a host the study tells no more than the name, by which it is
 /// `known` again where only one machine has it.

@@ -37,7 +37,7 @@ impl Source {
     pub(super) fn read(folder: &Path) -> Result<Self> {
         #[cfg(feature = "fleet")]
         if folder.join(coretwin_store::fleet_folder::FLEET).exists() {
-            return Ok(Self::Fleet(folder.display().to_string(), super::fleets::read(folder)?));
+            return Ok(Self::Fleet(folder.display().to_string(), super::bundles::read(folder)?));
         }
         Ok(Self::Study(Box::new(Stored::read(folder)?)))
     }

@@ -1,0 +1,112 @@
+//! Blocks until a look is satisfied, the last one is done or the budget ends, after a warm-up and a
+//! screening of thread counts.
+
+use super::set_up::set_up;
+use crate::engine::visits::Engine;
+use crate::error::Error;
+use crate::event::Event;
+use crate::history::Next;
+use crate::schedule::{self, Cell};
+use coretwin_base::study::reading::{Phase, Status};
+use coretwin_base::study::summary::StoppedBecause;
+use coretwin_stats::study;
+
+/// A study of which so many blocks hold nothing but failures is not gone on with.
+const HOPELESS_BLOCKS: u32 = 3;
+
+/// Runs the study.
+pub(super) fn run(engine: &mut Engine<'_>) -> Result<StoppedBecause, Error> {
+    set_up(engine, engine.plan.reference_index())?;
+    warm_up(engine)?;
+    check_budget(engine)?;
+    screen(engine)?;
+    for block in engine.blocks_done()..engine.plan.blocks_max() {
+        let look = engine.look();
+        if look.due && look.satisfied {
+            return Ok(StoppedBecause::Target);
+        }
+        while let Next::Run(attempt) = engine.history.next(engine.plan, Phase::Study, block) {
+            if budget_ends_before_a_block(engine) {
+                return Ok(StoppedBecause::Budget);
+            }
+            engine.attempt(Phase::Study, block, attempt)?;
+            // Later, a study that is only disturbed too often ends with what it has.
+            if (block, attempt) == (0, 0) {
+                check_budget(engine)?;
+            }
+        }
+        let goes_on = block + 1 < engine.plan.blocks_max();
+        if goes_on && block + 1 >= HOPELESS_BLOCKS && nothing_works(engine) {
+            return Ok(StoppedBecause::Error);
+        }
+    }
+    let look = engine.look();
+    let narrow = look.due && look.satisfied && engine.plan.rules.looks.len() > 1;
+    Ok(if narrow { StoppedBecause::Target } else { StoppedBecause::Blocks })
+}
+
+/// Whether every run failed, in every row and arm: then the command is wrong, not an arm.
+fn nothing_works(engine: &Engine<'_>) -> bool {
+    engine.history.readings.iter().all(|reading| reading.status == Status::Failed)
+}
+
+/// Each row once, in the reference arm: caches, page tables and slabs fill before block 0.
+fn warm_up(engine: &mut Engine<'_>) -> Result<(), Error> {
+    if !engine.plan.rules.warmup {
+        return Ok(());
+    }
+    let arm = engine.plan.reference_index();
+    let cells: Vec<Cell> = (0..engine.plan.rows.len())
+        .filter(|row| engine.plan.rows[*row].runs_in(&engine.plan.arms[arm].label))
+        .filter(|row| !engine.history.warmed_up(&engine.plan.rows[*row].id))
+        .map(|row| Cell { row, threads: schedule::threads(engine.plan, row, arm, &engine.chosen) })
+        .collect();
+    if !cells.is_empty() {
+        engine.visit(Phase::Warmup, 0, 0, arm, &cells)?;
+    }
+    Ok(())
+}
+
+/// Tries every candidate thread count, then freezes the best of each arm. The choice follows
+/// from the journal alone, so a resumed study makes the same one.
+fn screen(engine: &mut Engine<'_>) -> Result<(), Error> {
+    let Some(screening) = &engine.plan.screening else { return Ok(()) };
+    for block in 0..screening.blocks {
+        while let Next::Run(attempt) = engine.history.next(engine.plan, Phase::Screen, block) {
+            engine.attempt(Phase::Screen, block, attempt)?;
+        }
+    }
+    engine.chosen = study::choose_threads(engine.plan, &engine.history.readings);
+    let chosen = engine.chosen.clone();
+    engine.tell(&Event::ThreadsChosen(&chosen))
+}
+
+fn budget_ends_before_a_block(engine: &Engine<'_>) -> bool {
+    match (engine.plan.rules.budget_s, engine.estimate.block_s(engine.plan)) {
+        (Some(budget_s), Some(block_s)) => engine.elapsed_s() + block_s > budget_s,
+        (Some(budget_s), None) => engine.elapsed_s() > budget_s,
+        (None, _) => false,
+    }
+}
+
+/// Says early that the budget cannot be enough, instead of ending without a verdict.
+fn check_budget(engine: &Engine<'_>) -> Result<(), Error> {
+    let (Some(budget_s), Some(block_s)) =
+        (engine.plan.rules.budget_s, engine.estimate.block_s(engine.plan))
+    else {
+        return Ok(());
+    };
+    // An experiment of cputime says what it has, however little.
+    if engine.plan.cputime.is_some() {
+        return Ok(());
+    }
+    let blocks = engine.plan.blocks_min();
+    let (_, kept) = engine.history.attempts_and_kept(engine.plan);
+    let missing = blocks.saturating_sub(kept);
+    let needed_s = engine.elapsed_s() + f64::from(missing) * block_s;
+    // A quarter more is forgiven: the estimate is rough, and nearly enough is worth trying.
+    if missing > 0 && needed_s > budget_s * 1.25 {
+        return Err(Error::BudgetTooSmall { block_s, blocks, needed_s, budget_s });
+    }
+    Ok(())
+}
