@@ -1,7 +1,7 @@
 //! CPU sets of control groups that lose CPUs (cgroups(7), Documentation/admin-guide/cgroup-v1/
 //! cpusets.rst and cgroup-v2.rst).
 
-use super::{Finding, Kind, shortened};
+use super::finding::{Finding, Kind, shortened};
 use crate::root::Root;
 use crate::smt::capture;
 use crate::smt::saved::Cpuset;

@@ -1,7 +1,7 @@
 //! Programs that care about CPUs, known by the name of their process.
 
+use super::finding::{Finding, Kind, named};
 use super::tasks::Task;
-use super::{Finding, Kind, named};
 use crate::root::Root;
 use coretwin_base::machine::cpu_set::CpuSet;
 
