@@ -24,21 +24,25 @@ enum Fault {
     CarryOver,
 }
 
-/// A study of two arms, equal but for the fault. All rows of a visit feel what it feels.
-fn study(noise: Noise, fault: Fault, blocks: usize, rows: usize, trial: u64) -> Summary {
+/// A study of two arms, equal but for the fault, and how many runs were outliers. All rows of a visit
+/// feel what it feels.
+fn study(noise: Noise, fault: Fault, blocks: usize, rows: usize, trial: u64) -> (Summary, u32) {
     let rows: Vec<_> = (0..rows).map(|row| fixture::row(&format!("row{row}"), "f")).collect();
     let mut plan = fixture::plan(&rows);
     plan.rules.protocol = Protocol::Fixed;
     plan.rules.looks = vec![blocks as u32];
     let mut runs = Runs::new(noise, trial);
     let mut normal = Normal::new("fault", trial);
-    let (mut readings, mut before) = (Vec::new(), 0);
+    let (mut readings, mut before, mut outliers) = (Vec::new(), 0, 0);
     let orders = orders::balanced(2, blocks, &mut Stream::new(trial, "order", 0));
     for (block, order) in orders.iter().enumerate() {
         for &arm in order {
             for row in 0..rows.len() {
                 let more = match fault {
-                    Fault::Outliers if arm == 1 && normal.happens(0.05) => libm::log(1.2),
+                    Fault::Outliers if arm == 1 && normal.happens(0.05) => {
+                        outliers += 1;
+                        libm::log(1.2)
+                    }
                     Fault::CarryOver if before == 1 => libm::log(1.01),
                     _ => 0.0,
                 };
@@ -49,7 +53,7 @@ fn study(noise: Noise, fault: Fault, blocks: usize, rows: usize, trial: u64) -> 
             before = arm;
         }
     }
-    analyse(&plan, &readings, StoppedBecause::Blocks)
+    (analyse(&plan, &readings, StoppedBecause::Blocks), outliers)
 }
 
 /// Shares of studies, in percent.
@@ -59,6 +63,8 @@ struct Shares {
     carry_over: f64,
     /// Intervals that held the truth, of the studies that were not warned of.
     covered_unwarned: f64,
+    /// Studies whose interval missed the truth: those with an outlier in their data, and those without.
+    missed: [u32; 2],
 }
 
 fn measure(noise: Noise, fault: Fault, blocks: usize, rows: usize) -> Shares {
@@ -68,8 +74,9 @@ fn measure(noise: Noise, fault: Fault, blocks: usize, rows: usize) -> Shares {
         Fault::None | Fault::CarryOver => 0.0,
     };
     let (mut covered, mut unwarned, mut kinds) = ([0, 0], 0, [0, 0]);
+    let mut missed = [0, 0];
     for trial in 0..TRIALS {
-        let summary = study(noise, fault, blocks, rows, trial);
+        let (summary, outliers) = study(noise, fault, blocks, rows, trial);
         let ends = [summary.suites[0].low, summary.suites[0].high].map(|end| end.expect("an end"));
         let holds = libm::log(ends[0]) <= truth && truth <= libm::log(ends[1]);
         let warns = |kind: &str| u32::from(summary.warnings.iter().any(|w| w.kind == kind));
@@ -78,6 +85,7 @@ fn measure(noise: Noise, fault: Fault, blocks: usize, rows: usize) -> Shares {
         covered[0] += u32::from(holds);
         covered[1] += u32::from(holds) * silent;
         unwarned += silent;
+        missed[usize::from(outliers == 0)] += u32::from(!holds);
         kinds = [kinds[0] + found[0], kinds[1] + found[1]];
     }
     Shares {
@@ -85,6 +93,7 @@ fn measure(noise: Noise, fault: Fault, blocks: usize, rows: usize) -> Shares {
         one_armed: percent(kinds[0], TRIALS),
         carry_over: percent(kinds[1], TRIALS),
         covered_unwarned: percent(covered[1], unwarned.max(1).into()),
+        missed,
     }
 }
 
@@ -124,6 +133,32 @@ fn diagnoses_find_outliers_of_one_arm_where_they_are_seen() {
         }
     }
     assert!(libm::fabs(least - f64::from(COVERED_ONE_ARM_OUTLIERS)) < 0.5, "{least}");
+}
+
+/// What stops every test for outliers of one arm in a study of one row: those that miss the truth do so
+/// because no outlier fell into their blocks. One that came is in mean and width.
+#[test]
+fn diagnoses_of_one_row_cannot_see_what_did_not_happen() {
+    println!(
+        "the same of one row: blocks -> missed of {TRIALS}, of these without an outlier; share"
+    );
+    println!("of runs that so many blocks without one do not rule out %");
+    let (mut missed, mut unseen) = ([0, 0], Vec::new());
+    for blocks in BLOCKS {
+        let [with, without] = measure(PLAIN, Fault::Outliers, blocks, 1).missed;
+        // None of so many runs, at 95 %: (1 - share)^blocks = 0.05.
+        let share = 100.0 * (1.0 - libm::pow(0.05, 1.0 / blocks as f64));
+        println!("  {blocks} -> {}, {without}; {share:.0}", with + without);
+        missed = [missed[0] + with, missed[1] + without];
+        unseen.push(format!("{share:.0}"));
+    }
+    let (studies, all) = (TRIALS * BLOCKS.len() as u64, missed[0] + missed[1]);
+    quoted(&format!(
+        "{all} of {studies} such studies missed the truth, and {} of these had not one slow run in \
+         their data",
+        missed[1]
+    ));
+    quoted(&format!("do not rule out slow runs in {} % of an arm's runs", unseen.join(", ")));
 }
 
 #[test]
