@@ -178,7 +178,11 @@ fn a_study_that_was_stopped_sets_nothing() {
     plan.rules.looks = vec![12];
     let made = readings(&plan, 10, seconds(0.8));
     let summary = analyse(&plan, &made, StoppedBecause::Interrupted);
-    let decision = decide(&plan, &made, &summary, None).expect("a decision");
-    assert_eq!(decision.choice.arm, None);
-    assert!(decision.choice.sentences[0].starts_with("Change nothing yet: the study was stopped"));
+    for licence in [None, Some(Licence::PerThread)] {
+        let decision = decide(&plan, &made, &summary, licence).expect("a decision");
+        assert_eq!(decision.choice.arm, None);
+        let first = &decision.choice.sentences[0];
+        assert!(first.starts_with("Change nothing yet: the study was stopped"), "{first}");
+        assert!(decision.worth.iter().all(|worth| worth.verdict.is_none()), "{licence:?}");
+    }
 }

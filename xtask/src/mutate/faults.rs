@@ -28,6 +28,7 @@ pub(super) struct Fault {
 
 const BASE: Suite = Suite::Unit("coretwin-base");
 const STATS: Suite = Suite::Unit("coretwin-stats");
+const DECISION: Suite = Suite::Tests("coretwin-stats", "decision");
 const STUDY: Suite = Suite::Tests("coretwin-stats", "study");
 const STORE: Suite = Suite::Unit("coretwin-store");
 const HOST: Suite = Suite::Unit("coretwin-host");
@@ -148,6 +149,60 @@ pub(super) const FAULTS: &[Fault] = &[
         find: "attempts.into_iter().rfind(Attempt::is_complete)",
         put: "attempts.into_iter().find(Attempt::is_complete)",
         suite: STUDY, test: "attempts::the_last_complete_attempt_of_a_block_counts",
+    },
+    Fault {
+        name: "suite-counts-imputed-blocks", file: "crates/stats/src/study/suites.rs",
+        find: "libm::sqrt(f64::from(paired.blocks) * paired.degrees)",
+        put: "libm::sqrt(f64::from(blocks) * f64::from(blocks - 1))",
+        suite: STATS, test: "study::suites::tests::rows_add_the_variances_of_the_blocks_they_have",
+    },
+    Fault {
+        name: "coarse-values-without-error", file: "crates/stats/src/study/resolution.rs",
+        find: "Resolution { step, error: error(values, step) }",
+        put: "Resolution { step, error: 0.0 * error(values, step) }",
+        suite: STATS, test: "study::resolution::tests::ticks_are_found_and_all_of_them_counts_where_nothing_varies",
+    },
+    Fault {
+        name: "diagnosis-of-rows-not-blocks", file: "crates/stats/src/study/diagnosis.rs",
+        find: "next[at - size] += chances[at] / 2.0;",
+        put: "next[at + size] += chances[at] / 2.0;",
+        suite: STATS, test: "study::diagnosis::tests::the_sign_test_is_the_binomial_where_all_numbers_are_one",
+    },
+    Fault {
+        name: "diagnosis-blames-the-other-arm", file: "crates/stats/src/study/diagnosis.rs",
+        find: "far[usize::from(off > 0.0)] += 1;",
+        put: "far[usize::from(off < 0.0)] += 1;",
+        suite: STUDY, test: "warnings::slow_runs_of_one_arm",
+    },
+    Fault {
+        name: "carry-over-of-the-wrong-arm", file: "crates/stats/src/study/diagnosis.rs",
+        find: "usize::from(last) == arm",
+        put: "usize::from(last) != arm",
+        suite: STUDY, test: "warnings::what_an_arm_leaves_to_the_next",
+    },
+    Fault {
+        name: "row-verdict-by-raw-p", file: "crates/stats/src/study/analyse.rs",
+        find: "comparison.verdict(plan, &plan.rows[index], p, open)",
+        put: "comparison.verdict(plan, &plan.rows[index], row.p.unwrap_or(p), open)",
+        suite: STUDY, test: "effects::a_verdict_on_one_of_many_rows_follows_its_adjusted_p",
+    },
+    Fault {
+        name: "prediction-gets-a-verdict", file: "crates/stats/src/study/rows.rs",
+        find: "decides(plan) && plan.origin() == Origin::Measured",
+        put: "decides(plan)",
+        suite: STUDY, test: "sentences::a_prediction_is_never_worded_as_a_measurement",
+    },
+    Fault {
+        name: "interim-gets-a-verdict", file: "crates/stats/src/study/analyse.rs",
+        find: "(*verdict, *blocks_needed) = (None, None);",
+        put: "(_, *blocks_needed) = (verdict, None);",
+        suite: STUDY, test: "sentences::a_study_that_was_stopped_is_interim_unless_its_rule_was_met",
+    },
+    Fault {
+        name: "licence-of-an-interim-study", file: "crates/stats/src/decision/mod.rs",
+        find: "suite.verdict.filter(|_| !summary.interim)",
+        put: "suite.verdict",
+        suite: DECISION, test: "a_study_that_was_stopped_sets_nothing",
     },
     Fault {
         name: "journal-torn-line-stays", file: "crates/store/src/journal.rs",
@@ -340,6 +395,36 @@ pub(super) const FAULTS: &[Fault] = &[
         find: "seconds > TICKS_S && ",
         put: "",
         suite: LAB, test: "set_aside::tests::a_few_ticks_are_not_a_cause_however_short_the_run",
+    },
+    Fault {
+        name: "quiet-after-any-looks", file: "crates/lab/src/quiet.rs",
+        find: "if found.is_none() { quiet + 1 } else { 0 }",
+        put: "if found.is_none() { quiet + 1 } else { quiet }",
+        suite: LAB, test: "quiet::tests::a_wait_ends_when_it_is_quiet_for_a_while_or_when_its_time_is_over",
+    },
+    Fault {
+        name: "busy-though-blocks-are-kept", file: "crates/lab/src/too_busy.rs",
+        find: "is_late && !self.has_kept && is_hopeless",
+        put: "is_late && is_hopeless",
+        suite: ENGINE, test: "one_block_that_is_kept_is_enough_to_go_on_and_what_is_left_follows_from_what_is_kept",
+    },
+    Fault {
+        name: "busy-is-never-said", file: "crates/lab/src/too_busy.rs",
+        find: "const PATIENCE_S: f64 = 45.0;",
+        put: "const PATIENCE_S: f64 = 4500.0;",
+        suite: ENGINE, test: "a_study_of_which_others_leave_nothing_ends_within_a_minute_and_says_so",
+    },
+    Fault {
+        name: "journal-with-a-block-too-many", file: "crates/base/src/study/consistency.rs",
+        find: "*block as usize >= blocks",
+        put: "*block as usize > blocks",
+        suite: ENGINE, test: "a_journal_that_its_plan_contradicts_is_refused_by_line_and_field",
+    },
+    Fault {
+        name: "journal-with-a-cell-twice", file: "crates/base/src/study/consistency.rs",
+        find: "cell.get(planned).map",
+        put: "cell.get(planned + 1).map",
+        suite: ENGINE, test: "a_journal_that_its_plan_contradicts_is_refused_by_line_and_field",
     },
     Fault {
         name: "told-though-not-kept", file: "crates/lab/src/engine.rs",

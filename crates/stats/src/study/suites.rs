@@ -204,4 +204,22 @@ mod tests {
         let suite = suite_mean(&[row(&calm), row(&noisy)]).expect("a mean");
         assert!((2.0..2.001).contains(&suite.degrees), "{}", suite.degrees);
     }
+
+    #[test]
+    fn rows_add_the_variances_of_the_blocks_they_have() {
+        let values = |blocks: std::ops::Range<u32>| -> Vec<Option<f64>> {
+            let value = |block: u32| f64::from(block * block % 7) * 0.01;
+            (0..12).map(|block| blocks.contains(&block).then(|| value(block))).collect()
+        };
+        let rows = [values(0..3), values(3..12)];
+        let row = |differences| SuiteRow { weight: 0.5, differences, rounding: 0.0 };
+        let suite = suite_mean(&[row(&rows[0]), row(&rows[1])]).expect("a mean");
+        // No block is in both rows: s²/n of each, by the square of its weight.
+        let alone = rows.each_ref().map(|row| {
+            let present: Vec<f64> = row.iter().flatten().copied().collect();
+            Paired::new(&present).expect("a mean").standard_error()
+        });
+        let wanted = libm::sqrt(alone.iter().map(|error| 0.25 * error * error).sum());
+        assert!((suite.standard_error() / wanted - 1.0).abs() < 1e-12, "{suite:?} {wanted}");
+    }
 }

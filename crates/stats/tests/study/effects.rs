@@ -154,6 +154,25 @@ fn p_values_are_adjusted_over_the_rows_of_an_arm() {
 }
 
 #[test]
+fn a_verdict_on_one_of_many_rows_follows_its_adjusted_p() {
+    let rows: Vec<_> = (0..20).map(|index| row(&format!("row{index}"), "f")).collect();
+    let mut plan = plan(&rows);
+    // No difference is too small to matter.
+    plan.rules.margin = 1e-6;
+    let effects: Vec<f64> = (0..20).map(|index| 0.0005 * f64::from(index)).collect();
+    let summary = analyse(&plan, &with_effects(&plan, 8, &effects), StoppedBecause::Target);
+    let (mut only_raw, mut both) = (0, 0);
+    for row in &summary.rows {
+        let [raw, adjusted] = [row.p, row.p_adjusted].map(|p| p.expect("p") < 0.05);
+        let is_said = matches!(row.verdict, Some(Verdict::Helps | Verdict::Hurts));
+        assert_eq!(is_said, adjusted, "{} {:?}: p {:?}", row.row, row.verdict, row.p_adjusted);
+        only_raw += u32::from(raw && !adjusted);
+        both += u32::from(adjusted);
+    }
+    assert!(only_raw > 0 && both > 0, "{only_raw} {both}");
+}
+
+#[test]
 fn each_arm_is_compared_with_the_reference() {
     let mut plan = plan(&[row("job", "command")]);
     plan.arms.push(arm("packed", ArmState::Packed, 4));

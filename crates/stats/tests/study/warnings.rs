@@ -86,6 +86,56 @@ fn stolen_time_of_one_arm() {
     assert_eq!(text_of(&warnings(&plan, &all), "steal-by-arm"), None);
 }
 
+/// Values of twelve blocks and six rows in this order of arms, in which `slow(block, arm, row)` took
+/// so many times as long.
+fn with_slow(slow: impl Fn(u32, usize, usize) -> f64) -> (Plan, Vec<Reading>) {
+    let rows: Vec<_> = (0..6).map(|index| row(&format!("row{index}"), "f")).collect();
+    let plan = plan(&rows);
+    let all = readings(&plan, 12, |block, arm, row| {
+        let ripple = 0.001 * f64::from((block * 3 + arm as u32 + row as u32 * 4) % 7);
+        (1.0 + ripple) * slow(block, arm, row)
+    });
+    (plan, all)
+}
+
+#[test]
+fn slow_runs_of_one_arm() {
+    // One row in each block but the first two, in the arm `on`.
+    let one_arm = |arm| move |b: u32, a, r| if a == arm && b > 1 && r == 0 { 1.2 } else { 1.0 };
+    for (arm, other, label) in [(1, "one-per-core", "on"), (0, "on", "one-per-core")] {
+        let rare = |b: u32, a, r| one_arm(arm)(b, a, (r + b as usize) % 6);
+        let (plan, all) = with_slow(rare);
+        let text = text_of(&warnings(&plan, &all), "one-armed-outliers").expect("a warning");
+        let wanted = format!(
+            "{label} was far worse than usual beside {other} in 10 of 72 comparisons of a row in a \
+             block, {other} beside {label} in 0 (p = 0.002)"
+        );
+        assert_eq!(text, wanted);
+    }
+    let (plan, all) = with_slow(|b, a, r| if a == b as usize % 2 && r == 0 { 1.2 } else { 1.0 });
+    assert_eq!(text_of(&warnings(&plan, &all), "one-armed-outliers"), None, "both arms alike");
+}
+
+#[test]
+fn what_an_arm_leaves_to_the_next() {
+    // By the order of the fixture, ABBA, each arm follows itself in every second block.
+    let after = |arm: usize| {
+        move |b: u32, a: usize, _| {
+            let is_first = a == b as usize % 2;
+            let before = if is_first { a } else { 1 - a };
+            if (b > 0 || !is_first) && before == arm { 1.02 } else { 1.0 }
+        }
+    };
+    for (arm, worse, better) in [(1, "on", "one-per-core"), (0, "one-per-core", "on")] {
+        let (plan, all) = with_slow(after(arm));
+        let text = text_of(&warnings(&plan, &all), "carry-over").expect("a warning");
+        let start = format!("runs after {worse} were 2.0 % worse than after {better} (p = 0.000)");
+        assert_eq!(text, start);
+    }
+    let (plan, all) = with_slow(|_, _, _| 1.0);
+    assert_eq!(text_of(&warnings(&plan, &all), "carry-over"), None);
+}
+
 #[test]
 fn checks_that_did_not_hold() {
     let plan = plan(&[row("job", "command")]);
