@@ -54,7 +54,7 @@ fn clang() -> Result<String, Box<dyn Error>> {
     })
 }
 
-/// The major version of a clang; none if there is no such program.
+/// The major version of a clang; `None` if there is no such program.
 fn version(program: &str) -> Option<u32> {
     let output = Command::new(program).arg("--version").output().ok()?;
     let text = String::from_utf8(output.stdout).ok()?;

@@ -24,7 +24,7 @@ pub trait Method {
     /// [`Error::Method`] if it is not possible here, with what would make it possible.
     fn start(&mut self) -> Result<(), Error>;
 
-    /// When it wants to look next; none if it is told of everything.
+    /// When it wants to look next; `None` if it is told of everything.
     fn due(&self) -> Option<Instant>;
 
     /// Looks. Early or late is no error: a method knows how much time passed.

@@ -15,7 +15,7 @@ use coretwin_lab::Error;
 use coretwin_lab::host_machine::HostMachine;
 use coretwin_lab::switching::Switching;
 
-/// Takes the switch, once the user has given his word; none if he did not. Nothing is changed yet.
+/// Takes the switch, once the user has given his word; `None` if he did not. Nothing is changed yet.
 pub(crate) fn take(root: &Root, topology: &Topology, yes: bool) -> Result<Option<Switching>> {
     if !topology.smt.switchable {
         return Err(consent::not_switchable(topology));

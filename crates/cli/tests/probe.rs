@@ -12,7 +12,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// Some two CPUs of this machine, as a list; none if there is only one.
+/// Some two CPUs of this machine, as a list; `None` if there is only one.
 fn two_cpus() -> Option<(CpuSet, String)> {
     let root = coretwin_host::root::Root::system();
     let topology = coretwin_host::topology::read(&root).expect("topology");

@@ -5,7 +5,7 @@ use coretwin_base::machine::cpu_set::CpuSet;
 use coretwin_base::machine::topology::Topology;
 
 /// The affinity mask of this process as the kernel reports it, already cut to its cpuset
-/// (`Cpus_allowed_list` of `/proc/self/status`); none if it does not say.
+/// (`Cpus_allowed_list` of `/proc/self/status`); `None` if it does not say.
 ///
 /// # Errors
 /// [`Error::Content`] if the line is there and is no CPU list.

@@ -28,7 +28,7 @@ struct Mount {
 }
 
 impl Cgroups {
-    /// Finds them through `/proc/self/cgroup` and `/proc/self/mountinfo`; none if there are none.
+    /// Finds them through `/proc/self/cgroup` and `/proc/self/mountinfo`; `None` if there are none.
     pub(crate) fn read(root: &Root) -> Self {
         Self::of(root, "proc/self")
     }
@@ -129,7 +129,7 @@ impl Cgroups {
 }
 
 /// The folder of a group, from its path in the hierarchy (`/a/b`) or the folder itself
-/// (`/sys/fs/cgroup/a/b`); none if there is no such group. The hierarchy is the one that counts CPU
+/// (`/sys/fs/cgroup/a/b`); `None` if there is no such group. The hierarchy is the one that counts CPU
 /// time: that of version 1 with `cpuacct`, or `cpu`, else that of version 2, else any, for its tasks.
 #[must_use]
 pub fn folder(root: &Root, path: &str) -> Option<String> {
@@ -156,7 +156,7 @@ pub fn path_of(root: &Root, folder: &str) -> String {
     }
 }
 
-/// CPU time that a group used so far, in seconds; none if its files do not say.
+/// CPU time that a group used so far, in seconds; `None` if its files do not say.
 #[must_use]
 pub fn usage_s(root: &Root, folder: &str) -> Option<f64> {
     if let Some(nanoseconds) = root.number::<u64>(&format!("{folder}/cpuacct.usage")) {

@@ -24,7 +24,7 @@ impl CgroupPaths {
     }
 
     /// The path of the cgroup with this inode number, from the root of the hierarchy, as in
-    /// `/proc/PID/cgroup`. None if it has gone, or this machine has only version 1.
+    /// `/proc/PID/cgroup`. `None` if it has gone, or this machine has only version 1.
     pub fn path(&mut self, inode: u64) -> Option<String> {
         if !self.known.contains_key(&inode) {
             if self.known.len() >= KNOWN_MAX {

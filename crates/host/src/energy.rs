@@ -12,7 +12,7 @@ pub struct Energy {
     packages: BTreeMap<String, (u64, u64)>,
 }
 
-/// Reads every package's counter; none if there is none, or if any of them cannot be read.
+/// Reads every package's counter; `None` if there is none, or if any of them cannot be read.
 #[must_use]
 pub fn read(root: &Root) -> Option<Energy> {
     const ZONES: &str = "sys/class/powercap";

@@ -19,7 +19,7 @@ pub struct Pressure {
     pub io_full_share: Option<f64>,
 }
 
-/// Reads `/proc/pressure`; none if this kernel keeps no account of it.
+/// Reads `/proc/pressure`; `None` if this kernel keeps no account of it.
 #[must_use]
 pub fn read(root: &Root) -> Option<Pressure> {
     let text = |resource: &str| root.fact(&format!("proc/pressure/{resource}")).unwrap_or_default();

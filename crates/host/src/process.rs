@@ -62,7 +62,7 @@ impl Group {
         self.child.id()
     }
 
-    /// Waits for the leader at most that long; none if it still runs then. When it has ended,
+    /// Waits for the leader at most that long; `None` if it still runs then. When it has ended,
     /// what is left of its group is killed: a worker leaves nothing behind.
     ///
     /// # Errors

@@ -64,7 +64,7 @@ impl Root {
         Ok(String::from_utf8_lossy(&self.bytes(path)?).into_owned())
     }
 
-    /// The text of a file without the blanks around it; none if it is missing, unreadable or
+    /// The text of a file without the blanks around it; `None` if it is missing, unreadable or
     /// empty. For facts that may be absent.
     #[must_use]
     pub fn fact(&self, path: &str) -> Option<String> {
@@ -73,13 +73,13 @@ impl Root {
         (!text.is_empty()).then(|| text.to_owned())
     }
 
-    /// A number that is the whole content of a file; none if it is missing or no number.
+    /// A number that is the whole content of a file; `None` if it is missing or no number.
     #[must_use]
     pub fn number<T: std::str::FromStr>(&self, path: &str) -> Option<T> {
         self.fact(path)?.parse().ok()
     }
 
-    /// A CPU list that is the whole content of a file; none if the file is missing. An empty file
+    /// A CPU list that is the whole content of a file; `None` if the file is missing. An empty file
     /// is the empty set.
     ///
     /// # Errors

@@ -30,7 +30,7 @@ impl<'a> StatLine<'a> {
         Some(Self { name, fields })
     }
 
-    /// The field of that number, counted as the manual page does, from the third on; none if the
+    /// The field of that number, counted as the manual page does, from the third on; `None` if the
     /// line is too short, or it is no such number.
     pub(crate) fn field<T: FromStr>(&self, number: usize) -> Option<T> {
         self.fields.get(number.checked_sub(3)?)?.parse().ok()
@@ -46,12 +46,12 @@ impl<'a> StatLine<'a> {
         matches!(self.fields[0], "Z" | "X" | "x")
     }
 
-    /// Whether it is a thread of the kernel; none if the line is too short to tell.
+    /// Whether it is a thread of the kernel; `None` if the line is too short to tell.
     pub(crate) fn is_of_kernel(&self) -> Option<bool> {
         Some(self.field::<u64>(9)? & KERNEL_THREAD != 0)
     }
 
-    /// Whether it is a thread of the kernel that belongs to its CPU; none if the line is too short.
+    /// Whether it is a thread of the kernel that belongs to its CPU; `None` if the line is too short.
     pub(crate) fn is_bound(&self) -> Option<bool> {
         Some(self.field::<u64>(9)? & BOUND != 0)
     }

@@ -49,7 +49,7 @@ pub struct Thread {
 pub struct RunTimeFile(OwnedFd);
 
 impl RunTimeFile {
-    /// Run time of the thread; none if it has ended.
+    /// Run time of the thread; `None` if it has ended.
     #[must_use]
     pub fn run_time(&self) -> Option<Nanos> {
         let mut bytes = [0; 128];
@@ -87,7 +87,7 @@ impl Tasks {
         numbers(&self.root, "proc")
     }
 
-    /// Every thread of a process, in no order; none if it ended.
+    /// Every thread of a process, in no order; `None` if it ended.
     #[must_use]
     pub fn threads(&self, process: u32) -> Vec<u32> {
         numbers(&self.root, &format!("proc/{process}/task"))
@@ -100,7 +100,7 @@ impl Tasks {
         text.split_whitespace().nth(4)?.parse().ok()
     }
 
-    /// A thread now; none if it ended.
+    /// A thread now; `None` if it ended.
     #[must_use]
     pub fn thread(&mut self, process: u32, thread: u32) -> Option<Thread> {
         thread_of(self.text(format_args!("proc/{process}/task/{thread}/stat"))?)
@@ -112,7 +112,7 @@ impl Tasks {
         thread_of(self.text(format_args!("proc/{process}/stat"))?)
     }
 
-    /// Run time of a thread (`schedstat`, field 1); none if it ended or the kernel does not keep
+    /// Run time of a thread (`schedstat`, field 1); `None` if it ended or the kernel does not keep
     /// it. It is brought up to date when the thread leaves its CPU and at every tick.
     #[must_use]
     pub fn run_time(&mut self, process: u32, thread: u32) -> Option<Nanos> {
@@ -133,14 +133,14 @@ impl Tasks {
         self.root.exists("proc/self/schedstat") || self.root.exists("proc/1/schedstat")
     }
 
-    /// The process of a thread; none if it ended.
+    /// The process of a thread; `None` if it ended.
     #[must_use]
     pub fn process_of(&mut self, thread: u32) -> Option<u32> {
         let text = self.text(format_args!("proc/{thread}/status"))?;
         text.lines().find_map(|line| line.strip_prefix("Tgid:")?.trim().parse().ok())
     }
 
-    /// CPUs that a thread may use; none if it ended.
+    /// CPUs that a thread may use; `None` if it ended.
     #[must_use]
     pub fn allowed(&mut self, process: u32, thread: u32) -> Option<CpuSet> {
         CpuSet::parse(self.allowed_list(process, thread)?).ok()

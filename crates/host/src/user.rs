@@ -4,7 +4,7 @@ use crate::Error;
 use crate::root::Root;
 use coretwin_base::study::job::RunAs;
 
-/// The effective user of this process, from `/proc/self/status`; none if it cannot be read.
+/// The effective user of this process, from `/proc/self/status`; `None` if it cannot be read.
 #[must_use]
 pub fn effective_user(root: &Root) -> Option<u32> {
     let status = root.text("proc/self/status").ok()?;
@@ -61,7 +61,7 @@ pub(crate) fn invoking_user_of(
     }
 }
 
-/// A user as sudo(8) describes it; none if it does not.
+/// A user as sudo(8) describes it; `None` if it does not.
 fn user_of_sudo(uid: u32, variable: &dyn Fn(&str) -> Option<String>) -> Option<RunAs> {
     Some(RunAs {
         uid,

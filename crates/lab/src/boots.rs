@@ -44,7 +44,7 @@ pub struct ThisBoot {
     pub found: BootFacts,
 }
 
-/// Finds the visit that comes next; none if the study is done.
+/// Finds the visit that comes next; `None` if the study is done.
 #[must_use]
 pub fn due(plan: &Plan, boots: &[Boot], readings: &[Reading]) -> Option<Due> {
     let mut next: Option<Due> = None;

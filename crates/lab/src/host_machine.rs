@@ -104,7 +104,7 @@ impl HostMachine {
         self.scheduling.as_mut().map_or(Ok(()), Scheduling::leave)
     }
 
-    /// Puts the machine back as it was found; none if nothing was to be switched.
+    /// Puts the machine back as it was found; `None` if nothing was to be switched.
     ///
     /// # Errors
     /// What kept it from being put back, with what to do.
@@ -113,7 +113,7 @@ impl HostMachine {
     }
 
     /// That every arm is measured under a scheduler which somebody loaded, to be told to the reader;
-    /// none if it is the kernel's own.
+    /// `None` if it is the kernel's own.
     #[must_use]
     pub fn loaded_before(&self) -> Option<Warning> {
         (self.found != KERNEL).then(|| {

@@ -32,7 +32,7 @@ pub struct Request {
     pub warmup: bool,
     /// How long the machine rests after a switch of SMT, in seconds.
     pub settle_s: f64,
-    /// Runs of every row within one visit to an arm; none for the default.
+    /// Runs of every row within one visit to an arm; `None` for the default.
     pub repeats: Option<u32>,
     /// Set aside a run when more than this share of the measured CPUs' time was stolen.
     pub steal_share_max: f64,

@@ -55,7 +55,7 @@ impl Scheduling {
         }
     }
 
-    /// Why the scheduler of this visit is not there any more, in words; none if that is not told.
+    /// Why the scheduler of this visit is not there any more, in words; `None` if that is not told.
     #[must_use]
     pub fn ending(&self) -> Option<String> {
         let keeper = self.keeper.as_ref()?;

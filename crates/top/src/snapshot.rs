@@ -26,14 +26,14 @@ pub struct Snapshot {
     pub siblings_origin: SiblingsOrigin,
     /// Totals of the machine.
     pub machine: Machine,
-    /// The largest of the short looks in this window; none if there were none.
+    /// The largest of the short looks in this window; `None` if there were none.
     pub short: Option<Short>,
     /// Yield that the capacity rests on, of the largest kind of core.
     #[serde(rename = "yield")]
     pub core_yield: Factor,
     /// Slowdown that the corrected seconds rest on, of the largest kind of core.
     pub slowdown: Factor,
-    /// Pressure stall information; none if the kernel keeps none.
+    /// Pressure stall information; `None` if the kernel keeps none.
     pub pressure: Option<Pressure>,
     /// By core.
     pub cores: Vec<Core>,
@@ -68,7 +68,7 @@ pub struct Machine {
     pub capacity_share: Span,
     /// Capacity left, in whole cores.
     pub headroom_cores: Span,
-    /// How many times what runs now the machine could take; none if it idles.
+    /// How many times what runs now the machine could take; `None` if it idles.
     pub headroom_times: Option<Span>,
     /// Cores with two and more busy while as many others had none, on average.
     pub clash_cores: Clash,
@@ -135,7 +135,7 @@ impl Core {
 /// The tasks of a cgroup.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Cgroup {
-    /// Its path from the root of the hierarchy; none for tasks whose cgroup is not known.
+    /// Its path from the root of the hierarchy; `None` for tasks whose cgroup is not known.
     pub path: Option<String>,
     /// Threads of it that ran.
     pub tasks: u32,

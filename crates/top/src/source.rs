@@ -72,7 +72,7 @@ impl Source {
         Ok(source)
     }
 
-    /// When it wants to look next; none if never.
+    /// When it wants to look next; `None` if never.
     #[must_use]
     pub fn due(&self) -> Option<Instant> {
         let bursts = self.bursts.as_ref().map(Bursts::due);

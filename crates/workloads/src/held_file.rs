@@ -79,7 +79,7 @@ pub(crate) fn abandoned(folder: &Path, prefix: &str) -> Vec<Abandoned> {
     named.filter_map(|entry| seize(entry.path())).collect()
 }
 
-/// None if the file is held, not ours to read, or gone already.
+/// `None` if the file is held, not ours to read, or gone already.
 fn seize(path: PathBuf) -> Option<Abandoned> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
     let file = rustix::fs::open(&path, flags, Mode::empty()).ok()?;

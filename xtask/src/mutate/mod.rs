@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail, ensure};
 use faults::{FAULTS, Fault, Suite};
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 /// What a test may take, in seconds: one that does not end has noticed the fault, too.
@@ -99,8 +99,22 @@ impl Tree<'_> {
         let list = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"];
         let listed = Command::new("git").args(list).current_dir(self.root).output()?;
         ensure!(listed.status.success(), "git cannot list the files of {}", self.root.display());
-        for name in String::from_utf8(listed.stdout)?.split_terminator('\0') {
-            let (from, to) = (self.root.join(name), self.copy.join(name));
+        let listed = String::from_utf8(listed.stdout)?;
+        let names: BTreeSet<PathBuf> = listed.split_terminator('\0').map(PathBuf::from).collect();
+        // A module that moved must not be found at its old place, too.
+        let mut folders = vec![self.copy.join("crates")];
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(folder).into_iter().flatten() {
+                let path = entry?.path();
+                if path.is_dir() {
+                    folders.push(path);
+                } else if !names.contains(path.strip_prefix(self.copy)?) {
+                    fs::remove_file(path)?;
+                }
+            }
+        }
+        for name in names {
+            let (from, to) = (self.root.join(&name), self.copy.join(&name));
             // One that was removed is listed until that is committed.
             let Ok(bytes) = fs::read(&from) else { continue };
             if fs::read(&to).is_ok_and(|there| there == bytes) {

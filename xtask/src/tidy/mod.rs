@@ -3,6 +3,7 @@
 //! Every rule is a function of texts, so that its own test can hand it a violating sample. Findings
 //! read `path:line: what, and what to do`.
 
+mod circles;
 pub(crate) mod confined;
 mod edges;
 mod files;
@@ -76,6 +77,7 @@ pub(crate) fn run(root: &Path) -> Result<bool> {
 fn check(root: &Path) -> Result<Vec<Finding>> {
     let files = read_all(root)?;
     let mut findings = edges::check(&files);
+    findings.extend(circles::check(&files));
     findings.extend(findable::check(&files));
     findings.extend(map::check(&files));
     for file in &files {

@@ -75,7 +75,7 @@ impl<'m> Field<'m> {
         }
     }
 
-    /// Logs of the speeds in a round, by place; none for a CPU that rested or was disturbed.
+    /// Logs of the speeds in a round, by place; `None` for a CPU that rested or was disturbed.
     /// Repeats the round until others leave (nearly) all CPUs alone.
     pub(super) fn round(
         &mut self,
@@ -102,7 +102,7 @@ impl<'m> Field<'m> {
         }
     }
 
-    /// Logs of the round trips of disjoint pairs, in log seconds; none where one of them was
+    /// Logs of the round trips of disjoint pairs, in log seconds; `None` where one of them was
     /// disturbed or given up.
     pub(super) fn exchange(&mut self, pairs: &[(usize, usize)]) -> Result<Vec<Option<f64>>, End> {
         loop {
@@ -126,7 +126,7 @@ impl<'m> Field<'m> {
         }
     }
 
-    /// Measures once; none if it has to be repeated.
+    /// Measures once; `None` if it has to be repeated.
     pub(super) fn attempt(&mut self, round: &Round) -> Result<Option<Measured>, End> {
         let from_s = self.meter.elapsed_s();
         if from_s >= self.budget_s {

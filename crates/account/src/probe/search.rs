@@ -103,7 +103,7 @@ impl Stage {
         logs.get(1).or(logs.first()).copied()
     }
 
-    /// Evidence that somebody of the pool is in the way of this one, in nats; none if it could not
+    /// Evidence that somebody of the pool is in the way of this one, in nats; `None` if it could not
     /// be measured.
     fn slowed(&self, index: usize) -> Option<f64> {
         let free = self.free[index]?;

@@ -284,7 +284,7 @@ impl Roster {
         awake.map(|(index, _)| *index).collect()
     }
 
-    /// Reads a thread again; none if it ended.
+    /// Reads a thread again; `None` if it ended.
     fn refresh(&mut self, index: Index, now: Instant, run_times: bool) -> Option<Thread> {
         let (pid, tid, started) = {
             let known = self.known.get(&index)?;

@@ -250,7 +250,7 @@ impl Method for Sampled {
 }
 
 /// Time in which a CPU did not idle: the elapsed time less its idle time, which the kernel measures
-/// and does not sample (unless it was built without tickless idle). None for a CPU that was offline
+/// and does not sample (unless it was built without tickless idle). `None` for a CPU that was offline
 /// at either moment.
 pub(crate) fn observed_busy_s(
     now: &CpuTimes,

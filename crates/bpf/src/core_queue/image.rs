@@ -51,7 +51,7 @@ pub(super) fn members(places: &Places) -> Vec<u8> {
     (0..CPUS_MAX).flat_map(of_core).flat_map(u32::to_ne_bytes).collect()
 }
 
-/// Reads `struct end`; none while the scheduler runs.
+/// Reads `struct end`; `None` while the scheduler runs.
 pub(super) fn end(bytes: &[u8]) -> Option<End> {
     let (kind, rest) = bytes.split_first_chunk()?;
     let (code, rest) = rest.split_first_chunk()?;

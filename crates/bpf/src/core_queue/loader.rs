@@ -98,7 +98,7 @@ impl Scheduler {
         Ok(Statistics::of_cpus(&cpus, cores))
     }
 
-    /// Why the kernel is in charge again; none while the scheduler is.
+    /// Why the kernel is in charge again; `None` while the scheduler is.
     ///
     /// # Errors
     /// If the kernel does not give its maps.

@@ -64,7 +64,7 @@ impl Places {
         Ok(Self { places, cores })
     }
 
-    /// What differs of the CPUs that both know; none if nothing does.
+    /// What differs of the CPUs that both know; `None` if nothing does.
     pub(super) fn difference(&self, later: &Self) -> Option<String> {
         if self.places.len() != later.places.len() {
             return Some(format!("{} CPUs, then {}", self.places.len(), later.places.len()));

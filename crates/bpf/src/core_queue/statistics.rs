@@ -43,7 +43,7 @@ impl Statistics {
         COUNTERS.iter().zip(self.values.iter().copied())
     }
 
-    /// The value of a counter; none if nothing of that name is counted.
+    /// The value of a counter; `None` if nothing of that name is counted.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<u64> {
         self.counters().find(|(counter, _)| counter.name == name).map(|(_, value)| value)

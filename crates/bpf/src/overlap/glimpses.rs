@@ -21,7 +21,7 @@ pub(super) struct Glimpses {
 }
 
 impl Glimpses {
-    /// Adds one: the task of every CPU that is online, none if it idles.
+    /// Adds one: the task of every CPU that is online, `None` if it idles.
     pub(super) fn add(&mut self, map: &SiblingMap, tasks: &BTreeMap<CpuId, Option<u64>>) {
         self.count += 1;
         let (mut shared, mut idle) = (0, 0);

@@ -286,7 +286,7 @@ fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The task of every CPU that is online; where we are ourselves, the one before. None if the map
+/// The task of every CPU that is online; where we are ourselves, the one before. `None` if the map
 /// cannot be read.
 fn running(cpus: &MapHandle) -> Option<BTreeMap<CpuId, Option<u64>>> {
     let own = u32::try_from(sched_getcpu()).ok();

@@ -201,7 +201,7 @@ pub(super) struct Task {
 }
 
 impl Task {
-    /// None if it is not a task's entry.
+    /// `None` if it is not a task's entry.
     pub(super) fn read(bytes: &[u8]) -> Option<Self> {
         if bytes.len() < TASK_BYTES {
             return None;

@@ -20,7 +20,7 @@ pub(crate) const HIDDEN: u32 = u32::MAX;
 pub(crate) type Switches = BTreeMap<CpuId, Vec<(u64, u32)>>;
 
 impl Trace {
-    /// Begins; none where there is no trace.
+    /// Begins; `None` where there is no trace.
     pub(crate) fn start() -> Option<Self> {
         if !Path::new(MOUNTED).join("instances").exists() {
             println!("skipped: no trace is mounted on {MOUNTED}");
@@ -40,7 +40,7 @@ impl Trace {
         fs::write(self.0.join(file), value).expect(file);
     }
 
-    /// Ends, and says who was where; none if it was too much for the buffer.
+    /// Ends, and says who was where; `None` if it was too much for the buffer.
     pub(crate) fn finish(self, cpus: &CpuSet) -> Option<Switches> {
         self.set("events/sched/sched_switch/enable", "0");
         for cpu in cpus.iter() {

@@ -163,7 +163,7 @@ impl<'a> Btf<'a> {
         })
     }
 
-    /// The place and the head of the type of that number; none for `void`, which is 0.
+    /// The place and the head of the type of that number; `None` for `void`, which is 0.
     fn of(&self, number: u32) -> Result<Option<(u32, Entry)>, BadBtf> {
         let Some(index) = (number as usize).checked_sub(1) else { return Ok(None) };
         let at = *self.starts.get(index).ok_or(BadBtf::Outside("a type's number"))?;
@@ -217,7 +217,7 @@ fn word(bytes: &[u8], at: usize, little: bool) -> Option<u32> {
     Some(if little { u32::from_le_bytes(word) } else { u32::from_be_bytes(word) })
 }
 
-/// Bytes behind the head of an entry, by kind; none for a kind that is not known.
+/// Bytes behind the head of an entry, by kind; `None` for a kind that is not known.
 fn tail(kind: u32, count: usize) -> Option<usize> {
     Some(match kind {
         // int, var, decl_tag

@@ -14,7 +14,7 @@ pub struct Config {
 
 impl Config {
     /// Reads it: `/proc/config.gz` is the kernel's own word, then come the files that distributions
-    /// lay beside the kernel. None if there is none of these.
+    /// lay beside the kernel. `None` if there is none of these.
     #[must_use]
     pub fn read(root: &Root) -> Option<Self> {
         let own = "proc/config.gz";
@@ -30,7 +30,7 @@ impl Config {
         files.into_iter().find_map(|file| Some(Self { text: root.text(&file).ok()?, file }))
     }
 
-    /// The value of an option, `y` or `m` or a text; none if it is not set.
+    /// The value of an option, `y` or `m` or a text; `None` if it is not set.
     #[must_use]
     pub fn value(&self, option: &str) -> Option<&str> {
         self.text.lines().find_map(|line| line.trim().strip_prefix(option)?.strip_prefix('='))

@@ -68,7 +68,7 @@ pub fn can_load(checks: &[Check]) -> bool {
     checks.iter().all(|check| check.level != Level::Blocks)
 }
 
-/// What stands in the way, in one sentence a finding; none if nothing does.
+/// What stands in the way, in one sentence a finding; `None` if nothing does.
 #[must_use]
 pub fn refusal(checks: &[Check]) -> Option<String> {
     let blocks = checks.iter().filter(|check| check.level == Level::Blocks);

@@ -28,7 +28,7 @@ pub struct Record {
     pub boot_id: String,
     /// The process that holds it; when that ends, the kernel's own scheduler takes over.
     pub keeper: Holder,
-    /// The study it was loaded for; none if by hand.
+    /// The study it was loaded for; `None` if by hand.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub study: Option<Holder>,
     /// When it was loaded, in UTC, `2026-01-31T12:00:00Z`.
@@ -43,7 +43,7 @@ pub struct Record {
     /// The cores as it sees them, in its own order.
     #[serde(default)]
     pub cores: Vec<Core>,
-    /// How it ended; none while it is loaded, and if its process was killed.
+    /// How it ended; `None` while it is loaded, and if its process was killed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ending: Option<Ending>,
 }
@@ -106,7 +106,7 @@ impl Record {
     }
 }
 
-/// Reads the record; none if there is none.
+/// Reads the record; `None` if there is none.
 ///
 /// # Errors
 /// [`Error::Read`], or [`Error::Content`] for what is no record.

@@ -114,7 +114,7 @@ pub fn is_alive(root: &Root, holder: &Holder) -> bool {
         .is_some_and(|stat| stat.started_ticks() == Some(holder.started_ticks) && !stat.has_ended())
 }
 
-/// When a process or thread started, in clock ticks after the boot; none if it is gone.
+/// When a process or thread started, in clock ticks after the boot; `None` if it is gone.
 pub(super) fn started_ticks(root: &Root, process: u32) -> Option<u64> {
     StatLine::parse(&root.text(&format!("proc/{process}/stat")).ok()?)?.started_ticks()
 }
@@ -180,7 +180,7 @@ pub(super) fn cpusets(root: &Root) -> Vec<Cpuset> {
     found
 }
 
-/// The CPU set of a group; none if the group has none or is gone. A group without one has no child
+/// The CPU set of a group; `None` if the group has none or is gone. A group without one has no child
 /// with one.
 pub(super) fn cpuset(root: &Root, path: &str, version: u8) -> Option<Cpuset> {
     let list = |name: &str| root.cpus(&format!("{path}/{name}")).ok().flatten();
@@ -258,7 +258,7 @@ fn forgets_affinities(release: &str) -> bool {
     }
 }
 
-/// One of them; none if it is gone or is bound by the kernel itself.
+/// One of them; `None` if it is gone or is bound by the kernel itself.
 pub(super) fn task(root: &Root, process: u32, task: u32) -> Option<Task> {
     let folder = format!("proc/{process}/task/{task}");
     let text = root.text(&format!("{folder}/stat")).ok()?;

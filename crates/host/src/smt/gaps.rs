@@ -166,7 +166,7 @@ fn cpuset(root: &Root, saved: &Cpuset) -> Vec<Gap> {
     found
 }
 
-/// The word that must be written to bring a partition back, and how it read; none if it is as it
+/// The word that must be written to bring a partition back, and how it read; `None` if it is as it
 /// was, or was invalid and is not worse. It reads `root`, `isolated`, `member`, or
 /// `root invalid (reason)` when it lost its CPUs.
 fn partition_to_write(saved: &Cpuset, now: &Cpuset) -> Option<(String, String)> {

@@ -105,7 +105,7 @@ pub fn plan(root: &Root, saved: &SavedState) -> Result<Vec<Write>, Error> {
 }
 
 /// Restores the state in a slot and empties the slot, if nothing is left to do; else the state
-/// stays, to be tried again. None if the slot is empty: somebody else restored it.
+/// stays, to be tried again. `None` if the slot is empty: somebody else restored it.
 ///
 /// # Errors
 /// As [`restore`], and those of [`saved::read`], [`SavedState::check_machine`] and

@@ -262,7 +262,7 @@ fn stranger(file: &File) -> std::io::Result<Option<String>> {
     })
 }
 
-/// The state in a slot; none if there is none. Whether it is of this machine and boot is checked
+/// The state in a slot; `None` if there is none. Whether it is of this machine and boot is checked
 /// by whoever would act on it ([`SavedState::check_machine`]).
 ///
 /// # Errors

@@ -15,7 +15,7 @@ pub(super) fn read(root: &Root, hypervisor: Option<&str>) -> Smt {
     Smt { control, active, switchable, why }
 }
 
-/// Why the switch cannot be used, with what would help; none if it can.
+/// Why the switch cannot be used, with what would help; `None` if it can.
 fn refusal(root: &Root, control: Option<&SmtControl>, hypervisor: Option<&str>) -> Option<String> {
     let machine = match control {
         None if root.exists(&format!("{CPUS}/smt")) => {

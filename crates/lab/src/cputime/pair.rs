@@ -81,7 +81,7 @@ fn are_siblings(topology: &Topology, a: CpuId, b: CpuId) -> bool {
 }
 
 /// The control: a CPU of another core than the pair's, of the same kind of core and behind the same
-/// last-level cache. On two separate cores it is the neighbour itself. None if there is none.
+/// last-level cache. On two separate cores it is the neighbour itself. `None` if there is none.
 #[must_use]
 pub fn control(topology: &Topology, pair: &Pair, probed: &[CpuSet]) -> Option<CpuId> {
     if pair.relation == Relation::Separate {

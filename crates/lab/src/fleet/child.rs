@@ -61,7 +61,7 @@ fn end_of(mut from: impl Read) -> Vec<u8> {
     }
 }
 
-/// Runs a program of the cluster to its end; what it printed. None if it is not installed here.
+/// Runs a program of the cluster to its end; what it printed. `None` if it is not installed here.
 pub(super) fn asked(program: &str, args: &[String]) -> Result<Option<String>, String> {
     let text = asked_for(program, args, |out| caps::ANSWER.read(out))?;
     Ok(text.map(|text| String::from_utf8_lossy(&text).into_owned()))

@@ -154,7 +154,7 @@ fn wrong(error: serde_json::Error) -> Error {
     Error::NotPossible(format!("cannot write the objects for Kubernetes: {error}"))
 }
 
-/// What a pod says of its task; none if it ended well, of which the bundle tells.
+/// What a pod says of its task; `None` if it ended well, of which the bundle tells.
 fn judged(pod: &Pod) -> Option<Known> {
     let name = pod.metadata.name.as_deref().unwrap_or("unnamed");
     let node = pod.spec.as_ref().and_then(|spec| spec.node_name.as_deref()).unwrap_or("no node");

@@ -256,7 +256,7 @@ fn parse_queue(text: &str) -> BTreeMap<u32, Known> {
     known
 }
 
-/// What a job's state means; none for one that ended well, of which the bundle tells.
+/// What a job's state means; `None` for one that ended well, of which the bundle tells.
 fn judged(state: &str, reason: &str, node: &str, job: &str) -> Option<Known> {
     // `CANCELLED by 0` in accounting.
     let state = state.split_whitespace().next().unwrap_or_default();

@@ -24,7 +24,7 @@ pub struct Status {
     pub tasks: Vec<TaskStatus>,
     /// Bundles that do not read.
     pub refused: Vec<Refused>,
-    /// The command that finishes the fleet; none if it is done.
+    /// The command that finishes the fleet; `None` if it is done.
     pub finish: Option<Vec<String>>,
 }
 

@@ -50,7 +50,7 @@ impl Ahead {
         Self { shared }
     }
 
-    /// What a job gave, once it is done; none if it was not begun here.
+    /// What a job gave, once it is done; `None` if it was not begun here.
     ///
     /// # Errors
     /// [`MachineError::Stopped`] if `stop` was raised meanwhile.

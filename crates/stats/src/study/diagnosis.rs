@@ -222,7 +222,7 @@ fn residuals(plan: &Plan, blocks: &Blocks) -> Visits {
     sums.into_iter().map(|visits| visits.into_iter().map(mean).collect()).collect()
 }
 
-/// Whether each visit came after one to this arm: 1 or 0; none where that is not known.
+/// Whether each visit came after one to this arm: 1 or 0; `None` where that is not known.
 fn came_after(analysed: &[Attempt], arm: usize) -> Visits {
     let mut before: Option<&Attempt> = None;
     let mut visits = Visits::new();

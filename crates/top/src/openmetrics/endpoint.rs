@@ -234,7 +234,7 @@ impl Connection {
     }
 }
 
-/// The answer to what was read until now; none while the head is not whole.
+/// The answer to what was read until now; `None` while the head is not whole.
 fn answer(request: &[u8], text: &dyn Fn() -> Arc<str>) -> Option<Vec<u8>> {
     let end = request.windows(4).position(|four| four == b"\r\n\r\n");
     if end.is_none() && request.len() <= REQUEST_BYTES_MAX {

@@ -24,7 +24,7 @@ spin(int(sys.argv[1]))
 const INTERPRETERS: [(&str, &str, &str); 2] = [("perl", "-e", PERL), ("python3", "-c", PYTHON)];
 
 /// The spinner as a program and its arguments, by the first interpreter that is on `path` (as in
-/// `PATH`): perl, else python3. None if neither is there.
+/// `PATH`): perl, else python3. `None` if neither is there.
 #[must_use]
 pub fn interpreter(path: &str) -> Option<Vec<String>> {
     INTERPRETERS.iter().find_map(|(name, option, script)| {

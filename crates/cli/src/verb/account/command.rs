@@ -88,7 +88,7 @@ impl Command {
         Ok(CommandEnd { exit_status: status.code(), signal: status.signal() })
     }
 
-    /// CPU time of it and everything it waited for; none if it still runs.
+    /// CPU time of it and everything it waited for; `None` if it still runs.
     pub(super) fn whole(&self) -> Option<Whole> {
         if !self.has_ended() {
             return None;

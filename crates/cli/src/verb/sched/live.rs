@@ -14,7 +14,7 @@ pub(super) trait Live {
     /// Writes what it has done so far into the record.
     fn count(&self, record: &mut Record) -> Result<()>;
 
-    /// How it ended; none while it is in charge.
+    /// How it ended; `None` while it is in charge.
     fn ending(&self) -> Result<Option<Ending>>;
 }
 
@@ -50,7 +50,7 @@ pub(super) fn ending(end: &End) -> Ending {
     }
 }
 
-/// A counter's meaning; none for one of another version.
+/// A counter's meaning; `None` for one of another version.
 pub(super) fn counter(name: &str) -> Option<&'static coretwin_bpf::core_queue::Counter> {
     COUNTERS.iter().find(|counter| counter.name == name)
 }

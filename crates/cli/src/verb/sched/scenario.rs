@@ -45,7 +45,7 @@ struct Record {
     run: LiveRun,
     /// What the scheduler counted of the scenario's tasks after the warm-up.
     statistics: Option<Statistics>,
-    /// Why the kernel ejected the scheduler; none if it did not.
+    /// Why the kernel ejected the scheduler; `None` if it did not.
     ejected: Option<String>,
 }
 

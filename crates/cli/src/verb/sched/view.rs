@@ -36,7 +36,7 @@ impl Shown {
     }
 }
 
-/// What changed of a counter, in words; none if nothing did.
+/// What changed of a counter, in words; `None` if nothing did.
 fn change(before: &Record, now: &Record, name: &str, seconds: f64) -> Option<String> {
     let value = *now.counters.get(name)?;
     let earlier = before.counters.get(name).copied().unwrap_or(0);

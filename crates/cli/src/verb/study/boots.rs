@@ -48,7 +48,7 @@ pub(super) fn enter(
     Ok(entry)
 }
 
-/// What to boot next; none if nothing is left to be measured.
+/// What to boot next; `None` if nothing is left to be measured.
 pub(super) fn next(session: &Session) -> Option<NextBoot> {
     let Session { bundle, plan, environment, readings, .. } = session;
     let due = boots::due(plan, &environment.boots, readings)?;

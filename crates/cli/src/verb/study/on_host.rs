@@ -44,7 +44,7 @@ pub(super) fn changes(plan: &Plan) -> Result<String> {
     Ok(text)
 }
 
-/// Locks the host and takes what the plan needs of it. None if the user did not want that.
+/// Locks the host and takes what the plan needs of it. `None` if the user did not want that.
 pub(super) fn ready(args: &Args, asked: Asked) -> Result<Option<Ready>> {
     let root = &Root::system();
     if let Asked::New(request) = &asked {

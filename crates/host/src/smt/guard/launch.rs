@@ -47,7 +47,7 @@ impl Launch {
         Self::new(PathBuf::from(OURSELVES))
     }
 
-    /// Waits until a guard stands; none if there is none at all, or it died.
+    /// Waits until a guard stands; `None` if there is none at all, or it died.
     fn stands(
         root: &Root,
         slot: Slot,

@@ -60,7 +60,7 @@ impl LockFile {
         Self::open(path, OFlags::CREATE).map_err(Into::into)
     }
 
-    /// Opens the file; none if there is none.
+    /// Opens the file; `None` if there is none.
     pub(super) fn open_existing(root: &Root, slot: Slot) -> io::Result<Option<Self>> {
         match Self::open(root.path(&slot.guard_lock()), OFlags::empty()) {
             Ok(lock) => Ok(Some(lock)),
@@ -97,7 +97,7 @@ impl LockFile {
         own.is_some() && own == identity(self.path.symlink_metadata())
     }
 
-    /// The record in the file; none if there is none or it is being written.
+    /// The record in the file; `None` if there is none or it is being written.
     pub(super) fn record(&mut self) -> Option<Record> {
         self.file.rewind().ok()?;
         let text = caps::STATE.text(&self.file).ok()?;

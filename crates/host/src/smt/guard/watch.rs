@@ -137,7 +137,7 @@ struct Leader<'a> {
     /// Whether the holder lives.
     life: Life,
     understudy: Option<Understudy>,
-    /// Readable when a file appears in the folder of states or goes; none if the system has no
+    /// Readable when a file appears in the folder of states or goes; `None` if the system has no
     /// more of these.
     folder: Option<OwnedFd>,
 }

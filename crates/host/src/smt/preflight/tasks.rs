@@ -20,7 +20,7 @@ pub(super) struct Task {
     pub(super) kernel: bool,
     /// Whether it is scheduled by deadline.
     pub(super) deadline: bool,
-    /// The CPUs it may run on; none if that cannot be read.
+    /// The CPUs it may run on; `None` if that cannot be read.
     pub(super) allowed: Option<CpuSet>,
 }
 
@@ -52,7 +52,7 @@ fn one(root: &Root, process: u32, task: u32) -> Option<Task> {
 }
 
 /// The share of one CPU that a deadline task has reserved, from the lines `dl.runtime` and
-/// `dl.deadline` (nanoseconds) of its `sched` file; none if the kernel does not tell. The period,
+/// `dl.deadline` (nanoseconds) of its `sched` file; `None` if the kernel does not tell. The period,
 /// which is not shown, is never shorter than the deadline, so this is never too little.
 pub(super) fn reserved_share(root: &Root, task: &Task) -> Option<f64> {
     let path = format!("proc/{}/task/{}/sched", task.process, task.task);
