@@ -4,6 +4,8 @@
 use super::{File, Finding};
 
 const MAP: &str = "ARCHITECTURE.md";
+/// Most bytes of the map: what is longer is not read.
+const MAP_BYTES: usize = 8 << 10;
 
 pub(super) fn check(files: &[File]) -> Vec<Finding> {
     let map = files.iter().find(|file| file.path == MAP).and_then(|file| file.text.as_deref());
@@ -16,6 +18,10 @@ pub(super) fn check(files: &[File]) -> Vec<Finding> {
 /// Files and folders that are not there. The map may leave out where a path begins.
 fn missing(map: &str, files: &[File]) -> Vec<Finding> {
     let mut findings = Vec::new();
+    if map.len() > MAP_BYTES {
+        let what = format!("{} bytes, with {MAP_BYTES} allowed; shorten it", map.len());
+        findings.push(Finding::new(MAP, 1, what));
+    }
     for (index, line) in map.lines().enumerate() {
         // What stands between two backticks.
         for name in line.split('`').skip(1).step_by(2).filter(|name| is_path(name)) {
@@ -89,6 +95,8 @@ mod tests {
         let found: Vec<String> = check(&files).iter().map(ToString::to_string).collect();
         let of = |name: &str| format!("{MAP}:2: there is no {name}; say where it went");
         assert_eq!(found, [of("x.rs"), of("gone/"), of("old/*.toml")]);
+        let [long] = check(&[file(MAP, &"a\n".repeat(4097))]).try_into().expect("one");
+        assert!(long.what.starts_with("8194 bytes"), "{long}");
     }
 
     #[test]
