@@ -56,29 +56,51 @@ fn groups_of_a_thousand_machines_are_right() {
     }
     println!("{} of 1000 wrong, {unsure} right with a confidence below 0.99", wrong.len());
     assert!(wrong.len() <= 5, "{wrong:?}");
+    quoted(&format!("partly offline): {} right.", 1000 - wrong.len()));
 }
 
 #[test]
 fn rounds_grow_with_the_logarithm_of_the_cpus() {
-    println!("  CPUs  per core  rounds  time (s)");
-    for width in [1, 2, 4] {
-        let mut rounds = Vec::new();
-        for cpus in [2_u32, 16, 64, 256, 1024] {
+    const WIDTHS: [u32; 3] = [1, 2, 4];
+    let mut rounds = Vec::new();
+    for cpus in [2_u32, 16, 64, 256, 1024] {
+        let mut cells = vec![grouped(cpus)];
+        rounds.push(WIDTHS.map(|width| {
             let cores = (cpus / width).max(1);
             let mut random = Stream::new(7, "large", u64::from(cpus));
             let machine = Machine::new(&vec![width.min(cpus); cores as usize], &mut random);
             let (found, meter) = find(&machine, 7);
             assert_eq!(found.groups, machine.groups(), "{cpus} CPUs, {width} to a core");
-            println!(
-                "{cpus:>6}  {width:>8}  {:>6}  {:>8.2}",
-                meter.rounds,
-                found.valid_s.map_or(0.0, |(a, b)| b - a)
-            );
-            rounds.push(meter.rounds);
-        }
-        // From 16 to 1024 is 64 times as many CPUs.
-        assert!(rounds[4] < 4 * rounds[1], "{rounds:?}");
+            let unit = if (cpus, width) == (2, 1) { " rounds" } else { "" };
+            let time_s = found.valid_s.map_or(0.0, |(a, b)| b - a);
+            cells.push(match width > cpus {
+                true => "–".to_owned(),
+                false => format!("{}{unit}, {time_s:.1} s", meter.rounds),
+            });
+            meter.rounds
+        }));
+        quoted(&format!("| {} |", cells.join(" | ")));
     }
+    // From 16 to 1024 is 64 times as many CPUs.
+    for (few, many) in rounds[1].iter().zip(&rounds[4]) {
+        assert!(many < &(4 * few), "{rounds:?}");
+    }
+}
+
+/// A number with its thousands set apart.
+fn grouped(number: u32) -> String {
+    match number {
+        0..1000 => number.to_string(),
+        _ => format!("{},{:03}", number / 1000, number % 1000),
+    }
+}
+
+/// What METHOD.md says of these measurements, in these words.
+fn quoted(claim: &str) {
+    println!("{claim}");
+    let method = include_str!("../../../../METHOD.md");
+    let plain = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(plain(method).contains(claim), "METHOD.md does not say: {claim}");
 }
 
 #[test]
