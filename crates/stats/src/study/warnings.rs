@@ -3,8 +3,9 @@
 use super::blocks::{Attempt, Blocks, Cell, Labels};
 use super::facts::Facts;
 use super::rows::{decides, from_scale};
+use crate::screening::choose_threads;
 use crate::student;
-use coretwin_base::study::plan::{Plan, Protocol, Scale};
+use coretwin_base::study::plan::{Plan, PlanArm, Protocol, Scale};
 use coretwin_base::study::reading::{Phase, Reading, Status};
 use coretwin_base::study::summary::StoppedBecause;
 use coretwin_base::warning::Warning;
@@ -184,10 +185,37 @@ fn trend(points: &[(f64, f64)]) -> Option<(f64, f64)> {
 /// Warnings about the readings, whatever blocks they fell into.
 pub(super) fn of_readings(plan: &Plan, readings: &[Reading], facts: &Facts) -> Vec<Warning> {
     let mut warnings = facts.failures.warnings(plan);
+    warnings.extend(unchosen(plan, readings));
     warnings.extend(steal(plan, readings));
     warnings.extend(checks(plan, readings));
     warnings.extend(noted(plan, readings));
     warnings
+}
+
+/// Arms whose number of threads could not be chosen, though they were screened.
+fn unchosen(plan: &Plan, readings: &[Reading]) -> Option<Warning> {
+    plan.screening.as_ref()?;
+    let chosen = choose_threads(plan, readings);
+    let screened = |label: &str| {
+        readings.iter().any(|reading| reading.phase == Phase::Screen && reading.arm == label)
+    };
+    let without = |arm: &&PlanArm| !chosen.contains_key(&arm.label) && screened(&arm.label);
+    let arms: Vec<String> = plan
+        .arms
+        .iter()
+        .filter(without)
+        .map(|arm| format!("{} ({} threads)", arm.label, arm.threads))
+        .collect();
+    (!arms.is_empty()).then(|| {
+        Warning::new(
+            "screening",
+            format!(
+                "no number of threads was chosen for {}: every screening run was disturbed or failed",
+                arms.join(", ")
+            ),
+            "Measure at a quieter time, or name the number with --threads.",
+        )
+    })
 }
 
 /// Stolen time, by the arm that lost the largest share.

@@ -290,5 +290,17 @@ fn the_best_screened_thread_count_is_chosen_for_each_arm() {
     let failing = all.iter_mut().find(|r| r.arm == "on" && r.threads == 8 && r.row == "a");
     failing.expect("a reading").status = coretwin_base::study::reading::Status::Failed;
     assert_eq!(choose_threads(&plan, &all)["on"], 4);
-    assert_eq!(analyse(&plan, &all, StoppedBecause::Running).threads_chosen["on"], 4);
+    let told = |all: &[Reading]| {
+        let summary = analyse(&plan, all, StoppedBecause::Running);
+        let texts = summary.warnings.into_iter().filter(|warning| warning.kind == "screening");
+        (summary.threads_chosen, texts.map(|warning| warning.text).collect::<Vec<_>>())
+    };
+    assert_eq!((told(&all).0["on"], told(&all).1.len()), (4, 0));
+    // An arm that was disturbed throughout has no choice, and that is said.
+    for reading in all.iter_mut().filter(|reading| reading.arm == "on") {
+        reading.status = coretwin_base::study::reading::Status::SetAside;
+    }
+    let (chosen, texts) = told(&all);
+    assert!(!chosen.contains_key("on") && texts.len() == 1, "{texts:?}");
+    assert!(texts[0].starts_with("no number of threads was chosen for on ("), "{texts:?}");
 }
