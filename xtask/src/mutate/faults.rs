@@ -427,7 +427,7 @@ pub(super) const FAULTS: &[Fault] = &[
         suite: ENGINE, test: "a_journal_that_its_plan_contradicts_is_refused_by_line_and_field",
     },
     Fault {
-        name: "told-though-not-kept", file: "crates/lab/src/engine.rs",
+        name: "told-though-not-kept", file: "crates/lab/src/engine/visits.rs",
         find: "self.tell(&Event::ReadingTaken(&reading))?;",
         put: "let _ = self.tell(&Event::ReadingTaken(&reading));",
         suite: ENGINE, test: "a_reading_that_cannot_be_kept_ends_the_study_at_once",
