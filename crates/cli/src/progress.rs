@@ -30,16 +30,16 @@ pub(crate) struct Progress {
     interval: String,
     /// Blocks that were set aside.
     set_aside: Disturbances,
-    /// What can be done about a busy machine.
-    choices: &'static str,
+    /// What can be done about a busy machine; `None` once it was said.
+    choices: Option<&'static str>,
 }
 
 /// After so many blocks that were set aside, what to do about it is said once.
 const DISTURBED: u32 = 4;
 
 impl Progress {
-    /// A progress display for a plan.
-    pub(crate) fn new(plan: &Plan) -> Self {
+    /// A progress display for a plan, and whether it was said that the machine is busy.
+    pub(crate) fn new(plan: &Plan, is_told: bool) -> Self {
         let terminal = crate::out::redraws(&std::io::stderr());
         let target =
             if terminal { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
@@ -58,7 +58,7 @@ impl Progress {
             block: String::new(),
             interval: String::new(),
             set_aside: Disturbances::default(),
-            choices: quiet::choices(plan),
+            choices: (!is_told).then(|| quiet::choices(plan)),
         }
     }
 
@@ -162,12 +162,11 @@ impl Listener for Progress {
             Event::BlockEnded { set_aside, look, left_s, .. } => {
                 if let Some(cause) = set_aside {
                     self.set_aside.note(cause);
-                    if self.set_aside.count() == DISTURBED {
-                        self.note(&format!(
-                            "this machine is busy, and what is set aside is run again; another \
-                             time you can {}",
-                            self.choices
-                        ));
+                    if self.set_aside.count() >= DISTURBED
+                        && let Some(choices) = self.choices.take()
+                    {
+                        let cause = self.set_aside.mostly().unwrap_or_default();
+                        self.note(&quiet::busy(&cause, choices));
                     }
                 }
                 if let Some(look) = look {

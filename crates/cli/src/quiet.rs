@@ -34,23 +34,28 @@ pub(crate) fn stopped(plan: &Plan, go_on: &str) -> String {
     format!("stopped, for others left nothing to keep; you can {choices}; {go_on} --wait-quiet")
 }
 
-/// Says at once that this machine is busy, or waits at most so long until it is quiet.
-pub(crate) fn before(plan: &Plan, patience: Option<Duration>, stop: &Stop) -> Result<(), Error> {
+/// That this machine is busy, by what, and what to do about it.
+pub(crate) fn busy(cause: &str, choices: &str) -> String {
+    format!("This machine is busy: {cause}; what is disturbed so is set aside. You can {choices}.")
+}
+
+/// Says at once that this machine is busy, or waits at most so long until it is quiet. Returns `true`
+/// if it was said.
+pub(crate) fn before(plan: &Plan, patience: Option<Duration>, stop: &Stop) -> Result<bool, Error> {
     let root = Root::system();
     let lookout = Lookout::new(&root, plan).filter(|_| plan.simulation.is_none());
-    let Some(lookout) = lookout else { return Ok(()) };
+    let Some(lookout) = lookout else { return Ok(false) };
     if let Some(patience) = patience {
-        return wait(&lookout, patience, stop);
+        return wait(&lookout, patience, stop).map(|()| false);
     }
-    let Some(busy) = lookout.look(stop)? else { return Ok(()) };
-    out::news(&match plan.rules.retries_max {
-        0 => format!("This machine is busy: {busy}. Every run counts all the same."),
-        _ => format!(
-            "This machine is busy: {busy}; what is disturbed so is set aside. You can {}.",
-            choices(plan)
-        ),
-    });
-    Ok(())
+    let cause = lookout.look(stop)?;
+    if let Some(cause) = &cause {
+        out::news(&match plan.rules.retries_max {
+            0 => format!("This machine is busy: {cause}. Every run counts all the same."),
+            _ => busy(cause, choices(plan)),
+        });
+    }
+    Ok(cause.is_some())
 }
 
 fn wait(lookout: &Lookout<'_>, patience: Duration, stop: &Stop) -> Result<(), Error> {

@@ -61,9 +61,9 @@ impl Session {
         Means { run_as, boot, patience, stop }: Means,
     ) -> Result<StoppedBecause, Error> {
         let plan = &self.plan;
-        quiet::before(plan, patience, &stop)?;
+        let is_told = quiet::before(plan, patience, &stop)?;
         let mut keeper = Keeper { bundle: &self.bundle, journal: &mut self.journal };
-        let mut progress = Progress::new(plan);
+        let mut progress = Progress::new(plan, is_told);
         let readings = std::mem::take(&mut self.readings);
         let environment = std::mem::take(&mut self.environment);
         let setup = Setup { plan, readings, environment, run_as, boot, stop };
