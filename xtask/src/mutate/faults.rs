@@ -52,7 +52,7 @@ pub(super) const FAULTS: &[Fault] = &[
         name: "cpu-set-stride", file: "crates/base/src/machine/cpu_set.rs",
         find: "(cpu - low) % group < used",
         put: "(cpu - low) % group <= used",
-        suite: BASE, test: "cpu_set::tests::reads_what_the_kernel_writes",
+        suite: BASE, test: "machine::cpu_set::tests::reads_what_the_kernel_writes",
     },
     Fault {
         name: "paired-degrees-of-freedom", file: "crates/stats/src/paired.rs",

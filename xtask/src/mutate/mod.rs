@@ -235,6 +235,12 @@ mod tests {
             let folder = if name == "coretwin" { "cli" } else { name };
             let folder = root.join("crates").join(folder);
             assert!(holds(&folder, &function), "{}: no {function}", fault.name);
+            if let Suite::Unit(_) = fault.suite {
+                let (module, _) = fault.test.split_once("::tests").unwrap_or((fault.test, ""));
+                let module = folder.join("src").join(module.replace("::", "/"));
+                let there = module.is_dir() || module.with_extension("rs").is_file();
+                assert!(there, "{}: its test has moved: {}", fault.name, fault.test);
+            }
         }
         assert!(FAULTS.len() >= 30, "{}", FAULTS.len());
     }
