@@ -69,6 +69,21 @@ fn epoch(root: &Path) -> Result<String> {
         .context("no git here; say the time of the source by SOURCE_DATE_EPOCH")
 }
 
+/// Markdown below a folder: the pages that README and LIMITS point to.
+fn pages_below(folder: &Path) -> Result<Vec<PathBuf>> {
+    let mut pages = Vec::new();
+    for entry in fs::read_dir(folder).with_context(|| format!("reading {}", folder.display()))? {
+        let path = entry?.path();
+        match path.is_dir() {
+            true => pages.extend(pages_below(&path)?),
+            false if path.extension().is_some_and(|end| end == "md") => pages.push(path),
+            false => {}
+        }
+    }
+    pages.sort();
+    Ok(pages)
+}
+
 /// Builds the programs; the folder they are in.
 fn build(root: &Path, folder: &Path) -> Result<PathBuf> {
     let target = &facts::target()?;
@@ -104,6 +119,10 @@ fn fill(root: &Path, programs: &Path, usr: &Path, epoch: &str) -> Result<()> {
     }
     for (from, to, mode) in FILES {
         place(&root.join(from), &usr.join(to), *mode)?;
+    }
+    for page in pages_below(&root.join("docs"))? {
+        let to = usr.join("share/doc/coretwin").join(page.strip_prefix(root)?);
+        place(&page, &to, 0o644)?;
     }
     let coretwin = usr.join("bin/coretwin");
     for (shell, to) in COMPLETIONS {

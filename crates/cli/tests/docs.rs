@@ -24,7 +24,8 @@ fn pages() -> Vec<PathBuf> {
         let paths = entries.map(|entry| entry.expect("entry").path());
         paths.filter(|path| path.extension().is_some_and(|end| end == "md")).collect::<Vec<_>>()
     };
-    let mut pages = [of(root()), of(root().join("docs"))].concat();
+    let folders = ["", "docs", "docs/method"].map(|folder| of(root().join(folder)));
+    let mut pages = folders.concat();
     pages.sort();
     pages
 }

@@ -1,27 +1,31 @@
-//! The map stays true where a machine can tell: what ARCHITECTURE.md names is there, and each manifest
-//! says of the dependencies it brings what they are for.
+//! The map stays true where a machine can tell: what ARCHITECTURE.md names is there, pages that are read
+//! first stay short, and each manifest says of the dependencies it brings what they are for.
 
 use super::{File, Finding};
 
 const MAP: &str = "ARCHITECTURE.md";
-/// Most bytes of the map: what is longer is not read.
-const MAP_BYTES: usize = 8 << 10;
+/// Pages that are read first, with the most bytes of each: what is longer is not read.
+const SIZES: &[(&str, usize)] = &[("LIMITS.md", 5 << 10), (MAP, 8 << 10)];
 
 pub(super) fn check(files: &[File]) -> Vec<Finding> {
     let map = files.iter().find(|file| file.path == MAP).and_then(|file| file.text.as_deref());
     let manifests = files.iter().filter(|file| file.path.ends_with("Cargo.toml"));
     let mut findings = map.map_or_else(Vec::new, |map| missing(map, files));
+    findings.extend(files.iter().filter_map(too_long));
     findings.extend(manifests.flat_map(unexplained));
     findings
+}
+
+fn too_long(file: &File) -> Option<Finding> {
+    let (_, limit) = SIZES.iter().find(|(path, _)| *path == file.path)?;
+    let bytes = file.text.as_ref()?.len();
+    let what = format!("{bytes} bytes, with {limit} allowed; shorten it");
+    (bytes > *limit).then(|| Finding::new(&file.path, 1, what))
 }
 
 /// Files and folders that are not there. The map may leave out where a path begins.
 fn missing(map: &str, files: &[File]) -> Vec<Finding> {
     let mut findings = Vec::new();
-    if map.len() > MAP_BYTES {
-        let what = format!("{} bytes, with {MAP_BYTES} allowed; shorten it", map.len());
-        findings.push(Finding::new(MAP, 1, what));
-    }
     for (index, line) in map.lines().enumerate() {
         // What stands between two backticks.
         for name in line.split('`').skip(1).step_by(2).filter(|name| is_path(name)) {
@@ -96,7 +100,9 @@ mod tests {
         let of = |name: &str| format!("{MAP}:2: there is no {name}; say where it went");
         assert_eq!(found, [of("x.rs"), of("gone/"), of("old/*.toml")]);
         let [long] = check(&[file(MAP, &"a\n".repeat(4097))]).try_into().expect("one");
-        assert!(long.what.starts_with("8194 bytes"), "{long}");
+        assert!(long.what.starts_with("8194 bytes, with 8192 allowed"), "{long}");
+        let [long] = check(&[file("LIMITS.md", &"a\n".repeat(4097))]).try_into().expect("one");
+        assert!(long.what.starts_with("8194 bytes, with 5120 allowed"), "{long}");
     }
 
     #[test]

@@ -133,7 +133,7 @@ impl<'a> Compiler<'a> {
             }
             "wait" | "sync" => self.wait(object, (event, key, value), steps)?,
             other => {
-                let problem = format!("{other} is not modelled; see LIMITS.md");
+                let problem = format!("{other} is not modelled; see docs/method/kernel.md");
                 return Err(object.refuse_at(value.line, key, problem));
             }
         }
