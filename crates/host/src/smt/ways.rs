@@ -70,13 +70,13 @@ fn boot(root: &Root, topology: &Topology) -> Way {
     }
     match &topology.smt.control {
         Some(SmtControl::NotSupported) => {
-            closed("there is no SMT to go without: the kernel sees one CPU on each core")
+            closed("no SMT to go without is visible: the kernel sees one CPU on each core")
         }
         Some(SmtControl::ForceOff) => closed(
             "SMT is off for good already, by a word that this boot's command line does not show",
         ),
         _ if topology.threads_per_core_max.is_some_and(|most| most < 2) => {
-            closed("there is no SMT to go without: no core shows a second CPU")
+            closed("no SMT to go without is visible: no core shows a second CPU")
         }
         Some(SmtControl::NotImplemented) => closed(
             "this kernel or architecture does not know nosmt; switch SMT off in the firmware \

@@ -14,7 +14,7 @@ const RATIO_MAX: f64 = 10_000.0;
 /// How far a ratio lies from 1, without direction: "3.1 %", "1,931 %", "a factor of 2,981".
 #[must_use]
 pub fn percent(ratio: f64) -> String {
-    match factor(ratio) {
+    match far(ratio) {
         Some(factor) => format!("a factor of {factor}"),
         None => size(ratio),
     }
@@ -23,7 +23,7 @@ pub fn percent(ratio: f64) -> String {
 /// The same with its direction: "+3.1 %", "−2.0 %", "±0.0 %", "÷2,981", "×12,000".
 #[must_use]
 pub fn signed_percent(ratio: f64) -> String {
-    if let Some(factor) = factor(ratio) {
+    if let Some(factor) = far(ratio) {
         return format!("{}{factor}", if ratio < 1.0 { '÷' } else { '×' });
     }
     let text = size(ratio);
@@ -37,7 +37,8 @@ pub fn signed_percent(ratio: f64) -> String {
     format!("{sign}{text}")
 }
 
-fn factor(ratio: f64) -> Option<String> {
+/// The factor, or one over it, of a ratio that is too far from 1 for a percentage: "2,981".
+pub(crate) fn far(ratio: f64) -> Option<String> {
     let far = ratio > 0.0 && !(RATIO_MIN..RATIO_MAX).contains(&ratio);
     far.then(|| separated(&format!("{:.0}", f64::max(ratio, 1.0 / ratio))))
 }

@@ -1,15 +1,13 @@
 //! The answer in words: one sentence per arm that somebody can act on.
 
 use super::belief;
-use super::pair::pair_comparison;
+use super::headline::{Headline, Question};
 use super::phrase::{counted, percent, signed_percent};
 use crate::confidence;
 use crate::stopping;
 use coretwin_base::origin::Origin;
 use coretwin_base::study::arm::ArmState;
-use coretwin_base::study::boot::Promise;
 use coretwin_base::study::plan::{Comparison, CopyRule, Plan, PlanArm, Protocol, Scale};
-use coretwin_base::study::reading::Better;
 use coretwin_base::study::summary::{RowEffect, StoppedBecause, SuiteEffect, Summary, Verdict};
 
 /// What an emulated processor cannot tell.
@@ -22,34 +20,10 @@ pub(super) fn write(plan: &Plan, summary: &Summary) -> Vec<String> {
         .iter()
         .filter(|arm| arm.label != reference.label)
         .map(|arm| {
-            let comparison = pair_comparison(plan, arm);
-            Answer { plan, summary, arm, reference, comparison }.text()
+            let result = Headline::new(plan, summary, arm, reference);
+            Answer { plan, summary, arm, reference, result }.text()
         })
         .collect()
-}
-
-/// What is asked of an arm and its reference.
-#[derive(Clone, Copy, PartialEq)]
-enum Question {
-    /// Is the arm with all siblings better than the reference without?
-    SiblingsInArm,
-    /// Is the arm without siblings better than the reference with all?
-    SiblingsInReference,
-    /// Is one arm better than another?
-    Plain,
-}
-
-/// What a sentence is about: a suite, or a row where there is no suite.
-struct Headline {
-    subject: String,
-    scale: Scale,
-    unit: String,
-    effect: f64,
-    interval: Option<(f64, f64)>,
-    interval_90: Option<(f64, f64)>,
-    blocks: u32,
-    verdict: Option<Verdict>,
-    blocks_needed: Option<u32>,
 }
 
 struct Answer<'a> {
@@ -57,27 +31,27 @@ struct Answer<'a> {
     summary: &'a Summary,
     arm: &'a PlanArm,
     reference: &'a PlanArm,
-    comparison: Comparison,
+    result: Headline,
 }
 
 impl Answer<'_> {
     fn text(&self) -> String {
-        let Some(result) = self.result() else {
+        let Some(effect) = self.result.effect else {
             let (arm, reference) = (&self.arm.label, &self.reference.label);
             return format!(
                 "No result for {arm} against {reference}: no block has values of both that count; \
                  the warnings say what failed or disturbed them."
             );
         };
-        let mut text = match (result.verdict, result.interval) {
-            _ if self.summary.origin != Origin::Measured => self.unmeasured(&result),
-            (Some(verdict), Some(interval)) => self.decided(&result, verdict, interval),
-            _ => self.undecided(&result),
+        let mut text = match (self.result.verdict, self.result.interval) {
+            _ if self.summary.origin != Origin::Measured => self.unmeasured(effect),
+            (Some(verdict), Some(interval)) => self.decided(effect, verdict, interval),
+            _ => self.undecided(effect),
         };
         if let Some(families) = self.families() {
             text.push_str(&families);
         }
-        if self.comparison == Comparison::None {
+        if self.result.comparison == Comparison::None {
             let is_plain = |arm: &PlanArm| matches!(arm.state, ArmState::Cpus(_));
             text.push_str(if is_plain(self.arm) || is_plain(self.reference) {
                 " This compares sets of CPUs; it is no verdict on SMT."
@@ -88,74 +62,22 @@ impl Answer<'_> {
         text
     }
 
-    /// The suite over everything, else the only suite, else the first row with an effect.
-    fn result(&self) -> Option<Headline> {
-        let of_arm = |suite: &&SuiteEffect| suite.arm == self.arm.label && suite.ratio.is_some();
-        if let Some(suite) = self.summary.suites.iter().rfind(of_arm) {
-            return Some(Headline {
-                subject: subject(&suite.suite),
-                scale: Scale::Ratio,
-                unit: String::new(),
-                effect: suite.ratio?,
-                interval: suite.low.zip(suite.high),
-                interval_90: suite.low_90.zip(suite.high_90),
-                blocks: suite.blocks,
-                verdict: suite.verdict,
-                blocks_needed: suite.blocks_needed,
-            });
-        }
-        let of_arm = |row: &&RowEffect| row.arm == self.arm.label && row.ratio.is_some();
-        let row = self.summary.rows.iter().find(of_arm)?;
-        Some(Headline {
-            subject: row.row.clone(),
-            scale: row.scale,
-            unit: row.unit.clone(),
-            effect: row.ratio?,
-            interval: row.low.zip(row.high),
-            interval_90: None,
-            blocks: row.blocks,
-            verdict: row.verdict,
-            blocks_needed: row.blocks_needed,
-        })
-    }
-
-    fn question(&self) -> Question {
-        let states = (&self.arm.state, &self.reference.state);
-        match (self.comparison, states) {
-            (Comparison::Smt, (ArmState::On, ArmState::Off))
-            | (Comparison::StandIn, (ArmState::On, ArmState::OnePerCore)) => {
-                Question::SiblingsInArm
-            }
-            (Comparison::Smt, (ArmState::Off, ArmState::On))
-            | (Comparison::StandIn, (ArmState::OnePerCore, ArmState::On)) => {
-                Question::SiblingsInReference
-            }
-            (Comparison::Smt, (ArmState::Boot(_), ArmState::Boot(_))) => {
-                if self.arm.smt == Some(true) {
-                    Question::SiblingsInArm
-                } else {
-                    Question::SiblingsInReference
-                }
-            }
-            _ => Question::Plain,
-        }
-    }
-
-    fn decided(&self, result: &Headline, verdict: Verdict, interval: (f64, f64)) -> String {
-        let action = self.action(&result.subject, verdict);
+    fn decided(&self, effect: f64, verdict: Verdict, interval: (f64, f64)) -> String {
+        let result = &self.result;
+        let action = self.action(verdict);
         let margin = self.summary.margin * 100.0;
         let blocks = result.blocks;
         let compared = self.compared();
         let settings = self.settings();
-        let size = format!("{}{settings}", self.size(result, result.effect));
-        let word = match self.comparison {
+        let size = format!("{}{settings}", self.result.size(effect));
+        let word = match self.result.comparison {
             Comparison::None => String::new(),
             Comparison::Smt | Comparison::StandIn => format!(" ({verdict})"),
         };
         match verdict {
             Verdict::Helps | Verdict::Hurts => {
                 let near = if verdict == Verdict::Helps { interval.0 } else { interval.1 };
-                let near = self.amount(result, near);
+                let near = self.result.amount(near);
                 format!(
                     "{action}{word}: {size}, by at least {near} (near end of the {}, {blocks} blocks), \
                      {compared}.",
@@ -173,14 +95,14 @@ impl Answer<'_> {
                         format!("and its {narrower} lies inside"),
                     ),
                 };
-                let range = self.range(result, low, high);
+                let range = self.range(low, high);
                 format!(
                     "{action}{word}: {range}{settings} {compared} ({name}, {blocks} blocks), \
                      {inside} the margin of {margin} %."
                 )
             }
             Verdict::Inconclusive => {
-                let range = self.range(result, interval.0, interval.1);
+                let range = self.range(interval.0, interval.1);
                 let more = match result.blocks_needed {
                     Some(needed) if needed < stopping::FORECAST_MAX => {
                         format!("about {needed} blocks would decide, four times in five")
@@ -196,55 +118,34 @@ impl Answer<'_> {
     }
 
     /// The head of the sentence: what to do.
-    fn action(&self, subject: &str, verdict: Verdict) -> String {
-        let (arm, reference) = (&self.arm.label, &self.reference.label);
-        let stand_in = self.comparison == Comparison::StandIn;
-        let without = if stand_in {
-            format!("Run {subject} on one CPU per core")
-        } else {
-            format!("Switch SMT off for {subject}{}", self.way())
-        };
-        let with = format!("Keep SMT on for {subject}");
-        match (verdict, self.question()) {
-            (Verdict::Helps, Question::SiblingsInArm)
-            | (Verdict::Hurts, Question::SiblingsInReference) => with,
-            (Verdict::Helps, Question::SiblingsInReference)
-            | (Verdict::Hurts, Question::SiblingsInArm) => without,
-            (Verdict::Helps, Question::Plain) => format!("Choose {arm} for {subject}"),
-            (Verdict::Hurts, Question::Plain) => format!("Stay with {reference} for {subject}"),
-            (Verdict::NoMaterialDifference, Question::Plain) => {
+    fn action(&self, verdict: Verdict) -> String {
+        let (subject, arm, reference) =
+            (&self.result.subject, &self.arm.label, &self.reference.label);
+        match (self.result.action(), verdict, self.result.question) {
+            (Some(action), ..) => {
+                let way = if action.starts_with("switch") { &self.result.way } else { "" };
+                action[..1].to_uppercase() + &action[1..] + way
+            }
+            (None, Verdict::NoMaterialDifference, Question::Plain) => {
                 format!("Choose between {arm} and {reference} by other needs for {subject}")
             }
-            (Verdict::NoMaterialDifference, _) => {
+            (None, Verdict::NoMaterialDifference, _) => {
                 format!("Decide about SMT by other needs than the speed of {subject}")
             }
-            (Verdict::Inconclusive, _) => format!("Measure longer before deciding for {subject}"),
-        }
-    }
-
-    /// How SMT is switched off, where that was a boot of its own.
-    fn way(&self) -> String {
-        let without = [self.arm, self.reference].into_iter().find(|arm| arm.smt == Some(false));
-        match without.map(|arm| &arm.state) {
-            Some(ArmState::Boot(name)) => match Promise::of(name) {
-                Promise::Parameter(word) => format!(", by booting with {word}"),
-                Promise::Smt(_) => String::new(),
-                Promise::Release(name) | Promise::Free(name) => format!(", as in boot {name}"),
-            },
-            _ => String::new(),
+            (None, ..) => format!("Measure longer before deciding for {subject}"),
         }
     }
 
     /// What models predict, or what an emulator took: no verdict, and how far it can be believed.
-    fn unmeasured(&self, result: &Headline) -> String {
-        let (more, less) = self.words();
-        let none = if result.scale == Scale::Ratio { 1.0 } else { 0.0 };
-        let word = if result.effect >= none { more } else { less };
-        let amount = self.amount(result, result.effect);
+    fn unmeasured(&self, effect: f64) -> String {
+        let result = &self.result;
+        let (more, less) = result.words();
+        let word = if effect >= result.none() { more } else { less };
+        let amount = self.result.amount(effect);
         let name = self.summary.origin.interval_name(confidence::CONFIDENCE);
         let spread = result.interval.map(|(low, high)| {
             let blocks = counted(result.blocks.into(), "block");
-            format!("; {name} {} ({blocks})", self.ends(result, low, high))
+            format!("; {name} {} ({blocks})", self.ends(low, high))
         });
         let (what, belief) = match self.summary.origin {
             Origin::Emulated => ("timed on an emulated processor", NO_SMT.to_owned()),
@@ -260,9 +161,9 @@ impl Answer<'_> {
     }
 
     /// A result that carries no verdict, and why.
-    fn undecided(&self, result: &Headline) -> String {
-        let (subject, blocks) = (&result.subject, result.blocks);
-        let shown = self.shown(result);
+    fn undecided(&self, effect: f64) -> String {
+        let (subject, blocks) = (&self.result.subject, self.result.blocks);
+        let shown = self.shown(effect);
         if self.summary.interim {
             return format!(
                 "Interim, {}: no verdict on {subject}. So far {shown} ({}). To decide it, {}.",
@@ -299,23 +200,21 @@ impl Answer<'_> {
     }
 
     /// An effect without a verdict. One whose interval reaches to both sides has no direction.
-    fn shown(&self, result: &Headline) -> String {
+    fn shown(&self, effect: f64) -> String {
         let compared = self.compared();
-        let size = match self.size(result, result.effect) {
+        let size = match self.result.size(effect) {
             size if size == "0.0 %" => {
-                let (more, less) = self.words();
+                let (more, less) = self.result.words();
                 format!("{size} {less} or {more}")
             }
             size => size,
         };
         let settings = self.settings();
-        let Some((low, high)) = result.interval else {
+        let Some((low, high)) = self.result.interval else {
             return format!("{size}{settings} {compared}");
         };
-        let ends =
-            format!("the {} goes from {}", confidence::interval(), self.ends(result, low, high));
-        let none = if result.scale == Scale::Ratio { 1.0 } else { 0.0 };
-        if low < none && none < high {
+        let ends = format!("the {} goes from {}", confidence::interval(), self.ends(low, high));
+        if self.result.is_open() {
             return format!("no direction visible{settings}; {ends} {compared}");
         }
         format!("{size}{settings} {compared}; {ends}")
@@ -333,7 +232,7 @@ impl Answer<'_> {
             .filter(|suite| suite.suite != super::suites::ALL)
             .map(|suite| {
                 let percent = signed_percent(suite.ratio.unwrap_or(1.0));
-                match suite.verdict.filter(|_| self.comparison != Comparison::None) {
+                match suite.verdict.filter(|_| self.result.comparison != Comparison::None) {
                     Some(verdict) => format!("{} {percent} {verdict}", suite.suite),
                     None => format!("{} {percent}", suite.suite),
                 }
@@ -414,65 +313,20 @@ impl Answer<'_> {
         }
     }
 
-    /// Whether every row measures speed, so that "faster" is the word; else it is "better".
-    fn words(&self) -> (&'static str, &'static str) {
-        const TIMES: [&str; 11] =
-            ["s", "ms", "us", "µs", "ns", "min", "h", "seconds", "cycles", "ns/op", "us/op"];
-        let is_speed = |row: &RowEffect| match row.better {
-            Better::Lower => TIMES.contains(&row.unit.as_str()),
-            Better::Higher => row.unit.contains("/s") || row.unit.ends_with("per second"),
-        };
-        if self.summary.rows.iter().all(is_speed) {
-            ("faster", "slower")
-        } else {
-            ("better", "worse")
-        }
-    }
-
-    /// How much, without direction: "3.1 %" or "0.4 us".
-    fn amount(&self, result: &Headline, effect: f64) -> String {
-        match result.scale {
-            Scale::Ratio => percent(effect),
-            Scale::Raw => format!("{:.3} {}", libm::fabs(effect), result.unit),
-        }
-    }
-
-    /// How much and which way: "3.1 % faster".
-    fn size(&self, result: &Headline, effect: f64) -> String {
-        let none = if result.scale == Scale::Ratio { 1.0 } else { 0.0 };
-        self.directed(self.amount(result, effect), effect >= none)
-    }
-
     fn ratio(&self, ratio: f64) -> String {
-        self.directed(percent(ratio), ratio >= 1.0)
+        self.result.directed(percent(ratio), ratio >= 1.0)
     }
 
-    fn directed(&self, amount: String, is_more: bool) -> String {
-        let (more, less) = self.words();
-        let word = if is_more { more } else { less };
-        // A difference that rounds to none has no direction.
-        if amount == "0.0 %" { amount } else { format!("{amount} {word}") }
+    fn ends(&self, low: f64, high: f64) -> String {
+        format!("{} to {}", self.result.size(low), self.result.size(high))
     }
 
-    fn ends(&self, result: &Headline, low: f64, high: f64) -> String {
-        format!("{} to {}", self.size(result, low), self.size(result, high))
-    }
-
-    fn range(&self, result: &Headline, low: f64, high: f64) -> String {
-        let (from, to) = (self.size(result, low), self.size(result, high));
+    fn range(&self, low: f64, high: f64) -> String {
+        let (from, to) = (self.result.size(low), self.result.size(high));
         if from == "0.0 %" && to == from {
-            let (more, less) = self.words();
+            let (more, less) = self.result.words();
             return format!("less than 0.1 % {less} or {more}");
         }
         format!("between {from} and {to}")
-    }
-}
-
-/// A suite as a sentence names it.
-fn subject(suite: &str) -> String {
-    match suite {
-        super::suites::ALL => "these workloads".to_owned(),
-        "command" => "your command".to_owned(),
-        name => name.to_owned(),
     }
 }

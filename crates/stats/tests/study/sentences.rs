@@ -7,7 +7,7 @@ use coretwin_base::study::arm::ArmState;
 use coretwin_base::study::command::CommandSpec;
 use coretwin_base::study::plan::{Comparison, CopyRule, Plan, Protocol, Scale};
 use coretwin_base::study::summary::StoppedBecause;
-use coretwin_stats::study::analyse;
+use coretwin_stats::study::{WORDS_MAX, analyse, headlines};
 
 /// The first sentence of a study whose second arm gains that much (on the log scale), with a
 /// ripple of that size.
@@ -310,4 +310,117 @@ fn a_screening_whose_interval_reaches_to_both_sides_names_no_direction() {
     let start =
         "Screening only, no verdict on your command: no direction visible; the 95 % interval";
     assert!(text.starts_with(start), "{text}");
+}
+
+/// The short sentence of the same study.
+fn short(plan: &Plan, blocks: u32, gain: f64, ripple: f64, stopped: StoppedBecause) -> String {
+    let all = readings(plan, blocks, |block, arm, row| {
+        let wave = f64::from((block * 5 + arm as u32 * 3 + row as u32) % 7) - 3.0;
+        10.0 * (ripple * wave - gain * arm as f64).exp()
+    });
+    let headline = headlines(plan, &analyse(plan, &all, stopped)).remove(0);
+    let text = headline.sentence();
+    assert!(text.starts_with(headline.word) && !headline.word.is_empty(), "{text}");
+    assert!(text.split_whitespace().count() <= WORDS_MAX, "{text}");
+    text
+}
+
+#[test]
+fn the_short_sentence_has_at_most_twenty_words_and_says_what_it_is_first() {
+    let cpus = |list: &str| ArmState::Cpus(CpuSet::parse(list).expect("a list"));
+    let mut sets = plan(&[row("job", "command")]);
+    sets.comparison = Comparison::None;
+    sets.arms = vec![arm("half", cpus("0"), 1), arm("all", cpus("0-1"), 2)];
+    sets.reference_arm = "half".to_owned();
+    let two = plan(&[row("a", "chat"), row("b", "dbench")]);
+    let mut raw = plan(&[row("job", "command")]);
+    (raw.rows[0].scale, raw.rows[0].unit) = (Scale::Raw, "us".to_owned());
+    let plans = [
+        smt(("off", ArmState::Off), ("on", ArmState::On)),
+        smt(("on", ArmState::On), ("off", ArmState::Off)),
+        boots("smt", "nosmt=force"),
+        plan(&[row("job", "command")]),
+        two,
+        sets,
+        raw,
+    ];
+    let origins = [Origin::Measured, Origin::Simulated, Origin::Emulated];
+    let protocols = [Protocol::Modern, Protocol::Fixed, Protocol::Quick, Protocol::Article2003];
+    for mut plan in plans {
+        for (origin, protocol) in origins.iter().flat_map(|o| protocols.map(|p| (*o, p))) {
+            (plan.origin, plan.rules.protocol) = (Some(origin), protocol);
+            for (gain, ripple) in [
+                (0.2, 0.001),
+                (-0.2, 0.001),
+                (0.0, 0.001),
+                (0.01, 0.02),
+                (0.0, 3.0),
+                (-8.0, 0.001),
+                (12.0, 0.001),
+                (0.0, 0.0),
+            ] {
+                for stopped in [StoppedBecause::Blocks, StoppedBecause::Interrupted] {
+                    for blocks in [0, 1, 5] {
+                        let text = short(&plan, blocks, gain, ripple, stopped);
+                        let mark = origin.mark().unwrap_or_default();
+                        assert!(text.starts_with(mark), "{text}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn the_short_sentences() {
+    let stand_in = plan(&[row("job", "command")]);
+    let off = smt(("off", ArmState::Off), ("on", ArmState::On));
+    let mut simulated = off.clone();
+    simulated.origin = Some(Origin::Simulated);
+    let (ended, cut) = (StoppedBecause::Target, StoppedBecause::Interrupted);
+    for (plan, gain, ripple, stopped, wanted) in [
+        (
+            &off,
+            0.2,
+            0.001,
+            ended,
+            "HELPS: keep SMT on for chat: 22.1 % faster with on than with off.",
+        ),
+        (
+            &stand_in,
+            -0.2,
+            0.001,
+            ended,
+            "HURTS: run your command on one CPU per core: 18.2 % slower with on than with one-per-core.",
+        ),
+        (
+            &stand_in,
+            0.0,
+            0.000_01,
+            ended,
+            "NO MATERIAL DIFFERENCE: no difference for your command between on and one-per-core.",
+        ),
+        (
+            &off,
+            0.2,
+            0.001,
+            cut,
+            "INTERIM, no verdict: 22.1 % faster for chat with on than with off.",
+        ),
+        (
+            &simulated,
+            0.2,
+            0.001,
+            ended,
+            "PREDICTED, not measured: 22.1 % faster for chat with on than with off.",
+        ),
+    ] {
+        // After eight blocks the rule is met.
+        let blocks = if stopped == cut { 5 } else { 8 };
+        assert_eq!(short(plan, blocks, gain, ripple, stopped), wanted);
+    }
+    let text = short(&stand_in, 8, 0.0, 0.02, ended);
+    let both =
+        text.contains("% slower to ") && text.contains(" % faster for your command with on than");
+    assert!(text.starts_with("INCONCLUSIVE: ") && both, "{text}");
 }

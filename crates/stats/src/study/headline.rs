@@ -1,0 +1,313 @@
+//! The answer on an arm as data, and as the sentence that is read first. Terminal, report and the
+//! longer sentences choose row, effect and verdict here.
+
+use super::belief;
+use super::pair::pair_comparison;
+use super::phrase::{far, percent};
+use coretwin_base::origin::Origin;
+use coretwin_base::study::arm::ArmState;
+use coretwin_base::study::boot::Promise;
+use coretwin_base::study::plan::{Comparison, Plan, PlanArm, Protocol, Scale};
+use coretwin_base::study::reading::Better;
+use coretwin_base::study::summary::{RowEffect, StoppedBecause, SuiteEffect, Summary, Verdict};
+
+/// The most words of [`Headline::sentence`].
+pub const WORDS_MAX: usize = 20;
+
+/// What is asked of an arm and its reference.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Question {
+    /// Is the arm with all siblings better than the reference without?
+    SiblingsInArm,
+    /// Is the arm without siblings better than the reference with all?
+    SiblingsInReference,
+    /// Is one arm better than another?
+    Plain,
+}
+
+/// What an arm came to: its suite over everything, else its only suite, else its first row with an
+/// effect.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Headline {
+    /// Label of the arm.
+    pub arm: String,
+    /// Label of the reference.
+    pub reference: String,
+    /// What the two can say about SMT.
+    pub comparison: Comparison,
+    /// What is asked of them.
+    pub question: Question,
+    /// Suite or row as a sentence names it: `chat`, `your command`, `these workloads`.
+    pub subject: String,
+    /// Rows behind the effect.
+    pub rows: u32,
+    /// How the arms were compared.
+    pub scale: Scale,
+    /// Unit of an effect on the raw scale.
+    pub unit: String,
+    /// Above 1 (above 0 on the raw scale) is better in the arm; `None` if no block counts.
+    pub effect: Option<f64>,
+    /// Ends of its interval; of a prediction the spread over seeds.
+    pub interval: Option<(f64, f64)>,
+    /// The narrower interval, which decides whether a difference is material; suites only.
+    pub interval_90: Option<(f64, f64)>,
+    /// Blocks analysed.
+    pub blocks: u32,
+    /// The verdict, where one may be given.
+    pub verdict: Option<Verdict>,
+    /// Blocks that would decide, where it is inconclusive.
+    pub blocks_needed: Option<u32>,
+    /// Where the figures come from.
+    pub origin: Origin,
+    /// What stands first and says how the figures may be read: the verdict, or why there is none.
+    pub word: &'static str,
+    /// How SMT is switched off where that is a boot of its own: `, by booting with nosmt`.
+    pub(super) way: String,
+    more: &'static str,
+    less: &'static str,
+    is_beaten: bool,
+}
+
+/// One for each arm other than the reference, in the plan's order.
+#[must_use]
+pub fn headlines(plan: &Plan, summary: &Summary) -> Vec<Headline> {
+    let reference = &plan.arms[plan.reference_index()];
+    let others = plan.arms.iter().filter(|arm| arm.label != reference.label);
+    others.map(|arm| Headline::new(plan, summary, arm, reference)).collect()
+}
+
+/// The one that answers the study's question: the first that can say something about SMT, else the
+/// first; its place among [`headlines`].
+#[must_use]
+pub fn foremost(headlines: &[Headline]) -> usize {
+    headlines.iter().position(|one| one.comparison != Comparison::None).unwrap_or(0)
+}
+
+impl Headline {
+    pub(super) fn new(plan: &Plan, summary: &Summary, arm: &PlanArm, reference: &PlanArm) -> Self {
+        let comparison = pair_comparison(plan, arm);
+        let (more, less) = words(summary);
+        let beaten = belief::beaten(summary.prediction.as_deref());
+        let mut headline = Self {
+            arm: arm.label.clone(),
+            reference: reference.label.clone(),
+            comparison,
+            question: question(comparison, arm, reference),
+            subject: String::new(),
+            rows: 0,
+            scale: Scale::Ratio,
+            unit: String::new(),
+            effect: None,
+            interval: None,
+            interval_90: None,
+            blocks: 0,
+            verdict: None,
+            blocks_needed: None,
+            origin: summary.origin,
+            word: "",
+            way: way([arm, reference]),
+            more,
+            less,
+            is_beaten: summary.origin == Origin::Simulated && beaten.is_some(),
+        };
+        headline.fill(summary);
+        headline.word = headline.mark(summary);
+        headline
+    }
+
+    fn fill(&mut self, summary: &Summary) {
+        let of_arm = |suite: &&SuiteEffect| suite.arm == self.arm && suite.ratio.is_some();
+        if let Some(suite) = summary.suites.iter().rfind(of_arm) {
+            self.subject = match suite.suite.as_str() {
+                super::suites::ALL => "these workloads".to_owned(),
+                "command" => "your command".to_owned(),
+                name => name.to_owned(),
+            };
+            self.rows = suite.rows;
+            (self.effect, self.interval) = (suite.ratio, suite.low.zip(suite.high));
+            self.interval_90 = suite.low_90.zip(suite.high_90);
+            (self.blocks, self.verdict) = (suite.blocks, suite.verdict);
+            self.blocks_needed = suite.blocks_needed;
+            return;
+        }
+        let of_arm = |row: &&RowEffect| row.arm == self.arm && row.ratio.is_some();
+        if let Some(row) = summary.rows.iter().find(of_arm) {
+            (self.subject, self.rows) = (row.row.clone(), 1);
+            (self.scale, self.unit) = (row.scale, row.unit.clone());
+            (self.effect, self.interval) = (row.ratio, row.low.zip(row.high));
+            (self.blocks, self.verdict) = (row.blocks, row.verdict);
+            self.blocks_needed = row.blocks_needed;
+        }
+    }
+
+    fn mark(&self, summary: &Summary) -> &'static str {
+        let is_disturbed = summary.rows.iter().any(|row| row.blocks_set_aside > 0);
+        let (is_plain, decides) = (self.comparison == Comparison::None, summary.protocol);
+        match (self.verdict, self.origin.mark()) {
+            (_, Some(mark)) => mark,
+            _ if self.effect.is_none() => match summary.stopped_because {
+                StoppedBecause::Busy => "TOO BUSY",
+                _ if is_disturbed && summary.blocks == 0 => "TOO BUSY",
+                _ => "NO RESULT",
+            },
+            _ if summary.interim => "INTERIM",
+            (Some(Verdict::Helps), _) => ["HELPS", "BETTER"][usize::from(is_plain)],
+            (Some(Verdict::Hurts), _) => ["HURTS", "WORSE"][usize::from(is_plain)],
+            (Some(Verdict::NoMaterialDifference), _) => "NO MATERIAL DIFFERENCE",
+            (Some(Verdict::Inconclusive), _) => "INCONCLUSIVE",
+            (None, _) if decides == Protocol::Quick => "SCREENING",
+            (None, _) => "NO VERDICT",
+        }
+    }
+
+    /// The effect that is none on this scale.
+    pub(super) fn none(&self) -> f64 {
+        if self.scale == Scale::Ratio { 1.0 } else { 0.0 }
+    }
+
+    /// Whether the interval reaches to both sides of no effect.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        self.interval.is_some_and(|(low, high)| low < self.none() && self.none() < high)
+    }
+
+    /// How much, without direction: `3.1 %`, `a factor of 120`, `0.400 us`.
+    pub(super) fn amount(&self, effect: f64) -> String {
+        match self.scale {
+            Scale::Ratio => percent(effect),
+            Scale::Raw => format!("{:.3} {}", libm::fabs(effect), self.unit),
+        }
+    }
+
+    /// How much and which way: `3.1 % faster`. What rounds to none has no direction.
+    #[must_use]
+    pub fn size(&self, effect: f64) -> String {
+        self.directed(self.amount(effect), effect >= self.none())
+    }
+
+    pub(super) fn directed(&self, amount: String, is_more: bool) -> String {
+        let word = if is_more { self.more } else { self.less };
+        if amount == "0.0 %" { amount } else { format!("{amount} {word}") }
+    }
+
+    /// The words for better and worse: `faster` and `slower` where every row is a speed.
+    pub(super) fn words(&self) -> (&'static str, &'static str) {
+        (self.more, self.less)
+    }
+
+    /// What to do, to follow a verdict: `keep SMT on for chat`; `None` where the data do not say.
+    #[must_use]
+    pub fn action(&self) -> Option<String> {
+        let Self { subject, arm, reference, .. } = self;
+        let is_helped = match self.verdict? {
+            Verdict::Helps => true,
+            Verdict::Hurts => false,
+            Verdict::NoMaterialDifference | Verdict::Inconclusive => return None,
+        };
+        Some(match (self.question, is_helped) {
+            (Question::Plain, true) => format!("choose {arm} for {subject}"),
+            (Question::Plain, false) => format!("stay with {reference} for {subject}"),
+            (Question::SiblingsInArm, true) | (Question::SiblingsInReference, false) => {
+                format!("keep SMT on for {subject}")
+            }
+            _ if self.comparison == Comparison::StandIn => {
+                format!("run {subject} on one CPU per core")
+            }
+            _ => format!("switch SMT off for {subject}"),
+        })
+    }
+
+    /// The answer in one sentence of at most [`WORDS_MAX`] words that begins with [`Headline::word`].
+    #[must_use]
+    pub fn sentence(&self) -> String {
+        let Self { word, subject, arm, reference, .. } = self;
+        let is_plain = self.comparison == Comparison::None;
+        let Some(effect) = self.effect else {
+            return match *word {
+                "TOO BUSY" => format!("{word}: others disturbed every block, so nothing was kept."),
+                word => {
+                    format!("{word} for {arm} against {reference}: no block has values of both.")
+                }
+            };
+        };
+        let size = |effect: f64| match far(effect).filter(|_| self.scale == Scale::Ratio) {
+            Some(factor) => self.directed(format!("{factor} times"), effect >= 1.0),
+            None => self.size(effect),
+        };
+        let open = self.interval.filter(|_| self.is_open() && self.origin == Origin::Measured);
+        let compared = match (open, size(effect)) {
+            (Some((low, high)), _) if *word != "NO MATERIAL DIFFERENCE" => {
+                format!(
+                    "{} to {} for {subject} with {arm} than with {reference}",
+                    size(low),
+                    size(high)
+                )
+            }
+            (_, size) if size == "0.0 %" => {
+                format!("no difference for {subject} between {arm} and {reference}")
+            }
+            (_, size) => format!("{size} for {subject} with {arm} than with {reference}"),
+        };
+        let smt = if is_plain { "; no verdict on SMT" } else { "" };
+        match *word {
+            "PREDICTED" if self.is_beaten => {
+                format!("{word} by models that a constant beats: {compared}.")
+            }
+            "PREDICTED" => format!("{word}, not measured: {compared}."),
+            "EMULATED" => format!("{word}, nothing about SMT in hardware: {compared}."),
+            "INTERIM" | "SCREENING" => {
+                format!("{word}, no verdict{}: {compared}.", if is_plain { " on SMT" } else { "" })
+            }
+            "NO VERDICT" => format!("{word}, for too little was measured: {compared}."),
+            "INCONCLUSIVE" | "NO MATERIAL DIFFERENCE" => format!("{word}: {compared}{smt}."),
+            _ => match self.action() {
+                Some(action) => {
+                    let size = size(effect);
+                    format!("{word}: {action}: {size} with {arm} than with {reference}{smt}.")
+                }
+                None => format!("{word}: {compared}{smt}."),
+            },
+        }
+    }
+}
+
+fn question(comparison: Comparison, arm: &PlanArm, reference: &PlanArm) -> Question {
+    match (comparison, &arm.state, &reference.state) {
+        (Comparison::Smt, ArmState::On, ArmState::Off)
+        | (Comparison::StandIn, ArmState::On, ArmState::OnePerCore) => Question::SiblingsInArm,
+        (Comparison::Smt, ArmState::Off, ArmState::On)
+        | (Comparison::StandIn, ArmState::OnePerCore, ArmState::On) => {
+            Question::SiblingsInReference
+        }
+        (Comparison::Smt, ArmState::Boot(_), ArmState::Boot(_)) if arm.smt == Some(true) => {
+            Question::SiblingsInArm
+        }
+        (Comparison::Smt, ArmState::Boot(_), ArmState::Boot(_)) => Question::SiblingsInReference,
+        _ => Question::Plain,
+    }
+}
+
+fn way(arms: [&PlanArm; 2]) -> String {
+    match arms.into_iter().find(|arm| arm.smt == Some(false)).map(|arm| &arm.state) {
+        Some(ArmState::Boot(name)) => match Promise::of(name) {
+            Promise::Parameter(word) => format!(", by booting with {word}"),
+            Promise::Smt(_) => String::new(),
+            Promise::Release(name) | Promise::Free(name) => format!(", as in boot {name}"),
+        },
+        _ => String::new(),
+    }
+}
+
+/// Whether every row measures speed, so that "faster" is the word; else it is "better".
+fn words(summary: &Summary) -> (&'static str, &'static str) {
+    const TIMES: [&str; 11] =
+        ["s", "ms", "us", "µs", "ns", "min", "h", "seconds", "cycles", "ns/op", "us/op"];
+    let is_speed = |row: &RowEffect| match row.better {
+        Better::Lower => TIMES.contains(&row.unit.as_str()),
+        Better::Higher => row.unit.contains("/s") || row.unit.ends_with("per second"),
+    };
+    match summary.rows.iter().all(is_speed) {
+        true => ("faster", "slower"),
+        false => ("better", "worse"),
+    }
+}
