@@ -18,7 +18,7 @@ const BLOCK: usize = 1024;
 
 /// What a call does.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Work {
+pub(super) enum Work {
     RandomRead,
     RandomWrite,
     Read,
@@ -182,7 +182,7 @@ impl Call for Disk {
 }
 
 /// Writes the common input, which is not timed.
-fn prepare(place: &Place, work: Work) -> Result<Box<dyn Call>, Error> {
+pub(super) fn prepare(place: &Place, work: Work) -> Result<Box<dyn Call>, Error> {
     let folder = place.folder()?.to_owned();
     let common = folder.join("tmpa.common");
     let blocks = u64::from(place.file_kib);
@@ -192,27 +192,4 @@ fn prepare(place: &Place, work: Work) -> Result<Box<dyn Call>, Error> {
     let block = [b'a'; BLOCK];
     let random = Random::new();
     Ok(Box::new(Disk { work, folder, common, blocks, random, block, calls: 0, moved: 0 }))
-}
-
-/// Makes the row's set-up.
-macro_rules! rows {
-    ($($name:ident: $work:ident;)+) => {
-        $(
-            pub(super) fn $name(place: &Place) -> Result<Box<dyn Call>, Error> {
-                prepare(place, Work::$work)
-            }
-        )+
-    };
-}
-
-rows! {
-    disk_rr: RandomRead;
-    disk_rw: RandomWrite;
-    disk_rd: Read;
-    disk_wrt: Write;
-    disk_cp: Copy;
-    sync_disk_rw: SyncRandomWrite;
-    sync_disk_wrt: SyncWrite;
-    sync_disk_cp: SyncCopy;
-    sync_disk_update: SyncUpdate;
 }

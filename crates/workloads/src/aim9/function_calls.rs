@@ -2,8 +2,8 @@
 //! chosen at run time, with 0, 1, 2 and 15 arguments. How many of the fifteen travel in registers
 //! differs between architectures (6 on x86-64, 8 on aarch64), so that row compares within one.
 
+use super::Call;
 use super::native::calls::{self, Call0, Call1, Call2, Call15};
-use super::{Call, Place};
 use crate::Error;
 use std::hint::black_box;
 
@@ -12,7 +12,7 @@ const OUTER: i32 = 1000;
 const INNER: i32 = 32;
 
 /// What is called.
-enum Function {
+pub(super) enum Function {
     NoArgument(Call0),
     OneArgument(Call1),
     TwoArguments(Call2),
@@ -89,7 +89,10 @@ impl Call for Calls {
     }
 }
 
-fn prepare(function: Function) -> Result<Box<dyn Call>, Error> {
+pub(super) fn prepare(
+    of: fn((Call0, Call1, Call2, Call15)) -> Function,
+) -> Result<Box<dyn Call>, Error> {
+    let function = of(calls::functions(black_box(false)));
     let sum = |count: i32| i64::from(count) * i64::from(count - 1) / 2;
     let (outer, inner) = (i64::from(OUTER), i64::from(INNER));
     let each = match function {
@@ -100,20 +103,4 @@ fn prepare(function: Function) -> Result<Box<dyn Call>, Error> {
     };
     let first = i64::from(calls::count());
     Ok(Box::new(Calls { function, counts: 16 * each, expected: 0, first }))
-}
-
-pub(super) fn fun_cal(_: &Place) -> Result<Box<dyn Call>, Error> {
-    prepare(Function::NoArgument(calls::functions(black_box(false)).0))
-}
-
-pub(super) fn fun_cal1(_: &Place) -> Result<Box<dyn Call>, Error> {
-    prepare(Function::OneArgument(calls::functions(black_box(false)).1))
-}
-
-pub(super) fn fun_cal2(_: &Place) -> Result<Box<dyn Call>, Error> {
-    prepare(Function::TwoArguments(calls::functions(black_box(false)).2))
-}
-
-pub(super) fn fun_cal15(_: &Place) -> Result<Box<dyn Call>, Error> {
-    prepare(Function::FifteenArguments(calls::functions(black_box(false)).3))
 }

@@ -5,8 +5,8 @@
 //! that `page_test` is about. On a kernel whose pages are larger than 4 KiB there are fewer; the
 //! metric `page_faults_per_call` tells.
 
+use super::Call;
 use super::native::heap::{self, Break};
-use super::{Call, Place};
 use crate::Error;
 
 const PAGE: isize = 4096;
@@ -69,16 +69,8 @@ impl Call for Heap {
     }
 }
 
-fn prepare(turns: u32, touch: bool) -> Result<Box<dyn Call>, Error> {
+pub(super) fn prepare(turns: u32, touch: bool) -> Result<Box<dyn Call>, Error> {
     rustix::thread::disable_transparent_huge_pages(true)
         .map_err(|error| Error::system("cannot switch off huge pages for the process", error))?;
     Ok(Box::new(Heap { turns, touch, calls: 0, faults: 0 }))
-}
-
-pub(super) fn page_test(_: &Place) -> Result<Box<dyn Call>, Error> {
-    prepare(100, true)
-}
-
-pub(super) fn brk_test(_: &Place) -> Result<Box<dyn Call>, Error> {
-    prepare(1000, false)
 }

@@ -37,7 +37,7 @@ const SIZES: [usize; 31] = [
 const LARGEST: usize = 2048;
 
 /// The channel of a row.
-enum Channel {
+pub(super) enum Channel {
     Pipe,
     Fifo(PathBuf, CString),
     StreamPair,
@@ -185,34 +185,14 @@ impl Call for Messages {
     }
 }
 
-fn prepare(channel: Channel, credited: u64) -> Result<Box<dyn Call>, Error> {
+pub(super) fn prepare(channel: Channel, credited: u64) -> Result<Box<dyn Call>, Error> {
     Ok(Box::new(Messages { channel, credited, turn: 0, calls: 0, whole: 0 }))
-}
-
-pub(super) fn pipe_cpy(_: &Place) -> Result<Box<dyn Call>, Error> {
-    prepare(Channel::Pipe, 100)
 }
 
 pub(super) fn fifo_test(place: &Place) -> Result<Box<dyn Call>, Error> {
     let path = place.folder()?.join("fifo");
     let name = c_path(&path)?;
     prepare(Channel::Fifo(path, name), 100)
-}
-
-pub(super) fn stream_pipe(_: &Place) -> Result<Box<dyn Call>, Error> {
-    prepare(Channel::StreamPair, 100)
-}
-
-pub(super) fn dgram_pipe(_: &Place) -> Result<Box<dyn Call>, Error> {
-    prepare(Channel::DatagramPair, 100)
-}
-
-pub(super) fn tcp_test(_: &Place) -> Result<Box<dyn Call>, Error> {
-    prepare(Channel::Tcp, 90)
-}
-
-pub(super) fn udp_test(_: &Place) -> Result<Box<dyn Call>, Error> {
-    prepare(Channel::Udp, 100)
 }
 
 /// Messages of a call; here all are moved that are credited.

@@ -2,7 +2,7 @@
 //! and waited for, signals caught, jumps out of nested calls.
 
 use super::native::{jump, processes as native};
-use super::{Call, Place};
+use super::{Call, Place, c_path};
 use crate::Error;
 use std::ffi::{CStr, CString};
 use std::hint::black_box;
@@ -72,27 +72,16 @@ pub(super) fn fork_test(_: &Place) -> Result<Box<dyn Call>, Error> {
 /// The program is a script of one line, so the kernel starts the shell; as in the original.
 pub(super) fn exec_test(place: &Place) -> Result<Box<dyn Call>, Error> {
     script(place.folder()?, "true", "#!/bin/sh\n")?;
-    Ok(Children::row(5, native::fork_and_exec, c"./true", vec![shell()]))
+    Ok(Children::row(5, native::fork_and_exec, c"./true", vec![which_shell()]))
 }
 
-/// A child that asks a shell to run a script, found by `PATH`, that lists the folder.
-fn shell_row(place: &Place, name: &CStr, line: &CStr) -> Result<Box<dyn Call>, Error> {
+/// A child that asks a shell to run the script of that number, found by `PATH`, that lists the folder.
+pub(super) fn shell(place: &Place, number: u32) -> Result<Box<dyn Call>, Error> {
     let folder = place.folder()?;
-    script(folder, &name.to_string_lossy(), "#!/bin/sh\nls -l >/dev/null 2>&1\n")?;
+    script(folder, &format!("aim_{number}.sh"), "#!/bin/sh\nls -l >/dev/null 2>&1\n")?;
     native::search_first(folder);
-    Ok(Children::row(1, native::fork_and_shell, line, vec![shell()]))
-}
-
-pub(super) fn shell_rtns_1(place: &Place) -> Result<Box<dyn Call>, Error> {
-    shell_row(place, c"aim_1.sh", c"aim_1.sh 1")
-}
-
-pub(super) fn shell_rtns_2(place: &Place) -> Result<Box<dyn Call>, Error> {
-    shell_row(place, c"aim_2.sh", c"aim_2.sh 2")
-}
-
-pub(super) fn shell_rtns_3(place: &Place) -> Result<Box<dyn Call>, Error> {
-    shell_row(place, c"aim_3.sh", c"aim_3.sh 3")
+    let line = c_path(format!("aim_{number}.sh {number}").as_ref())?;
+    Ok(Children::row(1, native::fork_and_shell, &line, vec![which_shell()]))
 }
 
 fn script(folder: &Path, name: &str, text: &str) -> Result<(), Error> {
@@ -104,7 +93,7 @@ fn script(folder: &Path, name: &str, text: &str) -> Result<(), Error> {
 }
 
 /// Which shell `/bin/sh` is: rates of different ones do not compare.
-fn shell() -> (&'static str, String) {
+fn which_shell() -> (&'static str, String) {
     let path = std::fs::canonicalize("/bin/sh");
     ("shell", path.map_or_else(|_| "none".to_owned(), |path| path.display().to_string()))
 }

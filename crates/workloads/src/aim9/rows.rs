@@ -1,9 +1,26 @@
 //! The rows of AIM9. A new one is an element here and a model, or the reason why it has none, in `sim`.
 
+use super::disk::Work;
+use super::function_calls::Function;
+use super::messages::Channel;
 use super::{
     Group, Row, arithmetic, directory_search, disk, file_names, function_calls, heap, library,
     linear_algebra, messages, processes, sort,
 };
+
+/// Rows, each by name, group, what a call is credited, unit, set-up, and what a call does.
+macro_rules! rows {
+    ($($name:literal, $group:ident, $credit:literal, $unit:literal, $prepare:expr, $about:literal;)+) => {
+        &[$(Row {
+            name: concat!("aim9/", $name),
+            about: $about,
+            unit: $unit,
+            credit: $credit,
+            group: Group::$group,
+            prepare: $prepare,
+        }),+]
+    };
+}
 
 /// Every row of the family.
 pub(super) fn all() -> impl Iterator<Item = &'static Row> {
@@ -11,487 +28,133 @@ pub(super) fn all() -> impl Iterator<Item = &'static Row> {
 }
 
 /// The rows of the article's Table 2, in its order: the suite.
-pub static TABLE_2: &[Row] = &[
-    Row {
-        name: "aim9/add_double",
-        about: "1,500,000 turns of 12 dependent additions of 64-bit floating-point numbers",
-        unit: "thousand additions/s",
-        credit: 18_000,
-        group: Group::Compute,
-        prepare: arithmetic::add_double,
-    },
-    Row {
-        name: "aim9/add_float",
-        about: "1,000,000 turns of 12 dependent additions of 32-bit floating-point numbers",
-        unit: "thousand additions/s",
-        credit: 12_000,
-        group: Group::Compute,
-        prepare: arithmetic::add_float,
-    },
-    Row {
-        name: "aim9/add_long",
-        about: "5,000,000 turns of 12 dependent additions of 64-bit integers (the article's were 32-bit)",
-        unit: "thousand additions/s",
-        credit: 60_000,
-        group: Group::Compute,
-        prepare: arithmetic::add_long,
-    },
-    Row {
-        name: "aim9/add_int",
-        about: "5,000,000 turns of 12 dependent additions of 32-bit integers",
-        unit: "thousand additions/s",
-        credit: 60_000,
-        group: Group::Compute,
-        prepare: arithmetic::add_int,
-    },
-    Row {
-        name: "aim9/add_short",
-        about: "2,000,000 turns of 12 dependent additions of 16-bit integers",
-        unit: "thousand additions/s",
-        credit: 24_000,
-        group: Group::Compute,
-        prepare: arithmetic::add_short,
-    },
-    Row {
-        name: "aim9/creat-clo",
-        about: "one file created and closed 1000 times, then removed",
-        unit: "creations/s",
-        credit: 1_000,
-        group: Group::Names,
-        prepare: file_names::creat_clo,
-    },
-    Row {
-        name: "aim9/page_test",
-        about: "the heap shrunk by 64 KiB and grown by 16 pages, each touched; 100 turns",
-        unit: "allocations and pages/s",
-        credit: 1_700,
-        group: Group::Kernel,
-        prepare: heap::page_test,
-    },
-    Row {
-        name: "aim9/brk_test",
-        about: "the heap shrunk by 64 KiB and grown by 16 pages; 1000 turns",
-        unit: "allocations/s",
-        credit: 17_000,
-        group: Group::Kernel,
-        prepare: heap::brk_test,
-    },
-    Row {
-        name: "aim9/jmp_test",
-        about: "registers saved, 11 calls deep, and a jump back; 1000 times",
-        unit: "jumps/s",
-        credit: 1_000,
-        group: Group::Kernel,
-        prepare: processes::jmp_test,
-    },
-    Row {
-        name: "aim9/signal_test",
-        about: "1000 signals sent to itself and caught by a handler that installs itself again",
-        unit: "signals/s",
-        credit: 1_000,
-        group: Group::Kernel,
-        prepare: processes::signal_test,
-    },
-    Row {
-        name: "aim9/exec_test",
-        about: "5 children that become a one-line shell script, each waited for",
-        unit: "program loads/s",
-        credit: 5,
-        group: Group::Programs,
-        prepare: processes::exec_test,
-    },
-    Row {
-        name: "aim9/fork_test",
-        about: "100 children that end at once, each waited for",
-        unit: "task creations/s",
-        credit: 100,
-        group: Group::Kernel,
-        prepare: processes::fork_test,
-    },
-    Row {
-        name: "aim9/link_test",
-        about: "7 links beside a name, removed and made again 9 times",
-        unit: "link pairs/s",
-        credit: 63,
-        group: Group::Names,
-        prepare: file_names::link_test,
-    },
-    Row {
-        name: "aim9/disk_rr",
-        about: "a file written, then read in random blocks of 1 KiB, as many as it has",
-        unit: "K/s",
-        credit: 5_120,
-        group: Group::Disk,
-        prepare: disk::disk_rr,
-    },
-    Row {
-        name: "aim9/disk_rw",
-        about: "a file written, then random blocks of 1 KiB written over, as many as it has",
-        unit: "K/s",
-        credit: 5_120,
-        group: Group::Disk,
-        prepare: disk::disk_rw,
-    },
-    Row {
-        name: "aim9/disk_rd",
-        about: "a file read in order, 1 KiB at a time",
-        unit: "K/s",
-        credit: 5_120,
-        group: Group::Disk,
-        prepare: disk::disk_rd,
-    },
-    Row {
-        name: "aim9/disk_wrt",
-        about: "a file written in order, 1 KiB at a time",
-        unit: "K/s",
-        credit: 5_120,
-        group: Group::Disk,
-        prepare: disk::disk_wrt,
-    },
-    Row {
-        name: "aim9/disk_cp",
-        about: "a file copied, 1 KiB at a time",
-        unit: "K/s",
-        credit: 5_120,
-        group: Group::Disk,
-        prepare: disk::disk_cp,
-    },
-    Row {
-        name: "aim9/sync_disk_rw",
-        about: "half a file written, then random blocks of 1 KiB written over, each synchronously",
-        unit: "K/s",
-        credit: 2_560,
-        group: Group::SyncDisk,
-        prepare: disk::sync_disk_rw,
-    },
-    Row {
-        name: "aim9/sync_disk_wrt",
-        about: "half a file written in order, 1 KiB at a time, each synchronously",
-        unit: "K/s",
-        credit: 2_560,
-        group: Group::SyncDisk,
-        prepare: disk::sync_disk_wrt,
-    },
-    Row {
-        name: "aim9/sync_disk_cp",
-        about: "half a file copied, 1 KiB at a time, each written synchronously",
-        unit: "K/s",
-        credit: 2_560,
-        group: Group::SyncDisk,
-        prepare: disk::sync_disk_cp,
-    },
-    Row {
-        name: "aim9/disk_src",
-        about: "57 names looked up and 43 files made and removed in a tree of 24 folders",
-        unit: "searches/s",
-        credit: 75,
-        group: Group::Names,
-        prepare: directory_search::disk_src,
-    },
-    Row {
-        name: "aim9/div_double",
-        about: "250,000 turns of 12 dependent divisions of 64-bit floating-point numbers",
-        unit: "thousand divides/s",
-        credit: 3_000,
-        group: Group::Compute,
-        prepare: arithmetic::div_double,
-    },
-    Row {
-        name: "aim9/div_float",
-        about: "250,000 turns of 12 dependent divisions of 32-bit floating-point numbers",
-        unit: "thousand divides/s",
-        credit: 3_000,
-        group: Group::Compute,
-        prepare: arithmetic::div_float,
-    },
-    Row {
-        name: "aim9/div_long",
-        about: "75,000 turns of 12 dependent divisions of 64-bit integers (the article's were 32-bit)",
-        unit: "thousand divides/s",
-        credit: 900,
-        group: Group::Compute,
-        prepare: arithmetic::div_long,
-    },
-    Row {
-        name: "aim9/div_int",
-        about: "75,000 turns of 12 dependent divisions of 32-bit integers",
-        unit: "thousand divides/s",
-        credit: 900,
-        group: Group::Compute,
-        prepare: arithmetic::div_int,
-    },
-    Row {
-        name: "aim9/div_short",
-        about: "75,000 turns of 12 dependent divisions of 16-bit integers",
-        unit: "thousand divides/s",
-        credit: 900,
-        group: Group::Compute,
-        prepare: arithmetic::div_short,
-    },
-    Row {
-        name: "aim9/fun_cal",
-        about: "512,000 calls of a function without arguments, through a pointer",
-        unit: "calls/s",
-        credit: 512_000,
-        group: Group::Compute,
-        prepare: function_calls::fun_cal,
-    },
-    Row {
-        name: "aim9/fun_cal1",
-        about: "512,000 calls of a function of 1 argument, through a pointer",
-        unit: "calls/s",
-        credit: 512_000,
-        group: Group::Compute,
-        prepare: function_calls::fun_cal1,
-    },
-    Row {
-        name: "aim9/fun_cal2",
-        about: "512,000 calls of a function of 2 arguments, through a pointer",
-        unit: "calls/s",
-        credit: 512_000,
-        group: Group::Compute,
-        prepare: function_calls::fun_cal2,
-    },
-    Row {
-        name: "aim9/fun_cal15",
-        about: "512,000 calls of a function of 15 arguments, through a pointer",
-        unit: "calls/s",
-        credit: 512_000,
-        group: Group::Compute,
-        prepare: function_calls::fun_cal15,
-    },
-    Row {
-        name: "aim9/sieve",
-        about: "the primes below 1,000,000 in a table of bytes, 5 times",
-        unit: "sieves/s",
-        credit: 5,
-        group: Group::Compute,
-        prepare: arithmetic::sieve,
-    },
-    Row {
-        name: "aim9/mul_double",
-        about: "1,000,000 turns of 12 dependent products of 64-bit floating-point numbers",
-        unit: "thousand multiplies/s",
-        credit: 12_000,
-        group: Group::Compute,
-        prepare: arithmetic::mul_double,
-    },
-    Row {
-        name: "aim9/mul_float",
-        about: "1,000,000 turns of 12 dependent products of 32-bit floating-point numbers",
-        unit: "thousand multiplies/s",
-        credit: 12_000,
-        group: Group::Compute,
-        prepare: arithmetic::mul_float,
-    },
-    Row {
-        name: "aim9/mul_long",
-        about: "20,000 turns of 12 dependent products of 64-bit integers (the article's were 32-bit)",
-        unit: "thousand multiplies/s",
-        credit: 240,
-        group: Group::Compute,
-        prepare: arithmetic::mul_long,
-    },
-    Row {
-        name: "aim9/mul_int",
-        about: "20,000 turns of 12 dependent products of 32-bit integers",
-        unit: "thousand multiplies/s",
-        credit: 240,
-        group: Group::Compute,
-        prepare: arithmetic::mul_int,
-    },
-    Row {
-        name: "aim9/mul_short",
-        about: "25,000 turns of 12 dependent products of 16-bit integers",
-        unit: "thousand multiplies/s",
-        credit: 300,
-        group: Group::Compute,
-        prepare: arithmetic::mul_short,
-    },
-    Row {
-        name: "aim9/num_rtns_1",
-        about: "16 numeric functions of the C library, 100 rounds",
-        unit: "rounds of functions/s",
-        credit: 100,
-        group: Group::Library,
-        prepare: library::num_rtns_1,
-    },
-    Row {
-        name: "aim9/trig_rtns",
-        about: "10 trigonometric functions of the C library, 10,000 rounds",
-        unit: "rounds of functions/s",
-        credit: 10_000,
-        group: Group::Library,
-        prepare: library::trig_rtns,
-    },
-    Row {
-        name: "aim9/matrix_rtns",
-        about: "100 points multiplied by matrices of 4 by 4",
-        unit: "transformations/s",
-        credit: 100,
-        group: Group::Library,
-        prepare: linear_algebra::matrix_rtns,
-    },
-    Row {
-        name: "aim9/array_rtns",
-        about: "20 systems of 5 to 100 linear equations solved and verified",
-        unit: "systems/s",
-        credit: 20,
-        group: Group::Library,
-        prepare: linear_algebra::array_rtns,
-    },
-    Row {
-        name: "aim9/string_rtns",
-        about: "conversions, classes, appending and searching by the C library, 100 rounds",
-        unit: "manipulations/s",
-        credit: 100,
-        group: Group::Library,
-        prepare: library::string_rtns,
-    },
-    Row {
-        name: "aim9/mem_rtns_1",
-        about: "300 blocks of 1 to 8192 bytes got from the C library's allocator and freed, 100 rounds",
-        unit: "memory operations/s",
-        credit: 30_000,
-        group: Group::Library,
-        prepare: library::mem_rtns_1,
-    },
-    Row {
-        name: "aim9/mem_rtns_2",
-        about: "blocks of 1 to 8192 bytes filled, searched, compared, copied and moved, 100 rounds",
-        unit: "block operations/s",
-        credit: 100,
-        group: Group::Library,
-        prepare: library::mem_rtns_2,
-    },
-    Row {
-        name: "aim9/sort_rtns_1",
-        about: "10,000 integers sorted 6 times, and 2 times 2000 searched for",
-        unit: "sort operations/s",
-        credit: 10,
-        group: Group::Sort,
-        prepare: sort::sort_rtns_1,
-    },
-    Row {
-        name: "aim9/misc_rtns_1",
-        about: "21 questions to C library and kernel (users, groups, times, folder), 10 rounds",
-        unit: "loops/s",
-        credit: 10,
-        group: Group::Library,
-        prepare: library::misc_rtns_1,
-    },
-    Row {
-        name: "aim9/dir_rtns_1",
-        about: "10,000 entries read from a directory of 100, over and over",
-        unit: "directory operations/s",
-        credit: 10_000,
-        group: Group::Directory,
-        prepare: file_names::dir_rtns_1,
-    },
-    Row {
-        name: "aim9/shell_rtns_1",
-        about: "a child that has a shell run a script that runs ls -l",
-        unit: "scripts/s",
-        credit: 1,
-        group: Group::Programs,
-        prepare: processes::shell_rtns_1,
-    },
-    Row {
-        name: "aim9/shell_rtns_2",
-        about: "as shell_rtns_1, with a script of its own",
-        unit: "scripts/s",
-        credit: 1,
-        group: Group::Programs,
-        prepare: processes::shell_rtns_2,
-    },
-    Row {
-        name: "aim9/shell_rtns_3",
-        about: "as shell_rtns_1, with a script of its own",
-        unit: "scripts/s",
-        credit: 1,
-        group: Group::Programs,
-        prepare: processes::shell_rtns_3,
-    },
-    Row {
-        name: "aim9/series_1",
-        about: "the series of 100 sines, and the C library's to compare with",
-        unit: "series/s",
-        credit: 100,
-        group: Group::Library,
-        prepare: library::series_1,
-    },
-    Row {
-        name: "aim9/shared_memory",
-        about: "100 messages through SysV shared memory guarded by a semaphore",
-        unit: "operations/s",
-        credit: 100,
-        group: Group::SharedMemory,
-        prepare: messages::shared_memory,
-    },
-    Row {
-        name: "aim9/tcp_test",
-        about: "a TCP connection to itself over 127.0.0.1, and 89 messages",
-        unit: "messages/s",
-        credit: 90,
-        group: Group::Messages,
-        prepare: messages::tcp_test,
-    },
-    Row {
-        name: "aim9/udp_test",
-        about: "UDP sockets on 127.0.0.1, and 99 datagrams to itself",
-        unit: "datagrams/s",
-        credit: 100,
-        group: Group::Messages,
-        prepare: messages::udp_test,
-    },
-    Row {
-        name: "aim9/fifo_test",
-        about: "a FIFO, and 99 messages to itself",
-        unit: "messages/s",
-        credit: 100,
-        group: Group::Fifo,
-        prepare: messages::fifo_test,
-    },
-    Row {
-        name: "aim9/stream_pipe",
-        about: "a pair of stream sockets, and 99 messages to itself",
-        unit: "messages/s",
-        credit: 100,
-        group: Group::Messages,
-        prepare: messages::stream_pipe,
-    },
-    Row {
-        name: "aim9/dgram_pipe",
-        about: "a pair of datagram sockets, and 99 messages to itself",
-        unit: "messages/s",
-        credit: 100,
-        group: Group::Messages,
-        prepare: messages::dgram_pipe,
-    },
-    Row {
-        name: "aim9/pipe_cpy",
-        about: "a pipe, and 99 messages to itself",
-        unit: "messages/s",
-        credit: 100,
-        group: Group::Messages,
-        prepare: messages::pipe_cpy,
-    },
-    Row {
-        name: "aim9/ram_copy",
-        about: "64 copies of 1 to 8192 bytes by the C library, 25,020 bytes together",
-        unit: "bytes/s",
-        credit: 25_020,
-        group: Group::Library,
-        prepare: library::ram_copy,
-    },
-];
+pub static TABLE_2: &[Row] = rows! {
+    "add_double", Compute, 18_000, "thousand additions/s", arithmetic::add_double,
+        "1,500,000 turns of 12 dependent additions of 64-bit floating-point numbers";
+    "add_float", Compute, 12_000, "thousand additions/s", arithmetic::add_float,
+        "1,000,000 turns of 12 dependent additions of 32-bit floating-point numbers";
+    "add_long", Compute, 60_000, "thousand additions/s", arithmetic::add_long,
+        "5,000,000 turns of 12 dependent additions of 64-bit integers (the article's were 32-bit)";
+    "add_int", Compute, 60_000, "thousand additions/s", arithmetic::add_int,
+        "5,000,000 turns of 12 dependent additions of 32-bit integers";
+    "add_short", Compute, 24_000, "thousand additions/s", arithmetic::add_short,
+        "2,000,000 turns of 12 dependent additions of 16-bit integers";
+    "creat-clo", Names, 1_000, "creations/s", file_names::creat_clo,
+        "one file created and closed 1000 times, then removed";
+    "page_test", Kernel, 1_700, "allocations and pages/s", |_| heap::prepare(100, true),
+        "the heap shrunk by 64 KiB and grown by 16 pages, each touched; 100 turns";
+    "brk_test", Kernel, 17_000, "allocations/s", |_| heap::prepare(1000, false),
+        "the heap shrunk by 64 KiB and grown by 16 pages; 1000 turns";
+    "jmp_test", Kernel, 1_000, "jumps/s", processes::jmp_test,
+        "registers saved, 11 calls deep, and a jump back; 1000 times";
+    "signal_test", Kernel, 1_000, "signals/s", processes::signal_test,
+        "1000 signals sent to itself and caught by a handler that installs itself again";
+    "exec_test", Programs, 5, "program loads/s", processes::exec_test,
+        "5 children that become a one-line shell script, each waited for";
+    "fork_test", Kernel, 100, "task creations/s", processes::fork_test,
+        "100 children that end at once, each waited for";
+    "link_test", Names, 63, "link pairs/s", file_names::link_test,
+        "7 links beside a name, removed and made again 9 times";
+    "disk_rr", Disk, 5_120, "K/s", |place| disk::prepare(place, Work::RandomRead),
+        "a file written, then read in random blocks of 1 KiB, as many as it has";
+    "disk_rw", Disk, 5_120, "K/s", |place| disk::prepare(place, Work::RandomWrite),
+        "a file written, then random blocks of 1 KiB written over, as many as it has";
+    "disk_rd", Disk, 5_120, "K/s", |place| disk::prepare(place, Work::Read),
+        "a file read in order, 1 KiB at a time";
+    "disk_wrt", Disk, 5_120, "K/s", |place| disk::prepare(place, Work::Write),
+        "a file written in order, 1 KiB at a time";
+    "disk_cp", Disk, 5_120, "K/s", |place| disk::prepare(place, Work::Copy),
+        "a file copied, 1 KiB at a time";
+    "sync_disk_rw", SyncDisk, 2_560, "K/s", |place| disk::prepare(place, Work::SyncRandomWrite),
+        "half a file written, then random blocks of 1 KiB written over, each synchronously";
+    "sync_disk_wrt", SyncDisk, 2_560, "K/s", |place| disk::prepare(place, Work::SyncWrite),
+        "half a file written in order, 1 KiB at a time, each synchronously";
+    "sync_disk_cp", SyncDisk, 2_560, "K/s", |place| disk::prepare(place, Work::SyncCopy),
+        "half a file copied, 1 KiB at a time, each written synchronously";
+    "disk_src", Names, 75, "searches/s", directory_search::disk_src,
+        "57 names looked up and 43 files made and removed in a tree of 24 folders";
+    "div_double", Compute, 3_000, "thousand divides/s", arithmetic::div_double,
+        "250,000 turns of 12 dependent divisions of 64-bit floating-point numbers";
+    "div_float", Compute, 3_000, "thousand divides/s", arithmetic::div_float,
+        "250,000 turns of 12 dependent divisions of 32-bit floating-point numbers";
+    "div_long", Compute, 900, "thousand divides/s", arithmetic::div_long,
+        "75,000 turns of 12 dependent divisions of 64-bit integers (the article's were 32-bit)";
+    "div_int", Compute, 900, "thousand divides/s", arithmetic::div_int,
+        "75,000 turns of 12 dependent divisions of 32-bit integers";
+    "div_short", Compute, 900, "thousand divides/s", arithmetic::div_short,
+        "75,000 turns of 12 dependent divisions of 16-bit integers";
+    "fun_cal", Compute, 512_000, "calls/s",
+        |_| function_calls::prepare(|f| Function::NoArgument(f.0)),
+        "512,000 calls of a function without arguments, through a pointer";
+    "fun_cal1", Compute, 512_000, "calls/s",
+        |_| function_calls::prepare(|f| Function::OneArgument(f.1)),
+        "512,000 calls of a function of 1 argument, through a pointer";
+    "fun_cal2", Compute, 512_000, "calls/s",
+        |_| function_calls::prepare(|f| Function::TwoArguments(f.2)),
+        "512,000 calls of a function of 2 arguments, through a pointer";
+    "fun_cal15", Compute, 512_000, "calls/s",
+        |_| function_calls::prepare(|f| Function::FifteenArguments(f.3)),
+        "512,000 calls of a function of 15 arguments, through a pointer";
+    "sieve", Compute, 5, "sieves/s", arithmetic::sieve,
+        "the primes below 1,000,000 in a table of bytes, 5 times";
+    "mul_double", Compute, 12_000, "thousand multiplies/s", arithmetic::mul_double,
+        "1,000,000 turns of 12 dependent products of 64-bit floating-point numbers";
+    "mul_float", Compute, 12_000, "thousand multiplies/s", arithmetic::mul_float,
+        "1,000,000 turns of 12 dependent products of 32-bit floating-point numbers";
+    "mul_long", Compute, 240, "thousand multiplies/s", arithmetic::mul_long,
+        "20,000 turns of 12 dependent products of 64-bit integers (the article's were 32-bit)";
+    "mul_int", Compute, 240, "thousand multiplies/s", arithmetic::mul_int,
+        "20,000 turns of 12 dependent products of 32-bit integers";
+    "mul_short", Compute, 300, "thousand multiplies/s", arithmetic::mul_short,
+        "25,000 turns of 12 dependent products of 16-bit integers";
+    "num_rtns_1", Library, 100, "rounds of functions/s", library::num_rtns_1,
+        "16 numeric functions of the C library, 100 rounds";
+    "trig_rtns", Library, 10_000, "rounds of functions/s", library::trig_rtns,
+        "10 trigonometric functions of the C library, 10,000 rounds";
+    "matrix_rtns", Library, 100, "transformations/s", linear_algebra::matrix_rtns,
+        "100 points multiplied by matrices of 4 by 4";
+    "array_rtns", Library, 20, "systems/s", linear_algebra::array_rtns,
+        "20 systems of 5 to 100 linear equations solved and verified";
+    "string_rtns", Library, 100, "manipulations/s", library::string_rtns,
+        "conversions, classes, appending and searching by the C library, 100 rounds";
+    "mem_rtns_1", Library, 30_000, "memory operations/s", library::mem_rtns_1,
+        "300 blocks of 1 to 8192 bytes got from the C library's allocator and freed, 100 rounds";
+    "mem_rtns_2", Library, 100, "block operations/s", library::mem_rtns_2,
+        "blocks of 1 to 8192 bytes filled, searched, compared, copied and moved, 100 rounds";
+    "sort_rtns_1", Sort, 10, "sort operations/s", sort::sort_rtns_1,
+        "10,000 integers sorted 6 times, and 2 times 2000 searched for";
+    "misc_rtns_1", Library, 10, "loops/s", library::misc_rtns_1,
+        "21 questions to C library and kernel (users, groups, times, folder), 10 rounds";
+    "dir_rtns_1", Directory, 10_000, "directory operations/s", file_names::dir_rtns_1,
+        "10,000 entries read from a directory of 100, over and over";
+    "shell_rtns_1", Programs, 1, "scripts/s", |place| processes::shell(place, 1),
+        "a child that has a shell run a script that runs ls -l";
+    "shell_rtns_2", Programs, 1, "scripts/s", |place| processes::shell(place, 2),
+        "as shell_rtns_1, with a script of its own";
+    "shell_rtns_3", Programs, 1, "scripts/s", |place| processes::shell(place, 3),
+        "as shell_rtns_1, with a script of its own";
+    "series_1", Library, 100, "series/s", library::series_1,
+        "the series of 100 sines, and the C library's to compare with";
+    "shared_memory", SharedMemory, 100, "operations/s", messages::shared_memory,
+        "100 messages through SysV shared memory guarded by a semaphore";
+    "tcp_test", Messages, 90, "messages/s", |_| messages::prepare(Channel::Tcp, 90),
+        "a TCP connection to itself over 127.0.0.1, and 89 messages";
+    "udp_test", Messages, 100, "datagrams/s", |_| messages::prepare(Channel::Udp, 100),
+        "UDP sockets on 127.0.0.1, and 99 datagrams to itself";
+    "fifo_test", Fifo, 100, "messages/s", messages::fifo_test,
+        "a FIFO, and 99 messages to itself";
+    "stream_pipe", Messages, 100, "messages/s", |_| messages::prepare(Channel::StreamPair, 100),
+        "a pair of stream sockets, and 99 messages to itself";
+    "dgram_pipe", Messages, 100, "messages/s", |_| messages::prepare(Channel::DatagramPair, 100),
+        "a pair of datagram sockets, and 99 messages to itself";
+    "pipe_cpy", Messages, 100, "messages/s", |_| messages::prepare(Channel::Pipe, 100),
+        "a pipe, and 99 messages to itself";
+    "ram_copy", Library, 25_020, "bytes/s", library::ram_copy,
+        "64 copies of 1 to 8192 bytes by the C library, 25,020 bytes together";
+};
 
 /// What the original has beside its standard list, and the article does not print.
-pub static MORE: &[Row] = &[Row {
-    name: "aim9/sync_disk_update",
-    about: "a file written, then random blocks read and those behind them written synchronously",
-    unit: "K/s",
-    credit: 2_560,
-    group: Group::SyncDisk,
-    prepare: disk::sync_disk_update,
-}];
+pub static MORE: &[Row] = rows! {
+    "sync_disk_update", SyncDisk, 2_560, "K/s", |place| disk::prepare(place, Work::SyncUpdate),
+        "a file written, then random blocks read and those behind them written synchronously";
+};

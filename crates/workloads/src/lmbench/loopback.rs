@@ -32,7 +32,7 @@ const PATTERN: usize = 251;
 
 /// Between the two processes.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Channel {
+pub(super) enum Channel {
     Pipe,
     Tcp,
     Udp,
@@ -188,25 +188,13 @@ impl Body for RoundTrips {
     }
 }
 
-fn latency(place: &Place, channel: Channel) -> Result<Bench, Error> {
+pub(super) fn latency(place: &Place, channel: Channel) -> Result<Bench, Error> {
     let (end, peer) = with_peer(place, channel, echo)?;
     let message = pattern(message_bytes(place));
     let came = vec![0; message.len()];
     let mut trips = RoundTrips { end, message, came, wrong: 0, _echo: peer };
     trips.repeat(1)?;
     Ok(Bench::of(trips))
-}
-
-pub(super) fn tcp_latency(place: &Place) -> Result<Bench, Error> {
-    latency(place, Channel::Tcp)
-}
-
-pub(super) fn udp_latency(place: &Place) -> Result<Bench, Error> {
-    latency(place, Channel::Udp)
-}
-
-pub(super) fn unix_latency(place: &Place) -> Result<Bench, Error> {
-    latency(place, Channel::Unix)
 }
 
 fn pattern(bytes: usize) -> Vec<u8> {
@@ -290,7 +278,7 @@ impl Body for Stream {
     }
 }
 
-fn bandwidth(place: &Place, channel: Channel) -> Result<Bench, Error> {
+pub(super) fn bandwidth(place: &Place, channel: Channel) -> Result<Bench, Error> {
     let (end, peer) = with_peer(place, channel, sink)?;
     let message = pattern(message_bytes(place));
     let window = channel.window(message.len());
@@ -298,22 +286,6 @@ fn bandwidth(place: &Place, channel: Channel) -> Result<Bench, Error> {
     let mut stream = Stream { end, message, window, wrong: 0, _sink: peer };
     stream.repeat(1)?;
     Ok(Bench::of(stream).worth(amount))
-}
-
-pub(super) fn pipe_bandwidth(place: &Place) -> Result<Bench, Error> {
-    bandwidth(place, Channel::Pipe)
-}
-
-pub(super) fn tcp_bandwidth(place: &Place) -> Result<Bench, Error> {
-    bandwidth(place, Channel::Tcp)
-}
-
-pub(super) fn udp_bandwidth(place: &Place) -> Result<Bench, Error> {
-    bandwidth(place, Channel::Udp)
-}
-
-pub(super) fn unix_bandwidth(place: &Place) -> Result<Bench, Error> {
-    bandwidth(place, Channel::Unix)
 }
 
 /// A byte to a second process and back through another pipe: two processes are woken in it.

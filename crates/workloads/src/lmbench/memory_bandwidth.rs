@@ -89,17 +89,9 @@ impl Body for Write {
     }
 }
 
-fn write(place: &Place, reads: bool) -> Bench {
+pub(super) fn write(place: &Place, reads: bool) -> Result<Bench, Error> {
     let memory = Memory::new(int(&place.params, "size_kib"));
-    bench(place, Write { memory, passes: 0, reads, wrong: 0 })
-}
-
-pub(super) fn memory_write(place: &Place) -> Result<Bench, Error> {
-    Ok(write(place, false))
-}
-
-pub(super) fn memory_read_write(place: &Place) -> Result<Bench, Error> {
-    Ok(write(place, true))
+    Ok(bench(place, Write { memory, passes: 0, reads, wrong: 0 }))
 }
 
 /// Each pass copies a first and a last word of its own, so that one left out is noticed.
@@ -137,16 +129,8 @@ fn ends(words: &mut [u64]) -> impl Iterator<Item = &mut u64> {
     words.iter_mut().step_by(last.max(1))
 }
 
-fn copy(place: &Place, copy: fn(&[u64], &mut [u64])) -> Bench {
+pub(super) fn copy(place: &Place, copy: fn(&[u64], &mut [u64])) -> Result<Bench, Error> {
     let kib = int(&place.params, "size_kib");
     let ((from, _), to) = (filled(kib), Memory::new(kib));
-    bench(place, Copy { from, to, copy, passes: 0, wrong: 0 })
-}
-
-pub(super) fn memory_copy(place: &Place) -> Result<Bench, Error> {
-    Ok(copy(place, native::copy))
-}
-
-pub(super) fn bcopy(place: &Place) -> Result<Bench, Error> {
-    Ok(copy(place, native::memcpy))
+    Ok(bench(place, Copy { from, to, copy, passes: 0, wrong: 0 }))
 }

@@ -21,6 +21,18 @@
 //!   counts that is still under way;
 //! * everything that is moved is looked at, by a check that is named in the result.
 
+/// Rows of a family, each by name, what it has in common with others, set-up, and what an operation is.
+macro_rules! rows {
+    ($family:literal: $($name:literal, $base:expr, $prepare:expr, $about:literal;)+) => {
+        &[$(Row {
+            name: concat!($family, $name),
+            about: $about,
+            prepare: $prepare,
+            ..$base
+        }),+]
+    };
+}
+
 mod context_switch;
 mod file_read;
 mod files;

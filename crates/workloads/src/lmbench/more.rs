@@ -1,6 +1,9 @@
 //! The rows of LMbench that the article's Table 1 leaves out: the family `lmbench-more`.
 
 use super::harness::{COPIES, DIR, Measure, Room, Row, SAMPLE, SAMPLES};
+use super::loopback::Channel;
+use super::native::memory as native;
+use super::native::system::{clock_by_library, clock_by_system_call};
 use super::{
     context_switch, file_read, files, loopback, memory_bandwidth, memory_latency, system_calls,
 };
@@ -81,7 +84,7 @@ const ONE: Row = Row {
     tasks: |_| 1,
     room: |_| Room { memory_kib: 0, folder_kib: 0 },
     check: |_, _| Ok(()),
-    prepare: system_calls::clock,
+    prepare: system_calls::simple_syscall,
 };
 
 const LATENCY: Row = Row {
@@ -148,6 +151,20 @@ const READS: Row = Row {
     ..ONE
 };
 
+const SWITCH: Row = Row {
+    analysis: "Processes that run one after the other. On one CPU it is the switch itself, and what \
+               the caches lose by it, which siblings share; across CPUs it is a wake-up. Compare it per \
+               placement: every second process is of the other role.",
+    // A difference, which noise can take below 0.
+    scale: Scale::Raw,
+    params: &[COPIES, FOOTPRINT, PROCESSES, SAMPLE, SAMPLES],
+    roles: &["even", "odd"],
+    processes: |params| int(params, "processes").into(),
+    tasks: |params| int(params, "processes"),
+    room: rings,
+    ..ONE
+};
+
 /// Rows that the suite measures with the same parameters, one set after the other.
 #[derive(Debug)]
 pub struct Group {
@@ -184,166 +201,87 @@ pub static ALL: &[Group] = &[
             "processes=16,footprint_kib=16",
             "processes=16,footprint_kib=64",
         ],
-        rows: &[Row {
-            name: "lmbench-more/context-switch",
-            about: "a switch from one process of a ring to the next, which goes through its footprint; the \
-            pipe and the footprint alone are taken off",
-            analysis: "Processes that run one after the other. On one CPU it is the switch itself, and what \
-               the caches lose by it, which siblings share; across CPUs it is a wake-up. Compare it per \
-               placement: every second process is of the other role.",
-            // A difference, which noise can take below 0.
-            scale: Scale::Raw,
-            params: &[COPIES, FOOTPRINT, PROCESSES, SAMPLE, SAMPLES],
-            roles: &["even", "odd"],
-            processes: |params| int(params, "processes").into(),
-            tasks: |params| int(params, "processes"),
-            room: rings,
-            prepare: context_switch::context_switch,
-            ..ONE
-        }],
+        rows: rows! {
+            "lmbench-more/":
+            "context-switch", SWITCH, context_switch::context_switch,
+                "a switch from one process of a ring to the next, which goes through its footprint; \
+                 the pipe and the footprint alone are taken off";
+        },
     },
     Group {
         at: CACHES,
-        rows: &[Row {
-            name: "lmbench-more/memory-latency",
-            about: "a load whose address the one before brought, stride by stride up through the memory",
-            params: &[COPIES, SAMPLE, SAMPLES, CHASED, STRIDE],
-            prepare: memory_latency::memory_latency,
-            ..LATENCY
-        }],
+        rows: rows! {
+            "lmbench-more/":
+            "memory-latency", Row { params: &[COPIES, SAMPLE, SAMPLES, CHASED, STRIDE], ..LATENCY },
+                memory_latency::memory_latency,
+                "a load whose address the one before brought, stride by stride up through the memory";
+        },
     },
     Group {
         at: CACHES,
-        rows: &[Row {
-            name: "lmbench-more/memory-latency-random",
-            about: "a load whose address the one before brought, all over the memory, in pages of usual size",
-            params: &[COPIES, SAMPLE, SAMPLES, CHASED, LINE],
-            prepare: memory_latency::memory_latency_random,
-            ..LATENCY
-        }],
+        rows: rows! {
+            "lmbench-more/":
+            "memory-latency-random", Row { params: &[COPIES, SAMPLE, SAMPLES, CHASED, LINE], ..LATENCY },
+                memory_latency::memory_latency_random,
+                "a load whose address the one before brought, all over the memory, in pages of usual size";
+        },
     },
     Group {
         at: &[""],
-        rows: &[
-            Row {
-                name: "lmbench-more/memory-read",
-                about: "memory read, every word of 64 bits by a load; bytes read, 10^6 to the MB",
-                prepare: memory_bandwidth::memory_read,
-                ..BANDWIDTH
-            },
-            Row {
-                name: "lmbench-more/memory-write",
-                about: "memory written, every word of 64 bits by a store; bytes written, 10^6 to the MB",
-                prepare: memory_bandwidth::memory_write,
-                ..BANDWIDTH
-            },
-            Row {
-                name: "lmbench-more/memory-read-write",
-                about: "memory changed, every word of 64 bits by a load and a store; its bytes once, 10^6 to the MB",
-                prepare: memory_bandwidth::memory_read_write,
-                ..BANDWIDTH
-            },
-            Row {
-                name: "lmbench-more/memory-copy",
-                about: "memory copied, every word of 64 bits by a load and a store; bytes copied, 10^6 to the MB",
-                prepare: memory_bandwidth::memory_copy,
-                ..COPY
-            },
-            Row {
-                name: "lmbench-more/bcopy",
-                about: "memory copied by the C library's memcpy; bytes copied, 10^6 to the MB",
-                prepare: memory_bandwidth::bcopy,
-                ..COPY
-            },
-            Row {
-                name: "lmbench-more/file-reread",
-                about: "a file of the page cache read in blocks of 64 KiB; bytes read, 10^6 to the MB",
-                prepare: file_read::file_reread,
-                ..REREAD
-            },
-            Row {
-                name: "lmbench-more/mmap-reread",
-                about: "a mapped file of the page cache, every word of 64 bits by a load; bytes read, 10^6 to the MB",
-                prepare: file_read::mmap_reread,
-                ..REREAD
-            },
-            Row {
-                name: "lmbench-more/pipe-bandwidth",
-                about: "blocks through a pipe to a second process; bytes received, 10^6 to the MB",
-                prepare: loopback::pipe_bandwidth,
-                ..STREAM
-            },
-            Row {
-                name: "lmbench-more/unix-bandwidth",
-                about: "blocks over a UNIX stream socket; bytes received, 10^6 to the MB",
-                prepare: loopback::unix_bandwidth,
-                ..STREAM
-            },
-            Row {
-                name: "lmbench-more/tcp-bandwidth",
-                about: "blocks over a TCP connection on loopback; bytes received, 10^6 to the MB",
-                prepare: loopback::tcp_bandwidth,
-                ..STREAM
-            },
-            Row {
-                name: "lmbench-more/udp-bandwidth",
-                about: "datagrams on loopback, 64 KiB or 64 of them between answers; bytes received, 10^6 to the MB",
-                params: &[COPIES, DATAGRAM, SAMPLE, SAMPLES],
-                prepare: loopback::udp_bandwidth,
-                ..STREAM
-            },
-            Row {
-                name: "lmbench-more/unix-latency",
-                about: "a message there and back over a UNIX stream socket, between two processes",
-                prepare: loopback::unix_latency,
-                ..TWO
-            },
-            Row {
-                name: "lmbench-more/udp-latency",
-                about: "a message there and back over UDP on loopback, between two processes",
-                prepare: loopback::udp_latency,
-                ..TWO
-            },
-            Row {
-                name: "lmbench-more/tcp-latency",
-                about: "a message there and back over a TCP connection on loopback, between two processes",
-                prepare: loopback::tcp_latency,
-                ..TWO
-            },
-        ],
+        rows: rows! {
+            "lmbench-more/":
+            "memory-read", BANDWIDTH, memory_bandwidth::memory_read,
+                "memory read, every word of 64 bits by a load; bytes read, 10^6 to the MB";
+            "memory-write", BANDWIDTH, |place| memory_bandwidth::write(place, false),
+                "memory written, every word of 64 bits by a store; bytes written, 10^6 to the MB";
+            "memory-read-write", BANDWIDTH, |place| memory_bandwidth::write(place, true),
+                "memory changed, every word of 64 bits by a load and a store; its bytes once, 10^6 to \
+                 the MB";
+            "memory-copy", COPY, |place| memory_bandwidth::copy(place, native::copy),
+                "memory copied, every word of 64 bits by a load and a store; bytes copied, 10^6 to the MB";
+            "bcopy", COPY, |place| memory_bandwidth::copy(place, native::memcpy),
+                "memory copied by the C library's memcpy; bytes copied, 10^6 to the MB";
+            "file-reread", REREAD, file_read::file_reread,
+                "a file of the page cache read in blocks of 64 KiB; bytes read, 10^6 to the MB";
+            "mmap-reread", REREAD, file_read::mmap_reread,
+                "a mapped file of the page cache, every word of 64 bits by a load; bytes read, 10^6 to \
+                 the MB";
+            "pipe-bandwidth", STREAM, |place| loopback::bandwidth(place, Channel::Pipe),
+                "blocks through a pipe to a second process; bytes received, 10^6 to the MB";
+            "unix-bandwidth", STREAM, |place| loopback::bandwidth(place, Channel::Unix),
+                "blocks over a UNIX stream socket; bytes received, 10^6 to the MB";
+            "tcp-bandwidth", STREAM, |place| loopback::bandwidth(place, Channel::Tcp),
+                "blocks over a TCP connection on loopback; bytes received, 10^6 to the MB";
+            "udp-bandwidth", Row { params: &[COPIES, DATAGRAM, SAMPLE, SAMPLES], ..STREAM },
+                |place| loopback::bandwidth(place, Channel::Udp),
+                "datagrams on loopback, 64 KiB or 64 of them between answers; bytes received, 10^6 to \
+                 the MB";
+            "unix-latency", TWO, |place| loopback::latency(place, Channel::Unix),
+                "a message there and back over a UNIX stream socket, between two processes";
+            "udp-latency", TWO, |place| loopback::latency(place, Channel::Udp),
+                "a message there and back over UDP on loopback, between two processes";
+            "tcp-latency", TWO, |place| loopback::latency(place, Channel::Tcp),
+                "a message there and back over a TCP connection on loopback, between two processes";
+        },
     },
     Group {
         at: &["size_kib=0", "size_kib=10"],
-        rows: &[
-            Row {
-                name: "lmbench-more/file-create",
-                about: "a file made, filled by one write and closed, in a folder that fills up to 1000",
-                prepare: files::file_create,
-                ..NAMES
-            },
-            Row {
-                name: "lmbench-more/file-delete",
-                about: "a file removed from a folder of at most 1000, the oldest first",
-                prepare: files::file_delete,
-                ..NAMES
-            },
-        ],
+        rows: rows! {
+            "lmbench-more/":
+            "file-create", NAMES, files::file_create,
+                "a file made, filled by one write and closed, in a folder that fills up to 1000";
+            "file-delete", NAMES, files::file_delete,
+                "a file removed from a folder of at most 1000, the oldest first";
+        },
     },
     Group {
         at: &[""],
-        rows: &[
-            Row {
-                name: "lmbench-more/clock",
-                about: "one read of the monotonic clock through the C library, which seldom asks the kernel",
-                prepare: system_calls::clock,
-                ..READS
-            },
-            Row {
-                name: "lmbench-more/clock-system-call",
-                about: "one read of the monotonic clock by a system call",
-                prepare: system_calls::clock_system_call,
-                ..READS
-            },
-        ],
+        rows: rows! {
+            "lmbench-more/":
+            "clock", READS, |_| system_calls::reads(clock_by_library),
+                "one read of the monotonic clock through the C library, which seldom asks the kernel";
+            "clock-system-call", READS, |_| system_calls::reads(clock_by_system_call),
+                "one read of the monotonic clock by a system call";
+        },
     },
 ];

@@ -9,9 +9,7 @@
 
 use super::harness::peer::Peer;
 use super::harness::{Bench, Body, Place, each, repeated};
-use super::native::system::{
-    Descriptors, caught, clock_by_library, clock_by_system_call, close, install,
-};
+use super::native::system::{Descriptors, caught, close, install};
 use crate::{Error, socket};
 use rustix::fs::{Mode, OFlags, fstat, open, stat};
 use rustix::io::{dup, read, write};
@@ -154,21 +152,13 @@ impl Body for Caught {
     }
 }
 
-pub(super) fn clock(_: &Place) -> Result<Bench, Error> {
-    Ok(reads(clock_by_library))
-}
-
-pub(super) fn clock_system_call(_: &Place) -> Result<Bench, Error> {
-    Ok(reads(clock_by_system_call))
-}
-
 /// The answer is right if the clock does not go back.
-fn reads(read: fn() -> io::Result<i64>) -> Bench {
+pub(super) fn reads(read: fn() -> io::Result<i64>) -> Result<Bench, Error> {
     let mut last = i64::MIN;
-    each("read the clock", move || {
+    Ok(each("read the clock", move || {
         let now = read()?;
         let right = now >= last;
         last = now;
         Ok(right)
-    })
+    }))
 }
