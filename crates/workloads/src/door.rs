@@ -6,7 +6,7 @@
 //! closed. When all expected clients are in, the listener is closed. So nothing is added to any
 //! message, and nothing of the door is left when the clock starts.
 
-use crate::Error;
+use crate::{Context, Error};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
@@ -36,16 +36,14 @@ impl Bell {
     /// Also the end that the server gets as its standard input.
     pub(crate) fn new() -> Result<(Self, OwnedFd), Error> {
         let ends = pipe_with(PipeFlags::CLOEXEC);
-        let (read, write) = ends.map_err(|error| Error::system("cannot make a pipe", error))?;
+        let (read, write) = ends.context("cannot make a pipe")?;
         Ok((Self { write }, read))
     }
 
     /// To be called when the server runs, which would otherwise inherit it and wait for itself.
     pub(crate) fn hand_out(self) -> Result<Handle, Error> {
         let inherited = rustix::io::dup(&self.write);
-        inherited
-            .map(|inherited| Handle { inherited })
-            .map_err(|error| Error::system("cannot hand out a pipe", error))
+        inherited.map(|inherited| Handle { inherited }).context("cannot hand out a pipe")
     }
 }
 
@@ -119,9 +117,7 @@ impl Door {
     }
 
     fn new(listener: TcpListener, guests: Option<Guests>) -> Result<Self, Error> {
-        listener
-            .set_nonblocking(true)
-            .map_err(|error| Error::system("cannot wait for many clients at once", error))?;
+        listener.set_nonblocking(true).context("cannot wait for many clients at once")?;
         Ok(Self { listener: Some(listener), guests, back: VecDeque::new() })
     }
 

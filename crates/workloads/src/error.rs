@@ -70,6 +70,22 @@ impl Error {
     }
 }
 
+/// Says what was tried where the system refused it.
+pub(crate) trait Context<T> {
+    fn context(self, what: impl Into<String>) -> Result<T, Error>;
+    fn with_context(self, what: impl FnOnce() -> String) -> Result<T, Error>;
+}
+
+impl<T, E: Into<io::Error>> Context<T> for Result<T, E> {
+    fn context(self, what: impl Into<String>) -> Result<T, Error> {
+        self.map_err(|error| Error::system(what, error))
+    }
+
+    fn with_context(self, what: impl FnOnce() -> String) -> Result<T, Error> {
+        self.map_err(|error| Error::system(what(), error))
+    }
+}
+
 /// Which limit stands behind an error number, where there is one to raise.
 fn hint(what: &str, error: &io::Error) -> &'static str {
     match error.raw_os_error() {

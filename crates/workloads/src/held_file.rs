@@ -4,7 +4,7 @@
 //!
 //! `/dev/shm` is empty after a reboot, and containers that share one share the other.
 
-use crate::Error;
+use crate::{Context, Error};
 use rustix::fs::{FlockOperation, Mode, OFlags, flock, fstat};
 use std::fs::File;
 use std::io::{Read, Write};
@@ -39,9 +39,8 @@ impl HeldFile {
                 continue; // A sweep came between making and locking it.
             }
             let mut file = File::from(file);
-            file.write_all(text.as_bytes()).map_err(|error| {
-                Error::system(format!("cannot write {}", path.display()), error)
-            })?;
+            file.write_all(text.as_bytes())
+                .with_context(|| format!("cannot write {}", path.display()))?;
             return Ok(Self { path, _file: file });
         }
     }

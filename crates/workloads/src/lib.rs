@@ -49,4 +49,5 @@ mod times;
 pub mod worker;
 pub mod workload;
 
+pub(crate) use error::Context;
 pub use error::{Error, Stop};

@@ -3,7 +3,7 @@
 //! cookie and death with the parent are settled by ordinary code, with ordinary errors, before
 //! the work begins.
 
-use crate::{Error, sys};
+use crate::{Context, Error, sys};
 use coretwin_base::machine::cpu_set::CpuSet;
 use rustix::process::{Signal, set_parent_process_death_signal};
 use serde::de::DeserializeOwned;
@@ -55,8 +55,7 @@ pub(crate) struct Entry {
 
 /// A process's orders as JSON, the first argument of its role.
 pub(crate) fn written(orders: &impl Serialize) -> Result<String, Error> {
-    serde_json::to_string(orders)
-        .map_err(|error| Error::system("cannot write the orders of a process", error))
+    serde_json::to_string(orders).context("cannot write the orders of a process")
 }
 
 /// Reads them in the process. `who` begins the sentence for those that do not read: `a client`.
@@ -70,18 +69,16 @@ pub(crate) fn orders<T: DeserializeOwned>(args: &[String], who: &str) -> Result<
 pub(crate) fn enter(entry: &str) -> Result<(), Error> {
     let entry: Entry =
         serde_json::from_str(entry).map_err(|bad| Error::failed(format!("role: {bad}")))?;
-    set_parent_process_death_signal(Some(Signal::KILL))
-        .map_err(|error| Error::system("cannot die with the worker", error))?;
+    set_parent_process_death_signal(Some(Signal::KILL)).context("cannot die with the worker")?;
     if std::os::unix::process::parent_id() != entry.parent {
         return Err(Error::failed("the worker has died"));
     }
-    sys::unblock_signals().map_err(|error| Error::system("cannot let signals through", error))?;
+    sys::unblock_signals().context("cannot let signals through")?;
     if let Some(cpus) = &entry.cpus {
         bind(cpus)?;
     }
     if entry.core_sched {
-        sys::core_sched_create()
-            .map_err(|error| Error::system("cannot take a core-scheduling cookie", error))?;
+        sys::core_sched_create().context("cannot take a core-scheduling cookie")?;
     }
     Ok(())
 }
@@ -91,9 +88,8 @@ pub(crate) fn bind(cpus: &CpuSet) -> Result<CpuSet, Error> {
     if cpus.is_empty() {
         return Err(Error::failed("the job names no CPU to run on"));
     }
-    sys::bind(cpus)
-        .map_err(|error| Error::system(format!("cannot run on the CPUs {cpus}"), error))?;
-    let bound = sys::bound().map_err(|error| Error::system("cannot read back the CPUs", error))?;
+    sys::bind(cpus).with_context(|| format!("cannot run on the CPUs {cpus}"))?;
+    let bound = sys::bound().context("cannot read back the CPUs")?;
     if bound != *cpus {
         return Err(Error::failed(format!(
             "asked for the CPUs {cpus}, but the kernel allows {bound}; some are offline, or a \
@@ -109,18 +105,18 @@ pub(crate) const READY: u8 = b'r';
 /// The socket on standard input of a held role.
 pub(crate) fn gate() -> Result<UnixStream, Error> {
     let gate = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3);
-    gate.map(UnixStream::from).map_err(|error| Error::system("cannot wait for the start", error))
+    gate.map(UnixStream::from).context("cannot wait for the start")
 }
 
 /// Reports readiness at the gate and waits until that is closed for writing; what was written there
 /// before. Then there is nothing on standard input.
 pub(crate) fn wait_for_release(gate: &mut UnixStream) -> Result<Vec<u8>, Error> {
-    let trouble = |error| Error::system("cannot wait for the start", error);
-    gate.write_all(&[READY]).map_err(trouble)?;
+    const WAIT: &str = "cannot wait for the start";
+    gate.write_all(&[READY]).context(WAIT)?;
     let mut told = Vec::new();
-    gate.read_to_end(&mut told).map_err(trouble)?;
-    let null = std::fs::File::open("/dev/null").map_err(trouble)?;
-    rustix::stdio::dup2_stdin(&null).map_err(|error| trouble(error.into()))?;
+    gate.read_to_end(&mut told).context(WAIT)?;
+    let null = std::fs::File::open("/dev/null").context(WAIT)?;
+    rustix::stdio::dup2_stdin(&null).context(WAIT)?;
     Ok(told)
 }
 

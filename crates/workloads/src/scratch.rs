@@ -6,9 +6,9 @@
 //! names the folder; if the worker is killed outright, [`sweep`] finds the file and removes the
 //! folder.
 
-use crate::Error;
 use crate::held_file::{self, FOLDER, HeldFile};
 use crate::workload::{Measured, ParamSpec, path, text};
+use crate::{Context, Error};
 use coretwin_base::param::Params;
 use rustix::fs::{MetadataExt, statfs, statvfs};
 use std::fs::{DirBuilder, Permissions};
@@ -70,9 +70,9 @@ impl Scratch {
         sweep();
         let temporary = std::env::temp_dir();
         let place = parent.unwrap_or(&temporary);
-        let place = place.canonicalize().map_err(|error| {
-            Error::system(format!("the scratch folder {}", place.display()), error)
-        })?;
+        let place = place
+            .canonicalize()
+            .with_context(|| format!("the scratch folder {}", place.display()))?;
         check_place(&place, kind_of(&place), parent.is_some(), bytes_needed)?;
         let random = RandomState::new().build_hasher().finish() as u32;
         let name = format!("{PREFIX}{}-{random:x}", std::process::id());
@@ -81,9 +81,10 @@ impl Scratch {
         // The file first: what it names need not exist.
         let file = HeldFile::create(Path::new(FOLDER), &name, &folder.to_string_lossy())?;
         let made = Self { folder, file };
-        DirBuilder::new().mode(0o700).create(&made.folder).map_err(|error| {
-            Error::system(format!("cannot write in the scratch folder {}", place.display()), error)
-        })?;
+        DirBuilder::new()
+            .mode(0o700)
+            .create(&made.folder)
+            .with_context(|| format!("cannot write in the scratch folder {}", place.display()))?;
         Ok(made)
     }
 
@@ -124,9 +125,8 @@ impl Scratch {
 
     /// Removes the folder and all that is in it. What writes in it must have ended.
     fn remove(&self) -> Result<(), Error> {
-        remove_folder(&self.folder).map_err(|error| {
-            Error::system(format!("cannot remove {}", self.folder.display()), error)
-        })?;
+        remove_folder(&self.folder)
+            .with_context(|| format!("cannot remove {}", self.folder.display()))?;
         self.file.remove();
         Ok(())
     }
@@ -236,7 +236,7 @@ pub(crate) fn subfolder(folder: &Path, name: &str) -> Result<PathBuf, Error> {
     let path = folder.join(name);
     let made = std::fs::create_dir(&path)
         .and_then(|()| std::fs::set_permissions(&path, Permissions::from_mode(0o755)));
-    made.map_err(|error| Error::system(format!("cannot make {}", path.display()), error))?;
+    made.with_context(|| format!("cannot make {}", path.display()))?;
     Ok(path)
 }
 

@@ -8,7 +8,7 @@
 use crate::observe;
 use crate::role::{self, Entry};
 use crate::sys::{self, Signals, Usage};
-use crate::{Error, Stop};
+use crate::{Context, Error, Stop};
 use coretwin_base::machine::cpu_set::CpuSet;
 use coretwin_base::study::job::RunAs;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -217,10 +217,9 @@ impl Supervisor {
         core_sched: bool,
     ) -> Result<Self, Error> {
         rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
-            .map_err(|error| Error::system("cannot become the reaper of descendants", error))?;
+            .context("cannot become the reaper of descendants")?;
         let watched = [libc::SIGCHLD, libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGQUIT];
-        let signals = Signals::watch(&watched)
-            .map_err(|error| Error::system("cannot watch signals", error))?;
+        let signals = Signals::watch(&watched).context("cannot watch signals")?;
         let environment = user.map_or_else(Vec::new, |user| {
             vec![
                 ("HOME", user.home.clone()),
@@ -264,7 +263,7 @@ impl Supervisor {
 
     /// Starts a process with this as its standard input, unless it is held.
     pub(crate) fn start_with(&mut self, launch: Launch<'_>, stdin: Stdio) -> Result<TaskId, Error> {
-        let trouble = |error| Error::system("cannot start a process", error);
+        const START: &str = "cannot start a process";
         let entry = Entry {
             parent: std::process::id(),
             cpus: launch.cpus.cloned(),
@@ -279,19 +278,19 @@ impl Supervisor {
             command.current_dir(folder);
         }
         let gate = if role::HELD.contains(&launch.role) {
-            let (ours, theirs) = UnixStream::pair().map_err(trouble)?;
-            ours.set_nonblocking(true).map_err(trouble)?;
+            let (ours, theirs) = UnixStream::pair().context(START)?;
+            ours.set_nonblocking(true).context(START)?;
             command.stdin(Stdio::from(OwnedFd::from(theirs)));
             Some(ours)
         } else {
             command.stdin(stdin);
             None
         };
-        let mut child = command.spawn().map_err(trouble)?;
+        let mut child = command.spawn().context(START)?;
         let stdout = child.stdout.take().map(OwnedFd::from);
         let stderr = child.stderr.take().map(OwnedFd::from);
         for pipe in [&stdout, &stderr].into_iter().flatten() {
-            rustix::io::ioctl_fionbio(pipe, true).map_err(|error| trouble(error.into()))?;
+            rustix::io::ioctl_fionbio(pipe, true).context(START)?;
         }
         let id = TaskId(self.next_task);
         self.next_task += 1;

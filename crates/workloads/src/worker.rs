@@ -11,7 +11,7 @@ use crate::scheduler;
 use crate::spinner;
 use crate::supervisor::Supervisor;
 use crate::workload::{Measured, metric};
-use crate::{Error, sys, table};
+use crate::{Context, Error, sys, table};
 use crate::{aim9, chat, contention, dbench, kernel_2_4, leftovers, lmbench, tbench};
 use coretwin_base::caps;
 use coretwin_base::param::WorkloadSpec;
@@ -158,8 +158,7 @@ fn prepare(job: &Job, outcome: &mut Outcome) -> Result<Supervisor, Error> {
         scheduler::verify(ROOT.as_ref(), expected)?;
     }
     if let Some(user) = &job.run_as {
-        sys::become_user(user)
-            .map_err(|error| Error::system(format!("cannot become user {}", user.name), error))?;
+        sys::become_user(user).with_context(|| format!("cannot become user {}", user.name))?;
     }
     if job.core_sched {
         core_sched_available().map_err(Error::failed)?;

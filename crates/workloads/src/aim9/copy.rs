@@ -9,7 +9,7 @@
 use super::{Call, Place, rows};
 use crate::copies::Remarks;
 use crate::observe::CpusSeen;
-use crate::{Error, answer, role};
+use crate::{Context, Error, answer, role};
 use serde::{Deserialize, Serialize};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -73,9 +73,8 @@ pub(crate) fn main(entered: Result<(), Error>, args: &[String]) -> ExitCode {
 fn set_up(args: &[String]) -> Result<(Orders, Box<dyn Call>), Error> {
     let orders: Orders = role::orders(args, "a row of AIM9")?;
     if let Some(folder) = &orders.place.folder {
-        std::env::set_current_dir(folder).map_err(|error| {
-            Error::system(format!("cannot work in {}", folder.display()), error)
-        })?;
+        std::env::set_current_dir(folder)
+            .with_context(|| format!("cannot work in {}", folder.display()))?;
     }
     let row = rows::all()
         .find(|row| row.name == orders.row)

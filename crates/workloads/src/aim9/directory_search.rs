@@ -8,7 +8,7 @@
 use super::native::names;
 use super::numbers::Random;
 use super::{Call, Place, c_path};
-use crate::Error;
+use crate::{Context, Error};
 use std::ffi::CString;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
@@ -108,9 +108,7 @@ impl Search {
 
 impl Call for Search {
     fn call(&mut self) -> Result<(), Error> {
-        self.search().map_err(|error| {
-            Error::system(format!("cannot search in {}", self.tree.display()), error)
-        })
+        self.search().with_context(|| format!("cannot search in {}", self.tree.display()))
     }
 
     fn checks(&mut self) -> Vec<(&'static str, bool)> {
@@ -125,8 +123,7 @@ impl Call for Search {
 pub(super) fn disk_src(place: &Place) -> Result<Box<dyn Call>, Error> {
     let home = place.folder()?.to_owned();
     let tree = home.join("tree");
-    make_tree(&tree)
-        .map_err(|error| Error::system(format!("cannot make {}", tree.display()), error))?;
+    make_tree(&tree).with_context(|| format!("cannot make {}", tree.display()))?;
     c_path(&tree)?;
     Ok(Box::new(Search { home, tree, random: Random::new(), calls: 0, found: 0, made: 0 }))
 }

@@ -6,7 +6,7 @@
 
 use super::numbers::Random;
 use super::{Call, Place};
-use crate::Error;
+use crate::{Context, Error};
 use rustix::fs::{Mode, OFlags, SeekFrom, open, seek, unlink};
 use rustix::io::Errno;
 use std::io;
@@ -158,9 +158,8 @@ fn create(path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
 impl Call for Disk {
     fn call(&mut self) -> Result<(), Error> {
         self.calls += 1;
-        self.one_call().map_err(|error| {
-            Error::system(format!("cannot work on files in {}", self.folder.display()), error)
-        })
+        self.one_call()
+            .with_context(|| format!("cannot work on files in {}", self.folder.display()))
     }
 
     fn metrics(&self) -> Vec<(&'static str, f64, &'static str)> {
@@ -188,7 +187,7 @@ pub(super) fn prepare(place: &Place, work: Work) -> Result<Box<dyn Call>, Error>
     let blocks = u64::from(place.file_kib);
     let content = vec![b'a'; blocks as usize * BLOCK];
     std::fs::write(&common, content)
-        .map_err(|error| Error::system(format!("cannot write {}", common.display()), error))?;
+        .with_context(|| format!("cannot write {}", common.display()))?;
     let block = [b'a'; BLOCK];
     let random = Random::new();
     Ok(Box::new(Disk { work, folder, common, blocks, random, block, calls: 0, moved: 0 }))

@@ -2,7 +2,7 @@
 
 use super::native::names::{self, Directory};
 use super::{Call, Place, c_path};
-use crate::{Error, scratch};
+use crate::{Context, Error, scratch};
 use std::ffi::CString;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -62,9 +62,7 @@ impl Links {
 
 impl Call for Links {
     fn call(&mut self) -> Result<(), Error> {
-        self.link_all().map_err(|error| {
-            Error::system("cannot make hard links (some file systems have none)", error)
-        })
+        self.link_all().context("cannot make hard links (some file systems have none)")
     }
 }
 
@@ -105,8 +103,7 @@ impl ReadDirectory {
 
 impl Call for ReadDirectory {
     fn call(&mut self) -> Result<(), Error> {
-        self.read_all()
-            .map_err(|error| Error::system(format!("cannot read {:?}", self.path), error))
+        self.read_all().with_context(|| format!("cannot read {:?}", self.path))
     }
 
     fn metrics(&self) -> Vec<(&'static str, f64, &'static str)> {
@@ -129,8 +126,9 @@ pub(super) fn dir_rtns_1(place: &Place) -> Result<Box<dyn Call>, Error> {
         Some(folder) => folder.clone(),
         None => hundred_entries(place.folder()?)?,
     };
-    let trouble = |error| Error::system(format!("cannot read {}", path.display()), error);
-    let entries = std::fs::read_dir(&path).map_err(trouble)?.count() as u64;
+    let entries =
+        std::fs::read_dir(&path).with_context(|| format!("cannot read {}", path.display()))?;
+    let entries = entries.count() as u64;
     let path = c_path(&path)?;
     // With the two that Rust leaves out: the folder itself and the one above.
     Ok(Box::new(ReadDirectory { path, read: 0, rewound: 0, entries: entries + 2, calls: 0 }))
@@ -140,8 +138,7 @@ fn hundred_entries(folder: &Path) -> Result<PathBuf, Error> {
     let path = scratch::subfolder(folder, "directory")?;
     for number in 0..ENTRIES {
         let file = path.join(format!("entry{number:02}"));
-        std::fs::write(&file, "")
-            .map_err(|error| Error::system(format!("cannot write {}", file.display()), error))?;
+        std::fs::write(&file, "").with_context(|| format!("cannot write {}", file.display()))?;
     }
     Ok(path)
 }

@@ -7,7 +7,7 @@
 
 use super::Call;
 use super::native::heap::{self, Break};
-use crate::Error;
+use crate::{Context, Error};
 
 const PAGE: isize = 4096;
 /// Pages taken away and given again in a turn.
@@ -71,6 +71,6 @@ impl Call for Heap {
 
 pub(super) fn prepare(turns: u32, touch: bool) -> Result<Box<dyn Call>, Error> {
     rustix::thread::disable_transparent_huge_pages(true)
-        .map_err(|error| Error::system("cannot switch off huge pages for the process", error))?;
+        .context("cannot switch off huge pages for the process")?;
     Ok(Box::new(Heap { turns, touch, calls: 0, faults: 0 }))
 }

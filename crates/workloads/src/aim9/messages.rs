@@ -14,7 +14,7 @@ use super::native::memory::Segment;
 use super::native::names;
 use super::{Call, Place, c_path};
 use crate::socket::{BACKLOG, drain};
-use crate::{Error, sys};
+use crate::{Context, Error, sys};
 use rustix::fs::{Mode, OFlags, open};
 use rustix::net::{
     AddressFamily, SocketAddrAny, SocketAddrV4, SocketFlags, SocketType, acceptfrom, bind, connect,
@@ -176,7 +176,7 @@ impl Messages {
 
 impl Call for Messages {
     fn call(&mut self) -> Result<(), Error> {
-        self.one_call().map_err(|error| Error::system("cannot send a message to itself", error))
+        self.one_call().context("cannot send a message to itself")
     }
 
     fn checks(&mut self) -> Vec<(&'static str, bool)> {
@@ -237,9 +237,7 @@ impl SharedMemory {
 
 impl Call for SharedMemory {
     fn call(&mut self) -> Result<(), Error> {
-        self.one_call().map_err(|error| {
-            Error::system("cannot use SysV shared memory and semaphores here", error)
-        })
+        self.one_call().context("cannot use SysV shared memory and semaphores here")
     }
 
     fn checks(&mut self) -> Vec<(&'static str, bool)> {

@@ -3,7 +3,7 @@
 
 use super::native::{jump, processes as native};
 use super::{Call, Place, c_path};
-use crate::Error;
+use crate::{Context, Error};
 use std::ffi::{CStr, CString};
 use std::hint::black_box;
 use std::os::unix::fs::PermissionsExt;
@@ -41,10 +41,9 @@ impl Children {
 impl Call for Children {
     fn call(&mut self) -> Result<(), Error> {
         for _ in 0..self.count {
-            (self.start)(&self.what).map_err(|error| Error::system("cannot fork", error))?;
+            (self.start)(&self.what).context("cannot fork")?;
             let waited = native::wait_for_all();
-            let (ended, well) =
-                waited.map_err(|error| Error::system("cannot wait for a child", error))?;
+            let (ended, well) = waited.context("cannot wait for a child")?;
             self.ended += u64::from(ended);
             self.well += u64::from(well);
         }
@@ -89,7 +88,7 @@ fn script(folder: &Path, name: &str, text: &str) -> Result<(), Error> {
     let executable = std::fs::Permissions::from_mode(0o755);
     std::fs::write(&path, text)
         .and_then(|()| std::fs::set_permissions(&path, executable))
-        .map_err(|error| Error::system(format!("cannot write {}", path.display()), error))
+        .with_context(|| format!("cannot write {}", path.display()))
 }
 
 /// Which shell `/bin/sh` is: rates of different ones do not compare.

@@ -10,7 +10,7 @@ use super::protocol::{
 };
 use crate::door::Announcer;
 use crate::observe::CpusSeen;
-use crate::{Error, open_files, role, socket};
+use crate::{Context, Error, open_files, role, socket};
 use std::io;
 use std::io::Write;
 use std::net::{SocketAddr, TcpStream};
@@ -35,9 +35,10 @@ pub(crate) fn main(entered: Result<(), Error>, args: &[String]) -> ExitCode {
         let patience = patience.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
         let announcer = match patience {
             Some(_) => None,
-            None => Some(Arc::new(Announcer::open(third.as_ref()).map_err(|error| {
-                Error::system("the client cannot announce itself to the server", error)
-            })?)),
+            None => Some(Arc::new(
+                Announcer::open(third.as_ref())
+                    .context("the client cannot announce itself to the server")?,
+            )),
         };
         let server = Server { address, patience, announcer };
         open_files::raise();
@@ -173,12 +174,8 @@ impl Shared {
 }
 
 fn run(config: Config, connections: &mut Connections) -> Result<Totals, Error> {
-    let trouble = |what: &'static str| move |error| Error::system(what, error);
     let wishes = [config.rooms.to_ne_bytes(), config.messages.to_ne_bytes()].concat();
-    connections
-        .control
-        .write_all(&wishes)
-        .map_err(trouble("the client cannot speak to the server"))?;
+    connections.control.write_all(&wishes).context("the client cannot speak to the server")?;
     let server = connections.server.clone();
     let shared = Arc::new(Shared::new(config, server.clone())?);
     let threads = start_tasks(&shared, connections)?;
@@ -193,8 +190,8 @@ fn run(config: Config, connections: &mut Connections) -> Result<Totals, Error> {
     shared
         .start
         .add(0, 2 * shared.config.connections())
-        .map_err(trouble("the client cannot start its tasks"))?;
-    shared.done.wait_for_zero(0).map_err(trouble("the client cannot wait for its tasks"))?;
+        .context("the client cannot start its tasks")?;
+    shared.done.wait_for_zero(0).context("the client cannot wait for its tasks")?;
     let elapsed = start.elapsed();
     for thread in threads {
         thread.join().map_err(|_| Error::failed("a task of the client panicked"))?;
@@ -202,10 +199,7 @@ fn run(config: Config, connections: &mut Connections) -> Result<Totals, Error> {
     if server.patience.is_none() {
         connections.users.clear();
     }
-    connections
-        .control
-        .write_all(&[FINISHED])
-        .map_err(trouble("the client cannot say that it is done"))?;
+    connections.control.write_all(&[FINISHED]).context("the client cannot say that it is done")?;
     if server.patience.is_some() {
         connections.users.clear();
         // Messages of twice the size, half as often, add up to the same. A server that was not

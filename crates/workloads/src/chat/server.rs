@@ -11,7 +11,7 @@ use super::protocol::{
 };
 use crate::door::Door;
 use crate::observe::CpusSeen;
-use crate::{Error, answer, open_files, role, socket};
+use crate::{Context, Error, answer, open_files, role, socket};
 use rustix::event::{PollFd, PollFlags, poll};
 use std::io::Write;
 use std::net::{Shutdown, SocketAddr, TcpStream};
@@ -30,13 +30,9 @@ pub(crate) fn main(entered: Result<(), Error>, args: &[String]) -> ExitCode {
         let (listener, address) = socket::listen(any, |_| Ok(()))?;
         let mut door = Door::guarded(listener, config.connections() + 1)?;
         answer::tell(&Message::Port(address.port()));
-        let control = door
-            .wait()
-            .map_err(|error| Error::system("the server cannot accept the client", error))?;
+        let control = door.wait().context("the server cannot accept the client")?;
         let mut wishes = [0; WISHES];
-        receive(&control, &mut wishes).map_err(|error| {
-            Error::system("the client did not say how many rooms it wants", error)
-        })?;
+        receive(&control, &mut wishes).context("the client did not say how many rooms it wants")?;
         if wishes_of(wishes) != (config.rooms, config.messages) {
             return Err(Error::failed("the client asked the server for another run than planned"));
         }
@@ -205,9 +201,8 @@ fn accept_and_wait<'scope>(
 ) -> Result<(), Error> {
     let connections = session.config.connections();
     for user in 0..connections {
-        let stream = accept(door, control, session).map_err(|error| {
-            Error::system(format!("the server has {user} of {connections} connections"), error)
-        })?;
+        let stream = accept(door, control, session)
+            .with_context(|| format!("the server has {user} of {connections} connections"))?;
         let stream = session.streams[user as usize].get_or_init(|| stream);
         let failed = move |error: std::io::Error| {
             let what = format!("the server lost the connection of user {user}");
@@ -225,13 +220,8 @@ fn accept_and_wait<'scope>(
         });
         sender.map_err(|error| no_thread("server", &session.config, error))?;
     }
-    control
-        .write_all(&[ALL_ACCEPTED])
-        .map_err(|error| Error::system("the server cannot start the client", error))?;
-    session
-        .done
-        .wait_for_zero(0)
-        .map_err(|error| Error::system("the server cannot wait for its tasks", error))
+    control.write_all(&[ALL_ACCEPTED]).context("the server cannot start the client")?;
+    session.done.wait_for_zero(0).context("the server cannot wait for its tasks")
 }
 
 /// Accepts a data connection, unless the client or the session ends meanwhile.

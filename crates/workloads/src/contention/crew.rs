@@ -2,7 +2,7 @@
 
 use super::loops::{self, Loops};
 use super::{Busy, Orders, Reply, Resting, Round};
-use crate::{Error, answer, role, sys};
+use crate::{Context, Error, answer, role, sys};
 use coretwin_base::account::probe::Contention;
 use coretwin_base::machine::cpu_set::{CpuId, CpuSet};
 use std::collections::BTreeMap;
@@ -83,8 +83,7 @@ impl Crew {
     /// Starts the threads, each bound to its CPU.
     pub(super) fn new(orders: &Orders) -> Result<Self, Error> {
         if orders.exclusive {
-            sys::limit_real_time(REAL_TIME_MAX_US)
-                .map_err(|error| Error::system("cannot limit real-time work", error))?;
+            sys::limit_real_time(REAL_TIME_MAX_US).context("cannot limit real-time work")?;
         }
         let (say, said) = channel();
         let (mut burners, mut watchers) = (BTreeMap::new(), BTreeMap::new());
@@ -198,15 +197,14 @@ fn start(
     let (ready, is_ready) = channel();
     let enter = move || {
         sys::bind(&[cpu].into_iter().collect())
-            .map_err(|error| Error::system(format!("cannot run on CPU {cpu}"), error))?;
+            .with_context(|| format!("cannot run on CPU {cpu}"))?;
         if idle {
-            sys::enter_idle_class()
-                .map_err(|error| Error::system("cannot enter the idle class", error))?;
+            sys::enter_idle_class().context("cannot enter the idle class")?;
         }
         if exclusive {
-            sys::enter_real_time(1).and_then(|()| sys::enter_usual_class()).map_err(|error| {
-                Error::system("cannot keep others off the CPUs (it needs root)", error)
-            })?;
+            sys::enter_real_time(1)
+                .and_then(|()| sys::enter_usual_class())
+                .context("cannot keep others off the CPUs (it needs root)")?;
         }
         Ok(())
     };
@@ -221,7 +219,7 @@ fn start(
                 work(received);
             }
         })
-        .map_err(|error| Error::system(format!("cannot start a thread for CPU {cpu}"), error))?;
+        .with_context(|| format!("cannot start a thread for CPU {cpu}"))?;
     is_ready.recv().unwrap_or_else(|_| Err(Error::failed("a thread died at its start")))?;
     Ok(Thread { orders })
 }

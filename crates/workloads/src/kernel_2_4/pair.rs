@@ -6,7 +6,7 @@
 use super::{Kind, Pair, Tally, delay, locks, rows, spin, stacks};
 use crate::clock::monotonic_ns;
 use crate::observe::CpusSeen;
-use crate::{Error, answer, role};
+use crate::{Context, Error, answer, role};
 use coretwin_base::machine::cpu_set::CpuSet;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -126,7 +126,7 @@ fn measure(pair: &dyn Pair, orders: &Orders) -> Result<Report, Error> {
             shared.barrier.wait();
         }
         spawned.map(|thread| {
-            let thread = thread.map_err(|error| Error::system("cannot start a task", error))?;
+            let thread = thread.context("cannot start a task")?;
             thread.join().unwrap_or_else(|_| Err(Error::failed("a task has broken down")))
         })
     });

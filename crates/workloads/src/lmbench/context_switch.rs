@@ -9,8 +9,8 @@
 use super::harness::peer::Peer;
 use super::harness::{Bench, Body, Place};
 use super::native::memory::{Memory, read};
-use crate::Error;
 use crate::workload::int;
+use crate::{Context, Error};
 use rustix::pipe::pipe;
 use std::os::fd::OwnedFd;
 
@@ -41,19 +41,17 @@ impl Member {
     }
 
     fn send(&self, token: u64) -> Result<(), Error> {
-        let lost = |error| Error::system("cannot pass the token on", error);
-        rustix::io::write(&self.to, &token.to_ne_bytes()).map(drop).map_err(lost)
+        rustix::io::write(&self.to, &token.to_ne_bytes())
+            .map(drop)
+            .context("cannot pass the token on")
     }
 
     /// The token; none at the end of the ring.
     fn receive(&self) -> Result<Option<u64>, Error> {
         let mut token = [0; size_of::<u64>()];
-        match rustix::io::read(&self.from, &mut token) {
-            Ok(0) => Ok(None),
-            // A token is shorter than what pipes write in one piece (pipe(7)).
-            Ok(_) => Ok(Some(u64::from_ne_bytes(token))),
-            Err(error) => Err(Error::system("cannot wait for the token", error)),
-        }
+        let read = rustix::io::read(&self.from, &mut token).context("cannot wait for the token")?;
+        // A token is shorter than what pipes write in one piece (pipe(7)).
+        Ok((read > 0).then(|| u64::from_ne_bytes(token)))
     }
 
     /// Waits for the token, touches, and passes it on, one more than it was, until the ring ends.
@@ -92,7 +90,7 @@ struct Alone {
 }
 
 fn open() -> Result<(OwnedFd, OwnedFd), Error> {
-    pipe().map_err(|error| Error::system("cannot make a pipe", error))
+    pipe().context("cannot make a pipe")
 }
 
 /// The ends that belong to a member: it reads its own pipe, and writes to the next one.

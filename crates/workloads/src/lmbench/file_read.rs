@@ -5,8 +5,8 @@
 
 use super::harness::{Bench, Body, Place};
 use super::native::memory::{self as native, Mapping};
-use crate::Error;
 use crate::workload::int;
+use crate::{Context, Error};
 use rustix::io::pread;
 use std::fs::File;
 use std::io::Write;
@@ -22,7 +22,6 @@ fn word(place: u64) -> u64 {
 /// Makes the file; it, and the sum of its words.
 fn made(place: &Place) -> Result<(File, u64), Error> {
     let path = place.folder()?.join("reread");
-    let trouble = |error| Error::system(format!("cannot write {}", path.display()), error);
     let mut file = File::options().read(true).write(true).create_new(true).open(&path);
     let mut sum = 0_u64;
     let words = u64::from(int(&place.params, "size_kib")) * 1024 / 8;
@@ -36,7 +35,7 @@ fn made(place: &Place) -> Result<(File, u64), Error> {
     for place in 0..words {
         sum = sum.wrapping_add(word(place));
     }
-    file.map(|file| (file, sum)).map_err(trouble)
+    file.map(|file| (file, sum)).with_context(|| format!("cannot write {}", path.display()))
 }
 
 fn bench(place: &Place, body: impl Body + 'static) -> Bench {
@@ -59,12 +58,12 @@ fn ends(block: &[u8]) -> Option<[u64; 2]> {
 
 impl Body for Reread {
     fn repeat(&mut self, count: u64) -> Result<(), Error> {
-        let trouble = |error| Error::system("cannot read the file", error);
         for _ in 0..count {
             let mut offset = 0;
             while offset < self.bytes {
                 let wanted = (self.bytes - offset).min(BLOCK as u64);
-                let read = pread(&self.file, &mut self.buffer, offset).map_err(trouble)?;
+                let read =
+                    pread(&self.file, &mut self.buffer, offset).context("cannot read the file")?;
                 let end = offset + wanted;
                 let right = Some([word(offset / 8), word(end / 8 - 1)]);
                 let whole = read as u64 == wanted && ends(&self.buffer[..read]) == right;
@@ -108,7 +107,6 @@ impl Body for Mapped {
 pub(super) fn mmap_reread(place: &Place) -> Result<Bench, Error> {
     let (file, sum) = made(place)?;
     let bytes = int(&place.params, "size_kib") as usize * 1024;
-    let map =
-        Mapping::new(&file, bytes).map_err(|error| Error::system("cannot map the file", error))?;
+    let map = Mapping::new(&file, bytes).context("cannot map the file")?;
     Ok(bench(place, Mapped { map, sum, wrong: 0 }))
 }

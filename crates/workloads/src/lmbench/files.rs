@@ -7,8 +7,8 @@
 //! are removed. A creation is an open that must make the file, one write if it has a size, and a close.
 
 use super::harness::{Bench, Body, Place};
-use crate::Error;
 use crate::workload::int;
+use crate::{Context, Error};
 use rustix::fs::{AtFlags, Mode, OFlags, openat, unlinkat};
 use std::ffi::CString;
 use std::os::fd::OwnedFd;
@@ -51,13 +51,12 @@ struct Files {
 impl Files {
     fn new(place: &Place) -> Result<Self, Error> {
         let path = place.folder()?.to_path_buf();
-        let trouble = |error| Error::system(format!("cannot open {}", path.display()), error);
         let size_kib = int(&place.params, "size_kib");
         let flags = OFlags::RDONLY | OFlags::DIRECTORY;
         let folder = rustix::fs::open(&path, flags, Mode::empty());
         let names = (0..most(size_kib)).flat_map(|file| CString::new(format!("file{file}")));
         Ok(Self {
-            folder: folder.map_err(|error| trouble(std::io::Error::from(error)))?,
+            folder: folder.with_context(|| format!("cannot open {}", path.display()))?,
             names: names.collect(),
             data: vec![b'f'; size_kib as usize * 1024],
             there: 0,
@@ -69,12 +68,11 @@ impl Files {
     /// Makes files until there are `many`.
     fn create(&mut self, many: u64) -> Result<(), Error> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL;
-        let trouble = |error| Error::system("cannot make a file", error);
         for name in &self.names[self.there as usize..many as usize] {
             let file = openat(&self.folder, &**name, flags, Mode::RUSR | Mode::WUSR);
-            let file = file.map_err(trouble)?;
+            let file = file.context("cannot make a file")?;
             if !self.data.is_empty() {
-                let written = rustix::io::write(&file, &self.data).map_err(trouble)?;
+                let written = rustix::io::write(&file, &self.data).context("cannot make a file")?;
                 self.wrong += u64::from(written != self.data.len());
             }
         }
@@ -85,8 +83,7 @@ impl Files {
     /// Removes files, the first ones first, until there is none.
     fn delete(&mut self) -> Result<(), Error> {
         for name in &self.names[..self.there as usize] {
-            unlinkat(&self.folder, &**name, AtFlags::empty())
-                .map_err(|error| Error::system("cannot remove a file", error))?;
+            unlinkat(&self.folder, &**name, AtFlags::empty()).context("cannot remove a file")?;
         }
         self.there = 0;
         Ok(())

@@ -11,9 +11,9 @@
 
 use super::harness::peer::Peer;
 use super::harness::{Bench, Body, Place};
-use crate::Error;
 use crate::socket;
 use crate::workload::int;
+use crate::{Context, Error};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
@@ -117,13 +117,13 @@ fn with_peer(
     work: fn(&End, Channel, usize) -> io::Result<()>,
 ) -> Result<(End, Peer), Error> {
     let opened = channel.open();
-    let (own, other) = opened.map_err(|error| Error::system("cannot open a channel", error))?;
+    let (own, other) = opened.context("cannot open a channel")?;
     let mut own = Some(own);
     let peer = Peer::start(place, SECOND, || {
         // Or it would wait for an end that it holds itself.
         own.take();
         let worked = work(&other, channel, message_bytes(place));
-        worked.map_err(|error| Error::system("the second process cannot go on", error))
+        worked.context("the second process cannot go on")
     })?;
     own.zip(Some(peer)).ok_or_else(|| Error::failed("an end of a channel was given away twice"))
 }
@@ -298,9 +298,8 @@ struct Bytes {
 }
 
 pub(super) fn pipe_latency(place: &Place) -> Result<Bench, Error> {
-    let trouble = |error| Error::system("cannot make a pipe", error);
-    let (from_parent, there) = rustix::pipe::pipe().map_err(trouble)?;
-    let (back, to_parent) = rustix::pipe::pipe().map_err(trouble)?;
+    let (from_parent, there) = rustix::pipe::pipe().context("cannot make a pipe")?;
+    let (back, to_parent) = rustix::pipe::pipe().context("cannot make a pipe")?;
     let echo = Peer::start(place, SECOND, || {
         let mut byte = [0];
         while let Ok(1) = rustix::io::read(&from_parent, &mut byte) {
@@ -319,11 +318,11 @@ pub(super) fn pipe_latency(place: &Place) -> Result<Bench, Error> {
 
 impl Body for Bytes {
     fn repeat(&mut self, count: u64) -> Result<(), Error> {
-        let lost = |error| Error::system("the second process does not answer", error);
+        let lost = "the second process does not answer";
         for trip in 0..count {
             let (sent, mut came) = ([trip as u8], [0]);
-            rustix::io::write(&self.there, &sent).map_err(lost)?;
-            match rustix::io::read(&self.back, &mut came).map_err(lost)? {
+            rustix::io::write(&self.there, &sent).context(lost)?;
+            match rustix::io::read(&self.back, &mut came).context(lost)? {
                 0 => return Err(Error::failed("the second process has ended")),
                 _ => self.wrong += u64::from(came != sent),
             }

@@ -4,8 +4,8 @@
 
 use super::harness::{Bench, Body, Place, repeated};
 use super::native::processes;
-use crate::Error;
 use crate::workload::{ParamSpec, text};
+use crate::{Context, Error};
 use coretwin_base::caps;
 use rustix::process::{Pid, WaitOptions, waitpid};
 use std::ffi::CString;
@@ -68,8 +68,8 @@ impl<B: Body> Body for Children<B> {
 
 /// A line of `/proc/self/status` (proc(5)).
 fn memory_kib(name: &str) -> Result<f64, Error> {
-    let status = std::fs::read_to_string("/proc/self/status")
-        .map_err(|error| Error::system("cannot read /proc/self/status", error))?;
+    let status =
+        std::fs::read_to_string("/proc/self/status").context("cannot read /proc/self/status")?;
     let of_line = |line: &str| line.strip_prefix(name)?.strip_prefix(':')?.trim().parse().ok();
     let lines = status.lines().map(|line| line.trim_end_matches(" kB"));
     let missing = || Error::failed(format!("/proc/self/status has no {name}"));
@@ -131,7 +131,7 @@ impl Program {
         let mut options = std::fs::OpenOptions::new();
         let file = options.write(true).create_new(true).mode(0o755).open(&path);
         file.and_then(|mut file| file.write_all(bytes))
-            .map_err(|error| Error::system(format!("cannot write {}", path.display()), error))?;
+            .with_context(|| format!("cannot write {}", path.display()))?;
         let program = Self { kind, bytes: bytes.len(), path };
         program.try_it()?;
         Ok(program)

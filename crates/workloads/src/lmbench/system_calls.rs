@@ -10,7 +10,7 @@
 use super::harness::peer::Peer;
 use super::harness::{Bench, Body, Place, each, repeated};
 use super::native::system::{Descriptors, caught, close, install};
-use crate::{Error, socket};
+use crate::{Context, Error, socket};
 use rustix::fs::{Mode, OFlags, fstat, open, stat};
 use rustix::io::{dup, read, write};
 use rustix::process::{Pid, Signal, getpid, getppid, kill_process, test_kill_process};
@@ -72,7 +72,7 @@ fn names_of(place: &Place) -> Result<String, Error> {
 /// Opens a file.
 fn opened(path: &std::ffi::CStr, flags: OFlags) -> Result<OwnedFd, Error> {
     open(path, flags, Mode::empty())
-        .map_err(|error| Error::system(format!("cannot open {}", path.to_string_lossy()), error))
+        .with_context(|| format!("cannot open {}", path.to_string_lossy()))
 }
 
 /// Names of one file or connection that are asked about together.
@@ -80,10 +80,10 @@ const DESCRIPTORS: i32 = 10;
 
 /// Asks about ten names of the descriptor, and expects them all in the answer.
 fn ten_of(one: OwnedFd, keeps: Option<Peer>) -> Result<Bench, Error> {
-    let trouble = |error| Error::system("cannot open ten descriptors", error);
+    let trouble = "cannot open ten descriptors";
     let ten = (0..DESCRIPTORS).map(|_| dup(one.as_fd())).collect::<Result<Vec<_>, _>>();
     drop(one);
-    let ten = Descriptors::new(ten.map_err(|error| trouble(error.into()))?).map_err(trouble)?;
+    let ten = Descriptors::new(ten.context(trouble)?).context(trouble)?;
     let ask = move || {
         let _lives = &keeps;
         Ok(ten.writable()? == DESCRIPTORS)
@@ -97,11 +97,11 @@ pub(super) fn select_10_fds(place: &Place) -> Result<Bench, Error> {
 
 /// The other end of the connection is another process's, which does nothing with it.
 pub(super) fn select_10_tcp_fds(place: &Place) -> Result<Bench, Error> {
-    let trouble = |error| Error::system("cannot connect over loopback", error);
-    let (stream, other) = socket::tcp_pair().map_err(trouble)?;
+    let trouble = "cannot connect over loopback";
+    let (stream, other) = socket::tcp_pair().context(trouble)?;
     let server = Peer::start(place, SERVER, || {
         // Until this process is ended.
-        io::copy(&mut &other, &mut io::sink()).map(drop).map_err(trouble)
+        io::copy(&mut &other, &mut io::sink()).map(drop).context(trouble)
     })?;
     drop(other);
     ten_of(stream.into(), Some(server))
@@ -116,7 +116,7 @@ pub(super) fn signal_install(_: &Place) -> Result<Bench, Error> {
 }
 
 fn installed() -> Result<(), Error> {
-    install().map(drop).map_err(|error| Error::system("cannot install a signal handler", error))
+    install().map(drop).context("cannot install a signal handler")
 }
 
 /// Signals sent by the process to itself, and caught before the call that sends returns.
@@ -140,8 +140,7 @@ pub(super) fn signal_overhead(_: &Place) -> Result<Bench, Error> {
 impl Body for Caught {
     fn repeat(&mut self, count: u64) -> Result<(), Error> {
         for _ in 0..count {
-            kill_process(self.own, Signal::USR1)
-                .map_err(|error| Error::system("cannot send a signal", error))?;
+            kill_process(self.own, Signal::USR1).context("cannot send a signal")?;
         }
         self.sent += count;
         Ok(())

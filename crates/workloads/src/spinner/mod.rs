@@ -16,11 +16,11 @@ pub(crate) mod native;
 
 pub use interpreted::interpreter;
 
-use crate::Error;
 use crate::command::ending;
 use crate::role::{HOLD, SPINNER};
 use crate::supervisor::{Launch, Supervisor, Task, TaskId};
 use crate::workload::{Measured, metric};
+use crate::{Context, Error};
 use coretwin_base::account::cputime::{Beside, SpinnerKind, metric as names};
 use coretwin_base::machine::cpu_set::CpuSet;
 use coretwin_base::study::command::CommandSpec;
@@ -155,7 +155,7 @@ impl Run<'_> {
         let count = |spinner: &Spinning| match &spinner.counter {
             Some(fd) => fstat(fd)
                 .map(|stat| u64::try_from(stat.st_size).unwrap_or(0))
-                .map_err(|error| Error::system("cannot read the count of a spinner", error)),
+                .context("cannot read the count of a spinner"),
             None => Ok(self.supervisor.task(spinner.id).map_or(0, |task| task.shown.lines)),
         };
         self.spinners.iter().map(count).collect()
@@ -315,5 +315,5 @@ impl Run<'_> {
 /// A file in memory that a spinner inherits; its length is the count.
 fn counter() -> Result<OwnedFd, Error> {
     memfd_create("coretwin-spinner", MemfdFlags::empty())
-        .map_err(|error| Error::system("cannot make the counter of a spinner", error))
+        .context("cannot make the counter of a spinner")
 }

@@ -1,7 +1,7 @@
 //! The spinners that are loops of our own. Each runs a stretch of a fraction of a millisecond to a
 //! few, then counts.
 
-use crate::{Error, role};
+use crate::{Context, Error, role};
 use coretwin_base::account::cputime::SpinnerKind;
 use coretwin_base::random::Stream;
 use std::fs::{File, OpenOptions};
@@ -39,13 +39,13 @@ fn spin(args: &[String]) -> Result<std::convert::Infallible, Error> {
     let mut counter: File = OpenOptions::new()
         .append(true)
         .open(format!("/proc/self/fd/{counter}"))
-        .map_err(|error| Error::system("cannot open the counter", error))?;
+        .context("cannot open the counter")?;
     let mut gate = role::gate()?;
     role::wait_for_release(&mut gate)?;
     drop(gate);
     loop {
         stretch();
-        counter.write_all(b".").map_err(|error| Error::system("cannot count", error))?;
+        counter.write_all(b".").context("cannot count")?;
     }
 }
 

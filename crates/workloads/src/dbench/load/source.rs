@@ -2,7 +2,7 @@
 
 use super::parser::parse;
 use super::{Load, generator, recipes};
-use crate::Error;
+use crate::{Context, Error};
 use coretwin_base::caps;
 use flate2::read::{MultiGzDecoder, ZlibDecoder};
 use std::fs::File;
@@ -29,8 +29,6 @@ pub fn is_own(name: &str) -> bool {
 
 /// The text of a file, uncompressed.
 fn text(path: &Path) -> Result<Vec<u8>, Error> {
-    let trouble =
-        |error| Error::system(format!("cannot read the load file {}", path.display()), error);
     let read = || {
         let mut file = BufReader::new(File::open(path)?);
         match *file.fill_buf()? {
@@ -42,7 +40,7 @@ fn text(path: &Path) -> Result<Vec<u8>, Error> {
             _ => caps::LOAD.read(file),
         }
     };
-    read().map_err(trouble)
+    read().with_context(|| format!("cannot read the load file {}", path.display()))
 }
 
 #[cfg(test)]

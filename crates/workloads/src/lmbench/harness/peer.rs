@@ -2,7 +2,7 @@
 
 use super::bench::Place;
 use crate::lmbench::native::processes;
-use crate::{Error, role, sys};
+use crate::{Context, Error, role, sys};
 use rustix::process::{
     Pid, Signal, WaitOptions, getppid, kill_process, set_parent_process_death_signal, waitpid,
 };
@@ -28,7 +28,7 @@ impl Peer {
         let parent = rustix::process::getpid();
         let enter = || {
             set_parent_process_death_signal(Some(Signal::KILL))
-                .map_err(|error| Error::system("cannot die with the measuring process", error))?;
+                .context("cannot die with the measuring process")?;
             if getppid() != Some(parent) {
                 return Err(Error::failed("the measuring process has died"));
             }
@@ -36,9 +36,7 @@ impl Peer {
                 role::bind(cpus)?;
             }
             if place.core_sched {
-                sys::core_sched_create().map_err(|error| {
-                    Error::system("cannot take a core-scheduling cookie", error)
-                })?;
+                sys::core_sched_create().context("cannot take a core-scheduling cookie")?;
             }
             work()
         };
@@ -51,7 +49,7 @@ impl Peer {
                 1
             }
         });
-        let pid = child.map_err(|error| Error::system("cannot start a second process", error))?;
+        let pid = child.context("cannot start a second process")?;
         Ok(Self { pid })
     }
 }
