@@ -1,4 +1,5 @@
-//! `cargo xtask docs`: the reference in `docs/reference`, written by the program itself.
+//! `cargo xtask docs`: the reference in `docs/reference`, written by the program itself, and the pictures
+//! in `docs`, written by the tests that hold them.
 
 use anyhow::{Context, Result};
 use std::path::Path;
@@ -13,5 +14,11 @@ pub(crate) fn run(root: &Path) -> Result<bool> {
         .current_dir(root)
         .status()
         .context("starting cargo")?;
-    Ok(status.success())
+    let pictures = Command::new("cargo")
+        .args(["test", "--quiet", "-p", "coretwin-top", "-p", "coretwin-report", "picture"])
+        .env("UPDATE_EXPECT", "1")
+        .current_dir(root)
+        .status()
+        .context("starting cargo")?;
+    Ok(status.success() && pictures.success())
 }

@@ -30,7 +30,7 @@ cargo xtask CHORE
   check-all [NAME]  the long checks, all or those named                   (make check-all)
   check-all --short the same, each as short as it goes; less than an hour
   vm [SUITE] [ARGS]       boots real kernels with SMT and checks there; vm --list
-  docs              writes docs/reference, from the program's own tables
+  docs              writes docs/reference, from the program's own tables, and the pictures in docs
   package           a Debian package and an archive of static programs, in target/package
   facts             dependencies, licences, sizes of the programs, unsafe blocks
   python            DuckDB and pandas in target/python, for tests that read our datasets

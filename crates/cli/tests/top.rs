@@ -76,7 +76,8 @@ fn top(machine: &Machine, more: &[&str]) -> Vec<String> {
 }
 
 fn session(machine: &Machine, rows: u16, columns: u16, more: &[&str]) -> Session {
-    Session::start(CORETWIN, &top(machine, more), rows, columns, &[("TERM", "xterm-256color")])
+    let environment = [("TERM", "xterm-256color"), ("LC_ALL", "C")];
+    Session::start(CORETWIN, &top(machine, more), rows, columns, &environment)
 }
 
 #[test]
@@ -88,7 +89,7 @@ fn keys_are_heeded_and_the_screen_follows_the_size() {
     session.until("a core with both CPUs busy", |screen| screen.contains("0-1 |##########"));
     session.until("a core with one CPU busy", |screen| screen.contains("2-3 |======"));
     assert!(
-        screen.contains("the sibling map may be wrong") || screen.contains("notes"),
+        screen.contains("the sibling map may be wrong") || screen.contains("warnings"),
         "{screen}"
     );
     session.send("h");
@@ -130,7 +131,7 @@ fn the_terminal_is_given_back_whatever_ends_it() {
         let more: &[&str] = if how == "count" { &["--count", "2"] } else { &[] };
         let mut session = session(&machine, 24, 80, more);
         session.until("a screen", |screen| screen.contains("coretwin top"));
-        assert!(session.is_taken(), "{how}");
+        assert!(session.is_taken() && session.has_mouse(), "{how}");
         match how {
             "TERM" | "INT" | "HUP" => session.signal(how),
             "count" => {}
@@ -138,6 +139,57 @@ fn the_terminal_is_given_back_whatever_ends_it() {
         }
         assert_eq!(session.end(), Some(0), "{how}");
         assert!(session.is_given_back(), "{how}");
+    }
+}
+
+#[test]
+fn the_mouse_sorts_and_scrolls_and_can_be_left_alone() {
+    let machine = Machine::start();
+    let mut session = session(&machine, 24, 80, &[]);
+    let screen = session.until("a screen", |screen| screen.contains("TASKS 5 by shared"));
+    let (row, line) =
+        screen.lines().enumerate().find(|(_, line)| line.contains("SHARED s")).expect("headings");
+    let column = line.find("%CPU").expect("a heading");
+    // As a terminal tells of the left button, and of the wheel (SGR 1006): counted from 1.
+    let click =
+        format!("\u{1b}[<0;{};{}M\u{1b}[<0;{};{}m", column + 1, row + 1, column + 1, row + 1);
+    session.send(&click);
+    session.until("by raw time", |screen| screen.contains("TASKS 5 by raw"));
+    session.send(&click);
+    session.until("turned", |screen| screen.contains("TASKS 5 by raw, turned"));
+    session.send("h");
+    session.until("help", |screen| screen.contains("off: select text"));
+    session.send("hm");
+    session.until("the tasks", |screen| screen.contains("TASKS 5"));
+    let began = std::time::Instant::now();
+    while session.has_mouse() {
+        assert!(began.elapsed() < Duration::from_secs(30), "m leaves it to the terminal");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    session.send("q");
+    assert_eq!(session.end(), Some(0));
+    let mut session = self::session(&machine, 24, 80, &["--no-mouse"]);
+    session.until("a screen", |screen| screen.contains("TASKS 5"));
+    assert!(!session.has_mouse());
+}
+
+#[test]
+fn boxes_follow_the_locale_and_wide_screens_have_the_command_line() {
+    let machine = Machine::start();
+    machine.write("proc/1000/cmdline", "/opt/worker\0--name\0\u{1b}[2Jx\0");
+    for (locale, more, utf8) in
+        [("C.UTF-8", &[][..], true), ("C", &[], false), ("C.UTF-8", &["--ascii"], false)]
+    {
+        let environment = [("TERM", "xterm-256color"), ("LC_ALL", locale)];
+        let mut session = Session::start(CORETWIN, &top(&machine, more), 30, 200, &environment);
+        let screen = session.until("a command", |screen| screen.contains("TASKS 5 by shared"));
+        assert!(
+            screen.contains("COMMAND") && screen.contains("/opt/worker --name  [2Jx"),
+            "{screen}"
+        );
+        assert_eq!((screen.contains("├─ TASKS"), screen.is_ascii()), (utf8, !utf8), "{screen}");
+        session.send("q");
+        assert_eq!(session.end(), Some(0));
     }
 }
 
@@ -163,7 +215,7 @@ fn a_panic_gives_the_terminal_back_and_its_message_is_seen() {
 #[test]
 #[ignore = "is the program of the test above"]
 fn panics_with_a_screen() {
-    let _screen = coretwin_top::terminal::Screen::enter().expect("a terminal");
+    let _screen = coretwin_top::terminal::Screen::enter(true).expect("a terminal");
     panic!("something went wrong");
 }
 

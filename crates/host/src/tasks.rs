@@ -7,6 +7,7 @@
 use crate::root::Root;
 use crate::stat_line::StatLine;
 use coretwin_base::machine::cpu_set::{CpuId, CpuSet};
+use coretwin_base::printable::clean;
 use coretwin_base::units::Nanos;
 use rustix::fd::OwnedFd;
 use rustix::fs::{Mode, OFlags, open};
@@ -161,6 +162,18 @@ impl Tasks {
         cgroup_of(self.text(format_args!("proc/{process}/cgroup"))?)
     }
 
+    /// The arguments of a process, with blanks between them and no characters that steer a terminal: of
+    /// the first 4096 bytes. `None` if it ended, or is of the kernel and has none.
+    #[must_use]
+    pub fn command_line(&mut self, process: u32) -> Option<String> {
+        self.point_at(format_args!("proc/{process}/cmdline"))?;
+        let file = self.open()?;
+        self.bytes.resize(PIECE_BYTES, 0);
+        let length = retry_on_intr(|| read(&file, &mut self.bytes)).ok()?;
+        let line = clean(&String::from_utf8_lossy(&self.bytes[..length]));
+        Some(line.trim().to_owned()).filter(|line| !line.is_empty())
+    }
+
     fn text(&mut self, path: std::fmt::Arguments<'_>) -> Option<&str> {
         self.point_at(path)?;
         self.read()?;
@@ -250,6 +263,25 @@ mod tests {
         assert_eq!((thread.parent, thread.ticks, thread.threads), (12, 57, 3));
         assert_eq!(thread.waited_ticks, 17);
         assert_eq!((thread.started_ticks, thread.cpu, thread.of_kernel), (4242, CpuId(5), false));
+    }
+
+    #[test]
+    fn a_command_line_is_one_line_and_has_a_cap() {
+        let folder = tempfile::tempdir().expect("folder");
+        std::fs::create_dir_all(folder.path().join("proc/7")).expect("folder");
+        let mut tasks = Tasks::new(&Root::at(folder.path()));
+        assert_eq!(tasks.command_line(7), None);
+        for (bytes, wanted) in [
+            (
+                b"sh\0-c\0echo \x1b[2J\nb\xff\0".to_vec(),
+                Some("sh -c echo  [2J b\u{fffd}".to_owned()),
+            ),
+            (Vec::new(), None),
+            (vec![b'x'; 1 << 20], Some("x".repeat(PIECE_BYTES))),
+        ] {
+            std::fs::write(folder.path().join("proc/7/cmdline"), bytes).expect("written");
+            assert_eq!(tasks.command_line(7), wanted);
+        }
     }
 
     #[test]

@@ -83,7 +83,9 @@ fn measure(seconds: u64) -> Result<(), Box<dyn Error>> {
                     let machine = &window.machine;
                     busy_s += machine.logical_share * f64::from(machine.cpus) * window.elapsed_s;
                 }
-                let _ = terminal.draw(|frame| _ = screen::draw(frame, Some(window), &mut view));
+                let _ = terminal.draw(|frame| {
+                    _ = screen::draw(frame, Some(window), &mut view, &mut |_| String::new());
+                });
                 if windows == WARM {
                     (before, sent_before) = (cpu_s(), sent.0.get());
                 }

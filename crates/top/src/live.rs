@@ -6,7 +6,10 @@ use crate::snapshot::Snapshot;
 use crate::source::Source;
 use crate::terminal::{Screen, Signals, end_without_it, wake_for_keys};
 use crate::view::{Act, View};
+use coretwin_host::root::Root;
+use coretwin_host::tasks::Tasks;
 use ratatui::crossterm::event::{self, Event, KeyEventKind};
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 /// Longest wait for a key, so that a signal is heeded soon.
@@ -41,10 +44,11 @@ pub fn run(
     signals: &Signals,
 ) -> Result<(), Error> {
     let began = Instant::now();
-    let mut screen = Screen::enter()?;
+    let mut screen = Screen::enter(view.mouse)?;
     end_without_it();
     let mut shown: Option<Snapshot> = None;
-    let mut page = draw(&mut screen, shown.as_ref(), &mut view)?;
+    let mut commands = Commands::new(source.root());
+    let mut page = draw(&mut screen, shown.as_ref(), &mut view, &mut commands)?;
     let mut window_began = Instant::now();
     let mut windows = 0;
     while !signals.end() && !until.reached(windows, began) {
@@ -75,12 +79,14 @@ pub fn run(
             windows += 1;
             if !view.paused || shown.is_none() {
                 shown = Some(snapshot);
+                commands.forget();
                 dirty = true;
             }
             source.rest();
         }
         if dirty {
-            page = draw(&mut screen, shown.as_ref(), &mut view)?;
+            screen.set_mouse(view.mouse)?;
+            page = draw(&mut screen, shown.as_ref(), &mut view, &mut commands)?;
         }
     }
     Ok(())
@@ -90,9 +96,39 @@ fn interval(view: &View) -> Duration {
     Duration::from_millis(u64::from(view.interval_tenths) * 100)
 }
 
-fn draw(screen: &mut Screen, shown: Option<&Snapshot>, view: &mut View) -> Result<usize, Error> {
+/// The command lines of processes that are shown: read once for each window, so that those of a paused one
+/// stay too.
+struct Commands {
+    tasks: Tasks,
+    read: BTreeMap<u32, String>,
+}
+
+impl Commands {
+    fn new(root: &Root) -> Self {
+        Self { tasks: Tasks::new(root), read: BTreeMap::new() }
+    }
+
+    fn forget(&mut self) {
+        self.read.clear();
+    }
+
+    fn of(&mut self, process: u32) -> String {
+        let Self { tasks, read } = self;
+        let known = read.entry(process);
+        known.or_insert_with(|| tasks.command_line(process).unwrap_or_default()).clone()
+    }
+}
+
+fn draw(
+    screen: &mut Screen,
+    shown: Option<&Snapshot>,
+    view: &mut View,
+    commands: &mut Commands,
+) -> Result<usize, Error> {
     let mut page = 1;
-    let drawn = screen.terminal.draw(|frame| page = screen::draw(frame, shown, view));
+    let drawn = screen.terminal.draw(|frame| {
+        page = screen::draw(frame, shown, view, &mut |process| commands.of(process));
+    });
     drawn.map_err(Error::Terminal)?;
     Ok(page)
 }
@@ -105,6 +141,7 @@ fn take_event(
 ) -> Result<Option<Act>, Error> {
     let act = match event::read().map_err(Error::Terminal)? {
         Event::Key(key) if key.kind != KeyEventKind::Release => view.key(key, page, shown),
+        Event::Mouse(event) if view.mouse(event) => Act::Draw,
         // The next drawing asks for the size.
         Event::Resize(..) => Act::Draw,
         _ => return Ok(None),

@@ -72,6 +72,12 @@ impl Source {
         Ok(source)
     }
 
+    /// Below which the machine is read.
+    #[must_use]
+    pub fn root(&self) -> &Root {
+        &self.root
+    }
+
     /// When it wants to look next; `None` if never.
     #[must_use]
     pub fn due(&self) -> Option<Instant> {

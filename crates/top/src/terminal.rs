@@ -16,7 +16,7 @@ use ratatui::layout::{Position, Rect};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
 use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGSTOP, SIGTERM, SIGTSTP};
-use std::io::{self, BufWriter, IsTerminal, Stdout};
+use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
 use std::mem::ManuallyDrop;
 use std::os::fd::AsFd;
 use std::sync::Arc;
@@ -26,11 +26,18 @@ use std::time::Duration;
 /// How long what ends by itself has for that.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
+/// Has the terminal tell of clicks and of the wheel (DEC mode 1000), by numbers of any size (1006).
+/// Crossterm's own command asks for every movement too.
+const MOUSE_ON: &str = "\x1b[?1000h\x1b[?1006h";
+const MOUSE_OFF: &str = "\x1b[?1006l\x1b[?1000l";
+
 /// A screen of our own.
 pub struct Screen {
     /// What is drawn on. Only what changed is sent, in one write. Never dropped: we give the terminal
     /// back ourselves, and Ratatui, where that fails, prints to what may be gone too, which panics.
     pub terminal: ManuallyDrop<Terminal<CrosstermBackend<BufWriter<Stdout>>>>,
+    /// Whether the terminal tells of its mouse.
+    mouse: bool,
 }
 
 /// Whether standard input and output are a terminal that can be drawn on.
@@ -52,19 +59,41 @@ pub fn check(term: Option<&str>) -> Result<(), Error> {
     }
 }
 
+/// Whether lines and marks beyond ASCII can be drawn: by the locale, which is the first of LC_ALL, LC_CTYPE
+/// and LANG that is set (locale(7)), and not on the kernel's own console, whose font has too few.
+pub fn draws_utf8(variable: impl Fn(&str) -> Option<String>) -> bool {
+    let set = |name: &str| variable(name).filter(|value| !value.is_empty());
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(set).unwrap_or_default();
+    let locale = locale.to_ascii_lowercase();
+    let is_poor = matches!(variable("TERM").as_deref(), None | Some("linux" | "dumb"));
+    !is_poor && (locale.contains("utf-8") || locale.contains("utf8"))
+}
+
 impl Screen {
-    /// Takes the terminal over.
+    /// Takes the terminal over, its mouse too where that is wanted.
     ///
     /// # Errors
     /// [`Error::Terminal`] with what the system says.
-    pub fn enter() -> Result<Self, Error> {
+    pub fn enter(mouse: bool) -> Result<Self, Error> {
         give_back_on_panic();
         // From here on an error gives back what was taken.
         let backend = CrosstermBackend::new(BufWriter::with_capacity(1 << 16, io::stdout()));
         let terminal = Terminal::new(backend).map_err(Error::Terminal)?;
-        let screen = Self { terminal: ManuallyDrop::new(terminal) };
-        take().map_err(Error::Terminal)?;
+        let screen = Self { terminal: ManuallyDrop::new(terminal), mouse };
+        take(mouse).map_err(Error::Terminal)?;
         Ok(screen)
+    }
+
+    /// Takes the mouse, or leaves it to the terminal, which then selects text with it.
+    ///
+    /// # Errors
+    /// [`Error::Terminal`] with what the system says.
+    pub fn set_mouse(&mut self, wanted: bool) -> Result<(), Error> {
+        if self.mouse == wanted {
+            return Ok(());
+        }
+        self.mouse = wanted;
+        send(if wanted { MOUSE_ON } else { MOUSE_OFF }).map_err(Error::Terminal)
     }
 
     /// Gives the terminal back, stops as job control wants it, and takes it again when continued.
@@ -83,7 +112,7 @@ impl Screen {
     /// # Errors
     /// [`Error::Terminal`] with what the system says.
     pub fn again(&mut self) -> Result<(), Error> {
-        take().map_err(Error::Terminal)?;
+        take(self.mouse).map_err(Error::Terminal)?;
         self.clear()
     }
 
@@ -104,13 +133,20 @@ impl Drop for Screen {
     }
 }
 
-fn take() -> io::Result<()> {
+fn take(mouse: bool) -> io::Result<()> {
     enable_raw_mode()?;
-    execute!(io::stdout(), EnterAlternateScreen, Hide)
+    execute!(io::stdout(), EnterAlternateScreen, Hide)?;
+    if mouse { send(MOUSE_ON) } else { Ok(()) }
+}
+
+fn send(sequence: &str) -> io::Result<()> {
+    let mut out = io::stdout();
+    out.write_all(sequence.as_bytes()).and_then(|()| out.flush())
 }
 
 /// A terminal that is gone cannot be given back, and needs not be.
 fn give_back() {
+    let _ = send(MOUSE_OFF);
     let _ = execute!(io::stdout(), Show, LeaveAlternateScreen);
     let _ = disable_raw_mode();
 }
@@ -213,6 +249,28 @@ mod tests {
     use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
     use rustix::fs::{Mode, OFlags, open};
     use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+
+    #[test]
+    fn boxes_are_drawn_where_locale_and_terminal_have_them() {
+        for (variables, wanted) in [
+            (&[("LANG", "de_DE.UTF-8")][..], true),
+            (&[("LANG", "C.utf8"), ("LC_CTYPE", "")], true),
+            (&[("LANG", "de_DE.UTF-8"), ("LC_CTYPE", "POSIX")], false),
+            (&[("LANG", "C"), ("LC_CTYPE", "C"), ("LC_ALL", "en_GB.UTF-8")], true),
+            (&[("LANG", "en_GB.UTF-8"), ("LC_ALL", "C")], false),
+            (&[("LANG", "de_DE.ISO-8859-1")], false),
+            (&[], false),
+            (&[("LANG", "C.UTF-8"), ("TERM", "linux")], false),
+            (&[("LANG", "C.UTF-8"), ("TERM", "dumb")], false),
+        ] {
+            let set = |wanted: &str| {
+                let default = [("TERM", "xterm")];
+                let mut all = variables.iter().chain(&default);
+                all.find(|(name, _)| *name == wanted).map(|(_, value)| (*value).to_owned())
+            };
+            assert_eq!(draws_utf8(set), wanted, "{variables:?}");
+        }
+    }
 
     #[test]
     fn keys_that_were_told_of_and_not_read_are_told_of_again() {

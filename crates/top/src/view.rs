@@ -2,18 +2,23 @@
 
 use crate::snapshot::{Cgroup, Pair, Snapshot, Task};
 use coretwin_base::account::Worth;
-use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use ratatui::crossterm::event::{
+    KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind,
+};
 use std::cmp::Ordering;
+use std::ops::Range;
 
 /// Most characters of a filter.
 const FILTER_MAX: usize = 64;
+/// Lines that a turn of the wheel scrolls.
+const WHEEL: usize = 3;
 /// Shortest and longest interval, in tenths of a second.
 pub const INTERVAL_TENTHS: std::ops::RangeInclusive<u32> = 2..=6000;
 
 /// Every key: how it is written, and what it does.
 pub const KEYS: [(&str, &str); 14] = [
     ("q", "quit; so do Ctrl-C and Ctrl-D"),
-    ("Tab 1 2 3 4", "below: tasks, cgroups, pairs, notes"),
+    ("Tab 1 2 3 4", "below: tasks, cgroups, pairs, warnings in full"),
     ("s S", "sort by the next column, the one before"),
     ("r", "turn the order round"),
     ("/", "filter by name, cgroup or number; Enter keeps it, Esc clears it"),
@@ -25,7 +30,7 @@ pub const KEYS: [(&str, &str); 14] = [
     ("Up Down", "below: a line back, on; PgUp PgDn a page; Home the start"),
     ("+ -", "a longer, a shorter interval"),
     ("l", "draw all anew"),
-    ("h ?", "this help"),
+    ("m", "mouse: wheel scrolls, click on a heading sorts; off: select text"),
 ];
 
 /// What is shown below the cores.
@@ -38,12 +43,12 @@ pub enum Panel {
     /// Who ran beside whom.
     Pairs,
     /// Warnings with their remedies.
-    Notes,
+    Warnings,
 }
 
 impl Panel {
     /// Every panel, in the order of their keys.
-    pub const ALL: [Self; 4] = [Self::Tasks, Self::Cgroups, Self::Pairs, Self::Notes];
+    pub const ALL: [Self; 4] = [Self::Tasks, Self::Cgroups, Self::Pairs, Self::Warnings];
 
     /// Its name.
     #[must_use]
@@ -52,7 +57,7 @@ impl Panel {
             Self::Tasks => "TASKS",
             Self::Cgroups => "CGROUPS",
             Self::Pairs => "PAIRS",
-            Self::Notes => "NOTES",
+            Self::Warnings => "WARNINGS",
         }
     }
 }
@@ -171,6 +176,14 @@ pub struct View {
     pub interval_tenths: u32,
     /// Whether colours are wanted.
     pub colour: bool,
+    /// Whether there is nothing but ASCII.
+    pub ascii: bool,
+    /// Whether the mouse is ours.
+    pub mouse: bool,
+    /// Where the last drawing put the headings of columns: row, columns of the screen, order.
+    pub heads: Vec<(u16, Range<u16>, Order)>,
+    /// First row of the lower part.
+    pub below: u16,
 }
 
 impl Default for View {
@@ -190,6 +203,10 @@ impl Default for View {
             from: 0,
             interval_tenths: 10,
             colour: true,
+            ascii: false,
+            mouse: true,
+            heads: Vec::new(),
+            below: 0,
         }
     }
 }
@@ -212,7 +229,11 @@ impl View {
         match key.code {
             KeyCode::Char('q') => return Act::Quit,
             KeyCode::Char('l') => return Act::Anew,
-            KeyCode::Char('h' | '?') => self.help = !self.help,
+            KeyCode::Char('m') => self.mouse = !self.mouse,
+            KeyCode::Char('h' | '?') => {
+                self.help = !self.help;
+                self.from = 0;
+            }
             KeyCode::Esc if self.help => self.help = false,
             KeyCode::Esc => {
                 self.filter.clear();
@@ -227,6 +248,28 @@ impl View {
             code => self.move_about(code, page),
         }
         Act::Draw
+    }
+
+    /// Takes what the mouse did; whether anything changed.
+    pub fn mouse(&mut self, event: MouseEvent) -> bool {
+        let is_below = self.help || event.row >= self.below;
+        match event.kind {
+            MouseEventKind::ScrollUp if is_below => self.move_about(KeyCode::PageUp, WHEEL),
+            MouseEventKind::ScrollDown if is_below => self.move_about(KeyCode::PageDown, WHEEL),
+            MouseEventKind::ScrollUp => self.move_about(KeyCode::Char('['), 1),
+            MouseEventKind::ScrollDown => self.move_about(KeyCode::Char(']'), 1),
+            MouseEventKind::Down(MouseButton::Left) => {
+                let mut heads = self.heads.iter();
+                let hit = heads
+                    .find(|(row, columns, _)| *row == event.row && columns.contains(&event.column));
+                let Some((_, _, order)) = hit else { return false };
+                // A second click turns the order round.
+                self.reversed = self.order == *order && !self.reversed;
+                self.order = *order;
+            }
+            _ => return false,
+        }
+        true
     }
 
     fn type_filter(&mut self, code: KeyCode) {

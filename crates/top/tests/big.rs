@@ -5,12 +5,9 @@ mod support;
 use coretwin_base::account::MethodName;
 use coretwin_top::snapshot::Snapshot;
 use coretwin_top::source::LOOKS_SHARE_MAX;
-use coretwin_top::view::View;
-use coretwin_top::{lines, live::Until, screen, terminal::Signals};
-use ratatui::Terminal;
-use ratatui::backend::TestBackend;
+use coretwin_top::{lines, live::Until, terminal::Signals};
 use std::time::Duration;
-use support::{Big, CPUS, RUNNING};
+use support::{Big, CPUS, RUNNING, screen_of};
 
 /// Windows of the test; of a tenth of the usual length and less.
 const WINDOWS: u64 = 60;
@@ -29,15 +26,6 @@ fn median(values: &[usize]) -> usize {
     let mut sorted = values.to_vec();
     sorted.sort_unstable();
     sorted[sorted.len() / 2]
-}
-
-fn screen_of(snapshot: &Snapshot, width: u16, height: u16) -> String {
-    let mut terminal = Terminal::new(TestBackend::new(width, height)).expect("terminal");
-    let mut view = View::default();
-    terminal.draw(|frame| _ = screen::draw(frame, Some(snapshot), &mut view)).expect("drawn");
-    let buffer = terminal.backend().buffer();
-    let row = |y| (0..width).map(|x| buffer[(x, y)].symbol()).collect::<String>() + "\n";
-    (0..height).map(row).collect()
 }
 
 #[test]

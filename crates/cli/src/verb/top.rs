@@ -62,6 +62,12 @@ pub(crate) struct Args {
     /// No colours; so does the variable NO_COLOR
     #[arg(long)]
     no_color: bool,
+    /// Draw with ASCII alone; so does a locale that is not UTF-8, and TERM=linux
+    #[arg(long)]
+    ascii: bool,
+    /// Leave the mouse to the terminal, so that text can be selected; so does the key m
+    #[arg(long)]
+    no_mouse: bool,
     /// No short looks between the windows, which give the maxima
     #[arg(long)]
     no_short_looks: bool,
@@ -101,6 +107,8 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
             order: args.sort,
             filter: args.filter.clone(),
             interval_tenths: args.interval,
+            ascii: args.ascii || !terminal::draws_utf8(|name| std::env::var(name).ok()),
+            mouse: !args.no_mouse,
             colour: !args.no_color && std::env::var_os("NO_COLOR").is_none_or(|no| no.is_empty()),
             ..View::default()
         };

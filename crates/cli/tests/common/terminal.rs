@@ -134,11 +134,6 @@ impl Session {
         }
     }
 
-    /// The screen itself.
-    pub(crate) fn screen(&self) -> &vt100::Screen {
-        self.parser.screen()
-    }
-
     /// All that was sent.
     pub(crate) fn text(&self) -> String {
         String::from_utf8_lossy(&self.sent).into_owned()
@@ -149,10 +144,17 @@ impl Session {
         self.parser.screen().alternate_screen() && !self.is_cooked()
     }
 
-    /// Whether the terminal is as it was: screen, cursor, modes.
-    pub(crate) fn is_given_back(&self) -> bool {
+    /// Whether the program is told of the mouse.
+    pub(crate) fn has_mouse(&mut self) -> bool {
+        self.read();
+        self.parser.screen().mouse_protocol_mode() != vt100::MouseProtocolMode::None
+    }
+
+    /// Whether the terminal is as it was: screen, cursor, mouse, modes.
+    pub(crate) fn is_given_back(&mut self) -> bool {
         let screen = self.parser.screen();
-        !screen.alternate_screen() && !screen.hide_cursor() && self.is_cooked()
+        let is_plain = !screen.alternate_screen() && !screen.hide_cursor();
+        is_plain && !self.has_mouse() && self.is_cooked()
     }
 
     fn is_cooked(&self) -> bool {

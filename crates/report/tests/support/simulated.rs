@@ -20,6 +20,21 @@ pub(crate) fn simulated() -> Records {
     Records { plan, readings, environment, summary }
 }
 
+/// Of it, what one kernel's two arms did in the families that are a load: as the program answers
+/// `coretwin study chat dbench tbench --machine xeon-mp-foster --arm off@KERNEL --arm on@KERNEL --seed 1`.
+pub(crate) fn of_kernel(kernel: &str) -> Records {
+    let Records { mut plan, mut readings, environment, .. } = simulated();
+    plan.arms.retain(|arm| arm.scheduler == kernel);
+    plan.reference_arm = plan.arms[0].label.clone();
+    plan.rows.retain(|row| ["chat", "dbench", "tbench"].contains(&row.workload.as_str()));
+    plan.orders.iter_mut().for_each(|order| *order = vec![0, 1]);
+    readings.retain(|reading| {
+        plan.arm(&reading.arm).is_some() && plan.rows.iter().any(|row| *row.id == *reading.row)
+    });
+    let summary = coretwin_article::analyse(&plan, &readings, StoppedBecause::Blocks);
+    Records { plan, readings, environment, summary }
+}
+
 fn told(plan: &Plan, line: &str, seq: u64) -> Reading {
     let cells: Vec<&str> = line.split(',').collect();
     let [row, arm, block, value, fraction, runs, error, throughput] = cells[..] else {

@@ -1,7 +1,7 @@
 //! Bars of cores: each by itself where there is room, else by last-level cache or by package, with a
 //! character for every core.
 
-use super::{Page, percent};
+use super::{Glyphs, Page, percent};
 use crate::snapshot::{Core, Snapshot};
 use crate::view::{Grain, View};
 use coretwin_base::machine::cpu_set::CpuSet;
@@ -32,17 +32,21 @@ pub(super) fn draw(page: &mut Page<'_>, snapshot: &Snapshot, view: &mut View, ro
     };
     let first = view.cores_from.min(lines.len().saturating_sub(room));
     view.cores_from = first;
-    let some = if snapshot.machine.threads_per_core_max > 2 { "  * several" } else { "" };
+    let [all, several, one, _, idle] = page.glyphs.busy;
+    let some = match snapshot.machine.threads_per_core_max {
+        3.. => format!("  {several} several"),
+        _ => String::new(),
+    };
     let shown = match lines.len() > room {
-        true => format!("  rows {}-{} of {} ([ ])", first + 1, first + room, lines.len()),
+        true => format!("rows {}-{} of {} ([ ])", first + 1, first + room, lines.len()),
         false => String::new(),
     };
-    let by = match grain {
-        Grain::Cache => " by last-level cache",
-        Grain::Package => " by package",
-        _ => "",
+    let name = match grain {
+        Grain::Cache => "CORES by last-level cache",
+        Grain::Package => "CORES by package",
+        _ => "CORES",
     };
-    page.heading("CORES", format!("{by}  # all CPUs busy{some}  = one  . idle{shown}"));
+    page.heading(name, &[format!("{all} all CPUs busy{some}  {one} one  {idle} idle"), shown]);
     for line in lines.into_iter().skip(first).take(room) {
         page.line(line);
     }
@@ -121,9 +125,10 @@ fn single_lines(page: &Page<'_>, groups: &[Group<'_>], room: usize) -> Vec<Line<
     let line = |row: usize| {
         let mut words = Vec::new();
         for group in groups.iter().skip(row).step_by(height.max(1)) {
-            words.push(Words::raw(format!("{:>label$} |", group.name)));
+            let side = page.glyphs.side;
+            words.push(Words::raw(format!("{:>label$} {side}", group.name)));
             words.extend(bar_of(page, &group.cores, bar));
-            words.push(Words::raw(format!("|{:GAP$}", "")));
+            words.push(Words::raw(format!("{side}{:GAP$}", "")));
         }
         Line::from(words)
     };
@@ -139,19 +144,15 @@ fn group_lines(page: &Page<'_>, groups: &[Group<'_>], room: usize) -> Vec<Line<'
     for group in groups {
         let head = group_head(page, group, label);
         let used: usize = head.iter().map(Words::width).sum();
-        let letters: Vec<char> = group.cores.iter().map(|core| letter(core)).collect();
+        let letters: Vec<&str> = group.cores.iter().map(|core| letter(core, page.glyphs)).collect();
         let style = page.coloured(Color::Cyan);
         if used + letters.len() > width && own_lines <= room {
             lines.push(Line::from(head));
-            let rows = letters.chunks(width.max(1)).map(|row| row.iter().collect::<String>());
+            let rows = letters.chunks(width.max(1)).map(<[&str]>::concat);
             lines.extend(rows.map(|row| Line::styled(row, style)));
             continue;
         }
-        let mut text: String = letters.iter().collect();
-        if used + text.len() > width {
-            text.truncate(width.saturating_sub(used + 1));
-            text.push('>');
-        }
+        let text = super::cut(&letters.concat(), width.saturating_sub(used), page.glyphs);
         lines.push(Line::from([head, vec![Words::styled(text, style)]].concat()));
     }
     lines
@@ -162,10 +163,11 @@ fn group_head(page: &Page<'_>, group: &Group<'_>, label: usize) -> Vec<Words<'st
     let mean = |value: &dyn Fn(&Core) -> f64| {
         percent(group.cores.iter().map(|core| value(core)).sum::<f64>() / count)
     };
-    let mut words = vec![Words::raw(format!("{:<label$} |", group.name))];
+    let side = page.glyphs.side;
+    let mut words = vec![Words::raw(format!("{:<label$} {side}", group.name))];
     words.extend(bar_of(page, &group.cores, GROUP_BAR));
     words.push(Words::raw(format!(
-        "| any {:>6} all {:>6} cap {:>6} ",
+        "{side} any {:>6} all {:>6} cap {:>6} ",
         mean(&|core| core.at_least(1)),
         mean(&|core| core.at_least(core.cpus.len().max(2))),
         mean(&|core| core.capacity_share.value),
@@ -173,15 +175,16 @@ fn group_head(page: &Page<'_>, group: &Group<'_>, label: usize) -> Vec<Words<'st
     words
 }
 
-/// A character for a core, by what it did most; `-` for one that did a little.
-fn letter(core: &Core) -> char {
-    let all = if core.cpus.len() > 1 { core.at_least(core.cpus.len()) } else { 0.0 };
+/// A character for a core, by what it did most.
+fn letter(core: &Core, glyphs: &Glyphs) -> &'static str {
+    let [all, several, one, little, idle] = glyphs.busy;
+    let full = if core.cpus.len() > 1 { core.at_least(core.cpus.len()) } else { 0.0 };
     match () {
-        () if all >= 0.5 => '#',
-        () if core.at_least(2) >= 0.5 => '*',
-        () if core.at_least(1) >= 0.5 => '=',
-        () if core.at_least(1) >= 0.05 => '-',
-        () => '.',
+        () if full >= 0.5 => all,
+        () if core.at_least(2) >= 0.5 => several,
+        () if core.at_least(1) >= 0.5 => one,
+        () if core.at_least(1) >= 0.05 => little,
+        () => idle,
     }
 }
 
@@ -199,13 +202,13 @@ fn bar_of(page: &Page<'_>, cores: &[&Core], length: usize) -> Vec<Words<'static>
     let end = |share: f64| ((share * length as f64).round() as usize).min(length);
     let (all, several) = (end(all), end(several));
     let any = end(any).max(usize::from(any >= 0.02)).max(several);
-    let part = |letter: &str, count: usize, colour: Color| {
-        Words::styled(letter.repeat(count), page.coloured(colour))
+    let part = |kind: usize, count: usize, colour: Color| {
+        Words::styled(page.glyphs.busy[kind].repeat(count), page.coloured(colour))
     };
     vec![
-        part("#", all, Color::Red),
-        part("*", several.saturating_sub(all), Color::Yellow),
-        part("=", any.saturating_sub(several.max(all)), Color::Green),
-        part(".", length - any.max(several).max(all), Color::Reset),
+        part(0, all, Color::Red),
+        part(1, several.saturating_sub(all), Color::Yellow),
+        part(2, any.saturating_sub(several.max(all)), Color::Green),
+        part(4, length - any.max(several).max(all), Color::Reset),
     ]
 }

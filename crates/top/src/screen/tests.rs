@@ -1,9 +1,9 @@
 //! The screen at three sizes, and of a machine of hundreds of CPUs.
 
-use super::{LEGEND, draw};
+use super::{ASCII, UTF8, broken, draw, legend};
 use crate::assemble::{Seen, snapshot};
 use crate::snapshot::{Short, Snapshot};
-use crate::view::{Act, Grain, KEYS, Panel, View};
+use crate::view::{Act, Grain, KEYS, Order, Panel, View};
 use coretwin_account::model::Valuation;
 use coretwin_base::account::{
     CoreUse, CpuUse, MethodName, PairUse, Run, Siblings, Span, TaskUse, Window,
@@ -12,10 +12,12 @@ use coretwin_base::machine::cpu_set::{CpuId, CpuSet};
 use coretwin_base::machine::topology::Topology;
 use coretwin_base::warning::Warning;
 use coretwin_host::pressure::Pressure;
-use expect_test::{Expect, expect};
+use expect_test::expect_file;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
-use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use ratatui::crossterm::event::{
+    KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind,
+};
 use ratatui::style::Color;
 
 /// What a core of two CPUs does: seconds with none, one and both busy, of one second.
@@ -129,8 +131,15 @@ fn drawn(
     view: &View,
 ) -> Terminal<TestBackend> {
     let mut terminal = Terminal::new(TestBackend::new(width, height)).expect("terminal");
-    terminal.draw(|frame| _ = draw(frame, snapshot, &mut view.clone())).expect("drawn");
+    let view = &mut view.clone();
+    terminal.draw(|frame| _ = draw(frame, snapshot, view, &mut command)).expect("drawn");
     terminal
+}
+
+/// As a process may choose it.
+fn command(process: u32) -> String {
+    let rest = "-quiet -D_REENTRANT \u{1b}[31m src/a/long/path/of/a/source.cc -o /tmp/cc.s -O2";
+    format!("/usr/libexec/gcc/x86_64/12/cc1plus --pid={process} {rest}")
 }
 
 fn text(width: u16, height: u16, snapshot: Option<&Snapshot>, view: &View) -> String {
@@ -140,285 +149,74 @@ fn text(width: u16, height: u16, snapshot: Option<&Snapshot>, view: &View) -> St
     (0..height).map(|y| row(y).trim_end().to_owned() + "\n").collect()
 }
 
-fn check(width: u16, height: u16, cores: u32, view: &View, expected: &Expect) {
-    let text = text(width, height, Some(&made(cores)), view);
-    assert!(text.is_ascii(), "{text}");
-    expected.assert_eq(&text);
-}
-
 #[test]
-fn at_80_by_24() {
-    check(
-        80,
-        24,
-        8,
-        &View::default(),
-        &expect![[r#"
-            coretwin top  15 CPUs, 8 cores, offline 15  sampled 1.0 s  22:13:20 UTC
-            logical 27.3% (max 62)  core-busy 33.5% (max 71)  all busy 17.6%  steal 0.1%
-            capacity 30.3% [28.2-33.5] (max 66)  headroom 5.6 of 8 cores [5.3-5.7]
-            yield s=1.25 [1.00-1.50] default, from published numbers of other machines
-            clash at most 1.41 cores (max 2.0)  PSI cpu 12.5% mem 0.0% io 1.0%  irq 0.4%
-            ! note (4 for all of it): method ebpf needs CAP_BPF and CAP_PERFMON; this one lo
-            CORES  # all CPUs busy  = one  . idle
-              0-1 |####################|    8-9 |....................|
-              2-3 |########==========..|  10-11 |....................|
-              4-5 |===============.....|  12-13 |....................|
-              6-7 |=...................|     14 |....................|
-            TASKS 5 by shared    keys:  2 cgroups  3 pairs  4 notes
-                TID  CPU   RAW s SHARED s       CAPACITY        ALONE s       NAME
-                 10    0   1.000    1.000          0.500          0.625+-0.12 gzip
-                 11    1   1.000    1.000          0.500          0.625+-0.12 cc1plus
-                 21    2   0.700    0.400+-0.10    0.440+-.083    0.550+-.088 postgres
-                 22    3   0.600    0.350          0.375+-.042    0.469+-.044 a?[2Jb?c
-                 31    4   0.750    0.000          0.600+-0.12    0.750       python3
-
-
-
-
-
-            q quit  Tab panel  s sort  / filter  p pause  h help
-        "#]],
-    );
-}
-
-#[test]
-fn at_132_by_40() {
-    check(
-        132,
-        40,
-        8,
-        &View::default(),
-        &expect![[r#"
-            coretwin top  15 CPUs, 8 cores, offline 15  sampled 1.0 s  22:13:20 UTC
-            logical 27.3% (max 62)  core-busy 33.5% (max 71)  all busy 17.6%  steal 0.1%
-            capacity 30.3% [28.2-33.5] (max 66)  headroom 5.6 of 8 cores [5.3-5.7] 3.3x the load
-            yield s=1.25 [1.00-1.50] default, from published numbers of other machines
-            clash at most 1.41 cores (max 2.0)  PSI cpu 12.5% mem 0.0% io 1.0%  irq 0.4%
-            ! note (4 for all of it): method ebpf needs CAP_BPF and CAP_PERFMON; this one looks now and then
-            CORES  # all CPUs busy  = one  . idle
-              0-1 |####################|    4-5 |===============.....|    8-9 |....................|  12-13 |....................|
-              2-3 |########==========..|    6-7 |=...................|  10-11 |....................|     14 |....................|
-            TASKS 5 by shared    keys:  2 cgroups  3 pairs  4 notes
-                PID     TID  CPU   RAW s SHARED s       CAPACITY        ALONE s       NAME
-                 10      10    0   1.000    1.000          0.500          0.625+-0.12 gzip             /build/a
-                 10      11    1   1.000    1.000          0.500          0.625+-0.12 cc1plus          /build/b
-                 20      21    2   0.700    0.400+-0.10    0.440+-.083    0.550+-.088 postgres         /db
-                 20      22    3   0.600    0.350          0.375+-.042    0.469+-.044 a?[2Jb?c         /db
-                 30      31    4   0.750    0.000          0.600+-0.12    0.750       python3
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-            q quit  Tab panel  s sort  r turn  / filter  p pause  g group  c cores  [ ] scroll  h help
-        "#]],
-    );
-}
-
-#[test]
-fn at_60_by_14() {
-    let view = View { panel: Panel::Cgroups, ..View::default() };
-    check(
-        60,
-        14,
-        8,
-        &view,
-        &expect![[r#"
-            coretwin top  15 CPUs, 8 cores, offline 15  sampled 1.0 s  2
-            logical 27.3% (max 62)  core-busy 33.5% (max 71)  all busy 1
-            capacity 30.3% [28.2-33.5] (max 66)  headroom 5.6 of 8 cores
-            yield s=1.25 [1.00-1.50] default, from published numbers of
-            clash at most 1.41 cores (max 2.0)  PSI cpu 12.5% mem 0.0% i
-            ! note (4 for all of it): method ebpf needs CAP_BPF and CAP_
-            CORES  # all CPUs busy  = one  . idle
-              0-1 |##########|    6-7 |=.........|  12-13 |..........|
-              2-3 |####=====.|    8-9 |..........|     14 |..........|
-              4-5 |========..|  10-11 |..........|
-            CGROUPS 4 by shared    keys:  1 tasks  3 pairs  4 notes
-            TASKS   RAW s SHARED s       CAPACITY        ALONE s       P
-                1   1.000    1.000          0.500          0.625+-0.12 /
-            q quit  Tab panel  s sort  / filter  p pause  h help
-        "#]],
-    );
-}
-
-#[test]
-fn hundreds_of_cores_at_80_by_24() {
-    check(
-        80,
-        24,
-        128,
-        &View::default(),
-        &expect![[r#"
-            coretwin top  255 CPUs, 128 cores, offline 255  sampled 1.0 s  22:13:20 UTC
-            logical 1.6% (max 62)  core-busy 2.1% (max 71)  all busy 1.1%  steal 0.1%
-            capacity 1.9% [1.8-2.1] (max 66)  headroom 125.6 of 128 cores [125.3-125.7]
-            yield s=1.25 [1.00-1.50] default, from published numbers of other machines
-            clash at most 1.41 cores (max 2.0)  PSI cpu 12.5% mem 0.0% io 1.0%  irq 0.4%
-            ! note (4 for all of it): method ebpf needs CAP_BPF and CAP_PERFMON; this one lo
-            CORES by package  # all CPUs busy  = one  . idle
-            package 0 |=...............| any   4.2% all   2.2% cap   3.8%
-            #==.............................................................
-            package 1 |................| any   0.0% all   0.0% cap   0.0%
-            ................................................................
-            TASKS 5 by shared    keys:  2 cgroups  3 pairs  4 notes
-                TID  CPU   RAW s SHARED s       CAPACITY        ALONE s       NAME
-                 10    0   1.000    1.000          0.500          0.625+-0.12 gzip
-                 11    1   1.000    1.000          0.500          0.625+-0.12 cc1plus
-                 21    2   0.700    0.400+-0.10    0.440+-.083    0.550+-.088 postgres
-                 22    3   0.600    0.350          0.375+-.042    0.469+-.044 a?[2Jb?c
-                 31    4   0.750    0.000          0.600+-0.12    0.750       python3
-
-
-
-
-
-            q quit  Tab panel  s sort  / filter  p pause  h help
-        "#]],
-    );
-}
-
-#[test]
-fn hundreds_of_cores_each_by_itself() {
-    let view = View { grain: Grain::Core, cores_large: true, cores_from: 4, ..View::default() };
-    check(
-        80,
-        24,
-        128,
-        &view,
-        &expect![[r#"
-        coretwin top  255 CPUs, 128 cores, offline 255  sampled 1.0 s  22:13:20 UTC
-        logical 1.6% (max 62)  core-busy 2.1% (max 71)  all busy 1.1%  steal 0.1%
-        capacity 1.9% [1.8-2.1] (max 66)  headroom 125.6 of 128 cores [125.3-125.7]
-        yield s=1.25 [1.00-1.50] default, from published numbers of other machines
-        clash at most 1.41 cores (max 2.0)  PSI cpu 12.5% mem 0.0% io 1.0%  irq 0.4%
-        ! note (4 for all of it): method ebpf needs CAP_BPF and CAP_PERFMON; this one lo
-        CORES  # all CPUs busy  = one  . idle  rows 5-20 of 32 ([ ])
-            8-9 |.....|    72-73 |.....|  136-137 |.....|  200-201 |.....|
-          10-11 |.....|    74-75 |.....|  138-139 |.....|  202-203 |.....|
-          12-13 |.....|    76-77 |.....|  140-141 |.....|  204-205 |.....|
-          14-15 |.....|    78-79 |.....|  142-143 |.....|  206-207 |.....|
-          16-17 |.....|    80-81 |.....|  144-145 |.....|  208-209 |.....|
-          18-19 |.....|    82-83 |.....|  146-147 |.....|  210-211 |.....|
-          20-21 |.....|    84-85 |.....|  148-149 |.....|  212-213 |.....|
-          22-23 |.....|    86-87 |.....|  150-151 |.....|  214-215 |.....|
-          24-25 |.....|    88-89 |.....|  152-153 |.....|  216-217 |.....|
-          26-27 |.....|    90-91 |.....|  154-155 |.....|  218-219 |.....|
-          28-29 |.....|    92-93 |.....|  156-157 |.....|  220-221 |.....|
-          30-31 |.....|    94-95 |.....|  158-159 |.....|  222-223 |.....|
-          32-33 |.....|    96-97 |.....|  160-161 |.....|  224-225 |.....|
-          34-35 |.....|    98-99 |.....|  162-163 |.....|  226-227 |.....|
-          36-37 |.....|  100-101 |.....|  164-165 |.....|  228-229 |.....|
-          38-39 |.....|  102-103 |.....|  166-167 |.....|  230-231 |.....|
-        q quit  Tab panel  s sort  / filter  p pause  h help
-    "#]],
-    );
-}
-
-#[test]
-fn pairs_and_notes() {
-    let view = View { panel: Panel::Pairs, ..View::default() };
-    check(
-        80,
-        18,
-        8,
-        &view,
-        &expect![[r#"
-            coretwin top  15 CPUs, 8 cores, offline 15  sampled 1.0 s  22:13:20 UTC
-            logical 27.3% (max 62)  core-busy 33.5% (max 71)  all busy 17.6%  steal 0.1%
-            capacity 30.3% [28.2-33.5] (max 66)  headroom 5.6 of 8 cores [5.3-5.7]
-            yield s=1.25 [1.00-1.50] default, from published numbers of other machines
-            clash at most 1.41 cores (max 2.0)  PSI cpu 12.5% mem 0.0% io 1.0%  irq 0.4%
-            ! note (4 for all of it): method ebpf needs CAP_BPF and CAP_PERFMON; this one lo
-            CORES  # all CPUs busy  = one  . idle
-              0-1 |####################|    8-9 |....................|
-              2-3 |########==========..|  10-11 |....................|
-              4-5 |===============.....|  12-13 |....................|
-              6-7 |=...................|     14 |....................|
-            PAIRS 1    keys:  1 tasks  2 cgroups  4 notes
-                  TOGETHER s EACH LOST s     WHO
-                 1.000+-.035    0.375+-0.13  10 gzip and 11 cc1plus
-
-
-
-            q quit  Tab panel  s sort  / filter  p pause  h help
-        "#]],
-    );
-    let view = View { panel: Panel::Notes, paused: true, ..View::default() };
-    check(
-        70,
-        18,
-        8,
-        &view,
-        &expect![[r#"
-        coretwin top  PAUSED  15 CPUs, 8 cores, offline 15  sampled 1.0 s  22:
-        logical 27.3% (max 62)  core-busy 33.5% (max 71)  all busy 17.6%  stea
-        capacity 30.3% [28.2-33.5] (max 66)  headroom 5.6 of 8 cores [5.3-5.7]
-        yield s=1.25 [1.00-1.50] default, from published numbers of other mach
-        clash at most 1.41 cores (max 2.0)  PSI cpu 12.5% mem 0.0% io 1.0%  ir
-        ! note (4 for all of it): method ebpf needs CAP_BPF and CAP_PERFMON; t
-        CORES  # all CPUs busy  = one  . idle
-          0-1 |####################|    8-9 |....................|
-          2-3 |########==========..|  10-11 |....................|
-          4-5 |===============.....|  12-13 |....................|
-          6-7 |=...................|     14 |....................|
-        NOTES 1    keys:  1 tasks  2 cgroups  3 pairs
-        ! method ebpf needs CAP_BPF and CAP_PERFMON; this one looks now and
-          then
-          run it by sudo
-
-
-        q quit  Tab panel  s sort  / filter  p pause  h help
-    "#]],
-    );
-}
-
-#[test]
-fn the_help_is_whole_at_80_by_24() {
-    let view = View { help: true, ..View::default() };
-    let shown = text(80, 24, None, &view);
-    for line in KEYS.iter().map(|(_, what)| *what).chain(LEGEND) {
-        assert!(shown.contains(line), "{line} is not in\n{shown}");
+fn screens() {
+    let utf8 = View::default;
+    let ascii = || View { ascii: true, ..View::default() };
+    let each = View {
+        grain: Grain::Core,
+        cores_large: true,
+        cores_from: 4,
+        ascii: true,
+        ..View::default()
+    };
+    for (name, (width, height), cores, view) in [
+        ("60x24", (60, 24), 8, utf8()),
+        ("80x24", (80, 24), 8, utf8()),
+        ("120x30", (120, 30), 8, utf8()),
+        ("200x40", (200, 40), 8, utf8()),
+        ("80x24-ascii", (80, 24), 8, ascii()),
+        ("60x14-cgroups-ascii", (60, 14), 8, View { panel: Panel::Cgroups, ..ascii() }),
+        ("80x24-128-cores", (80, 24), 128, utf8()),
+        ("80x24-128-cores-each-ascii", (80, 24), 128, each),
+        ("80x18-pairs", (80, 18), 8, View { panel: Panel::Pairs, ..utf8() }),
+        ("60x18-warnings", (60, 18), 8, View { panel: Panel::Warnings, paused: true, ..utf8() }),
+    ] {
+        let shown = text(width, height, Some(&made(cores)), &view);
+        assert_eq!(shown.is_ascii(), view.ascii, "{shown}");
+        expect_file![format!("snapshots/{name}.txt")].assert_eq(&shown);
     }
-    // Narrower, it is broken into more lines, not cut.
-    let narrow = text(50, 60, None, &view);
-    assert!(narrow.trim_end().ends_with("r"), "{narrow}");
 }
 
 #[test]
-fn every_note_has_its_turn_on_the_line_above() {
+fn the_help_is_whole_at_80_by_24_and_scrolls_where_it_is_not() {
+    for glyphs in [&ASCII, &UTF8] {
+        let view = View { help: true, ascii: std::ptr::eq(glyphs, &ASCII), ..View::default() };
+        let shown = text(80, 24, None, &view);
+        let legend = legend(glyphs);
+        for line in KEYS.iter().map(|(_, what)| *what).chain(legend.iter().map(String::as_str)) {
+            assert!(shown.contains(line), "{line} is not in\n{shown}");
+        }
+        let narrow = |from| text(60, 24, None, &View { from, ..view.clone() });
+        assert!(!narrow(0).contains("slowdown r") && narrow(90).contains("slowdown r"));
+    }
+}
+
+#[test]
+fn what_is_broken_into_lines_is_whole() {
+    let text = "a warning with /a/path/that/is/longer/than/any/line/may/be and its end";
+    for width in [12, 20, 60] {
+        let lines = broken(text, width);
+        assert!(lines.iter().all(|line| line.trim_end().len() <= width), "{lines:?}");
+        assert_eq!(lines.concat().replace(' ', ""), text.replace(' ', ""));
+    }
+}
+
+#[test]
+fn every_warning_has_its_turn_on_the_line_above() {
     let mut snapshot = made(8);
     snapshot.warnings.push(Warning::new("steal", "much was stolen", ""));
-    let view = View::default();
+    let view = View { ascii: true, ..View::default() };
     let lines: Vec<String> = [0.0, 4.0, 8.0]
         .iter()
         .map(|later_s| {
             let now = Snapshot { time_unix_s: 1_700_000_000.0 + later_s, ..snapshot.clone() };
             let shown = text(80, 24, Some(&now), &view);
-            shown.lines().find(|line| line.starts_with("! ")).unwrap_or_default().to_owned()
+            shown.lines().find(|line| line.starts_with("|! ")).unwrap_or_default().to_owned()
         })
         .collect();
-    assert!(lines[0].starts_with("! note 1 of 2 (4 for all): method"), "{lines:?}");
-    assert_eq!(lines[1], "! note 2 of 2 (4 for all): much was stolen");
+    assert!(lines[0].starts_with("|! warning 1 of 2 (4 for all): method"), "{lines:?}");
+    assert!(lines[1].starts_with("|! warning 2 of 2 (4 for all): much was stolen "), "{lines:?}");
     assert_eq!(lines[0], lines[2]);
 }
 
@@ -438,13 +236,16 @@ fn where_nobody_has_siblings_nothing_is_said_of_them_but_that() {
 
 #[test]
 fn half_a_range_is_told_if_there_is_one() {
-    let of =
-        |half: f64| super::tables::number(Span { value: 1.0, low: 1.0 - half, high: 1.0 + half });
+    let of = |half: f64, glyphs| {
+        let span = Span { value: 1.0, low: 1.0 - half, high: 1.0 + half };
+        super::tables::number(span, glyphs)
+    };
     for (half, told) in [(0.0004, ""), (0.004, "+-.004"), (0.0994, "+-.099"), (0.0996, "+-0.10")] {
-        assert_eq!(of(half).trim(), format!("1.000{told}"));
-        assert_eq!(of(half).len(), 14);
+        let (ascii, utf8) = (of(half, &ASCII), of(half, &UTF8));
+        assert_eq!((ascii.trim(), ascii.len()), (&*format!("1.000{told}"), 13));
+        assert_eq!((utf8.replace('±', "+-").trim(), utf8.chars().count()), (ascii.trim(), 13));
     }
-    assert_eq!(of(12.34).trim(), "1.000+-12.3");
+    assert_eq!(of(12.34, &ASCII).trim(), "1.000+-12.3");
 }
 
 #[test]
@@ -466,7 +267,9 @@ fn any_size_any_panel_and_no_window_yet_can_be_drawn() {
         for (width, height) in [(1, 1), (39, 8), (40, 8), (40, 9), (80, 7), (81, 25), (300, 100)] {
             for panel in Panel::ALL {
                 for help in [false, true] {
-                    let view = View { panel, help, from: 90, cores_from: 900, ..View::default() };
+                    let ascii = height == 8;
+                    let view =
+                        View { panel, help, ascii, from: 90, cores_from: 900, ..View::default() };
                     drawn(width, height, Some(&snapshot), &view);
                     drawn(width, height, None, &view);
                 }
@@ -481,11 +284,51 @@ fn who_scrolls_beyond_the_end_is_at_the_end() {
     for (panel, last) in [(Panel::Tasks, 4), (Panel::Cgroups, 3), (Panel::Pairs, 0)] {
         let mut view = View { panel, from: 90, cores_from: 900, ..View::default() };
         let mut terminal = Terminal::new(TestBackend::new(80, 24)).expect("terminal");
-        terminal.draw(|frame| _ = draw(frame, Some(&snapshot), &mut view)).expect("drawn");
+        let shown = Some(&snapshot);
+        terminal.draw(|frame| _ = draw(frame, shown, &mut view, &mut command)).expect("drawn");
         assert_eq!(view.from, last, "{panel:?}");
         assert!(view.cores_from < 128, "{}", view.cores_from);
         view.key(KeyEvent::new(KeyCode::Up, KeyModifiers::NONE), 10, Some(&snapshot));
         assert_eq!(view.from, last.saturating_sub(1), "{panel:?}: one key, one line");
+    }
+}
+
+#[test]
+fn the_wheel_scrolls_and_a_click_on_a_heading_sorts() {
+    let event = |kind, column, row| MouseEvent { kind, column, row, modifiers: KeyModifiers::NONE };
+    for (width, ascii) in [(60, true), (80, false), (200, false)] {
+        let mut view = View { ascii, ..View::default() };
+        let mut terminal = Terminal::new(TestBackend::new(width, 24)).expect("terminal");
+        let snapshot = made(8);
+        terminal
+            .draw(|frame| _ = draw(frame, Some(&snapshot), &mut view, &mut command))
+            .expect("drawn");
+        let heading = |word: &str| {
+            let buffer = terminal.backend().buffer();
+            let row = |y| (0..width).map(|x| buffer[(x, y)].symbol().to_owned()).collect();
+            let rows = (0..24).map(|y| (y, row(y))).collect::<Vec<(u16, Vec<String>)>>();
+            let (y, row) = rows.iter().find(|(_, row)| row.concat().contains("SHARED s"))?;
+            let x = (0..row.len()).find(|x| row[*x..].concat().starts_with(word))?;
+            Some((x as u16 + 1, *y))
+        };
+        let click = MouseEventKind::Down(MouseButton::Left);
+        for (word, order) in
+            [("NAME", Order::Name), ("%CPU", Order::Raw), ("ALONE s", Order::Alone)]
+        {
+            let (x, y) = heading(word).expect(word);
+            assert!(view.mouse(event(click, x, y)));
+            assert_eq!((view.order, view.reversed), (order, false), "{width}: {word}");
+            view.mouse(event(click, x, y));
+            assert_eq!((view.order, view.reversed), (order, true), "{width}: {word}");
+            assert!(!view.mouse(event(click, x, y + 1)), "a row is no heading");
+        }
+        let (_, y) = heading("NAME").expect("a heading");
+        view.mouse(event(MouseEventKind::ScrollDown, 5, y + 2));
+        assert_eq!((view.from, view.cores_from), (3, 0), "{width}: tasks");
+        view.mouse(event(MouseEventKind::ScrollUp, 5, y + 2));
+        view.mouse(event(MouseEventKind::ScrollDown, 5, 8));
+        assert_eq!((view.from, view.cores_from), (0, 1), "{width}: cores");
+        assert!(!view.mouse(event(MouseEventKind::Moved, 5, 8)));
     }
 }
 
@@ -528,6 +371,8 @@ fn keys_change_what_is_seen() {
     assert!(view.paused);
     press(&mut view, "-----");
     assert_eq!(view.interval_tenths, 2);
+    press(&mut view, "m");
+    assert!(!view.mouse);
     press(&mut view, "+++++");
     assert_eq!(view.interval_tenths, 20);
     assert_eq!(press(&mut view, "q"), Act::Quit);

@@ -1,87 +1,97 @@
 //! The head of the screen: what the whole machine does.
 
+use super::tables::WIDE;
 use super::{Page, percent};
 use crate::snapshot::{Machine, Short, Snapshot};
-use crate::view::View;
+use crate::view::{Panel, View};
 use coretwin_base::account::Span;
 use ratatui::style::Color;
 use ratatui::text::{Line, Span as Words};
 
 /// Share of the capacity above which it is shown as scarce.
 const SCARCE: f64 = 0.9;
-/// How long a note stays before the next one is shown.
-const NOTE_FOR_S: f64 = 4.0;
+/// How long a warning stays before the next one is shown.
+const WARNING_FOR_S: f64 = 4.0;
 
 pub(super) fn draw(page: &mut Page<'_>, snapshot: &Snapshot, view: &View) {
     let has_siblings = snapshot.machine.threads_per_core_max > 1;
     title(page, snapshot, view);
-    busy(page, snapshot, has_siblings);
-    capacity(page, snapshot);
-    if has_siblings {
-        let s = &snapshot.core_yield;
-        page.line(Line::raw(format!(
-            "yield s={:.2} [{}] {}",
-            s.all_busy.value,
-            range(&s.all_busy, 1.0, 2),
-            s.origin.words()
-        )));
-    } else {
-        page.line(Line::raw(
-            "no CPU here is known to have a sibling: all time is alone, capacity is CPU time",
-        ));
+    let busy = busy(snapshot, has_siblings);
+    page.parts(busy);
+    let capacity = capacity(page, snapshot);
+    page.parts(capacity);
+    let s = &snapshot.core_yield;
+    let basis = match has_siblings {
+        true => [
+            format!("yield s={:.2}x [{}x]", s.all_busy.value, range(&s.all_busy, 1.0, 2)),
+            s.origin.words().to_owned(),
+        ],
+        false => [
+            "no CPU here is known to have a sibling:".to_owned(),
+            "all time is alone, capacity is CPU time".to_owned(),
+        ],
+    };
+    page.parts(basis.map(|part| vec![Words::raw(part)]).to_vec());
+    let waits = waits(page, snapshot, has_siblings);
+    page.parts(waits);
+    // The panel of warnings has all of them.
+    if view.panel != Panel::Warnings {
+        warning(page, snapshot);
     }
-    waits(page, snapshot, has_siblings);
-    note(page, snapshot);
 }
 
 /// The largest of the short looks, in percent.
 fn largest(snapshot: &Snapshot, value: fn(&Short) -> f64) -> String {
     let short = snapshot.short.as_ref();
-    short.map_or_else(String::new, |short| format!(" (max {:.0})", value(short) * 100.0))
+    short.map_or_else(String::new, |short| format!(" (max {:.0}%)", value(short) * 100.0))
 }
 
 /// CPUs and cores at work.
-fn busy(page: &mut Page<'_>, snapshot: &Snapshot, has_siblings: bool) {
+fn busy(snapshot: &Snapshot, has_siblings: bool) -> Vec<Vec<Words<'static>>> {
     let machine = &snapshot.machine;
-    let all_busy = match has_siblings {
-        true => format!("  all busy {}", percent(machine.all_busy_share.value)),
-        false => String::new(),
+    let share = |name: &str, share: f64, most: String| {
+        vec![Words::raw(format!("{name} {}{most}", percent(share)))]
     };
-    page.line(Line::raw(format!(
-        "logical {}{}  core-busy {}{}{all_busy}  steal {}",
-        percent(machine.logical_share),
-        largest(snapshot, |short| short.logical_share),
-        percent(machine.core_busy_share.value),
-        largest(snapshot, |short| short.core_busy_share),
-        percent(machine.steal_share),
-    )));
+    let logical = largest(snapshot, |short| short.logical_share);
+    let core_busy = largest(snapshot, |short| short.core_busy_share);
+    let mut parts = vec![
+        share("logical", machine.logical_share, logical),
+        share("core-busy", machine.core_busy_share.value, core_busy),
+    ];
+    if has_siblings {
+        parts.push(share("all busy", machine.all_busy_share.value, String::new()));
+    }
+    parts.push(share("steal", machine.steal_share, String::new()));
+    parts
 }
 
-/// Capacity in use, and what is left of it.
-fn capacity(page: &mut Page<'_>, snapshot: &Snapshot) {
-    let share = &snapshot.machine.capacity_share;
-    let scarce = match share.value > SCARCE {
-        true => page.coloured(Color::Red),
-        false => page.coloured(Color::Green),
-    };
-    let capacity = format!(
-        "{} [{}]{}",
+/// Capacity in use, and what is left of it; as a multiple of the load too, where there is room.
+fn capacity(page: &Page<'_>, snapshot: &Snapshot) -> Vec<Vec<Words<'static>>> {
+    let Machine { capacity_share: share, headroom_cores: left, cores, .. } = &snapshot.machine;
+    let used = format!(
+        "{} [{}%]{}",
         percent(share.value),
         range(share, 100.0, 1),
         largest(snapshot, |short| short.capacity_share)
     );
-    let heads = ["capacity ", "  headroom "];
-    let used = heads.concat().len() + capacity.len();
-    page.line(Line::from(vec![
-        Words::styled(heads[0], page.bold()),
-        Words::styled(capacity, scarce),
-        Words::styled(heads[1], page.bold()),
-        Words::raw(headroom(&snapshot.machine, page.width().saturating_sub(used))),
-    ]));
+    let scarce = page.coloured(if share.value > SCARCE { Color::Red } else { Color::Green });
+    let left =
+        format!("{:.1} of {} [{}]", left.value, counted(*cores, "core"), range(left, 1.0, 1));
+    let mut parts = vec![
+        vec![Words::styled("capacity ", page.bold()), Words::styled(used, scarce)],
+        vec![Words::styled("headroom ", page.bold()), Words::raw(left)],
+    ];
+    match snapshot.machine.headroom_times {
+        Some(times) if times.value < 100.0 && page.width() >= WIDE => {
+            parts.push(vec![Words::raw(format!("{:.1}x the load", times.value))]);
+        }
+        _ => {}
+    }
+    parts
 }
 
 /// What is waited for: cores that share while others idle, pressure, interrupts.
-fn waits(page: &mut Page<'_>, snapshot: &Snapshot, has_siblings: bool) {
+fn waits(page: &Page<'_>, snapshot: &Snapshot, has_siblings: bool) -> Vec<Vec<Words<'static>>> {
     let clash = snapshot.machine.clash_cores;
     let most = match &snapshot.short {
         Some(short) => format!(" (max {:.1})", short.clash_cores),
@@ -90,26 +100,26 @@ fn waits(page: &mut Page<'_>, snapshot: &Snapshot, has_siblings: bool) {
     let at_most = if clash.seen || clash.value == 0.0 { "" } else { "at most " };
     let text = format!("{at_most}{:.2} cores{most}", clash.value);
     let style = page.coloured(if clash.value >= 0.5 { Color::Red } else { Color::Reset });
-    let mut words = match has_siblings {
-        true => vec![Words::raw("clash "), Words::styled(text, style), Words::raw("  ")],
+    let mut parts = match has_siblings {
+        true => vec![vec![Words::raw("clash "), Words::styled(text, style)]],
         false => Vec::new(),
     };
-    words.push(Words::raw(pressure(snapshot)));
-    words.push(Words::raw(format!("  irq {}", percent(snapshot.machine.interrupts_share))));
-    page.line(Line::from(words));
+    parts.push(vec![Words::raw(pressure(snapshot))]);
+    parts.push(vec![Words::raw(format!("irq {}", percent(snapshot.machine.interrupts_share)))]);
+    parts
 }
 
-/// One of the notes; every few seconds the next, so that none is hidden by the first.
-fn note(page: &mut Page<'_>, snapshot: &Snapshot) {
+/// One of the warnings; every few seconds the next, so that none is hidden by the first.
+fn warning(page: &mut Page<'_>, snapshot: &Snapshot) {
     let count = snapshot.warnings.len();
-    let turn = (snapshot.time_unix_s.max(0.0) / NOTE_FOR_S) as usize % count.max(1);
-    let Some(note) = snapshot.warnings.get(turn) else { return };
+    let turn = (snapshot.time_unix_s.max(0.0) / WARNING_FOR_S) as usize % count.max(1);
+    let Some(warning) = snapshot.warnings.get(turn) else { return };
     let which = match count {
-        1 => "note (4 for all of it)".to_owned(),
-        _ => format!("note {} of {count} (4 for all)", turn + 1),
+        1 => "warning (4 for all of it)".to_owned(),
+        _ => format!("warning {} of {count} (4 for all)", turn + 1),
     };
-    let yellow = page.coloured(Color::Yellow);
-    page.line(Line::styled(format!("! {which}: {}", note.text), yellow));
+    let text = super::cut(&format!("! {which}: {}", warning.text), page.width(), page.glyphs);
+    page.line(Line::styled(page.clean(&text), page.coloured(Color::Yellow)));
 }
 
 fn title(page: &mut Page<'_>, snapshot: &Snapshot, view: &View) {
@@ -118,36 +128,21 @@ fn title(page: &mut Page<'_>, snapshot: &Snapshot, view: &View) {
         true => String::new(),
         false => format!(", offline {}", snapshot.offline),
     };
-    let paused = if view.paused { "  PAUSED" } else { "" };
-    let filter = match (&view.cgroup, view.filter.as_str()) {
-        (None, "") => String::new(),
-        (None, filter) => format!("  filter '{filter}'"),
-        (Some(cgroup), "") => format!("  in {}", super::clean(cgroup)),
-        (Some(cgroup), filter) => format!("  in {}, filter '{filter}'", super::clean(cgroup)),
+    let cgroup = view.cgroup.as_deref().map(|cgroup| format!("in {}", page.clean(cgroup)));
+    let filter = match view.filter.as_str() {
+        "" => String::new(),
+        filter => format!("filter '{filter}'"),
     };
-    let line = format!(
-        "{paused}{filter}  {}, {}{offline}  {} {:.1} s  {} UTC",
-        counted(machine.cpus, "CPU"),
-        counted(machine.cores, "core"),
-        snapshot.method.name(),
-        snapshot.elapsed_s,
-        clock(snapshot.time_unix_s),
-    );
-    page.heading("coretwin top", line);
-}
-
-/// What is left; as a multiple of the load too, where that fits.
-fn headroom(machine: &Machine, width: usize) -> String {
-    let Machine { headroom_cores: left, headroom_times: times, cores, .. } = machine;
-    let all = counted(*cores, "core");
-    let text = format!("{:.1} of {all} [{}]", left.value, range(left, 1.0, 1));
-    match times {
-        Some(times) if times.value < 100.0 => {
-            let longer = format!("{text} {:.1}x the load", times.value);
-            if longer.len() <= width { longer } else { text }
-        }
-        _ => text,
-    }
+    let short = |text: &str| super::cut(text, page.width() / 3, page.glyphs);
+    let parts = [
+        if view.paused { "PAUSED".to_owned() } else { String::new() },
+        short(&cgroup.unwrap_or_default()),
+        short(&filter),
+        format!("{}, {}{offline}", counted(machine.cpus, "CPU"), counted(machine.cores, "core")),
+        format!("{} {:.1} s", snapshot.method.name(), snapshot.elapsed_s),
+        format!("{} UTC", clock(snapshot.time_unix_s)),
+    ];
+    page.heading("coretwin top", &parts);
 }
 
 /// `1 core`, `8 cores`.

@@ -1,4 +1,6 @@
-//! A fake machine of 256 CPUs and 5,000 tasks, and a source that watches it.
+//! A fake machine of 256 CPUs and 5,000 tasks, a source that watches one, and what the screen shows of it.
+
+#![allow(dead_code, clippy::allow_attributes, reason = "what is unused differs by test file")]
 
 use coretwin_account::choice;
 use coretwin_account::model::Valuation;
@@ -8,7 +10,12 @@ use coretwin_base::machine::cpu_set::CpuId;
 use coretwin_host::fake::crowd::Crowd;
 use coretwin_host::fake::{Cores, Fake, Numbering, machine};
 use coretwin_host::root::Root;
+use coretwin_top::screen;
+use coretwin_top::snapshot::Snapshot;
 use coretwin_top::source::{Source, Watch};
+use coretwin_top::view::View;
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
 use std::error::Error;
 use std::path::Path;
 use std::sync::Arc;
@@ -74,27 +81,48 @@ impl Big {
         looks_share_max: f64,
         short_looks: bool,
     ) -> Result<Source, Box<dyn Error>> {
-        let root = self.root.clone();
-        let watch = move || -> Result<Watch, String> {
-            let topology =
-                coretwin_host::topology::read(&root).map_err(|error| error.to_string())?;
-            let siblings = Siblings::of_kernel(&topology);
-            let valuation = Valuation::new(None, None, siblings.threads_per_core_max());
-            let effort =
-                Effort { share_max: looks_share_max, is_thorough: false, ..Effort::default() };
-            let chosen = choice::start(&root, &siblings, Some(method), effort)
-                .map_err(|error| error.to_string())?;
-            Ok(Watch {
-                topology,
-                siblings,
-                valuation: valuation.map_err(|error| error.to_string())?,
-                method: chosen.method,
-                warnings: Vec::new(),
-            })
-        };
-        let first = watch()?;
-        Ok(Source::new(self.root.clone(), first, Box::new(watch), short_looks)?)
+        source(&self.root, method, looks_share_max, short_looks)
     }
+}
+
+/// Watches the machine below a root as `coretwin top` does.
+pub(crate) fn source(
+    root: &Root,
+    method: MethodName,
+    looks_share_max: f64,
+    short_looks: bool,
+) -> Result<Source, Box<dyn Error>> {
+    let again = root.clone();
+    let watch = move || -> Result<Watch, String> {
+        let topology = coretwin_host::topology::read(&again).map_err(|error| error.to_string())?;
+        let siblings = Siblings::of_kernel(&topology);
+        let valuation = Valuation::new(None, None, siblings.threads_per_core_max());
+        let effort = Effort { share_max: looks_share_max, is_thorough: false, ..Effort::default() };
+        let chosen = choice::start(&again, &siblings, Some(method), effort)
+            .map_err(|error| error.to_string())?;
+        Ok(Watch {
+            topology,
+            siblings,
+            valuation: valuation.map_err(|error| error.to_string())?,
+            method: chosen.method,
+            warnings: Vec::new(),
+        })
+    };
+    let first = watch()?;
+    Ok(Source::new(root.clone(), first, Box::new(watch), short_looks)?)
+}
+
+/// The screen as text, of such a size.
+pub(crate) fn screen_of(snapshot: &Snapshot, width: u16, height: u16) -> String {
+    let mut terminal = Terminal::new(TestBackend::new(width, height)).expect("terminal");
+    let mut view = View { ascii: true, ..View::default() };
+    let drawn = terminal.draw(|frame| {
+        _ = screen::draw(frame, Some(snapshot), &mut view, &mut |_| String::new());
+    });
+    drawn.expect("drawn");
+    let buffer = terminal.backend().buffer();
+    let row = |y| (0..width).map(|x| buffer[(x, y)].symbol()).collect::<String>() + "\n";
+    (0..height).map(row).collect()
 }
 
 impl Drop for Big {
