@@ -44,6 +44,7 @@ const ENGINE: Suite = Suite::Tests("coretwin-lab", "study");
 const SWITCHING: Suite = Suite::Tests("coretwin-lab", "switching");
 const OVERLAP: Suite = Suite::Live("coretwin-bpf", "overlap");
 const TOP: Suite = Suite::Unit("coretwin-top");
+const CLI: Suite = Suite::Unit("coretwin");
 
 /// Faults of one package stand together, so that little is built.
 #[rustfmt::skip]
@@ -265,6 +266,12 @@ pub(super) const FAULTS: &[Fault] = &[
         suite: HOST, test: "sched_ext::keeper::tests::what_a_dead_study_left_is_killed_and_what_others_loaded_is_not",
     },
     Fault {
+        name: "process-without-descriptor-dead", file: "crates/host/src/smt/guard/identity.rs",
+        find: "Err(_) => Self::Unwatched",
+        put: "Err(_) => Self::Ended",
+        suite: HOST, test: "sched_ext::keeper::tests::a_keeper_ends_also_where_no_descriptor_is_left",
+    },
+    Fault {
         name: "refusals-counted-as-tasks", file: "crates/bpf/c/overlap.bpf.c",
         find: "&is_followed, MAP_NEW_ONLY",
         put: "&is_followed, MAP_ANY",
@@ -449,5 +456,11 @@ pub(super) const FAULTS: &[Fault] = &[
         find: "                    self.connections.remove(self.dispensable());\n",
         put: "                    return;\n",
         suite: TOP, test: "openmetrics::endpoint::tests::those_who_send_nothing_do_not_shut_out_others",
+    },
+    Fault {
+        name: "ejection-not-noticed", file: "crates/cli/src/verb/sched/keep.rs",
+        find: "record.ending = live.ending()?;",
+        put: "record.ending = None;",
+        suite: CLI, test: "verb::sched::keep::tests::an_ejection_is_noticed_written_and_told",
     },
 ];

@@ -204,6 +204,8 @@ impl Suite {
 
     fn arguments(self) -> Vec<&'static str> {
         match self {
+            // It is a program, without a library.
+            Self::Unit("coretwin") => vec!["--bin", "coretwin"],
             Self::Unit(_) => vec!["--lib"],
             Self::Tests(_, name) => vec!["--test", name],
             Self::Live(_, name) => vec!["--features", "bpf", "--test", name],

@@ -9,11 +9,12 @@ use super::record::{self, Record};
 use crate::process::Group;
 use crate::root::Root;
 use crate::smt::capture;
+use crate::smt::guard::Life;
 use crate::smt::saved::Holder;
 use coretwin_base::simulation::core_queue::Options;
 use coretwin_base::study::arm::KERNEL;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, kill_process, pidfd_send_signal};
 use serde::{Deserialize, Serialize};
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
@@ -195,7 +196,7 @@ fn answer(output: impl Read + Send + 'static) -> Option<Answer> {
 /// # Errors
 /// [`KeeperError::Signal`] or [`KeeperError::Stays`].
 pub fn stop(root: &Root, record: &Record) -> Result<(), KeeperError> {
-    end(root, &record.keeper, &[Signal::TERM, Signal::KILL])?;
+    end(root, &record.keeper, Life::of, &[Signal::TERM, Signal::KILL])?;
     settle(root)
 }
 
@@ -207,31 +208,34 @@ pub(crate) fn end_of_study(root: &Root, study: &Holder) {
         (holder.process, holder.started_ticks) == (study.process, study.started_ticks)
     };
     if record.study.as_ref().is_some_and(is_its) && record.is_kept(root) {
-        let _ = end(root, &record.keeper, &[Signal::KILL]);
+        let _ = end(root, &record.keeper, Life::of, &[Signal::KILL]);
         let _ = settle(root);
     }
 }
 
-/// Sends one signal after the other until the process has ended.
-fn end(root: &Root, keeper: &Holder, signals: &[Signal]) -> Result<(), KeeperError> {
+/// Sends one signal after the other until the process has ended. Where the kernel gives no descriptor
+/// of it, its number is signalled, just after `life` has compared its start.
+fn end(
+    root: &Root,
+    keeper: &Holder,
+    life: fn(&Root, &Holder) -> Life,
+    signals: &[Signal],
+) -> Result<(), KeeperError> {
     let process = keeper.process;
-    let pid = i32::try_from(process).ok().and_then(Pid::from_raw);
-    // The descriptor comes first and the start is compared after: a number that went to somebody else
-    // shows another start.
-    let descriptor = pid.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
-    let Some(descriptor) = descriptor.filter(|_| capture::is_alive(root, keeper)) else {
-        return Ok(());
-    };
+    let pid = i32::try_from(process).ok().and_then(Pid::from_raw).ok_or(Errno::SRCH);
     for signal in signals {
-        match pidfd_send_signal(&descriptor, *signal) {
-            Ok(()) | Err(rustix::io::Errno::SRCH) => {}
+        let sent = match life(root, keeper) {
+            Life::Ended => break,
+            Life::Watched(descriptor) => pidfd_send_signal(descriptor, *signal),
+            Life::Unwatched => pid.and_then(|pid| kill_process(pid, *signal)),
+        };
+        match sent {
+            Ok(()) | Err(Errno::SRCH) => {}
             Err(errno) => return Err(KeeperError::Signal { process, cause: errno.into() }),
         }
-        let patience =
-            Timespec { tv_sec: i64::try_from(UNLOADING.as_secs()).unwrap_or(20), tv_nsec: 0 };
-        let ended = poll(&mut [PollFd::new(&descriptor, PollFlags::IN)], Some(&patience));
-        if ended.is_ok_and(|ready| ready > 0) {
-            break;
+        let sent = Instant::now();
+        while capture::is_alive(root, keeper) && sent.elapsed() < UNLOADING {
+            std::thread::sleep(GLANCE);
         }
     }
     Ok(())
@@ -310,26 +314,45 @@ mod tests {
         assert_eq!(words, ["sched", "keep", "--study", "7", "--set", "active=off"]);
     }
 
+    /// A process that sleeps, and shows in the machine's /proc.
+    fn sleeper(root: &Root) -> (std::process::Child, Holder) {
+        let child = Command::new("sleep").arg("600").spawn().expect("sleep");
+        let own = format!("proc/{}", child.id());
+        std::os::unix::fs::symlink(format!("/{own}"), root.path(&own)).expect("linked");
+        let holder = capture::holder(&Root::system(), child.id());
+        (child, holder)
+    }
+
     #[test]
     fn what_a_dead_study_left_is_killed_and_what_others_loaded_is_not() {
         let (_folder, root) = machine();
-        let system = Root::system();
-        let mut child = Command::new("sleep").arg("600").spawn().expect("sleep");
-        let keeper = capture::holder(&system, child.id());
+        let (mut child, keeper) = sleeper(&root);
         let study = Holder { process: 77, started_ticks: 5, command_line: String::new() };
         let record = Record {
             keeper,
             study: Some(study.clone()),
             ..Record::new(&root, Options::default(), None, "now".to_owned())
         };
-        // The fake machine's /proc shows the real process.
-        let stat = format!("proc/{}/stat", child.id());
-        std::fs::create_dir_all(root.path(&format!("proc/{}", child.id()))).expect("folder");
-        std::fs::copy(system.path(&stat), root.path(&stat)).expect("copied");
         record::write(&root, &record).expect("written");
         end_of_study(&root, &Holder { started_ticks: 6, ..study.clone() });
         assert_eq!(child.try_wait().expect("asked"), None, "an earlier process of that number");
         end_of_study(&root, &study);
         assert!(!child.wait().expect("ended").success());
+    }
+
+    #[test]
+    fn a_keeper_ends_also_where_no_descriptor_is_left() {
+        let (_folder, root) = machine();
+        let (mut child, keeper) = sleeper(&root);
+        let life: fn(&Root, &Holder) -> Life =
+            |root, keeper| Life::by(root, keeper, Err(Errno::MFILE));
+        let earlier = Holder { started_ticks: keeper.started_ticks - 1, ..keeper.clone() };
+        end(&root, &earlier, life, &[Signal::KILL]).expect("nobody to signal");
+        assert_eq!(child.try_wait().expect("asked"), None, "an earlier process of that number");
+        end(&root, &keeper, life, &[Signal::TERM, Signal::KILL]).expect("signalled");
+        let ended = child.try_wait().expect("asked");
+        child.kill().expect("killed");
+        child.wait().expect("reaped");
+        assert!(ended.is_some(), "a process without a descriptor was taken for ended");
     }
 }

@@ -146,3 +146,57 @@ impl<'a> Held<'a> {
         Ok(ExitCode::from(CELLS_FAILED))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use coretwin_base::simulation::core_queue::Options;
+    use std::cell::Cell;
+
+    /// A scheduler that the kernel ejects when its counters are read for the third time.
+    #[derive(Default)]
+    struct Ejected(Cell<u64>);
+
+    impl Live for Ejected {
+        fn count(&self, record: &mut Record) -> Result<()> {
+            self.0.set(self.0.get() + 1);
+            record.counters.insert("picked".to_owned(), self.0.get());
+            Ok(())
+        }
+
+        fn ending(&self) -> Result<Option<Ending>> {
+            let (reason, explanation) = ("runnable task stall".to_owned(), "it stalled".to_owned());
+            let ending =
+                Ending { kind: 1026, code: 0, reason, message: String::new(), explanation };
+            Ok((self.0.get() == 3).then_some(ending))
+        }
+    }
+
+    /// Holds it for at most that many intervals; how it ended, and the counters that were told.
+    fn held_for(intervals: u32, root: &Root) -> (Option<Ending>, Vec<u64>) {
+        let mut record = Record::new(root, Options::default(), None, "T".to_owned());
+        let (mut told, mut naps) = (Vec::new(), 0);
+        let mut nap = |_: Duration| {
+            naps += 1;
+            naps < intervals
+        };
+        let mut tell = |record: &Record| {
+            let stored = record::read(root)?.expect("written before it is told");
+            assert_eq!(&stored, record);
+            told.push(record.counters["picked"]);
+            Ok(())
+        };
+        let ending = hold(root, &Ejected::default(), &mut record, &mut nap, &mut tell);
+        (ending.expect("held"), told)
+    }
+
+    #[test]
+    fn an_ejection_is_noticed_written_and_told() {
+        let folder = tempfile::tempdir().expect("folder");
+        let root = Root::at(folder.path());
+        let (ending, told) = held_for(9, &root);
+        assert_eq!(ending.map(|ending| ending.kind), Some(1026));
+        assert_eq!(told, [1, 2, 3]);
+        assert_eq!(held_for(2, &root), (None, vec![1, 2]), "let go of before");
+    }
+}

@@ -50,33 +50,16 @@ impl Identity {
         self.namespace == own_namespace(root)
     }
 
-    /// Whether it lives. The descriptor comes first and the start is compared after: a number that
-    /// went to somebody else before or between shows another start.
+    /// Whether it lives.
     pub(super) fn life(self, root: &Root) -> Life {
-        let pid = i32::try_from(self.process).ok().and_then(Pid::from_raw);
-        self.life_by(root, pid.map_or(Err(Errno::SRCH), |pid| pidfd_open(pid, PidfdFlags::empty())))
-    }
-
-    /// The same with what the kernel gave for a descriptor. Only ESRCH is death: a guard that has no
-    /// descriptors left (EMFILE) would else put the machine back under a study that lives.
-    fn life_by(self, root: &Root, descriptor: Result<OwnedFd, Errno>) -> Life {
-        let holder = Holder {
-            process: self.process,
-            started_ticks: self.started_ticks,
-            command_line: String::new(),
-        };
-        match descriptor {
-            Err(Errno::SRCH) => Life::Ended,
-            _ if !capture::is_alive(root, &holder) => Life::Ended,
-            Ok(descriptor) => Life::Watched(descriptor),
-            Err(_) => Life::Unwatched,
-        }
+        let Self { process, started_ticks, .. } = self;
+        Life::of(root, &Holder { process, started_ticks, command_line: String::new() })
     }
 }
 
 /// What is known of a process.
 #[derive(Debug)]
-pub(super) enum Life {
+pub(crate) enum Life {
     /// It has ended.
     Ended,
     /// It lives; the descriptor becomes readable when it ends.
@@ -86,6 +69,26 @@ pub(super) enum Life {
 }
 
 impl Life {
+    /// Whether a process lives. The descriptor comes first and the start is compared after: a number
+    /// that went to somebody else before or between shows another start.
+    pub(crate) fn of(root: &Root, process: &Holder) -> Self {
+        let pid = i32::try_from(process.process).ok().and_then(Pid::from_raw);
+        let opened = pid.map_or(Err(Errno::SRCH), |pid| pidfd_open(pid, PidfdFlags::empty()));
+        Self::by(root, process, opened)
+    }
+
+    /// The same with what the kernel gave for a descriptor. Only ESRCH is death: a guard that has no
+    /// descriptors left (EMFILE) would else put the machine back under a study that lives, and leave
+    /// a scheduler in charge.
+    pub(crate) fn by(root: &Root, process: &Holder, descriptor: Result<OwnedFd, Errno>) -> Self {
+        match descriptor {
+            Err(Errno::SRCH) => Self::Ended,
+            _ if !capture::is_alive(root, process) => Self::Ended,
+            Ok(descriptor) => Self::Watched(descriptor),
+            Err(_) => Self::Unwatched,
+        }
+    }
+
     /// What can be polled.
     pub(super) fn descriptor(&self) -> Option<&OwnedFd> {
         if let Self::Watched(descriptor) = self { Some(descriptor) } else { None }
@@ -161,22 +164,22 @@ mod tests {
     #[test]
     fn only_what_the_kernel_calls_gone_is_dead() {
         let root = Root::system();
-        let own = Identity::own(&root);
+        let own = capture::holder(&root, std::process::id());
         for errno in [Errno::MFILE, Errno::NFILE, Errno::NOMEM, Errno::PERM, Errno::NOSYS] {
-            assert!(matches!(own.life_by(&root, Err(errno)), Life::Unwatched), "{errno}");
+            assert!(matches!(Life::by(&root, &own, Err(errno)), Life::Unwatched), "{errno}");
             // Its number has gone to us: whoever it was is dead, with or without a descriptor.
-            let earlier = Identity { started_ticks: own.started_ticks - 1, ..own };
-            assert!(earlier.life_by(&root, Err(errno)).has_ended(), "{errno}");
+            let earlier = Holder { started_ticks: own.started_ticks - 1, ..own.clone() };
+            assert!(Life::by(&root, &earlier, Err(errno)).has_ended(), "{errno}");
         }
-        assert!(own.life_by(&root, Err(Errno::SRCH)).has_ended());
+        assert!(Life::by(&root, &own, Err(Errno::SRCH)).has_ended());
         // Nor is what cannot be read: a folder stands for a file that gives an error.
         let folder = tempfile::tempdir().expect("folder");
         let stat = folder.path().join(format!("proc/{}/stat", own.process));
         std::fs::create_dir_all(&stat).expect("folder");
         let blind = Root::at(folder.path());
-        assert!(matches!(own.life_by(&blind, Err(Errno::MFILE)), Life::Unwatched));
+        assert!(matches!(Life::by(&blind, &own, Err(Errno::MFILE)), Life::Unwatched));
         std::fs::remove_dir(&stat).expect("removed");
-        assert!(own.life_by(&blind, Err(Errno::MFILE)).has_ended());
+        assert!(Life::by(&blind, &own, Err(Errno::MFILE)).has_ended());
     }
 
     #[test]

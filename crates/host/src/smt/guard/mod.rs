@@ -20,6 +20,7 @@ mod lock;
 mod shelter;
 mod watch;
 
+pub(crate) use identity::Life;
 pub use identity::{BadIdentity, Identity};
 pub use launch::Launch;
 pub(super) use launch::wait_for_undo;
