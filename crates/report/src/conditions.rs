@@ -285,7 +285,7 @@ pub(crate) fn method(study: &Study<'_>) -> Vec<String> {
 /// The protocol of 2003, likewise.
 fn method_2003(seed: u64) -> Vec<String> {
     vec![
-        "The protocol of the article of 2003: a fixed number of runs of each row in each arm \
+        "The protocol of the 2003 article: a fixed number of runs of each row in each arm \
          (3 for LMbench, 5 otherwise)."
             .to_owned(),
         "A row's value is the mean of its runs (LMbench) or their geometric mean.".to_owned(),
@@ -306,7 +306,8 @@ fn verdicts(study: &Study<'_>) -> String {
         None => format!(
             "Verdict at a margin of ±{}: no material difference if the {} lies inside \
              it, else HELPS or HURTS if the {} excludes no effect (for a row: if \
-             its p-value, Holm-adjusted over the rows, is below {}), else inconclusive.",
+             its p-value, Holm-adjusted over the rows, is below {}; its interval is not adjusted), else \
+             inconclusive. Blocks that would decide do so four times in five.",
             number::share(study.plan.rules.margin),
             confidence::equivalence_interval(),
             confidence::interval(),

@@ -1,7 +1,7 @@
 //! The report of `cputime`: a table laid out like the note's, a figure, what they mean, and the
 //! note's own figures beside them.
 
-use crate::document::{Block, Column, Document, Figure, Outline, Table};
+use crate::document::{Block, Column, Document, Figure, Headline, Outline, Table};
 use crate::format::{Format, document_formats};
 use crate::plot::{Bar, BarGroup, Bars, Plot};
 use crate::{number, words};
@@ -51,8 +51,10 @@ fn document(cputime: &Cputime<'_>) -> Document {
         notice: (!summary.cpus.relation.is_smt()).then(|| {
             "These CPUs are not known to share a core: nothing below is about SMT.".to_owned()
         }),
+        marks: vec![words::mark(summary.origin)],
+        headline: headline(summary),
         sentences: sentences(summary),
-        headlines: Vec::new(),
+        headlines: card(summary).into_iter().collect(),
         facts: facts(cputime),
         arms: PLACES.iter().map(|place| place.name().to_owned()).collect(),
         sections: outline.sections,
@@ -82,6 +84,32 @@ fn facts(cputime: &Cputime<'_>) -> String {
         number::count(u64::from(summary.blocks), "block"),
         summary.blocks_set_aside,
     )
+}
+
+/// What a CPU second is worth, or else what one spinner did.
+fn headline(summary: &CputimeSummary) -> Option<String> {
+    if let Some(factors) = &summary.factors {
+        let worth = 1.0 / factors.slowdown.value;
+        return Some(format!("A CPU second beside this neighbour is worth {worth:.2} s alone."));
+    }
+    let is_one = |it: &&ConditionResult| it.spinners == 1 && it.placement != Place::Free;
+    let one = summary.conditions.iter().filter(is_one);
+    let (place, slowdown) = one.filter_map(|one| Some((one.placement, one.slowdown?))).next()?;
+    Some(format!("A spinner {}: {slowdown:.2} × the time alone.", place.about()))
+}
+
+fn card(summary: &CputimeSummary) -> Option<Headline> {
+    let Estimate { value, low, high } = summary.factors.as_ref()?.slowdown;
+    let ends = high.zip(low).map(|(high, low)| (1.0 / high, 1.0 / low));
+    Some(Headline {
+        against: "a CPU second beside this neighbour, against one alone".to_owned(),
+        effect: format!("{:.2} s", 1.0 / value),
+        interval: ends
+            .map(|(low, high)| format!("{} {low:.2} to {high:.2} s", confidence::interval())),
+        verdict: None,
+        mark: None,
+        basis: number::count(summary.blocks.into(), "block"),
+    })
 }
 
 /// What one spinner did on each placement.
@@ -208,9 +236,7 @@ fn figure(summary: &CputimeSummary) -> Block {
         Bars {
             unit: "× alone".to_owned(), group: "spinners".to_owned(), groups: groups.collect()
         };
-    let used = |place: &Place| summary.conditions.iter().any(|c| c.placement == *place);
     Block::Figures {
-        arms: (0..PLACES.len()).filter(|arm| used(&PLACES[*arm])).collect(),
         figures: vec![Figure {
             title: "Real time of the work, over its real time alone".to_owned(),
             caption: format!(

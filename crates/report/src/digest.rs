@@ -1,6 +1,7 @@
 //! The records of a study, and its readings sorted: every row's by arm in run order, and what became
 //! of each.
 
+use crate::words;
 use coretwin_base::machine::environment::Environment;
 use coretwin_base::study::decision::Licence;
 use coretwin_base::study::plan::{Plan, PlanRow};
@@ -64,6 +65,10 @@ pub(crate) struct Digest<'a> {
     pub(crate) rows: Vec<RowReadings<'a>>,
     /// Readings of the comparison that failed or were set aside, as indexes into the readings.
     pub(crate) troubled: Vec<u32>,
+    /// What rows are called: without the parameters that all rows of their workload have in common.
+    labels: BTreeMap<&'a str, String>,
+    /// Those parameters, said once.
+    pub(crate) common: Option<String>,
 }
 
 impl<'a> Digest<'a> {
@@ -76,7 +81,8 @@ impl<'a> Digest<'a> {
             screen: vec![Vec::new(); arms],
         };
         let rows = study.plan.rows.iter().map(blank).collect();
-        let mut digest = Self { rows, troubled: Vec::new() };
+        let (labels, common) = labels(&study.plan.rows);
+        let mut digest = Self { rows, troubled: Vec::new(), labels, common };
         let row_of = positions(study.plan.rows.iter().map(|row| row.id.as_str()));
         let arm_of = positions(study.plan.arms.iter().map(|arm| arm.label.as_str()));
         let mut orders = vec![0; study.plan.rows.len()];
@@ -110,6 +116,11 @@ impl<'a> Digest<'a> {
         digest
     }
 
+    /// What a row of the plan is called.
+    pub(crate) fn label(&self, row: &str) -> String {
+        self.labels.get(row).map_or_else(|| words::clean(row), Clone::clone)
+    }
+
     /// The first failure of a row in one of the arms, as an index into the readings.
     pub(crate) fn first_failure(&self, row: &str, arms: &[usize]) -> Option<usize> {
         let row = self.rows.iter().find(|candidate| candidate.row.id == row)?;
@@ -118,6 +129,36 @@ impl<'a> Digest<'a> {
             .map(|point| point.reading as usize)
             .min()
     }
+}
+
+/// The rows' ids as they are shown, and a sentence on what is left out of them.
+fn labels(rows: &[PlanRow]) -> (BTreeMap<&str, String>, Option<String>) {
+    let parts = |row: &PlanRow| -> Vec<String> {
+        let (_, parts) = row.id.split_once(':').unwrap_or_default();
+        parts.split(',').filter(|part| part.contains('=')).map(str::to_owned).collect()
+    };
+    let mut common: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for row in rows {
+        let of_row = parts(row);
+        let known = common.entry(&row.workload).or_insert_with(|| of_row.clone());
+        known.retain(|part| of_row.contains(part));
+    }
+    let is_alone = |name: &str| rows.iter().filter(|row| row.workload == name).count() < 2;
+    common.retain(|name, parts| !parts.is_empty() && !is_alone(name));
+    let label = |row: &PlanRow| {
+        let left_out = common.get(&*row.workload)?;
+        let (name, rest) = row.id.split_once(':')?;
+        let kept: Vec<&str> =
+            rest.split(',').filter(|part| !left_out.iter().any(|one| one == part)).collect();
+        Some(format!("{name}:{}", kept.join(",")))
+    };
+    let labelled = |row: &PlanRow| words::clean(&label(row).unwrap_or_else(|| row.id.clone()));
+    let labels = rows.iter().map(|row| (&*row.id, labelled(row))).collect();
+    let told = common.iter().map(|(name, parts)| {
+        words::clean(&format!("Every row of {name} has {}.", parts.join(", ")))
+    });
+    let told = told.collect::<Vec<_>>().join(" ");
+    (labels, Some(told).filter(|told| !told.is_empty()))
 }
 
 fn positions<'a>(names: impl Iterator<Item = &'a str>) -> BTreeMap<&'a str, usize> {

@@ -1,5 +1,6 @@
 //! The report as data: what stands in it and in which order, whatever it is rendered to.
 
+use crate::number;
 use crate::plot::Plot;
 use crate::words;
 use coretwin_base::study::summary::Verdict;
@@ -12,9 +13,13 @@ pub(crate) struct Document {
     pub(crate) kind: &'static str,
     /// Name of the study: its rows or the command.
     pub(crate) title: String,
+    /// How its figures may be read, in capitals: `MEASURED`, `PREDICTED`, `INTERIM`.
+    pub(crate) marks: Vec<&'static str>,
     /// What must be known before anything else.
     pub(crate) notice: Option<String>,
-    /// The answer, a sentence for each arm that is compared.
+    /// The answer: one sentence of at most twelve words with one number. `None` without a result.
+    pub(crate) headline: Option<String>,
+    /// The same in full, a sentence for each arm that is compared.
     pub(crate) sentences: Vec<String>,
     /// The big numbers.
     pub(crate) headlines: Vec<Headline>,
@@ -36,10 +41,30 @@ pub(crate) struct Headline {
     pub(crate) interval: Option<String>,
     /// The verdict, and the word for it in this study.
     pub(crate) verdict: Option<(Verdict, String)>,
-    /// What stands where a verdict would, of a result that nobody measured.
+    /// What stands where a verdict would, where there is none.
     pub(crate) mark: Option<&'static str>,
     /// What it was computed from.
     pub(crate) basis: String,
+}
+
+impl Headline {
+    /// How it may be read, in capitals: as its document, and by what stands in for a verdict.
+    pub(crate) fn marks(&self, document: &Document) -> Vec<&'static str> {
+        let own = self.mark.filter(|mark| !document.marks.contains(mark));
+        document.marks.iter().copied().chain(own).collect()
+    }
+
+    /// The card as a sentence: `Undecided: on against off, +0.4 %.`
+    fn title(&self) -> String {
+        let head = match &self.verdict {
+            Some((Verdict::Helps, _)) => "Better",
+            Some((Verdict::Hurts, _)) => "Worse",
+            Some((Verdict::NoMaterialDifference, _)) => "No material difference",
+            Some((Verdict::Inconclusive, _)) => "Undecided",
+            None => "No verdict",
+        };
+        format!("{head}: {}, {}.", self.against.replace(": ", ", "), self.effect)
+    }
 }
 
 /// A part of the report under its own heading.
@@ -60,9 +85,8 @@ pub(crate) enum Block {
     /// What was seen, and what to do about it.
     Warnings(Vec<(String, String)>),
     Table(Table),
-    /// Figures that share a legend of these arms.
+    /// Figures that share a legend.
     Figures {
-        arms: Vec<usize>,
         figures: Vec<Figure>,
     },
     /// Lines to be typed.
@@ -78,7 +102,7 @@ pub(crate) struct Figure {
 }
 
 /// A table.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Table {
     pub(crate) caption: String,
     pub(crate) columns: Vec<Column>,
@@ -86,6 +110,9 @@ pub(crate) struct Table {
     /// Whether the last row sums up the others.
     pub(crate) total: bool,
     pub(crate) note: Option<String>,
+    /// Rows that say nothing new, by their index: folded under `quiet_caption` where possible.
+    pub(crate) quiet: Vec<usize>,
+    pub(crate) quiet_caption: String,
     /// Long and of minor interest: folded away where that is possible, left out in a terminal.
     pub(crate) folded: bool,
 }
@@ -98,6 +125,8 @@ pub(crate) struct Column {
     pub(crate) number: bool,
     /// Whether a terminal does without it.
     pub(crate) detail: bool,
+    /// Whether it is for experts: folded away where that is possible.
+    pub(crate) expert: bool,
     /// Whether it is the first of several that a terminal keeps side by side.
     pub(crate) opens: bool,
 }
@@ -105,12 +134,21 @@ pub(crate) struct Column {
 impl Column {
     /// A column of words.
     pub(crate) fn words(name: impl Into<String>) -> Self {
-        Self { name: name.into(), number: false, detail: false, opens: false }
+        Self { name: name.into(), number: false, detail: false, expert: false, opens: false }
     }
 
     /// A column of numbers.
     pub(crate) fn number(name: impl Into<String>) -> Self {
-        Self { name: name.into(), number: true, detail: false, opens: false }
+        Self { number: true, ..Self::words(name) }
+    }
+
+    /// Columns by their names; `#` stands before the name of one of numbers.
+    pub(crate) fn list<const N: usize>(names: [&str; N]) -> Vec<Self> {
+        let column = |name: &str| match name.strip_prefix('#') {
+            Some(name) => Self::number(name),
+            None => Self::words(name),
+        };
+        names.map(column).into()
     }
 
     /// The same column, not shown in a terminal.
@@ -118,9 +156,70 @@ impl Column {
         Self { detail: true, ..self }
     }
 
+    /// The same column, for experts.
+    pub(crate) fn expert(self) -> Self {
+        Self { expert: true, ..self }
+    }
+
     /// The same column, with which a group begins that a terminal keeps together.
     pub(crate) fn opening(self) -> Self {
         Self { opens: true, ..self }
+    }
+}
+
+impl Table {
+    /// A table without a note.
+    pub(crate) fn new(
+        caption: impl Into<String>,
+        columns: Vec<Column>,
+        rows: Vec<Vec<String>>,
+    ) -> Self {
+        Self { caption: caption.into(), columns, rows, ..Self::default() }
+    }
+
+    /// The same table with words below it.
+    pub(crate) fn note(self, note: impl Into<String>) -> Self {
+        Self { note: Some(note.into()).filter(|note| !note.is_empty()), ..self }
+    }
+
+    /// The table for a page: what stands open, then, folded, its quiet rows and what is for experts.
+    pub(crate) fn pieces(&self) -> Vec<Self> {
+        // A column that says nothing of any row is left out.
+        let says = |column: &usize| {
+            self.rows.is_empty() || self.rows.iter().any(|row| row[*column] != number::NONE)
+        };
+        let (experts, open): (Vec<usize>, Vec<usize>) =
+            (0..self.columns.len()).filter(says).partition(|column| self.columns[*column].expert);
+        let (quiet, loud): (Vec<usize>, Vec<usize>) =
+            (0..self.rows.len()).partition(|row| self.quiet.contains(row));
+        let piece = |caption: &str, columns: &[usize], rows: &[usize]| Self {
+            folded: true,
+            ..Self::new(
+                caption,
+                columns.iter().map(|column| self.columns[*column].clone()).collect(),
+                rows.iter()
+                    .map(|row| columns.iter().map(|cell| self.rows[*row][*cell].clone()).collect())
+                    .collect(),
+            )
+        };
+        let first = Self {
+            folded: self.folded,
+            note: self.note.clone(),
+            total: self.total,
+            ..piece(&self.caption, &open, &loud)
+        };
+        let mut pieces = vec![first];
+        if !quiet.is_empty() {
+            pieces.push(piece(&self.quiet_caption, &open, &quiet));
+        }
+        if !experts.is_empty() {
+            let names: Vec<&str> = experts.iter().map(|it| &*self.columns[*it].name).collect();
+            let keys = open.iter().take_while(|column| !self.columns[**column].number);
+            let columns: Vec<usize> = keys.chain(&experts).copied().collect();
+            let all: Vec<usize> = (0..self.rows.len()).collect();
+            pieces.push(piece(&format!("For experts: {}", names.join(", ")), &columns, &all));
+        }
+        pieces
     }
 }
 
@@ -149,6 +248,13 @@ impl Outline {
 }
 
 impl Document {
+    /// The answer in one sentence, in words of its own or of the first card.
+    pub(crate) fn answer(&self) -> String {
+        let of_card = || self.headlines.first().map(Headline::title);
+        let own = self.headline.clone().or_else(of_card);
+        own.unwrap_or_else(|| "There is no result yet.".to_owned())
+    }
+
     /// How many things it warns of.
     pub(crate) fn warnings(&self) -> usize {
         let blocks = self.sections.iter().flat_map(|section| &section.blocks);

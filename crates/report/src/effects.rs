@@ -1,6 +1,7 @@
 //! The verdict and the effects per row: headlines, forest plot, table.
 
 use crate::Study;
+use crate::article;
 use crate::digest::Digest;
 use crate::document::{Block, Column, Figure, Headline, Table};
 use crate::number;
@@ -8,23 +9,37 @@ use crate::plot::{Forest, ForestGroup, ForestLine, Plot};
 use crate::words;
 use coretwin_base::origin::Origin;
 use coretwin_base::study::decision::{Decision, Measure, Worth};
-use coretwin_base::study::plan::{Protocol, Scale};
+use coretwin_base::study::plan::{PlanRow, Protocol, Scale};
 use coretwin_base::study::summary::{RowEffect, StoppedBecause, SuiteEffect, Verdict};
 use coretwin_stats::confidence;
-use coretwin_stats::study::belief;
+use coretwin_stats::study::{self, Headline as Answer, belief};
+use std::collections::BTreeSet;
 
-/// Name of the study: the command, or the rows.
+/// Most characters of a study's name.
+const TITLE_MAX: usize = 90;
+
+/// Name of the study: the command, the workloads, or their families where they are too many.
 pub(crate) fn title(study: &Study<'_>) -> String {
     if let Some(command) = &study.plan.command {
-        return words::shorten(&words::clean(&words::shell_line(&command.argv)), 90);
+        return words::shorten(&words::clean(&words::shell_line(&command.argv)), TITLE_MAX);
     }
-    let mut names: Vec<&str> = Vec::new();
-    for row in &study.plan.rows {
-        if !names.contains(&row.workload.as_str()) {
-            names.push(&row.workload);
+    let listed = |name: fn(&PlanRow) -> &str| {
+        let mut names: Vec<&str> = Vec::new();
+        for row in &study.plan.rows {
+            if !names.contains(&name(row)) {
+                names.push(name(row));
+            }
         }
+        names
+    };
+    if article::is_whole(study.plan) {
+        return format!("the 2003 article ({})", article::SOURCE);
     }
-    words::shorten(&words::clean(&names.join(", ")), 90)
+    let workloads = words::clean(&listed(|row| &row.workload).join(", "));
+    match workloads.chars().count() > TITLE_MAX {
+        true => words::shorten(&words::clean(&listed(|row| &row.family).join(", ")), TITLE_MAX),
+        false => workloads,
+    }
 }
 
 /// One line: what was measured, how much, why it ended.
@@ -64,88 +79,57 @@ fn ended(study: &Study<'_>) -> String {
     }
 }
 
-/// The primary result of each arm: its suite over everything, else its only suite or row. Where
-/// licences are counted, what each arm is worth by them: the answer is one.
-pub(crate) fn headlines(study: &Study<'_>, decision: Option<&Decision>) -> Vec<Headline> {
-    if let Some((decision, rule)) = decision.zip(study.licence) {
-        let measure = Measure::Licence(rule);
-        let worth = decision.worth.iter().filter(|worth| worth.measure == measure);
-        let card = |worth: &Worth| {
-            let basis = format!("{measure}, {}", number::count(worth.rows.into(), "row"));
-            let ends = worth.low.zip(worth.high);
-            card(
-                study,
-                &worth.arm,
-                (Scale::Ratio, ""),
-                Some(worth.ratio),
-                ends,
-                worth.verdict,
-                basis,
-            )
-        };
-        return worth.map(card).collect();
-    }
-    let reference = study.plan.reference_index();
-    let arms = (0..study.plan.arms.len()).filter(|arm| *arm != reference);
-    arms.filter_map(|arm| headline(study, &study.plan.arms[arm].label)).collect()
-}
-
-fn headline(study: &Study<'_>, arm: &str) -> Option<Headline> {
-    if let Some(suite) = primary_suite(study, arm) {
-        let rows = number::count(suite.rows.into(), "row");
-        let blocks = number::count(suite.blocks.into(), "block");
-        let name = words::clean(&suite.suite);
-        let basis = match study.plan.rules.protocol {
-            Protocol::Article2003 => format!("{name}, geometric mean of {rows}"),
-            _ => format!("{name}, {rows}, {blocks}"),
-        };
-        let ends = suite.low.zip(suite.high);
-        let scale = (Scale::Ratio, "");
-        return Some(card(study, arm, scale, suite.ratio, ends, suite.verdict, basis));
-    }
-    let row = study.summary.rows.iter().find(|row| row.arm == arm)?;
-    let blocks = number::count(row.blocks.into(), "block");
-    let basis = format!("{}, {blocks}", words::clean(&row.row));
-    let scale = (row.scale, row.unit.as_str());
-    Some(card(study, arm, scale, row.ratio, row.low.zip(row.high), row.verdict, basis))
+/// The answer on each arm other than the reference; where licences are counted, what it is worth by
+/// them.
+pub(crate) fn answers(study: &Study<'_>, decision: Option<&Decision>) -> Vec<Answer> {
+    let all = study::headlines(study.plan, study.summary);
+    let Some((decision, rule)) = decision.zip(study.licence) else { return all };
+    let of_arm = |arm: &str| {
+        let is_of = |worth: &&Worth| worth.measure == Measure::Licence(rule) && worth.arm == arm;
+        decision.worth.iter().find(is_of)
+    };
+    let by =
+        |answer: Answer| Some(of_arm(&answer.arm)?).map(|it| answer.by_licence(it, study.summary));
+    all.into_iter().filter_map(by).collect()
 }
 
 /// The card of an arm, with what stands in for a verdict where there is none.
-fn card(
-    study: &Study<'_>,
-    arm: &str,
-    (scale, unit): (Scale, &str),
-    effect: Option<f64>,
-    ends: Option<(f64, f64)>,
-    verdict: Option<Verdict>,
-    mut basis: String,
-) -> Headline {
-    let summary = study.summary;
-    let none = if scale == Scale::Ratio { 1.0 } else { 0.0 };
-    let is_open = verdict.is_none() && ends.is_some_and(|(low, high)| low < none && none < high);
-    if summary.origin == Origin::Simulated {
-        let error = belief::error(summary.prediction.as_deref());
-        basis += &error.map_or_else(
-            || "; unvalidated".to_owned(),
-            |score| format!("; model error {:.1} points", score.mean_error_points),
-        );
-    }
-    let name = |arm: usize| words::arm_name(study, arm);
-    let reference = name(study.plan.reference_index());
+pub(crate) fn card(study: &Study<'_>, answer: &Answer) -> Headline {
+    let name = |arm: &str| words::arm_name(study, words::arm_index(study, arm));
+    let (scale, rows) = (answer.scale, number::count(answer.rows.into(), "row"));
+    let size = match (study.plan.rules.protocol, answer.rows) {
+        (_, 0 | 1) => number::count(answer.blocks.into(), "block"),
+        (Protocol::Article2003, _) => format!("geometric mean of {rows}"),
+        _ => format!("{rows}, {}", number::count(answer.blocks.into(), "block")),
+    };
+    let error = belief::error(study.summary.prediction.as_deref());
+    let error = match (answer.origin, error) {
+        (Origin::Simulated, None) => "; unvalidated".to_owned(),
+        (Origin::Simulated, Some(score)) => {
+            format!("; model error {:.1} points", score.mean_error_points)
+        }
+        _ => String::new(),
+    };
+    let subject = match study.licence {
+        Some(rule) => Measure::Licence(rule).to_string(),
+        None => answer.subject.clone(),
+    };
     Headline {
-        against: format!("{} against {reference}", name(words::arm_index(study, arm))),
-        effect: effect
-            .map_or_else(|| "no result".to_owned(), |it| number::effect_on(scale, unit, it)),
-        interval: ends.map(|(low, high)| {
+        against: format!("{} against {}", name(&answer.arm), name(&answer.reference)),
+        effect: answer.effect.map_or_else(
+            || "no result".to_owned(),
+            |effect| number::effect_on(scale, &answer.unit, effect),
+        ),
+        interval: answer.interval.map(|(low, high)| {
             format!("{} {}", interval_name(study), number::interval_on(scale, low, high))
         }),
-        verdict: verdict.map(|verdict| (verdict, words::verdict(study, arm, verdict))),
-        mark: match summary.origin.mark() {
-            None if summary.interim => Some("INTERIM"),
-            None if is_open => Some("NO DIRECTION VISIBLE"),
-            mark => mark,
+        verdict: answer.verdict.map(|verdict| (verdict, answer.word.to_owned())),
+        mark: match answer.word {
+            _ if answer.verdict.is_some() => None,
+            "SCREENING" | "NO VERDICT" if answer.is_open() => Some("NO DIRECTION VISIBLE"),
+            word => Some(word),
         },
-        basis,
+        basis: format!("{}, {size}{error}", words::clean(&subject)),
     }
 }
 
@@ -154,11 +138,6 @@ pub(crate) fn interval_name(study: &Study<'_>) -> String {
     let confidence =
         study.summary.rows.first().map_or(confidence::CONFIDENCE, |row| row.confidence);
     study.summary.origin.interval_name(confidence)
-}
-
-/// The suite that stands for an arm: the last, which is the one over all families.
-fn primary_suite<'a>(study: &Study<'a>, arm: &str) -> Option<&'a SuiteEffect> {
-    study.summary.suites.iter().rfind(|suite| suite.arm == arm && suite.ratio.is_some())
 }
 
 /// The effect of a row on its scale.
@@ -174,16 +153,12 @@ pub(crate) fn interval_text(row: &RowEffect) -> Option<String> {
 /// What is said instead of an effect, or beside it.
 fn outcome(study: &Study<'_>, digest: &Digest<'_>, row: &RowEffect) -> String {
     let failed = number::count(row.failed.into(), "run");
-    let text = match (row.verdict, row.blocks_needed) {
-        (Some(Verdict::Inconclusive), Some(blocks)) => {
-            let blocks = number::count(blocks.into(), "block");
-            format!("{} (about {blocks} would decide)", Verdict::Inconclusive)
-        }
-        (Some(verdict), _) => words::verdict(study, &row.arm, verdict),
-        (None, _) if row.ratio.is_none() && row.failed > 0 => {
+    let text = match row.verdict {
+        Some(verdict) => words::verdict(study, &row.arm, verdict),
+        None if row.ratio.is_none() && row.failed > 0 => {
             return failure(study, digest, row).unwrap_or_else(|| format!("FAILED in {failed}"));
         }
-        (None, _) => number::or_none(words::not_run(study, row)),
+        None => number::or_none(words::not_run(study, row)),
     };
     if row.failed > 0 { format!("{text}; {failed} failed") } else { text }
 }
@@ -200,16 +175,59 @@ fn failure(study: &Study<'_>, digest: &Digest<'_>, row: &RowEffect) -> Option<St
 /// The section: figure, suites, rows, and rows with disturbed blocks included.
 pub(crate) fn blocks(study: &Study<'_>, digest: &Digest<'_>) -> Vec<Block> {
     let mut blocks = Vec::new();
-    blocks.extend(forest(study));
+    blocks.extend(digest.common.clone().map(Block::Text));
+    blocks.extend(forest(study, digest));
     if study.summary.suites.len() > 1 {
         blocks.push(Block::Table(suites(study)));
     }
     blocks.push(Block::Table(rows(study, digest)));
-    blocks.extend(with_set_aside(study).map(Block::Table));
+    blocks.extend(with_set_aside(study, digest).map(Block::Table));
     blocks
 }
 
-fn forest(study: &Study<'_>) -> Option<Block> {
+/// Fewer rows than this are not worth folding away.
+const QUIET_MIN: usize = 4;
+
+/// Whether a row stays inside the margin: by its verdict, where there is none by its interval.
+fn is_inside(study: &Study<'_>, row: &RowEffect) -> bool {
+    let is_inside = |end: f64| (end - 1.0).abs() <= study.summary.margin;
+    match (row.verdict, row.ratio) {
+        _ if row.failed > 0 || row.scale == Scale::Raw => false,
+        (Some(verdict), _) => verdict == Verdict::NoMaterialDifference,
+        (None, Some(ratio)) => {
+            [ratio, row.low.unwrap_or(ratio), row.high.unwrap_or(ratio)].into_iter().all(is_inside)
+        }
+        (None, None) => false,
+    }
+}
+
+/// What is said of rows inside the margin.
+fn inside(study: &Study<'_>, rows: usize) -> String {
+    let rows = number::count(rows as u64, "row");
+    format!("{rows} inside the margin of ±{}", number::share(study.summary.margin))
+}
+
+/// Places of the rows that say nothing new, and what they are called; none where they are few.
+fn quiet(study: &Study<'_>) -> (Vec<usize>, String) {
+    let rows = &study.summary.rows;
+    let (mut places, mut within) = (Vec::new(), 0);
+    for (place, row) in rows.iter().enumerate() {
+        within += usize::from(is_inside(study, row));
+        if is_inside(study, row) || words::not_run(study, row).is_some() {
+            places.push(place);
+        }
+    }
+    if places.len() < QUIET_MIN {
+        return (Vec::new(), String::new());
+    }
+    let absent = places.len() - within;
+    let absent =
+        (absent > 0).then(|| format!("{} not run in an arm", number::count(absent as u64, "row")));
+    let within = (within > 0).then(|| inside(study, within));
+    (places, within.into_iter().chain(absent).collect::<Vec<_>>().join(", "))
+}
+
+fn forest(study: &Study<'_>, digest: &Digest<'_>) -> Option<Block> {
     let mut groups: Vec<ForestGroup> = Vec::new();
     let mut add = |label: String, primary: bool, line: ForestLine| {
         let same = |group: &&mut ForestGroup| (&group.label, group.primary) == (&label, primary);
@@ -227,23 +245,26 @@ fn forest(study: &Study<'_>) -> Option<Block> {
     }
     let drawn =
         |row: &&RowEffect| row.scale == Scale::Ratio && words::not_run(study, row).is_none();
-    for row in study.summary.rows.iter().filter(drawn) {
+    let rows: Vec<&RowEffect> = study.summary.rows.iter().filter(drawn).collect();
+    // A row that differs in any arm is drawn in all.
+    let loud: BTreeSet<&str> =
+        rows.iter().filter(|row| !is_inside(study, row)).map(|row| &*row.row).collect();
+    let all: BTreeSet<&str> = rows.iter().map(|row| &*row.row).collect();
+    let folds = all.len() - loud.len() >= QUIET_MIN;
+    for row in rows.iter().filter(|row| !folds || loud.contains(&*row.row)) {
         let interval = row.low.zip(row.high);
-        add(words::clean(&row.row), false, forest_line(study, &row.arm, row.ratio, interval));
+        add(digest.label(&row.row), false, forest_line(study, &row.arm, row.ratio, interval));
     }
+    let left_out = if folds { all.len() - loud.len() } else { 0 };
     let plot = Forest { groups, margin: study.summary.margin };
     let drawable = plot.lines().any(|line| line.ratio.is_some());
-    drawable.then(|| {
-        let reference = study.plan.reference_index();
-        let compared = (0..study.plan.arms.len()).filter(|arm| *arm != reference);
-        Block::Figures {
-            arms: compared.filter(|_| study.plan.arms.len() > 2).collect(),
-            figures: vec![Figure {
-                title: format!("Effect against {}", words::arm_name(study, reference)),
-                caption: forest_caption(study),
-                plot: Plot::Forest(plot),
-            }],
-        }
+    let reference = words::arm_name(study, study.plan.reference_index());
+    drawable.then(|| Block::Figures {
+        figures: vec![Figure {
+            title: format!("Effect against {reference}"),
+            caption: forest_caption(study, &plot, left_out),
+            plot: Plot::Forest(plot),
+        }],
     })
 }
 
@@ -264,16 +285,18 @@ fn forest_line(
     ForestLine { arm, name: words::arm_name(study, arm), ratio, interval, next: None, text }
 }
 
-fn forest_caption(study: &Study<'_>) -> String {
+fn forest_caption(study: &Study<'_>, plot: &Forest, left_out: usize) -> String {
     let mut caption = format!(
         "Right of the line is better. The shaded band is the margin of ±{}, inside which a \
          difference does not matter",
         number::share(study.summary.margin)
     );
-    if study.plan.rules.protocol == Protocol::Article2003 {
-        caption.push_str(". The protocol of 2003 gives no intervals.");
-    } else {
-        caption.push_str("; bars are the intervals, on a logarithmic axis.");
+    caption.push_str(match plot.lines().any(|line| line.interval.is_some()) {
+        true => "; bars are the intervals, on a logarithmic axis.",
+        false => ". There are no intervals.",
+    });
+    if left_out > 0 {
+        caption.push_str(&format!(" Only in the table: {}.", inside(study, left_out)));
     }
     let raw = study.summary.rows.iter().filter(|row| row.scale == Scale::Raw).count();
     if raw > 0 {
@@ -286,15 +309,9 @@ fn forest_caption(study: &Study<'_>) -> String {
 }
 
 fn suites(study: &Study<'_>) -> Table {
-    let columns = vec![
-        Column::words("Suite"),
-        Column::words("Arm"),
-        Column::number("Effect"),
-        Column::number(interval_name(study)),
-        Column::number("Rows"),
-        Column::number("Blocks"),
-        Column::words(words::verdict_column(study)),
-    ];
+    let interval = format!("#{}", interval_name(study));
+    let verdict = words::verdict_column(study);
+    let columns = Column::list(["Suite", "Arm", "#Effect", &interval, "#Rows", "#Blocks", verdict]);
     let row = |suite: &SuiteEffect| {
         let verdict = suite.verdict.map(|verdict| words::verdict(study, &suite.arm, verdict));
         let interval = suite.low.zip(suite.high);
@@ -308,12 +325,8 @@ fn suites(study: &Study<'_>) -> Table {
             number::or_none(verdict),
         ]
     };
-    Table {
-        caption: "Suites: families weigh equally; the primary result".to_owned(),
-        columns,
-        rows: study.summary.suites.iter().map(row).collect(),
-        ..Table::default()
-    }
+    let rows = study.summary.suites.iter().map(row).collect();
+    Table::new("Suites: families weigh equally; the primary result", columns, rows)
 }
 
 /// A column with what stands in it.
@@ -322,13 +335,11 @@ type Filled<'a> = (Column, Box<dyn Fn(&RowEffect) -> String + 'a>);
 fn rows(study: &Study<'_>, digest: &Digest<'_>) -> Table {
     let columns = row_columns(study, digest);
     let line = |row: &RowEffect| columns.iter().map(|(_, cell)| cell(row)).collect();
-    Table {
-        caption: "Rows".to_owned(),
-        rows: study.summary.rows.iter().map(line).collect(),
-        columns: columns.iter().map(|(column, _)| column.clone()).collect(),
-        note: Some(rows_note(study.plan.rules.protocol == Protocol::Article2003)),
-        ..Table::default()
-    }
+    let rows = study.summary.rows.iter().map(line).collect();
+    let heads = columns.iter().map(|(column, _)| column.clone()).collect();
+    let (quiet, quiet_caption) = quiet(study);
+    let arrows = "↑ higher is better, ↓ lower is better; a positive effect is always better.";
+    Table { quiet, quiet_caption, ..Table::new("Rows", heads, rows).note(arrows) }
 }
 
 /// The answer first, then the values it was made from, then details.
@@ -337,7 +348,7 @@ fn row_columns<'a>(study: &'a Study<'a>, digest: &'a Digest<'a>) -> Vec<Filled<'
     let many_arms = study.plan.arms.len() > 2;
     let with_intervals = study.plan.rules.protocol != Protocol::Article2003;
     let mut columns: Vec<Filled<'a>> =
-        vec![(Column::words("Row"), Box::new(|row| words::clean(&row.row)))];
+        vec![(Column::words("Row"), Box::new(|row| digest.label(&row.row)))];
     if many_arms {
         columns.push((Column::words("Arm"), Box::new(arm)));
     }
@@ -354,7 +365,7 @@ fn row_columns<'a>(study: &'a Study<'a>, digest: &'a Digest<'a>) -> Vec<Filled<'
     }
     if with_intervals {
         let p = |row: &RowEffect| number::or_none(row.p_adjusted.map(number::p_value));
-        columns.push((Column::number("p (Holm)"), Box::new(p)));
+        columns.push((Column::number("p (Holm)").expert(), Box::new(p)));
     }
     let reference = words::arm_name(study, study.plan.reference_index());
     let compared = study.summary.rows.first().filter(|_| !many_arms).map(arm);
@@ -366,7 +377,7 @@ fn row_columns<'a>(study: &'a Study<'a>, digest: &'a Digest<'a>) -> Vec<Filled<'
         ),
         (Column::number(compared), Box::new(|row| number::value_or_none(row.value_arm))),
         (Column::words("Unit"), Box::new(unit)),
-        (Column::number("Threads").detail(), Box::new(threads)),
+        (Column::number("Threads").detail().expert(), Box::new(threads)),
     ]);
     if with_intervals {
         let estimate = |row: &RowEffect| match row.scale {
@@ -375,26 +386,18 @@ fn row_columns<'a>(study: &'a Study<'a>, digest: &'a Digest<'a>) -> Vec<Filled<'
         };
         columns.extend::<[Filled<'a>; 2]>([
             (
-                Column::number("Hodges–Lehmann").detail(),
+                Column::number("Hodges–Lehmann").detail().expert(),
                 Box::new(move |row| number::or_none(estimate(row))),
             ),
-            (Column::number("Blocks").detail(), Box::new(|row| row.blocks.to_string())),
+            (Column::number("Blocks").detail().expert(), Box::new(|row| row.blocks.to_string())),
         ]);
     }
-    columns
-}
-
-fn rows_note(article: bool) -> String {
-    let arrows = "↑ higher is better, ↓ lower is better; a positive effect is always better.";
-    if article {
-        return arrows.to_owned();
+    if study.summary.rows.iter().any(|row| row.blocks_needed.is_some()) {
+        let needed = |row: &RowEffect| row.blocks_needed.map(|it| number::whole(it.into()));
+        let needed = move |row: &RowEffect| number::or_none(needed(row));
+        columns.push((Column::number("Blocks that would decide").expert(), Box::new(needed)));
     }
-    format!(
-        "{arrows} A row differs if its p-value, adjusted over all rows of an arm (Holm), is below \
-         {}; its interval is not adjusted. Blocks that would decide do so four times in five. The \
-         suite is the primary result.",
-        confidence::level(),
-    )
+    columns
 }
 
 fn unit(row: &RowEffect) -> String {
@@ -413,7 +416,7 @@ fn threads(row: &RowEffect) -> String {
 }
 
 /// The rows that had disturbed blocks, compared once more with those blocks included.
-fn with_set_aside(study: &Study<'_>) -> Option<Table> {
+fn with_set_aside(study: &Study<'_>, digest: &Digest<'_>) -> Option<Table> {
     let disturbed = study.summary.rows.iter().filter(|row| row.blocks_set_aside > 0);
     let lines: Vec<Vec<String>> = disturbed
         .filter(|row| row.ratio_all.is_some())
@@ -425,7 +428,7 @@ fn with_set_aside(study: &Study<'_>) -> Option<Table> {
                 ..row.clone()
             };
             vec![
-                words::clean(&row.row),
+                digest.label(&row.row),
                 words::arm_name(study, words::arm_index(study, &row.arm)),
                 row.blocks_set_aside.to_string(),
                 number::or_none(effect(row)),
@@ -434,17 +437,14 @@ fn with_set_aside(study: &Study<'_>) -> Option<Table> {
             ]
         })
         .collect();
-    (!lines.is_empty()).then(|| Table {
-        caption: "With and without the blocks that were set aside".to_owned(),
-        columns: vec![
-            Column::words("Row"),
-            Column::words("Arm"),
-            Column::number("Set aside"),
-            Column::number("Effect without"),
-            Column::number("Effect with"),
-            Column::number("Interval with"),
-        ],
-        rows: lines,
-        ..Table::default()
-    })
+    let caption = "With and without the blocks that were set aside";
+    let columns = Column::list([
+        "Row",
+        "Arm",
+        "#Set aside",
+        "#Effect without",
+        "#Effect with",
+        "#Interval with",
+    ]);
+    (!lines.is_empty()).then(|| Table::new(caption, columns, lines))
 }

@@ -9,20 +9,22 @@ pub(crate) fn write(document: &Document) -> String {
         out.push_str(text);
         out.push('\n');
     };
-    line(&format!("# {}: {}\n", document.kind, escape(&document.title)));
+    line(&format!("# {}\n", escape(&document.answer())));
+    let marks: String = document.marks.iter().map(|mark| format!("**{mark}** · ")).collect();
+    line(&format!("{marks}{}: {}\n", document.kind, escape(&document.title)));
     if let Some(notice) = &document.notice {
         line(&format!("> **{}**\n", escape(notice)));
     }
     for sentence in &document.sentences {
-        line(&format!("**{}**\n", escape(sentence)));
+        line(&format!("{}\n", escape(sentence)));
     }
     for headline in &document.headlines {
-        let words = headline.mark.into_iter();
-        let words = words.chain(headline.verdict.as_ref().map(|(_, word)| word.as_str()));
-        let verdict: String = words.map(|word| format!(", {word}")).collect();
+        let marks = headline.marks(document);
+        let words = marks.into_iter().chain(headline.verdict.as_ref().map(|(_, word)| &**word));
+        let words: String = words.map(|word| format!(", {word}")).collect();
         let interval = headline.interval.as_ref().map(|text| format!(", {text}"));
         line(&format!(
-            "- {}: **{}**{}{verdict} ({})",
+            "- {}: **{}**{}{words} ({})",
             escape(&headline.against),
             escape(&headline.effect),
             escape(&interval.unwrap_or_default()),
@@ -61,13 +63,18 @@ fn write_block(out: &mut String, block: &Block) {
                 out.push_str(&format!("    {line}\n"));
             }
         }
-        Block::Table(table) => out.push_str(&render(table)),
+        Block::Table(table) => table.pieces().iter().for_each(|piece| out.push_str(&render(piece))),
         Block::Figures { .. } => {}
     }
 }
 
+/// A table under its caption; a folded one is unfolded by those who render Markdown to HTML.
 fn render(table: &Table) -> String {
-    let mut out = format!("\n**{}**\n\n", escape(&table.caption));
+    let caption = escape(&table.caption);
+    let mut out = match table.folded {
+        true => format!("\n<details><summary>{caption}</summary>\n\n"),
+        false => format!("\n**{caption}**\n\n"),
+    };
     let line = |cells: &mut dyn Iterator<Item = String>| {
         let cells: Vec<String> = cells.collect();
         format!("| {} |\n", cells.join(" | "))
@@ -80,6 +87,9 @@ fn render(table: &Table) -> String {
     }
     if let Some(note) = &table.note {
         out.push_str(&format!("\n{}\n", escape(note)));
+    }
+    if table.folded {
+        out.push_str("\n</details>\n");
     }
     out
 }

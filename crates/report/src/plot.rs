@@ -1,5 +1,7 @@
 //! What figures show, as data; `svg` draws it, `text` writes what it can of it.
 
+use std::collections::BTreeSet;
+
 /// A figure's content.
 #[derive(Debug, Clone)]
 pub(crate) enum Plot {
@@ -9,6 +11,53 @@ pub(crate) enum Plot {
     Bars(Bars),
     Curve(Curve),
     Heat(Heat),
+}
+
+/// What a figure draws beside the marks of its arms; its legend names those that are there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Sign {
+    /// A reading that takes no part in the comparison.
+    NotAnalysed,
+    /// A run that failed.
+    Failed,
+    /// The count that was chosen.
+    Chosen,
+}
+
+impl Plot {
+    /// Indexes of the arms that are drawn.
+    pub(crate) fn arms(&self) -> BTreeSet<usize> {
+        match self {
+            Self::Forest(plot) => {
+                plot.lines().filter(|line| line.ratio.is_some()).map(|line| line.arm).collect()
+            }
+            Self::RunOrder(plot) => plot.dots.iter().map(|dot| dot.arm).collect(),
+            Self::Distribution(plot) => plot.series.iter().map(|series| series.arm).collect(),
+            Self::Bars(plot) => plot.bars().map(|bar| bar.arm).collect(),
+            Self::Curve(plot) => plot.lines.iter().map(|line| line.arm).collect(),
+            Self::Heat(_) => BTreeSet::new(),
+        }
+    }
+
+    /// The other signs that are drawn.
+    pub(crate) fn signs(&self) -> BTreeSet<Sign> {
+        let mut signs = BTreeSet::new();
+        let mut add = |sign: Sign, is_there: bool| is_there.then(|| signs.insert(sign));
+        match self {
+            Self::RunOrder(plot) => {
+                let left_out = || plot.dots.iter().filter(|dot| !dot.analysed);
+                add(Sign::NotAnalysed, left_out().any(|dot| dot.value.is_some()));
+                add(Sign::Failed, left_out().any(|dot| dot.value.is_none()));
+            }
+            Self::Bars(plot) => _ = add(Sign::Failed, plot.bars().any(|bar| bar.value.is_none())),
+            Self::Curve(plot) => {
+                let chosen = |line: &CurveLine| line.means.iter().any(|m| line.chosen == Some(m.0));
+                add(Sign::Chosen, plot.lines.iter().any(chosen));
+            }
+            Self::Forest(_) | Self::Distribution(_) | Self::Heat(_) => {}
+        }
+        signs
+    }
 }
 
 /// Effects with their intervals, on one axis of ratios.
@@ -95,6 +144,13 @@ pub(crate) struct Bars {
     /// What the groups are, like `chat rooms`.
     pub(crate) group: String,
     pub(crate) groups: Vec<BarGroup>,
+}
+
+impl Bars {
+    /// Every bar of every group.
+    pub(crate) fn bars(&self) -> impl Iterator<Item = &Bar> {
+        self.groups.iter().flat_map(|group| &group.bars)
+    }
 }
 
 /// One group of bars.

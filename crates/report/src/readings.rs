@@ -29,7 +29,7 @@ pub(crate) fn troubled(study: &Study<'_>, digest: &Digest<'_>) -> Vec<Block> {
         let cause = reading.cause.as_deref().unwrap_or("no cause was recorded");
         vec![
             number::whole(reading.seq),
-            words::clean(&reading.row),
+            digest.label(&reading.row),
             words::arm_name(study, words::arm_index(study, &reading.arm)),
             format!("{}, attempt {}", reading.block, reading.attempt),
             status.to_owned(),
@@ -57,22 +57,23 @@ pub(crate) fn run_order(study: &Study<'_>, digest: &Digest<'_>) -> Vec<Block> {
         .rows
         .iter()
         .filter(|row| row.study.iter().any(|points| !points.is_empty()))
-        .map(|row| run_order_of(study, row, per_arm_max))
+        .map(|row| run_order_of(study, digest, row, per_arm_max))
         .collect();
     if figures.is_empty() {
         return vec![Block::Text("No reading of the comparison was taken.".to_owned())];
     }
-    let mut blocks = vec![Block::Text(
-        "Each mark is one run, from the first on the left to the last on the right, so that drift \
-         shows. Hollow marks were set aside or belong to a block that was run again; a cross is a \
-         run that failed."
-            .to_owned(),
-    )];
-    blocks.push(Block::Figures { arms: (0..study.plan.arms.len()).collect(), figures });
-    blocks
+    let about = "Each mark is one run, from the first on the left to the last on the right, so that \
+                 drift shows. Runs that are not analysed were set aside, or belong to a block that was \
+                 run again.";
+    vec![Block::Text(about.to_owned()), Block::Figures { figures }]
 }
 
-fn run_order_of(study: &Study<'_>, row: &RowReadings<'_>, per_arm_max: usize) -> Figure {
+fn run_order_of(
+    study: &Study<'_>,
+    digest: &Digest<'_>,
+    row: &RowReadings<'_>,
+    per_arm_max: usize,
+) -> Figure {
     let ordinary = |point: &&Point| point.fate == Fate::Analysed;
     let most = |wanted: bool| {
         let count = |points: &Vec<Point>| points.iter().filter(|p| ordinary(p) == wanted).count();
@@ -102,7 +103,7 @@ fn run_order_of(study: &Study<'_>, row: &RowReadings<'_>, per_arm_max: usize) ->
     }
     let readings = row.study.iter().map(Vec::len).sum::<usize>();
     Figure {
-        title: words::clean(&row.row.id),
+        title: digest.label(&row.row.id),
         caption: run_order_caption(row, readings, step, step_other),
         plot: Plot::RunOrder(RunOrder {
             unit: words::clean(&row.row.unit),
@@ -150,20 +151,21 @@ fn run_order_caption(row: &RowReadings<'_>, readings: usize, step: usize, other:
 /// Every row's distribution by arm.
 pub(crate) fn distribution(study: &Study<'_>, digest: &Digest<'_>) -> Vec<Block> {
     let figures: Vec<Figure> =
-        digest.rows.iter().filter_map(|row| distribution_of(study, row)).collect();
+        digest.rows.iter().filter_map(|row| distribution_of(study, digest, row)).collect();
     if figures.is_empty() {
         return Vec::new();
     }
     let about = "Above, the share of runs at or below a value; below, the runs themselves, with \
                  the middle half of them as a bar. Curves that do not touch are arms that never \
                  gave the same value.";
-    vec![
-        Block::Text(about.to_owned()),
-        Block::Figures { arms: (0..study.plan.arms.len()).collect(), figures },
-    ]
+    vec![Block::Text(about.to_owned()), Block::Figures { figures }]
 }
 
-fn distribution_of(study: &Study<'_>, row: &RowReadings<'_>) -> Option<Figure> {
+fn distribution_of(
+    study: &Study<'_>,
+    digest: &Digest<'_>,
+    row: &RowReadings<'_>,
+) -> Option<Figure> {
     let mut analysed = 0;
     let mut thinned = false;
     let mut series = Vec::new();
@@ -183,7 +185,7 @@ fn distribution_of(study: &Study<'_>, row: &RowReadings<'_>) -> Option<Figure> {
         caption.push_str(&format!(" Drawn are {SORTED_MAX} of each arm, evenly spaced by rank."));
     }
     (!series.is_empty()).then(|| Figure {
-        title: words::clean(&row.row.id),
+        title: digest.label(&row.row.id),
         caption,
         plot: Plot::Distribution(Distribution { unit: words::clean(&row.row.unit), series }),
     })
@@ -201,15 +203,15 @@ fn evenly(values: &[f64], count_max: usize) -> Vec<f64> {
 /// Curves over thread counts (screened, or of rows that differ in nothing else) and copy counts.
 pub(crate) fn curves(study: &Study<'_>, digest: &Digest<'_>) -> Vec<Block> {
     let mut figures: Vec<Figure> =
-        digest.rows.iter().filter_map(|row| screened(study, row)).collect();
+        digest.rows.iter().filter_map(|row| screened(study, digest, row)).collect();
     figures.extend(alike(study));
     if figures.is_empty() {
         return Vec::new();
     }
-    vec![Block::Figures { arms: (0..study.plan.arms.len()).collect(), figures }]
+    vec![Block::Figures { figures }]
 }
 
-fn screened(study: &Study<'_>, row: &RowReadings<'_>) -> Option<Figure> {
+fn screened(study: &Study<'_>, digest: &Digest<'_>, row: &RowReadings<'_>) -> Option<Figure> {
     let mut lines = Vec::new();
     for (arm, dots) in row.screen.iter().enumerate().filter(|(_, dots)| !dots.is_empty()) {
         let mut counts: Vec<u32> = dots.iter().map(|(threads, _)| *threads).collect();
@@ -230,9 +232,9 @@ fn screened(study: &Study<'_>, row: &RowReadings<'_>) -> Option<Figure> {
     }
     let tried = lines.iter().any(|line| line.means.len() > 1);
     tried.then(|| Figure {
-        title: format!("{}: screening", words::clean(&row.row.id)),
+        title: format!("{}: screening", digest.label(&row.row.id)),
         caption: "Screening of thread counts before the study, means and single runs; these \
-                  readings take no part in the comparison. A ring marks the count that was chosen."
+                  readings take no part in the comparison."
             .to_owned(),
         plot: Plot::Curve(Curve {
             unit: words::clean(&row.row.unit),

@@ -8,6 +8,7 @@ use crate::format::{Format, document_formats};
 use crate::json::json;
 use crate::openmetrics::openmetrics;
 use crate::{article, conditions, decision, effects, readings, words};
+use coretwin_stats::study::foremost;
 
 /// A form in which a study can be reported.
 pub type StudyFormat = Format<fn(&Study<'_>) -> String>;
@@ -48,11 +49,16 @@ pub fn html(study: &Study<'_>) -> String {
 fn document(study: &Study<'_>, with_figures: bool) -> Document {
     let digest = Digest::new(study);
     let decision = decision::of(study);
-    let blocks = decision.as_ref().map(|decision| decision::blocks(study, decision));
     let mut outline = Outline::default();
-    outline.add("decision", "What to set", blocks.unwrap_or_default());
+    if let Some(decision) = &decision {
+        let title = match decision::applies(study, decision) {
+            true => "What to set",
+            false => "What each arm is worth",
+        };
+        outline.add("decision", title, decision::blocks(study, decision));
+    }
     outline.add("effects", "Effect per row", effects::blocks(study, &digest));
-    outline.add("article", "The article's tables", article::blocks(study));
+    outline.add("article", "The 2003 article's tables", article::blocks(study));
     if with_figures {
         outline.add("counts", "Thread and copy counts", readings::curves(study, &digest));
         outline.add("readings", "Readings in run order", readings::run_order(study, &digest));
@@ -69,12 +75,16 @@ fn document(study: &Study<'_>, with_figures: bool) -> Document {
         Some(decision) => &decision.choice.sentences,
         None => &study.summary.sentences,
     };
+    let answers = effects::answers(study, decision.as_ref());
+    let interim = study.summary.interim.then_some("INTERIM");
     Document {
         kind: "Coretwin study",
         title: effects::title(study),
+        marks: [words::mark(study.summary.origin)].into_iter().chain(interim).collect(),
         notice: words::notice(study),
+        headline: answers.get(foremost(&answers)).map(|answer| words::clean(&answer.title())),
         sentences: sentences.iter().map(|text| words::clean(text)).collect(),
-        headlines: effects::headlines(study, decision.as_ref()),
+        headlines: answers.iter().map(|answer| effects::card(study, answer)).collect(),
         facts: effects::facts(study),
         arms: (0..study.plan.arms.len()).map(|arm| words::arm_name(study, arm)).collect(),
         sections: outline.sections,

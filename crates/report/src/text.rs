@@ -196,7 +196,7 @@ fn forest(out: &mut String, forest: &Forest) {
         })
         .collect();
     let widest = lines.iter().map(|(label, ..)| label.chars().count()).max().unwrap_or(0);
-    let width = widest.min(34);
+    let width = widest.min(30);
     for (label, primary, line) in lines {
         let label = shorten(&label, width);
         let drawn = interval(line, primary, forest.margin, &axis);

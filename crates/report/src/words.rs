@@ -95,6 +95,19 @@ pub(crate) fn notice(study: &Study<'_>) -> Option<String> {
     }
 }
 
+/// How figures of an origin may be read, in capitals.
+pub(crate) fn mark(origin: Origin) -> &'static str {
+    origin.mark().unwrap_or("MEASURED")
+}
+
+/// The same of a comparison.
+pub(crate) fn marks_of_pair(origins: [Option<Origin>; 2]) -> Vec<&'static str> {
+    match origins {
+        [Some(first), Some(second)] if first == second => vec![mark(first)],
+        _ => vec!["NOT ALIKE"],
+    }
+}
+
 /// What is said first of figures that nobody measured; `None` of measured ones.
 pub(crate) fn unmeasured(origin: Origin) -> Option<String> {
     let (mark, caution) = origin.mark().zip(origin.caution())?;

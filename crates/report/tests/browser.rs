@@ -110,10 +110,22 @@ fn measured(page: &str) -> String {
         const text = [...document.querySelectorAll('svg text')]
             .map(text => text.getBoundingClientRect().height);
         const wide = document.documentElement.scrollWidth - innerWidth;
-        document.title = ['figures', sizes.length, 'smallest', Math.min(...sizes),
-            'text', Math.min(...text), 'overflow', wide, 'end'].join(' ');
+        const cut = [...document.querySelectorAll('#effects > .block .scroll')]
+            .map(box => box.scrollWidth - box.clientWidth);
+        top.document.title = ['figures', sizes.length, 'smallest', Math.min(...sizes),
+            'text', Math.min(...text), 'overflow', wide,
+            'cut', Math.max(0, ...cut), 'width', innerWidth, 'end'].join(' ');
     })</script>";
     format!("{}{}", &page[..policy], &page[end..]).replace("</body>", &format!("{script}</body>"))
+}
+
+/// The page in a frame of that width: a window is never narrower than 500.
+fn framed(page: &str, width: u32) -> String {
+    let page = page.replace('&', "&amp;").replace('"', "&quot;");
+    format!(
+        "<html><head><title>-</title></head><body style=\"margin:0\"><iframe width=\"{width}\" \
+         height=\"900\" style=\"border:0\" srcdoc=\"{page}\"></iframe></body></html>"
+    )
 }
 
 /// The number after a word in the title of a measured page.
@@ -157,15 +169,19 @@ fn every_figure_has_a_size_and_nothing_overflows() {
             ("chat", support::chat(), 10),
             ("command", support::command(), 15),
             ("many", support::many(), 62),
+            ("simulated", support::simulated::simulated(), 170),
         ];
         for (name, records, figures) in studies {
             let page = measured(&coretwin_report::html(&records.study()));
-            for width in [1200, 500] {
-                let visit = visit(browser, &page, width);
+            for width in [1280, 390] {
+                let visit = visit(browser, &framed(&page, width), 1280);
                 let at = format!("{name} at {width}");
                 assert_eq!(number(&visit, "figures"), f64::from(figures), "{at}");
                 assert!(number(&visit, "smallest") > 60.0, "{at}: a figure is not shown");
                 assert!(number(&visit, "text") > 9.0, "{at}: text in a figure is too small");
+                assert_eq!(number(&visit, "width"), f64::from(width), "{at}");
+                let is_whole = width < 1000 || number(&visit, "cut") <= 0.0;
+                assert!(is_whole, "{at}: a table of effects scrolls sideways");
                 assert!(number(&visit, "overflow") <= 0.0, "{at}: the page scrolls sideways");
             }
         }

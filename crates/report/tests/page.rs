@@ -3,6 +3,7 @@
 
 mod support;
 
+use coretwin_base::origin::Origin;
 use coretwin_base::study::decision::Licence;
 use coretwin_base::study::reading::Status;
 use coretwin_base::study::summary::StoppedBecause;
@@ -87,7 +88,9 @@ fn every_figure_is_there_and_can_be_read_aloud() {
                 assert_eq!(page.matches(&id).count(), 1, "{name}: {id}");
             }
         }
-        assert_eq!(count(&tags, "table"), count(&tags, "caption"), "{name}");
+        // What is folded has its caption in its summary.
+        let folded = page.matches("<details><summary>").count();
+        assert_eq!(count(&tags, "table"), count(&tags, "caption") + folded, "{name}");
         let headings = page.matches("<th scope=\"").count();
         assert_eq!(count(&tags, "th"), headings, "{name}: a heading without scope");
     }
@@ -279,7 +282,8 @@ fn the_first_line_follows_the_licence() {
     );
     let page = html(&by_thread);
     let (_, title) = page.split_once("<h1>").expect("the answer");
-    assert!(title.starts_with("Set off (SMT off)"), "{}", &title[..200]);
+    let worse = "Switch SMT off for your licences: 38.2\u{a0}% worse with it.";
+    assert!(title.starts_with(worse), "{}", &title[..200]);
     let plain = flat(text(&records.study()));
     assert!(plain.starts_with("Keep SMT on for chat (HELPS)"), "{}", &plain[..200]);
 }
@@ -296,4 +300,96 @@ fn a_study_that_was_stopped_says_so_on_its_card_and_a_budget_how_exact_it_is() {
     let budget = text(&support::chat().analysed(StoppedBecause::Budget).study());
     let told = budget.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(told.contains("the time budget ended; the widest interval is ±"), "{budget}");
+}
+
+/// Stopped before its rule was met.
+fn interim() -> Records {
+    let mut records = support::chat();
+    records.plan.rules.looks = vec![12];
+    records.analysed(StoppedBecause::Interrupted)
+}
+
+fn emulated() -> Records {
+    let mut records = support::chat();
+    records.plan.origin = Some(Origin::Emulated);
+    records.analysed(StoppedBecause::Target)
+}
+
+/// What stands between two marks of a page.
+fn between<'a>(page: &'a str, from: &str, to: &str) -> &'a str {
+    let (_, rest) = page.split_once(from).unwrap_or_else(|| panic!("{from}"));
+    rest.split_once(to).unwrap_or_else(|| panic!("{to}")).0
+}
+
+#[test]
+fn title_card_and_markdown_say_how_the_figures_may_be_read() {
+    for (records, marks) in [
+        (support::chat(), ["MEASURED", "HELPS"]),
+        (support::simulated::simulated(), ["PREDICTED", ""]),
+        (emulated(), ["EMULATED", ""]),
+        (interim(), ["MEASURED, INTERIM", ""]),
+        (support::no_siblings(), ["MEASURED", "INCONCLUSIVE"]),
+    ] {
+        let (page, md) = (html(&records.study()), markdown(&records.study()));
+        assert!(between(&page, "<title>", "</title>").starts_with(marks[0]), "{marks:?}");
+        let card = between(&page, "<p class=\"badges\">", "</p>");
+        for mark in marks.iter().flat_map(|marks| marks.split(", ")) {
+            assert!(card.contains(&format!(">{mark}<")) || mark.is_empty(), "{mark}: {card}");
+            assert!(md.lines().take(9).any(|line| line.contains(mark)), "{mark}: {md}");
+        }
+        let title = between(&page, "<h1>", "</h1>").replace('\u{a0}', " ");
+        let numbers = title.split(' ').filter(|word| word.parse::<f64>().is_ok()).count();
+        assert!(title.split(' ').count() <= 12 && numbers == 1, "{title}");
+        assert!(md.starts_with(&format!("# {title}\n")), "{md}");
+    }
+}
+
+#[test]
+fn what_to_set_stands_only_below_a_verdict_to_act_on() {
+    let says = |records: &Records| markdown(&records.study()).contains("## What to set\n");
+    assert!(says(&support::chat()));
+    let simulated = support::simulated::simulated();
+    for records in
+        [interim(), emulated(), support::no_siblings(), support::article_quick(), simulated]
+    {
+        assert!(!says(&records), "{}", markdown(&records.study()));
+    }
+}
+
+#[test]
+fn what_all_rows_have_is_said_once_and_rows_inside_the_margin_are_folded() {
+    let page = html(&support::many().study());
+    assert_eq!(page.matches("size=100").count(), 1);
+    assert!(
+        page.contains("<p>Every row of chat has messages=100, size=100, users=20, wait=none.</p>")
+    );
+    assert!(page.contains("<th scope=\"row\">chat:rooms=10</th>"));
+    let records = support::simulated::simulated();
+    let page = html(&records.study());
+    let folded = between(&page, "<details><summary>", "</summary>");
+    let all = records.summary.rows.len();
+    let absent = records.summary.rows.iter().filter(|row| row.ratio.is_none()).count();
+    let (within, rest) = folded.split_once(" rows inside the margin of ±2 %, ").expect(folded);
+    assert_eq!(rest, format!("{absent} rows not run in an arm"));
+    let loud = between(&page, "<span>Rows</span>", "</table>").matches("<tr>").count() - 1;
+    assert_eq!(loud + within.parse::<usize>().expect(within) + absent, all);
+    let few = html(&support::chat().study());
+    assert!(!few.contains("inside the margin of ±2 %<"), "four rows that differ stay open");
+}
+
+#[test]
+fn a_legend_names_what_is_drawn_and_nothing_else() {
+    let legends = |page: &str| -> Vec<String> {
+        let lists = page.split("class=\"legend\"").skip(1);
+        lists.map(|rest| rest.split("</ul>").next().unwrap_or_default().to_owned()).collect()
+    };
+    let chat = legends(&html(&support::chat().study()));
+    // Of the bars, of the run order with its marks, of the distributions.
+    let signs = [false, true, false];
+    assert_eq!(chat.iter().map(|one| one.contains("not analysed")).collect::<Vec<_>>(), signs);
+    assert_eq!(chat.iter().map(|one| one.contains(">failed<")).collect::<Vec<_>>(), signs);
+    let quiet = legends(&html(&support::no_siblings().study())).join("");
+    assert!(quiet.contains("half") && !quiet.contains("analysed") && !quiet.contains("failed"));
+    let command = legends(&html(&support::command().study())).join("");
+    assert!(command.contains("the count that was chosen"), "{command}");
 }

@@ -20,7 +20,7 @@ fn section<'a>(report: &'a str, head: &str, next: &str) -> &'a str {
 #[test]
 fn in_a_terminal() {
     let report = text(&support::simulated::simulated().study());
-    let tables = section(&report, "THE ARTICLE'S TABLES", "\nWHAT DIFFERED");
+    let tables = section(&report, "THE 2003 ARTICLE'S TABLES", "\nWHAT DIFFERED");
     expect_file!["snapshots/simulated.txt"].assert_eq(tables);
 }
 

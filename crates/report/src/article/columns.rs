@@ -12,6 +12,7 @@ use coretwin_base::study::plan::{Protocol, Scale};
 use coretwin_base::study::reading::Better;
 use coretwin_base::study::summary::{RowEffect, SuiteEffect};
 use coretwin_stats::geometric;
+use std::collections::BTreeSet;
 
 /// Which columns a table has.
 struct Shape {
@@ -167,14 +168,13 @@ impl Shape {
 }
 
 /// The table with its mean and footnotes.
-pub(super) fn table(study: &Study<'_>, filled: &Filled<'_>) -> Table {
+pub(super) fn table(study: &Study<'_>, filled: &Filled<'_>, notes: &mut Footnotes) -> Table {
     let shape = Shape::new(study, filled);
-    let mut notes = Footnotes::default();
     let mut rows: Vec<Vec<String>> = Vec::new();
     for line in &filled.lines {
         let mut cells = shape.line(study, line);
         let (printed, later) = (line.printed.as_ref(), line.printed_later.as_ref());
-        cells.append(&mut shape.printed(printed, later, &mut notes));
+        cells.append(&mut shape.printed(printed, later, notes));
         rows.push(cells);
     }
     let total = rows.len() > 1;
@@ -185,17 +185,12 @@ pub(super) fn table(study: &Study<'_>, filled: &Filled<'_>) -> Table {
             let is_mean = |row: &&Printed| row.label == MEAN && row.kernel == kernel;
             filled.printed.iter().find(is_mean).filter(|_| has_all(filled, kernel))
         });
-        cells.append(&mut shape.printed(printed, later, &mut notes));
+        cells.append(&mut shape.printed(printed, later, notes));
         rows.push(cells);
     }
-    Table {
-        caption: format!("Table {}. {}", filled.number, filled.title),
-        columns: shape.heads(study, filled),
-        rows,
-        total,
-        note: Some(note(study, filled, &shape, &notes)),
-        ..Table::default()
-    }
+    let caption = format!("Table {}. {}", filled.number, filled.title);
+    let note = note(study, filled, &shape, notes);
+    Table { total, ..Table::new(caption, shape.heads(study, filled), rows).note(note) }
 }
 
 /// Table 3 of a group of chat rows.
@@ -209,12 +204,9 @@ pub(super) fn chat_sizes(study: &Study<'_>, filled: &Filled<'_>) -> Table {
         cells
     };
     let names = ["Chat rooms", "Connections", "Threads", "Sent", "Received", "Messages in all"];
-    Table {
-        caption: "Table 3. Chat: what a number of rooms makes".to_owned(),
-        columns: names.map(Column::number).into(),
-        rows: filled.lines.iter().map(line).collect(),
-        ..Table::default()
-    }
+    let rows = filled.lines.iter().map(line).collect();
+    let caption = "Table 3. Chat: what a number of rooms makes";
+    Table::new(caption, names.map(Column::number).into(), rows)
 }
 
 /// Whether the lines are just the article's.
@@ -225,16 +217,15 @@ fn has_all(filled: &Filled<'_>, kernel: Kernel) -> bool {
 }
 
 /// What the article printed, where no line of the study's own table has a counterpart in it.
-pub(super) fn printed_alone(filled: &Filled<'_>) -> Option<Table> {
+pub(super) fn printed_alone(filled: &Filled<'_>, notes: &mut Footnotes) -> Option<Table> {
     let has_rows = filled.printed.iter().any(|row| row.kernel == Kernel::Stable2419);
     if !filled.sizes || !has_rows || filled.lines.iter().any(|line| line.printed.is_some()) {
         return None;
     }
-    let mut notes = Footnotes::default();
     let line = |row: &Printed| {
         let label = if row.label == MEAN { "Geometric mean" } else { &row.label };
         let mut cells = vec![label.to_owned()];
-        cells.extend(printed_cells(Some(row), &mut notes));
+        cells.extend(printed_cells(Some(row), notes));
         let later = filled.printed.iter();
         let later = later.filter(|other| other.kernel == Kernel::Development2532);
         let later = later.into_iter().find(|other| other.label == row.label);
@@ -247,15 +238,11 @@ pub(super) fn printed_alone(filled: &Filled<'_>) -> Option<Table> {
     let rows = filled.printed.iter().filter(|row| row.kernel == Kernel::Stable2419);
     let rows: Vec<Vec<String>> = rows.map(line).collect();
     let heads = [filled.head, "Article noht", "Article ht", "Article speed-up", "Article, 2.5.32"];
-    Some(Table {
-        caption: format!("Table {} as the article printed it", filled.number),
-        columns: heads.map(Column::number).into(),
-        rows,
-        total: true,
-        note: Some([sizes_note(filled), &notes.text()].concat().trim().to_owned())
-            .filter(|note| !note.is_empty()),
-        ..Table::default()
-    })
+    let caption = format!("Table {} as the article printed it", filled.number);
+    let parts = notes.once(sizes_note(filled)).into_iter().chain(notes.text());
+    let note = parts.collect::<Vec<_>>().join(" ");
+    let columns = heads.map(Column::number).into();
+    Some(Table { total: true, ..Table::new(caption, columns, rows).note(note) })
 }
 
 fn printed_cells(printed: Option<&Printed>, notes: &mut Footnotes) -> [String; 3] {
@@ -273,44 +260,37 @@ fn percent(printed: &str) -> String {
     format!("{printed} %").replace('-', "−")
 }
 
-/// How the values came about, and what is to be known of the article's.
-fn note(study: &Study<'_>, filled: &Filled<'_>, shape: &Shape, notes: &Footnotes) -> String {
-    let mut parts: Vec<String> = Vec::new();
+/// How the values came about, and what is to be known of the article's. Each thing is said once, of the
+/// first table that it holds of, but for the unit.
+fn note(study: &Study<'_>, filled: &Filled<'_>, shape: &Shape, notes: &mut Footnotes) -> String {
     let row = filled.lines[0].row;
+    let better = row.better.name();
+    let unit = (!shape.with_units).then(|| words::clean(&row.unit));
     let same = filled.lines.iter().all(|line| line.row.better == row.better);
-    let better = format!("{} is better", row.better.name());
-    let unit = if !shape.with_units {
-        format!("Data are {}, ", words::clean(&row.unit))
-    } else {
-        String::new()
+    let mut parts: Vec<String> = match (unit, same) {
+        (Some(unit), true) => vec![format!("Data are {unit}: {better} is better.")],
+        (Some(unit), false) => vec![format!("Data are {unit}.")],
+        (None, true) => vec![format!("In every row {better} is better.")],
+        (None, false) => Vec::new(),
     };
-    let means = match (shape.is_article, filled.number) {
-        (true, 1) => "means of all runs",
-        _ => "geometric means of all runs",
-    };
-    let means = if unit.is_empty() { capital(means) } else { means.to_owned() };
-    parts.push(if same { format!("{unit}{means}: {better}.") } else { format!("{unit}{means}.") });
+    let mut add = |text: &str| parts.extend(notes.once(text));
+    add(match (shape.is_article, filled.number) {
+        (true, 1) => "Values are means of all runs.",
+        (true, _) => "Values of Tables 2 to 7 are geometric means of all runs.",
+        (false, _) => "Values are geometric means of all runs.",
+    });
     if filled.lines.iter().any(|line| line.row.scale == Scale::Raw) {
-        parts.push(
-            "A row that can be 0 is compared by difference and takes no part in the mean."
-                .to_owned(),
-        );
+        add("A row that can be 0 is compared by difference and takes no part in the mean.");
     }
     let has_suite = shape.others.iter().any(|arm| suite(study, filled, *arm).is_some());
     if has_suite && filled.lines.len() > 1 && !shape.is_article {
-        parts.push("The interval of the mean is that of the suite, by block.".to_owned());
+        add("The interval of the mean is that of the suite, by block.");
     }
     if shape.printed && filled.sizes {
-        parts.push(sizes_note(filled).trim().to_owned());
+        add(sizes_note(filled));
     }
-    parts.push(notes.text());
-    parts.retain(|part| !part.is_empty());
+    parts.extend(notes.text());
     parts.join(" ")
-}
-
-fn capital(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
 /// What the article's programs counted.
@@ -318,11 +298,11 @@ fn sizes_note(filled: &Filled<'_>) -> &'static str {
     match filled.number {
         4 => {
             "The article speaks of messages sent; its program counts messages sent and received, as \
-             here. "
+             here."
         }
         5 | 6 => {
             "The article's program credits 132 MB for each client's pass; here the bytes moved are \
-             counted. "
+             counted."
         }
         _ => "",
     }
@@ -386,34 +366,43 @@ pub(super) fn value(study: &Study<'_>, arm: usize, row: &str) -> Option<f64> {
 /// Marks of footnotes; more kinds of remark than these there are not.
 const MARKS: [&str; 4] = ["¹", "²", "³", "⁴"];
 
-/// The footnotes of one table.
+/// What is said below the tables of a section: footnotes, whose marks are the same in all of them, and
+/// what was said before.
 #[derive(Default)]
-pub(super) struct Footnotes(Vec<String>);
+pub(super) struct Footnotes {
+    marked: Vec<String>,
+    said: BTreeSet<String>,
+}
 
 impl Footnotes {
     /// The figure's text with the mark of its footnote.
-    pub(super) fn marked(&mut self, text: String, remark: Option<&Remark>) -> String {
+    fn marked(&mut self, text: String, remark: Option<&Remark>) -> String {
         let Some(remark) = remark else { return text };
         let sentence = remark.sentence();
-        let place = self.0.iter().position(|known| *known == sentence).unwrap_or_else(|| {
-            self.0.push(sentence);
-            self.0.len() - 1
+        let place = self.marked.iter().position(|known| *known == sentence).unwrap_or_else(|| {
+            self.marked.push(sentence);
+            self.marked.len() - 1
         });
         format!("{text} {}", MARKS.get(place).unwrap_or(&"*"))
     }
 
-    /// All of them, each after its mark.
-    pub(super) fn text(&self) -> String {
-        let marked = self.0.iter().zip(MARKS.iter().chain(std::iter::repeat(&"*")));
+    /// The sentence, unless it is empty or was said of a table before.
+    pub(super) fn once(&mut self, text: &str) -> Option<String> {
+        (!text.is_empty() && self.said.insert(text.to_owned())).then(|| text.to_owned())
+    }
+
+    /// The footnotes that were not said yet, each after its mark.
+    fn text(&mut self) -> Vec<String> {
+        let marked = self.marked.iter().zip(MARKS.iter().chain(std::iter::repeat(&"*")));
         let notes: Vec<String> = marked.map(|(text, mark)| format!("{mark} {text}")).collect();
-        notes.join(" ")
+        notes.iter().filter_map(|note| self.once(note)).collect()
     }
 }
 
 /// The figure of a table that has one.
 pub(super) fn figure(study: &Study<'_>, table: &Filled<'_>) -> Option<Block> {
     let reference = study.plan.reference_index();
-    let arms: Vec<usize> = (0..study.plan.arms.len()).collect();
+    let arms = 0..study.plan.arms.len();
     let unit = words::clean(&table.lines.first()?.row.unit);
     let bar = |arm: usize, line: &Line<'_>| {
         let value = value(study, arm, &line.row.id);
@@ -428,10 +417,11 @@ pub(super) fn figure(study: &Study<'_>, table: &Filled<'_>) -> Option<Block> {
     };
     let groups = table.lines.iter().map(|line| BarGroup {
         label: line.label.clone(),
-        bars: arms.iter().map(|arm| bar(*arm, line)).collect(),
+        bars: arms.clone().map(|arm| bar(arm, line)).collect(),
     });
     let mut caption = format!("Mean throughput for each number of {}.", table.counted);
-    if study.plan.rules.protocol != Protocol::Article2003 {
+    let mut bars = table.lines.iter().flat_map(|line| arms.clone().map(|arm| bar(arm, line)));
+    if bars.any(|bar| bar.interval.is_some()) {
         let against = words::arm_name(study, reference);
         caption.push_str(&format!(
             " Error bars are the interval of the paired ratio to {against}, drawn on its mean."
@@ -443,5 +433,5 @@ pub(super) fn figure(study: &Study<'_>, table: &Filled<'_>) -> Option<Block> {
         groups: groups.collect(),
     });
     let title = format!("Figure {}. {}", table.figure?, table.title);
-    Some(Block::Figures { arms, figures: vec![Figure { title, caption, plot }] })
+    Some(Block::Figures { figures: vec![Figure { title, caption, plot }] })
 }

@@ -14,9 +14,19 @@ pub use export::{article_csv, article_json};
 
 use crate::document::Block;
 use crate::{Study, words};
+use columns::Footnotes;
 use coretwin_article::tables::{Filled, filled};
 use coretwin_base::simulation::Simulation;
-use coretwin_base::study::plan::Comparison;
+use coretwin_base::study::plan::{Comparison, Plan};
+
+/// What is meant by *the 2003 article*.
+pub(crate) const SOURCE: &str = "Vianney, Hyper-Threading speeds Linux";
+
+/// Whether a plan has rows of all its benchmarks: Tables 1, 2 and 4 to 6.
+pub(crate) fn is_whole(plan: &Plan) -> bool {
+    let tables = filled(plan);
+    [1, 2, 4, 5, 6].iter().all(|number| tables.iter().any(|table| table.number == *number))
+}
 
 /// The section: tables and figures in the article's order.
 pub(crate) fn blocks(study: &Study<'_>) -> Vec<Block> {
@@ -36,12 +46,13 @@ pub(crate) fn blocks(study: &Study<'_>) -> Vec<Block> {
         tables.iter_mut().for_each(Filled::without_printed);
     }
     let mut blocks = vec![Block::Text(other.map_or_else(|| opening(study), opening_elsewhere))];
+    let mut notes = Footnotes::default();
     for table in &tables {
         if table.number == 4 {
             blocks.push(Block::Table(columns::chat_sizes(study, table)));
         }
-        blocks.push(Block::Table(columns::table(study, table)));
-        blocks.extend(columns::printed_alone(table).map(Block::Table));
+        blocks.push(Block::Table(columns::table(study, table, &mut notes)));
+        blocks.extend(columns::printed_alone(table, &mut notes).map(Block::Table));
         blocks.extend(columns::figure(study, table));
     }
     blocks.extend(predicted);
@@ -55,7 +66,7 @@ fn opening(study: &Study<'_>) -> String {
         Comparison::None => " The arms here are not SMT off and on.",
     };
     format!(
-        "In the layout of the article \"Hyper-Threading speeds Linux\" (2003). Columns named after it \
+        "In the layout of the 2003 article ({SOURCE}). Columns named after it \
          hold what it printed for Linux 2.4.19 on one Xeon MP of 1.6 GHz, without SMT (noht) and \
          with it (ht). That is another machine: hold speed-ups against each other rather than \
          values.{arms}"
@@ -73,7 +84,7 @@ fn opening_elsewhere(simulation: &Simulation) -> String {
         }
     };
     format!(
-        "In the layout of the article \"Hyper-Threading speeds Linux\" (2003), predicted for another \
+        "In the layout of the 2003 article ({SOURCE}), predicted for another \
          machine than the article's: {}. So none of the article's figures stand beside.{costs}",
         words::clean(&simulation.title)
     )

@@ -2,7 +2,8 @@
 //! in the article's layout, the article's figures and the error of each prediction beside them; then
 //! scores, aims, and what comes from the processor and what from the scheduler.
 
-use super::columns;
+use super::SOURCE;
+use super::columns::{self, Footnotes};
 use crate::Study;
 use crate::document::{Block, Column, Table};
 use crate::{number, words};
@@ -20,8 +21,9 @@ pub(super) fn blocks(study: &Study<'_>) -> Option<Vec<Block>> {
     let mut blocks = Vec::new();
     if simulation.is_articles && !prediction.gains.is_empty() {
         blocks.push(Block::Text(opening(simulation)));
+        let mut notes = Footnotes::default();
         for pair in pairs(study.plan, study.readings, study.summary.stopped_because) {
-            blocks.extend(of_pair(study, &pair, prediction));
+            blocks.extend(of_pair(study, &pair, prediction, &mut notes));
         }
         blocks.push(Block::Table(scores(prediction)));
         blocks.extend(aims(prediction).map(Block::Table));
@@ -44,7 +46,7 @@ fn opening(simulation: &Simulation) -> String {
         ),
     };
     format!(
-        "In the layout of the article \"Hyper-Threading speeds Linux\" (2003), simulated: {}. Columns named after the article hold what it printed. An error is the predicted speed-up \
+        "In the layout of the 2003 article ({SOURCE}), simulated: {}. Columns named after the article hold what it printed. An error is the predicted speed-up \
          less the article's, in percentage points, both from the values and not from the rounded \
          column. {fit}",
         words::clean(&simulation.title)
@@ -52,7 +54,12 @@ fn opening(simulation: &Simulation) -> String {
 }
 
 /// The tables of one policy. The plan's protocol is the article's here, for its layout alone.
-fn of_pair(study: &Study<'_>, pair: &Pair, prediction: &Prediction) -> Vec<Block> {
+fn of_pair(
+    study: &Study<'_>,
+    pair: &Pair,
+    prediction: &Prediction,
+    notes: &mut Footnotes,
+) -> Vec<Block> {
     let mut plan = pair.plan.clone();
     plan.rules.protocol = Protocol::Article2003;
     let pair_study = Study {
@@ -70,7 +77,9 @@ fn of_pair(study: &Study<'_>, pair: &Pair, prediction: &Prediction) -> Vec<Block
             blocks.push(Block::Table(columns::chat_sizes(&pair_study, &table)));
         }
         let errors = errors(&table, pair.scheduler(), prediction);
-        let shown = columns::table(&pair_study, &table);
+        let mut shown = columns::table(&pair_study, &table, notes);
+        let told = errors.notes.iter().filter_map(|text| notes.once(text)).collect::<Vec<_>>();
+        shown.note = shown.note.map(|note| [vec![note], told].concat().join(" "));
         blocks.push(Block::Table(with_errors(shown, errors, &table, pair, prediction)));
         if kernel == Some(Kernel::Stable2419) {
             blocks.extend(columns::figure(&pair_study, &table));
@@ -137,8 +146,7 @@ fn with_errors(
     for (row, cell) in shown.rows.iter_mut().zip(errors.cells.into_iter().chain([mean])) {
         row.push(cell);
     }
-    let notes: Vec<String> = shown.note.take().into_iter().chain(errors.notes).collect();
-    Table { note: Some(notes.join(" ")), ..shown }
+    shown
 }
 
 /// `+3.2`, `−1.0`.

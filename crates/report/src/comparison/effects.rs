@@ -98,7 +98,6 @@ fn forest(comparison: &StudyComparison, arm: &str) -> Option<Block> {
     let plot = Forest { groups, margin: comparison.margin };
     let drawable = plot.lines().any(|line| line.ratio.is_some());
     drawable.then(|| Block::Figures {
-        arms: vec![0, 1],
         figures: vec![Figure {
             title: format!(
                 "Effect of {} against {} in each study",

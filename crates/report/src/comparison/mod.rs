@@ -43,12 +43,15 @@ fn document(comparison: &StudyComparison) -> Document {
     outline.add("machines", "Studies and machines", machines::blocks(comparison));
     outline.warnings(&comparison.warnings);
     outline.add("method", "Method", vec![Block::List(method(comparison))]);
+    let origins = comparison.studies.each_ref().map(|study| Some(study.origin));
     Document {
         kind: "Coretwin comparison",
         title: title(comparison),
+        marks: words::marks_of_pair(origins),
+        headline: None,
         notice: notice(
             "studies",
-            comparison.studies.each_ref().map(|study| Some(study.origin)),
+            origins,
             comparison.studies.each_ref().map(|study| study.comparison),
         ),
         sentences: comparison.sentences.iter().map(|text| words::clean(text)).collect(),

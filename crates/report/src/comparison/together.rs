@@ -53,14 +53,11 @@ fn named(document: &mut Document) {
 /// Adds a section behind that of the same name; its second arm is now the one at `place`.
 fn add(sections: &mut Vec<Section>, mut section: Section, place: usize) {
     for block in &mut section.blocks {
-        if let Block::Figures { arms, figures } = block {
-            let moved = |arm: &mut usize| *arm = if *arm == 0 { 0 } else { place };
-            arms.iter_mut().for_each(moved);
-            for figure in figures {
-                if let Plot::Forest(forest) = &mut figure.plot {
-                    let lines = forest.groups.iter_mut().flat_map(|group| &mut group.lines);
-                    lines.for_each(|line| moved(&mut line.arm));
-                }
+        let Block::Figures { figures } = block else { continue };
+        for figure in figures {
+            if let Plot::Forest(forest) = &mut figure.plot {
+                let lines = forest.groups.iter_mut().flat_map(|group| &mut group.lines);
+                lines.filter(|line| line.arm != 0).for_each(|line| line.arm = place);
             }
         }
     }

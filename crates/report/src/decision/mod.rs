@@ -11,12 +11,9 @@ use crate::words::{self, arm_index, arm_name, clean};
 use coretwin_base::origin::Origin;
 use coretwin_base::study::arm::ArmState;
 use coretwin_base::study::decision::{Decision, Measure, Worth};
+use coretwin_base::study::summary::Verdict;
 use coretwin_stats::decision::decide;
 use std::collections::BTreeSet;
-
-/// What stands before advice that nobody measured.
-const PREDICTED: &str = "Predicted by a simulation, not measured: measure on the machine itself before you \
-                         set anything.";
 
 /// What the study says about what to set. Of a simulated machine only for one family's work, or where
 /// licences are asked for: the article's whole study asks what followed from what, and its kernels
@@ -30,13 +27,21 @@ pub(crate) fn of(study: &Study<'_>) -> Option<Decision> {
     decide(study.plan, study.readings, study.summary, study.licence)
 }
 
+/// Whether there is something to set: a verdict to act on, measured in a study that met its rule.
+pub(crate) fn applies(study: &Study<'_>, decision: &Decision) -> bool {
+    let Decision { choice, worth, .. } = decision;
+    let decides = |worth: &&Worth| matches!(worth.verdict, Some(Verdict::Helps | Verdict::Hurts));
+    let mut worth = worth.iter().filter(|worth| worth.measure == choice.measure);
+    let is_measured = study.summary.origin == Origin::Measured && !study.summary.interim;
+    is_measured && choice.arm.is_some() && worth.any(|worth| decides(&worth))
+}
+
 /// The section.
 pub(crate) fn blocks(study: &Study<'_>, decision: &Decision) -> Vec<Block> {
-    let is_simulated = study.summary.origin == Origin::Simulated;
-    let predicted = is_simulated.then(|| Block::Text(PREDICTED.to_owned()));
     let sentences = decision.choice.sentences.iter().map(|text| Block::Text(clean(text)));
-    let mut blocks: Vec<Block> = predicted.into_iter().chain(sentences).collect();
+    let mut blocks: Vec<Block> = sentences.collect();
     let chosen = decision.choice.arm.as_deref().and_then(|label| study.plan.arm(label));
+    let chosen = chosen.filter(|_| applies(study, decision));
     if let (Some(arm), Some(threads)) = (chosen, decision.choice.threads) {
         blocks.push(Block::Text(format!(
             "Threads to use on a machine like this: {} ({}).",
@@ -48,11 +53,11 @@ pub(crate) fn blocks(study: &Study<'_>, decision: &Decision) -> Vec<Block> {
             }
         )));
     }
+    blocks.extend(chosen.and_then(|arm| settings::table(study, arm)).map(Block::Table));
     blocks.push(Block::Table(worth(study, decision)));
     if !decision.prices.is_empty() {
         blocks.push(Block::Table(prices(study, decision)));
     }
-    blocks.extend(chosen.and_then(|arm| settings::table(study, arm)).map(Block::Table));
     blocks
 }
 
@@ -81,22 +86,11 @@ fn worth(study: &Study<'_>, decision: &Decision) -> Table {
     if !has(Measure::Energy) {
         note.push_str(" Energy could not be read (RAPL under /sys/class/powercap, as root).");
     }
-    Table {
-        caption: format!(
-            "What each arm is worth against {}",
-            arm_name(study, study.plan.reference_index())
-        ),
-        columns: vec![
-            Column::words("Measure"),
-            Column::words("Arm"),
-            Column::number("Better by"),
-            Column::number(interval_name(study)),
-            Column::words(words::verdict_column(study)),
-        ],
-        rows: decision.worth.iter().map(line).collect(),
-        note: Some(note),
-        ..Table::default()
-    }
+    let against = arm_name(study, study.plan.reference_index());
+    let (interval, verdict) = (format!("#{}", interval_name(study)), words::verdict_column(study));
+    let columns = Column::list(["Measure", "Arm", "#Better by", &interval, verdict]);
+    let rows = decision.worth.iter().map(line).collect();
+    Table::new(format!("What each arm is worth against {against}"), columns, rows).note(note)
 }
 
 fn prices(study: &Study<'_>, decision: &Decision) -> Table {
@@ -108,21 +102,11 @@ fn prices(study: &Study<'_>, decision: &Decision) -> Table {
             or_none(price.low.zip(price.high).map(|(low, high)| number::interval(low, high))),
         ]
     });
-    Table {
-        caption: "What it costs, in work per second".to_owned(),
-        columns: vec![
-            Column::words("Price of"),
-            Column::words("Arms"),
-            Column::number("Work per second"),
-            Column::number(interval_name(study)),
-        ],
-        rows: rows.collect(),
-        note: Some(format!(
-            "A negative number is the price; a positive one is a gain.{}",
-            unknown(study)
-        )),
-        ..Table::default()
-    }
+    let interval = format!("#{}", interval_name(study));
+    let columns = Column::list(["Price of", "Arms", "#Work per second", &interval]);
+    let note =
+        format!("A negative number is the price; a positive one is a gain.{}", unknown(study));
+    Table::new("What it costs, in work per second", columns, rows.collect()).note(note)
 }
 
 /// What the price of core scheduling would take, where a study on a host has no arm of it.

@@ -99,7 +99,7 @@ pub(super) fn maps(summary: &FleetSummary) -> Vec<Block> {
         }
     };
     let figures = arms(summary).into_iter().map(map);
-    figures.map(|figure| Block::Figures { arms: Vec::new(), figures: vec![figure] }).collect()
+    figures.map(|figure| Block::Figures { figures: vec![figure] }).collect()
 }
 
 fn of_model<'a>(row: &[&'a FleetEffect], model: &str) -> Option<&'a FleetEffect> {
@@ -167,10 +167,8 @@ pub(super) fn forests(summary: &FleetSummary) -> Vec<Block> {
             plot: Plot::Forest(Forest { groups, margin: summary.margin }),
         }
     };
-    let legend: Vec<usize> =
-        if models.len() > 1 { (0..models.len()).collect() } else { Vec::new() };
     let figures = arms(summary).into_iter().map(forest);
-    figures.map(|figure| Block::Figures { arms: legend.clone(), figures: vec![figure] }).collect()
+    figures.map(|figure| Block::Figures { figures: vec![figure] }).collect()
 }
 
 fn line(index: usize, name: String, effect: &FleetEffect) -> ForestLine {
@@ -234,7 +232,7 @@ pub(super) fn machines(summary: &FleetSummary) -> Vec<Block> {
                         .to_owned(),
                 plot: Plot::Forest(Forest { groups, margin: summary.margin }),
             };
-            blocks.push(Block::Figures { arms: Vec::new(), figures: vec![figure] });
+            blocks.push(Block::Figures { figures: vec![figure] });
         }
     }
     blocks

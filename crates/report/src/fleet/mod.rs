@@ -50,6 +50,8 @@ fn document(summary: &FleetSummary, with_figures: bool) -> Document {
     Document {
         kind: "Coretwin fleet",
         title: title(summary),
+        marks: summary.origin.map(words::mark).into_iter().collect(),
+        headline: None,
         notice: notice(summary),
         sentences: summary.sentences.iter().map(|text| words::clean(text)).collect(),
         headlines: headlines(summary),
@@ -118,7 +120,7 @@ fn headlines(summary: &FleetSummary) -> Vec<Headline> {
             interval: ends(effect, effect.low, effect.high)
                 .map(|text| format!("{} {text}", effect.origin.interval_name(summary.confidence))),
             verdict: effect.verdict.map(|verdict| (verdict, verdict.to_string())),
-            mark: effect.origin.mark(),
+            mark: effect.origin.mark().or(summary.origin.is_none().then_some("MEASURED")),
             basis: format!("{row}, {}{model}", number::count(effect.machines.into(), "machine")),
         };
         headlines.push((arm, headline));

@@ -4,9 +4,11 @@ mod style;
 
 use crate::document::{Block, Document, Figure, Headline, Section, Table};
 use crate::number;
+use crate::plot::Sign;
 use crate::svg;
 use coretwin_base::study::summary::Verdict;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
+use std::collections::BTreeSet;
 
 /// Nothing may be loaded, from anywhere; a browser holds the page to it.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:";
@@ -24,7 +26,7 @@ pub(crate) fn write(document: &Document) -> String {
                 meta http-equiv="Content-Security-Policy" content=(POLICY);
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
-                title { (document.title) " – " (document.kind) }
+                title { (document.marks.join(", ")) " · " (document.title) " – " (document.kind) }
                 style { (PreEscaped(style::STYLE)) }
             }
             body {
@@ -39,25 +41,26 @@ pub(crate) fn write(document: &Document) -> String {
     .into_string()
 }
 
-/// The verdict, before anything else.
+/// The answer, before anything else.
 fn opening(document: &Document) -> Markup {
+    let sentences = html! { @for text in &document.sentences { p { (tied(text)) } } };
     html! {
         header {
-            @if let Some(notice) = &document.notice { p class="notice" { (tied(notice)) } }
             p class="eyebrow" { (document.kind) " · " b { (document.title) } }
+            @if document.headlines.is_empty() { (badges(&document.marks, None)) }
+            @if let Some(notice) = &document.notice { p class="notice" { (tied(notice)) } }
             // One big number stands beside its sentence, several stand below.
             div class=[(document.headlines.len() == 1).then_some("answer")] {
                 div {
-                    @match document.sentences.split_first() {
-                        Some((first, others)) => {
-                            h1 { (tied(first)) }
-                            @for sentence in others { p class="lead" { (tied(sentence)) } }
-                        }
-                        None => h1 { "There is no result yet." },
+                    h1 { (tied(&document.answer())) }
+                    @if document.headlines.len() > 1 {
+                        details class="full" { summary { "In full, arm by arm" } (sentences) }
+                    } @else {
+                        (sentences)
                     }
                 }
                 div class="cards" {
-                    @for headline in &document.headlines { (card(headline)) }
+                    @for headline in &document.headlines { (card(document, headline)) }
                 }
             }
             p class="facts" {
@@ -76,21 +79,34 @@ fn opening(document: &Document) -> Markup {
     }
 }
 
-fn card(headline: &Headline) -> Markup {
+fn card(document: &Document, headline: &Headline) -> Markup {
+    let marks = headline.marks(document);
     html! {
-        div class="card" {
-            p { (headline.against) }
+        div class={ "card " (class(marks.first().unwrap_or(&""))) } {
+            (badges(&marks, headline.verdict.as_ref()))
             p class="big" { (headline.effect) }
             @if let Some(interval) = &headline.interval { p { (interval) } }
-            @if let Some(mark) = headline.mark {
-                p { span class="badge inconclusive" { (mark) } }
-            }
-            @if let Some((verdict, word)) = &headline.verdict {
-                p { span class={ "badge " (tone(*verdict)) } { (word) } }
-            }
+            p { (headline.against) }
             p class="small" { (headline.basis) }
         }
     }
+}
+
+/// How a figure may be read, and the verdict: in words, which colour and frame only support.
+fn badges(marks: &[&str], verdict: Option<&(Verdict, String)>) -> Markup {
+    html! {
+        p class="badges" {
+            @for mark in marks { span class={ "badge " (class(mark)) } { (mark) } " " }
+            @if let Some((verdict, word)) = verdict {
+                span class={ "badge " (tone(*verdict)) } { (word) }
+            }
+        }
+    }
+}
+
+/// The class of a mark: `no-direction-visible`.
+fn class(mark: &str) -> String {
+    mark.to_lowercase().replace(' ', "-")
 }
 
 /// A number stays on the line of its per cent sign.
@@ -136,17 +152,22 @@ impl Page<'_> {
                 }
             },
             Block::Code(lines) => html! { pre tabindex="0" { (lines.join("\n")) } },
-            Block::Table(table) if table.folded => html! {
-                details { summary { (table.caption) } (self.table(table)) }
+            Block::Table(table) => html! {
+                @for piece in table.pieces() {
+                    @if piece.folded {
+                        details { summary { (piece.caption) } (self.table(&piece)) }
+                    } @else {
+                        (self.table(&piece))
+                    }
+                }
             },
-            Block::Table(table) => self.table(table),
-            Block::Figures { arms, figures } => self.figures(arms, figures),
+            Block::Figures { figures } => self.figures(figures),
         }
     }
 
     /// One wide figure with its words beside it, or a grid of small ones under one legend.
-    fn figures(&mut self, arms: &[usize], figures: &[Figure]) -> Markup {
-        let legend = self.legend(arms);
+    fn figures(&mut self, figures: &[Figure]) -> Markup {
+        let legend = self.legend(figures);
         match figures {
             [figure] if svg::is_wide(&figure.plot) => {
                 let drawn = self.drawn(figure);
@@ -180,15 +201,19 @@ impl Page<'_> {
         PreEscaped(svg::draw(&figure.plot, &id, &figure.title, &figure.caption))
     }
 
-    fn legend(&self, arms: &[usize]) -> Markup {
+    /// The marks that are drawn, and no other; one arm alone needs none.
+    fn legend(&self, figures: &[Figure]) -> Markup {
+        let arms: BTreeSet<usize> = figures.iter().flat_map(|it| it.plot.arms()).collect();
+        let signs: BTreeSet<Sign> = figures.iter().flat_map(|it| it.plot.signs()).collect();
+        let arms = arms.iter().filter(|_| arms.len() > 1 || !signs.is_empty());
+        let arms =
+            arms.filter_map(|arm| Some((svg::legend_mark(*arm), self.arms.get(*arm)?.as_str())));
+        let keys: Vec<(String, &str)> =
+            arms.chain(signs.iter().map(|sign| svg::legend_sign(*sign))).collect();
         html! {
-            @if !arms.is_empty() {
-                ul class="legend" aria-label="Arms" {
-                    @for arm in arms {
-                        @if let Some(name) = self.arms.get(*arm) {
-                            li { (PreEscaped(svg::legend_mark(*arm))) (name) }
-                        }
-                    }
+            @if !keys.is_empty() {
+                ul class="legend" aria-label="Legend" {
+                    @for (mark, name) in &keys { li { (PreEscaped(mark)) (name) } }
                 }
             }
         }
@@ -206,7 +231,8 @@ impl Page<'_> {
             div class="block" {
                 div class="scroll" tabindex="0" role="region" aria-label=(table.caption) {
                     table class=[(table.columns.len() > 8).then_some("many")] {
-                        caption { span { (tied(&table.caption)) } }
+                        // Folded, the summary has said it.
+                        @if !table.folded { caption { span { (tied(&table.caption)) } } }
                         thead { tr {
                             @for column in &table.columns {
                                 th scope="col" class={

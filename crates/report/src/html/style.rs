@@ -9,11 +9,11 @@ pub(super) const STYLE: &str = "
 :root{color-scheme:light dark;
  --paper:#fbfaf7;--card:#fff;--ink:#1c2127;--soft:#5a626d;--line:#e2dfd7;--strong:#8d9097;
  --band:#e4dfd0;--track:#f2f0ea;--link:#0b5cad;--good:#0a6b47;--bad:#b3261e;--doubt:#8a5a00;--calm:#41586f;
- --notice:#fff3d6;--c0:#5d6875;--c1:#0f62b8;--c2:#c4520a;--c3:#0b7d5b;--c4:#8a3aa0;--c5:#8a6d00}
+ --guess:#6b2fa0;--copy:#8a3a12;--notice:#fff3d6;--c0:#5d6875;--c1:#0f62b8;--c2:#c4520a;--c3:#0b7d5b;--c4:#8a3aa0;--c5:#8a6d00}
 @media screen and (prefers-color-scheme:dark){:root{
  --paper:#14171a;--card:#1b1f24;--ink:#e9e6df;--soft:#a4abb4;--line:#2e333a;--strong:#757c86;
  --band:#333a43;--track:#1d2126;--link:#7fb8ff;--good:#5fd3a4;--bad:#ff8a80;--doubt:#e9b65a;--calm:#a9c3de;
- --notice:#3a2f14;--c0:#aab4c0;--c1:#6db2ff;--c2:#ff9b5e;--c3:#52cfa0;--c4:#d59be8;--c5:#e0c050}}
+ --guess:#cfa4f5;--copy:#f2a67c;--notice:#3a2f14;--c0:#aab4c0;--c1:#6db2ff;--c2:#ff9b5e;--c3:#52cfa0;--c4:#d59be8;--c5:#e0c050}}
 *{box-sizing:border-box}
 html{-webkit-text-size-adjust:100%;text-size-adjust:100%}
 body{margin:0;background:var(--paper);color:var(--ink);
@@ -31,7 +31,6 @@ section{margin-top:3rem}
 .eyebrow b{font-weight:600;color:var(--ink);text-transform:none;letter-spacing:0;font-size:.9rem}
 .notice{background:var(--notice);border-left:4px solid var(--doubt);padding:.75em 1em;
  max-width:none;font-weight:500;margin:0 0 1.6em}
-.lead{font-size:1.12rem}
 .facts,.note,figcaption,.small{color:var(--soft);font-size:.875rem}
 .answer{display:grid;grid-template-columns:minmax(0,1fr) auto;gap:16px 48px;align-items:start}
 .answer .cards{margin:0 0 1.4em;display:block;max-width:440px}
@@ -41,11 +40,16 @@ section{margin-top:3rem}
 .card p{margin:0;overflow-wrap:anywhere}
 .card .big{font-size:clamp(2.4rem,2rem + 2vw,3.4rem);line-height:1.15;font-weight:650;
  font-variant-numeric:tabular-nums;letter-spacing:-.02em;white-space:nowrap}
-.card .small{margin-top:.5em}
-.badge{display:inline-block;margin:.5em 0 .3em;padding:.12em .7em;border-radius:99px;
- border:1.5px solid currentColor;font-size:.78rem;font-weight:650;letter-spacing:.05em}
+.card .small{margin-top:.5em;color:var(--soft)}
+.badges{margin:0 0 .6em}.badge{display:inline-block;margin:0 .35em .3em 0;padding:.12em .7em;
+ border-radius:99px;border:2px solid currentColor;font-size:.82rem;font-weight:700;letter-spacing:.05em}
+.badge.measured{color:var(--paper);background:var(--ink);border-color:var(--ink)}
+.predicted{color:var(--guess)}.emulated{color:var(--copy)}.interim,.screening,.not-alike{color:var(--doubt)}
+.badge.predicted{border-style:dashed}.badge.emulated{border-style:dotted}.badge.interim{border-style:double;border-width:4px}
+.card.predicted{border:2px dashed}.card.emulated{border:3px dotted}
+.card p{color:var(--ink)}
 .helps{color:var(--good)}.hurts,.failed-cell{color:var(--bad)}
-.inconclusive{color:var(--doubt)}.no-material-difference{color:var(--calm)}
+.inconclusive,.no-direction-visible{color:var(--doubt)}.no-material-difference{color:var(--calm)}
 nav{font-size:.875rem;margin:1.6em 0 0}
 nav a{margin-right:1.1em;display:inline-block;text-decoration:none;line-height:1.9}
 nav a:hover{text-decoration:underline}
@@ -126,14 +130,17 @@ footer{margin-top:4rem;border-top:1px solid var(--line);padding-top:1em}
  main{padding:24px 18px 56px}section{margin-top:2.2rem}
  .card{padding:16px 18px}
  .wide text{font-size:23px}.half text{font-size:15.5px}
- th,td{padding-right:1em}}
+ th,td{padding-right:1em}
+ thead th:first-child,tbody th{position:sticky;left:0;background:var(--paper);max-width:42vw}}
 @media print{
  @page{margin:15mm}
  body{font-size:10.5pt;background:#fff}
  main{max-width:none;padding:0}nav{display:none}
  section{margin-top:1.6rem}h2{break-after:avoid}
  table{font-size:7.4pt}.facts,.note,figcaption,.small{font-size:8.5pt}caption,summary{font-size:9pt}tr,.card,.warnings li{break-inside:avoid}
- .scroll{overflow:visible}th,td{padding-right:.75em}
+ .scroll{overflow:visible}th,td{padding-right:.75em;overflow-wrap:anywhere}
+ thead th,tbody .n,.short{white-space:normal}.verdict{min-width:0}
+ .card,.warnings li,pre{background:none}
  pre{white-space:pre-wrap;overflow-wrap:anywhere}
  .grid{grid-template-columns:1fr 1fr;gap:18px 24px}
  figure.span{grid-template-columns:minmax(0,1fr) 150px;gap:6px 20px}

@@ -12,8 +12,7 @@ const FRAME: Frame = Frame { left: 70.0, right: 710.0, top: 36.0, bottom: 286.0,
 
 pub(crate) fn draw(plot: &Bars) -> Canvas {
     let mut canvas = Canvas::new(WIDTH, HEIGHT);
-    let bars = || plot.groups.iter().flat_map(|group| &group.bars);
-    let tops = bars().flat_map(|bar| [bar.value, bar.interval.map(|(_, high)| high)]);
+    let tops = plot.bars().flat_map(|bar| [bar.value, bar.interval.map(|(_, high)| high)]);
     let top = tops.flatten().filter(|top| top.is_finite()).fold(0.0, f64::max);
     let y = Axis::linear(0.0, if top > 0.0 { top } else { 1.0 }, FRAME.bottom, FRAME.top + 6.0);
     FRAME.values(&mut canvas, &y, &plot.unit);

@@ -99,6 +99,7 @@ fn draw_line(canvas: &mut Canvas, line: &ForestLine, primary: bool, axis: &Axis,
         }
     }
     let at = (axis.position(ratio).clamp(SIDE, WIDTH - SIDE), y);
-    let shape = if primary { mark::diamond(at, 7.5) } else { mark::shape(line.arm, at, 5.0) };
+    // The primary result is larger, in the shape of its arm.
+    let shape = mark::shape(line.arm, at, if primary { 7.0 } else { 5.0 });
     canvas.path(&shape, &format!("mark {colour}"));
 }

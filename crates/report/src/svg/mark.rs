@@ -21,7 +21,7 @@ pub(crate) fn shape(arm: usize, (x, y): (f64, f64), radius: f64) -> String {
         }
         1 => polygon((x, y), radius * 0.9, &[(-1.0, -1.0), (1.0, -1.0), (1.0, 1.0), (-1.0, 1.0)]),
         2 => polygon((x, y), radius * 1.2, &[(0.0, -1.0), (1.0, 0.8), (-1.0, 0.8)]),
-        3 => diamond((x, y), radius * 1.3),
+        3 => polygon((x, y), radius * 1.3, &[(0.0, -1.0), (1.0, 0.0), (0.0, 1.0), (-1.0, 0.0)]),
         4 => polygon((x, y), radius * 1.2, &[(0.0, 1.0), (1.0, -0.8), (-1.0, -0.8)]),
         _ => polygon((x, y), radius * 1.25, &PLUS),
     }
@@ -41,11 +41,6 @@ const PLUS: [(f64, f64); 12] = [
     (-1.0, -0.35),
     (-0.35, -0.35),
 ];
-
-/// A diamond, the mark of primary results.
-pub(crate) fn diamond(at: (f64, f64), radius: f64) -> String {
-    polygon(at, radius, &[(0.0, -1.0), (1.0, 0.0), (0.0, 1.0), (-1.0, 0.0)])
-}
 
 /// A cross: a run that failed.
 pub(crate) fn cross((x, y): (f64, f64), radius: f64) -> String {

@@ -14,7 +14,7 @@ mod heat;
 mod mark;
 mod run_order;
 
-use crate::plot::Plot;
+use crate::plot::{Plot, Sign};
 use canvas::Canvas;
 
 /// The figure as an `svg` element, its words as title and description.
@@ -37,7 +37,21 @@ pub(crate) fn is_wide(plot: &Plot) -> bool {
 
 /// An arm's mark alone, for a legend; said by the name beside it, so hidden from screen readers.
 pub(crate) fn legend_mark(arm: usize) -> String {
+    key(&mark::shape(arm, (8.0, 8.0), 5.0), &format!("mark {}", mark::colour(arm)))
+}
+
+/// A sign alone, likewise, and what it means.
+pub(crate) fn legend_sign(sign: Sign) -> (String, &'static str) {
+    let at = (8.0, 8.0);
+    match sign {
+        Sign::NotAnalysed => (key(&mark::shape(0, at, 4.5), "hollow a0"), "not analysed"),
+        Sign::Failed => (key(&mark::cross(at, 5.0), "failed"), "failed"),
+        Sign::Chosen => (key(&mark::shape(0, at, 7.0), "ring"), "the count that was chosen"),
+    }
+}
+
+fn key(data: &str, class: &str) -> String {
     let mut canvas = Canvas::new(16.0, 16.0);
-    canvas.path(&mark::shape(arm, (8.0, 8.0), 5.0), &format!("mark {}", mark::colour(arm)));
+    canvas.path(data, class);
     canvas.finish_hidden()
 }

@@ -508,5 +508,6 @@ pub(crate) fn all() -> Vec<(&'static str, Records)> {
         ("many", many()),
         ("hostile", hostile()),
         ("empty", empty()),
+        ("simulated", simulated::simulated()),
     ]
 }

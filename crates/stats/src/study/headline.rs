@@ -7,12 +7,16 @@ use super::phrase::{far, percent};
 use coretwin_base::origin::Origin;
 use coretwin_base::study::arm::ArmState;
 use coretwin_base::study::boot::Promise;
+use coretwin_base::study::decision::Worth;
 use coretwin_base::study::plan::{Comparison, Plan, PlanArm, Protocol, Scale};
 use coretwin_base::study::reading::Better;
 use coretwin_base::study::summary::{RowEffect, StoppedBecause, SuiteEffect, Summary, Verdict};
 
 /// The most words of [`Headline::sentence`].
 pub const WORDS_MAX: usize = 20;
+
+/// The most words of [`Headline::title`].
+pub const TITLE_WORDS_MAX: usize = 12;
 
 /// What is asked of an arm and its reference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -190,6 +194,14 @@ impl Headline {
         if amount == "0.0 %" { amount } else { format!("{amount} {word}") }
     }
 
+    /// The same in at most three words.
+    fn brief(&self, effect: f64) -> String {
+        match far(effect).filter(|_| self.scale == Scale::Ratio) {
+            Some(factor) => self.directed(format!("{factor} times"), effect >= 1.0),
+            None => self.size(effect),
+        }
+    }
+
     /// The words for better and worse: `faster` and `slower` where every row is a speed.
     pub(super) fn words(&self) -> (&'static str, &'static str) {
         (self.more, self.less)
@@ -217,6 +229,50 @@ impl Headline {
         })
     }
 
+    /// The same arm by what its work is worth for each licence.
+    #[must_use]
+    pub fn by_licence(mut self, worth: &Worth, summary: &Summary) -> Self {
+        (self.subject, self.rows) = ("your licences".to_owned(), worth.rows);
+        (self.scale, self.effect) = (Scale::Ratio, Some(worth.ratio));
+        (self.interval, self.interval_90) = (worth.low.zip(worth.high), None);
+        (self.verdict, self.blocks_needed) = (worth.verdict, None);
+        (self.more, self.less) = ("better", "worse");
+        self.word = self.mark(summary);
+        self
+    }
+
+    /// The answer as the title of a page: at most [`TITLE_WORDS_MAX`] words with one number, beside
+    /// which [`Headline::word`] and the interval stand.
+    #[must_use]
+    pub fn title(&self) -> String {
+        let Self { word, subject, arm, reference, .. } = self;
+        let Some(effect) = self.effect else {
+            return format!("No result for {arm} against {reference}.");
+        };
+        let size = self.brief(effect);
+        if let Some(action) = self.action().filter(|_| self.origin == Origin::Measured) {
+            let beside = match (self.question, self.verdict == Some(Verdict::Helps)) {
+                (Question::Plain, true) => format!(" than {reference}"),
+                (_, true) => String::new(),
+                (Question::Plain, false) => format!(" with {arm}"),
+                (Question::SiblingsInReference, _) => " without".to_owned(),
+                _ if self.comparison == Comparison::StandIn => " otherwise".to_owned(),
+                _ => " with it".to_owned(),
+            };
+            return format!("{}: {size}{beside}.", action[..1].to_uppercase() + &action[1..]);
+        }
+        let head = match *word {
+            "INCONCLUSIVE" => "Undecided".to_owned(),
+            word => word[..1].to_owned() + &word[1..].to_lowercase(),
+        };
+        if size == "0.0 %" {
+            return format!("{head} for {subject}: {size} between {arm} and {reference}.");
+        }
+        let short = format!("{head} for {subject}: {size} with {arm}");
+        let whole = format!("{short} than {reference}.");
+        if whole.split_whitespace().count() <= TITLE_WORDS_MAX { whole } else { short + "." }
+    }
+
     /// The answer in one sentence of at most [`WORDS_MAX`] words that begins with [`Headline::word`].
     #[must_use]
     pub fn sentence(&self) -> String {
@@ -230,10 +286,7 @@ impl Headline {
                 }
             };
         };
-        let size = |effect: f64| match far(effect).filter(|_| self.scale == Scale::Ratio) {
-            Some(factor) => self.directed(format!("{factor} times"), effect >= 1.0),
-            None => self.size(effect),
-        };
+        let size = |effect: f64| self.brief(effect);
         let open = self.interval.filter(|_| self.is_open() && self.origin == Origin::Measured);
         let compared = match (open, size(effect)) {
             (Some((low, high)), _) if *word != "NO MATERIAL DIFFERENCE" => {

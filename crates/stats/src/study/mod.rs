@@ -28,7 +28,7 @@ pub use analyse::{analyse, analyse_predicted};
 pub use blocks::Analysed;
 pub use diagnosis::{COVERED_CARRY_OVER, COVERED_ONE_ARM_OUTLIERS};
 pub use disturbed::too_busy;
-pub use headline::{Headline, Question, WORDS_MAX, foremost, headlines};
+pub use headline::{Headline, Question, TITLE_WORDS_MAX, WORDS_MAX, foremost, headlines};
 pub use look::{Look, LookCell, look};
 pub use machine_effects::{MachineEffects, machine_effects};
 pub use pair::pair_comparison;

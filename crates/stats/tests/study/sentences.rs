@@ -7,7 +7,7 @@ use coretwin_base::study::arm::ArmState;
 use coretwin_base::study::command::CommandSpec;
 use coretwin_base::study::plan::{Comparison, CopyRule, Plan, Protocol, Scale};
 use coretwin_base::study::summary::StoppedBecause;
-use coretwin_stats::study::{WORDS_MAX, analyse, headlines};
+use coretwin_stats::study::{TITLE_WORDS_MAX, WORDS_MAX, analyse, headlines};
 
 /// The first sentence of a study whose second arm gains that much (on the log scale), with a
 /// ripple of that size.
@@ -322,6 +322,12 @@ fn short(plan: &Plan, blocks: u32, gain: f64, ripple: f64, stopped: StoppedBecau
     let text = headline.sentence();
     assert!(text.starts_with(headline.word) && !headline.word.is_empty(), "{text}");
     assert!(text.split_whitespace().count() <= WORDS_MAX, "{text}");
+    let title = headline.title();
+    let words: Vec<&str> = title.split_whitespace().collect();
+    let is_number = |word: &&&str| word.replace(',', "").parse::<f64>().is_ok();
+    let numbers = usize::from(headline.effect.is_some());
+    assert!(words.len() <= TITLE_WORDS_MAX && title.ends_with('.'), "{title}");
+    assert_eq!(words.iter().filter(is_number).count(), numbers, "{title}");
     text
 }
 

@@ -32,7 +32,7 @@ pub(super) fn forests(comparison: &FleetComparison) -> Vec<Block> {
     if figures.is_empty() {
         return Vec::new();
     }
-    vec![Block::Figures { arms: vec![0, 1], figures }]
+    vec![Block::Figures { figures }]
 }
 
 fn forest(

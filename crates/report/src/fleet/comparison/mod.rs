@@ -41,12 +41,15 @@ fn document(comparison: &FleetComparison) -> Document {
     outline.warnings(&comparison.warnings);
     outline.add("method", "Method", vec![Block::List(method(comparison))]);
     let [first, second] = heads(comparison);
+    let origins = comparison.fleets.each_ref().map(|fleet| fleet.origin);
     Document {
         kind: "Coretwin comparison of fleets",
         title: words::shorten(&format!("{second} against {first}"), 90),
+        marks: words::marks_of_pair(origins),
+        headline: None,
         notice: notice(
             "fleets",
-            comparison.fleets.each_ref().map(|fleet| fleet.origin),
+            origins,
             comparison.fleets.each_ref().map(|fleet| fleet.comparison),
         ),
         sentences: comparison.sentences.iter().map(|text| words::clean(text)).collect(),
