@@ -25,13 +25,11 @@ macro_rules! built_in {
 
         impl $type {
             /// Every built-in one, in the order of [`ALL`].
-            #[must_use]
             pub fn all() -> Vec<Self> {
                 ALL.iter().map(|entry| entry.read(Self::read)).collect()
             }
 
             /// The built-in one of this name.
-            #[must_use]
             pub fn named(name: &str) -> Option<Self> {
                 ALL.iter().find(|entry| entry.name == name).map(|entry| entry.read(Self::read))
             }

@@ -8,7 +8,6 @@ use coretwin_base::caps;
 use std::ops::RangeInclusive;
 use toml::de::{DeTable, DeValue};
 
-/// The whole text.
 pub(crate) struct Document<'text> {
     file: &'text str,
     text: &'text str,
@@ -154,7 +153,6 @@ impl<'doc> Table<'doc> {
         Table { file: self.file, text: self.text, path, at, entries, asked: Vec::new() }
     }
 
-    /// A whole number within the range.
     pub(crate) fn whole(&mut self, key: &str, range: RangeInclusive<u64>) -> Result<u64> {
         let (low, high) = range.into_inner();
         self.integer(key, low.into()..=high.into()).map(|number| number as u64)
@@ -209,12 +207,10 @@ impl<'doc> Table<'doc> {
         self.integer(key, low.into()..=high.into()).map(|number| number as i64)
     }
 
-    /// Whether the key holds a list.
     pub(crate) fn holds_list(&mut self, key: &str) -> bool {
         matches!(self.look(key), Some((DeValue::Array(_), _)))
     }
 
-    /// Whether the key holds a table.
     pub(crate) fn holds_table(&mut self, key: &str) -> bool {
         matches!(self.look(key), Some((DeValue::Table(_), _)))
     }

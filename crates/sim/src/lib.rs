@@ -22,7 +22,6 @@ macro_rules! named {
             pub const COUNT: usize = Self::ALL.len();
 
             /// The name used in files and reports.
-            #[must_use]
             pub fn name(self) -> &'static str {
                 match self { $(Self::$member => $name,)* }
             }

@@ -16,12 +16,10 @@ pub(crate) struct Numbers {
 }
 
 impl Numbers {
-    /// The stream that begins with this.
     pub(crate) fn new(state: u64) -> Self {
         Self { state }
     }
 
-    /// The next number, of all 64-bit ones.
     #[inline(always)]
     pub(crate) fn next(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);

@@ -36,19 +36,16 @@ pub struct End {
 
 impl End {
     /// Whether it ended because somebody wished it.
-    #[must_use]
     pub fn is_wished(&self) -> bool {
         self.kind == STOPPED
     }
 
     /// Whether it would run again if started anew, on CPUs that have changed.
-    #[must_use]
     pub fn wants_restart(&self) -> bool {
         self.code & RESTART != 0
     }
 
     /// The whole story in one sentence, with the kernel's own words.
-    #[must_use]
     pub fn explain(&self) -> String {
         let known = KINDS.iter().find(|(kind, _)| *kind == self.kind).map(|(_, words)| *words);
         let words = known.unwrap_or("the kernel ended it for a reason newer than this program");

@@ -44,13 +44,11 @@ impl Statistics {
     }
 
     /// The value of a counter; `None` if nothing of that name is counted.
-    #[must_use]
     pub fn get(&self, name: &str) -> Option<u64> {
         self.counters().find(|(counter, _)| counter.name == name).map(|(_, value)| value)
     }
 
     /// What was counted since `earlier`; largest values and cores stay as they are now.
-    #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         let pairs = self.counters().zip(&earlier.values);
         let values = pairs.map(|((counter, now), then)| match counter.kind {

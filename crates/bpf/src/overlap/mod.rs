@@ -83,7 +83,6 @@ impl SiblingMap {
     }
 
     /// The cores, in the order of their first CPUs.
-    #[must_use]
     pub fn cores(&self) -> &[CpuSet] {
         &self.cores
     }

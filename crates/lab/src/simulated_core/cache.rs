@@ -26,14 +26,12 @@ struct Entry {
 
 impl Cache {
     /// A cache in that folder, which is made when the first result is kept.
-    #[must_use]
     pub fn at(folder: PathBuf) -> Self {
         Self { folder, program: program() }
     }
 
     /// The user's own: `coretwin` under `$XDG_CACHE_HOME`, else under `~/.cache` (XDG Base Directory
     /// Specification). None without a home.
-    #[must_use]
     pub fn of_user() -> Option<Self> {
         let folder = |name: &str| std::env::var_os(name).map(PathBuf::from);
         let absolute = |path: &PathBuf| path.is_absolute();

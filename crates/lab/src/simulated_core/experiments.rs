@@ -22,7 +22,6 @@ pub const NOTE: Named =
 const MAPS: u64 = 40;
 
 /// Every experiment with what it is.
-#[must_use]
 pub fn experiments() -> Vec<Named> {
     let named = |one: &Enhancement| (one.name, one.title);
     [NOTE, SIEVE_PAGES].into_iter().chain(enhancements::ALL.iter().map(named)).collect()

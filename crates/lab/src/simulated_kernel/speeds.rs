@@ -61,7 +61,6 @@ impl Speeds {
 }
 
 /// The name of speeds that are slowed alike, by so many thousandths.
-#[must_use]
 fn slowdown_text(slowdown: u32) -> String {
     format!("uniform-{}", f64::from(slowdown) / 1000.0)
 }

@@ -22,7 +22,6 @@ const POLICY: &str = "linux-2.4.19";
 const SEED: u64 = 1;
 
 /// Every figure without SMT that the article printed of its older kernel, of rows that have a model.
-#[must_use]
 pub fn targets() -> Vec<Target> {
     let families = ["lmbench", "aim9"].into_iter().chain(SIZES.iter().map(|(name, _)| *name));
     let mut targets: Vec<Target> = families.flat_map(of_family).collect();
@@ -99,7 +98,6 @@ impl Modelled {
     }
 
     /// Whether there are published figures of it.
-    #[must_use]
     pub fn has_figures(&self) -> bool {
         self.described().is_articles
     }

@@ -67,7 +67,6 @@ pub struct Simulated {
 
 impl Simulated {
     /// The machine with its models.
-    #[must_use]
     pub fn new(described: Described, facts: Facts, models: Arc<Models>) -> Self {
         Self { described, facts, models, arm: None, ahead: None, started: Instant::now() }
     }

@@ -51,7 +51,6 @@ pub struct Modelled {
 }
 
 /// Every machine's name with its title, in the order they are listed.
-#[must_use]
 pub fn machines() -> Vec<(String, String)> {
     MachinePreset::all().into_iter().map(|preset| (preset.name, preset.title)).collect()
 }
@@ -115,7 +114,6 @@ impl Modelled {
     }
 
     /// The machine as a study sees it.
-    #[must_use]
     pub fn described(&self) -> Described {
         let is_articles = self.preset.name == ARTICLES;
         let of_then = self.preset.name.starts_with("xeon-mp");
@@ -130,7 +128,6 @@ impl Modelled {
     }
 
     /// What a plan keeps of it.
-    #[must_use]
     pub fn simulation(&self) -> Simulation {
         Simulation {
             title: self.preset.title.clone(),
@@ -147,7 +144,6 @@ impl Modelled {
     }
 
     /// What is the same in every arm.
-    #[must_use]
     pub fn facts(&self) -> Facts {
         let fit = self.fit.as_ref().map_or("none", |fit| fit.file.as_str());
         let preset = &self.preset;
@@ -190,7 +186,6 @@ impl Modelled {
     }
 
     /// The models, for a machine of such speeds.
-    #[must_use]
     pub fn models(self, speeds: CoreMatrix) -> Arc<Models> {
         Arc::new(move |cell: &Cell<'_>| outcome(&self, &speeds, cell))
     }

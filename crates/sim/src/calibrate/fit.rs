@@ -16,7 +16,6 @@ const BUILT_IN: &[BuiltIn] = built_in!["../../fits/": "xeon-mp-foster"];
 
 impl Fit {
     /// The built-in fit of a machine, if there is one.
-    #[must_use]
     pub fn of(machine: &str) -> Option<Self> {
         BUILT_IN.iter().find(|entry| entry.name == machine).map(|entry| entry.read(Self::read))
     }

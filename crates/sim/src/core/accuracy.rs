@@ -25,7 +25,6 @@ const SERVICES: [(&str, f64); 13] = [
 
 /// What is known. The model's own errors were found by running it beside published figures of the
 /// note, of SPEC pairs on a Pentium 4 and of servers, three seeds each.
-#[must_use]
 pub fn known() -> CoreAccuracy {
     let mut slowdowns = SERVICES.map(|(_, slowdown)| slowdown);
     slowdowns.sort_by(f64::total_cmp);

@@ -43,13 +43,11 @@ pub fn compare<'stream>(
 
 impl Comparison {
     /// How many times slower a thread is beside its siblings.
-    #[must_use]
     pub fn slowdown(&self, thread: usize) -> f64 {
         self.alone[thread].uops_per_cycle(0) / self.together.uops_per_cycle(thread)
     }
 
     /// Work of all threads together, in units of what each does alone: the yield of the core.
-    #[must_use]
     pub fn throughput(&self) -> f64 {
         (0..self.alone.len()).map(|thread| 1.0 / self.slowdown(thread)).sum()
     }

@@ -34,7 +34,6 @@ impl Length {
     /// tens of MB for all of them together, of which a profile has one connection's part. Where the last
     /// cache holds them, they are there; where it does not (the article's Xeon: 1 MB), every connection
     /// comes from memory anew, and caches that are still filling are the nearer thing.
-    #[must_use]
     pub fn of_benchmarks(preset: &Preset) -> Self {
         match preset.memory.outer.last().is_some_and(|last| last.bytes >= HOLDS_ALL_BYTES) {
             true => Self::STEADY,
@@ -67,7 +66,6 @@ pub fn speed(preset: &Preset, profile: &Profile, options: &Options) -> Result<f6
 }
 
 /// The options for threads of these speeds.
-#[must_use]
 pub fn fitted(length: Length, options: &Options, speeds: impl Iterator<Item = f64>) -> Options {
     let slowest = speeds.fold(f64::INFINITY, f64::min);
     let uops = |cycles: f64, [low, high]: [f64; 2]| (cycles * slowest).clamp(low, high) as u64;

@@ -106,7 +106,6 @@ pub struct Outcome {
 
 impl Outcome {
     /// Micro-operations per cycle of one thread.
-    #[must_use]
     pub fn uops_per_cycle(&self, thread: usize) -> f64 {
         self.threads[thread].uops as f64 / self.cycles.max(1) as f64
     }

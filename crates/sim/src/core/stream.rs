@@ -36,7 +36,6 @@ pub struct ThreadInput<'stream> {
 
 impl<'stream> ThreadInput<'stream> {
     /// A thread with 4-KiB pages at random places, in an address space and binary of its own.
-    #[must_use]
     pub fn new(stream: impl Stream + 'stream, space: u16) -> Self {
         Self {
             stream: Some(Box::new(stream)),
@@ -48,7 +47,6 @@ impl<'stream> ThreadInput<'stream> {
     }
 
     /// A logical CPU that is halted throughout.
-    #[must_use]
     pub fn halted() -> Self {
         Self {
             stream: None,

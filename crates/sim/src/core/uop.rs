@@ -37,7 +37,6 @@ pub enum Class {
 impl Class {
     /// Whether a result goes to the integer (`Some(false)`) or floating-point (`Some(true)`)
     /// register file, or to none.
-    #[must_use]
     pub fn writes_float_register(self) -> Option<bool> {
         match self {
             Self::Nop | Self::Store | Self::Branch => None,
@@ -108,27 +107,23 @@ pub const KERNEL_CODE: u32 = 1 << 31;
 
 impl Uop {
     /// A micro-operation of this class at this code address, with no source and no effect.
-    #[must_use]
     pub const fn new(class: Class, code: u32) -> Self {
         Self { address: 0, code, sources: [0, 0], class, effect: Effect::None, argument: 0 }
     }
 
     /// The same, with these sources.
-    #[must_use]
     pub const fn after(mut self, first: u16, second: u16) -> Self {
         self.sources = [first, second];
         self
     }
 
     /// The same, at this data address.
-    #[must_use]
     pub const fn at(mut self, address: u64) -> Self {
         self.address = address;
         self
     }
 
     /// The same, with this effect.
-    #[must_use]
     pub const fn with(mut self, effect: Effect) -> Self {
         self.effect = effect;
         self

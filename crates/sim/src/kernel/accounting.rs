@@ -20,31 +20,26 @@ pub struct CpuTime {
 
 impl CpuTime {
     /// All of it, as kernels count.
-    #[must_use]
     pub fn raw_ns(&self) -> u64 {
         self.by_busy_ns.iter().sum()
     }
 
     /// With the siblings idle.
-    #[must_use]
     pub fn alone_ns(&self) -> u64 {
         self.by_busy_ns[0]
     }
 
     /// Beside a busy sibling.
-    #[must_use]
     pub fn shared_ns(&self) -> u64 {
         self.raw_ns() - self.alone_ns()
     }
 
     /// What the work would have taken alone, exactly.
-    #[must_use]
     pub fn work_alone_ns(&self) -> u64 {
         self.work_alone >> 16
     }
 
     /// Capacity of cores used; `throughput[k - 1]` is `s_k`, for as many siblings as the core has.
-    #[must_use]
     pub fn capacity_ns(&self, throughput: &[f64]) -> f64 {
         let most = throughput.iter().copied().fold(1.0, f64::max);
         let mut so_far: f64 = 1.0;
@@ -116,7 +111,6 @@ pub struct CpuUse {
 
 impl CpuUse {
     /// All of it.
-    #[must_use]
     pub fn total_ns(&self) -> u64 {
         self.user_ns + self.system_ns + self.idle_ns + self.offline_ns
     }

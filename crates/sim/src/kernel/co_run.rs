@@ -143,13 +143,11 @@ impl CoRun {
     }
 
     /// The kinds of work; the first is the kernel's.
-    #[must_use]
     pub fn profiles(&self) -> &[WorkProfile] {
         &self.profiles
     }
 
     /// The kind of work of this name.
-    #[must_use]
     pub fn named(&self, name: &str) -> Option<ProfileId> {
         let index = self.profiles.iter().position(|profile| profile.name == name)?;
         Some(ProfileId(index as u16))
@@ -176,13 +174,9 @@ impl CoRun {
 /// What a hardware thread does, as its siblings feel it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Occupant {
-    /// It works.
     Works(ProfileId),
-    /// It is idle and halted.
     Halts,
-    /// It is idle and polls.
     Polls,
-    /// It was taken offline.
     Offline,
 }
 

@@ -69,7 +69,6 @@ pub struct Costs {
 
 impl Costs {
     /// The cost of full refill after a move over this distance.
-    #[must_use]
     #[inline]
     pub fn refill_after(&self, distance: Distance) -> u64 {
         match distance {
@@ -83,7 +82,6 @@ impl Costs {
     /// So many steps of a policy at once. Between the two numbers of tasks the time of a step grows
     /// evenly from near to far. Linux 2.4 had every task's data at the same offset in 8 KiB of memory,
     /// so that few of them fit into any cache together.
-    #[must_use]
     #[inline]
     pub fn policy_work_ns(&self, steps: u64) -> u64 {
         let [from, to] = self.policy_far_steps;
@@ -100,7 +98,6 @@ impl Costs {
     }
 
     /// No costs, but for the stopper's 5 µs: for hand-worked cases, where only the policy matters.
-    #[must_use]
     pub fn none() -> Self {
         let policy_far_steps = [u64::MAX; 2];
         Self { policy_far_steps, stopper_ns: 5_000, displace_ns: 1, ..Self::default() }
@@ -108,7 +105,6 @@ impl Costs {
 
     /// Round numbers of the order of a processor of 2002 at 1.6 GHz: assumptions, not measurements.
     /// LMbench's context switches and system calls of that time were of this order.
-    #[must_use]
     pub fn of_2002() -> Self {
         Self {
             switch_ns: 1_500,
@@ -136,7 +132,6 @@ impl Costs {
     }
 
     /// Round numbers of the order of a server of the 2020s: assumptions, not measurements.
-    #[must_use]
     pub fn of_today() -> Self {
         Self {
             switch_ns: 1_000,

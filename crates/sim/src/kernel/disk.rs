@@ -24,7 +24,6 @@ pub(crate) struct Request {
     pub(crate) purposes: Vec<Purpose>,
 }
 
-/// The disk.
 #[derive(Debug)]
 pub(crate) struct Disk {
     spec: DiskSpec,

@@ -25,7 +25,6 @@ impl Entry {
     }
 }
 
-/// The heap.
 #[derive(Debug, Default)]
 pub(crate) struct Events {
     heap: Vec<Entry>,
@@ -72,7 +71,6 @@ impl Events {
         }
     }
 
-    /// Whether a slot is waiting.
     #[inline]
     pub(crate) fn is_set(&self, slot: usize) -> bool {
         self.place[slot] != ABSENT

@@ -51,7 +51,6 @@ impl View {
         &mut self.tasks[task.index()]
     }
 
-    /// Sets what a CPU runs.
     #[inline]
     pub(crate) fn set_current(&mut self, cpu: CpuId, current: Current) {
         let before = std::mem::replace(&mut self.cpus[cpu.0 as usize].current, current);

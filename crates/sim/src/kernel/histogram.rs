@@ -1,7 +1,6 @@
 //! Counts of durations in buckets that are 1/32 of their value wide, so that any quantile of any
 //! number of samples is known to 3 % in little memory.
 
-/// Buckets to each doubling.
 const FINE: u64 = 32;
 
 /// How many buckets 64-bit values need.
@@ -17,7 +16,6 @@ pub struct Histogram {
 }
 
 impl Histogram {
-    /// Adds a sample.
     #[inline]
     pub(crate) fn add(&mut self, value: u64) {
         if self.counts.is_empty() {
@@ -30,26 +28,22 @@ impl Histogram {
     }
 
     /// Number of samples.
-    #[must_use]
     pub fn count(&self) -> u64 {
         self.total
     }
 
     /// The largest sample.
-    #[must_use]
     pub fn most(&self) -> u64 {
         self.most
     }
 
     /// The mean, rounded down; 0 without samples.
-    #[must_use]
     pub fn mean(&self) -> u64 {
         self.sum.checked_div(u128::from(self.total)).unwrap_or(0) as u64
     }
 
     /// The value that this part of the samples, in millionths, does not exceed; too high by at most
     /// 1/32. 0 without samples.
-    #[must_use]
     pub fn quantile(&self, millionths: u64) -> u64 {
         let rank = (u128::from(self.total) * u128::from(millionths)).div_ceil(1_000_000) as u64;
         let mut seen = 0;
@@ -72,7 +66,6 @@ fn bucket(value: u64) -> usize {
     (shift * FINE + (value >> shift)) as usize
 }
 
-/// The largest value of a bucket.
 fn upper(bucket: usize) -> u64 {
     let bucket = bucket as u64;
     if bucket < 2 * FINE {

@@ -127,7 +127,6 @@ impl Layout {
     }
 
     /// Number of CPUs, offline ones included.
-    #[must_use]
     pub fn cpus(&self) -> usize {
         self.places.len()
     }
@@ -138,27 +137,23 @@ impl Layout {
     }
 
     /// The CPUs of each core, cores in order.
-    #[must_use]
     pub fn cores(&self) -> &[Vec<CpuId>] {
         &self.cores
     }
 
     /// Where a CPU is.
-    #[must_use]
     #[inline]
     pub fn place(&self, cpu: CpuId) -> Place {
         self.places[cpu.0 as usize]
     }
 
     /// The core of a CPU.
-    #[must_use]
     #[inline]
     pub fn core(&self, cpu: CpuId) -> CoreId {
         self.places[cpu.0 as usize].core
     }
 
     /// All CPUs of a CPU's core, itself included, in order.
-    #[must_use]
     #[inline]
     pub fn siblings(&self, cpu: CpuId) -> &[CpuId] {
         &self.cores[self.core(cpu).0 as usize]
@@ -166,20 +161,17 @@ impl Layout {
 
     /// All CPUs that share a CPU's last-level cache, itself included: those at most
     /// [`Distance::SameCache`] away.
-    #[must_use]
     #[inline]
     pub fn same_cache(&self, cpu: CpuId) -> &CpuMask {
         &self.caches[self.cache_of[cpu.0 as usize] as usize]
     }
 
     /// The most CPUs any core has.
-    #[must_use]
     pub fn threads_per_core_max(&self) -> usize {
         self.cores.iter().map(Vec::len).max().unwrap_or(1)
     }
 
     /// How far apart two CPUs lie.
-    #[must_use]
     #[inline]
     pub fn distance(&self, a: CpuId, b: CpuId) -> Distance {
         let (from, to) = (self.place(a), self.place(b));

@@ -35,7 +35,6 @@ pub struct Machine {
 
 impl Machine {
     /// A machine with these CPUs and speeds, no costs, and the disk and memory of 2002.
-    #[must_use]
     pub fn new(layout: Layout, speeds: CoRun) -> Self {
         Self {
             layout,
@@ -69,7 +68,6 @@ pub struct PageCacheSpec {
 impl PageCacheSpec {
     /// 512 MiB, with Linux's defaults of that time as far as remembered: 30 % and 60 %, 30 s and 5 s,
     /// 128 KiB of read-ahead. Assumptions.
-    #[must_use]
     pub fn of_2002() -> Self {
         Self {
             pages: 131_072,
@@ -103,7 +101,6 @@ pub struct DiskSpec {
 
 impl DiskSpec {
     /// A disk of 7,200 turns a minute and 40 MB/s: round numbers, assumptions.
-    #[must_use]
     pub fn of_2002() -> Self {
         Self {
             blocks: 10_000_000,

@@ -10,13 +10,11 @@ pub struct CpuMask {
 
 impl CpuMask {
     /// The empty set of a machine with `cpus` CPUs.
-    #[must_use]
     pub fn empty(cpus: usize) -> Self {
         Self { words: vec![0; cpus.div_ceil(64).max(1)].into_boxed_slice() }
     }
 
     /// Every CPU of a machine with `cpus` CPUs.
-    #[must_use]
     pub fn all(cpus: usize) -> Self {
         let mut mask = Self::empty(cpus);
         (0..cpus as u32).for_each(|cpu| mask.insert(CpuId(cpu)));
@@ -24,7 +22,6 @@ impl CpuMask {
     }
 
     /// The members of a set that a machine with `cpus` CPUs has.
-    #[must_use]
     pub fn of(set: &CpuSet, cpus: usize) -> Self {
         let mut mask = Self::empty(cpus);
         set.iter().filter(|cpu| (cpu.0 as usize) < cpus).for_each(|cpu| mask.insert(cpu));
@@ -32,7 +29,6 @@ impl CpuMask {
     }
 
     /// Whether the CPU is in the set.
-    #[must_use]
     #[inline]
     pub fn contains(&self, cpu: CpuId) -> bool {
         let word = self.words.get(cpu.0 as usize / 64).copied().unwrap_or(0);
@@ -62,20 +58,17 @@ impl CpuMask {
     }
 
     /// Whether the set is empty.
-    #[must_use]
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.words.iter().all(|word| *word == 0)
     }
 
     /// Number of CPUs.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.words.iter().map(|word| word.count_ones() as usize).sum()
     }
 
     /// The lowest CPU.
-    #[must_use]
     #[inline]
     pub fn first(&self) -> Option<CpuId> {
         let found = self.words.iter().enumerate().find(|(_, word)| **word != 0);
@@ -83,7 +76,6 @@ impl CpuMask {
     }
 
     /// The lowest CPU that is in both sets.
-    #[must_use]
     #[inline]
     pub fn first_common(&self, other: &Self) -> Option<CpuId> {
         let pairs = self.words.iter().zip(&other.words).map(|(own, other)| own & other);
@@ -93,7 +85,6 @@ impl CpuMask {
 
     /// The first CPU of all sets at or after `start`, going round; the order in which kernels search
     /// from a target.
-    #[must_use]
     pub fn next_in_all<const SETS: usize>(sets: [&Self; SETS], start: CpuId) -> Option<CpuId> {
         let words = sets.first()?.words.len();
         let (from, bit) = (start.0 as usize / 64 % words, start.0 % 64);

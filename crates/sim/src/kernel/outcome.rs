@@ -166,7 +166,6 @@ impl Outcome {
     /// Jain's index of fairness over the CPU time of tasks of equal program and nice value that were
     /// there for 99 % of the measurement, to its end: 1 is perfectly even, 1/n is all to one of n. None
     /// with fewer than two such tasks. Groups are weighed by their tasks.
-    #[must_use]
     pub fn fairness(&self) -> Option<f64> {
         // Without a warm-up there are no tasks at the very beginning: making one takes time.
         let by_ns = self.simulated_ns - self.measured_ns + self.measured_ns / 100;
@@ -188,7 +187,6 @@ impl Outcome {
     }
 
     /// Part of the time of all online CPUs in which they worked.
-    #[must_use]
     pub fn utilisation(&self) -> f64 {
         let busy: u64 = self.cpus.iter().map(|cpu| cpu.times.user_ns + cpu.times.system_ns).sum();
         let idle: u64 = self.cpus.iter().map(|cpu| cpu.times.idle_ns).sum();
@@ -196,7 +194,6 @@ impl Outcome {
     }
 
     /// Operations of all kinds a second of measured time.
-    #[must_use]
     pub fn operations_per_s(&self) -> f64 {
         let count: u64 = self.operations.iter().map(|operation| operation.count).sum();
         count as f64 * 1e9 / self.measured_ns.max(1) as f64

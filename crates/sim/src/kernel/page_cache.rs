@@ -4,31 +4,24 @@
 use super::view::TaskId;
 use std::collections::BTreeMap;
 
-/// The end of a list.
 const NONE: u32 = u32::MAX;
 
-/// What a page holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PageState {
-    /// What is on disk.
     Clean,
     /// More than is on disk, since then.
     Dirty {
-        /// When.
         since_ns: u64,
         /// Its place in the order of writing.
         order: u64,
     },
-    /// It is being read.
     Reading,
     /// It is being written back; `again` if it was written anew meanwhile.
     Writing {
-        /// Whether it is dirty anew.
         again: bool,
     },
 }
 
-/// A page.
 #[derive(Debug)]
 struct Page {
     file: u32,
@@ -39,7 +32,6 @@ struct Page {
     waiters: Vec<TaskId>,
 }
 
-/// The cache.
 #[derive(Debug)]
 pub(crate) struct PageCache {
     limit: usize,
@@ -82,7 +74,6 @@ impl PageCache {
         self.pages[slot as usize].state
     }
 
-    /// File and number of a page.
     pub(crate) fn key(&self, slot: u32) -> (u32, u64) {
         let page = &self.pages[slot as usize];
         (page.file, page.number)
@@ -152,7 +143,6 @@ impl PageCache {
         }
     }
 
-    /// Sends a dirty page to the disk.
     pub(crate) fn begin_writing(&mut self, slot: u32) {
         if let PageState::Dirty { order, .. } = self.state(slot) {
             self.dirty.remove(&order);

@@ -17,7 +17,6 @@ pub enum Amount {
 
 impl Amount {
     /// The most it can be.
-    #[must_use]
     pub fn most(self) -> u64 {
         match self {
             Self::Fixed(value) | Self::Between(_, value) => value,
@@ -225,7 +224,6 @@ pub struct Options {
 
 impl Options {
     /// A run of at most 10 s.
-    #[must_use]
     pub fn new(policy: Settings) -> Self {
         Self {
             policy,

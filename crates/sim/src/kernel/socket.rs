@@ -10,7 +10,6 @@ use super::view::TaskId;
 use super::work::SocketSpec;
 use std::collections::VecDeque;
 
-/// The socket.
 #[derive(Debug)]
 pub(crate) struct Socket {
     pub(crate) spec: SocketSpec,

@@ -5,25 +5,17 @@ use super::co_run::ProfileId;
 use super::view::TaskId;
 use crate::numbers::Numbers;
 
-/// What a task waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Waiting {
-    /// Nothing.
     #[default]
     No,
-    /// A time.
     Timer,
-    /// Bytes in a socket.
     Bytes(u32),
-    /// Room in a socket.
     Room(u32),
-    /// A semaphore.
     Semaphore(u32),
-    /// A lock.
     Lock(u32),
     /// Others at a barrier.
     Barrier(u32),
-    /// Children.
     Children,
     /// A page on its way from the disk.
     Disk,
@@ -40,11 +32,9 @@ pub(crate) struct Loop {
     pub(crate) left: u64,
 }
 
-/// The task.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Task {
     pub(crate) program: u32,
-    /// Its current step.
     pub(crate) step: u32,
     /// Whether that step's work is done and its effect is due.
     pub(crate) effect_due: bool,
@@ -54,7 +44,6 @@ pub(crate) struct Task {
     pub(crate) amount: u64,
     /// Work left in this stretch, in uops times UOP_PER_NS.
     pub(crate) work: u64,
-    /// Kind of that work.
     pub(crate) profile: ProfileId,
     /// Kind of its last work that was not the kernel's: whose data its caches hold.
     pub(crate) home: ProfileId,
@@ -64,7 +53,6 @@ pub(crate) struct Task {
     pub(crate) start: u32,
     pub(crate) server: bool,
     pub(crate) waiting: Waiting,
-    /// When its operation began.
     pub(crate) begun_ns: u64,
     /// Last deadline of `Period`.
     pub(crate) deadline_ns: u64,
@@ -84,7 +72,6 @@ pub(crate) struct Task {
     pub(crate) owed_ns: u64,
     /// Whether its caches hold nothing of it, as after exec.
     pub(crate) cold: bool,
-    /// Whether it has run at all.
     pub(crate) has_run: bool,
     /// Whether its memory is its own, and not that of the task that made it.
     pub(crate) owns_memory: bool,
@@ -96,13 +83,11 @@ pub(crate) struct Task {
     pub(crate) counts: Counts,
 }
 
-/// What is counted of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Counts {
     pub(crate) switches: u64,
     pub(crate) migrations: u64,
     pub(crate) operations: u64,
-    /// Time runnable without a CPU.
     pub(crate) waited_ns: u64,
 }
 
@@ -112,7 +97,6 @@ pub(crate) struct Family {
     pub(crate) first_child: Option<TaskId>,
     pub(crate) next: Option<TaskId>,
     pub(crate) before: Option<TaskId>,
-    /// Children alive.
     pub(crate) alive: u32,
     /// Children that ended and were not waited for.
     pub(crate) ended: u32,

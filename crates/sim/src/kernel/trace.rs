@@ -20,7 +20,6 @@ pub struct Span {
     pub to_ns: u64,
 }
 
-/// What is kept.
 #[derive(Debug)]
 pub(crate) struct Trace {
     hash: u64,

@@ -22,7 +22,6 @@ const TIME_MAX_NS: u64 = 7 * 86_400 * 1_000_000_000;
 
 type Checked = Result<(), String>;
 
-/// Refuses an impossible machine, work or options.
 pub(crate) fn check(machine: &Machine, work: &Work, options: &Options) -> Result<(), Box<Failure>> {
     check_machine(machine)
         .and_then(|()| check_options(options))

@@ -11,7 +11,6 @@ pub struct TaskId(pub u32);
 
 impl TaskId {
     /// The slot as an index.
-    #[must_use]
     #[inline]
     pub fn index(self) -> usize {
         self.0 as usize
@@ -133,35 +132,30 @@ pub struct TaskView {
 
 impl View {
     /// The task of a slot.
-    #[must_use]
     #[inline]
     pub fn task(&self, task: TaskId) -> &TaskView {
         &self.tasks[task.index()]
     }
 
     /// The CPU of a number.
-    #[must_use]
     #[inline]
     pub fn cpu(&self, cpu: CpuId) -> &CpuView {
         &self.cpus[cpu.0 as usize]
     }
 
     /// Where a task may run, online or not.
-    #[must_use]
     #[inline]
     pub fn mask(&self, task: TaskId) -> &CpuMask {
         &self.masks[self.task(task).mask as usize]
     }
 
     /// Whether a task may run on a CPU: its mask allows it, and the CPU is online.
-    #[must_use]
     #[inline]
     pub fn allowed(&self, task: TaskId, cpu: CpuId) -> bool {
         self.online.contains(cpu) && self.mask(task).contains(cpu)
     }
 
     /// The task that a CPU runs.
-    #[must_use]
     #[inline]
     pub fn current(&self, cpu: CpuId) -> Option<TaskId> {
         match self.cpu(cpu).current {
@@ -171,7 +165,6 @@ impl View {
     }
 
     /// Whether a CPU is online and runs nothing, told to reschedule or not.
-    #[must_use]
     #[inline]
     pub fn runs_nothing(&self, cpu: CpuId) -> bool {
         let cpu = self.cpu(cpu);
@@ -179,41 +172,35 @@ impl View {
     }
 
     /// Whether a CPU is in [`View::idle`].
-    #[must_use]
     #[inline]
     pub fn is_idle(&self, cpu: CpuId) -> bool {
         self.idle.contains(cpu)
     }
 
     /// Whether all online CPUs of a CPU's core are in [`View::idle`], it itself among them.
-    #[must_use]
     #[inline]
     pub fn is_core_idle(&self, cpu: CpuId) -> bool {
         self.idle_cores.contains(cpu)
     }
 
     /// Whether a CPU is in [`View::idle`] and a task may run there.
-    #[must_use]
     #[inline]
     pub fn is_idle_for(&self, task: TaskId, cpu: CpuId) -> bool {
         self.idle.contains(cpu) && self.mask(task).contains(cpu)
     }
 
     /// The first CPU of [`View::idle_cores`] where a task may run.
-    #[must_use]
     pub fn idle_core_for(&self, task: TaskId) -> Option<CpuId> {
         self.mask(task).first_common(&self.idle_cores)
     }
 
     /// How many CPUs of a CPU's core run tasks.
-    #[must_use]
     #[inline]
     pub fn running_on_core(&self, cpu: CpuId) -> usize {
         usize::from(self.running[self.layout.core(cpu).0 as usize])
     }
 
     /// Whether two or more CPUs of any core run tasks.
-    #[must_use]
     #[inline]
     pub fn is_any_core_shared(&self) -> bool {
         self.shared_cores > 0
@@ -226,7 +213,6 @@ impl View {
     }
 
     /// CPU time of a task until now, costs of the kernel included.
-    #[must_use]
     #[inline]
     pub fn ran_ns(&self, task: TaskId) -> u64 {
         let task = self.task(task);
@@ -237,14 +223,12 @@ impl View {
     }
 
     /// Ticks since the start: the kernel's jiffies.
-    #[must_use]
     pub fn ticks(&self) -> u64 {
         self.now_ns / self.tick_ns
     }
 
     /// The CPU for a task that may run nowhere near: its last one if allowed, else the first
     /// allowed one; its last one if there is none, which cannot be while the engine runs.
-    #[must_use]
     pub fn fallback(&self, task: TaskId) -> CpuId {
         let last = self.task(task).last_cpu;
         if self.allowed(task, last) {

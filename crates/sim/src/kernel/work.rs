@@ -59,7 +59,6 @@ pub struct Start {
 
 impl Start {
     /// One task of a program, from time 0, anywhere.
-    #[must_use]
     pub fn of(program: u32) -> Self {
         Self { program, count: 1, ..Self::default() }
     }
@@ -80,7 +79,6 @@ pub struct SocketSpec {
 
 impl SocketSpec {
     /// A buffer that every write is in at once, as a pipe's.
-    #[must_use]
     pub fn of(buffer_bytes: u64) -> Self {
         Self { buffer_bytes, sync: false, segment_ns: 0 }
     }

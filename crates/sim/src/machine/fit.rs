@@ -59,7 +59,6 @@ pub struct Residual {
 
 impl Residual {
     /// By how much the model is off, in percent of what was published.
-    #[must_use]
     pub fn error_percent(&self) -> f64 {
         100.0 * (self.simulated / self.published - 1.0)
     }
@@ -105,7 +104,6 @@ impl Fit {
     }
 
     /// The fit as a file.
-    #[must_use]
     pub fn text(&self) -> String {
         let mut text = String::new();
         let free = self.costs.len() + self.work.len();

@@ -113,7 +113,6 @@ impl MachinePreset {
     }
 
     /// Whether there are siblings to switch on and off.
-    #[must_use]
     pub fn has_siblings(&self) -> bool {
         self.core.ways > 1
     }

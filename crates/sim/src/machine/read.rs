@@ -95,7 +95,6 @@ impl Reader {
         read_item(table, key, &mut self.provenance, read)
     }
 
-    /// A time in ns.
     fn time(&mut self, table: &mut Table<'_>, key: &str) -> Result<u64> {
         self.item(table, key, |item| item.whole("ns", 0..=COST_NS_MAX))
     }

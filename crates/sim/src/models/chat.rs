@@ -28,9 +28,7 @@ pub(super) static FAMILY: Family = Family {
     rows: &[Row { runs: [4, 32], ..Row::of("chat", Better::Higher, build) }],
 };
 
-/// Users of a room.
 const USERS: u64 = 20;
-/// Bytes of a message.
 const MESSAGE_BYTES: u64 = 100;
 /// Part of a message's work that sending is, without a segment's way: about half, as of a pipe.
 const SEND_PART: (u64, u64) = (1, 2);

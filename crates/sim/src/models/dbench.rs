@@ -33,7 +33,6 @@ const LASTING_WRITES: u64 = 1388;
 /// Rounds of two reads, a write and three other calls, from one deletion of the passing files to the
 /// next: 11 MB written.
 const PASSING_ROUNDS: u64 = 1528;
-/// How often the passing files are written.
 const PASSINGS: u64 = 4;
 /// Calls of a round that move no data.
 const OTHERS: u64 = 3;

@@ -59,7 +59,6 @@ impl Row {
 /// What a row asks of the simulated kernel, and what its value is then.
 #[derive(Debug)]
 pub struct Load {
-    /// The work.
     pub(super) work: Work,
     /// When the clock of the benchmark starts, in ns of simulated time.
     pub(super) from_ns: u64,
@@ -69,7 +68,6 @@ pub struct Load {
     pub(super) fraction: f64,
     /// The value, of an outcome and the time from the clock's start to the run's end in seconds.
     pub(super) value: Value,
-    /// Operations that are done.
     pub(super) operations: u64,
 }
 
@@ -175,7 +173,6 @@ impl Values<'_> {
     }
 }
 
-/// A program in the making.
 #[derive(Debug, Default)]
 pub(super) struct Making {
     steps: Vec<Step>,

@@ -78,7 +78,6 @@ impl Values {
         self.0.iter().sum::<f64>() / self.0.len() as f64
     }
 
-    /// Their geometric mean.
     fn mean(&self) -> f64 {
         libm::exp(self.middle())
     }
@@ -92,7 +91,6 @@ impl Values {
     }
 }
 
-/// Takes another run in.
 fn add(all: &mut Prediction, next: Prediction) {
     all.runs += 1;
     all.operations += next.operations;

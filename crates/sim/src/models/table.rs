@@ -44,14 +44,12 @@ pub const UNMODELLED: &[(&str, &str)] = &[
 ];
 
 /// The model of a workload, with its family.
-#[must_use]
 pub fn find(workload: &str) -> Option<(&'static Family, &'static Row)> {
     let rows = TABLE.iter().flat_map(|family| family.rows.iter().map(move |row| (*family, row)));
     rows.into_iter().find(|(_, row)| row.workload == workload)
 }
 
 /// Why a workload has no model.
-#[must_use]
 pub fn reason(workload: &str) -> Option<&'static str> {
     let is_of =
         |prefix: &str| workload == prefix || prefix.ends_with('/') && workload.starts_with(prefix);

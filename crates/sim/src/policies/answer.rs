@@ -27,7 +27,6 @@ pub enum What {
     Note(CpuId),
 }
 
-/// The most numbers of a reason.
 const NUMBERS_MAX: usize = 4;
 
 /// Why: a short clause, and the numbers that decided. Small and without allocation: a run makes
@@ -40,14 +39,12 @@ pub struct Reason {
 
 impl Reason {
     /// A clause: `its last CPU is idle`.
-    #[must_use]
     #[inline]
     pub const fn new(text: &'static str) -> Self {
         Self { text, numbers: [("", 0); NUMBERS_MAX] }
     }
 
     /// With a number that mattered, at most four of them; further ones are dropped.
-    #[must_use]
     #[inline]
     pub fn with(mut self, name: &'static str, number: impl TryInto<i64>) -> Self {
         if let Some(free) = self.numbers.iter_mut().find(|(name, _)| name.is_empty()) {
@@ -57,7 +54,6 @@ impl Reason {
     }
 
     /// The clause.
-    #[must_use]
     pub fn text(&self) -> &'static str {
         self.text
     }
@@ -99,7 +95,6 @@ pub struct Answer {
 
 impl Answer {
     /// An empty answer. Notes are kept only if there is a log to write them to.
-    #[must_use]
     pub fn new(logged: bool) -> Self {
         Self { list: Vec::new(), steps: 0, logged }
     }
@@ -173,7 +168,6 @@ impl Answer {
     }
 
     /// The wishes and notes so far.
-    #[must_use]
     pub fn list(&self) -> &[Action] {
         &self.list
     }
@@ -183,19 +177,16 @@ impl Answer {
         self.logged = false;
     }
 
-    /// Whether nothing was said.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
 
-    /// Takes the steps.
     #[inline]
     pub(crate) fn take_steps(&mut self) -> u64 {
         std::mem::take(&mut self.steps)
     }
 
-    /// Forgets the wishes and notes.
     #[inline]
     pub(crate) fn clear(&mut self) {
         self.list.clear();

@@ -20,7 +20,6 @@ pub struct Decision {
 
 impl Decision {
     /// The verb of the line, and the CPU it is about.
-    #[must_use]
     pub fn verb(&self) -> (&'static str, CpuId) {
         match self.what {
             What::Resched(cpu) => ("resched", cpu),
@@ -34,7 +33,6 @@ impl Decision {
 
     /// The line: time in ms, the CPU that asked, verb, task, CPU, reason. `programs` names the
     /// programs by number.
-    #[must_use]
     pub fn line(&self, programs: &[String]) -> String {
         let (verb, cpu) = self.verb();
         let task = self.task.map_or("-".to_owned(), |(serial, program)| {

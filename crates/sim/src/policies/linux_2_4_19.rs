@@ -47,7 +47,6 @@ const NO_TASK: i64 = -1000;
 /// The most ticks that a parent has once a child gave back what it had left (MAX_COUNTER).
 const COUNTER_MAX: i64 = 20 * HZ as i64 / 100;
 
-/// The policy.
 #[derive(Debug)]
 pub(super) struct Linux2419 {
     ht_rule: bool,

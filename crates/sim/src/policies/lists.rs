@@ -3,7 +3,6 @@
 
 use crate::kernel::view::TaskId;
 
-/// No task.
 const NONE: u32 = u32::MAX;
 
 /// The neighbours of every task, by slot. One for all lists that share tasks.
@@ -47,14 +46,12 @@ fn some(slot: u32) -> Option<TaskId> {
 }
 
 impl Links {
-    /// Makes room for so many slots.
     pub(super) fn grow(&mut self, slots: usize) {
         if self.links.len() < slots {
             self.links.resize(slots, Link { before: NONE, after: NONE, listed: false });
         }
     }
 
-    /// Whether a task is in a list.
     pub(super) fn listed(&self, task: TaskId) -> bool {
         self.links.get(task.index()).is_some_and(|link| link.listed)
     }

@@ -181,7 +181,6 @@ pub enum Stop {
 
 impl Stop {
     /// Whether it is still runnable and belongs in a queue.
-    #[must_use]
     pub fn can_go_on(self) -> bool {
         matches!(self, Self::Rescheduled | Self::Yielded | Self::Stopper | Self::Offline)
     }

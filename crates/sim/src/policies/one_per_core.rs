@@ -17,7 +17,6 @@ pub(super) const PARAMETERS: &[Parameter] = &[
     Parameter::number("hz", 250, (50, 10_000), "ticks a second; 250 is Debian's choice"),
 ];
 
-/// The policy.
 #[derive(Debug)]
 pub(super) struct OnePerCore {
     slice_ns: u64,
@@ -47,7 +46,6 @@ impl OnePerCore {
         &mut self.queues[cpu.0 as usize]
     }
 
-    /// Where a task belongs.
     fn place(&self, view: &View, task: TaskId) -> (CpuId, Reason) {
         let mask = view.mask(task);
         let last = view.layout.core(view.task(task).last_cpu);

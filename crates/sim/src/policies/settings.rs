@@ -41,12 +41,10 @@ pub struct Settings {
     values: [i64; PARAMETERS_MAX],
 }
 
-/// The most parameters of a policy.
 pub(crate) const PARAMETERS_MAX: usize = 24;
 
 impl Settings {
     /// A policy with its defaults.
-    #[must_use]
     pub fn of(entry: &'static PolicyEntry) -> Self {
         let mut values = [0; PARAMETERS_MAX];
         for (value, parameter) in values.iter_mut().zip(entry.parameters) {
@@ -78,7 +76,6 @@ impl Settings {
     ///
     /// # Panics
     /// If the policy did not declare it: a mistake in its file, which its own tests meet.
-    #[must_use]
     pub fn number(&self, name: &str) -> i64 {
         let index = self.entry.parameters.iter().position(|parameter| parameter.name == name);
         self.values[index.unwrap_or_else(|| panic!("{} declares no {name}", self.entry.name))]
@@ -88,13 +85,11 @@ impl Settings {
     ///
     /// # Panics
     /// As [`Settings::number`].
-    #[must_use]
     pub fn on(&self, name: &str) -> bool {
         self.number(name) != 0
     }
 
     /// The text that reads back as this: the name, and what differs from the defaults.
-    #[must_use]
     pub fn text(&self) -> String {
         let pairs = self.entry.parameters.iter().zip(self.values);
         let changed: Vec<String> = pairs

@@ -77,7 +77,6 @@ const _: () = {
 };
 
 /// The policy of this name.
-#[must_use]
 pub fn policy(name: &str) -> Option<&'static PolicyEntry> {
     POLICIES.iter().find(|entry| entry.name == name)
 }

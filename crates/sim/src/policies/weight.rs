@@ -13,10 +13,8 @@ pub(super) fn rank(class: Class) -> u8 {
     }
 }
 
-/// Weight of nice 0.
 pub(super) const WEIGHT: u64 = 1024;
 
-/// Lowest nice value.
 const NICE_LEAST: i8 = -20;
 
 /// By nice value, from the lowest: each step a factor of 1.25, rounded.

@@ -11,7 +11,6 @@ use super::{MAX_THREADS, Preset};
 use crate::core::outcome::Counts;
 use crate::core::preset::{Cache, WritePolicy, limits};
 
-/// Most first-level misses under way.
 const MAX_MISSES: usize = limits::MISS_BUFFERS;
 /// Most lines on their way into outer levels.
 const MAX_ARRIVING: usize = 32;
@@ -25,7 +24,6 @@ pub(super) enum Served {
     Memory = 3,
 }
 
-/// What an access gives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Access {
     /// The data is there at this tick.
@@ -128,19 +126,16 @@ impl Memory {
         }
     }
 
-    /// The number of the thread's address space.
     #[inline(always)]
     pub(super) fn data_space(&self, thread: usize) -> u64 {
         self.spaces[thread].data
     }
 
-    /// The physical line of a data address.
     #[inline(always)]
     pub(super) fn line(&self, thread: usize, address: u64) -> u32 {
         (self.map.data(&self.spaces[thread], address) >> self.line_bits) as u32
     }
 
-    /// A load that issues now.
     #[inline(always)]
     pub(super) fn load(
         &mut self,

@@ -47,18 +47,14 @@ use wheel::Wheel;
 
 /// Most hardware threads of a core.
 pub const MAX_THREADS: usize = 4;
-/// Slots of a thread's window.
 const WINDOW: usize = limits::REORDER_BUFFER;
-/// Places of a thread's queue.
 const QUEUE: usize = limits::UOP_QUEUE;
-/// Places of a thread's store buffer.
 const MAX_STORES: usize = limits::STORE_BUFFER;
 /// A time that does not come.
 const NEVER: u64 = u64::MAX;
 /// Occupancy is watched in every cycle whose number is a multiple of this.
 const WATCH_EVERY: u64 = 16;
 
-/// A core with its threads.
 struct Core<'stream> {
     preset: Preset,
     tables: Tables,
@@ -210,7 +206,6 @@ impl<'stream> Core<'stream> {
         core
     }
 
-    /// Runs one cycle.
     fn step(&mut self) {
         self.busy = false;
         let tick = self.cycle * self.ticks_per_cycle;

@@ -21,7 +21,6 @@ const CODE: u64 = 2 * KERNEL_SPACE;
 /// Page numbers are below 2^35: the space is kept above them.
 const OWNER_SHIFT: u32 = 36;
 
-/// The seeded map.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PageMap {
     key: u64,
@@ -46,7 +45,6 @@ impl PageMap {
         mix(value ^ self.key)
     }
 
-    /// The physical address of data.
     #[inline(always)]
     pub(super) fn data(self, space: &Space, address: u64) -> u64 {
         let owner = if address & KERNEL_DATA == 0 { space.data } else { KERNEL_SPACE };

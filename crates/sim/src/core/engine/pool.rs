@@ -94,7 +94,6 @@ impl Pool {
     }
 }
 
-/// All pools of a core.
 #[derive(Debug, Clone)]
 pub(super) struct Pools {
     pools: [Pool; MAX_POOLS],
@@ -136,7 +135,6 @@ impl Pools {
         self.room(pool, thread) > 0
     }
 
-    /// How many entries the thread may take.
     #[inline(always)]
     pub(super) fn room(&self, pool: usize, thread: usize) -> u16 {
         self.pools[pool & (MAX_POOLS - 1)].room(thread, self.ways)
@@ -172,7 +170,6 @@ impl Pools {
         alone.saturating_sub(pool.used[thread])
     }
 
-    /// How many pools there are.
     pub(super) fn count(&self) -> usize {
         self.count
     }

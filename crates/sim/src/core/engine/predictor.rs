@@ -26,7 +26,6 @@ impl Counter {
     }
 }
 
-/// The tables of all threads.
 #[derive(Debug, Clone)]
 pub(super) struct Predictor {
     by_site: Vec<Counter>,

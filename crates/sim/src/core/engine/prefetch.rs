@@ -21,7 +21,6 @@ pub(super) struct Prefetcher {
     page_lines: u32,
 }
 
-/// Lines to fetch.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Announced {
     lines: [u32; limits::DEGREE],

@@ -9,11 +9,9 @@ use crate::core::uop::{Class, Effect, Uop};
 /// Why a thread cannot rename.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Block {
-    /// Its queue is empty.
     Supply,
     /// It waits for a time, or for older work.
     Wait(Component),
-    /// A pool has no room for it.
     Pool(usize),
 }
 
@@ -256,7 +254,6 @@ impl Core<'_> {
     }
 }
 
-/// Whether an effect waits for older work.
 #[inline(never)]
 fn serialised(state: &super::thread::Thread<'_>, effect: Effect) -> Option<Block> {
     let cause = match effect {

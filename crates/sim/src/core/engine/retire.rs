@@ -121,7 +121,6 @@ impl Core<'_> {
         spins
     }
 
-    /// Counts retired work.
     fn progress(&mut self, thread: usize, work: u64) {
         if work > 0 {
             let state = &mut self.threads[thread];

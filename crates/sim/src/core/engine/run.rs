@@ -254,7 +254,6 @@ impl Core<'_> {
             .collect()
     }
 
-    /// What waits on what.
     fn stuck(&self, what: String) -> Box<Stuck> {
         let waits = (0..self.ways).map(|thread| self.wait(thread)).collect();
         Box::new(Stuck { what, cycle: self.cycle, waits })

@@ -4,7 +4,6 @@ use super::Preset;
 use super::pool::name;
 use crate::core::uop::Class;
 
-/// Ports a core may have.
 pub(super) const MAX_PORTS: usize = 16;
 
 /// Per class, as small fixed arrays. Times are in ticks.
@@ -31,7 +30,6 @@ pub(super) struct Tables {
     pub(super) pool_count: [u8; Class::COUNT],
     /// What retirement gives back, a byte each: loads, stores, integers, floats.
     pub(super) gives: [u32; Class::COUNT],
-    /// The pool of each class's scheduler.
     pub(super) scheduler: [u8; Class::COUNT],
 }
 

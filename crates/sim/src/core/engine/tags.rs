@@ -9,14 +9,12 @@ use crate::core::preset::{Cache, Sharing};
 
 const EMPTY: u32 = u32::MAX;
 
-/// What an insertion threw out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Evicted {
     pub(super) key: u32,
     pub(super) dirty: bool,
 }
 
-/// The array.
 #[derive(Debug, Clone)]
 pub(super) struct Tags {
     entries: Vec<u32>,

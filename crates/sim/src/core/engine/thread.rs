@@ -15,7 +15,6 @@ const ALL: usize = GROUPS - 1;
 /// Buckets in which a thread's own stores and loads are counted, a power of two.
 pub(super) const BUCKETS: usize = 256;
 
-/// Marks of a slot.
 pub(super) mod mark {
     /// An older store supplies the data.
     pub(crate) const FORWARDED: u8 = 1;
@@ -96,7 +95,6 @@ pub(super) struct StoreEntry {
     pub(super) requested: bool,
 }
 
-/// A spin on a lock.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Spin {
     /// The acquiring micro-operation, to be tried again.
@@ -107,7 +105,6 @@ pub(super) struct Spin {
     pub(super) leaving: bool,
 }
 
-/// One hardware thread.
 pub(super) struct Thread<'stream> {
     pub(super) stream: Option<Box<dyn Stream + 'stream>>,
     batch: Box<[Uop; BATCH]>,
@@ -299,7 +296,6 @@ impl<'stream> Thread<'stream> {
         self.ready[(word & self.window_mask >> 6) as usize % (WINDOW / 64)][ALL]
     }
 
-    /// The same of one group of ports.
     #[inline(always)]
     pub(super) fn ready_group(&self, word: u64, group: usize) -> u64 {
         self.ready[(word & self.window_mask >> 6) as usize % (WINDOW / 64)][group % GROUPS]
@@ -346,7 +342,6 @@ impl<'stream> Thread<'stream> {
     }
 }
 
-/// The bucket of a number.
 #[inline(always)]
 pub(super) fn bucket(number: u64) -> usize {
     (number ^ number >> 8) as usize % BUCKETS

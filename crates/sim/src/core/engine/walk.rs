@@ -24,7 +24,6 @@ pub(crate) struct Walk {
     through: bool,
     levels: Vec<Tags>,
     translation: Translation,
-    /// Misses so far.
     pub(crate) misses: Misses,
 }
 

@@ -6,7 +6,6 @@
 /// Buckets, a power of two.
 pub(super) const SPAN: u64 = 1024;
 
-/// The end of a list.
 pub(super) const NONE: u16 = u16::MAX;
 
 /// Heads of the buckets, and which of them hold something.

@@ -52,7 +52,6 @@ pub struct Comparison {
 
 impl Comparison {
     /// Speed of the first thread in a later side over the first side's.
-    #[must_use]
     pub fn gain(&self, side: usize) -> f64 {
         self.sides[side].speed[0] / self.sides[0].speed[0]
     }

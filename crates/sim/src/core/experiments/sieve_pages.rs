@@ -43,7 +43,6 @@ pub struct SievePages {
 
 impl SievePages {
     /// What the experiment explains, in two sentences, and what it does not.
-    #[must_use]
     pub fn explanation(&self) -> String {
         let slowest = self.quartiles[0];
         let fold = self.ideal.rate / slowest;

@@ -30,7 +30,6 @@ pub struct Estimate {
 
 impl Estimate {
     /// How many times slower beside the sibling.
-    #[must_use]
     pub fn slowdown(&self) -> f64 {
         self.together / self.alone
     }
@@ -39,7 +38,6 @@ impl Estimate {
 /// What one thread has of the core.
 #[derive(Clone, Copy)]
 struct Share {
-    /// Entries of the window.
     window: f64,
     /// Turns at rename, of all.
     turns: f64,
@@ -48,7 +46,6 @@ struct Share {
 }
 
 /// Speeds of two threads alone and together.
-#[must_use]
 pub fn pair(preset: &Preset, threads: [&Summary; 2]) -> [Estimate; 2] {
     let whole =
         |summary: &Summary| Share { window: window(preset, summary, 1.0), turns: 1.0, cache: 1.0 };

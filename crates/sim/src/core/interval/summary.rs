@@ -33,7 +33,6 @@ pub struct Summary {
 
 impl Summary {
     /// Takes the numbers from the first micro-operations of thread 0.
-    #[must_use]
     pub fn of(profile: &Profile, preset: &Preset, seed: u64) -> Self {
         let mut piece = vec![Uop::new(Class::Nop, 0); UOPS];
         profile.stream(preset, seed, 0).fill(&mut piece);
@@ -56,21 +55,18 @@ impl Summary {
     }
 
     /// Micro-operations per cycle that dependences allow within a window, all loads hitting.
-    #[must_use]
     pub fn parallelism(&self, window: f64) -> f64 {
         interpolate(&self.parallelism, window)
     }
 
     /// Cycles from a mispredicted branch's entry into the window to its execution. The window
     /// behind the last misprediction is seldom full: it holds the half, or what came since.
-    #[must_use]
     pub fn resolution(&self, window: f64) -> f64 {
         let since = 1.0 / self.mispredicts.max(1e-6);
         interpolate(&self.resolution, (window / 2.0).min(since / 2.0))
     }
 
     /// Loads per micro-operation that miss a cache of so many bytes.
-    #[must_use]
     pub fn misses(&self, bytes: f64) -> f64 {
         let mut last = self.misses[0];
         let mut from = f64::from(1u32 << CAPACITIES.start);
@@ -85,7 +81,6 @@ impl Summary {
     }
 
     /// Lines per micro-operation that the thread brings into a small cache.
-    #[must_use]
     pub fn lines_per_uop(&self) -> f64 {
         self.lines
     }

@@ -13,21 +13,16 @@ use super::uop::Class;
 
 /// The most that a preset may have of something: what the core has arrays for.
 pub(crate) mod limits {
-    /// Entries of the reorder buffer.
     pub(crate) const REORDER_BUFFER: usize = 512;
     /// Entries of the queue between fetch and rename.
     pub(crate) const UOP_QUEUE: usize = 256;
-    /// Entries of the store buffer.
     pub(crate) const STORE_BUFFER: usize = 256;
     /// First-level misses under way.
     pub(crate) const MISS_BUFFERS: usize = 64;
-    /// Schedulers.
     pub(crate) const SCHEDULERS: usize = 9;
-    /// Trackers of the prefetcher.
     pub(crate) const TRACKERS: usize = 32;
     /// Lines that the prefetcher announces at once.
     pub(crate) const DEGREE: usize = 8;
-    /// Page walks under way.
     pub(crate) const WALKERS: usize = 8;
 }
 

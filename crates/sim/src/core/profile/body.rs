@@ -19,7 +19,6 @@ use crate::core::stream::Stream;
 use crate::core::uop::{Class, Effect, Uop};
 use crate::numbers::Numbers;
 
-/// Most micro-operations of a body.
 const UOPS_MAX: usize = 65_536;
 
 /// A loop of micro-operations.
@@ -45,11 +44,8 @@ struct Line {
 enum Place {
     /// As the template says.
     Fixed,
-    /// Uniformly random within `bytes`.
     Random { bytes: u64 },
-    /// A strided walk that wraps at `bytes`.
     Walk { step: u64, bytes: u64 },
-    /// Taken `taken` times in 2^32.
     Chance { taken: u64 },
 }
 
@@ -94,7 +90,6 @@ impl Body {
     }
 
     /// Micro-operations of one round where compares fuse, and where they do not.
-    #[must_use]
     pub fn uops(&self, fused: bool) -> usize {
         self.lines.iter().filter(|line| !(fused && line.compare)).count()
     }
@@ -274,7 +269,6 @@ fn number(text: &str, least: u64, most: u64) -> Result<u64, String> {
     }
 }
 
-/// The body, over and over.
 pub(super) struct BodyStream {
     lines: Vec<Line>,
     next: usize,

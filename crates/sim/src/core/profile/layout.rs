@@ -16,7 +16,6 @@ const REGION_GAP: u64 = super::read::BYTES_MAX + 0x1_1440;
 /// Bytes from the data of one copy to that of the next.
 const COPY_GAP: u64 = 0x1_0000_0000 + 0x9_5c80;
 
-/// One micro-operation of the program.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Slot {
     pub(super) uop: Uop,
@@ -43,7 +42,6 @@ pub(super) enum Draw {
     },
 }
 
-/// A phase as a program.
 pub(super) struct Program {
     pub(super) slots: Vec<Slot>,
     pub(super) hot_slots: usize,

@@ -58,7 +58,6 @@ pub enum Work {
 
 impl Profile {
     /// The micro-operations of a thread on this preset; `copy` as in [`Self::input`].
-    #[must_use]
     pub fn stream(&self, preset: &Preset, seed: u64, copy: u16) -> Box<dyn Stream> {
         let fused = preset.fuses_compare_and_branch;
         let seat = Seat::of(&self.name, seed, copy);
@@ -71,7 +70,6 @@ impl Profile {
 
     /// Micro-operations of one round: of the whole sieve with so many accesses, of a body, or of
     /// all phases.
-    #[must_use]
     pub fn round_uops(&self, preset: &Preset, sieve_accesses: usize) -> u64 {
         let fused = preset.fuses_compare_and_branch;
         match &self.work {
@@ -87,7 +85,6 @@ impl Profile {
     /// Which hardware thread it runs on is not asked: what a program is (its addresses, pages and
     /// draws) depends on its name, its copy and the seed, so that exchanging the threads of a run
     /// exchanges their results, and a program is the same in all runs it takes part in.
-    #[must_use]
     pub fn input(&self, preset: &Preset, seed: u64, copy: u16) -> ThreadInput<'static> {
         let number = |what: &str, index: u16| {
             let name = format!("{what} of {}", self.name);

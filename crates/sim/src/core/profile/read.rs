@@ -13,10 +13,8 @@ use crate::document::{Document, Table};
 /// Largest footprint: what the address space of a profile leaves to one phase.
 pub(super) const BYTES_MAX: u64 = 1 << 27;
 
-/// Largest code footprint.
 const CODE_BYTES_MAX: u64 = 1 << 20;
 
-/// Kinds of profile.
 #[derive(Clone, Copy)]
 enum Kind {
     Sieve,

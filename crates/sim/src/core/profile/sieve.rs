@@ -31,7 +31,6 @@ pub enum Access {
 
 impl Access {
     /// The offset into the table.
-    #[must_use]
     pub fn offset(self) -> u32 {
         match self {
             Self::Fill(at) | Self::Look(at) | Self::Strike(at) | Self::Count(at) => at,
@@ -66,7 +65,6 @@ impl Sieve {
     }
 }
 
-/// The program itself.
 struct Walk {
     size: u32,
     composite: Vec<u64>,
@@ -118,7 +116,6 @@ impl Walk {
     }
 }
 
-/// The sieve, over and over.
 pub(super) struct SieveStream {
     walk: Walk,
     fused: bool,

@@ -2,10 +2,8 @@
 
 use crate::core::uop::Class;
 
-/// Most regions of a phase.
 pub(super) const REGIONS_MAX: usize = 4;
 
-/// Most phases of a profile.
 pub(super) const PHASES_MAX: usize = 16;
 
 /// A stretch of a program with statistics of its own.
@@ -126,19 +124,16 @@ pub struct Lock {
 
 impl Mix {
     /// Share of one class.
-    #[must_use]
     pub fn of(&self, class: Class) -> f64 {
         self.share[class as usize]
     }
 
     /// Share of loads, stores and atomics together.
-    #[must_use]
     pub fn memory(&self) -> f64 {
         self.of(Class::Load) + self.of(Class::Store) + self.of(Class::Atomic)
     }
 
     /// Micro-operations left of one unfused one where compares fuse with branches.
-    #[must_use]
     pub fn fused_share(&self) -> f64 {
         1.0 - self.of(Class::Branch) * self.compared
     }

@@ -5,7 +5,6 @@ use crate::kernel::failure::{Cause, Failure};
 use crate::kernel::task::Waiting;
 use crate::kernel::view::{TaskId, TaskState};
 
-/// The most tasks that are named.
 const LINES: usize = 40;
 
 impl Engine<'_> {
@@ -17,7 +16,6 @@ impl Engine<'_> {
             && !self.storage.is_busy()
     }
 
-    /// The failure when every task waits.
     #[cold]
     pub(super) fn deadlock(&self) -> Box<Failure> {
         let waits = |(index, _)| TaskId(index as u32);

@@ -14,7 +14,6 @@ use crate::kernel::work::Work;
 use crate::numbers::Numbers;
 use coretwin_base::machine::cpu_set::CpuId;
 
-/// Bytes of a page, and of a block of the disk.
 pub(crate) const PAGE_BYTES: u64 = 4096;
 
 /// The most pages that one reading asks the disk for at once, read ahead or not: 128 KiB.
@@ -23,7 +22,6 @@ const READ: u64 = 32;
 /// Pages sent to the disk at once when writing back.
 const BATCH: usize = 256;
 
-/// Files, page cache and disk.
 #[derive(Debug)]
 pub(super) struct Storage {
     spec: PageCacheSpec,

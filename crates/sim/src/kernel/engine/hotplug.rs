@@ -9,7 +9,6 @@ use crate::policies::{Change, Stop};
 use coretwin_base::machine::cpu_set::CpuId;
 
 impl Engine<'_> {
-    /// The next lines of the script.
     pub(super) fn script_line(&mut self) -> Run {
         let work = self.work;
         while let Some(index) = self.script.get(self.next_script).copied() {

@@ -286,7 +286,6 @@ impl Engine<'_> {
         }
     }
 
-    /// Sets where a task may run.
     pub(super) fn set_mask(&mut self, task: TaskId, mask: u32) {
         let facts = self.view.task_mut(task);
         if facts.state == TaskState::Runnable && (facts.mask == 0) != (mask == 0) {

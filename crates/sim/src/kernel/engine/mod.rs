@@ -41,7 +41,6 @@ type Run<T = ()> = Result<T, Box<Failure>>;
 const CPU_SLOTS: usize = 3;
 /// The work of its task is done, or the stopper's visit.
 const SEGMENT: usize = 0;
-/// Its clock ticks.
 const TICK: usize = 1;
 /// It learns that it is to reschedule.
 const INTERRUPT: usize = 2;
@@ -52,11 +51,8 @@ const MACHINE_SLOTS: usize = 5;
 const DISK: usize = 0;
 /// Time to look for old written pages.
 const WRITE_BACK: usize = 1;
-/// The next line of the script.
 const SCRIPT: usize = 2;
-/// The next tasks start.
 const START: usize = 3;
-/// The warm-up is over.
 const WARMUP: usize = 4;
 
 /// Events at one moment after which a run counts as stuck; ten more for each task and CPU.
@@ -110,11 +106,9 @@ pub(super) struct Engine<'run> {
 /// How many tasks are alive, and what of.
 #[derive(Debug, Default)]
 struct Alive {
-    /// All.
     tasks: usize,
     /// Those that the run waits for.
     awaited: usize,
-    /// Running or runnable.
     runnable: usize,
     /// Waiting for a time.
     timers: usize,
@@ -292,7 +286,6 @@ impl<'run> Engine<'run> {
     }
 }
 
-/// The event slot of a CPU.
 #[inline]
 fn slot(cpu: CpuId, kind: usize) -> usize {
     cpu.0 as usize * CPU_SLOTS + kind

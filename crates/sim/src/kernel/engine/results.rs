@@ -15,7 +15,6 @@ use crate::kernel::work::Work;
 /// Counts since the end of the warm-up.
 #[derive(Debug, Default)]
 pub(super) struct Results {
-    /// Since when.
     pub(super) from_ns: u64,
     switches: u64,
     migrations: [u64; Distance::ALL.len()],
@@ -120,7 +119,6 @@ impl Engine<'_> {
         self.storage.forget_counts();
     }
 
-    /// What the run gave.
     pub(super) fn outcome(mut self) -> Outcome {
         let now_ns = self.view.now_ns;
         for cpu in self.machine.layout.all() {

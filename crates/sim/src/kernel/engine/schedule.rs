@@ -99,7 +99,6 @@ impl Engine<'_> {
         }
     }
 
-    /// A CPU chooses what to run.
     pub(super) fn reschedule(&mut self, cpu: CpuId) -> Run {
         let previous = match self.cpus[cpu.0 as usize].mode {
             // The stopper's end is followed by a choice anyway.

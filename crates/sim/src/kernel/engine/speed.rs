@@ -15,7 +15,6 @@ use crate::kernel::outcome::Wasted;
 use crate::kernel::view::TaskId;
 use coretwin_base::machine::cpu_set::{CoreId, CpuId};
 
-/// What a CPU runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Mode {
     #[default]
@@ -38,7 +37,6 @@ pub(super) fn in_parts(ns: u64) -> u64 {
     ns.saturating_mul(u64::from(ONE))
 }
 
-/// A CPU as the engine sees it.
 #[derive(Debug, Clone, Default)]
 pub(super) struct CpuRun {
     pub(super) mode: Mode,
@@ -309,7 +307,6 @@ impl Engine<'_> {
         changed
     }
 
-    /// Schedules the end of a CPU's segment.
     #[inline]
     pub(super) fn schedule_segment(&mut self, cpu: CpuId) {
         let run = &self.cpus[cpu.0 as usize];

@@ -11,11 +11,8 @@ use coretwin_base::machine::cpu_set::CpuId;
 /// Steps of one task at one moment after which it counts as an endless loop.
 const INSTANT_STEPS: u32 = 100_000;
 
-/// What a step's effect comes to.
 pub(super) enum Next {
-    /// On to the next step.
     Goes,
-    /// On to this step.
     Jumps(u32),
     /// The effect must wait; it is tried again when the task is woken.
     Waits(Waiting),
@@ -23,7 +20,6 @@ pub(super) enum Next {
     Yields,
     /// On to the next step, on a CPU chosen by the policy before, or now.
     Moves(Option<CpuId>),
-    /// The task ends.
     Ends,
 }
 

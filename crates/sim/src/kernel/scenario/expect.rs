@@ -25,7 +25,6 @@ pub struct Measure {
 impl Measure {
     /// Its value in a run: of one program, where it is of programs, else of all. `None` where there is
     /// nothing to measure.
-    #[must_use]
     pub fn of(&self, outcome: &Outcome, program: Option<u32>) -> Option<f64> {
         (self.of)(outcome, program.and_then(|program| outcome.programs.get(program as usize)))
     }
@@ -116,7 +115,6 @@ fn quantile(histogram: &Histogram, millionths: u64) -> Option<f64> {
 }
 
 /// The measure of this key.
-#[must_use]
 pub fn measure(key: &str) -> Option<&'static Measure> {
     MEASURES.iter().find(|measure| measure.key == key)
 }
@@ -134,13 +132,11 @@ pub struct Expectation {
 
 impl Expectation {
     /// Whether it is about a policy as set.
-    #[must_use]
     pub fn is_about(&self, policy: &str) -> bool {
         self.policies.as_ref().is_none_or(|policies| policies.iter().any(|one| one == policy))
     }
 
     /// What a run has made otherwise, a sentence each.
-    #[must_use]
     pub fn broken(&self, outcome: &Outcome) -> Vec<String> {
         let of = self.program.and_then(|program| outcome.programs.get(program as usize));
         let of = of.map_or_else(String::new, |program| format!(" of {}", program.name));
@@ -158,14 +154,12 @@ impl Expectation {
 
 impl Scenario {
     /// What a run of this scenario on its own machine has made otherwise than expected.
-    #[must_use]
     pub fn broken(&self, outcome: &Outcome) -> Vec<String> {
         let own = self.expectations.iter().filter(|one| one.is_about(&outcome.policy));
         own.flat_map(|expectation| expectation.broken(outcome)).collect()
     }
 
     /// Policies with parameters that its expectations name.
-    #[must_use]
     pub fn policies(&self) -> Vec<&str> {
         let mut named: Vec<&str> = self
             .expectations

@@ -75,7 +75,6 @@ impl Scenario {
     }
 
     /// What is done on a machine with these CPUs.
-    #[must_use]
     pub fn work_on(&self, layout: &Layout) -> Work {
         let mut work = self.work.clone();
         for (entry, tasks) in &self.per_cpu {
@@ -87,7 +86,6 @@ impl Scenario {
 
     /// A machine for it: its costs and idle CPUs, with these CPUs and speeds. The first row of the
     /// speeds is the kernel's, the others are [`Scenario::profiles`].
-    #[must_use]
     pub fn machine(&self, layout: Layout, speeds: CoRun) -> Machine {
         Machine { costs: self.costs, idle: self.idle, ..Machine::new(layout, speeds) }
     }

@@ -16,7 +16,6 @@ use coretwin_base::machine::cpu_set::CpuId;
 /// The most of any time of the run, in ms: an hour.
 const MILLISECONDS_MAX: f64 = 3.6e6;
 
-/// The most tasks of an entry.
 const TASKS_MAX: u64 = 100_000;
 
 #[derive(Clone, Copy)]

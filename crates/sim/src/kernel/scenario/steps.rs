@@ -117,7 +117,6 @@ const VERBS: &[&str] = &[
     "steps",
 ];
 
-/// Compiles a program.
 pub(super) fn program(table: &mut Table<'_>, words: &mut Vocabulary) -> Result<Vec<Step>> {
     let mut steps = Vec::new();
     list(table, words, &mut steps, 0)?;

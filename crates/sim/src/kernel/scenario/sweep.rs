@@ -12,7 +12,6 @@ use coretwin_base::schema::SCHEMA;
 use coretwin_base::simulation::sweep::{SweepMeasure, SweepPlan, SweepSpeeds};
 use coretwin_base::suggest;
 
-/// The most cells of a sweep.
 const CELLS_MAX: usize = 1_000_000;
 
 /// The built-in sweep: what each of the five behaviours of Molnar's patch is worth.

@@ -28,7 +28,6 @@ use queues::{Candidate, Own, Place, Queues, by_weight};
 
 pub(super) const PARAMETERS: &[Parameter] = coretwin_base::simulation::core_queue::PARAMETERS;
 
-/// The policy.
 #[derive(Debug)]
 pub(super) struct CoreQueue {
     rules: Rules,

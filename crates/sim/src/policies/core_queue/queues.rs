@@ -14,7 +14,6 @@ use std::collections::BTreeSet;
 /// Where a task stands in its queue: rank of its class, virtual time, order of arrival.
 pub(super) type Place = (u8, i64, u64, TaskId);
 
-/// All of them.
 #[derive(Debug)]
 pub(super) struct Queues {
     /// Those of the cores, then those of the CPUs.
@@ -23,9 +22,7 @@ pub(super) struct Queues {
     /// By CPU: offset of its own queue's virtual time from that of its core's queue.
     shifts: Vec<i64>,
     slice_ns: i64,
-    /// Arrivals so far.
     arrivals: u64,
-    /// By queue: its core.
     core_of: Vec<u32>,
     /// By core: tasks that wait on it; and which cores have any.
     waiting: Vec<u32>,
@@ -40,7 +37,6 @@ struct Queue {
     now: i64,
 }
 
-/// What is kept of a task.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Own {
     /// CPU time by weight, on the clock of its queue.
@@ -49,7 +45,6 @@ pub(super) struct Own {
     pub(super) counted_ns: u64,
     /// The CPU it belongs to, and by that the core.
     pub(super) home: CpuId,
-    /// Its queue.
     pub(super) queue: usize,
     /// Its place there, if it waits.
     pub(super) place: Option<Place>,
@@ -62,7 +57,6 @@ pub(super) struct Candidate {
     pub(super) weight: u64,
 }
 
-/// CPU time by weight.
 pub(super) fn by_weight(ns: u64, weight: u64) -> i64 {
     (ns * WEIGHT / weight) as i64
 }
@@ -84,7 +78,6 @@ impl Queues {
         }
     }
 
-    /// The queue of a CPU.
     pub(super) fn of_cpu(&self, cpu: CpuId) -> usize {
         self.cores + cpu.0 as usize
     }
@@ -136,7 +129,6 @@ impl Queues {
         self.queues[queue].now + ahead.max(0)
     }
 
-    /// Whether no task waits.
     pub(super) fn is_empty(&self) -> bool {
         self.crowded.is_empty()
     }

@@ -53,7 +53,6 @@ pub(super) const PARAMETERS: &[Parameter] = &[
 /// The kernel's base slice for one CPU.
 const SLICE_NS: u64 = 700_000;
 
-/// The policy.
 #[derive(Debug)]
 pub(super) struct Fair {
     smt: bool,
@@ -72,7 +71,6 @@ pub(super) struct Fair {
     relieved_ns: Vec<Option<u64>>,
 }
 
-/// What is kept of a task beside its virtual times.
 #[derive(Debug, Clone, Copy)]
 struct Own {
     entity: Entity,
@@ -166,7 +164,6 @@ impl Fair {
         }
     }
 
-    /// Moves a waiting task to another queue.
     fn move_to(&mut self, view: &View, task: TaskId, cpu: CpuId) {
         self.unwait(task);
         self.leave(task);

@@ -7,14 +7,12 @@ use std::collections::BTreeSet;
 /// Where a task waits: rank of its class (better first), deadline, order of arrival.
 pub(super) type Place = (u8, i64, u64, TaskId);
 
-/// What is kept of a task.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Entity {
     /// Virtual time: CPU time divided by weight.
     pub(super) virtual_ns: i64,
     /// Virtual deadline of its slice.
     pub(super) deadline_ns: i64,
-    /// Weight of its nice value.
     pub(super) weight: u64,
     /// CPU time already counted.
     pub(super) counted_ns: u64,
@@ -23,7 +21,6 @@ pub(super) struct Entity {
 }
 
 impl Entity {
-    /// CPU time as virtual time.
     pub(super) fn scaled(&self, ns: u64) -> i64 {
         let scaled = u128::from(ns) * u128::from(WEIGHT) / u128::from(self.weight);
         i64::try_from(scaled).unwrap_or(i64::MAX)

@@ -25,10 +25,8 @@ const CHILD_PERCENT: u64 = 95;
 /// Weight of the parent's sleep average against that of a child that ends.
 const EXIT_WEIGHT: u64 = 3;
 
-/// What is kept of a task.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Life {
-    /// Its priority now.
     pub(super) priority: u8,
     /// Ticks slept of late: grows while it sleeps, shrinks while it runs.
     pub(super) sleep_average: u64,
@@ -45,7 +43,6 @@ pub(super) struct Life {
 }
 
 impl Life {
-    /// A task without a parent.
     pub(super) fn first(facts: &TaskView) -> Self {
         let mut life = Self {
             priority: 0,
@@ -120,7 +117,6 @@ impl Life {
     }
 }
 
-/// The priority of a nice value.
 fn static_priority(nice: i8) -> i64 {
     REAL_TIME_PRIORITIES + USER_PRIORITIES / 2 + i64::from(nice)
 }

@@ -12,7 +12,6 @@ struct Source {
     queue: usize,
     /// Only tasks that belong to this CPU.
     home: Option<CpuId>,
-    /// How many tasks at most.
     most: usize,
     /// Whether a warm cache does not matter.
     warm_too: bool,

@@ -135,9 +135,7 @@ pub(super) struct Linux25 {
     /// By slot of the task.
     lives: Vec<Life>,
     queues: Vec<Queue>,
-    /// The CPUs of each queue.
     members: Vec<Vec<CpuId>>,
-    /// The queue of each CPU.
     queue_of: Vec<usize>,
     /// Tasks that belong to each CPU and are in a queue.
     homed: Vec<usize>,

@@ -11,7 +11,6 @@ use coretwin_base::machine::cpu_set::CpuId;
 const MS: u64 = 1_000_000;
 const WOKEN: Wake = Wake { kind: WakeKind::Woken, sync: false, here: CpuId(0) };
 
-/// A machine with its policy.
 struct Case {
     view: View,
     policy: Linux25,
@@ -39,7 +38,6 @@ impl Case {
         (task, said(&answer))
     }
 
-    /// A task that runs on a CPU.
     fn runs(&mut self, nice: i8, cpu: u32) -> TaskId {
         let (task, _) = self.waits(nice, cpu);
         self.policy.running(&self.view, CpuId(cpu), task, &mut Answer::new(false));

@@ -59,7 +59,6 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    /// A new task.
     pub(super) fn begin(&mut self, task: &Object<'_>) {
         let path = task.within("");
         self.task = path.strip_prefix("tasks.").unwrap_or(&path).to_owned();

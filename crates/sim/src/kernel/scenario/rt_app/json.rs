@@ -4,7 +4,6 @@
 use crate::{Error, Result};
 use coretwin_base::caps;
 
-/// Deepest nesting.
 const DEPTH_MAX: usize = 32;
 
 /// A value with its line, counted from 1.
@@ -14,7 +13,6 @@ pub(super) struct Value {
     pub(super) kind: Kind,
 }
 
-/// What a value is.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Kind {
     Null,
@@ -67,13 +65,11 @@ impl Reader<'_> {
         Error::Text { file: self.file.to_owned(), problem }
     }
 
-    /// Skips `bytes` bytes.
     fn skip(&mut self, bytes: usize) {
         self.line += self.rest.as_bytes()[..bytes].iter().filter(|byte| **byte == b'\n').count();
         self.rest = &self.rest[bytes..];
     }
 
-    /// Skips spaces and comments.
     fn space(&mut self) -> Result<()> {
         loop {
             let spaces = self.rest.len() - self.rest.trim_start().len();

@@ -25,10 +25,8 @@ use values::Object;
 /// Where a file names no duration, or one without end, in s.
 const DURATION_S: f64 = 10.0;
 
-/// The most tasks of an entry.
 const INSTANCES_MAX: i64 = 100_000;
 
-/// The most rounds of a loop.
 const LOOPS_MAX: i64 = 1_000_000_000_000;
 
 /// What events of a task and its phases are not: properties.
@@ -114,7 +112,6 @@ pub fn read(file: &str, text: &str, profile: &str) -> Result<Scenario> {
     })
 }
 
-/// The file's name without folder and ending.
 fn name_of(file: &str) -> String {
     let last = file.rsplit('/').next().unwrap_or(file);
     last.strip_suffix(".json").unwrap_or(last).to_owned()

@@ -5,7 +5,6 @@ use crate::{Error, Result};
 use coretwin_base::machine::cpu_set::{CpuId, CpuSet};
 use coretwin_base::suggest;
 
-/// An object of the file.
 pub(super) struct Object<'a> {
     file: &'a str,
     path: String,
@@ -31,7 +30,6 @@ impl<'a> Object<'a> {
         self.file
     }
 
-    /// The path of a key.
     pub(super) fn within(&self, key: &str) -> String {
         if key.is_empty() { self.path.clone() } else { format!("{}.{key}", self.path) }
     }
@@ -55,7 +53,6 @@ impl<'a> Object<'a> {
         self.refuse_at(line, key, problem)
     }
 
-    /// An error at a line.
     pub(super) fn refuse_at(&self, line: usize, key: &str, problem: impl Into<String>) -> Error {
         let file = format!("{}:{line}", self.file);
         Error::Value { file, key: self.within(key), problem: problem.into() }
