@@ -1,17 +1,46 @@
 //! A TOML text as its readers see it: tables that know their file, key and line, give values within
 //! a range, and refuse every key that no reader asked for.
 //!
-//! Presets and profiles are read with it, so that both refuse bad input in the same words.
+//! Presets, profiles, machines and scenarios are read with it, so that all refuse bad input in the same
+//! words. An *item* is a table with values, their source and the confidence in it.
 
 use crate::{Error, Result};
 use coretwin_base::caps;
+use std::cell::RefCell;
 use std::ops::RangeInclusive;
 use toml::de::{DeTable, DeValue};
+
+/// Where a value comes from, and how far to trust it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Provenance {
+    /// The key in the file.
+    pub key: String,
+    /// The document or measurement that it comes from.
+    pub source: String,
+    /// `high`, `medium` or `low`.
+    pub confidence: Confidence,
+}
+
+/// How far a value can be trusted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Confidence {
+    /// General knowledge, or an estimate.
+    Low,
+    /// One secondary source.
+    Medium,
+    /// The maker's document, or a measurement with its method.
+    High,
+}
+
+const CONFIDENCES: [(&str, Confidence); 3] =
+    [("low", Confidence::Low), ("medium", Confidence::Medium), ("high", Confidence::High)];
 
 pub(crate) struct Document<'text> {
     file: &'text str,
     text: &'text str,
     root: DeTable<'text>,
+    /// Of the items read so far, in their order.
+    provenance: RefCell<Vec<Provenance>>,
 }
 
 impl<'text> Document<'text> {
@@ -22,7 +51,9 @@ impl<'text> Document<'text> {
             return Err(refuse(caps::MODEL.exceeded().to_string()));
         }
         match DeTable::parse(text) {
-            Ok(root) => Ok(Self { file, text, root: root.into_inner() }),
+            Ok(root) => {
+                Ok(Self { file, text, root: root.into_inner(), provenance: RefCell::default() })
+            }
             Err(error) => {
                 let line = error.span().map_or(1, |span| line_of(text, span.start));
                 Err(refuse(format!("line {line}: is not TOML: {}", error.message().trim())))
@@ -32,14 +63,13 @@ impl<'text> Document<'text> {
 
     /// The table that holds everything.
     pub(crate) fn root(&self) -> Table<'_> {
-        Table {
-            file: self.file,
-            text: self.text,
-            path: String::new(),
-            at: 0,
-            entries: &self.root,
-            asked: Vec::new(),
-        }
+        let asked = Vec::new();
+        Table { document: self, path: String::new(), at: 0, entries: &self.root, asked }
+    }
+
+    /// Where the values come from, once all is read.
+    pub(crate) fn provenance(&self) -> Vec<Provenance> {
+        self.provenance.take()
     }
 }
 
@@ -49,8 +79,7 @@ fn line_of(text: &str, offset: usize) -> usize {
 
 /// One table, with the keys that were asked for so far.
 pub(crate) struct Table<'doc> {
-    file: &'doc str,
-    text: &'doc str,
+    document: &'doc Document<'doc>,
     path: String,
     at: usize,
     entries: &'doc DeTable<'doc>,
@@ -58,11 +87,6 @@ pub(crate) struct Table<'doc> {
 }
 
 impl<'doc> Table<'doc> {
-    /// The table's own key, with those of the tables around it.
-    pub(crate) fn path(&self) -> &str {
-        &self.path
-    }
-
     /// Its keys, in alphabetical order, whether asked for or not.
     pub(crate) fn keys(&self) -> Vec<&'doc str> {
         self.entries.keys().map(|key| key.get_ref().as_ref()).collect()
@@ -73,7 +97,7 @@ impl<'doc> Table<'doc> {
         let offset = self.entries.iter().find(|(known, _)| known.get_ref() == key);
         let offset = offset.map_or(self.at, |(_, value)| value.span().start);
         Error::Value {
-            file: format!("{}:{}", self.file, line_of(self.text, offset)),
+            file: format!("{}:{}", self.document.file, line_of(self.document.text, offset)),
             key: self.full(key),
             problem: problem.into(),
         }
@@ -150,33 +174,104 @@ impl<'doc> Table<'doc> {
     }
 
     fn within(&self, path: String, at: usize, entries: &'doc DeTable<'doc>) -> Table<'doc> {
-        Table { file: self.file, text: self.text, path, at, entries, asked: Vec::new() }
+        Table { document: self.document, path, at, entries, asked: Vec::new() }
     }
 
-    pub(crate) fn whole(&mut self, key: &str, range: RangeInclusive<u64>) -> Result<u64> {
-        let (low, high) = range.into_inner();
-        self.integer(key, low.into()..=high.into()).map(|number| number as u64)
+    /// What a reader makes of the table; a key that it did not ask for is an error.
+    fn read<T>(mut self, read: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        let value = read(&mut self)?;
+        self.finish()?;
+        Ok(value)
     }
 
-    fn integer(&mut self, key: &str, range: RangeInclusive<i128>) -> Result<i128> {
+    /// A table within, read to its end.
+    pub(crate) fn section<T>(
+        &mut self,
+        key: &str,
+        read: impl FnOnce(&mut Self) -> Result<T>,
+    ) -> Result<T> {
+        self.table(key)?.read(read)
+    }
+
+    /// A table within that may be missing.
+    pub(crate) fn section_if_any<T>(
+        &mut self,
+        key: &str,
+        read: impl FnOnce(&mut Self) -> Result<T>,
+    ) -> Result<Option<T>> {
+        if self.has(key) { self.section(key, read).map(Some) } else { Ok(None) }
+    }
+
+    /// Each table of a list, read to its end.
+    pub(crate) fn each<T>(
+        &mut self,
+        key: &str,
+        mut read: impl FnMut(&mut Self) -> Result<T>,
+    ) -> Result<Vec<T>> {
+        self.tables(key)?.into_iter().map(|table| table.read(&mut read)).collect()
+    }
+
+    /// An item within.
+    pub(crate) fn item<T>(
+        &mut self,
+        key: &str,
+        read: impl FnOnce(&mut Self) -> Result<T>,
+    ) -> Result<T> {
+        self.section(key, |item| {
+            let value = read(item)?;
+            item.provenance()?;
+            Ok(value)
+        })
+    }
+
+    /// An item that may be missing.
+    pub(crate) fn item_if_any<T>(
+        &mut self,
+        key: &str,
+        read: impl FnOnce(&mut Self) -> Result<T>,
+    ) -> Result<Option<T>> {
+        if self.has(key) { self.item(key, read).map(Some) } else { Ok(None) }
+    }
+
+    /// An item of one whole number, by the number's key within.
+    pub(crate) fn one<T>(&mut self, key: &str, inner: &str, range: RangeInclusive<T>) -> Result<T>
+    where
+        T: Copy + Into<i128> + TryFrom<i128>,
+    {
+        self.item(key, |item| item.whole(inner, range))
+    }
+
+    /// Reads where an item's values come from.
+    pub(crate) fn provenance(&mut self) -> Result<()> {
+        let source = self.words("source")?.to_owned();
+        let confidence = self.choice("confidence", &CONFIDENCES)?;
+        let provenance = Provenance { key: self.path.clone(), source, confidence };
+        self.document.provenance.borrow_mut().push(provenance);
+        Ok(())
+    }
+
+    pub(crate) fn whole<T>(&mut self, key: &str, range: RangeInclusive<T>) -> Result<T>
+    where
+        T: Copy + Into<i128> + TryFrom<i128>,
+    {
+        let (low, high): (i128, i128) = ((*range.start()).into(), (*range.end()).into());
+        let allowed = format!("a whole number from {low} to {high}");
         let (value, _) = self.need(key)?;
-        let allowed = format!("a whole number from {} to {}", range.start(), range.end());
         let DeValue::Integer(integer) = value else {
             return Err(self.refuse(key, format!("must be {allowed}, not {}", kind(value))));
         };
-        match i128::from_str_radix(integer.as_str(), integer.radix()) {
-            Ok(number) if range.contains(&number) => Ok(number),
-            _ => Err(self.refuse(key, format!("is {}; it must be {allowed}", integer.as_str()))),
-        }
+        let number = i128::from_str_radix(integer.as_str(), integer.radix()).ok();
+        let number = number.filter(|number| (low..=high).contains(number));
+        number.and_then(|number| T::try_from(number).ok()).ok_or_else(|| {
+            self.refuse(key, format!("is {}; it must be {allowed}", integer.as_str()))
+        })
     }
 
     /// The same, with a value for a key that is not there.
-    pub(crate) fn whole_or(
-        &mut self,
-        key: &str,
-        range: RangeInclusive<u64>,
-        or: u64,
-    ) -> Result<u64> {
+    pub(crate) fn whole_or<T>(&mut self, key: &str, range: RangeInclusive<T>, or: T) -> Result<T>
+    where
+        T: Copy + Into<i128> + TryFrom<i128>,
+    {
         if self.has(key) { self.whole(key, range) } else { Ok(or) }
     }
 
@@ -199,12 +294,6 @@ impl<'doc> Table<'doc> {
         or: f64,
     ) -> Result<f64> {
         if self.has(key) { self.number(key, range) } else { Ok(or) }
-    }
-
-    /// A whole number that may be below 0, within the range.
-    pub(crate) fn signed(&mut self, key: &str, range: RangeInclusive<i64>) -> Result<i64> {
-        let (low, high) = range.into_inner();
-        self.integer(key, low.into()..=high.into()).map(|number| number as i64)
     }
 
     pub(crate) fn holds_list(&mut self, key: &str) -> bool {
@@ -236,14 +325,30 @@ impl<'doc> Table<'doc> {
     }
 
     /// One of a closed set of words.
-    pub(crate) fn choice<T: Copy>(&mut self, key: &str, known: &[(&str, T)]) -> Result<T> {
+    pub(crate) fn choice<T: Clone>(&mut self, key: &str, known: &[(&str, T)]) -> Result<T> {
         let word = self.words(key)?;
         self.chosen(key, word, known)
     }
 
-    fn chosen<T: Copy>(&self, key: &str, word: &str, known: &[(&str, T)]) -> Result<T> {
+    /// The same, with a value for a key that is not there.
+    pub(crate) fn choice_or<T: Clone>(
+        &mut self,
+        key: &str,
+        known: &[(&str, T)],
+        or: T,
+    ) -> Result<T> {
+        if self.has(key) { self.choice(key, known) } else { Ok(or) }
+    }
+
+    /// The same, for words that say all.
+    pub(crate) fn word(&mut self, key: &str, known: &[&'static str]) -> Result<&'static str> {
+        let known: Vec<(&str, &'static str)> = known.iter().map(|word| (*word, *word)).collect();
+        self.choice(key, &known)
+    }
+
+    fn chosen<T: Clone>(&self, key: &str, word: &str, known: &[(&str, T)]) -> Result<T> {
         if let Some((_, value)) = known.iter().find(|(name, _)| *name == word) {
-            return Ok(*value);
+            return Ok(value.clone());
         }
         let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
         let near = coretwin_base::suggest::nearest(word, names.iter().copied());
@@ -253,7 +358,7 @@ impl<'doc> Table<'doc> {
     }
 
     /// A list of words of a closed set.
-    pub(crate) fn choices<T: Copy>(&mut self, key: &str, known: &[(&str, T)]) -> Result<Vec<T>> {
+    pub(crate) fn choices<T: Clone>(&mut self, key: &str, known: &[(&str, T)]) -> Result<Vec<T>> {
         self.list(key)?
             .iter()
             .map(|item| match item {

@@ -29,26 +29,28 @@ impl Fit {
         let mut root = document.root();
         let machine = root.words("machine")?.to_owned();
         let fingerprint = root.words("preset")?.to_owned();
-        let version = root.whole("version", 0..=1_000_000)? as u32;
+        let version = root.whole("version", 0..=1_000_000)?;
         let fitted_to = root.words("fitted_to")?.to_owned();
-        let free = root.whole("free_parameters", 0..=1000)?;
-        let costs = times(root.table("costs")?, COSTS.iter().map(|(key, _)| *key))?;
-        let names = PARAMETERS.iter().map(|parameter| parameter.name);
-        let work = times(root.table("work")?, names)?;
+        let free = root.whole("free_parameters", 0..=1000_u64)?;
+        let ns = |table: &mut Table<'_>, key: &str| table.whole(key, 0..=NS_MAX as u64);
+        let costs = COSTS.iter().map(|(key, _)| *key);
+        let costs = root.section("costs", |table| values(table, costs, ns))?;
+        let work = PARAMETERS.iter().map(|parameter| parameter.name);
+        let work = root.section("work", |table| values(table, work, ns))?;
         if free != (costs.len() + work.len()) as u64 {
             let problem = format!("is {free}; there are {}", costs.len() + work.len());
             return Err(root.refuse("free_parameters", problem));
         }
-        let services = services(root.table("service")?)?;
-        let mut residuals = Vec::new();
-        for mut table in root.tables("residual")? {
-            residuals.push(Residual {
+        let rows = TABLE.iter().flat_map(|family| family.rows).map(|row| row.workload);
+        let service = |table: &mut Table<'_>, key: &str| table.number(key, 1e-6..=NS_MAX);
+        let services = root.section("service", |table| values(table, rows, service))?;
+        let residuals = root.each("residual", |table| {
+            Ok(Residual {
                 cell: table.words("cell")?.to_owned(),
                 published: table.number("published", 1e-9..=1e12)?,
                 simulated: table.number("simulated", 1e-9..=1e12)?,
-            });
-            table.finish()?;
-        }
+            })
+        })?;
         root.finish()?;
         let file = file.to_owned();
         Ok(Self {
@@ -65,27 +67,17 @@ impl Fit {
     }
 }
 
-fn times<'a>(
-    mut table: Table<'_>,
-    known: impl Iterator<Item = &'a str>,
-) -> Result<BTreeMap<String, u64>> {
+/// The values of those keys that are there.
+fn values<'key, T>(
+    table: &mut Table<'_>,
+    known: impl Iterator<Item = &'key str>,
+    read: impl Fn(&mut Table<'_>, &str) -> Result<T>,
+) -> Result<BTreeMap<String, T>> {
     let mut values = BTreeMap::new();
     for key in known {
         if table.has(key) {
-            values.insert(key.to_owned(), table.whole(key, 0..=NS_MAX as u64)?);
+            values.insert(key.to_owned(), read(table, key)?);
         }
     }
-    table.finish()?;
-    Ok(values)
-}
-
-fn services(mut table: Table<'_>) -> Result<BTreeMap<String, f64>> {
-    let mut values = BTreeMap::new();
-    for row in TABLE.iter().flat_map(|family| family.rows) {
-        if table.has(row.workload) {
-            values.insert(row.workload.to_owned(), table.number(row.workload, 1e-6..=NS_MAX)?);
-        }
-    }
-    table.finish()?;
     Ok(values)
 }

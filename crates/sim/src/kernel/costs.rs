@@ -97,6 +97,27 @@ impl Costs {
         steps * step_ns
     }
 
+    /// The times that are one number, by their keys in a machine's file.
+    pub(crate) fn times(&mut self) -> [(&'static str, &mut u64); 14] {
+        let [fork_ns, thread_ns] = &mut self.fork_ns;
+        [
+            ("switch", &mut self.switch_ns),
+            ("switch_space", &mut self.switch_space_ns),
+            ("wake_halted", &mut self.wake_halted_ns),
+            ("wake_polling", &mut self.wake_polling_ns),
+            ("interrupt_processor", &mut self.interrupt_processor_ns),
+            ("tick", &mut self.tick_ns),
+            ("interrupt", &mut self.interrupt_ns),
+            ("write_back", &mut self.write_back_ns),
+            ("system_call", &mut self.system_call_ns),
+            ("wake", &mut self.wake_ns),
+            ("fork", fork_ns),
+            ("thread", thread_ns),
+            ("exec", &mut self.exec_ns),
+            ("exit", &mut self.exit_ns),
+        ]
+    }
+
     /// No costs, but for the stopper's 5 µs: for hand-worked cases, where only the policy matters.
     pub fn none() -> Self {
         let policy_far_steps = [u64::MAX; 2];

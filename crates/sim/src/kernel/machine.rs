@@ -14,6 +14,9 @@ pub enum Idle {
     Poll,
 }
 
+/// What an idle CPU does, as files say it.
+pub(crate) const IDLE: [(&str, Idle); 2] = [("halt", Idle::Halt), ("poll", Idle::Poll)];
+
 /// The machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Machine {

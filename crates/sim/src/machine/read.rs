@@ -3,23 +3,15 @@
 
 use super::{MachinePreset, PARAMETERS, fingerprint};
 use crate::built_in::BuiltIn;
-use crate::core::preset::{Preset, Provenance, read_item, table};
+use crate::core::preset::{Preset, table};
 use crate::document::{Document, Table};
 use crate::kernel::costs::Costs;
-use crate::kernel::machine::{DiskSpec, Idle, PageCacheSpec};
+use crate::kernel::machine::{DiskSpec, IDLE, PageCacheSpec};
 use crate::{Error, Result};
 use std::collections::BTreeMap;
 
 /// The longest cost, in ns: a second.
 const COST_NS_MAX: u64 = 1_000_000_000;
-
-const IDLE: [(&str, Idle); 2] = [("halt", Idle::Halt), ("poll", Idle::Poll)];
-
-/// Collects where values come from while they are read.
-#[derive(Default)]
-struct Reader {
-    provenance: Vec<Provenance>,
-}
 
 impl MachinePreset {
     /// Reads a preset; `file` is named in errors.
@@ -30,48 +22,35 @@ impl MachinePreset {
     pub fn read(file: &str, text: &str) -> Result<Self> {
         let document = Document::parse(file, text)?;
         let mut root = document.root();
-        let mut reader = Reader::default();
         let name = root.words("name")?.to_owned();
         let title = root.words("title")?.to_owned();
 
         let mut processor = root.table("processor")?;
-        let core = reader.item(&mut processor, "core", core)?;
-        let core_text = core.text;
-        let core = core.read(Preset::read);
-        let [packages, caches, cores] = reader.item(&mut processor, "topology", |item| {
-            let mut count = |key| item.whole(key, 1..=1024).map(|count| count as u32);
+        let core = processor.item("core", core)?;
+        let [packages, caches, cores] = processor.item("topology", |item| {
+            let mut count = |key| item.whole(key, 1..=1024);
             Ok([count("packages")?, count("caches")?, count("cores")?])
         })?;
-        let idle = reader.item(&mut processor, "idle", |item| item.choice("does", &IDLE))?;
+        let idle = processor.item("idle", |item| item.choice("does", &IDLE))?;
         let topology = processor.inner("topology");
         processor.finish()?;
 
-        let memory = match root.has("memory") {
-            true => Some(reader.memory(root.table("memory")?)?),
-            false => None,
-        };
-        let disk = match root.has("disk") {
-            true => Some(reader.disk(root.table("disk")?)?),
-            false => None,
-        };
-        let costs = reader.costs(root.table("kernel")?)?;
-        let work = reader.work(root.table("work")?)?;
-        root.finish()?;
         let preset = Self {
-            fingerprint: fingerprint([text, core_text]),
-            provenance: reader.provenance,
+            memory: root.section_if_any("memory", memory)?,
+            disk: root.section_if_any("disk", disk)?,
+            costs: root.section("kernel", costs)?,
+            work: root.section("work", work)?,
+            provenance: document.provenance(),
+            fingerprint: fingerprint([text, core.text]),
+            core: core.read(Preset::read),
             name,
             title,
-            core,
             packages,
             caches,
             cores,
             idle,
-            memory,
-            disk,
-            costs,
-            work,
         };
+        root.finish()?;
         match (preset.layout(true), topology) {
             (Ok(_), _) => Ok(preset),
             (Err(Error::Value { problem, .. }), Some(at)) => Err(at.refuse("", problem)),
@@ -85,144 +64,89 @@ fn core(item: &mut Table<'_>) -> Result<&'static BuiltIn> {
     BuiltIn::find(table::ALL, "preset", name).map_err(|problem| item.refuse("preset", problem))
 }
 
-impl Reader {
-    fn item<'doc, T>(
-        &mut self,
-        table: &mut Table<'doc>,
-        key: &str,
-        read: impl FnOnce(&mut Table<'doc>) -> Result<T>,
-    ) -> Result<T> {
-        read_item(table, key, &mut self.provenance, read)
-    }
-
-    fn time(&mut self, table: &mut Table<'_>, key: &str) -> Result<u64> {
-        self.item(table, key, |item| item.whole("ns", 0..=COST_NS_MAX))
-    }
-
-    fn memory(&mut self, mut table: Table<'_>) -> Result<PageCacheSpec> {
-        let pages = self.item(&mut table, "page_cache", |item| {
-            Ok((item.whole("megabytes", 1..=65_536)? * 256) as u32)
-        })?;
-        let (dirty_background_percent, dirty_percent) = self.item(&mut table, "dirty", |item| {
-            let background = item.whole("background_percent", 1..=100)? as u32;
-            let most = item.whole("percent", 1..=100)? as u32;
-            match background <= most {
-                true => Ok((background, most)),
-                false => Err(item.refuse("background_percent", "is above percent")),
-            }
-        })?;
-        let (dirty_expire_ns, dirty_writeback_ns) =
-            self.item(&mut table, "write_back", |item| {
-                let mut time = |key| item.whole(key, 1..=600_000).map(|ms| ms * 1_000_000);
-                Ok((time("expire_ms")?, time("every_ms")?))
-            })?;
-        let read_ahead =
-            self.item(&mut table, "read_ahead", |item| Ok(item.whole("pages", 0..=4096)? as u32))?;
-        table.finish()?;
-        Ok(PageCacheSpec {
-            pages,
-            dirty_background_percent,
-            dirty_percent,
-            dirty_expire_ns,
-            dirty_writeback_ns,
-            read_ahead,
-        })
-    }
-
-    fn disk(&mut self, mut table: Table<'_>) -> Result<DiskSpec> {
-        let blocks =
-            self.item(&mut table, "size", |item| Ok(item.whole("megabytes", 1..=1 << 32)? * 256))?;
-        let (seek_least_ns, seek_most_ns) = self.item(&mut table, "seek", |item| {
-            let least = item.whole("least_us", 0..=100_000)? * 1000;
-            let most = item.whole("most_us", 0..=1_000_000)? * 1000;
-            match least <= most {
-                true => Ok((least, most)),
-                false => Err(item.refuse("least_us", "is above most_us")),
-            }
-        })?;
-        let turn_ns =
-            self.item(&mut table, "turn", |item| Ok(item.whole("us", 0..=1_000_000)? * 1000))?;
-        let block_ns = self.item(&mut table, "block", |item| item.whole("ns", 1..=COST_NS_MAX))?;
-        let (queue, merge_blocks) = self.item(&mut table, "queue", |item| {
-            let requests = item.whole("requests", 1..=100_000)? as u32;
-            Ok((requests, item.whole("merge_blocks", 1..=100_000)? as u32))
-        })?;
-        table.finish()?;
-        Ok(DiskSpec { blocks, seek_least_ns, seek_most_ns, turn_ns, block_ns, queue, merge_blocks })
-    }
-
-    fn costs(&mut self, mut table: Table<'_>) -> Result<Costs> {
-        let table = &mut table;
-        let (policy_step_ns, policy_far_step_ns, policy_far_steps) =
-            self.item(table, "policy_step", |item| {
-                let near = item.whole("ns", 0..=1_000_000)?;
-                let far = item.whole_or("far_ns", near..=1_000_000, near)?;
-                let from = item.whole_or("far_from", 1..=1_000_000, 1_000_000)?;
-                let to = item.whole_or("far_to", from + 1..=2_000_000, from + 1)?;
-                Ok((near, far, [from, to]))
-            })?;
-        let refill_ns = self.item(table, "refill", |item| {
-            let mut time = |key| item.whole(key, 0..=COST_NS_MAX);
-            Ok([
-                time("same_core_ns")?,
-                time("same_cache_ns")?,
-                time("same_package_ns")?,
-                time("other_package_ns")?,
-            ])
-        })?;
-        let (page_tables_ns, page_tables_kept) = match table.has("page_tables") {
-            true => self.item(table, "page_tables", |item| {
-                Ok((item.whole("ns", 0..=COST_NS_MAX)?, item.whole("kept", 0..=1000)? as u32))
-            })?,
-            false => (0, 0),
-        };
-        let shared_page_ns = match table.has("shared_page") {
-            true => self.time(table, "shared_page")?,
-            false => 0,
-        };
-        let displace_ns = self.item(table, "displace", |item| item.whole("ns", 1..=COST_NS_MAX))?;
-        let stopper_ns = self.item(table, "stopper", |item| item.whole("ns", 1..=COST_NS_MAX))?;
-        let costs = Costs {
-            switch_ns: self.time(table, "switch")?,
-            switch_space_ns: self.time(table, "switch_space")?,
-            policy_step_ns,
-            policy_far_step_ns,
-            policy_far_steps,
-            wake_halted_ns: self.time(table, "wake_halted")?,
-            wake_polling_ns: self.time(table, "wake_polling")?,
-            interrupt_processor_ns: self.time(table, "interrupt_processor")?,
-            tick_ns: self.time(table, "tick")?,
-            interrupt_ns: self.time(table, "interrupt")?,
-            write_back_ns: self.time(table, "write_back")?,
-            system_call_ns: self.time(table, "system_call")?,
-            wake_ns: self.time(table, "wake")?,
-            fork_ns: [self.time(table, "fork")?, self.time(table, "thread")?],
-            page_tables_ns,
-            page_tables_kept,
-            shared_page_ns,
-            exec_ns: self.time(table, "exec")?,
-            exit_ns: self.time(table, "exit")?,
-            stopper_ns,
-            refill_ns,
-            displace_ns,
-            // Sockets, semaphores and pages are work of a workload's own profile, see `[work]`.
-            ..Costs::none()
-        };
-        table.no_strangers(&[])?;
-        Ok(costs)
-    }
-
-    fn work(&mut self, mut table: Table<'_>) -> Result<BTreeMap<String, u64>> {
-        let mut work = BTreeMap::new();
-        for parameter in PARAMETERS {
-            if table.has(parameter.name) {
-                let value = self.item(&mut table, parameter.name, |item| {
-                    item.whole(parameter.unit, 0..=COST_NS_MAX)
-                })?;
-                work.insert(parameter.name.to_owned(), value);
-            }
+fn memory(table: &mut Table<'_>) -> Result<PageCacheSpec> {
+    let pages = table.one("page_cache", "megabytes", 1..=65_536_u32)? * 256;
+    let (dirty_background_percent, dirty_percent) = table.item("dirty", |item| {
+        let background = item.whole("background_percent", 1..=100)?;
+        let most = item.whole("percent", 1..=100)?;
+        match background <= most {
+            true => Ok((background, most)),
+            false => Err(item.refuse("background_percent", "is above percent")),
         }
-        table.finish()?;
-        Ok(work)
+    })?;
+    let (dirty_expire_ns, dirty_writeback_ns) = table.item("write_back", |item| {
+        let mut time = |key| item.whole(key, 1..=600_000).map(|ms: u64| ms * 1_000_000);
+        Ok((time("expire_ms")?, time("every_ms")?))
+    })?;
+    Ok(PageCacheSpec {
+        pages,
+        dirty_background_percent,
+        dirty_percent,
+        dirty_expire_ns,
+        dirty_writeback_ns,
+        read_ahead: table.one("read_ahead", "pages", 0..=4096)?,
+    })
+}
+
+fn disk(table: &mut Table<'_>) -> Result<DiskSpec> {
+    let blocks = table.one("size", "megabytes", 1..=1_u64 << 32)? * 256;
+    let (seek_least_ns, seek_most_ns) = table.item("seek", |item| {
+        let least = item.whole("least_us", 0..=100_000_u64)? * 1000;
+        let most = item.whole("most_us", 0..=1_000_000_u64)? * 1000;
+        match least <= most {
+            true => Ok((least, most)),
+            false => Err(item.refuse("least_us", "is above most_us")),
+        }
+    })?;
+    let turn_ns = table.one("turn", "us", 0..=1_000_000_u64)? * 1000;
+    let block_ns = table.one("block", "ns", 1..=COST_NS_MAX)?;
+    let (queue, merge_blocks) = table.item("queue", |item| {
+        Ok((item.whole("requests", 1..=100_000)?, item.whole("merge_blocks", 1..=100_000)?))
+    })?;
+    Ok(DiskSpec { blocks, seek_least_ns, seek_most_ns, turn_ns, block_ns, queue, merge_blocks })
+}
+
+fn costs(table: &mut Table<'_>) -> Result<Costs> {
+    // Sockets, semaphores and pages are work of a workload's own profile, see `[work]`.
+    let mut costs = Costs::none();
+    let far = table.item("policy_step", |item| {
+        let near = item.whole("ns", 0..=1_000_000)?;
+        let far = item.whole_or("far_ns", near..=1_000_000, near)?;
+        let from = item.whole_or("far_from", 1..=1_000_000, 1_000_000)?;
+        let to = item.whole_or("far_to", from + 1..=2_000_000, from + 1)?;
+        Ok((near, far, [from, to]))
+    })?;
+    (costs.policy_step_ns, costs.policy_far_step_ns, costs.policy_far_steps) = far;
+    costs.refill_ns = table.item("refill", |item| {
+        let mut time = |key| item.whole(key, 0..=COST_NS_MAX);
+        Ok([
+            time("same_core_ns")?,
+            time("same_cache_ns")?,
+            time("same_package_ns")?,
+            time("other_package_ns")?,
+        ])
+    })?;
+    let page_tables = table.item_if_any("page_tables", |item| {
+        Ok((item.whole("ns", 0..=COST_NS_MAX)?, item.whole("kept", 0..=1000)?))
+    })?;
+    (costs.page_tables_ns, costs.page_tables_kept) = page_tables.unwrap_or((0, 0));
+    let shared_page = table.item_if_any("shared_page", |item| item.whole("ns", 0..=COST_NS_MAX))?;
+    costs.shared_page_ns = shared_page.unwrap_or(0);
+    costs.displace_ns = table.one("displace", "ns", 1..=COST_NS_MAX)?;
+    costs.stopper_ns = table.one("stopper", "ns", 1..=COST_NS_MAX)?;
+    for (key, ns) in costs.times() {
+        *ns = table.one(key, "ns", 0..=COST_NS_MAX)?;
     }
+    Ok(costs)
+}
+
+fn work(table: &mut Table<'_>) -> Result<BTreeMap<String, u64>> {
+    let mut work = BTreeMap::new();
+    for parameter in PARAMETERS {
+        let read = |item: &mut Table<'_>| item.whole(parameter.unit, 0..=COST_NS_MAX);
+        if let Some(value) = table.item_if_any(parameter.name, read)? {
+            work.insert(parameter.name.to_owned(), value);
+        }
+    }
+    Ok(work)
 }

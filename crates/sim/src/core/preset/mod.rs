@@ -7,7 +7,7 @@ mod check;
 mod read;
 pub mod table;
 
-pub(crate) use read::{read_item, read_provenance};
+pub use crate::document::{Confidence, Provenance};
 
 use super::uop::Class;
 
@@ -280,28 +280,6 @@ pub struct Memory {
     pub prefetcher: Prefetcher,
     /// Cost when a load must be undone because a sibling wrote its line too early, in cycles.
     pub machine_clear_cycles: u16,
-}
-
-/// Where a value comes from, and how far to trust it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Provenance {
-    /// The key in the file.
-    pub key: String,
-    /// The document or measurement that it comes from.
-    pub source: String,
-    /// `high`, `medium` or `low`.
-    pub confidence: Confidence,
-}
-
-/// How far a value can be trusted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Confidence {
-    /// General knowledge, or an estimate.
-    Low,
-    /// One secondary source.
-    Medium,
-    /// The maker's document, or a measurement with its method.
-    High,
 }
 
 /// A processor core.

@@ -2,9 +2,8 @@
 //! confidence in it. What the format can say is what this file asks for.
 
 use super::{
-    Cache, Confidence, FrontEnd, Memory, Policy, Predictor, Prefetcher, Preset, Provenance,
-    Resource, Scheduler, Sharing, Stage, ThreadSelect, Tlb, Translation, UopCache, WritePolicy,
-    limits,
+    Cache, Execution, FrontEnd, Memory, Policy, Predictor, Prefetcher, Preset, Resource, Scheduler,
+    Sharing, Stage, ThreadSelect, Tlb, Translation, UopCache, WritePolicy, limits,
 };
 use crate::Result;
 use crate::core::uop::Class;
@@ -20,27 +19,9 @@ const SHARINGS: [(&str, Sharing); 3] = [
     ("static_ways", Sharing::StaticWays),
     ("replicated", Sharing::Replicated),
 ];
-const CONFIDENCES: [(&str, Confidence); 3] =
-    [("low", Confidence::Low), ("medium", Confidence::Medium), ("high", Confidence::High)];
 
 /// Most entries of a resource for which the core keeps a count alone.
-const ENTRIES_MAX: u64 = 1024;
-
-/// Sharing policies, before their numbers are read.
-#[derive(Clone, Copy)]
-enum PolicyWord {
-    Static,
-    Competitive,
-    Watermark,
-    Capped,
-}
-
-const POLICIES: [(&str, PolicyWord); 4] = [
-    ("static", PolicyWord::Static),
-    ("competitive", PolicyWord::Competitive),
-    ("watermark", PolicyWord::Watermark),
-    ("capped", PolicyWord::Capped),
-];
+const ENTRIES_MAX: usize = 1024;
 
 impl Preset {
     /// Reads a preset; `file` is named in errors.
@@ -51,359 +32,262 @@ impl Preset {
     pub fn read(file: &str, text: &str) -> Result<Self> {
         let document = Document::parse(file, text)?;
         let mut root = document.root();
-        let mut reader = Reader { provenance: Vec::new(), ways: 1, fuses: false };
-        let preset = reader.preset(&mut root)?;
+        let preset = preset(&mut root)?;
         super::check::consistent(&preset, &root)?;
         root.finish()?;
-        Ok(preset)
+        Ok(Self { provenance: document.provenance(), ..preset })
     }
 }
 
-/// Collects where the values come from while they are read.
-struct Reader {
-    provenance: Vec<Provenance>,
-    ways: u8,
-    fuses: bool,
+fn preset(root: &mut Table<'_>) -> Result<Preset> {
+    let (name, title) = (root.words("name")?.to_owned(), root.words("title")?.to_owned());
+    let mut core = root.table("core")?;
+    let clock_mhz = core.one("clock", "mhz", 1..=20_000)?;
+    let ways = core.item("threads", |item| match item.whole("ways", 1..=4)? {
+        3 => Err(item.refuse("ways", "is 3; it must be 1, 2 or 4")),
+        ways => Ok(ways),
+    })?;
+    let pumped =
+        |item: &mut Table<'_>| Ok((item.flag("double_pumped")?, ports(item, "fast_ports")?));
+    let (double_pumped, fast_ports) =
+        core.item_if_any("simple_units", pumped)?.unwrap_or((false, 0));
+    let switch_cycles = core.one("mode_switch", "cycles", 0..=10_000)?;
+    core.finish()?;
+    let (front_end, fuses) = root.section("front_end", |table| front_end(table, ways))?;
+    let mut back = root.table("back_end")?;
+    let rename = back.item("rename", stage)?;
+    let retire = back.item("retire", stage)?;
+    let reorder_buffer = back.item("reorder_buffer", resource(ways, limits::REORDER_BUFFER))?;
+    let integer_registers = back.item_if_any("integer_registers", resource(ways, ENTRIES_MAX))?;
+    let float_registers = back.item_if_any("float_registers", resource(ways, ENTRIES_MAX))?;
+    back.finish()?;
+    Ok(Preset {
+        schedulers: schedulers(root.table("schedulers")?, ways)?,
+        execution: root.section("execution", |table| execution(table, double_pumped))?,
+        memory: memory(root.table("memory")?, root.table("translation")?, ways)?,
+        provenance: Vec::new(),
+        name,
+        title,
+        clock_mhz,
+        ways,
+        double_pumped,
+        switch_cycles,
+        front_end,
+        rename,
+        retire,
+        reorder_buffer,
+        integer_registers,
+        float_registers,
+        fast_ports,
+        fuses_compare_and_branch: fuses,
+    })
 }
 
-impl Reader {
-    fn preset(&mut self, root: &mut Table<'_>) -> Result<Preset> {
-        let name = root.words("name")?.to_owned();
-        let title = root.words("title")?.to_owned();
-        let mut core = root.table("core")?;
-        let clock_mhz = self.item(&mut core, "clock", |item| item.whole("mhz", 1..=20_000))? as u32;
-        self.ways = self.item(&mut core, "threads", |item| {
-            let ways = item.whole("ways", 1..=4)?;
-            if ways == 3 {
-                Err(item.refuse("ways", "is 3; it must be 1, 2 or 4"))
-            } else {
-                Ok(ways)
-            }
-        })? as u8;
-        let pumped =
-            |item: &mut Table<'_>| Ok((item.flag("double_pumped")?, ports(item, "fast_ports")?));
-        let (double_pumped, fast_ports) =
-            self.optional(&mut core, "simple_units", pumped)?.unwrap_or((false, 0));
-        let switch_cycles =
-            self.item(&mut core, "mode_switch", |item| item.whole("cycles", 0..=10_000))? as u16;
-        core.finish()?;
-        let front_end = self.front_end(root.table("front_end")?)?;
+/// The front end, and whether it fuses compares with branches.
+fn front_end(table: &mut Table<'_>, ways: u8) -> Result<(FrontEnd, bool)> {
+    let (fetch, taken_branches_per_cycle, block_bytes) = table.item("fetch", |item| {
+        let taken = item.whole("taken_branches_per_cycle", 0..=4)?;
+        let block_bytes = item.whole("block_bytes", 0..=256)?;
+        Ok((stage(item)?, taken, block_bytes))
+    })?;
+    let (kernel_entry_cycles, kernel_exit_cycles) = table.item("kernel", |item| {
+        Ok((item.whole("entry_cycles", 0..=10_000)?, item.whole("exit_cycles", 0..=10_000)?))
+    })?;
+    let fuses = table.item_if_any("fusion", |item| item.flag("compare_and_branch"))?;
+    let front_end = FrontEnd {
+        fetch,
+        taken_branches_per_cycle,
+        block_bytes,
+        uop_queue: table.item("uop_queue", resource(ways, limits::UOP_QUEUE))?,
+        uop_cache: table.item_if_any("uop_cache", uop_cache)?,
+        code_cache: table.item_if_any("code_cache", cache)?,
+        predictor: table.item("predictor", predictor)?,
+        mispredict_cycles: table.one("mispredict", "cycles", 3..=100)?,
+        pause_cycles: table.one("pause", "cycles", 0..=1000)?,
+        kernel_entry_cycles,
+        kernel_exit_cycles,
+    };
+    Ok((front_end, fuses.unwrap_or(false)))
+}
 
-        let mut back = root.table("back_end")?;
-        let rename = self.item(&mut back, "rename", stage)?;
-        let retire = self.item(&mut back, "retire", stage)?;
-        let reorder_buffer =
-            self.resource(&mut back, "reorder_buffer", limits::REORDER_BUFFER as u64)?;
-        let integer_registers = self.resource_if_any(&mut back, "integer_registers")?;
-        let float_registers = self.resource_if_any(&mut back, "float_registers")?;
-        back.finish()?;
-
-        Ok(Preset {
-            schedulers: self.schedulers(root.table("schedulers")?)?,
-            execution: self.execution(root.table("execution")?, double_pumped)?,
-            memory: self.memory(root.table("memory")?, root.table("translation")?)?,
-            provenance: std::mem::take(&mut self.provenance),
-            name,
-            title,
-            clock_mhz,
-            ways: self.ways,
-            double_pumped,
-            switch_cycles,
-            front_end,
-            rename,
-            retire,
-            reorder_buffer,
-            integer_registers,
-            float_registers,
-            fast_ports,
-            fuses_compare_and_branch: self.fuses,
+fn schedulers(mut table: Table<'_>, ways: u8) -> Result<Vec<Scheduler>> {
+    let known = Class::ALL.map(|class| (class.name(), class));
+    let (names, most) = (table.keys(), limits::SCHEDULERS);
+    if names.len() > most {
+        let problem = format!("are {}; at most {most} are possible", names.len());
+        return Err(table.refuse("", problem));
+    }
+    let scheduler = |name: &str| {
+        table.item(name, |item| {
+            let (name, resource) = (name.to_owned(), resource(ways, ENTRIES_MAX)(item)?);
+            Ok(Scheduler { name, resource, classes: item.choices("classes", &known)? })
         })
-    }
+    };
+    names.into_iter().map(scheduler).collect()
+}
 
-    fn item<T>(
-        &mut self,
-        table: &mut Table<'_>,
-        key: &str,
-        read: impl FnOnce(&mut Table<'_>) -> Result<T>,
-    ) -> Result<T> {
-        read_item(table, key, &mut self.provenance, read)
-    }
-
-    fn optional<T>(
-        &mut self,
-        table: &mut Table<'_>,
-        key: &str,
-        read: impl FnOnce(&mut Table<'_>) -> Result<T>,
-    ) -> Result<Option<T>> {
-        if table.has(key) { self.item(table, key, read).map(Some) } else { Ok(None) }
-    }
-
-    /// A resource of at most so many entries: what the core's own arrays hold.
-    fn resource(&mut self, table: &mut Table<'_>, key: &str, most: u64) -> Result<Resource> {
-        let ways = self.ways;
-        self.item(table, key, |item| resource(item, ways, most))
-    }
-
-    fn resource_if_any(&mut self, table: &mut Table<'_>, key: &str) -> Result<Option<Resource>> {
-        if table.has(key) { self.resource(table, key, ENTRIES_MAX).map(Some) } else { Ok(None) }
-    }
-
-    fn front_end(&mut self, mut table: Table<'_>) -> Result<FrontEnd> {
-        let (fetch, taken_branches_per_cycle, block_bytes) =
-            self.item(&mut table, "fetch", |item| {
-                let taken = item.whole("taken_branches_per_cycle", 0..=4)? as u8;
-                let block_bytes = item.whole("block_bytes", 0..=256)? as u16;
-                Ok((stage(item)?, taken, block_bytes))
-            })?;
-        let (kernel_entry_cycles, kernel_exit_cycles) =
-            self.item(&mut table, "kernel", |item| {
-                let entry = item.whole("entry_cycles", 0..=10_000)? as u16;
-                Ok((entry, item.whole("exit_cycles", 0..=10_000)? as u16))
-            })?;
-        let fusion = |item: &mut Table<'_>| item.flag("compare_and_branch");
-        self.fuses = self.optional(&mut table, "fusion", fusion)?.unwrap_or(false);
-        let front_end = FrontEnd {
-            fetch,
-            taken_branches_per_cycle,
-            block_bytes,
-            uop_queue: self.resource(&mut table, "uop_queue", limits::UOP_QUEUE as u64)?,
-            uop_cache: self.optional(&mut table, "uop_cache", uop_cache)?,
-            code_cache: self.optional(&mut table, "code_cache", cache)?,
-            predictor: self.item(&mut table, "predictor", predictor)?,
-            mispredict_cycles: self
-                .item(&mut table, "mispredict", |item| item.whole("cycles", 3..=100))?
-                as u16,
-            pause_cycles: self.item(&mut table, "pause", |item| item.whole("cycles", 0..=1000))?
-                as u16,
-            kernel_entry_cycles,
-            kernel_exit_cycles,
-        };
-        table.finish()?;
-        Ok(front_end)
-    }
-
-    fn schedulers(&mut self, mut table: Table<'_>) -> Result<Vec<Scheduler>> {
-        let ways = self.ways;
-        let known = class_names();
-        let mut schedulers = Vec::new();
-        let most = limits::SCHEDULERS;
-        if table.keys().len() > most {
-            let problem = format!("are {}; at most {most} are possible", table.keys().len());
-            return Err(table.refuse("", problem));
-        }
-        for name in table.keys() {
-            let (resource, classes) = self.item(&mut table, name, |item| {
-                Ok((resource(item, ways, ENTRIES_MAX)?, item.choices("classes", &known)?))
-            })?;
-            schedulers.push(Scheduler { name: name.to_owned(), resource, classes });
-        }
-        Ok(schedulers)
-    }
-
-    fn execution(
-        &mut self,
-        mut table: Table<'_>,
-        double_pumped: bool,
-    ) -> Result<[super::Execution; Class::COUNT]> {
-        let none = super::Execution { ports: 0, latency_half_cycles: 0, interval_cycles: 0 };
-        let mut execution = [none; Class::COUNT];
-        for class in Class::ALL.into_iter().filter(|class| *class != Class::Nop) {
-            execution[class as usize] = self.item(&mut table, class.name(), |item| {
-                let latency = item.number("latency", 0.5..=1000.0)?;
-                let halves = latency * 2.0;
-                if halves.fract() != 0.0 || (!double_pumped && halves % 2.0 != 0.0) {
-                    let unit = if double_pumped { "half" } else { "whole" };
-                    return Err(
-                        item.refuse("latency", format!("is {latency}; it must be {unit} cycles"))
-                    );
-                }
-                Ok(super::Execution {
-                    ports: ports(item, "ports")?,
-                    latency_half_cycles: halves as u16,
-                    interval_cycles: item.whole_or("interval", 0..=1000, 0)? as u16,
-                })
-            })?;
-        }
-        table.finish()?;
-        Ok(execution)
-    }
-
-    fn memory(&mut self, mut table: Table<'_>, translation: Table<'_>) -> Result<Memory> {
-        // The core's tags hold 31 bits of a line's number: of shorter lines there are too many.
-        let line_bytes =
-            self.item(&mut table, "line", |item| power(item, "bytes", 64, 512))? as u16;
-        let (first, write_policy) = self.item(&mut table, "first", |item| {
-            let known = [("back", WritePolicy::Back), ("through", WritePolicy::Through)];
-            let write_policy = item.choice("write", &known)?;
-            Ok((cache(item)?, write_policy))
-        })?;
-        let mut outer = Vec::new();
-        for level in ["second", "third", "fourth"] {
-            if let Some(found) = self.optional(&mut table, level, cache)? {
-                outer.push(found);
+fn execution(table: &mut Table<'_>, double_pumped: bool) -> Result<[Execution; Class::COUNT]> {
+    let none = Execution { ports: 0, latency_half_cycles: 0, interval_cycles: 0 };
+    let mut execution = [none; Class::COUNT];
+    for class in Class::ALL.into_iter().filter(|class| *class != Class::Nop) {
+        execution[class as usize] = table.item(class.name(), |item| {
+            let latency = item.number("latency", 0.5..=1000.0)?;
+            let halves = latency * 2.0;
+            if halves.fract() != 0.0 || (!double_pumped && halves % 2.0 != 0.0) {
+                let unit = if double_pumped { "half" } else { "whole" };
+                let problem = format!("is {latency}; it must be {unit} cycles");
+                return Err(item.refuse("latency", problem));
             }
-        }
-        let main = self.item(&mut table, "main", |item| {
-            let cycles = item.whole("load_cycles", 1..=10_000)? as u16;
-            let interval = item.whole("interval_cycles", 1..=1000)? as u16;
-            Ok((cycles, interval, item.whole_or("lines_per_fill", 1..=4, 1)? as u8))
+            Ok(Execution {
+                ports: ports(item, "ports")?,
+                latency_half_cycles: halves as u16,
+                interval_cycles: item.whole_or("interval", 0..=1000, 0)?,
+            })
         })?;
-        let forwarding = self.item(&mut table, "forwarding", |item| {
-            let cycles = item.whole("cycles", 1..=100)? as u16;
-            Ok((cycles, item.whole("blocked_cycles", 0..=1000)? as u16))
-        })?;
-        let alias_bits =
-            self.optional(&mut table, "aliasing", |item| item.whole("bits", 12..=24))?;
-        let commits =
-            self.item(&mut table, "commit", |item| item.whole("stores_per_cycle", 1..=4))?;
-        let clear =
-            self.item(&mut table, "machine_clear", |item| item.whole("cycles", 0..=1000))?;
-        let memory = Memory {
-            line_bytes,
-            first,
-            write_policy,
-            outer,
-            memory_cycles: main.0,
-            memory_interval_cycles: main.1,
-            lines_per_fill: main.2,
-            miss_buffers: self.resource(&mut table, "miss_buffers", limits::MISS_BUFFERS as u64)?,
-            load_buffer: self.resource(&mut table, "load_buffer", ENTRIES_MAX)?,
-            store_buffer: self.resource(&mut table, "store_buffer", limits::STORE_BUFFER as u64)?,
-            commits_per_cycle: commits as u8,
-            forward_cycles: forwarding.0,
-            forward_blocked_cycles: forwarding.1,
-            alias_bits: alias_bits.unwrap_or(0) as u8,
-            prefetcher: self.item(&mut table, "prefetcher", prefetcher)?,
-            machine_clear_cycles: clear as u16,
-            translation: self.translation(translation)?,
-        };
-        table.finish()?;
-        Ok(memory)
     }
+    Ok(execution)
+}
 
-    fn translation(&mut self, mut table: Table<'_>) -> Result<Translation> {
-        let (walk_cycles, walkers) = self.item(&mut table, "walk", |item| {
-            let cycles = item.whole("cycles", 0..=10_000)? as u16;
-            Ok((cycles, item.whole("walkers", 1..=limits::WALKERS as u64)? as u8))
-        })?;
-        let translation = Translation {
-            code: self.item(&mut table, "code", buffer)?,
-            data: self.item(&mut table, "data", buffer)?,
-            second: self.optional(&mut table, "second", |item| {
-                let cycles = item.whole("cycles", 0..=1000)? as u16;
-                Ok((buffer(item)?, cycles))
-            })?,
-            walk_cycles,
-            walkers,
-        };
-        table.finish()?;
-        Ok(translation)
+fn memory(mut table: Table<'_>, mut walks: Table<'_>, ways: u8) -> Result<Memory> {
+    // The core's tags hold 31 bits of a line's number: of shorter lines there are too many.
+    let line_bytes = table.item("line", |item| power(item, "bytes", 64, 512))? as u16;
+    let (first, write_policy) = table.item("first", |item| {
+        let known = [("back", WritePolicy::Back), ("through", WritePolicy::Through)];
+        let write_policy = item.choice("write", &known)?;
+        Ok((cache(item)?, write_policy))
+    })?;
+    let mut outer = Vec::new();
+    for level in ["second", "third", "fourth"] {
+        outer.extend(table.item_if_any(level, cache)?);
     }
+    let (memory_cycles, memory_interval_cycles, lines_per_fill) = table.item("main", |item| {
+        let cycles = item.whole("load_cycles", 1..=10_000)?;
+        let interval = item.whole("interval_cycles", 1..=1000)?;
+        Ok((cycles, interval, item.whole_or("lines_per_fill", 1..=4, 1)?))
+    })?;
+    let (forward_cycles, forward_blocked_cycles) = table.item("forwarding", |item| {
+        Ok((item.whole("cycles", 1..=100)?, item.whole("blocked_cycles", 0..=1000)?))
+    })?;
+    let alias_bits = table.item_if_any("aliasing", |item| item.whole("bits", 12..=24))?;
+    let memory = Memory {
+        line_bytes,
+        first,
+        write_policy,
+        outer,
+        memory_cycles,
+        memory_interval_cycles,
+        lines_per_fill,
+        commits_per_cycle: table.one("commit", "stores_per_cycle", 1..=4)?,
+        machine_clear_cycles: table.one("machine_clear", "cycles", 0..=1000)?,
+        miss_buffers: table.item("miss_buffers", resource(ways, limits::MISS_BUFFERS))?,
+        load_buffer: table.item("load_buffer", resource(ways, ENTRIES_MAX))?,
+        store_buffer: table.item("store_buffer", resource(ways, limits::STORE_BUFFER))?,
+        forward_cycles,
+        forward_blocked_cycles,
+        alias_bits: alias_bits.unwrap_or(0),
+        prefetcher: table.item("prefetcher", prefetcher)?,
+        translation: translation(&mut walks)?,
+    };
+    walks.finish()?;
+    table.finish()?;
+    Ok(memory)
 }
 
-/// Reads one item: its values by `read`, then its source and the confidence in it.
-pub(crate) fn read_item<'doc, T>(
-    table: &mut Table<'doc>,
-    key: &str,
-    provenance: &mut Vec<Provenance>,
-    read: impl FnOnce(&mut Table<'doc>) -> Result<T>,
-) -> Result<T> {
-    let mut item = table.table(key)?;
-    let value = read(&mut item)?;
-    provenance.push(read_provenance(&mut item)?);
-    item.finish()?;
-    Ok(value)
-}
-
-/// Reads where an item's values come from.
-pub(crate) fn read_provenance(item: &mut Table<'_>) -> Result<Provenance> {
-    let source = item.words("source")?.to_owned();
-    let confidence = item.choice("confidence", &CONFIDENCES)?;
-    Ok(Provenance { key: item.path().to_owned(), source, confidence })
-}
-
-fn class_names() -> [(&'static str, Class); Class::COUNT] {
-    Class::ALL.map(|class| (class.name(), class))
+fn translation(table: &mut Table<'_>) -> Result<Translation> {
+    let (walk_cycles, walkers) = table.item("walk", |item| {
+        let cycles = item.whole("cycles", 0..=10_000)?;
+        Ok((cycles, item.whole("walkers", 1..=limits::WALKERS as u8)?))
+    })?;
+    Ok(Translation {
+        code: table.item("code", buffer)?,
+        data: table.item("data", buffer)?,
+        second: table.item_if_any("second", |item| {
+            let cycles = item.whole("cycles", 0..=1000)?;
+            Ok((buffer(item)?, cycles))
+        })?,
+        walk_cycles,
+        walkers,
+    })
 }
 
 fn stage(item: &mut Table<'_>) -> Result<Stage> {
     Ok(Stage {
-        width: item.whole("width", 1..=16)? as u8,
+        width: item.whole("width", 1..=16)?,
         select: item.choice("select", &SELECTIONS)?,
-        threads_per_cycle: item.whole("threads_per_cycle", 1..=4)? as u8,
+        threads_per_cycle: item.whole("threads_per_cycle", 1..=4)?,
     })
 }
 
-fn resource(item: &mut Table<'_>, ways: u8, most: u64) -> Result<Resource> {
-    let entries = item.whole("entries", u64::from(ways)..=most)?;
-    let siblings = u64::from(ways - 1);
-    let policy = match item.choice("policy", &POLICIES)? {
-        PolicyWord::Static => Policy::Static,
-        PolicyWord::Competitive => Policy::Competitive,
-        PolicyWord::Watermark => {
-            // Something must be left over for the thread that finds its siblings idle.
-            let most = (entries - 1).checked_div(siblings).unwrap_or(entries);
-            Policy::Watermark { reserve: item.whole("reserve", 0..=most)? as u16 }
-        }
-        PolicyWord::Capped => Policy::Capped { cap: item.whole("cap", 1..=entries)? as u16 },
-    };
-    Ok(Resource { entries: entries as u16, policy, always_split: item.flag("always_split")? })
+/// Reads a resource of at most so many entries: what the core's own arrays hold.
+fn resource(ways: u8, most: usize) -> impl FnOnce(&mut Table<'_>) -> Result<Resource> {
+    move |item| {
+        let entries = item.whole("entries", u16::from(ways)..=most as u16)?;
+        let known = ["static", "competitive", "watermark", "capped"];
+        let policy = match item.word("policy", &known)? {
+            "static" => Policy::Static,
+            "competitive" => Policy::Competitive,
+            "watermark" => {
+                // Something must be left over for the thread that finds its siblings idle.
+                let most = (entries - 1).checked_div(u16::from(ways - 1)).unwrap_or(entries);
+                Policy::Watermark { reserve: item.whole("reserve", 0..=most)? }
+            }
+            _ => Policy::Capped { cap: item.whole("cap", 1..=entries)? },
+        };
+        Ok(Resource { entries, policy, always_split: item.flag("always_split")? })
+    }
 }
 
 fn cache(item: &mut Table<'_>) -> Result<Cache> {
     Ok(Cache {
         bytes: item.whole("bytes", 1024..=1 << 32)?,
-        ways: item.whole("ways", 1..=32)? as u8,
-        load_cycles: item.whole("load_cycles", 1..=5000)? as u16,
+        ways: item.whole("ways", 1..=32)?,
+        load_cycles: item.whole("load_cycles", 1..=5000)?,
         sharing: item.choice("sharing", &SHARINGS)?,
-        interval_cycles: item.whole_or("interval_cycles", 0..=1000, 0)? as u16,
+        interval_cycles: item.whole_or("interval_cycles", 0..=1000, 0)?,
     })
 }
 
 fn uop_cache(item: &mut Table<'_>) -> Result<UopCache> {
     Ok(UopCache {
-        lines: item.whole("lines", 1..=1 << 20)? as u32,
-        ways: item.whole("ways", 1..=32)? as u8,
+        lines: item.whole("lines", 1..=1 << 20)?,
+        ways: item.whole("ways", 1..=32)?,
         code_bytes: power(item, "code_bytes", 8, 256)? as u16,
         sharing: item.choice("sharing", &SHARINGS)?,
-        decode_width: item.whole("decode_width", 1..=16)? as u8,
-        switch_cycles: item.whole("switch_cycles", 0..=100)? as u16,
+        decode_width: item.whole("decode_width", 1..=16)?,
+        switch_cycles: item.whole("switch_cycles", 0..=100)?,
     })
 }
 
 fn predictor(item: &mut Table<'_>) -> Result<Predictor> {
     let sharing = [("shared", Sharing::Shared), ("replicated", Sharing::Replicated)];
     Ok(Predictor {
-        entries: power(item, "entries", 16, 1 << 20)? as u32,
-        history_bits: item.whole("history_bits", 0..=16)? as u8,
+        entries: power(item, "entries", 16, 1 << 20)?,
+        history_bits: item.whole("history_bits", 0..=16)?,
         sharing: item.choice("sharing", &sharing)?,
     })
 }
 
 fn buffer(item: &mut Table<'_>) -> Result<Tlb> {
     Ok(Tlb {
-        entries: item.whole("entries", 1..=16_384)? as u16,
-        ways: item.whole("ways", 1..=1024)? as u16,
+        entries: item.whole("entries", 1..=16_384)?,
+        ways: item.whole("ways", 1..=1024)?,
         sharing: item.choice("sharing", &SHARINGS)?,
     })
 }
 
 fn prefetcher(item: &mut Table<'_>) -> Result<Prefetcher> {
-    let (none, next_line, stream) = (0, 1, 2);
-    let known = [("none", none), ("next_line", next_line), ("stream", stream)];
-    let chosen = item.choice("kind", &known)?;
-    if chosen == none {
+    let kind = item.word("kind", &["none", "next_line", "stream"])?;
+    if kind == "none" {
         return Ok(Prefetcher::None);
     }
-    let degree = item.whole("degree", 1..=limits::DEGREE as u64)? as u8;
-    if chosen == next_line {
+    let degree = item.whole("degree", 1..=limits::DEGREE as u8)?;
+    if kind == "next_line" {
         return Ok(Prefetcher::NextLine { degree });
     }
-    let trackers = item.whole("trackers", 1..=limits::TRACKERS as u64)? as u8;
-    Ok(Prefetcher::Stream { trackers, degree })
+    Ok(Prefetcher::Stream { trackers: item.whole("trackers", 1..=limits::TRACKERS as u8)?, degree })
 }
 
-fn power(item: &mut Table<'_>, key: &str, least: u64, most: u64) -> Result<u64> {
+fn power(item: &mut Table<'_>, key: &str, least: u32, most: u32) -> Result<u32> {
     let number = item.whole(key, least..=most)?;
     if number.is_power_of_two() {
         return Ok(number);

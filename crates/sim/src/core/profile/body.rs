@@ -44,9 +44,16 @@ struct Line {
 enum Place {
     /// As the template says.
     Fixed,
-    Random { bytes: u64 },
-    Walk { step: u64, bytes: u64 },
-    Chance { taken: u64 },
+    Random {
+        bytes: u64,
+    },
+    Walk {
+        step: u64,
+        bytes: u64,
+    },
+    Chance {
+        taken: u64,
+    },
 }
 
 impl Body {

@@ -5,7 +5,6 @@ use super::{
     Body, Branches, Code, Lock, Mix, Pattern, Phase, Profile, Region, Sieve, Sources, Work,
 };
 use crate::Result;
-use crate::core::preset::{Provenance, read_item as item, read_provenance};
 use crate::core::stream::Placement;
 use crate::core::uop::Class;
 use crate::document::{Document, Table};
@@ -14,13 +13,6 @@ use crate::document::{Document, Table};
 pub(super) const BYTES_MAX: u64 = 1 << 27;
 
 const CODE_BYTES_MAX: u64 = 1 << 20;
-
-#[derive(Clone, Copy)]
-enum Kind {
-    Sieve,
-    Body,
-    Statistical,
-}
 
 impl Profile {
     /// Reads a profile; `file` is named in errors.
@@ -31,38 +23,31 @@ impl Profile {
     pub fn read(file: &str, text: &str) -> Result<Self> {
         let document = Document::parse(file, text)?;
         let mut root = document.root();
-        let mut provenance = Vec::new();
         let name = root.words("name")?.to_owned();
         let title = root.words("title")?.to_owned();
-        let kinds =
-            [("sieve", Kind::Sieve), ("body", Kind::Body), ("statistical", Kind::Statistical)];
-        let work = match root.choice("kind", &kinds)? {
-            Kind::Sieve => Work::Sieve(item(&mut root, "sieve", &mut provenance, sieve)?),
-            Kind::Body => Work::Body(item(&mut root, "body", &mut provenance, body)?),
-            Kind::Statistical => Work::Statistical(phases(&mut root, &mut provenance)?),
+        let work = match root.word("kind", &["sieve", "body", "statistical"])? {
+            "sieve" => Work::Sieve(root.item("sieve", |item| {
+                Ok(Sieve { table_bytes: item.whole("table_bytes", 16..=16_000_000)? })
+            })?),
+            "body" => Work::Body(root.item("body", body)?),
+            _ => Work::Statistical(phases(&mut root)?),
         };
         let shares_data = root.flag("shares_data")?;
-        let (page_bytes, placement) = if root.has("pages") {
-            item(&mut root, "pages", &mut provenance, pages)?
-        } else {
-            (4096, Placement::Random)
-        };
+        let pages = root.item_if_any("pages", pages)?;
+        let (page_bytes, placement) = pages.unwrap_or((4096, Placement::Random));
         root.finish()?;
+        let provenance = document.provenance();
         Ok(Self { name, title, shares_data, page_bytes, placement, work, provenance })
     }
 }
 
 fn pages(item: &mut Table<'_>) -> Result<(u64, Placement)> {
     let known = [("random", Placement::Random), ("contiguous", Placement::Contiguous)];
-    let bytes = item.whole("bytes", 4096..=1 << 30)?;
+    let bytes: u64 = item.whole("bytes", 4096..=1 << 30)?;
     if !bytes.is_power_of_two() {
         return Err(item.refuse("bytes", format!("is {bytes}; it must be a power of two")));
     }
     Ok((bytes, item.choice("placement", &known)?))
-}
-
-fn sieve(item: &mut Table<'_>) -> Result<Sieve> {
-    Ok(Sieve { table_bytes: item.whole("table_bytes", 16..=16_000_000)? as u32 })
 }
 
 fn body(item: &mut Table<'_>) -> Result<Body> {
@@ -72,41 +57,27 @@ fn body(item: &mut Table<'_>) -> Result<Body> {
         .map_err(|(line, problem)| item.refuse("text", format!("line {line} of it: {problem}")))
 }
 
-fn phases(root: &mut Table<'_>, provenance: &mut Vec<Provenance>) -> Result<Vec<Phase>> {
+fn phases(root: &mut Table<'_>) -> Result<Vec<Phase>> {
     let tables = root.tables("phase")?;
     if tables.is_empty() || tables.len() > PHASES_MAX {
         return Err(root.refuse("phase", format!("must be 1 to {PHASES_MAX} tables, [[phase]]")));
     }
-    let mut phases = Vec::new();
-    for table in tables {
-        phases.push(phase(table, provenance)?);
-    }
-    Ok(phases)
+    root.each("phase", phase)
 }
 
-fn phase(mut table: Table<'_>, provenance: &mut Vec<Provenance>) -> Result<Phase> {
+fn phase(table: &mut Table<'_>) -> Result<Phase> {
     let name = table.words("name")?.to_owned();
-    let (uops, kernel) = item(&mut table, "length", provenance, |item| {
-        Ok((item.whole("uops", 16..=1 << 40)?, item.flag("kernel")?))
-    })?;
-    let mix = item(&mut table, "mix", provenance, mix)?;
-    let sources = item(&mut table, "sources", provenance, sources)?;
-    let branches = item(&mut table, "branches", provenance, branches)?;
-    let code = item(&mut table, "code", provenance, code)?;
-    let regions = regions(&mut table, &mix, provenance)?;
-    let pause_every_uops = if table.has("pause") {
-        item(&mut table, "pause", provenance, |item| item.whole("every_uops", 1..=1 << 40))?
-    } else {
-        0
-    };
-    let halt_cycles = if table.has("halt") {
-        item(&mut table, "halt", provenance, |item| item.whole("cycles", 1..=1 << 40))?
-    } else {
-        0
-    };
-    let lock =
-        if table.has("lock") { Some(item(&mut table, "lock", provenance, lock)?) } else { None };
-    table.finish()?;
+    let (uops, kernel) = table
+        .item("length", |item| Ok((item.whole("uops", 16..=1 << 40)?, item.flag("kernel")?)))?;
+    let mix = table.item("mix", mix)?;
+    let sources = table.item("sources", sources)?;
+    let branches = table.item("branches", branches)?;
+    let code = table.item("code", code)?;
+    let regions = regions(table, &mix)?;
+    let pause = table.item_if_any("pause", |item| item.whole("every_uops", 1..=1 << 40))?;
+    let halt = table.item_if_any("halt", |item| item.whole("cycles", 1..=1 << 40))?;
+    let lock = table.item_if_any("lock", lock)?;
+    let (pause_every_uops, halt_cycles) = (pause.unwrap_or(0), halt.unwrap_or(0));
     Ok(Phase {
         name,
         uops,
@@ -193,17 +164,12 @@ fn code(item: &mut Table<'_>) -> Result<Code> {
     })
 }
 
-fn regions(
-    table: &mut Table<'_>,
-    mix: &Mix,
-    provenance: &mut Vec<Provenance>,
-) -> Result<Vec<Region>> {
-    let mut regions = Vec::new();
-    for mut entry in table.tables("regions")? {
-        regions.push(region(&mut entry)?);
-        provenance.push(read_provenance(&mut entry)?);
-        entry.finish()?;
-    }
+fn regions(table: &mut Table<'_>, mix: &Mix) -> Result<Vec<Region>> {
+    let regions = table.each("regions", |entry| {
+        let region = region(entry)?;
+        entry.provenance()?;
+        Ok(region)
+    })?;
     if regions.len() > REGIONS_MAX {
         let problem = format!("are {}; at most {REGIONS_MAX} are possible", regions.len());
         return Err(table.refuse("regions", problem));
@@ -241,17 +207,15 @@ fn chained_loads_exist(table: &Table<'_>, mix: &Mix, regions: &[Region]) -> Resu
 
 fn region(entry: &mut Table<'_>) -> Result<Region> {
     let bytes = entry.whole("bytes", 64..=BYTES_MAX)?;
-    let (random, stride) = (false, true);
-    let pattern = if entry.choice("pattern", &[("random", random), ("stride", stride)])? {
-        Pattern::Stride(entry.whole("stride", 1..=bytes)?)
-    } else {
-        Pattern::Random
+    let pattern = match entry.word("pattern", &["random", "stride"])? {
+        "random" => Pattern::Random,
+        _ => Pattern::Stride(entry.whole("stride", 1..=bytes)?),
     };
     let (chase, follows) = (entry.flag("chase")?, entry.flag("follows")?);
     if chase && follows {
         return Err(entry.refuse("follows", "and 'chase' exclude each other"));
     }
-    let steps = entry.whole_or("chase_steps", 0..=64, 0)? as u8;
+    let steps = entry.whole_or("chase_steps", 0..=64, 0)?;
     if steps > 0 && !chase {
         return Err(entry.refuse("chase_steps", "needs chase = true"));
     }
@@ -268,7 +232,7 @@ fn region(entry: &mut Table<'_>) -> Result<Region> {
 
 fn lock(item: &mut Table<'_>) -> Result<Lock> {
     Ok(Lock {
-        number: item.whole("number", 0..=15)? as u16,
+        number: item.whole("number", 0..=15)?,
         every_uops: item.whole("every_uops", 1..=1 << 40)?,
         hold_uops: item.whole("hold_uops", 1..=1 << 40)?,
         pausing: item.flag("pausing")?,

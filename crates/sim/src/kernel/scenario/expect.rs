@@ -175,36 +175,32 @@ impl Scenario {
 
 /// Reads `[[expect]]`.
 pub(super) fn read(root: &mut Table<'_>, programs: &Names) -> Result<Vec<Expectation>> {
-    let mut expectations = Vec::new();
-    for mut table in root.tables("expect")? {
-        let policies = match table.has("policies") {
-            true => Some(policies(&mut table)?),
-            false => None,
-        };
-        let program =
-            table.has("program").then(|| programs.number(&mut table, "program")).transpose()?;
-        let mut ranges = Vec::new();
-        for measure in MEASURES {
-            if !table.has(measure.key) {
-                continue;
-            }
-            match table.numbers(measure.key, -1e15..=1e15)?[..] {
-                [low, high] if low <= high => ranges.push((measure.key, low, high)),
-                _ => {
-                    let problem = "must hold the least and the most it may be";
-                    return Err(table.refuse(measure.key, problem));
-                }
+    root.each("expect", |table| expectation(table, programs))
+}
+
+fn expectation(table: &mut Table<'_>, programs: &Names) -> Result<Expectation> {
+    let policies = table.has("policies").then(|| policies(table)).transpose()?;
+    let program = table.has("program").then(|| programs.number(table, "program")).transpose()?;
+    let mut ranges = Vec::new();
+    for measure in MEASURES {
+        if !table.has(measure.key) {
+            continue;
+        }
+        match table.numbers(measure.key, -1e15..=1e15)?[..] {
+            [low, high] if low <= high => ranges.push((measure.key, low, high)),
+            _ => {
+                let problem = "must hold the least and the most it may be";
+                return Err(table.refuse(measure.key, problem));
             }
         }
-        table.no_strangers(&[])?;
-        if ranges.is_empty() {
-            let keys: Vec<&str> = MEASURES.iter().map(|measure| measure.key).collect();
-            let known = keys.join(", ");
-            return Err(table.refuse("", format!("expects nothing; known measures are {known}")));
-        }
-        expectations.push(Expectation { policies, program, ranges });
     }
-    Ok(expectations)
+    table.no_strangers(&[])?;
+    if ranges.is_empty() {
+        let keys: Vec<&str> = MEASURES.iter().map(|measure| measure.key).collect();
+        let known = keys.join(", ");
+        return Err(table.refuse("", format!("expects nothing; known measures are {known}")));
+    }
+    Ok(Expectation { policies, program, ranges })
 }
 
 /// Policies by their text, written the one way in which results name them.

@@ -7,7 +7,7 @@ use crate::Result;
 use crate::document::{Document, Table};
 use crate::kernel::costs::Costs;
 use crate::kernel::layout::Layout;
-use crate::kernel::machine::Idle;
+use crate::kernel::machine::{IDLE, Idle};
 use crate::kernel::program::Program;
 use crate::kernel::view::Class;
 use crate::kernel::work::{MachineEvent, Scripted, SocketSpec, Start, Work};
@@ -16,30 +16,10 @@ use coretwin_base::machine::cpu_set::CpuId;
 /// The most of any time of the run, in ms: an hour.
 const MILLISECONDS_MAX: f64 = 3.6e6;
 
-const TASKS_MAX: u64 = 100_000;
+const TASKS_MAX: u32 = 100_000;
 
-#[derive(Clone, Copy)]
-enum CostsWord {
-    None,
-    Of2002,
-    OfToday,
-}
-
-const COSTS: [(&str, CostsWord); 3] =
-    [("none", CostsWord::None), ("2002", CostsWord::Of2002), ("today", CostsWord::OfToday)];
-
-#[derive(Clone, Copy)]
-enum ClassWord {
-    Normal,
-    Fifo,
-    RoundRobin,
-}
-
-const CLASSES: [(&str, ClassWord); 3] = [
-    ("normal", ClassWord::Normal),
-    ("fifo", ClassWord::Fifo),
-    ("round_robin", ClassWord::RoundRobin),
-];
+const COSTS: [(&str, fn() -> Costs); 3] =
+    [("none", Costs::none), ("2002", Costs::of_2002), ("today", Costs::of_today)];
 
 impl Scenario {
     /// Reads a scenario; `file` is named in errors.
@@ -59,50 +39,42 @@ impl Scenario {
             steps::known_profile(&root, "profile", profile)?;
         }
         let slowdown = (root.number("slowdown", 1.0..=8.0)? * 1000.0) as u32;
-        let idle = match root.has("idle") {
-            true => root.choice("idle", &[("halt", Idle::Halt), ("poll", Idle::Poll)])?,
-            false => Idle::Halt,
-        };
-        let costs = costs(&mut root)?;
+        let idle = root.choice_or("idle", &IDLE, Idle::Halt)?;
+        let costs = root.choice_or("costs", &COSTS, Costs::of_2002)?();
         let until_ns = milliseconds(root.number("until_ms", 0.001..=MILLISECONDS_MAX)?);
         let warmup_ns = milliseconds(root.number_or("warmup_ms", 0.0..=MILLISECONDS_MAX, 0.0)?);
         if warmup_ns >= until_ns {
             return Err(root.refuse("warmup_ms", "leaves nothing of until_ms to be measured"));
         }
-        let mut words = vocabulary(profile.map(str::to_owned));
+        let mut words = Vocabulary::new(profile.map(str::to_owned));
         let mut work = Work::default();
         objects(&mut root, &mut words, &mut work)?;
         programs(&mut root, &mut words, &mut work)?;
         let mut per_cpu = Vec::new();
-        for mut table in root.tables("task")? {
-            if table.has("count_per_cpu") {
-                per_cpu.push((work.starts.len(), table.number("count_per_cpu", 0.001..=100.0)?));
-            }
-            work.starts.push(start(&mut table, &words)?);
-            table.finish()?;
+        for (entry, (start, each)) in
+            root.each("task", |table| start(table, &words))?.into_iter().enumerate()
+        {
+            work.starts.push(start);
+            per_cpu.extend(each.map(|tasks| (entry, tasks)));
         }
         if !work.starts.iter().any(|start| !start.server) {
             return Err(root.refuse("", "has no [[task]] that the run could wait for"));
         }
-        for mut table in root.tables("event")? {
-            work.script.push(event(&mut table, &words)?);
-            table.finish()?;
-        }
+        work.script = root.each("event", |table| event(table, &words))?;
         let expectations = expect::read(&mut root, &words.programs)?;
         root.finish()?;
-        let operations = words.operations.into_names();
         Ok(Self {
             name,
             title,
             about,
             topology,
-            profiles: words.profiles.into_names(),
+            profiles: words.profiles.names,
             slowdown,
             idle,
             costs,
             until_ns,
             warmup_ns,
-            operations,
+            operations: words.operations.names,
             work,
             per_cpu,
             expectations,
@@ -110,68 +82,41 @@ impl Scenario {
     }
 }
 
-fn vocabulary(profile: Option<String>) -> Vocabulary {
-    Vocabulary {
-        programs: Names::new("program"),
-        sockets: Names::new("socket"),
-        semaphores: Names::new("semaphore"),
-        locks: Names::new("lock"),
-        barriers: Names::new("barrier"),
-        files: Names::new("file"),
-        operations: Names::new("operation"),
-        profiles: Names::new("profile"),
-        profile,
-    }
-}
-
 fn milliseconds(milliseconds: f64) -> u64 {
     libm::round(milliseconds * 1e6) as u64
 }
 
-fn costs(root: &mut Table<'_>) -> Result<Costs> {
-    let word = match root.has("costs") {
-        true => root.choice("costs", &COSTS)?,
-        false => CostsWord::Of2002,
-    };
-    Ok(match word {
-        CostsWord::None => Costs::none(),
-        CostsWord::Of2002 => Costs::of_2002(),
-        CostsWord::OfToday => Costs::of_today(),
+/// The objects of a kind: their names, and what `read` makes of each.
+fn named<T>(
+    root: &mut Table<'_>,
+    key: &str,
+    names: &mut Names,
+    read: impl Fn(&mut Table<'_>) -> Result<T>,
+) -> Result<Vec<T>> {
+    root.each(key, |table| {
+        let name = table.words("name")?;
+        names.declare(table, "name", name)?;
+        read(table)
     })
 }
 
 fn objects(root: &mut Table<'_>, words: &mut Vocabulary, work: &mut Work) -> Result<()> {
-    for mut table in root.tables("socket")? {
-        let name = table.words("name")?;
-        words.sockets.declare(&table, "name", name)?;
+    work.sockets = named(root, "socket", &mut words.sockets, |table| {
         let buffer_bytes = table.whole_or("buffer_bytes", 1..=1 << 40, 65_536)?;
-        work.sockets.push(SocketSpec { sync: table.flag("sync")?, ..SocketSpec::of(buffer_bytes) });
-        table.finish()?;
-    }
-    for mut table in root.tables("semaphore")? {
-        let name = table.words("name")?;
-        words.semaphores.declare(&table, "name", name)?;
-        work.semaphores.push(table.whole_or("holds", 0..=1_000_000, 0)? as u32);
-        table.finish()?;
-    }
+        Ok(SocketSpec { sync: table.flag("sync")?, ..SocketSpec::of(buffer_bytes) })
+    })?;
+    work.semaphores = named(root, "semaphore", &mut words.semaphores, |table| {
+        table.whole_or("holds", 0..=1_000_000, 0)
+    })?;
     if root.has("locks") {
         for name in root.texts("locks")? {
             words.locks.declare(root, "locks", name)?;
         }
-        work.locks = words.locks.count() as u32;
+        work.locks = words.locks.names.len() as u32;
     }
-    for mut table in root.tables("barrier")? {
-        let name = table.words("name")?;
-        words.barriers.declare(&table, "name", name)?;
-        work.barriers.push(table.whole("tasks", 1..=1_000_000)? as u32);
-        table.finish()?;
-    }
-    for mut table in root.tables("file")? {
-        let name = table.words("name")?;
-        words.files.declare(&table, "name", name)?;
-        work.files.push(table.whole("bytes", 1..=1 << 40)?);
-        table.finish()?;
-    }
+    work.barriers =
+        named(root, "barrier", &mut words.barriers, |table| table.whole("tasks", 1..=1_000_000))?;
+    work.files = named(root, "file", &mut words.files, |table| table.whole("bytes", 1..=1 << 40))?;
     Ok(())
 }
 
@@ -181,30 +126,29 @@ fn programs(root: &mut Table<'_>, words: &mut Vocabulary, work: &mut Work) -> Re
         let name = table.words("name")?;
         words.programs.declare(&table, "name", name)?;
     }
-    for mut table in root.tables("program")? {
+    work.programs = root.each("program", |table| {
         let name = table.words("name")?.to_owned();
-        let steps = steps::program(&mut table, words)?;
-        work.programs.push(Program { name, steps });
-        table.finish()?;
-    }
+        Ok(Program { name, steps: steps::program(table, words)? })
+    })?;
     Ok(())
 }
 
-fn start(table: &mut Table<'_>, words: &Vocabulary) -> Result<Start> {
+/// Tasks that start, and how many of them to each CPU where their number grows with the machine.
+fn start(table: &mut Table<'_>, words: &Vocabulary) -> Result<(Start, Option<f64>)> {
+    let per_cpu = table.has("count_per_cpu");
+    let per_cpu = per_cpu.then(|| table.number("count_per_cpu", 0.001..=100.0)).transpose()?;
     let mut start = Start::of(words.programs.number(table, "program")?);
-    if table.has("count_per_cpu") && table.has("count") {
+    if per_cpu.is_some() && table.has("count") {
         return Err(table.refuse("count", "stands beside count_per_cpu; one of them says it"));
     }
-    start.count = table.whole_or("count", 1..=TASKS_MAX, 1)? as u32;
+    start.count = table.whole_or("count", 1..=TASKS_MAX, 1)?;
     start.at_ns = milliseconds(table.number_or("at_ms", 0.0..=MILLISECONDS_MAX, 0.0)?);
-    if table.has("nice") {
-        start.nice = table.signed("nice", -20..=19)? as i8;
-    }
+    start.nice = table.whole_or("nice", -20..=19, 0)?;
     if table.has("class") {
-        start.class = match table.choice("class", &CLASSES)? {
-            ClassWord::Normal => Class::Normal,
-            ClassWord::Fifo => Class::Fifo(table.whole("priority", 1..=99)? as u8),
-            ClassWord::RoundRobin => Class::RoundRobin(table.whole("priority", 1..=99)? as u8),
+        start.class = match table.word("class", &["normal", "fifo", "round_robin"])? {
+            "normal" => Class::Normal,
+            "fifo" => Class::Fifo(table.whole("priority", 1..=99)?),
+            _ => Class::RoundRobin(table.whole("priority", 1..=99)?),
         };
     }
     if table.has("cpus") {
@@ -215,11 +159,11 @@ fn start(table: &mut Table<'_>, words: &Vocabulary) -> Result<Start> {
     }
     start.server = table.flag("server")?;
     start.threads = table.flag("threads")?;
-    Ok(start)
+    Ok((start, per_cpu))
 }
 
 fn cpu(table: &mut Table<'_>, key: &str) -> Result<CpuId> {
-    Ok(CpuId(table.whole(key, 0..=u64::from(u32::MAX))? as u32))
+    Ok(CpuId(table.whole(key, 0..=u32::MAX)?))
 }
 
 fn event(table: &mut Table<'_>, words: &Vocabulary) -> Result<Scripted> {
@@ -229,14 +173,11 @@ fn event(table: &mut Table<'_>, words: &Vocabulary) -> Result<Scripted> {
     } else if table.has("online") {
         MachineEvent::Online(cpu(table, "online")?)
     } else if table.has("smt") {
-        match table.choice("smt", &[("off", false), ("on", true)])? {
-            true => MachineEvent::SmtOn,
-            false => MachineEvent::SmtOff,
-        }
+        table.choice("smt", &[("off", MachineEvent::SmtOff), ("on", MachineEvent::SmtOn)])?
     } else if table.has("program") {
         let program = words.programs.number(table, "program")?;
         if table.has("nice") {
-            MachineEvent::SetNice { program, nice: table.signed("nice", -20..=19)? as i8 }
+            MachineEvent::SetNice { program, nice: table.whole("nice", -20..=19)? }
         } else {
             MachineEvent::SetMask { program, mask: steps::cpus(table, "cpus")? }
         }

@@ -23,7 +23,7 @@ const AMOUNT_MAX: u64 = 1 << 40;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Names {
     kind: &'static str,
-    names: Vec<String>,
+    pub(super) names: Vec<String>,
 }
 
 impl Names {
@@ -61,14 +61,6 @@ impl Names {
             }
         })
     }
-
-    pub(super) fn count(&self) -> usize {
-        self.names.len()
-    }
-
-    pub(super) fn into_names(self) -> Vec<String> {
-        self.names
-    }
 }
 
 /// Names that steps use.
@@ -86,36 +78,26 @@ pub(super) struct Vocabulary {
     pub(super) profile: Option<String>,
 }
 
+impl Vocabulary {
+    pub(super) fn new(profile: Option<String>) -> Self {
+        Self {
+            programs: Names::new("program"),
+            sockets: Names::new("socket"),
+            semaphores: Names::new("semaphore"),
+            locks: Names::new("lock"),
+            barriers: Names::new("barrier"),
+            files: Names::new("file"),
+            operations: Names::new("operation"),
+            profiles: Names::new("profile"),
+            profile,
+        }
+    }
+}
+
 /// What a step may say it does: one of these words is in its table.
-const VERBS: &[&str] = &[
-    "compute_us",
-    "compute_uops",
-    "system_call_us",
-    "sleep_us",
-    "period_us",
-    "send_bytes",
-    "receive_bytes",
-    "down",
-    "up",
-    "lock",
-    "unlock",
-    "barrier",
-    "fork",
-    "exec",
-    "wait",
-    "exit",
-    "read_bytes",
-    "write_bytes",
-    "synchronise",
-    "forget",
-    "disk_bytes",
-    "yield",
-    "cpus",
-    "nice",
-    "begin",
-    "done",
-    "steps",
-];
+const VERBS: &str = "compute_us compute_uops system_call_us sleep_us period_us send_bytes \
+                     receive_bytes down up lock unlock barrier fork exec wait exit read_bytes \
+                     write_bytes synchronise forget disk_bytes yield cpus nice begin done steps";
 
 pub(super) fn program(table: &mut Table<'_>, words: &mut Vocabulary) -> Result<Vec<Step>> {
     let mut steps = Vec::new();
@@ -138,16 +120,13 @@ fn list(
     if !table.has("steps") {
         return Err(table.refuse("", "has no 'steps'"));
     }
-    for mut inner in table.tables("steps")? {
+    table.each("steps", |inner| {
         match inner.has("steps") {
-            true => looped(&mut inner, words, steps, depth)?,
-            false => {
-                let step = step(&mut inner, words)?;
-                steps.push(step);
-            }
+            true => looped(inner, words, steps, depth)?,
+            false => steps.push(step(inner, words)?),
         }
-        inner.finish()?;
-    }
+        Ok(())
+    })?;
     Ok(())
 }
 
@@ -210,13 +189,14 @@ pub(super) fn takes_time(step: &Step) -> bool {
 
 fn step(table: &mut Table<'_>, words: &mut Vocabulary) -> Result<Step> {
     let keys = table.keys();
-    let Some(verb) = VERBS.iter().copied().find(|verb| keys.contains(verb)) else {
-        let near =
-            keys.iter().find_map(|key| Some((*key, suggest::nearest(key, VERBS.iter().copied())?)));
+    let Some(verb) = VERBS.split(' ').find(|verb| keys.contains(verb)) else {
+        let nearest = |key| suggest::nearest(key, VERBS.split(' '));
+        let near = keys.iter().find_map(|key| Some((*key, nearest(key)?)));
         return Err(match near {
             Some((key, verb)) => table.refuse(key, format!("is unknown; did you mean '{verb}'?")),
             None => {
-                table.refuse("", format!("does nothing; a step has one of {}", VERBS.join(", ")))
+                let known = VERBS.replace(' ', ", ");
+                table.refuse("", format!("does nothing; a step has one of {known}"))
             }
         });
     };
@@ -241,11 +221,11 @@ fn step(table: &mut Table<'_>, words: &mut Vocabulary) -> Result<Step> {
         },
         "down" => Step::Down {
             semaphore: which(words.semaphores.number(table, verb)?),
-            count: table.whole_or("count", 1..=1_000_000, 1)? as u32,
+            count: table.whole_or("count", 1..=1_000_000, 1)?,
         },
         "up" => Step::Up {
             semaphore: which(words.semaphores.number(table, verb)?),
-            count: table.whole_or("count", 1..=1_000_000, 1)? as u32,
+            count: table.whole_or("count", 1..=1_000_000, 1)?,
         },
         "lock" => Step::Lock(which(words.locks.number(table, verb)?)),
         "unlock" => Step::Unlock(which(words.locks.number(table, verb)?)),
@@ -261,7 +241,7 @@ fn step(table: &mut Table<'_>, words: &mut Vocabulary) -> Result<Step> {
             storage(table, verb, words)?
         }
         "cpus" => Step::SetMask(cpus(table, verb)?),
-        "nice" => Step::SetNice(table.signed(verb, -20..=19)? as i8),
+        "nice" => Step::SetNice(table.whole(verb, -20..=19)?),
         "done" => Step::Done(words.operations.number_or_new(table.words(verb)?)),
         word => plain(table, word)?,
     })
@@ -282,10 +262,8 @@ fn plain(table: &mut Table<'_>, word: &str) -> Result<Step> {
 
 fn storage(table: &mut Table<'_>, verb: &str, words: &Vocabulary) -> Result<Step> {
     let file = |table: &mut Table<'_>, key: &str| words.files.number(table, key).map(Which::Number);
-    let access = |table: &mut Table<'_>| match table.has("access") {
-        true => table.choice("access", &[("next", Access::Next), ("random", Access::Random)]),
-        false => Ok(Access::Next),
-    };
+    let known = [("next", Access::Next), ("random", Access::Random)];
+    let access = |table: &mut Table<'_>| table.choice_or("access", &known, Access::Next);
     Ok(match verb {
         "read_bytes" => Step::Read {
             bytes: amount(table, verb, whole)?,
@@ -357,10 +335,7 @@ fn amount(table: &mut Table<'_>, key: &str, scaled: fn(f64) -> u64) -> Result<Am
         }
         Amount::Between(scaled(low), scaled(high))
     } else if table.holds_table(key) {
-        let mut inner = table.table(key)?;
-        let mean = inner.number("mean", 0.001..=most)?;
-        inner.finish()?;
-        Amount::Mean(scaled(mean))
+        Amount::Mean(scaled(table.section(key, |inner| inner.number("mean", 0.001..=most))?))
     } else if is_time {
         Amount::Fixed(scaled(table.number(key, 0.0..=most)?))
     } else {

@@ -43,7 +43,7 @@ pub fn read(file: &str, text: &str) -> Result<SweepPlan> {
     let topologies =
         list(&mut root, "topologies", |text| Layout::parse(text).map(|_| text.to_owned()))?;
     let scenarios = list(&mut root, "scenarios", scenario)?;
-    let seeds = root.whole("seeds", 1..=1000)? as u32;
+    let seeds = root.whole("seeds", 1..=1000)?;
     let speeds = speeds(&mut root)?;
     let until_ms =
         root.has("until_ms").then(|| root.number("until_ms", 0.001..=3.6e6)).transpose()?;

@@ -70,8 +70,8 @@ impl<'a> Compiler<'a> {
 
     /// Puts what the events name into the work.
     pub(super) fn finish(self, work: &mut Work) {
-        work.semaphores = vec![0; self.semaphores.count()];
-        work.locks = self.locks.count() as u32;
+        work.semaphores = vec![0; self.semaphores.names.len()];
+        work.locks = self.locks.names.len() as u32;
         work.barriers = self.comers.iter().map(|comers| (*comers).max(1)).collect();
         if self.uses_file {
             work.files = vec![FILE_BYTES];
@@ -153,7 +153,7 @@ impl<'a> Compiler<'a> {
             "unlock" => Step::Unlock(Which::Number(self.locks.number_or_new(name))),
             "barrier" => {
                 let barrier = self.barriers.number_or_new(name);
-                self.comers.resize(self.barriers.count(), 0);
+                self.comers.resize(self.barriers.names.len(), 0);
                 let comers = &mut self.comers[barrier as usize];
                 *comers = comers.saturating_add(self.instances);
                 Step::Barrier { barrier: Which::Number(barrier) }
