@@ -2,10 +2,11 @@
 
 named! {
 /// What a micro-operation needs to execute: which ports, which unit, which latency.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 #[repr(u8)]
 pub enum Class {
     /// Takes a place in the window, needs no port and has no result.
+    #[default]
     Nop = "nop",
     /// Add, compare, logic, move.
     IntAlu = "int_alu",
@@ -52,10 +53,11 @@ impl Class {
 }
 
 /// What a micro-operation does besides executing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[repr(u8)]
 pub enum Effect {
     /// Nothing more.
+    #[default]
     None,
     /// A branch that is taken. (A [`Class::Branch`] without this effect is not taken.)
     Taken,

@@ -56,32 +56,24 @@ pub enum Children {
 }
 
 /// One step of a program. Amounts of time in a step are those of a task alone on its core.
+#[expect(missing_docs, reason = "most fields are what they are called")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
     /// Work of a profile, in micro-operations.
     Compute {
         /// The kind of work; it decides the speed alone and beside others.
         profile: ProfileId,
-        /// How much.
         uops: Amount,
     },
     /// Work of a profile, by the time it takes alone.
-    ComputeFor {
-        /// The kind of work.
-        profile: ProfileId,
-        /// How long.
-        ns: Amount,
-    },
+    ComputeFor { profile: ProfileId, ns: Amount },
     /// A system call that only computes.
     SystemCall {
         /// How long, beyond the cost of any system call.
         ns: Amount,
     },
     /// Waits, without a CPU, for this time.
-    Sleep {
-        /// How long.
-        ns: Amount,
-    },
+    Sleep { ns: Amount },
     /// Waits until so long after the last such deadline; the first deadline counts from the task's
     /// birth. Does not wait if the deadline is past.
     Period {
@@ -89,42 +81,19 @@ pub enum Step {
         ns: u64,
     },
     /// Puts bytes into a socket; waits while it is full.
-    Send {
-        /// Which.
-        socket: Which,
-        /// How many.
-        bytes: Amount,
-    },
+    Send { socket: Which, bytes: Amount },
     /// Takes bytes out of a socket; waits until all have come.
-    Receive {
-        /// Which.
-        socket: Which,
-        /// How many.
-        bytes: Amount,
-    },
+    Receive { socket: Which, bytes: Amount },
     /// Takes from a semaphore; waits until it has that much.
-    Down {
-        /// Which.
-        semaphore: Which,
-        /// How much.
-        count: u32,
-    },
+    Down { semaphore: Which, count: u32 },
     /// Adds to a semaphore.
-    Up {
-        /// Which.
-        semaphore: Which,
-        /// How much.
-        count: u32,
-    },
+    Up { semaphore: Which, count: u32 },
     /// Takes a lock; waits while another has it.
     Lock(Which),
     /// Gives a lock back.
     Unlock(Which),
     /// Waits until so many tasks stand at the barrier, then all go on.
-    Barrier {
-        /// Which.
-        barrier: Which,
-    },
+    Barrier { barrier: Which },
     /// Makes a task.
     Fork {
         /// The program it runs, by number.
@@ -139,32 +108,15 @@ pub enum Step {
     /// Ends the task, as the end of the program does.
     Exit,
     /// Reads from a file, through the page cache.
-    Read {
-        /// Which.
-        file: Which,
-        /// How much.
-        bytes: Amount,
-        /// Where.
-        access: Access,
-    },
+    Read { file: Which, bytes: Amount, access: Access },
     /// Writes to a file, through the page cache.
-    Write {
-        /// Which.
-        file: Which,
-        /// How much.
-        bytes: Amount,
-        /// Where.
-        access: Access,
-    },
+    Write { file: Which, bytes: Amount, access: Access },
     /// Waits until a file's written pages are on the disk (fsync).
     Synchronise(Which),
     /// Removes a file's pages from the cache, written or not, as deleting it does.
     Forget(Which),
     /// Reads from the disk, past the page cache.
-    Disk {
-        /// How much.
-        bytes: Amount,
-    },
+    Disk { bytes: Amount },
     /// Gives the CPU away (sched_yield).
     Yield,
     /// Changes where the task itself may run; `None`: everywhere.
@@ -178,16 +130,12 @@ pub enum Step {
     Done(u32),
     /// Goes back to an earlier step, so many times, then on. The loop may not be without work.
     Repeat {
-        /// The step, by number.
         from: u32,
         /// How often beyond the first time.
         times: Amount,
     },
     /// Goes back to an earlier step for ever.
-    Forever {
-        /// The step, by number.
-        from: u32,
-    },
+    Forever { from: u32 },
 }
 
 /// A program.

@@ -94,6 +94,7 @@ pub struct Scripted {
 }
 
 /// What can happen to the machine.
+#[expect(missing_docs, reason = "the fields are what they are called")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MachineEvent {
     /// A CPU goes offline. The last one online stays.
@@ -105,17 +106,7 @@ pub enum MachineEvent {
     /// All CPUs come online.
     SmtOn,
     /// Tasks of a program get another mask; `None`: everywhere.
-    SetMask {
-        /// The program, by number.
-        program: u32,
-        /// Their mask.
-        mask: Option<CpuSet>,
-    },
+    SetMask { program: u32, mask: Option<CpuSet> },
     /// Tasks of a program get another nice value.
-    SetNice {
-        /// The program, by number.
-        program: u32,
-        /// -20 to 19.
-        nice: i8,
-    },
+    SetNice { program: u32, nice: i8 },
 }

@@ -1,10 +1,18 @@
 //! AIM9's rows. Table 2.
 
-use super::load::{Family, Load, Making, Row, Sizes, Values};
+use super::load::{Family, Making, Row};
 use super::rows::{one_child, one_task, shell};
-use crate::Result;
 use crate::kernel::program::Step;
 use coretwin_base::study::reading::Better;
+
+/// Rows by name: one task, or what builds the load of several. All of them are fitted.
+macro_rules! rows {
+    (@ $name:literal) => { Row { is_several: false, ..rows!(@ $name => one_task) } };
+    (@ $name:literal => $build:expr) => {
+        Row { is_fitted: true, ..Row::of(concat!("aim9/", $name), Better::Higher, $build) }
+    };
+    ($($name:literal $(=> $build:expr)?),* $(,)?) => { &[$(rows!(@ $name $(=> $build)?)),*] };
+}
 
 pub(super) static FAMILY: Family = Family {
     name: "aim9",
@@ -18,79 +26,24 @@ pub(super) static FAMILY: Family = Family {
         "the disk: rows on files of 5 MB stay in the page cache",
     ],
     uses_files: false,
-    rows: &[
-        single("aim9/add_double"),
-        single("aim9/add_float"),
-        single("aim9/add_long"),
-        single("aim9/add_int"),
-        single("aim9/add_short"),
-        single("aim9/creat-clo"),
-        single("aim9/page_test"),
-        single("aim9/brk_test"),
-        single("aim9/jmp_test"),
-        single("aim9/signal_test"),
-        several("aim9/exec_test", |row, _, values| {
+    rows: rows![
+        "add_double", "add_float", "add_long", "add_int", "add_short", "creat-clo", "page_test",
+        "brk_test", "jmp_test", "signal_test",
+        "exec_test" => |row, _, values| {
             let service_ns = values.service()? as u64;
             let script = Making::default().step(Step::Exec);
             Ok(one_child(row, 0, script.exact_work(values.profile, service_ns)))
-        }),
-        several("aim9/fork_test", |row, _, values| {
-            let more_ns = values.service()? as u64;
-            Ok(one_child(row, more_ns, Making::default()))
-        }),
-        single("aim9/link_test"),
-        single("aim9/disk_rr"),
-        single("aim9/disk_rw"),
-        single("aim9/disk_rd"),
-        single("aim9/disk_wrt"),
-        single("aim9/disk_cp"),
-        single("aim9/disk_src"),
-        single("aim9/div_double"),
-        single("aim9/div_float"),
-        single("aim9/div_long"),
-        single("aim9/div_int"),
-        single("aim9/div_short"),
-        single("aim9/fun_cal"),
-        single("aim9/fun_cal1"),
-        single("aim9/fun_cal2"),
-        single("aim9/fun_cal15"),
-        single("aim9/mul_double"),
-        single("aim9/mul_float"),
-        single("aim9/mul_long"),
-        single("aim9/mul_int"),
-        single("aim9/mul_short"),
-        single("aim9/num_rtns_1"),
-        single("aim9/trig_rtns"),
-        single("aim9/matrix_rtns"),
-        single("aim9/array_rtns"),
-        single("aim9/string_rtns"),
-        single("aim9/mem_rtns_1"),
-        single("aim9/mem_rtns_2"),
-        single("aim9/sort_rtns_1"),
-        single("aim9/misc_rtns_1"),
-        single("aim9/dir_rtns_1"),
-        several("aim9/shell_rtns_1", |row, _, values| shell(row, values)),
-        several("aim9/shell_rtns_2", |row, _, values| shell(row, values)),
-        several("aim9/shell_rtns_3", |row, _, values| shell(row, values)),
-        single("aim9/series_1"),
-        single("aim9/shared_memory"),
-        single("aim9/tcp_test"),
-        single("aim9/udp_test"),
-        single("aim9/fifo_test"),
-        single("aim9/stream_pipe"),
-        single("aim9/dgram_pipe"),
-        single("aim9/pipe_cpy"),
-        single("aim9/ram_copy"),
+        },
+        "fork_test" => |row, _, values| {
+            Ok(one_child(row, values.service()? as u64, Making::default()))
+        },
+        "link_test", "disk_rr", "disk_rw", "disk_rd", "disk_wrt", "disk_cp", "disk_src",
+        "div_double", "div_float", "div_long", "div_int", "div_short", "fun_cal", "fun_cal1",
+        "fun_cal2", "fun_cal15", "mul_double", "mul_float", "mul_long", "mul_int", "mul_short",
+        "num_rtns_1", "trig_rtns", "matrix_rtns", "array_rtns", "string_rtns", "mem_rtns_1",
+        "mem_rtns_2", "sort_rtns_1", "misc_rtns_1", "dir_rtns_1",
+        "shell_rtns_1" => shell, "shell_rtns_2" => shell, "shell_rtns_3" => shell,
+        "series_1", "shared_memory", "tcp_test", "udp_test", "fifo_test", "stream_pipe",
+        "dgram_pipe", "pipe_cpy", "ram_copy",
     ],
 };
-
-const fn several(
-    workload: &'static str,
-    build: fn(&Row, &Sizes<'_>, &Values<'_>) -> Result<Load>,
-) -> Row {
-    Row { is_fitted: true, ..Row::of(workload, Better::Higher, build) }
-}
-
-const fn single(workload: &'static str) -> Row {
-    Row { is_several: false, ..several(workload, one_task) }
-}

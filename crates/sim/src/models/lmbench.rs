@@ -38,7 +38,7 @@ pub(super) static FAMILY: Family = Family {
         several("lmbench/fork-execve", |row, _, _| {
             Ok(one_child(row, 0, Making::default().step(Step::Exec)))
         }),
-        Row { is_fitted: true, ..several("lmbench/fork-sh", |row, _, values| shell(row, values)) },
+        Row { is_fitted: true, ..several("lmbench/fork-sh", shell) },
     ],
 };
 

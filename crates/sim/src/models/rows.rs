@@ -59,7 +59,7 @@ pub(super) fn one_child(row: &Row, more_ns: u64, child: Making) -> Load {
 }
 
 /// The row with a child that is a shell with work of its own, and a child of the shell.
-pub(super) fn shell(row: &Row, values: &Values<'_>) -> Result<Load> {
+pub(super) fn shell(row: &Row, _: &Sizes<'_>, values: &Values<'_>) -> Result<Load> {
     let service_ns = values.service()? as u64;
     let profile = values.profile;
     let shell = Making::default()

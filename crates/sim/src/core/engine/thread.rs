@@ -31,7 +31,7 @@ pub(super) mod mark {
 }
 
 /// A micro-operation in the window. Times are ticks.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 #[repr(align(64))]
 pub(super) struct Slot {
     /// When the result is there; [`NEVER`] until it has issued.
@@ -62,27 +62,8 @@ pub(super) struct Slot {
     pub(super) effect: Effect,
 }
 
-const FREE: Slot = Slot {
-    complete: NEVER,
-    ready: 0,
-    address: 0,
-    stamp: 0,
-    store: 0,
-    consumers: u16::MAX,
-    next: [u16::MAX; 3],
-    event: u16::MAX,
-    argument: 0,
-    pending: 0,
-    marks: 0,
-    gives: 0,
-    served: 0,
-    class: Class::Nop,
-    group: 0,
-    effect: Effect::None,
-};
-
 /// A store from rename until it is written.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(super) struct StoreEntry {
     pub(super) address: u64,
     /// Where in the window it is, while it is there.
@@ -172,14 +153,6 @@ impl<'stream> Thread<'stream> {
         let window_mask = mask(preset.reorder_buffer.entries).max(63);
         let queue_mask = mask(preset.front_end.uop_queue.entries);
         let nothing = Uop::new(Class::Nop, 0);
-        let no_store = StoreEntry {
-            address: 0,
-            slot: 0,
-            release: u16::MAX,
-            line: 0,
-            line_ready: NEVER,
-            requested: false,
-        };
         Self {
             stream,
             batch: Box::new([nothing; BATCH]),
@@ -199,7 +172,7 @@ impl<'stream> Thread<'stream> {
             rename_at: 0,
             rename_cause: Component::Halt,
             lead: 0,
-            slots: Box::new([FREE; WINDOW]),
+            slots: Box::new([Slot::default(); WINDOW]),
             window_mask,
             queue_mask,
             ready: Box::new([[0; GROUPS]; WINDOW / 64]),
@@ -208,7 +181,7 @@ impl<'stream> Thread<'stream> {
             written: 0,
             stores_retired: 0,
             stores_renamed: 0,
-            stores: Box::new([no_store; MAX_STORES]),
+            stores: Box::new([StoreEntry::default(); MAX_STORES]),
             store_buckets: Box::new([0; BUCKETS]),
             load_lines: Box::new([0; BUCKETS]),
             cleared: 0,
