@@ -22,7 +22,9 @@ fn enhancement(name: &str) -> &'static enhancements::Enhancement {
 #[test]
 fn each_enhancement_shows_its_effect_on_netburst() {
     for preset in netburst() {
-        let gain = |name: &str, side| enhancement(name).run(&preset, &short()).unwrap().gain(side);
+        let gain = |name: &str, side: usize| {
+            enhancement(name).run(&preset, &short()).unwrap().sides[side].ratio
+        };
         assert!(gain("stack-offset", 1) > 1.2, "64-KiB aliasing");
         assert!(gain("spin-wait-pause", 1) > 1.02, "PAUSE leaves slots to the sibling");
         assert!(gain("delay-loop", 1) > 1.1, "a delay that executes nothing");
@@ -36,11 +38,10 @@ fn each_enhancement_shows_its_effect_on_netburst() {
 fn pages_decide_about_the_sieve() {
     let preset = Preset::named("xeon-mp-foster").unwrap();
     let result = sieve_pages::run(&preset, 1, 12).unwrap();
-    let [least, .., most] = result.quartiles;
-    let last = |misses: &coretwin_sim::core::engine::Misses| *misses.levels.last().unwrap();
-    assert!(last(&result.ideal.misses) < 1000, "it fits where frames are coloured ideally");
-    assert!(last(&result.maps[0].misses) > 150_000);
-    assert!(result.ideal.rate > most && most > least * 1.1, "{:?}", result.quartiles);
+    let [least, .., most] = result.quartiles_per_s;
+    assert!(result.last_level_misses_ideal < 1000, "it fits where frames are coloured ideally");
+    assert!(result.last_level_misses[0] > 150_000);
+    assert!(result.ideal_per_s > most && most > least * 1.1, "{:?}", result.quartiles_per_s);
 }
 
 #[test]

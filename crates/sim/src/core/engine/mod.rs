@@ -30,7 +30,6 @@ mod walk;
 mod wheel;
 
 pub use run::{Stretch, simulate, simulate_stretches};
-pub use walk::Misses;
 pub(crate) use walk::Walk;
 
 use super::outcome::Component;

@@ -1,30 +1,20 @@
-//! Addresses sent through a preset's caches and data translation without any timing: misses only,
-//! for experiments that ask where pages lie.
+//! Addresses sent through a preset's caches without any timing: misses only, for experiments that ask
+//! where pages lie.
 
 use super::page_map::{PageMap, Space};
 use super::tags::Tags;
-use super::translation::Translation;
 use crate::core::preset::{Preset, WritePolicy};
 use crate::core::stream::Placement;
 
-/// Misses by level.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Misses {
-    /// Of the first level and those further out, in this order.
-    pub levels: Vec<u64>,
-    /// Of the first level of data translation.
-    pub translation: u64,
-}
-
-/// The caches and buffers of one thread alone.
+/// The caches of one thread alone.
 pub(crate) struct Walk {
     map: PageMap,
     space: Space,
     line_bits: u32,
     through: bool,
     levels: Vec<Tags>,
-    translation: Translation,
-    pub(crate) misses: Misses,
+    /// Of the last level, so far.
+    pub(crate) misses: u64,
 }
 
 impl Walk {
@@ -33,32 +23,27 @@ impl Walk {
         let memory = &preset.memory;
         let threads = usize::from(preset.ways);
         let tags = |cache| Tags::of_cache(cache, memory.line_bytes, threads, false);
-        let levels: Vec<Tags> =
-            std::iter::once(&memory.first).chain(&memory.outer).map(tags).collect();
         Self {
             map: PageMap::new(seed),
             space: Space { data: 1, code: 1, page_bits: 12, placement },
             line_bits: memory.line_bytes.trailing_zeros(),
             through: memory.write_policy == WritePolicy::Through,
-            misses: Misses { levels: vec![0; levels.len()], translation: 0 },
-            levels,
-            translation: Translation::new(preset, 1),
+            levels: std::iter::once(&memory.first).chain(&memory.outer).map(tags).collect(),
+            misses: 0,
         }
     }
 
     /// One access. Every level without the line gets it; a store goes on outwards where the first
     /// level writes through.
     pub(crate) fn access(&mut self, address: u64, store: bool) {
-        if self.translation.data(0, self.space.data_page_key(address), 0) > 0 {
-            self.misses.translation += 1;
-        }
         let line = (self.map.data(&self.space, address) >> self.line_bits) as u32;
+        let last = self.levels.len() - 1;
         for (level, tags) in self.levels.iter_mut().enumerate() {
             let hit = tags.touch(0, line);
             // Writing through, the first level does not fetch a line for a store.
             let passes = level == 0 && store && self.through;
             if !hit {
-                self.misses.levels[level] += 1;
+                self.misses += u64::from(level == last);
                 if !passes {
                     let _ = tags.insert(0, line, false);
                 }

@@ -7,6 +7,8 @@ use crate::Result;
 use crate::core::profile::{Body, Profile, Work, copies};
 use crate::core::stream::{Options, Placement, ThreadInput};
 use crate::core::{Preset, simulate};
+use coretwin_base::schema::SCHEMA;
+use coretwin_base::simulation::core_run::{CoreEnhancement, CoreEnhancementSide};
 
 /// One change of the kernel.
 #[derive(Debug, Clone, Copy)]
@@ -24,37 +26,6 @@ struct Arm {
     label: &'static str,
     /// One profile for each thread; `None` is halted.
     threads: [Option<Profile>; 2],
-}
-
-/// What one side gave.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Side {
-    /// What is different here.
-    pub label: &'static str,
-    /// Work of each thread in micro-operations per cycle; spinning on a lock is no work.
-    pub speed: [f64; 2],
-    /// Machine clears of both threads per thousand micro-operations of work.
-    pub clears_per_thousand: f64,
-    /// First-level lines lost to the aliasing rule, per thousand.
-    pub alias_per_thousand: f64,
-}
-
-/// All sides of one enhancement.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Comparison {
-    /// The enhancement's id.
-    pub name: &'static str,
-    /// The preset's name.
-    pub preset: String,
-    /// "Without" first.
-    pub sides: Vec<Side>,
-}
-
-impl Comparison {
-    /// Speed of the first thread in a later side over the first side's.
-    pub fn gain(&self, side: usize) -> f64 {
-        self.sides[side].speed[0] / self.sides[0].speed[0]
-    }
 }
 
 /// Every enhancement, in the article's order; the last is the hardware's rule behind the kernel's
@@ -93,41 +64,41 @@ impl Enhancement {
     ///
     /// # Errors
     /// [`crate::Error::Stuck`] where a run does not end.
-    pub fn run(&self, preset: &Preset, options: &Options) -> Result<Comparison> {
+    pub fn run(&self, preset: &Preset, options: &Options) -> Result<CoreEnhancement> {
         let sides = (self.arms)().into_iter().map(|arm| arm.run(preset, options));
-        Ok(Comparison {
-            name: self.name,
+        let mut sides: Vec<CoreEnhancementSide> = sides.collect::<Result<_>>()?;
+        let without = sides[0].ipc[0];
+        sides.iter_mut().for_each(|side| side.ratio = side.ipc[0] / without);
+        Ok(CoreEnhancement {
+            schema: SCHEMA,
+            name: self.name.to_owned(),
+            about: self.title.to_owned(),
             preset: preset.name.clone(),
-            sides: sides.collect::<Result<_>>()?,
+            sides,
+            seed: options.seed,
         })
     }
 }
 
 impl Arm {
-    fn run(self, preset: &Preset, options: &Options) -> Result<Side> {
+    fn run(self, preset: &Preset, options: &Options) -> Result<CoreEnhancementSide> {
         let mut copies = copies(self.threads.iter().flatten()).into_iter();
-        let inputs = self.threads.iter().map(|profile| match (profile, &mut copies) {
-            (Some(profile), copies) => {
-                profile.input(preset, options.seed, copies.next().unwrap_or(0))
-            }
-            (None, _) => ThreadInput::halted(),
+        let inputs = self.threads.iter().map(|profile| match profile {
+            Some(profile) => profile.input(preset, options.seed, copies.next().unwrap_or(0)),
+            None => ThreadInput::halted(),
         });
         let outcome = simulate(preset, inputs.collect(), options)?;
-        let speed = [outcome.uops_per_cycle(0), outcome.uops_per_cycle(1)];
         let work: u64 = outcome.threads.iter().map(|thread| thread.uops).sum();
         let per_thousand = |count: u64| count as f64 * 1e3 / work.max(1) as f64;
         let counts = || outcome.threads.iter().map(|thread| thread.counts);
-        Ok(Side {
-            label: self.label,
-            speed,
-            clears_per_thousand: per_thousand(counts().map(|c| c.machine_clears).sum()),
-            alias_per_thousand: per_thousand(counts().map(|c| c.alias_evictions).sum()),
+        Ok(CoreEnhancementSide {
+            label: self.label.to_owned(),
+            ipc: [0, 1].map(|thread| outcome.uops_per_cycle(thread)),
+            ratio: 1.0,
+            machine_clears_per_1000: per_thousand(counts().map(|c| c.machine_clears).sum()),
+            alias_evictions_per_1000: per_thousand(counts().map(|c| c.alias_evictions).sum()),
         })
     }
-}
-
-fn built_in(name: &str) -> Option<Profile> {
-    Profile::named(name)
 }
 
 /// A body of this file as a profile whose threads share their data.
@@ -163,7 +134,10 @@ fn lock_alignment() -> Vec<Arm> {
 
 /// A thread at work while its sibling waits.
 fn spin_wait() -> Vec<Arm> {
-    let arm = |label, first, second| Arm { label, threads: [built_in(first), built_in(second)] };
+    let arm = |label, first, second| Arm {
+        label,
+        threads: [Profile::named(first), Profile::named(second)],
+    };
     vec![
         arm("gzip beside a waiting loop without PAUSE", "gzip-source", "spin"),
         arm("gzip beside a waiting loop with PAUSE", "gzip-source", "spin-pause"),
@@ -172,7 +146,7 @@ fn spin_wait() -> Vec<Arm> {
 
 /// Two threads that hand a lock to each other.
 fn lock_handoff() -> Vec<Arm> {
-    let arm = |label, name| Arm { label, threads: [built_in(name), built_in(name)] };
+    let arm = |label, name| Arm { label, threads: [Profile::named(name), Profile::named(name)] };
     vec![
         arm("waiting without PAUSE", "lock-handoff"),
         arm("waiting with PAUSE", "lock-handoff-pause"),
@@ -183,12 +157,13 @@ fn lock_handoff() -> Vec<Arm> {
 fn delay_loop() -> Vec<Arm> {
     let busy = "int_alu <3\ncompare <1\nbranch <1 taken\n";
     let quiet = "nop pause\nint_alu <4\ncompare <1\nbranch <1 taken\n";
-    let arm = |label, text| Arm { label, threads: [built_in("perl-loop"), written("delay", text)] };
+    let arm =
+        |label, text| Arm { label, threads: [Profile::named("perl-loop"), written("delay", text)] };
     vec![arm("the sibling counts down", busy), arm("the sibling waits with PAUSE", quiet)]
 }
 
 fn stack_offset() -> Vec<Arm> {
-    let arm = |label, name| Arm { label, threads: [built_in(name), built_in(name)] };
+    let arm = |label, name| Arm { label, threads: [Profile::named(name), Profile::named(name)] };
     vec![
         arm("stacks exactly 64 KiB apart", "stack-alias-64k"),
         arm("stacks moved against each other", "stack-offset"),
@@ -196,11 +171,13 @@ fn stack_offset() -> Vec<Arm> {
 }
 
 fn idle() -> Vec<Arm> {
-    let arm =
-        |label, idle: Option<Profile>| Arm { label, threads: [built_in("gzip-source"), idle] };
+    let arm = |label, idle: Option<Profile>| Arm {
+        label,
+        threads: [Profile::named("gzip-source"), idle],
+    };
     vec![
-        arm("the sibling polls", built_in("spin")),
-        arm("the sibling polls with PAUSE", built_in("spin-pause")),
+        arm("the sibling polls", Profile::named("spin")),
+        arm("the sibling polls with PAUSE", Profile::named("spin-pause")),
         arm("the sibling is halted", None),
     ]
 }

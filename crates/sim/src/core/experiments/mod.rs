@@ -5,5 +5,4 @@ pub mod enhancements;
 pub mod note;
 pub mod sieve_pages;
 
-pub use enhancements::{Comparison, Enhancement};
-pub use sieve_pages::SievePages;
+pub use enhancements::Enhancement;

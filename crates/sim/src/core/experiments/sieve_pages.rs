@@ -6,68 +6,43 @@
 //! scan goes to memory; two boots are two draws.
 
 use crate::Result;
-use crate::core::engine::{Misses, Walk};
+use crate::core::engine::Walk;
 use crate::core::profile::{Access, Profile, Work};
 use crate::core::stream::{Options, Placement};
 use crate::core::{Preset, simulate};
+use coretwin_base::schema::SCHEMA;
+use coretwin_base::simulation::core_run::CoreSievePages;
 
 /// The article's rates, without and with Hyper-Threading, in sieves per second (Table 2).
-pub const ARTICLE: [f64; 2] = [15.0, 24.0];
+const ARTICLE: [f64; 2] = [15.0, 24.0];
 
 /// Where the sieve's table begins in the address space of the walk.
 const TABLE: u64 = 0x1000_0000;
 
-/// One page map.
-#[derive(Debug, Clone, PartialEq)]
-pub struct PageMap {
-    /// Seed of the map; `None` for ideal colouring.
-    pub seed: Option<u64>,
-    /// Misses of one sieve with warm caches.
-    pub misses: Misses,
-    /// Sieves per second.
-    pub rate: f64,
-}
-
-/// Rates over page maps.
-#[derive(Debug, Clone, PartialEq)]
-pub struct SievePages {
-    /// The preset's name.
-    pub preset: String,
-    /// Frames in the order of the pages.
-    pub ideal: PageMap,
-    /// Random frames, from the slowest to the fastest.
-    pub maps: Vec<PageMap>,
-    /// Sieves per second: least, lower quartile, median, upper quartile, most.
-    pub quartiles: [f64; 5],
-}
-
-impl SievePages {
-    /// What the experiment explains, in two sentences, and what it does not.
-    pub fn explanation(&self) -> String {
-        let slowest = self.quartiles[0];
-        let fold = self.ideal.rate / slowest;
-        let [without, with] = ARTICLE;
-        let article = with / without;
-        let enough = if fold >= article {
-            "so two boots with different page maps are enough for that, without any Hyper-Threading"
-        } else {
-            "so page maps alone do not explain that on this processor"
-        };
-        let offset = if slowest > with {
-            "; the model's rates themselves lie above both"
-        } else if self.ideal.rate < without {
-            "; the model's rates themselves lie below both"
-        } else {
-            ""
-        };
-        format!(
-            "The sieve's table of 1,000,000 bytes has about the size of the last cache of the \
-             article's processor, which is indexed by physical address, so which page frames the \
-             kernel hands out decides how much of each pass goes to memory: from the slowest random \
-             map to pages in order the rate rises {fold:.2}-fold, with one thread. The article's \
-             {without} and {with} differ {article:.2}-fold, {enough}{offset}."
-        )
-    }
+/// What the experiment explains, in two sentences, and what it does not; rates are sieves per second.
+fn explanation(ideal: f64, slowest: f64) -> String {
+    let fold = ideal / slowest;
+    let [without, with] = ARTICLE;
+    let article = with / without;
+    let enough = if fold >= article {
+        "so two boots with different page maps are enough for that, without any Hyper-Threading"
+    } else {
+        "so page maps alone do not explain that on this processor"
+    };
+    let offset = if slowest > with {
+        "; the model's rates themselves lie above both"
+    } else if ideal < without {
+        "; the model's rates themselves lie below both"
+    } else {
+        ""
+    };
+    format!(
+        "The sieve's table of 1,000,000 bytes has about the size of the last cache of the \
+         article's processor, which is indexed by physical address, so which page frames the \
+         kernel hands out decides how much of each pass goes to memory: from the slowest random \
+         map to pages in order the rate rises {fold:.2}-fold, with one thread. The article's \
+         {without} and {with} differ {article:.2}-fold, {enough}{offset}."
+    )
 }
 
 /// Runs the experiment with `count` maps, at least 2, numbered from `seed`.
@@ -81,57 +56,54 @@ impl SievePages {
 ///
 /// # Panics
 /// If the built-in sieve were not one.
-pub fn run(preset: &Preset, seed: u64, count: u64) -> Result<SievePages> {
+pub fn run(preset: &Preset, seed: u64, count: u64) -> Result<CoreSievePages> {
     let profile = Profile::named("sieve").expect("the sieve is built in");
     let Work::Sieve(sieve) = profile.work else { unreachable!("the sieve is a sieve") };
     let accesses: Vec<Access> = sieve.accesses().collect();
-    let measure = |placement, seed| walk(preset, &accesses, placement, seed);
-    let mut maps: Vec<(u64, Misses)> = (seed..seed.saturating_add(count.max(2)))
-        .map(|seed| (seed, measure(Placement::Random, seed)))
+    let misses = |placement, seed| misses(preset, &accesses, placement, seed);
+    let mut maps: Vec<(u64, u64)> = (seed..seed.saturating_add(count.max(2)))
+        .map(|seed| (seed, misses(Placement::Random, seed)))
         .collect();
-    let last = |misses: &Misses| misses.levels.last().copied().unwrap_or(0);
-    maps.sort_by_key(|(seed, misses)| (std::cmp::Reverse(last(misses)), *seed));
-    let ideal_misses = measure(Placement::Contiguous, seed);
+    maps.sort_by_key(|(seed, misses)| (std::cmp::Reverse(*misses), *seed));
     let cycles = |placement, seed| cycles(preset, &profile, accesses.len(), placement, seed);
-    let (worst, best) = (&maps[0], &maps[maps.len() - 1]);
+    let (worst, best) = (maps[0], maps[maps.len() - 1]);
     let known = [
-        (last(&best.1), cycles(Placement::Random, best.0)?),
-        (last(&worst.1), cycles(Placement::Random, worst.0)?),
+        (best.1, cycles(Placement::Random, best.0)?),
+        (worst.1, cycles(Placement::Random, worst.0)?),
     ];
     let rate = |cycles: f64| f64::from(preset.clock_mhz) * 1e6 / cycles;
-    let ideal = PageMap {
-        seed: None,
-        rate: rate(cycles(Placement::Contiguous, seed)?),
-        misses: ideal_misses,
-    };
-    let maps: Vec<PageMap> = maps
-        .into_iter()
-        .map(|(seed, misses)| {
-            let cycles = between(known, last(&misses));
-            PageMap { seed: Some(seed), rate: rate(cycles), misses }
-        })
-        .collect();
-    let mut rates: Vec<f64> = maps.iter().map(|map| map.rate).collect();
+    let ideal_per_s = rate(cycles(Placement::Contiguous, seed)?);
+    let random_per_s: Vec<f64> =
+        maps.iter().map(|(_, misses)| rate(between(known, *misses))).collect();
+    let mut rates = random_per_s.clone();
     rates.sort_by(f64::total_cmp);
-    let quartiles = [0, 1, 2, 3, 4].map(|quarter| quantile(&rates, quarter));
-    Ok(SievePages { preset: preset.name.clone(), ideal, maps, quartiles })
+    let quartiles_per_s = [0, 1, 2, 3, 4].map(|quarter| quantile(&rates, quarter));
+    Ok(CoreSievePages {
+        schema: SCHEMA,
+        preset: preset.name.clone(),
+        ideal_per_s,
+        random_per_s,
+        quartiles_per_s,
+        last_level_misses_ideal: misses(Placement::Contiguous, seed),
+        last_level_misses: maps.iter().map(|(_, misses)| *misses).collect(),
+        article_per_s: ARTICLE,
+        explanation: explanation(ideal_per_s, quartiles_per_s[0]),
+        seed,
+    })
 }
 
-/// Misses of one sieve behind one that warmed the caches.
-fn walk(preset: &Preset, accesses: &[Access], placement: Placement, seed: u64) -> Misses {
+/// Misses of the last level in one sieve behind one that warmed the caches.
+fn misses(preset: &Preset, accesses: &[Access], placement: Placement, seed: u64) -> u64 {
     let mut walk = Walk::new(preset, seed, placement);
-    let mut cold = Misses::default();
-    for round in 0..2 {
+    let mut round = || {
         for access in accesses {
             let store = matches!(access, Access::Fill(_) | Access::Strike(_));
             walk.access(TABLE + u64::from(access.offset()), store);
         }
-        if round == 0 {
-            cold = walk.misses.clone();
-        }
-    }
-    let levels = walk.misses.levels.iter().zip(&cold.levels).map(|(all, cold)| all - cold);
-    Misses { levels: levels.collect(), translation: walk.misses.translation - cold.translation }
+        walk.misses
+    };
+    let cold = round();
+    round() - cold
 }
 
 /// Cycles of one sieve in the event-driven core.
