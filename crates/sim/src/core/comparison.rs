@@ -5,9 +5,7 @@
 //! longer, a thread alone is faster or slower for reasons that have nothing to do with siblings.)
 
 use super::engine::simulate;
-use super::outcome::{Outcome, Stuck};
-use super::preset::Preset;
-use super::stream::{Options, ThreadInput};
+use super::{Options, Outcome, Preset, Stuck, ThreadInput};
 
 /// Threads together on one core, and each alone on the same core with its siblings halted.
 #[derive(Debug, Clone, PartialEq, Eq)]

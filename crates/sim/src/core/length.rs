@@ -5,10 +5,8 @@
 //! would take a minute for such a pair and a blink for another.
 
 use super::engine::simulate;
-use super::outcome::Stuck;
-use super::preset::Preset;
 use super::profile::Profile;
-use super::stream::Options;
+use super::{Options, Preset, Stuck};
 
 /// How long a run is: cycles that its slowest thread would take alone, caches empty at first, and
 /// uops at least and at most.

@@ -19,7 +19,8 @@ pub mod uop;
 
 pub use comparison::{Comparison, compare};
 pub use engine::{Stretch, simulate, simulate_stretches};
-pub use outcome::{Outcome, Stuck, ThreadOutcome};
+pub use length::Length;
+pub use outcome::{Component, Counts, Outcome, Stuck, ThreadOutcome};
 pub use preset::Preset;
-pub use stream::{Options, Stream, ThreadInput};
-pub use uop::{Class, Effect, Uop};
+pub use stream::{Options, Placement, Stream, ThreadInput};
+pub use uop::{Class, Effect, KERNEL_CODE, KERNEL_DATA, Uop};

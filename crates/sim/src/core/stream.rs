@@ -1,6 +1,6 @@
 //! What goes into a run: a stream of micro-operations per thread, and the run's options.
 
-use super::uop::Uop;
+use super::Uop;
 
 /// An endless source of micro-operations, produced in batches.
 ///

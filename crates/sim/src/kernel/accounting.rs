@@ -4,7 +4,7 @@
 //! `k` busy over one busy, and `c_k = max(s_1…s_k) / max(s_1…s_n)` the share of the core in use:
 //! raw = Σ t_k, capacity = Σ t_k·c_k/k. What the work takes alone is known here, and never estimated.
 
-use super::layout::SIBLINGS_MAX;
+use super::SIBLINGS_MAX;
 
 /// CPU time of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -1,6 +1,6 @@
 //! What the kernel's own work costs, as data of a machine.
 
-use super::layout::Distance;
+use super::Distance;
 
 /// Times of the kernel's work, alone on a core.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

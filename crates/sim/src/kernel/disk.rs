@@ -1,8 +1,7 @@
 //! A disk with one arm: requests wait in order of block, neighbours are merged, and the arm goes up
 //! through them and starts again from the lowest (C-LOOK, Linux's classic elevator).
 
-use super::machine::DiskSpec;
-use super::view::TaskId;
+use super::{DiskSpec, TaskId};
 use crate::numbers::Numbers;
 use std::collections::{BTreeMap, VecDeque};
 

@@ -1,9 +1,7 @@
 //! How the engine keeps the [`View`] true: every change of a CPU's or task's state goes through here,
 //! so that the masks of idle CPUs always agree. Tests of policies make their own views with it.
 
-use super::layout::Layout;
-use super::mask::CpuMask;
-use super::view::{Class, CpuView, Current, TaskId, TaskState, TaskView, View};
+use super::{Class, CpuMask, CpuView, Current, Layout, TaskId, TaskState, TaskView, View};
 use coretwin_base::machine::cpu_set::CpuId;
 
 impl View {

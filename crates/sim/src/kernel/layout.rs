@@ -1,6 +1,6 @@
 //! Where CPUs are: cores, last-level caches, packages, and how far apart two CPUs lie.
 
-use super::mask::CpuMask;
+use super::CpuMask;
 use coretwin_base::machine::cpu_set::{CoreId, CpuId};
 use std::collections::BTreeMap;
 

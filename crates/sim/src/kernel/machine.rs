@@ -1,8 +1,6 @@
 //! The machine that runs the work, as data.
 
-use super::co_run::CoRun;
-use super::costs::Costs;
-use super::layout::Layout;
+use super::{CoRun, Costs, Layout};
 use coretwin_base::machine::cpu_set::CpuId;
 
 /// What an idle CPU does.

@@ -32,13 +32,15 @@ mod validate;
 pub mod view;
 pub mod work;
 
+use disk::*;
 pub use engine::run;
-pub use failure::{Cause, Failure};
-pub use histogram::Histogram;
-pub use layout::{Distance, Layout};
-pub use machine::Machine;
-pub use outcome::Outcome;
-pub use program::{Options, Program, Step};
-pub use trace::Span;
-pub use view::{TaskId, View};
-pub use work::{Start, Work};
+use events::*;
+use page_cache::*;
+use random::*;
+use socket::*;
+use synchronisation::*;
+use task::*;
+pub use {
+    accounting::*, co_run::*, costs::*, failure::*, histogram::*, layout::*, machine::*, mask::*,
+    outcome::*, program::*, trace::*, view::*, work::*,
+};

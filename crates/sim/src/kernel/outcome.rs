@@ -1,9 +1,6 @@
 //! Outcome of a run.
 
-use super::accounting::{CpuTime, CpuUse};
-use super::histogram::Histogram;
-use super::layout::Distance;
-use super::trace::Span;
+use super::{CpuTime, CpuUse, Distance, Histogram, Span};
 use crate::policies::Decision;
 use coretwin_base::machine::cpu_set::CpuId;
 

@@ -1,7 +1,7 @@
 //! The page cache: pages of files in memory. The least recently used page is evicted first, a dirty
 //! one only once it is written back.
 
-use super::view::TaskId;
+use super::TaskId;
 use std::collections::BTreeMap;
 
 const NONE: u32 = u32::MAX;

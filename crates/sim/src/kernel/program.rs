@@ -1,6 +1,6 @@
 //! What tasks do: programs of steps.
 
-use super::co_run::ProfileId;
+use super::ProfileId;
 use crate::policies::Settings;
 use coretwin_base::machine::cpu_set::CpuSet;
 

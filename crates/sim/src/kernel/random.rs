@@ -1,7 +1,7 @@
 //! Random numbers of a task: they depend on the seed, the task's serial number and the number of draws,
 //! never on other tasks, so that two policies are compared on the same work.
 
-use super::program::Amount;
+use super::Amount;
 use crate::numbers::{Numbers, mix};
 use coretwin_base::random::Stream;
 

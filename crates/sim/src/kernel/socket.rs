@@ -6,8 +6,7 @@
 //! waited is then sent from the reader's own call. So the way of all but the first message of a burst
 //! is the reader's work, and one segment takes as many messages as were written meanwhile.
 
-use super::view::TaskId;
-use super::work::SocketSpec;
+use super::{SocketSpec, TaskId};
 use std::collections::VecDeque;
 
 #[derive(Debug)]

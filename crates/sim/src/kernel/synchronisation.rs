@@ -1,6 +1,6 @@
 //! What tasks wait for each other at: semaphores, locks, barriers.
 
-use super::view::TaskId;
+use super::TaskId;
 use std::collections::VecDeque;
 
 /// A SysV semaphore: a number, and the tasks that wait for it to grow.

@@ -1,8 +1,6 @@
 //! A task as the engine sees it: where it stands in its program, what it waits for, what it used.
 
-use super::accounting::CpuTime;
-use super::co_run::ProfileId;
-use super::view::TaskId;
+use super::{CpuTime, ProfileId, TaskId};
 use crate::numbers::Numbers;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

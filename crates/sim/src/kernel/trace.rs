@@ -1,7 +1,7 @@
 //! What a run leaves behind to be read: a hash of everything that happened, the log of decisions, the
 //! timeline.
 
-use super::view::{TaskId, View};
+use super::{TaskId, View};
 use crate::policies::{Action, Answer, Decision};
 use coretwin_base::machine::cpu_set::CpuId;
 

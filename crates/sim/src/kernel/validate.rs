@@ -1,11 +1,8 @@
 //! Refuses impossible machines and work, before anything runs.
 
-use super::costs::Costs;
-use super::failure::Failure;
-use super::machine::Machine;
-use super::program::{Amount, Options, Program, Step};
-use super::view::Class;
-use super::work::{MachineEvent, Start, Work};
+use super::{
+    Amount, Class, Costs, Failure, Machine, MachineEvent, Options, Program, Start, Step, Work,
+};
 use coretwin_base::machine::cpu_set::{CpuId, CpuSet};
 
 /// The most of any amount; as uops it keeps work within 2^62.

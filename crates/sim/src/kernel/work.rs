@@ -1,8 +1,7 @@
 //! What a run has to do: programs, the tasks that start, the objects they share, and what happens to
 //! the machine meanwhile.
 
-use super::program::Program;
-use super::view::Class;
+use super::{Class, Program};
 use coretwin_base::machine::cpu_set::{CpuId, CpuSet};
 
 /// The whole of it.

@@ -1,9 +1,7 @@
 //! A fit: values of parameters, what they were fitted to, and how well they fit.
 
 use super::{MODEL_VERSION, MachinePreset};
-use crate::kernel::Machine;
-use crate::kernel::costs::Costs;
-use crate::kernel::machine::DiskSpec;
+use crate::kernel::{Costs, DiskSpec, Machine};
 use crate::{Error, Result};
 use std::collections::BTreeMap;
 use std::fmt::Write;

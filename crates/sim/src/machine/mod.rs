@@ -9,11 +9,11 @@ pub mod table;
 
 pub use fit::{Fit, Residual};
 
-use crate::core::preset::{Preset, Provenance};
-use crate::kernel::co_run::CoRun;
-use crate::kernel::costs::Costs;
-use crate::kernel::layout::{CPUS_MAX, Layout, Place};
-use crate::kernel::machine::{DiskSpec, Idle, Machine, PageCacheSpec};
+use crate::core::Preset;
+use crate::core::preset::Provenance;
+use crate::kernel::{
+    CPUS_MAX, CoRun, Costs, DiskSpec, Idle, Layout, Machine, PageCacheSpec, Place,
+};
 use crate::{Error, Result};
 use coretwin_base::machine::cpu_set::{CoreId, CpuId};
 use std::collections::BTreeMap;

@@ -3,10 +3,10 @@
 
 use super::{MachinePreset, PARAMETERS, fingerprint};
 use crate::built_in::BuiltIn;
-use crate::core::preset::{Preset, table};
+use crate::core::Preset;
+use crate::core::preset::table;
 use crate::document::{Document, Table};
-use crate::kernel::costs::Costs;
-use crate::kernel::machine::{DiskSpec, IDLE, PageCacheSpec};
+use crate::kernel::{Costs, DiskSpec, IDLE, PageCacheSpec};
 use crate::{Error, Result};
 use std::collections::BTreeMap;
 

@@ -2,7 +2,7 @@
 
 use super::load::{Family, Making, Row};
 use super::rows::{one_child, one_task, shell};
-use crate::kernel::program::Step;
+use crate::kernel::Step;
 use coretwin_base::study::reading::Better;
 
 /// Rows by name: one task, or what builds the load of several. All of them are fitted.

@@ -4,8 +4,7 @@ use super::load::{Family, Load, Making, Row, Sizes, Values};
 use super::rows;
 use super::tbench::{CLIENT_MEGABYTES, READ_BYTES, WRITE_BYTES};
 use crate::Result;
-use crate::kernel::program::{Access, Amount, Step, Which};
-use crate::kernel::work::{Start, Work};
+use crate::kernel::{Access, Amount, Start, Step, Which, Work};
 use coretwin_base::study::reading::Better;
 
 pub(super) static FAMILY: Family = Family {

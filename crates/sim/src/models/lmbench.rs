@@ -3,8 +3,7 @@
 use super::load::{Family, Load, Making, Row, Sizes, Values};
 use super::rows::{self, OPERATIONS, load, one_child, one_task, shell};
 use crate::Result;
-use crate::kernel::program::{Step, Which};
-use crate::kernel::work::{SocketSpec, Start};
+use crate::kernel::{SocketSpec, Start, Step, Which};
 use coretwin_base::study::reading::Better;
 
 pub(super) static FAMILY: Family = Family {

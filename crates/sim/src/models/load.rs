@@ -1,8 +1,6 @@
 //! What a model is: a family of rows, and the work that a row is on the simulated kernel.
 
-use crate::kernel::program::{Amount, Program, Step, Which};
-use crate::kernel::work::Work;
-use crate::kernel::{Outcome, co_run::ProfileId};
+use crate::kernel::{Amount, Outcome, ProfileId, Program, Step, Which, Work};
 use crate::machine::{Fit, MachinePreset};
 use crate::{Error, Result};
 use coretwin_base::param::{ParamValue, Params};

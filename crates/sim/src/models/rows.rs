@@ -3,8 +3,7 @@
 
 use super::load::{Load, Making, Row, Sizes, Value, Values};
 use crate::Result;
-use crate::kernel::program::{Children, Program, Step, Which};
-use crate::kernel::work::{Start, Work};
+use crate::kernel::{Children, Program, Start, Step, Which, Work};
 use coretwin_base::study::reading::Better;
 
 /// Simulated time of a row with one task.

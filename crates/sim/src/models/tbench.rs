@@ -4,8 +4,7 @@
 use super::load::{Family, Load, Making, Row, Sizes, Values};
 use super::rows;
 use crate::Result;
-use crate::kernel::program::Which;
-use crate::kernel::work::{SocketSpec, Start, Work};
+use crate::kernel::{SocketSpec, Start, Which, Work};
 use coretwin_base::study::reading::Better;
 
 pub(super) static FAMILY: Family = Family {

@@ -1,6 +1,6 @@
 //! What a policy answers: wishes for the engine, and notes for the log, each with a reason.
 
-use crate::kernel::view::TaskId;
+use crate::kernel::TaskId;
 use coretwin_base::machine::cpu_set::CpuId;
 use std::fmt;
 

@@ -1,6 +1,6 @@
 //! The log of decisions: which CPU decided what, for which task, and why; one line each.
 
-use super::answer::{Reason, What};
+use super::{Reason, What};
 use coretwin_base::machine::cpu_set::CpuId;
 
 /// One line of the log.

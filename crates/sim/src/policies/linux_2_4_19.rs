@@ -19,10 +19,8 @@
 //! offline has all that wait do so.
 
 use super::lists::{Links, List};
-use super::settings::{Parameter, Settings};
-use super::{Answer, Change, Policy, Reason, Stop, Ticks, Wake};
-use crate::kernel::layout::Layout;
-use crate::kernel::view::{Class, TaskId, TaskState, View};
+use super::{Answer, Change, Parameter, Policy, Reason, Settings, Stop, Ticks, Wake};
+use crate::kernel::{Class, Layout, TaskId, TaskState, View};
 use coretwin_base::machine::cpu_set::CpuId;
 
 pub(super) const PARAMETERS: &[Parameter] = &[

@@ -1,7 +1,7 @@
 //! Doubly linked lists of tasks, as old kernels have them: a task is in one list at most, and leaves
 //! it from any place without a search.
 
-use crate::kernel::view::TaskId;
+use crate::kernel::TaskId;
 
 const NONE: u32 = u32::MAX;
 

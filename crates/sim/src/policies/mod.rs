@@ -33,7 +33,7 @@ pub use decision::Decision;
 pub use settings::{Parameter, PolicyEntry, Promise, Settings};
 pub use table::{POLICIES, policy};
 
-use crate::kernel::view::{TaskId, View};
+use crate::kernel::{TaskId, View};
 use coretwin_base::machine::cpu_set::CpuId;
 
 /// A scheduling policy. A question without default must be answered; the others may be ignored.

@@ -4,11 +4,8 @@
 //!
 //! It is the reference for what siblings cost and bring, and the plainest policy to read.
 
-use super::settings::{Parameter, Settings};
-use super::{Answer, Change, Policy, Reason, Stop, Ticks, Wake};
-use crate::kernel::layout::Layout;
-use crate::kernel::mask::CpuMask;
-use crate::kernel::view::{TaskId, View};
+use super::{Answer, Change, Parameter, Policy, Reason, Settings, Stop, Ticks, Wake};
+use crate::kernel::{CpuMask, Layout, TaskId, View};
 use coretwin_base::machine::cpu_set::CpuId;
 use std::collections::VecDeque;
 

@@ -1,7 +1,7 @@
 //! A policy and its parameters as a text: `linux-2.5.32-a9[wakeup=off,cache_decay_ms=2]`.
 
 use super::Policy;
-use crate::kernel::layout::Layout;
+use crate::kernel::Layout;
 pub use coretwin_base::simulation::policy_parameter::Parameter;
 use coretwin_base::suggest;
 

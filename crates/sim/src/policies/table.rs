@@ -5,7 +5,8 @@ use super::fair::{self, Fair};
 use super::linux_2_4_19::{self, Linux2419};
 use super::linux_2_5::{self, Form, Linux25};
 use super::one_per_core::{self, OnePerCore};
-use super::settings::{PARAMETERS_MAX, PolicyEntry, Promise, Settings};
+use super::settings::PARAMETERS_MAX;
+use super::{PolicyEntry, Promise, Settings};
 use coretwin_base::suggest;
 
 /// Every policy, in order of name.

@@ -1,6 +1,6 @@
 //! What classes and nice values are worth to the policies of today.
 
-use crate::kernel::view::Class;
+use crate::kernel::Class;
 
 /// Rank of the ordinary class; real-time classes come before it.
 pub(super) const NORMAL: u8 = 100;

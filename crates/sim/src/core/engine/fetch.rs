@@ -3,8 +3,7 @@
 use super::pool::name;
 use super::thread::Spin;
 use super::{Core, NEVER, stage};
-use crate::core::outcome::Component;
-use crate::core::uop::{Class, Effect};
+use crate::core::{Class, Component, Effect};
 
 /// Whether fetch goes on behind a micro-operation.
 #[derive(PartialEq, Eq)]

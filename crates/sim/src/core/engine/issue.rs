@@ -3,7 +3,7 @@
 use super::memory::Access;
 use super::thread::{Thread, bucket, mark};
 use super::{Core, MAX_STORES, MAX_THREADS, NEVER, WINDOW, wheel};
-use crate::core::uop::{Class, Effect};
+use crate::core::{Class, Effect};
 
 /// An event of the wheel is a thread and a slot.
 const SLOT_BITS: u32 = WINDOW.trailing_zeros();

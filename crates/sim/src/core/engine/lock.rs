@@ -2,8 +2,7 @@
 
 use super::thread::{SPIN_ROUND, StoreEntry, bucket, mark};
 use super::{Core, MAX_THREADS, NEVER};
-use crate::core::outcome::Component;
-use crate::core::uop::{Effect, KERNEL_DATA};
+use crate::core::{Component, Effect, KERNEL_DATA};
 
 /// Locks of one address space; a stream's lock numbers count modulo this.
 pub(super) const NUMBERS: usize = 16;

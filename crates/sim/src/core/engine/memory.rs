@@ -8,7 +8,7 @@ use super::prefetch::Prefetcher;
 use super::tags::{Evicted, Tags};
 use super::translation::Translation;
 use super::{MAX_THREADS, Preset};
-use crate::core::outcome::Counts;
+use crate::core::Counts;
 use crate::core::preset::{Cache, WritePolicy, limits};
 
 const MAX_MISSES: usize = limits::MISS_BUFFERS;

@@ -32,9 +32,8 @@ mod wheel;
 pub use run::{Stretch, simulate, simulate_stretches};
 pub(crate) use walk::Walk;
 
-use super::outcome::Component;
-use super::preset::{Preset, ThreadSelect, limits};
-use super::stream::{Options, ThreadInput};
+use super::preset::{ThreadSelect, limits};
+use super::{Component, Options, Preset, ThreadInput};
 use memory::Memory;
 use page_map::Space;
 use pool::Pools;

@@ -4,8 +4,7 @@
 //! number alone, never on which thread touched it first. Of n pages, about n²/2^26 pairs share a
 //! place, which does no harm.
 
-use crate::core::stream::Placement;
-use crate::core::uop::{KERNEL_CODE, KERNEL_DATA};
+use crate::core::{KERNEL_CODE, KERNEL_DATA, Placement};
 use crate::numbers::mix;
 use coretwin_base::random::Stream;
 

@@ -3,8 +3,7 @@
 use super::pool::name;
 use super::thread::{SPIN_ROUND, StoreEntry, bucket, mark};
 use super::{Core, MAX_STORES, NEVER, stage};
-use crate::core::outcome::Component;
-use crate::core::uop::{Class, Effect, Uop};
+use crate::core::{Class, Component, Effect, Uop};
 
 /// Why a thread cannot rename.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,9 +5,7 @@
 
 use super::pool::MAX_POOLS;
 use super::{Core, MAX_STORES, MAX_THREADS, NEVER, WATCH_EVERY};
-use crate::core::outcome::{Component, Counts, Outcome, Stuck, ThreadOutcome};
-use crate::core::preset::Preset;
-use crate::core::stream::{Options, ThreadInput};
+use crate::core::{Component, Counts, Options, Outcome, Preset, Stuck, ThreadInput, ThreadOutcome};
 
 /// A thread that is awake and retires no work for so many cycles is stuck. Longer than any wait
 /// for memory, a lock held through a few thousand misses included.

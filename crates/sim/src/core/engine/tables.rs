@@ -2,7 +2,7 @@
 
 use super::Preset;
 use super::pool::name;
-use crate::core::uop::Class;
+use crate::core::Class;
 
 pub(super) const MAX_PORTS: usize = 16;
 

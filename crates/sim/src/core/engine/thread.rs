@@ -1,9 +1,7 @@
 //! What belongs to one hardware thread: its queue, its part of the window, its stores.
 
 use super::{MAX_STORES, NEVER, Preset, QUEUE, WINDOW};
-use crate::core::outcome::{Component, Counts};
-use crate::core::stream::Stream;
-use crate::core::uop::{Class, Effect, Uop};
+use crate::core::{Class, Component, Counts, Effect, Stream, Uop};
 
 /// Micro-operations taken from the stream at a time.
 const BATCH: usize = 128;

@@ -3,8 +3,8 @@
 
 use super::page_map::{PageMap, Space};
 use super::tags::Tags;
-use crate::core::preset::{Preset, WritePolicy};
-use crate::core::stream::Placement;
+use crate::core::preset::WritePolicy;
+use crate::core::{Placement, Preset};
 
 /// The caches of one thread alone.
 pub(crate) struct Walk {

@@ -5,8 +5,7 @@
 
 use crate::Result;
 use crate::core::profile::{Body, Profile, Work, copies};
-use crate::core::stream::{Options, Placement, ThreadInput};
-use crate::core::{Preset, simulate};
+use crate::core::{Options, Placement, Preset, ThreadInput, simulate};
 use coretwin_base::schema::SCHEMA;
 use coretwin_base::simulation::core_run::{CoreEnhancement, CoreEnhancementSide};
 

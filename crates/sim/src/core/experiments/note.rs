@@ -4,10 +4,9 @@
 //! Nothing here is fitted to a co-run: presets and profiles were made from documents and from
 //! single threads. A prediction that misses is reported as a miss.
 
-use crate::core::preset::{Policy, Preset};
+use crate::core::preset::Policy;
 use crate::core::profile::Profile;
-use crate::core::stream::Options;
-use crate::core::{Comparison, Stuck, compare};
+use crate::core::{Comparison, Options, Preset, Stuck, compare};
 
 /// One of the note's machines.
 #[derive(Debug, Clone, Copy)]

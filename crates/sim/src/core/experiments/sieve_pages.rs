@@ -8,8 +8,7 @@
 use crate::Result;
 use crate::core::engine::Walk;
 use crate::core::profile::{Access, Profile, Work};
-use crate::core::stream::{Options, Placement};
-use crate::core::{Preset, simulate};
+use crate::core::{Options, Placement, Preset, simulate};
 use coretwin_base::schema::SCHEMA;
 use coretwin_base::simulation::core_run::CoreSievePages;
 

@@ -14,7 +14,8 @@ mod summary;
 
 pub use summary::Summary;
 
-use super::preset::{Policy, Preset, Resource};
+use super::Preset;
+use super::preset::{Policy, Resource};
 
 /// Rounds of the iteration; changes are below 1 in 10^4 after six on all built-in pairs.
 const ROUNDS: usize = 10;

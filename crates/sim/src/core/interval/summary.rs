@@ -1,8 +1,8 @@
 //! What the interval formula needs to know of a profile, taken once from a piece of its stream.
 
-use crate::core::preset::{Predictor, Preset};
+use crate::core::preset::Predictor;
 use crate::core::profile::Profile;
-use crate::core::uop::{Class, Effect, Uop};
+use crate::core::{Class, Effect, Preset, Uop};
 
 /// Length of the piece. What it does not touch twice counts as missing every cache.
 const UOPS: usize = 262_144;

@@ -1,7 +1,7 @@
 //! Whether the values of a preset agree with each other.
 
 use super::{Cache, Preset, Sharing, ThreadSelect, Tlb};
-use crate::core::uop::Class;
+use crate::core::Class;
 use crate::document::Table;
 use crate::{Error, Result};
 

@@ -9,7 +9,7 @@ pub mod table;
 
 pub use crate::document::{Confidence, Provenance};
 
-use super::uop::Class;
+use super::Class;
 
 /// The most that a preset may have of something: what the core has arrays for.
 pub(crate) mod limits {

@@ -6,7 +6,7 @@ use super::{
     Sharing, Stage, ThreadSelect, Tlb, Translation, UopCache, WritePolicy, limits,
 };
 use crate::Result;
-use crate::core::uop::Class;
+use crate::core::Class;
 use crate::document::{Document, Table};
 
 const SELECTIONS: [(&str, ThreadSelect); 3] = [

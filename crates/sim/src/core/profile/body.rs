@@ -15,8 +15,7 @@
 //! A `#` begins a comment. Sources count back across the loop's end.
 
 use super::{CODE_BASE, CODE_BYTES_PER_UOP, Seat, cut_sources};
-use crate::core::stream::Stream;
-use crate::core::uop::{Class, Effect, Uop};
+use crate::core::{Class, Effect, Stream, Uop};
 use crate::numbers::Numbers;
 
 const UOPS_MAX: usize = 65_536;

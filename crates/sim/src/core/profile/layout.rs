@@ -6,7 +6,7 @@
 
 use super::statistical::{Lock, Pattern, Phase, Region, Sources};
 use super::{CODE_BASE, CODE_BYTES_PER_UOP, DATA_BASE, Seat};
-use crate::core::uop::{Class, KERNEL_CODE, KERNEL_DATA, Uop};
+use crate::core::{Class, KERNEL_CODE, KERNEL_DATA, Uop};
 use coretwin_base::random;
 
 /// Bytes from one region to the next: the most that a region can have, and what keeps their first

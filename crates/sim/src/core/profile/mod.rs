@@ -20,9 +20,8 @@ pub use body::Body;
 pub use sieve::{Access, Sieve};
 pub use statistical::{Branches, Code, Lock, Mix, Pattern, Phase, Region, Sources};
 
-use super::preset::{Preset, Provenance};
-use super::stream::{Placement, Stream, ThreadInput};
-use super::uop::Uop;
+use super::preset::Provenance;
+use super::{Placement, Preset, Stream, ThreadInput, Uop};
 use crate::numbers::Numbers;
 use coretwin_base::random;
 

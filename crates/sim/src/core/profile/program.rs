@@ -6,8 +6,7 @@
 use super::layout::{Draw, Program, lay_out};
 use super::statistical::{Lock, Phase, REGIONS_MAX};
 use super::{DATA_BASE, Seat, cut_sources};
-use crate::core::stream::Stream;
-use crate::core::uop::{Class, Effect, KERNEL_DATA, Uop};
+use crate::core::{Class, Effect, KERNEL_DATA, Stream, Uop};
 use crate::numbers::Numbers;
 
 /// Slots executed in a row before hot and cold code can change places.

@@ -5,8 +5,7 @@ use super::{
     Body, Branches, Code, Lock, Mix, Pattern, Phase, Profile, Region, Sieve, Sources, Work,
 };
 use crate::Result;
-use crate::core::stream::Placement;
-use crate::core::uop::Class;
+use crate::core::{Class, Placement};
 use crate::document::{Document, Table};
 
 /// Largest footprint: what the address space of a profile leaves to one phase.

@@ -6,8 +6,7 @@
 //! seed moves it between runs.
 
 use super::{CODE_BASE, CODE_BYTES_PER_UOP, DATA_BASE, cut_sources};
-use crate::core::stream::Stream;
-use crate::core::uop::{Class, Effect, Uop};
+use crate::core::{Class, Effect, Stream, Uop};
 
 /// The sieve's size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

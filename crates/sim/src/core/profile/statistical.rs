@@ -1,6 +1,6 @@
 //! The statistics of a program, as a profile states them.
 
-use crate::core::uop::Class;
+use crate::core::Class;
 
 pub(super) const REGIONS_MAX: usize = 4;
 

@@ -2,8 +2,7 @@
 
 use super::speed::Mode;
 use super::{Engine, Run};
-use crate::kernel::failure::Cause;
-use crate::kernel::view::{CpuView, Current, TaskId, TaskState, TaskView};
+use crate::kernel::{Cause, CpuView, Current, TaskId, TaskState, TaskView};
 use coretwin_base::machine::cpu_set::CpuId;
 
 impl Engine<'_> {

@@ -1,9 +1,7 @@
 //! Finds deadlocks, and says which task waits for what.
 
 use super::Engine;
-use crate::kernel::failure::{Cause, Failure};
-use crate::kernel::task::Waiting;
-use crate::kernel::view::{TaskId, TaskState};
+use crate::kernel::{Cause, Failure, TaskId, TaskState, Waiting};
 
 const LINES: usize = 40;
 

@@ -2,15 +2,10 @@
 
 use super::steps::Next;
 use super::{DISK, Engine, Run, WRITE_BACK};
-use crate::kernel::disk::{Disk, Purpose, Request};
-use crate::kernel::machine::{Machine, PageCacheSpec};
-use crate::kernel::outcome::StorageOutcome;
-use crate::kernel::page_cache::{PageCache, PageState};
-use crate::kernel::program::{Access, Which};
-use crate::kernel::random::Key;
-use crate::kernel::task::Waiting;
-use crate::kernel::view::TaskId;
-use crate::kernel::work::Work;
+use crate::kernel::{
+    Access, Disk, Key, Machine, PageCache, PageCacheSpec, PageState, Purpose, Request,
+    StorageOutcome, TaskId, Waiting, Which, Work,
+};
 use crate::numbers::Numbers;
 use coretwin_base::machine::cpu_set::CpuId;
 

@@ -2,9 +2,7 @@
 
 use super::speed::Mode;
 use super::{Engine, Run, SCRIPT, TICK, slot};
-use crate::kernel::trace::Happened;
-use crate::kernel::view::{Current, TaskId, TaskState};
-use crate::kernel::work::MachineEvent;
+use crate::kernel::{Current, Happened, MachineEvent, TaskId, TaskState};
 use crate::policies::{Change, Stop};
 use coretwin_base::machine::cpu_set::CpuId;
 

@@ -2,13 +2,10 @@
 
 use super::steps::Next;
 use super::{Engine, Run, START};
-use crate::kernel::co_run::ProfileId;
-use crate::kernel::failure::Cause;
-use crate::kernel::mask::CpuMask;
-use crate::kernel::program::{Children, Program, Step};
-use crate::kernel::task::{Task, Waiting};
-use crate::kernel::trace::Happened;
-use crate::kernel::view::{Class, TaskId, TaskState};
+use crate::kernel::{
+    Cause, Children, Class, CpuMask, Happened, ProfileId, Program, Step, Task, TaskId, TaskState,
+    Waiting,
+};
 use crate::policies::{Change, Stop, Wake, WakeKind};
 use coretwin_base::machine::cpu_set::{CpuId, CpuSet};
 

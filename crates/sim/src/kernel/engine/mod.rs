@@ -15,19 +15,10 @@ mod schedule;
 mod speed;
 mod steps;
 
-use super::accounting::CoreTime;
-use super::events::Events;
-use super::failure::{Cause, Failure};
-use super::machine::Machine;
-use super::outcome::Outcome;
-use super::program::Options;
-use super::random::Key;
-use super::socket::Socket;
-use super::synchronisation::{Barrier, Lock, Semaphore};
-use super::task::Task;
-use super::trace::Trace;
-use super::view::{TaskId, View};
-use super::work::Work;
+use super::{
+    Barrier, Cause, CoreTime, Events, Failure, Key, Lock, Machine, Options, Outcome, Semaphore,
+    Socket, Task, TaskId, Trace, View, Work,
+};
 use crate::policies::{Answer, Policy, Ticks};
 use coretwin_base::machine::cpu_set::CpuId;
 use results::Results;

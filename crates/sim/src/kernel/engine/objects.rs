@@ -2,10 +2,7 @@
 
 use super::steps::Next;
 use super::{Engine, Run};
-use crate::kernel::failure::Cause;
-use crate::kernel::program::Which;
-use crate::kernel::task::Waiting;
-use crate::kernel::view::TaskId;
+use crate::kernel::{Cause, TaskId, Waiting, Which};
 use coretwin_base::machine::cpu_set::CpuId;
 
 impl Engine<'_> {

@@ -1,16 +1,10 @@
 //! What is counted while the engine runs, and the outcome made of it.
 
 use super::Engine;
-use crate::kernel::accounting::{CoreTime, CpuTime, CpuUse};
-use crate::kernel::histogram::Histogram;
-use crate::kernel::layout::Distance;
-use crate::kernel::outcome::{
-    CpuOutcome, OperationOutcome, Outcome, ProgramOutcome, TASKS_KEPT, TaskOutcome,
+use crate::kernel::{
+    CoreTime, Counts, CpuOutcome, CpuTime, CpuUse, Distance, Histogram, OperationOutcome, Outcome,
+    ProgramOutcome, Span, TASKS_KEPT, Task, TaskId, TaskOutcome, TaskState, TaskView, Work,
 };
-use crate::kernel::task::{Counts, Task};
-use crate::kernel::trace::Span;
-use crate::kernel::view::{TaskId, TaskState, TaskView};
-use crate::kernel::work::Work;
 
 /// Counts since the end of the warm-up.
 #[derive(Debug, Default)]

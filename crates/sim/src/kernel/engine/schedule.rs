@@ -2,13 +2,9 @@
 
 use super::speed::{Mode, Paid, in_parts};
 use super::{Engine, INTERRUPT, Run, SEGMENT, TICK, slot};
-use crate::kernel::co_run::ONE;
-use crate::kernel::failure::Cause;
-use crate::kernel::layout::Distance;
-use crate::kernel::machine::Idle;
-use crate::kernel::task::Waiting;
-use crate::kernel::trace::{Happened, Span};
-use crate::kernel::view::{Current, TaskId, TaskState};
+use crate::kernel::{
+    Cause, Current, Distance, Happened, Idle, ONE, Span, TaskId, TaskState, Waiting,
+};
 use crate::policies::{Stop, Wake, WakeKind, What};
 use coretwin_base::machine::cpu_set::CpuId;
 

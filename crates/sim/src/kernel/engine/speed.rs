@@ -7,12 +7,7 @@
 //! first, and get their new ones after.
 
 use super::{Engine, SEGMENT, slot};
-use crate::kernel::accounting::CpuUse;
-use crate::kernel::co_run::{ONE, Occupant, ProfileId};
-use crate::kernel::layout::Layout;
-use crate::kernel::machine::Idle;
-use crate::kernel::outcome::Wasted;
-use crate::kernel::view::TaskId;
+use crate::kernel::{CpuUse, Idle, Layout, ONE, Occupant, ProfileId, TaskId, Wasted};
 use coretwin_base::machine::cpu_set::{CoreId, CpuId};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -1,11 +1,7 @@
 //! How a task proceeds in its program: a step first costs work, then has its effect.
 
 use super::{Engine, Run};
-use crate::kernel::co_run::{ProfileId, UOP_PER_NS};
-use crate::kernel::failure::Cause;
-use crate::kernel::program::{Access, Step, Which};
-use crate::kernel::task::{Loop, Waiting};
-use crate::kernel::view::TaskId;
+use crate::kernel::{Access, Cause, Loop, ProfileId, Step, TaskId, UOP_PER_NS, Waiting, Which};
 use coretwin_base::machine::cpu_set::CpuId;
 
 /// Steps of one task at one moment after which it counts as an endless loop.

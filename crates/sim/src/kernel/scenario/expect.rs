@@ -5,9 +5,7 @@ use super::Scenario;
 use super::steps::Names;
 use crate::Result;
 use crate::document::Table;
-use crate::kernel::histogram::Histogram;
-use crate::kernel::layout::Distance;
-use crate::kernel::outcome::{Outcome, ProgramOutcome};
+use crate::kernel::{Distance, Histogram, Outcome, ProgramOutcome};
 use crate::policies::Settings;
 
 /// Something that can be said of a run in one number.

@@ -12,11 +12,7 @@ mod steps;
 pub mod sweep;
 pub mod table;
 
-use super::co_run::CoRun;
-use super::costs::Costs;
-use super::layout::Layout;
-use super::machine::{Idle, Machine};
-use super::work::Work;
+use super::{CoRun, Costs, Idle, Layout, Machine, Work};
 use expect::Expectation;
 
 /// A scenario, read.

@@ -1,16 +1,12 @@
 //! From text to [`Scenario`]. What the format can say is what this file and `steps` ask for.
 
-use super::Scenario;
-use super::expect;
 use super::steps::{self, Names, Vocabulary};
+use super::{Scenario, expect};
 use crate::Result;
 use crate::document::{Document, Table};
-use crate::kernel::costs::Costs;
-use crate::kernel::layout::Layout;
-use crate::kernel::machine::{IDLE, Idle};
-use crate::kernel::program::Program;
-use crate::kernel::view::Class;
-use crate::kernel::work::{MachineEvent, Scripted, SocketSpec, Start, Work};
+use crate::kernel::{
+    Class, Costs, IDLE, Idle, Layout, MachineEvent, Program, Scripted, SocketSpec, Start, Work,
+};
 use coretwin_base::machine::cpu_set::CpuId;
 
 /// The most of any time of the run, in ms: an hour.

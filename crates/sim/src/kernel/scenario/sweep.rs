@@ -6,7 +6,7 @@ use crate::Result;
 use crate::built_in::BuiltIn;
 use crate::core::preset;
 use crate::document::{Document, Table};
-use crate::kernel::layout::Layout;
+use crate::kernel::Layout;
 use crate::policies::Settings;
 use coretwin_base::schema::SCHEMA;
 use coretwin_base::simulation::sweep::{SweepMeasure, SweepPlan, SweepSpeeds};

@@ -18,11 +18,9 @@
 
 mod queues;
 
-use super::settings::{Parameter, Settings};
 use super::weight::{rank, weight};
-use super::{Answer, Change, Policy, Reason, Stop, Ticks, Wake, keep};
-use crate::kernel::layout::Layout;
-use crate::kernel::view::{TaskId, TaskState, View};
+use super::{Answer, Change, Parameter, Policy, Reason, Settings, Stop, Ticks, Wake, keep};
+use crate::kernel::{Layout, TaskId, TaskState, View};
 use coretwin_base::machine::cpu_set::CpuId;
 use queues::{Candidate, Own, Place, Queues, by_weight};
 

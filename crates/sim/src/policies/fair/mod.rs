@@ -21,12 +21,11 @@
 mod queue;
 
 use self::queue::{Entity, Place, Queue};
-use super::settings::{Parameter, Settings};
 use super::weight::{NORMAL, rank, weight};
-use super::{Answer, Change, Policy, Reason, Stop, Ticks, Wake, WakeKind, keep};
-use crate::kernel::layout::{Distance, Layout};
-use crate::kernel::mask::CpuMask;
-use crate::kernel::view::{Class, TaskId, TaskState, View};
+use super::{
+    Answer, Change, Parameter, Policy, Reason, Settings, Stop, Ticks, Wake, WakeKind, keep,
+};
+use crate::kernel::{Class, CpuMask, Distance, Layout, TaskId, TaskState, View};
 use coretwin_base::machine::cpu_set::CpuId;
 
 pub(super) const PARAMETERS: &[Parameter] = &[

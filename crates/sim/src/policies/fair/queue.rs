@@ -1,6 +1,6 @@
 //! The run queue of a CPU: which tasks are eligible, and which has the earliest deadline (EEVDF).
 
-use crate::kernel::view::TaskId;
+use crate::kernel::TaskId;
 use crate::policies::weight::WEIGHT;
 use std::collections::BTreeSet;
 

@@ -1,6 +1,6 @@
 //! What the scheduler keeps of a task, and its arithmetic: slices, priorities, interactivity.
 
-use crate::kernel::view::{Class, TaskView};
+use crate::kernel::{Class, TaskView};
 use coretwin_base::machine::cpu_set::CpuId;
 
 /// Ticks a second of i386 from 2.5 on.

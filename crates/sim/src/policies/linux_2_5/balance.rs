@@ -2,7 +2,7 @@
 //! quarter of a second, and active balancing.
 
 use super::{Form, Linux25};
-use crate::kernel::view::{Current, TaskId, TaskState, View};
+use crate::kernel::{Current, TaskId, TaskState, View};
 use crate::policies::{Answer, Reason};
 use coretwin_base::machine::cpu_set::CpuId;
 

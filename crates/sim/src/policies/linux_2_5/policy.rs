@@ -2,7 +2,7 @@
 
 use super::arithmetic::{self, BUSY_REBALANCE_TICKS, HZ, Life};
 use super::{Form, Linux25};
-use crate::kernel::view::{Class, Current, TaskId, TaskState, View};
+use crate::kernel::{Class, Current, TaskId, TaskState, View};
 use crate::policies::{Answer, Change, Policy, Reason, Stop, Ticks, Wake, WakeKind, keep};
 use coretwin_base::machine::cpu_set::CpuId;
 

@@ -1,7 +1,7 @@
 //! A queue: two arrays of lists by priority. A task stays in its list while it runs.
 
 use super::arithmetic::PRIORITIES;
-use crate::kernel::view::TaskId;
+use crate::kernel::TaskId;
 use crate::policies::lists::{Links, List};
 
 /// Words of a map with a bit for each priority.

@@ -2,10 +2,8 @@
 
 use super::arithmetic::{Life, slice};
 use super::{Form, Linux25};
-use crate::kernel::layout::Layout;
-use crate::kernel::view::{Class, Current, TaskId, TaskState, View};
-use crate::policies::answer::What;
-use crate::policies::{Answer, Policy, Settings, Stop, Wake, WakeKind};
+use crate::kernel::{Class, Current, Layout, TaskId, TaskState, View};
+use crate::policies::{Answer, Policy, Settings, Stop, Wake, WakeKind, What};
 use coretwin_base::machine::cpu_set::CpuId;
 
 const MS: u64 = 1_000_000;

@@ -4,10 +4,8 @@ use super::INSTANCES_MAX;
 use super::json::Value;
 use super::values::Object;
 use crate::Result;
-use crate::kernel::co_run::ProfileId;
-use crate::kernel::program::{Access, Amount, Step, Which};
 use crate::kernel::scenario::steps::Names;
-use crate::kernel::work::Work;
+use crate::kernel::{Access, Amount, ProfileId, Step, Which, Work};
 
 /// The kind of work that tasks compute: the only one of the scenario.
 const PROFILE: ProfileId = ProfileId(1);

@@ -14,11 +14,7 @@ mod values;
 
 use super::Scenario;
 use crate::Result;
-use crate::kernel::costs::Costs;
-use crate::kernel::machine::Idle;
-use crate::kernel::program::{Amount, Program, Step};
-use crate::kernel::view::Class;
-use crate::kernel::work::{Start, Work};
+use crate::kernel::{Amount, Class, Costs, Idle, Program, Start, Step, Work};
 use events::Compiler;
 use values::Object;
 
