@@ -1,8 +1,7 @@
 //! How the engine keeps the [`View`] true: every change of a CPU's or task's state goes through here,
 //! so that the masks of idle CPUs always agree. Tests of policies make their own views with it.
 
-use super::{Class, CpuMask, CpuView, Current, Layout, TaskId, TaskState, TaskView, View};
-use coretwin_base::machine::cpu_set::CpuId;
+use super::{Class, CpuId, CpuMask, CpuView, Current, Layout, TaskId, TaskState, TaskView, View};
 
 impl View {
     /// A machine with all CPUs online and idle, and no tasks.

@@ -1,7 +1,6 @@
 //! Where CPUs are: cores, last-level caches, packages, and how far apart two CPUs lie.
 
-use super::CpuMask;
-use coretwin_base::machine::cpu_set::{CoreId, CpuId};
+use super::{CoreId, CpuId, CpuMask};
 use std::collections::BTreeMap;
 
 /// The most CPUs of a simulated machine.

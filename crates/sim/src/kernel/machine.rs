@@ -1,7 +1,6 @@
 //! The machine that runs the work, as data.
 
-use super::{CoRun, Costs, Layout};
-use coretwin_base::machine::cpu_set::CpuId;
+use super::{CoRun, Costs, CpuId, Layout};
 
 /// What an idle CPU does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! Sets of CPUs as bits: what a policy asks millions of times a second.
 
-use coretwin_base::machine::cpu_set::{CpuId, CpuSet};
+use super::{CpuId, CpuSet};
 
 /// A set of CPUs below a fixed number of them.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

@@ -32,6 +32,7 @@ mod validate;
 pub mod view;
 pub mod work;
 
+pub use coretwin_base::machine::cpu_set::{CoreId, CpuId, CpuSet};
 use disk::*;
 pub use engine::run;
 use events::*;

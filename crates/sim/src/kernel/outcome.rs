@@ -1,12 +1,11 @@
 //! Outcome of a run.
 
-use super::{CpuTime, CpuUse, Distance, Histogram, Span};
+use super::{CpuId, CpuTime, CpuUse, Distance, Histogram, Span};
 use crate::policies::Decision;
-use coretwin_base::machine::cpu_set::CpuId;
 
 /// A whole run. What is counted is counted from the end of the warm-up on; hash, log, timeline and
 /// events are of all of it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Outcome {
     /// The policy with its changed parameters.
     pub policy: String,

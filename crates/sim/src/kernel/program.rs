@@ -1,8 +1,7 @@
 //! What tasks do: programs of steps.
 
-use super::ProfileId;
+use super::{CpuSet, ProfileId};
 use crate::policies::Settings;
-use coretwin_base::machine::cpu_set::CpuSet;
 
 /// A number that is the same every time, or drawn anew each time from the task's own random stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

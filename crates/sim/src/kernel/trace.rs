@@ -1,9 +1,8 @@
 //! What a run leaves behind to be read: a hash of everything that happened, the log of decisions, the
 //! timeline.
 
-use super::{TaskId, View};
+use super::{CpuId, TaskId, View};
 use crate::policies::{Action, Answer, Decision};
-use coretwin_base::machine::cpu_set::CpuId;
 
 /// A task's stay on a CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,9 +1,9 @@
 //! Refuses impossible machines and work, before anything runs.
 
 use super::{
-    Amount, Class, Costs, Failure, Machine, MachineEvent, Options, Program, Start, Step, Work,
+    Amount, Class, Costs, CpuId, CpuSet, Failure, Machine, MachineEvent, Options, Program, Start,
+    Step, Work,
 };
-use coretwin_base::machine::cpu_set::{CpuId, CpuSet};
 
 /// The most of any amount; as uops it keeps work within 2^62.
 const AMOUNT_MAX: u64 = 1 << 42;

@@ -1,8 +1,7 @@
 //! What a policy sees of the machine. It may read all of it and change none: a policy returns
 //! [`Answer`](crate::policies::Answer), and only the engine changes the world.
 
-use super::{CpuMask, Layout};
-use coretwin_base::machine::cpu_set::CpuId;
+use super::{CpuId, CpuMask, Layout};
 
 /// A task, by its slot. Slots are used again after a task is gone; [`TaskView::serial`] never is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

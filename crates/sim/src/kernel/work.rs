@@ -1,8 +1,7 @@
 //! What a run has to do: programs, the tasks that start, the objects they share, and what happens to
 //! the machine meanwhile.
 
-use super::{Class, Program};
-use coretwin_base::machine::cpu_set::{CpuId, CpuSet};
+use super::{Class, CpuId, CpuSet, Program};
 
 /// The whole of it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

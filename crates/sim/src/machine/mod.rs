@@ -12,10 +12,9 @@ pub use fit::{Fit, Residual};
 use crate::core::Preset;
 use crate::core::preset::Provenance;
 use crate::kernel::{
-    CPUS_MAX, CoRun, Costs, DiskSpec, Idle, Layout, Machine, PageCacheSpec, Place,
+    CPUS_MAX, CoRun, CoreId, Costs, CpuId, DiskSpec, Idle, Layout, Machine, PageCacheSpec, Place,
 };
 use crate::{Error, Result};
-use coretwin_base::machine::cpu_set::{CoreId, CpuId};
 use std::collections::BTreeMap;
 
 /// Counted up with every change of the simulated kernel or of a model that changes results: a fit of

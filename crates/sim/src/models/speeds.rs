@@ -1,9 +1,8 @@
 //! Speeds of every pair of profiles on a core, one pair after the other. A caller with threads may
 //! measure the pairs side by side instead; the results are the same.
 
-use crate::core::length;
 use crate::core::profile::{Profile, copies};
-use crate::core::{Length, Options, Preset, compare};
+use crate::core::{Length, Options, Preset, compare, length};
 use crate::{Error, Result};
 use coretwin_base::schema::SCHEMA;
 use coretwin_base::simulation::core_run::CoreMatrix;

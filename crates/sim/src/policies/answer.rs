@@ -1,7 +1,6 @@
 //! What a policy answers: wishes for the engine, and notes for the log, each with a reason.
 
-use crate::kernel::TaskId;
-use coretwin_base::machine::cpu_set::CpuId;
+use crate::kernel::{CpuId, TaskId};
 use std::fmt;
 
 /// What the engine shall do, or what the policy did in its own queues.

@@ -1,7 +1,7 @@
 //! The log of decisions: which CPU decided what, for which task, and why; one line each.
 
 use super::{Reason, What};
-use coretwin_base::machine::cpu_set::CpuId;
+use crate::kernel::CpuId;
 
 /// One line of the log.
 #[derive(Debug, Clone, PartialEq, Eq)]

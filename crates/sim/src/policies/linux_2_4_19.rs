@@ -20,8 +20,7 @@
 
 use super::lists::{Links, List};
 use super::{Answer, Change, Parameter, Policy, Reason, Settings, Stop, Ticks, Wake};
-use crate::kernel::{Class, Layout, TaskId, TaskState, View};
-use coretwin_base::machine::cpu_set::CpuId;
+use crate::kernel::{Class, CpuId, Layout, TaskId, TaskState, View};
 
 pub(super) const PARAMETERS: &[Parameter] = &[
     Parameter::switch("ht_rule", true, "an idle CPU of an idle core before one of a busy core"),

@@ -33,8 +33,7 @@ pub use decision::Decision;
 pub use settings::{Parameter, PolicyEntry, Promise, Settings};
 pub use table::{POLICIES, policy};
 
-use crate::kernel::{TaskId, View};
-use coretwin_base::machine::cpu_set::CpuId;
+use crate::kernel::{CpuId, TaskId, View};
 
 /// A scheduling policy. A question without default must be answered; the others may be ignored.
 ///

@@ -5,8 +5,7 @@
 //! It is the reference for what siblings cost and bring, and the plainest policy to read.
 
 use super::{Answer, Change, Parameter, Policy, Reason, Settings, Stop, Ticks, Wake};
-use crate::kernel::{CpuMask, Layout, TaskId, View};
-use coretwin_base::machine::cpu_set::CpuId;
+use crate::kernel::{CpuId, CpuMask, Layout, TaskId, View};
 use std::collections::VecDeque;
 
 pub(super) const PARAMETERS: &[Parameter] = &[

@@ -207,7 +207,7 @@ impl Memory {
         if matches!(access, Access::At(..)) {
             counts.first_level_misses += 1;
             self.fill_first(thread, line, address, now, counts);
-            for &next in self.prefetcher.miss(line).lines() {
+            for next in self.prefetcher.miss(line) {
                 self.prefetch(thread, next, now);
             }
         }

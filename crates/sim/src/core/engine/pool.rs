@@ -101,20 +101,29 @@ pub(super) struct Pools {
     ways: usize,
 }
 
+/// The pools of a preset with their names, in order; `None`: not modelled, never the limit.
+pub(super) fn resources(preset: &Preset) -> impl Iterator<Item = (&str, Option<Resource>)> {
+    let (front_end, memory) = (&preset.front_end, &preset.memory);
+    let fixed = [
+        ("uop_queue", Some(front_end.uop_queue)),
+        ("reorder_buffer", Some(preset.reorder_buffer)),
+        ("load_buffer", Some(memory.load_buffer)),
+        ("store_buffer", Some(memory.store_buffer)),
+        ("integer_registers", preset.integer_registers),
+        ("float_registers", preset.float_registers),
+        ("miss_buffers", Some(memory.miss_buffers)),
+    ];
+    let schedulers = preset.schedulers.iter();
+    fixed.into_iter().chain(schedulers.map(|one| (one.name.as_str(), Some(one.resource))))
+}
+
 impl Pools {
     pub(super) fn new(preset: &Preset, awake: [bool; MAX_THREADS]) -> Self {
         let unlimited =
             Resource { entries: u16::MAX / 8, policy: Policy::Competitive, always_split: false };
         let mut pools = [Pool::new(unlimited); MAX_POOLS];
-        pools[name::UOP_QUEUE] = Pool::new(preset.front_end.uop_queue);
-        pools[name::REORDER_BUFFER] = Pool::new(preset.reorder_buffer);
-        pools[name::LOAD_BUFFER] = Pool::new(preset.memory.load_buffer);
-        pools[name::STORE_BUFFER] = Pool::new(preset.memory.store_buffer);
-        pools[name::INTEGER_REGISTERS] = Pool::new(preset.integer_registers.unwrap_or(unlimited));
-        pools[name::FLOAT_REGISTERS] = Pool::new(preset.float_registers.unwrap_or(unlimited));
-        pools[name::MISS_BUFFERS] = Pool::new(preset.memory.miss_buffers);
-        for (index, scheduler) in preset.schedulers.iter().enumerate() {
-            pools[name::SCHEDULERS + index] = Pool::new(scheduler.resource);
+        for (pool, (_, resource)) in pools.iter_mut().zip(resources(preset)) {
+            *pool = Pool::new(resource.unwrap_or(unlimited));
         }
         let count = name::SCHEDULERS + preset.schedulers.len();
         let mut all = Self { pools, count, ways: usize::from(preset.ways) };

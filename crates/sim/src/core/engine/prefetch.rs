@@ -21,25 +21,6 @@ pub(super) struct Prefetcher {
     page_lines: u32,
 }
 
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Announced {
-    lines: [u32; limits::DEGREE],
-    count: usize,
-}
-
-impl Announced {
-    pub(super) fn lines(&self) -> &[u32] {
-        &self.lines[..self.count]
-    }
-
-    fn push(&mut self, line: u32) {
-        if self.count < limits::DEGREE {
-            self.lines[self.count] = line;
-            self.count += 1;
-        }
-    }
-}
-
 impl Prefetcher {
     pub(super) fn new(description: Description, line_bytes: u16) -> Self {
         let count = match description {
@@ -52,36 +33,33 @@ impl Prefetcher {
         Self { description, trackers: [free; limits::TRACKERS], count, page_lines }
     }
 
-    /// Learns of a miss at a physical line.
+    /// Learns of a miss at a physical line; the lines to fetch.
     #[inline]
-    pub(super) fn miss(&mut self, line: u32) -> Announced {
-        let mut announced = Announced::default();
-        match self.description {
-            Description::None => {}
-            Description::NextLine { degree } => {
-                for ahead in 1..=u32::from(degree) {
-                    let next = line + ahead;
-                    if next / self.page_lines == line / self.page_lines {
-                        announced.push(next);
-                    }
-                }
-            }
-            Description::Stream { degree, .. } => self.follow(line, degree, &mut announced),
-        }
-        announced
+    pub(super) fn miss(&mut self, line: u32) -> impl Iterator<Item = u32> + use<> {
+        let (degree, direction) = match self.description {
+            Description::None => (0, 0),
+            Description::NextLine { degree } => (degree, 1),
+            Description::Stream { degree, .. } => (degree, self.follow(line)),
+        };
+        let page_lines = self.page_lines;
+        let ahead = (1..=i32::from(degree)).filter(move |_| direction != 0);
+        ahead
+            .map(move |ahead| line.wrapping_add_signed(ahead * direction))
+            .filter(move |next| next / page_lines == line / page_lines)
     }
 
-    fn follow(&mut self, line: u32, degree: u8, announced: &mut Announced) {
+    /// The direction of the sequence that a line continues; 0 where there is none yet.
+    fn follow(&mut self, line: u32) -> i32 {
         let page = line / self.page_lines;
         let trackers = &mut self.trackers[..self.count];
-        let Some(last) = trackers.len().checked_sub(1) else { return };
+        let Some(last) = trackers.len().checked_sub(1) else { return 0 };
         let found = trackers.iter().position(|tracker| tracker.page == page);
         let place = found.unwrap_or(last);
         let mut tracker = trackers[place];
         trackers.copy_within(0..place, 1);
         if found.is_none() {
             trackers[0] = Tracker { page, last: line, run: 0 };
-            return;
+            return 0;
         }
         let step = i64::from(line) - i64::from(tracker.last);
         tracker.run = match step {
@@ -92,15 +70,7 @@ impl Prefetcher {
         };
         tracker.last = line;
         trackers[0] = tracker;
-        if tracker.run.abs() < 2 {
-            return;
-        }
-        for ahead in 1..=i64::from(degree) {
-            let next = i64::from(line) + ahead * i64::from(tracker.run.signum());
-            if next >= 0 && next / i64::from(self.page_lines) == i64::from(page) {
-                announced.push(next as u32);
-            }
-        }
+        if tracker.run.abs() < 2 { 0 } else { tracker.run.signum() }
     }
 }
 
@@ -112,14 +82,11 @@ mod tests {
     fn sequences_are_followed_both_ways_and_stay_in_their_page() {
         let stream = Description::Stream { trackers: 4, degree: 2 };
         let mut prefetcher = Prefetcher::new(stream, 64);
-        for line in [10, 11] {
-            assert_eq!(prefetcher.miss(line).lines(), [] as [u32; 0]);
-        }
-        assert_eq!(prefetcher.miss(12).lines(), [13, 14]);
-        for line in [130, 129] {
-            assert_eq!(prefetcher.miss(line).lines(), [] as [u32; 0]);
-        }
-        assert_eq!(prefetcher.miss(128).lines(), [] as [u32; 0], "the page begins at line 128");
-        assert_eq!(prefetcher.miss(13).lines(), [14, 15], "the other is not forgotten");
+        let mut miss = |line| prefetcher.miss(line).collect::<Vec<u32>>();
+        assert!([10, 11].map(&mut miss).iter().all(Vec::is_empty));
+        assert_eq!(miss(12), [13, 14]);
+        assert!([130, 129].map(&mut miss).iter().all(Vec::is_empty));
+        assert!(miss(128).is_empty(), "the page begins at line 128");
+        assert_eq!(miss(13), [14, 15], "the other is not forgotten");
     }
 }

@@ -3,8 +3,9 @@
 //! Cycles in which nothing can happen are jumped over. What each thread waits for stays the same
 //! until the next event, so its slots are charged as they would have been, cycle by cycle.
 
-use super::pool::MAX_POOLS;
+use super::pool::{MAX_POOLS, resources};
 use super::{Core, MAX_STORES, MAX_THREADS, NEVER, WATCH_EVERY};
+use crate::core::preset::Resource;
 use crate::core::{Component, Counts, Options, Outcome, Preset, Stuck, ThreadInput, ThreadOutcome};
 
 /// A thread that is awake and retires no work for so many cycles is stuck. Longer than any wait
@@ -233,23 +234,8 @@ impl Core<'_> {
 
     /// Names and sizes of the pools, in their order.
     fn resources(&self) -> Vec<(String, u16)> {
-        let preset = &self.preset;
-        let registers = |pool: Option<crate::core::preset::Resource>| pool.map_or(0, |p| p.entries);
-        let fixed = [
-            ("uop_queue", preset.front_end.uop_queue.entries),
-            ("reorder_buffer", preset.reorder_buffer.entries),
-            ("load_buffer", preset.memory.load_buffer.entries),
-            ("store_buffer", preset.memory.store_buffer.entries),
-            ("integer_registers", registers(preset.integer_registers)),
-            ("float_registers", registers(preset.float_registers)),
-            ("miss_buffers", preset.memory.miss_buffers.entries),
-        ];
-        let schedulers = preset.schedulers.iter();
-        fixed
-            .into_iter()
-            .map(|(name, entries)| (name.to_owned(), entries))
-            .chain(schedulers.map(|one| (one.name.clone(), one.resource.entries)))
-            .collect()
+        let size = |resource: Option<Resource>| resource.map_or(0, |resource| resource.entries);
+        resources(&self.preset).map(|(name, of)| (name.to_owned(), size(of))).collect()
     }
 
     fn stuck(&self, what: String) -> Box<Stuck> {

@@ -2,8 +2,7 @@
 
 use super::speed::Mode;
 use super::{Engine, Run};
-use crate::kernel::{Cause, CpuView, Current, TaskId, TaskState, TaskView};
-use coretwin_base::machine::cpu_set::CpuId;
+use crate::kernel::{Cause, CpuId, CpuView, Current, TaskId, TaskState, TaskView};
 
 impl Engine<'_> {
     /// No task on two CPUs, none lost, masks kept, time conserved.

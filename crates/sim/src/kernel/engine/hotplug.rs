@@ -2,9 +2,8 @@
 
 use super::speed::Mode;
 use super::{Engine, Run, SCRIPT, TICK, slot};
-use crate::kernel::{Current, Happened, MachineEvent, TaskId, TaskState};
+use crate::kernel::{CpuId, Current, Happened, MachineEvent, TaskId, TaskState};
 use crate::policies::{Change, Stop};
-use coretwin_base::machine::cpu_set::CpuId;
 
 impl Engine<'_> {
     pub(super) fn script_line(&mut self) -> Run {

@@ -3,11 +3,10 @@
 use super::steps::Next;
 use super::{Engine, Run, START};
 use crate::kernel::{
-    Cause, Children, Class, CpuMask, Happened, ProfileId, Program, Step, Task, TaskId, TaskState,
-    Waiting,
+    Cause, Children, Class, CpuId, CpuMask, CpuSet, Happened, ProfileId, Program, Step, Task,
+    TaskId, TaskState, Waiting,
 };
 use crate::policies::{Change, Stop, Wake, WakeKind};
-use coretwin_base::machine::cpu_set::{CpuId, CpuSet};
 
 /// What a new task has from its maker.
 struct Birth {

@@ -16,11 +16,10 @@ mod speed;
 mod steps;
 
 use super::{
-    Barrier, Cause, CoreTime, Events, Failure, Key, Lock, Machine, Options, Outcome, Semaphore,
-    Socket, Task, TaskId, Trace, View, Work,
+    Barrier, Cause, CoreTime, CpuId, Events, Failure, Key, Lock, Machine, Options, Outcome,
+    Semaphore, Socket, Task, TaskId, Trace, View, Work,
 };
 use crate::policies::{Answer, Policy, Ticks};
-use coretwin_base::machine::cpu_set::CpuId;
 use results::Results;
 use speed::{CpuRun, Waste};
 use std::collections::VecDeque;

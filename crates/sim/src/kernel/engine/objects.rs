@@ -2,8 +2,7 @@
 
 use super::steps::Next;
 use super::{Engine, Run};
-use crate::kernel::{Cause, TaskId, Waiting, Which};
-use coretwin_base::machine::cpu_set::CpuId;
+use crate::kernel::{Cause, CpuId, TaskId, Waiting, Which};
 
 impl Engine<'_> {
     /// Sends to a socket, or receives from it, what there is room or bytes for; the rest waits.

@@ -10,26 +10,19 @@ use crate::kernel::{
 #[derive(Debug, Default)]
 pub(super) struct Results {
     pub(super) from_ns: u64,
-    switches: u64,
-    migrations: [u64; Distance::ALL.len()],
-    pub(super) pulls: u64,
-    pub(super) policy_ns: u64,
-    wake_latency: Histogram,
-    wait_longest_ns: u64,
-    programs: Vec<ProgramOutcome>,
-    operations: Vec<OperationOutcome>,
-    ended: Vec<TaskOutcome>,
+    /// What of the outcome is counted as it happens; its tasks are those that ended.
+    pub(super) so_far: Outcome,
 }
 
 impl Results {
     pub(super) fn new(work: &Work) -> Self {
         let program = |name: &str| ProgramOutcome { name: name.to_owned(), ..Default::default() };
         let programs = work.programs.iter().map(|own| program(&own.name)).collect();
-        Self { programs, ..Self::default() }
+        Self { from_ns: 0, so_far: Outcome { programs, ..Outcome::default() } }
     }
 
     pub(super) fn born(&mut self, program: u32) {
-        self.programs[program as usize].tasks += 1;
+        self.so_far.programs[program as usize].tasks += 1;
     }
 
     #[inline]
@@ -40,35 +33,35 @@ impl Results {
         latency_ns: Option<u64>,
         waited_ns: u64,
     ) {
-        self.switches += 1;
+        self.so_far.switches += 1;
         if let Some(distance) = moved {
-            self.migrations[distance as usize] += 1;
+            self.so_far.migrations[distance as usize] += 1;
         }
         if let Some(latency_ns) = latency_ns {
-            self.wake_latency.add(latency_ns);
-            self.programs[program as usize].wake_latency.add(latency_ns);
+            self.so_far.wake_latency.add(latency_ns);
+            self.so_far.programs[program as usize].wake_latency.add(latency_ns);
         }
-        self.wait_longest_ns = self.wait_longest_ns.max(waited_ns);
+        self.so_far.wait_longest_ns = self.so_far.wait_longest_ns.max(waited_ns);
     }
 
     pub(super) fn operation(&mut self, kind: u32, took_ns: u64) {
-        while self.operations.len() <= kind as usize {
-            let kind = self.operations.len() as u32;
+        while self.so_far.operations.len() <= kind as usize {
+            let kind = self.so_far.operations.len() as u32;
             let latency = Histogram::default();
-            self.operations.push(OperationOutcome { kind, count: 0, latency });
+            self.so_far.operations.push(OperationOutcome { kind, count: 0, latency });
         }
-        let operation = &mut self.operations[kind as usize];
+        let operation = &mut self.so_far.operations[kind as usize];
         operation.count += 1;
         operation.latency.add(took_ns);
     }
 
     pub(super) fn ended(&mut self, now_ns: u64, facts: &TaskView, task: &Task) {
-        let program = &mut self.programs[facts.program as usize];
+        let program = &mut self.so_far.programs[facts.program as usize];
         program.ended += 1;
         program.time.add(&task.time);
         program.lifetime.add(now_ns - facts.born_ns);
         if facts.serial <= TASKS_KEPT as u64 {
-            self.ended.push(task_outcome(facts, task, Some(now_ns)));
+            self.so_far.tasks.push(task_outcome(facts, task, Some(now_ns)));
         }
     }
 }
@@ -100,13 +93,14 @@ impl Engine<'_> {
         self.cores.fill(CoreTime::default());
         self.waste.forget(now_ns);
         let pieces = self.tasks.iter_mut().zip(&self.view.tasks);
-        let mut programs = std::mem::replace(&mut self.results, Results::new(self.work)).programs;
+        let mut programs =
+            std::mem::replace(&mut self.results, Results::new(self.work)).so_far.programs;
         programs.iter_mut().for_each(|program| program.tasks = 0);
         for (task, facts) in pieces {
             (task.time, task.counts) = (CpuTime::default(), Counts::default());
             programs[facts.program as usize].tasks += u64::from(facts.state != TaskState::Gone);
         }
-        for (new, old) in self.results.programs.iter_mut().zip(programs) {
+        for (new, old) in self.results.so_far.programs.iter_mut().zip(programs) {
             new.tasks = old.tasks;
         }
         self.results.from_ns = now_ns;
@@ -125,14 +119,14 @@ impl Engine<'_> {
                 self.trace.span(Span { cpu, serial, program, from_ns, to_ns: now_ns });
             }
         }
-        let mut tasks = std::mem::take(&mut self.results.ended);
+        let mut tasks = std::mem::take(&mut self.results.so_far.tasks);
         for index in 0..self.tasks.len() {
             let facts = *self.view.task(TaskId(index as u32));
             if facts.state == TaskState::Gone {
                 continue;
             }
             let task = &self.tasks[index];
-            self.results.programs[facts.program as usize].time.add(&task.time);
+            self.results.so_far.programs[facts.program as usize].time.add(&task.time);
             if facts.serial <= TASKS_KEPT as u64 {
                 tasks.push(task_outcome(&facts, task, None));
             }
@@ -154,23 +148,16 @@ impl Engine<'_> {
             measured_ns: now_ns - self.results.from_ns,
             finished: self.alive.awaited == 0 && self.next_start == self.starts.len(),
             trace_hash: self.trace.hash(),
-            switches: self.results.switches,
-            migrations: self.results.migrations,
-            pulls: self.results.pulls,
             wasted: self.waste.so_far(now_ns),
             clash_ns: self.waste.clash_ns,
-            policy_ns: self.results.policy_ns,
-            wake_latency: self.results.wake_latency,
-            wait_longest_ns: self.results.wait_longest_ns,
             cpus: cpus.map(cpu).collect(),
             core_throughput: cores.throughput(self.machine.layout.threads_per_core_max()),
-            programs: self.results.programs,
-            operations: self.results.operations,
             tasks,
             tasks_total: self.serial,
             storage: self.storage.outcome(),
             decisions: self.trace.decisions,
             spans: self.trace.spans,
+            ..self.results.so_far
         }
     }
 }

@@ -3,10 +3,9 @@
 use super::speed::{Mode, Paid, in_parts};
 use super::{Engine, INTERRUPT, Run, SEGMENT, TICK, slot};
 use crate::kernel::{
-    Cause, Current, Distance, Happened, Idle, ONE, Span, TaskId, TaskState, Waiting,
+    Cause, CpuId, Current, Distance, Happened, Idle, ONE, Span, TaskId, TaskState, Waiting,
 };
 use crate::policies::{Stop, Wake, WakeKind, What};
-use coretwin_base::machine::cpu_set::CpuId;
 
 impl Engine<'_> {
     /// Does what the policy answered to a question that was asked on a CPU.
@@ -26,7 +25,7 @@ impl Engine<'_> {
                         self.ask_to_reschedule(cpu, asked_on);
                     }
                 }
-                What::Pull { .. } => self.results.pulls += 1,
+                What::Pull { .. } => self.results.so_far.pulls += 1,
                 What::Place(_) | What::Pick(_) | What::Note(_) => {}
             }
         }
@@ -56,7 +55,7 @@ impl Engine<'_> {
         let spin_ns = if holder == cpu { 0 } else { until_ns.saturating_sub(now_ns) };
         let held_ns = (work_ns << 16) / u64::from(self.cpus[cpu.0 as usize].fraction);
         self.queue_locks[lock.0 as usize] = (cpu, now_ns + spin_ns + held_ns);
-        self.results.policy_ns += spin_ns + held_ns;
+        self.results.so_far.policy_ns += spin_ns + held_ns;
         Paid { spin_ns, work_ns }
     }
 

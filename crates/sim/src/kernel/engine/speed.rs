@@ -7,8 +7,9 @@
 //! first, and get their new ones after.
 
 use super::{Engine, SEGMENT, slot};
-use crate::kernel::{CpuUse, Idle, Layout, ONE, Occupant, ProfileId, TaskId, Wasted};
-use coretwin_base::machine::cpu_set::{CoreId, CpuId};
+use crate::kernel::{
+    CoreId, CpuId, CpuUse, Idle, Layout, ONE, Occupant, ProfileId, TaskId, Wasted,
+};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Mode {

@@ -1,8 +1,9 @@
 //! How a task proceeds in its program: a step first costs work, then has its effect.
 
 use super::{Engine, Run};
-use crate::kernel::{Access, Cause, Loop, ProfileId, Step, TaskId, UOP_PER_NS, Waiting, Which};
-use coretwin_base::machine::cpu_set::CpuId;
+use crate::kernel::{
+    Access, Cause, CpuId, Loop, ProfileId, Step, TaskId, UOP_PER_NS, Waiting, Which,
+};
 
 /// Steps of one task at one moment after which it counts as an endless loop.
 const INSTANT_STEPS: u32 = 100_000;

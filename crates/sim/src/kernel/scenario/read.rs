@@ -5,9 +5,9 @@ use super::{Scenario, expect};
 use crate::Result;
 use crate::document::{Document, Table};
 use crate::kernel::{
-    Class, Costs, IDLE, Idle, Layout, MachineEvent, Program, Scripted, SocketSpec, Start, Work,
+    Class, Costs, CpuId, IDLE, Idle, Layout, MachineEvent, Program, Scripted, SocketSpec, Start,
+    Work,
 };
-use coretwin_base::machine::cpu_set::CpuId;
 
 /// The most of any time of the run, in ms: an hour.
 const MILLISECONDS_MAX: f64 = 3.6e6;

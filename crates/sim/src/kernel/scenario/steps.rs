@@ -5,8 +5,7 @@ use crate::Result;
 use crate::built_in::BuiltIn;
 use crate::core::profile;
 use crate::document::Table;
-use crate::kernel::{Access, Amount, Children, ProfileId, Step, Which};
-use coretwin_base::machine::cpu_set::CpuSet;
+use crate::kernel::{Access, Amount, Children, CpuSet, ProfileId, Step, Which};
 use coretwin_base::suggest;
 
 /// Deepest nesting of loops.

@@ -20,8 +20,7 @@ mod queues;
 
 use super::weight::{rank, weight};
 use super::{Answer, Change, Parameter, Policy, Reason, Settings, Stop, Ticks, Wake, keep};
-use crate::kernel::{Layout, TaskId, TaskState, View};
-use coretwin_base::machine::cpu_set::CpuId;
+use crate::kernel::{CpuId, Layout, TaskId, TaskState, View};
 use queues::{Candidate, Own, Place, Queues, by_weight};
 
 pub(super) const PARAMETERS: &[Parameter] = coretwin_base::simulation::core_queue::PARAMETERS;

@@ -4,9 +4,8 @@
 //! Each queue has a clock of its own: tasks bound to a busy CPU share it by weight, however far those that
 //! may use its sibling are by then.
 
-use crate::kernel::{CpuMask, Layout, TaskId, View};
+use crate::kernel::{CpuId, CpuMask, Layout, TaskId, View};
 use crate::policies::weight::{WEIGHT, weight};
-use coretwin_base::machine::cpu_set::CpuId;
 use std::collections::BTreeSet;
 
 /// Where a task stands in its queue: rank of its class, virtual time, order of arrival.

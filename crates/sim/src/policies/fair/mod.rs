@@ -25,8 +25,7 @@ use super::weight::{NORMAL, rank, weight};
 use super::{
     Answer, Change, Parameter, Policy, Reason, Settings, Stop, Ticks, Wake, WakeKind, keep,
 };
-use crate::kernel::{Class, CpuMask, Distance, Layout, TaskId, TaskState, View};
-use coretwin_base::machine::cpu_set::CpuId;
+use crate::kernel::{Class, CpuId, CpuMask, Distance, Layout, TaskId, TaskState, View};
 
 pub(super) const PARAMETERS: &[Parameter] = &[
     Parameter::number(

@@ -1,7 +1,6 @@
 //! What the scheduler keeps of a task, and its arithmetic: slices, priorities, interactivity.
 
-use crate::kernel::{Class, TaskView};
-use coretwin_base::machine::cpu_set::CpuId;
+use crate::kernel::{Class, CpuId, TaskView};
 
 /// Ticks a second of i386 from 2.5 on.
 pub(super) const HZ: u64 = 1000;

@@ -2,9 +2,8 @@
 //! quarter of a second, and active balancing.
 
 use super::{Form, Linux25};
-use crate::kernel::{Current, TaskId, TaskState, View};
+use crate::kernel::{CpuId, Current, TaskId, TaskState, View};
 use crate::policies::{Answer, Reason};
-use coretwin_base::machine::cpu_set::CpuId;
 
 /// From where tasks may be taken.
 #[derive(Debug, Clone, Copy)]

@@ -2,9 +2,8 @@
 
 use super::arithmetic::{self, BUSY_REBALANCE_TICKS, HZ, Life};
 use super::{Form, Linux25};
-use crate::kernel::{Class, Current, TaskId, TaskState, View};
+use crate::kernel::{Class, CpuId, Current, TaskId, TaskState, View};
 use crate::policies::{Answer, Change, Policy, Reason, Stop, Ticks, Wake, WakeKind, keep};
-use coretwin_base::machine::cpu_set::CpuId;
 
 impl Linux25 {
     /// Finds a CPU of its queue for a waiting task.

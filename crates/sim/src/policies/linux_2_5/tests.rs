@@ -2,9 +2,8 @@
 
 use super::arithmetic::{Life, slice};
 use super::{Form, Linux25};
-use crate::kernel::{Class, Current, Layout, TaskId, TaskState, View};
+use crate::kernel::{Class, CpuId, Current, Layout, TaskId, TaskState, View};
 use crate::policies::{Answer, Policy, Settings, Stop, Wake, WakeKind, What};
-use coretwin_base::machine::cpu_set::CpuId;
 
 const MS: u64 = 1_000_000;
 const WOKEN: Wake = Wake { kind: WakeKind::Woken, sync: false, here: CpuId(0) };

@@ -1,8 +1,8 @@
 //! Objects that know their file and path, hand out values with a range, and refuse keys by line.
 
 use super::json::{Kind, Value};
+use crate::kernel::{CpuId, CpuSet};
 use crate::{Error, Result};
-use coretwin_base::machine::cpu_set::{CpuId, CpuSet};
 use coretwin_base::suggest;
 
 pub(super) struct Object<'a> {
