@@ -1,120 +1,101 @@
 //! Whether the values of a preset agree with each other.
 
-use super::{Cache, Preset, Sharing, ThreadSelect, Tlb};
+use super::{Cache, Preset, Sharing, ThreadSelect, Tlb, UopCache};
 use crate::core::Class;
 use crate::document::Table;
-use crate::{Error, Result};
+
+/// Table and key within it of a contradiction, and what is wrong.
+type Checked<'a> = Result<(), (&'static str, &'a str, String)>;
 
 /// Refuses a preset whose items, each possible alone, contradict each other.
-pub(super) fn consistent(preset: &Preset, root: &Table<'_>) -> Result<()> {
-    let findings = [
-        stages(preset),
-        caches(preset),
-        latencies(preset),
-        translations(preset),
-        schedulers(preset),
-        ports(preset),
-    ];
-    match findings.into_iter().flatten().next() {
-        None => Ok(()),
-        Some((table, key, problem)) => Err(refuse(root, table, &key, problem)),
-    }
+pub(super) fn consistent(preset: &Preset, root: &Table<'_>) -> crate::Result<()> {
+    stages(preset)
+        .and_then(|()| caches(preset))
+        .and_then(|()| latencies(preset))
+        .and_then(|()| translations(preset))
+        .and_then(|()| schedulers(preset))
+        .and_then(|()| ports(preset))
+        .map_err(|(table, key, problem)| match root.inner(table) {
+            Some(within) => within.refuse(key, problem),
+            None => root.refuse(table, problem),
+        })
 }
 
-/// Table, key within it, and what is wrong.
-type Finding = Option<(&'static str, String, String)>;
-
-fn refuse(root: &Table<'_>, table: &str, key: &str, problem: String) -> Error {
-    root.inner(table).map_or_else(
-        || root.refuse(table, problem.clone()),
-        |within| within.refuse(key, problem.clone()),
-    )
-}
-
-fn stages(preset: &Preset) -> Finding {
-    let named = [
+fn stages(preset: &Preset) -> Checked<'_> {
+    let ways = preset.ways;
+    for (table, key, stage) in [
         ("front_end", "fetch", preset.front_end.fetch),
         ("back_end", "rename", preset.rename),
         ("back_end", "retire", preset.retire),
-    ];
-    for (table, key, stage) in named {
-        if stage.threads_per_cycle > preset.ways {
-            let problem = format!(
-                "serves {} threads a cycle, but the core has {}",
-                stage.threads_per_cycle, preset.ways
-            );
-            return Some((table, key.to_owned(), problem));
+    ] {
+        let threads = stage.threads_per_cycle;
+        if threads > ways {
+            let problem = format!("serves {threads} threads a cycle, but the core has {ways}");
+            return Err((table, key, problem));
         }
-        if stage.select == ThreadSelect::FirstThread
-            && preset.ways > 1
-            && stage.threads_per_cycle == 1
-        {
+        if stage.select == ThreadSelect::FirstThread && ways > 1 && threads == 1 {
             let problem = "lets the first thread starve its siblings: 'first_thread' needs \
                            threads_per_cycle above 1";
-            return Some((table, key.to_owned(), problem.to_owned()));
+            return Err((table, key, problem.to_owned()));
         }
     }
-    None
+    Ok(())
 }
 
-fn levels(preset: &Preset) -> Vec<(&'static str, &'static str, &Cache)> {
-    let mut all = vec![("memory", "first", &preset.memory.first)];
-    all.extend(
-        ["second", "third", "fourth"]
-            .into_iter()
-            .zip(&preset.memory.outer)
-            .map(|(key, level)| ("memory", key, level)),
-    );
-    all.extend(
-        preset.front_end.code_cache.as_ref().map(|cache| ("front_end", "code_cache", cache)),
-    );
-    all
+/// Keys of the caches beyond the first.
+const OUTER: [&str; 3] = ["second", "third", "fourth"];
+
+fn levels(preset: &Preset) -> impl Iterator<Item = (&'static str, &'static str, &Cache)> {
+    let outer = OUTER.into_iter().zip(&preset.memory.outer);
+    let code = preset.front_end.code_cache.as_ref();
+    std::iter::once(("memory", "first", &preset.memory.first))
+        .chain(outer.map(|(key, level)| ("memory", key, level)))
+        .chain(code.map(|cache| ("front_end", "code_cache", cache)))
 }
 
-fn caches(preset: &Preset) -> Finding {
+/// Refuses an array of a size in entries of a size, called `what` in the message: its sets are found by
+/// bits of an address, and each thread needs a way of its own where ways are divided.
+fn sets<T: Into<u64>>(
+    [all, entry]: [T; 2],
+    ways: impl Into<u64>,
+    what: &str,
+    sharing: Sharing,
+    preset: &Preset,
+) -> Result<(), String> {
+    let (all, ways, threads) = (all.into(), ways.into(), preset.ways);
+    let way = ways * entry.into();
+    if all % way != 0 || !(all / way).is_power_of_two() {
+        return Err(format!("has {what}: the number of sets must be a power of two"));
+    }
+    match sharing == Sharing::StaticWays && ways < u64::from(threads) {
+        true => Err(format!("has {ways} ways, which cannot be divided among {threads} threads")),
+        false => Ok(()),
+    }
+}
+
+fn caches(preset: &Preset) -> Checked<'_> {
     let line = u64::from(preset.memory.line_bytes);
-    for (table, key, cache) in levels(preset) {
-        let way = u64::from(cache.ways) * line;
-        if cache.bytes % way != 0 || !(cache.bytes / way).is_power_of_two() {
-            let problem = format!(
-                "has {} bytes in {} ways of {line}-byte lines: the number of sets must be a power \
-                 of two",
-                cache.bytes, cache.ways
-            );
-            return Some((table, key.to_owned(), problem));
-        }
-        if cache.sharing == Sharing::StaticWays && cache.ways < preset.ways {
-            return Some((table, key.to_owned(), too_few_ways(cache.ways.into(), preset.ways)));
-        }
+    for (table, key, Cache { bytes, ways, sharing, .. }) in levels(preset) {
+        let what = format!("{bytes} bytes in {ways} ways of {line}-byte lines");
+        sets([*bytes, line], *ways, &what, *sharing, preset)
+            .map_err(|problem| (table, key, problem))?;
     }
-    if let Some(finding) = host_memory(preset) {
-        return Some(finding);
-    }
-    let uop_cache = preset.front_end.uop_cache?;
-    let ways = u32::from(uop_cache.ways);
-    if uop_cache.lines % ways != 0 || !(uop_cache.lines / ways).is_power_of_two() {
-        let problem = format!(
-            "has {} lines in {ways} ways: the number of sets must be a power of two",
-            uop_cache.lines
-        );
-        return Some(("front_end", "uop_cache".to_owned(), problem));
-    }
-    if uop_cache.sharing == Sharing::StaticWays && uop_cache.ways < preset.ways {
-        return Some(("front_end", "uop_cache".to_owned(), too_few_ways(ways, preset.ways)));
-    }
-    None
+    host_memory(preset)?;
+    let Some(UopCache { lines, ways, sharing, .. }) = preset.front_end.uop_cache else {
+        return Ok(());
+    };
+    let what = format!("{lines} lines in {ways} ways");
+    sets([lines, 1], ways, &what, sharing, preset)
+        .map_err(|problem| ("front_end", "uop_cache", problem))
 }
 
 /// Caches whose tags would take more of this host's memory than a simulation should.
-fn host_memory(preset: &Preset) -> Finding {
+fn host_memory(preset: &Preset) -> Checked<'_> {
     const MEBIBYTES_MAX: u64 = 256;
     const TAG_BYTES: u64 = 4;
     let mut all = 0;
     for (table, key, cache) in levels(preset) {
-        let copies = match cache.sharing {
-            Sharing::Replicated => u64::from(preset.ways),
-            _ => 1,
-        };
+        let copies = if cache.sharing == Sharing::Replicated { preset.ways.into() } else { 1 };
         all += cache.bytes / u64::from(preset.memory.line_bytes) * TAG_BYTES * copies;
         if all > MEBIBYTES_MAX << 20 {
             let problem = format!(
@@ -122,99 +103,82 @@ fn host_memory(preset: &Preset) -> Finding {
                  {MEBIBYTES_MAX} MiB are allowed: make the caches smaller, or share them",
                 all >> 20
             );
-            return Some((table, key.to_owned(), problem));
+            return Err((table, key, problem));
         }
     }
-    None
+    Ok(())
 }
 
-fn too_few_ways(ways: u32, threads: u8) -> String {
-    format!("has {ways} ways, which cannot be divided among {threads} threads")
-}
-
-fn latencies(preset: &Preset) -> Finding {
+fn latencies(preset: &Preset) -> Checked<'_> {
     let memory = &preset.memory;
-    let mut within = (memory.first.load_cycles, memory.first.bytes);
-    for (key, level) in ["second", "third", "fourth"].into_iter().zip(&memory.outer) {
-        if level.load_cycles <= within.0 {
-            let problem = format!(
-                "answers in {} cycles, the level within it in {}: it must be slower",
-                level.load_cycles, within.0
-            );
-            return Some(("memory", key.to_owned(), problem));
+    let slower = |key, cycles: u16, what: &str, within: u16| match cycles > within {
+        true => Ok(()),
+        false => Err((
+            "memory",
+            key,
+            format!("answers in {cycles} cycles, {what} in {within}: it must be slower"),
+        )),
+    };
+    let mut within = &memory.first;
+    for (key, level) in OUTER.into_iter().zip(&memory.outer) {
+        slower(key, level.load_cycles, "the level within it", within.load_cycles)?;
+        if level.bytes < within.bytes {
+            return Err(("memory", key, "is smaller than the level within it".to_owned()));
         }
-        if level.bytes < within.1 {
-            let problem = "is smaller than the level within it".to_owned();
-            return Some(("memory", key.to_owned(), problem));
-        }
-        within = (level.load_cycles, level.bytes);
+        within = level;
     }
-    if memory.memory_cycles <= within.0 {
-        let problem = format!(
-            "answers in {} cycles, the last cache in {}: it must be slower",
-            memory.memory_cycles, within.0
-        );
-        return Some(("memory", "main".to_owned(), problem));
-    }
+    slower("main", memory.memory_cycles, "the last cache", within.load_cycles)?;
     if memory.alias_bits > 0 && 1u32 << memory.alias_bits <= u32::from(memory.line_bytes) {
-        let problem = "must reach beyond the line".to_owned();
-        return Some(("memory", "aliasing".to_owned(), problem));
+        return Err(("memory", "aliasing", "must reach beyond the line".to_owned()));
     }
     if preset.front_end.uop_cache.is_none() && preset.front_end.code_cache.is_none() {
-        let problem = "has neither a code cache nor a uop cache: give one of them".to_owned();
-        return Some(("front_end", String::new(), problem));
+        let problem = "has neither a code cache nor a uop cache: give one of them";
+        return Err(("front_end", "", problem.to_owned()));
     }
-    None
+    Ok(())
 }
 
-fn translations(preset: &Preset) -> Finding {
+fn translations(preset: &Preset) -> Checked<'_> {
     let translation = preset.memory.translation;
-    let mut all = vec![("code", translation.code), ("data", translation.data)];
-    all.extend(translation.second.map(|(buffer, _)| ("second", buffer)));
-    all.into_iter().find_map(|(key, buffer): (_, Tlb)| {
-        let Tlb { entries, ways, sharing } = buffer;
-        let problem = if entries % ways != 0 || !(entries / ways).is_power_of_two() {
-            format!(
-                "has {entries} entries in {ways} ways: the number of sets must be a power of two"
-            )
-        } else if sharing == Sharing::StaticWays && ways < u16::from(preset.ways) {
-            too_few_ways(ways.into(), preset.ways)
-        } else {
-            return None;
-        };
-        Some(("translation", key.to_owned(), problem))
-    })
+    let second = translation.second.map(|(buffer, _)| ("second", buffer));
+    let first = [("code", translation.code), ("data", translation.data)];
+    for (key, Tlb { entries, ways, sharing }) in first.into_iter().chain(second) {
+        let what = format!("{entries} entries in {ways} ways");
+        sets([entries, 1], ways, &what, sharing, preset)
+            .map_err(|problem| ("translation", key, problem))?;
+    }
+    Ok(())
 }
 
-fn schedulers(preset: &Preset) -> Finding {
+fn schedulers(preset: &Preset) -> Checked<'_> {
     for class in Class::ALL {
         let mut homes = preset.schedulers.iter().filter(|s| s.classes.contains(&class));
-        let (first, second) = (homes.next(), homes.next());
-        if class == Class::Nop {
-            if let Some(home) = first {
-                let problem = "holds 'nop', which needs no scheduler".to_owned();
-                return Some(("schedulers", home.name.clone(), problem));
+        let name = class.name();
+        let (at, problem) = match (class, homes.next(), homes.next()) {
+            (Class::Nop, Some(home), _) => {
+                (home.name.as_str(), "holds 'nop', which needs no scheduler".to_owned())
             }
-            continue;
-        }
-        if first.is_none() {
-            let problem = format!("no scheduler holds '{}': every class needs one", class.name());
-            return Some(("schedulers", String::new(), problem));
-        }
-        if let Some(second) = second {
-            let problem = format!("'{}' is in another scheduler too", class.name());
-            return Some(("schedulers", second.name.clone(), problem));
-        }
+            (Class::Nop, None, _) | (_, Some(_), None) => continue,
+            (_, None, _) => ("", format!("no scheduler holds '{name}': every class needs one")),
+            (_, _, Some(second)) => {
+                (second.name.as_str(), format!("'{name}' is in another scheduler too"))
+            }
+        };
+        return Err(("schedulers", at, problem));
     }
-    None
+    Ok(())
 }
 
-fn ports(preset: &Preset) -> Finding {
+fn ports(preset: &Preset) -> Checked<'_> {
     if preset.double_pumped != (preset.fast_ports != 0) {
         let problem = "double_pumped and fast_ports go together".to_owned();
-        return Some(("core", "simple_units".to_owned(), problem));
+        return Err(("core", "simple_units", problem));
     }
     let bare = |class: &Class| *class != Class::Nop && preset.execution[*class as usize].ports == 0;
-    let class = Class::ALL.into_iter().find(bare)?;
-    Some(("execution", class.name().to_owned(), "has no port: give at least one".to_owned()))
+    match Class::ALL.into_iter().find(bare) {
+        Some(class) => {
+            Err(("execution", class.name(), "has no port: give at least one".to_owned()))
+        }
+        None => Ok(()),
+    }
 }
