@@ -14,6 +14,7 @@
 //!
 //! A `#` begins a comment. Sources count back across the loop's end.
 
+use super::layout::drop_compares;
 use super::{CODE_BASE, CODE_BYTES_PER_UOP, Seat, cut_sources};
 use crate::core::{Class, Effect, Stream, Uop};
 use crate::numbers::Numbers;
@@ -102,7 +103,9 @@ impl Body {
 
     pub(super) fn stream(&self, fused: bool, seat: Seat) -> BodyStream {
         let start = seat.base + u64::from(seat.copy) * self.thread_offset;
-        let mut lines = if fused { fuse(&self.lines) } else { self.lines.clone() };
+        let compares: Vec<bool> = self.lines.iter().map(|line| fused && line.compare).collect();
+        let mut lines =
+            drop_compares(&self.lines, &compares, self.lines.len(), |line| &mut line.uop);
         for line in &mut lines {
             let accesses = matches!(line.uop.class, Class::Load | Class::Store | Class::Atomic);
             let shared = matches!(
@@ -115,46 +118,6 @@ impl Body {
         }
         BodyStream { lines, next: 0, emitted: 0, round: 0, numbers: seat.draws }
     }
-}
-
-/// Drops the compares; what they waited for, their branch waits for. Sources that reach back
-/// across a dropped compare get shorter.
-fn fuse(lines: &[Line]) -> Vec<Line> {
-    let length = lines.len();
-    let dropped_before: Vec<usize> = lines
-        .iter()
-        .scan(0, |dropped, line| {
-            let before = *dropped;
-            *dropped += usize::from(line.compare);
-            Some(before)
-        })
-        .collect();
-    let dropped = lines.iter().filter(|line| line.compare).count();
-    let shorter = |place: usize, source: u16| -> u16 {
-        if source == 0 {
-            return 0;
-        }
-        let (source, rounds) = (source as usize % length, source as usize / length);
-        let (producer, wraps) =
-            if source <= place { (place - source, 0) } else { (place + length - source, 1) };
-        let lost = wraps * dropped + dropped_before[place] - dropped_before[producer];
-        (source + rounds * (length - dropped) - lost) as u16
-    };
-    let mut fused = Vec::with_capacity(length - dropped);
-    for (place, line) in lines.iter().enumerate() {
-        if line.compare {
-            continue;
-        }
-        let mut line = *line;
-        let compare = place.checked_sub(1).map(|before| lines[before]).filter(|line| line.compare);
-        line.uop.sources = match compare {
-            // Seen from the branch, the compare's sources lie one further back, less the compare.
-            Some(compare) => compare.uop.sources.map(|source| shorter(place - 1, source)),
-            None => line.uop.sources.map(|source| shorter(place, source)),
-        };
-        fused.push(line);
-    }
-    fused
 }
 
 fn parse_line(text: &str) -> Result<(Line, usize), String> {

@@ -121,7 +121,10 @@ pub(super) fn lay_out(phase: &Phase, number: usize, fused: bool, seat: Seat) -> 
         (_, false) => uops,
     };
     Program {
-        slots: if fused { drop_compares(&program, &compares, hot) } else { program },
+        slots: match fused {
+            true => drop_compares(&program, &compares, hot, |slot| &mut slot.uop),
+            false => program,
+        },
         hot_slots,
         hot_next: 0,
         hot_of_2_32: (phase.code.hot_share * 4_294_967_296.0) as u64,
@@ -234,11 +237,6 @@ fn nearest(gaps: &[usize], place: usize, distance: usize) -> u16 {
     }
     let from = (place + slots * (1 + distance / slots) - distance) % slots;
     u16::try_from(distance + gaps[from]).unwrap_or(0)
-}
-
-/// Slots of the round that a place is executed in: the hot part by itself, or everything.
-fn round(place: usize, hot: usize, slots: usize) -> usize {
-    if place < hot { hot } else { slots }
 }
 
 /// Deals the regions to the accesses, and marks those of the chain.
@@ -366,19 +364,26 @@ fn place_branches(
     }
 }
 
-/// The program where compares fuse: their branches wait for what they waited for.
-fn drop_compares(program: &[Slot], compares: &[bool], hot: usize) -> Vec<Slot> {
+/// What is left of a program where compares fuse: they are dropped, and what they waited for, their
+/// branches wait for; sources that reach back across a dropped compare get shorter. The first `hot`
+/// places are a round by themselves, the others are executed in a round of all.
+pub(super) fn drop_compares<T: Copy>(
+    program: &[T],
+    compares: &[bool],
+    hot: usize,
+    uop: impl Fn(&mut T) -> &mut Uop,
+) -> Vec<T> {
     let slots = program.len();
-    let mut before = Vec::with_capacity(slots);
+    let mut before = Vec::with_capacity(slots + 1);
     let mut dropped = 0;
     for compare in compares {
         before.push(dropped);
         dropped += usize::from(*compare);
     }
-    let dropped_by = |end: usize| if end == slots { dropped } else { before[end] };
+    before.push(dropped);
     let shorter = |place: usize, source: u16| -> u16 {
-        let slots = round(place, hot, slots);
-        let dropped = dropped_by(slots);
+        let slots = if place < hot { hot } else { slots };
+        let dropped = before[slots];
         let (back, rounds) = (usize::from(source) % slots, usize::from(source) / slots);
         let (producer, wraps) =
             if back <= place { (place - back, 0) } else { (place + slots - back, 1) };
@@ -386,19 +391,13 @@ fn drop_compares(program: &[Slot], compares: &[bool], hot: usize) -> Vec<Slot> {
         (back + rounds * (slots - dropped)).saturating_sub(lost) as u16
     };
     let mut kept = Vec::with_capacity(slots - dropped);
-    for (place, slot) in program.iter().enumerate() {
-        if compares[place] {
-            continue;
-        }
+    for (place, slot) in program.iter().enumerate().filter(|(place, _)| !compares[*place]) {
         let mut slot = *slot;
         let fuses = place > 0 && compares[place - 1];
-        let (from, sources) = if fuses {
-            (place - 1, program[place - 1].uop.sources)
-        } else {
-            (place, slot.uop.sources)
-        };
-        slot.uop.sources =
-            sources.map(|source| if source == 0 { 0 } else { shorter(from, source) });
+        let (from, mut waits) = if fuses { (place - 1, program[place - 1]) } else { (place, slot) };
+        uop(&mut slot).sources = uop(&mut waits)
+            .sources
+            .map(|source| if source == 0 { 0 } else { shorter(from, source) });
         kept.push(slot);
     }
     kept
