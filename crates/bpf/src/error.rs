@@ -1,6 +1,7 @@
 //! What can go wrong, and what to do about it.
 
 /// Why a program is not running in the kernel, or cannot be read.
+#[expect(missing_docs, reason = "most fields are what they are called")]
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -15,10 +16,7 @@ pub enum Error {
         "this kernel has no {path}: it is older than 5.15, or built without CONFIG_DEBUG_INFO_BTF=y; \
          boot a kernel that has it"
     )]
-    NoTypes {
-        /// Where the description would be.
-        path: &'static str,
-    },
+    NoTypes { path: &'static str },
     /// EPERM.
     #[error(
         "not permitted to load BPF programs: run as root{or}; a container may forbid it for root, too"
@@ -33,19 +31,15 @@ pub enum Error {
          later one"
     )]
     TooOld {
-        /// Which object.
         object: &'static str,
         /// As `uname -r` tells it.
         release: String,
-        /// The error.
         reason: String,
     },
     /// The kernel refuses a program for another reason.
     #[error("the kernel does not take the BPF object {object}: {reason}{}", said(.log))]
     Refused {
-        /// Which object.
         object: &'static str,
-        /// The error.
         reason: String,
         /// What libbpf and the kernel's verifier said last; may be empty.
         log: String,
@@ -55,7 +49,6 @@ pub enum Error {
     Failed {
         /// What was tried, such as `closing the window on CPU 3`.
         what: String,
-        /// The error.
         reason: String,
     },
     /// The kernel has no sched_ext.
@@ -68,10 +61,7 @@ pub enum Error {
     #[error(
         "the scheduler {name} is loaded, and the kernel takes one at a time; stop that one first"
     )]
-    Occupied {
-        /// As the kernel tells it.
-        name: String,
-    },
+    Occupied { name: String },
     /// The machine is not what it was when the scheduler was made for it.
     #[error("CPUs changed while the scheduler was being loaded: {0}")]
     Changed(String),
@@ -83,16 +73,7 @@ pub enum Error {
         "this machine may have {cpus} CPUs, up to {threads} on a core; the scheduler has room for \
          {cpus_max}, and {threads_max} on a core"
     )]
-    TooLarge {
-        /// CPUs there can be.
-        cpus: usize,
-        /// The most on one core.
-        threads: usize,
-        /// Room for CPUs.
-        cpus_max: usize,
-        /// Room for CPUs of one core.
-        threads_max: usize,
-    },
+    TooLarge { cpus: usize, threads: usize, cpus_max: usize, threads_max: usize },
     /// The machine cannot be read.
     #[error(transparent)]
     Host(#[from] coretwin_host::Error),

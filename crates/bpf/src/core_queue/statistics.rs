@@ -1,13 +1,13 @@
 //! What the scheduler has done so far.
 
 use super::counters::{COUNTERS, Counter, Kind};
-use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
 /// Counters and queues at one moment. As JSON: `{counters: {name: value}, cores: […]}`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Statistics {
     /// In the order of [`COUNTERS`].
+    #[serde(rename = "counters", serialize_with = "by_name")]
     values: Vec<u64>,
     /// By our dense number.
     pub cores: Vec<CoreNow>,
@@ -59,20 +59,8 @@ impl Statistics {
     }
 }
 
-impl Serialize for Statistics {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        struct Counters<'a>(&'a Statistics);
-        impl Serialize for Counters<'_> {
-            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer
-                    .collect_map(self.0.counters().map(|(counter, value)| (counter.name, value)))
-            }
-        }
-        let mut map = serializer.serialize_map(Some(2))?;
-        map.serialize_entry("counters", &Counters(self))?;
-        map.serialize_entry("cores", &self.cores)?;
-        map.end()
-    }
+fn by_name<S: Serializer>(values: &[u64], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(COUNTERS.iter().map(|counter| counter.name).zip(values))
 }
 
 #[cfg(test)]

@@ -14,9 +14,6 @@ const MILLISECONDS_MAX: f64 = 3.6e6;
 
 const TASKS_MAX: u32 = 100_000;
 
-const COSTS: [(&str, fn() -> Costs); 3] =
-    [("none", Costs::none), ("2002", Costs::of_2002), ("today", Costs::of_today)];
-
 impl Scenario {
     /// Reads a scenario; `file` is named in errors.
     ///
@@ -36,7 +33,9 @@ impl Scenario {
         }
         let slowdown = (root.number("slowdown", 1.0..=8.0)? * 1000.0) as u32;
         let idle = root.choice_or("idle", &IDLE, Idle::Halt)?;
-        let costs = root.choice_or("costs", &COSTS, Costs::of_2002)?();
+        let costs =
+            [("none", Costs::none()), ("2002", Costs::of_2002()), ("today", Costs::of_today())];
+        let costs = root.choice_or("costs", &costs, Costs::of_2002())?;
         let until_ns = milliseconds(root.number("until_ms", 0.001..=MILLISECONDS_MAX)?);
         let warmup_ns = milliseconds(root.number_or("warmup_ms", 0.0..=MILLISECONDS_MAX, 0.0)?);
         if warmup_ns >= until_ns {
