@@ -59,8 +59,7 @@ pub(crate) fn differences(study: &Study<'_>) -> Vec<Block> {
     } else {
         let mut columns = vec![Column::words("Fact")];
         columns.extend(arms.iter().map(Column::words));
-        let caption = "Facts that differed".to_owned();
-        blocks.push(Block::Table(Table { caption, columns, rows, ..Table::default() }));
+        blocks.push(Block::Table(Table::new("Facts that differed", columns, rows)));
     }
     blocks.extend(frequencies(study, &arms).map(Block::Table));
     blocks
@@ -78,19 +77,8 @@ fn arms_table(study: &Study<'_>) -> Table {
             words::clean(&arm.about),
         ]
     };
-    Table {
-        caption: "Arms".to_owned(),
-        columns: vec![
-            Column::words("Arm"),
-            Column::words("State"),
-            Column::words("CPUs"),
-            Column::number("Cores"),
-            Column::number("Threads"),
-            Column::words("What it is"),
-        ],
-        rows: study.plan.arms.iter().enumerate().map(row).collect(),
-        ..Table::default()
-    }
+    let columns = Column::list(["Arm", "State", "CPUs", "#Cores", "#Threads", "What it is"]);
+    Table::new("Arms", columns, study.plan.arms.iter().enumerate().map(row).collect())
 }
 
 /// The facts of each arm, per-CPU facts folded into one; several values over time are joined.
@@ -146,18 +134,9 @@ fn frequencies(study: &Study<'_>, arms: &[String]) -> Option<Table> {
         ]
     };
     let is_measured = study.plan.simulation.is_none() && !study.environment.moments.is_empty();
-    is_measured.then(|| Table {
-        caption: "Frequency and load, smallest to largest seen at the arm changes".to_owned(),
-        columns: vec![
-            Column::words("Arm"),
-            Column::number("Moments"),
-            Column::number("MHz"),
-            Column::number("MHz permitted"),
-            Column::number("Load, 1 min"),
-        ],
-        rows: arms.iter().enumerate().map(row).collect(),
-        ..Table::default()
-    })
+    let caption = "Frequency and load, smallest to largest seen at the arm changes";
+    let columns = Column::list(["Arm", "#Moments", "#MHz", "#MHz permitted", "#Load, 1 min"]);
+    is_measured.then(|| Table::new(caption, columns, arms.iter().enumerate().map(row).collect()))
 }
 
 fn range(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
@@ -181,17 +160,9 @@ pub(crate) fn environment(study: &Study<'_>) -> Vec<Block> {
         })
         .collect();
     if !sessions.is_empty() {
-        blocks.push(Block::Table(Table {
-            caption: "Sessions".to_owned(),
-            columns: vec![
-                Column::words("Started (UTC)"),
-                Column::words("Host"),
-                Column::words("Coretwin"),
-                Column::words("Boot").detail(),
-            ],
-            rows: sessions,
-            ..Table::default()
-        }));
+        let mut columns = Column::list(["Started (UTC)", "Host", "Coretwin"]);
+        columns.push(Column::words("Boot").detail());
+        blocks.push(Block::Table(Table::new("Sessions", columns, sessions)));
     }
     let facts = facts_by_arm(study);
     let visited: Vec<&BTreeMap<String, String>> =
@@ -209,15 +180,14 @@ pub(crate) fn environment(study: &Study<'_>) -> Vec<Block> {
         blocks.push(Block::Text(foremost.join(" · ")));
     }
     let left_out = rows.len().saturating_sub(FACTS_MAX);
-    blocks.push(Block::Table(Table {
-        caption: format!("{} the same in all arms", number::count(rows.len() as u64, "fact")),
-        columns: vec![Column::words("Fact"), Column::words("Value")],
-        rows: rows.into_iter().take(FACTS_MAX).collect(),
-        note: (left_out > 0)
-            .then(|| format!("{} more are in environment.json.", number::whole(left_out as u64))),
-        folded: true,
-        ..Table::default()
-    }));
+    let caption = format!("{} the same in all arms", number::count(rows.len() as u64, "fact"));
+    let more = match left_out {
+        0 => String::new(),
+        left_out => format!("{} more are in environment.json.", number::whole(left_out as u64)),
+    };
+    let rows = rows.into_iter().take(FACTS_MAX).collect();
+    let table = Table::new(caption, Column::list(["Fact", "Value"]), rows).note(more);
+    blocks.push(Block::Table(Table { folded: true, ..table }));
     blocks
 }
 

@@ -275,14 +275,7 @@ fn forest_line(
     interval: Option<(f64, f64)>,
 ) -> ForestLine {
     let arm = words::arm_index(study, arm);
-    let text = match (ratio, interval) {
-        (Some(ratio), Some((low, high))) => {
-            format!("{}  ({})", number::effect(ratio), number::interval(low, high))
-        }
-        (Some(ratio), None) => number::effect(ratio),
-        (None, _) => "no result".to_owned(),
-    };
-    ForestLine { arm, name: words::arm_name(study, arm), ratio, interval, next: None, text }
+    ForestLine::new(arm, words::arm_name(study, arm), ratio, interval)
 }
 
 fn forest_caption(study: &Study<'_>, plot: &Forest, left_out: usize) -> String {

@@ -1,5 +1,6 @@
 //! What figures show, as data; `svg` draws it, `text` writes what it can of it.
 
+use crate::number;
 use std::collections::BTreeSet;
 
 /// A figure's content.
@@ -91,6 +92,25 @@ pub(crate) struct ForestLine {
     pub(crate) next: Option<(f64, f64)>,
     /// All of it, or its lack, in words.
     pub(crate) text: String,
+}
+
+impl ForestLine {
+    /// A line with its numbers in words.
+    pub(crate) fn new(
+        arm: usize,
+        name: String,
+        ratio: Option<f64>,
+        interval: Option<(f64, f64)>,
+    ) -> Self {
+        let text = match (ratio.map(number::effect), interval) {
+            (Some(effect), Some((low, high))) => {
+                format!("{effect}  ({})", number::interval(low, high))
+            }
+            (Some(effect), None) => effect,
+            (None, _) => "no result".to_owned(),
+        };
+        Self { arm, name, ratio, interval, next: None, text }
+    }
 }
 
 impl Forest {

@@ -37,15 +37,13 @@ pub(crate) fn troubled(study: &Study<'_>, digest: &Digest<'_>) -> Vec<Block> {
         ]
     };
     let left_out = digest.troubled.len().saturating_sub(TROUBLED_MAX) as u64;
-    let names = ["Row", "Arm", "Block", "Status", "Cause"];
-    let table = Table {
-        caption: "Runs that failed or were set aside".to_owned(),
-        columns: [Column::number("Reading")].into_iter().chain(names.map(Column::words)).collect(),
-        rows: digest.troubled.iter().take(TROUBLED_MAX).map(line).collect(),
-        note: (left_out > 0)
-            .then(|| format!("{} more are in journal.jsonl.", number::whole(left_out))),
-        ..Table::default()
+    let more = match left_out {
+        0 => String::new(),
+        left_out => format!("{} more are in journal.jsonl.", number::whole(left_out)),
     };
+    let columns = Column::list(["#Reading", "Row", "Arm", "Block", "Status", "Cause"]);
+    let rows = digest.troubled.iter().take(TROUBLED_MAX).map(line).collect();
+    let table = Table::new("Runs that failed or were set aside", columns, rows).note(more);
     if digest.troubled.is_empty() { Vec::new() } else { vec![Block::Table(table)] }
 }
 

@@ -170,24 +170,14 @@ fn scores(prediction: &Prediction) -> Table {
         ]
     };
     let constant = prediction.scores.first().map_or(0.0, |score| 100.0 * score.constant);
-    Table {
-        caption: "Scores: predicted speed-ups against the article's".to_owned(),
-        columns: vec![
-            Column::words("Over"),
-            Column::number("Rows"),
-            Column::number("Mean error, points"),
-            Column::number(format!("Error of a constant {constant:+.0} %")),
-            Column::number("Rank correlation"),
-        ],
-        rows: prediction.scores.iter().map(row).collect(),
-        note: Some(
-            "Mean absolute error. Fitted rows, sieve and the sync rows are in no score. The constant is \
-             what needs no model: the whole per cent nearest to all of the article's speed-ups in \
-             Tables 4 to 7. 40 rooms on 2.5.32 count as 213,509: the 231,509 printed is a misprint."
-                .to_owned(),
-        ),
-        ..Table::default()
-    }
+    let error = format!("#Error of a constant {constant:+.0} %");
+    let columns = ["Over", "#Rows", "#Mean error, points", &error, "#Rank correlation"];
+    let note = "Mean absolute error. Fitted rows, sieve and the sync rows are in no score. The constant is \
+                what needs no model: the whole per cent nearest to all of the article's speed-ups in \
+                Tables 4 to 7. 40 rooms on 2.5.32 count as 213,509: the 231,509 printed is a misprint.";
+    let rows = prediction.scores.iter().map(row).collect();
+    let caption = "Scores: predicted speed-ups against the article's";
+    Table::new(caption, Column::list(columns), rows).note(note)
 }
 
 fn aims(prediction: &Prediction) -> Option<Table> {
@@ -195,12 +185,9 @@ fn aims(prediction: &Prediction) -> Option<Table> {
         let met = if aim.met { "yes" } else { "NO" };
         vec![words::clean(&aim.aim), words::clean(&aim.found), met.to_owned()]
     };
-    (!prediction.aims.is_empty()).then(|| Table {
-        caption: "What the models were to reach".to_owned(),
-        columns: ["Aim", "Found", "Reached"].map(Column::words).into(),
-        rows: prediction.aims.iter().map(row).collect(),
-        ..Table::default()
-    })
+    let rows: Vec<_> = prediction.aims.iter().map(row).collect();
+    let columns = Column::list(["Aim", "Found", "Reached"]);
+    (!rows.is_empty()).then(|| Table::new("What the models were to reach", columns, rows))
 }
 
 /// A family a line, a policy a column; the processor's own offer first.
@@ -239,21 +226,13 @@ fn gains(prediction: &Prediction) -> Table {
     };
     let mut columns = vec![Column::words("Family"), Column::number("Processor")];
     columns.extend(schedulers.iter().map(|name| Column::number(words::clean(name))));
-    Table {
-        caption: "What SMT brings, by policy".to_owned(),
-        columns,
-        rows: families.iter().map(row).collect(),
-        note: Some(
-            "Processor: throughput of the core while two siblings were busy over that with one busy, in \
-             these runs; it is what a scheduler that always had two tasks to run would gain. The \
-             kernel's own costs (switches, scans of lists) count in it as not slowed, so it is an upper \
-             bound. What \
-             differs between the columns after it comes from the scheduler, and from waiting that a \
-             second CPU makes or saves."
-                .to_owned(),
-        ),
-        ..Table::default()
-    }
+    let note = "Processor: throughput of the core while two siblings were busy over that with one busy, in \
+                these runs; it is what a scheduler that always had two tasks to run would gain. The \
+                kernel's own costs (switches, scans of lists) count in it as not slowed, so it is an \
+                upper bound. What differs between the columns after it comes from the scheduler, and \
+                from waiting that a second CPU makes or saves.";
+    let rows = families.iter().map(row).collect();
+    Table::new("What SMT brings, by policy", columns, rows).note(note)
 }
 
 fn samples(prediction: &Prediction, blocks: u32) -> String {

@@ -54,46 +54,27 @@ fn suites_of<'a>(
 fn forest(comparison: &StudyComparison, arm: &str) -> Option<Block> {
     let heads = heads(comparison);
     let line = |study: usize, ratio: Option<f64>, ends: Option<(f64, f64)>| {
-        let text = match ends {
-            Some(_) => {
-                format!("{}  ({})", amount(ratio, Scale::Ratio, ""), interval(ends, Scale::Ratio))
-            }
-            None => amount(ratio, Scale::Ratio, ""),
-        };
-        ForestLine {
-            arm: study,
-            name: heads[study].clone(),
-            ratio,
-            interval: ends,
-            next: None,
-            text,
-        }
+        ForestLine::new(study, heads[study].clone(), ratio, ends)
     };
     let suites = suites_of(comparison, arm).filter(|suite| suite.effects[0].rows > 1);
     let mut groups: Vec<ForestGroup> = suites
-        .map(|suite| ForestGroup {
-            label: format!("{} (suite)", words::clean(&suite.effects[0].suite)),
-            primary: true,
-            lines: [0, 1]
-                .map(|study: usize| {
-                    let effect = &suite.effects[study];
-                    line(study, effect.ratio, effect.low.zip(effect.high))
-                })
-                .into(),
+        .map(|suite| {
+            let of = |study: usize| {
+                let effect = &suite.effects[study];
+                line(study, effect.ratio, effect.low.zip(effect.high))
+            };
+            let label = format!("{} (suite)", words::clean(&suite.effects[0].suite));
+            ForestGroup { label, primary: true, lines: [0, 1].map(of).into() }
         })
         .collect();
     let rows = of_arm(comparison, arm).filter(|row| row.effects[0].scale == Scale::Ratio);
     groups.extend(rows.map(|row| {
-        ForestGroup {
-            label: words::clean(&row.effects[0].row),
-            primary: false,
-            lines: [0, 1]
-                .map(|study: usize| {
-                    let effect = &row.effects[study];
-                    line(study, effect.ratio, effect.low.zip(effect.high))
-                })
-                .into(),
-        }
+        let of = |study: usize| {
+            let effect = &row.effects[study];
+            line(study, effect.ratio, effect.low.zip(effect.high))
+        };
+        let label = words::clean(&row.effects[0].row);
+        ForestGroup { label, primary: false, lines: [0, 1].map(of).into() }
     }));
     let plot = Forest { groups, margin: comparison.margin };
     let drawable = plot.lines().any(|line| line.ratio.is_some());
@@ -132,26 +113,17 @@ fn family_tables(comparison: &StudyComparison, arm: &str, family: &str) -> [Tabl
     interactions.extend(suite.map(|suite| interaction(&suite.interaction, Scale::Ratio, "")));
     let named = |(name, cells): (String, [String; 5])| [vec![name], cells.into()].concat();
     let [first, second] = heads(comparison);
-    let table_7 = Table {
-        caption: caption(comparison, arm, family),
-        columns: columns(comparison, arm),
-        rows,
-        total: suite.is_some(),
-        note: Some(note(&lines)),
-        ..Table::default()
-    };
+    let total = suite.is_some();
+    let table_7 = Table::new(caption(comparison, arm, family), columns(comparison, arm), rows);
+    let table_7 = Table { total, ..table_7.note(note(&lines)) };
     let mut columns = vec![Column::words("Row")];
     columns.extend(interaction_columns(comparison));
-    let interaction = Table {
-        caption: words::clean(&format!("Interaction: {family}")),
-        columns,
-        rows: names.into_iter().zip(interactions).map(named).collect(),
-        total: suite.is_some(),
-        note: Some(format!(
-            "The speed-up on {second} over that on {first}; above 0 the arm does more on {second}."
-        )),
-        ..Table::default()
-    };
+    let rows = names.into_iter().zip(interactions).map(named).collect();
+    let note = format!(
+        "The speed-up on {second} over that on {first}; above 0 the arm does more on {second}."
+    );
+    let caption = words::clean(&format!("Interaction: {family}"));
+    let interaction = Table { total, ..Table::new(caption, columns, rows).note(note) };
     [table_7, interaction]
 }
 
@@ -277,13 +249,9 @@ fn suites(comparison: &StudyComparison, arm: &str) -> Table {
         row.extend(interaction(&suite.interaction, Scale::Ratio, ""));
         row
     };
-    Table {
-        caption: words::clean(&format!(
-            "Suites, {arm} against {}: families weigh equally; the primary result",
-            comparison.reference_arm
-        )),
-        columns,
-        rows: suites_of(comparison, arm).map(line).collect(),
-        ..Table::default()
-    }
+    let caption = words::clean(&format!(
+        "Suites, {arm} against {}: families weigh equally; the primary result",
+        comparison.reference_arm
+    ));
+    Table::new(caption, columns, suites_of(comparison, arm).map(line).collect())
 }

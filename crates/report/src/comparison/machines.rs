@@ -70,27 +70,23 @@ fn studies(comparison: &StudyComparison) -> Table {
         vec![name.to_owned(), first, second]
     };
     let [first, second] = heads(comparison);
-    Table {
-        caption: "Studies".to_owned(),
-        columns: vec![Column::words(""), Column::words(first), Column::words(second)],
-        rows: vec![
-            row("Folder", &|study| study.folder.clone()),
-            row("Origin", &|study| study.origin.to_string()),
-            row("Started (UTC)", &|study| number::or_none(study.started_utc.clone())),
-            row("Boots", &|study| study.boots.to_string()),
-            row("Blocks", &|study| study.blocks.to_string()),
-            row("Ended", &|study| words::stopped(study.stopped_because).to_owned()),
-            row("Arms", &|study| {
-                let arm = |arm: &coretwin_base::study::plan::PlanArm| {
-                    format!("{} ({} on CPUs {})", arm.label, arm.threads, arm.cpus)
-                };
-                study.arms.iter().map(arm).collect::<Vec<_>>().join(", ")
-            }),
-            row("Coretwin", &|study| study.coretwin.clone()),
-            row("Warnings of its own", &|study| study.warnings.to_string()),
-        ],
-        ..Table::default()
-    }
+    let rows = vec![
+        row("Folder", &|study| study.folder.clone()),
+        row("Origin", &|study| study.origin.to_string()),
+        row("Started (UTC)", &|study| number::or_none(study.started_utc.clone())),
+        row("Boots", &|study| study.boots.to_string()),
+        row("Blocks", &|study| study.blocks.to_string()),
+        row("Ended", &|study| words::stopped(study.stopped_because).to_owned()),
+        row("Arms", &|study| {
+            let arm = |arm: &coretwin_base::study::plan::PlanArm| {
+                format!("{} ({} on CPUs {})", arm.label, arm.threads, arm.cpus)
+            };
+            study.arms.iter().map(arm).collect::<Vec<_>>().join(", ")
+        }),
+        row("Coretwin", &|study| study.coretwin.clone()),
+        row("Warnings of its own", &|study| study.warnings.to_string()),
+    ];
+    Table::new("Studies", Column::list(["", &first, &second]), rows)
 }
 
 fn table(
@@ -108,13 +104,11 @@ fn table(
         vec![words::clean(&fact.fact), cell(&fact.values[0]), cell(&fact.values[1])]
     };
     let left_out = facts.len().saturating_sub(FACTS_MAX);
-    Table {
-        caption,
-        columns: vec![Column::words("Fact"), Column::words(first), Column::words(second)],
-        rows: facts.iter().take(FACTS_MAX).map(row).collect(),
-        note: (left_out > 0)
-            .then(|| format!("{} more are in the JSON.", number::whole(left_out as u64))),
-        folded,
-        ..Table::default()
-    }
+    let more = match left_out {
+        0 => String::new(),
+        left_out => format!("{} more are in the JSON.", number::whole(left_out as u64)),
+    };
+    let rows = facts.iter().take(FACTS_MAX).map(row).collect();
+    let columns = Column::list(["Fact", &first, &second]);
+    Table { folded, ..Table::new(caption, columns, rows).note(more) }
 }

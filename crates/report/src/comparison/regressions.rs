@@ -32,18 +32,11 @@ pub(super) fn blocks(comparison: &StudyComparison) -> Vec<Block> {
         let p = number::or_none(line.contrast.p_adjusted.map(number::p_value));
         vec![line.name.clone(), line.what.clone(), size, interval, p]
     };
-    vec![Block::Table(Table {
-        caption: format!("Worse in {second} than in {first}"),
-        columns: vec![
-            Column::words("Row or suite"),
-            Column::words("What"),
-            Column::number("Change"),
-            Column::number(comparison.interval_name()),
-            Column::number("p (Holm)"),
-        ],
-        rows: regressions.iter().map(row).collect(),
-        ..Table::default()
-    })]
+    let interval = format!("#{}", comparison.interval_name());
+    let columns = Column::list(["Row or suite", "What", "#Change", &interval, "#p (Holm)"]);
+    let caption = format!("Worse in {second} than in {first}");
+    let rows = regressions.iter().map(row).collect();
+    vec![Block::Table(Table::new(caption, columns, rows))]
 }
 
 /// Every line: suites, then rows, those that lost most first.

@@ -40,26 +40,23 @@ fn table(comparison: &StudyComparison, arm: &str) -> Table {
             suite
         }));
     }
-    Table {
-        caption: words::clean(&format!("Arm {arm}: {second} against {first}")),
-        columns: vec![
-            Column::words("Row"),
-            Column::number(first),
-            Column::number(second),
-            Column::words("Unit"),
-            Column::number("Change").opening(),
-            Column::number(comparison.interval_name()),
-            Column::words("Result"),
-            Column::number("p (Holm)"),
-            Column::number("Blocks").detail(),
-        ],
-        rows,
-        total,
-        note: Some(
-            "↑ higher is better, ↓ lower is better; a positive change is better.".to_owned(),
-        ),
-        ..Table::default()
-    }
+    let interval = format!("#{}", comparison.interval_name());
+    let mut columns = Column::list([
+        "Row",
+        &format!("#{first}"),
+        &format!("#{second}"),
+        "Unit",
+        "#Change",
+        &interval,
+        "Result",
+        "#p (Holm)",
+        "#Blocks",
+    ]);
+    columns[4].opens = true;
+    columns[8].detail = true;
+    let caption = words::clean(&format!("Arm {arm}: {second} against {first}"));
+    let note = "↑ higher is better, ↓ lower is better; a positive change is better.";
+    Table { total, ..Table::new(caption, columns, rows).note(note) }
 }
 
 fn row(line: &ValueChange) -> Vec<String> {

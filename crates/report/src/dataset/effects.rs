@@ -70,14 +70,10 @@ pub fn machine_effects<'a>(
     for effect in &member.effects {
         let (value, ends) = shown(effect);
         rows.entry(&effect.workload).or_default().push(EffectRow {
-            machine,
             row: &effect.row,
-            arm: &effect.arm,
-            reference_arm: &effect.reference,
             unit: &effect.unit,
             better: effect.better,
             scale: effect.scale,
-            rows: 1,
             blocks: effect.blocks,
             effect: Some(value),
             low: ends.map(|ends| ends.0),
@@ -86,9 +82,7 @@ pub fn machine_effects<'a>(
             value_arm: Some(effect.value_arm),
             mean: Some(mean(effect)),
             weight: weights.share(member, effect),
-            p: None,
-            p_adjusted: None,
-            verdict: None,
+            ..blank(machine, &effect.arm, &effect.reference)
         });
     }
     rows
@@ -98,51 +92,60 @@ fn mean(effect: &Effect) -> [f64; 3] {
     [effect.mean, effect.standard_error, effect.degrees]
 }
 
-fn of_row<'a>(machine: Machine<'a>, reference: &'a str, row: &'a RowEffect) -> EffectRow<'a> {
+/// One row by its ratio, of which nothing is known.
+fn blank<'a>(machine: Machine<'a>, arm: &'a str, reference_arm: &'a str) -> EffectRow<'a> {
     EffectRow {
         machine,
-        row: &row.row,
-        arm: &row.arm,
-        reference_arm: reference,
-        unit: &row.unit,
-        better: row.better,
-        scale: row.scale,
-        rows: 1,
-        blocks: row.blocks,
-        effect: row.ratio,
-        low: row.low,
-        high: row.high,
-        value_reference: row.value_reference,
-        value_arm: row.value_arm,
-        mean: None,
-        weight: None,
-        p: row.p,
-        p_adjusted: row.p_adjusted,
-        verdict: row.verdict,
-    }
-}
-
-fn of_suite<'a>(machine: Machine<'a>, reference: &'a str, suite: &'a SuiteEffect) -> EffectRow<'a> {
-    EffectRow {
-        machine,
-        row: &suite.suite,
-        arm: &suite.arm,
-        reference_arm: reference,
+        row: "",
+        arm,
+        reference_arm,
         unit: "",
         better: Better::Higher,
         scale: Scale::Ratio,
-        rows: suite.rows,
-        blocks: suite.blocks,
-        effect: suite.ratio,
-        low: suite.low,
-        high: suite.high,
+        rows: 1,
+        blocks: 0,
+        effect: None,
+        low: None,
+        high: None,
         value_reference: None,
         value_arm: None,
         mean: None,
         weight: None,
         p: None,
         p_adjusted: None,
+        verdict: None,
+    }
+}
+
+fn of_row<'a>(machine: Machine<'a>, reference: &'a str, row: &'a RowEffect) -> EffectRow<'a> {
+    EffectRow {
+        row: &row.row,
+        unit: &row.unit,
+        better: row.better,
+        scale: row.scale,
+        blocks: row.blocks,
+        effect: row.ratio,
+        low: row.low,
+        high: row.high,
+        value_reference: row.value_reference,
+        value_arm: row.value_arm,
+        p: row.p,
+        p_adjusted: row.p_adjusted,
+        verdict: row.verdict,
+        ..blank(machine, &row.arm, reference)
+    }
+}
+
+fn of_suite<'a>(machine: Machine<'a>, reference: &'a str, suite: &'a SuiteEffect) -> EffectRow<'a> {
+    EffectRow {
+        row: &suite.suite,
+        rows: suite.rows,
+        blocks: suite.blocks,
+        effect: suite.ratio,
+        low: suite.low,
+        high: suite.high,
         verdict: suite.verdict,
+        ..blank(machine, &suite.arm, reference)
     }
 }
 

@@ -130,15 +130,8 @@ pub(super) fn table(study: &Study<'_>, arm: &PlanArm) -> Option<Table> {
     };
     let rows =
         settings.iter().map(|(system, text)| vec![(*system).to_owned(), clean(&filled(text))]);
-    Some(Table {
-        caption: format!("What to set to get {}", clean(&arm.label)),
-        columns: vec![Column::words("System"), Column::words("Setting")],
-        rows: rows.collect(),
-        note: Some(
-            "Numbers of CPUs are those of the machine that was studied; change nothing on a machine \
-             that others use without their word."
-                .to_owned(),
-        ),
-        ..Table::default()
-    })
+    let caption = format!("What to set to get {}", clean(&arm.label));
+    let note = "Numbers of CPUs are those of the machine that was studied; change nothing on a machine \
+                that others use without their word.";
+    Some(Table::new(caption, Column::list(["System", "Setting"]), rows.collect()).note(note))
 }

@@ -5,8 +5,8 @@
 
 use super::run::{COMPONENTS, Component, per_uop};
 use crate::number;
-use crate::svg::axis::Axis;
 use crate::svg::canvas::{Anchor, Canvas};
+use crate::svg::{self, axis::Axis};
 use crate::words::clean;
 use coretwin_base::simulation::core_run::{CoreRun, CoreSide};
 
@@ -65,7 +65,11 @@ pub fn core_figure(run: &CoreRun) -> String {
         .map(|thread| format!("{}: slowdown {:.2}", clean(&thread.profile), thread.slowdown))
         .collect::<Vec<_>>()
         .join("; ");
-    with_style(&canvas.finish("stack", "stack", &title, &description))
+    let colour =
+        |component: &Component| format!(".c-{}{{fill:{}}}", component.name, component.colour);
+    let colours: String = COMPONENTS.iter().map(colour).collect();
+    let style = [".grid{stroke:#e2dfd7;fill:none}", ".grid{stroke:#2e333a}", &colours];
+    svg::file(canvas, "stack", &title, &description, style)
 }
 
 fn caption(run: &CoreRun) -> String {
@@ -113,21 +117,4 @@ fn bar(
 
 fn class(component: &Component) -> String {
     format!("c-{}", component.name)
-}
-
-/// The file stands alone, so it carries its colours; paper and ink follow the colour scheme.
-fn with_style(svg: &str) -> String {
-    let mut style = String::from(
-        "<style>svg{color-scheme:light dark;font:13px system-ui,sans-serif;background:#fbfaf7}\
-         text{fill:#1c2127}.title{font-size:17px;font-weight:600}.name{font-weight:600}\
-         .tick{fill:#5a626d}.grid{stroke:#e2dfd7;fill:none}\
-         @media(prefers-color-scheme:dark){svg{background:#14171a}text{fill:#e9e6df}\
-         .tick{fill:#a4abb4}.grid{stroke:#2e333a}}",
-    );
-    for component in COMPONENTS {
-        style.push_str(&format!(".c-{}{{fill:{}}}", component.name, component.colour));
-    }
-    style.push_str("</style>");
-    let head = svg.find('>').map_or(0, |at| at + 1);
-    format!("{}{style}{}\n", &svg[..head], &svg[head..])
 }

@@ -3,6 +3,7 @@
 
 use super::sweep::{differences, values};
 use crate::number;
+use crate::svg;
 use crate::svg::canvas::{Anchor, Canvas};
 use crate::words::clean;
 use coretwin_base::simulation::sweep::{SweepCell, SweepMeasure, SweepPlan};
@@ -76,7 +77,12 @@ pub fn sched_heat_map(
         _ => "blue: better, orange: worse",
     };
     canvas.text((16.0, bottom + 30.0), Anchor::Start, "tick", &format!("{key}; simulated"));
-    with_style(&canvas.finish("heat", "heat", &title, &about))
+    let steps = BETTER.iter().zip(WORSE).enumerate().map(|(index, (better, worse))| {
+        format!(".h-better{index}{{fill:{better}}}.h-worse{index}{{fill:{worse}}}")
+    });
+    let cells = ".cell{fill:#1c2127;font-size:12px}.h-none{fill:#ece9e1}";
+    let style = [cells, ".cell{fill:#1c2127}", &steps.collect::<String>()];
+    svg::file(canvas, "heat", &title, &about, style)
 }
 
 fn mean(values: &[f64]) -> Option<f64> {
@@ -92,21 +98,4 @@ fn class(difference: f64, most: f64, better: i8) -> String {
     let step = ((share * STEPS as f64) as usize).min(STEPS - 1);
     let is_better = (difference > 0.0) == (better >= 0);
     format!("h-{}{step}", if is_better { "better" } else { "worse" })
-}
-
-fn with_style(svg: &str) -> String {
-    let mut style = String::from(
-        "<style>svg{color-scheme:light dark;font:13px system-ui,sans-serif;background:#fbfaf7}\
-         text{fill:#1c2127}.title{font-size:17px;font-weight:600}.name{font-weight:600}\
-         .tick{fill:#5a626d}.cell{fill:#1c2127;font-size:12px}.h-none{fill:#ece9e1}\
-         @media(prefers-color-scheme:dark){svg{background:#14171a}text{fill:#e9e6df}\
-         .tick{fill:#a4abb4}.cell{fill:#1c2127}}",
-    );
-    for (index, (better, worse)) in BETTER.iter().zip(WORSE).enumerate() {
-        style
-            .push_str(&format!(".h-better{index}{{fill:{better}}}.h-worse{index}{{fill:{worse}}}"));
-    }
-    style.push_str("</style>");
-    let head = svg.find('>').map_or(0, |at| at + 1);
-    format!("{}{style}{}\n", &svg[..head], &svg[head..])
 }

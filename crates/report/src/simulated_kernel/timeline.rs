@@ -2,8 +2,8 @@
 //! the lanes of a core close together.
 
 use crate::number;
-use crate::svg::axis::Axis;
 use crate::svg::canvas::{Anchor, Canvas};
+use crate::svg::{self, axis::Axis};
 use crate::words::clean;
 use coretwin_base::simulation::kernel_run::{SchedRun, SchedSpan};
 
@@ -52,7 +52,10 @@ pub fn sched_timeline(runs: &[SchedRun]) -> String {
     canvas.text((LEFT, top + 36.0), Anchor::Start, "tick", &caption);
     let names: Vec<String> = runs.iter().map(|run| clean(&run.policy)).collect();
     let about = format!("Which task ran on which CPU when, under {}", names.join(", "));
-    with_style(&canvas.finish("timeline", "timeline", &title, &about))
+    let colour = |(index, colour)| format!(".t{index}{{fill:{colour}}}");
+    let colours: String = COLOURS.iter().enumerate().map(colour).collect();
+    let lanes = ".tick{font-size:11px}.lane{fill:#ece9e1}";
+    svg::file(canvas, "timeline", &title, &about, [lanes, ".lane{fill:#23282d}", &colours])
 }
 
 /// One run.
@@ -129,21 +132,4 @@ impl<'a> Panel<'a> {
             });
         }
     }
-}
-
-/// The file stands alone, so it carries its colours; paper and ink follow the colour scheme.
-fn with_style(svg: &str) -> String {
-    let mut style = String::from(
-        "<style>svg{color-scheme:light dark;font:13px system-ui,sans-serif;background:#fbfaf7}\
-         text{fill:#1c2127}.title{font-size:17px;font-weight:600}.name{font-weight:600}\
-         .tick{fill:#5a626d;font-size:11px}.lane{fill:#ece9e1}\
-         @media(prefers-color-scheme:dark){svg{background:#14171a}text{fill:#e9e6df}\
-         .tick{fill:#a4abb4}.lane{fill:#23282d}}",
-    );
-    for (index, colour) in COLOURS.iter().enumerate() {
-        style.push_str(&format!(".t{index}{{fill:{colour}}}"));
-    }
-    style.push_str("</style>");
-    let head = svg.find('>').map_or(0, |at| at + 1);
-    format!("{}{style}{}\n", &svg[..head], &svg[head..])
 }

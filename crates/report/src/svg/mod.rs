@@ -30,6 +30,25 @@ pub(crate) fn draw(plot: &Plot, id: &str, title: &str, description: &str) -> Str
     canvas.finish(id, if is_wide(plot) { "wide" } else { "half" }, title, description)
 }
 
+/// A figure as a file of its own, which carries its colours; paper and ink follow the colour scheme.
+/// `style` has its own rules on light paper, those on dark, and those for both.
+pub(crate) fn file(
+    canvas: Canvas,
+    id: &str,
+    title: &str,
+    about: &str,
+    [light, dark, both]: [&str; 3],
+) -> String {
+    let svg = canvas.finish(id, id, title, about);
+    let (head, body) = svg.split_at(svg.find('>').map_or(0, |at| at + 1));
+    format!(
+        "{head}<style>svg{{color-scheme:light dark;font:13px system-ui,sans-serif;background:#fbfaf7}}\
+         text{{fill:#1c2127}}.title{{font-size:17px;font-weight:600}}.name{{font-weight:600}}\
+         .tick{{fill:#5a626d}}{light}@media(prefers-color-scheme:dark){{svg{{background:#14171a}}\
+         text{{fill:#e9e6df}}.tick{{fill:#a4abb4}}{dark}}}{both}</style>{body}\n"
+    )
+}
+
 /// Whether a figure wants the width of the page.
 pub(crate) fn is_wide(plot: &Plot) -> bool {
     matches!(plot, Plot::Forest(_) | Plot::Bars(_) | Plot::Heat(_))
