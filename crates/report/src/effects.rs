@@ -284,9 +284,9 @@ fn forest_caption(study: &Study<'_>, plot: &Forest, left_out: usize) -> String {
          difference does not matter",
         number::share(study.summary.margin)
     );
-    caption.push_str(match plot.lines().any(|line| line.interval.is_some()) {
-        true => "; bars are the intervals, on a logarithmic axis.",
-        false => ". There are no intervals.",
+    caption.push_str(&match plot.lines().any(|line| line.interval.is_some()) {
+        true => format!("; bars are the {}, on a logarithmic axis.", interval_name(study)),
+        false => ". There are no intervals.".to_owned(),
     });
     if left_out > 0 {
         caption.push_str(&format!(" Only in the table: {}.", inside(study, left_out)));

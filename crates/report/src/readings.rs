@@ -244,48 +244,34 @@ fn screened(study: &Study<'_>, digest: &Digest<'_>, row: &RowReadings<'_>) -> Op
 
 /// A group of rows that are alike but for their number of threads, or of copies.
 fn alike(study: &Study<'_>) -> Vec<Figure> {
-    let rows = &study.plan.rows;
     let mut figures = Vec::new();
-    for (count, number_of) in [("threads", threads as fn(&PlanRow) -> _), ("copies", copies)] {
-        let mut taken: Vec<&str> = Vec::new();
-        for row in rows.iter().filter(|row| number_of(row).is_some()) {
-            if taken.contains(&row.id.as_str()) {
-                continue;
-            }
-            let same = |other: &&PlanRow| number_of(other).is_some() && same_but(count, row, other);
-            let group: Vec<&PlanRow> = rows.iter().filter(same).collect();
-            taken.extend(group.iter().map(|row| row.id.as_str()));
-            if group.len() > 1 {
-                let counts: Vec<(u32, &str)> = group
-                    .iter()
-                    .filter_map(|row| Some((number_of(row)?, row.id.as_str())))
-                    .collect();
-                figures.extend(curve(study, row, count, &counts));
+    for count in ["threads", "copies"] {
+        let mut groups: Vec<(&PlanRow, Vec<(u32, &str)>)> = Vec::new();
+        for row in &study.plan.rows {
+            let Some(number) = number_of(count, row) else { continue };
+            match groups.iter_mut().find(|(first, _)| is_alike(count, first, row)) {
+                Some((_, group)) => group.push((number, &row.id)),
+                None => groups.push((row, vec![(number, &row.id)])),
             }
         }
+        groups.retain(|(_, group)| group.len() > 1);
+        figures.extend(groups.iter().filter_map(|(row, group)| curve(study, row, count, group)));
     }
     figures
 }
 
-fn threads(row: &PlanRow) -> Option<u32> {
-    match row.threads {
-        ThreadRule::Fixed(threads) => Some(threads),
-        ThreadRule::Arm | ThreadRule::Screened => None,
+/// How many threads, or copies, a row has in every arm.
+fn number_of(count: &str, row: &PlanRow) -> Option<u32> {
+    match (count, row.threads, row.copies) {
+        ("threads", ThreadRule::Fixed(number), _) | ("copies", _, CopyRule::Fixed(number)) => {
+            Some(number)
+        }
+        _ => None,
     }
 }
 
-fn copies(row: &PlanRow) -> Option<u32> {
-    match row.copies {
-        CopyRule::Fixed(copies) => Some(copies),
-        CopyRule::PerCpu => None,
-    }
-}
-
-fn same_but(count: &str, a: &PlanRow, b: &PlanRow) -> bool {
-    let rest = match count {
-        "threads" => a.copies == b.copies,
-        _ => a.threads == b.threads,
-    };
+fn is_alike(count: &str, a: &PlanRow, b: &PlanRow) -> bool {
+    let rest = if count == "threads" { a.copies == b.copies } else { a.threads == b.threads };
     rest && (&a.workload, &a.params, a.placement, &a.unit, a.scale)
         == (&b.workload, &b.params, b.placement, &b.unit, b.scale)
 }

@@ -3,7 +3,6 @@
 
 mod support;
 
-use coretwin_base::origin::Origin;
 use coretwin_base::study::decision::Licence;
 use coretwin_base::study::reading::Status;
 use coretwin_base::study::summary::StoppedBecause;
@@ -293,26 +292,11 @@ fn a_study_that_was_stopped_says_so_on_its_card_and_a_budget_how_exact_it_is() {
     let head = |records: &Records| {
         text(&records.study()).split("\n\n").next().unwrap_or_default().to_owned()
     };
-    let mut records = support::chat();
-    records.plan.rules.looks = vec![12];
-    let interim = head(&records.analysed(StoppedBecause::Interrupted));
+    let interim = head(&support::interim());
     assert!(interim.contains(" · INTERIM · ") && !interim.contains("HELPS"), "{interim}");
     let budget = text(&support::chat().analysed(StoppedBecause::Budget).study());
     let told = budget.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(told.contains("the time budget ended; the widest interval is ±"), "{budget}");
-}
-
-/// Stopped before its rule was met.
-fn interim() -> Records {
-    let mut records = support::chat();
-    records.plan.rules.looks = vec![12];
-    records.analysed(StoppedBecause::Interrupted)
-}
-
-fn emulated() -> Records {
-    let mut records = support::chat();
-    records.plan.origin = Some(Origin::Emulated);
-    records.analysed(StoppedBecause::Target)
 }
 
 /// What stands between two marks of a page.
@@ -326,8 +310,8 @@ fn title_card_and_markdown_say_how_the_figures_may_be_read() {
     for (records, marks) in [
         (support::chat(), ["MEASURED", "HELPS"]),
         (support::simulated::simulated(), ["PREDICTED", ""]),
-        (emulated(), ["EMULATED", ""]),
-        (interim(), ["MEASURED, INTERIM", ""]),
+        (support::emulated(), ["EMULATED", ""]),
+        (support::interim(), ["MEASURED, INTERIM", ""]),
         (support::no_siblings(), ["MEASURED", "INCONCLUSIVE"]),
     ] {
         let (page, md) = (html(&records.study()), markdown(&records.study()));
@@ -349,9 +333,13 @@ fn what_to_set_stands_only_below_a_verdict_to_act_on() {
     let says = |records: &Records| markdown(&records.study()).contains("## What to set\n");
     assert!(says(&support::chat()));
     let simulated = support::simulated::simulated();
-    for records in
-        [interim(), emulated(), support::no_siblings(), support::article_quick(), simulated]
-    {
+    for records in [
+        support::interim(),
+        support::emulated(),
+        support::no_siblings(),
+        support::article_quick(),
+        simulated,
+    ] {
         assert!(!says(&records), "{}", markdown(&records.study()));
     }
 }

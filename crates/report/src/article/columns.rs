@@ -78,24 +78,42 @@ impl Shape {
         columns
     }
 
-    fn line(&self, study: &Study<'_>, line: &Line<'_>) -> Vec<String> {
-        let mut cells = vec![line.label.clone()];
+    /// A row: its name, its unit, the value in the reference, and of each other arm value, speed-up,
+    /// interval and verdict.
+    fn row(
+        &self,
+        name: &str,
+        unit: &str,
+        base: Option<f64>,
+        of_arm: impl Fn(usize) -> (Option<f64>, [Option<String>; 3]),
+    ) -> Vec<String> {
+        let mut cells = vec![name.to_owned()];
         if self.with_units {
-            cells.push(words::clean(&line.row.unit));
+            cells.push(words::clean(unit));
         }
-        cells.push(number::value_or_none(value(study, self.reference, &line.row.id)));
+        cells.push(number::value_or_none(base));
         for arm in &self.others {
-            let effect = find(study, *arm, &line.row.id);
-            cells.push(number::value_or_none(effect.and_then(|effect| effect.value_arm)));
-            cells.push(or_none(effect.and_then(|effect| self.speed_up(effect))));
+            let (value, [speed_up, interval, verdict]) = of_arm(*arm);
+            cells.extend([number::value_or_none(value), or_none(speed_up)]);
             if !self.is_article {
-                cells.push(or_none(effect.and_then(effects::interval_text)));
+                cells.push(or_none(interval));
             }
             if self.with_verdicts {
-                cells.push(or_none(verdict(study, *arm, line)));
+                cells.push(or_none(verdict));
             }
         }
         cells
+    }
+
+    fn line(&self, study: &Study<'_>, line: &Line<'_>) -> Vec<String> {
+        let base = value(study, self.reference, &line.row.id);
+        self.row(&line.label, &line.row.unit, base, |arm| {
+            let effect = find(study, arm, &line.row.id);
+            let speed_up = effect.and_then(|effect| self.speed_up(effect));
+            let interval = effect.and_then(effects::interval_text);
+            let value = effect.and_then(|effect| effect.value_arm);
+            (value, [speed_up, interval, verdict(study, arm, line)])
+        })
     }
 
     /// The effect; by the article's protocol in whole per cent, as the article prints it.
@@ -125,10 +143,6 @@ impl Shape {
 
     /// The last row: geometric means, with the effect and interval of the suite.
     fn mean(&self, study: &Study<'_>, table: &Filled<'_>) -> Vec<String> {
-        let mut cells = vec!["Geometric mean".to_owned()];
-        if self.with_units {
-            cells.push(String::new());
-        }
         // The suite leaves out rows that failed; means of values would then be of other rows.
         let is_whole = self.others.iter().all(|arm| {
             let suite = suite(study, table, *arm);
@@ -140,30 +154,24 @@ impl Shape {
                 table.lines.iter().map(|line| value(study, arm, &line.row.id)).collect();
             geometric::mean(&values?).filter(|_| table.sizes && is_whole)
         };
-        let base = mean(self.reference);
-        cells.push(number::value_or_none(base));
-        let better = table.lines[0].row.better;
-        for arm in &self.others {
-            let suite = suite(study, table, *arm);
-            let pair = base.zip(mean(*arm));
-            cells.push(number::value_or_none(pair.map(|(_, mean)| mean)));
+        let (base, better) = (mean(self.reference), table.lines[0].row.better);
+        self.row("Geometric mean", "", base, |arm| {
+            let (suite, own) = (suite(study, table, arm), mean(arm));
+            let own = own.filter(|_| base.is_some());
+            let pair = base.zip(own);
             let quotient = pair.and_then(|(base, mean)| geometric::ratio(base, mean, better));
             let ratio = suite.and_then(|suite| suite.ratio).or(quotient);
-            cells.push(or_none(match (ratio, self.is_article) {
+            let speed_up = match (ratio, self.is_article) {
                 (Some(ratio), true) => whole_percent(1.0, ratio, Better::Higher),
                 (ratio, _) => ratio.map(number::effect),
-            }));
-            if !self.is_article {
-                let ends = suite.and_then(|suite| suite.low.zip(suite.high));
-                cells.push(or_none(ends.map(|(low, high)| number::interval(low, high))));
-            }
-            if self.with_verdicts {
-                let label = &study.plan.arms[*arm].label;
-                let verdict = suite.and_then(|suite| suite.verdict);
-                cells.push(or_none(verdict.map(|verdict| words::verdict(study, label, verdict))));
-            }
-        }
-        cells
+            };
+            let ends = suite.and_then(|suite| suite.low.zip(suite.high));
+            let interval = ends.map(|(low, high)| number::interval(low, high));
+            let verdict = suite.and_then(|suite| suite.verdict);
+            let label = &study.plan.arms[arm].label;
+            let verdict = verdict.map(|verdict| words::verdict(study, label, verdict));
+            (own, [speed_up, interval, verdict])
+        })
     }
 }
 
@@ -424,7 +432,8 @@ pub(super) fn figure(study: &Study<'_>, table: &Filled<'_>) -> Option<Block> {
     if bars.any(|bar| bar.interval.is_some()) {
         let against = words::arm_name(study, reference);
         caption.push_str(&format!(
-            " Error bars are the interval of the paired ratio to {against}, drawn on its mean."
+            " Error bars are the {} of the paired ratio to {against}, drawn on its mean.",
+            effects::interval_name(study)
         ));
     }
     let plot = Plot::Bars(Bars {

@@ -12,6 +12,7 @@ use coretwin_base::machine::cpu_set::CpuSet;
 use coretwin_base::machine::environment::{Environment, Facts, Moment, Session};
 use coretwin_base::machine::placement::Placement;
 use coretwin_base::machine::topology::{Smt, SmtControl, Topology};
+use coretwin_base::origin::Origin;
 use coretwin_base::param::{ParamValue, Params, label};
 use coretwin_base::random::Stream;
 use coretwin_base::schema::SCHEMA;
@@ -477,6 +478,20 @@ pub(crate) fn hostile() -> Records {
     records.analysed(StoppedBecause::Target)
 }
 
+/// Stopped before its rule was met.
+pub(crate) fn interim() -> Records {
+    let mut records = chat();
+    records.plan.rules.looks = vec![12];
+    records.analysed(StoppedBecause::Interrupted)
+}
+
+/// Of a guest under emulation.
+pub(crate) fn emulated() -> Records {
+    let mut records = chat();
+    records.plan.origin = Some(Origin::Emulated);
+    records.analysed(StoppedBecause::Target)
+}
+
 /// A study that has only just been planned.
 pub(crate) fn empty() -> Records {
     let mut records = chat();
@@ -508,6 +523,8 @@ pub(crate) fn all() -> Vec<(&'static str, Records)> {
         ("many", many()),
         ("hostile", hostile()),
         ("empty", empty()),
+        ("interim", interim()),
+        ("emulated", emulated()),
         ("simulated", simulated::simulated()),
     ]
 }
