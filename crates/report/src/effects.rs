@@ -160,7 +160,11 @@ fn outcome(study: &Study<'_>, digest: &Digest<'_>, row: &RowEffect) -> String {
         }
         None => number::or_none(words::not_run(study, row)),
     };
-    if row.failed > 0 { format!("{text}; {failed} failed") } else { text }
+    match (row.failed, text.as_str()) {
+        (0, _) => text,
+        (_, number::NONE) => format!("{failed} failed"),
+        _ => format!("{text}; {failed} failed"),
+    }
 }
 
 /// Where and why a row failed at first.

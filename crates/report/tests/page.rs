@@ -193,6 +193,8 @@ fn a_row_that_failed_in_an_arm_is_shown_with_its_cause() {
         assert!(out.contains(cause), "{out}");
     }
     assert!(html(&records.study()).contains("22 readings, 1 not analysed, 11 failed."));
+    let emulated = markdown(&support::emulated().study());
+    assert!(emulated.contains("| 1 run failed |"), "without a verdict: {emulated}");
 }
 
 #[test]

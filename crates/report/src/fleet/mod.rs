@@ -14,9 +14,10 @@ use crate::document::{Block, Document, Headline, Outline};
 use crate::format::{Format, document_formats};
 use crate::{number, words};
 use cells::{amount, ends};
-use coretwin_base::fleet::summary::FleetSummary;
+use coretwin_base::fleet::summary::{FleetEffect, FleetSummary};
 use coretwin_base::origin::Origin;
 use coretwin_base::study::plan::Comparison;
+use coretwin_base::study::summary::Verdict;
 use coretwin_stats::confidence;
 
 /// A form in which a fleet can be reported.
@@ -32,7 +33,9 @@ pub const FLEET_FORMATS: &[FleetFormat] = document_formats![
 
 fn document(summary: &FleetSummary, with_figures: bool) -> Document {
     let mut outline = Outline::default();
-    if !summary.effects.is_empty() {
+    let decides = |it: &FleetEffect| matches!(it.verdict, Some(Verdict::Helps | Verdict::Hurts));
+    let mut effects = summary.suites.iter().chain(&summary.effects);
+    if summary.origin == Some(Origin::Measured) && effects.any(decides) {
         let texts = WHAT_TO_SET.map(|text| Block::Text(text.to_owned()));
         outline.add("set", "What to set", texts.into());
     }
