@@ -8,9 +8,20 @@ use std::sync::mpsc;
 pub(crate) fn map<Item: Sync, Out: Send>(
     items: &[Item],
     calculate: impl Fn(&Item) -> Out + Sync,
+    done: impl FnMut(usize),
+) -> Vec<Out> {
+    let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+    map_by(cpus, items, calculate, done)
+}
+
+/// The same on so many threads.
+pub(crate) fn map_by<Item: Sync, Out: Send>(
+    threads: usize,
+    items: &[Item],
+    calculate: impl Fn(&Item) -> Out + Sync,
     mut done: impl FnMut(usize),
 ) -> Vec<Out> {
-    let workers = std::thread::available_parallelism().map_or(1, usize::from).min(items.len());
+    let workers = threads.max(1).min(items.len());
     let next = AtomicUsize::new(0);
     let mut results: Vec<Option<Out>> = items.iter().map(|_| None).collect();
     std::thread::scope(|scope| {

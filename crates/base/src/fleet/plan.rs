@@ -3,6 +3,7 @@
 
 use crate::fleet::{MachineId, MemberState};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// `fleet.json`.
@@ -61,103 +62,59 @@ pub struct Task {
     pub machine: Option<String>,
 }
 
-/// Who runs a fleet, and how.
+/// Who runs a fleet, and how. The options are the engine's own (`lab/src/fleet/`), kept in the order they
+/// were written in, because the digest is of their text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "name", rename_all = "snake_case")]
-pub enum EngineOptions {
-    /// Hosts that are reached by `ssh`.
-    Ssh(SshOptions),
-    /// A Slurm cluster.
-    Slurm(SlurmOptions),
-    /// A Kubernetes cluster.
-    Kubernetes(KubernetesOptions),
+pub struct EngineOptions {
+    /// Name of the engine.
+    pub name: String,
+    /// Its options, by name.
+    #[serde(flatten, with = "in_order")]
+    pub options: Vec<(String, Value)>,
 }
 
-/// Hosts that are reached by `ssh`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SshOptions {
-    /// One a task, in their order.
-    pub hosts: Vec<SshHost>,
-    /// How many at once.
-    pub side_by_side: u32,
-    /// Options for every call of `ssh`, before those of the host.
-    pub options: Vec<String>,
-    /// The program is copied from this machine, and taken away when the bundle is here.
-    pub install: bool,
-}
-
-/// A host.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SshHost {
-    /// As `ssh` takes it: `user@host`, or a name of its configuration.
-    pub destination: String,
-    /// Options of its own, like `-p` `2222`.
-    pub options: Vec<String>,
-}
-
-impl SshHost {
-    /// What people call it: with its port, if that is not the usual one.
-    #[must_use]
-    pub fn name(&self) -> String {
-        let port = self.options.iter().position(|option| option == "-p");
-        match port.and_then(|at| self.options.get(at + 1)) {
-            Some(port) => format!("{}:{port}", self.destination),
-            None => self.destination.clone(),
+impl EngineOptions {
+    /// What a plan keeps of an engine and its options, which are a struct.
+    ///
+    /// # Errors
+    /// If they cannot be written as JSON.
+    pub fn of(name: &str, options: &impl Serialize) -> serde_json::Result<Self> {
+        #[derive(Serialize)]
+        struct Named<'a, Options> {
+            name: &'a str,
+            #[serde(flatten)]
+            options: &'a Options,
         }
+        serde_json::from_str(&serde_json::to_string(&Named { name, options })?)
     }
 }
 
-/// A Slurm cluster.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SlurmOptions {
-    /// Where each task may run, in the tasks' order.
-    pub places: Vec<SlurmPlace>,
-    /// Time limit of a job, as Slurm reads it; none: the partition's.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub time: Option<String>,
-    /// How long before the limit a study is told to stop, in seconds.
-    pub warn_s: u32,
-    /// `--hint`; none: no hint.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub hint: Option<String>,
-    /// Further options of `sbatch`, like `--partition=long`.
-    pub options: Vec<String>,
-}
+/// An object whose fields keep their order.
+mod in_order {
+    use serde::de::{MapAccess, Visitor};
+    use serde::{Deserializer, Serializer};
+    use serde_json::Value;
+    use std::fmt;
 
-/// Where a task of Slurm may run.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum SlurmPlace {
-    /// On any node.
-    Any,
-    /// On this one.
-    Node(String),
-    /// On one that has these features (`--constraint`).
-    Constraint(String),
-}
+    type Fields = Vec<(String, Value)>;
 
-/// A Kubernetes cluster.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct KubernetesOptions {
-    /// The image with the program.
-    pub image: String,
-    /// Namespace; none: that of the context.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub namespace: Option<String>,
-    /// Labels that a node must have.
-    pub node_selector: BTreeMap<String, String>,
-    /// CPUs of a pod, whole ones.
-    pub cpus: u32,
-    /// Memory of a pod, as Kubernetes writes it.
-    pub memory: String,
-    /// A claim that many nodes may write to; the fleet's folder is then kept there.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub claim: Option<String>,
-    /// Longest time of a pod, in seconds; none: no limit.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub deadline_s: Option<u64>,
-    /// Whether a pod may switch SMT of its node; it is privileged then.
-    pub allow_switch: bool,
+    pub(super) fn serialize<S: Serializer>(fields: &Fields, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_map(fields.iter().map(|(name, value)| (name, value)))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Fields, D::Error> {
+        struct Object;
+        impl<'de> Visitor<'de> for Object {
+            type Value = Fields;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Fields, A::Error> {
+                std::iter::from_fn(|| map.next_entry().transpose()).collect()
+            }
+        }
+        from.deserialize_map(Object)
+    }
 }
 
 /// `manifest.json`: what a bundle is, and what its files must be.
@@ -218,14 +175,6 @@ impl FleetPlan {
         if self.tasks.is_empty() || !self.tasks.iter().map(|task| task.number).eq(0..self.count()) {
             return Err("field tasks must be numbered from 0 without gaps".to_owned());
         }
-        let places = match &self.engine {
-            EngineOptions::Ssh(ssh) => ssh.hosts.len(),
-            EngineOptions::Slurm(slurm) => slurm.places.len(),
-            EngineOptions::Kubernetes(_) => self.tasks.len(),
-        };
-        if places != self.tasks.len() {
-            return Err("field engine must have a place for every task".to_owned());
-        }
         if self.digest.len() != 64 || !self.digest.bytes().all(|byte| byte.is_ascii_hexdigit()) {
             return Err("field digest must be 64 hexadecimal digits".to_owned());
         }
@@ -250,5 +199,18 @@ impl FleetPlan {
     /// Never for a plan that was read; kept for the writer's sake.
     pub fn digested(&self) -> serde_json::Result<String> {
         serde_json::to_string(&Self { digest: String::new(), ..self.clone() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_of_an_engine_are_written_as_they_were_read() {
+        // Neither in alphabetical order, nor known to any program of today.
+        let text = r#"{"name":"pbs","time":"1:00","nodes":[{"a":1}],"later":null}"#;
+        let options: EngineOptions = serde_json::from_str(text).expect("options");
+        assert_eq!(serde_json::to_string(&options).expect("text"), text);
     }
 }

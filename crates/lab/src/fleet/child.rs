@@ -90,6 +90,12 @@ pub(super) fn last_words(said: &[u8]) -> Option<String> {
     (!last.is_empty()).then_some(last)
 }
 
+/// Whether a bundle from elsewhere may have this name: a plain one, without folders.
+pub(super) fn is_plain_name(name: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
+    !name.is_empty() && !name.starts_with('.') && name.bytes().all(plain)
+}
+
 /// Puts a word in single quotes, unless it needs none.
 pub(super) fn quoted(word: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./=:,@%+".contains(&byte);

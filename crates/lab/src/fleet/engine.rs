@@ -2,9 +2,12 @@
 
 use crate::error::Error;
 use crate::machine::Stop;
-use coretwin_base::fleet::plan::FleetPlan;
+use coretwin_base::fleet::plan::{EngineOptions, FleetPlan};
+use coretwin_base::units::{BadDuration, parse_duration};
 use coretwin_store::fleet_folder::FleetFolder;
+use serde::Serialize;
 use std::collections::BTreeMap;
+use std::io;
 use std::path::Path;
 
 /// What an engine is called with.
@@ -32,13 +35,60 @@ pub enum Known {
     Failed(String),
 }
 
-/// Someone who runs tasks on machines.
-pub trait Engine {
+/// Someone who runs tasks on machines. A type that is one holds its options: what the user types for it
+/// (fields of `clap`), and what a plan keeps of that (fields of `serde`).
+pub trait Engine: Kept {
+    /// Reads what was typed, and makes of it what the plan keeps: gives a name for every task. `wanted`
+    /// is their number, where the user or the study gives one.
+    ///
+    /// # Errors
+    /// What was typed makes no sense, with the option and what to do.
+    fn draw(&mut self, wanted: Option<usize>) -> Result<Vec<String>, String>;
+
+    /// Number of tasks that it has a place for; `None` if any number.
+    fn places(&self) -> Option<usize> {
+        None
+    }
+
+    /// The program on the machines, where the user names none.
+    ///
+    /// # Errors
+    /// If it is this one, and this one has no path.
+    fn program(&self) -> io::Result<String> {
+        Ok("coretwin".to_owned())
+    }
+
+    /// Why a study must not switch SMT on these machines; `None` if it may.
+    fn no_switch(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// What the user is told of the plan, once it is written.
+    fn note(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// On a machine of the fleet: which of these tasks is for it.
+    ///
+    /// # Errors
+    /// If that is not said there.
+    fn task_here(&self, _: &[u32]) -> Result<u32, String> {
+        Err("--task-of-index: this engine gives machines no index; say --task N".to_owned())
+    }
+
+    /// On a machine of the fleet, where a task was told to stop before it was done: has it run again.
+    /// `None` if the engine does not.
+    fn run_again(&self) -> Option<Result<(), String>> {
+        None
+    }
+
     /// Files for the fleet's folder, by name: what is handed to the cluster, to be read by people too.
     ///
     /// # Errors
     /// If the options make no sense.
-    fn files(&self, fleet: &FleetFolder, plan: &FleetPlan) -> Result<Vec<(String, String)>, Error>;
+    fn files(&self, _: &FleetFolder, _: &FleetPlan) -> Result<Vec<(String, String)>, Error> {
+        Ok(Vec::new())
+    }
 
     /// Starts these tasks, and brings home the bundles of those that it waits for. Of each task that
     /// could not be started or failed, it says so.
@@ -52,4 +102,36 @@ pub trait Engine {
     /// # Errors
     /// If it cannot be looked at all.
     fn look(&self, call: &Call<'_>, tasks: &[u32]) -> Result<BTreeMap<u32, Known>, Error>;
+}
+
+/// What a plan keeps of an engine.
+pub trait Kept {
+    /// Its options, under its name.
+    ///
+    /// # Errors
+    /// If they cannot be written as JSON.
+    fn kept(&self, name: &str) -> serde_json::Result<EngineOptions>;
+}
+
+impl<Options: Serialize> Kept for Options {
+    fn kept(&self, name: &str) -> serde_json::Result<EngineOptions> {
+        EngineOptions::of(name, self)
+    }
+}
+
+/// Names for as many tasks as are wanted, where machines are not named.
+///
+/// # Errors
+/// If no number is wanted; `or` says what else would do.
+pub(super) fn numbered(what: &str, wanted: Option<usize>, or: &str) -> Result<Vec<String>, String> {
+    let count = wanted.ok_or_else(|| format!("say how many machines: --tasks N{or}"))?;
+    Ok((0..count).map(|number| format!("{what}-{number}")).collect())
+}
+
+/// A time as it is typed, in whole seconds.
+///
+/// # Errors
+/// As [`parse_duration`].
+pub(super) fn seconds(text: &str) -> Result<u64, BadDuration> {
+    parse_duration(text).map(|time| time.as_secs())
 }

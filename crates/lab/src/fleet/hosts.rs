@@ -1,6 +1,38 @@
 //! Lists of machines as people write them.
 
-use coretwin_base::fleet::plan::{SlurmPlace, SshHost};
+use serde::{Deserialize, Serialize};
+
+/// A host.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct SshHost {
+    /// As `ssh` takes it: `user@host`, or a name of its configuration.
+    pub(super) destination: String,
+    /// Options of its own, like `-p` `2222`.
+    pub(super) options: Vec<String>,
+}
+
+impl SshHost {
+    /// What people call it: with its port, if that is not the usual one.
+    pub(super) fn name(&self) -> String {
+        let port = self.options.iter().position(|option| option == "-p");
+        match port.and_then(|at| self.options.get(at + 1)) {
+            Some(port) => format!("{}:{port}", self.destination),
+            None => self.destination.clone(),
+        }
+    }
+}
+
+/// Where a task of Slurm may run.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum SlurmPlace {
+    /// On any node.
+    Any,
+    /// On this one.
+    Node(String),
+    /// On one that has these features (`--constraint`).
+    Constraint(String),
+}
 
 /// Most names a list may stand for; more is a typing error.
 const MOST: u64 = 100_000;
@@ -10,7 +42,7 @@ const MOST: u64 = 100_000;
 ///
 /// # Errors
 /// Naming the line.
-pub fn ssh_hosts(text: &str) -> Result<Vec<SshHost>, String> {
+pub(super) fn ssh_hosts(text: &str) -> Result<Vec<SshHost>, String> {
     let mut hosts = Vec::new();
     for (number, line) in (1..).zip(text.lines()) {
         let line = line.split('#').next().unwrap_or_default();
@@ -46,7 +78,7 @@ const WITH_VALUE: &str = "BbcDEeFIiJLlmOoPpQRSWw";
 ///
 /// # Errors
 /// Naming the word.
-pub fn ssh_options(words: &[String]) -> Result<(), String> {
+pub(super) fn ssh_options(words: &[String]) -> Result<(), String> {
     let mut words = words.iter();
     while let Some(word) = words.next() {
         let letters = word.strip_prefix('-').filter(|letters| !letters.is_empty());
@@ -65,7 +97,7 @@ pub fn ssh_options(words: &[String]) -> Result<(), String> {
 ///
 /// # Errors
 /// Saying what is wrong.
-pub fn nodes(text: &str) -> Result<Vec<String>, String> {
+pub(super) fn nodes(text: &str) -> Result<Vec<String>, String> {
     let mut found = Vec::new();
     for part in outside_brackets(text)? {
         expand(part, &mut found)?;
@@ -77,7 +109,7 @@ pub fn nodes(text: &str) -> Result<Vec<String>, String> {
 ///
 /// # Errors
 /// Saying what is wrong.
-pub fn constraints(text: &str) -> Result<Vec<(String, SlurmPlace)>, String> {
+pub(super) fn constraints(text: &str) -> Result<Vec<(String, SlurmPlace)>, String> {
     let mut found = Vec::new();
     for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
         let (feature, count) = part.rsplit_once('=').unwrap_or((part, "1"));

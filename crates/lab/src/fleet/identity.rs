@@ -21,12 +21,9 @@ pub fn of_simulated(machine: &str, seed: u64) -> MachineId {
     hashed(&format!("coretwin simulated\n{machine}\n{seed}"))
 }
 
-/// What the cluster calls this node, or its own name.
-#[must_use]
-pub fn node_name(root: &Root, variable: &dyn Fn(&str) -> Option<String>) -> String {
-    // Slurm's own variable; for Kubernetes the pod's definition sets the second.
-    let told = ["SLURMD_NODENAME", NODE_VARIABLE].into_iter().find_map(variable);
-    told.filter(|name| !name.is_empty())
+/// The first name that a cluster gives this node, or its own name.
+pub(super) fn node_name(root: &Root, mut told: impl Iterator<Item = String>) -> String {
+    told.find(|name| !name.is_empty())
         .or_else(|| root.fact("proc/sys/kernel/hostname"))
         .unwrap_or_else(|| "unnamed".to_owned())
 }
@@ -59,8 +56,7 @@ mod tests {
     #[test]
     fn the_cluster_names_the_node() {
         let root = Root::at("/nonexistent");
-        let slurm = |name: &str| (name == "SLURMD_NODENAME").then(|| "n1".to_owned());
-        assert_eq!(node_name(&root, &slurm), "n1");
-        assert_eq!(node_name(&root, &|_| None), "unnamed");
+        assert_eq!(node_name(&root, ["n1".to_owned()].into_iter()), "n1");
+        assert_eq!(node_name(&root, std::iter::empty()), "unnamed");
     }
 }

@@ -5,19 +5,21 @@
 //! its pod was deleted.
 
 mod objects;
+mod options;
 
-use super::child::asked_for;
-use super::engine::{Call, Engine, Known};
+use super::child::{asked_for, is_plain_name};
+use super::engine::{Call, Engine, Known, numbered};
 use super::task::unwritable;
 use crate::error::Error;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use coretwin_base::caps;
-use coretwin_base::fleet::plan::{FleetPlan, KubernetesOptions};
+use coretwin_base::fleet::plan::FleetPlan;
 use coretwin_store::Extent;
 use coretwin_store::fleet_bundle::FleetBundle;
 use coretwin_store::fleet_folder::{BUNDLES, FleetFolder};
-use k8s_openapi::api::core::v1::Pod;
+use objects::{Pod, Status};
+pub(super) use options::Kubernetes;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Seek, Write};
@@ -32,15 +34,38 @@ const LOG_MARK: &str = "coretwin-bundle:";
 /// Bytes of a bundle in a line of a log.
 const LOG_BYTES: usize = 6_000;
 
-/// A Kubernetes cluster.
-pub(super) struct Kubernetes(pub(super) KubernetesOptions);
-
 impl Engine for Kubernetes {
+    fn draw(&mut self, wanted: Option<usize>) -> Result<Vec<String>, String> {
+        self.read()?;
+        numbered("pod", wanted, "")
+    }
+
+    fn no_switch(&self) -> Option<&'static str> {
+        (!self.allow_switch).then_some(
+            "a pod does not switch SMT of its node; if it may, say --allow-switch, and the pods \
+             are privileged",
+        )
+    }
+
+    fn note(&self) -> Option<&'static str> {
+        self.allow_switch
+            .then_some("the pods are privileged and may switch SMT of their nodes, as you said")
+    }
+
+    fn task_here(&self, of: &[u32]) -> Result<u32, String> {
+        let index = std::env::var("JOB_COMPLETION_INDEX").ok();
+        let index = index.and_then(|index| index.parse::<usize>().ok());
+        index.and_then(|index| of.get(index)).copied().ok_or_else(|| {
+            "--task-of-index: JOB_COMPLETION_INDEX is not set, or not one of them".to_owned()
+        })
+    }
+
     fn files(&self, _: &FleetFolder, plan: &FleetPlan) -> Result<Vec<(String, String)>, Error> {
         let tasks: Vec<u32> = plan.tasks.iter().map(|task| task.number).collect();
+        let job = objects::job(self, plan, &tasks, 0).map_err(wrong)?;
         Ok(vec![
-            (KUBERNETES_FILE.to_owned(), objects::job(&self.0, plan, &tasks, 0).map_err(wrong)?),
-            (MONITOR_FILE.to_owned(), objects::monitor(&self.0).map_err(wrong)?),
+            (KUBERNETES_FILE.to_owned(), objects::text(&job)),
+            (MONITOR_FILE.to_owned(), objects::text(&[objects::monitor(self)])),
         ])
     }
 
@@ -52,13 +77,13 @@ impl Engine for Kubernetes {
             return Ok(known);
         }
         // A Job cannot be changed once it is there; what is missing gets one of its own.
-        let tries = pods.iter().filter_map(objects::try_of).max().map_or(0, |last| last + 1);
+        let tries = pods.iter().filter_map(Pod::tries).max().map_or(0, |last| last + 1);
         let name = if tries == 0 {
             KUBERNETES_FILE.to_owned()
         } else {
             let name = format!("kubernetes-{tries}.yaml");
-            let text = objects::job(&self.0, call.plan, &free, tries).map_err(wrong)?;
-            call.fleet.write(&name, text.as_bytes()).map_err(unwritable)?;
+            let job = objects::job(self, call.plan, &free, tries).map_err(wrong)?;
+            call.fleet.write(&name, objects::text(&job).as_bytes()).map_err(unwritable)?;
             name
         };
         let file = call.fleet.path(&name).display().to_string();
@@ -72,11 +97,11 @@ impl Engine for Kubernetes {
     fn look(&self, call: &Call<'_>, tasks: &[u32]) -> Result<BTreeMap<u32, Known>, Error> {
         let (pods, mut known) = self.pods(call)?;
         for pod in &pods {
-            let Some(task) = objects::task_of(pod).filter(|task| tasks.contains(task)) else {
+            let Some(task) = pod.task().filter(|task| tasks.contains(task)) else {
                 continue;
             };
-            let ended = objects::phase(pod) == "Succeeded";
-            if ended && self.0.claim.is_none() {
+            let ended = pod.status.phase == "Succeeded";
+            if ended && self.claim.is_none() {
                 let name = pod.metadata.name.clone().unwrap_or_default();
                 if let Err(why) = self.fetch(call, task, &name)? {
                     known.insert(task, Known::Failed(format!("pod {name}: {why}")));
@@ -96,8 +121,8 @@ impl Kubernetes {
         let list: objects::PodList = serde_json::from_str(&text)
             .map_err(|error| Error::NotPossible(format!("kubectl get pods: {error}")))?;
         let mut pods = list.items;
-        pods.sort_by_key(objects::try_of);
-        let known = pods.iter().filter_map(|pod| Some((objects::task_of(pod)?, judged(pod)?)));
+        pods.sort_by_key(Pod::tries);
+        let known = pods.iter().filter_map(|pod| Some((pod.task()?, judged(pod)?)));
         let known = known.collect();
         Ok((pods, known))
     }
@@ -135,7 +160,7 @@ impl Kubernetes {
         take: impl FnOnce(&mut ChildStdout) -> io::Result<T>,
     ) -> Result<T, Error> {
         let mut args: Vec<String> = Vec::new();
-        if let Some(namespace) = &self.0.namespace {
+        if let Some(namespace) = &self.namespace {
             args.push(format!("--namespace={namespace}"));
         }
         args.extend(words.iter().map(|&word| word.to_owned()));
@@ -157,17 +182,14 @@ fn wrong(error: serde_json::Error) -> Error {
 /// What a pod says of its task; `None` if it ended well, of which the bundle tells.
 fn judged(pod: &Pod) -> Option<Known> {
     let name = pod.metadata.name.as_deref().unwrap_or("unnamed");
-    let node = pod.spec.as_ref().and_then(|spec| spec.node_name.as_deref()).unwrap_or("no node");
-    let status = pod.status.as_ref();
+    let node = pod.spec.node_name.as_deref().unwrap_or("no node");
     let message = || {
-        let of_pod = status.and_then(|status| status.message.clone().or(status.reason.clone()));
-        let conditions = status.and_then(|status| status.conditions.as_ref());
-        let of_condition = conditions
-            .and_then(|all| all.iter().find(|one| one.status == "False"))
-            .and_then(|one| one.message.clone());
-        of_pod.or(of_condition).unwrap_or_else(|| "its log says why".to_owned())
+        let Status { message, reason, conditions, .. } = &pod.status;
+        let refused = conditions.iter().find(|one| one.status == "False");
+        let said = message.as_deref().or(reason.as_deref());
+        said.or(refused.and_then(|one| one.message.as_deref())).unwrap_or("its log says why")
     };
-    Some(match objects::phase(pod) {
+    Some(match pod.status.phase.as_str() {
         "Succeeded" => return None,
         "Running" => Known::Running(format!("pod {name} on {node}")),
         "Failed" => Known::Failed(format!("pod {name} on {node}: {}", message())),
@@ -213,8 +235,7 @@ fn of_log(mut log: impl BufRead, file: &mut File) -> io::Result<Result<String, S
             _ => {}
         }
     }
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
-    if !whole || name.is_empty() || name.starts_with('.') || !name.bytes().all(plain) {
+    if !whole || !is_plain_name(&name) {
         let why = "its log holds no whole bundle; the node may have cut the log off";
         return Ok(Err(why.to_owned()));
     }

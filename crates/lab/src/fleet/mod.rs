@@ -1,6 +1,6 @@
 //! A study, or a sweep, on many machines.
 //!
-//! Data flow: [`plan`] makes a `fleet.json`; an [`engine`] (`ssh`, `slurm`, `kubernetes`) starts
+//! Data flow: [`plan`] makes a `fleet.json`; an [`engine`] of the table [`ENGINES`] starts
 //! tasks; a [`task`] runs on its machine and leaves a bundle; [`merge`] makes of all bundles one
 //! fleet. [`status`] says what is missing.
 //!
@@ -22,25 +22,110 @@ pub mod status;
 pub mod task;
 mod yaml;
 
-use coretwin_base::fleet::plan::{EngineOptions, FleetPlan};
+use crate::error::Error;
+use clap::{ArgMatches, Args, Command, FromArgMatches};
+use coretwin_base::fleet::plan::FleetPlan;
+use coretwin_base::suggest::unknown;
+use coretwin_host::root::Root;
 use engine::Engine;
+use serde::de::DeserializeOwned;
 
 pub use kubernetes::as_log;
-pub use slurm::requeue;
 
-/// The engines, with what each is. Lists and help are made from this.
-pub const ENGINES: [(&str, &str); 3] = [
-    ("ssh", "hosts of a list, several side by side"),
-    ("slurm", "a job array, a node to each task alone"),
-    ("kubernetes", "an indexed Job, a node to each pod alone"),
+/// The engines. Names, options and help of `fleet plan` are made from this, and what a plan holds is read
+/// by it.
+pub const ENGINES: [Entry; 3] = [
+    Entry::of::<ssh::Ssh>("ssh", None),
+    Entry::of::<slurm::Slurm>("slurm", Some("SLURMD_NODENAME")),
+    Entry::of::<kubernetes::Kubernetes>("kubernetes", Some(identity::NODE_VARIABLE)),
 ];
 
-/// The engine of a plan.
-#[must_use]
-pub fn engine_of(plan: &FleetPlan) -> Box<dyn Engine> {
-    match &plan.engine {
-        EngineOptions::Ssh(options) => Box::new(ssh::Ssh(options.clone())),
-        EngineOptions::Slurm(options) => Box::new(slurm::Slurm(options.clone())),
-        EngineOptions::Kubernetes(options) => Box::new(kubernetes::Kubernetes(options.clone())),
+/// A line of the table of engines.
+#[derive(Debug)]
+pub struct Entry {
+    /// What people call it.
+    pub name: &'static str,
+    /// The variable in which a task finds what the cluster calls its node.
+    node_variable: Option<&'static str>,
+    options: fn(Command) -> Command,
+    typed: fn(&ArgMatches) -> Result<Box<dyn Engine>, clap::Error>,
+    planned: fn(&str) -> serde_json::Result<Box<dyn Engine>>,
+}
+
+impl Entry {
+    const fn of<E: Engine + Args + DeserializeOwned + 'static>(
+        name: &'static str,
+        node_variable: Option<&'static str>,
+    ) -> Self {
+        Self {
+            name,
+            node_variable,
+            options: E::augment_args,
+            typed: |typed| Ok(Box::new(E::from_arg_matches(typed)?)),
+            planned: |kept| Ok(Box::new(serde_json::from_str::<E>(kept)?)),
+        }
     }
+}
+
+/// The options of all engines, as they were typed.
+#[derive(Debug, Clone)]
+pub struct Typed(ArgMatches);
+
+impl FromArgMatches for Typed {
+    fn from_arg_matches(typed: &ArgMatches) -> Result<Self, clap::Error> {
+        Ok(Self(typed.clone()))
+    }
+
+    fn update_from_arg_matches(&mut self, typed: &ArgMatches) -> Result<(), clap::Error> {
+        self.0 = typed.clone();
+        Ok(())
+    }
+}
+
+impl Args for Typed {
+    fn augment_args(command: Command) -> Command {
+        ENGINES.iter().fold(command, |command, entry| (entry.options)(command))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl Typed {
+    /// The engine of that name, with what was typed for it.
+    ///
+    /// # Errors
+    /// If there is no such engine.
+    pub fn engine(&self, name: &str) -> Result<Box<dyn Engine>, Error> {
+        (entry(name)?.typed)(&self.0).map_err(|error| Error::Usage(error.to_string()))
+    }
+}
+
+fn entry(name: &str) -> Result<&'static Entry, Error> {
+    let known = || ENGINES.each_ref().map(|entry| entry.name);
+    let unknown = || Error::NotPossible(unknown("fleet engine", name, &known()));
+    ENGINES.iter().find(|entry| entry.name == name).ok_or_else(unknown)
+}
+
+/// The engine of a plan.
+///
+/// # Errors
+/// If this program has no such engine, or the plan's options are not for it.
+pub fn engine_of(plan: &FleetPlan) -> Result<Box<dyn Engine>, Error> {
+    let bad = |what: String| Error::NotPossible(format!("fleet.json: field engine: {what}"));
+    let kept = serde_json::to_string(&plan.engine).map_err(|error| bad(error.to_string()))?;
+    let planned = (entry(&plan.engine.name)?.planned)(&kept);
+    let engine = planned.map_err(|error| bad(error.to_string()))?;
+    match engine.places().is_none_or(|places| places == plan.tasks.len()) {
+        true => Ok(engine),
+        false => Err(bad("it must have a place for every task".to_owned())),
+    }
+}
+
+/// What the cluster calls this node, or its own name.
+#[must_use]
+pub fn node_name(root: &Root) -> String {
+    let told = ENGINES.iter().filter_map(|entry| std::env::var(entry.node_variable?).ok());
+    identity::node_name(root, told)
 }

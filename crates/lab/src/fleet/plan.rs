@@ -1,7 +1,5 @@
 //! Draws a fleet's plan.
 
-pub use super::hosts::{constraints, nodes, ssh_hosts, ssh_options};
-pub use super::slurm::time_limit;
 use coretwin_base::fleet::plan::{EngineOptions, FleetPlan, FleetSubject, Task};
 use coretwin_base::random::Stream;
 use coretwin_base::schema::SCHEMA;

@@ -2,24 +2,100 @@
 //! allocation.
 //!
 //! The fleet's folder lies where every node reaches it. A task that is told of its time limit, or whose
-//! node died, is put back into the queue (`--requeue`) and goes on with its journal; see `requeue`.
+//! node died, is put back into the queue (`--requeue`) and goes on with its journal; see `run_again`.
 
 use super::child::{asked, quoted};
-use super::engine::{Call, Engine, Known};
+use super::engine::{Call, Engine, Known, numbered, seconds};
+use super::hosts::{SlurmPlace, constraints, nodes};
 use crate::error::Error;
-use coretwin_base::fleet::plan::{FleetPlan, SlurmOptions, SlurmPlace};
+use coretwin_base::fleet::plan::FleetPlan;
 use coretwin_store::fleet_folder::{FleetFolder, LOGS};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::Write;
+use std::io::{self, Write};
 
 /// The script that is handed to `sbatch`.
 const SCRIPT: &str = "fleet.sbatch";
 
 /// A Slurm cluster.
-pub(super) struct Slurm(pub(super) SlurmOptions);
+#[derive(clap::Args, Serialize, Deserialize)]
+pub(super) struct Slurm {
+    /// A task for each of these nodes, like n[01-16],gpu1
+    #[serde(skip)]
+    #[arg(long, value_name = "NODES", help_heading = "Slurm")]
+    nodes: Option<String>,
+    /// So many tasks on nodes of each type, like zen4=4,icelake=4
+    #[serde(skip)]
+    #[arg(long, value_name = "FEATURE=N,…", conflicts_with = "nodes", help_heading = "Slurm")]
+    constraint: Option<String>,
+    /// Where each task may run, in the tasks' order.
+    #[arg(skip)]
+    places: Vec<SlurmPlace>,
+    /// Time limit of a job, as Slurm reads it
+    // None: the partition's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_name = "TIME", help_heading = "Slurm")]
+    time: Option<String>,
+    /// How long before the limit a study is told to stop and keep what it has
+    #[arg(long = "warn", value_name = "TIME", default_value = "2m", value_parser = seconds, help_heading = "Slurm")]
+    warn_s: u64,
+    /// What Slurm is told of SMT: multithread, or none
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[arg(long, default_value = "multithread", value_parser = ["multithread", "none"], help_heading = "Slurm")]
+    hint: Option<String>,
+    /// An option for sbatch, repeatable, like --sbatch-option=--partition=long
+    #[arg(
+        id = "sbatch_options",
+        long = "sbatch-option",
+        value_name = "OPTION",
+        allow_hyphen_values = true,
+        help_heading = "Slurm"
+    )]
+    options: Vec<String>,
+}
 
 impl Engine for Slurm {
+    fn draw(&mut self, wanted: Option<usize>) -> Result<Vec<String>, String> {
+        let places: Vec<(String, SlurmPlace)> = match (&self.nodes, &self.constraint) {
+            (Some(list), _) => {
+                let nodes = nodes(list).map_err(|why| format!("--nodes: {why}"))?;
+                nodes.into_iter().map(|n| (n.clone(), SlurmPlace::Node(n))).collect()
+            }
+            (_, Some(list)) => constraints(list).map_err(|why| format!("--constraint: {why}"))?,
+            _ => numbered("any", wanted, ", or which: --nodes LIST, --constraint TYPE=N")?
+                .into_iter()
+                .map(|name| (name, SlurmPlace::Any))
+                .collect(),
+        };
+        self.leaves_time()?;
+        if let Some(word) = self.options.iter().find(|word| !word.starts_with('-')) {
+            return Err(format!("--sbatch-option: '{word}' is no option"));
+        }
+        self.hint = self.hint.take().filter(|hint| hint != "none");
+        let (names, places) = places.into_iter().unzip();
+        self.places = places;
+        Ok(names)
+    }
+
+    fn places(&self) -> Option<usize> {
+        Some(self.places.len())
+    }
+
+    fn program(&self) -> io::Result<String> {
+        Ok(std::env::current_exe()?.display().to_string())
+    }
+
+    /// Puts the job this process runs in back into the queue.
+    fn run_again(&self) -> Option<Result<(), String>> {
+        let job = std::env::var("SLURM_JOB_ID").ok()?;
+        Some(match asked("scontrol", &["requeue".to_owned(), job]) {
+            Ok(Some(_)) => Ok(()),
+            Ok(None) => Err("there is no scontrol on this node".to_owned()),
+            Err(why) => Err(why),
+        })
+    }
+
     fn files(&self, fleet: &FleetFolder, plan: &FleetPlan) -> Result<Vec<(String, String)>, Error> {
         let folder = std::path::absolute(fleet.folder())
             .map_err(|error| Error::NotPossible(format!("no path of the folder: {error}")))?;
@@ -39,7 +115,7 @@ impl Engine for Slurm {
             tasks.iter().copied().filter(|task| !known.contains_key(task)).collect();
         let mut places: BTreeMap<&SlurmPlace, Vec<u32>> = BTreeMap::new();
         for task in free {
-            places.entry(&self.0.places[task as usize]).or_default().push(task);
+            places.entry(&self.places[task as usize]).or_default().push(task);
         }
         let mut submission = Submission { call, known, full: None };
         for (place, tasks) in places {
@@ -58,8 +134,21 @@ impl Engine for Slurm {
 }
 
 impl Slurm {
+    /// Refuses a time limit that Slurm would not read, or that comes before its own warning.
+    fn leaves_time(&self) -> Result<(), String> {
+        let Some(text) = &self.time else { return Ok(()) };
+        let warn = self.warn_s;
+        match time_limit(text)? {
+            Some(limit_s) if limit_s <= warn => Err(format!(
+                "--time {text} is {limit_s} s, and --warn tells the study to stop {warn} s before its \
+                 end: nothing is left to measure in; give more --time, or a shorter --warn"
+            )),
+            _ => Ok(()),
+        }
+    }
+
     fn script(&self, folder: &str, plan: &FleetPlan) -> String {
-        let SlurmOptions { time, warn_s, hint, options, .. } = &self.0;
+        let Self { time, warn_s, hint, options, .. } = self;
         let mut lines = vec![
             "#!/bin/sh".to_owned(),
             "# A task of a fleet of coretwin. All arms are measured in this one allocation."
@@ -172,23 +261,12 @@ fn is_limit(why: &str) -> bool {
     why.contains("violates accounting/QOS policy") || why.contains("MaxSubmitJob")
 }
 
-/// Puts the job this process runs in back into the queue.
-///
-/// # Errors
-/// What Slurm says against it.
-pub fn requeue(job: &str) -> Result<(), String> {
-    match asked("scontrol", &["requeue".to_owned(), job.to_owned()])? {
-        Some(_) => Ok(()),
-        None => Err("there is no scontrol on this node".to_owned()),
-    }
-}
-
 /// Reads a time limit as Slurm does: `MIN`, `MIN:SEC`, `H:MIN:SEC`, `DAYS-H`, `DAYS-H:MIN`,
 /// `DAYS-H:MIN:SEC`; in s, none without limit.
 ///
 /// # Errors
 /// Saying what is wrong.
-pub fn time_limit(text: &str) -> Result<Option<u64>, String> {
+fn time_limit(text: &str) -> Result<Option<u64>, String> {
     if ["infinite", "unlimited"].contains(&text.to_ascii_lowercase().as_str()) {
         return Ok(None);
     }
@@ -354,8 +432,10 @@ mod tests {
     use coretwin_base::fleet::plan::{EngineOptions, FleetSubject};
     use expect_test::expect;
 
-    fn options() -> SlurmOptions {
-        SlurmOptions {
+    fn slurm() -> Slurm {
+        Slurm {
+            nodes: None,
+            constraint: None,
             places: vec![SlurmPlace::Any, SlurmPlace::Node("n1".to_owned())],
             time: Some("2:00:00".to_owned()),
             warn_s: 120,
@@ -367,7 +447,7 @@ mod tests {
     #[test]
     fn the_script_is_what_a_cluster_needs() {
         let mut plan = draw(FleetRequest {
-            engine: EngineOptions::Slurm(options()),
+            engine: EngineOptions::of("slurm", &slurm()).expect("options"),
             names: vec!["any-0".to_owned(), "n1".to_owned()],
             machines: Vec::new(),
             program: "/opt/core twin/coretwin".to_owned(),
@@ -376,7 +456,7 @@ mod tests {
         })
         .expect("a plan");
         plan.digest = "0123456789abcdef".repeat(4);
-        let script = Slurm(options()).script("/shared/fleet", &plan);
+        let script = slurm().script("/shared/fleet", &plan);
         expect![[r#"
             #!/bin/sh
             # A task of a fleet of coretwin. All arms are measured in this one allocation.

@@ -11,7 +11,7 @@ use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// How far a fleet is.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -143,18 +143,23 @@ impl Bundles {
 /// Most bytes of a log that are looked at.
 const LOG_LOOKED_AT: u64 = 4096;
 
+/// The last bytes of a log, at most so many.
+///
+/// # Errors
+/// If it cannot be read.
+pub fn end_of(log: &Path, most: u64) -> io::Result<Vec<u8>> {
+    let mut file = File::open(log)?;
+    let length = file.metadata()?.len();
+    file.seek(SeekFrom::Start(length.saturating_sub(most)))?;
+    let mut bytes = Vec::new();
+    file.take(most).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
 /// What is known of a task that left no bundle, with the last that its log says.
 fn log_end(fleet: &FleetFolder, task: u32, known: &str) -> String {
     let path = fleet.log(task);
-    let end = || -> io::Result<Vec<u8>> {
-        let mut file = File::open(&path)?;
-        let length = file.metadata()?.len();
-        file.seek(SeekFrom::Start(length.saturating_sub(LOG_LOOKED_AT)))?;
-        let mut bytes = Vec::new();
-        file.take(LOG_LOOKED_AT).read_to_end(&mut bytes)?;
-        Ok(bytes)
-    };
-    match end().ok().as_deref().and_then(last_words) {
+    match end_of(&path, LOG_LOOKED_AT).ok().as_deref().and_then(last_words) {
         Some(words) if !words.contains(known) => {
             format!("{known}; its log {} ends: {words}", path.display())
         }

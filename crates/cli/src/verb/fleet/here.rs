@@ -1,9 +1,7 @@
 //! `coretwin fleet run --here`: a task on this machine, from its plan to its bundle.
 
-mod apart;
-
 use super::sweeps;
-use crate::exit::{CELLS_FAILED, DONE, INTERRUPTED, Usage};
+use crate::exit::{CELLS_FAILED, DONE, INTERRUPTED, NOT_POSSIBLE, Usage};
 use crate::verb::study;
 use crate::verb::study::args::Line;
 use crate::{out, signals};
@@ -13,15 +11,21 @@ use coretwin_base::fleet::{MachineId, MemberState};
 use coretwin_base::study::summary::StoppedBecause;
 use coretwin_host::lock::LockError;
 use coretwin_host::root::Root;
+use coretwin_lab::fleet::status::end_of;
 use coretwin_lab::fleet::task::{TaskHere, TaskLock};
-use coretwin_lab::fleet::{identity, requeue};
+use coretwin_lab::fleet::{as_log, engine_of, identity, node_name};
 use coretwin_lab::machine::Stop;
-use coretwin_store::fleet_folder::{FLEET, FleetFolder};
+use coretwin_store::fleet_folder::{FLEET, FleetFolder, LOGS};
 use coretwin_store::{Bundle, JOURNAL, PLAN};
+use rustix::process::{Pid, Signal, kill_process};
+use std::fs::{self, OpenOptions};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
+use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 
+/// Most of a log that is shown when a task fails, in bytes.
+const SHOWN: u64 = 2_000;
 /// How often it is looked whether the host is free.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
@@ -63,9 +67,9 @@ pub(super) fn run(folder: &Path, args: &Tasks) -> Result<ExitCode> {
     {
         let here = here(&fleet, &plan, task);
         return match (args.stop, args.look) {
-            (true, _) => apart::stop(&here),
-            (_, true) => apart::look(&here),
-            _ => apart::run(&here),
+            (true, _) => stop(&here),
+            (_, true) => look(&here),
+            _ => run_apart(&here),
         };
     }
     let stop = signals::stop_flag()?;
@@ -73,10 +77,9 @@ pub(super) fn run(folder: &Path, args: &Tasks) -> Result<ExitCode> {
     for task in tasks {
         let here = here(&fleet, &plan, task);
         let (path, manifest) = one(&here, &stop)?;
-        let path = path.strip_prefix(fleet.folder()).unwrap_or(&path).display().to_string();
-        out::text(&format!("bundle: {path}\n"))?;
+        tell(&here, &path)?;
         if args.print_bundle {
-            out::text(&coretwin_lab::fleet::as_log(&fleet.path(&path))?)?;
+            out::text(&as_log(&path)?)?;
         }
         is_done &= manifest.state == MemberState::Complete;
         if stop.raised() {
@@ -84,6 +87,12 @@ pub(super) fn run(folder: &Path, args: &Tasks) -> Result<ExitCode> {
         }
     }
     Ok(ExitCode::from(if is_done { DONE } else { CELLS_FAILED }))
+}
+
+/// Says which bundle a task has, by its path below the fleet's folder.
+fn tell(here: &TaskHere<'_>, path: &Path) -> Result<()> {
+    let path = path.strip_prefix(here.fleet.folder()).unwrap_or(path);
+    out::text(&format!("bundle: {}\n", path.display()))
 }
 
 /// Puts a plan into a folder that has none. Whoever else does so puts the same.
@@ -94,9 +103,9 @@ fn put(plan: &Path, folder: &Path) -> Result<()> {
     }
     let name = format!(".{FLEET}.{}", std::process::id());
     let put = || {
-        std::fs::create_dir_all(folder)?;
-        std::fs::copy(plan, folder.join(&name))?;
-        std::fs::rename(folder.join(&name), &target)
+        fs::create_dir_all(folder)?;
+        fs::copy(plan, folder.join(&name))?;
+        fs::rename(folder.join(&name), &target)
     };
     put().with_context(|| format!("cannot put {} into {}", plan.display(), folder.display()))
 }
@@ -105,17 +114,7 @@ fn put(plan: &Path, folder: &Path) -> Result<()> {
 fn tasks<'a>(args: &Tasks, plan: &'a FleetPlan) -> Result<Vec<&'a Task>> {
     let number = match &args.task_of_index {
         None => args.task,
-        Some(tasks) => {
-            let index = std::env::var("JOB_COMPLETION_INDEX").ok();
-            let index = index.and_then(|index| index.parse::<usize>().ok());
-            let task = index.and_then(|index| tasks.get(index)).copied();
-            Some(task.ok_or_else(|| {
-                Usage(
-                    "--task-of-index: JOB_COMPLETION_INDEX is not set, or not one of them"
-                        .to_owned(),
-                )
-            })?)
-        }
+        Some(tasks) => Some(engine_of(plan)?.task_here(tasks).map_err(Usage)?),
     };
     match number {
         None => Ok(plan.tasks.iter().collect()),
@@ -148,10 +147,67 @@ pub(super) fn identity(simulated: Option<(&str, u64)>) -> (MachineId, String) {
             (identity::of_simulated(machine, seed), format!("{machine}, seed {seed}"))
         }
         None => {
-            let node = identity::node_name(&root, &|name| std::env::var(name).ok());
+            let node = node_name(&root);
             (identity::of_host(&root, &node), node)
         }
     }
+}
+
+/// Starts the task in a process group of its own, unless it runs already, and waits for its end.
+fn run_apart(here: &TaskHere<'_>) -> Result<ExitCode> {
+    let log = here.fleet.log(here.task.number);
+    fs::create_dir_all(here.fleet.path(LOGS))?;
+    if here.holder().is_none() {
+        let out = OpenOptions::new().create(true).append(true).open(&log);
+        let out = out.with_context(|| format!("cannot write {}", log.display()))?;
+        let mut child = Command::new(std::env::current_exe()?)
+            .args(["fleet", "run"])
+            .arg(here.fleet.folder())
+            .args(["--here", "--task", &here.task.number.to_string()])
+            .stdin(Stdio::null())
+            .stdout(out.try_clone()?)
+            .stderr(out)
+            .process_group(0)
+            .spawn()
+            .context("cannot start the task")?;
+        child.wait()?;
+    } else {
+        out::news("it runs already; waiting for it");
+        // Nobody raises this one: whoever waits may be ended, and the task goes on.
+        drop(here.lock(&Stop::default())?);
+    }
+    let Some((path, manifest)) = here.bundle()? else {
+        let end = end_of(&log, SHOWN).map(|end| String::from_utf8_lossy(&end).into_owned());
+        let end = end.unwrap_or_else(|error| format!("cannot read {}: {error}", log.display()));
+        out::news(&end);
+        return Ok(ExitCode::from(NOT_POSSIBLE));
+    };
+    tell(here, &path)?;
+    let is_done = manifest.state == MemberState::Complete;
+    Ok(ExitCode::from(if is_done { DONE } else { CELLS_FAILED }))
+}
+
+/// Tells the task to stop.
+fn stop(here: &TaskHere<'_>) -> Result<ExitCode> {
+    let process = here.holder().and_then(|holder| Pid::from_raw(holder.cast_signed()));
+    if let Some(process) = process {
+        kill_process(process, Signal::TERM).context("cannot stop the task")?;
+    }
+    Ok(ExitCode::from(DONE))
+}
+
+/// Says what the task does, and which bundle it has.
+fn look(here: &TaskHere<'_>) -> Result<ExitCode> {
+    if let Some(holder) = here.holder() {
+        out::text(&format!("running: {holder}\n"))?;
+    }
+    if let Some((path, manifest)) = here.bundle()? {
+        tell(here, &path)?;
+        if manifest.state == MemberState::Complete {
+            out::text("complete\n")?;
+        }
+    }
+    Ok(ExitCode::from(DONE))
 }
 
 /// A task to its end: a bundle, of which an earlier try may have made it already.
@@ -179,8 +235,15 @@ fn one(here: &TaskHere<'_>, stop: &Stop) -> Result<(PathBuf, Manifest)> {
     let found = here.bundle()?.with_context(|| format!("{} is gone again", path.display()))?;
     let was_told = stop.raised() && found.1.state != MemberState::Complete;
     // Only what gets on is put back: a limit that is too short for a single run would go on for ever.
-    if was_told && journal_bytes(here) > before {
-        ask_for_more();
+    if was_told
+        && journal_bytes(here) > before
+        && let Some(again) = engine_of(here.plan)?.run_again()
+    {
+        let back = again.map_or_else(
+            |why| format!("not put back: {why}"),
+            |()| "put back into the queue".to_owned(),
+        );
+        out::news(&format!("told to stop before it was done: {back}"));
     }
     Ok(found)
 }
@@ -189,15 +252,6 @@ fn one(here: &TaskHere<'_>, stop: &Stop) -> Result<(PathBuf, Manifest)> {
 fn journal_bytes(here: &TaskHere<'_>) -> u64 {
     let files = [JOURNAL, "cells.jsonl"].map(|name| here.results().join(name));
     files.iter().filter_map(|file| file.metadata().ok()).map(|found| found.len()).sum()
-}
-
-/// Asks Slurm, if this is one of its jobs, to run it again.
-fn ask_for_more() {
-    let Ok(job) = std::env::var("SLURM_JOB_ID") else { return };
-    match requeue(&job) {
-        Ok(()) => out::news("told to stop before it was done: put back into the queue"),
-        Err(why) => out::news(&format!("told to stop before it was done, and not put back: {why}")),
-    }
 }
 
 /// The study: a new one, or the one that an earlier try of this task left on this machine.

@@ -37,7 +37,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         return here::run(&args.folder, &args.tasks);
     }
     with_engine(&args.folder, |fleet, plan, call| {
-        let engine = engine_of(plan);
+        let engine = engine_of(plan)?;
         let open = Bundles::of(fleet, plan)?.open(plan);
         if open.is_empty() {
             out::news("every task is done already");

@@ -40,7 +40,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         let known = if args.offline || open.is_empty() {
             BTreeMap::new()
         } else {
-            match engine_of(plan).look(call, &open) {
+            match engine_of(plan)?.look(call, &open) {
                 Ok(known) => known,
                 Err(why) => {
                     out::news(&format!("{why}; this is what lies in the folder"));

@@ -237,7 +237,7 @@ impl Args {
     #[cfg(feature = "fleet")]
     pub(crate) fn refuse_what_a_fleet_has_not(
         &self,
-        may_switch: bool,
+        no_switch: Option<&str>,
         is_simulated: bool,
     ) -> Result<()> {
         let has_off = self.arms.iter().any(|arm| arm.state == ArmState::Off);
@@ -254,9 +254,8 @@ impl Args {
         } else if boots || self.boot.is_some() {
             "a fleet does not boot its machines; compare boots machine by machine and add the \
              studies by fleet bundle"
-        } else if switches && !may_switch {
-            "a pod does not switch SMT of its node; if it may, say --allow-switch, and the pods \
-             are privileged"
+        } else if let Some(why) = no_switch.filter(|_| switches) {
+            why
         } else if switches && !self.yes {
             "nobody is asked on the machines of a fleet; if SMT may be switched there, say --yes \
              with the study's options"

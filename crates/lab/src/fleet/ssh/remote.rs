@@ -1,10 +1,11 @@
 //! One host: what is put there, run there, fetched from there.
 
-use crate::fleet::child::{Said, last_words, listen, quoted};
+use crate::fleet::child::{Said, is_plain_name, last_words, listen, quoted};
 use crate::fleet::engine::Known;
+use crate::fleet::hosts::SshHost;
 use coretwin_base::caps;
 use coretwin_base::fleet::MemberState;
-use coretwin_base::fleet::plan::{FleetPlan, SshHost};
+use coretwin_base::fleet::plan::FleetPlan;
 use coretwin_store::Extent;
 use coretwin_store::fleet_bundle::FleetBundle;
 use coretwin_store::fleet_folder::{BUNDLES, FLEET, FleetFolder};
@@ -106,8 +107,7 @@ impl Remote<'_> {
     /// Fetches a bundle, reads it whole, and only then takes the folder there away.
     fn fetch(&self, path: &str) -> Result<Ended, String> {
         let name = Path::new(path).file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
-        if name.is_empty() || name.starts_with('.') || !name.bytes().all(plain) {
+        if !is_plain_name(&name) {
             return Err(format!("it calls its bundle '{path}', which is no file name"));
         }
         let home = self.fleet.path(BUNDLES);
