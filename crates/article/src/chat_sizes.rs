@@ -3,6 +3,7 @@
 use coretwin_base::param::ParamValue;
 use coretwin_base::study::plan::{Plan, PlanRow};
 use coretwin_base::study::reading::{Phase, Reading, Status};
+use serde::Serialize;
 
 /// Users of a chat room where a row does not say (the article's default).
 const USERS: i64 = 20;
@@ -10,7 +11,7 @@ const USERS: i64 = 20;
 const MESSAGES: i64 = 100;
 
 /// What a number of rooms makes; `None` where it is too much to be counted.
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
 pub struct ChatSize {
     /// Chat rooms.
     pub rooms: i64,

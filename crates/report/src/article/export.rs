@@ -22,7 +22,7 @@ struct Tables {
     origin: Origin,
     reference_arm: String,
     tables: Vec<Table>,
-    chat_sizes: Vec<Size>,
+    chat_sizes: Vec<ChatSize>,
 }
 
 /// One table.
@@ -65,17 +65,6 @@ struct Cells {
     ht: Option<f64>,
     speed_up_percent: Option<f64>,
     remark: Option<String>,
-}
-
-/// A line of Table 3.
-#[derive(Serialize)]
-struct Size {
-    rooms: i64,
-    connections: Option<u64>,
-    threads: Option<u64>,
-    sent: Option<u64>,
-    received: Option<u64>,
-    total: Option<u64>,
 }
 
 fn cells(printed: &Printed) -> Cells {
@@ -124,11 +113,7 @@ fn records(study: &Study<'_>, line: &Line<'_>) -> Vec<Record> {
 fn tables(study: &Study<'_>) -> Tables {
     let filled = filled(study.plan);
     let chat = filled.iter().filter(|table| table.number == 4).flat_map(|table| &table.lines);
-    let size = |line: &Line<'_>| {
-        let ChatSize { rooms, connections, threads, sent, received, total } =
-            chat_size(study.plan, study.readings, line.row);
-        Size { rooms, connections, threads, sent, received, total }
-    };
+    let size = |line: &Line<'_>| chat_size(study.plan, study.readings, line.row);
     let table = |table: &Filled<'_>| Table {
         table: table.number,
         title: table.title.clone(),

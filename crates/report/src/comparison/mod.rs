@@ -2,7 +2,7 @@
 //! the interaction added, the values arm by arm, and what differs between the machines.
 
 pub(crate) mod cells;
-mod csv;
+pub(crate) mod csv;
 mod effects;
 mod machines;
 mod regressions;
@@ -25,7 +25,7 @@ pub type ComparisonFormat = Format<fn(&[StudyComparison]) -> String>;
 pub const COMPARISON_FORMATS: &[ComparisonFormat] = document_formats![
     |comparisons, _figures| whole(comparisons), "comparison", "", "";
     Format::new("csv", "every effect and value, one line each", |comparisons| {
-        csv_of(comparisons, csv::csv)
+        csv_of(comparisons, csv::of_studies)
     }),
     Format::new("json", "the whole record", json),
 ];

@@ -2,11 +2,11 @@
 //! changed in the machines, and what only one of them has.
 
 mod cells;
-mod csv;
 mod figures;
 mod tables;
 
 use crate::comparison::cells::{amount, csv_of, interval, json, notice, tone};
+use crate::comparison::csv;
 use crate::comparison::together::together;
 use crate::document::{Block, Document, Headline, Outline};
 use crate::format::{Format, document_formats};
@@ -22,7 +22,7 @@ pub type FleetComparisonFormat = Format<fn(&[FleetComparison]) -> String>;
 /// Every format of comparisons of fleets, by the names of those of studies.
 pub const FLEET_COMPARISON_FORMATS: &[FleetComparisonFormat] = document_formats![
     |comparisons, _figures| whole(comparisons), "comparison", "", "";
-    Format::new("csv", "every effect, one line each", |comparisons| csv_of(comparisons, csv::csv)),
+    Format::new("csv", "every effect, one line each", |comparisons| csv_of(comparisons, csv::of_fleets)),
     Format::new("json", "the whole record", json),
 ];
 
