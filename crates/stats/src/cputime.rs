@@ -275,7 +275,7 @@ fn meaning(experiment: &Experiment, topology: &Topology) -> Vec<String> {
                 .to_owned(),
         );
     }
-    if emulated(topology) {
+    if topology.is_emulated() {
         meaning.push(
             "This machine is emulated in software (QEMU TCG): its CPUs share no core resources, \
              and slowdowns mean nothing here. Only that the experiment runs is shown."
@@ -290,12 +290,6 @@ fn meaning(experiment: &Experiment, topology: &Topology) -> Vec<String> {
         );
     }
     meaning
-}
-
-/// Whether the processor is QEMU's emulation, which says so in its name.
-#[must_use]
-pub fn emulated(topology: &Topology) -> bool {
-    topology.cpuinfo.model_name.as_deref().is_some_and(|name| name.contains("TCG"))
 }
 
 fn warnings(plan: &Plan, blocks: u32, set_aside: u32) -> Vec<Warning> {

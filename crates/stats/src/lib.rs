@@ -23,7 +23,6 @@ pub mod geometric;
 pub mod holm;
 pub mod orders;
 pub mod paired;
-pub mod quantile;
 pub mod screening;
 pub mod stopping;
 pub mod student;

@@ -3,6 +3,7 @@
 use crate::confidence::{CONFIDENCE, EQUIVALENCE, LEVEL};
 use crate::paired::Paired;
 use crate::{stopping, student};
+use coretwin_base::study::plan::Scale;
 use coretwin_base::study::summary::Verdict;
 
 /// How often a forecast number of blocks decides.
@@ -34,6 +35,15 @@ pub fn of_intervals(inner: (f64, f64), outer: (f64, f64), margin: f64) -> Verdic
         Verdict::Hurts
     } else {
         Verdict::Inconclusive
+    }
+}
+
+/// A margin given as a share, on the scale of the analysis: ±ln(1 + share) of log ratios, that share
+/// of a `value` of differences.
+pub(crate) fn margin(share: f64, scale: Scale, value: f64) -> f64 {
+    match scale {
+        Scale::Ratio => libm::log1p(share),
+        Scale::Raw => share * libm::fabs(value),
     }
 }
 

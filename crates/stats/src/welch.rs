@@ -23,6 +23,12 @@ pub struct Spread {
 }
 
 impl Estimate {
+    /// A mean with its standard error, and the degrees of freedom of that.
+    #[must_use]
+    pub fn new(mean: f64, standard_error: f64, degrees: f64) -> Self {
+        Self { mean, spread: Some(Spread { standard_error, degrees }) }
+    }
+
     /// A mean of which nothing more is known.
     #[must_use]
     pub fn point(mean: f64) -> Self {

@@ -110,16 +110,10 @@ pub(super) const FAULTS: &[Fault] = &[
         suite: STATS, test: "verdict::tests::each_verdict",
     },
     Fault {
-        name: "histogram-merge", file: "crates/stats/src/quantile.rs",
-        find: "        self.samples += other.samples;\n",
+        name: "histogram-merge", file: "crates/workloads/src/times.rs",
+        find: "        self.count += other.count;\n",
         put: "",
-        suite: STATS, test: "quantile::tests::merging_is_counting_together",
-    },
-    Fault {
-        name: "quantile-one-bucket-late", file: "crates/stats/src/quantile.rs",
-        find: "if seen >= rank {",
-        put: "if seen > rank {",
-        suite: STATS, test: "quantile::tests::a_quantile_needs_a_hundred_samples_beyond_it",
+        suite: WORKLOADS, test: "times::tests::what_is_written_is_read_and_sums_are_sums",
     },
     Fault {
         name: "suite-degrees-of-freedom", file: "crates/stats/src/study/suites.rs",

@@ -155,7 +155,7 @@ pub enum CopyRule {
 }
 
 /// How two arms' values are compared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Scale {
     /// By their ratio (log scale); for values above 0.

@@ -6,6 +6,7 @@ use super::gate::Gate;
 use super::side::{Series, Side, turned};
 use crate::study::rows::from_scale;
 use crate::study::suites;
+use crate::verdict;
 use coretwin_base::study::comparison::{EffectChange, StudyComparison, SuiteChange, ValueChange};
 use coretwin_base::study::plan::{PlanRow, Scale};
 use coretwin_base::study::reading::Better;
@@ -80,13 +81,9 @@ impl Lines<'_> {
         &self.sides[0].plan.rows[self.common.rows[row][0]]
     }
 
-    /// The margin on the scale of the means: ±ln(1 + margin), or that share of a value of the first
-    /// study on the raw scale. `None` where no verdict may be given.
+    /// The margin, of a value of the first study; `None` where no verdict may be given.
     fn margin(&self, scale: Scale, value: Option<f64>, allowed: bool) -> Option<f64> {
-        allowed.then(|| match scale {
-            Scale::Ratio => libm::log1p(self.margin),
-            Scale::Raw => self.margin * libm::fabs(value.unwrap_or(0.0)),
-        })
+        allowed.then(|| verdict::margin(self.margin, scale, value.unwrap_or(0.0)))
     }
 
     fn effect(&self, columns: &Columns, row: usize, arm: usize) -> Option<EffectChange> {

@@ -18,7 +18,7 @@ mod gate;
 mod heads;
 mod lines;
 pub(crate) mod records;
-mod sentences;
+pub(crate) mod sentences;
 mod side;
 pub(crate) mod warnings;
 

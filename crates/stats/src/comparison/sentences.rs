@@ -65,7 +65,7 @@ impl<'a> Answer<'a> {
 
     fn text(&self, comparison: &StudyComparison) -> String {
         let Self { arm, subject, interaction, .. } = self;
-        let [first, second] = comparison.studies.each_ref().map(|study| &study.head);
+        let [first, second] = comparison.studies.each_ref().map(|study| study.head.as_str());
         let reference = &comparison.reference_arm;
         let [from, to] = self.effects.map(|effect| self.amount(effect));
         let size = self.amount(interaction.ratio);
@@ -81,33 +81,41 @@ impl<'a> Answer<'a> {
             "over {reference} it is {to} in {second} and {from} in {first}, {size} between them \
              ({basis})"
         );
-        match interaction.change {
-            Some(Change::Better) => {
-                format!(
-                    "{arm} does more for {subject} in {second} than in {first} (BETTER): {sizes}."
-                )
-            }
-            Some(Change::Worse) => {
-                format!(
-                    "{arm} does less for {subject} in {second} than in {first} (WORSE): {sizes}."
-                )
-            }
-            Some(Change::NoMaterialChange) => format!(
-                "{arm} does about the same for {subject} in both (NO MATERIAL CHANGE): {sizes}; the \
-                 {} lies inside the margin of {:.1} %.",
-                confidence::equivalence_interval(),
-                comparison.margin * 100.0
-            ),
-            Some(Change::Inconclusive) => format!(
-                "Whether {arm} does more for {subject} in {second} than in {first} is open \
-                 (INCONCLUSIVE): {sizes}."
-            ),
-            None => format!("{arm} for {subject}: {sizes}; no verdict."),
-        }
+        changed(interaction.change, arm, subject, [first, second], &sizes, comparison.margin)
     }
 
     fn amount(&self, effect: Option<f64>) -> String {
         amount(effect, self.scale, self.unit)
+    }
+}
+
+/// What became of an arm's effect on a subject, with its sizes; `heads` name what is compared.
+pub(crate) fn changed(
+    change: Option<Change>,
+    arm: &str,
+    subject: &str,
+    [first, second]: [&str; 2],
+    sizes: &str,
+    margin: f64,
+) -> String {
+    match change {
+        Some(Change::Better) => {
+            format!("{arm} does more for {subject} in {second} than in {first} (BETTER): {sizes}.")
+        }
+        Some(Change::Worse) => {
+            format!("{arm} does less for {subject} in {second} than in {first} (WORSE): {sizes}.")
+        }
+        Some(Change::NoMaterialChange) => format!(
+            "{arm} does about the same for {subject} in both (NO MATERIAL CHANGE): {sizes}; the {} lies \
+             inside the margin of {:.1} %.",
+            confidence::equivalence_interval(),
+            margin * 100.0
+        ),
+        Some(Change::Inconclusive) => format!(
+            "Whether {arm} does more for {subject} in {second} than in {first} is open (INCONCLUSIVE): \
+             {sizes}."
+        ),
+        None => format!("{arm} for {subject}: {sizes}; no verdict."),
     }
 }
 

@@ -5,7 +5,7 @@ use super::records::StudyRecords;
 use crate::paired::Paired;
 use crate::study::analyse;
 use crate::study::blocks::{Blocks, Cell};
-use crate::study::rows::{Comparison, widening};
+use crate::study::rows::{Differences, widening};
 use crate::study::suites::{self, SuiteRow, suite_mean};
 use crate::welch::Estimate;
 use coretwin_base::study::plan::{Plan, Protocol, Scale};
@@ -89,7 +89,7 @@ impl<'a> Side<'a> {
             return Series::point(ratio, effect.map_or(0, |effect| effect.blocks));
         }
         let (row, arm) = (self.rows[row], self.arms[arm]);
-        let compared = Comparison::new(&self.plan, &self.blocks, &self.blocks.analysed, row, arm);
+        let compared = Differences::new(&self.plan, &self.blocks, &self.blocks.analysed, row, arm);
         let rounding = compared.paired.map_or(0.0, |paired| paired.rounding);
         Series::new(&self.plan, compared.differences, rounding)
     }

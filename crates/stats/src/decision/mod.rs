@@ -8,7 +8,7 @@ mod choice;
 mod measures;
 
 use crate::study::blocks::Blocks;
-use crate::study::rows::{Comparison, decides};
+use crate::study::rows::{Differences, decides};
 use crate::study::suites;
 use coretwin_base::origin::Origin;
 use coretwin_base::study::arm::ArmState;
@@ -75,8 +75,8 @@ impl Measured {
     /// over everything.
     fn suite(&self, plan: &Plan, arm: usize) -> Option<SuiteEffect> {
         let plan = Plan { reference_arm: plan.reference_arm.clone(), ..self.plan.clone() };
-        let compared: Vec<Comparison> = (0..plan.rows.len())
-            .map(|row| Comparison::new(&plan, &self.blocks, &self.blocks.analysed, row, arm))
+        let compared: Vec<Differences> = (0..plan.rows.len())
+            .map(|row| Differences::new(&plan, &self.blocks, &self.blocks.analysed, row, arm))
             .collect();
         suites::effects(&plan, &compared, arm).pop().filter(|suite| suite.ratio.is_some())
     }

@@ -6,8 +6,7 @@ use super::prediction::Prediction;
 use super::random_effects::RandomEffects;
 use super::{sentences, warnings};
 use crate::study::rows::from_scale;
-use crate::welch::{Estimate, Spread};
-use crate::{confidence, holm, student, verdict};
+use crate::{confidence, holm, verdict};
 use coretwin_base::fleet::summary::{
     FleetEffect, FleetModel, FleetOutlier, FleetPoint, FleetSummary, PartialStudy,
 };
@@ -15,7 +14,7 @@ use coretwin_base::fleet::{Fleet, Member, MemberState};
 use coretwin_base::origin::Origin;
 use coretwin_base::schema::SCHEMA;
 use coretwin_base::shared_text::SharedText;
-use coretwin_base::study::plan::{Comparison, Scale};
+use coretwin_base::study::plan::Scale;
 use std::collections::BTreeMap;
 
 /// Most machines of a group whose own effects are kept for a figure.
@@ -28,20 +27,15 @@ const LEVEL: f64 = 0.05;
 #[must_use]
 pub fn analyse(fleet: &Fleet, margin: Option<f64>) -> FleetSummary {
     let machines = groups::machines(fleet);
-    let margins = fleet.members.iter().map(|member| member.margin);
-    let margin = margin.unwrap_or_else(|| margins.fold(0.0, f64::max));
+    let margin = margin.unwrap_or_else(|| groups::largest_margin(&fleet.members));
     let mut analysis = Analysis { machines: &machines, margin, unlike: BTreeMap::new() };
     let by_model = groups::by_model(fleet, &machines);
     let over_models = groups::over_models(&by_model);
-    let all = SharedText::from("all");
+    let named = ["all".into(), SharedText::default()];
     let mut suites = Vec::new();
     for groups in [&over_models, &by_model] {
-        for (key, rows, ones) in groups::suites(groups, &all) {
-            suites.push(FleetEffect {
-                rows,
-                unit: SharedText::default(),
-                ..analysis.effect(&key, &ones)
-            });
+        for (key, rows, ones) in groups::suites(groups, &named) {
+            suites.push(FleetEffect { rows, ..analysis.effect(&key, &ones) });
         }
     }
     let mut effects = analysis.effects(&over_models, false);
@@ -67,8 +61,6 @@ fn facts(fleet: &Fleet, machines: &[&Member], margin: f64) -> FleetSummary {
             Some(PartialStudy { name: member.name.clone(), reason: reason.clone() })
         }
     });
-    let mut kinds = fleet.members.iter().map(|member| member.comparison);
-    let first = kinds.next().unwrap_or(Comparison::None);
     FleetSummary {
         schema: SCHEMA,
         machines: machines.len() as u32,
@@ -77,7 +69,7 @@ fn facts(fleet: &Fleet, machines: &[&Member], margin: f64) -> FleetSummary {
         refused: fleet.refused.clone(),
         schemas,
         models: models(machines),
-        comparison: if kinds.all(|kind| kind == first) { first } else { Comparison::None },
+        comparison: groups::compares(&fleet.members),
         is_simulated: !machines.is_empty() && machines.iter().all(|member| member.is_simulated),
         origin: Origin::common(machines.iter().map(|member| member.origin)),
         margin,
@@ -141,43 +133,21 @@ impl Analysis<'_> {
     }
 
     fn effect(&self, key: &Key<'_>, ones: &[One]) -> FleetEffect {
-        let scale = key.scale();
+        let scale = key.scale;
         let found = groups::found(ones, scale);
         let all = RandomEffects::new(&found);
-        // A fleet of one machine says what its study says.
-        let alone = match ones {
-            [only] if only.degrees >= 1.0 => Some(Estimate {
-                mean: only.mean,
-                spread: Some(Spread {
-                    standard_error: libm::sqrt(only.variance),
-                    degrees: only.degrees,
-                }),
-            }),
-            _ => None,
-        };
-        let interval = |confidence| match &all {
-            Some(all) => Some(all.interval(confidence)),
-            None => alone?.interval(confidence),
-        };
+        let mean = groups::mean(ones, all.as_ref());
         let prediction = Prediction::new(&found);
         let next = |confidence| prediction.as_ref().map(|all| all.interval(confidence));
         let confidences = [confidence::EQUIVALENCE, confidence::CONFIDENCE];
-        let [inner, outer] = confidences.map(interval);
+        let [inner, outer] = confidences.map(|confidence| mean.interval(confidence));
         let [next_inner, next_outer] = confidences.map(next);
-        let margin = match scale {
-            Scale::Ratio => libm::log1p(self.margin),
-            Scale::Raw => {
-                let sum: f64 = ones.iter().map(|one| libm::fabs(one.reference)).sum();
-                self.margin * sum / ones.len() as f64
-            }
-        };
+        let margin = verdict::margin(self.margin, scale, groups::size(ones));
         let decide = |inner: Option<_>, outer: Option<_>| {
             let measured = key.origin == Origin::Measured;
             Some(verdict::of_intervals(inner?, outer?, margin)).filter(|_| measured)
         };
         let shown = |value: f64| from_scale(value, scale);
-        let mean =
-            all.as_ref().map_or_else(|| ones.first().map_or(0.0, |one| one.mean), |a| a.mean);
         FleetEffect {
             origin: key.origin,
             cpu_model: key.cpu_model.cloned(),
@@ -186,19 +156,19 @@ impl Analysis<'_> {
             arm: key.arm.clone(),
             reference: key.reference.clone(),
             unit: key.unit.clone(),
-            better: key.better(),
+            better: key.better,
             scale,
             machines: ones.len() as u32,
             blocks: ones.iter().map(|one| u64::from(one.blocks)).sum(),
             rows: 1,
-            effect: shown(mean),
+            effect: shown(mean.mean),
             low: outer.map(|ends| shown(ends.0)),
             high: outer.map(|ends| shown(ends.1)),
             next_low: next_outer.map(|ends| shown(ends.0)),
             next_high: next_outer.map(|ends| shown(ends.1)),
             between: all.as_ref().map(|all| libm::sqrt(all.between)),
             share_between: all.as_ref().map(|all| all.share_between),
-            p: all.as_ref().map_or_else(|| alone?.p(), |all| Some(all.p())),
+            p: mean.p(),
             p_adjusted: None,
             verdict: decide(inner, outer),
             next: decide(next_inner, next_outer),
@@ -212,14 +182,12 @@ impl Analysis<'_> {
             return Vec::new();
         }
         let point = |one: &One| {
-            let half = (one.degrees >= 1.0).then(|| {
-                student::critical(confidence::CONFIDENCE, one.degrees) * libm::sqrt(one.variance)
-            });
+            let ends = one.estimate().interval(confidence::CONFIDENCE);
             FleetPoint {
                 name: self.machines[one.machine as usize].name.as_str().into(),
                 effect: from_scale(one.mean, scale),
-                low: half.map(|half| from_scale(one.mean - half, scale)),
-                high: half.map(|half| from_scale(one.mean + half, scale)),
+                low: ends.map(|ends| from_scale(ends.0, scale)),
+                high: ends.map(|ends| from_scale(ends.1, scale)),
             }
         };
         ones.iter().map(point).collect()
@@ -227,7 +195,7 @@ impl Analysis<'_> {
 
     /// Looks for machines unlike the others in a group; how many there are.
     fn look(&mut self, key: &Key<'_>, ones: &[One]) -> u32 {
-        let scale = key.scale();
+        let scale = key.scale;
         let found = groups::found(ones, scale);
         let Some(all) = RandomEffects::new(&found) else { return 0 };
         for one in ones {

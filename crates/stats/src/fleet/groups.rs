@@ -1,11 +1,12 @@
 //! A fleet sorted for the analysis: what every machine found, by model, row and arm.
 
-use super::random_effects::Found;
+use super::random_effects::{Found, RandomEffects};
 use super::spread;
+use crate::welch::Estimate;
 use coretwin_base::fleet::{Effect, Fleet, Member};
 use coretwin_base::origin::Origin;
 use coretwin_base::shared_text::SharedText;
-use coretwin_base::study::plan::Scale;
+use coretwin_base::study::plan::{Comparison, Scale};
 use coretwin_base::study::reading::Better;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,18 +22,8 @@ pub(super) struct Key<'a> {
     pub(super) workload: &'a SharedText,
     pub(super) row: &'a SharedText,
     pub(super) unit: &'a SharedText,
-    is_lower_better: bool,
-    is_raw: bool,
-}
-
-impl Key<'_> {
-    pub(super) fn better(&self) -> Better {
-        if self.is_lower_better { Better::Lower } else { Better::Higher }
-    }
-
-    pub(super) fn scale(&self) -> Scale {
-        if self.is_raw { Scale::Raw } else { Scale::Ratio }
-    }
+    pub(super) better: Better,
+    pub(super) scale: Scale,
 }
 
 /// What one machine found.
@@ -47,6 +38,42 @@ pub(super) struct One {
     pub(super) blocks: u32,
     /// Mean value in the reference arm.
     pub(super) reference: f64,
+}
+
+impl One {
+    /// What its own study says; a single block tells nothing of spread.
+    pub(super) fn estimate(&self) -> Estimate {
+        match self.degrees >= 1.0 {
+            true => Estimate::new(self.mean, libm::sqrt(self.variance), self.degrees),
+            false => Estimate::point(self.mean),
+        }
+    }
+}
+
+/// The mean of what some machines found. One machine says what its study says.
+pub(super) fn mean(ones: &[One], all: Option<&RandomEffects>) -> Estimate {
+    match (all, ones) {
+        (Some(all), _) => all.estimate(),
+        (None, [only]) => only.estimate(),
+        (None, ones) => Estimate::point(ones.first().map_or(0.0, |one| one.mean)),
+    }
+}
+
+/// Mean size of the machines' values in the reference arm, which a margin is a share of.
+pub(super) fn size(ones: &[One]) -> f64 {
+    ones.iter().map(|one| libm::fabs(one.reference)).sum::<f64>() / ones.len() as f64
+}
+
+/// What they all compare; `none` where they disagree.
+pub(super) fn compares(members: &[Member]) -> Comparison {
+    let mut kinds = members.iter().map(|member| member.comparison);
+    let first = kinds.next().unwrap_or(Comparison::None);
+    if kinds.all(|kind| kind == first) { first } else { Comparison::None }
+}
+
+/// The largest margin of their plans.
+pub(super) fn largest_margin(members: &[Member]) -> f64 {
+    members.iter().map(|member| member.margin).fold(0.0, f64::max)
 }
 
 pub(super) type Groups<'a> = BTreeMap<Key<'a>, Vec<One>>;
@@ -105,8 +132,8 @@ pub(super) fn key<'a>(member: &'a Member, effect: &'a Effect) -> Key<'a> {
         workload: &effect.workload,
         row: &effect.row,
         unit: &effect.unit,
-        is_lower_better: effect.better == Better::Lower,
-        is_raw: effect.scale == Scale::Raw,
+        better: effect.better,
+        scale: effect.scale,
     }
 }
 
@@ -154,7 +181,7 @@ pub(super) fn all_models<'a>(groups: &Groups<'a>) -> Groups<'a> {
 pub(super) fn shared_rows<'g, 'a>(groups: &'g Groups<'a>) -> Vec<Vec<(&'g Key<'a>, &'g Vec<One>)>> {
     type Arm<'a> = (Origin, Option<&'a SharedText>, &'a SharedText, &'a SharedText);
     let mut arms: BTreeMap<Arm<'_>, Vec<(&Key<'a>, &Vec<One>)>> = BTreeMap::new();
-    for (key, ones) in groups.iter().filter(|(key, _)| !key.is_raw) {
+    for (key, ones) in groups.iter().filter(|(key, _)| key.scale == Scale::Ratio) {
         arms.entry((key.origin, key.cpu_model, key.arm, key.reference))
             .or_default()
             .push((key, ones));
@@ -180,7 +207,7 @@ pub(super) fn shared_rows<'g, 'a>(groups: &'g Groups<'a>) -> Vec<Vec<(&'g Key<'a
 /// to machines, never too little.
 pub(super) fn suites<'a>(
     groups: &Groups<'a>,
-    all: &'a SharedText,
+    [all, no_unit]: &'a [SharedText; 2],
 ) -> Vec<(Key<'a>, u32, Vec<One>)> {
     let mut suites = Vec::new();
     for rows in shared_rows(groups).into_iter().filter(|rows| rows.len() > 1) {
@@ -204,9 +231,9 @@ pub(super) fn suites<'a>(
         let key = Key {
             workload: all,
             row: all,
-            unit: all,
-            is_lower_better: false,
-            is_raw: false,
+            unit: no_unit,
+            better: Better::Higher,
+            scale: Scale::Ratio,
             ..rows[0].0.clone()
         };
         let machines = 0..rows[0].1.len();

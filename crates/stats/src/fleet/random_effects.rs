@@ -10,7 +10,7 @@
 //! controlled clinical trials with binary outcome*, Statistics in Medicine 20 (2001); I² by Higgins &
 //! Thompson, *Quantifying heterogeneity in a meta-analysis*, Statistics in Medicine 21 (2002).
 
-use crate::student;
+use crate::welch::Estimate;
 
 /// What one machine found.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -150,21 +150,10 @@ impl RandomEffects {
         })
     }
 
-    /// Interval of the mean effect: Student's t with one degree fewer than machines.
+    /// The mean effect as an estimate: Student's t with one degree fewer than machines.
     #[must_use]
-    pub fn interval(&self, confidence: f64) -> (f64, f64) {
-        let half =
-            student::critical(confidence, f64::from(self.machines - 1)) * self.standard_error;
-        (self.mean - half, self.mean + half)
-    }
-
-    /// Two-sided p-value of a mean effect of 0.
-    #[must_use]
-    pub fn p(&self) -> f64 {
-        if self.standard_error == 0.0 {
-            return if self.mean == 0.0 { 1.0 } else { 0.0 };
-        }
-        student::two_sided(self.mean / self.standard_error, f64::from(self.machines - 1))
+    pub fn estimate(&self) -> Estimate {
+        Estimate::new(self.mean, self.standard_error, f64::from(self.machines - 1))
     }
 }
 
@@ -234,8 +223,8 @@ mod tests {
         let all = RandomEffects::new(&log_risk_ratios()).expect("thirteen");
         assert!(near(all.standard_error, 0.1808, 4), "{}", all.standard_error);
         assert!(near(all.mean / all.standard_error, -3.9522, 4), "{all:?}");
-        assert!(near(all.p(), 0.0019, 4), "{}", all.p());
-        let (low, high) = all.interval(0.95);
+        assert!(near(all.estimate().p().expect("p"), 0.0019, 4), "{all:?}");
+        let (low, high) = all.estimate().interval(0.95).expect("an interval");
         assert!(near(low, -1.1084, 4) && near(high, -0.3206, 4), "{low} {high}");
     }
 

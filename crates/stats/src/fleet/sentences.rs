@@ -30,14 +30,14 @@ fn sentence(summary: &FleetSummary, effect: &FleetEffect) -> String {
         1 => effect.row.to_string(),
         rows => counted(rows.into(), "row"),
     };
-    let amount = amount(effect, effect.effect);
+    let amount = amount(effect.scale, &effect.unit, effect.effect);
     let interval = match (effect.low, effect.high) {
         (Some(low), Some(high)) => {
             format!(
                 " ({} {} to {})",
                 effect.origin.interval_name(summary.confidence),
-                self::amount(effect, low),
-                self::amount(effect, high)
+                self::amount(effect.scale, &effect.unit, low),
+                self::amount(effect.scale, &effect.unit, high)
             )
         }
         _ => String::new(),
@@ -45,8 +45,8 @@ fn sentence(summary: &FleetSummary, effect: &FleetEffect) -> String {
     let next = match (effect.next_low, effect.next_high) {
         (Some(low), Some(high)) => format!(
             " The next machine of this kind lies between {} and {}{}",
-            self::amount(effect, low),
-            self::amount(effect, high),
+            self::amount(effect.scale, &effect.unit, low),
+            self::amount(effect.scale, &effect.unit, high),
             match effect.next {
                 Some(Verdict::Helps) => ": it gains too.",
                 Some(Verdict::Hurts) => ": it loses too.",
@@ -83,7 +83,7 @@ fn by_model(summary: &FleetSummary, over_all: &FleetEffect) -> String {
     let named: Vec<String> = effects
         .filter_map(|effect| {
             let verdict = effect.verdict.map_or(String::new(), |verdict| format!(" {verdict}"));
-            let amount = amount(effect, effect.effect);
+            let amount = amount(effect.scale, &effect.unit, effect.effect);
             Some(format!("{} {amount}{verdict}", effect.cpu_model.as_ref()?))
         })
         .collect();
@@ -95,9 +95,10 @@ fn by_model(summary: &FleetSummary, over_all: &FleetEffect) -> String {
     format!(" By model: {}{more}.", named[..named.len().min(MODELS_NAMED)].join("; "))
 }
 
-fn amount(effect: &FleetEffect, value: f64) -> String {
-    match effect.scale {
+/// An effect on its scale, with its direction.
+pub(super) fn amount(scale: Scale, unit: &str, value: f64) -> String {
+    match scale {
         Scale::Ratio => signed_percent(value),
-        Scale::Raw => format!("{value:+.3} {}", effect.unit),
+        Scale::Raw => format!("{value:+.3} {unit}"),
     }
 }

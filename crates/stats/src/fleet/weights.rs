@@ -3,8 +3,9 @@
 
 use super::groups::{self, Key};
 use super::random_effects::RandomEffects;
+use crate::confidence::CONFIDENCE;
 use crate::study::rows::from_scale;
-use crate::{confidence, student};
+use crate::welch::Estimate;
 use coretwin_base::fleet::{Effect, Fleet, Member};
 use std::collections::BTreeMap;
 
@@ -22,7 +23,7 @@ impl<'a> Weights<'a> {
     pub fn new(fleet: &'a Fleet) -> Self {
         let machines = groups::machines(fleet);
         let weighed = groups::by_model(fleet, &machines).into_iter().map(|(key, ones)| {
-            let found = groups::found(&ones, key.scale());
+            let found = groups::found(&ones, key.scale);
             let between = RandomEffects::new(&found).map(|all| all.between);
             let weights: Vec<f64> = match between {
                 Some(between) => found.iter().map(|one| 1.0 / (one.variance + between)).collect(),
@@ -55,10 +56,8 @@ impl<'a> Weights<'a> {
 #[must_use]
 pub fn shown(effect: &Effect) -> (f64, Option<(f64, f64)>) {
     let scale = |value: f64| from_scale(value, effect.scale);
-    let interval = (effect.degrees >= 1.0).then(|| {
-        let half =
-            student::critical(confidence::CONFIDENCE, effect.degrees) * effect.standard_error;
-        (scale(effect.mean - half), scale(effect.mean + half))
-    });
-    (scale(effect.mean), interval)
+    let Effect { mean, standard_error, degrees, .. } = *effect;
+    let estimate = (degrees >= 1.0).then(|| Estimate::new(mean, standard_error, degrees));
+    let interval = estimate.and_then(|estimate| estimate.interval(CONFIDENCE));
+    (scale(mean), interval.map(|(low, high)| (scale(low), scale(high))))
 }

@@ -2,7 +2,7 @@
 
 use super::blocks::Blocks;
 use super::facts::{Facts, blank};
-use super::rows::Comparison;
+use super::rows::Differences;
 use super::{diagnosis, disturbed, protocol_2003, resolution, sentences, suites, warnings};
 use crate::{confidence, holm};
 use coretwin_base::schema::SCHEMA;
@@ -101,15 +101,15 @@ fn fill(summary: &mut Summary, plan: &Plan, readings: &[Reading], facts: &Facts)
     let mut coarse = BTreeMap::new();
     summary.blocks = blocks.analysed.len() as u32;
     for arm in (0..plan.arms.len()).filter(|&arm| arm != plan.reference_index()) {
-        let comparisons: Vec<Comparison> = (0..plan.rows.len())
-            .map(|row| Comparison::new(plan, &blocks, &blocks.analysed, row, arm))
+        let comparisons: Vec<Differences> = (0..plan.rows.len())
+            .map(|row| Differences::new(plan, &blocks, &blocks.analysed, row, arm))
             .collect();
         let mut rows: Vec<RowEffect> = comparisons
             .iter()
             .enumerate()
             .map(|(row, comparison)| {
                 let with_all = (blocks.set_aside > 0)
-                    .then(|| Comparison::new(plan, &blocks, &blocks.first, row, arm));
+                    .then(|| Differences::new(plan, &blocks, &blocks.first, row, arm));
                 effect(plan, facts, summary.stopped_because, comparison, with_all, (row, arm))
             })
             .collect();
@@ -133,7 +133,7 @@ fn fill(summary: &mut Summary, plan: &Plan, readings: &[Reading], facts: &Facts)
 }
 
 /// Fills in the adjusted p-values of one arm's rows, and the verdicts that follow from them.
-fn judge(plan: &Plan, rows: &mut [RowEffect], comparisons: &[Comparison]) {
+fn judge(plan: &Plan, rows: &mut [RowEffect], comparisons: &[Differences]) {
     let tested: Vec<f64> = rows.iter().filter_map(|row| row.p).collect();
     let adjusted = holm::adjust(&tested);
     let open = adjusted.iter().filter(|p| **p >= confidence::LEVEL).count();
@@ -151,8 +151,8 @@ fn effect(
     plan: &Plan,
     facts: &Facts,
     stopped_because: StoppedBecause,
-    comparison: &Comparison,
-    with_all: Option<Comparison>,
+    comparison: &Differences,
+    with_all: Option<Differences>,
     (row, arm): (usize, usize),
 ) -> RowEffect {
     let scale = plan.rows[row].scale;

@@ -3,7 +3,7 @@
 //! is tested for at a level fixed here, over all rows and blocks; nothing is corrected or left out.
 
 use super::blocks::{Attempt, Blocks, Cell, Labels};
-use super::rows::{Comparison, from_scale};
+use super::rows::{Differences, from_scale};
 use crate::paired::Paired;
 use crate::student;
 use coretwin_base::study::plan::{Plan, PlanRow, Scale};
@@ -65,7 +65,7 @@ fn robust(values: &[f64]) -> Option<(f64, f64)> {
 /// Runs that are slow for a reason that hits both arms alike lie on both sides equally often. The
 /// block is the unit, for what disturbs a visit hits many of its rows: each block has its number of
 /// far-off rows, and every sign of these numbers is as likely as the other.
-pub(super) fn one_sided(plan: &Plan, comparisons: &[Comparison], arm: usize) -> Option<Warning> {
+pub(super) fn one_sided(plan: &Plan, comparisons: &[Differences], arm: usize) -> Option<Warning> {
     let blocks = comparisons.first()?.differences.len();
     if !is_testable(plan, blocks) {
         return None;
@@ -73,7 +73,7 @@ pub(super) fn one_sided(plan: &Plan, comparisons: &[Comparison], arm: usize) -> 
     let least = libm::log1p(plan.rules.margin);
     let (mut by_block, mut far, mut compared) = (vec![0i64; blocks], [0u32; 2], 0);
     let rows = plan.rows.iter().zip(comparisons);
-    for (_, Comparison { differences, .. }) in rows.filter(|(row, _)| row.scale == Scale::Ratio) {
+    for (_, Differences { differences, .. }) in rows.filter(|(row, _)| row.scale == Scale::Ratio) {
         let present: Vec<f64> = differences.iter().flatten().copied().collect();
         let Some((middle, deviation)) = robust(&present) else { continue };
         let cut = f64::max(FAR_DEVIATIONS * deviation, least);

@@ -2,7 +2,7 @@
 //! blocks it will take.
 
 use super::blocks::Blocks;
-use super::rows::{Comparison, from_scale, widening};
+use super::rows::{Differences, from_scale, widening};
 use crate::confidence;
 use crate::paired::Paired;
 use crate::{stopping, student};
@@ -55,7 +55,7 @@ pub fn look(plan: &Plan, readings: &[Reading]) -> Look {
     let mut needed = Some(blocks_complete);
     for arm in (0..plan.arms.len()).filter(|&arm| arm != plan.reference_index()) {
         for (index, row) in plan.rows.iter().enumerate() {
-            let comparison = Comparison::new(plan, &blocks, &blocks.analysed, index, arm);
+            let comparison = Differences::new(plan, &blocks, &blocks.analysed, index, arm);
             let half = |of: fn(&Paired, f64, f64) -> Option<f64>| {
                 of(&comparison.paired?, confidence::CONFIDENCE, comparison.widening)
             };

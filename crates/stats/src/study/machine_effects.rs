@@ -2,7 +2,7 @@
 //! blocks, by row and arm, as the study's own report has them.
 
 use super::blocks::Blocks;
-use super::rows::Comparison;
+use super::rows::Differences;
 use crate::welch::Estimate;
 use coretwin_base::fleet::Effect;
 use coretwin_base::shared_text::SharedText;
@@ -33,7 +33,7 @@ pub fn machine_effects(plan: &Plan, readings: &[Reading]) -> MachineEffects {
             if !labels.iter().all(|label| row.runs_in(label)) {
                 continue;
             }
-            let comparison = Comparison::new(plan, &blocks, &blocks.analysed, index, arm);
+            let comparison = Differences::new(plan, &blocks, &blocks.analysed, index, arm);
             let ([Some(value_reference), Some(value_arm)], Some(paired)) =
                 (comparison.values, comparison.paired)
             else {

@@ -10,7 +10,7 @@ use coretwin_base::study::reading::Better;
 use coretwin_base::study::summary::Verdict;
 
 /// Differences of one row between an arm and the reference.
-pub(crate) struct Comparison {
+pub(crate) struct Differences {
     /// Signed differences by analysed block, above 0 better in the arm; `None` where a cell failed.
     pub(crate) differences: Vec<Option<f64>>,
     /// The blocks that have one.
@@ -22,7 +22,7 @@ pub(crate) struct Comparison {
     pub(crate) values: [Option<f64>; 2],
 }
 
-impl Comparison {
+impl Differences {
     /// Compares over these attempts.
     pub(crate) fn new(
         plan: &Plan,
@@ -76,15 +76,6 @@ impl Comparison {
             .map(|value| Some(from_scale(value?, scale)))
     }
 
-    /// The margin on the scale of the differences: ±ln(1 + margin), or that share of the
-    /// reference's mean on the raw scale.
-    fn margin(&self, plan: &Plan, row: &PlanRow) -> f64 {
-        match row.scale {
-            Scale::Ratio => libm::log1p(plan.rules.margin),
-            Scale::Raw => plan.rules.margin * libm::fabs(self.values[0].unwrap_or(0.0)),
-        }
-    }
-
     /// The step between values, where that decides the width of the interval: where rounding makes
     /// more of it than the spread.
     pub(super) fn step_that_decides(
@@ -112,7 +103,8 @@ impl Comparison {
         let Some(paired) = self.paired.filter(|_| gives_verdicts(plan)) else {
             return (None, None);
         };
-        let margin = self.margin(plan, row);
+        let of = self.values[0].unwrap_or(0.0);
+        let margin = verdict::margin(plan.rules.margin, row.scale, of);
         let verdict = verdict::decide(&paired, margin, self.widening)
             .map(|verdict| verdict::adjusted(verdict, Some(p_adjusted)));
         let needed = (verdict == Some(Verdict::Inconclusive)).then(|| {

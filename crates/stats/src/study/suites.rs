@@ -3,7 +3,7 @@
 //! Rows of one block share heat, clock and arm change. Treating them as independent makes an
 //! interval that holds the truth two times in three; sums within blocks carry what they share.
 
-use super::rows::{Comparison, from_scale, gives_verdicts, widening};
+use super::rows::{Differences, from_scale, gives_verdicts, widening};
 use crate::paired::Paired;
 use crate::{confidence, verdict};
 use coretwin_base::study::plan::{Plan, Scale};
@@ -15,7 +15,7 @@ pub(crate) const ALL: &str = "all";
 
 /// Suites of one arm: one per family, and one over all of them if there are several. Rows on the
 /// raw scale have no ratio and stay out.
-pub(crate) fn effects(plan: &Plan, comparisons: &[Comparison], arm: usize) -> Vec<SuiteEffect> {
+pub(crate) fn effects(plan: &Plan, comparisons: &[Differences], arm: usize) -> Vec<SuiteEffect> {
     let families: BTreeSet<&str> = plan
         .rows
         .iter()
@@ -38,7 +38,7 @@ pub(crate) fn effects(plan: &Plan, comparisons: &[Comparison], arm: usize) -> Ve
 
 fn effect(
     plan: &Plan,
-    comparisons: &[Comparison],
+    comparisons: &[Differences],
     arm: usize,
     suite: &str,
     families: &[&str],
@@ -46,7 +46,7 @@ fn effect(
     let weighed: Vec<SuiteRow<'_>> = weights(plan, comparisons, families)
         .into_iter()
         .map(|(row, weight)| {
-            let Comparison { differences, paired, .. } = &comparisons[row];
+            let Differences { differences, paired, .. } = &comparisons[row];
             SuiteRow { differences, rounding: paired.map_or(0.0, |row| row.rounding), weight }
         })
         .collect();
@@ -90,7 +90,7 @@ pub(crate) fn summarise(
 
 /// Rows of these families that can be compared in at least half of the blocks, with their weights:
 /// families weigh equally, and rows within a family. The weights add up to 1.
-fn weights(plan: &Plan, comparisons: &[Comparison], families: &[&str]) -> Vec<(usize, f64)> {
+fn weights(plan: &Plan, comparisons: &[Differences], families: &[&str]) -> Vec<(usize, f64)> {
     let members: Vec<Vec<usize>> = families
         .iter()
         .map(|family| {
@@ -116,7 +116,7 @@ pub(crate) fn equal_weights(families: &[Vec<usize>]) -> Vec<(usize, f64)> {
 }
 
 /// Whether a row has differences in at least half of the blocks.
-pub(super) fn is_comparable(comparison: &Comparison) -> bool {
+pub(super) fn is_comparable(comparison: &Differences) -> bool {
     is_present(&comparison.differences)
 }
 

@@ -33,7 +33,10 @@ impl Case {
     fn cover(self, trials: u64) -> f64 {
         let holds = |trial| {
             let found = self.fleet(&mut Normal::new("fleet, mean", trial));
-            let (low, high) = RandomEffects::new(&found).expect("machines").interval(0.95);
+            let (low, high) = {
+                let all = RandomEffects::new(&found).expect("machines");
+                all.estimate().interval(0.95).expect("an interval")
+            };
             u32::from(low <= MEAN && MEAN <= high)
         };
         percent((0..trials).map(holds).sum(), trials)
@@ -81,7 +84,7 @@ impl Case {
             let found = self.fleet(&mut Normal::new("fleet", trial));
             let all = RandomEffects::new(&found).expect("machines");
             let holds = |(low, high): (f64, f64)| low <= MEAN && MEAN <= high;
-            covered += u32::from(holds(all.interval(0.95)));
+            covered += u32::from(holds(all.estimate().interval(0.95).expect("an interval")));
             let next = Prediction::new(&found).expect("three machines").interval(0.95);
             predicted += match self.between() {
                 0.0 => f64::from(u8::from(holds(next))),

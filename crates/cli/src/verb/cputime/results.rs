@@ -38,7 +38,7 @@ pub(super) fn keep_factors(
         out::news(&format!("no factors are kept for accounting: {why}"));
         return Ok(());
     };
-    if coretwin_stats::cputime::emulated(&plan.topology) {
+    if plan.topology.is_emulated() {
         out::news("no factors are kept for accounting: this processor is emulated");
         return Ok(());
     }

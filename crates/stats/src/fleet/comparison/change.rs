@@ -8,7 +8,7 @@
 //! the weights being estimates (Meier, *Variance of a weighted mean*, Biometrics 9, 1953).
 
 use crate::fleet::random_effects::{Found, RandomEffects};
-use crate::welch::{Estimate, Spread};
+use crate::welch::Estimate;
 
 /// Fewest machines in both fleets from which the change is taken apart from that of other machines.
 const PAIRED_MIN: usize = 3;
@@ -65,13 +65,9 @@ fn on_one_machine([first, second]: &[Found; 2]) -> Found {
 /// The mean over machines; of one machine what its study says.
 fn mean(found: &[Found]) -> Option<Estimate> {
     if let [only] = found {
-        let spread = Spread { standard_error: libm::sqrt(only.variance), degrees: only.degrees };
-        return Some(Estimate { mean: only.mean, spread: Some(spread) });
+        return Some(Estimate::new(only.mean, libm::sqrt(only.variance), only.degrees));
     }
-    let all = RandomEffects::new(found)?;
-    let spread =
-        Spread { standard_error: all.standard_error, degrees: f64::from(all.machines - 1) };
-    Some(Estimate { mean: all.mean, spread: Some(spread) })
+    Some(RandomEffects::new(found)?.estimate())
 }
 
 /// The difference of the means of two samples of machines. One machine against several is drawn from
@@ -108,13 +104,13 @@ fn weighed(parts: [Estimate; 2]) -> Estimate {
             freedom + share[part] * share[part] / degrees[part],
         ]
     });
-    let standard_error = libm::sqrt((1.0 + 4.0 * lack) / whole);
-    Estimate { mean, spread: Some(Spread { standard_error, degrees: 1.0 / freedom }) }
+    Estimate::new(mean, libm::sqrt((1.0 + 4.0 * lack) / whole), 1.0 / freedom)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::welch::Spread;
 
     fn found(means: &[f64]) -> Vec<Found> {
         means.iter().map(|&mean| Found { mean, variance: 1e-6, degrees: 9.0 }).collect()
@@ -173,9 +169,7 @@ mod tests {
 
     #[test]
     fn equal_parts_are_averaged_with_meiers_allowance() {
-        let part =
-            |mean| Estimate { mean, spread: Some(Spread { standard_error: 0.2, degrees: 8.0 }) };
-        let both = weighed([part(1.0), part(2.0)]);
+        let both = weighed([1.0, 2.0].map(|mean| Estimate::new(mean, 0.2, 8.0)));
         let spread = both.spread.expect("a spread");
         assert_eq!(both.mean, 1.5);
         // 1/Σw = 0.02, and a quarter of eightfold freedom on each side: 1 + 4 · 2 · 0.25 / 8.

@@ -24,14 +24,14 @@ use crate::comparison::contrast::{adjust, of_difference};
 use crate::comparison::records::NothingInCommon;
 use crate::study::phrase::listed;
 use crate::study::rows::from_scale;
-use crate::{confidence, student};
+use crate::{confidence, verdict};
 use coretwin_base::fleet::comparison::{ComparedFleet, FleetChange, FleetComparison, FleetSide};
 use coretwin_base::fleet::{Fleet, Member};
 use coretwin_base::origin::Origin;
 use coretwin_base::schema::SCHEMA;
 use coretwin_base::shared_text::SharedText;
 use coretwin_base::study::comparison::Contrast;
-use coretwin_base::study::plan::{Comparison, Scale};
+use coretwin_base::study::plan::Scale;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Compares the second fleet with the first. Without `margin` the largest of all their studies holds.
@@ -53,7 +53,7 @@ pub fn compare_fleets(
         let names = rows.map(|rows| listed(&rows.into_iter().collect::<Vec<_>>()));
         return Err(NothingInCommon::of_fleets([fleets[0].folder, fleets[1].folder], names));
     }
-    let own = fleets.map(|fleet| largest_margin(fleet.fleet));
+    let own = fleets.map(|fleet| groups::largest_margin(&fleet.fleet.members));
     let margin = margin.unwrap_or(f64::max(own[0], own[1]));
     let compared = [0, 1].map(|side: usize| compared(&sides, side));
     let is_decidable = bundles(fleets[0].fleet) != bundles(fleets[1].fleet)
@@ -129,10 +129,6 @@ fn bundles(fleet: &Fleet) -> BTreeSet<&SharedText> {
     fleet.members.iter().map(|member| &member.bundle).collect()
 }
 
-fn largest_margin(fleet: &Fleet) -> f64 {
-    fleet.members.iter().map(|member| member.margin).fold(0.0, f64::max)
-}
-
 /// Machines that are in both.
 fn pairs<'a>([first, second]: &[Side<'a>; 2]) -> Vec<[&'a Member; 2]> {
     let find = |member: &&'a Member| {
@@ -152,8 +148,6 @@ fn compared(sides: &[Side<'_>; 2], index: usize) -> ComparedFleet {
     for member in &side.machines {
         *models.entry(member.cpu_model.clone()).or_default() += 1;
     }
-    let mut kinds = members.iter().map(|member| member.comparison);
-    let kind = kinds.next().unwrap_or(Comparison::None);
     let only = |name: fn(&Key<'_>) -> String| {
         let [own, theirs] =
             [side, other].map(|side| side.by_model.keys().map(name).collect::<BTreeSet<_>>());
@@ -164,10 +158,10 @@ fn compared(sides: &[Side<'_>; 2], index: usize) -> ComparedFleet {
         folder: side.records.folder.to_owned(),
         machines: side.machines.len() as u32,
         models,
-        comparison: if kinds.all(|other| other == kind) { kind } else { Comparison::None },
+        comparison: groups::compares(members),
         is_simulated: side.machines.iter().all(|member| member.is_simulated),
         origin: side.origin(),
-        margin: largest_margin(side.records.fleet),
+        margin: groups::largest_margin(members),
         partial: members.iter().filter(|member| !member.is_complete()).count() as u32,
         refused: refused.len() as u32,
         machines_only: side
@@ -201,7 +195,7 @@ impl Lines {
         let over = by_model.each_ref().map(|groups| {
             if models.len() > 1 { groups::all_models(groups) } else { Groups::new() }
         });
-        let all = SharedText::from("all");
+        let named = ["all".into(), SharedText::default()];
         let mut lines = [Vec::new(), Vec::new()];
         for mut groups in [over, by_model] {
             in_both(&mut groups);
@@ -210,11 +204,10 @@ impl Lines {
                 self.line(key, 1, [first, second], &ids)
             }));
             alike_suites(&mut groups);
-            let [first, second] = groups.each_ref().map(|groups| groups::suites(groups, &all));
+            let [first, second] = groups.each_ref().map(|groups| groups::suites(groups, &named));
             let suites = first.iter().zip(&second);
             lines[0].extend(suites.filter_map(|((key, rows, first), (_, _, second))| {
-                let line = self.line(key, *rows, [first, second], &ids)?;
-                Some(FleetChange { unit: SharedText::default(), ..line })
+                self.line(key, *rows, [first, second], &ids)
             }));
         }
         lines.iter_mut().for_each(|lines| adjusted(lines));
@@ -228,7 +221,7 @@ impl Lines {
         ones: [&[One]; 2],
         ids: &[Vec<&SharedText>; 2],
     ) -> Option<FleetChange> {
-        let scale = key.scale();
+        let scale = key.scale;
         let found = ones.map(|ones| groups::found(ones, scale));
         let id = |side: usize, place: usize| ids[side][ones[side][place].machine as usize];
         let second: BTreeMap<&SharedText, usize> =
@@ -250,17 +243,13 @@ impl Lines {
             .map(|place| found[1][place])
             .collect();
         let change = mean_change(&pairs, [&others[0], &others[1]])?;
-        let reference =
-            ones[0].iter().map(|one| libm::fabs(one.reference)).sum::<f64>() / ones[0].len() as f64;
         let origins = match self.origins {
             [Some(first), Some(second)] => [first, second],
             _ => [key.origin; 2],
         };
         let measured = origins == [Origin::Measured; 2];
-        let margin = self.margin.filter(|_| measured).map(|share| match scale {
-            Scale::Ratio => libm::log1p(share),
-            Scale::Raw => share * reference,
-        });
+        let margin = self.margin.filter(|_| measured);
+        let margin = margin.map(|share| verdict::margin(share, scale, groups::size(ones[0])));
         Some(FleetChange {
             origins,
             cpu_model: key.cpu_model.cloned(),
@@ -269,7 +258,7 @@ impl Lines {
             arm: key.arm.clone(),
             reference: key.reference.clone(),
             unit: key.unit.clone(),
-            better: key.better(),
+            better: key.better,
             scale,
             rows,
             effects: [0, 1].map(|side: usize| effect(ones[side], &found[side], scale)),
@@ -301,19 +290,10 @@ fn alike_suites(groups: &mut [Groups<'_>; 2]) {
 
 /// The effect in one fleet, as in its own report.
 fn effect(ones: &[One], found: &[Found], scale: Scale) -> FleetSide {
-    let all = RandomEffects::new(found);
-    let interval = match (&all, ones) {
-        (Some(all), _) => Some(all.interval(confidence::CONFIDENCE)),
-        (None, [only]) if only.degrees >= 1.0 => {
-            let half =
-                student::critical(confidence::CONFIDENCE, only.degrees) * libm::sqrt(only.variance);
-            Some((only.mean - half, only.mean + half))
-        }
-        _ => None,
-    };
-    let mean = all.map_or_else(|| ones.first().map_or(0.0, |one| one.mean), |all| all.mean);
+    let mean = groups::mean(ones, RandomEffects::new(found).as_ref());
+    let interval = mean.interval(confidence::CONFIDENCE);
     FleetSide {
-        effect: from_scale(mean, scale),
+        effect: from_scale(mean.mean, scale),
         low: interval.map(|ends| from_scale(ends.0, scale)),
         high: interval.map(|ends| from_scale(ends.1, scale)),
         machines: ones.len() as u32,

@@ -1,10 +1,9 @@
 //! The answer for two fleets in words, one sentence for each arm.
 
-use crate::confidence;
-use crate::study::phrase::{counted, signed_percent};
+use crate::comparison::sentences::changed;
+use crate::fleet::sentences::amount;
+use crate::study::phrase::counted;
 use coretwin_base::fleet::comparison::{FleetChange, FleetComparison};
-use coretwin_base::study::comparison::Change;
-use coretwin_base::study::plan::Scale;
 use std::collections::BTreeSet;
 
 /// One sentence per arm, by the mean over everything, else its first row.
@@ -32,12 +31,19 @@ fn sentence(comparison: &FleetComparison, line: &FleetChange) -> String {
         }
         _ => String::new(),
     };
-    let [from, to] = line.effects.map(|effect| amount(line, effect.effect));
-    let size = line.change.ratio.map_or_else(|| "–".to_owned(), |ratio| amount(line, ratio));
+    let [from, to] = line.effects.map(|effect| amount(line.scale, &line.unit, effect.effect));
+    let size = line
+        .change
+        .ratio
+        .map_or_else(|| "–".to_owned(), |ratio| amount(line.scale, &line.unit, ratio));
     let interval = match line.change.low.zip(line.change.high) {
         Some((low, high)) => {
             let name = comparison.interval_name();
-            format!("{name} {} to {}", amount(line, low), amount(line, high))
+            format!(
+                "{name} {} to {}",
+                amount(line.scale, &line.unit, low),
+                amount(line.scale, &line.unit, high)
+            )
         }
         None => "no interval".to_owned(),
     };
@@ -46,29 +52,8 @@ fn sentence(comparison: &FleetComparison, line: &FleetChange) -> String {
         line.reference,
         machines(line)
     );
-    match line.change.change {
-        Some(Change::Better) => {
-            format!(
-                "{arm} does more for {what}{model} in {second} than in {first} (BETTER): {sizes}."
-            )
-        }
-        Some(Change::Worse) => {
-            format!(
-                "{arm} does less for {what}{model} in {second} than in {first} (WORSE): {sizes}."
-            )
-        }
-        Some(Change::NoMaterialChange) => format!(
-            "{arm} does about the same for {what}{model} in both (NO MATERIAL CHANGE): {sizes}; the \
-             {} lies inside the margin of {:.1} %.",
-            confidence::equivalence_interval(),
-            comparison.margin * 100.0
-        ),
-        Some(Change::Inconclusive) => format!(
-            "Whether {arm} does more for {what}{model} in {second} than in {first} is open \
-             (INCONCLUSIVE): {sizes}."
-        ),
-        None => format!("{arm} for {what}{model}: {sizes}; no verdict."),
-    }
+    let subject = format!("{what}{model}");
+    changed(line.change.change, arm, &subject, [first, second], &sizes, comparison.margin)
 }
 
 /// Which machines a line is from.
@@ -79,12 +64,5 @@ fn machines(line: &FleetChange) -> String {
         (0, _) => format!("{a} and {}", counted(b.into(), "machine")),
         (_, 0) => format!("{paired} against themselves"),
         _ => format!("{paired} against themselves, {a} and {b} others"),
-    }
-}
-
-fn amount(line: &FleetChange, value: f64) -> String {
-    match line.scale {
-        Scale::Ratio => signed_percent(value),
-        Scale::Raw => format!("{value:+.3} {}", line.unit),
     }
 }
