@@ -119,19 +119,13 @@ impl<Options: Serialize> Kept for Options {
     }
 }
 
-/// Names for as many tasks as are wanted, where machines are not named.
-///
-/// # Errors
-/// If no number is wanted; `or` says what else would do.
+/// Names for as many tasks as are wanted, where machines are not named; `or` says what else would do.
 pub(super) fn numbered(what: &str, wanted: Option<usize>, or: &str) -> Result<Vec<String>, String> {
     let count = wanted.ok_or_else(|| format!("say how many machines: --tasks N{or}"))?;
     Ok((0..count).map(|number| format!("{what}-{number}")).collect())
 }
 
 /// A time as it is typed, in whole seconds.
-///
-/// # Errors
-/// As [`parse_duration`].
 pub(super) fn seconds(text: &str) -> Result<u64, BadDuration> {
     parse_duration(text).map(|time| time.as_secs())
 }

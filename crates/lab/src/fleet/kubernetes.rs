@@ -5,10 +5,9 @@
 //! its pod was deleted.
 
 mod objects;
-mod options;
 
 use super::child::{asked_for, is_plain_name};
-use super::engine::{Call, Engine, Known, numbered};
+use super::engine::{Call, Engine, Known, numbered, seconds};
 use super::task::unwritable;
 use crate::error::Error;
 use base64::Engine as _;
@@ -19,7 +18,7 @@ use coretwin_store::Extent;
 use coretwin_store::fleet_bundle::FleetBundle;
 use coretwin_store::fleet_folder::{BUNDLES, FleetFolder};
 use objects::{Pod, Status};
-pub(super) use options::Kubernetes;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Seek, Write};
@@ -33,6 +32,44 @@ const MONITOR_FILE: &str = "kubernetes-monitor.yaml";
 const LOG_MARK: &str = "coretwin-bundle:";
 /// Bytes of a bundle in a line of a log.
 const LOG_BYTES: usize = 6_000;
+
+/// A Kubernetes cluster.
+#[derive(Debug, Clone, clap::Args, Serialize, Deserialize)]
+pub(super) struct Kubernetes {
+    /// Image with the program
+    #[arg(long, help_heading = "Kubernetes")]
+    image: Option<String>,
+    /// Namespace
+    // None: that of the context.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[arg(long, help_heading = "Kubernetes")]
+    namespace: Option<String>,
+    /// Label that a node must have, as KEY=VALUE, repeatable
+    #[serde(skip)]
+    #[arg(long = "node-label", value_name = "KEY=VALUE", help_heading = "Kubernetes")]
+    node_labels: Vec<String>,
+    /// These labels by key.
+    #[arg(skip)]
+    node_selector: BTreeMap<String, String>,
+    /// CPUs of a pod: whole ones, so that they are its own
+    #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u32).range(2..=100_000), help_heading = "Kubernetes")]
+    cpus: u32,
+    /// Memory of a pod
+    #[arg(long, default_value = "4Gi", help_heading = "Kubernetes")]
+    memory: String,
+    /// Keep the fleet's folder on this claim, which many nodes may write to [default: bundles come back
+    /// in the pods' logs]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[arg(long, help_heading = "Kubernetes")]
+    claim: Option<String>,
+    /// Longest time of the whole Job
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[arg(long = "deadline", value_name = "TIME", value_parser = seconds, help_heading = "Kubernetes")]
+    deadline_s: Option<u64>,
+    /// Let pods switch SMT of their nodes; they are privileged then
+    #[arg(long, help_heading = "Kubernetes")]
+    allow_switch: bool,
+}
 
 impl Engine for Kubernetes {
     fn draw(&mut self, wanted: Option<usize>) -> Result<Vec<String>, String> {
@@ -114,6 +151,32 @@ impl Engine for Kubernetes {
 }
 
 impl Kubernetes {
+    /// Reads the labels, and checks the names.
+    ///
+    /// # Errors
+    /// Naming the option.
+    fn read(&mut self) -> Result<(), String> {
+        let image = self.image.as_ref();
+        let image = image.ok_or("say which image has the program: --image IMAGE")?;
+        for (option, text, what, is_good) in [
+            ("--image", Some(image), "an image", is_image as fn(&str) -> bool),
+            ("--namespace", self.namespace.as_ref(), "a namespace", is_dns_label),
+            ("--claim", self.claim.as_ref(), "a claim", is_dns_name),
+        ] {
+            if let Some(text) = text.filter(|text| !is_good(text)) {
+                return Err(format!("{option}: '{text}' is no name of {what}"));
+            }
+        }
+        let label = |text: &String| {
+            let (key, value) = text
+                .split_once('=')
+                .ok_or_else(|| format!("--node-label: '{text}' is not KEY=VALUE"))?;
+            Ok::<_, String>((key.to_owned(), value.to_owned()))
+        };
+        self.node_selector = self.node_labels.iter().map(label).collect::<Result<_, _>>()?;
+        Ok(())
+    }
+
     /// The fleet's pods, and what they say of its tasks.
     fn pods(&self, call: &Call<'_>) -> Result<(Vec<Pod>, BTreeMap<u32, Known>), Error> {
         let label = format!("{}={}", objects::FLEET_LABEL, call.plan.short());
@@ -173,6 +236,25 @@ impl Kubernetes {
             Err(why) => Err(Error::NotPossible(format!("kubectl: {why}"))),
         }
     }
+}
+
+/// A name as Kubernetes has it for namespaces (RFC 1123, a label).
+fn is_dns_label(text: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    (1..=63).contains(&text.len())
+        && text.bytes().all(|byte| plain(byte) || byte == b'-')
+        && text.bytes().next().is_some_and(plain)
+        && text.bytes().next_back().is_some_and(plain)
+}
+
+/// The same for claims: labels with points between them.
+fn is_dns_name(text: &str) -> bool {
+    text.len() <= 253 && text.split('.').all(is_dns_label)
+}
+
+fn is_image(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-/:@".contains(&byte))
 }
 
 fn wrong(error: serde_json::Error) -> Error {

@@ -34,7 +34,7 @@ pub use kubernetes::as_log;
 
 /// The engines. Names, options and help of `fleet plan` are made from this, and what a plan holds is read
 /// by it.
-pub const ENGINES: [Entry; 3] = [
+pub const ENGINES: &[Entry] = &[
     Entry::of::<ssh::Ssh>("ssh", None),
     Entry::of::<slurm::Slurm>("slurm", Some("SLURMD_NODENAME")),
     Entry::of::<kubernetes::Kubernetes>("kubernetes", Some(identity::NODE_VARIABLE)),
@@ -103,9 +103,9 @@ impl Typed {
 }
 
 fn entry(name: &str) -> Result<&'static Entry, Error> {
-    let known = || ENGINES.each_ref().map(|entry| entry.name);
-    let unknown = || Error::NotPossible(unknown("fleet engine", name, &known()));
-    ENGINES.iter().find(|entry| entry.name == name).ok_or_else(unknown)
+    let known: Vec<&str> = ENGINES.iter().map(|entry| entry.name).collect();
+    let found = ENGINES.iter().find(|entry| entry.name == name);
+    found.ok_or_else(|| Error::NotPossible(unknown("fleet engine", name, &known)))
 }
 
 /// The engine of a plan.
@@ -128,4 +128,32 @@ pub fn engine_of(plan: &FleetPlan) -> Result<Box<dyn Engine>, Error> {
 pub fn node_name(root: &Root) -> String {
     let told = ENGINES.iter().filter_map(|entry| std::env::var(entry.node_variable?).ok());
     identity::node_name(root, told)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(engine: &str) -> Option<String> {
+        let text = r#"{"schema":1,"digest":"","coretwin":"0","engine":ENGINE,"program":"coretwin",
+            "subject":{"study":["chat"]},"seed":1,"tasks":[{"number":0,"name":"a","seed":2}]}"#;
+        let plan = serde_json::from_str(&text.replace("ENGINE", engine)).expect("a plan");
+        engine_of(&plan).err().map(|why| why.to_string())
+    }
+
+    #[test]
+    fn a_plan_is_for_an_engine_of_the_table_with_a_place_for_every_task() {
+        let slurm = |places: &str| {
+            format!(r#"{{"name":"slurm","places":[{places}],"warn_s":60,"options":[]}}"#)
+        };
+        assert_eq!(refused(&slurm(r#""any""#)), None);
+        assert_eq!(refused(&slurm(r#"{"node":"n1"}"#)), None);
+        for (engine, part) in [
+            (slurm(""), "a place for every task"),
+            (slurm("7"), "field engine"),
+            (r#"{"name":"slrum"}"#.to_owned(), "did you mean 'slurm'"),
+        ] {
+            assert!(refused(&engine).is_some_and(|why| why.contains(part)), "{engine}");
+        }
+    }
 }

@@ -5,8 +5,7 @@
 //! So a connection that dies ends nothing: the study goes on, puts its machine back as it always does,
 //! and the next call finds it running or fetches what it left.
 
-mod remote;
-
+use super::child::{Said, is_plain_name, last_words, listen, quoted};
 use super::engine::{Call, Engine, Known};
 use super::hosts::{SshHost, ssh_hosts, ssh_options};
 use super::status::Bundles;
@@ -14,14 +13,33 @@ use super::task::unwritable;
 use crate::error::Error;
 use crate::parallel;
 use coretwin_base::caps;
-use remote::{Ended, Remote};
+use coretwin_base::fleet::MemberState;
+use coretwin_base::fleet::plan::FleetPlan;
+use coretwin_store::Extent;
+use coretwin_store::fleet_bundle::FleetBundle;
+use coretwin_store::fleet_folder::{BUNDLES, FLEET, FleetFolder, bundles_in};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::path::PathBuf;
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{ChildStdout, Command};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
+
+/// Says that there is no connection, in `ssh`.
+const NO_CONNECTION: i32 = 255;
+/// Says that there is no such program, in a shell.
+const NO_PROGRAM: i32 = 127;
+/// What every call is made with, behind the user's own options (the first word counts).
+const OPTIONS: [&str; 4] = [
+    "-oBatchMode=yes",
+    "-oConnectTimeout=15",
+    "-oServerAliveInterval=15",
+    "-oServerAliveCountMax=4",
+];
 
 /// How often a call that is waited for looks whether it is to stop.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
@@ -141,4 +159,227 @@ impl Ssh {
 
 fn held<T>(lock: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     lock.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A host, and the task that is for it.
+#[derive(Clone)]
+struct Remote<'a> {
+    fleet: &'a FleetFolder,
+    plan: &'a FleetPlan,
+    program: &'a Path,
+    options: Vec<String>,
+    host: SshHost,
+    install: bool,
+    task: u32,
+}
+
+/// How a task ended that left a bundle.
+enum Ended {
+    Done,
+    Partial(String),
+}
+
+impl Remote<'_> {
+    fn name(&self) -> String {
+        self.host.name()
+    }
+
+    /// The folder on the host, below the home of the user there.
+    fn folder(&self) -> String {
+        format!(".coretwin-fleet/{}-{}", self.plan.short(), self.task)
+    }
+
+    /// The program there.
+    fn coretwin(&self) -> String {
+        if self.install {
+            // A path, so that the program finds its worker beside itself.
+            return format!("./{}/coretwin", self.folder());
+        }
+        quoted(&self.plan.program)
+    }
+
+    /// Runs the task there to its end and brings its bundle home.
+    fn run(&self, say: impl Fn(&str)) -> Result<Ended, String> {
+        let folder = self.folder();
+        self.put(&self.fleet.path(FLEET), FLEET, "644")?;
+        if self.install {
+            say("copying the program");
+            for name in ["coretwin", "coretwin-worker"] {
+                self.put(&self.program.with_file_name(name), name, "755")?;
+            }
+        }
+        say("running");
+        let run =
+            format!("{} fleet run {folder} --here --task {} --apart", self.coretwin(), self.task);
+        let answer = self.ask(&run, &[])?;
+        let line = answer.out.lines().last().map(str::to_owned);
+        match line.as_deref().and_then(|line| line.strip_prefix("bundle: ")) {
+            Some(path) => self.fetch(path),
+            None => {
+                if answer.status.code() == Some(NO_PROGRAM) {
+                    // Nothing was run, so nothing there is of use.
+                    let _ = self.ask(&format!("rm -rf {folder}"), &[]);
+                }
+                Err(self.complaint(&answer))
+            }
+        }
+    }
+
+    /// Puts a file into the folder there, whole or not at all.
+    fn put(&self, path: &Path, name: &str, mode: &str) -> Result<(), String> {
+        let bytes = File::open(path).and_then(|file| caps::BUNDLE.read(file));
+        let bytes = bytes.map_err(|error| format!("cannot read {}: {error}", path.display()))?;
+        let folder = self.folder();
+        let script = format!(
+            "umask 077; mkdir -p {folder}/{BUNDLES} && cat > {folder}/.{name}.$$ && \
+             chmod {mode} {folder}/.{name}.$$ && mv {folder}/.{name}.$$ {folder}/{name}"
+        );
+        let answer = self.ask(&script, &bytes)?;
+        if answer.status.success() { Ok(()) } else { Err(self.complaint(&answer)) }
+    }
+
+    /// Fetches a bundle, reads it whole, and only then takes the folder there away.
+    fn fetch(&self, path: &str) -> Result<Ended, String> {
+        let name = Path::new(path).file_name().unwrap_or_default().to_string_lossy().into_owned();
+        if !is_plain_name(&name) {
+            return Err(format!("it calls its bundle '{path}', which is no file name"));
+        }
+        let home = self.fleet.path(BUNDLES);
+        // In a folder of its own until it is known to be whole; its name is part of what is checked.
+        let part = home.join(format!(".part-{}", self.task));
+        let kept = self.copy(&part, &name).and_then(|copy| keep(&home, &copy, &name, self));
+        let _ = fs::remove_dir_all(&part);
+        let state = kept?;
+        if state == MemberState::Complete {
+            let _ = self.ask(&format!("rm -rf {}", self.folder()), &[]);
+        }
+        Ok(match state {
+            MemberState::Complete => Ended::Done,
+            MemberState::Partial(why) => Ended::Partial(why),
+        })
+    }
+
+    /// Copies a bundle of the folder there into a folder here.
+    fn copy(&self, part: &Path, name: &str) -> Result<PathBuf, String> {
+        let problem = |error: io::Error| format!("cannot write {}: {error}", part.display());
+        let path = part.join(name);
+        let made = fs::create_dir_all(part).and_then(|()| File::create(&path));
+        let mut file = made.map_err(problem)?;
+        let script = format!("cat {}/{BUNDLES}/{name}", self.folder());
+        let answer = self.hear(&script, &[], |out| {
+            let count = io::copy(&mut out.take(caps::BUNDLE.bytes + 1), &mut file)?;
+            if count > caps::BUNDLE.bytes { Err(caps::BUNDLE.exceeded()) } else { Ok(()) }
+        })?;
+        if answer.status.success() { Ok(path) } else { Err(self.complaint(&answer)) }
+    }
+
+    /// Tells the study there to stop.
+    fn stop(&self) {
+        let Self { task, .. } = self;
+        let stop =
+            format!("{} fleet run {} --here --task {task} --stop", self.coretwin(), self.folder());
+        // If it cannot be told, the study ends by itself and the next look finds it.
+        let _ = self.ask(&stop, &[]);
+    }
+
+    /// Looks what became of the task; brings home a complete bundle, and one of a task that has none
+    /// here yet.
+    fn look(&self, had: bool) -> Option<Known> {
+        let folder = self.folder();
+        let script = format!(
+            "test -e {folder}/{FLEET} || exit 0; {} fleet run {folder} --here --task {} --look",
+            self.coretwin(),
+            self.task
+        );
+        let answer = match self.ask(&script, &[]) {
+            Ok(answer) if answer.status.success() => answer,
+            Ok(answer) => return Some(Known::Failed(self.complaint(&answer))),
+            Err(why) => return Some(Known::Failed(why)),
+        };
+        let said = |word: &str| answer.out.lines().find_map(|line| line.strip_prefix(word));
+        let bundle = said("bundle: ").filter(|_| !had || said("complete").is_some());
+        if let Some(Err(why)) = bundle.map(|path| self.fetch(path)) {
+            return Some(Known::Failed(why));
+        }
+        said("running: ").map(|_| Known::Running(format!("on {}", self.name())))
+    }
+
+    /// Runs a script of the plain shell there.
+    fn ask(&self, script: &str, input: &[u8]) -> Result<Said<String>, String> {
+        let text = |out: &mut ChildStdout| caps::ANSWER.read(out);
+        let Said { status, out, err } = self.hear(script, input, text)?;
+        Ok(Said { status, out: String::from_utf8_lossy(&out).into_owned(), err })
+    }
+
+    /// The same, with its standard output taken as it comes.
+    fn hear<T>(
+        &self,
+        script: &str,
+        input: &[u8],
+        take: impl FnOnce(&mut ChildStdout) -> io::Result<T>,
+    ) -> Result<Said<T>, String> {
+        let mut command = Command::new("ssh");
+        command
+            .args(&self.options)
+            .args(&self.host.options)
+            .args(OPTIONS)
+            .arg(&self.host.destination)
+            // Whatever shell the user has there, it starts this one.
+            .arg(format!("exec sh -c {}", quoted(script)))
+            .process_group(0);
+        let answer = listen(&mut command, input, take).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => format!("cannot run ssh: {error}; install openssh-client"),
+            _ => format!("cannot hear ssh: {error}"),
+        })?;
+        if answer.status.code() == Some(NO_CONNECTION) {
+            let said = last_words(&answer.err).unwrap_or_else(|| "ssh said nothing".to_owned());
+            return Err(format!(
+                "cannot be reached, or the connection died: {said}; the next run goes on with it"
+            ));
+        }
+        Ok(answer)
+    }
+
+    /// What an answer without a result means.
+    fn complaint<T>(&self, answer: &Said<T>) -> String {
+        let said = last_words(&answer.err).unwrap_or_else(|| "it said nothing".to_owned());
+        match answer.status.code().unwrap_or(-1) {
+            NO_PROGRAM => format!(
+                "has no {} ({said}); draw the fleet with --program PATH, or with --install",
+                self.plan.program
+            ),
+            status => format!("failed with status {status}: {said}"),
+        }
+    }
+}
+
+/// Reads what was fetched and moves it to the bundles.
+fn keep(
+    home: &Path,
+    fetched: &Path,
+    name: &str,
+    remote: &Remote<'_>,
+) -> Result<MemberState, String> {
+    let problem = |error: io::Error| format!("cannot move {}: {error}", fetched.display());
+    let bundle = FleetBundle::read(fetched, Extent::Report)
+        .map_err(|error| format!("its bundle: {error}"))?;
+    if (bundle.manifest.fleet.as_str(), bundle.manifest.task)
+        != (remote.plan.digest.as_str(), remote.task)
+    {
+        return Err("its bundle is of another fleet or task".to_owned());
+    }
+    let begin = format!("{}-", bundle.manifest.machine);
+    let earlier = bundles_in(home).unwrap_or_default();
+    fs::rename(fetched, home.join(name)).map_err(problem)?;
+    for other in earlier {
+        let of_machine = other.file_name().is_some_and(|n| n.to_string_lossy().starts_with(&begin));
+        if !of_machine || other == home.join(name) {
+            continue;
+        }
+        // The partial one of an earlier try of this task; whatever else there is, a merge names.
+        if FleetBundle::manifest_of(&other).is_ok_and(|m| m.task == remote.task) {
+            let _ = fs::remove_file(other);
+        }
+    }
+    Ok(bundle.manifest.state)
 }

@@ -6,6 +6,7 @@ use crate::options;
 use crate::out;
 use crate::verb::study::args::{self as study_args, Line};
 use anyhow::{Context, Result};
+use clap::builder::PossibleValuesParser;
 use coretwin_base::fleet::plan::FleetSubject;
 use coretwin_base::suggest::unknown;
 use coretwin_lab::fleet::plan::{FleetRequest, draw};
@@ -35,7 +36,7 @@ pub(crate) struct Args {
     /// Folder of the new fleet
     #[arg(value_name = "DIR")]
     folder: PathBuf,
-    #[arg(long, help = who(), value_parser = ENGINES.map(|engine| engine.name))]
+    #[arg(long, help = who(), value_parser = PossibleValuesParser::new(engines()))]
     engine: String,
     /// What is run: study …, or simulate sweep …
     #[arg(last = true, required = true, value_name = "STUDY")]
@@ -54,9 +55,15 @@ pub(crate) struct Args {
     options: Typed,
 }
 
+fn engines() -> Vec<&'static str> {
+    ENGINES.iter().map(|engine| engine.name).collect()
+}
+
 /// "Who runs it: a, b or c".
 fn who() -> String {
-    let [others @ .., last] = &ENGINES.map(|engine| engine.name);
+    let names = engines();
+    let (last, others) =
+        names.split_last().map_or(("", &names[..]), |(last, others)| (*last, others));
     format!("Who runs it: {} or {last}", others.join(", "))
 }
 

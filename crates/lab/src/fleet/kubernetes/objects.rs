@@ -1,7 +1,7 @@
 //! The objects that are handed to the cluster (a ConfigMap and a Job for the fleet, a DaemonSet for the live
 //! view), and what is read of its pods. In an object a field without a value is left out.
 
-use super::options::Kubernetes;
+use super::Kubernetes;
 use crate::fleet::identity::NODE_VARIABLE;
 use crate::fleet::yaml;
 use coretwin_base::fleet::plan::FleetPlan;
