@@ -17,6 +17,7 @@
 pub mod account;
 pub mod caps;
 pub mod column;
+pub mod distinct;
 pub mod fleet;
 pub mod machine;
 pub mod openmetrics;

@@ -7,6 +7,7 @@ use crate::document::{Block, Column, Figure, Headline, Table};
 use crate::number;
 use crate::plot::{Forest, ForestGroup, ForestLine, Plot};
 use crate::words;
+use coretwin_base::distinct::distinct;
 use coretwin_base::origin::Origin;
 use coretwin_base::study::decision::{Decision, Measure, Worth};
 use coretwin_base::study::plan::{PlanRow, Protocol, Scale};
@@ -23,15 +24,7 @@ pub(crate) fn title(study: &Study<'_>) -> String {
     if let Some(command) = &study.plan.command {
         return words::shorten(&words::clean(&words::shell_line(&command.argv)), TITLE_MAX);
     }
-    let listed = |name: fn(&PlanRow) -> &str| {
-        let mut names: Vec<&str> = Vec::new();
-        for row in &study.plan.rows {
-            if !names.contains(&name(row)) {
-                names.push(name(row));
-            }
-        }
-        names
-    };
+    let listed = |name: fn(&PlanRow) -> &str| distinct(study.plan.rows.iter().map(name));
     if article::is_whole(study.plan) {
         return format!("the 2003 article ({})", article::SOURCE);
     }

@@ -1,5 +1,6 @@
 //! How much of the load was simulated, and what the seed moves.
 
+use coretwin_base::distinct::distinct;
 use coretwin_base::simulation::prediction::Sample;
 use coretwin_base::study::plan::Plan;
 use coretwin_base::study::reading::{Phase, Reading, Status};
@@ -27,12 +28,7 @@ pub(super) fn of(plan: &Plan, readings: &[Reading]) -> Vec<Sample> {
         told.fractions.extend(metric("sampled_fraction"));
         told.runs.extend(metric("runs").map(|runs| runs as u32));
     }
-    let mut families: Vec<&str> = Vec::new();
-    for row in &plan.rows {
-        if !families.contains(&row.family.as_str()) {
-            families.push(&row.family);
-        }
-    }
+    let families = distinct(plan.rows.iter().map(|row| row.family.as_str()));
     let sample = |family: &str| {
         let own = plan.rows.iter().filter(|row| row.family == family);
         let own: Vec<&Told<'_>> = own.filter_map(|row| rows.get(row.id.as_str())).collect();

@@ -10,6 +10,7 @@ use crate::{number, words};
 use coretwin_article::prediction::{Pair, pairs};
 use coretwin_article::printed::Kernel;
 use coretwin_article::tables::{Filled, filled};
+use coretwin_base::distinct::distinct;
 use coretwin_base::simulation::Simulation;
 use coretwin_base::simulation::prediction::{Gain, PredictedRow, Prediction, Score, Standing};
 use coretwin_base::study::plan::Protocol;
@@ -192,16 +193,8 @@ fn aims(prediction: &Prediction) -> Option<Table> {
 
 /// A family a line, a policy a column; the processor's own offer first.
 fn gains(prediction: &Prediction) -> Table {
-    let mut schedulers: Vec<&str> = Vec::new();
-    let mut families: Vec<&str> = Vec::new();
-    for gain in &prediction.gains {
-        if !schedulers.contains(&gain.scheduler.as_str()) {
-            schedulers.push(&gain.scheduler);
-        }
-        if !families.contains(&gain.family.as_str()) {
-            families.push(&gain.family);
-        }
-    }
+    let schedulers = distinct(prediction.gains.iter().map(|gain| gain.scheduler.as_str()));
+    let families = distinct(prediction.gains.iter().map(|gain| gain.family.as_str()));
     let find = |family: &str, scheduler: &str| {
         let is_of = |gain: &&Gain| gain.family == family && gain.scheduler == scheduler;
         prediction.gains.iter().find(is_of)

@@ -5,24 +5,17 @@ use crate::document::{Block, Column, Figure, Table};
 use crate::number;
 use crate::plot::{Forest, ForestGroup, ForestLine, Plot};
 use crate::words;
-use coretwin_base::study::comparison::{EffectChange, StudyComparison, SuiteChange};
+use coretwin_base::distinct::distinct;
+use coretwin_base::study::comparison::{Contrast, EffectChange, StudyComparison, SuiteChange};
 use coretwin_base::study::plan::{Comparison, Scale};
+use coretwin_base::study::summary::RowEffect;
 use coretwin_stats::geometric;
 
 /// The section: for each arm a drawing, a table for each family, and the suites if there are
 /// several.
 pub(super) fn blocks(comparison: &StudyComparison) -> Vec<Block> {
-    let mut arms: Vec<&str> = Vec::new();
-    let mut families: Vec<&str> = Vec::new();
-    for line in &comparison.effects {
-        let (arm, family) = (line.effects[0].arm.as_str(), line.family.as_str());
-        if !arms.contains(&arm) {
-            arms.push(arm);
-        }
-        if !families.contains(&family) {
-            families.push(family);
-        }
-    }
+    let arms = distinct(comparison.effects.iter().map(|line| line.effects[0].arm.as_str()));
+    let families = distinct(comparison.effects.iter().map(|line| line.family.as_str()));
     let mut blocks = Vec::new();
     for arm in arms {
         blocks.extend(forest(comparison, arm));
@@ -175,11 +168,7 @@ fn row(line: &EffectChange) -> Vec<String> {
     row
 }
 
-fn interaction(
-    contrast: &coretwin_base::study::comparison::Contrast,
-    scale: Scale,
-    unit: &str,
-) -> [String; 5] {
+fn interaction(contrast: &Contrast, scale: Scale, unit: &str) -> [String; 5] {
     let [size, ends] = cells(contrast, scale, unit);
     [
         size,
@@ -203,7 +192,7 @@ fn mean(suite: &SuiteChange, lines: &[&EffectChange]) -> Vec<String> {
     };
     let mut row = vec![name];
     for (study, effect) in suite.effects.iter().enumerate() {
-        let values = |value: fn(&coretwin_base::study::summary::RowEffect) -> Option<f64>| {
+        let values = |value: fn(&RowEffect) -> Option<f64>| {
             let values: Option<Vec<f64>> =
                 lines.iter().map(|line| value(&line.effects[study])).collect();
             let mean = values.filter(|_| whole && one_unit).and_then(|all| geometric::mean(&all));
@@ -220,15 +209,11 @@ fn mean(suite: &SuiteChange, lines: &[&EffectChange]) -> Vec<String> {
 }
 
 fn note(lines: &[&EffectChange]) -> String {
-    let mut units: Vec<String> = Vec::new();
-    for line in lines {
-        let better = line.effects[0].better.name();
-        let unit = format!("{} ({better} is better)", words::clean(&line.effects[0].unit));
-        if !units.contains(&unit) {
-            units.push(unit);
-        }
-    }
-    format!("Data are {}.", units.join(", "))
+    let unit = |line: &&EffectChange| {
+        let [RowEffect { better, unit, .. }, _] = &line.effects;
+        format!("{} ({} is better)", words::clean(unit), better.name())
+    };
+    format!("Data are {}.", distinct(lines.iter().map(unit)).join(", "))
 }
 
 /// The suites of an arm.

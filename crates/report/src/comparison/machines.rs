@@ -13,25 +13,17 @@ const FACTS_MAX: usize = 400;
 
 /// Rows and arms of one study alone.
 pub(super) fn unmatched(comparison: &StudyComparison) -> Vec<Block> {
-    let mut lines = Vec::new();
+    let mut blocks = Vec::new();
     for study in &comparison.studies {
-        for (what, names) in [("rows", &study.rows_only), ("arms", &study.arms_only)] {
+        let head = words::clean(&study.head);
+        for (what, names) in [("Rows", &study.rows_only), ("Arms", &study.arms_only)] {
             if !names.is_empty() {
                 let names = words::clean(&names.join(", "));
-                lines.push(format!(
-                    "{} only in {}: {names}.",
-                    capital(what),
-                    words::clean(&study.head)
-                ));
+                blocks.push(Block::Text(format!("{what} only in {head}: {names}.")));
             }
         }
     }
-    lines.into_iter().map(Block::Text).collect()
-}
-
-fn capital(word: &str) -> String {
-    let mut letters = word.chars();
-    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+    blocks
 }
 
 /// Both studies, and the facts that differ.

@@ -13,6 +13,7 @@ use crate::comparison::cells::{cells, csv_of, heads, json, notice, tone};
 use crate::document::{Block, Document, Headline, Outline};
 use crate::format::{Format, document_formats};
 use crate::{number, words};
+use coretwin_base::distinct::distinct;
 use coretwin_base::origin::Origin;
 use coretwin_base::study::comparison::StudyComparison;
 use coretwin_base::study::plan::Scale;
@@ -64,12 +65,7 @@ fn document(comparison: &StudyComparison) -> Document {
 
 fn title(comparison: &StudyComparison) -> String {
     let [first, second] = heads(comparison);
-    let mut families: Vec<&str> = Vec::new();
-    for line in &comparison.effects {
-        if !families.contains(&line.family.as_str()) {
-            families.push(&line.family);
-        }
-    }
+    let families = distinct(comparison.effects.iter().map(|line| line.family.as_str()));
     let subject = match families.as_slice() {
         [] => String::new(),
         families => format!("{}: ", families.join(", ")),
@@ -81,13 +77,9 @@ fn title(comparison: &StudyComparison) -> String {
 fn headlines(comparison: &StudyComparison) -> Vec<Headline> {
     let [first, second] = heads(comparison);
     let mut headlines: Vec<Headline> = Vec::new();
-    let mut arms: Vec<&str> = Vec::new();
-    for line in &comparison.effects {
-        let arm = line.effects[0].arm.as_str();
-        if arms.contains(&arm) {
-            continue;
-        }
-        arms.push(arm);
+    for arm in distinct(comparison.effects.iter().map(|line| line.effects[0].arm.as_str())) {
+        let mut lines = comparison.effects.iter();
+        let Some(line) = lines.find(|line| line.effects[0].arm == arm) else { continue };
         let suite = comparison.suites.iter().rfind(|suite| suite.effects[0].arm == arm);
         let suite = suite.filter(|suite| suite.interaction.ratio.is_some());
         let (contrast, scale, unit, subject, blocks) = match suite {

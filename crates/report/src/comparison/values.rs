@@ -4,16 +4,12 @@ use super::cells::{cells, heads, result};
 use crate::document::{Block, Column, Table};
 use crate::number;
 use crate::words;
+use coretwin_base::distinct::distinct;
 use coretwin_base::study::comparison::{StudyComparison, ValueChange};
 
 /// A caution, and a table for each arm.
 pub(super) fn blocks(comparison: &StudyComparison) -> Vec<Block> {
-    let mut arms: Vec<&str> = Vec::new();
-    for line in &comparison.values {
-        if !arms.contains(&line.arm.as_str()) {
-            arms.push(&line.arm);
-        }
-    }
+    let arms = distinct(comparison.values.iter().map(|line| line.arm.as_str()));
     let mut blocks = vec![Block::Text(
         "Different sessions, boots or machines are set against each other here, one of each. The \
          intervals cover only the spread between the blocks of a study: a change that they exclude \

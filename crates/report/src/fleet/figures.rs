@@ -5,6 +5,7 @@ use crate::document::{Block, Figure};
 use crate::number;
 use crate::plot::{Forest, ForestGroup, ForestLine, Heat, HeatCell, HeatRow, Plot};
 use crate::words::clean;
+use coretwin_base::distinct::distinct;
 use coretwin_base::fleet::summary::{FleetEffect, FleetSummary};
 use coretwin_base::study::plan::Scale;
 use coretwin_base::study::summary::Verdict;
@@ -23,14 +24,7 @@ pub(super) fn models(summary: &FleetSummary) -> Vec<String> {
 
 /// Arms with their references, in the order of the effects.
 fn arms(summary: &FleetSummary) -> Vec<(&str, &str)> {
-    let mut arms = Vec::new();
-    for effect in &summary.effects {
-        let arm = (&*effect.arm, &*effect.reference);
-        if !arms.contains(&arm) {
-            arms.push(arm);
-        }
-    }
-    arms
+    distinct(summary.effects.iter().map(|effect| (&*effect.arm, &*effect.reference)))
 }
 
 /// Lines of one arm that can be drawn as ratios, row by row; suites first.

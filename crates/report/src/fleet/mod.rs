@@ -14,6 +14,7 @@ use crate::document::{Block, Document, Headline, Outline};
 use crate::format::{Format, document_formats};
 use crate::{number, words};
 use cells::{amount, ends};
+use coretwin_base::distinct::distinct;
 use coretwin_base::fleet::summary::{FleetEffect, FleetSummary};
 use coretwin_base::origin::Origin;
 use coretwin_base::study::plan::Comparison;
@@ -75,12 +76,7 @@ const WHAT_TO_SET: [&str; 2] = [
 ];
 
 fn title(summary: &FleetSummary) -> String {
-    let mut workloads: Vec<&str> = Vec::new();
-    for effect in &summary.effects {
-        if !workloads.contains(&&*effect.workload) {
-            workloads.push(&effect.workload);
-        }
-    }
+    let workloads = distinct(summary.effects.iter().map(|effect| &*effect.workload));
     words::shorten(&words::clean(&workloads.join(", ")), 90)
 }
 

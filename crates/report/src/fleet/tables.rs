@@ -8,7 +8,7 @@ use coretwin_base::fleet::summary::{FleetEffect, FleetOutlier, FleetSummary};
 use coretwin_base::study::plan::Scale;
 
 /// Most lines of a table.
-const LINES_MAX: usize = 300;
+pub(super) const LINES_MAX: usize = 300;
 
 pub(super) fn suites(summary: &FleetSummary) -> Vec<Block> {
     if summary.suites.is_empty() {
@@ -80,14 +80,7 @@ fn lines(summary: &FleetSummary, caption: &str, effects: &[FleetEffect]) -> Tabl
     ];
     let columns: Vec<Cell<'_>> = columns.into_iter().filter(|(shown, ..)| *shown).collect();
     let line = |effect: &FleetEffect| columns.iter().map(|(_, _, cell)| cell(effect)).collect();
-    let left_out = effects.len().saturating_sub(LINES_MAX);
-    let more = match left_out {
-        0 => String::new(),
-        _ => format!(
-            " The first {LINES_MAX} of {} lines; --format csv has all of them.",
-            number::whole(effects.len() as u64)
-        ),
-    };
+    let more = more_lines(effects.len());
     Table {
         caption: caption.to_owned(),
         rows: effects.iter().take(LINES_MAX).map(line).collect(),
@@ -97,6 +90,17 @@ fn lines(summary: &FleetSummary, caption: &str, effects: &[FleetEffect]) -> Tabl
              of rows are unadjusted.{more}"
         )),
         ..Table::default()
+    }
+}
+
+/// That a table shows the first of so many lines, if it does.
+pub(super) fn more_lines(lines: usize) -> String {
+    match lines.saturating_sub(LINES_MAX) {
+        0 => String::new(),
+        _ => format!(
+            " The first {LINES_MAX} of {} lines; --format csv has all of them.",
+            number::whole(lines as u64)
+        ),
     }
 }
 

@@ -4,17 +4,13 @@
 use crate::confidence;
 use crate::study::phrase::{counted, signed_percent};
 use crate::study::suites;
+use coretwin_base::distinct::distinct;
 use coretwin_base::study::comparison::{Change, Contrast, StudyComparison, ValueChange};
 use coretwin_base::study::plan::Scale;
 
 /// One sentence per arm other than the reference, and one on the values.
 pub(super) fn write(comparison: &StudyComparison) -> Vec<String> {
-    let mut arms: Vec<&str> = Vec::new();
-    for line in &comparison.effects {
-        if !arms.contains(&line.effects[0].arm.as_str()) {
-            arms.push(&line.effects[0].arm);
-        }
-    }
+    let arms = distinct(comparison.effects.iter().map(|line| line.effects[0].arm.as_str()));
     let answers = arms.into_iter().filter_map(|arm| Answer::new(comparison, arm));
     let mut sentences: Vec<String> = answers.map(|answer| answer.text(comparison)).collect();
     sentences.extend(values(comparison));
@@ -121,12 +117,7 @@ pub(crate) fn changed(
 
 /// What became of the rows themselves, arm by arm.
 fn values(comparison: &StudyComparison) -> Option<String> {
-    let mut arms: Vec<&str> = Vec::new();
-    for line in &comparison.values {
-        if !arms.contains(&line.arm.as_str()) {
-            arms.push(&line.arm);
-        }
-    }
+    let arms = distinct(comparison.values.iter().map(|line| line.arm.as_str()));
     let has_result = |line: &&ValueChange| line.contrast.ratio.is_some();
     let of_arm = |arm: &str| {
         let suites = comparison.value_suites.iter().rev();

@@ -6,9 +6,9 @@
 use super::rows::{Differences, from_scale, gives_verdicts, widening};
 use crate::paired::Paired;
 use crate::{confidence, verdict};
+use coretwin_base::distinct::distinct;
 use coretwin_base::study::plan::{Plan, Scale};
 use coretwin_base::study::summary::{SuiteEffect, Verdict};
-use std::collections::BTreeSet;
 
 /// Name of the suite over all families.
 pub(crate) const ALL: &str = "all";
@@ -16,18 +16,11 @@ pub(crate) const ALL: &str = "all";
 /// Suites of one arm: one per family, and one over all of them if there are several. Rows on the
 /// raw scale have no ratio and stay out.
 pub(crate) fn effects(plan: &Plan, comparisons: &[Differences], arm: usize) -> Vec<SuiteEffect> {
-    let families: BTreeSet<&str> = plan
-        .rows
-        .iter()
-        .filter(|row| row.scale == Scale::Ratio)
-        .map(|row| row.family.as_str())
-        .collect();
-    let mut order: Vec<&str> = Vec::new();
-    for row in plan.rows.iter().filter(|row| families.contains(row.family.as_str())) {
-        if !order.contains(&row.family.as_str()) {
-            order.push(&row.family);
-        }
-    }
+    let has_ratios = |family: &&str| {
+        plan.rows.iter().any(|row| row.family == *family && row.scale == Scale::Ratio)
+    };
+    let mut order = distinct(plan.rows.iter().map(|row| row.family.as_str()));
+    order.retain(has_ratios);
     let mut suites: Vec<SuiteEffect> =
         order.iter().map(|family| effect(plan, comparisons, arm, family, &[family])).collect();
     if order.len() > 1 {

@@ -76,21 +76,13 @@ fn text(fleet: &FleetFolder, plan: &FleetPlan, status: &Status) -> String {
     let folder = &fleet.folder().display().to_string();
     let mut text = String::new();
     let of = |state: State| status.tasks.iter().filter(move |task| task.state == state);
-    let counts: Vec<String> = [
-        State::Done,
-        State::Running,
-        State::Waiting,
-        State::Partial,
-        State::Failed,
-        State::Missing,
-    ]
-    .into_iter()
-    .map(|state| (of(state).count(), state.word()))
-    .filter(|(count, _)| *count > 0)
-    .map(|(count, word)| format!("{count} {word}"))
-    .collect();
+    let open = [State::Running, State::Waiting, State::Partial, State::Failed, State::Missing];
+    let counts =
+        [State::Done].into_iter().chain(open).map(|state| (of(state).count(), state.word()));
+    let counts = counts.filter(|(count, _)| *count > 0);
+    let counts: Vec<String> = counts.map(|(count, word)| format!("{count} {word}")).collect();
     let _ = writeln!(text, "fleet {}: {}", plan.short(), counts.join(", "));
-    for state in [State::Running, State::Waiting, State::Partial, State::Failed, State::Missing] {
+    for state in open {
         for task in of(state).take(LISTED) {
             let (word, about) = (state.word(), &task.about);
             let _ = writeln!(text, "  {:>4}  {:<20} {word}: {about}", task.task, task.name);

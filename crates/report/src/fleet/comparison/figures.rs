@@ -5,6 +5,7 @@ use crate::comparison::cells::{amount, interval};
 use crate::document::{Block, Figure};
 use crate::plot::{Forest, ForestGroup, ForestLine, Plot};
 use crate::words::clean;
+use coretwin_base::distinct::distinct;
 use coretwin_base::fleet::comparison::{FleetChange, FleetComparison};
 use coretwin_base::study::plan::Scale;
 
@@ -14,13 +15,7 @@ const LINES_MAX: usize = 40;
 /// A forest for each arm.
 pub(super) fn forests(comparison: &FleetComparison) -> Vec<Block> {
     let all = || comparison.suites.iter().chain(&comparison.effects);
-    let mut arms: Vec<(&str, &str)> = Vec::new();
-    for line in all() {
-        let arm = (&*line.arm, &*line.reference);
-        if !arms.contains(&arm) {
-            arms.push(arm);
-        }
-    }
+    let arms = distinct(all().map(|line| (&*line.arm, &*line.reference)));
     let lines = |arm: (&str, &str)| {
         let of_arm = |line: &&FleetChange| {
             (&*line.arm, &*line.reference) == arm && line.scale == Scale::Ratio

@@ -3,6 +3,7 @@
 use super::cells::{heads, machines, row};
 use crate::comparison::cells::{amount, cells, interval, no_regression, rank, result};
 use crate::document::{Block, Column, Table};
+use crate::fleet::tables::{LINES_MAX, more_lines};
 use crate::number::{self, or_none};
 use crate::words::{arrow, clean, shorten};
 use coretwin_base::fleet::comparison::{
@@ -11,8 +12,6 @@ use coretwin_base::fleet::comparison::{
 use coretwin_base::shared_text::SharedText;
 use std::collections::BTreeMap;
 
-/// Most lines of a table.
-const LINES_MAX: usize = 300;
 /// Most machines, values or rows named in a cell or sentence.
 const NAMES_MAX: usize = 6;
 /// Most characters of a fact in a table.
@@ -92,13 +91,7 @@ fn lines(comparison: &FleetComparison, caption: &str, lines: &[&FleetChange]) ->
         ]);
         cells
     };
-    let more = match lines.len().saturating_sub(LINES_MAX) {
-        0 => String::new(),
-        _ => format!(
-            " The first {LINES_MAX} of {} lines; --format csv has all of them.",
-            number::whole(lines.len() as u64)
-        ),
-    };
+    let more = more_lines(lines.len());
     Table {
         caption: caption.to_owned(),
         rows: lines.iter().take(LINES_MAX).map(cells).collect(),
