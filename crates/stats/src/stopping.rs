@@ -11,6 +11,9 @@
 /// multiples of four, so that two arms have come first equally often.
 pub const LOOKS: [u32; 8] = [8, 12, 20, 32, 52, 80, 120, 200];
 
+/// Fewest blocks for an interval that has been checked by simulation.
+pub(crate) const BLOCKS_MIN: u32 = LOOKS[0];
+
 /// Factor on every half-width where blocks were added until an interval was narrow enough: from so
 /// many blocks on. The earlier a study stops, the smaller its spread must have looked.
 pub const WIDENINGS: [(u32, f64); 4] = [(8, 1.25), (12, 1.18), (20, 1.12), (32, 1.08)];

@@ -146,7 +146,7 @@ pub struct RowEffect {
 }
 
 /// The effect of an arm on a suite: rows weighed by family, analysed per block.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SuiteEffect {
     /// Name of the suite; `all` over several families.
     pub suite: String,

@@ -4,6 +4,7 @@ use super::common::Common;
 use super::gate::Gate;
 use super::records::StudyRecords;
 use super::side::Side;
+use crate::stopping::BLOCKS_MIN;
 use crate::study::phrase::{counted, listed};
 use coretwin_base::origin::Origin;
 use coretwin_base::study::comparison::{ComparedStudy, StudyComparison};
@@ -11,9 +12,6 @@ use coretwin_base::study::plan::{Comparison, PlanArm, Protocol};
 use coretwin_base::study::reading::Better;
 use coretwin_base::study::summary::StoppedBecause;
 use coretwin_base::warning::Warning;
-
-/// Fewest blocks for an interval that has been checked by simulation.
-const BLOCKS_MIN: u32 = 8;
 
 /// Every warning, those that take the verdict away first.
 pub(super) fn write(
@@ -144,13 +142,12 @@ impl Writer<'_> {
                 format!("{} (other {})", a.id, what.join(", "))
             })
             .collect();
-        (!texts.is_empty()).then(|| {
-            Warning::new(
-                "work-differs",
-                format!("the studies did different work under one label: {}", listed(&texts)),
-                "Their changes get no verdict. Compare studies that were planned alike.",
-            )
-        })
+        of_some(
+            "work-differs",
+            "the studies did different work under one label",
+            &texts,
+            "Their changes get no verdict. Compare studies that were planned alike.",
+        )
     }
 
     /// Rows of one label in different units.
@@ -170,13 +167,8 @@ impl Writer<'_> {
                 format!("{} ({x} against {y})", a.id)
             })
             .collect();
-        (!texts.is_empty()).then(|| {
-            Warning::new(
-                "unit-differs",
-                format!("left out, because unit or scale differ: {}", listed(&texts)),
-                "Read the same metric in both studies.",
-            )
-        })
+        let remedy = "Read the same metric in both studies.";
+        of_some("unit-differs", "left out, because unit or scale differ", &texts, remedy)
     }
 
     fn reference(&self) -> Option<Warning> {
@@ -285,13 +277,8 @@ impl Writer<'_> {
                 }
             }
         }
-        (!texts.is_empty()).then(|| {
-            Warning::new(
-                "threads-differ",
-                format!("thread counts differ: {}", listed(&texts)),
-                "Part of any change is due to that.",
-            )
-        })
+        let remedy = "Part of any change is due to that.";
+        of_some("threads-differ", "thread counts differ", &texts, remedy)
     }
 
     /// Machines that differ, or are not known.
@@ -319,6 +306,12 @@ impl Writer<'_> {
             .collect();
         machines_differ("machines", &foremost)
     }
+}
+
+/// A warning of some things, if there are any.
+fn of_some(kind: &str, what: &str, things: &[String], remedy: &str) -> Option<Warning> {
+    let text = || format!("{what}: {}", listed(things));
+    (!things.is_empty()).then(|| Warning::new(kind, text(), remedy))
 }
 
 /// That the margins of two `studies` or `fleets` differ, if so.

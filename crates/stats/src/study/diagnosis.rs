@@ -5,14 +5,12 @@
 use super::blocks::{Attempt, Blocks, Cell, Labels};
 use super::rows::{Differences, from_scale};
 use crate::paired::Paired;
+use crate::stopping::BLOCKS_MIN;
 use crate::student;
 use coretwin_base::study::plan::{Plan, PlanRow, Scale};
 use coretwin_base::study::reading::{Better, Phase, Reading, Status};
 use coretwin_base::warning::Warning;
 use std::collections::BTreeMap;
-
-/// Fewest blocks to test anything on.
-const BLOCKS_MIN: usize = 8;
 
 /// A difference is far off if it lies so many robust deviations (1.4826 times the median absolute
 /// deviation; Rousseeuw & Croux 1993) from the row's median, and further than the margin.
@@ -43,7 +41,7 @@ pub const COVERED_CARRY_OVER: u32 = 72;
 
 /// Whether anything but chance and the arms can be in these blocks. Simulated runs are independent.
 fn is_testable(plan: &Plan, blocks: usize) -> bool {
-    plan.simulation.is_none() && plan.arms.len() > 1 && blocks >= BLOCKS_MIN
+    plan.simulation.is_none() && plan.arms.len() > 1 && blocks >= BLOCKS_MIN as usize
 }
 
 /// The middle one of the values, the upper of two.
@@ -263,14 +261,19 @@ fn effect_of_before(values: &Visits, before: &Visits) -> Option<(f64, f64)> {
     take_means_out(&mut before);
     let pairs = before.iter().flatten().zip(values.iter().flatten());
     let pairs: Vec<(f64, f64)> = pairs.filter_map(|(x, y)| Some(((*x)?, (*y)?))).collect();
-    let of = |f: &dyn Fn(&(f64, f64)) -> f64| pairs.iter().map(f).sum::<f64>();
+    let lost = values.len().div_ceil(GROUP) + values.first()?.len();
+    let degrees = pairs.len().checked_sub(lost).filter(|degrees| *degrees > 0)? as f64;
+    let (slope, error) = slope(&pairs, degrees);
+    (error > 0.0).then(|| (slope, student::two_sided(slope / error, degrees)))
+}
+
+/// Slope of y on x through the origin by least squares, and its standard error.
+pub(super) fn slope(points: &[(f64, f64)], degrees: f64) -> (f64, f64) {
+    let of = |f: &dyn Fn(&(f64, f64)) -> f64| points.iter().map(f).sum::<f64>();
     let spread = of(&|(x, _)| x * x);
     let slope = of(&|(x, y)| x * y) / spread;
     let squares = of(&|(x, y)| (y - slope * x) * (y - slope * x));
-    let lost = values.len().div_ceil(GROUP) + values.first()?.len();
-    let degrees = pairs.len().checked_sub(lost).filter(|degrees| *degrees > 0)? as f64;
-    let error = libm::sqrt(squares / degrees / spread);
-    (error > 0.0).then(|| (slope, student::two_sided(slope / error, degrees)))
+    (slope, libm::sqrt(squares / degrees / spread))
 }
 
 /// Stolen time that hit an arm more than the reference, over the blocks that are analysed.

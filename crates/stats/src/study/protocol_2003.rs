@@ -159,14 +159,9 @@ fn suites(plan: &Plan, arm: usize, figures: &[[Option<f64>; 2]], blocks: u32) ->
         suite: family.to_owned(),
         arm: plan.arms[arm].label.clone(),
         ratio: geometric::mean(&ratios),
-        low: None,
-        high: None,
-        low_90: None,
-        high_90: None,
         rows: ratios.len() as u32,
         blocks,
-        verdict: None,
-        blocks_needed: None,
+        ..SuiteEffect::default()
     };
     ratios.into_iter().map(suite).collect()
 }

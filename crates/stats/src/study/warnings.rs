@@ -1,9 +1,11 @@
 //! Warnings that follow from plan and readings.
 
 use super::blocks::{Attempt, Blocks, Cell, Labels};
+use super::diagnosis::slope;
 use super::facts::Facts;
 use super::rows::{decides, from_scale};
 use crate::screening::choose_threads;
+use crate::stopping::BLOCKS_MIN;
 use crate::student;
 use coretwin_base::study::plan::{Plan, PlanArm, Protocol, Scale};
 use coretwin_base::study::reading::{Phase, Reading, Status};
@@ -17,9 +19,6 @@ const SET_ASIDE_SHARE_MAX: f64 = 0.10;
 /// Share of stolen time in the whole study above which a reader should know.
 const STEAL_WARNED_SHARE: f64 = 0.01;
 
-/// Fewest blocks for an interval that has been checked by simulation.
-const BLOCKS_MIN: usize = 8;
-
 /// A trend is called drift if a straight line explains it at this level, shared among all rows.
 const DRIFT_LEVEL: f64 = 0.01;
 
@@ -27,7 +26,7 @@ const DRIFT_LEVEL: f64 = 0.01;
 pub(super) fn of_blocks(plan: &Plan, blocks: &Blocks, stopped: StoppedBecause) -> Vec<Warning> {
     let mut warnings = Vec::new();
     let analysed = blocks.analysed.len();
-    if decides(plan) && analysed < BLOCKS_MIN {
+    if decides(plan) && analysed < BLOCKS_MIN as usize {
         warnings.push(Warning::new(
             "few-blocks",
             format!("only {analysed} block(s) could be analysed"),
@@ -166,17 +165,14 @@ fn drift(plan: &Plan, blocks: &Blocks) -> Option<Warning> {
 /// Total change along a straight line through the points, and the p-value of no slope (least
 /// squares; NIST/SEMATECH e-Handbook 4.4.3). `None` for fewer than eight points.
 fn trend(points: &[(f64, f64)]) -> Option<(f64, f64)> {
-    if points.len() < BLOCKS_MIN {
+    if points.len() < BLOCKS_MIN as usize {
         return None;
     }
     let count = points.len() as f64;
     let mean_x = points.iter().map(|p| p.0).sum::<f64>() / count;
     let mean_y = points.iter().map(|p| p.1).sum::<f64>() / count;
-    let spread: f64 = points.iter().map(|p| (p.0 - mean_x) * (p.0 - mean_x)).sum();
-    let slope = points.iter().map(|p| (p.0 - mean_x) * (p.1 - mean_y)).sum::<f64>() / spread;
-    let residual = |p: &(f64, f64)| p.1 - mean_y - slope * (p.0 - mean_x);
-    let squares: f64 = points.iter().map(|p| residual(p) * residual(p)).sum();
-    let error = libm::sqrt(squares / (count - 2.0) / spread);
+    let centred: Vec<(f64, f64)> = points.iter().map(|p| (p.0 - mean_x, p.1 - mean_y)).collect();
+    let (slope, error) = slope(&centred, count - 2.0);
     let change = slope * (points[points.len() - 1].0 - points[0].0);
     let p = if error > 0.0 { student::two_sided(slope / error, count - 2.0) } else { 0.0 };
     Some((change, p))
