@@ -11,7 +11,6 @@
 #![forbid(unsafe_code)]
 
 pub mod audit;
-pub mod chat_sizes;
 pub mod prediction;
 pub mod printed;
 pub mod tables;

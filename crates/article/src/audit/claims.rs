@@ -5,8 +5,7 @@
 //! after "about" or "approximately" it may be one point off, or 2.5 if it ends in 0 or 5.
 
 use super::builtin::builtin;
-use super::error::Error;
-use super::table::Sheet;
+use super::table::{Error, Sheet};
 use super::{Finding, mended_sheet};
 use coretwin_base::schema::SCHEMA;
 use serde::Serialize;

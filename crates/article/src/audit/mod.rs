@@ -9,7 +9,6 @@
 
 mod builtin;
 pub mod claims;
-mod error;
 pub mod figure;
 mod misprint;
 pub mod note;
@@ -20,8 +19,7 @@ mod table;
 mod tests;
 
 pub use builtin::{Table, builtin};
-pub use error::Error;
-pub use table::ROWS_MAX;
+pub use table::{Error, ROWS_MAX};
 
 use coretwin_base::schema::SCHEMA;
 use misprint::{Explanation, Mend};

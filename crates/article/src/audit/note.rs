@@ -2,8 +2,7 @@
 //! ratios of them only in words.
 
 use super::builtin::builtin;
-use super::error::Error;
-use super::table::Sheet;
+use super::table::{Error, Sheet};
 use coretwin_base::schema::SCHEMA;
 use serde::Serialize;
 

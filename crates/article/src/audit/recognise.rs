@@ -12,9 +12,8 @@
 //! A row in which a cell says `geomean` holds geometric means of the rows above it, back to the
 //! previous such row, that share the cells left of that word.
 
-use super::error::Error;
 use super::relation::{CellId, Formula, Holds, Model, Relation};
-use super::table::{Place, Sheet};
+use super::table::{Error, Place, Sheet};
 use std::collections::BTreeMap;
 
 /// Words in a header that make its column a time or a cost: lower is better.

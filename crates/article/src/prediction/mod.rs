@@ -1,14 +1,13 @@
 //! What a simulated study predicts of SMT, and how far off the article's figures that is.
 //!
 //! Under each policy the boot without SMT and that with it are a [`pairs::Pair`], analysed like a
-//! study of its own. Its rows meet the article's figures of the same kernel ([`rows`]); their errors
+//! study of its own. Its rows meet the article's figures of the same kernel; their errors
 //! make [`scores`], and those [`aims`].
 //!
 //! Invariant: what was fitted is never scored, and neither is what says nothing about SMT.
 
 mod aims;
 mod pairs;
-mod rows;
 mod samples;
 pub mod scores;
 
@@ -34,7 +33,7 @@ pub fn of(plan: &Plan, readings: &[Reading], stopped: StoppedBecause) -> Option<
         samples: samples::of(plan, readings),
     };
     if simulation.is_articles && !pairs.is_empty() {
-        prediction.rows = pairs.iter().flat_map(|pair| rows::of(pair, simulation)).collect();
+        prediction.rows = pairs.iter().flat_map(|pair| pairs::rows(pair, simulation)).collect();
         prediction.scores = scores::of(&prediction.rows);
         prediction.aims = aims::of(&prediction);
     }

@@ -3,9 +3,8 @@
 use super::columns;
 use crate::csv;
 use crate::{Study, json, words};
-use coretwin_article::chat_sizes::{ChatSize, chat_size};
 use coretwin_article::printed::{Kernel, Printed, Remark};
-use coretwin_article::tables::{Filled, Line, filled};
+use coretwin_article::tables::{ChatSize, Filled, Line, chat_size, filled};
 use coretwin_base::column::Column;
 use coretwin_base::machine::placement::Placement;
 use coretwin_base::origin::Origin;
