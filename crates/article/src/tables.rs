@@ -67,13 +67,24 @@ const fn family(
     Family { name, table, title, head, counted }
 }
 
-#[rustfmt::skip]
 const FAMILIES: [Family; 5] = [
     family("lmbench", 1, "Kernel functions (LMbench): time of one call", "Kernel function", ""),
     family("aim9", 2, "One user's work (AIM9): rate of each test", "Test", ""),
     family("chat", 4, "Chat: messages per second by rooms", "Chat rooms", "chat rooms"),
-    family("dbench", 5, "File service, files alone (dbench): throughput by clients", "Clients", "dbench clients"),
-    family("tbench", 6, "File service, network alone (tbench): throughput by clients", "Clients", "tbench clients"),
+    family(
+        "dbench",
+        5,
+        "File service, files alone (dbench): throughput by clients",
+        "Clients",
+        "dbench clients",
+    ),
+    family(
+        "tbench",
+        6,
+        "File service, network alone (tbench): throughput by clients",
+        "Clients",
+        "tbench clients",
+    ),
 ];
 
 /// Every table that the plan has rows for, in the article's order.

@@ -11,9 +11,13 @@
 //! machines differ about as much as their errors; METHOD.md has both measured.
 
 use super::random_effects::{Found, Weighed};
+use super::spread::halved;
 
 /// Levels of the confidence distribution; more change the interval by less than a hundredth.
 const LEVELS: u32 = 32;
+
+/// Halvings that find a quantile.
+const STEPS: u32 = 50;
 
 /// A mixture of normal distributions.
 #[derive(Debug, Clone)]
@@ -77,23 +81,10 @@ impl Prediction {
     fn quantile(&self, p: f64) -> f64 {
         let ends =
             |sign: f64| self.parts.iter().map(move |part| part.mean + sign * 9.0 * part.deviation);
-        halved(ends(-1.0).fold(f64::INFINITY, f64::min), ends(1.0).fold(f64::MIN, f64::max), |x| {
-            self.below(x) < p
-        })
+        let [low, high] =
+            [ends(-1.0).fold(f64::INFINITY, f64::min), ends(1.0).fold(f64::MIN, f64::max)];
+        halved([low, high], STEPS, |x| self.below(x) < p)
     }
-}
-
-/// Where `is_left` changes from true to false.
-fn halved(mut low: f64, mut high: f64, is_left: impl Fn(f64) -> bool) -> f64 {
-    for _ in 0..50 {
-        let middle = f64::midpoint(low, high);
-        if is_left(middle) {
-            low = middle;
-        } else {
-            high = middle;
-        }
-    }
-    f64::midpoint(low, high)
 }
 
 /// Probability that a standard normal number is at most x.
@@ -110,7 +101,7 @@ fn chi_square(p: f64, degrees: f64) -> f64 {
         return -2.0 * libm::log1p(-p);
     }
     let share = 2.0 / (9.0 * degrees);
-    let normal = halved(-9.0, 9.0, |x| normal_cdf(x) < p);
+    let normal = halved([-9.0, 9.0], STEPS, |x| normal_cdf(x) < p);
     let root = (1.0 - share + normal * libm::sqrt(share)).max(0.0);
     degrees * root * root * root
 }

@@ -38,16 +38,24 @@ fn trigamma(mut x: f64) -> f64 {
 
 /// Where the trigamma is `value`, above 0: halving on a logarithmic scale.
 fn inverse_trigamma(value: f64) -> f64 {
-    let (mut low, mut high) = (-20.0, 20.0);
-    for _ in 0..60 {
+    libm::exp(halved([-20.0, 20.0], 60, |log| trigamma(libm::exp(log)) > value))
+}
+
+/// Where `is_left` changes from true to false between two numbers, by so many halvings.
+pub(super) fn halved(
+    [mut low, mut high]: [f64; 2],
+    steps: u32,
+    is_left: impl Fn(f64) -> bool,
+) -> f64 {
+    for _ in 0..steps {
         let middle = f64::midpoint(low, high);
-        if trigamma(libm::exp(middle)) > value {
+        if is_left(middle) {
             low = middle;
         } else {
             high = middle;
         }
     }
-    libm::exp(f64::midpoint(low, high))
+    f64::midpoint(low, high)
 }
 
 /// Variances drawn towards the typical one, with the degrees of freedom they have then, from pairs of
