@@ -62,8 +62,7 @@ fn engines() -> Vec<&'static str> {
 /// "Who runs it: a, b or c".
 fn who() -> String {
     let names = engines();
-    let (last, others) =
-        names.split_last().map_or(("", &names[..]), |(last, others)| (*last, others));
+    let [others @ .., last] = &names[..] else { return String::new() };
     format!("Who runs it: {} or {last}", others.join(", "))
 }
 
