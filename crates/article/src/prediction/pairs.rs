@@ -128,7 +128,7 @@ impl Pair {
 fn article(family: &str, kernel: Kernel) -> Option<f64> {
     let rows = printed::rows_of(family);
     let of_kernel = rows.iter().filter(|row| row.kernel == kernel && row.label != MEAN);
-    let pairs: Option<Vec<(f64, f64)>> = of_kernel.map(printed::Printed::mended).collect();
+    let pairs: Option<Vec<(f64, f64)>> = of_kernel.map(Printed::mended).collect();
     let (off, on): (Vec<f64>, Vec<f64>) = pairs?.into_iter().unzip();
     if !printed::SIZES.iter().any(|(name, _)| *name == family) {
         return None;
