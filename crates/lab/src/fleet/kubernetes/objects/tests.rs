@@ -81,7 +81,7 @@ fn a_pod_tells_its_task() {
     let plan = plan(&options);
     let pod = |index: &str| -> Pod {
         let labels = json!({ INDEX_LABEL: index, TRY_LABEL: "3" });
-        let spec = super::pod(&options, &plan, &[4, 7], "config");
+        let spec = pod(&options, &plan, &[4, 7], "config");
         serde_json::from_value(json!({ "metadata": { "labels": labels }, "spec": spec }))
             .expect("a pod")
     };
