@@ -236,13 +236,14 @@ fn figure(summary: &CputimeSummary) -> Block {
         Bars {
             unit: "× alone".to_owned(), group: "spinners".to_owned(), groups: groups.collect()
         };
+    let with = match plot.bars().any(|bar| bar.interval.is_some()) {
+        true => format!(", with {}s", confidence::interval()),
+        false => String::new(),
+    };
     Block::Figures {
         figures: vec![Figure {
             title: "Real time of the work, over its real time alone".to_owned(),
-            caption: format!(
-                "By number of spinners and where they run, with {}s.",
-                confidence::interval()
-            ),
+            caption: format!("By number of spinners and where they run{with}."),
             plot: Plot::Bars(plot),
         }],
     }

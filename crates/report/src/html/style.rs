@@ -140,7 +140,7 @@ footer{margin-top:4rem;border-top:1px solid var(--line);padding-top:1em}
  table{font-size:7.4pt}.facts,.note,figcaption,.small{font-size:8.5pt}caption,summary{font-size:9pt}tr,.card,.warnings li{break-inside:avoid}
  .scroll{overflow:visible}th,td{padding-right:.75em;overflow-wrap:anywhere}
  thead th,tbody .n,.short{white-space:normal}.verdict{min-width:0}
- .card,.warnings li,pre{background:none}.block{break-inside:avoid}
+ .card,.warnings li,pre{background:none}.block{break-inside:avoid}summary{break-after:avoid}
  pre{white-space:pre-wrap;overflow-wrap:anywhere}
  .grid{grid-template-columns:1fr 1fr;gap:18px 24px}
  figure.span{grid-template-columns:minmax(0,1fr) 150px;gap:6px 20px}

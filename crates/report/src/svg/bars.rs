@@ -46,6 +46,11 @@ fn draw_bar(canvas: &mut Canvas, bar: &Bar, y: &Axis, from: f64, width: f64) {
         (from + width - gap, top),
         &format!("bar {colour}"),
     );
+    // Its mark too, so that colour alone tells nothing apart.
+    if width >= 12.0 {
+        let mark = mark::shape(bar.arm, (middle, FRAME.bottom - 10.0), 4.5);
+        canvas.path(&mark, &format!("hollow {colour}"));
+    }
     if let Some((low, high)) = bar.interval {
         let cap = (width / 6.0).min(7.0);
         let [low, high] = [low, high].map(|end| place(y.position(end.clamp(0.0, 1e300))));
