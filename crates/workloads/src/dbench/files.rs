@@ -275,13 +275,10 @@ impl Files {
                 (handle, "setting the mode of", set)
             }
             Call::Flush(handle) => (handle, "flushing", self.file(handle).and_then(fsync)),
-            Call::Lock { handle, offset, size } => {
-                let done = self.file(handle).and_then(|file| lock(file, true, offset, size));
-                (handle, "locking a range of", done)
-            }
-            Call::Unlock { handle, offset, size } => {
-                let done = self.file(handle).and_then(|file| lock(file, false, offset, size));
-                (handle, "unlocking a range of", done)
+            Call::Lock { handle, offset, size, lock } => {
+                let verb = if lock { "locking a range of" } else { "unlocking a range of" };
+                let done = self.file(handle).and_then(|file| set_lock(file, lock, offset, size));
+                (handle, verb, done)
             }
             Call::FindNext(handle) => (handle, "reading", self.find_next(handle)),
             _ => return Ok(Moved::Nothing),
@@ -363,7 +360,6 @@ impl Backend for Files {
             | Call::SetMode(_)
             | Call::Flush(_)
             | Call::Lock { .. }
-            | Call::Unlock { .. }
             | Call::FindNext(_) => self.by_handle(operation),
             Call::QueryFileSystem => {
                 let asked = statfs(c".").map(drop);
@@ -420,7 +416,7 @@ fn other_case(path: &CStr, names: &mut [MaybeUninit<u8>]) -> Option<CString> {
 }
 
 /// Locks a range for writing, waiting for it, or unlocks it.
-fn lock(file: &OwnedFd, lock: bool, offset: u64, size: u32) -> Result<(), Errno> {
+fn set_lock(file: &OwnedFd, lock: bool, offset: u64, size: u32) -> Result<(), Errno> {
     let done = sys::lock_range(file.as_fd(), lock, offset.cast_signed(), size.into());
     done.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
 }

@@ -13,14 +13,13 @@ pub const MESSAGE_END: usize = 70_000;
 /// Size of the shortest request, and of the first one and its reply, in bytes.
 pub const SHORTEST: usize = 8;
 /// Where the original's server listens.
-pub const PORT: u16 = 7003;
+pub(crate) const PORT: u16 = 7003;
 /// Names that the reply to one part of a search carries.
 const NAMES_OF_A_PART: usize = 11;
 
 /// Sizes of a request and its reply for a call, in bytes, as dbench 4 has them; `None` if nothing
 /// is sent. Calls that only our own load knows are as large as those that do their part there.
-#[must_use]
-pub fn sizes(call: &Call, length_of: impl Fn(PathId) -> usize) -> Option<(usize, usize)> {
+pub(crate) fn sizes(call: &Call, length_of: impl Fn(PathId) -> usize) -> Option<(usize, usize)> {
     let path = |path: PathId| 2 * length_of(path);
     Some(match *call {
         Call::Open { path: file, .. } => (74 + path(file), 87),
@@ -38,19 +37,17 @@ pub fn sizes(call: &Call, length_of: impl Fn(PathId) -> usize) -> Option<(usize,
         Call::FindOpen { path: folder, .. } => (59 + path(folder), 39),
         Call::FindNext(_) => (59, 39 + 90 * NAMES_OF_A_PART),
         Call::Flush(_) | Call::FindClose(_) => (41, 39),
-        Call::Lock { .. } | Call::Unlock { .. } => (51, 39),
+        Call::Lock { .. } => (51, 39),
         Call::Deltree(_) | Call::Sleep(_) => return None,
     })
 }
 
 /// The path as messages carry it: dbench 4 puts the folder it runs in before it, which is `.`.
-#[must_use]
 pub(crate) fn length_of(load: &Load, path: PathId, client: u32) -> usize {
     "./".len() + load.path_of(path, client).len()
 }
 
 /// The first call of a load that does not fit into a message.
-#[must_use]
 pub(crate) fn too_long(load: &Load) -> Option<usize> {
     // No client has a longer number.
     let length = |path| length_of(load, path, u32::MAX);
@@ -61,8 +58,7 @@ pub(crate) fn too_long(load: &Load) -> Option<usize> {
 }
 
 /// What begins a request.
-#[must_use]
-pub fn head(request: usize, reply: usize) -> [u8; 8] {
+pub(crate) fn head(request: usize, reply: usize) -> [u8; 8] {
     let word = |size: usize| (size as u32).saturating_sub(4).to_be_bytes();
     let ([a, b, c, d], [e, f, g, h]) = (word(request), word(reply));
     [a, b, c, d, e, f, g, h]
@@ -96,8 +92,7 @@ pub struct Traffic {
 
 impl Traffic {
     /// Adds that of another connection.
-    #[must_use]
-    pub fn and(self, other: Self) -> Self {
+    pub(crate) fn and(self, other: Self) -> Self {
         Self {
             exchanges: self.exchanges + other.exchanges,
             requests_bytes: self.requests_bytes + other.requests_bytes,

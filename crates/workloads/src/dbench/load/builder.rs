@@ -11,6 +11,8 @@ use std::collections::BTreeMap;
 #[derive(Debug)]
 pub(super) struct Builder {
     load: Load,
+    /// Line of the next call, counted from 1; 0: the load is not read from lines.
+    pub(super) line: u32,
     ids: BTreeMap<String, PathId>,
     /// Open handles by the load's own numbers, with the path behind each.
     open: BTreeMap<u64, (Handle, PathId)>,
@@ -44,6 +46,7 @@ impl Builder {
         };
         Self {
             load,
+            line: 0,
             ids: BTreeMap::new(),
             open: BTreeMap::new(),
             free: Vec::new(),
@@ -120,7 +123,6 @@ impl Builder {
         number: u64,
         opening: Opening,
         expect: Expect,
-        line: u32,
     ) -> Result<(), String> {
         let handle = match expect {
             Expect::Success => self.new_handle(number, path)?,
@@ -135,13 +137,13 @@ impl Builder {
                 self.files.insert(path, 0);
             }
         }
-        self.push(Call::Open { path, handle, directory, create, truncate }, expect, line)
+        self.push(Call::Open { path, handle, directory, create, truncate }, expect)
     }
 
     /// Opens a directory to look for names in.
     pub(super) fn find_open(&mut self, path: PathId, number: u64) -> Result<(), String> {
         let handle = self.new_handle(number, path)?;
-        self.push(Call::FindOpen { path, handle }, Expect::Success, 0)
+        self.push(Call::FindOpen { path, handle }, Expect::Success)
     }
 
     /// Frees the number of a handle and gives the handle, for the call that closes it.
@@ -152,43 +154,34 @@ impl Builder {
         Ok(handle)
     }
 
-    pub(super) fn read(
+    /// Reads or writes.
+    pub(super) fn transfer(
         &mut self,
+        writes: bool,
         number: u64,
         (offset, size, expected): (u64, u32, u32),
         expect: Expect,
-        line: u32,
     ) -> Result<(), String> {
         let handle = self.handle(number)?;
-        if expect == Expect::Success {
+        if expect == Expect::Success && !writes {
             self.load.read_bytes += u64::from(expected);
-        }
-        self.load.size_max = self.load.size_max.max(size);
-        self.push(Call::Read { handle, offset, size, expected }, expect, line)
-    }
-
-    pub(super) fn write(
-        &mut self,
-        number: u64,
-        (offset, size, expected): (u64, u32, u32),
-        expect: Expect,
-        line: u32,
-    ) -> Result<(), String> {
-        let handle = self.handle(number)?;
-        if expect == Expect::Success {
+        } else if expect == Expect::Success {
             self.load.written_bytes += u64::from(size);
-            if let Some((_, path)) = self.open.get(&number) {
-                let before = self.files.get(path).copied().unwrap_or(0);
-                let path = *path;
+            if let Some((_, path)) = self.open.get(&number).copied() {
+                let before = self.files.get(&path).copied().unwrap_or(0);
                 self.resize(path, before.max(offset.saturating_add(u64::from(size))));
             }
         }
         self.load.size_max = self.load.size_max.max(size);
-        self.push(Call::Write { handle, offset, size, expected }, expect, line)
+        let call = match writes {
+            true => Call::Write { handle, offset, size, expected },
+            false => Call::Read { handle, offset, size, expected },
+        };
+        self.push(call, expect)
     }
 
     /// A call that needs nothing but itself.
-    pub(super) fn push(&mut self, call: Call, expect: Expect, line: u32) -> Result<(), String> {
+    pub(super) fn push(&mut self, call: Call, expect: Expect) -> Result<(), String> {
         if self.load.operations.len() >= OPERATIONS_MAX {
             return Err(format!("is one call too many; {OPERATIONS_MAX} is the most"));
         }
@@ -205,8 +198,8 @@ impl Builder {
             }
         }
         self.load.operations.push(Operation { call, expect });
-        if line > 0 {
-            self.load.lines.push(line);
+        if self.line > 0 {
+            self.load.lines.push(self.line);
         }
         Ok(())
     }

@@ -110,12 +110,12 @@ impl<'a> Making<'a> {
     }
 
     fn push(&mut self, call: Call) -> Result<(), String> {
-        self.builder.push(call, Expect::Success, 0)
+        self.builder.push(call, Expect::Success)
     }
 
     fn open(&mut self, path: &str, opening: Opening) -> Result<(), String> {
         let path = self.builder.path(path)?;
-        self.builder.open(path, NUMBER, opening, Expect::Success, 0)
+        self.builder.open(path, NUMBER, opening, Expect::Success)
     }
 
     fn close(&mut self) -> Result<(), String> {
@@ -124,7 +124,7 @@ impl<'a> Making<'a> {
     }
 
     fn write(&mut self, offset: u64, size: u32) -> Result<(), String> {
-        self.builder.write(NUMBER, (offset, size, size), Expect::Success, 0)
+        self.builder.transfer(true, NUMBER, (offset, size, size), Expect::Success)
     }
 
     /// The folders, and the files that stay.
@@ -223,16 +223,16 @@ impl<'a> Making<'a> {
             Item::Session { reads, writes } => return self.session(reads, writes),
             Item::OpenMissing => {
                 let path = self.missing("NONE")?;
-                self.builder.open(path, NUMBER, EXISTING, Expect::Failure, 0)?;
+                self.builder.open(path, NUMBER, EXISTING, Expect::Failure)?;
             }
             Item::PathFound => {
-                let path = self.any_file().0;
+                let path = self.file_of(0).0;
                 let path = self.builder.path(&path)?;
                 self.push(Call::QueryPath(path))?;
             }
             Item::PathMissing => {
                 let path = self.missing("NONE")?;
-                self.builder.push(Call::QueryPath(path), Expect::Failure, 0)?;
+                self.builder.push(Call::QueryPath(path), Expect::Failure)?;
             }
             Item::FileSystem => self.push(Call::QueryFileSystem)?,
             Item::Find => {
@@ -244,7 +244,7 @@ impl<'a> Making<'a> {
             Item::FindMissing => {
                 let path = self.missing("NONE*")?;
                 let call = Call::Find { path, maximum: NAMES_MAX, count: 0 };
-                self.builder.push(call, Expect::Failure, 0)?;
+                self.builder.push(call, Expect::Failure)?;
             }
             Item::Search => self.search()?,
             Item::Rename => self.rename()?,
@@ -358,7 +358,7 @@ impl<'a> Making<'a> {
             self.push(Call::QueryFile(handle))?;
         }
         if share.has(self.recipe.locks) {
-            self.push(Call::Lock { handle, offset: LOCK_OFFSET, size: 1 })?;
+            self.push(Call::Lock { handle, offset: LOCK_OFFSET, size: 1, lock: true })?;
         }
         Ok(())
     }
@@ -367,7 +367,7 @@ impl<'a> Making<'a> {
     fn ask_last(&mut self, share: Share, written: bool) -> Result<(), String> {
         let handle = self.builder.handle(NUMBER)?;
         if share.has(self.recipe.locks) {
-            self.push(Call::Unlock { handle, offset: LOCK_OFFSET, size: 1 })?;
+            self.push(Call::Lock { handle, offset: LOCK_OFFSET, size: 1, lock: false })?;
         }
         let before = Share { done: self.writing.done.saturating_sub(1), ..self.writing };
         if written && before.has(self.recipe.flushes) {
@@ -403,7 +403,7 @@ impl<'a> Making<'a> {
         for size in sizes {
             let onwards = next + u64::from(*size) <= file && self.stream.below(2) == 0;
             let offset = if onwards { next } else { self.offset(file, *size) };
-            self.builder.read(NUMBER, (offset, *size, *size), Expect::Success, 0)?;
+            self.builder.transfer(false, NUMBER, (offset, *size, *size), Expect::Success)?;
             next = offset + u64::from(*size);
         }
         Ok(())
@@ -436,10 +436,6 @@ impl<'a> Making<'a> {
         let first = self.stream.below(count as u64) as usize;
         let all = (0..count).map(|step| (first + step) % count);
         all.into_iter().find(|index| self.passing[*index].is_some() == present)
-    }
-
-    fn any_file(&mut self) -> (String, u64) {
-        self.file_of(0)
     }
 
     /// A file of at least that size: one time in three a passing one, where there is one.

@@ -19,7 +19,7 @@ pub(crate) const OFFSET_MAX: u64 = 1 << 40;
 /// Most handles open at once; the original's table has as many.
 pub const HANDLES_MAX: u16 = 200;
 /// Most calls of a load.
-pub const OPERATIONS_MAX: usize = 4_000_000;
+pub(crate) const OPERATIONS_MAX: usize = 4_000_000;
 /// Most different paths of a load.
 pub(crate) const PATHS_MAX: usize = 200_000;
 /// Longest pause of a load, in microseconds.
@@ -27,123 +27,78 @@ pub(crate) const SLEEP_MAX_US: u64 = 60_000_000;
 
 /// Names a path of a load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct PathId(pub u32);
+pub(crate) struct PathId(pub(crate) u32);
 
 /// Names an open file; below [`HANDLES_MAX`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Handle(pub u16);
+pub(crate) struct Handle(pub(crate) u16);
 
-/// What a call does.
+/// What a call does. Offsets and sizes are in bytes, pauses in microseconds; `expected` is how much a
+/// read or write moved when the load was recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Call {
-    /// Opens a file or directory.
+pub(crate) enum Call {
+    /// Opens, a directory or a file. The directory is made if it is not there, whatever `create` says.
     Open {
-        /// Which.
         path: PathId,
-        /// Its handle from now on.
         handle: Handle,
-        /// Whether it is a directory, which is made if it is not there, whatever `create` says.
         directory: bool,
-        /// Whether a file is made if it is not there.
         create: bool,
-        /// Whether a file is emptied.
         truncate: bool,
     },
-    /// Closes.
     Close(Handle),
-    /// Reads.
     Read {
-        /// The file.
         handle: Handle,
-        /// From where, in bytes.
         offset: u64,
-        /// How much, in bytes.
         size: u32,
-        /// How much there is, in bytes.
         expected: u32,
     },
-    /// Writes.
     Write {
-        /// The file.
         handle: Handle,
-        /// To where, in bytes.
         offset: u64,
-        /// How much, in bytes.
         size: u32,
-        /// How much gets written, in bytes.
         expected: u32,
     },
-    /// Removes a file.
     Unlink(PathId),
-    /// Renames.
     Rename {
-        /// Old name.
         from: PathId,
-        /// New name.
         to: PathId,
     },
-    /// Makes a directory; whether that succeeds does not matter.
+    /// Whether it succeeds does not matter.
     MakeDirectory(PathId),
-    /// Removes a directory.
     RemoveDirectory(PathId),
-    /// Asks for the attributes of a path.
     QueryPath(PathId),
-    /// Asks for the attributes of an open file.
     QueryFile(Handle),
-    /// Asks for the free space.
     QueryFileSystem,
-    /// Sets the times of an open file.
     SetTimes(Handle),
-    /// Sets the mode of an open file.
     SetMode(Handle),
-    /// Looks for names in a directory: open, read, close.
+    /// Looks for names in a directory by a pattern: open, read, close. `maximum` are asked for, `count`
+    /// there are.
     Find {
-        /// The pattern, with its directory.
         path: PathId,
-        /// Most names that are asked for.
         maximum: u32,
-        /// Names that there are.
         count: u32,
     },
-    /// Opens a directory to look for names.
     FindOpen {
-        /// The directory.
         path: PathId,
-        /// Its handle from now on.
         handle: Handle,
     },
-    /// Reads the next names.
     FindNext(Handle),
-    /// Ends the search.
     FindClose(Handle),
-    /// Forces a file to the disk.
     Flush(Handle),
-    /// Locks a range for writing.
+    /// Locks a range for writing, or unlocks it.
     Lock {
-        /// The file.
         handle: Handle,
-        /// Begin, in bytes.
         offset: u64,
-        /// Length, in bytes.
         size: u32,
-    },
-    /// Unlocks a range.
-    Unlock {
-        /// The file.
-        handle: Handle,
-        /// Begin, in bytes.
-        offset: u64,
-        /// Length, in bytes.
-        size: u32,
+        lock: bool,
     },
     /// Removes every file below a directory; directories stay.
     Deltree(PathId),
-    /// Pauses, in microseconds.
     Sleep(u32),
 }
 
 /// Kinds of calls, as latency tables name them, in the order of [`Call::kind`].
-pub const KINDS: &[&str] = &[
+pub(crate) const KINDS: &[&str] = &[
     "open",
     "create",
     "close",
@@ -171,8 +126,7 @@ pub const KINDS: &[&str] = &[
 
 impl Call {
     /// Its index in [`KINDS`].
-    #[must_use]
-    pub fn kind(&self) -> usize {
+    pub(crate) fn kind(&self) -> usize {
         match self {
             Self::Open { create: false, directory: false, .. } => 0,
             Self::Open { .. } => 1,
@@ -193,8 +147,8 @@ impl Call {
             Self::FindNext(_) => 16,
             Self::FindClose(_) => 17,
             Self::Flush(_) => 18,
-            Self::Lock { .. } => 19,
-            Self::Unlock { .. } => 20,
+            Self::Lock { lock: true, .. } => 19,
+            Self::Lock { .. } => 20,
             Self::Deltree(_) => 21,
             Self::Sleep(_) => 22,
         }
@@ -203,10 +157,8 @@ impl Call {
 
 /// What the server answered when the load was recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Expect {
-    /// Success.
+pub(crate) enum Expect {
     Success,
-    /// Some failure.
     Failure,
     /// It does not matter.
     Anything,
@@ -215,17 +167,15 @@ pub enum Expect {
 /// A call with the answer it got.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Operation {
-    /// The call.
-    pub call: Call,
-    /// The answer.
-    pub expect: Expect,
+    pub(crate) call: Call,
+    pub(crate) expect: Expect,
 }
 
 /// Everything one client does in one pass.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Load {
     /// What it is called: a file, or the name of a load of our own.
-    pub name: String,
+    pub(crate) name: String,
     /// The calls, in order.
     pub operations: Vec<Operation>,
     /// The line of each call, counted from 1; empty if there are no lines.
@@ -237,19 +187,18 @@ pub struct Load {
     /// What is written in a pass, in bytes.
     pub written_bytes: u64,
     /// The most that the files hold at any moment, in bytes.
-    pub live_bytes_max: u64,
+    pub(crate) live_bytes_max: u64,
     /// Handles open at once, at most.
     pub handles_max: u16,
     /// Largest read or write, in bytes.
     pub size_max: u32,
     /// Whether names are looked up as a server for another system does: without case.
-    pub resolves_names: bool,
+    pub(crate) resolves_names: bool,
 }
 
 impl Load {
     /// Where a call stands, for a message.
-    #[must_use]
-    pub fn place(&self, index: usize) -> String {
+    pub(crate) fn place(&self, index: usize) -> String {
         match self.lines.get(index) {
             Some(line) => format!("{}:{line}", self.name),
             None => format!("{}, call {}", self.name, index + 1),
@@ -263,8 +212,7 @@ impl Load {
     }
 
     /// A path as the client of that number (from 0) uses it.
-    #[must_use]
-    pub fn path_of(&self, path: PathId, client: u32) -> String {
+    pub(crate) fn path_of(&self, path: PathId, client: u32) -> String {
         let text = self.paths.get(path.0 as usize).map_or("", String::as_str);
         let text = if text.is_empty() { "." } else { text };
         text.replace("client1", &format!("client{client}"))

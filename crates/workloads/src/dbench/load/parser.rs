@@ -6,7 +6,7 @@
 //! A mistake is reported as `file:line:column`, with the word.
 
 use super::builder::{Builder, Opening, offset, size};
-use super::{Call, Expect, Load, SLEEP_MAX_US};
+use super::{Call, Expect, Handle, Load, PathId, SLEEP_MAX_US};
 use crate::Error;
 use coretwin_base::suggest;
 
@@ -57,8 +57,10 @@ pub fn parse(name: &str, text: &[u8]) -> Result<Load, Error> {
         if words.is_empty() {
             continue;
         }
-        let mut rest = Rest { words: &words, next: 0, end: line.len() + 1 };
-        call(&mut builder, &mut rest, number).map_err(|(column, why)| wrong(column, why))?;
+        builder.line = number;
+        let end = line.len() + 1;
+        let mut line = Line { builder: &mut builder, words: &words, next: 0, end };
+        line.call().map_err(|(column, why)| wrong(column, why))?;
         calls += 1;
     }
     if calls == 0 {
@@ -105,15 +107,16 @@ fn words(line: &str) -> Result<Vec<Word<'_>>, Wrong> {
     Ok(words)
 }
 
-/// The words of a line that are still to be read.
-struct Rest<'a> {
+/// A line in the making: its words, of which some are read.
+struct Line<'a> {
+    builder: &'a mut Builder,
     words: &'a [Word<'a>],
     next: usize,
     /// The column behind the line.
     end: usize,
 }
 
-impl<'a> Rest<'a> {
+impl<'a> Line<'a> {
     fn take(&mut self, what: &str) -> Result<Word<'a>, Wrong> {
         let word = self.words.get(self.next).copied();
         self.next += 1;
@@ -124,7 +127,7 @@ impl<'a> Rest<'a> {
     fn number<T>(
         &mut self,
         what: &str,
-        meaning: impl FnOnce(u64) -> Result<T, String>,
+        meaning: impl FnOnce(&mut Builder, u64) -> Result<T, String>,
     ) -> Result<T, Wrong> {
         let word = self.take(what)?;
         let number = number(word.text).filter(|_| !word.quoted);
@@ -133,12 +136,25 @@ impl<'a> Rest<'a> {
             let hint = if later { " (dbench 4.0 knows no random numbers)" } else { "" };
             (word.column, format!("'{}' is not {what}, a number{hint}", word.text))
         })?;
-        meaning(number).map_err(|why| said(&word, &why))
+        meaning(self.builder, number).map_err(|why| said(&word, &why))
     }
 
-    fn path<T>(&mut self, meaning: impl FnOnce(&str) -> Result<T, String>) -> Result<T, Wrong> {
+    /// A number that is not looked at.
+    fn skip(&mut self, what: &str) -> Result<u64, Wrong> {
+        self.number(what, |_, number| Ok(number))
+    }
+
+    fn handle(&mut self) -> Result<Handle, Wrong> {
+        self.number("a handle", |builder, number| builder.handle(number))
+    }
+
+    fn small(&mut self, what: &str, too_large: &str) -> Result<u32, Wrong> {
+        self.number(what, |_, number| u32::try_from(number).map_err(|_| too_large.to_owned()))
+    }
+
+    fn path(&mut self) -> Result<PathId, Wrong> {
         let word = self.take("a path")?;
-        meaning(word.text).map_err(|why| said(&word, &why))
+        self.builder.path(word.text).map_err(|why| said(&word, &why))
     }
 
     /// The status, which is the last word.
@@ -155,6 +171,115 @@ impl<'a> Rest<'a> {
             (word.column, format!("'{}' {what}", word.text))
         })
     }
+
+    /// The call on the line.
+    fn call(&mut self) -> Result<(), Wrong> {
+        let mut verb = self.take("a call")?;
+        if verb.text.starts_with(|first: char| first.is_ascii_digit()) && !verb.quoted {
+            // The time of the call.
+            verb = self.take("a call")?;
+        }
+        let call = match verb.text {
+            "NTCreateX" => return self.open(),
+            "ReadX" | "WriteX" => return self.transfer(verb),
+            "LockX" | "UnlockX" => {
+                let (handle, offset) =
+                    (self.handle()?, self.number("an offset", |_, number| offset(number))?);
+                let size = self.small("a length", "is too long a range to lock")?;
+                Call::Lock { handle, offset, size, lock: verb.text == "LockX" }
+            }
+            "Close" => {
+                Call::Close(self.number("a handle", |builder, number| builder.release(number))?)
+            }
+            "QUERY_FILE_INFORMATION" | "SET_FILE_INFORMATION" => {
+                let handle = self.handle()?;
+                self.skip("a level")?;
+                let query = verb.text.starts_with('Q');
+                if query { Call::QueryFile(handle) } else { Call::SetTimes(handle) }
+            }
+            "Flush" => Call::Flush(self.handle()?),
+            "QUERY_FS_INFORMATION" => {
+                self.skip("a level")?;
+                Call::QueryFileSystem
+            }
+            "Sleep" => Call::Sleep(self.number("a pause in microseconds", |_, number| {
+                let fits = u32::try_from(number).ok().filter(|_| number <= SLEEP_MAX_US);
+                fits.ok_or_else(|| format!("is too long a pause; {SLEEP_MAX_US} µs is the most"))
+            })?),
+            "Unlink" => {
+                let path = self.path()?;
+                self.skip("the attributes")?;
+                Call::Unlink(path)
+            }
+            "QUERY_PATH_INFORMATION" => {
+                let path = self.path()?;
+                self.skip("a level")?;
+                Call::QueryPath(path)
+            }
+            "Rename" => Call::Rename { from: self.path()?, to: self.path()? },
+            "FIND_FIRST" => {
+                let path = self.path()?;
+                self.skip("a level")?;
+                let many = "is too large a number of names";
+                let maximum = self.small("the most names", many)?;
+                Call::Find { path, maximum, count: self.small("the number of names", many)? }
+            }
+            "Mkdir" => Call::MakeDirectory(self.path()?),
+            "Rmdir" => Call::RemoveDirectory(self.path()?),
+            "Deltree" => Call::Deltree(self.path()?),
+            word => return Err((verb.column, unknown(word))),
+        };
+        let expect = self.status()?;
+        self.builder.push(call, expect).map_err(|why| (verb.column, format!("this {why}")))
+    }
+
+    fn open(&mut self) -> Result<(), Wrong> {
+        let path = self.path()?;
+        let options = self.skip("the options")?;
+        let disposition = self.number("the disposition", |_, number| match number {
+            0..=5 => Ok(number),
+            _ => Err("is not a disposition: it is 0 to 5".to_owned()),
+        })?;
+        let word = self.words.get(self.next).copied();
+        let number = self.skip("a handle")?;
+        let expect = self.status()?;
+        let opening = Opening {
+            directory: options & 1 == 1,
+            create: matches!(disposition, 2 | 4 | 5),
+            truncate: matches!(disposition, 4 | 5),
+        };
+        let opened = self.builder.open(path, number, opening, expect);
+        opened.map_err(|why| word.map_or((1, why.clone()), |word| said(&word, &why)))
+    }
+
+    fn transfer(&mut self, verb: Word<'_>) -> Result<(), Wrong> {
+        let number =
+            self.number("a handle", |builder, number| builder.handle(number).map(|_| number))?;
+        let offset = self.number("an offset", |_, number| offset(number))?;
+        let wanted = self.number("a size", |_, number| size(number))?;
+        let expected = self.number("the size that was moved", |_, moved| match size(moved)? {
+            moved if moved <= wanted => Ok(moved),
+            _ => Err(format!("is more than the {wanted} bytes that were asked for")),
+        })?;
+        let expect = self.status()?;
+        let (writes, moved) = (verb.text == "WriteX", (offset, wanted, expected));
+        let pushed = self.builder.transfer(writes, number, moved, expect);
+        pushed.map_err(|why| (verb.column, format!("this {why}")))
+    }
+}
+
+/// Why a word is no call.
+fn unknown(word: &str) -> String {
+    if word.starts_with("SMB") {
+        return format!(
+            "'{word}' is a call of dbench 1; this is a load file of that version, and only those \
+             of dbench 4 can be read (the load netbench-2002 stands in for it)"
+        );
+    }
+    if LATER.contains(&word) {
+        return format!("'{word}' belongs to versions of dbench after 4.0");
+    }
+    suggest::unknown("call", word, CALLS)
 }
 
 fn said(word: &Word<'_>, why: &str) -> Wrong {
@@ -179,165 +304,6 @@ fn status(text: &str) -> Option<Expect> {
         }
         _ => None,
     }
-}
-
-/// The call on one line.
-fn call(builder: &mut Builder, rest: &mut Rest<'_>, line: u32) -> Result<(), Wrong> {
-    let mut first = rest.take("a call")?;
-    if first.text.starts_with(|first: char| first.is_ascii_digit()) && !first.quoted {
-        // The time of the call.
-        first = rest.take("a call")?;
-    }
-    let column = first.column;
-    let at = |why: String| (column, why);
-    match first.text {
-        "NTCreateX" => open(builder, rest, line),
-        "ReadX" | "WriteX" => transfer(builder, rest, line, first),
-        "LockX" | "UnlockX" => lock(builder, rest, line, first),
-        "Close" => {
-            let handle = rest.number("a handle", |number| builder.release(number))?;
-            simple(builder, rest, line, column, Call::Close(handle))
-        }
-        "QUERY_FILE_INFORMATION" | "SET_FILE_INFORMATION" => {
-            let handle = rest.number("a handle", |number| builder.handle(number))?;
-            rest.number("a level", Ok)?;
-            let query = first.text.starts_with('Q');
-            let call = if query { Call::QueryFile(handle) } else { Call::SetTimes(handle) };
-            simple(builder, rest, line, column, call)
-        }
-        "Flush" => {
-            let handle = rest.number("a handle", |number| builder.handle(number))?;
-            simple(builder, rest, line, column, Call::Flush(handle))
-        }
-        "QUERY_FS_INFORMATION" => {
-            rest.number("a level", Ok)?;
-            simple(builder, rest, line, column, Call::QueryFileSystem)
-        }
-        "Sleep" => {
-            let pause = rest.number("a pause in microseconds", |number| {
-                let fits = u32::try_from(number).ok().filter(|_| number <= SLEEP_MAX_US);
-                fits.ok_or_else(|| format!("is too long a pause; {SLEEP_MAX_US} µs is the most"))
-            })?;
-            simple(builder, rest, line, column, Call::Sleep(pause))
-        }
-        "Unlink"
-        | "Mkdir"
-        | "Rmdir"
-        | "Deltree"
-        | "Rename"
-        | "QUERY_PATH_INFORMATION"
-        | "FIND_FIRST" => by_path(builder, rest, line, first),
-        word if word.starts_with("SMB") => Err(at(format!(
-            "'{word}' is a call of dbench 1; this is a load file of that version, and only those \
-             of dbench 4 can be read (the load netbench-2002 stands in for it)"
-        ))),
-        word if LATER.contains(&word) => {
-            Err(at(format!("'{word}' belongs to versions of dbench after 4.0")))
-        }
-        word => Err(at(suggest::unknown("call", word, CALLS))),
-    }
-}
-
-fn simple(
-    builder: &mut Builder,
-    rest: &mut Rest<'_>,
-    line: u32,
-    column: usize,
-    call: Call,
-) -> Result<(), Wrong> {
-    let expect = rest.status()?;
-    builder.push(call, expect, line).map_err(|why| (column, format!("this {why}")))
-}
-
-fn open(builder: &mut Builder, rest: &mut Rest<'_>, line: u32) -> Result<(), Wrong> {
-    let path = rest.path(|text| builder.path(text))?;
-    let options = rest.number("the options", Ok)?;
-    let disposition = rest.number("the disposition", |number| match number {
-        0..=5 => Ok(number),
-        _ => Err("is not a disposition: it is 0 to 5".to_owned()),
-    })?;
-    let word = rest.words.get(rest.next).copied();
-    let number = rest.number("a handle", Ok)?;
-    let expect = rest.status()?;
-    let opening = Opening {
-        directory: options & 1 == 1,
-        create: matches!(disposition, 2 | 4 | 5),
-        truncate: matches!(disposition, 4 | 5),
-    };
-    let opened = builder.open(path, number, opening, expect, line);
-    opened.map_err(|why| word.map_or((1, why.clone()), |word| said(&word, &why)))
-}
-
-fn transfer(
-    builder: &mut Builder,
-    rest: &mut Rest<'_>,
-    line: u32,
-    verb: Word<'_>,
-) -> Result<(), Wrong> {
-    let number = rest.number("a handle", |number| builder.handle(number).map(|_| number))?;
-    let offset = rest.number("an offset", offset)?;
-    let wanted = rest.number("a size", size)?;
-    let expected = rest.number("the size that was moved", |moved| match size(moved)? {
-        moved if moved <= wanted => Ok(moved),
-        _ => Err(format!("is more than the {wanted} bytes that were asked for")),
-    })?;
-    let expect = rest.status()?;
-    let moved = (offset, wanted, expected);
-    let pushed = match verb.text {
-        "ReadX" => builder.read(number, moved, expect, line),
-        _ => builder.write(number, moved, expect, line),
-    };
-    pushed.map_err(|why| (verb.column, format!("this {why}")))
-}
-
-fn lock(
-    builder: &mut Builder,
-    rest: &mut Rest<'_>,
-    line: u32,
-    verb: Word<'_>,
-) -> Result<(), Wrong> {
-    let handle = rest.number("a handle", |number| builder.handle(number))?;
-    let offset = rest.number("an offset", offset)?;
-    let size = rest.number("a length", |number| {
-        u32::try_from(number).map_err(|_| "is too long a range to lock".to_owned())
-    })?;
-    let call = match verb.text {
-        "LockX" => Call::Lock { handle, offset, size },
-        _ => Call::Unlock { handle, offset, size },
-    };
-    simple(builder, rest, line, verb.column, call)
-}
-
-fn by_path(
-    builder: &mut Builder,
-    rest: &mut Rest<'_>,
-    line: u32,
-    verb: Word<'_>,
-) -> Result<(), Wrong> {
-    let path = rest.path(|text| builder.path(text))?;
-    let call = match verb.text {
-        "Unlink" => {
-            rest.number("the attributes", Ok)?;
-            Call::Unlink(path)
-        }
-        "QUERY_PATH_INFORMATION" => {
-            rest.number("a level", Ok)?;
-            Call::QueryPath(path)
-        }
-        "Rename" => Call::Rename { from: path, to: rest.path(|text| builder.path(text))? },
-        "FIND_FIRST" => {
-            rest.number("a level", Ok)?;
-            let few = |number| {
-                u32::try_from(number).map_err(|_| "is too large a number of names".to_owned())
-            };
-            let maximum = rest.number("the most names", few)?;
-            Call::Find { path, maximum, count: rest.number("the number of names", few)? }
-        }
-        "Mkdir" => Call::MakeDirectory(path),
-        "Rmdir" => Call::RemoveDirectory(path),
-        _ => Call::Deltree(path),
-    };
-    simple(builder, rest, line, verb.column, call)
 }
 
 #[cfg(test)]

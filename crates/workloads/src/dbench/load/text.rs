@@ -52,11 +52,9 @@ impl Load {
                 format!("FIND_FIRST {} 260 {maximum} {count}", path(pattern))
             }
             Call::Flush(file) => format!("Flush {}", handle(file)),
-            Call::Lock { handle: file, offset, size } => {
-                format!("LockX {} {offset} {size}", handle(file))
-            }
-            Call::Unlock { handle: file, offset, size } => {
-                format!("UnlockX {} {offset} {size}", handle(file))
+            Call::Lock { handle: file, offset, size, lock } => {
+                let verb = if lock { "LockX" } else { "UnlockX" };
+                format!("{verb} {} {offset} {size}", handle(file))
             }
             Call::Deltree(folder) => format!("Deltree {}", path(folder)),
             Call::Sleep(pause) => format!("Sleep {pause}"),
