@@ -42,12 +42,10 @@ pub(crate) fn lines<T: DeserializeOwned>(task: &Task) -> impl DoubleEndedIterato
     lines.filter(|line| line.ends_with(b"\n")).flat_map(serde_json::from_slice)
 }
 
-/// How it went, if the task has said so.
 fn said<T: DeserializeOwned>(task: &Task) -> Option<Said<T>> {
     lines(task).next_back()
 }
 
-/// Whether a task has said how it went.
 pub(crate) fn has_come(task: &Task) -> bool {
     said::<IgnoredAny>(task).is_some()
 }

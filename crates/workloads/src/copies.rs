@@ -26,7 +26,6 @@ pub(crate) const COPIES: ParamSpec = ParamSpec::text(
     "copies side by side: a number, or auto for one on each CPU of the arm",
 );
 
-/// Checks that parameter.
 pub(crate) fn check(workload: &'static str, params: &Params) -> Result<(), Error> {
     let copies = params.get(COPIES.name).and_then(ParamValue::as_int);
     if text(params, COPIES.name) == AUTO || copies.is_some_and(|n| (1..=65_536).contains(&n)) {

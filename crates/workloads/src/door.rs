@@ -171,7 +171,6 @@ impl Door {
         self.back.extend(streams);
     }
 
-    /// Waits for the next client.
     pub(crate) fn wait(&mut self) -> io::Result<TcpStream> {
         loop {
             if let Some(stream) = self.next()? {

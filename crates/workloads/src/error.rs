@@ -59,12 +59,10 @@ pub enum Error {
 }
 
 impl Error {
-    /// The work failed, in one sentence.
     pub(crate) fn failed(why: impl Into<String>) -> Self {
         Self::Failed { why: why.into(), output: None }
     }
 
-    /// The system refused what was tried.
     pub(crate) fn system(what: impl Into<String>, cause: impl Into<io::Error>) -> Self {
         Self::System { what: what.into(), cause: cause.into() }
     }

@@ -11,7 +11,6 @@ use std::io::{Read, Write};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
-/// Where they lie.
 pub(crate) const FOLDER: &str = "/dev/shm";
 /// Begins the names of all of them.
 pub(crate) const PREFIX: &str = "coretwin-";

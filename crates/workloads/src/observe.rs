@@ -25,7 +25,6 @@ impl CpusSeen {
         }
     }
 
-    /// The CPUs noted so far.
     pub(crate) fn cpus(&self) -> CpuSet {
         let noted = |cpu: &u32| {
             let word = self.0[(cpu / u64::BITS) as usize].load(Ordering::Relaxed);
@@ -65,7 +64,6 @@ pub(crate) fn cpu_of(pid: i32) -> Option<CpuId> {
     last_cpu(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
 }
 
-/// The children of a process, at this moment.
 pub(crate) fn children(pid: i32) -> Vec<i32> {
     let mut found = Vec::new();
     for task in numbers(&format!("/proc/{pid}/task")) {

@@ -15,20 +15,14 @@ use std::process::{Command, ExitCode};
 
 /// Becomes a given program, when told to.
 pub(crate) const HOLD: &str = "hold";
-/// The server of chat.
 pub(crate) const CHAT_SERVER: &str = "chat-server";
-/// The client of chat.
 pub(crate) const CHAT_CLIENT: &str = "chat-client";
 
-/// One copy of a row of AIM9.
 pub(crate) const AIM9: &str = "aim9";
-/// One copy of a row of LMbench.
 pub(crate) const LMBENCH: &str = "lmbench";
 /// One client of dbench or tbench.
 pub(crate) const DBENCH_CLIENT: &str = "dbench-client";
-/// The server of tbench.
 pub(crate) const TBENCH_SERVER: &str = "tbench-server";
-/// One connection of that server.
 pub(crate) const TBENCH_CONNECTION: &str = "tbench-connection";
 /// Both tasks of a row of `kernel-2.4`.
 pub(crate) const KERNEL_2_4: &str = "kernel-2.4";
@@ -36,7 +30,6 @@ pub(crate) const KERNEL_2_4: &str = "kernel-2.4";
 pub(crate) const CONTENTION: &str = "contention";
 /// Removes what a killed worker leaves.
 pub(crate) const JANITOR: &str = "janitor";
-/// One spinner.
 pub(crate) const SPINNER: &str = "spinner";
 /// Roles whose standard input is a socket to the worker: they wait on it (see
 /// [`wait_for_release`]).

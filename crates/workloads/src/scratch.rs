@@ -88,7 +88,6 @@ impl Scratch {
         Ok(made)
     }
 
-    /// Where it is.
     pub(crate) fn folder(&self) -> &Path {
         &self.folder
     }

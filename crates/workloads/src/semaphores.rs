@@ -23,7 +23,6 @@ pub(crate) const KEYS_MAX: u32 = 1 << 10;
 /// range.
 #[derive(Debug)]
 pub(crate) struct Claim {
-    /// First key of the range.
     pub(crate) base: i32,
     count: u32,
     file: HeldFile,
@@ -53,7 +52,6 @@ impl Claim {
         Ok(Self { base, count, file })
     }
 
-    /// How many sets and segments of the range exist.
     pub(crate) fn existing(&self) -> usize {
         let keys = || keys(self.base, self.count);
         keys().filter_map(sys::semaphores_find).count()

@@ -136,7 +136,6 @@ pub fn find(name: &str) -> Option<&'static Suite> {
     SUITES.iter().find(|suite| suite.name == name)
 }
 
-/// The names of these rows.
 fn names<W: Workload>(rows: &[W]) -> Vec<String> {
     rows.iter().map(|row| row.name().to_owned()).collect()
 }

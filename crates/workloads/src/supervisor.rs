@@ -41,17 +41,13 @@ pub(crate) struct TaskId(u64);
 /// A process to be started.
 #[derive(Debug)]
 pub(crate) struct Launch<'a> {
-    /// Role it starts in.
     pub(crate) role: &'static str,
-    /// Arguments of the role.
     pub(crate) args: Vec<String>,
     /// CPUs, where they are not those of the worker.
     pub(crate) cpus: Option<&'a CpuSet>,
-    /// Folder to run in.
     pub(crate) folder: Option<&'a str>,
     /// Whether its CPU time, memory and CPUs count, and its group ends with it.
     pub(crate) measured: bool,
-    /// Bytes of standard output to keep.
     pub(crate) keep: usize,
 }
 
@@ -87,7 +83,6 @@ pub(crate) struct Task {
     pub(crate) output: Tail,
     /// The end of standard output and error together, in the order they came.
     pub(crate) shown: Tail,
-    /// The end of standard error.
     complaint: Tail,
 }
 
@@ -103,7 +98,6 @@ impl Task {
         (!text.is_empty()).then(|| String::from_utf8_lossy(text).into_owned())
     }
 
-    /// The end of its output, for people.
     pub(crate) fn shown(&self) -> String {
         String::from_utf8_lossy(self.shown.last_bytes()).into_owned()
     }
@@ -185,7 +179,6 @@ impl Tail {
         }
     }
 
-    /// The bytes that are kept.
     pub(crate) fn last_bytes(&self) -> &[u8] {
         &self.bytes[self.bytes.len().saturating_sub(self.limit)..]
     }
@@ -256,7 +249,6 @@ impl Supervisor {
         self.deadline = deadline(timeout_s);
     }
 
-    /// Starts a process.
     pub(crate) fn start(&mut self, launch: Launch<'_>) -> Result<TaskId, Error> {
         self.start_with(launch, Stdio::null())
     }
@@ -337,17 +329,14 @@ impl Supervisor {
         start
     }
 
-    /// The process of that name.
     pub(crate) fn task(&self, id: TaskId) -> Option<&Task> {
         self.tasks.get(&id)
     }
 
-    /// Whether the process has ended.
     pub(crate) fn has_ended(&self, id: TaskId) -> bool {
         self.tasks.get(&id).is_none_or(|task| task.exit.is_some())
     }
 
-    /// Hands over a process that has ended.
     pub(crate) fn take(&mut self, id: TaskId) -> Option<Task> {
         self.tasks.remove(&id)
     }
@@ -478,7 +467,6 @@ impl Supervisor {
         self.wait(None, |supervisor| ids.iter().all(|id| supervisor.has_ended(*id))).map(drop)
     }
 
-    /// Ends every descendant, until none is left.
     pub(crate) fn end_all(&mut self) -> Result<(), Error> {
         let limit = Instant::now() + DYING;
         let own = std::process::id().cast_signed();
@@ -506,7 +494,6 @@ impl Supervisor {
         self.usage
     }
 
-    /// CPUs on which measured processes were seen.
     pub(crate) fn cpus_ran(&self) -> &CpuSet {
         &self.cpus_ran
     }

@@ -123,7 +123,6 @@ impl Signals {
         }
     }
 
-    /// The next signal that came, if any.
     pub(crate) fn next(&self) -> Option<i32> {
         // A record is 128 bytes, its first four the signal's number (signalfd(2)).
         let mut record = [0_u8; 128];
@@ -220,7 +219,6 @@ pub(crate) fn semaphores_create(key: i32, count: u32) -> io::Result<i32> {
     check(unsafe { libc::semget(key, count, libc::IPC_CREAT | libc::IPC_EXCL | 0o600) })
 }
 
-/// The set under that key, if there is one.
 pub(crate) fn semaphores_find(key: i32) -> Option<i32> {
     // SAFETY: semget takes numbers only.
     check(unsafe { libc::semget(key, 0, 0) }).ok()
@@ -246,7 +244,6 @@ union SemaphoreArgument {
     buffer: *mut libc::semid_ds,
 }
 
-/// Sets the value of one semaphore.
 pub(crate) fn semaphore_set(set: i32, index: u16, value: i32) -> io::Result<()> {
     let argument = SemaphoreArgument { value };
     // SAFETY: SETVAL reads the number of the union.
@@ -254,7 +251,6 @@ pub(crate) fn semaphore_set(set: i32, index: u16, value: i32) -> io::Result<()> 
     Ok(())
 }
 
-/// The user who made the set.
 pub(crate) fn semaphores_creator(set: i32) -> io::Result<u32> {
     // SAFETY: IPC_STAT writes one semid_ds to the address of the union; all zeroes is a valid one.
     unsafe {
@@ -278,13 +274,11 @@ pub(crate) fn segment_create(key: i32, bytes: usize) -> io::Result<i32> {
     check(unsafe { libc::shmget(key, bytes, libc::IPC_CREAT | libc::IPC_EXCL | 0o600) })
 }
 
-/// The segment under that key, if there is one.
 pub(crate) fn segment_find(key: i32) -> Option<i32> {
     // SAFETY: shmget takes numbers only.
     check(unsafe { libc::shmget(key, 0, 0) }).ok()
 }
 
-/// The user who made the segment.
 pub(crate) fn segment_creator(segment: i32) -> io::Result<u32> {
     // SAFETY: IPC_STAT writes one shmid_ds to the address; all zeroes is a valid one.
     unsafe {

@@ -14,7 +14,6 @@ const BEYOND: f64 = 100.0;
 /// Times of one kind.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Times {
-    /// How many.
     pub(crate) count: u64,
     /// All times together, in nanoseconds.
     pub(crate) sum_ns: u64,

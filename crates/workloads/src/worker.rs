@@ -48,7 +48,6 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Runs the role of that name.
 fn run_role(name: &str, args: &[String]) -> ExitCode {
     let Some((entry, args)) = args.split_first() else { return ExitCode::from(2) };
     if name == role::JANITOR {

@@ -184,7 +184,6 @@ impl ParamSpec {
         }
     }
 
-    /// Checks one value.
     pub(crate) fn check(&self, workload: &'static str, value: &ParamValue) -> Result<(), Error> {
         let (fits, possible) = match self.kind {
             ParamKind::Int { min, max, .. } => {

@@ -28,7 +28,6 @@ const REPEATING: Duration = Duration::from_secs(120);
 /// What a copy has to do.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Orders {
-    /// Name of the row.
     pub(super) row: String,
     pub(super) place: Place,
     /// How long calls are made at least, in seconds.
@@ -44,7 +43,6 @@ pub(super) struct Orders {
 /// What a copy measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Report {
-    /// Whole calls.
     pub(super) calls: u64,
     /// From the first call's begin to the last call's end, in seconds.
     pub(super) elapsed_s: f64,

@@ -16,9 +16,7 @@ use std::path::{Path, PathBuf};
 
 /// Places over which each list is shuffled.
 const PLACES: usize = 75;
-/// How often a list is shuffled.
 const SHUFFLES: u32 = 5;
-/// Lines of the list.
 const LINES: usize = 382;
 /// Empty files in each of the folders that have some.
 const FILES: usize = 40;

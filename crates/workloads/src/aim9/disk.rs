@@ -13,7 +13,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-/// A block, in bytes.
+/// In bytes.
 const BLOCK: usize = 1024;
 
 /// What a call does.
@@ -35,7 +35,6 @@ struct Disk {
     folder: PathBuf,
     /// The input that all calls read.
     common: PathBuf,
-    /// Blocks of a file.
     blocks: u64,
     random: Random,
     block: [u8; BLOCK],

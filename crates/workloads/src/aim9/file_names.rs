@@ -7,7 +7,6 @@ use std::ffi::CString;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Files made in a call of `creat-clo`.
 const CREATIONS: u32 = 1000;
 
 /// One name, made and closed again and again: the first time the file is new, later it is there

@@ -11,7 +11,6 @@ use std::hint::black_box;
 const OUTER: i32 = 1000;
 const INNER: i32 = 32;
 
-/// What is called.
 pub(super) enum Function {
     NoArgument(Call0),
     OneArgument(Call1),
@@ -27,7 +26,6 @@ struct Calls {
     first: i64,
 }
 
-/// Sixteen times the same.
 macro_rules! sixteen {
     ($call:expr) => {
         $call;

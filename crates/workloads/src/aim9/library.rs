@@ -13,14 +13,12 @@ use std::hint::black_box;
 
 /// Rounds of a call of most rows.
 const ROUNDS: u32 = 100;
-/// Rounds of a call of `misc_rtns_1`.
 const QUESTION_ROUNDS: u32 = 10;
 
 /// A number of rounds of the library, each given its number, and whether all answers were right.
 struct Rounds<F> {
     count: u32,
     round: F,
-    /// Name of the check.
     check: &'static str,
     right: bool,
     /// What else the result depends on.
@@ -152,7 +150,6 @@ pub(super) fn ram_copy(_: &Place) -> Result<Box<dyn Call>, Error> {
     Ok(Box::new(Copies { buffers }))
 }
 
-/// Rounds of a call of `trig_rtns`.
 const TRIGONOMETRIC_ROUNDS: u32 = 10_000;
 
 /// Sixteen functions a round.
@@ -177,7 +174,6 @@ pub(super) fn num_rtns_1(_: &Place) -> Result<Box<dyn Call>, Error> {
     })
 }
 
-/// Ten functions a round.
 struct Trigonometric {
     uniform: Numbers,
     /// The largest angle whose tangent is a hyperbolic one.

@@ -6,7 +6,6 @@ use super::{Call, Place};
 use crate::Error;
 use std::hint::black_box;
 
-/// Points of a call of `matrix_rtns`.
 const POINTS: u32 = 100;
 /// What the coordinates of a transformed point are multiplied by.
 const SCREEN: [f64; 3] = [1280.0, 1024.0, 8192.0];

@@ -36,7 +36,6 @@ const SIZES: [usize; 31] = [
 /// The largest of them.
 const LARGEST: usize = 2048;
 
-/// The channel of a row.
 pub(super) enum Channel {
     Pipe,
     Fifo(PathBuf, CString),
@@ -135,7 +134,6 @@ fn bound(kind: SocketType) -> io::Result<OwnedFd> {
     Ok(made)
 }
 
-/// Writes all of a message.
 fn send(to: &impl AsFd, mut message: &[u8]) -> io::Result<()> {
     while !message.is_empty() {
         let written = rustix::io::write(to, message)?;
@@ -144,7 +142,6 @@ fn send(to: &impl AsFd, mut message: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// Reads all of a message.
 fn receive(from: &impl AsFd, message: &mut [u8]) -> io::Result<()> {
     let mut read = 0;
     while read < message.len() {

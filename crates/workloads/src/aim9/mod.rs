@@ -42,7 +42,6 @@ use std::path::{Path, PathBuf};
 
 /// The list is our own; so is the sort.
 const OWN: &str = "own";
-/// The C library's sort.
 const LIBC: &str = "libc";
 
 const CALLS: ParamSpec =
@@ -89,15 +88,12 @@ pub(crate) enum Group {
     Programs,
     /// Names in a folder.
     Names,
-    /// One directory, read.
     Directory,
     /// Files through the page cache.
     Disk,
     /// Files on the disk.
     SyncDisk,
-    /// The C library.
     Library,
-    /// Sorting.
     Sort,
     /// Messages to itself.
     Messages,
@@ -121,7 +117,6 @@ impl Group {
         }
     }
 
-    /// Whether rows of the group make files.
     fn has_folder(self) -> bool {
         self.params().iter().any(|param| param.name == DIR.name)
     }
@@ -168,9 +163,7 @@ type Prepare = fn(&Place) -> Result<Box<dyn Call>, Error>;
 pub struct Row {
     /// Name, with the family before it.
     name: &'static str,
-    /// What a call does, in one line.
     about: &'static str,
-    /// Unit of the value.
     unit: &'static str,
     /// What a call is credited, in thousands where the unit says so; of the disk rows with a file of
     /// the article's size (see [`Row::credit`]).
@@ -180,7 +173,6 @@ pub struct Row {
 }
 
 impl Row {
-    /// Operations of a unit.
     fn operations_per_unit(&self) -> u64 {
         if self.unit.starts_with("thousand") { 1000 } else { 1 }
     }
@@ -227,7 +219,6 @@ struct Place {
     key: Option<i32>,
     /// The directory to read, where it is not the row's own.
     list: Option<PathBuf>,
-    /// Whether the C library sorts.
     sort_by_libc: bool,
 }
 
@@ -238,7 +229,6 @@ impl Place {
     }
 }
 
-/// A path for the C library.
 fn c_path(path: &Path) -> Result<CString, Error> {
     CString::new(path.as_os_str().as_bytes()).map_err(|bad| {
         Error::failed(format!("the path {} has a zero in it: {bad}", path.display()))

@@ -47,12 +47,10 @@ impl Numbers {
 pub(super) struct Random(u64);
 
 impl Random {
-    /// From the original's seed.
     pub(super) fn new() -> Self {
         Self(1)
     }
 
-    /// The next number.
     pub(super) fn next(&mut self) -> u16 {
         self.0 = self.0.wrapping_mul(1_103_515_245).wrapping_add(12_345);
         (self.0 >> 16) as u16 & 0x7fff

@@ -103,7 +103,6 @@ struct Signals {
     calls: u64,
 }
 
-/// Signals of a call.
 const SIGNALS: u32 = 1000;
 
 impl Call for Signals {
@@ -122,7 +121,6 @@ pub(super) fn signal_test(_: &Place) -> Result<Box<dyn Call>, Error> {
     Ok(Box::new(Signals { sent: 0, calls: 0 }))
 }
 
-/// Jumps out of eleven nested calls.
 struct Jumps {
     landed: u64,
     calls: u64,

@@ -22,7 +22,6 @@ macro_rules! rows {
     };
 }
 
-/// Every row of the family.
 pub(super) fn all() -> impl Iterator<Item = &'static Row> {
     TABLE_2.iter().chain(MORE)
 }

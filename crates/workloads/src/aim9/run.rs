@@ -144,7 +144,6 @@ fn warning(row: &Row, scratch: &Scratch) -> Option<String> {
         .then(|| format!("the files are in memory: {what}; name a folder on a disk with dir="))
 }
 
-/// The orders of copy `copy` of `copies`.
 fn orders(
     row: &Row,
     params: &Params,

@@ -10,7 +10,6 @@ use super::{Call, Place};
 use crate::Error;
 use std::hint::black_box;
 
-/// Numbers sorted.
 pub(super) const NUMBERS: i32 = 10_000;
 /// Turns of a call, and searches of a turn: for 0, 10, 20, …
 const TURNS: u32 = 2;
@@ -56,7 +55,6 @@ fn merge_sort(numbers: &mut [i32], spare: &mut [i32], compare: Compare) {
     numbers[..merged].copy_from_slice(&spare[..merged]);
 }
 
-/// Whether the number is among the sorted ones.
 fn search(numbers: &[i32], wanted: i32, compare: Compare) -> bool {
     let (mut low, mut high) = (0, numbers.len());
     while low < high {

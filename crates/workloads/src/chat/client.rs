@@ -99,14 +99,12 @@ impl Server {
     }
 }
 
-/// The client's ends of all connections.
 struct Connections {
     server: Server,
     control: TcpStream,
     users: Vec<Arc<TcpStream>>,
 }
 
-/// What the client's tasks share.
 struct Shared {
     config: Config,
     server: Server,

@@ -58,7 +58,6 @@ impl GateSet {
         }
     }
 
-    /// Waits until a semaphore is 0.
     pub(crate) fn wait_for_zero(&self, index: u16) -> io::Result<()> {
         match self {
             Self::Semaphores(set) => sys::semaphore_operate(*set, index, 0),

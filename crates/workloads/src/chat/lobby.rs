@@ -37,7 +37,6 @@ pub(super) enum Left {
 }
 
 impl Lobby {
-    /// What to wait for.
     pub(super) fn fds(&self) -> impl Iterator<Item = PollFd<'_>> {
         self.waiting.iter().map(|one| PollFd::new(&one.stream, PollFlags::IN))
     }
@@ -83,7 +82,6 @@ impl Lobby {
 }
 
 impl Waiting {
-    /// Whether it has said everything.
     fn hear(&mut self) -> io::Result<bool> {
         let mut more = [0; WISHES];
         let wanted = WISHES - self.said.len();

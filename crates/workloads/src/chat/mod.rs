@@ -66,7 +66,6 @@ pub struct Chat {
 }
 
 impl Chat {
-    /// The server elsewhere that was asked for, if any.
     fn server(&self, params: &Params) -> Result<Option<SocketAddr>, Error> {
         server_elsewhere(self.name, params, 9999)
     }

@@ -26,22 +26,18 @@ pub(crate) enum Waiting {
         /// First key: one for each room, then those of client and server (see `keys`).
         base: i32,
     },
-    /// Counting semaphores on futexes.
     Futexes,
 }
 
 /// One run, as both processes see it. Only rooms and messages go over the wire.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Config {
-    /// Rooms, R.
     pub(crate) rooms: u32,
-    /// Users of a room.
     pub(crate) users: u32,
     /// Messages per user, M.
     pub(crate) messages: u32,
     /// Size of a message, in bytes.
     pub(crate) size: u32,
-    /// How tasks wait for each other.
     pub(crate) waiting: Waiting,
     /// Whether `TCP_NODELAY` is set; the original sets no option at all.
     pub(crate) nodelay: bool,
@@ -53,7 +49,6 @@ impl Config {
         self.rooms * self.users
     }
 
-    /// Messages that the client sends.
     pub(crate) fn sent(&self) -> u64 {
         u64::from(self.connections()) * u64::from(self.messages)
     }
@@ -80,7 +75,6 @@ pub(crate) mod keys {
     /// The most rooms whose keys can be claimed together.
     pub(crate) const ROOMS_MAX: u32 = crate::semaphores::KEYS_MAX - OTHERS;
 
-    /// How many keys a run of `rooms` rooms needs.
     pub(crate) fn count(rooms: u32) -> u32 {
         rooms + OTHERS
     }
@@ -102,11 +96,8 @@ pub(crate) mod keys {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Message {
-    /// The server listens on this port.
     Port(u16),
-    /// It is done.
     Done(Totals),
-    /// It failed.
     Failed(Failure),
 }
 
@@ -138,9 +129,7 @@ impl From<&Error> for Failure {
 /// What a process of chat counted.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Totals {
-    /// Messages sent.
     pub(crate) sent: u64,
-    /// Messages received.
     pub(crate) received: u64,
     /// From the starting gun to the end of the last task, in seconds; the client's.
     pub(crate) elapsed_s: f64,
@@ -162,7 +151,6 @@ pub(crate) fn message_of(user: u32, size: u32) -> Vec<u8> {
     user.to_ne_bytes().into_iter().cycle().take(size as usize).collect()
 }
 
-/// The user whose message it is.
 pub(crate) fn sender_of(message: &[u8]) -> u32 {
     message.first_chunk().map_or(u32::MAX, |user| u32::from_ne_bytes(*user))
 }

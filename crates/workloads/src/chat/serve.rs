@@ -19,7 +19,6 @@ use std::net::{IpAddr, Ipv4Addr, Shutdown, SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// How often it looks whether to stop.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Which variant of chat the server is; the client has to be of the same.
@@ -216,7 +215,6 @@ impl Watch {
         Self { began, moved: began, connections: 0, wanted, patience, longest }
     }
 
-    /// Why the client has to go, if it has to.
     fn too_long(&mut self, connections: u32) -> Option<&'static str> {
         if connections != self.connections {
             (self.connections, self.moved) = (connections, Instant::now());

@@ -46,7 +46,6 @@ pub(crate) fn main(entered: Result<(), Error>, args: &[String]) -> ExitCode {
     super::report(served)
 }
 
-/// The rooms and messages that a client asks for.
 pub(crate) fn wishes_of([a, b, c, d, e, f, g, h]: [u8; WISHES]) -> (u32, u32) {
     (u32::from_ne_bytes([a, b, c, d]), u32::from_ne_bytes([e, f, g, h]))
 }
@@ -107,7 +106,6 @@ impl Session {
         }
     }
 
-    /// How many connections there are so far.
     pub(crate) fn accepted(&self) -> u32 {
         self.streams.iter().filter(|stream| stream.get().is_some()).count() as u32
     }

@@ -30,7 +30,6 @@ impl<'a> Extractor<'a> {
         Ok(Self { metric, regex })
     }
 
-    /// Which direction is better.
     pub(super) fn better(&self) -> Better {
         self.metric.better
     }

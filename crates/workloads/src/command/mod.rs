@@ -64,7 +64,6 @@ fn primary(spec: &CommandSpec) -> Option<(usize, &MetricSpec)> {
     spec.metrics.iter().enumerate().find(|(_, metric)| metric.primary)
 }
 
-/// Runs one reading of a command.
 pub(crate) fn run(
     spec: &CommandSpec,
     job: &Job,
@@ -81,7 +80,6 @@ pub(crate) fn run(
     result.and_then(|measured| cleaned.map(|()| measured))
 }
 
-/// One reading in the making.
 struct Reading<'a> {
     spec: &'a CommandSpec,
     job: &'a Job,
@@ -267,7 +265,6 @@ impl Reading<'_> {
         }
     }
 
-    /// Runs a shell line to its end.
     fn shell(&mut self, what: &str, line: &str) -> Result<(), Error> {
         let id = self.start(self.shell_argv(line), false, None)?;
         self.supervisor.release(&[id]);

@@ -41,7 +41,6 @@ struct Window {
     to: Instant,
 }
 
-/// What a thread is asked to do.
 enum Task {
     Burn(Contention),
     Rest,
@@ -69,7 +68,6 @@ struct Thread {
     orders: Sender<Order>,
 }
 
-/// All threads.
 pub(super) struct Crew {
     cpus: CpuSet,
     exclusive: bool,
@@ -80,7 +78,6 @@ pub(super) struct Crew {
 }
 
 impl Crew {
-    /// Starts the threads, each bound to its CPU.
     pub(super) fn new(orders: &Orders) -> Result<Self, Error> {
         if orders.exclusive {
             sys::limit_real_time(REAL_TIME_MAX_US).context("cannot limit real-time work")?;
@@ -107,7 +104,6 @@ impl Crew {
         })
     }
 
-    /// One round.
     pub(super) fn run(&mut self, round: &Round) -> Reply {
         let players: CpuSet = round.pairs.iter().flat_map(|(a, b)| [*a, *b]).collect();
         let active = round.active.union(&players);
@@ -320,7 +316,6 @@ fn play(line: &Line, serves: bool, until: Instant) -> u64 {
     TRIPS
 }
 
-/// The role.
 pub(crate) fn main(entered: Result<(), Error>, args: &[String]) -> ExitCode {
     let crew = entered
         .and_then(|()| role::orders(args, "the process of the loops"))

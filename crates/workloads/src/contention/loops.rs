@@ -46,7 +46,6 @@ impl Loops {
         }
     }
 
-    /// One step.
     pub(super) fn step(&mut self, kind: Contention) {
         match kind {
             Contention::Ports => self.ports(),

@@ -12,11 +12,9 @@ use std::process::ExitCode;
 /// What a client has to do.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Orders {
-    /// The load's name or file.
     pub(crate) load: String,
     /// The seed of a load of our own.
     pub(crate) seed: u64,
-    /// The number of this client, from 0.
     pub(crate) client: u32,
     pub(crate) phases: Phases,
     pub(crate) target: Target,
@@ -28,11 +26,9 @@ pub(crate) struct Orders {
 pub(crate) enum Target {
     /// Files below the folder the client is started in.
     Files(Manner),
-    /// A server.
     Service(Service),
 }
 
-/// The role.
 pub(crate) fn main(entered: Result<(), Error>, args: &[String]) -> ExitCode {
     answer::say(&entered.and_then(|()| run(args)))
 }

@@ -67,7 +67,6 @@ enum Opened {
     NewDirectory,
 }
 
-/// The files of one client.
 pub(crate) struct Files {
     paths: Vec<CString>,
     open: Vec<Option<(OwnedFd, PathId)>>,
@@ -225,7 +224,6 @@ impl Files {
         }
     }
 
-    /// A call that names a path.
     fn by_path(&mut self, operation: &Operation) -> Result<Moved, String> {
         let expect = operation.expect;
         let (done, verb, path) = match operation.call {
@@ -262,7 +260,6 @@ impl Files {
         Ok(Moved::Nothing)
     }
 
-    /// A call that names an open file.
     fn by_handle(&mut self, operation: &Operation) -> Result<Moved, String> {
         let (handle, verb, done) = match operation.call {
             Call::QueryFile(handle) => {
@@ -386,7 +383,6 @@ impl Backend for Files {
     }
 }
 
-/// The folder part of a path.
 fn folder_of(path: &[u8]) -> CString {
     let folder = path.iter().rposition(|byte| *byte == b'/').map_or(&b"."[..], |at| &path[..at]);
     // It is part of a C string, so there is no zero in it.

@@ -32,11 +32,8 @@ pub(crate) trait Backend {
 /// Bytes that a call moved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Moved {
-    /// None that count.
     Nothing,
-    /// Bytes that were read.
     Read(u32),
-    /// Bytes that were written.
     Written(u32),
 }
 
@@ -74,7 +71,6 @@ impl Latencies {
 /// What a client counted.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Counted {
-    /// Calls.
     pub(crate) operations: u64,
     pub(crate) read_bytes: u64,
     pub(crate) written_bytes: u64,
@@ -131,7 +127,6 @@ struct Client {
     /// When the warm-up ends; none once it has.
     begin: Option<Instant>,
     end: Option<Instant>,
-    /// End of the last call.
     last: Instant,
     /// From when on calls count.
     counts: Instant,

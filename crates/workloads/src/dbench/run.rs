@@ -26,7 +26,6 @@ pub(crate) struct Clients<'a> {
     pub(crate) seed: u64,
     pub(crate) phases: Phases,
     pub(crate) target: Target,
-    /// Folder they run in.
     pub(crate) folder: Option<&'a str>,
     pub(crate) cpus: Option<&'a CpuSet>,
     /// Another process whose end ends the run: its name, and which it is.
@@ -146,7 +145,6 @@ pub(crate) fn measure(load: &Load, phases: Phases, counted: &[Counted]) -> Measu
     measured
 }
 
-/// Whether a client did what the load says.
 fn is_right(load: &Load, phases: Phases, one: &Counted) -> bool {
     let calls = load.operations.len() as u64;
     if phases == Phases::Classic {

@@ -65,7 +65,6 @@ enum Delay {
     Loop,
     /// A loop that looks at the clock, with PAUSE.
     Clock,
-    /// Asleep.
     Sleep,
 }
 
@@ -74,7 +73,6 @@ enum Delay {
 pub struct Row {
     /// Name, with the family before it.
     name: &'static str,
-    /// What the two tasks do.
     about: &'static str,
     kind: Kind,
 }
@@ -105,9 +103,7 @@ struct Tally {
     early: Times,
     /// Of delays, how long they were together, in nanoseconds.
     delayed_ns: u64,
-    /// Whether an answer was wrong.
     is_wrong: bool,
-    /// In seconds.
     elapsed_s: f64,
 }
 

@@ -23,7 +23,6 @@ const CLOCK_READINGS: u32 = 1000;
 /// What the process has to do.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Orders {
-    /// Name of the row.
     pub(super) row: String,
     /// How long both run side by side, in seconds.
     pub(super) seconds: f64,
@@ -61,7 +60,6 @@ const PHASES: [Phase; 4] = [
     Phase { both: false, share: 0.5, counts: true },
 ];
 
-/// The role.
 pub(crate) fn main(entered: Result<(), Error>, args: &[String]) -> ExitCode {
     answer::say(&entered.and_then(|()| run(args)))
 }
@@ -75,7 +73,6 @@ fn run(args: &[String]) -> Result<Report, Error> {
     measure(&*pair_of(row.kind, orders.delay_us), &orders)
 }
 
-/// The pair, with its memory.
 fn pair_of(kind: Kind, delay_us: u32) -> Box<dyn Pair> {
     match kind {
         Kind::Locks { distance } => Box::new(locks::Locks::new(distance)),
@@ -85,7 +82,6 @@ fn pair_of(kind: Kind, delay_us: u32) -> Box<dyn Pair> {
     }
 }
 
-/// What both threads share.
 struct Shared<'a> {
     pair: &'a dyn Pair,
     orders: &'a Orders,

@@ -7,7 +7,6 @@
 
 use std::hint::black_box;
 
-/// Steps of a turn.
 const STEPS: u32 = 64;
 const LANES: usize = 8;
 /// 32 bits.
@@ -45,7 +44,6 @@ impl Work {
         self.0 = black_box(lanes);
     }
 
-    /// Whether every turn so far was right.
     pub(super) fn is_right(&self) -> bool {
         self.0 == START
     }

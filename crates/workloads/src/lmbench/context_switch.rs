@@ -72,7 +72,6 @@ impl Member {
     }
 }
 
-/// The measuring process in the ring.
 struct Ring {
     own: Member,
     processes: u64,
@@ -81,7 +80,6 @@ struct Ring {
     _others: Vec<Peer>,
 }
 
-/// The measuring process by itself.
 struct Alone {
     own: Member,
     /// What it does for each operation of the ring: as often as the ring has processes.

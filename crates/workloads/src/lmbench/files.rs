@@ -30,7 +30,6 @@ fn most(size_kib: u32) -> u64 {
     HELD_KIB.checked_div(size_kib.into()).unwrap_or(FILES).clamp(1, FILES)
 }
 
-/// Room for so many files.
 pub(super) fn folder_kib(size_kib: u32) -> u64 {
     // A file takes whole blocks.
     most(size_kib) * (u64::from(size_kib) + 2 * EACH_KIB)
@@ -65,7 +64,6 @@ impl Files {
         })
     }
 
-    /// Makes files until there are `many`.
     fn create(&mut self, many: u64) -> Result<(), Error> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL;
         for name in &self.names[self.there as usize..many as usize] {

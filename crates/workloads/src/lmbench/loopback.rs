@@ -39,7 +39,6 @@ pub(super) enum Channel {
     Unix,
 }
 
-/// What one process has of it.
 struct End {
     read: OwnedFd,
     write: OwnedFd,
@@ -51,7 +50,6 @@ impl End {
         Ok(Self { write: read.try_clone()?, read })
     }
 
-    /// Sends all of a message.
     fn send(&self, message: &[u8]) -> io::Result<()> {
         let part = |at: usize| rustix::io::write(&self.write, &message[at..]);
         socket::whole(message.len(), part, || None).map(drop)
@@ -132,7 +130,6 @@ fn message_bytes(place: &Place) -> usize {
     int(&place.params, "message_bytes") as usize
 }
 
-/// Why no answer came.
 fn unanswered(error: io::Error) -> Error {
     match error.kind() {
         io::ErrorKind::WouldBlock => Error::failed(
@@ -143,7 +140,6 @@ fn unanswered(error: io::Error) -> Error {
     }
 }
 
-/// Sends every message back.
 fn echo(end: &End, _: Channel, message_bytes: usize) -> io::Result<()> {
     let mut message = vec![0; message_bytes];
     while end.receive(&mut message)? {

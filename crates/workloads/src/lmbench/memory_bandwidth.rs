@@ -20,7 +20,6 @@ fn filled(kib: u32) -> (Memory, u64) {
     (memory, sum)
 }
 
-/// How often passes went wrong.
 fn verdict(wrong: u64, name: &'static str) -> Vec<(&'static str, bool)> {
     vec![(name, wrong == 0)]
 }
@@ -57,7 +56,6 @@ pub(super) fn memory_read(place: &Place) -> Result<Bench, Error> {
 struct Write {
     memory: Memory,
     passes: u64,
-    /// Whether each word is read before.
     reads: bool,
     wrong: u64,
 }
@@ -123,7 +121,6 @@ impl Body for Copy {
     }
 }
 
-/// The first word and the last.
 fn ends(words: &mut [u64]) -> impl Iterator<Item = &mut u64> {
     let last = words.len() - 1;
     words.iter_mut().step_by(last.max(1))

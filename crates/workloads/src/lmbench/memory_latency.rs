@@ -15,7 +15,6 @@ use coretwin_base::random::Stream;
 
 /// Seed of the random order, which is the same in every run.
 const SEED: u64 = 1;
-/// Bytes of a word.
 const WORD: u32 = 8;
 /// Loads that fill any cache: the lines of 256 MiB.
 const WARM_UP: u64 = 4 << 20;

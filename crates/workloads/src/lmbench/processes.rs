@@ -16,7 +16,6 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// The program that a child becomes.
 pub(super) const PROGRAM: ParamSpec = ParamSpec::text(
     "program",
     "dynamic",
@@ -33,7 +32,6 @@ struct Children<B> {
     own_kib: f64,
 }
 
-/// A row whose children end with this status.
 fn children(
     status: i32,
     mut start: impl FnMut() -> io::Result<Pid> + 'static,
@@ -102,7 +100,6 @@ const KINDS: [(&str, &[u8]); 2] = [
     ("dynamic", include_bytes!(concat!(env!("OUT_DIR"), "/hello-dynamic"))),
     ("static", include_bytes!(concat!(env!("OUT_DIR"), "/hello-static"))),
 ];
-/// What it writes.
 const GREETING: &[u8] = b"Hello world\n";
 
 /// The program, ready to be run.
@@ -165,7 +162,6 @@ impl Program {
         )))
     }
 
-    /// Where it is.
     fn path(&self) -> Result<CString, Error> {
         CString::new(self.path.as_os_str().as_bytes())
             .map_err(|bad| Error::failed(format!("the program's path has a zero in it: {bad}")))

@@ -69,7 +69,6 @@ fn names_of(place: &Place) -> Result<String, Error> {
     Ok(format!("{} names", place.folder()?.components().count()))
 }
 
-/// Opens a file.
 fn opened(path: &std::ffi::CStr, flags: OFlags) -> Result<OwnedFd, Error> {
     open(path, flags, Mode::empty())
         .with_context(|| format!("cannot open {}", path.to_string_lossy()))

@@ -52,7 +52,6 @@ pub(crate) fn value(beside: &Beside) -> (String, Better) {
     }
 }
 
-/// Runs one reading.
 pub(crate) fn run(
     beside: &Beside,
     job: &Job,
@@ -70,14 +69,12 @@ pub(crate) fn run(
     Ok(run.measured(took, job))
 }
 
-/// A spinner that runs.
 struct Spinning {
     id: TaskId,
     /// Its count; `None` for a command.
     counter: Option<OwnedFd>,
 }
 
-/// One reading in the making.
 struct Run<'a> {
     beside: &'a Beside,
     supervisor: &'a mut Supervisor,
@@ -150,7 +147,6 @@ impl Run<'_> {
         }
     }
 
-    /// What each spinner has counted so far.
     fn counts(&self) -> Result<Vec<u64>, Error> {
         let count = |spinner: &Spinning| match &spinner.counter {
             Some(fd) => fstat(fd)

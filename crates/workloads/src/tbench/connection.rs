@@ -26,7 +26,6 @@ pub(crate) struct Service {
     pub(crate) copies_replies: bool,
 }
 
-/// A client's connection.
 pub(crate) struct Connection {
     stream: TcpStream,
     address: SocketAddr,

@@ -74,7 +74,6 @@ pub struct Tbench {
 }
 
 impl Tbench {
-    /// The server elsewhere that was asked for, if any.
     fn server(&self, params: &Params) -> Result<Option<SocketAddr>, Error> {
         server_elsewhere(self.name, params, protocol::PORT)
     }
@@ -208,7 +207,6 @@ impl Workload for Tbench {
     }
 }
 
-/// What all clients sent and received.
 fn traffic(counted: &[Counted]) -> Traffic {
     let all = counted.iter().filter_map(|one| one.traffic);
     all.fold(Traffic::default(), Traffic::and)

@@ -22,9 +22,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::Duration;
 
-/// Most connections at a time.
 const CONNECTIONS_MAX: usize = 2100;
-/// How often it looks whether to stop.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// How connections are served.
@@ -32,7 +30,6 @@ const LOOK: Duration = Duration::from_millis(50);
 pub(crate) struct Settings {
     /// Clients that are announced on standard input; `None`: every client is served.
     pub(crate) clients: Option<u32>,
-    /// Threads instead of processes.
     pub(crate) threads: bool,
     /// The executable whose role a process takes; none: this one.
     pub(crate) executable: Option<PathBuf>,
@@ -92,11 +89,8 @@ pub(crate) fn connection_main(entered: Result<(), Error>) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Something happened to a connection.
 pub(super) enum Event {
-    /// It was accepted.
     Started,
-    /// It is over.
     Ended(Ended),
 }
 
@@ -109,7 +103,6 @@ pub(super) fn listen(address: SocketAddr) -> Result<(TcpListener, SocketAddr), E
     })
 }
 
-/// A connection that is being served.
 struct Live {
     /// Its last words come through this.
     pipe: File,
@@ -260,7 +253,6 @@ fn start(stream: TcpStream, settings: &Settings) -> io::Result<Live> {
     Ok(Live { pipe: File::from(pipe), said: Vec::new(), server })
 }
 
-/// Serves one connection to its end.
 fn converse(stream: BorrowedFd<'_>) -> Ended {
     let mut buffer = vec![0; MESSAGE_END];
     let mut traffic = Traffic::default();
@@ -275,7 +267,6 @@ fn converse(stream: BorrowedFd<'_>) -> Ended {
     Ended { traffic, failure }
 }
 
-/// A connection, whole messages at a time.
 struct Socket<'a>(BorrowedFd<'a>);
 
 impl Stream for Socket<'_> {

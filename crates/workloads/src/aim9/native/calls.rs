@@ -12,11 +12,8 @@ static ADDEND: AtomicI32 = AtomicI32::new(1);
 static COUNT_AT: AtomicPtr<AtomicI32> = AtomicPtr::new((&raw const COUNT).cast_mut());
 static ADDEND_AT: AtomicPtr<AtomicI32> = AtomicPtr::new((&raw const ADDEND).cast_mut());
 
-/// A function without arguments.
 pub(in crate::aim9) type Call0 = extern "C" fn();
-/// A function of one argument.
 pub(in crate::aim9) type Call1 = extern "C" fn(i32);
-/// A function of two arguments.
 pub(in crate::aim9) type Call2 = extern "C" fn(i32, i32);
 /// A function of fifteen arguments.
 #[rustfmt::skip]
@@ -24,7 +21,6 @@ pub(in crate::aim9) type Call15 = extern "C" fn(
     i32, i32, i32, i32, i32, i32, i32, i32, i32, i32, i32, i32, i32, i32, i32,
 );
 
-/// The value that is counted up.
 pub(in crate::aim9) fn count() -> i32 {
     COUNT.load(Relaxed)
 }

@@ -14,7 +14,6 @@ pub(in crate::aim9) struct Break {
 }
 
 impl Break {
-    /// Where it is.
     pub(in crate::aim9) fn find() -> Self {
         let now = set(0);
         Self { found: now, now }

@@ -84,7 +84,6 @@ pub(in crate::aim9) struct Strings {
 }
 
 impl Strings {
-    /// Empty ones.
     pub(in crate::aim9) fn new() -> Self {
         Self { text: [0; SIZE], other: [0; SIZE] }
     }
@@ -204,7 +203,6 @@ impl Strings {
     }
 }
 
-/// Compares two numbers.
 pub(in crate::aim9) type Compare = fn(&i32, &i32) -> Ordering;
 
 unsafe extern "C" fn upwards(a: *const c_void, b: *const c_void) -> c_int {

@@ -102,14 +102,12 @@ impl Segment {
         Ok(Self { address: address.cast(), bytes })
     }
 
-    /// Copies into the segment.
     pub(in crate::aim9) fn put(&mut self, from: &[u8]) {
         let size = from.len().min(self.bytes);
         // SAFETY: the segment has `bytes` bytes that nobody else writes; `from` is not in it.
         unsafe { libc::memcpy(self.address.cast(), from.as_ptr().cast(), size) };
     }
 
-    /// Copies out of the segment.
     pub(in crate::aim9) fn take(&self, to: &mut [u8]) {
         let size = to.len().min(self.bytes);
         // SAFETY: the segment has `bytes` bytes that nobody else writes; `to` is not in it.

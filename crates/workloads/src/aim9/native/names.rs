@@ -17,18 +17,15 @@ pub(in crate::aim9) fn creat(path: &CStr) -> io::Result<OwnedFd> {
     }
 }
 
-/// `close`.
 pub(in crate::aim9) fn close(fd: OwnedFd) {
     drop(fd);
 }
 
-/// `unlink`.
 pub(in crate::aim9) fn unlink(path: &CStr) -> io::Result<()> {
     // SAFETY: the path is a C string.
     check(unsafe { libc::unlink(path.as_ptr()) })
 }
 
-/// `link`.
 pub(in crate::aim9) fn link(from: &CStr, to: &CStr) -> io::Result<()> {
     // SAFETY: both paths are C strings.
     check(unsafe { libc::link(from.as_ptr(), to.as_ptr()) })
@@ -59,7 +56,6 @@ fn check(result: libc::c_int) -> io::Result<()> {
 pub(in crate::aim9) struct Directory(NonNull<libc::DIR>);
 
 impl Directory {
-    /// `opendir`.
     pub(in crate::aim9) fn open(path: &CStr) -> io::Result<Self> {
         // SAFETY: the path is a C string.
         let stream = unsafe { libc::opendir(path.as_ptr()) };
@@ -72,7 +68,6 @@ impl Directory {
         unsafe { !libc::readdir(self.0.as_ptr()).is_null() }
     }
 
-    /// `rewinddir`.
     pub(in crate::aim9) fn rewind(&mut self) {
         // SAFETY: the stream is open.
         unsafe { libc::rewinddir(self.0.as_ptr()) }

@@ -25,7 +25,6 @@ pub(in crate::aim9) fn fork_and_exit() -> io::Result<()> {
     child(|| 0)
 }
 
-/// Starts a child that becomes the program.
 pub(in crate::aim9) fn fork_and_exec(program: &CStr) -> io::Result<()> {
     child(|| {
         let argv = [program.as_ptr(), ptr::null()];
@@ -65,7 +64,6 @@ pub(in crate::aim9) fn wait_for_all() -> io::Result<(u32, u32)> {
 
 static CAUGHT: AtomicU32 = AtomicU32::new(0);
 
-/// Installs itself again and counts.
 extern "C" fn catch(signal: libc::c_int) {
     install(signal);
     CAUGHT.store(CAUGHT.load(Relaxed) + 1, Relaxed);

@@ -140,7 +140,6 @@ impl Builder {
         self.push(Call::Open { path, handle, directory, create, truncate }, expect)
     }
 
-    /// Opens a directory to look for names in.
     pub(super) fn find_open(&mut self, path: PathId, number: u64) -> Result<(), String> {
         let handle = self.new_handle(number, path)?;
         self.push(Call::FindOpen { path, handle }, Expect::Success)
@@ -154,7 +153,6 @@ impl Builder {
         Ok(handle)
     }
 
-    /// Reads or writes.
     pub(super) fn transfer(
         &mut self,
         writes: bool,
@@ -223,7 +221,6 @@ impl Builder {
     }
 }
 
-/// A size within the limit.
 pub(super) fn size(number: u64) -> Result<u32, String> {
     u32::try_from(number)
         .ok()
@@ -231,7 +228,6 @@ pub(super) fn size(number: u64) -> Result<u32, String> {
         .ok_or_else(|| format!("is too large a size; {SIZE_MAX} bytes is the most"))
 }
 
-/// An offset within the limit.
 pub(super) fn offset(number: u64) -> Result<u64, String> {
     Some(number)
         .filter(|offset| *offset <= OFFSET_MAX)

@@ -18,9 +18,7 @@ pub const SIZE_MAX: u32 = 16 << 20;
 pub(crate) const OFFSET_MAX: u64 = 1 << 40;
 /// Most handles open at once; the original's table has as many.
 pub const HANDLES_MAX: u16 = 200;
-/// Most calls of a load.
 pub(crate) const OPERATIONS_MAX: usize = 4_000_000;
-/// Most different paths of a load.
 pub(crate) const PATHS_MAX: usize = 200_000;
 /// Longest pause of a load, in microseconds.
 pub(crate) const SLEEP_MAX_US: u64 = 60_000_000;
@@ -125,7 +123,6 @@ pub(crate) const KINDS: &[&str] = &[
 ];
 
 impl Call {
-    /// Its index in [`KINDS`].
     pub(crate) fn kind(&self) -> usize {
         match self {
             Self::Open { create: false, directory: false, .. } => 0,
@@ -197,7 +194,6 @@ pub struct Load {
 }
 
 impl Load {
-    /// Where a call stands, for a message.
     pub(crate) fn place(&self, index: usize) -> String {
         match self.lines.get(index) {
             Some(line) => format!("{}:{line}", self.name),

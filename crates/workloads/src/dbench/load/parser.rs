@@ -172,7 +172,6 @@ impl<'a> Line<'a> {
         })
     }
 
-    /// The call on the line.
     fn call(&mut self) -> Result<(), Wrong> {
         let mut verb = self.take("a call")?;
         if verb.text.starts_with(|first: char| first.is_ascii_digit()) && !verb.quoted {
@@ -268,7 +267,6 @@ impl<'a> Line<'a> {
     }
 }
 
-/// Why a word is no call.
 fn unknown(word: &str) -> String {
     if word.starts_with("SMB") {
         return format!(

@@ -10,11 +10,9 @@
 /// How much of everything a load has.
 #[derive(Debug)]
 pub(super) struct Recipe {
-    /// The name people type.
     pub(super) name: &'static str,
     /// Whether names are looked up without case before they are used.
     pub(super) resolves_names: bool,
-    /// Folders below the client's own.
     pub(super) folders: &'static [&'static str],
     /// Files that are written first and stay: how many of which size in bytes.
     pub(super) lasting: &'static [(u32, u64)],
@@ -54,7 +52,6 @@ pub(super) struct Sessions {
     pub(super) both: u32,
 }
 
-/// Every load of our own.
 pub(super) const ALL: &[Recipe] = &[
     Recipe {
         name: "netbench",

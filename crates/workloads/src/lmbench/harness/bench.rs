@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// What is timed.
 pub(crate) trait Body {
     /// Prepares for `count` operations; not timed.
     fn before(&mut self, _count: u64) -> Result<(), Error> {
@@ -33,7 +32,6 @@ pub(crate) trait Body {
     }
 }
 
-/// A row, set up.
 pub(crate) struct Bench {
     pub(super) body: Box<dyn Body>,
     /// What a sample of the body is lessened by: the same work without what is to be measured.
@@ -45,7 +43,6 @@ pub(crate) struct Bench {
 }
 
 impl Bench {
-    /// Measures the body.
     pub(crate) fn of(body: impl Body + 'static) -> Self {
         Self { body: Box::new(body), minus: None, amount: 1.0, notes: Vec::new() }
     }

@@ -18,7 +18,6 @@ use std::process::ExitCode;
 /// What a copy has to do.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Orders {
-    /// Name of the row.
     pub(super) row: String,
     pub(super) place: Place,
     /// Whether it goes on until it is ended.
@@ -44,7 +43,6 @@ fn rows() -> impl Iterator<Item = &'static Row> {
     table_1::ALL.iter().chain(more::ALL.iter().flat_map(|group| group.rows))
 }
 
-/// The role.
 pub(crate) fn main(entered: Result<(), Error>, args: &[String]) -> ExitCode {
     let mut sampler = None;
     let measured = entered.and_then(|()| set_up(args)).and_then(|(orders, bench)| {

@@ -27,9 +27,7 @@ pub(super) type Prepare = fn(&Place) -> Result<Bench, Error>;
 /// [`Bench::worth`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Measure {
-    /// Time, in µs; lower is better.
     Microseconds,
-    /// Time, in ns; lower is better.
     Nanoseconds,
     /// 10^6 bytes in a second; higher is better.
     MegabytesPerSecond,
@@ -76,7 +74,6 @@ pub struct Row {
     /// Name, with the family before it.
     pub(crate) name: &'static str,
     pub(crate) family: &'static str,
-    /// What an operation is, in one line.
     pub(crate) about: &'static str,
     pub(crate) source: &'static str,
     /// What its result means for SMT.
@@ -103,7 +100,6 @@ pub struct Row {
 }
 
 impl Row {
-    /// Whether it makes files.
     pub(super) fn has_folder(&self) -> bool {
         self.params.iter().any(|param| param.name == DIR.name)
     }

@@ -84,7 +84,6 @@ fn scratch_for(row: &Row, params: &Params, copies: u32) -> Result<Option<Scratch
     Scratch::of(params, (kib << 10) * u64::from(copies)).map(Some)
 }
 
-/// What one of the copies has to do.
 fn orders(row: &Row, params: &Params, job: &Job, folder: Option<PathBuf>) -> Orders {
     let place = Place {
         folder,
@@ -181,7 +180,6 @@ struct Median {
 }
 
 impl Median {
-    /// The median of at least one sample.
     fn of(samples: &[f64]) -> Option<Self> {
         let mut sorted = samples.to_vec();
         sorted.sort_by(f64::total_cmp);

@@ -66,7 +66,6 @@ pub(super) struct Paced {
     sample_s: f64,
     /// Operations of the next sample.
     count: u64,
-    /// Operations so far.
     all: u64,
 }
 
@@ -138,7 +137,6 @@ impl Sample {
     }
 }
 
-/// Takes samples of a row.
 pub(super) struct Sampler {
     pub(super) body: Paced,
     /// See [`Bench::minus`].
@@ -148,7 +146,6 @@ pub(super) struct Sampler {
 }
 
 impl Sampler {
-    /// Finds the pace.
     pub(super) fn new(bench: Bench, sample_s: f64) -> Result<Self, Error> {
         Ok(Self {
             body: Paced::new(bench.body, sample_s)?,
@@ -158,7 +155,6 @@ impl Sampler {
         })
     }
 
-    /// Takes one.
     pub(super) fn sample(&mut self, overheads: Overheads) -> Result<Sample, Error> {
         let (operations, elapsed) = self.body.sample()?;
         let mut sample = Sample {

@@ -27,13 +27,11 @@ impl Memory {
         Self(vec![Line([0; 8]); kib as usize * (1024 / size_of::<Line>())])
     }
 
-    /// Its words.
     pub(in crate::lmbench) fn words(&self) -> &[u64] {
         // SAFETY: a line is eight words without anything between, and they live as long.
         unsafe { std::slice::from_raw_parts(self.0.as_ptr().cast(), self.0.len() * 8) }
     }
 
-    /// Its words, to be written.
     pub(in crate::lmbench) fn words_mut(&mut self) -> &mut [u64] {
         // SAFETY: as above, and no other reference exists.
         unsafe { std::slice::from_raw_parts_mut(self.0.as_mut_ptr().cast(), self.0.len() * 8) }
@@ -324,7 +322,6 @@ impl Mapping {
         }
     }
 
-    /// Its words.
     pub(in crate::lmbench) fn words(&self) -> &[u64] {
         // SAFETY: the map begins with a page, is readable and lives as long; the file is one of the
         // run's own folder, and does not change.

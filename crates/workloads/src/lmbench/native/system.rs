@@ -14,7 +14,6 @@ pub(in crate::lmbench) fn close(descriptor: OwnedFd) -> io::Result<()> {
     }
 }
 
-/// Descriptors that are asked about together.
 pub(in crate::lmbench) struct Descriptors {
     _open: Vec<OwnedFd>,
     set: libc::fd_set,
@@ -62,7 +61,6 @@ extern "C" fn catch(_: libc::c_int) {
     CAUGHT.store(CAUGHT.load(Relaxed) + 1, Relaxed);
 }
 
-/// Signals caught so far.
 pub(in crate::lmbench) fn caught() -> u64 {
     CAUGHT.load(Relaxed)
 }
