@@ -31,7 +31,6 @@ pub mod kernel_2_4;
 pub mod leftovers;
 pub mod lmbench;
 mod observe;
-mod open_files;
 pub mod real_time;
 mod role;
 mod scheduler;

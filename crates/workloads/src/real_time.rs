@@ -22,7 +22,7 @@ impl RealTime {
             Self::Fifo => libc::SCHED_FIFO,
             Self::RoundRobin => libc::SCHED_RR,
         };
-        sys::become_real_time(policy, priority)
+        sys::enter_class(policy | libc::SCHED_RESET_ON_FORK, priority)
     }
 }
 

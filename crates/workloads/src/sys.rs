@@ -5,6 +5,7 @@
 
 use coretwin_base::machine::cpu_set::{CPU_MAX, CpuId, CpuSet};
 use coretwin_base::study::job::RunAs;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::ffi::CString;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
@@ -13,6 +14,20 @@ use std::process::ExitStatus;
 
 fn check(result: libc::c_int) -> io::Result<libc::c_int> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
+}
+
+fn done(result: libc::c_int) -> io::Result<()> {
+    check(result).map(drop)
+}
+
+/// What a call writes to an address, and whether it could.
+///
+/// # Safety
+/// All zeroes is a valid `T`, and the call writes no more than one to the address.
+unsafe fn written<T>(call: impl FnOnce(*mut T) -> libc::c_int) -> io::Result<T> {
+    // SAFETY: as the caller says.
+    let mut value = unsafe { std::mem::zeroed() };
+    check(call(&raw mut value)).map(|_| value)
 }
 
 const WORD_BITS: u32 = libc::c_ulong::BITS;
@@ -25,8 +40,7 @@ pub(crate) fn bind(cpus: &CpuSet) -> io::Result<()> {
         mask[(cpu.0 / WORD_BITS) as usize] |= 1 << (cpu.0 % WORD_BITS);
     }
     // SAFETY: the pointer is to `size_of_val(mask)` bytes that live until the call returns.
-    check(unsafe { libc::sched_setaffinity(0, size_of_val(&*mask), mask.as_ptr().cast()) })?;
-    Ok(())
+    done(unsafe { libc::sched_setaffinity(0, size_of_val(&*mask), mask.as_ptr().cast()) })
 }
 
 /// Closes in programs that are started from now on every descriptor that is open now, but the first
@@ -79,26 +93,19 @@ pub(crate) fn become_user(user: &RunAs) -> io::Result<()> {
     Ok(())
 }
 
-/// Makes this thread a real-time one of a policy (`SCHED_FIFO`, `SCHED_RR`); threads it starts are not.
-pub(crate) fn become_real_time(policy: libc::c_int, priority: u8) -> io::Result<()> {
-    enter_class(policy | libc::SCHED_RESET_ON_FORK, priority.into())
-}
-
 /// Whether the kernel offers core scheduling here: it asks for this thread's own cookie.
 pub(crate) fn core_sched_available() -> io::Result<()> {
     let mut cookie: libc::c_ulong = 0;
     // SAFETY: PR_SCHED_CORE_GET writes one unsigned long to the address, which is that of `cookie`.
-    check(unsafe {
+    done(unsafe {
         libc::prctl(libc::PR_SCHED_CORE, libc::PR_SCHED_CORE_GET, 0, 0, &raw mut cookie)
-    })?;
-    Ok(())
+    })
 }
 
 /// Gives this thread, and what it starts from now on, a core-scheduling cookie of its own.
 pub(crate) fn core_sched_create() -> io::Result<()> {
     // SAFETY: PR_SCHED_CORE_CREATE takes numbers only; the address must be 0.
-    check(unsafe { libc::prctl(libc::PR_SCHED_CORE, libc::PR_SCHED_CORE_CREATE, 0, 0, 0) })?;
-    Ok(())
+    done(unsafe { libc::prctl(libc::PR_SCHED_CORE, libc::PR_SCHED_CORE_CREATE, 0, 0, 0) })
 }
 
 /// Signals that are read instead of interrupting.
@@ -144,9 +151,8 @@ pub(crate) fn unblock_signals() -> io::Result<()> {
     unsafe {
         let mut set: libc::sigset_t = std::mem::zeroed();
         check(libc::sigemptyset(&raw mut set))?;
-        check(libc::sigprocmask(libc::SIG_SETMASK, &raw const set, std::ptr::null_mut()))?;
+        done(libc::sigprocmask(libc::SIG_SETMASK, &raw const set, std::ptr::null_mut()))
     }
-    Ok(())
 }
 
 /// A child that has ended and is not reaped yet, so that its `/proc` entry can still be read.
@@ -155,10 +161,8 @@ pub(crate) fn ended_child() -> io::Result<Option<i32>> {
     // SAFETY: waitid writes one siginfo_t to the address, and all zeroes is a valid one (pid 0:
     // nothing has ended). si_pid is meaningful after waitid.
     let pid = unsafe {
-        let mut info: libc::siginfo_t = std::mem::zeroed();
         let options = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
-        check(libc::waitid(libc::P_ALL, 0, &raw mut info, options))?;
-        info.si_pid()
+        written(|info| libc::waitid(libc::P_ALL, 0, info, options))?.si_pid()
     };
     Ok((pid != 0).then_some(pid))
 }
@@ -178,11 +182,7 @@ pub(crate) struct Usage {
 pub(crate) fn reap(pid: i32) -> io::Result<(ExitStatus, Usage)> {
     let mut status = 0;
     // SAFETY: wait4 writes one int and one rusage to the addresses; all zeroes is a valid rusage.
-    let rusage = unsafe {
-        let mut rusage: libc::rusage = std::mem::zeroed();
-        check(libc::wait4(pid, &raw mut status, 0, &raw mut rusage))?;
-        rusage
-    };
+    let rusage = unsafe { written(|rusage| libc::wait4(pid, &raw mut status, 0, rusage))? };
     let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
     let usage = Usage {
         user_s: seconds(rusage.ru_utime),
@@ -208,8 +208,7 @@ pub(crate) fn lock_range(
         l_pid: 0,
     };
     // SAFETY: F_SETLKW reads one flock from the address; the descriptor is open while borrowed.
-    check(unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETLKW, &raw const range) })?;
-    Ok(())
+    done(unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETLKW, &raw const range) })
 }
 
 /// Makes a set of SysV semaphores under an unused key; all are 0.
@@ -247,25 +246,21 @@ union SemaphoreArgument {
 pub(crate) fn semaphore_set(set: i32, index: u16, value: i32) -> io::Result<()> {
     let argument = SemaphoreArgument { value };
     // SAFETY: SETVAL reads the number of the union.
-    check(unsafe { libc::semctl(set, i32::from(index), libc::SETVAL, argument) })?;
-    Ok(())
+    done(unsafe { libc::semctl(set, i32::from(index), libc::SETVAL, argument) })
 }
 
 pub(crate) fn semaphores_creator(set: i32) -> io::Result<u32> {
     // SAFETY: IPC_STAT writes one semid_ds to the address of the union; all zeroes is a valid one.
-    unsafe {
-        let mut buffer: libc::semid_ds = std::mem::zeroed();
-        let argument = SemaphoreArgument { buffer: &raw mut buffer };
-        check(libc::semctl(set, 0, libc::IPC_STAT, argument))?;
-        Ok(buffer.sem_perm.cuid)
-    }
+    let found = unsafe {
+        written(|buffer| libc::semctl(set, 0, libc::IPC_STAT, SemaphoreArgument { buffer }))
+    };
+    found.map(|set| set.sem_perm.cuid)
 }
 
 /// Removes the set; its waiters are woken with `EIDRM`.
 pub(crate) fn semaphores_remove(set: i32) -> io::Result<()> {
     // SAFETY: IPC_RMID ignores every other argument.
-    check(unsafe { libc::semctl(set, 0, libc::IPC_RMID) })?;
-    Ok(())
+    done(unsafe { libc::semctl(set, 0, libc::IPC_RMID) })
 }
 
 /// Makes a SysV shared memory segment under an unused key.
@@ -281,57 +276,43 @@ pub(crate) fn segment_find(key: i32) -> Option<i32> {
 
 pub(crate) fn segment_creator(segment: i32) -> io::Result<u32> {
     // SAFETY: IPC_STAT writes one shmid_ds to the address; all zeroes is a valid one.
-    unsafe {
-        let mut buffer: libc::shmid_ds = std::mem::zeroed();
-        check(libc::shmctl(segment, libc::IPC_STAT, &raw mut buffer))?;
-        Ok(buffer.shm_perm.cuid)
-    }
+    let found = unsafe { written(|buffer| libc::shmctl(segment, libc::IPC_STAT, buffer)) };
+    found.map(|segment: libc::shmid_ds| segment.shm_perm.cuid)
 }
 
 /// Removes the segment once no process has it attached.
 pub(crate) fn segment_remove(segment: i32) -> io::Result<()> {
     // SAFETY: IPC_RMID ignores the address.
-    check(unsafe { libc::shmctl(segment, libc::IPC_RMID, std::ptr::null_mut()) })?;
-    Ok(())
+    done(unsafe { libc::shmctl(segment, libc::IPC_RMID, std::ptr::null_mut()) })
 }
 
 /// How often another task took the CPU from this thread, or it gave it away.
 pub(crate) fn thread_switches() -> u64 {
     // SAFETY: getrusage writes one rusage to the address; all zeroes is a valid one.
-    let usage = unsafe {
-        let mut usage: libc::rusage = std::mem::zeroed();
-        libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage);
-        usage
-    };
-    u64::try_from(usage.ru_nivcsw.saturating_add(usage.ru_nvcsw)).unwrap_or(0)
+    let usage = unsafe { written(|usage| libc::getrusage(libc::RUSAGE_THREAD, usage)) };
+    let switches = |usage: libc::rusage| usage.ru_nivcsw.saturating_add(usage.ru_nvcsw);
+    usage.map_or(0, |usage| u64::try_from(switches(usage)).unwrap_or(0))
 }
 
-/// Puts this thread into the idle class, SCHED_IDLE (sched(7)).
-pub(crate) fn enter_idle_class() -> io::Result<()> {
-    enter_class(libc::SCHED_IDLE, 0)
-}
-
-/// Puts this thread back into the usual class.
-pub(crate) fn enter_usual_class() -> io::Result<()> {
-    enter_class(libc::SCHED_OTHER, 0)
-}
-
-/// Puts this thread before all of the usual class, until it sleeps (sched(7)).
-pub(crate) fn enter_real_time(priority: i32) -> io::Result<()> {
-    enter_class(libc::SCHED_FIFO, priority)
-}
-
-fn enter_class(class: libc::c_int, priority: libc::c_int) -> io::Result<()> {
-    let param = libc::sched_param { sched_priority: priority };
+/// Puts this thread into a class (sched(7)): `SCHED_OTHER`, the usual one; `SCHED_IDLE`, behind all
+/// others; `SCHED_FIFO` or `SCHED_RR`, before all others until it sleeps, of a priority from 1 to 99.
+/// With `SCHED_RESET_ON_FORK` threads that it starts are of the usual one.
+pub(crate) fn enter_class(class: libc::c_int, priority: u8) -> io::Result<()> {
+    let param = libc::sched_param { sched_priority: priority.into() };
     // SAFETY: sched_setscheduler reads one sched_param from the address.
-    check(unsafe { libc::sched_setscheduler(0, class, &raw const param) })?;
-    Ok(())
+    done(unsafe { libc::sched_setscheduler(0, class, &raw const param) })
 }
 
 /// The kernel ends this process if a real-time thread of it runs that long without sleeping.
 pub(crate) fn limit_real_time(microseconds: u64) -> io::Result<()> {
     let limit = libc::rlimit { rlim_cur: microseconds, rlim_max: microseconds };
     // SAFETY: setrlimit reads one rlimit from the address.
-    check(unsafe { libc::setrlimit(libc::RLIMIT_RTTIME, &raw const limit) })?;
-    Ok(())
+    done(unsafe { libc::setrlimit(libc::RLIMIT_RTTIME, &raw const limit) })
+}
+
+/// Lets this process open as many files as it may: servers and clients of many connections need more
+/// than the usual limit. If it fails, opening the files fails, with a sentence of its own.
+pub(crate) fn open_more_files() {
+    let limit = getrlimit(Resource::Nofile);
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
 }

@@ -218,26 +218,18 @@ fn fill(outcome: &mut Outcome, mut measured: Measured) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use coretwin_base::machine::cpu_set::CpuSet;
     use std::collections::BTreeMap;
 
     fn filled(value: f64, held: bool) -> Outcome {
         let number = |value| metric(value, "x", Better::Lower);
         let mut outcome = Outcome::failed(String::new(), "x", Better::Lower);
         let measured = Measured {
-            value,
-            unit: "x".to_owned(),
-            better: Better::Lower,
             metrics: [("good", 1.0), ("bad", f64::NAN)]
                 .map(|(name, value)| (name.to_owned(), number(value)))
                 .into(),
             samples: vec![1.0, f64::INFINITY],
-            notes: BTreeMap::new(),
-            operations: 1,
-            elapsed_s: 1.0,
-            threads: 1,
-            cpus_ran: CpuSet::new(),
             checks: BTreeMap::from([("whole".to_owned(), held)]),
+            ..Measured::new(value, "x".to_owned(), Better::Lower)
         };
         fill(&mut outcome, measured);
         outcome

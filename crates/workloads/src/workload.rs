@@ -328,10 +328,15 @@ pub struct Measured {
 impl Measured {
     /// A result of this value; all else is nothing yet.
     pub(crate) fn of(facts: &Facts, value: f64) -> Self {
+        Self::new(value, facts.unit.to_owned(), facts.better)
+    }
+
+    /// A result of this value, in this unit.
+    pub(crate) fn new(value: f64, unit: String, better: Better) -> Self {
         Self {
             value,
-            unit: facts.unit.to_owned(),
-            better: facts.better,
+            unit,
+            better,
             metrics: BTreeMap::new(),
             samples: Vec::new(),
             notes: BTreeMap::new(),

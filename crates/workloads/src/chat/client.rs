@@ -10,7 +10,7 @@ use super::protocol::{
 };
 use crate::door::Announcer;
 use crate::observe::CpusSeen;
-use crate::{Context, Error, open_files, role, socket};
+use crate::{Context, Error, role, socket, sys};
 use std::io;
 use std::io::Write;
 use std::net::{SocketAddr, TcpStream};
@@ -41,7 +41,7 @@ pub(crate) fn main(entered: Result<(), Error>, args: &[String]) -> ExitCode {
             )),
         };
         let server = Server { address, patience, announcer };
-        open_files::raise();
+        sys::open_more_files();
         let control = server.connect(1).map_err(|error| {
             let what = format!("the client cannot reach the server at {address}");
             server.trouble(&config, what, error)

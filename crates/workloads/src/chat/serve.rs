@@ -12,7 +12,7 @@ use super::{CONNECTIONS_MAX, SEMAPHORE_MAX};
 use crate::door::Door;
 use crate::semaphores::Claim;
 use crate::serve::ServeEvent;
-use crate::{Error, open_files, socket};
+use crate::{Error, socket, sys};
 use rustix::event::{Timespec, poll};
 use rustix::net::sockopt::set_socket_reuseaddr;
 use std::net::{IpAddr, Ipv4Addr, Shutdown, SocketAddr, TcpStream};
@@ -81,7 +81,7 @@ pub fn serve_chat(
     stop: impl Fn() -> bool + Sync,
     mut on_event: impl FnMut(ServeEvent),
 ) -> Result<(), Error> {
-    open_files::raise();
+    sys::open_more_files();
     let address = SocketAddr::new(options.address, options.port);
     // To be started again at once on a port of its user's choice.
     let (listener, address) = socket::listen(address, |socket| set_socket_reuseaddr(socket, true))?;

@@ -11,7 +11,7 @@ use super::protocol::{
 };
 use crate::door::Door;
 use crate::observe::CpusSeen;
-use crate::{Context, Error, answer, open_files, role, socket};
+use crate::{Context, Error, answer, role, socket, sys};
 use rustix::event::{PollFd, PollFlags, poll};
 use std::io::Write;
 use std::net::{Shutdown, SocketAddr, TcpStream};
@@ -24,7 +24,7 @@ use std::thread::Scope;
 pub(crate) fn main(entered: Result<(), Error>, args: &[String]) -> ExitCode {
     let served = entered.and_then(|()| {
         let config: Config = role::orders(args, "the server of chat")?;
-        open_files::raise();
+        sys::open_more_files();
         // The original sets no option of its sockets.
         let any = SocketAddr::from(([127, 0, 0, 1], 0));
         let (listener, address) = socket::listen(any, |_| Ok(()))?;

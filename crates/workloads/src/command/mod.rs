@@ -134,17 +134,11 @@ impl Reading<'_> {
             None => wall_s,
         };
         Measured {
-            value,
-            unit,
-            better,
             metrics,
-            samples: Vec::new(),
-            notes: BTreeMap::new(),
             operations: done,
             elapsed_s: runs.elapsed_s,
             threads: self.job.threads,
-            cpus_ran: CpuSet::new(),
-            checks: BTreeMap::new(),
+            ..Measured::new(value, unit, better)
         }
     }
 

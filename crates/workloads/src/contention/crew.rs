@@ -195,11 +195,11 @@ fn start(
         sys::bind(&[cpu].into_iter().collect())
             .with_context(|| format!("cannot run on CPU {cpu}"))?;
         if idle {
-            sys::enter_idle_class().context("cannot enter the idle class")?;
+            sys::enter_class(libc::SCHED_IDLE, 0).context("cannot enter the idle class")?;
         }
         if exclusive {
-            sys::enter_real_time(1)
-                .and_then(|()| sys::enter_usual_class())
+            sys::enter_class(libc::SCHED_FIFO, 1)
+                .and_then(|()| sys::enter_class(libc::SCHED_OTHER, 0))
                 .context("cannot keep others off the CPUs (it needs root)")?;
         }
         Ok(())
@@ -244,7 +244,7 @@ fn burner(cpu: CpuId, own: &Orders, orders: Receiver<Order>, say: &Sender<(u64, 
         }
         // Real-time only where no lock is held or waited for: the channels' other ends would never
         // run again on a CPU on which one of them waits for us.
-        let is_real_time = own.exclusive && sys::enter_real_time(1).is_ok();
+        let is_real_time = own.exclusive && sys::enter_class(libc::SCHED_FIFO, 1).is_ok();
         wait_for(window.from.checked_sub(WARM).unwrap_or(window.from));
         let mut late = Duration::ZERO;
         let done = match task {
@@ -262,7 +262,7 @@ fn burner(cpu: CpuId, own: &Orders, orders: Receiver<Order>, say: &Sender<(u64, 
             }
         };
         if is_real_time {
-            let _ = sys::enter_usual_class();
+            let _ = sys::enter_class(libc::SCHED_OTHER, 0);
         }
         let said = match done {
             Some(done) => Said::Busy(Busy { cpu, ..done }),

@@ -8,7 +8,7 @@ use crate::clock::monotonic_ns;
 use crate::role::{self, DBENCH_CLIENT};
 use crate::supervisor::{Launch, Supervisor, Task, TaskId};
 use crate::workload::{Measured, metric};
-use crate::{Error, answer, open_files};
+use crate::{Error, answer, sys};
 use coretwin_base::machine::cpu_set::CpuSet;
 use coretwin_base::study::reading::{Better, Metric};
 use std::collections::BTreeMap;
@@ -37,7 +37,7 @@ pub(crate) fn drive(
     clients: &Clients<'_>,
     supervisor: &mut Supervisor,
 ) -> Result<Vec<Counted>, Error> {
-    open_files::raise();
+    sys::open_more_files();
     let mut ids = Vec::new();
     for client in 0..clients.count {
         let orders = Orders {
@@ -119,11 +119,7 @@ pub(crate) fn measure(load: &Load, phases: Phases, counted: &[Counted]) -> Measu
     counted.iter().for_each(|one| latencies.merge(&one.latencies));
     metrics.extend(latency_metrics(&latencies));
     let mut measured = Measured {
-        value: rate(read + written, elapsed_s),
-        unit: UNIT.to_owned(),
-        better: Better::Higher,
         metrics,
-        samples: Vec::new(),
         notes: BTreeMap::from([
             ("load".to_owned(), load.name.clone()),
             ("latencies".to_owned(), {
@@ -133,15 +129,13 @@ pub(crate) fn measure(load: &Load, phases: Phases, counted: &[Counted]) -> Measu
         operations: sum(|one| one.operations),
         elapsed_s,
         threads: u32::try_from(counted.len()).unwrap_or(u32::MAX),
-        cpus_ran: CpuSet::new(),
-        checks: BTreeMap::new(),
+        ..Measured::new(rate(read + written, elapsed_s), UNIT.to_owned(), Better::Higher)
     };
     for one in counted {
         measured.cpus_ran = measured.cpus_ran.union(&one.cpus_ran);
     }
-    measured
-        .checks
-        .insert("totals".to_owned(), counted.iter().all(|one| is_right(load, phases, one)));
+    let right = counted.iter().all(|one| is_right(load, phases, one));
+    measured.checks.insert("totals".to_owned(), right);
     measured
 }
 

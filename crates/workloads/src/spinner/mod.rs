@@ -22,7 +22,6 @@ use crate::supervisor::{Launch, Supervisor, Task, TaskId};
 use crate::workload::{Measured, metric};
 use crate::{Context, Error};
 use coretwin_base::account::cputime::{Beside, SpinnerKind, metric as names};
-use coretwin_base::machine::cpu_set::CpuSet;
 use coretwin_base::study::command::CommandSpec;
 use coretwin_base::study::job::Job;
 use coretwin_base::study::reading::{Better, Metric};
@@ -289,21 +288,16 @@ impl Run<'_> {
         let spinners_s = usage.user_s + usage.system_s - took.user_s - took.system_s;
         let share = metric(spinners_s, "s", Better::Lower);
         metrics.insert(names::SPINNER_CPU.to_owned(), share);
+        let value = match self.beside.work {
+            Some(_) => took.elapsed_s,
+            None => rates.iter().sum(),
+        };
         Measured {
-            value: match self.beside.work {
-                Some(_) => took.elapsed_s,
-                None => rates.iter().sum(),
-            },
-            unit,
-            better,
             metrics,
-            samples: Vec::new(),
-            notes: BTreeMap::new(),
             operations: u64::from(self.beside.repeat.max(1)),
             elapsed_s: took.elapsed_s,
             threads: job.threads,
-            cpus_ran: CpuSet::new(),
-            checks: BTreeMap::new(),
+            ..Measured::new(value, unit, better)
         }
     }
 }

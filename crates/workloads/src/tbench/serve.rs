@@ -3,7 +3,7 @@
 
 use super::server::{Event, Settings, accept_all, listen};
 use crate::serve::ServeEvent;
-use crate::{Error, open_files};
+use crate::{Error, sys};
 use std::cell::Cell;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -33,7 +33,7 @@ pub fn serve_tbench(
     stop: impl Fn() -> bool,
     mut on_event: impl FnMut(ServeEvent),
 ) -> Result<(), Error> {
-    open_files::raise();
+    sys::open_more_files();
     let (listener, address) = listen(options.address)?;
     on_event(ServeEvent::Listening(address));
     let settings = Settings {

@@ -8,7 +8,7 @@
 use super::protocol::{MESSAGE_END, Stream, Traffic, serve};
 use crate::door::Door;
 use crate::role::{self, Entry, TBENCH_CONNECTION};
-use crate::{Error, answer, open_files, socket};
+use crate::{Error, answer, socket, sys};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::RecvFlags;
 use rustix::net::sockopt::{Timeout, set_socket_reuseaddr, set_socket_timeout, set_tcp_nodelay};
@@ -63,7 +63,7 @@ pub(crate) struct Ended {
 pub(crate) fn main(entered: Result<(), Error>, args: &[String]) -> ExitCode {
     let served = entered.and_then(|()| {
         let settings: Settings = role::orders(args, "the server")?;
-        open_files::raise();
+        sys::open_more_files();
         let (listener, address) = listen(SocketAddr::from(([127, 0, 0, 1], 0)))?;
         answer::tell(&Said::Port(address.port()));
         accept_all(listener, &settings, None, &mut |event| match event {
