@@ -10,11 +10,37 @@ use std::io::Write;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitCode;
 
+/// What a process says of itself.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Said<T> {
+pub(crate) enum Said<T> {
+    /// A server listens on this port.
+    Port(u16),
     Done(T),
-    Failed(String),
+    Failed(Failure),
+}
+
+/// How a process failed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Failure {
+    /// In one sentence.
+    pub(crate) why: String,
+    /// Whether it only lost the other side, whose failure is then the cause.
+    pub(crate) lost: bool,
+}
+
+impl From<&Error> for Failure {
+    fn from(error: &Error) -> Self {
+        use std::io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
+        let lost = match error {
+            Error::System { cause, .. } => matches!(
+                cause.kind(),
+                BrokenPipe | ConnectionAborted | ConnectionReset | UnexpectedEof
+            ),
+            _ => false,
+        };
+        Self { why: error.to_string(), lost }
+    }
 }
 
 /// The process says something; whether anybody listens. If not, the worker is dead, and so is this
@@ -30,7 +56,7 @@ pub(crate) fn tell(word: &impl Serialize) -> bool {
 pub(crate) fn say<T: Serialize>(result: &Result<T, Error>) -> ExitCode {
     let (said, code) = match result {
         Ok(measured) => (Said::Done(measured), ExitCode::SUCCESS),
-        Err(error) => (Said::Failed(error.to_string()), ExitCode::FAILURE),
+        Err(error) => (Said::Failed(error.into()), ExitCode::FAILURE),
     };
     tell(&said);
     code
@@ -50,15 +76,31 @@ pub(crate) fn has_come(task: &Task) -> bool {
     said::<IgnoredAny>(task).is_some()
 }
 
-/// Why a task failed, if it did. `who` begins the sentence: `a client`.
-pub(crate) fn failure(task: &Task, who: &str) -> Option<String> {
-    if let Some(signal) = task.exit.and_then(|(status, _)| status.signal()) {
-        return Some(format!("{who} was killed by {}", signal_name(signal)));
-    }
-    match said::<IgnoredAny>(task) {
-        Some(Said::Failed(why)) => Some(why),
+/// The port that a server listens on, once it has said so.
+pub(crate) fn port(task: &Task) -> Option<u16> {
+    lines(task).find_map(|said: Said<IgnoredAny>| match said {
+        Said::Port(port) => Some(port),
         _ => None,
-    }
+    })
+}
+
+/// The first failure that a task has told.
+pub(crate) fn told(task: &Task) -> Option<Failure> {
+    lines(task).find_map(|said: Said<IgnoredAny>| match said {
+        Said::Failed(failure) => Some(failure),
+        _ => None,
+    })
+}
+
+/// By which signal a task died, if by one. `who` begins the sentence: `a client`.
+pub(crate) fn death(task: &Task, who: &str) -> Option<String> {
+    let signal = task.exit.and_then(|(status, _)| status.signal())?;
+    Some(format!("{who} was killed by {}", signal_name(signal)))
+}
+
+/// Why a task failed, if it did.
+pub(crate) fn failure(task: &Task, who: &str) -> Option<String> {
+    death(task, who).or_else(|| told(task).map(|failure| failure.why))
 }
 
 /// What a task measured.

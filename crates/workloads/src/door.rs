@@ -6,6 +6,8 @@
 //! closed. When all expected clients are in, the listener is closed. So nothing is added to any
 //! message, and nothing of the door is left when the clock starts.
 
+use crate::answer;
+use crate::supervisor::{Launch, Supervisor, TaskId};
 use crate::{Context, Error};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
@@ -23,7 +25,7 @@ const UNANNOUNCED_MAX: usize = 1024;
 const PORT: usize = size_of::<u16>();
 
 /// The pipe of announcements, as the worker makes it.
-pub(crate) struct Bell {
+struct Bell {
     write: OwnedFd,
 }
 
@@ -34,14 +36,14 @@ pub(crate) struct Handle {
 
 impl Bell {
     /// Also the end that the server gets as its standard input.
-    pub(crate) fn new() -> Result<(Self, OwnedFd), Error> {
+    fn new() -> Result<(Self, OwnedFd), Error> {
         let ends = pipe_with(PipeFlags::CLOEXEC);
         let (read, write) = ends.context("cannot make a pipe")?;
         Ok((Self { write }, read))
     }
 
     /// To be called when the server runs, which would otherwise inherit it and wait for itself.
-    pub(crate) fn hand_out(self) -> Result<Handle, Error> {
+    fn hand_out(self) -> Result<Handle, Error> {
         let inherited = rustix::io::dup(&self.write);
         inherited.map(|inherited| Handle { inherited }).context("cannot hand out a pipe")
     }
@@ -52,6 +54,21 @@ impl Handle {
     pub(crate) fn path(&self) -> PathBuf {
         PathBuf::from(format!("/proc/self/fd/{}", self.inherited.as_raw_fd()))
     }
+}
+
+/// Starts a run's own server, which lets in those clients alone that ring: it, where it listens (nowhere
+/// if it has ended), and the bell.
+pub(crate) fn start_server(
+    launch: Launch<'_>,
+    supervisor: &mut Supervisor,
+) -> Result<(TaskId, Option<SocketAddr>, Handle), Error> {
+    let (bell, stdin) = Bell::new()?;
+    let server = supervisor.start_with(launch, stdin.into())?;
+    let handle = bell.hand_out()?;
+    let port = |now: &Supervisor| now.task(server).and_then(answer::port);
+    supervisor.wait(None, |now| now.has_ended(server) || port(now).is_some())?;
+    let address = port(supervisor).map(|port| SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
+    Ok((server, address, handle))
 }
 
 /// A client's side of the bell.

@@ -10,7 +10,7 @@ use super::protocol::{
 };
 use crate::door::Announcer;
 use crate::observe::CpusSeen;
-use crate::{Context, Error, role, socket, sys};
+use crate::{Context, Error, answer, role, socket, sys};
 use std::io;
 use std::io::Write;
 use std::net::{SocketAddr, TcpStream};
@@ -50,8 +50,8 @@ pub(crate) fn main(entered: Result<(), Error>, args: &[String]) -> ExitCode {
     });
     match ready {
         // The connections close after the report, so that the server is not first to complain.
-        Ok((config, mut connections)) => super::report(run(config, &mut connections)),
-        Err(error) => super::report(Err(error)),
+        Ok((config, mut connections)) => answer::say(&run(config, &mut connections)),
+        Err(error) => answer::say::<Totals>(&Err(error)),
     }
 }
 
@@ -166,7 +166,7 @@ impl Shared {
     /// server.
     fn give_up(&self, user: u32, error: io::Error) -> ! {
         let what = format!("the client lost the connection of user {user}");
-        super::report(Err(self.server.trouble(&self.config, what, error)));
+        answer::say::<Totals>(&Err(self.server.trouble(&self.config, what, error)));
         std::process::exit(1)
     }
 }

@@ -19,12 +19,11 @@ mod run;
 pub mod serve;
 pub(crate) mod server;
 
+use crate::Error;
 use crate::workload::{OWN_SERVER, ParamSpec, int, server_elsewhere};
-use crate::{Error, answer};
 use coretwin_base::param::Params;
-use protocol::{Config, Failure, Message, Totals, Waiting, keys};
+use protocol::{Config, Waiting, keys};
 use std::net::SocketAddr;
-use std::process::ExitCode;
 
 /// Chat, and two other benchmarks to compare it with.
 pub static ALL: &[Chat] = &[
@@ -80,20 +79,6 @@ impl Chat {
             size: int(params, "size"),
             waiting,
             nodelay: self.nodelay,
-        }
-    }
-}
-
-/// A process of chat reports how it ended.
-fn report(result: Result<Totals, Error>) -> ExitCode {
-    match result {
-        Ok(totals) => {
-            answer::tell(&Message::Done(totals));
-            ExitCode::SUCCESS
-        }
-        Err(error) => {
-            answer::tell(&Message::Failed(Failure::from(&error)));
-            ExitCode::FAILURE
         }
     }
 }

@@ -57,9 +57,7 @@ impl Config {
     pub(crate) fn received(&self) -> u64 {
         self.sent() * u64::from(self.users - 1)
     }
-}
 
-impl Config {
     /// The sum of the senders of all messages that a user receives.
     pub(crate) fn senders_of(&self, user: u32) -> u64 {
         let room = user - user % self.users;
@@ -89,40 +87,6 @@ pub(crate) mod keys {
     /// The client's tasks that have not finished.
     pub(crate) fn client_done(rooms: u32) -> u32 {
         rooms + 2
-    }
-}
-
-/// What a process of chat tells the worker, a line of JSON on its standard output.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Message {
-    Port(u16),
-    Done(Totals),
-    Failed(Failure),
-}
-
-/// How a process of chat failed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Failure {
-    /// In one sentence.
-    pub(crate) why: String,
-    /// Whether it only lost the other side, whose failure is then the cause.
-    pub(crate) lost: bool,
-}
-
-impl From<&Error> for Failure {
-    fn from(error: &Error) -> Self {
-        use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
-        let lost = match error {
-            Error::System { cause, .. } => {
-                matches!(
-                    cause.kind(),
-                    BrokenPipe | ConnectionAborted | ConnectionReset | UnexpectedEof
-                )
-            }
-            _ => false,
-        };
-        Self { why: error.to_string(), lost }
     }
 }
 

@@ -1,23 +1,24 @@
 //! The worker's side of chat: starts server and client, and adds up what they counted.
 
 use super::client::PATIENCE_S;
-use super::protocol::{Config, Failure, Message, Totals, keys};
+use super::protocol::{Config, Totals, keys};
 use super::{CONNECTIONS_MAX, Chat, PARAMS, Params, SEMAPHORE_MAX};
-use crate::door::Bell;
-use crate::error::signal_name;
 use crate::role::{self, CHAT_CLIENT, CHAT_SERVER};
 use crate::semaphores::Claim;
 use crate::supervisor::{Launch, Supervisor, Task, TaskId};
 use crate::workload::{Facts, Measured, Ran, START_S, Workload, int, metric, needs, wrong};
-use crate::{Error, answer};
+use crate::{Error, answer, door};
 use coretwin_base::machine::limits::{Limit, Need};
 use coretwin_base::study::job::Job;
 use coretwin_base::study::reading::Better;
+use serde::de::IgnoredAny;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::os::unix::process::ExitStatusExt;
 use std::time::{Duration, Instant};
 
+/// How the processes are called where they failed.
+const SERVER: &str = "the server of chat";
+const CLIENT: &str = "the client of chat";
 /// How long the second process may take to say why, when the first has failed.
 const SECOND_WORD: Duration = Duration::from_millis(200);
 
@@ -162,12 +163,10 @@ fn drive(
     let (server, address, handle) = match external {
         Some(address) => (None, address, None),
         None => {
-            let (bell, stdin) = Bell::new()?;
             let server = launch(CHAT_SERVER, 0, vec![settings.clone()]);
-            let server = supervisor.start_with(server, stdin.into())?;
-            let handle = bell.hand_out()?;
-            let port = wait_for_port(supervisor, server)?;
-            (Some(server), SocketAddr::from(([127, 0, 0, 1], port)), Some(handle))
+            let (server, address, handle) = door::start_server(server, supervisor)?;
+            let address = address.ok_or_else(|| why(SERVER, supervisor.task(server)))?;
+            (Some(server), address, Some(handle))
         }
     };
     let path = handle.as_ref().map(|handle| handle.path().to_string_lossy().into_owned());
@@ -176,7 +175,7 @@ fn drive(
     let client = supervisor.start(client)?;
     drop(handle);
     let both: Vec<(&str, TaskId)> =
-        server.map(|id| ("server", id)).into_iter().chain([("client", client)]).collect();
+        server.map(|id| (SERVER, id)).into_iter().chain([(CLIENT, client)]).collect();
     let failed = |supervisor: &Supervisor| {
         both.iter().any(|(_, id)| supervisor.task(*id).is_none_or(has_failed))
     };
@@ -186,72 +185,28 @@ fn drive(
         supervisor.wait(Some(Instant::now() + SECOND_WORD), ended)?;
         return Err(Error::failed(cause(&both, supervisor)));
     }
-    let totals = |id: TaskId, who: &str| {
-        supervisor
-            .task(id)
-            .and_then(|task| answer::lines(task).find_map(done))
-            .ok_or_else(|| Error::failed(why(who, supervisor.task(id))))
-    };
-    Ok((server.map(|id| totals(id, "server")).transpose()?, totals(client, "client")?))
+    let totals = |id: TaskId, who: &str| answer::of(supervisor.task(id), who);
+    Ok((server.map(|id| totals(id, SERVER)).transpose()?, totals(client, CLIENT)?))
 }
 
-fn wait_for_port(supervisor: &mut Supervisor, server: TaskId) -> Result<u16, Error> {
-    let port = |task: &Task| {
-        answer::lines(task).find_map(|message| match message {
-            Message::Port(port) => Some(port),
-            _ => None,
-        })
-    };
-    supervisor.wait(None, |supervisor| {
-        supervisor.has_ended(server) || supervisor.task(server).and_then(port).is_some()
-    })?;
-    let task = supervisor.task(server);
-    task.and_then(port).ok_or_else(|| Error::failed(why("server", task)))
-}
-
-fn done(message: Message) -> Option<Totals> {
-    match message {
-        Message::Done(totals) => Some(totals),
-        _ => None,
-    }
+fn why(who: &str, task: Option<&Task>) -> Error {
+    let none = || Error::failed(format!("{who} has no result"));
+    answer::of::<IgnoredAny>(task, who).err().unwrap_or_else(none)
 }
 
 fn has_failed(task: &Task) -> bool {
-    task.exit.is_some_and(|(status, _)| !status.success()) || failure(task).is_some()
+    task.exit.is_some_and(|(status, _)| !status.success()) || answer::told(task).is_some()
 }
 
 /// Why a run failed in which one side did, and the other perhaps in consequence: a death by signal
 /// explains everything, and a lost connection nothing.
 fn cause(both: &[(&str, TaskId)], supervisor: &Supervisor) -> String {
     let tasks = || both.iter().flat_map(|(who, id)| Some((*who, supervisor.task(*id)?)));
-    let killed = tasks().find_map(|(who, task)| death(who, task));
-    let own = || tasks().filter_map(|(_, task)| failure(task)).find(|failure| !failure.lost);
-    let any =
-        || tasks().filter(|(_, task)| has_failed(task)).map(|(who, task)| why(who, Some(task)));
+    let killed = tasks().find_map(|(who, task)| answer::death(task, who));
+    let own = || tasks().filter_map(|(_, task)| answer::told(task)).find(|told| !told.lost);
+    let any = || tasks().find(|(_, task)| has_failed(task));
     killed
         .or_else(|| own().map(|failure| failure.why))
-        .or_else(|| any().next())
+        .or_else(|| any().map(|(who, task)| why(who, Some(task)).to_string()))
         .unwrap_or_else(|| "a process of chat is gone".to_owned())
-}
-
-fn death(who: &str, task: &Task) -> Option<String> {
-    let signal = task.exit?.0.signal()?;
-    Some(format!("the {who} of chat was killed by {}", signal_name(signal)))
-}
-
-fn failure(task: &Task) -> Option<Failure> {
-    answer::lines(task).find_map(|message| match message {
-        Message::Failed(failure) => Some(failure),
-        _ => None,
-    })
-}
-
-fn why(who: &str, task: Option<&Task>) -> String {
-    task.and_then(failure).map_or_else(
-        || {
-            let shown = task.map(Task::shown).unwrap_or_default();
-            format!("the {who} of chat ended without a result: {}", shown.trim())
-        },
-        |failure| failure.why,
-    )
 }

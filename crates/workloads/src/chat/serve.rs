@@ -6,9 +6,10 @@
 //! that connects, and a study measures one machine, not the network between two.
 
 use super::lobby::{Left, Lobby};
-use super::protocol::{Config, Failure, Totals, Waiting, keys};
+use super::protocol::{Config, Totals, Waiting, keys};
 use super::server::{Session, serve, wishes_of};
 use super::{CONNECTIONS_MAX, SEMAPHORE_MAX};
+use crate::answer::Failure;
 use crate::door::Door;
 use crate::semaphores::Claim;
 use crate::serve::ServeEvent;

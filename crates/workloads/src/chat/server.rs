@@ -6,9 +6,9 @@
 
 use super::gate::GateSet;
 use super::protocol::{
-    ALL_ACCEPTED, Config, FINISHED, Failure, Message, Totals, WISHES, keys, message_of, no_thread,
-    receive, thread,
+    ALL_ACCEPTED, Config, FINISHED, Totals, WISHES, keys, message_of, no_thread, receive, thread,
 };
+use crate::answer::{Failure, Said};
 use crate::door::Door;
 use crate::observe::CpusSeen;
 use crate::{Context, Error, answer, role, socket, sys};
@@ -29,7 +29,7 @@ pub(crate) fn main(entered: Result<(), Error>, args: &[String]) -> ExitCode {
         let any = SocketAddr::from(([127, 0, 0, 1], 0));
         let (listener, address) = socket::listen(any, |_| Ok(()))?;
         let mut door = Door::guarded(listener, config.connections() + 1)?;
-        answer::tell(&Message::Port(address.port()));
+        answer::tell(&Said::<Totals>::Port(address.port()));
         let control = door.wait().context("the server cannot accept the client")?;
         let mut wishes = [0; WISHES];
         receive(&control, &mut wishes).context("the client did not say how many rooms it wants")?;
@@ -37,13 +37,13 @@ pub(crate) fn main(entered: Result<(), Error>, args: &[String]) -> ExitCode {
             return Err(Error::failed("the client asked the server for another run than planned"));
         }
         let announce = |failure: &Failure| {
-            answer::tell(&Message::Failed(failure.clone()));
+            answer::tell(&Said::<Totals>::Failed(failure.clone()));
         };
         let session = Session::new(config, announce);
         let session = session.inspect_err(|error| announce(&Failure::from(error)))?;
         serve(&session, &mut door, &control)
     });
-    super::report(served)
+    answer::say(&served)
 }
 
 pub(crate) fn wishes_of([a, b, c, d, e, f, g, h]: [u8; WISHES]) -> (u32, u32) {

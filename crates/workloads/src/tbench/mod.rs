@@ -12,11 +12,12 @@ pub mod protocol;
 pub mod serve;
 pub(crate) mod server;
 
+use crate::answer::Said;
 use crate::dbench::client::Target;
 use crate::dbench::replay::Counted;
 use crate::dbench::run::{self, Clients};
 use crate::dbench::{self, CLIENTS, LOADFILE, MODE, SECONDS, SEED, WARMUP, load_of, phases_of};
-use crate::door::{Bell, Handle};
+use crate::door::{self, Handle};
 use crate::role::{self, TBENCH_SERVER};
 use crate::supervisor::{Launch, Supervisor, Task, TaskId};
 use crate::workload::{
@@ -29,7 +30,7 @@ use coretwin_base::param::Params;
 use coretwin_base::study::job::Job;
 use coretwin_base::study::reading::Better;
 use protocol::Traffic;
-use server::{Said, Settings};
+use server::{Ended, Settings};
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
@@ -94,17 +95,9 @@ impl Tbench {
         };
         let args = vec![role::written(&settings)?];
         let launch = Launch::answering(TBENCH_SERVER, args, job.roles.first());
-        let (bell, stdin) = Bell::new()?;
-        let server = supervisor.start_with(launch, stdin.into())?;
-        let handle = bell.hand_out()?;
-        let port = |supervisor: &Supervisor| {
-            supervisor.task(server).and_then(|task| answer::lines(task).find_map(port_of))
-        };
-        supervisor.wait(None, |now| now.has_ended(server) || port(now).is_some())?;
-        match port(supervisor) {
-            Some(port) => Ok((server, SocketAddr::from(([127, 0, 0, 1], port)), handle)),
-            None => Err(Error::failed(why(supervisor.task(server)))),
-        }
+        let (server, address, handle) = door::start_server(launch, supervisor)?;
+        let address = address.ok_or_else(|| Error::failed(why(supervisor.task(server))))?;
+        Ok((server, address, handle))
     }
 }
 
@@ -219,8 +212,8 @@ fn last_words(
     connections: usize,
 ) -> Result<Traffic, Error> {
     let ended = |task: &Task| {
-        let all = answer::lines(task).filter_map(|said| match said {
-            Said::Ended(ended) => Some(ended),
+        let all = answer::lines(task).filter_map(|said: Said<Ended>| match said {
+            Said::Done(ended) => Some(ended),
             _ => None,
         });
         all.collect::<Vec<_>>()
@@ -241,21 +234,8 @@ fn last_words(
     Ok(all.iter().fold(Traffic::default(), |sum, ended| sum.and(ended.traffic)))
 }
 
-fn port_of(said: Said) -> Option<u16> {
-    match said {
-        Said::Port(port) => Some(port),
-        _ => None,
-    }
-}
-
 fn why(task: Option<&Task>) -> String {
-    let failure = task.and_then(|task| {
-        answer::lines(task).find_map(|said| match said {
-            Said::Failed(why) => Some(why),
-            _ => None,
-        })
-    });
-    failure.unwrap_or_else(|| {
+    task.and_then(answer::told).map(|failure| failure.why).unwrap_or_else(|| {
         let shown = task.map(Task::shown).unwrap_or_default();
         format!("the server of tbench has ended: {}", shown.trim())
     })

@@ -6,6 +6,7 @@
 //! comes back through a pipe, one line of JSON for each connection.
 
 use super::protocol::{MESSAGE_END, Stream, Traffic, serve};
+use crate::answer::Said;
 use crate::door::Door;
 use crate::role::{self, Entry, TBENCH_CONNECTION};
 use crate::{Error, answer, socket, sys};
@@ -39,18 +40,6 @@ pub(crate) struct Settings {
     pub(crate) patience_s: Option<f64>,
 }
 
-/// What the server's process says to the worker, a line of JSON each.
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Said {
-    /// It listens on this port.
-    Port(u16),
-    /// A connection has ended.
-    Ended(Ended),
-    /// It cannot go on.
-    Failed(String),
-}
-
 /// How a connection ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Ended {
@@ -65,18 +54,15 @@ pub(crate) fn main(entered: Result<(), Error>, args: &[String]) -> ExitCode {
         let settings: Settings = role::orders(args, "the server")?;
         sys::open_more_files();
         let (listener, address) = listen(SocketAddr::from(([127, 0, 0, 1], 0)))?;
-        answer::tell(&Said::Port(address.port()));
+        answer::tell(&Said::<Ended>::Port(address.port()));
         accept_all(listener, &settings, None, &mut |event| match event {
             Event::Started => {}
             Event::Ended(ended) => {
-                answer::tell(&Said::Ended(ended));
+                answer::tell(&Said::Done(ended));
             }
         })
     });
-    if let Err(error) = served {
-        answer::tell(&Said::Failed(error.to_string()));
-    }
-    ExitCode::FAILURE
+    answer::say(&served)
 }
 
 /// The role of a process that serves one connection, which is its standard input.
