@@ -44,7 +44,7 @@ pub(crate) fn rule(params: &Params) -> CopyRule {
 }
 
 /// What a copy says beside its numbers.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Remarks {
     /// Whether what it did was right, by name.
     checks: BTreeMap<String, bool>,
@@ -55,26 +55,26 @@ pub(crate) struct Remarks {
 }
 
 impl Remarks {
+    pub(crate) fn on(cpus_ran: CpuSet) -> Self {
+        Self { cpus_ran, ..Self::default() }
+    }
+
     /// Of two checks of one name both must hold.
-    pub(crate) fn new(
-        checks: impl IntoIterator<Item = (&'static str, bool)>,
-        metrics: Vec<(&'static str, f64, &'static str)>,
-        notes: Vec<(&'static str, String)>,
-        cpus_ran: CpuSet,
-    ) -> Self {
-        let mut remarks = Self {
-            checks: BTreeMap::new(),
-            metrics: metrics
-                .into_iter()
-                .map(|(name, value, unit)| (name.to_owned(), (value, unit.to_owned())))
-                .collect(),
-            notes: notes.into_iter().map(|(name, note)| (name.to_owned(), note)).collect(),
-            cpus_ran,
-        };
-        for (name, held) in checks {
-            *remarks.checks.entry(name.to_owned()).or_insert(true) &= held;
-        }
-        remarks
+    pub(crate) fn check(&mut self, name: &str, held: bool) {
+        *self.checks.entry(name.to_owned()).or_insert(true) &= held;
+    }
+
+    #[cfg(test)]
+    pub(crate) fn holds(&self, name: &str) -> bool {
+        self.checks[name]
+    }
+
+    pub(crate) fn metric(&mut self, name: &str, value: f64, unit: &str) {
+        self.metrics.insert(name.to_owned(), (value, unit.to_owned()));
+    }
+
+    pub(crate) fn note(&mut self, name: &str, text: impl Into<String>) {
+        self.notes.insert(name.to_owned(), text.into());
     }
 
     /// Adds them to a result; of a check that copies share, all must hold. The metrics are left to the

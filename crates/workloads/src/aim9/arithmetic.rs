@@ -7,6 +7,7 @@
 use super::native::arithmetic as chains;
 use super::{Call, Place, native};
 use crate::Error;
+use crate::copies::Remarks;
 use std::hint::black_box;
 
 /// The three variables of a row, its chain, and how many turns a call has.
@@ -24,12 +25,9 @@ impl<T: Copy> Call for Chain<T> {
         Ok(())
     }
 
-    fn checks(&mut self) -> Vec<(&'static str, bool)> {
-        vec![("answer", (self.is_right)(self.state, self.start))]
-    }
-
-    fn notes(&self) -> Vec<(&'static str, String)> {
-        vec![("arithmetic", native::arithmetic::CODE.to_owned())]
+    fn remark(&mut self, to: &mut Remarks) {
+        to.check("answer", (self.is_right)(self.state, self.start));
+        to.note("arithmetic", native::arithmetic::CODE.to_owned());
     }
 }
 
@@ -118,8 +116,8 @@ impl Call for Sieve {
         Ok(())
     }
 
-    fn checks(&mut self) -> Vec<(&'static str, bool)> {
-        vec![("primes_counted", self.right)]
+    fn remark(&mut self, to: &mut Remarks) {
+        to.check("primes_counted", self.right);
     }
 }
 

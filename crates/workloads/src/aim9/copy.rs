@@ -106,11 +106,13 @@ fn measure(call: &mut dyn Call, orders: &Orders) -> Result<Report, Error> {
         }
         looked = now;
     }
+    let mut remarks = Remarks::on(seen.cpus());
+    call.remark(&mut remarks);
     Ok(Report {
         calls,
         elapsed_s: (looked - start).as_secs_f64(),
         samples: put_together(samples),
-        remarks: Remarks::new(call.checks(), call.metrics(), call.notes(), seen.cpus()),
+        remarks,
     })
 }
 

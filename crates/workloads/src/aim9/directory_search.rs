@@ -8,6 +8,7 @@
 use super::native::names;
 use super::numbers::Random;
 use super::{Call, Place, c_path};
+use crate::copies::Remarks;
 use crate::{Context, Error};
 use std::ffi::CString;
 use std::fs::File;
@@ -109,12 +110,13 @@ impl Call for Search {
         self.search().with_context(|| format!("cannot search in {}", self.tree.display()))
     }
 
-    fn checks(&mut self) -> Vec<(&'static str, bool)> {
+    fn remark(&mut self, to: &mut Remarks) {
         let sum = |count: fn(&(&str, usize, usize)) -> usize| {
             self.calls * FOLDERS.iter().map(count).sum::<usize>() as u64
         };
         let (found, made) = (sum(|folder| folder.1), sum(|folder| folder.2));
-        vec![("names_found", self.found == found), ("names_made", self.made == made)]
+        to.check("names_found", self.found == found);
+        to.check("names_made", self.made == made);
     }
 }
 

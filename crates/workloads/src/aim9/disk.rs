@@ -6,6 +6,7 @@
 
 use super::numbers::Random;
 use super::{Call, Place};
+use crate::copies::Remarks;
 use crate::{Context, Error};
 use rustix::fs::{Mode, OFlags, SeekFrom, open, seek, unlink};
 use rustix::io::Errno;
@@ -161,21 +162,16 @@ impl Call for Disk {
             .with_context(|| format!("cannot work on files in {}", self.folder.display()))
     }
 
-    fn metrics(&self) -> Vec<(&'static str, f64, &'static str)> {
-        vec![("file_kib", self.blocks as f64, "KiB")]
-    }
-
-    fn checks(&mut self) -> Vec<(&'static str, bool)> {
+    fn remark(&mut self, to: &mut Remarks) {
         let credited = match self.work {
             Work::SyncRandomWrite | Work::SyncWrite | Work::SyncCopy | Work::SyncUpdate => {
                 self.blocks / 2
             }
             _ => self.blocks,
         };
-        vec![
-            ("blocks_moved", self.moved == self.calls * credited),
-            ("block_content", self.block == [b'a'; BLOCK]),
-        ]
+        to.check("blocks_moved", self.moved == self.calls * credited);
+        to.check("block_content", self.block == [b'a'; BLOCK]);
+        to.metric("file_kib", self.blocks as f64, "KiB");
     }
 }
 

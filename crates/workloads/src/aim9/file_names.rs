@@ -2,6 +2,7 @@
 
 use super::native::names::{self, Directory};
 use super::{Call, Place, c_path};
+use crate::copies::Remarks;
 use crate::{Context, Error, scratch};
 use std::ffi::CString;
 use std::io;
@@ -105,18 +106,15 @@ impl Call for ReadDirectory {
         self.read_all().with_context(|| format!("cannot read {:?}", self.path))
     }
 
-    fn metrics(&self) -> Vec<(&'static str, f64, &'static str)> {
-        vec![("entries", self.entries as f64, "entries")]
-    }
-
-    fn checks(&mut self) -> Vec<(&'static str, bool)> {
+    fn remark(&mut self, to: &mut Remarks) {
         // Every pass over the directory reads each entry once and then its end.
         let reads = u64::from(READS);
         let ends = self.calls * (reads / (self.entries + 1));
-        vec![(
+        to.check(
             "entries_read",
             self.read + self.rewound == self.calls * reads && self.rewound == ends,
-        )]
+        );
+        to.metric("entries", self.entries as f64, "entries");
     }
 }
 

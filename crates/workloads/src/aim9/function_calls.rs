@@ -5,6 +5,7 @@
 use super::Call;
 use super::native::calls::{self, Call0, Call1, Call2, Call15};
 use crate::Error;
+use crate::copies::Remarks;
 use std::hint::black_box;
 
 /// Turns of the outer and the inner loop; sixteen calls are written out in each.
@@ -81,9 +82,9 @@ impl Call for Calls {
         Ok(())
     }
 
-    fn checks(&mut self) -> Vec<(&'static str, bool)> {
+    fn remark(&mut self, to: &mut Remarks) {
         // The counter has 32 bits and wraps.
-        vec![("answer", calls::count() == (self.first + self.expected) as i32)]
+        to.check("answer", calls::count() == (self.first + self.expected) as i32);
     }
 }
 

@@ -7,6 +7,7 @@
 
 use super::Call;
 use super::native::heap::{self, Break};
+use crate::copies::Remarks;
 use crate::{Context, Error};
 
 const PAGE: isize = 4096;
@@ -51,21 +52,16 @@ impl Call for Heap {
         Ok(())
     }
 
-    fn metrics(&self) -> Vec<(&'static str, f64, &'static str)> {
-        let pages = rustix::param::page_size() as f64 / 1024.0;
-        let mut metrics = vec![("page_kib", pages, "KiB")];
-        if self.touch && self.calls > 0 {
-            let each = self.faults as f64 / self.calls as f64;
-            metrics.push(("page_faults_per_call", each, "faults"));
-        }
-        metrics
-    }
-
-    fn checks(&mut self) -> Vec<(&'static str, bool)> {
+    fn remark(&mut self, to: &mut Remarks) {
         // With larger pages than those of the row, fewer fault.
         let expected = u64::from(self.turns) * PAGES as u64 * self.calls;
         let small = rustix::param::page_size() == PAGE as usize;
-        vec![("pages_faulted", !self.touch || !small || self.faults >= expected)]
+        to.check("pages_faulted", !self.touch || !small || self.faults >= expected);
+        to.metric("page_kib", rustix::param::page_size() as f64 / 1024.0, "KiB");
+        if self.touch && self.calls > 0 {
+            let each = self.faults as f64 / self.calls as f64;
+            to.metric("page_faults_per_call", each, "faults");
+        }
     }
 }
 

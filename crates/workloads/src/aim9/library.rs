@@ -9,6 +9,7 @@ use super::native::memory;
 use super::numbers::Numbers;
 use super::{Call, Place};
 use crate::Error;
+use crate::copies::Remarks;
 use std::hint::black_box;
 
 /// Rounds of a call of most rows.
@@ -33,13 +34,12 @@ impl<F: FnMut(u32) -> bool> Call for Rounds<F> {
         Ok(())
     }
 
-    fn checks(&mut self) -> Vec<(&'static str, bool)> {
-        vec![(self.check, self.right)]
-    }
-
-    fn notes(&self) -> Vec<(&'static str, String)> {
-        let other = self.note.map(|(name, text)| (name, text.to_owned()));
-        [("c_library", c_library())].into_iter().chain(other).collect()
+    fn remark(&mut self, to: &mut Remarks) {
+        to.check(self.check, self.right);
+        to.note("c_library", c_library());
+        if let Some((name, text)) = self.note {
+            to.note(name, text);
+        }
     }
 }
 
@@ -132,15 +132,12 @@ impl Call for Copies {
         Ok(())
     }
 
-    fn checks(&mut self) -> Vec<(&'static str, bool)> {
+    fn remark(&mut self, to: &mut Remarks) {
         // The largest copy covers all but the last offsets, and later ones its beginning.
         let copied = &self.buffers.to[OFFSETS..BUFFER];
         let of_source = |byte: &u8| self.buffers.from.contains(byte) && *byte != 0;
-        vec![("bytes_copied", copied.iter().all(of_source))]
-    }
-
-    fn notes(&self) -> Vec<(&'static str, String)> {
-        vec![("c_library", c_library())]
+        to.check("bytes_copied", copied.iter().all(of_source));
+        to.note("c_library", c_library());
     }
 }
 
@@ -193,15 +190,12 @@ impl Call for Trigonometric {
         Ok(())
     }
 
-    fn checks(&mut self) -> Vec<(&'static str, bool)> {
+    fn remark(&mut self, to: &mut Remarks) {
         // For arguments up to 10 it comes within 1e-8 of a quarter of pi.
         let largest = self.largest - std::f64::consts::FRAC_PI_4;
         let known = m::acos(m::cos(m::asin(m::sin(0.5)))) - 0.5;
-        vec![("answers", largest.abs() < 1e-8 && known.abs() < 1e-12)]
-    }
-
-    fn notes(&self) -> Vec<(&'static str, String)> {
-        vec![("c_library", c_library())]
+        to.check("answers", largest.abs() < 1e-8 && known.abs() < 1e-12);
+        to.note("c_library", c_library());
     }
 }
 
@@ -241,12 +235,9 @@ impl Call for Series {
         Ok(())
     }
 
-    fn checks(&mut self) -> Vec<(&'static str, bool)> {
-        vec![("series_is_the_sine", self.worst < 1e-15)]
-    }
-
-    fn notes(&self) -> Vec<(&'static str, String)> {
-        vec![("c_library", c_library())]
+    fn remark(&mut self, to: &mut Remarks) {
+        to.check("series_is_the_sine", self.worst < 1e-15);
+        to.note("c_library", c_library());
     }
 }
 

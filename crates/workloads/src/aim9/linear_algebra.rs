@@ -4,6 +4,7 @@
 use super::numbers::Numbers;
 use super::{Call, Place};
 use crate::Error;
+use crate::copies::Remarks;
 use std::hint::black_box;
 
 const POINTS: u32 = 100;
@@ -46,14 +47,14 @@ impl Call for Transform {
         Ok(())
     }
 
-    fn checks(&mut self) -> Vec<(&'static str, bool)> {
+    fn remark(&mut self, to: &mut Remarks) {
         let (vector, matrix, result) = &self.last;
         // By another way: a sum over the rows, each scaled by its coordinate.
         let right = (0..4).all(|n| {
             let expected: f64 = (0..4).rev().map(|row| matrix[row][n] * vector[row]).sum();
             (result[n] - expected).abs() <= 1e-14 * expected.abs()
         });
-        vec![("last_point", right)]
+        to.check("last_point", right);
     }
 }
 
@@ -128,12 +129,9 @@ impl Call for Solve {
         Ok(())
     }
 
-    fn checks(&mut self) -> Vec<(&'static str, bool)> {
-        vec![("systems_solved", self.regular && self.worst < 0.5)]
-    }
-
-    fn metrics(&self) -> Vec<(&'static str, f64, &'static str)> {
-        vec![("largest_residual", self.worst, "1")]
+    fn remark(&mut self, to: &mut Remarks) {
+        to.check("systems_solved", self.regular && self.worst < 0.5);
+        to.metric("largest_residual", self.worst, "1");
     }
 }
 

@@ -13,6 +13,7 @@
 use super::native::memory::Segment;
 use super::native::names;
 use super::{Call, Place, c_path};
+use crate::copies::Remarks;
 use crate::socket::{BACKLOG, drain};
 use crate::{Context, Error, sys};
 use rustix::fs::{Mode, OFlags, open};
@@ -176,9 +177,9 @@ impl Call for Messages {
         self.one_call().context("cannot send a message to itself")
     }
 
-    fn checks(&mut self) -> Vec<(&'static str, bool)> {
+    fn remark(&mut self, to: &mut Remarks) {
         let messages = self.calls * (self.credited - 1);
-        vec![("messages_counted", self.turn as u64 == messages && self.whole == messages)]
+        to.check("messages_counted", self.turn as u64 == messages && self.whole == messages);
     }
 }
 
@@ -237,9 +238,9 @@ impl Call for SharedMemory {
         self.one_call().context("cannot use SysV shared memory and semaphores here")
     }
 
-    fn checks(&mut self) -> Vec<(&'static str, bool)> {
+    fn remark(&mut self, to: &mut Remarks) {
         let messages = self.calls * u64::from(SHARED_MESSAGES);
-        vec![("messages_counted", self.right && self.turn as u64 == messages)]
+        to.check("messages_counted", self.right && self.turn as u64 == messages);
     }
 }
 

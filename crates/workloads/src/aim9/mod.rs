@@ -31,7 +31,7 @@ mod run;
 mod sort;
 
 use crate::Error;
-use crate::copies::COPIES;
+use crate::copies::{COPIES, Remarks};
 use crate::scratch::DIR;
 use crate::workload::{ParamSpec, int};
 use coretwin_base::param::Params;
@@ -192,20 +192,8 @@ trait Call {
     /// A whole call of the row's function: what is timed.
     fn call(&mut self) -> Result<(), Error>;
 
-    /// Whether what was done so far is right, by name; not timed.
-    fn checks(&mut self) -> Vec<(&'static str, bool)> {
-        Vec::new()
-    }
-
-    /// Other numbers: name, value, unit.
-    fn metrics(&self) -> Vec<(&'static str, f64, &'static str)> {
-        Vec::new()
-    }
-
-    /// Words that belong to the result: name, text.
-    fn notes(&self) -> Vec<(&'static str, String)> {
-        Vec::new()
-    }
+    /// Tells whether what was done so far is right, and what else belongs to the result; not timed.
+    fn remark(&mut self, _to: &mut Remarks) {}
 }
 
 /// Where a copy of a row works.

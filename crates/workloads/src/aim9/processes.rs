@@ -3,6 +3,7 @@
 
 use super::native::{jump, processes as native};
 use super::{Call, Place, c_path};
+use crate::copies::Remarks;
 use crate::{Context, Error};
 use std::ffi::{CStr, CString};
 use std::hint::black_box;
@@ -22,7 +23,7 @@ struct Children {
     ended: u64,
     well: u64,
     calls: u64,
-    notes: Vec<(&'static str, String)>,
+    shell: Option<String>,
 }
 
 impl Children {
@@ -30,11 +31,11 @@ impl Children {
         count: u32,
         start: fn(&CStr) -> std::io::Result<()>,
         what: &CStr,
-        notes: Vec<(&'static str, String)>,
+        shell: Option<String>,
     ) -> Box<dyn Call> {
         let _touched = black_box(vec![1; TOUCHED]);
         let what = what.to_owned();
-        Box::new(Self { count, start, what, _touched, ended: 0, well: 0, calls: 0, notes })
+        Box::new(Self { count, start, what, _touched, ended: 0, well: 0, calls: 0, shell })
     }
 }
 
@@ -51,27 +52,24 @@ impl Call for Children {
         Ok(())
     }
 
-    fn checks(&mut self) -> Vec<(&'static str, bool)> {
+    fn remark(&mut self, to: &mut Remarks) {
         let expected = self.calls * u64::from(self.count);
-        vec![
-            ("children_waited_for", self.ended == expected),
-            ("children_well", self.well == expected),
-        ]
-    }
-
-    fn notes(&self) -> Vec<(&'static str, String)> {
-        self.notes.clone()
+        to.check("children_waited_for", self.ended == expected);
+        to.check("children_well", self.well == expected);
+        if let Some(shell) = &self.shell {
+            to.note("shell", shell.clone());
+        }
     }
 }
 
 pub(super) fn fork_test(_: &Place) -> Result<Box<dyn Call>, Error> {
-    Ok(Children::row(100, |_| native::fork_and_exit(), c"", Vec::new()))
+    Ok(Children::row(100, |_| native::fork_and_exit(), c"", None))
 }
 
 /// The program is a script of one line, so the kernel starts the shell; as in the original.
 pub(super) fn exec_test(place: &Place) -> Result<Box<dyn Call>, Error> {
     script(place.folder()?, "true", "#!/bin/sh\n")?;
-    Ok(Children::row(5, native::fork_and_exec, c"./true", vec![which_shell()]))
+    Ok(Children::row(5, native::fork_and_exec, c"./true", Some(which_shell())))
 }
 
 /// A child that asks a shell to run the script of that number, found by `PATH`, that lists the folder.
@@ -80,7 +78,7 @@ pub(super) fn shell(place: &Place, number: u32) -> Result<Box<dyn Call>, Error> 
     script(folder, &format!("aim_{number}.sh"), "#!/bin/sh\nls -l >/dev/null 2>&1\n")?;
     native::search_first(folder);
     let line = c_path(format!("aim_{number}.sh {number}").as_ref())?;
-    Ok(Children::row(1, native::fork_and_shell, &line, vec![which_shell()]))
+    Ok(Children::row(1, native::fork_and_shell, &line, Some(which_shell())))
 }
 
 fn script(folder: &Path, name: &str, text: &str) -> Result<(), Error> {
@@ -92,9 +90,9 @@ fn script(folder: &Path, name: &str, text: &str) -> Result<(), Error> {
 }
 
 /// Which shell `/bin/sh` is: rates of different ones do not compare.
-fn which_shell() -> (&'static str, String) {
+fn which_shell() -> String {
     let path = std::fs::canonicalize("/bin/sh");
-    ("shell", path.map_or_else(|_| "none".to_owned(), |path| path.display().to_string()))
+    path.map_or_else(|_| "none".to_owned(), |path| path.display().to_string())
 }
 
 /// Signals sent to the process itself and caught. The handler installs itself again each time.
@@ -112,8 +110,8 @@ impl Call for Signals {
         Ok(())
     }
 
-    fn checks(&mut self) -> Vec<(&'static str, bool)> {
-        vec![("signals_caught", self.sent == self.calls * u64::from(SIGNALS))]
+    fn remark(&mut self, to: &mut Remarks) {
+        to.check("signals_caught", self.sent == self.calls * u64::from(SIGNALS));
     }
 }
 
@@ -139,12 +137,9 @@ impl Call for Jumps {
         Ok(())
     }
 
-    fn checks(&mut self) -> Vec<(&'static str, bool)> {
-        vec![("jumps_landed", self.landed == self.calls * u64::from(JUMPS))]
-    }
-
-    fn notes(&self) -> Vec<(&'static str, String)> {
-        vec![("jump", jump::WAY.to_owned())]
+    fn remark(&mut self, to: &mut Remarks) {
+        to.check("jumps_landed", self.landed == self.calls * u64::from(JUMPS));
+        to.note("jump", jump::WAY.to_owned());
     }
 }
 

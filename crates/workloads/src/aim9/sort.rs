@@ -8,6 +8,7 @@
 use super::native::library::{self as by_libc, Compare, c_library};
 use super::{Call, Place};
 use crate::Error;
+use crate::copies::Remarks;
 use std::hint::black_box;
 
 pub(super) const NUMBERS: i32 = 10_000;
@@ -101,16 +102,14 @@ impl Call for Sort {
         Ok(())
     }
 
-    fn checks(&mut self) -> Vec<(&'static str, bool)> {
+    fn remark(&mut self, to: &mut Remarks) {
         let sorted = self.sorted && self.numbers.iter().copied().eq(0..NUMBERS);
         self.sort(downwards);
         let reversed = self.numbers.iter().copied().eq((0..NUMBERS).rev());
-        vec![("sorted", sorted && reversed), ("half_found", self.found == self.turns * 1000)]
-    }
-
-    fn notes(&self) -> Vec<(&'static str, String)> {
+        to.check("sorted", sorted && reversed);
+        to.check("half_found", self.found == self.turns * 1000);
         let how = if self.libc { c_library() } else { "our own merge sort".to_owned() };
-        vec![("sort", how)]
+        to.note("sort", how);
     }
 }
 

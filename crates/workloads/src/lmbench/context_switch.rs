@@ -9,6 +9,7 @@
 use super::harness::peer::Peer;
 use super::harness::{Bench, Body, Place};
 use super::native::memory::{Memory, read};
+use crate::copies::Remarks;
 use crate::workload::int;
 use crate::{Context, Error};
 use rustix::pipe::pipe;
@@ -133,8 +134,8 @@ impl Body for Ring {
         Ok(())
     }
 
-    fn checks(&mut self) -> Vec<(&'static str, bool)> {
-        vec![("every_process_had_the_token", self.wrong == 0)]
+    fn remark(&mut self, to: &mut Remarks) {
+        to.check("every_process_had_the_token", self.wrong == 0);
     }
 }
 
@@ -146,7 +147,7 @@ impl Body for Alone {
         Ok(())
     }
 
-    fn checks(&mut self) -> Vec<(&'static str, bool)> {
-        vec![("overhead_adds_up", self.wrong == 0)]
+    fn remark(&mut self, to: &mut Remarks) {
+        to.check("overhead_adds_up", self.wrong == 0);
     }
 }

@@ -5,6 +5,7 @@
 
 use super::harness::{Bench, Body, Place};
 use super::native::memory::{self as native, Mapping};
+use crate::copies::Remarks;
 use crate::workload::int;
 use crate::{Context, Error};
 use rustix::io::pread;
@@ -74,8 +75,8 @@ impl Body for Reread {
         Ok(())
     }
 
-    fn checks(&mut self) -> Vec<(&'static str, bool)> {
-        vec![("every_block_read", self.wrong == 0)]
+    fn remark(&mut self, to: &mut Remarks) {
+        to.check("every_block_read", self.wrong == 0);
     }
 }
 
@@ -99,8 +100,8 @@ impl Body for Mapped {
         Ok(())
     }
 
-    fn checks(&mut self) -> Vec<(&'static str, bool)> {
-        vec![("every_word_read", self.wrong == 0)]
+    fn remark(&mut self, to: &mut Remarks) {
+        to.check("every_word_read", self.wrong == 0);
     }
 }
 

@@ -7,6 +7,7 @@
 //! are removed. A creation is an open that must make the file, one write if it has a size, and a close.
 
 use super::harness::{Bench, Body, Place};
+use crate::copies::Remarks;
 use crate::workload::int;
 use crate::{Context, Error};
 use rustix::fs::{AtFlags, Mode, OFlags, openat, unlinkat};
@@ -115,8 +116,8 @@ impl Body for Create {
         self.0.names.len() as u64
     }
 
-    fn checks(&mut self) -> Vec<(&'static str, bool)> {
-        vec![("files_made", self.0.there > 0 && self.0.are_right())]
+    fn remark(&mut self, to: &mut Remarks) {
+        to.check("files_made", self.0.there > 0 && self.0.are_right());
     }
 }
 
@@ -143,8 +144,8 @@ impl Body for Delete {
         self.most
     }
 
-    fn checks(&mut self) -> Vec<(&'static str, bool)> {
-        vec![("files_removed", self.files.are_right())]
+    fn remark(&mut self, to: &mut Remarks) {
+        to.check("files_removed", self.files.are_right());
     }
 }
 

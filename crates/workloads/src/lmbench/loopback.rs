@@ -11,6 +11,7 @@
 
 use super::harness::peer::Peer;
 use super::harness::{Bench, Body, Place};
+use crate::copies::Remarks;
 use crate::socket;
 use crate::workload::int;
 use crate::{Context, Error};
@@ -179,8 +180,8 @@ impl Body for RoundTrips {
         Ok(())
     }
 
-    fn checks(&mut self) -> Vec<(&'static str, bool)> {
-        vec![("messages_came_back", self.wrong == 0)]
+    fn remark(&mut self, to: &mut Remarks) {
+        to.check("messages_came_back", self.wrong == 0);
     }
 }
 
@@ -269,8 +270,8 @@ impl Body for Stream {
         self.all(count).map_err(unanswered)
     }
 
-    fn checks(&mut self) -> Vec<(&'static str, bool)> {
-        vec![("all_bytes_received", self.wrong == 0)]
+    fn remark(&mut self, to: &mut Remarks) {
+        to.check("all_bytes_received", self.wrong == 0);
     }
 }
 
@@ -326,7 +327,7 @@ impl Body for Bytes {
         Ok(())
     }
 
-    fn checks(&mut self) -> Vec<(&'static str, bool)> {
-        vec![("bytes_came_back", self.wrong == 0)]
+    fn remark(&mut self, to: &mut Remarks) {
+        to.check("bytes_came_back", self.wrong == 0);
     }
 }

@@ -7,6 +7,7 @@
 use super::harness::{Bench, Body, Place};
 use super::native::memory::{self as native, Memory};
 use crate::Error;
+use crate::copies::Remarks;
 use crate::workload::int;
 
 /// Memory whose words all differ, and their sum.
@@ -18,10 +19,6 @@ fn filled(kib: u32) -> (Memory, u64) {
         sum = sum.wrapping_add(*word);
     }
     (memory, sum)
-}
-
-fn verdict(wrong: u64, name: &'static str) -> Vec<(&'static str, bool)> {
-    vec![(name, wrong == 0)]
 }
 
 fn bench(place: &Place, body: impl Body + 'static) -> Bench {
@@ -42,8 +39,8 @@ impl Body for Read {
         Ok(())
     }
 
-    fn checks(&mut self) -> Vec<(&'static str, bool)> {
-        verdict(self.wrong, "every_word_read")
+    fn remark(&mut self, to: &mut Remarks) {
+        to.check("every_word_read", self.wrong == 0);
     }
 }
 
@@ -77,13 +74,12 @@ impl Body for Write {
         Ok(())
     }
 
-    fn checks(&mut self) -> Vec<(&'static str, bool)> {
+    fn remark(&mut self, to: &mut Remarks) {
         let written = self.memory.words().iter().all(|word| *word == self.passes);
-        let mut checks = vec![("every_word_written", written)];
+        to.check("every_word_written", written);
         if self.reads {
-            checks.extend(verdict(self.wrong, "every_word_read"));
+            to.check("every_word_read", self.wrong == 0);
         }
-        checks
     }
 }
 
@@ -115,9 +111,9 @@ impl Body for Copy {
         Ok(())
     }
 
-    fn checks(&mut self) -> Vec<(&'static str, bool)> {
+    fn remark(&mut self, to: &mut Remarks) {
         let equal = self.from.words() == self.to.words();
-        verdict(self.wrong + u64::from(!equal), "every_word_copied")
+        to.check("every_word_copied", self.wrong == 0 && equal);
     }
 }
 

@@ -9,6 +9,7 @@
 use super::harness::{Bench, Body, Place, Row};
 use super::native::memory::{Chain, LOADS};
 use crate::Error;
+use crate::copies::Remarks;
 use crate::workload::{int, wrong};
 use coretwin_base::param::Params;
 use coretwin_base::random::Stream;
@@ -65,7 +66,7 @@ impl Body for Chase {
         Ok(())
     }
 
-    fn checks(&mut self) -> Vec<(&'static str, bool)> {
+    fn remark(&mut self, to: &mut Remarks) {
         let mut word = self.start;
         let mut visited = 0;
         let mut right_end = false;
@@ -79,11 +80,9 @@ impl Body for Chase {
             }
         }
         let whole = visited == self.words && word == self.start;
-        vec![("every_line_visited", whole), ("loads_counted", right_end)]
-    }
-
-    fn metrics(&mut self) -> Vec<(&'static str, f64, &'static str)> {
-        vec![("chain_words", self.words as f64, "words")]
+        to.check("every_line_visited", whole);
+        to.check("loads_counted", right_end);
+        to.metric("chain_words", self.words as f64, "words");
     }
 }
 
@@ -110,8 +109,9 @@ mod tests {
     }
 
     fn held(chase: &mut Chase) -> [bool; 2] {
-        let checks = chase.checks();
-        [checks[0].1, checks[1].1]
+        let mut remarks = Remarks::default();
+        chase.remark(&mut remarks);
+        ["every_line_visited", "loads_counted"].map(|name| remarks.holds(name))
     }
 
     #[test]

@@ -4,6 +4,7 @@
 
 use super::harness::{Bench, Body, Place, repeated};
 use super::native::processes;
+use crate::copies::Remarks;
 use crate::workload::{ParamSpec, text};
 use crate::{Context, Error};
 use coretwin_base::caps;
@@ -50,17 +51,15 @@ impl<B: Body> Body for Children<B> {
         self.one_by_one.repeat(count)
     }
 
-    fn checks(&mut self) -> Vec<(&'static str, bool)> {
+    fn remark(&mut self, to: &mut Remarks) {
         let grown = memory_kib("RssAnon").map(|now| now - self.own_kib);
         let constant = grown.is_ok_and(|grown| grown.abs() <= GROWTH_MAX_KIB);
-        let mut checks = self.one_by_one.checks();
-        checks.push(("memory_constant", constant));
-        checks
-    }
-
-    fn metrics(&mut self) -> Vec<(&'static str, f64, &'static str)> {
-        let resident = memory_kib("VmRSS").ok().map(|kib| ("resident_kib", kib, "KiB"));
-        resident.into_iter().chain([("own_memory_kib", self.own_kib, "KiB")]).collect()
+        self.one_by_one.remark(to);
+        to.check("memory_constant", constant);
+        if let Ok(kib) = memory_kib("VmRSS") {
+            to.metric("resident_kib", kib, "KiB");
+        }
+        to.metric("own_memory_kib", self.own_kib, "KiB");
     }
 }
 

@@ -10,6 +10,7 @@
 use super::harness::peer::Peer;
 use super::harness::{Bench, Body, Place, each, repeated};
 use super::native::system::{Descriptors, caught, close, install};
+use crate::copies::Remarks;
 use crate::{Context, Error, socket};
 use rustix::fs::{Mode, OFlags, fstat, open, stat};
 use rustix::io::{dup, read, write};
@@ -145,8 +146,8 @@ impl Body for Caught {
         Ok(())
     }
 
-    fn checks(&mut self) -> Vec<(&'static str, bool)> {
-        vec![("signals_caught", caught() - self.before == self.sent)]
+    fn remark(&mut self, to: &mut Remarks) {
+        to.check("signals_caught", caught() - self.before == self.sent);
     }
 }
 

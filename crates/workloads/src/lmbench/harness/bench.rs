@@ -1,6 +1,7 @@
 //! What is timed: a body of operations, made ready in a process of its own.
 
 use crate::Error;
+use crate::copies::Remarks;
 use coretwin_base::machine::cpu_set::CpuSet;
 use coretwin_base::param::Params;
 use serde::{Deserialize, Serialize};
@@ -21,15 +22,9 @@ pub(crate) trait Body {
         u64::MAX
     }
 
-    /// Whether what was done so far is right, by name; not timed.
-    fn checks(&mut self) -> Vec<(&'static str, bool)> {
-        Vec::new()
-    }
-
-    /// Other numbers: name, value, unit; of several copies the largest is told. Not timed.
-    fn metrics(&mut self) -> Vec<(&'static str, f64, &'static str)> {
-        Vec::new()
-    }
+    /// Tells whether what was done so far is right, and other numbers, of which the largest of several
+    /// copies counts; not timed.
+    fn remark(&mut self, _to: &mut Remarks) {}
 }
 
 pub(crate) struct Bench {
@@ -101,8 +96,8 @@ impl<F: FnMut() -> io::Result<bool>> Body for Each<F> {
         Ok(())
     }
 
-    fn checks(&mut self) -> Vec<(&'static str, bool)> {
-        vec![("answers", self.wrong == 0)]
+    fn remark(&mut self, to: &mut Remarks) {
+        to.check("answers", self.wrong == 0);
     }
 }
 

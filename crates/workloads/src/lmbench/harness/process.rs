@@ -78,15 +78,18 @@ fn measure(sampler: &mut Sampler, count: usize) -> Result<Report, Error> {
         samples.push(sampler.sample(overheads)?);
         seen.note();
     }
-    let mut checks = sampler.body.body().checks();
-    checks.extend(sampler.minus.as_mut().into_iter().flat_map(|minus| minus.body().checks()));
-    let metrics = sampler.body.body().metrics();
+    let mut remarks = Remarks::on(seen.cpus());
+    sampler.body.body().remark(&mut remarks);
+    if let Some(minus) = &mut sampler.minus {
+        minus.body().remark(&mut remarks);
+    }
+    sampler.notes.iter().for_each(|(name, text)| remarks.note(name, text));
     Ok(Report {
         samples,
         all: sampler.body.all(),
         minus_all: sampler.minus.as_ref().map(Paced::all),
         overheads,
         amount: sampler.amount,
-        remarks: Remarks::new(checks, metrics, sampler.notes.clone(), seen.cpus()),
+        remarks,
     })
 }
