@@ -2,6 +2,7 @@
 //! the end of the last. AIM9 and LMbench are run so.
 
 use crate::scratch::{self, Scratch};
+use crate::semaphores::Claim;
 use crate::supervisor::{Launch, Supervisor, Task};
 use crate::workload::{Measured, ParamSpec, text, wrong};
 use crate::{Error, answer, role};
@@ -12,7 +13,8 @@ use coretwin_base::study::plan::CopyRule;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
 /// One for each CPU of the arm.
 const AUTO: &str = "auto";
@@ -88,26 +90,92 @@ impl Remarks {
     }
 }
 
-/// Runs every copy to its end, in a role. Each has its orders, made of its number and of its own
-/// folder, where there is a scratch folder. With one copy for each CPU, each has its own; else the
-/// scheduler decides where they run. Afterwards none of them lives, however that came.
+/// Where a copy of a row works.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Place {
+    folder: Option<PathBuf>,
+    /// The key of its kernel objects, where the row makes some.
+    pub(crate) key: Option<i32>,
+    /// The CPUs of each of the row's roles, where a placement separates them.
+    pub(crate) cpus: Vec<CpuSet>,
+    /// Whether each process takes a core-scheduling cookie of its own.
+    pub(crate) core_sched: bool,
+    /// The row's parameters, complete and checked.
+    pub(crate) params: Params,
+}
+
+impl Place {
+    /// Its own empty folder, of a row that has the parameter `dir`.
+    pub(crate) fn folder(&self) -> Result<&Path, Error> {
+        let none = || Error::failed("the row was given no folder");
+        self.folder.as_deref().ok_or_else(none)
+    }
+}
+
+/// What a copy has to do.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Orders {
+    row: String,
+    place: Place,
+    /// Whether it goes on until it is ended.
+    company: bool,
+}
+
+/// The process of a copy: sets the row up, waits for its release, measures, and reports.
+///
+/// Where copies run side by side, one that has finished goes on, uncounted, until the worker ends it:
+/// so each is measured beside all others from its first moment to its last.
+pub(crate) fn main<S, M, R: Serialize>(
+    entered: Result<(), Error>,
+    args: &[String],
+    who: &str,
+    set_up: impl FnOnce(&str, &Place) -> Result<S, Error>,
+    measure: impl FnOnce(S, &Params) -> Result<(R, M), Error>,
+    go_on: impl FnOnce(M, R),
+) -> ExitCode {
+    let measured = entered.and_then(|()| {
+        let Orders { row, place, company }: Orders = role::orders(args, who)?;
+        let ready = set_up(&row, &place)?;
+        role::wait_for_release(&mut role::gate()?)?;
+        measure(ready, &place.params).map(|(report, row)| (company, report, row))
+    });
+    let (company, report, row) = match measured {
+        Ok(measured) => measured,
+        Err(error) => return answer::say::<R>(&Err(error)),
+    };
+    let code = answer::say(&Ok(&report));
+    if company {
+        go_on(row, report);
+    }
+    code
+}
+
+/// Runs every copy of a row to its end, in a role, each with its own folder and key where there is a
+/// scratch folder or a claim. With one copy for each CPU, each has its own; else the scheduler decides
+/// where they run. Afterwards none of them lives, however that came.
 ///
 /// # Errors
 /// Why a copy failed.
-pub(crate) fn run<O: Serialize, R: DeserializeOwned>(
-    role: &'static str,
+pub(crate) fn run<R: DeserializeOwned>(
+    (role, row): (&'static str, &str),
     job: &Job,
     params: &Params,
-    scratch: Option<&Scratch>,
-    orders: impl Fn(u32, Option<PathBuf>) -> O,
+    (scratch, claim): (Option<&Scratch>, Option<&Claim>),
     supervisor: &mut Supervisor,
 ) -> Result<Vec<R>, Error> {
-    let spread = text(params, COPIES.name) == AUTO;
-    let orders = |copy: u32| -> Result<O, Error> {
+    let orders = |copy: u32| -> Result<Orders, Error> {
         let folder =
             |scratch: &Scratch| scratch::subfolder(scratch.folder(), &format!("copy{copy}"));
-        Ok(orders(copy, scratch.map(folder).transpose()?))
+        let place = Place {
+            folder: scratch.map(folder).transpose()?,
+            key: claim.map(|claim| claim.base.wrapping_add(copy.cast_signed())),
+            cpus: job.roles.clone(),
+            core_sched: job.core_sched,
+            params: params.clone(),
+        };
+        Ok(Orders { row: row.to_owned(), place, company: job.copies > 1 })
     };
+    let spread = text(params, COPIES.name) == AUTO;
     let ran = measure(role, job, spread, orders, supervisor);
     // Before their files are removed, every process that could make more must be gone.
     supervisor.last_orders(CLEANUP_S);
@@ -115,11 +183,11 @@ pub(crate) fn run<O: Serialize, R: DeserializeOwned>(
     ran
 }
 
-fn measure<O: Serialize, R: DeserializeOwned>(
+fn measure<R: DeserializeOwned>(
     role: &'static str,
     job: &Job,
     spread: bool,
-    orders: impl Fn(u32) -> Result<O, Error>,
+    orders: impl Fn(u32) -> Result<Orders, Error>,
     supervisor: &mut Supervisor,
 ) -> Result<Vec<R>, Error> {
     let copies = job.copies.max(1);

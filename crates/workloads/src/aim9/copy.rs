@@ -6,10 +6,12 @@
 //! Where copies run side by side, one that has finished goes on, uncounted, until the worker ends
 //! it: so each is measured beside all others from its first call to its last.
 
-use super::{Call, Place, rows};
-use crate::copies::Remarks;
+use super::{CALLS, Call, Place, SECONDS, SYNC_CALLS_MAX, rows};
+use crate::copies::{self, Remarks};
 use crate::observe::CpusSeen;
-use crate::{Context, Error, answer, role};
+use crate::workload::{decimal, int};
+use crate::{Context, Error};
+use coretwin_base::param::Params;
 use serde::{Deserialize, Serialize};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -25,19 +27,14 @@ const ERROR_SHARE: f64 = 0.02;
 /// After this long nothing is repeated for the sake of the mean: a slow disk would never end.
 const REPEATING: Duration = Duration::from_secs(120);
 
-/// What a copy has to do.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct Orders {
-    pub(super) row: String,
-    pub(super) place: Place,
-    /// How long calls are made at least, in seconds.
-    pub(super) seconds: f64,
+/// How many calls are made.
+struct Limits {
+    /// How long calls are made at least.
+    seconds: f64,
     /// The fewest calls.
-    pub(super) calls: u64,
+    calls: u64,
     /// Where the mean of the calls has to be known: the most calls.
-    pub(super) calls_max: Option<u64>,
-    /// Whether it goes on until it is ended.
-    pub(super) company: bool,
+    calls_max: Option<u64>,
 }
 
 /// What a copy measured.
@@ -51,37 +48,32 @@ pub(super) struct Report {
     pub(super) remarks: Remarks,
 }
 
-/// The role: sets the row up, waits for its release, measures, reports, and keeps company.
 pub(crate) fn main(entered: Result<(), Error>, args: &[String]) -> ExitCode {
-    let mut row = None;
-    let measured = entered.and_then(|()| set_up(args)).and_then(|(orders, call)| {
-        let mut gate = role::gate()?;
-        role::wait_for_release(&mut gate)?;
-        drop(gate);
-        let (_, call) = row.insert((orders.company, call));
-        measure(call.as_mut(), &orders)
-    });
-    let code = answer::say(&measured);
-    if let Some((true, mut call)) = row.filter(|_| measured.is_ok()) {
-        while call.call().is_ok() {}
-    }
-    code
+    let measure = |mut call: Box<dyn Call>, params: &Params| {
+        let calls_max = params.contains_key(SYNC_CALLS_MAX.name);
+        let limits = Limits {
+            seconds: decimal(params, SECONDS.name),
+            calls: int(params, CALLS.name).into(),
+            calls_max: calls_max.then(|| int(params, SYNC_CALLS_MAX.name).into()),
+        };
+        measure(call.as_mut(), &limits).map(|report| (report, call))
+    };
+    let go_on = |mut call: Box<dyn Call>, _| while call.call().is_ok() {};
+    copies::main(entered, args, "a row of AIM9", set_up, measure, go_on)
 }
 
-fn set_up(args: &[String]) -> Result<(Orders, Box<dyn Call>), Error> {
-    let orders: Orders = role::orders(args, "a row of AIM9")?;
-    if let Some(folder) = &orders.place.folder {
+fn set_up(name: &str, place: &Place) -> Result<Box<dyn Call>, Error> {
+    if let Ok(folder) = place.folder() {
         std::env::set_current_dir(folder)
             .with_context(|| format!("cannot work in {}", folder.display()))?;
     }
     let row = rows::all()
-        .find(|row| row.name == orders.row)
-        .ok_or_else(|| Error::failed(format!("AIM9 has no row {}", orders.row)))?;
-    let call = (row.prepare)(&orders.place)?;
-    Ok((orders, call))
+        .find(|row| row.name == name)
+        .ok_or_else(|| Error::failed(format!("AIM9 has no row {name}")))?;
+    (row.prepare)(place)
 }
 
-fn measure(call: &mut dyn Call, orders: &Orders) -> Result<Report, Error> {
+fn measure(call: &mut dyn Call, limits: &Limits) -> Result<Report, Error> {
     let seen = CpusSeen::new();
     let (mut calls, mut together, mut samples) = (0, 1, Vec::new());
     let start = Instant::now();
@@ -94,15 +86,15 @@ fn measure(call: &mut dyn Call, orders: &Orders) -> Result<Report, Error> {
         calls += together;
         samples.push((together, (now - looked).as_secs_f64()));
         seen.note();
-        if is_enough(calls, now - start, &samples, orders) {
+        if is_enough(calls, now - start, &samples, limits) {
             looked = now;
             break;
         }
         if now - looked < BETWEEN_LOOKS {
             together *= 2;
         }
-        if calls < orders.calls {
-            together = together.min(orders.calls - calls);
+        if calls < limits.calls {
+            together = together.min(limits.calls - calls);
         }
         looked = now;
     }
@@ -116,15 +108,15 @@ fn measure(call: &mut dyn Call, orders: &Orders) -> Result<Report, Error> {
     })
 }
 
-fn is_enough(calls: u64, elapsed: Duration, samples: &[(u64, f64)], orders: &Orders) -> bool {
+fn is_enough(calls: u64, elapsed: Duration, samples: &[(u64, f64)], limits: &Limits) -> bool {
     let mean_is_known = |most| {
         calls >= most
             || elapsed >= REPEATING
             || error_share(samples).is_some_and(|share| share <= ERROR_SHARE)
     };
-    calls >= orders.calls
-        && elapsed.as_secs_f64() >= orders.seconds
-        && orders.calls_max.is_none_or(mean_is_known)
+    calls >= limits.calls
+        && elapsed.as_secs_f64() >= limits.seconds
+        && limits.calls_max.is_none_or(mean_is_known)
 }
 
 /// The standard error of the mean time of a call, as a share of it; none of fewer than three
@@ -161,17 +153,15 @@ mod tests {
         }
     }
 
-    fn orders(seconds: f64, calls: u64, calls_max: Option<u64>) -> Orders {
-        let place =
-            Place { folder: None, file_kib: 64, key: None, list: None, sort_by_libc: false };
-        Orders { row: String::new(), place, seconds, calls, calls_max, company: false }
+    fn limits(seconds: f64, calls: u64, calls_max: Option<u64>) -> Limits {
+        Limits { seconds, calls, calls_max }
     }
 
     #[test]
     fn without_a_time_so_many_calls_are_made() {
         for calls in [1, 2, 3, 7, 1000] {
             let mut call = Counted(0, 0);
-            let report = measure(&mut call, &orders(0.0, calls, None)).expect("measured");
+            let report = measure(&mut call, &limits(0.0, calls, None)).expect("measured");
             assert_eq!((report.calls, call.0), (calls, calls));
             assert_eq!(report.samples.iter().map(|sample| sample.0).sum::<u64>(), calls);
             let sum: f64 = report.samples.iter().map(|sample| sample.1).sum();
@@ -183,9 +173,9 @@ mod tests {
     #[test]
     fn time_goes_on_in_whole_calls() {
         let mut call = Counted(0, 0);
-        let report = measure(&mut call, &orders(0.05, 3, None)).expect("measured");
+        let report = measure(&mut call, &limits(0.05, 3, None)).expect("measured");
         assert!(report.elapsed_s >= 0.05 && report.calls == call.0 && report.calls > 1000);
-        let failed = measure(&mut Counted(0, 5), &orders(0.0, 9, None)).expect_err("failed");
+        let failed = measure(&mut Counted(0, 5), &limits(0.0, 9, None)).expect_err("failed");
         assert_eq!(failed.to_string(), "as told");
     }
 
@@ -193,14 +183,14 @@ mod tests {
     fn calls_are_repeated_until_their_mean_is_known() {
         let even = [(1, 1.0), (1, 1.01), (1, 0.99), (1, 1.0)];
         let uneven = [(1, 1.0), (1, 2.0), (1, 0.5), (1, 1.5)];
-        let orders = orders(1.0, 3, Some(6));
+        let limits = limits(1.0, 3, Some(6));
         let [early, late, very_late] = [0.9, 1.0, 120.0].map(Duration::from_secs_f64);
-        assert!(!is_enough(2, late, &even[..2], &orders), "fewer than the fewest");
-        assert!(is_enough(4, late, &even, &orders));
-        assert!(!is_enough(4, late, &uneven, &orders));
-        assert!(is_enough(6, late, &uneven, &orders), "the most");
-        assert!(is_enough(4, very_late, &uneven, &orders), "the longest");
-        assert!(!is_enough(4, early, &even, &orders));
+        assert!(!is_enough(2, late, &even[..2], &limits), "fewer than the fewest");
+        assert!(is_enough(4, late, &even, &limits));
+        assert!(!is_enough(4, late, &uneven, &limits));
+        assert!(is_enough(6, late, &uneven, &limits), "the most");
+        assert!(is_enough(4, very_late, &uneven, &limits), "the longest");
+        assert!(!is_enough(4, early, &even, &limits));
         // Mean 1.25, standard deviation 0.6455: 0.6455 / 2 / 1.25.
         assert!((error_share(&uneven).expect("share") - 0.2582).abs() < 1e-4);
     }

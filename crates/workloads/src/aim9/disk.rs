@@ -5,8 +5,9 @@
 //! As in the original, filling a file before random access is timed and earns no credit.
 
 use super::numbers::Random;
-use super::{Call, Place};
+use super::{Call, FILE_KIB, Place};
 use crate::copies::Remarks;
+use crate::workload::int;
 use crate::{Context, Error};
 use rustix::fs::{Mode, OFlags, SeekFrom, open, seek, unlink};
 use rustix::io::Errno;
@@ -179,7 +180,7 @@ impl Call for Disk {
 pub(super) fn prepare(place: &Place, work: Work) -> Result<Box<dyn Call>, Error> {
     let folder = place.folder()?.to_owned();
     let common = folder.join("tmpa.common");
-    let blocks = u64::from(place.file_kib);
+    let blocks = u64::from(int(&place.params, FILE_KIB.name));
     let content = vec![b'a'; blocks as usize * BLOCK];
     std::fs::write(&common, content)
         .with_context(|| format!("cannot write {}", common.display()))?;

@@ -1,8 +1,9 @@
 //! Rows `creat-clo`, `link_test`, `dir_rtns_1`: names made, linked, read and removed.
 
 use super::native::names::{self, Directory};
-use super::{Call, Place, c_path};
+use super::{Call, LIST, OWN, Place, c_path};
 use crate::copies::Remarks;
+use crate::workload::text;
 use crate::{Context, Error, scratch};
 use std::ffi::CString;
 use std::io;
@@ -119,8 +120,8 @@ impl Call for ReadDirectory {
 }
 
 pub(super) fn dir_rtns_1(place: &Place) -> Result<Box<dyn Call>, Error> {
-    let path = match &place.list {
-        Some(folder) => folder.clone(),
+    let path = match Some(text(&place.params, LIST.name)).filter(|list| list != OWN) {
+        Some(folder) => PathBuf::from(folder),
         None => hundred_entries(place.folder()?)?,
     };
     let entries =

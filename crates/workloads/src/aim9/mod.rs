@@ -31,14 +31,13 @@ mod run;
 mod sort;
 
 use crate::Error;
-use crate::copies::{COPIES, Remarks};
+use crate::copies::{COPIES, Place, Remarks};
 use crate::scratch::DIR;
 use crate::workload::{ParamSpec, int};
 use coretwin_base::param::Params;
-use serde::{Deserialize, Serialize};
 use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// The list is our own; so is the sort.
 const OWN: &str = "own";
@@ -194,27 +193,6 @@ trait Call {
 
     /// Tells whether what was done so far is right, and what else belongs to the result; not timed.
     fn remark(&mut self, _to: &mut Remarks) {}
-}
-
-/// Where a copy of a row works.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-struct Place {
-    /// Its folder, where the row makes files.
-    folder: Option<PathBuf>,
-    /// Size of its files, in KiB.
-    file_kib: u32,
-    /// The key of its kernel objects, where the row makes some.
-    key: Option<i32>,
-    /// The directory to read, where it is not the row's own.
-    list: Option<PathBuf>,
-    sort_by_libc: bool,
-}
-
-impl Place {
-    fn folder(&self) -> Result<&Path, Error> {
-        let none = || Error::failed("the row was given no folder");
-        self.folder.as_deref().ok_or_else(none)
-    }
 }
 
 fn c_path(path: &Path) -> Result<CString, Error> {

@@ -1,17 +1,16 @@
 //! The worker's side of AIM9: a folder, a key and a process for every copy; all released together;
 //! their rates added up; and nothing left.
 
-use super::copy::{Orders, Report, error_share};
+use super::copy::{Report, error_share};
 use super::{
-    CALLS, FILE_KIB, Group, LIBC, LIST, OWN, Place, Row, SECONDS, SORT, SYNC_CALLS, SYNC_CALLS_MAX,
-    rows,
+    CALLS, FILE_KIB, Group, LIBC, LIST, OWN, Row, SECONDS, SORT, SYNC_CALLS, SYNC_CALLS_MAX, rows,
 };
 use crate::role::AIM9;
 use crate::scratch::{self, Scratch};
 use crate::semaphores::{Claim, KEYS_MAX};
 use crate::supervisor::Supervisor;
 use crate::workload::{
-    Facts, Measured, Ran, START_S, Workload, decimal, int, metric, needs, path, text, word, wrong,
+    Facts, Measured, Ran, START_S, Workload, decimal, int, metric, needs, path, word, wrong,
 };
 use crate::{Error, copies, leftovers};
 use coretwin_base::machine::limits::{Limit, Need};
@@ -20,7 +19,6 @@ use coretwin_base::study::job::Job;
 use coretwin_base::study::plan::CopyRule;
 use coretwin_base::study::reading::{Better, Metric};
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 /// What a copy's folder needs beside its two files, in KiB.
 const SMALL_FILES_KIB: u64 = 4096;
@@ -99,9 +97,8 @@ impl Workload for Row {
         }
         let scratch = scratch_for(self, params, count)?;
         let claim = claim_for(self, count)?;
-        let orders = |copy, folder| orders(self, params, (copy, count), folder, claim.as_ref());
-        let ran: Vec<Report> =
-            copies::run(AIM9, job, params, scratch.as_ref(), orders, supervisor)?;
+        let own = (scratch.as_ref(), claim.as_ref());
+        let ran: Vec<Report> = copies::run((AIM9, self.name), job, params, own, supervisor)?;
         drop(claim);
         let mut measured = measure(self, params, &ran);
         if let Some(scratch) = scratch {
@@ -142,31 +139,6 @@ fn warning(row: &Row, scratch: &Scratch) -> Option<String> {
     scratch
         .is_in_memory()
         .then(|| format!("the files are in memory: {what}; name a folder on a disk with dir="))
-}
-
-fn orders(
-    row: &Row,
-    params: &Params,
-    (copy, copies): (u32, u32),
-    folder: Option<PathBuf>,
-    claim: Option<&Claim>,
-) -> Orders {
-    let list = text(params, LIST.name);
-    let place = Place {
-        folder,
-        file_kib: int(params, FILE_KIB.name),
-        key: claim.map(|claim| claim.base.wrapping_add(copy.cast_signed())),
-        list: (!list.is_empty() && list != OWN).then(|| PathBuf::from(list)),
-        sort_by_libc: text(params, SORT.name) == LIBC,
-    };
-    Orders {
-        row: row.name.to_owned(),
-        place,
-        seconds: decimal(params, SECONDS.name),
-        calls: int(params, CALLS.name).into(),
-        calls_max: (row.group == Group::SyncDisk).then(|| int(params, SYNC_CALLS_MAX.name).into()),
-        company: copies > 1,
-    }
 }
 
 fn measure(row: &Row, params: &Params, reports: &[Report]) -> Measured {

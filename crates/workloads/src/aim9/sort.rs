@@ -6,9 +6,10 @@
 //! `sort=libc` uses the library's `qsort` and `bsearch` instead and names it.
 
 use super::native::library::{self as by_libc, Compare, c_library};
-use super::{Call, Place};
+use super::{Call, LIBC, Place, SORT};
 use crate::Error;
 use crate::copies::Remarks;
+use crate::workload::text;
 use std::hint::black_box;
 
 pub(super) const NUMBERS: i32 = 10_000;
@@ -116,7 +117,8 @@ impl Call for Sort {
 pub(super) fn sort_rtns_1(place: &Place) -> Result<Box<dyn Call>, Error> {
     let numbers: Vec<i32> = (0..NUMBERS).collect();
     let half = vec![0; numbers.len()];
-    Ok(Box::new(Sort { numbers, half, libc: place.sort_by_libc, found: 0, turns: 0, sorted: true }))
+    let libc = text(&place.params, SORT.name) == LIBC;
+    Ok(Box::new(Sort { numbers, half, libc, found: 0, turns: 0, sorted: true }))
 }
 
 #[cfg(test)]

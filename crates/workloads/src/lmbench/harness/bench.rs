@@ -2,11 +2,7 @@
 
 use crate::Error;
 use crate::copies::Remarks;
-use coretwin_base::machine::cpu_set::CpuSet;
-use coretwin_base::param::Params;
-use serde::{Deserialize, Serialize};
 use std::io;
-use std::path::{Path, PathBuf};
 
 pub(crate) trait Body {
     /// Prepares for `count` operations; not timed.
@@ -98,26 +94,5 @@ impl<F: FnMut() -> io::Result<bool>> Body for Each<F> {
 
     fn remark(&mut self, to: &mut Remarks) {
         to.check("answers", self.wrong == 0);
-    }
-}
-
-/// Where a copy of a row works.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Place {
-    /// Its own empty folder; `None` if the row makes no files.
-    pub(super) folder: Option<PathBuf>,
-    /// The CPUs of each of the row's roles, where a placement separates them.
-    pub(super) cpus: Vec<CpuSet>,
-    /// Whether each process takes a core-scheduling cookie of its own.
-    pub(super) core_sched: bool,
-    /// The row's parameters, complete and checked.
-    pub(crate) params: Params,
-}
-
-impl Place {
-    /// The folder of a row that has the parameter `dir`.
-    pub(crate) fn folder(&self) -> Result<&Path, Error> {
-        let none = || Error::failed("the row was given no folder");
-        self.folder.as_deref().ok_or_else(none)
     }
 }

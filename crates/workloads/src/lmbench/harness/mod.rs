@@ -12,6 +12,7 @@ mod row;
 mod run;
 mod sampler;
 
-pub(crate) use bench::{Bench, Body, Place, each, repeated};
+pub(crate) use crate::copies::Place;
+pub(crate) use bench::{Bench, Body, each, repeated};
 pub use row::Row;
 pub(crate) use row::{COPIES, DIR, Measure, Room, SAMPLE, SAMPLE_OF_A_SECOND, SAMPLES};

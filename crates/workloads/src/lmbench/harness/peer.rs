@@ -1,6 +1,6 @@
 //! A second process beside the measuring one: a fork of it, on the CPUs of its own role.
 
-use super::bench::Place;
+use super::Place;
 use crate::lmbench::native::processes;
 use crate::{Context, Error, role, sys};
 use rustix::process::{

@@ -4,25 +4,17 @@
 //! Where copies run side by side, one that has finished goes on, uncounted, until the worker ends
 //! it: so each is measured beside all others from its first sample to its last.
 
-use super::bench::{Bench, Place};
+use super::bench::Bench;
 use super::row::{Row, SAMPLE, SAMPLES};
 use super::sampler::{Overheads, Paced, Sample, Sampler};
-use crate::copies::Remarks;
+use crate::Error;
+use crate::copies::{self, Place, Remarks};
 use crate::lmbench::{more, table_1};
 use crate::observe::CpusSeen;
 use crate::workload::{decimal, int};
-use crate::{Error, answer, role};
+use coretwin_base::param::Params;
 use serde::{Deserialize, Serialize};
 use std::process::ExitCode;
-
-/// What a copy has to do.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct Orders {
-    pub(super) row: String,
-    pub(super) place: Place,
-    /// Whether it goes on until it is ended.
-    pub(super) company: bool,
-}
 
 /// What a copy measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -44,30 +36,23 @@ fn rows() -> impl Iterator<Item = &'static Row> {
 }
 
 pub(crate) fn main(entered: Result<(), Error>, args: &[String]) -> ExitCode {
-    let mut sampler = None;
-    let measured = entered.and_then(|()| set_up(args)).and_then(|(orders, bench)| {
-        let mut gate = role::gate()?;
-        role::wait_for_release(&mut gate)?;
-        drop(gate);
-        let params = &orders.place.params;
-        let (_, sampler) =
-            sampler.insert((orders.company, Sampler::new(bench, decimal(params, SAMPLE.name))?));
-        measure(sampler, int(params, SAMPLES.name) as usize)
-    });
-    let code = answer::say(&measured);
-    if let (Some((true, mut sampler)), Ok(report)) = (sampler, measured) {
+    // The pace is found after the release.
+    let measure = |bench: Bench, params: &Params| {
+        let mut sampler = Sampler::new(bench, decimal(params, SAMPLE.name))?;
+        let report = measure(&mut sampler, int(params, SAMPLES.name) as usize)?;
+        Ok((report, sampler))
+    };
+    let go_on = |mut sampler: Sampler, report: Report| {
         while sampler.sample(report.overheads).is_ok() {}
-    }
-    code
+    };
+    copies::main(entered, args, "a row of LMbench", set_up, measure, go_on)
 }
 
-fn set_up(args: &[String]) -> Result<(Orders, Bench), Error> {
-    let orders: Orders = role::orders(args, "a row of LMbench")?;
+fn set_up(name: &str, place: &Place) -> Result<Bench, Error> {
     let row = rows()
-        .find(|row| row.name == orders.row)
-        .ok_or_else(|| Error::failed(format!("there is no row {}", orders.row)))?;
-    let bench = (row.prepare)(&orders.place)?;
-    Ok((orders, bench))
+        .find(|row| row.name == name)
+        .ok_or_else(|| Error::failed(format!("there is no row {name}")))?;
+    (row.prepare)(place)
 }
 
 fn measure(sampler: &mut Sampler, count: usize) -> Result<Report, Error> {

@@ -1,6 +1,6 @@
 //! A row: what is measured, in which unit, with which parameters.
 
-use super::bench::{Bench, Place};
+use super::{Bench, Place};
 use crate::Error;
 pub(crate) use crate::copies::COPIES;
 pub(crate) use crate::scratch::DIR;

@@ -1,8 +1,7 @@
 //! The worker's side: a folder and a process for every copy; all released together; the median of
 //! all their samples; and nothing left.
 
-use super::bench::Place;
-use super::process::{Orders, Report};
+use super::process::Report;
 use super::row::Row;
 use super::sampler::Sample;
 use crate::role::LMBENCH;
@@ -16,7 +15,6 @@ use coretwin_base::study::job::Job;
 use coretwin_base::study::plan::CopyRule;
 use coretwin_base::study::reading::{Better, Metric};
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 /// What a copy's folder needs for a few small files, in KiB.
 const SMALL_FILES_KIB: u64 = 4096;
@@ -65,9 +63,8 @@ impl Workload for Row {
             leftovers::start_janitor(supervisor)?;
         }
         let scratch = scratch_for(self, params, job.copies.max(1))?;
-        let orders = |_, folder| orders(self, params, job, folder);
-        let ran: Vec<Report> =
-            copies::run(LMBENCH, job, params, scratch.as_ref(), orders, supervisor)?;
+        let own = (scratch.as_ref(), None);
+        let ran: Vec<Report> = copies::run((LMBENCH, self.name), job, params, own, supervisor)?;
         let mut measured = measure(self, (self.tasks)(params), &ran)?;
         if let Some(scratch) = scratch {
             scratch.end(&mut measured)?;
@@ -82,16 +79,6 @@ fn scratch_for(row: &Row, params: &Params, copies: u32) -> Result<Option<Scratch
     }
     let kib = (row.room)(params).folder_kib + SMALL_FILES_KIB;
     Scratch::of(params, (kib << 10) * u64::from(copies)).map(Some)
-}
-
-fn orders(row: &Row, params: &Params, job: &Job, folder: Option<PathBuf>) -> Orders {
-    let place = Place {
-        folder,
-        cpus: job.roles.clone(),
-        core_sched: job.core_sched,
-        params: params.clone(),
-    };
-    Orders { row: row.name.to_owned(), place, company: job.copies > 1 }
 }
 
 fn measure(row: &Row, tasks: u32, reports: &[Report]) -> Result<Measured, Error> {
