@@ -204,10 +204,7 @@ fn measure<R: DeserializeOwned>(
         );
         ids.push(supervisor.start(Launch::answering(role, args, cpus))?);
     }
-    let held = |supervisor: &Supervisor| {
-        ids.iter().all(|id| supervisor.task(*id).is_none_or(Task::is_held))
-    };
-    supervisor.wait(None, held)?;
+    supervisor.wait_until_held(&ids)?;
     supervisor.release(&ids);
     let over = |supervisor: &Supervisor| {
         let mut tasks = ids.iter().map(|id| supervisor.task(*id));

@@ -313,6 +313,12 @@ impl Supervisor {
         }
     }
 
+    /// Waits until these processes are held, or have ended.
+    pub(crate) fn wait_until_held(&mut self, ids: &[TaskId]) -> Result<(), Error> {
+        let held = |now: &Self| ids.iter().all(|id| now.task(*id).is_none_or(Task::is_held));
+        self.wait(None, held).map(drop)
+    }
+
     /// Lets held processes become their programs, all at once.
     pub(crate) fn release(&mut self, tasks: &[TaskId]) -> Instant {
         let start = Instant::now();

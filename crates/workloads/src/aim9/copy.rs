@@ -2,9 +2,6 @@
 //!
 //! Calls are whole and time is looked at between them only: after each, where a call is long, and
 //! after several, where it is so short that looking would show. Each look gives a sample.
-//!
-//! Where copies run side by side, one that has finished goes on, uncounted, until the worker ends
-//! it: so each is measured beside all others from its first call to its last.
 
 use super::{CALLS, Call, Place, SECONDS, SYNC_CALLS_MAX, rows};
 use crate::copies::{self, Remarks};

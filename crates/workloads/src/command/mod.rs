@@ -169,10 +169,7 @@ impl Reading<'_> {
                 self.start(argv, true, self.cpus("command"))
             })
             .collect::<Result<Vec<_>, _>>()?;
-        let held = |supervisor: &Supervisor| {
-            ids.iter().all(|id| supervisor.task(*id).is_none_or(Task::is_held))
-        };
-        self.supervisor.wait(None, held)?;
+        self.supervisor.wait_until_held(&ids)?;
         let start = self.supervisor.release(&ids);
         let over = |supervisor: &Supervisor| {
             let exits = || ids.iter().map(|id| supervisor.task(*id).and_then(|task| task.exit));

@@ -2,66 +2,42 @@
 
 use super::{Delay, Kind, Row};
 
+macro_rules! rows {
+    ($($name:literal, $kind:expr, $about:literal;)+) => {
+        &[$(Row { name: concat!("kernel-2.4/", $name), about: $about, kind: $kind }),+]
+    };
+}
+
 /// Every row, in the order of the suite.
-pub static ALL: &[Row] = &[
+pub static ALL: &[Row] = rows! {
     // Before it: locks as small as they are.
-    Row {
-        name: "kernel-2.4/lock-packed",
-        about: "two tasks each take a lock of their own; both locks are in one cache line",
-        kind: Kind::Locks { distance: 4 },
-    },
+    "lock-packed", Kind::Locks { distance: 4 },
+        "two tasks each take a lock of their own; both locks are in one cache line";
     // A line for each lock.
-    Row {
-        name: "kernel-2.4/lock-64",
-        about: "two tasks each take a lock of their own; the locks are 64 bytes apart",
-        kind: Kind::Locks { distance: 64 },
-    },
+    "lock-64", Kind::Locks { distance: 64 },
+        "two tasks each take a lock of their own; the locks are 64 bytes apart";
     // The enhancement: a lock has 128 bytes.
-    Row {
-        name: "kernel-2.4/lock-128",
-        about: "two tasks each take a lock of their own; the locks are 128 bytes apart",
-        kind: Kind::Locks { distance: 128 },
-    },
+    "lock-128", Kind::Locks { distance: 128 },
+        "two tasks each take a lock of their own; the locks are 128 bytes apart";
     // Before the enhancement: polls as fast as can be.
-    Row {
-        name: "kernel-2.4/spin",
-        about: "one task computes beside one that polls a line for its next change",
-        kind: Kind::Spin { pause: false },
-    },
+    "spin", Kind::Spin { pause: false },
+        "one task computes beside one that polls a line for its next change";
     // The enhancement: PAUSE after each poll.
-    Row {
-        name: "kernel-2.4/spin-pause",
-        about: "one task computes beside one that polls a line for its next change, with PAUSE",
-        kind: Kind::Spin { pause: true },
-    },
+    "spin-pause", Kind::Spin { pause: true },
+        "one task computes beside one that polls a line for its next change, with PAUSE";
     // Before it: a delay of instructions.
-    Row {
-        name: "kernel-2.4/delay-loop",
-        about: "one task computes beside one that delays by a calibrated loop of instructions",
-        kind: Kind::Delay(Delay::Loop),
-    },
+    "delay-loop", Kind::Delay(Delay::Loop),
+        "one task computes beside one that delays by a calibrated loop of instructions";
     // The enhancement: a delay that watches the clock.
-    Row {
-        name: "kernel-2.4/delay-clock",
-        about: "one task computes beside one that delays by watching the clock, with PAUSE",
-        kind: Kind::Delay(Delay::Clock),
-    },
+    "delay-clock", Kind::Delay(Delay::Clock),
+        "one task computes beside one that delays by watching the clock, with PAUSE";
     // What leaves the core to others.
-    Row {
-        name: "kernel-2.4/delay-sleep",
-        about: "one task computes beside one that delays by sleeping",
-        kind: Kind::Delay(Delay::Sleep),
-    },
+    "delay-sleep", Kind::Delay(Delay::Sleep),
+        "one task computes beside one that delays by sleeping";
     // Before the enhancement: stacks that begin at equal low addresses.
-    Row {
-        name: "kernel-2.4/stack-aliased",
-        about: "two tasks work at the top of stacks whose addresses have equal low 16 bits",
-        kind: Kind::Stacks { offset: 0 },
-    },
+    "stack-aliased", Kind::Stacks { offset: 0 },
+        "two tasks work at the top of stacks whose addresses have equal low 16 bits";
     // The enhancement: 128 bytes more for each task.
-    Row {
-        name: "kernel-2.4/stack-offset",
-        about: "the same with the second stack moved by 128 bytes, as Linux 2.4 did",
-        kind: Kind::Stacks { offset: 128 },
-    },
-];
+    "stack-offset", Kind::Stacks { offset: 128 },
+        "the same with the second stack moved by 128 bytes, as Linux 2.4 did";
+};

@@ -112,9 +112,7 @@ impl Run<'_> {
         }
         self.reached = vec![0; self.spinners.len()];
         let ids: Vec<TaskId> = self.spinners.iter().map(|spinner| spinner.id).collect();
-        self.supervisor.wait(None, |supervisor| {
-            ids.iter().all(|id| supervisor.task(*id).is_none_or(Task::is_held))
-        })?;
+        self.supervisor.wait_until_held(&ids)?;
         self.supervisor.release(&ids);
         self.wait_for_counts()
     }
@@ -203,8 +201,7 @@ impl Run<'_> {
                 measured: true,
                 keep: 0,
             })?;
-            self.supervisor
-                .wait(None, |supervisor| supervisor.task(id).is_none_or(Task::is_held))?;
+            self.supervisor.wait_until_held(&[id])?;
             let before = self.counts()?;
             let start = self.supervisor.release(&[id]);
             self.watch(None, Some(id))?;

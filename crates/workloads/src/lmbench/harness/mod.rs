@@ -5,14 +5,207 @@
 //! An operation that is a call is a closure (see [`each`]); one that takes turns with a second
 //! process starts a [`peer::Peer`]; anything else is a [`Body`].
 
-mod bench;
 pub(crate) mod peer;
 pub(crate) mod process;
-mod row;
 mod run;
 mod sampler;
 
+use crate::Error;
+pub(crate) use crate::copies::COPIES;
 pub(crate) use crate::copies::Place;
-pub(crate) use bench::{Bench, Body, each, repeated};
-pub use row::Row;
-pub(crate) use row::{COPIES, DIR, Measure, Room, SAMPLE, SAMPLE_OF_A_SECOND, SAMPLES};
+use crate::copies::Remarks;
+pub(crate) use crate::scratch::DIR;
+use crate::workload::{ParamKind, ParamSpec};
+use coretwin_base::machine::placement::Placement;
+use coretwin_base::param::Params;
+use coretwin_base::study::plan::Scale;
+use coretwin_base::study::reading::Better;
+use std::io;
+
+/// Every row has it, or [`SAMPLE_OF_A_SECOND`].
+pub(crate) const SAMPLE: ParamSpec =
+    ParamSpec::decimal("sample", "0.05", [0.001, 60.0], "how long a sample is, in seconds");
+/// For rows in which processes wait for each other: a short sample may catch one way of waiting.
+pub(crate) const SAMPLE_OF_A_SECOND: ParamSpec =
+    ParamSpec { kind: ParamKind::Decimal { default: "1", min: 0.001, max: 60.0 }, ..SAMPLE };
+/// Every row has it.
+pub(crate) const SAMPLES: ParamSpec =
+    ParamSpec::int("samples", [11, 1, 1001], "samples, of which the median counts (LMbench: 11)");
+
+/// Sets a row up in its process, which is not timed.
+type Prepare = fn(&Place) -> Result<Bench, Error>;
+
+/// What a row's value is made of: the time of an operation, and what it is worth (see
+/// [`Bench::worth`]).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Measure {
+    Microseconds,
+    Nanoseconds,
+    /// 10^6 bytes in a second; higher is better.
+    MegabytesPerSecond,
+}
+
+impl Measure {
+    pub(super) fn unit(self) -> &'static str {
+        match self {
+            Self::Microseconds => "µs",
+            Self::Nanoseconds => "ns",
+            Self::MegabytesPerSecond => "MB/s",
+        }
+    }
+
+    pub(super) fn better(self) -> Better {
+        match self {
+            Self::Microseconds | Self::Nanoseconds => Better::Lower,
+            Self::MegabytesPerSecond => Better::Higher,
+        }
+    }
+
+    /// The value of an operation that takes `operation_s` seconds.
+    pub(super) fn value(self, operation_s: f64, amount: f64) -> f64 {
+        match self {
+            Self::Microseconds => operation_s * 1e6 / amount,
+            Self::Nanoseconds => operation_s * 1e9 / amount,
+            Self::MegabytesPerSecond => amount / operation_s / 1e6,
+        }
+    }
+}
+
+/// What a copy of a row needs, in KiB.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Room {
+    /// Of memory, where it is enough to matter.
+    pub(crate) memory_kib: u64,
+    /// Of the file system of its folder, beside a few small files.
+    pub(crate) folder_kib: u64,
+}
+
+/// A row of a family.
+#[derive(Debug)]
+pub struct Row {
+    /// Name, with the family before it.
+    pub(crate) name: &'static str,
+    pub(crate) family: &'static str,
+    pub(crate) about: &'static str,
+    pub(crate) source: &'static str,
+    /// What its result means for SMT.
+    pub(crate) analysis: &'static str,
+    pub(crate) measure: Measure,
+    pub(crate) scale: Scale,
+    /// In order of name; among them `copies`, `sample` and `samples`, and `dir` if the row makes
+    /// files.
+    pub(crate) params: &'static [ParamSpec],
+    /// Its processes that a placement can separate.
+    pub(crate) roles: &'static [&'static str],
+    /// Where suites measure it; see [`Facts::placements`](crate::workload::Facts::placements).
+    pub(crate) placements: &'static [Placement],
+    /// Processes that there can be at once, of one copy: more than roles where an operation makes
+    /// some.
+    pub(crate) processes: fn(&Params) -> u64,
+    /// Of them, those at work all the time.
+    pub(crate) tasks: fn(&Params) -> u32,
+    /// What one copy needs beside its processes.
+    pub(crate) room: fn(&Params) -> Room,
+    /// Checks of its own parameters, beyond the range of each.
+    pub(crate) check: fn(&Row, &Params) -> Result<(), Error>,
+    pub(crate) prepare: Prepare,
+}
+
+impl Row {
+    pub(super) fn has_folder(&self) -> bool {
+        self.params.iter().any(|param| param.name == DIR.name)
+    }
+}
+
+pub(crate) trait Body {
+    /// Prepares for `count` operations; not timed.
+    fn before(&mut self, _count: u64) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// Does the operation `count` times in a row, and nothing else.
+    fn repeat(&mut self, count: u64) -> Result<(), Error>;
+
+    /// The most operations of a sample, where each leaves something: samples are then shorter.
+    fn most(&self) -> u64 {
+        u64::MAX
+    }
+
+    /// Tells whether what was done so far is right, and other numbers, of which the largest of several
+    /// copies counts; not timed.
+    fn remark(&mut self, _to: &mut Remarks) {}
+}
+
+pub(crate) struct Bench {
+    pub(super) body: Box<dyn Body>,
+    /// What a sample of the body is lessened by: the same work without what is to be measured.
+    pub(super) minus: Option<Box<dyn Body>>,
+    /// What an operation is worth in the row's unit: the bytes it moves, where that is a rate; the
+    /// turns it takes, where a turn's time is wanted. 1 otherwise.
+    pub(super) amount: f64,
+    pub(super) notes: Vec<(&'static str, String)>,
+}
+
+impl Bench {
+    pub(crate) fn of(body: impl Body + 'static) -> Self {
+        Self { body: Box::new(body), minus: None, amount: 1.0, notes: Vec::new() }
+    }
+
+    /// Takes the time of another body off, sample by sample.
+    pub(crate) fn minus(mut self, body: impl Body + 'static) -> Self {
+        self.minus = Some(Box::new(body));
+        self
+    }
+
+    /// Sets what an operation is worth: bytes, or turns.
+    pub(crate) fn worth(mut self, amount: f64) -> Self {
+        self.amount = amount;
+        self
+    }
+
+    /// Words that belong to the result.
+    pub(crate) fn note(mut self, name: &'static str, text: impl Into<String>) -> Self {
+        self.notes.push((name, text.into()));
+        self
+    }
+}
+
+/// Measures an operation that is one call, and tells whether its answer was right. `what` completes
+/// the sentence "cannot …".
+pub(crate) fn each<F>(what: &'static str, operation: F) -> Bench
+where
+    F: FnMut() -> io::Result<bool> + 'static,
+{
+    Bench::of(repeated(what, operation))
+}
+
+/// The same as a body, for [`Bench::minus`].
+pub(crate) fn repeated<F>(what: &'static str, operation: F) -> impl Body
+where
+    F: FnMut() -> io::Result<bool>,
+{
+    Each { what, operation, wrong: 0 }
+}
+
+struct Each<F> {
+    what: &'static str,
+    operation: F,
+    /// Answers that were not right.
+    wrong: u64,
+}
+
+impl<F: FnMut() -> io::Result<bool>> Body for Each<F> {
+    fn repeat(&mut self, count: u64) -> Result<(), Error> {
+        for _ in 0..count {
+            match (self.operation)() {
+                Ok(right) => self.wrong += u64::from(!right),
+                Err(error) => return Err(Error::system(format!("cannot {}", self.what), error)),
+            }
+        }
+        Ok(())
+    }
+
+    fn remark(&mut self, to: &mut Remarks) {
+        to.check("answers", self.wrong == 0);
+    }
+}

@@ -1,12 +1,9 @@
 //! The process in which one copy of a row runs: sets it up, waits for its release, takes samples,
 //! and reports.
-//!
-//! Where copies run side by side, one that has finished goes on, uncounted, until the worker ends
-//! it: so each is measured beside all others from its first sample to its last.
 
-use super::bench::Bench;
-use super::row::{Row, SAMPLE, SAMPLES};
+use super::Bench;
 use super::sampler::{Overheads, Paced, Sample, Sampler};
+use super::{Row, SAMPLE, SAMPLES};
 use crate::Error;
 use crate::copies::{self, Place, Remarks};
 use crate::lmbench::{more, table_1};

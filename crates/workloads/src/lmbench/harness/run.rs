@@ -1,8 +1,8 @@
 //! The worker's side: a folder and a process for every copy; all released together; the median of
 //! all their samples; and nothing left.
 
+use super::Row;
 use super::process::Report;
-use super::row::Row;
 use super::sampler::Sample;
 use crate::role::LMBENCH;
 use crate::scratch::{self, Scratch};

@@ -1,7 +1,7 @@
 //! The clock: how often an operation is repeated for a sample to last as long as it should, and
 //! what clock and loop themselves cost.
 
-use super::bench::{Bench, Body, repeated};
+use super::{Bench, Body, repeated};
 use crate::Error;
 use serde::{Deserialize, Serialize};
 use std::hint::black_box;
