@@ -1,11 +1,11 @@
 //! Copies of a row side by side: a process each, all ready before the first begins, all measured to
 //! the end of the last. AIM9 and LMbench are run so.
 
-use crate::scratch::{self, Scratch};
+use crate::scratch::{self, DIR, Scratch};
 use crate::semaphores::Claim;
 use crate::supervisor::{Launch, Supervisor, Task};
 use crate::workload::{Measured, ParamSpec, text, wrong};
-use crate::{Error, answer, role};
+use crate::{Error, answer, leftovers, role};
 use coretwin_base::machine::cpu_set::CpuSet;
 use coretwin_base::param::{ParamValue, Params};
 use coretwin_base::study::job::Job;
@@ -18,6 +18,8 @@ use std::process::ExitCode;
 
 /// One for each CPU of the arm.
 const AUTO: &str = "auto";
+/// What a copy's folder needs for a few small files, in KiB.
+const SMALL_FILES_KIB: u64 = 4096;
 /// Ending the copies has this long, in seconds, whatever ended the run.
 const CLEANUP_S: f64 = 30.0;
 
@@ -28,10 +30,11 @@ pub(crate) const COPIES: ParamSpec = ParamSpec::text(
     "copies side by side: a number, or auto for one on each CPU of the arm",
 );
 
+/// Checks that parameter, and the folder of a row that makes files.
 pub(crate) fn check(workload: &'static str, params: &Params) -> Result<(), Error> {
     let copies = params.get(COPIES.name).and_then(ParamValue::as_int);
     if text(params, COPIES.name) == AUTO || copies.is_some_and(|n| (1..=65_536).contains(&n)) {
-        return Ok(());
+        return scratch::check(workload, params);
     }
     let why = "it is 'auto' or a whole number from 1 to 65536";
     Err(wrong(workload, params, COPIES.name, why))
@@ -88,6 +91,21 @@ impl Remarks {
             *measured.checks.entry(name.clone()).or_insert(true) &= held;
         }
     }
+}
+
+/// The folder of a row that makes files: for each copy room for so many KiB and a few small files.
+pub(crate) fn scratch(
+    params: &Params,
+    kib: u64,
+    job: &Job,
+    supervisor: &mut Supervisor,
+) -> Result<Option<Scratch>, Error> {
+    if !params.contains_key(DIR.name) {
+        return Ok(None);
+    }
+    leftovers::start_janitor(supervisor)?;
+    let bytes = (kib + SMALL_FILES_KIB) << 10;
+    Scratch::of(params, bytes * u64::from(job.copies.max(1))).map(Some)
 }
 
 /// Where a copy of a row works.

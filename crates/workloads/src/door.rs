@@ -10,7 +10,7 @@ use crate::answer;
 use crate::supervisor::{Launch, Supervisor, TaskId};
 use crate::{Context, Error};
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::io::Errno;
+use rustix::io::{Errno, dup};
 use rustix::pipe::{PipeFlags, pipe_with};
 use std::collections::VecDeque;
 use std::fs::File;
@@ -24,29 +24,9 @@ const UNANNOUNCED_MAX: usize = 1024;
 /// Bytes of an announcement: a port, which a pipe carries whole.
 const PORT: usize = size_of::<u16>();
 
-/// The pipe of announcements, as the worker makes it.
-struct Bell {
-    write: OwnedFd,
-}
-
-/// The bell as clients inherit it. Dropped when the last of them was started.
+/// The pipe of announcements as clients inherit it: the bell. Dropped when the last was started.
 pub(crate) struct Handle {
     inherited: OwnedFd,
-}
-
-impl Bell {
-    /// Also the end that the server gets as its standard input.
-    fn new() -> Result<(Self, OwnedFd), Error> {
-        let ends = pipe_with(PipeFlags::CLOEXEC);
-        let (read, write) = ends.context("cannot make a pipe")?;
-        Ok((Self { write }, read))
-    }
-
-    /// To be called when the server runs, which would otherwise inherit it and wait for itself.
-    fn hand_out(self) -> Result<Handle, Error> {
-        let inherited = rustix::io::dup(&self.write);
-        inherited.map(|inherited| Handle { inherited }).context("cannot hand out a pipe")
-    }
 }
 
 impl Handle {
@@ -62,9 +42,10 @@ pub(crate) fn start_server(
     launch: Launch<'_>,
     supervisor: &mut Supervisor,
 ) -> Result<(TaskId, Option<SocketAddr>, Handle), Error> {
-    let (bell, stdin) = Bell::new()?;
-    let server = supervisor.start_with(launch, stdin.into())?;
-    let handle = bell.hand_out()?;
+    let (read, write) = pipe_with(PipeFlags::CLOEXEC).context("cannot make a pipe")?;
+    let server = supervisor.start_with(launch, read.into())?;
+    // Not before the server runs: it would inherit it, and wait for itself.
+    let handle = Handle { inherited: dup(&write).context("cannot hand out a pipe")? };
     let port = |now: &Supervisor| now.task(server).and_then(answer::port);
     supervisor.wait(None, |now| now.has_ended(server) || port(now).is_some())?;
     let address = port(supervisor).map(|port| SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
@@ -246,8 +227,8 @@ mod tests {
     fn door(expected: u32) -> (Door, SocketAddr, Announcer) {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("listening");
         let address = listener.local_addr().expect("address");
-        let (bell, read) = Bell::new().expect("a pipe");
-        let handle = bell.hand_out().expect("handed out");
+        let (read, write) = pipe_with(PipeFlags::CLOEXEC).expect("a pipe");
+        let handle = Handle { inherited: dup(&write).expect("handed out") };
         let announcer = Announcer::open(&handle.path()).expect("opened");
         (Door::hearing(read, listener, expected).expect("a door"), address, announcer)
     }

@@ -197,8 +197,10 @@ pub struct Supervisor {
     environment: Vec<(&'static str, String)>,
     core_sched: bool,
     next_look: Option<Instant>,
-    usage: Usage,
-    cpus_ran: CpuSet,
+    /// CPU time and memory of everything measured that has ended.
+    pub(crate) usage: Usage,
+    /// CPUs on which measured processes were seen.
+    pub(crate) cpus_ran: CpuSet,
 }
 
 impl Supervisor {
@@ -493,15 +495,6 @@ impl Supervisor {
             self.read_signals();
         }
         Ok(())
-    }
-
-    /// CPU time and memory of everything measured that has ended.
-    pub(crate) fn usage(&self) -> Usage {
-        self.usage
-    }
-
-    pub(crate) fn cpus_ran(&self) -> &CpuSet {
-        &self.cpus_ran
     }
 }
 

@@ -111,10 +111,10 @@ fn run(job: &Job) -> Outcome {
     let done = prepare(job, &mut outcome).and_then(|mut supervisor| {
         let measured = work(job, &mut supervisor);
         let ended = supervisor.end_all();
-        let usage = supervisor.usage();
+        let usage = supervisor.usage;
         outcome.user_s = usage.user_s;
         outcome.system_s = usage.system_s;
-        outcome.cpus_ran = supervisor.cpus_ran().clone();
+        outcome.cpus_ran = supervisor.cpus_ran.clone();
         let peak = metric(usage.peak_kib as f64, "KiB", Better::Lower);
         outcome.metrics.insert("peak_memory_kib".to_owned(), peak);
         let measured = measured?;

@@ -85,7 +85,7 @@ impl Search {
                 self.found += 1;
             }
             if let Some(path) = make {
-                names::close(names::creat(path)?);
+                drop(names::creat(path)?);
                 names::unlink(path)?;
                 self.made += 1;
             }

@@ -21,7 +21,7 @@ impl Call for CreateAndClose {
     fn call(&mut self) -> Result<(), Error> {
         let trouble = |error| Error::system(format!("cannot create {:?}", self.path), error);
         for _ in 0..CREATIONS {
-            names::close(names::creat(&self.path).map_err(trouble)?);
+            drop(names::creat(&self.path).map_err(trouble)?);
         }
         names::unlink(&self.path).map_err(trouble)
     }
@@ -56,7 +56,7 @@ impl Links {
         for name in &self.names {
             names::unlink(name)?;
         }
-        names::close(file);
+        drop(file);
         Ok(())
     }
 }

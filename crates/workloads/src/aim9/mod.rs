@@ -116,10 +116,6 @@ impl Group {
         }
     }
 
-    fn has_folder(self) -> bool {
-        self.params().iter().any(|param| param.name == DIR.name)
-    }
-
     fn analysis(self) -> &'static str {
         match self {
             Self::Compute => {

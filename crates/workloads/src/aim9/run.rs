@@ -6,7 +6,7 @@ use super::{
     CALLS, FILE_KIB, Group, LIBC, LIST, OWN, Row, SECONDS, SORT, SYNC_CALLS, SYNC_CALLS_MAX, rows,
 };
 use crate::role::AIM9;
-use crate::scratch::{self, Scratch};
+use crate::scratch::Scratch;
 use crate::semaphores::{Claim, KEYS_MAX};
 use crate::supervisor::Supervisor;
 use crate::workload::{
@@ -19,9 +19,6 @@ use coretwin_base::study::job::Job;
 use coretwin_base::study::plan::CopyRule;
 use coretwin_base::study::reading::{Better, Metric};
 use std::collections::BTreeMap;
-
-/// What a copy's folder needs beside its two files, in KiB.
-const SMALL_FILES_KIB: u64 = 4096;
 
 /// Where every row is described.
 const SOURCE: &str = "AIM Independent Resource Benchmark, Suite IX 1.1";
@@ -75,7 +72,6 @@ impl Workload for Row {
 
     fn check(&self, params: &Params) -> Result<(), Error> {
         copies::check(self.name, params)?;
-        scratch::check(self.name, params)?;
         path(self.name, params, LIST.name, OWN)?;
         if self.group == Group::Sort {
             word(self.name, params, SORT.name, &[OWN, LIBC])?;
@@ -90,13 +86,10 @@ impl Workload for Row {
     }
 
     fn run(&self, params: &Params, job: &Job, supervisor: &mut Supervisor) -> Ran {
-        let count = job.copies.max(1);
-        let makes_something = self.group.has_folder() || self.group == Group::SharedMemory;
-        if makes_something {
-            leftovers::start_janitor(supervisor)?;
-        }
-        let scratch = scratch_for(self, params, count)?;
-        let claim = claim_for(self, count)?;
+        // The input, and a file that grows beside it.
+        let kib = 2 * u64::from(int(params, FILE_KIB.name));
+        let scratch = copies::scratch(params, kib, job, supervisor)?;
+        let claim = claim_for(self, job.copies.max(1), supervisor)?;
         let own = (scratch.as_ref(), claim.as_ref());
         let ran: Vec<Report> = copies::run((AIM9, self.name), job, params, own, supervisor)?;
         drop(claim);
@@ -110,22 +103,14 @@ impl Workload for Row {
     }
 }
 
-fn scratch_for(row: &Row, params: &Params, copies: u32) -> Result<Option<Scratch>, Error> {
-    if !row.group.has_folder() {
-        return Ok(None);
-    }
-    // The input, and a file that grows beside it.
-    let kib = 2 * u64::from(int(params, FILE_KIB.name)) + SMALL_FILES_KIB;
-    Scratch::of(params, (kib << 10) * u64::from(copies)).map(Some)
-}
-
-fn claim_for(row: &Row, copies: u32) -> Result<Option<Claim>, Error> {
+fn claim_for(row: &Row, copies: u32, supervisor: &mut Supervisor) -> Result<Option<Claim>, Error> {
     if row.group != Group::SharedMemory {
         return Ok(None);
     }
     if copies > KEYS_MAX {
         return Err(Error::failed(format!("{} runs in at most {KEYS_MAX} copies", row.name)));
     }
+    leftovers::start_janitor(supervisor)?;
     Claim::new(copies).map(Some)
 }
 

@@ -2,14 +2,13 @@
 
 use crate::supervisor::Tail;
 use coretwin_base::study::command::{Extract, MetricSpec};
-use coretwin_base::study::reading::Better;
 use regex::bytes::Regex;
 use serde_json::Value;
 
 /// A metric, ready to be read.
 #[derive(Debug)]
 pub(super) struct Extractor<'a> {
-    metric: &'a MetricSpec,
+    pub(super) metric: &'a MetricSpec,
     /// None: it is a JSON pointer.
     regex: Option<Regex>,
 }
@@ -28,10 +27,6 @@ impl<'a> Extractor<'a> {
             }
         };
         Ok(Self { metric, regex })
-    }
-
-    pub(super) fn better(&self) -> Better {
-        self.metric.better
     }
 
     /// Reads the number from the output of one run; the last match of a regular expression counts.

@@ -116,7 +116,7 @@ impl Reading<'_> {
         let means: Vec<f64> = runs.metrics.iter().map(|sum| sum / repetitions).collect();
         let wall_s = runs.elapsed_s / repetitions;
         let value_read = primary(spec).and_then(|(index, _)| means.get(index).copied());
-        let usage = self.supervisor.usage();
+        let usage = self.supervisor.usage;
         let seconds = |value| metric(value, "s", Better::Lower);
         let mut metrics = BTreeMap::from([
             (check::WALL.to_owned(), seconds(wall_s)),
@@ -331,7 +331,7 @@ fn over_copies(extractor: &Extractor<'_>, copies: &[Task]) -> Result<f64, Error>
             .read(&task.output)
             .map_err(|why| Error::Failed { why, output: Some(task.shown()) })?;
     }
-    Ok(match extractor.better() {
+    Ok(match extractor.metric.better {
         Better::Higher => sum,
         Better::Lower => sum / copies.len() as f64,
     })

@@ -22,9 +22,8 @@ mod stacks;
 mod work;
 
 use crate::times::Times;
-use crate::workload::{ParamSpec, int};
+use crate::workload::ParamSpec;
 use coretwin_base::machine::placement::Placement;
-use coretwin_base::param::Params;
 use serde::{Deserialize, Serialize};
 
 const SECONDS: ParamSpec = ParamSpec::decimal(
@@ -195,9 +194,4 @@ impl Kind {
             }
         }
     }
-}
-
-/// The delay that complete and checked parameters ask for; of rows without one, 0.
-fn delay_us(params: &Params) -> u32 {
-    int(params, DELAY_US.name)
 }

@@ -2,11 +2,11 @@
 //! a reader wants to know.
 
 use super::pair::{Orders, Report};
-use super::{DELAY_US, Kind, Row, SECONDS, Tally, delay_us};
+use super::{DELAY_US, Kind, Row, SECONDS, Tally};
 use crate::answer;
 use crate::role::{self, KERNEL_2_4};
 use crate::supervisor::{Launch, Supervisor};
-use crate::workload::{Facts, Measured, Ran, START_S, Workload, decimal, metric, needs};
+use crate::workload::{Facts, Measured, Ran, START_S, Workload, decimal, int, metric, needs};
 use coretwin_base::machine::cpu_set::CpuSet;
 use coretwin_base::machine::limits::Need;
 use coretwin_base::machine::placement::Placement;
@@ -55,10 +55,12 @@ impl Workload for Row {
     }
 
     fn run(&self, params: &Params, job: &Job, supervisor: &mut Supervisor) -> Ran {
+        // Of rows without a delay, 0.
+        let delay_us = int(params, DELAY_US.name);
         let orders = Orders {
             row: self.name.to_owned(),
             seconds: decimal(params, SECONDS.name),
-            delay_us: delay_us(params),
+            delay_us,
             cpus: [0, 1].map(|role| job.roles.get(role).cloned()),
         };
         // The thread that waits for the tasks, which are bound each, stays with them.
@@ -71,7 +73,7 @@ impl Workload for Row {
         supervisor.release(&[]);
         supervisor.wait(None, |supervisor| supervisor.has_ended(pair))?;
         let report: Report = answer::of(supervisor.task(pair), "the process of the tasks")?;
-        let mut measured = measure(self, delay_us(params), &report);
+        let mut measured = measure(self, delay_us, &report);
         let limits = self.kind.limits(job.placement).to_owned();
         measured.notes.insert("placement".to_owned(), limits);
         Ok(measured)

@@ -281,7 +281,7 @@ impl Run<'_> {
                 metrics.insert(names::spinner_rate(number), rate);
             }
         }
-        let usage = self.supervisor.usage();
+        let usage = self.supervisor.usage;
         let spinners_s = usage.user_s + usage.system_s - took.user_s - took.system_s;
         let share = metric(spinners_s, "s", Better::Lower);
         metrics.insert(names::SPINNER_CPU.to_owned(), share);

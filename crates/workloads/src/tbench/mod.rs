@@ -14,7 +14,6 @@ pub(crate) mod server;
 
 use crate::answer::Said;
 use crate::dbench::client::Target;
-use crate::dbench::replay::Counted;
 use crate::dbench::run::{self, Clients};
 use crate::dbench::{self, CLIENTS, LOADFILE, MODE, SECONDS, SEED, WARMUP, load_of, phases_of};
 use crate::door::{self, Handle};
@@ -184,7 +183,8 @@ impl Workload for Tbench {
         let counted = run::drive(&clients, supervisor)?;
         let mut measured = run::measure(&load, phases, &counted);
         measured.threads = if server.is_some() { 2 * count } else { count };
-        let sent = traffic(&counted);
+        let sent =
+            counted.iter().filter_map(|one| one.traffic).fold(Traffic::default(), Traffic::and);
         for (name, value, unit) in [
             ("exchanges", sent.exchanges, "exchanges"),
             ("requests_bytes", sent.requests_bytes, "bytes"),
@@ -198,11 +198,6 @@ impl Workload for Tbench {
         }
         Ok(measured)
     }
-}
-
-fn traffic(counted: &[Counted]) -> Traffic {
-    let all = counted.iter().filter_map(|one| one.traffic);
-    all.fold(Traffic::default(), Traffic::and)
 }
 
 /// What the server served, once all its connections have ended.

@@ -17,10 +17,6 @@ pub(in crate::aim9) fn creat(path: &CStr) -> io::Result<OwnedFd> {
     }
 }
 
-pub(in crate::aim9) fn close(fd: OwnedFd) {
-    drop(fd);
-}
-
 pub(in crate::aim9) fn unlink(path: &CStr) -> io::Result<()> {
     // SAFETY: the path is a C string.
     check(unsafe { libc::unlink(path.as_ptr()) })

@@ -111,12 +111,6 @@ pub struct Row {
     pub(crate) prepare: Prepare,
 }
 
-impl Row {
-    pub(super) fn has_folder(&self) -> bool {
-        self.params.iter().any(|param| param.name == DIR.name)
-    }
-}
-
 pub(crate) trait Body {
     /// Prepares for `count` operations; not timed.
     fn before(&mut self, _count: u64) -> Result<(), Error> {

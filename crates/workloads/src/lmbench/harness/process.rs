@@ -2,7 +2,7 @@
 //! and reports.
 
 use super::Bench;
-use super::sampler::{Overheads, Paced, Sample, Sampler};
+use super::sampler::{Overheads, Sample, Sampler};
 use super::{Row, SAMPLE, SAMPLES};
 use crate::Error;
 use crate::copies::{self, Place, Remarks};
@@ -61,15 +61,15 @@ fn measure(sampler: &mut Sampler, count: usize) -> Result<Report, Error> {
         seen.note();
     }
     let mut remarks = Remarks::on(seen.cpus());
-    sampler.body.body().remark(&mut remarks);
+    sampler.body.body.remark(&mut remarks);
     if let Some(minus) = &mut sampler.minus {
-        minus.body().remark(&mut remarks);
+        minus.body.remark(&mut remarks);
     }
     sampler.notes.iter().for_each(|(name, text)| remarks.note(name, text));
     Ok(Report {
         samples,
-        all: sampler.body.all(),
-        minus_all: sampler.minus.as_ref().map(Paced::all),
+        all: sampler.body.all,
+        minus_all: sampler.minus.as_ref().map(|minus| minus.all),
         overheads,
         amount: sampler.amount,
         remarks,

@@ -5,19 +5,15 @@ use super::Row;
 use super::process::Report;
 use super::sampler::Sample;
 use crate::role::LMBENCH;
-use crate::scratch::{self, Scratch};
 use crate::supervisor::Supervisor;
 use crate::workload::{Facts, Measured, Ran, Workload, metric, needs};
-use crate::{Error, copies, leftovers};
+use crate::{Error, copies};
 use coretwin_base::machine::limits::{Limit, Need};
 use coretwin_base::param::Params;
 use coretwin_base::study::job::Job;
 use coretwin_base::study::plan::CopyRule;
 use coretwin_base::study::reading::{Better, Metric};
 use std::collections::BTreeMap;
-
-/// What a copy's folder needs for a few small files, in KiB.
-const SMALL_FILES_KIB: u64 = 4096;
 
 impl Workload for Row {
     fn facts(&self) -> Facts {
@@ -54,15 +50,12 @@ impl Workload for Row {
 
     fn check(&self, params: &Params) -> Result<(), Error> {
         copies::check(self.name, params)?;
-        scratch::check(self.name, params)?;
         (self.check)(self, params)
     }
 
     fn run(&self, params: &Params, job: &Job, supervisor: &mut Supervisor) -> Ran {
-        if self.has_folder() {
-            leftovers::start_janitor(supervisor)?;
-        }
-        let scratch = scratch_for(self, params, job.copies.max(1))?;
+        let folder_kib = (self.room)(params).folder_kib;
+        let scratch = copies::scratch(params, folder_kib, job, supervisor)?;
         let own = (scratch.as_ref(), None);
         let ran: Vec<Report> = copies::run((LMBENCH, self.name), job, params, own, supervisor)?;
         let mut measured = measure(self, (self.tasks)(params), &ran)?;
@@ -71,14 +64,6 @@ impl Workload for Row {
         }
         Ok(measured)
     }
-}
-
-fn scratch_for(row: &Row, params: &Params, copies: u32) -> Result<Option<Scratch>, Error> {
-    if !row.has_folder() {
-        return Ok(None);
-    }
-    let kib = (row.room)(params).folder_kib + SMALL_FILES_KIB;
-    Scratch::of(params, (kib << 10) * u64::from(copies)).map(Some)
 }
 
 fn measure(row: &Row, tasks: u32, reports: &[Report]) -> Result<Measured, Error> {

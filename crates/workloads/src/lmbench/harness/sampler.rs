@@ -61,12 +61,13 @@ fn shortest(mut sample: impl FnMut() -> Result<(u64, Duration), Error>) -> Resul
 
 /// A body, and how often it is to be repeated.
 pub(super) struct Paced {
-    body: Box<dyn Body>,
+    pub(super) body: Box<dyn Body>,
     /// How long a sample should be, in seconds.
     sample_s: f64,
     /// Operations of the next sample.
     count: u64,
-    all: u64,
+    /// Operations so far, those of finding the pace included.
+    pub(super) all: u64,
 }
 
 impl Paced {
@@ -91,16 +92,6 @@ impl Paced {
         self.all += count;
         self.count = next_count(count, elapsed, self.sample_s).min(self.body.most());
         Ok((count, elapsed))
-    }
-
-    /// The body, to be asked what it found.
-    pub(super) fn body(&mut self) -> &mut dyn Body {
-        self.body.as_mut()
-    }
-
-    /// Operations so far, those of finding the pace included.
-    pub(super) fn all(&self) -> u64 {
-        self.all
     }
 }
 
@@ -217,11 +208,11 @@ mod tests {
     #[test]
     fn operations_are_counted_and_no_more_than_allowed() {
         let mut sampler = Sampler::new(Bench::of(Few(0)), 0.001).expect("tuned");
-        let tuned = sampler.body.all();
+        let tuned = sampler.body.all;
         let overheads = Overheads { clock_s: 0.0, turn_s: 0.0 };
         let samples = [(); 3].map(|()| sampler.sample(overheads).expect("sampled").operations);
         assert_eq!(samples, [100; 3]);
-        assert_eq!(sampler.body.all(), tuned + 300);
+        assert_eq!(sampler.body.all, tuned + 300);
     }
 
     #[test]
