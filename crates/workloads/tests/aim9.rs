@@ -214,8 +214,8 @@ fn a_turn_has_twelve_operations_and_nothing_else() {
 fn instructions(name: &str, calls: u32) -> i64 {
     let entry = format!(r#"{{"parent":{},"cpus":null,"core_sched":false}}"#, std::process::id());
     let orders = format!(
-        r#"{{"row":"aim9/{name}","seconds":0.0,"calls":{calls},"calls_max":null,"company":false,
-            "place":{{"folder":null,"file_kib":64,"key":null,"list":null,"sort_by_libc":false}}}}"#
+        r#"{{"row":"aim9/{name}","company":false,"place":{{"folder":null,"key":null,"cpus":[],
+            "core_sched":false,"params":{{"calls":{calls},"seconds":0}}}}}}"#
     );
     let (ours, theirs) = UnixStream::pair().expect("gate");
     ours.shutdown(std::net::Shutdown::Write).expect("released before it starts");

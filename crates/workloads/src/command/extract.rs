@@ -73,6 +73,7 @@ fn at_pointer(bytes: &[u8], pointer: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use coretwin_base::study::reading::Better;
 
     fn read(extract: Extract, output: &str) -> Result<f64, String> {
         let metric = MetricSpec {

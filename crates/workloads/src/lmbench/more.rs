@@ -4,6 +4,7 @@ use super::harness::{COPIES, DIR, Measure, Room, Row, SAMPLE, SAMPLES};
 use super::loopback::Channel;
 use super::native::memory as native;
 use super::native::system::{clock_by_library, clock_by_system_call};
+use super::table_1::CALL;
 use super::{
     context_switch, file_read, files, loopback, memory_bandwidth, memory_latency, system_calls,
 };
@@ -69,22 +70,10 @@ fn rings(params: &Params) -> Room {
 
 /// What rows of one process have in common; each says what it does and how.
 const ONE: Row = Row {
-    name: "",
     family: "lmbench-more",
-    about: "",
     source: "LMbench 2 and 3 (McVoy, Staelin: lmbench, Portable Tools for Performance Analysis, \
              USENIX 1996)",
-    analysis: "",
-    measure: Measure::Microseconds,
-    scale: Scale::Ratio,
-    params: &[COPIES, SAMPLE, SAMPLES],
-    roles: &["process"],
-    placements: &[],
-    processes: |_| 1,
-    tasks: |_| 1,
-    room: |_| Room { memory_kib: 0, folder_kib: 0 },
-    check: |_, _| Ok(()),
-    prepare: system_calls::simple_syscall,
+    ..CALL
 };
 
 const LATENCY: Row = Row {

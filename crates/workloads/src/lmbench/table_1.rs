@@ -8,7 +8,7 @@ use coretwin_base::machine::placement::Placement;
 use coretwin_base::study::plan::Scale;
 
 /// What rows of one process have in common; each says what it does and how.
-const CALL: Row = Row {
+pub(super) const CALL: Row = Row {
     name: "",
     family: "lmbench",
     about: "",

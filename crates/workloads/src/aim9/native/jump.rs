@@ -6,17 +6,20 @@
 //! Unlike glibc's pair it neither disguises the saved pointers nor looks for a shadow stack.
 
 /// Saves, goes `depth` calls deeper and jumps back. The answer is 1: what the jump carries.
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 pub(in crate::aim9) fn jump_back(depth: u32) -> u32 {
-    let mut saved = [0_u64; 8];
-    // SAFETY: `out_and_back` keeps the C calling convention: it restores what it must, and writes
-    // 64 bytes to the address, which is that of `saved`.
-    unsafe { x86_64::out_and_back(saved.as_mut_ptr(), depth) }
+    let mut saved = [0_u64; assembly::SAVED];
+    // SAFETY: `out_and_back` keeps the C calling convention: it restores what it must, and writes no
+    // more words to the address than `saved` has.
+    unsafe { assembly::out_and_back(saved.as_mut_ptr(), depth) }
 }
 
 #[cfg(target_arch = "x86_64")]
-mod x86_64 {
+mod assembly {
     use std::arch::naked_asm;
+
+    /// Words that are saved.
+    pub(super) const SAVED: usize = 8;
 
     /// Saves, recurses, and is landed in by the jump.
     #[unsafe(naked)]
@@ -93,18 +96,12 @@ mod x86_64 {
     }
 }
 
-/// Saves, goes `depth` calls deeper and jumps back. The answer is 1: what the jump carries.
 #[cfg(target_arch = "aarch64")]
-pub(in crate::aim9) fn jump_back(depth: u32) -> u32 {
-    let mut saved = [0_u64; 22];
-    // SAFETY: `out_and_back` keeps the C calling convention: it restores what it must, and writes
-    // 168 bytes to the address, which is that of `saved`.
-    unsafe { aarch64::out_and_back(saved.as_mut_ptr(), depth) }
-}
-
-#[cfg(target_arch = "aarch64")]
-mod aarch64 {
+mod assembly {
     use std::arch::naked_asm;
+
+    /// Words that are saved.
+    pub(super) const SAVED: usize = 21;
 
     /// Saves, recurses, and is landed in by the jump.
     #[unsafe(naked)]
