@@ -18,7 +18,7 @@ pub(in crate::aim9) fn jump_back(depth: u32) -> u32 {
 mod assembly {
     use std::arch::naked_asm;
 
-    /// Words that are saved.
+    /// Words that are saved, at most.
     pub(super) const SAVED: usize = 8;
 
     /// Saves, recurses, and is landed in by the jump.
@@ -100,8 +100,8 @@ mod assembly {
 mod assembly {
     use std::arch::naked_asm;
 
-    /// Words that are saved.
-    pub(super) const SAVED: usize = 21;
+    /// Words that are saved, at most.
+    pub(super) const SAVED: usize = 22;
 
     /// Saves, recurses, and is landed in by the jump.
     #[unsafe(naked)]
