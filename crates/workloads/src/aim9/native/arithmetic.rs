@@ -8,26 +8,26 @@
 
 /// The pairs of a sum or a floating-point product, for a macro that writes one operation.
 macro_rules! sum {
-    ($step:ident $($word:literal)+) => {
-        $step!($($word)+; a b, b c, b c, c a, c a, a b, a b, b c, b c, c a, c a, a b)
+    ($step:ident $($word:tt)+) => {
+        $step! { $($word)+; a b, b c, b c, c a, c a, a b, a b, b c, b c, c a, c a, a b }
     };
 }
 /// The pairs of a product of whole numbers.
 macro_rules! whole_product {
-    ($step:ident $($word:literal)+) => {
-        $step!($($word)+; a b, b c, b c, c b, c b, a c, a b, b c, b c, c b, c b, a c)
+    ($step:ident $($word:tt)+) => {
+        $step! { $($word)+; a b, b c, b c, c b, c b, a c, a b, b c, b c, c b, c b, a c }
     };
 }
 /// The pairs of a floating-point quotient.
 macro_rules! quotient {
-    ($step:ident $($word:literal)+) => {
-        $step!($($word)+; a b, c a, b c, c b, a c, c a, a b, c a, b c, c b, a c, c a)
+    ($step:ident $($word:tt)+) => {
+        $step! { $($word)+; a b, c a, b c, c b, a c, c a, a b, c a, b c, c b, a c, c a }
     };
 }
 /// The pairs of a quotient of whole numbers.
 macro_rules! whole_quotient {
-    ($step:ident $($word:literal)+) => {
-        $step!($($word)+; a b, a c, b c, c b, a b, a c, b c, c b, a b, a c, b c, c b)
+    ($step:ident $($word:tt)+) => {
+        $step! { $($word)+; a b, a c, b c, c b, a b, a c, b c, c b, a b, a c, b c, c b }
     };
 }
 
@@ -213,28 +213,19 @@ mod portable {
         };
     }
     macro_rules! portable {
-        ($sum:ident $product:ident $quotient:ident: $type:ty, $add:expr, $mul:expr, $div:expr,
-         floating) => {
-            chain!($sum: $type, $add;
-                   a b, b c, b c, c a, c a, a b, a b, b c, b c, c a, c a, a b);
-            chain!($product: $type, $mul;
-                   a b, b c, b c, c a, c a, a b, a b, b c, b c, c a, c a, a b);
-            chain!($quotient: $type, $div;
-                   a b, c a, b c, c b, a c, c a, a b, c a, b c, c b, a c, c a);
+        ($sum:ident $product:ident $quotient:ident: $type:ty, floating) => {
+            sum!(chain $sum: $type, |x, y| x + y);
+            sum!(chain $product: $type, |x, y| x * y);
+            quotient!(chain $quotient: $type, |x, y| x / y);
         };
         ($sum:ident $product:ident $quotient:ident: $type:ty) => {
-            chain!($sum: $type, <$type>::wrapping_add;
-                   a b, b c, b c, c a, c a, a b, a b, b c, b c, c a, c a, a b);
-            chain!($product: $type, <$type>::wrapping_mul;
-                   a b, b c, b c, c b, c b, a c, a b, b c, b c, c b, c b, a c);
-            chain!($quotient: $type, <$type>::wrapping_div;
-                   a b, a c, b c, c b, a b, a c, b c, c b, a b, a c, b c, c b);
+            sum!(chain $sum: $type, <$type>::wrapping_add);
+            whole_product!(chain $product: $type, <$type>::wrapping_mul);
+            whole_quotient!(chain $quotient: $type, <$type>::wrapping_div);
         };
     }
-    portable!(add_double mul_double div_double: f64,
-              |x, y| x + y, |x, y| x * y, |x, y| x / y, floating);
-    portable!(add_float mul_float div_float: f32,
-              |x, y| x + y, |x, y| x * y, |x, y| x / y, floating);
+    portable!(add_double mul_double div_double: f64, floating);
+    portable!(add_float mul_float div_float: f32, floating);
     portable!(add_long mul_long div_long: i64);
     portable!(add_int mul_int div_int: i32);
     portable!(add_short mul_short div_short: i16);
