@@ -13,7 +13,7 @@ pub const MESSAGE_END: usize = 70_000;
 /// Size of the shortest request, and of the first one and its reply, in bytes.
 pub const SHORTEST: usize = 8;
 /// Where the original's server listens.
-pub(crate) const PORT: u16 = 7003;
+pub const PORT: u16 = 7003;
 /// Names that the reply to one part of a search carries.
 const NAMES_OF_A_PART: usize = 11;
 
