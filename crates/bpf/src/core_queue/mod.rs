@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! topology ─▶ places ─┐
-//! Options ─▶ image ───┴▶ loader ─▶ kernel (c/core_queue.bpf.c)
+//! Options ────────────┴▶ loader ─▶ kernel (c/core_queue.bpf.c)
 //!                          Statistics ◀─┤
 //!                          End ◀────────┘
 //! ```
@@ -12,8 +12,6 @@
 
 mod counters;
 mod end;
-#[cfg(feature = "bpf")]
-mod image;
 #[cfg(feature = "bpf")]
 mod loader;
 #[cfg(any(feature = "bpf", test))]

@@ -7,11 +7,9 @@
 mod cache;
 mod experiments;
 mod matrix;
-mod note;
 mod run;
 
 pub use cache::Cache;
-pub use experiments::{NOTE, SIEVE_PAGES, enhancements, experiments, sieve_pages};
+pub use experiments::{NOTE, SIEVE_PAGES, enhancements, experiments, note, sieve_pages};
 pub use matrix::{PROFILES, matrix};
-pub use note::note;
 pub use run::{Request, run};

@@ -7,13 +7,10 @@ use coretwin_base::origin::Origin;
 use coretwin_base::schema::SCHEMA;
 use coretwin_base::simulation::kernel_run::{
     SchedCpu, SchedDecision, SchedLatency, SchedMigrations, SchedOperation, SchedProgram, SchedRun,
-    SchedSpan,
 };
 use coretwin_sim::kernel::outcome::{CpuOutcome, OperationOutcome, ProgramOutcome};
 use coretwin_sim::kernel::scenario::Scenario;
-use coretwin_sim::kernel::{
-    self, Cause, Distance, Failure, Histogram, Layout, Options, Outcome, Span,
-};
+use coretwin_sim::kernel::{self, Cause, Distance, Failure, Histogram, Layout, Options, Outcome};
 use coretwin_sim::policies::{Decision, Settings, What};
 
 /// The most tasks alive at once.
@@ -169,7 +166,7 @@ fn record(request: &Request, outcome: &Outcome) -> SchedRun {
         cpus: outcome.cpus.iter().map(|one| cpu(request, one)).collect(),
         trace_hash: format!("{:016x}", outcome.trace_hash),
         decisions: outcome.decisions.iter().map(|one| decision(one, &programs)).collect(),
-        spans: outcome.spans.iter().map(span).collect(),
+        spans: outcome.spans.clone(),
     }
 }
 
@@ -259,15 +256,5 @@ fn decision(decision: &Decision, programs: &[String]) -> SchedDecision {
         },
         task: decision.task.map(|(serial, program)| format!("{}#{serial}", name(program))),
         reason: decision.reason.to_string(),
-    }
-}
-
-fn span(span: &Span) -> SchedSpan {
-    SchedSpan {
-        cpu: span.cpu,
-        task: span.serial,
-        program: span.program,
-        from_ns: span.from_ns,
-        to_ns: span.to_ns,
     }
 }

@@ -8,7 +8,6 @@
 //! host ([`ahead`]) nor where a study was broken off can change a reading.
 
 mod ahead;
-mod arms;
 mod calibration;
 mod models;
 pub mod planning;

@@ -1,16 +1,20 @@
-//! The plan of a study on a simulated machine.
+//! The plan of a study on a simulated machine, and its arms: booted with SMT or without it, under any
+//! policy.
 
-use super::{Described, arms};
+use super::Described;
 use crate::error::Error;
 use crate::planning::{Parts, assemble};
 use crate::request::{Request, Subject};
 use crate::rows::{self, Names};
+use coretwin_base::machine::cpu_set::CpuSet;
 use coretwin_base::machine::placement::Placement;
 use coretwin_base::origin::Origin;
 use coretwin_base::param::ParamValue;
 use coretwin_base::simulation::Simulation;
-use coretwin_base::study::plan::{Plan, PlanRow, Protocol};
+use coretwin_base::study::arm::{ArmSpec, ArmState, KERNEL};
+use coretwin_base::study::plan::{Plan, PlanArm, PlanRow, Protocol};
 use coretwin_base::warning::Warning;
+use coretwin_sim::policies::Settings;
 use std::collections::BTreeSet;
 
 /// Blocks where nothing else is asked for: enough to show that the seed matters little.
@@ -60,8 +64,8 @@ pub fn draw(
     }
     let typed: BTreeSet<&str> = specs.iter().map(|spec| spec.name.as_str()).collect();
     let default = request.arms.is_empty();
-    let arm_specs = if default { arms::default_arms(machine) } else { request.arms.clone() };
-    let arms = arms::resolve(&arm_specs, machine)?;
+    let arm_specs = if default { default_arms(machine) } else { request.arms.clone() };
+    let arms = resolve_arms(&arm_specs, machine)?;
     let asked = rows::asked(&of_rows(request, machine), Names::Suites, &machine.topology)?;
     let rows = asked.placed(&arms, &machine.topology)?;
     let (mut rows, left_out) = with_models(rows, &typed, known)?;
@@ -150,11 +154,100 @@ fn in_one_pass(rows: &mut [PlanRow]) {
 }
 
 /// The article's Tables 1 and 2 are of its older kernel, which is that of the first arms.
-fn on_older_kernel_only(rows: &mut [PlanRow], arms: &[coretwin_base::study::plan::PlanArm]) {
+fn on_older_kernel_only(rows: &mut [PlanRow], arms: &[PlanArm]) {
     let Some(first) = arms.first() else { return };
     let older = arms.iter().filter(|arm| arm.scheduler == first.scheduler);
     let labels: Vec<String> = older.map(|arm| arm.label.clone()).collect();
     for row in rows.iter_mut().filter(|row| OLDER_KERNEL_ONLY.contains(&row.family.as_str())) {
         row.arms.clone_from(&labels);
     }
+}
+
+/// The arms of a study that names none. On the article's machine both boots under each of its
+/// policies; on others the boot without SMT under the first policy, and that with SMT under each.
+fn default_arms(machine: &Described) -> Vec<ArmSpec> {
+    let typed = |state: ArmState, policy: &String| ArmSpec {
+        label: format!("{state}@{policy}"),
+        state,
+        scheduler: policy.clone(),
+    };
+    let has_siblings = machine.topology.has_usable_siblings();
+    let mut arms = Vec::new();
+    for (place, policy) in machine.policies.iter().enumerate() {
+        if has_siblings && (machine.is_articles || place == 0) {
+            arms.push(typed(ArmState::Off, policy));
+        }
+        arms.push(typed(ArmState::On, policy));
+    }
+    arms
+}
+
+/// Resolves the arms on that machine.
+///
+/// # Errors
+/// [`Error::Usage`] for two arms of one label and for policies that there are not;
+/// [`Error::NotPossible`] for states that this machine cannot have.
+fn resolve_arms(specs: &[ArmSpec], machine: &Described) -> Result<Vec<PlanArm>, Error> {
+    crate::arms::check_labels(specs)?;
+    specs.iter().map(|spec| resolve_one(spec, machine)).collect()
+}
+
+fn resolve_one(spec: &ArmSpec, machine: &Described) -> Result<PlanArm, Error> {
+    let first = machine.policies.first().map_or("fair", String::as_str);
+    let policy = if spec.scheduler == KERNEL { first } else { &spec.scheduler };
+    let policy = Settings::parse(policy)
+        .map_err(|why| Error::Usage(format!("arm {}: {why}", spec.label)))?;
+    let topology = &machine.topology;
+    let cores = topology.usable_cores();
+    let has_siblings = topology.has_usable_siblings();
+    let refused = |why: String| Err(Error::NotPossible(format!("arm {}: {why}", spec.label)));
+    let cpus: CpuSet = match &spec.state {
+        ArmState::On => topology.allowed.clone(),
+        ArmState::Off if has_siblings => {
+            cores.iter().filter_map(|(_, cpus)| cpus.first()).collect()
+        }
+        ArmState::Off => {
+            return refused(format!(
+                "{} has no siblings that could be off; compare policies instead, like --arm on@fair \
+                 --arm on@core-queue",
+                machine.name
+            ));
+        }
+        ArmState::OnePerCore => {
+            return refused(
+                "on a simulated machine one task per core is a policy; write on@one-per-core"
+                    .to_owned(),
+            );
+        }
+        other => {
+            return refused(format!(
+                "a simulated machine is booted with SMT or without it: on@POLICY or off@POLICY, not \
+                 {other}"
+            ));
+        }
+    };
+    let smt = spec.state == ArmState::On && has_siblings;
+    let about = format!(
+        "{} CPU{} on {} core{}{}, under {}",
+        cpus.len(),
+        if cpus.len() == 1 { "" } else { "s" },
+        cores.len(),
+        if cores.len() == 1 { "" } else { "s" },
+        match (has_siblings, smt) {
+            (false, _) => "",
+            (true, false) => ", SMT off",
+            (true, true) => ", SMT on",
+        },
+        policy.text()
+    );
+    Ok(PlanArm {
+        label: spec.label.clone(),
+        state: spec.state.clone(),
+        scheduler: policy.text(),
+        cores: cores.len() as u32,
+        threads: cpus.len() as u32,
+        smt: Some(smt),
+        cpus,
+        about,
+    })
 }

@@ -13,7 +13,6 @@ pub mod costs;
 mod disk;
 mod engine;
 mod events;
-mod facts;
 pub mod failure;
 pub mod histogram;
 pub mod layout;

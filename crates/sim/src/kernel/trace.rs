@@ -3,21 +3,7 @@
 
 use super::{CpuId, TaskId, View};
 use crate::policies::{Action, Answer, Decision};
-
-/// A task's stay on a CPU.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Span {
-    /// Where.
-    pub cpu: CpuId,
-    /// The task, by serial number.
-    pub serial: u64,
-    /// Its program.
-    pub program: u32,
-    /// From.
-    pub from_ns: u64,
-    /// To.
-    pub to_ns: u64,
-}
+pub use coretwin_base::simulation::kernel_run::SchedSpan as Span;
 
 #[derive(Debug)]
 pub(crate) struct Trace {

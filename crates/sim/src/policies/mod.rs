@@ -18,20 +18,16 @@
 
 mod answer;
 mod core_queue;
-mod decision;
 mod fair;
 mod linux_2_4_19;
 mod linux_2_5;
 mod lists;
 mod one_per_core;
-mod settings;
 pub mod table;
 mod weight;
 
-pub use answer::{Action, Answer, Reason, What};
-pub use decision::Decision;
-pub use settings::{Parameter, PolicyEntry, Promise, Settings};
-pub use table::{POLICIES, policy};
+pub use answer::{Action, Answer, Decision, Reason, What};
+pub use table::{POLICIES, Parameter, PolicyEntry, Promise, Settings, policy};
 
 use crate::kernel::{CpuId, TaskId, View};
 

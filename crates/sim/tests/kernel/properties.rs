@@ -280,7 +280,7 @@ fn check_timeline(outcome: &Outcome, cpus: u32) -> Result<(), TestCaseError> {
         prop_assert!(apart(here), "two tasks at once on CPU {cpu}");
     }
     for task in outcome.tasks.iter().filter(|task| task.ended_ns.is_some()) {
-        let of = || outcome.spans.iter().filter(|span| span.serial == task.serial).copied();
+        let of = || outcome.spans.iter().filter(|span| span.task == task.serial).copied();
         prop_assert!(apart(of().collect()), "task {} on two CPUs at once", task.serial);
         let ran_ns: u64 = of().map(|span| span.to_ns - span.from_ns).sum();
         prop_assert_eq!(ran_ns, task.time.raw_ns(), "time of task {}", task.serial);

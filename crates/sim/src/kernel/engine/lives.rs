@@ -3,22 +3,18 @@
 use super::steps::Next;
 use super::{Engine, Run, START};
 use crate::kernel::{
-    Cause, Children, Class, CpuId, CpuMask, CpuSet, Happened, ProfileId, Program, Step, Task,
-    TaskId, TaskState, Waiting,
+    Cause, Children, CpuId, CpuMask, CpuSet, Happened, ProfileId, Program, Step, Task, TaskId,
+    TaskState, TaskView, Waiting,
 };
 use crate::policies::{Change, Stop, Wake, WakeKind};
 
-/// What a new task has from its maker.
+/// What a new task has from its maker; `facts` are all true but for its number and its memory.
 struct Birth {
-    program: u32,
+    facts: TaskView,
     start: u32,
-    parent: Option<TaskId>,
-    address_space: Option<u32>,
-    class: Class,
-    nice: i8,
-    mask: u32,
     server: bool,
-    here: CpuId,
+    /// The memory that it shares.
+    address_space: Option<u32>,
 }
 
 impl Engine<'_> {
@@ -32,17 +28,16 @@ impl Engine<'_> {
             let asked = start.on.unwrap_or(CpuId(0));
             let here = if self.view.online.contains(asked) { asked } else { self.first_online() };
             let mask = self.mask_number(start.mask.as_ref());
-            let child = self.is_born(Birth {
+            let facts = TaskView {
                 program: start.program,
-                start: index,
-                parent: None,
-                address_space: self.started_space.filter(|_| start.threads || self.started == 1),
                 class: start.class,
                 nice: start.nice,
                 mask,
-                server: start.server,
-                here,
-            })?;
+                ..self.view.new_task(0, here)
+            };
+            let address_space = self.started_space.filter(|_| start.threads || self.started == 1);
+            let birth = Birth { facts, start: index, server: start.server, address_space };
+            let child = self.is_born(birth)?;
             self.started_space = Some(self.view.task(child).address_space);
         }
         let costs = &self.machine.costs;
@@ -74,29 +69,24 @@ impl Engine<'_> {
     }
 
     fn is_born(&mut self, birth: Birth) -> Run<TaskId> {
+        let Birth { mut facts, start, server, address_space } = birth;
+        let (here, parent) = (facts.last_cpu, facts.parent);
+        let program = &self.work.programs[facts.program as usize];
         if self.alive.tasks >= self.options.tasks_max {
-            let program = &self.work.programs[birth.program as usize].name;
-            let what = format!("one more {program} than the {} allowed", self.options.tasks_max);
+            let (name, most) = (&program.name, self.options.tasks_max);
+            let what = format!("one more {name} than the {most} allowed");
             return Err(self.fail(Cause::TooManyTasks, what));
         }
         self.serial += 1;
-        let serial = self.serial;
-        let program = &self.work.programs[birth.program as usize];
-        let home = first_profile(program);
-        let mut own = Task::new(birth.program, birth.start, home, self.key.numbers(serial));
-        (own.server, own.begun_ns, own.deadline_ns) =
-            (birth.server, self.view.now_ns, self.view.now_ns);
-        own.owns_memory = birth.address_space.is_none();
-        if own.owns_memory && birth.parent.is_some() {
+        facts.serial = self.serial;
+        let numbers = self.key.numbers(self.serial);
+        let mut own = Task::new(facts.program, start, first_profile(program), numbers);
+        (own.server, own.begun_ns, own.deadline_ns) = (server, self.view.now_ns, self.view.now_ns);
+        own.owns_memory = address_space.is_none();
+        if own.owns_memory && parent.is_some() {
             own.page_shared_until_ns = self.view.now_ns + self.machine.costs.shared_page_ns;
         }
-        let mut facts = self.view.new_task(serial, birth.here);
-        facts.class = birth.class;
-        facts.nice = birth.nice;
-        facts.mask = birth.mask;
-        facts.program = birth.program;
-        facts.parent = birth.parent;
-        facts.address_space = birth.address_space.unwrap_or_else(|| {
+        facts.address_space = address_space.unwrap_or_else(|| {
             self.spaces += 1;
             self.spaces
         });
@@ -114,15 +104,15 @@ impl Engine<'_> {
         };
         self.events.grow(self.task_slot(task) + 1);
         self.alive.tasks += 1;
-        self.alive.awaited += usize::from(!birth.server);
-        if let Some(parent) = birth.parent {
+        self.alive.awaited += usize::from(!server);
+        if let Some(parent) = parent {
             self.join_family(parent, task);
         }
-        self.results.born(birth.program);
-        self.trace.happened(self.view.now_ns, Happened::Born, birth.here, serial);
+        self.results.born(facts.program);
+        self.trace.happened(self.view.now_ns, Happened::Born, here, facts.serial);
         self.policy.fork(&self.view, task, &mut self.answer);
-        self.carry_out(birth.here);
-        let wake = Wake { kind: WakeKind::New, sync: false, here: birth.here };
+        self.carry_out(here);
+        let wake = Wake { kind: WakeKind::New, sync: false, here };
         self.make_runnable(task, wake, None)?;
         Ok(task)
     }
@@ -164,19 +154,18 @@ impl Engine<'_> {
         program: u32,
         thread: bool,
     ) -> Run<Next> {
-        let facts = *self.view.task(task);
-        let own = &self.tasks[task.index()];
-        self.is_born(Birth {
+        let maker = *self.view.task(task);
+        let facts = TaskView {
             program,
-            start: own.start,
             parent: Some(task),
-            address_space: thread.then_some(facts.address_space),
-            class: facts.class,
-            nice: facts.nice,
-            mask: facts.mask,
-            server: own.server,
-            here: cpu,
-        })?;
+            class: maker.class,
+            nice: maker.nice,
+            mask: maker.mask,
+            ..self.view.new_task(0, cpu)
+        };
+        let Task { start, server, .. } = self.tasks[task.index()];
+        let address_space = thread.then_some(maker.address_space);
+        self.is_born(Birth { facts, start, server, address_space })?;
         if !thread {
             self.charge(cpu, self.machine.costs.shared_page_ns);
         }

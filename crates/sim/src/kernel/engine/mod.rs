@@ -2,10 +2,9 @@
 //!
 //! `schedule` is how a CPU picks a task, `speed` how fast work goes and how its time is accounted,
 //! `steps` how a task proceeds in its program; `objects`, `files` and `lives` are the steps' effects;
-//! `hotplug` is the script of the machine; `check` and `deadlock` find broken invariants and deadlocks.
+//! `hotplug` is the script of the machine; `check` finds broken invariants and deadlocks.
 
 mod check;
-mod deadlock;
 mod files;
 mod hotplug;
 mod lives;

@@ -113,10 +113,9 @@ impl Engine<'_> {
             self.settle(cpu);
             // What still runs is part of the timeline.
             if let Some(task) = self.view.current(cpu) {
-                let facts = self.view.task(task);
-                let (serial, program) = (facts.serial, facts.program);
-                let from_ns = facts.started_ns;
-                self.trace.span(Span { cpu, serial, program, from_ns, to_ns: now_ns });
+                let TaskView { serial, program, started_ns, .. } = *self.view.task(task);
+                let span = Span { cpu, task: serial, program, from_ns: started_ns, to_ns: now_ns };
+                self.trace.span(span);
             }
         }
         let mut tasks = std::mem::take(&mut self.results.so_far.tasks);

@@ -177,7 +177,7 @@ impl Engine<'_> {
         let facts = self.view.task_mut(task);
         let span = Span {
             cpu,
-            serial: facts.serial,
+            task: facts.serial,
             program: facts.program,
             from_ns: facts.started_ns,
             to_ns: now_ns,
@@ -190,7 +190,7 @@ impl Engine<'_> {
         }
         self.view.set_resched(cpu, true);
         self.view.set_current(cpu, Current::Idle);
-        self.trace.happened(now_ns, Happened::Leaves, cpu, span.serial);
+        self.trace.happened(now_ns, Happened::Leaves, cpu, span.task);
         self.trace.span(span);
     }
 

@@ -47,7 +47,7 @@ mod tests;
 use self::arithmetic::{IDLE_PRIORITY, Life};
 use self::queue::Queue;
 use super::lists::Links;
-use super::settings::{Parameter, Settings};
+use super::{Parameter, Settings};
 use crate::kernel::layout::Layout;
 use crate::kernel::mask::CpuMask;
 use crate::kernel::view::{Current, TaskId, View};
