@@ -225,6 +225,8 @@ const NONE: u32 = u32::MAX;
 const REASON_BYTES: usize = 128;
 const MESSAGE_BYTES: usize = 1024;
 
+// Options and places as the bytes that the program reads; the order is that of `c/core_queue.h`.
+
 /// `struct options`.
 fn options_image(options: &Options, trial: &Trial, places: &Places) -> Vec<u8> {
     let number = |name: &str| options.number(name).unwrap_or_default().unsigned_abs();

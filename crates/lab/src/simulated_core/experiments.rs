@@ -73,7 +73,7 @@ struct Part {
     seed: u64,
 }
 
-/// Runs it. `done` hears how many runs of how many are done.
+/// Runs the note's experiment. `done` hears how many runs of how many are done.
 ///
 /// # Errors
 /// [`Error::NotPossible`] where a run does not end.

@@ -6,6 +6,10 @@
 //!
 //! Data flow: [`Target`]s, which the caller takes from the published tables, and a way to run them go
 //! into [`calibrate()`]; a [`Fit`] comes out, with its residuals.
+//!
+//! Groups are fitted one after the other, each by the squares of its cells' relative errors; those of
+//! later groups do not change cells of earlier ones by more than the later cells' own dependence on
+//! them. At the end every row with a service time gets it by the rule of three, repeatedly.
 
 use crate::machine::fit::COSTS;
 use crate::machine::{MODEL_VERSION, MachinePreset};

@@ -236,6 +236,8 @@ impl View {
     }
 }
 
+/// How the engine keeps the view true: every change of a CPU's or task's state goes through here, so
+/// that the masks of idle CPUs always agree.
 impl View {
     /// A machine with all CPUs online and idle, and no tasks.
     pub(crate) fn new(layout: Layout, tick_ns: u64) -> Self {
