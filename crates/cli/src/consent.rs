@@ -8,6 +8,7 @@ use coretwin_base::machine::topology::Topology;
 use coretwin_host::root::Root;
 use coretwin_host::smt::preflight::{self, Finding};
 use coretwin_host::smt::target::Target;
+use coretwin_report::topology::labelled;
 use std::io::{BufRead, IsTerminal};
 
 /// Says what would notice a change, and asks for a typed yes unless it was given already. Whether
@@ -92,7 +93,7 @@ pub(crate) fn list(findings: &[Finding]) -> String {
             ]
         })
         .collect();
-    coretwin_report::topology::labelled(&facts).trim_end().to_owned()
+    labelled(&facts, out::columns(&std::io::stderr())).trim_end().to_owned()
 }
 
 /// Why the switch cannot be used, with what can be done instead.

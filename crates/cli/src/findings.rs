@@ -2,14 +2,18 @@
 //! those of an experiment of `cputime`.
 
 use crate::exit::Usage;
+use crate::resuming;
 use anyhow::{Context, Result};
 use coretwin_base::account::cputime::result::CputimeSummary;
 use coretwin_base::machine::environment::Environment;
-use coretwin_base::study::plan::Plan;
+use coretwin_base::origin::Origin;
+use coretwin_base::study::plan::{Comparison, Plan, Protocol};
 use coretwin_base::study::reading::Reading;
-use coretwin_base::study::summary::{StoppedBecause, Summary};
-use coretwin_report::{CPUTIME_FORMATS, Cputime, Study};
+use coretwin_base::study::summary::{StoppedBecause, Summary, Verdict};
+use coretwin_report::{Brief, CPUTIME_FORMATS, Cputime, Study, cputime_brief, shell_line};
+use coretwin_stats::study::{Question, foremost, headlines};
 use coretwin_store::{Bundle, CPUTIME, SUMMARY};
+use std::path::Path;
 
 /// The summary of a study, with what happened to the machine.
 pub(crate) fn of_study(
@@ -21,6 +25,66 @@ pub(crate) fn of_study(
     let mut summary = coretwin_article::analyse(plan, readings, stopped);
     summary.warnings.extend(environment.warnings.iter().cloned());
     summary
+}
+
+/// The answer of a study, with what to do next and where the report is.
+pub(crate) fn answer(study: &Study<'_>, folder: &Path) -> Brief {
+    let brief = coretwin_report::study_brief(study);
+    located(brief.whole("next", &next(study, folder), ""), folder)
+}
+
+/// With where the report is.
+pub(crate) fn located(brief: Brief, folder: &Path) -> Brief {
+    let words = ["coretwin", "report", &folder.display().to_string(), "--full"].map(str::to_owned);
+    brief.whole("report", &shell_line(&words), "report.html there")
+}
+
+/// What to do now: go on, confirm, set, or decide by something else.
+fn next(study: &Study<'_>, folder: &Path) -> String {
+    let Study { plan, summary, .. } = study;
+    let go_on = resuming::line(plan, folder);
+    let all = headlines(plan, summary);
+    let Some(first) = all.get(foremost(&all)) else { return go_on };
+    let has_siblings = plan.topology.has_usable_siblings();
+    match (summary.stopped_because, first.verdict) {
+        (StoppedBecause::Blocks | StoppedBecause::Budget, _) if first.word == "TOO BUSY" => {
+            return "the same with --wait-quiet added".to_owned();
+        }
+        (StoppedBecause::Busy, _) => return format!("{go_on} --wait-quiet"),
+        (StoppedBecause::Error, _) => return format!("mend what failed, then: {go_on}"),
+        (StoppedBecause::Interrupted | StoppedBecause::Running | StoppedBecause::Reboot, _) => {
+            return go_on;
+        }
+        (StoppedBecause::Budget, None | Some(Verdict::Inconclusive)) => {
+            let minutes = plan.rules.budget_s.unwrap_or_default() / 30.0;
+            return format!("{go_on} --budget {:.0}m", minutes.ceil());
+        }
+        _ => {}
+    }
+    let is_stand_in = first.comparison == Comparison::StandIn;
+    match first.verdict {
+        _ if first.origin != Origin::Measured => {
+            "measure it on a machine: coretwin study".to_owned()
+        }
+        None if plan.rules.protocol == Protocol::Quick => {
+            "for a verdict, the same without --quick".to_owned()
+        }
+        None if plan.rules.protocol == Protocol::Article2003 => {
+            "for a verdict, the same without --protocol".to_owned()
+        }
+        None => "for a verdict, the same with more --blocks".to_owned(),
+        Some(_) if !has_siblings => "look for hidden siblings: coretwin probe".to_owned(),
+        Some(Verdict::Inconclusive) => "the same with more blocks: --blocks 48".to_owned(),
+        Some(Verdict::NoMaterialDifference) => {
+            "decide on security or cost: coretwin topology".to_owned()
+        }
+        Some(_) if first.question == Question::Plain => "what to set: see the report".to_owned(),
+        Some(_) if first.action().is_some_and(|action| action.starts_with("keep")) => {
+            "nothing to set; its price: coretwin topology".to_owned()
+        }
+        Some(_) if is_stand_in => "confirm it, as root, with --switch added".to_owned(),
+        Some(_) => "as root: coretwin smt off (undo: smt restore)".to_owned(),
+    }
 }
 
 /// Writes everything that is derived from a study's journal.
@@ -48,6 +112,25 @@ pub(crate) fn save_cputime(bundle: &Bundle, summary: &CputimeSummary) -> Result<
         bundle.write(file, cputime_report(bundle, summary, format)?.as_bytes())?;
     }
     Ok(())
+}
+
+/// The answer of an experiment, with what to do next and where the report is.
+pub(crate) fn cputime_answer(
+    bundle: &Bundle,
+    plan: &Plan,
+    summary: &CputimeSummary,
+) -> Result<Brief> {
+    let environment = bundle.environment()?;
+    let brief = cputime_brief(&Cputime { summary, environment: &environment });
+    let go_on = resuming::line(plan, bundle.folder());
+    let next = match summary.stopped_because {
+        _ if summary.too_busy.is_some() => format!("{go_on} --wait-quiet"),
+        StoppedBecause::Busy => format!("{go_on} --wait-quiet"),
+        StoppedBecause::Interrupted | StoppedBecause::Running => go_on,
+        _ if summary.factors.is_some() => "use it: coretwin account -- CMD".to_owned(),
+        _ => "look for hidden siblings: coretwin probe".to_owned(),
+    };
+    Ok(located(brief.whole("next", &next, ""), bundle.folder()))
 }
 
 /// The report of an experiment in a format of that name.

@@ -5,10 +5,13 @@
 use anyhow::{Context, Result};
 use coretwin_base::origin::Origin;
 use coretwin_base::printable::printable;
+use coretwin_report::Brief;
 use rustix::fs::OFlags;
+use rustix::termios::tcgetwinsize;
 use serde::Serialize;
 use std::fs::{File, OpenOptions};
 use std::io::{IsTerminal, Write};
+use std::os::fd::AsFd;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -27,6 +30,36 @@ pub(crate) fn over(lines: usize, text: &str) -> Result<()> {
     out.write_all(printable(text).as_bytes())?;
     out.flush()?;
     Ok(())
+}
+
+/// Prints an answer as it fits the terminal. Its words are clean; printed raw, for its colours.
+pub(crate) fn brief(brief: &Brief) -> Result<()> {
+    let mut out = std::io::stdout().lock();
+    out.write_all(brief.render(columns(&out), paints(&out)).as_bytes())?;
+    out.flush()?;
+    Ok(())
+}
+
+/// Columns of a terminal, from 60 to 200; 80 where there is none.
+pub(crate) fn columns(stream: &impl AsFd) -> usize {
+    let columns = tcgetwinsize(stream).map_or(0, |size| usize::from(size.ws_col));
+    if columns == 0 { 80 } else { columns.clamp(60, 200) }
+}
+
+/// Columns of a page: those of the terminal, else so many.
+pub(crate) fn page(without_terminal: usize) -> usize {
+    let out = std::io::stdout();
+    if out.is_terminal() { columns(&out) } else { without_terminal }
+}
+
+/// Whether to colour: on a terminal that can, unless `NO_COLOR` is set and not empty.
+fn paints(stream: &impl IsTerminal) -> bool {
+    redraws(stream) && !no_color()
+}
+
+/// Whether the user wants no colours anywhere.
+pub(crate) fn no_color() -> bool {
+    std::env::var_os("NO_COLOR").is_some_and(|no| !no.is_empty())
 }
 
 /// Writes a text to the file that somebody named, else prints it.
@@ -96,10 +129,10 @@ pub(crate) fn missing_parent(folder: &Path) -> Option<PathBuf> {
     parent.filter(|parent| !parent.exists()).map(Path::to_owned)
 }
 
-/// Says where results go, and which folder was made for them: it may be a slip of the keyboard.
-pub(crate) fn results_go_to(folder: &Path, made: Option<&Path>) {
+/// Where results go, and which folder was made for them: it may be a slip of the keyboard.
+pub(crate) fn results_go_to(folder: &Path, made: Option<&Path>) -> String {
     let made = made.map(|made| format!(" (made {}, which was not there)", made.display()));
-    news(&format!("results go to {}{}", folder.display(), made.unwrap_or_default()));
+    format!("results go to {}{}", folder.display(), made.unwrap_or_default())
 }
 
 /// Whether lines can be drawn over: a terminal that moves its cursor.

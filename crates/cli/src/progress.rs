@@ -12,7 +12,12 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::time::{Duration, Instant};
 
 /// Without a terminal, a line at most this often.
-const PLAIN_EVERY: Duration = Duration::from_secs(15);
+const PLAIN_EVERY: Duration = Duration::from_secs(60);
+
+/// From this many columns on there is room for a bar.
+const BAR_FROM: usize = 110;
+/// Columns of it, with the space behind it.
+const BAR: usize = 25;
 
 /// Shows progress on standard error. Draws between runs only: a run must not share its CPUs with
 /// the drawing of a bar.
@@ -28,10 +33,14 @@ pub(crate) struct Progress {
     started: Instant,
     block: String,
     interval: String,
+    /// Row and arm of that interval.
+    of: String,
+    /// Runs that failed.
+    failed: u32,
     /// Blocks that were set aside.
     set_aside: Disturbances,
-    /// What can be done about a busy machine; `None` once it was said.
-    choices: Option<&'static str>,
+    /// What is said once of a busy machine; `None` once it was.
+    plan: Option<Plan>,
 }
 
 /// After so many blocks that were set aside, what to do about it is said once.
@@ -44,9 +53,6 @@ impl Progress {
         let target =
             if terminal { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
         let bar = ProgressBar::with_draw_target(Some(1000), target);
-        if let Ok(style) = ProgressStyle::with_template("{bar:24} {wide_msg}") {
-            bar.set_style(style);
-        }
         Self {
             bar,
             terminal,
@@ -57,26 +63,40 @@ impl Progress {
             started: Instant::now(),
             block: String::new(),
             interval: String::new(),
+            of: String::new(),
+            failed: 0,
             set_aside: Disturbances::default(),
-            choices: (!is_told).then(|| quiet::choices(plan)),
+            plan: (!is_told).then(|| plan.clone()),
         }
     }
 
-    fn show(&mut self, what: &str, left_s: Option<f64>, force: bool) {
-        let left =
-            left_s.map_or_else(String::new, |s| format!(", about {} left", human_seconds(s)));
+    fn show(&mut self, what: &str, left_s: Option<f64>) {
+        let left = left_s.map_or_else(String::new, |s| format!("{} left", human_seconds(s)));
+        let failed =
+            if self.failed > 0 { format!("{} failed", self.failed) } else { String::new() };
         let set_aside = set_aside(&self.set_aside);
-        let line = format!("{}{what}{left}{set_aside}{}", self.block, self.interval);
-        if self.terminal {
-            let done_s = self.started.elapsed().as_secs_f64();
-            if let Some(left_s) = left_s {
-                self.bar.set_position((1000.0 * done_s / (done_s + left_s).max(0.001)) as u64);
+        // The weightiest first: what does not fit is left out from the end.
+        let pieces = [&self.interval, &left, &self.block, &failed, what, &self.of, &set_aside];
+        if !self.terminal {
+            if self.last.is_none_or(|last| last.elapsed() >= PLAIN_EVERY) {
+                self.last = Some(Instant::now());
+                crate::out::news(&fitted(&pieces, usize::MAX));
             }
-            self.bar.set_message(printable(&line).into_owned());
-        } else if force || self.last.is_none_or(|last| last.elapsed() >= PLAIN_EVERY) {
-            self.last = Some(Instant::now());
-            crate::out::news(&line);
+            return;
         }
+        let columns = crate::out::columns(&std::io::stderr());
+        let has_bar = columns >= BAR_FROM;
+        let template = if has_bar { "{bar:24} {msg}" } else { "{msg}" };
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            self.bar.set_style(style);
+        }
+        if let Some(left_s) = left_s {
+            let done_s = self.started.elapsed().as_secs_f64();
+            self.bar.set_position((1000.0 * done_s / (done_s + left_s).max(0.001)) as u64);
+        }
+        // A line that ends in the last column makes some terminals begin another.
+        let room = columns - 1 - if has_bar { BAR } else { 0 };
+        self.bar.set_message(fitted(&pieces, room));
     }
 
     fn note(&self, line: &str) {
@@ -87,8 +107,13 @@ impl Progress {
         }
     }
 
-    fn reading(&self, reading: &Reading) {
-        if reading.status == Status::Failed {
+    fn reading(&mut self, reading: &Reading) {
+        if reading.status != Status::Failed {
+            return;
+        }
+        self.failed += 1;
+        // The others are counted, and stand in the report.
+        if self.failed == 1 {
             self.note(&format!(
                 "failed: {} in arm {}: {}",
                 reading.row,
@@ -99,17 +124,30 @@ impl Progress {
     }
 }
 
+/// As many of the pieces as fit, the first ones first.
+fn fitted(pieces: &[&str], room: usize) -> String {
+    let mut line = String::new();
+    for piece in pieces.iter().filter(|piece| !piece.is_empty()) {
+        let piece = printable(piece);
+        let gap = if line.is_empty() { "" } else { " · " };
+        if line.chars().count() + gap.chars().count() + piece.chars().count() <= room {
+            line = line + gap + &piece;
+        }
+    }
+    line
+}
+
 /// How many blocks were set aside, with the most frequent cause.
 fn set_aside(blocks: &Disturbances) -> String {
     let Some(cause) = blocks.mostly() else { return String::new() };
     match blocks.count() {
-        1 => format!("; 1 block set aside: {cause}"),
-        count => format!("; {count} blocks set aside: {cause}"),
+        1 => format!("1 block set aside: {cause}"),
+        count => format!("{count} blocks set aside: {cause}"),
     }
 }
 
-/// The widest interval, which is what the study still waits for.
-fn interval(look: &Look) -> String {
+/// The widest interval, which is what the study still waits for, and of which row and arm it is.
+fn interval(look: &Look) -> (String, String) {
     let widest = look
         .cells
         .iter()
@@ -118,17 +156,11 @@ fn interval(look: &Look) -> String {
     let Some((cell, ratio, low, high)) =
         widest.and_then(|cell| Some((cell, cell.ratio?, cell.low?, cell.high?)))
     else {
-        return String::new();
+        return (String::new(), String::new());
     };
     let percent = |ratio: f64| (ratio - 1.0) * 100.0;
-    format!(
-        "; {} {}: {:+.1} % [{:+.1}, {:+.1}]",
-        cell.row,
-        cell.arm,
-        percent(ratio),
-        percent(low),
-        percent(high)
-    )
+    let numbers = format!("{:+.1} % [{:+.1}, {:+.1}]", percent(ratio), percent(low), percent(high));
+    (numbers, format!("widest: {} {}", cell.row, cell.arm))
 }
 
 impl Listener for Progress {
@@ -139,40 +171,37 @@ impl Listener for Progress {
             }
             Event::BlockStarted { phase, block, attempt } => {
                 let name = if *phase == Phase::Screen { "screening block" } else { "block" };
-                let again = if *attempt > 0 {
-                    format!(" (attempt {})", attempt + 1)
-                } else {
-                    String::new()
-                };
+                let again =
+                    if *attempt > 0 { format!(" again ({})", attempt + 1) } else { String::new() };
                 let of = match (self.open_ended, self.blocks_min) {
                     _ if *phase == Phase::Screen || *block >= self.blocks_min => String::new(),
-                    (true, fewest) => format!(" of at least {fewest}"),
+                    (true, fewest) => format!(" of {fewest} or more"),
                     (false, all) => format!(" of {all}"),
                 };
-                self.block = format!("{name} {}{again}{of}: ", block + 1);
+                self.block = format!("{name} {}{of}{again}", block + 1);
             }
             Event::Preparing { arm, left_s } if self.switches => {
-                self.show(&format!("switching for {arm}"), *left_s, false);
+                self.show(&format!("switching for {arm}"), *left_s);
             }
             Event::RunStarted { arm, row, left_s } => {
                 let warmup = if self.block.is_empty() { "warm-up: " } else { "" };
-                self.show(&format!("{warmup}{row} in {arm}"), *left_s, false);
+                self.show(&format!("{warmup}{row} in {arm}"), *left_s);
             }
             Event::ReadingTaken(reading) => self.reading(reading),
             Event::BlockEnded { set_aside, look, left_s, .. } => {
                 if let Some(cause) = set_aside {
                     self.set_aside.note(cause);
                     if self.set_aside.count() >= DISTURBED
-                        && let Some(choices) = self.choices.take()
+                        && let Some(plan) = self.plan.take()
                     {
                         let cause = self.set_aside.mostly().unwrap_or_default();
-                        self.note(&quiet::busy(&cause, choices));
+                        self.note(&quiet::busy(&cause, &plan));
                     }
                 }
                 if let Some(look) = look {
-                    self.interval = interval(look);
+                    (self.interval, self.of) = interval(look);
                 }
-                self.show("done", *left_s, false);
+                self.show("done", *left_s);
             }
             Event::ThreadsChosen(chosen) => {
                 let chosen: Vec<String> =
@@ -183,5 +212,22 @@ impl Listener for Progress {
             _ => {}
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_interval_and_the_time_left_are_never_cut() {
+        let pieces =
+            ["+12.1 % [-11.0, +37.2]", "14 min 10 s left", "block 3 of 8 or more", "", "row"];
+        for room in 59..200 {
+            let line = fitted(&pieces, room);
+            assert!(line.starts_with("+12.1 % [-11.0, +37.2] · 14 min 10 s left"), "{line}");
+            assert!(line.chars().count() <= room, "{line}");
+        }
+        assert!(fitted(&pieces, 200).ends_with("block 3 of 8 or more · row"));
     }
 }

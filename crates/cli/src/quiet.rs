@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 const PLAIN_EVERY: Duration = Duration::from_secs(60);
 
 /// What can be done about a busy machine.
-pub(crate) fn choices(plan: &Plan) -> &'static str {
+fn choices(plan: &Plan) -> &'static str {
     match &plan.cputime {
         Some(_) => {
             "wait for quiet with --wait-quiet, or take the machine as it is with \
@@ -34,9 +34,16 @@ pub(crate) fn stopped(plan: &Plan, go_on: &str) -> String {
     format!("stopped, for others left nothing to keep; you can {choices}; {go_on} --wait-quiet")
 }
 
-/// That this machine is busy, by what, and what to do about it.
-pub(crate) fn busy(cause: &str, choices: &str) -> String {
-    format!("This machine is busy: {cause}; what is disturbed so is set aside. You can {choices}.")
+/// That this machine is busy, by what, and what to do about it, in two lines.
+pub(crate) fn busy(cause: &str, plan: &Plan) -> String {
+    let or = match &plan.cputime {
+        Some(_) => "take it as it is: --others-limit 100% --steal-limit 100%",
+        None => "screen without a verdict: --quick",
+    };
+    format!(
+        "This machine is busy: {cause}. Disturbed runs are set aside.\n\
+         Wait for quiet with --wait-quiet, or {or}."
+    )
 }
 
 /// Says at once that this machine is busy, or waits at most so long until it is quiet. Returns `true`
@@ -52,7 +59,7 @@ pub(crate) fn before(plan: &Plan, patience: Option<Duration>, stop: &Stop) -> Re
     if let Some(cause) = &cause {
         out::news(&match plan.rules.retries_max {
             0 => format!("This machine is busy: {cause}. Every run counts all the same."),
-            _ => busy(cause, choices(plan)),
+            _ => busy(cause, plan),
         });
     }
     Ok(cause.is_some())

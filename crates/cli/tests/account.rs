@@ -156,7 +156,7 @@ fn how_a_command_ended_is_told_and_its_children_count() {
     assert!(ran.out.contains("\"origin\": \"measured\""), "{}", ran.out);
     let summary: AccountSummary = serde_json::from_str(&ran.out).expect("a record");
     assert_eq!(summary.command.expect("a command").exit_status, Some(7));
-    let ran = run(&["--method", "bounds", "--", "sh", "-c", "kill -9 $$"]);
+    let ran = run(&["--method", "bounds", "--full", "--", "sh", "-c", "kill -9 $$"]);
     assert_eq!(ran.status, 128 + 9, "{}", ran.err);
     assert!(ran.out.contains("ended by signal 9"), "{}", ran.out);
     assert!(ran.out.starts_with("raw "), "raw time comes first: {}", ran.out);
@@ -244,7 +244,7 @@ fn a_signal_reaches_every_process_of_the_command_and_the_report_is_printed() {
 
 #[test]
 fn everything_is_balanced_beside_what_proc_stat_says() {
-    let ran = run(&["--method", "sampled", "--all", "--for", "500ms"]);
+    let ran = run(&["--method", "sampled", "--all", "--for", "500ms", "--full"]);
     assert_eq!(ran.status, 0, "{}", ran.err);
     for words in ["CPUs", "idle", "charged to no task", "/proc/stat", "by ticks: busy", "steal"] {
         assert!(ran.out.contains(words), "{words}: {}", ran.out);

@@ -59,7 +59,7 @@ fn a_planted_interaction_is_found_told_and_fails_a_build() {
     assert_eq!(comparison["values"][0]["contrast"]["change"], "no-material-change");
     assert_eq!(comparison["studies"][0]["head"], "old", "nothing but the folder tells them apart");
 
-    let ran = compare(folder, &["old", "new"]);
+    let ran = compare(folder, &["old", "new", "--full"]);
     assert_eq!(ran.status, 0, "{}", ran.err);
     assert!(ran.out.starts_with("Plain CPU sets are compared here"), "{}", ran.out);
     for part in
@@ -147,7 +147,7 @@ fn folders_that_hold_no_good_study_are_named() {
             assert!(ran.err.contains(part), "{args:?}: {part}: {}", ran.err);
         }
     }
-    let unfinished = compare(folder, &["good", "cut"]);
+    let unfinished = compare(folder, &["good", "cut", "--full"]);
     assert_eq!(unfinished.status, 0, "{}", unfinished.err);
     assert!(unfinished.out.contains("has not ended, or was killed"), "{}", unfinished.out);
 }
@@ -232,11 +232,11 @@ fn fleets_are_compared_machine_by_machine_and_a_study_is_a_fleet_of_one() {
         let ran = compare(folder, args);
         assert_eq!(ran.status, status, "{args:?}: {}{}", ran.out, ran.err);
     }
-    let ran = compare(folder, &["before", "after"]);
+    let ran = compare(folder, &["before", "after", "--full"]);
     for part in ["WORSE", "REGRESSIONS", "3 in both", "Machines only in before: n1"] {
         assert!(ran.out.contains(part), "{part}: {}", ran.out);
     }
-    assert!(compare(folder, &["before", "before"]).out.contains("the same bundles"));
+    assert!(compare(folder, &["before", "before", "--full"]).out.contains("the same bundles"));
     // A study beside fleets, and several at once.
     let all = json(folder, &["before", "new", "after"]);
     let all = all.as_array().expect("a list of two");

@@ -65,7 +65,7 @@ fn both_sides_are_measured_and_the_folder_is_a_whole_report() {
         let spins = reading["metrics"].get("spinner_0_rate").is_some();
         assert_eq!(spins, reading["row"] != "alone", "{reading}");
     }
-    let text = coretwin(folder.path(), &["report", "c"]);
+    let text = coretwin(folder.path(), &["report", "c", "--full"]);
     assert_eq!(text.status, 0, "{}", text.err);
     for part in ["real / alone", "1 spinner on the work's own CPU", "THE NOTE'S MACHINES", "STP"] {
         assert!(text.out.contains(part), "{part} not in:\n{}", text.out);

@@ -103,7 +103,7 @@ fn tasks_run_here_and_what_is_bad_among_bundles_is_named() {
     assert_eq!(coretwin(folder, &["fleet", "status", "f"]).status, 0, "nobody is asked");
     let one = bundles(&folder.join("f")).pop().expect("two bundles");
     fs::rename(&one, folder.join("kept")).expect("rename");
-    let ran = coretwin(folder, &["fleet", "report", "f"]);
+    let ran = coretwin(folder, &["fleet", "report", "f", "--full"]);
     assert!(ran.out.contains("1 of 2 tasks have no bundle that counts: "), "{ran:?}");
     fs::rename(folder.join("kept"), &one).expect("rename");
     assert_eq!(coretwin(folder, &["fleet", "merge", "f"]).status, 0);
@@ -202,7 +202,7 @@ fn a_sweep_that_was_shared_out_is_the_sweep() {
     fs::write(folder.join("small.toml"), small).expect("sweep");
     assert_eq!(plan(folder, "f", &["simulate", "sweep", "small.toml"]).status, 0);
     assert_eq!(coretwin(folder, &["fleet", "run", "f", "--here", "--task=0"]).status, 0);
-    let ran = coretwin(folder, &["fleet", "report", "f"]);
+    let ran = coretwin(folder, &["fleet", "report", "f", "--full"]);
     assert!(ran.out.contains(" are missing: "), "{ran:?}");
     assert_eq!(coretwin(folder, &["fleet", "run", "f", "--here"]).status, 0);
     assert_eq!(coretwin(folder, &["fleet", "merge", "f"]).status, 0);

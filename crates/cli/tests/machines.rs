@@ -31,7 +31,7 @@ fn a_machine_of_a_file_is_studied_and_goes_on_as_it_was() {
     let scratch = tempfile::tempdir().expect("folder");
     let folder = scratch.path();
     mine(folder, "cores = 1,", "cores = 3,");
-    let ran = coretwin(folder, &SMALL);
+    let ran = coretwin(folder, &[&SMALL[..], &["--full"]].concat());
     assert_eq!(ran.status, 0, "{}", ran.err);
     // Lines are broken for the terminal.
     let told = ran.out.split_whitespace().collect::<Vec<_>>().join(" ");

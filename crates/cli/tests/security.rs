@@ -245,7 +245,8 @@ fn what_a_command_prints_controls_no_terminal() {
     let _host = host();
     let folder = tempfile::tempdir().expect("folder");
     script(folder.path(), "bad", "printf 'here\\033]0;title\\007\\033[31m' >&2; exit 3");
-    let ran = coretwin(folder.path(), &[&STUDY[..], &["--out", "s", "--", "./bad"]].concat());
+    let ran =
+        coretwin(folder.path(), &[&STUDY[..], &["--full", "--out", "s", "--", "./bad"]].concat());
     assert_eq!(ran.status, 1, "{}", ran.err);
     assert!(ran.out.contains("here"), "what it printed is told: {}", ran.out);
     let report = coretwin(folder.path(), &["report", "s", "--format", "md"]).out;

@@ -40,7 +40,7 @@ fn equal_seeds_give_equal_files_and_the_report_sets_predictions_out_as_the_artic
     let ran = study(folder, &["--seed=7", "--dry-run", "--json"]);
     let plan: serde_json::Value = serde_json::from_str(&ran.out).expect("the plan as JSON");
     assert_eq!((&plan["seed"], &plan["machine"]), (&7.into(), &"xeon-mp-foster".into()));
-    let ran = study(folder, &["--seed=7", "--out=a"]);
+    let ran = study(folder, &["--seed=7", "--out=a", "--full"]);
     assert_eq!(ran.status, 0, "{}", ran.err);
     for part in [
         "PREDICTED: every figure is a prediction of models; nothing was measured.",

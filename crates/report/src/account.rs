@@ -1,6 +1,8 @@
 //! What CPU time was and is worth, as text. The raw time comes first.
 
+use crate::brief::Brief;
 use crate::number;
+use crate::topology;
 use crate::words::{clean, shorten};
 use coretwin_base::account::{
     AccountSummary, Balance, Factor, MethodName, NO_SIBLINGS, SiblingsOrigin, Span, Worth,
@@ -22,7 +24,7 @@ pub fn account_text(summary: &AccountSummary) -> String {
         0 | 1 => Columns::Raw,
         _ => Columns::All,
     };
-    let mut out = crate::topology::labelled(&facts(summary));
+    let mut out = topology::labelled(&facts(summary), topology::COLUMNS);
     let processes = summary.processes.iter().map(|group| {
         let comm = clean(&group.comm);
         Row { worth: group.worth, name: format!("{} {comm}", group.name), ended: group.ended, comm }
@@ -40,6 +42,43 @@ pub fn account_text(summary: &AccountSummary) -> String {
         out += &table("cgroup", columns, rows.collect());
     }
     out + &warnings(summary)
+}
+
+/// The answer in a few lines.
+#[must_use]
+pub fn account_brief(summary: &AccountSummary) -> Brief {
+    let worth = &summary.worth;
+    let word = summary.origin.mark().unwrap_or_default();
+    let lead = if word.is_empty() { String::new() } else { format!("{word}: ") };
+    let raw = seconds(worth.raw_s);
+    let facts: BTreeMap<String, String> = facts(summary).into_iter().collect();
+    let said = |label: &str| facts.get(label).cloned().unwrap_or_default();
+    let brief = match summary.siblings.threads_per_core_max() {
+        0 | 1 => Brief::new(
+            word,
+            format!(
+                "{lead}{raw} of CPU time; no siblings are known, so every second counts in full."
+            ),
+        ),
+        _ => {
+            let share = 100.0 * worth.shared_s / worth.raw_s.max(f64::MIN_POSITIVE);
+            let alone = seconds(worth.alone_equivalent_s.value);
+            let answer = format!(
+                "{lead}{raw} of CPU time were worth {alone} alone: {share:.1} % ran beside a busy sibling."
+            );
+            let capacity = format!("capacity {}", ranged(worth.capacity_s));
+            let alone = format!("if alone {}", ranged(worth.alone_equivalent_s));
+            Brief::new(word, answer).line("interval", [capacity, alone, said("  shared")])
+        }
+    };
+    let command = said("command");
+    let interrupted = if summary.interrupted { "interrupted".to_owned() } else { String::new() };
+    let elapsed = format!("{} elapsed", human_seconds(summary.elapsed_s));
+    brief
+        .line("of", [shorten(&clean(&summary.target), NAME_MAX), elapsed, command, interrupted])
+        .line("method", [method(summary)])
+        .line("CPUs", [said("CPUs")])
+        .warnings(summary.warnings.iter().filter(|warning| warning.kind != NO_SIBLINGS))
 }
 
 fn facts(summary: &AccountSummary) -> Vec<(String, String)> {

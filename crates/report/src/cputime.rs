@@ -1,6 +1,7 @@
 //! The report of `cputime`: a table laid out like the note's, a figure, what they mean, and the
 //! note's own figures beside them.
 
+use crate::brief::Brief;
 use crate::document::{Block, Column, Document, Figure, Headline, Outline, Table};
 use crate::format::{Format, document_formats};
 use crate::plot::{Bar, BarGroup, Bars, Plot};
@@ -33,6 +34,54 @@ pub const CPUTIME_FORMATS: &[CputimeFormat] = document_formats![
         crate::json::pretty(cputime.summary)
     }),
 ];
+
+/// The answer in a few lines. What to do next and where the report is are for the caller to add.
+#[must_use]
+pub fn cputime_brief(cputime: &Cputime<'_>) -> Brief {
+    let summary = cputime.summary;
+    let one = summary.conditions.iter().filter(|condition| condition.spinners == 1);
+    let apart = one.clone().find(|one| matches!(one.placement, Place::Pair | Place::Cores));
+    let pair = (summary.cpus.work.0, summary.cpus.neighbour.0);
+    let mark = summary.origin.mark();
+    let (word, said) = match (summary.factors, apart.and_then(|condition| condition.slowdown)) {
+        _ if summary.too_busy.is_some() => {
+            ("TOO BUSY", "others disturbed every block, so nothing was kept".to_owned())
+        }
+        (Some(factors), _) => (
+            mark.unwrap_or("MEASURED"),
+            format!(
+                "a CPU second of this work beside a busy sibling is worth {:.2} s alone",
+                1.0 / factors.slowdown.value
+            ),
+        ),
+        (None, Some(slowdown)) => (
+            "NOT SMT",
+            format!(
+                "CPUs {} and {} share no known core; this work takes {slowdown:.2} times as long beside \
+                 the other",
+                pair.0, pair.1
+            ),
+        ),
+        (None, None) => ("NO RESULT", "no block of the work beside a spinner counts".to_owned()),
+    };
+    let factors = summary.factors.map(|factors| {
+        let core_yield = format!("yield {}", estimate(factors.core_yield));
+        [format!("slowdown {}", estimate(Some(factors.slowdown))), core_yield]
+    });
+    let places = one.map(|condition| {
+        let Some(value) = condition.slowdown else { return String::new() };
+        let real = Estimate { value, low: condition.low, high: condition.high };
+        format!("{} {}", condition.placement.name(), estimate(Some(real)))
+    });
+    let set_aside = format!("{} set aside", summary.blocks_set_aside);
+    let blocks = number::count(summary.blocks.into(), "block");
+    let to_say = if word == "TOO BUSY" { " to say" } else { "" };
+    Brief::new(word, format!("{word}{to_say}: {said}."))
+        .line("interval", factors.into_iter().flatten().chain(places))
+        .line("ended", [words::stopped(summary.stopped_because).to_owned(), blocks, set_aside])
+        .line("note", summary.too_busy.clone())
+        .warnings(summary.warnings.iter().chain(&cputime.environment.warnings))
+}
 
 fn document(cputime: &Cputime<'_>) -> Document {
     let summary = cputime.summary;

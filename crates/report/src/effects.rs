@@ -58,7 +58,7 @@ pub(crate) fn facts(study: &Study<'_>) -> String {
 }
 
 /// Why the study ended; of one whose budget did, how exact it is.
-fn ended(study: &Study<'_>) -> String {
+pub(crate) fn ended(study: &Study<'_>) -> String {
     let because = words::stopped(study.summary.stopped_because);
     let ratios = study.summary.rows.iter().filter(|row| row.scale == Scale::Ratio);
     let half = ratios.filter_map(|row| Some((row.high? / row.low?).sqrt() - 1.0)).reduce(f64::max);

@@ -20,6 +20,7 @@
 
 mod account;
 mod article;
+mod brief;
 mod comparison;
 mod conditions;
 mod cputime;
@@ -48,18 +49,21 @@ mod text;
 pub mod topology;
 mod words;
 
-pub use account::account_text;
+pub use account::{account_brief, account_text};
 pub use article::{article_csv, article_json};
-pub use comparison::{COMPARISON_FORMATS, ComparisonFormat};
-pub use cputime::{CPUTIME_FORMATS, Cputime, CputimeFormat};
+pub use brief::{Brief, LINES_MAX};
+pub use comparison::{COMPARISON_FORMATS, ComparisonFormat, comparison_brief};
+pub use cputime::{CPUTIME_FORMATS, Cputime, CputimeFormat, cputime_brief};
 pub use csv::csv;
 pub use digest::Study;
-pub use fleet::comparison::{FLEET_COMPARISON_FORMATS, FleetComparisonFormat};
-pub use fleet::{FLEET_FORMATS, FleetFormat};
+pub use fleet::comparison::{
+    FLEET_COMPARISON_FORMATS, FleetComparisonFormat, fleet_comparison_brief,
+};
+pub use fleet::{FLEET_FORMATS, FleetFormat, fleet_brief};
 pub use format::Format;
 pub use json::json;
 pub use openmetrics::openmetrics;
-pub use run::run_text;
+pub use run::{run_brief, run_text};
 pub use simulated_core::{
     core_components, core_enhancements_text, core_figure, core_matrix_text, core_note_text,
     core_run_text, core_sieve_pages_text,
@@ -68,5 +72,5 @@ pub use simulated_kernel::{
     sched_diff_text, sched_heat_map, sched_log_text, sched_perfetto, sched_runs_text,
     sched_sweep_csv, sched_sweep_text, sched_timeline,
 };
-pub use study::{FORMATS, StudyFormat, html, markdown, text};
+pub use study::{FORMATS, StudyFormat, html, markdown, study_brief, text};
 pub use words::shell_line;

@@ -1,6 +1,7 @@
 //! What a probe found, as text.
 
-use crate::topology::labelled;
+use crate::brief::Brief;
+use crate::topology::{COLUMNS, labelled};
 use crate::words::clean;
 use coretwin_base::account::probe::{Contention, Probe};
 use coretwin_base::machine::cpu_set::CpuSet;
@@ -14,8 +15,27 @@ const PAIRS_MAX: usize = 32;
 #[must_use]
 pub fn text(probe: &Probe) -> String {
     let mut out = format!("{}\n\n", sentence(probe));
-    out += &labelled(&facts(probe));
+    out += &labelled(&facts(probe), COLUMNS);
     out + &pairs(probe)
+}
+
+/// The answer in a few lines.
+#[must_use]
+pub fn brief(probe: &Probe) -> Brief {
+    let facts = |label: &str| -> String {
+        let known = facts(probe).into_iter().find(|(known, _)| known == label);
+        known.map(|(_, text)| text).unwrap_or_default()
+    };
+    let said = sentence(probe);
+    let answer = match said.split_once(": {") {
+        Some((head, _)) if probe.groups.len() > 1 => format!("{head}."),
+        _ => said,
+    };
+    Brief::new("", answer)
+        .line("groups", [sets(&probe.groups)])
+        .line("kernel", [facts("the kernel")])
+        .line("measured", [facts("measured")])
+        .line("quality", [facts("quality")])
 }
 
 fn sets(sets: &[CpuSet]) -> String {

@@ -1,9 +1,39 @@
 //! One reading, for `coretwin run`.
 
+use crate::brief::Brief;
 use crate::number;
 use crate::words;
 use coretwin_base::study::reading::{Reading, Status};
 use coretwin_base::units::human_seconds;
+
+/// A reading in a few lines.
+#[must_use]
+pub fn run_brief(reading: &Reading) -> Brief {
+    let better = reading.better.name();
+    let word = if reading.status == Status::Failed { "FAILED" } else { "" };
+    let answer = match reading.value {
+        Some(value) => format!(
+            "{}: {} {} ({better} is better) in arm {}.",
+            reading.row,
+            number::value(value),
+            reading.unit,
+            reading.arm
+        ),
+        None => format!("{word}: {} gave no value in arm {}.", reading.row, reading.arm),
+    };
+    let [user, system] = [reading.user_s, reading.system_s].map(human_seconds);
+    let elapsed = human_seconds(reading.elapsed_s);
+    let metrics = reading
+        .metrics
+        .iter()
+        .map(|(name, metric)| format!("{name} {} {}", number::value(metric.value), metric.unit));
+    let broken = reading.checks.iter().filter(|(_, held)| !**held);
+    Brief::new(word, answer)
+        .line("time", [format!("{elapsed} elapsed, {user} user, {system} system")])
+        .line("metrics", metrics)
+        .line("cause", reading.cause.as_deref().map(str::to_owned))
+        .line("checks", broken.map(|(name, _)| format!("{name} DID NOT HOLD")))
+}
 
 /// A reading as lines of `name  value`, ending in a line break.
 #[must_use]

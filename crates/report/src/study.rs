@@ -1,14 +1,19 @@
 //! The report of a study: its sections in their order, and its formats.
 
 use crate::article::{article_csv, article_json};
+use crate::brief::{Brief, tally};
 use crate::csv::csv;
 use crate::digest::{Digest, Study};
 use crate::document::{Block, Document, Outline};
 use crate::format::{Format, document_formats};
 use crate::json::json;
 use crate::openmetrics::openmetrics;
-use crate::{article, conditions, decision, effects, readings, words};
-use coretwin_stats::study::foremost;
+use crate::{article, conditions, decision, effects, number, readings, words};
+use coretwin_base::origin::Origin;
+use coretwin_base::study::plan::{Protocol, Scale};
+use coretwin_base::study::summary::RowEffect;
+use coretwin_base::units::human_seconds;
+use coretwin_stats::study::{Headline, belief, foremost, headlines};
 
 /// A form in which a study can be reported.
 pub type StudyFormat = Format<fn(&Study<'_>) -> String>;
@@ -31,6 +36,75 @@ pub const FORMATS: &[StudyFormat] = document_formats![
 #[must_use]
 pub fn text(study: &Study<'_>) -> String {
     crate::text::write(&document(study, false))
+}
+
+/// The answer in a few lines. What to do next and where the report is are for the caller to add.
+#[must_use]
+pub fn study_brief(study: &Study<'_>) -> Brief {
+    let Study { plan, readings, summary, .. } = study;
+    let all = headlines(plan, summary);
+    let place = foremost(&all);
+    let Some(first) = all.get(place) else { return Brief::default() };
+    let why = summary.sentences.get(place).or(summary.sentences.first());
+    let (label, pieces) = match (first.effect, why) {
+        (None, Some(why)) => ("because", vec![why.clone()]),
+        _ => ("interval", interval(study, first)),
+    };
+    let of_arm = |one: &Headline| {
+        let effect = one.effect.map(|effect| number::effect_on(one.scale, &one.unit, effect));
+        let word = if summary.origin == Origin::Measured { one.word } else { "" };
+        format!("{} {} {word}", one.arm, number::or_none(effect)).trim_end().to_owned()
+    };
+    let others = all.iter().enumerate().filter(|(index, _)| *index != place);
+    let runs_s = readings.iter().fold(0.0, |sum, reading| sum + reading.elapsed_s);
+    let blocks = number::count(summary.blocks.into(), "block");
+    let simulated = (summary.origin == Origin::Simulated).then(|| summary.machine.clone());
+    Brief::new(first.word, first.sentence())
+        .line(label, pieces.into_iter().chain(others.map(|(_, one)| of_arm(one))))
+        .line(
+            "ended",
+            [effects::ended(study), format!("{blocks}, runs of {}", human_seconds(runs_s))]
+                .into_iter()
+                .chain(simulated),
+        )
+        .warnings(conditions::warnings(study))
+}
+
+/// The interval; of several rows what they say one by one, and which is furthest from their mean.
+fn interval(study: &Study<'_>, of: &Headline) -> Vec<String> {
+    let mut pieces = vec![match of.interval {
+        Some((low, high)) => {
+            format!(
+                "{} {}",
+                effects::interval_name(study),
+                number::interval_on(of.scale, low, high)
+            )
+        }
+        None if study.plan.rules.protocol == Protocol::Article2003 => "no interval".to_owned(),
+        None => "no interval: that takes two blocks".to_owned(),
+    }];
+    if study.summary.origin == Origin::Simulated {
+        let error = belief::error(study.summary.prediction.as_deref());
+        pieces.push(error.map_or_else(
+            || "unvalidated".to_owned(),
+            |score| format!("the model's own error is {:.1} points", score.mean_error_points),
+        ));
+    }
+    let is_compared = |row: &&RowEffect| row.arm == of.arm && row.scale == Scale::Ratio;
+    let rows: Vec<&RowEffect> = study.summary.rows.iter().filter(is_compared).collect();
+    let Some(mean) = of.effect.filter(|_| rows.len() > 1) else { return pieces };
+    let verdicts = rows.iter().filter_map(|row| row.verdict);
+    let verdicts = tally(verdicts.map(|verdict| words::verdict(study, &of.arm, verdict)));
+    let head = format!("geometric mean of {}", number::count(of.rows.into(), "row"));
+    pieces.push(if verdicts.is_empty() { head } else { format!("{head}: {verdicts}") });
+    let far = |row: &&&RowEffect| row.ratio.map_or(0.0, |ratio| (ratio / mean).ln().abs());
+    if let Some(row) = rows.iter().max_by(|a, b| far(a).total_cmp(&far(b))) {
+        let verdict =
+            row.verdict.map(|verdict| format!(" {}", words::verdict(study, &of.arm, verdict)));
+        let effect = number::or_none(row.ratio.map(number::effect));
+        pieces.push(format!("furthest {} {effect}{}", row.row, verdict.unwrap_or_default()));
+    }
+    pieces
 }
 
 /// The report as Markdown.

@@ -7,8 +7,8 @@ use coretwin_base::machine::topology::{Cpu, SiblingsAgree, Topology, Trust};
 use coretwin_base::machine::ways::WithoutSmt;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// No line is longer.
-const COLUMNS: usize = 100;
+/// No line is longer where there is no terminal that says so.
+pub const COLUMNS: usize = 100;
 /// Where the text beside a label starts.
 const LABEL_COLUMNS: usize = 15;
 /// A longer row of cores is folded to its first ones and its last.
@@ -16,40 +16,46 @@ const CORES_SHOWN_MAX: usize = 32;
 /// More parts of one kind below one another are folded likewise, if they are alike.
 const PARTS_SHOWN_MAX: usize = 6;
 
-/// Draws the machine, at most 100 columns wide, ending in a line end.
+/// Draws the machine, at most so many columns wide, ending in a line end.
 #[must_use]
-pub fn draw(topology: &Topology) -> String {
-    let mut out = headline(topology);
+pub fn draw(topology: &Topology, columns: usize) -> String {
+    let mut out = headline(topology, columns);
     out.push('\n');
     for package in packages(topology) {
-        package.write(&mut out, "", "");
+        package.write(&mut out, "", "", columns);
     }
     if let Some(legend) = legend(topology) {
         out.push_str(&legend);
     }
     out.push('\n');
-    out.push_str(&labelled(&facts(topology)));
+    out.push_str(&labelled(&facts(topology), columns));
     out
 }
 
 /// Lines below a drawing: what SMT costs in security, and the ways to go without it.
 #[must_use]
-pub fn without_smt(without: &WithoutSmt) -> String {
+pub fn without_smt(without: &WithoutSmt, columns: usize) -> String {
     let ways = without.ways.each().map(|(name, way)| {
         let available = if way.available { "available" } else { "not available" };
         ("without SMT".to_owned(), format!("{name}, {available}: {}", way.why))
     });
-    labelled(&[&[("security".to_owned(), without.cost())][..], &ways].concat())
+    labelled(&[&[("security".to_owned(), without.cost())][..], &ways].concat(), columns)
 }
 
 /// Facts, each a label and its text, wrapped beside one another.
 #[must_use]
-pub fn labelled(facts: &[(String, String)]) -> String {
+pub fn labelled(facts: &[(String, String)], columns: usize) -> String {
     let mut out = String::new();
     for (label, text) in facts {
-        write_fact(&mut out, label, text);
+        beside(&mut out, &format!("{label:<LABEL_COLUMNS$}"), text, columns);
     }
     out
+}
+
+/// A text wrapped beside its label.
+pub fn beside(out: &mut String, label: &str, text: &str, columns: usize) {
+    let rest = " ".repeat(label.chars().count());
+    fill(out, clean(text).split_whitespace(), columns, label, &rest);
 }
 
 /// `12 CPUs on 6 cores, 2 per core`.
@@ -72,10 +78,10 @@ fn counted(count: usize, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
-fn headline(topology: &Topology) -> String {
+fn headline(topology: &Topology, columns: usize) -> String {
     let cpus: Vec<&Cpu> = topology.cpus.iter().collect();
     let model = topology.cpuinfo.model_name.iter();
-    let model: String = model.map(|name| shorten(&clean(name), COLUMNS) + "\n").collect();
+    let model: String = model.map(|name| shorten(&clean(name), columns) + "\n").collect();
     if topology.cores.is_none() {
         let flag = if topology.cpuinfo.ht_flag { "set" } else { "not set" };
         return format!(
@@ -104,18 +110,18 @@ struct Part {
 
 impl Part {
     /// Writes the part behind `first`, its further lines behind `rest`.
-    fn write(&self, out: &mut String, first: &str, rest: &str) {
+    fn write(&self, out: &mut String, first: &str, rest: &str, columns: usize) {
         let gap = if self.title.is_empty() || self.cores.is_empty() { "" } else { "  " };
         let start = format!("{first}{}{gap}", self.title);
         let indent = start.chars().count() - rest.chars().count();
         let below = format!("{rest}{}", " ".repeat(indent));
-        fill(out, self.cores.iter().map(String::as_str), COLUMNS, &start, &below);
+        fill(out, self.cores.iter().map(String::as_str), columns, &start, &below);
         for (index, part) in self.inside.iter().enumerate() {
             let (branch, stem) = match index + 1 == self.inside.len() {
                 true => ("└─ ", "   "),
                 false => ("├─ ", "│  "),
             };
-            part.write(out, &format!("{rest}{branch}"), &format!("{rest}{stem}"));
+            part.write(out, &format!("{rest}{branch}"), &format!("{rest}{stem}"), columns);
         }
     }
 }
@@ -367,10 +373,4 @@ fn cpuinfo(topology: &Topology) -> String {
         number(info.siblings),
         number(info.cpu_cores)
     )
-}
-
-/// A label and its text, wrapped beside the label.
-fn write_fact(out: &mut String, label: &str, text: &str) {
-    let (label, rest) = (format!("{label:<LABEL_COLUMNS$}"), " ".repeat(LABEL_COLUMNS));
-    fill(out, clean(text).split_whitespace(), COLUMNS, &label, &rest);
 }

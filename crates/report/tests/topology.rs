@@ -25,7 +25,7 @@ fn machines() -> BTreeMap<String, Topology> {
 fn drawings_of_every_machine() {
     let mut all = String::new();
     for (name, topology) in machines() {
-        let _ = writeln!(all, "======== {name} ========\n{}", draw(&topology));
+        let _ = writeln!(all, "======== {name} ========\n{}", draw(&topology, 100));
     }
     expect_file![concat!(env!("CARGO_MANIFEST_DIR"), "/tests/snapshots/topologies.txt")]
         .assert_eq(&all);
@@ -35,7 +35,7 @@ fn drawings_of_every_machine() {
 #[test]
 fn listing_1_alone_is_two_logical_cpus_of_unknown_cores() {
     let mut alone = machines().remove("listing-1").expect("record");
-    let drawing = draw(&alone);
+    let drawing = draw(&alone, 100);
     assert!(drawing.starts_with("2 logical CPUs; ht flag set; cores unknown\n"), "{drawing}");
     assert!(!drawing.contains("2 cores") && !drawing.contains("package"), "{drawing}");
     assert!(drawing.contains("\nCPUs 0-1, on which cores is unknown\n"), "{drawing}");
@@ -43,7 +43,7 @@ fn listing_1_alone_is_two_logical_cpus_of_unknown_cores() {
     let agree = alone.cpuinfo.siblings_agree.as_mut().expect("two CPUs");
     agree.microcode = Some(false);
     agree.differences = (0..9).map(|cpu| format!("CPUs {cpu} and 9 differ")).collect();
-    let drawing = draw(&alone);
+    let drawing = draw(&alone, 100);
     assert!(drawing.contains("DIFFER in microcode, agree in"), "{drawing}");
     assert!(drawing.contains("CPUs 5 and 9") && drawing.contains("and 3 more"), "{drawing}");
 }
@@ -51,7 +51,7 @@ fn listing_1_alone_is_two_logical_cpus_of_unknown_cores() {
 #[test]
 fn every_line_fits_and_every_small_machine_shows_every_cpu() {
     for (name, topology) in machines() {
-        let drawing = draw(&topology);
+        let drawing = draw(&topology, 100);
         for line in drawing.lines() {
             assert!(line.chars().count() <= 100, "{name}: {line}");
             assert_eq!(line, line.trim_end(), "{name}");
@@ -80,15 +80,15 @@ fn many_equal_parts_and_long_rows_are_folded_but_never_where_a_cpu_is_marked() {
         })
         .collect();
     wide.allowed = wide.cpus.iter().map(|cpu| cpu.cpu).collect();
-    let drawing = draw(&wide);
+    let drawing = draw(&wide, 100);
     assert!(drawing.contains("[5] … 292 more … [298] [299]"), "{drawing}");
     wide.cpus[150].online = false;
-    let drawing = draw(&wide);
+    let drawing = draw(&wide, 100);
     assert!(drawing.contains("(150)") && drawing.contains("[149]"), "{drawing}");
     for cpu in &mut wide.cpus {
         (cpu.package, cpu.online) = (cpu.cpu.0 / 10, true);
     }
-    let drawing = draw(&wide);
+    let drawing = draw(&wide, 100);
     assert!(drawing.contains("… 27 more packages like these, CPUs 20-289"), "{drawing}");
 }
 
@@ -97,5 +97,5 @@ fn nothing_at_all_is_still_a_drawing() {
     let mut empty = machines().remove("vm-no-smt").expect("record");
     empty.cpus.clear();
     empty.caches.clear();
-    assert!(draw(&empty).starts_with("0 CPUs on 0 cores"));
+    assert!(draw(&empty, 100).starts_with("0 CPUs on 0 cores"));
 }

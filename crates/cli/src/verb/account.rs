@@ -66,7 +66,11 @@ fn measure(args: &Args) -> Result<ExitCode> {
     let summary = account(args, &root, &topology, &siblings, &valuation, &stopped)?;
     let printed = match args.json {
         true => out::json(&summary),
-        false => out::text(&coretwin_report::account_text(&summary)),
+        false if args.full => out::text(&coretwin_report::account_text(&summary)),
+        false => {
+            let more = "the same with --full: every process, thread and cgroup";
+            out::brief(&coretwin_report::account_brief(&summary).whole("more", more, ""))
+        }
     };
     match printed {
         // Who reads no further still wants to know how the command ended.

@@ -7,6 +7,7 @@ use coretwin_article::audit::claims::{CheckedClaim, ClaimsReport, Verdict, claim
 use coretwin_article::audit::note::{NoteReport, note};
 use coretwin_article::audit::{AuditReport, Finding, audit, builtin};
 use coretwin_base::caps;
+use coretwin_report::Brief;
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::io::Read;
@@ -19,8 +20,8 @@ const NAME_WIDTH: usize = 54;
 /// Options of the verb.
 #[derive(clap::Args)]
 #[command(after_help = "\
-Every printed figure is taken as the range of values that round, or truncate, to it. What cannot
-follow from the other figures is listed, with the smallest misprint that explains it: one digit
+Every printed figure is taken as the range of values that round, or truncate, to it. What cannot \
+follow from the other figures is listed, with the smallest misprint that explains it: one digit \
 wrong, two digits swapped, or a wrong sign.
 
 A table of yours is CSV with a header line. Recognised by their headers:
@@ -29,7 +30,7 @@ A table of yours is CSV with a header line. Recognised by their headers:
   ratio                   their quotient
   X_total                 sum of the other X_ columns
   real_s, user_s, system_s   user + system is at most real
-A first column that says geomean makes its row the geometric means of the rows above.
+A first column that says geomean makes its row the geometric means of the rows above. \
 Headers with a unit of time (us_off, wall_s) and without \"per\" mean: lower is better.
 
 Examples:
@@ -44,6 +45,9 @@ pub(crate) struct Args {
     /// Print the findings as JSON: one object for a table, a list for the built-in ones
     #[arg(long)]
     json: bool,
+    /// Print every finding, and the note's slowdowns
+    #[arg(long, conflicts_with = "json")]
+    full: bool,
     /// Exit with status 1 if anything does not follow
     #[arg(long)]
     fail_on_findings: bool,
@@ -61,20 +65,47 @@ enum Entry {
 /// Runs the verb.
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let findings = match &args.file {
-        Some(file) => one_table(file, args.json)?,
-        None => built_in_tables(args.json)?,
+        Some(file) => one_table(file, args)?,
+        None => built_in_tables(args)?,
     };
     let failed = args.fail_on_findings && findings > 0;
     Ok(if failed { ExitCode::from(CELLS_FAILED) } else { ExitCode::SUCCESS })
 }
 
+/// The answer: how much follows, and the first that does not.
+fn brief(name: &str, reports: &[&AuditReport]) -> Brief {
+    let figures: usize = reports.iter().map(|report| report.checked.figures).sum();
+    let broken: usize = reports.iter().map(|report| report.checked.broken).sum();
+    let word = if broken == 0 { "ALL FOLLOW" } else { "DOES NOT FOLLOW" };
+    let findings = || reports.iter().flat_map(|report| &report.findings);
+    let misprints = findings().filter_map(|finding| match finding.candidates.as_slice() {
+        [only] => Some(format!(
+            "{}, {}: {}, meant {}",
+            finding.row, finding.column, finding.printed, only.meant
+        )),
+        _ => None,
+    });
+    let others = findings().filter(|finding| finding.candidates.len() != 1);
+    let others = others.map(|one| format!("{}, {}: {}", one.row, one.column, one.printed));
+    Brief::new(word, format!("{word}: {broken} of {figures} figures of {name}."))
+        .line("misprints", misprints)
+        .line("others", others)
+}
+
 /// Audits a file; how many findings.
-fn one_table(file: &Path, json: bool) -> Result<usize> {
+fn one_table(file: &Path, args: &Args) -> Result<usize> {
     let name = file.display().to_string();
     let text = read(file, &name)?;
     let report = audit(&name, &text).map_err(|error| Usage(error.to_string()))?;
-    if json {
+    if args.json {
         out::json(&report)?;
+    } else if !args.full {
+        let brief = brief(&name, &[&report]).line("read as", report.recognised.clone());
+        out::brief(&brief.whole(
+            "more",
+            "the same with --full: every finding and what it breaks",
+            "",
+        ))?;
     } else {
         let mut page = overview(&name, &report);
         for sentence in &report.recognised {
@@ -87,7 +118,7 @@ fn one_table(file: &Path, json: bool) -> Result<usize> {
 }
 
 /// Audits what comes with the program; how many findings.
-fn built_in_tables(json: bool) -> Result<usize> {
+fn built_in_tables(args: &Args) -> Result<usize> {
     let mut page = String::new();
     let mut entries = Vec::new();
     for table in builtin() {
@@ -97,15 +128,28 @@ fn built_in_tables(json: bool) -> Result<usize> {
         entries.push(Entry::Table(report));
     }
     let claims = claims()?;
+    let fall = claims.claims.iter().filter(|claim| claim.verdict != Verdict::Follows).count();
+    let claimed = format!("{fall} of {} do not follow as printed", claims.rows);
     page.push_str(&claims_text(&claims));
     entries.push(Entry::Claims(claims));
     let slowdowns = note()?;
     page.push_str(&note_text(&slowdowns));
     entries.push(Entry::Note(slowdowns));
-    if json {
+    if args.json {
         out::json(&entries)?;
-    } else {
+    } else if args.full {
         out::text(&page)?;
+    } else {
+        let reports: Vec<&AuditReport> = entries
+            .iter()
+            .filter_map(|entry| if let Entry::Table(report) = entry { Some(report) } else { None })
+            .collect();
+        let more = "the same with --full: every finding, claim and slowdown";
+        out::brief(
+            &brief("the printed tables", &reports)
+                .line("claims", [claimed])
+                .whole("more", more, ""),
+        )?;
     }
     let findings = entries.iter().map(|entry| match entry {
         Entry::Table(report) => report.findings.len(),
@@ -266,6 +310,7 @@ mod tests {
 
     #[test]
     fn files_that_cannot_be_tables_are_usage_errors_with_a_place() {
+        let plain = Args { file: None, json: false, full: false, fail_on_findings: false };
         let folder = tempfile::tempdir().expect("folder");
         let at = |name: &str, bytes: &[u8]| {
             let path = folder.path().join(name);
@@ -278,7 +323,7 @@ mod tests {
             (folder.path().join("none.csv"), "it cannot be read"),
             (folder.path().to_owned(), "it cannot be read"),
         ] {
-            let error = one_table(&path, false).expect_err(part);
+            let error = one_table(&path, &plain).expect_err(part);
             assert!(error.is::<Usage>(), "{error}");
             let text = error.to_string();
             assert!(text.starts_with("audit ") && text.contains(part), "{text}");

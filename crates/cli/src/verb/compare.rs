@@ -12,7 +12,7 @@ use crate::exit::{CELLS_FAILED, DONE, Usage};
 use crate::options;
 use crate::{formats, out};
 use anyhow::Result;
-use coretwin_report::COMPARISON_FORMATS;
+use coretwin_report::{Brief, COMPARISON_FORMATS, Format, comparison_brief};
 use coretwin_stats::comparison::{compare, compare_as, folder_heads};
 use coretwin_stats::confidence;
 use fail_on::FailOn;
@@ -23,9 +23,9 @@ use std::process::ExitCode;
 /// Options of the verb.
 #[derive(clap::Args)]
 #[command(after_help = format!("\
-For studies of the same rows with arms of the same labels: on two kernels, two machines, before and
-after a change. Effects are compared (does \"on\" do more here than there? the interaction), and values,
-arm by arm. For fleets (folders of coretwin fleet) effects by processor and row, over machines: those
+For studies of the same rows with arms of the same labels: on two kernels, two machines, before and \
+after a change. Effects are compared (does \"on\" do more here than there? the interaction), and values, \
+arm by arm. For fleets (folders of coretwin fleet) effects by processor and row, over machines: those \
 that are in both are compared with themselves. A study beside a fleet is a fleet of one machine.
 
 Each is compared with the first, or with --baseline; what got worse comes first.
@@ -36,7 +36,7 @@ Each is compared with the first, or with --baseline; what got worse comes first.
   value-worse    a value is worse in an arm; boot-to-boot luck counts too; of fleets there are none
   inconclusive   a suite's effect (of a fleet without suites, a row's) could not be decided
   unmatched      a row, an arm or a machine of a fleet is in one of them only
-Worse means: the {} excludes no change, the {} reaches over the margin, and
+Worse means: the {} excludes no change, the {} reaches over the margin, and \
 the p-value, Holm-adjusted over all lines of its table, is below {}.
 
 Examples:
@@ -57,9 +57,12 @@ pub(crate) struct Args {
     /// Compare all of them with this one
     #[arg(long, value_name = "DIR")]
     baseline: Option<PathBuf>,
-    /// Form of the comparison
-    #[arg(long, default_value = "text", value_parser = formats::of(COMPARISON_FORMATS))]
-    format: String,
+    /// Form of the comparison (default: the answer in seven lines; text, where --out is given)
+    #[arg(long, value_parser = formats::of(COMPARISON_FORMATS))]
+    format: Option<String>,
+    /// Print all of it: short for --format text
+    #[arg(long, conflicts_with = "format")]
+    full: bool,
     /// Write to this file instead of standard output
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
@@ -76,12 +79,21 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let sources =
         folders(args)?.iter().map(|folder| Source::read(folder)).collect::<Result<Vec<_>>>()?;
     let studies: Vec<&Stored> = sources.iter().filter_map(Source::study).collect();
-    let (text, failed) = match studies.len() == sources.len() {
+    let (answer, failed) = match studies.len() == sources.len() {
         #[cfg(feature = "fleet")]
         false => fleets::compared(args, sources)?,
         _ => of_studies(args, &studies)?,
     };
-    out::to(args.out.as_deref(), &text)?;
+    match answer {
+        Answer::Text(text) => out::to(args.out.as_deref(), &text)?,
+        Answer::Brief(brief) => {
+            out::brief(&brief.whole(
+                "more",
+                "the same with --full: every line and both machines",
+                "",
+            ))?;
+        }
+    }
     Ok(ExitCode::from(if failed { CELLS_FAILED } else { DONE }))
 }
 
@@ -98,7 +110,33 @@ fn folders(args: &Args) -> Result<Vec<PathBuf>> {
     Ok(folders)
 }
 
-fn of_studies(args: &Args, studies: &[&Stored]) -> Result<(String, bool)> {
+/// What is printed.
+enum Answer {
+    Brief(Brief),
+    Text(String),
+}
+
+impl Args {
+    /// The form that is asked for; `None` for the answer alone.
+    fn format(&self) -> Option<&str> {
+        let is_brief = !self.full && self.out.is_none();
+        self.format.as_deref().or(if is_brief { None } else { Some("text") })
+    }
+
+    /// Comparisons in the form that is asked for.
+    fn shown<T>(
+        &self,
+        formats: &[Format<fn(&[T]) -> String>],
+        brief: fn(&[T]) -> Brief,
+        comparisons: &[T],
+    ) -> Answer {
+        let Some(name) = self.format() else { return Answer::Brief(brief(comparisons)) };
+        let format = formats.iter().find(|format| format.name == name);
+        Answer::Text(format.map(|format| (format.render)(comparisons)).unwrap_or_default())
+    }
+}
+
+fn of_studies(args: &Args, studies: &[&Stored]) -> Result<(Answer, bool)> {
     let usage = |error: coretwin_stats::comparison::NothingInCommon| Usage(error.to_string());
     let comparisons = match studies {
         [first, second] => {
@@ -116,9 +154,8 @@ fn of_studies(args: &Args, studies: &[&Stored]) -> Result<(String, bool)> {
             (1..studies.len()).map(one).collect::<Result<Vec<_>, _>>()?
         }
     };
-    let format = COMPARISON_FORMATS.iter().find(|format| format.name == args.format);
-    let text = format.map(|format| (format.render)(&comparisons)).unwrap_or_default();
+    let answer = args.shown(COMPARISON_FORMATS, comparison_brief, &comparisons);
     let mut conditions = args.fail_on.iter();
     let failed = conditions.any(|condition| comparisons.iter().any(|one| condition.holds(one)));
-    Ok((text, failed))
+    Ok((answer, failed))
 }

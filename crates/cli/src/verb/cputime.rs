@@ -75,27 +75,34 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
             (bundle, plan, machine)
         }
     };
-    out::results_go_to(bundle.folder(), parent.as_deref());
+    out::news(&out::results_go_to(bundle.folder(), parent.as_deref()));
     let data = bundle.path(DATA);
     let means = Means { run_as, boot: None, patience: args.wait_quiet, stop };
-    let measured = Session::open(bundle, plan, &root)
-        .and_then(|mut session| Ok((measure(&mut session, &mut machine, means)?, session)));
+    let measured = Session::open(bundle, plan, &root).and_then(|mut session| {
+        Ok((measure(&mut session, &mut machine, means, args.full || args.json)?, session))
+    });
     // Made again from its seed if the experiment goes on.
     let _ = fs::remove_file(data);
     let (summary, Session { bundle, plan, .. }) = measured?;
-    if args.json {
-        out::json(&summary)?;
+    if !args.json && !args.full {
+        out::brief(&findings::cputime_answer(&bundle, &plan, &summary)?)?;
     } else {
-        out::text(&findings::cputime_report(&bundle, &summary, "text")?)?;
+        match args.json {
+            true => out::json(&summary)?,
+            false => out::text(&findings::cputime_report(&bundle, &summary, "text")?)?,
+        }
+        out::news(&format!("the whole report: {}", bundle.path("report.html").display()));
+        let go_on = resuming::go_on(&plan, bundle.folder());
+        if summary.stopped_because == StoppedBecause::Interrupted {
+            out::news(&format!("interrupted; {go_on}"));
+        } else if summary.stopped_because == StoppedBecause::Busy || summary.too_busy.is_some() {
+            out::news(&quiet::stopped(&plan, &go_on));
+        }
     }
-    out::news(&format!("the whole report: {}", bundle.path("report.html").display()));
-    let go_on = resuming::go_on(&plan, bundle.folder());
     if summary.stopped_because == StoppedBecause::Interrupted {
-        out::news(&format!("interrupted; {go_on}"));
         return Ok(ExitCode::from(INTERRUPTED));
     }
     if summary.stopped_because == StoppedBecause::Busy || summary.too_busy.is_some() {
-        out::news(&quiet::stopped(&plan, &go_on));
         return Ok(ExitCode::from(TOO_BUSY));
     }
     // No block of value is no result either.
@@ -109,6 +116,7 @@ fn measure(
     session: &mut Session,
     machine: &mut HostMachine,
     means: Means,
+    is_full: bool,
 ) -> Result<CputimeSummary> {
     let taken = session.readings.len();
     let measured = session.measure(machine, means);
@@ -119,7 +127,10 @@ fn measure(
     let summary = findings::of_cputime(plan, readings, stopped)?;
     findings::save_cputime(bundle, &summary)?;
     if readings.len() > taken && stopped != StoppedBecause::Interrupted {
-        results::keep_factors(plan, environment, &summary)?;
+        let kept = results::keep_factors(plan, environment, &summary)?;
+        if is_full {
+            out::news(&kept);
+        }
     }
     Ok(summary)
 }

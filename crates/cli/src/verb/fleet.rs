@@ -30,7 +30,7 @@ Examples:
   coretwin fleet merge hosts               all bundles to one fleet
   coretwin fleet report hosts
 
-A fleet is a folder: fleet.json is the plan, bundles/ holds a file for each machine, merged/ what was
+A fleet is a folder: fleet.json is the plan, bundles/ holds a file for each machine, merged/ what was \
 made of them. Bundles may be copied in from anywhere.")]
 pub(crate) struct Args {
     #[command(subcommand)]

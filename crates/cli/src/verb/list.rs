@@ -20,11 +20,13 @@ use std::process::ExitCode;
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
-  coretwin list
+  coretwin list               suites first; of workloads the families
+  coretwin list workloads     every row of every family
+  coretwin list machines      one section: suites, arms, placements, machines, schedulers, workloads
   coretwin list chat          one workload in full: parameters, ranges, what it means
   coretwin list --json")]
 pub(crate) struct Args {
-    /// Describe one workload or suite
+    /// One section, or one workload or suite in full
     name: Option<String>,
     /// Print the facts as JSON
     #[arg(long)]
@@ -200,31 +202,74 @@ fn direction(better: Better) -> &'static str {
 /// Runs the verb.
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let mut catalogue = catalogue();
+    // For other programs a line each.
+    let columns = out::page(usize::MAX);
+    if args.name.as_deref() == Some(WORKLOADS) {
+        return shown(args, &catalogue, &workloads(&catalogue, columns)?);
+    }
+    let sections = sections(&catalogue, columns);
+    let named = sections.iter().find(|(name, _)| Some(*name) == args.name.as_deref());
+    if let Some((_, text)) = named {
+        return shown(args, &catalogue, text);
+    }
     if let Some(name) = &args.name {
         let known: Vec<&str> = catalogue
             .workloads
             .iter()
             .map(|item| item.name)
             .chain(catalogue.suites.iter().map(|suite| suite.name))
+            .chain(sections.iter().map(|(name, _)| *name))
+            .chain([WORKLOADS])
             .collect();
         if !known.contains(&name.as_str()) {
-            let why = coretwin_base::suggest::unknown("workload or suite", name, &known);
+            let why = coretwin_base::suggest::unknown("section, workload or suite", name, &known);
             return Err(crate::exit::Usage(why).into());
         }
         catalogue.workloads.retain(|item| item.name == name);
         catalogue.suites.retain(|suite| suite.name == name);
     }
-    if args.json {
-        out::json(&catalogue)?;
-    } else if args.name.is_some() {
-        out::text(&describe(&catalogue)?)?;
-    } else {
-        out::text(&overview(&catalogue)?)?;
+    let text = match args.name {
+        Some(_) => describe(&catalogue)?,
+        None => {
+            let texts: Vec<&str> = sections.iter().map(|(_, text)| text.as_str()).collect();
+            texts.join("\n") + &families(&catalogue)?
+        }
+    };
+    shown(args, &catalogue, &text)
+}
+
+fn shown(args: &Args, catalogue: &Catalogue, text: &str) -> Result<ExitCode> {
+    match args.json {
+        true => out::json(catalogue)?,
+        false => out::text(text)?,
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn overview(catalogue: &Catalogue) -> Result<String, std::fmt::Error> {
+/// The section that is a page of its own.
+const WORKLOADS: &str = "workloads";
+
+/// The families with the number of their rows: the rows would hide everything else.
+fn families(catalogue: &Catalogue) -> Result<String, std::fmt::Error> {
+    let mut text = "\nWorkloads, by family (coretwin list workloads names each)\n".to_owned();
+    let names: BTreeSet<&str> = catalogue.workloads.iter().map(|item| item.family).collect();
+    for name in names {
+        let rows: Vec<&str> =
+            catalogue.workloads.iter().filter(|item| item.family == name).map(|i| i.name).collect();
+        match rows[..] {
+            [only] => writeln!(text, "  {name:<16} {only}")?,
+            _ => writeln!(text, "  {name:<16} {} rows, like {}", rows.len(), rows[0])?,
+        }
+    }
+    Ok(text)
+}
+
+/// A name and what it is, wrapped beside it.
+fn entry(text: &mut String, (name, width): (&str, usize), about: &str, columns: usize) {
+    coretwin_report::topology::beside(text, &format!("  {name:<width$} "), about, columns);
+}
+
+fn workloads(catalogue: &Catalogue, columns: usize) -> Result<String, std::fmt::Error> {
     let mut text = String::from("Workloads, by family (coretwin list NAME says more)\n");
     let mut family = "";
     for item in &catalogue.workloads {
@@ -234,33 +279,41 @@ fn overview(catalogue: &Catalogue) -> Result<String, std::fmt::Error> {
             let sources: BTreeSet<&str> = in_family.map(|other| other.source).collect();
             writeln!(text, "\n{family}, from:")?;
             for source in sources {
-                writeln!(text, "  {source}")?;
+                coretwin_report::topology::beside(&mut text, "  ", source, columns);
             }
         }
         let better = direction(item.better);
-        writeln!(text, "  {:<22} {} ({}, {better})", item.name, item.about, item.unit)?;
+        let about = format!("{} ({}, {better})", item.about, item.unit);
+        entry(&mut text, (item.name, 22), &about, columns);
     }
-    text.push_str("\nSuites\n");
+    Ok(text)
+}
+
+/// The sections that are listed, each under the name that shows it alone.
+fn sections(catalogue: &Catalogue, columns: usize) -> Vec<(&'static str, String)> {
+    let mut text = String::from("Suites\n");
     for suite in &catalogue.suites {
-        // The rows of a long suite are its family, just above.
+        // The rows of a long suite are its family.
         let rows = match suite.rows.as_slice() {
             rows if rows.len() > 8 => format!(" ({} rows)", rows.len()),
             rows => format!(" ({})", rows.join(" ")),
         };
-        writeln!(text, "  {:<16} {}{rows}", suite.name, suite.about)?;
+        entry(&mut text, (suite.name, 16), &format!("{}{rows}", suite.about), columns);
     }
-    for (title, items) in [
-        ("Arms, as [LABEL=]STATE[@SCHEDULER]", &catalogue.arms),
-        ("Placements", &catalogue.placements),
-        ("Machines", &catalogue.machines),
-        ("Schedulers", &catalogue.schedulers),
+    let mut sections = vec![("suites", text)];
+    for (name, title, items) in [
+        ("arms", "Arms, as [LABEL=]STATE[@SCHEDULER]", &catalogue.arms),
+        ("placements", "Placements", &catalogue.placements),
+        ("machines", "Machines", &catalogue.machines),
+        ("schedulers", "Schedulers", &catalogue.schedulers),
     ] {
-        writeln!(text, "\n{title}")?;
+        let mut text = format!("{title}\n");
         for item in items {
-            writeln!(text, "  {:<16} {}", item.name, item.about)?;
+            entry(&mut text, (&item.name, 16), &item.about, columns);
         }
+        sections.push((name, text));
     }
-    Ok(text)
+    sections
 }
 
 fn describe(catalogue: &Catalogue) -> Result<String, std::fmt::Error> {
@@ -358,7 +411,7 @@ mod tests {
     #[test]
     fn every_row_is_shown_with_what_it_does_unit_direction_and_source() {
         let catalogue = catalogue();
-        let text = overview(&catalogue).expect("text");
+        let text = workloads(&catalogue, 60_000).expect("text");
         for item in &catalogue.workloads {
             let starts = format!("{} ", item.name);
             let line = text
@@ -368,8 +421,9 @@ mod tests {
             assert!(line.contains(item.unit), "{line}");
             assert!(line.contains(direction(item.better)) && text.contains(item.source), "{line}");
         }
+        let sections = sections(&catalogue, 60_000);
         for suite in &catalogue.suites {
-            assert!(text.contains(suite.about), "{}", suite.name);
+            assert!(sections[0].1.contains(suite.about), "{}", suite.name);
         }
     }
 

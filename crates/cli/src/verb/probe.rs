@@ -19,8 +19,8 @@ Examples:
   coretwin probe --cpus 0-7 --json
   sudo coretwin probe --exclusive       on a machine that is never quiet
 
-It loads the CPUs for some seconds, in bursts of hundredths of a second, and says so before.
-Other work on them is noticed: what it disturbs is measured again, and where it never ends the
+It loads the CPUs for some seconds, in bursts of hundredths of a second, and says so before. \
+Other work on them is noticed: what it disturbs is measured again, and where it never ends the \
 CPU is reported as undecided. Holds for now only: a hypervisor may move its CPUs at any time.")]
 pub(crate) struct Args {
     /// CPUs to probe, like 0-3,8 [default: all that this process may use]
@@ -38,6 +38,9 @@ pub(crate) struct Args {
     /// Draw the rounds from this seed
     #[arg(long, default_value_t = 1)]
     seed: u64,
+    /// Print all of it, not the answer in seven lines
+    #[arg(long, conflicts_with = "json")]
+    full: bool,
     /// Print the result as JSON
     #[arg(long)]
     json: bool,
@@ -85,8 +88,11 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     host::remember(&root, &found);
     if args.json {
         out::facts(topology.origin(), &found)?;
-    } else {
+    } else if args.full {
         out::text(&coretwin_report::probe::text(&found))?;
+    } else {
+        let more = "the same with --full: every pair; remembered for topology, account, top";
+        out::brief(&coretwin_report::probe::brief(&found).whole("more", more, ""))?;
     }
     Ok(ExitCode::from(DONE))
 }

@@ -27,9 +27,12 @@ pub(crate) struct Args {
     /// Folder of the study
     #[arg(value_name = "DIR")]
     folder: PathBuf,
-    /// Form of the report
-    #[arg(long, default_value = "text", value_parser = As::parser(FORMATS))]
-    format: As<StudyFormat>,
+    /// Form of the report (default: the answer in seven lines; text, where --out or --licence is given)
+    #[arg(long, value_parser = As::parser(FORMATS))]
+    format: Option<As<StudyFormat>>,
+    /// Print all of it: short for --format text
+    #[arg(long, conflicts_with = "format")]
+    full: bool,
     /// Write to this file instead of standard output; the folder of parquet
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
@@ -53,9 +56,13 @@ fn licence(name: &str) -> Result<Licence, String> {
 /// Runs the verb.
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let (bundle, plan) = Bundle::open(&args.folder, host::owner(&Root::system())?)?;
-    let in_full = match args.format {
-        As::Text(format) => format.in_full,
-        As::Tables => true,
+    let is_brief = !args.full && args.out.is_none() && args.licence.is_none();
+    let whole = (!is_brief).then(|| As::Text(&FORMATS[0]));
+    let format = args.format.or(whole);
+    let in_full = match format {
+        Some(As::Text(format)) => format.in_full,
+        Some(As::Tables) => true,
+        None => false,
     };
     let extent = if in_full && !args.save { Extent::Whole } else { Extent::Report };
     let journal = bundle.readings(&plan, extent)?;
@@ -67,7 +74,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         .summary()
         .map_or((StoppedBecause::Running, None), |old| (old.stopped_because, old.next_boot));
     if plan.cputime.is_some() {
-        return cputime_again(args, &bundle, &plan, &journal.readings);
+        return cputime_again(args, format, &bundle, &plan, &journal.readings);
     }
     let mut environment = bundle.environment()?;
     journal.note(&mut environment);
@@ -84,9 +91,10 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         findings::save_study(&bundle, &Study { licence: None, ..study })?;
         return Ok(ExitCode::SUCCESS);
     }
-    match args.format {
-        As::Text(format) => out::to(args.out.as_deref(), &(format.render)(&study))?,
-        As::Tables => dataset::of_study(&study, dataset::folder(args.out.as_deref())?)?,
+    match format {
+        None => out::brief(&findings::answer(&study, &args.folder))?,
+        Some(As::Text(format)) => out::to(args.out.as_deref(), &(format.render)(&study))?,
+        Some(As::Tables) => dataset::of_study(&study, dataset::folder(args.out.as_deref())?)?,
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -94,6 +102,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
 /// The report of an experiment of `cputime`.
 fn cputime_again(
     args: &Args,
+    format: Option<As<StudyFormat>>,
     bundle: &Bundle,
     plan: &Plan,
     readings: &[Reading],
@@ -104,9 +113,13 @@ fn cputime_again(
         findings::save_cputime(bundle, &summary)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let name = match args.format {
-        As::Text(format) => format.name,
-        As::Tables => PARQUET,
+    let name = match format {
+        None => {
+            out::brief(&findings::cputime_answer(bundle, plan, &summary)?)?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        Some(As::Text(format)) => format.name,
+        Some(As::Tables) => PARQUET,
     };
     out::to(args.out.as_deref(), &findings::cputime_report(bundle, &summary, name)?)?;
     Ok(ExitCode::SUCCESS)

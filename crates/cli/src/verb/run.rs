@@ -53,6 +53,9 @@ pub(crate) struct Args {
     /// Switch SMT without asking, for --arm off
     #[arg(long)]
     yes: bool,
+    /// Print all of it, not the answer in seven lines
+    #[arg(long, conflicts_with = "json")]
+    full: bool,
     /// Print the reading as JSON
     #[arg(long)]
     json: bool,
@@ -61,7 +64,7 @@ pub(crate) struct Args {
 /// Runs the verb.
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let root = Root::system();
-    let (json, yes, off) = (args.json, args.yes, args.arm.state == ArmState::Off);
+    let (yes, off) = (args.yes, args.arm.state == ArmState::Off);
     if matches!(args.arm.state, ArmState::Boot(_)) {
         let why =
             "boot arms are for a study, which waits for each; to run in this boot leave out --arm";
@@ -100,15 +103,18 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let finished = finished.map_err(|error| switching::with_machine(error.into(), is_restored))?;
     let reading =
         finished.readings.first().ok_or(coretwin_lab::Error::Machine(MachineError::Stopped))?;
-    let status = show(&plan, reading, json)?;
+    let status = show(args, &plan, reading)?;
     Ok(if is_restored { status } else { ExitCode::from(NOT_RESTORED) })
 }
 
-fn show(plan: &Plan, reading: &Reading, json: bool) -> Result<ExitCode> {
-    if json {
-        out::facts(plan.origin(), reading)?;
-    } else {
-        out::text(&coretwin_report::run_text(reading))?;
+fn show(args: &Args, plan: &Plan, reading: &Reading) -> Result<ExitCode> {
+    match (args.json, args.full) {
+        (true, _) => out::facts(plan.origin(), reading)?,
+        (_, true) => out::text(&coretwin_report::run_text(reading))?,
+        _ => {
+            let more = "the same with --full: checks, notes, output";
+            out::brief(&coretwin_report::run_brief(reading).whole("more", more, ""))?;
+        }
     }
     Ok(if reading.status == Status::Failed {
         ExitCode::from(CELLS_FAILED)

@@ -32,7 +32,7 @@ Examples:
   sudo coretwin sched stop                  the kernel's own scheduler back in charge
   sudo coretwin study chat --arm on@kernel --arm on@core-queue       compare the two
 
-The kernel's own scheduler takes over as soon as the process that loaded core-queue ends, however it
+The kernel's own scheduler takes over as soon as the process that loaded core-queue ends, however it \
 ends, and when the kernel's watchdog ejects it. It needs Linux 6.12 or later with sched_ext.
 
 Exit status: 0 done; 1 the kernel ejected it; 2 usage; 3 not possible or not permitted here.")]

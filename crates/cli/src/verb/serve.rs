@@ -23,9 +23,9 @@ Examples:
   coretwin serve tbench &
   coretwin run tbench:clients=4,server=127.0.0.1:7003
 
-The server of chat takes one client after the other, that of tbench all at once, until Ctrl-C. It
-listens on loopback unless told otherwise: the protocols ask nobody who he is. A client of chat has
-an hour for its run. tbench is that of
+The server of chat takes one client after the other, that of tbench all at once, until Ctrl-C. It \
+listens on loopback unless told otherwise: the protocols ask nobody who he is. A client of chat has \
+an hour for its run. tbench is that of \
 dbench 4, whose clients are served too.")]
 pub(crate) struct Args {
     /// Which server

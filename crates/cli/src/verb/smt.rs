@@ -29,8 +29,8 @@ Examples:
   sudo coretwin smt off            SMT off, after a preflight and your yes
   sudo coretwin smt restore        the machine as it was before the first change
 
-What is now is saved in /run/coretwin before anything is written. A guard process puts it back if
-the change is killed half way; a change that is done stays until `coretwin smt restore`, or until
+What is now is saved in /run/coretwin before anything is written. A guard process puts it back if \
+the change is killed half way; a change that is done stays until `coretwin smt restore`, or until \
 the next boot, which undoes it by itself. A study with --switch puts the machine back when it ends."))]
 pub(crate) struct Args {
     #[command(subcommand)]

@@ -11,11 +11,12 @@ mod simulated;
 
 pub(crate) use args::Args;
 
-use crate::exit::{CELLS_FAILED, DONE, INTERRUPTED, Kept, NOT_RESTORED, TOO_BUSY};
+use crate::exit::{CELLS_FAILED, DONE, INTERRUPTED, Kept, NOT_RESTORED, TOO_BUSY, USAGE};
 use crate::session::{Means, Session};
 use crate::{findings, out, quiet, resuming, signals, switching};
 use anyhow::Result;
 use boots::Entry;
+use coretwin_base::study::plan::Plan;
 use coretwin_base::study::reading::{Phase, Reading, Status};
 use coretwin_base::study::summary::{StoppedBecause, Summary};
 use coretwin_host::root::Root;
@@ -23,13 +24,17 @@ use coretwin_host::user;
 use coretwin_lab::request::Request;
 use coretwin_report::Study;
 use coretwin_stats::study;
-use coretwin_store::ENVIRONMENT;
+use coretwin_store::{Bundle, ENVIRONMENT};
 use ready::{Asked, Ready, Studied};
 use simulated::Modelled;
 use std::process::ExitCode;
 
 /// Runs the verb.
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+    if args.is_bare() {
+        out::text(&on_host::possible()?)?;
+        return Ok(ExitCode::from(USAGE));
+    }
     let asked = Asked::of(args)?;
     let model = simulated::model(args, &asked)?;
     if let (Asked::New(request), true) = (&asked, args.dry_run) {
@@ -126,15 +131,25 @@ fn finish(
     }
     let study = Study { plan, readings, environment, summary: &summary, licence: None };
     findings::save_study(bundle, &study)?;
-    if args.json {
-        out::json(&summary)?;
-    } else if summary.next_boot.is_none() {
-        out::text(&coretwin_report::text(&study))?;
+    match summary.next_boot {
+        _ if args.json => out::json(&summary)?,
+        Some(_) => {}
+        None if args.full => out::text(&coretwin_report::text(&study))?,
+        None => out::brief(&findings::answer(&study, bundle.folder()))?,
     }
     if let Some(next) = &summary.next_boot {
         out::news(&boots::sentence(next));
         return Ok(ExitCode::from(DONE));
     }
+    if args.full || args.json {
+        tell_how_it_goes_on(plan, bundle, stopped);
+    }
+    let is_too_busy = study::too_busy(plan, readings).is_some();
+    Ok(ExitCode::from(status(args, readings, &summary, is_restored, is_too_busy)))
+}
+
+/// Why it ended before its end, what to do, and where the report is.
+fn tell_how_it_goes_on(plan: &Plan, bundle: &Bundle, stopped: StoppedBecause) {
     let go_on = resuming::go_on(plan, bundle.folder());
     if stopped == StoppedBecause::Error {
         out::news(&format!(
@@ -149,8 +164,6 @@ fn finish(
     if stopped == StoppedBecause::Interrupted {
         out::news(&format!("interrupted; {go_on}"));
     }
-    let is_too_busy = study::too_busy(plan, readings).is_some();
-    Ok(ExitCode::from(status(args, readings, &summary, is_restored, is_too_busy)))
 }
 
 fn status(

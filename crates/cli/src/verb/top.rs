@@ -109,7 +109,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
             interval_tenths: args.interval,
             ascii: args.ascii || !terminal::draws_utf8(|name| std::env::var(name).ok()),
             mouse: !args.no_mouse,
-            colour: !args.no_color && std::env::var_os("NO_COLOR").is_none_or(|no| no.is_empty()),
+            colour: !args.no_color && !out::no_color(),
             ..View::default()
         };
         let mut source = source(args)?;

@@ -6,6 +6,7 @@ use coretwin_base::machine::topology::Topology;
 use coretwin_base::machine::ways::WithoutSmt;
 use coretwin_host::root::Root;
 use coretwin_lab::probe;
+use coretwin_report::topology as drawing;
 use serde::Serialize;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -34,8 +35,9 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     if args.json {
         out::json(&Shown { topology, without })?;
     } else {
-        let drawing = coretwin_report::topology::draw(&topology);
-        out::text(&(drawing + &coretwin_report::topology::without_smt(&without)))?;
+        let columns = out::page(drawing::COLUMNS);
+        let drawn = drawing::draw(&topology, columns);
+        out::text(&(drawn + &drawing::without_smt(&without, columns)))?;
     }
     Ok(ExitCode::SUCCESS)
 }

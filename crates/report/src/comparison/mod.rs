@@ -9,6 +9,7 @@ mod regressions;
 pub(crate) mod together;
 mod values;
 
+use crate::brief::{Brief, of_document, tally};
 use crate::comparison::cells::{cells, csv_of, heads, json, notice, tone};
 use crate::document::{Block, Document, Headline, Outline};
 use crate::format::{Format, document_formats};
@@ -30,6 +31,14 @@ pub const COMPARISON_FORMATS: &[ComparisonFormat] = document_formats![
     }),
     Format::new("json", "the whole record", json),
 ];
+
+/// The answer in a few lines.
+#[must_use]
+pub fn comparison_brief(comparisons: &[StudyComparison]) -> Brief {
+    let changes =
+        comparisons.iter().flat_map(regressions::changes).map(|change| change.to_string());
+    of_document(&whole(comparisons)).line("all lines", [tally(changes)])
+}
 
 fn whole(comparisons: &[StudyComparison]) -> Document {
     together::together(comparisons.iter().map(document).collect())

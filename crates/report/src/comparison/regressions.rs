@@ -4,7 +4,7 @@ use super::cells::{cells, heads, no_regression, rank};
 use crate::document::{Block, Column, Table};
 use crate::number;
 use crate::words;
-use coretwin_base::study::comparison::{Contrast, StudyComparison};
+use coretwin_base::study::comparison::{Change, Contrast, StudyComparison};
 use coretwin_base::study::plan::Scale;
 
 /// A line of any table of the comparison.
@@ -37,6 +37,11 @@ pub(super) fn blocks(comparison: &StudyComparison) -> Vec<Block> {
     let caption = format!("Worse in {second} than in {first}");
     let rows = regressions.iter().map(row).collect();
     vec![Block::Table(Table::new(caption, columns, rows))]
+}
+
+/// What became of every line that could be tested.
+pub(super) fn changes(comparison: &StudyComparison) -> Vec<Change> {
+    lines(comparison).iter().filter_map(|line| line.contrast.change).collect()
 }
 
 /// Every line: suites, then rows, those that lost most first.

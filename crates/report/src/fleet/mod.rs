@@ -10,6 +10,7 @@ mod export;
 mod figures;
 mod tables;
 
+use crate::brief::{Brief, of_document};
 use crate::document::{Block, Document, Headline, Outline};
 use crate::format::{Format, document_formats};
 use crate::{number, words};
@@ -31,6 +32,12 @@ pub const FLEET_FORMATS: &[FleetFormat] = document_formats![
     Format::new("json", "the whole record", crate::json::pretty),
     Format::new("openmetrics", "effects for a monitor: OpenMetrics text", export::openmetrics),
 ];
+
+/// The answer in a few lines.
+#[must_use]
+pub fn fleet_brief(summary: &FleetSummary) -> Brief {
+    of_document(&document(summary, false))
+}
 
 fn document(summary: &FleetSummary, with_figures: bool) -> Document {
     let mut outline = Outline::default();

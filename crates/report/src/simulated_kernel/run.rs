@@ -29,10 +29,11 @@ pub fn sched_runs_text(runs: &[SchedRun]) -> String {
         out.push_str(&in_full(&only[0]));
     }
     out.push_str(
-        "\nclash: a core ran two tasks while another idled, as part of the time; busy: CPUs that \
-         worked; in core, across:\ntasks that went on on a sibling, on another core; wake: from \
-         wake-up to CPU; fair: Jain's index of CPU time,\n1 is even; hash: equal where the same \
-         happened\n",
+        "\nclash    a core ran two tasks while another idled\n\
+         moved    tasks that went on on a sibling (in core), on another core (across)\n\
+         wake-up  from waking to running\n\
+         fairness Jain's index of CPU time; 1 is even\n\
+         hash     equal where the same happened\n",
     );
     out
 }
@@ -43,10 +44,23 @@ fn comparison(groups: &[&[SchedRun]]) -> String {
     let unit = if same_unit { clean(unit) } else { "result".to_owned() };
     let mut rows = vec![
         row([
-            "", "", "clash", "busy", "switches", "in core", "across", "wake µs", "", "longest",
-            "fair", "hash",
+            "", "", "clash", "CPUs", "task", "moved", "moved", "wake-up", "wake-up", "longest",
+            "fairness", "trace",
         ]),
-        row(["policy", &unit, "%", "%", "", "", "", "median", "99 %", "wait ms", "", ""]),
+        row([
+            "policy",
+            &unit,
+            "% time",
+            "busy %",
+            "switches",
+            "in core",
+            "across",
+            "median µs",
+            "99 % µs",
+            "wait ms",
+            "to 1",
+            "hash",
+        ]),
     ];
     for group in groups {
         let of = |value: fn(&SchedRun) -> f64| mean(group, value);

@@ -70,6 +70,7 @@ pub struct Headline {
     more: &'static str,
     less: &'static str,
     is_beaten: bool,
+    protocol: Protocol,
 }
 
 /// One for each arm other than the reference, in the plan's order.
@@ -112,6 +113,7 @@ impl Headline {
             way: way([arm, reference]),
             more,
             less,
+            protocol: summary.protocol,
             is_beaten: summary.origin == Origin::Simulated && beaten.is_some(),
         };
         headline.fill(summary);
@@ -146,7 +148,7 @@ impl Headline {
 
     fn mark(&self, summary: &Summary) -> &'static str {
         let is_disturbed = summary.rows.iter().any(|row| row.blocks_set_aside > 0);
-        let (is_plain, decides) = (self.comparison == Comparison::None, summary.protocol);
+        let is_plain = self.comparison == Comparison::None;
         match (self.verdict, self.origin.mark()) {
             (_, Some(mark)) => mark,
             _ if self.effect.is_none() => match summary.stopped_because {
@@ -159,7 +161,7 @@ impl Headline {
             (Some(Verdict::Hurts), _) => ["HURTS", "WORSE"][usize::from(is_plain)],
             (Some(Verdict::NoMaterialDifference), _) => "NO MATERIAL DIFFERENCE",
             (Some(Verdict::Inconclusive), _) => "INCONCLUSIVE",
-            (None, _) if decides == Protocol::Quick => "SCREENING",
+            (None, _) if self.protocol == Protocol::Quick => "SCREENING",
             (None, _) => "NO VERDICT",
         }
     }
@@ -280,7 +282,9 @@ impl Headline {
         let is_plain = self.comparison == Comparison::None;
         let Some(effect) = self.effect else {
             return match *word {
-                "TOO BUSY" => format!("{word}: others disturbed every block, so nothing was kept."),
+                "TOO BUSY" => {
+                    format!("{word} to say: others disturbed every block, so nothing was kept.")
+                }
                 word => {
                     format!("{word} for {arm} against {reference}: no block has values of both.")
                 }
@@ -310,6 +314,9 @@ impl Headline {
             "EMULATED" => format!("{word}, nothing about SMT in hardware: {compared}."),
             "INTERIM" | "SCREENING" => {
                 format!("{word}, no verdict{}: {compared}.", if is_plain { " on SMT" } else { "" })
+            }
+            "NO VERDICT" if self.protocol == Protocol::Article2003 => {
+                format!("{word} by the protocol of 2003: {compared}.")
             }
             "NO VERDICT" => format!("{word}, for too little was measured: {compared}."),
             "INCONCLUSIVE" | "NO MATERIAL DIFFERENCE" => format!("{word}: {compared}{smt}."),

@@ -89,7 +89,7 @@ fn compared() -> Result<String> {
 
 fn table() -> Result<()> {
     let [older, newer] = STUDIES;
-    let output = output("coretwin", &["compare", older, newer])?;
+    let output = output("coretwin", &["compare", older, newer, "--full"])?;
     let text = String::from_utf8_lossy(&output.stdout);
     ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     for part in ["off", "on", "command", "nteraction"] {

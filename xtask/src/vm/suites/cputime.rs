@@ -66,7 +66,7 @@ fn guest(guest: &mut Guest) -> Result<()> {
         Ok(())
     })?;
     guest.check("the report says so too", || {
-        let report = output("coretwin", &["report", FOLDER])?;
+        let report = output("coretwin", &["report", FOLDER, "--full"])?;
         let text = String::from_utf8_lossy(&report.stdout);
         ensure!(report.status.success(), "{}", String::from_utf8_lossy(&report.stderr));
         for part in ["emulated in software", "1 spinner on the sibling"] {

@@ -16,15 +16,15 @@ Examples:
   sudo coretwin account --all --for 10s --json
   coretwin account --siblings 0+1 -- ./mycmd     as if CPUs 0 and 1 shared a core
 
-Raw time is what the kernel counts. Of it, shared time ran beside a busy sibling. Capacity is the
-seconds of a whole core that were used: what a bill wants. Alone-equivalent is how long the same
-work would have run with no sibling busy: what tuning wants. Measure yield and slowdown of your
+Raw time is what the kernel counts. Of it, shared time ran beside a busy sibling. Capacity is the \
+seconds of a whole core that were used: what a bill wants. Alone-equivalent is how long the same \
+work would have run with no sibling busy: what tuning wants. Measure yield and slowdown of your \
 work with coretwin cputime; they are then taken from there.
 
-Exit status: with a command, that of the command, 128 and the signal's number if a signal ended it;
-124 it goes on after --for, 125 coretwin failed (message on standard error), 126 the command cannot
-be run, 127 there is none of that name. Without one, 0 done, 3 not possible here, 130 interrupted.
-A slip in the options is 2, before anything runs. A signal to coretwin is passed on to every process
+Exit status: with a command, that of the command, 128 and the signal's number if a signal ended it; \
+124 it goes on after --for, 125 coretwin failed (message on standard error), 126 the command cannot \
+be run, 127 there is none of that name. Without one, 0 done, 3 not possible here, 130 interrupted. \
+A slip in the options is 2, before anything runs. A signal to coretwin is passed on to every process \
 of the command, and what was measured is printed.")]
 pub(crate) struct Args {
     /// A command with its arguments, after `--`
@@ -44,6 +44,9 @@ pub(crate) struct Args {
     pub(super) length: Option<Duration>,
     #[command(flatten)]
     pub(super) basis: Basis,
+    /// Print all of it, not the answer in seven lines
+    #[arg(long, conflicts_with = "json")]
+    pub(super) full: bool,
     /// Print the result as JSON
     #[arg(long)]
     pub(super) json: bool,

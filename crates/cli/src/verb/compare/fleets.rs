@@ -1,8 +1,8 @@
 //! Fleets among what is compared; a study beside them is a fleet of one machine.
 
-use super::Args;
 use super::fail_on::{FailOn, is_open};
 use super::source::{Source, Stored};
+use super::{Answer, Args};
 use crate::exit::Usage;
 use anyhow::Result;
 use coretwin_base::fleet::comparison::FleetComparison;
@@ -12,7 +12,7 @@ use coretwin_base::shared_text::SharedText;
 use coretwin_base::study::summary::StoppedBecause;
 use coretwin_lab::fleet::identity;
 use coretwin_lab::fleet::merge;
-use coretwin_report::FLEET_COMPARISON_FORMATS;
+use coretwin_report::{FLEET_COMPARISON_FORMATS, fleet_comparison_brief};
 use coretwin_stats::comparison::folder_heads;
 use coretwin_stats::fleet::comparison::{FleetRecords, compare_fleets};
 use std::collections::{BTreeMap, BTreeSet};
@@ -73,7 +73,7 @@ fn as_fleets(sources: Vec<Source>) -> Vec<(String, Fleet)> {
 }
 
 /// Compares the first with each of the others.
-pub(super) fn compared(args: &Args, sources: Vec<Source>) -> Result<(String, bool)> {
+pub(super) fn compared(args: &Args, sources: Vec<Source>) -> Result<(Answer, bool)> {
     let fleets = as_fleets(sources);
     let folders: Vec<&str> = fleets.iter().map(|(folder, _)| folder.as_str()).collect();
     let heads = folder_heads(&folders);
@@ -87,11 +87,10 @@ pub(super) fn compared(args: &Args, sources: Vec<Source>) -> Result<(String, boo
         Ok(compared.map_err(|error| Usage(error.to_string()))?)
     };
     let comparisons = (1..fleets.len()).map(one).collect::<Result<Vec<_>>>()?;
-    let format = FLEET_COMPARISON_FORMATS.iter().find(|format| format.name == args.format);
-    let text = format.map(|format| (format.render)(&comparisons)).unwrap_or_default();
+    let answer = args.shown(FLEET_COMPARISON_FORMATS, fleet_comparison_brief, &comparisons);
     let mut conditions = args.fail_on.iter();
     let failed = conditions.any(|condition| comparisons.iter().any(|one| holds(*condition, one)));
-    Ok((text, failed))
+    Ok((answer, failed))
 }
 
 /// Whether it holds of two fleets.

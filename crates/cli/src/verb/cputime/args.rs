@@ -18,12 +18,12 @@ const SPINNERS_MAX: u32 = 64;
 /// Options of the verb.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "\
-Conditions, taken in turn in every block: the work alone; beside spinners on the sibling (siblings),
-on its own CPU (same-cpu: what a machine without SMT does), with work and spinners free on both CPUs
-of the core (free), and on another core behind the same last-level cache (cores: the control for clock
+Conditions, taken in turn in every block: the work alone; beside spinners on the sibling (siblings), \
+on its own CPU (same-cpu: what a machine without SMT does), with work and spinners free on both CPUs \
+of the core (free), and on another core behind the same last-level cache (cores: the control for clock \
 and shared caches); and each spinner alone. Both sides are measured.
 
-Spinners: interpreted (the note's loop, by perl or python3), native, pause, chase, stream, or a
+Spinners: interpreted (the note's loop, by perl or python3), native, pause, chase, stream, or a \
 command of yours, which runs until it is killed; the lines it prints are its progress.
 
 Examples:
@@ -83,6 +83,9 @@ pub(crate) struct Args {
     #[arg(long, value_name = "DIR", conflicts_with_all = ["command", "spinners", "spinner", "pair",
         "repeat", "budget", "blocks", "timeout", "steal_limit", "others_limit", "seed"])]
     pub(crate) resume: Option<PathBuf>,
+    /// Print all of it, not the answer in seven lines
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) full: bool,
     /// Print the result as JSON
     #[arg(long)]
     pub(crate) json: bool,

@@ -1,6 +1,5 @@
 //! What is kept of `cputime` on this machine: the factors, for accounting.
 
-use crate::out;
 use anyhow::Result;
 use coretwin_base::account::cputime::result::{CputimeSummary, MeasuredFactors};
 use coretwin_base::machine::cpu_set::CpuSet;
@@ -24,23 +23,21 @@ pub(super) fn probed() -> Vec<CpuSet> {
         .map_or_else(Vec::new, |probe| probe.groups)
 }
 
-/// Keeps slowdown and yield for accounting, where they are those of a core.
+/// Keeps slowdown and yield for accounting, where they are those of a core; whether they are kept.
 pub(super) fn keep_factors(
     plan: &Plan,
     environment: &Environment,
     summary: &CputimeSummary,
-) -> Result<()> {
+) -> Result<String> {
     let Some(factors) = summary.factors else {
         let why = match summary.cpus.relation.is_smt() {
             true => "one spinner on the sibling was not measured",
             false => "these CPUs are not known to share a core",
         };
-        out::news(&format!("no factors are kept for accounting: {why}"));
-        return Ok(());
+        return Ok(format!("no factors are kept for accounting: {why}"));
     };
     if plan.topology.is_emulated() {
-        out::news("no factors are kept for accounting: this processor is emulated");
-        return Ok(());
+        return Ok("no factors are kept for accounting: this processor is emulated".to_owned());
     }
     let facts = environment.facts.values().next_back();
     let fact = |name: &str| {
@@ -60,6 +57,5 @@ pub(super) fn keep_factors(
         blocks: summary.blocks,
     };
     let path = factors::append(&state(), &measured)?;
-    out::news(&format!("slowdown and yield are kept for accounting in {}", path.display()));
-    Ok(())
+    Ok(format!("slowdown and yield are kept for accounting in {}", path.display()))
 }

@@ -18,7 +18,7 @@ use std::process::ExitCode;
 Example:
   coretwin fleet bundle ./study-20260102-030405 --fleet hosts --task 3
 
-Whether the study is what the fleet's plan asks for is your word. Run it on the machine that was
+Whether the study is what the fleet's plan asks for is your word. Run it on the machine that was \
 studied: the bundle names the machine it is made on.")]
 pub(crate) struct Args {
     /// Folder of the study

@@ -18,7 +18,7 @@ Examples:
   coretwin fleet merge hosts
   coretwin fleet merge hosts ~/from-elsewhere/     bundles that were copied here some other way too
 
-Writes merged/members.jsonl, a machine a line, and merged/refused.jsonl with what does not count and
+Writes merged/members.jsonl, a machine a line, and merged/refused.jsonl with what does not count and \
 why. Made anew each time, from the bundles alone. Exit status 1 if something does not count.")]
 pub(crate) struct Args {
     /// The fleet's folder

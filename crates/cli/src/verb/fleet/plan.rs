@@ -30,7 +30,7 @@ Examples:
   coretwin fleet plan presets --engine ssh --hosts hosts.txt \\
       -- study chat --machine xeon-mp-foster,zen4-2x96 --blocks 8
 
-hosts.txt has a host a line, [USER@]HOST[:PORT] and options of ssh. For Slurm the folder must be where
+hosts.txt has a host a line, [USER@]HOST[:PORT] and options of ssh. For Slurm the folder must be where \
 every node reaches it. Nothing is started: coretwin fleet run DIR does that.")]
 pub(crate) struct Args {
     /// Folder of the new fleet

@@ -34,9 +34,12 @@ pub(crate) struct Args {
     /// The fleet's folder
     #[arg(value_name = "DIR")]
     folder: PathBuf,
-    /// Form of the report
-    #[arg(long, default_value = "text", value_parser = As::parser(FLEET_FORMATS))]
-    format: As<FleetFormat>,
+    /// Form of the report (default: the answer in seven lines; text, where --out is given)
+    #[arg(long, value_parser = As::parser(FLEET_FORMATS))]
+    format: Option<As<FleetFormat>>,
+    /// Print all of it: short for --format text
+    #[arg(long, conflicts_with = "format")]
+    full: bool,
     /// Differences smaller than this are not material [default: that of the studies]
     #[arg(long, value_name = "SHARE", value_parser = options::share)]
     margin: Option<f64>,
@@ -87,14 +90,20 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         summary.warnings.extend(missing.clone());
         summary
     };
-    let text = match (&found.sweep, args.format) {
-        (Some(_), As::Tables) => {
+    let whole = (args.full || args.out.is_some()).then(|| As::Text(&FLEET_FORMATS[0]));
+    let text = match (&found.sweep, args.format.or(whole)) {
+        (Some(_), Some(As::Tables)) => {
             let why = "a sweep has no tables; its cells are in merged/cells.csv";
             return Err(Usage(why.to_owned()).into());
         }
-        (Some((grid, cells)), As::Text(_)) => coretwin_report::sched_sweep_text(grid, cells),
-        (None, As::Text(format)) => (format.render)(&summary()),
-        (None, As::Tables) => {
+        (Some((grid, cells)), _) => coretwin_report::sched_sweep_text(grid, cells),
+        (None, None) => {
+            let more = "the same with --full: every row, model and machine";
+            out::brief(&coretwin_report::fleet_brief(&summary()).whole("more", more, ""))?;
+            return Ok(ExitCode::from(DONE));
+        }
+        (None, Some(As::Text(format))) => (format.render)(&summary()),
+        (None, Some(As::Tables)) => {
             let folder = dataset::folder(args.out.as_deref())?;
             tables(&found.fleet, &summary(), &bundles, folder)?;
             return Ok(ExitCode::from(DONE));

@@ -18,7 +18,7 @@ Examples:
   coretwin fleet run hosts --here            every missing task on this machine, one by one
   coretwin fleet run hosts --here --task 3   what a job of the fleet does
 
-With ssh it waits for the hosts; Ctrl-C tells them to stop, and keeps what they measured. Slurm and
+With ssh it waits for the hosts; Ctrl-C tells them to stop, and keeps what they measured. Slurm and \
 Kubernetes are given the jobs; look with coretwin fleet status.")]
 pub(crate) struct Args {
     /// The fleet's folder

@@ -19,7 +19,7 @@ use std::process::ExitCode;
 Example:
   coretwin fleet status hosts
 
-Looks at the bundles and asks the engine of the rest; what is done elsewhere is brought home. Exit
+Looks at the bundles and asks the engine of the rest; what is done elsewhere is brought home. Exit \
 status 0 if every task is done, 1 if not.")]
 pub(crate) struct Args {
     /// The fleet's folder

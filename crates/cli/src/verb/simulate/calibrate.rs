@@ -19,8 +19,8 @@ Examples:
   coretwin simulate calibrate --from mine.toml --rounds 1 --out better.toml
   coretwin study article --machine xeon-mp-foster --fit mine.toml
 
-Fitted are a few costs of kernel, memory and work, and a service time for each row of one task; what to
-are the article's figures without Hyper-Threading on Linux 2.4.19 (Tables 1, 2, 4, 5 and 6). No figure
+Fitted are a few costs of kernel, memory and work, and a service time for each row of one task; what to \
+are the article's figures without Hyper-Threading on Linux 2.4.19 (Tables 1, 2, 4, 5 and 6). No figure \
 with Hyper-Threading and nothing of Table 7 is ever looked at. It takes minutes on all CPUs.")]
 pub(crate) struct Args {
     /// The machine

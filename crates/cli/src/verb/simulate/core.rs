@@ -35,7 +35,7 @@ Examples:
   coretwin simulate core --experiment note
   coretwin simulate core --list
 
-Speeds are uops (micro-operations) per cycle. A slowdown is a thread's time beside its siblings over
+Speeds are uops (micro-operations) per cycle. A slowdown is a thread's time beside its siblings over \
 its time alone on the same core, siblings halted. Equal seeds give equal results everywhere.")]
 pub(crate) struct Args {
     /// The processor: a name of --list, or a file

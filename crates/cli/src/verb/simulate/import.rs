@@ -17,7 +17,7 @@ Example:
   coretwin simulate import counts.json --name mycmd > mycmd.toml
   coretwin simulate core --preset skylake-sp --thread ./mycmd.toml --thread perl-loop
 
-Reads the text that perf stat prints, its CSV (-x,) and its JSON (-j). What was not counted is taken
+Reads the text that perf stat prints, its CSV (-x,) and its JSON (-j). What was not counted is taken \
 from a typical program, and the profile says so.")]
 pub(crate) struct Args {
     /// What perf stat wrote

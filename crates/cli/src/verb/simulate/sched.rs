@@ -39,8 +39,8 @@ Examples:
   coretwin simulate sched --scenario priority-in-core --check
   coretwin simulate sched --list
 
-A scenario is a name of --list, a TOML file like those, or a JSON file of rt-app. Speeds beside a busy
-sibling come from runs of the simulated core (--preset; kept between runs) or are the same for
+A scenario is a name of --list, a TOML file like those, or a JSON file of rt-app. Speeds beside a busy \
+sibling come from runs of the simulated core (--preset; kept between runs) or are the same for \
 everything (--slowdown). Equal seeds give equal results everywhere.")]
 pub(crate) struct Args {
     /// A policy of --list, with parameters as NAME[parameter=value,…]; once for each [default: all]

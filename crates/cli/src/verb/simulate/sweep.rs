@@ -24,9 +24,9 @@ Examples:
   coretwin simulate sweep ./mine.toml --out mine
   coretwin simulate sweep --show > mine.toml
 
-Every policy runs on every machine with every scenario and seed, on all CPUs of this machine. Each
-result is kept at once: the same command carries on a sweep that was broken off. Ctrl-C ends it when
-the runs under way are done, a second one at once. Done, DIR holds sweep.json, cells.jsonl, cells.csv,
+Every policy runs on every machine with every scenario and seed, on all CPUs of this machine. Each \
+result is kept at once: the same command carries on a sweep that was broken off. Ctrl-C ends it when \
+the runs under way are done, a second one at once. Done, DIR holds sweep.json, cells.jsonl, cells.csv, \
 table.txt and a heat map for each scenario and measure.")]
 pub(crate) struct Args {
     /// The sweep: `ablation`, which is built in, or a TOML file

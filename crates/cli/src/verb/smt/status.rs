@@ -143,7 +143,8 @@ fn describe(status: &Status) -> String {
             }
         }
     }
-    drawing::labelled(&facts) + &drawing::without_smt(&status.without)
+    let columns = out::page(drawing::COLUMNS);
+    drawing::labelled(&facts, columns) + &drawing::without_smt(&status.without, columns)
 }
 
 fn describe_state(state: &State) -> String {

@@ -3,7 +3,6 @@
 use crate::exit::Usage;
 use crate::metric;
 use crate::options::{Limit, drawn_seed, limit, placement, share};
-#[cfg(any(feature = "fleet", test))]
 use crate::slip;
 use anyhow::Result;
 use coretwin_base::machine::placement::Placement;
@@ -41,7 +40,8 @@ Examples:
 
 {threads}, {cpus}, {arm} and {copy} are filled in for each run. The first arm is the reference.")]
 pub(crate) struct Args {
-    /// Suites or workloads, like chat or chat:rooms=20 (default: chat)
+    /// Suites or workloads, like chat or chat:rooms=20; with none and no command, what could be studied
+    /// here is printed (status 2)
     #[arg(value_name = "WORKLOAD", value_parser = WorkloadSpec::parse)]
     pub(crate) workloads: Vec<WorkloadSpec>,
     /// Your own command, after `--`
@@ -169,13 +169,15 @@ pub(crate) struct Args {
     /// Exit with status 1 if an arm's verdict is one of these: hurts, helps, inconclusive
     #[arg(long, value_name = "VERDICT", value_delimiter = ',', value_parser = verdict, help_heading = "Results")]
     pub(crate) fail_on: Vec<Verdict>,
+    /// Print all of it, not the answer in seven lines
+    #[arg(long, conflicts_with = "json", help_heading = "Results")]
+    pub(crate) full: bool,
     /// Print the summary as JSON
     #[arg(long, help_heading = "Results")]
     pub(crate) json: bool,
 }
 
 /// A study's options that were stored, or stand in another command.
-#[cfg(any(feature = "fleet", test))]
 #[derive(clap::Parser)]
 #[command(no_binary_name = false, about = None, long_about = None)]
 pub(crate) struct Line {
@@ -183,7 +185,6 @@ pub(crate) struct Line {
     args: Args,
 }
 
-#[cfg(any(feature = "fleet", test))]
 impl Line {
     /// Reads them; the first word is what a message calls them.
     pub(crate) fn read(words: Vec<String>) -> Result<Args> {
@@ -203,6 +204,11 @@ impl Args {
     /// The budget given on the command line, in seconds.
     pub(crate) fn budget_given_s(&self) -> Option<f64> {
         self.budget.map(|budget| budget.as_secs_f64())
+    }
+
+    /// Whether neither workload nor command is named, nor a study to resume.
+    pub(crate) fn is_bare(&self) -> bool {
+        self.workloads.is_empty() && self.command.is_empty() && self.resume.is_none()
     }
 
     /// Whether a machine other than this one is asked for.

@@ -33,23 +33,22 @@ pub(super) fn headline(plan: &Plan) -> String {
             format!("Comparing {arms}. SMT stays on; one CPU per core stands in for SMT off.")
         }
         Comparison::None if !plan.topology.has_usable_siblings() => format!(
-            "No SMT siblings are visible on this machine. Comparing {arms} instead; this says nothing about SMT."
+            "No SMT siblings are visible here, so this says nothing about SMT: comparing {arms} instead.\n\
+             What a hypervisor may hide: coretwin probe."
         ),
         Comparison::None => format!("Comparing {arms}. This says nothing about SMT."),
     }
 }
 
-/// What is compared, what is left out of it, and how long it will take.
-pub(super) fn foretell(plan: &Plan) {
+/// What is compared. What is left out stands among the warnings; `is_full` says it now.
+pub(super) fn foretell(plan: &Plan, is_full: bool) {
     out::news(&headline(plan));
-    for warning in plan.warnings.iter().filter(|warning| warning.kind == "left-out") {
+    let left_out = plan.warnings.iter().filter(|warning| warning.kind == "left-out");
+    for warning in left_out.filter(|_| is_full) {
         out::news(&format!("{}; {}", warning.text, warning.remedy));
     }
     for (typed, meant) in misspelt(plan) {
         out::news(&format!("Note: {{{typed}}} is passed on as it is; did you mean {{{meant}}}?"));
-    }
-    if let Some(duration) = duration(plan) {
-        out::news(&format!("It takes {duration}."));
     }
 }
 
@@ -70,7 +69,7 @@ fn misspelt(plan: &Plan) -> Vec<(&str, &'static str)> {
 }
 
 /// How long it will take, as far as that is known before the first run.
-fn duration(plan: &Plan) -> Option<String> {
+pub(super) fn duration(plan: &Plan) -> Option<String> {
     let foretold_s = estimate::foretold_s(plan)?;
     let text = human_seconds(foretold_s);
     let rows = plan.rows.len();

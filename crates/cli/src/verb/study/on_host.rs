@@ -1,6 +1,6 @@
 //! A study of this host: its plan, its lock, its SMT switch and scheduler.
 
-use super::args::Args;
+use super::args::{Args, Line};
 use super::describe::{foretell, headline};
 use super::ready::{Asked, Ready, Studied, begin, resume};
 use crate::exit::refuse_slips;
@@ -9,12 +9,13 @@ use anyhow::Result;
 use coretwin_base::machine::topology::Topology;
 use coretwin_base::study::arm::ArmState;
 use coretwin_base::study::plan::Plan;
+use coretwin_base::units::human_seconds;
 use coretwin_host::lock;
 use coretwin_host::root::Root;
 use coretwin_lab::host_machine::{HOST, HostMachine};
 use coretwin_lab::request::Request;
 use coretwin_lab::switching::{Switching, with_smt_on};
-use coretwin_lab::{Error, planning, probe};
+use coretwin_lab::{Error, estimate, planning, probe};
 use coretwin_store::PLAN;
 
 impl Studied for HostMachine {
@@ -27,8 +28,39 @@ impl Studied for HostMachine {
 pub(super) fn plan(request: &Request) -> Result<Plan> {
     let root = Root::system();
     let mut plan = planning::draw(request, HOST, &with_smt_on(host::topology(&root)?)?)?;
-    tell_of_sharing(&root, &mut plan);
+    tell_of_sharing(&root, &mut plan, true);
     Ok(plan)
+}
+
+/// What a study could do on this host, for one that names neither workload nor command.
+pub(super) fn possible() -> Result<String> {
+    let root = Root::system();
+    let topology = with_smt_on(host::topology(&root)?)?;
+    let plan = |words: &[&str]| -> Result<Plan> {
+        let words = ["study"].iter().chain(words).map(|word| (*word).to_owned());
+        let request = Line::read(words.collect())?.request()?;
+        Ok(planning::draw(&request, HOST, &topology)?)
+    };
+    let [whole, quick] = [plan(&["chat"])?, plan(&["chat", "--quick"])?];
+    let takes = |plan: &Plan| estimate::foretold_s(plan).map_or("?".to_owned(), human_seconds);
+    let arms: Vec<&str> = whole.arms.iter().map(|arm| arm.label.as_str()).collect();
+    let about = match whole.topology.has_usable_siblings() {
+        true => "",
+        false => "; no siblings visible, so nothing about SMT",
+    };
+    let budget = human_seconds(whole.rules.budget_s.unwrap_or_default());
+    Ok(format!(
+        "Name a workload or a command. On this machine:\n\
+         \u{20} coretwin study -- ./mycmd {{threads}}\n\
+         \u{20} coretwin study chat            about {}\n\
+         \u{20} coretwin study chat --quick    about {}, no verdict\n\
+         No study takes longer than {budget}; --budget says otherwise.\n\
+         Arms: {}{about}.\n\
+         More: coretwin study --help, coretwin list suites.\n",
+        takes(&whole),
+        takes(&quick),
+        arms.join(", "),
+    ))
 }
 
 /// What would be done to the host, for `--dry-run`.
@@ -57,27 +89,29 @@ pub(super) fn ready(args: &Args, asked: Asked) -> Result<Option<Ready>> {
         Asked::New(request) => {
             let Some((mut plan, machine)) = new(args, &request, root)? else { return Ok(None) };
             if let Some(warning) = machine.loaded_before() {
-                out::news(&format!("Note: {}; {}.", warning.text, warning.remedy));
+                if args.full {
+                    out::news(&format!("Note: {}; {}.", warning.text, warning.remedy));
+                }
                 plan.warnings.push(warning);
             }
             // Limits that are too low are an error before anything is written.
             machine.check(&plan)?;
-            tell_of_security(&plan, root);
+            tell_of_security(args, &plan, root);
             let session = begin(args, plan, root)?;
             Ok(Some(Ready { session, machine: Box::new(machine), lock: Some(lock) }))
         }
         Asked::Old(bundle, plan) => {
             let Some(machine) = old(args, &plan, root)? else { return Ok(None) };
             machine.check(&plan)?;
-            tell_of_security(&plan, root);
+            tell_of_security(args, &plan, root);
             let session = resume(bundle, *plan, root)?;
             Ok(Some(Ready { session, machine: Box::new(machine), lock: Some(lock) }))
         }
     }
 }
 
-fn tell_of_security(plan: &Plan, root: &Root) {
-    if plan.topology.has_usable_siblings() {
+fn tell_of_security(args: &Args, plan: &Plan, root: &Root) {
+    if args.full && plan.topology.has_usable_siblings() {
         let without = host::without_smt(root, &plan.topology);
         out::news(&format!("Security: {}; {}.", without.cost(), without.choice()));
     }
@@ -104,7 +138,7 @@ fn new(args: &Args, request: &Request, root: &Root) -> Result<Option<(Plan, Host
     let plan = topology.map(|topology| planning::draw(request, HOST, &topology)).transpose()?;
     match &plan {
         Some(plan) => {
-            foretell(plan);
+            foretell(plan, args.full);
             scheduling::possible(plan, root)?;
         }
         None => out::news("SMT is off, and is switched on first to see which CPUs are siblings."),
@@ -126,7 +160,7 @@ fn new(args: &Args, request: &Request, root: &Root) -> Result<Option<(Plan, Host
         }
     };
     if !switches {
-        tell_of_sharing(root, &mut plan);
+        tell_of_sharing(root, &mut plan, args.full);
     }
     let machine = machine(&plan, plan.topology.clone(), switching, root)?;
     Ok(Some((plan, machine)))
@@ -163,10 +197,12 @@ fn machine(
 
 /// Where no siblings show: whether that was probed, and what was found. It goes into the plan, for
 /// the report, because a later probe says nothing of this study.
-fn tell_of_sharing(root: &Root, plan: &mut Plan) {
+fn tell_of_sharing(root: &Root, plan: &mut Plan, is_full: bool) {
     let probed = host::probed(root);
     if let Some(warning) = probe::warning(&plan.topology, probed.as_ref()) {
-        out::news(&format!("Note: {}; {}.", warning.text, warning.remedy));
+        if is_full {
+            out::news(&format!("Note: {}; {}.", warning.text, warning.remedy));
+        }
         plan.warnings.push(warning);
     }
     plan.topology = probe::judged(plan.topology.clone(), probed.as_ref());

@@ -2,6 +2,7 @@
 //! plan is stored, its machine there.
 
 use super::args::Args;
+use super::describe::duration;
 use crate::exit::Usage;
 use crate::session::Session;
 use crate::{host, out, resuming};
@@ -59,12 +60,14 @@ pub(super) fn begin(args: &Args, plan: Plan, root: &Root) -> Result<Session> {
     let folder = args.out.clone().unwrap_or_else(|| resuming::new_folder("study"));
     let made = out::missing_parent(&folder);
     let bundle = Bundle::create(&folder, &plan, host::owner(root)?)?;
-    out::results_go_to(bundle.folder(), made.as_deref());
+    let duration = duration(&plan).map(|duration| format!("It takes {duration}; "));
+    let goes_to = out::results_go_to(bundle.folder(), made.as_deref());
+    out::news(&format!("{}{goes_to}.", duration.unwrap_or_default()));
     Session::open(bundle, plan, root)
 }
 
 /// Opens the session of a study that is resumed.
 pub(super) fn resume(bundle: Bundle, plan: Plan, root: &Root) -> Result<Session> {
-    out::results_go_to(bundle.folder(), None);
+    out::news(&format!("{}.", out::results_go_to(bundle.folder(), None)));
     Session::open(bundle, plan, root)
 }

@@ -48,7 +48,7 @@ pub(super) fn ready(args: &Args, asked: Asked, model: Modelled) -> Result<Ready>
     let session = match asked {
         Asked::New(request) => {
             let plan = plan(&request, &model)?;
-            foretell(&plan);
+            foretell(&plan, args.full);
             begin(args, plan, &root)?
         }
         Asked::Old(bundle, plan) => {

@@ -5,6 +5,7 @@ mod cells;
 mod figures;
 mod tables;
 
+use crate::brief::{Brief, of_document};
 use crate::comparison::cells::{amount, csv_of, interval, json, notice, tone};
 use crate::comparison::csv;
 use crate::comparison::together::together;
@@ -25,6 +26,12 @@ pub const FLEET_COMPARISON_FORMATS: &[FleetComparisonFormat] = document_formats!
     Format::new("csv", "every effect, one line each", |comparisons| csv_of(comparisons, csv::of_fleets)),
     Format::new("json", "the whole record", json),
 ];
+
+/// The answer in a few lines.
+#[must_use]
+pub fn fleet_comparison_brief(comparisons: &[FleetComparison]) -> Brief {
+    of_document(&whole(comparisons))
+}
 
 fn whole(comparisons: &[FleetComparison]) -> Document {
     together(comparisons.iter().map(document).collect())
