@@ -108,7 +108,6 @@ fn stored(folder: &Path) {
     let mut interim = support::stand_in();
     interim.readings.retain(|reading| reading.block < 3);
     studies.push(("interim", interim.analysed(StoppedBecause::Interrupted)));
-    studies.push(("simulated", support::simulated::simulated()));
     let mut slower = support::chat();
     for reading in slower.readings.iter_mut().filter(|reading| reading.arm == "on") {
         reading.value = reading.value.map(|value| value * 0.9);
@@ -149,7 +148,7 @@ fn screen(
     let args = ["-c".to_owned(), line];
     let mut session = Session::start("/bin/sh", &args, 60, columns, environment);
     session.end();
-    let rows = session.screen().contents();
+    let rows = session.until("its screen", |_| true);
     let rows: Vec<&str> = rows.lines().map(str::trim_end).collect();
     (rows.join("\n").trim_end().to_owned() + "\n", session.has_colours())
 }
