@@ -12,7 +12,6 @@
 
 #![forbid(unsafe_code)]
 
-mod balance;
 pub mod bounds;
 pub mod choice;
 pub mod ebpf;

@@ -1,7 +1,7 @@
 //! The seam between accounting and the ways to see who ran beside whom, and waiting while one looks.
 
 use crate::Error;
-use coretwin_base::account::{MethodName, Window};
+use coretwin_base::account::{Balance, MethodName, StatTimes, Window};
 use coretwin_host::heap::Heap;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -57,4 +57,23 @@ pub fn watch(method: &mut dyn Method, goes_on: &mut dyn FnMut() -> bool) -> Resu
         thread::sleep(due.map_or(ASK_EVERY, |due| (due - now).min(ASK_EVERY)));
     }
     Ok(())
+}
+
+/// The balance of a method that sees nothing but `/proc`: idle time and what was charged to nobody
+/// are those of `/proc/stat`. What is missing ran in tasks that are not known.
+pub(crate) fn balance_of_stat(
+    stat: StatTimes,
+    cpus: usize,
+    elapsed_s: f64,
+    tasks_s: f64,
+) -> Balance {
+    Balance {
+        cpus: u32::try_from(cpus).unwrap_or(u32::MAX),
+        cpus_s: cpus as f64 * elapsed_s,
+        tasks_s,
+        idle_s: stat.idle_s,
+        offline_s: 0.0,
+        uncharged_s: stat.interrupts_s + stat.steal_s,
+        stat,
+    }
 }

@@ -4,6 +4,8 @@
 //! path of a mount that shows only that part; `mountinfo` tells which (cgroups(7)).
 
 use crate::root::Root;
+use std::collections::BTreeMap;
+use std::os::unix::fs::MetadataExt;
 
 /// A mounted hierarchy and our place in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -250,27 +252,71 @@ fn mounts(text: &str) -> Vec<Mount> {
         .collect()
 }
 
+/// Where the hierarchy of version 2 is mounted.
+const MOUNTED: &str = "sys/fs/cgroup";
+/// Numbers that are remembered; a machine that makes cgroups without end has more.
+const KNOWN_MAX: usize = 65_536;
+
+/// Paths of the cgroups of version 2 by their numbers, as programs in the kernel tell them: of those that
+/// are there, or were when they were asked for.
+#[derive(Debug)]
+pub struct CgroupPaths {
+    root: Root,
+    known: BTreeMap<u64, Option<String>>,
+}
+
+impl CgroupPaths {
+    /// Knows none yet.
+    #[must_use]
+    pub fn new(root: &Root) -> Self {
+        Self { root: root.clone(), known: BTreeMap::new() }
+    }
+
+    /// The path of the cgroup with this inode number, from the root of the hierarchy, as in
+    /// `/proc/PID/cgroup`. `None` if it has gone, or this machine has only version 1.
+    pub fn path(&mut self, inode: u64) -> Option<String> {
+        if !self.known.contains_key(&inode) {
+            if self.known.len() >= KNOWN_MAX {
+                self.known.clear();
+            }
+            self.scan();
+            self.known.entry(inode).or_insert(None);
+        }
+        self.known.get(&inode).cloned().flatten()
+    }
+
+    fn scan(&mut self) {
+        if !self.root.exists(&format!("{MOUNTED}/cgroup.controllers")) {
+            return;
+        }
+        let mut folders = vec![String::new()];
+        while let Some(folder) = folders.pop() {
+            let at = self.root.path(&format!("{MOUNTED}{folder}"));
+            let Ok(metadata) = std::fs::metadata(&at) else { continue };
+            let path = if folder.is_empty() { "/".to_owned() } else { folder.clone() };
+            self.known.insert(metadata.ino(), Some(path));
+            let Ok(entries) = std::fs::read_dir(&at) else { continue };
+            let below = entries
+                .filter_map(Result::ok)
+                .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+            folders.extend(
+                below.map(|entry| format!("{folder}/{}", entry.file_name().to_string_lossy())),
+            );
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fake::of_files;
     use proptest::prelude::*;
-
-    fn root(files: &[(&str, &str)]) -> (tempfile::TempDir, Root) {
-        let folder = tempfile::tempdir().expect("folder");
-        for (path, text) in files {
-            let path = folder.path().join(path);
-            std::fs::create_dir_all(path.parent().expect("parent")).expect("create");
-            std::fs::write(path, text).expect("write");
-        }
-        let root = Root::at(folder.path());
-        (folder, root)
-    }
 
     const V2: &str = "30 24 0:26 / /sys/fs/cgroup rw shared:9 - cgroup2 cgroup2 rw\n";
 
     #[test]
     fn the_tightest_quota_above_us_counts() {
-        let (_folder, root) = root(&[
+        let (_folder, root) = of_files(&[
             ("proc/self/mountinfo", V2),
             ("proc/self/cgroup", "0::/a/b\n"),
             ("sys/fs/cgroup/a/b/cpu.max", "max 100000\n"),
@@ -284,7 +330,7 @@ mod tests {
 
     #[test]
     fn a_container_without_namespace_sees_its_group_as_the_mount() {
-        let (_folder, root) = root(&[
+        let (_folder, root) = of_files(&[
             (
                 "proc/self/mountinfo",
                 "31 24 0:27 /docker/x /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu,cpuacct\n",
@@ -298,7 +344,7 @@ mod tests {
 
     #[test]
     fn a_group_is_found_by_path_or_folder_and_its_time_is_read() {
-        let (_folder, root) = root(&[
+        let (_folder, root) = of_files(&[
             ("proc/self/mountinfo", V2),
             ("sys/fs/cgroup/a/b/cgroup.procs", "1\n"),
             ("sys/fs/cgroup/a/b/cpu.stat", "usage_usec 1500000\nuser_usec 1\n"),
@@ -325,11 +371,30 @@ mod tests {
             (line("name=systemd"), "name=systemd"),
         ] {
             let group = format!("sys/fs/cgroup/{point}/a/cgroup.procs");
-            let (_folder, root) = root(&[("proc/self/mountinfo", &mounts), (&group, "1\n")]);
+            let (_folder, root) = of_files(&[("proc/self/mountinfo", &mounts), (&group, "1\n")]);
             let found = folder(&root, "/a").expect("found");
             assert_eq!(found, format!("/sys/fs/cgroup/{point}/a"));
             assert_eq!((path_of(&root, &found).as_str(), usage_s(&root, &found)), ("/a", None));
         }
+    }
+
+    #[test]
+    fn a_cgroup_is_found_by_its_number_when_it_is_there() {
+        let folder = tempfile::tempdir().expect("folder");
+        let at = |path: &str| folder.path().join("sys/fs/cgroup").join(path);
+        std::fs::create_dir_all(at("a/b")).expect("made");
+        let inode = |path: &str| std::fs::metadata(at(path)).expect("there").ino();
+        let root = Root::at(folder.path());
+        assert_eq!(CgroupPaths::new(&root).path(inode("a/b")), None, "version 1");
+        std::fs::write(at("cgroup.controllers"), "cpu").expect("written");
+        let mut paths = CgroupPaths::new(&root);
+        assert_eq!(paths.path(inode("a/b")).as_deref(), Some("/a/b"));
+        assert_eq!(paths.path(inode("")).as_deref(), Some("/"));
+        std::fs::create_dir(at("a/new")).expect("made");
+        assert_eq!(paths.path(inode("a/new")).as_deref(), Some("/a/new"));
+        assert_eq!(paths.path(u64::MAX), None);
+        std::fs::remove_dir(at("a/b")).expect("removed");
+        assert_eq!(paths.known.values().flatten().count(), 4, "what has gone keeps its name");
     }
 
     proptest! {

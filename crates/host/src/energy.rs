@@ -53,12 +53,9 @@ mod tests {
     use super::*;
 
     fn write(root: &Root, zone: &str, name: &str, count: &str) {
-        let folder = root.path(&format!("sys/class/powercap/{zone}"));
-        std::fs::create_dir_all(&folder).expect("folder");
-        for (file, text) in
-            [("name", name), ("energy_uj", count), ("max_energy_range_uj", "262143328850")]
-        {
-            std::fs::write(folder.join(file), format!("{text}\n")).expect("file");
+        let facts = [("name", name), ("energy_uj", count), ("max_energy_range_uj", "262143328850")];
+        for (file, text) in facts {
+            crate::fake::put(root, &[(&format!("sys/class/powercap/{zone}/{file}"), text)]);
         }
     }
 

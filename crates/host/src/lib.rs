@@ -18,7 +18,6 @@
 
 pub mod affinity;
 pub mod cgroup;
-pub mod cgroup_paths;
 pub mod cpuinfo;
 pub mod energy;
 pub mod environment;

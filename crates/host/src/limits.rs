@@ -246,21 +246,11 @@ fn ports(root: &Root) -> Option<(u64, u64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fake::of_files;
     use proptest::prelude::*;
 
-    fn machine(files: &[(&str, &str)]) -> (tempfile::TempDir, Root) {
-        let folder = tempfile::tempdir().expect("folder");
-        let root = Root::at(folder.path());
-        for (path, text) in files {
-            let path = root.path(path);
-            std::fs::create_dir_all(path.parent().expect("parent")).expect("create");
-            std::fs::write(path, text).expect("write");
-        }
-        (folder, root)
-    }
-
     fn one(files: &[(&str, &str)], limit: Limit, amount: u64) -> Option<String> {
-        let (_folder, root) = machine(files);
+        let (_folder, root) = of_files(files);
         unmet(&root, &[Need { limit, amount }]).pop().map(|unmet| unmet.to_string())
     }
 
@@ -360,7 +350,7 @@ mod tests {
         #[test]
         fn never_panics(text in "(Max open files|[0-9 \\n\\t]|\\PC)*", amount: u64) {
             let paths = ["proc/self/limits", "proc/sys/kernel/sem", "proc/sysvipc/sem"];
-            let (_folder, root) = machine(&paths.map(|path| (path, text.as_str())));
+            let (_folder, root) = of_files(&paths.map(|path| (path, text.as_str())));
             let limits = [Limit::OpenFiles, Limit::SemaphoreSets, Limit::SemaphoresTotal];
             let _ = unmet(&root, &limits.map(|limit| Need { limit, amount }));
         }

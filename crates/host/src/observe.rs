@@ -2,6 +2,7 @@
 //! others and stolen time.
 
 use crate::{Error, root::Root};
+use coretwin_base::account::StatTimes;
 use coretwin_base::machine::cpu_set::{CpuId, CpuSet};
 use std::collections::BTreeMap;
 
@@ -27,20 +28,6 @@ pub struct CpuTimes {
     pub cpus: BTreeMap<CpuId, Ticks>,
     /// Ticks per second (USER_HZ).
     pub hertz: u64,
-}
-
-/// What a set of CPUs did between two moments.
-#[derive(Debug, Default, Clone, Copy, PartialEq)]
-pub struct Observed {
-    /// User and kernel work of everybody, in seconds.
-    pub busy_s: f64,
-    /// Hard and soft interrupts, in seconds. Apart, because the network's soft interrupts are work
-    /// of whoever sends, and no process's CPU time shows them.
-    pub interrupts_s: f64,
-    /// Stolen time, in seconds.
-    pub steal_s: f64,
-    /// Idle time, in seconds.
-    pub idle_s: f64,
 }
 
 /// Reads `/proc/stat`.
@@ -84,9 +71,11 @@ fn parse(text: &str) -> BTreeMap<CpuId, Ticks> {
 impl CpuTimes {
     /// What the CPUs of a set did since an earlier moment. A CPU that was offline at either moment
     /// counts nothing, and a counter that went backwards (the kernel's idle counters can) counts 0.
+    /// Interrupts are apart from busy time, because the network's soft interrupts are work of whoever
+    /// sends, and no process's CPU time shows them.
     #[must_use]
-    pub fn since(&self, earlier: &Self, cpus: &CpuSet) -> Observed {
-        let mut observed = Observed::default();
+    pub fn since(&self, earlier: &Self, cpus: &CpuSet) -> StatTimes {
+        let mut observed = StatTimes::default();
         let seconds = |later: u64, earlier: u64| {
             later.saturating_sub(earlier) as f64 / self.hertz.max(1) as f64
         };

@@ -49,14 +49,11 @@ mod tests {
 
     #[test]
     fn the_kernels_lines_are_read_and_missing_ones_are_absent() {
-        let folder = tempfile::tempdir().expect("folder");
-        let root = Root::at(folder.path());
+        let (_folder, root) = crate::fake::of_files(&[]);
         assert_eq!(read(&root), None);
-        std::fs::create_dir_all(folder.path().join("proc/pressure")).expect("folder");
         let cpu = "some avg10=12.50 avg60=0.05 avg300=0.01 total=12345\n";
-        std::fs::write(folder.path().join("proc/pressure/cpu"), cpu).expect("cpu");
         let io = "some avg10=1.00 avg60=0 avg300=0 total=1\nfull avg10=0.50 avg60=0 total=2\n";
-        std::fs::write(folder.path().join("proc/pressure/io"), io).expect("io");
+        crate::fake::put(&root, &[("proc/pressure/cpu", cpu), ("proc/pressure/io", io)]);
         let expected = Pressure {
             cpu_some_share: Some(0.125),
             io_some_share: Some(0.01),

@@ -114,11 +114,28 @@ impl Root {
         numbers
     }
 
+    /// Every thread that is visible, with its process: `(process, thread)`, in order.
+    pub(crate) fn threads(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
+        self.numbered("proc", "").into_iter().flat_map(|process| {
+            let threads = self.numbered(&format!("proc/{process}/task"), "");
+            threads.into_iter().map(move |thread| (process, thread))
+        })
+    }
+
     /// Whether there is something at the path.
     #[must_use]
     pub fn exists(&self, path: &str) -> bool {
         self.path(path).symlink_metadata().is_ok()
     }
+}
+
+/// Replaces a file as a whole: whoever reads it sees the old text or the new one. The new text lies
+/// beside it meanwhile, under a name that ends in our process id.
+pub(crate) fn replace(path: &Path, text: &str) -> std::io::Result<()> {
+    let mut temporary = path.as_os_str().to_owned();
+    temporary.push(format!(".{}", std::process::id()));
+    let written = std::fs::write(&temporary, text).and_then(|()| std::fs::rename(&temporary, path));
+    written.inspect_err(|_| drop(std::fs::remove_file(&temporary)))
 }
 
 #[cfg(test)]

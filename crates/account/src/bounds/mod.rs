@@ -8,8 +8,7 @@
 mod arithmetic;
 
 use crate::Error;
-use crate::balance::{of_stat, stat_times};
-use crate::method::Method;
+use crate::method::{Method, balance_of_stat};
 use crate::roster::{Index, Roster, cpu_s};
 use crate::sampled::{Effort, cpu_use, observed_busy_s};
 use arithmetic::{Busy, Places};
@@ -222,7 +221,7 @@ impl Method for Bounds {
         let tasks: Vec<TaskUse> = self.roster.ran().filter_map(task).collect();
         let tasks_s = tasks.iter().map(|task| task.raw_s).sum();
         let cpus = self.siblings.cpus();
-        let told = stat_times(&stat, before.as_ref().unwrap_or(&stat), &cpus);
+        let told = stat.since(before.as_ref().unwrap_or(&stat), &cpus);
         let window = Window {
             method: MethodName::Bounds,
             elapsed_s,
@@ -232,7 +231,7 @@ impl Method for Bounds {
             pairs: Vec::new(),
             clash_s: None,
             unseen: Unseen { busy_s: self.unseen_s, lost: self.roster.missed, notes: Vec::new() },
-            balance: of_stat(told, cpus.len(), elapsed_s, tasks_s),
+            balance: balance_of_stat(told, cpus.len(), elapsed_s, tasks_s),
             looks: self.pieces,
         };
         self.cores = no_time(&self.siblings);

@@ -2,7 +2,7 @@
 //! gone has no path any more.
 
 use coretwin_bpf::overlap::TaskTime;
-use coretwin_host::cgroup_paths::CgroupPaths;
+use coretwin_host::cgroup::CgroupPaths;
 use coretwin_host::root::Root;
 use coretwin_host::tasks::Tasks;
 use std::collections::BTreeMap;

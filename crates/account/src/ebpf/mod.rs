@@ -8,7 +8,6 @@ mod gathered;
 mod groups;
 
 use crate::Error;
-use crate::balance::stat_times;
 use crate::method::Method;
 use coretwin_base::account::{CpuUse, MethodName, Siblings, Window};
 use coretwin_base::machine::cpu_set::CpuId;
@@ -119,7 +118,7 @@ impl Method for Ebpf {
             let told = stat.since(before.as_ref().unwrap_or(&stat), &[cpu].into_iter().collect());
             CpuUse { cpu, busy_s: 0.0, interrupts_s: told.interrupts_s, steal_s: told.steal_s }
         };
-        let told = stat_times(&stat, before.as_ref().unwrap_or(&stat), &self.siblings.cpus());
+        let told = stat.since(before.as_ref().unwrap_or(&stat), &self.siblings.cpus());
         let gathered = std::mem::take(&mut self.gathered);
         let window = gathered.window(&self.siblings, told, cpu_use, |task| self.groups.path(task));
         self.groups.forget();

@@ -11,8 +11,7 @@ pub(crate) mod coverage;
 mod tally;
 
 use crate::Error;
-use crate::balance::{of_stat, stat_times};
-use crate::method::Method;
+use crate::method::{Method, balance_of_stat};
 use crate::roster::{Roster, cpu_s};
 use coretwin_base::account::{CpuUse, MethodName, Siblings, TaskUse, Unseen, Window};
 use coretwin_base::machine::cpu_set::CpuId;
@@ -223,7 +222,7 @@ impl Method for Sampled {
         let cpus = self.tally.siblings().cpus();
         let busy_s: f64 = cores.iter().flat_map(|core| &core.by_cpu).map(|cpu| cpu.busy_s).sum();
         let tasks_s = tasks.iter().map(|task| task.raw_s).sum::<f64>();
-        let told = stat_times(&stat, before.as_ref().unwrap_or(&stat), &cpus);
+        let told = stat.since(before.as_ref().unwrap_or(&stat), &cpus);
         let window = Window {
             method: MethodName::Sampled,
             elapsed_s,
@@ -237,7 +236,7 @@ impl Method for Sampled {
                 lost: self.roster.missed,
                 notes: Vec::new(),
             },
-            balance: of_stat(told, cpus.len(), elapsed_s, tasks_s),
+            balance: balance_of_stat(told, cpus.len(), elapsed_s, tasks_s),
             looks: self.tally.looks(),
         };
         self.stat = Some(stat);

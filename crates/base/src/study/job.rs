@@ -8,6 +8,7 @@ use crate::account::cputime::Beside;
 use crate::machine::cpu_set::CpuSet;
 use crate::machine::placement::Placement;
 use crate::param::Params;
+use crate::schema::SCHEMA;
 use crate::study::command::CommandSpec;
 use crate::study::reading::{Better, Metric};
 use serde::{Deserialize, Serialize};
@@ -55,6 +56,29 @@ pub struct Job {
     pub run_as: Option<RunAs>,
     /// After this long the worker ends everything and reports a failure, in seconds.
     pub timeout_s: f64,
+}
+
+impl Job {
+    /// Work of no row, once and in one thread: placed freely, under whichever scheduler is in charge.
+    #[must_use]
+    pub fn plain(work: Work, arm: String, cpus: CpuSet, timeout_s: f64) -> Self {
+        Self {
+            schema: SCHEMA,
+            work,
+            arm,
+            cpus,
+            placement: Placement::Free,
+            roles: Vec::new(),
+            threads: 1,
+            copies: 1,
+            rate: false,
+            core_sched: false,
+            scheduler: None,
+            seed: 0,
+            run_as: None,
+            timeout_s,
+        }
+    }
 }
 
 /// What a job runs.
@@ -138,7 +162,7 @@ impl Outcome {
     #[must_use]
     pub fn failed(why: impl Into<String>, unit: &str, better: Better) -> Self {
         Self {
-            schema: crate::schema::SCHEMA,
+            schema: SCHEMA,
             failure: Some(why.into()),
             value: None,
             unit: unit.to_owned(),

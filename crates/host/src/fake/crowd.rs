@@ -34,9 +34,6 @@ pub struct Crowd {
 
 impl Crowd {
     /// Puts that many sleeping tasks on a machine below a root, four threads a process.
-    ///
-    /// # Errors
-    /// What the system says when a file cannot be written.
     pub fn new(root: &Root, cpus: &CpuSet, tasks: u32) -> io::Result<Self> {
         let first = cpus.first().unwrap_or(CpuId(0));
         let crowd = Self {
@@ -70,9 +67,6 @@ impl Crowd {
     }
 
     /// Lets tasks, by their index, run on CPUs for a while, in which all other CPUs idle.
-    ///
-    /// # Errors
-    /// What the system says when a file cannot be written.
     pub fn run(&mut self, length: Duration, running: &[(u32, CpuId)]) -> io::Result<()> {
         let stopped: Vec<u32> = self.running.iter().map(|(task, _)| *task).collect();
         self.running = running.to_vec();

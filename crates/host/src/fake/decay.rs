@@ -35,9 +35,6 @@ pub struct Decay {
 
 impl Decay {
     /// Remembers every file below some folders of a root.
-    ///
-    /// # Errors
-    /// What the system says when one cannot be read.
     pub fn new(root: &Root, folders: &[&str], seed: u64) -> io::Result<Self> {
         let mut files = BTreeMap::new();
         for folder in folders {
@@ -48,9 +45,6 @@ impl Decay {
     }
 
     /// Spoils so many files, each in one of the ways.
-    ///
-    /// # Errors
-    /// What the system says when a file cannot be changed.
     pub fn spoil(&mut self, count: usize) -> io::Result<()> {
         for _ in 0..count {
             let at = self.stream.below(self.files.len().max(1) as u64) as usize;
@@ -80,9 +74,6 @@ impl Decay {
     }
 
     /// Puts everything back.
-    ///
-    /// # Errors
-    /// What the system says when a file cannot be written.
     pub fn mend(&mut self) -> io::Result<()> {
         for path in self.spoiled.drain(..) {
             clear(&path)?;

@@ -5,6 +5,11 @@
 //! believe about kernels; its files follow Documentation/admin-guide/cputopology.rst and
 //! Documentation/ABI/testing/sysfs-devices-system-cpu.
 
+#![expect(
+    clippy::missing_errors_doc,
+    reason = "a double fails with what the system says of its files, or on a bad list of CPUs"
+)]
+
 pub mod crowd;
 pub mod decay;
 pub mod kernel;
@@ -120,11 +125,25 @@ pub(crate) fn written(name: &str) -> (tempfile::TempDir, Root) {
     (folder, root)
 }
 
+/// A machine in a temporary folder that has these files only.
+#[cfg(test)]
+pub(crate) fn of_files(files: &[(&str, &str)]) -> (tempfile::TempDir, Root) {
+    let folder = tempfile::tempdir().expect("folder");
+    let root = Root::at(folder.path());
+    put(&root, files);
+    (folder, root)
+}
+
+/// Writes files of a machine, with the folders they lie in.
+#[cfg(test)]
+pub(crate) fn put(root: &Root, files: &[(&str, &str)]) {
+    for (path, text) in files {
+        sched_ext::put(root, path, text.as_bytes()).expect("written");
+    }
+}
+
 impl Fake {
     /// Writes the machine's files into a folder.
-    ///
-    /// # Errors
-    /// What the system says when a file cannot be written.
     pub fn write(&self, folder: &Path) -> io::Result<Root> {
         let threads = self.threads();
         let all: CpuSet = threads.iter().map(|thread| thread.cpu).collect();

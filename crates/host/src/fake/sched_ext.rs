@@ -6,9 +6,6 @@ use coretwin_base::machine::scheduler::{OPS, STATE};
 use std::io;
 
 /// Gives a fake machine a kernel with sched_ext, in a state and with a scheduler of that name.
-///
-/// # Errors
-/// What the system says of writing files.
 pub fn install(root: &Root, state: &str, ops: Option<&str>) -> io::Result<()> {
     put(root, STATE, format!("{state}\n").as_bytes())?;
     for (name, value) in [("switch_all", "1"), ("nr_rejected", "0"), ("hotplug_seq", "0")] {
@@ -21,9 +18,6 @@ pub fn install(root: &Root, state: &str, ops: Option<&str>) -> io::Result<()> {
 }
 
 /// Writes a file of a fake machine, with the folders it lies in.
-///
-/// # Errors
-/// What the system says.
 pub fn put(root: &Root, path: &str, bytes: &[u8]) -> io::Result<()> {
     let path = root.path(path);
     if let Some(folder) = path.parent() {

@@ -52,11 +52,9 @@ mod tests {
 
     #[test]
     fn the_kernels_own_word_comes_first() {
-        let (folder, root) = crate::fake::written("vm-adjacent");
+        let (_folder, root) = crate::fake::written("vm-adjacent");
         let put = |path: &str, bytes: &[u8]| {
-            let path = folder.path().join(path);
-            std::fs::create_dir_all(path.parent().expect("parent")).expect("folders");
-            std::fs::write(path, bytes).expect("written");
+            crate::fake::sched_ext::put(&root, path, bytes).expect("written");
         };
         put("proc/sys/kernel/osrelease", b"6.12.0-fake\n");
         assert_eq!(Config::read(&root), None);

@@ -36,12 +36,7 @@ pub enum Cookies {
 pub fn find(root: &Root, cookie: &dyn Fn(u32) -> Result<u64, Errno>) -> Cookies {
     let (mut asked, mut refused) = (0, 0);
     let mut holders: BTreeMap<u32, usize> = BTreeMap::new();
-    let processes = root.numbered("proc", "");
-    let tasks = processes.into_iter().flat_map(|process| {
-        let tasks = root.numbered(&format!("proc/{process}/task"), "");
-        tasks.into_iter().map(move |task| (process, task))
-    });
-    for (process, task) in tasks.take(TASKS_MAX) {
+    for (process, task) in root.threads().take(TASKS_MAX) {
         match cookie(task) {
             Ok(0) => asked += 1,
             Ok(_) => *holders.entry(process).or_default() += 1,

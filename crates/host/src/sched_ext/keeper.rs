@@ -259,14 +259,12 @@ fn settle(root: &Root) -> Result<(), KeeperError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use coretwin_base::simulation::core_queue::OPS_NAME;
 
     /// A machine with sched_ext, and a shell script that loads and unloads on it as a keeper does.
     fn machine() -> (tempfile::TempDir, Root) {
         let (folder, root) = crate::fake::written("vm-adjacent");
-        let ext = folder.path().join("sys/kernel/sched_ext");
-        std::fs::create_dir_all(ext.join("root")).expect("folders");
-        std::fs::write(ext.join("state"), "disabled\n").expect("written");
-        std::fs::write(ext.join("root/ops"), "coretwin_core_queue\n").expect("written");
+        crate::fake::sched_ext::install(&root, "disabled", Some(OPS_NAME)).expect("written");
         (folder, root)
     }
 

@@ -6,7 +6,7 @@
 //! kernel says.
 
 use crate::Error;
-use crate::root::Root;
+use crate::root::{Root, replace};
 use crate::smt::capture;
 use crate::smt::saved::Holder;
 use coretwin_base::schema::{self, SCHEMA};
@@ -130,18 +130,11 @@ pub fn read(root: &Root) -> Result<Option<Record>, Error> {
 /// [`Error::Write`].
 pub fn write(root: &Root, record: &Record) -> Result<(), Error> {
     let path = root.path(FILE);
-    let temporary = path.with_extension(format!("json.{}", std::process::id()));
     let written = (|| {
         drop(crate::smt::saved::folder(root)?);
-        let mut text = serde_json::to_string(record)?;
-        text.push('\n');
-        std::fs::write(&temporary, text)?;
-        std::fs::rename(&temporary, &path)
+        replace(&path, &(serde_json::to_string(record)? + "\n"))
     })();
-    written.map_err(|cause| {
-        let _ = std::fs::remove_file(&temporary);
-        Error::Write { path, cause }
-    })
+    written.map_err(|cause| Error::Write { path, cause })
 }
 
 /// Removes the record; it need not be there.

@@ -222,16 +222,8 @@ pub(super) fn task_numbers(root: &Root, path: &str) -> BTreeSet<u32> {
 /// CPU set of its group changes (later ones keep what the user asked for): there all.
 fn tasks_at_risk(root: &Root, release: &str, stays: &CpuSet) -> Vec<Task> {
     let forgetful = forgets_affinities(release);
-    let mut found = Vec::new();
-    for process in root.numbered("proc", "") {
-        for task in root.numbered(&format!("proc/{process}/task"), "") {
-            found.extend(
-                self::task(root, process, task)
-                    .filter(|task| forgetful || task.cpus.intersection(stays).is_empty()),
-            );
-        }
-    }
-    found
+    let tasks = root.threads().filter_map(|(process, thread)| task(root, process, thread));
+    tasks.filter(|task| forgetful || task.cpus.intersection(stays).is_empty()).collect()
 }
 
 /// CPUs that stay online when SMT is off. The first thread of a core may itself be offline, and

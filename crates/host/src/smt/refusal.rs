@@ -7,114 +7,91 @@ use coretwin_base::machine::topology::SmtControl;
 use rustix::io::Errno;
 use std::io;
 
-/// One errno in one place.
-struct Meaning {
-    step: Step,
-    errno: Errno,
-    text: &'static str,
-}
-
-const fn meaning(step: Step, errno: Errno, text: &'static str) -> Meaning {
-    Meaning { step, errno, text }
-}
-
-/// From kernel/cpu.c, drivers/base/cpu.c, kernel/cgroup/cpuset.c, kernel/irq/proc.c and
+/// What an errno means in a step. From kernel/cpu.c, drivers/base/cpu.c, kernel/cgroup/cpuset.c, kernel/irq/proc.c and
 /// sched_setaffinity(2).
-const MEANINGS: &[Meaning] = &[
-    meaning(
+const MEANINGS: &[(Step, Errno, &str)] = &[
+    (
         Step::Control,
         Errno::PERM,
         "the kernel does not permit it; run it as root outside of any container, and look for \
          lockdown or a security module in `dmesg`",
     ),
-    meaning(
+    (
         Step::Control,
         Errno::NODEV,
         "this machine or this kernel cannot switch SMT; use the arm one-per-core, or boot with \
          nosmt",
     ),
-    meaning(
+    (
         Step::Control,
         Errno::INVAL,
         "the kernel does not take this word; numbers of threads are taken since 6.6 and only by \
          some architectures (POWER), elsewhere use on and off",
     ),
-    meaning(
+    (
         Step::Control,
         Errno::BUSY,
         "a CPU cannot be taken offline now: a task with a deadline needs it, a driver holds it, or \
          CPU hotplug is disabled; `dmesg` names the CPU; end that task (`chrt -p PID` shows its \
          policy) and try again",
     ),
-    meaning(
+    (
         Step::Cpus,
         Errno::PERM,
         "the kernel refuses a sibling while SMT is off; set smt/control first",
     ),
-    meaning(
+    (
         Step::Cpus,
         Errno::BUSY,
         "it is the last CPU, a task with a deadline needs it, a driver holds it, or CPU hotplug is \
          disabled; `dmesg` names the cause; end that task and try again",
     ),
-    meaning(
-        Step::Cpus,
-        Errno::NOENT,
-        "this CPU has no switch of its own; only a reboot changes it",
-    ),
-    meaning(Step::Cpus, Errno::IO, "the CPU did not answer; look at `dmesg`, and reboot"),
-    meaning(
+    (Step::Cpus, Errno::NOENT, "this CPU has no switch of its own; only a reboot changes it"),
+    (Step::Cpus, Errno::IO, "the CPU did not answer; look at `dmesg`, and reboot"),
+    (
         Step::Cpus,
         Errno::NODEV,
         "the CPU or its memory node is not there; look at `dmesg`, and reboot",
     ),
-    meaning(
+    (
         Step::Cpus,
         Errno::INVAL,
         "the kernel could not start or stop the CPU; look at `dmesg`, and reboot if it stays so",
     ),
-    meaning(
+    (
         Step::Cpusets,
         Errno::BUSY,
         "another control group claims these CPUs for itself; change that one first",
     ),
-    meaning(
+    (
         Step::Cpusets,
         Errno::INVAL,
         "another control group claims these CPUs, or the group above does not have them; change \
          that one first",
     ),
-    meaning(
+    (
         Step::Cpusets,
         Errno::ACCESS,
         "the group above does not have these CPUs; give them to it first",
     ),
-    meaning(Step::Cpusets, Errno::NOENT, "the group was deleted; nothing is to be done"),
-    meaning(Step::Cpusets, Errno::NODEV, "the group is being deleted; nothing is to be done"),
-    meaning(
-        Step::Members,
-        Errno::NOSPC,
-        "its group has no CPU or no memory node; give it some first",
-    ),
-    meaning(Step::Members, Errno::SRCH, "the task has ended; nothing is to be done"),
-    meaning(
+    (Step::Cpusets, Errno::NOENT, "the group was deleted; nothing is to be done"),
+    (Step::Cpusets, Errno::NODEV, "the group is being deleted; nothing is to be done"),
+    (Step::Members, Errno::NOSPC, "its group has no CPU or no memory node; give it some first"),
+    (Step::Members, Errno::SRCH, "the task has ended; nothing is to be done"),
+    (
         Step::Members,
         Errno::INVAL,
         "the task has a deadline or is bound by the kernel; its owner must start it anew",
     ),
-    meaning(
+    (
         Step::Interrupts,
         Errno::NOSPC,
         "the CPUs have no free vector for it; move another interrupt away first",
     ),
-    meaning(Step::Interrupts, Errno::INVAL, "none of its CPUs is online; bring one online first"),
-    meaning(
-        Step::Tasks,
-        Errno::INVAL,
-        "its control group has none of these CPUs; give them to it first",
-    ),
-    meaning(Step::Tasks, Errno::SRCH, "the task has ended; nothing is to be done"),
-    meaning(Step::Tasks, Errno::PERM, "the task belongs to somebody else; run it as root"),
+    (Step::Interrupts, Errno::INVAL, "none of its CPUs is online; bring one online first"),
+    (Step::Tasks, Errno::INVAL, "its control group has none of these CPUs; give them to it first"),
+    (Step::Tasks, Errno::SRCH, "the task has ended; nothing is to be done"),
+    (Step::Tasks, Errno::PERM, "the task belongs to somebody else; run it as root"),
 ];
 
 /// For every step.
@@ -145,9 +122,9 @@ pub(super) fn sentence(root: &Root, step: Step, error: &io::Error) -> String {
         if forced && errno == Errno::PERM && step <= Step::Cpus {
             return Some(FORCED);
         }
-        let here = MEANINGS.iter().find(|known| known.step == step && known.errno == errno);
+        let here = MEANINGS.iter().find(|known| (known.0, known.1) == (step, errno));
         let anywhere = EVERYWHERE.iter().find(|(known, _)| *known == errno);
-        here.map(|known| known.text).or_else(|| anywhere.map(|(_, text)| *text))
+        here.map(|(_, _, text)| *text).or_else(|| anywhere.map(|(_, text)| *text))
     };
     match errno.and_then(known) {
         Some(text) => format!("{error}: {text}"),

@@ -12,7 +12,8 @@
 //! A file of another machine (other CPUs, other processor name) is ignored.
 
 use super::cores::Place;
-use crate::{Error, root::Root, user};
+use crate::root::{Root, replace};
+use crate::{Error, user};
 use coretwin_base::caps;
 use coretwin_base::machine::cpu_set::{CpuId, CpuSet};
 use coretwin_base::machine::topology::{CpuInfo, Topology};
@@ -123,10 +124,8 @@ pub(super) fn store(state: &Path, topology: &Topology) -> Result<(), Error> {
     if old.is_ok_and(|old| old == text) {
         return Ok(());
     }
-    let new = state.join(format!("{FILE}.{}", std::process::id()));
     std::fs::create_dir_all(state)
-        .and_then(|()| std::fs::write(&new, text))
-        .and_then(|()| std::fs::rename(&new, &path))
+        .and_then(|()| replace(&path, &text))
         .map_err(|cause| Error::Write { path, cause })
 }
 

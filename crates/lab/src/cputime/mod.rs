@@ -162,22 +162,8 @@ fn trial(
 ) -> Result<Outcome, Error> {
     let cpus = cpus(&request.pair, request.control);
     machine.prepare(&arm(&request.pair, request.control, machine.topology()), 0.0, stop)?;
-    let job = Job {
-        schema: SCHEMA,
-        work: Work::Beside(Box::new(beside)),
-        arm: cpus.to_string(),
-        cpus,
-        placement: Placement::Free,
-        roles: Vec::new(),
-        threads: 1,
-        copies: 1,
-        rate: false,
-        core_sched: false,
-        scheduler: None,
-        seed: 0,
-        run_as,
-        timeout_s: request.work.timeout_s,
-    };
+    let work = Work::Beside(Box::new(beside));
+    let job = Job { run_as, ..Job::plain(work, cpus.to_string(), cpus, request.work.timeout_s) };
     Ok(machine.run(&job, stop)?.outcome)
 }
 

@@ -223,22 +223,8 @@ fn the_engine_runs_it_and_both_sides_come_out() {
 }
 
 fn job_of(plan: &Plan) -> Job {
-    Job {
-        schema: SCHEMA,
-        work: Work::Command(CommandSpec::plain(Vec::new(), 1.0)),
-        arm: String::new(),
-        cpus: plan.arms[0].cpus.clone(),
-        placement: Placement::Free,
-        roles: Vec::new(),
-        threads: 1,
-        copies: 1,
-        rate: false,
-        core_sched: false,
-        scheduler: None,
-        seed: 0,
-        run_as: None,
-        timeout_s: 1.0,
-    }
+    let work = Work::Command(CommandSpec::plain(Vec::new(), 1.0));
+    Job::plain(work, String::new(), plan.arms[0].cpus.clone(), 1.0)
 }
 
 #[test]

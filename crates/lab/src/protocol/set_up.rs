@@ -2,8 +2,6 @@
 
 use crate::engine::visits::Engine;
 use crate::error::Error;
-use coretwin_base::machine::placement::Placement;
-use coretwin_base::schema::SCHEMA;
 use coretwin_base::study::command::CommandSpec;
 use coretwin_base::study::job::{Job, Work};
 
@@ -13,24 +11,14 @@ pub(super) fn set_up(engine: &mut Engine<'_>, arm: usize) -> Result<(), Error> {
     let Some(line) = &spec.setup else { return Ok(()) };
     let arm = &engine.plan.arms[arm];
     let shell = vec!["/bin/sh".to_owned(), "-c".to_owned(), line.clone()];
+    let work = Work::Command(CommandSpec {
+        folder: spec.folder.clone(),
+        ..CommandSpec::plain(shell, spec.timeout_s)
+    });
     let job = Job {
-        schema: SCHEMA,
-        work: Work::Command(CommandSpec {
-            folder: spec.folder.clone(),
-            ..CommandSpec::plain(shell, spec.timeout_s)
-        }),
-        arm: arm.label.clone(),
-        cpus: arm.cpus.clone(),
-        placement: Placement::Free,
-        roles: Vec::new(),
         threads: arm.threads,
-        copies: 1,
-        rate: false,
-        core_sched: false,
-        scheduler: None,
-        seed: 0,
         run_as: engine.run_as.clone(),
-        timeout_s: spec.timeout_s,
+        ..Job::plain(work, arm.label.clone(), arm.cpus.clone(), spec.timeout_s)
     };
     engine.machine.prepare(arm, engine.plan.rules.settle_s, &engine.stop)?;
     let outcome = engine.machine.run(&job, &engine.stop)?.outcome;

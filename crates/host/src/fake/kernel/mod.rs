@@ -109,9 +109,6 @@ struct Interrupt {
 
 impl FakeKernel {
     /// Writes a fake machine into a folder and runs it.
-    ///
-    /// # Errors
-    /// What the system says when a file cannot be written.
     pub fn boot(fake: &Fake, release: Release, folder: &Path) -> io::Result<Self> {
         let root = fake.write(folder)?;
         let threads = fake.threads();
@@ -151,9 +148,6 @@ impl FakeKernel {
     }
 
     /// Adds an interrupt. A kernel since 6.11 shows by the mode of the file that it takes no wish.
-    ///
-    /// # Errors
-    /// A bad list, or what the system says.
     pub fn add_interrupt(
         &self,
         number: u32,
@@ -170,9 +164,6 @@ impl FakeKernel {
 
     /// Adds a control group with a CPU set, below the mount, `jobs/a`; no CPUs: those of its
     /// parent (version 2). A partition is a child of the root: `root` or `isolated`.
-    ///
-    /// # Errors
-    /// A bad list, or what the system says.
     pub fn add_group(&self, name: &str, cpus: &str, partition: Option<&str>) -> io::Result<()> {
         let mut state = self.lock();
         let cpus = CpuSet::parse(cpus).map_err(io::Error::other)?;
@@ -182,9 +173,6 @@ impl FakeKernel {
     }
 
     /// Deletes a control group; its tasks go to the root.
-    ///
-    /// # Errors
-    /// What the system says.
     pub fn delete_group(&self, name: &str) -> io::Result<()> {
         let mut state = self.lock();
         let all = state.threads.iter().map(|thread| thread.cpu).collect();
@@ -194,9 +182,6 @@ impl FakeKernel {
     }
 
     /// Adds a process with one task in a group (empty: the root), and its affinity.
-    ///
-    /// # Errors
-    /// A bad list, or what the system says.
     pub fn add_task(&self, task: u32, group: &str, cpus: &str) -> io::Result<()> {
         let mut state = self.lock();
         let cpus = CpuSet::parse(cpus).map_err(io::Error::other)?;
@@ -205,9 +190,6 @@ impl FakeKernel {
     }
 
     /// Ends a task.
-    ///
-    /// # Errors
-    /// What the system says.
     pub fn end_task(&self, task: u32) -> io::Result<()> {
         let mut state = self.lock();
         state.groups.end_task(task);
@@ -216,9 +198,6 @@ impl FakeKernel {
     }
 
     /// Takes a CPU out of the machine, as a hypervisor can.
-    ///
-    /// # Errors
-    /// What the system says.
     pub fn unplug(&self, cpu: CpuId) -> io::Result<()> {
         let mut state = self.lock();
         state.take_offline(&[cpu].into_iter().collect());
@@ -228,9 +207,6 @@ impl FakeKernel {
     }
 
     /// Adds a core of one CPU with the next free number, offline, as a hypervisor can.
-    ///
-    /// # Errors
-    /// What the system says.
     pub fn plug(&self) -> io::Result<CpuId> {
         let mut state = self.lock();
         let Some(last) = state.threads.last().cloned() else { return Ok(CpuId(0)) };

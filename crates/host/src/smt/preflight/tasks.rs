@@ -27,12 +27,7 @@ pub(super) struct Task {
 /// Every thread that can be read, in order of process and thread. One that ends meanwhile is left
 /// out.
 pub(super) fn read(root: &Root) -> Vec<Task> {
-    let processes = root.numbered("proc", "").into_iter();
-    let each = processes.flat_map(|process| {
-        let tasks = root.numbered(&format!("proc/{process}/task"), "");
-        tasks.into_iter().filter_map(move |task| one(root, process, task))
-    });
-    each.collect()
+    root.threads().filter_map(|(process, task)| one(root, process, task)).collect()
 }
 
 fn one(root: &Root, process: u32, task: u32) -> Option<Task> {

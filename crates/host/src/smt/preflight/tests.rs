@@ -6,11 +6,7 @@ use crate::{fake, topology};
 /// Four cores, siblings 0-4 1-5 2-6 3-7, of which 3 and 5 are offline, and more files.
 fn machine(files: &[(&str, &str)]) -> (tempfile::TempDir, Root) {
     let (folder, root) = fake::written("offline-by-hand");
-    for (path, text) in files {
-        let path = root.path(path);
-        std::fs::create_dir_all(path.parent().expect("parent")).expect("create");
-        std::fs::write(path, text).expect("write");
-    }
+    fake::put(&root, files);
     (folder, root)
 }
 
