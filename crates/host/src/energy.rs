@@ -61,8 +61,7 @@ mod tests {
 
     #[test]
     fn packages_are_added_up_and_their_parts_are_not() {
-        let folder = tempfile::tempdir().expect("folder");
-        let root = Root::at(folder.path());
+        let (_folder, root) = crate::fake::of_files(&[]);
         assert_eq!(read(&root), None);
         write(&root, "intel-rapl:0", "package-0", "1000000");
         write(&root, "intel-rapl:0:0", "core", "900000");

@@ -87,17 +87,10 @@ mod tests {
     use super::*;
 
     fn root(uid: u32) -> (tempfile::TempDir, Root) {
-        let folder = tempfile::tempdir().expect("folder");
-        for sub in ["proc/self", "etc"] {
-            std::fs::create_dir_all(folder.path().join(sub)).expect("create");
-        }
         let status = format!("Name:\tx\nUid:\t1000\t{uid}\t{uid}\t{uid}\n");
-        std::fs::write(folder.path().join("proc/self/status"), status).expect("write");
         let passwd = "root:x:0:0:root:/root:/bin/sh\nbroken\n\
                       ada:x:1000:100:Ada:/home/ada:/bin/bash\n";
-        std::fs::write(folder.path().join("etc/passwd"), passwd).expect("write");
-        let root = Root::at(folder.path());
-        (folder, root)
+        crate::fake::of_files(&[("proc/self/status", &status), ("etc/passwd", passwd)])
     }
 
     fn asked(uid: u32, variables: &[(&str, &str)]) -> Result<Option<RunAs>, String> {

@@ -4,10 +4,9 @@
 //! it and a resumed study cuts it off before it goes on, because the run it belonged to was never
 //! finished.
 
-use crate::checksum;
 use crate::disk::{self, Disk};
 use crate::error::Error;
-use crate::line::Extent;
+use crate::line::{Extent, seal};
 use crate::scan::{Read, read_all};
 use coretwin_base::caps;
 use coretwin_base::study::reading::Reading;
@@ -99,7 +98,7 @@ impl Journal {
         let mut line = serde_json::to_vec(reading)
             .map_err(|error| Error::io("write", &self.path, error.into()))?;
         if self.sealed {
-            checksum::seal(&mut line);
+            seal(&mut line);
         }
         // What would not be read again is not written.
         for (cap, bytes) in [(&caps::LINE, 0), (&caps::JOURNAL, self.end + 1)] {

@@ -12,7 +12,6 @@
 #![forbid(unsafe_code)]
 
 mod bundle;
-mod checksum;
 pub mod dataset;
 mod disk;
 mod error;

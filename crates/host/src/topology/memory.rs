@@ -148,12 +148,10 @@ mod tests {
 
     #[test]
     fn the_state_folder_follows_the_user() {
-        let folder = tempfile::tempdir().expect("folder");
-        std::fs::create_dir_all(folder.path().join("proc/self")).expect("create");
-        let root = Root::at(folder.path());
+        let (folder, root) = crate::fake::of_files(&[]);
         let status = |uid: u32| {
             let text = format!("Uid:\t{uid}\t{uid}\t{uid}\t{uid}\n");
-            std::fs::write(folder.path().join("proc/self/status"), text).expect("write");
+            crate::fake::put(&root, &[("proc/self/status", &text)]);
         };
         let home = |name: &str| (name == "HOME").then(|| "/home/ada".to_owned());
         status(1000);

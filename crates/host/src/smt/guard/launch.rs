@@ -284,8 +284,7 @@ mod tests {
 
     #[test]
     fn a_program_that_cannot_be_started_is_named() {
-        let folder = tempfile::tempdir().expect("folder");
-        let root = Root::at(folder.path());
+        let (_folder, root) = crate::fake::of_files(&[]);
         let mut launch = Launch::new(PathBuf::from("/no/such/program"));
         let error = launch.ensure(&root, Slot::Study).expect_err("missing").to_string();
         assert!(error.starts_with("/no/such/program cannot be started: "), "{error}");

@@ -133,8 +133,7 @@ mod tests {
 
     #[test]
     fn a_lock_tells_who_leads_and_an_abandoned_one_is_seen() {
-        let folder = tempfile::tempdir().expect("folder");
-        let root = Root::at(folder.path());
+        let (_folder, root) = crate::fake::of_files(&[]);
         let look = || LockFile::look(&root, Slot::Study).expect("look");
         assert!(matches!(look(), Looked::Nobody));
         let mut lock = LockFile::create(&root, Slot::Study).expect("create");
@@ -155,8 +154,7 @@ mod tests {
 
     #[test]
     fn there_is_a_record_at_every_moment() {
-        let folder = tempfile::tempdir().expect("folder");
-        let root = Root::at(folder.path());
+        let (_folder, root) = crate::fake::of_files(&[]);
         let mut lock = LockFile::create(&root, Slot::Study).expect("create");
         let long = Record { warnings: vec!["a long sentence".to_owned()], ..Record::default() };
         lock.write(&long).expect("write");
@@ -171,8 +169,7 @@ mod tests {
 
     #[test]
     fn links_are_not_followed() {
-        let folder = tempfile::tempdir().expect("folder");
-        let root = Root::at(folder.path());
+        let (_folder, root) = crate::fake::of_files(&[]);
         std::fs::create_dir_all(root.path("run/coretwin")).expect("create");
         std::os::unix::fs::symlink("/etc/passwd", root.path(&Slot::Study.guard_lock()))
             .expect("link");

@@ -62,8 +62,7 @@ mod tests {
 
     #[test]
     fn every_hierarchy_is_left_and_what_fails_is_told() {
-        let folder = tempfile::tempdir().expect("folder");
-        let root = Root::at(folder.path());
+        let (_folder, root) = crate::fake::of_files(&[]);
         let mounts = "31 22 0:27 / /cg/freezer rw - cgroup cgroup rw,freezer\n\
                       32 22 0:28 /docker/x /cg/unified rw - cgroup2 cgroup2 rw\n";
         for group in ["proc/self", "cg/freezer", "cg/unified"] {
@@ -81,8 +80,7 @@ mod tests {
 
     #[test]
     fn containers_are_told_by_their_pid_namespace() {
-        let folder = tempfile::tempdir().expect("folder");
-        let root = Root::at(folder.path());
+        let (_folder, root) = crate::fake::of_files(&[]);
         assert!(!is_contained(&root), "not known is not contained");
         std::fs::create_dir_all(root.path("proc/self/ns")).expect("create");
         let link = root.path("proc/self/ns/pid");

@@ -1,12 +1,14 @@
-//! Blocks until a look is satisfied, the last one is done or the budget ends, after a warm-up and a
-//! screening of thread counts.
+//! Protocols: which visits a study makes, in which order, and when it has made enough.
 
-use super::set_up::set_up;
+use crate::boots::{BootVisit, due};
 use crate::engine::visits::Engine;
 use crate::error::Error;
 use crate::event::Event;
 use crate::history::Next;
 use crate::schedule::{self, Cell};
+use coretwin_base::study::command::CommandSpec;
+use coretwin_base::study::job::{Job, Work};
+use coretwin_base::study::plan::Protocol;
 use coretwin_base::study::reading::{Phase, Status};
 use coretwin_base::study::summary::StoppedBecause;
 use coretwin_stats::study;
@@ -14,8 +16,86 @@ use coretwin_stats::study;
 /// A study of which so many blocks hold nothing but failures is not gone on with.
 const HOPELESS_BLOCKS: u32 = 3;
 
-/// Runs the study.
-pub(super) fn run(engine: &mut Engine<'_>) -> Result<StoppedBecause, Error> {
+/// Makes the visits of the plan's protocol; where boots are compared, those of this boot.
+pub(crate) fn run(
+    engine: &mut Engine<'_>,
+    boot: Option<BootVisit>,
+) -> Result<StoppedBecause, Error> {
+    match (engine.plan.rules.protocol, boot) {
+        (Protocol::Article2003, _) => article_2003(engine),
+        (_, Some(boot)) => this_boot(engine, boot),
+        (_, None) => blocks(engine),
+    }
+}
+
+/// The protocol of the 2003 article: all runs of one arm, then all of the next.
+fn article_2003(engine: &mut Engine<'_>) -> Result<StoppedBecause, Error> {
+    for arm in 0..engine.plan.arms.len() {
+        for block in 0..engine.plan.blocks_max() {
+            let label = &engine.plan.arms[arm].label;
+            let cells: Vec<Cell> =
+                schedule::cells(engine.plan, Phase::Study, block, arm, &engine.chosen)
+                    .into_iter()
+                    .filter(|cell| {
+                        !engine.history.has(block, label, &engine.plan.rows[cell.row].id)
+                    })
+                    .collect();
+            if !cells.is_empty() {
+                engine.visit(Phase::Study, block, 0, arm, &cells)?;
+            }
+        }
+        engine.block_ended(Phase::Study, engine.plan.blocks_max().saturating_sub(1))?;
+    }
+    Ok(StoppedBecause::Blocks)
+}
+
+/// Comparing boots: a session is the one visit that its boot is for. What is left of the study needs other boots.
+fn this_boot(engine: &mut Engine<'_>, boot: BootVisit) -> Result<StoppedBecause, Error> {
+    let BootVisit { block, arm, switch, done } = boot;
+    engine.switch = switch;
+    // How long somebody takes to reboot is not ours to guess.
+    engine.foretells = false;
+    set_up(engine, arm)?;
+    engine.tell(&Event::BlockStarted { phase: Phase::Study, block, attempt: 0 })?;
+    let mut cells = schedule::cells(engine.plan, Phase::Study, block, arm, &engine.chosen);
+    cells.drain(..done.min(cells.len()));
+    engine.visit(Phase::Study, block, 0, arm, &cells)?;
+    if schedule::arm_order(engine.plan, Phase::Study, block).last() == Some(&arm) {
+        engine.block_ended(Phase::Study, block)?;
+    }
+    let left = due(engine.plan, &engine.environment.boots, &engine.history.readings);
+    Ok(if left.is_some() { StoppedBecause::Reboot } else { StoppedBecause::Blocks })
+}
+
+/// The user's own preparation, once per session: what it made may be gone since the last.
+fn set_up(engine: &mut Engine<'_>, arm: usize) -> Result<(), Error> {
+    let Some(spec) = &engine.plan.command else { return Ok(()) };
+    let Some(line) = &spec.setup else { return Ok(()) };
+    let arm = &engine.plan.arms[arm];
+    let shell = vec!["/bin/sh".to_owned(), "-c".to_owned(), line.clone()];
+    let work = Work::Command(CommandSpec {
+        folder: spec.folder.clone(),
+        ..CommandSpec::plain(shell, spec.timeout_s)
+    });
+    let job = Job {
+        threads: arm.threads,
+        run_as: engine.run_as.clone(),
+        ..Job::plain(work, arm.label.clone(), arm.cpus.clone(), spec.timeout_s)
+    };
+    engine.machine.prepare(arm, engine.plan.rules.settle_s, &engine.stop)?;
+    let outcome = engine.machine.run(&job, &engine.stop)?.outcome;
+    match outcome.failure {
+        None => Ok(()),
+        Some(why) => Err(Error::Usage(format!(
+            "--setup failed: {why}{}",
+            outcome.output.map(|text| format!("\n{text}")).unwrap_or_default()
+        ))),
+    }
+}
+
+/// Blocks until a look is satisfied, the last one is done or the budget ends, after a warm-up and a
+/// screening of thread counts.
+fn blocks(engine: &mut Engine<'_>) -> Result<StoppedBecause, Error> {
     set_up(engine, engine.plan.reference_index())?;
     warm_up(engine)?;
     check_budget(engine)?;
