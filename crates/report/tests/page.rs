@@ -3,6 +3,7 @@
 
 mod support;
 
+use coretwin_base::origin::Origin;
 use coretwin_base::study::decision::Licence;
 use coretwin_base::study::reading::Status;
 use coretwin_base::study::summary::StoppedBecause;
@@ -334,6 +335,16 @@ fn title_card_and_markdown_say_how_the_figures_may_be_read() {
 fn what_to_set_stands_only_below_a_verdict_to_act_on() {
     let says = |records: &Records| markdown(&records.study()).contains("## What to set\n");
     assert!(says(&support::chat()));
+    // Each of these names an arm, and only the verdict or the origin keeps it from being advice.
+    let mut alike = support::chat();
+    let of_on = alike.readings.iter_mut().filter(|reading| &*reading.arm == "on");
+    of_on.for_each(|reading| reading.value = reading.value.map(|value| value / 1.236));
+    let mut predicted = support::chat();
+    predicted.plan.origin = Some(Origin::Simulated);
+    for records in [alike, predicted] {
+        let records = records.analysed(StoppedBecause::Target);
+        assert!(!says(&records), "{}", markdown(&records.study()));
+    }
     let simulated = support::simulated::simulated();
     for records in [
         support::interim(),

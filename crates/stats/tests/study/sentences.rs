@@ -359,6 +359,7 @@ fn the_short_sentence_has_at_most_twenty_words_and_says_what_it_is_first() {
                 (0.2, 0.001),
                 (-0.2, 0.001),
                 (0.0, 0.001),
+                (0.005, 0.000_1),
                 (0.01, 0.02),
                 (0.0, 3.0),
                 (-8.0, 0.001),
