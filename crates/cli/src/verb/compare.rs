@@ -124,9 +124,9 @@ impl Args {
     }
 
     /// Comparisons in the form that is asked for.
-    fn shown<T>(
+    fn shown<T, Render: Fn(&[T]) -> String>(
         &self,
-        formats: &[Format<fn(&[T]) -> String>],
+        formats: &[Format<Render>],
         brief: fn(&[T]) -> Brief,
         comparisons: &[T],
     ) -> Answer {
