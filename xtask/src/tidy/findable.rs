@@ -1,5 +1,5 @@
 //! A newcomer finds anything by its file name: verbs, workloads and fuzz targets have a file each,
-//! and each file is reached.
+//! each file is reached, and one idea has one word.
 
 use super::source::{Source, is_word};
 use super::{File, Finding};
@@ -7,11 +7,34 @@ use super::{File, Finding};
 const VERBS: &str = "crates/cli/src/verb/";
 const TARGETS: &str = "fuzz/fuzz_targets/";
 const FUZZ_MANIFEST: &str = "fuzz/Cargo.toml";
+/// Words that no file of a crate's `src` has in its name, and the one word for the idea.
+const ONE_WORD: &[(&str, &str)] = &[
+    ("param", "parameter"),
+    ("params", "parameters"),
+    ("scheduling", "scheduler"),
+    ("sched", "scheduler, or the kernel's sched_ext"),
+    ("compare", "comparison"),
+    ("cmp", "comparison"),
+    ("life", "what is summed"),
+];
+/// The verbs are named as people type them, and sched_ext as the kernel does.
+const AS_TYPED: &[&str] = &["/verb/", "sched_ext"];
 
 pub(super) fn check(files: &[File]) -> Vec<Finding> {
     let mut findings = verbs(files);
     findings.extend(fuzz_targets(files));
+    findings.extend(files.iter().filter_map(second_word));
     findings
+}
+
+/// A name with a second word for an idea that has one.
+fn second_word(file: &File) -> Option<Finding> {
+    let (_, path) = file.path.strip_prefix("crates/")?.split_once("/src/")?;
+    let as_typed = AS_TYPED.iter().any(|part| file.path.contains(part));
+    let mut words = path.trim_end_matches(".rs").split(['/', '_']).filter(|_| !as_typed);
+    let (second, word) =
+        words.find_map(|name| ONE_WORD.iter().find(|(second, _)| *second == name))?;
+    Some(Finding::new(&file.path, 1, format!("'{second}' is called {word} here; rename it")))
 }
 
 /// Every variant of the command line's `enum Verb` has a file of its name.
@@ -129,5 +152,20 @@ mod tests {
         assert_eq!(found.len(), 3, "{found:?}");
         assert!(found[0].contains("no [[bin]]") && found[1].contains("no seeds"), "{found:?}");
         assert!(found[2].starts_with("fuzz/Cargo.toml:3: there is no"), "{found:?}");
+    }
+
+    #[test]
+    fn a_second_word_for_one_idea_is_found() {
+        let paths = ["base/src/param.rs", "lab/src/scheduling/mod.rs", "cli/src/verb/compare/x.rs"];
+        let more =
+            ["host/src/sched_ext/state.rs", "base/src/parameters.rs", "lab/tests/compare.rs"];
+        let files = paths.iter().chain(&more).map(|path| file(&format!("crates/{path}"), ""));
+        let found: Vec<String> =
+            check(&files.collect::<Vec<_>>()).iter().map(ToString::to_string).collect();
+        assert_eq!(found.len(), 2, "{found:?}");
+        assert!(
+            found[0].starts_with("crates/base/src/param.rs:1: 'param' is called parameter here")
+        );
+        assert!(found[1].contains("'scheduling' is called scheduler"), "{found:?}");
     }
 }
