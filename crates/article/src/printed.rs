@@ -2,7 +2,7 @@
 //! of single figures. The figures are those of [`crate::audit::builtin`]; nothing is typed here.
 
 use crate::audit::{audit, builtin};
-use coretwin_base::param::{ParamValue, Params};
+use coretwin_base::parameters::{ParamValue, Params};
 use coretwin_stats::study::phrase;
 
 /// Which of the article's kernels a figure is of.

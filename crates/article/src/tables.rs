@@ -5,7 +5,7 @@
 
 use crate::printed::{self, Kernel, Printed};
 use coretwin_base::machine::placement::Placement;
-use coretwin_base::param::{self, ParamValue};
+use coretwin_base::parameters::{self, ParamValue};
 use coretwin_base::printable::clean;
 use coretwin_base::study::plan::{CopyRule, Plan, PlanRow};
 use coretwin_base::study::reading::{Phase, Reading, Status};
@@ -240,7 +240,7 @@ fn same_but_size(a: &PlanRow, b: &PlanRow, size: &str) -> bool {
 fn name_without_size(row: &PlanRow, size: &str) -> String {
     let mut params = row.params.clone();
     params.remove(size);
-    let label = param::label(&row.workload, &params);
+    let label = parameters::label(&row.workload, &params);
     clean(&format!("{label}, {}", row.placement))
 }
 

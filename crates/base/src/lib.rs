@@ -22,7 +22,7 @@ pub mod fleet;
 pub mod machine;
 pub mod openmetrics;
 pub mod origin;
-pub mod param;
+pub mod parameters;
 pub mod printable;
 pub mod random;
 pub mod schema;

@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+mod arm_scheduler;
 mod basis;
 mod consent;
 mod dataset;
@@ -15,7 +16,6 @@ mod out;
 mod progress;
 mod quiet;
 mod resuming;
-mod scheduling;
 mod session;
 mod signals;
 mod slip;

@@ -5,7 +5,7 @@
 //! block needs a fresh boot of every arm, and a boot that has served once is refused. Which boot
 //! served what is kept in `environment.json`; the plan is never rewritten.
 
-use crate::schedule;
+use crate::run_order;
 use coretwin_base::study::arm::ArmState;
 use coretwin_base::study::boot::{Boot, BootFacts, Promise};
 use coretwin_base::study::plan::Plan;
@@ -49,11 +49,11 @@ pub struct ThisBoot {
 pub fn due(plan: &Plan, boots: &[Boot], readings: &[Reading]) -> Option<Due> {
     let mut next: Option<Due> = None;
     for block in 0..plan.blocks_max() {
-        for arm in schedule::arm_order(plan, Phase::Study, block) {
+        for arm in run_order::arm_order(plan, Phase::Study, block) {
             let label = plan.arms[arm].label.as_str();
             let served = last(boots, label, block);
             let taken = served.map_or(0, |boot| taken(readings, label, boot));
-            if taken < schedule::cells_in_visit(plan, block, arm) {
+            if taken < run_order::cells_in_visit(plan, block, arm) {
                 let due = next.get_or_insert(Due { block, arm, boots_left: 0 });
                 due.boots_left += 1;
             }

@@ -2,7 +2,7 @@
 //! left and the budget.
 
 use crate::history::History;
-use crate::schedule;
+use crate::run_order;
 use coretwin_base::study::plan::{Plan, Protocol};
 use coretwin_base::study::reading::Phase;
 use std::collections::BTreeMap;
@@ -21,8 +21,8 @@ pub fn foretold_s(plan: &Plan) -> Option<f64> {
     let takes: Option<Vec<f64>> = plan.rows.iter().map(takes).collect();
     let takes = takes?;
     let visit_s = |block: u32, arm: usize| {
-        let cells = schedule::cells(plan, Phase::Study, block, arm, &BTreeMap::new());
-        let vain = schedule::in_vain(plan, &cells);
+        let cells = run_order::cells(plan, Phase::Study, block, arm, &BTreeMap::new());
+        let vain = run_order::in_vain(plan, &cells);
         let runs = cells.iter().chain(&vain).map(|cell| takes[cell.row]);
         plan.rules.settle_s + runs.sum::<f64>()
     };

@@ -1,6 +1,6 @@
 //! What has been measured so far, block by block: enough to go on from there.
 
-use crate::schedule;
+use crate::run_order;
 use coretwin_base::shared_text::SharedText;
 use coretwin_base::study::plan::Plan;
 use coretwin_base::study::reading::{Phase, Reading, Status};
@@ -44,7 +44,7 @@ impl History {
         let state = self.blocks.entry((reading.phase, reading.block)).or_default();
         if reading.attempt != state.attempt {
             let complete =
-                state.taken >= schedule::cells_in_block(plan, reading.phase, reading.block);
+                state.taken >= run_order::cells_in_block(plan, reading.phase, reading.block);
             let before = state.set_aside_before + u32::from(complete);
             *state = BlockState {
                 attempt: reading.attempt,
@@ -63,7 +63,7 @@ impl History {
     /// readings would lie too far apart in time to be compared.
     pub(crate) fn next(&self, plan: &Plan, phase: Phase, block: u32) -> Next {
         let Some(state) = self.blocks.get(&(phase, block)) else { return Next::Run(0) };
-        if state.taken < schedule::cells_in_block(plan, phase, block) {
+        if state.taken < run_order::cells_in_block(plan, phase, block) {
             return Next::Run(state.attempt + 1);
         }
         let again =
@@ -88,7 +88,7 @@ impl History {
     pub(crate) fn attempts_and_kept(&self, plan: &Plan) -> (u32, u32) {
         let study = self.blocks.iter().filter(|((phase, _), _)| *phase == Phase::Study);
         study.fold((0, 0), |(attempts, kept), ((phase, block), state)| {
-            let is_whole = state.taken >= schedule::cells_in_block(plan, *phase, *block);
+            let is_whole = state.taken >= run_order::cells_in_block(plan, *phase, *block);
             let is_kept = is_whole && state.set_aside_now.is_none();
             (attempts + state.set_aside_before + u32::from(is_whole), kept + u32::from(is_kept))
         })

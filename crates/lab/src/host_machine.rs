@@ -1,11 +1,11 @@
 //! The machine this program runs on.
 
+use crate::arm_scheduler::Scheduling;
 use crate::boots::ThisBoot;
 use crate::error::Error;
 use crate::launcher;
 use crate::machine::{Machine, MachineError, Measured, Stop};
 use crate::planning;
-use crate::scheduling::Scheduling;
 use crate::switching::Switching;
 use coretwin_base::machine::cpu_set::CpuSet;
 use coretwin_base::machine::environment::{Facts, Moment, Session};

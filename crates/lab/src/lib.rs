@@ -13,6 +13,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod arm_scheduler;
 pub mod arms;
 pub mod boots;
 pub mod cputime;
@@ -35,8 +36,7 @@ mod protocol;
 pub mod quiet;
 pub mod request;
 mod rows;
-pub mod schedule;
-pub mod scheduling;
+pub mod run_order;
 #[cfg(any(test, feature = "fake"))]
 pub mod scripted;
 mod set_aside;

@@ -5,7 +5,7 @@ use crate::engine::visits::Engine;
 use crate::error::Error;
 use crate::event::Event;
 use crate::history::Next;
-use crate::schedule::{self, Cell};
+use crate::run_order::{self, Cell};
 use coretwin_base::study::command::CommandSpec;
 use coretwin_base::study::job::{Job, Work};
 use coretwin_base::study::plan::Protocol;
@@ -34,7 +34,7 @@ fn article_2003(engine: &mut Engine<'_>) -> Result<StoppedBecause, Error> {
         for block in 0..engine.plan.blocks_max() {
             let label = &engine.plan.arms[arm].label;
             let cells: Vec<Cell> =
-                schedule::cells(engine.plan, Phase::Study, block, arm, &engine.chosen)
+                run_order::cells(engine.plan, Phase::Study, block, arm, &engine.chosen)
                     .into_iter()
                     .filter(|cell| {
                         !engine.history.has(block, label, &engine.plan.rows[cell.row].id)
@@ -57,10 +57,10 @@ fn this_boot(engine: &mut Engine<'_>, boot: BootVisit) -> Result<StoppedBecause,
     engine.foretells = false;
     set_up(engine, arm)?;
     engine.tell(&Event::BlockStarted { phase: Phase::Study, block, attempt: 0 })?;
-    let mut cells = schedule::cells(engine.plan, Phase::Study, block, arm, &engine.chosen);
+    let mut cells = run_order::cells(engine.plan, Phase::Study, block, arm, &engine.chosen);
     cells.drain(..done.min(cells.len()));
     engine.visit(Phase::Study, block, 0, arm, &cells)?;
-    if schedule::arm_order(engine.plan, Phase::Study, block).last() == Some(&arm) {
+    if run_order::arm_order(engine.plan, Phase::Study, block).last() == Some(&arm) {
         engine.block_ended(Phase::Study, block)?;
     }
     let left = due(engine.plan, &engine.environment.boots, &engine.history.readings);
@@ -139,7 +139,7 @@ fn warm_up(engine: &mut Engine<'_>) -> Result<(), Error> {
     let cells: Vec<Cell> = (0..engine.plan.rows.len())
         .filter(|row| engine.plan.rows[*row].runs_in(&engine.plan.arms[arm].label))
         .filter(|row| !engine.history.warmed_up(&engine.plan.rows[*row].id))
-        .map(|row| Cell { row, threads: schedule::threads(engine.plan, row, arm, &engine.chosen) })
+        .map(|row| Cell { row, threads: run_order::threads(engine.plan, row, arm, &engine.chosen) })
         .collect();
     if !cells.is_empty() {
         engine.visit(Phase::Warmup, 0, 0, arm, &cells)?;

@@ -1,7 +1,7 @@
 //! What a user asked a study to do, before it meets a machine.
 
 use coretwin_base::machine::placement::Placement;
-use coretwin_base::param::WorkloadSpec;
+use coretwin_base::parameters::WorkloadSpec;
 use coretwin_base::study::arm::ArmSpec;
 use coretwin_base::study::command::CommandSpec;
 use coretwin_base::study::plan::Protocol;

@@ -6,7 +6,7 @@ use crate::request::{Counts, Request, Subject};
 use coretwin_base::machine::cpu_set::CpuSet;
 use coretwin_base::machine::placement::Placement;
 use coretwin_base::machine::topology::Topology;
-use coretwin_base::param::{Params, WorkloadSpec, label};
+use coretwin_base::parameters::{Params, WorkloadSpec, label};
 use coretwin_base::study::arm::ArmState;
 use coretwin_base::study::command::CommandSpec;
 use coretwin_base::study::plan::{CopyRule, PlanArm, PlanRow, Scale, ThreadRule};

@@ -8,10 +8,10 @@ use coretwin_base::study::reading::Phase;
 use coretwin_host::fake::sched_ext::install;
 use coretwin_host::root::Root;
 use coretwin_host::sched_ext::State;
+use coretwin_lab::arm_scheduler::Scheduling;
 use coretwin_lab::host_machine::HOST;
 use coretwin_lab::request::Counts;
-use coretwin_lab::scheduling::Scheduling;
-use coretwin_lab::{Error, planning, schedule};
+use coretwin_lab::{Error, planning, run_order};
 use coretwin_stats::study::pair_comparison;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
@@ -58,8 +58,8 @@ fn what_does_not_go_together_is_said() {
 #[test]
 fn a_visit_begins_with_a_run_in_vain() {
     let plan = drawn(&["on@kernel", "on@core-queue"]).expect("plan");
-    let cells = schedule::cells(&plan, Phase::Study, 0, 1, &[].into());
-    assert_eq!(schedule::in_vain(&plan, &cells), &cells[..1]);
+    let cells = run_order::cells(&plan, Phase::Study, 0, 1, &[].into());
+    assert_eq!(run_order::in_vain(&plan, &cells), &cells[..1]);
 }
 
 /// A machine with sched_ext, and a program that loads and unloads on it as `coretwin sched keep` does.

@@ -6,7 +6,7 @@ mod support;
 use coretwin_base::machine::environment::{Environment, Facts};
 use coretwin_base::machine::placement::Placement;
 use coretwin_base::machine::topology::Topology;
-use coretwin_base::param::WorkloadSpec;
+use coretwin_base::parameters::WorkloadSpec;
 use coretwin_base::random::Stream;
 use coretwin_base::schema::SCHEMA;
 use coretwin_base::simulation::Simulation;

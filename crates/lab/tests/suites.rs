@@ -4,7 +4,7 @@ mod support;
 
 use coretwin_base::machine::placement::Placement;
 use coretwin_base::machine::topology::Topology;
-use coretwin_base::param::WorkloadSpec;
+use coretwin_base::parameters::WorkloadSpec;
 use coretwin_base::study::plan::{Plan, PlanRow, Protocol};
 use coretwin_base::study::reading::Phase;
 use coretwin_base::study::summary::{StoppedBecause, Summary};

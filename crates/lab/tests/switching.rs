@@ -12,7 +12,7 @@ use coretwin_lab::machine::MachineError;
 use coretwin_lab::planning;
 use coretwin_lab::request::{Counts, Request};
 use coretwin_lab::scripted::ScriptedMachine;
-use coretwin_lab::{Error, schedule};
+use coretwin_lab::{Error, run_order};
 use std::collections::{BTreeMap, BTreeSet};
 use support::{faster_by, run, switchable, with_arms};
 
@@ -71,7 +71,7 @@ fn every_visit_is_a_switch_and_starts_with_a_run_in_vain() {
     assert_eq!(visits.len(), 8, "one switch a visit");
     let expected: Vec<(u32, usize)> = (0..4)
         .flat_map(|block| {
-            let order = schedule::arm_order(&plan, Phase::Study, block);
+            let order = run_order::arm_order(&plan, Phase::Study, block);
             order.into_iter().map(move |arm| (block, arm))
         })
         .collect();

@@ -3,7 +3,7 @@
 
 mod support;
 
-use coretwin_base::param::WorkloadSpec;
+use coretwin_base::parameters::WorkloadSpec;
 use coretwin_sim::calibrate::Fit;
 use coretwin_sim::core::length::{self, Length};
 use coretwin_sim::core::profile::{Profile, copies};

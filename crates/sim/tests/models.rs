@@ -2,7 +2,7 @@
 
 mod support;
 
-use coretwin_base::param::WorkloadSpec;
+use coretwin_base::parameters::WorkloadSpec;
 use coretwin_sim::Result;
 use coretwin_sim::calibrate::Fit;
 use coretwin_sim::core::{preset, profile};

@@ -5,7 +5,7 @@ mod fixture;
 
 use coretwin_base::machine::environment::{Environment, Facts, Moment, Session};
 use coretwin_base::origin::Origin;
-use coretwin_base::param::ParamValue;
+use coretwin_base::parameters::ParamValue;
 use coretwin_base::study::arm::ArmState;
 use coretwin_base::study::comparison::{Change, StudyComparison};
 use coretwin_base::study::plan::{Comparison, Plan, PlanRow, Protocol, Scale};

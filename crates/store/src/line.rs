@@ -3,7 +3,7 @@
 use crate::error::{Error, naming_field};
 use coretwin_base::machine::cpu_set::CpuSet;
 use coretwin_base::machine::placement::Placement;
-use coretwin_base::param::Params;
+use coretwin_base::parameters::Params;
 use coretwin_base::schema;
 use coretwin_base::shared_text::SharedText;
 use coretwin_base::study::decision::ENERGY_METRIC;

@@ -7,7 +7,7 @@ use crate::supervisor::{Launch, Supervisor, Task};
 use crate::workload::{Measured, ParamSpec, text, wrong};
 use crate::{Error, answer, leftovers, role};
 use coretwin_base::machine::cpu_set::CpuSet;
-use coretwin_base::param::{ParamValue, Params};
+use coretwin_base::parameters::{ParamValue, Params};
 use coretwin_base::study::job::Job;
 use coretwin_base::study::plan::CopyRule;
 use serde::de::DeserializeOwned;

@@ -9,7 +9,7 @@
 use crate::held_file::{self, FOLDER, HeldFile};
 use crate::workload::{Measured, ParamSpec, path, text};
 use crate::{Context, Error};
-use coretwin_base::param::Params;
+use coretwin_base::parameters::Params;
 use rustix::fs::{MetadataExt, statfs, statvfs};
 use std::fs::{DirBuilder, Permissions};
 use std::hash::{BuildHasher, Hasher, RandomState};

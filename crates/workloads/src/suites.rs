@@ -8,7 +8,7 @@
 use crate::workload::{Facts, Workload};
 use crate::{Error, aim9, kernel_2_4, lmbench, table};
 use coretwin_base::machine::placement::Placement;
-use coretwin_base::param::{ParamValue, Params, WorkloadSpec};
+use coretwin_base::parameters::{ParamValue, Params, WorkloadSpec};
 use coretwin_base::study::plan::Protocol;
 use coretwin_base::suggest;
 use std::collections::BTreeSet;
@@ -290,7 +290,7 @@ impl Part {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use coretwin_base::param::label;
+    use coretwin_base::parameters::label;
 
     const PROTOCOLS: [Protocol; 4] =
         [Protocol::Modern, Protocol::Fixed, Protocol::Quick, Protocol::Article2003];

@@ -2,7 +2,7 @@
 
 use crate::workload::Workload;
 use crate::{Error, aim9, chat, dbench, kernel_2_4, lmbench, tbench};
-use coretwin_base::param::{Params, WorkloadSpec};
+use coretwin_base::parameters::{Params, WorkloadSpec};
 use coretwin_base::suggest;
 use std::sync::LazyLock;
 

@@ -14,7 +14,7 @@ use crate::workload::{Measured, metric};
 use crate::{Context, Error, sys, table};
 use crate::{aim9, chat, contention, dbench, kernel_2_4, leftovers, lmbench, tbench};
 use coretwin_base::caps;
-use coretwin_base::param::WorkloadSpec;
+use coretwin_base::parameters::WorkloadSpec;
 use coretwin_base::schema::{self, SCHEMA};
 use coretwin_base::study::job::{Job, Outcome, Work};
 use coretwin_base::study::reading::Better;

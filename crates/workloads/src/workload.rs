@@ -5,7 +5,7 @@ use crate::supervisor::Supervisor;
 use coretwin_base::machine::cpu_set::CpuSet;
 use coretwin_base::machine::limits::{Limit, Need};
 use coretwin_base::machine::placement::Placement;
-use coretwin_base::param::{ParamValue, Params};
+use coretwin_base::parameters::{ParamValue, Params};
 use coretwin_base::study::job::Job;
 use coretwin_base::study::plan::{CopyRule, Scale};
 use coretwin_base::study::reading::{Better, Metric};

@@ -6,7 +6,7 @@ mod common;
 use common::{
     Worker, children, claims_of, eventually, kill, processes_with, worker_path, workload,
 };
-use coretwin_base::param::WorkloadSpec;
+use coretwin_base::parameters::WorkloadSpec;
 use coretwin_workloads::{leftovers, table};
 use rustix::process::Signal;
 use std::collections::BTreeSet;

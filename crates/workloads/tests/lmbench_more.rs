@@ -8,7 +8,7 @@ use common::{
     traced, workload,
 };
 use coretwin_base::machine::limits::Limit;
-use coretwin_base::param::WorkloadSpec;
+use coretwin_base::parameters::WorkloadSpec;
 use coretwin_base::study::job::{Job, Outcome};
 use coretwin_workloads::table;
 use rustix::process::Signal;

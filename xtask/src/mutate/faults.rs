@@ -434,7 +434,7 @@ pub(super) const FAULTS: &[Fault] = &[
         suite: ENGINE, test: "a_reading_that_cannot_be_kept_ends_the_study_at_once",
     },
     Fault {
-        name: "no-run-in-vain", file: "crates/lab/src/schedule.rs",
+        name: "no-run-in-vain", file: "crates/lab/src/run_order.rs",
         find: "take(usize::from(changes))",
         put: "take(0 * usize::from(changes))",
         suite: SWITCHING, test: "every_visit_is_a_switch_and_starts_with_a_run_in_vain",

@@ -7,7 +7,7 @@
 use crate::account::cputime::Beside;
 use crate::machine::cpu_set::CpuSet;
 use crate::machine::placement::Placement;
-use crate::param::Params;
+use crate::parameters::Params;
 use crate::schema::SCHEMA;
 use crate::study::command::CommandSpec;
 use crate::study::reading::{Better, Metric};

@@ -5,7 +5,7 @@ use crate::machine::cpu_set::CpuSet;
 use crate::machine::placement::Placement;
 use crate::machine::topology::Topology;
 use crate::origin::Origin;
-use crate::param::Params;
+use crate::parameters::Params;
 use crate::simulation::Simulation;
 use crate::study::arm::{ArmState, KERNEL};
 use crate::study::command::CommandSpec;

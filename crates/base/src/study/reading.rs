@@ -2,7 +2,7 @@
 
 use crate::machine::cpu_set::CpuSet;
 use crate::machine::placement::Placement;
-use crate::param::Params;
+use crate::parameters::Params;
 use crate::shared_text::SharedText;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

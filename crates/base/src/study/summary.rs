@@ -2,7 +2,7 @@
 
 use crate::machine::placement::Placement;
 use crate::origin::Origin;
-use crate::param::Params;
+use crate::parameters::Params;
 use crate::simulation::prediction::Prediction;
 use crate::study::plan::{Comparison, PlanArm, Protocol, Scale};
 use crate::study::reading::Better;

@@ -3,7 +3,7 @@
 use crate::out;
 use anyhow::Result;
 use coretwin_base::machine::placement::Placement;
-use coretwin_base::param::{Params, label};
+use coretwin_base::parameters::{Params, label};
 use coretwin_base::schema::SCHEMA;
 use coretwin_base::study::arm::ArmState;
 use coretwin_base::study::plan::Protocol;

@@ -1,11 +1,11 @@
 //! `coretwin run`: one workload or command, once.
 
 use crate::exit::{CELLS_FAILED, NOT_RESTORED, Usage, refuse_slips};
-use crate::{host, metric, out, scheduling, signals, switching};
+use crate::{arm_scheduler, host, metric, out, signals, switching};
 use anyhow::{Result, anyhow};
 use coretwin_base::machine::environment::Environment;
 use coretwin_base::machine::placement::Placement;
-use coretwin_base::param::WorkloadSpec;
+use coretwin_base::parameters::WorkloadSpec;
 use coretwin_base::study::arm::{ArmSpec, ArmState};
 use coretwin_base::study::command::{CommandSpec, MetricSpec};
 use coretwin_base::study::plan::{Plan, Protocol};
@@ -80,8 +80,8 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let now = host::topology(&root)?;
     let topology = if off { with_smt_on(now.clone())? } else { now.clone() };
     let plan = planning::draw_once(&request, HOST, &topology)?;
-    scheduling::possible(&plan, &root)?;
-    let mut machine = scheduling::fit(HostMachine::new(root.clone(), topology)?, &plan, &root);
+    arm_scheduler::possible(&plan, &root)?;
+    let mut machine = arm_scheduler::fit(HostMachine::new(root.clone(), topology)?, &plan, &root);
     machine.check(&plan)?;
     if off {
         let Some(switching) = switching::take(&root, &now, yes)? else {

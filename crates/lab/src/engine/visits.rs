@@ -8,7 +8,7 @@ use crate::event::{Event, Listener};
 use crate::history::{History, Next};
 use crate::machine::{Machine, MachineError, Measured, Stop};
 use crate::rows;
-use crate::schedule::{self, Cell};
+use crate::run_order::{self, Cell};
 use crate::set_aside;
 use crate::too_busy::Toll;
 use coretwin_base::machine::environment::{Environment, Moment};
@@ -66,8 +66,8 @@ impl Engine<'_> {
     pub(crate) fn attempt(&mut self, phase: Phase, block: u32, attempt: u32) -> Result<(), Error> {
         self.toll.begin(self.machine.now());
         self.tell(&Event::BlockStarted { phase, block, attempt })?;
-        for arm in schedule::arm_order(self.plan, phase, block) {
-            let cells = schedule::cells(self.plan, phase, block, arm, &self.chosen);
+        for arm in run_order::arm_order(self.plan, phase, block) {
+            let cells = run_order::cells(self.plan, phase, block, arm, &self.chosen);
             self.visit(phase, block, attempt, arm, &cells)?;
         }
         self.block_ended(phase, block)
@@ -130,7 +130,7 @@ impl Engine<'_> {
         self.machine.foresee(&jobs);
         let in_vain = match phase {
             Phase::Warmup => Vec::new(),
-            Phase::Screen | Phase::Study => schedule::in_vain(plan, cells),
+            Phase::Screen | Phase::Study => run_order::in_vain(plan, cells),
         };
         let warmup = Visit { phase: Phase::Warmup, ..visit.clone() };
         let vain_jobs = self.jobs(&warmup, &in_vain)?;
@@ -201,7 +201,7 @@ impl Engine<'_> {
             rate: row.unit == "runs/s",
             core_sched: arm.state == ArmState::CoreSched,
             scheduler: Some(name_of(&arm.scheduler).to_owned()),
-            seed: schedule::seed(self.plan, (visit.phase, visit.block), row, repeat),
+            seed: run_order::seed(self.plan, (visit.phase, visit.block), row, repeat),
             run_as: self.run_as.clone(),
             timeout_s,
         })

@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::machine::{MachineError, Stop};
 use crate::parallel;
 use coretwin_article::printed::{self, Kernel, LMBENCH, MEAN, Printed, SIZES};
-use coretwin_base::param::{Params, WorkloadSpec};
+use coretwin_base::parameters::{Params, WorkloadSpec};
 use coretwin_base::simulation::core_run::CoreMatrix;
 use coretwin_sim::calibrate::{Fit, Target, calibrate};
 use coretwin_sim::models::{self, Setting};
@@ -106,7 +106,7 @@ impl Modelled {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use coretwin_base::param::label;
+    use coretwin_base::parameters::label;
     use std::collections::BTreeMap;
 
     #[test]

@@ -9,7 +9,7 @@ use crate::rows::{self, Names};
 use coretwin_base::machine::cpu_set::CpuSet;
 use coretwin_base::machine::placement::Placement;
 use coretwin_base::origin::Origin;
-use coretwin_base::param::ParamValue;
+use coretwin_base::parameters::ParamValue;
 use coretwin_base::simulation::Simulation;
 use coretwin_base::study::arm::{ArmSpec, ArmState, KERNEL};
 use coretwin_base::study::plan::{Plan, PlanArm, PlanRow, Protocol};

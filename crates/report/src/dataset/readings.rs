@@ -4,7 +4,7 @@ use super::cells::{ByWorkload, Machine, some_text, text};
 use coretwin_base::column::Column;
 use coretwin_base::machine::environment::Environment;
 use coretwin_base::origin::Origin;
-use coretwin_base::param;
+use coretwin_base::parameters;
 use coretwin_base::study::plan::Plan;
 use coretwin_base::study::reading::{Metric, Phase, Reading, Status};
 use coretwin_stats::study::Analysed;
@@ -69,7 +69,9 @@ pub fn reading_columns<'a>() -> Vec<Column<ReadingRow<'a>>> {
         Column::text("arm", |row| text(&row.reading.arm)),
         Column::text("row", |row| text(&row.reading.row)),
         Column::text("params", |row| {
-            Some(Cow::Owned(param::label("", &row.reading.params).trim_start_matches(':').into()))
+            Some(Cow::Owned(
+                parameters::label("", &row.reading.params).trim_start_matches(':').into(),
+            ))
         }),
         Column::text("placement_asked", |row| {
             Some(Cow::Owned(row.reading.placement_asked.to_string()))

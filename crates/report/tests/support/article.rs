@@ -2,7 +2,7 @@
 
 use super::{Records, arm, chat_row, plan, readings, records};
 use coretwin_base::machine::placement::Placement;
-use coretwin_base::param::{ParamValue, Params, label};
+use coretwin_base::parameters::{ParamValue, Params, label};
 use coretwin_base::study::plan::{Comparison, PlanRow, Protocol, Scale, ThreadRule};
 use coretwin_base::study::reading::Better;
 use coretwin_base::study::summary::StoppedBecause;

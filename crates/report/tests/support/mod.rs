@@ -13,7 +13,7 @@ use coretwin_base::machine::environment::{Environment, Facts, Moment, Session};
 use coretwin_base::machine::placement::Placement;
 use coretwin_base::machine::topology::{Smt, SmtControl, Topology};
 use coretwin_base::origin::Origin;
-use coretwin_base::param::{ParamValue, Params, label};
+use coretwin_base::parameters::{ParamValue, Params, label};
 use coretwin_base::random::Stream;
 use coretwin_base::schema::SCHEMA;
 use coretwin_base::study::arm::{ArmSpec, ArmState, KERNEL};

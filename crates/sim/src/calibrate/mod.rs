@@ -15,7 +15,7 @@ use crate::machine::fit::COSTS;
 use crate::machine::{MODEL_VERSION, MachinePreset};
 use crate::models::{self, Setting};
 use crate::{Error, Result};
-use coretwin_base::param::{WorkloadSpec, label};
+use coretwin_base::parameters::{WorkloadSpec, label};
 use coretwin_base::study::reading::Better;
 
 mod fit;

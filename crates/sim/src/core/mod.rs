@@ -6,7 +6,7 @@
 //! and the occupancy of every resource comes out.
 
 pub mod accuracy;
-pub mod comparison;
+pub mod alone_and_together;
 pub mod engine;
 pub mod experiments;
 pub mod interval;
@@ -17,7 +17,7 @@ pub mod profile;
 pub mod stream;
 pub mod uop;
 
-pub use comparison::{Comparison, compare};
+pub use alone_and_together::{Comparison, compare};
 pub use engine::{Stretch, simulate, simulate_stretches};
 pub use length::Length;
 pub use outcome::{Component, Counts, Outcome, Stuck, ThreadOutcome};

@@ -3,7 +3,7 @@
 use crate::kernel::{Amount, Outcome, ProfileId, Program, Step, Which, Work};
 use crate::machine::{Fit, MachinePreset};
 use crate::{Error, Result};
-use coretwin_base::param::{ParamValue, Params};
+use coretwin_base::parameters::{ParamValue, Params};
 use coretwin_base::study::reading::Better;
 
 /// A family of workloads that share a model.

@@ -8,7 +8,7 @@ use crate::kernel::{self, CoRun, Machine, Options, Outcome};
 use crate::machine::{Fit, MachinePreset};
 use crate::policies::Settings;
 use crate::{Error, Result};
-use coretwin_base::param::Params;
+use coretwin_base::parameters::Params;
 use coretwin_base::simulation::core_run::CoreMatrix;
 use coretwin_base::study::reading::{Better, Metric};
 use coretwin_base::suggest;

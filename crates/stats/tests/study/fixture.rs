@@ -3,7 +3,7 @@
 use coretwin_base::machine::cpu_set::CpuSet;
 use coretwin_base::machine::placement::Placement;
 use coretwin_base::machine::topology::Topology;
-use coretwin_base::param::Params;
+use coretwin_base::parameters::Params;
 use coretwin_base::study::arm::ArmState;
 use coretwin_base::study::plan::{
     Comparison, CopyRule, Plan, PlanArm, PlanRow, Protocol, Rules, Scale, ThreadRule,

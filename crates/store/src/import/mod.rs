@@ -16,7 +16,7 @@ use coretwin_base::machine::environment::Environment;
 use coretwin_base::machine::placement::Placement;
 use coretwin_base::machine::topology::Topology;
 use coretwin_base::origin::Origin;
-use coretwin_base::param::Params;
+use coretwin_base::parameters::Params;
 use coretwin_base::schema::SCHEMA;
 use coretwin_base::study::arm::{ArmState, KERNEL};
 use coretwin_base::study::plan::{

@@ -9,7 +9,7 @@
 
 use coretwin_base::machine::cpu_set::{CpuId, CpuSet};
 use coretwin_base::machine::placement::Placement;
-use coretwin_base::param::WorkloadSpec;
+use coretwin_base::parameters::WorkloadSpec;
 use coretwin_base::schema::SCHEMA;
 use coretwin_base::study::job::{Job, Outcome, Work};
 use coretwin_workloads::worker;

@@ -8,7 +8,7 @@ use crate::copies::{self, Remarks};
 use crate::observe::CpusSeen;
 use crate::workload::{decimal, int};
 use crate::{Context, Error};
-use coretwin_base::param::Params;
+use coretwin_base::parameters::Params;
 use serde::{Deserialize, Serialize};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};

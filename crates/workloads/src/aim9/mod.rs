@@ -34,7 +34,7 @@ use crate::Error;
 use crate::copies::{COPIES, Place, Remarks};
 use crate::scratch::DIR;
 use crate::workload::{ParamSpec, int};
-use coretwin_base::param::Params;
+use coretwin_base::parameters::Params;
 use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;

@@ -14,7 +14,7 @@ use crate::workload::{
 };
 use crate::{Error, copies, leftovers};
 use coretwin_base::machine::limits::{Limit, Need};
-use coretwin_base::param::Params;
+use coretwin_base::parameters::Params;
 use coretwin_base::study::job::Job;
 use coretwin_base::study::plan::CopyRule;
 use coretwin_base::study::reading::{Better, Metric};

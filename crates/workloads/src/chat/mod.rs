@@ -21,7 +21,7 @@ pub(crate) mod server;
 
 use crate::Error;
 use crate::workload::{OWN_SERVER, ParamSpec, int, server_elsewhere};
-use coretwin_base::param::Params;
+use coretwin_base::parameters::Params;
 use protocol::{Config, Waiting, keys};
 use std::net::SocketAddr;
 

@@ -28,7 +28,7 @@ use crate::workload::{
 use crate::{Error, leftovers, supervisor::Supervisor};
 use client::Target;
 use coretwin_base::machine::limits::{Limit, Need};
-use coretwin_base::param::Params;
+use coretwin_base::parameters::Params;
 use coretwin_base::study::job::Job;
 use files::Manner;
 use load::{Load, source};

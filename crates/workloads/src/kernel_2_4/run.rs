@@ -10,7 +10,7 @@ use crate::workload::{Facts, Measured, Ran, START_S, Workload, decimal, int, met
 use coretwin_base::machine::cpu_set::CpuSet;
 use coretwin_base::machine::limits::Need;
 use coretwin_base::machine::placement::Placement;
-use coretwin_base::param::Params;
+use coretwin_base::parameters::Params;
 use coretwin_base::study::job::Job;
 use coretwin_base::study::reading::{Better, Metric};
 

@@ -11,7 +11,7 @@ use super::native::memory::{Chain, LOADS};
 use crate::Error;
 use crate::copies::Remarks;
 use crate::workload::{int, wrong};
-use coretwin_base::param::Params;
+use coretwin_base::parameters::Params;
 use coretwin_base::random::Stream;
 
 /// Seed of the random order, which is the same in every run.

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::workload::{ParamSpec, int};
 use coretwin_base::machine::placement::Placement;
-use coretwin_base::param::Params;
+use coretwin_base::parameters::Params;
 use coretwin_base::study::plan::Scale;
 
 const PROCESSES: ParamSpec = ParamSpec::int("processes", [2, 2, 256], "processes in the ring");

@@ -25,7 +25,7 @@ use crate::workload::{
 use crate::{Error, answer};
 use connection::Service;
 use coretwin_base::machine::limits::{Limit, Need};
-use coretwin_base::param::Params;
+use coretwin_base::parameters::Params;
 use coretwin_base::study::job::Job;
 use coretwin_base::study::reading::Better;
 use protocol::Traffic;

@@ -2,8 +2,8 @@
 
 use super::keep::Held;
 use super::{GLANCE, Wish, doctor, view};
+use crate::arm_scheduler::OURSELVES;
 use crate::exit::DONE;
-use crate::scheduling::OURSELVES;
 use crate::{out, signals};
 use anyhow::{Result, anyhow};
 use coretwin_base::simulation::core_queue::NAME;

@@ -6,7 +6,7 @@ use crate::options::{Limit, drawn_seed, limit, placement, share};
 use crate::slip;
 use anyhow::Result;
 use coretwin_base::machine::placement::Placement;
-use coretwin_base::param::WorkloadSpec;
+use coretwin_base::parameters::WorkloadSpec;
 use coretwin_base::study::arm::{ArmSpec, ArmState, KERNEL};
 use coretwin_base::study::command::{CommandSpec, MetricSpec, ServerSpec};
 use coretwin_base::study::plan::{DISTURBED_SHARE_MAX, Protocol};

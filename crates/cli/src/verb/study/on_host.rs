@@ -4,7 +4,7 @@ use super::args::{Args, Line};
 use super::describe::{foretell, headline};
 use super::ready::{Asked, Ready, Studied, begin, resume};
 use crate::exit::refuse_slips;
-use crate::{consent, host, out, scheduling, switching};
+use crate::{arm_scheduler, consent, host, out, switching};
 use anyhow::Result;
 use coretwin_base::machine::topology::Topology;
 use coretwin_base::study::arm::ArmState;
@@ -71,7 +71,7 @@ pub(super) fn changes(plan: &Plan) -> Result<String> {
         text += &consent::foretell(root, &host::topology(root)?);
     }
     if plan.changes_scheduler() {
-        text += &scheduling::foretell(plan, root);
+        text += &arm_scheduler::foretell(plan, root);
     }
     Ok(text)
 }
@@ -139,7 +139,7 @@ fn new(args: &Args, request: &Request, root: &Root) -> Result<Option<(Plan, Host
     match &plan {
         Some(plan) => {
             foretell(plan, args.full);
-            scheduling::possible(plan, root)?;
+            arm_scheduler::possible(plan, root)?;
         }
         None => out::news("SMT is off, and is switched on first to see which CPUs are siblings."),
     }
@@ -169,7 +169,7 @@ fn new(args: &Args, request: &Request, root: &Root) -> Result<Option<(Plan, Host
 /// The machine of a study that is resumed.
 fn old(args: &Args, plan: &Plan, root: &Root) -> Result<Option<HostMachine>> {
     out::news(&headline(plan));
-    scheduling::possible(plan, root)?;
+    arm_scheduler::possible(plan, root)?;
     let topology = if plan.reboots() { host::topology(root)? } else { plan.topology.clone() };
     let mut switching = None;
     if plan.switches_smt() {
@@ -192,7 +192,7 @@ fn machine(
         Some(switching) => machine.with_switch(switching),
         None => machine,
     };
-    Ok(scheduling::fit(machine, plan, root))
+    Ok(arm_scheduler::fit(machine, plan, root))
 }
 
 /// Where no siblings show: whether that was probed, and what was found. It goes into the plan, for

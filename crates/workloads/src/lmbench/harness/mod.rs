@@ -17,7 +17,7 @@ use crate::copies::Remarks;
 pub(crate) use crate::scratch::DIR;
 use crate::workload::{ParamKind, ParamSpec};
 use coretwin_base::machine::placement::Placement;
-use coretwin_base::param::Params;
+use coretwin_base::parameters::Params;
 use coretwin_base::study::plan::Scale;
 use coretwin_base::study::reading::Better;
 use std::io;

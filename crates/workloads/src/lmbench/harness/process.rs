@@ -9,7 +9,7 @@ use crate::copies::{self, Place, Remarks};
 use crate::lmbench::{more, table_1};
 use crate::observe::CpusSeen;
 use crate::workload::{decimal, int};
-use coretwin_base::param::Params;
+use coretwin_base::parameters::Params;
 use serde::{Deserialize, Serialize};
 use std::process::ExitCode;
 

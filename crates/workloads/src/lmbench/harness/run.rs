@@ -9,7 +9,7 @@ use crate::supervisor::Supervisor;
 use crate::workload::{Facts, Measured, Ran, Workload, metric, needs};
 use crate::{Error, copies};
 use coretwin_base::machine::limits::{Limit, Need};
-use coretwin_base::param::Params;
+use coretwin_base::parameters::Params;
 use coretwin_base::study::job::Job;
 use coretwin_base::study::plan::CopyRule;
 use coretwin_base::study::reading::{Better, Metric};
