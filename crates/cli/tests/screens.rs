@@ -105,9 +105,6 @@ const PROBE: &str = r#"{"schema":1,"cpus":[0,1,2,3],"pairs":[],"groups":[[0,2],[
 /// Writes studies as folders, and a table to audit.
 fn stored(folder: &Path) {
     let mut studies = support::all();
-    let mut interim = support::stand_in();
-    interim.readings.retain(|reading| reading.block < 3);
-    studies.push(("interim", interim.analysed(StoppedBecause::Interrupted)));
     let mut slower = support::chat();
     for reading in slower.readings.iter_mut().filter(|reading| reading.arm == "on") {
         reading.value = reading.value.map(|value| value * 0.9);
