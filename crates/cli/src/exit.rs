@@ -18,7 +18,7 @@ pub(crate) const TOO_BUSY: u8 = 5;
 /// Interrupted; everything measured is kept.
 pub(crate) const INTERRUPTED: u8 = 130;
 
-/// Every status with its meaning: help, README and reference are made from this or held against it.
+/// Every status with its meaning: help and reference are made from this.
 const STATUSES: [(u8, &str); 7] = [
     (DONE, "done"),
     (CELLS_FAILED, "done, but some cells failed or --fail-on matched"),
@@ -174,15 +174,5 @@ mod tests {
         assert!(slip.is_err_and(|error| error.to_string() == "no such row"));
         let machine = coretwin_lab::Error::NotPossible("no siblings now".to_owned());
         assert!(refuse_slips::<(), _>(Err(machine)).is_ok());
-    }
-
-    #[test]
-    fn the_readme_lists_every_status() {
-        let readme = include_str!("../../../README.md");
-        for (status, meaning) in STATUSES {
-            let meaning = meaning.replace("--fail-on", "`--fail-on`");
-            let meaning = meaning.replace("coretwin smt restore", "`coretwin smt restore`");
-            assert!(readme.contains(&format!("{status} {meaning}")), "{status} {meaning}");
-        }
     }
 }
