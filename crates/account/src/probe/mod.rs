@@ -159,12 +159,12 @@ fn every_pair(field: &mut Field<'_>, cores: &mut Grouping, random: &mut Stream) 
 }
 
 /// The most of the rounds in which a CPU may be disturbed, if anything is to be said of it, 0 to 1.
-const DISTURBED_SHARE_MAX: f64 = 0.5;
+const DISTURBED_ROUNDS_MAX: f64 = 0.5;
 
 /// What is known of CPUs that others kept busy in most rounds, and of whoever is in a group with one:
 /// nothing.
 fn forget_busy(field: &Field<'_>, grouping: &mut Grouping) {
-    let most = f64::from(field.attempts) * DISTURBED_SHARE_MAX;
+    let most = f64::from(field.attempts) * DISTURBED_ROUNDS_MAX;
     let is_busy = |place: &usize| f64::from(field.tallies[*place].disturbed) > most;
     let Grouping { groups, alone, open, .. } = grouping;
     let busy = groups.extract_if(.., |(group, _)| group.iter().any(is_busy));
@@ -233,7 +233,7 @@ fn findings(field: &Field<'_>, mut cores: Grouping, mut more: More, out_of_time:
         disturbed: disturbed
             .map(|(cpu, tally)| {
                 let share = f64::from(tally.disturbed) / attempts;
-                (*cpu, share, tally.given_up || share > DISTURBED_SHARE_MAX)
+                (*cpu, share, tally.given_up || share > DISTURBED_ROUNDS_MAX)
             })
             .collect(),
         rounds: field.rounds,
