@@ -9,6 +9,7 @@ use coretwin_report::Brief;
 use rustix::fs::OFlags;
 use rustix::termios::tcgetwinsize;
 use serde::Serialize;
+use std::ffi::OsStr;
 use std::fs::{File, OpenOptions};
 use std::io::{IsTerminal, Write};
 use std::os::fd::AsFd;
@@ -52,14 +53,17 @@ pub(crate) fn page(without_terminal: usize) -> usize {
     if out.is_terminal() { columns(&out) } else { without_terminal }
 }
 
-/// Whether to colour: on a terminal that can, unless `NO_COLOR` is set and not empty.
+/// Whether to colour: on a terminal that can, unless the user wants none.
 fn paints(stream: &impl IsTerminal) -> bool {
     redraws(stream) && !no_color()
 }
 
-/// Whether the user wants no colours anywhere.
+/// Whether the user wants no colours anywhere: `NO_COLOR` is set and not empty, or `CLICOLOR` is 0.
 pub(crate) fn no_color() -> bool {
-    std::env::var_os("NO_COLOR").is_some_and(|no| !no.is_empty())
+    let is = |name: &str, wanted: fn(&OsStr) -> bool| {
+        std::env::var_os(name).is_some_and(|value| wanted(&value))
+    };
+    is("NO_COLOR", |value| !value.is_empty()) || is("CLICOLOR", |value| value == "0")
 }
 
 /// Writes a text to the file that somebody named, else prints it.

@@ -63,7 +63,7 @@ pub fn study_brief(study: &Study<'_>) -> Brief {
         .line(label, pieces.into_iter().chain(others.map(|(_, one)| of_arm(one))))
         .line(
             "ended",
-            [effects::ended(study), format!("{blocks}, runs of {}", human_seconds(runs_s))]
+            [effects::ended(study), format!("{blocks}, {} of runs", human_seconds(runs_s))]
                 .into_iter()
                 .chain(simulated),
         )

@@ -156,8 +156,7 @@ mod tests {
 
     #[test]
     fn a_second_word_for_one_idea_is_found() {
-        let paths =
-            ["base/src/parameters.rs", "lab/src/scheduling/mod.rs", "cli/src/verb/compare/x.rs"];
+        let paths = ["base/src/param.rs", "lab/src/scheduling/mod.rs", "cli/src/verb/compare/x.rs"];
         let more =
             ["host/src/sched_ext/state.rs", "base/src/parameters.rs", "lab/tests/compare.rs"];
         let files = paths.iter().chain(&more).map(|path| file(&format!("crates/{path}"), ""));
@@ -165,8 +164,7 @@ mod tests {
             check(&files.collect::<Vec<_>>()).iter().map(ToString::to_string).collect();
         assert_eq!(found.len(), 2, "{found:?}");
         assert!(
-            found[0]
-                .starts_with("crates/base/src/parameters.rs:1: 'param' is called parameter here")
+            found[0].starts_with("crates/base/src/param.rs:1: 'param' is called parameter here")
         );
         assert!(found[1].contains("'scheduling' is called scheduler"), "{found:?}");
     }

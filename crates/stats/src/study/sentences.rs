@@ -79,7 +79,7 @@ impl Answer<'_> {
                 let near = if verdict == Verdict::Helps { interval.0 } else { interval.1 };
                 let near = self.result.amount(near);
                 format!(
-                    "{action}{word}: {size}, by at least {near} (near end of the {}, {blocks} blocks), \
+                    "{action}{word}: {size}, by at least {near} ({}, {blocks} blocks), \
                      {compared}.",
                     confidence::interval(),
                 )

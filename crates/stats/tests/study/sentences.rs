@@ -40,7 +40,7 @@ fn smt_helps() {
     let plan = smt(("off", ArmState::Off), ("on", ArmState::On));
     assert_eq!(
         sentence(&plan, 8, 0.2, 0.001),
-        "Keep SMT on for chat (HELPS): 22.1 % faster, by at least 21.6 % (near end of the 95 % \
+        "Keep SMT on for chat (HELPS): 22.1 % faster, by at least 21.6 % (95 % \
          interval, 8 blocks), with on (8 threads on 8 CPUs) than with off (4 threads on 4 CPUs)."
     );
 }
