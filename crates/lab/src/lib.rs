@@ -2,7 +2,7 @@
 //!
 //! Data flow: what the user asked for ([`request::Request`]) and a topology make a
 //! [`coretwin_base::study::plan::Plan`] ([`planning`], [`arms`]); the [`engine`] walks the plan's
-//! [`schedule`] on a [`machine::Machine`] and emits [`event::Event`]s; whoever listens (journal,
+//! [`run_order`] on a [`machine::Machine`] and emits [`event::Event`]s; whoever listens (journal,
 //! progress) is a [`event::Listener`]. Nothing flows back.
 //!
 //! Invariants:

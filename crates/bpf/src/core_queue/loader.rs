@@ -309,7 +309,7 @@ mod tests {
         };
         assert_eq!(of(OPERATIONS)[HOTPLUG_BYTES], 7_u64.to_ne_bytes());
         assert_eq!(of(OPERATIONS)[TIMEOUT_BYTES], 30_000_u32.to_ne_bytes());
-        assert_eq!(of(".bss.cores").len(), super::super::places::CPUS_MAX * CORE_BYTES);
+        assert_eq!(of(".bss.cores").len(), CPUS_MAX * CORE_BYTES);
         let counters = open.maps().find(|map| map.name() == "counters").expect("counters");
         assert_eq!(counters.value_size() as usize, COUNTERS.len() * 8);
     }
