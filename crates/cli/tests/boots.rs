@@ -61,7 +61,7 @@ fn a_study_waits_for_reboots_checks_them_and_goes_on() {
     assert_ne!(second["arm"], first["arm"]);
     assert!(ran.err.contains("the last boot"), "{}", ran.err);
     let readings = journal(&folder.path().join("s"));
-    assert_eq!(readings.len(), 1 + 3, "one run in vain, three that count");
+    assert_eq!(readings.len(), 1 + 3, "one discarded run, three that count");
     let shown = coretwin(folder.path(), &["report", "s", "--format", "json"]);
     assert_eq!(json(&shown), summary, "the report knows what it waits for");
 

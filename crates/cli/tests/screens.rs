@@ -18,6 +18,7 @@ use coretwin_store::{Bundle, ENVIRONMENT, SUMMARY};
 use expect_test::expect_file;
 use serde::de::DeserializeOwned;
 use std::fmt::Write;
+use std::fs;
 use std::path::Path;
 use std::process::Command;
 use support::Records;
@@ -131,7 +132,7 @@ fn stored(folder: &Path) {
         bundle.write_json(SUMMARY, &summary).expect(name);
     }
     let table = "rooms,rate_off,rate_on,gain_pct\n20,100,125,25\n30,100,120,2\n";
-    std::fs::write(folder.join("table.csv"), table).expect("table");
+    fs::write(folder.join("table.csv"), table).expect("table");
 }
 
 /// The screen after a command line, and whether it has colours.
@@ -172,6 +173,13 @@ fn no_answer_has_more_than_seven_lines_at_any_width() {
         expect_file![format!("{}/tests/screens/{name}.txt", env!("CARGO_MANIFEST_DIR"))]
             .assert_eq(&golden);
     }
+    // README's first answer is one of these.
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let answer =
+        fs::read_to_string(root.join("tests/screens/report-stand-in.txt")).expect("screens");
+    let answer = answer.split("== ").nth(2).expect("80 columns").split_once('\n').expect("lines").1;
+    let readme = fs::read_to_string(root.join("../../README.md")).expect("README.md");
+    assert!(readme.contains(&answer.replace("report stand-in", "report chat-study")), "{answer}");
     for (name, brief) in measured() {
         let mut golden = String::new();
         for columns in WIDTHS {
@@ -213,7 +221,7 @@ fn what_measures_here_answers_in_seven_lines_too() {
     let ran = coretwin(folder.path(), &["study"]);
     assert_eq!(ran.status, 2, "{ran:?}");
     assert!(ran.out.contains("coretwin study chat --quick"), "{}", ran.out);
-    assert!(std::fs::read_dir(folder.path()).expect("folder").next().is_none(), "nothing is begun");
+    assert!(fs::read_dir(folder.path()).expect("folder").next().is_none(), "nothing is begun");
 }
 
 #[test]

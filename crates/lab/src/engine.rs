@@ -7,7 +7,7 @@
 //! ```
 //! A block that something outside disturbed is run again; a block that was broken off starts over.
 //! Where nothing at all can be kept, the study ends soon ([`Toll`]).
-//! Where SMT is switched, every visit to an arm is a switch of its own and starts with a run in vain.
+//! Where SMT is switched, every visit to an arm is a switch of its own and starts with a discarded run.
 //! Where boots are compared, a session is one visit: the rest waits for other boots
 //! ([`crate::boots`]).
 //! One cell is run at a time, always: two at once would be each other's siblings.

@@ -22,8 +22,8 @@ pub fn foretold_s(plan: &Plan) -> Option<f64> {
     let takes = takes?;
     let visit_s = |block: u32, arm: usize| {
         let cells = run_order::cells(plan, Phase::Study, block, arm, &BTreeMap::new());
-        let vain = run_order::in_vain(plan, &cells);
-        let runs = cells.iter().chain(&vain).map(|cell| takes[cell.row]);
+        let discarded = run_order::discarded(plan, &cells);
+        let runs = cells.iter().chain(&discarded).map(|cell| takes[cell.row]);
         plan.rules.settle_s + runs.sum::<f64>()
     };
     let block_s = |block: u32| (0..plan.arms.len()).map(|arm| visit_s(block, arm)).sum::<f64>();
@@ -60,8 +60,8 @@ pub(crate) fn attempts_left(plan: &Plan, history: &History, done: u32, needed: O
 #[derive(Debug, Default)]
 pub(crate) struct Estimate {
     runs: BTreeMap<(usize, usize), (f64, u32)>,
-    /// Sum and number of what came before the first run of a visit: switching, resting, a run in
-    /// vain.
+    /// Sum and number of what came before the first run of a visit: switching, resting, a
+    /// discarded run.
     openings: (f64, u32),
 }
 

@@ -28,7 +28,7 @@ pub struct Request {
     pub margin: f64,
     /// Longest time, in seconds.
     pub budget_s: f64,
-    /// Whether each row is run once before the first block, and once in vain after every switch.
+    /// Whether each row is run once before the first block, and one run discarded after every switch.
     pub warmup: bool,
     /// How long the machine rests after a switch of SMT, in seconds.
     pub settle_s: f64,

@@ -60,10 +60,10 @@ pub fn cells(
     cells
 }
 
-/// Runs made in vain when a visit begins: after a switch of SMT, or a change of the scheduler, the
+/// Runs discarded when a visit begins: after a switch of SMT, or a change of the scheduler, the
 /// first of its cells once more; after a boot, when every cache is cold, each of its rows once.
 #[must_use]
-pub fn in_vain(plan: &Plan, cells: &[Cell]) -> Vec<Cell> {
+pub fn discarded(plan: &Plan, cells: &[Cell]) -> Vec<Cell> {
     if !plan.rules.warmup {
         return Vec::new();
     }

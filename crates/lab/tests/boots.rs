@@ -119,7 +119,7 @@ fn a_study_of_boots_goes_from_boot_to_boot_to_its_end() {
         assert_eq!(stopped, if last { StoppedBecause::Blocks } else { StoppedBecause::Reboot });
     }
     assert_eq!(bundle.due(&plan), None);
-    // Each boot: both rows once in vain, then three times each.
+    // Each boot: both rows once and discarded, then three times each.
     assert_eq!(bundle.readings.len(), 6 * (2 + 6));
     let switches: BTreeSet<(u32, u32, &str)> =
         bundle.readings.iter().map(|r| (r.switch, r.block, &*r.arm)).collect();

@@ -56,10 +56,10 @@ fn what_does_not_go_together_is_said() {
 }
 
 #[test]
-fn a_visit_begins_with_a_run_in_vain() {
+fn a_visit_begins_with_a_discarded_run() {
     let plan = drawn(&["on@kernel", "on@core-queue"]).expect("plan");
     let cells = run_order::cells(&plan, Phase::Study, 0, 1, &[].into());
-    assert_eq!(run_order::in_vain(&plan, &cells), &cells[..1]);
+    assert_eq!(run_order::discarded(&plan, &cells), &cells[..1]);
 }
 
 /// A machine with sched_ext, and a program that loads and unloads on it as `coretwin sched keep` does.

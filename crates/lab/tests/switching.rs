@@ -58,11 +58,11 @@ fn off_keeps_the_first_cpu_of_each_core_and_threads_follow() {
 }
 
 #[test]
-fn every_visit_is_a_switch_and_starts_with_a_run_in_vain() {
+fn every_visit_is_a_switch_and_starts_with_a_discarded_run() {
     let plan = draw(&asked(4));
     let mut machine = machine();
     let finished = run(&plan, Vec::new(), &mut machine).expect("study");
-    // Each row once before everything, then 8 visits of a run in vain and 2 rows twice.
+    // Each row once before everything, then 8 visits of a discarded run and 2 rows twice.
     assert_eq!(finished.readings.len(), 2 + 8 * (1 + 4));
     let mut visits: BTreeMap<u32, Vec<&Reading>> = BTreeMap::new();
     for reading in &finished.readings[2..] {

@@ -434,10 +434,10 @@ pub(super) const FAULTS: &[Fault] = &[
         suite: ENGINE, test: "a_reading_that_cannot_be_kept_ends_the_study_at_once",
     },
     Fault {
-        name: "no-run-in-vain", file: "crates/lab/src/run_order.rs",
+        name: "no-discarded-run", file: "crates/lab/src/run_order.rs",
         find: "take(usize::from(changes))",
         put: "take(0 * usize::from(changes))",
-        suite: SWITCHING, test: "every_visit_is_a_switch_and_starts_with_a_run_in_vain",
+        suite: SWITCHING, test: "every_visit_is_a_switch_and_starts_with_a_discarded_run",
     },
     Fault {
         name: "off-keeps-the-wrong-cpu", file: "crates/lab/src/arms.rs",

@@ -45,7 +45,7 @@ pub(super) struct Field<'m> {
     pub(super) tallies: Vec<Tally>,
     /// Rounds used.
     pub(super) rounds: u32,
-    /// Rounds measured in vain.
+    /// Rounds discarded because others ran.
     pub(super) rounds_disturbed: u32,
     /// Rounds measured at all.
     pub(super) attempts: u32,

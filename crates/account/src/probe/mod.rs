@@ -64,7 +64,7 @@ pub struct Findings {
     pub disturbed: Vec<(CpuId, f64, bool)>,
     /// Rounds used.
     pub rounds: u32,
-    /// Rounds measured in vain.
+    /// Rounds discarded because others ran.
     pub rounds_disturbed: u32,
     /// From when to when it was true, in seconds of the meter's clock.
     pub valid_s: Option<(f64, f64)>,

@@ -102,8 +102,8 @@ impl Engine<'_> {
         study::look(self.plan, &self.history.readings)
     }
 
-    /// Prepares an arm once and runs cells in it. After a switch or a boot the first runs are made
-    /// in vain: they are kept as warm-up and take no part.
+    /// Prepares an arm once and runs cells in it. After a switch or a boot the first runs are
+    /// discarded: they are kept as warm-up and take no part.
     pub(crate) fn visit(
         &mut self,
         phase: Phase,
@@ -128,13 +128,13 @@ impl Engine<'_> {
         let visit = Visit { phase, block, attempt, arm, env, moment };
         let jobs = self.jobs(&visit, cells)?;
         self.machine.foresee(&jobs);
-        let in_vain = match phase {
+        let discarded = match phase {
             Phase::Warmup => Vec::new(),
-            Phase::Screen | Phase::Study => run_order::in_vain(plan, cells),
+            Phase::Screen | Phase::Study => run_order::discarded(plan, cells),
         };
         let warmup = Visit { phase: Phase::Warmup, ..visit.clone() };
-        let vain_jobs = self.jobs(&warmup, &in_vain)?;
-        for (cell, job) in in_vain.iter().zip(&vain_jobs) {
+        let discarded_jobs = self.jobs(&warmup, &discarded)?;
+        for (cell, job) in discarded.iter().zip(&discarded_jobs) {
             self.run_cell(&warmup, *cell, job)?;
         }
         let opened = self.machine.now().saturating_sub(started);

@@ -10,7 +10,6 @@
 use coretwin_base::machine::cpu_set::{CpuId, CpuSet};
 use coretwin_base::machine::placement::Placement;
 use coretwin_base::parameters::WorkloadSpec;
-use coretwin_base::schema::SCHEMA;
 use coretwin_base::study::job::{Job, Outcome, Work};
 use coretwin_workloads::worker;
 use std::collections::BTreeMap;
@@ -71,21 +70,13 @@ pub fn run(
 ) -> Result<Outcome, Trouble> {
     let spec = WorkloadSpec::parse(text)?;
     let one = |cpu: &u32| -> CpuSet { std::iter::once(CpuId(*cpu)).collect() };
+    let work = Work::Builtin { workload: spec.name, params: spec.params };
+    let on = cpus.iter().map(|cpu| CpuId(*cpu)).collect();
     let job = Job {
-        schema: SCHEMA,
-        work: Work::Builtin { workload: spec.name, params: spec.params },
-        arm: "bench".to_owned(),
-        cpus: cpus.iter().map(|cpu| CpuId(*cpu)).collect(),
         placement,
         roles: roles.iter().map(one).collect(),
         threads: cpus.len() as u32,
-        copies: 1,
-        rate: false,
-        core_sched: false,
-        scheduler: None,
-        seed: 0,
-        run_as: None,
-        timeout_s: 600.0,
+        ..Job::plain(work, "bench".to_owned(), on, 600.0)
     };
     let mut worker = Command::new(std::env::current_exe()?)
         .env(AS_WORKER, "1")

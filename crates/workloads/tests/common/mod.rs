@@ -9,9 +9,7 @@
 )]
 
 use coretwin_base::machine::cpu_set::{CpuId, CpuSet};
-use coretwin_base::machine::placement::Placement;
 use coretwin_base::parameters::WorkloadSpec;
-use coretwin_base::schema::SCHEMA;
 use coretwin_base::study::job::{Job, Outcome, Work};
 use coretwin_workloads::serve::ServeEvent;
 use coretwin_workloads::tbench::serve::{TbenchOptions, serve_tbench};
@@ -74,22 +72,7 @@ pub fn left_out(why: &str) {
 
 /// A job on every allowed CPU.
 pub fn job(work: Work) -> Job {
-    Job {
-        schema: SCHEMA,
-        work,
-        arm: "test".to_owned(),
-        cpus: allowed_cpus(),
-        placement: Placement::Free,
-        roles: Vec::new(),
-        threads: 2,
-        copies: 1,
-        rate: false,
-        core_sched: false,
-        scheduler: None,
-        seed: 0,
-        run_as: None,
-        timeout_s: 100.0,
-    }
+    Job { threads: 2, ..Job::plain(work, "test".to_owned(), allowed_cpus(), 100.0) }
 }
 
 /// A job that runs a workload, as typed.

@@ -199,7 +199,7 @@ fn switches(plan: &Plan) -> String {
         human_seconds(switch_s),
         all.saturating_sub(stay),
         human_seconds(plan.rules.settle_s),
-        if plan.rules.warmup { " and one run in vain" } else { "" },
+        if plan.rules.warmup { " and one discarded run" } else { "" },
     );
     let mut off_now = false;
     for (block, order) in plan.orders.iter().take(BLOCKS_LISTED).enumerate() {
@@ -275,7 +275,7 @@ mod tests {
     fn every_switch_is_foretold_with_what_it_takes() {
         let (plan, text) = described(&["--switch", "--blocks", "4", "--settle", "3s"]);
         assert!(text.contains("about 400 ms for 4 CPUs that go or come"), "{text}");
-        assert!(text.contains("then 3.0 s of rest and one run in vain"), "{text}");
+        assert!(text.contains("then 3.0 s of rest and one discarded run"), "{text}");
         // The machine is on at first; what the arm needs comes last in every visit.
         let mut off = false;
         for (block, order) in plan.orders.iter().enumerate() {
