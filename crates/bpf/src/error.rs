@@ -1,7 +1,6 @@
 //! What can go wrong, and what to do about it.
 
 /// Why a program is not running in the kernel, or cannot be read.
-#[expect(missing_docs, reason = "most fields are what they are called")]
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {

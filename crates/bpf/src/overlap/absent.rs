@@ -1,5 +1,4 @@
 //! The loader of a build without BPF: its shape, and no value of it.
-#![expect(missing_docs, reason = "the loader of a build with BPF says what each would do")]
 
 use super::{Room, SiblingMap, Window};
 use crate::Error;

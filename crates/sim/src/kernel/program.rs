@@ -55,7 +55,6 @@ pub enum Children {
 }
 
 /// One step of a program. Amounts of time in a step are those of a task alone on its core.
-#[expect(missing_docs, reason = "most fields are what they are called")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
     /// Work of a profile, in micro-operations.

@@ -92,7 +92,6 @@ pub struct Scripted {
 }
 
 /// What can happen to the machine.
-#[expect(missing_docs, reason = "the fields are what they are called")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MachineEvent {
     /// A CPU goes offline. The last one online stays.
