@@ -8,18 +8,14 @@ use crate::sampled::{Effort, Sampled};
 use coretwin_base::account::{MethodName, Siblings};
 use coretwin_host::root::Root;
 
-/// A method that has started, with the sentence about the better ones that are not possible.
 pub struct Chosen {
-    /// The method.
     pub method: Box<dyn Method>,
     /// Why not a better one and what would make it possible; empty for the best.
     pub why: String,
 }
 
-/// Starts the method that was asked for, else the best that is possible.
-///
-/// # Errors
-/// [`Error::Method`] if the one that was asked for is not possible, or none is.
+/// Starts the method that was asked for, else the best that is possible. Errors: [`Error::Method`] if
+/// the one that was asked for is not possible, or none is.
 pub fn start(
     root: &Root,
     siblings: &Siblings,

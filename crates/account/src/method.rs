@@ -15,35 +15,23 @@ const ASK_EVERY: Duration = Duration::from_millis(10);
 /// other without a gap. It has no thread of its own: whoever waits, waits no longer than until
 /// `due` and then calls [`look`](Self::look).
 pub trait Method {
-    /// Which one it is.
     fn name(&self) -> MethodName;
 
-    /// Begins to count. What ran before is in no window.
-    ///
-    /// # Errors
-    /// [`Error::Method`] if it is not possible here, with what would make it possible.
+    /// Begins to count. What ran before is in no window. Errors: [`Error::Method`] if it is not
+    /// possible here, with what would make it possible.
     fn start(&mut self) -> Result<(), Error>;
 
     /// When it wants to look next; `None` if it is told of everything.
     fn due(&self) -> Option<Instant>;
 
     /// Looks. Early or late is no error: a method knows how much time passed.
-    ///
-    /// # Errors
-    /// [`Error`] if the machine can no longer be looked at.
     fn look(&mut self) -> Result<(), Error>;
 
     /// What went on since the start or the last window.
-    ///
-    /// # Errors
-    /// [`Error`] if the machine can no longer be looked at.
     fn window(&mut self) -> Result<Window, Error>;
 }
 
 /// Lets a method look whenever it is due, until `goes_on` says no.
-///
-/// # Errors
-/// That of the method.
 pub fn watch(method: &mut dyn Method, goes_on: &mut dyn FnMut() -> bool) -> Result<(), Error> {
     let mut heap = Heap::default();
     while goes_on() {

@@ -33,7 +33,6 @@ pub fn capacity_shares(yields: &[Span]) -> Vec<Span> {
         .collect()
 }
 
-/// Seconds of a core's capacity that were in use.
 #[must_use]
 pub fn capacity_used_s(core: &CoreUse, factors: &Factors) -> Span {
     let shares = capacity_shares(&factors.core_yield.by_busy);
@@ -42,7 +41,6 @@ pub fn capacity_used_s(core: &CoreUse, factors: &Factors) -> Span {
     weighed(&core.by_busy_s, &worth, elapsed_s)
 }
 
-/// What the time of a task is worth.
 #[must_use]
 pub fn worth(task: &TaskUse, valuation: &Valuation) -> Worth {
     let mut sum = Worth::default();

@@ -15,21 +15,17 @@ use std::collections::BTreeMap;
 /// Threads, processes and cgroups in the lists; the rest is within the totals.
 const ROWS_MAX: usize = 10_000;
 
-/// Everything a summary is made from.
 pub struct Findings<'a> {
     /// Measured, or emulated.
     pub origin: Origin,
-    /// What was accounted for, in words.
     pub target: String,
     /// What went on.
     pub window: &'a Window,
-    /// Those whose time it is.
     pub tasks: Vec<&'a TaskUse>,
     /// Whether it is everybody's.
     pub is_all: bool,
     /// Their time as the kernel knows it as a whole.
     pub whole: Option<Whole>,
-    /// Yields and slowdowns.
     pub valuation: &'a Valuation,
     /// Why not by a better method; empty for the best.
     pub method_why: String,
@@ -39,7 +35,6 @@ pub struct Findings<'a> {
     pub interrupted: bool,
 }
 
-/// Puts the record together.
 #[must_use]
 pub fn summarise(findings: Findings<'_>) -> AccountSummary {
     let Findings { window, valuation, .. } = findings;

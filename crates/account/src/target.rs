@@ -18,7 +18,6 @@ pub enum Target {
     Cgroup(String),
 }
 
-/// A target while it is watched.
 #[derive(Debug)]
 pub struct Watched {
     root: Root,
@@ -35,11 +34,8 @@ pub struct Watched {
 }
 
 impl Watched {
-    /// Begins to watch. A process of this program's own is a command it has started: orphans of it
-    /// come to this program, and belong to it.
-    ///
-    /// # Errors
-    /// [`Error::Target`] if it is not there.
+    /// Begins to watch. A process of this program's own is a command it has started: orphans of it come
+    /// to this program, and belong to it. Errors: [`Error::Target`] if it is not there.
     pub fn new(root: &Root, target: Target) -> Result<Self, Error> {
         let mut watched = Self {
             root: root.clone(),
@@ -85,7 +81,6 @@ impl Watched {
         }
     }
 
-    /// Whose time it is.
     #[must_use]
     pub fn target(&self) -> &Target {
         &self.target
@@ -114,7 +109,6 @@ impl Watched {
         }
     }
 
-    /// The tasks that belong to it.
     pub fn pick<'a>(&mut self, window: &'a Window) -> Vec<&'a TaskUse> {
         let own = std::process::id();
         if let Target::Process(root) = self.target {
@@ -188,9 +182,7 @@ struct Tree {
 /// CPU time that the kernel knows as a whole.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Whole {
-    /// So many seconds.
     pub used_s: f64,
-    /// Give or take.
     pub error_s: f64,
 }
 

@@ -27,22 +27,17 @@ pub const NO_SIBLINGS: &str = "no-siblings";
 /// that is known exactly.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Span {
-    /// The number, from `low` to `high`.
     pub value: f64,
-    /// Lower end.
     pub low: f64,
-    /// Upper end.
     pub high: f64,
 }
 
 impl Span {
-    /// A number that is known exactly.
     #[must_use]
     pub fn exact(value: f64) -> Self {
         Self { value, low: value, high: value }
     }
 
-    /// Half the width of the range.
     #[must_use]
     pub fn half_width(&self) -> f64 {
         (self.high - self.low) / 2.0

@@ -10,11 +10,9 @@ pub struct Cap {
     pub of: &'static str,
     /// Most bytes that are read; one more is an error.
     pub bytes: u64,
-    /// Why so many.
     pub why: &'static str,
 }
 
-/// There was more than the cap.
 #[derive(Debug, thiserror::Error)]
 #[error("it has more than {}, the most that is read of {}", size(.0.bytes), .0.of)]
 pub struct Exceeded(&'static Cap);
@@ -27,7 +25,6 @@ macro_rules! caps {
     ($($name:ident, $of:literal, $bytes:expr, $why:literal;)*) => {
         $(#[doc = concat!("The cap of ", $of, ".")]
         pub static $name: Cap = Cap { of: $of, bytes: $bytes, why: $why };)*
-        /// Every cap.
         pub static ALL: &[&Cap] = &[$(&$name),*];
     };
 }
@@ -68,16 +65,12 @@ caps! {
 }
 
 impl Cap {
-    /// The error that there is more.
     #[must_use]
     pub fn exceeded(&'static self) -> io::Error {
         io::Error::new(io::ErrorKind::FileTooLarge, Exceeded(self))
     }
 
-    /// Reads to the end.
-    ///
-    /// # Errors
-    /// The reader's, or [`Exceeded`].
+    /// Reads to the end. Errors: the reader's, or [`Exceeded`].
     pub fn read(&'static self, from: impl Read) -> io::Result<Vec<u8>> {
         let (mut from, mut bytes) = (from.take(self.bytes + 1), Vec::new());
         loop {
@@ -91,19 +84,14 @@ impl Cap {
         if bytes.len() as u64 > self.bytes { Err(self.exceeded()) } else { Ok(bytes) }
     }
 
-    /// Reads text to the end.
-    ///
-    /// # Errors
-    /// As [`Self::read`], and if it is not UTF-8.
+    /// Reads text to the end. Errors: as [`Self::read`], and if it is not UTF-8.
     pub fn text(&'static self, from: impl Read) -> io::Result<String> {
         String::from_utf8(self.read(from)?)
             .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not text in UTF-8"))
     }
 
-    /// Reads a line into a buffer, with its line end; how many bytes it has, 0 at the end.
-    ///
-    /// # Errors
-    /// As [`Self::read`].
+    /// Reads a line into a buffer, with its line end; how many bytes it has, 0 at the end. Errors: as
+    /// [`Self::read`].
     pub fn line(&'static self, from: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<usize> {
         line.clear();
         let count = from.by_ref().take(self.bytes + 1).read_until(b'\n', line)?;

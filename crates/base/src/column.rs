@@ -8,47 +8,38 @@ use std::borrow::Cow;
 pub struct Column<Row> {
     /// Its name: letters, digits and underscores, the unit last.
     pub name: &'static str,
-    /// Its type, and the value of a row.
     pub values: Values<Row>,
 }
 
 /// The type of a column, and how its value is had from a row. None is null.
 #[derive(Debug)]
 pub enum Values<Row> {
-    /// Texts.
     Text(fn(&Row) -> Option<Cow<'_, str>>),
-    /// Whole numbers.
     Count(fn(&Row) -> Option<u64>),
     /// Numbers. One that is not finite is null.
     Number(fn(&Row) -> Option<f64>),
-    /// Yes or no.
     Flag(fn(&Row) -> Option<bool>),
     /// Moments, in microseconds since 1970-01-01T00:00:00Z.
     Time(fn(&Row) -> Option<i64>),
 }
 
 impl<Row> Column<Row> {
-    /// A column of texts.
     pub const fn text(name: &'static str, value: fn(&Row) -> Option<Cow<'_, str>>) -> Self {
         Self { name, values: Values::Text(value) }
     }
 
-    /// A column of whole numbers.
     pub const fn count(name: &'static str, value: fn(&Row) -> Option<u64>) -> Self {
         Self { name, values: Values::Count(value) }
     }
 
-    /// A column of numbers.
     pub const fn number(name: &'static str, value: fn(&Row) -> Option<f64>) -> Self {
         Self { name, values: Values::Number(value) }
     }
 
-    /// A column of yes and no.
     pub const fn flag(name: &'static str, value: fn(&Row) -> Option<bool>) -> Self {
         Self { name, values: Values::Flag(value) }
     }
 
-    /// A column of moments.
     pub const fn time(name: &'static str, value: fn(&Row) -> Option<i64>) -> Self {
         Self { name, values: Values::Time(value) }
     }

@@ -20,43 +20,32 @@ pub type MachineId = SharedText;
 pub struct Fleet {
     /// The machines, by (machine, bundle). One machine counts once for each plan.
     pub members: Vec<Member>,
-    /// What does not count, by file.
     pub refused: Vec<Refused>,
 }
 
-/// One machine's study.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Member {
-    /// Record version, of this line.
     pub schema: u32,
-    /// Which machine.
     pub machine: MachineId,
-    /// What its users call it.
     pub name: String,
     /// Model of the processor, or the simulated machine; what machines are grouped by.
     pub cpu_model: SharedText,
-    /// Cores that could be used.
     pub cores: u32,
     /// Most CPUs of one core; 0, as `cores`, where no file of the machine names its cores.
     pub threads_per_core: u32,
     /// Release of the kernel; empty where it is not known.
     pub kernel: SharedText,
-    /// What the comparison can say about SMT.
     pub comparison: Comparison,
-    /// Whether it is a simulated machine.
     pub is_simulated: bool,
-    /// Where its figures come from.
     #[serde(default)]
     pub origin: Origin,
     /// SHA-256 of the bundle's manifest, which holds those of its files.
     pub bundle: SharedText,
-    /// Digest of the fleet's plan.
     pub plan: SharedText,
     /// Newest record version in the bundle.
     pub bundle_schema: u32,
     /// When the study was last begun or gone on with, in UTC, RFC 3339.
     pub started_utc: String,
-    /// Whether the study was done.
     pub state: MemberState,
     /// Effects smaller than this share are not material, by the machine's own plan.
     pub margin: f64,
@@ -70,11 +59,9 @@ pub struct Member {
     pub uncompared: Vec<(SharedText, SharedText)>,
 }
 
-/// Whether a study was done.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MemberState {
-    /// To its own end.
     Complete,
     /// Broken off; what there is counts. With the reason.
     Partial(String),
@@ -83,19 +70,12 @@ pub enum MemberState {
 /// What an arm did for a row on one machine, by the study's own analysis.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Effect {
-    /// The workload with its parameters.
     pub row: SharedText,
-    /// Its name.
     pub workload: SharedText,
-    /// The arm.
     pub arm: SharedText,
-    /// The arm it is compared with.
     pub reference: SharedText,
-    /// Unit of the values.
     pub unit: SharedText,
-    /// Which direction of the values is better.
     pub better: Better,
-    /// How the arms were compared.
     pub scale: Scale,
     /// Blocks with a difference.
     pub blocks: u32,
@@ -105,25 +85,20 @@ pub struct Effect {
     /// Standard error of that, with the study's own widening: mean ± t·this is the study's interval.
     /// 0 with `degrees` 0 where one block tells nothing of spread.
     pub standard_error: f64,
-    /// Degrees of freedom.
     pub degrees: f64,
     /// Mean value in the reference arm (geometric on the ratio scale).
     pub value_reference: f64,
-    /// Mean value in the arm.
     pub value_arm: f64,
 }
 
-/// A file that does not count.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Refused {
     /// The file, below the fleet's folder.
     pub file: String,
-    /// Why, and what to do.
     pub reason: String,
 }
 
 impl Member {
-    /// Whether the study was done.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         self.state == MemberState::Complete

@@ -5,7 +5,6 @@
 
 use std::fmt::{Display, Write};
 
-/// What the text is, for HTTP.
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// How the text is written. They differ in the names of counters, and in units and an end.
@@ -17,7 +16,6 @@ pub enum Dialect {
     Prometheus,
 }
 
-/// A metric.
 #[derive(Debug, Clone, Copy)]
 pub struct Family<'a> {
     /// Its name; a counter's samples have `_total` behind it.
@@ -26,18 +24,15 @@ pub struct Family<'a> {
     pub counter: bool,
     /// Its unit, which its name ends with; empty for plain numbers.
     pub unit: &'a str,
-    /// What it says.
     pub help: &'a str,
 }
 
-/// The samples of one family.
 #[derive(Debug)]
 pub struct Samples {
     name: String,
     lines: String,
 }
 
-/// A text in the making.
 #[derive(Debug)]
 pub struct Exposition {
     dialect: Dialect,
@@ -45,7 +40,6 @@ pub struct Exposition {
 }
 
 impl Family<'_> {
-    /// Its samples, none yet.
     #[must_use]
     pub fn samples(&self) -> Samples {
         let total = if self.counter { "_total" } else { "" };
@@ -74,7 +68,6 @@ impl Samples {
         let _ = writeln!(self.lines, "{}{set} {value}", self.name);
     }
 
-    /// Whether there is none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.lines.is_empty()
@@ -82,13 +75,11 @@ impl Samples {
 }
 
 impl Exposition {
-    /// An empty text.
     #[must_use]
     pub fn new(dialect: Dialect) -> Self {
         Self { dialect, text: String::new() }
     }
 
-    /// Adds a family with its samples.
     pub fn add(&mut self, family: &Family<'_>, samples: &Samples) {
         let named = match self.dialect {
             Dialect::OpenMetrics => family.name,

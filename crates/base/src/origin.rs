@@ -25,7 +25,6 @@ impl Origin {
         Self::Simulated
     }
 
-    /// Its name in records and labels.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

@@ -4,23 +4,18 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// The value of a parameter: a whole number or a word.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ParamValue {
-    /// A whole number.
     Int(i64),
-    /// Anything else.
     Text(String),
 }
 
 impl ParamValue {
-    /// Reads a number where it is one.
     #[must_use]
     pub fn parse(text: &str) -> Self {
         text.parse().map_or_else(|_| Self::Text(text.to_owned()), Self::Int)
     }
 
-    /// The number, if it is one.
     #[must_use]
     pub fn as_int(&self) -> Option<i64> {
         match self {
@@ -76,7 +71,6 @@ impl<'de> Deserialize<'de> for ParamValue {
     }
 }
 
-/// Parameters by name, in order of name.
 pub type Params = BTreeMap<String, ParamValue>;
 
 /// A workload with its parameters, as typed: `chat:rooms=20,messages=100`.
@@ -84,25 +78,18 @@ pub type Params = BTreeMap<String, ParamValue>;
 pub struct WorkloadSpec {
     /// Name of a workload or suite.
     pub name: String,
-    /// What was given after the colon.
     pub params: Params,
 }
 
-/// A text that is not `name:key=value,…`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("'{text}' is not a workload: {why}; write it like chat:rooms=20,messages=100")]
 pub struct BadSpec {
-    /// The whole text.
     pub text: String,
-    /// What is wrong.
     pub why: String,
 }
 
 impl WorkloadSpec {
-    /// Reads the typed form.
-    ///
-    /// # Errors
-    /// [`BadSpec`] naming the part that is wrong.
+    /// Reads the typed form. Errors: [`BadSpec`] naming the part that is wrong.
     pub fn parse(text: &str) -> Result<Self, BadSpec> {
         let bad = |why: String| BadSpec { text: text.to_owned(), why };
         let (name, rest) = match text.split_once(':') {

@@ -11,7 +11,6 @@ use rand_core::{Rng, SeedableRng};
 pub struct Stream(ChaCha8Rng);
 
 impl Stream {
-    /// The stream for this seed, purpose and index.
     #[must_use]
     pub fn new(seed: u64, purpose: &str, index: u64) -> Self {
         let mut key = [0u8; 32];
@@ -29,15 +28,11 @@ impl Stream {
         Self(rng)
     }
 
-    /// A number drawn evenly from all 64-bit numbers.
     pub fn next_u64(&mut self) -> u64 {
         self.0.next_u64()
     }
 
-    /// A number drawn evenly from `0..bound`.
-    ///
-    /// # Panics
-    /// If `bound` is 0.
+    /// A number drawn evenly from `0..bound`. Panics if `bound` is 0.
     pub fn below(&mut self, bound: u64) -> u64 {
         assert!(bound > 0, "an empty range has no random member");
         // Rejection, so that no residue is favoured.

@@ -8,20 +8,15 @@
 /// The schema version this build writes.
 pub const SCHEMA: u32 = 1;
 
-/// A record was written by a newer Coretwin than this one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "it has schema {found}, but this coretwin reads schemas up to {SCHEMA}; use a newer coretwin"
 )]
 pub struct NewerSchema {
-    /// The version found in the record.
     pub found: u32,
 }
 
-/// Checks a record's version.
-///
-/// # Errors
-/// [`NewerSchema`] if the record is from a newer version.
+/// Errors: [`NewerSchema`] if the record is from a newer version.
 pub fn check(found: u32) -> Result<(), NewerSchema> {
     if found > SCHEMA { Err(NewerSchema { found }) } else { Ok(()) }
 }

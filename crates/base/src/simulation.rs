@@ -13,7 +13,6 @@ use std::collections::BTreeMap;
 /// The simulated machine of a plan. With rows, arms and seed it decides every reading.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Simulation {
-    /// The machine in words.
     pub title: String,
     /// Whether it is the article's machine, so that its readings are predictions of the article's
     /// figures.
@@ -32,9 +31,7 @@ pub struct Simulation {
 /// A machine's file as it was read, kept so that a study that goes on goes on on the same machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PresetText {
-    /// The file.
     pub origin: String,
-    /// The whole text.
     pub text: String,
 }
 
@@ -43,10 +40,7 @@ pub struct PresetText {
 pub struct FitText {
     /// Where it came from: the name of the machine it is built in with, or a file.
     pub origin: String,
-    /// Number of free parameters fitted.
     pub parameters: u32,
-    /// What they were fitted to.
     pub fitted_to: String,
-    /// The whole text.
     pub text: String,
 }

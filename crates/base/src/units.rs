@@ -12,7 +12,6 @@ use std::time::Duration;
 pub struct Nanos(pub u64);
 
 impl Nanos {
-    /// Seconds as a float, for reports and statistics.
     #[must_use]
     pub fn seconds(self) -> f64 {
         self.0 as f64 / 1e9
@@ -24,7 +23,6 @@ impl Nanos {
         Self((seconds.max(0.0) * 1e9) as u64)
     }
 
-    /// `self - other`, but not below 0.
     #[must_use]
     pub fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
@@ -63,7 +61,6 @@ impl From<Nanos> for Duration {
     }
 }
 
-/// A text that is not a duration.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "'{0}' is not a duration: write a number with ms, s, m or h, like 500ms, 90s or 30m; a bare \
@@ -71,10 +68,8 @@ impl From<Nanos> for Duration {
 )]
 pub struct BadDuration(pub String);
 
-/// Reads `500ms`, `90s`, `1.5m`, `2h`; a bare number is seconds.
-///
-/// # Errors
-/// [`BadDuration`] if the text is anything else, negative, not finite, or longer than 584 years.
+/// Reads `500ms`, `90s`, `1.5m`, `2h`; a bare number is seconds. Errors: [`BadDuration`] if the text is
+/// anything else, negative, not finite, or longer than 584 years.
 pub fn parse_duration(text: &str) -> Result<Duration, BadDuration> {
     let bad = || BadDuration(text.to_owned());
     let split = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());

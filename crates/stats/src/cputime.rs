@@ -82,7 +82,6 @@ fn attempts_set_aside(readings: &[Reading]) -> u32 {
     set_aside.map(|reading| (reading.block, reading.attempt)).collect::<BTreeSet<_>>().len() as u32
 }
 
-/// The experiment with its blocks.
 struct View<'a> {
     experiment: &'a Experiment,
     blocks: &'a [Block<'a>],
@@ -155,7 +154,6 @@ impl View<'_> {
         })
     }
 
-    /// The row of a spinner alone on these CPUs.
     fn spinner_row(&self, cpus: &CpuSet) -> Option<&str> {
         let mut alone = self.experiment.conditions.iter().filter(|condition| !condition.has_work);
         alone.find(|condition| condition.spinner_cpus == *cpus).map(|found| found.name.as_str())

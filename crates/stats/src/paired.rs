@@ -11,9 +11,7 @@ use crate::student;
 /// changes with effect size confidence intervals* (arXiv 2007.10899).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Paired {
-    /// Number of differences.
     pub blocks: u32,
-    /// Their mean.
     pub mean: f64,
     /// Their standard deviation (divisor n − 1); 0 for a single one. Of a suite, the number whose
     /// share by √`blocks` is the standard error.
@@ -43,7 +41,6 @@ impl Paired {
         (self.degrees >= 1.0).then_some(self.degrees)
     }
 
-    /// Standard error of the mean.
     #[must_use]
     pub fn standard_error(&self) -> f64 {
         self.deviation / libm::sqrt(f64::from(self.blocks))
@@ -57,13 +54,11 @@ impl Paired {
         Some(widening * critical * self.standard_error())
     }
 
-    /// Half-width of the t interval, rounding included.
     #[must_use]
     pub fn half_width(&self, confidence: f64, widening: f64) -> Option<f64> {
         Some(self.half_width_of_spread(confidence, widening)? + self.rounding)
     }
 
-    /// The t interval, widened likewise.
     #[must_use]
     pub fn interval(&self, confidence: f64, widening: f64) -> Option<(f64, f64)> {
         let half = self.half_width(confidence, widening)?;
@@ -145,7 +140,6 @@ fn ordered_bits(value: f64) -> u64 {
     if bits >> 63 == 1 { !bits } else { bits | 1 << 63 }
 }
 
-/// Undoes [`ordered_bits`].
 fn from_ordered_bits(ordered: u64) -> f64 {
     f64::from_bits(if ordered >> 63 == 1 { ordered & !(1 << 63) } else { !ordered })
 }

@@ -4,21 +4,16 @@ use crate::confidence::CONFIDENCE;
 use crate::paired::Paired;
 use crate::student;
 
-/// A mean, and how far it can be trusted.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Estimate {
-    /// The mean.
     pub mean: f64,
     /// Its spread; `None` where too few blocks, or a protocol without spread, tell nothing of it.
     pub spread: Option<Spread>,
 }
 
-/// The spread of a mean.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Spread {
-    /// Standard error of the mean.
     pub standard_error: f64,
-    /// Degrees of freedom of that.
     pub degrees: f64,
 }
 
@@ -70,7 +65,6 @@ impl Estimate {
         Self { mean: self.mean - other.mean, spread }
     }
 
-    /// The t interval.
     #[must_use]
     pub fn interval(&self, confidence: f64) -> Option<(f64, f64)> {
         let Spread { standard_error, degrees } = self.spread?;

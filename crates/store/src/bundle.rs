@@ -28,7 +28,6 @@ pub const CPUTIME: &str = "cputime.json";
 /// Derived: effects and verdicts.
 pub const SUMMARY: &str = "summary.json";
 
-/// A study's folder.
 #[derive(Debug, Clone)]
 pub struct Bundle {
     folder: PathBuf,
@@ -36,11 +35,9 @@ pub struct Bundle {
 }
 
 impl Bundle {
-    /// Makes a folder for a new study and stores its plan. With `owner`, everything written
-    /// belongs to that user and group (a study under sudo leaves nothing of root's behind).
-    ///
-    /// # Errors
-    /// If the folder holds a study already, or cannot be made.
+    /// Makes a folder for a new study and stores its plan. With `owner`, everything written belongs to
+    /// that user and group (a study under sudo leaves nothing of root's behind). Errors: if the folder
+    /// holds a study already, or cannot be made.
     pub fn create(folder: &Path, plan: &Plan, owner: Option<(u32, u32)>) -> Result<Self, Error> {
         let bundle = Self { folder: folder.to_owned(), owner };
         if [PLAN, JOURNAL].iter().any(|file| bundle.path(file).exists()) {
@@ -62,10 +59,8 @@ impl Bundle {
 
     /// Opens the folder of an existing study and reads its plan. What a plan of boots could not know
     /// when it was drawn (their CPUs, whether SMT was active) is filled in from the environment.
-    ///
-    /// # Errors
-    /// If there is no study, or its plan does not read or is from a newer version; for a plan of
-    /// boots also if the environment does not read.
+    /// Errors: if there is no study, or its plan (of boots: or environment) does not read or is from a
+    /// newer version.
     pub fn open(folder: &Path, owner: Option<(u32, u32)>) -> Result<(Self, Plan), Error> {
         let bundle = Self { folder: folder.to_owned(), owner };
         if !bundle.path(PLAN).exists() {
@@ -80,22 +75,18 @@ impl Bundle {
         Ok((bundle, plan))
     }
 
-    /// The folder.
     #[must_use]
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Path of a file in the folder.
     #[must_use]
     pub fn path(&self, file: &str) -> PathBuf {
         self.folder.join(file)
     }
 
-    /// Opens the journal of this plan for appending; see [`Journal::open`].
-    ///
-    /// # Errors
-    /// As [`Journal::open`], or if the plan contradicts a reading.
+    /// Opens the journal of this plan for appending. Errors: as [`Journal::open`], or if the plan
+    /// contradicts a reading.
     pub fn journal(&self, plan: &Plan) -> Result<(Journal, Read), Error> {
         let path = self.path(JOURNAL);
         let (journal, read) = Journal::open(&path)?;
@@ -104,9 +95,7 @@ impl Bundle {
     }
 
     /// Reads the journal of this plan; a study broken off before its first reading has none yet.
-    ///
-    /// # Errors
-    /// As [`read_journal`], or if the plan contradicts a reading.
+    /// Errors: as [`read_journal`], or if the plan contradicts a reading.
     pub fn readings(&self, plan: &Plan, extent: Extent) -> Result<Read, Error> {
         let path = self.path(JOURNAL);
         let read = if path.exists() { read_journal(&path, extent)? } else { Read::default() };
@@ -114,9 +103,6 @@ impl Bundle {
     }
 
     /// Reads the environment; empty if the study was broken off before it was written.
-    ///
-    /// # Errors
-    /// If it does not read or is from a newer version.
     pub fn environment(&self) -> Result<Environment, Error> {
         if self.path(ENVIRONMENT).exists() {
             self.read_json(ENVIRONMENT)
@@ -125,26 +111,17 @@ impl Bundle {
         }
     }
 
-    /// Reads the summary.
-    ///
-    /// # Errors
-    /// If there is none, it does not read, or it is from a newer version.
+    /// Errors: if there is none, it does not read, or it is from a newer version.
     pub fn summary(&self) -> Result<Summary, Error> {
         self.read_json(SUMMARY)
     }
 
-    /// Reads the result of an experiment of `cputime`.
-    ///
-    /// # Errors
-    /// As [`Bundle::summary`].
+    /// Errors: as [`Bundle::summary`].
     pub fn cputime(&self) -> Result<CputimeSummary, Error> {
         self.read_json(CPUTIME)
     }
 
     /// Writes a record as JSON, whole or not at all.
-    ///
-    /// # Errors
-    /// If it cannot be written.
     pub fn write_json<T: Serialize>(&self, file: &str, record: &T) -> Result<(), Error> {
         let mut text = serde_json::to_string_pretty(record)
             .map_err(|error| Error::io("write", &self.path(file), error.into()))?;
@@ -153,9 +130,6 @@ impl Bundle {
     }
 
     /// Writes a file, whole or not at all.
-    ///
-    /// # Errors
-    /// If it cannot be written.
     pub fn write(&self, file: &str, bytes: &[u8]) -> Result<(), Error> {
         let path = self.path(file);
         let temporary = self.path(&format!(".{file}.new"));
@@ -180,7 +154,6 @@ impl Bundle {
     }
 }
 
-/// Reads a file whole.
 pub(crate) fn read_capped(cap: &'static Cap, path: &Path) -> Result<Vec<u8>, Error> {
     let read = File::open(path).and_then(|file| cap.read(file));
     read.map_err(|source| Error::io("read", path, source))

@@ -30,16 +30,12 @@ pub struct Dataset {
     tables: Mutex<BTreeMap<String, Size>>,
 }
 
-/// How much a table is.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Size {
-    /// Number of files.
     pub files: u64,
-    /// Number of rows.
     pub rows: u64,
 }
 
-/// `dataset.json`.
 #[derive(Serialize)]
 struct Index<'a> {
     schema: u32,
@@ -48,11 +44,9 @@ struct Index<'a> {
 }
 
 impl Dataset {
-    /// Begins a dataset that is to be in this folder, in place of one that may be there.
-    ///
-    /// # Errors
-    /// If the folder holds anything but a dataset, cannot be written, or this program was built
-    /// without Parquet.
+    /// Begins a dataset that is to be in this folder, in place of one that may be there. Errors: if the
+    /// folder holds anything but a dataset, cannot be written, or this program was built without
+    /// Parquet.
     pub fn create(folder: &Path) -> Result<Self, Error> {
         if !cfg!(feature = "parquet") {
             return Err(Error::NoParquet);
@@ -81,9 +75,6 @@ impl Dataset {
 
     /// Writes a part of a table. `partition` is what its folders are named by, outermost first; the
     /// pair of table and partition is written once.
-    ///
-    /// # Errors
-    /// If it cannot be written.
     pub fn part<Row>(
         &self,
         table: &str,
@@ -106,10 +97,8 @@ impl Dataset {
         Ok(())
     }
 
-    /// Puts the dataset into its place, and says how much each table is.
-    ///
-    /// # Errors
-    /// If it cannot be written, or somebody put something else into its place meanwhile.
+    /// Puts the dataset into its place, and says how much each table is. Errors: if it cannot be
+    /// written, or somebody put something else into its place meanwhile.
     pub fn finish(self) -> Result<BTreeMap<String, Size>, Error> {
         let tables =
             std::mem::take(&mut *self.tables.lock().unwrap_or_else(PoisonError::into_inner));

@@ -12,7 +12,6 @@ pub(crate) fn temporary(path: &Path) -> PathBuf {
     path.with_file_name(format!(".{name}.{}.new", std::process::id()))
 }
 
-/// The file system.
 #[derive(Debug, Default)]
 pub(crate) struct Disk {
     /// User and group that files belong to once they are written; `None` leaves them ours.
@@ -22,7 +21,6 @@ pub(crate) struct Disk {
 }
 
 impl Disk {
-    /// One whose files belong to this user and group, or stay ours.
     pub(crate) fn giving_to(owner: Option<(u32, u32)>) -> Self {
         Self {
             owner,
@@ -51,14 +49,12 @@ impl Disk {
         file.write(bytes)
     }
 
-    /// Cuts a file off.
     pub(crate) fn cut(&mut self, file: &File, length: u64) -> io::Result<()> {
         #[cfg(test)]
         self.faults.as_mut().map_or(Ok(()), faults::Faults::other)?;
         file.set_len(length)
     }
 
-    /// Waits until what was written is on the disk.
     pub(crate) fn sync(&mut self, file: &File) -> io::Result<()> {
         #[cfg(test)]
         if let Some(faults) = self.faults.as_mut() {
@@ -144,7 +140,6 @@ pub(crate) fn give(file: &File, owner: Option<(u32, u32)>) -> io::Result<()> {
     std::os::unix::fs::fchown(file, Some(user), Some(group))
 }
 
-/// A file that is written piece by piece.
 struct Piecewise<'a> {
     disk: &'a mut Disk,
     file: &'a File,

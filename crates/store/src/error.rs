@@ -4,134 +4,57 @@ use coretwin_base::schema::NewerSchema;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// An error about a file of a study. Every message names the file.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Reading or writing failed.
     #[error("cannot {doing} {}: {cause}", path.display())]
     Io {
-        /// What was attempted, like `read`.
         doing: &'static str,
-        /// The file.
         path: PathBuf,
-        /// Why. Part of the message, so not a source that would be printed once more.
+        /// Part of the message, so not a source that would be printed once more.
         cause: io::Error,
     },
-    /// The file system is full.
     #[error(
         "no space left to write {}: free at least {} KiB there", path.display(),
         needed_bytes.div_ceil(1024)
     )]
-    NoSpace {
-        /// The file.
-        path: PathBuf,
-        /// About how much more is needed.
-        needed_bytes: u64,
-    },
-    /// A JSON file does not have the form it should.
+    NoSpace { path: PathBuf, needed_bytes: u64 },
     #[error("{}: line {line}, column {column}: {what}", path.display())]
-    Json {
-        /// The file.
-        path: PathBuf,
-        /// Line, from 1.
-        line: usize,
-        /// Column, from 1.
-        column: usize,
-        /// What is wrong, naming the field.
-        what: String,
-    },
+    Json { path: PathBuf, line: usize, column: usize, what: String },
     /// The plan reads, but cannot be one.
     #[error("{}: {what}", path.display())]
-    Plan {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong, naming the field.
-        what: String,
-    },
-    /// A line of the journal is wrong.
+    Plan { path: PathBuf, what: String },
     #[error("{}: line {line}: {what}", path.display())]
-    Journal {
-        /// The file.
-        path: PathBuf,
-        /// Line, from 1.
-        line: usize,
-        /// What is wrong with it.
-        what: String,
-    },
-    /// A file is from a newer version.
+    Journal { path: PathBuf, line: usize, what: String },
     #[error("{}: {newer}", path.display())]
-    Newer {
-        /// The file.
-        path: PathBuf,
-        /// Its version.
-        newer: NewerSchema,
-    },
+    Newer { path: PathBuf, newer: NewerSchema },
     /// The folder already holds a study.
     #[error(
         "{} already holds a study; go on with it by --resume {}, or choose another folder with --out",
         folder.display(), folder.display()
     )]
-    Occupied {
-        /// The folder.
-        folder: PathBuf,
-    },
-    /// The folder holds no study.
+    Occupied { folder: PathBuf },
     #[error("{} holds no study: it has no {file}", folder.display())]
-    NotAStudy {
-        /// The folder.
-        folder: PathBuf,
-        /// The missing file.
-        file: &'static str,
-    },
-    /// The folder already holds a fleet.
+    NotAStudy { folder: PathBuf, file: &'static str },
     #[error("{} already holds a fleet; run it, or choose another folder", folder.display())]
-    FleetOccupied {
-        /// The folder.
-        folder: PathBuf,
-    },
-    /// The folder holds no fleet.
+    FleetOccupied { folder: PathBuf },
     #[error("{} holds no fleet: it has no fleet.json; draw one with coretwin fleet plan", folder.display())]
-    NotAFleet {
-        /// The folder.
-        folder: PathBuf,
-    },
-    /// A bundle is not whole, or not one.
+    NotAFleet { folder: PathBuf },
     #[error("{}: {what}", path.display())]
-    Bundle {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong, and what to do.
-        what: String,
-    },
-    /// A file of another benchmark is not what it should be.
+    Bundle { path: PathBuf, what: String },
     #[error("cannot compare {}: {why}", path.display())]
-    Import {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong with it.
-        why: String,
-    },
-    /// The folder that a dataset is to be in holds something else.
+    Import { path: PathBuf, why: String },
     #[error(
         "{} is not empty and holds no dataset; name an empty folder, or one that is not there yet",
         folder.display()
     )]
-    NotADataset {
-        /// The folder.
-        folder: PathBuf,
-    },
-    /// This program writes no Parquet.
+    NotADataset { folder: PathBuf },
     #[error(
         "this coretwin was built without Parquet; build it with: cargo build --release --features \
          parquet --package coretwin (csv and json need nothing)"
     )]
     NoParquet,
-    /// Another process writes to this journal.
     #[error("another coretwin is writing to {}; wait for it, or choose another folder", path.display())]
-    Busy {
-        /// The file.
-        path: PathBuf,
-    },
+    Busy { path: PathBuf },
 }
 
 impl Error {

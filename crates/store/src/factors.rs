@@ -9,13 +9,9 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
-/// Name of the file in the state folder.
 const FILE: &str = "factors.jsonl";
 
 /// Appends a line, whole or not at all; where it stands.
-///
-/// # Errors
-/// If the folder cannot be made or the file not be written.
 pub fn append(state: &Path, measured: &MeasuredFactors) -> Result<PathBuf, Error> {
     let path = state.join(FILE);
     fs::create_dir_all(state).map_err(|source| Error::io("make", state, source))?;
@@ -46,10 +42,7 @@ fn ends_torn(file: &File) -> bool {
 }
 
 /// Every line that can be read, the oldest first. Torn lines, and lines of a newer version, are left
-/// out; no file is no lines.
-///
-/// # Errors
-/// If the file is there and cannot be read.
+/// out; no file is no lines. Errors: if the file is there and cannot be read.
 pub fn read(state: &Path) -> Result<Vec<MeasuredFactors>, Error> {
     let path = state.join(FILE);
     let file = match File::open(&path) {

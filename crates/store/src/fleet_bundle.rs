@@ -29,14 +29,10 @@ const PADDING: u64 = 64 << 10;
 /// Digits of the digest in a file name.
 const NAME_DIGITS: usize = 16;
 
-/// A bundle that was read and found whole. Of its journal the readings are held, of other files the
-/// bytes.
 #[derive(Debug)]
 pub struct FleetBundle {
     path: PathBuf,
-    /// What it says of itself.
     pub manifest: Manifest,
-    /// SHA-256 of the manifest as it is written, as hexadecimal digits.
     pub digest: String,
     files: BTreeMap<String, Vec<u8>>,
     journal: Option<Result<Read, Error>>,
@@ -68,7 +64,6 @@ impl<R: io::Read> Digested<R> {
         Self { from, digest: Sha256::new(), bytes: 0 }
     }
 
-    /// Reads what is left, and says what all of it was.
     fn finish(mut self) -> io::Result<FileDigest> {
         io::copy(&mut self, &mut io::sink())?;
         Ok(FileDigest { sha256: hexadecimal(&self.digest.finalize()), bytes: self.bytes })
@@ -90,10 +85,8 @@ fn cap_of(name: &str) -> &'static Cap {
 }
 
 /// Writes a bundle into a folder, whole or not at all, and gives its path. The manifest's own list of
-/// files is made here. Written again, equal contents replace themselves.
-///
-/// # Errors
-/// If a file cannot be read or is longer than a reader would take, or the bundle not written.
+/// files is made here. Written again, equal contents replace themselves. Errors: if a file cannot be
+/// read or is longer than a reader would take, or the bundle not written.
 pub fn write(
     folder: &Path,
     mut manifest: Manifest,
@@ -151,20 +144,15 @@ fn archive(
 
 impl FleetBundle {
     /// Reads what a bundle says of itself, and nothing else of it.
-    ///
-    /// # Errors
-    /// As [`Self::read`], of what is read.
     pub fn manifest_of(path: &Path) -> Result<Manifest, Error> {
         let mut archive = archive_of(path)?;
         Ok(manifest(path, &mut entries(path, &mut archive)?)?.0)
     }
 
     /// Reads a bundle and checks that it is whole: every file is there, has the digest that the
-    /// manifest names, and the manifest has the one that the file's name names. What is wrong with
-    /// the lines of its journal, [`Self::readings`] says.
-    ///
-    /// # Errors
-    /// [`Error::Bundle`] with what is wrong, [`Error::Newer`] if it is from a newer version.
+    /// manifest names, and the manifest has the one that the file's name names. What is wrong with the
+    /// lines of its journal, [`Self::readings`] says. Errors: [`Error::Bundle`] with what is wrong,
+    /// [`Error::Newer`] if it is from a newer version.
     pub fn read(path: &Path, extent: Extent) -> Result<Self, Error> {
         let broken = |error: io::Error| broken(path, &error);
         let mut archive = archive_of(path)?;
@@ -228,7 +216,6 @@ impl FleetBundle {
         Ok(())
     }
 
-    /// Whether it has that file; its journal as long as its readings were not taken.
     #[must_use]
     pub fn has(&self, name: &str) -> bool {
         if name == crate::JOURNAL { self.journal.is_some() } else { self.files.contains_key(name) }
@@ -244,19 +231,14 @@ impl FleetBundle {
         self.files.get(name).map(Vec::as_slice)
     }
 
-    /// A record that it must have.
-    ///
-    /// # Errors
-    /// If it is missing, does not read, or is from a newer version.
+    /// Errors: if it is missing, does not read, or is from a newer version.
     pub fn record<T: DeserializeOwned>(&self, name: &str) -> Result<T, Error> {
         let missing = || self.bad(format!("its manifest names no {name}"));
         record(&self.path.join(name), 0, self.file(name).ok_or_else(missing)?)
     }
 
-    /// The readings of its journal, which must be of this plan; they can be taken once.
-    ///
-    /// # Errors
-    /// As of a study's journal.
+    /// The readings of its journal, which must be of this plan; they can be taken once. Errors: as of a
+    /// study's journal.
     pub fn readings(&mut self, plan: &Plan) -> Result<Read, Error> {
         let read = self.journal.take().unwrap_or_else(|| Ok(Read::default()));
         read?.of_plan(plan, &self.path.join(crate::JOURNAL))
@@ -284,7 +266,6 @@ fn name_of<R: io::Read>(entry: &tar::Entry<'_, R>) -> io::Result<String> {
     Ok(entry.path()?.to_string_lossy().into_owned())
 }
 
-/// What is wrong with an archive.
 fn broken(path: &Path, error: &io::Error) -> Error {
     let what = match error.kind() {
         io::ErrorKind::UnexpectedEof => "it is cut off; copy it again from its machine".to_owned(),

@@ -25,7 +25,6 @@ pub const FLEET: &str = "fleet.json";
 pub const BUNDLES: &str = "bundles";
 /// Studies under way, one folder a task and machine.
 pub const WORK: &str = "work";
-/// What tasks said, one file a task.
 pub const LOGS: &str = "log";
 /// What a merge made.
 pub const MERGED: &str = "merged";
@@ -36,7 +35,6 @@ pub(crate) const REFUSED: &str = "refused.jsonl";
 /// What the bundles were when they were merged.
 const STAMP: &str = "stamp";
 
-/// A fleet's folder.
 #[derive(Debug, Clone)]
 pub struct FleetFolder {
     folder: PathBuf,
@@ -44,10 +42,7 @@ pub struct FleetFolder {
 
 impl FleetFolder {
     /// Makes a folder for a new fleet: the plan, with its digest filled in, and files for its engine
-    /// beside it.
-    ///
-    /// # Errors
-    /// If the folder holds a fleet already, or cannot be written.
+    /// beside it. Errors: if the folder holds a fleet already, or cannot be written.
     pub fn create(folder: &Path, plan: &mut FleetPlan) -> Result<Self, Error> {
         let fleet = Self { folder: folder.to_owned() };
         let path = fleet.path(FLEET);
@@ -64,10 +59,7 @@ impl FleetFolder {
         Ok(fleet)
     }
 
-    /// Opens a fleet's folder and reads its plan.
-    ///
-    /// # Errors
-    /// If there is none, or its plan does not read, was altered, or is from a newer version.
+    /// Errors: if there is none, or its plan does not read, was altered, or is from a newer version.
     pub fn open(folder: &Path) -> Result<(Self, FleetPlan), Error> {
         let fleet = Self { folder: folder.to_owned() };
         let path = fleet.path(FLEET);
@@ -90,22 +82,17 @@ impl FleetFolder {
         Ok((fleet, plan))
     }
 
-    /// Path of a file or folder in it.
     #[must_use]
     pub fn path(&self, name: &str) -> PathBuf {
         self.folder.join(name)
     }
 
-    /// The folder.
     #[must_use]
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
     /// Writes a file, whole or not at all.
-    ///
-    /// # Errors
-    /// If it cannot be written.
     pub fn write(&self, name: &str, bytes: &[u8]) -> Result<PathBuf, Error> {
         let path = self.path(name);
         Disk::default()
@@ -115,9 +102,6 @@ impl FleetFolder {
     }
 
     /// Every bundle, sorted.
-    ///
-    /// # Errors
-    /// If the folder cannot be read.
     pub fn bundles(&self) -> Result<Vec<PathBuf>, Error> {
         bundles_in(&self.path(BUNDLES))
     }
@@ -128,11 +112,8 @@ impl FleetFolder {
         self.path(LOGS).join(format!("task-{task}.log"))
     }
 
-    /// Stores what a merge of files with that stamp found. Each file that was there stays until the
-    /// new one is whole.
-    ///
-    /// # Errors
-    /// If it cannot be written.
+    /// Stores what a merge of files with that stamp found. Each file that was there stays until the new
+    /// one is whole.
     pub fn write_merged(&self, fleet: &Fleet, stamp: &str) -> Result<(), Error> {
         let merged = self.path(MERGED);
         fs::create_dir_all(&merged).map_err(|source| Error::io("make", &merged, source))?;
@@ -140,9 +121,6 @@ impl FleetFolder {
     }
 
     /// What did not count at the last merge; nothing if there was none.
-    ///
-    /// # Errors
-    /// If it does not read.
     pub fn refused(&self) -> Result<Vec<Refused>, Error> {
         let path = self.path(MERGED).join(REFUSED);
         if !path.exists() {
@@ -152,9 +130,6 @@ impl FleetFolder {
     }
 
     /// Reads what the last merge found, if it was of files with that stamp; equal texts are kept once.
-    ///
-    /// # Errors
-    /// If it does not read.
     pub fn merged(&self, stamp: &str) -> Result<Option<Fleet>, Error> {
         let mut known = BTreeSet::new();
         let merged = self.path(MERGED);
@@ -197,9 +172,6 @@ fn sealed(merged: &Path, stamp: &str) -> Result<String, Error> {
 }
 
 /// Every bundle in a folder, sorted; empty if there is no such folder.
-///
-/// # Errors
-/// If it cannot be read.
 pub fn bundles_in(folder: &Path) -> Result<Vec<PathBuf>, Error> {
     let problem = |source| Error::io("read", folder, source);
     let entries = match fs::read_dir(folder) {

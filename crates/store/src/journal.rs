@@ -16,10 +16,7 @@ use std::io::{Seek, SeekFrom};
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// Reads a journal.
-///
-/// # Errors
-/// If the file cannot be read, or a line other than a torn last one is not a reading, or the
+/// Errors: if the file cannot be read, or a line other than a torn last one is not a reading, or the
 /// sequence numbers show that lines are missing or doubled.
 pub(crate) fn read_journal(path: &Path, extent: Extent) -> Result<Read, Error> {
     let file = File::open(path).map_err(|source| Error::io("read", path, source))?;
@@ -41,12 +38,10 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// Opens a journal for appending, making it if it is not there, and gives what it holds.
-    /// A torn last line is cut off. A link is not followed, and a file of two names refused: a study
-    /// under sudo would write where it leads.
-    ///
-    /// # Errors
-    /// If it cannot be opened, another process writes to it, or it does not read.
+    /// Opens a journal for appending, making it if it is not there, and gives what it holds. A torn
+    /// last line is cut off. A link is not followed, and a file of two names refused: a study under
+    /// sudo would write where it leads. Errors: if it cannot be opened, another process writes to it,
+    /// or it does not read.
     pub fn open(path: &Path) -> Result<(Self, Read), Error> {
         let mut file = OpenOptions::new()
             .read(true)
@@ -89,11 +84,8 @@ impl Journal {
         self.expected_bytes = readings.saturating_mul(2_048).max(4_096);
     }
 
-    /// Appends a reading.
-    ///
-    /// # Errors
-    /// [`Error::NoSpace`] when the file system is full, [`Error::Io`] otherwise; the journal then
-    /// ends with the last reading that fitted whole.
+    /// Errors: [`Error::NoSpace`] when the file system is full, [`Error::Io`] otherwise; the journal
+    /// then ends with the last reading that fitted whole.
     pub fn append(&mut self, reading: &Reading) -> Result<(), Error> {
         let mut line = serde_json::to_vec(reading)
             .map_err(|error| Error::io("write", &self.path, error.into()))?;
@@ -138,9 +130,6 @@ impl Journal {
     }
 
     /// Waits until everything appended is on the disk.
-    ///
-    /// # Errors
-    /// If the disk refuses.
     pub fn sync(&mut self) -> Result<(), Error> {
         self.is_there()?;
         self.disk

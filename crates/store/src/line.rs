@@ -23,7 +23,6 @@ const FIELD: &[u8] = b",\"checksum\":\"";
 const DIGITS: usize = 8;
 const END: &[u8] = b"\"}";
 
-/// Puts the checksum into the text of an object, as its last field.
 pub(crate) fn seal(object: &mut Vec<u8>) {
     if object.pop_if(|byte| *byte == b'}').is_some() {
         let sum = crc32fast::hash(object);
@@ -43,7 +42,6 @@ fn is_right(line: &[u8]) -> Option<bool> {
 /// How much of a journal is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extent {
-    /// Everything.
     Whole,
     /// What a report shows: of a run that went well, metrics, CPUs and environment are passed over
     /// and left empty, except of the first such run of each row and arm. They are most of a
@@ -57,16 +55,12 @@ fn is_compared(metric: &str) -> bool {
     metric == ENERGY_METRIC || metric.contains("p99_")
 }
 
-/// What is wrong with a line.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadLine {
-    /// It is not a reading.
     #[error("not a reading: {0}")]
     NotAReading(String),
-    /// Its checksum is not that of what it holds.
     #[error("field checksum is another than that of the line: something in it was changed")]
     Altered,
-    /// It is from a newer version.
     #[error("{0}")]
     Newer(#[from] schema::NewerSchema),
 }
@@ -77,10 +71,7 @@ struct Version {
     schema: u32,
 }
 
-/// Reads one line of a journal.
-///
-/// # Errors
-/// [`BadLine`] naming the field or the column.
+/// Errors: [`BadLine`] naming the field or the column.
 pub fn parse_line(line: &[u8]) -> Result<Reading, BadLine> {
     Lines::new(Extent::Whole).parse(line).map(|(reading, _)| reading)
 }
@@ -183,7 +174,6 @@ impl<T: DeserializeOwned> Shared<Arc<T>> {
     }
 }
 
-/// Reads lines of one journal.
 pub(crate) struct Lines {
     extent: Extent,
     /// Rows and arms of which a run that went well was read in full.

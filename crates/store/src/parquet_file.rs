@@ -17,7 +17,6 @@ use std::sync::Arc;
 /// Rows of a row group: what is in memory twice, at most.
 const GROUP_ROWS: usize = 1 << 16;
 
-/// Writes a file.
 pub(crate) fn write<Row>(file: File, columns: &[Column<Row>], rows: &[Row]) -> io::Result<()> {
     write_groups(file, columns, rows).map_err(|error| match error {
         // So that a full file system is known as one.
@@ -58,7 +57,6 @@ fn write_groups<Row>(
     Ok(())
 }
 
-/// A column's line in a message type.
 fn declared<Row>(column: &Column<Row>) -> String {
     let name = column.name;
     match column.values {

@@ -16,10 +16,8 @@ use std::sync::mpsc::channel;
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-/// What a journal holds.
 #[derive(Debug, Default)]
 pub struct Read {
-    /// Every reading, in order.
     pub readings: Vec<Reading>,
     /// Length of the torn last line, in bytes; 0 if the last line is whole.
     pub torn_bytes: usize,
@@ -35,7 +33,6 @@ impl Read {
         self.first[1].is_some()
     }
 
-    /// Has the summary say so.
     pub fn note(&self, environment: &mut Environment) {
         let warning = Warning::new(
             "journal-unchecked",
@@ -47,7 +44,6 @@ impl Read {
         }
     }
 
-    /// Appends what follows.
     fn append(&mut self, mut next: Self) {
         self.readings.append(&mut next.readings);
         self.torn_bytes = next.torn_bytes;

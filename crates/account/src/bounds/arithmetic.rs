@@ -12,7 +12,6 @@ use std::collections::BTreeMap;
 /// Busy time of the CPUs in a span of time, in seconds.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Busy {
-    /// Length of the span.
     pub(crate) length_s: f64,
     /// By CPU; one that is not here was not online.
     pub(crate) by_cpu_s: BTreeMap<CpuId, f64>,

@@ -36,7 +36,6 @@ struct Past {
     allowed: Option<Rc<CpuSet>>,
 }
 
-/// The method.
 #[derive(Debug)]
 pub struct Bounds {
     root: Root,

@@ -18,7 +18,6 @@ const PAIRS_MAX: usize = 4096;
 /// Pairs in a window.
 const PAIRS: usize = 64;
 
-/// The sums so far.
 #[derive(Debug, Default)]
 pub(super) struct Gathered {
     tasks: BTreeMap<Identity, TaskTime>,

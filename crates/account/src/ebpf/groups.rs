@@ -10,7 +10,6 @@ use std::collections::BTreeMap;
 /// Processes that are remembered.
 const KNOWN_MAX: usize = 65_536;
 
-/// Paths of cgroups.
 #[derive(Debug)]
 pub(super) struct Groups {
     paths: CgroupPaths,
@@ -20,7 +19,6 @@ pub(super) struct Groups {
 }
 
 impl Groups {
-    /// Knows the groups there are.
     pub(super) fn new(root: &Root) -> Self {
         let mut paths = CgroupPaths::new(root);
         // No group has this number: all there are are looked up.

@@ -25,7 +25,6 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 const NUMBERS: &str = "proc/self/ns/pid";
 const NUMBERS_OF_ALL: &str = "pid:[4026531836]";
 
-/// The method.
 #[derive(Debug)]
 pub struct Ebpf {
     root: Root,

@@ -23,11 +23,9 @@ pub struct Known {
 }
 
 impl Known {
-    /// Reads `1.3`, `1.3:1.2-1.4` or `2=1.4,4=1.6:1.5-1.7`: the number with all siblings busy, or
-    /// with k busy, and its range.
-    ///
-    /// # Errors
-    /// [`Error::Factor`] naming what is wrong; `what` says which factor it is.
+    /// Reads `1.3`, `1.3:1.2-1.4` or `2=1.4,4=1.6:1.5-1.7`: the number with all siblings busy, or with
+    /// k busy, and its range. Errors: [`Error::Factor`] naming what is wrong; `what` says which factor
+    /// it is.
     pub fn parse(text: &str, what: &str) -> Result<Self, Error> {
         let bad = |why: String| {
             Error::Factor(format!(
@@ -104,12 +102,10 @@ pub struct Valuation {
 }
 
 impl Valuation {
-    /// From what is known, for cores of up to so many CPUs. A yield that is not known is the
-    /// default; a slowdown that is not known is that of equal tasks, `k / s_k`. Between two known
-    /// k the numbers lie on a line; beyond the last they stay.
-    ///
-    /// # Errors
-    /// [`Error::Factor`] if something is said of more busy CPUs than a core has.
+    /// From what is known, for cores of up to so many CPUs. A yield that is not known is the default; a
+    /// slowdown that is not known is that of equal tasks, `k / s_k`. Between two known k the numbers
+    /// lie on a line; beyond the last they stay. Errors: [`Error::Factor`] if something is said of more
+    /// busy CPUs than a core has.
     pub fn new(
         core_yield: Option<&Known>,
         slowdown: Option<&Known>,
@@ -137,7 +133,6 @@ impl Valuation {
         &self.by_threads[threads_per_core.saturating_sub(1).min(last)]
     }
 
-    /// The factors of the largest kind of core.
     #[must_use]
     pub fn largest(&self) -> &Factors {
         self.factors(self.by_threads.len())

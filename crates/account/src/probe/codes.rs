@@ -17,12 +17,10 @@ const MORE_LETTERS: u32 = 12;
 /// Words drawn anew before a letter is added.
 const REDRAWS: u32 = 64;
 
-/// Code words, bit by bit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Codes {
     /// Letters of each word, at most 64.
     pub(super) letters: u32,
-    /// The words.
     pub(super) words: Vec<u64>,
 }
 

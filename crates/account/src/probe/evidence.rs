@@ -41,7 +41,6 @@ pub(super) fn probability(evidence: f64) -> f64 {
     (1.0 / (1.0 + (-evidence).exp())).clamp(1.0 - CONFIDENCE_MAX, CONFIDENCE_MAX)
 }
 
-/// Comparisons of two CPUs.
 #[derive(Debug, Default, Clone)]
 pub(super) struct Compared {
     /// Evidence so far, in nats.
@@ -57,7 +56,6 @@ impl Compared {
         self.repeats.push(log_ratios.iter().sum::<f64>() / 2.0);
     }
 
-    /// Repetitions so far.
     pub(super) fn len(&self) -> usize {
         self.repeats.len()
     }

@@ -11,14 +11,11 @@ const STREAK_ROUNDS: u32 = 12;
 /// … that took this share of the budget.
 const STREAK_BUDGET_SHARE: f64 = 0.15;
 
-/// Why a probe ends early.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum End {
-    /// The budget is used up.
     OutOfTime,
     /// Fewer than two CPUs are left that others leave alone.
     TooFew,
-    /// The meter.
     Meter(MeterError),
 }
 
@@ -41,7 +38,6 @@ pub(super) struct Field<'m> {
     pub(super) cpus: Vec<CpuId>,
     budget_s: f64,
     progress: &'m mut dyn FnMut(f64),
-    /// How each was disturbed.
     pub(super) tallies: Vec<Tally>,
     /// Rounds used.
     pub(super) rounds: u32,

@@ -24,7 +24,6 @@ pub(super) struct Grouping {
     pub(super) groups: Vec<(BTreeSet<usize>, f64)>,
     /// Places that are free of all others, with the probability of that.
     pub(super) alone: BTreeMap<usize, f64>,
-    /// Pairs tested directly.
     pub(super) pairs: BTreeMap<(usize, usize), Pair>,
     /// Groups of which it is not known whether they miss somebody, single places among them.
     pub(super) open: Vec<(BTreeSet<usize>, f64)>,
@@ -144,7 +143,6 @@ impl Grouping {
         self.open.iter().position(|(group, _)| group.contains(&place))
     }
 
-    /// Puts the groups of two places together.
     fn merge(&mut self, a: usize, b: usize, confidence: f64) {
         let groups = (self.open_group(a), self.open_group(b));
         let (Some(at), Some(other)) = groups else { return };

@@ -7,37 +7,28 @@ use std::collections::BTreeMap;
 /// CPUs that are measured side by side, while all others of the probe rest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Round {
-    /// What they do.
     pub kind: Contention,
-    /// The CPUs.
     pub active: CpuSet,
     /// For [`Contention::PingPong`] alone: who plays with whom; disjoint pairs of `active`.
     pub pairs: Vec<(CpuId, CpuId)>,
 }
 
-/// What a round gave.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub struct Measured {
     /// Speed of each active CPU, in steps per second (of any length, but always the same on that
     /// CPU); round trips per second for [`Contention::PingPong`].
     pub speeds: BTreeMap<CpuId, f64>,
-    /// CPUs, active or resting, on which others were at work meanwhile.
     pub disturbed: CpuSet,
 }
 
-/// Measures rounds.
 pub trait Meter {
-    /// Measures a round.
-    ///
-    /// # Errors
-    /// [`MeterError`] if nothing more can be measured.
+    /// Errors: [`MeterError`] if nothing more can be measured.
     fn measure(&mut self, round: &Round) -> Result<Measured, MeterError>;
 
     /// Time since the meter was made, in seconds.
     fn elapsed_s(&self) -> f64;
 }
 
-/// Why nothing more can be measured.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MeterError {
     /// The user wants an end.

@@ -31,38 +31,29 @@ use grouping::Grouping;
 use meter::{Meter, MeterError};
 use std::collections::BTreeSet;
 
-/// What to look for, and how long.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Options {
-    /// CPUs to probe: two at least.
     pub cpus: CpuSet,
     /// Most time, in seconds of the meter's clock.
     pub budget_s: f64,
     /// Whether to look for shared caches too.
     pub caches: bool,
-    /// What the rounds are drawn from.
     pub seed: u64,
 }
 
-/// What was found.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub struct Findings {
-    /// Pairs tested directly.
     pub pairs: Vec<Pair>,
-    /// CPUs that share a core or its time.
     pub groups: Vec<CpuSet>,
     /// CPUs that share with no other.
     pub alone: CpuSet,
-    /// CPUs of which nothing can be said.
     pub undecided: CpuSet,
-    /// Each group with what it shares.
     pub shared: Vec<Shared>,
     /// Least probability of all that is said of cores; 0 where nothing is.
     pub confidence: f64,
     /// CPUs that others kept busy, with the share of rounds in which they did, 0 to 1, and whether
     /// that was too much for anything to be said.
     pub disturbed: Vec<(CpuId, f64, bool)>,
-    /// Rounds used.
     pub rounds: u32,
     /// Rounds discarded because others ran.
     pub rounds_disturbed: u32,
@@ -72,9 +63,7 @@ pub struct Findings {
     pub out_of_time: bool,
 }
 
-/// Finds out who shares a core with whom. `progress` hears the meter's clock after each round.
-///
-/// # Errors
+/// Finds out who shares a core with whom. `progress` hears the meter's clock after each round. Errors:
 /// [`MeterError`]: the meter gave up, or was stopped.
 pub fn find(
     meter: &mut dyn Meter,
@@ -95,7 +84,6 @@ pub fn find(
     Ok(findings(&field, cores, more, out_of_time))
 }
 
-/// What is found beside cores.
 #[derive(Debug, Default)]
 struct More {
     /// Who takes turns on one physical CPU.
@@ -106,7 +94,6 @@ struct More {
     last: Vec<(BTreeSet<usize>, f64)>,
 }
 
-/// The whole search; what it knows when it ends early stays known.
 fn search(
     field: &mut Field<'_>,
     caches: bool,

@@ -126,7 +126,6 @@ impl Stage {
         parts
     }
 
-    /// The place of an index.
     pub(super) fn place(&self, index: usize) -> usize {
         self.pool[index]
     }
@@ -194,8 +193,6 @@ impl Stage {
 pub(super) struct Parts {
     /// Places, and the probability that they are free of all others of the pool.
     pub(super) free: Vec<(usize, f64)>,
-    /// Indexes.
     pub(super) slowed: Vec<usize>,
-    /// Places.
     pub(super) unknown: Vec<usize>,
 }

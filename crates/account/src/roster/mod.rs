@@ -37,7 +37,6 @@ const CPU_LISTS_MAX: usize = 1024;
 /// Number of a known thread; stays the same until the thread is forgotten.
 pub(crate) type Index = usize;
 
-/// A known thread.
 #[derive(Debug)]
 pub(crate) struct Known {
     pub(crate) pid: u32,
@@ -61,7 +60,6 @@ pub(crate) struct Known {
     /// Whether it was read in this round.
     is_read: bool,
     cgroup_asked: bool,
-    /// Its run time, if files are kept open.
     file: Option<RunTimeFile>,
 }
 
@@ -439,7 +437,6 @@ impl Roster {
         }
     }
 
-    /// How many are known.
     pub(crate) fn len(&self) -> usize {
         self.known.len()
     }

@@ -65,7 +65,6 @@ impl Default for Effort {
     }
 }
 
-/// The method.
 #[derive(Debug)]
 pub struct Sampled {
     root: Root,

@@ -42,7 +42,6 @@ struct OnCpu {
     squares: f64,
 }
 
-/// All looks together.
 struct Looks {
     elapsed_s: f64,
     /// As many of equal weight would be as precise.
@@ -59,7 +58,6 @@ impl Looks {
     }
 }
 
-/// Everything that was seen.
 #[derive(Debug)]
 pub(crate) struct Tally {
     siblings: Siblings,

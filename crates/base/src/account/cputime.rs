@@ -11,14 +11,11 @@ use std::fmt;
 /// What a plan of this experiment holds beside its rows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Experiment {
-    /// The two CPUs.
     pub pair: Pair,
     /// A CPU of another core behind the same last-level cache; `None` if there is none.
     #[serde(default)]
     pub control: Option<CpuId>,
-    /// What runs beside the work.
     pub spinner: Spinner,
-    /// The work, in words.
     pub work: String,
     /// How often the command is run for one piece of work.
     pub repeat: u32,
@@ -27,12 +24,10 @@ pub struct Experiment {
     pub data_bytes: Option<u64>,
     /// How long a spinner is measured without the work, in seconds.
     pub window_s: f64,
-    /// One for each row of the plan.
     pub conditions: Vec<Condition>,
 }
 
 impl Experiment {
-    /// The condition that a row measures.
     #[must_use]
     pub fn condition(&self, row: &str) -> Option<&Condition> {
         self.conditions.iter().find(|condition| condition.name == row)
@@ -42,23 +37,18 @@ impl Experiment {
 /// The two CPUs on which work and spinners meet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pair {
-    /// The work's.
     pub work: CpuId,
-    /// The neighbour's.
     pub neighbour: CpuId,
-    /// What they are to each other, and who says so.
     pub relation: Relation,
 }
 
 impl Pair {
-    /// Both.
     #[must_use]
     pub fn cpus(&self) -> CpuSet {
         [self.work, self.neighbour].into_iter().collect()
     }
 }
 
-/// What two CPUs are to each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Relation {
@@ -86,20 +76,16 @@ impl Relation {
 pub enum Place {
     /// There is no work, or no spinner.
     Alone,
-    /// On the sibling of the work's CPU.
     Siblings,
     /// On the other CPU of a pair that nobody calls siblings.
     Pair,
-    /// On the work's own CPU.
     SameCpu,
-    /// Work and spinners anywhere on the pair.
     Free,
     /// On another core behind the same last-level cache: the control.
     Cores,
 }
 
 impl Place {
-    /// The name in records and tables.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -132,38 +118,26 @@ impl fmt::Display for Place {
     }
 }
 
-/// One cell of the experiment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Condition {
     /// Name, which is that of its row: `siblings/1`, `spinner@1`.
     pub name: String,
-    /// Where the spinners are.
     pub place: Place,
     /// Whether the work is there; without it a spinner is measured alone.
     pub has_work: bool,
-    /// How many spinners there are.
     pub spinners: u32,
-    /// CPUs of the work.
     pub work_cpus: CpuSet,
-    /// CPUs of the spinners.
     pub spinner_cpus: CpuSet,
 }
 
-/// The kinds of spinners that come with the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SpinnerKind {
-    /// The note's: a tight loop of an interpreter.
     Interpreted,
-    /// Shifts in registers, as fast as the core can.
     Native,
-    /// A loop of PAUSE, as a waiting lock does.
     Pause,
-    /// Loads that wait for each other, through a ring of cache lines.
     Chase,
-    /// Reads and writes of memory, one after another.
     Stream,
-    /// The user's own command.
     Command,
 }
 
@@ -184,10 +158,8 @@ impl SpinnerKind {
     }
 }
 
-/// What runs beside the work.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spinner {
-    /// Its kind.
     pub kind: SpinnerKind,
     /// The program and its arguments, where it is one of its own.
     #[serde(default)]
@@ -199,25 +171,17 @@ pub struct Spinner {
 pub struct Beside {
     /// The work; none: the spinners are measured for `window_s`.
     pub work: Option<CommandSpec>,
-    /// How often the command is run for one piece of work.
     pub repeat: u32,
-    /// CPUs of the work.
     pub work_cpus: CpuSet,
-    /// What runs beside it.
     pub spinner: Spinner,
-    /// How many of them.
     pub spinners: u32,
-    /// Their CPUs.
     pub spinner_cpus: CpuSet,
-    /// How long spinners are measured without work, in seconds.
     pub window_s: f64,
 }
 
 /// Names of the metrics of a reading of this experiment.
 pub mod metric {
-    /// User CPU time of the work, in seconds.
     pub const WORK_USER: &str = "work_user_s";
-    /// System CPU time of the work, in seconds.
     pub const WORK_SYSTEM: &str = "work_system_s";
     /// CPU time of all spinners from their start to their end, in seconds.
     pub const SPINNER_CPU: &str = "spinner_cpu_s";

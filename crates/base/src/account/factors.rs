@@ -3,19 +3,14 @@
 use super::Span;
 use serde::{Deserialize, Serialize};
 
-/// Where a factor comes from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
 pub enum FactorOrigin {
-    /// The user's word.
     Given,
     /// Measured on this machine by `cputime`.
     Measured {
-        /// The work, in words.
         work: String,
-        /// What ran beside it.
         neighbour: String,
-        /// When, in UTC.
         measured_utc: String,
     },
     /// Derived from the yield, as for equal tasks: `r_k = k / s_k`.
@@ -39,7 +34,6 @@ impl FactorOrigin {
     }
 }
 
-/// A factor with its range and origin.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Factor {
     /// The number with all siblings busy, and its range.
@@ -47,7 +41,6 @@ pub struct Factor {
     pub all_busy: Span,
     /// The number with k busy, for k = 1 to n; that of k = 1 is 1.
     pub by_busy: Vec<Span>,
-    /// Where it comes from.
     pub origin: FactorOrigin,
 }
 
@@ -62,7 +55,6 @@ pub struct Factors {
 }
 
 impl Factors {
-    /// CPUs of the core they are for.
     #[must_use]
     pub fn threads_per_core(&self) -> usize {
         self.core_yield.by_busy.len()

@@ -23,7 +23,6 @@ pub enum Contention {
 }
 
 impl Contention {
-    /// Its name in reports and on the command line.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -36,7 +35,6 @@ impl Contention {
     }
 }
 
-/// What CPUs of a group have in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Sharing {
@@ -51,7 +49,6 @@ pub enum Sharing {
 }
 
 impl Sharing {
-    /// What it is, in words.
     #[must_use]
     pub fn words(self) -> &'static str {
         match self {
@@ -63,10 +60,8 @@ impl Sharing {
     }
 }
 
-/// CPUs that share something.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Shared {
-    /// What they share.
     pub what: Sharing,
     /// The CPUs, two at least.
     pub cpus: CpuSet,
@@ -79,18 +74,13 @@ pub struct Shared {
 pub struct Pair {
     /// The lower number.
     pub a: CpuId,
-    /// The higher number.
     pub b: CpuId,
-    /// By which contention.
     pub kind: Contention,
     /// Speed side by side over speed apart, mean of both: 1 is no contention, 0.5 is half the
     /// speed each. For [`Contention::PingPong`] the round trip over the shortest one seen.
     pub ratio: f64,
-    /// Lower end of its interval.
     pub low: f64,
-    /// Upper end of its interval.
     pub high: f64,
-    /// Repetitions behind it.
     pub repeats: u32,
     /// Probability that the two are in each other's way, 0 to 1.
     pub confidence: f64,
@@ -99,7 +89,6 @@ pub struct Pair {
 /// Somebody else's work on a CPU that was probed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Foreign {
-    /// The CPU.
     pub cpu: CpuId,
     /// Share of the rounds in which others were seen at work there, 0 to 1.
     pub rounds_share: f64,
@@ -111,14 +100,10 @@ pub struct Foreign {
     pub prevents: bool,
 }
 
-/// The whole result.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Probe {
-    /// Record version, see [`crate::schema`].
     pub schema: u32,
-    /// CPUs that were probed.
     pub cpus: CpuSet,
-    /// Pairs tested directly.
     pub pairs: Vec<Pair>,
     /// CPUs that share a core or its time: sets of two and more.
     pub groups: Vec<CpuSet>,
@@ -134,20 +119,15 @@ pub struct Probe {
     pub reported: Vec<CpuSet>,
     /// Whether that is what was found; `None` while a CPU is undecided.
     pub agrees_with_reported: Option<bool>,
-    /// Work of others on these CPUs.
     pub foreign: Vec<Foreign>,
     /// Why no sharing can be concluded from contention here at all, if so (an emulator).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub meaningless: Option<String>,
-    /// Rounds measured and used.
     pub rounds: u32,
     /// Rounds that were measured again because others were at work.
     pub rounds_disturbed: u32,
-    /// Time it took, in seconds.
     pub elapsed_s: f64,
-    /// Most time it was allowed, in seconds.
     pub budget_s: f64,
-    /// Whether the budget ended before everything was settled.
     pub out_of_time: bool,
     /// Whether others were kept off the CPUs by real-time priority.
     pub exclusive: bool,
@@ -155,14 +135,11 @@ pub struct Probe {
     pub valid_from_utc: String,
     /// … to then. A hypervisor may move its virtual CPUs at any later time.
     pub valid_until_utc: String,
-    /// Boot to which it belongs.
     pub boot_id: String,
-    /// Seed from which the rounds were drawn.
     pub seed: u64,
 }
 
 impl Probe {
-    /// CPUs of which something is said.
     #[must_use]
     pub fn decided(&self) -> CpuSet {
         self.cpus.difference(&self.undecided)

@@ -5,11 +5,9 @@ use crate::machine::topology::Topology;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Who says which CPUs share a core.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SiblingsOrigin {
-    /// The kernel.
     Kernel,
     /// A `probe` of this boot, by contention.
     Probed,
@@ -20,41 +18,21 @@ pub enum SiblingsOrigin {
 /// The sibling map: every online CPU in exactly one core.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Siblings {
-    /// Who says so.
     pub origin: SiblingsOrigin,
     /// CPUs of each core, ordered by their first CPU. A CPU that shares with nobody stands alone.
     pub cores: Vec<CpuSet>,
 }
 
-/// A text that is no list of siblings.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadSiblings {
-    /// A group is no list of CPUs.
     #[error(
         "siblings '{group}': {bad}; write the CPUs of a core with + between them and a comma between cores, like 0+1,2+3"
     )]
-    Cpu {
-        /// The group.
-        group: String,
-        /// What is wrong with it.
-        bad: BadCpuList,
-    },
-    /// A CPU is named twice.
+    Cpu { group: String, bad: BadCpuList },
     #[error("CPU {cpu} is in two places of the siblings '{text}': a CPU belongs to one core")]
-    Twice {
-        /// The CPU.
-        cpu: CpuId,
-        /// The whole text.
-        text: String,
-    },
-    /// A CPU is named that is not there.
+    Twice { cpu: CpuId, text: String },
     #[error("siblings name CPU {cpu}, which is not online here; online: {online}")]
-    Absent {
-        /// The CPU.
-        cpu: CpuId,
-        /// Those that are.
-        online: CpuSet,
-    },
+    Absent { cpu: CpuId, online: CpuSet },
 }
 
 impl Siblings {
@@ -76,10 +54,7 @@ impl Siblings {
     }
 
     /// Reads `0+1,2+3`: the CPUs of a core joined by `+`, cores by `,`. CPUs that are not named stand
-    /// alone.
-    ///
-    /// # Errors
-    /// [`BadSiblings`] naming the group or the CPU.
+    /// alone. Errors: [`BadSiblings`] naming the group or the CPU.
     pub fn parse(text: &str, online: &CpuSet) -> Result<Self, BadSiblings> {
         let mut named = CpuSet::new();
         let mut cores = Vec::new();
@@ -117,7 +92,6 @@ impl Siblings {
         Self { origin, cores }
     }
 
-    /// Every CPU of the map.
     #[must_use]
     pub fn cpus(&self) -> CpuSet {
         self.cores.iter().flat_map(CpuSet::iter).collect()

@@ -18,7 +18,6 @@ pub struct Worth {
     pub shared_s: f64,
     /// Lower end of the shared time; raw less this is the upper end of the time alone.
     pub shared_low_s: f64,
-    /// Upper end of the shared time.
     pub shared_high_s: f64,
     /// Seconds of a whole core's capacity that were used: the shares of all tasks of a core add up
     /// to what of it was used.
@@ -40,25 +39,18 @@ impl Worth {
     }
 }
 
-/// One thread.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Task {
-    /// Its process.
     pub pid: u32,
-    /// The thread.
     pub tid: u32,
-    /// Its name.
     pub comm: String,
-    /// Its cgroup, where known.
     #[serde(default)]
     pub cgroup: Option<String>,
-    /// CPU on which it was last seen.
     #[serde(default)]
     pub last_cpu: Option<CpuId>,
     /// Whether it ended while it was watched.
     #[serde(default)]
     pub ended: bool,
-    /// Its time.
     #[serde(flatten)]
     pub worth: Worth,
 }
@@ -71,38 +63,30 @@ pub struct Group {
     /// Name of the process; empty for a cgroup.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub comm: String,
-    /// Threads in it.
     pub tasks: u64,
     /// Whether all of them ended while they were watched.
     #[serde(default)]
     pub ended: bool,
-    /// Their time.
     #[serde(flatten)]
     pub worth: Worth,
 }
 
-/// How the command that was accounted for ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommandEnd {
-    /// Its exit status, if it exited.
     pub exit_status: Option<i32>,
-    /// The signal that ended it, if one did.
     pub signal: Option<i32>,
 }
 
 /// The whole result: `account --json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AccountSummary {
-    /// Record version, see [`crate::schema`].
     pub schema: u32,
     /// Measured, or emulated; left out by older records.
     #[serde(default)]
     pub origin: Origin,
     /// What was accounted for, in words: the command, `process 12`, `cgroup /a`, `all`.
     pub target: String,
-    /// How long it was watched.
     pub elapsed_s: f64,
-    /// The time of all of it.
     #[serde(flatten)]
     pub worth: Worth,
     /// The yield it was valued with, of the largest kind of core.
@@ -110,37 +94,28 @@ pub struct AccountSummary {
     pub core_yield: Factor,
     /// The slowdown it was valued with, of the largest kind of core.
     pub slowdown: Factor,
-    /// How it was measured.
     pub method: MethodName,
     /// Why not by a better method, and what would make that possible; empty for the best.
     pub method_why: String,
     /// Rate at which the ranges of shared time cover the truth; 1 if they must contain it.
     pub coverage: f64,
-    /// The sibling map.
     pub siblings: Siblings,
     /// CPUs of those cores that the tasks cannot use or this program cannot see into.
     #[serde(default)]
     pub not_usable: CpuSet,
-    /// How the cores were used, by everybody.
     pub cores: Vec<CoreUse>,
     /// By thread, the most raw time first.
     pub tasks: Vec<Task>,
-    /// By process.
     pub processes: Vec<Group>,
-    /// By cgroup.
     pub cgroups: Vec<Group>,
     /// Run time of the target that no task in the lists has; it is within the totals, its range open.
     pub unattributed_s: f64,
-    /// What the method did not see.
     pub unseen: Unseen,
     /// Where the time of all CPUs went, if everything was watched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub balance: Option<Balance>,
-    /// How the command ended, if it was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<CommandEnd>,
-    /// Whether it was interrupted before its end.
     pub interrupted: bool,
-    /// What the reader must know.
     pub warnings: Vec<Warning>,
 }

@@ -4,7 +4,6 @@ use super::{Siblings, Span};
 use crate::machine::cpu_set::{CpuId, CpuSet};
 use serde::{Deserialize, Serialize};
 
-/// How it is known who ran beside whom.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum MethodName {
@@ -20,7 +19,6 @@ impl MethodName {
     /// Every method, the best first.
     pub const ALL: [Self; 3] = [Self::Ebpf, Self::Sampled, Self::Bounds];
 
-    /// Its name on the command line and in records.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -34,11 +32,8 @@ impl MethodName {
 /// What went on in an interval, or in several that were put together.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Window {
-    /// How it is known.
     pub method: MethodName,
-    /// Its length.
     pub elapsed_s: f64,
-    /// The sibling map it rests on.
     pub siblings: Siblings,
     /// In the order of [`Siblings::cores`].
     pub cores: Vec<CoreUse>,
@@ -52,10 +47,8 @@ pub struct Window {
     /// cannot tell.
     #[serde(default)]
     pub clash_s: Option<f64>,
-    /// What the method knows that it did not see.
     #[serde(default)]
     pub unseen: Unseen,
-    /// Where the time of all CPUs went.
     #[serde(default)]
     pub balance: Balance,
     /// How often the method looked (`sampled`, `bounds`) or was told (`ebpf`).
@@ -70,16 +63,12 @@ pub struct Balance {
     pub cpus: u32,
     /// Their time: so many times the elapsed one.
     pub cpus_s: f64,
-    /// Run time of every task that is known.
     pub tasks_s: f64,
-    /// Time in which they idled.
     pub idle_s: f64,
-    /// Time in which they were offline.
     pub offline_s: f64,
     /// Time that was charged to no known task: stolen, of interrupts where the kernel tells them apart,
     /// of tasks that did not fit in.
     pub uncharged_s: f64,
-    /// What `/proc/stat` says of the same interval, by ticks.
     pub stat: StatTimes,
 }
 
@@ -96,9 +85,7 @@ impl Balance {
 pub struct StatTimes {
     /// User and kernel work.
     pub busy_s: f64,
-    /// Hard and soft interrupts.
     pub interrupts_s: f64,
-    /// Time that the hypervisor gave to others.
     pub steal_s: f64,
     /// Idle, waiting for a disk or not.
     pub idle_s: f64,
@@ -116,10 +103,8 @@ pub struct Unseen {
     pub notes: Vec<String>,
 }
 
-/// What one core did.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CoreUse {
-    /// Its CPUs: n of them.
     pub cpus: CpuSet,
     /// Seconds with exactly k busy, for k = 0 to n; together the elapsed time.
     pub by_busy_s: Vec<Span>,
@@ -127,10 +112,8 @@ pub struct CoreUse {
     pub by_cpu: Vec<CpuUse>,
 }
 
-/// What one CPU did.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CpuUse {
-    /// The CPU.
     pub cpu: CpuId,
     /// Time in which it did not idle, as far as the method says.
     pub busy_s: f64,
@@ -140,12 +123,9 @@ pub struct CpuUse {
     pub steal_s: f64,
 }
 
-/// What one thread did.
 #[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TaskUse {
-    /// Its process.
     pub pid: u32,
-    /// The thread.
     pub tid: u32,
     /// Process that started its process, where known.
     #[serde(default)]
@@ -159,10 +139,8 @@ pub struct TaskUse {
     /// Its cgroup, as a path from the root of the hierarchy, where known.
     #[serde(default)]
     pub cgroup: Option<String>,
-    /// CPU on which it was last seen.
     #[serde(default)]
     pub last_cpu: Option<CpuId>,
-    /// Whether it ended in this interval.
     #[serde(default)]
     pub ended: bool,
     /// Its run time: what the kernel charges it, never corrected.
@@ -180,13 +158,11 @@ pub struct Run {
 }
 
 impl Run {
-    /// CPUs of such a core.
     #[must_use]
     pub fn threads_per_core(&self) -> usize {
         self.by_busy_s.len()
     }
 
-    /// Time on such cores.
     #[must_use]
     pub fn raw_s(&self) -> f64 {
         self.by_busy_s.iter().map(|span| span.value).sum()
@@ -204,7 +180,6 @@ impl Run {
 pub struct PairUse {
     /// Thread with the lower number.
     pub a: u32,
-    /// The other.
     pub b: u32,
     /// How long, with what the number of looks leaves open.
     pub together_s: Span,

@@ -14,13 +14,9 @@ use std::collections::BTreeMap;
 /// `compare --format json` of fleets. Every pair is first fleet, second fleet.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FleetComparison {
-    /// Record version.
     pub schema: u32,
-    /// The two fleets.
     pub fleets: [ComparedFleet; 2],
-    /// Number of machines that are in both.
     pub machines_paired: u32,
-    /// Changes smaller than this share are not material.
     pub margin: f64,
     /// Nominal coverage of the intervals, 0 to 1.
     pub confidence: f64,
@@ -37,12 +33,10 @@ pub struct FleetComparison {
     pub mixtures: Vec<FactMixture>,
     /// The answer in words, one for each arm.
     pub sentences: Vec<String>,
-    /// What the reader must know.
     pub warnings: Vec<Warning>,
 }
 
 impl FleetComparison {
-    /// What the intervals of changes are called.
     #[must_use]
     pub fn interval_name(&self) -> String {
         Origin::of_change(self.fleets.iter().filter_map(|fleet| fleet.origin))
@@ -50,20 +44,14 @@ impl FleetComparison {
     }
 }
 
-/// One of the two fleets.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ComparedFleet {
-    /// Its name in tables.
     pub head: String,
-    /// Its folder, as it was given.
     pub folder: String,
-    /// Number of machines.
     pub machines: u32,
-    /// Number of them by model of the processor.
     pub models: BTreeMap<SharedText, u32>,
     /// What it can say about SMT; `none` where its studies disagree.
     pub comparison: Comparison,
-    /// Whether all machines are simulated.
     pub is_simulated: bool,
     /// Where the figures come from; `None` of machines that differ in it.
     #[serde(default)]
@@ -72,9 +60,7 @@ pub struct ComparedFleet {
     pub margin: f64,
     /// Studies that were broken off, but count.
     pub partial: u32,
-    /// Files that do not count.
     pub refused: u32,
-    /// Machines that only this fleet has.
     pub machines_only: Vec<SharedText>,
     /// Rows, with their unit, that only this fleet has.
     pub rows_only: Vec<String>,
@@ -92,21 +78,15 @@ pub struct FleetChange {
     pub cpu_model: Option<SharedText>,
     /// The workload with its parameters; of a suite, `all`.
     pub row: SharedText,
-    /// Its name; of a suite, `all`.
     pub workload: SharedText,
-    /// The arm.
     pub arm: SharedText,
-    /// The arm it is compared with.
     pub reference: SharedText,
     /// Unit of the values; empty for a suite.
     pub unit: SharedText,
-    /// Which direction of the values is better.
     pub better: Better,
-    /// How the arms were compared.
     pub scale: Scale,
     /// Number of rows, 1 but for a suite.
     pub rows: u32,
-    /// The effect in each fleet.
     pub effects: [FleetSide; 2],
     /// Machines that are in both and were compared with themselves.
     pub machines_paired: u32,
@@ -123,9 +103,7 @@ pub struct FleetSide {
     pub effect: f64,
     /// Lower end of its interval; `None` where nothing is known of spread.
     pub low: Option<f64>,
-    /// Upper end.
     pub high: Option<f64>,
-    /// Number of machines.
     pub machines: u32,
 }
 
@@ -136,7 +114,6 @@ pub struct FleetFactChange {
     pub fact: SharedText,
     /// Its text in each fleet; `None` where it was not recorded.
     pub values: [Option<SharedText>; 2],
-    /// Names of the machines on which it changed so.
     pub machines: Vec<SharedText>,
     /// Whether it is one of those that matter most for a comparison of speed.
     pub foremost: bool,
@@ -145,7 +122,6 @@ pub struct FleetFactChange {
 /// A fact that the machines of the fleets have in other shares.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FactMixture {
-    /// Its dotted key.
     pub fact: SharedText,
     /// Number of machines by value, in each fleet.
     pub values: [BTreeMap<SharedText, u32>; 2],

@@ -9,17 +9,13 @@ use std::collections::BTreeMap;
 /// `fleet.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FleetPlan {
-    /// Record version.
     pub schema: u32,
     /// SHA-256 of all the rest, as hexadecimal digits; bundles name it.
     pub digest: String,
-    /// Version of the program that drew it.
     pub coretwin: String,
-    /// Who runs it.
     pub engine: EngineOptions,
     /// The program on the machines: a path, or a name that is looked for in `PATH` there.
     pub program: String,
-    /// What is run.
     pub subject: FleetSubject,
     /// Seed that those of the tasks are drawn from.
     pub seed: u64,
@@ -27,7 +23,6 @@ pub struct FleetPlan {
     pub tasks: Vec<Task>,
 }
 
-/// What every task runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FleetSubject {
@@ -42,20 +37,17 @@ pub enum FleetSubject {
 pub struct SweepTexts {
     /// Its name, or the file it was read from.
     pub name: String,
-    /// Its text.
     pub text: String,
     /// Texts of the scenario files it names.
     pub files: BTreeMap<String, String>,
 }
 
-/// One job of the fleet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Task {
     /// From 0, without gaps.
     pub number: u32,
     /// What people call it: the host, the node, the simulated machine.
     pub name: String,
-    /// Seed of its study.
     pub seed: u64,
     /// A simulated machine that is studied instead of the one the task runs on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -66,18 +58,14 @@ pub struct Task {
 /// were written in, because the digest is of their text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EngineOptions {
-    /// Name of the engine.
     pub name: String,
-    /// Its options, by name.
     #[serde(flatten, with = "in_order")]
     pub options: Vec<(String, Value)>,
 }
 
 impl EngineOptions {
-    /// What a plan keeps of an engine and its options, which are a struct.
-    ///
-    /// # Errors
-    /// If they cannot be written as JSON.
+    /// What a plan keeps of an engine and its options, which are a struct. Errors: if they cannot be
+    /// written as JSON.
     pub fn of(name: &str, options: &impl Serialize) -> serde_json::Result<Self> {
         #[derive(Serialize)]
         struct Named<'a, Options> {
@@ -120,27 +108,17 @@ mod in_order {
 /// `manifest.json`: what a bundle is, and what its files must be.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Manifest {
-    /// Record version.
     pub schema: u32,
-    /// Version of the program that made the bundle.
     pub coretwin: String,
-    /// Digest of the fleet's plan.
     pub fleet: String,
-    /// The task.
     pub task: u32,
-    /// The machine.
     pub machine: MachineId,
-    /// What its users call it.
     pub name: String,
-    /// What is in it.
     pub holds: BundleHolds,
-    /// Whether the study was done.
     pub state: MemberState,
-    /// Every other file.
     pub files: BTreeMap<String, FileDigest>,
 }
 
-/// What is in a bundle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BundleHolds {
@@ -150,12 +128,10 @@ pub enum BundleHolds {
     Sweep,
 }
 
-/// What a file must be.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileDigest {
     /// SHA-256, as hexadecimal digits.
     pub sha256: String,
-    /// Length, in bytes.
     pub bytes: u64,
 }
 
@@ -167,10 +143,8 @@ impl FleetPlan {
         (!is_planned).then(|| format!("it is of task {number}, which this fleet never planned"))
     }
 
-    /// Checks what every reader relies on; a plan from outside may hold anything.
-    ///
-    /// # Errors
-    /// A sentence naming the field that is wrong.
+    /// Checks what every reader relies on; a plan from outside may hold anything. Errors: a sentence
+    /// naming the field that is wrong.
     pub fn check(&self) -> Result<(), String> {
         if self.tasks.is_empty() || !self.tasks.iter().map(|task| task.number).eq(0..self.count()) {
             return Err("field tasks must be numbered from 0 without gaps".to_owned());
@@ -181,7 +155,6 @@ impl FleetPlan {
         Ok(())
     }
 
-    /// Number of tasks.
     #[must_use]
     pub fn count(&self) -> u32 {
         u32::try_from(self.tasks.len()).unwrap_or(u32::MAX)
@@ -193,10 +166,8 @@ impl FleetPlan {
         self.digest.get(..12).unwrap_or(&self.digest)
     }
 
-    /// The plan's text without its digest, which the digest is of.
-    ///
-    /// # Errors
-    /// Never for a plan that was read; kept for the writer's sake.
+    /// The plan's text without its digest, which the digest is of. Errors: never for a plan that was
+    /// read.
     pub fn digested(&self) -> serde_json::Result<String> {
         serde_json::to_string(&Self { digest: String::new(), ..self.clone() })
     }

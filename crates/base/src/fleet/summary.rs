@@ -14,28 +14,22 @@ use std::collections::BTreeMap;
 /// The analysis of a fleet. In every effect above 1 (on the raw scale above 0) is better in the arm.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FleetSummary {
-    /// Record version.
     pub schema: u32,
-    /// Number of machines.
     pub machines: u32,
     /// Number of studies that count; a machine has one for each plan.
     pub studies: u32,
     /// Studies that were broken off, but count.
     pub partial: Vec<PartialStudy>,
-    /// Files that do not count.
     pub refused: Vec<Refused>,
     /// Number of studies by record version.
     pub schemas: BTreeMap<u32, u32>,
-    /// Models of processors, in the order of their names.
     pub models: Vec<FleetModel>,
     /// What the comparison can say about SMT; `none` where the studies disagree.
     pub comparison: Comparison,
-    /// Whether all machines are simulated.
     pub is_simulated: bool,
     /// Where the figures come from; `None` of machines that differ in it.
     #[serde(default)]
     pub origin: Option<Origin>,
-    /// Effects smaller than this share are not material.
     pub margin: f64,
     /// Nominal coverage of the intervals, 0 to 1.
     pub confidence: f64,
@@ -47,37 +41,28 @@ pub struct FleetSummary {
     pub outliers: Vec<FleetOutlier>,
     /// The answer in words, one for each arm.
     pub sentences: Vec<String>,
-    /// What the reader must know.
     pub warnings: Vec<Warning>,
 }
 
 impl FleetSummary {
-    /// What intervals are called.
     #[must_use]
     pub fn interval_name(&self) -> String {
         self.origin.unwrap_or_default().interval_name(self.confidence)
     }
 }
 
-/// A study that was broken off.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PartialStudy {
-    /// The machine's name.
     pub name: String,
-    /// Why.
     pub reason: String,
 }
 
-/// A model of processor in the fleet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FleetModel {
-    /// Its name.
     pub cpu_model: SharedText,
-    /// Number of machines.
     pub machines: u32,
     /// Fewest and most cores that could be used.
     pub cores: [u32; 2],
-    /// Most CPUs of one core.
     pub threads_per_core: u32,
 }
 
@@ -91,19 +76,13 @@ pub struct FleetEffect {
     pub cpu_model: Option<SharedText>,
     /// The workload with its parameters; of a suite, `all`.
     pub row: SharedText,
-    /// Its name; of a suite, `all`.
     pub workload: SharedText,
-    /// The arm.
     pub arm: SharedText,
-    /// The arm it is compared with.
     pub reference: SharedText,
     /// Unit of the values; empty for a suite.
     pub unit: SharedText,
-    /// Which direction of the values is better.
     pub better: Better,
-    /// How the arms were compared.
     pub scale: Scale,
-    /// Number of machines.
     pub machines: u32,
     /// Blocks of all of them.
     pub blocks: u64,
@@ -113,11 +92,9 @@ pub struct FleetEffect {
     pub effect: f64,
     /// Lower end of the interval of the mean; `None` where nothing is known of spread.
     pub low: Option<f64>,
-    /// Upper end.
     pub high: Option<f64>,
     /// Lower end of the interval for the next machine; `None` for fewer than three machines.
     pub next_low: Option<f64>,
-    /// Upper end.
     pub next_high: Option<f64>,
     /// Standard deviation of the true effects between machines, on the scale of the analysis (log
     /// ratio, or the unit); `None` for one machine.
@@ -128,37 +105,27 @@ pub struct FleetEffect {
     pub p: Option<f64>,
     /// Holm-adjusted over all rows of the same model and arm.
     pub p_adjusted: Option<f64>,
-    /// What the mean comes to at the margin.
     pub verdict: Option<Verdict>,
     /// What can be said of the next machine: the interval for it, read like a verdict.
     pub next: Option<Verdict>,
-    /// Machines unlike the others of their model.
     pub outliers: u32,
     /// Each machine's own effect, where there are few machines.
     pub points: Vec<FleetPoint>,
 }
 
-/// One machine's own effect.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FleetPoint {
-    /// The machine's name.
     pub name: SharedText,
-    /// Effect by its study.
     pub effect: f64,
-    /// Lower end of its interval.
     pub low: Option<f64>,
-    /// Upper end.
     pub high: Option<f64>,
 }
 
 /// A machine unlike the others of its model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FleetOutlier {
-    /// The machine, as a hash.
     pub machine: SharedText,
-    /// Its name.
     pub name: SharedText,
-    /// Model of its processor.
     pub cpu_model: SharedText,
     /// In how many rows and arms it is unlike the others.
     pub rows_unlike: u32,
@@ -166,17 +133,12 @@ pub struct FleetOutlier {
     pub rows_looked_at: u32,
     /// The row where it is so most surely.
     pub row: SharedText,
-    /// The arm of that.
     pub arm: SharedText,
-    /// Unit of that row.
     pub unit: SharedText,
-    /// How that row is compared.
     pub scale: Scale,
-    /// Its effect there.
     pub effect: f64,
     /// What the other machines predict for it there: lower end of the interval.
     pub expected_low: f64,
-    /// Upper end.
     pub expected_high: f64,
     /// p-value there, Holm-adjusted over the machines of the model.
     pub p_adjusted: f64,

@@ -29,28 +29,22 @@ pub const CPU_MAX: u32 = 65_535;
 #[derive(Debug, Default, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CpuSet(BTreeSet<CpuId>);
 
-/// A text that is not a CPU list, and where it goes wrong.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("'{text}' is not a CPU list: {why}; write numbers and ranges, like 0-3,8")]
 pub struct BadCpuList {
-    /// The whole text.
     pub text: String,
-    /// What is wrong with which part.
     pub why: String,
 }
 
 impl CpuSet {
-    /// The empty set.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Reads the kernel's list format. Ranges with a stride (`0-31:2/4`, as in isolcpus) are
-    /// accepted too: of every group of 4 CPUs from 0, the first 2.
-    ///
-    /// # Errors
-    /// [`BadCpuList`] naming the part that is wrong.
+    /// Reads the kernel's list format. Ranges with a stride (`0-31:2/4`, as in isolcpus) are accepted
+    /// too: of every group of 4 CPUs from 0, the first 2. Errors: [`BadCpuList`] naming the part that
+    /// is wrong.
     pub fn parse(text: &str) -> Result<Self, BadCpuList> {
         let bad = |why: String| BadCpuList { text: shorten(text), why };
         let mut set = BTreeSet::new();
@@ -87,24 +81,20 @@ impl CpuSet {
         Ok(Self(set))
     }
 
-    /// Adds a CPU.
     pub fn insert(&mut self, cpu: CpuId) {
         self.0.insert(cpu);
     }
 
-    /// Whether the CPU is in the set.
     #[must_use]
     pub fn contains(&self, cpu: CpuId) -> bool {
         self.0.contains(&cpu)
     }
 
-    /// Number of CPUs.
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there is none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -115,31 +105,26 @@ impl CpuSet {
         self.0.iter().copied()
     }
 
-    /// The CPU of the lowest number.
     #[must_use]
     pub fn first(&self) -> Option<CpuId> {
         self.0.first().copied()
     }
 
-    /// CPUs in both sets.
     #[must_use]
     pub fn intersection(&self, other: &Self) -> Self {
         Self(self.0.intersection(&other.0).copied().collect())
     }
 
-    /// CPUs in either set.
     #[must_use]
     pub fn union(&self, other: &Self) -> Self {
         Self(self.0.union(&other.0).copied().collect())
     }
 
-    /// CPUs of this set that are not in the other.
     #[must_use]
     pub fn difference(&self, other: &Self) -> Self {
         Self(self.0.difference(&other.0).copied().collect())
     }
 
-    /// Whether every CPU of this set is in the other.
     #[must_use]
     pub fn is_subset(&self, other: &Self) -> bool {
         self.0.is_subset(&other.0)

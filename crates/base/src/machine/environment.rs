@@ -10,7 +10,6 @@ use std::collections::BTreeMap;
 /// `environment.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Environment {
-    /// Record version.
     pub schema: u32,
     /// Each start or resumption of the study.
     pub sessions: Vec<Session>,
@@ -27,34 +26,26 @@ pub struct Environment {
     pub warnings: Vec<Warning>,
 }
 
-/// Facts by dotted key.
 pub type Facts = BTreeMap<String, String>;
 
-/// One start or resumption.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Session {
     /// When, in UTC, RFC 3339.
     pub started_utc: String,
-    /// Version of the program.
     pub coretwin: String,
-    /// The command line.
     pub argv: Vec<String>,
     /// `/proc/sys/kernel/random/boot_id`.
     pub boot_id: String,
-    /// Host name.
     pub host: String,
 }
 
 /// The machine at one arm change.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Moment {
-    /// Name of the set of facts that held.
     pub facts: String,
-    /// Label of the arm.
     pub arm: String,
     /// When, in UTC, RFC 3339.
     pub at_utc: String,
-    /// Load average over one minute.
     pub load_1min: f64,
     /// Current frequency by CPU, in MHz, where the machine tells; all siblings of measured CPUs
     /// included.

@@ -2,38 +2,27 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A limit of the system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Limit {
     /// Open files of one process, `RLIMIT_NOFILE` (the hard limit; workers raise the soft one).
     OpenFiles,
-    /// Processes and threads of the user, `RLIMIT_NPROC`.
     UserTasks,
-    /// Threads of the machine, `kernel.threads-max`, and process ids, `kernel.pid_max`.
     Threads,
-    /// Tasks of the cgroup, `pids.max`.
     CgroupTasks,
-    /// Memory maps of one process, `vm.max_map_count`.
     MemoryMaps,
     /// Memory that can be used without swapping, in KiB: `MemAvailable`, or what the cgroup has left.
     MemoryKib,
-    /// SysV semaphore sets, `kernel.sem` field 4 (SEMMNI).
     SemaphoreSets,
-    /// SysV semaphores of one set, `kernel.sem` field 1 (SEMMSL).
     SemaphoresPerSet,
-    /// SysV semaphores in all, `kernel.sem` field 2 (SEMMNS).
     SemaphoresTotal,
     /// Largest value of a SysV semaphore, 32767 (SEMVMX, fixed in the kernel).
     SemaphoreValue,
-    /// Listen backlog, `net.core.somaxconn`.
     ListenBacklog,
-    /// Ephemeral ports, `net.ipv4.ip_local_port_range`.
     EphemeralPorts,
 }
 
 impl Limit {
-    /// What people call it, with where it is set.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -56,7 +45,6 @@ impl Limit {
 /// How much of a limit a workload needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Need {
-    /// The limit.
     pub limit: Limit,
     /// How much must be free of it, for one copy of the workload.
     pub amount: u64,
@@ -66,12 +54,8 @@ pub struct Need {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}: {needed} needed, {value} available; {remedy}", limit.name())]
 pub struct Unmet {
-    /// The limit.
     pub limit: Limit,
-    /// How much is needed.
     pub needed: u64,
-    /// How much there is.
     pub value: u64,
-    /// What to do about it.
     pub remedy: String,
 }

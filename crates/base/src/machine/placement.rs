@@ -28,7 +28,6 @@ impl Placement {
     pub const ALL: [Self; 5] =
         [Self::Free, Self::SameCpu, Self::Siblings, Self::Cores, Self::Packages];
 
-    /// The name people type.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -40,7 +39,6 @@ impl Placement {
         }
     }
 
-    /// What it means, in half a line.
     #[must_use]
     pub fn about(self) -> &'static str {
         match self {
@@ -52,7 +50,6 @@ impl Placement {
         }
     }
 
-    /// The placement of that name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|placement| placement.name() == name)

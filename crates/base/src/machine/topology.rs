@@ -12,10 +12,8 @@ use std::collections::BTreeMap;
 /// Generator).
 pub const EMULATOR: &str = "tcg";
 
-/// A machine's CPUs and what is known about them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Topology {
-    /// Record version, see [`crate::schema`].
     pub schema: u32,
     /// Every present CPU, in order of number, offline ones included.
     pub cpus: Vec<Cpu>,
@@ -27,22 +25,18 @@ pub struct Topology {
     /// which means nothing.
     #[serde(default, skip_serializing_if = "CpuSet::is_empty")]
     pub cores_unknown: CpuSet,
-    /// The kernel's SMT switch.
     pub smt: Smt,
     /// Name of the hypervisor (`kvm`, `tcg`, `xen`, `vmware`, `unknown`, …), or none on bare metal.
     pub hypervisor: Option<String>,
     /// Every cache instance, from the largest level down.
     #[serde(default)]
     pub caches: Vec<Cache>,
-    /// How far the sibling map can be trusted.
     pub trust: Trust,
-    /// One sentence: why it is trusted so far and no further.
     #[serde(default)]
     pub trust_why: String,
     /// CPUs this process may use: affinity ∩ cpuset ∩ online.
     #[serde(default)]
     pub allowed: CpuSet,
-    /// CPUs that are online.
     #[serde(default)]
     pub online: CpuSet,
     /// What hides or removes CPUs, in words ("the cpuset /ci allows 2-5").
@@ -56,18 +50,13 @@ pub struct Topology {
     pub cpuinfo: CpuInfo,
 }
 
-/// One logical CPU.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cpu {
-    /// The kernel's number.
     pub cpu: CpuId,
-    /// The physical core, by our dense number.
     pub core: CoreId,
     /// Physical package (socket), by the kernel's number.
     pub package: u32,
-    /// NUMA node.
     pub node: u32,
-    /// Whether the kernel schedules on it.
     pub online: bool,
     /// The other CPUs of the same core, offline ones included where known.
     pub siblings: CpuSet,
@@ -86,21 +75,16 @@ pub struct Cpu {
     /// Core type on hybrid processors: `P`, `E`, or a name the kernel gives.
     #[serde(default)]
     pub core_type: Option<String>,
-    /// Highest frequency the kernel may choose, in MHz.
     #[serde(default)]
     pub mhz_max: Option<u32>,
 }
 
-/// One cache instance.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cache {
-    /// 1, 2, 3 …
     pub level: u32,
     /// `Data`, `Instruction` or `Unified`.
     pub kind: String,
-    /// Size in KiB.
     pub size_kib: u64,
-    /// CPUs that share it.
     pub cpus: CpuSet,
 }
 
@@ -121,9 +105,7 @@ pub struct Smt {
 /// The words of `smt/control`. Total, because kernels add words.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SmtControl {
-    /// SMT is enabled.
     On,
-    /// SMT is disabled and can be enabled.
     Off,
     /// Disabled for good until reboot (`nosmt=force`).
     ForceOff,
@@ -133,12 +115,10 @@ pub enum SmtControl {
     NotImplemented,
     /// A number of threads per core (kernels since 6.6, where the architecture allows it).
     Threads(u32),
-    /// A word this version does not know.
     Other(String),
 }
 
 impl SmtControl {
-    /// Reads the kernel's word.
     #[must_use]
     pub fn parse(word: &str) -> Self {
         match word.trim() {
@@ -154,7 +134,6 @@ impl SmtControl {
         }
     }
 
-    /// The kernel's word.
     #[must_use]
     pub fn word(&self) -> String {
         match self {
@@ -181,7 +160,6 @@ impl<'de> Deserialize<'de> for SmtControl {
     }
 }
 
-/// How far a sibling map can be trusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Trust {
@@ -196,7 +174,6 @@ pub enum Trust {
 /// What `/proc/cpuinfo` says about Hyper-Threading.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CpuInfo {
-    /// Processor name.
     pub model_name: Option<String>,
     /// Number of `processor` entries (online CPUs).
     pub processors: u32,
@@ -207,7 +184,6 @@ pub struct CpuInfo {
     pub siblings: Option<u32>,
     /// `cpu cores`: cores per package, first processor.
     pub cpu_cores: Option<u32>,
-    /// Microcode revision, first processor.
     #[serde(default)]
     pub microcode: Option<String>,
     /// Whether siblings agree in what a core has once; `None` if no core shows two online CPUs.
@@ -279,7 +255,6 @@ impl Topology {
         }
     }
 
-    /// The CPU of that number.
     #[must_use]
     pub fn cpu(&self, cpu: CpuId) -> Option<&Cpu> {
         self.cpus.iter().find(|entry| entry.cpu == cpu)
@@ -313,13 +288,11 @@ impl Topology {
             || model.is_some_and(|name| name.contains("TCG"))
     }
 
-    /// Where figures timed on this machine come from.
     #[must_use]
     pub fn origin(&self) -> Origin {
         if self.is_emulated() { Origin::Emulated } else { Origin::Measured }
     }
 
-    /// Whether any core has two usable CPUs, so that SMT can be studied here.
     #[must_use]
     pub fn has_usable_siblings(&self) -> bool {
         self.usable_cores().iter().any(|(_, cpus)| cpus.len() > 1)

@@ -12,11 +12,9 @@ pub struct Exposure {
     pub text: String,
     /// Whether going without SMT would change something about it here, now.
     pub smt_matters: bool,
-    /// What the text means for siblings, in one sentence.
     pub meaning: String,
 }
 
-/// One way to go without SMT.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Way {
     /// Whether it can be gone here, now, by this user.
@@ -25,7 +23,6 @@ pub struct Way {
     pub why: String,
 }
 
-/// The three ways to go without SMT.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ways {
     /// The switch of the running kernel, `/sys/devices/system/cpu/smt/control`.
@@ -38,24 +35,20 @@ pub struct Ways {
 }
 
 impl Ways {
-    /// The ways in a fixed order, each with its name.
     #[must_use]
     pub fn each(&self) -> [(&'static str, &Way); 3] {
         [("switch", &self.switch), ("boot", &self.boot), ("core scheduling", &self.core_scheduling)]
     }
 }
 
-/// What SMT costs in security on a machine, and the ways to go without it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WithoutSmt {
-    /// The ways.
     pub ways: Ways,
     /// The vulnerabilities in which siblings have a part, in order of name.
     pub security: Vec<Exposure>,
 }
 
 impl WithoutSmt {
-    /// What it costs, in one sentence.
     #[must_use]
     pub fn cost(&self) -> String {
         let names = |wanted: &dyn Fn(&Exposure) -> bool| -> String {
@@ -84,7 +77,6 @@ impl WithoutSmt {
         }
     }
 
-    /// Which ways are open, in one sentence.
     #[must_use]
     pub fn choice(&self) -> String {
         let each = self.ways.each().map(|(name, way)| {

@@ -6,7 +6,6 @@ use crate::suggest;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::collections::BTreeMap;
 
-/// What people call it.
 pub const NAME: &str = "core-queue";
 /// What the kernel calls it while it is loaded, in `/sys/kernel/sched_ext/root/ops`.
 pub const OPS_NAME: &str = "coretwin_core_queue";
@@ -53,10 +52,8 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Sets a parameter from what was typed.
-    ///
-    /// # Errors
-    /// A sentence that says what is unknown or out of range, and what is allowed.
+    /// Sets a parameter from what was typed. Errors: a sentence that says what is unknown or out of
+    /// range, and what is allowed.
     pub fn set(&mut self, name: &str, text: &str) -> Result<(), String> {
         let found = PARAMETERS.iter().zip(&mut self.values).find(|(known, _)| known.name == name);
         let Some((parameter, value)) = found else {
@@ -67,11 +64,8 @@ impl Options {
         Ok(())
     }
 
-    /// Reads a scheduler as an arm names it: `core-queue` or `core-queue[parameter=value,…]`; none if
-    /// that is another scheduler.
-    ///
-    /// # Errors
-    /// As [`Options::set`], or what is wrong with the form.
+    /// Reads a scheduler as an arm names it: `core-queue` or `core-queue[parameter=value,…]`; `None` if
+    /// that is another scheduler. Errors: as [`Options::set`], or what is wrong with the form.
     pub fn of_scheduler(text: &str) -> Result<Option<Self>, String> {
         let (name, inner) = match text.split_once('[') {
             None => (text, Some("")),
@@ -97,13 +91,11 @@ impl Options {
         self.iter().find(|(parameter, _)| parameter.name == name).map(|(_, value)| value)
     }
 
-    /// Whether a switch is on.
     #[must_use]
     pub fn is_on(&self, name: &str) -> bool {
         self.number(name).is_some_and(|value| value != 0)
     }
 
-    /// Every parameter with its value, in order of name.
     pub fn iter(&self) -> impl Iterator<Item = (&'static Parameter, i64)> {
         PARAMETERS.iter().zip(self.values.iter().copied())
     }

@@ -13,25 +13,19 @@ use std::fmt;
 /// One run of two to four threads on one core, with each of them alone.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CoreRun {
-    /// Record version.
     pub schema: u32,
-    /// Name of the processor's preset.
     pub preset: String,
-    /// What it is, in one line.
     pub about: String,
     /// Clock, in GHz; the model counts in cycles, so this only turns them into time.
     pub clock_ghz: f64,
     /// Slots of the rename stage per cycle.
     pub width: u8,
-    /// The threads, in the order given.
     pub threads: Vec<CoreThread>,
     /// Sum of the threads' speeds relative to alone (STP); 1 is one thread's worth.
     pub throughput: f64,
-    /// Mean slowdown (ANTT).
     pub antt: f64,
     /// Mean share held of each watched queue or pool, by thread.
     pub occupancy: Vec<CoreOccupancy>,
-    /// Seed of the page map and of every random stream.
     pub seed: u64,
     /// How much the results vary with the seed; `None` if one seed was run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -42,10 +36,8 @@ pub struct CoreRun {
     pub measure_uops: u64,
 }
 
-/// One thread of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CoreThread {
-    /// Name of its profile.
     pub profile: String,
     /// Beside its siblings; the fields stand in the thread itself.
     #[serde(flatten)]
@@ -59,12 +51,9 @@ pub struct CoreThread {
     pub alone: CoreSide,
 }
 
-/// A thread in one of the two states.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CoreSide {
-    /// Uops retired while measured.
     pub uops: u64,
-    /// Cycles of the measurement.
     pub cycles: u64,
     /// Uops per cycle.
     pub ipc: f64,
@@ -75,12 +64,9 @@ pub struct CoreSide {
     pub events: BTreeMap<String, u64>,
 }
 
-/// How full a queue or pool was.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CoreOccupancy {
-    /// Name of the resource.
     pub resource: String,
-    /// Its entries.
     pub entries: u32,
     /// Mean entries held, by thread, beside the siblings.
     pub beside: Vec<f64>,
@@ -88,7 +74,6 @@ pub struct CoreOccupancy {
     pub alone: Vec<f64>,
 }
 
-/// Results over several seeds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CoreSpread {
     /// How many seeds were run, the record's own first.
@@ -102,11 +87,8 @@ pub struct CoreSpread {
 /// Every unordered pair of some profiles on one preset.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CoreMatrix {
-    /// Record version.
     pub schema: u32,
-    /// Name of the processor's preset.
     pub preset: String,
-    /// The profiles, in order of rows and columns.
     pub profiles: Vec<String>,
     /// Uops per cycle of each profile alone.
     pub alone_ipc: Vec<f64>,
@@ -118,42 +100,32 @@ pub struct CoreMatrix {
     pub slowdown_by_formula: Vec<Vec<f64>>,
     /// Pairs that came from the cache instead of a run.
     pub cached: u32,
-    /// Seed of every run.
     pub seed: u64,
     /// Uops every thread retired before measurement began, at most: pairs with a slow thread run
     /// shorter.
     pub warmup_uops: u64,
-    /// Uops every thread retired at least while measured; as above.
     pub measure_uops: u64,
 }
 
 /// One change of the kernel for SMT, with and without, on the simulated core.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CoreEnhancement {
-    /// Record version.
     pub schema: u32,
-    /// Its id.
     pub name: String,
-    /// What it is.
     pub about: String,
-    /// Name of the processor's preset.
     pub preset: String,
     /// What was compared; the first is without.
     pub sides: Vec<CoreEnhancementSide>,
-    /// Seed of every run.
     pub seed: u64,
 }
 
-/// One side of such a comparison.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CoreEnhancementSide {
-    /// What is different here.
     pub label: String,
     /// Work of each thread, in uops per cycle; waiting is no work.
     pub ipc: [f64; 2],
     /// Speed of the first thread over that without.
     pub ratio: f64,
-    /// Machine clears per 1,000 uops.
     pub machine_clears_per_1000: f64,
     /// First-level lines lost to the aliasing rule, per 1,000 uops.
     pub alias_evictions_per_1000: f64,
@@ -162,9 +134,7 @@ pub struct CoreEnhancementSide {
 /// AIM9's sieve on many page maps of one machine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CoreSievePages {
-    /// Record version.
     pub schema: u32,
-    /// Name of the processor's preset.
     pub preset: String,
     /// Sieves per second where page frames lie in the order of the pages.
     pub ideal_per_s: f64,
@@ -174,11 +144,9 @@ pub struct CoreSievePages {
     pub quartiles_per_s: [f64; 5],
     /// Misses of the last cache level in one sieve: ideal, and on each random map in their order.
     pub last_level_misses_ideal: u64,
-    /// As above.
     pub last_level_misses: Vec<u64>,
     /// The article's rates, without and with Hyper-Threading.
     pub article_per_s: [f64; 2],
-    /// What it explains.
     pub explanation: String,
     /// Seed of the first map.
     pub seed: u64,
@@ -187,7 +155,6 @@ pub struct CoreSievePages {
 /// The note's experiment on its four machines, predicted beside measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CoreNote {
-    /// Record version.
     pub schema: u32,
     /// The machines, in the note's order.
     pub machines: Vec<CoreNoteMachine>,
@@ -195,30 +162,24 @@ pub struct CoreNote {
     pub sensitivity: Vec<CoreNoteChange>,
     /// How many numbers were fitted to a measured co-run.
     pub fitted_to_co_runs: u32,
-    /// What was fitted to single threads instead, in words.
     pub fitted_to_single_threads: String,
     /// How far a prediction may be off to count as a hit.
     pub error_max: f64,
-    /// Seeds of each prediction.
     pub seeds: u32,
     /// The first of them.
     pub seed: u64,
 }
 
-/// One machine of the note.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CoreNoteMachine {
     /// Name of the preset that stands for it.
     pub preset: String,
-    /// The slowdown that was measured.
     pub measured: f64,
-    /// From which runs.
     pub source: String,
     /// One prediction for each kind of data, which the note does not name; the first is all three.
     pub predicted: Vec<CorePrediction>,
 }
 
-/// A predicted slowdown.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CorePrediction {
     /// The profile that stands for the work.
@@ -236,7 +197,6 @@ pub struct CorePrediction {
 /// One thing changed on every machine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CoreNoteChange {
-    /// What.
     pub change: String,
     /// Slowdown on each machine, in their order, first profile, first seed.
     pub slowdown: Vec<f64>,
@@ -254,7 +214,6 @@ pub struct CoreAccuracy {
     pub constant: f64,
     /// Median error of that over the published services, as a share.
     pub constant_median: f64,
-    /// Number of those services.
     pub services: usize,
 }
 

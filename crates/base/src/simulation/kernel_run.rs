@@ -6,10 +6,8 @@ use crate::machine::cpu_set::CpuId;
 use crate::origin::Origin;
 use serde::{Deserialize, Serialize};
 
-/// One run: a policy, a machine, some work, a seed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SchedRun {
-    /// Record version.
     pub schema: u32,
     /// Always [`Origin::Simulated`]; left out by older records.
     #[serde(default = "Origin::simulated")]
@@ -18,11 +16,9 @@ pub struct SchedRun {
     pub policy: String,
     /// Where speeds beside others come from: a preset of the simulated core, or `uniform-1.6`.
     pub preset: String,
-    /// Name of the scenario.
     pub workload: String,
     /// The machine, as `2x4x2`: packages, cores, threads.
     pub topology: String,
-    /// Seed of every random stream.
     pub seed: u64,
     /// The result in one number: operations a second if the work counts any; else seconds, if all
     /// of it ended; else the work done a second, in CPUs that run alone.
@@ -31,15 +27,12 @@ pub struct SchedRun {
     pub unit: String,
     /// Whether all tasks but servers ended.
     pub finished: bool,
-    /// Events of the simulation.
     pub events: u64,
-    /// Simulated time.
     pub simulated_s: f64,
     /// Of it, after the warm-up.
     pub measured_s: f64,
     /// Times a CPU turned to another task.
     pub switches: u64,
-    /// Times a task went on elsewhere.
     pub migrations: SchedMigrations,
     /// Waiting tasks that the policy moved between queues.
     pub pulls: u64,
@@ -65,11 +58,8 @@ pub struct SchedRun {
     pub wait_longest_s: f64,
     /// Throughput of a core with 1, 2, … CPUs busy over one busy; null where that was not so.
     pub core_throughput: Vec<Option<f64>>,
-    /// Every kind of operation.
     pub operations: Vec<SchedOperation>,
-    /// Every program.
     pub programs: Vec<SchedProgram>,
-    /// Every CPU.
     pub cpus: Vec<SchedCpu>,
     /// Equal hashes: the same thing happened. Sixteen hexadecimal digits.
     pub trace_hash: String,
@@ -81,10 +71,8 @@ pub struct SchedRun {
     pub spans: Vec<SchedSpan>,
 }
 
-/// Times a task went on elsewhere, by distance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct SchedMigrations {
-    /// To a sibling.
     pub same_core: u64,
     /// To another core: the sum of the following.
     pub cross_core: u64,
@@ -92,50 +80,33 @@ pub struct SchedMigrations {
     pub same_cache: u64,
     /// To another cache of the package.
     pub same_package: u64,
-    /// To another package.
     pub other_package: u64,
 }
 
 /// Durations. Quantiles are too high by at most 1/32.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct SchedLatency {
-    /// How many.
     pub count: u64,
-    /// Mean, in µs.
     pub mean_us: f64,
-    /// Median, in µs.
     pub p50_us: f64,
-    /// 90th percentile, in µs.
     pub p90_us: f64,
-    /// 99th percentile, in µs.
     pub p99_us: f64,
-    /// 99.9th percentile, in µs.
     pub p999_us: f64,
-    /// The longest, in µs.
     pub most_us: f64,
 }
 
-/// A kind of operation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SchedOperation {
-    /// Its name.
     pub name: String,
-    /// How many were done.
     pub count: u64,
-    /// A second.
     pub per_s: f64,
-    /// How long each took.
     pub latency: SchedLatency,
 }
 
-/// All tasks of a program.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SchedProgram {
-    /// Its name.
     pub name: String,
-    /// Tasks that ran it.
     pub tasks: u64,
-    /// Of these, ended.
     pub ended: u64,
     /// CPU time as kernels count it.
     pub raw_s: f64,
@@ -155,29 +126,19 @@ pub struct SchedProgram {
     pub lifetime: SchedLatency,
 }
 
-/// A CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct SchedCpu {
-    /// Which.
     pub cpu: CpuId,
-    /// Its core.
     pub core: u32,
-    /// Time in programs.
     pub user_s: f64,
-    /// Time in the kernel.
     pub system_s: f64,
-    /// Time idle.
     pub idle_s: f64,
-    /// Time offline.
     pub offline_s: f64,
-    /// Times it turned to another task.
     pub switches: u64,
 }
 
-/// A decision of the policy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SchedDecision {
-    /// When.
     pub at_ns: u64,
     /// The CPU whose code asked the policy.
     pub asked_on: CpuId,
@@ -198,14 +159,11 @@ pub struct SchedDecision {
 /// A task's stay on a CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SchedSpan {
-    /// Where.
     pub cpu: CpuId,
     /// The task, by its number.
     pub task: u64,
     /// Its program, by its place among the programs.
     pub program: u32,
-    /// From.
     pub from_ns: u64,
-    /// To.
     pub to_ns: u64,
 }

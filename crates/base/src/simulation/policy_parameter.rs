@@ -8,22 +8,18 @@ pub struct Parameter {
     pub name: &'static str,
     /// What it is, and where its default comes from.
     pub about: &'static str,
-    /// What it is unless said otherwise.
     pub default: i64,
-    /// The least it may be.
     pub low: i64,
     /// The most it may be. A switch is a parameter of 0 to 1, also written `off` and `on`.
     pub high: i64,
 }
 
 impl Parameter {
-    /// A switch.
     #[must_use]
     pub const fn switch(name: &'static str, default: bool, about: &'static str) -> Self {
         Self { name, about, default: default as i64, low: 0, high: 1 }
     }
 
-    /// A number.
     #[must_use]
     pub const fn number(
         name: &'static str,
@@ -34,16 +30,13 @@ impl Parameter {
         Self { name, about, default, low, high }
     }
 
-    /// Whether it is a switch.
     #[must_use]
     pub fn is_switch(&self) -> bool {
         (self.low, self.high) == (0, 1)
     }
 
-    /// Its value as typed: a number within the limits; `on` and `off` for a switch.
-    ///
-    /// # Errors
-    /// A sentence that begins with its name and says what it may be.
+    /// Its value as typed: a number within the limits; `on` and `off` for a switch. Errors: a sentence
+    /// that begins with its name and says what it may be.
     pub fn read(&self, text: &str) -> Result<i64, String> {
         let name = self.name;
         let number = match text {

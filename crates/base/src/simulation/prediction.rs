@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 /// Part of `summary.json` of a simulated study.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Prediction {
-    /// The gain of each family under each policy.
     pub gains: Vec<Gain>,
     /// Every row that the article printed too.
     pub rows: Vec<PredictedRow>,
@@ -16,14 +15,12 @@ pub struct Prediction {
     pub scores: Vec<Score>,
     /// What the models were to reach, and whether they did.
     pub aims: Vec<Aim>,
-    /// How much of each family's load was simulated, and what the seed moves.
     pub samples: Vec<Sample>,
 }
 
 /// How much of a family's load was simulated, and what the seed moves.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Sample {
-    /// The family.
     pub family: String,
     /// The smallest part of its load that a run simulated; 1 is all of it.
     pub fraction: f64,
@@ -35,22 +32,16 @@ pub struct Sample {
     pub spread: f64,
 }
 
-/// What SMT brings a family under a policy.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Gain {
-    /// The family.
     pub family: String,
-    /// The policy of the pair.
     pub scheduler: String,
-    /// Label of the arm without SMT.
     pub arm_off: String,
-    /// Label of the arm with it.
     pub arm_on: String,
     /// Speed-up of the family: its rows weigh equally.
     pub speed_up: f64,
     /// Lower end of the interval over seeds.
     pub low: Option<f64>,
-    /// Upper end.
     pub high: Option<f64>,
     /// What the processor offers: throughput of a core with two busy siblings over that with one, in
     /// the runs themselves, less one.
@@ -62,39 +53,27 @@ pub struct Gain {
 /// A row of a pair beside the article's.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PredictedRow {
-    /// The article's table.
     pub table: u8,
-    /// The policy of the pair.
     pub scheduler: String,
-    /// The family.
     pub family: String,
     /// The article's name of the row, or its size.
     pub label: String,
-    /// Row of the plan.
     pub row: String,
-    /// Value without SMT.
     pub value_off: f64,
-    /// Value with SMT.
     pub value_on: f64,
-    /// The article's value without SMT.
     pub article_off: f64,
     /// The article's value with SMT; a misprint is mended.
     pub article_on: f64,
-    /// Predicted speed-up.
     pub speed_up: f64,
     /// The article's, from its two values.
     pub article_speed_up: f64,
-    /// Error of the prediction, in points.
     pub error_points: f64,
-    /// Whether it takes part in scores, and why not.
     pub standing: Standing,
 }
 
-/// Whether a row takes part in scores.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Standing {
-    /// It does.
     Scored,
     /// Its own figure was fitted, so that its error says nothing.
     Fitted(String),
@@ -104,14 +83,11 @@ pub enum Standing {
     Beside,
 }
 
-/// How far off predictions are.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Score {
     /// Over what, like `Tables 4 to 7`.
     pub over: String,
-    /// The policies of the pairs.
     pub schedulers: Vec<String>,
-    /// Number of rows.
     pub rows: u32,
     /// Mean absolute error of the speed-ups, in points.
     pub mean_error_points: f64,
@@ -127,10 +103,7 @@ pub struct Score {
 /// Something the models were to reach.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Aim {
-    /// What.
     pub aim: String,
-    /// What was found.
     pub found: String,
-    /// Whether it was reached.
     pub met: bool,
 }

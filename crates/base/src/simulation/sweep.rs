@@ -7,15 +7,10 @@ use std::collections::BTreeMap;
 /// A grid of runs: every policy on every machine with every scenario and seed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SweepPlan {
-    /// Record version.
     pub schema: u32,
-    /// Its id.
     pub name: String,
-    /// What it asks, in one line.
     pub title: String,
-    /// Policies with their parameters.
     pub policies: Vec<String>,
-    /// The policy the others are compared with.
     pub reference: String,
     /// Machines, as `2x4x2`.
     pub topologies: Vec<String>,
@@ -31,12 +26,10 @@ pub struct SweepPlan {
     /// Names what scenarios and speeds were like: a sweep is carried on only with the same.
     #[serde(default)]
     pub inputs: String,
-    /// What is shown.
     pub measures: Vec<SweepMeasure>,
 }
 
 impl SweepPlan {
-    /// Number of runs of the whole grid.
     #[must_use]
     pub fn cells(&self) -> u64 {
         let lists = [&self.policies, &self.topologies, &self.scenarios];
@@ -44,44 +37,33 @@ impl SweepPlan {
     }
 }
 
-/// Where the speeds of a sweep come from.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SweepSpeeds {
-    /// A preset of the simulated core.
     Preset(String),
     /// Every kind of work takes so many times its time alone beside a busy sibling.
     Slowdown(f64),
 }
 
-/// Something that is shown of each cell.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SweepMeasure {
     /// Its key, unit last.
     pub key: String,
-    /// What it is.
     pub about: String,
     /// Which way is better, if either is: above 0 more, below 0 less.
     pub better: i8,
 }
 
-/// One run of the grid.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SweepCell {
-    /// Record version.
     pub schema: u32,
     /// Always [`Origin::Simulated`]; left out by older records.
     #[serde(default = "Origin::simulated")]
     pub origin: Origin,
-    /// The policy.
     pub policy: String,
-    /// The machine.
     pub topology: String,
-    /// The scenario.
     pub scenario: String,
-    /// The seed.
     pub seed: u64,
-    /// Every measure that the run gave.
     pub measures: BTreeMap<String, f64>,
     /// Equal hashes: the same thing happened.
     pub trace_hash: String,

@@ -4,24 +4,17 @@ use crate::machine::cpu_set::CpuSet;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 
-/// A machine state under comparison.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ArmState {
-    /// All CPUs of the machine.
     On,
-    /// SMT switched off by the kernel's control.
     Off,
     /// Affinity to one CPU per core; stands in for `off` and is never called that.
     OnePerCore,
-    /// As many threads as cores, on both siblings of half the cores.
     Packed,
-    /// SMT on, as many threads as cores, the scheduler places them.
     OnCores,
-    /// SMT on, a core-scheduling cookie per process or copy.
     CoreSched,
     /// Whatever the boot of that name is; reached by rebooting and resuming.
     Boot(String),
-    /// A plain set of CPUs; compared, but never with a verdict on SMT.
     Cpus(CpuSet),
 }
 
@@ -107,7 +100,6 @@ impl<'de> Deserialize<'de> for ArmState {
 pub struct ArmSpec {
     /// Name in tables and figures; the state's own text if none was given.
     pub label: String,
-    /// The state.
     pub state: ArmState,
     /// Scheduler: `kernel` where none was given.
     pub scheduler: String,
@@ -116,21 +108,15 @@ pub struct ArmSpec {
 /// The scheduler of an arm that names none.
 pub const KERNEL: &str = "kernel";
 
-/// A text that is not an arm.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("'{text}' is not an arm: {why}")]
 pub struct BadArm {
-    /// The whole text.
     pub text: String,
-    /// What is wrong.
     pub why: String,
 }
 
 impl ArmSpec {
-    /// Reads the typed form.
-    ///
-    /// # Errors
-    /// [`BadArm`] saying what is wrong, with the nearest known state.
+    /// Reads the typed form. Errors: [`BadArm`] saying what is wrong, with the nearest known state.
     pub fn parse(text: &str) -> Result<Self, BadArm> {
         let bad = |why: String| BadArm { text: text.to_owned(), why };
         let (label, rest) = match text.split_once('=') {

@@ -28,7 +28,6 @@ pub enum Promise {
 }
 
 impl Promise {
-    /// Reads the name of a boot.
     #[must_use]
     pub fn of(name: &str) -> Self {
         let starts_like_a_release = |name: &str| {
@@ -80,7 +79,6 @@ impl Promise {
     }
 }
 
-/// What a boot was found to be.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BootFacts {
     /// The kernel's release, as `uname -r` says it.
@@ -91,7 +89,6 @@ pub struct BootFacts {
     pub smt_active: bool,
     /// CPUs that the study may use.
     pub cpus: CpuSet,
-    /// How many cores they lie on.
     pub cores: u32,
 }
 
@@ -104,10 +101,7 @@ impl BootFacts {
         words.filter(stays).collect::<Vec<_>>().join(" ")
     }
 
-    /// Checks a promise.
-    ///
-    /// # Errors
-    /// A sentence that names what is otherwise.
+    /// Checks a promise. Errors: a sentence that names what is otherwise.
     pub fn keep(&self, promise: &Promise) -> Result<(), String> {
         match promise {
             Promise::Release(wanted) if !is_release(&self.kernel_release, wanted) => {
@@ -130,10 +124,8 @@ impl BootFacts {
         }
     }
 
-    /// Checks that this boot is like an earlier one of the same arm.
-    ///
-    /// # Errors
-    /// A sentence that names the fact that differs.
+    /// Checks that this boot is like an earlier one of the same arm. Errors: a sentence that names the
+    /// fact that differs.
     pub fn equal(&self, earlier: &Self) -> Result<(), String> {
         let active = |facts: &Self| if facts.smt_active { "active" } else { "not active" };
         let facts = [
@@ -161,15 +153,12 @@ fn is_release(release: &str, wanted: &str) -> bool {
 /// A boot that one arm of one block was measured in. One boot serves once.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Boot {
-    /// Label of the arm.
     pub arm: String,
-    /// Block, from 0.
     pub block: u32,
     /// Number of the arm change, as in the readings.
     pub switch: u32,
     /// `/proc/sys/kernel/random/boot_id`.
     pub boot_id: String,
-    /// What it was found to be.
     pub found: BootFacts,
 }
 

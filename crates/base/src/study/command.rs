@@ -28,7 +28,6 @@ pub struct CommandSpec {
     pub min_time_s: f64,
     /// A reading longer than this is ended, process group and all, and is a failed cell.
     pub timeout_s: f64,
-    /// Folder in which the command runs.
     #[serde(default)]
     pub folder: Option<String>,
 }
@@ -51,35 +50,28 @@ impl CommandSpec {
     }
 }
 
-/// A server for the command to load.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ServerSpec {
     /// Shell line that runs the server in the foreground.
     pub command: String,
     /// Shell line that succeeds once the server can take load; none: a short pause.
     pub ready: Option<String>,
-    /// How long the server may take to become ready, in seconds.
     pub ready_timeout_s: f64,
 }
 
-/// A number to read from a command's output.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MetricSpec {
-    /// Its name in tables.
     pub name: String,
-    /// Where it stands in the output.
     pub extract: Extract,
     /// Unit as printed, empty if it has none.
     #[serde(default)]
     pub unit: String,
-    /// Which direction is better.
     pub better: Better,
     /// Whether it is the value that the study compares.
     #[serde(default)]
     pub primary: bool,
 }
 
-/// Where a number stands in a command's standard output.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Extract {

@@ -16,13 +16,10 @@ use std::fmt;
 /// `compare --format json`. Every pair is first study, second study.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StudyComparison {
-    /// Record version.
     pub schema: u32,
-    /// The two studies.
     pub studies: [ComparedStudy; 2],
     /// The arm that the others are compared with, in both studies.
     pub reference_arm: String,
-    /// Changes smaller than this share are not material.
     pub margin: f64,
     /// Nominal coverage of the intervals, 0 to 1.
     pub confidence: f64,
@@ -40,12 +37,10 @@ pub struct StudyComparison {
     pub facts_same: u32,
     /// The answer in words, one per arm other than the reference, and what else to keep in mind.
     pub sentences: Vec<String>,
-    /// What the reader must know.
     pub warnings: Vec<Warning>,
 }
 
 impl StudyComparison {
-    /// What the intervals of changes are called.
     #[must_use]
     pub fn interval_name(&self) -> String {
         Origin::of_change(self.studies.iter().map(|study| study.origin))
@@ -53,37 +48,26 @@ impl StudyComparison {
     }
 }
 
-/// One of the two studies.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ComparedStudy {
     /// Its name in tables: what tells it from the other, like its kernel.
     pub head: String,
-    /// Its folder, as it was given.
     pub folder: String,
-    /// What was studied.
     pub machine: String,
-    /// Where its figures come from.
     #[serde(default)]
     pub origin: Origin,
-    /// Version of the program that planned it.
     pub coretwin: String,
     /// When it was started first, in UTC, RFC 3339; `None` if that was not recorded.
     pub started_utc: Option<String>,
     /// Number of boots over which it was measured, as far as recorded.
     pub boots: u32,
-    /// What it can say about SMT.
     pub comparison: Comparison,
-    /// Which protocol it followed.
     pub protocol: Protocol,
-    /// Its arms.
     pub arms: Vec<PlanArm>,
     /// The reference of its own report.
     pub reference_arm: String,
-    /// Its margin.
     pub margin: f64,
-    /// Blocks that were complete and analysed.
     pub blocks: u32,
-    /// Why it ended.
     pub stopped_because: StoppedBecause,
     /// Number of warnings in its own report.
     pub warnings: u32,
@@ -101,7 +85,6 @@ pub struct Contrast {
     pub ratio: Option<f64>,
     /// Lower end of the unadjusted interval.
     pub low: Option<f64>,
-    /// Upper end.
     pub high: Option<f64>,
     /// Degrees of freedom (Welch–Satterthwaite).
     pub degrees: Option<f64>,
@@ -122,17 +105,13 @@ impl Contrast {
     }
 }
 
-/// What a contrast comes to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Change {
-    /// Better in the second study.
     Better,
-    /// Worse in the second study.
     Worse,
     /// Any change is smaller than the margin.
     NoMaterialChange,
-    /// The data do not decide.
     Inconclusive,
 }
 
@@ -150,7 +129,6 @@ impl fmt::Display for Change {
 /// The effect of an arm on a row in both studies, and the interaction.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct EffectChange {
-    /// Family of the row.
     pub family: String,
     /// The row in each study, as in its summary.
     pub effects: [RowEffect; 2],
@@ -161,34 +139,26 @@ pub struct EffectChange {
 /// The effect of an arm on a suite in both studies, and the interaction.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SuiteChange {
-    /// The suite of the common rows in each study.
     pub effects: [SuiteEffect; 2],
-    /// Effect in the second study over effect in the first.
     pub interaction: Contrast,
 }
 
 /// The value of a row or suite in one arm, in both studies.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ValueChange {
-    /// Row or suite.
     pub name: String,
-    /// The arm.
     pub arm: String,
     /// Mean in each study (geometric on the ratio scale); `None` for a suite.
     pub values: [Option<f64>; 2],
-    /// Blocks in each study.
     pub blocks: [u32; 2],
     /// Unit of the values; empty for a suite.
     pub unit: String,
-    /// Which direction of the values is better.
     pub better: Better,
-    /// How the values were compared.
     pub scale: Scale,
     /// Value in the second study over value in the first, turned so that above 1 is better.
     pub contrast: Contrast,
 }
 
-/// A fact that differs between the machines.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FactChange {
     /// Its dotted key, facts of single CPUs folded into one (`cpu.*.governor`).

@@ -5,21 +5,16 @@ use crate::study::plan::{Plan, PlanRow};
 use crate::study::reading::{Phase, Reading};
 use std::collections::BTreeMap;
 
-/// A reading that its plan contradicts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Contradiction {
-    /// Number of the reading in its journal.
     pub seq: u64,
-    /// What is wrong, naming the field.
     pub what: String,
 }
 
-/// Checks what the analysis takes for granted of every reading: the plan knows its arm, row and
-/// block, unit and direction are those of the row, no time is below 0, and no cell was run more
-/// often than the plan says. A cell with fewer runs is that of an attempt that was broken off.
-///
-/// # Errors
-/// The first reading that the plan contradicts.
+/// Checks what the analysis takes for granted of every reading: the plan knows its arm, row and block,
+/// unit and direction are those of the row, no time is below 0, and no cell was run more often than the
+/// plan says. A cell with fewer runs is that of an attempt that was broken off. Errors: the first
+/// reading that the plan contradicts.
 pub fn check(plan: &Plan, readings: &[Reading]) -> Result<(), Contradiction> {
     let arms = plan.arms.iter().map(|arm| arm.label.as_str()).zip(0..).collect();
     let rows = plan.rows.iter().map(|row| (row.id.as_str(), row)).collect();

@@ -8,20 +8,15 @@ use std::fmt;
 /// Name of the metric of a reading that holds the energy of the run, in joules.
 pub const ENERGY_METRIC: &str = "energy_j";
 
-/// What a study says about what to set.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Decision {
-    /// The arm the others are compared with.
     pub reference: String,
     /// What each arm is worth, by each measure that the readings have.
     pub worth: Vec<Worth>,
-    /// What it costs to go without something.
     pub prices: Vec<Price>,
-    /// The arm to set.
     pub choice: Choice,
 }
 
-/// A measure by which arms are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Measure {
@@ -56,13 +51,9 @@ impl fmt::Display for Measure {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Licence {
-    /// Cores that the work may use, however many threads they have.
     PerCore,
-    /// Threads (CPUs) that the work may use.
     PerThread,
-    /// Packages (sockets).
     PerPackage,
-    /// The machine.
     PerMachine,
 }
 
@@ -86,19 +77,13 @@ impl fmt::Display for Licence {
 /// What an arm is worth by a measure, over all rows that have it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Worth {
-    /// The measure.
     pub measure: Measure,
-    /// The arm.
     pub arm: String,
     /// Against the reference; above 1 is better: more work, or less of what is spent.
     pub ratio: f64,
-    /// Lower end of the interval.
     pub low: Option<f64>,
-    /// Upper end.
     pub high: Option<f64>,
-    /// What it comes to, at the study's margin.
     pub verdict: Option<Verdict>,
-    /// Rows that have the measure.
     pub rows: u32,
 }
 
@@ -113,20 +98,15 @@ pub struct Price {
     pub against: String,
     /// Throughput of the one over that of the other; below 1 is a price.
     pub ratio: f64,
-    /// Lower end of the interval.
     pub low: Option<f64>,
-    /// Upper end.
     pub high: Option<f64>,
 }
 
-/// Which arm to set.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Choice {
     /// The arm; `None` where the study does not decide.
     pub arm: Option<String>,
-    /// The measure it was chosen by.
     pub measure: Measure,
-    /// Thread count to use in it.
     pub threads: Option<u32>,
     /// Why, in words for people who know nothing of statistics.
     pub sentences: Vec<String>,

@@ -38,12 +38,10 @@ struct Kind {
     count: u32,
     /// Sum of the shares the causes name, in percent.
     percents: f64,
-    /// The latest cause.
     latest: String,
 }
 
 impl Disturbances {
-    /// Counts one more, by its cause from the journal.
     pub fn note(&mut self, cause: &str) {
         let (kind, text) = cause.split_once(": ").unwrap_or(("", cause));
         let before_percent = text.split(" %").next().and_then(|text| text.rsplit(' ').next());
@@ -54,7 +52,6 @@ impl Disturbances {
         text.clone_into(&mut kind.latest);
     }
 
-    /// How many were counted.
     #[must_use]
     pub fn count(&self) -> u32 {
         self.kinds.values().map(|kind| kind.count).sum()

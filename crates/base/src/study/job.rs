@@ -14,26 +14,20 @@ use crate::study::reading::{Better, Metric};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// One run to be made by a worker.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Job {
-    /// Record version.
     pub schema: u32,
-    /// What to run.
     pub work: Work,
     /// Label of the arm, for `{arm}`.
     pub arm: String,
     /// CPUs of the arm; the worker binds itself to them and checks that it is so.
     pub cpus: CpuSet,
-    /// Placement asked for.
     pub placement: Placement,
     /// One CPU set per role of the workload (chat: server, client), where the placement
     /// separates them; empty: every role has all CPUs of the arm.
     #[serde(default)]
     pub roles: Vec<CpuSet>,
-    /// Thread count, for `{threads}`.
     pub threads: u32,
-    /// Copies to run side by side.
     pub copies: u32,
     /// A command's own value (without a primary metric) is completed runs per second instead of
     /// seconds per run. Set for rows run in copies, even where an arm has room for one copy only,
@@ -81,29 +75,22 @@ impl Job {
     }
 }
 
-/// What a job runs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Work {
-    /// A workload of the table, by name.
     Builtin {
-        /// Its name.
         workload: String,
         /// Its parameters, defaults filled in.
         params: Params,
     },
-    /// A user's command.
     Command(CommandSpec),
     /// Work beside spinners, or spinners alone.
     Beside(Box<Beside>),
 }
 
-/// A user to run as.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunAs {
-    /// User id.
     pub uid: u32,
-    /// Group id.
     pub gid: u32,
     /// Login name, for supplementary groups and `USER`.
     pub name: String,
@@ -111,31 +98,24 @@ pub struct RunAs {
     pub home: String,
 }
 
-/// What a worker found.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
-    /// Record version.
     pub schema: u32,
     /// Why it failed; `None` if it did not.
     #[serde(default)]
     pub failure: Option<String>,
     /// The primary value; `None` if it failed.
     pub value: Option<f64>,
-    /// Its unit.
     pub unit: String,
-    /// Which direction is better.
     pub better: Better,
-    /// Other numbers by name.
     #[serde(default)]
     pub metrics: BTreeMap<String, Metric>,
-    /// Operations done.
     #[serde(default)]
     pub operations: u64,
     /// Wall time of the measured part, in seconds.
     pub elapsed_s: f64,
     /// User CPU time of everything the worker started, in seconds.
     pub user_s: f64,
-    /// System CPU time of everything the worker started, in seconds.
     pub system_s: f64,
     /// Tasks or threads the workload ran.
     pub threads: u32,
@@ -143,16 +123,12 @@ pub struct Outcome {
     pub cpus_ran: CpuSet,
     /// CPUs the worker was allowed to use, read back after binding.
     pub cpus_allowed: CpuSet,
-    /// What was measured one after another, in the unit of the value, where the workload keeps it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub samples: Vec<f64>,
-    /// Words beside the numbers, by name: the file system, the shell that was run.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub notes: BTreeMap<String, String>,
-    /// Named checks, each held or not.
     #[serde(default)]
     pub checks: BTreeMap<String, bool>,
-    /// The end of the output of a failed command.
     #[serde(default)]
     pub output: Option<String>,
 }

@@ -17,9 +17,7 @@ use std::collections::BTreeSet;
 /// Everything that decides what a study does.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
-    /// Record version.
     pub schema: u32,
-    /// Version of the program that drew it.
     pub coretwin: String,
     /// What is studied: `host`, or the preset of a simulated machine.
     pub machine: String,
@@ -27,13 +25,10 @@ pub struct Plan {
     /// [`Plan::origin`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<Origin>,
-    /// What the comparison can say about SMT.
     pub comparison: Comparison,
     /// The arms; the first is the reference.
     pub arms: Vec<PlanArm>,
-    /// Label of the arm the others are compared with.
     pub reference_arm: String,
-    /// The rows to be measured in every arm.
     pub rows: Vec<PlanRow>,
     /// The user's command, for rows of workload `command`.
     #[serde(default)]
@@ -44,12 +39,10 @@ pub struct Plan {
     /// The machine, where it is a simulated one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub simulation: Option<Box<Simulation>>,
-    /// Seed of every random choice.
     pub seed: u64,
     /// Order of the arms (indexes into `arms`) in each block, drawn for as many blocks as the
     /// study could run; a block that is run again keeps its order.
     pub orders: Vec<Vec<u16>>,
-    /// When to stop, and how to decide.
     pub rules: Rules,
     /// Choices of thread counts still to be made on the data.
     #[serde(default)]
@@ -61,7 +54,6 @@ pub struct Plan {
     pub warnings: Vec<Warning>,
 }
 
-/// What a comparison can say about SMT.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Comparison {
@@ -76,15 +68,11 @@ pub enum Comparison {
 /// An arm, resolved on this machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlanArm {
-    /// Name in tables and figures.
     pub label: String,
-    /// The state.
     pub state: ArmState,
     /// `kernel`, or the name of a scheduler policy.
     pub scheduler: String,
-    /// CPUs the work may use.
     pub cpus: CpuSet,
-    /// How many cores those CPUs lie on.
     pub cores: u32,
     /// The arm's thread number: what `{threads}` and one copy per CPU mean here.
     pub threads: u32,
@@ -92,11 +80,9 @@ pub struct PlanArm {
     /// seen.
     #[serde(default)]
     pub smt: Option<bool>,
-    /// What the arm is, in words.
     pub about: String,
 }
 
-/// A row: a workload with its parameters, placement and thread rule.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PlanRow {
     /// Unique label within the plan, like `chat:rooms=20`.
@@ -107,17 +93,11 @@ pub struct PlanRow {
     pub family: String,
     /// Parameters, defaults filled in.
     pub params: Params,
-    /// Placement asked for.
     pub placement: Placement,
-    /// Thread counts.
     pub threads: ThreadRule,
-    /// Copies run side by side.
     pub copies: CopyRule,
-    /// Unit of the primary value.
     pub unit: String,
-    /// Which direction is better.
     pub better: Better,
-    /// How arms are compared.
     pub scale: Scale,
     /// Labels of the arms it is run in, where not all of them have its placement; empty: in all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -125,36 +105,28 @@ pub struct PlanRow {
 }
 
 impl PlanRow {
-    /// Whether it is run in the arm of that label.
     #[must_use]
     pub fn runs_in(&self, arm: &str) -> bool {
         self.arms.is_empty() || self.arms.iter().any(|label| label == arm)
     }
 }
 
-/// Thread count of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ThreadRule {
-    /// The arm's own number.
     Arm,
-    /// The same number in every arm.
     Fixed(u32),
     /// The best of the screened numbers, chosen per arm and frozen before the study.
     Screened,
 }
 
-/// Copies of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CopyRule {
-    /// One copy per CPU of the arm.
     PerCpu,
-    /// The same number in every arm.
     Fixed(u32),
 }
 
-/// How two arms' values are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Scale {
@@ -165,7 +137,6 @@ pub enum Scale {
 }
 
 impl Scale {
-    /// Its name in records and tables.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -175,21 +146,17 @@ impl Scale {
     }
 }
 
-/// Screening of thread counts before the study.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Screening {
     /// Blocks of screening; their readings take no part in the comparison.
     pub blocks: u32,
     /// Candidate counts, one list per arm in the order of `arms`.
     pub candidates: Vec<Vec<u32>>,
-    /// Order of the arms in each screening block.
     pub orders: Vec<Vec<u16>>,
 }
 
-/// When a study stops and how it decides.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Rules {
-    /// Which protocol.
     pub protocol: Protocol,
     /// Block counts at which the stopping rule looks; the last is the most blocks that are run.
     pub looks: Vec<u32>,
@@ -225,7 +192,6 @@ fn one() -> u32 {
 /// time (0.05 is 5 %).
 pub const DISTURBED_SHARE_MAX: f64 = 0.05;
 
-/// Which protocol a study follows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Protocol {
@@ -240,7 +206,6 @@ pub enum Protocol {
 }
 
 impl Rules {
-    /// The numbers in their ranges: shares, seconds, runs.
     fn check(&self) -> Result<(), String> {
         let numbers = [
             ("target", self.target, 1.0),
@@ -265,10 +230,8 @@ impl Rules {
 }
 
 impl Plan {
-    /// Checks what every reader of a plan relies on; a plan from outside may hold anything.
-    ///
-    /// # Errors
-    /// A sentence naming the field that is wrong.
+    /// Checks what every reader of a plan relies on; a plan from outside may hold anything. Errors: a
+    /// sentence naming the field that is wrong.
     pub fn check(&self) -> Result<(), String> {
         let arms = self.arms.len();
         if arms == 0 || self.rows.is_empty() {
@@ -354,25 +317,21 @@ impl Plan {
         self.arms.iter().any(|arm| matches!(arm.state, ArmState::Boot(_)))
     }
 
-    /// Index of the reference arm.
     #[must_use]
     pub fn reference_index(&self) -> usize {
         self.arms.iter().position(|arm| arm.label == self.reference_arm).unwrap_or(0)
     }
 
-    /// The arm of that label.
     #[must_use]
     pub fn arm(&self, label: &str) -> Option<&PlanArm> {
         self.arms.iter().find(|arm| arm.label == label)
     }
 
-    /// The row of that label.
     #[must_use]
     pub fn row(&self, id: &str) -> Option<&PlanRow> {
         self.rows.iter().find(|row| row.id == id)
     }
 
-    /// The most blocks the study could run.
     #[must_use]
     pub fn blocks_max(&self) -> u32 {
         self.rules.looks.last().copied().unwrap_or(0)

@@ -8,18 +8,14 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Which direction of a value is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Better {
-    /// Throughput, rates.
     Higher,
-    /// Times, costs.
     Lower,
 }
 
 impl Better {
-    /// Its name in records and tables.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -29,7 +25,6 @@ impl Better {
     }
 }
 
-/// How a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
@@ -41,7 +36,6 @@ pub enum Status {
     SetAside,
 }
 
-/// What a run was for.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Phase {
@@ -49,7 +43,6 @@ pub enum Phase {
     Warmup,
     /// Made to choose a thread count; never part of the comparison.
     Screen,
-    /// Part of the comparison.
     #[default]
     Study,
 }
@@ -57,11 +50,8 @@ pub enum Phase {
 /// A number beside the primary value.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Metric {
-    /// The number.
     pub value: f64,
-    /// Its unit.
     pub unit: String,
-    /// Which direction is better.
     pub better: Better,
 }
 
@@ -69,11 +59,9 @@ pub struct Metric {
 /// have in common is shared between them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Reading {
-    /// Record version.
     pub schema: u32,
     /// Number of the reading in its journal, from 0, without gaps.
     pub seq: u64,
-    /// What the run was for.
     #[serde(default)]
     pub phase: Phase,
     /// Block, from 0, within its phase.
@@ -84,49 +72,39 @@ pub struct Reading {
     /// 0 at first; a block that was set aside or broken off is run again with the next number,
     /// and only the last complete attempt of a block is analysed.
     pub attempt: u32,
-    /// Label of the arm.
     pub arm: SharedText,
     /// Row of the plan (a workload with its parameters, placement and threads).
     pub row: SharedText,
     /// Name of the workload; `command` for a user's own.
     pub workload: SharedText,
-    /// Its parameters.
     #[serde(default)]
     pub params: Arc<Params>,
-    /// Placement asked for.
     pub placement_asked: Placement,
     /// CPUs the tasks were seen to run on.
     #[serde(default)]
     pub cpus_ran: Arc<CpuSet>,
-    /// How it ended.
     pub status: Status,
     /// Why it failed or was set aside.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<SharedText>,
     /// The primary value; `None` if the run failed.
     pub value: Option<f64>,
-    /// Its unit.
     pub unit: SharedText,
-    /// Which direction is better.
     pub better: Better,
-    /// Other numbers by name.
     #[serde(default)]
     pub metrics: Arc<BTreeMap<String, Metric>>,
-    /// Operations done.
     #[serde(default)]
     pub operations: u64,
     /// Wall time of the measured part, in seconds.
     pub elapsed_s: f64,
     /// User CPU time of the whole run, in seconds.
     pub user_s: f64,
-    /// System CPU time of the whole run, in seconds.
     pub system_s: f64,
     /// Time stolen by the hypervisor on the CPUs of the arm during the run, in seconds.
     #[serde(default)]
     pub steal_s: f64,
     /// Thread count given to the workload (`{threads}`), or its number of tasks.
     pub threads: u32,
-    /// Copies run side by side.
     #[serde(default = "one")]
     pub copies: u32,
     /// What was measured one after another, in the unit of the value, where the workload keeps it.
@@ -135,7 +113,6 @@ pub struct Reading {
     /// Words beside the numbers, by name: the file system, the shell that was run.
     #[serde(default, skip_serializing_if = "no_words")]
     pub notes: Arc<BTreeMap<String, String>>,
-    /// Named checks, each held or not.
     #[serde(default)]
     pub checks: Arc<BTreeMap<String, bool>>,
     /// The end of the output of a failed command.

@@ -14,29 +14,20 @@ use std::fmt;
 /// `summary.json`. In every ratio, above 1 means *better in that arm* than in the reference.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
-    /// Record version.
     pub schema: u32,
-    /// What was studied.
     pub machine: String,
-    /// Where the figures come from.
     #[serde(default)]
     pub origin: Origin,
-    /// What the comparison can say about SMT.
     pub comparison: Comparison,
-    /// Which protocol was followed.
     pub protocol: Protocol,
-    /// The arms.
     pub arms: Vec<PlanArm>,
-    /// The arm the others are compared with.
     pub reference_arm: String,
     /// Blocks that were complete and analysed.
     pub blocks: u32,
-    /// Why the study ended.
     pub stopped_because: StoppedBecause,
     /// Whether it was stopped before its rule was met: figures, no verdict.
     #[serde(default)]
     pub interim: bool,
-    /// Effects smaller than this share are not material.
     pub margin: f64,
     /// Half-width asked for.
     pub target: f64,
@@ -49,7 +40,6 @@ pub struct Summary {
     pub threads_chosen: BTreeMap<String, u32>,
     /// The answer in one sentence (one per arm other than the reference).
     pub sentences: Vec<String>,
-    /// What the reader must know.
     pub warnings: Vec<Warning>,
     /// What a simulated machine predicts of SMT, policy by policy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -59,14 +49,11 @@ pub struct Summary {
     pub next_boot: Option<NextBoot>,
 }
 
-/// What a study that compares boots waits for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NextBoot {
-    /// Label of the arm that comes next.
     pub arm: String,
     /// What to boot, in words, to follow "boot".
     pub boot: String,
-    /// Block it is for, from 0.
     pub block: u32,
     /// Boots still to come, this one included.
     pub boots_left: u32,
@@ -74,42 +61,28 @@ pub struct NextBoot {
     pub resume: Vec<String>,
 }
 
-/// The effect of an arm on one row.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RowEffect {
-    /// Row of the plan.
     pub row: String,
-    /// Name of the workload.
     pub workload: String,
-    /// Its parameters.
     pub params: Params,
-    /// Placement asked for.
     pub placement: Placement,
-    /// Thread count in this arm.
     pub threads: u32,
-    /// Thread count in the reference arm.
     pub threads_reference: u32,
-    /// Copies in this arm.
     #[serde(default)]
     pub copies: u32,
-    /// Unit of the values.
     pub unit: String,
-    /// Which direction is better.
     pub better: Better,
-    /// How the arms were compared.
     pub scale: Scale,
-    /// The arm.
     pub arm: String,
     /// Mean in the reference arm (geometric on the ratio scale).
     pub value_reference: Option<f64>,
-    /// Mean in this arm.
     pub value_arm: Option<f64>,
     /// Effect; above 1 is better in this arm. On the raw scale: the improvement in the row's unit,
     /// above 0 is better. `None` if the row could not be compared.
     pub ratio: Option<f64>,
     /// Lower end of the unadjusted interval.
     pub low: Option<f64>,
-    /// Upper end.
     pub high: Option<f64>,
     /// Nominal coverage of the interval, 0 to 1.
     pub confidence: f64,
@@ -122,19 +95,15 @@ pub struct RowEffect {
     /// Effect with the blocks that were set aside included (first attempts), for comparison.
     #[serde(default)]
     pub ratio_all: Option<f64>,
-    /// Lower end of that.
     #[serde(default)]
     pub low_all: Option<f64>,
-    /// Upper end of that.
     #[serde(default)]
     pub high_all: Option<f64>,
-    /// Blocks analysed.
     pub blocks: u32,
     /// Attempts at blocks that were set aside.
     pub blocks_set_aside: u32,
     /// Runs of this row that failed, in this arm and the reference.
     pub failed: u32,
-    /// Why the study ended.
     pub stopped_because: StoppedBecause,
     /// The verdict on this row, at the margin; `None` where none may be given: of predictions, of
     /// screenings, of a study that is interim. Better or worse only where `p_adjusted` is below
@@ -150,41 +119,30 @@ pub struct RowEffect {
 pub struct SuiteEffect {
     /// Name of the suite; `all` over several families.
     pub suite: String,
-    /// The arm.
     pub arm: String,
     /// Effect; above 1 is better in this arm.
     pub ratio: Option<f64>,
-    /// Lower end.
     pub low: Option<f64>,
-    /// Upper end.
     pub high: Option<f64>,
     /// Lower end of the narrower interval, which decides "no material difference".
     #[serde(default)]
     pub low_90: Option<f64>,
-    /// Its upper end.
     #[serde(default)]
     pub high_90: Option<f64>,
-    /// Number of rows in it.
     pub rows: u32,
     /// Blocks analysed; the most that any of its rows has.
     pub blocks: u32,
-    /// The verdict, at the margin.
     pub verdict: Option<Verdict>,
-    /// How many blocks would decide four times in five, likewise.
     pub blocks_needed: Option<u32>,
 }
 
-/// The verdict at the stated margin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
-    /// The arm is better than the reference.
     Helps,
-    /// The arm is worse.
     Hurts,
     /// Any difference is smaller than the margin.
     NoMaterialDifference,
-    /// The data do not decide.
     Inconclusive,
 }
 
@@ -199,7 +157,6 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// Why a study ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum StoppedBecause {
@@ -207,7 +164,6 @@ pub enum StoppedBecause {
     Target,
     /// The last planned block was done.
     Blocks,
-    /// The time budget ended.
     Budget,
     /// Somebody stopped it; it can be resumed.
     Interrupted,
@@ -217,6 +173,5 @@ pub enum StoppedBecause {
     Reboot,
     /// No space, or the machine refused; it can be resumed.
     Error,
-    /// It has not ended.
     Running,
 }

@@ -12,9 +12,7 @@ pub(super) struct Common {
     pub(super) arms: Vec<String>,
     /// Rows of one study that cannot be compared.
     pub(super) rows_only: [Vec<String>; 2],
-    /// Arms of one study alone.
     pub(super) arms_only: [Vec<String>; 2],
-    /// Rows of both whose values cannot be compared, as a pair of indexes.
     pub(super) unlike: Vec<[usize; 2]>,
 }
 

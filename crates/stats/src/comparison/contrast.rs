@@ -17,7 +17,6 @@ pub(super) fn contrast(
     of_difference(&second.less(&first), scale, margin)
 }
 
-/// The same of a difference.
 pub(crate) fn of_difference(difference: &Estimate, scale: Scale, margin: Option<f64>) -> Contrast {
     let outer = difference.interval(confidence::CONFIDENCE);
     let inner = difference.interval(confidence::EQUIVALENCE);

@@ -53,12 +53,10 @@ pub(super) fn changes(studies: [&StudyRecords<'_>; 2], arms: &[String]) -> (Vec<
     (changes, same)
 }
 
-/// Whether a fact is one of those that matter most.
 pub(crate) fn is_foremost(key: &str) -> bool {
     rank(key) < FOREMOST.len()
 }
 
-/// Where a fact is shown.
 pub(crate) fn rank(key: &str) -> usize {
     let is = |wanted: &&str| {
         if wanted.ends_with('.') { key.starts_with(*wanted) } else { key == *wanted }

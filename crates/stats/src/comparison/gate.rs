@@ -8,7 +8,6 @@ use coretwin_base::study::command::CommandSpec;
 use coretwin_base::study::plan::{Plan, PlanArm, PlanRow, ThreadRule};
 use std::mem::discriminant;
 
-/// What may carry a verdict.
 pub(super) struct Gate {
     /// Whether both are the same study, so that nothing is independent.
     pub(super) same_study: bool,
@@ -53,12 +52,10 @@ impl Gate {
         }
     }
 
-    /// Whether the change of an arm's effect on these rows may carry a verdict.
     pub(super) fn effect(&self, rows: &[usize], arm: usize) -> bool {
         self.questions[arm] && self.rows(rows)
     }
 
-    /// Whether the change of these rows' values in an arm may.
     pub(super) fn value(&self, rows: &[usize], arm: usize) -> bool {
         self.states[arm] && self.rows(rows)
     }
@@ -68,7 +65,6 @@ impl Gate {
     }
 }
 
-/// What a row does, apart from its number of threads: that follows the machine.
 fn work(row: &PlanRow, plan: &Plan) -> (PlanRow, Option<CommandSpec>) {
     let row = PlanRow { threads: ThreadRule::Arm, family: String::new(), ..row.clone() };
     // Where it was run, and how long it was waited for, is no part of the work.

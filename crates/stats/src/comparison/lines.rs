@@ -15,7 +15,6 @@ use coretwin_base::study::summary::SuiteEffect;
 /// Both studies' series of one arm, by common row.
 type Columns = Vec<[Series; 2]>;
 
-/// A suite of common rows.
 struct Suite {
     name: String,
     /// Common rows with their weights.
@@ -198,7 +197,6 @@ impl Lines<'_> {
     }
 }
 
-/// The most blocks any of these series has.
 fn blocks_of(weighed: &[(&Series, f64)]) -> u32 {
     weighed.iter().map(|(series, _)| series.count).max().unwrap_or(0)
 }

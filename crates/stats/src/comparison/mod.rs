@@ -34,9 +34,7 @@ use common::Common;
 use gate::Gate;
 use side::Side;
 
-/// Compares the second study with the first. Without `margin`, the larger of their own holds.
-///
-/// # Errors
+/// Compares the second study with the first. Without `margin`, the larger of their own holds. Errors:
 /// [`NothingInCommon`] if no row or no arm is in both.
 pub fn compare(
     studies: [&StudyRecords<'_>; 2],
@@ -46,9 +44,6 @@ pub fn compare(
 }
 
 /// The same with names for the two in tables and sentences.
-///
-/// # Errors
-/// As of [`compare`].
 pub fn compare_as(
     heads: [String; 2],
     studies: [&StudyRecords<'_>; 2],
@@ -81,7 +76,6 @@ pub fn compare_as(
     Ok(comparison)
 }
 
-/// The entry of one study.
 fn compared(side: &Side<'_>, common: &Common, index: usize, head: &str) -> ComparedStudy {
     let StudyRecords { folder, plan, environment, stopped_because, .. } = *side.records;
     let boots: BTreeSet<&str> =

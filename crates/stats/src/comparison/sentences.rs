@@ -115,7 +115,6 @@ pub(crate) fn changed(
     }
 }
 
-/// What became of the rows themselves, arm by arm.
 fn values(comparison: &StudyComparison) -> Option<String> {
     let arms = distinct(comparison.values.iter().map(|line| line.arm.as_str()));
     let has_result = |line: &&ValueChange| line.contrast.ratio.is_some();
@@ -154,7 +153,6 @@ fn amount(effect: Option<f64>, scale: Scale, unit: &str) -> String {
     }
 }
 
-/// A suite as a sentence names it.
 fn subject(suite: &str) -> String {
     match suite {
         suites::ALL => "these workloads".to_owned(),

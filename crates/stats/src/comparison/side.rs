@@ -20,7 +20,6 @@ pub(super) struct Side<'a> {
     /// Its own analysis against that arm.
     pub(super) summary: Summary,
     blocks: Blocks,
-    /// Indexes into the plan.
     rows: Vec<usize>,
     arms: Vec<usize>,
 }
@@ -134,7 +133,6 @@ impl<'a> Side<'a> {
         suite_mean(&weighed.iter().map(row).collect::<Vec<_>>())
     }
 
-    /// Blocks that its analysis has.
     pub(super) fn blocks(&self) -> usize {
         self.blocks.analysed.len()
     }
@@ -150,7 +148,6 @@ impl<'a> Side<'a> {
         self.suite(weighed).map(|paired| Estimate::of(&paired, widening))
     }
 
-    /// Index of a common arm in the plan.
     pub(super) fn arm(&self, arm: usize) -> usize {
         self.arms[arm]
     }

@@ -91,7 +91,6 @@ impl Writer<'_> {
         warnings
     }
 
-    /// Arms that mean something else in the two studies.
     fn questions(&self) -> Vec<Warning> {
         let [first, second] = self.heads();
         let mut warnings = Vec::new();
@@ -231,7 +230,6 @@ impl Writer<'_> {
         })
     }
 
-    /// Arms that hold other CPUs or threads.
     fn arms(&self) -> Vec<Warning> {
         let [first, second] = self.heads();
         let mut warnings = Vec::new();
@@ -258,7 +256,6 @@ impl Writer<'_> {
         warnings
     }
 
-    /// Rows whose thread counts differ although their arm's do not.
     fn threads(&self) -> Option<Warning> {
         let mut texts: Vec<String> = Vec::new();
         for line in &self.comparison.effects {

@@ -54,7 +54,6 @@ fn threads(summary: &Summary, arm: &PlanArm) -> u32 {
     summary.threads_chosen.get(&arm.label).copied().unwrap_or(arm.threads)
 }
 
-/// How a choice is spoken of.
 struct Voice<'a> {
     plan: &'a Plan,
     summary: &'a Summary,

@@ -102,7 +102,6 @@ fn packages(plan: &Plan, arm: &PlanArm) -> usize {
     of_arm.map(|cpu| cpu.package).collect::<BTreeSet<_>>().len()
 }
 
-/// Whether a row takes part: those compared by difference have no unit of work.
 pub(super) fn takes_part(row: &PlanRow) -> bool {
     row.scale == Scale::Ratio
 }

@@ -51,7 +51,6 @@ pub fn analyse(fleet: &Fleet, margin: Option<f64>) -> FleetSummary {
     summary
 }
 
-/// The summary of a fleet before any effect.
 fn facts(fleet: &Fleet, machines: &[&Member], margin: f64) -> FleetSummary {
     let mut schemas: BTreeMap<u32, u32> = BTreeMap::new();
     fleet.members.iter().for_each(|member| *schemas.entry(member.bundle_schema).or_default() += 1);
@@ -106,7 +105,6 @@ struct Analysis<'a> {
 }
 
 impl Analysis<'_> {
-    /// Every group's effect. Outliers are looked for within models.
     fn effects(&mut self, groups: &Groups<'_>, looks_for_outliers: bool) -> Vec<FleetEffect> {
         let mut effects: Vec<FleetEffect> = Vec::with_capacity(groups.len());
         for (key, ones) in groups {

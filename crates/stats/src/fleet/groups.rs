@@ -36,7 +36,6 @@ pub(super) struct One {
     pub(super) variance: f64,
     pub(super) degrees: f64,
     pub(super) blocks: u32,
-    /// Mean value in the reference arm.
     pub(super) reference: f64,
 }
 

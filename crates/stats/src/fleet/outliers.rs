@@ -18,10 +18,8 @@ use crate::{holm, student};
 /// Fewest machines of which one can be told to be unlike the others.
 const MACHINES_MIN: u32 = 4;
 
-/// A machine that is unlike the others.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Outlier {
-    /// Its place in the list of machines.
     pub index: usize,
     /// The prediction interval for it, made without it.
     pub expected: (f64, f64),

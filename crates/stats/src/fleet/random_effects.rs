@@ -12,25 +12,18 @@
 
 use crate::welch::Estimate;
 
-/// What one machine found.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Found {
-    /// Its effect, on the scale of the analysis.
     pub mean: f64,
-    /// Square of its standard error; above 0.
     pub variance: f64,
     /// Degrees of freedom of that; infinite where it is known.
     pub degrees: f64,
 }
 
-/// What some machines found together.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RandomEffects {
-    /// Number of machines.
     pub machines: u32,
-    /// Mean effect over machines.
     pub mean: f64,
-    /// Its standard error, by Hartung and Knapp.
     pub standard_error: f64,
     /// Variance of the true effect between machines, τ².
     pub between: f64,

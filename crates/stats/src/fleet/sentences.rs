@@ -6,7 +6,6 @@ use coretwin_base::study::plan::Scale;
 use coretwin_base::study::summary::Verdict;
 use std::collections::BTreeSet;
 
-/// One sentence per arm.
 pub(super) fn write(summary: &FleetSummary) -> Vec<String> {
     let all = || summary.suites.iter().chain(&summary.effects);
     let arm =

@@ -11,7 +11,6 @@ use std::collections::BTreeSet;
 /// Fewest machines of a model from which something is said of the next.
 const MACHINES_MIN: u32 = 3;
 
-/// All warnings of a fleet.
 pub(super) fn write(fleet: &Fleet, summary: &FleetSummary) -> Vec<Warning> {
     let mut warnings = Vec::new();
     let mut warn = |kind: &str, text: String, remedy: &str| {

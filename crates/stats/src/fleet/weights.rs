@@ -9,7 +9,6 @@ use crate::welch::Estimate;
 use coretwin_base::fleet::{Effect, Fleet, Member};
 use std::collections::BTreeMap;
 
-/// Weights of all effects of a fleet.
 #[derive(Debug)]
 pub struct Weights<'a> {
     machines: Vec<&'a Member>,
@@ -18,7 +17,6 @@ pub struct Weights<'a> {
 }
 
 impl<'a> Weights<'a> {
-    /// Finds them.
     #[must_use]
     pub fn new(fleet: &'a Fleet) -> Self {
         let machines = groups::machines(fleet);

@@ -20,7 +20,6 @@ pub fn analyse(plan: &Plan, readings: &[Reading], stopped: StoppedBecause) -> Su
     analyse_predicted(plan, readings, stopped, None)
 }
 
-/// The same of a study on a simulated machine, whose sentences tell how far off the models are.
 #[must_use]
 pub fn analyse_predicted(
     plan: &Plan,

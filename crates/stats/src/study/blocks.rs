@@ -12,7 +12,6 @@ use std::collections::BTreeMap;
 /// What one block holds for one row in one arm.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Cell {
-    /// No reading, or fewer than the plan's repeats.
     Missing,
     /// The row is not run in this arm, which does not have its placement.
     NotRun,
@@ -22,12 +21,10 @@ pub(crate) enum Cell {
     Value(f64),
 }
 
-/// One attempt at a block.
 #[derive(Debug, Clone)]
 pub(crate) struct Attempt {
     /// Block, from 0.
     pub(super) block: u32,
-    /// Attempt at the block, from 0.
     pub(super) attempt: u32,
     /// One cell for each arm and row, arm by arm.
     cells: Vec<Cell>,
@@ -67,7 +64,6 @@ pub(crate) struct Blocks {
     rows: usize,
 }
 
-/// A reading, reduced to what the analysis needs.
 struct Entry {
     block: u32,
     attempt: u32,
@@ -167,12 +163,10 @@ impl Blocks {
         self.too_few = self.too_few.or(found);
     }
 
-    /// The cell of a row in an arm.
     pub(crate) fn cell(&self, attempt: &Attempt, arm: usize, row: usize) -> Cell {
         attempt.cells[arm * self.rows + row]
     }
 
-    /// How coarsely a row was read in an arm.
     pub(crate) fn resolution(&self, arm: usize, row: usize) -> Resolution {
         self.resolutions.get(arm * self.rows + row).copied().unwrap_or_default()
     }
@@ -224,7 +218,6 @@ impl Analysed {
         Self { visits }
     }
 
-    /// Whether this one takes part.
     #[must_use]
     pub fn includes(&self, reading: &Reading) -> bool {
         let visit = (reading.block, reading.attempt, reading.switch);

@@ -42,7 +42,6 @@ impl Facts {
     }
 }
 
-/// Runs that failed, by arm and row.
 #[derive(Debug, Default)]
 pub(super) struct Failures(BTreeMap<(usize, usize), Failure>);
 
@@ -81,7 +80,6 @@ impl Failures {
         }
     }
 
-    /// How many runs of that row failed in that arm.
     pub(super) fn count(&self, arm: usize, row: usize) -> u32 {
         self.0.get(&(arm, row)).map_or(0, |failure| failure.count)
     }

@@ -18,14 +18,12 @@ pub const WORDS_MAX: usize = 20;
 /// The most words of [`Headline::title`].
 pub const TITLE_WORDS_MAX: usize = 12;
 
-/// What is asked of an arm and its reference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Question {
     /// Is the arm with all siblings better than the reference without?
     SiblingsInArm,
     /// Is the arm without siblings better than the reference with all?
     SiblingsInReference,
-    /// Is one arm better than another?
     Plain,
 }
 
@@ -33,19 +31,13 @@ pub enum Question {
 /// effect.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Headline {
-    /// Label of the arm.
     pub arm: String,
-    /// Label of the reference.
     pub reference: String,
-    /// What the two can say about SMT.
     pub comparison: Comparison,
-    /// What is asked of them.
     pub question: Question,
     /// Suite or row as a sentence names it: `chat`, `your command`, `these workloads`.
     pub subject: String,
-    /// Rows behind the effect.
     pub rows: u32,
-    /// How the arms were compared.
     pub scale: Scale,
     /// Unit of an effect on the raw scale.
     pub unit: String,
@@ -55,13 +47,10 @@ pub struct Headline {
     pub interval: Option<(f64, f64)>,
     /// The narrower interval, which decides whether a difference is material; suites only.
     pub interval_90: Option<(f64, f64)>,
-    /// Blocks analysed.
     pub blocks: u32,
-    /// The verdict, where one may be given.
     pub verdict: Option<Verdict>,
     /// Blocks that would decide, where it is inconclusive.
     pub blocks_needed: Option<u32>,
-    /// Where the figures come from.
     pub origin: Origin,
     /// What stands first and says how the figures may be read: the verdict, or why there is none.
     pub word: &'static str,

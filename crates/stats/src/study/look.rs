@@ -9,12 +9,10 @@ use crate::{stopping, student};
 use coretwin_base::study::plan::{Plan, Scale};
 use coretwin_base::study::reading::Reading;
 
-/// What a look at a running study shows.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Look {
     /// Blocks complete and not set aside.
     pub blocks_complete: u32,
-    /// One entry per row and arm other than the reference.
     pub cells: Vec<LookCell>,
     /// Whether the interval of every primary row is narrow enough. Primary are the rows compared by
     /// their ratio, in every arm where they can be compared at all.
@@ -27,18 +25,13 @@ pub struct Look {
     pub blocks_needed: Option<u32>,
 }
 
-/// One row in one arm.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LookCell {
-    /// Row of the plan.
     pub row: String,
-    /// Label of the arm.
     pub arm: String,
     /// Effect so far, as [`coretwin_base::study::summary::RowEffect::ratio`].
     pub ratio: Option<f64>,
-    /// Lower end of its interval.
     pub low: Option<f64>,
-    /// Upper end.
     pub high: Option<f64>,
     /// Half-width as a share (0.01 is 1 %); in the row's unit on the raw scale.
     pub half_width: Option<f64>,

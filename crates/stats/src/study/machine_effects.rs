@@ -18,7 +18,6 @@ pub struct MachineEffects {
     pub uncompared: Vec<(SharedText, SharedText)>,
 }
 
-/// Finds them. The protocol of 2003 has no blocks, so none of its rows can be compared.
 #[must_use]
 pub fn machine_effects(plan: &Plan, readings: &[Reading]) -> MachineEffects {
     let blocks = match plan.rules.protocol {

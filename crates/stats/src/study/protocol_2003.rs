@@ -21,9 +21,7 @@ type Runs = BTreeMap<(usize, usize), BTreeMap<u32, (u32, f64)>>;
 /// How runs become one figure.
 #[derive(Clone, Copy)]
 enum Mean {
-    /// Sum over number.
     Arithmetic,
-    /// Exp of the mean of logs.
     Geometric,
 }
 
@@ -36,7 +34,6 @@ pub fn runs(family: &str) -> u32 {
     if family == LMBENCH { 3 } else { 5 }
 }
 
-/// How the article made one figure of the runs.
 fn mean_of(family: &str) -> Mean {
     if family == LMBENCH { Mean::Arithmetic } else { Mean::Geometric }
 }

@@ -23,7 +23,6 @@ pub(crate) struct Differences {
 }
 
 impl Differences {
-    /// Compares over these attempts.
     pub(crate) fn new(
         plan: &Plan,
         blocks: &Blocks,

@@ -10,7 +10,6 @@ use coretwin_base::study::arm::ArmState;
 use coretwin_base::study::plan::{Comparison, CopyRule, Plan, PlanArm, Protocol, Scale};
 use coretwin_base::study::summary::{RowEffect, StoppedBecause, SuiteEffect, Summary, Verdict};
 
-/// What an emulated processor cannot tell.
 const NO_SMT: &str = "this says nothing of SMT in hardware, so there is no verdict";
 
 /// One text per arm other than the reference.

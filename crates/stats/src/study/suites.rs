@@ -119,12 +119,10 @@ pub(crate) fn is_present(differences: &[Option<f64>]) -> bool {
     present > 0 && present * 2 >= differences.len()
 }
 
-/// A row of a suite.
 #[derive(Debug, Clone, Copy)]
 pub struct SuiteRow<'a> {
     /// Differences by block, `None` where a cell failed. All rows have the same blocks.
     pub differences: &'a [Option<f64>],
-    /// Most that rounding can have moved their mean.
     pub rounding: f64,
     /// Its share in the suite; those of all rows add up to 1.
     pub weight: f64,

@@ -22,7 +22,6 @@ const STEAL_WARNED_SHARE: f64 = 0.01;
 /// A trend is called drift if a straight line explains it at this level, shared among all rows.
 const DRIFT_LEVEL: f64 = 0.01;
 
-/// Warnings about the blocks as they were analysed.
 pub(super) fn of_blocks(plan: &Plan, blocks: &Blocks, stopped: StoppedBecause) -> Vec<Warning> {
     let mut warnings = Vec::new();
     let analysed = blocks.analysed.len();
@@ -178,7 +177,6 @@ fn trend(points: &[(f64, f64)]) -> Option<(f64, f64)> {
     Some((change, p))
 }
 
-/// Warnings about the readings, whatever blocks they fell into.
 pub(super) fn of_readings(plan: &Plan, readings: &[Reading], facts: &Facts) -> Vec<Warning> {
     let mut warnings = facts.failures.warnings(plan);
     warnings.extend(unchosen(plan, readings));
@@ -270,7 +268,6 @@ fn checks(plan: &Plan, readings: &[Reading]) -> Vec<Warning> {
     broken.into_iter().map(warn).collect()
 }
 
-/// What the workloads themselves warn of, in their note of that name: once, with all rows.
 fn noted(plan: &Plan, readings: &[Reading]) -> Vec<Warning> {
     let labels = Labels::new(plan);
     let mut rows: BTreeMap<&str, BTreeSet<u16>> = BTreeMap::new();

@@ -5,12 +5,10 @@ use coretwin_base::study::reading::Better;
 /// What a file holds, before it is made a study.
 #[derive(Debug, Default)]
 pub(super) struct Found {
-    /// Name of the program it is of.
     pub(super) program: &'static str,
     pub(super) series: Vec<Series>,
 }
 
-/// The runs of one row in one arm.
 #[derive(Debug)]
 pub(super) struct Series {
     pub(super) arm: String,

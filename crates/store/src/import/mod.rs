@@ -36,18 +36,14 @@ const RUNS_MAX: usize = 1_000_000;
 /// A file's results, as a study.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Imported {
-    /// Its rows and arms.
     pub plan: Plan,
-    /// Every run.
     pub readings: Vec<Reading>,
     /// What the file tells of the machine: as a rule nothing.
     pub environment: Environment,
 }
 
-/// Reads a file of a known kind: `.json` is hyperfine's, `.xml` Phoronix's.
-///
-/// # Errors
-/// [`Error::Io`] if it cannot be read, [`Error::Import`] if it is not what it should be.
+/// Reads a file of a known kind: `.json` is hyperfine's, `.xml` Phoronix's. Errors: [`Error::Io`] if it
+/// cannot be read, [`Error::Import`] if it is not what it should be.
 pub fn import(path: &Path) -> Result<Imported, Error> {
     let bad = |why: String| Error::Import { path: path.to_owned(), why };
     let text = File::open(path).and_then(|file| caps::IMPORT.text(file));

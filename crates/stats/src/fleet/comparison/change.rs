@@ -13,7 +13,6 @@ use crate::welch::Estimate;
 /// Fewest machines in both fleets from which the change is taken apart from that of other machines.
 const PAIRED_MIN: usize = 3;
 
-/// A change, and what it was taken from.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct MeanChange {
     /// Second less first.

@@ -35,9 +35,7 @@ use coretwin_base::study::plan::Scale;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Compares the second fleet with the first. Without `margin` the largest of all their studies holds.
-///
-/// # Errors
-/// [`NothingInCommon`] if no row is in both under the same arm and reference arm.
+/// Errors: [`NothingInCommon`] if no row is in both under the same arm and reference arm.
 pub fn compare_fleets(
     fleets: [&FleetRecords<'_>; 2],
     margin: Option<f64>,
@@ -82,7 +80,6 @@ pub fn compare_fleets(
     Ok(comparison)
 }
 
-/// One of the two, sorted for the analysis.
 struct Side<'a> {
     records: &'a FleetRecords<'a>,
     machines: Vec<&'a Member>,
@@ -96,7 +93,6 @@ impl<'a> Side<'a> {
         Self { records, machines, by_model }
     }
 
-    /// Where all of its figures come from.
     fn origin(&self) -> Option<Origin> {
         Origin::common(self.machines.iter().map(|member| member.origin))
     }
@@ -138,7 +134,6 @@ fn pairs<'a>([first, second]: &[Side<'a>; 2]) -> Vec<[&'a Member; 2]> {
     first.machines.iter().filter_map(find).collect()
 }
 
-/// The entry of one fleet.
 fn compared(sides: &[Side<'_>; 2], index: usize) -> ComparedFleet {
     let [side, other] = [&sides[index], &sides[1 - index]];
     let Fleet { members, refused } = side.records.fleet;
@@ -288,7 +283,6 @@ fn alike_suites(groups: &mut [Groups<'_>; 2]) {
     }
 }
 
-/// The effect in one fleet, as in its own report.
 fn effect(ones: &[One], found: &[Found], scale: Scale) -> FleetSide {
     let mean = groups::mean(ones, RandomEffects::new(found).as_ref());
     let interval = mean.interval(confidence::CONFIDENCE);

@@ -56,7 +56,6 @@ fn sentence(comparison: &FleetComparison, line: &FleetChange) -> String {
     changed(line.change.change, arm, &subject, [first, second], &sizes, comparison.margin)
 }
 
-/// Which machines a line is from.
 fn machines(line: &FleetChange) -> String {
     let paired = counted(line.machines_paired.into(), "machine");
     let [a, b] = line.machines_independent;
