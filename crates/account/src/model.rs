@@ -14,7 +14,6 @@ pub use valuation::Valuation;
 use coretwin_base::account::{CoreUse, Factors, MethodName, Run, Span, TaskUse, Window, Worth};
 
 /// Share of a core in use with k busy, for k = 1 to n, and its range.
-#[must_use]
 pub fn capacity_shares(yields: &[Span]) -> Vec<Span> {
     let highest = |spans: &[Span], end: fn(&Span) -> f64| {
         spans.iter().map(end).fold(f64::MIN_POSITIVE, f64::max)
@@ -33,7 +32,6 @@ pub fn capacity_shares(yields: &[Span]) -> Vec<Span> {
         .collect()
 }
 
-#[must_use]
 pub fn capacity_used_s(core: &CoreUse, factors: &Factors) -> Span {
     let shares = capacity_shares(&factors.core_yield.by_busy);
     let worth: Vec<Span> = std::iter::once(Span::default()).chain(shares).collect();
@@ -41,7 +39,6 @@ pub fn capacity_used_s(core: &CoreUse, factors: &Factors) -> Span {
     weighed(&core.by_busy_s, &worth, elapsed_s)
 }
 
-#[must_use]
 pub fn worth(task: &TaskUse, valuation: &Valuation) -> Worth {
     let mut sum = Worth::default();
     for run in &task.runs {
@@ -52,7 +49,6 @@ pub fn worth(task: &TaskUse, valuation: &Valuation) -> Worth {
 }
 
 /// What time on cores of one kind is worth.
-#[must_use]
 pub fn worth_of_run(run: &Run, factors: &Factors) -> Worth {
     let raw_s = run.raw_s();
     let alone = run.alone_s();
@@ -73,7 +69,6 @@ pub fn worth_of_run(run: &Run, factors: &Factors) -> Worth {
 }
 
 /// What run time is worth of which nothing is known but its length.
-#[must_use]
 pub fn worth_of_unknown(raw_s: f64, factors: &Factors, shared_share: f64) -> Worth {
     let n = factors.threads_per_core();
     let mut by_busy_s = vec![Span { value: 0.0, low: 0.0, high: raw_s }; n];
@@ -85,7 +80,6 @@ pub fn worth_of_unknown(raw_s: f64, factors: &Factors, shared_share: f64) -> Wor
 
 /// The same, with no more capacity than there was: ranges of tasks are added as if each could have had
 /// its most, which not all can at once.
-#[must_use]
 pub fn capped(worth: Worth, most_s: f64) -> Worth {
     let Span { value, low, high } = worth.capacity_s;
     // Where less is said to have been there than was used, the smaller is not known better.
@@ -93,7 +87,6 @@ pub fn capped(worth: Worth, most_s: f64) -> Worth {
 }
 
 /// The most capacity that all tasks of a window can have used together, in seconds of a whole core.
-#[must_use]
 pub fn capacity_most_s(window: &Window, valuation: &Valuation) -> f64 {
     let of_core = |core: &CoreUse| match window.method {
         // Its ranges hold at a rate only.

@@ -35,7 +35,6 @@ pub struct Findings<'a> {
     pub interrupted: bool,
 }
 
-#[must_use]
 pub fn summarise(findings: Findings<'_>) -> AccountSummary {
     let Findings { window, valuation, .. } = findings;
     let mut tasks: Vec<Task> = findings.tasks.iter().map(|task| valued(task, valuation)).collect();
@@ -86,7 +85,6 @@ pub fn summarise(findings: Findings<'_>) -> AccountSummary {
 }
 
 /// A task and what its time is worth.
-#[must_use]
 pub fn valued(task: &TaskUse, valuation: &Valuation) -> Task {
     Task {
         pid: task.pid,

@@ -81,7 +81,6 @@ impl Watched {
         }
     }
 
-    #[must_use]
     pub fn target(&self) -> &Target {
         &self.target
     }
@@ -139,7 +138,6 @@ impl Watched {
     /// CPU time of the target that the kernel knows as a whole, for what its tasks do not show: of a
     /// cgroup, or of a process that still is there with its descendants. In seconds, with how far it
     /// may be off.
-    #[must_use]
     pub fn whole_s(&self) -> Option<Whole> {
         match (&self.target, &self.folder) {
             (Target::Cgroup(_), Some(folder)) => {

@@ -33,18 +33,15 @@ pub struct Span {
 }
 
 impl Span {
-    #[must_use]
     pub fn exact(value: f64) -> Self {
         Self { value, low: value, high: value }
     }
 
-    #[must_use]
     pub fn half_width(&self) -> f64 {
         (self.high - self.low) / 2.0
     }
 
     /// Whether a number lies in the range, but for the rounding of so many additions.
-    #[must_use]
     pub fn contains(&self, number: f64) -> bool {
         let rounding = 1e-9 * self.high.abs().max(self.low.abs()).max(1.0);
         (self.low - rounding..=self.high + rounding).contains(&number)

@@ -65,7 +65,6 @@ caps! {
 }
 
 impl Cap {
-    #[must_use]
     pub fn exceeded(&'static self) -> io::Error {
         io::Error::new(io::ErrorKind::FileTooLarge, Exceeded(self))
     }
@@ -100,7 +99,6 @@ impl Cap {
 }
 
 /// A number of bytes in the largest unit that divides it.
-#[must_use]
 pub fn size(bytes: u64) -> String {
     let units = [(GIB, "GiB"), (MIB, "MiB"), (KIB, "KiB"), (1, "bytes")];
     let (unit, name) =

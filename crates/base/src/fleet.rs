@@ -99,7 +99,6 @@ pub struct Refused {
 }
 
 impl Member {
-    #[must_use]
     pub fn is_complete(&self) -> bool {
         self.state == MemberState::Complete
     }

@@ -40,7 +40,6 @@ pub struct Exposition {
 }
 
 impl Family<'_> {
-    #[must_use]
     pub fn samples(&self) -> Samples {
         let total = if self.counter { "_total" } else { "" };
         Samples { name: format!("{}{total}", self.name), lines: String::new() }
@@ -68,14 +67,12 @@ impl Samples {
         let _ = writeln!(self.lines, "{}{set} {value}", self.name);
     }
 
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.lines.is_empty()
     }
 }
 
 impl Exposition {
-    #[must_use]
     pub fn new(dialect: Dialect) -> Self {
         Self { dialect, text: String::new() }
     }
@@ -95,7 +92,6 @@ impl Exposition {
     }
 
     /// The whole text, with its end mark where the dialect has one.
-    #[must_use]
     pub fn finish(self) -> String {
         match self.dialect {
             Dialect::OpenMetrics => self.text + "# EOF\n",

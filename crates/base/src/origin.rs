@@ -25,7 +25,6 @@ impl Origin {
         Self::Simulated
     }
 
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Measured => "measured",
@@ -35,7 +34,6 @@ impl Origin {
     }
 
     /// The word that stands where a measured result has its verdict; `None` for a measured one.
-    #[must_use]
     pub const fn mark(self) -> Option<&'static str> {
         match self {
             Self::Measured => None,
@@ -45,7 +43,6 @@ impl Origin {
     }
 
     /// What its figures are, to follow "every figure is"; `None` for a measured one.
-    #[must_use]
     pub const fn caution(self) -> Option<&'static str> {
         match self {
             Self::Measured => None,
@@ -58,7 +55,6 @@ impl Origin {
 
     /// What an interval of that confidence is called. Seeds of a simulation draw the same models again
     /// and again: their spread holds no truth with any confidence.
-    #[must_use]
     pub fn interval_name(self, confidence: f64) -> String {
         match self {
             Self::Measured | Self::Emulated => {

@@ -11,12 +11,10 @@ pub enum ParamValue {
 }
 
 impl ParamValue {
-    #[must_use]
     pub fn parse(text: &str) -> Self {
         text.parse().map_or_else(|_| Self::Text(text.to_owned()), Self::Int)
     }
 
-    #[must_use]
     pub fn as_int(&self) -> Option<i64> {
         match self {
             Self::Int(n) => Some(*n),
@@ -115,7 +113,6 @@ impl WorkloadSpec {
 }
 
 /// `name` or `name:key=value,…`: the label of a row, unique within a plan.
-#[must_use]
 pub fn label(name: &str, params: &Params) -> String {
     let mut text = name.to_owned();
     for (index, (key, value)) in params.iter().enumerate() {

@@ -6,7 +6,6 @@ use std::fmt::Write;
 
 /// Whether a character can steer a terminal or reorder the text around it: controls (C0 with line
 /// ends and tabs, DEL, C1) and those that set the direction of writing.
-#[must_use]
 pub fn is_steering(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{061C}' | '\u{200E}' | '\u{200F}')
@@ -15,14 +14,12 @@ pub fn is_steering(c: char) -> bool {
 
 /// The text with a space for every steering character, line ends and tabs too: for tables and
 /// sentences, which such a character would break.
-#[must_use]
 pub fn clean(text: &str) -> String {
     text.chars().map(|c| if is_steering(c) { ' ' } else { c }).collect()
 }
 
 /// The text as it may be printed: line ends and tabs stay, every other steering character is shown
 /// as `\u001b`. JSON is the same data afterwards, for it writes a character so too.
-#[must_use]
 pub fn printable(text: &str) -> Cow<'_, str> {
     let is_shown = |c: char| is_steering(c) && !matches!(c, '\n' | '\t');
     if !text.contains(is_shown) {

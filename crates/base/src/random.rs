@@ -11,7 +11,6 @@ use rand_core::{Rng, SeedableRng};
 pub struct Stream(ChaCha8Rng);
 
 impl Stream {
-    #[must_use]
     pub fn new(seed: u64, purpose: &str, index: u64) -> Self {
         let mut key = [0u8; 32];
         key[..8].copy_from_slice(&seed.to_le_bytes());

@@ -5,7 +5,6 @@ const LISTED: usize = 20;
 
 /// The known name nearest to what was typed, if any is near enough to be worth saying. A name
 /// without its family, `sieve` for `aim9/sieve`, is as near as can be.
-#[must_use]
 pub fn nearest<'a>(typed: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let likeness = |name: &str| {
         let own = name.rsplit_once('/').map_or(name, |(_, own)| own);
@@ -20,7 +19,6 @@ pub fn nearest<'a>(typed: &str, known: impl IntoIterator<Item = &'a str>) -> Opt
 }
 
 /// A sentence for an unknown name: what it was, the nearest, else all that are known.
-#[must_use]
 pub fn unknown(kind: &str, typed: &str, known: &[&str]) -> String {
     match nearest(typed, known.iter().copied()) {
         Some(name) => format!("there is no {kind} '{typed}'; did you mean '{name}'?"),

@@ -12,13 +12,11 @@ use std::time::Duration;
 pub struct Nanos(pub u64);
 
 impl Nanos {
-    #[must_use]
     pub fn seconds(self) -> f64 {
         self.0 as f64 / 1e9
     }
 
     /// From seconds; negative values and NaN become 0.
-    #[must_use]
     pub fn from_seconds(seconds: f64) -> Self {
         Self((seconds.max(0.0) * 1e9) as u64)
     }
@@ -90,7 +88,6 @@ pub fn parse_duration(text: &str) -> Result<Duration, BadDuration> {
 }
 
 /// Seconds for people: `840 ms`, `12.3 s`, `4 min 05 s`, `2 h 10 min`.
-#[must_use]
 pub fn human_seconds(seconds: f64) -> String {
     if !seconds.is_finite() {
         return "unknown".to_owned();

@@ -14,7 +14,6 @@ pub struct Warning {
 }
 
 impl Warning {
-    #[must_use]
     pub fn new(kind: &str, text: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self { kind: kind.to_owned(), text: text.into(), remedy: remedy.into() }
     }

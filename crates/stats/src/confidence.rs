@@ -21,19 +21,16 @@ pub const EQUIVALENCE: f64 = EQUIVALENCE_PERCENT as f64 / 100.0;
 pub const LEVEL: f64 = 1.0 - CONFIDENCE;
 
 /// What the intervals shown are called: `95 % interval`.
-#[must_use]
 pub fn interval() -> String {
     format!("{PERCENT} % interval")
 }
 
 /// What the interval that must lie inside the margin is called: `90 % interval`.
-#[must_use]
 pub fn equivalence_interval() -> String {
     format!("{EQUIVALENCE_PERCENT} % interval")
 }
 
 /// [`LEVEL`] in words: `0.05`.
-#[must_use]
 pub fn level() -> String {
     format!("0.{:02}", 100 - PERCENT)
 }

@@ -31,7 +31,6 @@ const SET_ASIDE_MAX: f64 = 0.1;
 type Block<'a> = BTreeMap<&'a str, &'a Reading>;
 
 /// Analyses the readings of a plan of `cputime`; `None` for another plan.
-#[must_use]
 pub fn summarise(
     plan: &Plan,
     readings: &[Reading],

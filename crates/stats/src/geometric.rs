@@ -7,7 +7,6 @@ use coretwin_base::study::reading::Better;
 ///
 /// The right mean for ratios: the quotient of two geometric means is the geometric mean of the
 /// quotients (Fleming & Wallace, Communications of the ACM 29, 1986).
-#[must_use]
 pub fn mean(values: &[f64]) -> Option<f64> {
     if values.is_empty() || !values.iter().all(|value| value.is_finite() && *value > 0.0) {
         return None;
@@ -18,7 +17,6 @@ pub fn mean(values: &[f64]) -> Option<f64> {
 
 /// How many times better `value` is than `reference`: above 1 is better. `None` unless both are above
 /// 0 and finite.
-#[must_use]
 pub fn ratio(reference: f64, value: f64, better: Better) -> Option<f64> {
     if !(reference > 0.0 && value > 0.0 && reference.is_finite() && value.is_finite()) {
         return None;
@@ -31,7 +29,6 @@ pub fn ratio(reference: f64, value: f64, better: Better) -> Option<f64> {
 
 /// The "speed-up" column of the article's tables 1 to 7: HT over no HT (for times no HT over HT),
 /// less 1, in percent, rounded to the nearest whole number, halves away from 0.
-#[must_use]
 pub fn speed_up_percent(no_ht: f64, ht: f64, better: Better) -> Option<i64> {
     let percent = (ratio(no_ht, ht, better)? - 1.0) * 100.0;
     Some(libm::round(percent) as i64)

@@ -5,7 +5,6 @@
 ///
 /// Source: Holm, *A simple sequentially rejective multiple test procedure*, Scandinavian Journal of
 /// Statistics 6 (1979).
-#[must_use]
 pub fn adjust(p_values: &[f64]) -> Vec<f64> {
     let known = |p: f64| if p.is_nan() { 1.0 } else { p };
     let mut order: Vec<usize> = (0..p_values.len()).collect();

@@ -21,7 +21,6 @@ const SET_MIN: usize = 4;
 ///
 /// Source: Williams, *Experimental designs balanced for the estimation of residual effects of
 /// treatments*, Australian Journal of Scientific Research A 2 (1949).
-#[must_use]
 pub fn balanced(arms: usize, blocks: usize, stream: &mut Stream) -> Vec<Vec<u16>> {
     // A plan's arm index is 16 bits wide; nobody compares more.
     let arms = u16::try_from(arms).unwrap_or(u16::MAX);

@@ -25,7 +25,6 @@ pub struct Paired {
 
 impl Paired {
     /// From one difference per block; `None` if there is no difference.
-    #[must_use]
     pub fn new(differences: &[f64]) -> Option<Self> {
         let blocks = u32::try_from(differences.len()).ok().filter(|&blocks| blocks > 0)?;
         let mean = differences.iter().sum::<f64>() / f64::from(blocks);
@@ -36,30 +35,25 @@ impl Paired {
     }
 
     /// Degrees of freedom; `None` for fewer than two blocks, which tell nothing about spread.
-    #[must_use]
     pub fn degrees(&self) -> Option<f64> {
         (self.degrees >= 1.0).then_some(self.degrees)
     }
 
-    #[must_use]
     pub fn standard_error(&self) -> f64 {
         self.deviation / libm::sqrt(f64::from(self.blocks))
     }
 
     /// Half-width that the spread alone gives: t·s/√n, times `widening` (1 for the plain interval).
     /// More blocks make it smaller, which they never do of `rounding`.
-    #[must_use]
     pub fn half_width_of_spread(&self, confidence: f64, widening: f64) -> Option<f64> {
         let critical = student::critical(confidence, self.degrees()?);
         Some(widening * critical * self.standard_error())
     }
 
-    #[must_use]
     pub fn half_width(&self, confidence: f64, widening: f64) -> Option<f64> {
         Some(self.half_width_of_spread(confidence, widening)? + self.rounding)
     }
 
-    #[must_use]
     pub fn interval(&self, confidence: f64, widening: f64) -> Option<(f64, f64)> {
         let half = self.half_width(confidence, widening)?;
         Some((self.mean - half, self.mean + half))
@@ -67,7 +61,6 @@ impl Paired {
 
     /// Two-sided p-value of no effect. It belongs to the interval of the same widening: below 1
     /// less a confidence exactly if the interval of that confidence excludes 0.
-    #[must_use]
     pub fn p(&self, widening: f64) -> Option<f64> {
         let degrees = self.degrees()?;
         let error = self.standard_error() * widening;
@@ -88,7 +81,6 @@ impl Paired {
 /// Source: Hodges & Lehmann, *Estimates of location based on rank tests*, Annals of Mathematical
 /// Statistics 34 (1963). The median is found by bisection over the representable numbers, each step
 /// counting in one pass over the sorted differences, so that the time is n log n, not n².
-#[must_use]
 pub fn hodges_lehmann(differences: &[f64]) -> Option<f64> {
     if differences.is_empty() || differences.iter().any(|d| !d.is_finite()) {
         return None;

@@ -13,7 +13,6 @@ use std::collections::BTreeMap;
 /// it: the one with the best mean over rows, the smaller of two that are equally good. Counts that
 /// failed, or were not read in every such row, are passed over. An arm without any usable reading
 /// is left out.
-#[must_use]
 pub fn choose_threads(plan: &Plan, readings: &[Reading]) -> BTreeMap<String, u32> {
     let screened: BTreeMap<&str, &PlanRow> = plan
         .rows

@@ -23,7 +23,6 @@ pub(crate) const FORECAST_MAX: u32 = 1_000_000;
 
 /// The factor for a study with these looks after so many blocks: 1 where the number of blocks was
 /// fixed beforehand. Between two looks that of the one before holds, which is the larger.
-#[must_use]
 pub fn widening(looks: &[u32], blocks: u32) -> f64 {
     if looks.len() < 2 {
         return 1.0;

@@ -11,7 +11,6 @@ const TERMS_MAX: u32 = 300;
 ///
 /// Source: NIST Digital Library of Mathematical Functions, 8.17.22 (continued fraction) and 8.17.4
 /// (symmetry), evaluated by the modified Lentz method (3.10).
-#[must_use]
 pub fn incomplete_beta(a: f64, b: f64, x: f64) -> f64 {
     if x <= 0.0 {
         return 0.0;
@@ -55,7 +54,6 @@ fn beta_fraction(a: f64, b: f64, x: f64) -> f64 {
 /// Probability of a value at least as far from 0 as `t`, on either side.
 ///
 /// Source: DLMF 8.17 with x = ν/(ν + t²); NIST/SEMATECH e-Handbook 1.3.6.6.4.
-#[must_use]
 pub fn two_sided(t: f64, degrees: f64) -> f64 {
     if t.is_nan() {
         return f64::NAN;
@@ -85,7 +83,6 @@ fn density(t: f64, degrees: f64) -> f64 {
 ///
 /// Newton's method on the tail, kept inside a bracket; 1 and 2 degrees are the closed forms
 /// (Shaw, *Sampling Student's T distribution*, 2006).
-#[must_use]
 pub fn quantile(p: f64, degrees: f64) -> f64 {
     if !(p > 0.0 && p < 1.0 && degrees >= 1.0) {
         return f64::NAN;
@@ -125,7 +122,6 @@ pub fn quantile(p: f64, degrees: f64) -> f64 {
 }
 
 /// The t of a two-sided interval of that confidence (0.95 is 95 %).
-#[must_use]
 pub fn critical(confidence: f64, degrees: f64) -> f64 {
     quantile(f64::midpoint(1.0, confidence), degrees)
 }

@@ -17,7 +17,6 @@ const POWER: f64 = 0.80;
 ///
 /// Source: Schuirmann, *A comparison of the two one-sided tests procedure …*, Journal of
 /// Pharmacokinetics and Biopharmaceutics 15 (1987).
-#[must_use]
 pub fn decide(effect: &Paired, margin: f64, widening: f64) -> Option<Verdict> {
     let inner = effect.interval(EQUIVALENCE, widening)?;
     let outer = effect.interval(CONFIDENCE, widening)?;
@@ -25,7 +24,6 @@ pub fn decide(effect: &Paired, margin: f64, widening: f64) -> Option<Verdict> {
 }
 
 /// The verdict of the intervals of [`EQUIVALENCE`] and of [`CONFIDENCE`] of the same effect.
-#[must_use]
 pub fn of_intervals(inner: (f64, f64), outer: (f64, f64), margin: f64) -> Verdict {
     if -margin < inner.0 && inner.1 < margin {
         Verdict::NoMaterialDifference
@@ -49,7 +47,6 @@ pub(crate) fn margin(share: f64, scale: Scale, value: f64) -> f64 {
 
 /// What is left of a verdict on one of many rows: HELPS and HURTS need a p-value, adjusted over all
 /// of them, below [`LEVEL`]. Without one the verdict stands.
-#[must_use]
 pub fn adjusted(verdict: Verdict, p_adjusted: Option<f64>) -> Verdict {
     match (verdict, p_adjusted) {
         (Verdict::Helps | Verdict::Hurts, Some(p)) if p >= LEVEL => Verdict::Inconclusive,
@@ -65,7 +62,6 @@ pub fn adjusted(verdict: Verdict, p_adjusted: Option<f64>) -> Verdict {
 /// The mean of n blocks lies around the effect like Student's t with n − 1 degrees, times s/√n: near
 /// enough to the noncentral t (Lachin, *Introduction to sample size determination and power analysis
 /// for clinical trials*, Controlled Clinical Trials 2, 1981).
-#[must_use]
 pub fn blocks_needed(
     effect: &Paired,
     margin: f64,

@@ -19,13 +19,11 @@ pub struct Spread {
 
 impl Estimate {
     /// A mean with its standard error, and the degrees of freedom of that.
-    #[must_use]
     pub fn new(mean: f64, standard_error: f64, degrees: f64) -> Self {
         Self { mean, spread: Some(Spread { standard_error, degrees }) }
     }
 
     /// A mean of which nothing more is known.
-    #[must_use]
     pub fn point(mean: f64) -> Self {
         Self { mean, spread: None }
     }
@@ -33,7 +31,6 @@ impl Estimate {
     /// The mean of these differences; `widening` is the factor on its intervals (1 for the plain
     /// ones). It goes into the standard error, and rounding does, so that the interval shown is that
     /// of [`Paired::interval`].
-    #[must_use]
     pub fn of(paired: &Paired, widening: f64) -> Self {
         let spread = paired.degrees().map(|degrees| {
             let mut standard_error = widening * paired.standard_error();
@@ -65,7 +62,6 @@ impl Estimate {
         Self { mean: self.mean - other.mean, spread }
     }
 
-    #[must_use]
     pub fn interval(&self, confidence: f64) -> Option<(f64, f64)> {
         let Spread { standard_error, degrees } = self.spread?;
         let half = student::critical(confidence, degrees) * standard_error;
@@ -73,7 +69,6 @@ impl Estimate {
     }
 
     /// Two-sided p-value of a true mean of 0.
-    #[must_use]
     pub fn p(&self) -> Option<f64> {
         let Spread { standard_error, degrees } = self.spread?;
         if standard_error == 0.0 {

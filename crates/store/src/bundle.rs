@@ -75,12 +75,10 @@ impl Bundle {
         Ok((bundle, plan))
     }
 
-    #[must_use]
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    #[must_use]
     pub fn path(&self, file: &str) -> PathBuf {
         self.folder.join(file)
     }

@@ -59,7 +59,6 @@ pub enum Error {
 
 impl Error {
     /// Its words for where the file is named already.
-    #[must_use]
     pub fn beside(&self, file: &Path) -> String {
         let text = self.to_string();
         match text.strip_prefix(&file.display().to_string()) {

@@ -39,7 +39,6 @@ pub struct FleetBundle {
 }
 
 /// SHA-256, as hexadecimal digits.
-#[must_use]
 pub fn sha256(bytes: &[u8]) -> String {
     hexadecimal(&Sha256::digest(bytes))
 }
@@ -216,7 +215,6 @@ impl FleetBundle {
         Ok(())
     }
 
-    #[must_use]
     pub fn has(&self, name: &str) -> bool {
         if name == crate::JOURNAL { self.journal.is_some() } else { self.files.contains_key(name) }
     }
@@ -226,7 +224,6 @@ impl FleetBundle {
     }
 
     /// A file of it other than its journal, where it has one.
-    #[must_use]
     pub fn file(&self, name: &str) -> Option<&[u8]> {
         self.files.get(name).map(Vec::as_slice)
     }

@@ -82,12 +82,10 @@ impl FleetFolder {
         Ok((fleet, plan))
     }
 
-    #[must_use]
     pub fn path(&self, name: &str) -> PathBuf {
         self.folder.join(name)
     }
 
-    #[must_use]
     pub fn folder(&self) -> &Path {
         &self.folder
     }
@@ -107,7 +105,6 @@ impl FleetFolder {
     }
 
     /// The log of a task, where its engine keeps one here.
-    #[must_use]
     pub fn log(&self, task: u32) -> PathBuf {
         self.path(LOGS).join(format!("task-{task}.log"))
     }
@@ -147,7 +144,6 @@ impl FleetFolder {
 
 /// Stands for bundles as they are now, for a plan and this version of the program: another as soon as
 /// one of them is changed, in place too, or comes, or goes.
-#[must_use]
 pub fn stamp(plan: &FleetPlan, files: &[PathBuf]) -> String {
     let mut text = format!("{}\n{}\n", env!("CARGO_PKG_VERSION"), plan.digest);
     for path in files {

@@ -28,7 +28,6 @@ pub struct Read {
 impl Read {
     /// Whether its lines have no checksums, as those of older versions: that a digit was changed
     /// cannot be noticed.
-    #[must_use]
     pub fn is_unchecked(&self) -> bool {
         self.first[1].is_some()
     }

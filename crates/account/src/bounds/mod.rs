@@ -58,7 +58,6 @@ pub struct Bounds {
 impl Bounds {
     /// Ready to start on this sibling map. The looks of `effort` are pieces; each reads every thread if it
     /// is to be thorough, else as many as it may.
-    #[must_use]
     pub fn new(root: &Root, siblings: Siblings, effort: Effort) -> Self {
         let now = Instant::now();
         Self {

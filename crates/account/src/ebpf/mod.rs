@@ -38,7 +38,6 @@ pub struct Ebpf {
 
 impl Ebpf {
     /// Ready to start on this sibling map.
-    #[must_use]
     pub fn new(root: &Root, siblings: Siblings) -> Self {
         Self {
             root: root.clone(),

@@ -69,7 +69,6 @@ impl Known {
     }
 
     /// Yield and slowdown of a measurement; a yield that was not measured is none.
-    #[must_use]
     pub fn of_measurement(from: &MeasuredFactors) -> (Option<Self>, Self) {
         let core_yield = from.factors.core_yield.map(|known| Self::measured(known, from));
         (core_yield, Self::measured(from.factors.slowdown, from))
@@ -127,13 +126,11 @@ impl Valuation {
     }
 
     /// The factors of cores of n CPUs; of the largest known ones for more.
-    #[must_use]
     pub fn factors(&self, threads_per_core: usize) -> &Factors {
         let last = self.by_threads.len() - 1;
         &self.by_threads[threads_per_core.saturating_sub(1).min(last)]
     }
 
-    #[must_use]
     pub fn largest(&self) -> &Factors {
         self.factors(self.by_threads.len())
     }

@@ -117,7 +117,6 @@ fn search(
 
 /// About how many rounds a probe of so many CPUs takes where cores have one or two of them and
 /// nobody disturbs.
-#[must_use]
 pub fn rounds_expected(cpus: usize, caches: bool) -> u32 {
     let direct = 3 * verify::REPEATS_MIN as u32;
     let few = if cpus <= FEW { (cpus * cpus.saturating_sub(1) / 2) as u32 } else { 1 };

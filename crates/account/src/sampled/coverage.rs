@@ -14,7 +14,6 @@ const LOOKS_EXACT: f64 = 10_000.0;
 /// The lowest share that would give as much as was seen with a probability of 2.5 %.
 /// `hits` of `looks`, which need not be whole: looks of unequal weight count as the number of equal
 /// ones that would be as precise.
-#[must_use]
 pub(crate) fn lowest(hits: f64, looks: f64) -> f64 {
     if hits <= 0.0 || looks <= 0.0 {
         return 0.0;
@@ -31,13 +30,11 @@ pub(crate) fn lowest(hits: f64, looks: f64) -> f64 {
 }
 
 /// The highest such share.
-#[must_use]
 pub(crate) fn highest(hits: f64, looks: f64) -> f64 {
     1.0 - lowest(looks - hits, looks)
 }
 
 /// How long something lasted that was seen in `seen_s` of `elapsed_s` by so many looks.
-#[must_use]
 pub(crate) fn seen_s(seen_s: f64, elapsed_s: f64, looks: f64) -> Span {
     let share = if elapsed_s > 0.0 { (seen_s / elapsed_s).clamp(0.0, 1.0) } else { 0.0 };
     Span {

@@ -84,7 +84,6 @@ pub struct Sampled {
 
 impl Sampled {
     /// Ready to start on this sibling map.
-    #[must_use]
     pub fn new(root: &Root, siblings: Siblings, effort: Effort) -> Self {
         let now = Instant::now();
         Self {

@@ -28,7 +28,6 @@ pub struct Experiment {
 }
 
 impl Experiment {
-    #[must_use]
     pub fn condition(&self, row: &str) -> Option<&Condition> {
         self.conditions.iter().find(|condition| condition.name == row)
     }
@@ -43,7 +42,6 @@ pub struct Pair {
 }
 
 impl Pair {
-    #[must_use]
     pub fn cpus(&self) -> CpuSet {
         [self.work, self.neighbour].into_iter().collect()
     }
@@ -64,7 +62,6 @@ pub enum Relation {
 
 impl Relation {
     /// Whether what is measured on the pair is an effect of SMT.
-    #[must_use]
     pub fn is_smt(self) -> bool {
         matches!(self, Self::Siblings | Self::Probed)
     }
@@ -86,7 +83,6 @@ pub enum Place {
 }
 
 impl Place {
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Alone => "alone",
@@ -99,7 +95,6 @@ impl Place {
     }
 
     /// Where the spinners are, in words that follow "2 spinners".
-    #[must_use]
     pub fn about(self) -> &'static str {
         match self {
             Self::Alone => "alone",
@@ -152,7 +147,6 @@ impl SpinnerKind {
     ];
 
     /// The name people type; that of a command is `command`.
-    #[must_use]
     pub fn name(self) -> &'static str {
         Self::NAMED.iter().find(|(_, kind, _)| *kind == self).map_or("command", |(name, ..)| name)
     }
@@ -186,7 +180,6 @@ pub mod metric {
     /// CPU time of all spinners from their start to their end, in seconds.
     pub const SPINNER_CPU: &str = "spinner_cpu_s";
     /// Progress of one spinner, by its number from 0: what it counted, per second.
-    #[must_use]
     pub fn spinner_rate(spinner: u32) -> String {
         format!("spinner_{spinner}_rate")
     }

@@ -21,7 +21,6 @@ pub enum FactorOrigin {
 
 impl FactorOrigin {
     /// The origin in words that follow a number.
-    #[must_use]
     pub fn words(&self) -> String {
         match self {
             Self::Given => "given".to_owned(),
@@ -55,7 +54,6 @@ pub struct Factors {
 }
 
 impl Factors {
-    #[must_use]
     pub fn threads_per_core(&self) -> usize {
         self.core_yield.by_busy.len()
     }

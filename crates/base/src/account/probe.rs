@@ -23,7 +23,6 @@ pub enum Contention {
 }
 
 impl Contention {
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Ports => "ports",
@@ -49,7 +48,6 @@ pub enum Sharing {
 }
 
 impl Sharing {
-    #[must_use]
     pub fn words(self) -> &'static str {
         match self {
             Self::Core => "a core",
@@ -140,13 +138,11 @@ pub struct Probe {
 }
 
 impl Probe {
-    #[must_use]
     pub fn decided(&self) -> CpuSet {
         self.cpus.difference(&self.undecided)
     }
 
     /// How good it is, in words, for whoever relies on it later.
-    #[must_use]
     pub fn quality(&self) -> String {
         let rounds = self.rounds.saturating_add(self.rounds_disturbed);
         let disturbed = 100.0 * f64::from(self.rounds_disturbed) / f64::from(rounds.max(1));
@@ -164,7 +160,6 @@ impl Probe {
 
     /// Whether a later result is to stand in its place: one that decides as many CPUs, or that finds
     /// otherwise of CPUs both decide.
-    #[must_use]
     pub fn gives_way_to(&self, later: &Self) -> bool {
         let group = |probe: &Self, cpu: CpuId, both: &CpuSet| {
             let group = probe.groups.iter().find(|group| group.contains(cpu));

@@ -37,7 +37,6 @@ pub enum BadSiblings {
 
 impl Siblings {
     /// The kernel's map of the CPUs that are online.
-    #[must_use]
     pub fn of_kernel(topology: &Topology) -> Self {
         let mut cores = BTreeMap::<_, CpuSet>::new();
         for cpu in topology.cpus.iter().filter(|cpu| cpu.online) {
@@ -47,7 +46,6 @@ impl Siblings {
     }
 
     /// Groups found by a probe; every other CPU stands alone.
-    #[must_use]
     pub fn of_probe(groups: &[CpuSet], online: &CpuSet) -> Self {
         let groups = groups.iter().map(|group| group.intersection(online)).collect();
         Self::new(SiblingsOrigin::Probed, groups, online)
@@ -92,19 +90,16 @@ impl Siblings {
         Self { origin, cores }
     }
 
-    #[must_use]
     pub fn cpus(&self) -> CpuSet {
         self.cores.iter().flat_map(CpuSet::iter).collect()
     }
 
     /// Index of the core a CPU belongs to, in [`Self::cores`].
-    #[must_use]
     pub fn core_of(&self, cpu: CpuId) -> Option<usize> {
         self.cores.iter().position(|core| core.contains(cpu))
     }
 
     /// The largest number of CPUs of a core; 1 where there are no siblings.
-    #[must_use]
     pub fn threads_per_core_max(&self) -> usize {
         self.cores.iter().map(CpuSet::len).max().unwrap_or(1)
     }

@@ -19,7 +19,6 @@ impl MethodName {
     /// Every method, the best first.
     pub const ALL: [Self; 3] = [Self::Ebpf, Self::Sampled, Self::Bounds];
 
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Ebpf => "ebpf",
@@ -74,7 +73,6 @@ pub struct Balance {
 
 impl Balance {
     /// All parts together; [`cpus_s`](Self::cpus_s) if the method missed nothing.
-    #[must_use]
     pub fn sum_s(&self) -> f64 {
         self.tasks_s + self.idle_s + self.offline_s + self.uncharged_s
     }
@@ -158,18 +156,15 @@ pub struct Run {
 }
 
 impl Run {
-    #[must_use]
     pub fn threads_per_core(&self) -> usize {
         self.by_busy_s.len()
     }
 
-    #[must_use]
     pub fn raw_s(&self) -> f64 {
         self.by_busy_s.iter().map(|span| span.value).sum()
     }
 
     /// Time with no other busy.
-    #[must_use]
     pub fn alone_s(&self) -> Span {
         self.by_busy_s.first().copied().unwrap_or_default()
     }

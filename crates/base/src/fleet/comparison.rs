@@ -37,7 +37,6 @@ pub struct FleetComparison {
 }
 
 impl FleetComparison {
-    #[must_use]
     pub fn interval_name(&self) -> String {
         Origin::of_change(self.fleets.iter().filter_map(|fleet| fleet.origin))
             .interval_name(self.confidence)

@@ -137,7 +137,6 @@ pub struct FileDigest {
 
 impl FleetPlan {
     /// Why a task of that number does not count; `None` if the fleet has it.
-    #[must_use]
     pub fn unplanned(&self, number: u32) -> Option<String> {
         let is_planned = self.tasks.iter().any(|task| task.number == number);
         (!is_planned).then(|| format!("it is of task {number}, which this fleet never planned"))
@@ -155,13 +154,11 @@ impl FleetPlan {
         Ok(())
     }
 
-    #[must_use]
     pub fn count(&self) -> u32 {
         u32::try_from(self.tasks.len()).unwrap_or(u32::MAX)
     }
 
     /// The first digits of the digest, enough to tell fleets apart in names.
-    #[must_use]
     pub fn short(&self) -> &str {
         self.digest.get(..12).unwrap_or(&self.digest)
     }

@@ -45,7 +45,6 @@ pub struct FleetSummary {
 }
 
 impl FleetSummary {
-    #[must_use]
     pub fn interval_name(&self) -> String {
         self.origin.unwrap_or_default().interval_name(self.confidence)
     }

@@ -37,7 +37,6 @@ pub struct BadCpuList {
 }
 
 impl CpuSet {
-    #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
@@ -85,17 +84,14 @@ impl CpuSet {
         self.0.insert(cpu);
     }
 
-    #[must_use]
     pub fn contains(&self, cpu: CpuId) -> bool {
         self.0.contains(&cpu)
     }
 
-    #[must_use]
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -105,7 +101,6 @@ impl CpuSet {
         self.0.iter().copied()
     }
 
-    #[must_use]
     pub fn first(&self) -> Option<CpuId> {
         self.0.first().copied()
     }
@@ -125,7 +120,6 @@ impl CpuSet {
         Self(self.0.difference(&other.0).copied().collect())
     }
 
-    #[must_use]
     pub fn is_subset(&self, other: &Self) -> bool {
         self.0.is_subset(&other.0)
     }

@@ -88,7 +88,6 @@ impl Environment {
     }
 
     /// The machine when the study began, whichever session that was; `None` before its first arm.
-    #[must_use]
     pub fn at_first(&self) -> Option<&Moment> {
         self.moments.get("e0")
     }
@@ -96,7 +95,6 @@ impl Environment {
 
 /// `cpu.0.governor`, `cpu.1.governor`, … as one `cpu.*.governor`: the value, or each value with its
 /// CPUs. Other facts stay as they are.
-#[must_use]
 pub fn folded(facts: &Facts) -> Facts {
     let mut per_cpu: BTreeMap<String, BTreeMap<&str, CpuSet>> = BTreeMap::new();
     let mut folded = Facts::new();

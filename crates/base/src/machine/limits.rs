@@ -23,7 +23,6 @@ pub enum Limit {
 }
 
 impl Limit {
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::OpenFiles => "open files of one process (ulimit -Hn)",

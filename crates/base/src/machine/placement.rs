@@ -28,7 +28,6 @@ impl Placement {
     pub const ALL: [Self; 5] =
         [Self::Free, Self::SameCpu, Self::Siblings, Self::Cores, Self::Packages];
 
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Free => "free",
@@ -39,7 +38,6 @@ impl Placement {
         }
     }
 
-    #[must_use]
     pub fn about(self) -> &'static str {
         match self {
             Self::Free => "anywhere in the arm; the scheduler decides",
@@ -50,7 +48,6 @@ impl Placement {
         }
     }
 
-    #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|placement| placement.name() == name)
     }

@@ -13,7 +13,6 @@ pub const OPS: &str = "sys/kernel/sched_ext/root/ops";
 /// The scheduler in charge, as an arm names it: `kernel` for the kernel's own, `core-queue` for ours,
 /// else the loaded scheduler's own name. One that is on its way in or out shows that. The arguments
 /// are what the two files hold; `None` where they cannot be read.
-#[must_use]
 pub fn in_charge(state: Option<&str>, ops: Option<&str>) -> String {
     let state = state.map_or("disabled", str::trim);
     let name = match ops.map(str::trim) {
@@ -29,7 +28,6 @@ pub fn in_charge(state: Option<&str>, ops: Option<&str>) -> String {
 }
 
 /// The name of an arm's scheduler without its parameters: `core-queue` of `core-queue[active=off]`.
-#[must_use]
 pub fn name_of(scheduler: &str) -> &str {
     scheduler.split_once('[').map_or(scheduler, |(name, _)| name)
 }

@@ -119,7 +119,6 @@ pub enum SmtControl {
 }
 
 impl SmtControl {
-    #[must_use]
     pub fn parse(word: &str) -> Self {
         match word.trim() {
             "on" => Self::On,
@@ -134,7 +133,6 @@ impl SmtControl {
         }
     }
 
-    #[must_use]
     pub fn word(&self) -> String {
         match self {
             Self::On => "on".to_owned(),
@@ -207,7 +205,6 @@ pub struct SiblingsAgree {
 impl Topology {
     /// A regular machine, everything online and allowed, siblings numbered one after the other:
     /// what simulated machines and tests start from.
-    #[must_use]
     pub fn regular(packages: u32, cores_per_package: u32, threads_per_core: u32) -> Self {
         let cores = packages * cores_per_package;
         let of_core = |core: u32| -> CpuSet {
@@ -255,13 +252,11 @@ impl Topology {
         }
     }
 
-    #[must_use]
     pub fn cpu(&self, cpu: CpuId) -> Option<&Cpu> {
         self.cpus.iter().find(|entry| entry.cpu == cpu)
     }
 
     /// The usable CPUs of each core, cores in order of number, empty cores left out.
-    #[must_use]
     pub fn usable_cores(&self) -> Vec<(CoreId, CpuSet)> {
         let mut cores: BTreeMap<CoreId, CpuSet> = BTreeMap::new();
         for cpu in self.cpus.iter().filter(|cpu| self.allowed.contains(cpu.cpu)) {
@@ -271,7 +266,6 @@ impl Topology {
     }
 
     /// How many cores these CPUs are on; `None` if no file tells of some of them.
-    #[must_use]
     pub fn cores_of(&self, cpus: &CpuSet) -> Option<u32> {
         let on = self.cpus.iter().filter(|cpu| cpus.contains(cpu.cpu)).map(|cpu| cpu.core);
         let cores = on.collect::<std::collections::BTreeSet<_>>().len();
@@ -281,19 +275,16 @@ impl Topology {
 
     /// Whether the processor is QEMU's emulation in software (TCG), which says so as hypervisor, or in
     /// the processor's name: then CPUs share no resources of a core, whatever the topology says.
-    #[must_use]
     pub fn is_emulated(&self) -> bool {
         let model = self.cpuinfo.model_name.as_deref();
         self.hypervisor.as_deref() == Some(EMULATOR)
             || model.is_some_and(|name| name.contains("TCG"))
     }
 
-    #[must_use]
     pub fn origin(&self) -> Origin {
         if self.is_emulated() { Origin::Emulated } else { Origin::Measured }
     }
 
-    #[must_use]
     pub fn has_usable_siblings(&self) -> bool {
         self.usable_cores().iter().any(|(_, cpus)| cpus.len() > 1)
     }

@@ -35,7 +35,6 @@ pub struct Ways {
 }
 
 impl Ways {
-    #[must_use]
     pub fn each(&self) -> [(&'static str, &Way); 3] {
         [("switch", &self.switch), ("boot", &self.boot), ("core scheduling", &self.core_scheduling)]
     }
@@ -49,7 +48,6 @@ pub struct WithoutSmt {
 }
 
 impl WithoutSmt {
-    #[must_use]
     pub fn cost(&self) -> String {
         let names = |wanted: &dyn Fn(&Exposure) -> bool| -> String {
             let named = self.security.iter().filter(|exposure| wanted(exposure));
@@ -77,7 +75,6 @@ impl WithoutSmt {
         }
     }
 
-    #[must_use]
     pub fn choice(&self) -> String {
         let each = self.ways.each().map(|(name, way)| {
             format!("{name} {}", if way.available { "available" } else { "not available" })

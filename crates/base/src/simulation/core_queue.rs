@@ -86,12 +86,10 @@ impl Options {
     }
 
     /// The value of a parameter; `None` if there is no such parameter.
-    #[must_use]
     pub fn number(&self, name: &str) -> Option<i64> {
         self.iter().find(|(parameter, _)| parameter.name == name).map(|(_, value)| value)
     }
 
-    #[must_use]
     pub fn is_on(&self, name: &str) -> bool {
         self.number(name).is_some_and(|value| value != 0)
     }
@@ -101,7 +99,6 @@ impl Options {
     }
 
     /// What differs from the defaults, as it is typed: `name=value`.
-    #[must_use]
     pub fn changed(&self) -> Vec<String> {
         self.iter()
             .filter(|(parameter, value)| parameter.default != *value)

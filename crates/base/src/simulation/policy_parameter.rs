@@ -15,12 +15,10 @@ pub struct Parameter {
 }
 
 impl Parameter {
-    #[must_use]
     pub const fn switch(name: &'static str, default: bool, about: &'static str) -> Self {
         Self { name, about, default: default as i64, low: 0, high: 1 }
     }
 
-    #[must_use]
     pub const fn number(
         name: &'static str,
         default: i64,
@@ -30,7 +28,6 @@ impl Parameter {
         Self { name, about, default, low, high }
     }
 
-    #[must_use]
     pub fn is_switch(&self) -> bool {
         (self.low, self.high) == (0, 1)
     }
@@ -53,7 +50,6 @@ impl Parameter {
     }
 
     /// A value of it, as it would be typed.
-    #[must_use]
     pub fn word(&self, value: i64) -> String {
         match (self.is_switch(), value) {
             (true, 0) => "off".to_owned(),

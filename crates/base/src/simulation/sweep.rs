@@ -30,7 +30,6 @@ pub struct SweepPlan {
 }
 
 impl SweepPlan {
-    #[must_use]
     pub fn cells(&self) -> u64 {
         let lists = [&self.policies, &self.topologies, &self.scenarios];
         lists.iter().map(|list| list.len() as u64).product::<u64>() * u64::from(self.seeds)

@@ -28,7 +28,6 @@ pub enum Promise {
 }
 
 impl Promise {
-    #[must_use]
     pub fn of(name: &str) -> Self {
         let starts_like_a_release = |name: &str| {
             let (major, rest) = name.split_once('.').unwrap_or((name, ""));
@@ -46,13 +45,11 @@ impl Promise {
     }
 
     /// Whether the machine itself can tell if it keeps this promise.
-    #[must_use]
     pub fn can_be_checked(&self) -> bool {
         !matches!(self, Self::Free(_))
     }
 
     /// What to boot, to follow "boot".
-    #[must_use]
     pub fn how(&self) -> String {
         match self {
             Self::Smt(true) => "with SMT on (without nosmt on the kernel command line)".to_owned(),
@@ -94,7 +91,6 @@ pub struct BootFacts {
 
 impl BootFacts {
     /// Leaves out of a command line what differs between equal boots.
-    #[must_use]
     pub fn settled(command_line: &str) -> String {
         let words = command_line.split_whitespace();
         let stays = |word: &&str| !NOISE.iter().any(|noise| word.starts_with(noise));

@@ -34,7 +34,6 @@ pub struct CommandSpec {
 
 impl CommandSpec {
     /// A command with nothing beside it: no metrics, no server, run once.
-    #[must_use]
     pub fn plain(argv: Vec<String>, timeout_s: f64) -> Self {
         Self {
             argv,

@@ -41,7 +41,6 @@ pub struct StudyComparison {
 }
 
 impl StudyComparison {
-    #[must_use]
     pub fn interval_name(&self) -> String {
         Origin::of_change(self.studies.iter().map(|study| study.origin))
             .interval_name(self.confidence)
@@ -99,7 +98,6 @@ pub struct Contrast {
 impl Contrast {
     /// Whether it is worse in the second study, and more surely so than the luck of looking at many
     /// lines allows.
-    #[must_use]
     pub fn is_regression(&self, confidence: f64) -> bool {
         self.change == Some(Change::Worse) && self.p_adjusted.is_some_and(|p| p < 1.0 - confidence)
     }

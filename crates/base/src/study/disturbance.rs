@@ -10,14 +10,12 @@ const STEAL: &str = "steal";
 
 /// The cause, as the journal has it: other processes used this share of the CPUs, above the limit;
 /// both 0 to 1.
-#[must_use]
 pub fn others(share: f64, limit: f64) -> String {
     cause(OTHERS, "other processes used", share, limit)
 }
 
 /// The cause, as the journal has it: the hypervisor took this share of the CPUs, above the limit;
 /// both 0 to 1.
-#[must_use]
 pub fn steal(share: f64, limit: f64) -> String {
     cause(STEAL, "the hypervisor took", share, limit)
 }
@@ -52,14 +50,12 @@ impl Disturbances {
         text.clone_into(&mut kind.latest);
     }
 
-    #[must_use]
     pub fn count(&self) -> u32 {
         self.kinds.values().map(|kind| kind.count).sum()
     }
 
     /// The most frequent cause, with the mean of its shares: "others used 48 % of the CPUs"; `None`
     /// if nothing was counted.
-    #[must_use]
     pub fn mostly(&self) -> Option<String> {
         let (name, kind) = self.kinds.iter().max_by_key(|(_, kind)| kind.count)?;
         let mean = kind.percents / f64::from(kind.count);

@@ -54,7 +54,6 @@ pub struct Job {
 
 impl Job {
     /// Work of no row, once and in one thread: placed freely, under whichever scheduler is in charge.
-    #[must_use]
     pub fn plain(work: Work, arm: String, cpus: CpuSet, timeout_s: f64) -> Self {
         Self {
             schema: SCHEMA,
@@ -135,7 +134,6 @@ pub struct Outcome {
 
 impl Outcome {
     /// The outcome of a run that failed before it could measure anything.
-    #[must_use]
     pub fn failed(why: impl Into<String>, unit: &str, better: Better) -> Self {
         Self {
             schema: SCHEMA,

@@ -105,7 +105,6 @@ pub struct PlanRow {
 }
 
 impl PlanRow {
-    #[must_use]
     pub fn runs_in(&self, arm: &str) -> bool {
         self.arms.is_empty() || self.arms.iter().any(|label| label == arm)
     }
@@ -137,7 +136,6 @@ pub enum Scale {
 }
 
 impl Scale {
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Ratio => "ratio",
@@ -286,7 +284,6 @@ impl Plan {
 
     /// Where its readings come from. What the rest of the plan shows wins over the word: no plan of a
     /// simulated machine is taken for a measured one.
-    #[must_use]
     pub fn origin(&self) -> Origin {
         match self.origin {
             _ if self.simulation.is_some() => Origin::Simulated,
@@ -299,46 +296,38 @@ impl Plan {
 
     /// Whether SMT is really switched, so that every visit to an arm is a switch of its own. On a
     /// simulated machine `off` is a boot, and a fresh one every time.
-    #[must_use]
     pub fn switches_smt(&self) -> bool {
         self.simulation.is_none() && self.arms.iter().any(|arm| arm.state == ArmState::Off)
     }
 
     /// Whether schedulers are compared on a host, so that every visit to an arm loads its own, or none.
     /// A simulated machine always has one of its policies.
-    #[must_use]
     pub fn changes_scheduler(&self) -> bool {
         self.machine == "host" && self.arms.iter().any(|arm| arm.scheduler != KERNEL)
     }
 
     /// Whether every visit to an arm is a boot of its own.
-    #[must_use]
     pub fn reboots(&self) -> bool {
         self.arms.iter().any(|arm| matches!(arm.state, ArmState::Boot(_)))
     }
 
-    #[must_use]
     pub fn reference_index(&self) -> usize {
         self.arms.iter().position(|arm| arm.label == self.reference_arm).unwrap_or(0)
     }
 
-    #[must_use]
     pub fn arm(&self, label: &str) -> Option<&PlanArm> {
         self.arms.iter().find(|arm| arm.label == label)
     }
 
-    #[must_use]
     pub fn row(&self, id: &str) -> Option<&PlanRow> {
         self.rows.iter().find(|row| row.id == id)
     }
 
-    #[must_use]
     pub fn blocks_max(&self) -> u32 {
         self.rules.looks.last().copied().unwrap_or(0)
     }
 
     /// The fewest blocks after which it could stop.
-    #[must_use]
     pub fn blocks_min(&self) -> u32 {
         self.rules.looks.first().copied().unwrap_or(0)
     }

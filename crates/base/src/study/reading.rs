@@ -16,7 +16,6 @@ pub enum Better {
 }
 
 impl Better {
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Higher => "higher",

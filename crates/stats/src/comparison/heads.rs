@@ -32,7 +32,6 @@ pub(super) fn heads(studies: [&StudyRecords<'_>; 2]) -> [String; 2] {
 }
 
 /// Names for several studies or fleets: their folders, else letters from `A`.
-#[must_use]
 pub fn folder_heads(folders: &[&str]) -> Vec<String> {
     let names: Vec<Option<String>> = folders.iter().map(|path| folder(path)).collect();
     let known: BTreeSet<&str> = names.iter().flatten().map(String::as_str).collect();

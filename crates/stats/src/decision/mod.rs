@@ -19,7 +19,6 @@ use coretwin_base::study::summary::{SuiteEffect, Summary};
 
 /// What the study says about what to set. `None` where its protocol gives no verdicts, where no row can
 /// be compared by ratio, or where nothing was measured.
-#[must_use]
 pub fn decide(
     plan: &Plan,
     readings: &[Reading],

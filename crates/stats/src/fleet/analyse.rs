@@ -24,7 +24,6 @@ const LEVEL: f64 = 0.05;
 
 /// Analyses a fleet. `margin` is the share below which an effect is not material; without it the
 /// largest of the machines' own holds. The order of the members does not matter.
-#[must_use]
 pub fn analyse(fleet: &Fleet, margin: Option<f64>) -> FleetSummary {
     let machines = groups::machines(fleet);
     let margin = margin.unwrap_or_else(|| groups::largest_margin(&fleet.members));

@@ -52,7 +52,6 @@ fn moments([w, ww, wv, wwv, wy, wyy]: Sums) -> (f64, f64, f64) {
 }
 
 /// The machines whose adjusted p-value is below `level`, in the order of the list.
-#[must_use]
 pub fn outliers(found: &[Found], all: &RandomEffects, level: f64) -> Vec<Outlier> {
     if all.machines < MACHINES_MIN {
         return Vec::new();

@@ -34,7 +34,6 @@ struct Part {
 
 impl Prediction {
     /// From what at least three machines found, each with a variance above 0; `None` for fewer.
-    #[must_use]
     pub fn new(found: &[Found]) -> Option<Self> {
         if found.len() < 3 {
             return None;
@@ -67,7 +66,6 @@ impl Prediction {
     }
 
     /// Interval that holds the next machine's true effect with that probability.
-    #[must_use]
     pub fn interval(&self, confidence: f64) -> (f64, f64) {
         (self.quantile(0.5 - confidence / 2.0), self.quantile(0.5 + confidence / 2.0))
     }

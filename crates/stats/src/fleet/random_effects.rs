@@ -118,7 +118,6 @@ fn between(found: &[Found]) -> f64 {
 
 impl RandomEffects {
     /// From two machines or more; `None` for fewer, or where a number is none.
-    #[must_use]
     pub fn new(found: &[Found]) -> Option<Self> {
         let machines = u32::try_from(found.len()).ok().filter(|&machines| machines >= 2)?;
         let usable = |found: &Found| {
@@ -144,7 +143,6 @@ impl RandomEffects {
     }
 
     /// The mean effect as an estimate: Student's t with one degree fewer than machines.
-    #[must_use]
     pub fn estimate(&self) -> Estimate {
         Estimate::new(self.mean, self.standard_error, f64::from(self.machines - 1))
     }

@@ -60,7 +60,6 @@ pub(super) fn halved(
 
 /// Variances drawn towards the typical one, with the degrees of freedom they have then, from pairs of
 /// variance and degrees (at least 1). Variances of 0 take no part in finding the typical one.
-#[must_use]
 pub fn moderated(spreads: &[(f64, f64)]) -> Vec<(f64, f64)> {
     // Each log variance less what so many degrees bias it by.
     let logs: Vec<(f64, f64)> = spreads

@@ -17,7 +17,6 @@ pub struct Weights<'a> {
 }
 
 impl<'a> Weights<'a> {
-    #[must_use]
     pub fn new(fleet: &'a Fleet) -> Self {
         let machines = groups::machines(fleet);
         let weighed = groups::by_model(fleet, &machines).into_iter().map(|(key, ones)| {
@@ -38,7 +37,6 @@ impl<'a> Weights<'a> {
     /// The share that an effect has in the mean over the machines of its model, from 0 to 1; all
     /// of one group add up to 1. `None` for one that is no number. Several studies of one machine share
     /// its weight by their blocks.
-    #[must_use]
     pub fn share(&self, member: &Member, effect: &Effect) -> Option<f64> {
         let by_id = |known: &&Member| known.machine.cmp(&member.machine);
         let machine = self.machines.binary_search_by(by_id).ok()?;
@@ -51,7 +49,6 @@ impl<'a> Weights<'a> {
 
 /// An effect as its study shows it, with the ends of the study's interval where it has one: a ratio,
 /// or a difference in its unit.
-#[must_use]
 pub fn shown(effect: &Effect) -> (f64, Option<(f64, f64)>) {
     let scale = |value: f64| from_scale(value, effect.scale);
     let Effect { mean, standard_error, degrees, .. } = *effect;

@@ -15,12 +15,10 @@ use std::collections::BTreeMap;
 /// Analyses a study: effects of every row and suite in every arm, verdicts, warnings, and the
 /// answer in words. The order of the readings does not matter. The summary's warnings begin with
 /// those of the plan.
-#[must_use]
 pub fn analyse(plan: &Plan, readings: &[Reading], stopped: StoppedBecause) -> Summary {
     analyse_predicted(plan, readings, stopped, None)
 }
 
-#[must_use]
 pub fn analyse_predicted(
     plan: &Plan,
     readings: &[Reading],

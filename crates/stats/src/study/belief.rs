@@ -4,13 +4,11 @@ use super::phrase::{counted, signed_percent};
 use coretwin_base::simulation::prediction::{Prediction, Score};
 
 /// How far off the models are over the article's rows that were not fitted, where that is known.
-#[must_use]
 pub fn error(prediction: Option<&Prediction>) -> Option<&Score> {
     prediction?.scores.first()
 }
 
 /// How far predictions can be believed, to stand beside one.
-#[must_use]
 pub fn belief(prediction: Option<&Prediction>) -> String {
     let Some(Score { mean_error_points: mean, rows, .. }) = error(prediction) else {
         return "unvalidated: no measured figure stands beside this model's".to_owned();
@@ -20,7 +18,6 @@ pub fn belief(prediction: Option<&Prediction>) -> String {
 }
 
 /// What is to be said first where a constant predicts better than the models; else `None`.
-#[must_use]
 pub fn beaten(prediction: Option<&Prediction>) -> Option<String> {
     let score = error(prediction)?;
     let Score { mean_error_points: mean, constant_error_points: trivial, constant, .. } = score;

@@ -204,7 +204,6 @@ pub struct Analysed {
 
 impl Analysed {
     /// Finds them out from all readings of the study.
-    #[must_use]
     pub fn new(plan: &Plan, readings: &[Reading]) -> Self {
         let visits = (plan.rules.protocol != Protocol::Article2003).then(|| {
             let blocks = Blocks::new(plan, readings);
@@ -218,7 +217,6 @@ impl Analysed {
         Self { visits }
     }
 
-    #[must_use]
     pub fn includes(&self, reading: &Reading) -> bool {
         let visit = (reading.block, reading.attempt, reading.switch);
         reading.phase == Phase::Study

@@ -8,7 +8,6 @@ use std::collections::BTreeSet;
 
 /// That the machine was too busy, with the most frequent cause; `None` if a block was kept, or none
 /// was set aside.
-#[must_use]
 pub fn too_busy(plan: &Plan, readings: &[Reading]) -> Option<String> {
     let blocks = Blocks::new(plan, readings);
     if !blocks.analysed.is_empty() {

@@ -63,7 +63,6 @@ pub struct Headline {
 }
 
 /// One for each arm other than the reference, in the plan's order.
-#[must_use]
 pub fn headlines(plan: &Plan, summary: &Summary) -> Vec<Headline> {
     let reference = &plan.arms[plan.reference_index()];
     let others = plan.arms.iter().filter(|arm| arm.label != reference.label);
@@ -72,7 +71,6 @@ pub fn headlines(plan: &Plan, summary: &Summary) -> Vec<Headline> {
 
 /// The one that answers the study's question: the first that can say something about SMT, else the
 /// first; its place among [`headlines`].
-#[must_use]
 pub fn foremost(headlines: &[Headline]) -> usize {
     headlines.iter().position(|one| one.comparison != Comparison::None).unwrap_or(0)
 }
@@ -161,7 +159,6 @@ impl Headline {
     }
 
     /// Whether the interval reaches to both sides of no effect.
-    #[must_use]
     pub fn is_open(&self) -> bool {
         self.interval.is_some_and(|(low, high)| low < self.none() && self.none() < high)
     }
@@ -175,7 +172,6 @@ impl Headline {
     }
 
     /// How much and which way: `3.1 % faster`. What rounds to none has no direction.
-    #[must_use]
     pub fn size(&self, effect: f64) -> String {
         self.directed(self.amount(effect), effect >= self.none())
     }
@@ -199,7 +195,6 @@ impl Headline {
     }
 
     /// What to do, to follow a verdict: `keep SMT on for chat`; `None` where the data do not say.
-    #[must_use]
     pub fn action(&self) -> Option<String> {
         let Self { subject, arm, reference, .. } = self;
         let is_helped = match self.verdict? {
@@ -234,7 +229,6 @@ impl Headline {
 
     /// The answer as the title of a page: at most [`TITLE_WORDS_MAX`] words with one number, beside
     /// which [`Headline::word`] and the interval stand.
-    #[must_use]
     pub fn title(&self) -> String {
         let Self { word, subject, arm, reference, .. } = self;
         let Some(effect) = self.effect else {
@@ -265,7 +259,6 @@ impl Headline {
     }
 
     /// The answer in one sentence of at most [`WORDS_MAX`] words that begins with [`Headline::word`].
-    #[must_use]
     pub fn sentence(&self) -> String {
         let Self { word, subject, arm, reference, .. } = self;
         let is_plain = self.comparison == Comparison::None;

@@ -38,7 +38,6 @@ pub struct LookCell {
 }
 
 /// Looks at the readings so far.
-#[must_use]
 pub fn look(plan: &Plan, readings: &[Reading]) -> Look {
     let blocks = Blocks::new(plan, readings);
     let blocks_complete = blocks.analysed.len() as u32;

@@ -18,7 +18,6 @@ pub struct MachineEffects {
     pub uncompared: Vec<(SharedText, SharedText)>,
 }
 
-#[must_use]
 pub fn machine_effects(plan: &Plan, readings: &[Reading]) -> MachineEffects {
     let blocks = match plan.rules.protocol {
         Protocol::Article2003 => Blocks::default(),

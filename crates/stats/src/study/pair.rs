@@ -5,7 +5,6 @@ use coretwin_base::study::plan::{Comparison, Plan, PlanArm};
 
 /// What this arm against the reference can say. A study may mix arms; only two that differ in
 /// whether work may use siblings say something about SMT, whatever the other arms are.
-#[must_use]
 pub fn pair_comparison(plan: &Plan, arm: &PlanArm) -> Comparison {
     let Some(reference) = plan.arm(&plan.reference_arm) else { return plan.comparison };
     // Under two schedulers a difference may be theirs.

@@ -1,7 +1,6 @@
 //! Numbers inside sentences, in the style of the tables.
 
 /// "1 CPU", "16 CPUs", "1,600 threads".
-#[must_use]
 pub fn counted(number: u64, noun: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
     format!("{} {noun}{plural}", separated(&number.to_string()))
@@ -12,7 +11,6 @@ const RATIO_MIN: f64 = 0.01;
 const RATIO_MAX: f64 = 10_000.0;
 
 /// How far a ratio lies from 1, without direction: "3.1 %", "1,931 %", "a factor of 2,981".
-#[must_use]
 pub fn percent(ratio: f64) -> String {
     match far(ratio) {
         Some(factor) => format!("a factor of {factor}"),
@@ -21,7 +19,6 @@ pub fn percent(ratio: f64) -> String {
 }
 
 /// The same with its direction: "+3.1 %", "−2.0 %", "±0.0 %", "÷2,981", "×12,000".
-#[must_use]
 pub fn signed_percent(ratio: f64) -> String {
     if let Some(factor) = far(ratio) {
         return format!("{}{factor}", if ratio < 1.0 { '÷' } else { '×' });
@@ -65,7 +62,6 @@ pub(crate) fn listed(names: &[String]) -> String {
 }
 
 /// The digits of a number with a comma between the thousands of its whole part: `164,071`.
-#[must_use]
 pub fn separated(digits: &str) -> String {
     let (whole, rest) = digits.split_at(digits.find('.').unwrap_or(digits.len()));
     let mut text = String::new();

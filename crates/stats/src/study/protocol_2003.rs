@@ -29,7 +29,6 @@ enum Mean {
 const LMBENCH: &str = "lmbench";
 
 /// How often the article ran a row of this family.
-#[must_use]
 pub fn runs(family: &str) -> u32 {
     if family == LMBENCH { 3 } else { 5 }
 }

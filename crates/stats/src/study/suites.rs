@@ -137,7 +137,6 @@ pub struct SuiteRow<'a> {
 /// rows to their covariance over the blocks they share. The degrees of freedom are the harmonic mean
 /// of the rows' own, each weighed by its part in the sum of variances: between the smallest and the
 /// largest, and near those of the row that makes the most noise.
-#[must_use]
 pub fn suite_mean(rows: &[SuiteRow<'_>]) -> Option<Paired> {
     let present = |row: &SuiteRow<'_>| {
         let differences: Vec<f64> = row.differences.iter().flatten().copied().collect();

@@ -25,7 +25,6 @@ pub struct MeanChange {
 
 /// The change of the mean effect from pairs (the same machine in the first and the second fleet) and
 /// machines that only one of the fleets has. `None` without a machine in each fleet.
-#[must_use]
 pub fn mean_change(pairs: &[[Found; 2]], others: [&[Found]; 2]) -> Option<MeanChange> {
     let changes: Vec<Found> = pairs.iter().map(on_one_machine).collect();
     let count = |found: &[Found]| found.len() as u32;
