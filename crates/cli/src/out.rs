@@ -119,7 +119,16 @@ pub(crate) fn facts<T: Serialize>(origin: Origin, record: &T) -> Result<()> {
 /// Prints a line of news on standard error, where it does not mix with results. Where it cannot be
 /// written (its disk is full, its reader gone), nobody is told, and the work goes on.
 pub(crate) fn news(line: &str) {
-    err(&format!("{line}\n"));
+    let stderr = std::io::stderr();
+    let page = if stderr.is_terminal() { columns(&stderr) } else { usize::MAX };
+    let mut text = String::new();
+    for line in line.split('\n') {
+        match line.chars().count() > page {
+            true => coretwin_report::topology::beside(&mut text, "", line, page),
+            false => text += &format!("{line}\n"),
+        }
+    }
+    err(&text);
 }
 
 /// Prints a text on standard error, and leaves the cursor behind it.

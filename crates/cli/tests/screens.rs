@@ -9,6 +9,7 @@ mod terminal;
 
 use common::{CORETWIN, coretwin, host};
 use coretwin_base::account::AccountSummary;
+use coretwin_base::account::cputime::Place;
 use coretwin_base::account::cputime::result::CputimeSummary;
 use coretwin_base::account::probe::Probe;
 use coretwin_base::machine::environment::Environment;
@@ -46,6 +47,25 @@ const VERBS: [(&str, &str); 15] = [
     ("audit-table", "audit table.csv"),
 ];
 
+/// Verbs that print pages, and a study as it is made. Their lines fit; how many there are is free.
+const PAGES: [(&str, &str); 5] = [
+    ("topology", "topology --root machine"),
+    ("list", "list machines"),
+    ("list-row", "list chat"),
+    (
+        "simulate-sched",
+        "simulate sched --scenario two-on-siblings --policy fair --policy linux-2.5.32 --slowdown 1.5",
+    ),
+    (
+        "study",
+        "study chat:rooms=2,messages=20 --machine vm-1 --arm off@fair --arm on@fair --seed 1 --out new",
+    ),
+];
+
+/// Pages whose words depend on the machine and the build.
+const PAGES_HERE: [&str; 4] =
+    ["sched doctor --root machine", "smt status", "sched status", "fleet status nothing-here"];
+
 /// Verbs that measure: their answers, from records as they would be made.
 fn measured() -> Vec<(&'static str, Brief)> {
     let environment = Environment::default();
@@ -54,7 +74,9 @@ fn measured() -> Vec<(&'static str, Brief)> {
     };
     let siblings: CputimeSummary = record(CPUTIME);
     let mut apart = siblings.clone();
+    // CPUs of which nobody knows whether they share a core: a pair, and no factors.
     apart.factors = None;
+    apart.conditions.iter_mut().for_each(|condition| condition.placement = Place::Pair);
     let account: AccountSummary = record(ACCOUNT);
     let mut alone = account.clone();
     alone.siblings.cores.clear();
@@ -189,6 +211,31 @@ fn no_answer_has_more_than_seven_lines_at_any_width() {
         }
         expect_file![format!("{}/tests/screens/{name}.txt", env!("CARGO_MANIFEST_DIR"))]
             .assert_eq(&golden);
+    }
+}
+
+#[test]
+fn pages_fit_the_terminal_at_any_width() {
+    let environment = [("TERM", "xterm"), ("NO_COLOR", "1")];
+    let page = |typed: &str, columns: u16| {
+        let folder = tempfile::tempdir().expect("folder");
+        let machine = coretwin_host::fake::machine("article-xeon").expect("machine");
+        fs::create_dir(folder.path().join("machine")).expect("folder");
+        machine.write(&folder.path().join("machine")).expect("written");
+        let (text, _) = screen(folder.path(), typed, columns, &environment);
+        for line in text.lines() {
+            let width = line.chars().count();
+            assert!(width <= usize::from(columns), "{typed} at {columns}: {line}");
+        }
+        format!("== {columns} columns: coretwin {typed}\n{text}")
+    };
+    for (name, typed) in PAGES {
+        let golden = WIDTHS.map(|columns| page(typed, columns)).concat();
+        expect_file![format!("{}/tests/screens/{name}.txt", env!("CARGO_MANIFEST_DIR"))]
+            .assert_eq(&golden);
+    }
+    for typed in PAGES_HERE {
+        WIDTHS.map(|columns| page(typed, columns));
     }
 }
 

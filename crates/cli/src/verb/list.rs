@@ -8,6 +8,7 @@ use coretwin_base::schema::SCHEMA;
 use coretwin_base::study::arm::ArmState;
 use coretwin_base::study::plan::Protocol;
 use coretwin_base::study::reading::Better;
+use coretwin_report::topology::beside;
 use coretwin_workloads::suites;
 use coretwin_workloads::workload::{ParamKind, ParamSpec};
 use serde::Serialize;
@@ -229,7 +230,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         catalogue.suites.retain(|suite| suite.name == name);
     }
     let text = match args.name {
-        Some(_) => describe(&catalogue)?,
+        Some(_) => describe(&catalogue, columns),
         None => {
             let texts: Vec<&str> = sections.iter().map(|(_, text)| text.as_str()).collect();
             texts.join("\n") + &families(&catalogue)?
@@ -266,7 +267,7 @@ fn families(catalogue: &Catalogue) -> Result<String, std::fmt::Error> {
 
 /// A name and what it is, wrapped beside it.
 fn entry(text: &mut String, (name, width): (&str, usize), about: &str, columns: usize) {
-    coretwin_report::topology::beside(text, &format!("  {name:<width$} "), about, columns);
+    beside(text, &format!("  {name:<width$} "), about, columns);
 }
 
 fn workloads(catalogue: &Catalogue, columns: usize) -> Result<String, std::fmt::Error> {
@@ -279,7 +280,7 @@ fn workloads(catalogue: &Catalogue, columns: usize) -> Result<String, std::fmt::
             let sources: BTreeSet<&str> = in_family.map(|other| other.source).collect();
             writeln!(text, "\n{family}, from:")?;
             for source in sources {
-                coretwin_report::topology::beside(&mut text, "  ", source, columns);
+                beside(&mut text, "  ", source, columns);
             }
         }
         let better = direction(item.better);
@@ -316,35 +317,32 @@ fn sections(catalogue: &Catalogue, columns: usize) -> Vec<(&'static str, String)
     sections
 }
 
-fn describe(catalogue: &Catalogue) -> Result<String, std::fmt::Error> {
+fn describe(catalogue: &Catalogue, columns: usize) -> String {
     let mut text = String::new();
+    let mut line = |label: &str, about: &str| beside(&mut text, label, about, columns);
     for item in &catalogue.workloads {
-        let better = direction(item.better);
-        writeln!(text, "{}: {}", item.name, item.about)?;
-        writeln!(text, "  value     {}, {better}", item.unit)?;
-        writeln!(text, "  source    {}", item.source)?;
-        writeln!(text, "  meaning   {}", item.analysis)?;
-        writeln!(text, "  roles     {}", item.roles.join(", "))?;
+        line("", &format!("{}: {}", item.name, item.about));
+        line("  value     ", &format!("{}, {}", item.unit, direction(item.better)));
+        line("  source    ", item.source);
+        line("  meaning   ", item.analysis);
+        line("  roles     ", &item.roles.join(", "));
         for param in &item.params {
             let range = match (&param.min, &param.max) {
                 (Some(min), Some(max)) => format!(" ({min} to {max})"),
                 _ => String::new(),
             };
-            writeln!(
-                text,
-                "  {:<9} {} [default {}]{range}",
-                param.name, param.about, param.default
-            )?;
+            let about = format!("{} [default {}]{range}", param.about, param.default);
+            line(&format!("  {:<9} ", param.name), &about);
         }
     }
     for suite in &catalogue.suites {
-        writeln!(text, "suite {}: {}", suite.name, suite.about)?;
-        writeln!(text, "  rows      {}", suite.rows.join(" "))?;
+        line("", &format!("suite {}: {}", suite.name, suite.about));
+        line("  rows      ", &suite.rows.join(" "));
         if suite.rows_2003 != suite.rows {
-            writeln!(text, "  in 2003   {}", suite.rows_2003.join(" "))?;
+            line("  in 2003   ", &suite.rows_2003.join(" "));
         }
     }
-    Ok(text)
+    text
 }
 
 /// The catalogue as a page, without what depends on the machine. What rows of a family share stands

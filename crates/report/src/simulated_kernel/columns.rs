@@ -1,26 +1,37 @@
 //! Columns of text, the first to the left and all others to the right.
 
-/// Lines of columns two spaces apart, each with a newline.
-pub(super) fn columns(rows: &[Vec<String>]) -> String {
+/// Lines of columns two spaces apart, each with a newline. Where they are wider than the page, the
+/// table is cut into parts below each other, and the first column heads each.
+pub(super) fn columns(rows: &[Vec<String>], page: usize) -> String {
     let count = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| {
         rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max()
     };
     let widths: Vec<usize> = (0..count).map(|column| width(column).unwrap_or(0)).collect();
     let mut out = String::new();
-    for row in rows {
-        let mut line = String::new();
-        for (column, cell) in row.iter().enumerate() {
-            let width = widths[column];
-            match column {
-                0 => line.push_str(&format!("{cell:<width$}")),
-                _ => line.push_str(&format!("  {cell:>width$}")),
-            }
+    let mut next = 1;
+    loop {
+        let begun = next;
+        let mut used = widths.first().copied().unwrap_or(0);
+        while next < count && (next == begun || used + 2 + widths[next] <= page) {
+            used += 2 + widths[next];
+            next += 1;
         }
-        out.push_str(line.trim_end());
-        out.push('\n');
+        if begun > 1 {
+            out.push('\n');
+        }
+        for row in rows {
+            let mut line = format!("{:<1$}", row.first().map_or("", String::as_str), widths[0]);
+            for (cell, width) in row.iter().zip(&widths).take(next).skip(begun) {
+                line.push_str(&format!("  {cell:>width$}"));
+            }
+            out.push_str(line.trim_end());
+            out.push('\n');
+        }
+        if next >= count {
+            return out;
+        }
     }
-    out
 }
 
 /// A row from texts.
@@ -33,6 +44,12 @@ mod tests {
     #[test]
     fn the_first_column_is_left_the_others_right() {
         let rows = [super::row(["a", "10", "x"]), super::row(["long", "9", ""])];
-        assert_eq!(super::columns(&rows), "a     10  x\nlong   9\n");
+        assert_eq!(super::columns(&rows, 80), "a     10  x\nlong   9\n");
+    }
+
+    #[test]
+    fn a_table_wider_than_the_page_goes_on_below_under_its_first_column() {
+        let rows = [super::row(["a", "10", "x", "yy"]), super::row(["b", "9", "", "z"])];
+        assert_eq!(super::columns(&rows, 8), "a  10  x\nb   9\n\na  yy\nb   z\n");
     }
 }

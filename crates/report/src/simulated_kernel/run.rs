@@ -2,14 +2,14 @@
 
 use super::columns::{columns, row};
 use crate::number;
-use crate::words::clean;
+use crate::words::{clean, fill};
 use coretwin_base::simulation::kernel_run::{SchedLatency, SchedRun};
 use std::fmt::Write;
 
 /// The runs of one scenario, machine and length: policies in their order, each with all its seeds.
-/// Several policies give a table; a single one is shown in full.
+/// Several policies give a table; a single one is shown in full. Tables are cut at `page` columns.
 #[must_use]
-pub fn sched_runs_text(runs: &[SchedRun]) -> String {
+pub fn sched_runs_text(runs: &[SchedRun], page: usize) -> String {
     let Some(first) = runs.first() else { return String::new() };
     let groups: Vec<&[SchedRun]> = runs.chunk_by(|a, b| a.policy == b.policy).collect();
     let seeds = groups[0].len() as u64;
@@ -21,24 +21,27 @@ pub fn sched_runs_text(runs: &[SchedRun]) -> String {
         number::count(seeds, "seed"),
         first.seed,
     );
-    out.push_str(&comparison(&groups));
+    out.push_str(&comparison(&groups, page));
     if seeds > 1 {
         out.push_str("\nnumbers are means over the seeds; in brackets the least and the most\n");
     }
     if let [only] = groups[..] {
-        out.push_str(&in_full(&only[0]));
+        out.push_str(&in_full(&only[0], page));
     }
-    out.push_str(
-        "\nclash    a core ran two tasks while another idled\n\
-         moved    tasks that went on on a sibling (in core), on another core (across)\n\
-         wake-up  from waking to running\n\
-         fairness Jain's index of CPU time; 1 is even\n\
-         hash     equal where the same happened\n",
-    );
+    out.push('\n');
+    for (term, meaning) in [
+        ("clash    ", "a core ran two tasks while another idled"),
+        ("moved    ", "tasks that went on on a sibling (in core), on another core (across)"),
+        ("wake-up  ", "from waking to running"),
+        ("fairness ", "Jain's index of CPU time; 1 is even"),
+        ("hash     ", "equal where the same happened"),
+    ] {
+        fill(&mut out, meaning.split(' '), page, term, "         ");
+    }
     out
 }
 
-fn comparison(groups: &[&[SchedRun]]) -> String {
+fn comparison(groups: &[&[SchedRun]], page: usize) -> String {
     let unit = groups[0][0].unit.as_str();
     let same_unit = groups.iter().all(|group| group[0].unit == unit);
     let unit = if same_unit { clean(unit) } else { "result".to_owned() };
@@ -85,7 +88,7 @@ fn comparison(groups: &[&[SchedRun]]) -> String {
             clean(&first.trace_hash).chars().take(8).collect(),
         ]);
     }
-    columns(&rows)
+    columns(&rows, page)
 }
 
 /// Three decimals are enough for ms and µs.
@@ -114,7 +117,7 @@ fn microseconds(runs: &[SchedRun], of: fn(&SchedLatency) -> f64) -> String {
     }
 }
 
-fn in_full(run: &SchedRun) -> String {
+fn in_full(run: &SchedRun, page: usize) -> String {
     let mut out = String::new();
     let ended = if run.finished { "all work ended" } else { "the time was up" };
     let _ = writeln!(
@@ -143,16 +146,16 @@ fn in_full(run: &SchedRun) -> String {
     let _ = writeln!(out, "throughput of a core over one busy: {}", of_core.join(", "));
     if !run.operations.is_empty() {
         out.push('\n');
-        out.push_str(&operations(run));
+        out.push_str(&operations(run, page));
     }
     out.push('\n');
-    out.push_str(&programs(run));
+    out.push_str(&programs(run, page));
     out.push('\n');
-    out.push_str(&cpus(run));
+    out.push_str(&cpus(run, page));
     out
 }
 
-fn operations(run: &SchedRun) -> String {
+fn operations(run: &SchedRun, page: usize) -> String {
     let mut rows = vec![row([
         "operation",
         "count",
@@ -170,10 +173,10 @@ fn operations(run: &SchedRun) -> String {
         cells.extend(times.map(|us| number::value(round(us))));
         rows.push(cells);
     }
-    columns(&rows)
+    columns(&rows, page)
 }
 
-fn programs(run: &SchedRun) -> String {
+fn programs(run: &SchedRun, page: usize) -> String {
     let mut rows = vec![
         row([
             "", "", "", "CPU s", "with", "beside", "in the", "would be", "of core", "wake µs",
@@ -202,7 +205,7 @@ fn programs(run: &SchedRun) -> String {
         cells.push(if_any(&one.lifetime, one.lifetime.mean_us / 1e3));
         rows.push(cells);
     }
-    columns(&rows)
+    columns(&rows, page)
 }
 
 fn if_any(latency: &SchedLatency, value: f64) -> String {
@@ -212,7 +215,7 @@ fn if_any(latency: &SchedLatency, value: f64) -> String {
 /// The most CPUs of which each has its line.
 const CPUS_MAX: usize = 16;
 
-fn cpus(run: &SchedRun) -> String {
+fn cpus(run: &SchedRun, page: usize) -> String {
     let mut rows =
         vec![row(["cpu", "core", "user s", "kernel s", "idle s", "offline s", "switches"])];
     for one in run.cpus.iter().take(CPUS_MAX) {
@@ -226,7 +229,7 @@ fn cpus(run: &SchedRun) -> String {
             number::whole(one.switches),
         ]);
     }
-    let mut out = columns(&rows);
+    let mut out = columns(&rows, page);
     if run.cpus.len() > CPUS_MAX {
         let _ = writeln!(out, "and {} more CPUs (all with --json)", run.cpus.len() - CPUS_MAX);
     }

@@ -75,7 +75,7 @@ fn table(plan: &SweepPlan, cells: &[SweepCell], scenario: &str, measure: &SweepM
         }
         rows.push(row);
     }
-    columns(&rows)
+    columns(&rows, usize::MAX)
 }
 
 /// A measure of all seeds of a cell, by seed.

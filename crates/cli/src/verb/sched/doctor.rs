@@ -8,6 +8,7 @@ use coretwin_base::schema::SCHEMA;
 use coretwin_host::root::Root;
 use coretwin_host::sched_ext::cookies;
 use coretwin_host::sched_ext::doctor::{self, Check, Examiner, Level, can_load, examine};
+use coretwin_report::topology::beside;
 use serde::Serialize;
 use std::process::ExitCode;
 
@@ -34,12 +35,12 @@ pub(super) fn run(root: &Root, json: bool) -> Result<ExitCode> {
     if json {
         out::json(&Findings { schema: SCHEMA, can_load, checks })?;
     } else {
-        out::text(&describe(&checks, can_load))?;
+        out::text(&describe(&checks, can_load, out::page(usize::MAX)))?;
     }
     Ok(ExitCode::from(if can_load { DONE } else { NOT_POSSIBLE }))
 }
 
-fn describe(checks: &[Check], can_load: bool) -> String {
+fn describe(checks: &[Check], can_load: bool, page: usize) -> String {
     let mut text = String::new();
     for check in checks {
         let word = match check.level {
@@ -47,15 +48,17 @@ fn describe(checks: &[Check], can_load: bool) -> String {
             Level::Mind => "mind",
             Level::Blocks => "BLOCKS",
         };
-        text += &format!("{word:<7} {:<16} {}\n", check.name, check.found);
+        beside(&mut text, &format!("{word:<7} {:<16} ", check.name), &check.found, page);
         if !check.remedy.is_empty() {
-            text += &format!("{:<24} -> {}\n", "", check.remedy);
+            beside(&mut text, &format!("{:<24} -> ", ""), &check.remedy, page);
         }
     }
-    text + match can_load {
-        true => "core-queue can be loaded here: sudo coretwin sched start\n",
-        false => "core-queue cannot be loaded here; everything else of coretwin works without it\n",
-    }
+    let end = match can_load {
+        true => "core-queue can be loaded here: sudo coretwin sched start",
+        false => "core-queue cannot be loaded here; everything else of coretwin works without it",
+    };
+    beside(&mut text, "", end, page);
+    text
 }
 
 /// Why it cannot be loaded here, in one sentence a finding; none if nothing is known to be in the way.

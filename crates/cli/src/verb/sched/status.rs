@@ -9,6 +9,7 @@ use anyhow::{Context, Result};
 use coretwin_base::simulation::core_queue::NAME;
 use coretwin_host::root::Root;
 use coretwin_host::sched_ext::record::Record;
+use coretwin_report::topology::beside;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
@@ -68,7 +69,9 @@ fn tell(root: &Root, how: &How) -> Result<()> {
 
 fn describe(status: &Status) -> String {
     let mut text = String::new();
-    let mut put = |label: &str, fact: String| text += &format!("{label:<12} {fact}\n");
+    let page = out::page(usize::MAX);
+    let mut put =
+        |label: &str, fact: String| beside(&mut text, &format!("{label:<12} "), &fact, page);
     match (&status.sched_ext, status.scheduler.as_str()) {
         (None, _) => put(
             "scheduler",

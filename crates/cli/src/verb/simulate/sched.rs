@@ -130,7 +130,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     } else if args.json {
         json(args, runs)?;
     } else {
-        out::text(&coretwin_report::sched_runs_text(&runs))?;
+        out::text(&coretwin_report::sched_runs_text(&runs, out::page(usize::MAX)))?;
         if let Some(lines) = args.log {
             for mut run in runs {
                 run.decisions.truncate(lines);
