@@ -7,6 +7,7 @@
 
 use super::blocks::{Labels, scaled};
 use super::facts::{Facts, blank};
+use super::suites::ALL;
 use super::warnings;
 use crate::geometric;
 use coretwin_base::study::plan::{Plan, Scale};
@@ -141,16 +142,10 @@ fn collect(plan: &Plan, readings: &[Reading]) -> Runs {
 
 /// Quotients of geometric means over the rows of each family, without intervals.
 fn suites(plan: &Plan, arm: usize, figures: &[[Option<f64>; 2]], blocks: u32) -> Vec<SuiteEffect> {
-    let mut ratios: Vec<(&str, Vec<f64>)> = Vec::new();
-    for (row, pair) in plan.rows.iter().zip(figures) {
-        let ratio = pair[0].zip(pair[1]).filter(|_| row.scale == Scale::Ratio);
-        let ratio = ratio.and_then(|(before, after)| geometric::ratio(before, after, row.better));
-        let Some(ratio) = ratio else { continue };
-        match ratios.iter_mut().find(|(family, _)| *family == row.family) {
-            Some((_, ratios)) => ratios.push(ratio),
-            None => ratios.push((&row.family, vec![ratio])),
-        }
-    }
+    let ratios = plan.rows.iter().zip(figures).filter_map(|(row, pair)| {
+        let (before, after) = pair[0].zip(pair[1]).filter(|_| row.scale == Scale::Ratio)?;
+        Some((row.family.as_str(), geometric::ratio(before, after, row.better)?))
+    });
     let suite = |(family, ratios): (&str, Vec<f64>)| SuiteEffect {
         suite: family.to_owned(),
         arm: plan.arms[arm].label.clone(),
@@ -159,7 +154,23 @@ fn suites(plan: &Plan, arm: usize, figures: &[[Option<f64>; 2]], blocks: u32) ->
         blocks,
         ..SuiteEffect::default()
     };
-    ratios.into_iter().map(suite).collect()
+    families(ratios).into_iter().map(suite).collect()
+}
+
+/// Ratios by family; last all of them, where there are several families: the study's answer is not
+/// that of the family that happens to be last.
+fn families<'a>(ratios: impl Iterator<Item = (&'a str, f64)>) -> Vec<(&'a str, Vec<f64>)> {
+    let mut families: Vec<(&str, Vec<f64>)> = Vec::new();
+    for (family, ratio) in ratios {
+        match families.iter_mut().find(|(name, _)| *name == family) {
+            Some((_, ratios)) => ratios.push(ratio),
+            None => families.push((family, vec![ratio])),
+        }
+    }
+    if families.len() > 1 {
+        families.push((ALL, families.iter().flat_map(|(_, ratios)| ratios).copied().collect()));
+    }
+    families
 }
 
 #[cfg(test)]
@@ -173,6 +184,15 @@ mod tests {
         assert_eq!(figure("chat", Scale::Ratio, &[1.0, 4.0]).map(f64::round), Some(2.0));
         assert_eq!(figure("command", Scale::Raw, &[-1.0, 2.0]), Some(0.5));
         assert_eq!(figure("lmbench", Scale::Ratio, &[]), None);
+    }
+
+    #[test]
+    fn several_families_have_an_answer_of_all_their_rows() {
+        let ratios = [("aim9", 2.0), ("chat", 3.0), ("aim9", 4.0)];
+        let found = families(ratios.into_iter());
+        let wanted = [("aim9", vec![2.0, 4.0]), ("chat", vec![3.0]), (ALL, vec![2.0, 4.0, 3.0])];
+        assert_eq!(found, wanted);
+        assert_eq!(families([("chat", 1.5)].into_iter()), [("chat", vec![1.5])]);
     }
 
     #[test]
