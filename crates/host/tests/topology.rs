@@ -350,6 +350,15 @@ fn lists_that_are_no_lists_are_errors_or_doubts_not_panics() {
     assert!(error.contains("cpu/online: 'zero"), "{error}");
 }
 
+/// No kernel lists an offline CPU as a sibling; where a file does, no guess contradicts it.
+#[test]
+fn offline_cpus_that_are_listed_are_not_guessed_at() {
+    let (_folder, root) = written("contradicting");
+    std::fs::write(root.path("sys/devices/system/cpu/present"), "0-5").expect("w");
+    std::fs::write(root.path("sys/devices/system/cpu/online"), "0").expect("w");
+    assert_consistent(&topology::read(&root).expect("topology"));
+}
+
 /// What every topology must be, whatever the files say.
 fn assert_consistent(topology: &Topology) {
     for cpu in &topology.cpus {

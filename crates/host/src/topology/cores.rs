@@ -244,7 +244,10 @@ fn by_example(places: &BTreeMap<CpuId, Place>, online: &CpuSet, example: &CpuSet
     let distances: Vec<u32> = example.iter().map(|cpu| cpu.0 - base.0).collect();
     let width = u32::try_from(distances.len()).unwrap_or(u32::MAX);
     let adjacent = distances.last() == Some(&(width - 1));
-    let offline = |cpu: &CpuId| places.contains_key(cpu) && !online.contains(*cpu);
+    // An offline CPU that a list names all the same needs no guess, and none may contradict the list.
+    let offline = |cpu: &CpuId| {
+        !online.contains(*cpu) && places.get(cpu).is_some_and(|place| place.siblings.len() == 1)
+    };
     let group_from = |low: u32| -> Option<CpuSet> {
         if adjacent && low % width != base.0 % width {
             return None;
@@ -255,7 +258,7 @@ fn by_example(places: &BTreeMap<CpuId, Place>, online: &CpuSet, example: &CpuSet
             .collect::<Option<_>>()?;
         let members: CpuSet = group.iter().filter(|cpu| online.contains(*cpu)).collect();
         let one_core = members.iter().all(|cpu| places[&cpu].siblings == members);
-        (group.iter().all(|cpu| places.contains_key(&cpu)) && one_core).then_some(group)
+        (group.iter().all(|cpu| online.contains(cpu) || offline(&cpu)) && one_core).then_some(group)
     };
     let mut groups: Vec<CpuSet> = Vec::new();
     for cpu in places.keys().filter(|cpu| offline(cpu)) {
