@@ -19,10 +19,8 @@ fn refusal(_: &Root) -> Option<String> {
     Some(crate::exit::NotBuilt("sched").to_string())
 }
 
-/// Refuses a plan whose schedulers cannot be loaded here, before anything is changed.
-///
-/// # Errors
-/// What stands in the way.
+/// Refuses a plan whose schedulers cannot be loaded here, before anything is changed. Errors: what
+/// stands in the way.
 pub(crate) fn possible(plan: &Plan, root: &Root) -> Result<(), Error> {
     match refusal(root).filter(|_| plan.changes_scheduler()) {
         Some(why) => Err(Error::NotPossible(format!("{NAME} cannot be loaded here: {why}"))),
@@ -30,7 +28,6 @@ pub(crate) fn possible(plan: &Plan, root: &Root) -> Result<(), Error> {
     }
 }
 
-/// Gives a machine what loads the schedulers of a plan's arms, if they have some.
 pub(crate) fn fit(machine: HostMachine, plan: &Plan, root: &Root) -> HostMachine {
     match plan.changes_scheduler() {
         true => machine.with_scheduling(Scheduling::new(root.clone(), OURSELVES.into())),
@@ -38,7 +35,6 @@ pub(crate) fn fit(machine: HostMachine, plan: &Plan, root: &Root) -> HostMachine
     }
 }
 
-/// What a study would do to the scheduler, for `--dry-run`.
 pub(crate) fn foretell(plan: &Plan, root: &Root) -> String {
     let own = plan.arms.iter().filter(|arm| arm.scheduler != KERNEL);
     let labels: Vec<&str> = own.map(|arm| arm.label.as_str()).collect();

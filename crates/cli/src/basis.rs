@@ -1,8 +1,8 @@
 //! On what accounting rests: the method, the sibling map, yield and slowdown. `account` and `top`
 //! ask for the same.
 
-use crate::exit::Usage;
-use crate::{host, out};
+use crate::exit::usage;
+use crate::{host, options, out};
 use anyhow::Result;
 use coretwin_account::model::Valuation;
 use coretwin_account::model::valuation::Known;
@@ -14,7 +14,6 @@ use coretwin_host::root::Root;
 use coretwin_host::topology::state_folder;
 use std::time::Duration;
 
-/// Options that say so.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Basis {
     /// How to see who ran beside whom [default: the best that is possible]
@@ -42,8 +41,7 @@ impl Basis {
     /// probe.
     pub(crate) fn siblings(&self, root: &Root, topology: &Topology) -> Result<Siblings> {
         if let Some(text) = &self.siblings {
-            return Siblings::parse(text, &topology.online)
-                .map_err(|bad| Usage(bad.to_string()).into());
+            return Siblings::parse(text, &topology.online).map_err(usage);
         }
         let kernel = Siblings::of_kernel(topology);
         let probed = || host::probed(root).filter(|probe| !probe.groups.is_empty());
@@ -65,8 +63,7 @@ impl Basis {
             (None, None, Some((core_yield, slowdown))) => (core_yield, Some(slowdown)),
             (core_yield, slowdown, _) => (core_yield.clone(), slowdown.clone()),
         };
-        Valuation::new(core_yield.as_ref(), slowdown.as_ref(), threads)
-            .map_err(|error| Usage(error.to_string()).into())
+        Valuation::new(core_yield.as_ref(), slowdown.as_ref(), threads).map_err(usage)
     }
 
     /// What `cputime` measured on this processor last, of the work that is asked for.
@@ -86,17 +83,14 @@ impl Basis {
         let works: Vec<String> = known.iter().map(|line| format!("'{}'", line.work)).collect();
         match known.into_iter().rfind(|line| line.work == *work) {
             Some(found) => Ok(Some(found)),
-            None if works.is_empty() => Err(Usage(
+            None if works.is_empty() => Err(usage(
                 "cputime has measured nothing on this processor yet; run coretwin cputime, or give \
-                 --yield and --slowdown"
-                    .to_owned(),
-            )
-            .into()),
-            None => Err(Usage(format!(
+                 --yield and --slowdown",
+            )),
+            None => Err(usage(format!(
                 "cputime has not measured '{work}' on this processor; it has {}",
                 works.join(", ")
-            ))
-            .into()),
+            ))),
         }
     }
 }
@@ -116,9 +110,7 @@ pub(crate) fn length(text: &str) -> Result<Duration, String> {
 }
 
 fn method(text: &str) -> Result<MethodName, String> {
-    let names: Vec<&str> = MethodName::ALL.iter().map(|method| method.name()).collect();
-    let known = MethodName::ALL.into_iter().find(|method| method.name() == text);
-    known.ok_or_else(|| coretwin_base::suggest::unknown("method", text, &names))
+    options::named("method", text, MethodName::ALL, |method| method.name())
 }
 
 fn core_yield(text: &str) -> Result<Known, String> {

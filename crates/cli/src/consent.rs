@@ -1,6 +1,6 @@
 //! The preflight and the user's word: nobody's CPUs are taken without either.
 
-use crate::exit::Usage;
+use crate::exit::usage;
 use crate::out;
 use anyhow::{Result, anyhow};
 use coretwin_base::caps;
@@ -12,10 +12,7 @@ use coretwin_report::topology::labelled;
 use std::io::{BufRead, IsTerminal};
 
 /// Says what would notice a change, and asks for a typed yes unless it was given already. Whether
-/// it was given.
-///
-/// # Errors
-/// A finding that blocks, or nobody there to be asked.
+/// it was given. Errors: a finding that blocks, or nobody there to be asked.
 pub(crate) fn ask(root: &Root, topology: &Topology, target: Target, yes: bool) -> Result<bool> {
     let findings = preflight::findings_for(root, topology, target);
     if !findings.is_empty() {
@@ -29,7 +26,7 @@ pub(crate) fn ask(root: &Root, topology: &Topology, target: Target, yes: bool) -
     if !input.is_terminal() {
         let why = "this changes the whole machine and needs your word, and there is no terminal to \
                    ask at; look at --dry-run, and give --yes";
-        return Err(Usage(why.to_owned()).into());
+        return Err(usage(why));
     }
     let going = preflight::going(topology, target);
     let what = if going.is_empty() {
@@ -67,7 +64,6 @@ pub(crate) fn foretell(root: &Root, topology: &Topology) -> String {
     text
 }
 
-/// Findings that stand in the way, as an error.
 pub(crate) fn refuse_if_blocked(findings: &[Finding]) -> Result<()> {
     let blocking: Vec<String> = findings
         .iter()
@@ -80,7 +76,6 @@ pub(crate) fn refuse_if_blocked(findings: &[Finding]) -> Result<()> {
     }
 }
 
-/// Findings as text, without a line end.
 pub(crate) fn list(findings: &[Finding]) -> String {
     let facts: Vec<(String, String)> = findings
         .iter()
@@ -96,7 +91,6 @@ pub(crate) fn list(findings: &[Finding]) -> String {
     labelled(&facts, out::columns(&std::io::stderr())).trim_end().to_owned()
 }
 
-/// Why the switch cannot be used, with what can be done instead.
 pub(crate) fn not_switchable(topology: &Topology) -> anyhow::Error {
     let why = &topology.smt.why;
     let instead = "what a study can do here is compare one CPU of each core with all: coretwin \

@@ -1,6 +1,6 @@
 //! `--format parquet` of `report` and `fleet report`: tables in a folder, for other people's tools.
 
-use crate::exit::Usage;
+use crate::exit::usage;
 use crate::{formats, out};
 use anyhow::Result;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -10,20 +10,15 @@ use coretwin_report::{Format, Study};
 use coretwin_store::dataset::Dataset;
 use std::path::Path;
 
-/// The format's name.
 pub(crate) const PARQUET: &str = "parquet";
 
-/// In what form a report is written.
 #[derive(Clone, Copy)]
 pub(crate) enum As<Form: 'static> {
-    /// A text.
     Text(&'static Form),
-    /// A folder of tables.
     Tables,
 }
 
 impl<Render: Clone + Send + Sync> As<Format<Render>> {
-    /// Takes the names of a table's formats, and that of a folder of tables.
     pub(crate) fn parser(
         formats: &'static [Format<Render>],
     ) -> impl TypedValueParser<Value = Self> {
@@ -36,17 +31,11 @@ impl<Render: Clone + Send + Sync> As<Format<Render>> {
     }
 }
 
-/// Where a dataset is to be.
-///
-/// # Errors
-/// If nobody said.
-pub(crate) fn folder(out: Option<&Path>) -> Result<&Path, Usage> {
-    out.ok_or_else(|| {
-        Usage("--format parquet writes a folder of files; name it with --out DIR".to_owned())
-    })
+/// Where a dataset is to be. Errors: if nobody said.
+pub(crate) fn folder(out: Option<&Path>) -> Result<&Path> {
+    out.ok_or_else(|| usage("--format parquet writes a folder of files; name it with --out DIR"))
 }
 
-/// Writes the dataset of a study.
 pub(crate) fn of_study(study: &Study<'_>, folder: &Path) -> Result<()> {
     let host = study.environment.sessions.last().map(|session| session.host.as_str());
     let machine = match host {
@@ -63,7 +52,6 @@ pub(crate) fn of_study(study: &Study<'_>, folder: &Path) -> Result<()> {
     finish(made, folder)
 }
 
-/// Writes the runs of a machine, and what they gave besides their value.
 pub(crate) fn put_readings(
     made: &Dataset,
     machine: &str,

@@ -1,21 +1,13 @@
 //! Exit statuses, and which error gets which.
 
 use coretwin_lab::machine::MachineError;
-use std::process::ExitCode;
 
-/// Done.
 pub(crate) const DONE: u8 = 0;
-/// Done, but some cells failed or `--fail-on` matched.
 pub(crate) const CELLS_FAILED: u8 = 1;
-/// What was typed makes no sense.
 pub(crate) const USAGE: u8 = 2;
-/// Not possible or not permitted on this machine.
 pub(crate) const NOT_POSSIBLE: u8 = 3;
-/// The machine is not as it was found: something is left to do by hand.
 pub(crate) const NOT_RESTORED: u8 = 4;
-/// Others used so much of the machine that nothing was kept.
 pub(crate) const TOO_BUSY: u8 = 5;
-/// Interrupted; everything measured is kept.
 pub(crate) const INTERRUPTED: u8 = 130;
 
 /// Every status with its meaning: help and reference are made from this.
@@ -36,67 +28,41 @@ pub(crate) fn with_statuses(text: &str) -> String {
 }
 
 /// What went wrong left the machine other than it was found.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("the machine is not as it was found")]
 pub(crate) struct NotRestored;
 
-impl std::fmt::Display for NotRestored {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("the machine is not as it was found")
-    }
+/// What was typed makes no sense; made where no library error says so.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct Usage(String);
+
+pub(crate) fn usage(why: impl std::fmt::Display) -> anyhow::Error {
+    Usage(why.to_string()).into()
 }
-
-/// An error of usage, made where no library error says so.
-#[derive(Debug)]
-pub(crate) struct Usage(pub(crate) String);
-
-impl std::fmt::Display for Usage {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for Usage {}
 
 /// What was asked for needs a part that is a cargo feature, and was left out.
 #[cfg(not(all(feature = "sched", feature = "sim")))]
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("this coretwin was built without the feature {0}")]
 pub(crate) struct NotBuilt(pub(crate) &'static str);
 
-#[cfg(not(all(feature = "sched", feature = "sim")))]
-impl std::fmt::Display for NotBuilt {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "this coretwin was built without the feature {}", self.0)
-    }
-}
-
-#[cfg(not(all(feature = "sched", feature = "sim")))]
-impl std::error::Error for NotBuilt {}
-
 /// An error of a study that left something to go on with: the cause first, then how.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{error}\n{advice}")]
 pub(crate) struct Kept {
     pub(crate) error: coretwin_lab::Error,
     pub(crate) advice: String,
 }
 
-impl std::fmt::Display for Kept {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}\n{}", self.error, self.advice)
-    }
-}
-
-impl std::error::Error for Kept {}
-
-/// Says what went wrong and gives the status for it.
-pub(crate) fn failure(error: &anyhow::Error) -> ExitCode {
+pub(crate) fn failure(error: &anyhow::Error) -> u8 {
     if is_broken_pipe(error) {
-        return ExitCode::from(DONE);
+        return DONE;
     }
     tell(error);
-    ExitCode::from(status(error))
+    status(error)
 }
 
-/// Says what went wrong.
 pub(crate) fn tell(error: &anyhow::Error) {
     // Where nobody listens any more (the terminal is gone) there is nobody to tell.
     crate::out::news(&format!("coretwin: {error:#}"));
@@ -117,7 +83,6 @@ pub(crate) fn refuse_slips<T, E: Into<anyhow::Error>>(asked: Result<T, E>) -> an
     error.map_or(Ok(()), Err)
 }
 
-/// The status for an error.
 pub(crate) fn status(error: &anyhow::Error) -> u8 {
     use coretwin_lab::Error as Lab;
     use coretwin_store::Error as Store;
@@ -161,7 +126,7 @@ mod tests {
 
     #[test]
     fn a_machine_that_is_not_as_it_was_counts_more_than_what_went_wrong() {
-        let error = || anyhow::Error::from(Usage("no such row".to_owned()));
+        let error = || usage("no such row");
         assert_eq!(status(&error()), USAGE);
         let left = error().context(NotRestored);
         assert_eq!(status(&left), NOT_RESTORED);
@@ -170,7 +135,7 @@ mod tests {
 
     #[test]
     fn a_slip_is_refused_and_what_the_machine_refuses_is_not_yet() {
-        let slip = refuse_slips::<(), _>(Err(Usage("no such row".to_owned())));
+        let slip = refuse_slips::<(), _>(Err(usage("no such row")));
         assert!(slip.is_err_and(|error| error.to_string() == "no such row"));
         let machine = coretwin_lab::Error::NotPossible("no siblings now".to_owned());
         assert!(refuse_slips::<(), _>(Err(machine)).is_ok());

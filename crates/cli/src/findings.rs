@@ -1,8 +1,8 @@
 //! What is derived from plan and journal, again at will: the summary and the reports of a study, and
 //! those of an experiment of `cputime`.
 
-use crate::exit::Usage;
-use crate::resuming;
+use crate::exit::usage;
+use crate::{options, resuming};
 use anyhow::{Context, Result};
 use coretwin_base::account::cputime::result::CputimeSummary;
 use coretwin_base::machine::environment::Environment;
@@ -15,7 +15,6 @@ use coretwin_stats::study::{Question, foremost, headlines};
 use coretwin_store::{Bundle, CPUTIME, SUMMARY};
 use std::path::Path;
 
-/// The summary of a study, with what happened to the machine.
 pub(crate) fn of_study(
     plan: &Plan,
     readings: &[Reading],
@@ -27,19 +26,16 @@ pub(crate) fn of_study(
     summary
 }
 
-/// The answer of a study, with what to do next and where the report is.
 pub(crate) fn answer(study: &Study<'_>, folder: &Path) -> Brief {
     let brief = coretwin_report::study_brief(study);
     located(brief.whole("next", &next(study, folder), ""), folder)
 }
 
-/// With where the report is.
 pub(crate) fn located(brief: Brief, folder: &Path) -> Brief {
     let words = ["coretwin", "report", &folder.display().to_string(), "--full"].map(str::to_owned);
     brief.whole("report", &shell_line(&words), "report.html there")
 }
 
-/// What to do now: go on, confirm, set, or decide by something else.
 fn next(study: &Study<'_>, folder: &Path) -> String {
     let Study { plan, summary, .. } = study;
     let go_on = resuming::line(plan, folder);
@@ -87,7 +83,6 @@ fn next(study: &Study<'_>, folder: &Path) -> String {
     }
 }
 
-/// Writes everything that is derived from a study's journal.
 pub(crate) fn save_study(bundle: &Bundle, study: &Study<'_>) -> Result<()> {
     bundle.write_json(SUMMARY, study.summary)?;
     bundle.write("report.html", coretwin_report::html(study).as_bytes())?;
@@ -95,7 +90,6 @@ pub(crate) fn save_study(bundle: &Bundle, study: &Study<'_>) -> Result<()> {
     Ok(())
 }
 
-/// The result of an experiment of `cputime`.
 pub(crate) fn of_cputime(
     plan: &Plan,
     readings: &[Reading],
@@ -105,7 +99,6 @@ pub(crate) fn of_cputime(
         .context("this is no plan of cputime")
 }
 
-/// Writes everything that is derived from an experiment's journal.
 pub(crate) fn save_cputime(bundle: &Bundle, summary: &CputimeSummary) -> Result<()> {
     bundle.write_json(CPUTIME, summary)?;
     for (file, format) in [("report.html", "html"), ("report.md", "md")] {
@@ -114,7 +107,6 @@ pub(crate) fn save_cputime(bundle: &Bundle, summary: &CputimeSummary) -> Result<
     Ok(())
 }
 
-/// The answer of an experiment, with what to do next and where the report is.
 pub(crate) fn cputime_answer(
     bundle: &Bundle,
     plan: &Plan,
@@ -133,16 +125,13 @@ pub(crate) fn cputime_answer(
     Ok(located(brief.whole("next", &next, ""), bundle.folder()))
 }
 
-/// The report of an experiment in a format of that name.
 pub(crate) fn cputime_report(
     bundle: &Bundle,
     summary: &CputimeSummary,
     format: &str,
 ) -> Result<String> {
-    let names: Vec<&str> = CPUTIME_FORMATS.iter().map(|format| format.name).collect();
-    let format = CPUTIME_FORMATS.iter().find(|known| known.name == format).ok_or_else(|| {
-        Usage(coretwin_base::suggest::unknown("format of cputime", format, &names))
-    })?;
+    let format = options::named("format of cputime", format, CPUTIME_FORMATS, |one| one.name);
+    let format = format.map_err(usage)?;
     let environment = bundle.environment()?;
     Ok((format.render)(&Cputime { summary, environment: &environment }))
 }

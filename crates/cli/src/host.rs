@@ -1,6 +1,6 @@
 //! What several verbs need of this host: its topology, and the user behind sudo.
 
-use crate::exit::Usage;
+use crate::exit::usage;
 use anyhow::{Context, Result};
 use coretwin_base::account::probe::Probe;
 use coretwin_base::machine::topology::Topology;
@@ -20,7 +20,6 @@ pub(crate) fn topology(root: &Root) -> Result<Topology> {
     topology.context("cannot read the topology of this machine")
 }
 
-/// What the last probe of this boot found.
 pub(crate) fn probed(root: &Root) -> Option<Probe> {
     let state = state_folder(root, &|name| std::env::var(name).ok());
     if root.is_system() { probe::recall(root, &state) } else { None }
@@ -47,11 +46,10 @@ pub(crate) fn words() -> Vec<String> {
     std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect()
 }
 
-/// The folder that commands are started in.
-pub(crate) fn working_folder() -> Result<Option<String>, Usage> {
+pub(crate) fn working_folder() -> Result<Option<String>> {
     let Ok(folder) = std::env::current_dir() else { return Ok(None) };
     folder.into_os_string().into_string().map(Some).map_err(|folder| {
-        Usage(format!(
+        usage(format!(
             "the name of the working folder '{}' is not UTF-8, and records are; start from another",
             folder.display()
         ))

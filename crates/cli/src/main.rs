@@ -51,5 +51,5 @@ fn nothing_for_everybody() {
 fn main() -> ExitCode {
     nothing_for_everybody();
     let line = Cli::try_parse().unwrap_or_else(|error| slip::exit(slip::in_words(error)));
-    line.verb.run().unwrap_or_else(|error| exit::failure(&error))
+    line.verb.run().unwrap_or_else(|error| exit::failure(&error)).into()
 }

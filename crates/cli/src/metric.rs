@@ -7,9 +7,6 @@ use coretwin_base::study::reading::Better;
 const COSTS: &[&str] = &["s", "ms", "us", "µs", "ns", "KiB", "MiB", "bytes", "J", "W"];
 
 /// Reads `NAME[:UNIT[:higher|lower]]=PATTERN`; a pattern that starts with `/` is a JSON pointer.
-///
-/// # Errors
-/// A sentence saying what is wrong.
 pub(crate) fn parse(text: &str) -> Result<MetricSpec, String> {
     let form = "write it like 'rate:req/s:higher=([0-9.]+) req/s' or 'p99:ms:lower=/latency/p99'";
     let (head, pattern) =

@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 use coretwin_base::machine::placement::Placement;
+use coretwin_base::suggest::unknown;
 
 /// A seed nobody chose: from the kernel, and small enough to be typed again.
 pub(crate) fn drawn_seed() -> Result<u64> {
@@ -10,11 +11,25 @@ pub(crate) fn drawn_seed() -> Result<u64> {
     Ok(RandomState::new().build_hasher().finish() % 1_000_000_000)
 }
 
-/// Reads the name of a placement.
+/// The one of that name; else what else there is, with the nearest.
+pub(crate) fn named<T>(
+    kind: &str,
+    name: &str,
+    all: impl IntoIterator<Item = T>,
+    name_of: impl Fn(&T) -> &'static str,
+) -> Result<T, String> {
+    let mut names = Vec::new();
+    for one in all {
+        if name_of(&one) == name {
+            return Ok(one);
+        }
+        names.push(name_of(&one));
+    }
+    Err(unknown(kind, name, &names))
+}
+
 pub(crate) fn placement(text: &str) -> Result<Placement, String> {
-    let names: Vec<&str> = Placement::ALL.iter().map(|placement| placement.name()).collect();
-    Placement::from_name(text)
-        .ok_or_else(|| coretwin_base::suggest::unknown("placement", text, &names))
+    named("placement", text, Placement::ALL, |placement| placement.name())
 }
 
 /// A share that is typed and shown in percent, like `5%`.
@@ -27,12 +42,10 @@ impl std::fmt::Display for Limit {
     }
 }
 
-/// Reads a limit: a share, or `100%`.
 pub(crate) fn limit(text: &str) -> Result<Limit, String> {
     (if text == "100%" { Ok(1.0) } else { share(text) }).map(Limit)
 }
 
-/// Reads `2%` or `0.02`.
 pub(crate) fn share(text: &str) -> Result<f64, String> {
     let bad =
         || format!("'{text}' is not a share above 0 and below 100 %; write it like 2% or 0.02");

@@ -16,7 +16,6 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// Prints a text.
 pub(crate) fn text(text: &str) -> Result<()> {
     over(0, text)
 }
@@ -53,7 +52,6 @@ pub(crate) fn page(without_terminal: usize) -> usize {
     if out.is_terminal() { columns(&out) } else { without_terminal }
 }
 
-/// Whether to colour: on a terminal that can, unless the user wants none.
 fn paints(stream: &impl IsTerminal) -> bool {
     redraws(stream) && !no_color()
 }
@@ -66,7 +64,6 @@ pub(crate) fn no_color() -> bool {
     is("NO_COLOR", |value| !value.is_empty()) || is("CLICOLOR", |value| value == "0")
 }
 
-/// Writes a text to the file that somebody named, else prints it.
 pub(crate) fn to(named: Option<&Path>, text: &str) -> Result<()> {
     named.map_or_else(|| self::text(text), |path| file(path, text))
 }
@@ -100,12 +97,10 @@ fn open(path: &Path) -> std::io::Result<File> {
     Ok(file)
 }
 
-/// Prints a record as JSON.
 pub(crate) fn json<T: Serialize>(record: &T) -> Result<()> {
     text(&(serde_json::to_string_pretty(record)? + "\n"))
 }
 
-/// Prints a record as JSON, with where its figures come from.
 pub(crate) fn facts<T: Serialize>(origin: Origin, record: &T) -> Result<()> {
     #[derive(Serialize)]
     struct Facts<'a, T> {
@@ -131,7 +126,6 @@ pub(crate) fn news(line: &str) {
     err(&text);
 }
 
-/// Prints a text on standard error, and leaves the cursor behind it.
 pub(crate) fn err(text: &str) {
     let _ = std::io::stderr().write_all(printable(text).as_bytes());
 }

@@ -14,7 +14,6 @@ use std::time::{Duration, Instant};
 /// Without a terminal, a line at most this often.
 const PLAIN_EVERY: Duration = Duration::from_secs(60);
 
-/// From this many columns on there is room for a bar.
 const BAR_FROM: usize = 110;
 /// Columns of it, with the space behind it.
 const BAR: usize = 25;
@@ -28,16 +27,13 @@ pub(crate) struct Progress {
     blocks_min: u32,
     /// Whether the study may go on after the fewest blocks.
     open_ended: bool,
-    /// Whether preparing an arm is worth a word.
     switches: bool,
     started: Instant,
     block: String,
     interval: String,
     /// Row and arm of that interval.
     of: String,
-    /// Runs that failed.
     failed: u32,
-    /// Blocks that were set aside.
     set_aside: Disturbances,
     /// What is said once of a busy machine; `None` once it was.
     plan: Option<Plan>,
@@ -47,7 +43,6 @@ pub(crate) struct Progress {
 const DISTURBED: u32 = 4;
 
 impl Progress {
-    /// A progress display for a plan, and whether it was said that the machine is busy.
     pub(crate) fn new(plan: &Plan, is_told: bool) -> Self {
         let terminal = crate::out::redraws(&std::io::stderr());
         let target =
@@ -124,7 +119,6 @@ impl Progress {
     }
 }
 
-/// As many of the pieces as fit, the first ones first.
 fn fitted(pieces: &[&str], room: usize) -> String {
     let mut line = String::new();
     for piece in pieces.iter().filter(|piece| !piece.is_empty()) {
@@ -137,7 +131,6 @@ fn fitted(pieces: &[&str], room: usize) -> String {
     line
 }
 
-/// How many blocks were set aside, with the most frequent cause.
 fn set_aside(blocks: &Disturbances) -> String {
     let Some(cause) = blocks.mostly() else { return String::new() };
     match blocks.count() {

@@ -14,7 +14,6 @@ use std::time::{Duration, Instant};
 /// Without a terminal, a line about the waiting at most this often.
 const PLAIN_EVERY: Duration = Duration::from_secs(60);
 
-/// What can be done about a busy machine.
 fn choices(plan: &Plan) -> &'static str {
     match &plan.cputime {
         Some(_) => {
@@ -28,13 +27,11 @@ fn choices(plan: &Plan) -> &'static str {
     }
 }
 
-/// That others left a study nothing to keep, and what to do about it.
 pub(crate) fn stopped(plan: &Plan, go_on: &str) -> String {
     let choices = choices(plan);
     format!("stopped, for others left nothing to keep; you can {choices}; {go_on} --wait-quiet")
 }
 
-/// That this machine is busy, by what, and what to do about it, in two lines.
 pub(crate) fn busy(cause: &str, plan: &Plan) -> String {
     let or = match &plan.cputime {
         Some(_) => "take it as it is: --others-limit 100% --steal-limit 100%",

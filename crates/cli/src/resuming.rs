@@ -1,7 +1,7 @@
 //! Folders of results, of a study or of an experiment of `cputime`: the name of a new one, one that is
 //! opened to be resumed, and the command that resumes it.
 
-use crate::exit::Usage;
+use crate::exit::usage;
 use crate::host;
 use anyhow::Result;
 use coretwin_base::study::plan::Plan;
@@ -15,10 +15,8 @@ fn verb(plan: &Plan) -> &'static str {
     if plan.cputime.is_some() { "cputime" } else { "study" }
 }
 
-/// Opens a folder to be resumed by a verb.
-///
-/// # Errors
-/// If it cannot be opened, or is for the other verb to resume.
+/// Opens a folder to be resumed by a verb. Errors: if it cannot be opened, or is for the other verb
+/// to resume.
 pub(crate) fn open(folder: &Path, by: &str) -> Result<(Bundle, Plan)> {
     let (bundle, plan) = Bundle::open(folder, host::owner(&Root::system())?)?;
     let holds = match verb(&plan) {
@@ -27,10 +25,9 @@ pub(crate) fn open(folder: &Path, by: &str) -> Result<(Bundle, Plan)> {
         _ => "a study",
     };
     let line = line(&plan, folder);
-    Err(Usage(format!("{} holds {holds}; go on with: {line}", folder.display())).into())
+    Err(usage(format!("{} holds {holds}; go on with: {line}", folder.display())))
 }
 
-/// A folder that is not there yet, named by date and time.
 pub(crate) fn new_folder(kind: &str) -> PathBuf {
     let now = now_utc();
     let stamp: String = now
@@ -45,13 +42,11 @@ pub(crate) fn new_folder(kind: &str) -> PathBuf {
     names.find(|name| !name.exists()).expect("numbers go on for longer than folders do")
 }
 
-/// The command line that resumes what is in a folder.
 pub(crate) fn line(plan: &Plan, folder: &Path) -> String {
     let folder = folder.display().to_string();
     coretwin_report::shell_line(&["coretwin", verb(plan), "--resume", &folder].map(str::to_owned))
 }
 
-/// That what was measured is kept, and how it is resumed.
 pub(crate) fn go_on(plan: &Plan, folder: &Path) -> String {
     let line = line(plan, folder);
     format!("what was measured is kept in {}; go on with: {line}", folder.display())

@@ -19,7 +19,6 @@ use coretwin_lab::machine::{Machine, Stop};
 use coretwin_store::{Bundle, ENVIRONMENT, Journal};
 use std::time::Duration;
 
-/// A stored plan with everything that was measured by it.
 pub(crate) struct Session {
     pub(crate) bundle: Bundle,
     pub(crate) plan: Plan,
@@ -28,15 +27,12 @@ pub(crate) struct Session {
     journal: Journal,
 }
 
-/// What a session has of this host and its user.
 pub(crate) struct Means {
     /// User whom workers become.
     pub(crate) run_as: Option<RunAs>,
     /// What this boot may be used for, where boots are compared.
     pub(crate) boot: Option<BootVisit>,
-    /// How long to wait for others to leave the CPUs, if at all.
     pub(crate) patience: Option<Duration>,
-    /// Raised to stop.
     pub(crate) stop: Stop,
 }
 

@@ -19,7 +19,6 @@ pub(crate) fn stop_flag_and_signal() -> Result<(Stop, Arc<AtomicUsize>)> {
     Ok((stop_flag()?, which))
 }
 
-/// A flag that is raised by the first signal.
 pub(crate) fn stop_flag() -> Result<Stop> {
     let stop = Stop::default();
     for signal in [SIGINT, SIGTERM, SIGHUP] {

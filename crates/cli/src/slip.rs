@@ -4,7 +4,6 @@ use crate::out;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use coretwin_base::printable::is_steering;
 
-/// What the parsers of numbers say, and what that means.
 const WORDS: [(&str, &str); 5] = [
     ("invalid digit found in string", "it is not a whole number"),
     ("cannot parse integer from empty string", "it is not a whole number"),
@@ -13,7 +12,6 @@ const WORDS: [(&str, &str); 5] = [
     ("invalid float literal", "it is not a number"),
 ];
 
-/// The same error, said better where that is known.
 pub(crate) fn in_words(error: clap::Error) -> clap::Error {
     let argument = match error.get(ContextKind::InvalidArg) {
         Some(ContextValue::String(argument)) => argument.clone(),
@@ -53,7 +51,6 @@ pub(crate) fn exit(error: clap::Error) -> ! {
     std::process::exit(error.exit_code())
 }
 
-/// Whether an argument begins like a number below 0.
 fn is_number(argument: &str) -> bool {
     argument.strip_prefix('-').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
 }

@@ -21,15 +21,10 @@ pub struct Scheduling {
 
 impl Scheduling {
     /// Schedulers are loaded by that program, which must understand `sched keep`.
-    #[must_use]
     pub fn new(root: Root, program: PathBuf) -> Self {
         Self { root, program, keeper: None }
     }
 
-    /// Leaves the kernel's own scheduler in charge.
-    ///
-    /// # Errors
-    /// A sentence saying what else is in charge.
     pub fn leave(&mut self) -> Result<(), KeeperError> {
         match self.keeper.take() {
             Some(keeper) => keeper.unload(&self.root),
@@ -37,10 +32,8 @@ impl Scheduling {
         }
     }
 
-    /// Puts an arm's scheduler in charge; the one before has been left.
-    ///
-    /// # Errors
-    /// Why it cannot be loaded, or is not in charge.
+    /// Puts an arm's scheduler in charge; the one before has been left. Errors: why it cannot be
+    /// loaded, or is not in charge.
     pub fn enter(&mut self, scheduler: &str) -> Result<(), String> {
         let options = Options::of_scheduler(scheduler)?;
         if let Some(options) = &options {
@@ -56,7 +49,6 @@ impl Scheduling {
     }
 
     /// Why the scheduler of this visit is not there any more, in words; `None` if that is not told.
-    #[must_use]
     pub fn ending(&self) -> Option<String> {
         let keeper = self.keeper.as_ref()?;
         let record = record::read(&self.root).ok()??;

@@ -12,7 +12,6 @@ use std::collections::BTreeSet;
 
 /// The arms of a study that names none: `one-per-core` and `on` where siblings are visible, else
 /// half of the CPUs and all of them (which says nothing about SMT), else the one CPU there is.
-#[must_use]
 pub(crate) fn default_arms(topology: &Topology) -> Vec<ArmSpec> {
     let typed =
         |state: ArmState| ArmSpec { label: state.to_string(), state, scheduler: KERNEL.to_owned() };
@@ -26,11 +25,6 @@ pub(crate) fn default_arms(topology: &Topology) -> Vec<ArmSpec> {
     vec![typed(ArmState::Cpus(half)), typed(ArmState::Cpus(topology.allowed.clone()))]
 }
 
-/// Resolves arms on this machine.
-///
-/// # Errors
-/// Two arms of one label, CPUs that do not exist, are offline or not allowed, and states this
-/// machine (or this version) cannot reach.
 pub fn resolve(specs: &[ArmSpec], topology: &Topology) -> Result<Vec<PlanArm>, Error> {
     check_labels(specs)?;
     let is_boot = |spec: &&ArmSpec| matches!(spec.state, ArmState::Boot(_));
@@ -46,7 +40,6 @@ pub fn resolve(specs: &[ArmSpec], topology: &Topology) -> Result<Vec<PlanArm>, E
     specs.iter().map(|spec| resolve_one(spec, topology)).collect()
 }
 
-/// Refuses two arms of one label.
 pub(crate) fn check_labels(specs: &[ArmSpec]) -> Result<(), Error> {
     let mut labels = BTreeSet::new();
     match specs.iter().find(|spec| !labels.insert(spec.label.as_str())) {
@@ -221,7 +214,6 @@ fn require_siblings(topology: &Topology, label: &str) -> Result<(), Error> {
 }
 
 /// What these arms can say about SMT: only arms of one scheduler say something.
-#[must_use]
 pub fn comparison(arms: &[PlanArm], topology: &Topology) -> Comparison {
     let schedulers: BTreeSet<&str> = arms.iter().map(|arm| arm.scheduler.as_str()).collect();
     let says = |wanted: Comparison| {

@@ -11,23 +11,17 @@ use coretwin_base::study::boot::{Boot, BootFacts, Promise};
 use coretwin_base::study::plan::Plan;
 use coretwin_base::study::reading::{Phase, Reading};
 
-/// The visit that comes next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Due {
-    /// Block, from 0.
     pub block: u32,
-    /// Index of the arm.
     pub arm: usize,
     /// Boots still to come for the whole study, this one included.
     pub boots_left: u32,
 }
 
-/// What this boot is used for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BootVisit {
-    /// Block, from 0.
     pub block: u32,
-    /// Index of the arm.
     pub arm: usize,
     /// Number of the arm change: every boot has its own.
     pub switch: u32,
@@ -35,17 +29,13 @@ pub struct BootVisit {
     pub done: usize,
 }
 
-/// The boot that runs now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ThisBoot {
-    /// `/proc/sys/kernel/random/boot_id`.
     pub boot_id: String,
-    /// What it is.
     pub found: BootFacts,
 }
 
 /// Finds the visit that comes next; `None` if the study is done.
-#[must_use]
 pub fn due(plan: &Plan, boots: &[Boot], readings: &[Reading]) -> Option<Due> {
     let mut next: Option<Due> = None;
     for block in 0..plan.blocks_max() {
@@ -76,13 +66,11 @@ fn taken(readings: &[Reading], label: &str, boot: &Boot) -> usize {
 }
 
 /// What to boot for a visit, to follow "boot".
-#[must_use]
 pub fn how(plan: &Plan, due: Due) -> String {
     Promise::of(name(plan, due)).how()
 }
 
 /// The name of the boot that a visit needs.
-#[must_use]
 pub fn name(plan: &Plan, due: Due) -> &str {
     match &plan.arms[due.arm].state {
         ArmState::Boot(name) => name,
@@ -94,9 +82,7 @@ pub fn name(plan: &Plan, due: Due) -> &str {
 /// visit that was broken off goes on in the same boot, and starts over in another one.
 ///
 /// `said` is what the user says that was booted: the name of the boot, or the label of its arm.
-///
-/// # Errors
-/// A sentence: why this boot is not the one that is due.
+/// Errors: a sentence: why this boot is not the one that is due.
 pub fn admit(
     plan: &Plan,
     due: Due,

@@ -32,9 +32,7 @@ use coretwin_base::study::reading::Reading;
 use coretwin_base::study::summary::StoppedBecause;
 use std::collections::BTreeMap;
 
-/// What a study starts from.
 pub struct Setup<'a> {
-    /// What to do.
     pub plan: &'a Plan,
     /// Readings of earlier sessions, from the journal.
     pub readings: Vec<Reading>,
@@ -44,26 +42,20 @@ pub struct Setup<'a> {
     pub run_as: Option<RunAs>,
     /// What this boot may be used for, in a study that compares boots.
     pub boot: Option<BootVisit>,
-    /// Raised to stop the study.
     pub stop: Stop,
 }
 
-/// What a study came to.
 #[derive(Debug)]
 pub struct Finished {
     /// Every reading, earlier sessions included.
     pub readings: Vec<Reading>,
-    /// What the machine was like.
     pub environment: Environment,
-    /// Why it ended.
     pub stopped: StoppedBecause,
 }
 
-/// Runs a study to its end, or until it is stopped.
-///
-/// # Errors
-/// If the machine refuses an arm, a listener cannot keep a reading, or the budget is too small.
-/// Everything measured until then was told to the listener.
+/// Runs a study to its end, or until it is stopped. Errors: if the machine refuses an arm, a
+/// listener cannot keep a reading, or the budget is too small. Everything measured until then was
+/// told to the listener.
 pub fn run(
     setup: Setup<'_>,
     machine: &mut dyn Machine,

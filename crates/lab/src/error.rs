@@ -11,7 +11,6 @@ pub enum Error {
     /// This machine, or this user on it, cannot do it.
     #[error("{0}")]
     NotPossible(String),
-    /// The machine failed while it was measured.
     #[error(transparent)]
     Machine(#[from] MachineError),
     /// Others do not leave the machine, however long it was waited for.
@@ -30,7 +29,6 @@ pub enum Error {
     BudgetTooSmall {
         /// Length of one block, in seconds.
         block_s: f64,
-        /// The fewest blocks.
         blocks: u32,
         /// What they take, in seconds.
         needed_s: f64,

@@ -10,7 +10,6 @@ use std::collections::BTreeMap;
 /// About how long a study takes, in seconds: what comes before the first block, and the fewest blocks
 /// after which it may end. None for a command, of which nothing is known before it was run, and on a
 /// simulated machine. Rests after switches are in it, switches and boots are not.
-#[must_use]
 pub fn foretold_s(plan: &Plan) -> Option<f64> {
     if plan.simulation.is_some() {
         return None;
@@ -66,14 +65,12 @@ pub(crate) struct Estimate {
 }
 
 impl Estimate {
-    /// Takes note of a run.
     pub(crate) fn note(&mut self, arm: usize, row: usize, seconds: f64) {
         let entry = self.runs.entry((arm, row)).or_default();
         entry.0 += seconds;
         entry.1 += 1;
     }
 
-    /// Takes note of how long a visit took before its first run.
     pub(crate) fn note_opening(&mut self, seconds: f64) {
         self.openings.0 += seconds;
         self.openings.1 += 1;

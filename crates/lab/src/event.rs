@@ -8,55 +8,36 @@ use coretwin_base::study::summary::StoppedBecause;
 use coretwin_stats::study::Look;
 use std::collections::BTreeMap;
 
-/// One thing that happened.
 #[derive(Debug)]
 pub enum Event<'a> {
-    /// The study starts, or goes on after `done` readings.
     Started {
-        /// What will be done.
         plan: &'a Plan,
-        /// Readings the journal holds already.
         done: usize,
     },
-    /// A block starts.
     BlockStarted {
-        /// What its runs are for.
         phase: Phase,
-        /// Its number, from 0.
         block: u32,
-        /// Which attempt at it.
         attempt: u32,
     },
     /// An arm is being prepared, which takes a while where SMT is switched.
     Preparing {
-        /// Its label.
         arm: &'a str,
         /// About how long the study will still take, in seconds, once that can be said.
         left_s: Option<f64>,
     },
-    /// An arm was prepared; the environment gained a moment.
     ArmPrepared {
-        /// Its label.
         arm: &'a str,
-        /// Everything known about the machine so far.
         environment: &'a Environment,
     },
-    /// A run starts.
     RunStarted {
-        /// Label of the arm.
         arm: &'a str,
-        /// Row of the plan.
         row: &'a str,
         /// About how long the study will still take, in seconds, once that can be said.
         left_s: Option<f64>,
     },
-    /// A run ended.
     ReadingTaken(&'a Reading),
-    /// A block ended.
     BlockEnded {
-        /// What its runs were for.
         phase: Phase,
-        /// Its number.
         block: u32,
         /// Why it was set aside and will be run again, if so.
         set_aside: Option<&'a str>,
@@ -67,16 +48,11 @@ pub enum Event<'a> {
     },
     /// Thread counts were chosen by screening and are frozen from here on.
     ThreadsChosen(&'a BTreeMap<String, u32>),
-    /// The study ended.
     Ended(StoppedBecause),
 }
 
-/// Somebody who is told.
 pub trait Listener {
-    /// Takes note of an event.
-    ///
-    /// # Errors
-    /// If what was measured cannot be kept; the study then stops.
+    /// Takes note of an event. Errors: if what was measured cannot be kept; the study then stops.
     fn hear(&mut self, event: &Event<'_>) -> Result<(), Box<dyn std::error::Error + Send + Sync>>;
 }
 

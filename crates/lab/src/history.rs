@@ -6,14 +6,12 @@ use coretwin_base::study::plan::Plan;
 use coretwin_base::study::reading::{Phase, Reading, Status};
 use std::collections::BTreeMap;
 
-/// Every reading taken, with an index of blocks.
 #[derive(Debug, Default)]
 pub(crate) struct History {
     pub(crate) readings: Vec<Reading>,
     blocks: BTreeMap<(Phase, u32), BlockState>,
 }
 
-/// How far a block has come.
 #[derive(Debug, Default, Clone)]
 struct BlockState {
     attempt: u32,
@@ -22,12 +20,10 @@ struct BlockState {
     set_aside_before: u32,
 }
 
-/// What to do about a block.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Next {
     /// It is complete (or was disturbed too often to be tried again).
     Done,
-    /// Run it, as this attempt.
     Run(u32),
 }
 
@@ -71,7 +67,6 @@ impl History {
         if again { Next::Run(state.attempt + 1) } else { Next::Done }
     }
 
-    /// Why the last attempt at a block was set aside, if it was.
     pub(crate) fn set_aside(&self, phase: Phase, block: u32) -> Option<&str> {
         self.blocks.get(&(phase, block)).and_then(|state| state.set_aside_now.as_deref())
     }
@@ -94,7 +89,6 @@ impl History {
         })
     }
 
-    /// Whether a row was run once before the first block.
     pub(crate) fn warmed_up(&self, row: &str) -> bool {
         self.readings.iter().any(|reading| reading.phase == Phase::Warmup && reading.row == row)
     }
@@ -109,7 +103,6 @@ impl History {
         })
     }
 
-    /// Number of the next arm change.
     pub(crate) fn next_switch(&self) -> u32 {
         self.readings.last().map_or(0, |reading| reading.switch + 1)
     }

@@ -28,13 +28,10 @@ use coretwin_host::{affinity, energy, environment, limits, process, topology};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// Name of this machine in plans.
 pub const HOST: &str = "host";
 
-/// How often the stop flag is looked at while the machine rests.
 const GLANCE: Duration = Duration::from_millis(50);
 
-/// The host.
 pub struct HostMachine {
     root: Root,
     topology: Topology,
@@ -51,7 +48,6 @@ pub struct HostMachine {
     prepared: Option<Signature>,
 }
 
-/// What must not change while an arm is measured.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Signature {
     smt: Option<String>,
@@ -60,10 +56,8 @@ struct Signature {
 }
 
 impl HostMachine {
-    /// The host, its topology read.
-    ///
-    /// # Errors
-    /// If the topology does not read or the worker's program is missing.
+    /// The host, its topology read. Errors: if the topology does not read or the worker's program
+    /// is missing.
     pub fn new(root: Root, topology: Topology) -> Result<Self, Error> {
         let worker = launcher::worker_path().map_err(Error::NotPossible)?;
         process::adopt_orphans().map_err(|error| {
@@ -96,25 +90,20 @@ impl HostMachine {
         self
     }
 
-    /// Leaves the kernel's own scheduler in charge, which comes before SMT is put back.
-    ///
-    /// # Errors
-    /// What else is in charge.
+    /// Leaves the kernel's own scheduler in charge, which comes before SMT is put back. Errors:
+    /// what else is in charge.
     pub fn unload(&mut self) -> Result<(), KeeperError> {
         self.scheduling.as_mut().map_or(Ok(()), Scheduling::leave)
     }
 
-    /// Puts the machine back as it was found; `None` if nothing was to be switched.
-    ///
-    /// # Errors
-    /// What kept it from being put back, with what to do.
+    /// Puts the machine back as it was found; `None` if nothing was to be switched. Errors: what
+    /// kept it from being put back, with what to do.
     pub fn restore(&mut self) -> Option<Result<Restored, SwitchError>> {
         self.switching.take().map(Switching::close)
     }
 
     /// That every arm is measured under a scheduler which somebody loaded, to be told to the reader;
     /// `None` if it is the kernel's own.
-    #[must_use]
     pub fn loaded_before(&self) -> Option<Warning> {
         (self.found != KERNEL).then(|| {
             let found = &self.found;
@@ -129,8 +118,6 @@ impl HostMachine {
         })
     }
 
-    /// The boot that runs now.
-    #[must_use]
     pub fn boot(&self) -> ThisBoot {
         let fact = |path: &str| self.root.fact(path).unwrap_or_else(|| "unknown".to_owned());
         let cores = self.topology.usable_cores();
@@ -153,9 +140,7 @@ impl HostMachine {
     }
 
     /// Checks what the plan needs of the system: limits, and core scheduling where an arm uses it.
-    ///
-    /// # Errors
-    /// A message with a line for every limit that is too low, or why there are no cookies.
+    /// Errors: a message with a line for every limit that is too low, or why there are no cookies.
     pub fn check(&self, plan: &Plan) -> Result<(), Error> {
         if let Some(arm) = plan.arms.iter().find(|arm| arm.state == ArmState::CoreSched) {
             coretwin_workloads::worker::core_sched_available()
@@ -180,14 +165,10 @@ impl HostMachine {
         )))
     }
 
-    /// A record of this start or resumption.
-    #[must_use]
     pub fn session(&self, argv: Vec<String>) -> Session {
         session(&self.root, argv)
     }
 
-    /// Facts and passing state of the machine, as [`Machine::prepare`] gives them.
-    #[must_use]
     pub fn environment(&self, arm: &str) -> (Facts, Moment) {
         let topology = self.now.as_ref().unwrap_or(&self.topology);
         (
@@ -213,7 +194,6 @@ impl HostMachine {
         Ok(())
     }
 
-    /// Waits until the machine has come to rest.
     fn rest(&self, seconds: f64, stop: &Stop) -> Result<(), MachineError> {
         let until = Instant::now() + Duration::try_from_secs_f64(seconds).unwrap_or_default();
         loop {
@@ -238,7 +218,6 @@ impl HostMachine {
         }
     }
 
-    /// Puts the arm's scheduler in charge, where arms have some.
     fn schedule(&mut self, arm: &PlanArm) -> Result<(), MachineError> {
         let Some(scheduling) = &mut self.scheduling else { return Ok(()) };
         scheduling
@@ -255,7 +234,6 @@ impl HostMachine {
         }
     }
 
-    /// What is known of a scheduler that went while it was in charge.
     fn why_gone(&self) -> String {
         let ending = self.scheduling.as_ref().and_then(Scheduling::ending);
         ending.map_or_else(String::new, |ending| format!("; core-queue is gone: {ending}"))
@@ -359,8 +337,6 @@ impl Machine for HostMachine {
     }
 }
 
-/// A record of this start or resumption, wherever the machine under study is.
-#[must_use]
 pub fn session(root: &Root, argv: Vec<String>) -> Session {
     let (boot_id, host) = environment::session(root);
     Session {
@@ -373,7 +349,6 @@ pub fn session(root: &Root, argv: Vec<String>) -> Session {
 }
 
 /// The time now, in UTC, RFC 3339, to the second.
-#[must_use]
 pub fn now_utc() -> String {
     let now = jiff::Timestamp::now();
     now.round(jiff::Unit::Second).unwrap_or(now).to_string()

@@ -20,17 +20,12 @@ use std::time::{Duration, Instant};
 const CLEANUP: Duration = Duration::from_secs(10);
 /// How long a worker may overrun its own time-out before it counts as hung.
 const GRACE_S: f64 = 30.0;
-/// How often the stop flag is looked at; a run does not notice.
 const GLANCE: Duration = Duration::from_millis(50);
 /// Most bytes of what a worker said that are shown.
 const SHOWN: usize = 4096;
-/// Name of the worker's program, beside our own.
 const WORKER: &str = "coretwin-worker";
 
-/// Where the worker's program is.
-///
-/// # Errors
-/// A sentence saying where it was looked for.
+/// Where the worker's program is. Errors: a sentence saying where it was looked for.
 pub(crate) fn worker_path() -> Result<PathBuf, String> {
     let own = std::env::current_exe()
         .map_err(|error| format!("cannot tell where this program is: {error}"))?;
@@ -47,11 +42,8 @@ pub(crate) fn worker_path() -> Result<PathBuf, String> {
     )
 }
 
-/// Runs one job in a worker of its own.
-///
-/// # Errors
-/// [`MachineError::Stopped`] if the stop flag was raised; [`MachineError::Refused`] if the worker
-/// could not be started or gave no answer.
+/// Runs one job in a worker of its own. Errors: [`MachineError::Stopped`] if the stop flag was
+/// raised; [`MachineError::Refused`] if the worker could not be started or gave no answer.
 pub(crate) fn launch(
     root: &Root,
     worker: &Path,

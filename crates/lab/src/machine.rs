@@ -11,9 +11,7 @@ use coretwin_base::units::Nanos;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A machine on which arms can be prepared and jobs run.
 pub trait Machine {
-    /// What it looks like.
     fn topology(&self) -> &Topology;
 
     /// A clock that starts anywhere and never runs backwards.
@@ -21,10 +19,8 @@ pub trait Machine {
 
     /// Puts the machine into the arm's state, lets it rest, and tells what it is like there. Where
     /// SMT is switched, each call is a switch of its own, also into the state that holds already.
-    ///
-    /// # Errors
-    /// If this machine cannot be put into that state; [`MachineError::Stopped`] if `stop` was
-    /// raised while it rested.
+    /// Errors: if this machine cannot be put into that state; [`MachineError::Stopped`] if `stop`
+    /// was raised while it rested.
     fn prepare(
         &mut self,
         arm: &PlanArm,
@@ -38,17 +34,13 @@ pub trait Machine {
         let _ = jobs;
     }
 
-    /// Runs a job. A job that fails is an outcome with a failure, not an error.
-    ///
-    /// # Errors
+    /// Runs a job. A job that fails is an outcome with a failure, not an error. Errors:
     /// [`MachineError::Stopped`] if `stop` was raised; other errors if nothing more can be run.
     fn run(&mut self, job: &Job, stop: &Stop) -> Result<Measured, MachineError>;
 }
 
-/// What a run gave, and what else went on meanwhile.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Measured {
-    /// The worker's answer.
     pub outcome: Outcome,
     /// Time stolen by the hypervisor on the arm's CPUs during the run, in seconds.
     pub steal_s: f64,
@@ -58,10 +50,8 @@ pub struct Measured {
     pub capacity_s: f64,
 }
 
-/// Why a machine could not do something.
 #[derive(Debug, thiserror::Error)]
 pub enum MachineError {
-    /// The user stopped the study.
     #[error("stopped")]
     Stopped,
     /// The machine cannot be put into that state, or no longer answers.
@@ -75,18 +65,14 @@ pub struct Stop(Arc<AtomicBool>);
 
 impl Stop {
     /// The flag itself, for a signal handler to raise.
-    #[must_use]
     pub fn flag(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.0)
     }
 
-    /// Raises it.
     pub fn raise(&self) {
         self.0.store(true, Ordering::SeqCst);
     }
 
-    /// Whether it was raised.
-    #[must_use]
     pub fn raised(&self) -> bool {
         self.0.load(Ordering::SeqCst)
     }

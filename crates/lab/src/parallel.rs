@@ -14,7 +14,6 @@ pub(crate) fn map<Item: Sync, Out: Send>(
     map_by(cpus, items, calculate, done)
 }
 
-/// The same on so many threads.
 pub(crate) fn map_by<Item: Sync, Out: Send>(
     threads: usize,
     items: &[Item],

@@ -18,7 +18,6 @@ use coretwin_stats::study::protocol_2003;
 use coretwin_stats::{orders, stopping};
 use std::collections::BTreeMap;
 
-/// Blocks of a screening of thread counts.
 const SCREENING_BLOCKS: u32 = 3;
 /// Blocks of `--quick`, which gives no verdict.
 const QUICK_BLOCKS: u32 = 3;
@@ -29,10 +28,8 @@ const BOOT_REPEATS: u32 = 3;
 /// How often a block is run again after something outside disturbed it.
 const RETRIES_MAX: u32 = 2;
 
-/// Draws the plan of a study on a machine of this topology.
-///
-/// # Errors
-/// Unknown names, parameters out of range, arms or placements this machine cannot reach.
+/// Draws the plan of a study on a machine of this topology. Errors: unknown names, parameters out
+/// of range, arms or placements this machine cannot reach.
 pub fn draw(request: &Request, machine: &str, topology: &Topology) -> Result<Plan, Error> {
     let specs =
         if request.arms.is_empty() { arms::default_arms(topology) } else { request.arms.clone() };
@@ -48,22 +45,17 @@ pub fn draw(request: &Request, machine: &str, topology: &Topology) -> Result<Pla
     }
 }
 
-/// Draws the plan of a single run: the request's one arm, one block, no suites.
-///
-/// # Errors
-/// As [`draw`].
+/// Draws the plan of a single run: the request's one arm, one block, no suites. Errors: as
+/// [`draw`].
 pub fn draw_once(request: &Request, machine: &str, topology: &Topology) -> Result<Plan, Error> {
     let asked = rows::asked(request, Names::Workloads, topology)?;
     assemble(request, Parts::on_host(&request.arms, asked, topology)?, machine, topology)
 }
 
-/// What a plan is put together from.
 pub(crate) struct Parts {
-    /// The arms, resolved.
     pub(crate) arms: Vec<PlanArm>,
     /// The rows, in the arms that have their placement.
     pub(crate) rows: Vec<PlanRow>,
-    /// What the reader must know of rows that are not there.
     pub(crate) left_out: Option<Warning>,
 }
 
@@ -76,10 +68,7 @@ impl Parts {
     }
 }
 
-/// Puts a plan together.
-///
-/// # Errors
-/// If what was asked for does not go together.
+/// Puts a plan together. Errors: if what was asked for does not go together.
 pub(crate) fn assemble(
     request: &Request,
     Parts { arms, rows, left_out }: Parts,
@@ -152,7 +141,6 @@ fn rules(request: &Request, rows: &[PlanRow], arms: &[PlanArm]) -> Result<Rules,
     })
 }
 
-/// Refuses what does not go together.
 fn check_rules(request: &Request, rows: &[PlanRow], reboots: bool) -> Result<(), Error> {
     let article = request.protocol == Protocol::Article2003;
     let why = if article && request.repeats.is_some() {
@@ -234,7 +222,6 @@ fn warnings(comparison: Comparison, arms: &[PlanArm], topology: &Topology) -> Ve
 }
 
 /// The most of every limit that any row of the plan needs.
-#[must_use]
 pub fn needs(plan: &Plan) -> Vec<Need> {
     let mut most: BTreeMap<_, Need> = BTreeMap::new();
     for row in &plan.rows {

@@ -147,8 +147,6 @@ fn warm_up(engine: &mut Engine<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Tries every candidate thread count, then freezes the best of each arm. The choice follows
-/// from the journal alone, so a resumed study makes the same one.
 fn screen(engine: &mut Engine<'_>) -> Result<(), Error> {
     let Some(screening) = &engine.plan.screening else { return Ok(()) };
     for block in 0..screening.blocks {

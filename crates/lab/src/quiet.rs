@@ -9,11 +9,9 @@ use coretwin_host::observe::{self, CpuTimes};
 use coretwin_host::root::Root;
 use std::time::{Duration, Instant};
 
-/// How long one look takes.
 const LOOK: Duration = Duration::from_secs(1);
 /// Looks in a row that must find the machine quiet before a wait is over.
 const QUIET_LOOKS: u64 = 5;
-/// How often the stop flag is looked at.
 const GLANCE: Duration = Duration::from_millis(50);
 
 /// Looks at the CPUs of a plan's arms, while nothing of the study runs.
@@ -26,7 +24,6 @@ pub struct Lookout<'a> {
 
 impl<'a> Lookout<'a> {
     /// A lookout for a plan; `None` if its limits let others do what they like.
-    #[must_use]
     pub fn new(root: &'a Root, plan: &'a Plan) -> Option<Self> {
         let rules = &plan.rules;
         let has_limit = rules.steal_share_max < 1.0 || rules.others_share_max < 1.0;
@@ -35,10 +32,8 @@ impl<'a> Lookout<'a> {
     }
 
     /// Looks for a second. What would have a run set aside, in words: "others use 97 % of CPUs 0-1
-    /// (limit 5 %)"; `None` if the machine is quiet.
-    ///
-    /// # Errors
-    /// [`MachineError::Stopped`] if `stop` was raised; `/proc/stat` does not read.
+    /// (limit 5 %)"; `None` if the machine is quiet. Errors: [`MachineError::Stopped`] if `stop`
+    /// was raised; `/proc/stat` does not read.
     pub fn look(&self, stop: &Stop) -> Result<Option<String>, MachineError> {
         let times = || {
             observe::cpu_times(self.root).map_err(|error| MachineError::Refused(error.to_string()))
@@ -53,7 +48,6 @@ impl<'a> Lookout<'a> {
         Ok(self.disturbance(&before, &times()?, from.elapsed().as_secs_f64()))
     }
 
-    /// What is furthest above its limit in any arm.
     fn disturbance(&self, before: &CpuTimes, after: &CpuTimes, elapsed_s: f64) -> Option<String> {
         let shares = self.arms.iter().flat_map(|cpus| {
             let observed = after.since(before, cpus);
@@ -72,10 +66,8 @@ impl<'a> Lookout<'a> {
 }
 
 /// Waits until so many looks in a row find the machine quiet that it is not quiet by chance.
-/// `progress` hears who disturbs, and how many seconds are left to wait.
-///
-/// # Errors
-/// [`Error::TooBusy`] once `patience` is over; whatever a look ends with.
+/// `progress` hears who disturbs, and how many seconds are left to wait. Errors: [`Error::TooBusy`]
+/// once `patience` is over; whatever a look ends with.
 pub fn wait(
     patience: Duration,
     look: &mut dyn FnMut() -> Result<Option<String>, MachineError>,

@@ -6,21 +6,16 @@ use coretwin_base::study::arm::ArmSpec;
 use coretwin_base::study::command::CommandSpec;
 use coretwin_base::study::plan::Protocol;
 
-/// A study as asked for.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Request {
-    /// What is studied.
     pub subject: Subject,
     /// Arms as typed; empty for the default.
     pub arms: Vec<ArmSpec>,
     /// Placements; each row with two or more roles is measured in all of them. Empty: free, and rows
     /// of which a suite says so in every other placement that an arm has.
     pub placements: Vec<Placement>,
-    /// Seed of every random choice.
     pub seed: u64,
-    /// Which protocol.
     pub protocol: Protocol,
-    /// A fixed number of blocks.
     pub blocks: Option<u32>,
     /// Half-width asked for, as a share.
     pub target: f64,
@@ -40,18 +35,13 @@ pub struct Request {
     pub others_share_max: f64,
 }
 
-/// What is studied.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Subject {
-    /// Suites and workloads of the table.
     Workloads(Vec<WorkloadSpec>),
-    /// The user's own command.
     Command {
         /// The command and what to read from it.
         spec: Box<CommandSpec>,
-        /// Thread counts.
         threads: Counts,
-        /// Copies.
         copies: Counts,
     },
 }
@@ -59,7 +49,6 @@ pub enum Subject {
 /// A number that may follow the arm.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Counts {
-    /// Not given.
     Default,
     /// Threads: screen for the best per arm. Copies: one per CPU of the arm.
     Auto,
@@ -69,9 +58,6 @@ pub enum Counts {
 
 impl Counts {
     /// Reads `auto` or a list like `1,2,4`.
-    ///
-    /// # Errors
-    /// A sentence saying what is wrong.
     pub fn parse(text: &str) -> Result<Self, String> {
         if text == "auto" {
             return Ok(Self::Auto);

@@ -27,7 +27,6 @@ pub(crate) enum Names {
     Workloads,
 }
 
-/// Rows before it is known which placements the arms have.
 #[derive(Default)]
 pub(crate) struct Asked {
     /// Each with whether it is measured only in arms that have its placement.
@@ -36,10 +35,8 @@ pub(crate) struct Asked {
     left_out: BTreeSet<&'static str>,
 }
 
-/// The rows that were asked for.
-///
-/// # Errors
-/// Names, parameters and placements that cannot be, and rows asked for twice.
+/// The rows that were asked for. Errors: names, parameters and placements that cannot be, and rows
+/// asked for twice.
 pub(crate) fn asked(request: &Request, names: Names, topology: &Topology) -> Result<Asked, Error> {
     let asked = match &request.subject {
         Subject::Workloads(specs) => of_workloads(specs, request, names, topology)?,
@@ -72,7 +69,6 @@ pub(crate) fn asked(request: &Request, names: Names, topology: &Topology) -> Res
 }
 
 impl Asked {
-    /// What the reader must know of rows that are not there.
     pub(crate) fn left_out(&self) -> Option<Warning> {
         let names: Vec<&str> = self.left_out.iter().copied().collect();
         (!names.is_empty()).then(|| {
@@ -87,10 +83,8 @@ impl Asked {
         })
     }
 
-    /// The rows in the arms that have their placement.
-    ///
-    /// # Errors
-    /// [`Error::NotPossible`] if an arm does not have a placement that was asked for by name.
+    /// The rows in the arms that have their placement. Errors: [`Error::NotPossible`] if an arm
+    /// does not have a placement that was asked for by name.
     pub(crate) fn placed(
         self,
         arms: &[PlanArm],
@@ -146,10 +140,8 @@ fn possible(
     }
 }
 
-/// The CPU set of each role of a row in an arm; empty where every role has the whole arm.
-///
-/// # Errors
-/// A sentence, if the arm has no CPUs that stand so to each other.
+/// The CPU set of each role of a row in an arm; empty where every role has the whole arm. Errors: a
+/// sentence, if the arm has no CPUs that stand so to each other.
 pub(crate) fn roles(
     row: &PlanRow,
     arm: &PlanArm,
@@ -193,7 +185,6 @@ fn of_workloads(
 }
 
 impl Asked {
-    /// Adds a row in each of its placements.
     fn add(
         &mut self,
         row: &SuiteRow,

@@ -6,17 +6,12 @@ use coretwin_base::study::reading::Phase;
 use coretwin_stats::study::protocol_2003;
 use std::collections::BTreeMap;
 
-/// One run to be made within an arm: a row, with its thread count there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cell {
-    /// Index into the plan's rows.
     pub row: usize,
-    /// Thread count.
     pub threads: u32,
 }
 
-/// Order of the arms in a block.
-#[must_use]
 pub fn arm_order(plan: &Plan, phase: Phase, block: u32) -> Vec<usize> {
     let orders = match (phase, &plan.screening) {
         (Phase::Screen, Some(screening)) => &screening.orders,
@@ -29,7 +24,6 @@ pub fn arm_order(plan: &Plan, phase: Phase, block: u32) -> Vec<usize> {
 }
 
 /// The cells of one arm in one block, in the order they are run.
-#[must_use]
 pub fn cells(
     plan: &Plan,
     phase: Phase,
@@ -62,7 +56,6 @@ pub fn cells(
 
 /// Runs discarded when a visit begins: after a switch of SMT, or a change of the scheduler, the
 /// first of its cells once more; after a boot, when every cache is cold, each of its rows once.
-#[must_use]
 pub fn discarded(plan: &Plan, cells: &[Cell]) -> Vec<Cell> {
     if !plan.rules.warmup {
         return Vec::new();
@@ -79,7 +72,6 @@ pub fn discarded(plan: &Plan, cells: &[Cell]) -> Vec<Cell> {
 
 /// The seed of a row's run in a block: the same in every arm, so that arms are compared under equal
 /// luck, and in every attempt, so that a block that was broken off is made again as it was.
-#[must_use]
 pub fn seed(plan: &Plan, (phase, block): (Phase, u32), row: &PlanRow, repeat: usize) -> u64 {
     let purpose = format!("run of {} in phase {phase:?}, repeat {repeat}", row.id);
     // As many bits as every reader of JSON takes whole.
@@ -87,7 +79,6 @@ pub fn seed(plan: &Plan, (phase, block): (Phase, u32), row: &PlanRow, repeat: us
 }
 
 /// How many readings a complete block has.
-#[must_use]
 pub(crate) fn cells_in_block(plan: &Plan, phase: Phase, block: u32) -> usize {
     match (phase, &plan.screening) {
         (Phase::Screen, Some(screening)) => {
@@ -98,7 +89,6 @@ pub(crate) fn cells_in_block(plan: &Plan, phase: Phase, block: u32) -> usize {
 }
 
 /// How many readings this arm has in a complete block of the study proper.
-#[must_use]
 pub(crate) fn cells_in_visit(plan: &Plan, block: u32, arm: usize) -> usize {
     let rows = plan.rows.iter().filter(|row| runs_in(plan, row, block, arm)).count();
     rows * plan.rules.repeats as usize
@@ -116,8 +106,6 @@ fn runs_in(plan: &Plan, row: &PlanRow, block: u32, arm: usize) -> bool {
             || block < protocol_2003::runs(&row.family))
 }
 
-/// Thread count of a row in an arm.
-#[must_use]
 pub fn threads(plan: &Plan, row: usize, arm: usize, chosen: &BTreeMap<String, u32>) -> u32 {
     let arm = &plan.arms[arm];
     match plan.rows[row].threads {

@@ -13,7 +13,6 @@ use coretwin_base::units::Nanos;
 /// What a scripted run does: the job and the number of the run (from 0) in, the result out.
 pub type Script = Box<dyn FnMut(&Job, u64) -> Scripted>;
 
-/// The result of a scripted run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Scripted {
     /// How long the run takes on the scripted clock, in seconds.
@@ -27,14 +26,11 @@ pub struct Scripted {
 }
 
 impl Scripted {
-    /// An undisturbed run.
-    #[must_use]
     pub fn ok(value: f64, takes_s: f64) -> Self {
         Self { takes_s, value: Ok(value), steal_s: 0.0, others_s: 0.0 }
     }
 }
 
-/// The machine.
 pub struct ScriptedMachine {
     topology: Topology,
     clock: Nanos,
@@ -51,8 +47,6 @@ pub struct ScriptedMachine {
 }
 
 impl ScriptedMachine {
-    /// A machine of that topology that follows the script.
-    #[must_use]
     pub fn new(topology: Topology, script: Script) -> Self {
         Self {
             topology,

@@ -9,7 +9,6 @@ use coretwin_base::study::plan::Rules;
 /// CPU time below this is within the 10 ms tick of `/proc/stat`, whatever its share, in seconds.
 const TICKS_S: f64 = 0.05;
 
-/// The cause to set a run aside, if there is one.
 pub(crate) fn cause(
     rules: &Rules,
     measured: &Measured,

@@ -10,9 +10,7 @@ use coretwin_host::smt::target::Target;
 
 /// The topology as it will be with SMT on, where it is off now: siblings are known from an earlier
 /// reading, or from how the CPUs are numbered. What is read after switching may differ, and counts.
-///
-/// # Errors
-/// If the siblings of CPUs that are offline are not known.
+/// Errors: if the siblings of CPUs that are offline are not known.
 pub fn with_smt_on(mut topology: Topology) -> Result<Topology, Error> {
     if topology.smt.control != Some(SmtControl::Off) {
         return Ok(topology);
@@ -50,7 +48,6 @@ pub struct Switching {
 
 impl Switching {
     /// Takes over a session; nothing is changed yet.
-    #[must_use]
     pub fn new(session: Session) -> Self {
         let found_on = !matches!(
             session.saved().control,
@@ -59,18 +56,13 @@ impl Switching {
         Self { session, found_on, is_off: !found_on }
     }
 
-    /// Whether SMT was on when the study came.
-    #[must_use]
     pub fn found_on(&self) -> bool {
         self.found_on
     }
 
     /// Makes a switch that ends with SMT off, or on. If the machine is there already it goes there
-    /// and back, so that two visits to one arm never share a switch.
-    ///
-    /// # Errors
-    /// What the session says; the machine is then as it was found, or the error tells what is left
-    /// to do.
+    /// and back, so that two visits to one arm never share a switch. Errors: what the session says;
+    /// the machine is then as it was found, or the error tells what is left to do.
     pub fn visit(&mut self, off: bool) -> Result<(), SwitchError> {
         if self.is_off == off {
             self.put(!off)?;
@@ -94,10 +86,6 @@ impl Switching {
         Ok(())
     }
 
-    /// Puts the machine back as it was found.
-    ///
-    /// # Errors
-    /// As [`Session::close`].
     pub fn close(self) -> Result<Restored, SwitchError> {
         self.session.close()
     }

@@ -9,7 +9,6 @@ const ATTEMPTS: u32 = 3;
 /// Runs, each of them disturbed, that are enough where blocks are long.
 const RUNS: u32 = 6;
 
-/// What one session has kept, and what was set aside.
 #[derive(Debug, Default)]
 pub(crate) struct Toll {
     began: Option<Nanos>,
@@ -20,24 +19,20 @@ pub(crate) struct Toll {
 }
 
 impl Toll {
-    /// A block begins.
     pub(crate) fn begin(&mut self, now: Nanos) {
         self.began.get_or_insert(now);
     }
 
-    /// A run of a block ended.
     pub(crate) fn run(&mut self, is_set_aside: bool) {
         self.runs += 1;
         self.has_good_run |= !is_set_aside;
     }
 
-    /// An attempt at a block ended.
     pub(crate) fn block(&mut self, is_set_aside: bool) {
         self.attempts += 1;
         self.has_kept |= !is_set_aside;
     }
 
-    /// Whether the study is to be given up.
     pub(crate) fn is_too_much(&self, now: Nanos) -> bool {
         let is_late =
             self.began.is_some_and(|began| now.saturating_sub(began).seconds() >= PATIENCE_S);

@@ -23,7 +23,6 @@ use coretwin_host::cgroup;
 use coretwin_host::root::Root;
 use coretwin_lab::machine::Stop;
 use rustix::process::Signal;
-use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -38,25 +37,23 @@ const NOT_RUNNABLE: u8 = 126;
 /// There is no such command.
 const NOT_FOUND: u8 = 127;
 
-/// How often it is looked up who belongs to what is watched.
 const REFRESH_EVERY: Duration = Duration::from_secs(2);
 
-/// Runs the verb.
-pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+pub(crate) fn run(args: &Args) -> Result<u8> {
     match measure(args) {
         Err(error) if !args.command.is_empty() => {
             exit::tell(&error);
-            Ok(ExitCode::from(match error.downcast_ref::<NotStarted>() {
+            Ok(match error.downcast_ref::<NotStarted>() {
                 Some(error) if error.is_absent() => NOT_FOUND,
                 Some(_) => NOT_RUNNABLE,
                 None => OWN_FAILURE,
-            }))
+            })
         }
         result => result,
     }
 }
 
-fn measure(args: &Args) -> Result<ExitCode> {
+fn measure(args: &Args) -> Result<u8> {
     let root = Root::system();
     let topology = host::topology(&root)?;
     let siblings = args.basis.siblings(&root, &topology)?;
@@ -75,7 +72,7 @@ fn measure(args: &Args) -> Result<ExitCode> {
     match printed {
         // Who reads no further still wants to know how the command ended.
         Err(error) if !exit::is_broken_pipe(&error) => Err(error),
-        _ => Ok(ExitCode::from(status(&summary))),
+        _ => Ok(status(&summary)),
     }
 }
 
@@ -91,14 +88,12 @@ fn status(summary: &AccountSummary) -> u8 {
     }
 }
 
-/// Whether a signal told us to stop, and which.
 struct Stopped {
     stop: Stop,
     signal: Arc<AtomicUsize>,
 }
 
 impl Stopped {
-    /// The signal, if one came.
     fn signal(&self) -> Option<Signal> {
         let raw = i32::try_from(self.signal.load(Ordering::Relaxed)).ok()?;
         self.stop.raised().then(|| Signal::from_named_raw(raw).unwrap_or(Signal::TERM))
@@ -181,7 +176,6 @@ fn account(
     Ok(summary)
 }
 
-/// Says that what was watched went while it was watched, and which of its time is known.
 fn tell_of_its_end(args: &Args, whole_is_known: bool) {
     let until = match (args.pid, whole_is_known) {
         (Some(_), _) => "this is its time up to then",

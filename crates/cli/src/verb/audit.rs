@@ -1,6 +1,6 @@
 //! `coretwin audit`.
 
-use crate::exit::{CELLS_FAILED, Usage};
+use crate::exit::{CELLS_FAILED, DONE, usage};
 use crate::out;
 use anyhow::Result;
 use coretwin_article::audit::claims::{CheckedClaim, ClaimsReport, Verdict, claims, spelled};
@@ -12,12 +12,9 @@ use serde::Serialize;
 use std::fmt::Write as _;
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
-/// Width of the names in the overview, in characters.
 const NAME_WIDTH: usize = 54;
 
-/// Options of the verb.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Every printed figure is taken as the range of values that round, or truncate, to it. What cannot \
@@ -53,7 +50,6 @@ pub(crate) struct Args {
     fail_on_findings: bool,
 }
 
-/// One object of the list that the built-in tables give.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Entry {
@@ -62,17 +58,15 @@ enum Entry {
     Note(NoteReport),
 }
 
-/// Runs the verb.
-pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+pub(crate) fn run(args: &Args) -> Result<u8> {
     let findings = match &args.file {
         Some(file) => one_table(file, args)?,
         None => built_in_tables(args)?,
     };
     let failed = args.fail_on_findings && findings > 0;
-    Ok(if failed { ExitCode::from(CELLS_FAILED) } else { ExitCode::SUCCESS })
+    Ok(if failed { CELLS_FAILED } else { DONE })
 }
 
-/// The answer: how much follows, and the first that does not.
 fn brief(name: &str, reports: &[&AuditReport]) -> Brief {
     let figures: usize = reports.iter().map(|report| report.checked.figures).sum();
     let broken: usize = reports.iter().map(|report| report.checked.broken).sum();
@@ -96,7 +90,7 @@ fn brief(name: &str, reports: &[&AuditReport]) -> Brief {
 fn one_table(file: &Path, args: &Args) -> Result<usize> {
     let name = file.display().to_string();
     let text = read(file, &name)?;
-    let report = audit(&name, &text).map_err(|error| Usage(error.to_string()))?;
+    let report = audit(&name, &text).map_err(usage)?;
     if args.json {
         out::json(&report)?;
     } else if !args.full {
@@ -160,7 +154,7 @@ fn built_in_tables(args: &Args) -> Result<usize> {
 }
 
 fn read(file: &Path, name: &str) -> Result<String> {
-    let usage = |why: String| Usage(format!("audit {name}: {why}"));
+    let usage = |why: String| usage(format!("audit {name}: {why}"));
     let unreadable = |error: std::io::Error| usage(format!("it cannot be read: {error}"));
     let source: Box<dyn Read> = if name == "-" {
         Box::new(std::io::stdin())
@@ -171,11 +165,10 @@ fn read(file: &Path, name: &str) -> Result<String> {
     String::from_utf8(bytes).map_err(|error| {
         let good = &error.as_bytes()[..error.utf8_error().valid_up_to()];
         let line = good.iter().filter(|&&byte| byte == b'\n').count() + 1;
-        usage(format!("line {line}: it is not UTF-8 text; save the table as UTF-8 CSV")).into()
+        usage(format!("line {line}: it is not UTF-8 text; save the table as UTF-8 CSV"))
     })
 }
 
-/// One line: how many figures follow.
 fn overview(name: &str, report: &AuditReport) -> String {
     let checked = &report.checked;
     let outcome = match (checked.broken, checked.by_truncation) {
@@ -247,7 +240,6 @@ fn claims_text(report: &ClaimsReport) -> String {
     page
 }
 
-/// What the note's times give: the ratios it does not print.
 fn note_text(report: &NoteReport) -> String {
     let mut page =
         "\nSlowdowns of the note: gzip -9 beside spinners, over the same alone\n\n".to_owned();
@@ -279,6 +271,7 @@ fn note_text(report: &NoteReport) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::exit::Usage;
 
     #[test]
     fn the_page_names_the_misprint_and_what_falls_with_it() {

@@ -8,7 +8,7 @@ mod fail_on;
 mod fleets;
 mod source;
 
-use crate::exit::{CELLS_FAILED, DONE, Usage};
+use crate::exit::{CELLS_FAILED, DONE, usage};
 use crate::options;
 use crate::{formats, out};
 use anyhow::Result;
@@ -18,9 +18,7 @@ use coretwin_stats::confidence;
 use fail_on::FailOn;
 use source::{Source, Stored};
 use std::path::PathBuf;
-use std::process::ExitCode;
 
-/// Options of the verb.
 #[derive(clap::Args)]
 #[command(after_help = format!("\
 For studies of the same rows with arms of the same labels: on two kernels, two machines, before and \
@@ -74,8 +72,7 @@ pub(crate) struct Args {
     fail_on: Vec<FailOn>,
 }
 
-/// Runs the verb.
-pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+pub(crate) fn run(args: &Args) -> Result<u8> {
     let sources =
         folders(args)?.iter().map(|folder| Source::read(folder)).collect::<Result<Vec<_>>>()?;
     let studies: Vec<&Stored> = sources.iter().filter_map(Source::study).collect();
@@ -94,10 +91,9 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
             ))?;
         }
     }
-    Ok(ExitCode::from(if failed { CELLS_FAILED } else { DONE }))
+    Ok(if failed { CELLS_FAILED } else { DONE })
 }
 
-/// What is compared, the baseline first.
 fn folders(args: &Args) -> Result<Vec<PathBuf>> {
     let mut folders: Vec<PathBuf> = args.baseline.iter().cloned().collect();
     // The baseline may be one of a list that a shell filled in.
@@ -105,12 +101,11 @@ fn folders(args: &Args) -> Result<Vec<PathBuf>> {
     folders.extend(others.cloned());
     if folders.len() < 2 {
         let why = "give at least 2 studies or fleets: the baseline, and what is compared with it";
-        return Err(Usage(why.to_owned()).into());
+        return Err(usage(why));
     }
     Ok(folders)
 }
 
-/// What is printed.
 enum Answer {
     Brief(Brief),
     Text(String),
@@ -123,7 +118,6 @@ impl Args {
         self.format.as_deref().or(if is_brief { None } else { Some("text") })
     }
 
-    /// Comparisons in the form that is asked for.
     fn shown<T, Render: Fn(&[T]) -> String>(
         &self,
         formats: &[Format<Render>],
@@ -137,7 +131,6 @@ impl Args {
 }
 
 fn of_studies(args: &Args, studies: &[&Stored]) -> Result<(Answer, bool)> {
-    let usage = |error: coretwin_stats::comparison::NothingInCommon| Usage(error.to_string());
     let comparisons = match studies {
         [first, second] => {
             vec![compare([&first.records(), &second.records()], args.margin).map_err(usage)?]

@@ -5,7 +5,7 @@ mod results;
 
 pub(crate) use args::Args;
 
-use crate::exit::{CELLS_FAILED, DONE, INTERRUPTED, Kept, TOO_BUSY, Usage, refuse_slips};
+use crate::exit::{CELLS_FAILED, DONE, INTERRUPTED, Kept, TOO_BUSY, refuse_slips, usage};
 use crate::session::{Means, Session};
 use crate::{findings, host, out, quiet, resuming, signals};
 use anyhow::{Context, Result};
@@ -25,10 +25,8 @@ use coretwin_lab::probe;
 use coretwin_store::{Bundle, ENVIRONMENT, PLAN};
 use std::fs;
 use std::path::Path;
-use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-/// The generated data, in the folder of the results while they are being made.
 const DATA: &str = "work.data";
 /// How much of it is compressed to find out how fast this machine is, in bytes.
 const TRIAL_BYTES: usize = 2 << 20;
@@ -39,8 +37,7 @@ const DATA_BYTES_MAX: f64 = 512.0 * 1024.0 * 1024.0;
 /// Kept for the end of it, so that the whole stays within the budget.
 const SPARE: Duration = Duration::from_secs(5);
 
-/// Runs the verb.
-pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+pub(crate) fn run(args: &Args) -> Result<u8> {
     let started = Instant::now();
     let root = Root::system();
     let owner = host::owner(&root)?;
@@ -100,18 +97,17 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         }
     }
     if summary.stopped_because == StoppedBecause::Interrupted {
-        return Ok(ExitCode::from(INTERRUPTED));
+        return Ok(INTERRUPTED);
     }
     if summary.stopped_because == StoppedBecause::Busy || summary.too_busy.is_some() {
-        return Ok(ExitCode::from(TOO_BUSY));
+        return Ok(TOO_BUSY);
     }
     // No block of value is no result either.
     let failed =
         summary.blocks == 0 || summary.conditions.iter().any(|condition| condition.failed > 0);
-    Ok(ExitCode::from(if failed { CELLS_FAILED } else { DONE }))
+    Ok(if failed { CELLS_FAILED } else { DONE })
 }
 
-/// The experiment, with everything kept as soon as it is measured.
 fn measure(
     session: &mut Session,
     machine: &mut HostMachine,
@@ -135,7 +131,6 @@ fn measure(
     Ok(summary)
 }
 
-/// What an experiment begins from.
 struct Begin<'a> {
     args: &'a Args,
     topology: &'a Topology,
@@ -196,10 +191,10 @@ fn request(args: &Args, topology: &Topology, folder: &Path) -> Result<Request> {
     let probed = results::probed();
     let pair = pair::choose(topology, args.pair, &probed)?;
     let (work, about) = work(args, folder);
-    coretwin_workloads::command::check(&work).map_err(Usage)?;
+    coretwin_workloads::command::check(&work).map_err(usage)?;
     if args.spinners.iter().all(|count| *count == 0) {
         let why = "--spinners 0 compares nothing; name a number above 0, like --spinners 0,1";
-        return Err(Usage(why.to_owned()).into());
+        return Err(usage(why));
     }
     Ok(Request {
         work,
@@ -218,7 +213,6 @@ fn request(args: &Args, topology: &Topology, folder: &Path) -> Result<Request> {
     })
 }
 
-/// The command and its name.
 fn work(args: &Args, folder: &Path) -> (CommandSpec, String) {
     let timeout_s = args.timeout.as_secs_f64();
     let here = |path: &Path| Some(path.to_string_lossy().into_owned());
@@ -236,7 +230,6 @@ fn work(args: &Args, folder: &Path) -> (CommandSpec, String) {
     (CommandSpec { folder, ..CommandSpec::plain(argv, timeout_s) }, about)
 }
 
-/// What will be done, in one line.
 fn headline(request: &Request) -> String {
     let pair = &request.pair;
     let experiment = match pair.relation.is_smt() {

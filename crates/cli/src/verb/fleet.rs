@@ -18,9 +18,7 @@ use coretwin_lab::fleet::engine::Call;
 use coretwin_lab::machine::Stop;
 use coretwin_store::fleet_folder::FleetFolder;
 use std::path::Path;
-use std::process::ExitCode;
 
-/// What is to be done.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -53,8 +51,7 @@ enum What {
     Report(report::Args),
 }
 
-/// Runs the verb.
-pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+pub(crate) fn run(args: &Args) -> Result<u8> {
     match &args.what {
         What::Plan(args) => plan::run(args),
         What::Run(args) => run::run(args),
@@ -65,7 +62,6 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     }
 }
 
-/// Opens the fleet and calls its engine.
 fn with_engine<Out>(
     folder: &Path,
     call: impl FnOnce(&FleetFolder, &FleetPlan, &Call<'_>) -> Result<Out>,

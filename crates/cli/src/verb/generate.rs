@@ -3,17 +3,16 @@
 
 mod reference;
 
+use crate::exit::DONE;
 use crate::out;
 use anyhow::{Context, Result};
 use clap::{Command, CommandFactory};
 use clap_complete::Shell;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 /// Width of help that is written to files, whatever terminal is there.
 const COLUMNS: usize = 100;
 
-/// Options of the verb.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -39,8 +38,7 @@ enum What {
     Reference { folder: PathBuf },
 }
 
-/// Runs the verb.
-pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+pub(crate) fn run(args: &Args) -> Result<u8> {
     let command = crate::Cli::command().term_width(COLUMNS).disable_help_subcommand(true);
     match &args.what {
         What::Completions { shell } => {
@@ -56,7 +54,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
             }
         }
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(DONE)
 }
 
 /// One page for each verb, `coretwin-study.1`, and one for all.

@@ -1,5 +1,6 @@
 //! `coretwin list`: everything that can be named on the command line.
 
+use crate::exit::DONE;
 use crate::out;
 use anyhow::Result;
 use coretwin_base::machine::placement::Placement;
@@ -15,9 +16,7 @@ use serde::Serialize;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::num::NonZero;
-use std::process::ExitCode;
 
-/// Options of the verb.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -67,7 +66,6 @@ struct Param {
     about: &'static str,
 }
 
-/// An end of a range.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Bound {
@@ -88,9 +86,7 @@ impl std::fmt::Display for Bound {
 struct Suite {
     name: &'static str,
     about: &'static str,
-    /// Its rows on this machine.
     rows: Vec<String>,
-    /// Its rows by the protocol of 2003.
     rows_2003: Vec<String>,
 }
 
@@ -200,8 +196,7 @@ fn direction(better: Better) -> &'static str {
     }
 }
 
-/// Runs the verb.
-pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+pub(crate) fn run(args: &Args) -> Result<u8> {
     let mut catalogue = catalogue();
     // For other programs a line each.
     let columns = out::page(usize::MAX);
@@ -224,7 +219,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
             .collect();
         if !known.contains(&name.as_str()) {
             let why = coretwin_base::suggest::unknown("section, workload or suite", name, &known);
-            return Err(crate::exit::Usage(why).into());
+            return Err(crate::exit::usage(why));
         }
         catalogue.workloads.retain(|item| item.name == name);
         catalogue.suites.retain(|suite| suite.name == name);
@@ -239,15 +234,14 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     shown(args, &catalogue, &text)
 }
 
-fn shown(args: &Args, catalogue: &Catalogue, text: &str) -> Result<ExitCode> {
+fn shown(args: &Args, catalogue: &Catalogue, text: &str) -> Result<u8> {
     match args.json {
         true => out::json(catalogue)?,
         false => out::text(text)?,
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(DONE)
 }
 
-/// The section that is a page of its own.
 const WORKLOADS: &str = "workloads";
 
 /// The families with the number of their rows: the rows would hide everything else.
@@ -265,7 +259,6 @@ fn families(catalogue: &Catalogue) -> Result<String, std::fmt::Error> {
     Ok(text)
 }
 
-/// A name and what it is, wrapped beside it.
 fn entry(text: &mut String, (name, width): (&str, usize), about: &str, columns: usize) {
     beside(text, &format!("  {name:<width$} "), about, columns);
 }
@@ -290,7 +283,6 @@ fn workloads(catalogue: &Catalogue, columns: usize) -> Result<String, std::fmt::
     Ok(text)
 }
 
-/// The sections that are listed, each under the name that shows it alone.
 fn sections(catalogue: &Catalogue, columns: usize) -> Vec<(&'static str, String)> {
     let mut text = String::from("Suites\n");
     for suite in &catalogue.suites {

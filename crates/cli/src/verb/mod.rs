@@ -22,7 +22,6 @@ mod top;
 mod topology;
 
 use anyhow::Result;
-use std::process::ExitCode;
 
 /// Makes the command line's verbs, and the call of each, from their table.
 macro_rules! verbs {
@@ -35,7 +34,7 @@ macro_rules! verbs {
         impl $verbs {
             /// Runs the verb.
             #[expect(unused_doc_comments, reason = "the help of a verb stands on its variant")]
-            pub(crate) fn run(&self) -> Result<ExitCode> {
+            pub(crate) fn run(&self) -> Result<u8> {
                 match self {
                     $($(#[$about])* Self::$name(args) => $module::run(args),)+
                 }

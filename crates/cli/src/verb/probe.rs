@@ -9,9 +9,7 @@ use coretwin_host::lock;
 use coretwin_host::root::Root;
 use coretwin_lab::probe::{self, Request};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use std::process::ExitCode;
 
-/// Options of the verb.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -46,7 +44,6 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// What can be looked for.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Kind {
     /// Cores and the time of CPUs
@@ -55,8 +52,7 @@ enum Kind {
     All,
 }
 
-/// Runs the verb.
-pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+pub(crate) fn run(args: &Args) -> Result<u8> {
     let root = Root::system();
     let topology = host::topology(&root)?;
     let request = Request {
@@ -94,7 +90,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         let more = "the same with --full: every pair; remembered for topology, account, top";
         out::brief(&coretwin_report::probe::brief(&found).whole("more", more, ""))?;
     }
-    Ok(ExitCode::from(DONE))
+    Ok(DONE)
 }
 
 /// Drawn five times a second, so that drawing does not disturb what is measured more than that.

@@ -1,7 +1,8 @@
 //! `coretwin report DIR`: everything shown again, from the plan and the journal alone.
 
 use crate::dataset::{self, As, PARQUET};
-use crate::{findings, host, out};
+use crate::exit::DONE;
+use crate::{findings, host, options, out};
 use anyhow::Result;
 use coretwin_base::study::decision::Licence;
 use coretwin_base::study::plan::Plan;
@@ -11,9 +12,7 @@ use coretwin_host::root::Root;
 use coretwin_report::{FORMATS, Study, StudyFormat};
 use coretwin_store::{Bundle, Extent};
 use std::path::PathBuf;
-use std::process::ExitCode;
 
-/// Options of the verb.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -46,15 +45,10 @@ pub(crate) struct Args {
 }
 
 fn licence(name: &str) -> Result<Licence, String> {
-    let names = Licence::ALL.map(|(name, ..)| name);
-    let found = Licence::ALL.into_iter().find(|(known, ..)| *known == name);
-    found
-        .map(|(_, rule, _)| rule)
-        .ok_or_else(|| coretwin_base::suggest::unknown("rule", name, &names))
+    options::named("rule", name, Licence::ALL, |(known, ..)| known).map(|(_, rule, _)| rule)
 }
 
-/// Runs the verb.
-pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+pub(crate) fn run(args: &Args) -> Result<u8> {
     let (bundle, plan) = Bundle::open(&args.folder, host::owner(&Root::system())?)?;
     let is_brief = !args.full && args.out.is_none() && args.licence.is_none();
     let whole = (!is_brief).then(|| As::Text(&FORMATS[0]));
@@ -89,38 +83,37 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     };
     if args.save {
         findings::save_study(&bundle, &Study { licence: None, ..study })?;
-        return Ok(ExitCode::SUCCESS);
+        return Ok(DONE);
     }
     match format {
         None => out::brief(&findings::answer(&study, &args.folder))?,
         Some(As::Text(format)) => out::to(args.out.as_deref(), &(format.render)(&study))?,
         Some(As::Tables) => dataset::of_study(&study, dataset::folder(args.out.as_deref())?)?,
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(DONE)
 }
 
-/// The report of an experiment of `cputime`.
 fn cputime_again(
     args: &Args,
     format: Option<As<StudyFormat>>,
     bundle: &Bundle,
     plan: &Plan,
     readings: &[Reading],
-) -> Result<ExitCode> {
+) -> Result<u8> {
     let stopped = bundle.cputime().map_or(StoppedBecause::Running, |old| old.stopped_because);
     let summary = findings::of_cputime(plan, readings, stopped)?;
     if args.save {
         findings::save_cputime(bundle, &summary)?;
-        return Ok(ExitCode::SUCCESS);
+        return Ok(DONE);
     }
     let name = match format {
         None => {
             out::brief(&findings::cputime_answer(bundle, plan, &summary)?)?;
-            return Ok(ExitCode::SUCCESS);
+            return Ok(DONE);
         }
         Some(As::Text(format)) => format.name,
         Some(As::Tables) => PARQUET,
     };
     out::to(args.out.as_deref(), &findings::cputime_report(bundle, &summary, name)?)?;
-    Ok(ExitCode::SUCCESS)
+    Ok(DONE)
 }

@@ -1,8 +1,8 @@
 //! `coretwin run`: one workload or command, once.
 
-use crate::exit::{CELLS_FAILED, NOT_RESTORED, Usage, refuse_slips};
+use crate::exit::{CELLS_FAILED, DONE, NOT_RESTORED, refuse_slips, usage};
 use crate::{arm_scheduler, host, metric, out, signals, switching};
-use anyhow::{Result, anyhow};
+use anyhow::Result;
 use coretwin_base::machine::environment::Environment;
 use coretwin_base::machine::placement::Placement;
 use coretwin_base::parameters::WorkloadSpec;
@@ -19,12 +19,10 @@ use coretwin_lab::machine::MachineError;
 use coretwin_lab::planning;
 use coretwin_lab::request::{Counts, Request, Subject};
 use coretwin_lab::switching::with_smt_on;
-use std::process::ExitCode;
 
 /// A single run may take a day; Ctrl-C ends it.
 const TIMEOUT_S: f64 = 24.0 * 3600.0;
 
-/// Options of the verb.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -61,14 +59,13 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// Runs the verb.
-pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+pub(crate) fn run(args: &Args) -> Result<u8> {
     let root = Root::system();
     let (yes, off) = (args.yes, args.arm.state == ArmState::Off);
     if matches!(args.arm.state, ArmState::Boot(_)) {
         let why =
             "boot arms are for a study, which waits for each; to run in this boot leave out --arm";
-        return Err(Usage(why.to_owned()).into());
+        return Err(usage(why));
     }
     let request = request(args)?;
     let supposed = host::topology(&root)?;
@@ -85,7 +82,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     machine.check(&plan)?;
     if off {
         let Some(switching) = switching::take(&root, &now, yes)? else {
-            return Ok(ExitCode::SUCCESS);
+            return Ok(DONE);
         };
         machine = machine.with_switch(switching);
     }
@@ -104,10 +101,10 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let reading =
         finished.readings.first().ok_or(coretwin_lab::Error::Machine(MachineError::Stopped))?;
     let status = show(args, &plan, reading)?;
-    Ok(if is_restored { status } else { ExitCode::from(NOT_RESTORED) })
+    Ok(if is_restored { status } else { NOT_RESTORED })
 }
 
-fn show(args: &Args, plan: &Plan, reading: &Reading) -> Result<ExitCode> {
+fn show(args: &Args, plan: &Plan, reading: &Reading) -> Result<u8> {
     match (args.json, args.full) {
         (true, _) => out::facts(plan.origin(), reading)?,
         (_, true) => out::text(&coretwin_report::run_text(reading))?,
@@ -116,11 +113,7 @@ fn show(args: &Args, plan: &Plan, reading: &Reading) -> Result<ExitCode> {
             out::brief(&coretwin_report::run_brief(reading).whole("more", more, ""))?;
         }
     }
-    Ok(if reading.status == Status::Failed {
-        ExitCode::from(CELLS_FAILED)
-    } else {
-        ExitCode::SUCCESS
-    })
+    Ok(if reading.status == Status::Failed { CELLS_FAILED } else { DONE })
 }
 
 fn request(args: &Args) -> Result<Request> {
@@ -136,7 +129,7 @@ fn request(args: &Args) -> Result<Request> {
                 folder: host::working_folder()?,
                 ..CommandSpec::plain(args.command.clone(), TIMEOUT_S)
             };
-            coretwin_workloads::command::check(&spec).map_err(|why| anyhow!(Usage(why)))?;
+            coretwin_workloads::command::check(&spec).map_err(usage)?;
             let copies = args.copies.map_or(Counts::Default, |copies| Counts::List(vec![copies]));
             Subject::Command { spec: Box::new(spec), threads: Counts::Default, copies }
         }

@@ -12,16 +12,14 @@ mod status;
 mod stop;
 mod view;
 
-use crate::exit::Usage;
+use crate::exit::usage;
 use anyhow::Result;
 use coretwin_base::simulation::core_queue::{NAME, Options, PARAMETERS};
 use coretwin_bpf::core_queue::Trial;
 use coretwin_host::root::Root;
 use std::path::PathBuf;
-use std::process::ExitCode;
 use std::time::Duration;
 
-/// Options of the verb.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -84,7 +82,6 @@ enum What {
     },
 }
 
-/// How it is to be loaded.
 #[derive(clap::Args)]
 struct Set {
     /// A parameter, repeatable; `coretwin sched start --help` lists them
@@ -98,7 +95,6 @@ struct Set {
     trial_watchdog_ms: Option<u64>,
 }
 
-/// What is to be loaded.
 struct Wish {
     options: Options,
     trial: Trial,
@@ -109,9 +105,9 @@ impl Set {
         let mut options = Options::default();
         for pair in &self.set {
             let (name, value) = pair.split_once('=').ok_or_else(|| {
-                Usage(format!("'{pair}' is no parameter; write it like slice_us=3000"))
+                usage(format!("'{pair}' is no parameter; write it like slice_us=3000"))
             })?;
-            options.set(name, value).map_err(Usage)?;
+            options.set(name, value).map_err(usage)?;
         }
         let watchdog = self.trial_watchdog_ms.map(Duration::from_millis);
         Ok(Wish { options, trial: Trial { stuck: self.trial_stuck, watchdog, ..Trial::default() } })
@@ -119,7 +115,6 @@ impl Set {
 }
 
 impl Wish {
-    /// The trial's part of a command line.
     fn trial_arguments(&self) -> Vec<String> {
         let stuck = self.trial.stuck.then(|| "--trial-stuck".to_owned());
         let watchdog = self.trial.watchdog;
@@ -128,14 +123,11 @@ impl Wish {
     }
 }
 
-/// How often a loaded scheduler is looked at.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// How often the stop flag is looked at.
 const GLANCE: Duration = Duration::from_millis(50);
 
-/// Runs the verb.
-pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+pub(crate) fn run(args: &Args) -> Result<u8> {
     let root = Root::system();
     match &args.what {
         What::Start { set, detach } => start::run(&root, &set.wish()?, *detach),
@@ -149,7 +141,6 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     }
 }
 
-/// Every parameter with its default and limits.
 fn parameters() -> String {
     let line = |parameter: &coretwin_base::simulation::policy_parameter::Parameter| {
         let default = parameter.word(parameter.default);

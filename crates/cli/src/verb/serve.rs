@@ -1,6 +1,6 @@
 //! `coretwin serve`: a workload's server alone.
 
-use crate::exit::Usage;
+use crate::exit::{DONE, usage};
 use crate::{out, signals};
 use anyhow::{Context, Result};
 use coretwin_base::schema::SCHEMA;
@@ -11,10 +11,8 @@ use coretwin_workloads::tbench::serve::{TbenchOptions, serve_tbench};
 use serde_json::json;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
-use std::process::ExitCode;
 use std::time::Duration;
 
-/// Options of the verb.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -61,19 +59,18 @@ impl Args {
     }
 
     /// Refuses what the server asked for would pass over.
-    fn check(&self) -> Result<(), Usage> {
+    fn check(&self) -> Result<()> {
         let given = [("--users", self.users.is_some()), ("--size", self.size.is_some())];
         match given.iter().find(|(_, is_given)| *is_given && self.workload.starts_with("tbench")) {
             Some((option, _)) => {
-                Err(Usage(format!("{option} is an option of chat, not of {}", self.workload)))
+                Err(usage(format!("{option} is an option of chat, not of {}", self.workload)))
             }
             None => Ok(()),
         }
     }
 }
 
-/// Runs the verb.
-pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+pub(crate) fn run(args: &Args) -> Result<u8> {
     args.check()?;
     if args.workload.starts_with("tbench") {
         return tbench(args);
@@ -94,10 +91,10 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         ..ChatOptions::default()
     };
     serve_chat(&options, || stop.raised(), |event| tell(&event, args.json))?;
-    Ok(ExitCode::SUCCESS)
+    Ok(DONE)
 }
 
-fn tbench(args: &Args) -> Result<ExitCode> {
+fn tbench(args: &Args) -> Result<u8> {
     let stop = signals::stop_flag()?;
     let options = TbenchOptions {
         address: SocketAddr::new(args.address, args.port.unwrap_or(protocol::PORT)),
@@ -107,7 +104,7 @@ fn tbench(args: &Args) -> Result<ExitCode> {
         once: args.once,
     };
     serve_tbench(&options, || stop.raised(), |event| tell(&event, args.json))?;
-    Ok(ExitCode::SUCCESS)
+    Ok(DONE)
 }
 
 /// The worker's executable, which stands beside this one.

@@ -9,9 +9,7 @@ pub(crate) mod sweep;
 
 use anyhow::Result;
 use clap::Subcommand;
-use std::process::ExitCode;
 
-/// What is simulated.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -32,8 +30,7 @@ enum What {
     Import(import::Args),
 }
 
-/// Runs the verb.
-pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+pub(crate) fn run(args: &Args) -> Result<u8> {
     match &args.what {
         What::Core(args) => core::run(args),
         What::Sched(args) => sched::run(args),

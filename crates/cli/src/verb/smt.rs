@@ -4,7 +4,7 @@ mod change;
 mod status;
 mod undo;
 
-use crate::exit::{DONE, Usage};
+use crate::exit::{DONE, usage};
 use anyhow::{Context, Result};
 use coretwin_base::machine::topology::{SmtControl, Topology};
 use coretwin_host::root::Root;
@@ -16,11 +16,9 @@ use serde::Serialize;
 use signal_hook::consts::{
     SIGALRM, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGVTALRM, SIGXCPU,
 };
-use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// Options of the verb.
 #[derive(clap::Args)]
 #[command(after_help = crate::exit::with_statuses("\
 Examples:
@@ -85,7 +83,6 @@ enum What {
     },
 }
 
-/// How a change is made.
 #[derive(clap::Args)]
 struct How {
     /// Do not ask
@@ -99,8 +96,7 @@ struct How {
     json: bool,
 }
 
-/// Runs the verb.
-pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+pub(crate) fn run(args: &Args) -> Result<u8> {
     let root = Root::system();
     match &args.what {
         What::Status { json } => status::run(&root, *json),
@@ -126,17 +122,16 @@ fn slot(word: &str) -> Result<Slot, String> {
 }
 
 /// Is a guard until it is not needed any more. Whoever asks it to end politely must wait.
-fn be_guard(root: &Root, slot: Slot, holder: Identity, start: Start) -> Result<ExitCode> {
+fn be_guard(root: &Root, slot: Slot, holder: Identity, start: Start) -> Result<u8> {
     let deaf = Arc::new(AtomicBool::new(false));
     for signal in [SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGXCPU]
     {
         signal_hook::flag::register(signal, Arc::clone(&deaf)).context("cannot catch signals")?;
     }
     guard::run(root, &SystemKernel::new(root.clone()), slot, holder, start)?;
-    Ok(ExitCode::from(DONE))
+    Ok(DONE)
 }
 
-/// What a change or an undo did, as JSON.
 #[derive(Serialize)]
 struct Done {
     schema: u32,
@@ -151,7 +146,6 @@ struct Done {
     warnings: Vec<String>,
 }
 
-/// The guard of a change by hand.
 fn guardian() -> Launch {
     Launch::ourselves()
 }
@@ -161,7 +155,7 @@ fn check_level(topology: &Topology, target: Target) -> Result<()> {
     match (target, topology.threads_per_core_max) {
         (Target::Level(threads), Some(most)) if threads > most => {
             let what = format!("no core here has {threads} threads; the most is {most}");
-            Err(Usage(what).into())
+            Err(usage(what))
         }
         _ => Ok(()),
     }

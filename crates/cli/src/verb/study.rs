@@ -27,13 +27,11 @@ use coretwin_stats::study;
 use coretwin_store::{Bundle, ENVIRONMENT};
 use ready::{Asked, Ready, Studied};
 use simulated::Modelled;
-use std::process::ExitCode;
 
-/// Runs the verb.
-pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+pub(crate) fn run(args: &Args) -> Result<u8> {
     if args.is_bare() {
         out::text(&on_host::possible()?)?;
-        return Ok(ExitCode::from(USAGE));
+        return Ok(USAGE);
     }
     let asked = Asked::of(args)?;
     let model = simulated::model(args, &asked)?;
@@ -46,7 +44,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         None => on_host::ready(args, asked)?,
     };
     let Some(Ready { mut session, mut machine, lock: _lock }) = ready else {
-        return Ok(ExitCode::from(DONE));
+        return Ok(DONE);
     };
     let entry = match machine.host() {
         Some(host) => {
@@ -66,22 +64,21 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     finish(args, session, stopped, is_restored)
 }
 
-/// Tells what would be run, and touches nothing.
-fn dry_run(args: &Args, request: &Request, model: Option<&Modelled>) -> Result<ExitCode> {
+fn dry_run(args: &Args, request: &Request, model: Option<&Modelled>) -> Result<u8> {
     let plan = match model {
         Some(model) => simulated::plan(request, model)?,
         None => on_host::plan(request)?,
     };
     if args.json {
         out::json(&plan)?;
-        return Ok(ExitCode::from(DONE));
+        return Ok(DONE);
     }
     let mut text = describe::describe(&plan);
     if model.is_none() {
         text += &on_host::changes(&plan)?;
     }
     out::text(&text)?;
-    Ok(ExitCode::from(DONE))
+    Ok(DONE)
 }
 
 /// Measures, and puts the machine back whatever came of it. Also tells whether that succeeded.
@@ -116,13 +113,7 @@ fn measure(
     }
 }
 
-/// Analyses what was measured, keeps and shows what it came to, and says what to do next.
-fn finish(
-    args: &Args,
-    session: Session,
-    stopped: StoppedBecause,
-    is_restored: bool,
-) -> Result<ExitCode> {
+fn finish(args: &Args, session: Session, stopped: StoppedBecause, is_restored: bool) -> Result<u8> {
     let Session { bundle, plan, readings, environment, .. } = &session;
     let mut summary = findings::of_study(plan, readings, environment, stopped);
     if stopped == StoppedBecause::Reboot {
@@ -139,16 +130,15 @@ fn finish(
     }
     if let Some(next) = &summary.next_boot {
         out::news(&boots::sentence(next));
-        return Ok(ExitCode::from(DONE));
+        return Ok(DONE);
     }
     if args.full || args.json {
         tell_how_it_goes_on(plan, bundle, stopped);
     }
     let is_too_busy = study::too_busy(plan, readings).is_some();
-    Ok(ExitCode::from(status(args, readings, &summary, is_restored, is_too_busy)))
+    Ok(status(args, readings, &summary, is_restored, is_too_busy))
 }
 
-/// Why it ended before its end, what to do, and where the report is.
 fn tell_how_it_goes_on(plan: &Plan, bundle: &Bundle, stopped: StoppedBecause) {
     let go_on = resuming::go_on(plan, bundle.folder());
     if stopped == StoppedBecause::Error {

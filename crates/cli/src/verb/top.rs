@@ -1,8 +1,8 @@
 //! `coretwin top`: cores, sibling overlap, capacity left, live.
 
 use crate::basis::Basis;
-use crate::exit::{DONE, Usage};
-use crate::{host, out};
+use crate::exit::{DONE, usage};
+use crate::{host, options, out};
 use anyhow::Result;
 use coretwin_account::choice;
 use coretwin_account::sampled::Effort;
@@ -20,10 +20,8 @@ use coretwin_top::terminal::{self, Signals};
 use coretwin_top::view::{INTERVAL_TENTHS, Order, View};
 use coretwin_top::{Error, lines};
 use std::path::PathBuf;
-use std::process::ExitCode;
 use std::time::Duration;
 
-/// Options of the verb.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -88,16 +86,14 @@ fn interval(text: &str) -> Result<u32, String> {
 }
 
 fn order(name: &str) -> Result<Order, String> {
-    let names: Vec<&str> = Order::ALL.iter().map(|order| order.name()).collect();
-    Order::named(name).ok_or_else(|| coretwin_base::suggest::unknown("column", name, &names))
+    options::named("column", name, Order::ALL, |order| order.name())
 }
 
-/// Runs the verb.
-pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+pub(crate) fn run(args: &Args) -> Result<u8> {
     let until = Until { windows: args.count, time: args.length };
     let every = Duration::from_millis(u64::from(args.interval) * 100);
     let target = args.openmetrics.as_deref().map(|text| Target::parse(text, args.allow_remote));
-    let target = target.transpose().map_err(usage)?;
+    let target = target.transpose().map_err(slip)?;
     if !args.json && target.is_none() {
         terminal::check(std::env::var("TERM").ok().as_deref())?;
     }
@@ -114,25 +110,24 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         };
         let mut source = source(args)?;
         live::run(&mut source, view, until, &signals)?;
-        return Ok(ExitCode::from(DONE));
+        return Ok(DONE);
     }
     let mut sink = Sink { json: args.json, target, endpoint: None, totals: Totals::default() };
     // Before the first window, so that an address that is taken is told at once.
     sink.listen()?;
     let mut source = source(args)?;
     lines::each(&mut source, every, until, &signals, &mut |snapshot| sink.take(snapshot))?;
-    Ok(ExitCode::from(DONE))
+    Ok(DONE)
 }
 
 /// A slip of whoever typed it is usage; all else is the machine's.
-fn usage(error: Error) -> anyhow::Error {
+fn slip(error: Error) -> anyhow::Error {
     match error {
-        Error::Target { .. } | Error::NotLoopback { .. } => Usage(error.to_string()).into(),
+        Error::Target { .. } | Error::NotLoopback { .. } => usage(error),
         error => error.into(),
     }
 }
 
-/// Where windows go without a screen.
 struct Sink {
     json: bool,
     target: Option<Target>,

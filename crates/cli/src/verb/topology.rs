@@ -1,5 +1,6 @@
 //! `coretwin topology`.
 
+use crate::exit::DONE;
 use crate::{host, out};
 use anyhow::Result;
 use coretwin_base::machine::topology::Topology;
@@ -9,9 +10,7 @@ use coretwin_lab::probe;
 use coretwin_report::topology as drawing;
 use serde::Serialize;
 use std::path::PathBuf;
-use std::process::ExitCode;
 
-/// Options of the verb.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -27,8 +26,7 @@ pub(crate) struct Args {
     root: Option<PathBuf>,
 }
 
-/// Runs the verb.
-pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+pub(crate) fn run(args: &Args) -> Result<u8> {
     let root = args.root.as_ref().map_or_else(Root::system, Root::at);
     let topology = probe::judged(host::topology(&root)?, host::probed(&root).as_ref());
     let without = host::without_smt(&root, &topology);
@@ -39,10 +37,9 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         let drawn = drawing::draw(&topology, columns);
         out::text(&(drawn + &drawing::without_smt(&without, columns)))?;
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(DONE)
 }
 
-/// What is printed as JSON.
 #[derive(Serialize)]
 struct Shown {
     #[serde(flatten)]

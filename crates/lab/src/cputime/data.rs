@@ -10,7 +10,6 @@ ddddllllcccuuummmwwffggyyppbbvkjxqz";
 
 /// Text of that many bytes, the same for the same seed: words of 2 to 9 letters, frequent ones more
 /// often, eleven a line. It compresses to between a third and a half, as text does.
-#[must_use]
 pub fn text(seed: u64, bytes: usize) -> Vec<u8> {
     let mut stream = Stream::new(seed, "cputime-text", 0);
     let mut word = || -> Vec<u8> {

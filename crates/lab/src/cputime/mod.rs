@@ -49,26 +49,19 @@ const OVERHEAD_S: f64 = 0.1;
 /// The name of the workload of rows that measure a spinner alone.
 pub const SPINNER: &str = "spinner";
 
-/// An experiment as asked for.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Request {
-    /// The work.
     pub work: CommandSpec,
-    /// The work, in words.
     pub about: String,
     /// How often the command is run for one piece of work.
     pub repeat: u32,
     /// Bytes of generated data, where the work is the default one.
     pub data_bytes: Option<u64>,
-    /// What runs beside it.
     pub spinner: Spinner,
     /// How many of them, a condition each; 0 is always measured.
     pub spinners: Vec<u32>,
-    /// The two CPUs.
     pub pair: Pair,
-    /// The control's CPU.
     pub control: Option<CpuId>,
-    /// Seed of every random choice.
     pub seed: u64,
     /// Exactly this many blocks.
     pub blocks: Option<u32>,
@@ -81,12 +74,10 @@ pub struct Request {
 }
 
 /// Every CPU on which anything of the experiment runs: on all of them the work of others is noticed.
-#[must_use]
 pub fn cpus(pair: &Pair, control: Option<CpuId>) -> CpuSet {
     pair.cpus().union(&control.into_iter().collect())
 }
 
-/// What the work took once, alone.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rehearsal {
     /// Wall time, in seconds.
@@ -95,9 +86,7 @@ pub struct Rehearsal {
     pub cpu_s: f64,
 }
 
-/// Runs the work once, alone on its CPU: whether it goes well, and what it takes.
-///
-/// # Errors
+/// Runs the work once, alone on its CPU: whether it goes well, and what it takes. Errors:
 /// [`Error::Usage`] with the end of its output if it fails, changes its own affinity, or ends too
 /// soon to be measured; whatever keeps the machine from running it.
 pub fn rehearse(
@@ -117,9 +106,7 @@ pub fn rehearse(
     Ok(Rehearsal { elapsed_s, cpu_s: user_s + system_s })
 }
 
-/// Runs one spinner for a moment, if it is the user's own command: whether it keeps on.
-///
-/// # Errors
+/// Runs one spinner for a moment, if it is the user's own command: whether it keeps on. Errors:
 /// [`Error::Usage`] with the end of its output if it fails or ends by itself; whatever keeps the
 /// machine from running it.
 pub fn rehearse_spinner(
@@ -140,7 +127,6 @@ pub fn rehearse_spinner(
     went_well("a spinner alone", &trial(request, spinning, machine, run_as, stop)?)
 }
 
-/// Neither work nor spinners yet.
 fn nothing(request: &Request) -> Beside {
     Beside {
         work: None,
@@ -174,10 +160,8 @@ fn went_well(what: &str, outcome: &Outcome) -> Result<(), Error> {
     Err(Error::Usage(format!("{what} failed: {why}{output}")))
 }
 
-/// Refuses work that is too short to be measured.
-///
-/// # Errors
-/// [`Error::Usage`], with the number of repetitions that would do.
+/// Refuses work that is too short to be measured. Errors: [`Error::Usage`], with the number of
+/// repetitions that would do.
 pub fn check_length(request: &Request, work_s: f64) -> Result<(), Error> {
     if work_s >= WORK_MIN_S {
         return Ok(());
@@ -194,7 +178,6 @@ pub fn check_length(request: &Request, work_s: f64) -> Result<(), Error> {
 
 /// How long the default work may take alone for [`BLOCKS_MIN`] blocks to fit into the budget, in
 /// seconds: twice the shortest that can be measured at least, and `longest_s` at most.
-#[must_use]
 pub fn work_s(request: &Request, longest_s: f64) -> f64 {
     let conditions = conditions(request);
     let fixed_s = block_s(request, &conditions, 0.0);
@@ -205,10 +188,8 @@ pub fn work_s(request: &Request, longest_s: f64) -> f64 {
     fits_s.clamp(2.0 * WORK_MIN_S, longest_s)
 }
 
-/// Draws the plan, for work that takes so long alone (in seconds).
-///
-/// # Errors
-/// [`Error::Usage`] if the budget is not enough for a block.
+/// Draws the plan, for work that takes so long alone (in seconds). Errors: [`Error::Usage`] if the
+/// budget is not enough for a block.
 pub fn draw(request: &Request, work_s: f64, topology: &Topology) -> Result<Plan, Error> {
     let conditions = conditions(request);
     let block_s = block_s(request, &conditions, work_s);
@@ -268,10 +249,7 @@ pub fn draw(request: &Request, work_s: f64, topology: &Topology) -> Result<Plan,
     })
 }
 
-/// What a row of the plan runs.
-///
-/// # Errors
-/// [`Error::Usage`] if the plan does not say.
+/// What a row of the plan runs. Errors: [`Error::Usage`] if the plan does not say.
 pub(crate) fn work(plan: &Plan, row: &PlanRow, work: &CommandSpec) -> Result<Work, Error> {
     let experiment = plan.cputime.as_deref();
     let condition = experiment.and_then(|experiment| experiment.condition(&row.id));

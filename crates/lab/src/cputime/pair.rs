@@ -6,9 +6,6 @@ use coretwin_base::machine::cpu_set::{CpuId, CpuSet};
 use coretwin_base::machine::topology::{Cpu, Topology};
 
 /// Reads `A,B`: the work's CPU and the neighbour's.
-///
-/// # Errors
-/// A sentence: what is wrong with it.
 pub fn parse(text: &str) -> Result<(CpuId, CpuId), String> {
     let form = "write it like 0,1: the CPU of the work, then the neighbour's";
     let number = |part: &str| part.trim().parse().map(CpuId).ok();
@@ -23,10 +20,8 @@ pub fn parse(text: &str) -> Result<(CpuId, CpuId), String> {
 }
 
 /// The pair: the one that is named, else the first two usable siblings, else the first usable pair
-/// of a group that `probe` found to share a core, else the first two CPUs.
-///
-/// # Errors
-/// CPUs that do not exist, are offline or not allowed; a machine of one CPU.
+/// of a group that `probe` found to share a core, else the first two CPUs. Errors: CPUs that do not
+/// exist, are offline or not allowed; a machine of one CPU.
 pub fn choose(
     topology: &Topology,
     named: Option<(CpuId, CpuId)>,
@@ -82,7 +77,6 @@ fn are_siblings(topology: &Topology, a: CpuId, b: CpuId) -> bool {
 
 /// The control: a CPU of another core than the pair's, of the same kind of core and behind the same
 /// last-level cache. On two separate cores it is the neighbour itself. `None` if there is none.
-#[must_use]
 pub fn control(topology: &Topology, pair: &Pair, probed: &[CpuSet]) -> Option<CpuId> {
     if pair.relation == Relation::Separate {
         return Some(pair.neighbour);

@@ -25,7 +25,6 @@ use std::collections::BTreeMap;
 /// Longest time one run of a workload of the table may take, in seconds. A command brings its own.
 const WORKLOAD_TIMEOUT_S: f64 = 600.0;
 
-/// A study under way: what visits to arms need, and what they have come to.
 pub(crate) struct Engine<'a> {
     pub(crate) plan: &'a Plan,
     pub(crate) machine: &'a mut dyn Machine,
@@ -45,7 +44,6 @@ pub(crate) struct Engine<'a> {
     pub(crate) blocks_needed: Option<u32>,
 }
 
-/// The state of the machine that a run is made in.
 #[derive(Clone)]
 struct Visit {
     phase: Phase,

@@ -8,7 +8,6 @@ use std::process::{ChildStdout, Command, ExitStatus, Stdio};
 /// Most bytes of the end of standard error that are kept; people read a few lines.
 const COMPLAINT: usize = 64 << 10;
 
-/// What a program gave.
 pub(super) struct Said<T> {
     pub(super) status: ExitStatus,
     /// What was taken of its standard output.
@@ -18,10 +17,7 @@ pub(super) struct Said<T> {
 }
 
 /// Runs a program to its end, and takes its standard output as it comes. If that fails, the program
-/// is killed.
-///
-/// # Errors
-/// It cannot be started, or what `take` says.
+/// is killed. Errors: it cannot be started, or what `take` says.
 pub(super) fn listen<T>(
     command: &mut Command,
     input: &[u8],
@@ -67,7 +63,6 @@ pub(super) fn asked(program: &str, args: &[String]) -> Result<Option<String>, St
     Ok(text.map(|text| String::from_utf8_lossy(&text).into_owned()))
 }
 
-/// The same of a program whose standard output is taken as it comes.
 pub(super) fn asked_for<T>(
     program: &str,
     args: &[String],
@@ -82,7 +77,6 @@ pub(super) fn asked_for<T>(
     }
 }
 
-/// The last lines that say something, in one.
 pub(super) fn last_words(said: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(said);
     let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();

@@ -10,21 +10,16 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
-/// What an engine is called with.
 pub struct Call<'a> {
-    /// The fleet's folder.
     pub fleet: &'a FleetFolder,
-    /// Its plan.
     pub plan: &'a FleetPlan,
     /// Raised to stop: what runs is stopped, what it measured is kept.
     pub stop: &'a Stop,
-    /// News for the user.
     pub say: &'a (dyn Fn(&str) + Sync),
     /// This machine's program, for machines that get it copied.
     pub program: &'a Path,
 }
 
-/// What an engine knows of a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Known {
     /// It waits, and for what.
@@ -38,11 +33,9 @@ pub enum Known {
 /// Someone who runs tasks on machines. A type that is one holds its options: what the user types for it
 /// (fields of `clap`), and what a plan keeps of that (fields of `serde`).
 pub trait Engine: Kept {
-    /// Reads what was typed, and makes of it what the plan keeps: gives a name for every task. `wanted`
-    /// is their number, where the user or the study gives one.
-    ///
-    /// # Errors
-    /// What was typed makes no sense, with the option and what to do.
+    /// Reads what was typed, and makes of it what the plan keeps: gives a name for every task.
+    /// `wanted` is their number, where the user or the study gives one. Errors: what was typed
+    /// makes no sense, with the option and what to do.
     fn draw(&mut self, wanted: Option<usize>) -> Result<Vec<String>, String>;
 
     /// Number of tasks that it has a place for; `None` if any number.
@@ -50,10 +43,8 @@ pub trait Engine: Kept {
         None
     }
 
-    /// The program on the machines, where the user names none.
-    ///
-    /// # Errors
-    /// If it is this one, and this one has no path.
+    /// The program on the machines, where the user names none. Errors: if it is this one, and this
+    /// one has no path.
     fn program(&self) -> io::Result<String> {
         Ok("coretwin".to_owned())
     }
@@ -68,10 +59,8 @@ pub trait Engine: Kept {
         None
     }
 
-    /// On a machine of the fleet: which of these tasks is for it.
-    ///
-    /// # Errors
-    /// If that is not said there.
+    /// On a machine of the fleet: which of these tasks is for it. Errors: if that is not said
+    /// there.
     fn task_here(&self, _: &[u32]) -> Result<u32, String> {
         Err("--task-of-index: this engine gives machines no index; say --task N".to_owned())
     }
@@ -82,34 +71,21 @@ pub trait Engine: Kept {
         None
     }
 
-    /// Files for the fleet's folder, by name: what is handed to the cluster, to be read by people too.
-    ///
-    /// # Errors
-    /// If the options make no sense.
+    /// Files for the fleet's folder, by name: what is handed to the cluster, to be read by people
+    /// too.
     fn files(&self, _: &FleetFolder, _: &FleetPlan) -> Result<Vec<(String, String)>, Error> {
         Ok(Vec::new())
     }
 
-    /// Starts these tasks, and brings home the bundles of those that it waits for. Of each task that
-    /// could not be started or failed, it says so.
-    ///
-    /// # Errors
-    /// If nothing can be started at all.
+    /// Starts these tasks, and brings home the bundles of those that it waits for. Of each task
+    /// that could not be started or failed, it says so. Errors: if nothing can be started at all.
     fn run(&self, call: &Call<'_>, tasks: &[u32]) -> Result<BTreeMap<u32, Known>, Error>;
 
     /// Looks at these tasks, brings home what is done, and says what it knows of the others.
-    ///
-    /// # Errors
-    /// If it cannot be looked at all.
     fn look(&self, call: &Call<'_>, tasks: &[u32]) -> Result<BTreeMap<u32, Known>, Error>;
 }
 
-/// What a plan keeps of an engine.
 pub trait Kept {
-    /// Its options, under its name.
-    ///
-    /// # Errors
-    /// If they cannot be written as JSON.
     fn kept(&self, name: &str) -> serde_json::Result<EngineOptions>;
 }
 

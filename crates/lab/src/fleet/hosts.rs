@@ -2,7 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct SshHost {
     /// As `ssh` takes it: `user@host`, or a name of its configuration.
@@ -22,13 +21,10 @@ impl SshHost {
     }
 }
 
-/// Where a task of Slurm may run.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum SlurmPlace {
-    /// On any node.
     Any,
-    /// On this one.
     Node(String),
     /// On one that has these features (`--constraint`).
     Constraint(String),
@@ -37,11 +33,8 @@ pub(super) enum SlurmPlace {
 /// Most names a list may stand for; more is a typing error.
 const MOST: u64 = 100_000;
 
-/// Reads a host list: a line a host, `[USER@]HOST[:PORT]` and after it options of `ssh`; `#` begins a
-/// comment.
-///
-/// # Errors
-/// Naming the line.
+/// Reads a host list: a line a host, `[USER@]HOST[:PORT]` and after it options of `ssh`; `#` begins
+/// a comment. Errors: naming the line.
 pub(super) fn ssh_hosts(text: &str) -> Result<Vec<SshHost>, String> {
     let mut hosts = Vec::new();
     for (number, line) in (1..).zip(text.lines()) {
@@ -75,9 +68,6 @@ pub(super) fn ssh_hosts(text: &str) -> Result<Vec<SshHost>, String> {
 const WITH_VALUE: &str = "BbcDEeFIiJLlmOoPpQRSWw";
 
 /// Refuses words that ssh would take for its host or a command: it has them already.
-///
-/// # Errors
-/// Naming the word.
 pub(super) fn ssh_options(words: &[String]) -> Result<(), String> {
     let mut words = words.iter();
     while let Some(word) = words.next() {
@@ -94,9 +84,6 @@ pub(super) fn ssh_options(words: &[String]) -> Result<(), String> {
 }
 
 /// Reads a list of nodes as Slurm writes it: `a,b[01-16,20],c`.
-///
-/// # Errors
-/// Saying what is wrong.
 pub(super) fn nodes(text: &str) -> Result<Vec<String>, String> {
     let mut found = Vec::new();
     for part in outside_brackets(text)? {
@@ -106,9 +93,6 @@ pub(super) fn nodes(text: &str) -> Result<Vec<String>, String> {
 }
 
 /// Reads `FEATURE=COUNT,…`: so many nodes of each type.
-///
-/// # Errors
-/// Saying what is wrong.
 pub(super) fn constraints(text: &str) -> Result<Vec<(String, SlurmPlace)>, String> {
     let mut found = Vec::new();
     for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {

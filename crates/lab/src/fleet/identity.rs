@@ -4,19 +4,16 @@ use coretwin_base::fleet::MachineId;
 use coretwin_host::root::Root;
 use coretwin_store::fleet_bundle::sha256;
 
-/// Digits of an id.
 const DIGITS: usize = 16;
 
 /// The id of the host below `root`, which its cluster calls `node`. From the machine id, which alone
 /// would not do: images are cloned with it; and from the name, which alone would not do either.
-#[must_use]
 pub fn of_host(root: &Root, node: &str) -> MachineId {
     let machine = root.fact("etc/machine-id").unwrap_or_default();
     hashed(&format!("coretwin machine\n{}\n{node}", machine.trim()))
 }
 
 /// The id of a simulated machine: equal ones measure equal things.
-#[must_use]
 pub fn of_simulated(machine: &str, seed: u64) -> MachineId {
     hashed(&format!("coretwin simulated\n{machine}\n{seed}"))
 }

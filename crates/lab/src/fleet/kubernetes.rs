@@ -24,7 +24,6 @@ use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Seek, Write};
 use std::process::ChildStdout;
 
-/// What is given to `kubectl apply`.
 const KUBERNETES_FILE: &str = "kubernetes.yaml";
 /// The live view as a DaemonSet, for those who want it.
 const MONITOR_FILE: &str = "kubernetes-monitor.yaml";
@@ -33,7 +32,6 @@ const LOG_MARK: &str = "coretwin-bundle:";
 /// Bytes of a bundle in a line of a log.
 const LOG_BYTES: usize = 6_000;
 
-/// A Kubernetes cluster.
 #[derive(Debug, Clone, clap::Args, Serialize, Deserialize)]
 pub(super) struct Kubernetes {
     /// Image with the program
@@ -151,10 +149,6 @@ impl Engine for Kubernetes {
 }
 
 impl Kubernetes {
-    /// Reads the labels, and checks the names.
-    ///
-    /// # Errors
-    /// Naming the option.
     fn read(&mut self) -> Result<(), String> {
         let image = self.image.as_ref();
         let image = image.ok_or("say which image has the program: --image IMAGE")?;
@@ -177,7 +171,6 @@ impl Kubernetes {
         Ok(())
     }
 
-    /// The fleet's pods, and what they say of its tasks.
     fn pods(&self, call: &Call<'_>) -> Result<(Vec<Pod>, BTreeMap<u32, Known>), Error> {
         let label = format!("{}={}", objects::FLEET_LABEL, call.plan.short());
         let text = self.kubectl(&["get", "pods", "-o", "json", "-l", &label])?;
@@ -195,7 +188,6 @@ impl Kubernetes {
         Ok(String::from_utf8_lossy(&text).into_owned())
     }
 
-    /// Brings home the bundle in the log of a pod.
     fn fetch(&self, call: &Call<'_>, task: u32, pod: &str) -> Result<Result<(), String>, Error> {
         let home = call.fleet.path(BUNDLES);
         let part = home.join(format!(".part-{task}"));
@@ -247,7 +239,6 @@ fn is_dns_label(text: &str) -> bool {
         && text.bytes().next_back().is_some_and(plain)
 }
 
-/// The same for claims: labels with points between them.
 fn is_dns_name(text: &str) -> bool {
     text.len() <= 253 && text.split('.').all(is_dns_label)
 }
@@ -279,10 +270,6 @@ fn judged(pod: &Pod) -> Option<Known> {
     })
 }
 
-/// A bundle as lines of a log.
-///
-/// # Errors
-/// If it cannot be read.
 pub fn as_log(path: &std::path::Path) -> io::Result<String> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let bytes = caps::BUNDLE.read(File::open(path)?)?;

@@ -19,16 +19,13 @@ use std::sync::{Mutex, PoisonError};
 /// Cells of a sweep, in a bundle.
 const CELLS: &str = "cells.jsonl";
 
-/// What a merge found.
 #[derive(Debug, Default)]
 pub struct Merged {
-    /// The machines, and what does not count.
     pub fleet: Fleet,
     /// Of a sweep: its grid and the cells that are there, in no order that means anything.
     pub sweep: Option<(SweepPlan, Vec<SweepCell>)>,
 }
 
-/// What came of a bundle.
 enum Part {
     Study(Box<Member>),
     Cells(Box<SweepPlan>, Vec<SweepCell>),
@@ -73,22 +70,16 @@ pub fn merge(plan: &FleetPlan, files: &[PathBuf], base: &Path, done: impl FnMut(
     merged
 }
 
-/// The study in a bundle.
 #[derive(Debug)]
 pub struct StudyParts {
-    /// Its plan.
     pub plan: Plan,
-    /// What the machine was like.
     pub environment: Environment,
-    /// Every reading, in full.
     pub readings: Vec<Reading>,
 }
 
-/// Reads the study of every machine that counts, side by side, and hands it over. A file that is gone
-/// or changed since the merge is left out.
-///
-/// # Errors
-/// The first of the callee's, in the order of the files.
+/// Reads the study of every machine that counts, side by side, and hands it over. A file that is
+/// gone or changed since the merge is left out. Errors: the first of the callee's, in the order of
+/// the files.
 pub fn each_study<E: Send>(
     fleet: &Fleet,
     files: &[PathBuf],
@@ -192,7 +183,6 @@ fn read(
     }
 }
 
-/// The plan of the study in a bundle, and what its machine was like.
 fn planned(
     bundle: &FleetBundle,
     plain: &dyn Fn(coretwin_store::Error) -> String,
@@ -235,12 +225,9 @@ fn study(
     Ok(member(source, &plan, &read.readings, &environment))
 }
 
-/// Where a machine's study is from.
 #[derive(Debug, Clone)]
 pub struct Source {
-    /// Which machine.
     pub machine: MachineId,
-    /// What its users call it.
     pub name: String,
     /// Digest of the bundle; of a study that is none, whatever tells it from others.
     pub bundle: SharedText,
@@ -248,12 +235,9 @@ pub struct Source {
     pub plan: SharedText,
     /// Record version of what holds it.
     pub schema: u32,
-    /// Whether it was done.
     pub state: MemberState,
 }
 
-/// A machine of a fleet from its study.
-#[must_use]
 pub fn member(
     source: Source,
     plan: &Plan,

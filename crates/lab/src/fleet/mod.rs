@@ -40,10 +40,8 @@ pub const ENGINES: &[Entry] = &[
     Entry::of::<kubernetes::Kubernetes>("kubernetes", Some(identity::NODE_VARIABLE)),
 ];
 
-/// A line of the table of engines.
 #[derive(Debug)]
 pub struct Entry {
-    /// What people call it.
     pub name: &'static str,
     /// The variable in which a task finds what the cluster calls its node.
     node_variable: Option<&'static str>,
@@ -67,7 +65,6 @@ impl Entry {
     }
 }
 
-/// The options of all engines, as they were typed.
 #[derive(Debug, Clone)]
 pub struct Typed(ArgMatches);
 
@@ -93,10 +90,6 @@ impl Args for Typed {
 }
 
 impl Typed {
-    /// The engine of that name, with what was typed for it.
-    ///
-    /// # Errors
-    /// If there is no such engine.
     pub fn engine(&self, name: &str) -> Result<Box<dyn Engine>, Error> {
         (entry(name)?.typed)(&self.0).map_err(|error| Error::Usage(error.to_string()))
     }
@@ -108,10 +101,8 @@ fn entry(name: &str) -> Result<&'static Entry, Error> {
     found.ok_or_else(|| Error::NotPossible(unknown("fleet engine", name, &known)))
 }
 
-/// The engine of a plan.
-///
-/// # Errors
-/// If this program has no such engine, or the plan's options are not for it.
+/// The engine of a plan. Errors: if this program has no such engine, or the plan's options are not
+/// for it.
 pub fn engine_of(plan: &FleetPlan) -> Result<Box<dyn Engine>, Error> {
     let bad = |what: String| Error::NotPossible(format!("fleet.json: field engine: {what}"));
     let kept = serde_json::to_string(&plan.engine).map_err(|error| bad(error.to_string()))?;
@@ -124,7 +115,6 @@ pub fn engine_of(plan: &FleetPlan) -> Result<Box<dyn Engine>, Error> {
 }
 
 /// What the cluster calls this node, or its own name.
-#[must_use]
 pub fn node_name(root: &Root) -> String {
     let told = ENGINES.iter().filter_map(|entry| std::env::var(entry.node_variable?).ok());
     identity::node_name(root, told)

@@ -4,25 +4,19 @@ use coretwin_base::fleet::plan::{EngineOptions, FleetPlan, FleetSubject, Task};
 use coretwin_base::random::Stream;
 use coretwin_base::schema::SCHEMA;
 
-/// What a fleet is asked for.
 #[derive(Debug, Clone)]
 pub struct FleetRequest {
     /// Who runs it, with a place for every task.
     pub engine: EngineOptions,
-    /// Name of every task.
     pub names: Vec<String>,
     /// Simulated machines to study instead of those the tasks run on, shared out in turn; none: the
     /// tasks' own.
     pub machines: Vec<String>,
-    /// The program on the machines.
     pub program: String,
-    /// What is run.
     pub subject: FleetSubject,
-    /// Seed of every random choice.
     pub seed: u64,
 }
 
-/// Every text in a record.
 fn strings(record: &serde_json::Value) -> Vec<String> {
     match record {
         serde_json::Value::String(text) => vec![text.clone()],
@@ -32,11 +26,9 @@ fn strings(record: &serde_json::Value) -> Vec<String> {
     }
 }
 
-/// Draws the plan; its digest is filled in when it is stored.
-///
-/// # Errors
-/// If there is no task, or a text has a control character in it: in a script for Slurm a line end
-/// would begin a line of its own.
+/// Draws the plan; its digest is filled in when it is stored. Errors: if there is no task, or a
+/// text has a control character in it: in a script for Slurm a line end would begin a line of its
+/// own.
 pub fn draw(request: FleetRequest) -> Result<FleetPlan, String> {
     let FleetRequest { engine, names, machines, program, subject, seed } = request;
     if names.is_empty() {

@@ -15,10 +15,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Write};
 
-/// The script that is handed to `sbatch`.
 const SCRIPT: &str = "fleet.sbatch";
 
-/// A Slurm cluster.
 #[derive(clap::Args, Serialize, Deserialize)]
 pub(super) struct Slurm {
     /// A task for each of these nodes, like n[01-16],gpu1
@@ -86,7 +84,6 @@ impl Engine for Slurm {
         Ok(std::env::current_exe()?.display().to_string())
     }
 
-    /// Puts the job this process runs in back into the queue.
     fn run_again(&self) -> Option<Result<(), String>> {
         let job = std::env::var("SLURM_JOB_ID").ok()?;
         Some(match asked("scontrol", &["requeue".to_owned(), job]) {
@@ -176,10 +173,8 @@ impl Slurm {
     }
 }
 
-/// Tasks on their way into the queue.
 struct Submission<'a> {
     call: &'a Call<'a>,
-    /// What came of those that were tried.
     known: BTreeMap<u32, Known>,
     /// Slurm's words, once it has no room for any job at all.
     full: Option<String>,
@@ -263,9 +258,6 @@ fn is_limit(why: &str) -> bool {
 
 /// Reads a time limit as Slurm does: `MIN`, `MIN:SEC`, `H:MIN:SEC`, `DAYS-H`, `DAYS-H:MIN`,
 /// `DAYS-H:MIN:SEC`; in s, none without limit.
-///
-/// # Errors
-/// Saying what is wrong.
 fn time_limit(text: &str) -> Result<Option<u64>, String> {
     if ["infinite", "unlimited"].contains(&text.to_ascii_lowercase().as_str()) {
         return Ok(None);
@@ -301,7 +293,6 @@ fn job_name(plan: &FleetPlan) -> String {
     format!("coretwin-{}", plan.short())
 }
 
-/// What is in the queue, by task.
 fn queue(plan: &FleetPlan) -> Result<BTreeMap<u32, Known>, Error> {
     let args = ["--noheader", "--array", "--states=all", "--format=%K|%T|%r|%N|%A"];
     let mut args: Vec<String> = args.map(str::to_owned).to_vec();

@@ -44,7 +44,6 @@ const OPTIONS: [&str; 4] = [
 /// How often a call that is waited for looks whether it is to stop.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// Hosts that are reached by `ssh`.
 #[derive(clap::Args, Serialize, Deserialize)]
 pub(super) struct Ssh {
     /// File with a host a line
@@ -161,7 +160,6 @@ fn held<T>(lock: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     lock.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A host, and the task that is for it.
 #[derive(Clone)]
 struct Remote<'a> {
     fleet: &'a FleetFolder,
@@ -173,7 +171,6 @@ struct Remote<'a> {
     task: u32,
 }
 
-/// How a task ended that left a bundle.
 enum Ended {
     Done,
     Partial(String),
@@ -189,7 +186,6 @@ impl Remote<'_> {
         format!(".coretwin-fleet/{}-{}", self.plan.short(), self.task)
     }
 
-    /// The program there.
     fn coretwin(&self) -> String {
         if self.install {
             // A path, so that the program finds its worker beside itself.
@@ -198,7 +194,6 @@ impl Remote<'_> {
         quoted(&self.plan.program)
     }
 
-    /// Runs the task there to its end and brings its bundle home.
     fn run(&self, say: impl Fn(&str)) -> Result<Ended, String> {
         let folder = self.folder();
         self.put(&self.fleet.path(FLEET), FLEET, "644")?;
@@ -225,7 +220,6 @@ impl Remote<'_> {
         }
     }
 
-    /// Puts a file into the folder there, whole or not at all.
     fn put(&self, path: &Path, name: &str, mode: &str) -> Result<(), String> {
         let bytes = File::open(path).and_then(|file| caps::BUNDLE.read(file));
         let bytes = bytes.map_err(|error| format!("cannot read {}: {error}", path.display()))?;
@@ -259,7 +253,6 @@ impl Remote<'_> {
         })
     }
 
-    /// Copies a bundle of the folder there into a folder here.
     fn copy(&self, part: &Path, name: &str) -> Result<PathBuf, String> {
         let problem = |error: io::Error| format!("cannot write {}: {error}", part.display());
         let path = part.join(name);
@@ -273,7 +266,6 @@ impl Remote<'_> {
         if answer.status.success() { Ok(path) } else { Err(self.complaint(&answer)) }
     }
 
-    /// Tells the study there to stop.
     fn stop(&self) {
         let Self { task, .. } = self;
         let stop =
@@ -304,7 +296,6 @@ impl Remote<'_> {
         said("running: ").map(|_| Known::Running(format!("on {}", self.name())))
     }
 
-    /// Runs a script of the plain shell there.
     fn ask(&self, script: &str, input: &[u8]) -> Result<Said<String>, String> {
         let text = |out: &mut ChildStdout| caps::ANSWER.read(out);
         let Said { status, out, err } = self.hear(script, input, text)?;
@@ -340,7 +331,6 @@ impl Remote<'_> {
         Ok(answer)
     }
 
-    /// What an answer without a result means.
     fn complaint<T>(&self, answer: &Said<T>) -> String {
         let said = last_words(&answer.err).unwrap_or_else(|| "it said nothing".to_owned());
         match answer.status.code().unwrap_or(-1) {
@@ -353,7 +343,6 @@ impl Remote<'_> {
     }
 }
 
-/// Reads what was fetched and moves it to the bundles.
 fn keep(
     home: &Path,
     fetched: &Path,

@@ -13,57 +13,39 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-/// How far a fleet is.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Status {
-    /// Record version.
     pub schema: u32,
-    /// Digest of the fleet's plan.
     pub fleet: String,
-    /// A line a task.
     pub tasks: Vec<TaskStatus>,
-    /// Bundles that do not read.
     pub refused: Vec<Refused>,
     /// The command that finishes the fleet; `None` if it is done.
     pub finish: Option<Vec<String>>,
 }
 
-/// How far a task is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TaskStatus {
-    /// The task.
     pub task: u32,
-    /// What people call it.
     pub name: String,
-    /// In one word.
     pub state: State,
-    /// More about that, in words.
     pub about: String,
     /// The machine it ran on, if it has a bundle.
     pub machine: Option<String>,
 }
 
-/// How far a task is, in one word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum State {
-    /// Its bundle is here.
     Done,
     /// A bundle of a study that was broken off is here.
     Partial,
-    /// It waits in a queue.
     Waiting,
-    /// It runs.
     Running,
-    /// It ended without a bundle.
     Failed,
-    /// Nobody knows of it.
     Missing,
 }
 
 impl State {
-    /// The word.
-    #[must_use]
     pub fn word(self) -> &'static str {
         match self {
             Self::Done => "done",
@@ -76,21 +58,16 @@ impl State {
     }
 }
 
-/// What bundles say: by task those that read, and those that do not.
 #[derive(Debug, Default)]
 pub struct Bundles {
-    /// By task.
     pub by_task: BTreeMap<u32, Vec<(PathBuf, Manifest)>>,
     /// Those that do not read, or are of another fleet.
     pub refused: Vec<Refused>,
 }
 
 impl Bundles {
-    /// Looks at the manifest of every bundle of a fleet, and at all of those that did not count at the
-    /// last merge: what is damaged behind its manifest is missing, and its task is not done.
-    ///
-    /// # Errors
-    /// If the folder cannot be read.
+    /// Looks at the manifest of every bundle of a fleet, and at all of those that did not count at
+    /// the last merge: what is damaged behind its manifest is missing, and its task is not done.
     pub fn of(fleet: &FleetFolder, plan: &FleetPlan) -> Result<Self, coretwin_store::Error> {
         let mut found = Self::default();
         let suspects: BTreeSet<String> = fleet.refused()?.into_iter().map(|one| one.file).collect();
@@ -119,34 +96,24 @@ impl Bundles {
     }
 
     /// The tasks of which there is no bundle, not even a partial one.
-    #[must_use]
     pub fn without(&self, plan: &FleetPlan) -> Vec<u32> {
         let tasks = plan.tasks.iter().map(|task| task.number);
         tasks.filter(|task| !self.by_task.contains_key(task)).collect()
     }
 
-    /// Whether the task's bundle is here and complete.
-    #[must_use]
     pub fn is_done(&self, task: u32) -> bool {
         let complete =
             |(_, manifest): &(PathBuf, Manifest)| manifest.state == MemberState::Complete;
         self.by_task.get(&task).is_some_and(|bundles| bundles.iter().any(complete))
     }
 
-    /// The tasks that are not done.
-    #[must_use]
     pub fn open(&self, plan: &FleetPlan) -> Vec<u32> {
         plan.tasks.iter().map(|task| task.number).filter(|task| !self.is_done(*task)).collect()
     }
 }
 
-/// Most bytes of a log that are looked at.
 const LOG_LOOKED_AT: u64 = 4096;
 
-/// The last bytes of a log, at most so many.
-///
-/// # Errors
-/// If it cannot be read.
 pub fn end_of(log: &Path, most: u64) -> io::Result<Vec<u8>> {
     let mut file = File::open(log)?;
     let length = file.metadata()?.len();
@@ -168,8 +135,6 @@ fn log_end(fleet: &FleetFolder, task: u32, known: &str) -> String {
     }
 }
 
-/// Puts together what bundles and engine say.
-#[must_use]
 pub fn status(
     fleet: &FleetFolder,
     plan: &FleetPlan,

@@ -23,18 +23,12 @@ use std::time::Duration;
 /// How often it is looked whether another try of a task has ended.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
-/// A task, and the machine it runs on.
 #[derive(Debug, Clone)]
 pub struct TaskHere<'a> {
-    /// The fleet's folder.
     pub fleet: &'a FleetFolder,
-    /// Its plan.
     pub plan: &'a FleetPlan,
-    /// The task.
     pub task: &'a Task,
-    /// The machine.
     pub machine: MachineId,
-    /// What its users call it.
     pub node: String,
 }
 
@@ -45,22 +39,14 @@ pub struct TaskLock {
 }
 
 impl TaskHere<'_> {
-    /// The folder of the task on this machine.
-    #[must_use]
     pub fn folder(&self) -> PathBuf {
         self.fleet.path(WORK).join(format!("task-{:04}-{}", self.task.number, self.machine))
     }
 
-    /// The folder of its study, or sweep.
-    #[must_use]
     pub fn results(&self) -> PathBuf {
         self.folder().join("study")
     }
 
-    /// Takes the task's lock, if no other try of it runs.
-    ///
-    /// # Errors
-    /// If the folder cannot be made, or written.
     pub(crate) fn try_lock(&self) -> Result<Option<TaskLock>, Error> {
         let folder = self.folder();
         let problem = |error: std::io::Error| {
@@ -79,10 +65,8 @@ impl TaskHere<'_> {
         Ok(Some(TaskLock { _file: file }))
     }
 
-    /// Takes the task's lock, and waits for another try of it to end.
-    ///
-    /// # Errors
-    /// As [`Self::try_lock`]; [`MachineError::Stopped`] if `stop` is raised meanwhile.
+    /// Takes the task's lock, and waits for another try of it to end. Errors: as
+    /// [`Self::try_lock`]; [`MachineError::Stopped`] if `stop` is raised meanwhile.
     pub fn lock(&self, stop: &Stop) -> Result<TaskLock, Error> {
         loop {
             if let Some(lock) = self.try_lock()? {
@@ -96,7 +80,6 @@ impl TaskHere<'_> {
     }
 
     /// The process that runs the task on this machine, if one does.
-    #[must_use]
     pub fn holder(&self) -> Option<u32> {
         let mut file = File::open(self.folder().join("lock")).ok()?;
         if flock(&file, FlockOperation::NonBlockingLockShared).is_ok() {
@@ -107,11 +90,8 @@ impl TaskHere<'_> {
         text.trim().parse().ok()
     }
 
-    /// The bundle of this task and machine, if there is one, with whether it is complete. Of several
-    /// a complete one, else the last by name.
-    ///
-    /// # Errors
-    /// If the folder of bundles cannot be read.
+    /// The bundle of this task and machine, if there is one, with whether it is complete. Of
+    /// several a complete one, else the last by name.
     pub fn bundle(&self) -> Result<Option<(PathBuf, Manifest)>, Error> {
         let mut found = self.bundles()?;
         found.sort_by_key(|(_, manifest)| manifest.state == MemberState::Complete);
@@ -135,9 +115,6 @@ impl TaskHere<'_> {
 
     /// Makes a bundle of what is in the task's folder, and takes away the partial one of an earlier
     /// try.
-    ///
-    /// # Errors
-    /// If it cannot be read or written.
     pub fn pack(&self, holds: BundleHolds, state: MemberState) -> Result<PathBuf, Error> {
         let earlier = self.bundles()?;
         let names: &[&str] = match holds {
@@ -153,10 +130,6 @@ impl TaskHere<'_> {
     }
 }
 
-/// Makes a bundle of the study in a folder.
-///
-/// # Errors
-/// If it cannot be read or written.
 pub fn pack(
     here: &TaskHere<'_>,
     folder: &Path,
@@ -182,7 +155,6 @@ pub fn pack(
     fleet_bundle::write(&here.fleet.path(BUNDLES), manifest, &files).map_err(unwritable)
 }
 
-/// What went wrong with a file, as this crate says it.
 pub(super) fn unwritable(error: coretwin_store::Error) -> Error {
     Error::NotPossible(error.to_string())
 }

@@ -3,7 +3,6 @@
 use serde_json::Value;
 use std::fmt::Write;
 
-/// Writes a document.
 pub(super) fn document(value: &Value) -> String {
     let mut text = String::from("---\n");
     block(&mut text, value, 0);
@@ -33,7 +32,6 @@ fn block(text: &mut String, value: &Value, indent: usize) {
     }
 }
 
-/// What follows a key.
 fn inside(text: &mut String, value: &Value, indent: usize) {
     match value {
         Value::Object(fields) if !fields.is_empty() => {

@@ -25,7 +25,6 @@ use std::thread;
 use std::time::{Duration, Instant};
 use task::{Birth, Run, Task, spawn};
 
-/// The most tasks that start by themselves.
 const TASKS_MAX: u32 = 2000;
 
 /// What a scenario's tasks did after the warm-up.
@@ -35,21 +34,16 @@ pub struct LiveRun {
     pub elapsed_s: f64,
     /// Whether every task but servers ended; otherwise the time was up.
     pub finished: bool,
-    /// Operations done, by name.
     pub operations: BTreeMap<String, u64>,
-    /// CPU time by program.
     pub cpu_s: BTreeMap<String, f64>,
     /// CPU time of the task that had least over that of the task that had most, of all that the run waits for.
     pub fairness: Option<f64>,
-    /// Tasks that ended.
     pub ended: u64,
 }
 
-/// Runs a scenario. `warm` is called once, when results begin to count.
-///
-/// # Errors
-/// [`Error::Usage`] for a scenario with steps or events that only the simulation knows,
-/// [`Error::NotPossible`] if the system refuses tasks or sockets.
+/// Runs a scenario. `warm` is called once, when results begin to count. Errors: [`Error::Usage`]
+/// for a scenario with steps or events that only the simulation knows, [`Error::NotPossible`] if
+/// the system refuses tasks or sockets.
 pub fn run(
     scenario: &Scenario,
     layout: &Layout,
@@ -104,15 +98,12 @@ pub fn run(
     })
 }
 
-/// Threads that are waited for together.
 struct Group {
     threads: Vec<thread::JoinHandle<u64>>,
-    /// Each says that it ended.
     ends: mpsc::Receiver<()>,
 }
 
 impl Group {
-    /// Whether all end within a time.
     fn wait(&self, limit: Duration) -> bool {
         let from = Instant::now();
         (0..self.threads.len())

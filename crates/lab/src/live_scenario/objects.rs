@@ -9,12 +9,10 @@ use std::os::unix::net::UnixDatagram;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// The most that is sent or read at once.
 const PIECE_BYTES: usize = 64 << 10;
 /// How often a task that waits looks whether the time is up.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// The objects, by their numbers in the work.
 pub(super) struct Objects {
     /// The sending and the receiving end. Messages keep whole, so that many may receive.
     sockets: Vec<(UnixDatagram, UnixDatagram)>,
@@ -44,7 +42,6 @@ impl Objects {
         })
     }
 
-    /// Sends so many bytes; waits while the socket is full.
     pub(super) fn send(&self, over: &AtomicBool, which: u32, bytes: u64) {
         let Some((socket, _)) = self.sockets.get(which as usize) else { return };
         let piece = vec![0; PIECE_BYTES.min(bytes as usize)];
@@ -58,7 +55,6 @@ impl Objects {
         }
     }
 
-    /// Receives so many bytes; waits until they have come.
     pub(super) fn receive(&self, over: &AtomicBool, which: u32, bytes: u64) {
         let Some((_, socket)) = self.sockets.get(which as usize) else { return };
         let mut piece = vec![0; PIECE_BYTES];
@@ -93,7 +89,6 @@ impl Objects {
     }
 }
 
-/// The number of an object.
 pub(super) fn number(which: Which, own: &[u32]) -> u32 {
     match which {
         Which::Number(number) => number,

@@ -24,20 +24,14 @@ const LOOK: Duration = Duration::from_millis(100);
 const UOPS_PER_NS: u64 = 2;
 const PAGE_BYTES: u64 = 4096;
 
-/// How a task comes into the world.
 pub(super) struct Birth {
-    /// The CPU on which it is made.
     pub(super) on: Option<CpuId>,
-    /// Where it may run.
     pub(super) mask: Option<CpuSet>,
-    /// Its nice value.
     pub(super) nice: i8,
-    /// Its class.
     pub(super) class: Class,
 }
 
 impl Birth {
-    /// Goes to where it is made.
     pub(super) fn stand(&self) {
         if let Some(cpu) = self.on {
             set_mask([cpu].into_iter());
@@ -56,31 +50,25 @@ impl Birth {
     }
 }
 
-/// What all tasks of a run share.
 pub(super) struct Run {
     pub(super) work: Work,
     pub(super) objects: Objects,
     pub(super) seed: u64,
-    /// The time is up.
     pub(super) over: AtomicBool,
-    /// Results count.
     pub(super) warm: AtomicBool,
     pub(super) operations: Vec<AtomicU64>,
-    /// By program.
     pub(super) cpu_ns: Vec<AtomicU64>,
     /// Tasks so far, for their random streams.
     pub(super) born: AtomicU64,
     pub(super) ended: AtomicU64,
 }
 
-/// A thread with a small stack.
 pub(super) fn spawn<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> std::io::Result<thread::JoinHandle<T>> {
     thread::Builder::new().stack_size(128 << 10).spawn(work)
 }
 
-/// A task.
 pub(super) struct Task {
     run: Arc<Run>,
     program: u32,
@@ -222,7 +210,6 @@ impl Task {
         }
     }
 
-    /// Uses so much CPU time.
     fn compute(&self, ns: u64) {
         let end = cpu_ns() + ns;
         while cpu_ns() < end && !self.is_over() {
@@ -272,7 +259,6 @@ impl Task {
     }
 }
 
-/// CPU time of this thread.
 fn cpu_ns() -> u64 {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_nsec.unsigned_abs()
@@ -287,7 +273,6 @@ fn set_mask(cpus: impl Iterator<Item = CpuId>) {
     sched_setaffinity(None, &mask).ok();
 }
 
-/// Makes this thread one of a class.
 pub(super) fn enter(class: Class) -> std::io::Result<()> {
     match class {
         Class::Normal => Ok(()),

@@ -19,7 +19,6 @@ use std::time::{Duration, Instant};
 const WINDOW_US: u64 = 8_000;
 /// For taking turns: longer than most hypervisors let one virtual CPU run before the next.
 const TURNS_WINDOW_US: u64 = 40_000;
-/// For round trips.
 const PING_PONG_WINDOW_US: u64 = 3_000;
 /// Before a round counts, and to collect what came of it; and for each CPU on top.
 const AROUND_S: f64 = 0.003;
@@ -30,14 +29,12 @@ const REST: Duration = Duration::from_millis(2);
 const LATE_SHARE: f64 = 0.1;
 /// A CPU that should rest and is not to be had for so long, is not at rest; in seconds.
 const BUSY_S: f64 = 0.001;
-/// How often the stop flag is looked at.
 const GLANCE: Duration = Duration::from_millis(50);
 /// The longest that a round may take.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// Sizes of caches where the kernel does not tell, in KiB.
 const CACHES_KIB: (u64, u64) = (32, 512);
 
-/// Runs rounds on the host.
 pub(super) struct HostMeter {
     // Dropped first: the closed input ends the process.
     input: ChildStdin,
@@ -52,7 +49,6 @@ pub(super) struct HostMeter {
 }
 
 impl HostMeter {
-    /// Starts the process.
     pub(super) fn start(
         topology: &Topology,
         cpus: &CpuSet,

@@ -18,18 +18,14 @@ use meter::HostMeter;
 
 pub use remembered::{judged, recall, remember, sentence, warning};
 
-/// What the user asks for.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Request {
-    /// CPUs to probe.
     pub cpus: CpuSet,
     /// Most time it may take, in seconds.
     pub budget_s: f64,
     /// Whether others are kept off the CPUs while a round lasts.
     pub exclusive: bool,
-    /// Whether to look for shared caches too.
     pub caches: bool,
-    /// What the rounds are drawn from.
     pub seed: u64,
 }
 
@@ -37,17 +33,12 @@ pub struct Request {
 const ROOM: f64 = 1.5;
 
 /// About how long a probe takes that nobody disturbs, in seconds.
-#[must_use]
 pub fn expected_s(request: &Request) -> f64 {
     let cpus = request.cpus.len();
     let rounds = probe::rounds_expected(cpus, request.caches);
     f64::from(rounds) * meter::round_s(Contention::Ports, cpus, request.exclusive)
 }
 
-/// Checks a request against the machine.
-///
-/// # Errors
-/// CPUs that cannot be used, fewer than two, or a budget that is too small.
 pub fn check(topology: &Topology, request: &Request) -> Result<(), Error> {
     affinity::validate(topology, &request.cpus).map_err(Error::NotPossible)?;
     if request.cpus.len() < 2 {
@@ -70,10 +61,8 @@ pub fn check(topology: &Topology, request: &Request) -> Result<(), Error> {
     Ok(())
 }
 
-/// Probes. `progress` hears how many seconds have gone by.
-///
-/// # Errors
-/// What [`check`] refuses; the loops cannot be started, or die; the user stops it.
+/// Probes. `progress` hears how many seconds have gone by. Errors: what [`check`] refuses; the
+/// loops cannot be started, or die; the user stops it.
 pub fn probe(
     root: &Root,
     topology: &Topology,
@@ -105,7 +94,6 @@ pub fn probe(
     Ok(record(root, topology, request, found, foreign, elapsed_s))
 }
 
-/// The record of what was found just now.
 fn record(
     root: &Root,
     topology: &Topology,

@@ -14,10 +14,8 @@ use std::path::Path;
 
 const FILE: &str = "probe.json";
 
-/// Keeps a result, in place of the last one; gives that back if it is better and stays.
-///
-/// # Errors
-/// The folder cannot be written.
+/// Keeps a result, in place of the last one; gives that back if it is better and stays. Errors: the
+/// folder cannot be written.
 pub fn remember(root: &Root, state: &Path, probe: &Probe) -> std::io::Result<Option<Probe>> {
     let stays = recall(root, state).filter(|last| !last.gives_way_to(probe));
     if stays.is_some() {
@@ -32,7 +30,6 @@ pub fn remember(root: &Root, state: &Path, probe: &Probe) -> std::io::Result<Opt
 }
 
 /// The last result of this boot, if there is one that means something.
-#[must_use]
 pub fn recall(root: &Root, state: &Path) -> Option<Probe> {
     let text = caps::STATE.read(std::fs::File::open(state.join(FILE)).ok()?).ok()?;
     let probe: Probe = serde_json::from_slice(&text).ok()?;
@@ -44,7 +41,6 @@ pub fn recall(root: &Root, state: &Path) -> Option<Probe> {
 
 /// A topology with what a probe says of it: trusted where the probe found what is reported, of
 /// every CPU that may be used; else with a sentence that says what it found.
-#[must_use]
 pub fn judged(mut topology: Topology, probe: Option<&Probe>) -> Topology {
     let Some(probe) = probe else { return topology };
     let is_whole = topology.allowed.is_subset(&probe.cpus) && probe.undecided.is_empty();
@@ -59,7 +55,6 @@ pub fn judged(mut topology: Topology, probe: Option<&Probe>) -> Topology {
 }
 
 /// What has to be said with a study of CPUs that show no siblings.
-#[must_use]
 pub fn warning(topology: &Topology, probe: Option<&Probe>) -> Option<Warning> {
     if topology.has_usable_siblings() {
         return None;
@@ -80,7 +75,6 @@ pub fn warning(topology: &Topology, probe: Option<&Probe>) -> Option<Warning> {
 }
 
 /// What it found, how good it is, and when that was.
-#[must_use]
 pub fn sentence(probe: &Probe) -> String {
     let sets = |sets: &[CpuSet]| {
         let sets: Vec<String> = sets.iter().map(|set| format!("{{{set}}}")).collect();

@@ -11,7 +11,6 @@ use serde::{Deserialize, Serialize};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
-/// A folder of results.
 #[derive(Debug, Clone)]
 pub struct Cache {
     folder: PathBuf,
@@ -41,7 +40,6 @@ impl Cache {
         Some(Self::at(base.join("coretwin/core")))
     }
 
-    /// Where the result of these threads lies.
     pub(super) fn file(
         &self,
         preset: &Preset,

@@ -14,7 +14,6 @@ use coretwin_sim::core::experiments::{Enhancement, enhancements, sieve_pages};
 use coretwin_sim::core::profile::Profile;
 use coretwin_sim::core::{Comparison, Options, Preset};
 
-/// An experiment's name and what it is.
 type Named = (&'static str, &'static str);
 
 /// Name of the experiment with page maps.
@@ -25,19 +24,15 @@ pub const SIEVE_PAGES: Named =
 pub const NOTE: Named =
     ("note", "gzip -9 beside a spinner on the note's four machines, predicted and measured");
 
-/// Page maps of that experiment.
 const MAPS: u64 = 40;
 
-/// Every experiment with what it is.
 pub fn experiments() -> Vec<Named> {
     let named = |one: &Enhancement| (one.name, one.title);
     [NOTE, SIEVE_PAGES].into_iter().chain(enhancements::ALL.iter().map(named)).collect()
 }
 
-/// Runs the enhancements of these names, side by side.
-///
-/// # Errors
-/// [`Error::Usage`] for a preset with one thread; [`Error::NotPossible`] where a run does not end.
+/// Runs the enhancements of these names, side by side. Errors: [`Error::Usage`] for a preset with
+/// one thread; [`Error::NotPossible`] where a run does not end.
 pub fn enhancements(
     preset: &Preset,
     names: &[&str],
@@ -50,10 +45,7 @@ pub fn enhancements(
     results.into_iter().map(|result| result.map_err(endless)).collect()
 }
 
-/// Runs the experiment with page maps.
-///
-/// # Errors
-/// [`Error::NotPossible`] where a run does not end.
+/// Runs the experiment with page maps. Errors: [`Error::NotPossible`] where a run does not end.
 pub fn sieve_pages(preset: &Preset, seed: u64) -> Result<CoreSievePages, Error> {
     sieve_pages::run(preset, seed, MAPS).map_err(endless)
 }
@@ -62,7 +54,6 @@ fn endless(error: coretwin_sim::Error) -> Error {
     Error::NotPossible(error.to_string())
 }
 
-/// Seeds of each prediction.
 const SEEDS: u64 = 10;
 
 /// One run: a machine, what is compressed, what is changed, a seed.
@@ -73,9 +64,7 @@ struct Part {
     seed: u64,
 }
 
-/// Runs the note's experiment. `done` hears how many runs of how many are done.
-///
-/// # Errors
+/// Runs the note's experiment. `done` hears how many runs of how many are done. Errors:
 /// [`Error::NotPossible`] where a run does not end.
 pub fn note(seed: u64, mut done: impl FnMut(usize, usize)) -> Result<CoreNote, Error> {
     let machines = 0..MACHINES.len();

@@ -27,7 +27,6 @@ pub const PROFILES: [&str; 12] = [
     "tbench",
 ];
 
-/// What the pair of two profiles gave.
 struct Pair {
     /// Uops per cycle of each alone.
     alone: [f64; 2],
@@ -42,19 +41,15 @@ struct Together {
     options: Options,
 }
 
-/// A pair when its run is done.
 enum Found {
     Kept(Pair),
     Run(Together),
 }
 
-/// Runs all pairs and each of their threads alone, side by side, for as long as the options say or, with
-/// a length, for as long as that is for the slower of a pair. `done` hears how many runs of how
-/// many are done.
-///
-/// # Errors
-/// [`Error::Usage`] for a preset with one thread per core; [`Error::NotPossible`] where a run does
-/// not end within its bound.
+/// Runs all pairs and each of their threads alone, side by side, for as long as the options say or,
+/// with a length, for as long as that is for the slower of a pair. `done` hears how many runs of
+/// how many are done. Errors: [`Error::Usage`] for a preset with one thread per core;
+/// [`Error::NotPossible`] where a run does not end within its bound.
 pub fn matrix(
     preset: &Preset,
     profiles: &[Profile],

@@ -12,14 +12,11 @@ use coretwin_sim::core::outcome::{Component, Counts};
 use coretwin_sim::core::profile::{Profile, copies};
 use coretwin_sim::core::{Comparison, Options, Outcome, Preset, Stuck, compare};
 
-/// What to run.
 #[derive(Debug, Clone)]
 pub struct Request {
-    /// The processor.
     pub preset: Preset,
     /// What its hardware threads do, in their order; at least one, at most the preset's ways.
     pub profiles: Vec<Profile>,
-    /// Lengths and seed.
     pub options: Options,
     /// Whether the lengths are chosen here instead, for the slowest thread.
     pub fit_length: bool,
@@ -27,9 +24,7 @@ pub struct Request {
     pub seeds: u32,
 }
 
-/// Runs it, seeds side by side. `done` hears how many of how many are done.
-///
-/// # Errors
+/// Runs it, seeds side by side. `done` hears how many of how many are done. Errors:
 /// [`Error::Usage`] for more threads than the preset has, or none; [`Error::NotPossible`] with what
 /// waits on what, where a run does not end within its bound.
 pub fn run(request: &Request, mut done: impl FnMut(usize, usize)) -> Result<CoreRun, Error> {
@@ -112,7 +107,6 @@ fn record(request: &Request, options: &Options, seeds: &[Comparison]) -> CoreRun
     }
 }
 
-/// The interval formula's slowdowns, which it has for pairs.
 fn by_formula(preset: &Preset, profiles: &[Profile], seed: u64) -> Option<[f64; 2]> {
     let [a, b] = profiles else { return None };
     let [a, b] = [a, b].map(|profile| Summary::of(profile, preset, seed));

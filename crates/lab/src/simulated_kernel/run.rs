@@ -19,20 +19,14 @@ const TASKS_MAX: usize = 150_000;
 /// The most events of a run: some minutes.
 const EVENTS_MAX: u64 = 2_000_000_000;
 
-/// What to run.
 #[derive(Debug, Clone)]
 pub struct Request {
-    /// The work.
     pub scenario: Scenario,
     /// The machine, and how it is written.
     pub layout: Layout,
-    /// The machine as it was written.
     pub topology: String,
-    /// How fast tasks run.
     pub speeds: Speeds,
-    /// The policies.
     pub policies: Vec<Settings>,
-    /// The first seed.
     pub seed: u64,
     /// How many seeds, from the first upwards.
     pub seeds: u32,
@@ -42,13 +36,10 @@ pub struct Request {
     pub spans_max: usize,
 }
 
-/// Runs it, side by side: for each policy in its order, every seed. `done` hears how many of how many
-/// are done.
-///
-/// # Errors
-/// [`Error::Usage`] for work that this machine cannot do, that comes to a deadlock, that makes tasks
-/// without end or gets no further; the message says which task and why. [`Error::NotPossible`] where
-/// a policy broke its contract.
+/// Runs it, side by side: for each policy in its order, every seed. `done` hears how many of how
+/// many are done. Errors: [`Error::Usage`] for work that this machine cannot do, that comes to a
+/// deadlock, that makes tasks without end or gets no further; the message says which task and why.
+/// [`Error::NotPossible`] where a policy broke its contract.
 pub fn run(request: &Request, mut done: impl FnMut(usize, usize)) -> Result<Vec<SchedRun>, Error> {
     let seeds = (0..u64::from(request.seeds.max(1))).map(|n| request.seed.wrapping_add(n));
     let seeds: Vec<u64> = seeds.collect();
@@ -65,11 +56,9 @@ pub fn run(request: &Request, mut done: impl FnMut(usize, usize)) -> Result<Vec<
     runs.into_iter().collect()
 }
 
-/// What runs of the scenario on its own machine made otherwise than it expects, a sentence each, for
-/// every policy of the request. Speeds, machine and seeds of the request are not used.
-///
-/// # Errors
-/// As [`run`].
+/// What runs of the scenario on its own machine made otherwise than it expects, a sentence each,
+/// for every policy of the request. Speeds, machine and seeds of the request are not used. Errors:
+/// as [`run`].
 pub fn check(request: &Request) -> Result<Vec<(String, Vec<String>)>, Error> {
     let scenario = &request.scenario;
     let own = Request {
@@ -90,7 +79,6 @@ pub fn check(request: &Request) -> Result<Vec<(String, Vec<String>)>, Error> {
     checked.into_iter().collect()
 }
 
-/// One run.
 pub(super) fn outcome(request: &Request, policy: Settings, seed: u64) -> Result<Outcome, Error> {
     let scenario = &request.scenario;
     let machine = scenario.machine(request.layout.clone(), request.speeds.table.clone());
@@ -117,7 +105,6 @@ fn refusal(request: &Request, policy: Settings, failure: &Failure) -> Error {
     }
 }
 
-/// The record of a run.
 fn record(request: &Request, outcome: &Outcome) -> SchedRun {
     let measured_s = seconds(outcome.measured_ns);
     let work_alone_s: f64 =

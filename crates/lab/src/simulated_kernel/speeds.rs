@@ -14,7 +14,6 @@ const KERNEL: &str = "syscall";
 /// The kind of work that stands for an idle CPU that polls.
 const POLLING: &str = "spin-pause";
 
-/// Speeds, and where they come from.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Speeds {
     /// The preset, or `uniform-1.6`.
@@ -24,19 +23,15 @@ pub struct Speeds {
 }
 
 impl Speeds {
-    /// Every kind of work is slowed alike, by so many thousandths.
-    ///
-    /// # Errors
-    /// [`Error::Usage`] for a slowdown that cannot be.
+    /// Every kind of work is slowed alike, by so many thousandths. Errors: [`Error::Usage`] for a
+    /// slowdown that cannot be.
     pub fn uniform(scenario: &Scenario, slowdown: u32) -> Result<Self, Error> {
         let table = scenario.uniform(slowdown).map_err(Error::Usage)?;
         Ok(Self { origin: slowdown_text(slowdown), table })
     }
 
-    /// From runs of a processor's core. `done` hears how many of how many pairs are done.
-    ///
-    /// # Errors
-    /// As [`simulated_core::matrix`]; [`Error::Usage`] for a profile that is not there.
+    /// From runs of a processor's core. `done` hears how many of how many pairs are done. Errors:
+    /// as [`simulated_core::matrix`]; [`Error::Usage`] for a profile that is not there.
     pub fn of_preset(
         scenario: &Scenario,
         preset: &Preset,
@@ -60,7 +55,6 @@ impl Speeds {
     }
 }
 
-/// The name of speeds that are slowed alike, by so many thousandths.
 fn slowdown_text(slowdown: u32) -> String {
     format!("uniform-{}", f64::from(slowdown) / 1000.0)
 }

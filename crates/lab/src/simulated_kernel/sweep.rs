@@ -20,10 +20,8 @@ use std::io::{BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-/// What a sweep needs.
 #[derive(Debug)]
 pub struct Sweep {
-    /// The grid.
     pub plan: SweepPlan,
     /// Its scenarios, in the plan's order, each with the speeds of its tasks.
     pub scenarios: Vec<(Scenario, Speeds)>,
@@ -33,7 +31,6 @@ pub struct Sweep {
     pub share: (u32, u32),
 }
 
-/// A cell by its place in the lists of the plan, and its seed.
 #[derive(Debug, Clone, Copy)]
 struct Cell {
     scenario: usize,
@@ -42,13 +39,11 @@ struct Cell {
     seed: u64,
 }
 
-/// Runs what is not yet done. `done` hears how many of how many are. Gives every cell, scenarios first,
-/// then machines, policies and seeds.
-///
-/// # Errors
-/// [`Error::Usage`] for a folder that holds another sweep; [`Error::Listener`] for one that cannot be
-/// written; [`MachineError::Stopped`] if `stop` was raised before the last cell was begun: those that
-/// were begun are finished and kept. A cell that cannot be run says so itself.
+/// Runs what is not yet done. `done` hears how many of how many are. Gives every cell, scenarios
+/// first, then machines, policies and seeds. Errors: [`Error::Usage`] for a folder that holds
+/// another sweep; [`Error::Listener`] for one that cannot be written; [`MachineError::Stopped`] if
+/// `stop` was raised before the last cell was begun: those that were begun are finished and kept. A
+/// cell that cannot be run says so itself.
 pub fn sweep(
     sweep: &Sweep,
     stop: &Stop,

@@ -9,22 +9,17 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// How often the stop flag is looked at while a run is waited for.
 const GLANCE: Duration = Duration::from_millis(50);
 
-/// What makes a run.
 pub(super) type Run = dyn Fn(&Job) -> Outcome + Send + Sync;
 
-/// The runs of one visit.
 pub(super) struct Ahead {
     shared: Arc<Shared>,
 }
 
 struct Shared {
     jobs: Vec<Job>,
-    /// The order they are begun in.
     order: Vec<usize>,
-    /// How many of them were begun.
     begun: AtomicUsize,
     done: Mutex<Vec<Option<Outcome>>>,
     news: Condvar,
@@ -50,9 +45,7 @@ impl Ahead {
         Self { shared }
     }
 
-    /// What a job gave, once it is done; `None` if it was not begun here.
-    ///
-    /// # Errors
+    /// What a job gave, once it is done; `None` if it was not begun here. Errors:
     /// [`MachineError::Stopped`] if `stop` was raised meanwhile.
     pub(super) fn take(&self, job: &Job, stop: &Stop) -> Result<Option<Outcome>, MachineError> {
         let shared = &self.shared;

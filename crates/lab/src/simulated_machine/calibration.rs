@@ -12,10 +12,8 @@ use coretwin_sim::calibrate::{Fit, Target, calibrate};
 use coretwin_sim::models::{self, Setting};
 use coretwin_sim::policies::Settings;
 
-/// What it is fitted to, in words.
 const FITTED_TO: &str = "the noht columns of Tables 1, 2, 4, 5 and 6, Linux 2.4.19";
 
-/// The kernel that was measured there.
 const POLICY: &str = "linux-2.4.19";
 
 /// Seed of every cell: a fit is of one draw, which others differ from by less than what it is off.
@@ -39,7 +37,6 @@ fn of_family(family: &str) -> Vec<Target> {
     rows.enumerate().filter_map(target).collect()
 }
 
-/// The workload of a printed row.
 fn cell(family: &str, place: usize, label: &str) -> Option<WorkloadSpec> {
     let plain = |name: String| WorkloadSpec { name, params: Params::new() };
     match (family, SIZES.iter().find(|(name, _)| *name == family)) {
@@ -53,12 +50,10 @@ fn cell(family: &str, place: usize, label: &str) -> Option<WorkloadSpec> {
 }
 
 impl Modelled {
-    /// Fits its free parameters, from its preset or from where the fit it has ended, by at most so many
-    /// rounds for each group. `done` hears which group is done.
-    ///
-    /// # Errors
-    /// [`Error::NotPossible`] for a machine without the data that the models need;
-    /// [`MachineError::Stopped`] if `stop` was raised.
+    /// Fits its free parameters, from its preset or from where the fit it has ended, by at most so
+    /// many rounds for each group. `done` hears which group is done. Errors: [`Error::NotPossible`]
+    /// for a machine without the data that the models need; [`MachineError::Stopped`] if `stop` was
+    /// raised.
     pub fn calibrate(
         &self,
         speeds: &CoreMatrix,
@@ -97,7 +92,6 @@ impl Modelled {
         })
     }
 
-    /// Whether there are published figures of it.
     pub fn has_figures(&self) -> bool {
         self.described().is_articles
     }

@@ -26,12 +26,10 @@ use coretwin_base::units::Nanos;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// A simulated machine as a study sees it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Described {
     /// Its name in `--machine`.
     pub name: String,
-    /// What it is, in one line.
     pub title: String,
     /// Its CPUs, all online.
     pub topology: Topology,
@@ -44,19 +42,15 @@ pub struct Described {
 /// What gives a run's result: the models of `coretwin_sim`, or a test's own.
 pub type Models = dyn Fn(&Cell<'_>) -> Outcome + Send + Sync;
 
-/// One run as models see it.
 #[derive(Debug)]
 pub struct Cell<'a> {
-    /// Workload, parameters and seed.
     pub job: &'a Job,
     /// The machine's state: policy, and whether SMT is on.
     pub arm: &'a PlanArm,
 }
 
-/// The machine.
 pub struct Simulated {
     described: Described,
-    /// What is the same in every arm.
     facts: Facts,
     models: Arc<Models>,
     arm: Option<Arc<PlanArm>>,
@@ -65,12 +59,10 @@ pub struct Simulated {
 }
 
 impl Simulated {
-    /// The machine with its models.
     pub fn new(described: Described, facts: Facts, models: Arc<Models>) -> Self {
         Self { described, facts, models, arm: None, ahead: None, started: Instant::now() }
     }
 
-    /// How a job is run in the arm that was prepared.
     fn runner(&self) -> Option<Arc<Run>> {
         let (arm, models) = (Arc::clone(self.arm.as_ref()?), Arc::clone(&self.models));
         Some(Arc::new(move |job: &Job| models(&Cell { job, arm: &arm })))

@@ -22,7 +22,6 @@ use coretwin_sim::policies::Settings;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The machine of the article, whose figures are known.
 const ARTICLES: &str = "xeon-mp-foster";
 
 /// The article's kernels, and Molnar's patch beside the newer.
@@ -39,10 +38,8 @@ const SERVICE_TIME: &str = "its service time, to the article's figure without SM
 const NO_SERVICE_TIME: &str = "what one task takes is fitted to published figures, and there are none of this machine; SMT off \
      and on give it the same";
 
-/// A machine with its fit, ready for the models.
 #[derive(Debug, Clone)]
 pub struct Modelled {
-    /// The preset.
     pub preset: MachinePreset,
     /// The file it was read from; none: it is built in.
     pub file: Option<PresetText>,
@@ -50,16 +47,13 @@ pub struct Modelled {
     pub fit: Option<Fit>,
 }
 
-/// Every machine's name with its title, in the order they are listed.
 pub fn machines() -> Vec<(String, String)> {
     MachinePreset::all().into_iter().map(|preset| (preset.name, preset.title)).collect()
 }
 
 impl Modelled {
-    /// The built-in machine of that name, with the values of its preset.
-    ///
-    /// # Errors
-    /// [`Error::Usage`] for a machine that there is not, with the nearest name.
+    /// The built-in machine of that name, with the values of its preset. Errors: [`Error::Usage`]
+    /// for a machine that there is not, with the nearest name.
     pub fn named(name: &str) -> Result<Self, Error> {
         let preset = MachinePreset::named(name).ok_or_else(|| {
             let known = table::ALL.iter().map(|entry| entry.name);
@@ -70,21 +64,17 @@ impl Modelled {
         Ok(Self { preset, file: None, fit: None })
     }
 
-    /// The machine that a file describes, with the file's values.
-    ///
-    /// # Errors
-    /// [`Error::Usage`] with file, line and key for a text that describes none.
+    /// The machine that a file describes, with the file's values. Errors: [`Error::Usage`] with
+    /// file, line and key for a text that describes none.
     pub fn read(file: &str, text: &str) -> Result<Self, Error> {
         let preset = MachinePreset::read(file, text).map_err(usage)?;
         let file = PresetText { origin: file.to_owned(), text: text.to_owned() };
         Ok(Self { preset, file: Some(file), fit: None })
     }
 
-    /// The same with the fit of a file; without one with that which is built in with the machine, if
-    /// there is one.
-    ///
-    /// # Errors
-    /// [`Error::Usage`] for a fit that does not read or is of another machine or version.
+    /// The same with the fit of a file; without one with that which is built in with the machine,
+    /// if there is one. Errors: [`Error::Usage`] for a fit that does not read or is of another
+    /// machine or version.
     pub fn fitted(self, fit: Option<(&str, &str)>) -> Result<Self, Error> {
         let built_in = || Fit::of(&self.preset.name).filter(|_| self.file.is_none());
         let fit = match fit {
@@ -97,10 +87,8 @@ impl Modelled {
         Ok(Self { fit, ..self })
     }
 
-    /// The machine of a plan, with the fit that the plan was drawn for.
-    ///
-    /// # Errors
-    /// As [`Modelled::named`], [`Modelled::read`] and [`Modelled::fitted`], where the program is
+    /// The machine of a plan, with the fit that the plan was drawn for. Errors: as
+    /// [`Modelled::named`], [`Modelled::read`] and [`Modelled::fitted`], where the program is
     /// another by now.
     pub fn of_plan(name: &str, simulation: &Simulation) -> Result<Self, Error> {
         let machine = match &simulation.preset {
@@ -113,7 +101,6 @@ impl Modelled {
         }
     }
 
-    /// The machine as a study sees it.
     pub fn described(&self) -> Described {
         let is_articles = self.preset.name == ARTICLES;
         let of_then = self.preset.name.starts_with("xeon-mp");
@@ -127,7 +114,6 @@ impl Modelled {
         }
     }
 
-    /// What a plan keeps of it.
     pub fn simulation(&self) -> Simulation {
         Simulation {
             title: self.preset.title.clone(),
@@ -143,7 +129,6 @@ impl Modelled {
         }
     }
 
-    /// What is the same in every arm.
     pub fn facts(&self) -> Facts {
         let fit = self.fit.as_ref().map_or("none", |fit| fit.file.as_str());
         let preset = &self.preset;
@@ -163,10 +148,8 @@ impl Modelled {
     }
 
     /// Speeds of every pair of the models' work on one core. Those kept earlier are not run again;
-    /// `done` hears how many of how many are done.
-    ///
-    /// # Errors
-    /// [`Error::NotPossible`] where a run does not end within its bound.
+    /// `done` hears how many of how many are done. Errors: [`Error::NotPossible`] where a run does
+    /// not end within its bound.
     pub fn speeds(
         &self,
         cache: Option<&Cache>,
@@ -185,7 +168,6 @@ impl Modelled {
         simulated_core::matrix(core, &profiles, &options, length, cache, done)
     }
 
-    /// The models, for a machine of such speeds.
     pub fn models(self, speeds: CoreMatrix) -> Arc<Models> {
         Arc::new(move |cell: &Cell<'_>| outcome(&self, &speeds, cell))
     }
@@ -241,7 +223,6 @@ fn outcome(machine: &Modelled, speeds: &CoreMatrix, cell: &Cell<'_>) -> Outcome 
     }
 }
 
-/// A prediction in the words of a worker.
 fn told(cell: &Cell<'_>, prediction: &Prediction, unit: &str) -> Outcome {
     let named = |(name, metric): (&&str, &Metric)| ((*name).to_owned(), metric.clone());
     let mut metrics: BTreeMap<String, Metric> = prediction.metrics.iter().map(named).collect();

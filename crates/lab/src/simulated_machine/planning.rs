@@ -27,23 +27,16 @@ const OLDER_KERNEL_ONLY: [&str; 2] = ["lmbench", "aim9"];
 const MODE: &str = "mode";
 const ONE_PASS: &str = "classic";
 
-/// What is known of the models before anything runs.
 pub trait Known {
-    /// Whether a workload has a model.
-    ///
-    /// # Errors
-    /// Why it has none.
+    /// Whether a workload has a model. Errors: why it has none.
     fn has_model(&self, workload: &str) -> Result<(), String>;
 
     /// What of a workload's own figure was fitted, so that it says nothing; none: it is predicted.
     fn fitted(&self, workload: &str) -> Option<String>;
 }
 
-/// Draws the plan.
-///
-/// # Errors
-/// As [`crate::planning::draw`]; [`Error::Usage`] for a user's command, for placements, and for a
-/// workload that has no model, with the reason.
+/// Draws the plan. Errors: as [`crate::planning::draw`]; [`Error::Usage`] for a user's command, for
+/// placements, and for a workload that has no model, with the reason.
 pub fn draw(
     request: &Request,
     machine: &Described,
@@ -182,11 +175,8 @@ fn default_arms(machine: &Described) -> Vec<ArmSpec> {
     arms
 }
 
-/// Resolves the arms on that machine.
-///
-/// # Errors
-/// [`Error::Usage`] for two arms of one label and for policies that there are not;
-/// [`Error::NotPossible`] for states that this machine cannot have.
+/// Resolves the arms on that machine. Errors: [`Error::Usage`] for two arms of one label and for
+/// policies that there are not; [`Error::NotPossible`] for states that this machine cannot have.
 fn resolve_arms(specs: &[ArmSpec], machine: &Described) -> Result<Vec<PlanArm>, Error> {
     crate::arms::check_labels(specs)?;
     specs.iter().map(|spec| resolve_one(spec, machine)).collect()

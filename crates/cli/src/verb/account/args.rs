@@ -3,10 +3,8 @@
 use crate::basis::Basis;
 use std::time::Duration;
 
-/// Watched for so long if nothing else is said.
 const LENGTH: Duration = Duration::from_secs(10);
 
-/// Options of the verb.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -53,7 +51,6 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    /// How long to watch at most.
     pub(super) fn length(&self) -> Option<Duration> {
         self.length.or(self.command.is_empty().then_some(LENGTH))
     }

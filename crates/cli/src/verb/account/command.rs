@@ -11,7 +11,6 @@ use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::Child;
 
-/// A command that could not be started.
 #[derive(Debug)]
 pub(super) struct NotStarted {
     program: String,
@@ -34,7 +33,6 @@ impl std::fmt::Display for NotStarted {
 
 impl std::error::Error for NotStarted {}
 
-/// A command that was started.
 pub(super) struct Command {
     root: Root,
     child: Child,
@@ -57,7 +55,6 @@ impl Command {
         Ok(Self { root: root.clone(), child, children_before_s, forward: None })
     }
 
-    /// Its process.
     pub(super) fn id(&self) -> u32 {
         self.child.id()
     }
@@ -79,7 +76,6 @@ impl Command {
         forward.goes_on(&self.root)
     }
 
-    /// How it ended, if it has.
     pub(super) fn end(&mut self) -> Result<CommandEnd> {
         if !self.has_ended() {
             return Ok(CommandEnd { exit_status: None, signal: None });

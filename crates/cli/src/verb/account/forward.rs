@@ -15,7 +15,6 @@ const ASKED: Duration = Duration::from_secs(3);
 /// Nobody is waited for any longer.
 const GIVEN_UP: Duration = Duration::from_secs(6);
 
-/// A signal that is passed on.
 pub(super) struct Forward {
     began: Instant,
     /// What is sent, after how long; the next first.
@@ -23,7 +22,6 @@ pub(super) struct Forward {
 }
 
 impl Forward {
-    /// A signal that has just come.
     pub(super) fn new(signal: Signal) -> Self {
         let by_terminal = [Signal::INT, Signal::HUP].contains(&signal) && is_in_foreground();
         let first = if by_terminal { ANEW } else { Duration::ZERO };

@@ -1,6 +1,6 @@
 //! A fleet's folder, read for a comparison.
 
-use crate::exit::Usage;
+use crate::exit::usage;
 use crate::out;
 use anyhow::Result;
 use coretwin_base::fleet::Fleet;
@@ -16,14 +16,14 @@ pub(super) fn read(folder: &Path) -> Result<Fleet> {
     if merged.sweep.is_some() {
         let why =
             format!("{shown} holds a sweep of the simulated kernel, which has no arms to compare");
-        return Err(Usage(why).into());
+        return Err(usage(why));
     }
     if merged.fleet.members.is_empty() {
         let why = format!(
             "{shown} has no bundle that counts; what is missing, and how to finish: coretwin fleet status \
              {shown}"
         );
-        return Err(Usage(why).into());
+        return Err(usage(why));
     }
     for refused in &merged.fleet.refused {
         out::news(&format!("{shown}: does not count: {}: {}", refused.file, refused.reason));

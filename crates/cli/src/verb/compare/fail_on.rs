@@ -1,8 +1,8 @@
 //! What makes a comparison fail a build.
 
+use crate::options;
 use coretwin_base::study::comparison::{Change, Contrast, StudyComparison};
 
-/// A condition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FailOn {
     Worse,
@@ -12,7 +12,6 @@ pub(super) enum FailOn {
     Unmatched,
 }
 
-/// Every condition, by the word people type.
 const FAIL_ON: [(&str, FailOn); 5] = [
     ("worse", FailOn::Worse),
     ("effect-worse", FailOn::EffectWorse),
@@ -21,11 +20,8 @@ const FAIL_ON: [(&str, FailOn); 5] = [
     ("unmatched", FailOn::Unmatched),
 ];
 
-/// The condition of that name.
 pub(super) fn parse(word: &str) -> Result<FailOn, String> {
-    let names = FAIL_ON.map(|(name, _)| name);
-    let found = FAIL_ON.iter().find(|(name, _)| *name == word).map(|(_, condition)| *condition);
-    found.ok_or_else(|| coretwin_base::suggest::unknown("condition", word, &names))
+    options::named("condition", word, FAIL_ON, |(name, _)| name).map(|(_, condition)| condition)
 }
 
 /// Whether data that could have decided did not.
@@ -34,7 +30,6 @@ pub(super) fn is_open(contrast: &Contrast) -> bool {
 }
 
 impl FailOn {
-    /// Whether it holds of two studies.
     pub(super) fn holds(self, comparison: &StudyComparison) -> bool {
         let is_worse = |contrast: &Contrast| contrast.is_regression(comparison.confidence);
         let mut suites = comparison.suites.iter().map(|line| &line.interaction);

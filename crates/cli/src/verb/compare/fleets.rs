@@ -3,7 +3,7 @@
 use super::fail_on::{FailOn, is_open};
 use super::source::{Source, Stored};
 use super::{Answer, Args};
-use crate::exit::Usage;
+use crate::exit::usage;
 use anyhow::Result;
 use coretwin_base::fleet::comparison::FleetComparison;
 use coretwin_base::fleet::{Fleet, MemberState};
@@ -52,10 +52,8 @@ fn of_study(study: Stored, known: &Names) -> (String, Fleet) {
     (folder, Fleet { members: vec![member], refused: Vec::new() })
 }
 
-/// Ids of machines by what their users call them.
 type Names = BTreeMap<String, BTreeSet<SharedText>>;
 
-/// All of them as fleets, a study as one of one machine.
 fn as_fleets(sources: Vec<Source>) -> Vec<(String, Fleet)> {
     let mut names = Names::new();
     for source in &sources {
@@ -72,7 +70,6 @@ fn as_fleets(sources: Vec<Source>) -> Vec<(String, Fleet)> {
     sources.into_iter().map(as_fleet).collect()
 }
 
-/// Compares the first with each of the others.
 pub(super) fn compared(args: &Args, sources: Vec<Source>) -> Result<(Answer, bool)> {
     let fleets = as_fleets(sources);
     let folders: Vec<&str> = fleets.iter().map(|(folder, _)| folder.as_str()).collect();
@@ -84,7 +81,7 @@ pub(super) fn compared(args: &Args, sources: Vec<Source>) -> Result<(Answer, boo
     };
     let one = |place: usize| -> Result<FleetComparison> {
         let compared = compare_fleets([&records(0), &records(place)], args.margin);
-        Ok(compared.map_err(|error| Usage(error.to_string()))?)
+        Ok(compared.map_err(usage)?)
     };
     let comparisons = (1..fleets.len()).map(one).collect::<Result<Vec<_>>>()?;
     let answer = args.shown(FLEET_COMPARISON_FORMATS, fleet_comparison_brief, &comparisons);
@@ -93,7 +90,6 @@ pub(super) fn compared(args: &Args, sources: Vec<Source>) -> Result<(Answer, boo
     Ok((answer, failed))
 }
 
-/// Whether it holds of two fleets.
 fn holds(condition: FailOn, comparison: &FleetComparison) -> bool {
     let primary =
         if comparison.suites.is_empty() { &comparison.effects } else { &comparison.suites };

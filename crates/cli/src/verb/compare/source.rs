@@ -1,6 +1,6 @@
 //! What is compared: studies, fleets, result files of other programs.
 
-use crate::exit::Usage;
+use crate::exit::usage;
 use crate::out;
 use crate::resuming;
 use anyhow::Result;
@@ -15,7 +15,6 @@ use coretwin_store::import::{Imported, import};
 use coretwin_store::{Bundle, Extent};
 use std::path::Path;
 
-/// Something to compare.
 pub(super) enum Source {
     Study(Box<Stored>),
     /// Its folder, as it was given, and its machines.
@@ -23,7 +22,6 @@ pub(super) enum Source {
     Fleet(String, Fleet),
 }
 
-/// What is read of a study.
 pub(super) struct Stored {
     pub(super) folder: String,
     pub(super) plan: Plan,
@@ -33,7 +31,6 @@ pub(super) struct Stored {
 }
 
 impl Source {
-    /// Reads a folder or file of a known kind.
     pub(super) fn read(folder: &Path) -> Result<Self> {
         #[cfg(feature = "fleet")]
         if folder.join(coretwin_store::fleet_folder::FLEET).exists() {
@@ -67,10 +64,9 @@ impl Stored {
             out::news(&format!("{folder}: the journal's last line is torn; it is left out"));
         }
         if !journal.readings.iter().any(|reading| reading.phase == Phase::Study) {
-            return Err(Usage(format!(
+            return Err(usage(format!(
                 "{folder} has a plan but no readings to compare; go on with it first: {line}"
-            ))
-            .into());
+            )));
         }
         // Only the summary knows why the study ended; without one it was killed, or still runs.
         let stopped_because =

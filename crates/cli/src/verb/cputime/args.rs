@@ -1,6 +1,6 @@
 //! Options of `coretwin cputime`.
 
-use crate::exit::Usage;
+use crate::exit::usage;
 use crate::options::{Limit, drawn_seed, limit};
 use anyhow::Result;
 use coretwin_base::account::cputime::{Spinner, SpinnerKind};
@@ -12,10 +12,8 @@ use coretwin_lab::cputime::pair;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// The most spinners of a condition.
 const SPINNERS_MAX: u32 = 64;
 
-/// Options of the verb.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "\
 Conditions, taken in turn in every block: the work alone; beside spinners on the sibling (siblings), \
@@ -92,17 +90,15 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    /// The spinner asked for.
     pub(crate) fn spinner(&self) -> Result<Spinner> {
         let path = std::env::var("PATH").unwrap_or_default();
         let named = SpinnerKind::NAMED.iter().find(|(name, ..)| *name == self.spinner);
         Ok(match named {
             Some((_, SpinnerKind::Interpreted, _)) => {
                 let argv = coretwin_workloads::spinner::interpreter(&path).ok_or_else(|| {
-                    Usage(
+                    usage(
                         "the note's spinner is a loop of perl or python3, and neither is here; \
-                         install one, or take another with --spinner native"
-                            .to_owned(),
+                         install one, or take another with --spinner native",
                     )
                 })?;
                 Spinner { kind: SpinnerKind::Interpreted, argv }
@@ -110,9 +106,8 @@ impl Args {
             Some((_, kind, _)) => Spinner { kind: *kind, argv: Vec::new() },
             None => {
                 if !is_command(&self.spinner, &path) {
-                    let names: Vec<&str> =
-                        SpinnerKind::NAMED.iter().map(|(name, ..)| *name).collect();
-                    return Err(Usage(suggest::unknown("spinner", &self.spinner, &names)).into());
+                    let names = SpinnerKind::NAMED.map(|(name, ..)| name);
+                    return Err(usage(suggest::unknown("spinner", &self.spinner, &names)));
                 }
                 let shell = ["/bin/sh", "-c", &self.spinner].map(str::to_owned);
                 Spinner { kind: SpinnerKind::Command, argv: shell.to_vec() }
@@ -120,13 +115,11 @@ impl Args {
         })
     }
 
-    /// The seed, drawn if none was given.
     pub(crate) fn seed(&self) -> Result<u64> {
         self.seed.map_or_else(drawn_seed, Ok)
     }
 }
 
-/// Reads one of `--spinners`.
 fn spinner_count(text: &str) -> Result<u32, String> {
     text.parse().ok().filter(|count| *count <= SPINNERS_MAX).ok_or_else(|| {
         format!("'{text}' is not a number from 0 to {SPINNERS_MAX}; write the list like 0,1,2,4")

@@ -12,7 +12,6 @@ use coretwin_lab::host_machine::now_utc;
 use coretwin_store::factors;
 use std::path::PathBuf;
 
-/// Where this user's findings are kept.
 fn state() -> PathBuf {
     state_folder(&Root::system(), &|name| std::env::var(name).ok())
 }

@@ -1,7 +1,7 @@
 //! `coretwin fleet bundle`: a bundle of a study that was run by hand.
 
 use super::here;
-use crate::exit::{DONE, Usage};
+use crate::exit::{DONE, usage};
 use crate::{host, out};
 use anyhow::Result;
 use coretwin_base::fleet::plan::BundleHolds;
@@ -10,9 +10,7 @@ use coretwin_lab::fleet::task::{TaskHere, pack};
 use coretwin_store::fleet_folder::FleetFolder;
 use coretwin_store::{Bundle, ENVIRONMENT, JOURNAL, PLAN};
 use std::path::PathBuf;
-use std::process::ExitCode;
 
-/// Options of the verb.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Example:
@@ -32,15 +30,14 @@ pub(crate) struct Args {
     task: u32,
 }
 
-/// Runs the verb.
-pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+pub(crate) fn run(args: &Args) -> Result<u8> {
     let (fleet, plan) = FleetFolder::open(&args.fleet)?;
     let (bundle, study) = Bundle::open(&args.study, host::owner(&Root::system())?)?;
     let task = plan.tasks.get(args.task as usize).ok_or_else(|| {
-        Usage(format!("the fleet has tasks 0 to {}, not {}", plan.count() - 1, args.task))
+        usage(format!("the fleet has tasks 0 to {}, not {}", plan.count() - 1, args.task))
     })?;
     if study.cputime.is_some() {
-        return Err(Usage("it is an experiment of cputime, not a study".to_owned()).into());
+        return Err(usage("it is an experiment of cputime, not a study"));
     }
     let simulated = study.simulation.as_ref().map(|_| (study.machine.as_str(), study.seed));
     let (machine, node) = here::identity(simulated);
@@ -49,5 +46,5 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let state = here::state(&bundle);
     let path = pack(&here, bundle.folder(), &names, BundleHolds::Study, state)?;
     out::text(&format!("{}\n", path.display()))?;
-    Ok(ExitCode::from(DONE))
+    Ok(DONE)
 }

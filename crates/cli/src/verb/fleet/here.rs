@@ -1,7 +1,7 @@
 //! `coretwin fleet run --here`: a task on this machine, from its plan to its bundle.
 
 use super::sweeps;
-use crate::exit::{CELLS_FAILED, DONE, INTERRUPTED, NOT_POSSIBLE, Usage};
+use crate::exit::{CELLS_FAILED, DONE, INTERRUPTED, NOT_POSSIBLE, usage};
 use crate::verb::study;
 use crate::verb::study::args::Line;
 use crate::{out, signals};
@@ -21,7 +21,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use std::fs::{self, OpenOptions};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 /// Most of a log that is shown when a task fails, in bytes.
@@ -29,7 +29,6 @@ const SHOWN: u64 = 2_000;
 /// How often it is looked whether the host is free.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
-/// Which tasks are run here, and how.
 #[derive(clap::Args)]
 pub(super) struct Tasks {
     /// The task [default: every one that is not done]
@@ -55,8 +54,7 @@ pub(super) struct Tasks {
     look: bool,
 }
 
-/// Runs the tasks that are asked for.
-pub(super) fn run(folder: &Path, args: &Tasks) -> Result<ExitCode> {
+pub(super) fn run(folder: &Path, args: &Tasks) -> Result<u8> {
     if let Some(plan) = &args.plan {
         put(plan, folder)?;
     }
@@ -83,13 +81,12 @@ pub(super) fn run(folder: &Path, args: &Tasks) -> Result<ExitCode> {
         }
         is_done &= manifest.state == MemberState::Complete;
         if stop.raised() {
-            return Ok(ExitCode::from(INTERRUPTED));
+            return Ok(INTERRUPTED);
         }
     }
-    Ok(ExitCode::from(if is_done { DONE } else { CELLS_FAILED }))
+    Ok(if is_done { DONE } else { CELLS_FAILED })
 }
 
-/// Says which bundle a task has, by its path below the fleet's folder.
 fn tell(here: &TaskHere<'_>, path: &Path) -> Result<()> {
     let path = path.strip_prefix(here.fleet.folder()).unwrap_or(path);
     out::text(&format!("bundle: {}\n", path.display()))
@@ -110,21 +107,19 @@ fn put(plan: &Path, folder: &Path) -> Result<()> {
     put().with_context(|| format!("cannot put {} into {}", plan.display(), folder.display()))
 }
 
-/// The tasks that are meant.
 fn tasks<'a>(args: &Tasks, plan: &'a FleetPlan) -> Result<Vec<&'a Task>> {
     let number = match &args.task_of_index {
         None => args.task,
-        Some(tasks) => Some(engine_of(plan)?.task_here(tasks).map_err(Usage)?),
+        Some(tasks) => Some(engine_of(plan)?.task_here(tasks).map_err(usage)?),
     };
     match number {
         None => Ok(plan.tasks.iter().collect()),
         Some(number) => match plan.tasks.get(number as usize) {
             Some(task) => Ok(vec![task]),
-            None => Err(Usage(format!(
+            None => Err(usage(format!(
                 "the fleet has tasks 0 to {}, not {number}",
                 plan.count().saturating_sub(1)
-            ))
-            .into()),
+            ))),
         },
     }
 }
@@ -139,7 +134,6 @@ fn here<'a>(fleet: &'a FleetFolder, plan: &'a FleetPlan, task: &'a Task) -> Task
     TaskHere { fleet, plan, task, machine, node }
 }
 
-/// Which machine is measured, and what its users call it.
 pub(super) fn identity(simulated: Option<(&str, u64)>) -> (MachineId, String) {
     let root = Root::system();
     match simulated {
@@ -154,7 +148,7 @@ pub(super) fn identity(simulated: Option<(&str, u64)>) -> (MachineId, String) {
 }
 
 /// Starts the task in a process group of its own, unless it runs already, and waits for its end.
-fn run_apart(here: &TaskHere<'_>) -> Result<ExitCode> {
+fn run_apart(here: &TaskHere<'_>) -> Result<u8> {
     let log = here.fleet.log(here.task.number);
     fs::create_dir_all(here.fleet.path(LOGS))?;
     if here.holder().is_none() {
@@ -180,24 +174,22 @@ fn run_apart(here: &TaskHere<'_>) -> Result<ExitCode> {
         let end = end_of(&log, SHOWN).map(|end| String::from_utf8_lossy(&end).into_owned());
         let end = end.unwrap_or_else(|error| format!("cannot read {}: {error}", log.display()));
         out::news(&end);
-        return Ok(ExitCode::from(NOT_POSSIBLE));
+        return Ok(NOT_POSSIBLE);
     };
     tell(here, &path)?;
     let is_done = manifest.state == MemberState::Complete;
-    Ok(ExitCode::from(if is_done { DONE } else { CELLS_FAILED }))
+    Ok(if is_done { DONE } else { CELLS_FAILED })
 }
 
-/// Tells the task to stop.
-fn stop(here: &TaskHere<'_>) -> Result<ExitCode> {
+fn stop(here: &TaskHere<'_>) -> Result<u8> {
     let process = here.holder().and_then(|holder| Pid::from_raw(holder.cast_signed()));
     if let Some(process) = process {
         kill_process(process, Signal::TERM).context("cannot stop the task")?;
     }
-    Ok(ExitCode::from(DONE))
+    Ok(DONE)
 }
 
-/// Says what the task does, and which bundle it has.
-fn look(here: &TaskHere<'_>) -> Result<ExitCode> {
+fn look(here: &TaskHere<'_>) -> Result<u8> {
     if let Some(holder) = here.holder() {
         out::text(&format!("running: {holder}\n"))?;
     }
@@ -207,7 +199,7 @@ fn look(here: &TaskHere<'_>) -> Result<ExitCode> {
             out::text("complete\n")?;
         }
     }
-    Ok(ExitCode::from(DONE))
+    Ok(DONE)
 }
 
 /// A task to its end: a bundle, of which an earlier try may have made it already.
@@ -248,7 +240,6 @@ fn one(here: &TaskHere<'_>, stop: &Stop) -> Result<(PathBuf, Manifest)> {
     Ok(found)
 }
 
-/// Length of the journal, in bytes.
 fn journal_bytes(here: &TaskHere<'_>) -> u64 {
     let files = [JOURNAL, "cells.jsonl"].map(|name| here.results().join(name));
     files.iter().filter_map(|file| file.metadata().ok()).map(|found| found.len()).sum()
@@ -300,7 +291,6 @@ fn is_held(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| matches!(cause.downcast_ref(), Some(LockError::Held { .. })))
 }
 
-/// Whether a study was done, by its own summary.
 pub(super) fn state(bundle: &Bundle) -> MemberState {
     let why = match bundle.summary().map(|summary| summary.stopped_because) {
         Ok(StoppedBecause::Target | StoppedBecause::Blocks | StoppedBecause::Budget) => {

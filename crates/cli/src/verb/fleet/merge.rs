@@ -1,7 +1,7 @@
 //! `coretwin fleet merge`: all bundles to one fleet.
 
 use super::sweeps;
-use crate::exit::{CELLS_FAILED, DONE, Usage};
+use crate::exit::{CELLS_FAILED, DONE, usage};
 use crate::out;
 use anyhow::{Context, Result};
 use coretwin_base::fleet::plan::{FleetPlan, FleetSubject};
@@ -9,9 +9,7 @@ use coretwin_lab::fleet::merge::{Merged, merge};
 use coretwin_lab::fleet::status::Bundles;
 use coretwin_store::fleet_folder::{FleetFolder, MERGED, bundles_in, stamp};
 use std::path::PathBuf;
-use std::process::ExitCode;
 
-/// Options of the verb.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -32,8 +30,7 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// Runs the verb.
-pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+pub(crate) fn run(args: &Args) -> Result<u8> {
     let (fleet, plan) = FleetFolder::open(&args.folder)?;
     let mut files = fleet.bundles()?;
     for more in &args.more {
@@ -42,7 +39,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         } else if more.exists() {
             files.push(more.clone());
         } else {
-            return Err(Usage(format!("{} is not there", more.display())).into());
+            return Err(usage(format!("{} is not there", more.display())));
         }
     }
     if files.is_empty() {
@@ -87,7 +84,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         found.refused.len(),
         fleet.path(MERGED).display()
     ));
-    Ok(ExitCode::from(if found.refused.is_empty() { DONE } else { CELLS_FAILED }))
+    Ok(if found.refused.is_empty() { DONE } else { CELLS_FAILED })
 }
 
 /// What the last merge stored, if it was of these bundles as they are now; else merges.
@@ -104,7 +101,6 @@ pub(super) fn merged_already(
     merged(fleet, plan, files)
 }
 
-/// Merges and stores.
 pub(super) fn merged(fleet: &FleetFolder, plan: &FleetPlan, files: &[PathBuf]) -> Result<Merged> {
     // Before they are read: what is changed meanwhile counts as changed.
     let stamp = stamp(plan, files);

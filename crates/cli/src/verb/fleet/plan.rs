@@ -1,7 +1,7 @@
 //! `coretwin fleet plan`: which machines, what is measured, who runs it.
 
 use super::sweeps;
-use crate::exit::{DONE, Usage};
+use crate::exit::{DONE, usage};
 use crate::options;
 use crate::out;
 use crate::verb::study::args::{self as study_args, Line};
@@ -14,9 +14,7 @@ use coretwin_lab::fleet::{ENGINES, Typed};
 use coretwin_store::fleet_folder::FleetFolder;
 use coretwin_workloads::{suites, table};
 use std::path::PathBuf;
-use std::process::ExitCode;
 
-/// Options of the verb.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -59,19 +57,17 @@ fn engines() -> Vec<&'static str> {
     ENGINES.iter().map(|engine| engine.name).collect()
 }
 
-/// "Who runs it: a, b or c".
 fn who() -> String {
     let names = engines();
     let [others @ .., last] = &names[..] else { return String::new() };
     format!("Who runs it: {} or {last}", others.join(", "))
 }
 
-/// Runs the verb.
-pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+pub(crate) fn run(args: &Args) -> Result<u8> {
     let mut engine = args.options.engine(&args.engine)?;
     let (subject, machines) = subject(args, engine.no_switch())?;
     let wanted = args.tasks.map(|tasks| tasks as usize).or(Some(machines.len()).filter(|n| *n > 0));
-    let names = engine.draw(wanted).map_err(Usage)?;
+    let names = engine.draw(wanted).map_err(usage)?;
     let seed = match args.seed {
         Some(seed) => seed,
         None => options::drawn_seed()?,
@@ -82,7 +78,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     };
     let kept = engine.kept(&args.engine)?;
     let request = FleetRequest { engine: kept, names, machines, program, subject, seed };
-    let mut plan = draw(request).map_err(Usage)?;
+    let mut plan = draw(request).map_err(usage)?;
     let fleet = FleetFolder::create(&args.folder, &mut plan)?;
     for (name, text) in engine.files(&fleet, &plan)? {
         let path = fleet.write(&name, text.as_bytes())?;
@@ -101,7 +97,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         args.folder.display(),
         args.folder.display()
     ))?;
-    Ok(ExitCode::from(DONE))
+    Ok(DONE)
 }
 
 /// What is run, and the simulated machines it is run on, if it is.
@@ -117,11 +113,9 @@ fn subject(args: &Args, no_switch: Option<&str>) -> Result<(FleetSubject, Vec<St
             Ok((FleetSubject::Study(words), machines))
         }
         ["simulate", "sweep", name] => Ok((FleetSubject::Sweep(sweeps::texts(name)?), Vec::new())),
-        _ => Err(Usage(
-            "behind -- comes what is run: study with its options, or simulate sweep FILE"
-                .to_owned(),
-        )
-        .into()),
+        _ => Err(usage(
+            "behind -- comes what is run: study with its options, or simulate sweep FILE",
+        )),
     }
 }
 
@@ -130,13 +124,13 @@ fn known_names(study: &study_args::Args, machines: &[String]) -> Result<()> {
     for spec in &study.workloads {
         let is_suite = suites::find(&spec.name).is_some_and(|suite| suite.is_meant(spec));
         if !is_suite {
-            table::resolve(spec).map_err(|error| Usage(error.to_string()))?;
+            table::resolve(spec).map_err(usage)?;
         }
     }
     let known = sweeps::machines();
     let known: Vec<&str> = known.iter().map(String::as_str).collect();
     match machines.iter().find(|machine| !known.contains(&machine.as_str())) {
-        Some(machine) => Err(Usage(unknown("machine", machine, &known)).into()),
+        Some(machine) => Err(usage(unknown("machine", machine, &known))),
         None => Ok(()),
     }
 }

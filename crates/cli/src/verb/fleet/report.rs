@@ -2,7 +2,7 @@
 
 use super::merge::merged_already;
 use crate::dataset::{self, As, finish, put, put_readings};
-use crate::exit::{DONE, Usage};
+use crate::exit::{DONE, usage};
 use crate::options;
 use crate::out;
 use anyhow::Result;
@@ -19,9 +19,7 @@ use coretwin_store::dataset::Dataset;
 use coretwin_store::fleet_folder::FleetFolder;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
-/// Options of the verb.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -48,10 +46,8 @@ pub(crate) struct Args {
     out: Option<PathBuf>,
 }
 
-/// Most tasks that are named.
 const NAMED: usize = 10;
 
-/// That some tasks have no bundle, if so.
 fn missing(fleet: &FleetFolder, plan: &FleetPlan) -> Result<Option<Warning>> {
     let without = Bundles::of(fleet, plan)?.without(plan);
     let names = without.iter().take(NAMED).map(|task| plan.tasks[*task as usize].name.as_str());
@@ -71,8 +67,7 @@ fn missing(fleet: &FleetFolder, plan: &FleetPlan) -> Result<Option<Warning>> {
     }))
 }
 
-/// Runs the verb.
-pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+pub(crate) fn run(args: &Args) -> Result<u8> {
     let (fleet, plan) = FleetFolder::open(&args.folder)?;
     let bundles = fleet.bundles()?;
     let found = merged_already(&fleet, &plan, &bundles)?;
@@ -94,23 +89,23 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let text = match (&found.sweep, args.format.or(whole)) {
         (Some(_), Some(As::Tables)) => {
             let why = "a sweep has no tables; its cells are in merged/cells.csv";
-            return Err(Usage(why.to_owned()).into());
+            return Err(usage(why));
         }
         (Some((grid, cells)), _) => coretwin_report::sched_sweep_text(grid, cells),
         (None, None) => {
             let more = "the same with --full: every row, model and machine";
             out::brief(&coretwin_report::fleet_brief(&summary()).whole("more", more, ""))?;
-            return Ok(ExitCode::from(DONE));
+            return Ok(DONE);
         }
         (None, Some(As::Text(format))) => (format.render)(&summary()),
         (None, Some(As::Tables)) => {
             let folder = dataset::folder(args.out.as_deref())?;
             tables(&found.fleet, &summary(), &bundles, folder)?;
-            return Ok(ExitCode::from(DONE));
+            return Ok(DONE);
         }
     };
     out::to(args.out.as_deref(), &text)?;
-    Ok(ExitCode::from(DONE))
+    Ok(DONE)
 }
 
 /// Writes the dataset of a fleet: what the machines came to, and every run from their bundles.

@@ -8,9 +8,7 @@ use coretwin_lab::fleet::engine::Known;
 use coretwin_lab::fleet::engine_of;
 use coretwin_lab::fleet::status::Bundles;
 use std::path::PathBuf;
-use std::process::ExitCode;
 
-/// Options of the verb.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -31,8 +29,7 @@ pub(crate) struct Args {
     tasks: here::Tasks,
 }
 
-/// Runs the verb.
-pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+pub(crate) fn run(args: &Args) -> Result<u8> {
     if args.here {
         return here::run(&args.folder, &args.tasks);
     }
@@ -46,10 +43,10 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         known.retain(|_, what| matches!(what, Known::Failed(_) | Known::Waiting(_)));
         let failed = known.values().any(|what| matches!(what, Known::Failed(_)));
         status::tell(fleet, plan, &known)?;
-        Ok(ExitCode::from(match failed {
+        Ok(match failed {
             _ if call.stop.raised() => INTERRUPTED,
             true => CELLS_FAILED,
             false => DONE,
-        }))
+        })
     })
 }

@@ -11,9 +11,7 @@ use coretwin_lab::fleet::status::{Bundles, State, Status, status};
 use coretwin_store::fleet_folder::FleetFolder;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::process::ExitCode;
 
-/// Options of the verb.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Example:
@@ -33,8 +31,7 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// Runs the verb.
-pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+pub(crate) fn run(args: &Args) -> Result<u8> {
     with_engine(&args.folder, |fleet, plan, call| {
         let open = Bundles::of(fleet, plan)?.open(plan);
         let known = if args.offline || open.is_empty() {
@@ -54,11 +51,10 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         } else {
             out::text(&text(fleet, plan, &status))?;
         }
-        Ok(ExitCode::from(if status.finish.is_some() { CELLS_FAILED } else { DONE }))
+        Ok(if status.finish.is_some() { CELLS_FAILED } else { DONE })
     })
 }
 
-/// Says how far the fleet is, after a run.
 pub(super) fn tell(
     fleet: &FleetFolder,
     plan: &FleetPlan,
@@ -68,7 +64,6 @@ pub(super) fn tell(
     out::text(&text(fleet, plan, &status))
 }
 
-/// Most tasks of one state that are listed one by one.
 const LISTED: usize = 50;
 
 fn text(fleet: &FleetFolder, plan: &FleetPlan, status: &Status) -> String {

@@ -1,6 +1,6 @@
 //! What a fleet has of the simulated machine: its names, and sweeps of the simulated kernel.
 
-use crate::exit::Usage;
+use crate::exit::usage;
 use crate::out;
 use crate::verb::simulate::file::text_of;
 use crate::verb::simulate::sweep;
@@ -14,7 +14,6 @@ use coretwin_lab::simulated_kernel::{self, Sweep};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Names of the simulated machines that a study of the fleet may be of.
 pub(super) fn machines() -> Vec<String> {
     coretwin_lab::simulated_machine::machines().into_iter().map(|(name, _)| name).collect()
 }
@@ -28,7 +27,7 @@ pub(super) fn texts(name: &str) -> Result<SweepTexts> {
     for scenario in plan.scenarios.iter().filter(is_file) {
         if scenario.contains('/') {
             let why = format!("{name}: put {scenario} beside it, without folders in its name");
-            return Err(Usage(why).into());
+            return Err(usage(why));
         }
         let beside = Path::new(name).with_file_name(scenario);
         files.insert(scenario.clone(), text_of(&beside.display().to_string())?);
@@ -37,7 +36,7 @@ pub(super) fn texts(name: &str) -> Result<SweepTexts> {
         && (preset.contains('/') || preset.ends_with(".toml"))
     {
         let why = format!("{name}: speeds of a preset of your own ({preset}) do not travel yet");
-        return Err(Usage(why).into());
+        return Err(usage(why));
     }
     Ok(SweepTexts { name: name.to_owned(), text, files })
 }
@@ -55,7 +54,7 @@ pub(super) fn share(
         .with_context(|| format!("cannot make {}", inputs.display()))?;
     for (name, text) in &texts.files {
         if name.contains('/') {
-            return Err(Usage(format!("fleet.json: field files: '{name}' is no file name")).into());
+            return Err(usage(format!("fleet.json: field files: '{name}' is no file name")));
         }
         put(name, text)?;
     }

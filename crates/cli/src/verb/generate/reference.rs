@@ -22,7 +22,6 @@ Written by `cargo xtask docs` from the program's own tables; a test fails where 
 * [Records](../../FORMAT.md): every field of every file and of `--json`
 ";
 
-/// Every page, with its name.
 pub(super) fn pages(command: Command) -> Result<Vec<(&'static str, String)>> {
     let pages = vec![
         ("README.md", INDEX.to_owned()),
@@ -35,7 +34,6 @@ pub(super) fn pages(command: Command) -> Result<Vec<(&'static str, String)>> {
     Ok(pages)
 }
 
-/// The help of every verb.
 fn help(mut command: Command) -> Result<String> {
     command.build();
     let mut page = "# Verbs\n".to_owned();

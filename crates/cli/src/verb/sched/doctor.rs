@@ -10,7 +10,6 @@ use coretwin_host::sched_ext::cookies;
 use coretwin_host::sched_ext::doctor::{self, Check, Examiner, Level, can_load, examine};
 use coretwin_report::topology::beside;
 use serde::Serialize;
-use std::process::ExitCode;
 
 #[derive(Serialize)]
 struct Findings {
@@ -19,7 +18,6 @@ struct Findings {
     checks: Vec<Check>,
 }
 
-/// Everything that was looked at.
 pub(super) fn checks(root: &Root) -> Vec<Check> {
     // The question about cookies is one to the running kernel.
     let unknown = |_| Err(rustix::io::Errno::NODEV);
@@ -28,8 +26,7 @@ pub(super) fn checks(root: &Root) -> Vec<Check> {
     examine(root, &Examiner { cookie, cannot_load: live::cannot_load() })
 }
 
-/// Runs the verb.
-pub(super) fn run(root: &Root, json: bool) -> Result<ExitCode> {
+pub(super) fn run(root: &Root, json: bool) -> Result<u8> {
     let checks = checks(root);
     let can_load = can_load(&checks);
     if json {
@@ -37,7 +34,7 @@ pub(super) fn run(root: &Root, json: bool) -> Result<ExitCode> {
     } else {
         out::text(&describe(&checks, can_load, out::page(usize::MAX)))?;
     }
-    Ok(ExitCode::from(if can_load { DONE } else { NOT_POSSIBLE }))
+    Ok(if can_load { DONE } else { NOT_POSSIBLE })
 }
 
 fn describe(checks: &[Check], can_load: bool, page: usize) -> String {

@@ -6,7 +6,6 @@ use coretwin_host::sched_ext::State;
 use coretwin_host::sched_ext::record::{self, Record};
 use serde::Serialize;
 
-/// Everything the verb tells.
 #[derive(Serialize)]
 pub(super) struct Status {
     schema: u32,
@@ -14,11 +13,9 @@ pub(super) struct Status {
     pub(super) scheduler: String,
     /// What the kernel tells of sched_ext; none: it has none.
     pub(super) sched_ext: Option<State>,
-    /// Ours, while it is in charge.
     pub(super) loaded: Option<Record>,
     /// Ours, as it was when it ended otherwise than by being unloaded.
     pub(super) gone: Option<Record>,
-    /// Why nothing is known of ours.
     pub(super) problem: Option<String>,
 }
 

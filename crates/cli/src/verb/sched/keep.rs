@@ -15,14 +15,12 @@ use coretwin_lab::host_machine::now_utc;
 use coretwin_lab::machine::Stop;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Signal, set_parent_process_death_signal, setsid};
-use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 /// How often a scheduler is loaded again that CPUs have made to go.
 const RELOADS_MAX: u32 = 100;
 
-/// Runs the verb.
-pub(super) fn run(root: &Root, wish: &Wish, study: Option<u32>) -> Result<ExitCode> {
+pub(super) fn run(root: &Root, wish: &Wish, study: Option<u32>) -> Result<u8> {
     let stop = crate::signals::stop_flag()?;
     match study {
         // The life line ends it; this is for a holder that is stopped when the study dies.
@@ -38,14 +36,13 @@ pub(super) fn run(root: &Root, wish: &Wish, study: Option<u32>) -> Result<ExitCo
         Ok(held) => held,
         Err(why) => {
             answer(&Answer::Refused(why))?;
-            return Ok(ExitCode::from(crate::exit::NOT_POSSIBLE));
+            return Ok(crate::exit::NOT_POSSIBLE);
         }
     };
     answer(&Answer::Loaded)?;
     held.serve(&mut |time| nap(time, study.is_some(), &stop), &mut |_| Ok(()))
 }
 
-/// One line, which whoever started this waits for.
 fn answer(answer: &Answer) -> Result<()> {
     out::text(&(serde_json::to_string(answer)? + "\n"))
 }
@@ -87,7 +84,6 @@ fn hold(
     }
 }
 
-/// The scheduler and its record, while it is held by this process.
 pub(super) struct Held<'a> {
     root: &'a Root,
     wish: &'a Wish,
@@ -97,7 +93,6 @@ pub(super) struct Held<'a> {
 }
 
 impl<'a> Held<'a> {
-    /// Loads it: from here on it is in charge.
     pub(super) fn load(root: &'a Root, wish: &'a Wish, study: Option<u32>) -> Result<Self> {
         let scheduler = Scheduler::load_for_trial(&wish.options, &wish.trial)?;
         let record = Record::new(root, wish.options.clone(), study, now_utc());
@@ -111,7 +106,7 @@ impl<'a> Held<'a> {
         mut self,
         nap: &mut dyn FnMut(Duration) -> bool,
         tell: &mut dyn FnMut(&Record) -> Result<()>,
-    ) -> Result<ExitCode> {
+    ) -> Result<u8> {
         for again in 0.. {
             match hold(self.root, &self.scheduler, &mut self.record, nap, tell)? {
                 None => return self.close(),
@@ -129,21 +124,21 @@ impl<'a> Held<'a> {
             self = Self::load(root, wish, study)?;
             out::news(&format!("{NAME} was loaded again"));
         }
-        Ok(ExitCode::from(CELLS_FAILED))
+        Ok(CELLS_FAILED)
     }
 
     /// Lets go of it. Of one that was unloaded in good order nothing remains to be told; how another
     /// ended stays in the record.
-    fn close(self) -> Result<ExitCode> {
+    fn close(self) -> Result<u8> {
         let (_, end) = self.scheduler.stop()?;
         if end.is_wished() {
             record::remove(self.root)?;
-            return Ok(ExitCode::from(DONE));
+            return Ok(DONE);
         }
         // It was ejected in that very moment.
         let ending = Some(live::ending(&end));
         record::write(self.root, &Record { ending, ..self.record })?;
-        Ok(ExitCode::from(CELLS_FAILED))
+        Ok(CELLS_FAILED)
     }
 }
 

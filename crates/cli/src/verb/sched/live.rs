@@ -4,14 +4,11 @@ use anyhow::Result;
 use coretwin_bpf::core_queue::{COUNTERS, End, Scheduler};
 use coretwin_host::sched_ext::record::{Core, Ending, Record};
 
-/// Why this program cannot load a scheduler, if so.
 pub(super) fn cannot_load() -> Option<String> {
     (!cfg!(feature = "bpf")).then(|| coretwin_bpf::Error::NotBuilt.to_string())
 }
 
-/// Something that is loaded, which tests replace.
 pub(super) trait Live {
-    /// Writes what it has done so far into the record.
     fn count(&self, record: &mut Record) -> Result<()>;
 
     /// How it ended; `None` while it is in charge.
@@ -39,7 +36,6 @@ impl Live for Scheduler {
     }
 }
 
-/// How it ended, for the record.
 pub(super) fn ending(end: &End) -> Ending {
     Ending {
         kind: end.kind,

@@ -6,7 +6,6 @@ use coretwin_base::openmetrics::{Dialect, Exposition, Family};
 use coretwin_bpf::core_queue::Kind;
 use coretwin_host::sched_ext::record::Core;
 
-/// The whole text, with its end mark.
 pub(super) fn write(status: &Status) -> String {
     let mut text = Exposition::new(Dialect::OpenMetrics);
     let mut add = |name: &str, counter: bool, help: &str, labels: &[(&str, &str)], value: u64| {

@@ -1,7 +1,7 @@
 //! `coretwin sched scenario`: a scenario of the simulated kernel, run for real.
 
 use super::{Wish, doctor};
-use crate::exit::{CELLS_FAILED, DONE, Usage};
+use crate::exit::{CELLS_FAILED, DONE, usage};
 use crate::verb::simulate::sched::scenario_of;
 use crate::{host, out};
 use anyhow::{Result, anyhow};
@@ -11,12 +11,10 @@ use coretwin_bpf::core_queue::{Scheduler, Statistics, Trial};
 use coretwin_host::root::Root;
 use coretwin_lab::live_scenario::{self, LiveRun};
 use serde::Serialize;
-use std::process::ExitCode;
 
 /// What tasks of an rt-app file compute in a simulation; here they use CPU time.
 const PROFILE: &str = "gzip";
 
-/// Which scenario, and how.
 #[derive(clap::Args)]
 pub(super) struct How {
     /// The scenario, one of `coretwin simulate sched --list` or a file for it
@@ -32,13 +30,11 @@ pub(super) struct How {
     json: bool,
 }
 
-/// What it was, and what came of it.
 #[derive(Serialize)]
 struct Record {
     schema: u32,
     scenario: String,
     scheduler: &'static str,
-    /// What differs from the defaults.
     set: Vec<String>,
     seed: u64,
     #[serde(flatten)]
@@ -49,10 +45,9 @@ struct Record {
     ejected: Option<String>,
 }
 
-/// Runs the verb.
-pub(super) fn run(wish: &Wish, how: &How) -> Result<ExitCode> {
+pub(super) fn run(wish: &Wish, how: &How) -> Result<u8> {
     let scenario = scenario_of(&how.name, PROFILE)?;
-    let layout = scenario.layout().map_err(Usage)?;
+    let layout = scenario.layout().map_err(usage)?;
     let trial = Trial { watch: Some(std::process::id()), ..wish.trial.clone() };
     if !how.kernel
         && let Some(why) = doctor::refusal(&Root::system())
@@ -82,7 +77,7 @@ pub(super) fn run(wish: &Wish, how: &How) -> Result<ExitCode> {
         true => out::facts(host::topology(&Root::system())?.origin(), &record)?,
         false => out::text(&describe(&record))?,
     }
-    Ok(ExitCode::from(if record.ejected.is_some() { CELLS_FAILED } else { DONE }))
+    Ok(if record.ejected.is_some() { CELLS_FAILED } else { DONE })
 }
 
 fn describe(record: &Record) -> String {

@@ -11,11 +11,9 @@ use coretwin_host::lock;
 use coretwin_host::root::Root;
 use coretwin_host::sched_ext::keeper;
 use std::path::Path;
-use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-/// Runs the verb.
-pub(super) fn run(root: &Root, wish: &Wish, detach: bool) -> Result<ExitCode> {
+pub(super) fn run(root: &Root, wish: &Wish, detach: bool) -> Result<u8> {
     if let Some(why) = doctor::refusal(root) {
         return Err(anyhow!("{NAME} is not loaded: {why}"));
     }
@@ -28,7 +26,7 @@ pub(super) fn run(root: &Root, wish: &Wish, detach: bool) -> Result<ExitCode> {
             "{NAME} is in charge, held by process {process}; coretwin sched status tells what it \
              does, coretwin sched stop unloads it\n"
         ))?;
-        return Ok(ExitCode::from(DONE));
+        return Ok(DONE);
     }
     let stop = signals::stop_flag()?;
     let held = Held::load(root, wish, None)?;

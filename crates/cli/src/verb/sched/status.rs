@@ -11,10 +11,8 @@ use coretwin_host::root::Root;
 use coretwin_host::sched_ext::record::Record;
 use coretwin_report::topology::beside;
 use std::path::PathBuf;
-use std::process::ExitCode;
 use std::time::Instant;
 
-/// How it is told.
 #[derive(clap::Args)]
 pub(super) struct How {
     /// Again each second, until Ctrl-C
@@ -29,11 +27,10 @@ pub(super) struct How {
     openmetrics: Option<PathBuf>,
 }
 
-/// Runs the verb.
-pub(super) fn run(root: &Root, how: &How) -> Result<ExitCode> {
+pub(super) fn run(root: &Root, how: &How) -> Result<u8> {
     if !how.watch {
         tell(root, how)?;
-        return Ok(ExitCode::from(DONE));
+        return Ok(DONE);
     }
     let stop = signals::stop_flag()?;
     let mut shown = view::Shown::new(out::redraws(&std::io::stdout()));
@@ -48,7 +45,7 @@ pub(super) fn run(root: &Root, how: &How) -> Result<ExitCode> {
             std::thread::sleep(GLANCE);
         }
     }
-    Ok(ExitCode::from(DONE))
+    Ok(DONE)
 }
 
 fn tell(root: &Root, how: &How) -> Result<()> {
@@ -125,7 +122,6 @@ fn holder(record: &Record) -> String {
     }
 }
 
-/// How one came to its end that is no longer loaded.
 fn gone(record: &Record) -> String {
     let loaded = format!("loaded {}, ", record.loaded_utc);
     loaded

@@ -8,10 +8,8 @@ use coretwin_base::study::arm::KERNEL;
 use coretwin_host::root::Root;
 use coretwin_host::sched_ext::record::{self, Record};
 use coretwin_host::sched_ext::{State, keeper};
-use std::process::ExitCode;
 
-/// Runs the verb.
-pub(super) fn run(root: &Root) -> Result<ExitCode> {
+pub(super) fn run(root: &Root) -> Result<u8> {
     let scheduler = State::in_charge(root);
     let record = record::read(root)?.filter(|record| record.is_kept(root));
     match (scheduler.as_str(), record) {
@@ -41,7 +39,7 @@ pub(super) fn run(root: &Root) -> Result<ExitCode> {
             ));
         }
     }
-    Ok(ExitCode::from(DONE))
+    Ok(DONE)
 }
 
 /// The process that holds it, unless a study needs it.

@@ -19,7 +19,6 @@ impl Shown {
         Self { terminal, lines: 0, before: None }
     }
 
-    /// Shows what happened since the last time.
     pub(super) fn show(&mut self, record: &Record) -> Result<()> {
         let now = Instant::now();
         if let Some((then, before)) = &self.before {
@@ -36,7 +35,6 @@ impl Shown {
     }
 }
 
-/// What changed of a counter, in words; `None` if nothing did.
 fn change(before: &Record, now: &Record, name: &str, seconds: f64) -> Option<String> {
     let value = *now.counters.get(name)?;
     let earlier = before.counters.get(name).copied().unwrap_or(0);
@@ -79,7 +77,6 @@ fn table(before: &Record, now: &Record, seconds: f64) -> String {
     text
 }
 
-/// The cores with what runs and waits on them.
 pub(super) fn queues(record: &Record) -> String {
     let sum = |number: fn(&coretwin_host::sched_ext::record::Core) -> u32| -> u32 {
         record.cores.iter().map(number).sum()

@@ -1,6 +1,6 @@
 //! `coretwin simulate calibrate`: fits a simulated machine's free parameters to published figures.
 
-use crate::exit::{DONE, Usage};
+use crate::exit::{DONE, usage};
 use crate::verb::simulate::file::text_of;
 use crate::{out, signals};
 use anyhow::Result;
@@ -9,9 +9,7 @@ use coretwin_lab::simulated_machine::Modelled;
 use coretwin_sim::calibrate::{FREE, Fit, ROUNDS};
 use std::fmt::Write;
 use std::path::PathBuf;
-use std::process::ExitCode;
 
-/// Options of the verb.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -37,8 +35,7 @@ pub(crate) struct Args {
     out: Option<PathBuf>,
 }
 
-/// Runs the verb.
-pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+pub(crate) fn run(args: &Args) -> Result<u8> {
     let from = args.from.as_ref().map(|file| {
         let file = file.display().to_string();
         text_of(&file).map(|text| (file, text))
@@ -54,7 +51,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
             "{} has no published figures to be fitted to; the article's machine is xeon-mp-foster",
             args.machine
         );
-        return Err(Usage(why).into());
+        return Err(usage(why));
     }
     let stop = signals::stop_flag()?;
     let speeds = machine.speeds(Cache::of_user().as_ref(), |_, _| {})?;
@@ -63,10 +60,9 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     })?;
     out::news(&residuals(&fit)?);
     out::to(args.out.as_deref(), &fit.text())?;
-    Ok(ExitCode::from(DONE))
+    Ok(DONE)
 }
 
-/// Every figure it was fitted to, beside what the fitted model gives.
 fn residuals(fit: &Fit) -> Result<String, std::fmt::Error> {
     let mut text = format!(
         "{} free parameters, {} service times; published and simulated:",

@@ -1,9 +1,10 @@
 //! `coretwin simulate core`: threads on one simulated SMT core.
 
 use super::file::{is_file, text_of};
-use crate::exit::{DONE, Usage};
+use crate::exit::{DONE, usage};
+use crate::options::named;
 use crate::out;
-use anyhow::{Result, anyhow};
+use anyhow::{Context, Result};
 use coretwin_base::origin::Origin;
 use coretwin_base::schema::SCHEMA;
 use coretwin_base::simulation::core_run::{
@@ -17,12 +18,10 @@ use coretwin_sim::core::profile::{self, Profile};
 use coretwin_sim::core::{Options, Preset, preset};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 /// The processor of the article, on which its questions are asked.
 const ARTICLE_PRESET: &str = "xeon-mp-foster";
 
-/// Options of the verb.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -87,15 +86,14 @@ pub(crate) struct Args {
     list: bool,
 }
 
-/// Runs the verb.
-pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+pub(crate) fn run(args: &Args) -> Result<u8> {
     if args.list {
         if args.json {
             out::json(&Lists::all())?;
         } else {
             out::text(&list())?;
         }
-        return Ok(ExitCode::from(DONE));
+        return Ok(DONE);
     }
     let preset = preset_of(args.preset.as_deref().unwrap_or(ARTICLE_PRESET))?;
     let profiles: Vec<Profile> =
@@ -129,7 +127,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     } else {
         told(&coretwin_report::core_run_text(&run))?;
     }
-    Ok(ExitCode::from(DONE))
+    Ok(DONE)
 }
 
 /// Refuses lengths for an experiment that has its own: it would ignore them.
@@ -138,20 +136,19 @@ fn fixed_length(name: &str, args: &Args) -> Result<()> {
     let given = [("--uops", args.uops.is_some()), ("--cycles-max", args.cycles_max.is_some())];
     match given.iter().find(|(_, given)| *given && own) {
         None => Ok(()),
-        Some((option, _)) => Err(anyhow!(Usage(format!(
+        Some((option, _)) => Err(usage(format!(
             "experiment '{name}' runs for a length of its own; leave out {option}"
-        )))),
+        ))),
     }
 }
 
-/// An experiment, or all of them.
-fn experiment(name: &str, preset: &Preset, options: &Options, json: bool) -> Result<ExitCode> {
+fn experiment(name: &str, preset: &Preset, options: &Options, json: bool) -> Result<u8> {
     let known: Vec<&str> =
         simulated_core::experiments().into_iter().map(|(name, _)| name).collect();
     let chosen = match name {
         "all" => known,
         name if known.contains(&name) => vec![name],
-        name => return Err(anyhow!(Usage(suggest::unknown("experiment", name, &known)))),
+        name => return Err(usage(suggest::unknown("experiment", name, &known))),
     };
     let enhancements = simulated_core::enhancements(preset, &chosen, options)?;
     let note = if chosen.contains(&simulated_core::NOTE.0) {
@@ -178,7 +175,7 @@ fn experiment(name: &str, preset: &Preset, options: &Options, json: bool) -> Res
             out::text(&coretwin_report::core_sieve_pages_text(pages))?;
         }
     }
-    Ok(ExitCode::from(DONE))
+    Ok(DONE)
 }
 
 /// Prints a text behind what is known of the model's error.
@@ -186,7 +183,6 @@ fn told(text: &str) -> Result<()> {
     out::text(&format!("{}\n{text}", accuracy::known()))
 }
 
-/// A record with where it comes from, and what is known of its error.
 #[derive(serde::Serialize)]
 struct Predicted<'a, Record> {
     origin: Origin,
@@ -201,7 +197,6 @@ impl<'a, Record> Predicted<'a, Record> {
     }
 }
 
-/// What experiments gave, as JSON.
 #[derive(serde::Serialize)]
 struct Experiments {
     enhancements: Vec<CoreEnhancement>,
@@ -211,12 +206,7 @@ struct Experiments {
     sieve_pages: Option<CoreSievePages>,
 }
 
-fn matrix(
-    args: &Args,
-    preset: &Preset,
-    profiles: Vec<Profile>,
-    options: &Options,
-) -> Result<ExitCode> {
+fn matrix(args: &Args, preset: &Preset, profiles: Vec<Profile>, options: &Options) -> Result<u8> {
     let profiles = if profiles.is_empty() {
         simulated_core::PROFILES.iter().filter_map(|name| Profile::named(name)).collect()
     } else {
@@ -240,7 +230,7 @@ fn matrix(
     } else {
         told(&coretwin_report::core_matrix_text(&matrix))?;
     }
-    Ok(ExitCode::from(DONE))
+    Ok(DONE)
 }
 
 /// A bar on standard error, where that is a terminal that can draw one.
@@ -261,27 +251,20 @@ pub(super) fn advance(bar: &ProgressBar, done: usize, of: usize) {
 
 pub(super) fn preset_of(name: &str) -> Result<Preset> {
     if is_file(name) {
-        return Preset::read(name, &text_of(name)?)
-            .map_err(|error| anyhow!(Usage(error.to_string())));
+        return Preset::read(name, &text_of(name)?).map_err(usage);
     }
-    Preset::named(name).ok_or_else(|| {
-        let names: Vec<&str> = preset::table::ALL.iter().map(|entry| entry.name).collect();
-        anyhow!(Usage(suggest::unknown("preset", name, &names)))
-    })
+    named("preset", name, preset::table::ALL, |entry| entry.name).map_err(usage)?;
+    Preset::named(name).context("a preset of the table")
 }
 
 fn profile_of(name: &str) -> Result<Profile> {
     if is_file(name) {
-        return Profile::read(name, &text_of(name)?)
-            .map_err(|error| anyhow!(Usage(error.to_string())));
+        return Profile::read(name, &text_of(name)?).map_err(usage);
     }
-    Profile::named(name).ok_or_else(|| {
-        let names: Vec<&str> = profile::table::ALL.iter().map(|entry| entry.name).collect();
-        anyhow!(Usage(suggest::unknown("profile", name, &names)))
-    })
+    named("profile", name, profile::table::ALL, |entry| entry.name).map_err(usage)?;
+    Profile::named(name).context("a profile of the table")
 }
 
-/// Everything that can be named, as JSON.
 #[derive(serde::Serialize)]
 struct Lists {
     schema: u32,
@@ -314,7 +297,6 @@ impl Lists {
     }
 }
 
-/// What can be named, as text.
 pub(crate) fn list() -> String {
     let mut text = "presets\n".to_owned();
     for preset in Preset::all() {

@@ -1,14 +1,12 @@
 //! `coretwin simulate import`: a profile from what `perf stat` counted.
 
-use crate::exit::{DONE, Usage};
+use crate::exit::{DONE, usage};
 use crate::out;
 use crate::verb::simulate::file::text_of;
-use anyhow::{Result, anyhow};
+use anyhow::Result;
 use coretwin_sim::core::profile::import;
 use std::path::PathBuf;
-use std::process::ExitCode;
 
-/// Options of the verb.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Example:
@@ -27,15 +25,13 @@ pub(crate) struct Args {
     name: String,
 }
 
-/// Runs the verb.
-pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+pub(crate) fn run(args: &Args) -> Result<u8> {
     let file = args.file.display().to_string();
     let text = text_of(&file)?;
-    let imported = import::from_perf_stat(&file, &args.name, &text)
-        .map_err(|error| anyhow!(Usage(error.to_string())))?;
+    let imported = import::from_perf_stat(&file, &args.name, &text).map_err(usage)?;
     for line in imported.assumed {
         out::news(&format!("assumed: {line}"));
     }
     out::text(&imported.text)?;
-    Ok(ExitCode::from(DONE))
+    Ok(DONE)
 }

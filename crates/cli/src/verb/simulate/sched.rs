@@ -5,16 +5,15 @@ mod input;
 pub(crate) use input::scenario_of;
 pub(super) use input::speeds_of;
 
-use crate::exit::{CELLS_FAILED, DONE, Usage};
+use crate::exit::{CELLS_FAILED, DONE, usage};
 use crate::out;
-use anyhow::{Result, anyhow};
+use anyhow::Result;
 use coretwin_base::simulation::kernel_run::SchedRun;
 use coretwin_lab::simulated_kernel::{self, Request, Speeds};
 use coretwin_sim::kernel::scenario::{Scenario, table};
 use coretwin_sim::kernel::{Layout, scenario::expect::MEASURES};
 use coretwin_sim::policies::{POLICIES, Settings};
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 /// Decisions that --log shows where no number is given.
 const LOG: &str = "100";
@@ -26,7 +25,6 @@ const DECISIONS: usize = 100_000;
 const SPANS_DRAWN: usize = 5_000;
 const SPANS: usize = 200_000;
 
-/// Options of the verb.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -108,11 +106,10 @@ fn slowdown(text: &str) -> Result<f64, String> {
     }
 }
 
-/// Runs the verb.
-pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+pub(crate) fn run(args: &Args) -> Result<u8> {
     if args.list {
         out::text(&list())?;
-        return Ok(ExitCode::from(DONE));
+        return Ok(DONE);
     }
     let request = request(args)?;
     if args.check {
@@ -138,7 +135,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
             }
         }
     }
-    Ok(ExitCode::from(DONE))
+    Ok(DONE)
 }
 
 fn request(args: &Args) -> Result<Request> {
@@ -149,7 +146,6 @@ fn request(args: &Args) -> Result<Request> {
         scenario.warmup_ns = scenario.warmup_ns.min(scenario.until_ns / 2);
     }
     let topology = args.topology.clone().unwrap_or_else(|| scenario.topology.clone());
-    let usage = |problem: String| anyhow!(Usage(problem));
     let layout = Layout::parse(&topology).map_err(usage)?;
     let named = if args.diff.is_empty() { &args.policies } else { &args.diff };
     let policies = named.iter().map(|text| Settings::parse(text).map_err(usage));
@@ -182,7 +178,7 @@ fn request(args: &Args) -> Result<Request> {
 }
 
 /// The scenario's own question: does every policy do what it must?
-fn check(request: &Request) -> Result<ExitCode> {
+fn check(request: &Request) -> Result<u8> {
     let mut request = request.clone();
     for text in request.scenario.policies() {
         if let Ok(settings) = Settings::parse(text)
@@ -201,7 +197,7 @@ fn check(request: &Request) -> Result<ExitCode> {
             out::text(&format!("  {line}\n"))?;
         }
     }
-    Ok(ExitCode::from(if failed { CELLS_FAILED } else { DONE }))
+    Ok(if failed { CELLS_FAILED } else { DONE })
 }
 
 fn write_timelines(args: &Args, runs: &[SchedRun]) -> Result<()> {
@@ -228,7 +224,6 @@ fn json(args: &Args, mut runs: Vec<SchedRun>) -> Result<()> {
     }
 }
 
-/// What can be named, as text.
 pub(crate) fn list() -> String {
     let mut text = "policies\n".to_owned();
     for entry in POLICIES {

@@ -3,7 +3,7 @@
 use super::core::{advance, progress};
 use super::file::text_of;
 use super::sched::{scenario_of, speeds_of};
-use crate::exit::{CELLS_FAILED, DONE, Kept, Usage};
+use crate::exit::{CELLS_FAILED, DONE, Kept, usage};
 use crate::{out, signals};
 use anyhow::{Result, anyhow};
 use coretwin_base::simulation::sweep::{SweepCell, SweepPlan, SweepSpeeds};
@@ -11,12 +11,9 @@ use coretwin_lab::Error;
 use coretwin_lab::simulated_kernel::{self, Speeds, Sweep};
 use coretwin_sim::kernel::scenario::{Scenario, sweep};
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
-/// The name of the built-in sweep.
 const ABLATION: &str = "ablation";
 
-/// Options of the verb.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -43,11 +40,10 @@ pub(crate) struct Args {
     show: bool,
 }
 
-/// Runs the verb.
-pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+pub(crate) fn run(args: &Args) -> Result<u8> {
     let (Some(name), Some(folder)) = (&args.sweep, &args.out) else {
         out::text(sweep::ABLATION)?;
-        return Ok(ExitCode::from(DONE));
+        return Ok(DONE);
     };
     let plan = plan(name, &text(name)?)?;
     let scenarios = scenarios(&plan, Path::new(name))?;
@@ -67,20 +63,17 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         out::text(&coretwin_report::sched_sweep_text(&sweep.plan, &cells))?;
     }
     let failed = cells.iter().any(|cell| cell.failed.is_some());
-    Ok(ExitCode::from(if failed { CELLS_FAILED } else { DONE }))
+    Ok(if failed { CELLS_FAILED } else { DONE })
 }
 
-/// The sweep of a name: the one that is built in, or of a file.
 pub(crate) fn text(name: &str) -> Result<String> {
     if name == ABLATION { Ok(sweep::ABLATION.to_owned()) } else { text_of(name) }
 }
 
-/// Reads a sweep.
 pub(crate) fn plan(name: &str, text: &str) -> Result<SweepPlan> {
-    sweep::read(name, text).map_err(|error| anyhow!(Usage(error.to_string())))
+    sweep::read(name, text).map_err(usage)
 }
 
-/// How a sweep that was stopped is carried on.
 fn go_on(args: &Args) -> String {
     let file = args.sweep.as_deref().unwrap_or_default();
     let folder = args.out.as_deref().unwrap_or(Path::new("")).display().to_string();
@@ -112,7 +105,6 @@ pub(crate) fn scenarios(plan: &SweepPlan, sweep: &Path) -> Result<Vec<(Scenario,
     plan.scenarios.iter().map(read).collect()
 }
 
-/// Writes what is derived from the cells.
 pub(crate) fn write(plan: &SweepPlan, cells: &[SweepCell], folder: &Path) -> Result<()> {
     let put = |name: String, text: String| out::file(&folder.join(name), text);
     put("cells.csv".to_owned(), coretwin_report::sched_sweep_csv(cells))?;

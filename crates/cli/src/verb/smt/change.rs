@@ -17,13 +17,12 @@ use coretwin_host::smt::switch;
 use coretwin_host::smt::target::Target;
 use coretwin_host::smt::{capture, hand, restore};
 use serde::Serialize;
-use std::process::ExitCode;
 use std::time::Instant;
 
 /// What taking a CPU off or bringing one back is reckoned to take, until somebody measures it here.
 const SECONDS_PER_CPU: f64 = 0.1;
 
-pub(super) fn run(root: &Root, target: Target, how: &How) -> Result<ExitCode> {
+pub(super) fn run(root: &Root, target: Target, how: &How) -> Result<u8> {
     let topology = host::topology(root)?;
     check_level(&topology, target)?;
     if how.dry_run {
@@ -34,7 +33,7 @@ pub(super) fn run(root: &Root, target: Target, how: &How) -> Result<ExitCode> {
     }
     let _lock = lock::acquire(root)?;
     if !consent::ask(root, &topology, target, how.yes)? {
-        return Ok(ExitCode::from(DONE));
+        return Ok(DONE);
     }
     let start = Instant::now();
     let kernel = SystemKernel::new(root.clone());
@@ -62,7 +61,7 @@ pub(super) fn run(root: &Root, target: Target, how: &How) -> Result<ExitCode> {
     } else {
         out::text(&describe(&done, stored.is_some()))?;
     }
-    Ok(ExitCode::from(DONE))
+    Ok(DONE)
 }
 
 fn describe(done: &Done, is_saved: bool) -> String {
@@ -85,7 +84,6 @@ fn describe(done: &Done, is_saved: bool) -> String {
     text
 }
 
-/// What a change would do, as JSON.
 #[derive(Serialize)]
 struct WouldDo {
     schema: u32,
@@ -97,14 +95,14 @@ struct WouldDo {
     refusals: Vec<String>,
 }
 
-fn dry_run(root: &Root, topology: &Topology, target: Target, json: bool) -> Result<ExitCode> {
+fn dry_run(root: &Root, topology: &Topology, target: Target, json: bool) -> Result<u8> {
     let would = plan(root, topology, target)?;
     if json {
         out::json(&would)?;
     } else {
         out::text(&describe_plan(&would))?;
     }
-    Ok(ExitCode::from(if would.refusals.is_empty() { DONE } else { NOT_POSSIBLE }))
+    Ok(if would.refusals.is_empty() { DONE } else { NOT_POSSIBLE })
 }
 
 fn plan(root: &Root, topology: &Topology, target: Target) -> Result<WouldDo> {
@@ -162,7 +160,6 @@ fn describe_plan(would: &WouldDo) -> String {
     text
 }
 
-/// Writes, a line each.
 pub(super) fn writes(writes: &[Write]) -> String {
     let line = |write: &Write| {
         let needed = if write.if_needed { "   if needed" } else { "" };

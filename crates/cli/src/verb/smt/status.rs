@@ -13,9 +13,7 @@ use coretwin_host::smt::saved::{self, Holder, Slot};
 use coretwin_host::smt::{SwitchError, capture};
 use coretwin_report::topology as drawing;
 use serde::Serialize;
-use std::process::ExitCode;
 
-/// Everything the verb tells.
 #[derive(Serialize)]
 struct Status {
     schema: u32,
@@ -31,7 +29,6 @@ struct Status {
     without: WithoutSmt,
 }
 
-/// What is in a slot: a state, or why it cannot be used.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Saved {
@@ -52,7 +49,7 @@ struct State {
     differences: Vec<Difference>,
 }
 
-pub(super) fn run(root: &Root, json: bool) -> Result<ExitCode> {
+pub(super) fn run(root: &Root, json: bool) -> Result<u8> {
     let topology = host::topology(root)?;
     let status = read(root, &topology, host::without_smt(root, &topology));
     if json {
@@ -60,7 +57,7 @@ pub(super) fn run(root: &Root, json: bool) -> Result<ExitCode> {
     } else {
         out::text(&describe(&status))?;
     }
-    Ok(ExitCode::from(DONE))
+    Ok(DONE)
 }
 
 fn read(root: &Root, topology: &Topology, without: WithoutSmt) -> Status {

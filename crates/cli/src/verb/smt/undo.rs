@@ -14,12 +14,11 @@ use coretwin_host::smt::restore::{self, Restored, restore_slot};
 use coretwin_host::smt::saved::{self, Slot, Stored};
 use coretwin_host::smt::{SwitchError, capture};
 use serde::Serialize;
-use std::process::ExitCode;
 use std::time::Instant;
 
 const NOTHING_SAVED: &str = "Nothing is saved: there is nothing to put back.\n";
 
-pub(super) fn run(root: &Root, dry_run: bool, json: bool) -> Result<ExitCode> {
+pub(super) fn run(root: &Root, dry_run: bool, json: bool) -> Result<u8> {
     if dry_run {
         return show_plan(root, json);
     }
@@ -50,7 +49,7 @@ pub(super) fn run(root: &Root, dry_run: bool, json: bool) -> Result<ExitCode> {
     } else {
         out::text(&describe(&restored))?;
     }
-    Ok(ExitCode::from(if complete { DONE } else { NOT_RESTORED }))
+    Ok(if complete { DONE } else { NOT_RESTORED })
 }
 
 /// Two undoings, one after the other, as one. What the second finds counts.
@@ -79,7 +78,7 @@ fn done(restored: Restored, seconds: f64) -> Done {
     }
 }
 
-fn say_nothing_saved(root: &Root, json: bool) -> Result<ExitCode> {
+fn say_nothing_saved(root: &Root, json: bool) -> Result<u8> {
     if json {
         let now = capture::capture(root)?;
         out::json(&Done {
@@ -97,7 +96,7 @@ fn say_nothing_saved(root: &Root, json: bool) -> Result<ExitCode> {
     } else {
         out::text(NOTHING_SAVED)?;
     }
-    Ok(ExitCode::from(DONE))
+    Ok(DONE)
 }
 
 /// A change that is being made is not undone under the hands of whoever makes it.
@@ -113,7 +112,6 @@ fn refuse_if_used(root: &Root, stored: &Stored) -> Result<(), SwitchError> {
     })
 }
 
-/// How to get rid of a state from which nothing can be restored.
 fn with_advice(error: SwitchError) -> anyhow::Error {
     let useless = matches!(
         error,
@@ -153,7 +151,6 @@ fn describe(restored: &Restored) -> String {
     text
 }
 
-/// What an undo would do, as JSON.
 #[derive(Serialize)]
 struct WouldDo {
     schema: u32,
@@ -162,7 +159,7 @@ struct WouldDo {
     writes: Vec<Write>,
 }
 
-fn show_plan(root: &Root, json: bool) -> Result<ExitCode> {
+fn show_plan(root: &Root, json: bool) -> Result<u8> {
     let mut writes = Vec::new();
     let mut saved_slots = 0;
     for slot in Slot::ALL {
@@ -181,10 +178,9 @@ fn show_plan(root: &Root, json: bool) -> Result<ExitCode> {
     } else {
         out::text(&format!("Would write, in this order:\n{}", change::writes(&writes)))?;
     }
-    Ok(ExitCode::from(DONE))
+    Ok(DONE)
 }
 
-/// What was thrown away, as JSON.
 #[derive(Serialize)]
 struct Forgotten {
     schema: u32,
@@ -193,7 +189,7 @@ struct Forgotten {
 }
 
 /// Throws saved states away, readable or not. One whose holder lives stays: it is in use.
-pub(super) fn forget(root: &Root, json: bool) -> Result<ExitCode> {
+pub(super) fn forget(root: &Root, json: bool) -> Result<u8> {
     let _lock = lock::acquire(root)?;
     let mut files = Vec::new();
     for slot in Slot::ALL {
@@ -221,7 +217,7 @@ pub(super) fn forget(root: &Root, json: bool) -> Result<ExitCode> {
             files.join(", ")
         ))?;
     }
-    Ok(ExitCode::from(DONE))
+    Ok(DONE)
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Options of `coretwin study`, and what they ask for.
 
-use crate::exit::Usage;
+use crate::exit::usage;
 use crate::metric;
 use crate::options::{Limit, drawn_seed, limit, placement, share};
 use crate::slip;
@@ -11,6 +11,7 @@ use coretwin_base::study::arm::{ArmSpec, ArmState, KERNEL};
 use coretwin_base::study::command::{CommandSpec, MetricSpec, ServerSpec};
 use coretwin_base::study::plan::{DISTURBED_SHARE_MAX, Protocol};
 use coretwin_base::study::summary::Verdict;
+use coretwin_base::suggest::unknown;
 use coretwin_base::units::parse_duration;
 use coretwin_lab::host_machine::HOST;
 use coretwin_lab::request::{Counts, Request, Subject};
@@ -18,7 +19,6 @@ use coretwin_stats::confidence;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Options of the verb.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -193,25 +193,21 @@ impl Line {
             let text = slip::in_words(error).render().to_string();
             text.strip_prefix("error: ").unwrap_or(&text).trim_end().to_owned()
         };
-        Ok(line.map_err(|error| Usage(said(error)))?.args)
+        Ok(line.map_err(|error| usage(said(error)))?.args)
     }
 }
 
-/// Budget where none is given.
 const BUDGET_DEFAULT: Duration = Duration::from_secs(30 * 60);
 
 impl Args {
-    /// The budget given on the command line, in seconds.
     pub(crate) fn budget_given_s(&self) -> Option<f64> {
         self.budget.map(|budget| budget.as_secs_f64())
     }
 
-    /// Whether neither workload nor command is named, nor a study to resume.
     pub(crate) fn is_bare(&self) -> bool {
         self.workloads.is_empty() && self.command.is_empty() && self.resume.is_none()
     }
 
-    /// Whether a machine other than this one is asked for.
     pub(crate) fn is_simulated(&self) -> bool {
         self.machine != HOST
     }
@@ -235,7 +231,7 @@ impl Args {
         } else {
             return Ok(());
         };
-        Err(Usage(why.to_owned()).into())
+        Err(usage(why))
     }
 
     /// Refuses options that a fleet sets itself, or that mean nothing in one. Simulated machines may
@@ -268,10 +264,9 @@ impl Args {
         } else {
             return Ok(());
         };
-        Err(Usage(why.to_owned()).into())
+        Err(usage(why))
     }
 
-    /// What is asked for.
     pub(crate) fn request(&self) -> Result<Request> {
         self.refuse_what_a_simulation_has_not()?;
         let protocol = match (&self.protocol, self.quick, self.blocks) {
@@ -314,11 +309,11 @@ impl Args {
         if has_boots && self.budget.is_some() {
             let why =
                 "--budget cannot be kept where boots are compared; give --blocks and --repeats";
-            return Err(Usage(why.to_owned()).into());
+            return Err(usage(why));
         }
         if !has_boots && self.boot.is_some() {
             let why = "--boot is for a study that compares boots, like --arm boot:a --arm boot:b";
-            return Err(Usage(why.to_owned()).into());
+            return Err(usage(why));
         }
         Ok(self.arms.clone())
     }
@@ -328,7 +323,7 @@ impl Args {
             if self.threads.is_some() || self.copies.is_some() || !self.metrics.is_empty() {
                 let why =
                     "--threads, --copies and --metric are for your own command; give it after --";
-                return Err(Usage(why.to_owned()).into());
+                return Err(usage(why));
             }
             let mut workloads = self.workloads.clone();
             if workloads.is_empty() {
@@ -338,10 +333,10 @@ impl Args {
         }
         if !self.workloads.is_empty() {
             let why = "a study is of workloads or of your own command (after --), not of both";
-            return Err(Usage(why.to_owned()).into());
+            return Err(usage(why));
         }
         let spec = self.command_spec()?;
-        coretwin_workloads::command::check(&spec).map_err(Usage)?;
+        coretwin_workloads::command::check(&spec).map_err(usage)?;
         Ok(Subject::Command {
             spec: Box::new(spec),
             threads: self.threads.clone().unwrap_or(Counts::Default),
@@ -355,11 +350,8 @@ impl Args {
             Some("time") => {}
             Some(name) => {
                 let names: Vec<&str> = self.metrics.iter().map(|m| m.name.as_str()).collect();
-                let metric =
-                    metrics.iter_mut().find(|metric| metric.name == name).ok_or_else(|| {
-                        Usage(coretwin_base::suggest::unknown("metric", name, &names))
-                    })?;
-                metric.primary = true;
+                let found = metrics.iter_mut().find(|metric| metric.name == name);
+                found.ok_or_else(|| usage(unknown("metric", name, &names)))?.primary = true;
             }
             None => {
                 if let Some(first) = metrics.first_mut() {

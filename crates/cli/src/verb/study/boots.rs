@@ -8,7 +8,6 @@ use coretwin_lab::Error;
 use coretwin_lab::boots::{self, BootVisit};
 use coretwin_lab::host_machine::HostMachine;
 
-/// What this boot is good for.
 pub(super) enum Entry {
     /// For measuring; where boots are compared, for this visit.
     Visit(Option<BootVisit>),
@@ -69,7 +68,6 @@ pub(super) fn next(session: &Session) -> Option<NextBoot> {
     })
 }
 
-/// What to do now.
 pub(super) fn sentence(next: &NextBoot) -> String {
     let left = match next.boots_left {
         1 => "the last boot".to_owned(),

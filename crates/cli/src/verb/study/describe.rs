@@ -9,7 +9,6 @@ use coretwin_base::units::human_seconds;
 use coretwin_lab::estimate;
 use coretwin_stats::confidence;
 
-/// Blocks whose switches are listed one by one.
 const BLOCKS_LISTED: usize = 8;
 /// What taking one CPU offline or online costs, about, in seconds.
 const SWITCH_S_PER_CPU: f64 = 0.1;
@@ -92,7 +91,6 @@ pub(super) fn duration(plan: &Plan) -> Option<String> {
     })
 }
 
-/// What a study would do, for `--dry-run`.
 pub(super) fn describe(plan: &Plan) -> String {
     let mut text = headline(plan) + "\n\nArms (the first is the reference)\n";
     text.extend(plan.arms.iter().map(arm_line));
@@ -185,7 +183,6 @@ fn rules(plan: &Plan) -> String {
     text
 }
 
-/// Every switch of the first blocks, and what it takes.
 fn switches(plan: &Plan) -> String {
     let is_off = |arm: &PlanArm| arm.state == ArmState::Off;
     let all = plan.arms.iter().map(|arm| arm.cpus.len()).max().unwrap_or(0);
@@ -220,7 +217,6 @@ fn switches(plan: &Plan) -> String {
     text + "  at the end   the machine as it was found\n"
 }
 
-/// Every boot, in order.
 fn boots(plan: &Plan) -> String {
     let mut text = format!(
         "Boots        {}, one for every arm in every block; the study waits for each\n",

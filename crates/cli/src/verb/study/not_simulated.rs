@@ -7,10 +7,8 @@ use anyhow::Result;
 use coretwin_base::study::plan::Plan;
 use coretwin_lab::request::Request;
 
-/// There is no model of a machine.
 pub(super) enum Modelled {}
 
-/// Refuses every machine but the host.
 pub(super) fn model(args: &Args, asked: &Asked) -> Result<Option<Modelled>> {
     let is_simulated = match asked {
         Asked::New(_) => args.is_simulated(),

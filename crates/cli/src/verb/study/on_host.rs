@@ -24,7 +24,6 @@ impl Studied for HostMachine {
     }
 }
 
-/// The plan, for `--dry-run`.
 pub(super) fn plan(request: &Request) -> Result<Plan> {
     let root = Root::system();
     let mut plan = planning::draw(request, HOST, &with_smt_on(host::topology(&root)?)?)?;
@@ -63,7 +62,6 @@ pub(super) fn possible() -> Result<String> {
     ))
 }
 
-/// What would be done to the host, for `--dry-run`.
 pub(super) fn changes(plan: &Plan) -> Result<String> {
     let root = &Root::system();
     let mut text = String::new();
@@ -166,7 +164,6 @@ fn new(args: &Args, request: &Request, root: &Root) -> Result<Option<(Plan, Host
     Ok(Some((plan, machine)))
 }
 
-/// The machine of a study that is resumed.
 fn old(args: &Args, plan: &Plan, root: &Root) -> Result<Option<HostMachine>> {
     out::news(&headline(plan));
     arm_scheduler::possible(plan, root)?;

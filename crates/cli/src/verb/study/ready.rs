@@ -3,7 +3,7 @@
 
 use super::args::Args;
 use super::describe::duration;
-use crate::exit::Usage;
+use crate::exit::usage;
 use crate::session::Session;
 use crate::{host, out, resuming};
 use anyhow::Result;
@@ -15,11 +15,8 @@ use coretwin_lab::machine::Machine;
 use coretwin_lab::request::Request;
 use coretwin_store::Bundle;
 
-/// What is asked for.
 pub(super) enum Asked {
-    /// A new study.
     New(Box<Request>),
-    /// One that is resumed, by its own plan.
     Old(Bundle, Box<Plan>),
 }
 
@@ -30,7 +27,7 @@ impl Asked {
         if let Some(budget_s) = args.budget_given_s() {
             if plan.rules.budget_s.is_none() {
                 let why = "--budget: this study has none; its plan says how many blocks are run";
-                return Err(Usage(why.to_owned()).into());
+                return Err(usage(why));
             }
             plan.rules.budget_s = Some(budget_s);
         }
@@ -38,7 +35,6 @@ impl Asked {
     }
 }
 
-/// A machine that a study is run on.
 pub(super) trait Studied: Machine {
     /// This host, if it is that: it is checked and waited for before the first run, and put back after
     /// the last.
@@ -47,7 +43,6 @@ pub(super) trait Studied: Machine {
     }
 }
 
-/// A study that is ready to be measured.
 pub(super) struct Ready {
     pub(super) session: Session,
     pub(super) machine: Box<dyn Studied>,
@@ -55,7 +50,6 @@ pub(super) struct Ready {
     pub(super) lock: Option<HostLock>,
 }
 
-/// Stores the plan of a new study, and opens its session.
 pub(super) fn begin(args: &Args, plan: Plan, root: &Root) -> Result<Session> {
     let folder = args.out.clone().unwrap_or_else(|| resuming::new_folder("study"));
     let made = out::missing_parent(&folder);
@@ -66,7 +60,6 @@ pub(super) fn begin(args: &Args, plan: Plan, root: &Root) -> Result<Session> {
     Session::open(bundle, plan, root)
 }
 
-/// Opens the session of a study that is resumed.
 pub(super) fn resume(bundle: Bundle, plan: Plan, root: &Root) -> Result<Session> {
     out::news(&format!("{}.", out::results_go_to(bundle.folder(), None)));
     Session::open(bundle, plan, root)

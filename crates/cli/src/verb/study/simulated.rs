@@ -15,7 +15,6 @@ use coretwin_lab::simulated_machine::{Simulated, planning};
 
 impl Studied for Simulated {}
 
-/// The model of the machine that is asked for, if that is not the host.
 pub(super) fn model(args: &Args, asked: &Asked) -> Result<Option<Modelled>> {
     let name = &args.machine;
     match asked {
@@ -37,7 +36,6 @@ pub(super) fn model(args: &Args, asked: &Asked) -> Result<Option<Modelled>> {
     }
 }
 
-/// The plan of a new study.
 pub(super) fn plan(request: &Request, model: &Modelled) -> Result<Plan> {
     Ok(planning::draw(request, &model.described(), model.simulation(), model)?)
 }

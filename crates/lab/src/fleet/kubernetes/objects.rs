@@ -21,7 +21,6 @@ const FAILURES_PER_TASK: usize = 3;
 const MONITOR: &str = "coretwin-top";
 const MONITOR_PORT: u16 = 9741;
 
-/// ConfigMap and Job for these tasks; `tries` tells Jobs of one fleet apart.
 pub(super) fn job(
     options: &Kubernetes,
     plan: &FleetPlan,
@@ -128,7 +127,6 @@ fn command<'a>(options: &Kubernetes, plan: &'a FleetPlan) -> Vec<&'a str> {
     words
 }
 
-/// The live view on every node, for a monitor to read.
 pub(super) fn monitor(options: &Kubernetes) -> Value {
     let labels = json!({ "app": MONITOR });
     let address = format!("0.0.0.0:{MONITOR_PORT}");
@@ -168,7 +166,6 @@ pub(super) fn monitor(options: &Kubernetes) -> Value {
     }))
 }
 
-/// The object without the fields that have no value.
 fn filled(value: Value) -> Value {
     match value {
         Value::Object(fields) => {
@@ -180,18 +177,15 @@ fn filled(value: Value) -> Value {
     }
 }
 
-/// Objects as they are handed over.
 pub(super) fn text(objects: &[Value]) -> String {
     objects.iter().map(yaml::document).collect()
 }
 
-/// What `kubectl get pods -o json` prints.
 #[derive(Deserialize)]
 pub(super) struct PodList {
     pub(super) items: Vec<Pod>,
 }
 
-/// What is read of a pod.
 #[derive(Deserialize, Default)]
 #[serde(default)]
 pub(super) struct Pod {
@@ -251,7 +245,6 @@ impl Pod {
         tasks.value.as_ref()?.split(',').nth(index)?.parse().ok()
     }
 
-    /// Which Job of the fleet it is of.
     pub(super) fn tries(&self) -> Option<u32> {
         self.metadata.labels.get(TRY_LABEL)?.parse().ok()
     }

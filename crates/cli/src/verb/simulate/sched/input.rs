@@ -1,31 +1,25 @@
 //! Scenarios and speeds by what was typed: names of what is built in, or files.
 
-use crate::exit::Usage;
+use crate::exit::usage;
+use crate::options::named;
 use crate::verb::simulate::core::{advance, preset_of, progress};
 use crate::verb::simulate::file::text_of;
-use anyhow::{Result, anyhow};
-use coretwin_base::suggest;
+use anyhow::{Context, Result};
 use coretwin_lab::simulated_core::Cache;
 use coretwin_lab::simulated_kernel::Speeds;
 use coretwin_sim::kernel::scenario::{Scenario, rt_app, table};
 
-/// A scenario: built in, or a file, by whose ending it is read. `profile` is what tasks of an rt-app
-/// file compute.
 pub(crate) fn scenario_of(name: &str, profile: &str) -> Result<Scenario> {
-    let usage = |error: coretwin_sim::Error| anyhow!(Usage(error.to_string()));
     if name.ends_with(".json") {
         return rt_app::read(name, &text_of(name)?, profile).map_err(usage);
     }
     if name.contains('/') || name.ends_with(".toml") {
         return Scenario::read(name, &text_of(name)?).map_err(usage);
     }
-    Scenario::named(name).ok_or_else(|| {
-        let names: Vec<&str> = table::ALL.iter().map(|entry| entry.name).collect();
-        anyhow!(Usage(suggest::unknown("scenario", name, &names)))
-    })
+    named("scenario", name, table::ALL, |entry| entry.name).map_err(usage)?;
+    Scenario::named(name).context("a scenario of the table")
 }
 
-/// Speeds of a scenario's tasks on a processor.
 pub(crate) fn speeds_of(scenario: &Scenario, preset: &str) -> Result<Speeds> {
     let preset = preset_of(preset)?;
     let bar = progress();
