@@ -7,8 +7,8 @@ use coretwin_base::study::arm::KERNEL;
 use coretwin_base::study::plan::Plan;
 use coretwin_host::root::Root;
 use coretwin_lab::Error;
-use coretwin_lab::arm_scheduler::Scheduling;
 use coretwin_lab::host_machine::HostMachine;
+use coretwin_lab::switching::Scheduling;
 
 /// This program, also when its file was replaced since it started.
 pub(crate) const OURSELVES: &str = "/proc/self/exe";

@@ -11,7 +11,6 @@ use coretwin_base::account::{MethodName, Siblings};
 use coretwin_base::machine::topology::Topology;
 use coretwin_base::units::parse_duration;
 use coretwin_host::root::Root;
-use coretwin_host::topology::state_folder;
 use std::time::Duration;
 
 #[derive(Debug, Clone, clap::Args)]
@@ -68,8 +67,7 @@ impl Basis {
 
     /// What `cputime` measured on this processor last, of the work that is asked for.
     fn measured(&self, topology: &Topology) -> Result<Option<MeasuredFactors>> {
-        let state = state_folder(&Root::system(), &|name| std::env::var(name).ok());
-        let mut known = match coretwin_store::factors::read(&state) {
+        let mut known = match coretwin_store::factors::read(&host::state(&Root::system())) {
             // They were not asked for: without them there is the default, which says what it is.
             Err(error) if self.factors.is_none() => {
                 out::news(&format!("yields measured here are not used: {error}"));

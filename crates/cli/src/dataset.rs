@@ -1,7 +1,8 @@
 //! `--format parquet` of `report` and `fleet report`: tables in a folder, for other people's tools.
 
 use crate::exit::usage;
-use crate::{formats, out};
+use crate::options::format_value;
+use crate::out;
 use anyhow::Result;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use coretwin_base::column::Column;
@@ -23,7 +24,7 @@ impl<Render: Clone + Send + Sync> As<Format<Render>> {
         formats: &'static [Format<Render>],
     ) -> impl TypedValueParser<Value = Self> {
         let tables = PossibleValue::new(PARQUET).help("a folder of tables, named by --out");
-        let values = formats.iter().map(formats::value).chain([tables]);
+        let values = formats.iter().map(format_value).chain([tables]);
         PossibleValuesParser::new(values).map(|name| {
             let found = formats.iter().find(|format| format.name == name);
             found.map_or(Self::Tables, Self::Text)

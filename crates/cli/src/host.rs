@@ -8,27 +8,29 @@ use coretwin_base::machine::ways::WithoutSmt;
 use coretwin_host::root::Root;
 use coretwin_host::topology::{read, read_and_remember, state_folder};
 use coretwin_lab::probe;
+use std::path::PathBuf;
+
+/// Where this user's findings are kept.
+pub(crate) fn state(root: &Root) -> PathBuf {
+    state_folder(root, &|name| std::env::var(name).ok())
+}
 
 /// The topology below a root. That of the real machine is remembered, because the kernel forgets
 /// the siblings of a CPU that goes offline.
 pub(crate) fn topology(root: &Root) -> Result<Topology> {
-    let topology = if root.is_system() {
-        read_and_remember(root, &state_folder(root, &|name| std::env::var(name).ok()))
-    } else {
-        read(root)
-    };
+    let topology =
+        if root.is_system() { read_and_remember(root, &state(root)) } else { read(root) };
     topology.context("cannot read the topology of this machine")
 }
 
 pub(crate) fn probed(root: &Root) -> Option<Probe> {
-    let state = state_folder(root, &|name| std::env::var(name).ok());
-    if root.is_system() { probe::recall(root, &state) } else { None }
+    if root.is_system() { probe::recall(root, &state(root)) } else { None }
 }
 
 /// Remembers what a probe found, unless a better one is known. That the folder cannot be written is no error: a study then says
 /// that nothing was probed.
 pub(crate) fn remember(root: &Root, found: &Probe) {
-    let state = state_folder(root, &|name| std::env::var(name).ok());
+    let state = state(root);
     match probe::remember(root, &state, found) {
         Ok(None) => {}
         Ok(Some(better)) => crate::out::news(&format!(

@@ -8,7 +8,6 @@ mod consent;
 mod dataset;
 mod exit;
 mod findings;
-mod formats;
 mod host;
 mod metric;
 mod options;

@@ -1,8 +1,10 @@
 //! What several verbs read in their options: shares, limits, placements; and the seed nobody gives.
 
 use anyhow::Result;
+use clap::builder::{PossibleValue, PossibleValuesParser};
 use coretwin_base::machine::placement::Placement;
 use coretwin_base::suggest::unknown;
+use coretwin_report::Format;
 
 /// A seed nobody chose: from the kernel, and small enough to be typed again.
 pub(crate) fn drawn_seed() -> Result<u64> {
@@ -55,6 +57,15 @@ pub(crate) fn share(text: &str) -> Result<f64, String> {
     };
     let share = number.trim().parse::<f64>().map_err(|_| bad())? * scale;
     if share > 0.0 && share < 1.0 { Ok(share) } else { Err(bad()) }
+}
+
+/// `--format`: what it takes, its help and its completions are the tables of formats.
+pub(crate) fn formats<Render>(formats: &[Format<Render>]) -> PossibleValuesParser {
+    PossibleValuesParser::new(formats.iter().map(format_value))
+}
+
+pub(crate) fn format_value<Render>(format: &Format<Render>) -> PossibleValue {
+    PossibleValue::new(format.name).help(format.about)
 }
 
 #[cfg(test)]

@@ -20,13 +20,6 @@ struct BlockState {
     set_aside_before: u32,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Next {
-    /// It is complete (or was disturbed too often to be tried again).
-    Done,
-    Run(u32),
-}
-
 impl History {
     pub(crate) fn new(plan: &Plan, readings: Vec<Reading>) -> Self {
         let mut history = Self::default();
@@ -57,14 +50,14 @@ impl History {
 
     /// What to do next about a block. An attempt that was broken off is never continued: its
     /// readings would lie too far apart in time to be compared.
-    pub(crate) fn next(&self, plan: &Plan, phase: Phase, block: u32) -> Next {
-        let Some(state) = self.blocks.get(&(phase, block)) else { return Next::Run(0) };
+    pub(crate) fn next(&self, plan: &Plan, phase: Phase, block: u32) -> Option<u32> {
+        let Some(state) = self.blocks.get(&(phase, block)) else { return Some(0) };
         if state.taken < run_order::cells_in_block(plan, phase, block) {
-            return Next::Run(state.attempt + 1);
+            return Some(state.attempt + 1);
         }
         let again =
             state.set_aside_now.is_some() && state.set_aside_before < plan.rules.retries_max;
-        if again { Next::Run(state.attempt + 1) } else { Next::Done }
+        again.then_some(state.attempt + 1)
     }
 
     pub(crate) fn set_aside(&self, phase: Phase, block: u32) -> Option<&str> {

@@ -1,11 +1,11 @@
 //! The machine this program runs on.
 
-use crate::arm_scheduler::Scheduling;
 use crate::boots::ThisBoot;
 use crate::error::Error;
 use crate::launcher;
 use crate::machine::{Machine, MachineError, Measured, Stop};
 use crate::planning;
+use crate::switching::Scheduling;
 use crate::switching::Switching;
 use coretwin_base::machine::cpu_set::CpuSet;
 use coretwin_base::machine::environment::{Facts, Moment, Session};
@@ -165,11 +165,7 @@ impl HostMachine {
         )))
     }
 
-    pub fn session(&self, argv: Vec<String>) -> Session {
-        session(&self.root, argv)
-    }
-
-    pub fn environment(&self, arm: &str) -> (Facts, Moment) {
+    fn environment(&self, arm: &str) -> (Facts, Moment) {
         let topology = self.now.as_ref().unwrap_or(&self.topology);
         (
             environment::facts(&self.root, topology),
@@ -216,13 +212,6 @@ impl HostMachine {
             // Also one that went and came again is told, by its number.
             scheduler: State::read(&self.root).map(|state| (state.scheduler(), state.enable_seq)),
         }
-    }
-
-    fn schedule(&mut self, arm: &PlanArm) -> Result<(), MachineError> {
-        let Some(scheduling) = &mut self.scheduling else { return Ok(()) };
-        scheduling
-            .enter(&arm.scheduler)
-            .map_err(|why| MachineError::Refused(format!("arm {}: {why}", arm.label)))
     }
 
     /// The job, which is to find the scheduler that was in charge when the study came, where arms have
@@ -298,7 +287,11 @@ impl Machine for HostMachine {
         // CPUs come and go under the kernel's own scheduler.
         self.unload().map_err(|error| MachineError::Refused(error.to_string()))?;
         self.switch(arm)?;
-        self.schedule(arm)?;
+        if let Some(scheduling) = &mut self.scheduling {
+            let entered = scheduling.enter(&arm.scheduler);
+            let refused = |why| MachineError::Refused(format!("arm {}: {why}", arm.label));
+            entered.map_err(refused)?;
+        }
         self.rest(settle_s, stop)?;
         // The CPUs may have gone since the plan was drawn, or since the last block.
         let now = self.usable_now()?;

@@ -26,7 +26,7 @@ const SHOWN: usize = 4096;
 const WORKER: &str = "coretwin-worker";
 
 /// Where the worker's program is. Errors: a sentence saying where it was looked for.
-pub(crate) fn worker_path() -> Result<PathBuf, String> {
+pub fn worker_path() -> Result<PathBuf, String> {
     let own = std::env::current_exe()
         .map_err(|error| format!("cannot tell where this program is: {error}"))?;
     let beside = own.with_file_name(WORKER);

@@ -13,7 +13,6 @@
 
 #![forbid(unsafe_code)]
 
-pub mod arm_scheduler;
 pub mod arms;
 pub mod boots;
 pub mod cputime;
@@ -24,7 +23,7 @@ pub mod event;
 pub mod fleet;
 mod history;
 pub mod host_machine;
-mod launcher;
+pub mod launcher;
 #[cfg(feature = "sim")]
 pub mod live_scenario;
 pub mod machine;

@@ -4,7 +4,6 @@ use crate::boots::{BootVisit, due};
 use crate::engine::visits::Engine;
 use crate::error::Error;
 use crate::event::Event;
-use crate::history::Next;
 use crate::run_order::{self, Cell};
 use coretwin_base::study::command::CommandSpec;
 use coretwin_base::study::job::{Job, Work};
@@ -105,7 +104,7 @@ fn blocks(engine: &mut Engine<'_>) -> Result<StoppedBecause, Error> {
         if look.due && look.satisfied {
             return Ok(StoppedBecause::Target);
         }
-        while let Next::Run(attempt) = engine.history.next(engine.plan, Phase::Study, block) {
+        while let Some(attempt) = engine.history.next(engine.plan, Phase::Study, block) {
             if budget_ends_before_a_block(engine) {
                 return Ok(StoppedBecause::Budget);
             }
@@ -150,7 +149,7 @@ fn warm_up(engine: &mut Engine<'_>) -> Result<(), Error> {
 fn screen(engine: &mut Engine<'_>) -> Result<(), Error> {
     let Some(screening) = &engine.plan.screening else { return Ok(()) };
     for block in 0..screening.blocks {
-        while let Next::Run(attempt) = engine.history.next(engine.plan, Phase::Screen, block) {
+        while let Some(attempt) = engine.history.next(engine.plan, Phase::Screen, block) {
             engine.attempt(Phase::Screen, block, attempt)?;
         }
     }

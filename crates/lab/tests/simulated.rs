@@ -10,8 +10,8 @@ use coretwin_base::parameters::WorkloadSpec;
 use coretwin_base::random::Stream;
 use coretwin_base::schema::SCHEMA;
 use coretwin_base::simulation::Simulation;
-use coretwin_base::study::job::{Outcome, Work};
-use coretwin_base::study::plan::{Comparison, Plan, Protocol};
+use coretwin_base::study::job::{Job, Outcome, Work};
+use coretwin_base::study::plan::{Comparison, Plan, PlanArm, Protocol};
 use coretwin_base::study::reading::{Better, Reading};
 use coretwin_base::study::summary::StoppedBecause;
 use coretwin_lab::Error;
@@ -20,7 +20,7 @@ use coretwin_lab::event::{Event, Listener};
 use coretwin_lab::machine::Stop;
 use coretwin_lab::request::{Request, Subject};
 use coretwin_lab::simulated_machine::planning::{self, Known};
-use coretwin_lab::simulated_machine::{Cell, Described, Models, Simulated};
+use coretwin_lab::simulated_machine::{Described, Models, Simulated};
 use std::sync::Arc;
 use support::with_arms;
 
@@ -28,7 +28,6 @@ use support::with_arms;
 fn xeon() -> Described {
     Described {
         name: "test-xeon".to_owned(),
-        title: "a Xeon to test with".to_owned(),
         topology: Topology::regular(1, 1, 2),
         policies: ["linux-2.4.19", "linux-2.5.32"].map(str::to_owned).into(),
         is_articles: true,
@@ -53,7 +52,7 @@ fn asked(rows: &[&str], arms: &[&str]) -> Request {
 
 fn drawn(request: &Request, machine: &Described) -> Result<Plan, Error> {
     let simulation = Simulation {
-        title: machine.title.clone(),
+        title: "a Xeon to test with".to_owned(),
         is_articles: machine.is_articles,
         preset: None,
         fit: None,
@@ -80,20 +79,20 @@ impl Known for FewModels {
 
 /// Rooms cost; siblings bring a quarter; a seed moves it all by up to a percent.
 fn models() -> Arc<Models> {
-    Arc::new(|cell: &Cell<'_>| {
-        let Work::Builtin { workload, params } = &cell.job.work else {
+    Arc::new(|job: &Job, arm: &PlanArm| {
+        let Work::Builtin { workload, params } = &job.work else {
             return Outcome::failed("s", "not a workload", Better::Lower);
         };
-        let luck = Stream::new(cell.job.seed, "luck", 0).unit();
+        let luck = Stream::new(job.seed, "luck", 0).unit();
         let size = params.get("rooms").and_then(|rooms| rooms.as_int()).unwrap_or(1) as f64;
-        let gain = if cell.arm.smt == Some(true) { 1.25 } else { 1.0 };
+        let gain = if arm.smt == Some(true) { 1.25 } else { 1.0 };
         Outcome {
             schema: SCHEMA,
             value: Some(1e5 / size * gain * (1.0 + 0.01 * luck)),
             unit: workload.clone(),
             elapsed_s: size,
-            cpus_ran: cell.job.cpus.clone(),
-            cpus_allowed: cell.job.cpus.clone(),
+            cpus_ran: job.cpus.clone(),
+            cpus_allowed: job.cpus.clone(),
             failure: None,
             ..Outcome::failed("", "", Better::Higher)
         }

@@ -3,19 +3,17 @@
 
 #[cfg(feature = "fleet")]
 mod bundles;
-mod fail_on;
 #[cfg(feature = "fleet")]
 mod fleets;
 mod source;
 
 use crate::exit::{CELLS_FAILED, DONE, usage};
-use crate::options;
-use crate::{formats, out};
+use crate::{options, out};
 use anyhow::Result;
+use coretwin_base::study::comparison::{Change, Contrast, StudyComparison};
 use coretwin_report::{Brief, COMPARISON_FORMATS, Format, comparison_brief};
 use coretwin_stats::comparison::{compare, compare_as, folder_heads};
 use coretwin_stats::confidence;
-use fail_on::FailOn;
 use source::{Source, Stored};
 use std::path::PathBuf;
 
@@ -56,7 +54,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "DIR")]
     baseline: Option<PathBuf>,
     /// Form of the comparison (default: the answer in seven lines; text, where --out is given)
-    #[arg(long, value_parser = formats::of(COMPARISON_FORMATS))]
+    #[arg(long, value_parser = options::formats(COMPARISON_FORMATS))]
     format: Option<String>,
     /// Print all of it: short for --format text
     #[arg(long, conflicts_with = "format")]
@@ -68,7 +66,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "SHARE", value_parser = options::share)]
     margin: Option<f64>,
     /// Exit with status 1 if one of these holds (see below)
-    #[arg(long, value_name = "WHAT", value_delimiter = ',', value_parser = fail_on::parse)]
+    #[arg(long, value_name = "WHAT", value_delimiter = ',', value_parser = fail_on)]
     fail_on: Vec<FailOn>,
 }
 
@@ -76,21 +74,11 @@ pub(crate) fn run(args: &Args) -> Result<u8> {
     let sources =
         folders(args)?.iter().map(|folder| Source::read(folder)).collect::<Result<Vec<_>>>()?;
     let studies: Vec<&Stored> = sources.iter().filter_map(Source::study).collect();
-    let (answer, failed) = match studies.len() == sources.len() {
+    let failed = match studies.len() == sources.len() {
         #[cfg(feature = "fleet")]
         false => fleets::compared(args, sources)?,
         _ => of_studies(args, &studies)?,
     };
-    match answer {
-        Answer::Text(text) => out::to(args.out.as_deref(), &text)?,
-        Answer::Brief(brief) => {
-            out::brief(&brief.whole(
-                "more",
-                "the same with --full: every line and both machines",
-                "",
-            ))?;
-        }
-    }
     Ok(if failed { CELLS_FAILED } else { DONE })
 }
 
@@ -106,11 +94,6 @@ fn folders(args: &Args) -> Result<Vec<PathBuf>> {
     Ok(folders)
 }
 
-enum Answer {
-    Brief(Brief),
-    Text(String),
-}
-
 impl Args {
     /// The form that is asked for; `None` for the answer alone.
     fn format(&self) -> Option<&str> {
@@ -118,19 +101,23 @@ impl Args {
         self.format.as_deref().or(if is_brief { None } else { Some("text") })
     }
 
-    fn shown<T, Render: Fn(&[T]) -> String>(
+    fn show<T, Render: Fn(&[T]) -> String>(
         &self,
         formats: &[Format<Render>],
         brief: fn(&[T]) -> Brief,
         comparisons: &[T],
-    ) -> Answer {
-        let Some(name) = self.format() else { return Answer::Brief(brief(comparisons)) };
+    ) -> Result<()> {
+        let Some(name) = self.format() else {
+            let more = "the same with --full: every line and both machines";
+            return out::brief(&brief(comparisons).whole("more", more, ""));
+        };
         let format = formats.iter().find(|format| format.name == name);
-        Answer::Text(format.map(|format| (format.render)(comparisons)).unwrap_or_default())
+        let text = format.map(|format| (format.render)(comparisons)).unwrap_or_default();
+        out::to(self.out.as_deref(), &text)
     }
 }
 
-fn of_studies(args: &Args, studies: &[&Stored]) -> Result<(Answer, bool)> {
+fn of_studies(args: &Args, studies: &[&Stored]) -> Result<bool> {
     let comparisons = match studies {
         [first, second] => {
             vec![compare([&first.records(), &second.records()], args.margin).map_err(usage)?]
@@ -147,8 +134,58 @@ fn of_studies(args: &Args, studies: &[&Stored]) -> Result<(Answer, bool)> {
             (1..studies.len()).map(one).collect::<Result<Vec<_>, _>>()?
         }
     };
-    let answer = args.shown(COMPARISON_FORMATS, comparison_brief, &comparisons);
+    args.show(COMPARISON_FORMATS, comparison_brief, &comparisons)?;
     let mut conditions = args.fail_on.iter();
-    let failed = conditions.any(|condition| comparisons.iter().any(|one| condition.holds(one)));
-    Ok((answer, failed))
+    Ok(conditions.any(|condition| comparisons.iter().any(|one| condition.holds(one))))
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum FailOn {
+    Worse,
+    EffectWorse,
+    ValueWorse,
+    Inconclusive,
+    Unmatched,
+}
+
+const FAIL_ON: [(&str, FailOn); 5] = [
+    ("worse", FailOn::Worse),
+    ("effect-worse", FailOn::EffectWorse),
+    ("value-worse", FailOn::ValueWorse),
+    ("inconclusive", FailOn::Inconclusive),
+    ("unmatched", FailOn::Unmatched),
+];
+
+fn fail_on(word: &str) -> Result<FailOn, String> {
+    options::named("condition", word, FAIL_ON, |(name, _)| name).map(|(_, condition)| condition)
+}
+
+/// Whether data that could have decided did not.
+fn is_open(contrast: &Contrast) -> bool {
+    matches!(contrast.change, None | Some(Change::Inconclusive))
+}
+
+impl FailOn {
+    fn holds(self, comparison: &StudyComparison) -> bool {
+        let is_worse = |contrast: &Contrast| contrast.is_regression(comparison.confidence);
+        let mut suites = comparison.suites.iter().map(|line| &line.interaction);
+        match self {
+            Self::Worse => {
+                Self::EffectWorse.holds(comparison) || Self::ValueWorse.holds(comparison)
+            }
+            Self::EffectWorse => {
+                suites.any(is_worse)
+                    || comparison.effects.iter().any(|line| is_worse(&line.interaction))
+            }
+            Self::ValueWorse => {
+                let mut lines = comparison.value_suites.iter().chain(&comparison.values);
+                lines.any(|line| is_worse(&line.contrast))
+            }
+            Self::Inconclusive => suites.any(is_open),
+            Self::Unmatched => comparison
+                .studies
+                .iter()
+                .any(|study| !study.rows_only.is_empty() || !study.arms_only.is_empty()),
+        }
+    }
 }

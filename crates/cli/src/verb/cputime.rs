@@ -1,17 +1,17 @@
 //! `coretwin cputime`: the note's experiment.
 
 mod args;
-mod results;
-
-pub(crate) use args::Args;
 
 use crate::exit::{CELLS_FAILED, DONE, INTERRUPTED, Kept, TOO_BUSY, refuse_slips, usage};
 use crate::session::{Means, Session};
 use crate::{findings, host, out, quiet, resuming, signals};
 use anyhow::{Context, Result};
 use coretwin_base::account::cputime::Relation;
-use coretwin_base::account::cputime::result::CputimeSummary;
+use coretwin_base::account::cputime::result::{CputimeSummary, MeasuredFactors};
+use coretwin_base::machine::cpu_set::CpuSet;
+use coretwin_base::machine::environment::Environment;
 use coretwin_base::machine::topology::Topology;
+use coretwin_base::schema::SCHEMA;
 use coretwin_base::study::command::CommandSpec;
 use coretwin_base::study::job::RunAs;
 use coretwin_base::study::plan::Plan;
@@ -19,13 +19,15 @@ use coretwin_base::study::summary::StoppedBecause;
 use coretwin_host::root::Root;
 use coretwin_host::{lock, user};
 use coretwin_lab::cputime::{self, Request, data, pair};
-use coretwin_lab::host_machine::HostMachine;
+use coretwin_lab::host_machine::{HostMachine, now_utc};
 use coretwin_lab::machine::Stop;
 use coretwin_lab::probe;
-use coretwin_store::{Bundle, ENVIRONMENT, PLAN};
+use coretwin_store::{Bundle, ENVIRONMENT, PLAN, factors};
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
+
+pub(crate) use args::Args;
 
 const DATA: &str = "work.data";
 /// How much of it is compressed to find out how fast this machine is, in bytes.
@@ -123,7 +125,7 @@ fn measure(
     let summary = findings::of_cputime(plan, readings, stopped)?;
     findings::save_cputime(bundle, &summary)?;
     if readings.len() > taken && stopped != StoppedBecause::Interrupted {
-        let kept = results::keep_factors(plan, environment, &summary)?;
+        let kept = keep_factors(plan, environment, &summary)?;
         if is_full {
             out::news(&kept);
         }
@@ -188,7 +190,7 @@ impl Begin<'_> {
 
 /// What was asked for, with the generated data in that folder.
 fn request(args: &Args, topology: &Topology, folder: &Path) -> Result<Request> {
-    let probed = results::probed();
+    let probed = probed();
     let pair = pair::choose(topology, args.pair, &probed)?;
     let (work, about) = work(args, folder);
     coretwin_workloads::command::check(&work).map_err(usage)?;
@@ -248,4 +250,47 @@ fn headline(request: &Request) -> String {
 fn make_data(folder: &Path, seed: u64, bytes: Option<u64>) -> Result<()> {
     let Some(bytes) = bytes else { return Ok(()) };
     out::file(&folder.join(DATA), data::text(seed, bytes as usize))
+}
+
+/// Groups of CPUs that `probe` found to share a core, since this boot.
+fn probed() -> Vec<CpuSet> {
+    probe::recall(&Root::system(), &host::state(&Root::system()))
+        .map_or_else(Vec::new, |probe| probe.groups)
+}
+
+/// Keeps slowdown and yield for accounting, where they are those of a core; whether they are kept.
+fn keep_factors(
+    plan: &Plan,
+    environment: &Environment,
+    summary: &CputimeSummary,
+) -> Result<String> {
+    let Some(factors) = summary.factors else {
+        let why = match summary.cpus.relation.is_smt() {
+            true => "one spinner on the sibling was not measured",
+            false => "these CPUs are not known to share a core",
+        };
+        return Ok(format!("no factors are kept for accounting: {why}"));
+    };
+    if plan.topology.is_emulated() {
+        return Ok("no factors are kept for accounting: this processor is emulated".to_owned());
+    }
+    let facts = environment.facts.values().next_back();
+    let fact = |name: &str| {
+        facts.and_then(|facts| facts.get(name)).cloned().unwrap_or_else(|| "unknown".to_owned())
+    };
+    let measured = MeasuredFactors {
+        schema: SCHEMA,
+        measured_utc: now_utc(),
+        cpu_model: fact("cpu.model"),
+        kernel: fact("kernel.release"),
+        hypervisor: fact("hypervisor"),
+        work: summary.work.clone(),
+        neighbour: summary.spinner.clone(),
+        cpus: summary.cpus.clone(),
+        topology_trust: summary.topology_trust,
+        factors,
+        blocks: summary.blocks,
+    };
+    let path = factors::append(&host::state(&Root::system()), &measured)?;
+    Ok(format!("slowdown and yield are kept for accounting in {}", path.display()))
 }

@@ -7,7 +7,7 @@ use coretwin_base::machine::cpu_set::CpuSet;
 use coretwin_base::units::{human_seconds, parse_duration};
 use coretwin_host::lock;
 use coretwin_host::root::Root;
-use coretwin_lab::probe::{self, Request};
+use coretwin_lab::probe::{self, Options, Request};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 #[derive(clap::Args)]
@@ -55,13 +55,10 @@ enum Kind {
 pub(crate) fn run(args: &Args) -> Result<u8> {
     let root = Root::system();
     let topology = host::topology(&root)?;
-    let request = Request {
-        cpus: args.cpus.clone().unwrap_or_else(|| topology.allowed.clone()),
-        budget_s: args.budget.as_secs_f64(),
-        exclusive: args.exclusive,
-        caches: args.kind == Kind::All,
-        seed: args.seed,
-    };
+    let cpus = args.cpus.clone().unwrap_or_else(|| topology.allowed.clone());
+    let (budget_s, caches) = (args.budget.as_secs_f64(), args.kind == Kind::All);
+    let options = Options { cpus, budget_s, caches, seed: args.seed };
+    let request = Request { options, exclusive: args.exclusive };
     probe::check(&topology, &request)?;
     // A study would be disturbed by it, and it by a study.
     let _lock = lock::acquire(&root)?;
@@ -70,14 +67,14 @@ pub(crate) fn run(args: &Args) -> Result<u8> {
     out::news(&format!(
         "Loading CPUs {} in bursts, for about {} if nobody disturbs it and {} at most; Ctrl-C \
          stops it.",
-        request.cpus,
+        request.options.cpus,
         human_seconds(expected_s),
-        human_seconds(request.budget_s)
+        human_seconds(budget_s)
     ));
-    let bar = bar(request.budget_s);
+    let bar = bar(budget_s);
     let found = probe::probe(&root, &topology, &request, &stop, &mut |elapsed_s| {
         bar.set_position((elapsed_s * 10.0) as u64);
-        bar.set_message(format!("{} left at most", human_seconds(request.budget_s - elapsed_s)));
+        bar.set_message(format!("{} left at most", human_seconds(budget_s - elapsed_s)));
     });
     bar.finish_and_clear();
     let found = found?;

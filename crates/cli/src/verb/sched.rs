@@ -1,13 +1,9 @@
 //! `coretwin sched`: the scheduler with one queue per physical core, on a live kernel.
 
 pub(crate) mod doctor;
-mod facts;
 mod keep;
-mod live;
-mod metrics;
 #[cfg(feature = "sim")]
 mod scenario;
-mod start;
 mod status;
 mod stop;
 mod view;
@@ -130,7 +126,7 @@ const GLANCE: Duration = Duration::from_millis(50);
 pub(crate) fn run(args: &Args) -> Result<u8> {
     let root = Root::system();
     match &args.what {
-        What::Start { set, detach } => start::run(&root, &set.wish()?, *detach),
+        What::Start { set, detach } => keep::start(&root, &set.wish()?, *detach),
         What::Status(how) => status::run(&root, how),
         What::Stop => stop::run(&root),
         What::Doctor { root: None, json } => doctor::run(&root, *json),

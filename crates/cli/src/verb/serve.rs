@@ -2,15 +2,15 @@
 
 use crate::exit::{DONE, usage};
 use crate::{out, signals};
-use anyhow::{Context, Result};
+use anyhow::Result;
 use coretwin_base::schema::SCHEMA;
+use coretwin_lab::launcher::worker_path;
 use coretwin_workloads::chat::serve::{ChatOptions, Variant, serve_chat};
 use coretwin_workloads::serve::ServeEvent;
 use coretwin_workloads::tbench::protocol;
 use coretwin_workloads::tbench::serve::{TbenchOptions, serve_tbench};
 use serde_json::json;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::path::PathBuf;
 use std::time::Duration;
 
 #[derive(clap::Args)]
@@ -99,24 +99,12 @@ fn tbench(args: &Args) -> Result<u8> {
     let options = TbenchOptions {
         address: SocketAddr::new(args.address, args.port.unwrap_or(protocol::PORT)),
         threads: args.workload == "tbench-threads",
-        worker: worker()?,
+        worker: worker_path().map_err(anyhow::Error::msg)?,
         patience: args.patience(),
         once: args.once,
     };
     serve_tbench(&options, || stop.raised(), |event| tell(&event, args.json))?;
     Ok(DONE)
-}
-
-/// The worker's executable, which stands beside this one.
-fn worker() -> Result<PathBuf> {
-    let own = std::env::current_exe().context("finding this program")?;
-    let worker = own.with_file_name("coretwin-worker");
-    anyhow::ensure!(
-        worker.is_file(),
-        "the program coretwin-worker is missing; it belongs beside coretwin, at {}",
-        worker.display()
-    );
-    Ok(worker)
 }
 
 fn tell(event: &ServeEvent, json: bool) {

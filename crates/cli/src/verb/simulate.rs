@@ -2,13 +2,16 @@
 
 mod calibrate;
 pub(crate) mod core;
-pub(crate) mod file;
 mod import;
 pub(crate) mod sched;
 pub(crate) mod sweep;
 
+use crate::exit::usage;
 use anyhow::Result;
 use clap::Subcommand;
+use coretwin_base::caps;
+use std::fs::File;
+use std::path::Path;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -38,4 +41,15 @@ pub(crate) fn run(args: &Args) -> Result<u8> {
         What::Calibrate(args) => calibrate::run(args),
         What::Import(args) => import::run(args),
     }
+}
+
+/// Whether a name is that of a file: it has a slash, or ends in `.toml`.
+pub(crate) fn is_file(name: &str) -> bool {
+    name.contains('/') || Path::new(name).extension().is_some_and(|end| end == "toml")
+}
+
+pub(crate) fn text_of(file: &str) -> Result<String> {
+    let cap = if file.ends_with(".json") { &caps::RT_APP } else { &caps::MODEL };
+    let text = File::open(file).and_then(|file| cap.text(file));
+    text.map_err(|error| usage(format!("cannot read {file}: {error}")))
 }

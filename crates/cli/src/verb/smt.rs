@@ -8,7 +8,7 @@ use crate::exit::{DONE, usage};
 use anyhow::{Context, Result};
 use coretwin_base::machine::topology::{SmtControl, Topology};
 use coretwin_host::root::Root;
-use coretwin_host::smt::guard::{self, Identity, Launch, Start};
+use coretwin_host::smt::guard::{self, Identity, Start};
 use coretwin_host::smt::kernel::SystemKernel;
 use coretwin_host::smt::saved::Slot;
 use coretwin_host::smt::target::Target;
@@ -144,10 +144,6 @@ struct Done {
     differences: Vec<coretwin_host::smt::restore::Difference>,
     left_to_do: Vec<String>,
     warnings: Vec<String>,
-}
-
-fn guardian() -> Launch {
-    Launch::ourselves()
 }
 
 /// A number of CPUs per core that no core has.

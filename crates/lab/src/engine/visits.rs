@@ -5,7 +5,7 @@ use crate::cputime;
 use crate::error::Error;
 use crate::estimate::{Estimate, attempts_left};
 use crate::event::{Event, Listener};
-use crate::history::{History, Next};
+use crate::history::History;
 use crate::machine::{Machine, MachineError, Measured, Stop};
 use crate::rows;
 use crate::run_order::{self, Cell};
@@ -271,7 +271,7 @@ impl Engine<'_> {
 
     pub(crate) fn blocks_done(&self) -> u32 {
         (0..self.plan.blocks_max())
-            .take_while(|block| self.history.next(self.plan, Phase::Study, *block) == Next::Done)
+            .take_while(|block| self.history.next(self.plan, Phase::Study, *block).is_none())
             .count() as u32
     }
 

@@ -58,14 +58,14 @@ fn end_of(mut from: impl Read) -> Vec<u8> {
 }
 
 /// Runs a program of the cluster to its end; what it printed. `None` if it is not installed here.
-pub(super) fn asked(program: &str, args: &[String]) -> Result<Option<String>, String> {
+pub(super) fn asked(program: &str, args: &[&str]) -> Result<Option<String>, String> {
     let text = asked_for(program, args, |out| caps::ANSWER.read(out))?;
     Ok(text.map(|text| String::from_utf8_lossy(&text).into_owned()))
 }
 
 pub(super) fn asked_for<T>(
     program: &str,
-    args: &[String],
+    args: &[&str],
     take: impl FnOnce(&mut ChildStdout) -> io::Result<T>,
 ) -> Result<Option<T>, String> {
     match listen(Command::new(program).args(args), &[], take) {

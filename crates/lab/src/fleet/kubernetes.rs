@@ -214,11 +214,9 @@ impl Kubernetes {
         words: &[&str],
         take: impl FnOnce(&mut ChildStdout) -> io::Result<T>,
     ) -> Result<T, Error> {
-        let mut args: Vec<String> = Vec::new();
-        if let Some(namespace) = &self.namespace {
-            args.push(format!("--namespace={namespace}"));
-        }
-        args.extend(words.iter().map(|&word| word.to_owned()));
+        let namespace = self.namespace.as_ref().map(|name| format!("--namespace={name}"));
+        let args: Vec<&str> =
+            namespace.as_deref().into_iter().chain(words.iter().copied()).collect();
         match asked_for("kubectl", &args, take) {
             Ok(Some(said)) => Ok(said),
             Ok(None) => Err(Error::NotPossible(format!(

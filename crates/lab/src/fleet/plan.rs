@@ -4,19 +4,6 @@ use coretwin_base::fleet::plan::{EngineOptions, FleetPlan, FleetSubject, Task};
 use coretwin_base::random::Stream;
 use coretwin_base::schema::SCHEMA;
 
-#[derive(Debug, Clone)]
-pub struct FleetRequest {
-    /// Who runs it, with a place for every task.
-    pub engine: EngineOptions,
-    pub names: Vec<String>,
-    /// Simulated machines to study instead of those the tasks run on, shared out in turn; none: the
-    /// tasks' own.
-    pub machines: Vec<String>,
-    pub program: String,
-    pub subject: FleetSubject,
-    pub seed: u64,
-}
-
 fn strings(record: &serde_json::Value) -> Vec<String> {
     match record {
         serde_json::Value::String(text) => vec![text.clone()],
@@ -26,16 +13,22 @@ fn strings(record: &serde_json::Value) -> Vec<String> {
     }
 }
 
-/// Draws the plan; its digest is filled in when it is stored. Errors: if there is no task, or a
-/// text has a control character in it: in a script for Slurm a line end would begin a line of its
-/// own.
-pub fn draw(request: FleetRequest) -> Result<FleetPlan, String> {
-    let FleetRequest { engine, names, machines, program, subject, seed } = request;
+/// Draws the plan; its digest is filled in when it is stored. `machines` are simulated ones to study
+/// instead of those the tasks run on, shared out in turn. Errors: if there is no task, or a text has a
+/// control character in it: in a script for Slurm a line end would begin a line of its own.
+pub fn draw(
+    engine: EngineOptions,
+    names: Vec<String>,
+    machines: &[String],
+    program: String,
+    subject: FleetSubject,
+    seed: u64,
+) -> Result<FleetPlan, String> {
     if names.is_empty() {
         return Err("there is no machine in it".to_owned());
     }
     let told = serde_json::to_value(&engine).map_err(|error| error.to_string())?;
-    let texts = names.iter().chain(&machines).chain([&program]);
+    let texts = names.iter().chain(machines).chain([&program]);
     if let Some(text) =
         texts.cloned().chain(strings(&told)).find(|text| text.contains(char::is_control))
     {

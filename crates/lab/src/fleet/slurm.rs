@@ -86,7 +86,7 @@ impl Engine for Slurm {
 
     fn run_again(&self) -> Option<Result<(), String>> {
         let job = std::env::var("SLURM_JOB_ID").ok()?;
-        Some(match asked("scontrol", &["requeue".to_owned(), job]) {
+        Some(match asked("scontrol", &["requeue", &job]) {
             Ok(Some(_)) => Ok(()),
             Ok(None) => Err("there is no scontrol on this node".to_owned()),
             Err(why) => Err(why),
@@ -187,13 +187,16 @@ impl Submission<'_> {
             self.refused(tasks, &why);
             return Ok(());
         }
-        let mut args = vec!["--parsable".to_owned(), format!("--array={}", ranges(tasks))];
-        args.extend(match place {
+        let array = format!("--array={}", ranges(tasks));
+        let script = self.call.fleet.path(SCRIPT).display().to_string();
+        let place_option = match place {
             SlurmPlace::Any => None,
             SlurmPlace::Node(node) => Some(format!("--nodelist={node}")),
             SlurmPlace::Constraint(feature) => Some(format!("--constraint={feature}")),
-        });
-        args.push(self.call.fleet.path(SCRIPT).display().to_string());
+        };
+        let mut args = vec!["--parsable", &array];
+        args.extend(place_option.as_deref());
+        args.push(&script);
         match asked("sbatch", &args) {
             Err(why) if is_limit(&why) && tasks.len() > 1 => {
                 let (first, second) = tasks.split_at(tasks.len() / 2);
@@ -294,9 +297,8 @@ fn job_name(plan: &FleetPlan) -> String {
 }
 
 fn queue(plan: &FleetPlan) -> Result<BTreeMap<u32, Known>, Error> {
-    let args = ["--noheader", "--array", "--states=all", "--format=%K|%T|%r|%N|%A"];
-    let mut args: Vec<String> = args.map(str::to_owned).to_vec();
-    args.push(format!("--name={}", job_name(plan)));
+    let name = format!("--name={}", job_name(plan));
+    let args = ["--noheader", "--array", "--states=all", "--format=%K|%T|%r|%N|%A", &name];
     match asked("squeue", &args) {
         Ok(Some(text)) => Ok(parse_queue(&text)),
         Ok(None) => Err(Error::NotPossible(
@@ -381,10 +383,9 @@ fn reason_in_words(reason: &str, job: &str) -> String {
 
 /// What accounting has of the fleet's jobs; nothing where there is no accounting.
 fn history(plan: &FleetPlan) -> BTreeMap<u32, Known> {
-    let args = ["--noheader", "--allocations", "--parsable2", "--array", "--starttime=now-30days"];
-    let mut args: Vec<String> = args.map(str::to_owned).to_vec();
-    args.push("--format=JobID,State,NodeList".to_owned());
-    args.push(format!("--name={}", job_name(plan)));
+    let (name, since) = (format!("--name={}", job_name(plan)), "--starttime=now-30days");
+    let args = ["--noheader", "--allocations", "--parsable2", "--array", since];
+    let args = [&args[..], &["--format=JobID,State,NodeList", &name]].concat();
     let text = asked("sacct", &args).ok().flatten().unwrap_or_default();
     let mut known = BTreeMap::new();
     for line in text.lines() {
@@ -419,7 +420,7 @@ fn ranges(tasks: &[u32]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fleet::plan::{FleetRequest, draw};
+    use crate::fleet::plan::draw;
     use coretwin_base::fleet::plan::{EngineOptions, FleetSubject};
     use expect_test::expect;
 
@@ -437,15 +438,11 @@ mod tests {
 
     #[test]
     fn the_script_is_what_a_cluster_needs() {
-        let mut plan = draw(FleetRequest {
-            engine: EngineOptions::of("slurm", &slurm()).expect("options"),
-            names: vec!["any-0".to_owned(), "n1".to_owned()],
-            machines: Vec::new(),
-            program: "/opt/core twin/coretwin".to_owned(),
-            subject: FleetSubject::Study(vec!["chat".to_owned()]),
-            seed: 1,
-        })
-        .expect("a plan");
+        let engine = EngineOptions::of("slurm", &slurm()).expect("options");
+        let names = vec!["any-0".to_owned(), "n1".to_owned()];
+        let study = FleetSubject::Study(vec!["chat".to_owned()]);
+        let program = "/opt/core twin/coretwin".to_owned();
+        let mut plan = draw(engine, names, &[], program, study, 1).expect("a plan");
         plan.digest = "0123456789abcdef".repeat(4);
         let script = slurm().script("/shared/fleet", &plan);
         expect![[r#"

@@ -14,10 +14,9 @@ use crate::error::Error;
 use crate::parallel;
 use coretwin_base::caps;
 use coretwin_base::fleet::MemberState;
-use coretwin_base::fleet::plan::FleetPlan;
 use coretwin_store::Extent;
 use coretwin_store::fleet_bundle::FleetBundle;
-use coretwin_store::fleet_folder::{BUNDLES, FLEET, FleetFolder, bundles_in};
+use coretwin_store::fleet_folder::{BUNDLES, FLEET, bundles_in};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -98,8 +97,8 @@ impl Engine for Ssh {
                 return None;
             }
             let remote = self.remote(call, task);
-            let name = remote.name();
-            held(&running).insert(task, remote.clone());
+            let name = remote.host().name();
+            held(&running).insert(task, remote);
             let found = remote.run(|what| (call.say)(&format!("{name}: {what}")));
             held(&running).remove(&task);
             let (text, known) = match found {
@@ -118,7 +117,7 @@ impl Engine for Ssh {
                 while !ended.load(Ordering::Relaxed) {
                     if call.stop.raised() {
                         (call.say)("telling the hosts to stop; what they measured is kept");
-                        let hosts: Vec<Remote<'_>> = held(&running).values().cloned().collect();
+                        let hosts: Vec<Remote<'_>> = held(&running).values().copied().collect();
                         hosts.iter().for_each(Remote::stop);
                         return;
                     }
@@ -143,16 +142,8 @@ impl Engine for Ssh {
 }
 
 impl Ssh {
-    fn remote<'a>(&self, call: &Call<'a>, task: u32) -> Remote<'a> {
-        Remote {
-            fleet: call.fleet,
-            plan: call.plan,
-            program: call.program,
-            options: self.options.clone(),
-            host: self.hosts[task as usize].clone(),
-            install: self.install,
-            task,
-        }
+    fn remote<'a>(&'a self, call: &'a Call<'a>, task: u32) -> Remote<'a> {
+        Remote { ssh: self, call, task }
     }
 }
 
@@ -160,14 +151,11 @@ fn held<T>(lock: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     lock.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-#[derive(Clone)]
+/// A host, and the task that is for it.
+#[derive(Clone, Copy)]
 struct Remote<'a> {
-    fleet: &'a FleetFolder,
-    plan: &'a FleetPlan,
-    program: &'a Path,
-    options: Vec<String>,
-    host: SshHost,
-    install: bool,
+    ssh: &'a Ssh,
+    call: &'a Call<'a>,
     task: u32,
 }
 
@@ -177,30 +165,30 @@ enum Ended {
 }
 
 impl Remote<'_> {
-    fn name(&self) -> String {
-        self.host.name()
+    fn host(&self) -> &SshHost {
+        &self.ssh.hosts[self.task as usize]
     }
 
     /// The folder on the host, below the home of the user there.
     fn folder(&self) -> String {
-        format!(".coretwin-fleet/{}-{}", self.plan.short(), self.task)
+        format!(".coretwin-fleet/{}-{}", self.call.plan.short(), self.task)
     }
 
     fn coretwin(&self) -> String {
-        if self.install {
+        if self.ssh.install {
             // A path, so that the program finds its worker beside itself.
             return format!("./{}/coretwin", self.folder());
         }
-        quoted(&self.plan.program)
+        quoted(&self.call.plan.program)
     }
 
     fn run(&self, say: impl Fn(&str)) -> Result<Ended, String> {
         let folder = self.folder();
-        self.put(&self.fleet.path(FLEET), FLEET, "644")?;
-        if self.install {
+        self.put(&self.call.fleet.path(FLEET), FLEET, "644")?;
+        if self.ssh.install {
             say("copying the program");
             for name in ["coretwin", "coretwin-worker"] {
-                self.put(&self.program.with_file_name(name), name, "755")?;
+                self.put(&self.call.program.with_file_name(name), name, "755")?;
             }
         }
         say("running");
@@ -238,7 +226,7 @@ impl Remote<'_> {
         if !is_plain_name(&name) {
             return Err(format!("it calls its bundle '{path}', which is no file name"));
         }
-        let home = self.fleet.path(BUNDLES);
+        let home = self.call.fleet.path(BUNDLES);
         // In a folder of its own until it is known to be whole; its name is part of what is checked.
         let part = home.join(format!(".part-{}", self.task));
         let kept = self.copy(&part, &name).and_then(|copy| keep(&home, &copy, &name, self));
@@ -293,7 +281,7 @@ impl Remote<'_> {
         if let Some(Err(why)) = bundle.map(|path| self.fetch(path)) {
             return Some(Known::Failed(why));
         }
-        said("running: ").map(|_| Known::Running(format!("on {}", self.name())))
+        said("running: ").map(|_| Known::Running(format!("on {}", self.host().name())))
     }
 
     fn ask(&self, script: &str, input: &[u8]) -> Result<Said<String>, String> {
@@ -311,10 +299,10 @@ impl Remote<'_> {
     ) -> Result<Said<T>, String> {
         let mut command = Command::new("ssh");
         command
-            .args(&self.options)
-            .args(&self.host.options)
+            .args(&self.ssh.options)
+            .args(&self.host().options)
             .args(OPTIONS)
-            .arg(&self.host.destination)
+            .arg(&self.host().destination)
             // Whatever shell the user has there, it starts this one.
             .arg(format!("exec sh -c {}", quoted(script)))
             .process_group(0);
@@ -336,7 +324,7 @@ impl Remote<'_> {
         match answer.status.code().unwrap_or(-1) {
             NO_PROGRAM => format!(
                 "has no {} ({said}); draw the fleet with --program PATH, or with --install",
-                self.plan.program
+                self.call.plan.program
             ),
             status => format!("failed with status {status}: {said}"),
         }
@@ -353,7 +341,7 @@ fn keep(
     let bundle = FleetBundle::read(fetched, Extent::Report)
         .map_err(|error| format!("its bundle: {error}"))?;
     if (bundle.manifest.fleet.as_str(), bundle.manifest.task)
-        != (remote.plan.digest.as_str(), remote.task)
+        != (remote.call.plan.digest.as_str(), remote.task)
     {
         return Err("its bundle is of another fleet or task".to_owned());
     }

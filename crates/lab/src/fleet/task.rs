@@ -32,12 +32,6 @@ pub struct TaskHere<'a> {
     pub node: String,
 }
 
-/// Held while a task runs on a machine; the kernel releases it however the holder dies.
-#[derive(Debug)]
-pub struct TaskLock {
-    _file: File,
-}
-
 impl TaskHere<'_> {
     pub fn folder(&self) -> PathBuf {
         self.fleet.path(WORK).join(format!("task-{:04}-{}", self.task.number, self.machine))
@@ -47,7 +41,7 @@ impl TaskHere<'_> {
         self.folder().join("study")
     }
 
-    pub(crate) fn try_lock(&self) -> Result<Option<TaskLock>, Error> {
+    pub(crate) fn try_lock(&self) -> Result<Option<File>, Error> {
         let folder = self.folder();
         let problem = |error: std::io::Error| {
             Error::NotPossible(format!("cannot write {}: {error}", folder.display()))
@@ -62,12 +56,12 @@ impl TaskHere<'_> {
         }
         file.set_len(0).map_err(problem)?;
         file.write_all(std::process::id().to_string().as_bytes()).map_err(problem)?;
-        Ok(Some(TaskLock { _file: file }))
+        Ok(Some(file))
     }
 
     /// Takes the task's lock, and waits for another try of it to end. Errors: as
     /// [`Self::try_lock`]; [`MachineError::Stopped`] if `stop` is raised meanwhile.
-    pub fn lock(&self, stop: &Stop) -> Result<TaskLock, Error> {
+    pub fn lock(&self, stop: &Stop) -> Result<File, Error> {
         loop {
             if let Some(lock) = self.try_lock()? {
                 return Ok(lock);

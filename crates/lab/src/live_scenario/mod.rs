@@ -6,7 +6,6 @@
 //! starts; `exec` costs nothing here. What is compared are numbers of things, never times: the
 //! machine is not the simulated one.
 
-mod objects;
 mod task;
 
 use crate::error::Error;
@@ -15,7 +14,6 @@ use coretwin_sim::kernel::program::Step;
 use coretwin_sim::kernel::scenario::Scenario;
 use coretwin_sim::kernel::view::Class;
 use coretwin_sim::kernel::work::Work;
-use objects::Objects;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,7 +21,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
-use task::{Birth, Run, Task, spawn};
+use task::{Birth, Objects, Run, Task, spawn};
 
 const TASKS_MAX: u32 = 2000;
 

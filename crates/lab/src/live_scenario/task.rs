@@ -1,15 +1,18 @@
 //! One task: a thread that goes through the steps of its program.
 
-use super::objects::{Objects, number};
 use coretwin_base::machine::cpu_set::{CpuId, CpuSet};
 use coretwin_base::random::Stream;
-use coretwin_sim::kernel::program::{Access, Amount, Children, Step};
+use coretwin_sim::kernel::program::{Access, Amount, Children, Step, Which};
 use coretwin_sim::kernel::view::Class;
 use coretwin_sim::kernel::work::Work;
 use coretwin_workloads::real_time::RealTime;
 use rustix::thread::{CpuSet as Mask, sched_setaffinity};
 use rustix::time::{ClockId, clock_gettime};
+use std::fs::File;
 use std::hint::black_box;
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::FileExt;
+use std::os::unix::net::UnixDatagram;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -65,7 +68,7 @@ pub(super) struct Run {
 
 pub(super) fn spawn<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
-) -> std::io::Result<thread::JoinHandle<T>> {
+) -> io::Result<thread::JoinHandle<T>> {
     thread::Builder::new().stack_size(128 << 10).spawn(work)
 }
 
@@ -273,7 +276,7 @@ fn set_mask(cpus: impl Iterator<Item = CpuId>) {
     sched_setaffinity(None, &mask).ok();
 }
 
-pub(super) fn enter(class: Class) -> std::io::Result<()> {
+pub(super) fn enter(class: Class) -> io::Result<()> {
     match class {
         Class::Normal => Ok(()),
         Class::Fifo(priority) => RealTime::Fifo.enter(priority),
@@ -290,4 +293,94 @@ fn set_nice(nice: i8) {
     if nice != 0 {
         rustix::process::setpriority_process(None, i32::from(nice)).ok();
     }
+}
+
+const PIECE_BYTES: usize = 64 << 10;
+/// How often a task that waits looks whether the time is up.
+
+pub(super) struct Objects {
+    /// The sending and the receiving end. Messages keep whole, so that many may receive.
+    sockets: Vec<(UnixDatagram, UnixDatagram)>,
+    files: Vec<(File, u64)>,
+}
+
+impl Objects {
+    pub(super) fn new(work: &Work) -> io::Result<Self> {
+        let socket = |_| {
+            let (send, receive) = UnixDatagram::pair()?;
+            send.set_write_timeout(Some(LOOK))?;
+            receive.set_read_timeout(Some(LOOK))?;
+            Ok((send, receive))
+        };
+        let file = |bytes: &u64| {
+            let path = std::env::temp_dir().join(format!("coretwin-{}", std::process::id()));
+            let file = File::create_new(&path)?;
+            file.set_len(*bytes)?;
+            let file = File::open(&path)?;
+            // Nobody else needs its name.
+            std::fs::remove_file(&path)?;
+            Ok((file, *bytes))
+        };
+        Ok(Self {
+            sockets: (0..work.sockets.len()).map(socket).collect::<io::Result<_>>()?,
+            files: work.files.iter().map(file).collect::<io::Result<_>>()?,
+        })
+    }
+
+    fn send(&self, over: &AtomicBool, which: u32, bytes: u64) {
+        let Some((socket, _)) = self.sockets.get(which as usize) else { return };
+        let piece = vec![0; PIECE_BYTES.min(bytes as usize)];
+        let mut left = bytes as usize;
+        while left > 0 && !over.load(Ordering::Relaxed) {
+            match socket.send(&piece[..piece.len().min(left)]) {
+                Ok(sent) => left -= sent.min(left),
+                Err(error) if waits(&error) => {}
+                Err(_) => return,
+            }
+        }
+    }
+
+    fn receive(&self, over: &AtomicBool, which: u32, bytes: u64) {
+        let Some((_, socket)) = self.sockets.get(which as usize) else { return };
+        let mut piece = vec![0; PIECE_BYTES];
+        let mut left = bytes as usize;
+        while left > 0 && !over.load(Ordering::Relaxed) {
+            match socket.recv(&mut piece) {
+                Ok(came) => left -= came.min(left),
+                Err(error) if waits(&error) => {}
+                Err(_) => return,
+            }
+        }
+    }
+
+    /// Reads from a file at an offset, around its end.
+    fn read(&self, which: u32, bytes: u64, offset: u64) {
+        let Some((file, length)) = self.files.get(which as usize) else { return };
+        let mut piece = vec![0; PIECE_BYTES.min(bytes as usize)];
+        let mut left = bytes as usize;
+        let mut at = offset % length.max(&1);
+        while left > 0 {
+            let count = piece.len().min(left);
+            match file.read_at(&mut piece[..count], at) {
+                Ok(0) if at > 0 => at = 0,
+                Ok(read) if read > 0 => {
+                    left -= read;
+                    at += read as u64;
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                _ => return,
+            }
+        }
+    }
+}
+
+fn number(which: Which, own: &[u32]) -> u32 {
+    match which {
+        Which::Number(number) => number,
+        Which::Own(place) => own.get(usize::from(place)).copied().unwrap_or(u32::MAX),
+    }
+}
+
+fn waits(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)
 }

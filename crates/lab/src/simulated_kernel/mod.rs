@@ -5,9 +5,7 @@
 //! can change a result.
 
 mod run;
-mod speeds;
 mod sweep;
 
-pub use run::{Request, check, run};
-pub use speeds::Speeds;
+pub use run::{Request, Speeds, check, run};
 pub use sweep::{Sweep, sweep};

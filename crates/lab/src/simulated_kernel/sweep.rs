@@ -1,8 +1,7 @@
 //! A sweep: every cell of a grid, side by side, each kept as soon as it is done, so that a sweep that
 //! was broken off is carried on.
 
-use super::run::{Request, outcome};
-use super::speeds::Speeds;
+use super::run::{Request, Speeds, outcome};
 use crate::error::Error;
 use crate::machine::{MachineError, Stop};
 use crate::parallel;

@@ -5,32 +5,31 @@
 //! visit is a fresh one, so there is nothing to switch, to warm up or to wait for.
 //!
 //! A run depends on machine, fit, policy, row and seed alone. So neither the number of CPUs of the
-//! host ([`ahead`]) nor where a study was broken off can change a reading.
+//! host ([`Ahead`]) nor where a study was broken off can change a reading.
 
-mod ahead;
 mod calibration;
 mod models;
 pub mod planning;
 
-pub use calibration::targets;
-pub use models::{Modelled, machines};
-
 use crate::host_machine::now_utc;
 use crate::machine::{Machine, MachineError, Measured, Stop};
-use ahead::{Ahead, Run};
 use coretwin_base::machine::environment::{Facts, Moment};
 use coretwin_base::machine::topology::Topology;
 use coretwin_base::study::job::{Job, Outcome};
 use coretwin_base::study::plan::PlanArm;
 use coretwin_base::units::Nanos;
-use std::sync::Arc;
-use std::time::Instant;
+use std::num::NonZero;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+pub use calibration::targets;
+pub use models::{Modelled, machines};
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Described {
     /// Its name in `--machine`.
     pub name: String,
-    pub title: String,
     /// Its CPUs, all online.
     pub topology: Topology,
     /// Policies of its default arms, in their order.
@@ -40,14 +39,7 @@ pub struct Described {
 }
 
 /// What gives a run's result: the models of `coretwin_sim`, or a test's own.
-pub type Models = dyn Fn(&Cell<'_>) -> Outcome + Send + Sync;
-
-#[derive(Debug)]
-pub struct Cell<'a> {
-    pub job: &'a Job,
-    /// The machine's state: policy, and whether SMT is on.
-    pub arm: &'a PlanArm,
-}
+pub type Models = dyn Fn(&Job, &PlanArm) -> Outcome + Send + Sync;
 
 pub struct Simulated {
     described: Described,
@@ -65,7 +57,7 @@ impl Simulated {
 
     fn runner(&self) -> Option<Arc<Run>> {
         let (arm, models) = (Arc::clone(self.arm.as_ref()?), Arc::clone(&self.models));
-        Some(Arc::new(move |job: &Job| models(&Cell { job, arm: &arm })))
+        Some(Arc::new(move |job: &Job| models(job, &arm)))
     }
 }
 
@@ -130,5 +122,83 @@ impl Machine for Simulated {
         };
         let capacity_s = outcome.elapsed_s * job.cpus.len() as f64;
         Ok(Measured { outcome, steal_s: 0.0, others_s: 0.0, capacity_s })
+    }
+}
+
+const GLANCE: Duration = Duration::from_millis(50);
+
+type Run = dyn Fn(&Job) -> Outcome + Send + Sync;
+
+struct Ahead {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    jobs: Vec<Job>,
+    order: Vec<usize>,
+    begun: AtomicUsize,
+    done: Mutex<Vec<Option<Outcome>>>,
+    news: Condvar,
+}
+
+impl Ahead {
+    /// Begins the jobs on all CPUs, those with the most tasks first, for they take longest.
+    fn begin(jobs: &[Job], run: &Arc<Run>) -> Self {
+        let mut order: Vec<usize> = (0..jobs.len()).collect();
+        order.sort_by_key(|index| std::cmp::Reverse(jobs[*index].threads));
+        let shared = Arc::new(Shared {
+            jobs: jobs.to_vec(),
+            order,
+            begun: AtomicUsize::new(0),
+            done: Mutex::new(vec![None; jobs.len()]),
+            news: Condvar::new(),
+        });
+        let workers = std::thread::available_parallelism().map_or(1, NonZero::get);
+        for _ in 0..workers.min(jobs.len()) {
+            let (shared, run) = (Arc::clone(&shared), Arc::clone(run));
+            std::thread::spawn(move || shared.work(&*run));
+        }
+        Self { shared }
+    }
+
+    /// What a job gave, once it is done; `None` if it was not begun here. Errors:
+    /// [`MachineError::Stopped`] if `stop` was raised meanwhile.
+    fn take(&self, job: &Job, stop: &Stop) -> Result<Option<Outcome>, MachineError> {
+        let shared = &self.shared;
+        let Some(index) = shared.jobs.iter().position(|other| other == job) else {
+            return Ok(None);
+        };
+        let mut done = shared.done();
+        loop {
+            if let Some(outcome) = &done[index] {
+                return Ok(Some(outcome.clone()));
+            }
+            if stop.raised() {
+                return Err(MachineError::Stopped);
+            }
+            let waited = shared.news.wait_timeout(done, GLANCE);
+            done = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+}
+
+impl Drop for Ahead {
+    /// What was not begun is not begun any more; what runs is not waited for.
+    fn drop(&mut self) {
+        self.shared.begun.store(self.shared.order.len(), Ordering::Relaxed);
+    }
+}
+
+impl Shared {
+    fn done(&self) -> MutexGuard<'_, Vec<Option<Outcome>>> {
+        self.done.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn work(&self, run: &Run) {
+        while let Some(index) = self.order.get(self.begun.fetch_add(1, Ordering::Relaxed)) {
+            let outcome = run(&self.jobs[*index]);
+            self.done()[*index] = Some(outcome);
+            self.news.notify_all();
+        }
     }
 }

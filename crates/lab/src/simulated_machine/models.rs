@@ -2,14 +2,16 @@
 //! one is, and how a job becomes a prediction.
 
 use super::planning::Known;
-use super::{Cell, Described, Models};
+use super::{Described, Models};
 use crate::error::Error;
 use crate::simulated_core::{self, Cache};
+use coretwin_base::machine::cpu_set::CpuId;
 use coretwin_base::machine::environment::Facts;
 use coretwin_base::machine::topology::{Cpu, CpuInfo, Smt, Topology};
 use coretwin_base::simulation::core_run::CoreMatrix;
 use coretwin_base::simulation::{FitText, PresetText, Simulation};
-use coretwin_base::study::job::{Outcome, Work};
+use coretwin_base::study::job::{Job, Outcome, Work};
+use coretwin_base::study::plan::PlanArm;
 use coretwin_base::study::reading::{Better, Metric};
 use coretwin_base::suggest;
 use coretwin_sim::calibrate::Fit;
@@ -107,7 +109,6 @@ impl Modelled {
         let policies: &[&str] = if of_then { &POLICIES_2003 } else { &POLICIES_TODAY };
         Described {
             name: self.preset.name.clone(),
-            title: self.preset.title.clone(),
             topology: topology(&self.preset),
             policies: policies.iter().map(|name| (*name).to_owned()).collect(),
             is_articles,
@@ -169,7 +170,7 @@ impl Modelled {
     }
 
     pub fn models(self, speeds: CoreMatrix) -> Arc<Models> {
-        Arc::new(move |cell: &Cell<'_>| outcome(&self, &speeds, cell))
+        Arc::new(move |job: &Job, arm: &PlanArm| outcome(&self, &speeds, job, arm))
     }
 }
 
@@ -195,19 +196,19 @@ fn usage(error: coretwin_sim::Error) -> Error {
     Error::Usage(error.to_string())
 }
 
-fn outcome(machine: &Modelled, speeds: &CoreMatrix, cell: &Cell<'_>) -> Outcome {
-    let Work::Builtin { workload, params } = &cell.job.work else {
+fn outcome(machine: &Modelled, speeds: &CoreMatrix, job: &Job, arm: &PlanArm) -> Outcome {
+    let Work::Builtin { workload, params } = &job.work else {
         let why = "a simulated machine runs models of workloads only";
         return Outcome::failed(why, "", Better::Lower);
     };
-    let predicted = Settings::parse(&cell.arm.scheduler).and_then(|policy| {
+    let predicted = Settings::parse(&arm.scheduler).and_then(|policy| {
         let setting = Setting {
             machine: &machine.preset,
             speeds,
             fit: machine.fit.as_ref(),
             policy,
-            smt: cell.arm.smt == Some(true),
-            seed: cell.job.seed,
+            smt: arm.smt == Some(true),
+            seed: job.seed,
             fraction: None,
             runs_max: None,
         };
@@ -217,13 +218,13 @@ fn outcome(machine: &Modelled, speeds: &CoreMatrix, cell: &Cell<'_>) -> Outcome 
         Ok(prediction) => {
             let unit = coretwin_workloads::table::find(workload)
                 .map_or("", |workload| workload.facts().unit);
-            told(cell, &prediction, unit)
+            told(job, &prediction, unit)
         }
         Err(why) => Outcome::failed(why, "", Better::Lower),
     }
 }
 
-fn told(cell: &Cell<'_>, prediction: &Prediction, unit: &str) -> Outcome {
+fn told(job: &Job, prediction: &Prediction, unit: &str) -> Outcome {
     let named = |(name, metric): (&&str, &Metric)| ((*name).to_owned(), metric.clone());
     let mut metrics: BTreeMap<String, Metric> = prediction.metrics.iter().map(named).collect();
     let fraction = Metric {
@@ -240,11 +241,11 @@ fn told(cell: &Cell<'_>, prediction: &Prediction, unit: &str) -> Outcome {
         elapsed_s: prediction.simulated_s,
         user_s: prediction.user_s,
         system_s: prediction.system_s,
-        threads: cell.job.threads,
-        cpus_ran: cell.job.cpus.clone(),
-        cpus_allowed: cell.job.cpus.clone(),
+        threads: job.threads,
+        cpus_ran: job.cpus.clone(),
+        cpus_allowed: job.cpus.clone(),
         notes: [
-            ("seed".to_owned(), cell.job.seed.to_string()),
+            ("seed".to_owned(), job.seed.to_string()),
             ("trace".to_owned(), format!("{:016x}", prediction.trace_hash)),
         ]
         .into(),
@@ -263,11 +264,8 @@ fn topology(preset: &MachinePreset) -> Topology {
         let siblings = (0..u32::from(preset.core.ways)).map(|thread| thread * cores + core);
         let own = regular.cpus.iter().find(|cpu| cpu.core.0 == core);
         own.map(|own| Cpu {
-            cpu: coretwin_base::machine::cpu_set::CpuId(id),
-            siblings: siblings
-                .filter(|other| *other != id)
-                .map(coretwin_base::machine::cpu_set::CpuId)
-                .collect(),
+            cpu: CpuId(id),
+            siblings: siblings.filter(|other| *other != id).map(CpuId).collect(),
             ..own.clone()
         })
     };

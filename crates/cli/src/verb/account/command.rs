@@ -1,15 +1,17 @@
 //! The command whose CPU time is accounted for.
 
-use super::forward::Forward;
 use anyhow::{Context, Result};
 use coretwin_account::target::Whole;
 use coretwin_base::account::CommandEnd;
 use coretwin_host::root::Root;
 use coretwin_host::{process, user};
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, waitid};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, getpgrp, kill_process, waitid};
+use rustix::termios::tcgetpgrp;
+use std::fs::File;
 use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::Child;
+use std::time::{Duration, Instant};
 
 #[derive(Debug)]
 pub(super) struct NotStarted {
@@ -101,4 +103,46 @@ fn children_s(root: &Root) -> Option<f64> {
     let mut fields = rest.split_ascii_whitespace().skip(13);
     let ticks = fields.next()?.parse::<f64>().ok()? + fields.next()?.parse::<f64>().ok()?;
     Some(ticks / rustix::param::clock_ticks_per_second() as f64)
+}
+
+/// Who has had the signal by the terminal, and still runs, gets it by us after so long.
+const ANEW: Duration = Duration::from_millis(500);
+/// Who still runs is asked to end.
+const ASKED: Duration = Duration::from_secs(3);
+/// Nobody is waited for any longer.
+const GIVEN_UP: Duration = Duration::from_secs(6);
+
+struct Forward {
+    began: Instant,
+    /// What is sent, after how long; the next first.
+    steps: Vec<(Duration, Signal)>,
+}
+
+impl Forward {
+    fn new(signal: Signal) -> Self {
+        let by_terminal = [Signal::INT, Signal::HUP].contains(&signal) && is_in_foreground();
+        let first = if by_terminal { ANEW } else { Duration::ZERO };
+        Self { began: Instant::now(), steps: vec![(first, signal), (ASKED, Signal::TERM)] }
+    }
+
+    /// Sends what is due to everything that descends from us; whether to wait on.
+    fn goes_on(&mut self, root: &Root) -> bool {
+        let waited = self.began.elapsed();
+        while let Some((_, signal)) = self.steps.first().filter(|(after, _)| waited >= *after) {
+            for process in process::descendants(root, std::process::id()) {
+                if let Some(pid) = i32::try_from(process).ok().and_then(Pid::from_raw) {
+                    // It may have ended meanwhile, or be another user's.
+                    let _ = kill_process(pid, *signal);
+                }
+            }
+            self.steps.remove(0);
+        }
+        waited < GIVEN_UP
+    }
+}
+
+/// Whether the keys of our terminal send their signals to our process group.
+fn is_in_foreground() -> bool {
+    let terminal = File::open("/dev/tty");
+    terminal.is_ok_and(|terminal| tcgetpgrp(&terminal).is_ok_and(|group| group == getpgrp()))
 }

@@ -1,8 +1,7 @@
 //! Fleets among what is compared; a study beside them is a fleet of one machine.
 
-use super::fail_on::{FailOn, is_open};
 use super::source::{Source, Stored};
-use super::{Answer, Args};
+use super::{Args, FailOn, is_open};
 use crate::exit::usage;
 use anyhow::Result;
 use coretwin_base::fleet::comparison::FleetComparison;
@@ -70,7 +69,7 @@ fn as_fleets(sources: Vec<Source>) -> Vec<(String, Fleet)> {
     sources.into_iter().map(as_fleet).collect()
 }
 
-pub(super) fn compared(args: &Args, sources: Vec<Source>) -> Result<(Answer, bool)> {
+pub(super) fn compared(args: &Args, sources: Vec<Source>) -> Result<bool> {
     let fleets = as_fleets(sources);
     let folders: Vec<&str> = fleets.iter().map(|(folder, _)| folder.as_str()).collect();
     let heads = folder_heads(&folders);
@@ -84,10 +83,9 @@ pub(super) fn compared(args: &Args, sources: Vec<Source>) -> Result<(Answer, boo
         Ok(compared.map_err(usage)?)
     };
     let comparisons = (1..fleets.len()).map(one).collect::<Result<Vec<_>>>()?;
-    let answer = args.shown(FLEET_COMPARISON_FORMATS, fleet_comparison_brief, &comparisons);
+    args.show(FLEET_COMPARISON_FORMATS, fleet_comparison_brief, &comparisons)?;
     let mut conditions = args.fail_on.iter();
-    let failed = conditions.any(|condition| comparisons.iter().any(|one| holds(*condition, one)));
-    Ok((answer, failed))
+    Ok(conditions.any(|condition| comparisons.iter().any(|one| holds(*condition, one))))
 }
 
 fn holds(condition: FailOn, comparison: &FleetComparison) -> bool {

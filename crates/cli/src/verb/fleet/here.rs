@@ -12,7 +12,7 @@ use coretwin_base::study::summary::StoppedBecause;
 use coretwin_host::lock::LockError;
 use coretwin_host::root::Root;
 use coretwin_lab::fleet::status::end_of;
-use coretwin_lab::fleet::task::{TaskHere, TaskLock};
+use coretwin_lab::fleet::task::TaskHere;
 use coretwin_lab::fleet::{as_log, engine_of, identity, node_name};
 use coretwin_lab::machine::Stop;
 use coretwin_store::fleet_folder::{FLEET, FleetFolder, LOGS};
@@ -204,7 +204,7 @@ fn look(here: &TaskHere<'_>) -> Result<u8> {
 
 /// A task to its end: a bundle, of which an earlier try may have made it already.
 fn one(here: &TaskHere<'_>, stop: &Stop) -> Result<(PathBuf, Manifest)> {
-    let lock: TaskLock = here.lock(stop)?;
+    let lock = here.lock(stop)?;
     if let Some(found) = here.bundle()?
         && found.1.state == MemberState::Complete
     {

@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use clap::builder::PossibleValuesParser;
 use coretwin_base::fleet::plan::FleetSubject;
 use coretwin_base::suggest::unknown;
-use coretwin_lab::fleet::plan::{FleetRequest, draw};
+use coretwin_lab::fleet::plan::draw;
 use coretwin_lab::fleet::{ENGINES, Typed};
 use coretwin_store::fleet_folder::FleetFolder;
 use coretwin_workloads::{suites, table};
@@ -77,8 +77,8 @@ pub(crate) fn run(args: &Args) -> Result<u8> {
         None => engine.program().context("no path of this program")?,
     };
     let kept = engine.kept(&args.engine)?;
-    let request = FleetRequest { engine: kept, names, machines, program, subject, seed };
-    let mut plan = draw(request).map_err(usage)?;
+    let plan = draw(kept, names, &machines, program, subject, seed);
+    let mut plan = plan.map_err(usage)?;
     let fleet = FleetFolder::create(&args.folder, &mut plan)?;
     for (name, text) in engine.files(&fleet, &plan)? {
         let path = fleet.write(&name, text.as_bytes())?;

@@ -2,9 +2,9 @@
 
 use crate::exit::usage;
 use crate::out;
-use crate::verb::simulate::file::text_of;
 use crate::verb::simulate::sweep;
 pub(super) use crate::verb::simulate::sweep::write;
+use crate::verb::simulate::text_of;
 use anyhow::{Context, Result};
 use coretwin_base::fleet::plan::SweepTexts;
 use coretwin_base::simulation::sweep::SweepSpeeds;

@@ -1,6 +1,5 @@
 //! `coretwin sched doctor`.
 
-use super::live;
 use crate::exit::{DONE, NOT_POSSIBLE};
 use crate::out;
 use anyhow::Result;
@@ -23,7 +22,8 @@ pub(super) fn checks(root: &Root) -> Vec<Check> {
     let unknown = |_| Err(rustix::io::Errno::NODEV);
     let cookie: &dyn Fn(u32) -> Result<u64, rustix::io::Errno> =
         if root.is_system() { &cookies::ask } else { &unknown };
-    examine(root, &Examiner { cookie, cannot_load: live::cannot_load() })
+    let cannot_load = (!cfg!(feature = "bpf")).then(|| coretwin_bpf::Error::NotBuilt.to_string());
+    examine(root, &Examiner { cookie, cannot_load })
 }
 
 pub(super) fn run(root: &Root, json: bool) -> Result<u8> {

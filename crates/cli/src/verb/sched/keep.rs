@@ -1,27 +1,30 @@
 //! `coretwin sched keep`: the process that holds the scheduler for others, and what any holder does
 //! while it is loaded: writes the record that everybody reads, and watches for the end.
 
-use super::live::{self, Live};
-use super::{INTERVAL, Wish, doctor};
+use super::{GLANCE, INTERVAL, Wish, doctor, view};
+use crate::arm_scheduler::OURSELVES;
 use crate::exit::{CELLS_FAILED, DONE};
-use crate::out;
-use anyhow::Result;
+use crate::{out, signals};
+use anyhow::{Result, anyhow};
 use coretwin_base::simulation::core_queue::NAME;
-use coretwin_bpf::core_queue::Scheduler;
+use coretwin_bpf::core_queue::{CoreNow, End, Scheduler};
+use coretwin_host::lock;
 use coretwin_host::root::Root;
+use coretwin_host::sched_ext::keeper;
 use coretwin_host::sched_ext::keeper::Answer;
-use coretwin_host::sched_ext::record::{self, Ending, Record};
+use coretwin_host::sched_ext::record::{self, Core, Ending, Record};
 use coretwin_lab::host_machine::now_utc;
 use coretwin_lab::machine::Stop;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Signal, set_parent_process_death_signal, setsid};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// How often a scheduler is loaded again that CPUs have made to go.
 const RELOADS_MAX: u32 = 100;
 
 pub(super) fn run(root: &Root, wish: &Wish, study: Option<u32>) -> Result<u8> {
-    let stop = crate::signals::stop_flag()?;
+    let stop = signals::stop_flag()?;
     match study {
         // The life line ends it; this is for a holder that is stopped when the study dies.
         Some(_) => set_parent_process_death_signal(Some(Signal::KILL))?,
@@ -136,10 +139,79 @@ impl<'a> Held<'a> {
             return Ok(DONE);
         }
         // It was ejected in that very moment.
-        let ending = Some(live::ending(&end));
+        let ending = Some(ending_of(&end));
         record::write(self.root, &Record { ending, ..self.record })?;
         Ok(CELLS_FAILED)
     }
+}
+
+trait Live {
+    fn count(&self, record: &mut Record) -> Result<()>;
+
+    /// How it ended; `None` while it is in charge.
+    fn ending(&self) -> Result<Option<Ending>>;
+}
+
+impl Live for Scheduler {
+    fn count(&self, record: &mut Record) -> Result<()> {
+        let statistics = self.statistics()?;
+        record.counters = statistics
+            .counters()
+            .map(|(counter, value)| (counter.name.to_owned(), value))
+            .collect();
+        let core = |core: &CoreNow| Core {
+            online: core.online,
+            running: core.running,
+            queued: core.queued,
+        };
+        record.cores = statistics.cores.iter().map(core).collect();
+        Ok(())
+    }
+
+    fn ending(&self) -> Result<Option<Ending>> {
+        Ok(self.poll_end()?.as_ref().map(ending_of))
+    }
+}
+
+fn ending_of(end: &End) -> Ending {
+    Ending {
+        kind: end.kind,
+        code: end.code,
+        reason: end.reason.clone(),
+        message: end.message.clone(),
+        explanation: end.explain(),
+    }
+}
+
+pub(super) fn start(root: &Root, wish: &Wish, detach: bool) -> Result<u8> {
+    if let Some(why) = doctor::refusal(root) {
+        return Err(anyhow!("{NAME} is not loaded: {why}"));
+    }
+    // A study that runs would measure the change; one that begins later finds it and says so.
+    drop(lock::acquire(root)?);
+    if detach {
+        let mut command = keeper::command(Path::new(OURSELVES), &wish.options, None);
+        let process = keeper::detach(command.args(wish.trial_arguments()))?;
+        out::text(&format!(
+            "{NAME} is in charge, held by process {process}; coretwin sched status tells what it \
+             does, coretwin sched stop unloads it\n"
+        ))?;
+        return Ok(DONE);
+    }
+    let stop = signals::stop_flag()?;
+    let held = Held::load(root, wish, None)?;
+    out::news(&format!("{NAME} is in charge until Ctrl-C"));
+    let mut shown = view::Shown::new(out::redraws(&std::io::stdout()));
+    let mut nap = |time: Duration| {
+        let until = Instant::now() + time;
+        while !stop.raised() && Instant::now() < until {
+            std::thread::sleep(GLANCE.min(time));
+        }
+        !stop.raised()
+    };
+    let status = held.serve(&mut nap, &mut |record| shown.show(record))?;
+    out::news("the kernel's own scheduler is in charge");
+    Ok(status)
 }
 
 #[cfg(test)]

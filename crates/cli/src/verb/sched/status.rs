@@ -1,15 +1,18 @@
 //! `coretwin sched status`.
 
-use super::facts::{Status, read};
-use super::live::counter;
-use super::{GLANCE, INTERVAL, metrics, view};
+use super::{GLANCE, INTERVAL, view};
 use crate::exit::DONE;
 use crate::{out, signals};
 use anyhow::{Context, Result};
+use coretwin_base::openmetrics::{Dialect, Exposition, Family};
+use coretwin_base::schema::SCHEMA;
 use coretwin_base::simulation::core_queue::NAME;
+use coretwin_bpf::core_queue::{COUNTERS, Kind};
 use coretwin_host::root::Root;
-use coretwin_host::sched_ext::record::Record;
+use coretwin_host::sched_ext::State;
+use coretwin_host::sched_ext::record::{self, Core, Record};
 use coretwin_report::topology::beside;
+use serde::Serialize;
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -51,10 +54,10 @@ pub(super) fn run(root: &Root, how: &How) -> Result<u8> {
 fn tell(root: &Root, how: &How) -> Result<()> {
     let status = read(root);
     match &how.openmetrics {
-        Some(path) if path.as_os_str() == "-" => out::text(&metrics::write(&status)),
+        Some(path) if path.as_os_str() == "-" => out::text(&openmetrics(&status)),
         Some(path) => {
             let temporary = path.with_extension(format!("{}.tmp", std::process::id()));
-            out::file(&temporary, metrics::write(&status))
+            out::file(&temporary, openmetrics(&status))
                 .and_then(|()| Ok(std::fs::rename(&temporary, path)?))
                 .inspect_err(|_| drop(std::fs::remove_file(&temporary)))
                 .with_context(|| format!("cannot write {}", path.display()))
@@ -138,15 +141,73 @@ fn gone(record: &Record) -> String {
 fn counters(record: &Record) -> String {
     let mut text = String::new();
     // In the order of the table, which groups them.
-    for known in coretwin_bpf::core_queue::COUNTERS {
+    for known in COUNTERS {
         if let Some(value) = record.counters.get(known.name) {
             text += &format!("  {value:>16}  {:<18} {}\n", known.name, known.about);
         }
     }
-    for (name, value) in record.counters.iter().filter(|(name, _)| counter(name).is_none()) {
+    for (name, value) in record.counters.iter().filter(|(name, _)| view::counter(name).is_none()) {
         text += &format!("  {value:>16}  {name}\n");
     }
     text
+}
+
+#[derive(Serialize)]
+struct Status {
+    schema: u32,
+    /// Which scheduler is in charge: kernel, core-queue or another one's own name.
+    scheduler: String,
+    /// What the kernel tells of sched_ext; none: it has none.
+    sched_ext: Option<State>,
+    loaded: Option<Record>,
+    /// Ours, as it was when it ended otherwise than by being unloaded.
+    gone: Option<Record>,
+    problem: Option<String>,
+}
+
+fn read(root: &Root) -> Status {
+    let sched_ext = State::read(root);
+    let scheduler = State::in_charge(root);
+    let (record, problem) = match record::read(root) {
+        Ok(record) => (record.filter(|record| record.is_of_this_boot(root)), None),
+        Err(error) => (None, Some(error.to_string())),
+    };
+    let is_loaded = |record: &Record| record.ending.is_none() && record.is_kept(root);
+    let (loaded, gone) = match record {
+        Some(record) if is_loaded(&record) => (Some(record), None),
+        record => (None, record),
+    };
+    Status { schema: SCHEMA, scheduler, sched_ext, loaded, gone, problem }
+}
+
+fn openmetrics(status: &Status) -> String {
+    let mut text = Exposition::new(Dialect::OpenMetrics);
+    let mut add = |name: &str, counter: bool, help: &str, labels: &[(&str, &str)], value: u64| {
+        let name = &format!("coretwin_sched_{name}");
+        let family = Family { name, counter, unit: "", help };
+        let mut samples = family.samples();
+        samples.count(labels, value);
+        text.add(&family, &samples);
+    };
+    let supported = status.sched_ext.is_some().into();
+    add("supported", false, "whether the kernel has sched_ext", &[], supported);
+    let scheduler = [("scheduler", status.scheduler.as_str())];
+    add("in_charge", false, "the scheduler in charge", &scheduler, 1);
+    let ejected = status.gone.as_ref().is_some_and(|record| record.ending.is_some());
+    let about = "whether the kernel ejected core-queue since it was loaded last";
+    add("ejected", false, about, &[], ejected.into());
+    if let Some(record) = &status.loaded {
+        let sum = |number: fn(&Core) -> u32| -> u64 {
+            record.cores.iter().map(|core| u64::from(number(core))).sum()
+        };
+        add("cpus_running", false, "CPUs that run a task", &[], sum(|core| core.running));
+        add("tasks_waiting", false, "tasks that wait for a CPU", &[], sum(|core| core.queued));
+        for (name, value) in &record.counters {
+            let Some(counter) = view::counter(name) else { continue };
+            add(name, matches!(counter.kind, Kind::Sum), counter.about, &[], *value);
+        }
+    }
+    text.finish()
 }
 
 #[cfg(test)]
@@ -154,7 +215,6 @@ mod tests {
     use super::*;
     use coretwin_base::simulation::core_queue::{OPS_NAME, Options};
     use coretwin_host::fake::sched_ext::{install, put};
-    use coretwin_host::sched_ext::record;
     use coretwin_host::sched_ext::record::Ending;
 
     fn machine() -> (tempfile::TempDir, Root) {
@@ -170,7 +230,7 @@ mod tests {
         let status = read(&root);
         assert_eq!(status.scheduler, "kernel");
         assert!(describe(&status).contains("no sched_ext"), "{}", describe(&status));
-        assert!(metrics::write(&status).contains("coretwin_sched_supported 0\n"));
+        assert!(openmetrics(&status).contains("coretwin_sched_supported 0\n"));
     }
 
     #[test]
@@ -195,7 +255,7 @@ mod tests {
         ] {
             assert!(text.contains(part), "{part}: {text}");
         }
-        let open = metrics::write(&read(&root));
+        let open = openmetrics(&read(&root));
         assert!(open.contains("coretwin_sched_picked_total 5\n"), "{open}");
         assert!(open.contains("coretwin_sched_in_charge{scheduler=\"core-queue\"} 1\n"), "{open}");
         assert!(open.ends_with("# EOF\n"), "{open}");
@@ -219,7 +279,7 @@ mod tests {
         record::write(&root, &record).expect("written");
         let status = read(&root);
         assert!(describe(&status).contains("gone T: the watchdog found a task"));
-        assert!(metrics::write(&status).contains("coretwin_sched_ejected 1\n"));
+        assert!(openmetrics(&status).contains("coretwin_sched_ejected 1\n"));
         put(&root, "proc/sys/kernel/random/boot_id", b"later\n").expect("written");
         assert!(read(&root).gone.is_none());
     }

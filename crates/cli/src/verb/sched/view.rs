@@ -1,11 +1,15 @@
 //! What a loaded scheduler does, drawn again each second: counters as rates, queues as they are.
 
-use super::live::counter;
 use crate::out;
 use anyhow::Result;
-use coretwin_bpf::core_queue::Kind;
+use coretwin_bpf::core_queue::{COUNTERS, Counter, Kind};
 use coretwin_host::sched_ext::record::Record;
 use std::time::Instant;
+
+/// A counter's meaning; `None` for one of another version.
+pub(super) fn counter(name: &str) -> Option<&'static Counter> {
+    COUNTERS.iter().find(|counter| counter.name == name)
+}
 
 /// A view that goes on: in place on a terminal, else a line each time.
 pub(super) struct Shown {
@@ -57,7 +61,7 @@ fn changes<'a>(
     now: &'a Record,
     seconds: f64,
 ) -> impl Iterator<Item = (&'a str, String)> {
-    let known = coretwin_bpf::core_queue::COUNTERS.iter().map(|counter| counter.name);
+    let known = COUNTERS.iter().map(|counter| counter.name);
     known.filter_map(move |name| Some((name, change(before, now, name, seconds)?)))
 }
 

@@ -1,7 +1,7 @@
 //! `coretwin simulate calibrate`: fits a simulated machine's free parameters to published figures.
 
 use crate::exit::{DONE, usage};
-use crate::verb::simulate::file::text_of;
+use crate::verb::simulate::text_of;
 use crate::{out, signals};
 use anyhow::Result;
 use coretwin_lab::simulated_core::Cache;

@@ -1,6 +1,6 @@
 //! `coretwin simulate core`: threads on one simulated SMT core.
 
-use super::file::{is_file, text_of};
+use super::{is_file, text_of};
 use crate::exit::{DONE, usage};
 use crate::options::named;
 use crate::out;

@@ -2,7 +2,7 @@
 
 use crate::exit::{DONE, usage};
 use crate::out;
-use crate::verb::simulate::file::text_of;
+use crate::verb::simulate::text_of;
 use anyhow::Result;
 use coretwin_sim::core::profile::import;
 use std::path::PathBuf;

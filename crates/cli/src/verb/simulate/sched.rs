@@ -1,16 +1,15 @@
 //! `coretwin simulate sched`: scheduling policies on a simulated machine.
 
-mod input;
-
-pub(crate) use input::scenario_of;
-pub(super) use input::speeds_of;
-
 use crate::exit::{CELLS_FAILED, DONE, usage};
+use crate::options::named;
 use crate::out;
-use anyhow::Result;
+use crate::verb::simulate::core::{advance, preset_of, progress};
+use crate::verb::simulate::text_of;
+use anyhow::{Context, Result};
 use coretwin_base::simulation::kernel_run::SchedRun;
+use coretwin_lab::simulated_core::Cache;
 use coretwin_lab::simulated_kernel::{self, Request, Speeds};
-use coretwin_sim::kernel::scenario::{Scenario, table};
+use coretwin_sim::kernel::scenario::{Scenario, rt_app, table};
 use coretwin_sim::kernel::{Layout, scenario::expect::MEASURES};
 use coretwin_sim::policies::{POLICIES, Settings};
 use std::path::PathBuf;
@@ -115,8 +114,8 @@ pub(crate) fn run(args: &Args) -> Result<u8> {
     if args.check {
         return check(&request);
     }
-    let bar = super::core::progress();
-    let runs = simulated_kernel::run(&request, |done, of| super::core::advance(&bar, done, of));
+    let bar = progress();
+    let runs = simulated_kernel::run(&request, |done, of| advance(&bar, done, of));
     bar.finish_and_clear();
     let runs = runs?;
     write_timelines(args, &runs)?;
@@ -247,4 +246,25 @@ pub(crate) fn list() -> String {
         text += &format!("  {:<26} {}\n", measure.key, measure.about);
     }
     text
+}
+
+pub(crate) fn scenario_of(name: &str, profile: &str) -> Result<Scenario> {
+    if name.ends_with(".json") {
+        return rt_app::read(name, &text_of(name)?, profile).map_err(usage);
+    }
+    if name.contains('/') || name.ends_with(".toml") {
+        return Scenario::read(name, &text_of(name)?).map_err(usage);
+    }
+    named("scenario", name, table::ALL, |entry| entry.name).map_err(usage)?;
+    Scenario::named(name).context("a scenario of the table")
+}
+
+pub(super) fn speeds_of(scenario: &Scenario, preset: &str) -> Result<Speeds> {
+    let preset = preset_of(preset)?;
+    let bar = progress();
+    let cache = Cache::of_user();
+    let advance = |done, of| advance(&bar, done, of);
+    let speeds = Speeds::of_preset(scenario, &preset, cache.as_ref(), advance);
+    bar.finish_and_clear();
+    Ok(speeds?)
 }

@@ -1,8 +1,8 @@
 //! `coretwin simulate sweep`: a grid of policies, machines, scenarios and seeds.
 
 use super::core::{advance, progress};
-use super::file::text_of;
 use super::sched::{scenario_of, speeds_of};
+use super::text_of;
 use crate::exit::{CELLS_FAILED, DONE, Kept, usage};
 use crate::{out, signals};
 use anyhow::{Result, anyhow};

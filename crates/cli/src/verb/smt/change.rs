@@ -1,6 +1,6 @@
 //! `coretwin smt off|on|level`.
 
-use super::{Done, How, check_level, guardian};
+use super::{Done, How, check_level};
 use crate::consent::{self, not_switchable};
 use crate::exit::{DONE, NOT_POSSIBLE};
 use crate::{host, out};
@@ -9,8 +9,8 @@ use coretwin_base::machine::topology::{SmtControl, Topology};
 use coretwin_base::schema::SCHEMA;
 use coretwin_host::lock;
 use coretwin_host::root::Root;
-use coretwin_host::smt::kernel::SystemKernel;
-use coretwin_host::smt::kernel::Write;
+use coretwin_host::smt::guard::Launch;
+use coretwin_host::smt::kernel::{SystemKernel, Write};
 use coretwin_host::smt::preflight::{self, Finding};
 use coretwin_host::smt::saved::{self, Slot};
 use coretwin_host::smt::switch;
@@ -37,7 +37,7 @@ pub(super) fn run(root: &Root, target: Target, how: &How) -> Result<u8> {
     }
     let start = Instant::now();
     let kernel = SystemKernel::new(root.clone());
-    let applied = hand::change(root, &kernel, &mut guardian(), target)?;
+    let applied = hand::change(root, &kernel, &mut Launch::ourselves(), target)?;
     let seconds = start.elapsed().as_secs_f64();
     let stored = saved::read(root, Slot::Hand)?;
     let differences = match &stored {

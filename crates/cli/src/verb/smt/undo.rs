@@ -8,8 +8,7 @@ use anyhow::{Context, Result, anyhow};
 use coretwin_base::schema::SCHEMA;
 use coretwin_host::lock;
 use coretwin_host::root::Root;
-use coretwin_host::smt::kernel::SystemKernel;
-use coretwin_host::smt::kernel::Write;
+use coretwin_host::smt::kernel::{SystemKernel, Write};
 use coretwin_host::smt::restore::{self, Restored, restore_slot};
 use coretwin_host::smt::saved::{self, Slot, Stored};
 use coretwin_host::smt::{SwitchError, capture};
@@ -81,18 +80,16 @@ fn done(restored: Restored, seconds: f64) -> Done {
 fn say_nothing_saved(root: &Root, json: bool) -> Result<u8> {
     if json {
         let now = capture::capture(root)?;
-        out::json(&Done {
-            schema: SCHEMA,
-            action: "restore".to_owned(),
+        let nothing = Restored {
             control_before: now.control.clone(),
             control_after: now.control,
             online_before: now.online.clone(),
             online_after: now.online,
-            seconds: 0.0,
             differences: Vec::new(),
             left_to_do: Vec::new(),
             warnings: vec!["nothing is saved".to_owned()],
-        })?;
+        };
+        out::json(&done(nothing, 0.0))?;
     } else {
         out::text(NOTHING_SAVED)?;
     }

@@ -4,7 +4,7 @@ use super::args::Args;
 use super::describe::{foretell, headline};
 use super::ready::{Asked, Ready, Studied, begin, resume};
 use crate::out;
-use crate::verb::simulate::file::{is_file, text_of};
+use crate::verb::simulate::{is_file, text_of};
 use anyhow::Result;
 use coretwin_base::study::plan::Plan;
 use coretwin_host::root::Root;

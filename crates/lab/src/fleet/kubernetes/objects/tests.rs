@@ -1,7 +1,7 @@
 //! The objects as they are written; and what is read of pods.
 
 use super::*;
-use crate::fleet::plan::{FleetRequest, draw};
+use crate::fleet::plan::draw;
 use coretwin_base::fleet::plan::{EngineOptions, FleetSubject};
 use expect_test::expect_file;
 use k8s_openapi::api::apps::v1::DaemonSet;
@@ -25,15 +25,10 @@ fn options() -> Kubernetes {
 }
 
 fn plan(options: &Kubernetes) -> FleetPlan {
-    let mut plan = draw(FleetRequest {
-        engine: EngineOptions::of("kubernetes", options).expect("options"),
-        names: vec!["pod-0".to_owned(), "pod-1".to_owned()],
-        machines: Vec::new(),
-        program: "coretwin".to_owned(),
-        subject: FleetSubject::Study(vec!["chat".to_owned()]),
-        seed: 1,
-    })
-    .expect("a plan");
+    let engine = EngineOptions::of("kubernetes", options).expect("options");
+    let names = vec!["pod-0".to_owned(), "pod-1".to_owned()];
+    let study = FleetSubject::Study(vec!["chat".to_owned()]);
+    let mut plan = draw(engine, names, &[], "coretwin".to_owned(), study, 1).expect("a plan");
     plan.coretwin = "0".to_owned();
     plan.digest = "0123456789abcdef".repeat(4);
     plan
