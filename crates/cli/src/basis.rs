@@ -22,10 +22,10 @@ pub(crate) struct Basis {
     #[arg(long, value_name = "MAP")]
     pub(crate) siblings: Option<String>,
     /// Throughput of a core with all siblings busy over one busy, like 1.3 or 1.3:1.2-1.4
-    #[arg(long = "yield", value_name = "S", value_parser = core_yield)]
+    #[arg(long = "yield", value_name = "S", value_parser = |text: &str| Known::parse(text, "yield"))]
     pub(crate) core_yield: Option<Known>,
     /// Time of a task beside busy siblings over its time alone, like 1.5 or 1.5:1.4-1.6
-    #[arg(long, value_name = "R", value_parser = slowdown)]
+    #[arg(long, value_name = "R", value_parser = |text: &str| Known::parse(text, "slowdown"))]
     pub(crate) slowdown: Option<Known>,
     /// Take both from what cputime measured for this work [default: the last it measured]
     #[arg(long, value_name = "WORK", conflicts_with_all = ["core_yield", "slowdown"])]
@@ -109,12 +109,4 @@ pub(crate) fn length(text: &str) -> Result<Duration, String> {
 
 fn method(text: &str) -> Result<MethodName, String> {
     options::named("method", text, MethodName::ALL, |method| method.name())
-}
-
-fn core_yield(text: &str) -> Result<Known, String> {
-    Known::parse(text, "yield").map_err(|error| error.to_string())
-}
-
-fn slowdown(text: &str) -> Result<Known, String> {
-    Known::parse(text, "slowdown").map_err(|error| error.to_string())
 }

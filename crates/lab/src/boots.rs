@@ -65,11 +65,6 @@ fn taken(readings: &[Reading], label: &str, boot: &Boot) -> usize {
     readings.iter().filter(of_visit).count()
 }
 
-/// What to boot for a visit, to follow "boot".
-pub fn how(plan: &Plan, due: Due) -> String {
-    Promise::of(name(plan, due)).how()
-}
-
 /// The name of the boot that a visit needs.
 pub fn name(plan: &Plan, due: Due) -> &str {
     match &plan.arms[due.arm].state {

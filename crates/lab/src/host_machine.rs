@@ -30,8 +30,6 @@ use std::time::{Duration, Instant};
 
 pub const HOST: &str = "host";
 
-const GLANCE: Duration = Duration::from_millis(50);
-
 pub struct HostMachine {
     root: Root,
     topology: Topology,
@@ -190,20 +188,6 @@ impl HostMachine {
         Ok(())
     }
 
-    fn rest(&self, seconds: f64, stop: &Stop) -> Result<(), MachineError> {
-        let until = Instant::now() + Duration::try_from_secs_f64(seconds).unwrap_or_default();
-        loop {
-            let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return Ok(());
-            }
-            if stop.raised() {
-                return Err(MachineError::Stopped);
-            }
-            std::thread::sleep(left.min(GLANCE));
-        }
-    }
-
     fn signature(&self) -> Signature {
         let word = |path: &str| self.root.fact(path);
         Signature {
@@ -292,7 +276,9 @@ impl Machine for HostMachine {
             let refused = |why| MachineError::Refused(format!("arm {}: {why}", arm.label));
             entered.map_err(refused)?;
         }
-        self.rest(settle_s, stop)?;
+        if !stop.lets_sleep(Duration::try_from_secs_f64(settle_s).unwrap_or_default()) {
+            return Err(MachineError::Stopped);
+        }
         // The CPUs may have gone since the plan was drawn, or since the last block.
         let now = self.usable_now()?;
         if !arm.cpus.is_subset(&now) {

@@ -4,7 +4,7 @@
 //! (this process was killed, too), the worker ends everything it started. So stopping a worker is
 //! closing its input, and killing it is only the second resort.
 
-use crate::machine::{MachineError, Stop};
+use crate::machine::{GLANCE, MachineError, Stop};
 use coretwin_base::caps;
 use coretwin_base::study::job::{Job, Outcome};
 use coretwin_host::process::{self, Group};
@@ -20,7 +20,6 @@ use std::time::{Duration, Instant};
 const CLEANUP: Duration = Duration::from_secs(10);
 /// How long a worker may overrun its own time-out before it counts as hung.
 const GRACE_S: f64 = 30.0;
-const GLANCE: Duration = Duration::from_millis(50);
 /// Most bytes of what a worker said that are shown.
 const SHOWN: usize = 4096;
 const WORKER: &str = "coretwin-worker";

@@ -10,6 +10,7 @@ use coretwin_base::study::plan::PlanArm;
 use coretwin_base::units::Nanos;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 pub trait Machine {
     fn topology(&self) -> &Topology;
@@ -59,6 +60,9 @@ pub enum MachineError {
     Refused(String),
 }
 
+/// How often the stop flag is looked at; a run does not notice.
+pub(crate) const GLANCE: Duration = Duration::from_millis(50);
+
 /// A flag raised when the study shall stop; cheap to copy and to ask.
 #[derive(Debug, Default, Clone)]
 pub struct Stop(Arc<AtomicBool>);
@@ -67,6 +71,19 @@ impl Stop {
     /// The flag itself, for a signal handler to raise.
     pub fn flag(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.0)
+    }
+
+    /// Sleeps for a time, or until it is raised; whether it is not.
+    pub fn lets_sleep(&self, time: Duration) -> bool {
+        let until = Instant::now() + time;
+        while !self.raised() {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return true;
+            }
+            std::thread::sleep(left.min(GLANCE));
+        }
+        false
     }
 
     pub fn raise(&self) {

@@ -12,7 +12,6 @@ use std::time::{Duration, Instant};
 const LOOK: Duration = Duration::from_secs(1);
 /// Looks in a row that must find the machine quiet before a wait is over.
 const QUIET_LOOKS: u64 = 5;
-const GLANCE: Duration = Duration::from_millis(50);
 
 /// Looks at the CPUs of a plan's arms, while nothing of the study runs.
 #[derive(Debug)]
@@ -39,11 +38,8 @@ impl<'a> Lookout<'a> {
             observe::cpu_times(self.root).map_err(|error| MachineError::Refused(error.to_string()))
         };
         let (before, from) = (times()?, Instant::now());
-        while from.elapsed() < LOOK {
-            if stop.raised() {
-                return Err(MachineError::Stopped);
-            }
-            std::thread::sleep(GLANCE.min(LOOK.saturating_sub(from.elapsed())));
+        if !stop.lets_sleep(LOOK) {
+            return Err(MachineError::Stopped);
         }
         Ok(self.disturbance(&before, &times()?, from.elapsed().as_secs_f64()))
     }

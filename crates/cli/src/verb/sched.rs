@@ -121,8 +121,6 @@ impl Wish {
 
 const INTERVAL: Duration = Duration::from_secs(1);
 
-const GLANCE: Duration = Duration::from_millis(50);
-
 pub(crate) fn run(args: &Args) -> Result<u8> {
     let root = Root::system();
     match &args.what {

@@ -327,30 +327,18 @@ impl Objects {
         })
     }
 
+    /// Waits while the socket is full.
     fn send(&self, over: &AtomicBool, which: u32, bytes: u64) {
         let Some((socket, _)) = self.sockets.get(which as usize) else { return };
         let piece = vec![0; PIECE_BYTES.min(bytes as usize)];
-        let mut left = bytes as usize;
-        while left > 0 && !over.load(Ordering::Relaxed) {
-            match socket.send(&piece[..piece.len().min(left)]) {
-                Ok(sent) => left -= sent.min(left),
-                Err(error) if waits(&error) => {}
-                Err(_) => return,
-            }
-        }
+        moved(over, bytes, |left| socket.send(&piece[..piece.len().min(left)]));
     }
 
+    /// Waits until so many bytes have come.
     fn receive(&self, over: &AtomicBool, which: u32, bytes: u64) {
         let Some((_, socket)) = self.sockets.get(which as usize) else { return };
         let mut piece = vec![0; PIECE_BYTES];
-        let mut left = bytes as usize;
-        while left > 0 && !over.load(Ordering::Relaxed) {
-            match socket.recv(&mut piece) {
-                Ok(came) => left -= came.min(left),
-                Err(error) if waits(&error) => {}
-                Err(_) => return,
-            }
-        }
+        moved(over, bytes, |_| socket.recv(&mut piece));
     }
 
     /// Reads from a file at an offset, around its end.
@@ -381,6 +369,14 @@ fn number(which: Which, own: &[u32]) -> u32 {
     }
 }
 
-fn waits(error: &io::Error) -> bool {
-    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)
+fn moved(over: &AtomicBool, bytes: u64, mut part: impl FnMut(usize) -> io::Result<usize>) {
+    use ErrorKind::{Interrupted, TimedOut, WouldBlock};
+    let mut left = bytes as usize;
+    while left > 0 && !over.load(Ordering::Relaxed) {
+        match part(left) {
+            Ok(count) => left -= count.min(left),
+            Err(error) if matches!(error.kind(), WouldBlock | TimedOut | Interrupted) => {}
+            Err(_) => return,
+        }
+    }
 }

@@ -1,7 +1,7 @@
 //! The meter of the host: a process with a thread on each CPU that burns what a round asks for.
 
 use crate::launcher;
-use crate::machine::Stop;
+use crate::machine::{GLANCE, Stop};
 use coretwin_account::probe::meter::{Measured, Meter, MeterError, Round};
 use coretwin_base::account::probe::Contention;
 use coretwin_base::caps;
@@ -29,7 +29,6 @@ const REST: Duration = Duration::from_millis(2);
 const LATE_SHARE: f64 = 0.1;
 /// A CPU that should rest and is not to be had for so long, is not at rest; in seconds.
 const BUSY_S: f64 = 0.001;
-const GLANCE: Duration = Duration::from_millis(50);
 /// The longest that a round may take.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// Sizes of caches where the kernel does not tell, in KiB.

@@ -271,10 +271,7 @@ mod tests {
         let cpus = topology.allowed.clone();
         let options = Options { cpus, budget_s: 1.0, caches: false, seed: 1 };
         let request = Request { options, exclusive: false };
-        let findings = Findings {
-            alone: topology.allowed.clone(),
-            ..Default::default()
-        };
+        let findings = Findings { alone: topology.allowed.clone(), ..Default::default() };
         record(root, &topology, &request, findings, Vec::new(), 0.0)
     }
 

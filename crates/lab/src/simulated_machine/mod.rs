@@ -12,7 +12,7 @@ mod models;
 pub mod planning;
 
 use crate::host_machine::now_utc;
-use crate::machine::{Machine, MachineError, Measured, Stop};
+use crate::machine::{GLANCE, Machine, MachineError, Measured, Stop};
 use coretwin_base::machine::environment::{Facts, Moment};
 use coretwin_base::machine::topology::Topology;
 use coretwin_base::study::job::{Job, Outcome};
@@ -21,7 +21,7 @@ use coretwin_base::units::Nanos;
 use std::num::NonZero;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 pub use calibration::targets;
 pub use models::{Modelled, machines};
@@ -124,8 +124,6 @@ impl Machine for Simulated {
         Ok(Measured { outcome, steal_s: 0.0, others_s: 0.0, capacity_s })
     }
 }
-
-const GLANCE: Duration = Duration::from_millis(50);
 
 type Run = dyn Fn(&Job) -> Outcome + Send + Sync;
 

@@ -64,11 +64,7 @@ fn scheduler() -> Result<String> {
                     | parameter | default | meaning |\n|---|---|---|\n"
         .to_owned();
     for parameter in core_queue::PARAMETERS {
-        let default = match (parameter.is_switch(), parameter.default) {
-            (true, 0) => "off".to_owned(),
-            (true, _) => "on".to_owned(),
-            (false, number) => number.to_string(),
-        };
+        let default = parameter.word(parameter.default);
         writeln!(page, "| `{}` | {default} | {} |", parameter.name, parameter.about)?;
     }
     page += "\n## Counters\n\nOf `sched status`, its JSON and OpenMetrics.\n\n\

@@ -1,7 +1,7 @@
 //! `coretwin sched keep`: the process that holds the scheduler for others, and what any holder does
 //! while it is loaded: writes the record that everybody reads, and watches for the end.
 
-use super::{GLANCE, INTERVAL, Wish, doctor, view};
+use super::{INTERVAL, Wish, doctor, view};
 use crate::arm_scheduler::OURSELVES;
 use crate::exit::{CELLS_FAILED, DONE};
 use crate::{out, signals};
@@ -202,14 +202,7 @@ pub(super) fn start(root: &Root, wish: &Wish, detach: bool) -> Result<u8> {
     let held = Held::load(root, wish, None)?;
     out::news(&format!("{NAME} is in charge until Ctrl-C"));
     let mut shown = view::Shown::new(out::redraws(&std::io::stdout()));
-    let mut nap = |time: Duration| {
-        let until = Instant::now() + time;
-        while !stop.raised() && Instant::now() < until {
-            std::thread::sleep(GLANCE.min(time));
-        }
-        !stop.raised()
-    };
-    let status = held.serve(&mut nap, &mut |record| shown.show(record))?;
+    let status = held.serve(&mut |time| stop.lets_sleep(time), &mut |record| shown.show(record))?;
     out::news("the kernel's own scheduler is in charge");
     Ok(status)
 }

@@ -1,6 +1,6 @@
 //! `coretwin sched status`.
 
-use super::{GLANCE, INTERVAL, view};
+use super::{INTERVAL, view};
 use crate::exit::DONE;
 use crate::{out, signals};
 use anyhow::{Context, Result};
@@ -44,9 +44,7 @@ pub(super) fn run(root: &Root, how: &How) -> Result<u8> {
             None if how.json => out::text(&(serde_json::to_string(&read(root))? + "\n"))?,
             None => tell(root, how)?,
         }
-        while !stop.raised() && Instant::now() < next {
-            std::thread::sleep(GLANCE);
-        }
+        stop.lets_sleep(next.saturating_duration_since(Instant::now()));
     }
     Ok(DONE)
 }

@@ -115,10 +115,7 @@ pub(crate) fn run(args: &Args) -> Result<u8> {
     }
     let fit_length = args.uops.is_none();
     let request = Request { preset, profiles, options, fit_length, seeds: args.seeds };
-    let bar = progress();
-    let run = simulated_core::run(&request, |done, of| advance(&bar, done, of));
-    bar.finish_and_clear();
-    let run = run?;
+    let run = with_bar(|done| simulated_core::run(&request, done))?;
     if let Some(file) = &args.svg {
         out::file(file, coretwin_report::core_figure(&run))?;
     }
@@ -151,14 +148,10 @@ fn experiment(name: &str, preset: &Preset, options: &Options, json: bool) -> Res
         name => return Err(usage(suggest::unknown("experiment", name, &known))),
     };
     let enhancements = simulated_core::enhancements(preset, &chosen, options)?;
-    let note = if chosen.contains(&simulated_core::NOTE.0) {
-        let bar = progress();
-        let note = simulated_core::note(options.seed, |done, of| advance(&bar, done, of));
-        bar.finish_and_clear();
-        Some(note?)
-    } else {
-        None
-    };
+    let note = chosen
+        .contains(&simulated_core::NOTE.0)
+        .then(|| with_bar(|done| simulated_core::note(options.seed, done)))
+        .transpose()?;
     let pages = chosen
         .contains(&simulated_core::SIEVE_PAGES.0)
         .then(|| simulated_core::sieve_pages(preset, options.seed))
@@ -217,14 +210,10 @@ fn matrix(args: &Args, preset: &Preset, profiles: Vec<Profile>, options: &Option
         (Some(folder), _) => Some(Cache::at(folder.clone())),
         (None, _) => Cache::of_user(),
     };
-    let bar = progress();
     let length = args.uops.is_none().then_some(Length::USUAL);
     let cache = cache.as_ref();
-    let matrix = simulated_core::matrix(preset, &profiles, options, length, cache, |done, of| {
-        advance(&bar, done, of);
-    });
-    bar.finish_and_clear();
-    let matrix = matrix?;
+    let matrix =
+        with_bar(|done| simulated_core::matrix(preset, &profiles, options, length, cache, done))?;
     if args.json {
         out::json(&Predicted::new(&matrix))?;
     } else {
@@ -233,20 +222,20 @@ fn matrix(args: &Args, preset: &Preset, profiles: Vec<Profile>, options: &Option
     Ok(DONE)
 }
 
-/// A bar on standard error, where that is a terminal that can draw one.
-pub(super) fn progress() -> ProgressBar {
-    if !out::redraws(&std::io::stderr()) {
-        return ProgressBar::hidden();
-    }
-    let bar = ProgressBar::new(0);
+/// Shows how much is done by a bar on standard error, where that is a terminal that can draw one.
+pub(super) fn with_bar<T>(run: impl FnOnce(&mut dyn FnMut(usize, usize)) -> T) -> T {
+    let bar = match out::redraws(&std::io::stderr()) {
+        true => ProgressBar::new(0),
+        false => ProgressBar::hidden(),
+    };
     let style = ProgressStyle::with_template("{bar:30} {pos} of {len} runs, {eta} left");
     bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-    bar
-}
-
-pub(super) fn advance(bar: &ProgressBar, done: usize, of: usize) {
-    bar.set_length(of as u64);
-    bar.set_position(done as u64);
+    let found = run(&mut |done, of| {
+        bar.set_length(of as u64);
+        bar.set_position(done as u64);
+    });
+    bar.finish_and_clear();
+    found
 }
 
 pub(super) fn preset_of(name: &str) -> Result<Preset> {

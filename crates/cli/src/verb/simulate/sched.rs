@@ -3,7 +3,7 @@
 use crate::exit::{CELLS_FAILED, DONE, usage};
 use crate::options::named;
 use crate::out;
-use crate::verb::simulate::core::{advance, preset_of, progress};
+use crate::verb::simulate::core::{preset_of, with_bar};
 use crate::verb::simulate::text_of;
 use anyhow::{Context, Result};
 use coretwin_base::simulation::kernel_run::SchedRun;
@@ -114,10 +114,7 @@ pub(crate) fn run(args: &Args) -> Result<u8> {
     if args.check {
         return check(&request);
     }
-    let bar = progress();
-    let runs = simulated_kernel::run(&request, |done, of| advance(&bar, done, of));
-    bar.finish_and_clear();
-    let runs = runs?;
+    let runs = with_bar(|done| simulated_kernel::run(&request, done))?;
     write_timelines(args, &runs)?;
     if let [first, second] = &runs[..]
         && !args.diff.is_empty()
@@ -228,12 +225,7 @@ pub(crate) fn list() -> String {
     for entry in POLICIES {
         text += &format!("  {:<18} {}\n", entry.name, entry.title);
         for parameter in entry.parameters {
-            let value = match (parameter.is_switch(), parameter.default) {
-                (true, 0) => "off".to_owned(),
-                (true, _) => "on".to_owned(),
-                (false, number) => number.to_string(),
-            };
-            let text_of = format!("{}={value}", parameter.name);
+            let text_of = format!("{}={}", parameter.name, parameter.word(parameter.default));
             text += &format!("    {text_of:<24} {}\n", parameter.about);
         }
     }
@@ -261,10 +253,6 @@ pub(crate) fn scenario_of(name: &str, profile: &str) -> Result<Scenario> {
 
 pub(super) fn speeds_of(scenario: &Scenario, preset: &str) -> Result<Speeds> {
     let preset = preset_of(preset)?;
-    let bar = progress();
     let cache = Cache::of_user();
-    let advance = |done, of| advance(&bar, done, of);
-    let speeds = Speeds::of_preset(scenario, &preset, cache.as_ref(), advance);
-    bar.finish_and_clear();
-    Ok(speeds?)
+    Ok(with_bar(|done| Speeds::of_preset(scenario, &preset, cache.as_ref(), done))?)
 }

@@ -1,6 +1,6 @@
 //! `coretwin simulate sweep`: a grid of policies, machines, scenarios and seeds.
 
-use super::core::{advance, progress};
+use super::core::with_bar;
 use super::sched::{scenario_of, speeds_of};
 use super::text_of;
 use crate::exit::{CELLS_FAILED, DONE, Kept, usage};
@@ -47,11 +47,9 @@ pub(crate) fn run(args: &Args) -> Result<u8> {
     };
     let plan = plan(name, &text(name)?)?;
     let scenarios = scenarios(&plan, Path::new(name))?;
-    let bar = progress();
     let sweep = Sweep { plan, scenarios, folder: folder.clone(), share: (0, 1) };
     let stop = signals::stop_flag()?;
-    let cells = simulated_kernel::sweep(&sweep, &stop, |done, of| advance(&bar, done, of));
-    bar.finish_and_clear();
+    let cells = with_bar(|done| simulated_kernel::sweep(&sweep, &stop, done));
     let cells = cells.map_err(|error| match error {
         stopped @ Error::Machine(_) => anyhow!(Kept { error: stopped, advice: go_on(args) }),
         other => anyhow!(other),

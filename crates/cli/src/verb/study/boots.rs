@@ -61,7 +61,7 @@ pub(super) fn next(session: &Session) -> Option<NextBoot> {
     }
     Some(NextBoot {
         arm: plan.arms[due.arm].label.clone(),
-        boot: boots::how(plan, due),
+        boot: Promise::of(name).how(),
         block: due.block,
         boots_left: due.boots_left,
         resume,
