@@ -40,6 +40,11 @@ pub(crate) fn brief(brief: &Brief) -> Result<()> {
     Ok(())
 }
 
+/// The same with what more there is.
+pub(crate) fn brief_of(whole: Brief, more: &str) -> Result<()> {
+    brief(&whole.whole("more", &format!("the same with --full: {more}"), ""))
+}
+
 /// Columns of a terminal, from 60 to 200; 80 where there is none.
 pub(crate) fn columns(stream: &impl AsFd) -> usize {
     let columns = tcgetwinsize(stream).map_or(0, |size| usize::from(size.ws_col));
@@ -99,6 +104,15 @@ fn open(path: &Path) -> std::io::Result<File> {
 
 pub(crate) fn json<T: Serialize>(record: &T) -> Result<()> {
     text(&(serde_json::to_string_pretty(record)? + "\n"))
+}
+
+/// Prints a record as JSON, else a text of it.
+pub(crate) fn json_or<T: Serialize>(
+    json: bool,
+    record: &T,
+    text: impl FnOnce() -> String,
+) -> Result<()> {
+    if json { self::json(record) } else { self::text(&text()) }
 }
 
 pub(crate) fn facts<T: Serialize>(origin: Origin, record: &T) -> Result<()> {

@@ -111,12 +111,11 @@ fn measure(args: &Args) -> Result<u8> {
     let (stop, signal) = signals::stop_flag_and_signal()?;
     let stopped = Stopped { stop, signal };
     let summary = account(args, &root, &topology, &siblings, &valuation, &stopped)?;
-    let printed = match args.json {
-        true => out::json(&summary),
-        false if args.full => out::text(&coretwin_report::account_text(&summary)),
+    let printed = match args.json || args.full {
+        true => out::json_or(args.json, &summary, || coretwin_report::account_text(&summary)),
         false => {
-            let more = "the same with --full: every process, thread and cgroup";
-            out::brief(&coretwin_report::account_brief(&summary).whole("more", more, ""))
+            let brief = coretwin_report::account_brief(&summary);
+            out::brief_of(brief, "every process, thread and cgroup")
         }
     };
     match printed {

@@ -95,11 +95,7 @@ fn one_table(file: &Path, args: &Args) -> Result<usize> {
         out::json(&report)?;
     } else if !args.full {
         let brief = brief(&name, &[&report]).line("read as", report.recognised.clone());
-        out::brief(&brief.whole(
-            "more",
-            "the same with --full: every finding and what it breaks",
-            "",
-        ))?;
+        out::brief_of(brief, "every finding and what it breaks")?;
     } else {
         let mut page = overview(&name, &report);
         for sentence in &report.recognised {
@@ -138,12 +134,8 @@ fn built_in_tables(args: &Args) -> Result<usize> {
             .iter()
             .filter_map(|entry| if let Entry::Table(report) = entry { Some(report) } else { None })
             .collect();
-        let more = "the same with --full: every finding, claim and slowdown";
-        out::brief(
-            &brief("the printed tables", &reports)
-                .line("claims", [claimed])
-                .whole("more", more, ""),
-        )?;
+        let brief = brief("the printed tables", &reports).line("claims", [claimed]);
+        out::brief_of(brief, "every finding, claim and slowdown")?;
     }
     let findings = entries.iter().map(|entry| match entry {
         Entry::Table(report) => report.findings.len(),

@@ -108,8 +108,7 @@ impl Args {
         comparisons: &[T],
     ) -> Result<()> {
         let Some(name) = self.format() else {
-            let more = "the same with --full: every line and both machines";
-            return out::brief(&brief(comparisons).whole("more", more, ""));
+            return out::brief_of(brief(comparisons), "every line and both machines");
         };
         let format = formats.iter().find(|format| format.name == name);
         let text = format.map(|format| (format.render)(comparisons)).unwrap_or_default();

@@ -83,31 +83,30 @@ pub(crate) fn run(args: &Args) -> Result<u8> {
     // Made again from its seed if the experiment goes on.
     let _ = fs::remove_file(data);
     let (summary, Session { bundle, plan, .. }) = measured?;
+    let is_interrupted = summary.stopped_because == StoppedBecause::Interrupted;
+    let is_busy = summary.stopped_because == StoppedBecause::Busy || summary.too_busy.is_some();
     if !args.json && !args.full {
         out::brief(&findings::cputime_answer(&bundle, &plan, &summary)?)?;
     } else {
-        match args.json {
-            true => out::json(&summary)?,
-            false => out::text(&findings::cputime_report(&bundle, &summary, "text")?)?,
-        }
+        let text = findings::cputime_report(&bundle, &summary, "text")?;
+        out::json_or(args.json, &summary, || text)?;
         out::news(&format!("the whole report: {}", bundle.path("report.html").display()));
         let go_on = resuming::go_on(&plan, bundle.folder());
-        if summary.stopped_because == StoppedBecause::Interrupted {
+        if is_interrupted {
             out::news(&format!("interrupted; {go_on}"));
-        } else if summary.stopped_because == StoppedBecause::Busy || summary.too_busy.is_some() {
+        } else if is_busy {
             out::news(&quiet::stopped(&plan, &go_on));
         }
-    }
-    if summary.stopped_because == StoppedBecause::Interrupted {
-        return Ok(INTERRUPTED);
-    }
-    if summary.stopped_because == StoppedBecause::Busy || summary.too_busy.is_some() {
-        return Ok(TOO_BUSY);
     }
     // No block of value is no result either.
     let failed =
         summary.blocks == 0 || summary.conditions.iter().any(|condition| condition.failed > 0);
-    Ok(if failed { CELLS_FAILED } else { DONE })
+    Ok(match failed {
+        _ if is_interrupted => INTERRUPTED,
+        _ if is_busy => TOO_BUSY,
+        true => CELLS_FAILED,
+        false => DONE,
+    })
 }
 
 fn measure(

@@ -200,15 +200,12 @@ pub(crate) fn run(args: &Args) -> Result<u8> {
     let mut catalogue = catalogue();
     // For other programs a line each.
     let columns = out::page(usize::MAX);
-    if args.name.as_deref() == Some(WORKLOADS) {
-        return shown(args, &catalogue, &workloads(&catalogue, columns)?);
-    }
-    let sections = sections(&catalogue, columns);
-    let named = sections.iter().find(|(name, _)| Some(*name) == args.name.as_deref());
-    if let Some((_, text)) = named {
-        return shown(args, &catalogue, text);
-    }
-    if let Some(name) = &args.name {
+    let mut sections = sections(&catalogue, columns);
+    let place = sections.iter().position(|(name, _)| Some(*name) == args.name.as_deref());
+    let section = place.map(|place| sections.swap_remove(place).1);
+    if section.is_none()
+        && let Some(name) = args.name.as_ref().filter(|name| *name != WORKLOADS)
+    {
         let known: Vec<&str> = catalogue
             .workloads
             .iter()
@@ -224,21 +221,16 @@ pub(crate) fn run(args: &Args) -> Result<u8> {
         catalogue.workloads.retain(|item| item.name == name);
         catalogue.suites.retain(|suite| suite.name == name);
     }
-    let text = match args.name {
-        Some(_) => describe(&catalogue, columns),
-        None => {
+    let text = match (args.name.as_deref(), section) {
+        (_, Some(text)) => text,
+        (Some(WORKLOADS), _) => workloads(&catalogue, columns)?,
+        (Some(_), _) => describe(&catalogue, columns),
+        (None, _) => {
             let texts: Vec<&str> = sections.iter().map(|(_, text)| text.as_str()).collect();
             texts.join("\n") + &families(&catalogue)?
         }
     };
-    shown(args, &catalogue, &text)
-}
-
-fn shown(args: &Args, catalogue: &Catalogue, text: &str) -> Result<u8> {
-    match args.json {
-        true => out::json(catalogue)?,
-        false => out::text(text)?,
-    }
+    out::json_or(args.json, &catalogue, || text)?;
     Ok(DONE)
 }
 

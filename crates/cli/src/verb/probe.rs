@@ -84,8 +84,8 @@ pub(crate) fn run(args: &Args) -> Result<u8> {
     } else if args.full {
         out::text(&coretwin_report::probe::text(&found))?;
     } else {
-        let more = "the same with --full: every pair; remembered for topology, account, top";
-        out::brief(&coretwin_report::probe::brief(&found).whole("more", more, ""))?;
+        let more = "every pair; remembered for topology, account, top";
+        out::brief_of(coretwin_report::probe::brief(&found), more)?;
     }
     Ok(DONE)
 }

@@ -108,10 +108,7 @@ fn show(args: &Args, plan: &Plan, reading: &Reading) -> Result<u8> {
     match (args.json, args.full) {
         (true, _) => out::facts(plan.origin(), reading)?,
         (_, true) => out::text(&coretwin_report::run_text(reading))?,
-        _ => {
-            let more = "the same with --full: checks, notes, output";
-            out::brief(&coretwin_report::run_brief(reading).whole("more", more, ""))?;
-        }
+        _ => out::brief_of(coretwin_report::run_brief(reading), "checks, notes, output")?,
     }
     Ok(if reading.status == Status::Failed { CELLS_FAILED } else { DONE })
 }

@@ -6,10 +6,12 @@ mod undo;
 
 use crate::exit::{DONE, usage};
 use anyhow::{Context, Result};
+use coretwin_base::machine::cpu_set::CpuSet;
 use coretwin_base::machine::topology::{SmtControl, Topology};
 use coretwin_host::root::Root;
 use coretwin_host::smt::guard::{self, Identity, Start};
 use coretwin_host::smt::kernel::SystemKernel;
+use coretwin_host::smt::restore::Difference;
 use coretwin_host::smt::saved::Slot;
 use coretwin_host::smt::target::Target;
 use serde::Serialize;
@@ -132,16 +134,23 @@ fn be_guard(root: &Root, slot: Slot, holder: Identity, start: Start) -> Result<u
     Ok(DONE)
 }
 
+/// What differs from the saved state.
+fn difference(difference: &Difference, colon: &str) -> String {
+    let Difference { what, saved, now, managed } = difference;
+    let managed = if *managed { " (the kernel places it)" } else { "" };
+    format!("{what}{colon} was {saved}, is {now}{managed}")
+}
+
 #[derive(Serialize)]
 struct Done {
     schema: u32,
     action: String,
     control_before: Option<SmtControl>,
     control_after: Option<SmtControl>,
-    online_before: coretwin_base::machine::cpu_set::CpuSet,
-    online_after: coretwin_base::machine::cpu_set::CpuSet,
+    online_before: CpuSet,
+    online_after: CpuSet,
     seconds: f64,
-    differences: Vec<coretwin_host::smt::restore::Difference>,
+    differences: Vec<Difference>,
     left_to_do: Vec<String>,
     warnings: Vec<String>,
 }

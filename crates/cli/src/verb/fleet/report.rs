@@ -93,8 +93,8 @@ pub(crate) fn run(args: &Args) -> Result<u8> {
         }
         (Some((grid, cells)), _) => coretwin_report::sched_sweep_text(grid, cells),
         (None, None) => {
-            let more = "the same with --full: every row, model and machine";
-            out::brief(&coretwin_report::fleet_brief(&summary()).whole("more", more, ""))?;
+            let brief = coretwin_report::fleet_brief(&summary());
+            out::brief_of(brief, "every row, model and machine")?;
             return Ok(DONE);
         }
         (None, Some(As::Text(format))) => (format.render)(&summary()),

@@ -46,11 +46,7 @@ pub(crate) fn run(args: &Args) -> Result<u8> {
             }
         };
         let status = status(fleet, plan, Bundles::of(fleet, plan)?, &known);
-        if args.json {
-            out::json(&status)?;
-        } else {
-            out::text(&text(fleet, plan, &status))?;
-        }
+        out::json_or(args.json, &status, || text(fleet, plan, &status))?;
         Ok(if status.finish.is_some() { CELLS_FAILED } else { DONE })
     })
 }

@@ -88,11 +88,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<u8> {
     if args.list {
-        if args.json {
-            out::json(&Lists::all())?;
-        } else {
-            out::text(&list())?;
-        }
+        out::json_or(args.json, &Lists::all(), list)?;
         return Ok(DONE);
     }
     let preset = preset_of(args.preset.as_deref().unwrap_or(ARTICLE_PRESET))?;

@@ -55,11 +55,7 @@ pub(crate) fn run(args: &Args) -> Result<u8> {
         other => anyhow!(other),
     })?;
     write(&sweep.plan, &cells, folder)?;
-    if args.json {
-        out::json(&cells)?;
-    } else {
-        out::text(&coretwin_report::sched_sweep_text(&sweep.plan, &cells))?;
-    }
+    out::json_or(args.json, &cells, || coretwin_report::sched_sweep_text(&sweep.plan, &cells))?;
     let failed = cells.iter().any(|cell| cell.failed.is_some());
     Ok(if failed { CELLS_FAILED } else { DONE })
 }

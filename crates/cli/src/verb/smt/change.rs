@@ -56,11 +56,7 @@ pub(super) fn run(root: &Root, target: Target, how: &How) -> Result<u8> {
         left_to_do: Vec::new(),
         warnings: applied.warnings,
     };
-    if how.json {
-        out::json(&done)?;
-    } else {
-        out::text(&describe(&done, stored.is_some()))?;
-    }
+    out::json_or(how.json, &done, || describe(&done, stored.is_some()))?;
     Ok(DONE)
 }
 
@@ -97,11 +93,7 @@ struct WouldDo {
 
 fn dry_run(root: &Root, topology: &Topology, target: Target, json: bool) -> Result<u8> {
     let would = plan(root, topology, target)?;
-    if json {
-        out::json(&would)?;
-    } else {
-        out::text(&describe_plan(&would))?;
-    }
+    out::json_or(json, &would, || describe_plan(&would))?;
     Ok(if would.refusals.is_empty() { DONE } else { NOT_POSSIBLE })
 }
 

@@ -52,11 +52,7 @@ struct State {
 pub(super) fn run(root: &Root, json: bool) -> Result<u8> {
     let topology = host::topology(root)?;
     let status = read(root, &topology, host::without_smt(root, &topology));
-    if json {
-        out::json(&status)?;
-    } else {
-        out::text(&describe(&status))?;
-    }
+    out::json_or(json, &status, || describe(&status))?;
     Ok(DONE)
 }
 
@@ -128,14 +124,7 @@ fn describe(status: &Status) -> String {
             Saved::State(state) => {
                 put("saved", describe_state(state));
                 for difference in &state.differences {
-                    let managed = if difference.managed { " (the kernel places it)" } else { "" };
-                    put(
-                        "  differs",
-                        format!(
-                            "{}: was {}, is {}{managed}",
-                            difference.what, difference.saved, difference.now
-                        ),
-                    );
+                    put("  differs", super::difference(difference, ":"));
                 }
             }
         }

@@ -129,11 +129,7 @@ fn describe(restored: &Restored) -> String {
         text += &format!("Note: {warning}\n");
     }
     for difference in &restored.differences {
-        let managed = if difference.managed { " (the kernel places it)" } else { "" };
-        text += &format!(
-            "Differs: {} was {}, is {}{managed}\n",
-            difference.what, difference.saved, difference.now
-        );
+        text += &format!("Differs: {}\n", super::difference(difference, ""));
     }
     for left in &restored.left_to_do {
         text += &format!("Left to do: {left}\n");

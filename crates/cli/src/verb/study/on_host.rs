@@ -141,12 +141,9 @@ fn new(args: &Args, request: &Request, root: &Root) -> Result<Option<(Plan, Host
         }
         None => out::news("SMT is off, and is switched on first to see which CPUs are siblings."),
     }
-    let mut switching = None;
-    if switches {
-        switching = switching::take(root, &now, args.yes)?;
-        if switching.is_none() {
-            return Ok(None);
-        }
+    let mut switching = if switches { switching::take(root, &now, args.yes)? } else { None };
+    if switches && switching.is_none() {
+        return Ok(None);
     }
     let mut plan = match (plan, &mut switching) {
         (Some(plan), Some(switching)) if switching.found_on() => plan,
@@ -168,12 +165,12 @@ fn old(args: &Args, plan: &Plan, root: &Root) -> Result<Option<HostMachine>> {
     out::news(&headline(plan));
     arm_scheduler::possible(plan, root)?;
     let topology = if plan.reboots() { host::topology(root)? } else { plan.topology.clone() };
-    let mut switching = None;
-    if plan.switches_smt() {
-        switching = switching::take(root, &host::topology(root)?, args.yes)?;
-        if switching.is_none() {
-            return Ok(None);
-        }
+    let switching = match plan.switches_smt() {
+        true => switching::take(root, &host::topology(root)?, args.yes)?,
+        false => None,
+    };
+    if plan.switches_smt() && switching.is_none() {
+        return Ok(None);
     }
     machine(plan, topology, switching, root).map(Some)
 }
