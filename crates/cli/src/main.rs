@@ -2,7 +2,6 @@
 
 #![forbid(unsafe_code)]
 
-mod arm_scheduler;
 mod basis;
 mod consent;
 mod dataset;

@@ -15,6 +15,10 @@ use std::io::{IsTerminal, Write};
 use std::os::fd::AsFd;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Without a terminal, a line about what goes on at most this often.
+pub(crate) const PLAIN_EVERY: Duration = Duration::from_secs(60);
 
 pub(crate) fn text(text: &str) -> Result<()> {
     over(0, text)

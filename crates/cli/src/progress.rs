@@ -9,10 +9,7 @@ use coretwin_base::units::human_seconds;
 use coretwin_lab::event::{Event, Listener};
 use coretwin_stats::study::Look;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use std::time::{Duration, Instant};
-
-/// Without a terminal, a line at most this often.
-const PLAIN_EVERY: Duration = Duration::from_secs(60);
+use std::time::Instant;
 
 const BAR_FROM: usize = 110;
 /// Columns of it, with the space behind it.
@@ -73,7 +70,7 @@ impl Progress {
         // The weightiest first: what does not fit is left out from the end.
         let pieces = [&self.interval, &left, &self.block, &failed, what, &self.of, &set_aside];
         if !self.terminal {
-            if self.last.is_none_or(|last| last.elapsed() >= PLAIN_EVERY) {
+            if self.last.is_none_or(|last| last.elapsed() >= crate::out::PLAIN_EVERY) {
                 self.last = Some(Instant::now());
                 crate::out::news(&fitted(&pieces, usize::MAX));
             }

@@ -11,25 +11,18 @@ use coretwin_lab::quiet::{self, Lookout};
 use indicatif::ProgressBar;
 use std::time::{Duration, Instant};
 
-/// Without a terminal, a line about the waiting at most this often.
-const PLAIN_EVERY: Duration = Duration::from_secs(60);
-
-fn choices(plan: &Plan) -> &'static str {
-    match &plan.cputime {
-        Some(_) => {
-            "wait for quiet with --wait-quiet, or take the machine as it is with \
-             --others-limit 100% --steal-limit 100%"
-        }
-        None => {
-            "wait for quiet with --wait-quiet, allow more with --others-limit and --steal-limit \
-             (100% allows everything), or screen without a verdict with --quick"
-        }
-    }
-}
-
 pub(crate) fn stopped(plan: &Plan, go_on: &str) -> String {
-    let choices = choices(plan);
-    format!("stopped, for others left nothing to keep; you can {choices}; {go_on} --wait-quiet")
+    let choices = match &plan.cputime {
+        Some(_) => "or take the machine as it is with --others-limit 100% --steal-limit 100%",
+        None => {
+            "allow more with --others-limit and --steal-limit (100% allows everything), or screen \
+             without a verdict with --quick"
+        }
+    };
+    format!(
+        "stopped, for others left nothing to keep; you can wait for quiet with --wait-quiet, \
+         {choices}; {go_on} --wait-quiet"
+    )
 }
 
 pub(crate) fn busy(cause: &str, plan: &Plan) -> String {
@@ -74,7 +67,7 @@ fn wait(lookout: &Lookout<'_>, patience: Duration, stop: &Stop) -> Result<(), Er
         if !bar.is_hidden() {
             bar.set_message(printable(&line).into_owned());
             bar.tick();
-        } else if told.is_none_or(|told| told.elapsed() >= PLAIN_EVERY) {
+        } else if told.is_none_or(|told| told.elapsed() >= out::PLAIN_EVERY) {
             told = Some(Instant::now());
             out::news(&line);
         }

@@ -3,22 +3,36 @@
 
 use anyhow::{Context, Result};
 use coretwin_lab::machine::Stop;
+use rustix::process::Signal;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// A flag that is raised by the first signal, and the number of that signal: 0 before it.
-pub(crate) fn stop_flag_and_signal() -> Result<(Stop, Arc<AtomicUsize>)> {
-    let which = Arc::new(AtomicUsize::new(0));
-    for signal in [SIGINT, SIGTERM, SIGHUP] {
-        let number = usize::try_from(signal).unwrap_or_default();
-        // Before the flag, so that who sees it raised knows the number.
-        signal_hook::flag::register_usize(signal, Arc::clone(&which), number)
-            .context("cannot listen for signals")?;
-    }
-    Ok((stop_flag()?, which))
+/// Whether a signal told us to stop, and which.
+pub(crate) struct Signalled {
+    pub(crate) stop: Stop,
+    which: Arc<AtomicUsize>,
 }
 
+impl Signalled {
+    pub(crate) fn listen() -> Result<Self> {
+        let which = Arc::new(AtomicUsize::new(0));
+        for signal in [SIGINT, SIGTERM, SIGHUP] {
+            let number = usize::try_from(signal).unwrap_or_default();
+            // Before the flag, so that who sees it raised knows the number.
+            signal_hook::flag::register_usize(signal, Arc::clone(&which), number)
+                .context("cannot listen for signals")?;
+        }
+        Ok(Self { stop: stop_flag()?, which })
+    }
+
+    pub(crate) fn signal(&self) -> Option<Signal> {
+        let raw = i32::try_from(self.which.load(Ordering::Relaxed)).ok()?;
+        self.stop.raised().then(|| Signal::from_named_raw(raw).unwrap_or(Signal::TERM))
+    }
+}
+
+/// A flag that is raised by the first signal.
 pub(crate) fn stop_flag() -> Result<Stop> {
     let stop = Stop::default();
     for signal in [SIGINT, SIGTERM, SIGHUP] {

@@ -1,10 +1,15 @@
-//! The SMT switch of a study or a run: the user's word first, the session, and what is said when
-//! the machine was put back.
+//! The SMT switch and the schedulers of a study or a run: whether they can be had here, the user's word
+//! first, the session, and what is said when the machine was put back.
 
 use crate::exit::NotRestored;
+#[cfg(feature = "sched")]
+use crate::verb::sched::doctor::refusal;
 use crate::{consent, out};
 use anyhow::Result;
 use coretwin_base::machine::topology::Topology;
+use coretwin_base::simulation::core_queue::NAME;
+use coretwin_base::study::arm::KERNEL;
+use coretwin_base::study::plan::Plan;
 use coretwin_base::warning::Warning;
 use coretwin_host::root::Root;
 use coretwin_host::smt::guard::Launch;
@@ -13,7 +18,7 @@ use coretwin_host::smt::session::Session;
 use coretwin_host::smt::target::Target;
 use coretwin_lab::Error;
 use coretwin_lab::host_machine::HostMachine;
-use coretwin_lab::switching::Switching;
+use coretwin_lab::switching::{Scheduling, Switching};
 
 /// Takes the switch, once the user has given his word; `None` if he did not. Nothing is changed yet.
 pub(crate) fn take(root: &Root, topology: &Topology, yes: bool) -> Result<Option<Switching>> {
@@ -78,3 +83,41 @@ pub(crate) fn with_machine(error: anyhow::Error, is_restored: bool) -> anyhow::E
 
 /// The kind of a warning that the machine is not as it was found.
 const NOT_RESTORED: &str = "smt-not-restored";
+
+/// This program, also when its file was replaced since it started.
+pub(crate) const OURSELVES: &str = "/proc/self/exe";
+
+/// Without the verb that loads schedulers none can be loaded.
+#[cfg(not(feature = "sched"))]
+fn refusal(_: &Root) -> Option<String> {
+    Some(crate::exit::NotBuilt("sched").to_string())
+}
+
+/// Refuses a plan whose schedulers cannot be loaded here, before anything is changed. Errors: what
+/// stands in the way.
+pub(crate) fn can_load(plan: &Plan, root: &Root) -> Result<(), Error> {
+    match refusal(root).filter(|_| plan.changes_scheduler()) {
+        Some(why) => Err(Error::NotPossible(format!("{NAME} cannot be loaded here: {why}"))),
+        None => Ok(()),
+    }
+}
+
+pub(crate) fn fit(machine: HostMachine, plan: &Plan, root: &Root) -> HostMachine {
+    match plan.changes_scheduler() {
+        true => machine.with_scheduling(Scheduling::new(root.clone(), OURSELVES.into())),
+        false => machine,
+    }
+}
+
+pub(crate) fn foretell(plan: &Plan, root: &Root) -> String {
+    let own = plan.arms.iter().filter(|arm| arm.scheduler != KERNEL);
+    let labels: Vec<&str> = own.map(|arm| arm.label.as_str()).collect();
+    let can = match refusal(root) {
+        Some(why) => format!("it cannot be loaded here: {why}"),
+        None => "nothing is known to stand in the way".to_owned(),
+    };
+    format!(
+        "Scheduler    {NAME} is loaded for each visit to {} and unloaded after it; {can}\n",
+        labels.join(", ")
+    )
+}

@@ -65,7 +65,6 @@ fn taken(readings: &[Reading], label: &str, boot: &Boot) -> usize {
     readings.iter().filter(of_visit).count()
 }
 
-/// The name of the boot that a visit needs.
 pub fn name(plan: &Plan, due: Due) -> &str {
     match &plan.arms[due.arm].state {
         ArmState::Boot(name) => name,

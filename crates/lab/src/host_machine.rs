@@ -35,9 +35,7 @@ pub struct HostMachine {
     topology: Topology,
     /// The topology as it is now, where SMT is switched.
     now: Option<Topology>,
-    /// The SMT switch, where a study may use it.
     switching: Option<Switching>,
-    /// What loads schedulers, where arms have some.
     scheduling: Option<Scheduling>,
     /// The scheduler that was in charge when the study came.
     found: String,

@@ -54,7 +54,6 @@ pub fn draw_once(request: &Request, machine: &str, topology: &Topology) -> Resul
 
 pub(crate) struct Parts {
     pub(crate) arms: Vec<PlanArm>,
-    /// The rows, in the arms that have their placement.
     pub(crate) rows: Vec<PlanRow>,
     pub(crate) left_out: Option<Warning>,
 }

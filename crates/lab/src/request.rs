@@ -62,17 +62,13 @@ impl Counts {
         if text == "auto" {
             return Ok(Self::Auto);
         }
-        let mut counts = Vec::new();
-        for part in text.split(',') {
-            match part.trim().parse::<u32>() {
-                Ok(count) if (1..=65_536).contains(&count) => counts.push(count),
-                _ => {
-                    return Err(format!(
-                        "'{part}' is not a count; write 'auto' or numbers from 1 to 65536, like 1,2,4"
-                    ));
-                }
-            }
-        }
+        let count = |part: &str| match part.trim().parse::<u32>() {
+            Ok(count) if (1..=65_536).contains(&count) => Ok(count),
+            _ => Err(format!(
+                "'{part}' is not a count; write 'auto' or numbers from 1 to 65536, like 1,2,4"
+            )),
+        };
+        let mut counts: Vec<u32> = text.split(',').map(count).collect::<Result<_, _>>()?;
         counts.sort_unstable();
         counts.dedup();
         Ok(Self::List(counts))

@@ -4,7 +4,8 @@ mod command;
 
 use crate::basis::Basis;
 use crate::exit::{DONE, INTERRUPTED};
-use crate::{exit, host, out, signals};
+use crate::signals::Signalled;
+use crate::{exit, host, out};
 use anyhow::Result;
 use command::{Command, NotStarted};
 use coretwin_account::choice;
@@ -18,10 +19,6 @@ use coretwin_base::machine::cpu_set::CpuSet;
 use coretwin_base::machine::topology::Topology;
 use coretwin_host::cgroup;
 use coretwin_host::root::Root;
-use coretwin_lab::machine::Stop;
-use rustix::process::Signal;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 const LENGTH: Duration = Duration::from_secs(10);
@@ -108,8 +105,7 @@ fn measure(args: &Args) -> Result<u8> {
     let topology = host::topology(&root)?;
     let siblings = args.basis.siblings(&root, &topology)?;
     let valuation = args.basis.valuation(&topology, siblings.threads_per_core_max())?;
-    let (stop, signal) = signals::stop_flag_and_signal()?;
-    let stopped = Stopped { stop, signal };
+    let stopped = Signalled::listen()?;
     let summary = account(args, &root, &topology, &siblings, &valuation, &stopped)?;
     let printed = match args.json || args.full {
         true => out::json_or(args.json, &summary, || coretwin_report::account_text(&summary)),
@@ -137,18 +133,6 @@ fn status(summary: &AccountSummary) -> u8 {
     }
 }
 
-struct Stopped {
-    stop: Stop,
-    signal: Arc<AtomicUsize>,
-}
-
-impl Stopped {
-    fn signal(&self) -> Option<Signal> {
-        let raw = i32::try_from(self.signal.load(Ordering::Relaxed)).ok()?;
-        self.stop.raised().then(|| Signal::from_named_raw(raw).unwrap_or(Signal::TERM))
-    }
-}
-
 /// CPUs outside of our cpuset that share a core with CPUs inside.
 fn not_usable(siblings: &Siblings, allowed: &CpuSet) -> CpuSet {
     let mixed = siblings.cores.iter().filter(|core| !core.intersection(allowed).is_empty());
@@ -161,7 +145,7 @@ fn account(
     topology: &Topology,
     siblings: &Siblings,
     valuation: &Valuation,
-    stopped: &Stopped,
+    stopped: &Signalled,
 ) -> Result<AccountSummary> {
     let effort = Effort { seed: args.basis.seed, ..Effort::default() };
     // Before anything is measured, so that a slip costs nothing.

@@ -245,7 +245,6 @@ fn headline(request: &Request) -> String {
     format!("{}{data}, beside spinners, on {experiment}; control: {control}", request.about)
 }
 
-/// Writes the data that the default work compresses, if it is the default work.
 fn make_data(folder: &Path, seed: u64, bytes: Option<u64>) -> Result<()> {
     let Some(bytes) = bytes else { return Ok(()) };
     out::file(&folder.join(DATA), data::text(seed, bytes as usize))

@@ -1,7 +1,7 @@
 //! `coretwin run`: one workload or command, once.
 
 use crate::exit::{CELLS_FAILED, DONE, NOT_RESTORED, refuse_slips, usage};
-use crate::{arm_scheduler, host, metric, out, signals, switching};
+use crate::{host, metric, out, signals, switching};
 use anyhow::Result;
 use coretwin_base::machine::environment::Environment;
 use coretwin_base::machine::placement::Placement;
@@ -77,8 +77,8 @@ pub(crate) fn run(args: &Args) -> Result<u8> {
     let now = host::topology(&root)?;
     let topology = if off { with_smt_on(now.clone())? } else { now.clone() };
     let plan = planning::draw_once(&request, HOST, &topology)?;
-    arm_scheduler::possible(&plan, &root)?;
-    let mut machine = arm_scheduler::fit(HostMachine::new(root.clone(), topology)?, &plan, &root);
+    switching::can_load(&plan, &root)?;
+    let mut machine = switching::fit(HostMachine::new(root.clone(), topology)?, &plan, &root);
     machine.check(&plan)?;
     if off {
         let Some(switching) = switching::take(&root, &now, yes)? else {

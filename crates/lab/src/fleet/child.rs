@@ -10,7 +10,6 @@ const COMPLAINT: usize = 64 << 10;
 
 pub(super) struct Said<T> {
     pub(super) status: ExitStatus,
-    /// What was taken of its standard output.
     pub(super) out: T,
     /// The end of its standard error.
     pub(super) err: Vec<u8>,

@@ -54,7 +54,6 @@ pub trait Engine: Kept {
         None
     }
 
-    /// What the user is told of the plan, once it is written.
     fn note(&self) -> Option<&'static str> {
         None
     }

@@ -16,7 +16,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-/// Cells of a sweep, in a bundle.
 const CELLS: &str = "cells.jsonl";
 
 #[derive(Debug, Default)]

@@ -40,7 +40,6 @@ const OPTIONS: [&str; 4] = [
     "-oServerAliveCountMax=4",
 ];
 
-/// How often a call that is waited for looks whether it is to stop.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 #[derive(clap::Args, Serialize, Deserialize)]

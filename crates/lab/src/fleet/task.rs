@@ -20,7 +20,6 @@ use std::io::{Seek, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How often it is looked whether another try of a task has ended.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
 #[derive(Debug, Clone)]
@@ -73,7 +72,6 @@ impl TaskHere<'_> {
         }
     }
 
-    /// The process that runs the task on this machine, if one does.
     pub fn holder(&self) -> Option<u32> {
         let mut file = File::open(self.folder().join("lock")).ok()?;
         if flock(&file, FlockOperation::NonBlockingLockShared).is_ok() {

@@ -29,7 +29,6 @@ const REST: Duration = Duration::from_millis(2);
 const LATE_SHARE: f64 = 0.1;
 /// A CPU that should rest and is not to be had for so long, is not at rest; in seconds.
 const BUSY_S: f64 = 0.001;
-/// The longest that a round may take.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// Sizes of caches where the kernel does not tell, in KiB.
 const CACHES_KIB: (u64, u64) = (32, 512);

@@ -16,11 +16,9 @@ use coretwin_sim::core::{Comparison, Options, Preset};
 
 type Named = (&'static str, &'static str);
 
-/// Name of the experiment with page maps.
 pub const SIEVE_PAGES: Named =
     ("sieve-pages", "AIM9's sieve on many page maps: the article's 15 and 24 sieves per second");
 
-/// Name of the experiment with the note's four machines.
 pub const NOTE: Named =
     ("note", "gzip -9 beside a spinner on the note's four machines, predicted and measured");
 

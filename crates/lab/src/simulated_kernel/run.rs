@@ -26,7 +26,6 @@ const EVENTS_MAX: u64 = 2_000_000_000;
 #[derive(Debug, Clone)]
 pub struct Request {
     pub scenario: Scenario,
-    /// The machine, and how it is written.
     pub layout: Layout,
     pub topology: String,
     pub speeds: Speeds,
@@ -34,9 +33,7 @@ pub struct Request {
     pub seed: u64,
     /// How many seeds, from the first upwards.
     pub seeds: u32,
-    /// Decisions that are kept of each run.
     pub decisions_max: usize,
-    /// Spans of the timeline that are kept of each run.
     pub spans_max: usize,
 }
 

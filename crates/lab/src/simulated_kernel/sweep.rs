@@ -9,10 +9,11 @@ use coretwin_base::caps;
 use coretwin_base::origin::Origin;
 use coretwin_base::schema::SCHEMA;
 use coretwin_base::simulation::sweep::{SweepCell, SweepPlan};
-use coretwin_sim::kernel::Layout;
 use coretwin_sim::kernel::scenario::Scenario;
-use coretwin_sim::kernel::scenario::expect::MEASURES;
+use coretwin_sim::kernel::scenario::expect::{MEASURES, Measure};
+use coretwin_sim::kernel::{Layout, Outcome};
 use coretwin_sim::policies::Settings;
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{BufReader, Read, Write};
@@ -30,14 +31,6 @@ pub struct Sweep {
     pub share: (u32, u32),
 }
 
-#[derive(Debug, Clone, Copy)]
-struct Cell {
-    scenario: usize,
-    topology: usize,
-    policy: usize,
-    seed: u64,
-}
-
 /// Runs what is not yet done. `done` hears how many of how many are. Gives every cell, scenarios
 /// first, then machines, policies and seeds. Errors: [`Error::Usage`] for a folder that holds
 /// another sweep; [`Error::Listener`] for one that cannot be written; [`MachineError::Stopped`] if
@@ -49,14 +42,14 @@ pub fn sweep(
     mut done: impl FnMut(usize, usize),
 ) -> Result<Vec<SweepCell>, Error> {
     let kept = open(sweep)?;
-    let cells: Vec<Cell> = cells(&sweep.plan)
+    let cells: Vec<SweepCell> = cells(&sweep.plan)
         .into_iter()
         .enumerate()
         .filter(|(number, _)| number % sweep.share.1.max(1) as usize == sweep.share.0 as usize)
         .map(|(_, cell)| cell)
         .collect();
-    let is_kept = |cell: &Cell| kept.iter().any(|one| is_of(sweep, cell, one));
-    let left: Vec<Cell> = cells.iter().filter(|cell| !is_kept(cell)).copied().collect();
+    let is_kept = |cell: &SweepCell| kept.iter().any(|one| place(one) == place(cell));
+    let left: Vec<&SweepCell> = cells.iter().filter(|cell| !is_kept(cell)).collect();
     let earlier = cells.len() - left.len();
     let file = append(&sweep.folder.join("cells.jsonl"), &kept)?;
     let file = Mutex::new((file, None));
@@ -83,67 +76,60 @@ pub fn sweep(
     let new: Option<Vec<SweepCell>> = new.into_iter().collect();
     let new = new.ok_or(MachineError::Stopped)?;
     let all: Vec<SweepCell> = kept.into_iter().chain(new).collect();
-    let find = |cell: &Cell| all.iter().find(|one| is_of(sweep, cell, one)).cloned();
+    let find = |cell: &SweepCell| all.iter().find(|one| place(one) == place(cell)).cloned();
     Ok(cells.iter().filter_map(find).collect())
 }
 
-fn cells(plan: &SweepPlan) -> Vec<Cell> {
+/// The cells of the grid, none of them run.
+fn cells(plan: &SweepPlan) -> Vec<SweepCell> {
     let mut cells = Vec::new();
-    for scenario in 0..plan.scenarios.len() {
-        for topology in 0..plan.topologies.len() {
-            for policy in 0..plan.policies.len() {
-                let cell = |seed| Cell { scenario, topology, policy, seed };
-                cells.extend((1..=u64::from(plan.seeds)).map(cell));
+    for scenario in &plan.scenarios {
+        for topology in &plan.topologies {
+            for policy in &plan.policies {
+                cells.extend((1..=u64::from(plan.seeds)).map(|seed| SweepCell {
+                    schema: SCHEMA,
+                    origin: Origin::Simulated,
+                    policy: policy.clone(),
+                    topology: topology.clone(),
+                    scenario: scenario.clone(),
+                    seed,
+                    measures: BTreeMap::new(),
+                    trace_hash: String::new(),
+                    failed: None,
+                }));
             }
         }
     }
     cells
 }
 
-fn is_of(sweep: &Sweep, cell: &Cell, found: &SweepCell) -> bool {
-    let plan = &sweep.plan;
-    found.seed == cell.seed
-        && found.policy == plan.policies[cell.policy]
-        && found.topology == plan.topologies[cell.topology]
-        && found.scenario == plan.scenarios[cell.scenario]
+fn place(cell: &SweepCell) -> (&str, &str, &str, u64) {
+    (&cell.scenario, &cell.topology, &cell.policy, cell.seed)
 }
 
-fn calculate(sweep: &Sweep, cell: &Cell) -> SweepCell {
-    let plan = &sweep.plan;
-    let found = outcome_of(sweep, cell);
-    let mut record = SweepCell {
-        schema: SCHEMA,
-        origin: Origin::Simulated,
-        policy: plan.policies[cell.policy].clone(),
-        topology: plan.topologies[cell.topology].clone(),
-        scenario: plan.scenarios[cell.scenario].clone(),
-        seed: cell.seed,
-        measures: std::collections::BTreeMap::new(),
-        trace_hash: String::new(),
-        failed: None,
-    };
-    match found {
-        Err(error) => record.failed = Some(error.to_string()),
+fn calculate(sweep: &Sweep, cell: &SweepCell) -> SweepCell {
+    match outcome_of(sweep, cell) {
+        Err(error) => SweepCell { failed: Some(error.to_string()), ..cell.clone() },
         Ok(outcome) => {
-            let value = |measure: &coretwin_sim::kernel::scenario::expect::Measure| {
-                Some((measure.key.to_owned(), measure.of(&outcome, None)?))
-            };
-            record.measures = MEASURES.iter().filter_map(value).collect();
-            record.trace_hash = format!("{:016x}", outcome.trace_hash);
+            let value =
+                |measure: &Measure| Some((measure.key.to_owned(), measure.of(&outcome, None)?));
+            let measures = MEASURES.iter().filter_map(value).collect();
+            let trace_hash = format!("{:016x}", outcome.trace_hash);
+            SweepCell { measures, trace_hash, ..cell.clone() }
         }
     }
-    record
 }
 
-fn outcome_of(sweep: &Sweep, cell: &Cell) -> Result<coretwin_sim::kernel::Outcome, Error> {
-    let plan = &sweep.plan;
-    let (scenario, speeds) = &sweep.scenarios[cell.scenario];
-    let policy = Settings::parse(&plan.policies[cell.policy]).map_err(Error::Usage)?;
-    let topology = &plan.topologies[cell.topology];
+fn outcome_of(sweep: &Sweep, cell: &SweepCell) -> Result<Outcome, Error> {
+    let mut scenarios = sweep.plan.scenarios.iter().zip(&sweep.scenarios);
+    let (_, (scenario, speeds)) = scenarios
+        .find(|(name, _)| **name == cell.scenario)
+        .ok_or_else(|| Error::Usage(format!("there is no scenario '{}'", cell.scenario)))?;
+    let policy = Settings::parse(&cell.policy).map_err(Error::Usage)?;
     let request = Request {
         scenario: scenario.clone(),
-        layout: Layout::parse(topology).map_err(Error::Usage)?,
-        topology: topology.clone(),
+        layout: Layout::parse(&cell.topology).map_err(Error::Usage)?,
+        topology: cell.topology.clone(),
         speeds: speeds.clone(),
         policies: vec![policy],
         seed: cell.seed,

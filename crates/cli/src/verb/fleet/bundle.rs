@@ -33,9 +33,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<u8> {
     let (fleet, plan) = FleetFolder::open(&args.fleet)?;
     let (bundle, study) = Bundle::open(&args.study, host::owner(&Root::system())?)?;
-    let task = plan.tasks.get(args.task as usize).ok_or_else(|| {
-        usage(format!("the fleet has tasks 0 to {}, not {}", plan.count() - 1, args.task))
-    })?;
+    let task = here::task(&plan, args.task)?;
     if study.cputime.is_some() {
         return Err(usage("it is an experiment of cputime, not a study"));
     }

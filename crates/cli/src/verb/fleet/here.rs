@@ -114,14 +114,14 @@ fn tasks<'a>(args: &Tasks, plan: &'a FleetPlan) -> Result<Vec<&'a Task>> {
     };
     match number {
         None => Ok(plan.tasks.iter().collect()),
-        Some(number) => match plan.tasks.get(number as usize) {
-            Some(task) => Ok(vec![task]),
-            None => Err(usage(format!(
-                "the fleet has tasks 0 to {}, not {number}",
-                plan.count().saturating_sub(1)
-            ))),
-        },
+        Some(number) => Ok(vec![task(plan, number)?]),
     }
+}
+
+pub(super) fn task(plan: &FleetPlan, number: u32) -> Result<&Task> {
+    let last = plan.count().saturating_sub(1);
+    let unknown = || usage(format!("the fleet has tasks 0 to {last}, not {number}"));
+    plan.tasks.get(number as usize).ok_or_else(unknown)
 }
 
 fn here<'a>(fleet: &'a FleetFolder, plan: &'a FleetPlan, task: &'a Task) -> TaskHere<'a> {

@@ -2,8 +2,8 @@
 //! while it is loaded: writes the record that everybody reads, and watches for the end.
 
 use super::{INTERVAL, Wish, doctor, view};
-use crate::arm_scheduler::OURSELVES;
 use crate::exit::{CELLS_FAILED, DONE};
+use crate::switching::OURSELVES;
 use crate::{out, signals};
 use anyhow::{Result, anyhow};
 use coretwin_base::simulation::core_queue::NAME;

@@ -1,7 +1,7 @@
 //! Takes the place of `simulated.rs` where the program is built without the feature `sim`.
 
 use super::args::Args;
-use super::ready::{Asked, Ready};
+use super::{Asked, Ready};
 use crate::exit::NotBuilt;
 use anyhow::Result;
 use coretwin_base::study::plan::Plan;

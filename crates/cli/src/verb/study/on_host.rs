@@ -2,9 +2,9 @@
 
 use super::args::{Args, Line};
 use super::describe::{foretell, headline};
-use super::ready::{Asked, Ready, Studied, begin, resume};
+use super::{Asked, Ready, Studied, begin, resume};
 use crate::exit::refuse_slips;
-use crate::{arm_scheduler, consent, host, out, switching};
+use crate::{consent, host, out, switching};
 use anyhow::Result;
 use coretwin_base::machine::topology::Topology;
 use coretwin_base::study::arm::ArmState;
@@ -69,7 +69,7 @@ pub(super) fn changes(plan: &Plan) -> Result<String> {
         text += &consent::foretell(root, &host::topology(root)?);
     }
     if plan.changes_scheduler() {
-        text += &arm_scheduler::foretell(plan, root);
+        text += &switching::foretell(plan, root);
     }
     Ok(text)
 }
@@ -137,7 +137,7 @@ fn new(args: &Args, request: &Request, root: &Root) -> Result<Option<(Plan, Host
     match &plan {
         Some(plan) => {
             foretell(plan, args.full);
-            arm_scheduler::possible(plan, root)?;
+            switching::can_load(plan, root)?;
         }
         None => out::news("SMT is off, and is switched on first to see which CPUs are siblings."),
     }
@@ -163,7 +163,7 @@ fn new(args: &Args, request: &Request, root: &Root) -> Result<Option<(Plan, Host
 
 fn old(args: &Args, plan: &Plan, root: &Root) -> Result<Option<HostMachine>> {
     out::news(&headline(plan));
-    arm_scheduler::possible(plan, root)?;
+    switching::can_load(plan, root)?;
     let topology = if plan.reboots() { host::topology(root)? } else { plan.topology.clone() };
     let switching = match plan.switches_smt() {
         true => switching::take(root, &host::topology(root)?, args.yes)?,
@@ -186,7 +186,7 @@ fn machine(
         Some(switching) => machine.with_switch(switching),
         None => machine,
     };
-    Ok(arm_scheduler::fit(machine, plan, root))
+    Ok(switching::fit(machine, plan, root))
 }
 
 /// Where no siblings show: whether that was probed, and what was found. It goes into the plan, for

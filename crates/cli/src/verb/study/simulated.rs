@@ -2,7 +2,7 @@
 
 use super::args::Args;
 use super::describe::{foretell, headline};
-use super::ready::{Asked, Ready, Studied, begin, resume};
+use super::{Asked, Ready, Studied, begin, resume};
 use crate::out;
 use crate::verb::simulate::{is_file, text_of};
 use anyhow::Result;

@@ -237,7 +237,6 @@ pub(super) struct Condition {
 }
 
 impl Pod {
-    /// Its task: its index in the list of its Job.
     pub(super) fn task(&self) -> Option<u32> {
         let index: usize = self.metadata.labels.get(INDEX_LABEL)?.parse().ok()?;
         let mut variables = self.spec.containers.first()?.env.iter();
