@@ -10,20 +10,16 @@ use std::io::Write;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitCode;
 
-/// What a process says of itself.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Said<T> {
-    /// A server listens on this port.
     Port(u16),
     Done(T),
     Failed(Failure),
 }
 
-/// How a process failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Failure {
-    /// In one sentence.
     pub(crate) why: String,
     /// Whether it only lost the other side, whose failure is then the cause.
     pub(crate) lost: bool,
@@ -43,8 +39,7 @@ impl From<&Error> for Failure {
     }
 }
 
-/// The process says something; whether anybody listens. If not, the worker is dead, and so is this
-/// process at once.
+/// Whether anybody listens; if not, the worker is dead, and so is this process at once.
 pub(crate) fn tell(word: &impl Serialize) -> bool {
     let Ok(mut line) = serde_json::to_string(word) else { return false };
     line.push('\n');
@@ -52,7 +47,6 @@ pub(crate) fn tell(word: &impl Serialize) -> bool {
     output.write_all(line.as_bytes()).and_then(|()| output.flush()).is_ok()
 }
 
-/// The process says how it went. Its exit status.
 pub(crate) fn say<T: Serialize>(result: &Result<T, Error>) -> ExitCode {
     let (said, code) = match result {
         Ok(measured) => (Said::Done(measured), ExitCode::SUCCESS),
@@ -76,7 +70,6 @@ pub(crate) fn has_come(task: &Task) -> bool {
     said::<IgnoredAny>(task).is_some()
 }
 
-/// The port that a server listens on, once it has said so.
 pub(crate) fn port(task: &Task) -> Option<u16> {
     lines(task).find_map(|said: Said<IgnoredAny>| match said {
         Said::Port(port) => Some(port),
@@ -98,15 +91,11 @@ pub(crate) fn death(task: &Task, who: &str) -> Option<String> {
     Some(format!("{who} was killed by {}", signal_name(signal)))
 }
 
-/// Why a task failed, if it did.
 pub(crate) fn failure(task: &Task, who: &str) -> Option<String> {
     death(task, who).or_else(|| told(task).map(|failure| failure.why))
 }
 
-/// What a task measured.
-///
-/// # Errors
-/// Why it failed, or that it ended without a word, with what else it printed.
+/// What a task measured; else why it failed, or what it printed if it ended without a word.
 pub(crate) fn of<T: DeserializeOwned>(task: Option<&Task>, who: &str) -> Result<T, Error> {
     if let Some(why) = task.and_then(|task| failure(task, who)) {
         return Err(Error::failed(why));

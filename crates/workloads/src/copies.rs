@@ -16,21 +16,18 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// One for each CPU of the arm.
 const AUTO: &str = "auto";
 /// What a copy's folder needs for a few small files, in KiB.
 const SMALL_FILES_KIB: u64 = 4096;
 /// Ending the copies has this long, in seconds, whatever ended the run.
 const CLEANUP_S: f64 = 30.0;
 
-/// How many there are; every row that is run so has it.
 pub(crate) const COPIES: ParamSpec = ParamSpec::text(
     "copies",
     "1",
     "copies side by side: a number, or auto for one on each CPU of the arm",
 );
 
-/// Checks that parameter, and the folder of a row that makes files.
 pub(crate) fn check(workload: &'static str, params: &Params) -> Result<(), Error> {
     let copies = params.get(COPIES.name).and_then(ParamValue::as_int);
     if text(params, COPIES.name) == AUTO || copies.is_some_and(|n| (1..=65_536).contains(&n)) {
@@ -40,7 +37,6 @@ pub(crate) fn check(workload: &'static str, params: &Params) -> Result<(), Error
     Err(wrong(workload, params, COPIES.name, why))
 }
 
-/// What it asks for, once it is checked.
 pub(crate) fn rule(params: &Params) -> CopyRule {
     match params.get(COPIES.name).and_then(ParamValue::as_int) {
         Some(copies) => CopyRule::Fixed(u32::try_from(copies).unwrap_or(1)),
@@ -48,10 +44,8 @@ pub(crate) fn rule(params: &Params) -> CopyRule {
     }
 }
 
-/// What a copy says beside its numbers.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Remarks {
-    /// Whether what it did was right, by name.
     checks: BTreeMap<String, bool>,
     /// Other numbers by name: value and unit.
     pub(crate) metrics: BTreeMap<String, (f64, String)>,
@@ -82,8 +76,7 @@ impl Remarks {
         self.notes.insert(name.to_owned(), text.into());
     }
 
-    /// Adds them to a result; of a check that copies share, all must hold. The metrics are left to the
-    /// caller, which knows how those of several copies are combined.
+    /// Metrics are left to the caller, which knows how those of several copies are combined.
     pub(crate) fn add_to(&self, measured: &mut Measured) {
         measured.cpus_ran = measured.cpus_ran.union(&self.cpus_ran);
         measured.notes.extend(self.notes.clone());
@@ -108,7 +101,6 @@ pub(crate) fn scratch(
     Scratch::of(params, bytes * u64::from(job.copies.max(1))).map(Some)
 }
 
-/// Where a copy of a row works.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Place {
     folder: Option<PathBuf>,
@@ -116,9 +108,7 @@ pub(crate) struct Place {
     pub(crate) key: Option<i32>,
     /// The CPUs of each of the row's roles, where a placement separates them.
     pub(crate) cpus: Vec<CpuSet>,
-    /// Whether each process takes a core-scheduling cookie of its own.
     pub(crate) core_sched: bool,
-    /// The row's parameters, complete and checked.
     pub(crate) params: Params,
 }
 
@@ -130,7 +120,6 @@ impl Place {
     }
 }
 
-/// What a copy has to do.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Orders {
     row: String,
@@ -139,8 +128,6 @@ struct Orders {
     company: bool,
 }
 
-/// The process of a copy: sets the row up, waits for its release, measures, and reports.
-///
 /// Where copies run side by side, one that has finished goes on, uncounted, until the worker ends it:
 /// so each is measured beside all others from its first moment to its last.
 pub(crate) fn main<S, M, R: Serialize>(
@@ -168,12 +155,8 @@ pub(crate) fn main<S, M, R: Serialize>(
     code
 }
 
-/// Runs every copy of a row to its end, in a role, each with its own folder and key where there is a
-/// scratch folder or a claim. With one copy for each CPU, each has its own; else the scheduler decides
-/// where they run. Afterwards none of them lives, however that came.
-///
-/// # Errors
-/// Why a copy failed.
+/// Runs every copy to its end, in a role, each with its own folder and key where there is a scratch
+/// folder or a claim. With one copy for each CPU, each has its own. Afterwards none of them lives.
 pub(crate) fn run<R: DeserializeOwned>(
     (role, row): (&'static str, &str),
     job: &Job,

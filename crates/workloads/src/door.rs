@@ -30,14 +30,12 @@ pub(crate) struct Handle {
 }
 
 impl Handle {
-    /// Where a client finds it.
     pub(crate) fn path(&self) -> PathBuf {
         PathBuf::from(format!("/proc/self/fd/{}", self.inherited.as_raw_fd()))
     }
 }
 
-/// Starts a run's own server, which lets in those clients alone that ring: it, where it listens (nowhere
-/// if it has ended), and the bell.
+/// Starts a run's own server: it, where it listens (nowhere if it has ended), and the bell.
 pub(crate) fn start_server(
     launch: Launch<'_>,
     supervisor: &mut Supervisor,
@@ -52,7 +50,6 @@ pub(crate) fn start_server(
     Ok((server, address, handle))
 }
 
-/// A client's side of the bell.
 #[derive(Debug)]
 pub(crate) struct Announcer(File);
 
@@ -61,7 +58,6 @@ impl Announcer {
         File::options().write(true).open(path).map(Self)
     }
 
-    /// Connects, and announces which end is ours.
     pub(crate) fn connect(&self, address: SocketAddr) -> io::Result<TcpStream> {
         let stream = TcpStream::connect(address)?;
         (&self.0).write_all(&stream.local_addr()?.port().to_ne_bytes())?;
@@ -69,7 +65,6 @@ impl Announcer {
     }
 }
 
-/// Where a server lets clients in.
 #[derive(Debug)]
 pub(crate) struct Door {
     /// None: all are in.
@@ -83,7 +78,6 @@ pub(crate) struct Door {
 #[derive(Debug)]
 struct Guests {
     announcements: OwnedFd,
-    /// Clients that are not in.
     expected: u32,
     /// Ports of which no connection was seen.
     announced: Vec<u16>,
@@ -92,7 +86,6 @@ struct Guests {
 }
 
 impl Door {
-    /// A door for everybody.
     pub(crate) fn open(listener: TcpListener) -> Result<Self, Error> {
         Self::new(listener, None)
     }
@@ -119,7 +112,6 @@ impl Door {
         Ok(Self { listener: Some(listener), guests, back: VecDeque::new() })
     }
 
-    /// What to wait for before the next client can be asked for.
     pub(crate) fn fds(&self) -> impl Iterator<Item = PollFd<'_>> {
         let listener = self.listener.as_ref();
         let guests = self.guests.as_ref().filter(|_| listener.is_some());
@@ -128,10 +120,7 @@ impl Door {
         fds.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN))
     }
 
-    /// The next client, if one is there now.
-    ///
-    /// # Errors
-    /// That of the listener; `ConnectionReset` if the clients have ended before all were in.
+    /// `None`: no client is there now. `ConnectionReset`: the clients have ended before all were in.
     pub(crate) fn next(&mut self) -> io::Result<Option<TcpStream>> {
         if let Some(stream) = self.back.pop_front() {
             return Ok(Some(stream));
@@ -194,7 +183,6 @@ impl Guests {
         self.unannounced.push_back((peer, stream));
     }
 
-    /// A connection that was announced.
     fn announced(&mut self) -> io::Result<Option<TcpStream>> {
         let mut ports = [0; 64 * PORT];
         loop {

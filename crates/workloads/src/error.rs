@@ -8,50 +8,27 @@ use std::io;
 /// Why a run was ended from outside.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 pub enum Stop {
-    /// Standard input closed: the caller is gone.
     #[error("whoever asked for the run is gone")]
     Abandoned,
-    /// A signal asked the worker to end.
     #[error("it was ended by {}", signal_name(*.0))]
     Signal(i32),
-    /// The run took longer than it may, in seconds.
     #[error("it took longer than its time limit of {0} s and was ended, with all it had started")]
     Timeout(f64),
 }
 
-/// An error of this crate.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// No workload, suite or parameter has that name; the text names the nearest.
     #[error("{0}")]
     Unknown(String),
-    /// A parameter is not what it may be.
     #[error("{workload}: {name}={value} is not possible: {why}")]
-    Param {
-        /// Name of the workload.
-        workload: &'static str,
-        /// Name of the parameter.
-        name: String,
-        /// What was given.
-        value: String,
-        /// What is possible.
-        why: String,
-    },
-    /// The system refused something.
+    Param { workload: &'static str, name: String, value: String, why: String },
     #[error("{what}: {cause}{}", hint(what, cause))]
-    System {
-        /// What was tried.
-        what: String,
-        /// What the system said.
-        cause: io::Error,
-    },
-    /// The run was ended from outside.
+    System { what: String, cause: io::Error },
     #[error(transparent)]
     Stopped(#[from] Stop),
-    /// The work itself failed.
     #[error("{why}")]
     Failed {
-        /// How, in one sentence.
         why: String,
         /// The end of its output, if it is a command.
         output: Option<String>,
@@ -68,7 +45,6 @@ impl Error {
     }
 }
 
-/// Says what was tried where the system refused it.
 pub(crate) trait Context<T> {
     fn context(self, what: impl Into<String>) -> Result<T, Error>;
     fn with_context(self, what: impl FnOnce() -> String) -> Result<T, Error>;
@@ -109,7 +85,6 @@ fn hint(what: &str, error: &io::Error) -> &'static str {
     }
 }
 
-/// A signal as people know it.
 pub(crate) fn signal_name(signal: i32) -> String {
     let name = match signal {
         libc::SIGHUP => "SIGHUP",

@@ -12,12 +12,10 @@ use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
 pub(crate) const FOLDER: &str = "/dev/shm";
-/// Begins the names of all of them.
 pub(crate) const PREFIX: &str = "coretwin-";
 /// Longest text that is read, in bytes: a path, and a little.
 const TEXT_MAX: u64 = 8192;
 
-/// A file that is locked while this lives.
 #[derive(Debug)]
 pub(crate) struct HeldFile {
     path: PathBuf,
@@ -44,7 +42,6 @@ impl HeldFile {
         }
     }
 
-    /// Removes the file: what it named is gone.
     pub(crate) fn remove(&self) {
         // If it cannot be, the next sweep finds nothing to do and removes it.
         let _ = std::fs::remove_file(&self.path);
@@ -55,7 +52,6 @@ impl HeldFile {
 #[derive(Debug)]
 pub(crate) struct Abandoned {
     path: PathBuf,
-    /// Who made it.
     pub(crate) owner: u32,
     /// What it names; empty if its maker died before writing it.
     pub(crate) text: String,

@@ -9,11 +9,9 @@ use std::time::{Duration, Instant};
 
 /// How long the janitor waits for the last processes of a dead worker to let go.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Between two of its looks.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// Removes what killed runs have left: files, semaphores, shared memory. Returns how many folders,
-/// sets and segments were removed.
+/// Returns how many folders, semaphore sets and segments of killed runs were removed.
 pub fn sweep() -> u32 {
     semaphores::sweep() + scratch::sweep()
 }
@@ -31,9 +29,8 @@ pub(crate) fn start_janitor(supervisor: &mut Supervisor) -> Result<TaskId, Error
     })
 }
 
-/// The role: waits for the end of its standard input, a socket whose other end the worker has, so
-/// for the worker's death; and sweeps until nothing is left. Unlike every other role it does not
-/// die with the worker.
+/// The role: when the worker dies, which closes the socket on standard input, sweeps until nothing is
+/// left. Unlike every other role it does not die with the worker.
 pub(crate) fn janitor() -> ExitCode {
     let mut end = Vec::new();
     // An error also means that the worker is gone.

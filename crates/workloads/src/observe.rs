@@ -34,8 +34,7 @@ impl CpusSeen {
     }
 }
 
-/// The most tasks looked at in one sample, so that a look at a command of many threads stays
-/// cheap.
+/// So many tasks per sample, so that a look at a command of many threads stays cheap.
 const TASKS_PER_SAMPLE: usize = 256;
 
 /// The CPU on which each task of these processes and their descendants ran last.

@@ -3,20 +3,15 @@
 use crate::sys;
 use std::io;
 
-/// Which of the two classes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RealTime {
-    /// Runs until it waits.
     Fifo,
-    /// Takes turns with those of its own priority.
     RoundRobin,
 }
 
 impl RealTime {
-    /// Makes this thread one of the class, of a priority from 1 to 99; threads it starts are not.
-    ///
-    /// # Errors
-    /// What the kernel says: it takes root, or `CAP_SYS_NICE`.
+    /// Makes this thread one of the class, of a priority from 1 to 99; threads it starts are not. It
+    /// takes root, or `CAP_SYS_NICE`.
     pub fn enter(self, priority: u8) -> io::Result<()> {
         let policy = match self {
             Self::Fifo => libc::SCHED_FIFO,

@@ -28,25 +28,20 @@ pub(crate) const TBENCH_CONNECTION: &str = "tbench-connection";
 pub(crate) const KERNEL_2_4: &str = "kernel-2.4";
 /// Loops on CPUs, for `probe`; it serves no job, and dies with its parent.
 pub(crate) const CONTENTION: &str = "contention";
-/// Removes what a killed worker leaves.
 pub(crate) const JANITOR: &str = "janitor";
 pub(crate) const SPINNER: &str = "spinner";
-/// Roles whose standard input is a socket to the worker: they wait on it (see
-/// [`wait_for_release`]).
+/// Roles whose standard input is a socket to the worker: see [`wait_for_release`].
 pub(crate) const HELD: &[&str] = &[HOLD, AIM9, LMBENCH, DBENCH_CLIENT, JANITOR, SPINNER];
 
-/// What every role does first.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Entry {
     /// The worker, with which this process dies.
     pub(crate) parent: u32,
     /// CPUs to be bound to; none: those of the worker.
     pub(crate) cpus: Option<CpuSet>,
-    /// Whether to take a core-scheduling cookie of its own.
     pub(crate) core_sched: bool,
 }
 
-/// A process's orders as JSON, the first argument of its role.
 pub(crate) fn written(orders: &impl Serialize) -> Result<String, Error> {
     serde_json::to_string(orders).context("cannot write the orders of a process")
 }
@@ -58,7 +53,6 @@ pub(crate) fn orders<T: DeserializeOwned>(args: &[String], who: &str) -> Result<
         .map_err(|bad| Error::failed(format!("{who} was misconfigured: {bad}")))
 }
 
-/// Settles what every role needs before its work begins.
 pub(crate) fn enter(entry: &str) -> Result<(), Error> {
     let entry: Entry =
         serde_json::from_str(entry).map_err(|bad| Error::failed(format!("role: {bad}")))?;
@@ -76,7 +70,6 @@ pub(crate) fn enter(entry: &str) -> Result<(), Error> {
     Ok(())
 }
 
-/// Binds this process to the CPUs and checks that it is so.
 pub(crate) fn bind(cpus: &CpuSet) -> Result<CpuSet, Error> {
     if cpus.is_empty() {
         return Err(Error::failed("the job names no CPU to run on"));
@@ -92,10 +85,8 @@ pub(crate) fn bind(cpus: &CpuSet) -> Result<CpuSet, Error> {
     Ok(bound)
 }
 
-/// What a held process says when it is ready.
 pub(crate) const READY: u8 = b'r';
 
-/// The socket on standard input of a held role.
 pub(crate) fn gate() -> Result<UnixStream, Error> {
     let gate = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3);
     gate.map(UnixStream::from).context("cannot wait for the start")

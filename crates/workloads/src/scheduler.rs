@@ -7,7 +7,6 @@ use coretwin_base::simulation::core_queue;
 use std::fs::read_to_string;
 use std::path::Path;
 
-/// The name a worker's outcome has it under.
 pub(crate) const NOTE: &str = "scheduler";
 
 /// The scheduler in charge, as an arm names it; none on a kernel without sched_ext, where it can only
@@ -18,10 +17,7 @@ pub(crate) fn now(root: &Path) -> Option<String> {
     Some(in_charge(Some(&state), file(scheduler::OPS).as_deref()))
 }
 
-/// That the expected scheduler is in charge, of everybody and of this process.
-///
-/// # Errors
-/// [`Error::Failed`] saying which it is instead.
+/// An error if another scheduler than expected is in charge, of everybody or of this process.
 pub(crate) fn verify(root: &Path, expected: &str) -> Result<(), Error> {
     let now = now(root).unwrap_or_else(|| coretwin_base::study::arm::KERNEL.to_owned());
     if now != expected {
@@ -39,8 +35,7 @@ pub(crate) fn verify(root: &Path, expected: &str) -> Result<(), Error> {
     }
 }
 
-/// Whether a loaded scheduler has the process of this `/proc/PID/sched`; `None` where the kernel
-/// does not tell.
+/// Whether this `/proc/PID/sched` is of a process that a loaded scheduler has; `None`: it does not say.
 fn is_extended(sched: &str) -> Option<bool> {
     let line = sched.lines().find(|line| line.starts_with("ext.enabled"))?;
     let value = line.rsplit(':').next()?.trim();

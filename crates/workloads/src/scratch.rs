@@ -16,7 +16,6 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-/// Begins the names of folders and of the files that name them.
 const PREFIX: &str = "coretwin-scratch-";
 
 /// File systems behind a network, whose times are those of another machine (statfs(2)).
@@ -36,16 +35,13 @@ const NETWORK: &[(u32, &str)] = &[
 /// `TMPFS_MAGIC` and `RAMFS_MAGIC` (statfs(2)): files in memory.
 const IN_MEMORY: &[u32] = &[0x0102_1994, 0x8584_58f6];
 
-/// It is made where temporary files are.
 const TEMPORARY: &str = "temporary";
-/// Where it is made; every row that makes files has it.
 pub(crate) const DIR: ParamSpec = ParamSpec::text(
     "dir",
     TEMPORARY,
     "an empty folder for the row's files; 'temporary': below TMPDIR or /tmp",
 );
 
-/// Checks that parameter, of a row that may not have it.
 pub(crate) fn check(workload: &'static str, params: &Params) -> Result<(), Error> {
     path(workload, params, DIR.name, TEMPORARY)
 }
@@ -58,7 +54,6 @@ pub(crate) struct Scratch {
 }
 
 impl Scratch {
-    /// Makes the folder where a row's parameters want it; so many bytes must be free there.
     pub(crate) fn of(params: &Params, bytes_needed: u64) -> Result<Self, Error> {
         let place = Some(text(params, DIR.name)).filter(|place| place != TEMPORARY);
         Self::new(place.as_deref().map(Path::new), bytes_needed)
@@ -92,7 +87,6 @@ impl Scratch {
         &self.folder
     }
 
-    /// The file system, in words for a reader: its type, options and size.
     fn file_system(&self) -> String {
         let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
         let (kind, options) =
@@ -113,8 +107,7 @@ impl Scratch {
         kind_of(&self.folder).is_some_and(|kind| IN_MEMORY.contains(&kind))
     }
 
-    /// Removes it at the end of a run that was measured, and notes in the result what file system it
-    /// was on and that it is gone.
+    /// Notes the file system in the result of a run that was measured, and removes the folder.
     pub(crate) fn end(self, measured: &mut Measured) -> Result<(), Error> {
         measured.notes.insert("file_system".to_owned(), self.file_system());
         self.remove()?;
@@ -138,7 +131,6 @@ impl Drop for Scratch {
     }
 }
 
-/// Whether a folder on a file system of that kind will do.
 fn check_place(
     place: &Path,
     kind: Option<u32>,
@@ -176,7 +168,6 @@ fn check_place(
     Ok(())
 }
 
-/// The magic number of the file system.
 fn kind_of(folder: &Path) -> Option<u32> {
     // The type of the field differs between architectures; every magic number has 32 bits.
     statfs(folder).ok().map(|fs| fs.f_type as u32)
@@ -230,7 +221,6 @@ fn sweep_in(claims: &Path) -> u32 {
     removed
 }
 
-/// Makes a folder that tests and copies may use below a scratch folder.
 pub(crate) fn subfolder(folder: &Path, name: &str) -> Result<PathBuf, Error> {
     let path = folder.join(name);
     let made = std::fs::create_dir(&path)

@@ -19,8 +19,7 @@ const PREFIX: &str = "coretwin-semaphores-";
 /// The most keys one claim can hold: as many rooms as there can be, and a few.
 pub(crate) const KEYS_MAX: u32 = 1 << 10;
 
-/// A range of keys that belongs to this process. Dropping it removes every set and segment of the
-/// range.
+/// A range of keys of this process. Dropping it removes every set and segment of the range.
 #[derive(Debug)]
 pub(crate) struct Claim {
     pub(crate) base: i32,
@@ -29,7 +28,6 @@ pub(crate) struct Claim {
 }
 
 impl Claim {
-    /// Claims a range of `count` keys, after sweeping what dead runs left.
     pub(crate) fn new(count: u32) -> Result<Self, Error> {
         Self::new_in(Path::new(FOLDER), count)
     }
@@ -67,8 +65,7 @@ impl Drop for Claim {
     }
 }
 
-/// Removes what killed runs have left: every set and segment of a claim whose lock is free. Returns
-/// how many were removed. Claims of others are only touched by root.
+/// Returns how many sets and segments were removed. Claims of others are only touched by root.
 pub(crate) fn sweep() -> u32 {
     sweep_in(Path::new(FOLDER))
 }

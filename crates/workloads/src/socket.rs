@@ -77,10 +77,7 @@ pub(crate) fn drain(socket: &impl AsFd) {
     while rustix::net::recv(socket, &mut [0; 1], RecvFlags::DONTWAIT).is_ok() {}
 }
 
-/// Sends all of it.
-///
-/// # Errors
-/// What the socket says; that of a time-out, if the other side reads too slowly.
+/// Sends all of it; fails with a time-out if the other side reads too slowly.
 pub(crate) fn send(socket: &impl AsFd, bytes: &[u8]) -> io::Result<()> {
     let patience = || patience(socket, Timeout::Send);
     let send = |at: usize| rustix::net::send(socket, &bytes[at..], SendFlags::NOSIGNAL);
@@ -90,11 +87,8 @@ pub(crate) fn send(socket: &impl AsFd, bytes: &[u8]) -> io::Result<()> {
     }
 }
 
-/// Fills the buffer; how many bytes there were: fewer at the end of the stream alone. With
+/// Fills the buffer; returns how many bytes there were: fewer at the end of the stream alone. With
 /// [`RecvFlags::TRUNC`] they are thrown away instead.
-///
-/// # Errors
-/// What the socket says; that of a time-out, if the message comes too slowly.
 pub(crate) fn receive(
     socket: &impl AsFd,
     buffer: &mut [u8],

@@ -13,52 +13,40 @@ use coretwin_base::study::plan::Protocol;
 use coretwin_base::suggest;
 use std::collections::BTreeSet;
 
-/// A named list of rows.
 #[derive(Debug, Clone, Copy)]
 pub struct Suite {
-    /// The name people type.
     pub name: &'static str,
-    /// What it is, in one line.
     pub about: &'static str,
     parts: &'static [&'static Part],
 }
 
-/// Rows of one family, and how long they are measured.
 #[derive(Debug)]
 struct Part {
     rows: Rows,
-    /// What is set where nothing else is asked for.
     usual: Settings,
     /// What a screening sets: short, but a sample is 0.2 s at least.
     quick: Settings,
-    /// What the article's protocol sets.
     article: Settings,
 }
 
-/// Parameters with their values, for the rows that have them.
 type Settings = &'static [(&'static str, &'static str)];
 
 #[derive(Debug)]
 enum Rows {
-    /// These, as people would type them.
     Listed(fn() -> Vec<String>),
-    /// One workload in several sizes.
     Sized {
         workload: &'static str,
         param: &'static str,
-        /// The article's sizes.
         article: &'static [i64],
         /// Sizes for this many CPUs; none: the article's suit any machine.
         usual: Option<fn(u32) -> Vec<i64>>,
     },
 }
 
-/// A row of a suite.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SuiteRow {
     /// The row as typed, which is its name.
     pub spec: WorkloadSpec,
-    /// What the protocol sets beside it.
     pub settings: Params,
     /// The placements it is measured in, where an arm has them; empty: free.
     pub placements: &'static [Placement],
@@ -72,7 +60,6 @@ impl From<WorkloadSpec> for SuiteRow {
 }
 
 impl SuiteRow {
-    /// The row with all that is set of it.
     #[must_use]
     pub fn complete(&self) -> WorkloadSpec {
         let mut params = self.settings.clone();
@@ -130,7 +117,6 @@ pub const SUITES: &[Suite] = &[
     },
 ];
 
-/// The suite of that name.
 #[must_use]
 pub fn find(name: &str) -> Option<&'static Suite> {
     SUITES.iter().find(|suite| suite.name == name)
@@ -205,10 +191,7 @@ impl Suite {
     }
 
     /// Its rows by this protocol on a machine of `cpus` CPUs, and the names of those left out. A
-    /// parameter is given to all rows that have it.
-    ///
-    /// # Errors
-    /// [`Error::Unknown`] if no row has the parameter.
+    /// parameter is given to all rows that have it; it is an error if none has.
     pub fn rows(
         &self,
         protocol: Protocol,

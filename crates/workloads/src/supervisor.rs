@@ -23,7 +23,6 @@ use std::time::{Duration, Instant};
 
 /// First look at where a command runs, after its start: early, for short commands.
 const FIRST_LOOK: Duration = Duration::from_millis(20);
-/// Between later looks.
 const NEXT_LOOK: Duration = Duration::from_millis(250);
 /// How long the last processes may take to die of SIGKILL.
 const DYING: Duration = Duration::from_secs(10);
@@ -34,11 +33,9 @@ const SHOWN: usize = 4096;
 /// How much of the end of standard error goes into a message, in characters.
 const SAID: usize = 160;
 
-/// Names a process that the supervisor started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct TaskId(u64);
 
-/// A process to be started.
 #[derive(Debug)]
 pub(crate) struct Launch<'a> {
     pub(crate) role: &'static str,
@@ -62,24 +59,19 @@ impl<'a> Launch<'a> {
     }
 }
 
-/// A process that was started.
 #[derive(Debug)]
 pub(crate) struct Task {
     pid: i32,
     measured: bool,
-    /// How and when it ended.
     pub(crate) exit: Option<(ExitStatus, Instant)>,
     /// CPU time and memory, once it has ended, of it and of what it waited for.
     pub(crate) usage: Usage,
-    /// CPUs on which it and its children were seen.
     pub(crate) cpus_ran: CpuSet,
     /// The socket on its standard input while it is held, see [`role::HELD`].
     gate: Option<UnixStream>,
-    /// What came through that socket.
     said: Vec<u8>,
     stdout: Option<OwnedFd>,
     stderr: Option<OwnedFd>,
-    /// Its standard output, the last bytes of it.
     pub(crate) output: Tail,
     /// The end of standard output and error together, in the order they came.
     pub(crate) shown: Tail,
@@ -92,7 +84,6 @@ impl Task {
         self.said.first() == Some(&role::READY) || self.exit.is_some()
     }
 
-    /// Why it could not become the program, if it could not.
     pub(crate) fn refusal(&self) -> Option<String> {
         let text = self.said.strip_prefix(&[role::READY]).unwrap_or(&self.said);
         (!text.is_empty()).then(|| String::from_utf8_lossy(text).into_owned())
@@ -134,7 +125,6 @@ impl Task {
     }
 }
 
-/// Reads what a pipe holds now; closes it at its end.
 fn drain(pipe: &mut Option<OwnedFd>, output: &mut Tail, shown: &mut Tail) {
     let mut buffer = [0; 16 * 1024];
     // A full pipe and more, but with a bound: a writer may be as fast as this reader.
@@ -153,14 +143,11 @@ fn drain(pipe: &mut Option<OwnedFd>, output: &mut Tail, shown: &mut Tail) {
     }
 }
 
-/// The last bytes of a stream.
 #[derive(Debug)]
 pub(crate) struct Tail {
     bytes: Vec<u8>,
     limit: usize,
-    /// Lines that ended so far.
     pub(crate) lines: u64,
-    /// Whether earlier bytes were let go.
     pub(crate) truncated: bool,
 }
 
@@ -184,7 +171,6 @@ impl Tail {
     }
 }
 
-/// Starts processes, watches them, and ends every one of them.
 #[derive(Debug)]
 pub struct Supervisor {
     tasks: BTreeMap<TaskId, Task>,
@@ -197,9 +183,7 @@ pub struct Supervisor {
     environment: Vec<(&'static str, String)>,
     core_sched: bool,
     next_look: Option<Instant>,
-    /// CPU time and memory of everything measured that has ended.
     pub(crate) usage: Usage,
-    /// CPUs on which measured processes were seen.
     pub(crate) cpus_ran: CpuSet,
 }
 
@@ -236,7 +220,6 @@ impl Supervisor {
         })
     }
 
-    /// A shorter limit than the one given at first.
     pub(crate) fn limit(&mut self, timeout_s: f64) {
         let limit = deadline(timeout_s);
         if limit.0 < self.deadline.0 {
@@ -315,13 +298,11 @@ impl Supervisor {
         }
     }
 
-    /// Waits until these processes are held, or have ended.
     pub(crate) fn wait_until_held(&mut self, ids: &[TaskId]) -> Result<(), Error> {
         let held = |now: &Self| ids.iter().all(|id| now.task(*id).is_none_or(Task::is_held));
         self.wait(None, held).map(drop)
     }
 
-    /// Lets held processes become their programs, all at once.
     pub(crate) fn release(&mut self, tasks: &[TaskId]) -> Instant {
         let start = Instant::now();
         for id in tasks {
@@ -373,7 +354,6 @@ impl Supervisor {
         }
     }
 
-    /// Waits for the next thing to happen and deals with it.
     fn step(&mut self, until: Option<Instant>) -> Result<(), Error> {
         let stdin = rustix::stdio::stdin();
         let waits = [until, self.next_look, Some(self.deadline.0)];
@@ -467,7 +447,6 @@ impl Supervisor {
         self.next_look = Some(Instant::now() + NEXT_LOOK);
     }
 
-    /// Ends the measured processes and their groups.
     pub(crate) fn end_measured(&mut self) -> Result<(), Error> {
         let running = |(_, task): &(&TaskId, &Task)| task.measured && task.exit.is_none();
         let ids: Vec<TaskId> = self.tasks.iter().filter(running).map(|(id, _)| *id).collect();

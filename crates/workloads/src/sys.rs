@@ -61,7 +61,6 @@ pub(crate) fn keep_inherited_to_ourselves() {
     }
 }
 
-/// The CPUs this thread may run on.
 pub(crate) fn bound() -> io::Result<CpuSet> {
     let mut mask = vec![0 as libc::c_ulong; (CPU_MAX / WORD_BITS + 1) as usize];
     // SAFETY: the pointer is to `size_of_val(mask)` writable bytes that live until the call returns.
@@ -102,7 +101,6 @@ pub(crate) fn core_sched_available() -> io::Result<()> {
     })
 }
 
-/// Gives this thread, and what it starts from now on, a core-scheduling cookie of its own.
 pub(crate) fn core_sched_create() -> io::Result<()> {
     // SAFETY: PR_SCHED_CORE_CREATE takes numbers only; the address must be 0.
     done(unsafe { libc::prctl(libc::PR_SCHED_CORE, libc::PR_SCHED_CORE_CREATE, 0, 0, 0) })
@@ -113,7 +111,6 @@ pub(crate) fn core_sched_create() -> io::Result<()> {
 pub(crate) struct Signals(OwnedFd);
 
 impl Signals {
-    /// Blocks the signals and reads them from now on.
     pub(crate) fn watch(signals: &[libc::c_int]) -> io::Result<Self> {
         // SAFETY: `set` is initialised by sigemptyset before any other use, and the descriptor
         // that signalfd gives is owned by nobody else.
@@ -167,12 +164,9 @@ pub(crate) fn ended_child() -> io::Result<Option<i32>> {
     Ok((pid != 0).then_some(pid))
 }
 
-/// CPU time and memory of processes that have ended.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct Usage {
-    /// User CPU time, in seconds.
     pub(crate) user_s: f64,
-    /// System CPU time, in seconds.
     pub(crate) system_s: f64,
     /// Peak resident memory of the largest process, in KiB.
     pub(crate) peak_kib: u64,
@@ -263,7 +257,6 @@ pub(crate) fn semaphores_remove(set: i32) -> io::Result<()> {
     done(unsafe { libc::semctl(set, 0, libc::IPC_RMID) })
 }
 
-/// Makes a SysV shared memory segment under an unused key.
 pub(crate) fn segment_create(key: i32, bytes: usize) -> io::Result<i32> {
     // SAFETY: shmget takes numbers only.
     check(unsafe { libc::shmget(key, bytes, libc::IPC_CREAT | libc::IPC_EXCL | 0o600) })

@@ -25,16 +25,13 @@ fn of<W: Workload>(rows: &'static [W]) -> impl Iterator<Item = &'static dyn Work
     rows.iter().map(|row| row as &dyn Workload)
 }
 
-/// The workload of that name.
 #[must_use]
 pub fn find(name: &str) -> Option<&'static dyn Workload> {
     ALL.iter().copied().find(|workload| workload.name() == name)
 }
 
-/// The workload that was asked for, its parameters checked and defaults filled in.
-///
-/// # Errors
-/// [`Error::Unknown`] with the nearest name, or [`Error::Param`] with the possible range.
+/// The workload that was asked for, its parameters checked and defaults filled in; else an error
+/// with the nearest name, or the possible range.
 pub fn resolve(spec: &WorkloadSpec) -> Result<(&'static dyn Workload, Params), Error> {
     let workload = find(&spec.name).ok_or_else(|| {
         let names: Vec<&str> = ALL.iter().map(|workload| workload.name()).collect();

@@ -11,15 +11,11 @@ const BUCKETS: usize = 37 * STEPS as usize;
 /// A quantile is given where at least this many times lie beyond it.
 const BEYOND: f64 = 100.0;
 
-/// Times of one kind.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Times {
     pub(crate) count: u64,
-    /// All times together, in nanoseconds.
     pub(crate) sum_ns: u64,
-    /// The longest, in nanoseconds.
     pub(crate) max_ns: u64,
-    /// How many in each bucket.
     #[serde(with = "sparse")]
     buckets: Vec<u32>,
 }

@@ -21,7 +21,6 @@ use coretwin_base::study::reading::Better;
 use std::io::Write;
 use std::process::ExitCode;
 
-/// The machine a worker runs on.
 const ROOT: &str = "/";
 
 /// The whole of the `coretwin-worker` executable. Without arguments it reads a job; with
@@ -97,7 +96,6 @@ fn read_job() -> Result<Job, Error> {
     Ok(job)
 }
 
-/// Runs a job to its end, whatever that is.
 fn run(job: &Job) -> Outcome {
     let (unit, better) = match &job.work {
         Work::Builtin { workload, .. } => table::find(workload)
@@ -133,8 +131,8 @@ fn run(job: &Job) -> Outcome {
     outcome
 }
 
-/// Tells under which scheduler it ran. That it is the one asked for was made sure before; a run at
-/// whose end it is another has failed.
+/// That the scheduler is the one asked for was made sure before; a run at whose end it is another
+/// has failed.
 fn note_scheduler(job: &Job, outcome: &mut Outcome) {
     let verified =
         job.scheduler.as_deref().map(|expected| scheduler::verify(ROOT.as_ref(), expected));
@@ -165,10 +163,7 @@ fn prepare(job: &Job, outcome: &mut Outcome) -> Result<Supervisor, Error> {
     Supervisor::new(job.timeout_s, job.run_as.as_ref(), job.core_sched)
 }
 
-/// Whether this kernel can give core-scheduling cookies, to be asked before a study starts.
-///
-/// # Errors
-/// One sentence that says what is missing.
+/// To be asked before a study starts; the error is one sentence that says what is missing.
 pub fn core_sched_available() -> Result<(), String> {
     sys::core_sched_available().map_err(|error| {
         format!(

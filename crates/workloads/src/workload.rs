@@ -12,19 +12,14 @@ use coretwin_base::study::reading::{Better, Metric};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-/// A workload of the table.
 pub trait Workload: Sync {
-    /// What is true of it whatever its parameters.
     fn facts(&self) -> Facts;
-    /// The name people type.
     fn name(&self) -> &'static str {
         self.facts().name
     }
     /// Tasks (threads) that do the work, for complete parameters.
     fn tasks(&self, params: &Params) -> u32;
-    /// What one run needs of the system's limits, for complete parameters.
     fn needs(&self, params: &Params) -> Vec<Need>;
-    /// Copies of it run side by side, for complete parameters.
     fn copies(&self, _params: &Params) -> CopyRule {
         CopyRule::Fixed(1)
     }
@@ -37,35 +32,22 @@ pub trait Workload: Sync {
         START_S + phases + given("sample") * (given("samples") + 2.0)
     }
     /// Checks of parameters against each other, beyond the range of each.
-    ///
-    /// # Errors
-    /// [`Error::Param`] naming the parameter and what is possible.
     fn check(&self, _params: &Params) -> Result<(), Error> {
         Ok(())
     }
-    /// Runs it once, through the supervisor.
-    ///
-    /// # Errors
-    /// Whatever ended it; the supervisor then ends what is left of it.
+    /// Runs it once; whatever an error leaves of it, the supervisor ends.
     fn run(&self, params: &Params, job: &Job, supervisor: &mut Supervisor) -> Ran;
 }
 
-/// What is true of a workload whatever its parameters.
 #[derive(Debug, Clone, Copy)]
 pub struct Facts {
-    /// The name people type, unique in the table.
     pub name: &'static str,
     /// Benchmark family; a family weighs as one in a suite result.
     pub family: &'static str,
-    /// What it does, in one line.
     pub about: &'static str,
-    /// Where it is described.
     pub source: &'static str,
-    /// Unit of the value.
     pub unit: &'static str,
-    /// Which direction of the value is better.
     pub better: Better,
-    /// How arms are compared.
     pub scale: Scale,
     /// Its parameters, in order of name.
     pub params: &'static [ParamSpec],
@@ -76,12 +58,10 @@ pub struct Facts {
     pub placements: &'static [Placement],
     /// Whether a screening leaves it out, because a run takes minutes.
     pub is_slow: bool,
-    /// What its result means for SMT, for a report.
     pub analysis: &'static str,
 }
 
 impl Facts {
-    /// What most workloads have in common.
     pub(crate) const USUAL: Self = Self {
         name: "",
         family: "",
@@ -108,41 +88,27 @@ pub(crate) fn needs(tasks: u64, others: impl IntoIterator<Item = (Limit, u64)>) 
 /// About how long it takes to start a worker and what it measures, and to end both, in seconds.
 pub(crate) const START_S: f64 = 0.15;
 
-/// A parameter of a workload.
 #[derive(Debug, Clone, Copy)]
 pub struct ParamSpec {
-    /// The name people type.
     pub name: &'static str,
-    /// What values it takes.
     pub kind: ParamKind,
-    /// What it is, in half a line, with its unit.
     pub about: &'static str,
 }
 
-/// Values of a parameter.
 #[derive(Debug, Clone, Copy)]
 pub enum ParamKind {
-    /// A whole number.
     Int {
-        /// Used if none is given.
         default: i64,
-        /// Smallest possible.
         min: i64,
-        /// Largest possible.
         max: i64,
     },
-    /// A number with or without a fraction.
     Decimal {
         /// Used if none is given, as people type it.
         default: &'static str,
-        /// Smallest possible.
         min: f64,
-        /// Largest possible.
         max: f64,
     },
-    /// A word.
     Text {
-        /// Used if none is given.
         default: &'static str,
     },
 }
@@ -164,7 +130,6 @@ impl ParamSpec {
         Self { name, kind: ParamKind::Decimal { default, min, max }, about }
     }
 
-    /// A word, with its default.
     pub(crate) const fn text(
         name: &'static str,
         default: &'static str,
@@ -173,7 +138,6 @@ impl ParamSpec {
         Self { name, kind: ParamKind::Text { default }, about }
     }
 
-    /// The value that is used if none is given.
     #[must_use]
     pub fn default(&self) -> ParamValue {
         match self.kind {
@@ -217,7 +181,6 @@ pub(crate) fn wrong(
     refused(workload, name, text(params, name), why.into())
 }
 
-/// Checks a parameter that is one of a few words.
 pub(crate) fn word(
     workload: &'static str,
     params: &Params,
@@ -254,27 +217,21 @@ pub(crate) fn decimal(params: &Params, name: &str) -> f64 {
     params.get(name).and_then(number).unwrap_or(0.0)
 }
 
-/// A parameter that is a word, from complete parameters.
 pub(crate) fn text(params: &Params, name: &str) -> String {
     params.get(name).map_or_else(String::new, ParamValue::to_string)
 }
 
-/// A parameter that is a whole number, from complete and checked parameters.
 pub(crate) fn int(params: &Params, name: &str) -> u32 {
     let number = params.get(name).and_then(ParamValue::as_int).unwrap_or(0);
     u32::try_from(number).unwrap_or(0)
 }
 
-/// The parameter that names a server.
 const SERVER: &str = "server";
 /// Its value that asks for a server of the run's own.
 pub(crate) const OWN_SERVER: &str = "own";
 
 /// The server elsewhere that a parameter `server` asks for, if any. Only loopback: a study binds and
 /// measures one machine, and with a server on another the network would be measured instead.
-///
-/// # Errors
-/// [`Error::Param`] for what is no address, with one of this port as an example, or is elsewhere.
 pub(crate) fn server_elsewhere(
     workload: &'static str,
     params: &Params,
@@ -295,25 +252,18 @@ pub(crate) fn server_elsewhere(
     Ok(Some(address))
 }
 
-/// What a run ends with.
 pub type Ran = Result<Measured, Error>;
 
 /// What a run that succeeded measured. CPU time and memory are the supervisor's to add.
 #[derive(Debug, Clone)]
 pub struct Measured {
-    /// The primary value.
     pub value: f64,
-    /// Its unit.
     pub unit: String,
-    /// Which direction is better.
     pub better: Better,
-    /// Other numbers by name.
     pub metrics: BTreeMap<String, Metric>,
     /// What was measured one after another, in the unit of the value, where it is kept.
     pub samples: Vec<f64>,
-    /// Words beside the numbers, by name.
     pub notes: BTreeMap<String, String>,
-    /// Operations done.
     pub operations: u64,
     /// Wall time of the measured part, in seconds.
     pub elapsed_s: f64,
@@ -321,17 +271,14 @@ pub struct Measured {
     pub threads: u32,
     /// CPUs the tasks saw themselves on, beside those the supervisor saw.
     pub cpus_ran: CpuSet,
-    /// Named checks, each held or not.
     pub checks: BTreeMap<String, bool>,
 }
 
 impl Measured {
-    /// A result of this value; all else is nothing yet.
     pub(crate) fn of(facts: &Facts, value: f64) -> Self {
         Self::new(value, facts.unit.to_owned(), facts.better)
     }
 
-    /// A result of this value, in this unit.
     pub(crate) fn new(value: f64, unit: String, better: Better) -> Self {
         Self {
             value,
@@ -349,7 +296,6 @@ impl Measured {
     }
 }
 
-/// A metric, in the form the records want.
 pub(crate) fn metric(value: f64, unit: &str, better: Better) -> Metric {
     Metric { value, unit: unit.to_owned(), better }
 }

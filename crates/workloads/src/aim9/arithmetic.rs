@@ -10,7 +10,6 @@ use crate::Error;
 use crate::copies::Remarks;
 use std::hint::black_box;
 
-/// The three variables of a row, its chain, and how many turns a call has.
 struct Chain<T: 'static> {
     chain: fn(u64, [T; 3]) -> [T; 3],
     turns: u64,
@@ -44,7 +43,6 @@ macro_rules! rows {
     };
 }
 
-/// What a call leaves of a state that repeats.
 fn same<T: PartialEq>(end: [T; 3], start: [T; 3]) -> bool {
     end == start
 }

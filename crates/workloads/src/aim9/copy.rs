@@ -24,17 +24,13 @@ const ERROR_SHARE: f64 = 0.02;
 /// After this long nothing is repeated for the sake of the mean: a slow disk would never end.
 const REPEATING: Duration = Duration::from_secs(120);
 
-/// How many calls are made.
 struct Limits {
-    /// How long calls are made at least.
     seconds: f64,
-    /// The fewest calls.
     calls: u64,
     /// Where the mean of the calls has to be known: the most calls.
     calls_max: Option<u64>,
 }
 
-/// What a copy measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Report {
     pub(super) calls: u64,
@@ -116,8 +112,7 @@ fn is_enough(calls: u64, elapsed: Duration, samples: &[(u64, f64)], limits: &Lim
         && limits.calls_max.is_none_or(mean_is_known)
 }
 
-/// The standard error of the mean time of a call, as a share of it; none of fewer than three
-/// samples.
+/// The standard error of the mean time of a call, as a share of it; `None`: fewer than 3 samples.
 pub(super) fn error_share(samples: &[(u64, f64)]) -> Option<f64> {
     let count = samples.len() as f64;
     let times = || samples.iter().map(|(calls, seconds)| seconds / *calls as f64);
@@ -126,8 +121,7 @@ pub(super) fn error_share(samples: &[(u64, f64)]) -> Option<f64> {
     (samples.len() >= 3 && mean > 0.0).then(|| (squares / (count - 1.0) / count).sqrt() / mean)
 }
 
-/// The most samples that are kept: neighbours are put together, as if the clock had been looked at
-/// less often.
+/// At most [`SAMPLES`], as if the clock had been looked at less often.
 fn put_together(samples: Vec<(u64, f64)>) -> Vec<(u64, f64)> {
     let each = samples.len().div_ceil(SAMPLES).max(1);
     let sum = |some: &[(u64, f64)]| {

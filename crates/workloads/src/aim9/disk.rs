@@ -18,7 +18,6 @@ use std::path::{Path, PathBuf};
 /// In bytes.
 const BLOCK: usize = 1024;
 
-/// What a call does.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Work {
     RandomRead,

@@ -35,7 +35,6 @@ pub(super) fn creat_clo(place: &Place) -> Result<Box<dyn Call>, Error> {
 const LINKS: usize = 7;
 const ROUNDS: u32 = 9;
 
-/// One file of eight names.
 struct Links {
     names: Vec<CString>,
 }
@@ -77,7 +76,6 @@ pub(super) fn link_test(place: &Place) -> Result<Box<dyn Call>, Error> {
 const ENTRIES: usize = 100;
 const READS: u32 = 10_000;
 
-/// A directory read over and over.
 struct ReadDirectory {
     path: CString,
     read: u64,

@@ -16,7 +16,6 @@ use std::hint::black_box;
 const ROUNDS: u32 = 100;
 const QUESTION_ROUNDS: u32 = 10;
 
-/// A number of rounds of the library, each given its number, and whether all answers were right.
 struct Rounds<F> {
     count: u32,
     round: F,
@@ -75,7 +74,6 @@ const SIZES: [usize; 40] = [
 /// 44 characters, 45 with their end.
 const TEXT: &[u8] = b"forty-four letters and a zero make forty-fiv";
 
-/// Source and target of block functions, with the offsets of the next use.
 struct Buffers {
     from: Vec<u8>,
     to: Vec<u8>,
@@ -95,12 +93,10 @@ impl Buffers {
     }
 }
 
-/// Blocks got and given back.
 pub(super) fn mem_rtns_1(_: &Place) -> Result<Box<dyn Call>, Error> {
     rounds("blocks_given", |_| memory::allocate_and_free(TEXT, &SIZES))
 }
 
-/// Blocks filled, searched, compared, copied and moved.
 pub(super) fn mem_rtns_2(_: &Place) -> Result<Box<dyn Call>, Error> {
     let mut buffers = Buffers::new();
     rounds("bytes_found", move |round| {
@@ -149,7 +145,6 @@ pub(super) fn ram_copy(_: &Place) -> Result<Box<dyn Call>, Error> {
 
 const TRIGONOMETRIC_ROUNDS: u32 = 10_000;
 
-/// Sixteen functions a round.
 pub(super) fn num_rtns_1(_: &Place) -> Result<Box<dyn Call>, Error> {
     let mut uniform = Numbers::uniform();
     rounds("answers", move |_| {

@@ -34,7 +34,6 @@ const SIZES: [usize; 31] = [
     1, 3, 5, 7, 16, 32, 64, 512, 1024, 2048, 1, 3, 5, 7, 16, 32, 64, 512, 1024, 2048,
     32, 32, 32, 32, 32, 32, 512, 512, 512, 512, 512,
 ];
-/// The largest of them.
 const LARGEST: usize = 2048;
 
 pub(super) enum Channel {
@@ -128,7 +127,6 @@ fn pair(kind: SocketType) -> io::Result<(OwnedFd, OwnedFd)> {
     Ok(socketpair(AddressFamily::UNIX, kind, SocketFlags::empty(), None)?)
 }
 
-/// A socket on a free port of 127.0.0.1.
 fn bound(kind: SocketType) -> io::Result<OwnedFd> {
     let made = socket(AddressFamily::INET, kind, None)?;
     bind(&made, &SocketAddrAny::from(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0)))?;

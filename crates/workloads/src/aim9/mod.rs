@@ -83,9 +83,7 @@ pub(crate) enum Group {
     Compute,
     /// The kernel's memory, signals and processes.
     Kernel,
-    /// Programs started from a folder.
     Programs,
-    /// Names in a folder.
     Names,
     Directory,
     /// Files through the page cache.
@@ -94,7 +92,6 @@ pub(crate) enum Group {
     SyncDisk,
     Library,
     Sort,
-    /// Messages to itself.
     Messages,
     /// Messages to itself, through a name in a folder.
     Fifo,
@@ -150,13 +147,10 @@ impl Group {
     }
 }
 
-/// Sets a row up, which is not timed.
 type Prepare = fn(&Place) -> Result<Box<dyn Call>, Error>;
 
-/// A row of AIM9.
 #[derive(Debug)]
 pub struct Row {
-    /// Name, with the family before it.
     name: &'static str,
     about: &'static str,
     unit: &'static str,
@@ -172,7 +166,6 @@ impl Row {
         if self.unit.starts_with("thousand") { 1000 } else { 1 }
     }
 
-    /// Units that a call is credited: of the disk rows the size of the file decides.
     fn credit(&self, params: &Params) -> u64 {
         match self.group {
             Group::Disk => u64::from(int(params, FILE_KIB.name)),
@@ -182,7 +175,6 @@ impl Row {
     }
 }
 
-/// One row, set up.
 trait Call {
     /// A whole call of the row's function: what is timed.
     fn call(&mut self) -> Result<(), Error>;

@@ -3,7 +3,6 @@
 
 use super::native::library::{rand, srand};
 
-/// The smallest number above zero.
 const SMALLEST: f64 = f64::from_bits(1);
 
 /// A list of numbers, read in turn, over and over.

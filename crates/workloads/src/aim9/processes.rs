@@ -13,7 +13,6 @@ use std::path::Path;
 /// What the original's process has touched when it forks, in bytes.
 const TOUCHED: usize = 1 << 20;
 
-/// Starts children one after the other.
 struct Children {
     count: u32,
     start: fn(&CStr) -> std::io::Result<()>,

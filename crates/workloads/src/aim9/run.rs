@@ -20,9 +20,7 @@ use coretwin_base::study::plan::CopyRule;
 use coretwin_base::study::reading::{Better, Metric};
 use std::collections::BTreeMap;
 
-/// Where every row is described.
 const SOURCE: &str = "AIM Independent Resource Benchmark, Suite IX 1.1";
-/// Where those are that the article prints.
 const PRINTED_SOURCE: &str = "AIM Independent Resource Benchmark, Suite IX 1.1; Hyper-Threading \
                               speeds Linux, Table 2";
 

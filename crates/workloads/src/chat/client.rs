@@ -55,7 +55,6 @@ pub(crate) fn main(entered: Result<(), Error>, args: &[String]) -> ExitCode {
     }
 }
 
-/// The server as the client sees it.
 #[derive(Debug, Clone)]
 struct Server {
     address: SocketAddr,
@@ -215,7 +214,6 @@ fn run(config: Config, connections: &mut Connections) -> Result<Totals, Error> {
     })
 }
 
-/// Connects every user, one after the other, and starts its two tasks.
 fn start_tasks(
     shared: &Arc<Shared>,
     connections: &mut Connections,

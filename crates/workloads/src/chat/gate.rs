@@ -10,9 +10,7 @@ use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 /// A set of counting semaphores, all 0 at first. Dropping it removes it.
 #[derive(Debug)]
 pub(crate) enum GateSet {
-    /// A SysV set, by its id.
     Semaphores(i32),
-    /// Semaphores of this process.
     Futexes(Vec<FutexSemaphore>),
 }
 
@@ -39,7 +37,6 @@ impl GateSet {
         }
     }
 
-    /// Adds to a semaphore and wakes its waiters.
     pub(crate) fn add(&self, index: u16, count: u32) -> io::Result<()> {
         match self {
             Self::Semaphores(set) => {
@@ -85,7 +82,6 @@ fn gate(gates: &[FutexSemaphore], index: u16) -> io::Result<&FutexSemaphore> {
     gates.get(usize::from(index)).ok_or_else(|| Errno::FBIG.into())
 }
 
-/// Marks a semaphore that was closed.
 const CLOSED: u32 = 1 << 31;
 
 /// A counting semaphore on a futex. A waiter counts itself first and sleeps only if the value is

@@ -11,7 +11,6 @@ use std::io::{self, ErrorKind};
 use std::net::{IpAddr, TcpStream};
 use std::time::{Duration, Instant};
 
-/// Clients that may wait.
 const PLACES: usize = 256;
 
 struct Waiting {
@@ -27,12 +26,10 @@ pub(super) struct Lobby {
     waiting: Vec<Waiting>,
 }
 
-/// What became of a client that waited.
 pub(super) enum Left {
     /// It wants this. It does not wait for an answer: the silent ones from its address that came later
     /// are, as far as anybody can tell, its users.
     Wants(TcpStream, [u8; WISHES], Vec<TcpStream>),
-    /// It is gone, or was sent away.
     Gone(&'static str),
 }
 
@@ -42,9 +39,6 @@ impl Lobby {
     }
 
     /// Lets in the next client at the door; returns whether there was one.
-    ///
-    /// # Errors
-    /// No descriptor is free, say.
     pub(super) fn let_in(&mut self, door: &mut Door) -> io::Result<bool> {
         let Some(stream) = door.next()? else { return Ok(false) };
         if self.waiting.len() == PLACES {
@@ -62,8 +56,7 @@ impl Lobby {
         self.waiting.iter().position(|one| Some(from(one.from)) == most).unwrap_or(0)
     }
 
-    /// The next client that leaves: it has said what it wants, has closed, or has been silent for
-    /// too long.
+    /// The next client that has said what it wants, has closed, or has been silent for too long.
     pub(super) fn next(&mut self, patience: Duration) -> Option<Left> {
         let (index, left) = self.waiting.iter_mut().enumerate().find_map(|(index, one)| {
             let gone = match one.hear() {

@@ -25,7 +25,6 @@ use coretwin_base::parameters::Params;
 use protocol::{Config, Waiting, keys};
 use std::net::SocketAddr;
 
-/// Chat, and two other benchmarks to compare it with.
 pub static ALL: &[Chat] = &[
     // The original: SysV semaphores, no socket options.
     Chat { name: "chat", futexes: false, nodelay: false },
@@ -56,7 +55,6 @@ const PARAMS: &[ParamSpec] = &[
     ParamSpec::int("users", [USERS, 2, 1000], "users of a room"),
 ];
 
-/// A variant of chat.
 #[derive(Debug)]
 pub struct Chat {
     name: &'static str,
@@ -69,7 +67,6 @@ impl Chat {
         server_elsewhere(self.name, params, 9999)
     }
 
-    /// The run that complete and checked parameters ask for; `base` is the first key.
     fn config(&self, params: &Params, base: i32) -> Config {
         let waiting = if self.futexes { Waiting::Futexes } else { Waiting::Semaphores { base } };
         Config {

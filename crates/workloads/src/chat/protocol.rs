@@ -8,20 +8,16 @@ use std::io;
 use std::net::TcpStream;
 use std::thread::Builder;
 
-/// Control byte of the server: every connection is accepted.
 pub(crate) const ALL_ACCEPTED: u8 = 0x11;
 /// Bytes of what a client asks for: rooms and messages, two native 32-bit integers.
 pub(crate) const WISHES: usize = 8;
-/// Control byte of the client: it has finished.
 pub(crate) const FINISHED: u8 = 0x22;
 /// Stack of a task, in bytes. The original's 16 KiB is the least a thread can have today, and too
 /// little for an unoptimised build; what is not touched costs no memory.
 const STACK: usize = 64 * 1024;
 
-/// How tasks wait for each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Waiting {
-    /// SysV semaphores, under keys from this one on.
     Semaphores {
         /// First key: one for each room, then those of client and server (see `keys`).
         base: i32,
@@ -34,7 +30,6 @@ pub(crate) enum Waiting {
 pub(crate) struct Config {
     pub(crate) rooms: u32,
     pub(crate) users: u32,
-    /// Messages per user, M.
     pub(crate) messages: u32,
     /// Size of a message, in bytes.
     pub(crate) size: u32,
@@ -68,36 +63,29 @@ impl Config {
 
 /// The keys of a run, counted from its base: the rooms come first.
 pub(crate) mod keys {
-    /// Those that are of no room.
     const OTHERS: u32 = 3;
-    /// The most rooms whose keys can be claimed together.
     pub(crate) const ROOMS_MAX: u32 = crate::semaphores::KEYS_MAX - OTHERS;
 
     pub(crate) fn count(rooms: u32) -> u32 {
         rooms + OTHERS
     }
-    /// The server's tasks that have not finished.
     pub(crate) fn server_done(rooms: u32) -> u32 {
         rooms
     }
-    /// The client's starting gun.
     pub(crate) fn client_start(rooms: u32) -> u32 {
         rooms + 1
     }
-    /// The client's tasks that have not finished.
     pub(crate) fn client_done(rooms: u32) -> u32 {
         rooms + 2
     }
 }
 
-/// What a process of chat counted.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Totals {
     pub(crate) sent: u64,
     pub(crate) received: u64,
     /// From the starting gun to the end of the last task, in seconds; the client's.
     pub(crate) elapsed_s: f64,
-    /// CPUs on which its tasks saw themselves.
     pub(crate) cpus_ran: CpuSet,
 }
 
@@ -119,12 +107,10 @@ pub(crate) fn sender_of(message: &[u8]) -> u32 {
     message.first_chunk().map_or(u32::MAX, |user| u32::from_ne_bytes(*user))
 }
 
-/// How the threads of chat are made: native ones, of a small stack.
 pub(crate) fn thread() -> Builder {
     Builder::new().stack_size(STACK)
 }
 
-/// The sentence for a thread that could not be made.
 pub(crate) fn no_thread(who: &str, config: &Config, error: io::Error) -> Error {
     let tasks = 2 * config.connections();
     Error::system(format!("the {who} cannot make its {tasks} threads"), error)

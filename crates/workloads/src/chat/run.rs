@@ -16,7 +16,6 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-/// How the processes are called where they failed.
 const SERVER: &str = "the server of chat";
 const CLIENT: &str = "the client of chat";
 /// How long the second process may take to say why, when the first has failed.
@@ -151,7 +150,6 @@ fn measure(chat: &Chat, params: &Params, config: &Config, client: &Totals) -> Me
     }
 }
 
-/// Runs both processes to their end: what the server counted, if it is ours, and the client.
 fn drive(
     config: &Config,
     external: Option<SocketAddr>,

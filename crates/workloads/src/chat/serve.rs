@@ -25,12 +25,9 @@ const LOOK: Duration = Duration::from_millis(50);
 /// Which variant of chat the server is; the client has to be of the same.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub enum Variant {
-    /// The original.
     #[default]
     Plain,
-    /// Futexes in place of SysV semaphores.
     Futex,
-    /// `TCP_NODELAY` on every connection.
     NoDelay,
 }
 
@@ -38,13 +35,11 @@ pub enum Variant {
 /// from them cannot be served.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChatOptions {
-    /// Address to listen on.
     pub address: IpAddr,
     /// Port to listen on; 0: any free one.
     pub port: u16,
     /// Whether to end after one client.
     pub once: bool,
-    /// Variant of chat.
     pub variant: Variant,
     /// Users of a room, 2 to 1000.
     pub users: u32,
@@ -73,10 +68,8 @@ impl Default for ChatOptions {
 }
 
 /// Serves chat until `stop` says so, and then removes everything it made. `stop` is asked about
-/// twenty times a second, from another thread too; a flag that a signal handler sets will do.
-///
-/// # Errors
-/// The address cannot be listened on. A client that fails is an event, or, with `once`, an error.
+/// twenty times a second, from another thread too; a flag that a signal handler sets will do. A
+/// client that fails is an event, or, with `once`, an error.
 pub fn serve_chat(
     options: &ChatOptions,
     stop: impl Fn() -> bool + Sync,
@@ -153,7 +146,6 @@ fn one_client(
     Ok(())
 }
 
-/// The rooms and messages a client asks for, if they are within the limits.
 fn within_limits(
     options: &ChatOptions,
     (rooms, messages): (u32, u32),
@@ -169,7 +161,6 @@ fn within_limits(
     )))
 }
 
-/// Serves a client, while another thread ends the session at `stop` or at its time limit.
 fn serve_watched(
     session: &Session,
     door: &mut Door,
@@ -227,7 +218,6 @@ impl Watch {
     }
 }
 
-/// Waits a moment for a client at the door, or for data from one in the lobby.
 fn wait_for_any(door: &Door, lobby: &Lobby) -> Result<(), Error> {
     let brief = Timespec { tv_sec: 0, tv_nsec: i64::from(LOOK.subsec_nanos()) };
     match poll(&mut door.fds().chain(lobby.fds()).collect::<Vec<_>>(), Some(&brief)) {

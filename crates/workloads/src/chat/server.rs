@@ -20,7 +20,6 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::Scope;
 
-/// The role: listens on a port of its own, serves one client, reports, ends.
 pub(crate) fn main(entered: Result<(), Error>, args: &[String]) -> ExitCode {
     let served = entered.and_then(|()| {
         let config: Config = role::orders(args, "the server of chat")?;
@@ -50,7 +49,6 @@ pub(crate) fn wishes_of([a, b, c, d, e, f, g, h]: [u8; WISHES]) -> (u32, u32) {
     (u32::from_ne_bytes([a, b, c, d]), u32::from_ne_bytes([e, f, g, h]))
 }
 
-/// What the tasks of one client share.
 #[derive(Debug)]
 pub(crate) struct Session {
     config: Config,
@@ -58,7 +56,6 @@ pub(crate) struct Session {
     rooms: Vec<GateSet>,
     /// Counts the tasks that have not finished.
     done: GateSet,
-    /// The connection of every user, once accepted.
     streams: Vec<OnceLock<TcpStream>>,
     received: AtomicU64,
     sent: AtomicU64,
@@ -222,7 +219,6 @@ fn accept_and_wait<'scope>(
     session.done.wait_for_zero(0).context("the server cannot wait for its tasks")
 }
 
-/// Accepts a data connection, unless the client or the session ends meanwhile.
 fn accept(door: &mut Door, control: &TcpStream, session: &Session) -> std::io::Result<TcpStream> {
     loop {
         if let Some(stream) = door.next()? {

@@ -8,7 +8,6 @@ use std::fs::Metadata;
 use std::io::ErrorKind;
 use std::path::Path;
 
-/// Wall time of one run, in seconds: a metric of every command.
 pub(super) const WALL: &str = "wall_per_run_s";
 /// User CPU time of one run, server included, in seconds.
 pub(super) const USER: &str = "user_per_run_s";
@@ -17,10 +16,7 @@ pub(super) const SYSTEM: &str = "system_per_run_s";
 const RESERVED: [&str; 4] = [WALL, USER, SYSTEM, "peak_memory_kib"];
 
 /// Checks a command before a study: its program can be run, its metrics can be read, at most one
-/// of them is primary (without one, the wall time is).
-///
-/// # Errors
-/// One sentence that says what is wrong and what to do.
+/// of them is primary (without one, the wall time is). The error says what to do.
 pub fn check(spec: &CommandSpec) -> Result<(), String> {
     let program = spec.argv.first().filter(|program| !program.is_empty());
     let program = program.ok_or("no command was given; write it after --")?;

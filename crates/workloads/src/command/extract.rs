@@ -5,7 +5,6 @@ use coretwin_base::study::command::{Extract, MetricSpec};
 use regex::bytes::Regex;
 use serde_json::Value;
 
-/// A metric, ready to be read.
 #[derive(Debug)]
 pub(super) struct Extractor<'a> {
     pub(super) metric: &'a MetricSpec,
@@ -14,7 +13,6 @@ pub(super) struct Extractor<'a> {
 }
 
 impl<'a> Extractor<'a> {
-    /// Prepares a metric; says what is wrong with its pattern.
     pub(super) fn new(metric: &'a MetricSpec) -> Result<Self, String> {
         let name = &metric.name;
         let regex = match &metric.extract {

@@ -34,7 +34,6 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
-/// The workload name of a user's own command.
 pub const NAME: &str = "command";
 /// The roles a placement can separate, where there is a server.
 pub(crate) const ROLES: &[&str] = &["server", "command"];
@@ -50,7 +49,6 @@ const GOODBYE: Duration = Duration::from_secs(5);
 /// The cleanup has this long, in seconds, whatever ended the run.
 const CLEANUP_S: f64 = 30.0;
 
-/// Unit and direction of the value of a command.
 #[must_use]
 pub fn value(spec: &CommandSpec, rate: bool) -> (String, Better) {
     match primary(spec) {
@@ -86,7 +84,6 @@ struct Reading<'a> {
     supervisor: &'a mut Supervisor,
 }
 
-/// What the repetitions gave.
 #[derive(Default)]
 struct Runs {
     repetitions: u32,
@@ -269,7 +266,6 @@ impl Reading<'_> {
         vec!["/bin/sh".to_owned(), "-c".to_owned(), self.fill(line, 0)]
     }
 
-    /// Starts a program, held until it is released.
     fn start(
         &mut self,
         argv: Vec<String>,
@@ -302,7 +298,6 @@ impl Reading<'_> {
             .replace("{arm}", &self.job.arm)
     }
 
-    /// An error if the process could not start, or ended badly.
     fn fail_unless_well(&self, who: &str, id: TaskId) -> Result<(), Error> {
         let Some(task) = self.supervisor.task(id) else { return Ok(()) };
         if let Some(why) = task.refusal() {

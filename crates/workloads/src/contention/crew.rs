@@ -34,7 +34,6 @@ const STACK: usize = 256 << 10;
 /// (`RLIMIT_RTTIME`, getrlimit(2)), so that no fault of ours can take a CPU for good; in µs.
 const REAL_TIME_MAX_US: u64 = 1_000_000;
 
-/// When a round counts.
 #[derive(Debug, Clone, Copy)]
 struct Window {
     from: Instant,

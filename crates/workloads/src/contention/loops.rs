@@ -7,18 +7,14 @@ use std::hint::{black_box, spin_loop};
 /// registers: 36 operations that wait for each other only in threes, more than any core of today
 /// finishes in the time one such three takes, so the ports are what it waits for.
 const LANES: usize = 24;
-/// Turns of a step of arithmetic.
 const PORT_TURNS: u32 = 2000;
-/// Links of a step of the chain.
 const CHAIN_LINKS: u32 = 2000;
-/// Cache lines of a step of a walk.
 const WALK_LINES: u32 = 1000;
 /// Numbers in a cache line, of 64 bytes.
 const LINE: usize = 16;
 /// A large odd number, so that multiples of it fill all bits (2⁶⁴ over the golden ratio).
 const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// The state of the loops of one CPU.
 pub(super) struct Loops {
     lanes: [u64; LANES],
     link: u64,

@@ -18,36 +18,27 @@ use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::process::Command;
 
-/// What the process is told first.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Orders {
-    /// CPUs that rounds may name.
     pub cpus: CpuSet,
     /// Whether others are kept off the CPUs while a round lasts, by real-time priority.
     pub exclusive: bool,
-    /// Size of a first-level data cache, in KiB.
     pub l1_kib: u64,
-    /// Size of a second-level cache, in KiB.
     pub l2_kib: u64,
 }
 
-/// One round.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Round {
-    /// What is done.
     pub kind: Contention,
     /// CPUs that do it; the others rest.
     pub active: CpuSet,
     /// For [`Contention::PingPong`]: the pairs of CPUs; each CPU once at most.
     pub pairs: Vec<(CpuId, CpuId)>,
-    /// How long is counted, in microseconds.
     pub window_us: u64,
 }
 
-/// What one CPU achieved.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Busy {
-    /// The CPU.
     pub cpu: CpuId,
     /// Steps (or round trips) per second.
     pub per_s: f64,
@@ -57,37 +48,23 @@ pub struct Busy {
     pub late_s: f64,
 }
 
-/// What was seen of a CPU that should rest.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Resting {
-    /// The CPU.
     pub cpu: CpuId,
     /// How long a thread of the idle class had to wait for it, at most, in seconds.
     pub late_s: f64,
 }
 
-/// What the process answers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reply {
-    /// Every thread stands.
     Ready,
-    /// A round is over.
-    Done {
-        /// CPUs that were active.
-        busy: Vec<Busy>,
-        /// CPUs that should rest.
-        resting: Vec<Resting>,
-    },
-    /// It cannot be done, and why.
+    Done { busy: Vec<Busy>, resting: Vec<Resting> },
     Failed(String),
 }
 
 /// The command that starts the process, from the program of the worker. The process dies with the
 /// thread that starts it.
-///
-/// # Errors
-/// If the orders cannot be written as JSON.
 pub fn command(worker: &Path, orders: &Orders) -> Result<Command, Error> {
     let entry = role::Entry { parent: std::process::id(), cpus: None, core_sched: false };
     let mut command = Command::new(worker);

@@ -9,18 +9,15 @@ use crate::{Error, answer, role};
 use serde::{Deserialize, Serialize};
 use std::process::ExitCode;
 
-/// What a client has to do.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Orders {
     pub(crate) load: String,
-    /// The seed of a load of our own.
     pub(crate) seed: u64,
     pub(crate) client: u32,
     pub(crate) phases: Phases,
     pub(crate) target: Target,
 }
 
-/// What the calls are made of.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Target {

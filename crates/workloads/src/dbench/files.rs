@@ -42,7 +42,6 @@ use std::ffi::{CStr, CString};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
 
-/// How the calls are made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Manner {
     /// Files are opened with `O_SYNC`.
@@ -56,12 +55,10 @@ pub(crate) struct Manner {
 /// Room for the names of a directory, as much as the C library takes.
 const NAMES_BYTES: usize = 32 << 10;
 
-/// What is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Opened {
     /// A file; or a directory, if it turns out to be one.
     File,
-    /// A directory that is there.
     Directory,
     /// A directory that is made, if it is not there.
     NewDirectory,

@@ -35,7 +35,6 @@ use load::{Load, source};
 use replay::Phases;
 use run::Clients;
 
-/// dbench.
 pub static ALL: &[Dbench] = &[Dbench];
 
 /// Ending the clients has this long, in seconds, whatever ended the run.
@@ -92,11 +91,9 @@ const PARAMS: &[ParamSpec] = &[
     WARMUP,
 ];
 
-/// The workload.
 #[derive(Debug)]
 pub struct Dbench;
 
-/// Checks that dbench and tbench share.
 pub(crate) fn check_common(workload: &'static str, params: &Params) -> Result<(), Error> {
     word(workload, params, MODE.name, &[CLASSIC, TIMED])?;
     let file = text(params, LOADFILE.name);
@@ -115,14 +112,12 @@ pub(crate) fn check_common(workload: &'static str, params: &Params) -> Result<()
     Err(wrong(workload, params, LOADFILE.name, why))
 }
 
-/// The load that complete and checked parameters name.
 pub(crate) fn load_of(params: &Params) -> Result<(Load, u64), Error> {
     let seed = params.get(SEED.name).and_then(|seed| seed.as_int()).unwrap_or(0);
     let seed = seed.cast_unsigned();
     Ok((source::find(&text(params, LOADFILE.name), seed)?, seed))
 }
 
-/// The phases that complete and checked parameters ask for.
 pub(crate) fn phases_of(params: &Params) -> Phases {
     match text(params, MODE.name).as_str() {
         TIMED => Phases::Timed {

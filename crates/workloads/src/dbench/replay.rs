@@ -14,7 +14,6 @@ use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use std::time::{Duration, Instant};
 
-/// What calls mean.
 pub(crate) trait Backend {
     /// Does one call; how many bytes count for it. An answer that is not the expected one, in
     /// words, ends the run.
@@ -29,7 +28,6 @@ pub(crate) trait Backend {
     }
 }
 
-/// Bytes that a call moved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Moved {
     Nothing,
@@ -37,17 +35,13 @@ pub(crate) enum Moved {
     Written(u32),
 }
 
-/// When a client begins to count, and when it ends.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Phases {
-    /// One pass, whatever it takes.
     Classic,
     /// Passes for so long, in seconds: first uncounted, then counted.
     Timed {
-        /// Uncounted.
         warm_up_s: f64,
-        /// Counted.
         seconds: f64,
     },
 }
@@ -68,7 +62,6 @@ impl Latencies {
     }
 }
 
-/// What a client counted.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Counted {
     pub(crate) operations: u64,

@@ -13,12 +13,10 @@ use coretwin_base::machine::cpu_set::CpuSet;
 use coretwin_base::study::reading::{Better, Metric};
 use std::collections::BTreeMap;
 
-/// How a client is called where it failed.
 const CLIENT: &str = "a client";
 /// The unit of both: 10^6 bytes in a second.
 pub(crate) const UNIT: &str = "MB/s";
 
-/// Clients that are to run.
 #[derive(Debug)]
 pub(crate) struct Clients<'a> {
     pub(crate) count: u32,
@@ -32,7 +30,6 @@ pub(crate) struct Clients<'a> {
     pub(crate) beside: Option<(&'static str, TaskId)>,
 }
 
-/// Runs them to their end; what each counted.
 pub(crate) fn drive(
     clients: &Clients<'_>,
     supervisor: &mut Supervisor,

@@ -14,7 +14,6 @@ const CALIBRATION_NS: u64 = 2_000_000;
 /// Calibrations, of which the fastest is believed: whatever else runs can only make one slower.
 const CALIBRATIONS: u32 = 5;
 
-/// The pair.
 #[derive(Debug)]
 pub(super) struct Delays {
     how: Delay,

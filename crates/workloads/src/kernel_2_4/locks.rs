@@ -23,7 +23,6 @@ struct Lines([AtomicU32; 64]);
 #[repr(align(256))]
 struct Counter(AtomicU64);
 
-/// The locks and what each protects.
 #[derive(Debug)]
 pub(super) struct Locks {
     lines: Lines,

@@ -38,17 +38,13 @@ const DELAY_US: ParamSpec =
 /// What the two tasks of a row share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    /// Memory near their locks.
     Locks {
         /// From one lock to the other, in bytes.
         distance: usize,
     },
-    /// A line that one polls, with PAUSE or without.
     Spin {
-        /// Whether a poll ends with PAUSE.
         pause: bool,
     },
-    /// A core, beside one that waits for a time.
     Delay(Delay),
     /// The low 16 bits of their stacks' addresses, apart from an offset.
     Stacks {
@@ -57,7 +53,6 @@ enum Kind {
     },
 }
 
-/// How a delay passes its time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Delay {
     /// An empty loop of a number of turns calibrated beforehand.
@@ -67,16 +62,13 @@ enum Delay {
     Sleep,
 }
 
-/// A row of `kernel-2.4`.
 #[derive(Debug)]
 pub struct Row {
-    /// Name, with the family before it.
     name: &'static str,
     about: &'static str,
     kind: Kind,
 }
 
-/// What both tasks of a row do, and what they share.
 trait Pair: Sync {
     /// What the second task prepares before the first phase, while the first sleeps.
     fn prepare(&self) {}
@@ -89,7 +81,6 @@ trait Pair: Sync {
     fn checks(&self, all: &[Tally; 2]) -> Vec<(&'static str, bool)>;
 }
 
-/// What one task counted.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 struct Tally {
     /// Operations: locks taken, turns of work, polls, delays.

@@ -20,19 +20,16 @@ const STACK_BYTES: usize = 1 << 20;
 /// Clock readings whose cost is measured.
 const CLOCK_READINGS: u32 = 1000;
 
-/// What the process has to do.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Orders {
     pub(super) row: String,
     /// How long both run side by side, in seconds.
     pub(super) seconds: f64,
-    /// Length of a delay, in microseconds.
     pub(super) delay_us: u32,
     /// CPUs of either task, where they are told apart.
     pub(super) cpus: [Option<CpuSet>; 2],
 }
 
-/// What it measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Report {
     /// The first task alone.
@@ -92,12 +89,10 @@ struct Shared<'a> {
     seen: CpusSeen,
 }
 
-/// What one task counted.
 #[derive(Default)]
 struct Counted {
     alone: Tally,
     together: Tally,
-    /// In all phases.
     all: Tally,
 }
 
@@ -138,7 +133,6 @@ fn measure(pair: &dyn Pair, orders: &Orders) -> Result<Report, Error> {
 }
 
 impl Shared<'_> {
-    /// One of the two tasks, from its binding to its end.
     fn task(&self, task: usize) -> Result<Counted, Error> {
         let bound =
             self.orders.cpus[task].as_ref().map_or(Ok(()), |cpus| role::bind(cpus).map(drop));
@@ -164,7 +158,6 @@ impl Shared<'_> {
         Ok(counted)
     }
 
-    /// One phase of one task, from the common begin to its own end.
     fn phase(&self, task: usize, phase: &Phase) -> Tally {
         // A thread that waits here sleeps: it takes nothing from the one that runs alone.
         self.barrier.wait();

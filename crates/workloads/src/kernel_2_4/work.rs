@@ -22,7 +22,6 @@ const START: [u64; LANES] = {
     start
 };
 
-/// Work in progress.
 #[derive(Debug)]
 pub(super) struct Work([u64; LANES]);
 

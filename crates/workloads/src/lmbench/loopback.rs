@@ -20,7 +20,6 @@ use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-/// The role of the second process.
 const SECOND: usize = 1;
 /// A datagram that is not there after this long was lost.
 const LOST: Duration = Duration::from_secs(10);
@@ -31,7 +30,6 @@ const UNDER_WAY_BYTES: u64 = 64 << 10;
 /// Period of the pattern in messages, in bytes.
 const PATTERN: usize = 251;
 
-/// Between the two processes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Channel {
     Pipe,

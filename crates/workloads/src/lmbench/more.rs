@@ -154,10 +154,8 @@ const SWITCH: Row = Row {
     ..ONE
 };
 
-/// Rows that the suite measures with the same parameters, one set after the other.
 #[derive(Debug)]
 pub struct Group {
-    /// The parameters, as people type them.
     pub at: &'static [&'static str],
     /// The rows, each with the first of them before any with the next.
     pub rows: &'static [Row],

@@ -101,7 +101,6 @@ const KINDS: [(&str, &[u8]); 2] = [
 ];
 const GREETING: &[u8] = b"Hello world\n";
 
-/// The program, ready to be run.
 #[derive(Debug)]
 struct Program {
     kind: &'static str,
@@ -166,7 +165,6 @@ impl Program {
             .map_err(|bad| Error::failed(format!("the program's path has a zero in it: {bad}")))
     }
 
-    /// What it is, for a reader.
     fn about(&self) -> String {
         format!("{}, {} bytes", self.kind, self.bytes)
     }

@@ -42,7 +42,6 @@ const WARMING: Duration = Duration::from_millis(200);
 /// Between two looks at whether all have begun to count.
 const GLANCE: Duration = Duration::from_millis(5);
 
-/// Unit and direction of the value.
 pub(crate) fn value(beside: &Beside) -> (String, Better) {
     match (&beside.work, beside.spinner.kind) {
         (Some(_), _) => ("s".to_owned(), Better::Lower),
@@ -82,7 +81,6 @@ struct Run<'a> {
     reached: Vec<u64>,
 }
 
-/// What the measured part took.
 #[derive(Default)]
 struct Took {
     /// Wall time of the work, or of the window, in seconds.

@@ -9,11 +9,9 @@ use std::hint::{black_box, spin_loop};
 use std::io::Write;
 use std::process::ExitCode;
 
-/// Rounds of shifts of one stretch.
 const ROUNDS: u32 = 1 << 17;
 /// PAUSEs of one stretch; one takes from about 10 cycles to about 140, by processor.
 const PAUSES: u32 = 1 << 14;
-/// Loads of one stretch.
 const LOADS: u32 = 1 << 14;
 /// Words of the ring of loads, one a cache line: 8 MiB of lines.
 const RING_LINES: usize = (8 << 20) / LINE_BYTES;

@@ -13,7 +13,6 @@ use std::net::{SocketAddr, TcpStream};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// A server and how it is spoken to.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Service {
     pub(crate) address: SocketAddr,
@@ -30,14 +29,12 @@ pub(crate) struct Connection {
     stream: TcpStream,
     address: SocketAddr,
     discards: RecvFlags,
-    /// Lengths of paths, as messages carry them.
     lengths: Vec<usize>,
     buffer: Vec<u8>,
     traffic: Traffic,
 }
 
 impl Connection {
-    /// Connects, and makes the first exchange.
     pub(crate) fn new(load: &Load, client: u32, service: &Service) -> Result<Self, Error> {
         let address = service.address;
         let trouble = |error: io::Error| match error.kind() {
@@ -72,7 +69,6 @@ impl Connection {
         Ok(connection)
     }
 
-    /// One request and its reply, of so many bytes.
     fn exchange(&mut self, request: usize, reply: usize) -> Result<(), String> {
         let exchanged = self.send(request, reply).and_then(|()| self.receive(reply));
         exchanged.map_err(|error| self.why(error))?.then_some(()).ok_or_else(|| {

@@ -33,7 +33,6 @@ use server::{Ended, Settings};
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-/// tbench, and another benchmark to compare it with.
 pub static ALL: &[Tbench] = &[
     // A process for every connection, as the original has it.
     Tbench { name: "tbench", threads: false },
@@ -66,7 +65,6 @@ const PARAMS: &[ParamSpec] = &[
     WARMUP,
 ];
 
-/// A variant of tbench.
 #[derive(Debug)]
 pub struct Tbench {
     name: &'static str,

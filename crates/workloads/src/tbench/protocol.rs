@@ -57,41 +57,28 @@ pub(crate) fn too_long(load: &Load) -> Option<usize> {
     })
 }
 
-/// What begins a request.
 pub(crate) fn head(request: usize, reply: usize) -> [u8; 8] {
     let word = |size: usize| (size as u32).saturating_sub(4).to_be_bytes();
     let ([a, b, c, d], [e, f, g, h]) = (word(request), word(reply));
     [a, b, c, d, e, f, g, h]
 }
 
-/// A connection as the server sees it.
 pub trait Stream {
     /// Fills the buffer; fewer bytes only at the end of the stream.
-    ///
-    /// # Errors
-    /// The stream broke, or is too slow.
     fn receive(&mut self, buffer: &mut [u8]) -> io::Result<usize>;
 
     /// Sends all of it.
-    ///
-    /// # Errors
-    /// The stream broke, or its other end does not read.
     fn send(&mut self, bytes: &[u8]) -> io::Result<()>;
 }
 
-/// What went over a connection.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Traffic {
-    /// Requests that were answered.
     pub exchanges: u64,
-    /// Bytes of requests.
     pub requests_bytes: u64,
-    /// Bytes of replies.
     pub replies_bytes: u64,
 }
 
 impl Traffic {
-    /// Adds that of another connection.
     pub(crate) fn and(self, other: Self) -> Self {
         Self {
             exchanges: self.exchanges + other.exchanges,
@@ -102,11 +89,8 @@ impl Traffic {
 }
 
 /// Answers requests until the client closes. `buffer` has [`MESSAGE_END`] bytes; nothing a client
-/// says makes it read or write more.
-///
-/// # Errors
-/// What the client sends is no message, in words; or the stream ended within one, broke, or is too
-/// slow. `traffic` holds what was answered until then.
+/// says makes it read or write more. An error says what is no message; `traffic` holds what was
+/// answered until then.
 pub fn serve(stream: &mut impl Stream, buffer: &mut [u8], traffic: &mut Traffic) -> io::Result<()> {
     loop {
         match stream.receive(&mut buffer[..4])? {

@@ -12,7 +12,6 @@ use std::time::Duration;
 /// How to serve tbench to clients elsewhere on this machine.
 #[derive(Debug, Clone)]
 pub struct TbenchOptions {
-    /// Address to listen on.
     pub address: SocketAddr,
     /// A thread for each connection instead of a process.
     pub threads: bool,
@@ -24,10 +23,8 @@ pub struct TbenchOptions {
     pub once: bool,
 }
 
-/// Serves tbench until `stop` says so, which is asked about twenty times a second.
-///
-/// # Errors
-/// The address cannot be listened on. What goes wrong with a client is an event.
+/// Serves tbench until `stop` says so, which is asked about twenty times a second. What goes wrong
+/// with a client is an event.
 pub fn serve_tbench(
     options: &TbenchOptions,
     stop: impl Fn() -> bool,

@@ -26,7 +26,6 @@ use std::time::Duration;
 const CONNECTIONS_MAX: usize = 2100;
 const LOOK: Duration = Duration::from_millis(50);
 
-/// How connections are served.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Settings {
     /// Clients that are announced on standard input; `None`: every client is served.
@@ -34,13 +33,11 @@ pub(crate) struct Settings {
     pub(crate) threads: bool,
     /// The executable whose role a process takes; none: this one.
     pub(crate) executable: Option<PathBuf>,
-    /// Whether each process takes a core-scheduling cookie of its own.
     pub(crate) core_sched: bool,
     /// How long a client may be silent, or not read, in seconds; `None`: without a limit.
     pub(crate) patience_s: Option<f64>,
 }
 
-/// How a connection ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Ended {
     pub(crate) traffic: Traffic,
@@ -48,7 +45,6 @@ pub(crate) struct Ended {
     pub(crate) failure: Option<String>,
 }
 
-/// The role of the server in a run: a free port on loopback.
 pub(crate) fn main(entered: Result<(), Error>, args: &[String]) -> ExitCode {
     let served = entered.and_then(|()| {
         let settings: Settings = role::orders(args, "the server")?;
@@ -80,7 +76,6 @@ pub(super) enum Event {
     Ended(Ended),
 }
 
-/// Listens at the address; also which it is, where any free port was asked for.
 pub(super) fn listen(address: SocketAddr) -> Result<(TcpListener, SocketAddr), Error> {
     socket::listen(address, |socket| {
         set_socket_reuseaddr(socket, true)?;
@@ -102,7 +97,6 @@ enum Server {
 }
 
 impl Live {
-    /// Reads what it says; its end, if it has come.
     fn ended(&mut self) -> Option<Ended> {
         let mut buffer = [0; 1024];
         match self.pipe.read(&mut buffer) {
@@ -197,8 +191,7 @@ pub(super) fn accept_all(
     ended
 }
 
-/// Waits for clients and for ends: whether each connection in turn, and then the
-/// door, has something.
+/// Waits for clients and for ends: whether each connection, and then the door, has something.
 fn wait(door: &Door, live: &[Live], brief: bool) -> Result<Vec<bool>, Error> {
     let pipes = live.iter().map(|one| PollFd::new(&one.pipe, PollFlags::IN));
     let mut fds: Vec<PollFd<'_>> = pipes.chain(door.fds()).collect();

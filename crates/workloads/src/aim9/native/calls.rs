@@ -15,7 +15,6 @@ static ADDEND_AT: AtomicPtr<AtomicI32> = AtomicPtr::new((&raw const ADDEND).cast
 pub(in crate::aim9) type Call0 = extern "C" fn();
 pub(in crate::aim9) type Call1 = extern "C" fn(i32);
 pub(in crate::aim9) type Call2 = extern "C" fn(i32, i32);
-/// A function of fifteen arguments.
 #[rustfmt::skip]
 pub(in crate::aim9) type Call15 = extern "C" fn(
     i32, i32, i32, i32, i32, i32, i32, i32, i32, i32, i32, i32, i32, i32, i32,

@@ -6,7 +6,6 @@
 
 use std::ptr;
 
-/// The end of the heap.
 #[derive(Debug)]
 pub(in crate::aim9) struct Break {
     found: usize,
@@ -45,7 +44,6 @@ impl Break {
         }
     }
 
-    /// Moves it back to where it was found.
     #[must_use]
     pub(in crate::aim9) fn back(&mut self) -> bool {
         self.now = self.found;

@@ -100,10 +100,8 @@ mod assembly {
 mod assembly {
     use std::arch::naked_asm;
 
-    /// Words that are saved, at most.
     pub(super) const SAVED: usize = 22;
 
-    /// Saves, recurses, and is landed in by the jump.
     #[unsafe(naked)]
     pub(super) unsafe extern "C" fn out_and_back(saved: *mut u64, depth: u32) -> u32 {
         naked_asm!(
@@ -122,7 +120,6 @@ mod assembly {
         )
     }
 
-    /// Keeps the registers that a callee must, the stack and the place to return to. Answers 0.
     #[unsafe(naked)]
     unsafe extern "C" fn save(saved: *mut u64) -> u32 {
         naked_asm!(
@@ -143,7 +140,6 @@ mod assembly {
         )
     }
 
-    /// Calls itself until the depth is 0, and jumps.
     #[unsafe(naked)]
     unsafe extern "C" fn deeper(saved: *mut u64, depth: u32) {
         naked_asm!(
@@ -159,7 +155,6 @@ mod assembly {
         )
     }
 
-    /// Takes everything back and returns 1 from where `save` returned 0.
     #[unsafe(naked)]
     unsafe extern "C" fn restore(saved: *mut u64) {
         naked_asm!(

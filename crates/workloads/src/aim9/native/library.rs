@@ -38,7 +38,6 @@ unsafe extern "C" {
     fn c_frexp(x: f64, exponent: *mut c_int) -> f64;
 }
 
-/// The fraction and the whole part.
 pub(in crate::aim9) fn modf(x: f64) -> (f64, f64) {
     let mut whole = 0.0;
     // SAFETY: it writes one double to the address.
@@ -46,7 +45,6 @@ pub(in crate::aim9) fn modf(x: f64) -> (f64, f64) {
     (fraction, whole)
 }
 
-/// The fraction and the exponent of two.
 pub(in crate::aim9) fn frexp(x: f64) -> (f64, c_int) {
     let mut exponent = 0;
     // SAFETY: it writes one int to the address.
@@ -76,7 +74,6 @@ const SIZE: usize = 1024;
 /// The phrase that is appended: 18 characters.
 const PHRASE: &CStr = c"hyper-threads run ";
 
-/// The buffers of the row.
 #[derive(Debug)]
 pub(in crate::aim9) struct Strings {
     text: [c_char; SIZE],
@@ -274,7 +271,6 @@ pub(in crate::aim9) fn ask_everything() -> bool {
     }
 }
 
-/// Version of the C library, where it tells one.
 #[cfg(target_env = "gnu")]
 pub(in crate::aim9) fn c_library() -> String {
     // SAFETY: it gives a C string that lives as long as the program.
@@ -282,7 +278,6 @@ pub(in crate::aim9) fn c_library() -> String {
     format!("glibc {}", version.to_string_lossy())
 }
 
-/// Version of the C library, where it tells one.
 #[cfg(not(target_env = "gnu"))]
 pub(in crate::aim9) fn c_library() -> String {
     "not glibc".to_owned()

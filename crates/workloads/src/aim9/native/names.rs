@@ -47,7 +47,6 @@ fn check(result: libc::c_int) -> io::Result<()> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// A directory stream.
 #[derive(Debug)]
 pub(in crate::aim9) struct Directory(NonNull<libc::DIR>);
 

@@ -22,7 +22,6 @@ pub(super) struct Builder {
     live_bytes: u64,
 }
 
-/// What opening asks for.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Opening {
     pub(super) directory: bool,
@@ -93,7 +92,6 @@ impl Builder {
         Ok(id)
     }
 
-    /// The handle behind a number of the load.
     pub(super) fn handle(&self, number: u64) -> Result<Handle, String> {
         self.open.get(&number).map(|(handle, _)| *handle).ok_or_else(|| {
             "is a handle that is used before it was opened, or after it was closed".to_owned()

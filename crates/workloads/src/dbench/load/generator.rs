@@ -21,7 +21,6 @@ const EXISTING: Opening = Opening { directory: false, create: false, truncate: f
 const NEW: Opening = Opening { directory: false, create: true, truncate: false };
 const FOLDER: Opening = Opening { directory: true, create: true, truncate: false };
 
-/// Something to be done between sessions, or a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Item {
     Session { reads: bool, writes: bool },
@@ -127,7 +126,6 @@ impl<'a> Making<'a> {
         self.builder.transfer(true, NUMBER, (offset, size, size), Expect::Success)
     }
 
-    /// The folders, and the files that stay.
     fn set_up(&mut self) -> Result<(), String> {
         let root = self.builder.path(ROOT)?;
         let all = self.builder.path("/clients")?;
@@ -351,7 +349,6 @@ impl<'a> Making<'a> {
         self.writes.split_off(self.writes.len().saturating_sub(count))
     }
 
-    /// Calls that follow an open.
     fn ask_first(&mut self, share: Share) -> Result<(), String> {
         let handle = self.builder.handle(NUMBER)?;
         if share.has(self.recipe.file_queries) {
@@ -363,7 +360,6 @@ impl<'a> Making<'a> {
         Ok(())
     }
 
-    /// Calls that come before a close.
     fn ask_last(&mut self, share: Share, written: bool) -> Result<(), String> {
         let handle = self.builder.handle(NUMBER)?;
         if share.has(self.recipe.locks) {

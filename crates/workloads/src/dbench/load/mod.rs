@@ -23,7 +23,6 @@ pub(crate) const PATHS_MAX: usize = 200_000;
 /// Longest pause of a load, in microseconds.
 pub(crate) const SLEEP_MAX_US: u64 = 60_000_000;
 
-/// Names a path of a load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct PathId(pub(crate) u32);
 
@@ -152,16 +151,13 @@ impl Call {
     }
 }
 
-/// What the server answered when the load was recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Expect {
     Success,
     Failure,
-    /// It does not matter.
     Anything,
 }
 
-/// A call with the answer it got.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Operation {
     pub(crate) call: Call,
@@ -173,15 +169,12 @@ pub struct Operation {
 pub struct Load {
     /// What it is called: a file, or the name of a load of our own.
     pub(crate) name: String,
-    /// The calls, in order.
     pub operations: Vec<Operation>,
     /// The line of each call, counted from 1; empty if there are no lines.
     lines: Vec<u32>,
     /// Paths by [`PathId`], without a leading slash; `client1` in them stands for the client.
     pub paths: Vec<String>,
-    /// What is read in a pass, in bytes.
     pub read_bytes: u64,
-    /// What is written in a pass, in bytes.
     pub written_bytes: u64,
     /// The most that the files hold at any moment, in bytes.
     pub(crate) live_bytes_max: u64,

@@ -12,7 +12,6 @@ use coretwin_base::suggest;
 
 /// Longest line, in bytes.
 const LINE_MAX: usize = 8192;
-/// The calls, as they are written.
 const CALLS: &[&str] = &[
     "NTCreateX",
     "Close",
@@ -37,10 +36,8 @@ const CALLS: &[&str] = &[
 const LATER: &[&str] =
     &["LOOP", "ENDLOOP", "REPEAT", "SLEEP", "SETSP", "WAITSP", "WRITEPATTERN", "RANDOMSTRING"];
 
-/// Reads the text of a load; `name` is how messages call it.
-///
-/// # Errors
-/// The first mistake, as `name:line:column` with the word and what is wrong with it.
+/// Reads the text of a load; `name` is how messages call it. The error is the first mistake, as
+/// `name:line:column` with the word and what is wrong with it.
 pub fn parse(name: &str, text: &[u8]) -> Result<Load, Error> {
     let mut builder = Builder::new(name, true);
     let mut calls = 0_usize;
@@ -77,7 +74,6 @@ struct Word<'a> {
     quoted: bool,
 }
 
-/// Where it is wrong, and why.
 type Wrong = (usize, String);
 
 fn words(line: &str) -> Result<Vec<Word<'_>>, Wrong> {
@@ -107,12 +103,10 @@ fn words(line: &str) -> Result<Vec<Word<'_>>, Wrong> {
     Ok(words)
 }
 
-/// A line in the making: its words, of which some are read.
 struct Line<'a> {
     builder: &'a mut Builder,
     words: &'a [Word<'a>],
     next: usize,
-    /// The column behind the line.
     end: usize,
 }
 
@@ -157,7 +151,6 @@ impl<'a> Line<'a> {
         self.builder.path(word.text).map_err(|why| said(&word, &why))
     }
 
-    /// The status, which is the last word.
     fn status(&mut self) -> Result<Expect, Wrong> {
         let word = self.take("a status")?;
         if let Some(extra) = self.words.get(self.next) {

@@ -7,7 +7,6 @@
 //!
 //! `netbench` is a tenth of the load that dbench 4 ships, in counts, sizes and kinds of sessions.
 
-/// How much of everything a load has.
 #[derive(Debug)]
 pub(super) struct Recipe {
     pub(super) name: &'static str,
@@ -20,7 +19,6 @@ pub(super) struct Recipe {
     pub(super) lasting_write: u32,
     /// Names for files that come and go.
     pub(super) passing: u32,
-    /// Sessions, from open to close of a passing or lasting file, by what happens in them.
     pub(super) sessions: Sessions,
     /// Sizes of reads in bytes, and how many of each.
     pub(super) reads: &'static [(u32, u32)],
@@ -43,7 +41,6 @@ pub(super) struct Recipe {
     pub(super) unlinks: u32,
 }
 
-/// Sessions by what happens in them.
 #[derive(Debug)]
 pub(super) struct Sessions {
     pub(super) idle: u32,

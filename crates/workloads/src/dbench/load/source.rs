@@ -11,9 +11,6 @@ use std::path::Path;
 
 /// The load of that name: `netbench-2002`, `netbench`, or the path of a file (plain, gzip or
 /// zlib). The seed is for those of our own.
-///
-/// # Errors
-/// The file cannot be read, or what stands in it: `file:line:column` with the word.
 pub fn find(name: &str, seed: u64) -> Result<Load, Error> {
     if let Some(recipe) = recipes::ALL.iter().find(|recipe| recipe.name == name) {
         return Ok(generator::generate(recipe, seed));
@@ -21,13 +18,11 @@ pub fn find(name: &str, seed: u64) -> Result<Load, Error> {
     parse(name, &text(Path::new(name))?)
 }
 
-/// Whether a load of our own has that name.
 #[must_use]
 pub fn is_own(name: &str) -> bool {
     recipes::ALL.iter().any(|recipe| recipe.name == name)
 }
 
-/// The text of a file, uncompressed.
 fn text(path: &Path) -> Result<Vec<u8>, Error> {
     let read = || {
         let mut file = BufReader::new(File::open(path)?);

@@ -22,21 +22,17 @@ use coretwin_base::study::plan::Scale;
 use coretwin_base::study::reading::Better;
 use std::io;
 
-/// Every row has it, or [`SAMPLE_OF_A_SECOND`].
 pub(crate) const SAMPLE: ParamSpec =
     ParamSpec::decimal("sample", "0.05", [0.001, 60.0], "how long a sample is, in seconds");
 /// For rows in which processes wait for each other: a short sample may catch one way of waiting.
 pub(crate) const SAMPLE_OF_A_SECOND: ParamSpec =
     ParamSpec { kind: ParamKind::Decimal { default: "1", min: 0.001, max: 60.0 }, ..SAMPLE };
-/// Every row has it.
 pub(crate) const SAMPLES: ParamSpec =
     ParamSpec::int("samples", [11, 1, 1001], "samples, of which the median counts (LMbench: 11)");
 
-/// Sets a row up in its process, which is not timed.
 type Prepare = fn(&Place) -> Result<Bench, Error>;
 
-/// What a row's value is made of: the time of an operation, and what it is worth (see
-/// [`Bench::worth`]).
+/// What a row's value is made of: the time of an operation, and its [worth](Bench::worth).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Measure {
     Microseconds,
@@ -80,22 +76,18 @@ pub(crate) struct Room {
     pub(crate) folder_kib: u64,
 }
 
-/// A row of a family.
 #[derive(Debug)]
 pub struct Row {
-    /// Name, with the family before it.
     pub(crate) name: &'static str,
     pub(crate) family: &'static str,
     pub(crate) about: &'static str,
     pub(crate) source: &'static str,
-    /// What its result means for SMT.
     pub(crate) analysis: &'static str,
     pub(crate) measure: Measure,
     pub(crate) scale: Scale,
     /// In order of name; among them `copies`, `sample` and `samples`, and `dir` if the row makes
     /// files.
     pub(crate) params: &'static [ParamSpec],
-    /// Its processes that a placement can separate.
     pub(crate) roles: &'static [&'static str],
     /// Where suites measure it; see [`Facts::placements`](crate::workload::Facts::placements).
     pub(crate) placements: &'static [Placement],
@@ -125,8 +117,7 @@ pub(crate) trait Body {
         u64::MAX
     }
 
-    /// Tells whether what was done so far is right, and other numbers, of which the largest of several
-    /// copies counts; not timed.
+    /// Checks, notes and metrics, of which the largest of several copies counts; not timed.
     fn remark(&mut self, _to: &mut Remarks) {}
 }
 
@@ -151,13 +142,11 @@ impl Bench {
         self
     }
 
-    /// Sets what an operation is worth: bytes, or turns.
     pub(crate) fn worth(mut self, amount: f64) -> Self {
         self.amount = amount;
         self
     }
 
-    /// Words that belong to the result.
     pub(crate) fn note(mut self, name: &'static str, text: impl Into<String>) -> Self {
         self.notes.push((name, text.into()));
         self

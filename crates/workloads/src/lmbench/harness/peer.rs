@@ -15,11 +15,8 @@ pub(crate) struct Peer {
 
 impl Peer {
     /// Starts it: what it does, and which of the row's roles it is (the measuring process is the
-    /// first, 0). It ends when `work` returns; what it is to use it takes over from this process.
-    ///
-    /// # Errors
-    /// What kept it from being started. What keeps it from its CPUs is known only by its end, so
-    /// a row whose answers need the peer sees it there.
+    /// first, 0). What keeps it from its CPUs is known only by its end, so a row whose answers need the
+    /// peer sees it there.
     pub(crate) fn start(
         place: &Place,
         role: usize,

@@ -13,7 +13,6 @@ use coretwin_base::parameters::Params;
 use serde::{Deserialize, Serialize};
 use std::process::ExitCode;
 
-/// What a copy measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Report {
     pub(super) samples: Vec<Sample>,
@@ -22,12 +21,10 @@ pub(super) struct Report {
     /// The same of what is taken off.
     pub(super) minus_all: Option<u64>,
     pub(super) overheads: Overheads,
-    /// See [`Bench::worth`].
     pub(super) amount: f64,
     pub(super) remarks: Remarks,
 }
 
-/// Every row that the harness measures.
 fn rows() -> impl Iterator<Item = &'static Row> {
     table_1::ALL.iter().chain(more::ALL.iter().flat_map(|group| group.rows))
 }

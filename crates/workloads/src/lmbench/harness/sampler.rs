@@ -59,12 +59,10 @@ fn shortest(mut sample: impl FnMut() -> Result<(u64, Duration), Error>) -> Resul
     Ok(shortest)
 }
 
-/// A body, and how often it is to be repeated.
 pub(super) struct Paced {
     pub(super) body: Box<dyn Body>,
     /// How long a sample should be, in seconds.
     sample_s: f64,
-    /// Operations of the next sample.
     count: u64,
     /// Operations so far, those of finding the pace included.
     pub(super) all: u64,
@@ -108,7 +106,6 @@ fn next_count(count: u64, elapsed: Duration, sample_s: f64) -> u64 {
     (AIM * sample_s * count as f64 / seconds) as u64 + 1
 }
 
-/// What was seen once.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(super) struct Sample {
     /// Operations, without those that are taken off.
@@ -130,7 +127,6 @@ impl Sample {
 
 pub(super) struct Sampler {
     pub(super) body: Paced,
-    /// See [`Bench::minus`].
     pub(super) minus: Option<Paced>,
     pub(super) amount: f64,
     pub(super) notes: Vec<(&'static str, String)>,
