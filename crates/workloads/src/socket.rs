@@ -106,8 +106,19 @@ fn patience(socket: &impl AsFd, which: Timeout) -> Option<Duration> {
     socket_timeout(socket, which).ok().flatten()
 }
 
+/// Writes all of it to a pipe or socket that others do not hold up.
+pub(crate) fn write_whole(to: &impl AsFd, bytes: &[u8]) -> io::Result<()> {
+    whole(bytes.len(), |at| rustix::io::write(to, &bytes[at..]), || None).map(drop)
+}
+
+/// Fills the buffer from one; returns how many bytes there were: fewer at its end alone.
+pub(crate) fn read_whole(from: &impl AsFd, buffer: &mut [u8]) -> io::Result<usize> {
+    let length = buffer.len();
+    whole(length, |at| rustix::io::read(from, &mut buffer[at..]), || None)
+}
+
 /// Goes on with `part` from where it is until all is done, the stream ends (0), or patience does.
-pub(crate) fn whole(
+fn whole(
     length: usize,
     mut part: impl FnMut(usize) -> Result<usize, Errno>,
     patience: impl Fn() -> Option<Duration>,

@@ -16,7 +16,7 @@ fn check(result: libc::c_int) -> io::Result<libc::c_int> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
 }
 
-fn done(result: libc::c_int) -> io::Result<()> {
+pub(crate) fn done(result: libc::c_int) -> io::Result<()> {
     check(result).map(drop)
 }
 
@@ -285,6 +285,13 @@ pub(crate) fn thread_switches() -> u64 {
     let usage = unsafe { written(|usage| libc::getrusage(libc::RUSAGE_THREAD, usage)) };
     let switches = |usage: libc::rusage| usage.ru_nivcsw.saturating_add(usage.ru_nvcsw);
     usage.map_or(0, |usage| u64::try_from(switches(usage)).unwrap_or(0))
+}
+
+/// Page faults of this process so far that needed no disk.
+pub(crate) fn minor_faults() -> u64 {
+    // SAFETY: as above.
+    let usage = unsafe { written(|usage| libc::getrusage(libc::RUSAGE_SELF, usage)) };
+    usage.map_or(0, |usage: libc::rusage| u64::try_from(usage.ru_minflt).unwrap_or(0))
 }
 
 /// Puts this thread into a class (sched(7)): `SCHED_OTHER`, the usual one; `SCHED_IDLE`, behind all

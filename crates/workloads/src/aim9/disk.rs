@@ -4,11 +4,10 @@
 //!
 //! As in the original, filling a file before random access is timed and earns no credit.
 
-use super::numbers::Random;
-use super::{Call, FILE_KIB, Place};
-use crate::copies::Remarks;
+use super::arithmetic::Random;
+use super::{FILE_KIB, Place, Prepared, made};
+use crate::Context;
 use crate::workload::int;
-use crate::{Context, Error};
 use rustix::fs::{Mode, OFlags, SeekFrom, open, seek, unlink};
 use rustix::io::Errno;
 use std::io;
@@ -155,35 +154,28 @@ fn create(path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
     Ok(open(path, flags, Mode::from_raw_mode(0o777))?)
 }
 
-impl Call for Disk {
-    fn call(&mut self) -> Result<(), Error> {
-        self.calls += 1;
-        self.one_call()
-            .with_context(|| format!("cannot work on files in {}", self.folder.display()))
-    }
-
-    fn remark(&mut self, to: &mut Remarks) {
-        let credited = match self.work {
-            Work::SyncRandomWrite | Work::SyncWrite | Work::SyncCopy | Work::SyncUpdate => {
-                self.blocks / 2
-            }
-            _ => self.blocks,
-        };
-        to.check("blocks_moved", self.moved == self.calls * credited);
-        to.check("block_content", self.block == [b'a'; BLOCK]);
-        to.metric("file_kib", self.blocks as f64, "KiB");
-    }
-}
-
 /// Writes the common input, which is not timed.
-pub(super) fn prepare(place: &Place, work: Work) -> Result<Box<dyn Call>, Error> {
+pub(super) fn prepare(place: &Place, work: Work) -> Prepared {
     let folder = place.folder()?.to_owned();
     let common = folder.join("tmpa.common");
     let blocks = u64::from(int(&place.params, FILE_KIB.name));
     let content = vec![b'a'; blocks as usize * BLOCK];
     std::fs::write(&common, content)
         .with_context(|| format!("cannot write {}", common.display()))?;
-    let block = [b'a'; BLOCK];
-    let random = Random::new();
-    Ok(Box::new(Disk { work, folder, common, blocks, random, block, calls: 0, moved: 0 }))
+    let (block, random) = ([b'a'; BLOCK], Random::new());
+    let disk = Disk { work, folder, common, blocks, random, block, calls: 0, moved: 0 };
+    let call = |row: &mut Disk| {
+        row.calls += 1;
+        row.one_call().with_context(|| format!("cannot work on files in {}", row.folder.display()))
+    };
+    made(disk, call, |row, calls, to| {
+        let half = matches!(
+            row.work,
+            Work::SyncRandomWrite | Work::SyncWrite | Work::SyncCopy | Work::SyncUpdate
+        );
+        let credited = if half { row.blocks / 2 } else { row.blocks };
+        to.check("blocks_moved", row.moved == calls * credited);
+        to.check("block_content", row.block == [b'a'; BLOCK]);
+        to.metric("file_kib", row.blocks as f64, "KiB");
+    })
 }

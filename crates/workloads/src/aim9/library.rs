@@ -1,63 +1,55 @@
 //! Rows of the C library, whose version decides: `num_rtns_1`, `trig_rtns`, `series_1` (mathematics),
 //! `mem_rtns_1`, `mem_rtns_2`, `ram_copy` (the allocator and the block functions), `string_rtns`
-//! (strings, in the C locale), and `misc_rtns_1`, twenty-one questions to library and kernel. Most of
-//! the time of these goes to the names of users and groups, so to how this machine looks those up;
-//! standard input is `/dev/null`.
+//! (strings, in the C locale), `misc_rtns_1`, twenty-one questions to library and kernel, and `sort_rtns_1`.
+//!
+//! Most of the time of the questions goes to the names of users and groups, so to how this machine looks
+//! those up; standard input is `/dev/null`.
+//!
+//! `sort_rtns_1`: ten thousand numbers sorted upwards, downwards and upwards again, twice, and two thousand
+//! numbers searched for, half of which are there. The C library's `qsort` merged until glibc 2.36 and changed
+//! its method twice since. So that rates compare, the row merges by itself, comparing through a function
+//! pointer as the original did; `sort=libc` uses the library's `qsort` and `bsearch` instead and names it.
 
-use super::native::library::{self as m, Strings, ask_everything, c_library};
-use super::native::memory;
-use super::numbers::Numbers;
-use super::{Call, Place};
-use crate::Error;
-use crate::copies::Remarks;
+use super::arithmetic::Numbers;
+use super::native::library::{self as m, Compare, Strings, ask_everything, c_library};
+use super::{LIBC, Place, Prepared, SORT, made};
+use crate::workload::text;
 use std::hint::black_box;
 
 /// Rounds of a call of most rows.
 const ROUNDS: u32 = 100;
 const QUESTION_ROUNDS: u32 = 10;
 
-struct Rounds<F> {
+/// A number of rounds of the library, each given its number; `note` says what else the result depends on.
+fn rounds(
     count: u32,
-    round: F,
     check: &'static str,
-    right: bool,
-    /// What else the result depends on.
     note: Option<(&'static str, &'static str)>,
-}
-
-impl<F: FnMut(u32) -> bool> Call for Rounds<F> {
-    fn call(&mut self) -> Result<(), Error> {
-        for number in 0..self.count {
-            self.right &= (self.round)(number);
+    mut round: impl FnMut(u32) -> bool + 'static,
+) -> Prepared {
+    let call = move |right: &mut bool| {
+        for number in 0..count {
+            *right &= round(number);
         }
         Ok(())
-    }
-
-    fn remark(&mut self, to: &mut Remarks) {
-        to.check(self.check, self.right);
+    };
+    made(true, call, move |right, _, to| {
+        to.check(check, *right);
         to.note("c_library", c_library());
-        if let Some((name, text)) = self.note {
+        if let Some((name, text)) = note {
             to.note(name, text);
         }
-    }
+    })
 }
 
-fn rounds(
-    check: &'static str,
-    round: impl FnMut(u32) -> bool + 'static,
-) -> Result<Box<dyn Call>, Error> {
-    Ok(Box::new(Rounds { count: ROUNDS, round, check, right: true, note: None }))
-}
-
-pub(super) fn misc_rtns_1(_: &Place) -> Result<Box<dyn Call>, Error> {
+pub(super) fn misc_rtns_1(_: &Place) -> Prepared {
     let note = Some(("standard_input", "/dev/null"));
-    let round = |_| ask_everything();
-    Ok(Box::new(Rounds { count: QUESTION_ROUNDS, round, check: "answers", right: true, note }))
+    rounds(QUESTION_ROUNDS, "answers", note, |_| ask_everything())
 }
 
-pub(super) fn string_rtns(_: &Place) -> Result<Box<dyn Call>, Error> {
+pub(super) fn string_rtns(_: &Place) -> Prepared {
     let mut strings = Strings::new();
-    rounds("answers", move |round| strings.round(round))
+    rounds(ROUNDS, "answers", None, move |round| strings.round(round))
 }
 
 /// Size of the buffers, in bytes; offsets up to 7 come on top.
@@ -93,17 +85,17 @@ impl Buffers {
     }
 }
 
-pub(super) fn mem_rtns_1(_: &Place) -> Result<Box<dyn Call>, Error> {
-    rounds("blocks_given", |_| memory::allocate_and_free(TEXT, &SIZES))
+pub(super) fn mem_rtns_1(_: &Place) -> Prepared {
+    rounds(ROUNDS, "blocks_given", None, |_| m::allocate_and_free(TEXT, &SIZES))
 }
 
-pub(super) fn mem_rtns_2(_: &Place) -> Result<Box<dyn Call>, Error> {
+pub(super) fn mem_rtns_2(_: &Place) -> Prepared {
     let mut buffers = Buffers::new();
-    rounds("bytes_found", move |round| {
+    rounds(ROUNDS, "bytes_found", None, move |round| {
         let size = SIZES[round as usize % SIZES.len()];
         let (from, to) = buffers.offsets();
         let Buffers { from: source, to: target, .. } = &mut buffers;
-        memory::fill_search_copy((source, from), (target, to), size)
+        m::fill_search_copy((source, from), (target, to), size)
     })
 }
 
@@ -115,39 +107,28 @@ const COPIES: [usize; 64] = [
     7, 7, 7, 7, 7, 7, 1, 2, 3, 4, 5, 6, 7, 7, 7, 7,
 ];
 
-struct Copies {
-    buffers: Buffers,
-}
-
-impl Call for Copies {
-    fn call(&mut self) -> Result<(), Error> {
+pub(super) fn ram_copy(_: &Place) -> Prepared {
+    let call = |buffers: &mut Buffers| {
         for size in COPIES {
-            let (from, to) = self.buffers.offsets();
-            memory::copy(&self.buffers.from[from..], &mut self.buffers.to[to..], size);
+            let (from, to) = buffers.offsets();
+            m::copy(&buffers.from[from..], &mut buffers.to[to..], size);
         }
         Ok(())
-    }
-
-    fn remark(&mut self, to: &mut Remarks) {
+    };
+    made(Buffers::new(), call, |buffers, _, to| {
         // The largest copy covers all but the last offsets, and later ones its beginning.
-        let copied = &self.buffers.to[OFFSETS..BUFFER];
-        let of_source = |byte: &u8| self.buffers.from.contains(byte) && *byte != 0;
+        let copied = &buffers.to[OFFSETS..BUFFER];
+        let of_source = |byte: &u8| buffers.from.contains(byte) && *byte != 0;
         to.check("bytes_copied", copied.iter().all(of_source));
         to.note("c_library", c_library());
-    }
-}
-
-pub(super) fn ram_copy(_: &Place) -> Result<Box<dyn Call>, Error> {
-    let mut buffers = Buffers::new();
-    buffers.from.fill(b'r');
-    Ok(Box::new(Copies { buffers }))
+    })
 }
 
 const TRIGONOMETRIC_ROUNDS: u32 = 10_000;
 
-pub(super) fn num_rtns_1(_: &Place) -> Result<Box<dyn Call>, Error> {
+pub(super) fn num_rtns_1(_: &Place) -> Prepared {
     let mut uniform = Numbers::uniform();
-    rounds("answers", move |_| {
+    rounds(ROUNDS, "answers", None, move |_| {
         let w = uniform.next();
         let (positive, negative) = (w + 10.000_1, w - 10.000_1);
         let powers = [m::exp(w), m::log10(positive), m::log(positive), m::pow(positive, w)];
@@ -166,43 +147,27 @@ pub(super) fn num_rtns_1(_: &Place) -> Result<Box<dyn Call>, Error> {
     })
 }
 
-struct Trigonometric {
-    uniform: Numbers,
-    /// The largest angle whose tangent is a hyperbolic one.
-    largest: f64,
-}
-
-impl Call for Trigonometric {
-    fn call(&mut self) -> Result<(), Error> {
+pub(super) fn trig_rtns(_: &Place) -> Prepared {
+    let mut uniform = Numbers::uniform();
+    // The largest angle whose tangent is a hyperbolic one.
+    let call = move |largest: &mut f64| {
         for _ in 0..TRIGONOMETRIC_ROUNDS {
-            let w = self.uniform.next();
+            let w = uniform.next();
             let back = m::acos(m::cos(m::asin(m::sin(w))));
             let hyperbolic = m::tanh(m::atan(m::tan(w)));
             let angle = m::atan2(m::sinh(w), m::cosh(w));
             black_box((back, hyperbolic));
-            self.largest = self.largest.max(angle.abs());
+            *largest = largest.max(angle.abs());
         }
         Ok(())
-    }
-
-    fn remark(&mut self, to: &mut Remarks) {
+    };
+    made(0.0, call, |largest: &mut f64, _, to| {
         // For arguments up to 10 it comes within 1e-8 of a quarter of pi.
-        let largest = self.largest - std::f64::consts::FRAC_PI_4;
+        let largest = *largest - std::f64::consts::FRAC_PI_4;
         let known = m::acos(m::cos(m::asin(m::sin(0.5)))) - 0.5;
         to.check("answers", largest.abs() < 1e-8 && known.abs() < 1e-12);
         to.note("c_library", c_library());
-    }
-}
-
-pub(super) fn trig_rtns(_: &Place) -> Result<Box<dyn Call>, Error> {
-    Ok(Box::new(Trigonometric { uniform: Numbers::uniform(), largest: 0.0 }))
-}
-
-/// The series of the sine, term by term until the sum stays the same. Most arguments are tiny, so
-/// most sums have two terms.
-struct Series {
-    decaying: Numbers,
-    worst: f64,
+    })
 }
 
 /// x − x³/3! + x⁵/5! − …
@@ -220,24 +185,122 @@ fn sine_series(x: f64) -> f64 {
     }
 }
 
-impl Call for Series {
-    fn call(&mut self) -> Result<(), Error> {
+/// The series of the sine, term by term until the sum stays the same. Most arguments are tiny, so
+/// most sums have two terms.
+pub(super) fn series_1(_: &Place) -> Prepared {
+    let mut decaying = Numbers::decaying();
+    let call = move |worst: &mut f64| {
         for _ in 0..ROUNDS {
-            let x = self.decaying.next();
+            let x = decaying.next();
             let difference = (black_box(sine_series(black_box(x))) - m::sin(x)).abs();
-            self.worst = self.worst.max(difference);
+            *worst = worst.max(difference);
         }
         Ok(())
+    };
+    made(0.0, call, |worst: &mut f64, _, to| {
+        to.check("series_is_the_sine", *worst < 1e-15);
+        to.note("c_library", c_library());
+    })
+}
+
+const NUMBERS: i32 = 10_000;
+/// Turns of a call, and searches of a turn: for 0, 10, 20, …
+const TURNS: u32 = 2;
+const SEARCHES: i32 = 2000;
+
+struct Sort {
+    numbers: Vec<i32>,
+    half: Vec<i32>,
+    libc: bool,
+    found: u64,
+    sorted: bool,
+}
+
+fn upwards(a: &i32, b: &i32) -> std::cmp::Ordering {
+    a.cmp(b)
+}
+
+fn downwards(a: &i32, b: &i32) -> std::cmp::Ordering {
+    b.cmp(a)
+}
+
+/// Sorts by halves, which are merged through a second array.
+fn merge_sort(numbers: &mut [i32], spare: &mut [i32], compare: Compare) {
+    let length = numbers.len();
+    if length < 2 {
+        return;
+    }
+    let middle = length / 2;
+    merge_sort(&mut numbers[..middle], spare, compare);
+    merge_sort(&mut numbers[middle..], spare, compare);
+    let (mut left, mut right, mut merged) = (0, middle, 0);
+    while left < middle && right < length {
+        let smaller =
+            if compare(&numbers[left], &numbers[right]).is_le() { &mut left } else { &mut right };
+        spare[merged] = numbers[*smaller];
+        *smaller += 1;
+        merged += 1;
+    }
+    // What is left of the right half stands where it belongs.
+    spare[merged..merged + middle - left].copy_from_slice(&numbers[left..middle]);
+    merged += middle - left;
+    numbers[..merged].copy_from_slice(&spare[..merged]);
+}
+
+fn search(numbers: &[i32], wanted: i32, compare: Compare) -> bool {
+    let (mut low, mut high) = (0, numbers.len());
+    while low < high {
+        let middle = low + (high - low) / 2;
+        match compare(&wanted, &numbers[middle]) {
+            std::cmp::Ordering::Less => high = middle,
+            std::cmp::Ordering::Equal => return true,
+            std::cmp::Ordering::Greater => low = middle + 1,
+        }
+    }
+    false
+}
+
+impl Sort {
+    fn sort(&mut self, compare: Compare) {
+        let compare = black_box(compare);
+        if self.libc {
+            m::sort(&mut self.numbers, compare);
+        } else {
+            merge_sort(&mut self.numbers, &mut self.half, compare);
+        }
     }
 
-    fn remark(&mut self, to: &mut Remarks) {
-        to.check("series_is_the_sine", self.worst < 1e-15);
-        to.note("c_library", c_library());
+    fn search(&self, wanted: i32) -> bool {
+        if self.libc {
+            m::search(&self.numbers, wanted)
+        } else {
+            search(&self.numbers, wanted, black_box(upwards))
+        }
     }
 }
 
-pub(super) fn series_1(_: &Place) -> Result<Box<dyn Call>, Error> {
-    Ok(Box::new(Series { decaying: Numbers::decaying(), worst: 0.0 }))
+pub(super) fn sort_rtns_1(place: &Place) -> Prepared {
+    let numbers: Vec<i32> = (0..NUMBERS).collect();
+    let half = vec![0; numbers.len()];
+    let libc = text(&place.params, SORT.name) == LIBC;
+    let call = |row: &mut Sort| {
+        for _ in 0..TURNS {
+            row.sort(upwards);
+            row.sort(downwards);
+            row.sorted &= row.numbers.first() > row.numbers.last();
+            row.sort(upwards);
+            row.found += (0..SEARCHES).filter(|n| row.search(10 * n)).count() as u64;
+        }
+        Ok(())
+    };
+    made(Sort { numbers, half, libc, found: 0, sorted: true }, call, |row, calls, to| {
+        let sorted = row.sorted && row.numbers.iter().copied().eq(0..NUMBERS);
+        row.sort(downwards);
+        let reversed = row.numbers.iter().copied().eq((0..NUMBERS).rev());
+        to.check("sorted", sorted && reversed);
+        to.check("half_found", row.found == calls * u64::from(TURNS) * 1000);
+        to.note("sort", if row.libc { c_library() } else { "our own merge sort".to_owned() });
+    })
 }
 
 #[cfg(test)]
@@ -248,5 +311,19 @@ mod tests {
     fn a_call_copies_what_it_is_credited_for() {
         assert_eq!(COPIES.iter().sum::<usize>(), 25_020);
         assert_eq!(TEXT.len(), 44);
+    }
+
+    #[test]
+    fn numbers_in_any_order_are_sorted_and_found() {
+        let mut random = crate::aim9::arithmetic::Random::new();
+        for length in [0, 1, 2, 3, 10, 777] {
+            let mut numbers: Vec<i32> = (0..length).map(|_| i32::from(random.next())).collect();
+            let mut expected = numbers.clone();
+            expected.sort_unstable();
+            merge_sort(&mut numbers, &mut vec![0; length], upwards);
+            assert_eq!(numbers, expected);
+            assert!(numbers.iter().all(|n| search(&numbers, *n, upwards)));
+            assert!(!search(&numbers, -1, upwards) && !search(&numbers, 40_000, upwards));
+        }
     }
 }

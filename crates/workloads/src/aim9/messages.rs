@@ -10,11 +10,9 @@
 //! taken, of UDP both ends are connected, which the original's are not. That is one system call more of
 //! TCP's about 190, and three more of UDP's about 210.
 
-use super::native::memory::Segment;
-use super::native::names;
-use super::{Call, Place, c_path};
-use crate::copies::Remarks;
-use crate::socket::{BACKLOG, drain};
+use super::native::kernel::{self as native, Segment};
+use super::{Place, Prepared, c_path, made};
+use crate::socket::{BACKLOG, drain, read_whole, write_whole};
 use crate::{Context, Error, sys};
 use rustix::fs::{Mode, OFlags, open};
 use rustix::net::{
@@ -24,7 +22,7 @@ use rustix::net::{
 use std::ffi::CString;
 use std::io;
 use std::net::Ipv4Addr;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -52,17 +50,6 @@ struct Ends {
     _other: Option<OwnedFd>,
 }
 
-struct Messages {
-    channel: Channel,
-    /// Messages credited a call; one fewer is moved.
-    credited: u64,
-    /// Which size is next; never set back.
-    turn: usize,
-    calls: u64,
-    /// Messages that arrived to their last byte.
-    whole: u64,
-}
-
 impl Channel {
     fn open(&self) -> io::Result<Ends> {
         let ends = |(write, read), _other| Ok(Ends { write, read, _other });
@@ -73,8 +60,8 @@ impl Channel {
             }
             Self::Fifo(path, name) => {
                 // One of a run that was ended may be there.
-                let _ = names::unlink(name);
-                names::mkfifo(name)?;
+                let _ = native::unlink(name);
+                native::mkfifo(name)?;
                 let flags = OFlags::NONBLOCK;
                 let read = open(path, flags | OFlags::RDONLY, Mode::empty())?;
                 ends((open(path, flags | OFlags::RDWR, Mode::empty())?, read), None)
@@ -117,7 +104,7 @@ impl Channel {
         drop(read);
         drop(write);
         match self {
-            Self::Fifo(_, name) => names::unlink(name),
+            Self::Fifo(_, name) => native::unlink(name),
             _ => Ok(()),
         }
     }
@@ -133,59 +120,33 @@ fn bound(kind: SocketType) -> io::Result<OwnedFd> {
     Ok(made)
 }
 
-fn send(to: &impl AsFd, mut message: &[u8]) -> io::Result<()> {
-    while !message.is_empty() {
-        let written = rustix::io::write(to, message)?;
-        message = message.get(written..).unwrap_or_default();
-    }
-    Ok(())
-}
-
-fn receive(from: &impl AsFd, message: &mut [u8]) -> io::Result<()> {
-    let mut read = 0;
-    while read < message.len() {
-        match rustix::io::read(from, &mut message[read..])? {
-            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
-            more => read += more,
-        }
-    }
-    Ok(())
-}
-
-impl Messages {
-    fn one_call(&mut self) -> io::Result<()> {
-        let ends = self.channel.open()?;
+/// `credited` messages are credited a call; one fewer is moved.
+pub(super) fn prepare(channel: Channel, credited: u64) -> Prepared {
+    // Which size is next, never set back; and messages that arrived to their last byte.
+    let one_call = move |(turn, whole): &mut (usize, u64)| {
+        let ends = channel.open()?;
         let message = [b'm'; LARGEST];
         let mut received = [0; LARGEST];
-        for _ in 1..self.credited {
-            let size = SIZES[self.turn % SIZES.len()];
-            self.turn += 1;
+        for _ in 1..credited {
+            let size = SIZES[*turn % SIZES.len()];
+            *turn += 1;
             received[size - 1] = 0;
-            send(&ends.write, &message[..size])?;
-            receive(&ends.read, &mut received[..size])?;
-            self.whole += u64::from(received[size - 1] == b'm');
+            write_whole(&ends.write, &message[..size])?;
+            if read_whole(&ends.read, &mut received[..size])? < size {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            *whole += u64::from(received[size - 1] == b'm');
         }
-        self.calls += 1;
-        self.channel.close(ends)
-    }
+        channel.close(ends)
+    };
+    let call = move |state: &mut _| one_call(state).context("cannot send a message to itself");
+    made((0, 0), call, move |(turn, whole), calls, to| {
+        let messages = calls * (credited - 1);
+        to.check("messages_counted", *turn as u64 == messages && *whole == messages);
+    })
 }
 
-impl Call for Messages {
-    fn call(&mut self) -> Result<(), Error> {
-        self.one_call().context("cannot send a message to itself")
-    }
-
-    fn remark(&mut self, to: &mut Remarks) {
-        let messages = self.calls * (self.credited - 1);
-        to.check("messages_counted", self.turn as u64 == messages && self.whole == messages);
-    }
-}
-
-pub(super) fn prepare(channel: Channel, credited: u64) -> Result<Box<dyn Call>, Error> {
-    Ok(Box::new(Messages { channel, credited, turn: 0, calls: 0, whole: 0 }))
-}
-
-pub(super) fn fifo_test(place: &Place) -> Result<Box<dyn Call>, Error> {
+pub(super) fn fifo_test(place: &Place) -> Prepared {
     let path = place.folder()?.join("fifo");
     let name = c_path(&path)?;
     prepare(Channel::Fifo(path, name), 100)
@@ -197,24 +158,18 @@ const SHARED_MESSAGES: u32 = 100;
 /// A segment of SysV shared memory and a semaphore made, messages put in and taken out under the
 /// semaphore, and both removed. The original's key is its process number; ours is one that the worker
 /// has claimed, so that a killed run leaves nothing.
-struct SharedMemory {
-    key: i32,
-    turn: usize,
-    calls: u64,
-    right: bool,
-}
-
-impl SharedMemory {
-    fn one_call(&mut self) -> io::Result<()> {
-        let segment = sys::segment_create(self.key, LARGEST)?;
-        let semaphore = sys::semaphores_create(self.key, 1)?;
+pub(super) fn shared_memory(place: &Place) -> Prepared {
+    let key = place.key.ok_or_else(|| Error::failed("no key was claimed for shared memory"))?;
+    let one_call = move |(turn, right): &mut (usize, bool)| {
+        let segment = sys::segment_create(key, LARGEST)?;
+        let semaphore = sys::semaphores_create(key, 1)?;
         let mut memory = Segment::attach(segment, LARGEST)?;
         sys::semaphore_set(semaphore, 0, 1)?;
         let message = [b'm'; LARGEST];
         let mut taken = [0; LARGEST];
         for _ in 0..SHARED_MESSAGES {
-            let size = SIZES[self.turn % SIZES.len()];
-            self.turn += 1;
+            let size = SIZES[*turn % SIZES.len()];
+            *turn += 1;
             sys::semaphore_operate(semaphore, 0, -1)?;
             memory.put(&message[..size]);
             sys::semaphore_operate(semaphore, 0, 1)?;
@@ -222,29 +177,18 @@ impl SharedMemory {
             memory.take(&mut taken[..size]);
             sys::semaphore_operate(semaphore, 0, 1)?;
         }
-        self.right &= taken.starts_with(b"m");
+        *right &= taken.starts_with(b"m");
         drop(memory);
         sys::segment_remove(segment)?;
-        sys::semaphores_remove(semaphore)?;
-        self.calls += 1;
-        Ok(())
-    }
-}
-
-impl Call for SharedMemory {
-    fn call(&mut self) -> Result<(), Error> {
-        self.one_call().context("cannot use SysV shared memory and semaphores here")
-    }
-
-    fn remark(&mut self, to: &mut Remarks) {
-        let messages = self.calls * u64::from(SHARED_MESSAGES);
-        to.check("messages_counted", self.right && self.turn as u64 == messages);
-    }
-}
-
-pub(super) fn shared_memory(place: &Place) -> Result<Box<dyn Call>, Error> {
-    let key = place.key.ok_or_else(|| Error::failed("no key was claimed for shared memory"))?;
-    Ok(Box::new(SharedMemory { key, turn: 0, calls: 0, right: true }))
+        sys::semaphores_remove(semaphore)
+    };
+    let call = move |state: &mut _| {
+        one_call(state).context("cannot use SysV shared memory and semaphores here")
+    };
+    made((0, true), call, |(turn, right), calls, to| {
+        let messages = calls * u64::from(SHARED_MESSAGES);
+        to.check("messages_counted", *right && *turn as u64 == messages);
+    })
 }
 
 #[cfg(test)]
@@ -259,7 +203,7 @@ mod tests {
         let target = getsockname(&ends.read).expect("its port");
         // What is sent to a port is there, or refused, when the call returns.
         sendto(&stranger, b"theirs", SendFlags::empty(), &target).expect("sent");
-        send(&ends.write, b"ours").expect("sent");
+        write_whole(&ends.write, b"ours").expect("sent");
         let mut message = [0; 6];
         let count = rustix::io::read(&ends.read, &mut message).expect("a message");
         assert_eq!(&message[..count], b"ours");

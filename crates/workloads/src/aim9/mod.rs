@@ -4,8 +4,7 @@
 //! A row calls one function over and over, whole calls only, and is credited a fixed number of
 //! operations for each. What a call does, how often, and what it is credited are the original's, so
 //! that a rate can be held against the printed one. `rows` is the table; each group of rows has a
-//! file of its own; `copy` is the process in which a copy of a row runs, and its clock; `run` is the
-//! worker's side. `native` is what safe Rust cannot say.
+//! file of its own; `run` is the process in which a copy of a row runs, and the worker's side.
 //!
 //! How it differs from the original, and why:
 //! * each row has a process of its own, so that no row depends on those before it;
@@ -14,21 +13,14 @@
 //! * only those files are made that the row uses, in a folder that is removed.
 
 mod arithmetic;
-pub(crate) mod copy;
-mod directory_search;
 mod disk;
-mod file_names;
-mod function_calls;
-mod heap;
+mod kernel;
 mod library;
-mod linear_algebra;
 mod messages;
+mod names;
 mod native;
-mod numbers;
-mod processes;
 pub mod rows;
-mod run;
-mod sort;
+pub(crate) mod run;
 
 use crate::Error;
 use crate::copies::{COPIES, Place, Remarks};
@@ -147,7 +139,7 @@ impl Group {
     }
 }
 
-type Prepare = fn(&Place) -> Result<Box<dyn Call>, Error>;
+type Prepared = Result<Box<dyn Call>, Error>;
 
 #[derive(Debug)]
 pub struct Row {
@@ -158,7 +150,7 @@ pub struct Row {
     /// the article's size (see [`Row::credit`]).
     credit: u64,
     group: Group,
-    prepare: Prepare,
+    prepare: fn(&Place) -> Prepared,
 }
 
 impl Row {
@@ -175,12 +167,38 @@ impl Row {
     }
 }
 
+/// One row, set up.
 trait Call {
     /// A whole call of the row's function: what is timed.
     fn call(&mut self) -> Result<(), Error>;
 
-    /// Tells whether what was done so far is right, and what else belongs to the result; not timed.
-    fn remark(&mut self, _to: &mut Remarks) {}
+    /// Tells whether what so many calls did is right, and what else belongs to the result; not timed.
+    fn remark(&mut self, calls: u64, to: &mut Remarks);
+}
+
+/// What calls leave for the remark, and both.
+struct Made<S, C, R>(S, C, R);
+
+impl<S, C, R> Call for Made<S, C, R>
+where
+    C: FnMut(&mut S) -> Result<(), Error>,
+    R: FnMut(&mut S, u64, &mut Remarks),
+{
+    fn call(&mut self) -> Result<(), Error> {
+        (self.1)(&mut self.0)
+    }
+
+    fn remark(&mut self, calls: u64, to: &mut Remarks) {
+        (self.2)(&mut self.0, calls, to);
+    }
+}
+
+fn made<S: 'static>(
+    state: S,
+    call: impl FnMut(&mut S) -> Result<(), Error> + 'static,
+    remark: impl FnMut(&mut S, u64, &mut Remarks) + 'static,
+) -> Prepared {
+    Ok(Box::new(Made(state, call, remark)))
 }
 
 fn c_path(path: &Path) -> Result<CString, Error> {

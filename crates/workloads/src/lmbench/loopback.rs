@@ -50,17 +50,14 @@ impl End {
     }
 
     fn send(&self, message: &[u8]) -> io::Result<()> {
-        let part = |at: usize| rustix::io::write(&self.write, &message[at..]);
-        socket::whole(message.len(), part, || None).map(drop)
+        socket::write_whole(&self.write, message)
     }
 
     /// Fills the buffer; `false` at the end of all messages.
     fn receive(&self, buffer: &mut [u8]) -> io::Result<bool> {
-        let length = buffer.len();
-        let part = |at: usize| rustix::io::read(&self.read, &mut buffer[at..]);
-        match socket::whole(length, part, || None)? {
+        match socket::read_whole(&self.read, buffer)? {
             0 => Ok(false),
-            read if read == length => Ok(true),
+            read if read == buffer.len() => Ok(true),
             _ => Err(io::ErrorKind::UnexpectedEof.into()),
         }
     }

@@ -1,9 +1,11 @@
-//! The C library, which the library rows measure: its mathematics, strings, sort and search, and the
-//! twenty-one questions to it and to the kernel that the row `misc_rtns_1` asks.
+//! The C library, which the library rows measure: its mathematics, strings, sort and search, the twenty-one
+//! questions to it and to the kernel that the row `misc_rtns_1` asks, its allocator and block functions. Sizes
+//! and addresses come through `black_box`, so that no compiler replaces a call.
 
 use std::cmp::Ordering;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::hint::black_box;
+use std::ptr;
 
 // SAFETY: these are the C library's functions with their C types; those marked safe take and give
 // numbers only.
@@ -54,19 +56,6 @@ pub(in crate::aim9) fn frexp(x: f64) -> (f64, c_int) {
 
 unsafe extern "C" {
     fn ctime(time: *const libc::time_t) -> *mut c_char;
-    safe fn isalnum(c: c_int) -> c_int;
-    safe fn isalpha(c: c_int) -> c_int;
-    safe fn iscntrl(c: c_int) -> c_int;
-    safe fn isdigit(c: c_int) -> c_int;
-    safe fn isgraph(c: c_int) -> c_int;
-    safe fn islower(c: c_int) -> c_int;
-    safe fn isprint(c: c_int) -> c_int;
-    safe fn ispunct(c: c_int) -> c_int;
-    safe fn isspace(c: c_int) -> c_int;
-    safe fn isupper(c: c_int) -> c_int;
-    safe fn isxdigit(c: c_int) -> c_int;
-    safe fn toupper(c: c_int) -> c_int;
-    safe fn tolower(c: c_int) -> c_int;
 }
 
 /// Size of the buffers, in bytes.
@@ -97,7 +86,7 @@ impl Strings {
     fn numbers(&mut self, number: u32) -> bool {
         let (fraction, whole) = (f64::from(number) + 0.5, libc::c_long::from(number as i32));
         let text = self.text.as_mut_ptr();
-        let mut end = std::ptr::null_mut();
+        let mut end = ptr::null_mut();
         // SAFETY: every text fits into the buffer whose size is told, and ends in 0.
         unsafe {
             libc::snprintf(text, SIZE, c"%g".as_ptr(), fraction);
@@ -120,26 +109,29 @@ impl Strings {
         let mut counts = [0; 11];
         for byte in &mut self.text[..SIZE - 1] {
             let c = c_int::from(black_box(*byte));
-            let classes = [
-                isalnum(c),
-                isalpha(c),
-                iscntrl(c),
-                isdigit(c),
-                isgraph(c),
-                islower(c),
-                isprint(c),
-                ispunct(c),
-                isspace(c),
-                isupper(c),
-                isxdigit(c),
-            ];
-            for (count, class) in counts.iter_mut().zip(classes) {
-                *count += u32::from(class != 0);
-            }
-            if classes[5] != 0 {
-                *byte = toupper(c) as c_char;
-            } else if classes[9] != 0 {
-                *byte = tolower(c) as c_char;
+            // SAFETY: they take any byte, in the C locale, and give a number.
+            unsafe {
+                let classes = [
+                    libc::isalnum(c),
+                    libc::isalpha(c),
+                    libc::iscntrl(c),
+                    libc::isdigit(c),
+                    libc::isgraph(c),
+                    libc::islower(c),
+                    libc::isprint(c),
+                    libc::ispunct(c),
+                    libc::isspace(c),
+                    libc::isupper(c),
+                    libc::isxdigit(c),
+                ];
+                for (count, class) in counts.iter_mut().zip(classes) {
+                    *count += u32::from(class != 0);
+                }
+                if classes[5] != 0 {
+                    *byte = libc::toupper(c) as c_char;
+                } else if classes[9] != 0 {
+                    *byte = libc::tolower(c) as c_char;
+                }
             }
         }
         // Of ASCII in the C locale: 62 letters and digits, 52 letters, 10 digits, and so on. All
@@ -281,6 +273,84 @@ pub(in crate::aim9) fn c_library() -> String {
 #[cfg(not(target_env = "gnu"))]
 pub(in crate::aim9) fn c_library() -> String {
     "not glibc".to_owned()
+}
+
+/// Blocks of one round of the allocator row: three at a time.
+const BLOCKS: usize = 300;
+
+/// One round of the allocator row: a hundred times a block of `text` and its end, a block of a
+/// size, and a zeroed block of the next size; then the first byte of all is touched; then all are
+/// freed, the last three first, and of three the last before the middle. Whether all was given and
+/// the zeroed blocks began with zero.
+pub(in crate::aim9) fn allocate_and_free(text: &[u8], sizes: &[usize]) -> bool {
+    let mut blocks = [ptr::null_mut::<u8>(); BLOCKS];
+    let mut well = !sizes.is_empty();
+    // SAFETY: every block is used within its size, only if it was given, and freed once; free
+    // takes null too. All sizes are at least 1.
+    unsafe {
+        for (index, three) in blocks.chunks_exact_mut(3).enumerate() {
+            let size = |at: usize| black_box(sizes[at % sizes.len()].max(1));
+            three[0] = libc::malloc(black_box(text.len() + 1)).cast();
+            if !three[0].is_null() {
+                ptr::copy_nonoverlapping(text.as_ptr(), three[0], text.len());
+                three[0].add(text.len()).write(0);
+            }
+            three[1] = libc::malloc(size(index)).cast();
+            three[2] = libc::calloc(size(index + 1), 1).cast();
+            well &= !three[2].is_null() && *three[2] == 0;
+        }
+        for block in &mut blocks {
+            let block = black_box(*block);
+            well &= !block.is_null();
+            if !block.is_null() {
+                block.write_volatile(1);
+            }
+        }
+        for three in blocks.chunks_exact(3).rev() {
+            for block in [three[0], three[2], three[1]] {
+                libc::free(block.cast());
+            }
+        }
+    }
+    well
+}
+
+/// One round of the block row on the first `size` bytes behind the offsets: both filled, one byte
+/// made different, searched, compared, the byte made equal again, copied, moved. Whether the byte
+/// was found and the blocks were different.
+pub(in crate::aim9) fn fill_search_copy(
+    (from, from_offset): (&mut [u8], usize),
+    (to, to_offset): (&mut [u8], usize),
+    size: usize,
+) -> bool {
+    let (Some(from), Some(to)) =
+        (from.get_mut(from_offset..from_offset + size), to.get_mut(to_offset..to_offset + size))
+    else {
+        return false;
+    };
+    let (source, target) = (black_box(from.as_mut_ptr()), black_box(to.as_mut_ptr()));
+    let size = black_box(size);
+    let last = size - 1;
+    // SAFETY: both slices have `size` bytes, at least 1, and do not overlap; they are reached
+    // through these two pointers only until the end of the block.
+    unsafe {
+        libc::memset(source.cast(), i32::from(b'a'), size);
+        libc::memset(target.cast(), i32::from(b'a'), size);
+        source.add(last).write(b'b');
+        let found = libc::memchr(source.cast::<c_void>(), i32::from(b'b'), size);
+        let different = libc::memcmp(source.cast(), target.cast(), size);
+        target.add(last).write(b'b');
+        libc::memcpy(target.cast(), source.cast(), size);
+        libc::memmove(source.cast(), target.cast(), size);
+        found == source.add(last).cast() && different > 0
+    }
+}
+
+/// Copies `size` bytes with the C library's `memcpy`.
+pub(in crate::aim9) fn copy(from: &[u8], to: &mut [u8], size: usize) {
+    let size = black_box(size.min(from.len()).min(to.len()));
+    // SAFETY: both slices have at least `size` bytes, and one is borrowed alone.
+    unsafe { libc::memcpy(black_box(to.as_mut_ptr()).cast(), from.as_ptr().cast(), size) };
 }
 
 #[cfg(test)]

@@ -5,10 +5,6 @@
 #![expect(unsafe_code, reason = "assembly and the C library; every block says why it is sound")]
 
 pub(super) mod arithmetic;
-pub(super) mod calls;
-pub(super) mod heap;
 pub(super) mod jump;
+pub(super) mod kernel;
 pub(super) mod library;
-pub(super) mod memory;
-pub(super) mod names;
-pub(super) mod processes;
