@@ -136,7 +136,7 @@ const LMBENCH: Part = Part {
 const LMBENCH_MORE: Part = Part { rows: Rows::Listed(lmbench::more::typed), ..LMBENCH };
 
 const KERNEL_2_4: Part = Part {
-    rows: Rows::Listed(|| names(kernel_2_4::rows::ALL)),
+    rows: Rows::Listed(|| names(kernel_2_4::ALL)),
     usual: &[],
     quick: &[("seconds", "0.2")],
     article: &[],

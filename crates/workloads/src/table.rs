@@ -13,7 +13,7 @@ pub static ALL: LazyLock<Vec<&dyn Workload>> = LazyLock::new(|| {
     all.extend(of(aim9::rows::MORE));
     all.extend(of(chat::ALL));
     all.extend(of(dbench::ALL));
-    all.extend(of(kernel_2_4::rows::ALL));
+    all.extend(of(kernel_2_4::ALL));
     all.extend(of(lmbench::table_1::ALL));
     lmbench::more::ALL.iter().for_each(|group| all.extend(of(group.rows)));
     all.extend(of(tbench::ALL));

@@ -60,7 +60,7 @@ fn run_role(name: &str, args: &[String]) -> ExitCode {
         role::DBENCH_CLIENT => dbench::client::main(entered, args),
         role::TBENCH_SERVER => tbench::server::main(entered, args),
         role::TBENCH_CONNECTION => tbench::server::connection_main(entered),
-        role::KERNEL_2_4 => kernel_2_4::pair::main(entered, args),
+        role::KERNEL_2_4 => kernel_2_4::run::main(entered, args),
         role::SPINNER => spinner::native::main(entered, args),
         role::CHAT_SERVER => chat::server::main(entered, args),
         role::CHAT_CLIENT => chat::client::main(entered, args),

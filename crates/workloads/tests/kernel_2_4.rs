@@ -105,8 +105,8 @@ fn the_one_polls_with_pause_and_the_other_without() {
     }
     // Where nothing is optimised, the instruction is in a function of the standard library.
     let has_pause = |code: &str| code.lines().any(|line| line.contains("pause"));
-    let poll = disassembled("coretwin_workloads::kernel_2_4::spin::poll");
-    let with_pause = disassembled("coretwin_workloads::kernel_2_4::spin::poll_with_pause");
+    let poll = disassembled("coretwin_workloads::kernel_2_4::pairs::poll");
+    let with_pause = disassembled("coretwin_workloads::kernel_2_4::pairs::poll_with_pause");
     assert!(!has_pause(&poll.replace("poll_with_pause", "")), "{poll}");
     let body = with_pause.lines().skip(1).filter(|line| !line.contains("poll_with_pause"));
     let body: Vec<&str> = body.collect();

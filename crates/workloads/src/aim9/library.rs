@@ -108,6 +108,8 @@ const COPIES: [usize; 64] = [
 ];
 
 pub(super) fn ram_copy(_: &Place) -> Prepared {
+    let mut buffers = Buffers::new();
+    buffers.from.fill(b'r');
     let call = |buffers: &mut Buffers| {
         for size in COPIES {
             let (from, to) = buffers.offsets();
@@ -115,7 +117,7 @@ pub(super) fn ram_copy(_: &Place) -> Prepared {
         }
         Ok(())
     };
-    made(Buffers::new(), call, |buffers, _, to| {
+    made(buffers, call, |buffers, _, to| {
         // The largest copy covers all but the last offsets, and later ones its beginning.
         let copied = &buffers.to[OFFSETS..BUFFER];
         let of_source = |byte: &u8| buffers.from.contains(byte) && *byte != 0;

@@ -1,10 +1,9 @@
 //! What Linux 2.4.17 changed for Hyper-Threading, as pairs of rows: each change beside what was there
 //! before it. The article's list of enhancements; it measured none of them alone.
 //!
-//! A row is two tasks that share one thing: `locks` a cache line with two locks, `spin` a line that
-//! one polls while the other works, `delay` the core beside one that waits for a time, `stacks` the
-//! low bits of their addresses. `pair` is the process with both tasks and its clock, `run` the
-//! worker's side, `work` what a task computes that is not itself the subject.
+//! A row is two tasks that share one thing: a cache line with two locks, a line that one polls while the
+//! other works, the core beside one that waits for a time, the low bits of their addresses. `pairs` is what
+//! they do, `run` the process with both tasks and its clock, and the worker's side.
 //!
 //! Of the seven enhancements four are rows here. Starting the second logical processor is what the
 //! arms of a study compare, and idle cores before idle siblings what the placements of every workload
@@ -12,14 +11,8 @@
 //! to be right, not fast, and no program can start such an update. `topology` says whether siblings
 //! agree in microcode and flags.
 
-mod delay;
-mod locks;
-pub(crate) mod pair;
-pub mod rows;
-mod run;
-mod spin;
-mod stacks;
-mod work;
+mod pairs;
+pub(crate) mod run;
 
 use crate::times::Times;
 use crate::workload::ParamSpec;
@@ -68,6 +61,46 @@ pub struct Row {
     about: &'static str,
     kind: Kind,
 }
+
+macro_rules! rows {
+    ($($name:literal, $kind:expr, $about:literal;)+) => {
+        &[$(Row { name: concat!("kernel-2.4/", $name), about: $about, kind: $kind }),+]
+    };
+}
+
+/// Every row, in the order of the suite.
+pub static ALL: &[Row] = rows! {
+    // Before it: locks as small as they are.
+    "lock-packed", Kind::Locks { distance: 4 },
+        "two tasks each take a lock of their own; both locks are in one cache line";
+    // A line for each lock.
+    "lock-64", Kind::Locks { distance: 64 },
+        "two tasks each take a lock of their own; the locks are 64 bytes apart";
+    // The enhancement: a lock has 128 bytes.
+    "lock-128", Kind::Locks { distance: 128 },
+        "two tasks each take a lock of their own; the locks are 128 bytes apart";
+    // Before the enhancement: polls as fast as can be.
+    "spin", Kind::Spin { pause: false },
+        "one task computes beside one that polls a line for its next change";
+    // The enhancement: PAUSE after each poll.
+    "spin-pause", Kind::Spin { pause: true },
+        "one task computes beside one that polls a line for its next change, with PAUSE";
+    // Before it: a delay of instructions.
+    "delay-loop", Kind::Delay(Delay::Loop),
+        "one task computes beside one that delays by a calibrated loop of instructions";
+    // The enhancement: a delay that watches the clock.
+    "delay-clock", Kind::Delay(Delay::Clock),
+        "one task computes beside one that delays by watching the clock, with PAUSE";
+    // What leaves the core to others.
+    "delay-sleep", Kind::Delay(Delay::Sleep),
+        "one task computes beside one that delays by sleeping";
+    // Before the enhancement: stacks that begin at equal low addresses.
+    "stack-aliased", Kind::Stacks { offset: 0 },
+        "two tasks work at the top of stacks whose addresses have equal low 16 bits";
+    // The enhancement: 128 bytes more for each task.
+    "stack-offset", Kind::Stacks { offset: 128 },
+        "the same with the second stack moved by 128 bytes, as Linux 2.4 did";
+};
 
 trait Pair: Sync {
     /// What the second task prepares before the first phase, while the first sleeps.
