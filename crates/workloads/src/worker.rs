@@ -56,7 +56,7 @@ fn run_role(name: &str, args: &[String]) -> ExitCode {
     match name {
         role::HOLD => role::hold(entered, args),
         role::AIM9 => aim9::run::main(entered, args),
-        role::LMBENCH => lmbench::harness::process::main(entered, args),
+        role::LMBENCH => lmbench::harness::run::main(entered, args),
         role::DBENCH_CLIENT => dbench::client::main(entered, args),
         role::TBENCH_SERVER => tbench::server::main(entered, args),
         role::TBENCH_CONNECTION => tbench::server::connection_main(entered),

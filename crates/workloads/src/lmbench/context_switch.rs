@@ -7,9 +7,8 @@
 //! next time costs more than the switch itself.
 
 use super::harness::peer::Peer;
-use super::harness::{Bench, Body, Place};
+use super::harness::{Bench, Body, Place, checked};
 use super::native::memory::{Memory, read};
-use crate::copies::Remarks;
 use crate::workload::int;
 use crate::{Context, Error};
 use rustix::pipe::pipe;
@@ -73,21 +72,6 @@ impl Member {
     }
 }
 
-struct Ring {
-    own: Member,
-    processes: u64,
-    /// Turns in which not every process added up its memory.
-    wrong: u64,
-    _others: Vec<Peer>,
-}
-
-struct Alone {
-    own: Member,
-    /// What it does for each operation of the ring: as often as the ring has processes.
-    turns: u64,
-    wrong: u64,
-}
-
 fn open() -> Result<(OwnedFd, OwnedFd), Error> {
     pipe().context("cannot make a pipe")
 }
@@ -118,36 +102,18 @@ pub(super) fn context_switch(place: &Place) -> Result<Bench, Error> {
     }
     let (from, to) = take(&mut pipes, 0)?;
     drop(pipes);
-    let own = Member::new(from, to, kib);
-    let mut ring = Ring { own, processes: processes.into(), wrong: 0, _others: others };
+    let mut own = Member::new(from, to, kib);
+    // Every process that has added up its memory makes the token one more.
+    let mut ring = checked("every_process_had_the_token", move || {
+        let _lives = &others;
+        Ok(own.turn()? == u64::from(processes))
+    });
     ring.repeat(1)?;
     let (from, to) = open()?;
-    let alone = Alone { own: Member::new(from, to, kib), turns: processes.into(), wrong: 0 };
+    let mut own = Member::new(from, to, kib);
+    // As often as the ring has processes.
+    let alone = checked("overhead_adds_up", move || {
+        (0..processes).try_fold(true, |right, _| Ok(right & (own.turn()? == 1)))
+    });
     Ok(Bench::of(ring).minus(alone).worth(processes.into()))
-}
-
-impl Body for Ring {
-    fn repeat(&mut self, count: u64) -> Result<(), Error> {
-        for _ in 0..count {
-            self.wrong += u64::from(self.own.turn()? != self.processes);
-        }
-        Ok(())
-    }
-
-    fn remark(&mut self, to: &mut Remarks) {
-        to.check("every_process_had_the_token", self.wrong == 0);
-    }
-}
-
-impl Body for Alone {
-    fn repeat(&mut self, count: u64) -> Result<(), Error> {
-        for _ in 0..count * self.turns {
-            self.wrong += u64::from(self.own.turn()? != 1);
-        }
-        Ok(())
-    }
-
-    fn remark(&mut self, to: &mut Remarks) {
-        to.check("overhead_adds_up", self.wrong == 0);
-    }
 }

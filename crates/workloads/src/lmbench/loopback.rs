@@ -10,7 +10,7 @@
 //! TCP sends at once (`TCP_NODELAY`): one message is under way at a time, or whole blocks are.
 
 use super::harness::peer::Peer;
-use super::harness::{Bench, Body, Place};
+use super::harness::{Bench, Body, Place, checked};
 use crate::copies::Remarks;
 use crate::socket;
 use crate::workload::int;
@@ -144,47 +144,22 @@ fn echo(end: &End, _: Channel, message_bytes: usize) -> io::Result<()> {
     Ok(())
 }
 
-struct RoundTrips {
-    end: End,
-    message: Vec<u8>,
-    came: Vec<u8>,
-    /// Round trips from which another message came back.
-    wrong: u64,
-    _echo: Peer,
-}
-
-impl RoundTrips {
-    fn trip(&mut self, number: u8) -> io::Result<()> {
-        self.message[0] = number;
-        self.end.send(&self.message)?;
-        if !self.end.receive(&mut self.came)? {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
-        let last = self.message.len() - 1;
-        let right = self.came[0] == number && self.came[last] == self.message[last];
-        self.wrong += u64::from(!right);
-        Ok(())
-    }
-}
-
-impl Body for RoundTrips {
-    fn repeat(&mut self, count: u64) -> Result<(), Error> {
-        for trip in 0..count {
-            self.trip(trip as u8).map_err(unanswered)?;
-        }
-        Ok(())
-    }
-
-    fn remark(&mut self, to: &mut Remarks) {
-        to.check("messages_came_back", self.wrong == 0);
-    }
-}
-
 pub(super) fn latency(place: &Place, channel: Channel) -> Result<Bench, Error> {
-    let (end, peer) = with_peer(place, channel, echo)?;
-    let message = pattern(message_bytes(place));
-    let came = vec![0; message.len()];
-    let mut trips = RoundTrips { end, message, came, wrong: 0, _echo: peer };
+    let (end, echo) = with_peer(place, channel, echo)?;
+    let mut message = pattern(message_bytes(place));
+    let (mut came, last) = (vec![0; message.len()], message.len() - 1);
+    let mut number = 0_u8;
+    let mut trip = move || {
+        let _lives = &echo;
+        number = number.wrapping_add(1);
+        message[0] = number;
+        end.send(&message)?;
+        match end.receive(&mut came)? {
+            true => Ok(came[0] == number && came[last] == message[last]),
+            false => Err(io::ErrorKind::UnexpectedEof.into()),
+        }
+    };
+    let mut trips = checked("messages_came_back", move || trip().map_err(unanswered));
     trips.repeat(1)?;
     Ok(Bench::of(trips))
 }
@@ -281,14 +256,6 @@ pub(super) fn bandwidth(place: &Place, channel: Channel) -> Result<Bench, Error>
 }
 
 /// A byte to a second process and back through another pipe: two processes are woken in it.
-struct Bytes {
-    there: OwnedFd,
-    back: OwnedFd,
-    /// Round trips whose byte was another.
-    wrong: u64,
-    _echo: Peer,
-}
-
 pub(super) fn pipe_latency(place: &Place) -> Result<Bench, Error> {
     let (from_parent, there) = rustix::pipe::pipe().context("cannot make a pipe")?;
     let (back, to_parent) = rustix::pipe::pipe().context("cannot make a pipe")?;
@@ -303,26 +270,18 @@ pub(super) fn pipe_latency(place: &Place) -> Result<Bench, Error> {
     })?;
     // Its ends are the other process's alone now: should that end, this one is not left waiting.
     drop((from_parent, to_parent));
-    let mut trips = Bytes { there, back, wrong: 0, _echo: echo };
+    let lost = "the second process does not answer";
+    let mut number = 0_u8;
+    let mut trips = checked("bytes_came_back", move || {
+        let _lives = &echo;
+        number = number.wrapping_add(1);
+        let (sent, mut came) = ([number], [0]);
+        rustix::io::write(&there, &sent).context(lost)?;
+        match rustix::io::read(&back, &mut came).context(lost)? {
+            0 => Err(Error::failed("the second process has ended")),
+            _ => Ok(came == sent),
+        }
+    });
     trips.repeat(1)?;
     Ok(Bench::of(trips))
-}
-
-impl Body for Bytes {
-    fn repeat(&mut self, count: u64) -> Result<(), Error> {
-        let lost = "the second process does not answer";
-        for trip in 0..count {
-            let (sent, mut came) = ([trip as u8], [0]);
-            rustix::io::write(&self.there, &sent).context(lost)?;
-            match rustix::io::read(&self.back, &mut came).context(lost)? {
-                0 => return Err(Error::failed("the second process has ended")),
-                _ => self.wrong += u64::from(came != sent),
-            }
-        }
-        Ok(())
-    }
-
-    fn remark(&mut self, to: &mut Remarks) {
-        to.check("bytes_came_back", self.wrong == 0);
-    }
 }

@@ -34,12 +34,10 @@ macro_rules! rows {
 }
 
 mod context_switch;
-mod file_read;
 mod files;
 pub(crate) mod harness;
 mod loopback;
-mod memory_bandwidth;
-mod memory_latency;
+mod memory;
 pub mod more;
 mod native;
 mod processes;

@@ -5,9 +5,7 @@ use super::loopback::Channel;
 use super::native::memory as native;
 use super::native::system::{clock_by_library, clock_by_system_call};
 use super::table_1::CALL;
-use super::{
-    context_switch, file_read, files, loopback, memory_bandwidth, memory_latency, system_calls,
-};
+use super::{context_switch, files, loopback, memory, system_calls};
 use crate::workload::{ParamSpec, int};
 use coretwin_base::machine::placement::Placement;
 use coretwin_base::parameters::Params;
@@ -79,9 +77,9 @@ const ONE: Row = Row {
 const LATENCY: Row = Row {
     analysis: "One copy shows the caches and the memory, which an idle sibling leaves alone. Copies on \
                both siblings share every cache of the core: copies=auto shows what each has left.",
-    measure: Measure::Nanoseconds,
+    measure: Measure::NANOSECONDS,
     room: chased,
-    check: memory_latency::check,
+    check: memory::check,
     ..ONE
 };
 
@@ -89,7 +87,7 @@ const BANDWIDTH: Row = Row {
     analysis: "One copy seldom takes all the bandwidth of a core, so a sibling can add to it; of a \
                cache it takes its share. With copies=auto the value is that of one copy beside the \
                others: two siblings give more together if it is more than half.",
-    measure: Measure::MegabytesPerSecond,
+    measure: Measure::MEGABYTES_PER_SECOND,
     params: &[COPIES, SAMPLE, SAMPLES, PASSED],
     room: |params| room(size(params), 0),
     ..ONE
@@ -119,7 +117,7 @@ const TWO: Row = Row {
 const STREAM: Row = Row {
     analysis: "One process writes while another reads: on siblings they share the caches through \
                which the bytes go, on two cores they do not. Compare it per placement.",
-    measure: Measure::MegabytesPerSecond,
+    measure: Measure::MEGABYTES_PER_SECOND,
     params: &[COPIES, BLOCK, SAMPLE, SAMPLES],
     roles: &["sender", "receiver"],
     ..TWO
@@ -136,7 +134,7 @@ const NAMES: Row = Row {
 const READS: Row = Row {
     analysis: "A few instructions, or one short system call, of one process: what an idle sibling \
                costs, and what mitigations cost that come and go with SMT.",
-    measure: Measure::Nanoseconds,
+    measure: Measure::NANOSECONDS,
     ..ONE
 };
 
@@ -200,7 +198,7 @@ pub static ALL: &[Group] = &[
         rows: rows! {
             "lmbench-more/":
             "memory-latency", Row { params: &[COPIES, SAMPLE, SAMPLES, CHASED, STRIDE], ..LATENCY },
-                memory_latency::memory_latency,
+                memory::latency,
                 "a load whose address the one before brought, stride by stride up through the memory";
         },
     },
@@ -209,7 +207,7 @@ pub static ALL: &[Group] = &[
         rows: rows! {
             "lmbench-more/":
             "memory-latency-random", Row { params: &[COPIES, SAMPLE, SAMPLES, CHASED, LINE], ..LATENCY },
-                memory_latency::memory_latency_random,
+                memory::latency_random,
                 "a load whose address the one before brought, all over the memory, in pages of usual size";
         },
     },
@@ -217,20 +215,20 @@ pub static ALL: &[Group] = &[
         at: &[""],
         rows: rows! {
             "lmbench-more/":
-            "memory-read", BANDWIDTH, memory_bandwidth::memory_read,
+            "memory-read", BANDWIDTH, memory::read,
                 "memory read, every word of 64 bits by a load; bytes read, 10^6 to the MB";
-            "memory-write", BANDWIDTH, |place| memory_bandwidth::write(place, false),
+            "memory-write", BANDWIDTH, |place| memory::write(place, false),
                 "memory written, every word of 64 bits by a store; bytes written, 10^6 to the MB";
-            "memory-read-write", BANDWIDTH, |place| memory_bandwidth::write(place, true),
+            "memory-read-write", BANDWIDTH, |place| memory::write(place, true),
                 "memory changed, every word of 64 bits by a load and a store; its bytes once, 10^6 to \
                  the MB";
-            "memory-copy", COPY, |place| memory_bandwidth::copy(place, native::copy),
+            "memory-copy", COPY, |place| memory::copy(place, native::copy),
                 "memory copied, every word of 64 bits by a load and a store; bytes copied, 10^6 to the MB";
-            "bcopy", COPY, |place| memory_bandwidth::copy(place, native::memcpy),
+            "bcopy", COPY, |place| memory::copy(place, native::memcpy),
                 "memory copied by the C library's memcpy; bytes copied, 10^6 to the MB";
-            "file-reread", REREAD, file_read::file_reread,
+            "file-reread", REREAD, memory::file_reread,
                 "a file of the page cache read in blocks of 64 KiB; bytes read, 10^6 to the MB";
-            "mmap-reread", REREAD, file_read::mmap_reread,
+            "mmap-reread", REREAD, memory::mmap_reread,
                 "a mapped file of the page cache, every word of 64 bits by a load; bytes read, 10^6 to \
                  the MB";
             "pipe-bandwidth", STREAM, |place| loopback::bandwidth(place, Channel::Pipe),

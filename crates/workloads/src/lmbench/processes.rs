@@ -3,7 +3,7 @@
 //! written into the row's folder; and which shell `/bin/sh` is.
 
 use super::harness::{Bench, Body, Place, repeated};
-use super::native::processes;
+use super::native::system as native;
 use crate::copies::Remarks;
 use crate::workload::{ParamSpec, text};
 use crate::{Context, Error};
@@ -75,13 +75,13 @@ fn memory_kib(name: &str) -> Result<f64, Error> {
 
 /// The child ends at once, with the status that LMbench's has.
 pub(super) fn fork_exit(_: &Place) -> Result<Bench, Error> {
-    children(1, || processes::fork(|| 1))
+    children(1, || native::fork(|| 1))
 }
 
 pub(super) fn fork_execve(place: &Place) -> Result<Bench, Error> {
     let program = Program::write(place)?;
     let path = program.path()?;
-    let bench = children(0, move || processes::fork_and_execve(&path))?;
+    let bench = children(0, move || native::fork_and_execve(&path))?;
     Ok(bench.note("program", program.about()))
 }
 
@@ -90,7 +90,7 @@ pub(super) fn fork_sh(place: &Place) -> Result<Bench, Error> {
     let quoted = program.path()?.to_string_lossy().replace('\'', "'\\''");
     let line = CString::new(format!("'{quoted}'"))
         .map_err(|bad| Error::failed(format!("the program's path has a zero in it: {bad}")))?;
-    let bench = children(0, move || processes::fork_and_shell(&line))?;
+    let bench = children(0, move || native::fork_and_shell(&line))?;
     Ok(bench.note("program", program.about()).note("shell", shell()))
 }
 

@@ -15,7 +15,7 @@ pub(super) const CALL: Row = Row {
     source: "LMbench 2 and 3 (McVoy, Staelin); Hyper-Threading speeds Linux, Table 1",
     analysis: "One process in the kernel: what an idle sibling costs, which is nothing, and what \
                switching SMT costs through mitigations, which differ with it. The article saw 0 %.",
-    measure: Measure::Microseconds,
+    measure: Measure::MICROSECONDS,
     scale: Scale::Ratio,
     params: &[COPIES, SAMPLE, SAMPLES],
     roles: &["process"],

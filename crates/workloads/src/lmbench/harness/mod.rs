@@ -1,21 +1,20 @@
 //! How a row is measured, whatever it does.
 //!
-//! A [`Row`] says what it is and prepares a [`Bench`] in a process of its own; `process` is that
-//! process, `sampler` its clock, `run` the worker's side, which takes the median of the samples.
-//! An operation that is a call is a closure (see [`each`]); one that takes turns with a second
-//! process starts a [`peer::Peer`]; anything else is a [`Body`].
+//! A [`Row`] says what it is and prepares a [`Bench`] in a process of its own; `run` is that process, and the
+//! worker's side, which takes the median of the samples; `sampler` is its clock. An operation that is a call
+//! is a closure (see [`each`]); one that takes turns with a second process starts a [`peer::Peer`]; anything
+//! else is a [`Body`].
 
 pub(crate) mod peer;
-pub(crate) mod process;
-mod run;
+pub(crate) mod run;
 mod sampler;
 
-use crate::Error;
 pub(crate) use crate::copies::COPIES;
 pub(crate) use crate::copies::Place;
 use crate::copies::Remarks;
 pub(crate) use crate::scratch::DIR;
 use crate::workload::{ParamKind, ParamSpec};
+use crate::{Context, Error};
 use coretwin_base::machine::placement::Placement;
 use coretwin_base::parameters::Params;
 use coretwin_base::study::plan::Scale;
@@ -30,41 +29,26 @@ pub(crate) const SAMPLE_OF_A_SECOND: ParamSpec =
 pub(crate) const SAMPLES: ParamSpec =
     ParamSpec::int("samples", [11, 1, 1001], "samples, of which the median counts (LMbench: 11)");
 
-type Prepare = fn(&Place) -> Result<Bench, Error>;
-
 /// What a row's value is made of: the time of an operation, and its [worth](Bench::worth).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Measure {
-    Microseconds,
-    Nanoseconds,
-    /// 10^6 bytes in a second; higher is better.
-    MegabytesPerSecond,
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Measure {
+    unit: &'static str,
+    better: Better,
+    /// The value of an operation that takes so many seconds, and is worth so much.
+    value: fn(f64, f64) -> f64,
 }
 
 impl Measure {
-    pub(super) fn unit(self) -> &'static str {
-        match self {
-            Self::Microseconds => "µs",
-            Self::Nanoseconds => "ns",
-            Self::MegabytesPerSecond => "MB/s",
-        }
-    }
-
-    pub(super) fn better(self) -> Better {
-        match self {
-            Self::Microseconds | Self::Nanoseconds => Better::Lower,
-            Self::MegabytesPerSecond => Better::Higher,
-        }
-    }
-
-    /// The value of an operation that takes `operation_s` seconds.
-    pub(super) fn value(self, operation_s: f64, amount: f64) -> f64 {
-        match self {
-            Self::Microseconds => operation_s * 1e6 / amount,
-            Self::Nanoseconds => operation_s * 1e9 / amount,
-            Self::MegabytesPerSecond => amount / operation_s / 1e6,
-        }
-    }
+    pub(crate) const MICROSECONDS: Self =
+        Self { unit: "µs", better: Better::Lower, value: |seconds, turns| seconds * 1e6 / turns };
+    pub(crate) const NANOSECONDS: Self =
+        Self { unit: "ns", better: Better::Lower, value: |seconds, turns| seconds * 1e9 / turns };
+    /// 10^6 bytes in a second.
+    pub(crate) const MEGABYTES_PER_SECOND: Self = Self {
+        unit: "MB/s",
+        better: Better::Higher,
+        value: |seconds, bytes| bytes / seconds / 1e6,
+    };
 }
 
 /// What a copy of a row needs, in KiB.
@@ -100,7 +84,7 @@ pub struct Row {
     pub(crate) room: fn(&Params) -> Room,
     /// Checks of its own parameters, beyond the range of each.
     pub(crate) check: fn(&Row, &Params) -> Result<(), Error>,
-    pub(crate) prepare: Prepare,
+    pub(crate) prepare: fn(&Place) -> Result<Bench, Error>,
 }
 
 pub(crate) trait Body {
@@ -163,32 +147,37 @@ where
 }
 
 /// The same as a body, for [`Bench::minus`].
-pub(crate) fn repeated<F>(what: &'static str, operation: F) -> impl Body
+pub(crate) fn repeated<F>(what: &'static str, mut operation: F) -> impl Body
 where
     F: FnMut() -> io::Result<bool>,
 {
-    Each { what, operation, wrong: 0 }
+    checked("answers", move || operation().with_context(|| format!("cannot {what}")))
 }
 
-struct Each<F> {
-    what: &'static str,
+/// An operation that tells whether it was right, and the name of the check that all were.
+pub(crate) fn checked<F>(check: &'static str, operation: F) -> impl Body
+where
+    F: FnMut() -> Result<bool, Error>,
+{
+    Checked { check, operation, wrong: 0 }
+}
+
+struct Checked<F> {
+    check: &'static str,
     operation: F,
     /// Answers that were not right.
     wrong: u64,
 }
 
-impl<F: FnMut() -> io::Result<bool>> Body for Each<F> {
+impl<F: FnMut() -> Result<bool, Error>> Body for Checked<F> {
     fn repeat(&mut self, count: u64) -> Result<(), Error> {
         for _ in 0..count {
-            match (self.operation)() {
-                Ok(right) => self.wrong += u64::from(!right),
-                Err(error) => return Err(Error::system(format!("cannot {}", self.what), error)),
-            }
+            self.wrong += u64::from(!(self.operation)()?);
         }
         Ok(())
     }
 
     fn remark(&mut self, to: &mut Remarks) {
-        to.check("answers", self.wrong == 0);
+        to.check(self.check, self.wrong == 0);
     }
 }

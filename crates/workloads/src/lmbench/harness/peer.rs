@@ -1,7 +1,7 @@
 //! A second process beside the measuring one: a fork of it, on the CPUs of its own role.
 
 use super::Place;
-use crate::lmbench::native::processes;
+use crate::lmbench::native::system;
 use crate::{Context, Error, role, sys};
 use rustix::process::{
     Pid, Signal, WaitOptions, getppid, kill_process, set_parent_process_death_signal, waitpid,
@@ -37,7 +37,7 @@ impl Peer {
             }
             work()
         };
-        let child = processes::fork(|| match enter() {
+        let child = system::fork(|| match enter() {
             Ok(()) => 0,
             Err(error) => {
                 // The worker shows what comes on standard error.

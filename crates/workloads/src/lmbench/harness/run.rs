@@ -1,19 +1,84 @@
-//! The worker's side: a folder and a process for every copy; all released together; the median of
-//! all their samples; and nothing left.
+//! The process in which one copy of a row runs: sets it up, waits for its release, takes samples, and reports;
+//! and the worker's side: a folder and a process for every copy; all released together; the median of all
+//! their samples; and nothing left.
 
-use super::Row;
-use super::process::Report;
-use super::sampler::Sample;
+use super::sampler::{Overheads, Sample, Sampler};
+use super::{Bench, Place, Row, SAMPLE, SAMPLES};
+use crate::copies::Remarks;
+use crate::lmbench::{more, table_1};
+use crate::observe::CpusSeen;
 use crate::role::LMBENCH;
 use crate::supervisor::Supervisor;
-use crate::workload::{Facts, Measured, Ran, Workload, metric, needs};
+use crate::workload::{Facts, Measured, Ran, Workload, decimal, int, metric, needs};
 use crate::{Error, copies};
 use coretwin_base::machine::limits::{Limit, Need};
 use coretwin_base::parameters::Params;
 use coretwin_base::study::job::Job;
 use coretwin_base::study::plan::CopyRule;
 use coretwin_base::study::reading::{Better, Metric};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::process::ExitCode;
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Report {
+    samples: Vec<Sample>,
+    /// Operations, those of finding the pace included.
+    all: u64,
+    /// The same of what is taken off.
+    minus_all: Option<u64>,
+    overheads: Overheads,
+    amount: f64,
+    remarks: Remarks,
+}
+
+fn rows() -> impl Iterator<Item = &'static Row> {
+    table_1::ALL.iter().chain(more::ALL.iter().flat_map(|group| group.rows))
+}
+
+pub(crate) fn main(entered: Result<(), Error>, args: &[String]) -> ExitCode {
+    // The pace is found after the release.
+    let measure = |bench: Bench, params: &Params| {
+        let mut sampler = Sampler::new(bench, decimal(params, SAMPLE.name))?;
+        let report = take_samples(&mut sampler, int(params, SAMPLES.name) as usize)?;
+        Ok((report, sampler))
+    };
+    let go_on = |mut sampler: Sampler, report: Report| {
+        while sampler.sample(report.overheads).is_ok() {}
+    };
+    copies::main(entered, args, "a row of LMbench", set_up, measure, go_on)
+}
+
+fn set_up(name: &str, place: &Place) -> Result<Bench, Error> {
+    let row = rows()
+        .find(|row| row.name == name)
+        .ok_or_else(|| Error::failed(format!("there is no row {name}")))?;
+    (row.prepare)(place)
+}
+
+fn take_samples(sampler: &mut Sampler, count: usize) -> Result<Report, Error> {
+    let seen = CpusSeen::new();
+    let overheads = Overheads::measure()?;
+    let mut samples = Vec::with_capacity(count);
+    for _ in 0..count {
+        samples.push(sampler.sample(overheads)?);
+        seen.note();
+    }
+    let mut remarks = Remarks::on(seen.cpus());
+    sampler.body.body.remark(&mut remarks);
+    if let Some(minus) = &mut sampler.minus {
+        minus.body.remark(&mut remarks);
+    }
+    sampler.notes.iter().for_each(|(name, text)| remarks.note(name, text));
+    Ok(Report {
+        samples,
+        all: sampler.body.all,
+        minus_all: sampler.minus.as_ref().map(|minus| minus.all),
+        overheads,
+        amount: sampler.amount,
+        remarks,
+    })
+}
 
 impl Workload for Row {
     fn facts(&self) -> Facts {
@@ -22,8 +87,8 @@ impl Workload for Row {
             family: self.family,
             about: self.about,
             source: self.source,
-            unit: self.measure.unit(),
-            better: self.measure.better(),
+            unit: self.measure.unit,
+            better: self.measure.better,
             scale: self.scale,
             params: self.params,
             roles: self.roles,
@@ -67,7 +132,7 @@ impl Workload for Row {
 }
 
 fn measure(row: &Row, tasks: u32, reports: &[Report]) -> Result<Measured, Error> {
-    let value = |operation_s, report: &Report| row.measure.value(operation_s, report.amount);
+    let value = |operation_s, report: &Report| (row.measure.value)(operation_s, report.amount);
     let values = |report| {
         let report: &Report = report;
         report.samples.iter().map(move |sample| value(sample.operation_s(), report))
@@ -93,7 +158,7 @@ fn metrics(
     samples: &[f64],
     median: Median,
 ) -> BTreeMap<String, Metric> {
-    let own = |value: f64| metric(value, row.measure.unit(), row.measure.better());
+    let own = |value: f64| metric(value, row.measure.unit, row.measure.better);
     let lower = |value: f64, unit: &str| metric(value, unit, Better::Lower);
     let largest = |part: fn(&Report) -> f64| reports.iter().map(part).fold(0.0, f64::max);
     let lengths: Vec<f64> =

@@ -8,5 +8,4 @@
 )]
 
 pub(super) mod memory;
-pub(super) mod processes;
 pub(super) mod system;
