@@ -4,11 +4,11 @@
 use crate::scratch::{self, DIR, Scratch};
 use crate::semaphores::Claim;
 use crate::supervisor::{Launch, Supervisor, Task};
-use crate::workload::{Measured, ParamSpec, text, wrong};
+use crate::workload::{ParamSpec, text, wrong};
 use crate::{Error, answer, leftovers, role};
 use coretwin_base::machine::cpu_set::CpuSet;
 use coretwin_base::parameters::{ParamValue, Params};
-use coretwin_base::study::job::Job;
+use coretwin_base::study::job::{Job, Outcome};
 use coretwin_base::study::plan::CopyRule;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -77,7 +77,7 @@ impl Remarks {
     }
 
     /// Metrics are left to the caller, which knows how those of several copies are combined.
-    pub(crate) fn add_to(&self, measured: &mut Measured) {
+    pub(crate) fn add_to(&self, measured: &mut Outcome) {
         measured.cpus_ran = measured.cpus_ran.union(&self.cpus_ran);
         measured.notes.extend(self.notes.clone());
         for (name, held) in &self.checks {

@@ -7,9 +7,10 @@
 //! folder.
 
 use crate::held_file::{self, FOLDER, HeldFile};
-use crate::workload::{Measured, ParamSpec, path, text};
+use crate::workload::{ParamSpec, Telling, path, text};
 use crate::{Context, Error};
 use coretwin_base::parameters::Params;
+use coretwin_base::study::job::Outcome;
 use rustix::fs::{MetadataExt, statfs, statvfs};
 use std::fs::{DirBuilder, Permissions};
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -108,10 +109,10 @@ impl Scratch {
     }
 
     /// Notes the file system in the result of a run that was measured, and removes the folder.
-    pub(crate) fn end(self, measured: &mut Measured) -> Result<(), Error> {
-        measured.notes.insert("file_system".to_owned(), self.file_system());
+    pub(crate) fn end(self, measured: &mut Outcome) -> Result<(), Error> {
+        measured.note("file_system", self.file_system());
         self.remove()?;
-        measured.checks.insert("files_gone".to_owned(), !self.folder.exists());
+        measured.check("files_gone", !self.folder.exists());
         Ok(())
     }
 

@@ -10,12 +10,12 @@ use crate::role;
 use crate::scheduler;
 use crate::spinner;
 use crate::supervisor::Supervisor;
-use crate::workload::{Measured, metric};
+use crate::workload::{Ran, Telling};
 use crate::{Context, Error, sys, table};
 use crate::{aim9, chat, contention, dbench, kernel_2_4, leftovers, lmbench, tbench};
 use coretwin_base::caps;
 use coretwin_base::parameters::WorkloadSpec;
-use coretwin_base::schema::{self, SCHEMA};
+use coretwin_base::schema;
 use coretwin_base::study::job::{Job, Outcome, Work};
 use coretwin_base::study::reading::Better;
 use std::io::Write;
@@ -113,8 +113,7 @@ fn run(job: &Job) -> Outcome {
         outcome.user_s = usage.user_s;
         outcome.system_s = usage.system_s;
         outcome.cpus_ran = supervisor.cpus_ran.clone();
-        let peak = metric(usage.peak_kib as f64, "KiB", Better::Lower);
-        outcome.metrics.insert("peak_memory_kib".to_owned(), peak);
+        outcome.lower("peak_memory_kib", usage.peak_kib as f64, "KiB");
         let measured = measured?;
         ended.map(|()| measured)
     });
@@ -137,14 +136,14 @@ fn note_scheduler(job: &Job, outcome: &mut Outcome) {
     let verified =
         job.scheduler.as_deref().map(|expected| scheduler::verify(ROOT.as_ref(), expected));
     if let Some(verified) = verified {
-        outcome.checks.insert(scheduler::NOTE.to_owned(), verified.is_ok());
+        outcome.check(scheduler::NOTE, verified.is_ok());
         if let Err(error) = verified {
             outcome.failure.get_or_insert_with(|| format!("at the end of the run {error}"));
             outcome.value = None;
         }
     }
     if let Some(name) = scheduler::now(ROOT.as_ref()) {
-        outcome.notes.insert(scheduler::NOTE.to_owned(), name);
+        outcome.note(scheduler::NOTE, name);
     }
 }
 
@@ -173,7 +172,7 @@ pub fn core_sched_available() -> Result<(), String> {
     })
 }
 
-fn work(job: &Job, supervisor: &mut Supervisor) -> Result<Measured, Error> {
+fn work(job: &Job, supervisor: &mut Supervisor) -> Ran {
     match &job.work {
         Work::Builtin { workload, params } => {
             let spec = WorkloadSpec { name: workload.clone(), params: params.clone() };
@@ -185,47 +184,42 @@ fn work(job: &Job, supervisor: &mut Supervisor) -> Result<Measured, Error> {
     }
 }
 
-fn fill(outcome: &mut Outcome, mut measured: Measured) {
+fn fill(outcome: &mut Outcome, mut measured: Outcome) {
     // JSON has no such numbers, and what cannot be read back would take the whole outcome with it.
     measured.metrics.retain(|_, metric| metric.value.is_finite());
     measured.samples.retain(|sample| sample.is_finite());
     let broken: Vec<&str> =
         measured.checks.iter().filter(|(_, held)| !**held).map(|(name, _)| name.as_str()).collect();
-    outcome.failure = match broken.as_slice() {
-        [] if measured.value.is_finite() => None,
-        [] => Some(format!("the value is no number ({})", measured.value)),
+    let value = measured.value.unwrap_or(f64::NAN);
+    let failure = match broken.as_slice() {
+        [] if value.is_finite() => None,
+        [] => Some(format!("the value is no number ({value})")),
         broken => Some(format!("these checks do not hold: {}", broken.join(", "))),
     };
-    outcome.value = outcome.failure.is_none().then_some(measured.value);
-    outcome.schema = SCHEMA;
-    outcome.unit = measured.unit;
-    outcome.better = measured.better;
     outcome.metrics.extend(measured.metrics);
-    outcome.samples = measured.samples;
-    outcome.notes = measured.notes;
-    outcome.operations = measured.operations;
-    outcome.elapsed_s = measured.elapsed_s;
-    outcome.threads = measured.threads;
-    outcome.cpus_ran = outcome.cpus_ran.union(&measured.cpus_ran);
-    outcome.checks = measured.checks;
+    *outcome = Outcome {
+        value: failure.is_none().then_some(value),
+        failure,
+        metrics: std::mem::take(&mut outcome.metrics),
+        user_s: outcome.user_s,
+        system_s: outcome.system_s,
+        cpus_ran: outcome.cpus_ran.union(&measured.cpus_ran),
+        cpus_allowed: std::mem::take(&mut outcome.cpus_allowed),
+        ..measured
+    };
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::collections::BTreeMap;
 
     fn filled(value: f64, held: bool) -> Outcome {
-        let number = |value| metric(value, "x", Better::Lower);
         let mut outcome = Outcome::failed(String::new(), "x", Better::Lower);
-        let measured = Measured {
-            metrics: [("good", 1.0), ("bad", f64::NAN)]
-                .map(|(name, value)| (name.to_owned(), number(value)))
-                .into(),
-            samples: vec![1.0, f64::INFINITY],
-            checks: BTreeMap::from([("whole".to_owned(), held)]),
-            ..Measured::new(value, "x".to_owned(), Better::Lower)
-        };
+        let mut measured = crate::workload::outcome(value, "x", Better::Lower);
+        measured.lower("good", 1.0, "x");
+        measured.lower("bad", f64::NAN, "x");
+        measured.samples = vec![1.0, f64::INFINITY];
+        measured.check("whole", held);
         fill(&mut outcome, measured);
         outcome
     }

@@ -2,14 +2,12 @@
 
 use crate::Error;
 use crate::supervisor::Supervisor;
-use coretwin_base::machine::cpu_set::CpuSet;
 use coretwin_base::machine::limits::{Limit, Need};
 use coretwin_base::machine::placement::Placement;
 use coretwin_base::parameters::{ParamValue, Params};
-use coretwin_base::study::job::Job;
+use coretwin_base::study::job::{Job, Outcome};
 use coretwin_base::study::plan::{CopyRule, Scale};
 use coretwin_base::study::reading::{Better, Metric};
-use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 pub trait Workload: Sync {
@@ -252,50 +250,44 @@ pub(crate) fn server_elsewhere(
     Ok(Some(address))
 }
 
-pub type Ran = Result<Measured, Error>;
+pub type Ran = Result<Outcome, Error>;
 
-/// What a run that succeeded measured. CPU time and memory are the supervisor's to add.
-#[derive(Debug, Clone)]
-pub struct Measured {
-    pub value: f64,
-    pub unit: String,
-    pub better: Better,
-    pub metrics: BTreeMap<String, Metric>,
-    /// What was measured one after another, in the unit of the value, where it is kept.
-    pub samples: Vec<f64>,
-    pub notes: BTreeMap<String, String>,
-    pub operations: u64,
-    /// Wall time of the measured part, in seconds.
-    pub elapsed_s: f64,
-    /// Tasks that did the work, or the thread count given to a command.
-    pub threads: u32,
-    /// CPUs the tasks saw themselves on, beside those the supervisor saw.
-    pub cpus_ran: CpuSet,
-    pub checks: BTreeMap<String, bool>,
+/// The outcome of a run that succeeded. CPU time, memory and CPUs are the worker's to add.
+pub(crate) fn outcome(value: f64, unit: &str, better: Better) -> Outcome {
+    Outcome { failure: None, value: Some(value), ..Outcome::failed("", unit, better) }
 }
 
-impl Measured {
-    pub(crate) fn of(facts: &Facts, value: f64) -> Self {
-        Self::new(value, facts.unit.to_owned(), facts.better)
-    }
-
-    pub(crate) fn new(value: f64, unit: String, better: Better) -> Self {
-        Self {
-            value,
-            unit,
-            better,
-            metrics: BTreeMap::new(),
-            samples: Vec::new(),
-            notes: BTreeMap::new(),
-            operations: 0,
-            elapsed_s: 0.0,
-            threads: 0,
-            cpus_ran: CpuSet::new(),
-            checks: BTreeMap::new(),
-        }
+impl Facts {
+    pub(crate) fn outcome(&self, value: f64) -> Outcome {
+        outcome(value, self.unit, self.better)
     }
 }
 
-pub(crate) fn metric(value: f64, unit: &str, better: Better) -> Metric {
-    Metric { value, unit: unit.to_owned(), better }
+/// What is told of a run beside its value.
+pub(crate) trait Telling {
+    fn metric(&mut self, name: impl Into<String>, value: f64, unit: &str, better: Better);
+    fn check(&mut self, name: &str, held: bool);
+    fn note(&mut self, name: &str, text: impl Into<String>);
+
+    fn higher(&mut self, name: &str, value: f64, unit: &str) {
+        self.metric(name, value, unit, Better::Higher);
+    }
+
+    fn lower(&mut self, name: &str, value: f64, unit: &str) {
+        self.metric(name, value, unit, Better::Lower);
+    }
+}
+
+impl Telling for Outcome {
+    fn metric(&mut self, name: impl Into<String>, value: f64, unit: &str, better: Better) {
+        self.metrics.insert(name.into(), Metric { value, unit: unit.to_owned(), better });
+    }
+
+    fn check(&mut self, name: &str, held: bool) {
+        self.checks.insert(name.to_owned(), held);
+    }
+
+    fn note(&mut self, name: &str, text: impl Into<String>) {
+        self.notes.insert(name.to_owned(), text.into());
+    }
 }

@@ -15,16 +15,14 @@ use crate::scratch::Scratch;
 use crate::semaphores::{Claim, KEYS_MAX};
 use crate::supervisor::Supervisor;
 use crate::workload::{
-    Facts, Measured, Ran, START_S, Workload, decimal, int, metric, needs, path, word, wrong,
+    Facts, Ran, START_S, Telling, Workload, decimal, int, needs, path, word, wrong,
 };
 use crate::{Context, Error, copies, leftovers};
 use coretwin_base::machine::limits::{Limit, Need};
 use coretwin_base::parameters::Params;
-use coretwin_base::study::job::Job;
+use coretwin_base::study::job::{Job, Outcome};
 use coretwin_base::study::plan::CopyRule;
-use coretwin_base::study::reading::{Better, Metric};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -218,8 +216,9 @@ impl Workload for Row {
         drop(claim);
         let mut measured = measure(self, params, &ran);
         if let Some(scratch) = scratch {
-            let warning = warning(self, &scratch).map(|text| ("warning".to_owned(), text));
-            measured.notes.extend(warning);
+            if let Some(text) = warning(self, &scratch) {
+                measured.note("warning", text);
+            }
             scratch.end(&mut measured)?;
         }
         Ok(measured)
@@ -249,53 +248,37 @@ fn warning(row: &Row, scratch: &Scratch) -> Option<String> {
         .then(|| format!("the files are in memory: {what}; name a folder on a disk with dir="))
 }
 
-fn measure(row: &Row, params: &Params, reports: &[Report]) -> Measured {
+fn measure(row: &Row, params: &Params, reports: &[Report]) -> Outcome {
     let credit = row.credit(params) as f64;
     let rates: Vec<f64> =
         reports.iter().map(|report| report.calls as f64 * credit / report.elapsed_s).collect();
     let calls = reports.iter().map(|report| report.calls).sum::<u64>();
     let samples = || reports.iter().flat_map(|report| &report.samples);
-    let mut measured = Measured {
-        metrics: metrics(row, reports, &rates),
+    let times = || samples().map(|(calls, seconds)| seconds / *calls as f64);
+    let mut measured = Outcome {
         samples: samples().map(|(calls, seconds)| *calls as f64 * credit / seconds).collect(),
         operations: calls * row.credit(params) * row.operations_per_unit(),
         elapsed_s: reports.iter().map(|report| report.elapsed_s).fold(0.0, f64::max),
         threads: u32::try_from(reports.len()).unwrap_or(u32::MAX),
-        ..Measured::of(&row.facts(), rates.iter().sum())
+        ..row.facts().outcome(rates.iter().sum())
     };
-    reports.iter().for_each(|report| report.remarks.add_to(&mut measured));
-    measured
-}
-
-fn metrics(row: &Row, reports: &[Report], rates: &[f64]) -> BTreeMap<String, Metric> {
-    let times = || {
-        let samples = reports.iter().flat_map(|report| &report.samples);
-        samples.map(|(calls, seconds)| seconds / *calls as f64)
-    };
-    let calls: u64 = reports.iter().map(|report| report.calls).sum();
-    let time = |value| metric(value, "s", Better::Lower);
-    let rate = |value| metric(value, row.unit, Better::Higher);
-    let mut metrics = BTreeMap::from([
-        ("calls".to_owned(), metric(calls as f64, "calls", Better::Higher)),
-        ("call_min_s".to_owned(), time(times().fold(f64::INFINITY, f64::min))),
-        ("call_max_s".to_owned(), time(times().fold(0.0, f64::max))),
-    ]);
+    for (name, (value, unit)) in reports.iter().rev().flat_map(|report| &report.remarks.metrics) {
+        measured.higher(name, *value, unit);
+    }
+    measured.higher("calls", calls as f64, "calls");
+    measured.lower("call_min_s", times().fold(f64::INFINITY, f64::min), "s");
+    measured.lower("call_max_s", times().fold(0.0, f64::max), "s");
     if reports.len() > 1 {
         let slowest = rates.iter().copied().fold(f64::INFINITY, f64::min);
-        let fastest = rates.iter().copied().fold(0.0, f64::max);
-        metrics.insert("copy_min".to_owned(), rate(slowest));
-        metrics.insert("copy_max".to_owned(), rate(fastest));
+        measured.higher("copy_min", slowest, row.unit);
+        measured.higher("copy_max", rates.iter().copied().fold(0.0, f64::max), row.unit);
     }
-    if let Some(share) =
-        reports.iter().filter_map(|report| error_share(&report.samples)).reduce(f64::max)
-    {
-        let percent = metric(100.0 * share, "%", Better::Lower);
-        metrics.insert("call_standard_error".to_owned(), percent);
+    let shares = reports.iter().filter_map(|report| error_share(&report.samples));
+    if let Some(share) = shares.reduce(f64::max) {
+        measured.lower("call_standard_error", 100.0 * share, "%");
     }
-    for (name, (value, unit)) in reports.iter().flat_map(|report| &report.remarks.metrics) {
-        metrics.entry(name.clone()).or_insert(metric(*value, unit, Better::Higher));
-    }
-    metrics
+    reports.iter().for_each(|report| report.remarks.add_to(&mut measured));
+    measured
 }
 
 #[cfg(test)]

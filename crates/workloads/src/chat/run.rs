@@ -6,13 +6,11 @@ use super::{CONNECTIONS_MAX, Chat, PARAMS, Params, SEMAPHORE_MAX};
 use crate::role::{self, CHAT_CLIENT, CHAT_SERVER};
 use crate::semaphores::Claim;
 use crate::supervisor::{Launch, Supervisor, Task, TaskId};
-use crate::workload::{Facts, Measured, Ran, START_S, Workload, int, metric, needs, wrong};
+use crate::workload::{Facts, Ran, START_S, Telling, Workload, int, needs, wrong};
 use crate::{Error, answer, door};
 use coretwin_base::machine::limits::{Limit, Need};
-use coretwin_base::study::job::Job;
-use coretwin_base::study::reading::Better;
+use coretwin_base::study::job::{Job, Outcome};
 use serde::de::IgnoredAny;
-use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
@@ -119,35 +117,32 @@ impl Workload for Chat {
         if let Some(server) = server {
             // What one side sends the other receives.
             let held = (server.received, server.sent) == (config.sent(), config.received());
-            measured.checks.insert("totals_server".to_owned(), held);
+            measured.check("totals_server", held);
             measured.cpus_ran = measured.cpus_ran.union(&server.cpus_ran);
         }
         if let Some(left) = left {
-            measured.checks.insert("semaphores_removed".to_owned(), left == 0);
+            measured.check("semaphores_removed", left == 0);
         }
         Ok(measured)
     }
 }
 
-fn measure(chat: &Chat, params: &Params, config: &Config, client: &Totals) -> Measured {
+fn measure(chat: &Chat, params: &Params, config: &Config, client: &Totals) -> Outcome {
     let total = client.sent + client.received;
-    let count = |value: f64, unit| metric(value, unit, Better::Higher);
-    let metrics = [
-        ("messages_sent", count(client.sent as f64, "messages")),
-        ("messages_received", count(client.received as f64, "messages")),
-        ("sent_per_s", count(client.sent as f64 / client.elapsed_s, "messages/s")),
-        ("connections", count(f64::from(config.connections()), "connections")),
-        ("tasks", count(f64::from(chat.tasks(params)), "tasks")),
-    ];
-    let totals_hold = (client.sent, client.received) == (config.sent(), config.received());
-    Measured {
-        metrics: metrics.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
+    let mut measured = Outcome {
         operations: total,
         elapsed_s: client.elapsed_s,
         threads: chat.tasks(params),
-        checks: BTreeMap::from([("totals_client".to_owned(), totals_hold)]),
-        ..Measured::of(&chat.facts(), total as f64 / client.elapsed_s)
-    }
+        ..chat.facts().outcome(total as f64 / client.elapsed_s)
+    };
+    measured.higher("messages_sent", client.sent as f64, "messages");
+    measured.higher("messages_received", client.received as f64, "messages");
+    measured.higher("sent_per_s", client.sent as f64 / client.elapsed_s, "messages/s");
+    measured.higher("connections", f64::from(config.connections()), "connections");
+    measured.higher("tasks", f64::from(chat.tasks(params)), "tasks");
+    let held = (client.sent, client.received) == (config.sent(), config.received());
+    measured.check("totals_client", held);
+    measured
 }
 
 fn drive(

@@ -21,15 +21,14 @@ use crate::Error;
 use crate::error::signal_name;
 use crate::role::HOLD;
 use crate::supervisor::{Launch, Supervisor, Task, TaskId};
-use crate::workload::{Measured, metric};
+use crate::workload::{Ran, Telling, outcome};
 use coretwin_base::caps;
 use coretwin_base::machine::cpu_set::CpuSet;
 use coretwin_base::study::command::{CommandSpec, MetricSpec, ServerSpec};
-use coretwin_base::study::job::Job;
-use coretwin_base::study::reading::{Better, Metric};
+use coretwin_base::study::job::{Job, Outcome};
+use coretwin_base::study::reading::Better;
 use extract::Extractor;
 use rustix::process::Signal;
-use std::collections::BTreeMap;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
@@ -62,11 +61,7 @@ fn primary(spec: &CommandSpec) -> Option<(usize, &MetricSpec)> {
     spec.metrics.iter().enumerate().find(|(_, metric)| metric.primary)
 }
 
-pub(crate) fn run(
-    spec: &CommandSpec,
-    job: &Job,
-    supervisor: &mut Supervisor,
-) -> Result<Measured, Error> {
+pub(crate) fn run(spec: &CommandSpec, job: &Job, supervisor: &mut Supervisor) -> Ran {
     check(spec).map_err(Error::failed)?;
     supervisor.limit(spec.timeout_s);
     let mut reading = Reading { spec, job, supervisor };
@@ -93,7 +88,7 @@ struct Runs {
 }
 
 impl Reading<'_> {
-    fn prepare_and_measure(&mut self) -> Result<Measured, Error> {
+    fn prepare_and_measure(&mut self) -> Ran {
         if let Some(line) = &self.spec.prepare {
             self.shell("the preparation", line)?;
         }
@@ -106,37 +101,32 @@ impl Reading<'_> {
         Ok(self.measured(&runs))
     }
 
-    fn measured(&self, runs: &Runs) -> Measured {
+    fn measured(&self, runs: &Runs) -> Outcome {
         let (spec, copies) = (self.spec, self.job.copies.max(1));
         let repetitions = f64::from(runs.repetitions);
         let done = u64::from(runs.repetitions) * u64::from(copies);
         let means: Vec<f64> = runs.metrics.iter().map(|sum| sum / repetitions).collect();
         let wall_s = runs.elapsed_s / repetitions;
-        let value_read = primary(spec).and_then(|(index, _)| means.get(index).copied());
-        let usage = self.supervisor.usage;
-        let seconds = |value| metric(value, "s", Better::Lower);
-        let mut metrics = BTreeMap::from([
-            (check::WALL.to_owned(), seconds(wall_s)),
-            (check::USER.to_owned(), seconds(usage.user_s / done as f64)),
-            (check::SYSTEM.to_owned(), seconds(usage.system_s / done as f64)),
-        ]);
-        metrics.extend(spec.metrics.iter().zip(&means).map(|(metric, value)| {
-            let (unit, better) = (metric.unit.clone(), metric.better);
-            (metric.name.clone(), Metric { value: *value, unit, better })
-        }));
         let (unit, better) = value(spec, self.job.rate);
-        let value = match value_read {
+        let value = match primary(spec).and_then(|(index, _)| means.get(index).copied()) {
             Some(value) => value,
             None if self.job.rate => done as f64 / runs.elapsed_s,
             None => wall_s,
         };
-        Measured {
-            metrics,
+        let mut measured = Outcome {
             operations: done,
             elapsed_s: runs.elapsed_s,
             threads: self.job.threads,
-            ..Measured::new(value, unit, better)
+            ..outcome(value, &unit, better)
+        };
+        let usage = self.supervisor.usage;
+        measured.lower(check::WALL, wall_s, "s");
+        measured.lower(check::USER, usage.user_s / done as f64, "s");
+        measured.lower(check::SYSTEM, usage.system_s / done as f64, "s");
+        for (metric, mean) in spec.metrics.iter().zip(means) {
+            measured.metric(&metric.name, mean, &metric.unit, metric.better);
         }
+        measured
     }
 
     /// Repeats the command until it has run long enough, once at least.

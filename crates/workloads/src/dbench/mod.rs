@@ -23,7 +23,7 @@ pub(crate) mod run;
 
 use crate::scratch::{self, DIR, Scratch};
 use crate::workload::{
-    Facts, ParamSpec, Ran, START_S, Workload, decimal, int, needs, text, word, wrong,
+    Facts, ParamSpec, Ran, START_S, Telling, Workload, decimal, int, needs, text, word, wrong,
 };
 use crate::{Error, leftovers, supervisor::Supervisor};
 use client::Target;
@@ -214,7 +214,7 @@ impl Workload for Dbench {
         if scratch.is_in_memory() {
             let warning = "the files are in memory: no disk takes part, and sync, fsync and flush \
                            cost next to nothing; name a folder on a disk with dir= to measure one";
-            measured.notes.insert("warning".to_owned(), warning.to_owned());
+            measured.note("warning", warning);
         }
         scratch.end(&mut measured)?;
         Ok(measured)

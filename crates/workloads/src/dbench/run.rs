@@ -7,11 +7,11 @@ use super::replay::{Counted, Latencies, Phases};
 use crate::clock::monotonic_ns;
 use crate::role::{self, DBENCH_CLIENT};
 use crate::supervisor::{Launch, Supervisor, Task, TaskId};
-use crate::workload::{Measured, metric};
+use crate::workload::{Telling, outcome};
 use crate::{Error, answer, sys};
 use coretwin_base::machine::cpu_set::CpuSet;
-use coretwin_base::study::reading::{Better, Metric};
-use std::collections::BTreeMap;
+use coretwin_base::study::job::Outcome;
+use coretwin_base::study::reading::Better;
 
 const CLIENT: &str = "a client";
 /// The unit of both: 10^6 bytes in a second.
@@ -86,7 +86,7 @@ fn failed(supervisor: &Supervisor, ids: &[TaskId]) -> bool {
 
 /// Adds up. The value is all bytes over the time of all; beside it stands the sum of what each
 /// client reached in its own time.
-pub(crate) fn measure(load: &Load, phases: Phases, counted: &[Counted]) -> Measured {
+pub(crate) fn measure(load: &Load, phases: Phases, counted: &[Counted]) -> Outcome {
     let sum = |part: fn(&Counted) -> u64| counted.iter().map(part).sum::<u64>();
     let (read, written) = (sum(|one| one.read_bytes), sum(|one| one.written_bytes));
     let elapsed_s = match phases {
@@ -97,42 +97,31 @@ pub(crate) fn measure(load: &Load, phases: Phases, counted: &[Counted]) -> Measu
     let rate = |bytes: u64, seconds: f64| bytes as f64 / 1e6 / seconds;
     let rates = counted.iter().map(|one| rate(one.read_bytes + one.written_bytes, one.elapsed_s));
     let rates: Vec<f64> = rates.filter(|rate| rate.is_finite()).collect();
-    let higher = |value: f64, unit: &str| metric(value, unit, Better::Higher);
-    let mut metrics = BTreeMap::from([
-        ("client_rates_sum".to_owned(), higher(rates.iter().sum(), UNIT)),
-        (
-            "client_rate_min".to_owned(),
-            higher(rates.iter().copied().fold(f64::MAX, f64::min), UNIT),
-        ),
-        ("client_rate_max".to_owned(), higher(rates.iter().copied().fold(0.0, f64::max), UNIT)),
-        ("read_bytes".to_owned(), higher(read as f64, "bytes")),
-        ("written_bytes".to_owned(), higher(written as f64, "bytes")),
-        ("operations_per_s".to_owned(), {
-            higher(sum(|one| one.operations) as f64 / elapsed_s, "operations/s")
-        }),
-        ("passes".to_owned(), higher(sum(|one| one.passes) as f64, "passes")),
-    ]);
-    let mut latencies = Latencies::default();
-    counted.iter().for_each(|one| latencies.merge(&one.latencies));
-    metrics.extend(latency_metrics(&latencies));
-    let mut measured = Measured {
-        metrics,
-        notes: BTreeMap::from([
-            ("load".to_owned(), load.name.clone()),
-            ("latencies".to_owned(), {
-                "closed loop: a client sends no call before the last is answered".to_owned()
-            }),
-        ]),
+    let mut measured = Outcome {
         operations: sum(|one| one.operations),
         elapsed_s,
         threads: u32::try_from(counted.len()).unwrap_or(u32::MAX),
-        ..Measured::new(rate(read + written, elapsed_s), UNIT.to_owned(), Better::Higher)
+        ..outcome(rate(read + written, elapsed_s), UNIT, Better::Higher)
     };
+    measured.higher("client_rates_sum", rates.iter().sum(), UNIT);
+    measured.higher("client_rate_min", rates.iter().copied().fold(f64::MAX, f64::min), UNIT);
+    measured.higher("client_rate_max", rates.iter().copied().fold(0.0, f64::max), UNIT);
+    measured.higher("read_bytes", read as f64, "bytes");
+    measured.higher("written_bytes", written as f64, "bytes");
+    let operations_per_s = measured.operations as f64 / elapsed_s;
+    measured.higher("operations_per_s", operations_per_s, "operations/s");
+    measured.higher("passes", sum(|one| one.passes) as f64, "passes");
+    let mut latencies = Latencies::default();
+    counted.iter().for_each(|one| latencies.merge(&one.latencies));
+    tell_latencies(&latencies, &mut measured);
+    measured.note("load", &load.name);
+    let closed = "closed loop: a client sends no call before the last is answered";
+    measured.note("latencies", closed);
     for one in counted {
         measured.cpus_ran = measured.cpus_ran.union(&one.cpus_ran);
     }
     let right = counted.iter().all(|one| is_right(load, phases, one));
-    measured.checks.insert("totals".to_owned(), right);
+    measured.check("totals", right);
     measured
 }
 
@@ -154,24 +143,18 @@ fn is_right(load: &Load, phases: Phases, one: &Counted) -> bool {
 }
 
 /// The table of times: count, mean, median, tails and longest of each kind of call.
-fn latency_metrics(latencies: &Latencies) -> Vec<(String, Metric)> {
-    let mut metrics = Vec::new();
+fn tell_latencies(latencies: &Latencies, to: &mut Outcome) {
     for (kind, times) in KINDS.iter().zip(&latencies.0).filter(|(_, times)| times.count > 0) {
-        let mut add = |what: &str, value: f64, unit: &str, better| {
-            metrics.push((format!("{kind}_{what}"), metric(value, unit, better)));
-        };
-        add("count", times.count as f64, "calls", Better::Higher);
-        add("mean_us", times.mean_ns() / 1e3, "µs", Better::Lower);
-        add("max_us", times.max_ns as f64 / 1e3, "µs", Better::Lower);
-        for (what, share) in
-            [("p50_us", 0.5), ("p90_us", 0.9), ("p99_us", 0.99), ("p999_us", 0.999)]
-        {
-            if let Some(time) = times.quantile_ns(share) {
-                add(what, time / 1e3, "µs", Better::Lower);
+        to.higher(&format!("{kind}_count"), times.count as f64, "calls");
+        let shares = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p999", 0.999)];
+        let quantiles = shares.map(|(what, share)| (what, times.quantile_ns(share)));
+        let others = [("mean", Some(times.mean_ns())), ("max", Some(times.max_ns as f64))];
+        for (what, time) in others.into_iter().chain(quantiles) {
+            if let Some(ns) = time {
+                to.lower(&format!("{kind}_{what}_us"), ns / 1e3, "µs");
             }
         }
     }
-    metrics
 }
 
 #[cfg(test)]

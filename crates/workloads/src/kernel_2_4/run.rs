@@ -9,14 +9,13 @@ use crate::clock::monotonic_ns;
 use crate::observe::CpusSeen;
 use crate::role::{self, KERNEL_2_4};
 use crate::supervisor::{Launch, Supervisor};
-use crate::workload::{Facts, Measured, Ran, START_S, Workload, decimal, int, metric, needs};
+use crate::workload::{Facts, Ran, START_S, Telling, Workload, decimal, int, needs};
 use crate::{Context, Error, answer};
 use coretwin_base::machine::cpu_set::CpuSet;
 use coretwin_base::machine::limits::Need;
 use coretwin_base::machine::placement::Placement;
 use coretwin_base::parameters::Params;
-use coretwin_base::study::job::Job;
-use coretwin_base::study::reading::{Better, Metric};
+use coretwin_base::study::job::{Job, Outcome};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::hint::black_box;
@@ -258,82 +257,75 @@ impl Workload for Row {
         supervisor.wait(None, |supervisor| supervisor.has_ended(pair))?;
         let report: Report = answer::of(supervisor.task(pair), "the process of the tasks")?;
         let mut measured = measure(self, delay_us, &report);
-        let limits = self.kind.limits(job.placement).to_owned();
-        measured.notes.insert("placement".to_owned(), limits);
+        measured.note("placement", self.kind.limits(job.placement));
         Ok(measured)
     }
 }
 
-fn measure(row: &Row, delay_us: u32, report: &Report) -> Measured {
+fn measure(row: &Row, delay_us: u32, report: &Report) -> Outcome {
     let [first, second] = &report.together;
     let (rate, other) = (first.per_s(), second.per_s());
     let (facts, even) = (row.facts(), row.kind.is_even());
-    let mut metrics = match row.kind {
-        Kind::Spin { .. } => waiting(second, report.clock_ns),
-        Kind::Delay(_) => delays(second, f64::from(delay_us)),
-        _ => vec![
-            ("first_per_s", metric(rate, facts.unit, Better::Higher)),
-            ("second_per_s", metric(other, facts.unit, Better::Higher)),
-        ],
-    };
-    let alone = report.alone.per_s();
-    metrics.push(("alone_per_s", metric(alone, facts.unit, Better::Higher)));
-    metrics.push(("kept", metric(100.0 * rate / alone, "%", Better::Higher)));
-    Measured {
-        metrics: metrics.into_iter().map(|(name, metric)| (name.to_owned(), metric)).collect(),
+    let mut measured = Outcome {
         operations: first.operations + if even { second.operations } else { 0 },
         elapsed_s: first.elapsed_s.max(second.elapsed_s),
         threads: 2,
         cpus_ran: report.cpus_ran.clone(),
         checks: report.checks.clone(),
-        ..Measured::of(&facts, if even { rate + other } else { rate })
+        ..facts.outcome(if even { rate + other } else { rate })
+    };
+    match row.kind {
+        Kind::Spin { .. } => tell_waiting(second, report.clock_ns, &mut measured),
+        Kind::Delay(_) => tell_delays(second, f64::from(delay_us), &mut measured),
+        _ => {
+            measured.higher("first_per_s", rate, facts.unit);
+            measured.higher("second_per_s", other, facts.unit);
+        }
     }
+    let alone = report.alone.per_s();
+    measured.higher("alone_per_s", alone, facts.unit);
+    measured.higher("kept", 100.0 * rate / alone, "%");
+    measured
 }
 
 /// What a waiter saw. A hand-over is timed from a look at the clock before it to one after it, so
 /// about one look is within it.
-fn waiting(waiter: &Tally, clock_ns: f64) -> Vec<(&'static str, Metric)> {
-    let nanoseconds = |value| metric(value, "ns", Better::Lower);
-    let mut metrics = vec![
-        ("handovers", metric(waiter.times.count as f64, "hand-overs", Better::Higher)),
-        ("polls_per_s", metric(waiter.per_s(), "polls/s", Better::Lower)),
-        ("clock_ns", nanoseconds(clock_ns)),
-    ];
+fn tell_waiting(waiter: &Tally, clock_ns: f64, to: &mut Outcome) {
+    to.higher("handovers", waiter.times.count as f64, "hand-overs");
+    to.lower("polls_per_s", waiter.per_s(), "polls/s");
+    to.lower("clock_ns", clock_ns, "ns");
     if waiter.times.count > 0 {
-        metrics.push(("handover_max_ns", nanoseconds(waiter.times.max_ns as f64)));
+        to.lower("handover_max_ns", waiter.times.max_ns as f64, "ns");
     }
-    let quantiles = [("handover_p50_ns", 0.5), ("handover_p99_ns", 0.99)];
-    let given = quantiles.map(|(name, share)| (name, waiter.times.quantile_ns(share)));
-    metrics.extend(given.into_iter().filter_map(|(name, time)| Some((name, nanoseconds(time?)))));
-    metrics
+    for (name, share) in [("handover_p50_ns", 0.5), ("handover_p99_ns", 0.99)] {
+        if let Some(time) = waiter.times.quantile_ns(share) {
+            to.lower(name, time, "ns");
+        }
+    }
 }
 
 /// How exact the delays were: of those that were too long and of those that were too short, by how
 /// much; `early` is the share of the latter.
-fn delays(delayer: &Tally, asked_us: f64) -> Vec<(&'static str, Metric)> {
-    let microseconds = |value| metric(value, "µs", Better::Lower);
+fn tell_delays(delayer: &Tally, asked_us: f64, to: &mut Outcome) {
     let count = delayer.operations as f64;
-    let mut metrics = vec![
-        ("delays", metric(count, "delays", Better::Higher)),
-        ("delay_asked_us", microseconds(asked_us)),
-    ];
-    if delayer.operations > 0 {
-        let early = 100.0 * delayer.early.count as f64 / count;
-        metrics.push(("delay_mean_us", microseconds(delayer.delayed_ns as f64 / count / 1e3)));
-        metrics.push(("late_max_us", microseconds(delayer.times.max_ns as f64 / 1e3)));
-        metrics.push(("early", metric(early, "%", Better::Lower)));
-    }
     let (late, early) = (&delayer.times, &delayer.early);
+    to.higher("delays", count, "delays");
+    to.lower("delay_asked_us", asked_us, "µs");
+    if delayer.operations > 0 {
+        to.lower("delay_mean_us", delayer.delayed_ns as f64 / count / 1e3, "µs");
+        to.lower("late_max_us", late.max_ns as f64 / 1e3, "µs");
+        to.lower("early", 100.0 * early.count as f64 / count, "%");
+    }
     for (name, times, share) in [
         ("late_p50_us", late, 0.5),
         ("late_p99_us", late, 0.99),
         ("early_p50_us", early, 0.5),
         ("early_p99_us", early, 0.99),
     ] {
-        let time = times.quantile_ns(share);
-        metrics.extend(time.map(|time| (name, microseconds(time / 1e3))));
+        if let Some(time) = times.quantile_ns(share) {
+            to.lower(name, time / 1e3, "µs");
+        }
     }
-    metrics
 }
 
 #[cfg(test)]

@@ -19,14 +19,13 @@ pub use interpreted::interpreter;
 use crate::command::ending;
 use crate::role::{HOLD, SPINNER};
 use crate::supervisor::{Launch, Supervisor, Task, TaskId};
-use crate::workload::{Measured, metric};
+use crate::workload::{Ran, Telling, outcome};
 use crate::{Context, Error};
 use coretwin_base::account::cputime::{Beside, SpinnerKind, metric as names};
 use coretwin_base::study::command::CommandSpec;
-use coretwin_base::study::job::Job;
-use coretwin_base::study::reading::{Better, Metric};
+use coretwin_base::study::job::{Job, Outcome};
+use coretwin_base::study::reading::Better;
 use rustix::fs::{MemfdFlags, fstat, memfd_create};
-use std::collections::BTreeMap;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::{Duration, Instant};
 
@@ -50,11 +49,7 @@ pub(crate) fn value(beside: &Beside) -> (String, Better) {
     }
 }
 
-pub(crate) fn run(
-    beside: &Beside,
-    job: &Job,
-    supervisor: &mut Supervisor,
-) -> Result<Measured, Error> {
+pub(crate) fn run(beside: &Beside, job: &Job, supervisor: &mut Supervisor) -> Ran {
     let limit_s = beside.work.as_ref().map_or(job.timeout_s, |work| work.timeout_s);
     supervisor.limit(limit_s);
     let mut run = Run { beside, supervisor, spinners: Vec::new(), reached: Vec::new() };
@@ -257,43 +252,35 @@ impl Run<'_> {
         Ok(())
     }
 
-    fn measured(&self, took: Took, job: &Job) -> Measured {
-        let mut metrics: BTreeMap<String, Metric> = BTreeMap::new();
-        let seconds = |value| metric(value, "s", Better::Lower);
-        let (unit, better) = value(self.beside);
-        if self.beside.work.is_some() {
-            metrics.insert(names::WORK_USER.to_owned(), seconds(took.user_s));
-            metrics.insert(names::WORK_SYSTEM.to_owned(), seconds(took.system_s));
-        }
-        let count_unit = match self.beside.spinner.kind {
-            SpinnerKind::Command => LINES_PER_S,
-            _ => STEPS_PER_S,
-        };
-        let mut rates = Vec::new();
-        for (number, count) in (0..).zip(&self.reached) {
-            // A command that prints nothing does not count.
-            if self.beside.spinner.kind != SpinnerKind::Command || *count > 0 {
-                let rate = *count as f64 / took.counted_s;
-                rates.push(rate);
-                let rate = metric(rate, count_unit, Better::Higher);
-                metrics.insert(names::spinner_rate(number), rate);
-            }
-        }
-        let usage = self.supervisor.usage;
-        let spinners_s = usage.user_s + usage.system_s - took.user_s - took.system_s;
-        let share = metric(spinners_s, "s", Better::Lower);
-        metrics.insert(names::SPINNER_CPU.to_owned(), share);
-        let value = match self.beside.work {
+    fn measured(&self, took: Took, job: &Job) -> Outcome {
+        let counts_lines = self.beside.spinner.kind == SpinnerKind::Command;
+        let count_unit = if counts_lines { LINES_PER_S } else { STEPS_PER_S };
+        // A command that prints nothing does not count.
+        let counted = (0..).zip(&self.reached).filter(|(_, count)| !counts_lines || **count > 0);
+        let rates: Vec<(u32, f64)> =
+            counted.map(|(number, count)| (number, *count as f64 / took.counted_s)).collect();
+        let value_of = match self.beside.work {
             Some(_) => took.elapsed_s,
-            None => rates.iter().sum(),
+            None => rates.iter().map(|(_, rate)| rate).sum(),
         };
-        Measured {
-            metrics,
+        let (unit, better) = value(self.beside);
+        let mut measured = Outcome {
             operations: u64::from(self.beside.repeat.max(1)),
             elapsed_s: took.elapsed_s,
             threads: job.threads,
-            ..Measured::new(value, unit, better)
+            ..outcome(value_of, &unit, better)
+        };
+        if self.beside.work.is_some() {
+            measured.lower(names::WORK_USER, took.user_s, "s");
+            measured.lower(names::WORK_SYSTEM, took.system_s, "s");
         }
+        for (number, rate) in rates {
+            measured.higher(&names::spinner_rate(number), rate, count_unit);
+        }
+        let usage = self.supervisor.usage;
+        let spinners_s = usage.user_s + usage.system_s - took.user_s - took.system_s;
+        measured.lower(names::SPINNER_CPU, spinners_s, "s");
+        measured
     }
 }
 

@@ -20,14 +20,13 @@ use crate::door::{self, Handle};
 use crate::role::{self, TBENCH_SERVER};
 use crate::supervisor::{Launch, Supervisor, Task, TaskId};
 use crate::workload::{
-    Facts, OWN_SERVER, ParamSpec, Ran, Workload, int, metric, needs, server_elsewhere, text, word,
+    Facts, OWN_SERVER, ParamSpec, Ran, Telling, Workload, int, needs, server_elsewhere, text, word,
 };
 use crate::{Error, answer};
 use connection::Service;
 use coretwin_base::machine::limits::{Limit, Need};
 use coretwin_base::parameters::Params;
 use coretwin_base::study::job::Job;
-use coretwin_base::study::reading::Better;
 use protocol::Traffic;
 use server::{Ended, Settings};
 use std::net::SocketAddr;
@@ -188,11 +187,11 @@ impl Workload for Tbench {
             ("requests_bytes", sent.requests_bytes, "bytes"),
             ("replies_bytes", sent.replies_bytes, "bytes"),
         ] {
-            measured.metrics.insert(name.to_owned(), metric(value as f64, unit, Better::Higher));
+            measured.higher(name, value as f64, unit);
         }
         if let Some(server) = server {
             let served = last_words(supervisor, server, count as usize)?;
-            measured.checks.insert("totals_server".to_owned(), served == sent);
+            measured.check("totals_server", served == sent);
         }
         Ok(measured)
     }

@@ -9,15 +9,13 @@ use crate::lmbench::{more, table_1};
 use crate::observe::CpusSeen;
 use crate::role::LMBENCH;
 use crate::supervisor::Supervisor;
-use crate::workload::{Facts, Measured, Ran, Workload, decimal, int, metric, needs};
+use crate::workload::{Facts, Ran, Telling, Workload, decimal, int, needs};
 use crate::{Error, copies};
 use coretwin_base::machine::limits::{Limit, Need};
 use coretwin_base::parameters::Params;
-use coretwin_base::study::job::Job;
+use coretwin_base::study::job::{Job, Outcome};
 use coretwin_base::study::plan::CopyRule;
-use coretwin_base::study::reading::{Better, Metric};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -131,74 +129,56 @@ impl Workload for Row {
     }
 }
 
-fn measure(row: &Row, tasks: u32, reports: &[Report]) -> Result<Measured, Error> {
-    let value = |operation_s, report: &Report| (row.measure.value)(operation_s, report.amount);
-    let values = |report| {
-        let report: &Report = report;
-        report.samples.iter().map(move |sample| value(sample.operation_s(), report))
-    };
-    let samples: Vec<f64> = reports.iter().flat_map(values).collect();
-    let median = Median::of(&samples).ok_or_else(|| Error::failed("the row took no sample"))?;
-    let elapsed = |report: &Report| report.samples.iter().map(|s| s.elapsed_s).sum::<f64>();
-    let mut measured = Measured {
-        metrics: metrics(row, reports, &samples, median),
-        samples,
-        operations: reports.iter().flat_map(|r| &r.samples).map(|sample| sample.operations).sum(),
-        elapsed_s: reports.iter().map(elapsed).fold(0.0, f64::max),
-        threads: tasks * reports.len() as u32,
-        ..Measured::of(&row.facts(), median.value)
-    };
-    reports.iter().for_each(|report| report.remarks.add_to(&mut measured));
-    Ok(measured)
-}
-
-fn metrics(
-    row: &Row,
-    reports: &[Report],
-    samples: &[f64],
-    median: Median,
-) -> BTreeMap<String, Metric> {
-    let own = |value: f64| metric(value, row.measure.unit, row.measure.better);
-    let lower = |value: f64, unit: &str| metric(value, unit, Better::Lower);
-    let largest = |part: fn(&Report) -> f64| reports.iter().map(part).fold(0.0, f64::max);
-    let lengths: Vec<f64> =
-        reports.iter().flat_map(|r| &r.samples).map(|sample| sample.elapsed_s).collect();
-    let length = Median::of(&lengths).map_or(0.0, |median| median.value);
-    let mut metrics = BTreeMap::from([
-        ("median_low".to_owned(), own(median.low)),
-        ("median_high".to_owned(), own(median.high)),
-        ("median_confidence".to_owned(), metric(100.0 * median.confidence, "%", Better::Higher)),
-        ("sample_min".to_owned(), own(samples.iter().copied().fold(f64::INFINITY, f64::min))),
-        ("sample_max".to_owned(), own(samples.iter().copied().fold(f64::NEG_INFINITY, f64::max))),
-        ("sample_s".to_owned(), metric(length, "s", Better::Higher)),
-        ("operations_with_warm_up".to_owned(), {
-            let all: u64 = reports.iter().map(|report| report.all).sum();
-            metric(all as f64, "operations", Better::Higher)
-        }),
-        ("clock_overhead_ns".to_owned(), lower(largest(|r| r.overheads.clock_s * 1e9), "ns")),
-        ("loop_overhead_ns".to_owned(), lower(largest(|r| r.overheads.turn_s * 1e9), "ns")),
-    ]);
-    let both = |part: fn(&Sample) -> Option<f64>| -> Vec<f64> {
-        let of = |report: &Report| {
-            let amount = report.amount;
-            let times = report.samples.iter().filter_map(part);
-            times.map(|seconds| seconds * 1e6 / amount).collect::<Vec<_>>()
+fn measure(row: &Row, tasks: u32, reports: &[Report]) -> Ran {
+    let of_all = |part: &dyn Fn(&Report, &Sample) -> Option<f64>| -> Vec<f64> {
+        let of = |report: &Report| -> Vec<f64> {
+            report.samples.iter().filter_map(|sample| part(report, sample)).collect()
         };
         reports.iter().flat_map(of).collect()
     };
-    let (whole, minus) = (both(|sample| Some(sample.whole_s)), both(|sample| sample.minus_s));
+    let value = |report: &Report, sample: &Sample| {
+        Some((row.measure.value)(sample.operation_s(), report.amount))
+    };
+    let samples = of_all(&value);
+    let median = Median::of(&samples).ok_or_else(|| Error::failed("the row took no sample"))?;
+    let elapsed = |report: &Report| report.samples.iter().map(|s| s.elapsed_s).sum::<f64>();
+    let mut measured = Outcome {
+        operations: reports.iter().flat_map(|r| &r.samples).map(|sample| sample.operations).sum(),
+        elapsed_s: reports.iter().map(elapsed).fold(0.0, f64::max),
+        threads: tasks * reports.len() as u32,
+        ..row.facts().outcome(median.value)
+    };
+    for (name, value) in [
+        ("median_low", median.low),
+        ("median_high", median.high),
+        ("sample_min", samples.iter().copied().fold(f64::INFINITY, f64::min)),
+        ("sample_max", samples.iter().copied().fold(f64::NEG_INFINITY, f64::max)),
+    ] {
+        measured.metric(name, value, row.measure.unit, row.measure.better);
+    }
+    measured.higher("median_confidence", 100.0 * median.confidence, "%");
+    let length = Median::of(&of_all(&|_, sample| Some(sample.elapsed_s)));
+    measured.higher("sample_s", length.map_or(0.0, |median| median.value), "s");
+    let all: u64 = reports.iter().map(|report| report.all).sum();
+    measured.higher("operations_with_warm_up", all as f64, "operations");
+    let largest = |part: fn(&Report) -> f64| reports.iter().map(part).fold(0.0, f64::max);
+    measured.lower("clock_overhead_ns", largest(|r| r.overheads.clock_s * 1e9), "ns");
+    measured.lower("loop_overhead_ns", largest(|r| r.overheads.turn_s * 1e9), "ns");
+    let whole = of_all(&|report, sample| Some(sample.whole_s * 1e6 / report.amount));
+    let minus = of_all(&|report, sample| Some(sample.minus_s? * 1e6 / report.amount));
     if let (Some(whole), Some(minus)) = (Median::of(&whole), Median::of(&minus)) {
-        metrics.insert("whole_us".to_owned(), lower(whole.value, "µs"));
-        metrics.insert("subtracted_us".to_owned(), lower(minus.value, "µs"));
+        measured.lower("whole_us", whole.value, "µs");
+        measured.lower("subtracted_us", minus.value, "µs");
         let all: u64 = reports.iter().filter_map(|report| report.minus_all).sum();
-        let all = metric(all as f64, "operations", Better::Higher);
-        metrics.insert("subtracted_operations_with_warm_up".to_owned(), all);
+        measured.higher("subtracted_operations_with_warm_up", all as f64, "operations");
     }
     for (name, (value, unit)) in reports.iter().flat_map(|report| &report.remarks.metrics) {
-        let largest = metrics.entry(name.clone()).or_insert(lower(*value, unit));
-        largest.value = largest.value.max(*value);
+        let so_far = measured.metrics.get(name).map_or(*value, |metric| metric.value);
+        measured.lower(name, so_far.max(*value), unit);
     }
-    metrics
+    measured.samples = samples;
+    reports.iter().for_each(|report| report.remarks.add_to(&mut measured));
+    Ok(measured)
 }
 
 /// The share of intervals that shall hold the median.
