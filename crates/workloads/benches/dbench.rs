@@ -20,7 +20,7 @@
 mod support;
 
 use coretwin_base::machine::placement::Placement;
-use coretwin_workloads::dbench::load::source;
+use coretwin_workloads::dbench::load;
 use std::path::Path;
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
@@ -42,7 +42,7 @@ fn compare(options: &Options) -> Result<(), Trouble> {
     let mut load = option("load", "/usr/share/dbench/client.txt");
     if !load.starts_with('/') {
         let path = place.path().join("load.txt");
-        let text = source::find(&load, 1)?.to_text().ok_or("Debian's cannot read this load")?;
+        let text = load::find(&load, 1)?.to_text().ok_or("Debian's cannot read this load")?;
         std::fs::write(&path, text)?;
         load = path.to_string_lossy().into_owned();
     }

@@ -12,7 +12,7 @@
 mod support;
 
 use coretwin_base::machine::placement::Placement;
-use coretwin_workloads::lmbench::table_1::ALL;
+use coretwin_workloads::lmbench::rows::TABLE_1;
 use coretwin_workloads::workload::Workload;
 use std::process::ExitCode;
 use support::{Options, Trouble, deviation, mean};
@@ -64,7 +64,7 @@ fn measure(options: &Options) -> Result<(), Trouble> {
 
 fn lines(options: &Options, cpu: u32) -> Result<Vec<Line>, Trouble> {
     let mut lines = Vec::new();
-    for row in ALL {
+    for row in TABLE_1 {
         let row: &'static str = row.name();
         if !options.wants("rows", row.trim_start_matches("lmbench/")) {
             continue;

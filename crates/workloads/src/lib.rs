@@ -19,7 +19,6 @@
 pub mod aim9;
 mod answer;
 pub mod chat;
-mod clock;
 pub mod command;
 pub mod contention;
 mod copies;

@@ -127,13 +127,13 @@ fn names<W: Workload>(rows: &[W]) -> Vec<String> {
 }
 
 const LMBENCH: Part = Part {
-    rows: Rows::Listed(|| names(lmbench::table_1::ALL)),
+    rows: Rows::Listed(|| names(lmbench::rows::TABLE_1)),
     usual: &[],
     quick: &[("sample", "0.2"), ("samples", "5")],
     article: &[],
 };
 
-const LMBENCH_MORE: Part = Part { rows: Rows::Listed(lmbench::more::typed), ..LMBENCH };
+const LMBENCH_MORE: Part = Part { rows: Rows::Listed(lmbench::rows::typed), ..LMBENCH };
 
 const KERNEL_2_4: Part = Part {
     rows: Rows::Listed(|| names(kernel_2_4::ALL)),

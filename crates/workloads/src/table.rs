@@ -14,8 +14,8 @@ pub static ALL: LazyLock<Vec<&dyn Workload>> = LazyLock::new(|| {
     all.extend(of(chat::ALL));
     all.extend(of(dbench::ALL));
     all.extend(of(kernel_2_4::ALL));
-    all.extend(of(lmbench::table_1::ALL));
-    lmbench::more::ALL.iter().for_each(|group| all.extend(of(group.rows)));
+    all.extend(of(lmbench::rows::TABLE_1));
+    lmbench::rows::MORE.iter().for_each(|group| all.extend(of(group.rows)));
     all.extend(of(tbench::ALL));
     all.sort_by_key(|workload| workload.name());
     all

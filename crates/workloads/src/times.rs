@@ -1,7 +1,10 @@
 //! How long things took that happen often: a table small enough to stay in a cache, with quantiles.
 //!
 //! Times fall into buckets of a sixteenth of a power of two, so a quantile is right to 3 %.
+//!
+//! And the monotonic clock, which all processes of a machine share.
 
+use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 
 /// Buckets of each power of two.
@@ -106,10 +109,15 @@ fn middle(index: usize) -> f64 {
     (STEPS as f64 + step as f64 + 0.5) * width
 }
 
+/// The monotonic clock, in nanoseconds.
+pub(crate) fn monotonic_ns() -> u64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    now.tv_sec.cast_unsigned() * 1_000_000_000 + now.tv_nsec.cast_unsigned()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-
     #[test]
     fn a_time_falls_into_the_bucket_around_it() {
         for time in (0..70_000).chain([1 << 20, (1 << 30) + 12_345, 987_654_321]) {
@@ -141,5 +149,12 @@ mod tests {
         let mut both = first.clone();
         both.merge(&first);
         assert_eq!((both.count, both.sum_ns, both.max_ns), (2000, 2 * first.sum_ns, 998_001));
+    }
+
+    #[test]
+    fn a_second_has_a_thousand_million_nanoseconds() {
+        let seconds = || clock_gettime(ClockId::Monotonic).tv_sec.cast_unsigned();
+        let (before, now, after) = (seconds(), monotonic_ns() / 1_000_000_000, seconds());
+        assert!((before..=after).contains(&now), "{before} {now} {after}");
     }
 }

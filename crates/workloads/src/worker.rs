@@ -57,14 +57,14 @@ fn run_role(name: &str, args: &[String]) -> ExitCode {
         role::HOLD => role::hold(entered, args),
         role::AIM9 => aim9::run::main(entered, args),
         role::LMBENCH => lmbench::harness::run::main(entered, args),
-        role::DBENCH_CLIENT => dbench::client::main(entered, args),
+        role::DBENCH_CLIENT => dbench::run::main(entered, args),
         role::TBENCH_SERVER => tbench::server::main(entered, args),
         role::TBENCH_CONNECTION => tbench::server::connection_main(entered),
         role::KERNEL_2_4 => kernel_2_4::run::main(entered, args),
         role::SPINNER => spinner::native::main(entered, args),
         role::CHAT_SERVER => chat::server::main(entered, args),
         role::CHAT_CLIENT => chat::client::main(entered, args),
-        role::CONTENTION => contention::crew::main(entered, args),
+        role::CONTENTION => contention::main(entered, args),
         _ => ExitCode::from(2),
     }
 }

@@ -308,10 +308,10 @@ pub(super) const FAULTS: &[Fault] = &[
         suite: KERNEL, test: "fair::cpu_time_goes_by_weight",
     },
     Fault {
-        name: "clock-without-seconds", file: "crates/workloads/src/clock.rs",
+        name: "clock-without-seconds", file: "crates/workloads/src/times.rs",
         find: "now.tv_sec.cast_unsigned() * 1_000_000_000",
         put: "now.tv_sec.cast_unsigned() * 1_000_000",
-        suite: WORKLOADS, test: "clock::tests::a_second_has_a_thousand_million_nanoseconds",
+        suite: WORKLOADS, test: "times::tests::a_second_has_a_thousand_million_nanoseconds",
     },
     Fault {
         name: "percentile-one-too-low", file: "crates/workloads/src/times.rs",
@@ -362,7 +362,7 @@ pub(super) const FAULTS: &[Fault] = &[
         suite: CHAT, test: "totals_are_those_of_the_protocol_in_every_variant",
     },
     Fault {
-        name: "chat-hears-one-client", file: "crates/workloads/src/chat/lobby.rs",
+        name: "chat-hears-one-client", file: "crates/workloads/src/chat/serve.rs",
         find: "self.waiting.iter_mut().enumerate().find_map",
         put: "self.waiting.iter_mut().enumerate().take(1).find_map",
         suite: CHAT, test: "a_thousand_silent_clients_hold_up_nobody",

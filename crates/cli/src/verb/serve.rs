@@ -8,7 +8,7 @@ use coretwin_lab::launcher::worker_path;
 use coretwin_workloads::chat::serve::{ChatOptions, Variant, serve_chat};
 use coretwin_workloads::serve::ServeEvent;
 use coretwin_workloads::tbench::protocol;
-use coretwin_workloads::tbench::serve::{TbenchOptions, serve_tbench};
+use coretwin_workloads::tbench::server::{TbenchOptions, serve_tbench};
 use serde_json::json;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;

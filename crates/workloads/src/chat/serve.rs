@@ -4,9 +4,11 @@
 //! It serves one client after the other until it is told to stop. By default it listens on
 //! loopback only: the protocol has no authentication and starts thousands of threads for any client
 //! that connects, and a study measures one machine, not the network between two.
+//!
+//! In the lobby clients wait until they have said what they want. A silent client delays no other: all are
+//! polled at once, and if there are too many the oldest are dropped.
 
-use super::lobby::{Left, Lobby};
-use super::protocol::{Config, Totals, Waiting, keys};
+use super::protocol::{Config, Totals, WISHES, Waiting, keys};
 use super::server::{Session, serve, wishes_of};
 use super::{CONNECTIONS_MAX, SEMAPHORE_MAX};
 use crate::answer::Failure;
@@ -14,8 +16,11 @@ use crate::door::Door;
 use crate::semaphores::Claim;
 use crate::serve::ServeEvent;
 use crate::{Error, socket, sys};
-use rustix::event::{Timespec, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::net::RecvFlags;
 use rustix::net::sockopt::set_socket_reuseaddr;
+use std::io::{self, ErrorKind};
 use std::net::{IpAddr, Ipv4Addr, Shutdown, SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -221,7 +226,86 @@ impl Watch {
 fn wait_for_any(door: &Door, lobby: &Lobby) -> Result<(), Error> {
     let brief = Timespec { tv_sec: 0, tv_nsec: i64::from(LOOK.subsec_nanos()) };
     match poll(&mut door.fds().chain(lobby.fds()).collect::<Vec<_>>(), Some(&brief)) {
-        Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+        Ok(_) | Err(Errno::INTR) => Ok(()),
         Err(error) => Err(Error::system("cannot wait for a client", error)),
+    }
+}
+
+const PLACES: usize = 256;
+
+struct Waiter {
+    stream: TcpStream,
+    from: Option<IpAddr>,
+    since: Instant,
+    said: Vec<u8>,
+}
+
+/// Clients that have not said what they want, the oldest first.
+#[derive(Default)]
+struct Lobby {
+    waiting: Vec<Waiter>,
+}
+
+enum Left {
+    /// It wants this. It does not wait for an answer: the silent ones from its address that came later
+    /// are, as far as anybody can tell, its users.
+    Wants(TcpStream, [u8; WISHES], Vec<TcpStream>),
+    Gone(&'static str),
+}
+
+impl Lobby {
+    fn fds(&self) -> impl Iterator<Item = PollFd<'_>> {
+        self.waiting.iter().map(|one| PollFd::new(&one.stream, PollFlags::IN))
+    }
+
+    /// Lets in the next client at the door; returns whether there was one.
+    fn let_in(&mut self, door: &mut Door) -> io::Result<bool> {
+        let Some(stream) = door.next()? else { return Ok(false) };
+        if self.waiting.len() == PLACES {
+            self.waiting.remove(self.most_dispensable());
+        }
+        let from = stream.peer_addr().ok().map(|peer| peer.ip());
+        self.waiting.push(Waiter { stream, from, since: Instant::now(), said: Vec::new() });
+        Ok(true)
+    }
+
+    /// The one from the address with the most clients here that came first.
+    fn most_dispensable(&self) -> usize {
+        let from = |address| self.waiting.iter().filter(|one| one.from == address).count();
+        let most = self.waiting.iter().map(|one| from(one.from)).max();
+        self.waiting.iter().position(|one| Some(from(one.from)) == most).unwrap_or(0)
+    }
+
+    /// The next client that has said what it wants, has closed, or has been silent for too long.
+    fn next(&mut self, patience: Duration) -> Option<Left> {
+        let (index, left) = self.waiting.iter_mut().enumerate().find_map(|(index, one)| {
+            let gone = match one.hear() {
+                Ok(true) => return Some((index, None)),
+                Ok(false) => (one.since.elapsed() > patience).then_some("a client said nothing"),
+                Err(_) => Some("the client did not say how many rooms it wants"),
+            };
+            Some((index, Some(gone?)))
+        })?;
+        let Waiter { stream, said, from, .. } = self.waiting.remove(index);
+        let Ok(said) = said.try_into() else { return left.map(Left::Gone) };
+        let is_user = |one: &mut Waiter| one.from == from && one.said.is_empty();
+        let users = self.waiting.extract_if(index.., is_user).map(|one| one.stream);
+        Some(Left::Wants(stream, said, users.collect()))
+    }
+}
+
+impl Waiter {
+    fn hear(&mut self) -> io::Result<bool> {
+        let mut more = [0; WISHES];
+        let wanted = WISHES - self.said.len();
+        match rustix::net::recv(&self.stream, &mut more[..wanted], RecvFlags::DONTWAIT) {
+            Ok((_, 0)) => Err(ErrorKind::UnexpectedEof.into()),
+            Ok((_, count)) => {
+                self.said.extend_from_slice(&more[..count]);
+                Ok(self.said.len() == WISHES)
+            }
+            Err(Errno::AGAIN | Errno::INTR) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
     }
 }

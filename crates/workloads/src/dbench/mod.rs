@@ -2,8 +2,8 @@
 //! article's Table 5.
 //!
 //! `load` is what a client does; `replay` is a client's loop and clock, `files` what a call does to
-//! files; `client` is the process of a client, `run` the worker's side, which starts all clients and
-//! adds up. tbench shares all but the files.
+//! files; `run` is the process of a client, and the worker's side, which starts all clients and adds
+//! up. tbench shares all but the files.
 //!
 //! How it differs from the original, and why:
 //! * the load is read before the clock starts; the original reads and splits its text within it;
@@ -15,7 +15,6 @@
 //! * files are in a folder that is made for the run and removed, so that nothing is left of a run
 //!   that was ended, and nothing of others is touched.
 
-pub(crate) mod client;
 mod files;
 pub mod load;
 pub(crate) mod replay;
@@ -26,14 +25,14 @@ use crate::workload::{
     Facts, ParamSpec, Ran, START_S, Telling, Workload, decimal, int, needs, text, word, wrong,
 };
 use crate::{Error, leftovers, supervisor::Supervisor};
-use client::Target;
 use coretwin_base::machine::limits::{Limit, Need};
 use coretwin_base::parameters::Params;
 use coretwin_base::study::job::Job;
 use files::Manner;
-use load::{Load, source};
+use load::Load;
 use replay::Phases;
 use run::Clients;
+use run::Target;
 
 pub static ALL: &[Dbench] = &[Dbench];
 
@@ -97,13 +96,13 @@ pub struct Dbench;
 pub(crate) fn check_common(workload: &'static str, params: &Params) -> Result<(), Error> {
     word(workload, params, MODE.name, &[CLASSIC, TIMED])?;
     let file = text(params, LOADFILE.name);
-    let why = if source::is_own(&file) {
+    let why = if load::is_own(&file) {
         return Ok(());
     } else if !file.starts_with('/') {
         "it is netbench-2002, netbench, or a whole path, beginning with '/'".to_owned()
     } else {
         // Said before anything runs, and not by every run of the study.
-        match source::find(&file, 0) {
+        match load::find(&file, 0) {
             Ok(_) => return Ok(()),
             Err(Error::System { cause, .. }) => format!("cannot read the load file: {cause}"),
             Err(error) => format!("the load file cannot be used: {error}"),
@@ -115,7 +114,7 @@ pub(crate) fn check_common(workload: &'static str, params: &Params) -> Result<()
 pub(crate) fn load_of(params: &Params) -> Result<(Load, u64), Error> {
     let seed = params.get(SEED.name).and_then(|seed| seed.as_int()).unwrap_or(0);
     let seed = seed.cast_unsigned();
-    Ok((source::find(&text(params, LOADFILE.name), seed)?, seed))
+    Ok((load::find(&text(params, LOADFILE.name), seed)?, seed))
 }
 
 pub(crate) fn phases_of(params: &Params) -> Phases {

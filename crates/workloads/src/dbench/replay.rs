@@ -5,10 +5,10 @@
 
 use super::load::{Expect, KINDS, Load, Operation};
 use crate::Error;
-use crate::clock::monotonic_ns;
 use crate::observe::CpusSeen;
 use crate::tbench::protocol::Traffic;
 use crate::times::Times;
+use crate::times::monotonic_ns;
 use coretwin_base::machine::cpu_set::CpuSet;
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};

@@ -1,17 +1,21 @@
-//! The worker's side of dbench and tbench: a process for every client, all released together; what
-//! they counted added up.
+//! The process of one client, of dbench and of tbench, which reads its load, gets ready, waits for its release
+//! together with all others, replays, and reports; and the worker's side: a process for every client, all
+//! released together; what they counted added up.
 
-use super::client::{Orders, Target};
-use super::load::{KINDS, Load};
-use super::replay::{Counted, Latencies, Phases};
-use crate::clock::monotonic_ns;
+use super::files::{Files, Manner};
+use super::load::{self, KINDS, Load};
+use super::replay::{Backend, Counted, Latencies, Phases, replay};
 use crate::role::{self, DBENCH_CLIENT};
 use crate::supervisor::{Launch, Supervisor, Task, TaskId};
+use crate::tbench::connection::{Connection, Service};
+use crate::times::monotonic_ns;
 use crate::workload::{Telling, outcome};
 use crate::{Error, answer, sys};
 use coretwin_base::machine::cpu_set::CpuSet;
 use coretwin_base::study::job::Outcome;
 use coretwin_base::study::reading::Better;
+use serde::{Deserialize, Serialize};
+use std::process::ExitCode;
 
 const CLIENT: &str = "a client";
 /// The unit of both: 10^6 bytes in a second.
@@ -157,14 +161,49 @@ fn tell_latencies(latencies: &Latencies, to: &mut Outcome) {
     }
 }
 
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Orders {
+    pub(crate) load: String,
+    pub(crate) seed: u64,
+    pub(crate) client: u32,
+    pub(crate) phases: Phases,
+    pub(crate) target: Target,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Target {
+    /// Files below the folder the client is started in.
+    Files(Manner),
+    Service(Service),
+}
+
+pub(crate) fn main(entered: Result<(), Error>, args: &[String]) -> ExitCode {
+    answer::say(&entered.and_then(|()| run(args)))
+}
+
+fn run(args: &[String]) -> Result<Counted, Error> {
+    let orders: Orders = role::orders(args, "a client")?;
+    let load = load::find(&orders.load, orders.seed)?;
+    let mut backend: Box<dyn Backend> = match &orders.target {
+        Target::Files(manner) => Box::new(Files::new(&load, orders.client, *manner)?),
+        Target::Service(service) => Box::new(Connection::new(&load, orders.client, service)?),
+    };
+    let mut gate = role::gate()?;
+    let word = role::wait_for_release(&mut gate)?;
+    let start_ns = word.try_into().map(u64::from_le_bytes);
+    let start_ns = start_ns.map_err(|_| Error::failed("a client was not told when it began"))?;
+    replay(&load, backend.as_mut(), orders.phases, start_ns)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dbench::load::source;
+    use crate::dbench::load;
 
     #[test]
     fn a_client_that_lost_bytes_or_calls_is_not_right() {
-        let load = source::find("netbench", 1).expect("a load");
+        let load = load::find("netbench", 1).expect("a load");
         let timed = Phases::Timed { warm_up_s: 0.0, seconds: 1.0 };
         // Two passes and a part of the third.
         let calls = load.operations.len() as u64 * 5 / 2;

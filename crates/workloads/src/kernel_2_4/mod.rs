@@ -106,7 +106,7 @@ trait Pair: Sync {
     /// What the second task prepares before the first phase, while the first sleeps.
     fn prepare(&self) {}
 
-    /// One of the two tasks, 0 or 1, until the clock says so (see [`crate::clock`]), but something at
+    /// One of the two tasks, 0 or 1, until the clock says so (see [`crate::times`]), but something at
     /// least: on a busy machine the time may be over when a task first runs.
     fn run(&self, task: usize, until_ns: u64) -> Tally;
 

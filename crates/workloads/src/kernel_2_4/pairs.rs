@@ -11,7 +11,7 @@
 //! turn of work leaves what it found, and one wrong step shows for ever.
 
 use super::{Delay, Pair, Tally};
-use crate::clock::monotonic_ns;
+use crate::times::monotonic_ns;
 use std::hint::{black_box, spin_loop};
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::*};
 use std::time::Duration;

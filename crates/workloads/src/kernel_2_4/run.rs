@@ -5,10 +5,10 @@
 //! against the same machine at the same time.
 
 use super::{ALL, DELAY_US, Kind, Pair, Row, SECONDS, Tally, pairs};
-use crate::clock::monotonic_ns;
 use crate::observe::CpusSeen;
 use crate::role::{self, KERNEL_2_4};
 use crate::supervisor::{Launch, Supervisor};
+use crate::times::monotonic_ns;
 use crate::workload::{Facts, Ran, START_S, Telling, Workload, decimal, int, needs};
 use crate::{Context, Error, answer};
 use coretwin_base::machine::cpu_set::CpuSet;

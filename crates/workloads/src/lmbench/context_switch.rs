@@ -6,7 +6,7 @@
 //! holds the switch and the wake-up, and what they lose: a footprint that no cache keeps for the
 //! next time costs more than the switch itself.
 
-use super::harness::peer::Peer;
+use super::harness::Peer;
 use super::harness::{Bench, Body, Place, checked};
 use super::native::memory::{Memory, read};
 use crate::workload::int;

@@ -9,7 +9,7 @@
 //!
 //! TCP sends at once (`TCP_NODELAY`): one message is under way at a time, or whole blocks are.
 
-use super::harness::peer::Peer;
+use super::harness::Peer;
 use super::harness::{Bench, Body, Place, checked};
 use crate::copies::Remarks;
 use crate::socket;

@@ -3,7 +3,7 @@
 //! fast it moves, messages over loopback, files made and removed, and the clock (`lmbench-more`).
 //!
 //! `harness` measures: it repeats an operation for a fixed time, many times over, takes off what
-//! clock and loop cost, and keeps every sample. `table_1` and `more` list the rows; each group of rows
+//! clock and loop cost, and keeps every sample. `rows` lists the rows; each group of rows
 //! has a file of its own. `native` is what safe Rust cannot say.
 //!
 //! How it differs from the original, and why:
@@ -38,10 +38,9 @@ mod files;
 pub(crate) mod harness;
 mod loopback;
 mod memory;
-pub mod more;
 mod native;
 mod processes;
+pub mod rows;
 mod system_calls;
-pub mod table_1;
 
 pub use harness::Row;

@@ -7,7 +7,7 @@
 //! memory, or turns `fstat` into another call, as glibc 2.33 to 2.38 do. Only `clock` asks as programs
 //! do, where the kernel has put the way to do so into the program's own memory (vdso(7)).
 
-use super::harness::peer::Peer;
+use super::harness::Peer;
 use super::harness::{Bench, Body, Place, each, repeated};
 use super::native::system::{Descriptors, caught, close, install};
 use crate::copies::Remarks;

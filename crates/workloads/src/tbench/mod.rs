@@ -9,11 +9,10 @@
 
 pub(crate) mod connection;
 pub mod protocol;
-pub mod serve;
-pub(crate) mod server;
+pub mod server;
 
 use crate::answer::Said;
-use crate::dbench::client::Target;
+use crate::dbench::run::Target;
 use crate::dbench::run::{self, Clients};
 use crate::dbench::{self, CLIENTS, LOADFILE, MODE, SECONDS, SEED, WARMUP, load_of, phases_of};
 use crate::door::{self, Handle};

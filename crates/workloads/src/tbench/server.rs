@@ -4,16 +4,20 @@
 //! The process is this executable again, started with the connection as its standard input, so that
 //! nothing unsafe is needed; that takes longer than a fork, before the clock starts. What ends
 //! comes back through a pipe, one line of JSON for each connection.
+//!
+//! Alone, as `coretwin serve tbench` runs it, it serves all clients at once, those of dbench 4's tbench too.
 
 use super::protocol::{MESSAGE_END, Stream, Traffic, serve};
 use crate::answer::Said;
 use crate::door::Door;
 use crate::role::{self, Entry, TBENCH_CONNECTION};
+use crate::serve::ServeEvent;
 use crate::{Error, answer, socket, sys};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::RecvFlags;
 use rustix::net::sockopt::{Timeout, set_socket_reuseaddr, set_socket_timeout, set_tcp_nodelay};
 use serde::{Deserialize, Serialize};
+use std::cell::Cell;
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -71,12 +75,12 @@ pub(crate) fn connection_main(entered: Result<(), Error>) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-pub(super) enum Event {
+enum Event {
     Started,
     Ended(Ended),
 }
 
-pub(super) fn listen(address: SocketAddr) -> Result<(TcpListener, SocketAddr), Error> {
+fn listen(address: SocketAddr) -> Result<(TcpListener, SocketAddr), Error> {
     socket::listen(address, |socket| {
         set_socket_reuseaddr(socket, true)?;
         // Accepted connections inherit it.
@@ -134,7 +138,7 @@ impl Live {
 
 /// Serves every client until `stop` says so; without it, until it is killed. It then ends what it
 /// has started.
-pub(super) fn accept_all(
+fn accept_all(
     listener: TcpListener,
     settings: &Settings,
     stop: Option<&dyn Fn() -> bool>,
@@ -256,4 +260,55 @@ impl Stream for Socket<'_> {
     fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
         socket::send(&self.0, bytes)
     }
+}
+
+/// How to serve tbench to clients elsewhere on this machine.
+#[derive(Debug, Clone)]
+pub struct TbenchOptions {
+    pub address: SocketAddr,
+    /// A thread for each connection instead of a process.
+    pub threads: bool,
+    /// The worker's executable, which serves a connection where processes do.
+    pub worker: PathBuf,
+    /// How long a client may be silent, or not read, before it is let go.
+    pub patience: Duration,
+    /// Whether to end when there has been a client and the last has gone.
+    pub once: bool,
+}
+
+/// Serves tbench until `stop` says so, which is asked about twenty times a second. What goes wrong
+/// with a client is an event.
+pub fn serve_tbench(
+    options: &TbenchOptions,
+    stop: impl Fn() -> bool,
+    mut on_event: impl FnMut(ServeEvent),
+) -> Result<(), Error> {
+    sys::open_more_files();
+    let (listener, address) = listen(options.address)?;
+    on_event(ServeEvent::Listening(address));
+    let settings = Settings {
+        clients: None,
+        threads: options.threads,
+        executable: Some(options.worker.clone()),
+        core_sched: false,
+        patience_s: Some(options.patience.as_secs_f64()),
+    };
+    let live = Cell::new(0_u64);
+    let last_gone = Cell::new(false);
+    let over = || stop() || (options.once && last_gone.get());
+    accept_all(listener, &settings, Some(&over), &mut |event| match event {
+        Event::Started => live.set(live.get() + 1),
+        Event::Ended(ended) => {
+            live.set(live.get().saturating_sub(1));
+            last_gone.set(live.get() == 0);
+            on_event(match ended.failure {
+                Some(why) => ServeEvent::Failed(why),
+                None => ServeEvent::Exchanged {
+                    exchanges: ended.traffic.exchanges,
+                    received_bytes: ended.traffic.requests_bytes,
+                    sent_bytes: ended.traffic.replies_bytes,
+                },
+            });
+        }
+    })
 }

@@ -12,7 +12,7 @@ use coretwin_base::machine::cpu_set::{CpuId, CpuSet};
 use coretwin_base::parameters::WorkloadSpec;
 use coretwin_base::study::job::{Job, Outcome, Work};
 use coretwin_workloads::serve::ServeEvent;
-use coretwin_workloads::tbench::serve::{TbenchOptions, serve_tbench};
+use coretwin_workloads::tbench::server::{TbenchOptions, serve_tbench};
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};

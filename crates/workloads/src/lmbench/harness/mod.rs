@@ -2,23 +2,25 @@
 //!
 //! A [`Row`] says what it is and prepares a [`Bench`] in a process of its own; `run` is that process, and the
 //! worker's side, which takes the median of the samples; `sampler` is its clock. An operation that is a call
-//! is a closure (see [`each`]); one that takes turns with a second process starts a [`peer::Peer`]; anything
+//! is a closure (see [`each`]); one that takes turns with a second process starts a [`Peer`]; anything
 //! else is a [`Body`].
 
-pub(crate) mod peer;
 pub(crate) mod run;
 mod sampler;
 
-pub(crate) use crate::copies::COPIES;
-pub(crate) use crate::copies::Place;
 use crate::copies::Remarks;
+pub(crate) use crate::copies::{COPIES, Place};
+use crate::lmbench::native::system;
 pub(crate) use crate::scratch::DIR;
 use crate::workload::{ParamKind, ParamSpec};
-use crate::{Context, Error};
+use crate::{Context, Error, role, sys};
 use coretwin_base::machine::placement::Placement;
 use coretwin_base::parameters::Params;
 use coretwin_base::study::plan::Scale;
 use coretwin_base::study::reading::Better;
+use rustix::process::{
+    Pid, Signal, WaitOptions, getppid, kill_process, set_parent_process_death_signal, waitpid,
+};
 use std::io;
 
 pub(crate) const SAMPLE: ParamSpec =
@@ -179,5 +181,57 @@ impl<F: FnMut() -> Result<bool, Error>> Body for Checked<F> {
 
     fn remark(&mut self, to: &mut Remarks) {
         to.check(self.check, self.wrong == 0);
+    }
+}
+
+/// A process that is ended and reaped when this is dropped, and dies with the measuring process.
+#[derive(Debug)]
+pub(crate) struct Peer {
+    pid: Pid,
+}
+
+impl Peer {
+    /// Starts it: what it does, and which of the row's roles it is (the measuring process is the
+    /// first, 0). What keeps it from its CPUs is known only by its end, so a row whose answers need the
+    /// peer sees it there.
+    pub(crate) fn start(
+        place: &Place,
+        role: usize,
+        work: impl FnOnce() -> Result<(), Error>,
+    ) -> Result<Self, Error> {
+        let parent = rustix::process::getpid();
+        let enter = || {
+            set_parent_process_death_signal(Some(Signal::KILL))
+                .context("cannot die with the measuring process")?;
+            if getppid() != Some(parent) {
+                return Err(Error::failed("the measuring process has died"));
+            }
+            if let Some(cpus) = place.cpus.get(role) {
+                role::bind(cpus)?;
+            }
+            if place.core_sched {
+                sys::core_sched_create().context("cannot take a core-scheduling cookie")?;
+            }
+            work()
+        };
+        let child = system::fork(|| match enter() {
+            Ok(()) => 0,
+            Err(error) => {
+                // The worker shows what comes on standard error.
+                let line = format!("{error}\n");
+                let _ = rustix::io::write(rustix::stdio::stderr(), line.as_bytes());
+                1
+            }
+        });
+        let pid = child.context("cannot start a second process")?;
+        Ok(Self { pid })
+    }
+}
+
+impl Drop for Peer {
+    fn drop(&mut self) {
+        // An error means that it has ended already, and was reaped or never ours.
+        let _ = kill_process(self.pid, Signal::KILL);
+        let _ = waitpid(Some(self.pid), WaitOptions::empty());
     }
 }

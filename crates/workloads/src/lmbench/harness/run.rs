@@ -5,7 +5,7 @@
 use super::sampler::{Overheads, Sample, Sampler};
 use super::{Bench, Place, Row, SAMPLE, SAMPLES};
 use crate::copies::Remarks;
-use crate::lmbench::{more, table_1};
+use crate::lmbench::rows;
 use crate::observe::CpusSeen;
 use crate::role::LMBENCH;
 use crate::supervisor::Supervisor;
@@ -31,7 +31,7 @@ struct Report {
 }
 
 fn rows() -> impl Iterator<Item = &'static Row> {
-    table_1::ALL.iter().chain(more::ALL.iter().flat_map(|group| group.rows))
+    rows::TABLE_1.iter().chain(rows::MORE.iter().flat_map(|group| group.rows))
 }
 
 pub(crate) fn main(entered: Result<(), Error>, args: &[String]) -> ExitCode {
