@@ -2,9 +2,9 @@
 //! the end of the last. AIM9 and LMbench are run so.
 
 use crate::scratch::{self, DIR, Scratch};
-use crate::semaphores::Claim;
+use crate::semaphores::{Claim, KEYS_MAX};
 use crate::supervisor::{Launch, Supervisor, Task};
-use crate::workload::{ParamSpec, text, wrong};
+use crate::workload::{ParamSpec, Ran, text, wrong};
 use crate::{Error, answer, leftovers, role};
 use coretwin_base::machine::cpu_set::CpuSet;
 use coretwin_base::parameters::{ParamValue, Params};
@@ -86,21 +86,6 @@ impl Remarks {
     }
 }
 
-/// The folder of a row that makes files: for each copy room for so many KiB and a few small files.
-pub(crate) fn scratch(
-    params: &Params,
-    kib: u64,
-    job: &Job,
-    supervisor: &mut Supervisor,
-) -> Result<Option<Scratch>, Error> {
-    if !params.contains_key(DIR.name) {
-        return Ok(None);
-    }
-    leftovers::start_janitor(supervisor)?;
-    let bytes = (kib + SMALL_FILES_KIB) << 10;
-    Scratch::of(params, bytes * u64::from(job.copies.max(1))).map(Some)
-}
-
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Place {
     folder: Option<PathBuf>,
@@ -155,21 +140,36 @@ pub(crate) fn main<S, M, R: Serialize>(
     code
 }
 
-/// Runs every copy to its end, in a role, each with its own folder and key where there is a scratch
-/// folder or a claim. With one copy for each CPU, each has its own. Afterwards none of them lives.
+/// What a row is: its role, its name, the room that a copy's folder needs in KiB, whether copies have keys.
+pub(crate) type Kind = (&'static str, &'static str, u64, bool);
+
+/// Runs every copy of a row to its end, each with its own folder if the row makes files, and its own key,
+/// and makes of their reports an outcome. With one copy for each CPU, each has its own. Afterwards none of
+/// them lives, and what they made is gone.
 pub(crate) fn run<R: DeserializeOwned>(
-    (role, row): (&'static str, &str),
+    (role, row, folder_kib, has_keys): Kind,
     job: &Job,
     params: &Params,
-    (scratch, claim): (Option<&Scratch>, Option<&Claim>),
     supervisor: &mut Supervisor,
-) -> Result<Vec<R>, Error> {
+    outcome: impl FnOnce(&[R], Option<&Scratch>) -> Ran,
+) -> Ran {
+    let copies = job.copies.max(1);
+    let makes_files = params.contains_key(DIR.name);
+    if has_keys && copies > KEYS_MAX {
+        return Err(Error::failed(format!("{row} runs in at most {KEYS_MAX} copies")));
+    }
+    if makes_files || has_keys {
+        leftovers::start_janitor(supervisor)?;
+    }
+    let bytes = ((folder_kib + SMALL_FILES_KIB) << 10) * u64::from(copies);
+    let scratch = makes_files.then(|| Scratch::of(params, bytes)).transpose()?;
+    let claim = has_keys.then(|| Claim::new(copies)).transpose()?;
     let orders = |copy: u32| -> Result<Orders, Error> {
         let folder =
             |scratch: &Scratch| scratch::subfolder(scratch.folder(), &format!("copy{copy}"));
         let place = Place {
-            folder: scratch.map(folder).transpose()?,
-            key: claim.map(|claim| claim.base.wrapping_add(copy.cast_signed())),
+            folder: scratch.as_ref().map(folder).transpose()?,
+            key: claim.as_ref().map(|claim| claim.base.wrapping_add(copy.cast_signed())),
             cpus: job.roles.clone(),
             core_sched: job.core_sched,
             params: params.clone(),
@@ -181,7 +181,12 @@ pub(crate) fn run<R: DeserializeOwned>(
     // Before their files are removed, every process that could make more must be gone.
     supervisor.last_orders(CLEANUP_S);
     supervisor.end_measured()?;
-    ran
+    drop(claim);
+    let mut measured = outcome(&ran?, scratch.as_ref())?;
+    if let Some(scratch) = scratch {
+        scratch.end(&mut measured)?;
+    }
+    Ok(measured)
 }
 
 fn measure<R: DeserializeOwned>(

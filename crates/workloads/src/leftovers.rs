@@ -19,14 +19,8 @@ pub fn sweep() -> u32 {
 /// Starts a process that outlives a worker that is killed, and removes what it made. To be called
 /// before anything is made; it ends with the worker's other processes.
 pub(crate) fn start_janitor(supervisor: &mut Supervisor) -> Result<TaskId, Error> {
-    supervisor.start(Launch {
-        role: role::JANITOR,
-        args: Vec::new(),
-        cpus: None,
-        folder: Some("/"),
-        measured: false,
-        keep: 0,
-    })
+    let (role, folder) = (role::JANITOR, Some("/"));
+    supervisor.start(Launch { role, folder, ..Launch::default() })
 }
 
 /// The role: when the worker dies, which closes the socket on standard input, sweeps until nothing is

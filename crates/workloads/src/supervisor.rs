@@ -36,7 +36,7 @@ const SAID: usize = 160;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct TaskId(u64);
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Launch<'a> {
     pub(crate) role: &'static str,
     pub(crate) args: Vec<String>,
@@ -49,13 +49,21 @@ pub(crate) struct Launch<'a> {
 }
 
 impl<'a> Launch<'a> {
+    pub(crate) fn measured(
+        role: &'static str,
+        args: Vec<String>,
+        cpus: Option<&'a CpuSet>,
+    ) -> Self {
+        Self { role, args, cpus, measured: true, ..Self::default() }
+    }
+
     /// A measured process that answers on standard output, see [`answer`](crate::answer).
     pub(crate) fn answering(
         role: &'static str,
         args: Vec<String>,
         cpus: Option<&'a CpuSet>,
     ) -> Self {
-        Self { role, args, cpus, folder: None, measured: true, keep: ANSWER }
+        Self { keep: ANSWER, ..Self::measured(role, args, cpus) }
     }
 }
 

@@ -12,12 +12,11 @@ use crate::copies::Remarks;
 use crate::observe::CpusSeen;
 use crate::role::AIM9;
 use crate::scratch::Scratch;
-use crate::semaphores::{Claim, KEYS_MAX};
 use crate::supervisor::Supervisor;
 use crate::workload::{
     Facts, Ran, START_S, Telling, Workload, decimal, int, needs, path, word, wrong,
 };
-use crate::{Context, Error, copies, leftovers};
+use crate::{Context, Error, copies};
 use coretwin_base::machine::limits::{Limit, Need};
 use coretwin_base::parameters::Params;
 use coretwin_base::study::job::{Job, Outcome};
@@ -209,31 +208,15 @@ impl Workload for Row {
     fn run(&self, params: &Params, job: &Job, supervisor: &mut Supervisor) -> Ran {
         // The input, and a file that grows beside it.
         let kib = 2 * u64::from(int(params, FILE_KIB.name));
-        let scratch = copies::scratch(params, kib, job, supervisor)?;
-        let claim = claim_for(self, job.copies.max(1), supervisor)?;
-        let own = (scratch.as_ref(), claim.as_ref());
-        let ran: Vec<Report> = copies::run((AIM9, self.name), job, params, own, supervisor)?;
-        drop(claim);
-        let mut measured = measure(self, params, &ran);
-        if let Some(scratch) = scratch {
-            if let Some(text) = warning(self, &scratch) {
+        let row = (AIM9, self.name, kib, self.group == Group::SharedMemory);
+        copies::run(row, job, params, supervisor, |ran: &[Report], scratch| {
+            let mut measured = measure(self, params, ran);
+            if let Some(text) = scratch.and_then(|scratch| warning(self, scratch)) {
                 measured.note("warning", text);
             }
-            scratch.end(&mut measured)?;
-        }
-        Ok(measured)
+            Ok(measured)
+        })
     }
-}
-
-fn claim_for(row: &Row, copies: u32, supervisor: &mut Supervisor) -> Result<Option<Claim>, Error> {
-    if row.group != Group::SharedMemory {
-        return Ok(None);
-    }
-    if copies > KEYS_MAX {
-        return Err(Error::failed(format!("{} runs in at most {KEYS_MAX} copies", row.name)));
-    }
-    leftovers::start_janitor(supervisor)?;
-    Claim::new(copies).map(Some)
 }
 
 /// What a reader must know of the folder, of rows for which it matters.

@@ -128,15 +128,11 @@ enum Said {
     Resting(Resting),
 }
 
-struct Thread {
-    orders: Sender<Order>,
-}
-
 struct Crew {
     cpus: CpuSet,
     exclusive: bool,
-    burners: BTreeMap<CpuId, Thread>,
-    watchers: BTreeMap<CpuId, Thread>,
+    burners: BTreeMap<CpuId, Sender<Order>>,
+    watchers: BTreeMap<CpuId, Sender<Order>>,
     said: Receiver<(u64, Said)>,
     round: u64,
 }
@@ -202,10 +198,16 @@ impl Crew {
         self.collect(&active, &resting, window)
     }
 
-    fn order(&self, threads: &BTreeMap<CpuId, Thread>, cpu: CpuId, window: Window, task: Task) {
+    fn order(
+        &self,
+        threads: &BTreeMap<CpuId, Sender<Order>>,
+        cpu: CpuId,
+        window: Window,
+        task: Task,
+    ) {
         if let Some(thread) = threads.get(&cpu) {
             // An error means that the thread has ended, which shows as no answer.
-            let _ = thread.orders.send(Order { round: self.round, window, task });
+            let _ = thread.send(Order { round: self.round, window, task });
         }
     }
 
@@ -252,7 +254,7 @@ fn start(
     exclusive: bool,
     idle: bool,
     work: impl FnOnce(Receiver<Order>) + Send + 'static,
-) -> Result<Thread, Error> {
+) -> Result<Sender<Order>, Error> {
     let (orders, received) = channel();
     let (ready, is_ready) = channel();
     let enter = move || {
@@ -281,7 +283,7 @@ fn start(
         })
         .with_context(|| format!("cannot start a thread for CPU {cpu}"))?;
     is_ready.recv().unwrap_or_else(|_| Err(Error::failed("a thread died at its start")))?;
-    Ok(Thread { orders })
+    Ok(orders)
 }
 
 fn watcher(cpu: CpuId, orders: Receiver<Order>, say: &Sender<(u64, Said)>) {
@@ -409,7 +411,6 @@ pub(crate) fn main(entered: Result<(), Error>, args: &[String]) -> ExitCode {
 
 #[cfg(test)]
 mod tests {
-    use self::*;
     use super::*;
 
     fn orders() -> Orders {

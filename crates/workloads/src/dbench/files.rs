@@ -173,112 +173,43 @@ impl Files {
         Ok(Moved::Nothing)
     }
 
-    fn read(&mut self, operation: &Operation) -> Result<Moved, String> {
-        let Call::Read { handle, offset, size, expected } = operation.call else {
-            return Ok(Moved::Nothing);
+    fn transfer(&mut self, operation: &Operation) -> Result<Moved, String> {
+        let (handle, offset, size, expected, writes) = match operation.call {
+            Call::Read { handle, offset, size, expected } => {
+                (handle, offset, size, expected, false)
+            }
+            Call::Write { handle, offset, size, expected } => {
+                (handle, offset, size, expected, true)
+            }
+            _ => return Ok(Moved::Nothing),
         };
         let buffer = &mut self.buffer[..size as usize];
-        let got = match self.open.get(usize::from(handle.0)) {
+        let done = match self.open.get(usize::from(handle.0)) {
+            Some(Some((file, _))) if writes => match pwrite(file, buffer, offset) {
+                Ok(put) if self.manner.fsync_writes => fsync(file).map(|()| put),
+                put => put,
+            },
             Some(Some((file, _))) => pread(file, buffer, offset),
             _ => Err(Errno::BADF),
         };
-        match (operation.expect, got) {
-            (Expect::Success, Ok(got)) if got == expected as usize => Ok(Moved::Read(expected)),
-            (Expect::Success, Ok(got)) => Err(format!(
-                "reading {size} bytes at {offset} of {} gives {got}, where the load expects \
-                 {expected}",
-                self.name(handle)
-            )),
-            (expect, got) => as_expected(expect, got, || {
-                format!("reading {size} bytes at {offset} of {}", self.name(handle))
-            })
-            .map(|_| Moved::Nothing),
+        let (verb, gives, moved) = match writes {
+            true => ("writing", "writes", Moved::Written(size)),
+            false => ("reading", "gives", Moved::Read(expected)),
+        };
+        let what = || format!("{verb} {size} bytes at {offset} of {}", self.name(handle));
+        match (operation.expect, done) {
+            (Expect::Success, Ok(done)) if done == expected as usize => Ok(moved),
+            (Expect::Success, Ok(done)) => {
+                Err(format!("{} {gives} {done}, where the load expects {expected}", what()))
+            }
+            (expect, done) => as_expected(expect, done, what).map(|_| Moved::Nothing),
         }
     }
 
-    fn write(&mut self, operation: &Operation) -> Result<Moved, String> {
-        let Call::Write { handle, offset, size, expected } = operation.call else {
-            return Ok(Moved::Nothing);
-        };
-        let put = self.file(handle).and_then(|file| {
-            let put = pwrite(file, &self.buffer[..size as usize], offset)?;
-            if self.manner.fsync_writes {
-                fsync(file)?;
-            }
-            Ok(put)
-        });
-        match (operation.expect, put) {
-            (Expect::Success, Ok(put)) if put == expected as usize => Ok(Moved::Written(size)),
-            (Expect::Success, Ok(put)) => Err(format!(
-                "writing {size} bytes at {offset} of {} writes {put}, where the load expects \
-                 {expected}",
-                self.name(handle)
-            )),
-            (expect, put) => as_expected(expect, put, || {
-                format!("writing {size} bytes at {offset} of {}", self.name(handle))
-            })
-            .map(|_| Moved::Nothing),
-        }
-    }
-
-    fn by_path(&mut self, operation: &Operation) -> Result<Moved, String> {
-        let expect = operation.expect;
-        let (done, verb, path) = match operation.call {
-            Call::Unlink(path) => {
-                (unlinkat(CWD, &*self.resolve(path).0, AtFlags::empty()), "removing", path)
-            }
-            Call::Rename { from, to } => {
-                let to = self.resolve(to).0.into_owned();
-                (renameat(CWD, &*self.resolve(from).0, CWD, &*to), "renaming", from)
-            }
-            Call::RemoveDirectory(path) => {
-                (unlinkat(CWD, &*self.resolve(path).0, AtFlags::REMOVEDIR), "removing", path)
-            }
-            Call::QueryPath(path) if self.manner.resolve => {
-                let there = self.resolve(path).1;
-                (if there { Ok(()) } else { Err(Errno::NOENT) }, "asking for", path)
-            }
-            Call::QueryPath(path) => {
-                (stat(self.paths[path.0 as usize].as_c_str()).map(drop), "asking for", path)
-            }
-            Call::MakeDirectory(path) => {
-                // Whether it is there already does not matter.
-                let _ = mkdirat(CWD, &*self.resolve(path).0, Mode::from_raw_mode(0o777));
-                return Ok(Moved::Nothing);
-            }
-            _ => return Ok(Moved::Nothing),
-        };
-        // A deltree leaves directories, so that in a second pass more is there than was recorded.
-        let expect = match (operation.call, expect) {
-            (Call::QueryPath(_), Expect::Failure) => Expect::Anything,
-            (_, expect) => expect,
-        };
-        as_expected(expect, done, || format!("{verb} {}", self.text(path)))?;
-        Ok(Moved::Nothing)
-    }
-
-    fn by_handle(&mut self, operation: &Operation) -> Result<Moved, String> {
-        let (handle, verb, done) = match operation.call {
-            Call::QueryFile(handle) => {
-                (handle, "asking for", self.file(handle).and_then(|file| fstat(file).map(drop)))
-            }
-            Call::SetTimes(handle) => (handle, "setting the times of", self.set_times(handle)),
-            Call::SetMode(handle) => {
-                let mode = Mode::RUSR | Mode::WUSR;
-                let set = self.file(handle).and_then(|file| fchmod(file, mode));
-                (handle, "setting the mode of", set)
-            }
-            Call::Flush(handle) => (handle, "flushing", self.file(handle).and_then(fsync)),
-            Call::Lock { handle, offset, size, lock } => {
-                let verb = if lock { "locking a range of" } else { "unlocking a range of" };
-                let done = self.file(handle).and_then(|file| set_lock(file, lock, offset, size));
-                (handle, verb, done)
-            }
-            Call::FindNext(handle) => (handle, "reading", self.find_next(handle)),
-            _ => return Ok(Moved::Nothing),
-        };
-        as_expected(operation.expect, done, || format!("{verb} {}", self.name(handle)))?;
-        Ok(Moved::Nothing)
+    fn lock(&self, handle: Handle, lock: bool, offset: u64, size: u32) -> Result<(), Errno> {
+        let file = self.file(handle)?.as_fd();
+        sys::lock_range(file, lock, offset.cast_signed(), size.into())
+            .map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
     }
 
     /// A little into the past, as the original does.
@@ -329,6 +260,24 @@ impl Files {
         }
     }
 
+    /// Calls whose success does not matter.
+    fn perform_anyhow(&mut self, call: Call) -> Moved {
+        match call {
+            Call::MakeDirectory(path) => {
+                // Whether it is there already does not matter.
+                let mode = Mode::from_raw_mode(0o777);
+                let _ = mkdirat(CWD, &*self.resolve(path).0, mode);
+            }
+            Call::Find { path, maximum, .. } => self.find(path, maximum),
+            Call::Deltree(path) => deltree(&self.paths[path.0 as usize]),
+            Call::Sleep(pause) => {
+                std::thread::sleep(std::time::Duration::from_micros(pause.into()));
+            }
+            _ => {}
+        }
+        Moved::Nothing
+    }
+
     fn close(&mut self, handle: Handle) -> Result<Moved, String> {
         match self.open.get_mut(usize::from(handle.0)).and_then(Option::take) {
             Some(_) => Ok(Moved::Nothing),
@@ -337,42 +286,74 @@ impl Files {
     }
 }
 
+/// What a call is of, for a message.
+enum Of {
+    Path(PathId),
+    Handle(Handle),
+    All,
+}
+
 impl Backend for Files {
     fn perform(&mut self, operation: &Operation) -> Result<Moved, String> {
-        match operation.call {
-            Call::Read { .. } => self.read(operation),
-            Call::Write { .. } => self.write(operation),
-            Call::Open { .. } | Call::FindOpen { .. } => self.open_call(operation),
-            Call::Close(handle) | Call::FindClose(handle) => self.close(handle),
-            Call::Unlink(_)
-            | Call::Rename { .. }
-            | Call::MakeDirectory(_)
-            | Call::RemoveDirectory(_)
-            | Call::QueryPath(_) => self.by_path(operation),
-            Call::QueryFile(_)
-            | Call::SetTimes(_)
-            | Call::SetMode(_)
-            | Call::Flush(_)
-            | Call::Lock { .. }
-            | Call::FindNext(_) => self.by_handle(operation),
-            Call::QueryFileSystem => {
-                let asked = statfs(c".").map(drop);
-                as_expected(operation.expect, asked, || "asking for free space".to_owned())?;
-                Ok(Moved::Nothing)
+        let mut expect = operation.expect;
+        let (done, verb, of) = match operation.call {
+            Call::Read { .. } | Call::Write { .. } => return self.transfer(operation),
+            Call::Open { .. } | Call::FindOpen { .. } => return self.open_call(operation),
+            Call::Close(handle) | Call::FindClose(handle) => return self.close(handle),
+            Call::Unlink(path) => {
+                let done = unlinkat(CWD, &*self.resolve(path).0, AtFlags::empty());
+                (done, "removing", Of::Path(path))
             }
-            Call::Find { path, maximum, .. } => {
-                self.find(path, maximum);
-                Ok(Moved::Nothing)
+            Call::RemoveDirectory(path) => {
+                let done = unlinkat(CWD, &*self.resolve(path).0, AtFlags::REMOVEDIR);
+                (done, "removing", Of::Path(path))
             }
-            Call::Deltree(path) => {
-                deltree(&self.paths[path.0 as usize]);
-                Ok(Moved::Nothing)
+            Call::Rename { from, to } => {
+                let to = self.resolve(to).0.into_owned();
+                let done = renameat(CWD, &*self.resolve(from).0, CWD, &*to);
+                (done, "renaming", Of::Path(from))
             }
-            Call::Sleep(pause) => {
-                std::thread::sleep(std::time::Duration::from_micros(pause.into()));
-                Ok(Moved::Nothing)
+            Call::QueryPath(path) => {
+                // A deltree leaves directories, so that in a second pass more is there than was
+                // recorded.
+                if expect == Expect::Failure {
+                    expect = Expect::Anything;
+                }
+                let done = match self.manner.resolve {
+                    true => self.resolve(path).1.then_some(()).ok_or(Errno::NOENT),
+                    false => stat(self.paths[path.0 as usize].as_c_str()).map(drop),
+                };
+                (done, "asking for", Of::Path(path))
             }
-        }
+            Call::QueryFile(handle) => {
+                let done = self.file(handle).and_then(|file| fstat(file).map(drop));
+                (done, "asking for", Of::Handle(handle))
+            }
+            Call::SetTimes(handle) => {
+                (self.set_times(handle), "setting the times of", Of::Handle(handle))
+            }
+            Call::SetMode(handle) => {
+                let mode = Mode::RUSR | Mode::WUSR;
+                let done = self.file(handle).and_then(|file| fchmod(file, mode));
+                (done, "setting the mode of", Of::Handle(handle))
+            }
+            Call::Flush(handle) => {
+                (self.file(handle).and_then(fsync), "flushing", Of::Handle(handle))
+            }
+            Call::Lock { handle, offset, size, lock } => {
+                let verb = if lock { "locking a range of" } else { "unlocking a range of" };
+                (self.lock(handle, lock, offset, size), verb, Of::Handle(handle))
+            }
+            Call::FindNext(handle) => (self.find_next(handle), "reading", Of::Handle(handle)),
+            Call::QueryFileSystem => (statfs(c".").map(drop), "asking for free space", Of::All),
+            indifferent => return Ok(self.perform_anyhow(indifferent)),
+        };
+        let what = || match of {
+            Of::Path(path) => format!("{verb} {}", self.text(path)),
+            Of::Handle(handle) => format!("{verb} {}", self.name(handle)),
+            Of::All => verb.to_owned(),
+        };
+        as_expected(expect, done, what).map(|_| Moved::Nothing)
     }
 
     fn end_of_pass(&mut self) {
@@ -406,12 +387,6 @@ fn other_case(path: &CStr, names: &mut [MaybeUninit<u8>]) -> Option<CString> {
         }
     }
     None
-}
-
-/// Locks a range for writing, waiting for it, or unlocks it.
-fn set_lock(file: &OwnedFd, lock: bool, offset: u64, size: u32) -> Result<(), Errno> {
-    let done = sys::lock_range(file.as_fd(), lock, offset.cast_signed(), size.into());
-    done.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
 }
 
 /// Removes every file below a folder. Directories stay; links are not followed.

@@ -79,19 +79,22 @@ pub(super) fn fork_exit(_: &Place) -> Result<Bench, Error> {
 }
 
 pub(super) fn fork_execve(place: &Place) -> Result<Bench, Error> {
-    let program = Program::write(place)?;
-    let path = program.path()?;
-    let bench = children(0, move || native::fork_and_execve(&path))?;
-    Ok(bench.note("program", program.about()))
+    let (path, about) = write_program(place)?;
+    let path = c_string(path.as_os_str().as_bytes())?;
+    Ok(children(0, move || native::fork_and_execve(&path))?.note("program", about))
 }
 
 pub(super) fn fork_sh(place: &Place) -> Result<Bench, Error> {
-    let program = Program::write(place)?;
-    let quoted = program.path()?.to_string_lossy().replace('\'', "'\\''");
-    let line = CString::new(format!("'{quoted}'"))
-        .map_err(|bad| Error::failed(format!("the program's path has a zero in it: {bad}")))?;
+    let (path, about) = write_program(place)?;
+    let quoted = path.to_string_lossy().replace('\'', "'\\''");
+    let line = c_string(format!("'{quoted}'").as_bytes())?;
     let bench = children(0, move || native::fork_and_shell(&line))?;
-    Ok(bench.note("program", program.about()).note("shell", shell()))
+    Ok(bench.note("program", about).note("shell", shell()))
+}
+
+fn c_string(text: &[u8]) -> Result<CString, Error> {
+    CString::new(text)
+        .map_err(|bad| Error::failed(format!("the program's path has a zero in it: {bad}")))
 }
 
 /// The kinds of `program=`, and the program itself; empty where it could not be built.
@@ -101,73 +104,53 @@ const KINDS: [(&str, &[u8]); 2] = [
 ];
 const GREETING: &[u8] = b"Hello world\n";
 
-#[derive(Debug)]
-struct Program {
-    kind: &'static str,
-    bytes: usize,
-    path: PathBuf,
+/// Writes the program that is asked for, and runs it once; its path, and what it is, for a reader.
+fn write_program(place: &Place) -> Result<(PathBuf, String), Error> {
+    let asked = text(&place.params, PROGRAM.name);
+    let (kind, bytes) = KINDS
+        .into_iter()
+        .find(|(kind, _)| *kind == asked)
+        .ok_or_else(|| Error::failed(format!("there is no program '{asked}'")))?;
+    if bytes.is_empty() {
+        return Err(Error::failed(format!(
+            "this coretwin-worker was built without the {kind} program; name the other with \
+             program="
+        )));
+    }
+    let path = place.folder()?.join("hello");
+    let mut options = std::fs::OpenOptions::new();
+    let file = options.write(true).create_new(true).mode(0o755).open(&path);
+    file.and_then(|mut file| file.write_all(bytes))
+        .with_context(|| format!("cannot write {}", path.display()))?;
+    try_program(&path)?;
+    Ok((path, format!("{kind}, {} bytes", bytes.len())))
 }
 
-impl Program {
-    /// Writes the one that is asked for, and runs it once.
-    fn write(place: &Place) -> Result<Self, Error> {
-        let asked = text(&place.params, PROGRAM.name);
-        let (kind, bytes) = KINDS
-            .into_iter()
-            .find(|(kind, _)| *kind == asked)
-            .ok_or_else(|| Error::failed(format!("there is no program '{asked}'")))?;
-        if bytes.is_empty() {
-            return Err(Error::failed(format!(
-                "this coretwin-worker was built without the {kind} program; name the other with \
-                 program="
-            )));
-        }
-        let path = place.folder()?.join("hello");
-        let mut options = std::fs::OpenOptions::new();
-        let file = options.write(true).create_new(true).mode(0o755).open(&path);
-        file.and_then(|mut file| file.write_all(bytes))
-            .with_context(|| format!("cannot write {}", path.display()))?;
-        let program = Self { kind, bytes: bytes.len(), path };
-        program.try_it()?;
-        Ok(program)
+fn try_program(path: &Path) -> Result<(), Error> {
+    let output = Command::new(path).stdin(Stdio::null()).output().map_err(|error| {
+        let why = match error.kind() {
+            ErrorKind::NotFound => {
+                ": this machine has not the C library that it was built for; program=static needs \
+                 none"
+            }
+            ErrorKind::PermissionDenied => {
+                ": programs may not be run from there (mount option noexec); name another folder \
+                 with dir="
+            }
+            _ => "",
+        };
+        Error::system(format!("cannot run {}{why}", path.display()), error)
+    })?;
+    if output.status.success() && output.stdout == GREETING {
+        return Ok(());
     }
-
-    fn try_it(&self) -> Result<(), Error> {
-        let mut command = Command::new(&self.path);
-        let output = command.stdin(Stdio::null()).output().map_err(|error| {
-            let why = match error.kind() {
-                ErrorKind::NotFound => {
-                    ": this machine has not the C library that it was built for; program=static \
-                     needs none"
-                }
-                ErrorKind::PermissionDenied => {
-                    ": programs may not be run from there (mount option noexec); name another \
-                     folder with dir="
-                }
-                _ => "",
-            };
-            Error::system(format!("cannot run {}{why}", self.path.display()), error)
-        })?;
-        if output.status.success() && output.stdout == GREETING {
-            return Ok(());
-        }
-        let shown = String::from_utf8_lossy(&output.stderr);
-        Err(Error::failed(format!(
-            "{} does not do what it should, but ends with {}: {}",
-            self.path.display(),
-            output.status,
-            shown.trim()
-        )))
-    }
-
-    fn path(&self) -> Result<CString, Error> {
-        CString::new(self.path.as_os_str().as_bytes())
-            .map_err(|bad| Error::failed(format!("the program's path has a zero in it: {bad}")))
-    }
-
-    fn about(&self) -> String {
-        format!("{}, {} bytes", self.kind, self.bytes)
-    }
+    let shown = String::from_utf8_lossy(&output.stderr);
+    Err(Error::failed(format!(
+        "{} does not do what it should, but ends with {}: {}",
+        path.display(),
+        output.status,
+        shown.trim()
+    )))
 }
 
 /// Where Debian and its descendants list packages (dpkg(1)).

@@ -95,7 +95,7 @@ impl Run<'_> {
             };
             args.extend(counter.iter().map(|fd| fd.as_raw_fd().to_string()));
             let cpus = Some(&self.beside.spinner_cpus);
-            let launch = Launch { role, args, cpus, folder: None, measured: true, keep: 0 };
+            let launch = Launch::measured(role, args, cpus);
             let id = self.supervisor.start(launch).map_err(|error| {
                 Error::failed(format!("spinner {} cannot be started: {error}", number + 1))
             })?;
@@ -184,14 +184,10 @@ impl Run<'_> {
     fn work(&mut self, work: &CommandSpec) -> Result<Took, Error> {
         let mut took = Took::default();
         for _ in 0..self.beside.repeat.max(1) {
-            let id = self.supervisor.start(Launch {
-                role: HOLD,
-                args: work.argv.clone(),
-                cpus: Some(&self.beside.work_cpus),
-                folder: work.folder.as_deref(),
-                measured: true,
-                keep: 0,
-            })?;
+            let cpus = Some(&self.beside.work_cpus);
+            let launch = Launch::measured(HOLD, work.argv.clone(), cpus);
+            let folder = work.folder.as_deref();
+            let id = self.supervisor.start(Launch { folder, ..launch })?;
             self.supervisor.wait_until_held(&[id])?;
             let before = self.counts()?;
             let start = self.supervisor.release(&[id]);

@@ -34,6 +34,46 @@ macro_rules! whole_quotient {
     };
 }
 
+/// What ends a turn: counted down, and back to its begin.
+#[cfg(target_arch = "x86_64")]
+macro_rules! turn_end {
+    () => {
+        "dec {turns}\njnz 2b"
+    };
+}
+#[cfg(target_arch = "aarch64")]
+macro_rules! turn_end {
+    () => {
+        "subs {turns:x}, {turns:x}, #1\nb.ne 2b"
+    };
+}
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+macro_rules! assembly {
+    ($name:ident: $type:ty, $class:ident, $turn:expr $(, $clobber:tt)*) => {
+        #[inline(never)]
+        pub(in crate::aim9) fn $name(turns: u64, [a, b, c]: [$type; 3]) -> [$type; 3] {
+            let (mut a, mut b, mut c) = (a, b, c);
+            // SAFETY: it computes in registers that are all named here, touches no memory and no
+            // stack, and ends because the turns, at least 1, count down to 0. A division by zero
+            // raises a signal on x86-64 and is no undefined behaviour.
+            unsafe {
+                std::arch::asm!(
+                    "2:",
+                    $turn,
+                    turn_end!(),
+                    turns = inout(reg) turns.max(1) => _,
+                    a = inout($class) a,
+                    b = inout($class) b,
+                    c = inout($class) c,
+                    $(out($clobber) _,)*
+                    options(nomem, nostack),
+                );
+            }
+            [a, b, c]
+        }
+    };
+}
+
 #[cfg(target_arch = "x86_64")]
 pub(in crate::aim9) use x86_64::*;
 #[cfg(target_arch = "x86_64")]
@@ -41,32 +81,6 @@ mod x86_64 {
     /// How the chains were made, as a result says it.
     pub(in crate::aim9) const CODE: &str = "inline assembly for x86-64";
 
-    macro_rules! chain {
-        ($name:ident: $type:ty, $class:ident, $turn:expr $(, $clobber:tt)*) => {
-            #[inline(never)]
-            pub(in crate::aim9) fn $name(turns: u64, [a, b, c]: [$type; 3]) -> [$type; 3] {
-                let (mut a, mut b, mut c) = (a, b, c);
-                // SAFETY: it computes in registers that are all named here, touches no memory and
-                // no stack, and ends because the turns, at least 1, count down to 0. A division by
-                // zero raises a signal and is no undefined behaviour.
-                unsafe {
-                    std::arch::asm!(
-                        "2:",
-                        $turn,
-                        "dec {turns}",
-                        "jnz 2b",
-                        turns = inout(reg) turns.max(1) => _,
-                        a = inout($class) a,
-                        b = inout($class) b,
-                        c = inout($class) c,
-                        $(out($clobber) _,)*
-                        options(nomem, nostack),
-                    );
-                }
-                [a, b, c]
-            }
-        };
-    }
     macro_rules! step {
         ($operation:literal $width:literal; $($x:ident $y:ident),+) => {
             concat!($(
@@ -86,21 +100,21 @@ mod x86_64 {
         };
     }
 
-    chain!(add_double: f64, xmm_reg, sum!(step "addsd" ""));
-    chain!(add_float: f32, xmm_reg, sum!(step "addss" ""));
-    chain!(add_long: i64, reg, sum!(step "add" ":r"));
-    chain!(add_int: i32, reg, sum!(step "add" ":e"));
-    chain!(add_short: i16, reg, sum!(step "add" ":x"));
-    chain!(mul_double: f64, xmm_reg, sum!(step "mulsd" ""));
-    chain!(mul_float: f32, xmm_reg, sum!(step "mulss" ""));
-    chain!(mul_long: i64, reg, whole_product!(step "imul" ":r"));
-    chain!(mul_int: i32, reg, whole_product!(step "imul" ":e"));
-    chain!(mul_short: i16, reg, whole_product!(step "imul" ":x"));
-    chain!(div_double: f64, xmm_reg, quotient!(step "divsd" ""));
-    chain!(div_float: f32, xmm_reg, quotient!(step "divss" ""));
-    chain!(div_long: i64, reg, whole_quotient!(divide "rax" "cqo" ":r"), "rax", "rdx");
-    chain!(div_int: i32, reg, whole_quotient!(divide "eax" "cdq" ":e"), "rax", "rdx");
-    chain!(div_short: i16, reg, whole_quotient!(divide "ax" "cwd" ":x"), "rax", "rdx");
+    assembly!(add_double: f64, xmm_reg, sum!(step "addsd" ""));
+    assembly!(add_float: f32, xmm_reg, sum!(step "addss" ""));
+    assembly!(add_long: i64, reg, sum!(step "add" ":r"));
+    assembly!(add_int: i32, reg, sum!(step "add" ":e"));
+    assembly!(add_short: i16, reg, sum!(step "add" ":x"));
+    assembly!(mul_double: f64, xmm_reg, sum!(step "mulsd" ""));
+    assembly!(mul_float: f32, xmm_reg, sum!(step "mulss" ""));
+    assembly!(mul_long: i64, reg, whole_product!(step "imul" ":r"));
+    assembly!(mul_int: i32, reg, whole_product!(step "imul" ":e"));
+    assembly!(mul_short: i16, reg, whole_product!(step "imul" ":x"));
+    assembly!(div_double: f64, xmm_reg, quotient!(step "divsd" ""));
+    assembly!(div_float: f32, xmm_reg, quotient!(step "divss" ""));
+    assembly!(div_long: i64, reg, whole_quotient!(divide "rax" "cqo" ":r"), "rax", "rdx");
+    assembly!(div_int: i32, reg, whole_quotient!(divide "eax" "cdq" ":e"), "rax", "rdx");
+    assembly!(div_short: i16, reg, whole_quotient!(divide "ax" "cwd" ":x"), "rax", "rdx");
 }
 
 #[cfg(target_arch = "aarch64")]
@@ -110,30 +124,6 @@ mod aarch64 {
     /// How the chains were made, as a result says it.
     pub(in crate::aim9) const CODE: &str = "inline assembly for aarch64";
 
-    macro_rules! chain {
-        ($name:ident: $type:ty, $class:ident, $turn:expr) => {
-            #[inline(never)]
-            pub(in crate::aim9) fn $name(turns: u64, [a, b, c]: [$type; 3]) -> [$type; 3] {
-                let (mut a, mut b, mut c) = (a, b, c);
-                // SAFETY: it computes in registers that are all named here, touches no memory and
-                // no stack, and ends because the turns, at least 1, count down to 0.
-                unsafe {
-                    std::arch::asm!(
-                        "2:",
-                        $turn,
-                        "subs {turns:x}, {turns:x}, #1",
-                        "b.ne 2b",
-                        turns = inout(reg) turns.max(1) => _,
-                        a = inout($class) a,
-                        b = inout($class) b,
-                        c = inout($class) c,
-                        options(nomem, nostack),
-                    );
-                }
-                [a, b, c]
-            }
-        };
-    }
     macro_rules! step {
         ($operation:literal $width:literal; $($x:ident $y:ident),+) => {
             concat!($(
@@ -153,21 +143,21 @@ mod aarch64 {
         };
     }
 
-    chain!(add_double: f64, vreg, sum!(step "fadd" ":d"));
-    chain!(add_float: f32, vreg, sum!(step "fadd" ":s"));
-    chain!(add_long: i64, reg, sum!(step "add" ":x"));
-    chain!(add_int: i32, reg, sum!(step "add" ":w"));
-    chain!(mul_double: f64, vreg, sum!(step "fmul" ":d"));
-    chain!(mul_float: f32, vreg, sum!(step "fmul" ":s"));
-    chain!(mul_long: i64, reg, whole_product!(step "mul" ":x"));
-    chain!(mul_int: i32, reg, whole_product!(step "mul" ":w"));
-    chain!(div_double: f64, vreg, quotient!(step "fdiv" ":d"));
-    chain!(div_float: f32, vreg, quotient!(step "fdiv" ":s"));
-    chain!(div_long: i64, reg, whole_quotient!(step "sdiv" ":x"));
-    chain!(div_int: i32, reg, whole_quotient!(step "sdiv" ":w"));
-    chain!(add_short_extended: i32, reg, sum!(wrapped "add"));
-    chain!(mul_short_extended: i32, reg, whole_product!(wrapped "mul"));
-    chain!(div_short_extended: i32, reg, whole_quotient!(wrapped "sdiv"));
+    assembly!(add_double: f64, vreg, sum!(step "fadd" ":d"));
+    assembly!(add_float: f32, vreg, sum!(step "fadd" ":s"));
+    assembly!(add_long: i64, reg, sum!(step "add" ":x"));
+    assembly!(add_int: i32, reg, sum!(step "add" ":w"));
+    assembly!(mul_double: f64, vreg, sum!(step "fmul" ":d"));
+    assembly!(mul_float: f32, vreg, sum!(step "fmul" ":s"));
+    assembly!(mul_long: i64, reg, whole_product!(step "mul" ":x"));
+    assembly!(mul_int: i32, reg, whole_product!(step "mul" ":w"));
+    assembly!(div_double: f64, vreg, quotient!(step "fdiv" ":d"));
+    assembly!(div_float: f32, vreg, quotient!(step "fdiv" ":s"));
+    assembly!(div_long: i64, reg, whole_quotient!(step "sdiv" ":x"));
+    assembly!(div_int: i32, reg, whole_quotient!(step "sdiv" ":w"));
+    assembly!(add_short_extended: i32, reg, sum!(wrapped "add"));
+    assembly!(mul_short_extended: i32, reg, whole_product!(wrapped "mul"));
+    assembly!(div_short_extended: i32, reg, whole_quotient!(wrapped "sdiv"));
 
     macro_rules! short {
         ($name:ident, $extended:ident) => {

@@ -8,7 +8,7 @@ use super::{
 use std::collections::BTreeMap;
 
 /// A load that is not whole yet. Every method that refuses says why, for the middle of a sentence.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Builder {
     load: Load,
     /// Line of the next call, counted from 1; 0: the load is not read from lines.
@@ -31,27 +31,8 @@ pub(super) struct Opening {
 
 impl Builder {
     pub(super) fn new(name: &str, resolves_names: bool) -> Self {
-        let load = Load {
-            name: name.to_owned(),
-            operations: Vec::new(),
-            lines: Vec::new(),
-            paths: Vec::new(),
-            read_bytes: 0,
-            written_bytes: 0,
-            live_bytes_max: 0,
-            handles_max: 0,
-            size_max: 0,
-            resolves_names,
-        };
-        Self {
-            load,
-            line: 0,
-            ids: BTreeMap::new(),
-            open: BTreeMap::new(),
-            free: Vec::new(),
-            files: BTreeMap::new(),
-            live_bytes: 0,
-        }
+        let load = Load { name: name.to_owned(), resolves_names, ..Load::default() };
+        Self { load, ..Self::default() }
     }
 
     pub(super) fn finish(self) -> Load {

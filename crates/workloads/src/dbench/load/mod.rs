@@ -172,7 +172,7 @@ pub struct Operation {
 }
 
 /// Everything one client does in one pass.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Load {
     /// What it is called: a file, or the name of a load of our own.
     pub(crate) name: String,
@@ -246,7 +246,6 @@ fn text(path: &Path) -> Result<Vec<u8>, Error> {
 
 #[cfg(test)]
 mod tests {
-    use self::*;
     use super::*;
     use flate2::Compression;
     use flate2::write::{GzEncoder, ZlibEncoder};

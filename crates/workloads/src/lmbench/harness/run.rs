@@ -117,15 +117,10 @@ impl Workload for Row {
     }
 
     fn run(&self, params: &Params, job: &Job, supervisor: &mut Supervisor) -> Ran {
-        let folder_kib = (self.room)(params).folder_kib;
-        let scratch = copies::scratch(params, folder_kib, job, supervisor)?;
-        let own = (scratch.as_ref(), None);
-        let ran: Vec<Report> = copies::run((LMBENCH, self.name), job, params, own, supervisor)?;
-        let mut measured = measure(self, (self.tasks)(params), &ran)?;
-        if let Some(scratch) = scratch {
-            scratch.end(&mut measured)?;
-        }
-        Ok(measured)
+        let row = (LMBENCH, self.name, (self.room)(params).folder_kib, false);
+        copies::run(row, job, params, supervisor, |ran: &[Report], _| {
+            measure(self, (self.tasks)(params), ran)
+        })
     }
 }
 
