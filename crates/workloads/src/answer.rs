@@ -77,7 +77,6 @@ pub(crate) fn port(task: &Task) -> Option<u16> {
     })
 }
 
-/// The first failure that a task has told.
 pub(crate) fn told(task: &Task) -> Option<Failure> {
     lines(task).find_map(|said: Said<IgnoredAny>| match said {
         Said::Failed(failure) => Some(failure),

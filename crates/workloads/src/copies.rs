@@ -89,7 +89,6 @@ impl Remarks {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Place {
     folder: Option<PathBuf>,
-    /// The key of its kernel objects, where the row makes some.
     pub(crate) key: Option<i32>,
     /// The CPUs of each of the row's roles, where a placement separates them.
     pub(crate) cpus: Vec<CpuSet>,
@@ -98,7 +97,6 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// Its own empty folder, of a row that has the parameter `dir`.
     pub(crate) fn folder(&self) -> Result<&Path, Error> {
         let none = || Error::failed("the row was given no folder");
         self.folder.as_deref().ok_or_else(none)

@@ -71,7 +71,6 @@ pub(crate) struct Door {
     listener: Option<TcpListener>,
     /// None: everybody is welcome.
     guests: Option<Guests>,
-    /// Connections that were let in too early.
     back: VecDeque<TcpStream>,
 }
 
@@ -153,7 +152,6 @@ impl Door {
         Ok(None)
     }
 
-    /// These are to be let in again, before all others.
     pub(crate) fn take_back(&mut self, streams: Vec<TcpStream>) {
         self.back.extend(streams);
     }

@@ -5,7 +5,6 @@
 
 use std::io;
 
-/// Why a run was ended from outside.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 pub enum Stop {
     #[error("whoever asked for the run is gone")]
@@ -18,7 +17,6 @@ pub enum Stop {
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// No workload, suite or parameter has that name; the text names the nearest.
     #[error("{0}")]
     Unknown(String),
     #[error("{workload}: {name}={value} is not possible: {why}")]

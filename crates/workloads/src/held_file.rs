@@ -65,7 +65,6 @@ impl Abandoned {
     }
 }
 
-/// The files of that prefix whose lock is free and that this user may read.
 pub(crate) fn abandoned(folder: &Path, prefix: &str) -> Vec<Abandoned> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let named = entries

@@ -5,7 +5,6 @@ use coretwin_base::machine::cpu_set::{CPU_MAX, CpuId, CpuSet};
 use std::fs;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// CPUs that threads saw themselves on. Shared by the threads of a process.
 #[derive(Debug)]
 pub(crate) struct CpusSeen(Vec<AtomicU64>);
 
@@ -37,7 +36,6 @@ impl CpusSeen {
 /// So many tasks per sample, so that a look at a command of many threads stays cheap.
 const TASKS_PER_SAMPLE: usize = 256;
 
-/// The CPU on which each task of these processes and their descendants ran last.
 pub(crate) fn cpus_of_trees(roots: impl IntoIterator<Item = i32>) -> CpuSet {
     let mut cpus = CpuSet::new();
     let mut left = TASKS_PER_SAMPLE;

@@ -13,18 +13,15 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode};
 
-/// Becomes a given program, when told to.
 pub(crate) const HOLD: &str = "hold";
 pub(crate) const CHAT_SERVER: &str = "chat-server";
 pub(crate) const CHAT_CLIENT: &str = "chat-client";
 
 pub(crate) const AIM9: &str = "aim9";
 pub(crate) const LMBENCH: &str = "lmbench";
-/// One client of dbench or tbench.
 pub(crate) const DBENCH_CLIENT: &str = "dbench-client";
 pub(crate) const TBENCH_SERVER: &str = "tbench-server";
 pub(crate) const TBENCH_CONNECTION: &str = "tbench-connection";
-/// Both tasks of a row of `kernel-2.4`.
 pub(crate) const KERNEL_2_4: &str = "kernel-2.4";
 /// Loops on CPUs, for `probe`; it serves no job, and dies with its parent.
 pub(crate) const CONTENTION: &str = "contention";
@@ -104,8 +101,7 @@ pub(crate) fn wait_for_release(gate: &mut UnixStream) -> Result<Vec<u8>, Error> 
     Ok(told)
 }
 
-/// The role: waits for its release and becomes the program. The gate closes when that has succeeded; else it
-/// carries the reason.
+/// The gate closes when the process has become the program; else it carries the reason.
 pub(crate) fn hold(entered: Result<(), Error>, args: &[String]) -> ExitCode {
     let Ok(mut gate) = gate() else { return ExitCode::FAILURE };
     let Err(error) = entered.and_then(|()| become_program(&mut gate, args));

@@ -60,8 +60,7 @@ impl Scratch {
         Self::new(place.as_deref().map(Path::new), bytes_needed)
     }
 
-    /// Makes the folder below `parent`, or below the folder for temporary files (`TMPDIR`, else
-    /// `/tmp`), where so many bytes must be free.
+    /// Without a parent, below the folder for temporary files (`TMPDIR`, else `/tmp`).
     fn new(parent: Option<&Path>, bytes_needed: u64) -> Result<Self, Error> {
         sweep();
         let temporary = std::env::temp_dir();
@@ -103,12 +102,10 @@ impl Scratch {
         format!("{kind} ({options}){size}")
     }
 
-    /// Whether files here are in memory alone, so that no write ever reaches a disk.
     pub(crate) fn is_in_memory(&self) -> bool {
         kind_of(&self.folder).is_some_and(|kind| IN_MEMORY.contains(&kind))
     }
 
-    /// Notes the file system in the result of a run that was measured, and removes the folder.
     pub(crate) fn end(self, measured: &mut Outcome) -> Result<(), Error> {
         measured.note("file_system", self.file_system());
         self.remove()?;

@@ -2,8 +2,7 @@
 //!
 //! A row of a suite keeps its name whatever the protocol; what the protocol sets beside it (a shorter
 //! time for `--quick`, the article's for `--protocol 2003`) is in the parameters of the plan's row.
-//! What a user sets wins over both. Which rows a family
-//! has is known to the family alone.
+//! What a user sets wins over both. Which rows a family has is known to the family alone.
 
 use crate::workload::{Facts, Workload};
 use crate::{Error, aim9, kernel_2_4, lmbench, table};
@@ -45,7 +44,6 @@ enum Rows {
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct SuiteRow {
-    /// The row as typed, which is its name.
     pub spec: WorkloadSpec,
     pub settings: Params,
     /// The placements it is measured in, where an arm has them; empty: free.
@@ -53,7 +51,6 @@ pub struct SuiteRow {
 }
 
 impl From<WorkloadSpec> for SuiteRow {
-    /// A row that no suite knows.
     fn from(spec: WorkloadSpec) -> Self {
         Self { spec, settings: Params::new(), placements: &[] }
     }
@@ -183,8 +180,7 @@ fn clients_for(cpus: u32) -> Vec<i64> {
 }
 
 impl Suite {
-    /// Whether a study of that name means the suite. Where a workload has the same name, it is
-    /// meant by parameters, as in `study chat:rooms=20`.
+    /// Where a workload has the same name, it is meant by parameters, as in `study chat:rooms=20`.
     #[must_use]
     pub fn is_meant(&self, spec: &WorkloadSpec) -> bool {
         spec.name == self.name && (spec.params.is_empty() || table::find(self.name).is_none())

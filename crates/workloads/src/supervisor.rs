@@ -87,7 +87,6 @@ pub(crate) struct Task {
 }
 
 impl Task {
-    /// Whether it waits to be released (or will never).
     pub(crate) fn is_held(&self) -> bool {
         self.said.first() == Some(&role::READY) || self.exit.is_some()
     }
@@ -196,8 +195,7 @@ pub struct Supervisor {
 }
 
 impl Supervisor {
-    /// Takes over this process: it becomes the reaper of its descendants, and its signals are
-    /// read from now on.
+    /// Becomes the reaper of this process's descendants, and reads its signals from now on.
     pub(crate) fn new(
         timeout_s: f64,
         user: Option<&RunAs>,
@@ -246,7 +244,6 @@ impl Supervisor {
         self.start_with(launch, Stdio::null())
     }
 
-    /// Starts a process with this as its standard input, unless it is held.
     pub(crate) fn start_with(&mut self, launch: Launch<'_>, stdin: Stdio) -> Result<TaskId, Error> {
         const START: &str = "cannot start a process";
         let entry = Entry {
@@ -297,7 +294,6 @@ impl Supervisor {
         Ok(id)
     }
 
-    /// Tells a held process something before its release; see [`role::wait_for_release`].
     pub(crate) fn tell(&self, id: TaskId, word: &[u8]) {
         if let Some(mut gate) = self.tasks.get(&id).and_then(|task| task.gate.as_ref()) {
             // An error means that the process has ended, which is seen elsewhere; the socket has
@@ -338,7 +334,6 @@ impl Supervisor {
         self.tasks.remove(&id)
     }
 
-    /// Sends a signal to the group of a process that has not ended.
     pub(crate) fn signal(&self, id: TaskId, signal: Signal) {
         if let Some(task) = self.tasks.get(&id).filter(|task| task.exit.is_none()) {
             signal_group(task.pid, signal);

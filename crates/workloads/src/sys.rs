@@ -92,7 +92,6 @@ pub(crate) fn become_user(user: &RunAs) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether the kernel offers core scheduling here: it asks for this thread's own cookie.
 pub(crate) fn core_sched_available() -> io::Result<()> {
     let mut cookie: libc::c_ulong = 0;
     // SAFETY: PR_SCHED_CORE_GET writes one unsigned long to the address, which is that of `cookie`.
@@ -106,7 +105,6 @@ pub(crate) fn core_sched_create() -> io::Result<()> {
     done(unsafe { libc::prctl(libc::PR_SCHED_CORE, libc::PR_SCHED_CORE_CREATE, 0, 0, 0) })
 }
 
-/// Signals that are read instead of interrupting.
 #[derive(Debug)]
 pub(crate) struct Signals(OwnedFd);
 

@@ -23,9 +23,8 @@ use std::process::ExitCode;
 
 const ROOT: &str = "/";
 
-/// The whole of the `coretwin-worker` executable. Without arguments it reads a job; with
-/// arguments it is one of the processes of a job. Success means that an outcome was written,
-/// whatever it says.
+/// Without arguments it reads a job; with arguments it is one of the processes of a job. Success means
+/// that an outcome was written, whatever it says.
 #[must_use]
 pub fn main() -> ExitCode {
     let args: Vec<String> =
@@ -69,7 +68,6 @@ fn run_role(name: &str, args: &[String]) -> ExitCode {
     }
 }
 
-/// Reads one line from standard input, and nothing behind it.
 fn read_job() -> Result<Job, Error> {
     let stdin = rustix::stdio::stdin();
     let mut line = Vec::new();
@@ -147,7 +145,6 @@ fn note_scheduler(job: &Job, outcome: &mut Outcome) {
     }
 }
 
-/// Binds, becomes the user, and takes over: nothing measured has started yet.
 fn prepare(job: &Job, outcome: &mut Outcome) -> Result<Supervisor, Error> {
     outcome.cpus_allowed = role::bind(&job.cpus)?;
     if let Some(expected) = &job.scheduler {

@@ -225,7 +225,6 @@ pub(crate) fn int(params: &Params, name: &str) -> u32 {
 }
 
 const SERVER: &str = "server";
-/// Its value that asks for a server of the run's own.
 pub(crate) const OWN_SERVER: &str = "own";
 
 /// The server elsewhere that a parameter `server` asks for, if any. Only loopback: a study binds and
@@ -263,7 +262,6 @@ impl Facts {
     }
 }
 
-/// What is told of a run beside its value.
 pub(crate) trait Telling {
     fn metric(&mut self, name: impl Into<String>, value: f64, unit: &str, better: Better);
     fn check(&mut self, name: &str, held: bool);

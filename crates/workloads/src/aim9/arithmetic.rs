@@ -178,7 +178,6 @@ pub(super) fn sieve(_: &Place) -> Prepared {
 
 const SMALLEST: f64 = f64::from_bits(1);
 
-/// A list of numbers, read in turn, over and over.
 #[derive(Debug)]
 pub(super) struct Numbers {
     list: Vec<f64>,
@@ -301,7 +300,6 @@ fn eliminate(system: &mut [f64], n: usize) -> bool {
     true
 }
 
-/// How far the solution in the last column of `solved` is from solving `system`.
 fn residual(system: &[f64], solved: &[f64], n: usize) -> f64 {
     let width = n + 1;
     let rows = system.chunks_exact(width).map(|row| {

@@ -154,7 +154,6 @@ fn create(path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
     Ok(open(path, flags, Mode::from_raw_mode(0o777))?)
 }
 
-/// Writes the common input, which is not timed.
 pub(super) fn prepare(place: &Place, work: Work) -> Prepared {
     let folder = place.folder()?.to_owned();
     let common = folder.join("tmpa.common");

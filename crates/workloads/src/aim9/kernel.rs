@@ -64,7 +64,6 @@ pub(super) fn heap(turns: u32, touch: bool) -> Prepared {
 /// What the original's process has touched when it forks, in bytes.
 const TOUCHED: usize = 1 << 20;
 
-/// Starts children one after the other; `shell` is noted.
 fn children(
     count: u32,
     start: impl Fn() -> io::Result<()> + 'static,

@@ -16,7 +16,6 @@ use super::{LIBC, Place, Prepared, SORT, made};
 use crate::workload::text;
 use std::hint::black_box;
 
-/// Rounds of a call of most rows.
 const ROUNDS: u32 = 100;
 const QUESTION_ROUNDS: u32 = 10;
 

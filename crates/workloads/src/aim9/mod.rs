@@ -167,7 +167,6 @@ impl Row {
     }
 }
 
-/// One row, set up.
 trait Call {
     /// A whole call of the row's function: what is timed.
     fn call(&mut self) -> Result<(), Error>;
@@ -176,7 +175,6 @@ trait Call {
     fn remark(&mut self, calls: u64, to: &mut Remarks);
 }
 
-/// What calls leave for the remark, and both.
 struct Made<S, C, R>(S, C, R);
 
 impl<S, C, R> Call for Made<S, C, R>

@@ -68,7 +68,6 @@ pub(super) fn link_test(place: &Place) -> Prepared {
 const ENTRIES: usize = 100;
 const READS: u32 = 10_000;
 
-/// A directory read over and over.
 pub(super) fn dir_rtns_1(place: &Place) -> Prepared {
     let path = match Some(text(&place.params, LIST.name)).filter(|list| list != OWN) {
         Some(folder) => PathBuf::from(folder),
@@ -170,7 +169,6 @@ impl Search {
         std::env::set_current_dir(&self.home)
     }
 
-    /// Swaps places at random, empty ones too.
     fn shuffle(&mut self, list: &mut Vec<Option<CString>>) {
         list.resize_with(PLACES, || None);
         for _ in 0..SHUFFLES {

@@ -219,7 +219,6 @@ impl Workload for Row {
     }
 }
 
-/// What a reader must know of the folder, of rows for which it matters.
 fn warning(row: &Row, scratch: &Scratch) -> Option<String> {
     let what = match row.group {
         Group::SyncDisk => "no write is synchronous there, so this equals the row without sync",

@@ -39,7 +39,6 @@ pub(crate) struct Config {
 }
 
 impl Config {
-    /// Data connections: users of all rooms.
     pub(crate) fn connections(&self) -> u32 {
         self.rooms * self.users
     }

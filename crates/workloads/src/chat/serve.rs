@@ -52,7 +52,6 @@ pub struct ChatOptions {
     pub message_bytes: u32,
     /// How long a client may take to say what it wants, and for each connection that it then makes.
     pub patience: Duration,
-    /// How long a client may take for everything.
     pub longest: Duration,
 }
 
@@ -198,7 +197,6 @@ fn serve_watched(
 /// Watches a client's progress, so that none holds the server without a bound.
 struct Watch {
     began: Instant,
-    /// When it made its last connection.
     moved: Instant,
     connections: u32,
     wanted: u32,
@@ -240,7 +238,6 @@ struct Waiter {
     said: Vec<u8>,
 }
 
-/// Clients that have not said what they want, the oldest first.
 #[derive(Default)]
 struct Lobby {
     waiting: Vec<Waiter>,
@@ -258,7 +255,6 @@ impl Lobby {
         self.waiting.iter().map(|one| PollFd::new(&one.stream, PollFlags::IN))
     }
 
-    /// Lets in the next client at the door; returns whether there was one.
     fn let_in(&mut self, door: &mut Door) -> io::Result<bool> {
         let Some(stream) = door.next()? else { return Ok(false) };
         if self.waiting.len() == PLACES {

@@ -54,7 +54,6 @@ pub(crate) struct Session {
     config: Config,
     /// One set per room, one semaphore per user.
     rooms: Vec<GateSet>,
-    /// Counts the tasks that have not finished.
     done: GateSet,
     streams: Vec<OnceLock<TcpStream>>,
     received: AtomicU64,
@@ -161,7 +160,6 @@ impl Session {
     }
 }
 
-/// Serves one client whose wishes are known, from the first data connection to its last word.
 pub(crate) fn serve(
     session: &Session,
     door: &mut Door,

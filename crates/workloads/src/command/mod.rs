@@ -271,7 +271,6 @@ impl Reading<'_> {
         self.supervisor.start(Launch { role: HOLD, args: argv, cpus, folder, measured, keep })
     }
 
-    /// The CPUs of a role, where the placement separates server and command.
     fn cpus(&self, role: &str) -> Option<CpuSet> {
         let index = ROLES.iter().position(|name| *name == role)?;
         match self.spec.server {

@@ -4,9 +4,9 @@
 //! and answers each with a [`Reply`]. It ends when its standard input closes or its parent dies,
 //! and its threads with it, so no loop outlives a killed parent.
 //!
-//! Each CPU has two threads bound to it: one that burns when a round asks for it ([`crew`],
-//! [`loops`]), and one of the idle class that looks, while the CPU should rest, whether it does: a
-//! thread of that class gets the CPU at once unless another task runs there.
+//! Each CPU has two threads bound to it: one that burns when a round asks for it, and one of the idle class
+//! that looks, while the CPU should rest, whether it does: a thread of that class gets the CPU at once unless
+//! another task runs there.
 
 mod loops;
 
@@ -344,7 +344,6 @@ fn wait_for(at: Instant) {
     std::thread::sleep(at.saturating_duration_since(Instant::now()));
 }
 
-/// Steps until the window ends, counted from its begin.
 fn count(window: Window, mut step: impl FnMut() -> u64) -> Busy {
     while Instant::now() < window.from {
         step();

@@ -46,9 +46,7 @@ use std::os::fd::{AsFd, OwnedFd};
 pub(crate) struct Manner {
     /// Files are opened with `O_SYNC`.
     pub(crate) synchronous: bool,
-    /// Each write is followed by `fsync`.
     pub(crate) fsync_writes: bool,
-    /// Names are resolved before they are used.
     pub(crate) resolve: bool,
 }
 
@@ -260,7 +258,6 @@ impl Files {
         }
     }
 
-    /// Calls whose success does not matter.
     fn perform_anyhow(&mut self, call: Call) -> Moved {
         match call {
             Call::MakeDirectory(path) => {
@@ -286,7 +283,6 @@ impl Files {
     }
 }
 
-/// What a call is of, for a message.
 enum Of {
     Path(PathId),
     Handle(Handle),

@@ -127,8 +127,7 @@ pub(crate) fn phases_of(params: &Params) -> Phases {
     }
 }
 
-/// About how long a run takes, in seconds: a pass of a client is half a second of work, shared by
-/// few CPUs.
+/// In seconds: a pass of a client is half a second of work, shared by few CPUs.
 pub(crate) fn takes_s(params: &Params) -> f64 {
     let pass_s = 0.25 * f64::from(int(params, CLIENTS.name));
     START_S

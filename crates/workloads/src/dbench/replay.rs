@@ -15,8 +15,7 @@ use serde::{Deserialize, Serialize};
 use std::time::{Duration, Instant};
 
 pub(crate) trait Backend {
-    /// Does one call; how many bytes count for it. An answer that is not the expected one, in
-    /// words, ends the run.
+    /// Does one call; an answer that is not the expected one, in words, ends the run.
     fn perform(&mut self, operation: &Operation) -> Result<Moved, String>;
 
     /// After a pass, before the next: closes what the load left open.
@@ -121,12 +120,10 @@ struct Client {
     begin: Option<Instant>,
     end: Option<Instant>,
     last: Instant,
-    /// From when on calls count.
     counts: Instant,
 }
 
 impl Client {
-    /// One pass; whether there may be another.
     fn pass(
         &mut self,
         load: &Load,

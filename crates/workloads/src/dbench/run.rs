@@ -146,7 +146,6 @@ fn is_right(load: &Load, phases: Phases, one: &Counted) -> bool {
         && within(one.written_bytes, load.written_bytes)
 }
 
-/// The table of times: count, mean, median, tails and longest of each kind of call.
 fn tell_latencies(latencies: &Latencies, to: &mut Outcome) {
     for (kind, times) in KINDS.iter().zip(&latencies.0).filter(|(_, times)| times.count > 0) {
         to.higher(&format!("{kind}_count"), times.count as f64, "calls");

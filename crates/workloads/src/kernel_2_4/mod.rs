@@ -28,7 +28,6 @@ const SECONDS: ParamSpec = ParamSpec::decimal(
 const DELAY_US: ParamSpec =
     ParamSpec::int("delay_us", [100, 1, 100_000], "length of a delay, in microseconds");
 
-/// What the two tasks of a row share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Locks {
@@ -73,7 +72,6 @@ pub static ALL: &[Row] = rows! {
     // Before it: locks as small as they are.
     "lock-packed", Kind::Locks { distance: 4 },
         "two tasks each take a lock of their own; both locks are in one cache line";
-    // A line for each lock.
     "lock-64", Kind::Locks { distance: 64 },
         "two tasks each take a lock of their own; the locks are 64 bytes apart";
     // The enhancement: a lock has 128 bytes.

@@ -87,7 +87,6 @@ const POLLS: u32 = 1000;
 #[repr(align(256))]
 struct Lines([AtomicU32; 64]);
 
-/// A count in lines of its own.
 #[derive(Debug, Default)]
 #[repr(align(256))]
 struct Counter(AtomicU64);
@@ -297,7 +296,6 @@ impl Delays {
     }
 }
 
-/// `turns` turns that do nothing.
 #[inline(never)]
 fn empty_loop(turns: u64) {
     for _ in 0..turns {

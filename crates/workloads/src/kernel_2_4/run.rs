@@ -188,7 +188,6 @@ impl Shared<'_> {
     }
 }
 
-/// What one look at the clock takes, in nanoseconds.
 fn clock_ns() -> f64 {
     let begin = monotonic_ns();
     for _ in 1..CLOCK_READINGS {

@@ -14,7 +14,6 @@ use crate::{Context, Error};
 use rustix::pipe::pipe;
 use std::os::fd::OwnedFd;
 
-/// What every word of a footprint holds.
 const WORD: u64 = 3;
 
 /// The two ends of a pipe, until their owners take them.

@@ -79,7 +79,6 @@ impl Files {
         Ok(())
     }
 
-    /// Removes files, the first ones first, until there is none.
     fn delete(&mut self) -> Result<(), Error> {
         for name in &self.names[..self.there as usize] {
             unlinkat(&self.folder, &**name, AtFlags::empty()).context("cannot remove a file")?;

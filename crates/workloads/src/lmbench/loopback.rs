@@ -104,7 +104,6 @@ impl Channel {
     }
 }
 
-/// Both ends, the second in a child process that runs `work`.
 fn with_peer(
     place: &Place,
     channel: Channel,

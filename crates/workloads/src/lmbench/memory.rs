@@ -29,7 +29,6 @@ fn word(place: u64) -> u64 {
     (place + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
-/// The sum of so many of them.
 fn sum(words: u64) -> u64 {
     (0..words).fold(0, |sum, place| sum.wrapping_add(word(place)))
 }
@@ -134,7 +133,6 @@ pub(super) fn copy(place: &Place, copy: fn(&[u64], &mut [u64])) -> Result<Bench,
     Ok(passes(place, Copy { from, to, copy, passes: 0, wrong: 0 }))
 }
 
-/// Makes the file of that many words.
 fn file_of(place: &Place, words: u64) -> Result<File, Error> {
     let path = place.folder()?.join("reread");
     let made = || -> std::io::Result<File> {
@@ -148,7 +146,6 @@ fn file_of(place: &Place, words: u64) -> Result<File, Error> {
     made().with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// The first and the last word of a block.
 fn ends_of(block: &[u8]) -> Option<[u64; 2]> {
     let (first, last) = (block.first_chunk()?, block.last_chunk()?);
     Some([u64::from_ne_bytes(*first), u64::from_ne_bytes(*last)])
@@ -187,7 +184,6 @@ const WARM_UP: u64 = 4 << 20;
 
 struct Chase {
     chain: Chain,
-    /// Words that are joined.
     words: u64,
     /// Where it is, and where it began.
     at: u32,

@@ -26,7 +26,6 @@ pub(super) const PROGRAM: ParamSpec = ParamSpec::text(
 /// What the measuring process may grow by while it is measured: a fork copies what it has.
 const GROWTH_MAX_KIB: f64 = 64.0;
 
-/// Children, one at a time.
 struct Children<B> {
     one_by_one: B,
     /// Memory that is the process's own when the first is made, in KiB.
@@ -194,7 +193,6 @@ fn version_dpkg(database: &Path, path: &Path, name: &str) -> Option<String> {
     field(&status, &format!("Package: {name}"), "Version: ")
 }
 
-/// A field of the paragraph that has that line.
 fn field(paragraphs: &str, line: &str, name: &str) -> Option<String> {
     let mut paragraphs = paragraphs.split("\n\n");
     let paragraph = paragraphs.find(|paragraph| paragraph.lines().any(|one| one == line))?;

@@ -32,7 +32,6 @@ pub(super) const CALL: Row = Row {
     prepare: system_calls::simple_syscall,
 };
 
-/// What rows that make processes have in common.
 const CHILD: Row = Row {
     analysis: "Each child is a copy of the measuring process, and may start on another CPU: memory, \
                page tables and the scheduler. What a run takes where it may go is the scheduler's \
@@ -41,14 +40,12 @@ const CHILD: Row = Row {
     ..CALL
 };
 
-/// What rows whose children become the program have in common.
 const PROGRAMMED: Row = Row {
     params: &[COPIES, DIR, PROGRAM, SAMPLE, SAMPLES],
     check: |row, params| word(row.name, params, PROGRAM.name, &["dynamic", "static"]),
     ..CHILD
 };
 
-/// What rows of an empty file have in common.
 const FILED: Row = Row { params: &[COPIES, DIR, SAMPLE, SAMPLES], ..CALL };
 
 const PIPE: Row = Row {
@@ -152,7 +149,6 @@ fn rings(params: &Params) -> Room {
     room(members * (u64::from(int(params, "footprint_kib")) + 256), 0)
 }
 
-/// What rows of one process have in common; each says what it does and how.
 const ONE: Row = Row {
     family: "lmbench-more",
     source: "LMbench 2 and 3 (McVoy, Staelin: lmbench, Portable Tools for Performance Analysis, \

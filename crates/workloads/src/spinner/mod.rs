@@ -36,7 +36,6 @@ pub const LINES_PER_S: &str = "lines/s";
 const FIRST_COUNT: Duration = Duration::from_secs(20);
 /// A spinner that cannot be seen counting has this long to get going.
 const WARMING: Duration = Duration::from_millis(200);
-/// Between two looks at whether all have begun to count.
 const GLANCE: Duration = Duration::from_millis(5);
 
 pub(crate) fn value(beside: &Beside) -> (String, Better) {
@@ -289,7 +288,6 @@ fn counter() -> Result<OwnedFd, Error> {
 const PERL: &str = "open(my $count, '>>&=', $ARGV[0]) or die $!; \
 while (1) { my $i = 0; while ($i < 20000) { $i++ } syswrite($count, '.') or die $! }";
 
-/// The same for Python.
 const PYTHON: &str = "\
 import os, sys
 def spin(count):
@@ -301,7 +299,6 @@ def spin(count):
 spin(int(sys.argv[1]))
 ";
 
-/// Interpreters, in the order in which they are looked for, with their option for a script.
 const INTERPRETERS: [(&str, &str, &str); 2] = [("perl", "-e", PERL), ("python3", "-c", PYTHON)];
 
 /// The spinner as a program and its arguments, by the first interpreter that is on `path` (as in

@@ -47,7 +47,6 @@ fn spin(args: &[String]) -> Result<std::convert::Infallible, Error> {
     }
 }
 
-/// The loop of that name; a call is one stretch.
 fn stretch(name: &str) -> Result<Box<dyn FnMut()>, Error> {
     let kind =
         SpinnerKind::NAMED.iter().find(|(known, ..)| *known == name).map(|(_, kind, _)| kind);

@@ -1,11 +1,9 @@
 //! tbench: the calls of dbench as requests and replies over loopback TCP, without files. The
 //! article's Table 6.
 //!
-//! `protocol` is the form of messages and the server's loop, `server` accepts and gives every
-//! connection a process or a thread, `serve` is that server without a run, `connection` is a client's
-//! side. Loads, clients, clock and
-//! sums are those of [`crate::dbench`]. Messages are those of dbench 4's tbench, so either side can
-//! be that one's.
+//! `protocol` is the form of messages and the server's loop, `server` accepts and gives every connection a
+//! process or a thread, in a run or alone, `connection` is a client's side. Loads, clients, clock and sums are
+//! those of [`crate::dbench`]. Messages are those of dbench 4's tbench, so either side can be that one's.
 
 pub(crate) mod connection;
 pub mod protocol;
@@ -196,7 +194,6 @@ impl Workload for Tbench {
     }
 }
 
-/// What the server served, once all its connections have ended.
 fn last_words(
     supervisor: &mut Supervisor,
     server: TaskId,

@@ -67,7 +67,6 @@ pub trait Stream {
     /// Fills the buffer; fewer bytes only at the end of the stream.
     fn receive(&mut self, buffer: &mut [u8]) -> io::Result<usize>;
 
-    /// Sends all of it.
     fn send(&mut self, bytes: &[u8]) -> io::Result<()>;
 }
 
@@ -114,7 +113,6 @@ pub fn serve(stream: &mut impl Stream, buffer: &mut [u8], traffic: &mut Traffic)
     }
 }
 
-/// A length, if a message may have it.
 fn length(word: &[u8]) -> io::Result<usize> {
     let bytes: [u8; 4] = word.try_into().map_err(|_| malformed("no length".to_owned()))?;
     let length = u32::from_be_bytes(bytes) as usize;

@@ -89,7 +89,6 @@ fn listen(address: SocketAddr) -> Result<(TcpListener, SocketAddr), Error> {
 }
 
 struct Live {
-    /// Its last words come through this.
     pipe: File,
     said: Vec<u8>,
     server: Server,
@@ -262,11 +261,9 @@ impl Stream for Socket<'_> {
     }
 }
 
-/// How to serve tbench to clients elsewhere on this machine.
 #[derive(Debug, Clone)]
 pub struct TbenchOptions {
     pub address: SocketAddr,
-    /// A thread for each connection instead of a process.
     pub threads: bool,
     /// The worker's executable, which serves a connection where processes do.
     pub worker: PathBuf,

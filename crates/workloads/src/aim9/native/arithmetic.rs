@@ -15,26 +15,22 @@ macro_rules! sum {
         $step! { $($word)+; a b, b c, b c, c a, c a, a b, a b, b c, b c, c a, c a, a b }
     };
 }
-/// The pairs of a product of whole numbers.
 macro_rules! whole_product {
     ($step:ident $($word:tt)+) => {
         $step! { $($word)+; a b, b c, b c, c b, c b, a c, a b, b c, b c, c b, c b, a c }
     };
 }
-/// The pairs of a floating-point quotient.
 macro_rules! quotient {
     ($step:ident $($word:tt)+) => {
         $step! { $($word)+; a b, c a, b c, c b, a c, c a, a b, c a, b c, c b, a c, c a }
     };
 }
-/// The pairs of a quotient of whole numbers.
 macro_rules! whole_quotient {
     ($step:ident $($word:tt)+) => {
         $step! { $($word)+; a b, a c, b c, c b, a b, a c, b c, c b, a b, a c, b c, c b }
     };
 }
 
-/// What ends a turn: counted down, and back to its begin.
 #[cfg(target_arch = "x86_64")]
 macro_rules! turn_end {
     () => {
@@ -121,7 +117,6 @@ mod x86_64 {
 pub(in crate::aim9) use aarch64::*;
 #[cfg(target_arch = "aarch64")]
 mod aarch64 {
-    /// How the chains were made, as a result says it.
     pub(in crate::aim9) const CODE: &str = "inline assembly for aarch64";
 
     macro_rules! step {
@@ -177,7 +172,6 @@ pub(in crate::aim9) use portable::*;
 mod portable {
     use std::hint::black_box;
 
-    /// How the chains were made, as a result says it.
     #[cfg(not(test))]
     pub(in crate::aim9) const CODE: &str = "portable code, which the compiler may have changed";
 

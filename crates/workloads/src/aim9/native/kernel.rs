@@ -131,7 +131,6 @@ fn child(work: impl FnOnce() -> i32) -> io::Result<()> {
     }
 }
 
-/// Starts a child that ends at once.
 pub(in crate::aim9) fn fork_and_exit() -> io::Result<()> {
     child(|| 0)
 }

@@ -82,7 +82,6 @@ impl Strings {
         numbers && classes && appended && self.search()
     }
 
-    /// Numbers to text and back.
     fn numbers(&mut self, number: u32) -> bool {
         let (fraction, whole) = (f64::from(number) + 0.5, libc::c_long::from(number as i32));
         let text = self.text.as_mut_ptr();
@@ -164,7 +163,6 @@ impl Strings {
         }
     }
 
-    /// Dates, copies and searches.
     fn search(&mut self) -> bool {
         let (text, other) = (self.text.as_mut_ptr(), self.other.as_mut_ptr());
         let long_ago: libc::time_t = 1_000_000_000;
@@ -346,7 +344,6 @@ pub(in crate::aim9) fn fill_search_copy(
     }
 }
 
-/// Copies `size` bytes with the C library's `memcpy`.
 pub(in crate::aim9) fn copy(from: &[u8], to: &mut [u8], size: usize) {
     let size = black_box(size.min(from.len()).min(to.len()));
     // SAFETY: both slices have at least `size` bytes, and one is borrowed alone.

@@ -157,7 +157,6 @@ impl Builder {
         self.push(call, expect)
     }
 
-    /// A call that needs nothing but itself.
     pub(super) fn push(&mut self, call: Call, expect: Expect) -> Result<(), String> {
         if self.load.operations.len() >= OPERATIONS_MAX {
             return Err(format!("is one call too many; {OPERATIONS_MAX} is the most"));

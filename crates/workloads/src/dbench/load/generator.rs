@@ -47,7 +47,6 @@ struct Making<'a> {
     builder: Builder,
     stream: Stream,
     lasting: Vec<(String, u64)>,
-    /// Sizes of the passing files that there are.
     passing: Vec<Option<u64>>,
     present: u32,
     created: u32,
@@ -75,7 +74,6 @@ impl Share {
         (self.done + 1) * amount / self.all - self.done * amount / self.all
     }
 
-    /// Whether the next one has a part of `amount`.
     fn has(self, amount: u32) -> bool {
         self.of(amount.into()) > 0
     }
@@ -291,7 +289,6 @@ impl<'a> Making<'a> {
         self.created += 1;
     }
 
-    /// One file, from open to close.
     fn session(&mut self, reading: bool, writing: bool) -> Result<(), String> {
         let share = self.session;
         self.session.done += 1;

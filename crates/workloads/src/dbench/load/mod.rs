@@ -2,8 +2,8 @@
 //!
 //! `parser` reads the text that dbench 4 reads, `generator` makes the two loads of our own from a
 //! seed, and both build the same compact form here, before any clock starts: a fixed-size record
-//! for each call, paths and handles replaced by small numbers. `source` reads files, also
-//! compressed ones; everything else here is pure.
+//! for each call, paths and handles replaced by small numbers. `find` reads files, also compressed ones;
+//! everything else here is pure.
 
 pub(crate) mod builder;
 pub(crate) mod generator;
@@ -171,7 +171,6 @@ pub struct Operation {
     pub(crate) expect: Expect,
 }
 
-/// Everything one client does in one pass.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Load {
     /// What it is called: a file, or the name of a load of our own.
@@ -185,7 +184,6 @@ pub struct Load {
     pub written_bytes: u64,
     /// The most that the files hold at any moment, in bytes.
     pub(crate) live_bytes_max: u64,
-    /// Handles open at once, at most.
     pub handles_max: u16,
     /// Largest read or write, in bytes.
     pub size_max: u32,
@@ -201,7 +199,6 @@ impl Load {
         }
     }
 
-    /// Counted bytes of a pass: read and written.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.read_bytes + self.written_bytes

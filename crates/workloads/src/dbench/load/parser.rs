@@ -133,7 +133,6 @@ impl<'a> Line<'a> {
         meaning(self.builder, number).map_err(|why| said(&word, &why))
     }
 
-    /// A number that is not looked at.
     fn skip(&mut self, what: &str) -> Result<u64, Wrong> {
         self.number(what, |_, number| Ok(number))
     }

@@ -53,7 +53,6 @@ impl Measure {
     };
 }
 
-/// What a copy of a row needs, in KiB.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Room {
     /// Of memory, where it is enough to matter.
@@ -167,7 +166,6 @@ where
 struct Checked<F> {
     check: &'static str,
     operation: F,
-    /// Answers that were not right.
     wrong: u64,
 }
 

@@ -23,7 +23,6 @@ const EMPTY: Duration = Duration::from_micros(500);
 /// What is not the operation's: taken off every sample.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(super) struct Overheads {
-    /// One read of the clock, in seconds.
     pub(super) clock_s: f64,
     /// One turn of the loop around the operation, in seconds.
     pub(super) turn_s: f64,
@@ -61,7 +60,6 @@ fn shortest(mut sample: impl FnMut() -> Result<(u64, Duration), Error>) -> Resul
 
 pub(super) struct Paced {
     pub(super) body: Box<dyn Body>,
-    /// How long a sample should be, in seconds.
     sample_s: f64,
     count: u64,
     /// Operations so far, those of finding the pace included.
@@ -80,7 +78,6 @@ impl Paced {
         }
     }
 
-    /// Takes a sample: its operations, and how long they took.
     fn sample(&mut self) -> Result<(u64, Duration), Error> {
         let count = self.count;
         self.body.before(count)?;

@@ -22,7 +22,6 @@ struct Line([u64; 8]);
 pub(in crate::lmbench) struct Memory(Vec<Line>);
 
 impl Memory {
-    /// `kib` KiB, all zero.
     pub(in crate::lmbench) fn new(kib: u32) -> Self {
         Self(vec![Line([0; 8]); kib as usize * (1024 / size_of::<Line>())])
     }
@@ -301,7 +300,6 @@ pub(in crate::lmbench) fn memcpy(from: &[u64], to: &mut [u64]) {
     }
 }
 
-/// A file in memory, to be read.
 pub(in crate::lmbench) struct Mapping {
     address: *mut libc::c_void,
     bytes: usize,

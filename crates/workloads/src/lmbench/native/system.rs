@@ -56,7 +56,6 @@ impl Descriptors {
     }
 }
 
-/// Signals caught by [`catch`].
 static CAUGHT: AtomicU64 = AtomicU64::new(0);
 
 /// Counts. Only one thread is ever in it, so it can do without a locked instruction.
@@ -146,7 +145,6 @@ pub(in crate::lmbench) fn fork_and_execve(program: &CStr) -> io::Result<Pid> {
     })
 }
 
-/// Starts a child that becomes the shell and has it run the line.
 pub(in crate::lmbench) fn fork_and_shell(line: &CStr) -> io::Result<Pid> {
     fork(|| {
         close_output();
