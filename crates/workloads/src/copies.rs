@@ -4,12 +4,9 @@
 use crate::scratch::{self, DIR, Scratch};
 use crate::semaphores::{Claim, KEYS_MAX};
 use crate::supervisor::{Launch, Supervisor, Task};
-use crate::workload::{ParamSpec, Ran, text, wrong};
+use crate::workload::{CopyRule, Job, Outcome, ParamSpec, ParamValue, Params, Ran, text, wrong};
 use crate::{Error, answer, leftovers, role};
 use coretwin_base::machine::cpu_set::CpuSet;
-use coretwin_base::parameters::{ParamValue, Params};
-use coretwin_base::study::job::{Job, Outcome};
-use coretwin_base::study::plan::CopyRule;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

@@ -50,7 +50,6 @@ pub(crate) fn start_server(
     Ok((server, address, handle))
 }
 
-#[derive(Debug)]
 pub(crate) struct Announcer(File);
 
 impl Announcer {
@@ -65,7 +64,6 @@ impl Announcer {
     }
 }
 
-#[derive(Debug)]
 pub(crate) struct Door {
     /// None: all are in.
     listener: Option<TcpListener>,
@@ -74,7 +72,6 @@ pub(crate) struct Door {
     back: VecDeque<TcpStream>,
 }
 
-#[derive(Debug)]
 struct Guests {
     announcements: OwnedFd,
     expected: u32,

@@ -16,7 +16,6 @@ pub(crate) const PREFIX: &str = "coretwin-";
 /// Longest text that is read, in bytes: a path, and a little.
 const TEXT_MAX: u64 = 8192;
 
-#[derive(Debug)]
 pub(crate) struct HeldFile {
     path: PathBuf,
     /// Holds the lock.
@@ -49,7 +48,6 @@ impl HeldFile {
 }
 
 /// A file whose holder is dead, locked by us now.
-#[derive(Debug)]
 pub(crate) struct Abandoned {
     path: PathBuf,
     pub(crate) owner: u32,

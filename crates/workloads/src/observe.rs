@@ -5,7 +5,6 @@ use coretwin_base::machine::cpu_set::{CPU_MAX, CpuId, CpuSet};
 use std::fs;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-#[derive(Debug)]
 pub(crate) struct CpusSeen(Vec<AtomicU64>);
 
 impl CpusSeen {

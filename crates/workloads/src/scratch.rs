@@ -7,10 +7,8 @@
 //! folder.
 
 use crate::held_file::{self, FOLDER, HeldFile};
-use crate::workload::{ParamSpec, Telling, path, text};
+use crate::workload::{Outcome, ParamSpec, Params, Telling, path, text};
 use crate::{Context, Error};
-use coretwin_base::parameters::Params;
-use coretwin_base::study::job::Outcome;
 use rustix::fs::{MetadataExt, statfs, statvfs};
 use std::fs::{DirBuilder, Permissions};
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -48,7 +46,6 @@ pub(crate) fn check(workload: &'static str, params: &Params) -> Result<(), Error
 }
 
 /// A folder that is removed when this is dropped.
-#[derive(Debug)]
 pub(crate) struct Scratch {
     folder: PathBuf,
     file: HeldFile,
@@ -230,7 +227,6 @@ pub(crate) fn subfolder(folder: &Path, name: &str) -> Result<PathBuf, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
     #[test]
     fn the_file_that_names_a_folder_leaves_room_for_it_in_its_own_place() {
         let place = tempfile::tempdir().expect("folder");

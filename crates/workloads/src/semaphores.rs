@@ -20,7 +20,6 @@ const PREFIX: &str = "coretwin-semaphores-";
 pub(crate) const KEYS_MAX: u32 = 1 << 10;
 
 /// A range of keys of this process. Dropping it removes every set and segment of the range.
-#[derive(Debug)]
 pub(crate) struct Claim {
     pub(crate) base: i32,
     count: u32,
@@ -120,7 +119,7 @@ mod tests {
         let segment = sys::segment_create(claim.base + 3, 100).expect("segment");
         assert_eq!(claim.existing(), 2);
         assert_eq!(sweep_in(folder.path()), 0, "a live claim is left alone");
-        let more = Claim::new_in(folder.path(), KEYS_MAX + 1).expect_err("too many").to_string();
+        let more = Claim::new_in(folder.path(), KEYS_MAX + 1).err().expect("too many").to_string();
         assert!(more.contains("1025 keys") && more.contains("1024 is the most"), "{more}");
         drop(claim);
         assert!(sys::semaphores_remove(set).is_err(), "the set is gone");

@@ -4,22 +4,20 @@
 //! time for `--quick`, the article's for `--protocol 2003`) is in the parameters of the plan's row.
 //! What a user sets wins over both. Which rows a family has is known to the family alone.
 
-use crate::workload::{Facts, Workload};
+use crate::workload::{Facts, ParamValue, Params, Placement, Workload};
 use crate::{Error, aim9, kernel_2_4, lmbench, table};
-use coretwin_base::machine::placement::Placement;
-use coretwin_base::parameters::{ParamValue, Params, WorkloadSpec};
+use coretwin_base::parameters::WorkloadSpec;
 use coretwin_base::study::plan::Protocol;
 use coretwin_base::suggest;
 use std::collections::BTreeSet;
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub struct Suite {
     pub name: &'static str,
     pub about: &'static str,
     parts: &'static [&'static Part],
 }
 
-#[derive(Debug)]
 struct Part {
     rows: Rows,
     usual: Settings,
@@ -30,7 +28,6 @@ struct Part {
 
 type Settings = &'static [(&'static str, &'static str)];
 
-#[derive(Debug)]
 enum Rows {
     Listed(fn() -> Vec<String>),
     Sized {

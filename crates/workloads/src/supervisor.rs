@@ -67,7 +67,6 @@ impl<'a> Launch<'a> {
     }
 }
 
-#[derive(Debug)]
 pub(crate) struct Task {
     pid: i32,
     measured: bool,
@@ -150,7 +149,6 @@ fn drain(pipe: &mut Option<OwnedFd>, output: &mut Tail, shown: &mut Tail) {
     }
 }
 
-#[derive(Debug)]
 pub(crate) struct Tail {
     bytes: Vec<u8>,
     limit: usize,
@@ -178,7 +176,6 @@ impl Tail {
     }
 }
 
-#[derive(Debug)]
 pub struct Supervisor {
     tasks: BTreeMap<TaskId, Task>,
     next_task: u64,

@@ -105,7 +105,6 @@ pub(crate) fn core_sched_create() -> io::Result<()> {
     done(unsafe { libc::prctl(libc::PR_SCHED_CORE, libc::PR_SCHED_CORE_CREATE, 0, 0, 0) })
 }
 
-#[derive(Debug)]
 pub(crate) struct Signals(OwnedFd);
 
 impl Signals {

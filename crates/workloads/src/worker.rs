@@ -5,19 +5,15 @@
 //! or a signal or the time limit comes, it ends everything that it started, and answers with a
 //! failure. Its peak memory is a floor under that of its children, so it stays small.
 
-use crate::command;
-use crate::role;
-use crate::scheduler;
-use crate::spinner;
 use crate::supervisor::Supervisor;
-use crate::workload::{Ran, Telling};
-use crate::{Context, Error, sys, table};
-use crate::{aim9, chat, contention, dbench, kernel_2_4, leftovers, lmbench, tbench};
-use coretwin_base::caps;
+use crate::workload::{Better, Job, Outcome, Ran, Telling};
+use crate::{
+    Context, Error, aim9, chat, command, contention, dbench, kernel_2_4, leftovers, lmbench, role,
+    scheduler, spinner, sys, table, tbench,
+};
 use coretwin_base::parameters::WorkloadSpec;
-use coretwin_base::schema;
-use coretwin_base::study::job::{Job, Outcome, Work};
-use coretwin_base::study::reading::Better;
+use coretwin_base::study::job::Work;
+use coretwin_base::{caps, schema};
 use std::io::Write;
 use std::process::ExitCode;
 
@@ -209,7 +205,6 @@ fn fill(outcome: &mut Outcome, mut measured: Outcome) {
 #[cfg(test)]
 mod tests {
     use super::*;
-
     fn filled(value: f64, held: bool) -> Outcome {
         let mut outcome = Outcome::failed(String::new(), "x", Better::Lower);
         let mut measured = crate::workload::outcome(value, "x", Better::Lower);

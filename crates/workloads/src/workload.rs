@@ -2,12 +2,12 @@
 
 use crate::Error;
 use crate::supervisor::Supervisor;
-use coretwin_base::machine::limits::{Limit, Need};
-use coretwin_base::machine::placement::Placement;
-use coretwin_base::parameters::{ParamValue, Params};
-use coretwin_base::study::job::{Job, Outcome};
-use coretwin_base::study::plan::{CopyRule, Scale};
-use coretwin_base::study::reading::{Better, Metric};
+pub(crate) use coretwin_base::machine::limits::{Limit, Need};
+pub(crate) use coretwin_base::machine::placement::Placement;
+pub(crate) use coretwin_base::parameters::{ParamValue, Params};
+pub(crate) use coretwin_base::study::job::{Job, Outcome};
+pub(crate) use coretwin_base::study::plan::{CopyRule, Scale};
+pub(crate) use coretwin_base::study::reading::{Better, Metric};
 use std::net::SocketAddr;
 
 pub trait Workload: Sync {

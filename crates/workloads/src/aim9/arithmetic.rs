@@ -178,7 +178,6 @@ pub(super) fn sieve(_: &Place) -> Prepared {
 
 const SMALLEST: f64 = f64::from_bits(1);
 
-#[derive(Debug)]
 pub(super) struct Numbers {
     list: Vec<f64>,
     at: usize,
@@ -214,7 +213,6 @@ impl Numbers {
 
 /// The original's own random numbers from 0 to 32,767, always the same: a linear congruence of 64
 /// bits that gives 15.
-#[derive(Debug)]
 pub(super) struct Random(u64);
 
 impl Random {

@@ -25,8 +25,7 @@ pub(crate) mod run;
 use crate::Error;
 use crate::copies::{COPIES, Place, Remarks};
 use crate::scratch::DIR;
-use crate::workload::{ParamSpec, int};
-use coretwin_base::parameters::Params;
+use crate::workload::{ParamSpec, Params, int};
 use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -141,7 +140,6 @@ impl Group {
 
 type Prepared = Result<Box<dyn Call>, Error>;
 
-#[derive(Debug)]
 pub struct Row {
     name: &'static str,
     about: &'static str,

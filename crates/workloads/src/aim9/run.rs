@@ -14,13 +14,10 @@ use crate::role::AIM9;
 use crate::scratch::Scratch;
 use crate::supervisor::Supervisor;
 use crate::workload::{
-    Facts, Ran, START_S, Telling, Workload, decimal, int, needs, path, word, wrong,
+    CopyRule, Facts, Job, Limit, Need, Outcome, Params, Ran, START_S, Telling, Workload, decimal,
+    int, needs, path, word, wrong,
 };
 use crate::{Context, Error, copies};
-use coretwin_base::machine::limits::{Limit, Need};
-use coretwin_base::parameters::Params;
-use coretwin_base::study::job::{Job, Outcome};
-use coretwin_base::study::plan::CopyRule;
 use serde::{Deserialize, Serialize};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -266,7 +263,6 @@ fn measure(row: &Row, params: &Params, reports: &[Report]) -> Outcome {
 #[cfg(test)]
 mod tests {
     use super::*;
-
     /// Counts its calls, and fails at one of them.
     struct Counted(u64, u64);
 

@@ -55,7 +55,7 @@ pub(crate) fn main(entered: Result<(), Error>, args: &[String]) -> ExitCode {
     }
 }
 
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 struct Server {
     address: SocketAddr,
     /// How long it may keep the start waiting, and half of how long a task; none: it is ours, and

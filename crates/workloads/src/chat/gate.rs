@@ -8,7 +8,6 @@ use std::io;
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 
 /// A set of counting semaphores, all 0 at first. Dropping it removes it.
-#[derive(Debug)]
 pub(crate) enum GateSet {
     Semaphores(i32),
     Futexes(Vec<FutexSemaphore>),

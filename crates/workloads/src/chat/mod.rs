@@ -21,14 +21,11 @@ use crate::role::{self, CHAT_CLIENT, CHAT_SERVER};
 use crate::semaphores::Claim;
 use crate::supervisor::{Launch, Supervisor, Task, TaskId};
 use crate::workload::{
-    Facts, OWN_SERVER, ParamSpec, Ran, START_S, Telling, Workload, int, needs, server_elsewhere,
-    wrong,
+    Facts, Job, Limit, Need, OWN_SERVER, Outcome, ParamSpec, Params, Ran, START_S, Telling,
+    Workload, int, needs, server_elsewhere, wrong,
 };
 use crate::{Error, answer, door};
 use client::PATIENCE_S;
-use coretwin_base::machine::limits::{Limit, Need};
-use coretwin_base::parameters::Params;
-use coretwin_base::study::job::{Job, Outcome};
 use protocol::{Config, Totals, Waiting, keys};
 use serde::de::IgnoredAny;
 use std::net::SocketAddr;
@@ -64,7 +61,6 @@ const PARAMS: &[ParamSpec] = &[
     ParamSpec::int("users", [USERS, 2, 1000], "users of a room"),
 ];
 
-#[derive(Debug)]
 pub struct Chat {
     name: &'static str,
     futexes: bool,

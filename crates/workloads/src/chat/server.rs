@@ -49,7 +49,6 @@ pub(crate) fn wishes_of([a, b, c, d, e, f, g, h]: [u8; WISHES]) -> (u32, u32) {
     (u32::from_ne_bytes([a, b, c, d]), u32::from_ne_bytes([e, f, g, h]))
 }
 
-#[derive(Debug)]
 pub(crate) struct Session {
     config: Config,
     /// One set per room, one semaphore per user.

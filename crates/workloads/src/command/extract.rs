@@ -5,7 +5,6 @@ use coretwin_base::study::command::{Extract, MetricSpec};
 use regex::bytes::Regex;
 use serde_json::Value;
 
-#[derive(Debug)]
 pub(super) struct Extractor<'a> {
     pub(super) metric: &'a MetricSpec,
     /// None: it is a JSON pointer.

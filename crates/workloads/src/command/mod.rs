@@ -15,18 +15,15 @@
 mod check;
 mod extract;
 
-pub use check::check;
-
 use crate::Error;
 use crate::error::signal_name;
 use crate::role::HOLD;
 use crate::supervisor::{Launch, Supervisor, Task, TaskId};
-use crate::workload::{Ran, Telling, outcome};
+use crate::workload::{Better, Job, Outcome, Ran, Telling, outcome};
+pub use check::check;
 use coretwin_base::caps;
 use coretwin_base::machine::cpu_set::CpuSet;
 use coretwin_base::study::command::{CommandSpec, MetricSpec, ServerSpec};
-use coretwin_base::study::job::{Job, Outcome};
-use coretwin_base::study::reading::Better;
 use extract::Extractor;
 use rustix::process::Signal;
 use std::os::unix::process::ExitStatusExt;
@@ -333,7 +330,6 @@ pub(crate) fn ending(status: ExitStatus) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
     #[test]
     fn copies_share_what_is_kept_of_their_output() {
         assert_eq!((kept(0), kept(1), kept(4)), (16 << 20, 16 << 20, 4 << 20));

@@ -21,18 +21,16 @@ pub(crate) mod replay;
 pub(crate) mod run;
 
 use crate::scratch::{self, DIR, Scratch};
+use crate::supervisor::Supervisor;
 use crate::workload::{
-    Facts, ParamSpec, Ran, START_S, Telling, Workload, decimal, int, needs, text, word, wrong,
+    Facts, Job, Limit, Need, ParamSpec, Params, Ran, START_S, Telling, Workload, decimal, int,
+    needs, text, word, wrong,
 };
-use crate::{Error, leftovers, supervisor::Supervisor};
-use coretwin_base::machine::limits::{Limit, Need};
-use coretwin_base::parameters::Params;
-use coretwin_base::study::job::Job;
+use crate::{Error, leftovers};
 use files::Manner;
 use load::Load;
 use replay::Phases;
-use run::Clients;
-use run::Target;
+use run::{Clients, Target};
 
 pub static ALL: &[Dbench] = &[Dbench];
 
@@ -90,7 +88,6 @@ const PARAMS: &[ParamSpec] = &[
     WARMUP,
 ];
 
-#[derive(Debug)]
 pub struct Dbench;
 
 pub(crate) fn check_common(workload: &'static str, params: &Params) -> Result<(), Error> {

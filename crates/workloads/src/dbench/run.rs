@@ -9,11 +9,9 @@ use crate::role::{self, DBENCH_CLIENT};
 use crate::supervisor::{Launch, Supervisor, Task, TaskId};
 use crate::tbench::connection::{Connection, Service};
 use crate::times::monotonic_ns;
-use crate::workload::{Telling, outcome};
+use crate::workload::{Better, Outcome, Telling, outcome};
 use crate::{Error, answer, sys};
 use coretwin_base::machine::cpu_set::CpuSet;
-use coretwin_base::study::job::Outcome;
-use coretwin_base::study::reading::Better;
 use serde::{Deserialize, Serialize};
 use std::process::ExitCode;
 
@@ -21,7 +19,6 @@ const CLIENT: &str = "a client";
 /// The unit of both: 10^6 bytes in a second.
 pub(crate) const UNIT: &str = "MB/s";
 
-#[derive(Debug)]
 pub(crate) struct Clients<'a> {
     pub(crate) count: u32,
     pub(crate) load: &'a Load,

@@ -15,8 +15,7 @@ mod pairs;
 pub(crate) mod run;
 
 use crate::times::Times;
-use crate::workload::ParamSpec;
-use coretwin_base::machine::placement::Placement;
+use crate::workload::{ParamSpec, Placement};
 use serde::{Deserialize, Serialize};
 
 const SECONDS: ParamSpec = ParamSpec::decimal(
@@ -54,7 +53,6 @@ enum Delay {
     Sleep,
 }
 
-#[derive(Debug)]
 pub struct Row {
     name: &'static str,
     about: &'static str,

@@ -47,7 +47,6 @@ const START: [u64; LANES] = {
     start
 };
 
-#[derive(Debug)]
 pub(super) struct Work([u64; LANES]);
 
 impl Work {
@@ -83,7 +82,6 @@ const POLLS: u32 = 1000;
 
 /// Words that begin at a multiple of 256 bytes, so that no two lines or pairs of lines are shared
 /// with anything else.
-#[derive(Debug)]
 #[repr(align(256))]
 struct Lines([AtomicU32; 64]);
 
@@ -91,7 +89,6 @@ struct Lines([AtomicU32; 64]);
 #[repr(align(256))]
 struct Counter(AtomicU64);
 
-#[derive(Debug)]
 pub(super) struct Locks {
     lines: Lines,
     /// The second lock, in words from the first.
@@ -156,7 +153,6 @@ const TURNS: u64 = 64;
 const OVER: u64 = u64::MAX;
 
 /// The line that is polled, alone in its pair of lines. It holds the time of the last hand-over.
-#[derive(Debug)]
 #[repr(align(256))]
 pub(super) struct Spin {
     line: AtomicU64,
@@ -250,7 +246,6 @@ const CALIBRATION_NS: u64 = 2_000_000;
 /// Calibrations, of which the fastest is believed: whatever else runs can only make one slower.
 const CALIBRATIONS: u32 = 5;
 
-#[derive(Debug)]
 pub(super) struct Delays {
     how: Delay,
     delay_ns: u64,
@@ -353,7 +348,6 @@ const FRAME: usize = 128 / WORD;
 const CHANGED: u64 = 256;
 
 /// The pair, and where the frames were, below [`ALIAS`].
-#[derive(Debug)]
 pub(super) struct Stacks {
     offset: usize,
     places: [AtomicUsize; 2],

@@ -9,19 +9,19 @@ use crate::observe::CpusSeen;
 use crate::role::{self, KERNEL_2_4};
 use crate::supervisor::{Launch, Supervisor};
 use crate::times::monotonic_ns;
-use crate::workload::{Facts, Ran, START_S, Telling, Workload, decimal, int, needs};
+use crate::workload::{
+    Facts, Job, Need, Outcome, Params, Placement, Ran, START_S, Telling, Workload, decimal, int,
+    needs,
+};
 use crate::{Context, Error, answer};
 use coretwin_base::machine::cpu_set::CpuSet;
-use coretwin_base::machine::limits::Need;
-use coretwin_base::machine::placement::Placement;
-use coretwin_base::parameters::Params;
-use coretwin_base::study::job::{Job, Outcome};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::hint::black_box;
 use std::process::ExitCode;
 use std::sync::Barrier;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
+use std::sync::atomic::Ordering::SeqCst;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 
 /// Stack of a task, in bytes: room for the parts that [`pairs::Stacks`] chooses from.
 const STACK_BYTES: usize = 1 << 20;
@@ -330,7 +330,6 @@ fn tell_delays(delayer: &Tally, asked_us: f64, to: &mut Outcome) {
 #[cfg(test)]
 mod tests {
     use super::*;
-
     fn orders(row: &str) -> Orders {
         Orders { row: row.to_owned(), seconds: 0.02, delay_us: 100, cpus: [None, None] }
     }

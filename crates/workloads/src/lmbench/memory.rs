@@ -13,9 +13,8 @@
 use super::harness::{Bench, Body, Place, Row, checked};
 use super::native::memory::{self as native, Chain, LOADS, Mapping, Memory};
 use crate::copies::Remarks;
-use crate::workload::{int, wrong};
+use crate::workload::{Params, int, wrong};
 use crate::{Context, Error};
-use coretwin_base::parameters::Params;
 use coretwin_base::random::Stream;
 use rustix::io::pread;
 use std::fs::File;
@@ -263,7 +262,6 @@ pub(super) fn check(row: &Row, params: &Params) -> Result<(), Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
     fn chase_of(visits: &[u32]) -> Chase {
         let chain = Chain::new(1, visits).expect("chain");
         Chase { chain, words: visits.len() as u64, at: visits[0], start: visits[0], loads: 0 }

@@ -7,10 +7,7 @@ use super::native::memory as native;
 use super::native::system::{clock_by_library, clock_by_system_call};
 use super::processes::PROGRAM;
 use super::{context_switch, files, loopback, memory, processes, system_calls};
-use crate::workload::{ParamSpec, int, word};
-use coretwin_base::machine::placement::Placement;
-use coretwin_base::parameters::Params;
-use coretwin_base::study::plan::Scale;
+use crate::workload::{ParamSpec, Params, Placement, Scale, int, word};
 
 /// What rows of one process have in common; each says what it does and how.
 pub(super) const CALL: Row = Row {
@@ -234,7 +231,6 @@ const SWITCH: Row = Row {
     ..ONE
 };
 
-#[derive(Debug)]
 pub struct Group {
     pub at: &'static [&'static str],
     /// The rows, each with the first of them before any with the next.

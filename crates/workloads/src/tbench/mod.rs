@@ -10,20 +10,17 @@ pub mod protocol;
 pub mod server;
 
 use crate::answer::Said;
-use crate::dbench::run::Target;
-use crate::dbench::run::{self, Clients};
+use crate::dbench::run::{self, Clients, Target};
 use crate::dbench::{self, CLIENTS, LOADFILE, MODE, SECONDS, SEED, WARMUP, load_of, phases_of};
 use crate::door::{self, Handle};
 use crate::role::{self, TBENCH_SERVER};
 use crate::supervisor::{Launch, Supervisor, Task, TaskId};
 use crate::workload::{
-    Facts, OWN_SERVER, ParamSpec, Ran, Telling, Workload, int, needs, server_elsewhere, text, word,
+    Facts, Job, Limit, Need, OWN_SERVER, ParamSpec, Params, Ran, Telling, Workload, int, needs,
+    server_elsewhere, text, word,
 };
 use crate::{Error, answer};
 use connection::Service;
-use coretwin_base::machine::limits::{Limit, Need};
-use coretwin_base::parameters::Params;
-use coretwin_base::study::job::Job;
 use protocol::Traffic;
 use server::{Ended, Settings};
 use std::net::SocketAddr;
@@ -61,7 +58,6 @@ const PARAMS: &[ParamSpec] = &[
     WARMUP,
 ];
 
-#[derive(Debug)]
 pub struct Tbench {
     name: &'static str,
     threads: bool,

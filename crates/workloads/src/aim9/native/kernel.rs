@@ -50,7 +50,6 @@ pub(in crate::aim9) fn stat(path: &CStr) -> io::Result<()> {
     })
 }
 
-#[derive(Debug)]
 pub(in crate::aim9) struct Directory(NonNull<libc::DIR>);
 
 impl Directory {
@@ -80,7 +79,6 @@ impl Drop for Directory {
 }
 
 /// An attached segment. Dropping it detaches it.
-#[derive(Debug)]
 pub(in crate::aim9) struct Segment {
     address: *mut u8,
     bytes: usize,
@@ -209,7 +207,6 @@ pub(in crate::aim9) fn search_first(folder: &std::path::Path) {
     unsafe { std::env::set_var("PATH", first) };
 }
 
-#[derive(Debug)]
 pub(in crate::aim9) struct Break {
     found: usize,
     now: usize,

@@ -63,7 +63,6 @@ const SIZE: usize = 1024;
 /// The phrase that is appended: 18 characters.
 const PHRASE: &CStr = c"hyper-threads run ";
 
-#[derive(Debug)]
 pub(in crate::aim9) struct Strings {
     text: [c_char; SIZE],
     other: [c_char; SIZE],

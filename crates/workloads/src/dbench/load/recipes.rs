@@ -7,7 +7,6 @@
 //!
 //! `netbench` is a tenth of the load that dbench 4 ships, in counts, sizes and kinds of sessions.
 
-#[derive(Debug)]
 pub(super) struct Recipe {
     pub(super) name: &'static str,
     /// Whether names are looked up without case before they are used.
@@ -41,7 +40,6 @@ pub(super) struct Recipe {
     pub(super) unlinks: u32,
 }
 
-#[derive(Debug)]
 pub(super) struct Sessions {
     pub(super) idle: u32,
     pub(super) read: u32,

@@ -12,12 +12,8 @@ use crate::copies::Remarks;
 pub(crate) use crate::copies::{COPIES, Place};
 use crate::lmbench::native::system;
 pub(crate) use crate::scratch::DIR;
-use crate::workload::{ParamKind, ParamSpec};
+use crate::workload::{Better, ParamKind, ParamSpec, Params, Placement, Scale};
 use crate::{Context, Error, role, sys};
-use coretwin_base::machine::placement::Placement;
-use coretwin_base::parameters::Params;
-use coretwin_base::study::plan::Scale;
-use coretwin_base::study::reading::Better;
 use rustix::process::{
     Pid, Signal, WaitOptions, getppid, kill_process, set_parent_process_death_signal, waitpid,
 };
@@ -61,7 +57,6 @@ pub(crate) struct Room {
     pub(crate) folder_kib: u64,
 }
 
-#[derive(Debug)]
 pub struct Row {
     pub(crate) name: &'static str,
     pub(crate) family: &'static str,
@@ -183,7 +178,6 @@ impl<F: FnMut() -> Result<bool, Error>> Body for Checked<F> {
 }
 
 /// A process that is ended and reaped when this is dropped, and dies with the measuring process.
-#[derive(Debug)]
 pub(crate) struct Peer {
     pid: Pid,
 }

@@ -9,12 +9,10 @@ use crate::lmbench::rows;
 use crate::observe::CpusSeen;
 use crate::role::LMBENCH;
 use crate::supervisor::Supervisor;
-use crate::workload::{Facts, Ran, Telling, Workload, decimal, int, needs};
+use crate::workload::{
+    CopyRule, Facts, Job, Limit, Need, Outcome, Params, Ran, Telling, Workload, decimal, int, needs,
+};
 use crate::{Error, copies};
-use coretwin_base::machine::limits::{Limit, Need};
-use coretwin_base::parameters::Params;
-use coretwin_base::study::job::{Job, Outcome};
-use coretwin_base::study::plan::CopyRule;
 use serde::{Deserialize, Serialize};
 use std::process::ExitCode;
 
@@ -225,7 +223,6 @@ fn trimmed(count: usize) -> (usize, f64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-
     #[test]
     fn a_median_lies_between_two_samples() {
         let samples: Vec<f64> = (1..=11).rev().map(f64::from).collect();
