@@ -17,6 +17,8 @@
 
 #![expect(clippy::print_stdout, reason = "the table is what it is for")]
 
+#[path = "../tests/common/load_text.rs"]
+mod load_text;
 mod support;
 
 use coretwin_base::machine::placement::Placement;
@@ -42,7 +44,8 @@ fn compare(options: &Options) -> Result<(), Trouble> {
     let mut load = option("load", "/usr/share/dbench/client.txt");
     if !load.starts_with('/') {
         let path = place.path().join("load.txt");
-        let text = load::find(&load, 1)?.to_text().ok_or("Debian's cannot read this load")?;
+        let text =
+            load_text::text_of(&load::find(&load, 1)?).ok_or("Debian's cannot read this load")?;
         std::fs::write(&path, text)?;
         load = path.to_string_lossy().into_owned();
     }

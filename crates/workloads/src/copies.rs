@@ -4,12 +4,13 @@
 use crate::scratch::{self, DIR, Scratch};
 use crate::semaphores::{Claim, KEYS_MAX};
 use crate::supervisor::{Launch, Supervisor, Task};
-use crate::workload::{CopyRule, Job, Outcome, ParamSpec, ParamValue, Params, Ran, text, wrong};
+use crate::workload::{
+    CopyRule, Job, Outcome, ParamSpec, ParamValue, Params, Ran, Telling, text, wrong,
+};
 use crate::{Error, answer, leftovers, role};
 use coretwin_base::machine::cpu_set::CpuSet;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -41,46 +42,12 @@ pub(crate) fn rule(params: &Params) -> CopyRule {
     }
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Remarks {
-    checks: BTreeMap<String, bool>,
-    /// Other numbers by name: value and unit.
-    pub(crate) metrics: BTreeMap<String, (f64, String)>,
-    notes: BTreeMap<String, String>,
-    cpus_ran: CpuSet,
-}
-
-impl Remarks {
-    pub(crate) fn on(cpus_ran: CpuSet) -> Self {
-        Self { cpus_ran, ..Self::default() }
-    }
-
-    /// Of two checks of one name both must hold.
-    pub(crate) fn check(&mut self, name: &str, held: bool) {
-        *self.checks.entry(name.to_owned()).or_insert(true) &= held;
-    }
-
-    #[cfg(test)]
-    pub(crate) fn holds(&self, name: &str) -> bool {
-        self.checks[name]
-    }
-
-    pub(crate) fn metric(&mut self, name: &str, value: f64, unit: &str) {
-        self.metrics.insert(name.to_owned(), (value, unit.to_owned()));
-    }
-
-    pub(crate) fn note(&mut self, name: &str, text: impl Into<String>) {
-        self.notes.insert(name.to_owned(), text.into());
-    }
-
-    /// Metrics are left to the caller, which knows how those of several copies are combined.
-    pub(crate) fn add_to(&self, measured: &mut Outcome) {
-        measured.cpus_ran = measured.cpus_ran.union(&self.cpus_ran);
-        measured.notes.extend(self.notes.clone());
-        for (name, held) in &self.checks {
-            *measured.checks.entry(name.clone()).or_insert(true) &= held;
-        }
-    }
+/// Adds what a copy told to an outcome, but for metrics: the caller knows how those of several copies are
+/// combined.
+pub(crate) fn add(told: &Outcome, to: &mut Outcome) {
+    to.cpus_ran = to.cpus_ran.union(&told.cpus_ran);
+    to.notes.extend(told.notes.clone());
+    told.checks.iter().for_each(|(name, held)| to.check(name, *held));
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]

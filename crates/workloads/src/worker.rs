@@ -8,12 +8,13 @@
 use crate::supervisor::Supervisor;
 use crate::workload::{Better, Job, Outcome, Ran, Telling};
 use crate::{
-    Context, Error, aim9, chat, command, contention, dbench, kernel_2_4, leftovers, lmbench, role,
-    scheduler, spinner, sys, table, tbench,
+    Context, Error, aim9, answer, chat, command, contention, dbench, kernel_2_4, leftovers,
+    lmbench, role, scheduler, spinner, sys, table, tbench,
 };
 use coretwin_base::parameters::WorkloadSpec;
 use coretwin_base::study::job::Work;
 use coretwin_base::{caps, schema};
+use serde::Serialize;
 use std::io::Write;
 use std::process::ExitCode;
 
@@ -52,16 +53,25 @@ fn run_role(name: &str, args: &[String]) -> ExitCode {
         role::HOLD => role::hold(entered, args),
         role::AIM9 => aim9::run::main(entered, args),
         role::LMBENCH => lmbench::harness::run::main(entered, args),
-        role::DBENCH_CLIENT => dbench::run::main(entered, args),
-        role::TBENCH_SERVER => tbench::server::main(entered, args),
+        role::DBENCH_CLIENT => say(entered, args, dbench::run::run),
+        role::TBENCH_SERVER => say(entered, args, tbench::server::run),
         role::TBENCH_CONNECTION => tbench::server::connection_main(entered),
-        role::KERNEL_2_4 => kernel_2_4::run::main(entered, args),
+        role::KERNEL_2_4 => say(entered, args, kernel_2_4::run::run),
         role::SPINNER => spinner::native::main(entered, args),
-        role::CHAT_SERVER => chat::server::main(entered, args),
+        role::CHAT_SERVER => say(entered, args, chat::server::run),
         role::CHAT_CLIENT => chat::client::main(entered, args),
         role::CONTENTION => contention::main(entered, args),
         _ => ExitCode::from(2),
     }
+}
+
+/// A role that runs and then says how it went.
+fn say<T: Serialize>(
+    entered: Result<(), Error>,
+    args: &[String],
+    run: fn(&[String]) -> Result<T, Error>,
+) -> ExitCode {
+    answer::say(&entered.and_then(|()| run(args)))
 }
 
 fn read_job() -> Result<Job, Error> {

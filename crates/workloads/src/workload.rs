@@ -264,6 +264,7 @@ impl Facts {
 
 pub(crate) trait Telling {
     fn metric(&mut self, name: impl Into<String>, value: f64, unit: &str, better: Better);
+    /// Of two checks of one name both must hold.
     fn check(&mut self, name: &str, held: bool);
     fn note(&mut self, name: &str, text: impl Into<String>);
 
@@ -282,7 +283,7 @@ impl Telling for Outcome {
     }
 
     fn check(&mut self, name: &str, held: bool) {
-        self.checks.insert(name.to_owned(), held);
+        *self.checks.entry(name.to_owned()).or_insert(true) &= held;
     }
 
     fn note(&mut self, name: &str, text: impl Into<String>) {

@@ -1,13 +1,17 @@
 //! dbench and tbench, through the real worker: totals, bad input and system calls.
 
 mod common;
+#[path = "common/load_text.rs"]
+mod load_text;
 
 use common::{
     Worker, allowed_cpus, children, eventually, fail, installed, kill, one_cpu, succeed,
     with_server_at, worker_path, workload,
 };
 use coretwin_base::study::job::Outcome;
+use coretwin_workloads::dbench::load::{self, parser::parse};
 use coretwin_workloads::serve::ServeEvent;
+use load_text::text_of;
 use rustix::process::Signal;
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -328,4 +332,16 @@ fn system_calls_are_those_of_the_mapping() {
     assert_eq!(count("mkdirat") + count("mkdir"), 2);
     // The folder, two files, and one that is not there.
     assert_eq!(count("openat"), 4, "{counts:?}");
+}
+
+#[test]
+fn a_load_that_is_written_is_read_again() {
+    let load = load::find("netbench", 3).expect("load");
+    let text = text_of(&load).expect("text");
+    let read = parse("netbench", text.as_bytes()).expect("read");
+    assert_eq!(read.operations, load.operations);
+    assert_eq!((read.paths.clone(), read.bytes()), (load.paths.clone(), load.bytes()));
+    assert_eq!(read.live_bytes_max, load.live_bytes_max);
+    let other = load::find("netbench-2002", 3).expect("load");
+    assert_eq!(text_of(&other), None, "it has calls that dbench 4 does not know");
 }

@@ -4,12 +4,15 @@
 #![expect(clippy::print_stderr, reason = "what is left out is said, with the reason")]
 
 mod common;
+#[path = "common/load_text.rs"]
+mod load_text;
 
 use common::{
     Worker, eventually, installed, one_cpu, succeed, with_server_at, worker_path, workload,
 };
 use coretwin_workloads::dbench::load;
 use coretwin_workloads::serve::ServeEvent;
+use load_text::text_of;
 use std::collections::BTreeMap;
 use std::net::TcpStream;
 use std::os::unix::process::CommandExt;
@@ -32,7 +35,7 @@ static PORT_7003: Mutex<()> = Mutex::new(());
 
 /// A load between two names that are asked for and not there, and how many calls it has.
 fn marked_load(marks: [&str; 2]) -> (String, i64) {
-    let load = load::find("netbench", 7).expect("load").to_text().expect("text");
+    let load = text_of(&load::find("netbench", 7).expect("load")).expect("text");
     let [begin, end] = marks
         .map(|name| format!("QUERY_PATH_INFORMATION \"\\{name}\" 1004 NT_STATUS_NO_SUCH_FILE\n"));
     let mut text = begin + OTHER_CASE.trim_start();
@@ -270,7 +273,7 @@ fn debians_client_and_server_understand_ours() {
     let Some(_only) = alone_at_7003() else { return };
     let folder = tempfile::tempdir().expect("folder");
     let load = load::find("netbench", 7).expect("load");
-    let file = write(folder.path(), "load", &load.to_text().expect("text"));
+    let file = write(folder.path(), "load", &text_of(&load).expect("text"));
     with_server_at(7003, false, Duration::from_secs(60), |_, events| {
         let theirs = Command::new("tbench")
             .args(["-t", "1", "-c"])

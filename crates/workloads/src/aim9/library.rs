@@ -13,7 +13,7 @@
 use super::arithmetic::Numbers;
 use super::native::library::{self as m, Compare, Strings, ask_everything, c_library};
 use super::{LIBC, Place, Prepared, SORT, made};
-use crate::workload::text;
+use crate::workload::{Telling, text};
 use std::hint::black_box;
 
 const ROUNDS: u32 = 100;
@@ -307,7 +307,6 @@ pub(super) fn sort_rtns_1(place: &Place) -> Prepared {
 #[cfg(test)]
 mod tests {
     use super::*;
-
     #[test]
     fn a_call_copies_what_it_is_credited_for() {
         assert_eq!(COPIES.iter().sum::<usize>(), 25_020);

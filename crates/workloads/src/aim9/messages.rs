@@ -13,6 +13,7 @@
 use super::native::kernel::{self as native, Segment};
 use super::{Place, Prepared, c_path, made};
 use crate::socket::{BACKLOG, drain, read_whole, write_whole};
+use crate::workload::Telling;
 use crate::{Context, Error, sys};
 use rustix::fs::{Mode, OFlags, open};
 use rustix::net::{

@@ -23,9 +23,9 @@ pub mod rows;
 pub(crate) mod run;
 
 use crate::Error;
-use crate::copies::{COPIES, Place, Remarks};
+use crate::copies::{COPIES, Place};
 use crate::scratch::DIR;
-use crate::workload::{ParamSpec, Params, int};
+use crate::workload::{Outcome, ParamSpec, Params, int};
 use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -170,7 +170,7 @@ trait Call {
     fn call(&mut self) -> Result<(), Error>;
 
     /// Tells whether what so many calls did is right, and what else belongs to the result; not timed.
-    fn remark(&mut self, calls: u64, to: &mut Remarks);
+    fn remark(&mut self, calls: u64, to: &mut Outcome);
 }
 
 struct Made<S, C, R>(S, C, R);
@@ -178,13 +178,13 @@ struct Made<S, C, R>(S, C, R);
 impl<S, C, R> Call for Made<S, C, R>
 where
     C: FnMut(&mut S) -> Result<(), Error>,
-    R: FnMut(&mut S, u64, &mut Remarks),
+    R: FnMut(&mut S, u64, &mut Outcome),
 {
     fn call(&mut self) -> Result<(), Error> {
         (self.1)(&mut self.0)
     }
 
-    fn remark(&mut self, calls: u64, to: &mut Remarks) {
+    fn remark(&mut self, calls: u64, to: &mut Outcome) {
         (self.2)(&mut self.0, calls, to);
     }
 }
@@ -192,7 +192,7 @@ where
 fn made<S: 'static>(
     state: S,
     call: impl FnMut(&mut S) -> Result<(), Error> + 'static,
-    remark: impl FnMut(&mut S, u64, &mut Remarks) + 'static,
+    remark: impl FnMut(&mut S, u64, &mut Outcome) + 'static,
 ) -> Prepared {
     Ok(Box::new(Made(state, call, remark)))
 }

@@ -8,14 +8,13 @@ use super::{
     CALLS, Call, FILE_KIB, Group, LIBC, LIST, OWN, Place, Prepared, Row, SECONDS, SORT, SYNC_CALLS,
     SYNC_CALLS_MAX, rows,
 };
-use crate::copies::Remarks;
 use crate::observe::CpusSeen;
 use crate::role::AIM9;
 use crate::scratch::Scratch;
 use crate::supervisor::Supervisor;
 use crate::workload::{
-    CopyRule, Facts, Job, Limit, Need, Outcome, Params, Ran, START_S, Telling, Workload, decimal,
-    int, needs, path, word, wrong,
+    Better, CopyRule, Facts, Job, Limit, Need, Outcome, Params, Ran, START_S, Telling, Workload,
+    decimal, int, needs, outcome, path, word, wrong,
 };
 use crate::{Context, Error, copies};
 use serde::{Deserialize, Serialize};
@@ -47,7 +46,7 @@ struct Report {
     elapsed_s: f64,
     /// Calls of each sample, and how long they took together, in seconds.
     samples: Vec<(u64, f64)>,
-    remarks: Remarks,
+    told: Outcome,
 }
 
 pub(crate) fn main(entered: Result<(), Error>, args: &[String]) -> ExitCode {
@@ -100,13 +99,14 @@ fn take_samples(call: &mut dyn Call, limits: &Limits) -> Result<Report, Error> {
         }
         looked = now;
     }
-    let mut remarks = Remarks::on(seen.cpus());
-    call.remark(calls, &mut remarks);
+    let mut told = outcome(0.0, "", Better::Lower);
+    told.cpus_ran = seen.cpus();
+    call.remark(calls, &mut told);
     Ok(Report {
         calls,
         elapsed_s: (looked - start).as_secs_f64(),
         samples: put_together(samples),
-        remarks,
+        told,
     })
 }
 
@@ -241,8 +241,8 @@ fn measure(row: &Row, params: &Params, reports: &[Report]) -> Outcome {
         threads: u32::try_from(reports.len()).unwrap_or(u32::MAX),
         ..row.facts().outcome(rates.iter().sum())
     };
-    for (name, (value, unit)) in reports.iter().rev().flat_map(|report| &report.remarks.metrics) {
-        measured.higher(name, *value, unit);
+    for report in reports.iter().rev() {
+        measured.metrics.extend(report.told.metrics.clone());
     }
     measured.higher("calls", calls as f64, "calls");
     measured.lower("call_min_s", times().fold(f64::INFINITY, f64::min), "s");
@@ -256,7 +256,7 @@ fn measure(row: &Row, params: &Params, reports: &[Report]) -> Outcome {
     if let Some(share) = shares.reduce(f64::max) {
         measured.lower("call_standard_error", 100.0 * share, "%");
     }
-    reports.iter().for_each(|report| report.remarks.add_to(&mut measured));
+    reports.iter().for_each(|report| copies::add(&report.told, &mut measured));
     measured
 }
 
@@ -272,7 +272,7 @@ mod tests {
             if self.0 == self.1 { Err(Error::failed("as told")) } else { Ok(()) }
         }
 
-        fn remark(&mut self, _: u64, _: &mut Remarks) {}
+        fn remark(&mut self, _: u64, _: &mut Outcome) {}
     }
 
     fn limits(seconds: f64, calls: u64, calls_max: Option<u64>) -> Limits {

@@ -15,34 +15,30 @@ use crate::{Context, Error, answer, role, socket, sys};
 use rustix::event::{PollFd, PollFlags, poll};
 use std::io::Write;
 use std::net::{Shutdown, SocketAddr, TcpStream};
-use std::process::ExitCode;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::Scope;
 
-pub(crate) fn main(entered: Result<(), Error>, args: &[String]) -> ExitCode {
-    let served = entered.and_then(|()| {
-        let config: Config = role::orders(args, "the server of chat")?;
-        sys::open_more_files();
-        // The original sets no option of its sockets.
-        let any = SocketAddr::from(([127, 0, 0, 1], 0));
-        let (listener, address) = socket::listen(any, |_| Ok(()))?;
-        let mut door = Door::guarded(listener, config.connections() + 1)?;
-        answer::tell(&Said::<Totals>::Port(address.port()));
-        let control = door.wait().context("the server cannot accept the client")?;
-        let mut wishes = [0; WISHES];
-        receive(&control, &mut wishes).context("the client did not say how many rooms it wants")?;
-        if wishes_of(wishes) != (config.rooms, config.messages) {
-            return Err(Error::failed("the client asked the server for another run than planned"));
-        }
-        let announce = |failure: &Failure| {
-            answer::tell(&Said::<Totals>::Failed(failure.clone()));
-        };
-        let session = Session::new(config, announce);
-        let session = session.inspect_err(|error| announce(&Failure::from(error)))?;
-        serve(&session, &mut door, &control)
-    });
-    answer::say(&served)
+pub(crate) fn run(args: &[String]) -> Result<Totals, Error> {
+    let config: Config = role::orders(args, "the server of chat")?;
+    sys::open_more_files();
+    // The original sets no option of its sockets.
+    let any = SocketAddr::from(([127, 0, 0, 1], 0));
+    let (listener, address) = socket::listen(any, |_| Ok(()))?;
+    let mut door = Door::guarded(listener, config.connections() + 1)?;
+    answer::tell(&Said::<Totals>::Port(address.port()));
+    let control = door.wait().context("the server cannot accept the client")?;
+    let mut wishes = [0; WISHES];
+    receive(&control, &mut wishes).context("the client did not say how many rooms it wants")?;
+    if wishes_of(wishes) != (config.rooms, config.messages) {
+        return Err(Error::failed("the client asked the server for another run than planned"));
+    }
+    let announce = |failure: &Failure| {
+        answer::tell(&Said::<Totals>::Failed(failure.clone()));
+    };
+    let session = Session::new(config, announce);
+    let session = session.inspect_err(|error| announce(&Failure::from(error)))?;
+    serve(&session, &mut door, &control)
 }
 
 pub(crate) fn wishes_of([a, b, c, d, e, f, g, h]: [u8; WISHES]) -> (u32, u32) {

@@ -13,7 +13,6 @@ use crate::workload::{Better, Outcome, Telling, outcome};
 use crate::{Error, answer, sys};
 use coretwin_base::machine::cpu_set::CpuSet;
 use serde::{Deserialize, Serialize};
-use std::process::ExitCode;
 
 const CLIENT: &str = "a client";
 /// The unit of both: 10^6 bytes in a second.
@@ -174,11 +173,7 @@ pub(crate) enum Target {
     Service(Service),
 }
 
-pub(crate) fn main(entered: Result<(), Error>, args: &[String]) -> ExitCode {
-    answer::say(&entered.and_then(|()| run(args)))
-}
-
-fn run(args: &[String]) -> Result<Counted, Error> {
+pub(crate) fn run(args: &[String]) -> Result<Counted, Error> {
     let orders: Orders = role::orders(args, "a client")?;
     let load = load::find(&orders.load, orders.seed)?;
     let mut backend: Box<dyn Backend> = match &orders.target {

@@ -18,7 +18,6 @@ use coretwin_base::machine::cpu_set::CpuSet;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::hint::black_box;
-use std::process::ExitCode;
 use std::sync::Barrier;
 use std::sync::atomic::Ordering::SeqCst;
 use std::sync::atomic::{AtomicBool, AtomicU64};
@@ -65,11 +64,7 @@ const PHASES: [Phase; 4] = [
     Phase { both: false, share: 0.5, counts: true },
 ];
 
-pub(crate) fn main(entered: Result<(), Error>, args: &[String]) -> ExitCode {
-    answer::say(&entered.and_then(|()| run(args)))
-}
-
-fn run(args: &[String]) -> Result<Report, Error> {
+pub(crate) fn run(args: &[String]) -> Result<impl Serialize + use<>, Error> {
     let orders: Orders = role::orders(args, "a row of kernel-2.4")?;
     let row = ALL
         .iter()

@@ -7,8 +7,7 @@
 //! are removed. A creation is an open that must make the file, one write if it has a size, and a close.
 
 use super::harness::{Bench, Body, Place};
-use crate::copies::Remarks;
-use crate::workload::int;
+use crate::workload::{Outcome, Telling, int};
 use crate::{Context, Error};
 use rustix::fs::{AtFlags, Mode, OFlags, openat, unlinkat};
 use std::ffi::CString;
@@ -115,7 +114,7 @@ impl Body for Create {
         self.0.names.len() as u64
     }
 
-    fn remark(&mut self, to: &mut Remarks) {
+    fn remark(&mut self, to: &mut Outcome) {
         to.check("files_made", self.0.there > 0 && self.0.are_right());
     }
 }
@@ -143,7 +142,7 @@ impl Body for Delete {
         self.most
     }
 
-    fn remark(&mut self, to: &mut Remarks) {
+    fn remark(&mut self, to: &mut Outcome) {
         to.check("files_removed", self.files.are_right());
     }
 }

@@ -9,12 +9,9 @@
 //!
 //! TCP sends at once (`TCP_NODELAY`): one message is under way at a time, or whole blocks are.
 
-use super::harness::Peer;
-use super::harness::{Bench, Body, Place, checked};
-use crate::copies::Remarks;
-use crate::socket;
-use crate::workload::int;
-use crate::{Context, Error};
+use super::harness::{Bench, Body, Peer, Place, checked};
+use crate::workload::{Outcome, Telling, int};
+use crate::{Context, Error, socket};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
@@ -239,7 +236,7 @@ impl Body for Stream {
         self.all(count).map_err(unanswered)
     }
 
-    fn remark(&mut self, to: &mut Remarks) {
+    fn remark(&mut self, to: &mut Outcome) {
         to.check("all_bytes_received", self.wrong == 0);
     }
 }

@@ -12,8 +12,7 @@
 
 use super::harness::{Bench, Body, Place, Row, checked};
 use super::native::memory::{self as native, Chain, LOADS, Mapping, Memory};
-use crate::copies::Remarks;
-use crate::workload::{Params, int, wrong};
+use crate::workload::{Outcome, Params, Telling, int, wrong};
 use crate::{Context, Error};
 use coretwin_base::random::Stream;
 use rustix::io::pread;
@@ -78,7 +77,7 @@ impl Body for Write {
         Ok(())
     }
 
-    fn remark(&mut self, to: &mut Remarks) {
+    fn remark(&mut self, to: &mut Outcome) {
         let written = self.memory.words().iter().all(|word| *word == self.passes);
         to.check("every_word_written", written);
         if self.reads {
@@ -115,7 +114,7 @@ impl Body for Copy {
         Ok(())
     }
 
-    fn remark(&mut self, to: &mut Remarks) {
+    fn remark(&mut self, to: &mut Outcome) {
         let equal = self.from.words() == self.to.words();
         to.check("every_word_copied", self.wrong == 0 && equal);
     }
@@ -226,7 +225,7 @@ impl Body for Chase {
         Ok(())
     }
 
-    fn remark(&mut self, to: &mut Remarks) {
+    fn remark(&mut self, to: &mut Outcome) {
         let mut word = self.start;
         let mut visited = 0;
         let mut right_end = false;
@@ -242,7 +241,7 @@ impl Body for Chase {
         let whole = visited == self.words && word == self.start;
         to.check("every_line_visited", whole);
         to.check("loads_counted", right_end);
-        to.metric("chain_words", self.words as f64, "words");
+        to.lower("chain_words", self.words as f64, "words");
     }
 }
 
@@ -268,9 +267,9 @@ mod tests {
     }
 
     fn held(chase: &mut Chase) -> [bool; 2] {
-        let mut remarks = Remarks::default();
+        let mut remarks = crate::workload::outcome(0.0, "", crate::workload::Better::Lower);
         chase.remark(&mut remarks);
-        ["every_line_visited", "loads_counted"].map(|name| remarks.holds(name))
+        ["every_line_visited", "loads_counted"].map(|name| remarks.checks[name])
     }
 
     #[test]

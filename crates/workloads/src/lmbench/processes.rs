@@ -4,8 +4,7 @@
 
 use super::harness::{Bench, Body, Place, repeated};
 use super::native::system as native;
-use crate::copies::Remarks;
-use crate::workload::{ParamSpec, text};
+use crate::workload::{Outcome, ParamSpec, Telling, text};
 use crate::{Context, Error};
 use coretwin_base::caps;
 use rustix::process::{Pid, WaitOptions, waitpid};
@@ -50,15 +49,15 @@ impl<B: Body> Body for Children<B> {
         self.one_by_one.repeat(count)
     }
 
-    fn remark(&mut self, to: &mut Remarks) {
+    fn remark(&mut self, to: &mut Outcome) {
         let grown = memory_kib("RssAnon").map(|now| now - self.own_kib);
         let constant = grown.is_ok_and(|grown| grown.abs() <= GROWTH_MAX_KIB);
         self.one_by_one.remark(to);
         to.check("memory_constant", constant);
         if let Ok(kib) = memory_kib("VmRSS") {
-            to.metric("resident_kib", kib, "KiB");
+            to.lower("resident_kib", kib, "KiB");
         }
-        to.metric("own_memory_kib", self.own_kib, "KiB");
+        to.lower("own_memory_kib", self.own_kib, "KiB");
     }
 }
 
@@ -202,7 +201,6 @@ fn field(paragraphs: &str, line: &str, name: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
     #[test]
     fn a_version_is_that_of_the_files_package() {
         let database = tempfile::tempdir().expect("folder");

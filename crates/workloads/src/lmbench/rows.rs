@@ -1,7 +1,7 @@
 //! The rows of LMbench: those of the article's Table 1, in its order (the family `lmbench`), and what else
 //! LMbench measures (the family `lmbench-more`).
 
-use super::harness::{COPIES, DIR, Measure, Room, Row, SAMPLE, SAMPLE_OF_A_SECOND, SAMPLES};
+use super::harness::{COPIES, DIR, Measure, Row, SAMPLE, SAMPLE_OF_A_SECOND, SAMPLES};
 use super::loopback::Channel;
 use super::native::memory as native;
 use super::native::system::{clock_by_library, clock_by_system_call};
@@ -24,7 +24,8 @@ pub(super) const CALL: Row = Row {
     placements: &[],
     processes: |_| 1,
     tasks: |_| 1,
-    room: |_| Room::default(),
+    memory_kib: |_| 0,
+    folder_kib: |_| 0,
     check: |_, _| Ok(()),
     prepare: system_calls::simple_syscall,
 };
@@ -125,25 +126,21 @@ const BLOCK: ParamSpec =
 const DATAGRAM: ParamSpec =
     ParamSpec::int("message_bytes", [32 << 10, 1, 65_000], "size of a datagram, in bytes");
 
-const fn room(memory_kib: u64, folder_kib: u64) -> Room {
-    Room { memory_kib, folder_kib }
-}
-
 fn size(params: &Params) -> u64 {
     int(params, "size_kib").into()
 }
 
 /// The memory, and the places of its loads while they are put in order.
-fn chased(params: &Params) -> Room {
+fn chased(params: &Params) -> u64 {
     let places = (size(params) << 10) / u64::from(int(params, "stride").max(1));
     let order_kib = (places * size_of::<u32>() as u64) >> 10;
-    room(size(params) + order_kib, 0)
+    size(params) + order_kib
 }
 
-fn rings(params: &Params) -> Room {
+fn rings(params: &Params) -> u64 {
     let members = u64::from(int(params, "processes")) + 1;
     // Beside the footprint a process has a stack, and tables of pages.
-    room(members * (u64::from(int(params, "footprint_kib")) + 256), 0)
+    members * (u64::from(int(params, "footprint_kib")) + 256)
 }
 
 const ONE: Row = Row {
@@ -157,7 +154,7 @@ const LATENCY: Row = Row {
     analysis: "One copy shows the caches and the memory, which an idle sibling leaves alone. Copies on \
                both siblings share every cache of the core: copies=auto shows what each has left.",
     measure: Measure::NANOSECONDS,
-    room: chased,
+    memory_kib: chased,
     check: memory::check,
     ..ONE
 };
@@ -168,17 +165,18 @@ const BANDWIDTH: Row = Row {
                others: two siblings give more together if it is more than half.",
     measure: Measure::MEGABYTES_PER_SECOND,
     params: &[COPIES, SAMPLE, SAMPLES, PASSED],
-    room: |params| room(size(params), 0),
+    memory_kib: size,
     ..ONE
 };
-const COPY: Row = Row { room: |params| room(2 * size(params), 0), ..BANDWIDTH };
+const COPY: Row = Row { memory_kib: |params| 2 * size(params), ..BANDWIDTH };
 
 const REREAD: Row = Row {
     analysis: "The page cache and the caches of one process, and of file-reread the kernel's copy. \
                Mitigations, which differ with SMT, show in short files only.",
     params: &[COPIES, DIR, SAMPLE, SAMPLES, FILE],
     // The page cache is memory.
-    room: |params| room(size(params), size(params)),
+    memory_kib: size,
+    folder_kib: size,
     ..BANDWIDTH
 };
 
@@ -206,7 +204,7 @@ const NAMES: Row = Row {
     analysis: "File names in one process, on the file system that the reading names: what switching \
                SMT costs through mitigations, if a disk does not decide.",
     params: &[COPIES, DIR, SAMPLE, SAMPLES, SMALL_FILE],
-    room: |params| room(0, files::folder_kib(int(params, "size_kib"))),
+    folder_kib: |params| files::folder_kib(int(params, "size_kib")),
     ..ONE
 };
 
@@ -227,7 +225,7 @@ const SWITCH: Row = Row {
     roles: &["even", "odd"],
     processes: |params| int(params, "processes").into(),
     tasks: |params| int(params, "processes"),
-    room: rings,
+    memory_kib: rings,
     ..ONE
 };
 

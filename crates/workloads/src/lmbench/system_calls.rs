@@ -7,10 +7,9 @@
 //! memory, or turns `fstat` into another call, as glibc 2.33 to 2.38 do. Only `clock` asks as programs
 //! do, where the kernel has put the way to do so into the program's own memory (vdso(7)).
 
-use super::harness::Peer;
-use super::harness::{Bench, Body, Place, each, repeated};
+use super::harness::{Bench, Body, Peer, Place, each, repeated};
 use super::native::system::{Descriptors, caught, close, install};
-use crate::copies::Remarks;
+use crate::workload::{Outcome, Telling};
 use crate::{Context, Error, socket};
 use rustix::fs::{Mode, OFlags, fstat, open, stat};
 use rustix::io::{dup, read, write};
@@ -146,7 +145,7 @@ impl Body for Caught {
         Ok(())
     }
 
-    fn remark(&mut self, to: &mut Remarks) {
+    fn remark(&mut self, to: &mut Outcome) {
         to.check("signals_caught", caught() - self.before == self.sent);
     }
 }

@@ -49,20 +49,17 @@ pub(crate) struct Ended {
     pub(crate) failure: Option<String>,
 }
 
-pub(crate) fn main(entered: Result<(), Error>, args: &[String]) -> ExitCode {
-    let served = entered.and_then(|()| {
-        let settings: Settings = role::orders(args, "the server")?;
-        sys::open_more_files();
-        let (listener, address) = listen(SocketAddr::from(([127, 0, 0, 1], 0)))?;
-        answer::tell(&Said::<Ended>::Port(address.port()));
-        accept_all(listener, &settings, None, &mut |event| match event {
-            Event::Started => {}
-            Event::Ended(ended) => {
-                answer::tell(&Said::Done(ended));
-            }
-        })
-    });
-    answer::say(&served)
+pub(crate) fn run(args: &[String]) -> Result<(), Error> {
+    let settings: Settings = role::orders(args, "the server")?;
+    sys::open_more_files();
+    let (listener, address) = listen(SocketAddr::from(([127, 0, 0, 1], 0)))?;
+    answer::tell(&Said::<Ended>::Port(address.port()));
+    accept_all(listener, &settings, None, &mut |event| match event {
+        Event::Started => {}
+        Event::Ended(ended) => {
+            answer::tell(&Said::Done(ended));
+        }
+    })
 }
 
 /// The role of a process that serves one connection, which is its standard input.

@@ -448,7 +448,6 @@ impl<'a> Making<'a> {
 #[cfg(test)]
 mod tests {
     use super::super::KINDS;
-    use super::super::parser::parse;
     use super::super::recipes::ALL;
     use super::*;
     use std::collections::BTreeMap;
@@ -493,7 +492,7 @@ mod tests {
                 assert!(counts.get(kind).is_some_and(|count| *count >= 400), "{kind}: {counts:?}");
             }
             assert!(load.operations.iter().all(|done| done.expect == Expect::Success));
-            assert!(!load.resolves_names && load.to_text().is_none());
+            assert!(!load.resolves_names);
         }
     }
 
@@ -539,15 +538,5 @@ mod tests {
         let [first, again, other] = [5, 5, 6].map(|seed| generate(&ALL[0], seed));
         assert_eq!(first, again);
         assert_ne!(first.operations, other.operations);
-    }
-
-    #[test]
-    fn a_load_that_is_written_is_read_again() {
-        let load = generate(&ALL[0], 3);
-        let text = load.to_text().expect("text");
-        let read = parse("netbench", text.as_bytes()).expect("read");
-        assert_eq!(read.operations, load.operations);
-        assert_eq!((read.paths.clone(), read.bytes()), (load.paths.clone(), load.bytes()));
-        assert_eq!(read.live_bytes_max, load.live_bytes_max);
     }
 }

@@ -9,7 +9,6 @@ pub(crate) mod builder;
 pub(crate) mod generator;
 pub mod parser;
 mod recipes;
-mod text;
 
 use crate::{Context, Error};
 use coretwin_base::caps;
@@ -31,16 +30,16 @@ pub(crate) const PATHS_MAX: usize = 200_000;
 pub(crate) const SLEEP_MAX_US: u64 = 60_000_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct PathId(pub(crate) u32);
+pub struct PathId(pub u32);
 
 /// Names an open file; below [`HANDLES_MAX`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Handle(pub(crate) u16);
+pub struct Handle(pub u16);
 
 /// What a call does. Offsets and sizes are in bytes, pauses in microseconds; `expected` is how much a
 /// read or write moved when the load was recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Call {
+pub enum Call {
     /// Opens, a directory or a file. The directory is made if it is not there, whatever `create` says.
     Open {
         path: PathId,
@@ -159,7 +158,7 @@ impl Call {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Expect {
+pub enum Expect {
     Success,
     Failure,
     Anything,
@@ -167,8 +166,8 @@ pub(crate) enum Expect {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Operation {
-    pub(crate) call: Call,
-    pub(crate) expect: Expect,
+    pub call: Call,
+    pub expect: Expect,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -183,7 +182,7 @@ pub struct Load {
     pub read_bytes: u64,
     pub written_bytes: u64,
     /// The most that the files hold at any moment, in bytes.
-    pub(crate) live_bytes_max: u64,
+    pub live_bytes_max: u64,
     pub handles_max: u16,
     /// Largest read or write, in bytes.
     pub size_max: u32,

@@ -8,11 +8,10 @@
 pub(crate) mod run;
 mod sampler;
 
-use crate::copies::Remarks;
 pub(crate) use crate::copies::{COPIES, Place};
 use crate::lmbench::native::system;
 pub(crate) use crate::scratch::DIR;
-use crate::workload::{Better, ParamKind, ParamSpec, Params, Placement, Scale};
+use crate::workload::{Better, Outcome, ParamKind, ParamSpec, Params, Placement, Scale, Telling};
 use crate::{Context, Error, role, sys};
 use rustix::process::{
     Pid, Signal, WaitOptions, getppid, kill_process, set_parent_process_death_signal, waitpid,
@@ -49,14 +48,6 @@ impl Measure {
     };
 }
 
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Room {
-    /// Of memory, where it is enough to matter.
-    pub(crate) memory_kib: u64,
-    /// Of the file system of its folder, beside a few small files.
-    pub(crate) folder_kib: u64,
-}
-
 pub struct Row {
     pub(crate) name: &'static str,
     pub(crate) family: &'static str,
@@ -76,8 +67,10 @@ pub struct Row {
     pub(crate) processes: fn(&Params) -> u64,
     /// Of them, those at work all the time.
     pub(crate) tasks: fn(&Params) -> u32,
-    /// What one copy needs beside its processes.
-    pub(crate) room: fn(&Params) -> Room,
+    /// What one copy needs of memory, where it is enough to matter, in KiB.
+    pub(crate) memory_kib: fn(&Params) -> u64,
+    /// What it needs of the file system of its folder, beside a few small files, in KiB.
+    pub(crate) folder_kib: fn(&Params) -> u64,
     /// Checks of its own parameters, beyond the range of each.
     pub(crate) check: fn(&Row, &Params) -> Result<(), Error>,
     pub(crate) prepare: fn(&Place) -> Result<Bench, Error>,
@@ -98,7 +91,7 @@ pub(crate) trait Body {
     }
 
     /// Checks, notes and metrics, of which the largest of several copies counts; not timed.
-    fn remark(&mut self, _to: &mut Remarks) {}
+    fn remark(&mut self, _to: &mut Outcome) {}
 }
 
 pub(crate) struct Bench {
@@ -172,7 +165,7 @@ impl<F: FnMut() -> Result<bool, Error>> Body for Checked<F> {
         Ok(())
     }
 
-    fn remark(&mut self, to: &mut Remarks) {
+    fn remark(&mut self, to: &mut Outcome) {
         to.check(self.check, self.wrong == 0);
     }
 }

@@ -4,13 +4,13 @@
 
 use super::sampler::{Overheads, Sample, Sampler};
 use super::{Bench, Place, Row, SAMPLE, SAMPLES};
-use crate::copies::Remarks;
 use crate::lmbench::rows;
 use crate::observe::CpusSeen;
 use crate::role::LMBENCH;
 use crate::supervisor::Supervisor;
 use crate::workload::{
-    CopyRule, Facts, Job, Limit, Need, Outcome, Params, Ran, Telling, Workload, decimal, int, needs,
+    Better, CopyRule, Facts, Job, Limit, Need, Outcome, Params, Ran, Telling, Workload, decimal,
+    int, needs, outcome,
 };
 use crate::{Error, copies};
 use serde::{Deserialize, Serialize};
@@ -25,7 +25,7 @@ struct Report {
     minus_all: Option<u64>,
     overheads: Overheads,
     amount: f64,
-    remarks: Remarks,
+    told: Outcome,
 }
 
 fn rows() -> impl Iterator<Item = &'static Row> {
@@ -60,19 +60,20 @@ fn take_samples(sampler: &mut Sampler, count: usize) -> Result<Report, Error> {
         samples.push(sampler.sample(overheads)?);
         seen.note();
     }
-    let mut remarks = Remarks::on(seen.cpus());
-    sampler.body.body.remark(&mut remarks);
+    let mut told = outcome(0.0, "", Better::Lower);
+    told.cpus_ran = seen.cpus();
+    sampler.body.body.remark(&mut told);
     if let Some(minus) = &mut sampler.minus {
-        minus.body.remark(&mut remarks);
+        minus.body.remark(&mut told);
     }
-    sampler.notes.iter().for_each(|(name, text)| remarks.note(name, text));
+    sampler.notes.iter().for_each(|(name, text)| told.note(name, text));
     Ok(Report {
         samples,
         all: sampler.body.all,
         minus_all: sampler.minus.as_ref().map(|minus| minus.all),
         overheads,
         amount: sampler.amount,
-        remarks,
+        told,
     })
 }
 
@@ -101,7 +102,7 @@ impl Workload for Row {
     fn needs(&self, params: &Params) -> Vec<Need> {
         // And the janitor.
         let tasks = (self.processes)(params) + 1;
-        let memory_kib = (self.room)(params).memory_kib;
+        let memory_kib = (self.memory_kib)(params);
         needs(tasks, (memory_kib > 0).then_some((Limit::MemoryKib, memory_kib)))
     }
 
@@ -115,7 +116,7 @@ impl Workload for Row {
     }
 
     fn run(&self, params: &Params, job: &Job, supervisor: &mut Supervisor) -> Ran {
-        let row = (LMBENCH, self.name, (self.room)(params).folder_kib, false);
+        let row = (LMBENCH, self.name, (self.folder_kib)(params), false);
         copies::run(row, job, params, supervisor, |ran: &[Report], _| {
             measure(self, (self.tasks)(params), ran)
         })
@@ -165,12 +166,12 @@ fn measure(row: &Row, tasks: u32, reports: &[Report]) -> Ran {
         let all: u64 = reports.iter().filter_map(|report| report.minus_all).sum();
         measured.higher("subtracted_operations_with_warm_up", all as f64, "operations");
     }
-    for (name, (value, unit)) in reports.iter().flat_map(|report| &report.remarks.metrics) {
-        let so_far = measured.metrics.get(name).map_or(*value, |metric| metric.value);
-        measured.lower(name, so_far.max(*value), unit);
+    for (name, metric) in reports.iter().flat_map(|report| &report.told.metrics) {
+        let largest = measured.metrics.entry(name.clone()).or_insert(metric.clone());
+        largest.value = largest.value.max(metric.value);
     }
     measured.samples = samples;
-    reports.iter().for_each(|report| report.remarks.add_to(&mut measured));
+    reports.iter().for_each(|report| copies::add(&report.told, &mut measured));
     Ok(measured)
 }
 
