@@ -1,7 +1,6 @@
 //! Built-in texts: presets, profiles, machines, scenarios, fits. Each is a file and one line of the table
 //! of its kind; the lists, the look-up by name and the tests derive from that table.
 
-/// A built-in text before it is read.
 #[derive(Debug, Clone, Copy)]
 pub struct BuiltIn {
     /// Its id, and the name of its file.
@@ -24,12 +23,10 @@ macro_rules! built_in {
         pub const ALL: &[$crate::built_in::BuiltIn] = built_in![$folder: $($name),*];
 
         impl $type {
-            /// Every built-in one, in the order of [`ALL`].
             pub fn all() -> Vec<Self> {
                 ALL.iter().map(|entry| entry.read(Self::read)).collect()
             }
 
-            /// The built-in one of this name.
             pub fn named(name: &str) -> Option<Self> {
                 ALL.iter().find(|entry| entry.name == name).map(|entry| entry.read(Self::read))
             }
@@ -39,10 +36,7 @@ macro_rules! built_in {
 pub(crate) use built_in;
 
 impl BuiltIn {
-    /// The entry of this name.
-    ///
-    /// # Errors
-    /// A sentence with the nearest name; `kind` says what it is a name of.
+    /// The entry of this name; an error has the nearest one, and `kind` says what it is a name of.
     pub(crate) fn find(
         all: &'static [Self],
         kind: &str,
@@ -54,10 +48,8 @@ impl BuiltIn {
         })
     }
 
-    /// What the text says, by the reader of its kind.
-    ///
-    /// # Panics
-    /// If the built-in text is bad, which a test of each kind rules out.
+    /// What the text says, by the reader of its kind. Panics if the built-in text is bad, which a test
+    /// of each kind rules out.
     pub(crate) fn read<T, E: std::fmt::Display>(
         &self,
         read: impl Fn(&str, &str) -> Result<T, E>,

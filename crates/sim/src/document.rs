@@ -8,20 +8,18 @@ use crate::{Error, Result};
 use coretwin_base::caps;
 use std::cell::RefCell;
 use std::ops::RangeInclusive;
+use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 /// Where a value comes from, and how far to trust it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Provenance {
-    /// The key in the file.
     pub key: String,
     /// The document or measurement that it comes from.
     pub source: String,
-    /// `high`, `medium` or `low`.
     pub confidence: Confidence,
 }
 
-/// How far a value can be trusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Confidence {
     /// General knowledge, or an estimate.
@@ -61,7 +59,6 @@ impl<'text> Document<'text> {
         }
     }
 
-    /// The table that holds everything.
     pub(crate) fn root(&self) -> Table<'_> {
         let asked = Vec::new();
         Table { document: self, path: String::new(), at: 0, entries: &self.root, asked }
@@ -76,6 +73,9 @@ impl<'text> Document<'text> {
 fn line_of(text: &str, offset: usize) -> usize {
     text.as_bytes().iter().take(offset).filter(|byte| **byte == b'\n').count() + 1
 }
+
+pub(crate) trait Whole: Copy + Into<i128> + TryFrom<i128> {}
+impl<T: Copy + Into<i128> + TryFrom<i128>> Whole for T {}
 
 /// One table, with the keys that were asked for so far.
 pub(crate) struct Table<'doc> {
@@ -143,7 +143,6 @@ impl<'doc> Table<'doc> {
         })
     }
 
-    /// A table within; it must be there.
     pub(crate) fn table(&mut self, key: &str) -> Result<Table<'doc>> {
         let (value, at) = self.need(key)?;
         match value {
@@ -158,19 +157,14 @@ impl<'doc> Table<'doc> {
         let DeValue::Array(items) = value else {
             return Err(self.refuse(key, format!("must be a list of tables, not {}", kind(value))));
         };
-        let mut tables = Vec::new();
-        for (number, item) in items.iter().enumerate() {
-            let path = format!("{}[{number}]", self.full(key));
-            match item.get_ref() {
-                DeValue::Table(entries) => {
-                    tables.push(self.within(path, item.span().start, entries));
-                }
-                other => {
-                    return Err(self.refuse(key, format!("must hold tables, not {}", kind(other))));
-                }
+        let table = |(number, item): (usize, &'doc Spanned<DeValue<'doc>>)| match item.get_ref() {
+            DeValue::Table(entries) => {
+                let path = format!("{}[{number}]", self.full(key));
+                Ok(self.within(path, item.span().start, entries))
             }
-        }
-        Ok(tables)
+            other => Err(self.refuse(key, format!("must hold tables, not {}", kind(other)))),
+        };
+        items.iter().enumerate().map(table).collect()
     }
 
     fn within(&self, path: String, at: usize, entries: &'doc DeTable<'doc>) -> Table<'doc> {
@@ -193,13 +187,13 @@ impl<'doc> Table<'doc> {
         self.table(key)?.read(read)
     }
 
-    /// A table within that may be missing.
-    pub(crate) fn section_if_any<T>(
+    /// What `read` makes of a key; `None` if it is not there.
+    pub(crate) fn if_any<T>(
         &mut self,
         key: &str,
-        read: impl FnOnce(&mut Self) -> Result<T>,
+        read: impl FnOnce(&mut Self, &str) -> Result<T>,
     ) -> Result<Option<T>> {
-        if self.has(key) { self.section(key, read).map(Some) } else { Ok(None) }
+        self.has(key).then(|| read(self, key)).transpose()
     }
 
     /// Each table of a list, read to its end.
@@ -211,7 +205,6 @@ impl<'doc> Table<'doc> {
         self.tables(key)?.into_iter().map(|table| table.read(&mut read)).collect()
     }
 
-    /// An item within.
     pub(crate) fn item<T>(
         &mut self,
         key: &str,
@@ -224,20 +217,21 @@ impl<'doc> Table<'doc> {
         })
     }
 
-    /// An item that may be missing.
     pub(crate) fn item_if_any<T>(
         &mut self,
         key: &str,
         read: impl FnOnce(&mut Self) -> Result<T>,
     ) -> Result<Option<T>> {
-        if self.has(key) { self.item(key, read).map(Some) } else { Ok(None) }
+        self.if_any(key, |table, key| table.item(key, read))
     }
 
     /// An item of one whole number, by the number's key within.
-    pub(crate) fn one<T>(&mut self, key: &str, inner: &str, range: RangeInclusive<T>) -> Result<T>
-    where
-        T: Copy + Into<i128> + TryFrom<i128>,
-    {
+    pub(crate) fn one<T: Whole>(
+        &mut self,
+        key: &str,
+        inner: &str,
+        range: RangeInclusive<T>,
+    ) -> Result<T> {
         self.item(key, |item| item.whole(inner, range))
     }
 
@@ -250,10 +244,7 @@ impl<'doc> Table<'doc> {
         Ok(())
     }
 
-    pub(crate) fn whole<T>(&mut self, key: &str, range: RangeInclusive<T>) -> Result<T>
-    where
-        T: Copy + Into<i128> + TryFrom<i128>,
-    {
+    pub(crate) fn whole<T: Whole>(&mut self, key: &str, range: RangeInclusive<T>) -> Result<T> {
         let (low, high): (i128, i128) = ((*range.start()).into(), (*range.end()).into());
         let allowed = format!("a whole number from {low} to {high}");
         let (value, _) = self.need(key)?;
@@ -267,11 +258,12 @@ impl<'doc> Table<'doc> {
         })
     }
 
-    /// The same, with a value for a key that is not there.
-    pub(crate) fn whole_or<T>(&mut self, key: &str, range: RangeInclusive<T>, or: T) -> Result<T>
-    where
-        T: Copy + Into<i128> + TryFrom<i128>,
-    {
+    pub(crate) fn whole_or<T: Whole>(
+        &mut self,
+        key: &str,
+        range: RangeInclusive<T>,
+        or: T,
+    ) -> Result<T> {
         if self.has(key) { self.whole(key, range) } else { Ok(or) }
     }
 
@@ -286,7 +278,6 @@ impl<'doc> Table<'doc> {
         }
     }
 
-    /// The same, with a value for a key that is not there.
     pub(crate) fn number_or(
         &mut self,
         key: &str,
@@ -330,7 +321,6 @@ impl<'doc> Table<'doc> {
         self.chosen(key, word, known)
     }
 
-    /// The same, with a value for a key that is not there.
     pub(crate) fn choice_or<T: Clone>(
         &mut self,
         key: &str,
@@ -359,42 +349,37 @@ impl<'doc> Table<'doc> {
 
     /// A list of words of a closed set.
     pub(crate) fn choices<T: Clone>(&mut self, key: &str, known: &[(&str, T)]) -> Result<Vec<T>> {
-        self.list(key)?
-            .iter()
-            .map(|item| match item {
-                DeValue::String(word) => self.chosen(key, word, known),
-                other => Err(self.refuse(key, format!("must hold words, not {}", kind(other)))),
-            })
-            .collect()
+        self.list(key, |table, item| match item {
+            DeValue::String(word) => table.chosen(key, word, known),
+            other => Err(table.refuse(key, format!("must hold words, not {}", kind(other)))),
+        })
     }
 
     /// A list of numbers, each within the range.
     pub(crate) fn numbers(&mut self, key: &str, range: RangeInclusive<f64>) -> Result<Vec<f64>> {
-        let allowed = format!("numbers from {} to {}", range.start(), range.end());
-        self.list(key)?
-            .iter()
-            .map(|item| match numeric(item) {
-                Some(number) if range.contains(&number) => Ok(number),
-                _ => Err(self.refuse(key, format!("must hold {allowed}"))),
-            })
-            .collect()
+        self.list(key, |table, item| {
+            let number = numeric(item).filter(|number| range.contains(number));
+            let allowed = || format!("must hold numbers from {} to {}", range.start(), range.end());
+            number.ok_or_else(|| table.refuse(key, allowed()))
+        })
     }
 
     /// A list of texts, each of which says something.
     pub(crate) fn texts(&mut self, key: &str) -> Result<Vec<&'doc str>> {
-        self.list(key)?
-            .iter()
-            .map(|item| match item {
-                DeValue::String(text) if !text.trim().is_empty() => Ok(text.as_ref()),
-                DeValue::String(_) => Err(self.refuse(key, "holds an empty text")),
-                other => Err(self.refuse(key, format!("must hold texts, not {}", kind(other)))),
-            })
-            .collect()
+        self.list(key, |table, item| match item {
+            DeValue::String(text) if !text.trim().is_empty() => Ok(text.as_ref()),
+            DeValue::String(_) => Err(table.refuse(key, "holds an empty text")),
+            other => Err(table.refuse(key, format!("must hold texts, not {}", kind(other)))),
+        })
     }
 
-    fn list(&mut self, key: &str) -> Result<Vec<&'doc DeValue<'doc>>> {
+    fn list<T>(
+        &mut self,
+        key: &str,
+        read: impl Fn(&Self, &'doc DeValue<'doc>) -> Result<T>,
+    ) -> Result<Vec<T>> {
         match self.need(key)?.0 {
-            DeValue::Array(items) => Ok(items.iter().map(|item| item.get_ref()).collect()),
+            DeValue::Array(items) => items.iter().map(|item| read(self, item.get_ref())).collect(),
             other => Err(self.refuse(key, format!("must be a list, not {}", kind(other)))),
         }
     }
@@ -409,13 +394,15 @@ impl<'doc> Table<'doc> {
         let asked = || self.asked.iter().map(String::as_str).chain(later.iter().copied());
         let stranger = self.keys().into_iter().find(|key| !asked().any(|known| known == *key));
         let Some(stranger) = stranger else { return Ok(()) };
-        let problem = match coretwin_base::suggest::nearest(stranger, asked()) {
-            Some(name) => format!("is unknown; did you mean '{name}'?"),
-            None => {
-                format!("is unknown; known here are {}", asked().collect::<Vec<_>>().join(", "))
-            }
-        };
-        Err(self.refuse(stranger, problem))
+        Err(self.refuse(stranger, unknown(stranger, &asked().collect::<Vec<_>>())))
+    }
+}
+
+/// What is wrong with a key that is not known.
+pub(crate) fn unknown(key: &str, known: &[&str]) -> String {
+    match coretwin_base::suggest::nearest(key, known.iter().copied()) {
+        Some(near) => format!("is unknown; did you mean '{near}'?"),
+        None => format!("is unknown; known here are {}", known.join(", ")),
     }
 }
 

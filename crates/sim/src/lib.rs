@@ -18,7 +18,6 @@ macro_rules! named {
             /// Every member, in the order of their numbers.
             pub const ALL: [Self; [$($name),*].len()] = [$(Self::$member),*];
 
-            /// How many there are.
             pub const COUNT: usize = Self::ALL.len();
 
             /// The name used in files and reports.
@@ -35,6 +34,7 @@ pub mod core;
 mod document;
 pub mod error;
 pub mod kernel;
+mod lists;
 pub mod machine;
 pub mod models;
 mod numbers;

@@ -9,7 +9,6 @@ pub(crate) fn mix(number: u64) -> u64 {
     number ^ number >> 31
 }
 
-/// A stream of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Numbers {
     state: u64,

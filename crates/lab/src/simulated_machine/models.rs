@@ -158,7 +158,7 @@ impl Modelled {
     ) -> Result<CoreMatrix, Error> {
         let (core, options) = (&self.preset.core, Options::default());
         if !self.preset.has_siblings() {
-            return models::speeds::matrix(core, &options)
+            return models::speeds_alone(core, &options)
                 .map_err(|error| Error::NotPossible(error.to_string()));
         }
         let profiles: Option<Vec<Profile>> =

@@ -15,15 +15,11 @@ const NS_MAX: f64 = 1e10;
 const BUILT_IN: &[BuiltIn] = built_in!["../../fits/": "xeon-mp-foster"];
 
 impl Fit {
-    /// The built-in fit of a machine, if there is one.
     pub fn of(machine: &str) -> Option<Self> {
         BUILT_IN.iter().find(|entry| entry.name == machine).map(|entry| entry.read(Self::read))
     }
 
     /// Reads a fit; `file` is named in errors.
-    ///
-    /// # Errors
-    /// [`crate::Error`] naming file, line and key of anything missing, unknown or absurd.
     pub fn read(file: &str, text: &str) -> Result<Self> {
         let document = Document::parse(file, text)?;
         let mut root = document.root();
@@ -52,9 +48,8 @@ impl Fit {
             })
         })?;
         root.finish()?;
-        let file = file.to_owned();
         Ok(Self {
-            file,
+            file: file.to_owned(),
             machine,
             fingerprint,
             version,

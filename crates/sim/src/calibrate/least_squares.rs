@@ -14,9 +14,6 @@ const DAMPING: f64 = 1e-3;
 
 /// Finds the logarithms of parameters that make the squares of `errors` least, from a start, in so many
 /// rounds. `errors` gives a logarithm for each cell: model over published.
-///
-/// # Errors
-/// Those of `errors`.
 pub(super) fn fit(
     start: &[f64],
     rounds: usize,

@@ -13,7 +13,7 @@
 
 use crate::machine::fit::COSTS;
 use crate::machine::{MODEL_VERSION, MachinePreset};
-use crate::models::{self, Setting};
+use crate::models;
 use crate::{Error, Result};
 use coretwin_base::parameters::{WorkloadSpec, label};
 use coretwin_base::study::reading::Better;
@@ -26,20 +26,15 @@ pub use crate::machine::{Fit, Residual};
 /// A published figure, of one state of the machine and one scheduler.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Target {
-    /// The workload with its parameters.
     pub cell: WorkloadSpec,
-    /// What was published.
     pub published: f64,
 }
 
-/// A free parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Free {
     /// Its key in the fit.
     pub name: &'static str,
-    /// What it is.
     pub about: &'static str,
-    /// Number of the group that is fitted together.
     pub group: usize,
     of_work: bool,
 }
@@ -52,7 +47,6 @@ const fn work(group: usize, name: &'static str, about: &'static str) -> Free {
     Free { name, about, group, of_work: true }
 }
 
-/// Every free parameter.
 pub const FREE: &[Free] = &[
     cost(0, "switch", "turning to another task"),
     cost(1, "fork", "making a process"),
@@ -83,28 +77,10 @@ pub const ROUNDS: usize = 6;
 /// Values of cells under a fit, in the order of the targets.
 type Run<'all> = dyn FnMut(&Fit, &[&Target]) -> Result<Vec<f64>> + 'all;
 
-/// A way to run cells: one after the other in this setting, whose fit is replaced.
-pub fn one_after_the_other<'all>(
-    setting: &'all Setting<'all>,
-) -> impl FnMut(&Fit, &[&Target]) -> Result<Vec<f64>> + use<'all> {
-    move |fit: &Fit, targets: &[&Target]| {
-        let setting = Setting { fit: Some(fit), ..*setting };
-        let value = |target: &&Target| {
-            let cell = &target.cell;
-            Ok(models::predict(&cell.name, &cell.params, &setting)?.value)
-        };
-        targets.iter().map(value).collect()
-    }
-}
-
 /// Fits the free parameters of a machine to published figures; `fitted_to` says in words what they
 /// are. It begins with what the preset says, or where an earlier fit ended, and takes at most so many
 /// rounds ([`ROUNDS`]) for each group. `run` runs cells with siblings off; `done` hears which group is
-/// done.
-///
-/// # Errors
-/// Those of `run`; [`Error::Unknown`] for a group without any figure, or a machine without the data a
-/// parameter starts from.
+/// done. A group without any figure is an error, and a machine without the data a parameter starts from.
 pub fn calibrate(
     machine: &MachinePreset,
     targets: &[Target],
@@ -115,12 +91,8 @@ pub fn calibrate(
 ) -> Result<Fit> {
     let mut fit = start(machine, targets, fitted_to)?;
     if let Some(earlier) = earlier {
-        for (name, value) in &earlier.costs {
-            fit.costs.insert(name.clone(), *value);
-        }
-        for (name, value) in &earlier.work {
-            fit.work.insert(name.clone(), *value);
-        }
+        fit.costs.extend(earlier.costs.clone());
+        fit.work.extend(earlier.work.clone());
     }
     for (group, cells) in CELLS.iter().enumerate() {
         let free: Vec<&Free> = FREE.iter().filter(|free| free.group == group).collect();
@@ -129,20 +101,19 @@ pub fn calibrate(
         if own.is_empty() {
             return Err(Error::Unknown(format!("no published figure of {}", cells.join(" or "))));
         }
-        let from: Vec<f64> =
-            free.iter().map(|free| libm::log(get(&fit, free).max(1) as f64)).collect();
+        let value = |free: &&Free| {
+            let values = if free.of_work { &fit.work } else { &fit.costs };
+            values.get(free.name).copied().unwrap_or(0)
+        };
+        let from: Vec<f64> = free.iter().map(|free| libm::log(value(free).max(1) as f64)).collect();
         let found = least_squares::fit(&from, rounds, |logs| {
             let mut tried = fit.clone();
-            for (free, log) in free.iter().zip(logs) {
-                set(&mut tried, free, libm::exp(*log));
-            }
+            set(&mut tried, &free, logs);
             let values = run(&tried, &own)?;
             let pairs = values.iter().zip(&own);
             Ok(pairs.map(|(value, target)| libm::log(value / target.published)).collect())
         })?;
-        for (free, log) in free.iter().zip(&found) {
-            set(&mut fit, free, libm::exp(*log));
-        }
+        set(&mut fit, &free, &found);
         done(&cells.join(", "));
     }
     services(&mut fit, targets, run)?;
@@ -182,14 +153,12 @@ fn start(machine: &MachinePreset, targets: &[Target], fitted_to: &str) -> Result
     })
 }
 
-fn get(fit: &Fit, free: &Free) -> u64 {
-    let values = if free.of_work { &fit.work } else { &fit.costs };
-    values.get(free.name).copied().unwrap_or(0)
-}
-
-fn set(fit: &mut Fit, free: &Free, ns: f64) {
-    let values = if free.of_work { &mut fit.work } else { &mut fit.costs };
-    values.insert(free.name.to_owned(), libm::round(ns).max(1.0) as u64);
+/// Sets free parameters by their logarithms.
+fn set(fit: &mut Fit, free: &[&Free], logs: &[f64]) {
+    for (free, log) in free.iter().zip(logs) {
+        let values = if free.of_work { &mut fit.work } else { &mut fit.costs };
+        values.insert(free.name.to_owned(), libm::round(libm::exp(*log)).max(1.0) as u64);
+    }
 }
 
 /// Service times of rows, whose values are nearly proportional to them.

@@ -6,7 +6,6 @@
 
 use super::SIBLINGS_MAX;
 
-/// CPU time of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CpuTime {
     /// Time run while 1, 2, … CPUs of the core were busy. Costs of the kernel are included.
@@ -24,12 +23,10 @@ impl CpuTime {
         self.by_busy_ns.iter().sum()
     }
 
-    /// With the siblings idle.
     pub fn alone_ns(&self) -> u64 {
         self.by_busy_ns[0]
     }
 
-    /// Beside a busy sibling.
     pub fn shared_ns(&self) -> u64 {
         self.raw_ns() - self.alone_ns()
     }
@@ -51,7 +48,6 @@ impl CpuTime {
         capacity
     }
 
-    /// Adds another task's.
     pub fn add(&mut self, other: &Self) {
         for (own, other) in self.by_busy_ns.iter_mut().zip(other.by_busy_ns) {
             *own += other;
@@ -61,7 +57,6 @@ impl CpuTime {
     }
 }
 
-/// What cores did with their time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct CoreTime {
     /// CPU time while 1, 2, … CPUs were busy, summed over the CPUs.
@@ -99,18 +94,14 @@ impl CoreTime {
 /// What a CPU did with its time; the parts add up to the time that passed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CpuUse {
-    /// Programs' own work.
     pub user_ns: u64,
     /// The kernel's work: system calls, switches, ticks, cold caches, the stopper.
     pub system_ns: u64,
-    /// Nothing.
     pub idle_ns: u64,
-    /// Offline.
     pub offline_ns: u64,
 }
 
 impl CpuUse {
-    /// All of it.
     pub fn total_ns(&self) -> u64 {
         self.user_ns + self.system_ns + self.idle_ns + self.offline_ns
     }

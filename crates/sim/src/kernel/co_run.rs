@@ -3,7 +3,6 @@
 
 use coretwin_base::simulation::core_run::CoreMatrix;
 
-/// A kind of work: a row of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct ProfileId(pub u16);
 
@@ -22,13 +21,10 @@ pub const ONE: u32 = 1 << 16;
 /// One in fixed point of uops per ns; speeds alone are multiples of a millionth of that.
 pub const UOP_PER_NS: u64 = 1 << 20;
 
-/// The most profiles of a table.
 pub const PROFILES_MAX: usize = 256;
 
-/// One kind of work.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkProfile {
-    /// Its name.
     pub name: String,
     /// Its speed alone, in uops per ns, times [`UOP_PER_NS`].
     pub alone: u64,
@@ -37,7 +33,6 @@ pub struct WorkProfile {
     pub refill: u32,
 }
 
-/// Speeds of every kind of work.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CoRun {
     profiles: Vec<WorkProfile>,
@@ -50,11 +45,9 @@ pub struct CoRun {
 }
 
 impl CoRun {
-    /// A table. `beside(p, q)` is the speed of `p` beside `q` over alone, `polling(p)` beside a
-    /// polling sibling, `offline(p)` beside a sibling that was taken offline; all times [`ONE`].
-    ///
-    /// # Errors
-    /// A sentence, if there is no profile or too many, or a speed is 0 or above twice that alone.
+    /// A table. `beside(p, q)` is the speed of `p` beside `q` over alone, `polling(p)` beside a polling
+    /// sibling, `offline(p)` beside a sibling that was taken offline; all times [`ONE`]. An error if
+    /// there is no profile or too many, or a speed is 0 or above twice that alone.
     pub fn new(
         profiles: Vec<WorkProfile>,
         beside: impl Fn(usize, usize) -> u32,
@@ -92,9 +85,6 @@ impl CoRun {
     /// Every kind of work is slowed by the same factor beside any other: `slowdown` in thousandths,
     /// 1000 for none. A polling sibling slows by `polling`. Names follow `kernel`, and each runs one
     /// uop a ns alone, so that uops are nanoseconds.
-    ///
-    /// # Errors
-    /// As [`CoRun::new`].
     pub fn uniform(names: &[&str], slowdown: u32, polling: u32) -> Result<Self, String> {
         let speed = |slowdown: u32| {
             (1000 * u64::from(ONE)).checked_div(u64::from(slowdown)).unwrap_or(0) as u32
@@ -109,9 +99,6 @@ impl CoRun {
     /// stands for the kernel's own work, `polling` for a sibling that polls for work; all keep their
     /// names too. A sibling that is offline leaves the core to the other, and every kind of work needs
     /// all of the machine's refill: the core's tables say nothing of either.
-    ///
-    /// # Errors
-    /// As [`CoRun::new`], and if one of the two is not in the matrix.
     pub fn of_matrix(
         matrix: &CoreMatrix,
         clock_ghz: f64,
@@ -142,12 +129,10 @@ impl CoRun {
         )
     }
 
-    /// The kinds of work; the first is the kernel's.
     pub fn profiles(&self) -> &[WorkProfile] {
         &self.profiles
     }
 
-    /// The kind of work of this name.
     pub fn named(&self, name: &str) -> Option<ProfileId> {
         let index = self.profiles.iter().position(|profile| profile.name == name)?;
         Some(ProfileId(index as u16))

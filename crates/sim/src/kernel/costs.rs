@@ -19,24 +19,19 @@ pub struct Costs {
     pub policy_far_steps: [u64; 2],
     /// From a wake-up until an idle CPU that halts runs: interrupt, leaving HLT.
     pub wake_halted_ns: u64,
-    /// The same where the idle CPU polls.
     pub wake_polling_ns: u64,
     /// From telling a busy CPU to reschedule until it does.
     pub interrupt_processor_ns: u64,
-    /// A clock tick.
     pub tick_ns: u64,
-    /// An interrupt of a device.
     pub interrupt_ns: u64,
     /// Writing one page back: finding it, preparing it for the disk, and its end; beyond the disk's
     /// interrupt, whose CPU does it.
     pub write_back_ns: u64,
     /// Entering and leaving the kernel, in every system call.
     pub system_call_ns: u64,
-    /// Waking a task: finding it a queue.
     pub wake_ns: u64,
     /// Sending or receiving on a socket, beyond the system call.
     pub socket_ns: u64,
-    /// Copying 1 KiB between user and kernel.
     pub copy_kib_ns: u64,
     /// A semaphore operation, beyond the system call.
     pub semaphore_ns: u64,
@@ -50,11 +45,8 @@ pub struct Costs {
     /// Copying the page that both parent and child write first after a fork. The parent does; the child
     /// does too if it is there before the parent has done.
     pub shared_page_ns: u64,
-    /// Starting a program.
     pub exec_ns: u64,
-    /// Ending a task.
     pub exit_ns: u64,
-    /// Finding one page in the page cache.
     pub page_ns: u64,
     /// A run of the stopper; above 0, or balancing that moves a task to and fro would never let time
     /// pass.
@@ -68,7 +60,6 @@ pub struct Costs {
 }
 
 impl Costs {
-    /// The cost of full refill after a move over this distance.
     #[inline]
     pub fn refill_after(&self, distance: Distance) -> u64 {
         match distance {

@@ -5,12 +5,10 @@ use super::{DiskSpec, TaskId};
 use crate::numbers::Numbers;
 use std::collections::{BTreeMap, VecDeque};
 
-/// What blocks are read or written for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Purpose {
     /// A task that reads past the page cache.
     Task(TaskId),
-    /// A page of the page cache, by its slot.
     Page(u32),
 }
 
@@ -32,7 +30,8 @@ pub(crate) struct Disk {
     sequence: u64,
     /// Where the arm is: the block after the last one served.
     head: u64,
-    serving: Option<Request>,
+    /// `None` while it is idle.
+    pub(crate) serving: Option<Request>,
     pub(crate) served: u64,
     pub(crate) blocks: u64,
     pub(crate) busy_ns: u64,
@@ -51,10 +50,6 @@ impl Disk {
             blocks: 0,
             busy_ns: 0,
         }
-    }
-
-    pub(crate) fn is_busy(&self) -> bool {
-        self.serving.is_some()
     }
 
     /// Puts a request in the queue, merged with a neighbour if there is one.
@@ -134,11 +129,6 @@ impl Disk {
         Some(time_ns)
     }
 
-    /// The request that is done now.
-    pub(crate) fn finish(&mut self) -> Option<Request> {
-        self.serving.take()
-    }
-
     pub(crate) fn forget_counts(&mut self) {
         (self.served, self.blocks, self.busy_ns) = (0, 0, 0);
     }
@@ -163,7 +153,7 @@ mod tests {
         }
         let mut order = Vec::new();
         while disk.start(&mut numbers).is_some() {
-            let done = disk.finish().expect("it was started");
+            let done = disk.serving.take().expect("it was started");
             order.push((done.block, done.blocks, done.purposes.len()));
             if order.len() == 2 {
                 disk.submit(request(50, 9));
@@ -181,7 +171,7 @@ mod tests {
         let first = disk.start(&mut numbers).expect("free");
         assert!(disk.start(&mut numbers).is_none(), "one at a time");
         assert!(first >= spec.seek_least_ns + spec.block_ns, "{first}");
-        disk.finish();
+        disk.serving.take();
         disk.submit(request(1_000_001, 0));
         assert_eq!(disk.start(&mut numbers), Some(spec.block_ns));
     }

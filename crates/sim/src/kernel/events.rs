@@ -3,27 +3,16 @@
 //!
 //! Every kind of event has one permanent slot: the end of a CPU's work, its tick, a task's timer.
 //! Scheduling a slot again moves it, so nothing stale is kept and memory is bounded by the number of
-//! slots. Each operation takes logarithmic time in the slots that are waiting.
+//! slots.
 
-/// A slot that is not waiting.
+/// Place of a slot that is not waiting.
 const ABSENT: u32 = u32::MAX;
 
 /// Children of a node; four make a flat heap whose comparisons stay within a cache line or two.
 const ARITY: usize = 4;
 
-#[derive(Debug, Clone, Copy)]
-struct Entry {
-    at_ns: u64,
-    sequence: u64,
-    slot: u32,
-}
-
-impl Entry {
-    #[inline(always)]
-    fn before(&self, other: &Self) -> bool {
-        (self.at_ns, self.sequence) < (other.at_ns, other.sequence)
-    }
-}
+/// Time, sequence and slot.
+type Entry = (u64, u64, u32);
 
 #[derive(Debug, Default)]
 pub(crate) struct Events {
@@ -34,40 +23,34 @@ pub(crate) struct Events {
 
 impl Events {
     pub(crate) fn new(slots: usize) -> Self {
-        Self { heap: Vec::new(), place: vec![ABSENT; slots], sequence: 0 }
+        Self { place: vec![ABSENT; slots], ..Self::default() }
     }
 
     /// Makes room for slots up to this number.
     pub(crate) fn grow(&mut self, slots: usize) {
-        if slots > self.place.len() {
-            self.place.resize(slots, ABSENT);
-        }
+        self.place.resize(slots.max(self.place.len()), ABSENT);
     }
 
     /// Schedules or reschedules a slot.
     #[inline]
     pub(crate) fn set(&mut self, slot: usize, at_ns: u64) {
         self.sequence += 1;
-        let entry = Entry { at_ns, sequence: self.sequence, slot: slot as u32 };
-        let place = self.place[slot];
-        if place == ABSENT {
-            self.heap.push(entry);
-            self.up(self.heap.len() - 1, entry);
-        } else {
-            let earlier = entry.before(&self.heap[place as usize]);
-            match earlier {
-                true => self.up(place as usize, entry),
-                false => self.down(place as usize, entry),
+        let entry = (at_ns, self.sequence, slot as u32);
+        let place = match self.place[slot] {
+            ABSENT => {
+                self.heap.push(entry);
+                self.heap.len() - 1
             }
-        }
+            place => place as usize,
+        };
+        self.put(place, entry);
     }
 
     /// Cancels a slot, if it is waiting.
     #[inline]
     pub(crate) fn cancel(&mut self, slot: usize) {
-        let place = self.place[slot];
-        if place != ABSENT {
-            self.remove(place as usize);
+        if self.is_set(slot) {
+            self.remove(self.place[slot] as usize);
         }
     }
 
@@ -79,67 +62,58 @@ impl Events {
     /// Takes the next slot: its time and number.
     #[inline]
     pub(crate) fn pop(&mut self) -> Option<(u64, usize)> {
-        let first = *self.heap.first()?;
+        let (at_ns, _, slot) = *self.heap.first()?;
         self.remove(0);
-        Some((first.at_ns, first.slot as usize))
+        Some((at_ns, slot as usize))
     }
 
     #[inline]
     fn remove(&mut self, place: usize) {
-        self.place[self.heap[place].slot as usize] = ABSENT;
-        let Some(last) = self.heap.pop() else { return };
-        if place == self.heap.len() {
-            return;
-        }
-        // The last entry fills the hole; it may belong above or below it.
-        if place > 0 && last.before(&self.heap[(place - 1) / ARITY]) {
-            self.up(place, last);
-        } else {
-            self.down(place, last);
+        self.place[self.heap[place].2 as usize] = ABSENT;
+        if let Some(last) = self.heap.pop()
+            && place < self.heap.len()
+        {
+            // The last entry fills the hole.
+            self.put(place, last);
         }
     }
 
+    /// Puts an entry at a place, and on up or down to where it belongs.
     #[inline]
-    fn up(&mut self, mut place: usize, entry: Entry) {
-        while place > 0 {
-            let parent = (place - 1) / ARITY;
-            if !entry.before(&self.heap[parent]) {
-                break;
-            }
-            self.put(place, self.heap[parent]);
+    fn put(&mut self, mut place: usize, entry: Entry) {
+        let mut parent = place.saturating_sub(1) / ARITY;
+        while place > 0 && before(&entry, &self.heap[parent]) {
+            self.write(place, self.heap[parent]);
             place = parent;
+            parent = place.saturating_sub(1) / ARITY;
         }
-        self.put(place, entry);
-    }
-
-    #[inline]
-    fn down(&mut self, mut place: usize, entry: Entry) {
         loop {
             let first = place * ARITY + 1;
-            let end = (first + ARITY).min(self.heap.len());
-            if first >= end {
-                break;
-            }
             let mut least = first;
-            for child in first + 1..end {
-                if self.heap[child].before(&self.heap[least]) {
+            for child in first + 1..(first + ARITY).min(self.heap.len()) {
+                if before(&self.heap[child], &self.heap[least]) {
                     least = child;
                 }
             }
-            if !self.heap[least].before(&entry) {
+            if least >= self.heap.len() || before(&entry, &self.heap[least]) {
                 break;
             }
-            self.put(place, self.heap[least]);
+            self.write(place, self.heap[least]);
             place = least;
         }
-        self.put(place, entry);
+        self.write(place, entry);
     }
 
     #[inline(always)]
-    fn put(&mut self, place: usize, entry: Entry) {
+    fn write(&mut self, place: usize, entry: Entry) {
         self.heap[place] = entry;
-        self.place[entry.slot as usize] = place as u32;
+        self.place[entry.2 as usize] = place as u32;
     }
+}
+
+#[inline(always)]
+fn before(one: &Entry, other: &Entry) -> bool {
+    (one.0, one.1) < (other.0, other.1)
 }
 
 #[cfg(test)]

@@ -2,16 +2,11 @@
 
 use std::fmt;
 
-/// What went wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cause {
-    /// Machine or work is impossible.
     BadInput,
-    /// Tasks wait for each other, or for what no task will do.
     Deadlock,
-    /// A task goes on and on without time passing.
     EndlessLoop,
-    /// More tasks are alive than allowed.
     TooManyTasks,
     /// More events than allowed, or time stands still.
     NoProgress,
@@ -21,14 +16,10 @@ pub enum Cause {
     Policy,
 }
 
-/// A run that was refused or given up.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
-    /// What went wrong.
     pub cause: Cause,
-    /// When, in simulated time.
     pub at_ns: u64,
-    /// In a sentence.
     pub what: String,
     /// Further lines: which task waits for what.
     pub lines: Vec<String>,

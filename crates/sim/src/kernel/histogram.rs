@@ -6,7 +6,6 @@ const FINE: u64 = 32;
 /// How many buckets 64-bit values need.
 const BUCKETS: usize = (FINE as usize) * 60;
 
-/// The counts.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Histogram {
     counts: Vec<u64>,
@@ -27,12 +26,10 @@ impl Histogram {
         self.most = self.most.max(value);
     }
 
-    /// Number of samples.
     pub fn count(&self) -> u64 {
         self.total
     }
 
-    /// The largest sample.
     pub fn most(&self) -> u64 {
         self.most
     }

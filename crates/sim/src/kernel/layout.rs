@@ -3,20 +3,15 @@
 use super::{CoreId, CpuId, CpuMask};
 use std::collections::BTreeMap;
 
-/// The most CPUs of a simulated machine.
 pub const CPUS_MAX: usize = 4096;
 
 /// The most CPUs of one core: Power's eight.
 pub const SIBLINGS_MAX: usize = 8;
 
-/// Where one CPU is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
-    /// Its core.
     pub core: CoreId,
-    /// Number of the last-level cache.
     pub cache: u32,
-    /// Number of the package.
     pub package: u32,
 }
 
@@ -24,15 +19,10 @@ named! {
 /// How far apart two CPUs lie, from near to far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Distance {
-    /// The same CPU.
     SameCpu = "same_cpu",
-    /// A sibling.
     SameCore = "same_core",
-    /// Another core that shares the last-level cache.
     SameCache = "same_cache",
-    /// Another cache of the same package.
     SamePackage = "same_package",
-    /// Another package.
     OtherPackage = "other_package",
 }
 }
@@ -49,10 +39,6 @@ pub struct Layout {
 
 impl Layout {
     /// From places, CPU 0 first. Cores are numbered from 0 without gaps.
-    ///
-    /// # Errors
-    /// A sentence that says what cannot be: no CPU, more than [`CPUS_MAX`], a core without CPUs or
-    /// with more than [`SIBLINGS_MAX`], a core in two packages.
     pub fn new(places: Vec<Place>) -> Result<Self, String> {
         if places.is_empty() || places.len() > CPUS_MAX {
             return Err(format!("a machine has 1 to {CPUS_MAX} CPUs, not {}", places.len()));
@@ -91,9 +77,6 @@ impl Layout {
     }
 
     /// A regular machine: siblings numbered one after the other, one cache a package.
-    ///
-    /// # Errors
-    /// As [`Layout::new`].
     pub fn regular(packages: u32, cores: u32, threads: u32) -> Result<Self, String> {
         let cpus = u64::from(packages) * u64::from(cores) * u64::from(threads);
         if cpus == 0 || cpus > CPUS_MAX as u64 {
@@ -108,9 +91,6 @@ impl Layout {
     }
 
     /// Reads `CORESxTHREADS` or `PACKAGESxCORESxTHREADS`: `1x2` is the article's machine.
-    ///
-    /// # Errors
-    /// A sentence that says what was expected, or as [`Layout::new`].
     pub fn parse(text: &str) -> Result<Self, String> {
         let bad = || {
             format!(
@@ -130,23 +110,19 @@ impl Layout {
         self.places.len()
     }
 
-    /// Every CPU, in order.
     pub fn all(&self) -> impl DoubleEndedIterator<Item = CpuId> + use<> {
         (0..self.places.len() as u32).map(CpuId)
     }
 
-    /// The CPUs of each core, cores in order.
     pub fn cores(&self) -> &[Vec<CpuId>] {
         &self.cores
     }
 
-    /// Where a CPU is.
     #[inline]
     pub fn place(&self, cpu: CpuId) -> Place {
         self.places[cpu.0 as usize]
     }
 
-    /// The core of a CPU.
     #[inline]
     pub fn core(&self, cpu: CpuId) -> CoreId {
         self.places[cpu.0 as usize].core
@@ -165,12 +141,10 @@ impl Layout {
         &self.caches[self.cache_of[cpu.0 as usize] as usize]
     }
 
-    /// The most CPUs any core has.
     pub fn threads_per_core_max(&self) -> usize {
         self.cores.iter().map(Vec::len).max().unwrap_or(1)
     }
 
-    /// How far apart two CPUs lie.
     #[inline]
     pub fn distance(&self, a: CpuId, b: CpuId) -> Distance {
         let (from, to) = (self.place(a), self.place(b));

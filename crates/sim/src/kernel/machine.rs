@@ -2,7 +2,6 @@
 
 use super::{CoRun, Costs, CpuId, Layout};
 
-/// What an idle CPU does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Idle {
     /// It halts, and leaves its core to its siblings.
@@ -14,22 +13,15 @@ pub enum Idle {
 /// What an idle CPU does, as files say it.
 pub(crate) const IDLE: [(&str, Idle); 2] = [("halt", Idle::Halt), ("poll", Idle::Poll)];
 
-/// The machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Machine {
-    /// Where the CPUs are.
     pub layout: Layout,
-    /// What the kernel's work costs.
     pub costs: Costs,
-    /// How fast work goes.
     pub speeds: CoRun,
-    /// What an idle CPU does.
     pub idle: Idle,
     /// The CPU that takes interrupts of devices.
     pub interrupts: CpuId,
-    /// Memory for the page cache.
     pub cache: PageCacheSpec,
-    /// The disk.
     pub disk: DiskSpec,
 }
 
@@ -80,7 +72,6 @@ impl PageCacheSpec {
     }
 }
 
-/// A disk with one arm and an elevator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DiskSpec {
     /// Size, in blocks of 4 KiB.
@@ -91,7 +82,6 @@ pub struct DiskSpec {
     pub seek_most_ns: u64,
     /// One turn: a request that does not follow the last waits for half of that on average.
     pub turn_ns: u64,
-    /// Transfer of one block.
     pub block_ns: u64,
     /// Requests that may be queued; more wait outside.
     pub queue: u32,

@@ -9,12 +9,10 @@ pub struct CpuMask {
 }
 
 impl CpuMask {
-    /// The empty set of a machine with `cpus` CPUs.
     pub fn empty(cpus: usize) -> Self {
         Self { words: vec![0; cpus.div_ceil(64).max(1)].into_boxed_slice() }
     }
 
-    /// Every CPU of a machine with `cpus` CPUs.
     pub fn all(cpus: usize) -> Self {
         let mut mask = Self::empty(cpus);
         (0..cpus as u32).for_each(|cpu| mask.insert(CpuId(cpu)));
@@ -28,26 +26,22 @@ impl CpuMask {
         mask
     }
 
-    /// Whether the CPU is in the set.
     #[inline]
     pub fn contains(&self, cpu: CpuId) -> bool {
         let word = self.words.get(cpu.0 as usize / 64).copied().unwrap_or(0);
         word >> (cpu.0 % 64) & 1 == 1
     }
 
-    /// Adds a CPU of the machine.
     #[inline]
     pub fn insert(&mut self, cpu: CpuId) {
         self.words[cpu.0 as usize / 64] |= 1 << (cpu.0 % 64);
     }
 
-    /// Takes a CPU out.
     #[inline]
     pub fn remove(&mut self, cpu: CpuId) {
         self.words[cpu.0 as usize / 64] &= !(1 << (cpu.0 % 64));
     }
 
-    /// Adds or takes out.
     #[inline]
     pub fn set(&mut self, cpu: CpuId, member: bool) {
         if member {
@@ -57,18 +51,15 @@ impl CpuMask {
         }
     }
 
-    /// Whether the set is empty.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.words.iter().all(|word| *word == 0)
     }
 
-    /// Number of CPUs.
     pub fn len(&self) -> usize {
         self.words.iter().map(|word| word.count_ones() as usize).sum()
     }
 
-    /// The lowest CPU.
     #[inline]
     pub fn first(&self) -> Option<CpuId> {
         let found = self.words.iter().enumerate().find(|(_, word)| **word != 0);
@@ -101,7 +92,6 @@ impl CpuMask {
         None
     }
 
-    /// The CPUs that are in all sets, in order of number.
     pub fn in_all<const SETS: usize>(sets: [&Self; SETS]) -> impl Iterator<Item = CpuId> {
         let words = sets.first().map_or(0, |set| set.words.len());
         (0..words).flat_map(move |index| {
@@ -109,13 +99,12 @@ impl CpuMask {
         })
     }
 
-    /// The CPUs, in order of number.
+    #[inline]
     pub fn iter(&self) -> impl Iterator<Item = CpuId> + '_ {
         Self::in_all([self])
     }
 }
 
-/// The CPUs of a word of a set.
 fn members(index: usize, mut left: u64) -> impl Iterator<Item = CpuId> {
     std::iter::from_fn(move || {
         let bit = (left != 0).then(|| left.trailing_zeros())?;

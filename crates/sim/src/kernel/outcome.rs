@@ -7,13 +7,9 @@ use crate::policies::Decision;
 /// events are of all of it.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Outcome {
-    /// The policy with its changed parameters.
     pub policy: String,
-    /// Seed.
     pub seed: u64,
-    /// Events of the simulation.
     pub events: u64,
-    /// Simulated time.
     pub simulated_ns: u64,
     /// Of it, after the warm-up.
     pub measured_ns: u64,
@@ -29,35 +25,25 @@ pub struct Outcome {
     pub pulls: u64,
     /// Time in which a core ran two tasks while another was idle.
     pub clash_ns: u64,
-    /// Time in which CPUs stood idle while tasks waited.
     pub wasted: Wasted,
-    /// CPU time that the policy's own work took.
     pub policy_ns: u64,
     /// From wake-up to CPU.
     pub wake_latency: Histogram,
-    /// The longest any task waited for a CPU.
     pub wait_longest_ns: u64,
-    /// Each CPU.
     pub cpus: Vec<CpuOutcome>,
     /// Throughput of a core with 1, 2, … CPUs busy over one busy; `None` where that did not occur.
     pub core_throughput: Vec<Option<f64>>,
-    /// Each program.
     pub programs: Vec<ProgramOutcome>,
     /// Each kind of operation, in order of number.
     pub operations: Vec<OperationOutcome>,
     /// Tasks in order of birth, the first [`TASKS_KEPT`].
     pub tasks: Vec<TaskOutcome>,
-    /// How many tasks there were.
     pub tasks_total: u64,
-    /// Disk and page cache.
     pub storage: StorageOutcome,
-    /// The first decisions.
     pub decisions: Vec<Decision>,
-    /// The first spans of the timeline.
     pub spans: Vec<Span>,
 }
 
-/// Time in which CPUs stood idle while tasks waited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Wasted {
     /// A CPU was idle while a task waited that may run on any.
@@ -73,27 +59,18 @@ pub struct Wasted {
 /// The most tasks of which a result is kept.
 pub const TASKS_KEPT: usize = 20_000;
 
-/// A CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CpuOutcome {
-    /// Which.
     pub cpu: CpuId,
-    /// What it did with its time.
     pub times: CpuUse,
-    /// Times it turned to another task.
     pub switches: u64,
 }
 
-/// All tasks of a program.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ProgramOutcome {
-    /// Its name.
     pub name: String,
-    /// Tasks that ran it.
     pub tasks: u64,
-    /// Of these, ended.
     pub ended: u64,
-    /// Their CPU time.
     pub time: CpuTime,
     /// From wake-up to CPU.
     pub wake_latency: Histogram,
@@ -101,60 +78,37 @@ pub struct ProgramOutcome {
     pub lifetime: Histogram,
 }
 
-/// A kind of operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OperationOutcome {
-    /// Its number.
     pub kind: u32,
-    /// How many were done.
     pub count: u64,
-    /// How long each took.
     pub latency: Histogram,
 }
 
-/// A task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TaskOutcome {
     /// Its number, from 1.
     pub serial: u64,
-    /// Its program.
     pub program: u32,
     /// Its nice value at the end.
     pub nice: i8,
-    /// When it was made.
     pub born_ns: u64,
     /// When it ended, if it did.
     pub ended_ns: Option<u64>,
-    /// Its CPU time.
     pub time: CpuTime,
-    /// Time runnable without a CPU.
-    pub waited_ns: u64,
-    /// Times it got a CPU that had run something else.
-    pub switches: u64,
-    /// Times it continued on another CPU.
-    pub migrations: u64,
-    /// Operations done.
-    pub operations: u64,
 }
 
-/// Disk and page cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct StorageOutcome {
-    /// Pages found in the cache.
     pub hits: u64,
-    /// Pages that had to be read.
     pub misses: u64,
-    /// Pages thrown out to make room.
     pub evicted: u64,
-    /// Pages written back.
     pub written_back: u64,
-    /// Times a writer had to wait for room.
     pub throttled: u64,
     /// Requests that the disk served, neighbours merged.
     pub requests: u64,
     /// Blocks of them.
     pub blocks: u64,
-    /// Time that the disk was busy.
     pub disk_busy_ns: u64,
 }
 

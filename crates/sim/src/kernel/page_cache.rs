@@ -2,9 +2,8 @@
 //! one only once it is written back.
 
 use super::TaskId;
+use crate::lists::{End, Links, List};
 use std::collections::BTreeMap;
-
-const NONE: u32 = u32::MAX;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PageState {
@@ -27,8 +26,6 @@ struct Page {
     file: u32,
     number: u64,
     state: PageState,
-    newer: u32,
-    older: u32,
     waiters: Vec<TaskId>,
 }
 
@@ -38,15 +35,16 @@ pub(crate) struct PageCache {
     places: BTreeMap<(u32, u64), u32>,
     pages: Vec<Page>,
     free: Vec<u32>,
-    newest: u32,
-    oldest: u32,
+    /// Every page, the most recently used in front.
+    used: List,
+    links: Links,
     dirty: BTreeMap<u64, u32>,
     order: u64,
-    writing: usize,
+    /// Pages on their way to the disk.
+    pub(crate) writing: usize,
     pub(crate) evicted: u64,
 }
 
-/// Pages tried for eviction before the search is given up.
 const SEARCH: usize = 64;
 
 impl PageCache {
@@ -56,8 +54,8 @@ impl PageCache {
             places: BTreeMap::new(),
             pages: Vec::new(),
             free: Vec::new(),
-            newest: NONE,
-            oldest: NONE,
+            used: List::default(),
+            links: Links::default(),
             dirty: BTreeMap::new(),
             order: 0,
             writing: 0,
@@ -65,7 +63,6 @@ impl PageCache {
         }
     }
 
-    /// The slot of a page that is there.
     pub(crate) fn find(&self, file: u32, number: u64) -> Option<u32> {
         self.places.get(&(file, number)).copied()
     }
@@ -84,16 +81,10 @@ impl PageCache {
         self.dirty.len() + self.writing
     }
 
-    /// Pages on their way to the disk.
-    pub(crate) fn writing(&self) -> usize {
-        self.writing
-    }
-
-    /// Makes a page the most recently used.
     pub(crate) fn touch(&mut self, slot: u32) {
-        if self.newest != slot {
-            self.unlink(slot);
-            self.link(slot);
+        if self.used.at(End::Front) != Some(slot) {
+            self.links.remove(&mut self.used, slot);
+            self.links.push(&mut self.used, End::Front, slot);
         }
     }
 
@@ -102,7 +93,7 @@ impl PageCache {
         if self.places.len() >= self.limit {
             self.evict()?;
         }
-        let page = Page { file, number, state, newer: NONE, older: NONE, waiters: Vec::new() };
+        let page = Page { file, number, state, waiters: Vec::new() };
         let slot = match self.free.pop() {
             Some(slot) => {
                 self.pages[slot as usize] = page;
@@ -114,11 +105,11 @@ impl PageCache {
             }
         };
         self.places.insert((file, number), slot);
-        self.link(slot);
+        self.links.grow(self.pages.len());
+        self.links.push(&mut self.used, End::Front, slot);
         Some(slot)
     }
 
-    /// Notes that a page was written by a program.
     pub(crate) fn mark_dirty(&mut self, slot: u32, now_ns: u64) {
         match self.pages[slot as usize].state {
             PageState::Dirty { .. } => {}
@@ -169,7 +160,6 @@ impl PageCache {
         self.pages[slot as usize].waiters.push(task);
     }
 
-    /// The slots of all pages of a file.
     pub(crate) fn of_file(&self, file: u32) -> Vec<u32> {
         self.places.range((file, 0)..=(file, u64::MAX)).map(|(_, slot)| *slot).collect()
     }
@@ -183,51 +173,23 @@ impl PageCache {
             }
             PageState::Clean => {}
         }
-        self.unlink(slot);
+        self.links.remove(&mut self.used, slot);
         self.places.remove(&self.key(slot));
         self.free.push(slot);
     }
 
     fn evict(&mut self) -> Option<()> {
-        let mut slot = self.oldest;
         for _ in 0..SEARCH {
-            if slot == NONE {
-                return None;
-            }
+            let slot = self.used.at(End::Back)?;
             if self.state(slot) == PageState::Clean {
                 self.forget(slot);
                 self.evicted += 1;
                 return Some(());
             }
-            let newer = self.pages[slot as usize].newer;
             // What cannot go now is looked at again after the others.
             self.touch(slot);
-            slot = newer;
         }
         None
-    }
-
-    fn link(&mut self, slot: u32) {
-        let second = self.newest;
-        self.newest = slot;
-        let page = &mut self.pages[slot as usize];
-        (page.newer, page.older) = (NONE, second);
-        match second {
-            NONE => self.oldest = slot,
-            second => self.pages[second as usize].newer = slot,
-        }
-    }
-
-    fn unlink(&mut self, slot: u32) {
-        let Page { newer, older, .. } = self.pages[slot as usize];
-        match newer {
-            NONE => self.newest = older,
-            newer => self.pages[newer as usize].older = older,
-        }
-        match older {
-            NONE => self.oldest = newer,
-            older => self.pages[older as usize].newer = newer,
-        }
     }
 }
 
@@ -259,12 +221,12 @@ mod tests {
         cache.begin_writing(slots[0]);
         cache.wait(slots[0], TaskId(4));
         cache.mark_dirty(slots[0], 6);
-        assert_eq!((cache.unwritten(), cache.writing()), (2, 1));
+        assert_eq!((cache.unwritten(), cache.writing), (2, 1));
         assert_eq!(cache.finish(slots[0], 9), [TaskId(4)]);
         assert_eq!(cache.oldest_dirty(), Some((slots[1], 5)), "page 0 was written anew");
         cache.begin_writing(slots[1]);
         cache.finish(slots[1], 9);
-        assert_eq!((cache.unwritten(), cache.writing()), (1, 0));
+        assert_eq!((cache.unwritten(), cache.writing), (1, 0));
         assert!(cache.add(0, 2, PageState::Clean).is_some());
     }
 }

@@ -6,7 +6,6 @@ use crate::policies::Settings;
 /// A number that is the same every time, or drawn anew each time from the task's own random stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Amount {
-    /// Always this.
     Fixed(u64),
     /// Evenly from the first to the second, both included.
     Between(u64, u64),
@@ -15,7 +14,6 @@ pub enum Amount {
 }
 
 impl Amount {
-    /// The most it can be.
     pub fn most(self) -> u64 {
         match self {
             Self::Fixed(value) | Self::Between(_, value) => value,
@@ -27,7 +25,6 @@ impl Amount {
 /// A socket, semaphore, lock or file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Which {
-    /// The one of this number.
     Number(u32),
     /// The one whose number stands at this place of the task's own list ([`Start::own`]), so that
     /// many tasks can share a program and yet have objects of their own.
@@ -36,7 +33,6 @@ pub enum Which {
     Own(u8),
 }
 
-/// Which part of a file is accessed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
     /// Where the task's last access to it ended; from the start again at its end.
@@ -45,7 +41,6 @@ pub enum Access {
     Random,
 }
 
-/// Which children to wait for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Children {
     /// Until one more has ended.
@@ -64,62 +59,82 @@ pub enum Step {
         uops: Amount,
     },
     /// Work of a profile, by the time it takes alone.
-    ComputeFor { profile: ProfileId, ns: Amount },
+    ComputeFor {
+        profile: ProfileId,
+        ns: Amount,
+    },
     /// A system call that only computes.
     SystemCall {
         /// How long, beyond the cost of any system call.
         ns: Amount,
     },
-    /// Waits, without a CPU, for this time.
-    Sleep { ns: Amount },
+    Sleep {
+        ns: Amount,
+    },
     /// Waits until so long after the last such deadline; the first deadline counts from the task's
     /// birth. Does not wait if the deadline is past.
     Period {
-        /// From deadline to deadline.
         ns: u64,
     },
     /// Puts bytes into a socket; waits while it is full.
-    Send { socket: Which, bytes: Amount },
+    Send {
+        socket: Which,
+        bytes: Amount,
+    },
     /// Takes bytes out of a socket; waits until all have come.
-    Receive { socket: Which, bytes: Amount },
+    Receive {
+        socket: Which,
+        bytes: Amount,
+    },
     /// Takes from a semaphore; waits until it has that much.
-    Down { semaphore: Which, count: u32 },
-    /// Adds to a semaphore.
-    Up { semaphore: Which, count: u32 },
+    Down {
+        semaphore: Which,
+        count: u32,
+    },
+    Up {
+        semaphore: Which,
+        count: u32,
+    },
     /// Takes a lock; waits while another has it.
     Lock(Which),
-    /// Gives a lock back.
     Unlock(Which),
     /// Waits until so many tasks stand at the barrier, then all go on.
-    Barrier { barrier: Which },
-    /// Makes a task.
+    Barrier {
+        barrier: Which,
+    },
     Fork {
-        /// The program it runs, by number.
         program: u32,
         /// Whether it shares memory with its parent, as a thread does.
         thread: bool,
     },
     /// Starts the program anew in fresh memory: the cost of exec; the steps go on after it.
     Exec,
-    /// Waits for children.
     Wait(Children),
     /// Ends the task, as the end of the program does.
     Exit,
     /// Reads from a file, through the page cache.
-    Read { file: Which, bytes: Amount, access: Access },
+    Read {
+        file: Which,
+        bytes: Amount,
+        access: Access,
+    },
     /// Writes to a file, through the page cache.
-    Write { file: Which, bytes: Amount, access: Access },
+    Write {
+        file: Which,
+        bytes: Amount,
+        access: Access,
+    },
     /// Waits until a file's written pages are on the disk (fsync).
     Synchronise(Which),
     /// Removes a file's pages from the cache, written or not, as deleting it does.
     Forget(Which),
     /// Reads from the disk, past the page cache.
-    Disk { bytes: Amount },
-    /// Gives the CPU away (sched_yield).
+    Disk {
+        bytes: Amount,
+    },
     Yield,
     /// Changes where the task itself may run; `None`: everywhere.
     SetMask(Option<CpuSet>),
-    /// Changes the task's own nice value.
     SetNice(i8),
     /// An operation begins: its latency counts from here.
     Begin,
@@ -133,24 +148,64 @@ pub enum Step {
         times: Amount,
     },
     /// Goes back to an earlier step for ever.
-    Forever { from: u32 },
+    Forever {
+        from: u32,
+    },
 }
 
-/// A program.
+impl Step {
+    /// What it takes or moves, or how often it repeats; 0 for other steps.
+    pub(crate) fn amount(&self) -> Amount {
+        match self {
+            Self::Compute { uops: amount, .. }
+            | Self::ComputeFor { ns: amount, .. }
+            | Self::SystemCall { ns: amount }
+            | Self::Sleep { ns: amount }
+            | Self::Send { bytes: amount, .. }
+            | Self::Receive { bytes: amount, .. }
+            | Self::Read { bytes: amount, .. }
+            | Self::Write { bytes: amount, .. }
+            | Self::Disk { bytes: amount }
+            | Self::Repeat { times: amount, .. } => *amount,
+            Self::Period { ns } => Amount::Fixed(*ns),
+            _ => Amount::Fixed(0),
+        }
+    }
+
+    /// Whether time can pass, or the task wait, in it, whatever the costs of the machine.
+    pub(crate) fn takes_time(&self) -> bool {
+        match self {
+            Self::Compute { .. }
+            | Self::ComputeFor { .. }
+            | Self::SystemCall { .. }
+            | Self::Sleep { .. }
+            | Self::Period { .. } => self.amount().most() > 0,
+            Self::Receive { .. }
+            | Self::Send { .. }
+            | Self::Down { .. }
+            | Self::Lock(_)
+            | Self::Barrier { .. }
+            | Self::Read { .. }
+            | Self::Write { .. }
+            | Self::Synchronise(_)
+            | Self::Disk { .. }
+            | Self::Exit
+            | Self::Wait(_) => true,
+            _ => false,
+        }
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Program {
-    /// Its name in logs and results.
     pub name: String,
-    /// Its steps, from the first on.
     pub steps: Vec<Step>,
 }
 
 /// How a run goes: its policy, its seed, its bounds, and what is kept of it.
 #[derive(Debug, Clone, Copy)]
 pub struct Options {
-    /// The policy.
     pub policy: Settings,
-    /// Seed of every random stream.
     pub seed: u64,
     /// The run ends here at the latest; by itself it ends when every task but servers is gone.
     pub until_ns: u64,

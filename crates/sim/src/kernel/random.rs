@@ -5,7 +5,6 @@ use super::Amount;
 use crate::numbers::{Numbers, mix};
 use coretwin_base::random::Stream;
 
-/// The key of all streams of a run.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Key(u64);
 
@@ -21,7 +20,6 @@ impl Key {
 }
 
 impl Numbers {
-    /// The amount, drawn if it is random.
     #[inline]
     pub(crate) fn draw(&mut self, amount: Amount) -> u64 {
         match amount {

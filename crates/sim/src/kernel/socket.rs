@@ -13,21 +13,19 @@ use std::collections::VecDeque;
 pub(crate) struct Socket {
     pub(crate) spec: SocketSpec,
     /// Bytes that a reader finds.
-    held_bytes: u64,
+    pub(crate) held_bytes: u64,
     /// Bytes that wait for an acknowledgement to be sent.
     unsent_bytes: u64,
     /// Whether a segment is not acknowledged.
     unacknowledged: bool,
-    readers: VecDeque<TaskId>,
-    writers: VecDeque<TaskId>,
+    /// Tasks that wait for bytes; and for room.
+    pub(crate) readers: VecDeque<TaskId>,
+    pub(crate) writers: VecDeque<TaskId>,
 }
 
-/// What an access did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Moved {
-    /// Bytes put in or taken out.
     pub(crate) bytes: u64,
-    /// The task that can go on now.
     pub(crate) wakes: Option<TaskId>,
     /// Halves of segments' ways, which the caller pays for: the way down and through the loopback,
     /// and the way up with the acknowledgement.
@@ -36,14 +34,8 @@ pub(crate) struct Moved {
 
 impl Socket {
     pub(crate) fn new(spec: SocketSpec) -> Self {
-        Self {
-            spec,
-            held_bytes: 0,
-            unsent_bytes: 0,
-            unacknowledged: false,
-            readers: VecDeque::new(),
-            writers: VecDeque::new(),
-        }
+        let (readers, writers) = (VecDeque::new(), VecDeque::new());
+        Self { spec, held_bytes: 0, unsent_bytes: 0, unacknowledged: false, readers, writers }
     }
 
     fn free_bytes(&self) -> u64 {
@@ -97,18 +89,6 @@ impl Socket {
     pub(crate) fn next_writer(&mut self) -> Option<TaskId> {
         if self.has_room() { self.writers.pop_front() } else { None }
     }
-
-    pub(crate) fn wait_for_bytes(&mut self, task: TaskId) {
-        self.readers.push_back(task);
-    }
-
-    pub(crate) fn wait_for_room(&mut self, task: TaskId) {
-        self.writers.push_back(task);
-    }
-
-    pub(crate) fn held_bytes(&self) -> u64 {
-        self.held_bytes
-    }
 }
 
 #[cfg(test)]
@@ -122,22 +102,22 @@ mod tests {
     #[test]
     fn bytes_and_room_wake_who_waits() {
         let mut socket = Socket::new(SocketSpec::of(9));
-        socket.wait_for_bytes(TaskId(1));
+        socket.readers.push_back(TaskId(1));
         assert_eq!(socket.put(7), moved(7, Some(TaskId(1)), 0));
         assert_eq!(socket.put(7), moved(2, None, 0));
         assert_eq!(socket.put(7), moved(0, None, 0));
-        socket.wait_for_room(TaskId(2));
+        socket.writers.push_back(TaskId(2));
         assert_eq!(socket.take(2), moved(2, None, 0), "less than a third is free");
         assert_eq!(socket.take(1), moved(1, Some(TaskId(2)), 0));
-        socket.wait_for_bytes(TaskId(3));
+        socket.readers.push_back(TaskId(3));
         assert_eq!(socket.next_reader(), Some(TaskId(3)));
-        assert_eq!((socket.take(99).bytes, socket.held_bytes()), (6, 0));
+        assert_eq!((socket.take(99).bytes, socket.held_bytes), (6, 0));
     }
 
     #[test]
     fn small_writes_wait_for_one_segment_until_what_was_sent_is_read() {
         let mut socket = Socket::new(SocketSpec { segment_ns: 1, ..SocketSpec::of(900) });
-        socket.wait_for_bytes(TaskId(1));
+        socket.readers.push_back(TaskId(1));
         assert_eq!(socket.put(100), moved(100, Some(TaskId(1)), 1), "the first goes at once");
         for _ in 0..8 {
             assert_eq!(socket.put(100), moved(100, None, 0));
@@ -145,7 +125,7 @@ mod tests {
         assert_eq!(socket.put(100), moved(0, None, 0), "what waits takes room too");
         assert_eq!(socket.take(50), moved(50, None, 0), "something is left: no acknowledgement");
         assert_eq!(socket.take(100), moved(100, None, 2), "the rest comes within one call");
-        assert_eq!((socket.take(1000), socket.held_bytes()), (moved(750, None, 1), 0));
+        assert_eq!((socket.take(1000), socket.held_bytes), (moved(750, None, 1), 0));
         assert_eq!(socket.put(100), moved(100, None, 1), "all is acknowledged: at once again");
     }
 }

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 /// A SysV semaphore: a number, and the tasks that wait for it to grow.
 #[derive(Debug)]
 pub(crate) struct Semaphore {
-    value: u64,
+    pub(crate) value: u64,
     waiters: VecDeque<(TaskId, u32)>,
 }
 
@@ -39,32 +39,23 @@ impl Semaphore {
         self.value -= u64::from(count);
         Some(task)
     }
-
-    pub(crate) fn value(&self) -> u64 {
-        self.value
-    }
 }
 
 /// A lock that sleeps: its owner, and the tasks that wait. A waiter that is woken tries again, and may
 /// find that another was faster, as with futexes.
 #[derive(Debug, Default)]
 pub(crate) struct Lock {
-    owner: Option<TaskId>,
-    waiters: VecDeque<TaskId>,
+    pub(crate) owner: Option<TaskId>,
+    pub(crate) waiters: VecDeque<TaskId>,
 }
 
 impl Lock {
-    /// Takes it if it is free.
     pub(crate) fn take(&mut self, task: TaskId) -> bool {
         let free = self.owner.is_none();
         if free {
             self.owner = Some(task);
         }
         free
-    }
-
-    pub(crate) fn wait(&mut self, task: TaskId) {
-        self.waiters.push_back(task);
     }
 
     /// Releases the lock: the waiter that may try now. An error if `task` does not hold it.
@@ -75,17 +66,14 @@ impl Lock {
         self.owner = None;
         Ok(self.waiters.pop_front())
     }
-
-    pub(crate) fn owner(&self) -> Option<TaskId> {
-        self.owner
-    }
 }
 
 /// A barrier: tasks that wait until enough have come.
 #[derive(Debug)]
 pub(crate) struct Barrier {
-    tasks: usize,
-    waiters: Vec<TaskId>,
+    /// How many must come.
+    pub(crate) tasks: usize,
+    pub(crate) waiters: Vec<TaskId>,
 }
 
 impl Barrier {
@@ -100,11 +88,6 @@ impl Barrier {
         }
         self.waiters.push(task);
         None
-    }
-
-    /// How many tasks wait, and how many must come.
-    pub(crate) fn state(&self) -> (usize, usize) {
-        (self.waiters.len(), self.tasks)
     }
 }
 
@@ -121,7 +104,7 @@ mod tests {
         semaphore.up(2);
         assert_eq!([semaphore.next(), semaphore.next()], [Some(TaskId(2)), None]);
         semaphore.up(2);
-        assert_eq!((semaphore.next(), semaphore.value()), (Some(TaskId(1)), 0));
+        assert_eq!((semaphore.next(), semaphore.value), (Some(TaskId(1)), 0));
     }
 
     #[test]
@@ -129,17 +112,17 @@ mod tests {
         let mut barrier = Barrier::new(3);
         assert_eq!([barrier.come(TaskId(0)), barrier.come(TaskId(1))], [None, None]);
         assert_eq!(barrier.come(TaskId(2)), Some(vec![TaskId(0), TaskId(1)]));
-        assert_eq!(barrier.state(), (0, 3));
+        assert_eq!((barrier.waiters.len(), barrier.tasks), (0, 3));
     }
 
     #[test]
     fn only_the_owner_gives_it_back() {
         let mut lock = Lock::default();
         assert!(lock.take(TaskId(1)) && !lock.take(TaskId(2)));
-        lock.wait(TaskId(2));
+        lock.waiters.push_back(TaskId(2));
         assert_eq!(lock.give_back(TaskId(2)), Err(()));
         assert_eq!(lock.give_back(TaskId(1)), Ok(Some(TaskId(2))));
         assert!(lock.take(TaskId(3)), "it is free until the waiter has tried");
-        assert_eq!(lock.owner(), Some(TaskId(3)));
+        assert_eq!(lock.owner, Some(TaskId(3)));
     }
 }

@@ -1,6 +1,7 @@
 //! A task as the engine sees it: where it stands in its program, what it waits for, what it used.
 
-use super::{CpuTime, ProfileId, TaskId};
+use super::{CpuTime, ProfileId};
+use crate::lists::List;
 use crate::numbers::Numbers;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -12,7 +13,6 @@ pub(crate) enum Waiting {
     Room(u32),
     Semaphore(u32),
     Lock(u32),
-    /// Others at a barrier.
     Barrier(u32),
     Children,
     /// A page on its way from the disk.
@@ -52,7 +52,6 @@ pub(crate) struct Task {
     pub(crate) server: bool,
     pub(crate) waiting: Waiting,
     pub(crate) begun_ns: u64,
-    /// Last deadline of `Period`.
     pub(crate) deadline_ns: u64,
     /// Steps since time last passed for it, and when that was.
     pub(crate) instant: (u64, u32),
@@ -78,23 +77,11 @@ pub(crate) struct Task {
     /// Whether it waits for a CPU for the first time since it was woken.
     pub(crate) just_woken: bool,
     pub(crate) time: CpuTime,
-    pub(crate) counts: Counts,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Counts {
-    pub(crate) switches: u64,
-    pub(crate) migrations: u64,
-    pub(crate) operations: u64,
-    pub(crate) waited_ns: u64,
-}
-
-/// Its relatives: children are a list through the tasks themselves.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Family {
-    pub(crate) first_child: Option<TaskId>,
-    pub(crate) next: Option<TaskId>,
-    pub(crate) before: Option<TaskId>,
+    pub(crate) children: List,
     pub(crate) alive: u32,
     /// Children that ended and were not waited for.
     pub(crate) ended: u32,

@@ -7,14 +7,13 @@ pub use coretwin_base::simulation::kernel_run::SchedSpan as Span;
 
 #[derive(Debug)]
 pub(crate) struct Trace {
-    hash: u64,
+    pub(crate) hash: u64,
     pub(crate) decisions: Vec<Decision>,
     decisions_max: usize,
     pub(crate) spans: Vec<Span>,
     spans_max: usize,
 }
 
-/// Kinds of what is hashed.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Happened {
     Runs = 1,
@@ -39,10 +38,6 @@ impl Trace {
         let fact = at_ns ^ (what as u64) << 56 ^ u64::from(cpu.0) << 40 ^ serial.rotate_left(20);
         self.hash = (self.hash ^ fact).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         self.hash ^= self.hash >> 29;
-    }
-
-    pub(crate) fn hash(&self) -> u64 {
-        self.hash
     }
 
     /// Logs an answer. Once the log is full, policies stop noting.

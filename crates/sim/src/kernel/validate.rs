@@ -8,7 +8,6 @@ use super::{
 /// The most of any amount; as uops it keeps work within 2^62.
 const AMOUNT_MAX: u64 = 1 << 42;
 
-/// The most programs, objects of a kind, and kinds of operations.
 const PROGRAMS_MAX: usize = 10_000;
 const OBJECTS_MAX: usize = 1_000_000;
 const OPERATIONS_MAX: u32 = 256;
@@ -184,20 +183,7 @@ fn check_amount(amount: Amount) -> Checked {
 }
 
 fn check_step(machine: &Machine, work: &Work, step: &Step) -> Checked {
-    let amount = match step {
-        Step::Compute { uops: amount, .. }
-        | Step::ComputeFor { ns: amount, .. }
-        | Step::SystemCall { ns: amount }
-        | Step::Sleep { ns: amount }
-        | Step::Send { bytes: amount, .. }
-        | Step::Receive { bytes: amount, .. }
-        | Step::Read { bytes: amount, .. }
-        | Step::Write { bytes: amount, .. }
-        | Step::Disk { bytes: amount }
-        | Step::Repeat { times: amount, .. } => *amount,
-        Step::Period { ns } => Amount::Fixed(*ns),
-        _ => Amount::Fixed(0),
-    };
+    let amount = step.amount();
     check_amount(amount)?;
     match step {
         Step::Compute { profile, .. } | Step::ComputeFor { profile, .. } => {
@@ -234,17 +220,16 @@ fn check_loop(costs: &Costs, program: &Program, at: usize) -> Checked {
 }
 
 fn takes_time(costs: &Costs, step: &Step) -> bool {
-    match step {
-        Step::Compute { uops: amount, .. } | Step::ComputeFor { ns: amount, .. } => {
-            amount.most() > 0
+    step.takes_time()
+        || match step {
+            Step::SystemCall { .. }
+            | Step::Sleep { .. }
+            | Step::Period { .. }
+            | Step::Yield
+            | Step::SetMask(_)
+            | Step::SetNice(_)
+            | Step::Forget(_) => costs.system_call_ns > 0,
+            Step::Up { .. } | Step::Fork { .. } | Step::Exec => true,
+            _ => false,
         }
-        Step::SystemCall { ns } | Step::Sleep { ns } => ns.most() > 0 || costs.system_call_ns > 0,
-        Step::Period { ns } => *ns > 0 || costs.system_call_ns > 0,
-        Step::Begin | Step::Done(_) | Step::Repeat { .. } | Step::Forever { .. } => false,
-        Step::Unlock(_) => false,
-        Step::Yield | Step::SetMask(_) | Step::SetNice(_) | Step::Forget(_) => {
-            costs.system_call_ns > 0
-        }
-        _ => true,
-    }
 }

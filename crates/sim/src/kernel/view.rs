@@ -8,27 +8,23 @@ use super::{CpuId, CpuMask, Layout};
 pub struct TaskId(pub u32);
 
 impl TaskId {
-    /// The slot as an index.
     #[inline]
     pub fn index(self) -> usize {
         self.0 as usize
     }
 }
 
-/// The machine as it is at one moment.
 #[derive(Debug, Clone)]
 pub struct View {
     /// The time. The machine starts at 0.
     pub now_ns: u64,
     /// Time between two ticks of a CPU: 10 ms at HZ 100, 1 ms at HZ 1000.
     pub tick_ns: u64,
-    /// Where the CPUs are.
     pub layout: Layout,
     /// Every CPU by number.
     pub cpus: Vec<CpuView>,
     /// Every task by slot, those that are gone included.
     pub tasks: Vec<TaskView>,
-    /// Online CPUs.
     pub online: CpuMask,
     /// CPUs that are online, idle, and not yet told to reschedule. This is what sched_ext keeps as
     /// its mask of idle CPUs.
@@ -43,12 +39,10 @@ pub struct View {
     pub(super) shared_cores: u32,
 }
 
-/// One CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CpuView {
     /// Whether tasks may run here.
     pub online: bool,
-    /// What it runs.
     pub current: Current,
     /// Whether it has been told to reschedule and has not yet done so.
     pub resched: bool,
@@ -56,19 +50,16 @@ pub struct CpuView {
     pub scheduled_ns: u64,
 }
 
-/// What a CPU runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Current {
     /// Nothing; or it is about to choose, after the task it ran has blocked.
     Idle,
-    /// A task.
     Task(TaskId),
     /// The stopper: the kernel's own thread of highest priority, which works for the policy
     /// (Linux: the migration thread).
     Stopper,
 }
 
-/// The state of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TaskState {
     /// Not yet, or no longer there.
@@ -77,7 +68,6 @@ pub enum TaskState {
     Runnable,
     /// Runs on this CPU.
     Running(CpuId),
-    /// Waits for something other than a CPU.
     Blocked,
 }
 
@@ -93,14 +83,11 @@ pub enum Class {
     Fifo(u8),
 }
 
-/// One task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TaskView {
     /// Number of the task in order of creation, from 1.
     pub serial: u64,
-    /// Its state.
     pub state: TaskState,
-    /// Its scheduling class.
     pub class: Class,
     /// -20 to 19; lower is more.
     pub nice: i8,
@@ -118,24 +105,20 @@ pub struct TaskView {
     pub yielded: bool,
     /// CPU time up to its last leaving of a CPU; see [`View::ran_ns`].
     pub ran_before_ns: u64,
-    /// When it was made.
     pub born_ns: u64,
     /// When it last became runnable by a wake-up or its birth.
     pub woken_ns: u64,
-    /// When it last got a CPU.
     pub started_ns: u64,
     /// When it last left a CPU; its birth, if it has not run.
     pub stopped_ns: u64,
 }
 
 impl View {
-    /// The task of a slot.
     #[inline]
     pub fn task(&self, task: TaskId) -> &TaskView {
         &self.tasks[task.index()]
     }
 
-    /// The CPU of a number.
     #[inline]
     pub fn cpu(&self, cpu: CpuId) -> &CpuView {
         &self.cpus[cpu.0 as usize]
@@ -147,13 +130,11 @@ impl View {
         &self.masks[self.task(task).mask as usize]
     }
 
-    /// Whether a task may run on a CPU: its mask allows it, and the CPU is online.
     #[inline]
     pub fn allowed(&self, task: TaskId, cpu: CpuId) -> bool {
         self.online.contains(cpu) && self.mask(task).contains(cpu)
     }
 
-    /// The task that a CPU runs.
     #[inline]
     pub fn current(&self, cpu: CpuId) -> Option<TaskId> {
         match self.cpu(cpu).current {
@@ -169,7 +150,6 @@ impl View {
         cpu.online && cpu.current == Current::Idle
     }
 
-    /// Whether a CPU is in [`View::idle`].
     #[inline]
     pub fn is_idle(&self, cpu: CpuId) -> bool {
         self.idle.contains(cpu)
@@ -181,7 +161,6 @@ impl View {
         self.idle_cores.contains(cpu)
     }
 
-    /// Whether a CPU is in [`View::idle`] and a task may run there.
     #[inline]
     pub fn is_idle_for(&self, task: TaskId, cpu: CpuId) -> bool {
         self.idle.contains(cpu) && self.mask(task).contains(cpu)
@@ -192,13 +171,11 @@ impl View {
         self.mask(task).first_common(&self.idle_cores)
     }
 
-    /// How many CPUs of a CPU's core run tasks.
     #[inline]
     pub fn running_on_core(&self, cpu: CpuId) -> usize {
         usize::from(self.running[self.layout.core(cpu).0 as usize])
     }
 
-    /// Whether two or more CPUs of any core run tasks.
     #[inline]
     pub fn is_any_core_shared(&self) -> bool {
         self.shared_cores > 0
@@ -258,7 +235,6 @@ impl View {
         }
     }
 
-    /// The facts of a task that is just made.
     pub(crate) fn new_task(&self, serial: u64, last_cpu: CpuId) -> TaskView {
         TaskView {
             serial,
@@ -296,7 +272,6 @@ impl View {
         self.update_idle_masks(cpu);
     }
 
-    /// Sets whether a CPU has been told to reschedule.
     #[inline]
     pub(crate) fn set_resched(&mut self, cpu: CpuId, resched: bool) {
         let facts = &mut self.cpus[cpu.0 as usize];
@@ -306,7 +281,6 @@ impl View {
         }
     }
 
-    /// Takes a CPU on or off line.
     pub(crate) fn set_online(&mut self, cpu: CpuId, online: bool) {
         self.cpus[cpu.0 as usize].online = online;
         self.online.set(cpu, online);

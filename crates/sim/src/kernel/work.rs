@@ -3,40 +3,31 @@
 
 use super::{Class, CpuId, CpuSet, Program};
 
-/// The whole of it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Work {
-    /// Programs, by number.
     pub programs: Vec<Program>,
     /// Tasks that start by themselves, in this order where times are equal.
     pub starts: Vec<Start>,
-    /// Sockets, by number.
     pub sockets: Vec<SocketSpec>,
     /// Semaphores, by number: what they hold at first.
     pub semaphores: Vec<u32>,
-    /// How many locks there are.
     pub locks: u32,
     /// Barriers, by number: how many tasks must meet.
     pub barriers: Vec<u32>,
     /// Files, by number: their length in bytes, all on disk at first.
     pub files: Vec<u64>,
-    /// What happens to the machine.
     pub script: Vec<Scripted>,
 }
 
-/// Tasks that start by themselves.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Start {
-    /// The program, by number.
     pub program: u32,
-    /// How many such tasks.
     pub count: u32,
     /// When. Tasks that start together are made one after another, as far apart as an idle CPU of
     /// the machine needs to wake.
     pub at_ns: u64,
     /// Nice value, -20 to 19.
     pub nice: i8,
-    /// Scheduling class.
     pub class: Class,
     /// Where they may run; `None`: everywhere.
     pub mask: Option<CpuSet>,
@@ -56,16 +47,13 @@ pub struct Start {
 }
 
 impl Start {
-    /// One task of a program, from time 0, anywhere.
     pub fn of(program: u32) -> Self {
         Self { program, count: 1, ..Self::default() }
     }
 }
 
-/// One direction of a loopback connection, or a pipe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SocketSpec {
-    /// Bytes it holds.
     pub buffer_bytes: u64,
     /// Whether the sender says that it is about to wait when it wakes the reader; pipes do.
     pub sync: bool,
@@ -82,28 +70,27 @@ impl SocketSpec {
     }
 }
 
-/// Something that happens at a time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Scripted {
-    /// When.
     pub at_ns: u64,
-    /// What.
     pub event: MachineEvent,
 }
 
-/// What can happen to the machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MachineEvent {
     /// A CPU goes offline. The last one online stays.
     Offline(CpuId),
-    /// A CPU comes online.
     Online(CpuId),
     /// Every CPU but the first of each core goes offline.
     SmtOff,
-    /// All CPUs come online.
     SmtOn,
     /// Tasks of a program get another mask; `None`: everywhere.
-    SetMask { program: u32, mask: Option<CpuSet> },
-    /// Tasks of a program get another nice value.
-    SetNice { program: u32, nice: i8 },
+    SetMask {
+        program: u32,
+        mask: Option<CpuSet>,
+    },
+    SetNice {
+        program: u32,
+        nice: i8,
+    },
 }

@@ -20,18 +20,13 @@ pub(crate) const COSTS: &[(&str, Cost)] = &[
     ("write_back", |costs, _| &mut costs.write_back_ns),
 ];
 
-/// Parameters fitted to published figures.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fit {
     /// Its file or built-in name, for errors.
     pub file: String,
-    /// The machine preset it is of.
     pub machine: String,
-    /// The preset's fingerprint when it was made.
     pub fingerprint: String,
-    /// [`MODEL_VERSION`] when it was made.
     pub version: u32,
-    /// What it was fitted to, in words.
     pub fitted_to: String,
     /// Costs of kernel and disk, in ns.
     pub costs: BTreeMap<String, u64>,
@@ -40,18 +35,14 @@ pub struct Fit {
     /// Service times of rows with one task, in ns an operation. They reproduce what they were fitted
     /// to, and take no part in any score.
     pub services: BTreeMap<String, f64>,
-    /// How well it fits, cell by cell.
     pub residuals: Vec<Residual>,
 }
 
-/// A cell that a fit was made to.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Residual {
     /// The workload as it is typed: `chat:rooms=20`.
     pub cell: String,
-    /// What was published.
     pub published: f64,
-    /// What the fitted model gives.
     pub simulated: f64,
 }
 
@@ -64,9 +55,6 @@ impl Residual {
 
 impl Fit {
     /// Refuses a machine that it is not a fit of.
-    ///
-    /// # Errors
-    /// [`Error::Fit`].
     pub fn check(&self, machine: &MachinePreset) -> Result<()> {
         let problem = if self.machine != machine.name {
             format!("is a fit of {}, not of {}", self.machine, machine.name)
@@ -84,15 +72,6 @@ impl Fit {
         Err(Error::Fit { file: self.file.clone(), problem })
     }
 
-    pub(crate) fn work(&self, name: &str) -> Option<u64> {
-        self.work.get(name).copied()
-    }
-
-    pub(crate) fn service(&self, workload: &str) -> Option<f64> {
-        self.services.get(workload).copied()
-    }
-
-    /// Gives a machine the costs that were fitted.
     pub(crate) fn apply(&self, machine: &mut Machine) {
         for (key, cost) in COSTS {
             if let Some(ns) = self.costs.get(*key) {
@@ -101,7 +80,6 @@ impl Fit {
         }
     }
 
-    /// The fit as a file.
     pub fn text(&self) -> String {
         let mut text = String::new();
         let free = self.costs.len() + self.work.len();

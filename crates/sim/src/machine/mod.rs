@@ -29,7 +29,6 @@ pub struct Parameter {
     pub name: &'static str,
     /// Its unit, which is the key of its value: `ns` or `messages`.
     pub unit: &'static str,
-    /// What it is.
     pub about: &'static str,
 }
 
@@ -37,7 +36,6 @@ const fn time(name: &'static str, about: &'static str) -> Parameter {
     Parameter { name, unit: "ns", about }
 }
 
-/// Every parameter of the families.
 pub const PARAMETERS: &[Parameter] = &[
     time("pipe_call", "a read or write of a pipe, beyond the system call"),
     time("chat_message", "chat: sending and receiving a message, beyond two system calls"),
@@ -53,32 +51,24 @@ pub const PARAMETERS: &[Parameter] = &[
     time("dbench_kib", "dbench: copying 1 KiB to or from the page cache"),
 ];
 
-/// A machine.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MachinePreset {
     /// Its id: `xeon-mp-foster`.
     pub name: String,
-    /// What it is, in one line.
     pub title: String,
-    /// The processor.
     pub core: Preset,
     /// Packages, last-level caches of each, cores of each cache.
     pub packages: u32,
-    /// See [`MachinePreset::packages`].
     pub caches: u32,
-    /// See [`MachinePreset::packages`].
     pub cores: u32,
-    /// What an idle CPU does.
     pub idle: Idle,
     /// Memory for the page cache; `None`: no model that uses files runs here.
     pub memory: Option<PageCacheSpec>,
     /// The disk; `None`: no model that uses files runs here.
     pub disk: Option<DiskSpec>,
-    /// What the kernel's work costs.
     pub costs: Costs,
     /// What the work of workloads takes, by the parameter's name; units as in [`PARAMETERS`].
     pub work: BTreeMap<String, u64>,
-    /// Where the values come from.
     pub provenance: Vec<Provenance>,
     /// What a fit names to be of this preset: of its text and its processor's.
     pub fingerprint: String,
@@ -87,9 +77,6 @@ pub struct MachinePreset {
 impl MachinePreset {
     /// Where its CPUs are, with every sibling or with one of each core only. As the kernel numbers
     /// them: first one CPU of every core, then their siblings.
-    ///
-    /// # Errors
-    /// [`Error::Value`] for more CPUs than can be simulated.
     pub fn layout(&self, smt: bool) -> Result<Layout> {
         let threads = if smt { u32::from(self.core.ways) } else { 1 };
         let refuse = |problem| Error::Value {
@@ -111,15 +98,11 @@ impl MachinePreset {
         Layout::new((0..cores * threads).map(place).collect()).map_err(refuse)
     }
 
-    /// Whether there are siblings to switch on and off.
     pub fn has_siblings(&self) -> bool {
         self.core.ways > 1
     }
 
     /// The machine for the simulated kernel.
-    ///
-    /// # Errors
-    /// As [`MachinePreset::layout`].
     pub fn machine(&self, smt: bool, speeds: CoRun) -> Result<Machine> {
         let bare = Machine::new(self.layout(smt)?, speeds);
         Ok(Machine {
@@ -132,10 +115,7 @@ impl MachinePreset {
         })
     }
 
-    /// A value of `[work]`.
-    ///
-    /// # Errors
-    /// [`Error::Value`] if the preset does not have it, with the model that needs it.
+    /// A value of `[work]`; an error if the preset does not have it names the model that needs it.
     pub fn work(&self, name: &str, model: &str) -> Result<u64> {
         self.work.get(name).copied().ok_or_else(|| Error::Value {
             file: self.name.clone(),

@@ -15,10 +15,6 @@ const COST_NS_MAX: u64 = 1_000_000_000;
 
 impl MachinePreset {
     /// Reads a preset; `file` is named in errors.
-    ///
-    /// # Errors
-    /// [`Error`] naming file, line, key, the allowed range and the nearest known key, for anything
-    /// missing, unknown, contradictory or absurd.
     pub fn read(file: &str, text: &str) -> Result<Self> {
         let document = Document::parse(file, text)?;
         let mut root = document.root();
@@ -36,8 +32,8 @@ impl MachinePreset {
         processor.finish()?;
 
         let preset = Self {
-            memory: root.section_if_any("memory", memory)?,
-            disk: root.section_if_any("disk", disk)?,
+            memory: root.if_any("memory", |root, key| root.section(key, memory))?,
+            disk: root.if_any("disk", |root, key| root.section(key, disk))?,
             costs: root.section("kernel", costs)?,
             work: root.section("work", work)?,
             provenance: document.provenance(),

@@ -1,7 +1,7 @@
 //! chat: rooms of twenty users, four tasks to each, which send every message to all others over
 //! loopback TCP. Tables 4 and 7.
 
-use super::load::{Family, Load, Making, Row, Sizes, Value, Values};
+use super::load::{Family, Load, Making, Row, Sizes, Values};
 use super::rows;
 use crate::Result;
 use crate::kernel::{SocketSpec, Start, Step, Which, Work};
@@ -95,14 +95,7 @@ fn build(_: &Row, sizes: &Sizes<'_>, values: &Values<'_>) -> Result<Load> {
         ..Work::default()
     };
     let counted = rooms * users * messages * users;
-    Ok(Load {
-        work,
-        from_ns,
-        until_ns: from_ns + rows::LONGEST_NS,
-        fraction,
-        value: Value::Rate(counted as f64),
-        operations: counted,
-    })
+    Ok(rows::clients(work, from_ns, fraction, (counted as f64, counted)))
 }
 
 /// The tasks, side by side: the server's of all users, then the client's, then the client that raises

@@ -81,5 +81,5 @@ fn build(_: &Row, sizes: &Sizes<'_>, values: &Values<'_>) -> Result<Load> {
     };
     let calls = lasting + PASSINGS * rounds * (3 + OTHERS) + lasting * (2 + OTHERS);
     let megabytes = CLIENT_MEGABYTES * clients as f64 * fraction;
-    Ok(rows::clients(work, fraction, megabytes, clients * calls))
+    Ok(rows::clients(work, rows::WAIT_NS, fraction, (megabytes, clients * calls)))
 }

@@ -6,29 +6,20 @@ use crate::{Error, Result};
 use coretwin_base::parameters::{ParamValue, Params};
 use coretwin_base::study::reading::Better;
 
-/// A family of workloads that share a model.
 #[derive(Debug)]
 pub struct Family {
-    /// Its name.
     pub name: &'static str,
     /// The profile of [`crate::core`] at whose speed its work runs.
     pub profile: &'static str,
-    /// Facts of the benchmark that the model keeps.
     pub keeps: &'static [&'static str],
-    /// Facts that it drops.
     pub drops: &'static [&'static str],
-    /// Whether it uses files.
     pub uses_files: bool,
-    /// Its rows.
     pub rows: &'static [Row],
 }
 
-/// A workload's model.
 #[derive(Debug)]
 pub struct Row {
-    /// The workload's name.
     pub workload: &'static str,
-    /// Which direction of the value is better.
     pub better: Better,
     /// Part of the load that a run simulates where a setting does not say; 1 is all of it.
     pub fraction: f64,
@@ -39,11 +30,9 @@ pub struct Row {
     pub is_fitted: bool,
     /// Whether it has more than one task.
     pub is_several: bool,
-    /// Makes the work.
     pub build: Build,
 }
 
-/// Makes the work of a row.
 type Build = fn(&Row, &Sizes<'_>, &Values<'_>) -> Result<Load>;
 
 impl Row {
@@ -60,7 +49,6 @@ pub struct Load {
     pub(super) work: Work,
     /// When the clock of the benchmark starts, in ns of simulated time.
     pub(super) from_ns: u64,
-    /// The run ends here at the latest.
     pub(super) until_ns: u64,
     /// Part of the load that it is.
     pub(super) fraction: f64,
@@ -69,7 +57,6 @@ pub struct Load {
     pub(super) operations: u64,
 }
 
-/// How a row's value follows from a run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Value {
     /// This amount, over the elapsed seconds.
@@ -101,13 +88,7 @@ pub struct Sizes<'params> {
 }
 
 impl Sizes<'_> {
-    /// A parameter that counts, within a range.
     pub(super) fn count(&self, name: &str, or: u64, most: u64) -> Result<u64> {
-        let refuse = |problem: String| Error::Value {
-            file: self.workload.to_owned(),
-            key: name.to_owned(),
-            problem,
-        };
         match self.params.get(name) {
             None => Ok(or),
             Some(ParamValue::Int(n))
@@ -115,20 +96,24 @@ impl Sizes<'_> {
             {
                 Ok(*n as u64)
             }
-            Some(other) => Err(refuse(format!("is {other}; the model takes 1 to {most}"))),
+            Some(other) => {
+                Err(self.refuse(name, format!("is {other}; the model takes 1 to {most}")))
+            }
         }
     }
 
     /// A parameter that the model knows with one value only.
     pub(super) fn only(&self, name: &str, known: &str) -> Result<()> {
         match self.params.get(name) {
-            Some(other) if other.to_string() != known => Err(Error::Value {
-                file: self.workload.to_owned(),
-                key: name.to_owned(),
-                problem: format!("is {other}; the model knows only {known}"),
-            }),
+            Some(other) if other.to_string() != known => {
+                Err(self.refuse(name, format!("is {other}; the model knows only {known}")))
+            }
             _ => Ok(()),
         }
+    }
+
+    fn refuse(&self, name: &str, problem: String) -> Error {
+        Error::Value { file: self.workload.to_owned(), key: name.to_owned(), problem }
     }
 
     /// The part of a number that is simulated, at least so many; with it the part that this is.
@@ -139,7 +124,6 @@ impl Sizes<'_> {
     }
 }
 
-/// What a model asks of a machine.
 #[derive(Debug)]
 pub struct Values<'all> {
     pub(super) machine: &'all MachinePreset,
@@ -150,18 +134,15 @@ pub struct Values<'all> {
 }
 
 impl Values<'_> {
-    /// A parameter of the workload's own work.
     pub(super) fn work(&self, name: &str) -> Result<u64> {
-        match self.fit.and_then(|fit| fit.work(name)) {
-            Some(ns) => Ok(ns),
-            None => self.machine.work(name, self.workload),
-        }
+        let fitted = self.fit.and_then(|fit| fit.work.get(name));
+        fitted.map_or_else(|| self.machine.work(name, self.workload), |ns| Ok(*ns))
     }
 
     /// What an operation of a row with one task takes, in ns.
     pub(super) fn service(&self) -> Result<f64> {
-        let fitted = self.fit.and_then(|fit| fit.service(self.workload));
-        fitted.ok_or_else(|| Error::Value {
+        let fitted = self.fit.and_then(|fit| fit.services.get(self.workload));
+        fitted.copied().ok_or_else(|| Error::Value {
             file: self.machine.name.clone(),
             key: self.workload.to_owned(),
             problem: "has no service time here: it is fitted to published figures, and no fit of \
@@ -185,21 +166,16 @@ impl Making {
     /// Work of a profile that takes `ns` alone on average: between half and one and a half of it,
     /// for no two calls find the same in the caches.
     pub(super) fn work(self, profile: ProfileId, ns: u64) -> Self {
-        match ns {
-            0 => self,
-            ns => {
-                let ns = Amount::Between(ns / 2, ns + ns / 2);
-                self.step(Step::ComputeFor { profile, ns })
-            }
-        }
+        self.compute(profile, Amount::Between(ns / 2, ns + ns / 2))
     }
 
     /// Work of a profile that takes exactly `ns` alone.
     pub(super) fn exact_work(self, profile: ProfileId, ns: u64) -> Self {
-        match ns {
-            0 => self,
-            ns => self.step(Step::ComputeFor { profile, ns: Amount::Fixed(ns) }),
-        }
+        self.compute(profile, Amount::Fixed(ns))
+    }
+
+    fn compute(self, profile: ProfileId, ns: Amount) -> Self {
+        if ns.most() == 0 { self } else { self.step(Step::ComputeFor { profile, ns }) }
     }
 
     pub(super) fn call(self, ns: u64) -> Self {
@@ -214,7 +190,6 @@ impl Making {
         self.step(Step::Receive { socket, bytes: Amount::Fixed(bytes) })
     }
 
-    /// What `body` adds, repeated `times` times.
     pub(super) fn repeat(self, times: u64, body: impl FnOnce(Self) -> Self) -> Self {
         let from = self.steps.len() as u32;
         match times {

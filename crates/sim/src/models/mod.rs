@@ -18,12 +18,10 @@ mod load;
 mod rows;
 mod runs;
 mod setting;
-pub mod speeds;
 mod table;
 mod tbench;
 
 pub use load::{Family, Row, Sizes};
 pub use runs::Prediction;
-pub use setting::{Setting, predict};
-pub use speeds::PROFILES;
+pub use setting::{PROFILES, Setting, predict, speeds_alone};
 pub use table::{TABLE, UNMODELLED, find, reason};

@@ -79,9 +79,8 @@ pub(super) const WAIT_NS: u64 = 3_000_000_000;
 /// The semaphore at which they wait.
 const GATE: u32 = 0;
 /// From the start to where a run is given up, in ns: a day.
-pub(super) const LONGEST_NS: u64 = 24 * 3_600_000_000_000;
+const LONGEST_NS: u64 = 24 * 3_600_000_000_000;
 
-/// A task that waits for the start.
 pub(super) fn at_gate() -> Making {
     Making::default().step(Step::Down { semaphore: Which::Number(GATE), count: 1 })
 }
@@ -91,17 +90,15 @@ pub(super) fn open_gate(tasks: u64) -> Making {
     Making::default().step(Step::Up { semaphore: Which::Number(GATE), count: tasks as u32 })
 }
 
-/// The load of clients that start together and move `megabytes` until the last one is done; each has two
-/// objects of its own, see [`own_pair`].
-pub(super) fn clients(work: Work, fraction: f64, megabytes: f64, operations: u64) -> Load {
-    Load {
-        work,
-        from_ns: WAIT_NS,
-        until_ns: WAIT_NS + LONGEST_NS,
-        fraction,
-        value: Value::Rate(megabytes),
-        operations,
-    }
+/// The load of clients that start together at this time and move `amount` until the last one is done.
+pub(super) fn clients(
+    work: Work,
+    from_ns: u64,
+    fraction: f64,
+    (amount, operations): (f64, u64),
+) -> Load {
+    let (until_ns, value) = (from_ns + LONGEST_NS, Value::Rate(amount));
+    Load { work, from_ns, until_ns, fraction, value, operations }
 }
 
 /// The numbers of a client's own two objects.

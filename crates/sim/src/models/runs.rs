@@ -9,14 +9,10 @@ use coretwin_base::random::Stream;
 use coretwin_base::study::reading::{Better, Metric};
 use std::collections::BTreeMap;
 
-/// What a machine makes of a workload.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Prediction {
-    /// The workload's primary value.
     pub value: f64,
-    /// Which direction is better.
     pub better: Better,
-    /// Other numbers of the run, by name.
     pub metrics: BTreeMap<&'static str, Metric>,
     /// Operations done in all runs.
     pub operations: u64,
@@ -28,9 +24,7 @@ pub struct Prediction {
     pub system_s: f64,
     /// Part of the load that was simulated.
     pub sampled_fraction: f64,
-    /// Runs whose mean the value is.
     pub runs: u32,
-    /// Events of the simulation.
     pub events: u64,
     /// Equal hashes: the same thing happened.
     pub trace_hash: u64,

@@ -2,36 +2,41 @@
 
 use super::load::{Family, Load, Row, Sizes, Values};
 use super::runs::{self, Prediction};
-use super::speeds::{KERNEL, POLLING};
 use super::table::{TABLE, find, reason};
+use crate::core::profile::Profile;
+use crate::core::{self, Preset, length};
 use crate::kernel::{self, CoRun, Machine, Options, Outcome};
 use crate::machine::{Fit, MachinePreset};
 use crate::policies::Settings;
 use crate::{Error, Result};
 use coretwin_base::parameters::Params;
+use coretwin_base::schema::SCHEMA;
 use coretwin_base::simulation::core_run::CoreMatrix;
 use coretwin_base::study::reading::{Better, Metric};
 use coretwin_base::suggest;
 use std::collections::BTreeMap;
 
+/// Profiles of [`crate::core`] that a matrix for [`Setting::speeds`] holds.
+pub const PROFILES: [&str; 5] = ["chat", "dbench", "tbench", KERNEL, POLLING];
+
+/// The profile of entering and leaving the kernel.
+const KERNEL: &str = "syscall";
+
+/// The profile of an idle CPU that polls.
+const POLLING: &str = "spin-pause";
+
 /// The most events of a run: some minutes.
 const EVENTS_MAX: u64 = 4_000_000_000;
 
-/// Where a workload runs, and how.
 #[derive(Debug, Clone, Copy)]
 pub struct Setting<'all> {
-    /// The machine.
     pub machine: &'all MachinePreset,
-    /// Speeds of every pair of [`PROFILES`](super::PROFILES) on its core: of
-    /// [`speeds::matrix`](super::speeds::matrix), or measured side by side and kept.
+    /// Speeds of every pair of [`PROFILES`] on its core; [`speeds_alone`] for a core with one thread.
     pub speeds: &'all CoreMatrix,
     /// Parameters fitted to published figures; `None`: those of the machine's preset.
     pub fit: Option<&'all Fit>,
-    /// The scheduler.
     pub policy: Settings,
-    /// Whether siblings are on.
     pub smt: bool,
-    /// Seed of every random stream.
     pub seed: u64,
     /// Part of the load that is simulated, above 0 and up to 1; `None`: what the row's model says.
     pub fraction: Option<f64>,
@@ -40,12 +45,9 @@ pub struct Setting<'all> {
     pub runs_max: Option<u32>,
 }
 
-/// What a machine makes of a workload with these parameters.
-///
-/// # Errors
-/// [`Error::Unknown`] for a workload without a model, with the reason; [`Error::Value`] for a
-/// parameter that the model does not know, or a preset without what it needs; [`Error::Fit`] for a
-/// fit of another preset or version; [`Error::Kernel`] for a run that made no progress.
+/// What a machine makes of a workload with these parameters. Errors: a workload without a model, with the
+/// reason; a parameter that the model does not know; a preset without what it needs; a fit of another
+/// preset or version; a run that made no progress.
 pub fn predict(workload: &str, params: &Params, setting: &Setting<'_>) -> Result<Prediction> {
     let (family, row) = find(workload).ok_or_else(|| unknown(workload))?;
     if let Some(fit) = setting.fit {
@@ -126,6 +128,30 @@ fn speeds(setting: &Setting<'_>) -> Result<CoRun> {
     }
     let clock_ghz = f64::from(own.clock_mhz) / 1000.0;
     CoRun::of_matrix(matrix, clock_ghz, KERNEL, POLLING).map_err(Error::Unknown)
+}
+
+/// Speeds of [`PROFILES`] on a core with one thread: every speed beside another is that alone, and is
+/// never asked for.
+pub fn speeds_alone(preset: &Preset, options: &core::Options) -> Result<CoreMatrix> {
+    let speed = |name: &&str| {
+        let profile = Profile::named(name);
+        let missing = || Error::Unknown(format!("there is no profile '{name}'"));
+        Ok(length::speed(preset, &profile.ok_or_else(missing)?, options)?)
+    };
+    let count = PROFILES.len();
+    Ok(CoreMatrix {
+        schema: SCHEMA,
+        preset: preset.name.clone(),
+        profiles: PROFILES.map(str::to_owned).to_vec(),
+        alone_ipc: PROFILES.iter().map(speed).collect::<Result<_>>()?,
+        slowdown: vec![vec![1.0; count]; count],
+        throughput: vec![vec![2.0; count]; count],
+        slowdown_by_formula: Vec::new(),
+        cached: 0,
+        seed: options.seed,
+        warmup_uops: options.warmup_uops,
+        measure_uops: options.measure_uops,
+    })
 }
 
 fn prediction(row: &Row, load: &Load, outcome: &Outcome) -> Prediction {

@@ -3,7 +3,6 @@
 use super::load::{Family, Row};
 use super::{aim9, chat, dbench, lmbench, tbench};
 
-/// Every family that has a model.
 pub const TABLE: &[&Family] =
     &[&lmbench::FAMILY, &aim9::FAMILY, &chat::FAMILY, &dbench::FAMILY, &tbench::FAMILY];
 
@@ -43,13 +42,11 @@ pub const UNMODELLED: &[(&str, &str)] = &[
     ),
 ];
 
-/// The model of a workload, with its family.
 pub fn find(workload: &str) -> Option<(&'static Family, &'static Row)> {
     let rows = TABLE.iter().flat_map(|family| family.rows.iter().map(move |row| (*family, row)));
     rows.into_iter().find(|(_, row)| row.workload == workload)
 }
 
-/// Why a workload has no model.
 pub fn reason(workload: &str) -> Option<&'static str> {
     let is_of =
         |prefix: &str| workload == prefix || prefix.ends_with('/') && workload.starts_with(prefix);

@@ -93,5 +93,6 @@ fn build(_: &Row, sizes: &Sizes<'_>, values: &Values<'_>) -> Result<Load> {
         ..Work::default()
     };
     let megabytes = CLIENT_MEGABYTES * clients as f64 * fraction;
-    Ok(rows::clients(work, fraction, megabytes, clients * rounds * EXCHANGES.len() as u64))
+    let exchanges = clients * rounds * EXCHANGES.len() as u64;
+    Ok(rows::clients(work, rows::WAIT_NS, fraction, (megabytes, exchanges)))
 }

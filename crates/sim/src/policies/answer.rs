@@ -9,13 +9,10 @@ pub enum What {
     /// Have a CPU reschedule soon: at once if the question came from that CPU, else when the
     /// interrupt reaches it. A CPU with a pending reschedule is not interrupted again.
     Resched(CpuId),
-    /// Have the stopper run on a CPU in place of its task.
     Stopper(CpuId),
     /// A note: a waiting task was moved from one CPU's queue to another's.
     Pull {
-        /// From the queue of this CPU.
         from: CpuId,
-        /// To the queue of this CPU.
         to: CpuId,
     },
     /// A note: the queue chosen for a task.
@@ -52,12 +49,10 @@ impl Reason {
         self
     }
 
-    /// The clause.
     pub fn text(&self) -> &'static str {
         self.text
     }
 
-    /// The numbers.
     pub fn numbers(&self) -> impl Iterator<Item = (&'static str, i64)> + '_ {
         self.numbers.iter().copied().take_while(|(name, _)| !name.is_empty())
     }
@@ -73,18 +68,13 @@ impl fmt::Display for Reason {
     }
 }
 
-/// One wish or note.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Action {
-    /// What.
     pub what: What,
-    /// The task it is about, if any.
     pub task: Option<TaskId>,
-    /// Why.
     pub reason: Reason,
 }
 
-/// The answer to one question.
 #[derive(Debug, Default)]
 pub struct Answer {
     list: Vec<Action>,
@@ -98,7 +88,6 @@ impl Answer {
         Self { list: Vec::new(), steps: 0, logged }
     }
 
-    /// Has a CPU reschedule.
     #[inline]
     pub fn resched(&mut self, cpu: CpuId, task: Option<TaskId>, reason: Reason) {
         self.list.push(Action { what: What::Resched(cpu), task, reason });
@@ -121,7 +110,6 @@ impl Answer {
         self.stopper(cpu, reason.with("running", running));
     }
 
-    /// Has the stopper run on a CPU.
     pub fn stopper(&mut self, cpu: CpuId, reason: Reason) {
         self.list.push(Action { what: What::Stopper(cpu), task: None, reason });
     }
@@ -133,19 +121,16 @@ impl Answer {
         self.list.push(Action { what: What::Pull { from, to }, task: Some(task), reason });
     }
 
-    /// Notes which CPU was chosen for a task.
     #[inline]
     pub fn place(&mut self, task: TaskId, cpu: CpuId, reason: Reason) {
         self.note_of(What::Place(cpu), Some(task), reason);
     }
 
-    /// Notes what was picked for a CPU.
     #[inline]
     pub fn pick(&mut self, cpu: CpuId, task: Option<TaskId>, reason: Reason) {
         self.note_of(What::Pick(cpu), task, reason);
     }
 
-    /// Notes anything else.
     #[inline]
     pub fn note(&mut self, cpu: CpuId, task: Option<TaskId>, reason: Reason) {
         self.note_of(What::Note(cpu), task, reason);
@@ -166,12 +151,10 @@ impl Answer {
         self.steps += steps;
     }
 
-    /// The wishes and notes so far.
     pub fn list(&self) -> &[Action] {
         &self.list
     }
 
-    /// Drops notes from now on.
     pub(crate) fn stop_notes(&mut self) {
         self.logged = false;
     }
@@ -192,18 +175,14 @@ impl Answer {
     }
 }
 
-/// One line of the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decision {
-    /// When.
     pub at_ns: u64,
     /// The CPU whose code asked the policy.
     pub asked_on: CpuId,
-    /// What was decided.
     pub what: What,
     /// The task it is about: its serial number and its program.
     pub task: Option<(u64, u32)>,
-    /// Why.
     pub reason: Reason,
 }
 
@@ -219,23 +198,6 @@ impl Decision {
             What::Note(cpu) => ("note", cpu),
         }
     }
-
-    /// The line: time in ms, the CPU that asked, verb, task, CPU, reason. `programs` names the
-    /// programs by number.
-    pub fn line(&self, programs: &[String]) -> String {
-        let (verb, cpu) = self.verb();
-        let task = self.task.map_or("-".to_owned(), |(serial, program)| {
-            let name = programs.get(program as usize).map_or("?", String::as_str);
-            format!("{name}#{serial}")
-        });
-        let place = match self.what {
-            What::Pull { from, to } => format!("cpu{from}>cpu{to}"),
-            _ => format!("cpu{cpu}"),
-        };
-        let (ms, ns) = (self.at_ns / 1_000_000, self.at_ns % 1_000_000);
-        let asked = format!("cpu{}", self.asked_on);
-        format!("{ms:>6}.{ns:06} {asked:<6} {verb:<7} {task:<14} {place:<11} {}", self.reason)
-    }
 }
 
 #[cfg(test)]
@@ -243,18 +205,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_says_who_what_where_and_why() {
+    fn a_reason_says_which_numbers_decided() {
         let reason = Reason::new("better priority").with("own", 115).with("current", 120);
-        let decision = Decision {
-            at_ns: 12_000_500,
-            asked_on: CpuId(1),
-            what: What::Resched(CpuId(3)),
-            task: Some((7, 0)),
-            reason,
-        };
-        let expected = "    12.000500 cpu1   resched make#7         cpu3        \
-                        better priority: own 115, current 120";
-        assert_eq!(decision.line(&["make".to_owned()]), expected);
+        assert_eq!(reason.to_string(), "better priority: own 115, current 120");
         let crowded = (0..9).fold(Reason::new("many"), |reason, n| reason.with("n", n));
         assert_eq!(crowded.to_string(), "many: n 0, n 1, n 2, n 3");
     }

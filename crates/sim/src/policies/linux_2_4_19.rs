@@ -18,9 +18,9 @@
 //! waits for it; a task whose mask or class changes while it waits looks for a CPU; a CPU that goes
 //! offline has all that wait do so.
 
-use super::lists::{Links, List};
 use super::{Answer, Change, Parameter, Policy, Reason, Settings, Stop, Ticks, Wake};
 use crate::kernel::{Class, CpuId, Layout, TaskId, TaskState, View};
+use crate::lists::{End, Links, List};
 
 pub(super) const PARAMETERS: &[Parameter] = &[
     Parameter::switch("ht_rule", true, "an idle CPU of an idle core before one of a busy core"),
@@ -39,7 +39,6 @@ const SAME_CPU_BONUS: i64 = 15;
 const SAME_MEMORY_BONUS: i64 = 1;
 /// Where real-time tasks begin.
 const REAL_TIME_BASE: i64 = 1000;
-/// Below any task's goodness.
 const NO_TASK: i64 = -1000;
 /// The most ticks that a parent has once a child gave back what it had left (MAX_COUNTER).
 const COUNTER_MAX: i64 = 20 * HZ as i64 / 100;
@@ -69,7 +68,7 @@ impl Linux2419 {
             ht_rule: settings.on("ht_rule"),
             wake_tail: settings.on("wake_tail"),
             links: Links::default(),
-            runnable: List::EMPTY,
+            runnable: List::default(),
             counters: Vec::new(),
             left: vec![None; layout.cpus()],
             memory: vec![None; layout.cpus()],
@@ -98,11 +97,10 @@ impl Linux2419 {
         REAL_TIME_BASE + priority
     }
 
-    /// The best runnable task for a CPU, with its goodness.
     fn best(&self, view: &View, cpu: CpuId, answer: &mut Answer) -> Option<(TaskId, i64)> {
         let mut best = (None, NO_TASK);
         let mut scored = 0;
-        for task in self.links.tasks(self.runnable) {
+        for task in self.tasks() {
             let free = match view.task(task).state {
                 TaskState::Running(elsewhere) => elsewhere == cpu,
                 _ => true,
@@ -120,7 +118,6 @@ impl Linux2419 {
         best.0.map(|task| (task, best.1))
     }
 
-    /// A new slice for every task there is.
     fn recalculate(&mut self, view: &View, cpu: CpuId, answer: &mut Answer) {
         let mut tasks = 0_u64;
         for (counter, facts) in self.counters.iter_mut().zip(&view.tasks) {
@@ -177,9 +174,13 @@ impl Linux2419 {
         }
     }
 
+    fn tasks(&self) -> impl Iterator<Item = TaskId> {
+        self.links.slots(self.runnable, End::Front).map(TaskId)
+    }
+
     fn remove(&mut self, task: TaskId) {
-        if self.links.listed(task) {
-            self.links.remove(&mut self.runnable, task);
+        if self.links.listed(task.0) {
+            self.links.remove(&mut self.runnable, task.0);
         }
     }
 
@@ -223,11 +224,8 @@ impl Policy for Linux2419 {
     }
 
     fn enqueue(&mut self, view: &View, task: TaskId, _: CpuId, wake: &Wake, answer: &mut Answer) {
-        if self.wake_tail {
-            self.links.push_back(&mut self.runnable, task);
-        } else {
-            self.links.push_front(&mut self.runnable, task);
-        }
+        let end = if self.wake_tail { End::Back } else { End::Front };
+        self.links.push(&mut self.runnable, end, task.0);
         if wake.sync && view.allowed(task, wake.here) {
             let reason = Reason::new("its waker is about to wait: no CPU is looked for");
             return answer.note(wake.here, Some(task), reason);
@@ -242,8 +240,8 @@ impl Policy for Linux2419 {
             let spent = self.counters[previous.index()] == 0;
             if matches!(facts.class, Class::RoundRobin(_)) && spent {
                 self.counters[previous.index()] = slice(facts.nice);
-                self.links.remove(&mut self.runnable, previous);
-                self.links.push_back(&mut self.runnable, previous);
+                self.links.remove(&mut self.runnable, previous.0);
+                self.links.push(&mut self.runnable, End::Back, previous.0);
             }
         }
         let mut best = self.best(view, cpu, answer);
@@ -319,7 +317,7 @@ impl Policy for Linux2419 {
 
     fn offline(&mut self, view: &View, cpu: CpuId, answer: &mut Answer) {
         self.left[cpu.0 as usize] = None;
-        for task in self.links.tasks(self.runnable) {
+        for task in self.tasks() {
             if view.task(task).state == TaskState::Runnable {
                 self.find_cpu(view, task, answer);
             }
@@ -331,7 +329,7 @@ impl Policy for Linux2419 {
     }
 
     fn queued(&self, each: &mut dyn FnMut(TaskId)) {
-        self.links.tasks(self.runnable).for_each(each);
+        self.tasks().for_each(each);
     }
 }
 

@@ -21,7 +21,6 @@ mod core_queue;
 mod fair;
 mod linux_2_4_19;
 mod linux_2_5;
-mod lists;
 mod one_per_core;
 pub mod table;
 mod weight;
@@ -41,12 +40,11 @@ pub trait Policy {
 
     /// A task was made; it is not runnable yet. Its parent is in the view. Kernels divide what is
     /// left of the parent's time slice here.
-    fn fork(&mut self, view: &View, task: TaskId, answer: &mut Answer);
+    fn fork(&mut self, _: &View, _: TaskId, _: &mut Answer) {}
 
     /// Which CPU a task that becomes runnable goes to. The engine passes the answer to `enqueue`; an
     /// answer that is not allowed is an error. Default: where it last ran.
-    fn select_cpu(&mut self, view: &View, task: TaskId, wake: &Wake, answer: &mut Answer) -> CpuId {
-        let _ = (wake, answer);
+    fn select_cpu(&mut self, view: &View, task: TaskId, _: &Wake, _: &mut Answer) -> CpuId {
         view.fallback(task)
     }
 
@@ -58,9 +56,7 @@ pub trait Policy {
     fn pick(&mut self, view: &View, cpu: CpuId, answer: &mut Answer) -> Option<TaskId>;
 
     /// A task begins to run on a CPU, or goes on after a `pick` that chose it again.
-    fn running(&mut self, view: &View, cpu: CpuId, task: TaskId, answer: &mut Answer) {
-        let _ = (view, cpu, task, answer);
-    }
+    fn running(&mut self, _: &View, _: CpuId, _: TaskId, _: &mut Answer) {}
 
     /// The task of a CPU stops, or may stop. If it can go on ([`Stop::can_go_on`]) it is runnable,
     /// and belongs in a queue now unless the policy keeps running tasks in their queues.
@@ -70,20 +66,15 @@ pub trait Policy {
     fn tick(&mut self, view: &View, cpu: CpuId, answer: &mut Answer);
 
     /// A CPU went idle (after `pick` gave nothing), or stopped being idle (before `running`).
-    fn update_idle(&mut self, view: &View, cpu: CpuId, idle: bool, answer: &mut Answer) {
-        let _ = (view, cpu, idle, answer);
-    }
+    fn update_idle(&mut self, _: &View, _: CpuId, _idle: bool, _: &mut Answer) {}
 
     /// The stopper that was asked for with [`What::Stopper`] runs on this CPU. The task that ran
     /// there has been through `stopping` and waits; `pick` follows.
-    fn stopper(&mut self, view: &View, cpu: CpuId, answer: &mut Answer) {
-        let _ = (view, cpu, answer);
-    }
+    fn stopper(&mut self, _: &View, _: CpuId, _: &mut Answer) {}
 
     /// A running task is about to start another program, when it has the least to lose by moving
     /// (`sched_exec`). An answer other than its CPU moves it: `stopping`, then `enqueue` there.
-    fn exec(&mut self, view: &View, task: TaskId, answer: &mut Answer) -> Option<CpuId> {
-        let _ = (view, task, answer);
+    fn exec(&mut self, _: &View, _: TaskId, _: &mut Answer) -> Option<CpuId> {
         None
     }
 
@@ -94,12 +85,10 @@ pub trait Policy {
     fn changed(&mut self, view: &View, task: TaskId, change: Change, answer: &mut Answer);
 
     /// A task ended. Whatever is kept for its slot must be forgotten.
-    fn exit(&mut self, view: &View, task: TaskId, answer: &mut Answer);
+    fn exit(&mut self, _: &View, _: TaskId, _: &mut Answer) {}
 
     /// A CPU came online; it is idle, and reschedules next.
-    fn online(&mut self, view: &View, cpu: CpuId, answer: &mut Answer) {
-        let _ = (view, cpu, answer);
-    }
+    fn online(&mut self, _: &View, _: CpuId, _: &mut Answer) {}
 
     /// A CPU went offline. The task it ran has been through `stopping` and waits. Every task that
     /// waits where it can no longer run must be moved; masks without any online CPU have been
@@ -108,8 +97,7 @@ pub trait Policy {
 
     /// The CPU by whose number the lock of this CPU's queue is known: CPUs that share a queue name the
     /// same one, and wait for each other while they go through it. Default: a queue for each CPU.
-    fn queue_lock(&self, view: &View, cpu: CpuId) -> CpuId {
-        let _ = view;
+    fn queue_lock(&self, _: &View, cpu: CpuId) -> CpuId {
         cpu
     }
 
@@ -118,7 +106,6 @@ pub trait Policy {
     fn queued(&self, each: &mut dyn FnMut(TaskId));
 }
 
-/// How the clock ticks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ticks {
     /// Time between two ticks of a CPU, 1 µs to 1 s.
@@ -135,7 +122,6 @@ impl Ticks {
 /// How a task became runnable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Wake {
-    /// What happened.
     pub kind: WakeKind,
     /// Whether the waker says that it is about to wait itself (a "sync" wake-up).
     pub sync: bool,
@@ -143,7 +129,6 @@ pub struct Wake {
     pub here: CpuId,
 }
 
-/// What makes a task runnable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum WakeKind {
     /// It was made.
@@ -158,13 +143,10 @@ pub enum WakeKind {
 /// Why the task of a CPU stops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stop {
-    /// The CPU was told to reschedule.
     Rescheduled,
     /// It gave the CPU away (sched_yield).
     Yielded,
-    /// The stopper runs in its place.
     Stopper,
-    /// Its CPU goes offline.
     Offline,
     /// It may no longer run here, and will be enqueued anew; it must not be queued now.
     Moved,
@@ -181,14 +163,10 @@ impl Stop {
     }
 }
 
-/// What changed about a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Change {
-    /// Where it may run.
     Mask,
-    /// Its nice value.
     Nice,
-    /// Its scheduling class.
     Class,
 }
 

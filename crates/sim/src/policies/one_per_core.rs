@@ -21,7 +21,6 @@ pub(super) struct OnePerCore {
     chosen: CpuMask,
     /// Waiting tasks of each CPU, oldest first.
     queues: Vec<VecDeque<TaskId>>,
-    /// Tasks in all queues.
     waiting: usize,
 }
 
@@ -84,16 +83,20 @@ impl OnePerCore {
         }
     }
 
+    fn join(&mut self, view: &View, task: TaskId, cpu: CpuId, answer: &mut Answer) {
+        self.queue(cpu).push_back(task);
+        self.waiting += 1;
+        if view.runs_nothing(cpu) {
+            answer.resched_idle(cpu, task);
+        }
+    }
+
     fn requeue(&mut self, view: &View, task: TaskId, from: CpuId, answer: &mut Answer) {
         let (to, reason) = self.place(view, task);
-        self.queue(to).push_back(task);
-        self.waiting += 1;
         if to != from {
             answer.pull(task, from, to, reason);
         }
-        if view.runs_nothing(to) {
-            answer.resched_idle(to, task);
-        }
+        self.join(view, task, to, answer);
     }
 
     /// The oldest waiting task of another core that may run here.
@@ -118,8 +121,6 @@ impl Policy for OnePerCore {
         Ticks { period_ns: self.tick_ns, while_idle: false }
     }
 
-    fn fork(&mut self, _: &View, _: TaskId, _: &mut Answer) {}
-
     fn select_cpu(&mut self, view: &View, task: TaskId, _: &Wake, answer: &mut Answer) -> CpuId {
         let (cpu, reason) = self.place(view, task);
         answer.place(task, cpu, reason);
@@ -127,11 +128,7 @@ impl Policy for OnePerCore {
     }
 
     fn enqueue(&mut self, view: &View, task: TaskId, cpu: CpuId, _: &Wake, answer: &mut Answer) {
-        self.queue(cpu).push_back(task);
-        self.waiting += 1;
-        if view.runs_nothing(cpu) {
-            answer.resched_idle(cpu, task);
-        }
+        self.join(view, task, cpu, answer);
     }
 
     fn pick(&mut self, view: &View, cpu: CpuId, answer: &mut Answer) -> Option<TaskId> {
@@ -139,13 +136,9 @@ impl Policy for OnePerCore {
         if picked.is_none() && self.waiting > 0 && self.chosen.contains(cpu) {
             picked = self.steal(view, cpu, answer);
         }
-        match picked {
-            Some(_) => {
-                self.waiting -= 1;
-                answer.pick(cpu, picked, Reason::new("has waited longest"));
-            }
-            None => answer.pick(cpu, None, Reason::new("no task waits")),
-        }
+        self.waiting -= usize::from(picked.is_some());
+        let reason = if picked.is_some() { "has waited longest" } else { "no task waits" };
+        answer.pick(cpu, picked, Reason::new(reason));
         picked
     }
 
@@ -187,8 +180,6 @@ impl Policy for OnePerCore {
             return self.requeue(view, task, cpu, answer);
         }
     }
-
-    fn exit(&mut self, _: &View, _: TaskId, _: &mut Answer) {}
 
     fn online(&mut self, view: &View, _: CpuId, answer: &mut Answer) {
         self.choose(view, answer);

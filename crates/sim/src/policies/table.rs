@@ -79,16 +79,12 @@ const _: () = {
     }
 };
 
-/// The policy of this name.
 pub fn policy(name: &str) -> Option<&'static PolicyEntry> {
     POLICIES.iter().find(|entry| entry.name == name)
 }
 
 impl Settings {
     /// Reads `NAME` or `NAME[parameter=value,…]`.
-    ///
-    /// # Errors
-    /// A sentence that says what is unknown or out of range, and what is allowed.
     pub fn parse(text: &str) -> Result<Self, String> {
         let (name, inner) = match text.split_once('[') {
             None => (text, ""),
@@ -112,20 +108,15 @@ impl Settings {
     }
 }
 
-/// A policy before it is built.
 #[derive(Debug)]
 pub struct PolicyEntry {
-    /// Its id.
     pub name: &'static str,
-    /// What it is, in one line.
     pub title: &'static str,
     /// Where its rules and constants come from.
     pub source: &'static str,
-    /// What can be set.
     pub parameters: &'static [Parameter],
     /// What it promises; checks hold it to that.
     pub promise: Promise,
-    /// Builds it for a machine.
     pub build: fn(&Layout, &Settings) -> Box<dyn Policy>,
 }
 
@@ -143,7 +134,6 @@ pub struct Promise {
 /// A policy with the values of its parameters.
 #[derive(Debug, Clone, Copy)]
 pub struct Settings {
-    /// Which policy.
     pub entry: &'static PolicyEntry,
     values: [i64; PARAMETERS_MAX],
 }
@@ -151,7 +141,6 @@ pub struct Settings {
 pub(crate) const PARAMETERS_MAX: usize = 24;
 
 impl Settings {
-    /// A policy with its defaults.
     pub fn of(entry: &'static PolicyEntry) -> Self {
         let mut values = [0; PARAMETERS_MAX];
         for (value, parameter) in values.iter_mut().zip(entry.parameters) {
@@ -161,9 +150,6 @@ impl Settings {
     }
 
     /// Sets a parameter from a text.
-    ///
-    /// # Errors
-    /// As [`Settings::parse`].
     pub fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
         let policy = self.entry.name;
         let parameters = self.entry.parameters;
@@ -179,19 +165,13 @@ impl Settings {
         Ok(())
     }
 
-    /// The value of a parameter.
-    ///
-    /// # Panics
-    /// If the policy did not declare it: a mistake in its file, which its own tests meet.
+    /// The value of a parameter. Panics if the policy did not declare it: a mistake in its file, which
+    /// its own tests meet.
     pub fn number(&self, name: &str) -> i64 {
         let index = self.entry.parameters.iter().position(|parameter| parameter.name == name);
         self.values[index.unwrap_or_else(|| panic!("{} declares no {name}", self.entry.name))]
     }
 
-    /// The value of a switch.
-    ///
-    /// # Panics
-    /// As [`Settings::number`].
     pub fn on(&self, name: &str) -> bool {
         self.number(name) != 0
     }

@@ -3,14 +3,11 @@
 use super::speed::Mode;
 use super::{Engine, Run};
 use crate::kernel::{
-    Cause, CpuId, CpuView, Current, Failure, TaskId, TaskState, TaskView, Waiting,
+    Barrier, Cause, CpuId, CpuView, Current, Failure, TaskId, TaskState, TaskView, Waiting,
 };
 
 impl Engine<'_> {
-    /// No task on two CPUs, none lost, masks kept, time conserved.
-    ///
-    /// # Errors
-    /// What is broken, as the policy's fault.
+    /// No task on two CPUs, none lost, masks kept, time conserved; what is broken is the policy's fault.
     pub(super) fn check(&mut self) -> Run {
         self.check_cpus().and_then(|()| self.check_queues()).map_err(|what| {
             let name = self.options.policy.entry.name;
@@ -97,7 +94,7 @@ impl Engine<'_> {
         let waiting = self.view.tasks.iter().filter(free).count();
         let idle = |cpu: &&CpuView| cpu.online && cpu.current == Current::Idle;
         let idle = self.view.cpus.iter().filter(idle).count();
-        if self.waste.counts() != (idle as u32, waiting as u32) {
+        if (self.waste.idle_cpus, self.waste.waiting) != (idle as u32, waiting as u32) {
             return Err(format!(
                 "{idle} idle CPUs and {waiting} free waiting tasks are miscounted"
             ));
@@ -153,7 +150,7 @@ impl Engine<'_> {
     pub(super) fn circle(&self, task: TaskId, lock: usize) -> Option<Box<Failure>> {
         let mut lines =
             vec![format!("{} waits for lock {lock}{}", self.name_of(task), self.held_by(lock))];
-        let mut next = self.locks[lock].owner();
+        let mut next = self.locks[lock].owner;
         // No chain is longer than there are locks, for each has one owner.
         for _ in 0..=self.locks.len() {
             let owner = next?;
@@ -167,13 +164,13 @@ impl Engine<'_> {
             if lines.len() < LINES {
                 lines.push(self.waits_for(owner));
             }
-            next = self.locks[wanted as usize].owner();
+            next = self.locks[wanted as usize].owner;
         }
         None
     }
 
     fn held_by(&self, lock: usize) -> String {
-        let owner = self.locks[lock].owner();
+        let owner = self.locks[lock].owner;
         owner.map_or_else(String::new, |owner| format!(", held by {}", self.name_of(owner)))
     }
 
@@ -183,7 +180,7 @@ impl Engine<'_> {
             Waiting::No => "nothing".to_owned(),
             Waiting::Timer => "a time".to_owned(),
             Waiting::Bytes(socket) => {
-                let held = self.sockets[socket as usize].held_bytes();
+                let held = self.sockets[socket as usize].held_bytes;
                 format!("{} bytes of socket {socket}, which holds {held}", own.amount)
             }
             Waiting::Room(socket) => {
@@ -191,13 +188,13 @@ impl Engine<'_> {
                 format!("room for {} bytes in socket {socket} of {size}", own.amount)
             }
             Waiting::Semaphore(semaphore) => {
-                let value = self.semaphores[semaphore as usize].value();
+                let value = self.semaphores[semaphore as usize].value;
                 format!("semaphore {semaphore}, which has {value}")
             }
             Waiting::Lock(lock) => format!("lock {lock}{}", self.held_by(lock as usize)),
             Waiting::Barrier(barrier) => {
-                let (here, of) = self.barriers[barrier as usize].state();
-                format!("barrier {barrier}, where {here} of {of} are")
+                let Barrier { tasks, waiters } = &self.barriers[barrier as usize];
+                format!("barrier {barrier}, where {} of {tasks} are", waiters.len())
             }
             Waiting::Children => format!("its {} children", own.family.alive),
             Waiting::Disk => "the disk".to_owned(),

@@ -60,7 +60,7 @@ impl Storage {
     }
 
     pub(super) fn is_busy(&self) -> bool {
-        self.disk.is_busy()
+        self.disk.serving.is_some()
     }
 
     pub(super) fn outcome(&self) -> StorageOutcome {
@@ -240,7 +240,6 @@ impl Engine<'_> {
         }
     }
 
-    /// A task waits until memory is written back.
     fn throttle(&mut self, task: TaskId) -> Next {
         let storage = &mut self.storage;
         storage.counts.throttled += 1;
@@ -301,7 +300,7 @@ impl Engine<'_> {
     pub(super) fn disk_done(&mut self) -> Run {
         let asked = self.machine.interrupts;
         let here = if self.view.online.contains(asked) { asked } else { self.first_online() };
-        let Some(request) = self.storage.disk.finish() else { return Ok(()) };
+        let Some(request) = self.storage.disk.serving.take() else { return Ok(()) };
         let costs = &self.machine.costs;
         let pages = if request.write { request.blocks } else { 0 };
         self.charge(here, costs.interrupt_ns + costs.write_back_ns.saturating_mul(pages));
@@ -314,7 +313,7 @@ impl Engine<'_> {
         }
         let storage = &mut self.storage;
         let room = storage.cache.unwritten() < storage.part_of_cache(storage.spec.dirty_percent);
-        if room || storage.cache.writing() == 0 {
+        if room || storage.cache.writing == 0 {
             for task in std::mem::take(&mut storage.throttled) {
                 self.wake(task, here, false)?;
             }

@@ -1,7 +1,7 @@
 //! The script: CPUs that go and come, masks and nice values that change while everything runs.
 
 use super::speed::Mode;
-use super::{Engine, Run, SCRIPT, TICK, slot};
+use super::{Engine, INTERRUPT, Run, SCRIPT, SEGMENT, TICK, slot};
 use crate::kernel::{CpuId, Current, Happened, MachineEvent, TaskId, TaskState};
 use crate::policies::{Change, Stop};
 
@@ -91,7 +91,9 @@ impl Engine<'_> {
             self.carry_out(here);
             self.leaves(cpu, task, TaskState::Runnable);
         }
-        self.silence(cpu);
+        for kind in [SEGMENT, TICK, INTERRUPT] {
+            self.events.cancel(slot(cpu, kind));
+        }
         let run = &mut self.cpus[cpu.0 as usize];
         run.mode = Mode::Offline;
         (run.stopper_wanted, run.told_idle, run.overhead) = (false, false, 0);
@@ -114,9 +116,7 @@ impl Engine<'_> {
         self.view.set_online(cpu, true);
         self.speed_up_to_date(cpu);
         if self.ticks.while_idle {
-            let period_ns = self.ticks.period_ns;
-            let next_ns = (self.view.now_ns / period_ns + 1) * period_ns;
-            self.events.set(slot(cpu, TICK), next_ns);
+            self.start_ticking(cpu);
         }
         self.policy.online(&self.view, cpu, &mut self.answer);
         self.carry_out(cpu);

@@ -6,16 +6,8 @@ use crate::kernel::{
     Cause, Children, CpuId, CpuMask, CpuSet, Happened, ProfileId, Program, Step, Task, TaskId,
     TaskState, TaskView, Waiting,
 };
+use crate::lists::End;
 use crate::policies::{Change, Stop, Wake, WakeKind};
-
-/// What a new task has from its maker; `facts` are all true but for its number and its memory.
-struct Birth {
-    facts: TaskView,
-    start: u32,
-    server: bool,
-    /// The memory that it shares.
-    address_space: Option<u32>,
-}
 
 impl Engine<'_> {
     /// The next task of the list of starts. Tasks that start together are made one after another, so
@@ -36,8 +28,7 @@ impl Engine<'_> {
                 ..self.view.new_task(0, here)
             };
             let address_space = self.started_space.filter(|_| start.threads || self.started == 1);
-            let birth = Birth { facts, start: index, server: start.server, address_space };
-            let child = self.is_born(birth)?;
+            let child = self.is_born(facts, (index, start.server), address_space)?;
             self.started_space = Some(self.view.task(child).address_space);
         }
         let costs = &self.machine.costs;
@@ -68,8 +59,14 @@ impl Engine<'_> {
         }
     }
 
-    fn is_born(&mut self, birth: Birth) -> Run<TaskId> {
-        let Birth { mut facts, start, server, address_space } = birth;
+    /// Makes a task of an entry of the list of starts, a server or not. `facts` are all true but for its
+    /// number and its memory, which is its own if there is none to share.
+    fn is_born(
+        &mut self,
+        mut facts: TaskView,
+        (start, server): (u32, bool),
+        address_space: Option<u32>,
+    ) -> Run<TaskId> {
         let (here, parent) = (facts.last_cpu, facts.parent);
         let program = &self.work.programs[facts.program as usize];
         if self.alive.tasks >= self.options.tasks_max {
@@ -120,30 +117,19 @@ impl Engine<'_> {
     fn join_family(&mut self, parent: TaskId, child: TaskId) {
         let family = &mut self.tasks[parent.index()].family;
         family.alive += 1;
-        let next = family.first_child.replace(child);
-        self.tasks[child.index()].family.next = next;
-        if let Some(next) = next {
-            self.tasks[next.index()].family.before = Some(child);
-        }
+        self.children.grow(self.view.tasks.len());
+        self.children.push(&mut family.children, End::Front, child.0);
     }
 
     /// Takes a task that ends out of its parent's children, and leaves its own without parent.
     fn leave_family(&mut self, task: TaskId) {
-        let family = self.tasks[task.index()].family;
-        if let Some(next) = family.next {
-            self.tasks[next.index()].family.before = family.before;
+        if let Some(parent) = self.view.task(task).parent {
+            let family = &mut self.tasks[parent.index()].family;
+            self.children.remove(&mut family.children, task.0);
         }
-        match (family.before, self.view.task(task).parent) {
-            (Some(before), _) => self.tasks[before.index()].family.next = family.next,
-            (None, Some(parent)) => self.tasks[parent.index()].family.first_child = family.next,
-            (None, None) => {}
-        }
-        let mut child = family.first_child;
-        while let Some(orphan) = child {
-            self.view.task_mut(orphan).parent = None;
-            let family = &mut self.tasks[orphan.index()].family;
-            child = family.next.take();
-            family.before = None;
+        let children = self.tasks[task.index()].family.children;
+        for orphan in self.children.slots(children, End::Front) {
+            self.view.task_mut(TaskId(orphan)).parent = None;
         }
     }
 
@@ -165,7 +151,7 @@ impl Engine<'_> {
         };
         let Task { start, server, .. } = self.tasks[task.index()];
         let address_space = thread.then_some(maker.address_space);
-        self.is_born(Birth { facts, start, server, address_space })?;
+        self.is_born(facts, (start, server), address_space)?;
         if !thread {
             self.charge(cpu, self.machine.costs.shared_page_ns);
         }
@@ -228,7 +214,7 @@ impl Engine<'_> {
     /// The running task of a CPU ends. The CPU must reschedule next.
     pub(super) fn ends(&mut self, cpu: CpuId, task: TaskId) -> Run {
         if self.tasks[task.index()].locks_held > 0 {
-            let held = self.locks.iter().position(|lock| lock.owner() == Some(task));
+            let held = self.locks.iter().position(|lock| lock.owner == Some(task));
             let what = format!("{} ends with lock {}", self.name_of(task), held.unwrap_or(0));
             return Err(self.fail(Cause::Misuse, what));
         }
@@ -289,7 +275,6 @@ impl Engine<'_> {
     pub(super) fn operation_done(&mut self, task: TaskId, kind: u32) {
         let now_ns = self.view.now_ns;
         let own = &mut self.tasks[task.index()];
-        own.counts.operations += 1;
         let took_ns = now_ns - own.begun_ns;
         own.begun_ns = now_ns;
         self.results.operation(kind, took_ns);

@@ -18,12 +18,12 @@ use super::{
     Barrier, Cause, CoreTime, CpuId, Events, Failure, Key, Lock, Machine, Options, Outcome,
     Semaphore, Socket, Task, TaskId, Trace, View, Work,
 };
+use crate::lists::Links;
 use crate::policies::{Answer, Policy, Ticks};
 use results::Results;
 use speed::{CpuRun, Waste};
 use std::collections::VecDeque;
 
-/// Whether a run goes on.
 type Run<T = ()> = Result<T, Box<Failure>>;
 
 /// Events of one CPU: this many slots each, from the first on.
@@ -36,9 +36,7 @@ const INTERRUPT: usize = 2;
 
 /// Events of the machine, after those of the CPUs.
 const MACHINE_SLOTS: usize = 5;
-/// The disk is done with a request.
 const DISK: usize = 0;
-/// Time to look for old written pages.
 const WRITE_BACK: usize = 1;
 const SCRIPT: usize = 2;
 const START: usize = 3;
@@ -47,7 +45,6 @@ const WARMUP: usize = 4;
 /// Events at one moment after which a run counts as stuck; ten more for each task and CPU.
 const INSTANT_EVENTS: u64 = 10_000;
 
-/// The engine with the whole state of the simulated machine.
 pub(super) struct Engine<'run> {
     machine: &'run Machine,
     work: &'run Work,
@@ -58,7 +55,6 @@ pub(super) struct Engine<'run> {
     events: Events,
     /// The answer that is being made or carried out; kept to be used again.
     answer: Answer,
-    /// CPUs that reschedule at this moment.
     pending: VecDeque<CpuId>,
     cpus: Vec<CpuRun>,
     cores: Vec<CoreTime>,
@@ -67,9 +63,9 @@ pub(super) struct Engine<'run> {
     queue_locks: Vec<(CpuId, u64)>,
     tasks: Vec<Task>,
     free: Vec<TaskId>,
+    children: Links,
     key: Key,
     serial: u64,
-    /// Address spaces so far.
     spaces: u32,
     sockets: Vec<Socket>,
     semaphores: Vec<Semaphore>,
@@ -92,21 +88,16 @@ pub(super) struct Engine<'run> {
     instant_events: u64,
 }
 
-/// How many tasks are alive, and what of.
 #[derive(Debug, Default)]
 struct Alive {
     tasks: usize,
     /// Those that the run waits for.
     awaited: usize,
     runnable: usize,
-    /// Waiting for a time.
     timers: usize,
 }
 
-/// Does the work on the machine.
-///
-/// # Errors
-/// [`Failure`] if the work is impossible, or the run makes no progress.
+/// Does the work on the machine. An error if the work is impossible, or the run makes no progress.
 pub fn run(machine: &Machine, work: &Work, options: &Options) -> Run<Outcome> {
     super::validate::check(machine, work, options)?;
     let mut engine = Engine::new(machine, work, options);
@@ -136,6 +127,7 @@ impl<'run> Engine<'run> {
             queue_locks: vec![(CpuId(0), 0); cpus],
             tasks: Vec::new(),
             free: Vec::new(),
+            children: Links::default(),
             key: Key::new(options.seed),
             serial: 0,
             spaces: 0,
@@ -267,7 +259,6 @@ impl<'run> Engine<'run> {
         Failure::new(cause, self.view.now_ns, what)
     }
 
-    /// A task's name in messages: program and serial number.
     fn name_of(&self, task: TaskId) -> String {
         let facts = self.view.task(task);
         let program = self.work.programs.get(facts.program as usize);

@@ -29,11 +29,11 @@ impl Engine<'_> {
         let next = match (own.amount, sends) {
             (0, _) => Next::Goes,
             (_, true) => {
-                socket.wait_for_room(task);
+                socket.writers.push_back(task);
                 Next::Waits(Waiting::Room(index as u32))
             }
             (_, false) => {
-                socket.wait_for_bytes(task);
+                socket.readers.push_back(task);
                 Next::Waits(Waiting::Bytes(index as u32))
             }
         };
@@ -76,7 +76,7 @@ impl Engine<'_> {
             own.answered = true;
             return Ok(Next::Jumps(own.step));
         }
-        self.locks[index].wait(task);
+        self.locks[index].waiters.push_back(task);
         Ok(Next::Waits(Waiting::Lock(index as u32)))
     }
 

@@ -1,12 +1,11 @@
 //! What is counted while the engine runs, and the outcome made of it.
 
-use super::Engine;
+use super::{CpuRun, Engine};
 use crate::kernel::{
-    CoreTime, Counts, CpuOutcome, CpuTime, CpuUse, Distance, Histogram, OperationOutcome, Outcome,
-    ProgramOutcome, Span, TASKS_KEPT, Task, TaskId, TaskOutcome, TaskState, TaskView, Work,
+    CoreTime, CpuOutcome, CpuTime, CpuUse, Distance, Histogram, OperationOutcome, Outcome,
+    ProgramOutcome, Span, TASKS_KEPT, Task, TaskOutcome, TaskState, TaskView, Work,
 };
 
-/// Counts since the end of the warm-up.
 #[derive(Debug, Default)]
 pub(super) struct Results {
     pub(super) from_ns: u64,
@@ -74,10 +73,6 @@ fn task_outcome(facts: &TaskView, task: &Task, ended_ns: Option<u64>) -> TaskOut
         born_ns: facts.born_ns,
         ended_ns,
         time: task.time,
-        waited_ns: task.counts.waited_ns,
-        switches: task.counts.switches,
-        migrations: task.counts.migrations,
-        operations: task.counts.operations,
     }
 }
 
@@ -92,16 +87,12 @@ impl Engine<'_> {
         }
         self.cores.fill(CoreTime::default());
         self.waste.forget(now_ns);
-        let pieces = self.tasks.iter_mut().zip(&self.view.tasks);
-        let mut programs =
-            std::mem::replace(&mut self.results, Results::new(self.work)).so_far.programs;
-        programs.iter_mut().for_each(|program| program.tasks = 0);
-        for (task, facts) in pieces {
-            (task.time, task.counts) = (CpuTime::default(), Counts::default());
-            programs[facts.program as usize].tasks += u64::from(facts.state != TaskState::Gone);
-        }
-        for (new, old) in self.results.so_far.programs.iter_mut().zip(programs) {
-            new.tasks = old.tasks;
+        self.results = Results::new(self.work);
+        for (task, facts) in self.tasks.iter_mut().zip(&self.view.tasks) {
+            task.time = CpuTime::default();
+            if facts.state != TaskState::Gone {
+                self.results.born(facts.program);
+            }
         }
         self.results.from_ns = now_ns;
         self.storage.forget_counts();
@@ -119,25 +110,20 @@ impl Engine<'_> {
             }
         }
         let mut tasks = std::mem::take(&mut self.results.so_far.tasks);
-        for index in 0..self.tasks.len() {
-            let facts = *self.view.task(TaskId(index as u32));
-            if facts.state == TaskState::Gone {
-                continue;
-            }
-            let task = &self.tasks[index];
+        let alive = |(_, facts): &(&Task, &TaskView)| facts.state != TaskState::Gone;
+        for (task, facts) in self.tasks.iter().zip(&self.view.tasks).filter(alive) {
             self.results.so_far.programs[facts.program as usize].time.add(&task.time);
             if facts.serial <= TASKS_KEPT as u64 {
-                tasks.push(task_outcome(&facts, task, None));
+                tasks.push(task_outcome(facts, task, None));
             }
         }
         tasks.sort_by_key(|task| task.serial);
         let mut cores = CoreTime::default();
         self.cores.iter().for_each(|core| cores.merge(core));
         let cpus = self.machine.layout.all().zip(&self.cpus);
-        let cpu = |(cpu, run): (_, &super::CpuRun)| CpuOutcome {
-            cpu,
-            times: run.times,
-            switches: run.switches,
+        let cpu = |(cpu, run): (_, &CpuRun)| {
+            let CpuRun { times, switches, .. } = *run;
+            CpuOutcome { cpu, times, switches }
         };
         Outcome {
             policy: self.options.policy.text(),
@@ -146,7 +132,7 @@ impl Engine<'_> {
             simulated_ns: now_ns,
             measured_ns: now_ns - self.results.from_ns,
             finished: self.alive.awaited == 0 && self.next_start == self.starts.len(),
-            trace_hash: self.trace.hash(),
+            trace_hash: self.trace.hash,
             wasted: self.waste.so_far(now_ns),
             clash_ns: self.waste.clash_ns,
             cpus: cpus.map(cpu).collect(),

@@ -1,7 +1,7 @@
 //! What a CPU does to choose a task, and how tasks become runnable.
 
 use super::speed::{Mode, Paid, in_parts};
-use super::{Engine, INTERRUPT, Run, SEGMENT, TICK, slot};
+use super::{Engine, INTERRUPT, Run, TICK, slot};
 use crate::kernel::{
     Cause, CpuId, Current, Distance, Happened, Idle, ONE, Span, TaskId, TaskState, Waiting,
 };
@@ -86,7 +86,6 @@ impl Engine<'_> {
         }
     }
 
-    /// The interrupt that tells a CPU to reschedule arrives.
     pub(super) fn interrupted(&mut self, cpu: CpuId) -> Run {
         match self.view.cpu(cpu).resched {
             true => self.reschedule(cpu),
@@ -194,7 +193,6 @@ impl Engine<'_> {
         self.trace.span(span);
     }
 
-    /// A task gets a CPU that runs nothing.
     fn enters(&mut self, cpu: CpuId, task: TaskId, paid: Paid) {
         self.settle_core(cpu);
         let now_ns = self.view.now_ns;
@@ -225,9 +223,6 @@ impl Engine<'_> {
         let latency = own.just_woken.then_some(woken_ns);
         own.has_run = true;
         own.just_woken = false;
-        own.counts.switches += 1;
-        own.counts.migrations += u64::from(moved);
-        own.counts.waited_ns += waited_ns;
         let run = &mut self.cpus[cpu.0 as usize];
         run.mode = Mode::Task(task);
         run.spin_ns = paid.spin_ns;
@@ -352,7 +347,7 @@ impl Engine<'_> {
     }
 
     /// Ticks come at multiples of their period, on all CPUs alike.
-    fn start_ticking(&mut self, cpu: CpuId) {
+    pub(super) fn start_ticking(&mut self, cpu: CpuId) {
         if !self.events.is_set(slot(cpu, TICK)) {
             let period_ns = self.ticks.period_ns;
             let next_ns = (self.view.now_ns / period_ns + 1) * period_ns;
@@ -423,12 +418,5 @@ impl Engine<'_> {
         self.alive.runnable -= 1;
         let wake = Wake { kind: WakeKind::Moved, sync: false, here: cpu };
         self.make_runnable(task, wake, to)
-    }
-
-    /// Cancels all events of a CPU that goes offline.
-    pub(super) fn silence(&mut self, cpu: CpuId) {
-        for kind in [SEGMENT, TICK, INTERRUPT] {
-            self.events.cancel(slot(cpu, kind));
-        }
     }
 }

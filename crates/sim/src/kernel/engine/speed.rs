@@ -36,7 +36,6 @@ pub(super) fn in_parts(ns: u64) -> u64 {
 #[derive(Debug, Clone, Default)]
 pub(super) struct CpuRun {
     pub(super) mode: Mode,
-    /// Until when its time is accounted for.
     settled_ns: u64,
     /// Time that it spins for a lock before anything else goes on.
     pub(super) spin_ns: u64,
@@ -48,7 +47,6 @@ pub(super) struct CpuRun {
     pub(super) fraction: u32,
     /// Busy CPUs of its core, itself included.
     busy: u8,
-    /// The address space it last used.
     pub(super) space: u32,
     pub(super) stopper_wanted: bool,
     /// Whether the policy knows that it is idle.
@@ -57,7 +55,6 @@ pub(super) struct CpuRun {
     pub(super) page_tables: u32,
     pub(super) switches: u64,
     pub(super) times: CpuUse,
-    /// CPU time of tasks here.
     pub(super) ran_ns: u64,
 }
 
@@ -86,16 +83,15 @@ pub(super) struct Waste {
     cores: Vec<(u8, u8)>,
     doubled_cores: u32,
     idle_cores: u32,
-    idle_cpus: u32,
+    pub(super) idle_cpus: u32,
     /// Tasks that wait for a CPU and may run on any.
-    waiting: u32,
+    pub(super) waiting: u32,
     since_ns: u64,
     pub(super) clash_ns: u64,
     beside_cpu: Stretch,
     beside_core: Stretch,
 }
 
-/// A state that comes and goes.
 #[derive(Debug, Clone, Copy, Default)]
 struct Stretch {
     total_ns: u64,
@@ -172,11 +168,6 @@ impl Waste {
         }
     }
 
-    /// Idle CPUs, and waiting tasks that may run anywhere.
-    pub(super) fn counts(&self) -> (u32, u32) {
-        (self.idle_cpus, self.waiting)
-    }
-
     pub(super) fn forget(&mut self, now_ns: u64) {
         self.settle(now_ns);
         self.clash_ns = 0;
@@ -234,7 +225,6 @@ impl Engine<'_> {
         }
     }
 
-    /// CPU time of all tasks on a CPU's core so far.
     #[inline]
     pub(super) fn core_ran_ns(&self, cpu: CpuId) -> u64 {
         let siblings = self.machine.layout.siblings(cpu).iter();
@@ -283,7 +273,6 @@ impl Engine<'_> {
         }
     }
 
-    /// Whether the speed of a CPU's work is another now.
     #[inline]
     fn speed_of(&mut self, cpu: CpuId, siblings: &[CpuId], busy: u8) -> bool {
         let Mode::Task(task) = self.cpus[cpu.0 as usize].mode else { return false };

@@ -110,7 +110,6 @@ impl Engine<'_> {
         self.speed_up_to_date(cpu);
     }
 
-    /// The kernel's work of so much time alone.
     fn kernel_work(&self, ns: u64) -> (ProfileId, u64) {
         let alone = self.machine.speeds.profile(ProfileId::KERNEL).alone;
         (ProfileId::KERNEL, ns.saturating_mul(alone))
@@ -259,7 +258,6 @@ impl Engine<'_> {
         self.wake(task, here, false)
     }
 
-    /// The number of an object of a task.
     pub(super) fn object(
         &self,
         task: TaskId,

@@ -8,12 +8,10 @@ use crate::document::Table;
 use crate::kernel::{Distance, Histogram, Outcome, ProgramOutcome};
 use crate::policies::Settings;
 
-/// Something that can be said of a run in one number.
 #[derive(Debug)]
 pub struct Measure {
     /// Its key in scenario and sweep files, unit last.
     pub key: &'static str,
-    /// What it is.
     pub about: &'static str,
     /// Which way is better, if either is: above 0 more, below 0 less.
     pub better: i8,
@@ -34,7 +32,6 @@ macro_rules! measure {
     };
 }
 
-/// Every measure.
 pub const MEASURES: &[Measure] = &[
     measure!("elapsed_ms", -1, "simulated time until all was done, or the time was up", |o, _| {
         Some(o.simulated_ns as f64 / 1e6)
@@ -112,7 +109,6 @@ fn quantile(histogram: &Histogram, millionths: u64) -> Option<f64> {
     (histogram.count() > 0).then(|| histogram.quantile(millionths) as f64 / 1e3)
 }
 
-/// The measure of this key.
 pub fn measure(key: &str) -> Option<&'static Measure> {
     MEASURES.iter().find(|measure| measure.key == key)
 }
@@ -129,56 +125,44 @@ pub struct Expectation {
 }
 
 impl Expectation {
-    /// Whether it is about a policy as set.
-    pub fn is_about(&self, policy: &str) -> bool {
-        self.policies.as_ref().is_none_or(|policies| policies.iter().any(|one| one == policy))
-    }
-
     /// What a run has made otherwise, a sentence each.
-    pub fn broken(&self, outcome: &Outcome) -> Vec<String> {
+    fn broken(&self, outcome: &Outcome) -> impl Iterator<Item = String> {
         let of = self.program.and_then(|program| outcome.programs.get(program as usize));
         let of = of.map_or_else(String::new, |program| format!(" of {}", program.name));
-        let wrong = |(key, low, high): &(&'static str, f64, f64)| {
+        self.ranges.iter().filter_map(move |(key, low, high)| {
             let found = measure(key).and_then(|measure| measure.of(outcome, self.program));
             match found {
                 Some(found) if (*low..=*high).contains(&found) => None,
                 Some(found) => Some(format!("{key}{of} is {found:.3}, not {low} to {high}")),
                 None => Some(format!("{key}{of} could not be measured, but is {low} to {high}")),
             }
-        };
-        self.ranges.iter().filter_map(wrong).collect()
+        })
     }
 }
 
 impl Scenario {
     /// What a run of this scenario on its own machine has made otherwise than expected.
     pub fn broken(&self, outcome: &Outcome) -> Vec<String> {
-        let own = self.expectations.iter().filter(|one| one.is_about(&outcome.policy));
-        own.flat_map(|expectation| expectation.broken(outcome)).collect()
+        let is_about = |one: &&Expectation| {
+            one.policies.as_ref().is_none_or(|policies| policies.contains(&outcome.policy))
+        };
+        self.expectations.iter().filter(is_about).flat_map(|one| one.broken(outcome)).collect()
     }
 
     /// Policies with parameters that its expectations name.
     pub fn policies(&self) -> Vec<&str> {
-        let mut named: Vec<&str> = self
-            .expectations
-            .iter()
-            .flat_map(|one| one.policies.iter().flatten())
-            .map(String::as_str)
-            .collect();
+        let named = self.expectations.iter().flat_map(|one| one.policies.iter().flatten());
+        let mut named: Vec<&str> = named.map(String::as_str).collect();
         named.sort_unstable();
         named.dedup();
         named
     }
 }
 
-/// Reads `[[expect]]`.
-pub(super) fn read(root: &mut Table<'_>, programs: &Names) -> Result<Vec<Expectation>> {
-    root.each("expect", |table| expectation(table, programs))
-}
-
-fn expectation(table: &mut Table<'_>, programs: &Names) -> Result<Expectation> {
-    let policies = table.has("policies").then(|| policies(table)).transpose()?;
-    let program = table.has("program").then(|| programs.number(table, "program")).transpose()?;
+/// Reads one of `[[expect]]`.
+pub(super) fn read(table: &mut Table<'_>, programs: &Names) -> Result<Expectation> {
+    let policies = table.if_any("policies", policies)?;
+    let program = table.if_any("program", |table, key| programs.number(table, key))?;
     let mut ranges = Vec::new();
     for measure in MEASURES {
         if !table.has(measure.key) {
@@ -202,12 +186,8 @@ fn expectation(table: &mut Table<'_>, programs: &Names) -> Result<Expectation> {
 }
 
 /// Policies by their text, written the one way in which results name them.
-fn policies(table: &mut Table<'_>) -> Result<Vec<String>> {
-    let texts = table.texts("policies")?;
-    let read = |text: &&str| {
-        Settings::parse(text)
-            .map(|settings| settings.text())
-            .map_err(|problem| table.refuse("policies", problem))
-    };
-    texts.iter().map(read).collect()
+fn policies(table: &mut Table<'_>, key: &str) -> Result<Vec<String>> {
+    let texts = table.texts(key)?.into_iter().map(Settings::parse);
+    let read = texts.map(|settings| settings.map(|settings| settings.text()));
+    read.map(|text| text.map_err(|problem| table.refuse(key, problem))).collect()
 }

@@ -15,12 +15,9 @@ pub mod table;
 use super::{CoRun, Costs, Idle, Layout, Machine, Work};
 use expect::Expectation;
 
-/// A scenario, read.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Scenario {
-    /// Its id.
     pub name: String,
-    /// What it is, in one line.
     pub title: String,
     /// What it shows, and where its numbers come from.
     pub about: String,
@@ -32,13 +29,9 @@ pub struct Scenario {
     /// What its expectations were worked out with: every kind of work takes so many thousandths of
     /// its time alone beside a busy sibling.
     pub slowdown: u32,
-    /// What an idle CPU does.
     pub idle: Idle,
-    /// What the kernel's work costs.
     pub costs: Costs,
-    /// The run ends here at the latest.
     pub until_ns: u64,
-    /// Results count from here on.
     pub warmup_ns: u64,
     /// Names of the operations it counts, by number.
     pub operations: Vec<String>,
@@ -47,30 +40,22 @@ pub struct Scenario {
     /// Entries of the work's tasks whose number grows with the machine: which, and how many tasks to
     /// each CPU.
     pub per_cpu: Vec<(usize, f64)>,
-    /// What every policy must make of it.
     pub expectations: Vec<Expectation>,
 }
 
 impl Scenario {
-    /// The machine it is meant for.
-    ///
-    /// # Errors
-    /// As [`Layout::parse`]; a scenario that was read has a topology that can be.
+    /// The machine it is meant for; a scenario that was read has a topology that can be.
     pub fn layout(&self) -> Result<Layout, String> {
         Layout::parse(&self.topology)
     }
 
     /// Speeds at which everything is slowed alike beside a busy sibling; `slowdown` in thousandths.
     /// An idle CPU that polls is as much in the way.
-    ///
-    /// # Errors
-    /// As [`CoRun::uniform`].
     pub fn uniform(&self, slowdown: u32) -> Result<CoRun, String> {
         let names: Vec<&str> = self.profiles.iter().map(String::as_str).collect();
         CoRun::uniform(&names, slowdown, slowdown)
     }
 
-    /// What is done on a machine with these CPUs.
     pub fn work_on(&self, layout: &Layout) -> Work {
         let mut work = self.work.clone();
         for (entry, tasks) in &self.per_cpu {

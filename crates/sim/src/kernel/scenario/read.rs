@@ -16,10 +16,6 @@ const TASKS_MAX: u32 = 100_000;
 
 impl Scenario {
     /// Reads a scenario; `file` is named in errors.
-    ///
-    /// # Errors
-    /// [`crate::Error`] naming file, line, key, the allowed range and the nearest known key, for
-    /// anything missing, unknown, contradictory or absurd.
     pub fn read(file: &str, text: &str) -> Result<Self> {
         let document = Document::parse(file, text)?;
         let mut root = document.root();
@@ -27,7 +23,7 @@ impl Scenario {
         let about = root.words("about")?.split_whitespace().collect::<Vec<_>>().join(" ");
         let topology = root.words("topology")?.to_owned();
         Layout::parse(&topology).map_err(|problem| root.refuse("topology", problem))?;
-        let profile = root.has("profile").then(|| root.words("profile")).transpose()?;
+        let profile = root.if_any("profile", Table::words)?;
         if let Some(profile) = profile {
             steps::known_profile(&root, "profile", profile)?;
         }
@@ -56,7 +52,7 @@ impl Scenario {
             return Err(root.refuse("", "has no [[task]] that the run could wait for"));
         }
         work.script = root.each("event", |table| event(table, &words))?;
-        let expectations = expect::read(&mut root, &words.programs)?;
+        let expectations = root.each("expect", |table| expect::read(table, &words.programs))?;
         root.finish()?;
         Ok(Self {
             name,
@@ -130,8 +126,7 @@ fn programs(root: &mut Table<'_>, words: &mut Vocabulary, work: &mut Work) -> Re
 
 /// Tasks that start, and how many of them to each CPU where their number grows with the machine.
 fn start(table: &mut Table<'_>, words: &Vocabulary) -> Result<(Start, Option<f64>)> {
-    let per_cpu = table.has("count_per_cpu");
-    let per_cpu = per_cpu.then(|| table.number("count_per_cpu", 0.001..=100.0)).transpose()?;
+    let per_cpu = table.if_any("count_per_cpu", |table, key| table.number(key, 0.001..=100.0))?;
     let mut start = Start::of(words.programs.number(table, "program")?);
     if per_cpu.is_some() && table.has("count") {
         return Err(table.refuse("count", "stands beside count_per_cpu; one of them says it"));
@@ -146,12 +141,8 @@ fn start(table: &mut Table<'_>, words: &Vocabulary) -> Result<(Start, Option<f64
             _ => Class::RoundRobin(table.whole("priority", 1..=99)?),
         };
     }
-    if table.has("cpus") {
-        start.mask = steps::cpus(table, "cpus")?;
-    }
-    if table.has("made_on") {
-        start.on = Some(cpu(table, "made_on")?);
-    }
+    start.mask = table.if_any("cpus", steps::cpus)?.flatten();
+    start.on = table.if_any("made_on", cpu)?;
     start.server = table.flag("server")?;
     start.threads = table.flag("threads")?;
     Ok((start, per_cpu))

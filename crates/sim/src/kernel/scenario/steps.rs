@@ -8,16 +8,13 @@ use crate::document::Table;
 use crate::kernel::{Access, Amount, Children, CpuSet, ProfileId, Step, Which};
 use coretwin_base::suggest;
 
-/// Deepest nesting of loops.
 const DEPTH_MAX: usize = 16;
 
 /// The most of any time, in µs: an hour.
 const MICROSECONDS_MAX: f64 = 3.6e9;
 
-/// The most of any other amount.
 const AMOUNT_MAX: u64 = 1 << 40;
 
-/// Names of one kind of thing, by number.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Names {
     kind: &'static str,
@@ -29,7 +26,6 @@ impl Names {
         Self { kind, names: Vec::new() }
     }
 
-    /// Adds a name that is not there yet.
     pub(super) fn declare(&mut self, table: &Table<'_>, key: &str, name: &str) -> Result<()> {
         if self.names.iter().any(|known| known == name) {
             return Err(table.refuse(key, format!("there are two of the {} '{name}'", self.kind)));
@@ -59,9 +55,12 @@ impl Names {
             }
         })
     }
+
+    fn which(&self, table: &mut Table<'_>, key: &str) -> Result<Which> {
+        self.number(table, key).map(Which::Number)
+    }
 }
 
-/// Names that steps use.
 #[derive(Debug)]
 pub(super) struct Vocabulary {
     pub(super) programs: Names,
@@ -138,11 +137,11 @@ fn looped(
     let forever = table.flag("forever")?;
     let times = match (forever, table.has("repeat")) {
         (true, false) => None,
-        (false, true) => Some(less_one(amount(table, "repeat", whole)?)),
+        (false, true) => Some(less_one(amount(table, "repeat")?)),
         _ => return Err(table.refuse("steps", "needs either repeat = N or forever = true")),
     };
     list(table, words, steps, depth + 1)?;
-    if !steps[from as usize..].iter().any(takes_time) {
+    if !steps[from as usize..].iter().any(Step::takes_time) {
         return Err(table.refuse("steps", "a loop of zero length: nothing in it takes time"));
     }
     steps.push(match times {
@@ -162,29 +161,6 @@ fn less_one(times: Amount) -> Amount {
     }
 }
 
-/// Whether time can pass, or the task wait, in a step, whatever the costs of the machine.
-pub(super) fn takes_time(step: &Step) -> bool {
-    match step {
-        Step::Compute { uops: amount, .. }
-        | Step::ComputeFor { ns: amount, .. }
-        | Step::SystemCall { ns: amount }
-        | Step::Sleep { ns: amount } => amount.most() > 0,
-        Step::Period { ns } => *ns > 0,
-        Step::Receive { .. }
-        | Step::Send { .. }
-        | Step::Down { .. }
-        | Step::Lock(_)
-        | Step::Barrier { .. }
-        | Step::Read { .. }
-        | Step::Write { .. }
-        | Step::Synchronise(_)
-        | Step::Disk { .. }
-        | Step::Exit
-        | Step::Wait(_) => true,
-        _ => false,
-    }
-}
-
 fn step(table: &mut Table<'_>, words: &mut Vocabulary) -> Result<Step> {
     let keys = table.keys();
     let Some(verb) = VERBS.split(' ').find(|verb| keys.contains(verb)) else {
@@ -198,46 +174,46 @@ fn step(table: &mut Table<'_>, words: &mut Vocabulary) -> Result<Step> {
             }
         });
     };
-    let which = |number: u32| Which::Number(number);
+    let known = [("next", Access::Next), ("random", Access::Random)];
+    let access = |table: &mut Table<'_>| table.choice_or("access", &known, Access::Next);
+    let count = |table: &mut Table<'_>| table.whole_or("count", 1..=1_000_000, 1);
+    let children = [("one", Children::One), ("all", Children::All)];
+    let amount = |table: &mut Table<'_>| amount(table, verb);
     Ok(match verb {
-        "compute_us" => {
-            Step::ComputeFor { ns: amount(table, verb, time)?, profile: profile(table, words)? }
-        }
-        "compute_uops" => {
-            Step::Compute { uops: amount(table, verb, whole)?, profile: profile(table, words)? }
-        }
-        "system_call_us" => Step::SystemCall { ns: amount(table, verb, time)? },
-        "sleep_us" => Step::Sleep { ns: amount(table, verb, time)? },
+        "compute_us" => Step::ComputeFor { ns: amount(table)?, profile: profile(table, words)? },
+        "compute_uops" => Step::Compute { uops: amount(table)?, profile: profile(table, words)? },
+        "system_call_us" => Step::SystemCall { ns: amount(table)? },
+        "sleep_us" => Step::Sleep { ns: amount(table)? },
         "period_us" => Step::Period { ns: time(table.number(verb, 0.001..=MICROSECONDS_MAX)?) },
-        "send_bytes" => Step::Send {
-            bytes: amount(table, verb, whole)?,
-            socket: which(words.sockets.number(table, "socket")?),
-        },
-        "receive_bytes" => Step::Receive {
-            bytes: amount(table, verb, whole)?,
-            socket: which(words.sockets.number(table, "socket")?),
-        },
-        "down" => Step::Down {
-            semaphore: which(words.semaphores.number(table, verb)?),
-            count: table.whole_or("count", 1..=1_000_000, 1)?,
-        },
-        "up" => Step::Up {
-            semaphore: which(words.semaphores.number(table, verb)?),
-            count: table.whole_or("count", 1..=1_000_000, 1)?,
-        },
-        "lock" => Step::Lock(which(words.locks.number(table, verb)?)),
-        "unlock" => Step::Unlock(which(words.locks.number(table, verb)?)),
-        "barrier" => Step::Barrier { barrier: which(words.barriers.number(table, verb)?) },
-        "fork" => Step::Fork {
-            program: words.programs.number(table, verb)?,
-            thread: table.flag("thread")?,
-        },
-        "wait" => {
-            Step::Wait(table.choice(verb, &[("one", Children::One), ("all", Children::All)])?)
+        "send_bytes" => {
+            Step::Send { bytes: amount(table)?, socket: words.sockets.which(table, "socket")? }
         }
-        "read_bytes" | "write_bytes" | "synchronise" | "forget" | "disk_bytes" => {
-            storage(table, verb, words)?
+        "receive_bytes" => {
+            Step::Receive { bytes: amount(table)?, socket: words.sockets.which(table, "socket")? }
         }
+        "down" => {
+            Step::Down { semaphore: words.semaphores.which(table, verb)?, count: count(table)? }
+        }
+        "up" => Step::Up { semaphore: words.semaphores.which(table, verb)?, count: count(table)? },
+        "lock" => Step::Lock(words.locks.which(table, verb)?),
+        "unlock" => Step::Unlock(words.locks.which(table, verb)?),
+        "barrier" => Step::Barrier { barrier: words.barriers.which(table, verb)? },
+        "fork" => {
+            let program = words.programs.number(table, verb)?;
+            Step::Fork { program, thread: table.flag("thread")? }
+        }
+        "wait" => Step::Wait(table.choice(verb, &children)?),
+        "read_bytes" | "write_bytes" => {
+            let (bytes, file) = (amount(table)?, words.files.which(table, "file")?);
+            let access = access(table)?;
+            match verb {
+                "read_bytes" => Step::Read { file, bytes, access },
+                _ => Step::Write { file, bytes, access },
+            }
+        }
+        "synchronise" => Step::Synchronise(words.files.which(table, verb)?),
+        "forget" => Step::Forget(words.files.which(table, verb)?),
+        "disk_bytes" => Step::Disk { bytes: amount(table)? },
         "cpus" => Step::SetMask(cpus(table, verb)?),
         "nice" => Step::SetNice(table.whole(verb, -20..=19)?),
         "done" => Step::Done(words.operations.number_or_new(table.words(verb)?)),
@@ -258,28 +234,6 @@ fn plain(table: &mut Table<'_>, word: &str) -> Result<Step> {
     })
 }
 
-fn storage(table: &mut Table<'_>, verb: &str, words: &Vocabulary) -> Result<Step> {
-    let file = |table: &mut Table<'_>, key: &str| words.files.number(table, key).map(Which::Number);
-    let known = [("next", Access::Next), ("random", Access::Random)];
-    let access = |table: &mut Table<'_>| table.choice_or("access", &known, Access::Next);
-    Ok(match verb {
-        "read_bytes" => Step::Read {
-            bytes: amount(table, verb, whole)?,
-            file: file(table, "file")?,
-            access: access(table)?,
-        },
-        "write_bytes" => Step::Write {
-            bytes: amount(table, verb, whole)?,
-            file: file(table, "file")?,
-            access: access(table)?,
-        },
-        "synchronise" => Step::Synchronise(file(table, verb)?),
-        "forget" => Step::Forget(file(table, verb)?),
-        _ => Step::Disk { bytes: amount(table, verb, whole)? },
-    })
-}
-
-/// A kind of work that the simulated core knows.
 fn profile(table: &mut Table<'_>, words: &mut Vocabulary) -> Result<ProfileId> {
     let name = match (table.has("profile"), &words.profile) {
         (true, _) => table.words("profile")?.to_owned(),
@@ -292,7 +246,6 @@ fn profile(table: &mut Table<'_>, words: &mut Vocabulary) -> Result<ProfileId> {
     Ok(ProfileId(words.profiles.number_or_new(&name) as u16 + 1))
 }
 
-/// Refuses the name of a profile that is not built in.
 pub(super) fn known_profile(table: &Table<'_>, key: &str, name: &str) -> Result<()> {
     let found = BuiltIn::find(profile::table::ALL, "profile", name);
     found.map(|_| ()).map_err(|problem| table.refuse(key, problem))
@@ -310,19 +263,16 @@ pub(super) fn cpus(table: &mut Table<'_>, key: &str) -> Result<Option<CpuSet>> {
     }
 }
 
-/// A time in µs as ns.
 fn time(microseconds: f64) -> u64 {
     libm::round(microseconds * 1000.0) as u64
 }
 
-fn whole(number: f64) -> u64 {
-    number as u64
-}
-
-/// An amount: `5` always, `[2, 8]` evenly between, `{ mean = 5 }` exponentially.
-fn amount(table: &mut Table<'_>, key: &str, scaled: fn(f64) -> u64) -> Result<Amount> {
+/// An amount: `5` always, `[2, 8]` evenly between, `{ mean = 5 }` exponentially. A time if its key ends in
+/// `_us`, else a whole number.
+fn amount(table: &mut Table<'_>, key: &str) -> Result<Amount> {
     let is_time = key.ends_with("_us");
     let most = if is_time { MICROSECONDS_MAX } else { AMOUNT_MAX as f64 };
+    let scaled = |number: f64| if is_time { time(number) } else { number as u64 };
     let found = if table.holds_list(key) {
         let numbers = table.numbers(key, 0.0..=most)?;
         let [low, high] = numbers[..] else {
@@ -339,8 +289,7 @@ fn amount(table: &mut Table<'_>, key: &str, scaled: fn(f64) -> u64) -> Result<Am
     } else {
         Amount::Fixed(table.whole(key, 0..=AMOUNT_MAX)?)
     };
-    let is_loop = key == "repeat";
-    match is_loop && found == Amount::Fixed(0) {
+    match key == "repeat" && found == Amount::Fixed(0) {
         true => Err(table.refuse(key, "is 0; leave the loop out instead")),
         false => Ok(found),
     }

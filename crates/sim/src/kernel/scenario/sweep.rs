@@ -19,24 +19,17 @@ pub const ABLATION: &str = include_str!("../../../sweeps/ablation.toml");
 
 /// Reads a sweep; `file` is named in errors. Scenarios that end in `.toml` or `.json` are files, all
 /// others built in.
-///
-/// # Errors
-/// [`crate::Error`] naming file, line, key and the nearest known name, for anything missing, unknown,
-/// contradictory or absurd.
 pub fn read(file: &str, text: &str) -> Result<SweepPlan> {
     let document = Document::parse(file, text)?;
     let mut root = document.root();
     let (name, title) = (root.words("name")?.to_owned(), root.words("title")?.to_owned());
     let policies =
         list(&mut root, "policies", |text| Settings::parse(text).map(|settings| settings.text()))?;
-    let reference = match root.has("reference") {
-        true => {
-            let text = root.words("reference")?;
-            let settings = Settings::parse(text);
-            settings.map_err(|problem| root.refuse("reference", problem))?.text()
-        }
-        false => policies[0].clone(),
-    };
+    let reference = root.if_any("reference", |root, key| {
+        let settings = Settings::parse(root.words(key)?);
+        settings.map_err(|problem| root.refuse(key, problem))
+    })?;
+    let reference = reference.map_or_else(|| policies[0].clone(), |settings| settings.text());
     if !policies.contains(&reference) {
         return Err(root.refuse("reference", "is not among the policies"));
     }
@@ -45,8 +38,7 @@ pub fn read(file: &str, text: &str) -> Result<SweepPlan> {
     let scenarios = list(&mut root, "scenarios", scenario)?;
     let seeds = root.whole("seeds", 1..=1000)?;
     let speeds = speeds(&mut root)?;
-    let until_ms =
-        root.has("until_ms").then(|| root.number("until_ms", 0.001..=3.6e6)).transpose()?;
+    let until_ms = root.if_any("until_ms", |root, key| root.number(key, 0.001..=3.6e6))?;
     let measures = list(&mut root, "measures", known_measure)?;
     let cells = policies.len() * topologies.len() * scenarios.len() * seeds as usize;
     if cells > CELLS_MAX {

@@ -58,7 +58,6 @@ pub(super) struct Fair {
     balance_ns: u64,
     migration_cost_ns: u64,
     queues: Vec<Queue>,
-    /// By slot of the task.
     tasks: Vec<Own>,
     arrivals: u64,
     /// CPUs in whose queues tasks wait.
@@ -73,7 +72,6 @@ pub(super) struct Fair {
 struct Own {
     entity: Entity,
     cpu: CpuId,
-    /// Its place, if it waits.
     place: Option<Place>,
     /// Whether it counts in the average of its queue: it waits or runs there.
     counts: bool,
@@ -148,17 +146,16 @@ impl Fair {
         let own = &mut self.tasks[task.index()];
         let place = (rank(view.task(task).class), own.entity.deadline_ns, self.arrivals, task);
         own.place = Some(place);
-        self.queues[own.cpu.0 as usize].insert(place);
+        self.queues[own.cpu.0 as usize].waiting.insert(place);
         self.crowded.insert(own.cpu);
     }
 
-    /// A task waits no longer.
     fn unwait(&mut self, task: TaskId) {
         let own = &mut self.tasks[task.index()];
         if let Some(place) = own.place.take() {
             let queue = &mut self.queues[own.cpu.0 as usize];
-            queue.remove(&place);
-            self.crowded.set(own.cpu, queue.len() > 0);
+            queue.waiting.remove(&place);
+            self.crowded.set(own.cpu, !queue.waiting.is_empty());
         }
     }
 
@@ -169,9 +166,8 @@ impl Fair {
         self.wait(view, task);
     }
 
-    /// Tasks that run or wait on a CPU.
     fn length(&self, view: &View, cpu: CpuId) -> usize {
-        self.queue(cpu).len() + usize::from(view.current(cpu).is_some())
+        self.queue(cpu).waiting.len() + usize::from(view.current(cpu).is_some())
     }
 
     /// The task whose turn it is of those that wait on a CPU.
@@ -180,7 +176,7 @@ impl Fair {
         let average = queue.average();
         let mut first = None;
         // The kernel goes down a tree that knows the least virtual time below each branch.
-        answer.steps(queue.len().checked_ilog2().map_or(0, |log| u64::from(log) + 1));
+        answer.steps(queue.waiting.len().checked_ilog2().map_or(0, |log| u64::from(log) + 1));
         for (rank, task) in queue.tasks() {
             let first = *first.get_or_insert((rank, task));
             let eligible = self.tasks[task.index()].entity.virtual_ns <= average;
@@ -341,13 +337,12 @@ impl Fair {
         };
         let first = view.idle_cores.iter().filter(leads);
         let then = view.idle.iter().filter(|idle| !leads(idle));
-        for idle in first.chain(then).filter(waits).take(queue.len()) {
+        for idle in first.chain(then).filter(waits).take(queue.waiting.len()) {
             let reason = Reason::new("tasks wait on a busy CPU, and this one is idle");
             answer.resched(idle, None, reason.with("busy_cpu", cpu.0));
         }
     }
 
-    /// A core that runs several tasks gives one to an idle core.
     fn relieve(&mut self, view: &View, cpu: CpuId, answer: &mut Answer) {
         let core = view.layout.core(cpu).0 as usize;
         let lately = |then_ns: u64| view.now_ns < then_ns + self.balance_ns;
@@ -370,13 +365,7 @@ impl Policy for Fair {
 
     fn fork(&mut self, view: &View, task: TaskId, _: &mut Answer) {
         let facts = view.task(task);
-        let entity = Entity {
-            virtual_ns: 0,
-            deadline_ns: 0,
-            weight: weight(facts.nice),
-            counted_ns: 0,
-            lag_ns: 0,
-        };
+        let entity = Entity { weight: weight(facts.nice), ..Entity::default() };
         let own = Own { entity, cpu: facts.last_cpu, place: None, counts: false };
         keep(&mut self.tasks, view, task, own);
     }
@@ -461,7 +450,7 @@ impl Policy for Fair {
         self.count(view, task);
         let spent = self.tasks[task.index()].entity.deadline_ns != before;
         let fifo = matches!(view.task(task).class, Class::Fifo(_));
-        if self.queue(cpu).len() > 0 {
+        if !self.queue(cpu).waiting.is_empty() {
             if spent && !fifo {
                 answer.resched(cpu, Some(task), Reason::new("its slice is over"));
             }

@@ -7,14 +7,13 @@ use std::collections::BTreeSet;
 /// Where a task waits: rank of its class (better first), deadline, order of arrival.
 pub(super) type Place = (u8, i64, u64, TaskId);
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Entity {
     /// Virtual time: CPU time divided by weight.
     pub(super) virtual_ns: i64,
     /// Virtual deadline of its slice.
     pub(super) deadline_ns: i64,
     pub(super) weight: u64,
-    /// CPU time already counted.
     pub(super) counted_ns: u64,
     /// Lag when it left its queue.
     pub(super) lag_ns: i64,
@@ -30,7 +29,8 @@ impl Entity {
 /// A queue. The task that runs is not in it, but counts in its average.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
-    waiting: BTreeSet<Place>,
+    /// Tasks that wait, best first.
+    pub(super) waiting: BTreeSet<Place>,
     /// Sum of weights of all that wait or run.
     weights: i128,
     /// Sum of weight times virtual time of the same.
@@ -40,21 +40,8 @@ pub(super) struct Queue {
 }
 
 impl Queue {
-    pub(super) fn len(&self) -> usize {
-        self.waiting.len()
-    }
-
-    /// Tasks that wait, best first.
     pub(super) fn tasks(&self) -> impl Iterator<Item = (u8, TaskId)> + '_ {
         self.waiting.iter().map(|(rank, _, _, task)| (*rank, *task))
-    }
-
-    pub(super) fn insert(&mut self, place: Place) {
-        self.waiting.insert(place);
-    }
-
-    pub(super) fn remove(&mut self, place: &Place) {
-        self.waiting.remove(place);
     }
 
     /// Counts a task in the average, or no longer.

@@ -29,7 +29,6 @@ pub(super) struct Life {
     pub(super) priority: u8,
     /// Ticks slept of late: grows while it sleeps, shrinks while it runs.
     pub(super) sleep_average: u64,
-    /// Ticks left of its slice.
     pub(super) slice: u64,
     /// Whether it still runs on what its parent gave it.
     pub(super) first_slice: bool,
@@ -37,18 +36,17 @@ pub(super) struct Life {
     pub(super) left_at: u64,
     /// The logical CPU it belongs to.
     pub(super) home: CpuId,
-    /// The array of its queue that it is in, if any.
     pub(super) array: Option<usize>,
 }
 
 impl Life {
-    pub(super) fn first(facts: &TaskView) -> Self {
+    fn new(facts: &TaskView, slice: u64, sleep_average: u64, left_at: u64) -> Self {
         let mut life = Self {
             priority: 0,
-            sleep_average: 0,
-            slice: slice(facts.nice),
-            first_slice: false,
-            left_at: 0,
+            sleep_average,
+            slice,
+            first_slice: facts.parent.is_some(),
+            left_at,
             home: facts.last_cpu,
             array: None,
         };
@@ -56,18 +54,15 @@ impl Life {
         life
     }
 
+    /// A task without a parent, which has not slept.
+    pub(super) fn first(facts: &TaskView, now: u64) -> Self {
+        Self::new(facts, slice(facts.nice), 0, now)
+    }
+
     /// A child, which takes half of what is left of its parent's slice. Its cache counts as warm.
     pub(super) fn child(parent: &mut Self, facts: &TaskView, now: u64) -> Self {
-        let mut life = Self {
-            slice: parent.slice.div_ceil(2),
-            first_slice: true,
-            sleep_average: parent.sleep_average * CHILD_PERCENT / 100,
-            priority: 0,
-            left_at: now,
-            home: facts.last_cpu,
-            array: None,
-        };
-        life.priority = life.effective_priority(facts);
+        let sleep_average = parent.sleep_average * CHILD_PERCENT / 100;
+        let life = Self::new(facts, parent.slice.div_ceil(2), sleep_average, now);
         parent.slice /= 2;
         life
     }
@@ -83,7 +78,6 @@ impl Life {
         }
     }
 
-    /// It wakes after having slept.
     pub(super) fn wake(&mut self, facts: &TaskView, now: u64) {
         let slept = now.saturating_sub(self.left_at);
         self.sleep_average = (self.sleep_average + slept).min(SLEEP_AVERAGE_MAX);

@@ -3,6 +3,7 @@
 
 use super::{Form, Linux25};
 use crate::kernel::{CpuId, Current, TaskId, TaskState, View};
+use crate::lists::End;
 use crate::policies::{Answer, Reason};
 
 /// From where tasks may be taken.
@@ -144,7 +145,7 @@ impl Linux25 {
         let now = view.ticks();
         let queue = &self.queues[source.queue];
         let arrays = [queue.expired(), queue.active()];
-        let tasks = arrays.into_iter().flat_map(|array| queue.tasks(&self.links, array, true));
+        let tasks = arrays.into_iter().flat_map(|array| queue.tasks(&self.links, array, End::Back));
         let movable = |task: &TaskId| {
             let life = &self.lives[task.index()];
             let cold = now.saturating_sub(life.left_at) > self.rules.cache_decay_ticks;

@@ -46,12 +46,9 @@ mod tests;
 
 use self::arithmetic::{IDLE_PRIORITY, Life};
 use self::queue::Queue;
-use super::lists::Links;
 use super::{Parameter, Settings};
-use crate::kernel::layout::Layout;
-use crate::kernel::mask::CpuMask;
-use crate::kernel::view::{Current, TaskId, View};
-use coretwin_base::machine::cpu_set::CpuId;
+use crate::kernel::{CpuId, CpuMask, Current, Layout, TaskId, View};
+use crate::lists::Links;
 
 const CACHE_DECAY: Parameter = Parameter::number(
     "cache_decay_ms",
@@ -60,10 +57,8 @@ const CACHE_DECAY: Parameter = Parameter::number(
     "how long a task's cache stays warm: Molnar gives 5 ms for 2 MB, 1 ms for 128 KB",
 );
 
-/// Parameters of the kernel without the patch.
 pub(super) const PLAIN: &[Parameter] = &[CACHE_DECAY];
 
-/// Parameters of the patch, posted or later.
 pub(super) const PATCHED: &[Parameter] = &[
     Parameter::switch("active", true, "an idle core gets a running task of a core with two"),
     Parameter::switch("affinity", true, "tasks stick to cores, not to logical CPUs"),
@@ -73,10 +68,8 @@ pub(super) const PATCHED: &[Parameter] = &[
     Parameter::switch("wakeup", true, "a task that wakes on a busy CPU gets an idle sibling"),
 ];
 
-/// Which form of the scheduler it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
-    /// Without the patch.
     Plain,
     /// The patch as posted.
     F3,
@@ -84,7 +77,6 @@ pub(super) enum Form {
     A9,
 }
 
-/// The form, with what is switched on.
 #[derive(Debug, Clone, Copy)]
 struct Rules {
     form: Form,
@@ -127,12 +119,10 @@ struct Seen {
     calm: Option<u32>,
 }
 
-/// The policy, in any of its forms.
 #[derive(Debug)]
 pub(super) struct Linux25 {
     rules: Rules,
     links: Links,
-    /// By slot of the task.
     lives: Vec<Life>,
     queues: Vec<Queue>,
     members: Vec<Vec<CpuId>>,
@@ -145,7 +135,6 @@ pub(super) struct Linux25 {
     crowded: usize,
     /// CPUs whose stopper was asked for and has not yet run.
     asked: CpuMask,
-    /// By unit of balancing.
     seen: Vec<Seen>,
 }
 
@@ -223,7 +212,6 @@ impl Linux25 {
         }
     }
 
-    /// Puts a task into a queue, where it belongs to a CPU.
     fn insert(&mut self, task: TaskId, cpu: CpuId) {
         self.lives[task.index()].home = cpu;
         let array = self.queues[self.queue_of(cpu)].active();
@@ -241,7 +229,6 @@ impl Linux25 {
         }
     }
 
-    /// Takes a task out of its queue, if it is in one.
     fn dequeue(&mut self, task: TaskId) {
         let home = self.lives[task.index()].home;
         if self.take_out(task) {
@@ -267,7 +254,6 @@ impl Linux25 {
         }
     }
 
-    /// Has a task belong to another CPU of its queue.
     fn rehome(&mut self, task: TaskId, cpu: CpuId) {
         let home = std::mem::replace(&mut self.lives[task.index()].home, cpu);
         if home != cpu && self.lives[task.index()].array.is_some() {

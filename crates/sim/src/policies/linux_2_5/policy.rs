@@ -3,6 +3,7 @@
 use super::arithmetic::{self, BUSY_REBALANCE_TICKS, HZ, Life};
 use super::{Form, Linux25};
 use crate::kernel::{Class, CpuId, Current, TaskId, TaskState, View};
+use crate::lists::End;
 use crate::policies::{Answer, Change, Policy, Reason, Stop, Ticks, Wake, WakeKind, keep};
 
 impl Linux25 {
@@ -47,7 +48,6 @@ impl Linux25 {
         }
     }
 
-    /// Whether a CPU has no task it might run.
     fn nothing_for(&self, cpu: CpuId) -> bool {
         if self.rules.pickup || !self.rules.shared() {
             self.queues[self.queue_of(cpu)].len() == 0
@@ -62,7 +62,8 @@ impl Linux25 {
         let mut first = true;
         let mut looked = 0;
         let arrays = [queue.active(), queue.expired()];
-        let tasks = arrays.into_iter().flat_map(|array| queue.tasks(&self.links, array, false));
+        let tasks =
+            arrays.into_iter().flat_map(|array| queue.tasks(&self.links, array, End::Front));
         let fits = |task: &TaskId| {
             looked += 1;
             let is_first = std::mem::take(&mut first);
@@ -88,7 +89,7 @@ impl Linux25 {
     fn expire(&mut self, view: &View, cpu: CpuId, task: TaskId, answer: &mut Answer) {
         let facts = view.task(task);
         let life = &mut self.lives[task.index()];
-        let old = *life;
+        let old = life.priority;
         life.slice = arithmetic::slice(facts.nice);
         life.first_slice = false;
         // Its new priority decides whether it is interactive.
@@ -109,16 +110,9 @@ impl Linux25 {
             self.lives[task.index()].priority = priority;
             self.insert_into(task, array);
         }
-        let reason = Reason::new(if stays {
-            "its slice ended: goes on"
-        } else {
-            "its slice ended: expires"
-        });
-        answer.resched(
-            cpu,
-            Some(task),
-            reason.with("was", old.priority).with("priority", priority),
-        );
+        let what = if stays { "its slice ended: goes on" } else { "its slice ended: expires" };
+        let reason = Reason::new(what).with("was", old).with("priority", priority);
+        answer.resched(cpu, Some(task), reason);
     }
 
     /// Has a waiting task be where it may run: its own CPU, another of its queue, or another queue.
@@ -166,7 +160,7 @@ impl Policy for Linux25 {
         let facts = view.task(task);
         let life = match facts.parent {
             Some(parent) => Life::child(&mut self.lives[parent.index()], facts, view.ticks()),
-            None => Life { left_at: view.ticks(), ..Life::first(facts) },
+            None => Life::first(facts, view.ticks()),
         };
         keep(&mut self.lives, view, task, life);
         // A parent of one tick gives it to its child; its own slice is over.
@@ -315,7 +309,7 @@ impl Policy for Linux25 {
             self.queues[index].wanted &= self.rules.form == Form::F3;
         }
         let queue = &self.queues[index];
-        let tasks = (0..2).flat_map(|array| queue.tasks(&self.links, array, false));
+        let tasks = (0..2).flat_map(|array| queue.tasks(&self.links, array, End::Front));
         let waits = |task: &TaskId| view.task(*task).state == TaskState::Runnable;
         let waiting: Vec<TaskId> = tasks.filter(waits).collect();
         for task in waiting {
@@ -330,7 +324,9 @@ impl Policy for Linux25 {
 
     fn queued(&self, each: &mut dyn FnMut(TaskId)) {
         for queue in &self.queues {
-            (0..2).flat_map(|array| queue.tasks(&self.links, array, false)).for_each(&mut *each);
+            (0..2)
+                .flat_map(|array| queue.tasks(&self.links, array, End::Front))
+                .for_each(&mut *each);
         }
     }
 }

@@ -83,7 +83,7 @@ fn slices_and_priorities_are_those_of_the_kernel() {
     assert_eq!([-20, 0, 19].map(slice), [300, 151, 10]);
     let mut view = View::new(Layout::parse("1x1").expect("one CPU"), MS);
     let task = view.with_task(0, 0);
-    let mut life = Life::first(view.task(task));
+    let mut life = Life::first(view.task(task), 0);
     // Slept: none, half of two seconds, all of them.
     let priorities = [0, 1000, 2000].map(|slept| {
         life.sleep_average = slept;

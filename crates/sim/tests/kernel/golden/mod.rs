@@ -13,6 +13,7 @@ use crate::support::{compute, machine, options, outcome, program};
 use coretwin_base::machine::cpu_set::CpuId;
 use coretwin_sim::kernel::program::Amount;
 use coretwin_sim::kernel::{Start, Step, Work};
+use coretwin_sim::policies::{Decision, What};
 
 const US: u64 = 1000;
 
@@ -68,7 +69,22 @@ fn log(policy: &str, layout: &str, from_us: u64, cases: Vec<Case>) -> String {
     let outcome = outcome(&machine(layout, 1000), &work, &options);
     assert!(outcome.finished);
     let lines = outcome.decisions.iter().filter(|decision| decision.at_ns >= from_us * US);
-    lines.map(|decision| decision.line(&names).trim_start().to_owned() + "\n").collect()
+    lines.map(|decision| line(decision, &names) + "\n").collect()
+}
+
+/// Time in ms, the CPU that asked, verb, task, CPU, reason.
+fn line(decision: &Decision, programs: &[String]) -> String {
+    let (verb, cpu) = decision.verb();
+    let task = decision.task.map_or("-".to_owned(), |(serial, program)| {
+        format!("{}#{serial}", programs[program as usize])
+    });
+    let place = match decision.what {
+        What::Pull { from, to } => format!("cpu{from}>cpu{to}"),
+        _ => format!("cpu{cpu}"),
+    };
+    let (ms, ns) = (decision.at_ns / 1_000_000, decision.at_ns % 1_000_000);
+    let asked = format!("cpu{}", decision.asked_on);
+    format!("{ms}.{ns:06} {asked:<6} {verb:<7} {task:<14} {place:<11} {}", decision.reason)
 }
 
 /// The same without what CPUs find when they start at time 0.

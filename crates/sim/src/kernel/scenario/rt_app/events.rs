@@ -30,7 +30,6 @@ pub(super) struct Compiler<'a> {
     semaphores: Names,
     locks: Names,
     barriers: Names,
-    /// How many tasks come to each barrier.
     comers: Vec<u32>,
     writes_file: bool,
     uses_file: bool,
@@ -137,7 +136,6 @@ impl<'a> Compiler<'a> {
         Ok(())
     }
 
-    /// Events that name one thing.
     fn named(
         &mut self,
         object: &Object<'_>,

@@ -25,7 +25,6 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// What it is, in words.
     pub(super) fn name(&self) -> &'static str {
         match self {
             Self::Null => "null",
@@ -38,7 +37,6 @@ impl Kind {
     }
 }
 
-/// Reads a text; `file` is named in errors.
 pub(super) fn parse(file: &str, text: &str) -> Result<Value> {
     if text.len() as u64 > caps::RT_APP.bytes {
         let problem = caps::RT_APP.exceeded().to_string();

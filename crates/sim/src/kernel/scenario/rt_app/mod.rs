@@ -43,10 +43,6 @@ const IGNORED: &[&str] = &[
 ];
 
 /// Reads a file of rt-app; `file` is named in errors. Its tasks compute work of the named profile.
-///
-/// # Errors
-/// [`crate::Error`] naming file, line, key and the nearest known one, for what is unknown, out of
-/// range, of zero length or not modelled.
 pub fn read(file: &str, text: &str, profile: &str) -> Result<Scenario> {
     let root = json::parse(file, text)?;
     let root = Object::of(file, "the file", &root)?;
@@ -180,7 +176,7 @@ fn close(object: &Object<'_>, otherwise: i64, from: usize, steps: &mut Vec<Step>
     if times == 0 {
         return Err(object.refuse(key, "is 0: nothing would be done; -1 is without end"));
     }
-    if !steps[from..].iter().any(super::steps::takes_time) {
+    if !steps[from..].iter().any(Step::takes_time) {
         let at = if object.get(key).is_some() { key } else { "" };
         return Err(object.refuse(at, "a loop of zero length: nothing in it takes time"));
     }

@@ -2,8 +2,7 @@
 
 use super::json::{Kind, Value};
 use crate::kernel::{CpuId, CpuSet};
-use crate::{Error, Result};
-use coretwin_base::suggest;
+use crate::{Error, Result, document};
 
 pub(super) struct Object<'a> {
     file: &'a str,
@@ -34,7 +33,6 @@ impl<'a> Object<'a> {
         if key.is_empty() { self.path.clone() } else { format!("{}.{key}", self.path) }
     }
 
-    /// Keys and values, in order.
     pub(super) fn entries(&self) -> &'a [(String, Value)] {
         self.entries
     }
@@ -58,7 +56,11 @@ impl<'a> Object<'a> {
         Error::Value { file, key: self.within(key), problem: problem.into() }
     }
 
-    /// Refuses any key but these.
+    fn wrong(&self, key: &str, value: &Value, wanted: &str) -> Error {
+        let problem = format!("must be {wanted}, not {}", value.kind.name());
+        self.refuse_at(value.line, key, problem)
+    }
+
     pub(super) fn only(&self, known: &[&str]) -> Result<()> {
         match self.entries.iter().find(|(key, _)| !known.contains(&key.as_str())) {
             None => Ok(()),
@@ -66,20 +68,14 @@ impl<'a> Object<'a> {
         }
     }
 
-    /// The error for a key that is not known.
     pub(super) fn unknown(&self, key: &str, known: &[&str]) -> Error {
-        let problem = match suggest::nearest(key, known.iter().copied()) {
-            Some(near) => format!("is unknown; did you mean '{near}'?"),
-            None => format!("is unknown; known here are {}", known.join(", ")),
-        };
-        self.refuse(key, problem)
+        self.refuse(key, document::unknown(key, known))
     }
 
     pub(super) fn number(&self, key: &str, low: f64, high: f64) -> Result<Option<f64>> {
         self.get(key).map(|value| self.number_of(key, value, low, high)).transpose()
     }
 
-    /// A number within a range, whole or not.
     pub(super) fn number_of(&self, key: &str, value: &Value, low: f64, high: f64) -> Result<f64> {
         let allowed = format!("a number from {low} to {high}");
         match value.kind {
@@ -87,14 +83,10 @@ impl<'a> Object<'a> {
             Kind::Number(number) => {
                 Err(self.refuse_at(value.line, key, format!("is {number}; it must be {allowed}")))
             }
-            ref other => {
-                let problem = format!("must be {allowed}, not {}", other.name());
-                Err(self.refuse_at(value.line, key, problem))
-            }
+            _ => Err(self.wrong(key, value, &allowed)),
         }
     }
 
-    /// A whole number within a range.
     pub(super) fn whole(&self, key: &str, low: i64, high: i64) -> Result<Option<i64>> {
         self.get(key).map(|value| self.whole_of(key, value, low, high)).transpose()
     }
@@ -114,19 +106,14 @@ impl<'a> Object<'a> {
     pub(super) fn text_of(&self, key: &str, value: &'a Value) -> Result<&'a str> {
         match &value.kind {
             Kind::Text(text) => Ok(text),
-            other => {
-                let problem = format!("must be a text, not {}", other.name());
-                Err(self.refuse_at(value.line, key, problem))
-            }
+            _ => Err(self.wrong(key, value, "a text")),
         }
     }
 
-    /// CPUs by their numbers.
     pub(super) fn cpus(&self, key: &str) -> Result<Option<CpuSet>> {
         let Some(value) = self.get(key) else { return Ok(None) };
         let Kind::List(items) = &value.kind else {
-            let problem = format!("must be a list of CPUs, not {}", value.kind.name());
-            return Err(self.refuse(key, problem));
+            return Err(self.wrong(key, value, "a list of CPUs"));
         };
         let cpu = |item: &Value| Ok(CpuId(self.whole_of(key, item, 0, 4095)? as u32));
         let set: CpuSet = items.iter().map(cpu).collect::<Result<Vec<_>>>()?.into_iter().collect();
