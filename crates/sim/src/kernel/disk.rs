@@ -137,7 +137,7 @@ impl Disk {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernel::random::Key;
+    use crate::numbers::Key;
 
     fn request(block: u64, task: u32) -> Request {
         let purposes = vec![Purpose::Task(TaskId(task))];

@@ -1,6 +1,7 @@
 //! What tasks do: programs of steps.
 
 use super::{CpuSet, ProfileId};
+use crate::numbers::Numbers;
 use crate::policies::Settings;
 
 /// A number that is the same every time, or drawn anew each time from the task's own random stream.
@@ -18,6 +19,21 @@ impl Amount {
         match self {
             Self::Fixed(value) | Self::Between(_, value) => value,
             Self::Mean(mean) => mean.saturating_mul(16),
+        }
+    }
+}
+
+impl Numbers {
+    #[inline]
+    pub(crate) fn draw(&mut self, amount: Amount) -> u64 {
+        match amount {
+            Amount::Fixed(value) => value,
+            Amount::Between(low, high) => low + self.below((high - low).saturating_add(1)),
+            Amount::Mean(mean) => {
+                // Never 0, so that the logarithm is finite.
+                let unit = ((self.next() >> 11) + 1) as f64 / (1u64 << 53) as f64;
+                ((-libm::log(unit) * mean as f64) as u64).min(amount.most())
+            }
         }
     }
 }
@@ -237,5 +253,28 @@ impl Options {
             tasks_max: 200_000,
             checked: false,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::numbers::Key;
+
+    #[test]
+    fn amounts_have_their_mean_and_range() {
+        let mut numbers = Key::new(1).numbers(7);
+        let mut mean = |amount| {
+            let draws: Vec<u64> = (0..20_000).map(|_| numbers.draw(amount)).collect();
+            assert!(draws.iter().all(|draw| *draw <= amount.most()));
+            draws.iter().sum::<u64>() / 20_000
+        };
+        assert_eq!(mean(Amount::Fixed(9)), 9);
+        assert!((1490..1510).contains(&mean(Amount::Between(1000, 2000))));
+        assert!((970..1030).contains(&mean(Amount::Mean(1000))));
+        let first = |seed, serial| Key::new(seed).numbers(serial).below(u64::MAX);
+        assert_ne!(first(1, 1), first(1, 2));
+        assert_ne!(first(1, 1), first(2, 1));
+        assert_eq!(first(1, 1), first(1, 1));
     }
 }

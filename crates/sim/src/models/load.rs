@@ -23,7 +23,7 @@ pub struct Row {
     pub better: Better,
     /// Part of the load that a run simulates where a setting does not say; 1 is all of it.
     pub fraction: f64,
-    /// The fewest and the most runs whose mean its value is, see [`super::runs`].
+    /// The fewest and the most runs whose mean its value is.
     pub runs: [u32; 2],
     /// Whether its time is fitted to the row's own published figure, which it then reproduces: no
     /// prediction of that figure, and no part of a score.

@@ -16,12 +16,10 @@ mod dbench;
 mod lmbench;
 mod load;
 mod rows;
-mod runs;
 mod setting;
 mod table;
 mod tbench;
 
 pub use load::{Family, Row, Sizes};
-pub use runs::Prediction;
-pub use setting::{PROFILES, Setting, predict, speeds_alone};
+pub use setting::{PROFILES, Prediction, Setting, predict, speeds_alone};
 pub use table::{TABLE, UNMODELLED, find, reason};

@@ -58,6 +58,13 @@ impl Reason {
     }
 }
 
+impl From<&'static str> for Reason {
+    #[inline]
+    fn from(text: &'static str) -> Self {
+        Self::new(text)
+    }
+}
+
 impl fmt::Display for Reason {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(self.text)?;
@@ -89,18 +96,18 @@ impl Answer {
     }
 
     #[inline]
-    pub fn resched(&mut self, cpu: CpuId, task: Option<TaskId>, reason: Reason) {
-        self.list.push(Action { what: What::Resched(cpu), task, reason });
+    pub fn resched(&mut self, cpu: CpuId, task: Option<TaskId>, reason: impl Into<Reason>) {
+        self.list.push(Action { what: What::Resched(cpu), task, reason: reason.into() });
     }
 
     /// Has an idle CPU run a task that waits for it.
     pub fn resched_idle(&mut self, cpu: CpuId, task: TaskId) {
-        self.resched(cpu, Some(task), Reason::new("idle, and has work now"));
+        self.resched(cpu, Some(task), "idle, and has work now");
     }
 
     /// Notes that a task that shared its core was given to an idle one, and has that run it.
     pub fn give(&mut self, task: TaskId, from: CpuId, to: CpuId) {
-        self.pull(task, from, to, Reason::new("a core to itself"));
+        self.pull(task, from, to, "a core to itself");
         self.resched_idle(to, task);
     }
 
@@ -110,36 +117,40 @@ impl Answer {
         self.stopper(cpu, reason.with("running", running));
     }
 
-    pub fn stopper(&mut self, cpu: CpuId, reason: Reason) {
-        self.list.push(Action { what: What::Stopper(cpu), task: None, reason });
+    pub fn stopper(&mut self, cpu: CpuId, reason: impl Into<Reason>) {
+        self.list.push(Action { what: What::Stopper(cpu), task: None, reason: reason.into() });
     }
 
     /// Notes that a waiting task was moved between queues.
     #[inline]
-    pub fn pull(&mut self, task: TaskId, from: CpuId, to: CpuId, reason: Reason) {
+    pub fn pull(&mut self, task: TaskId, from: CpuId, to: CpuId, reason: impl Into<Reason>) {
         // Counted by the engine, so it is kept without a log, too.
-        self.list.push(Action { what: What::Pull { from, to }, task: Some(task), reason });
+        self.list.push(Action {
+            what: What::Pull { from, to },
+            task: Some(task),
+            reason: reason.into(),
+        });
     }
 
     #[inline]
-    pub fn place(&mut self, task: TaskId, cpu: CpuId, reason: Reason) {
+    pub fn place(&mut self, task: TaskId, cpu: CpuId, reason: impl Into<Reason>) {
         self.note_of(What::Place(cpu), Some(task), reason);
     }
 
     #[inline]
-    pub fn pick(&mut self, cpu: CpuId, task: Option<TaskId>, reason: Reason) {
+    pub fn pick(&mut self, cpu: CpuId, task: Option<TaskId>, reason: impl Into<Reason>) {
         self.note_of(What::Pick(cpu), task, reason);
     }
 
     #[inline]
-    pub fn note(&mut self, cpu: CpuId, task: Option<TaskId>, reason: Reason) {
+    pub fn note(&mut self, cpu: CpuId, task: Option<TaskId>, reason: impl Into<Reason>) {
         self.note_of(What::Note(cpu), task, reason);
     }
 
     #[inline]
-    fn note_of(&mut self, what: What, task: Option<TaskId>, reason: Reason) {
+    fn note_of(&mut self, what: What, task: Option<TaskId>, reason: impl Into<Reason>) {
         if self.logged {
-            self.list.push(Action { what, task, reason });
+            self.list.push(Action { what, task, reason: reason.into() });
         }
     }
 

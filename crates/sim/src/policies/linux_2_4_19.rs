@@ -135,7 +135,7 @@ impl Linux2419 {
     fn find_cpu(&self, view: &View, task: TaskId, answer: &mut Answer) {
         let last = view.task(task).last_cpu;
         if view.allowed(task, last) && view.runs_nothing(last) {
-            return answer.resched(last, Some(task), Reason::new("its last CPU is idle"));
+            return answer.resched(last, Some(task), "its last CPU is idle");
         }
         let mut idle: Option<CpuId> = None;
         let mut weakest: Option<(CpuId, i64)> = None;
@@ -143,8 +143,7 @@ impl Linux2419 {
             answer.steps(1);
             if view.runs_nothing(cpu) {
                 if self.ht_rule && core_is_idle(view, cpu) {
-                    let reason = Reason::new("an idle CPU of an idle core");
-                    return answer.resched(cpu, Some(task), reason);
+                    return answer.resched(cpu, Some(task), "an idle CPU of an idle core");
                 }
                 let longer = |best: CpuId| view.cpu(cpu).scheduled_ns < view.cpu(best).scheduled_ns;
                 if idle.is_none_or(longer) {
@@ -162,14 +161,14 @@ impl Linux2419 {
         }
         match (idle, weakest) {
             (Some(cpu), _) => {
-                answer.resched(cpu, Some(task), Reason::new("the CPU that is idle longest"));
+                answer.resched(cpu, Some(task), "the CPU that is idle longest");
             }
             (None, Some((cpu, gain))) => {
                 let reason = Reason::new("better than the running task").with("gain", gain);
                 answer.resched(cpu, Some(task), reason);
             }
             (None, None) => {
-                answer.note(last, Some(task), Reason::new("better than no running task: waits"));
+                answer.note(last, Some(task), "better than no running task: waits");
             }
         }
     }
@@ -218,8 +217,7 @@ impl Policy for Linux2419 {
         self.counters[task.index()] = (had + 1) >> 1;
         self.counters[parent.index()] = had >> 1;
         if let (0, TaskState::Running(cpu)) = (had >> 1, view.task(parent).state) {
-            let reason = Reason::new("its child has the rest of its slice");
-            answer.resched(cpu, Some(parent), reason);
+            answer.resched(cpu, Some(parent), "its child has the rest of its slice");
         }
     }
 
@@ -227,8 +225,11 @@ impl Policy for Linux2419 {
         let end = if self.wake_tail { End::Back } else { End::Front };
         self.links.push(&mut self.runnable, end, task.0);
         if wake.sync && view.allowed(task, wake.here) {
-            let reason = Reason::new("its waker is about to wait: no CPU is looked for");
-            return answer.note(wake.here, Some(task), reason);
+            return answer.note(
+                wake.here,
+                Some(task),
+                "its waker is about to wait: no CPU is looked for",
+            );
         }
         self.find_cpu(view, task, answer);
     }
@@ -255,7 +256,7 @@ impl Policy for Linux2419 {
                 let reason = Reason::new("the best goodness").with("goodness", goodness);
                 answer.pick(cpu, picked, reason);
             }
-            None => answer.pick(cpu, None, Reason::new("no task waits that may run here")),
+            None => answer.pick(cpu, None, "no task waits that may run here"),
         }
         // One that gave its CPU away looks for no other.
         let away = |task: &TaskId| Some(*task) != picked && !view.task(*task).yielded;
@@ -280,7 +281,7 @@ impl Policy for Linux2419 {
         let counter = &mut self.counters[task.index()];
         *counter = (*counter - 1).max(0);
         if *counter == 0 && !matches!(view.task(task).class, Class::Fifo(_)) {
-            answer.resched(cpu, Some(task), Reason::new("its slice is used up"));
+            answer.resched(cpu, Some(task), "its slice is used up");
         }
     }
 

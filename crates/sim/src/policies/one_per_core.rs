@@ -77,8 +77,7 @@ impl OnePerCore {
                 self.requeue(view, task, cpu, answer);
             }
             if let Some(task) = view.current(cpu) {
-                let reason = Reason::new("another CPU of its core takes tasks now");
-                answer.resched(cpu, Some(task), reason);
+                answer.resched(cpu, Some(task), "another CPU of its core takes tasks now");
             }
         }
     }
@@ -108,7 +107,7 @@ impl OnePerCore {
             let queue = self.queue(from);
             if let Some(index) = queue.iter().position(|task| view.allowed(*task, cpu)) {
                 let task = queue.remove(index)?;
-                answer.pull(task, from, cpu, Reason::new("nothing to do here"));
+                answer.pull(task, from, cpu, "nothing to do here");
                 return Some(task);
             }
         }

@@ -3,10 +3,10 @@
 use super::steps::Next;
 use super::{DISK, Engine, Run, WRITE_BACK};
 use crate::kernel::{
-    Access, CpuId, Disk, Key, Machine, PageCache, PageCacheSpec, PageState, Purpose, Request,
+    Access, CpuId, Disk, Machine, PageCache, PageCacheSpec, PageState, Purpose, Request,
     StorageOutcome, TaskId, Waiting, Which, Work,
 };
-use crate::numbers::Numbers;
+use crate::numbers::{Key, Numbers};
 
 pub(crate) const PAGE_BYTES: u64 = 4096;
 

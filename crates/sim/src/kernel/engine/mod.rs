@@ -1,24 +1,24 @@
 //! The engine: takes events in order, asks the policy, and is the only one to change the world.
 //!
 //! `schedule` is how a CPU picks a task, `speed` how fast work goes and how its time is accounted,
-//! `steps` how a task proceeds in its program; `objects`, `files` and `lives` are the steps' effects;
+//! `steps` how a task proceeds in its program; `files` and `lives` are further effects of steps;
 //! `hotplug` is the script of the machine; `check` finds broken invariants and deadlocks.
 
 mod check;
 mod files;
 mod hotplug;
 mod lives;
-mod objects;
 mod results;
 mod schedule;
 mod speed;
 mod steps;
 
 use super::{
-    Barrier, Cause, CoreTime, CpuId, Events, Failure, Key, Lock, Machine, Options, Outcome,
-    Semaphore, Socket, Task, TaskId, Trace, View, Work,
+    Barrier, Cause, CoreTime, CpuId, Events, Failure, Lock, Machine, Options, Outcome, Semaphore,
+    Socket, Task, TaskId, Trace, View, Work,
 };
 use crate::lists::Links;
+use crate::numbers::Key;
 use crate::policies::{Answer, Policy, Ticks};
 use results::Results;
 use speed::{CpuRun, Waste};

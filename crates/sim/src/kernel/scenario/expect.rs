@@ -7,6 +7,7 @@ use crate::Result;
 use crate::document::Table;
 use crate::kernel::{Distance, Histogram, Outcome, ProgramOutcome};
 use crate::policies::Settings;
+use std::iter::Sum;
 
 #[derive(Debug)]
 pub struct Measure {
@@ -37,9 +38,7 @@ pub const MEASURES: &[Measure] = &[
         Some(o.simulated_ns as f64 / 1e6)
     }),
     measure!("throughput_cpus", 1, "work done a second, in CPUs that run alone", |o, p| {
-        let done = |program: &ProgramOutcome| program.time.work_alone_ns() as f64;
-        let done = p.map_or_else(|| o.programs.iter().map(done).sum(), done);
-        Some(done / o.measured_ns.max(1) as f64)
+        Some(sum(o, p, |one| one.time.work_alone_ns() as f64) / o.measured_ns.max(1) as f64)
     }),
     measure!("operations_per_s", 1, "operations done a second", |o, _| {
         (!o.operations.is_empty()).then(|| o.operations_per_s())
@@ -48,10 +47,10 @@ pub const MEASURES: &[Measure] = &[
         o.operations.first().and_then(|operation| quantile(&operation.latency, 990_000))
     }),
     measure!("clash_percent", -1, "time in which a core ran two tasks while one idled", |o, _| {
-        Some(o.clash_ns as f64 * 100.0 / o.measured_ns.max(1) as f64)
+        percent(o.clash_ns, o)
     }),
     measure!("wasted_percent", -1, "time in which a CPU idled while a task waited", |o, _| {
-        Some(o.wasted.idle_cpu_ns as f64 * 100.0 / o.measured_ns.max(1) as f64)
+        percent(o.wasted.idle_cpu_ns, o)
     }),
     measure!("utilisation_percent", 0, "time of CPUs in which they worked", |o, _| {
         Some(o.utilisation() * 100.0)
@@ -81,29 +80,33 @@ pub const MEASURES: &[Measure] = &[
         "policy_percent",
         -1,
         "CPU time of the policy's own work, of one CPU's time",
-        |o, _| { Some(o.policy_ns as f64 * 100.0 / o.measured_ns.max(1) as f64) }
+        |o, _| percent(o.policy_ns, o)
     ),
     measure!("cpu_ms", 0, "CPU time of a program's tasks, or of all", |o, p| {
-        let raw = |program: &ProgramOutcome| program.time.raw_ns();
-        let ns = p.map_or_else(|| o.programs.iter().map(raw).sum(), raw);
-        Some(ns as f64 / 1e6)
+        Some(sum(o, p, |one| one.time.raw_ns()) as f64 / 1e6)
     }),
     measure!("shared_percent", 0, "CPU time beside a busy sibling, of all of it", |o, p| {
-        let sum = |of: fn(&ProgramOutcome) -> u64| {
-            p.map_or_else(|| o.programs.iter().map(of).sum(), of) as f64
-        };
-        let raw = sum(|program| program.time.raw_ns());
-        (raw > 0.0).then(|| sum(|program| program.time.shared_ns()) * 100.0 / raw)
+        let raw = sum(o, p, |one| one.time.raw_ns()) as f64;
+        (raw > 0.0).then(|| sum(o, p, |one| one.time.shared_ns()) as f64 * 100.0 / raw)
     }),
     measure!("lifetime_mean_ms", -1, "mean time from birth to end of a program's tasks", |_, p| {
         let lifetime = &p?.lifetime;
         (lifetime.count() > 0).then(|| lifetime.mean() as f64 / 1e6)
     }),
     measure!("ended", 0, "tasks of a program that ended, or of all", |o, p| {
-        let ended = |program: &ProgramOutcome| program.ended;
-        Some(p.map_or_else(|| o.programs.iter().map(ended).sum(), ended) as f64)
+        Some(sum(o, p, |one| one.ended) as f64)
     }),
 ];
+
+/// Of one program, or of all.
+fn sum<T: Sum>(o: &Outcome, p: Option<&ProgramOutcome>, of: fn(&ProgramOutcome) -> T) -> T {
+    p.map_or_else(|| o.programs.iter().map(of).sum(), of)
+}
+
+/// Of the measured time.
+fn percent(ns: u64, outcome: &Outcome) -> Option<f64> {
+    Some(ns as f64 * 100.0 / outcome.measured_ns.max(1) as f64)
+}
 
 fn quantile(histogram: &Histogram, millionths: u64) -> Option<f64> {
     (histogram.count() > 0).then(|| histogram.quantile(millionths) as f64 / 1e3)

@@ -397,8 +397,7 @@ impl Policy for Fair {
             && own.virtual_ns <= self.queue(cpu).average()
             && own.deadline_ns < other.deadline_ns;
         if own_rank < other_rank || turn {
-            let reason = Reason::new("its turn comes before that of the running task");
-            answer.resched(cpu, Some(task), reason);
+            answer.resched(cpu, Some(task), "its turn comes before that of the running task");
         }
     }
 
@@ -452,7 +451,7 @@ impl Policy for Fair {
         let fifo = matches!(view.task(task).class, Class::Fifo(_));
         if !self.queue(cpu).waiting.is_empty() {
             if spent && !fifo {
-                answer.resched(cpu, Some(task), Reason::new("its slice is over"));
+                answer.resched(cpu, Some(task), "its slice is over");
             }
             self.kick(view, cpu, answer);
         }
@@ -502,7 +501,7 @@ impl Policy for Fair {
             self.wait(view, task);
         }
         if let TaskState::Running(cpu) = facts.state {
-            answer.resched(cpu, Some(task), Reason::new("its share changed"));
+            answer.resched(cpu, Some(task), "its share changed");
         }
     }
 

@@ -168,8 +168,7 @@ impl Linux25 {
             answer.pull(*task, from, cpu, lengths.with("other", self.queues[source.queue].len()));
             let priority = self.lives[task.index()].priority;
             if !chooses && priority < self.current_priority(view, cpu) {
-                let reason = Reason::new("a pulled task is better than what runs");
-                answer.resched(cpu, Some(*task), reason);
+                answer.resched(cpu, Some(*task), "a pulled task is better than what runs");
             }
         }
         taken.len()
@@ -212,18 +211,21 @@ impl Linux25 {
     pub(super) fn give_away(&mut self, view: &View, cpu: CpuId, answer: &mut Answer) {
         let own = self.queue_of(cpu);
         if !std::mem::take(&mut self.queues[own].wanted) {
-            let reason = Reason::new("the mark is on another queue: the stopper does nothing");
-            return answer.note(cpu, None, reason);
+            return answer.note(
+                cpu,
+                None,
+                "the mark is on another queue: the stopper does nothing",
+            );
         }
         if !self.all_busy(view, own) {
-            return answer.note(cpu, None, Reason::new("a sibling is idle now: no need to move"));
+            return answer.note(cpu, None, "a sibling is idle now: no need to move");
         }
         let empty = |queue: &usize| {
             self.queues[*queue].len() == 0 && self.online_members(view, *queue).next().is_some()
         };
         answer.steps(self.queues.len() as u64);
         let Some(idle) = (0..self.queues.len()).find(empty) else {
-            return answer.note(cpu, None, Reason::new("no core is idle any more"));
+            return answer.note(cpu, None, "no core is idle any more");
         };
         // As posted, the stopper that does this counts as a task of its queue.
         let stoppers = |queue| {

@@ -40,15 +40,13 @@
 mod arithmetic;
 mod balance;
 mod policy;
-mod queue;
 #[cfg(test)]
 mod tests;
 
-use self::arithmetic::{IDLE_PRIORITY, Life};
-use self::queue::Queue;
+use self::arithmetic::{IDLE_PRIORITY, Life, PRIORITIES};
 use super::{Parameter, Settings};
 use crate::kernel::{CpuId, CpuMask, Current, Layout, TaskId, View};
-use crate::lists::Links;
+use crate::lists::{End, Links, List};
 
 const CACHE_DECAY: Parameter = Parameter::number(
     "cache_decay_ms",
@@ -260,5 +258,84 @@ impl Linux25 {
             self.count_home(home, false);
             self.count_home(cpu, true);
         }
+    }
+}
+
+/// Lists by priority, with the set of those that are not empty; its members are priorities.
+#[derive(Debug, Clone)]
+struct Array {
+    lists: Vec<List>,
+    filled: CpuMask,
+    tasks: usize,
+}
+
+/// A queue, of a CPU or of the CPUs of a core: two arrays of lists by priority. A task stays in its list
+/// while it runs.
+#[derive(Debug, Clone)]
+struct Queue {
+    arrays: [Array; 2],
+    active: usize,
+    /// The tick at which the first of the expired tasks expired; `None` without expired tasks.
+    expired_since: Option<u64>,
+    /// Whether a running task of this queue is wanted by an idle one, or so `-f3` believes.
+    wanted: bool,
+}
+
+impl Queue {
+    fn new() -> Self {
+        let (lists, filled) = (vec![List::default(); PRIORITIES], CpuMask::empty(PRIORITIES));
+        let array = Array { lists, filled, tasks: 0 };
+        Self { arrays: [array.clone(), array], active: 0, expired_since: None, wanted: false }
+    }
+
+    /// Its tasks, those that run included.
+    fn len(&self) -> usize {
+        self.arrays[0].tasks + self.arrays[1].tasks
+    }
+
+    fn active(&self) -> usize {
+        self.active
+    }
+
+    fn expired(&self) -> usize {
+        1 - self.active
+    }
+
+    /// Swaps the arrays if the active one is empty.
+    fn swap_if_spent(&mut self) -> bool {
+        let spent = self.arrays[self.active].tasks == 0;
+        if spent {
+            self.active = self.expired();
+            self.expired_since = None;
+        }
+        spent
+    }
+
+    fn insert(&mut self, links: &mut Links, array: usize, priority: u8, task: TaskId) {
+        let array = &mut self.arrays[array];
+        links.push(&mut array.lists[usize::from(priority)], End::Back, task.0);
+        array.filled.insert(CpuId(priority.into()));
+        array.tasks += 1;
+    }
+
+    fn remove(&mut self, links: &mut Links, array: usize, priority: u8, task: TaskId) {
+        let array = &mut self.arrays[array];
+        let list = &mut array.lists[usize::from(priority)];
+        links.remove(list, task.0);
+        array.filled.set(CpuId(priority.into()), !list.is_empty());
+        array.tasks -= 1;
+    }
+
+    /// The tasks of an array, best priority first; within one from the front of its list, which has
+    /// waited longest, or from its back.
+    fn tasks<'a>(
+        &'a self,
+        links: &'a Links,
+        array: usize,
+        from: End,
+    ) -> impl Iterator<Item = TaskId> + 'a {
+        let array = &self.arrays[array];
+        let list = |priority: CpuId| array.lists[priority.0 as usize];
+        array.filled.iter().flat_map(move |one| links.slots(list(one), from)).map(TaskId)
     }
 }

@@ -12,7 +12,7 @@ impl Linux25 {
         let Life { home, priority, slice, .. } = self.lives[task.index()];
         let can_run = |cpu: &CpuId| view.allowed(task, *cpu);
         if can_run(&home) && view.runs_nothing(home) {
-            return answer.resched(home, Some(task), Reason::new("its CPU is idle"));
+            return answer.resched(home, Some(task), "its CPU is idle");
         }
         let members =
             if self.rules.wakeup { self.members[self.queue_of(home)].as_slice() } else { &[] };
@@ -44,7 +44,7 @@ impl Linux25 {
                 let reason = Reason::new("better priority than what the sibling runs");
                 answer.resched(sibling, Some(task), reason.with("own", priority));
             }
-            None => answer.note(home, Some(task), Reason::new("waits its turn")),
+            None => answer.note(home, Some(task), "waits its turn"),
         }
     }
 
@@ -128,8 +128,7 @@ impl Linux25 {
                     let cpu = view.fallback(task);
                     self.dequeue(task);
                     self.insert(task, cpu);
-                    let reason = Reason::new("it may run nowhere in its queue");
-                    answer.pull(task, home, cpu, reason);
+                    answer.pull(task, home, cpu, "it may run nowhere in its queue");
                 }
             }
         }
@@ -143,8 +142,7 @@ impl Linux25 {
         if self.queues[queue].len() > running
             && let Some(task) = self.choose(view, cpu, answer)
         {
-            let reason = Reason::new("idle, and a task of its queue waits");
-            return answer.resched(cpu, Some(task), reason);
+            return answer.resched(cpu, Some(task), "idle, and a task of its queue waits");
         }
         self.balance(view, cpu, true, false, answer);
     }
@@ -176,12 +174,12 @@ impl Policy for Linux25 {
 
     fn select_cpu(&mut self, view: &View, task: TaskId, wake: &Wake, answer: &mut Answer) -> CpuId {
         if wake.kind == WakeKind::Woken && wake.sync && view.allowed(task, wake.here) {
-            answer.place(task, wake.here, Reason::new("its waker is about to wait: beside it"));
+            answer.place(task, wake.here, "its waker is about to wait: beside it");
             return wake.here;
         }
         let home = self.lives[task.index()].home;
         let cpu = if view.allowed(task, home) { home } else { view.fallback(task) };
-        answer.place(task, cpu, Reason::new("its own CPU"));
+        answer.place(task, cpu, "its own CPU");
         cpu
     }
 
@@ -202,7 +200,7 @@ impl Policy for Linux25 {
             if self.queues[queue].len() == 0 {
                 self.queues[queue].expired_since = None;
             }
-            answer.pick(cpu, None, Reason::new("no task waits here, and none was to be had"));
+            answer.pick(cpu, None, "no task waits here, and none was to be had");
             self.ask_for_running(view, cpu, answer);
             return None;
         }
@@ -256,7 +254,7 @@ impl Policy for Linux25 {
         let life = &mut self.lives[task.index()];
         if life.array != Some(active) {
             // A sibling has swapped the arrays, or it has expired already.
-            answer.resched(cpu, Some(task), Reason::new("it is not among the active tasks"));
+            answer.resched(cpu, Some(task), "it is not among the active tasks");
         } else if !matches!(facts.class, Class::Fifo(_)) {
             life.sleep_average = life.sleep_average.saturating_sub(1);
             life.slice = life.slice.saturating_sub(1);
@@ -285,7 +283,7 @@ impl Policy for Linux25 {
                 self.insert_into(task, array);
             }
             if let TaskState::Running(cpu) = facts.state {
-                answer.resched(cpu, Some(task), Reason::new("its priority changed"));
+                answer.resched(cpu, Some(task), "its priority changed");
             }
         }
         if facts.state == TaskState::Runnable && self.lives[task.index()].array.is_some() {

@@ -118,42 +118,43 @@ impl Reader<'_> {
     }
 
     fn object(&mut self, depth: usize) -> Result<Kind> {
-        self.skip(1);
         let mut entries = Vec::new();
-        loop {
-            self.space()?;
-            if self.takes("}") {
-                return Ok(Kind::Object(entries));
+        self.items("}", |reader| {
+            if !reader.rest.starts_with('"') {
+                return Err(reader.refuse("a key in quotes, or '}', should be here"));
             }
-            if !self.rest.starts_with('"') {
-                return Err(self.refuse("a key in quotes, or '}', should be here"));
+            let key = reader.text()?;
+            reader.space()?;
+            if !reader.takes(":") {
+                return Err(reader.refuse(format!("a ':' should follow \"{key}\"")));
             }
-            let key = self.text()?;
-            self.space()?;
-            if !self.takes(":") {
-                return Err(self.refuse(format!("a ':' should follow \"{key}\"")));
-            }
-            let value = self.value(depth + 1)?;
-            entries.push((key, value));
-            self.space()?;
-            if !self.takes(",") && !self.rest.starts_with('}') {
-                return Err(self.refuse("a ',' or '}' should be here"));
-            }
-        }
+            entries.push((key, reader.value(depth + 1)?));
+            Ok(())
+        })?;
+        Ok(Kind::Object(entries))
     }
 
     fn list(&mut self, depth: usize) -> Result<Kind> {
-        self.skip(1);
         let mut items = Vec::new();
+        self.items("]", |reader| {
+            items.push(reader.value(depth + 1)?);
+            Ok(())
+        })?;
+        Ok(Kind::List(items))
+    }
+
+    /// What stands between the bracket that is next and its end, with commas between.
+    fn items(&mut self, end: &str, mut item: impl FnMut(&mut Self) -> Result<()>) -> Result<()> {
+        self.skip(1);
         loop {
             self.space()?;
-            if self.takes("]") {
-                return Ok(Kind::List(items));
+            if self.takes(end) {
+                return Ok(());
             }
-            items.push(self.value(depth + 1)?);
+            item(self)?;
             self.space()?;
-            if !self.takes(",") && !self.rest.starts_with(']') {
-                return Err(self.refuse("a ',' or ']' should be here"));
+            if !self.takes(",") && !self.rest.starts_with(end) {
+                return Err(self.refuse(format!("a ',' or '{end}' should be here")));
             }
         }
     }
