@@ -3,7 +3,6 @@
 
 #[derive(Debug, Clone, Copy)]
 pub struct BuiltIn {
-    /// Its id, and the name of its file.
     pub name: &'static str,
     /// The text of its file, also a template for a user's own.
     pub text: &'static str,

@@ -15,7 +15,6 @@ use toml::de::{DeTable, DeValue};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Provenance {
     pub key: String,
-    /// The document or measurement that it comes from.
     pub source: String,
     pub confidence: Confidence,
 }
@@ -37,7 +36,6 @@ pub(crate) struct Document<'text> {
     file: &'text str,
     text: &'text str,
     root: DeTable<'text>,
-    /// Of the items read so far, in their order.
     provenance: RefCell<Vec<Provenance>>,
 }
 
@@ -64,7 +62,6 @@ impl<'text> Document<'text> {
         Table { document: self, path: String::new(), at: 0, entries: &self.root, asked }
     }
 
-    /// Where the values come from, once all is read.
     pub(crate) fn provenance(&self) -> Vec<Provenance> {
         self.provenance.take()
     }
@@ -178,7 +175,6 @@ impl<'doc> Table<'doc> {
         Ok(value)
     }
 
-    /// A table within, read to its end.
     pub(crate) fn section<T>(
         &mut self,
         key: &str,
@@ -196,7 +192,6 @@ impl<'doc> Table<'doc> {
         self.has(key).then(|| read(self, key)).transpose()
     }
 
-    /// Each table of a list, read to its end.
     pub(crate) fn each<T>(
         &mut self,
         key: &str,
@@ -235,7 +230,6 @@ impl<'doc> Table<'doc> {
         self.item(key, |item| item.whole(inner, range))
     }
 
-    /// Reads where an item's values come from.
     pub(crate) fn provenance(&mut self) -> Result<()> {
         let source = self.words("source")?.to_owned();
         let confidence = self.choice("confidence", &CONFIDENCES)?;
@@ -315,7 +309,6 @@ impl<'doc> Table<'doc> {
         }
     }
 
-    /// One of a closed set of words.
     pub(crate) fn choice<T: Clone>(&mut self, key: &str, known: &[(&str, T)]) -> Result<T> {
         let word = self.words(key)?;
         self.chosen(key, word, known)

@@ -13,14 +13,12 @@ pub enum Error {
     /// The text is not a preset or profile at all.
     #[error("{file}: {problem}")]
     Text { file: String, problem: String },
-    /// A workload, machine or profile that does not exist or cannot be used.
     #[error("{0}")]
     Unknown(String),
     #[error("{file}: {problem}; calibrate anew, or leave the fit out")]
     Fit { file: String, problem: String },
     #[error(transparent)]
     Stuck(#[from] Box<crate::core::Stuck>),
-    /// A run of the simulated kernel that was refused or given up.
     #[error(transparent)]
     Kernel(#[from] Box<crate::kernel::Failure>),
 }

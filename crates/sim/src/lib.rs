@@ -15,12 +15,10 @@ macro_rules! named {
         pub enum $type { $($(#[$doc])* $member,)* }
 
         impl $type {
-            /// Every member, in the order of their numbers.
             pub const ALL: [Self; [$($name),*].len()] = [$(Self::$member),*];
 
             pub const COUNT: usize = Self::ALL.len();
 
-            /// The name used in files and reports.
             pub fn name(self) -> &'static str {
                 match self { $(Self::$member => $name,)* }
             }

@@ -11,7 +11,6 @@ use std::collections::BTreeMap;
 /// The longest time of a parameter, in ns.
 const NS_MAX: f64 = 1e10;
 
-/// Every built-in fit, by its machine.
 const BUILT_IN: &[BuiltIn] = built_in!["../../fits/": "xeon-mp-foster"];
 
 impl Fit {
@@ -62,7 +61,6 @@ impl Fit {
     }
 }
 
-/// The values of those keys that are there.
 fn values<'key, T>(
     table: &mut Table<'_>,
     known: impl Iterator<Item = &'key str>,

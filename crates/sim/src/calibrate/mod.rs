@@ -32,7 +32,6 @@ pub struct Target {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Free {
-    /// Its key in the fit.
     pub name: &'static str,
     pub about: &'static str,
     pub group: usize,
@@ -153,7 +152,6 @@ fn start(machine: &MachinePreset, targets: &[Target], fitted_to: &str) -> Result
     })
 }
 
-/// Sets free parameters by their logarithms.
 fn set(fit: &mut Fit, free: &[&Free], logs: &[f64]) {
     for (free, log) in free.iter().zip(logs) {
         let values = if free.of_work { &mut fit.work } else { &mut fit.costs };

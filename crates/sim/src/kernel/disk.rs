@@ -12,7 +12,6 @@ pub(crate) enum Purpose {
     Page(u32),
 }
 
-/// Neighbouring blocks to be read or written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Request {
     pub(crate) block: u64,
@@ -52,7 +51,6 @@ impl Disk {
         }
     }
 
-    /// Puts a request in the queue, merged with a neighbour if there is one.
     pub(crate) fn submit(&mut self, request: Request) {
         if let Some(request) = self.merge(request) {
             if self.queue.len() < self.spec.queue as usize {

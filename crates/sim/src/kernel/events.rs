@@ -26,7 +26,6 @@ impl Events {
         Self { place: vec![ABSENT; slots], ..Self::default() }
     }
 
-    /// Makes room for slots up to this number.
     pub(crate) fn grow(&mut self, slots: usize) {
         self.place.resize(slots.max(self.place.len()), ABSENT);
     }
@@ -46,7 +45,6 @@ impl Events {
         self.put(place, entry);
     }
 
-    /// Cancels a slot, if it is waiting.
     #[inline]
     pub(crate) fn cancel(&mut self, slot: usize) {
         if self.is_set(slot) {

@@ -3,7 +3,6 @@
 
 const FINE: u64 = 32;
 
-/// How many buckets 64-bit values need.
 const BUCKETS: usize = (FINE as usize) * 60;
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -4,13 +4,11 @@ use super::{CoRun, Costs, CpuId, Layout};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Idle {
-    /// It halts, and leaves its core to its siblings.
     Halt,
     /// It polls for work (`idle=poll`): awake at once, and in its siblings' way.
     Poll,
 }
 
-/// What an idle CPU does, as files say it.
 pub(crate) const IDLE: [(&str, Idle); 2] = [("halt", Idle::Halt), ("poll", Idle::Poll)];
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,7 +51,6 @@ pub struct PageCacheSpec {
     pub dirty_expire_ns: u64,
     /// How often that is looked at.
     pub dirty_writeback_ns: u64,
-    /// Pages read ahead of a sequential reader.
     pub read_ahead: u32,
 }
 

@@ -2,7 +2,6 @@
 
 use super::{CpuId, CpuSet};
 
-/// A set of CPUs below a fixed number of them.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CpuMask {
     words: Box<[u64]>,
@@ -66,7 +65,6 @@ impl CpuMask {
         found.map(|(index, word)| CpuId(index as u32 * 64 + word.trailing_zeros()))
     }
 
-    /// The lowest CPU that is in both sets.
     #[inline]
     pub fn first_common(&self, other: &Self) -> Option<CpuId> {
         let pairs = self.words.iter().zip(&other.words).map(|(own, other)| own & other);

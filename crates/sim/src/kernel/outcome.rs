@@ -11,13 +11,12 @@ pub struct Outcome {
     pub seed: u64,
     pub events: u64,
     pub simulated_ns: u64,
-    /// Of it, after the warm-up.
+    /// Of the simulated time, after the warm-up.
     pub measured_ns: u64,
     /// Whether every task but servers ended; otherwise the time was up.
     pub finished: bool,
     /// Equal hashes: the same thing happened.
     pub trace_hash: u64,
-    /// Times a CPU turned to another task.
     pub switches: u64,
     /// Times a task continued on another CPU, by distance; the first is always 0.
     pub migrations: [u64; Distance::ALL.len()],
@@ -48,15 +47,12 @@ pub struct Outcome {
 pub struct Wasted {
     /// A CPU was idle while a task waited that may run on any.
     pub idle_cpu_ns: u64,
-    /// The longest stretch of that.
     pub idle_cpu_longest_ns: u64,
     /// A whole core was idle while a task waited that may run on any.
     pub idle_core_ns: u64,
-    /// The longest stretch of that.
     pub idle_core_longest_ns: u64,
 }
 
-/// The most tasks of which a result is kept.
 pub const TASKS_KEPT: usize = 20_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,9 +68,7 @@ pub struct ProgramOutcome {
     pub tasks: u64,
     pub ended: u64,
     pub time: CpuTime,
-    /// From wake-up to CPU.
     pub wake_latency: Histogram,
-    /// From birth to end.
     pub lifetime: Histogram,
 }
 
@@ -87,13 +81,11 @@ pub struct OperationOutcome {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TaskOutcome {
-    /// Its number, from 1.
     pub serial: u64,
     pub program: u32,
     /// Its nice value at the end.
     pub nice: i8,
     pub born_ns: u64,
-    /// When it ended, if it did.
     pub ended_ns: Option<u64>,
     pub time: CpuTime,
 }
@@ -107,7 +99,6 @@ pub struct StorageOutcome {
     pub throttled: u64,
     /// Requests that the disk served, neighbours merged.
     pub requests: u64,
-    /// Blocks of them.
     pub blocks: u64,
     pub disk_busy_ns: u64,
 }

@@ -38,7 +38,6 @@ impl Numbers {
     }
 }
 
-/// A socket, semaphore, lock or file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Which {
     Number(u32),
@@ -79,7 +78,6 @@ pub enum Step {
         profile: ProfileId,
         ns: Amount,
     },
-    /// A system call that only computes.
     SystemCall {
         /// How long, beyond the cost of any system call.
         ns: Amount,
@@ -126,7 +124,6 @@ pub enum Step {
     /// Starts the program anew in fresh memory: the cost of exec; the steps go on after it.
     Exec,
     Wait(Children),
-    /// Ends the task, as the end of the program does.
     Exit,
     /// Reads from a file, through the page cache.
     Read {
@@ -144,7 +141,6 @@ pub enum Step {
     Synchronise(Which),
     /// Removes a file's pages from the cache, written or not, as deleting it does.
     Forget(Which),
-    /// Reads from the disk, past the page cache.
     Disk {
         bytes: Amount,
     },
@@ -152,7 +148,6 @@ pub enum Step {
     /// Changes where the task itself may run; `None`: everywhere.
     SetMask(Option<CpuSet>),
     SetNice(i8),
-    /// An operation begins: its latency counts from here.
     Begin,
     /// An operation of this kind, by number, is done: it counts towards throughput, and its latency
     /// since the last `Begin`, `Done` or `Period` is noted.
@@ -163,7 +158,6 @@ pub enum Step {
         /// How often beyond the first time.
         times: Amount,
     },
-    /// Goes back to an earlier step for ever.
     Forever {
         from: u32,
     },
@@ -231,9 +225,7 @@ pub struct Options {
     pub decisions_max: usize,
     /// Spans of the timeline that are kept, the first ones.
     pub spans_max: usize,
-    /// Events after which a run is given up.
     pub events_max: u64,
-    /// Tasks alive at once, beyond which a run is given up.
     pub tasks_max: usize,
     /// Whether every invariant is checked after every event: slow, for tests.
     pub checked: bool,

@@ -80,12 +80,10 @@ impl Socket {
         self.free_bytes() * 3 >= self.spec.buffer_bytes
     }
 
-    /// Another reader that can go on with what is left.
     pub(crate) fn next_reader(&mut self) -> Option<TaskId> {
         if self.held_bytes > 0 { self.readers.pop_front() } else { None }
     }
 
-    /// Another writer that can go on with the room that is left.
     pub(crate) fn next_writer(&mut self) -> Option<TaskId> {
         if self.has_room() { self.writers.pop_front() } else { None }
     }

@@ -68,7 +68,6 @@ impl Lock {
     }
 }
 
-/// A barrier: tasks that wait until enough have come.
 #[derive(Debug)]
 pub(crate) struct Barrier {
     /// How many must come.

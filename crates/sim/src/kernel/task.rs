@@ -15,15 +15,12 @@ pub(crate) enum Waiting {
     Lock(u32),
     Barrier(u32),
     Children,
-    /// A page on its way from the disk.
     Disk,
-    /// Pages of a file on their way to the disk.
     Written,
     /// Room for more written pages.
     Throttled,
 }
 
-/// A step of a program that repeats, and how often it still does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Loop {
     pub(crate) step: u32,
@@ -57,9 +54,7 @@ pub(crate) struct Task {
     pub(crate) instant: (u64, u32),
     pub(crate) family: Family,
     pub(crate) locks_held: u32,
-    /// Where in a file the step's access stands.
     pub(crate) place: Option<u64>,
-    /// Next place in each file it accessed.
     pub(crate) positions: Vec<(u32, u64)>,
     /// CPU time of all tasks on its last core when it left that.
     pub(crate) core_mark_ns: u64,

@@ -21,7 +21,6 @@ pub struct View {
     /// Time between two ticks of a CPU: 10 ms at HZ 100, 1 ms at HZ 1000.
     pub tick_ns: u64,
     pub layout: Layout,
-    /// Every CPU by number.
     pub cpus: Vec<CpuView>,
     /// Every task by slot, those that are gone included.
     pub tasks: Vec<TaskView>,
@@ -41,12 +40,10 @@ pub struct View {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CpuView {
-    /// Whether tasks may run here.
     pub online: bool,
     pub current: Current,
     /// Whether it has been told to reschedule and has not yet done so.
     pub resched: bool,
-    /// When it last chose what to run.
     pub scheduled_ns: u64,
 }
 
@@ -64,9 +61,7 @@ pub enum Current {
 pub enum TaskState {
     /// Not yet, or no longer there.
     Gone,
-    /// Wants to run, and waits for a CPU.
     Runnable,
-    /// Runs on this CPU.
     Running(CpuId),
     Blocked,
 }
@@ -97,16 +92,13 @@ pub struct TaskView {
     pub last_cpu: CpuId,
     /// Tasks of equal number share memory, as threads do.
     pub address_space: u32,
-    /// The program it runs, by number, for reports.
     pub program: u32,
-    /// The task that made it, if that still exists.
     pub parent: Option<TaskId>,
     /// Whether it is giving its CPU away (sched_yield): true until that CPU has chosen.
     pub yielded: bool,
     /// CPU time up to its last leaving of a CPU; see [`View::ran_ns`].
     pub ran_before_ns: u64,
     pub born_ns: u64,
-    /// When it last became runnable by a wake-up or its birth.
     pub woken_ns: u64,
     pub started_ns: u64,
     /// When it last left a CPU; its birth, if it has not run.
@@ -166,7 +158,6 @@ impl View {
         self.idle.contains(cpu) && self.mask(task).contains(cpu)
     }
 
-    /// The first CPU of [`View::idle_cores`] where a task may run.
     pub fn idle_core_for(&self, task: TaskId) -> Option<CpuId> {
         self.mask(task).first_common(&self.idle_cores)
     }
@@ -216,7 +207,6 @@ impl View {
 /// How the engine keeps the view true: every change of a CPU's or task's state goes through here, so
 /// that the masks of idle CPUs always agree.
 impl View {
-    /// A machine with all CPUs online and idle, and no tasks.
     pub(crate) fn new(layout: Layout, tick_ns: u64) -> Self {
         let cpu = CpuView { online: true, current: Current::Idle, resched: false, scheduled_ns: 0 };
         let all = CpuMask::all(layout.cpus());
@@ -314,7 +304,6 @@ impl View {
         }
     }
 
-    /// The number of a mask, new or known.
     pub(crate) fn intern_mask(&mut self, mask: CpuMask) -> u32 {
         let known = self.masks.iter().position(|known| *known == mask);
         known.unwrap_or_else(|| {
@@ -326,7 +315,6 @@ impl View {
 
 #[cfg(test)]
 impl View {
-    /// Adds a waiting task, for tests of policies.
     pub(crate) fn with_task(&mut self, nice: i8, last_cpu: u32) -> TaskId {
         let serial = self.tasks.len() as u64 + 1;
         let mut task = self.new_task(serial, CpuId(last_cpu));
@@ -336,7 +324,6 @@ impl View {
         TaskId(self.tasks.len() as u32 - 1)
     }
 
-    /// Has a task run on a CPU, for tests of policies.
     pub(crate) fn run(&mut self, task: TaskId, cpu: u32) {
         let now_ns = self.now_ns;
         let facts = self.task_mut(task);

@@ -36,7 +36,6 @@ pub struct Start {
     pub on: Option<CpuId>,
     /// Whether they are servers: the run does not wait for their end.
     pub server: bool,
-    /// Whether the tasks of this entry share memory, as threads do.
     pub threads: bool,
     /// Whether they share memory with the tasks of the entry before, as other threads of the same
     /// process do; for entries that start at the same time.

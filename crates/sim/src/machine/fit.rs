@@ -6,7 +6,6 @@ use crate::{Error, Result};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// Where a machine has a cost.
 type Cost = for<'all> fn(&'all mut Costs, &'all mut DiskSpec) -> &'all mut u64;
 
 /// Costs that a fit may have, in ns: keys of `[costs]`, and what they stand for.

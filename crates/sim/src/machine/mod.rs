@@ -25,7 +25,6 @@ pub const MODEL_VERSION: u32 = 3;
 /// a core.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Parameter {
-    /// Its key in `[work]`.
     pub name: &'static str,
     /// Its unit, which is the key of its value: `ns` or `messages`.
     pub unit: &'static str,
@@ -53,7 +52,6 @@ pub const PARAMETERS: &[Parameter] = &[
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct MachinePreset {
-    /// Its id: `xeon-mp-foster`.
     pub name: String,
     pub title: String,
     pub core: Preset,

@@ -28,7 +28,6 @@ pub struct Row {
     /// Whether its time is fitted to the row's own published figure, which it then reproduces: no
     /// prediction of that figure, and no part of a score.
     pub is_fitted: bool,
-    /// Whether it has more than one task.
     pub is_several: bool,
     pub build: Build,
 }
@@ -43,14 +42,12 @@ impl Row {
     }
 }
 
-/// What a row asks of the simulated kernel, and what its value is then.
 #[derive(Debug)]
 pub struct Load {
     pub(super) work: Work,
     /// When the clock of the benchmark starts, in ns of simulated time.
     pub(super) from_ns: u64,
     pub(super) until_ns: u64,
-    /// Part of the load that it is.
     pub(super) fraction: f64,
     /// The value, of an outcome and the time from the clock's start to the run's end in seconds.
     pub(super) value: Value,
@@ -129,7 +126,6 @@ pub struct Values<'all> {
     pub(super) machine: &'all MachinePreset,
     pub(super) fit: Option<&'all Fit>,
     pub(super) workload: &'all str,
-    /// The kind of work of the family.
     pub(super) profile: ProfileId,
 }
 

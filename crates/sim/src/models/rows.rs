@@ -6,13 +6,11 @@ use crate::Result;
 use crate::kernel::{Children, Program, Start, Step, Which, Work};
 use coretwin_base::study::reading::Better;
 
-/// Simulated time of a row with one task.
 const TASK_NS: u64 = 200_000_000;
 /// Work between two looks at what else is to do.
 const CHUNK_NS: u64 = 1_000_000;
 /// Bytes that a pipe holds in Linux 2.4.
 pub(super) const PIPE_BYTES: u64 = 4096;
-/// Operations of a row that makes processes.
 pub(super) const OPERATIONS: u64 = 400;
 
 /// One task, whose operations take what was fitted: whatever happens to it comes from the machine.
@@ -76,7 +74,6 @@ pub(super) fn shell(row: &Row, _: &Sizes<'_>, values: &Values<'_>) -> Result<Loa
 /// (Linux 2.5: up to 2 s) let a new task have that from its parent. These parents wait nearly all the
 /// time; the models have none, so that their tasks wait themselves.
 pub(super) const WAIT_NS: u64 = 3_000_000_000;
-/// The semaphore at which they wait.
 const GATE: u32 = 0;
 /// From the start to where a run is given up, in ns: a day.
 const LONGEST_NS: u64 = 24 * 3_600_000_000_000;
@@ -85,7 +82,6 @@ pub(super) fn at_gate() -> Making {
     Making::default().step(Step::Down { semaphore: Which::Number(GATE), count: 1 })
 }
 
-/// The task that opens the gate for `tasks` tasks.
 pub(super) fn open_gate(tasks: u64) -> Making {
     Making::default().step(Step::Up { semaphore: Which::Number(GATE), count: tasks as u32 })
 }
@@ -101,7 +97,6 @@ pub(super) fn clients(
     Load { work, from_ns, until_ns, fraction, value, operations }
 }
 
-/// The numbers of a client's own two objects.
 pub(super) fn own_pair(client: u64) -> Vec<u32> {
     vec![2 * client as u32, 2 * client as u32 + 1]
 }

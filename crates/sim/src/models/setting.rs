@@ -55,7 +55,6 @@ pub struct Prediction {
     pub value: f64,
     pub better: Better,
     pub metrics: BTreeMap<&'static str, Metric>,
-    /// Operations done in all runs.
     pub operations: u64,
     /// Simulated time of what the benchmark times, in seconds, in all runs.
     pub simulated_s: f64,
@@ -63,11 +62,9 @@ pub struct Prediction {
     pub user_s: f64,
     /// See [`Prediction::user_s`].
     pub system_s: f64,
-    /// Part of the load that was simulated.
     pub sampled_fraction: f64,
     pub runs: u32,
     pub events: u64,
-    /// Equal hashes: the same thing happened.
     pub trace_hash: u64,
 }
 

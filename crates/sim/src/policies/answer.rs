@@ -100,7 +100,6 @@ impl Answer {
         self.list.push(Action { what: What::Resched(cpu), task, reason: reason.into() });
     }
 
-    /// Has an idle CPU run a task that waits for it.
     pub fn resched_idle(&mut self, cpu: CpuId, task: TaskId) {
         self.resched(cpu, Some(task), "idle, and has work now");
     }
@@ -121,7 +120,6 @@ impl Answer {
         self.list.push(Action { what: What::Stopper(cpu), task: None, reason: reason.into() });
     }
 
-    /// Notes that a waiting task was moved between queues.
     #[inline]
     pub fn pull(&mut self, task: TaskId, from: CpuId, to: CpuId, reason: impl Into<Reason>) {
         // Counted by the engine, so it is kept without a log, too.

@@ -35,7 +35,6 @@ use crate::kernel::{CpuId, TaskId, View};
 /// `view` is the machine at the moment of the question. In [`Policy::stopping`] and [`Policy::pick`]
 /// the task that was running and can go on is still `Running` there.
 pub trait Policy {
-    /// How the clock ticks under this policy.
     fn ticks(&self) -> Ticks;
 
     /// A task was made; it is not runnable yet. Its parent is in the view. Kernels divide what is
@@ -119,7 +118,6 @@ impl Ticks {
     const OF_TODAY: Self = Self { period_ns: 1_000_000_000 / 250, while_idle: false };
 }
 
-/// How a task became runnable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Wake {
     pub kind: WakeKind,
@@ -131,9 +129,7 @@ pub struct Wake {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum WakeKind {
-    /// It was made.
     New,
-    /// What it waited for has happened.
     Woken,
     /// It ran where it may no longer run: its mask changed, or it moves at exec. `select_cpu` is not
     /// asked if the policy has just chosen the CPU itself.
@@ -150,9 +146,7 @@ pub enum Stop {
     Offline,
     /// It may no longer run here, and will be enqueued anew; it must not be queued now.
     Moved,
-    /// It waits for something else than a CPU.
     Blocked,
-    /// It ended.
     Exited,
 }
 

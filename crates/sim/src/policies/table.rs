@@ -131,7 +131,6 @@ pub struct Promise {
     pub wait_ms_for_each_task: u64,
 }
 
-/// A policy with the values of its parameters.
 #[derive(Debug, Clone, Copy)]
 pub struct Settings {
     pub entry: &'static PolicyEntry,
@@ -149,7 +148,6 @@ impl Settings {
         Self { entry, values }
     }
 
-    /// Sets a parameter from a text.
     pub fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
         let policy = self.entry.name;
         let parameters = self.entry.parameters;

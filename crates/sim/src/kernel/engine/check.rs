@@ -105,7 +105,6 @@ impl Engine<'_> {
         }
     }
 
-    /// What a CPU did adds up to the time that passed.
     fn check_times(&mut self) -> Run {
         let passed_ns = self.view.now_ns - self.results.from_ns;
         for cpu in self.machine.layout.all() {
@@ -123,7 +122,6 @@ impl Engine<'_> {
 const LINES: usize = 40;
 
 impl Engine<'_> {
-    /// Whether nothing is under way that could wake a task.
     pub(super) fn is_stuck(&self) -> bool {
         self.alive.awaited > 0
             && self.alive.timers == 0

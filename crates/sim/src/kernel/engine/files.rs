@@ -24,7 +24,6 @@ pub(super) struct Storage {
     disk_blocks: u64,
     files: Vec<File>,
     numbers: Numbers,
-    /// Tasks that wait until fewer pages are written.
     throttled: Vec<TaskId>,
     counts: StorageOutcome,
 }
@@ -34,7 +33,6 @@ pub(super) struct Storage {
 struct File {
     first_block: u64,
     bytes: u64,
-    /// Pages on their way to the disk.
     writing: usize,
     waiters: Vec<TaskId>,
 }
@@ -113,7 +111,6 @@ impl Storage {
         self.disk.submit(Request { block, blocks: 1, write: true, purposes });
     }
 
-    /// Sends the pages written longest ago to the disk, those before `until_ns`.
     fn write_back(&mut self, until_ns: u64) {
         for _ in 0..BATCH {
             match self.cache.oldest_dirty() {
@@ -341,7 +338,6 @@ impl Engine<'_> {
         Ok(())
     }
 
-    /// Writes back pages that have been dirty for too long.
     pub(super) fn write_back_due(&mut self) -> Run {
         let storage = &mut self.storage;
         let old_ns = self.view.now_ns.checked_sub(storage.spec.dirty_expire_ns);

@@ -121,7 +121,6 @@ impl Engine<'_> {
         self.children.push(&mut family.children, End::Front, child.0);
     }
 
-    /// Takes a task that ends out of its parent's children, and leaves its own without parent.
     fn leave_family(&mut self, task: TaskId) {
         if let Some(parent) = self.view.task(task).parent {
             let family = &mut self.tasks[parent.index()].family;

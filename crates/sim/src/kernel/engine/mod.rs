@@ -28,7 +28,6 @@ type Run<T = ()> = Result<T, Box<Failure>>;
 
 /// Events of one CPU: this many slots each, from the first on.
 const CPU_SLOTS: usize = 3;
-/// The work of its task is done, or the stopper's visit.
 const SEGMENT: usize = 0;
 const TICK: usize = 1;
 /// It learns that it is to reschedule.
@@ -91,7 +90,6 @@ pub(super) struct Engine<'run> {
 #[derive(Debug, Default)]
 struct Alive {
     tasks: usize,
-    /// Those that the run waits for.
     awaited: usize,
     runnable: usize,
     timers: usize,

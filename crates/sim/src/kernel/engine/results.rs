@@ -77,7 +77,6 @@ fn task_outcome(facts: &TaskView, task: &Task, ended_ns: Option<u64>) -> TaskOut
 }
 
 impl Engine<'_> {
-    /// Forgets what was counted so far.
     pub(super) fn warmed_up(&mut self) {
         let now_ns = self.view.now_ns;
         for cpu in self.machine.layout.all() {

@@ -45,13 +45,11 @@ pub(super) struct CpuRun {
     rate: u64,
     /// The same over alone, times ONE.
     pub(super) fraction: u32,
-    /// Busy CPUs of its core, itself included.
     busy: u8,
     pub(super) space: u32,
     pub(super) stopper_wanted: bool,
     /// Whether the policy knows that it is idle.
     pub(super) told_idle: bool,
-    /// Processes whose page tables it keeps.
     pub(super) page_tables: u32,
     pub(super) switches: u64,
     pub(super) times: CpuUse,
@@ -69,7 +67,6 @@ impl CpuRun {
         self.overhead.div_ceil(u64::from(self.fraction))
     }
 
-    /// Whether its task's own work waits for something else to be paid first.
     #[inline]
     pub(super) fn pays(&self) -> bool {
         self.spin_ns > 0 || self.overhead > 0
@@ -79,7 +76,6 @@ impl CpuRun {
 /// How long two tasks shared a core, or waited, while other CPUs were idle: see [`Wasted`].
 #[derive(Debug, Default)]
 pub(super) struct Waste {
-    /// Busy CPUs and online CPUs of each core.
     cores: Vec<(u8, u8)>,
     doubled_cores: u32,
     idle_cores: u32,
@@ -176,7 +172,6 @@ impl Waste {
 }
 
 impl Engine<'_> {
-    /// Accounts for a CPU's time until now.
     #[inline]
     pub(super) fn settle(&mut self, cpu: CpuId) {
         let run = &mut self.cpus[cpu.0 as usize];

@@ -152,7 +152,6 @@ impl Scenario {
         self.expectations.iter().filter(is_about).flat_map(|one| one.broken(outcome)).collect()
     }
 
-    /// Policies with parameters that its expectations name.
     pub fn policies(&self) -> Vec<&str> {
         let named = self.expectations.iter().flat_map(|one| one.policies.iter().flatten());
         let mut named: Vec<&str> = named.map(String::as_str).collect();
@@ -162,7 +161,6 @@ impl Scenario {
     }
 }
 
-/// Reads one of `[[expect]]`.
 pub(super) fn read(table: &mut Table<'_>, programs: &Names) -> Result<Expectation> {
     let policies = table.if_any("policies", policies)?;
     let program = table.if_any("program", |table, key| programs.number(table, key))?;
@@ -188,7 +186,6 @@ pub(super) fn read(table: &mut Table<'_>, programs: &Names) -> Result<Expectatio
     Ok(Expectation { policies, program, ranges })
 }
 
-/// Policies by their text, written the one way in which results name them.
 fn policies(table: &mut Table<'_>, key: &str) -> Result<Vec<String>> {
     let texts = table.texts(key)?.into_iter().map(Settings::parse);
     let read = texts.map(|settings| settings.map(|settings| settings.text()));

@@ -33,9 +33,7 @@ pub struct Scenario {
     pub costs: Costs,
     pub until_ns: u64,
     pub warmup_ns: u64,
-    /// Names of the operations it counts, by number.
     pub operations: Vec<String>,
-    /// What is done; [`Scenario::work_on`] gives it for a machine.
     pub work: Work,
     /// Entries of the work's tasks whose number grows with the machine: which, and how many tasks to
     /// each CPU.
@@ -44,7 +42,6 @@ pub struct Scenario {
 }
 
 impl Scenario {
-    /// The machine it is meant for; a scenario that was read has a topology that can be.
     pub fn layout(&self) -> Result<Layout, String> {
         Layout::parse(&self.topology)
     }

@@ -77,7 +77,6 @@ fn milliseconds(milliseconds: f64) -> u64 {
     libm::round(milliseconds * 1e6) as u64
 }
 
-/// The objects of a kind: their names, and what `read` makes of each.
 fn named<T>(
     root: &mut Table<'_>,
     key: &str,

@@ -43,7 +43,6 @@ impl Names {
         }) as u32
     }
 
-    /// The number of the name at a key.
     pub(super) fn number(&self, table: &mut Table<'_>, key: &str) -> Result<u32> {
         let name = table.words(key)?;
         let number = self.names.iter().position(|known| known == name);
@@ -221,7 +220,6 @@ fn step(table: &mut Table<'_>, words: &mut Vocabulary) -> Result<Step> {
     })
 }
 
-/// Steps that only say `true`.
 fn plain(table: &mut Table<'_>, word: &str) -> Result<Step> {
     if !table.flag(word)? {
         return Err(table.refuse(word, "is false; leave the step out instead"));

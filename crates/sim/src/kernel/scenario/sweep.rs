@@ -61,7 +61,6 @@ pub fn read(file: &str, text: &str) -> Result<SweepPlan> {
     })
 }
 
-/// A list without repetitions, of at least one.
 fn list<T: PartialEq>(
     root: &mut Table<'_>,
     key: &str,

@@ -102,7 +102,6 @@ impl Fair {
         &self.queues[cpu.0 as usize]
     }
 
-    /// Counts what a task has run since it was last counted.
     fn count(&mut self, view: &View, task: TaskId) {
         let ran_ns = view.ran_ns(task);
         let own = &mut self.tasks[task.index()];
@@ -140,7 +139,6 @@ impl Fair {
         }
     }
 
-    /// A task of the queue begins to wait.
     fn wait(&mut self, view: &View, task: TaskId) {
         self.arrivals += 1;
         let own = &mut self.tasks[task.index()];

@@ -32,9 +32,7 @@ pub(super) struct Life {
     pub(super) slice: u64,
     /// Whether it still runs on what its parent gave it.
     pub(super) first_slice: bool,
-    /// The tick at which it last left a CPU.
     pub(super) left_at: u64,
-    /// The logical CPU it belongs to.
     pub(super) home: CpuId,
     pub(super) array: Option<usize>,
 }

@@ -6,14 +6,12 @@ use crate::kernel::{CpuId, Current, TaskId, TaskState, View};
 use crate::lists::End;
 use crate::policies::{Answer, Reason};
 
-/// From where tasks may be taken.
 #[derive(Debug, Clone, Copy)]
 struct Source {
     queue: usize,
     /// Only tasks that belong to this CPU.
     home: Option<CpuId>,
     most: usize,
-    /// Whether a warm cache does not matter.
     warm_too: bool,
 }
 
@@ -245,7 +243,6 @@ impl Linux25 {
         }
     }
 
-    /// Whether no online CPU of a queue is idle.
     fn all_busy(&self, view: &View, queue: usize) -> bool {
         let mut online = self.online_members(view, queue).peekable();
         online.peek().is_some() && online.all(|cpu| !view.runs_nothing(cpu))

@@ -101,7 +101,6 @@ impl Rules {
         }
     }
 
-    /// Whether the CPUs of a core share a queue.
     fn shared(self) -> bool {
         self.passive || self.active || self.pickup || self.affinity || self.wakeup
     }
@@ -129,7 +128,6 @@ pub(super) struct Linux25 {
     homed: Vec<usize>,
     /// Tasks of each unit of balancing, in one array because they are read so often.
     lengths: Vec<u32>,
-    /// Units of balancing with more than one task.
     crowded: usize,
     /// CPUs whose stopper was asked for and has not yet run.
     asked: CpuMask,
@@ -301,7 +299,6 @@ impl Queue {
         1 - self.active
     }
 
-    /// Swaps the arrays if the active one is empty.
     fn swap_if_spent(&mut self) -> bool {
         let spent = self.arrays[self.active].tasks == 0;
         if spent {

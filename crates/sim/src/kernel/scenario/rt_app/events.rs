@@ -23,7 +23,6 @@ const EVENTS: &[&str] = &[
     "broad", "barrier", "suspend", "resume", "yield", "fork", "util_min", "util_max",
 ];
 
-/// What turns events into steps, and remembers what they name.
 pub(super) struct Compiler<'a> {
     file: &'a str,
     tasks: Vec<String>,
@@ -65,7 +64,6 @@ impl<'a> Compiler<'a> {
         self.timer = None;
     }
 
-    /// Puts what the events name into the work.
     pub(super) fn finish(self, work: &mut Work) {
         work.semaphores = vec![0; self.semaphores.names.len()];
         work.locks = self.locks.names.len() as u32;

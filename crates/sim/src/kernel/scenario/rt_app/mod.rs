@@ -28,7 +28,6 @@ const LOOPS_MAX: i64 = 1_000_000_000_000;
 /// What events of a task and its phases are not: properties.
 const PROPERTIES: &[&str] = &["instance", "delay", "loop", "policy", "priority", "cpus"];
 
-/// Keys of `global` that change nothing here.
 const IGNORED: &[&str] = &[
     "calibration",
     "pi_enabled",
