@@ -22,7 +22,6 @@ use coretwin_stats::study;
 
 /// Analyses a study; one on a simulated machine with what it predicts of the article, too. The rest is
 /// as of [`study::analyse`].
-#[must_use]
 pub fn analyse(plan: &Plan, readings: &[Reading], stopped: StoppedBecause) -> Summary {
     let prediction = prediction::of(plan, readings, stopped);
     study::analyse_predicted(plan, readings, stopped, prediction)

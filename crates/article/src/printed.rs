@@ -14,12 +14,9 @@ pub enum Kernel {
     Development2532,
 }
 
-/// A row of a table, as printed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Printed {
-    /// Number of the table.
     pub table: u8,
-    /// Kernel that was measured.
     pub kernel: Kernel,
     /// Benchmark family: `lmbench`, `aim9`, `chat`, `dbench`, `tbench`.
     pub family: String,
@@ -27,13 +24,9 @@ pub struct Printed {
     pub label: String,
     /// Unit, where the table prints one for each row.
     pub unit: Option<String>,
-    /// Figure without Hyper-Threading, digit by digit.
     pub noht: String,
-    /// Figure with Hyper-Threading.
     pub ht: String,
-    /// Speed-up, in percent.
     pub speed_up_percent: String,
-    /// What a reader must know before believing it.
     pub remark: Option<Remark>,
 }
 
@@ -44,18 +37,15 @@ pub enum Remark {
     SingleCall,
     /// The difference is where the kernel put the pages, not Hyper-Threading (`sieve`).
     PagePlacement,
-    /// `long` had 32 bits on the article's machine.
     NarrowLong,
     /// A figure does not follow from the others; one wrong digit or swap explains it.
     Misprint {
-        /// What is printed.
         printed: String,
         /// What fits the table's own percentage and mean.
         meant: String,
     },
 }
 
-/// Label of the row of geometric means.
 pub const MEAN: &str = "geomean";
 
 /// The rows of Table 1 as workloads, in the table's order.
@@ -91,7 +81,6 @@ const FILES: [(&str, u8, Kernel, Option<&str>); 6] = [
 ];
 
 /// Every row the article printed for a family: on 2.4.19 first, then on 2.5.32 where there are any.
-#[must_use]
 pub fn rows_of(family: &str) -> Vec<Printed> {
     let of_file = |(file, table, kernel, only): &(&str, u8, Kernel, Option<&str>)| {
         let wanted = only.is_none_or(|only| only == family);
@@ -105,7 +94,6 @@ pub fn rows_of(family: &str) -> Vec<Printed> {
 }
 
 /// The printed row of a workload with these parameters, on 2.4.19; `None` where the article has none.
-#[must_use]
 pub fn find<'a>(rows: &'a [Printed], workload: &str, params: &Params) -> Option<&'a Printed> {
     let label = label_of(rows, workload, params)?;
     rows.iter().find(|row| row.kernel == Kernel::Stable2419 && row.label == label)
@@ -180,8 +168,6 @@ fn misprints(file: &str, csv_text: &str) -> Vec<(u64, String, String)> {
 }
 
 impl Remark {
-    /// What a remark means.
-    #[must_use]
     pub fn sentence(&self) -> String {
         match self {
             Remark::SingleCall => {
@@ -212,14 +198,11 @@ impl Remark {
 }
 
 impl Printed {
-    /// Both figures as numbers.
-    #[must_use]
     pub fn pair(&self) -> Option<(f64, f64)> {
         Some((self.noht.parse().ok()?, self.ht.parse().ok()?))
     }
 
     /// Both figures, with what was meant where the one with Hyper-Threading is a misprint.
-    #[must_use]
     pub fn mended(&self) -> Option<(f64, f64)> {
         let ht = match &self.remark {
             Some(Remark::Misprint { printed, meant }) if *printed == self.ht => meant,

@@ -14,7 +14,6 @@ use serde::Serialize;
 /// One of the article's tables, filled with a study's rows.
 #[derive(Debug)]
 pub struct Filled<'a> {
-    /// Its number in the article.
     pub number: u8,
     /// Number of the figure that shows it, where there is one.
     pub figure: Option<u8>,
@@ -39,7 +38,6 @@ pub struct Filled<'a> {
 pub struct Line<'a> {
     /// The article's name of the row, or its size.
     pub label: String,
-    /// The row of the plan.
     pub row: &'a PlanRow,
     /// What the article printed for it on 2.4.19.
     pub printed: Option<Printed>,
@@ -88,7 +86,6 @@ const FAMILIES: [Family; 5] = [
 ];
 
 /// Every table that the plan has rows for, in the article's order.
-#[must_use]
 pub fn filled(plan: &Plan) -> Vec<Filled<'_>> {
     FAMILIES.iter().flat_map(|family| family.tables(plan)).collect()
 }
@@ -104,7 +101,6 @@ impl Filled<'_> {
     }
 
     /// The table with the figures of the kernel it is a prediction of: those of the newer are Table 7.
-    #[must_use]
     pub fn of_kernel(mut self, kernel: Option<Kernel>, scheduler: &str) -> Self {
         if kernel == Some(Kernel::Development2532) && self.sizes {
             self.number = 7;
@@ -252,22 +248,15 @@ const MESSAGES: i64 = 100;
 /// What a number of rooms makes; `None` where it is too much to be counted.
 #[derive(Debug, Serialize)]
 pub struct ChatSize {
-    /// Chat rooms.
     pub rooms: i64,
     /// Connections, one for each user.
     pub connections: Option<u64>,
-    /// Threads of clients and server.
     pub threads: Option<u64>,
-    /// Messages sent by users.
     pub sent: Option<u64>,
-    /// Messages received by users.
     pub received: Option<u64>,
-    /// Both.
     pub total: Option<u64>,
 }
 
-/// What one row makes.
-#[must_use]
 pub fn chat_size(plan: &Plan, readings: &[Reading], row: &PlanRow) -> ChatSize {
     let param =
         |name: &str, usual: i64| row.params.get(name).and_then(ParamValue::as_int).unwrap_or(usual);
@@ -304,7 +293,6 @@ fn first_reading<'a>(plan: &Plan, readings: &'a [Reading], row: &str) -> Option<
     plan.arms.iter().find_map(|arm| of_row().find(|one| *one.arm == *arm.label))
 }
 
-/// What a reading says it counted.
 fn metric(reading: &Reading, name: &str) -> Option<u64> {
     let value = reading.metrics.get(name)?.value;
     (0.0..9e15).contains(&value).then_some(value as u64)

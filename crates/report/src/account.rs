@@ -17,8 +17,6 @@ const ROWS_MAX: usize = 20;
 /// Room for names, in characters.
 const NAME_MAX: usize = 48;
 
-/// The whole result.
-#[must_use]
 pub fn account_text(summary: &AccountSummary) -> String {
     let columns = match summary.siblings.threads_per_core_max() {
         0 | 1 => Columns::Raw,
@@ -44,8 +42,6 @@ pub fn account_text(summary: &AccountSummary) -> String {
     out + &warnings(summary)
 }
 
-/// The answer in a few lines.
-#[must_use]
 pub fn account_brief(summary: &AccountSummary) -> Brief {
     let worth = &summary.worth;
     let word = summary.origin.mark().unwrap_or_default();
@@ -135,7 +131,6 @@ fn facts(summary: &AccountSummary) -> Vec<(String, String)> {
     facts
 }
 
-/// What the raw time is worth.
 fn worths(worth: &Worth) -> [(&'static str, String); 4] {
     let raw_s = worth.raw_s;
     let alone = Span {
@@ -237,7 +232,6 @@ enum Columns {
     All,
 }
 
-/// A process or a thread.
 struct Row {
     worth: Worth,
     name: String,

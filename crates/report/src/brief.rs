@@ -7,9 +7,7 @@ use crate::words::{clean, fill, shorten};
 use coretwin_base::warning::Warning;
 use std::collections::BTreeSet;
 
-/// The most lines of an answer.
 pub const LINES_MAX: usize = 7;
-/// Columns of the labels.
 const LABEL: usize = 10;
 /// The label that is coloured.
 const WARNINGS: &str = "warnings";
@@ -32,12 +30,10 @@ const GRAVEST: [&str; 14] = [
     "steal",
 ];
 
-/// An answer, and what stands below it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Brief {
     /// The verdict, which begins the answer and is coloured; may be empty.
     pub word: String,
-    /// The answer, in one sentence.
     pub answer: String,
     lines: Vec<Line>,
 }
@@ -151,7 +147,6 @@ impl Brief {
 }
 
 impl Line {
-    /// What it says, in lines beside the label.
     fn wrap(&self, columns: usize) -> Vec<String> {
         let mut text = String::new();
         let all = self.pieces.join(" · ");
@@ -200,7 +195,6 @@ pub(crate) fn of_document(document: &Document) -> Brief {
 }
 
 impl Brief {
-    /// The same of a document's warnings.
     pub(crate) fn warnings_of(self, document: &Document) -> Self {
         let mut blocks = document.sections.iter().flat_map(|section| &section.blocks);
         let first = blocks.find_map(|block| match block {

@@ -15,7 +15,6 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Facts that stand in every report, also where the others are folded away.
 const FOREMOST: [&str; 6] =
     ["cpu.model", "cpu.microcode", "kernel.release", "hypervisor", "turbo.boost", "libc"];
-/// Most facts listed in one table.
 const FACTS_MAX: usize = 400;
 
 /// Every warning of plan and summary, once.
@@ -25,7 +24,6 @@ pub(crate) fn warnings<'a>(study: &Study<'a>) -> impl Iterator<Item = &'a Warnin
     all.filter(move |warning| seen.insert(*warning))
 }
 
-/// Facts and frequencies that differed between the arms.
 pub(crate) fn differences(study: &Study<'_>) -> Vec<Block> {
     let arms: Vec<String> =
         (0..study.plan.arms.len()).map(|arm| words::arm_name(study, arm)).collect();
@@ -108,7 +106,6 @@ fn folded(facts: &Facts) -> Facts {
     environment::folded(facts).into_iter().map(shown).collect()
 }
 
-/// Frequencies and load seen at the arm changes.
 fn frequencies(study: &Study<'_>, arms: &[String]) -> Option<Table> {
     let row = |(index, name): (usize, &String)| {
         let label = study.plan.arms[index].label.as_str();
@@ -191,7 +188,6 @@ pub(crate) fn environment(study: &Study<'_>) -> Vec<Block> {
     blocks
 }
 
-/// The method, in five lines.
 pub(crate) fn method(study: &Study<'_>) -> Vec<String> {
     let rules = &study.plan.rules;
     let seed = study.plan.seed;
@@ -252,7 +248,6 @@ pub(crate) fn method(study: &Study<'_>) -> Vec<String> {
     ]
 }
 
-/// The protocol of 2003, likewise.
 fn method_2003(seed: u64) -> Vec<String> {
     vec![
         "The protocol of the 2003 article: a fixed number of runs of each row in each arm \
@@ -334,7 +329,6 @@ fn leave_out_folders(argv: &mut Vec<String>) {
     argv.extend(measured);
 }
 
-/// Commands and files.
 pub(crate) fn reproduce(study: &Study<'_>) -> Vec<Block> {
     let seed = study.plan.seed.to_string();
     let mut lines: Vec<String> = Vec::new();

@@ -15,19 +15,14 @@ use coretwin_base::machine::cpu_set::CpuSet;
 use coretwin_base::machine::environment::Environment;
 use coretwin_stats::confidence;
 
-/// The records of an experiment, as stored.
 #[derive(Debug, Clone, Copy)]
 pub struct Cputime<'a> {
-    /// What came of it.
     pub summary: &'a CputimeSummary,
-    /// What the machine was like.
     pub environment: &'a Environment,
 }
 
-/// A form in which an experiment can be reported.
 pub type CputimeFormat = Format<fn(&Cputime<'_>) -> String>;
 
-/// Every format of an experiment, in the order they are listed to people.
 pub const CPUTIME_FORMATS: &[CputimeFormat] = document_formats![
     |cputime, _figures| document(cputime), "report", "", ", without the figure";
     Format::new("json", "the summary: slowdowns, intervals, factors", |cputime| {
@@ -36,7 +31,6 @@ pub const CPUTIME_FORMATS: &[CputimeFormat] = document_formats![
 ];
 
 /// The answer in a few lines. What to do next and where the report is are for the caller to add.
-#[must_use]
 pub fn cputime_brief(cputime: &Cputime<'_>) -> Brief {
     let summary = cputime.summary;
     let one = summary.conditions.iter().filter(|condition| condition.spinners == 1);
@@ -161,7 +155,6 @@ fn card(summary: &CputimeSummary) -> Option<Headline> {
     })
 }
 
-/// What one spinner did on each placement.
 fn sentences(summary: &CputimeSummary) -> Vec<String> {
     let one = |condition: &&ConditionResult| condition.spinners == 1;
     let sentence = |condition: &ConditionResult| {

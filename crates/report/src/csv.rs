@@ -11,8 +11,6 @@ use coretwin_base::printable::printable;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-/// Every reading, one line each.
-#[must_use]
 pub fn csv(study: &Study<'_>) -> String {
     let metrics: BTreeSet<&str> =
         study.readings.iter().flat_map(|r| r.metrics.keys().map(String::as_str)).collect();
@@ -36,7 +34,6 @@ pub fn csv(study: &Study<'_>) -> String {
     out
 }
 
-/// A table, its names first.
 pub(crate) fn table<'a, Row: 'a>(
     columns: &[Column<Row>],
     rows: impl Iterator<Item = &'a Row>,

@@ -10,29 +10,22 @@ use coretwin_base::study::summary::Summary;
 use coretwin_stats::study::Analysed;
 use std::collections::BTreeMap;
 
-/// The records of a study, as stored.
 #[derive(Debug, Clone, Copy)]
 pub struct Study<'a> {
-    /// What was planned.
     pub plan: &'a Plan,
     /// Every reading of the journal, in its order.
     pub readings: &'a [Reading],
-    /// What the machine was like.
     pub environment: &'a Environment,
-    /// What came of it.
     pub summary: &'a Summary,
     /// What the user's licences are counted by; none: by cores and by threads, both are shown.
     pub licence: Option<Licence>,
 }
 
-/// What became of a reading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fate {
-    /// Part of the comparison.
     Analysed,
     /// Kept, but its block was set aside, run again or not completed.
     NotAnalysed,
-    /// The run failed.
     Failed,
 }
 
@@ -48,7 +41,6 @@ pub(crate) struct Point {
     pub(crate) reading: u32,
 }
 
-/// The readings of one row.
 #[derive(Debug)]
 pub(crate) struct RowReadings<'a> {
     pub(crate) row: &'a PlanRow,
@@ -58,7 +50,6 @@ pub(crate) struct RowReadings<'a> {
     pub(crate) screen: Vec<Vec<(u32, f64)>>,
 }
 
-/// All readings, sorted.
 #[derive(Debug)]
 pub(crate) struct Digest<'a> {
     /// In the order of the plan.
@@ -72,7 +63,6 @@ pub(crate) struct Digest<'a> {
 }
 
 impl<'a> Digest<'a> {
-    /// Sorts the readings of a study.
     pub(crate) fn new(study: &Study<'a>) -> Self {
         let arms = study.plan.arms.len();
         let blank = |row| RowReadings {
@@ -116,7 +106,6 @@ impl<'a> Digest<'a> {
         digest
     }
 
-    /// What a row of the plan is called.
     pub(crate) fn label(&self, row: &str) -> String {
         self.labels.get(row).map_or_else(|| words::clean(row), Clone::clone)
     }

@@ -6,10 +6,8 @@ use crate::words;
 use coretwin_base::study::summary::Verdict;
 use coretwin_base::warning::Warning;
 
-/// A whole report.
 #[derive(Debug, Default)]
 pub(crate) struct Document {
-    /// What it is a report of.
     pub(crate) kind: &'static str,
     /// Name of the study: its rows or the command.
     pub(crate) title: String,
@@ -21,11 +19,9 @@ pub(crate) struct Document {
     pub(crate) headline: Option<String>,
     /// The same in full, a sentence for each arm that is compared.
     pub(crate) sentences: Vec<String>,
-    /// The big numbers.
     pub(crate) headlines: Vec<Headline>,
     /// One line: machine, blocks, readings, why it ended.
     pub(crate) facts: String,
-    /// Names of the arms, for legends.
     pub(crate) arms: Vec<String>,
     pub(crate) sections: Vec<Section>,
 }
@@ -37,13 +33,11 @@ pub(crate) struct Headline {
     pub(crate) against: String,
     /// `+24.1 %`.
     pub(crate) effect: String,
-    /// Its name and ends.
     pub(crate) interval: Option<String>,
     /// The verdict, and the word for it in this study.
     pub(crate) verdict: Option<(Verdict, String)>,
     /// What stands where a verdict would, where there is none.
     pub(crate) mark: Option<&'static str>,
-    /// What it was computed from.
     pub(crate) basis: String,
 }
 
@@ -67,20 +61,16 @@ impl Headline {
     }
 }
 
-/// A part of the report under its own heading.
 #[derive(Debug)]
 pub(crate) struct Section {
-    /// Anchor.
     pub(crate) id: &'static str,
     pub(crate) title: &'static str,
     pub(crate) blocks: Vec<Block>,
 }
 
-/// A piece of a section.
 #[derive(Debug)]
 pub(crate) enum Block {
     Text(String),
-    /// Numbered lines.
     List(Vec<String>),
     /// What was seen, and what to do about it.
     Warnings(Vec<(String, String)>),
@@ -89,11 +79,9 @@ pub(crate) enum Block {
     Figures {
         figures: Vec<Figure>,
     },
-    /// Lines to be typed.
     Code(Vec<String>),
 }
 
-/// A figure with its words.
 #[derive(Debug)]
 pub(crate) struct Figure {
     pub(crate) title: String,
@@ -101,7 +89,6 @@ pub(crate) struct Figure {
     pub(crate) plot: Plot,
 }
 
-/// A table.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Table {
     pub(crate) caption: String,
@@ -117,11 +104,9 @@ pub(crate) struct Table {
     pub(crate) folded: bool,
 }
 
-/// A column of a table.
 #[derive(Debug, Clone)]
 pub(crate) struct Column {
     pub(crate) name: String,
-    /// Whether it holds numbers.
     pub(crate) number: bool,
     /// Whether a terminal does without it.
     pub(crate) detail: bool,
@@ -132,12 +117,10 @@ pub(crate) struct Column {
 }
 
 impl Column {
-    /// A column of words.
     pub(crate) fn words(name: impl Into<String>) -> Self {
         Self { name: name.into(), number: false, detail: false, expert: false, opens: false }
     }
 
-    /// A column of numbers.
     pub(crate) fn number(name: impl Into<String>) -> Self {
         Self { number: true, ..Self::words(name) }
     }
@@ -156,7 +139,6 @@ impl Column {
         Self { detail: true, ..self }
     }
 
-    /// The same column, for experts.
     pub(crate) fn expert(self) -> Self {
         Self { expert: true, ..self }
     }
@@ -168,7 +150,6 @@ impl Column {
 }
 
 impl Table {
-    /// A table without a note.
     pub(crate) fn new(
         caption: impl Into<String>,
         columns: Vec<Column>,
@@ -177,7 +158,6 @@ impl Table {
         Self { caption: caption.into(), columns, rows, ..Self::default() }
     }
 
-    /// The same table with words below it.
     pub(crate) fn note(self, note: impl Into<String>) -> Self {
         Self { note: Some(note.into()).filter(|note| !note.is_empty()), ..self }
     }
@@ -230,14 +210,12 @@ pub(crate) struct Outline {
 }
 
 impl Outline {
-    /// Adds a section behind the others.
     pub(crate) fn add(&mut self, id: &'static str, title: &'static str, blocks: Vec<Block>) {
         if !blocks.is_empty() {
             self.sections.push(Section { id, title, blocks });
         }
     }
 
-    /// Adds the section of warnings.
     pub(crate) fn warnings<'a>(&mut self, warnings: impl IntoIterator<Item = &'a Warning>) {
         let said = |warning: &Warning| (words::clean(&warning.text), words::clean(&warning.remedy));
         let warnings: Vec<(String, String)> = warnings.into_iter().map(said).collect();
@@ -255,7 +233,6 @@ impl Document {
         own.unwrap_or_else(|| "There is no result yet.".to_owned())
     }
 
-    /// How many things it warns of.
     pub(crate) fn warnings(&self) -> usize {
         let blocks = self.sections.iter().flat_map(|section| &section.blocks);
         let warnings = |block: &Block| match block {

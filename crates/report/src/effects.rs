@@ -16,7 +16,6 @@ use coretwin_stats::confidence;
 use coretwin_stats::study::{self, Headline as Answer, belief};
 use std::collections::BTreeSet;
 
-/// Most characters of a study's name.
 const TITLE_MAX: usize = 90;
 
 /// Name of the study: the command, the workloads, or their families where they are too many.
@@ -126,19 +125,16 @@ pub(crate) fn card(study: &Study<'_>, answer: &Answer) -> Headline {
     }
 }
 
-/// What the intervals are called.
 pub(crate) fn interval_name(study: &Study<'_>) -> String {
     let confidence =
         study.summary.rows.first().map_or(confidence::CONFIDENCE, |row| row.confidence);
     study.summary.origin.interval_name(confidence)
 }
 
-/// The effect of a row on its scale.
 pub(crate) fn effect(row: &RowEffect) -> Option<String> {
     Some(number::effect_on(row.scale, &row.unit, row.ratio?))
 }
 
-/// Its interval.
 pub(crate) fn interval_text(row: &RowEffect) -> Option<String> {
     Some(number::interval_on(row.scale, row.low?, row.high?))
 }
@@ -160,7 +156,6 @@ fn outcome(study: &Study<'_>, digest: &Digest<'_>, row: &RowEffect) -> String {
     }
 }
 
-/// Where and why a row failed at first.
 fn failure(study: &Study<'_>, digest: &Digest<'_>, row: &RowEffect) -> Option<String> {
     let arms = [words::arm_index(study, &row.arm), study.plan.reference_index()];
     let reading = &study.readings[digest.first_failure(&row.row, &arms)?];
@@ -169,7 +164,6 @@ fn failure(study: &Study<'_>, digest: &Digest<'_>, row: &RowEffect) -> Option<St
     Some(format!("FAILED in {}: {cause}", words::clean(&reading.arm)))
 }
 
-/// The section: figure, suites, rows, and rows with disturbed blocks included.
 pub(crate) fn blocks(study: &Study<'_>, digest: &Digest<'_>) -> Vec<Block> {
     let mut blocks = Vec::new();
     blocks.extend(digest.common.clone().map(Block::Text));
@@ -198,7 +192,6 @@ fn is_inside(study: &Study<'_>, row: &RowEffect) -> bool {
     }
 }
 
-/// What is said of rows inside the margin.
 fn inside(study: &Study<'_>, rows: usize) -> String {
     let rows = number::count(rows as u64, "row");
     format!("{rows} inside the margin of ±{}", number::share(study.summary.margin))
@@ -319,7 +312,6 @@ fn suites(study: &Study<'_>) -> Table {
     Table::new("Suites: families weigh equally; the primary result", columns, rows)
 }
 
-/// A column with what stands in it.
 type Filled<'a> = (Column, Box<dyn Fn(&RowEffect) -> String + 'a>);
 
 fn rows(study: &Study<'_>, digest: &Digest<'_>) -> Table {

@@ -4,11 +4,8 @@
 /// A form in which a record can be reported, by a function of type `Render`.
 #[derive(Debug, Clone, Copy)]
 pub struct Format<Render> {
-    /// The name people type.
     pub name: &'static str,
-    /// What it is, in half a line.
     pub about: &'static str,
-    /// Writes it.
     pub render: Render,
     /// Whether it shows all there is of every reading. The others show no metrics, CPUs and
     /// environment of a run that went well, except of the first of each row and arm.

@@ -3,8 +3,6 @@
 use crate::Study;
 use serde::Serialize;
 
-/// The summary of the study, one JSON document.
-#[must_use]
 pub fn json(study: &Study<'_>) -> String {
     pretty(study.summary)
 }

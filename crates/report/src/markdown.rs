@@ -2,7 +2,6 @@
 
 use crate::document::{Block, Document, Table};
 
-/// A document as Markdown.
 pub(crate) fn write(document: &Document) -> String {
     let mut out = String::new();
     let mut line = |text: &str| {
@@ -99,7 +98,6 @@ fn cell(text: &str) -> String {
     escape(text).replace("\\#", "#")
 }
 
-/// Keeps text from being read as markup.
 fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {

@@ -4,7 +4,6 @@ use crate::words;
 use coretwin_base::study::plan::Scale;
 use coretwin_stats::study::phrase::{separated, signed_percent};
 
-/// Shown where there is no number.
 pub(crate) const NONE: &str = "–";
 
 /// A whole number with thousands separated: `164,071`.
@@ -42,12 +41,10 @@ pub(crate) fn as_printed(digits: &str) -> String {
     if plain { separated(digits) } else { digits.replace('-', "−") }
 }
 
-/// A value or a dash.
 pub(crate) fn value_or_none(number: Option<f64>) -> String {
     or_none(number.map(value))
 }
 
-/// The text or a dash.
 pub(crate) fn or_none(text: Option<String>) -> String {
     text.unwrap_or_else(|| NONE.to_owned())
 }

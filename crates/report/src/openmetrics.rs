@@ -19,7 +19,6 @@ fn gauges<'a>() -> [Gauge<EffectRow<'a>>; 4] {
 }
 
 /// The effects of a study, suites with the workload `all`.
-#[must_use]
 pub fn openmetrics(study: &Study<'_>) -> String {
     let effects = study_effects(study);
     let machine = &study.summary.machine;

@@ -3,7 +3,6 @@
 use crate::number;
 use std::collections::BTreeSet;
 
-/// A figure's content.
 #[derive(Debug, Clone)]
 pub(crate) enum Plot {
     Forest(Forest),
@@ -19,14 +18,11 @@ pub(crate) enum Plot {
 pub(crate) enum Sign {
     /// A reading that takes no part in the comparison.
     NotAnalysed,
-    /// A run that failed.
     Failed,
-    /// The count that was chosen.
     Chosen,
 }
 
 impl Plot {
-    /// Indexes of the arms that are drawn.
     pub(crate) fn arms(&self) -> BTreeSet<usize> {
         match self {
             Self::Forest(plot) => {
@@ -40,7 +36,6 @@ impl Plot {
         }
     }
 
-    /// The other signs that are drawn.
     pub(crate) fn signs(&self) -> BTreeSet<Sign> {
         let mut signs = BTreeSet::new();
         let mut add = |sign: Sign, is_there: bool| is_there.then(|| signs.insert(sign));
@@ -78,7 +73,6 @@ pub(crate) struct ForestGroup {
     pub(crate) lines: Vec<ForestLine>,
 }
 
-/// The effect of one arm.
 #[derive(Debug, Clone)]
 pub(crate) struct ForestLine {
     /// Index of the arm in the plan, and its name.
@@ -86,7 +80,6 @@ pub(crate) struct ForestLine {
     pub(crate) name: String,
     /// Ratio; above 1 is better. None: not compared.
     pub(crate) ratio: Option<f64>,
-    /// The interval.
     pub(crate) interval: Option<(f64, f64)>,
     /// Where the next machine is expected, drawn thin behind the interval.
     pub(crate) next: Option<(f64, f64)>,
@@ -95,7 +88,6 @@ pub(crate) struct ForestLine {
 }
 
 impl ForestLine {
-    /// A line with its numbers in words.
     pub(crate) fn new(
         arm: usize,
         name: String,
@@ -114,7 +106,6 @@ impl ForestLine {
 }
 
 impl Forest {
-    /// Every line of every group.
     pub(crate) fn lines(&self) -> impl Iterator<Item = &ForestLine> {
         self.groups.iter().flat_map(|group| &group.lines)
     }
@@ -129,7 +120,6 @@ pub(crate) struct RunOrder {
     pub(crate) dots: Vec<Dot>,
 }
 
-/// A reading in a figure.
 #[derive(Debug, Clone)]
 pub(crate) struct Dot {
     pub(crate) arm: usize,
@@ -157,7 +147,6 @@ pub(crate) struct Sorted {
     pub(crate) values: Vec<f64>,
 }
 
-/// Grouped bars from 0.
 #[derive(Debug, Clone)]
 pub(crate) struct Bars {
     pub(crate) unit: String,
@@ -167,20 +156,17 @@ pub(crate) struct Bars {
 }
 
 impl Bars {
-    /// Every bar of every group.
     pub(crate) fn bars(&self) -> impl Iterator<Item = &Bar> {
         self.groups.iter().flat_map(|group| &group.bars)
     }
 }
 
-/// One group of bars.
 #[derive(Debug, Clone)]
 pub(crate) struct BarGroup {
     pub(crate) label: String,
     pub(crate) bars: Vec<Bar>,
 }
 
-/// A bar.
 #[derive(Debug, Clone)]
 pub(crate) struct Bar {
     pub(crate) arm: usize,
@@ -189,7 +175,6 @@ pub(crate) struct Bar {
     pub(crate) title: String,
 }
 
-/// Values over a count, one line for each arm.
 #[derive(Debug, Clone)]
 pub(crate) struct Curve {
     pub(crate) unit: String,
@@ -198,27 +183,22 @@ pub(crate) struct Curve {
     pub(crate) lines: Vec<CurveLine>,
 }
 
-/// One arm's curve.
 #[derive(Debug, Clone)]
 pub(crate) struct CurveLine {
     pub(crate) arm: usize,
     /// Count and mean, in order of count.
     pub(crate) means: Vec<(u32, f64)>,
-    /// Single readings.
     pub(crate) dots: Vec<(u32, f64)>,
-    /// The count that was chosen.
     pub(crate) chosen: Option<u32>,
 }
 
 /// Effects as a grid of colours.
 #[derive(Debug, Clone)]
 pub(crate) struct Heat {
-    /// Names of the columns.
     pub(crate) columns: Vec<String>,
     pub(crate) rows: Vec<HeatRow>,
 }
 
-/// A row of the grid.
 #[derive(Debug, Clone)]
 pub(crate) struct HeatRow {
     pub(crate) label: String,
@@ -226,7 +206,6 @@ pub(crate) struct HeatRow {
     pub(crate) cells: Vec<Option<HeatCell>>,
 }
 
-/// A cell of the grid.
 #[derive(Debug, Clone)]
 pub(crate) struct HeatCell {
     /// Ratio; above 1 is better.

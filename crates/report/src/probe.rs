@@ -11,16 +11,12 @@ use coretwin_stats::confidence;
 /// Pairs that are listed; of more, those that count for a group stand in the JSON.
 const PAIRS_MAX: usize = 32;
 
-/// The whole result: what was found in a sentence, groups, pairs, and how far to believe it.
-#[must_use]
 pub fn text(probe: &Probe) -> String {
     let mut out = format!("{}\n\n", sentence(probe));
     out += &labelled(&facts(probe), COLUMNS);
     out + &pairs(probe)
 }
 
-/// The answer in a few lines.
-#[must_use]
 pub fn brief(probe: &Probe) -> Brief {
     let facts = |label: &str| -> String {
         let known = facts(probe).into_iter().find(|(known, _)| known == label);
@@ -43,8 +39,6 @@ fn sets(sets: &[CpuSet]) -> String {
     sets.join(" ")
 }
 
-/// What was found, in one sentence or two.
-#[must_use]
 pub fn sentence(probe: &Probe) -> String {
     if let Some(why) = &probe.meaningless {
         return format!("Contention means nothing here: {}.", clean(why));

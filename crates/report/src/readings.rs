@@ -14,14 +14,11 @@ use coretwin_base::study::reading::Status;
 
 /// Most readings drawn in run order, over all rows of a study.
 const DOTS_MAX: usize = 16_000;
-/// Most failed and disturbed runs that are listed.
 const TROUBLED_MAX: usize = 30;
-/// Most values drawn of one arm's distribution.
 const SORTED_MAX: usize = 150;
 /// Most titles (shown under a resting pointer) per row: readings that did not take part.
 const TITLES_MAX: usize = 40;
 
-/// Runs of the comparison that failed or were set aside, with their causes.
 pub(crate) fn troubled(study: &Study<'_>, digest: &Digest<'_>) -> Vec<Block> {
     let line = |index: &u32| {
         let reading = &study.readings[*index as usize];
@@ -47,7 +44,6 @@ pub(crate) fn troubled(study: &Study<'_>, digest: &Digest<'_>) -> Vec<Block> {
     if digest.troubled.is_empty() { Vec::new() } else { vec![Block::Table(table)] }
 }
 
-/// Every row's readings in run order.
 pub(crate) fn run_order(study: &Study<'_>, digest: &Digest<'_>) -> Vec<Block> {
     let series = digest.rows.len().max(1) * study.plan.arms.len().max(1);
     let per_arm_max = (DOTS_MAX / series).max(20);
@@ -146,7 +142,6 @@ fn run_order_caption(row: &RowReadings<'_>, readings: usize, step: usize, other:
     caption
 }
 
-/// Every row's distribution by arm.
 pub(crate) fn distribution(study: &Study<'_>, digest: &Digest<'_>) -> Vec<Block> {
     let figures: Vec<Figure> =
         digest.rows.iter().filter_map(|row| distribution_of(study, digest, row)).collect();

@@ -6,8 +6,6 @@ use crate::words;
 use coretwin_base::study::reading::{Reading, Status};
 use coretwin_base::units::human_seconds;
 
-/// A reading in a few lines.
-#[must_use]
 pub fn run_brief(reading: &Reading) -> Brief {
     let better = reading.better.name();
     let word = if reading.status == Status::Failed { "FAILED" } else { "" };
@@ -36,7 +34,6 @@ pub fn run_brief(reading: &Reading) -> Brief {
 }
 
 /// A reading as lines of `name  value`, ending in a line break.
-#[must_use]
 pub fn run_text(reading: &Reading) -> String {
     let mut lines: Vec<(String, String)> =
         vec![("workload".to_owned(), words::clean(&reading.row))];

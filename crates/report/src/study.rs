@@ -15,7 +15,6 @@ use coretwin_base::study::summary::RowEffect;
 use coretwin_base::units::human_seconds;
 use coretwin_stats::study::{Headline, belief, foremost, headlines};
 
-/// A form in which a study can be reported.
 pub type StudyFormat = Format<fn(&Study<'_>) -> String>;
 
 /// Every format of a study, in the order they are listed to people.
@@ -32,14 +31,11 @@ pub const FORMATS: &[StudyFormat] = document_formats![
     Format::new("article-json", "the same as JSON, with the sizes of Table 3", article_json),
 ];
 
-/// The report for a terminal.
-#[must_use]
 pub fn text(study: &Study<'_>) -> String {
     crate::text::write(&document(study, false))
 }
 
 /// The answer in a few lines. What to do next and where the report is are for the caller to add.
-#[must_use]
 pub fn study_brief(study: &Study<'_>) -> Brief {
     let Study { plan, readings, summary, .. } = study;
     let all = headlines(plan, summary);
@@ -107,14 +103,10 @@ fn interval(study: &Study<'_>, of: &Headline) -> Vec<String> {
     pieces
 }
 
-/// The report as Markdown.
-#[must_use]
 pub fn markdown(study: &Study<'_>) -> String {
     crate::markdown::write(&document(study, false))
 }
 
-/// The report as one self-contained HTML page.
-#[must_use]
 pub fn html(study: &Study<'_>) -> String {
     crate::html::write(&document(study, true))
 }

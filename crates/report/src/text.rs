@@ -19,7 +19,6 @@ const WORDS_MIN: usize = 14;
 /// Columns of a drawn interval.
 const DRAWN: usize = 33;
 
-/// A document for a terminal.
 pub(crate) fn write(document: &Document) -> String {
     let mut out = String::new();
     if let Some(notice) = &document.notice {

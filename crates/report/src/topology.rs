@@ -17,7 +17,6 @@ const CORES_SHOWN_MAX: usize = 32;
 const PARTS_SHOWN_MAX: usize = 6;
 
 /// Draws the machine, at most so many columns wide, ending in a line end.
-#[must_use]
 pub fn draw(topology: &Topology, columns: usize) -> String {
     let mut out = headline(topology, columns);
     out.push('\n');
@@ -32,8 +31,6 @@ pub fn draw(topology: &Topology, columns: usize) -> String {
     out
 }
 
-/// Lines below a drawing: what SMT costs in security, and the ways to go without it.
-#[must_use]
 pub fn without_smt(without: &WithoutSmt, columns: usize) -> String {
     let ways = without.ways.each().map(|(name, way)| {
         let available = if way.available { "available" } else { "not available" };
@@ -43,7 +40,6 @@ pub fn without_smt(without: &WithoutSmt, columns: usize) -> String {
 }
 
 /// Facts, each a label and its text, wrapped beside one another.
-#[must_use]
 pub fn labelled(facts: &[(String, String)], columns: usize) -> String {
     let mut out = String::new();
     for (label, text) in facts {
@@ -99,9 +95,7 @@ fn headline(topology: &Topology, columns: usize) -> String {
     )
 }
 
-/// A part of the drawing, with the parts inside it.
 struct Part {
-    /// What it is called; may be empty.
     title: String,
     /// Brackets that follow the title, wrapped below one another.
     cores: Vec<String>,
@@ -305,7 +299,6 @@ fn size(kib: u64) -> String {
     }
 }
 
-/// Everything below the tree: label and text.
 fn facts(topology: &Topology) -> Vec<(String, String)> {
     let mut facts: Vec<(String, String)> = Vec::new();
     let mut put = |label: &str, text: String| facts.push((label.to_owned(), text));

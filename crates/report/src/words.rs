@@ -100,7 +100,6 @@ pub(crate) fn mark(origin: Origin) -> &'static str {
     origin.mark().unwrap_or("MEASURED")
 }
 
-/// The same of a comparison.
 pub(crate) fn marks_of_pair(origins: [Option<Origin>; 2]) -> Vec<&'static str> {
     match origins {
         [Some(first), Some(second)] if first == second => vec![mark(first)],
@@ -114,7 +113,6 @@ pub(crate) fn unmeasured(origin: Origin) -> Option<String> {
     Some(format!("{mark}: every figure is {caution}."))
 }
 
-/// The same of a comparison; where origins differ it says so.
 pub(crate) fn unmeasured_pair(origins: [Option<Origin>; 2]) -> Option<String> {
     match origins {
         [Some(first), Some(second)] if first == second => unmeasured(first),
@@ -176,7 +174,6 @@ pub(crate) fn state(arm: &PlanArm) -> String {
     }
 }
 
-/// Which way a value gets better.
 pub(crate) fn arrow(better: Better) -> char {
     match better {
         Better::Higher => '↑',
@@ -184,7 +181,6 @@ pub(crate) fn arrow(better: Better) -> char {
     }
 }
 
-/// Heading of the column of verdicts.
 pub(crate) fn verdict_column(study: &Study<'_>) -> &'static str {
     match study.summary.comparison {
         Comparison::None => "Result",
@@ -234,7 +230,6 @@ fn shell_word(word: &str) -> String {
 }
 
 /// A command line, quoted so that it can be pasted into a shell.
-#[must_use]
 pub fn shell_line(words: &[String]) -> String {
     words.iter().map(|word| shell_word(word)).collect::<Vec<_>>().join(" ")
 }

@@ -1,13 +1,9 @@
 //! The tables that come with the program: the article's seven, and the note's times.
 
-/// A table that comes with the program.
 #[derive(Debug, Clone, Copy)]
 pub struct Table {
-    /// File name.
     pub name: &'static str,
-    /// What it is.
     pub title: &'static str,
-    /// Its CSV text.
     pub csv: &'static str,
 }
 
@@ -34,7 +30,6 @@ const TABLES: &[Table] = &[
 
 /// The tables of the article (*Hyper-Threading speeds Linux*, 2003) and the times of the note
 /// (*Hyper-threading and CPU time*), as printed.
-#[must_use]
 pub fn builtin() -> &'static [Table] {
     TABLES
 }

@@ -125,11 +125,9 @@ const CLAIMS: &[Claim] = &[
     about("note, E5-1650", "approx 43 % more throughput (2/1.4)", 43.0, Quantity::Throughput(E5)),
 ];
 
-/// How a claim came out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
-    /// It follows from the tables.
     Follows,
     /// It follows if the computed number is cut off rather than rounded.
     FollowsByTruncation,
@@ -137,11 +135,9 @@ pub enum Verdict {
     FollowsOnceMended,
     /// It follows from the tables as printed, and falls with the misprint.
     FallsWithMisprint,
-    /// It does not follow.
     DoesNotFollow,
 }
 
-/// A claim, checked.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CheckedClaim {
     /// Where it stands.
@@ -165,15 +161,12 @@ pub struct CheckedClaim {
 /// All claims, and those that do not follow as findings; fits the object of `audit --json`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ClaimsReport {
-    /// Record version.
     pub schema: u32,
     /// `claims of the texts`.
     pub file: &'static str,
-    /// How many claims.
     pub rows: usize,
     /// The claims that fall or do not follow.
     pub findings: Vec<Finding>,
-    /// All of them.
     pub claims: Vec<CheckedClaim>,
 }
 
@@ -241,7 +234,6 @@ fn check(claim: &Claim, printed: &[Sheet], mended: &[Sheet]) -> CheckedClaim {
 }
 
 /// A computed number for people: `+47.80 %`, `380000`.
-#[must_use]
 pub fn spelled(value: f64, unit: &str) -> String {
     if unit.is_empty() { format!("{value:.0}") } else { format!("{value:+.2} {unit}") }
 }
@@ -311,7 +303,6 @@ impl Claim {
 }
 
 impl Quantity {
-    /// The numbers, each with what it is of.
     fn compute(&self, sheets: &[Sheet]) -> Vec<(String, f64)> {
         let all = |groups: &[Group]| -> Vec<(String, f64)> {
             groups.iter().flat_map(|group| speed_ups(sheets, *group, false)).collect()

@@ -24,19 +24,15 @@ pub enum Precision {
     Truncated,
 }
 
-/// A closed range of values.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Interval {
-    /// Lower end.
     pub low: f64,
-    /// Upper end.
     pub high: f64,
 }
 
 impl Interval {
     /// Whether the two share a value. The slack of 1e-12 is for the rounding of our own sums, far
     /// below the last of 15 digits.
-    #[must_use]
     pub fn meets(self, other: Self) -> bool {
         let slack = 1e-12 * self.low.abs().max(other.low.abs());
         self.low <= other.high + slack && other.low <= self.high + slack
@@ -58,7 +54,6 @@ pub enum Edit {
 
 impl Edit {
     /// 0 for the smallest misprints, 1 for a larger one.
-    #[must_use]
     pub fn rank(self) -> u8 {
         u8::from(self == Self::Apart)
     }
@@ -99,8 +94,6 @@ impl Figure {
         Ok(Self { negative, digits, decimals: fraction.len() })
     }
 
-    /// The number the digits spell.
-    #[must_use]
     pub fn value(&self) -> f64 {
         let mantissa = self.digits.iter().fold(0_u64, |sum, &digit| sum * 10 + u64::from(digit));
         let size = mantissa as f64 / power_of_ten(self.decimals);
@@ -108,13 +101,11 @@ impl Figure {
     }
 
     /// Digits after the point.
-    #[must_use]
     pub fn decimals(&self) -> usize {
         self.decimals
     }
 
     /// The values it can stand for.
-    #[must_use]
     pub fn interval(&self, precision: Precision) -> Interval {
         let unit = 1.0 / power_of_ten(self.decimals);
         let value = self.value();
@@ -128,8 +119,6 @@ impl Figure {
         }
     }
 
-    /// Every figure that one small misprint could have turned into this one.
-    #[must_use]
     pub(crate) fn misprints(&self) -> Vec<(Self, Edit)> {
         let mut found = Vec::new();
         for position in 0..self.digits.len() {

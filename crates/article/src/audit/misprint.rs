@@ -12,7 +12,6 @@ use super::relation::{CellId, Holds, Model, Relation};
 /// stops being worth its time.
 pub(super) const SEARCHED_MAX: usize = 20;
 
-/// One way to mend a table.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Mend {
     pub(super) cell: CellId,
@@ -73,7 +72,6 @@ fn explain_in_order(mut model: Model, mut open: Vec<usize>) -> Vec<Explanation> 
     found
 }
 
-/// The best mends of one broken relation.
 fn smallest_mends(model: &Model, relation: usize, open: &[usize]) -> Vec<Mend> {
     let candidates = candidates(model, relation, open);
     let complete = |mend: &Mend| {

@@ -31,11 +31,8 @@ use table::{Place, Sheet};
 /// What an audit found; the object of `audit --json`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct AuditReport {
-    /// Record version.
     pub schema: u32,
-    /// Name of the table.
     pub file: String,
-    /// Rows below the header.
     pub rows: usize,
     /// What the columns were taken to mean, in sentences.
     pub recognised: Vec<String>,
@@ -48,26 +45,21 @@ pub struct AuditReport {
 /// Counts of recomputed figures.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Checked {
-    /// All of them.
     pub figures: usize,
     /// Those that follow with every figure rounded.
     pub by_rounding: usize,
     /// Those that follow only if some figure was truncated.
     pub by_truncation: usize,
-    /// Those that do not follow.
     pub broken: usize,
 }
 
 /// A printed figure that does not follow from the others, or the misprint behind several.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Finding {
-    /// The row, by its label cells.
     pub row: String,
     /// Its line in the file, from 1.
     pub line: u64,
-    /// The column's header.
     pub column: String,
-    /// What is printed.
     pub printed: String,
     /// What the other figures give: for a misprint the figure that fits, else the computed number.
     pub recomputed: String,
@@ -82,14 +74,11 @@ pub struct Finding {
     pub candidates: Vec<Candidate>,
 }
 
-/// A figure that does not follow as printed.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Broken {
-    /// The row, by its label cells.
     pub row: String,
     /// The column's header.
     pub column: String,
-    /// What is printed.
     pub printed: String,
     /// What the other printed figures give.
     pub recomputed: String,
@@ -99,20 +88,15 @@ pub struct Broken {
     pub explained_by: Option<&'static str>,
 }
 
-/// A small misprint that would explain a finding.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Candidate {
-    /// The row, by its label cells.
     pub row: String,
     /// Its line in the file, from 1.
     pub line: u64,
-    /// The column's header.
     pub column: String,
-    /// What is printed.
     pub printed: String,
     /// What may have been meant.
     pub meant: String,
-    /// How the one became the other.
     pub edit: String,
 }
 

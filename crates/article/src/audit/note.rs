@@ -14,7 +14,6 @@ const DIFFERS: f64 = 0.02;
 /// The note's slowdowns; fits the list of `audit --json`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct NoteReport {
-    /// Record version.
     pub schema: u32,
     /// `slowdowns of the note`.
     pub file: &'static str,
@@ -25,19 +24,13 @@ pub struct NoteReport {
 /// One condition of the note on one machine: medians over its runs, in seconds.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct NoteCondition {
-    /// The machine, in the note's words.
     pub machine: String,
-    /// Its system.
     pub os: String,
     /// The condition, like `1 spinner on the sibling`.
     pub condition: String,
-    /// Number of runs.
     pub runs: usize,
-    /// Wall time.
     pub real_s: f64,
-    /// User time.
     pub user_s: f64,
-    /// System time.
     pub system_s: f64,
     /// Median wall time over that of the machine's first condition, alone.
     pub slowdown: f64,

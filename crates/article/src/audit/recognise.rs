@@ -33,7 +33,6 @@ const MULTIPLES: &[(&str, &str)] = &[
     ("messages_received", "messages_sent"),
 ];
 
-/// What a table was taken to say.
 #[derive(Debug, Clone)]
 pub(super) struct Reading {
     pub(super) model: Model,
@@ -52,7 +51,6 @@ struct DerivedColumn {
     lower_is_better: bool,
 }
 
-/// Reads a sheet.
 pub(super) fn recognise(sheet: &Sheet) -> Result<Reading, Error> {
     let means = mean_rows(sheet);
     let derived = derived_columns(sheet, &means)?;
@@ -169,7 +167,6 @@ impl Builder<'_> {
         Ok(figure.map(|figure| self.intern(place, figure)))
     }
 
-    /// Any other cell with a figure.
     fn cell(&mut self, place: Place) -> Result<Option<CellId>, Error> {
         let figure = self.sheet.figure(place)?;
         Ok(figure.map(|figure| self.intern(place, figure)))

@@ -62,7 +62,6 @@ impl Formula {
     }
 }
 
-/// Something that must hold.
 #[derive(Debug, Clone)]
 pub(super) enum Relation {
     /// A percentage or a ratio of two cells.
@@ -77,14 +76,12 @@ pub(super) enum Relation {
     CpuTime { user: CellId, system: CellId, real: CellId },
 }
 
-/// How far a relation holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Holds {
     /// With every figure rounded to the nearest.
     ByRounding,
     /// Only with some figure truncated.
     ByTruncation,
-    /// Not at all.
     No,
 }
 
@@ -112,7 +109,6 @@ impl Relation {
         Self::GeometricMean { members, log_sums, result }
     }
 
-    /// The cell that follows from the others.
     pub(super) fn result(&self) -> CellId {
         match *self {
             Self::Derived { result, .. }
@@ -150,14 +146,12 @@ impl Relation {
 }
 
 impl Model {
-    /// Adds a cell.
     pub(super) fn add_cell(&mut self, place: Place, figure: Figure) -> CellId {
         self.cells.push((place, figure));
         self.entered.push(Vec::new());
         self.cells.len() - 1
     }
 
-    /// Adds a relation.
     pub(super) fn add(&mut self, relation: Relation) {
         for cell in relation.cells() {
             self.entered[cell].push(self.relations.len());
@@ -176,7 +170,6 @@ impl Model {
         }
     }
 
-    /// The relations a cell enters.
     pub(super) fn entered_by(&self, cell: CellId) -> &[usize] {
         &self.entered[cell]
     }

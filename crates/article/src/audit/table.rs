@@ -13,11 +13,9 @@ pub enum Error {
     /// A cell does not hold what its column needs.
     #[error("audit {file}: line {line}, column {column}: '{text}' {why}")]
     Cell {
-        /// The table's name.
         file: String,
         /// Line of the file, from 1.
         line: u64,
-        /// The column's header.
         column: String,
         /// What stands there, shortened.
         text: String,
@@ -27,24 +25,20 @@ pub enum Error {
     /// The text is not CSV with equally long rows.
     #[error("audit {file}: line {line}: {why}")]
     Csv {
-        /// The table's name.
         file: String,
         /// Line of the file, from 1.
         line: u64,
-        /// What is wrong.
         why: String,
     },
     /// The table as a whole is of no use.
     #[error("audit {file}: {why}")]
     Table {
-        /// The table's name.
         file: String,
         /// What is wrong, and what would help.
         why: String,
     },
 }
 
-/// A table as read: nothing is interpreted yet.
 #[derive(Debug, Clone)]
 pub(super) struct Sheet {
     pub(super) file: String,

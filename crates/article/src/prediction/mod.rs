@@ -20,7 +20,6 @@ use coretwin_base::study::summary::StoppedBecause;
 
 /// The predictions of a simulated study; `None` for others. Where no policy has both boots it says how
 /// much was simulated, and nothing of SMT.
-#[must_use]
 pub fn of(plan: &Plan, readings: &[Reading], stopped: StoppedBecause) -> Option<Prediction> {
     let simulation = plan.simulation.as_deref()?;
     let pairs = pairs(plan, readings, stopped);

@@ -21,14 +21,11 @@ pub(super) const PATCHED: [&str; 2] = ["linux-2.5.32-f3", "linux-2.5.32-a9"];
 pub struct Pair {
     /// The plan, as if these were its only arms.
     pub plan: Plan,
-    /// The readings in them.
     pub readings: Vec<Reading>,
-    /// Their comparison.
     pub summary: Summary,
 }
 
 /// Every policy under which the plan has a boot without SMT and one with it, in the plan's order.
-#[must_use]
 pub fn pairs(plan: &Plan, readings: &[Reading], stopped: StoppedBecause) -> Vec<Pair> {
     if plan.simulation.is_none() {
         return Vec::new();
@@ -68,14 +65,11 @@ fn pair(plan: &Plan, readings: &[Reading], stopped: StoppedBecause, arms: [&Plan
 }
 
 impl Pair {
-    /// The policy.
-    #[must_use]
     pub fn scheduler(&self) -> &str {
         self.plan.arms.first().map_or("", |arm| arm.scheduler.as_str())
     }
 
     /// The kernel of the article that this is a prediction of; `None` if it had none like it.
-    #[must_use]
     pub fn kernel(&self) -> Option<Kernel> {
         match self.scheduler() {
             OLDER => Some(Kernel::Stable2419),

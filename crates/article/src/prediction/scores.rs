@@ -64,7 +64,6 @@ fn score(over: &str, rows: &[&PredictedRow]) -> Option<Score> {
 
 /// Spearman's rank correlation: Pearson's of the ranks, equal values sharing the mean of theirs. None
 /// for lists of other lengths, for fewer than three values, and where one list is all alike.
-#[must_use]
 pub fn rank_correlation(a: &[f64], b: &[f64]) -> Option<f64> {
     if a.len() != b.len() || a.len() < 3 {
         return None;

@@ -13,14 +13,12 @@ use coretwin_base::study::summary::{RowEffect, SuiteEffect};
 use coretwin_stats::geometric;
 use std::collections::BTreeSet;
 
-/// Which columns a table has.
 struct Shape {
     reference: usize,
     others: Vec<usize>,
     /// The protocol of 2003 has neither intervals nor verdicts.
     is_article: bool,
     with_verdicts: bool,
-    /// Whether units differ by row, so that each line has its own.
     with_units: bool,
     /// Whether any line has figures of the article, of 2.4.19 and of 2.5.32.
     printed: bool,
@@ -174,7 +172,6 @@ impl Shape {
     }
 }
 
-/// The table with its mean and footnotes.
 pub(super) fn table(study: &Study<'_>, filled: &Filled<'_>, notes: &mut Footnotes) -> Table {
     let shape = Shape::new(study, filled);
     let mut rows: Vec<Vec<String>> = Vec::new();
@@ -300,7 +297,6 @@ fn note(study: &Study<'_>, filled: &Filled<'_>, shape: &Shape, notes: &mut Footn
     parts.join(" ")
 }
 
-/// What the article's programs counted.
 fn sizes_note(filled: &Filled<'_>) -> &'static str {
     match filled.number {
         4 => {
@@ -331,13 +327,11 @@ fn arm_head(study: &Study<'_>, arm: usize) -> String {
     format!("{} {name}", words::shorten(&words::clean(short), 12))
 }
 
-/// The speed-up as the article prints it.
 fn whole_percent(base: f64, value: f64, better: Better) -> Option<String> {
     let percent = geometric::speed_up_percent(base, value, better)?;
     Some(format!("{percent} %").replace('-', "−"))
 }
 
-/// What is to be said of a row in an arm in a word or two.
 pub(super) fn verdict(study: &Study<'_>, arm: usize, line: &Line<'_>) -> Option<String> {
     let effect = find(study, arm, &line.row.id)?;
     match effect.verdict {
@@ -361,7 +355,6 @@ pub(super) fn find<'a>(study: &Study<'a>, arm: usize, row: &str) -> Option<&'a R
     study.summary.rows.iter().find(|effect| effect.row == row && effect.arm == label)
 }
 
-/// The mean of a row in an arm.
 pub(super) fn value(study: &Study<'_>, arm: usize, row: &str) -> Option<f64> {
     if arm == study.plan.reference_index() {
         let mut effects = study.summary.rows.iter().filter(|effect| effect.row == row);
@@ -382,7 +375,6 @@ pub(super) struct Footnotes {
 }
 
 impl Footnotes {
-    /// The figure's text with the mark of its footnote.
     fn marked(&mut self, text: String, remark: Option<&Remark>) -> String {
         let Some(remark) = remark else { return text };
         let sentence = remark.sentence();
@@ -398,7 +390,6 @@ impl Footnotes {
         (!text.is_empty() && self.said.insert(text.to_owned())).then(|| text.to_owned())
     }
 
-    /// The footnotes that were not said yet, each after its mark.
     fn text(&mut self) -> Vec<String> {
         let marked = self.marked.iter().zip(MARKS.iter().chain(std::iter::repeat(&"*")));
         let notes: Vec<String> = marked.map(|(text, mark)| format!("{mark} {text}")).collect();
@@ -406,7 +397,6 @@ impl Footnotes {
     }
 }
 
-/// The figure of a table that has one.
 pub(super) fn figure(study: &Study<'_>, table: &Filled<'_>) -> Option<Block> {
     let reference = study.plan.reference_index();
     let arms = 0..study.plan.arms.len();

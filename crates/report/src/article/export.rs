@@ -14,7 +14,6 @@ use coretwin_base::study::reading::Better;
 use coretwin_base::study::summary::Verdict;
 use serde::Serialize;
 
-/// All tables.
 #[derive(Serialize)]
 struct Tables {
     schema: u32,
@@ -24,7 +23,6 @@ struct Tables {
     chat_sizes: Vec<ChatSize>,
 }
 
-/// One table.
 #[derive(Serialize)]
 struct Table {
     table: u8,
@@ -33,7 +31,6 @@ struct Table {
     printed: Vec<Cells>,
 }
 
-/// A row in an arm.
 #[derive(Serialize)]
 struct Record {
     label: String,
@@ -54,7 +51,6 @@ struct Record {
     article: Option<Cells>,
 }
 
-/// What the article printed.
 #[derive(Serialize, Clone)]
 struct Cells {
     table: u8,
@@ -128,14 +124,11 @@ fn tables(study: &Study<'_>) -> Tables {
     }
 }
 
-/// The article's tables as one JSON document.
-#[must_use]
 pub fn article_json(study: &Study<'_>) -> String {
     json::pretty(&tables(study))
 }
 
 /// Tables 1, 2 and 4 to 6 as CSV, one line for each row and arm.
-#[must_use]
 pub fn article_csv(study: &Study<'_>) -> String {
     let tables = tables(study);
     let of_table = |table: &'_ Table| (tables.origin, table.table);

@@ -28,7 +28,6 @@ pub(crate) fn is_whole(plan: &Plan) -> bool {
     [1, 2, 4, 5, 6].iter().all(|number| tables.iter().any(|table| table.number == *number))
 }
 
-/// The section: tables and figures in the article's order.
 pub(crate) fn blocks(study: &Study<'_>) -> Vec<Block> {
     let predicted = predicted::blocks(study).unwrap_or_default();
     let simulation = study.plan.simulation.as_deref();

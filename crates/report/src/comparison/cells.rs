@@ -6,7 +6,6 @@ use coretwin_base::study::comparison::{Change, Contrast, StudyComparison};
 use coretwin_base::study::plan::{Comparison, Scale};
 use coretwin_base::study::summary::Verdict;
 
-/// One record, or a list of several.
 pub(crate) fn json<T: serde::Serialize>(comparisons: &[T]) -> String {
     match comparisons {
         [only] => crate::json::pretty(only),
@@ -25,7 +24,6 @@ pub(crate) fn csv_of<T>(comparisons: &[T], write: fn(&T) -> String) -> String {
     text
 }
 
-/// Names of the two studies.
 pub(super) fn heads(comparison: &StudyComparison) -> [String; 2] {
     comparison.studies.each_ref().map(|study| words::clean(&study.head))
 }
@@ -40,7 +38,6 @@ pub(crate) fn tone(change: Change) -> Verdict {
     }
 }
 
-/// A contrast and its interval.
 pub(crate) fn cells(contrast: &Contrast, scale: Scale, unit: &str) -> [String; 2] {
     [amount(contrast.ratio, scale, unit), interval(contrast.low.zip(contrast.high), scale)]
 }
@@ -50,12 +47,10 @@ pub(crate) fn amount(ratio: Option<f64>, scale: Scale, unit: &str) -> String {
     number::or_none(ratio.map(|ratio| number::effect_on(scale, unit, ratio)))
 }
 
-/// Its interval, or a dash.
 pub(crate) fn interval(ends: Option<(f64, f64)>, scale: Scale) -> String {
     number::or_none(ends.map(|(low, high)| number::interval_on(scale, low, high)))
 }
 
-/// What it comes to, in a word.
 pub(crate) fn result(contrast: &Contrast) -> String {
     number::or_none(contrast.change.map(|change| change.to_string()))
 }

@@ -80,7 +80,6 @@ pub(crate) fn of_fleets(comparison: &FleetComparison) -> String {
     out
 }
 
-/// Texts, each before a comma.
 fn texts(out: &mut String, texts: &[&str]) {
     for text in texts {
         field(out, text);

@@ -11,8 +11,6 @@ use coretwin_base::study::plan::{Comparison, Scale};
 use coretwin_base::study::summary::RowEffect;
 use coretwin_stats::geometric;
 
-/// The section: for each arm a drawing, a table for each family, and the suites if there are
-/// several.
 pub(super) fn blocks(comparison: &StudyComparison) -> Vec<Block> {
     let arms = distinct(comparison.effects.iter().map(|line| line.effects[0].arm.as_str()));
     let families = distinct(comparison.effects.iter().map(|line| line.family.as_str()));
@@ -131,7 +129,6 @@ fn caption(comparison: &StudyComparison, arm: &str, family: &str) -> String {
     words::clean(&format!("Table 7. {what} on {first} and {second}: {family}"))
 }
 
-/// The columns of both studies.
 fn columns(comparison: &StudyComparison, arm: &str) -> Vec<Column> {
     let mut columns = vec![Column::words("Row")];
     for head in heads(comparison) {
@@ -216,7 +213,6 @@ fn note(lines: &[&EffectChange]) -> String {
     format!("Data are {}.", distinct(lines.iter().map(unit)).join(", "))
 }
 
-/// The suites of an arm.
 fn suites(comparison: &StudyComparison, arm: &str) -> Table {
     let mut columns = vec![Column::words("Suite"), Column::number("Rows")];
     for head in heads(comparison) {

@@ -6,12 +6,9 @@ use crate::number;
 use crate::words;
 use coretwin_base::study::comparison::{ComparedStudy, FactChange, StudyComparison};
 
-/// Most characters of a fact in a table.
 const FACT_MAX: usize = 300;
-/// Most facts listed in one table.
 const FACTS_MAX: usize = 400;
 
-/// Rows and arms of one study alone.
 pub(super) fn unmatched(comparison: &StudyComparison) -> Vec<Block> {
     let mut blocks = Vec::new();
     for study in &comparison.studies {
@@ -26,7 +23,6 @@ pub(super) fn unmatched(comparison: &StudyComparison) -> Vec<Block> {
     blocks
 }
 
-/// Both studies, and the facts that differ.
 pub(super) fn blocks(comparison: &StudyComparison) -> Vec<Block> {
     let mut blocks = vec![Block::Table(studies(comparison))];
     let (foremost, others): (Vec<&FactChange>, Vec<&FactChange>) =

@@ -20,7 +20,6 @@ use coretwin_base::study::comparison::StudyComparison;
 use coretwin_base::study::plan::Scale;
 use coretwin_stats::confidence;
 
-/// A form in which a comparison can be reported; several have one baseline.
 pub type ComparisonFormat = Format<fn(&[StudyComparison]) -> String>;
 
 /// Every format of comparisons, in the order they are listed to people.
@@ -32,8 +31,6 @@ pub const COMPARISON_FORMATS: &[ComparisonFormat] = document_formats![
     Format::new("json", "the whole record", json),
 ];
 
-/// The answer in a few lines.
-#[must_use]
 pub fn comparison_brief(comparisons: &[StudyComparison]) -> Brief {
     let changes =
         comparisons.iter().flat_map(regressions::changes).map(|change| change.to_string());

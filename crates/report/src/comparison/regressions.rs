@@ -7,7 +7,6 @@ use crate::words;
 use coretwin_base::study::comparison::{Change, Contrast, StudyComparison};
 use coretwin_base::study::plan::Scale;
 
-/// A line of any table of the comparison.
 struct Line<'a> {
     what: String,
     name: String,

@@ -4,7 +4,6 @@ use crate::document::{Block, Document, Section};
 use crate::plot::Plot;
 use crate::words;
 
-/// The section that comes last.
 const METHOD: &str = "method";
 
 /// Section by section, comparison by comparison. The arms of each are its two heads, the baseline first.

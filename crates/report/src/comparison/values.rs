@@ -7,7 +7,6 @@ use crate::words;
 use coretwin_base::distinct::distinct;
 use coretwin_base::study::comparison::{StudyComparison, ValueChange};
 
-/// A caution, and a table for each arm.
 pub(super) fn blocks(comparison: &StudyComparison) -> Vec<Block> {
     let arms = distinct(comparison.values.iter().map(|line| line.arm.as_str()));
     let mut blocks = vec![Block::Text(

@@ -6,10 +6,8 @@ use coretwin_base::study::summary::Verdict;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-/// Rows of a table by the workload they are of.
 pub type ByWorkload<'a, Row> = BTreeMap<&'a str, Vec<Row>>;
 
-/// What every row of a machine has in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Machine<'a> {
     /// Model of the processor, or the simulated machine.
@@ -19,8 +17,6 @@ pub struct Machine<'a> {
 }
 
 impl<'a> Machine<'a> {
-    /// The machine of a study.
-    #[must_use]
     pub fn of_plan(plan: &'a Plan) -> Self {
         let model = plan.topology.cpuinfo.model_name.as_deref().unwrap_or("unknown");
         match plan.simulation {

@@ -40,7 +40,6 @@ pub struct EffectRow<'a> {
 }
 
 /// Effects of a study, its suites under the workload `all`.
-#[must_use]
 pub fn study_effects<'a>(study: &Study<'a>) -> ByWorkload<'a, EffectRow<'a>> {
     let machine = Machine::of_plan(study.plan);
     let found = study::machine_effects(study.plan, study.readings).effects;
@@ -59,8 +58,6 @@ pub fn study_effects<'a>(study: &Study<'a>) -> ByWorkload<'a, EffectRow<'a>> {
     rows
 }
 
-/// Effects of one machine of a fleet.
-#[must_use]
 pub fn machine_effects<'a>(
     member: &'a Member,
     weights: &Weights<'_>,
@@ -149,8 +146,6 @@ fn of_suite<'a>(machine: Machine<'a>, reference: &'a str, suite: &'a SuiteEffect
     }
 }
 
-/// Columns of the table `effects`.
-#[must_use]
 pub fn effect_columns<'a>() -> Vec<Column<EffectRow<'a>>> {
     vec![
         Column::text("cpu_model", |row| text(row.machine.cpu_model)),
@@ -180,7 +175,6 @@ pub fn effect_columns<'a>() -> Vec<Column<EffectRow<'a>>> {
 }
 
 /// All of them, suites under the workload `all`.
-#[must_use]
 pub fn fleet_effects(summary: &FleetSummary) -> ByWorkload<'_, &FleetEffect> {
     let mut rows: ByWorkload<'_, &FleetEffect> = BTreeMap::new();
     for effect in summary.suites.iter().chain(&summary.effects) {
@@ -190,7 +184,6 @@ pub fn fleet_effects(summary: &FleetSummary) -> ByWorkload<'_, &FleetEffect> {
 }
 
 /// Columns of the table `fleet_effects`. A `cpu_model` that is null is all of them.
-#[must_use]
 pub fn fleet_effect_columns<'a>() -> Vec<Column<&'a FleetEffect>> {
     vec![
         Column::text("origin", |row| text(row.origin.name())),

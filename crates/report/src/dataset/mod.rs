@@ -21,7 +21,6 @@ use std::collections::BTreeMap;
 
 /// What each machine of a fleet is called in a dataset, in the order of the members: its name, or
 /// name and id where several have that name.
-#[must_use]
 pub fn machine_names(fleet: &Fleet) -> Vec<String> {
     let mut named: BTreeMap<&str, u32> = BTreeMap::new();
     fleet.members.iter().for_each(|member| *named.entry(&member.name).or_default() += 1);

@@ -11,7 +11,6 @@ use coretwin_stats::study::Analysed;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-/// One run.
 #[derive(Debug, Clone, Copy)]
 pub struct ReadingRow<'a> {
     machine: Machine<'a>,
@@ -22,8 +21,6 @@ pub struct ReadingRow<'a> {
     arm_began: Option<i64>,
 }
 
-/// Every reading of a study.
-#[must_use]
 pub fn readings<'a>(
     plan: &'a Plan,
     readings: &'a [Reading],
@@ -53,8 +50,6 @@ fn microseconds(utc: &str) -> Option<i64> {
     Some(utc.parse::<jiff::Timestamp>().ok()?.as_microsecond())
 }
 
-/// Columns of the table `readings`.
-#[must_use]
 pub fn reading_columns<'a>() -> Vec<Column<ReadingRow<'a>>> {
     vec![
         Column::text("cpu_model", |row| text(row.machine.cpu_model)),
@@ -108,7 +103,6 @@ pub(crate) fn csv_columns<'a>() -> Vec<Column<ReadingRow<'a>>> {
     columns
 }
 
-/// Every reading in the journal's order.
 pub(crate) fn csv_rows<'a>(
     plan: &'a Plan,
     readings: &'a [Reading],
@@ -128,7 +122,6 @@ fn owned(text: Cow<'_, str>) -> Cow<'static, str> {
     Cow::Owned(text.into_owned())
 }
 
-/// What a run was for, as a word.
 fn phase(reading: &Reading) -> &'static str {
     match reading.phase {
         Phase::Warmup => "warmup",
@@ -137,7 +130,6 @@ fn phase(reading: &Reading) -> &'static str {
     }
 }
 
-/// How a run ended, as a word.
 fn status(reading: &Reading) -> &'static str {
     match reading.status {
         Status::Ok => "ok",
@@ -146,14 +138,12 @@ fn status(reading: &Reading) -> &'static str {
     }
 }
 
-/// Names of the checks that did not hold.
 fn checks_failed(reading: &Reading) -> String {
     let failed: Vec<&str> =
         reading.checks.iter().filter(|(_, held)| !**held).map(|(name, _)| name.as_str()).collect();
     failed.join(" ")
 }
 
-/// One number beside a run's value.
 #[derive(Debug, Clone, Copy)]
 pub struct MetricRow<'a> {
     of: ReadingRow<'a>,
@@ -161,8 +151,6 @@ pub struct MetricRow<'a> {
     metric: &'a Metric,
 }
 
-/// Every metric of the readings.
-#[must_use]
 pub fn metrics<'a>(readings: &ByWorkload<'a, ReadingRow<'a>>) -> ByWorkload<'a, MetricRow<'a>> {
     let mut rows: ByWorkload<'_, MetricRow<'_>> = BTreeMap::new();
     for (workload, readings) in readings {
@@ -177,8 +165,6 @@ pub fn metrics<'a>(readings: &ByWorkload<'a, ReadingRow<'a>>) -> ByWorkload<'a, 
     rows
 }
 
-/// Columns of the table `metrics`.
-#[must_use]
 pub fn metric_columns<'a>() -> Vec<Column<MetricRow<'a>>> {
     vec![
         Column::text("cpu_model", |row| text(row.of.machine.cpu_model)),

@@ -36,7 +36,6 @@ pub(crate) fn applies(study: &Study<'_>, decision: &Decision) -> bool {
     is_measured && choice.arm.is_some() && worth.any(|worth| decides(&worth))
 }
 
-/// The section.
 pub(crate) fn blocks(study: &Study<'_>, decision: &Decision) -> Vec<Block> {
     let sentences = decision.choice.sentences.iter().map(|text| Block::Text(clean(text)));
     let mut blocks: Vec<Block> = sentences.collect();

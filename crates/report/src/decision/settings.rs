@@ -19,7 +19,6 @@ use crate::words::clean;
 use coretwin_base::study::arm::ArmState;
 use coretwin_base::study::plan::PlanArm;
 
-/// How to get one arm in one system: its name, what to set there.
 type Setting = (&'static str, &'static str);
 
 const ONE_THREAD: [Setting; 9] = [

@@ -4,12 +4,10 @@ use crate::number;
 use coretwin_base::fleet::summary::FleetEffect;
 use coretwin_base::study::summary::Verdict;
 
-/// An effect on its scale.
 pub(super) fn amount(effect: &FleetEffect, value: f64) -> String {
     number::effect_on(effect.scale, &effect.unit, value)
 }
 
-/// An interval of an effect.
 pub(super) fn ends(effect: &FleetEffect, low: Option<f64>, high: Option<f64>) -> Option<String> {
     Some(number::interval_on(effect.scale, low?, high?))
 }

@@ -10,7 +10,6 @@ use coretwin_base::fleet::summary::{FleetEffect, FleetSummary};
 use coretwin_base::study::plan::Scale;
 use coretwin_base::study::summary::Verdict;
 
-/// Most models and rows in a figure.
 const MODELS_MAX: usize = 8;
 const ROWS_MAX: usize = 40;
 
@@ -22,7 +21,6 @@ pub(super) fn models(summary: &FleetSummary) -> Vec<String> {
     models.iter().take(MODELS_MAX).map(|model| clean(&model.cpu_model)).collect()
 }
 
-/// Arms with their references, in the order of the effects.
 fn arms(summary: &FleetSummary) -> Vec<(&str, &str)> {
     distinct(summary.effects.iter().map(|effect| (&*effect.arm, &*effect.reference)))
 }
@@ -67,7 +65,6 @@ fn left_out(summary: &FleetSummary, rows: usize) -> String {
     text
 }
 
-/// A heat map for each arm.
 pub(super) fn maps(summary: &FleetSummary) -> Vec<Block> {
     let models = models(summary);
     if models.len() < 2 {
@@ -116,7 +113,6 @@ fn cell(effect: &FleetEffect) -> HeatCell {
     }
 }
 
-/// Effect, interval and next machine.
 fn words(effect: &FleetEffect) -> String {
     let mut text = amount(effect, effect.effect);
     if let Some(interval) = ends(effect, effect.low, effect.high) {
@@ -128,7 +124,6 @@ fn words(effect: &FleetEffect) -> String {
     text
 }
 
-/// Rows with a line for each model, for each arm.
 pub(super) fn forests(summary: &FleetSummary) -> Vec<Block> {
     let models = models(summary);
     let forest = |arm: (&str, &str)| {

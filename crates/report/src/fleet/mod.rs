@@ -22,10 +22,8 @@ use coretwin_base::study::plan::Comparison;
 use coretwin_base::study::summary::Verdict;
 use coretwin_stats::confidence;
 
-/// A form in which a fleet can be reported.
 pub type FleetFormat = Format<fn(&FleetSummary) -> String>;
 
-/// Every format of a fleet, in the order they are listed to people.
 pub const FLEET_FORMATS: &[FleetFormat] = document_formats![
     document, "report", " with forest plots and heat maps", ", without figures";
     Format::new("csv", "effects by model, row and arm, one line each", export::csv),
@@ -33,8 +31,6 @@ pub const FLEET_FORMATS: &[FleetFormat] = document_formats![
     Format::new("openmetrics", "effects for a monitor: OpenMetrics text", export::openmetrics),
 ];
 
-/// The answer in a few lines.
-#[must_use]
 pub fn fleet_brief(summary: &FleetSummary) -> Brief {
     of_document(&document(summary, false))
 }

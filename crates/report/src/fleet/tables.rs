@@ -7,7 +7,6 @@ use crate::words::{arrow, clean};
 use coretwin_base::fleet::summary::{FleetEffect, FleetOutlier, FleetSummary};
 use coretwin_base::study::plan::Scale;
 
-/// Most lines of a table.
 pub(super) const LINES_MAX: usize = 300;
 
 pub(super) fn suites(summary: &FleetSummary) -> Vec<Block> {

@@ -13,7 +13,6 @@ use std::collections::BTreeSet;
 /// Nothing may be loaded, from anywhere; a browser holds the page to it.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:";
 
-/// A document as one self-contained HTML page.
 pub(crate) fn write(document: &Document) -> String {
     let mut page = Page { arms: &document.arms, figures: 0 };
     let sections: Vec<Markup> =
@@ -41,7 +40,6 @@ pub(crate) fn write(document: &Document) -> String {
     .into_string()
 }
 
-/// The answer, before anything else.
 fn opening(document: &Document) -> Markup {
     let sentences = html! { @for text in &document.sentences { p { (tied(text)) } } };
     html! {
@@ -124,7 +122,6 @@ fn tone(verdict: Verdict) -> &'static str {
     }
 }
 
-/// What the pieces of the page need to know of it.
 struct Page<'a> {
     arms: &'a [String],
     /// Figures so far; each gets a number of its own.

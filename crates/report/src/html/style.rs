@@ -4,7 +4,6 @@
 //! own. Sizes of text in figures are in units of their drawing, 720 or 480 wide, so they are set
 //! anew where figures shrink to a phone.
 
-/// The whole style sheet.
 pub(super) const STYLE: &str = "
 :root{color-scheme:light dark;
  --paper:#fbfaf7;--card:#fff;--ink:#1c2127;--soft:#5a626d;--line:#e2dfd7;--strong:#8d9097;

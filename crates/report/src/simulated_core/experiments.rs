@@ -9,8 +9,6 @@ use std::fmt::Write;
 /// Width of the drawn distribution, in characters.
 const DRAWN: usize = 60;
 
-/// Enhancements of the kernel for a terminal, each with and without.
-#[must_use]
 pub fn core_enhancements_text(enhancements: &[CoreEnhancement]) -> String {
     let mut out = String::new();
     for one in enhancements {
@@ -39,8 +37,6 @@ pub fn core_enhancements_text(enhancements: &[CoreEnhancement]) -> String {
     out
 }
 
-/// The sieve on many page maps, for a terminal.
-#[must_use]
 pub fn core_sieve_pages_text(pages: &CoreSievePages) -> String {
     let [least, lower, median, upper, most] = pages.quartiles_per_s;
     let mut out = format!(
@@ -108,7 +104,6 @@ fn drawn(pages: &CoreSievePages) -> String {
 }
 
 /// The matrix for a terminal: slowdowns, then throughputs.
-#[must_use]
 pub fn core_matrix_text(matrix: &CoreMatrix) -> String {
     let mut out = format!(
         "{}: every pair of {}, seed {}, up to {} uops each\n",
@@ -171,8 +166,6 @@ fn table(out: &mut String, matrix: &CoreMatrix, values: &[Vec<f64>]) {
     }
 }
 
-/// The experiment for a terminal.
-#[must_use]
 pub fn core_note_text(note: &CoreNote) -> String {
     let mut out = format!(
         "gzip -9 beside perl -e 'while(1){{}}' on the sibling: slowdown of gzip, {} seeds from {}\n\n",

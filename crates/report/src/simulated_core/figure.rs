@@ -18,8 +18,6 @@ const BAR: f64 = 22.0;
 const GROUP: f64 = 66.0;
 const LEGEND_LINE: f64 = 20.0;
 
-/// The figure as a whole SVG file.
-#[must_use]
 pub fn core_figure(run: &CoreRun) -> String {
     let shown: Vec<&Component> = COMPONENTS
         .iter()

@@ -11,8 +11,6 @@ const SHOWN_MIN: f64 = 0.0005;
 /// Characters of a column of numbers.
 const COLUMN: usize = 9;
 
-/// A run for a terminal, ending in a line break.
-#[must_use]
 pub fn core_run_text(run: &CoreRun) -> String {
     let mut out = format!("{}: {}\n", clean(&run.preset), clean(&run.about));
     let _ = writeln!(
@@ -168,9 +166,7 @@ fn events(out: &mut String, run: &CoreRun) {
 
 /// A component that has a place of its own in a stack.
 pub(super) struct Component {
-    /// The record's name.
     pub(super) name: &'static str,
-    /// What it means, in a few words.
     pub(super) about: &'static str,
     /// Its colour on light paper; families share a hue.
     pub(super) colour: &'static str,
@@ -202,12 +198,10 @@ pub(super) const COMPONENTS: &[Component] = &[
     component("sibling_entries", "entries the sibling holds", "#c4520a"),
 ];
 
-/// Cycles of a component.
 pub(super) fn cycles(side: &CoreSide, name: &str) -> f64 {
     side.cpi.get(name).copied().unwrap_or(0.0)
 }
 
-/// Cycles per uop of a component.
 pub(super) fn per_uop(side: &CoreSide, name: &str) -> f64 {
     cycles(side, name) / side.uops.max(1) as f64
 }

@@ -34,7 +34,6 @@ pub(super) fn columns(rows: &[Vec<String>], page: usize) -> String {
     }
 }
 
-/// A row from texts.
 pub(super) fn row<const N: usize>(cells: [&str; N]) -> Vec<String> {
     cells.map(str::to_owned).to_vec()
 }

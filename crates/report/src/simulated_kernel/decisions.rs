@@ -15,7 +15,6 @@ const AFTER: usize = 10;
 const COMPARED: [&str; 4] = ["place", "pick", "pull", "stopper"];
 
 /// The first decisions of two runs that differ, with what led there and what follows.
-#[must_use]
 pub fn sched_diff_text(first: &SchedRun, second: &SchedRun) -> String {
     let (a, b) = (compared(first), compared(second));
     let same = a.iter().zip(&b).take_while(|((_, a), (_, b))| is_same(a, b)).count();
@@ -75,7 +74,6 @@ fn is_same(a: &SchedDecision, b: &SchedDecision) -> bool {
 
 /// The decisions that a run kept, a line each: time in ms, the CPU that asked, what was decided, of
 /// which task, for which CPU, and why.
-#[must_use]
 pub fn sched_log_text(run: &SchedRun) -> String {
     let mut out = format!("{}, seed {}: decisions\n", clean(&run.policy), run.seed);
     for decision in &run.decisions {
@@ -85,7 +83,6 @@ pub fn sched_log_text(run: &SchedRun) -> String {
     out
 }
 
-/// One decision.
 pub(super) fn line(decision: &SchedDecision) -> String {
     let (ms, ns) = (decision.at_ns / 1_000_000, decision.at_ns % 1_000_000);
     let place = match decision.from_cpu {

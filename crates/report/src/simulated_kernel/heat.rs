@@ -17,8 +17,6 @@ const STEPS: usize = 4;
 const BETTER: [&str; STEPS] = ["#d5e5f4", "#a3c8ea", "#6ba5dc", "#3c82c4"];
 const WORSE: [&str; STEPS] = ["#fbe0cd", "#f7bb8f", "#f0955a", "#d96c23"];
 
-/// The figure as a whole SVG file.
-#[must_use]
 pub fn sched_heat_map(
     plan: &SweepPlan,
     cells: &[SweepCell],

@@ -14,8 +14,6 @@ struct Trace {
     trace_events: Vec<Value>,
 }
 
-/// The runs with their spans and decisions as one trace.
-#[must_use]
 pub fn sched_perfetto(runs: &[SchedRun]) -> String {
     let trace_events = runs.iter().enumerate().flat_map(|(index, run)| events(index + 1, run));
     let trace = Trace { display_time_unit: "ns", trace_events: trace_events.collect() };

@@ -8,7 +8,6 @@ use std::fmt::Write;
 
 /// The runs of one scenario, machine and length: policies in their order, each with all its seeds.
 /// Several policies give a table; a single one is shown in full. Tables are cut at `page` columns.
-#[must_use]
 pub fn sched_runs_text(runs: &[SchedRun], page: usize) -> String {
     let Some(first) = runs.first() else { return String::new() };
     let groups: Vec<&[SchedRun]> = runs.chunk_by(|a, b| a.policy == b.policy).collect();
@@ -212,7 +211,6 @@ fn if_any(latency: &SchedLatency, value: f64) -> String {
     if latency.count == 0 { number::NONE.to_owned() } else { number::value(round(value)) }
 }
 
-/// The most CPUs of which each has its line.
 const CPUS_MAX: usize = 16;
 
 fn cpus(run: &SchedRun, page: usize) -> String {

@@ -9,7 +9,6 @@ use std::fmt::Write;
 
 /// A sweep for a terminal: of the reference policy what was measured; of the others how far they are
 /// from it, each with the least and the most of all seeds.
-#[must_use]
 pub fn sched_sweep_text(plan: &SweepPlan, cells: &[SweepCell]) -> String {
     let mut out = format!(
         "{}: {}\n{}; {}\n",
@@ -78,7 +77,6 @@ fn table(plan: &SweepPlan, cells: &[SweepCell], scenario: &str, measure: &SweepM
     columns(&rows, usize::MAX)
 }
 
-/// A measure of all seeds of a cell, by seed.
 pub(super) fn values(
     cells: &[SweepCell],
     [policy, topology, scenario]: [&str; 3],
@@ -117,7 +115,6 @@ fn short(value: f64, write: fn(f64) -> String) -> String {
 }
 
 /// Every cell with all its measures, one line each.
-#[must_use]
 pub fn sched_sweep_csv(cells: &[SweepCell]) -> String {
     let mut keys: Vec<&str> =
         cells.iter().flat_map(|cell| cell.measures.keys()).map(String::as_str).collect();

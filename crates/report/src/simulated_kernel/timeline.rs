@@ -15,7 +15,6 @@ const LANE: f64 = 16.0;
 const CORE_GAP: f64 = 8.0;
 const PANEL_HEAD: f64 = 34.0;
 
-/// The most lanes and spans of a panel that are drawn.
 const LANES_MAX: usize = 128;
 const SPANS_MAX: usize = 5000;
 
@@ -24,7 +23,6 @@ const COLOURS: [&str; 8] =
     ["#3c82c4", "#f0955a", "#4d9a78", "#c2a433", "#8a3aa0", "#8d9aa8", "#c4520a", "#0b3d6e"];
 
 /// The figure as a whole SVG file. All panels have the same time axis.
-#[must_use]
 pub fn sched_timeline(runs: &[SchedRun]) -> String {
     let panels: Vec<Panel<'_>> = runs.iter().map(Panel::of).collect();
     let end_ns = panels.iter().map(|panel| panel.end_ns).min().unwrap_or(0).max(1);
@@ -58,7 +56,6 @@ pub fn sched_timeline(runs: &[SchedRun]) -> String {
     svg::file(canvas, "timeline", &title, &about, [lanes, ".lane{fill:#23282d}", &colours])
 }
 
-/// One run.
 struct Panel<'a> {
     run: &'a SchedRun,
     spans: &'a [SchedSpan],

@@ -3,7 +3,6 @@
 use crate::number;
 use crate::plot::Forest;
 
-/// A straight axis, linear or logarithmic.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Axis {
     low: f64,
@@ -27,7 +26,6 @@ impl Axis {
         Self { low: low / factor, high: high * factor, from, to, logarithmic: true }
     }
 
-    /// Where a value lies.
     pub(crate) fn position(&self, value: f64) -> f64 {
         let share = if self.logarithmic {
             (value.max(f64::MIN_POSITIVE) / self.low).ln() / (self.high / self.low).ln()
@@ -37,7 +35,6 @@ impl Axis {
         self.from + share * (self.to - self.from)
     }
 
-    /// Whether a value lies on it.
     pub(crate) fn holds(&self, value: f64) -> bool {
         (self.low..=self.high).contains(&value)
     }

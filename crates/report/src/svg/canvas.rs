@@ -5,7 +5,6 @@
 
 use std::fmt::Write;
 
-/// A drawing in progress.
 #[derive(Debug)]
 pub(crate) struct Canvas {
     width: f64,
@@ -98,7 +97,6 @@ pub(crate) fn place(coordinate: f64) -> String {
     if rest == 0 { format!("{sign}{whole}") } else { format!("{sign}{whole}.{rest}") }
 }
 
-/// Text as XML character data.
 fn escape(text: &str) -> String {
     let text = text.replace('&', "&amp;").replace('<', "&lt;");
     text.replace('>', "&gt;").replace('"', "&quot;")

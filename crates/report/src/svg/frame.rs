@@ -4,7 +4,6 @@ use super::axis::Axis;
 use super::canvas::{Anchor, Canvas};
 use crate::number;
 
-/// The space a figure's data are drawn in.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Frame {
     pub(crate) left: f64,
@@ -33,7 +32,6 @@ impl Frame {
         canvas.text((middle, self.bottom + 2.0 * self.leading), Anchor::Middle, "tick", name);
     }
 
-    /// A label under the bottom line.
     pub(crate) fn below(self, canvas: &mut Canvas, x: f64, label: &str) {
         canvas.text((x, self.bottom + self.leading), Anchor::Middle, "tick", label);
     }

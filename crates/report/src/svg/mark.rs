@@ -2,7 +2,6 @@
 
 use super::canvas::place;
 
-/// Number of colours, and of shapes.
 const STYLES: usize = 6;
 
 /// The class that sets an arm's colour and dash.
@@ -10,7 +9,6 @@ pub(crate) fn colour(arm: usize) -> String {
     format!("a{}", arm % STYLES)
 }
 
-/// Path data of an arm's shape around a place.
 pub(crate) fn shape(arm: usize, (x, y): (f64, f64), radius: f64) -> String {
     // From the seventh arm on, colours meet other shapes.
     match (arm + arm / STYLES) % STYLES {
@@ -42,7 +40,6 @@ const PLUS: [(f64, f64); 12] = [
     (-0.35, -0.35),
 ];
 
-/// A cross: a run that failed.
 pub(crate) fn cross((x, y): (f64, f64), radius: f64) -> String {
     let [left, right, top, bottom] = [x - radius, x + radius, y - radius, y + radius].map(place);
     format!("M{left} {top}L{right} {bottom}M{left} {bottom}L{right} {top}")

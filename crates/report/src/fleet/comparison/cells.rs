@@ -3,12 +3,10 @@
 use crate::{number, words};
 use coretwin_base::fleet::comparison::{FleetChange, FleetComparison};
 
-/// Names of the two fleets.
 pub(super) fn heads(comparison: &FleetComparison) -> [String; 2] {
     comparison.fleets.each_ref().map(|fleet| words::clean(&fleet.head))
 }
 
-/// Which machines a line is from.
 pub(super) fn machines(line: &FleetChange) -> String {
     let paired = number::count(line.machines_paired.into(), "machine");
     let [a, b] = line.machines_independent;

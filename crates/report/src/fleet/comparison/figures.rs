@@ -12,7 +12,6 @@ use coretwin_base::study::plan::Scale;
 /// Most lines of a figure.
 const LINES_MAX: usize = 40;
 
-/// A forest for each arm.
 pub(super) fn forests(comparison: &FleetComparison) -> Vec<Block> {
     let all = || comparison.suites.iter().chain(&comparison.effects);
     let arms = distinct(all().map(|line| (&*line.arm, &*line.reference)));

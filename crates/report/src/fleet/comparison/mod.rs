@@ -17,18 +17,14 @@ use coretwin_base::fleet::comparison::FleetComparison;
 use coretwin_base::origin::Origin;
 use coretwin_stats::confidence;
 
-/// A form in which a comparison of fleets can be reported; several have one baseline.
 pub type FleetComparisonFormat = Format<fn(&[FleetComparison]) -> String>;
 
-/// Every format of comparisons of fleets, by the names of those of studies.
 pub const FLEET_COMPARISON_FORMATS: &[FleetComparisonFormat] = document_formats![
     |comparisons, _figures| whole(comparisons), "comparison", "", "";
     Format::new("csv", "every effect, one line each", |comparisons| csv_of(comparisons, csv::of_fleets)),
     Format::new("json", "the whole record", json),
 ];
 
-/// The answer in a few lines.
-#[must_use]
 pub fn fleet_comparison_brief(comparisons: &[FleetComparison]) -> Brief {
     of_document(&whole(comparisons))
 }

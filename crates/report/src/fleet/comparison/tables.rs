@@ -12,9 +12,7 @@ use coretwin_base::fleet::comparison::{
 use coretwin_base::shared_text::SharedText;
 use std::collections::BTreeMap;
 
-/// Most machines, values or rows named in a cell or sentence.
 const NAMES_MAX: usize = 6;
-/// Most characters of a fact in a table.
 const FACT_MAX: usize = 120;
 
 /// The regressions, suites first, the largest first; or that there is none.
@@ -105,7 +103,6 @@ fn lines(comparison: &FleetComparison, caption: &str, lines: &[&FleetChange]) ->
     }
 }
 
-/// What changed machine by machine, and what the fleets are made of.
 pub(super) fn facts(comparison: &FleetComparison) -> Vec<Block> {
     let (foremost, others): (Vec<&FleetFactChange>, Vec<&FleetFactChange>) =
         comparison.facts.iter().partition(|fact| fact.foremost);
@@ -197,14 +194,12 @@ fn left_out(count: usize) -> Option<String> {
     Some(format!("{} more are in the JSON.", number::whole(more as u64)))
 }
 
-/// The first few, and how many more there are.
 fn named(names: impl ExactSizeIterator<Item = String>) -> String {
     let more = names.len().saturating_sub(NAMES_MAX);
     let shown = names.take(NAMES_MAX).collect::<Vec<_>>().join(", ");
     if more == 0 { shown } else { format!("{shown} and {more} more") }
 }
 
-/// Machines, rows and arms of one fleet alone.
 pub(super) fn unmatched(comparison: &FleetComparison) -> Vec<Block> {
     let mut blocks = Vec::new();
     for fleet in &comparison.fleets {
